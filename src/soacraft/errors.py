@@ -1,0 +1,41 @@
+"""The exception family. Every error soacraft raises for a user's mistake derives from `SoacraftError`.
+
+The ones about arguments also derive from `ValueError` or `TypeError`, so that general code can catch them.
+A message says what was tried, names the object and the value, and gives the likely cure.
+"""
+
+
+class SoacraftError(Exception):
+    """Base of every error raised by soacraft."""
+
+
+class ModelError(SoacraftError, ValueError):
+    """A model cannot be what was asked: a bad name, parent, hinge, inertia or block."""
+
+
+class ModelFileError(ModelError):
+    """A model file, or the name of a built-in model, cannot be read."""
+
+
+class StateError(SoacraftError, ValueError):
+    """A coordinate, velocity, acceleration or force vector is not acceptable for its model."""
+
+
+class SpaceError(SoacraftError, TypeError):
+    """Operators or vectors of different spaces, sub-graphs or axes were combined."""
+
+
+class SingularError(SoacraftError, ArithmeticError):
+    """A block that must be inverted is singular (a massless tip, a rank-deficient map)."""
+
+
+class LoopError(SoacraftError, ValueError):
+    """A loop closure was ignored, cannot be met, or is not of the kind asked for."""
+
+
+class ConvergenceError(SoacraftError, RuntimeError):
+    """An iteration did not reach its tolerance; the message holds the residual."""
+
+
+class StaleError(SoacraftError, RuntimeError):
+    """An expression or handle was made before a structural change of its model."""

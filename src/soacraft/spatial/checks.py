@@ -1,0 +1,125 @@
+"""Reading a user's numbers: one function that copies, checks and names what is wrong."""
+
+from __future__ import annotations
+
+from types import EllipsisType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from soacraft.errors import ModelError, SoacraftError
+
+Array = npt.NDArray[np.float64]
+Shape = tuple[int | EllipsisType | None, ...]
+
+_REAL_KINDS = "iuf"
+_KIND_NAMES = {"c": "complex numbers", "b": "booleans", "U": "text", "S": "bytes", "O": "objects",
+               "M": "dates", "m": "time differences", "V": "records"}
+
+
+def finite(value: Any, shape: Shape, what: str, error: type[SoacraftError] = ModelError) -> Array:
+    """A float64 copy of `value`, with the right shape and finite entries; or an error that names `what`.
+
+    In `shape`, None stands for any length and a leading `...` for any number of leading (batch) axes.
+    Complex numbers, booleans, text and objects are refused rather than converted.
+
+    >>> finite([1, 2, 3], (3,), "the axis")
+    array([1., 2., 3.])
+    >>> finite([[1, 2], [3, 4]], (..., 2), "the points").shape
+    (2, 2)
+    >>> finite([1, float("nan")], (2,), "the axis")
+    Traceback (most recent call last):
+        ...
+    soacraft.errors.ModelError: the axis must be finite, got nan at index 1
+    """
+    try:
+        array = np.asarray(value)
+    except (ValueError, TypeError) as problem:
+        raise error(f"{what} must be an array of real numbers, got a ragged or unreadable "
+                    f"{type(value).__name__}: {problem}") from None
+    if array.dtype.kind not in _REAL_KINDS:
+        kind = _KIND_NAMES.get(array.dtype.kind, str(array.dtype))
+        raise error(f"{what} must be real numbers, got {kind}: {_short(value)}")
+    if not shape_fits(array.shape, shape):
+        raise error(f"{what} must have shape {shape_text(shape)}, got shape {shape_text(array.shape)}")
+    copy = np.array(array, dtype=np.float64)
+    good = np.isfinite(copy)
+    if not good.all():
+        index = tuple(int(i) for i in np.argwhere(~good)[0])
+        place = f" at index {index[0] if len(index) == 1 else index}" if index else ""
+        raise error(f"{what} must be finite, got {copy[index]}{place}")
+    return copy
+
+
+def shape_fits(shape: tuple[int, ...], wanted: Shape) -> bool:
+    """Whether an array's shape is of the form `wanted` (None: any length; leading `...`: any leading axes).
+
+    >>> shape_fits((5, 3), (..., 3)), shape_fits((5, 3), (3,)), shape_fits((2, 7), (2, None))
+    (True, False, True)
+    """
+    if wanted and wanted[0] is ...:
+        wanted = wanted[1:]
+        shape = shape[max(len(shape) - len(wanted), 0):]
+    return len(shape) == len(wanted) and all(w is None or n == w for n, w in zip(shape, wanted, strict=True))
+
+
+def shape_text(shape: Shape) -> str:
+    """A shape as text.
+
+    >>> shape_text((..., 3)), shape_text((6,)), shape_text((None, 2))
+    ('(..., 3)', '(6,)', '(any, 2)')
+    """
+    parts = ["..." if n is ... else "any" if n is None else str(n) for n in shape]
+    return f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})"
+
+
+def unit(axis: Any, what: str) -> Array:
+    """The 3-vector `axis` at unit length, read-only. Zero and non-finite vectors are refused.
+
+    A vector that is unit to rounding is left as it is, so normalising twice changes nothing.
+
+    >>> unit((0, 3, 4), "the axis")
+    array([0. , 0.6, 0.8])
+    """
+    a = finite(axis, (3,), what)
+    largest = float(np.max(np.abs(a)))
+    if largest == 0.0:
+        raise ModelError(f"{what} must not be zero, got {number_text(a)}; give a direction such as (0, 0, 1)")
+    if largest > 2.0 or abs(float(a @ a) - 1.0) > 8 * np.finfo(float).eps:
+        a = a / largest                         # no overflow or underflow in the norm
+        a = a / float(np.sqrt(a @ a))
+    return frozen(a)
+
+
+def frozen(array: Array) -> Array:
+    """The same array, marked read-only."""
+    array.flags.writeable = False
+    return array
+
+
+def number_text(value: Any) -> str:
+    """Numbers as text that reads back to the same numbers: scalars, tuples for vectors, lists for matrices.
+
+    >>> number_text([0.0, 0.5, -2.0]), number_text(np.eye(2)), number_text(0.1)
+    ('(0, 0.5, -2)', '[[1, 0], [0, 1]]', '0.1')
+    """
+    array = np.asarray(value, dtype=np.float64)
+    if array.ndim == 0:
+        x = float(array)
+        return str(int(x)) if x.is_integer() and abs(x) < 1e16 else repr(x)
+    parts = ", ".join(number_text(x) if array.ndim == 1 else _list_text(x) for x in array)
+    if array.ndim > 1:
+        return f"[{parts}]"
+    return f"({parts},)" if len(array) == 1 else f"({parts})"
+
+
+def _list_text(array: Array) -> str:
+    if array.ndim == 0:
+        return number_text(array)
+    return f"[{', '.join(_list_text(x) for x in array)}]"
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

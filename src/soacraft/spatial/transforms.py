@@ -1,0 +1,135 @@
+"""Spatial transforms, [angular; linear] throughout; any leading batch axes.
+
+`phi(R, l)` carries forces from a child frame to its parent, its transpose carries velocities outward.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from soacraft.spatial.checks import Array
+from soacraft.spatial.rotations import log, sinc, skew
+
+
+def phi(R: npt.ArrayLike, l: npt.ArrayLike) -> Array:
+    """The rigid-body force transformation `phi(p,k)` in body axes. (..., 3, 3), (..., 3) -> (..., 6, 6).
+
+        phi = [[R, l~ R],   R: from axes of k to axes of p
+               [0,    R]]   l: from p to k, in axes of p
+        f(p) = phi f(k),    V(k) = phi* V(p)
+
+    >>> f = phi(np.eye(3), [1, 0, 0]) @ [0, 0, 0, 0, 2, 0]      # a force along y at x = 1 ...
+    >>> f[:3]                                                   # ... has the moment l x f = 2 z
+    array([0., 0., 2.])
+    """
+    R, l = np.asarray(R, dtype=np.float64), np.asarray(l, dtype=np.float64)
+    corner = skew(l) @ R
+    X = np.zeros((*corner.shape[:-2], 6, 6))
+    X[..., :3, :3] = R
+    X[..., 3:, 3:] = R
+    X[..., :3, 3:] = corner
+    return X
+
+
+def adjoint(R: npt.ArrayLike, l: npt.ArrayLike) -> Array:
+    """The inverse of `phi*`: carries a twist seen from the child k to the parent p. -> (..., 6, 6)
+
+        Ad = [[R, 0], [l~ R, R]] = (phi*)^-1
+
+    >>> from soacraft.spatial import exp
+    >>> R, l = exp([0.1, 0.2, 0.3]), np.array([1.0, 2.0, 3.0])
+    >>> np.allclose(adjoint(R, l) @ phi(R, l).T, np.eye(6))
+    True
+    """
+    R, l = np.asarray(R, dtype=np.float64), np.asarray(l, dtype=np.float64)
+    corner = skew(l) @ R
+    X = np.zeros((*corner.shape[:-2], 6, 6))
+    X[..., :3, :3] = R
+    X[..., 3:, 3:] = R
+    X[..., 3:, :3] = corner
+    return X
+
+
+def crm(V: npt.ArrayLike) -> Array:
+    """The spatial cross product on velocities: `crm(V) = [[w~, 0], [v~, w~]]`. (..., 6) -> (..., 6, 6).
+
+    >>> V = np.arange(6.0)
+    >>> bool(np.all(crm(V) @ V == 0))
+    True
+    """
+    V = np.asarray(V, dtype=np.float64)
+    w, v = skew(V[..., :3]), skew(V[..., 3:])
+    X = np.zeros((*V.shape, 6))
+    X[..., :3, :3] = w
+    X[..., 3:, 3:] = w
+    X[..., 3:, :3] = v
+    return X
+
+
+def crf(V: npt.ArrayLike) -> Array:
+    """The spatial cross product on forces: `crf(V) = -crm(V)* = [[w~, v~], [0, w~]]`. -> (..., 6, 6)
+
+    >>> V = np.arange(6.0)
+    >>> bool(np.all(crf(V) == -crm(V).T))
+    True
+    """
+    V = np.asarray(V, dtype=np.float64)
+    w, v = skew(V[..., :3]), skew(V[..., 3:])
+    X = np.zeros((*V.shape, 6))
+    X[..., :3, :3] = w
+    X[..., 3:, 3:] = w
+    X[..., :3, 3:] = v
+    return X
+
+
+def se3_exp(xi: npt.ArrayLike) -> tuple[Array, Array]:
+    """The rigid motion of the constant twist xi = [w; v] acting for unit time. -> (..., 3, 3), (..., 3)
+
+        R = exp(w),   p = J(w) v,   J = I + ((1-cos t)/t^2) w~ + ((t - sin t)/t^3) w~ w~,   t = |w|
+
+    >>> R, p = se3_exp([0, 0, np.pi, 1, 0, 0])                  # half a turn about (0, 1/pi)
+    >>> (p * np.pi).round(12)
+    array([0., 2., 0.])
+    """
+    xi = np.asarray(xi, dtype=np.float64)
+    w, v = xi[..., :3], xi[..., 3:]
+    t = np.sqrt(np.sum(w * w, axis=-1))[..., None, None]
+    K = skew(w)
+    K2 = K @ K
+    half = 0.5 * sinc(0.5 * t) ** 2                             # (1 - cos t) / t^2
+    R = np.eye(3) + sinc(t) * K + half * K2
+    J = np.eye(3) + half * K + _third(t) * K2
+    return R, (J @ v[..., None])[..., 0]
+
+
+def se3_log(R: npt.ArrayLike, p: npt.ArrayLike) -> Array:
+    """The twist xi = [w; v] of a rigid motion, |w| <= pi; the inverse of `se3_exp`. -> (..., 6)
+
+        w = log R,   v = J^-1(w) p,   J^-1 = I - w~ / 2 + ((1 - (t/2) cot(t/2)) / t^2) w~ w~
+
+    >>> se3_log(*se3_exp([0.1, 0.2, 0.3, 1, 2, 3])).round(12)
+    array([0.1, 0.2, 0.3, 1. , 2. , 3. ])
+    """
+    p = np.asarray(p, dtype=np.float64)
+    w = log(R)
+    t = np.sqrt(np.sum(w * w, axis=-1))[..., None, None]
+    K = skew(w)
+    v = ((np.eye(3) - 0.5 * K + _inverse_third(t) * (K @ K)) @ p[..., None])[..., 0]
+    return np.concatenate([np.broadcast_to(w, v.shape), v], axis=-1)
+
+
+def _third(t: Array) -> Array:
+    """(t - sin t) / t^3; a series below t = 0.5, where the difference loses digits."""
+    s = t * t
+    series = (1 - s / 20 * (1 - s / 42 * (1 - s / 72 * (1 - s / 110 * (1 - s / 156))))) / 6
+    safe = np.where(t < 0.5, 1.0, t)
+    return np.asarray(np.where(t < 0.5, series, (safe - np.sin(safe)) / safe**3))
+
+
+def _inverse_third(t: Array) -> Array:
+    """(1 - (t/2) cot(t/2)) / t^2 on [0, pi]; a series below t = 0.25, where the difference loses digits."""
+    s = t * t
+    series = 1 / 12 + s * (1 / 720 + s * (1 / 30240 + s * (1 / 1209600 + s / 47900160)))
+    safe = np.where(t < 0.25, 1.0, t)
+    return np.asarray(np.where(t < 0.25, series, (1 - 0.5 * safe / np.tan(0.5 * safe)) / safe**2))
