@@ -1,0 +1,155 @@
+"""A ball rolling on a plane without slipping (slides 001): a nonholonomic hinge."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import numpy as np
+
+from soacraft.errors import ModelError, StateError
+from soacraft.model.hinges.base import Hinge
+from soacraft.model.hinges.spherical import random_quaternion, turned
+from soacraft.spatial import (
+    Array,
+    Pose,
+    cross,
+    finite,
+    frozen,
+    normalize_quaternion,
+    number_text,
+    quaternion_rate,
+    quaternion_to_matrix,
+    skew,
+    unit,
+)
+
+
+class RollingBall(Hinge):
+    """A ball of the given radius that rolls without slipping on the inboard plane with the given normal.
+
+    The outboard frame is at the centre of the ball, `radius` above the plane. q = [x, y, z, w, px, py]:
+    attitude and contact point along two axes t1, t2 of the plane (`tangents`; t1, t2, normal right-handed; x
+    and y for the normal z). v is the angular velocity in ball axes (3). With l from the centre to the contact
+    point, in ball axes,
+
+        H* = [I; l~],   l = -radius R* normal,   dH*_j = [0; (-e_j x l)~]        (slides 001; G18)
+
+    Three velocities move five freedoms: where the ball ends depends on the path, so `difference` is refused.
+
+    >>> ball = RollingBall(radius=0.5)
+    >>> ball.qdot(ball.neutral(), [0, 4, 0])[4:] + 0.0          # turning about y it rolls along x
+    array([2., 0.])
+    """
+
+    nq, nv = 6, 3
+    holonomic = False
+    batched = True
+    neutral_is_identity = False
+
+    def __init__(self, radius: float, normal: Any = (0.0, 0.0, 1.0)) -> None:
+        self._radius = float(finite(radius, (), "radius of a RollingBall"))
+        if self._radius <= 0.0:
+            raise ModelError(f"radius of a RollingBall must be positive, got {number_text(self._radius)}")
+        self._normal = unit(normal, "normal of a RollingBall")
+        self._tangents = frozen(_tangents(self._normal))
+
+    @property
+    def radius(self) -> float:
+        """The radius of the ball, metres."""
+        return self._radius
+
+    @property
+    def normal(self) -> Array:
+        """The unit normal of the plane, from the plane to the ball, in inboard axes."""
+        return self._normal
+
+    @property
+    def tangents(self) -> Array:
+        """t1 and t2 as rows: t1 is the inboard x axis laid on the plane (y, if the normal is close to x)."""
+        return self._tangents
+
+    def neutral(self) -> Array:
+        """Not turned, in contact at the inboard origin."""
+        return np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0])
+
+    def pose(self, q: Any) -> Pose:
+        """Attitude of the ball; its centre at `px t1 + py t2 + radius normal`."""
+        q = np.asarray(q, dtype=np.float64)
+        return Pose.unchecked(quaternion_to_matrix(q[..., :4]),
+                              q[..., 4:] @ self._tangents + self._radius * self._normal)
+
+    def H_T(self, q: Any) -> Array:
+        """`[I; l~]`."""
+        lever = self._lever(q)
+        H = np.zeros((*lever.shape[:-1], 6, 3))
+        H[..., :3, :] = np.eye(3)
+        H[..., 3:, :] = skew(lever)
+        return H
+
+    def dH(self, q: Any) -> Array:
+        """`dH*_j = [0; (-e_j x l)~]`: along the three rolling motions; exact."""
+        lever = self._lever(q)
+        dH = np.zeros((*lever.shape[:-1], 3, 6, 3))
+        dH[..., 3:, :] = skew(-skew(lever))                     # row j of -l~ is -e_j x l
+        return dH
+
+    def bias(self, q: Any, v: Any) -> Array:
+        """`[0; v x (v x l)]`: the contact point of the ball is at rest but turns away."""
+        lever, v = self._lever(q), np.asarray(v, dtype=np.float64)
+        linear = cross(v, cross(v, lever))
+        return np.concatenate([np.zeros(linear.shape), linear], axis=-1)
+
+    def dbias(self, q: Any, v: Any) -> tuple[Array, Array]:
+        """Derivatives of `bias` along the three rolling motions (dl = l~ dv) and in v; exact."""
+        lever, v = self._lever(q), np.asarray(v, dtype=np.float64)
+        K, L = skew(v), skew(lever)
+        in_q = K @ K @ L
+        in_v = -skew(cross(v, lever)) - K @ L
+        zero = np.zeros(in_q.shape)
+        return np.concatenate([zero, in_q], axis=-2), np.concatenate([zero, in_v], axis=-2)
+
+    def qdot(self, q: Any, v: Any) -> Array:
+        """Quaternion rate `q [v, 0] / 2`; contact and centre move with `radius (R v) x normal`."""
+        q = np.asarray(q, dtype=np.float64)
+        return np.concatenate([quaternion_rate(q[..., :4], v), self._travel(q, v)], axis=-1)
+
+    def integrate(self, q: Any, dv: Any) -> Array:
+        """Rolling with constant dv for unit time; exact. The axis `R dv` stays fixed in inboard axes, so the
+        path of the contact point is straight."""
+        q = np.asarray(q, dtype=np.float64)
+        return np.concatenate([turned(q[..., :4], dv), q[..., 4:] + self._travel(q, dv)], axis=-1)
+
+    def difference(self, q0: Any, q1: Any) -> NoReturn:
+        """Refused: where the ball ends depends on its path."""
+        raise StateError(f"{self!r} has no difference(q0, q1): it is nonholonomic (rolls without slipping), "
+                         "so where the ball ends depends on its path, and no constant velocity leads from "
+                         "one configuration to another in general. Use integrate along the motion instead")
+
+    def normalize(self, q: Any, what: str = "q") -> Array:
+        """Checked coordinates with a unit quaternion; refused if its length is further than 1e-6 from 1."""
+        q = finite(q, (..., 6), what, StateError)
+        q[..., :4] = normalize_quaternion(q[..., :4], f"{what}[:4]")
+        return np.asarray(q)
+
+    def random(self, rng: np.random.Generator) -> Array:
+        """Uniform over all rotations, contact points within a metre along each axis."""
+        return np.concatenate([random_quaternion(rng), rng.uniform(-1.0, 1.0, 2)])
+
+    def _lever(self, q: Any) -> Array:
+        """l = -radius R* normal: from the centre to the contact point, in ball axes."""
+        R = quaternion_to_matrix(np.asarray(q, dtype=np.float64)[..., :4])
+        return np.asarray(-self._radius * (self._normal @ R))
+
+    def _travel(self, q: Array, v: Any) -> Array:
+        """Velocity of the contact point along t1 and t2: that of the centre, radius (R v) x normal."""
+        w = (quaternion_to_matrix(q[..., :4]) @ np.asarray(v, dtype=np.float64)[..., None])[..., 0]
+        t1, t2 = self._tangents
+        return self._radius * np.stack([w @ t2, -(w @ t1)], axis=-1)
+
+
+def _tangents(normal: Array) -> Array:
+    """Two unit vectors t1, t2 with t1 x t2 = normal."""
+    start = np.array([1.0, 0.0, 0.0]) if abs(normal[0]) < 0.9 else np.array([0.0, 1.0, 0.0])
+    t1 = start - normal * (normal @ start)
+    t1 /= np.sqrt(t1 @ t1)
+    return np.array([t1, cross(normal, t1)])
