@@ -1,0 +1,194 @@
+"""Numbers of an expression: one block, the dense matrix, the trace, the blocks between branches, its tags."""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from soacraft.algebra import rules
+from soacraft.algebra.nodes import Identity, Inverse, Power, Product, Scaled, Sum, Transpose, product
+from soacraft.algebra.operator import DIAGONAL, Leaf, Operator
+from soacraft.algebra.space import Space
+from soacraft.errors import SingularError, SpaceError
+
+Array = npt.NDArray[np.float64]
+
+
+class Row:
+    """One block row of an expression, so that `phi[o][p]` reads as printed."""
+
+    def __init__(self, expr: Operator, i: Any) -> None:
+        self.expr, self.i = expr, expr.spaces[0].index(i)
+
+    def __getitem__(self, j: Any) -> Array:
+        return block(self.expr, self.i, j)
+
+    def __repr__(self) -> str:
+        return f"block row {self.expr.spaces[0].labels[self.i]!r} of {self.expr.text()}"
+
+
+def block(expr: Operator, i: Any, j: Any) -> Array:
+    """Block (i, j), from structure: the rest is not formed."""
+    rows, cols = expr.spaces
+    found = _block(expr, rows.index(i), cols.index(j))
+    return np.array(np.broadcast_to(found, (*expr.batch, *found.shape[-2:])))
+
+
+def _block(expr: Operator, i: int, j: int) -> Array:
+    if expr.pattern() is not None:
+        return expr.blocks().block(i, j)
+    found = rules.block(expr)
+    if found is not None:
+        return found[0](i, j)
+    if isinstance(expr, Sum):
+        return reduce(np.add, [_block(t, i, j) for t in expr.terms])
+    if isinstance(expr, Scaled):
+        return expr.factor * _block(expr.arg, i, j)
+    if isinstance(expr, Transpose):
+        return _block(expr.arg, j, i).mT
+    if isinstance(expr, Product):
+        return _product_block(expr, i, j)
+    return _by_column(expr, i, j)
+
+
+def _product_block(expr: Product, i: int, j: int) -> Array:
+    """Sparse factors at the ends only choose which blocks of the middle are needed."""
+    first, *rest = expr.factors
+    if first.pattern() is not None:
+        tail = reduce(product, rest)
+        parts = [x @ _block(tail, k, j) for (r, k), x in first.blocks().entries.items() if r == i]
+        return reduce(np.add, parts, np.zeros(_shape(expr, i, j)))
+    *most, last = expr.factors
+    if last.pattern() is not None:
+        head = reduce(product, most)
+        parts = [_block(head, i, k) @ x for (k, c), x in last.blocks().entries.items() if c == j]
+        return reduce(np.add, parts, np.zeros(_shape(expr, i, j)))
+    return _by_column(expr, i, j)
+
+
+def _shape(expr: Operator, i: int, j: int) -> tuple[int, int]:
+    rows, cols = expr.spaces
+    return rows.dims[i], cols.dims[j]
+
+
+def _by_column(expr: Operator, i: int, j: int) -> Array:
+    rows, cols = expr.spaces
+    return expr.apply(unit_columns(cols, cols.block(j)))[..., rows.block(i), :]
+
+
+def unit_columns(space: Space, which: slice) -> Array:
+    """Columns `which` of the identity of a space."""
+    width = which.stop - which.start
+    x = np.zeros((space.size, width))
+    x[which.start + np.arange(width), np.arange(width)] = 1.0
+    return x
+
+
+def array(expr: Operator) -> Array:
+    """The dense matrix. Sparse ones are filled in, the others are products with the identity, unless a rule knows a
+    cheaper form; only an inverse of no known structure is formed densely.
+    """
+    rows, cols = expr.spaces
+    found = rules.array(expr)
+    if found is not None:
+        dense = found[0]()
+    elif not rules.structured(expr):
+        dense = _dense(expr)
+    elif expr.pattern() is not None:
+        blocks = expr.blocks()
+        dense = np.zeros((*blocks.batch, rows.size, cols.size))
+        for (i, j), x in blocks.entries.items():
+            dense[..., rows.block(i), cols.block(j)] = x
+    else:
+        dense = expr.apply(np.eye(cols.size))
+    return np.array(np.broadcast_to(dense, (*expr.batch, rows.size, cols.size)))
+
+
+def _dense(expr: Operator) -> Array:
+    """Dense arithmetic, for expressions that hold an inverse of no known structure."""
+    parts = [part.array() for part in expr.parts()]
+    if isinstance(expr, Inverse):
+        try:
+            return np.asarray(np.linalg.inv(parts[0]), dtype=np.float64)
+        except np.linalg.LinAlgError:
+            raise SingularError(f"{expr.arg.text()} is singular at this state, it has no inverse.") from None
+    if isinstance(expr, Sum):
+        return reduce(np.add, parts)
+    if isinstance(expr, Product):
+        return reduce(np.matmul, parts)
+    if isinstance(expr, Scaled):
+        return expr.factor * parts[0]
+    if isinstance(expr, Power):
+        return np.linalg.matrix_power(parts[0], expr.n)
+    assert isinstance(expr, Transpose)
+    return parts[0].mT
+
+
+def trace(expr: Operator) -> Any:
+    """The sum of the traces of the diagonal blocks."""
+    rows, cols = expr.spaces
+    if rows != cols:
+        raise SpaceError(f"{expr.text()} has no trace, it maps {rows} <- {cols}.")
+    if expr.pattern() is not None:
+        diagonal = expr.blocks().diagonal()
+        return sum(np.trace(x, axis1=-2, axis2=-1) for x in diagonal) + np.zeros(expr.batch)
+    result = np.zeros(expr.batch)
+    for chunk in chunks(cols):
+        y = expr.apply(unit_columns(cols, chunk))
+        result = result + np.trace(y[..., chunk, :], axis1=-2, axis2=-1)
+    return result
+
+
+def chunks(space: Space, width: int = 256) -> list[slice]:
+    """Columns of a space in pieces that are worked on together."""
+    return [slice(i, min(i + width, space.size)) for i in range(0, space.size, width)]
+
+
+def by_branch(expr: Operator) -> dict[tuple[int, int], Array]:
+    """Dense blocks between the serial segments of the tree (004 Eq. 61-63)."""
+    rows, cols = expr.spaces
+    if rows.tree is None or cols.tree is None:
+        raise SpaceError(f"{expr.text()} maps {rows} <- {cols}: only hinge and body spaces have branches.")
+    result = {}
+    for right in cols.tree.branches:
+        picked = np.concatenate([np.arange(cols.size)[cols.block(k)] for k in right.nodes])
+        x = np.zeros((cols.size, len(picked)))
+        x[picked, np.arange(len(picked))] = 1.0
+        y = np.broadcast_to(expr.apply(x), (*expr.batch, rows.size, len(picked)))
+        for left in rows.tree.branches:
+            where = np.concatenate([np.arange(rows.size)[rows.block(k)] for k in left.nodes])
+            result[left.index, right.index] = y[..., where, :]
+    return result
+
+
+def tags(expr: Operator) -> frozenset[str]:
+    """What follows from the claims of the leaves."""
+    found = {"block_diagonal"} if expr.pattern() == DIAGONAL and expr.rows == expr.cols else set()
+    if isinstance(expr, Leaf):
+        return expr.claims
+    if isinstance(expr, Identity):
+        return frozenset({"symmetric", "positive_definite", "block_diagonal"})
+    if isinstance(expr, (Transpose, Inverse)):
+        keep = {"symmetric", "positive_definite", "block_diagonal"} & expr.arg.tags
+        return frozenset(found | keep)
+    if isinstance(expr, Scaled):
+        positive = {"positive_definite", "positive_semidefinite"} if expr.factor > 0 else set()
+        return frozenset(found | (({"symmetric"} | positive) & expr.arg.tags))
+    if isinstance(expr, Sum):
+        shared = frozenset.intersection(*(t.tags for t in expr.terms)) & {"symmetric", "positive_definite"}
+        return frozenset(found | shared)
+    if isinstance(expr, Product) and _palindrome(expr):
+        middle = expr.factors[len(expr.factors) // 2].tags
+        definite = {"positive_definite", "positive_semidefinite"} & middle
+        return frozenset(found | {"symmetric"} | ({"positive_semidefinite"} if definite else set()))
+    return frozenset(found)
+
+
+def _palindrome(expr: Product) -> bool:
+    f, half = expr.factors, len(expr.factors) // 2
+    if len(f) % 2 == 0 or "symmetric" not in f[half].tags:
+        return False
+    return all(a.T.key() == b.key() for a, b in zip(f[:half], reversed(f[half + 1 :]), strict=True))

@@ -1,0 +1,109 @@
+"""What an expression will run: each sweep, its cost, and the relation that chose it. Nothing is computed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from soacraft.algebra import rules
+from soacraft.algebra.nodes import Identity, Inverse, Power, Product, Scaled, Sum, Transpose
+from soacraft.algebra.operator import DIAGONAL, Leaf, Operator
+
+
+@dataclass(frozen=True)
+class Step:
+    """One sweep: what it runs, on which operator, at which order of cost, and why."""
+
+    kind: str
+    operator: str
+    cost: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Prints as a table. `product` lists the sweeps of a product with a vector in the order they run."""
+
+    expression: str
+    spaces: str
+    product: tuple[Step, ...]
+    block: Step
+    array: Step
+
+    def __repr__(self) -> str:
+        rows = [("", "sweep", "operator", "cost", "because")]
+        rows += [(str(i + 1), s.kind, s.operator, s.cost, s.why) for i, s in enumerate(self.product)]
+        rows += [("[i, j]", self.block.kind, self.block.operator, self.block.cost, self.block.why)]
+        rows += [("array", self.array.kind, self.array.operator, self.array.cost, self.array.why)]
+        widths = [max(len(r[c]) for r in rows) for c in range(5)]
+        lines = ["  ".join(w.ljust(n) for w, n in zip(r, widths, strict=True)).rstrip() for r in rows]
+        rule = "-" * max(len(line) for line in lines)
+        head = f"{self.expression} : {self.spaces}"
+        return "\n".join([head, lines[0], rule, *lines[1:-2], rule, *lines[-2:]])
+
+
+def explain(expr: Operator) -> Explanation:
+    """The plan of a product with a vector, of one block and of the dense matrix."""
+    rows, cols = expr.spaces
+    return Explanation(
+        expr.text(), f"{rows} <- {cols}", tuple(_steps(expr, False, "")), _block_step(expr), _array_step(expr)
+    )
+
+
+def _steps(expr: Operator, transposed: bool, why: str) -> list[Step]:
+    if isinstance(expr, Transpose):
+        return _steps(expr.arg, not transposed, why)
+    if isinstance(expr, Product):
+        order = expr.factors if transposed else reversed(expr.factors)
+        return [step for f in order for step in _steps(f, transposed, why)]
+    if isinstance(expr, Sum):
+        return [step for t in expr.terms for step in _steps(t, transposed, why)]
+    if isinstance(expr, Scaled):
+        return _steps(expr.arg, transposed, why)
+    if isinstance(expr, Power):
+        return _steps(expr.arg, transposed, why) * expr.n
+    if isinstance(expr, Identity):
+        return []
+    if isinstance(expr, Leaf):
+        meaning = expr.definition()
+        if meaning is not None:
+            return _steps(meaning, transposed, why or expr.source)
+        star = ".T" if transposed else ""
+        return [Step(expr.sweep(transposed), expr.name + star, "O(n)", why or expr.source)]
+    assert isinstance(expr, Inverse)
+    return _inverse_steps(expr, transposed, why)
+
+
+def _inverse_steps(expr: Inverse, transposed: bool, why: str) -> list[Step]:
+    if expr.arg.pattern() == DIAGONAL:
+        return [Step("diagonal", expr.text(), "O(n)", why or "inverse block by block")]
+    found = expr.known()
+    if found is not None:
+        return _steps(found[0], transposed, found[1])
+    return [Step("dense", expr.text(), "O(N^3)", "no structured inverse is known: only .array() works it out")]
+
+
+def _block_step(expr: Operator) -> Step:
+    if not rules.structured(expr):
+        return Step("refused", expr.text(), "", "no structured inverse is known")
+    if expr.pattern() is not None:
+        return Step("look-up", expr.text(), "O(1) to O(n)", "sparse: the block itself")
+    core: Operator = expr
+    if isinstance(core, Product):
+        inner = [f for f in core.factors if f.pattern() is None]
+        first, last = core.factors.index(inner[0]), len(core.factors) - core.factors[::-1].index(inner[-1])
+        core = Product(core.factors[first:last]) if last - first > 1 else inner[0]
+    found = rules.block(core)
+    if found is not None:
+        return Step("path", core.text(), "O(n) or less", found[1])
+    return Step("column", expr.text(), "O(n)", "a product with one block column")
+
+
+def _array_step(expr: Operator) -> Step:
+    found = rules.array(expr)
+    if found is not None:
+        return Step("recursion", expr.text(), "O(N^2)", found[1])
+    if not rules.structured(expr):
+        return Step("dense", expr.text(), "O(N^3)", "dense arithmetic: an inverse of no known structure")
+    if expr.pattern() is not None:
+        return Step("fill in", expr.text(), "O(n)", "sparse: blocks put in their places")
+    return Step("sweeps", expr.text(), "O(n N)", "a product with the identity, column by column")

@@ -1,0 +1,349 @@
+"""Operators as typed, lazy expressions: building computes nothing, a product with a vector runs right to left.
+
+An expression is a leaf or one of `Sum, Product, Scaled, Power, Transpose, Inverse, Identity`. What is known of every
+one: its spaces, its pattern (which blocks can be non-zero), its product with columns and that of its transpose.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Iterator
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from soacraft.algebra.blocks import Blocks
+from soacraft.algebra.space import Space, columns
+from soacraft.algebra.vectors import StackedVector
+from soacraft.errors import SpaceError
+
+if TYPE_CHECKING:
+    from soacraft.algebra.explain import Explanation
+
+Array = npt.NDArray[np.float64]
+Pattern = frozenset[str]
+Value = TypeVar("Value")
+
+#: Where non-zero blocks can stand: d on the diagonal, u (parent, child), t (child, parent), s sparse otherwise.
+DIAGONAL: Pattern = frozenset("d")
+
+
+class Binding(Protocol):
+    """What a leaf takes its numbers from: a model at a fixed or at the current state."""
+
+    @property
+    def batch(self) -> tuple[int, ...]: ...
+
+    def token(self) -> object:
+        """An object that is another one whenever the numbers may have changed."""
+
+    def identity(self) -> Hashable:
+        """Equal for bindings that give the same numbers."""
+
+    def at(self, **state: Any) -> Binding: ...
+
+
+class Operator(ABC):
+    """A linear map from one stacked space to another, `rows <- cols`.
+
+    `* @ + - .T .inv **` and numbers combine operators; a product with an array or a stacked vector is worked out at
+    once by sweeps; `expr[i, j]` is one block; `.array()` and `np.asarray(expr)` form the dense matrix.
+    """
+
+    __array_ufunc__ = None
+    rows: Space | None
+    cols: Space | None
+
+    # -- what every kind of expression provides -------------------------------------------------------------------
+
+    @abstractmethod
+    def apply(self, x: Array) -> Array:
+        """The product with columns (..., N, m)."""
+
+    @abstractmethod
+    def apply_T(self, x: Array) -> Array:
+        """The product of the transpose with columns."""
+
+    @abstractmethod
+    def pattern(self) -> Pattern | None:
+        """Which blocks can be non-zero, or None when they reach along whole paths of the tree."""
+
+    @abstractmethod
+    def blocks(self) -> Blocks:
+        """The numbers of an expression whose pattern is not None."""
+
+    @abstractmethod
+    def parts(self) -> tuple[Operator, ...]:
+        """The expressions this one is made of."""
+
+    @abstractmethod
+    def with_parts(self, parts: tuple[Operator, ...]) -> Operator:
+        """The same expression of other parts."""
+
+    @abstractmethod
+    def key(self) -> tuple[Any, ...]:
+        """Equal for expressions that are written alike."""
+
+    # -- spaces ---------------------------------------------------------------------------------------------------
+
+    @property
+    def spaces(self) -> tuple[Space, Space]:
+        """(rows, cols); refused while an identity has not met a neighbour to take its space from."""
+        if self.rows is None or self.cols is None:
+            raise SpaceError(
+                f"{self.text()} has no size by itself: I takes its space from a neighbour, as in I - H*psi*K."
+            )
+        return self.rows, self.cols
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The size of the dense matrix."""
+        rows, cols = self.spaces
+        return rows.size, cols.size
+
+    def with_space(self, space: Space) -> Operator:
+        """An expression made of identities alone, in a space."""
+        return self.with_parts(tuple(part.with_space(space) for part in self.parts()))
+
+    def leaves(self) -> Iterator[Leaf]:
+        """Every leaf, from left to right."""
+        for part in self.parts():
+            yield from part.leaves()
+
+    @property
+    def batch(self) -> tuple[int, ...]:
+        """The leading axes of the bound states, () for one state."""
+        return np.broadcast_shapes(*{leaf.binding.batch for leaf in self.leaves()})
+
+    # -- building -------------------------------------------------------------------------------------------------
+
+    @overload
+    def __mul__(self, other: Operator | float) -> Operator: ...
+
+    @overload
+    def __mul__(self, other: StackedVector | npt.ArrayLike) -> StackedVector: ...
+
+    def __mul__(self, other: Any) -> Operator | StackedVector:
+        if isinstance(other, Operator):
+            return nodes.product(self, other)
+        if isinstance(other, StackedVector) or np.ndim(other):
+            return self._times(other)
+        return nodes.Scaled(_number(other), self)
+
+    __matmul__ = __mul__
+
+    def __rmul__(self, other: Any) -> Operator:
+        if np.ndim(other):
+            raise SpaceError(f"an array stands left of {self.text()}; for a row vector write ({self.text()}).T * x.")
+        return nodes.Scaled(_number(other), self)
+
+    __rmatmul__ = __rmul__
+
+    def __truediv__(self, c: Any) -> Operator:
+        if _number(c) == 0:
+            raise SpaceError(f"{self.text()} cannot be divided by zero.")
+        return nodes.Scaled(1.0 / _number(c), self)
+
+    def __neg__(self) -> Operator:
+        return nodes.Scaled(-1, self)
+
+    def __add__(self, other: Any) -> Operator:
+        return nodes.total(self, other, "+")
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Operator:
+        return nodes.total(self, other, "-")
+
+    def __rsub__(self, other: Any) -> Operator:
+        return nodes.total(-self, other, "+")
+
+    def __pow__(self, n: int) -> Operator:
+        return nodes.Power(self, n)
+
+    @property
+    def T(self) -> Operator:
+        """The transpose, the papers' star."""
+        return nodes.transpose(self)
+
+    @property
+    def inv(self) -> Operator:
+        """The inverse, worked out from structure where the papers know one (see `explain`)."""
+        return nodes.inverse(self)
+
+    def lyapunov(self, X: Operator, other: Operator | None = None) -> Operator:
+        """Y with X = Y - E Y E_B* for a kernel operator E (tips to base), or with X = Y - diagOf(E* Y E_B) for its
+        transpose (base to tips); E_B defaults to E (004 Eq. 12-14, 22-24). O(n).
+        """
+        from soacraft.algebra import rules
+
+        return rules.lyapunov(self, X, self if other is None else other)
+
+    # -- numbers --------------------------------------------------------------------------------------------------
+
+    def _times(self, x: Any) -> StackedVector:
+        if self.cols is None:
+            raise SpaceError("I * x is x; I takes its space from an operator beside it, not from an array.")
+        rows, cols = self.spaces
+        if isinstance(x, StackedVector) and x.space != cols:
+            raise SpaceError(
+                f"cannot form {self.text()} * x: it takes a vector of {cols.describe_against(x.space)}, "
+                f"but x is a vector of {x.space.describe_against(cols)}." + cols.mismatch(x.space)
+            )
+        data, vector = columns(x, cols, self.batch, "x")
+        y = self.apply(data)
+        return StackedVector(rows, y[..., 0] if vector else y, not vector)
+
+    def __getitem__(self, index: Any) -> Any:
+        from soacraft.algebra.evaluate import Row, block
+
+        return block(self, *index) if isinstance(index, tuple) and len(index) == 2 else Row(self, index)
+
+    def array(self) -> Array:
+        """The dense matrix, with the batch's leading axes. `explain()` says how it is worked out."""
+        from soacraft.algebra.evaluate import array
+
+        return array(self)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        return np.asarray(self.array(), dtype=dtype)
+
+    def trace(self) -> Any:
+        """The sum of the diagonal entries, from the diagonal blocks."""
+        from soacraft.algebra.evaluate import trace
+
+        return trace(self)
+
+    def by_branch(self) -> dict[tuple[int, int], Array]:
+        """Dense blocks by (row branch, column branch) of the tree of serial segments (004 Eq. 61-63)."""
+        from soacraft.algebra.evaluate import by_branch
+
+        return by_branch(self)
+
+    def is_zero(self, tol: float = 1e-9) -> bool:
+        """Whether it vanishes, relative to the sum of the norms of its terms."""
+        from soacraft.algebra.measure import relative_norm
+
+        return bool(relative_norm(self) <= tol)
+
+    def is_identity(self, tol: float = 1e-9) -> bool:
+        """Whether it is the identity, relative to the sum of the norms of its terms."""
+        return (self - nodes.I).is_zero(tol)
+
+    def at(self, **state: Any) -> Operator:
+        """The same expression bound to a snapshot: `expr.at(q=..., v=...)`; a leading batch axis gives a batch."""
+        snapshots: dict[int, Binding] = {}
+
+        def bound(leaf: Leaf) -> Operator:
+            key = id(leaf.binding)
+            if key not in snapshots:
+                snapshots[key] = leaf.binding.at(**state)
+            return leaf.bound_to(snapshots[key])
+
+        return self.with_leaves(bound)
+
+    def with_leaves(self, change: Callable[[Leaf], Operator]) -> Operator:
+        """The same expression with every leaf replaced."""
+        return self.with_parts(tuple(part.with_leaves(change) for part in self.parts()))
+
+    def cached(self, name: str, compute: Callable[[], Value]) -> Value:
+        """Work out once for as long as no leaf takes other numbers."""
+        tokens = [leaf.binding.token() for leaf in self.leaves()]
+        store: dict[str, tuple[list[object], Any]] = self.__dict__.setdefault("_cache", {})
+        if name in store:
+            old, value = store[name]
+            if len(old) == len(tokens) and all(a is b for a, b in zip(old, tokens, strict=True)):
+                return value  # type: ignore[no-any-return]
+        fresh = compute()
+        store[name] = (tokens, fresh)
+        return fresh
+
+    # -- looking --------------------------------------------------------------------------------------------------
+
+    @property
+    def tags(self) -> frozenset[str]:
+        """What is claimed of it: symmetric, block_diagonal, positive_definite, positive_semidefinite."""
+        from soacraft.algebra.evaluate import tags
+
+        return tags(self)
+
+    def text(self) -> str:
+        """Python that reads back."""
+        from soacraft.algebra.printing import text
+
+        return text(self)
+
+    def latex(self) -> str:
+        """The expression as the paper prints it."""
+        from soacraft.algebra.printing import latex
+
+        return latex(self)
+
+    def explain(self) -> Explanation:
+        """Which sweeps a product, a block and the dense matrix will run, and what they cost. Computes nothing."""
+        from soacraft.algebra.explain import explain
+
+        return explain(self)
+
+    def __repr__(self) -> str:
+        spaces = "" if self.rows is None else f" : {self.rows} <- {self.cols}"
+        return self.text() + spaces
+
+    def _repr_latex_(self) -> str:
+        return f"${self.latex()}$"
+
+
+class Leaf(Operator):
+    """A named operator with numbers of its own, taken from a binding."""
+
+    name: str
+    latex_name: str
+    binding: Binding
+    claims: frozenset[str] = frozenset()
+    source: str = ""
+
+    def sweep(self, transposed: bool) -> str:
+        """What a product with a vector runs: gather, scatter, diagonal, edges, pick-off."""
+        found = self.pattern()
+        return {DIAGONAL: "diagonal", frozenset("u"): "edges"}.get(found or DIAGONAL, "pick-off")
+
+    def magnitude(self) -> float:
+        """The size of its entries that rounding is measured by: the largest one; propagators have ones."""
+        return 1.0 if self.pattern() is None else self.blocks().largest
+
+    def definition(self) -> Operator | None:
+        """The expression this name stands for, when a product runs that expression."""
+        return None
+
+    def parts(self) -> tuple[Operator, ...]:
+        return ()
+
+    def with_parts(self, parts: tuple[Operator, ...]) -> Operator:
+        return self
+
+    def leaves(self) -> Iterator[Leaf]:
+        yield self
+
+    def with_leaves(self, change: Callable[[Leaf], Operator]) -> Operator:
+        return change(self)
+
+    def key(self) -> tuple[Any, ...]:
+        return ("leaf", self.name, self.binding.identity())
+
+    @abstractmethod
+    def bound_to(self, binding: Binding) -> Leaf:
+        """The same operator with numbers from elsewhere."""
+
+
+def _number(c: Any) -> int | float:
+    if isinstance(c, (int, float, np.integer, np.floating)) and not isinstance(c, bool):
+        if np.isfinite(c):
+            return c.item() if isinstance(c, np.generic) else c
+        raise SpaceError(f"an operator cannot be scaled by {c}.")
+    if isinstance(c, np.ndarray) and c.ndim == 0:
+        return _number(c[()])
+    raise SpaceError(f"an operator cannot be multiplied by {c!r}; it takes operators, vectors and real numbers.")
+
+
+from soacraft.algebra import nodes  # noqa: E402  the kinds of expression are operators themselves

@@ -1,0 +1,71 @@
+"""Where the layers above teach the algebra what structure knows: other forms of inverses, dense matrices, blocks.
+
+A rule looks at an expression and answers, or returns None. The first answer counts. The algebra itself knows only
+what holds for any matrices: the inverse of a number, a transpose, a product of square factors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import reduce
+
+import numpy as np
+import numpy.typing as npt
+
+from soacraft.algebra.nodes import Identity, Inverse, Product, Scaled, Transpose, product
+from soacraft.algebra.operator import Operator
+
+Array = npt.NDArray[np.float64]
+
+#: expression -> (an expression for its inverse that sweeps can work out, the source that says so)
+InverseRule = Callable[[Operator], tuple[Operator, str] | None]
+#: expression -> (a function that forms the dense matrix, the source)
+ArrayRule = Callable[[Operator], tuple[Callable[[], Array], str] | None]
+#: expression, i, j -> (a function that forms block (i, j), the source)
+BlockRule = Callable[[Operator], tuple[Callable[[int, int], Array], str] | None]
+
+inverse_rules: list[InverseRule] = []
+array_rules: list[ArrayRule] = []
+block_rules: list[BlockRule] = []
+lyapunov_rule: list[Callable[[Operator, Operator, Operator], Operator]] = []
+
+
+def inverse(x: Operator) -> tuple[Operator, str] | None:
+    """Another form of the inverse of x, with its source."""
+    for rule in inverse_rules:
+        found = rule(x)
+        if found is not None:
+            return found
+    if isinstance(x, Identity):
+        return x, "I is its own inverse"
+    if isinstance(x, Scaled) and x.factor != 0 and structured(Inverse(x.arg)):
+        return Scaled(1.0 / x.factor, Inverse(x.arg)), "inverse of a multiple"
+    if isinstance(x, Transpose) and structured(Inverse(x.arg)):
+        return Transpose(Inverse(x.arg)), "inverse of a transpose"
+    if isinstance(x, Product) and all(f.rows == f.cols for f in x.factors):
+        inverses: list[Operator] = [f.inv for f in reversed(x.factors)]
+        if all(structured(f) for f in inverses):
+            return reduce(product, inverses), "inverse of a product of square factors"
+    return None
+
+
+def structured(x: Operator) -> bool:
+    """Whether sweeps can work out x: no inverse in it is known only as a dense matrix."""
+    if isinstance(x, Inverse):
+        return x.pattern() is not None or x.known() is not None
+    return all(structured(part) for part in x.parts())
+
+
+def array(x: Operator) -> tuple[Callable[[], Array], str] | None:
+    """A cheaper way to the dense matrix than a product with the identity, with its source."""
+    return next((found for rule in array_rules if (found := rule(x)) is not None), None)
+
+
+def block(x: Operator) -> tuple[Callable[[int, int], Array], str] | None:
+    """A cheaper way to one block than a product with one block column, with its source."""
+    return next((found for rule in block_rules if (found := rule(x)) is not None), None)
+
+
+def lyapunov(E: Operator, X: Operator, other: Operator) -> Operator:
+    """The operator Y of a Lyapunov equation, by the recursion that the layer above provides."""
+    return lyapunov_rule[0](E, X, other)

@@ -1,0 +1,124 @@
+"""Spaces: what a stacked vector is made of, one block per label, and which model it belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from soacraft.algebra.tree import Tree
+from soacraft.errors import SpaceError
+
+Array = npt.NDArray[np.float64]
+
+
+class Space:
+    """A stacked vector space: a kind (hinge, body, node), a size for each label, an owner and its axes.
+
+    Two spaces are the same when all of these agree; only then may operators and vectors meet.
+
+    >>> body = Space("body", ["base", "tip"], [6, 6], owner="arm")
+    >>> body, body.index("tip"), body.block(1)
+    (body[12], 1, slice(6, 12, None))
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        labels: Sequence[str],
+        dims: Sequence[int],
+        owner: Any,
+        axes: str | None = None,
+        tree: Tree | None = None,
+    ) -> None:
+        self.kind, self.owner, self.axes, self.tree = kind, owner, axes, tree
+        self.labels, self.dims = tuple(labels), tuple(int(d) for d in dims)
+        self.offsets = np.concatenate([[0], np.cumsum(self.dims, dtype=np.int64)]).astype(np.int64)
+        self.size = int(self.offsets[-1])
+        self._numbers = {label: i for i, label in enumerate(self.labels)}
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def __repr__(self) -> str:
+        return f"{self.kind}[{self.size}]"
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (
+            isinstance(other, Space)
+            and (self.kind, self.axes, self.dims) == (other.kind, other.axes, other.dims)
+            and bool(self.owner == other.owner)
+            and self.labels == other.labels
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.kind, self.axes, self.size, self.labels))
+
+    def block(self, i: int) -> slice:
+        """Where block i stands in a stacked vector."""
+        return slice(int(self.offsets[i]), int(self.offsets[i + 1]))
+
+    def index(self, label: Any) -> int:
+        """The number of a label; the object that carries the name (a body, a node) and the number itself work too."""
+        if isinstance(label, (int, np.integer)) and not isinstance(label, bool):
+            if not -len(self) <= label < len(self):
+                raise SpaceError(f"{self} has {len(self)} blocks, there is no number {label}.")
+            return int(label) % len(self)
+        name = label if isinstance(label, str) else getattr(label, "full_name", getattr(label, "name", None))
+        if name in self._numbers:
+            return self._numbers[name]
+        known = ", ".join(map(repr, self.labels[:8])) + (", ..." if len(self) > 8 else "")
+        raise SpaceError(f"{self} has no block {name if name is not None else label!r}; its labels are {known}.")
+
+    def split(self, x: Array) -> list[Array]:
+        """The blocks of stacked columns (..., N, m), as views."""
+        cuts = self.offsets.tolist()
+        return [x[..., cuts[i] : cuts[i + 1], :] for i in range(len(self))]
+
+    def describe_against(self, other: Space) -> str:
+        """This space in words, with owner and axes where the other one differs in them."""
+        words = str(self)
+        if self.owner != other.owner:
+            words += f" of {self.owner}"
+        if self.axes != other.axes and self.axes is not None:
+            words += f" in {self.axes} axes"
+        return words
+
+    def mismatch(self, other: Space) -> str:
+        """Why this space and another do not meet, and the cure, for the end of a message."""
+        for space in (self, other):
+            check = getattr(space.owner, "check", None)
+            if check is not None:
+                check()
+        if self.kind == other.kind and self.owner != other.owner:
+            return " Operators of different models or sub-graphs cannot be mixed; bind both to the same one."
+        if self.kind == other.kind and self.axes != other.axes:
+            return " Bind both with the same axes=..."
+        return ""
+
+
+def columns(x: Any, space: Space, batch: tuple[int, ...], what: str) -> tuple[Array, bool]:
+    """A vector (..., N), a block of vectors (N, m) or a batch of these as columns (..., N, m); True for vectors.
+
+    With a batch of states of shape B, an array of shape B + (N,) is one vector for each state.
+    """
+    try:
+        data = np.asarray(x)
+        if data.dtype == object or np.iscomplexobj(data):
+            raise TypeError(f"dtype {data.dtype}")
+        data = np.asarray(data, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise SpaceError(f"{what} cannot be read as a vector of {space}: {error}.") from None
+    if data.ndim == 1 or (batch and data.shape[:-1] == batch):
+        vector = True
+    else:
+        vector = data.ndim < 2 or data.shape[-2] != space.size
+    length = data.shape[-1 if vector else -2] if data.ndim else -1
+    if length != space.size or (not vector and data.ndim > 2 and not batch):
+        raise SpaceError(
+            f"{what} has shape {data.shape}, but a vector of {space} is wanted: "
+            f"shape ({space.size},), or ({space.size}, m) for m of them."
+        )
+    return (data[..., None] if vector else data), vector

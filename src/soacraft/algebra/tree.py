@@ -1,0 +1,160 @@
+"""A rooted forest: who is whose parent, in which order to sweep, and the serial segments it is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from heapq import heapify, heappop, heappush
+
+from soacraft.errors import ModelError
+
+
+@dataclass(frozen=True)
+class Branch:
+    """One serial segment of a tree: bodies base first, each the only child of the one before (004 section 7)."""
+
+    index: int
+    nodes: tuple[int, ...]
+    parent: int | None
+    names: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        root = "the root" if self.parent is None else f"branch {self.parent}"
+        return f"Branch {self.index} on {root}: {' -> '.join(self.names)}"
+
+
+class Tree:
+    """Parents of nodes 0 .. n-1 (-1 for a base node), in any numbering.
+
+    Ask it for order; never count on the numbers.
+
+    >>> t = Tree([2, 2, -1], names=["left", "right", "trunk"])
+    >>> t.base_to_tips(), t.children(2), t.closest_common_ancestor(0, 1)
+    ((2, 0, 1), (0, 1), 2)
+    """
+
+    def __init__(self, parents: Sequence[int], names: Sequence[str] | None = None) -> None:
+        self.parents = tuple(int(p) for p in parents)
+        self.n = len(self.parents)
+        self.names = tuple(str(k) for k in range(self.n)) if names is None else tuple(names)
+        if len(self.names) != self.n:
+            raise ModelError(f"{self.n} nodes but {len(self.names)} names were given; give one name for each node.")
+        if len(set(self.names)) != self.n:
+            twice = next(s for s in self.names if self.names.count(s) > 1)
+            raise ModelError(f"the name {twice!r} stands for two nodes; names must be unique.")
+        for k, p in enumerate(self.parents):
+            if not -1 <= p < self.n:
+                raise ModelError(
+                    f"node {self.names[k]!r} has parent number {p}, but nodes are numbered 0 to {self.n - 1} "
+                    "(-1 for a node on the root)."
+                )
+        kids: list[list[int]] = [[] for _ in range(self.n)]
+        for k, p in enumerate(self.parents):
+            if p >= 0:
+                kids[p].append(k)
+        self._children = tuple(tuple(c) for c in kids)
+        self._order = self._parents_first()
+
+    def _parents_first(self) -> tuple[int, ...]:
+        """Parents before children, otherwise by number: the smallest such order."""
+        ready = [k for k, p in enumerate(self.parents) if p < 0]
+        heapify(ready)
+        order = []
+        while ready:
+            k = heappop(ready)
+            order.append(k)
+            for j in self._children[k]:
+                heappush(ready, j)
+        if len(order) < self.n:
+            lost = sorted(set(range(self.n)) - set(order))
+            raise ModelError(f"the parents of {', '.join(repr(self.names[k]) for k in lost[:5])} form a cycle.")
+        return tuple(order)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Tree) and (self.parents, self.names) == (other.parents, other.names)
+
+    def __hash__(self) -> int:
+        return hash((self.parents, self.names))
+
+    def parent(self, k: int) -> int:
+        """The parent of k, -1 for a base node."""
+        return self.parents[k]
+
+    def children(self, k: int) -> tuple[int, ...]:
+        """The children of k (of the root for k = -1)."""
+        return tuple(j for j, p in enumerate(self.parents) if p < 0) if k < 0 else self._children[k]
+
+    def base_to_tips(self) -> tuple[int, ...]:
+        """All nodes, every parent before its children."""
+        return self._order
+
+    def tips_to_base(self) -> tuple[int, ...]:
+        """All nodes, every child before its parent."""
+        return self._order[::-1]
+
+    @cached_property
+    def depth(self) -> tuple[int, ...]:
+        """Number of nodes from the root down to k, k included."""
+        depth = [0] * self.n
+        for k in self._order:
+            depth[k] = 1 + (depth[self.parents[k]] if self.parents[k] >= 0 else 0)
+        return tuple(depth)
+
+    @cached_property
+    def is_serial(self) -> bool:
+        """True for a single chain (no branching, one base)."""
+        return sum(p < 0 for p in self.parents) <= 1 and all(len(c) <= 1 for c in self._children)
+
+    def ancestors(self, k: int) -> list[int]:
+        """k, its parent, and on to the base."""
+        path = []
+        while k >= 0:
+            path.append(k)
+            k = self.parents[k]
+        return path
+
+    def path(self, i: int, j: int) -> list[int] | None:
+        """Nodes from j up to i, both included, or None when j is not i or outboard of i."""
+        steps = [j]
+        while steps[-1] != i:
+            p = self.parents[steps[-1]]
+            if p < 0:
+                return None
+            steps.append(p)
+        return steps
+
+    def closest_common_ancestor(self, i: int, j: int) -> int | None:
+        """The outermost node that is inboard of both (or one of them); None in different base trees."""
+        depth = self.depth
+        while i != j:
+            if depth[i] >= depth[j]:
+                i = self.parents[i]
+            else:
+                j = self.parents[j]
+            if i < 0 or j < 0:
+                return None
+        return i
+
+    @cached_property
+    def branches(self) -> tuple[Branch, ...]:
+        """The tree of serial segments, base segments first (004 section 7.1)."""
+        segments: list[list[int]] = []
+        of: dict[int, int] = {}
+        for k in self._order:
+            p = self.parents[k]
+            if p >= 0 and len(self._children[p]) == 1:
+                of[k] = of[p]
+                segments[of[p]].append(k)
+            else:
+                of[k] = len(segments)
+                segments.append([k])
+        return tuple(
+            Branch(
+                index,
+                tuple(nodes),
+                of[self.parents[nodes[0]]] if self.parents[nodes[0]] >= 0 else None,
+                tuple(self.names[k] for k in nodes),
+            )
+            for index, nodes in enumerate(segments)
+        )
