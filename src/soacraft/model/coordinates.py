@@ -1,0 +1,127 @@
+"""Reading q, v, vdot and wrenches: shape, finiteness, unit quaternions; errors name hinge and value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from soacraft.errors import ModelError, StateError
+from soacraft.model.hinges.base import Hinge, normalize_of
+from soacraft.spatial.checks import Array, finite, frozen
+from soacraft.spatial.wrench import Wrench
+
+if TYPE_CHECKING:
+    from soacraft.model.frame import Frame
+    from soacraft.model.interface import Graph
+
+Forces = tuple[tuple["Frame", Wrench], ...]
+
+
+def read_q(graph: Graph, q: Any, what: str = "q") -> Array:
+    """Coordinates (..., nq), with every quaternion normalised, or a `StateError`."""
+    layout = graph.layout
+    x = _vector(graph, q, layout.nq, what, [slice(s.start, s.stop) for s in layout.q_slices])
+    for group in layout.groups:
+        if type(group.hinge).normalize is Hinge.normalize:
+            continue
+        for j, k in enumerate(group.bodies):
+            body = layout.bodies[k]
+            part = x[..., group.q_index[j]]
+            x[..., group.q_index[j]] = normalize_of(group.hinge, part, f"{what} of hinge {body.hinge_name!r}")
+    return frozen(x)
+
+
+def read_v(graph: Graph, v: Any, what: str = "v") -> Array:
+    """Velocities or accelerations (..., nv), or a `StateError`."""
+    layout = graph.layout
+    return frozen(_vector(graph, v, layout.nv, what, [slice(s.start, s.stop) for s in layout.v_slices]))
+
+
+def _vector(graph: Graph, value: Any, size: int, what: str, slices: list[slice]) -> Array:
+    """A float64 copy (..., size); an error names the model and the first bad entry's hinge."""
+    name = f"{what} of {graph.name!r}"
+    try:
+        shape = np.shape(value)
+    except ValueError:
+        raise StateError(f"{name} must be an array of {size} real numbers, got ragged rows.") from None
+    if not shape or shape[-1] != size:
+        got = "a single number" if not shape else f"{shape[-1]}"
+        raise StateError(
+            f"{name} has {size} entries, got {got}{'' if len(shape) < 2 else f' (shape {shape})'}; "
+            f"{what} follows the bodies {_names(graph)}."
+        )
+    try:
+        x = np.asarray(value)
+        good = x.dtype.kind in "iuf" and np.isfinite(x)
+    except (TypeError, ValueError):
+        good = np.False_
+    if good is not False and np.all(good) and x.dtype.kind in "iuf":
+        return np.array(x, dtype=np.float64)
+    if x.dtype.kind not in "iuf":
+        return finite(value, (..., size), name, StateError)  # says what kind of thing was given
+    *where, entry = (int(i) for i in np.argwhere(~np.isfinite(x))[0])
+    k = next(k for k, s in enumerate(slices) if s.start <= entry < s.stop)
+    hinge = graph.layout.bodies[k].hinge_name
+    raise StateError(
+        f"{name} must be finite: entry {entry}, of hinge {hinge!r}, is {x[(*where, entry)]}"
+        f"{f' in state {tuple(where)}' if where else ''}."
+    )
+
+
+def _names(graph: Graph) -> str:
+    names = [repr(body.name) for body in graph.layout.bodies]
+    if len(names) > 6:
+        names = [*names[:3], "...", names[-1]]
+    return ", ".join(names) or "(none)"
+
+
+def common_batch(**arrays: Array) -> tuple[int, ...]:
+    """The leading (batch) axes of q, v, vdot together, or a `StateError` when they do not fit."""
+    try:
+        return np.broadcast_shapes(*(x.shape[:-1] for x in arrays.values()))
+    except ValueError:
+        given = ", ".join(f"{name} {x.shape}" for name, x in arrays.items())
+        raise StateError(f"the leading (batch) axes do not agree: {given}.") from None
+
+
+# -- external forces -----------------------------------------------------------------------------------------
+
+
+def read_wrench(graph: Graph, frame: Frame, wrench: Any) -> Wrench:
+    """A wrench [moment; force] at a frame: a `Wrench`, or six numbers in the frame's own axes."""
+    if isinstance(wrench, Wrench):
+        if wrench.expressed_in is None:
+            return wrench
+        return Wrench(wrench.moment, wrench.force, expressed_in=graph.frame(wrench.expressed_in))
+    x = finite(wrench, (..., 6), f"the wrench at {frame.full_name!r}", StateError)
+    return Wrench(x[..., :3], x[..., 3:])
+
+
+def read_forces(graph: Graph, forces: Any) -> Forces:
+    """External forces `{node: wrench}` (or pairs), as pairs of frame and `Wrench`."""
+    if forces is None:
+        return ()
+    if not isinstance(forces, Mapping | tuple | list):
+        raise StateError(f"external forces are given as {{node: wrench}}, got {forces!r}.")
+    items = forces.items() if isinstance(forces, Mapping) else forces
+    pairs = []
+    for item in items:
+        if not (isinstance(item, tuple) and len(item) == 2):
+            raise StateError(f"external forces are given as {{node: wrench}}, got the item {item!r}.")
+        frame = force_frame(graph, item[0])
+        pairs.append((frame, read_wrench(graph, frame, item[1])))
+    return tuple(pairs)
+
+
+def force_frame(graph: Graph, frame: Any) -> Frame:
+    """The frame of this graph on which a force acts: a node or a body, not the inertial frame."""
+    found = graph.frame(frame)
+    if found.carrier not in graph.layout.index:
+        where = "the inertial frame" if found.carrier is graph.root else f"body {found.carrier.name!r}"
+        raise ModelError(
+            f"a force at {found.full_name!r} moves nothing: {where} is not a body of {graph.name!r}; "
+            "give a node on one of its bodies."
+        )
+    return found

@@ -1,0 +1,334 @@
+"""Frames of a model: the inertial frame, bodies, and the nodes fixed on them.
+
+A body's chain: parent body frame -> (inboard, constant) -> inboard hinge frame -> (hinge) -> outboard hinge
+frame -> (outboard, constant) -> body frame.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from soacraft.errors import ModelError, StaleError
+from soacraft.model.hinges.base import Hinge
+from soacraft.spatial.inertia import Inertia
+from soacraft.spatial.pose import Pose
+
+if TYPE_CHECKING:
+    from soacraft.model.graph import Multibody
+
+ROOT_NAME = "inertial"
+
+
+class Frame:
+    """A named frame of a `Multibody`: its inertial frame, a body or a node. Compared by identity."""
+
+    _graph: Multibody
+    _name: str
+    _removed = False
+    kind = "frame"
+
+    @property
+    def name(self) -> str:
+        """The frame's own name (for a node, within its body)."""
+        return self._name
+
+    @property
+    def full_name(self) -> str:
+        """The name that finds the frame in its model: `mb[frame.full_name] is frame`."""
+        return self._name
+
+    @property
+    def graph(self) -> Multibody:
+        """The model the frame belongs to."""
+        return self._graph
+
+    @property
+    def carrier(self) -> Carrier:
+        """The body (or inertial frame) the frame is fixed on: itself, unless it is a node."""
+        raise AssertionError("every kind of frame says what carries it")
+
+    @property
+    def offset(self) -> Pose:
+        """The constant pose of the frame in its carrier's frame."""
+        return Pose()
+
+    def require_present(self) -> None:
+        """Raise `StaleError` when the frame was removed from its model."""
+        if self._removed:
+            raise StaleError(
+                f"{self.kind} {self.full_name!r} was removed from {self._graph.name!r}; "
+                "look it up again or add it anew."
+            )
+
+
+class Carrier(Frame):
+    """A frame that carries nodes and on which bodies hang: the inertial frame or a body."""
+
+    _nodes: dict[str, Node]
+    _children: dict[str, Body]
+
+    @property
+    def carrier(self) -> Carrier:
+        """Itself."""
+        return self
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """The nodes on this frame, in the order they were added."""
+        return tuple(self._nodes.values())
+
+    @property
+    def children(self) -> tuple[Body, ...]:
+        """The bodies that hang from this frame, in the order they were attached."""
+        return tuple(self._children.values())
+
+    def add_node(self, name: str, pose: Pose | None = None) -> Node:
+        """Fix a node on this frame; `pose` is the node's pose in it (default: at its origin).
+
+        >>> from soacraft.model.graph import Multibody
+        >>> mb = Multibody("shop")
+        >>> dock = mb.root.add_node("dock", Pose(translation=(1, 0, 0)))
+        >>> mb["inertial/dock"] is dock
+        True
+        """
+        self.require_present()
+        read_name("node", name)
+        if name in self._nodes:
+            raise ModelError(f"{self.kind} {self.name!r} already has a node {name!r}; names are unique within a body.")
+        node = Node(self, name, read_pose(pose, f"the pose of node {self.full_name}/{name}"))
+        self._nodes[name] = node
+        return node
+
+    def remove_node(self, node: Node | str) -> None:
+        """Take a node off this frame; its handle becomes stale."""
+        self.require_present()
+        name = node if isinstance(node, str) else node.name
+        found = self._nodes.get(name)
+        if found is None or (isinstance(node, Node) and found is not node):
+            raise ModelError(f"{self.kind} {self.name!r} has no node {name!r}; it has {_list(self._nodes)}.")
+        self._graph._changed(forget=(found,))
+        del self._nodes[name]
+        found._removed = True
+
+
+class Root(Carrier):
+    """The inertial frame of a model; `mb.root`."""
+
+    kind = "the inertial frame"
+
+    def __init__(self, graph: Multibody) -> None:
+        self._graph, self._name = graph, ROOT_NAME
+        self._nodes, self._children = {}, {}
+
+    def __repr__(self) -> str:
+        return f"inertial frame of {self._graph.name!r}"
+
+
+class Body(Carrier):
+    """A rigid body with the hinge that hangs it on its parent. Made by `Multibody.add_body`.
+
+    `inertia`, `inboard` and `outboard` can be set; the hinge and the parent change by `mb.reattach`.
+    """
+
+    kind = "body"
+
+    def __init__(
+        self,
+        parent: Carrier,
+        name: str,
+        hinge: Hinge,
+        hinge_name: str,
+        inertia: Inertia,
+        inboard: Pose,
+        outboard: Pose,
+    ) -> None:
+        self._graph, self._name = parent.graph, name
+        self._parent, self._hinge, self._hinge_name = parent, hinge, hinge_name
+        self._inertia, self._inboard, self._outboard = inertia, inboard, outboard
+        self._nodes, self._children = {}, {}
+
+    @property
+    def parent(self) -> Body | Root:
+        """The body, or the inertial frame, this body hangs from."""
+        assert isinstance(self._parent, Body | Root)
+        return self._parent
+
+    @property
+    def hinge(self) -> Hinge:
+        """The hinge between the parent and this body."""
+        return self._hinge
+
+    @property
+    def hinge_name(self) -> str:
+        """The hinge's name, by default the body's; `mb.dof_names` are made of it."""
+        return self._hinge_name
+
+    @property
+    def inertia(self) -> Inertia:
+        """Mass, centre of mass and moment. Setting it makes old states and expressions stale."""
+        return self._inertia
+
+    @inertia.setter
+    def inertia(self, value: Inertia) -> None:
+        value = read_inertia(value, self.name)
+        self.require_present()
+        self._graph._changed()
+        self._inertia = value
+
+    @property
+    def inboard(self) -> Pose:
+        """The constant pose of the inboard hinge frame in the parent's body frame."""
+        return self._inboard
+
+    @inboard.setter
+    def inboard(self, value: Pose) -> None:
+        value = read_pose(value, f"inboard of {self.name!r}")
+        self.require_present()
+        self._graph._changed()
+        self._inboard = value
+
+    @property
+    def outboard(self) -> Pose:
+        """The constant pose of the body frame in the outboard hinge frame."""
+        return self._outboard
+
+    @outboard.setter
+    def outboard(self, value: Pose) -> None:
+        value = read_pose(value, f"outboard of {self.name!r}")
+        self.require_present()
+        self._graph._changed()
+        self._outboard = value
+
+    @property
+    def q_slice(self) -> slice:
+        """Where the hinge's coordinates stand in `mb.q`."""
+        self.require_present()
+        return self._graph.q_slice(self)
+
+    @property
+    def v_slice(self) -> slice:
+        """Where the hinge's velocities stand in `mb.v`."""
+        self.require_present()
+        return self._graph.v_slice(self)
+
+    def subtree(self) -> Iterator[Body]:
+        """This body and every body outboard of it, parents first."""
+        waiting = [self]
+        while waiting:
+            body = waiting.pop()
+            yield body
+            waiting.extend(reversed(body._children.values()))
+
+    def __repr__(self) -> str:
+        if self._removed:
+            return f"body {self.name!r} (removed)"
+        return f"body {self.name!r} on {self.parent.name!r} by {self.hinge!r}"
+
+
+class Node(Frame):
+    """A frame fixed on a body or on the inertial frame: where forces act and motion is asked for."""
+
+    kind = "node"
+
+    def __init__(self, carrier: Carrier, name: str, pose: Pose) -> None:
+        self._graph, self._name, self._carrier, self._pose = carrier.graph, name, carrier, pose
+
+    @property
+    def full_name(self) -> str:
+        """`body/node`."""
+        return f"{self._carrier.name}/{self._name}"
+
+    @property
+    def carrier(self) -> Carrier:
+        """The body (or inertial frame) the node is on."""
+        return self._carrier
+
+    @property
+    def body(self) -> Body | Root:
+        """The body (or inertial frame) the node is on."""
+        assert isinstance(self._carrier, Body | Root)
+        return self._carrier
+
+    @property
+    def pose(self) -> Pose:
+        """The constant pose of the node in its body's frame. Setting it makes old states stale."""
+        return self._pose
+
+    @pose.setter
+    def pose(self, value: Pose) -> None:
+        value = read_pose(value, f"the pose of node {self.full_name}")
+        self.require_present()
+        self._graph._changed()
+        self._pose = value
+
+    @property
+    def offset(self) -> Pose:
+        """The constant pose of the node in its body's frame."""
+        return self._pose
+
+    def require_present(self) -> None:
+        """Raise `StaleError` when the node, or the body it is on, was removed."""
+        self._carrier.require_present()
+        super().require_present()
+
+    def __repr__(self) -> str:
+        return f"node {self.full_name!r}"
+
+
+# -- checks of what a user gives -----------------------------------------------------------------------------
+
+
+def read_name(kind: str, name: Any) -> str:
+    """A usable name: a non-empty string without '/', and not the name of the inertial frame."""
+    if not isinstance(name, str):
+        raise ModelError(f"the name of a {kind} must be a string, got {name!r}.")
+    if not name.strip():
+        raise ModelError(f"the name of a {kind} must not be empty.")
+    if "/" in name:
+        raise ModelError(f"the {kind} name {name!r} holds '/', which separates a body from its node; leave it out.")
+    if kind != "node" and name == ROOT_NAME:
+        raise ModelError(f"the {kind} name {ROOT_NAME!r} belongs to the inertial frame; choose another.")
+    return name
+
+
+def read_pose(pose: Any, what: str) -> Pose:
+    """A single pose; None stands for the identity."""
+    if pose is None:
+        return Pose()
+    if not isinstance(pose, Pose):
+        raise ModelError(f"{what} must be a Pose such as Pose(translation=(0, 0, 0.1)), got {pose!r}.")
+    if pose.translation.ndim != 1:
+        raise ModelError(f"{what} must be one pose, got a batch of shape {pose.translation.shape[:-1]}.")
+    return pose if type(pose) is Pose else Pose.unchecked(pose.rotation, pose.translation)
+
+
+def read_inertia(inertia: Any, name: str) -> Inertia:
+    """An inertia; None stands for a massless body."""
+    if inertia is None:
+        return Inertia()
+    if not isinstance(inertia, Inertia):
+        raise ModelError(f"the inertia of {name!r} must be an Inertia(mass, com, moment), got {inertia!r}.")
+    return inertia
+
+
+def read_hinge(hinge: Any, name: str) -> Hinge:
+    """A hinge object."""
+    if isinstance(hinge, Hinge):
+        for size in ("nq", "nv"):
+            count = getattr(hinge, size, None)
+            if not isinstance(count, int) or count < 0:
+                raise ModelError(
+                    f"the hinge {type(hinge).__name__} of {name!r} must have {size}, a whole number; got {count!r}."
+                )
+        return hinge
+    given = "none was given" if hinge is None else f"got {hinge!r}"
+    if isinstance(hinge, type) and issubclass(hinge, Hinge):
+        given = f"got the class {hinge.__name__}; make one, such as {hinge.__name__}(...)"
+    raise ModelError(
+        f"body {name!r} needs a hinge such as Pin(axis=(0, 0, 1)), Free(), or Weld() for a rigid attachment; {given}."
+    )
+
+
+def _list(names: Any) -> str:
+    return ", ".join(repr(name) for name in names) or "none"

@@ -1,0 +1,294 @@
+"""What a whole model and a sub-graph of it have in common: everything operators and algorithms ask for."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from soacraft.algebra.tree import Branch, Tree
+from soacraft.errors import ModelError, StateError
+from soacraft.model import kinematics
+from soacraft.model.axes import check_axes, node_map
+from soacraft.model.coordinates import common_batch, read_forces, read_q, read_v
+from soacraft.model.frame import Body, Frame, Root
+from soacraft.model.hinges.base import difference_of, integrate_of, qdot_of
+from soacraft.model.layout import Layout
+from soacraft.model.sko import SKOModel
+from soacraft.model.state import State
+from soacraft.spatial.checks import Array, frozen
+from soacraft.spatial.measured import Measured, RelativePose
+from soacraft.spatial.pose import Pose
+
+if TYPE_CHECKING:
+    from soacraft.model.subgraph import SubGraph
+
+
+class Graph(ABC):
+    """Bodies that hang together, with a state: a `Multibody` or a `SubGraph`."""
+
+    # -- what each kind provides -----------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The name used in messages."""
+
+    @property
+    @abstractmethod
+    def root(self) -> Root:
+        """The inertial frame."""
+
+    @property
+    @abstractmethod
+    def layout(self) -> Layout:
+        """The constant flat form of the graph."""
+
+    @property
+    @abstractmethod
+    def current(self) -> State:
+        """The current state; a new object after each change."""
+
+    @property
+    @abstractmethod
+    def structure(self) -> int:
+        """The structural version: it grows with every change of structure or parameters."""
+
+    @property
+    @abstractmethod
+    def gravity(self) -> Array:
+        """The acceleration of gravity in the inertial frame (3), read-only."""
+
+    @property
+    @abstractmethod
+    def counters(self) -> Counter[str]:
+        """How many configuration, velocity and acceleration quantities were worked out."""
+
+    @abstractmethod
+    def frame(self, frame: Any) -> Frame:
+        """A frame of this graph from the frame itself or its name."""
+
+    @abstractmethod
+    def subgraph(self, bodies: Any, anchor: Any = "rest") -> SubGraph:
+        """Connected bodies as a graph of their own."""
+
+    # -- bodies and dofs -------------------------------------------------------------------------------------
+
+    @property
+    def bodies(self) -> tuple[Body, ...]:
+        """The bodies, parents first, otherwise in insertion order."""
+        return self.layout.bodies
+
+    @property
+    def tree(self) -> Tree:
+        """The tree of the bodies, numbered as in `bodies`."""
+        return self.layout.tree
+
+    def branches(self) -> tuple[Branch, ...]:
+        """The tree of serial segments, base segments first (004 section 7)."""
+        return self.layout.tree.branches
+
+    @property
+    def nq(self) -> int:
+        """The number of coordinates."""
+        return self.layout.nq
+
+    @property
+    def nv(self) -> int:
+        """The number of velocities (degrees of freedom)."""
+        return self.layout.nv
+
+    @property
+    def dof_names(self) -> tuple[str, ...]:
+        """The hinge's name for one dof, `name.0`, `name.1`, ... for several."""
+        return self.layout.dof_names
+
+    def index(self, body: Body | str) -> int:
+        """The number of a body in `bodies`."""
+        found = self.frame(body)
+        if not isinstance(found, Body):
+            raise ModelError(f"{found.full_name!r} is not a body of {self.name!r}.")
+        return self.layout.index[found]
+
+    def q_slice(self, body: Body | str) -> slice:
+        """Where a body's hinge coordinates stand in q."""
+        return self.layout.q_slices[self.index(body)]
+
+    def v_slice(self, body: Body | str) -> slice:
+        """Where a body's hinge velocities stand in v."""
+        return self.layout.v_slices[self.index(body)]
+
+    def __len__(self) -> int:
+        return self.layout.n
+
+    # -- states ----------------------------------------------------------------------------------------------
+
+    def state(self, q: Any = None, v: Any = None, vdot: Any = None, forces: Any = None) -> State:
+        """An immutable snapshot; what is not given is that of the current state. Leading batch axes allowed.
+
+        >>> from soacraft.model.chains import serial_chain
+        >>> mb = serial_chain(2)
+        >>> mb.state() is mb.current, mb.state(q=[0.1, 0.2]).q
+        (True, array([0.1, 0.2]))
+        """
+        current = self.current
+        if q is None and v is None and vdot is None and forces is None:
+            return current
+        return current.replace(q, v, vdot, forces)
+
+    def neutral(self) -> Array:
+        """The coordinates at which every hinge is neutral."""
+        parts = [np.asarray(body.hinge.neutral(), dtype=np.float64) for body in self.layout.bodies]
+        return np.concatenate([np.zeros(0), *parts])
+
+    def random_state(self, seed: int | np.random.Generator = 0) -> tuple[Array, Array]:
+        """A random (q, v); the model's own state is left alone.
+
+        Uniform rotations, angles within a turn, travels of about a metre, normally distributed velocities.
+        """
+        rng = np.random.default_rng(seed)
+        parts = [np.asarray(body.hinge.random(rng), dtype=np.float64) for body in self.layout.bodies]
+        return np.concatenate([np.zeros(0), *parts]), rng.standard_normal(self.nv)
+
+    def integrate(self, q: Any, dv: Any) -> Array:
+        """Move from q by the tangent vector dv (nv): exact for constant hinge velocities over unit time.
+
+        >>> from soacraft.model.chains import serial_chain
+        >>> serial_chain(2).integrate([0.1, 0.2], [1.0, 0.0])
+        array([1.1, 0.2])
+        """
+        q, dv = read_q(self, q), read_v(self, dv, "dv")
+        batch = common_batch(q=q, dv=dv)
+        q, dv = np.broadcast_to(q, (*batch, self.nq)), np.broadcast_to(dv, (*batch, self.nv))
+        moved = np.empty((*batch, self.nq))
+        for group in self.layout.groups:
+            moved[..., group.q_index] = integrate_of(group.hinge, q[..., group.q_index], dv[..., group.v_index])
+        return moved
+
+    def difference(self, q0: Any, q1: Any) -> Array:
+        """The tangent vector dv (nv) with `integrate(q0, dv) = q1`."""
+        q0, q1 = read_q(self, q0, "q0"), read_q(self, q1, "q1")
+        batch = common_batch(q0=q0, q1=q1)
+        q0, q1 = np.broadcast_to(q0, (*batch, self.nq)), np.broadcast_to(q1, (*batch, self.nq))
+        dv = np.empty((*batch, self.nv))
+        for group in self.layout.groups:
+            dv[..., group.v_index] = difference_of(group.hinge, q0[..., group.q_index], q1[..., group.q_index])
+        return dv
+
+    def qdot(self, q: Any = None, v: Any = None) -> Array:
+        """The rates of the coordinates at velocity v (they differ from v where a hinge has a quaternion)."""
+        q = self.current.q if q is None else read_q(self, q)
+        v = self.current.v if v is None else read_v(self, v)
+        batch = common_batch(q=q, v=v)
+        q, v = np.broadcast_to(q, (*batch, self.nq)), np.broadcast_to(v, (*batch, self.nv))
+        rates = np.empty((*batch, self.nq))
+        for group in self.layout.groups:
+            rates[..., group.q_index] = qdot_of(group.hinge, q[..., group.q_index], v[..., group.v_index])
+        return rates
+
+    def _state(self, state: State | None) -> State:
+        """The state asked for, fresh and of this graph."""
+        if state is None:
+            return self.current
+        if not isinstance(state, State):
+            raise StateError(f"a state is made by mb.state(q, v); got {state!r}.")
+        if state.graph is not self:
+            raise StateError(f"the state belongs to {state.graph.name!r}, not to {self.name!r}.")
+        state.require_fresh()
+        return state
+
+    # -- the SKO model and its companions --------------------------------------------------------------------
+
+    def sko(self, state: State | None = None, axes: str = "body", f_ext: Any = None) -> SKOModel:
+        """The SKO model at a state, in `body`, `inertial` or `origin` axes. O(n).
+
+        Gravity, the state's external forces and `f_ext` (`{node: wrench}`, besides the state's own) enter b.
+        Requests for the same state and axes give the same model.
+
+        >>> from soacraft.model.chains import serial_chain
+        >>> serial_chain(2).sko(axes="inertial").A(0, 1)[:3, 3:]       # l~ for l = (1, 0, 0)
+        array([[ 0.,  0.,  0.],
+               [ 0.,  0., -1.],
+               [ 0.,  1.,  0.]])
+        """
+        return self._state(state).sko(check_axes(axes), read_forces(self, f_ext))
+
+    def body_velocities(self, state: State | None = None, axes: str = "body") -> list[Array]:
+        """V(k) of every body, a moving anchor's velocity included. O(n)."""
+        V = self._state(state).motion.velocities(check_axes(axes))
+        return [V[..., k, :] for k in range(self.layout.n)]
+
+    def node_block(self, node: Frame | str, state: State | None = None, axes: str = "body") -> tuple[int, Array]:
+        """The number of the body a node is on, and phi(k, O) from forces at the node to forces on the body.
+
+        Node space has the node's axes in body axes, otherwise the inertial axes.
+        """
+        found, known = self.frame(node), check_axes(axes)
+        s = self._state(state)
+        if not isinstance(found.carrier, Body):
+            raise ModelError(
+                f"{found.full_name!r} is on the inertial frame, which does not move; give a node on a body."
+            )
+        k = self.layout.index[found.carrier]
+        offset = found.offset.rotation, found.offset.translation
+        if known == "body":
+            return k, frozen(node_map(known, offset, offset))
+        R, p = s.configuration.world
+        return k, frozen(node_map(known, (R[..., k, :, :], p[..., k, :]), offset))
+
+    # -- motion of frames ------------------------------------------------------------------------------------
+
+    def pose(self, of: Frame | str, relative_to: Frame | str | None = None, state: State | None = None) -> RelativePose:
+        """The pose of a frame seen from another (default: the inertial frame)."""
+        frame, to, s = self.frame(of), self._or_root(relative_to), self._state(state)
+        R, p = kinematics.relative_pose(s, frame, to)
+        R, p = np.broadcast_to(R, (*s.batch, 3, 3)), np.broadcast_to(p, (*s.batch, 3))
+        return RelativePose(Pose.unchecked(R, p), of=frame.full_name, relative_to=to.full_name)
+
+    def velocity(
+        self,
+        of: Frame | str,
+        relative_to: Frame | str | None = None,
+        expressed_in: Frame | str | None = None,
+        state: State | None = None,
+    ) -> Measured:
+        """[angular; linear] velocity of a frame as seen from another, expressed in the axes of a third.
+
+        Defaults: seen from the inertial frame, in the axes of `relative_to`.
+        """
+        return self._measured("velocity", of, relative_to, expressed_in, state)
+
+    def acceleration(
+        self,
+        of: Frame | str,
+        relative_to: Frame | str | None = None,
+        expressed_in: Frame | str | None = None,
+        state: State | None = None,
+    ) -> Measured:
+        """[d omega/dt; d^2 p/dt^2] of a frame, differentiated in `relative_to`, in the axes of a third.
+
+        It takes the state's vdot. Defaults: seen from the inertial frame, in the axes of `relative_to`.
+        """
+        return self._measured("acceleration", of, relative_to, expressed_in, state)
+
+    def _measured(self, kind: str, of: Any, relative_to: Any, expressed_in: Any, state: State | None) -> Measured:
+        frame, to, s = self.frame(of), self._or_root(relative_to), self._state(state)
+        axes = to if expressed_in is None else self.frame(expressed_in)
+        relative = kinematics.relative_velocity if kind == "velocity" else kinematics.relative_acceleration
+        vector = np.broadcast_to(kinematics.expressed(s, axes, relative(s, frame, to)), (*s.batch, 6))
+        names = {"of": frame.full_name, "relative_to": to.full_name, "expressed_in": axes.full_name}
+        return Measured(vector, kind, **names)
+
+    def _or_root(self, frame: Frame | str | None) -> Frame:
+        return self.root if frame is None else self.frame(frame)
+
+
+def size_text(n: int, nv: int) -> str:
+    """Numbers of bodies and dofs, in words.
+
+    >>> size_text(1, 6)
+    '1 body, 6 dofs'
+    """
+    return f"{n} {'body' if n == 1 else 'bodies'}, {nv} {'dof' if nv == 1 else 'dofs'}"

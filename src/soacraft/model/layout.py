@@ -1,0 +1,108 @@
+"""The constant flat form of a graph: order, slices, stacked parameters; made once per structural change."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from soacraft.algebra.tree import Tree
+from soacraft.model.frame import Body
+from soacraft.model.hinges.base import Hinge
+from soacraft.spatial.checks import Array, frozen
+from soacraft.spatial.transforms import phi
+
+Indices = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class HingeGroup:
+    """The bodies that hang by equal hinges: their hinge numbers are worked out in one call.
+
+    `q[..., q_index]` has shape (..., bodies, nq), `v[..., v_index]` (..., bodies, nv).
+    """
+
+    hinge: Hinge
+    bodies: Indices
+    q_index: Indices
+    v_index: Indices
+
+
+class Layout:
+    """Bodies of a graph, parents first, with where their numbers stand and their parameters stacked."""
+
+    def __init__(self, bodies: Sequence[Body]) -> None:
+        self.bodies = tuple(bodies)
+        self.n = len(self.bodies)
+        self.index = {body: k for k, body in enumerate(self.bodies)}
+        parents = [-1] * self.n
+        for k, body in enumerate(self.bodies):
+            if isinstance(body.parent, Body):
+                parents[k] = self.index.get(body.parent, -1)
+        self.parents = tuple(parents)
+        q_ends = np.cumsum([0] + [body.hinge.nq for body in self.bodies]).tolist()
+        v_ends = np.cumsum([0] + [body.hinge.nv for body in self.bodies]).tolist()
+        self.q_slices = tuple(slice(i, j) for i, j in pairwise(q_ends))
+        self.v_slices = tuple(slice(i, j) for i, j in pairwise(v_ends))
+        self.nq, self.nv = int(q_ends[-1]), int(v_ends[-1])
+
+    @cached_property
+    def tree(self) -> Tree:
+        """The tree of the bodies, numbered as in `bodies`."""
+        return Tree(self.parents, [body.name for body in self.bodies])
+
+    @cached_property
+    def groups(self) -> tuple[HingeGroup, ...]:
+        """The bodies grouped by equal hinges."""
+        members: dict[Hinge, list[int]] = {}
+        for k, body in enumerate(self.bodies):
+            members.setdefault(body.hinge, []).append(k)
+        return tuple(
+            HingeGroup(
+                hinge,
+                np.array(ks, dtype=np.intp),
+                np.array([self.q_slices[k].start for k in ks], dtype=np.intp)[:, None] + np.arange(hinge.nq),
+                np.array([self.v_slices[k].start for k in ks], dtype=np.intp)[:, None] + np.arange(hinge.nv),
+            )
+            for hinge, ks in members.items()
+        )
+
+    @cached_property
+    def dof_names(self) -> tuple[str, ...]:
+        """The hinge's name for one dof, `name.0`, `name.1`, ... for several."""
+        names: list[str] = []
+        for body in self.bodies:
+            nv = body.hinge.nv
+            names += [body.hinge_name] if nv == 1 else [f"{body.hinge_name}.{i}" for i in range(nv)]
+        return tuple(names)
+
+    @cached_property
+    def inboard(self) -> tuple[Array, Array]:
+        """Rotations (n, 3, 3) and translations (n, 3) of the inboard poses."""
+        return self._stacked([body.inboard.rotation for body in self.bodies], (3, 3)), self._stacked(
+            [body.inboard.translation for body in self.bodies], (3,)
+        )
+
+    @cached_property
+    def outboard(self) -> tuple[Array, Array]:
+        """Rotations (n, 3, 3) and translations (n, 3) of the outboard poses."""
+        return self._stacked([body.outboard.rotation for body in self.bodies], (3, 3)), self._stacked(
+            [body.outboard.translation for body in self.bodies], (3,)
+        )
+
+    @cached_property
+    def to_body(self) -> Array:
+        """phi*(O, B), which refers a hinge twist to the body frame and axes, (n, 6, 6)."""
+        return frozen(phi(*self.outboard).mT)
+
+    @cached_property
+    def M(self) -> Array:
+        """Spatial inertias in body axes, (n, 6, 6)."""
+        return self._stacked([body.inertia.matrix() for body in self.bodies], (6, 6))
+
+    def _stacked(self, parts: list[Array], shape: tuple[int, ...]) -> Array:
+        return frozen(np.array(parts, dtype=np.float64).reshape(self.n, *shape))

@@ -1,0 +1,197 @@
+"""An SKO model at one state: a tree, weights on its edges, hinge maps, inertias; blocks of any size (004 section 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from soacraft.algebra.tree import Tree
+from soacraft.errors import ModelError
+
+Array = npt.NDArray[np.float64]
+Block = npt.ArrayLike | None
+
+
+class SKOModel:
+    """The structure every recursion works on (004 Eq. 1-3).
+
+        V = A* H* v,   alpha = A* (H* vdot + a),   f = A (M alpha + b),   T = H f
+
+    `A[k]` is the weight A(p(k), k) of the edge above node k (`None` for a base node), `H[k]` maps the node's
+    velocity space to its hinge (nv_k x dim_k, zero rows allowed), `M[k]` is symmetric positive semi-definite.
+    Blocks may be non-square and singular, and may carry leading batch axes. Constant: make a new one to change it.
+
+    >>> m = SKOModel([-1, 0], A=[None, [[1.0]]], H=[[[1.0]], [[1.0]]], M=[[[2.0]], [[3.0]]])
+    >>> m.tree.children(0), float(m.A(0, 1)[0, 0])
+    ((1,), 1.0)
+    """
+
+    def __init__(
+        self,
+        parents: Sequence[int],
+        A: Sequence[Block],
+        H: Sequence[npt.ArrayLike],
+        M: Sequence[npt.ArrayLike],
+        a: Sequence[npt.ArrayLike] | None = None,
+        b: Sequence[npt.ArrayLike] | None = None,
+        names: Sequence[str] | None = None,
+    ) -> None:
+        self.tree = Tree(parents, names)
+        for what, given in (("A", A), ("H", H), ("M", M), ("a", a), ("b", b)):
+            if given is not None and len(given) != self.tree.n:
+                raise ModelError(f"{self.tree.n} nodes but {len(given)} blocks of {what}; give one for each node.")
+        self._M = [self._matrix("M", k, block) for k, block in enumerate(M)]
+        self._H = [self._matrix("H", k, block) for k, block in enumerate(H)]
+        self.dims = tuple(block.shape[-1] for block in self._M)
+        self.nvs = tuple(block.shape[-2] for block in self._H)
+        self._A = [self._edge(k, block) for k, block in enumerate(A)]
+        for k, (m, h) in enumerate(zip(self._M, self._H, strict=True)):
+            self._same(k, "M", m.shape[-2:], (self.dims[k], self.dims[k]))
+            self._same(k, "H", h.shape[-2:], (self.nvs[k], self.dims[k]))
+            if self.nvs[k] > self.dims[k]:
+                raise ModelError(
+                    f"H of node {self.names[k]!r} has {self.nvs[k]} rows for a velocity of size {self.dims[k]}; "
+                    "a hinge map needs independent rows."
+                )
+            if not np.allclose(m, m.mT, rtol=1e-9, atol=1e-12 * float(np.max(np.abs(m), initial=0.0))):
+                raise ModelError(f"M of node {self.names[k]!r} is not symmetric.")
+        self._a, self._b = self._vectors("a", a), self._vectors("b", b)
+        self.memo: dict[str, Any] = {}
+
+    @classmethod
+    def trusted(
+        cls,
+        tree: Tree,
+        A: Sequence[Array | None],
+        H: Sequence[Array],
+        M: Sequence[Array],
+        a: Callable[[], Sequence[Array]] | None = None,
+        b: Callable[[], Sequence[Array]] | None = None,
+        memo: dict[str, Any] | None = None,
+    ) -> SKOModel:
+        """Without checks, for models that are right by construction; a and b are worked out when first asked for.
+
+        `memo` holds what was derived from A, H and M alone: pass the same one for states that differ in velocity only.
+        """
+        self = cls.__new__(cls)
+        self.tree, self._A, self._H, self._M = tree, list(A), list(H), list(M)
+        self.dims = tuple(block.shape[-1] for block in M)
+        self.nvs = tuple(block.shape[-2] for block in H)
+        self._a, self._b = a, b
+        self.memo = {} if memo is None else memo
+        return self
+
+    # -- the protocol -------------------------------------------------------------------------------------------
+
+    @property
+    def n(self) -> int:
+        return self.tree.n
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.tree.names
+
+    @property
+    def nodes(self) -> range:
+        return range(self.tree.n)
+
+    def parent(self, k: int) -> int:
+        return self.tree.parent(k)
+
+    def children(self, k: int) -> tuple[int, ...]:
+        return self.tree.children(k)
+
+    def base_to_tips(self) -> tuple[int, ...]:
+        return self.tree.base_to_tips()
+
+    def tips_to_base(self) -> tuple[int, ...]:
+        return self.tree.tips_to_base()
+
+    def A(self, p: int, k: int) -> Array:
+        """The weight A(p, k) that carries forces of child k to its parent p."""
+        block = self._A[k]
+        if block is None or self.tree.parents[k] != p:
+            raise ModelError(f"there is no edge from {self.names[k]!r} to node number {p}.")
+        return block
+
+    def H(self, k: int) -> Array:
+        return self._H[k]
+
+    def M(self, k: int) -> Array:
+        return self._M[k]
+
+    def a(self, k: int) -> Array:
+        """The velocity-dependent acceleration of node k, zero when none was given."""
+        if callable(self._a):
+            self._a = list(self._a())
+        return np.zeros(self.dims[k]) if self._a is None else self._a[k]
+
+    def b(self, k: int) -> Array:
+        """The velocity-dependent, gravity and external force of node k, zero when none was given."""
+        if callable(self._b):
+            self._b = list(self._b())
+        return np.zeros(self.dims[k]) if self._b is None else self._b[k]
+
+    @property
+    def edges(self) -> list[Array | None]:
+        """A(p(k), k) by k, None at the base."""
+        return self._A
+
+    def __repr__(self) -> str:
+        return f"SKOModel with {self.n} nodes, {sum(self.nvs)} dofs, blocks of size {sorted(set(self.dims))}"
+
+    # -- checks -------------------------------------------------------------------------------------------------
+
+    def _matrix(self, what: str, k: int, block: Any) -> Array:
+        return _numbers(block, f"{what} of node {self.tree.names[k]!r}", 2)
+
+    def _edge(self, k: int, block: Block) -> Array | None:
+        p = self.tree.parents[k]
+        if p < 0:
+            if block is not None:
+                raise ModelError(f"node {self.names[k]!r} stands on the root and has no edge: give None for its A.")
+            return None
+        if block is None:
+            raise ModelError(f"A of node {self.names[k]!r} is missing; its parent is {self.names[p]!r}.")
+        matrix = self._matrix("A", k, block)
+        self._same(k, "A", matrix.shape[-2:], (self.dims[p], self.dims[k]))
+        return matrix
+
+    def _same(self, k: int, what: str, got: tuple[int, ...], want: tuple[int, ...]) -> None:
+        if got != want:
+            raise ModelError(
+                f"{what} of node {self.names[k]!r} is {got[0]} x {got[1]}, but its neighbours ask for "
+                f"{want[0]} x {want[1]}."
+            )
+
+    def _vectors(self, what: str, given: Any) -> list[Array] | None:
+        if given is None:
+            return None
+        vectors = [_numbers(x, f"{what} of node {self.names[k]!r}", 1) for k, x in enumerate(given)]
+        for k, x in enumerate(vectors):
+            if x.shape[-1] != self.dims[k]:
+                raise ModelError(
+                    f"{what} of node {self.names[k]!r} has {x.shape[-1]} entries, its velocity {self.dims[k]}."
+                )
+        return vectors
+
+    _a: list[Array] | Callable[[], Sequence[Array]] | None
+    _b: list[Array] | Callable[[], Sequence[Array]] | None
+
+
+def _numbers(block: Any, what: str, ndim: int) -> Array:
+    try:
+        x = np.array(block, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ModelError(f"{what} cannot be read as numbers: {error}.") from None
+    if x.ndim < ndim:
+        raise ModelError(f"{what} must be a {'matrix' if ndim == 2 else 'vector'}, got shape {x.shape}.")
+    if not np.isfinite(x).all():
+        raise ModelError(f"{what} holds NaN or infinite entries.")
+    x.flags.writeable = False
+    return x
+
+

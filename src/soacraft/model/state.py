@@ -1,0 +1,314 @@
+"""Immutable snapshots of a graph's state, with what was worked out for them.
+
+A `Configuration` holds what depends on q alone and is shared by all states with that q; a `Motion` adds v; a
+`State` adds vdot and external forces. So a change of v recomputes nothing that depends on q only.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from soacraft.errors import StaleError
+from soacraft.model import axes as representation
+from soacraft.model import realize
+from soacraft.model.axes import Axes
+from soacraft.model.coordinates import Forces, common_batch, read_forces, read_q, read_v
+from soacraft.model.kinematics import pose_of_frame
+from soacraft.model.layout import Layout
+from soacraft.model.realize import Poses, times
+from soacraft.model.sko import SKOModel
+from soacraft.spatial.checks import Array, frozen
+from soacraft.spatial.transforms import phi
+
+if TYPE_CHECKING:
+    from soacraft.model.frame import Frame
+    from soacraft.model.interface import Graph
+
+T = TypeVar("T")
+_IDENTITY: Poses = (frozen(np.eye(3)), frozen(np.zeros(3)))
+
+
+class Memo:
+    """Values worked out when first asked for; each evaluation is counted under `what`."""
+
+    def __init__(self, counters: Counter[str], what: str) -> None:
+        self._counters, self._what = counters, what
+        self._values: dict[Any, Any] = {}
+
+    def __call__(self, key: Any, work: Callable[[], T]) -> T:
+        if key not in self._values:
+            value = work()
+            self._counters[self._what] += 1
+            self._values[key] = value
+        known: T = self._values[key]
+        return known
+
+
+class Configuration:
+    """All that depends on q only: poses, edges, hinge maps and inertias in each representation."""
+
+    def __init__(
+        self, layout: Layout, q: Array, counters: Counter[str], base: Callable[[], Poses] | None = None
+    ) -> None:
+        self.layout, self.q, self._base = layout, q, base
+        self._memo = Memo(counters, "configuration")
+
+    @property
+    def relative(self) -> Poses:
+        """Each body frame in its parent's, R (..., n, 3, 3) and l (..., n, 3)."""
+        return self._memo("relative", lambda: realize.relative_poses(self.layout, self.q))
+
+    @property
+    def world(self) -> Poses:
+        """Each body frame in the inertial frame."""
+        return self._memo("world", lambda: realize.world_poses(self.layout, self.relative, self.base))
+
+    @property
+    def base(self) -> Poses:
+        """The pose of what the base bodies hang from."""
+        return _IDENTITY if self._base is None else self._memo("base", self._base)
+
+    @property
+    def A(self) -> Array:
+        """phi(p(k), k) in body axes for every body, base bodies included, (..., n, 6, 6)."""
+        return self._memo("A", lambda: frozen(phi(*self.relative)))
+
+    @property
+    def maps(self) -> tuple[Array, ...]:
+        """H*(k) in body axes by hinge group."""
+        return self._memo("maps", lambda: realize.hinge_maps(self.layout, self.q))
+
+    def edges(self, axes: Axes) -> list[Array | None]:
+        """A(p(k), k) by k."""
+
+        def work() -> list[Array | None]:
+            A = self.A if axes == "body" else np.empty((0, 6, 6))
+            world = _IDENTITY if axes == "body" else self.world
+            return representation.edges(axes, self.layout, A, self.relative, world)
+
+        return self._memo(("edges", axes), work)
+
+    def hinges(self, axes: Axes) -> list[Array]:
+        """H(k) by k."""
+        world = _IDENTITY if axes == "body" else self.world
+        return self._memo(("hinges", axes), lambda: representation.hinges(axes, self.layout, self.maps, world))
+
+    def inertias(self, axes: Axes) -> list[Array]:
+        """M(k) by k."""
+        world = _IDENTITY if axes == "body" else self.world
+        return self._memo(("inertias", axes), lambda: representation.inertias(axes, self.layout, world))
+
+    def derived(self, axes: Axes) -> dict[str, Any]:
+        """The store for what recursions derive from A, H and M in these axes."""
+        return self._memo(("derived", axes), dict)
+
+
+class Motion:
+    """All that depends on q and v: body velocities and the velocity-dependent accelerations and forces."""
+
+    def __init__(
+        self,
+        configuration: Configuration,
+        v: Array,
+        counters: Counter[str],
+        base: Callable[[], tuple[Array, Array]] | None = None,
+    ) -> None:
+        self.configuration, self.v, self._base = configuration, v, base
+        self._memo = Memo(counters, "velocity")
+
+    @property
+    def base(self) -> tuple[Array, Array] | None:
+        """Velocity and acceleration, in its body axes, of what the base bodies hang from; None at rest."""
+        return None if self._base is None else self._memo("base", self._base)
+
+    @property
+    def twists(self) -> Array:
+        """H*(k) v(k), body axes, (..., n, 6)."""
+        c = self.configuration
+        return self._memo("twists", lambda: realize.hinge_twists(c.layout, c.maps, self.v))
+
+    @property
+    def V(self) -> Array:
+        """Body velocities V(k) in body axes, (..., n, 6)."""
+        c, base = self.configuration, self.base
+        return self._memo("V", lambda: realize.scatter(c.layout, c.A, self.twists, None if base is None else base[0]))
+
+    @property
+    def a(self) -> Array:
+        """a(k) in body axes, (..., n, 6); a moving anchor's acceleration enters those of its bodies."""
+
+        def work() -> Array:
+            c = self.configuration
+            a = realize.coriolis(c.layout, c.q, self.v, self.V, self.twists)
+            if self.base is not None:
+                for k in c.layout.tree.children(-1):
+                    a[..., k, :] += times(c.A[..., k, :, :].mT, self.base[1])
+            return frozen(a)
+
+        return self._memo("a", work)
+
+    @property
+    def gyroscopic(self) -> Array:
+        """crf(V(k)) M(k) V(k), body axes, (..., n, 6)."""
+        return self._memo("gyroscopic", lambda: frozen(realize.gyroscopic(self.configuration.layout, self.V)))
+
+    def velocities(self, axes: Axes) -> Array:
+        """V(k) in the axes asked for, (..., n, 6)."""
+        world = _IDENTITY if axes == "body" else self.configuration.world
+        return self._memo(("V", axes), lambda: representation.velocities(axes, world, self.V))
+
+    def coriolis(self, axes: Axes) -> Array:
+        """a(k) in the axes asked for, (..., n, 6)."""
+        c = self.configuration
+        world = _IDENTITY if axes == "body" else c.world
+        return self._memo(
+            ("a", axes),
+            lambda: representation.coriolis_in(axes, c.layout, world, c.relative, self.V, self.a),
+        )
+
+
+class State:
+    """An immutable snapshot of q, v, vdot and external forces of a graph; leading batch axes allowed.
+
+    Made by `mb.state(...)`. The batch axes of its parts broadcast. What was worked out for it is kept.
+
+    >>> from soacraft.model.chains import serial_chain
+    >>> mb = serial_chain(3)
+    >>> s = mb.state(q=np.zeros((5, 3)), v=[1.0, 0.0, 0.0])
+    >>> s.batch, s.v.shape, s.replace(v=[0.0, 0.0, 1.0]).configuration is s.configuration
+    ((5,), (5, 3), True)
+    """
+
+    def __init__(self, graph: Graph, motion: Motion, vdot: Array, forces: Forces) -> None:
+        self._graph, self._motion, self._vdot, self._forces = graph, motion, vdot, forces
+        self._structure, self._gravity = graph.structure, graph.gravity
+        wrenches = {f"the wrench at {frame.full_name!r}": np.asarray(wrench) for frame, wrench in forces}
+        self._batch = common_batch(q=motion.configuration.q, v=motion.v, vdot=vdot, **wrenches)
+        self._memo = Memo(graph.counters, "acceleration")
+
+    @property
+    def graph(self) -> Graph:
+        """The model or sub-graph the state belongs to."""
+        return self._graph
+
+    @property
+    def structure(self) -> int:
+        """The structural version of the model the state was made for."""
+        return self._structure
+
+    @property
+    def configuration(self) -> Configuration:
+        """What depends on q only; the same object for states that share q."""
+        return self._motion.configuration
+
+    @property
+    def motion(self) -> Motion:
+        """What depends on q and v; the same object for states that share both."""
+        return self._motion
+
+    @property
+    def batch(self) -> tuple[int, ...]:
+        """The leading axes, () for a single state."""
+        return self._batch
+
+    @property
+    def q(self) -> Array:
+        """Coordinates, (*batch, nq), read-only."""
+        return np.broadcast_to(self.configuration.q, (*self._batch, self.configuration.layout.nq))
+
+    @property
+    def v(self) -> Array:
+        """Velocities, (*batch, nv), read-only."""
+        return np.broadcast_to(self._motion.v, (*self._batch, self.configuration.layout.nv))
+
+    @property
+    def vdot(self) -> Array:
+        """Accelerations, (*batch, nv), read-only."""
+        return np.broadcast_to(self._vdot, (*self._batch, self.configuration.layout.nv))
+
+    @property
+    def forces(self) -> Forces:
+        """External forces as pairs (frame, Wrench)."""
+        return self._forces
+
+    def replace(self, q: Any = None, v: Any = None, vdot: Any = None, forces: Any = None) -> State:
+        """The same state with some parts new; unchanged parts keep what was worked out for them."""
+        self.require_fresh()
+        g, motion = self._graph, self._motion
+        configuration = motion.configuration
+        if q is not None and not np.array_equal(q := read_q(g, q), configuration.q):
+            configuration = Configuration(configuration.layout, q, g.counters, configuration._base)
+        v_new = motion.v if v is None else read_v(g, v)
+        vdot_new = self._vdot if vdot is None else read_v(g, vdot, "vdot")
+        common_batch(q=configuration.q, v=v_new, vdot=vdot_new)
+        if configuration is not motion.configuration or not np.array_equal(v_new, motion.v):
+            motion = Motion(configuration, v_new, g.counters, motion._base)
+        return State(g, motion, vdot_new, self._forces if forces is None else read_forces(g, forces))
+
+    def require_fresh(self) -> None:
+        """Raise `StaleError` when the model's structure changed after the state was made."""
+        if self._structure != self._graph.structure:
+            raise StaleError(
+                f"this state of {self._graph.name!r} was made before a structural change of the model; "
+                "make a new one with mb.state(...)."
+            )
+
+    # -- numbers ---------------------------------------------------------------------------------------------
+
+    @property
+    def alpha(self) -> Array:
+        """alpha(k) = A*(p,k) alpha(p) + H*(k) vdot(k) + a(k), body axes, (..., n, 6)."""
+
+        def work() -> Array:
+            c = self.configuration
+            rate = realize.hinge_twists(c.layout, c.maps, self._vdot)
+            return realize.scatter(c.layout, c.A, rate + self._motion.a)
+
+        return self._memo("alpha", work)
+
+    @property
+    def b(self) -> Array:
+        """b(k) = crf(V) M V - M [0; g] - external forces, body axes, (..., n, 6)."""
+        return self._memo("b", lambda: frozen(self._bias(self._forces)))
+
+    def sko(self, axes: Axes, forces: Forces = ()) -> SKOModel:
+        """The SKO model at this state; `forces` act besides the state's own."""
+        if forces:
+            return self._sko(axes, forces)
+        return self._memo(("sko", axes), lambda: self._sko(axes, ()))
+
+    def _sko(self, axes: Axes, forces: Forces) -> SKOModel:
+        c, motion, n = self.configuration, self._motion, self.configuration.layout.n
+
+        def a() -> list[Array]:
+            stacked = motion.coriolis(axes)
+            return [stacked[..., k, :] for k in range(n)]
+
+        def b() -> list[Array]:
+            bias = self.b if not forces else self._bias(self._forces + forces)
+            world = _IDENTITY if axes == "body" else c.world
+            stacked = frozen(representation.bias_in(axes, c.layout, world, motion.V, bias))
+            return [stacked[..., k, :] for k in range(n)]
+
+        return SKOModel.trusted(c.layout.tree, c.edges(axes), c.hinges(axes), c.inertias(axes), a, b, c.derived(axes))
+
+    def _bias(self, forces: Forces) -> Array:
+        c = self.configuration
+        b = self._motion.gyroscopic - realize.weight(c.layout, c.world[0], self._gravity)
+        for frame, wrench in forces:
+            k = c.layout.index[frame.carrier]  # type: ignore[index]
+            pull = self.force_on_body(frame, np.asarray(wrench), wrench.expressed_in)
+            b = np.array(np.broadcast_to(b, np.broadcast_shapes(b.shape, (*pull.shape[:-1], c.layout.n, 6))))
+            b[..., k, :] -= pull
+        return b
+
+    def force_on_body(self, frame: Frame, wrench: Array, expressed_in: Frame | None) -> Array:
+        """phi(k, O) f: a wrench at a frame, referred to its body frame in body axes."""
+        if expressed_in is not None:
+            turn = pose_of_frame(self, frame)[0].mT @ pose_of_frame(self, expressed_in)[0]
+            wrench = np.concatenate([times(turn, wrench[..., :3]), times(turn, wrench[..., 3:])], axis=-1)
+        return times(frame.offset.phi(), wrench)

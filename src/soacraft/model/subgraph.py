@@ -1,0 +1,277 @@
+"""`SubGraph`: connected bodies of a model as a graph of their own."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from soacraft.errors import ModelError, StaleError, StateError
+from soacraft.model.coordinates import read_q, read_v
+from soacraft.model.frame import Body, Frame, Root
+from soacraft.model.interface import Graph, size_text
+from soacraft.model.layout import Layout
+from soacraft.model.realize import Poses
+from soacraft.model.state import Configuration, Motion, State
+from soacraft.spatial.checks import Array, frozen
+
+if TYPE_CHECKING:
+    from soacraft.model.graph import Multibody
+
+
+class SubGraph(Graph):
+    """Connected bodies of a model, with their own q and v; made by `mb.subgraph([...])`.
+
+    What its root hangs from, the anchor, stands at its pose in the model's current state: at rest, or with
+    `anchor="moving"` with its velocity and acceleration. Gravity acts in the true inertial direction.
+
+    >>> from soacraft.model.chains import serial_chain
+    >>> mb = serial_chain(4)
+    >>> g = mb.subgraph(["link3", "link2"])
+    >>> g, g.anchor.name, g.dof_names
+    (SubGraph 'chain[link2, link3]': 2 bodies, 2 dofs, 'link1', ('link2', 'link3'))
+    """
+
+    def __init__(self, multibody: Multibody, bodies: Iterable[Body | str], anchor: Any = "rest") -> None:
+        if anchor not in ("rest", "moving"):
+            raise ModelError(f"anchor must be 'rest' or 'moving', got {anchor!r}.")
+        chosen = _chosen(multibody, bodies)
+        self._mb, self._moving = multibody, bool(anchor == "moving")
+        self._layout = Layout([body for body in multibody.bodies if body in chosen])
+        self._made_at = multibody.structure
+        names = [body.name for body in self._layout.bodies]
+        shown = ", ".join(names if len(names) <= 4 else [*names[:2], "...", names[-1]])
+        self._name = f"{multibody.name}[{shown}]"
+        self._anchor = _anchor(multibody, self._layout)
+        wide = multibody.layout
+        self._q_index = _positions(wide.q_slices, [wide.index[body] for body in self._layout.bodies])
+        self._v_index = _positions(wide.v_slices, [wide.index[body] for body in self._layout.bodies])
+        self._bound: tuple[State, State] | None = None
+
+    # -- identity --------------------------------------------------------------------------------------------
+
+    def _require_fresh(self) -> None:
+        if self._made_at != self._mb.structure:
+            names = ", ".join(repr(body.name) for body in self._layout.bodies)
+            raise StaleError(
+                f"sub-graph of {self._mb.name!r} was made before a structural change of the model; "
+                f"make it again with mb.subgraph([{names}])."
+            )
+
+    @property
+    def name(self) -> str:
+        """The model's name with the bodies in brackets."""
+        return self._name
+
+    @property
+    def multibody(self) -> Multibody:
+        """The model it is part of."""
+        return self._mb
+
+    @property
+    def root(self) -> Root:
+        """The inertial frame."""
+        return self._mb.root
+
+    @property
+    def anchor(self) -> Body | Root:
+        """What its root body hangs from."""
+        return self._anchor
+
+    @property
+    def anchor_moves(self) -> bool:
+        """Whether the root gets the anchor's velocity and acceleration."""
+        return self._moving
+
+    @property
+    def structure(self) -> int:
+        """The structural version of the model."""
+        return self._mb.structure
+
+    @property
+    def counters(self) -> Counter[str]:
+        """The model's counters."""
+        return self._mb.counters
+
+    @property
+    def gravity(self) -> Array:
+        """The model's gravity."""
+        return self._mb.gravity
+
+    @property
+    def layout(self) -> Layout:
+        """The constant flat form of its bodies."""
+        self._require_fresh()
+        return self._layout
+
+    def frame(self, frame: Any) -> Frame:
+        """A frame on one of its bodies, or on the inertial frame, from itself or its name."""
+        self._require_fresh()
+        found = self._mb.frame(frame)
+        if isinstance(found.carrier, Body) and found.carrier not in self._layout.index:
+            raise ModelError(f"{found.full_name!r} is not on a body of {self._name!r}; ask the model itself.")
+        return found
+
+    def __getitem__(self, name: str) -> Frame:
+        return self.frame(name)
+
+    def __contains__(self, frame: object) -> bool:
+        carrier = self._mb.frame(frame).carrier if frame in self._mb else None
+        return bool(carrier is self.root or carrier in self._layout.index)
+
+    def __repr__(self) -> str:
+        return f"SubGraph {self._name!r}: {size_text(self._layout.n, self._layout.nv)}"
+
+    def subgraph(self, bodies: Iterable[Body | str], anchor: str = "rest") -> SubGraph:
+        """A smaller sub-graph of the same model."""
+        self._require_fresh()
+        bodies = [bodies] if isinstance(bodies, str | Body) else list(bodies)
+        for body in bodies:
+            self.index(body)
+        return SubGraph(self._mb, bodies, anchor)
+
+    # -- state -----------------------------------------------------------------------------------------------
+
+    @property
+    def current(self) -> State:
+        """Its part of the model's current state; a new object after each change of that."""
+        layout, whole = self.layout, self._mb.current
+        if self._bound is None or self._bound[0] is not whole:
+            self._bound = (whole, self._bind(layout, whole))
+        return self._bound[1]
+
+    def _bind(self, layout: Layout, whole: State) -> State:
+        """The part of the model's state, keeping what the last one shares with it."""
+        before = self._bound
+        if before is not None and before[0].configuration is whole.configuration:
+            configuration = before[1].configuration
+        else:
+            q = frozen(whole.q[..., self._q_index])
+            configuration = Configuration(layout, q, self.counters, self._base_pose(whole))
+        if before is not None and before[0].motion is whole.motion and not self._moving:
+            motion = before[1].motion
+        else:
+            v = frozen(whole.v[..., self._v_index])
+            motion = Motion(configuration, v, self.counters, self._base_motion(whole))
+        forces = tuple((frame, wrench) for frame, wrench in whole.forces if frame.carrier in layout.index)
+        return State(self, motion, frozen(whole.vdot[..., self._v_index]), forces)
+
+    def _base_pose(self, whole: State) -> Any:
+        """A function that gives the anchor's pose; None on the inertial frame."""
+        if isinstance(self._anchor, Root):
+            return None
+        k = self._mb.layout.index[self._anchor]
+
+        def base() -> Poses:
+            R, p = whole.configuration.world
+            return R[..., k, :, :], p[..., k, :]
+
+        return base
+
+    def _base_motion(self, whole: State) -> Any:
+        """A function that gives the anchor's velocity and acceleration in its body axes; None at rest."""
+        if isinstance(self._anchor, Root) or not self._moving:
+            return None
+        k = self._mb.layout.index[self._anchor]
+        return lambda: (whole.motion.V[..., k, :], whole.alpha[..., k, :])
+
+    @property
+    def q(self) -> Array:
+        """Its part of the model's q; setting it sets that part."""
+        return self.current.q
+
+    @q.setter
+    def q(self, value: npt.ArrayLike) -> None:
+        self.set_state(q=value)
+
+    @property
+    def v(self) -> Array:
+        """Its part of the model's v; setting it sets that part."""
+        return self.current.v
+
+    @v.setter
+    def v(self, value: npt.ArrayLike) -> None:
+        self.set_state(v=value)
+
+    @property
+    def vdot(self) -> Array:
+        """Its part of the model's vdot; setting it sets that part."""
+        return self.current.vdot
+
+    @vdot.setter
+    def vdot(self, value: npt.ArrayLike) -> None:
+        self.set_state(vdot=value)
+
+    def set_state(self, q: Any = None, v: Any = None, vdot: Any = None) -> None:
+        """Change its part of the model's state, all or nothing."""
+        self._require_fresh()
+        whole = self._mb.current
+        self._mb.set_state(
+            None if q is None else _with(whole.q, self._q_index, self._single("q", read_q(self, q))),
+            None if v is None else _with(whole.v, self._v_index, self._single("v", read_v(self, v))),
+            None
+            if vdot is None
+            else _with(whole.vdot, self._v_index, self._single("vdot", read_v(self, vdot, "vdot"))),
+        )
+
+    def _single(self, what: str, value: Array) -> Array:
+        if value.ndim > 1:
+            raise StateError(
+                f"{what} of {self._name!r} holds one state, got an array of shape {value.shape}; "
+                "for a batch make a snapshot with g.state(q, v)."
+            )
+        return value
+
+
+def _chosen(multibody: Multibody, bodies: Iterable[Body | str]) -> set[Body]:
+    """The bodies asked for, once each."""
+    listed = [bodies] if isinstance(bodies, str | Body) else list(bodies)
+    chosen: set[Body] = set()
+    for item in listed:
+        body = multibody.body(item)
+        if body in chosen:
+            raise ModelError(f"body {body.name!r} is listed twice for a sub-graph of {multibody.name!r}.")
+        chosen.add(body)
+    if not chosen:
+        raise ModelError(f"a sub-graph of {multibody.name!r} needs at least one body.")
+    return chosen
+
+
+def _anchor(multibody: Multibody, layout: Layout) -> Body | Root:
+    """What the root bodies hang from; they must be one, or all on the inertial frame."""
+    roots = [layout.bodies[k] for k in layout.tree.children(-1)]
+    if len(roots) == 1 or all(isinstance(body.parent, Root) for body in roots):
+        return roots[0].parent
+    first, second = (
+        roots[0],
+        next(body for body in roots if not isinstance(body.parent, Root) or body is roots[1]),
+    )
+    if second is first:
+        second = roots[1]
+    tree, index = multibody.tree, multibody.layout.index
+    common = tree.closest_common_ancestor(index[first], index[second])
+    gap = [k for end in (first, second) for k in _until(tree.ancestors(index[end]), common)]
+    missing = [multibody.bodies[k].name for k in dict.fromkeys(gap) if multibody.bodies[k] not in layout.index]
+    raise ModelError(
+        f"the bodies are not connected: {first.name!r} and {second.name!r} hang together only through "
+        f"{', '.join(map(repr, missing))}{'' if common is not None else ' and the inertial frame'}; "
+        "list what is missing too, or make two sub-graphs."
+    )
+
+
+def _until(path: list[int], end: int | None) -> list[int]:
+    return path if end is None else path[: path.index(end) + 1]
+
+
+def _positions(slices: Sequence[slice], bodies: Sequence[int]) -> npt.NDArray[np.intp]:
+    parts = [np.arange(slices[k].start, slices[k].stop, dtype=np.intp) for k in bodies]
+    return np.concatenate([np.zeros(0, dtype=np.intp), *parts])
+
+
+def _with(whole: Array, index: npt.NDArray[np.intp], part: Array) -> Array:
+    changed = np.array(whole)
+    changed[index] = part
+    return changed

@@ -1,0 +1,320 @@
+"""Building a model: names, frames, order, and everything that is refused, by its text."""
+
+import numpy as np
+import pytest
+
+from soacraft.errors import ModelError, StaleError
+from soacraft.model import Body, Multibody, Node, Root, random_tree, serial_chain
+from soacraft.model.hinges import Free, Hinge, Pin, Prismatic, Spherical, Universal, Weld
+from soacraft.spatial import Inertia, Pose
+
+
+def arm():
+    mb = Multibody("arm", gravity=(0, 0, -9.80665))
+    upper = mb.add_body(
+        "upper",
+        parent=None,
+        hinge=Pin(axis=(0, 0, 1)),
+        inertia=Inertia(mass=2.0, com=(0, 0, 0.2), moment=np.diag([0.1, 0.1, 0.02])),
+        inboard=Pose(translation=(0, 0, 0.1)),
+        outboard=Pose(),
+    )
+    upper.add_node("tool", Pose(translation=(0, 0, 0.4)))
+    mb.add_body("lower", upper, Universal((1, 0, 0), (0, 1, 0)), Inertia(1.0), hinge_name="elbow")
+    return mb
+
+
+def test_the_listing_of_the_issue():
+    mb = arm()
+    upper, lower = mb.bodies
+    tool = mb["upper/tool"]
+    assert (mb.nq, mb.nv, len(mb)) == (3, 3, 2)
+    assert mb["upper"] is upper and isinstance(upper, Body)
+    assert isinstance(tool, Node) and tool.body is upper and tool.full_name == "upper/tool"
+    assert upper.nodes == (tool,) and upper.children == (lower,) and lower.parent is upper
+    assert isinstance(mb.root, Root) and mb["inertial"] is mb.root and mb.root.children == (upper,)
+    assert upper.parent is mb.root
+    assert mb.dof_names == ("upper", "elbow.0", "elbow.1")
+    assert (upper.hinge_name, lower.hinge_name) == ("upper", "elbow")
+    assert (lower.q_slice, lower.v_slice) == (slice(1, 3), slice(1, 3))
+    assert mb.total_mass == 3.0
+    assert lower.inboard == lower.outboard == Pose()
+    np.testing.assert_array_equal(mb.neutral(), np.zeros(3))
+
+
+def test_membership_and_iteration():
+    mb, other = arm(), arm()
+    assert "upper" in mb and "upper/tool" in mb and "inertial" in mb and mb["upper"] in mb
+    assert "tool" not in mb and "upper/elbow" not in mb and 3 not in mb and other["upper"] not in mb
+    assert [body.name for body in mb] == ["upper", "lower"]
+
+
+def test_root_nodes():
+    mb = arm()
+    dock = mb.root.add_node("dock", Pose(translation=(1, 2, 3)))
+    assert mb["inertial/dock"] is dock and dock.body is mb.root
+    np.testing.assert_array_equal(mb.pose("inertial/dock").translation, [1, 2, 3])
+
+
+def test_it_prints_what_it_is():
+    mb = arm()
+    assert repr(mb) == "Multibody 'arm': 2 bodies, 3 dofs"
+    assert repr(serial_chain(1)) == "Multibody 'chain': 1 body, 1 dof"
+    assert repr(mb["upper"]) == "body 'upper' on 'inertial' by Pin(axis=(0, 0, 1))"
+    assert repr(mb["upper/tool"]) == "node 'upper/tool'"
+    assert repr(mb.root) == "inertial frame of 'arm'"
+
+
+def test_gravity_is_nine_point_eight_down_by_default():
+    np.testing.assert_array_equal(Multibody("m").gravity, [0, 0, -9.80665])
+    with pytest.raises(ValueError, match="read-only"):
+        Multibody("m").gravity[0] = 1.0
+
+
+def test_an_empty_model_has_an_empty_state():
+    mb = Multibody("void")
+    assert (mb.nq, mb.nv, mb.bodies, mb.dof_names) == (0, 0, (), ())
+    assert mb.q.shape == mb.v.shape == (0,)
+    assert mb.sko().n == 0
+
+
+def test_parents_may_be_given_by_body_name_or_root():
+    mb = Multibody("m")
+    a = mb.add_body("a", "inertial", Weld())
+    b = mb.add_body("b", mb.root, Weld())
+    c = mb.add_body("c", "a", Weld())
+    d = mb.add_body("d", a, Weld())
+    assert [body.parent for body in (a, b, c, d)] == [mb.root, mb.root, a, a]
+
+
+def test_the_order_is_parents_first_then_insertion():
+    mb = Multibody("m")
+    for name in "abcd":
+        mb.add_body(name, None, Pin((0, 0, 1)))
+    mb.reattach("a", parent="c", hinge=Pin((0, 0, 1)))
+    assert [body.name for body in mb.bodies] == ["b", "c", "a", "d"]
+    assert mb.tree.names == ("b", "c", "a", "d") and mb.tree.parents == (-1, -1, 1, -1)
+
+
+def test_branches_are_the_serial_segments():
+    mb = serial_chain(3)
+    mb.add_body("left", "link3", Pin((0, 0, 1)))
+    mb.add_body("right", "link3", Pin((0, 0, 1)))
+    assert [branch.names for branch in mb.branches()] == [("link1", "link2", "link3"), ("left",), ("right",)]
+
+
+# -- what is refused; a refused call changes nothing ----------------------------------------------------------
+
+REFUSED = [
+    (dict(name="upper", hinge=Pin((0, 0, 1))), "'arm' already has a body 'upper'; names are unique."),
+    (dict(name="", hinge=Weld()), "the name of a body must not be empty."),
+    (dict(name="  ", hinge=Weld()), "the name of a body must not be empty."),
+    (dict(name=7, hinge=Weld()), "the name of a body must be a string, got 7."),
+    (
+        dict(name="a/b", hinge=Weld()),
+        "the body name 'a/b' holds '/', which separates a body from its node; leave it out.",
+    ),
+    (
+        dict(name="inertial", hinge=Weld()),
+        "the body name 'inertial' belongs to the inertial frame; choose another.",
+    ),
+    (
+        dict(name="hand", parent="uper", hinge=Weld()),
+        "'arm' has no frame 'uper'; did you mean 'upper' or 'upper/tool'?",
+    ),
+    (
+        dict(name="hand", parent="zzz", hinge=Weld()),
+        "'arm' has no frame 'zzz'; it has 'inertial', 'upper', 'lower', 'upper/tool'.",
+    ),
+    (
+        dict(name="hand", parent="upper/tool", hinge=Weld()),
+        "the parent must be a body or None, got node 'upper/tool'; use parent='upper' and "
+        "inboard=<the node's pose>.",
+    ),
+    (dict(name="hand", parent=3, hinge=Weld()), "a frame of 'arm' is given by itself or its name, got 3."),
+    (
+        dict(name="hand"),
+        "body 'hand' needs a hinge such as Pin(axis=(0, 0, 1)), Free(), or Weld() for a rigid attachment; "
+        "none was given.",
+    ),
+    (dict(name="hand", hinge=Free), "got the class Free; make one, such as Free(...)."),
+    (dict(name="hand", hinge="pin"), "got 'pin'."),
+    (
+        dict(name="hand", hinge=Weld(), hinge_name="elbow"),
+        "'arm' already has a hinge 'elbow', of body 'lower'; names are unique: give hinge_name=...",
+    ),
+    (dict(name="elbow", hinge=Weld()), "'arm' already has a hinge 'elbow', of body 'lower'"),
+    (dict(name="hand", hinge=Weld(), hinge_name=""), "the name of a hinge must not be empty."),
+    (
+        dict(name="hand", hinge=Weld(), inertia=2.0),
+        "the inertia of 'hand' must be an Inertia(mass, com, moment), got 2.0.",
+    ),
+    (
+        dict(name="hand", hinge=Weld(), inboard=(0, 0, 1)),
+        "inboard of 'hand' must be a Pose such as Pose(translation=(0, 0, 0.1)), got (0, 0, 1).",
+    ),
+    (
+        dict(name="hand", hinge=Weld(), outboard=Pose(translation=np.zeros((4, 3)))),
+        "outboard of 'hand' must be one pose, got a batch of shape (4,).",
+    ),
+]
+
+
+@pytest.mark.parametrize(("arguments", "text"), REFUSED, ids=lambda x: x if isinstance(x, str) else "")
+def test_add_body_refuses(arguments, text):
+    mb = arm()
+    mb.set_state([0.1, 0.2, 0.3])
+    before, structure = mb.current, mb.structure
+    with pytest.raises(ModelError) as error:
+        mb.add_body(**arguments)
+    assert text in str(error.value)
+    assert mb.current is before and mb.structure == structure and len(mb) == 2
+
+
+def test_a_body_of_another_model_is_refused():
+    mb, other = arm(), arm().copy("twin")
+    with pytest.raises(ModelError, match="body 'upper' belongs to another model \\('twin'\\), not to 'arm'"):
+        mb.add_body("hand", parent=other["upper"], hinge=Weld())
+
+
+def test_a_hinge_without_its_sizes_is_refused():
+    class Half(Hinge):
+        nq = 1
+
+        def neutral(self):
+            return np.zeros(1)
+
+        def pose(self, q):
+            return Pose()
+
+        def H_T(self, q):
+            return np.zeros((6, 1))
+
+    with pytest.raises(ModelError, match="the hinge Half of 'hand' must have nv, a whole number; got None"):
+        arm().add_body("hand", hinge=Half())
+
+
+@pytest.mark.parametrize("name", ["", 3, None])
+def test_a_model_needs_a_name(name):
+    with pytest.raises(ModelError, match="the name of a model must be a non-empty string"):
+        Multibody(name)
+
+
+@pytest.mark.parametrize("gravity", [(0, 0), (0, 0, np.nan), "down", 9.8])
+def test_bad_gravity_is_refused(gravity):
+    mb = arm()
+    with pytest.raises(ModelError, match="gravity of 'arm'"):
+        Multibody("arm", gravity)
+    with pytest.raises(ModelError, match="gravity of 'arm'"):
+        mb.gravity = gravity
+    np.testing.assert_array_equal(mb.gravity, [0, 0, -9.80665])
+
+
+def test_node_names_are_unique_within_their_body():
+    mb = arm()
+    mb["lower"].add_node("tool")
+    assert mb["lower/tool"] is not mb["upper/tool"]
+    with pytest.raises(ModelError, match="body 'upper' already has a node 'tool'; names are unique within a body"):
+        mb["upper"].add_node("tool")
+    with pytest.raises(ModelError, match="the node name 'a/b' holds '/'"):
+        mb["upper"].add_node("a/b")
+    with pytest.raises(ModelError, match="the pose of node upper/x must be a Pose"):
+        mb["upper"].add_node("x", (0, 0, 1))
+
+
+def test_asking_for_a_body_where_there_is_none():
+    mb = arm()
+    with pytest.raises(ModelError, match="'upper/tool' is not a body of 'arm'"):
+        mb.body("upper/tool")
+    with pytest.raises(ModelError, match="'arm' has no frame 'upper/tol'; did you mean 'upper/tool'"):
+        mb["upper/tol"]
+
+
+# -- parameters -----------------------------------------------------------------------------------------------
+
+
+def test_parameters_can_be_set_and_the_state_is_kept():
+    mb = arm()
+    mb.set_state([0.1, 0.2, 0.3], [1, 2, 3], [4, 5, 6])
+    old, structure = mb.state(), mb.structure
+    upper = mb["upper"]
+    upper.inertia = Inertia(5.0)
+    upper.inboard = Pose(translation=(0, 0, 1.0))
+    upper.outboard = Pose(translation=(0, 0, 2.0))
+    mb["upper/tool"].pose = Pose(translation=(0, 0, 4.0))
+    mb.gravity = (0, 0, -1)
+    assert mb.structure == structure + 5 and mb.total_mass == 6.0
+    np.testing.assert_allclose(mb.pose("upper/tool").translation, [0, 0, 7.0])
+    for now, then in ((mb.q, [0.1, 0.2, 0.3]), (mb.v, [1, 2, 3]), (mb.vdot, [4, 5, 6])):
+        np.testing.assert_array_equal(now, then)
+    with pytest.raises(StaleError, match="this state of 'arm' was made before a structural change of the model"):
+        mb.sko(old)
+
+
+@pytest.mark.parametrize(("name", "value"), [("inertia", 3.0), ("inboard", (0, 0, 0)), ("outboard", "x")])
+def test_bad_parameters_are_refused(name, value):
+    mb = arm()
+    before, structure = getattr(mb["upper"], name), mb.structure
+    with pytest.raises(ModelError, match="'upper' must be"):
+        setattr(mb["upper"], name, value)
+    assert getattr(mb["upper"], name) is before and mb.structure == structure
+
+
+def test_adding_a_node_keeps_states_fresh():
+    mb = arm()
+    state = mb.state()
+    grip = mb["lower"].add_node("grip", Pose(translation=(1, 0, 0)))
+    np.testing.assert_allclose(mb.pose(grip, state=state).translation, [1, 0, 0.1])
+
+
+# -- order never changes the physics --------------------------------------------------------------------------
+
+
+def rebuilt(mb, order):
+    """The same model with its bodies added in another order (children always after their parents)."""
+    other = Multibody(mb.name, mb.gravity)
+    waiting = [mb.bodies[k] for k in order]
+    while waiting:
+        for body in list(waiting):
+            if body.parent is mb.root or body.parent.name in other:
+                parent = None if body.parent is mb.root else body.parent.name
+                twin = other.add_body(body.name, parent, body.hinge, body.inertia, body.inboard, body.outboard)
+                for node in body.nodes:
+                    twin.add_node(node.name, node.pose)
+                waiting.remove(body)
+                break
+    q, v, vdot = np.empty(mb.nq), np.empty(mb.nv), np.empty(mb.nv)
+    for body in mb.bodies:
+        twin = other[body.name]
+        q[twin.q_slice], v[twin.v_slice] = mb.q[body.q_slice], mb.v[body.v_slice]
+        vdot[twin.v_slice] = mb.vdot[body.v_slice]
+    other.set_state(q, v, vdot)
+    return other
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_insertion_order_never_changes_the_physics(seed):
+    mb = random_tree(14, seed=seed, bases=2)
+    other = rebuilt(mb, np.random.default_rng(seed).permutation(len(mb)))
+    assert [body.name for body in mb.bodies] != [body.name for body in other.bodies]
+    for body in mb.bodies:
+        np.testing.assert_allclose(mb.pose(body), other.pose(body.name), atol=1e-12)
+        np.testing.assert_allclose(mb.velocity(body), other.velocity(body.name), atol=1e-10)
+        np.testing.assert_allclose(mb.acceleration(body), other.acceleration(body.name), atol=1e-8)
+        j, k = mb.index(body), other.index(body.name)
+        for axes in ("body", "inertial", "origin"):
+            one, two = mb.sko(axes=axes), other.sko(axes=axes)
+            for quantity in ("H", "M", "a", "b"):
+                left, right = getattr(one, quantity)(j), getattr(two, quantity)(k)
+                np.testing.assert_allclose(left, right, atol=1e-8)
+
+
+def test_dofs_of_quaternion_hinges():
+    mb = Multibody("m")
+    mb.add_body("base", None, Free())
+    mb.add_body("ball", "base", Spherical())
+    mb.add_body("slide", "ball", Prismatic((1, 0, 0)))
+    assert (mb.nq, mb.nv) == (12, 10)
+    assert mb.dof_names == (*(f"base.{i}" for i in range(6)), "ball.0", "ball.1", "ball.2", "slide")
+    assert (mb["slide"].q_slice, mb["slide"].v_slice) == (slice(11, 12), slice(9, 10))
+    np.testing.assert_array_equal(mb.neutral(), [0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 1, 0])
