@@ -1,0 +1,65 @@
+"""Articulated body inertias: the solution of the Riccati equation."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from soacraft.errors import SingularError
+from soacraft.model.sko import SKOModel
+from soacraft.recursions.types import Stacked
+
+Array = npt.NDArray[np.float64]
+
+
+class ArticulatedBody(NamedTuple):
+    """P, P+, D and G by node."""
+
+    P: Stacked
+    P_plus: Stacked
+    D: Stacked
+    G: Stacked
+
+
+def articulated_body(sko: SKOModel) -> ArticulatedBody:
+    """Articulated body inertias, tips to base (000 Eq. 23, 004 Eq. 31-33). O(n).
+
+        P(k)  = sum over children j of  A(k,j) P+(j) A*(k,j)  +  M(k)
+        D(k)  = H(k) P(k) H*(k),    G(k) = P(k) H*(k) D^-1(k)
+        P+(k) = (I - G(k) H(k)) P(k)
+    """
+    A, H, M = sko.A, sko.H, sko.M
+    P: Stacked = {}
+    P_plus: Stacked = {}
+    D: Stacked = {}
+    G: Stacked = {}
+    for k in sko.tips_to_base():
+        P[k] = M(k) + sum(A(k, j) @ P_plus[j] @ A(k, j).mT for j in sko.children(k))
+        HP = H(k) @ P[k]
+        D[k] = HP @ H(k).mT
+        G[k] = _solve(D[k], HP, sko, k, P[k]).mT  # P H* D^-1
+        P_plus[k] = _symmetric(P[k] - G[k] @ HP)  # (I - G H) P
+    return ArticulatedBody(P, P_plus, D, G)
+
+
+def _symmetric(X: Array) -> Array:
+    """Rounding must not let an inertia lose its symmetry over thousands of bodies."""
+    return 0.5 * (X + X.mT)
+
+
+def _solve(D: Array, HP: Array, sko: SKOModel, k: int, P: Array) -> Array:
+    """D^-1 H P; a hinge that has no inertia to move is refused by name."""
+    if D.shape[-1] == 0:
+        return HP
+    H = sko.H(k)
+    scale = np.max(np.abs(P), axis=(-2, -1)) * np.max(np.sum(H * H, axis=-1), axis=-1)
+    smallest = D[..., 0, 0] if D.shape[-1] == 1 else np.linalg.eigvalsh(D)[..., 0]
+    if not (smallest > 1e-14 * scale).all():
+        raise SingularError(
+            f"the hinge of {sko.names[k]!r} has no inertia to move: the smallest eigenvalue of D = H P H* is "
+            f"{float(np.min(smallest)):.3g}. Give mass or moment to {sko.names[k]!r} or to a body outboard of it, "
+            "or weld it."
+        )
+    return HP / D if D.shape[-1] == 1 else np.asarray(np.linalg.solve(D, HP), dtype=np.float64)
