@@ -1,0 +1,211 @@
+"""What operators take their numbers from: a graph at its current state, a snapshot, or a plain SKO model."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from soacraft.algebra.space import Space
+from soacraft.errors import ModelError, StaleError, StateError
+from soacraft.model.interface import Graph
+from soacraft.model.sko import SKOModel
+from soacraft.model.state import State
+
+Array = npt.NDArray[np.float64]
+
+
+class Owner:
+    """The bodies a space belongs to: equal for equal sets of bodies of one model, until its structure changes."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph, self.structure, self.bodies = graph, graph.structure, graph.bodies
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Owner)
+            and self.graph.root is other.graph.root
+            and self.structure == other.structure
+            and self.bodies == other.bodies
+        )
+
+    def __hash__(self) -> int:
+        return hash((id(self.graph.root), self.structure))
+
+    def __str__(self) -> str:
+        return repr(self.graph.name)
+
+    def check(self) -> None:
+        """Raise `StaleError` after a structural change."""
+        if self.graph.structure != self.structure:
+            raise StaleError(
+                f"this expression of {self.graph.name!r} was made before a structural change of the model; "
+                "make its operators again with sc.operators(...)."
+            )
+
+
+class ModelBinding:
+    """Common to both kinds: the spaces of a tree of blocks."""
+
+    axes: str | None
+    owner: Any
+    operators: Any = None  # the namespace made of this binding, kept by `namespace.operators_of`
+
+    def sko(self) -> SKOModel:
+        raise AssertionError("each kind of binding provides its SKO model")
+
+    @cached_property
+    def body(self) -> Space:
+        """The space of stacked body velocities and forces."""
+        sko = self.sko()
+        return Space("body", sko.names, sko.dims, self.owner, self.axes, sko.tree)
+
+    @cached_property
+    def hinge(self) -> Space:
+        """The space of generalized velocities and forces."""
+        sko = self.sko()
+        return Space("hinge", sko.names, sko.nvs, self.owner, None, sko.tree)
+
+    def token(self) -> object:
+        """The store of what was derived from A, H and M: another one for another configuration."""
+        return self.sko().memo
+
+
+class GraphBinding(ModelBinding):
+    """A `Multibody` or sub-graph, at its current state (live) or at a snapshot."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        state: State | None = None,
+        axes: str = "body",
+        f_ext: Any = None,
+        force: Any = None,
+    ) -> None:
+        self.graph, self.snapshot, self.axes, self.f_ext = graph, state, axes, f_ext
+        self.owner = Owner(graph)
+        self.given_force = None if force is None else self._read_force(force)
+        self.sko()
+
+    def _read_force(self, force: Any) -> Array:
+        T = np.asarray(force, dtype=np.float64)
+        if T.shape[-1:] != (self.graph.nv,) or not np.isfinite(T).all():
+            raise StateError(
+                f"force of {self.graph.name!r} needs {self.graph.nv} finite entries, got shape {T.shape}."
+            )
+        return T
+
+    @property
+    def state(self) -> State:
+        """The bound snapshot, or the current state."""
+        self.owner.check()
+        return self.graph.state() if self.snapshot is None else self.snapshot
+
+    def sko(self) -> SKOModel:
+        return self.graph.sko(self.state, self.axes or "body", self.f_ext)
+
+    @property
+    def batch(self) -> tuple[int, ...]:
+        return self.state.batch
+
+    def identity(self) -> Hashable:
+        return (self.owner, self.axes, id(self.snapshot) if self.snapshot is not None else None)
+
+    def at(self, **state: Any) -> GraphBinding:
+        """The same operators at a snapshot."""
+        unknown = set(state) - {"q", "v", "vdot"}
+        if unknown:
+            raise StateError(f"at() takes q=, v= and vdot=, not {', '.join(sorted(unknown))}.")
+        snapshot = self.state.replace(**state)
+        return GraphBinding(self.graph, snapshot, self.axes or "body", self.f_ext, self.given_force)
+
+    def velocity(self) -> Array:
+        return self.state.v
+
+    def acceleration(self) -> Array:
+        return self.state.vdot
+
+    def body_velocities(self) -> Sequence[Array] | None:
+        """True velocities of the bodies, a moving anchor's included."""
+        return self.graph.body_velocities(self.state, self.axes or "body")
+
+    def nodes(self, nodes: Any) -> tuple[str, ...]:
+        """Names of nodes, from one or several nodes or names."""
+        several = nodes if isinstance(nodes, (list, tuple)) else [nodes]
+        return tuple(self.graph.frame(node).full_name for node in several)
+
+    def pick_off(self, names: tuple[str, ...]) -> dict[tuple[int, int], Array]:
+        """phi(k, O) by (number of the body, number of the node)."""
+        found = [self.graph.node_block(name, self.state, self.axes or "body") for name in names]
+        return {(k, i): block for i, (k, block) in enumerate(found)}
+
+    def node_space(self, names: tuple[str, ...]) -> Space:
+        return Space("node", names, [6] * len(names), self.owner, self.axes)
+
+
+class SKOBinding(ModelBinding):
+    """A plain SKO model; its velocity and acceleration are zero unless given."""
+
+    axes = None
+
+    def __init__(self, model: SKOModel, v: Any = None, vdot: Any = None, force: Any = None) -> None:
+        self.owner = self.model = model
+        nv = sum(model.nvs)
+        self._v, self._vdot = self._read("v", v, nv), self._read("vdot", vdot, nv)
+        self.given_force = None if force is None else self._read("force", force, nv)
+
+    @staticmethod
+    def _read(what: str, x: Any, nv: int) -> Array:
+        numbers = np.zeros(nv) if x is None else np.array(x, dtype=np.float64)
+        if numbers.shape[-1:] != (nv,) or not np.isfinite(numbers).all():
+            raise StateError(f"{what} of this SKO model needs {nv} finite entries, got shape {numbers.shape}.")
+        return numbers
+
+    def sko(self) -> SKOModel:
+        return self.model
+
+    @property
+    def batch(self) -> tuple[int, ...]:
+        m = self.model
+        blocks = [x for k in m.nodes for x in (m.H(k), m.M(k))] + [x for x in m.edges if x is not None]
+        return np.broadcast_shapes(*{x.shape[:-2] for x in blocks})
+
+    def identity(self) -> Hashable:
+        return id(self.model)
+
+    def at(self, **state: Any) -> SKOBinding:
+        """The same operators with another v or vdot; an SKO model is constant and has no q."""
+        if "q" in state or set(state) - {"v", "vdot"}:
+            raise StateError("an SKO model stands at one configuration: at() takes v= and vdot= only.")
+        given = {"v": self._v, "vdot": self._vdot, "force": self.given_force} | state
+        return SKOBinding(self.model, **given)
+
+    def velocity(self) -> Array:
+        return self._v
+
+    def acceleration(self) -> Array:
+        return self._vdot
+
+    def body_velocities(self) -> Sequence[Array] | None:
+        return None
+
+    def nodes(self, nodes: Any) -> tuple[str, ...]:
+        several = nodes if isinstance(nodes, (list, tuple)) else [nodes]
+        for node in several:
+            if not isinstance(node, str) and not 0 <= int(node) < self.model.n:
+                raise ModelError(f"this SKO model has nodes 0 to {self.model.n - 1}, there is no {node!r}.")
+        return tuple(node if isinstance(node, str) else self.model.names[int(node)] for node in several)
+
+    def pick_off(self, names: tuple[str, ...]) -> dict[tuple[int, int], Array]:
+        """An SKO model's nodes are picked off as they are."""
+        return {(k := self.body.index(name), i): np.eye(self.body.dims[k]) for i, name in enumerate(names)}
+
+    def node_space(self, names: tuple[str, ...]) -> Space:
+        dims = [self.body.dims[self.body.index(name)] for name in names]
+        return Space("node", names, dims, self.owner)
+
+
+Bound = GraphBinding | SKOBinding

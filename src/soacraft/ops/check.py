@@ -1,0 +1,138 @@
+"""`check_operator`: dense against apply, the adjoint dot test, blocks, tags and text of any operator expression."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from soacraft.algebra.nodes import I
+from soacraft.algebra.operator import Operator
+from soacraft.errors import SpaceError
+from soacraft.ops.binding import GraphBinding, SKOBinding
+from soacraft.ops.derived import diag_of
+from soacraft.ops.namespace import operators_of
+from soacraft.ops.table import NAMES
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class OperatorReport:
+    """One line for each check: its name and the relative error. `.ok` when all are within the tolerance."""
+
+    expression: str
+    checks: tuple[tuple[str, float], ...]
+    tol: float
+
+    @property
+    def ok(self) -> bool:
+        return all(error <= self.tol for _, error in self.checks)
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+    def __repr__(self) -> str:
+        width = max(len(name) for name, _ in self.checks)
+        lines = [
+            f"  {name:<{width}}  {error:.1e}  {'ok' if error <= self.tol else 'FAILS'}" for name, error in self.checks
+        ]
+        return "\n".join([f"check of {self.expression}", *lines])
+
+
+def check_operator(expr: Operator, tol: float = 1e-9, seed: int = 0) -> OperatorReport:
+    """Whether an operator keeps its promises; for small models, it forms the dense matrix.
+
+    Products with vectors and with its transpose against the dense matrix, `y* (X x) = (X* y)* x`, every block against
+    the dense matrix, each tag against the numbers, and that its text reads back to an operator of the same value.
+
+    >>> import soacraft as sc
+    >>> sc.check_operator(sc.operators(sc.load("arm7"), "Omega")).ok
+    True
+    """
+    rows, cols = expr.spaces
+    dense = expr.array()
+    rng = np.random.default_rng(seed)
+    x, y = rng.standard_normal((cols.size, 3)), rng.standard_normal((rows.size, 3))
+    Xx, XTy = expr.apply(x), expr.apply_T(y)
+    checks: list[tuple[str, float]] = [
+        ("product with vectors", _gap(Xx, dense @ x)),
+        ("transpose with vectors", _gap(XTy, dense.mT @ y)),
+        ("adjoint dot test", _gap(np.sum(y * Xx, axis=-2), np.sum(XTy * x, axis=-2))),
+        ("blocks", _blocks_gap(expr, dense)),
+    ]
+    checks += [(f"tag {tag}", TAGS[tag](expr, dense)) for tag in sorted(expr.tags)]
+    checks.append(("text reads back", _text_gap(expr, dense)))
+    return OperatorReport(expr.text(), tuple(checks), tol)
+
+
+def _gap(x: Array, y: Array) -> float:
+    scale = max(1.0, float(np.max(np.abs(y), initial=0.0)))
+    return float(np.max(np.abs(x - y), initial=0.0)) / scale
+
+
+def _blocks_gap(expr: Operator, dense: Array) -> float:
+    rows, cols = expr.spaces
+    scale = max(1.0, float(np.max(np.abs(dense), initial=0.0)))
+    gaps = [
+        float(np.max(np.abs(expr[i, j] - dense[..., rows.block(i), cols.block(j)]), initial=0.0))
+        for i in range(len(rows))
+        for j in range(len(cols))
+    ]
+    return max(gaps, default=0.0) / scale
+
+
+def _text_gap(expr: Operator, dense: Array) -> float:
+    """Read the text with the names of the operators and nothing else."""
+    binding = next((leaf.binding for leaf in expr.leaves()), None)
+    if not isinstance(binding, (GraphBinding, SKOBinding)):
+        raise SpaceError(f"{expr.text()} is bound to no model.")
+    return _gap(read_back(expr.text(), operators_of(binding)).array(), dense)
+
+
+def read_back(text: str, s: Any) -> Operator:
+    """The expression a text stands for, with the names of a namespace."""
+    names = {name: getattr(s, name) for name in NAMES}
+    found = eval(text, {"__builtins__": {}}, names | {"I": I, "B": s.B, "diag_of": diag_of})
+    assert isinstance(found, Operator)
+    return found
+
+
+def _symmetric(expr: Operator, dense: Array) -> float:
+    return _gap(dense, dense.mT)
+
+
+def _block_diagonal(expr: Operator, dense: Array) -> float:
+    rows, cols = expr.spaces
+    rest = dense.copy()
+    for k in range(len(rows)):
+        rest[..., rows.block(k), cols.block(k)] = 0.0
+    return float(np.max(np.abs(rest), initial=0.0))
+
+
+def _smallest(dense: Array) -> float:
+    """The smallest eigenvalue relative to the largest."""
+    if not dense.size:
+        return 1.0
+    values = np.linalg.eigvalsh(0.5 * (dense + dense.mT))
+    return float(np.min(values[..., 0] / np.maximum(np.abs(values[..., -1]), 1e-300)))
+
+
+def _positive_semidefinite(expr: Operator, dense: Array) -> float:
+    return max(0.0, -_smallest(dense))
+
+
+def _positive_definite(expr: Operator, dense: Array) -> float:
+    smallest = _smallest(dense)
+    return 0.0 if smallest > 0 else 1.0 + abs(smallest)
+
+
+TAGS: dict[str, Callable[[Operator, Array], float]] = {
+    "symmetric": _symmetric,
+    "block_diagonal": _block_diagonal,
+    "positive_semidefinite": _positive_semidefinite,
+    "positive_definite": _positive_definite,
+}

@@ -1,0 +1,212 @@
+"""Operators solved from others: Lyapunov solutions, the diagonal of an expression, inverses by sweeps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from soacraft.algebra.blocks import Blocks
+from soacraft.algebra.evaluate import block
+from soacraft.algebra.nodes import Inverse
+from soacraft.algebra.operator import DIAGONAL, Operator, Pattern
+from soacraft.errors import SpaceError
+from soacraft.model.sko import SKOModel
+from soacraft.ops.leaves import BoundLeaf, DerivedLeaf, edges_of, tree_of, weights_of
+from soacraft.recursions import articulated_body, backward_lyapunov, forward_lyapunov
+from soacraft.recursions._backend import Sweeps
+
+Array = npt.NDArray[np.float64]
+UP, DOWN = frozenset("u"), frozenset("t")
+
+
+class DiagonalLeaf(DerivedLeaf):
+    """A derived operator that is block-diagonal."""
+
+    def solve(self) -> dict[int, Array]:
+        raise AssertionError("each kind says how its diagonal blocks are found")
+
+    def pattern(self) -> Pattern:
+        return DIAGONAL
+
+    def blocks(self) -> Blocks:
+        rows, cols = self.spaces
+        return self.cached("blocks", lambda: Blocks(rows, cols, {(k, k): x for k, x in self.solve().items()}))
+
+    def apply(self, x: Array) -> Array:
+        return self.blocks().apply(x)
+
+    def apply_T(self, x: Array) -> Array:
+        return self.blocks().apply_T(x)
+
+
+class LyapunovLeaf(DiagonalLeaf):
+    """Y with X = Y - E_A Y E_B* (tips to base), or X = Y - diagOf{ E_A* Y E_B } for transposes (base to tips)."""
+
+    def __init__(self, E: Operator, X: Operator, other: Operator) -> None:
+        super().__init__(E, X, other)
+        self.E, self.X, self.other = E, X, other
+        self.rows, self.cols = E.rows, other.rows
+        same = E.key() == other.key()
+        self.name = f"{_held(E)}.lyapunov({X.text()}{'' if same else ', ' + other.text()})"
+        words = ", ".join(x.latex() for x in ((E, X) if same else (E, X, other)))
+        self.latex_name = rf"\operatorname{{lyap}}\left({words}\right)"
+        self.source = "004 Eq. 13" if E.pattern() == UP else "004 Eq. 23"
+        symmetric = same and "symmetric" in X.tags
+        self.claims = frozenset({"symmetric", "block_diagonal"} if symmetric else ())
+
+    def key(self) -> tuple[Any, ...]:
+        """Written alike with the operator the papers name: R, the composite inertia."""
+        named = [x.name for x in self.args if isinstance(x, BoundLeaf)]
+        if named == ["E_phi", "M", "E_phi"]:
+            return ("leaf", "R", self.binding.identity())
+        return super().key()
+
+    def solve(self) -> dict[int, Array]:
+        tree = tree_of(self.spaces[0])
+        X = self.X.blocks().diagonal()
+        if self.E.pattern() == UP:
+            return forward_lyapunov(tree, weights_of(self.E.blocks()), X, weights_of(self.other.blocks()))
+        A, B = self.E.T.blocks(), self.other.T.blocks()
+        return backward_lyapunov(tree, weights_of(A), X, weights_of(B))
+
+
+def lyapunov(E: Operator, X: Operator, other: Operator) -> Operator:
+    """The solution of the forward or backward Lyapunov equation, as an operator."""
+    kind = E.pattern()
+    if kind not in (UP, DOWN):
+        raise SpaceError(
+            f"{E.text()}.lyapunov: a kernel operator such as E_phi or E_psi, or its transpose, is wanted on the left."
+        )
+    if other.pattern() in (UP, DOWN) and other.pattern() != kind:
+        other = other.T
+    if other.pattern() != kind:
+        raise SpaceError(f"{E.text()}.lyapunov(X, {other.text()}): the second kernel operator has another pattern.")
+    if not isinstance(X, Operator) or X.pattern() != DIAGONAL:
+        shown = X.text() if isinstance(X, Operator) else type(X).__name__
+        raise SpaceError(f"{E.text()}.lyapunov({shown}): X must be block-diagonal.")
+    if (X.rows, X.cols) != (E.cols, other.cols):
+        raise SpaceError(
+            f"{E.text()}.lyapunov({X.text()}): X maps {X.rows} <- {X.cols}, but {E.cols} <- {other.cols} is wanted."
+        )
+    return LyapunovLeaf(E, X, other)
+
+
+class DiagOf(DiagonalLeaf):
+    """The block diagonal of an expression (004 Eq. 26)."""
+
+    def __init__(self, expr: Operator) -> None:
+        super().__init__(expr)
+        self.expr = expr
+        self.rows, self.cols = expr.spaces
+        self.name = f"diag_of({expr.text()})"
+        self.latex_name = rf"\operatorname{{diagOf}}\left\{{{expr.latex()}\right\}}"
+        self.source = "004 Eq. 26"
+        self.claims = frozenset({"block_diagonal"} | ({"symmetric"} & expr.tags))
+
+    def solve(self) -> dict[int, Array]:
+        count = len(self.spaces[0])
+        if self.expr.pattern() is not None:
+            return dict(enumerate(self.expr.blocks().diagonal()))
+        return {k: block(self.expr, k, k) for k in range(count)}
+
+
+def diag_of(expr: Operator) -> Operator:
+    """The block diagonal of a square expression, `diagOf` of the papers (004 Eq. 26). O(n) when it is sparse.
+
+    >>> import soacraft as sc
+    >>> E_psi, Upsilon = sc.operators(sc.load("arm7"), "E_psi Upsilon")
+    >>> sc.diag_of(E_psi.T * Upsilon * E_psi)
+    diag_of(E_psi.T*Upsilon*E_psi) : body[42] <- body[42]
+    """
+    rows, cols = expr.spaces
+    if rows != cols:
+        raise SpaceError(f"{expr.text()} has no block diagonal, it maps {rows} <- {cols}.")
+    return DiagOf(expr)
+
+
+class SweptInverse(DerivedLeaf):
+    """(C + L)^-1 for block-diagonal C and L on the edges of the tree: C^-1 (I + L C^-1)^-1 by one gather."""
+
+    def __init__(self, arg: Operator) -> None:
+        super().__init__(arg)
+        self.arg = arg
+        self.rows = self.cols = arg.rows
+        self.name, self.latex_name = f"{_held(arg)}.inv", Inverse(arg).latex()
+        self.source = "004 Lemma 1"
+
+    def pattern(self) -> None:
+        return None
+
+    def blocks(self) -> Blocks:
+        raise AssertionError("the blocks of an inverse by sweeps reach along whole paths")
+
+    def sweep(self, transposed: bool) -> str:
+        return "scatter" if transposed else "gather"
+
+    def _factors(self) -> tuple[Operator, Sweeps]:
+        def work() -> tuple[Operator, Sweeps]:
+            space = self.spaces[0]
+            tree, blocks = tree_of(space), self.arg.blocks()
+            C_inv = DiagOf(self.arg).inv
+            L = Blocks(space, space, {(i, j): -x for (i, j), x in blocks.entries.items() if i != j})
+            return C_inv, Sweeps(tree, space, edges_of(tree, L.times(C_inv.blocks())))
+
+        return self.cached("factors", work)
+
+    def apply(self, x: Array) -> Array:
+        C_inv, sweeps = self._factors()
+        return C_inv.apply(sweeps.gather(x))
+
+    def apply_T(self, x: Array) -> Array:
+        C_inv, sweeps = self._factors()
+        return sweeps.scatter(C_inv.apply_T(x))
+
+
+class RiccatiInverse(DerivedLeaf):
+    """(H phi X phi* H*)^-1 for a block-diagonal X: the Riccati equation solved with X in the place of M."""
+
+    def __init__(self, H: Operator, E: Operator, X: Operator) -> None:
+        super().__init__(H, E, X)
+        self.rows = self.cols = H.rows
+        self.name = f"(H*phi * ({X.text()}) * phi.T*H.T).inv"
+        self.latex_name = rf"\left[H\phi\left[{X.latex()}\right]\phi^*H^*\right]^{{-1}}"
+        self.source = "004 Lemma 11"
+        self.claims = frozenset({"symmetric", "positive_definite"})
+
+    def pattern(self) -> None:
+        return None
+
+    def blocks(self) -> Blocks:
+        raise AssertionError("the blocks of an inverse by sweeps reach along whole paths")
+
+    def sweep(self, transposed: bool) -> str:
+        return "gather, diagonal, scatter"
+
+    def inner(self) -> Operator:
+        """The inverse of the SKO model that has X for its inertias, in spaces of its own."""
+
+        def work() -> Operator:
+            from soacraft.ops.namespace import operators
+
+            H, E, X = (arg.blocks() for arg in self.args)
+            tree = tree_of(E.rows)
+            sko = SKOModel.trusted(tree, edges_of(tree, E), H.diagonal(), X.diagonal())
+            articulated_body(sko)
+            ops = operators(sko)
+            factor = ops.I - ops.H * ops.psi * ops.K
+            inverse: Operator = factor.T * ops.D.inv * factor
+            return inverse
+
+        return self.cached("inner", work)
+
+    def apply(self, x: Array) -> Array:
+        return self.inner().apply(x)
+
+    def apply_T(self, x: Array) -> Array:
+        return self.inner().apply_T(x)
+
+
+def _held(expr: Operator) -> str:
+    return expr.text() if not expr.parts() or hasattr(expr, "arg") else f"({expr.text()})"

@@ -1,0 +1,234 @@
+"""What the papers know of inverses, dense matrices and blocks, taught to the algebra. Symbolic: nothing is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import reduce
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from soacraft.algebra import rules
+from soacraft.algebra.nodes import I, Identity, Product, Scaled, Sum, Transpose, product
+from soacraft.algebra.operator import DIAGONAL, Operator
+from soacraft.model.sko import SKOModel
+from soacraft.ops.derived import DOWN, UP, LyapunovLeaf, RiccatiInverse, SweptInverse, lyapunov
+from soacraft.ops.leaves import BoundLeaf, DefinedLeaf, PropagatorLeaf, tree_of
+from soacraft.ops.namespace import operators_of
+from soacraft.recursions import block_of_AsXB, block_of_AXBs, composite_body, mass_matrix
+from soacraft.recursions.products import along
+
+Array = npt.NDArray[np.float64]
+
+
+class MassMatrix(NamedTuple):
+    """The parts of H phi X phi* H*, whichever way it was written."""
+
+    H: BoundLeaf
+    phi: PropagatorLeaf
+    X: Operator
+
+
+def as_mass_matrix(x: Operator) -> MassMatrix | None:
+    """Recognise H*phi*X*phi.T*H.T for block-diagonal X, and the composite-body forms of the mass matrix."""
+    if isinstance(x, Product) and len(x.factors) >= 5:
+        H, phi, *X, phi_T, H_T = x.factors
+        if _named(H, "H") and _named(phi, "phi") and H_T.key() == H.T.key() and phi_T.key() == phi.T.key():
+            middle = reduce(product, X)
+            if middle.pattern() == DIAGONAL and "symmetric" in middle.tags:
+                return MassMatrix(H, phi, middle)  # type: ignore[arg-type]
+    first = next((leaf for leaf in x.leaves() if isinstance(leaf, BoundLeaf)), None)
+    if first is None or not isinstance(x, (Product, Sum)):
+        return None
+    s = operators_of(first.binding)
+    H, phi, t, R = s.H, s.phi, s.phi_tilde, s.R
+    for form in (
+        H * (phi * R + R * phi.T - R) * H.T,
+        H * (R + t * R + R * t.T) * H.T,
+        H * R * H.T + H * t * R * H.T + H * R * t.T * H.T,
+    ):
+        if x.key() == form.key():
+            return MassMatrix(H, phi, s.M)  # type: ignore[arg-type]
+    return None
+
+
+def _named(x: Operator, name: str) -> bool:
+    return isinstance(x, BoundLeaf) and x.name == name
+
+
+# -- inverses -----------------------------------------------------------------------------------------------------
+
+
+def inverse_of_propagator(x: Operator) -> tuple[Operator, str] | None:
+    """phi^-1 = I - E_phi (000 Eq. 9)."""
+    if isinstance(x, PropagatorLeaf) and not x.what.tilde:
+        return I - x.kernel, "000 Eq. 9"
+    return None
+
+
+def inverse_of_mass_matrix(x: Operator) -> tuple[Operator, str] | None:
+    """Mcal^-1 = (I - H psi K)* D^-1 (I - H psi K) (000 Eq. 30)."""
+    found = as_mass_matrix(x)
+    if found is None:
+        return None
+    if not _named(found.X, "M"):
+        return RiccatiInverse(found.H, found.phi.kernel, found.X), "000 Eq. 30"
+    s = operators_of(found.H.binding)
+    factor = I - s.H * s.psi * s.K
+    return factor.T * s.D.inv * factor, "000 Eq. 30"
+
+
+def inverse_of_innovations_factor(x: Operator) -> tuple[Operator, str] | None:
+    """(I + H phi K)^-1 = I - H psi K and back (000 Eq. 29)."""
+    first = next((leaf for leaf in x.leaves() if isinstance(leaf, BoundLeaf)), None)
+    if not isinstance(x, Sum) or first is None:
+        return None
+    s = operators_of(first.binding)
+    plus, minus = I + s.H * s.phi * s.K, I - s.H * s.psi * s.K
+    if x.key() == plus.key():
+        return minus, "000 Eq. 29"
+    return (plus, "000 Eq. 29") if x.key() == minus.key() else None
+
+
+def inverse_on_edges(x: Operator) -> tuple[Operator, str] | None:
+    """(C + L)^-1 for C on the diagonal and L on the edges: one gather (004 Lemma 1)."""
+    found = x.pattern()
+    if found is None or found == DIAGONAL or x.rows is None or x.rows.tree is None:
+        return None
+    if found <= DIAGONAL | UP:
+        return SweptInverse(x), "004 Lemma 1"
+    return (Transpose(SweptInverse(x.T)), "004 Lemma 2") if found <= DIAGONAL | DOWN else None
+
+
+def inverse_by_push_through(x: Operator) -> tuple[Operator, str] | None:
+    """(I + U S W)^-1 = I - U (S^-1 + W U)^-1 W, where S is a propagator and W U lies on the edges."""
+    if not isinstance(x, Sum) or len(x.terms) != 2 or not isinstance(x.terms[0], Identity):
+        return None
+    term, sign = x.terms[1], 1
+    if isinstance(term, Scaled) and term.factor == -1:
+        term, sign = term.arg, -1
+    if not isinstance(term, Product):
+        return None
+    at = [i for i, f in enumerate(term.factors) if f.pattern() is None]
+    if len(at) != 1 or not isinstance(term.factors[at[0]], PropagatorLeaf) or at[0] in (0, len(term.factors) - 1):
+        return None
+    S = term.factors[at[0]]
+    assert isinstance(S, PropagatorLeaf)
+    U, W = reduce(product, term.factors[: at[0]]), reduce(product, term.factors[at[0] + 1 :])
+    W = S.kernel * W if S.what.tilde else W
+    WU = W * U
+    if WU.pattern() != UP:
+        return None
+    middle = I - S.kernel + WU if sign > 0 else I - S.kernel - WU
+    swept = U * SweptInverse(middle) * W
+    return (I - swept if sign > 0 else I + swept), "push-through"
+
+
+# -- dense matrices -----------------------------------------------------------------------------------------------
+
+
+def array_of_mass_matrix(x: Operator) -> tuple[Callable[[], Array], str] | None:
+    """The composite-body algorithm (004 Algorithm 4.2)."""
+    found = as_mass_matrix(x)
+    if found is None:
+        return None
+    H, _, X = found
+
+    def work() -> Array:
+        sko: SKOModel = H.binding.sko()
+        if _named(X, "M"):
+            return mass_matrix(sko, operators_of(H.binding).R.blocks().diagonal())
+        swapped = SKOModel.trusted(sko.tree, sko.edges, [sko.H(k) for k in sko.nodes], X.blocks().diagonal())
+        return mass_matrix(swapped, composite_body(swapped))
+
+    return work, "000 Eq. 20, 004 Alg. 4.2"
+
+
+# -- blocks -------------------------------------------------------------------------------------------------------
+
+
+def block_of_propagator(x: Operator) -> tuple[Callable[[int, int], Array], str] | None:
+    """phi(i, j) is the product of the weights along the path from j up to i (001)."""
+    if not isinstance(x, PropagatorLeaf):
+        return None
+
+    def work(i: int, j: int) -> Array:
+        space, sweeps = x.spaces[0], x.sweeps()
+        path = sweeps.tree.path(i, j)
+        if path is None or (x.what.tilde and i == j):
+            return np.zeros((space.dims[i], space.dims[j]))
+        found = np.eye(space.dims[j])
+        for weight in along(sweeps.A, path):
+            found = weight @ found
+        return found
+
+    return work, "product along the path (001)"
+
+
+def block_of_defined(x: Operator) -> tuple[Callable[[int, int], Array], str] | None:
+    """A name stands for its expression."""
+    return rules.block(x.meaning) if isinstance(x, DefinedLeaf) else None
+
+
+def block_of_product(x: Operator) -> tuple[Callable[[int, int], Array], str] | None:
+    """Blocks of A X B* (004 Eq. 15) and of A* X B (004 Eq. 25) from the Lyapunov solution and the path."""
+    if not isinstance(x, Product) or len(x.factors) < 3:
+        return None
+    left, *middle, right = x.factors
+    X = reduce(product, middle)
+    if X.pattern() != DIAGONAL:
+        return None
+    A, B = _plain(left), _plain(right.T)
+    if A is not None and B is not None:
+        return _forward(A, X, B), "004 Eq. 15"
+    A, B = _plain(left.T), _plain(right)
+    if A is not None and B is not None:
+        return _backward(A, X, B), "004 Eq. 25"
+    return None
+
+
+def _plain(x: Operator) -> PropagatorLeaf | None:
+    return x if isinstance(x, PropagatorLeaf) and not x.what.tilde else None
+
+
+def _forward(A: PropagatorLeaf, X: Operator, B: PropagatorLeaf) -> Callable[[int, int], Array]:
+    def work(i: int, j: int) -> Array:
+        Y = _solution(lyapunov(A.kernel, X, B.kernel))
+        return block_of_AXBs(tree_of(A.spaces[0]), A.sweeps().A, Y, B.sweeps().A, i, j)
+
+    return work
+
+
+def _backward(A: PropagatorLeaf, X: Operator, B: PropagatorLeaf) -> Callable[[int, int], Array]:
+    def work(i: int, j: int) -> Array:
+        Y = _solution(lyapunov(A.kernel.T, X, B.kernel.T))
+        return block_of_AsXB(tree_of(A.spaces[0]), A.sweeps().A, Y, B.sweeps().A, i, j)
+
+    return work
+
+
+def _solution(Y: Operator) -> list[Array]:
+    """The blocks of a Lyapunov solution; R and Upsilon are taken from the memo of their configuration."""
+    assert isinstance(Y, LyapunovLeaf)
+    s = operators_of(Y.binding)  # type: ignore[arg-type]
+    for known, E, X in ((s.R, s.E_phi, s.M), (s.Upsilon, s.E_psi.T, s.H.T * s.D.inv * s.H)):
+        if [x.key() for x in Y.args] == [E.key(), X.key(), E.key()]:
+            return known.blocks().diagonal()
+    return Y.blocks().diagonal()
+
+
+def install() -> None:
+    """Teach the algebra; the order is the order in which rules are tried."""
+    rules.inverse_rules[:] = [
+        inverse_of_propagator,
+        inverse_of_mass_matrix,
+        inverse_of_innovations_factor,
+        inverse_on_edges,
+        inverse_by_push_through,
+    ]
+    rules.array_rules[:] = [array_of_mass_matrix]
+    rules.block_rules[:] = [block_of_propagator, block_of_defined, block_of_product]
+    rules.lyapunov_rule[:] = [lyapunov]
+
+

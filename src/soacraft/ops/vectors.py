@@ -1,0 +1,120 @@
+"""The stacked vectors of the papers, worked out from the operators so that their inside can be seen.
+
+    V = phi* H* v,   alpha = phi* (H* vdot + a),   f = phi (M alpha + b),   T = H f          (002; 004 Eq. 1)
+    z = psi (K T + P a + b),   eps = T - H z,   nu = D^-1 eps                                 (004 Eq. 58)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from soacraft.algebra.vectors import StackedVector
+
+if TYPE_CHECKING:
+    from soacraft.ops.namespace import Operators
+
+Array = npt.NDArray[np.float64]
+
+
+def v(s: Operators) -> StackedVector:
+    """The generalized velocity."""
+    return s.vector(s.hinge, s.binding.velocity())
+
+
+def vdot(s: Operators) -> StackedVector:
+    """The generalized acceleration: the state's, or the answer to the given force (000 Eq. 31)."""
+    if s.binding.given_force is None:
+        return s.vector(s.hinge, s.binding.acceleration())
+    return nu(s) - s.K.T * (s.psi.T * (s.H.T * nu(s) + a(s)))
+
+
+def T(s: Operators) -> StackedVector:
+    """The generalized force: the given one, or H f, the one that the state's vdot asks for."""
+    force = s.binding.given_force
+    return s.H * f(s) if force is None else s.vector(s.hinge, np.broadcast_to(force, np.shape(s.binding.velocity())))
+
+
+def V(s: Operators) -> StackedVector:
+    """Body velocities, V = phi* H* v (000 Eq. 10); with a moving anchor its velocity is carried along."""
+    known = s.binding.body_velocities()
+    return s.phi.T * Delta_V(s) if known is None else _stack(s, known)
+
+
+def V_plus(s: Operators) -> StackedVector:
+    """Velocities on the inboard side of the hinges, V+ = E_phi* V (001)."""
+    return V(s) - Delta_V(s)
+
+
+def Delta_V(s: Operators) -> StackedVector:
+    """Velocities across the hinges, H* v (001)."""
+    return s.H.T * v(s)
+
+
+def a(s: Operators) -> StackedVector:
+    """Velocity-dependent accelerations."""
+    sko = s.sko
+    return _stack(s, [sko.a(k) for k in sko.nodes])
+
+
+def b(s: Operators) -> StackedVector:
+    """Gyroscopic forces, less gravity and external forces."""
+    sko = s.sko
+    return _stack(s, [sko.b(k) for k in sko.nodes])
+
+
+def alpha(s: Operators) -> StackedVector:
+    """Body accelerations, alpha = phi* (H* vdot + a) (004 Eq. 1)."""
+    return s.phi.T * (s.H.T * vdot(s) + a(s))
+
+
+def f(s: Operators) -> StackedVector:
+    """Interbody forces, f = phi (M alpha + b) (004 Eq. 1)."""
+    return s.phi * (s.M * alpha(s) + b(s))
+
+
+def C(s: Operators) -> StackedVector:
+    """Coriolis, gyroscopic and gravity forces less external ones, C = H phi (b + M phi* a) (000 Eq. 17)."""
+    return s.H * (s.phi * (b(s) + s.M * (s.phi.T * a(s))))
+
+
+def z(s: Operators) -> StackedVector:
+    """z = psi (K T + P a + b) (000 Eq. 31)."""
+    return s.psi * (s.K * T(s) + s.P * a(s) + b(s))
+
+
+def eps(s: Operators) -> StackedVector:
+    """The innovations, eps = T - H z (000 Eq. 31)."""
+    return T(s) - s.H * z(s)
+
+
+def nu(s: Operators) -> StackedVector:
+    """nu = D^-1 eps (000 Eq. 31)."""
+    return s.D.inv * eps(s)
+
+
+def _stack(s: Operators, parts: Sequence[Array]) -> StackedVector:
+    batch = np.broadcast_shapes(*(x.shape[:-1] for x in parts)) if parts else ()
+    wide = [np.broadcast_to(x, (*batch, x.shape[-1])) for x in parts]
+    return s.vector(s.body, np.concatenate([np.zeros((*batch, 0)), *wide], axis=-1))
+
+
+VECTORS: dict[str, Callable[[Operators], StackedVector]] = {
+    "v": v,
+    "vdot": vdot,
+    "V": V,
+    "V_plus": V_plus,
+    "Delta_V": Delta_V,
+    "alpha": alpha,
+    "f": f,
+    "T": T,
+    "C": C,
+    "a": a,
+    "b": b,
+    "z": z,
+    "eps": eps,
+    "nu": nu,
+}

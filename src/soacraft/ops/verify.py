@@ -1,0 +1,124 @@
+"""Check numerically that two expressions are equal: on given models, or on random ones of random block sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from soacraft.algebra.measure import relative_norm
+from soacraft.algebra.operator import Operator
+from soacraft.algebra.vectors import StackedVector
+from soacraft.errors import SpaceError
+from soacraft.model.interface import Graph
+from soacraft.model.random_models import random_sko, random_tree
+from soacraft.model.sko import SKOModel
+from soacraft.model.state import State
+from soacraft.ops.binding import GraphBinding
+from soacraft.ops.leaves import PickOffLeaf
+from soacraft.ops.namespace import Operators, operators, operators_of
+
+Side = Operator | Callable[[Operators], Any]
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What `verify` found; true when both sides agreed everywhere. Prints where and by how much they differ."""
+
+    errors: tuple[tuple[str, float], ...]
+    tol: float
+
+    @property
+    def worst(self) -> tuple[str, float]:
+        """The model with the largest error, and that error."""
+        return max(self.errors, key=lambda pair: pair[1])
+
+    @property
+    def ok(self) -> bool:
+        return self.worst[1] <= self.tol
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+    def __repr__(self) -> str:
+        where, error = self.worst
+        if self.ok:
+            return f"equal on {len(self.errors)} models, largest relative error {error:.1e} on {where}"
+        failed = sum(e > self.tol for _, e in self.errors)
+        return f"not equal on {failed} of {len(self.errors)} models: relative error {error:.1e} on {where}"
+
+
+def difference(left: Any, right: Any) -> float:
+    """The relative difference of two operators, stacked vectors or numbers."""
+    if isinstance(left, Operator) and isinstance(right, Operator):
+        return relative_norm(left - right)
+    if isinstance(left, Operator) or isinstance(right, Operator):
+        raise SpaceError("an operator can be compared with an operator only; use .array() for numbers.")
+    if isinstance(left, StackedVector) and isinstance(right, StackedVector) and left.space != right.space:
+        raise SpaceError(f"vectors of {left.space} and of {right.space} cannot be compared.")
+    x, y = np.asarray(left, dtype=np.float64), np.asarray(right, dtype=np.float64)
+    scale = max(1.0, float(np.max(np.abs(x), initial=0.0)), float(np.max(np.abs(y), initial=0.0)))
+    gap = float(np.max(np.abs(x - y), initial=0.0))
+    return gap / scale if np.isfinite(gap) else float("inf")
+
+
+def verify(left: Side, right: Side, on: Any = None, tol: float = 1e-9, seed: int = 0) -> Verification:
+    """Whether left = right, numerically: says where and by how much it fails.
+
+    A side is an expression, or a function of an `Operators` namespace. `on` is a model, a state, an `Operators`
+    namespace or several of them; by default both are tried on random SKO models (serial, branched, with random block
+    sizes) and on random rigid trees, and expressions also on the model they are bound to. Expressions that pick off
+    nodes are tried on their own model only, at random states.
+
+    >>> import soacraft as sc
+    >>> verify(lambda s: s.H * s.psi * s.M * s.psi.T * s.H.T, lambda s: s.D).ok
+    True
+    >>> H, phi, P, K = sc.operators(sc.load("arm7"), "H phi P K")
+    >>> verify(H * P, H).ok
+    False
+    """
+    found = [(name, difference(_side(left, s), _side(right, s))) for name, s in _places(left, right, on, seed)]
+    return Verification(tuple(found), tol)
+
+
+def _side(side: Side, s: Operators) -> Any:
+    if isinstance(side, Operator):
+        return side.with_leaves(lambda leaf: leaf.bound_to(s.binding))
+    return side(s)
+
+
+def _places(left: Side, right: Side, on: Any, seed: int) -> Iterable[tuple[str, Operators]]:
+    if on is not None:
+        return [_bound(model) for model in (on if isinstance(on, (list, tuple)) else [on])]
+    sides = [side for side in (left, right) if isinstance(side, Operator)]
+    leaves = [leaf for side in sides for leaf in side.leaves()]
+    places = []
+    for binding in {id(leaf.binding): leaf.binding for leaf in leaves}.values():
+        places.append((f"{binding.owner}", operators_of(binding)))  # type: ignore[attr-defined, arg-type]
+        if isinstance(binding, GraphBinding):
+            q, v = binding.graph.random_state(seed)
+            places.append((f"{binding.owner} at a random state", operators_of(binding.at(q=q, v=v))))
+    if any(isinstance(leaf, PickOffLeaf) for leaf in leaves):
+        return places
+    return [*places, *(_bound(model) for model in random_models(seed))]
+
+
+def random_models(seed: int = 0) -> Sequence[Graph | SKOModel]:
+    """Small models of every class: SKO models with random blocks and rigid trees, serial and branched."""
+    return [
+        *(random_sko(n, seed=seed + n) for n in (1, 2, 5, 8)),
+        random_sko(5, seed=seed, branching=0.0),
+        random_tree(6, seed=seed),
+        random_tree(5, seed=seed + 1, branching=0.0),
+        random_tree(5, seed=seed + 2, bases=2),
+    ]
+
+
+def _bound(model: Any) -> tuple[str, Operators]:
+    if isinstance(model, Operators):
+        return str(model.binding.owner), model
+    found: Operators = operators(model)
+    name = model.graph.name if isinstance(model, State) else getattr(model, "name", repr(model))
+    return name, found
