@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import soacraft as sc
-from soacraft.pycraft import *  # noqa: F403
+from soacraft.pycraft import *
 from soacraft.recursions import forward_dynamics, newton_euler
 
 

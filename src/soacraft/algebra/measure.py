@@ -14,13 +14,15 @@ Array = npt.NDArray[np.float64]
 #: Above this many blocks a column space is probed with random vectors instead of column by column.
 PROBE_ABOVE = 200
 PROBES = 8
+#: A result counts as rounding when it is this part of the tolerance (by default 1e-12) of what went into it.
+ROUNDING = 1e-3
 
 
 def relative_norm(expr: Operator) -> float:
     """The largest ratio, over the columns, of |expr x| to the sum of the norms of its terms.
 
-    A product that cancels is measured against its factors: `H*tau_bar` counts as zero although it has one term.
-    NaN and infinite entries give infinity. O(n) for each column; random probes above 200 blocks.
+    Where the terms themselves are nothing but rounding, as in `H*tau_bar`, they are measured against the factors they
+    were made of. NaN and infinite entries give infinity. O(n) for each column; random probes above 200 blocks.
     """
     cols = expr.spaces[1]
     if len(cols) > PROBE_ABOVE:
@@ -29,8 +31,10 @@ def relative_norm(expr: Operator) -> float:
         probes = [unit_columns(cols, chunk) for chunk in chunks(cols)]
     worst = 0.0
     for x in probes:
-        y, size = _sized(expr, x)
-        norm = np.linalg.norm(y, axis=-2)
+        parts = [_sized(term, x) for term in _terms(expr)]
+        norm = np.linalg.norm(sum(y for y, _ in parts), axis=-2)
+        terms = sum(np.linalg.norm(y, axis=-2) for y, _ in parts)
+        size = np.maximum(terms, ROUNDING * sum(inner for _, inner in parts))
         if not np.isfinite(norm).all():
             return float("inf")
         ratio = np.divide(norm, size, out=np.zeros_like(norm), where=norm > 0)
@@ -38,8 +42,16 @@ def relative_norm(expr: Operator) -> float:
     return worst
 
 
+def _terms(expr: Operator) -> list[Operator]:
+    if isinstance(expr, Sum):
+        return [t for term in expr.terms for t in _terms(term)]
+    if isinstance(expr, Scaled):
+        return [Scaled(expr.factor, t) for t in _terms(expr.arg)]
+    return [expr]
+
+
 def _sized(expr: Operator, x: Array) -> tuple[Array, Array]:
-    """expr x, and for each column the sum of the norms of the terms that went into it."""
+    """expr x, and for each column the size of what went into it."""
     if isinstance(expr, Sum):
         pairs = [_sized(t, x) for t in expr.terms]
         return sum(y for y, _ in pairs), sum(s for _, s in pairs)  # type: ignore[return-value]

@@ -1,0 +1,43 @@
+"""`soacraft shell`: IPython with a model and its operators already named."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import numpy as np
+
+import soacraft as sc
+from soacraft.ops.table import NAMES
+
+BANNER = """soacraft {version}: {model!r}, {bodies} bodies, {dofs} dofs, {axes} axes.
+  mb       the model; change mb.q and every expression gives its new value
+  ops      all operators and stacked vectors (ops.V, ops.alpha, ops.C, ...)
+  {names} B I
+Try:  massmat = H*phi*M*phi.T*H.T;  massmat.explain();  massmat.inv * np.ones(mb.nv)
+"""
+
+
+def names_for(model: str, axes: str = "body") -> dict[str, Any]:
+    """What the shell knows at its start."""
+    mb = sc.load(model)
+    q, v = mb.random_state(seed=0)
+    mb.set_state(q, v)
+    ops = sc.operators(mb, axes=axes)
+    named = {name: getattr(ops, name) for name in NAMES}
+    return {"sc": sc, "np": np, "mb": mb, "ops": ops, "B": ops.B, "I": sc.I, **named}
+
+
+def shell(model: str, axes: str = "body", command: str | None = None) -> int:
+    """Open IPython on a built-in model, or run one piece of code with the same names."""
+    from IPython.terminal.embed import InteractiveShellEmbed
+
+    names = names_for(model, axes)
+    mb = names["mb"]
+    banner = BANNER.format(
+        version=sc.__version__, model=mb.name, bodies=len(mb), dofs=mb.nv, axes=axes, names=" ".join(NAMES)
+    )
+    ipython: Any = cast(Any, InteractiveShellEmbed)(banner1=banner, user_ns=names)
+    if command is None:
+        ipython()
+        return 0
+    return 0 if ipython.run_cell(command).success else 1

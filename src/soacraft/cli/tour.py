@@ -1,0 +1,181 @@
+"""`soacraft tour`: listings 1 to 16 of the PyCraft paper on a built-in arm, each with its numbers and its check."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.rule import Rule
+from rich.text import Text
+
+import soacraft as sc
+from soacraft.algebra.measure import relative_norm
+from soacraft.errors import ModelError
+from soacraft.ops.verify import difference
+from soacraft.view import structure
+
+I = sc.I
+TOLERANCE = 1e-9
+
+
+class Tour:
+    """Prints steps and keeps count of the checks that fail."""
+
+    def __init__(self, console: Console) -> None:
+        self.console, self.passed, self.failed = console, 0, 0
+
+    def listing(self, number: str, title: str) -> None:
+        """A heading."""
+        self.console.print()
+        self.console.print(Rule(f"{number}: {title}", align="left", style="cyan"))
+
+    def say(self, words: str) -> None:
+        """Plain text, as it is."""
+        self.console.print(Text(words), soft_wrap=True)
+
+    def show(self, name: str, value: Any) -> None:
+        """An expression, or a few numbers."""
+        if isinstance(value, sc.Operator):
+            self.say(f"  {name} = {value!r}")
+        else:
+            numbers = np.array2string(np.asarray(value), precision=4, suppress_small=True, max_line_width=100)
+            self.say(f"  {name} =\n{_indented(numbers)}")
+
+    def check(self, what: str, error: float) -> None:
+        """A check mark with the error, or a cross."""
+        good = error <= TOLERANCE
+        self.passed, self.failed = self.passed + good, self.failed + (not good)
+        mark = Text("  ✓ " if good else "  ✗ ", style="green" if good else "bold red")
+        self.console.print(mark + Text(f"{what}   (relative error {error:.1e})"), soft_wrap=True)
+
+
+def _indented(words: str) -> str:
+    return "\n".join("    " + line for line in words.splitlines())
+
+
+def tour(model: str = "arm7", console: Console | None = None) -> int:
+    """Walk through the listings; 0 when every check passed, 1 otherwise."""
+    mb = sc.load(model)
+    if not mb.tree.is_serial or not mb.nv:
+        raise ModelError(f"the tour walks a serial chain, {model!r} is branched; try arm7.")
+    mb.set_state(np.linspace(0.2, 1.1, mb.nq), np.linspace(-1.0, 1.0, mb.nv), np.linspace(0.5, -0.5, mb.nv))
+    t = Tour(Console(highlight=False) if console is None else console)
+    t.say(f"soacraft {sc.__version__}: {mb!r}, the operators in the papers' axes (inertial-oriented).")
+    ops = sc.operators(mb, axes="inertial")
+    _kinematics_and_inertia(t, mb, ops)
+    _articulated_bodies(t, ops)
+    _inverse_and_dynamics(t, mb, ops)
+    _operational_space(t, mb, ops)
+    _every_identity(t)
+    t.console.print()
+    t.say(f"{t.passed} passed, {t.failed} failed")
+    t.say(NEXT)
+    return 1 if t.failed else 0
+
+
+def _kinematics_and_inertia(t: Tour, mb: sc.Multibody, ops: Any) -> None:
+    t.listing("Listing 1", "the basic operators")
+    H, E_phi, M = ops["H E_phi M"]
+    for name, value in (("H", H), ("E_phi", E_phi), ("M", M)):
+        t.show(name, value)
+
+    t.listing("Listing 2", "the Jacobian and the mass matrix")
+    phi, tip = ops.phi, mb.bodies[-1]
+    node = tip.nodes[0] if tip.nodes else tip
+    jacobian = ops.B(node).T * phi.T * H.T
+    mass_matrix = H * phi * M * phi.T * H.T
+    t.show("Jacobian", jacobian)
+    t.show("massmat", mass_matrix)
+    t.say(_indented(repr(mass_matrix.explain())))
+    t.show("massmat.array()", mass_matrix.array())
+    t.say("  its structure, body by body (█ large, ░ small, · zero):")
+    t.say(_indented(structure(mass_matrix)))
+    velocity = np.asarray(mb.velocity(node))
+    t.check("Jacobian * v is the velocity of the tool (Eq. 13)", difference(np.asarray(jacobian * mb.v), velocity))
+
+    t.listing("Listing 3", "inverse dynamics by sweeps")
+    T = mass_matrix * mb.vdot
+    t.show("massmat * vdot", T)
+    t.check("the sweeps give the same as the dense matrix", difference(np.asarray(T), mass_matrix.array() @ mb.vdot))
+
+    t.listing("Listings 4 and 5", "composite bodies")
+    R = E_phi.lyapunov(M)
+    by_composites = H * (phi * R + R * phi.T - R) * H.T
+    t.show("R", R)
+    t.show("massmat", by_composites)
+    t.check("H*(phi*R + R*phi.T - R)*H.T is the mass matrix (Eq. 20)", relative_norm(mass_matrix - by_composites))
+
+
+def _articulated_bodies(t: Tour, ops: Any) -> None:
+    H, phi, M, E_phi, P = ops["H phi M E_phi P"]
+    t.listing("Listings 6 to 9", "articulated bodies")
+    D = H * P * H.T
+    G = P * H.T * D.inv
+    K = E_phi * G
+    tau_bar = I - G * H
+    for name, value in (("D", D), ("G", G), ("K", K), ("tau_bar", tau_bar), ("psi", ops.psi)):
+        t.show(name, value)
+    t.check("E_psi = E_phi*tau_bar (Eq. 24)", relative_norm(ops.E_psi - E_phi * tau_bar))
+    t.check("M = P - E_psi*P*E_psi.T (Eq. 25)", relative_norm(M - (P - ops.E_psi * P * ops.E_psi.T)))
+
+    t.listing("Listing 10", "operator identities")
+    psi = ops.psi
+    t.check("(I - H*psi*K)*H*phi = H*psi (Eq. 26)", relative_norm((I - H * psi * K) * H * phi - H * psi))
+    t.check("H*psi*M*psi.T*H.T = D (Eq. 27)", relative_norm(D - H * psi * M * psi.T * H.T))
+
+
+def _inverse_and_dynamics(t: Tour, mb: sc.Multibody, ops: Any) -> None:
+    H, phi, M, psi, K, D, P, G, E_phi = ops["H phi M psi K D P G E_phi"]
+    mass_matrix = H * phi * M * phi.T * H.T
+    t.listing("Listings 11 to 13", "the mass matrix factored and inverted")
+    factor, factor_inverse = I + H * phi * K, I - H * psi * K
+    inverse = factor_inverse.T * D.inv * factor_inverse
+    t.show("InFac", factor)
+    t.show("massmatInv", inverse)
+    t.check("massmat = InFac*D*InFac.T (Eq. 28)", relative_norm(mass_matrix - factor * D * factor.T))
+    t.check("InFac*(I - H*psi*K) = I (Eq. 29)", relative_norm(factor * factor_inverse - I))
+    t.check("massmat*massmatInv = I (Eq. 30)", relative_norm(mass_matrix * inverse - I))
+    t.say("  and massmat.inv knows it:")
+    t.say(_indented(repr(mass_matrix.inv.explain())))
+
+    t.listing("Listing 14", "articulated-body forward dynamics")
+    T, a, b = np.ones(mb.nv), ops.a, ops.b
+    z = psi * (K * T + P * a + b)
+    eps = T - H * z
+    nu = D.inv * eps
+    alpha = psi.T * (H.T * nu + a)
+    vdot = nu - G.T * (E_phi.T * alpha)
+    t.show("vdot for T = 1", vdot)
+    C = H * phi * (b + M * phi.T * a)
+    t.check("massmat*vdot + C = T (Eq. 17)", difference(np.asarray(mass_matrix * vdot + C), T))
+
+
+def _operational_space(t: Tour, mb: sc.Multibody, ops: Any) -> None:
+    H, psi, D, E_psi, Omega = ops["H psi D E_psi Omega"]
+    t.listing("Listings 15 and 16", "the operational space compliance")
+    Y = E_psi.T.lyapunov(H.T * D.inv * H)
+    t.show("Upsilon", Y)
+    t.show("Omega", psi.T * H.T * D.inv * H * psi)
+    t.check("Omega = psi.T*Y + Y*psi - Y (Eq. 35)", relative_norm(Omega - (psi.T * Y + Y * psi - Y)))
+    tip = mb.bodies[-1].name
+    t.show(f"Omega[{tip!r}, {tip!r}], one block, nothing else formed", Omega[tip, tip])
+
+
+def _every_identity(t: Tour) -> None:
+    t.listing("And on any tree", "a branched one with every hinge")
+    mb = sc.load("hinges")
+    ops = sc.operators(mb.state(*mb.random_state(seed=1)))
+    held = [x for x in sc.identities() if not x.conditions]
+    errors = {x: difference(x.left(ops), x.right(ops)) for x in held}
+    worst = max(errors, key=lambda x: errors[x])
+    t.check(f"{len(held)} identities; the worst is {worst}", errors[worst])
+
+
+NEXT = """
+Where to go next:
+  ./run shell            the same operators at a prompt (./run shell biped for a branched one)
+  ./run test             the tests
+  examples/              short programs
+  docs/ (./run docs)     notation, equations, architecture, how to build models
+"""

@@ -1,0 +1,5 @@
+"""Pictures of models and operators. Nothing below imports it."""
+
+from soacraft.view.structure import structure
+
+__all__ = ["structure"]
