@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from soacraft.algebra.evaluate import chunks, unit_columns
-from soacraft.algebra.nodes import Inverse, Power, Product, Scaled, Sum, Transpose, product
+from soacraft.algebra.nodes import Inverse, Power, Product, Scaled, Sum, Transpose
 from soacraft.algebra.operator import Leaf, Operator
 
 Array = npt.NDArray[np.float64]
@@ -60,8 +60,6 @@ def _sized(expr: Operator, x: Array) -> tuple[Array, Array]:
         return expr.factor * y, abs(expr.factor) * size
     if isinstance(expr, Transpose) and expr.arg.parts():
         return _sized(_transposed(expr.arg), x)
-    if isinstance(expr, Power) and expr.n > 1:
-        return _sized(product(expr.arg, Power(expr.arg, expr.n - 1)), x)
     if isinstance(expr, Product):
         y, size = x, np.linalg.norm(x, axis=-2)
         for factor in reversed(expr.factors):
@@ -75,7 +73,7 @@ def _sized(expr: Operator, x: Array) -> tuple[Array, Array]:
 
 def _gain(expr: Operator) -> float:
     """The size of the entries of a factor; a sum or multiple of propagators is sized term by term instead."""
-    if isinstance(expr, Transpose):
+    if isinstance(expr, (Transpose, Power)):
         return _gain(expr.arg)
     if isinstance(expr, Leaf):
         return expr.magnitude()

@@ -159,26 +159,39 @@ class Power(Operator):
     def __init__(self, arg: Operator, n: int) -> None:
         if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0:
             raise SpaceError(f"{arg.text()} ** {n!r}: a power is a whole number, zero or more; .inv is the inverse.")
-        _square(arg, f"{arg.text()} ** {n}")
+        _square(arg, f"**{n}")
         self.arg, self.n = arg, int(n)
         self.rows = self.cols = arg.rows
 
-    def _unrolled(self) -> Operator:
-        if self.n == 0:
-            return Identity(self.rows)
-        return self.arg if self.n == 1 else reduce(product, [self.arg] * self.n)
-
     def apply(self, x: Array) -> Array:
-        return self._unrolled().apply(x)
+        if self.pattern() is not None:
+            return self.blocks().apply(x)
+        return reduce(lambda y, _: self.arg.apply(y), range(self.n), x)
 
     def apply_T(self, x: Array) -> Array:
-        return self._unrolled().apply_T(x)
+        if self.pattern() is not None:
+            return self.blocks().apply_T(x)
+        return reduce(lambda y, _: self.arg.apply_T(y), range(self.n), x)
 
     def pattern(self) -> Pattern | None:
-        return self._unrolled().pattern()
+        one = self.arg.pattern()
+        if self.n == 0:
+            return DIAGONAL
+        if one is None or one == DIAGONAL or self.n == 1:
+            return one
+        return frozenset("s")
 
     def blocks(self) -> Blocks:
-        return self._unrolled().blocks()
+        """By repeated squaring."""
+        return self.cached("blocks", self._squared)
+
+    def _squared(self) -> Blocks:
+        found, square, n = identity(self.spaces[0]), self.arg.blocks(), self.n
+        while n:
+            found = found.times(square) if n % 2 else found
+            n //= 2
+            square = square.times(square) if n else square
+        return found
 
     def parts(self) -> tuple[Operator, ...]:
         return (self.arg,)
@@ -224,7 +237,7 @@ class Inverse(Operator):
     """The inverse: block by block where the operator is block-diagonal, else by a rule that knows another form."""
 
     def __init__(self, arg: Operator) -> None:
-        _square(arg, f"({arg.text()}).inv")
+        _square(arg, ".inv")
         self.arg = arg
         self.rows = self.cols = arg.rows
         self._known: tuple[Operator, str] | None = None
@@ -296,7 +309,8 @@ def _inverted(x: Array, of: Inverse, k: int) -> Array:
 
 def _square(arg: Operator, tried: str) -> None:
     if arg.rows != arg.cols:
-        raise SpaceError(f"cannot form {tried}: {arg.text()} is not square, it maps {arg.rows} <- {arg.cols}.")
+        name = f"({arg.text()})" if arg.parts() else arg.text()
+        raise SpaceError(f"cannot form {name}{tried}: {arg.text()} is not square, it maps {arg.rows} <- {arg.cols}.")
 
 
 def transpose(x: Operator) -> Operator:
@@ -305,8 +319,13 @@ def transpose(x: Operator) -> Operator:
 
 
 def inverse(x: Operator) -> Operator:
-    """x.inv; the inverse of an inverse is the operator itself."""
-    return x.arg if isinstance(x, Inverse) else Inverse(x)
+    """x.inv; the inverse of an inverse is the operator itself. Made once, so that what it works out is kept."""
+    if isinstance(x, Inverse):
+        return x.arg
+    if "_inverse" not in x.__dict__:
+        x.__dict__["_inverse"] = Inverse(x)
+    made: Inverse = x.__dict__["_inverse"]
+    return made
 
 
 def product(left: Operator, right: Operator) -> Operator:

@@ -40,6 +40,7 @@ class StackedVector:
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """The shape of the numbers."""
         return self._data.shape
 
     def __len__(self) -> int:

@@ -88,26 +88,33 @@ class SKOModel:
 
     @property
     def n(self) -> int:
+        """The number of nodes."""
         return self.tree.n
 
     @property
     def names(self) -> tuple[str, ...]:
+        """The names of the nodes."""
         return self.tree.names
 
     @property
     def nodes(self) -> range:
+        """The numbers of the nodes."""
         return range(self.tree.n)
 
     def parent(self, k: int) -> int:
+        """The parent of k, -1 for a base node."""
         return self.tree.parent(k)
 
     def children(self, k: int) -> tuple[int, ...]:
+        """The children of k."""
         return self.tree.children(k)
 
     def base_to_tips(self) -> tuple[int, ...]:
+        """All nodes, every parent before its children."""
         return self.tree.base_to_tips()
 
     def tips_to_base(self) -> tuple[int, ...]:
+        """All nodes, every child before its parent."""
         return self.tree.tips_to_base()
 
     def A(self, p: int, k: int) -> Array:
@@ -118,9 +125,11 @@ class SKOModel:
         return block
 
     def H(self, k: int) -> Array:
+        """The hinge map of node k (nv_k x dim_k)."""
         return self._H[k]
 
     def M(self, k: int) -> Array:
+        """The inertia of node k (dim_k x dim_k)."""
         return self._M[k]
 
     def a(self, k: int) -> Array:

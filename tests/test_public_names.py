@@ -1,0 +1,45 @@
+"""Every public name is on one explicit list, exists, and says what it is."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+import soacraft as sc
+
+
+@pytest.mark.parametrize("name", sc.__all__)
+def test_public_name_exists_with_a_docstring(name):
+    thing = getattr(sc, name)
+    if inspect.isclass(thing) or inspect.isfunction(thing) or inspect.ismodule(thing):
+        assert inspect.getdoc(thing), name
+
+
+def test_the_list_is_complete():
+    """Whatever the package gathers from its layers is on the list."""
+    gathered = {
+        name
+        for name, thing in vars(sc).items()
+        if not name.startswith("_") and not (inspect.ismodule(thing) and name != "errors")
+    }
+    assert gathered == set(sc.__all__)
+
+
+@pytest.mark.parametrize("name", sc.__all__)
+def test_public_methods_have_docstrings(name):
+    thing = getattr(sc, name)
+    if not inspect.isclass(thing):
+        return
+    for method, what in vars(thing).items():
+        if method.startswith("_") or not (inspect.isfunction(what) or isinstance(what, (property, classmethod))):
+            continue
+        assert inspect.getdoc(getattr(thing, method)), f"{name}.{method}"
+
+
+def test_every_error_is_in_the_family():
+    family = [x for x in vars(sc.errors).values() if inspect.isclass(x)]
+    assert all(issubclass(x, sc.errors.SoacraftError) for x in family)
+    assert issubclass(sc.errors.ModelError, ValueError)
+    assert issubclass(sc.errors.StateError, ValueError)
+    assert issubclass(sc.errors.SpaceError, TypeError)
