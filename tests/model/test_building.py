@@ -29,10 +29,17 @@ def test_the_listing_of_the_issue():
     upper, lower = mb.bodies
     tool = mb["upper/tool"]
     assert (mb.nq, mb.nv, len(mb)) == (3, 3, 2)
-    assert mb["upper"] is upper and isinstance(upper, Body)
-    assert isinstance(tool, Node) and tool.body is upper and tool.full_name == "upper/tool"
-    assert upper.nodes == (tool,) and upper.children == (lower,) and lower.parent is upper
-    assert isinstance(mb.root, Root) and mb["inertial"] is mb.root and mb.root.children == (upper,)
+    assert mb["upper"] is upper
+    assert isinstance(upper, Body)
+    assert isinstance(tool, Node)
+    assert tool.body is upper
+    assert tool.full_name == "upper/tool"
+    assert upper.nodes == (tool,)
+    assert upper.children == (lower,)
+    assert lower.parent is upper
+    assert isinstance(mb.root, Root)
+    assert mb["inertial"] is mb.root
+    assert mb.root.children == (upper,)
     assert upper.parent is mb.root
     assert mb.dof_names == ("upper", "elbow.0", "elbow.1")
     assert (upper.hinge_name, lower.hinge_name) == ("upper", "elbow")
@@ -44,15 +51,22 @@ def test_the_listing_of_the_issue():
 
 def test_membership_and_iteration():
     mb, other = arm(), arm()
-    assert "upper" in mb and "upper/tool" in mb and "inertial" in mb and mb["upper"] in mb
-    assert "tool" not in mb and "upper/elbow" not in mb and 3 not in mb and other["upper"] not in mb
+    assert "upper" in mb
+    assert "upper/tool" in mb
+    assert "inertial" in mb
+    assert mb["upper"] in mb
+    assert "tool" not in mb
+    assert "upper/elbow" not in mb
+    assert 3 not in mb
+    assert other["upper"] not in mb
     assert [body.name for body in mb] == ["upper", "lower"]
 
 
 def test_root_nodes():
     mb = arm()
     dock = mb.root.add_node("dock", Pose(translation=(1, 2, 3)))
-    assert mb["inertial/dock"] is dock and dock.body is mb.root
+    assert mb["inertial/dock"] is dock
+    assert dock.body is mb.root
     np.testing.assert_array_equal(mb.pose("inertial/dock").translation, [1, 2, 3])
 
 
@@ -93,7 +107,16 @@ def test_the_order_is_parents_first_then_insertion():
         mb.add_body(name, None, Pin((0, 0, 1)))
     mb.reattach("a", parent="c", hinge=Pin((0, 0, 1)))
     assert [body.name for body in mb.bodies] == ["b", "c", "a", "d"]
-    assert mb.tree.names == ("b", "c", "a", "d") and mb.tree.parents == (-1, -1, 1, -1)
+    assert mb.tree.names == ("b", "c", "a", "d")
+    assert mb.tree.parents == (-1, -1, 1, -1)
+
+
+def test_a_single_dof_has_the_name_of_its_hinge():
+    mb = Multibody("m")
+    mb.add_body("a", None, Pin((0, 0, 1)), hinge_name="shoulder")
+    mb.add_body("b", "a", Weld())
+    mb.add_body("c", "b", Prismatic((0, 0, 1)))
+    assert mb.dof_names == ("shoulder", "c")
 
 
 def test_branches_are_the_serial_segments():
@@ -128,8 +151,7 @@ REFUSED = [
     ),
     (
         dict(name="hand", parent="upper/tool", hinge=Weld()),
-        "the parent must be a body or None, got node 'upper/tool'; use parent='upper' and "
-        "inboard=<the node's pose>.",
+        "the parent must be a body or None, got node 'upper/tool'; use parent='upper' and inboard=<the node's pose>.",
     ),
     (dict(name="hand", parent=3, hinge=Weld()), "a frame of 'arm' is given by itself or its name, got 3."),
     (
@@ -168,7 +190,9 @@ def test_add_body_refuses(arguments, text):
     with pytest.raises(ModelError) as error:
         mb.add_body(**arguments)
     assert text in str(error.value)
-    assert mb.current is before and mb.structure == structure and len(mb) == 2
+    assert mb.current is before
+    assert mb.structure == structure
+    assert len(mb) == 2
 
 
 def test_a_body_of_another_model_is_refused():
@@ -243,7 +267,8 @@ def test_parameters_can_be_set_and_the_state_is_kept():
     upper.outboard = Pose(translation=(0, 0, 2.0))
     mb["upper/tool"].pose = Pose(translation=(0, 0, 4.0))
     mb.gravity = (0, 0, -1)
-    assert mb.structure == structure + 5 and mb.total_mass == 6.0
+    assert mb.structure == structure + 5
+    assert mb.total_mass == 6.0
     np.testing.assert_allclose(mb.pose("upper/tool").translation, [0, 0, 7.0])
     for now, then in ((mb.q, [0.1, 0.2, 0.3]), (mb.v, [1, 2, 3]), (mb.vdot, [4, 5, 6])):
         np.testing.assert_array_equal(now, then)
@@ -257,7 +282,8 @@ def test_bad_parameters_are_refused(name, value):
     before, structure = getattr(mb["upper"], name), mb.structure
     with pytest.raises(ModelError, match="'upper' must be"):
         setattr(mb["upper"], name, value)
-    assert getattr(mb["upper"], name) is before and mb.structure == structure
+    assert getattr(mb["upper"], name) is before
+    assert mb.structure == structure
 
 
 def test_adding_a_node_keeps_states_fresh():

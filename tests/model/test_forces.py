@@ -12,14 +12,16 @@ def test_forces_are_part_of_the_state():
     mb = serial_chain(3)
     before = mb.state()
     mb.set_force("link3/tip", [0, 0, 0, 0, 0, 5])
-    (frame, wrench), = mb.current.forces
-    assert frame is mb["link3/tip"] and before.forces == ()
+    ((frame, wrench),) = mb.current.forces
+    assert frame is mb["link3/tip"]
+    assert before.forces == ()
     np.testing.assert_array_equal(wrench, [0, 0, 0, 0, 0, 5])
     assert mb.current.motion is before.motion  # nothing but the forces is new
     mb.v = [1, 2, 3]
     assert mb.current.forces == ((frame, wrench),)
     mb.set_force("link3/tip", [0, 0, 0, 0, 0, 6])  # replaces
-    assert len(mb.current.forces) == 1 and mb.current.forces[0][1].force[2] == 6
+    assert len(mb.current.forces) == 1
+    assert mb.current.forces[0][1].force[2] == 6
     mb.set_force("link3/tip", None)
     assert mb.current.forces == ()
 
@@ -48,7 +50,8 @@ def test_snapshots_take_their_own_forces():
     assert mb.state(v=np.zeros(mb.nv)).forces == mb.current.forces
     assert mb.state(forces={}).forces == ()
     many = mb.state(forces={"body3/tip": np.ones((4, 6))})
-    assert many.batch == (4,) and mb.sko(many).b(mb.index("body3")).shape == (4, 6)
+    assert many.batch == (4,)
+    assert mb.sko(many).b(mb.index("body3")).shape == (4, 6)
     assert mb.sko(mb.state(q=mb.q[None]), f_ext={"body3/tip": np.ones((4, 6))}).b(2).shape == (4, 6)
 
 
@@ -82,14 +85,15 @@ def test_bad_forces_are_refused(node, wrench, kind, text):
     before = mb.current
     with pytest.raises(kind) as error:
         mb.set_force(node, wrench)
-    assert text in str(error.value) and mb.current is before
+    assert text in str(error.value)
+    assert mb.current is before
 
 
 def test_f_ext_is_a_mapping_from_nodes():
     mb = serial_chain(2)
-    with pytest.raises(StateError, match="external forces are given as {node: wrench}, got 3"):
+    with pytest.raises(StateError, match=r"external forces are given as {node: wrench}, got 3"):
         mb.sko(f_ext=3)
-    with pytest.raises(StateError, match="external forces are given as {node: wrench}, got the item 3"):
+    with pytest.raises(StateError, match=r"external forces are given as {node: wrench}, got the item 3"):
         mb.sko(f_ext=[3])
-    with pytest.raises(StateError, match="the leading .* axes do not agree"):
+    with pytest.raises(StateError, match=r"the leading .* axes do not agree"):
         mb.state(q=np.zeros((3, 2)), forces={"link1": np.zeros((4, 6))})

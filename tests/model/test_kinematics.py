@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
+from tests.model.differences import along, rate, second_rate
 
 from soacraft.errors import ModelError
 from soacraft.model import Multibody, random_pose, random_tree
 from soacraft.model.hinges import Pin
 from soacraft.spatial import Inertia, Pose, log
-from tests.model.differences import along, rate, second_rate
 
 
 def planar_arm(l1=1.0, l2=0.7):

@@ -13,7 +13,8 @@ from soacraft.model.hinges import HINGES, Free, Pin, Prismatic
 def test_serial_chain():
     mb = serial_chain(4, length=0.5, mass=2.0)
     assert [body.name for body in mb.bodies] == ["link1", "link2", "link3", "link4"]
-    assert mb.tree.is_serial and mb.total_mass == 8.0
+    assert mb.tree.is_serial
+    assert mb.total_mass == 8.0
     np.testing.assert_allclose(mb.pose("link4/tip").translation, [2.0, 0, 0])
     mb.q = [np.pi / 2, 0, 0, 0]
     np.testing.assert_allclose(mb.pose("link4/tip").translation, [0, 0, -2.0], atol=1e-15)  # a turn about y
@@ -38,12 +39,15 @@ def test_a_long_chain_works():
     mb.set_state(1e-3 * rng.standard_normal(n), rng.standard_normal(n))
     for axes in ("body", "inertial", "origin"):
         sko = mb.sko(axes=axes)
-        assert sko.n == n and np.isfinite(sko.a(n - 1)).all() and np.isfinite(sko.b(0)).all()
+        assert sko.n == n
+        assert np.isfinite(sko.a(n - 1)).all()
+        assert np.isfinite(sko.b(0)).all()
     heading = np.cumsum(mb.q)
     tip = [np.cos(heading).sum(), 0, -np.sin(heading).sum()]
     np.testing.assert_allclose(mb.pose("link10000/tip").translation, tip, atol=1e-7)
     g = mb.subgraph([f"link{k}" for k in range(5000, 5011)])
-    assert g.nv == 11 and g.sko().n == 11
+    assert g.nv == 11
+    assert g.sko().n == 11
     mb.remove("link2", subtree=True)
     assert len(mb) == 1
 
@@ -52,8 +56,11 @@ def test_a_long_chain_works():
 def test_random_tree_repeats(branching):
     one, two = random_tree(9, 7, branching=branching), random_tree(9, 7, branching=branching)
     for a, b in zip(one.bodies, two.bodies, strict=True):
-        assert a.parent.name == b.parent.name and a.hinge == b.hinge and a.inertia == b.inertia
-        assert a.inboard == b.inboard and a.outboard == b.outboard
+        assert a.parent.name == b.parent.name
+        assert a.hinge == b.hinge
+        assert a.inertia == b.inertia
+        assert a.inboard == b.inboard
+        assert a.outboard == b.outboard
     for name in ("q", "v", "vdot"):
         np.testing.assert_array_equal(getattr(one, name), getattr(two, name))
         assert np.abs(getattr(one, name)).min() > 0
@@ -65,7 +72,8 @@ def test_random_tree_has_every_hinge_and_general_poses():
     assert {type(body.hinge) for body in mb.bodies} == set(HINGES)
     for body in mb.bodies:
         for pose in (body.inboard, body.outboard):
-            assert np.abs(pose.translation).min() > 0 and np.linalg.norm(pose.rotation - np.eye(3)) > 1e-3
+            assert np.abs(pose.translation).min() > 0
+            assert np.linalg.norm(pose.rotation - np.eye(3)) > 1e-3
     assert any(body.nodes for body in mb.bodies)
 
 
@@ -73,7 +81,8 @@ def test_random_tree_shapes():
     assert random_tree(20, 1, branching=0.0).tree.is_serial
     assert not random_tree(20, 1, branching=1.0).tree.is_serial
     three = random_tree(20, 1, branching=0.0, bases=3)
-    assert len(three.root.children) == 3 and len(three.branches()) == 3
+    assert len(three.root.children) == 3
+    assert len(three.branches()) == 3
     assert set(random_tree(5, 1, hinges=[Pin((0, 0, 1))]).dof_names) == {f"body{k}" for k in range(1, 6)}
 
 
@@ -97,7 +106,9 @@ def test_random_tree_refuses(arguments, text):
 def test_random_inertias_are_those_of_real_bodies(seed):
     inertia = random_inertia(seed)
     x, y, z = np.linalg.eigvalsh(inertia.moment)
-    assert inertia.mass >= 1.0 and x > 0 and x + y >= z
+    assert inertia.mass >= 1.0
+    assert x > 0
+    assert x + y >= z
     assert np.linalg.eigvalsh(inertia.matrix())[0] > 0
 
 

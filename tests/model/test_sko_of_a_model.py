@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
+from tests.model.differences import along, rate
 
-from soacraft.errors import ModelError, StateError
 from soacraft.model import AXES, random_tree
 from soacraft.spatial import Pose, Wrench, adjoint, crf, crm, phi, skew
-from tests.model.differences import along, rate
 
 SEEDS = range(3)
 
@@ -134,6 +133,24 @@ def test_a_and_b_as_the_conventions_write_them():
         np.testing.assert_allclose(body.b(k), crf(U[k]) @ body.M(k) @ U[k] - weight, atol=1e-9)
 
 
+@pytest.mark.parametrize("axes", AXES)
+def test_node_blocks_carry_velocities_out_and_forces_in(axes):
+    """V(O) = phi*(k, O) V(k), in node axes for body axes and in inertial axes otherwise; a body is its own node."""
+    mb = model(2)
+    for frame in (mb["body13/tip"], mb["body5/tip"], mb["body6"]):
+        k, block = mb.node_block(frame, axes=axes)
+        assert mb.bodies[k] is frame.carrier
+        seen = mb.velocity(frame, expressed_in=frame if axes == "body" else None)
+        np.testing.assert_allclose(block.T @ mb.body_velocities(axes=axes)[k], seen, atol=1e-9)
+    f = np.arange(6.0)
+    R = mb.pose("body13/tip").rotation
+    k, block = mb.node_block("body13/tip", axes=axes)
+    free = mb.sko(axes=axes).b(k)
+    mb.set_force("body13/tip", f)
+    local = f if axes == "body" else np.concatenate([R @ f[:3], R @ f[3:]])
+    np.testing.assert_allclose(mb.sko(axes=axes).b(k), free - block @ local, atol=1e-9)
+
+
 # -- the generalized force, by Kane's method ------------------------------------------------------------------
 
 
@@ -182,5 +199,7 @@ def test_external_forces_enter_b(seed):
         sko = mb.sko(axes=axes, f_ext=extra)
         np.testing.assert_allclose(inverse_dynamics(mb, sko), expected, rtol=1e-7, atol=1e-7)
         stored = mb.sko(axes=axes)
-        assert stored is mb.sko(axes=axes) and stored is not sko and stored.memo is sko.memo
+        assert stored is mb.sko(axes=axes)
+        assert stored is not sko
+        assert stored.memo is sko.memo
         np.testing.assert_allclose(inverse_dynamics(mb, stored), kane(mb, acting[:2]), rtol=1e-7, atol=1e-7)

@@ -54,8 +54,8 @@ def quaternion_of(mb, factor):
 
 REFUSED = [
     ("q", np.zeros(11), "q of 'arm' has 12 entries, got 11; q follows the bodies 'base', 'wrist', 'finger'."),
-    ("q", np.zeros((12, 11)), "q of 'arm' has 12 entries, got 11 (shape (12, 11))"),
-    ("q", 3.0, "q of 'arm' has 12 entries, got a single number"),
+    ("q", np.zeros((12, 11)), "q of 'arm' has 12 entries, got shape (12, 11)"),
+    ("q", 3.0, "q of 'arm' has 12 entries, got 3.0"),
     ("q", [[1, 2], [3]], "q of 'arm' must be an array of 12 real numbers, got ragged rows."),
     ("q", lambda mb: np.where(np.arange(12) == 11, np.nan, mb.neutral()),
      "q of 'arm' must be finite: entry 11, of hinge 'knuckle', is nan."),
@@ -89,6 +89,24 @@ def test_a_bad_state_is_refused_and_the_old_one_kept(name, value, text):
     assert mb.current is before
 
 
+def test_a_bad_entry_of_a_batch_is_found():
+    mb = floating_arm()
+    V = np.zeros((2, 3, 10))
+    V[1, 2, 9] = np.nan
+    with pytest.raises(StateError, match=r"entry 9, of hinge 'knuckle', is nan in state \(1, 2\)"):
+        mb.state(v=V)
+    Q = np.tile(mb.neutral(), (3, 1))
+    Q[1, 3] = 0.5
+    with pytest.raises(StateError, match=r"q of hinge 'base'.* has norm 0\.5"):
+        mb.state(q=Q)
+
+
+def test_states_print():
+    mb = floating_arm()
+    assert repr(mb.state()) == "State of 'arm': 12 coordinates, 10 velocities"
+    assert repr(mb.state(v=np.zeros((4, 10)))) == "State of 'arm': 12 coordinates, 10 velocities, batch (4,)"
+
+
 def test_set_state_is_all_or_nothing():
     mb = floating_arm()
     before = mb.current
@@ -112,7 +130,8 @@ def test_random_states_repeat_and_leave_the_model_alone():
     (q, v), (q2, v2), (q3, _) = mb.random_state(seed=4), mb.random_state(seed=4), mb.random_state(seed=5)
     np.testing.assert_array_equal(q, q2)
     np.testing.assert_array_equal(v, v2)
-    assert not np.array_equal(q, q3) and mb.current is before
+    assert not np.array_equal(q, q3)
+    assert mb.current is before
     mb.set_state(q, v)
 
 
@@ -125,7 +144,9 @@ def test_a_snapshot_does_not_follow_the_model():
     mb.q = [0.5, 0.5]
     np.testing.assert_array_equal(s.q, [0, 0])
     assert mb.state() is mb.current is not s
-    assert s.graph is mb and s.batch == () and s.structure == mb.structure
+    assert s.graph is mb
+    assert s.batch == ()
+    assert s.structure == mb.structure
 
 
 def test_what_is_not_given_comes_from_the_current_state():
@@ -140,7 +161,8 @@ def test_batch_axes_broadcast():
     mb = serial_chain(3)
     q, v = np.zeros((4, 1, 3)), np.ones((5, 3))
     s = mb.state(q, v)
-    assert s.batch == (4, 5) and s.q.shape == s.v.shape == s.vdot.shape == (4, 5, 3)
+    assert s.batch == (4, 5)
+    assert s.q.shape == s.v.shape == s.vdot.shape == (4, 5, 3)
     with pytest.raises(StateError, match=r"the leading \(batch\) axes do not agree: q \(4, 3\), v \(5, 3\)"):
         mb.state(np.zeros((4, 3)), np.zeros((5, 3)))
 
@@ -153,7 +175,7 @@ def test_a_batch_is_its_states(axes):
     Q, V = np.array([q for q, _ in states]), np.array([v for _, v in states])
     batch = mb.state(Q, V, vdot=V[::-1], forces={tip: np.arange(24.0).reshape(4, 6)})
     sko, velocities = mb.sko(batch, axes), mb.body_velocities(batch, axes)
-    k, block = mb.node_block(tip, batch, axes)
+    _k, block = mb.node_block(tip, batch, axes)
     for i in range(4):
         one = mb.state(Q[i], V[i], V[3 - i], {tip: np.arange(24.0).reshape(4, 6)[i]})
         alone = mb.sko(one, axes)
@@ -231,7 +253,8 @@ def test_a_velocity_change_recomputes_nothing_that_depends_on_configuration_only
     mb = random_tree(8, seed=1)
     everything(mb)
     first = dict(mb.counters)
-    assert min(first.values()) > 0 and set(first) == {"configuration", "velocity", "acceleration"}
+    assert min(first.values()) > 0
+    assert set(first) == {"configuration", "velocity", "acceleration"}
 
     everything(mb)
     assert mb.counters == first  # the same state: nothing at all
@@ -257,7 +280,8 @@ def test_a_velocity_change_recomputes_nothing_that_depends_on_configuration_only
 def test_what_recursions_derive_is_kept_while_q_is_kept():
     mb = random_tree(4, seed=1)
     memo = mb.sko(axes="inertial").memo
-    assert mb.sko() is mb.sko() and mb.sko().memo is not memo
+    assert mb.sko() is mb.sko()
+    assert mb.sko().memo is not memo
     mb.v = np.zeros(mb.nv)
     assert mb.sko(axes="inertial").memo is memo
     assert mb.state(v=np.ones(mb.nv)).sko("inertial").memo is memo

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from tests.model.differences import along, rate
 
 from soacraft.errors import ModelError, StaleError, StateError
 from soacraft.model import AXES, Multibody, random_tree, serial_chain
 from soacraft.model.hinges import Pin, Weld
-from tests.model.differences import along, rate
 
 
 def tree(seed):
@@ -43,7 +43,8 @@ def standing_alone(mb, names):
 
 
 def assert_same_sko(one, two, tolerance=1e-9):
-    assert one.tree.parents == two.tree.parents and one.names == two.names
+    assert one.tree.parents == two.tree.parents
+    assert one.names == two.names
     for k in one.nodes:
         if (p := one.parent(k)) >= 0:
             np.testing.assert_allclose(one.A(p, k), two.A(p, k), atol=tolerance)
@@ -112,12 +113,19 @@ def test_bodies_come_in_the_models_order():
     mb = serial_chain(5)
     g = mb.subgraph(["link4", mb["link2"], "link3"])
     assert [body.name for body in g.bodies] == ["link2", "link3", "link4"]
-    assert g.tree.parents == (-1, 0, 1) and len(g) == 3 and g.anchor is mb["link1"] and g.multibody is mb
-    assert g.name == "chain[link2, link3, link4]" and repr(g).startswith("SubGraph 'chain[link2, link3, link4]': 3 bod")
+    assert g.tree.parents == (-1, 0, 1)
+    assert len(g) == 3
+    assert g.anchor is mb["link1"]
+    assert g.multibody is mb
+    assert g.name == "chain[link2, link3, link4]"
+    assert repr(g).startswith("SubGraph 'chain[link2, link3, link4]': 3 bod")
     assert mb.subgraph([f"link{k}" for k in range(1, 6)]).name == "chain[link1, link2, ..., link5]"
     assert [branch.names for branch in g.branches()] == [("link2", "link3", "link4")]
     assert (g.q_slice("link2"), g.v_slice("link4"), g.index("link3")) == (slice(0, 1), slice(2, 3), 1)
-    assert "link3" in g and "link1" not in g and "link9" not in g and "inertial" in g
+    assert "link3" in g
+    assert "link1" not in g
+    assert "link9" not in g
+    assert "inertial" in g
     assert g["link4"] is mb["link4"]
     assert [body.name for body in mb.subgraph("link2").bodies] == ["link2"]
 
@@ -194,7 +202,10 @@ def test_setting_its_state_sets_that_part_of_the_models():
     for value, text in (
         ([1.0], "q of 'chain[link2, link3]' has 2 entries, got 1"),
         ([0, np.nan], "q of 'chain[link2, link3]' must be finite: entry 1, of hinge 'link3', is nan"),
-        (np.zeros((3, 2)), "holds one state, got an array of shape (3, 2); for a batch make a snapshot with g.state(q, v)"),
+        (
+            np.zeros((3, 2)),
+            "holds one state, got an array of shape (3, 2); for a batch make a snapshot with g.state(q, v)",
+        ),
     ):
         with pytest.raises(StateError) as error:
             g.q = value
@@ -208,7 +219,9 @@ def test_snapshots_have_its_own_size_and_freeze_the_rest():
     g = mb.subgraph(names)
     q, v = g.random_state(seed=5)
     s = g.state(q, v)
-    assert s.graph is g and s.q.shape == (g.nq,) and s.v.shape == (g.nv,)
+    assert s.graph is g
+    assert s.q.shape == (g.nq,)
+    assert s.v.shape == (g.nv,)
     anchor = mb.pose(g.anchor)
     mb.set_state(*mb.random_state(seed=9))  # s stays where the anchor was
     alone = standing_alone(mb, names)
@@ -216,7 +229,8 @@ def test_snapshots_have_its_own_size_and_freeze_the_rest():
     moved = anchor @ mb.pose(g.anchor).inv @ alone.pose(names[0])
     np.testing.assert_allclose(g.pose(names[0], state=s), moved, atol=1e-10)
     batch = g.state(np.stack([q, q]), v)
-    assert batch.batch == (2,) and g.sko(batch).A(0, g.tree.children(0)[0]).shape == (2, 6, 6)
+    assert batch.batch == (2,)
+    assert g.sko(batch).A(0, g.tree.children(0)[0]).shape == (2, 6, 6)
     np.testing.assert_allclose(g.integrate(q, 0 * v), q, atol=1e-12)
 
 
@@ -224,12 +238,15 @@ def test_it_follows_the_model_and_shares_what_it_can():
     mb = tree(1)
     g = mb.subgraph(inner(mb))
     first = g.current
-    assert g.current is first and g.state() is first
+    assert g.current is first
+    assert g.state() is first
     g.sko(axes="inertial").a(0)
     mb.vdot = 2 * mb.vdot
-    assert g.current is not first and g.current.motion is first.motion
+    assert g.current is not first
+    assert g.current.motion is first.motion
     mb.v = 2 * mb.v
-    assert g.current.motion is not first.motion and g.current.configuration is first.configuration
+    assert g.current.motion is not first.motion
+    assert g.current.configuration is first.configuration
     np.testing.assert_array_equal(g.v, 2 * first.v)
     counted = mb.counters["configuration"]
     g.sko(axes="inertial").a(0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,7 +22,7 @@ Forces = tuple[tuple["Frame", Wrench], ...]
 def read_q(graph: Graph, q: Any, what: str = "q") -> Array:
     """Coordinates (..., nq), with every quaternion normalised, or a `StateError`."""
     layout = graph.layout
-    x = _vector(graph, q, layout.nq, what, [slice(s.start, s.stop) for s in layout.q_slices])
+    x = _vector(graph, q, layout.nq, what, layout.q_slices)
     for group in layout.groups:
         if type(group.hinge).normalize is Hinge.normalize:
             continue
@@ -36,10 +36,10 @@ def read_q(graph: Graph, q: Any, what: str = "q") -> Array:
 def read_v(graph: Graph, v: Any, what: str = "v") -> Array:
     """Velocities or accelerations (..., nv), or a `StateError`."""
     layout = graph.layout
-    return frozen(_vector(graph, v, layout.nv, what, [slice(s.start, s.stop) for s in layout.v_slices]))
+    return frozen(_vector(graph, v, layout.nv, what, layout.v_slices))
 
 
-def _vector(graph: Graph, value: Any, size: int, what: str, slices: list[slice]) -> Array:
+def _vector(graph: Graph, value: Any, size: int, what: str, slices: Sequence[slice]) -> Array:
     """A float64 copy (..., size); an error names the model and the first bad entry's hinge."""
     name = f"{what} of {graph.name!r}"
     try:
@@ -47,27 +47,21 @@ def _vector(graph: Graph, value: Any, size: int, what: str, slices: list[slice])
     except ValueError:
         raise StateError(f"{name} must be an array of {size} real numbers, got ragged rows.") from None
     if not shape or shape[-1] != size:
-        got = "a single number" if not shape else f"{shape[-1]}"
-        raise StateError(
-            f"{name} has {size} entries, got {got}{'' if len(shape) < 2 else f' (shape {shape})'}; "
-            f"{what} follows the bodies {_names(graph)}."
-        )
-    try:
-        x = np.asarray(value)
-        good = x.dtype.kind in "iuf" and np.isfinite(x)
-    except (TypeError, ValueError):
-        good = np.False_
-    if good is not False and np.all(good) and x.dtype.kind in "iuf":
-        return np.array(x, dtype=np.float64)
-    if x.dtype.kind not in "iuf":
+        got = f"{value!r:.60}" if not shape else f"{shape[-1]}" if len(shape) == 1 else f"shape {shape}"
+        raise StateError(f"{name} has {size} entries, got {got}; {what} follows the bodies {_names(graph)}.")
+    if np.asarray(value).dtype.kind not in "iuf":
         return finite(value, (..., size), name, StateError)  # says what kind of thing was given
-    *where, entry = (int(i) for i in np.argwhere(~np.isfinite(x))[0])
-    k = next(k for k, s in enumerate(slices) if s.start <= entry < s.stop)
-    hinge = graph.layout.bodies[k].hinge_name
-    raise StateError(
-        f"{name} must be finite: entry {entry}, of hinge {hinge!r}, is {x[(*where, entry)]}"
-        f"{f' in state {tuple(where)}' if where else ''}."
-    )
+    x = np.array(value, dtype=np.float64)
+    bad = ~np.isfinite(x)
+    if bad.any():
+        *where, entry = (int(i) for i in np.argwhere(bad)[0])
+        k = next(k for k, s in enumerate(slices) if s.start <= entry < s.stop)
+        state = f" in state {tuple(where)}" if where else ""
+        raise StateError(
+            f"{name} must be finite: entry {entry}, of hinge {graph.layout.bodies[k].hinge_name!r}, is "
+            f"{x[(*where, entry)]}{state}."
+        )
+    return x
 
 
 def _names(graph: Graph) -> str:

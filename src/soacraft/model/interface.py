@@ -83,11 +83,21 @@ class Graph(ABC):
 
     @property
     def tree(self) -> Tree:
-        """The tree of the bodies, numbered as in `bodies`."""
+        """The tree of the bodies, numbered as in `bodies`.
+
+        >>> from soacraft.model import serial_chain
+        >>> serial_chain(3).tree.parents
+        (-1, 0, 1)
+        """
         return self.layout.tree
 
     def branches(self) -> tuple[Branch, ...]:
-        """The tree of serial segments, base segments first (004 section 7)."""
+        """The tree of serial segments, base segments first (004 section 7).
+
+        >>> from soacraft.model import serial_chain
+        >>> serial_chain(3).branches()
+        (Branch 0 on the root: link1 -> link2 -> link3,)
+        """
         return self.layout.tree.branches
 
     @property
@@ -106,7 +116,12 @@ class Graph(ABC):
         return self.layout.dof_names
 
     def index(self, body: Body | str) -> int:
-        """The number of a body in `bodies`."""
+        """The number of a body in `bodies`, from the body or its name.
+
+        >>> from soacraft.model import serial_chain
+        >>> serial_chain(3).index("link2")
+        1
+        """
         found = self.frame(body)
         if not isinstance(found, Body):
             raise ModelError(f"{found.full_name!r} is not a body of {self.name!r}.")
@@ -128,7 +143,7 @@ class Graph(ABC):
     def state(self, q: Any = None, v: Any = None, vdot: Any = None, forces: Any = None) -> State:
         """An immutable snapshot; what is not given is that of the current state. Leading batch axes allowed.
 
-        >>> from soacraft.model.chains import serial_chain
+        >>> from soacraft.model import serial_chain
         >>> mb = serial_chain(2)
         >>> mb.state() is mb.current, mb.state(q=[0.1, 0.2]).q
         (True, array([0.1, 0.2]))
@@ -139,7 +154,13 @@ class Graph(ABC):
         return current.replace(q, v, vdot, forces)
 
     def neutral(self) -> Array:
-        """The coordinates at which every hinge is neutral."""
+        """The coordinates at which every hinge is neutral.
+
+        >>> from soacraft.model import serial_chain
+        >>> from soacraft.model.hinges import Spherical
+        >>> serial_chain(1, Spherical()).neutral()
+        array([0., 0., 0., 1.])
+        """
         parts = [np.asarray(body.hinge.neutral(), dtype=np.float64) for body in self.layout.bodies]
         return np.concatenate([np.zeros(0), *parts])
 
@@ -147,6 +168,11 @@ class Graph(ABC):
         """A random (q, v); the model's own state is left alone.
 
         Uniform rotations, angles within a turn, travels of about a metre, normally distributed velocities.
+
+        >>> from soacraft.model import serial_chain
+        >>> mb = serial_chain(2)
+        >>> q, v = mb.random_state(seed=0)
+        >>> mb.set_state(q, v)
         """
         rng = np.random.default_rng(seed)
         parts = [np.asarray(body.hinge.random(rng), dtype=np.float64) for body in self.layout.bodies]
@@ -155,7 +181,7 @@ class Graph(ABC):
     def integrate(self, q: Any, dv: Any) -> Array:
         """Move from q by the tangent vector dv (nv): exact for constant hinge velocities over unit time.
 
-        >>> from soacraft.model.chains import serial_chain
+        >>> from soacraft.model import serial_chain
         >>> serial_chain(2).integrate([0.1, 0.2], [1.0, 0.0])
         array([1.1, 0.2])
         """
@@ -168,7 +194,12 @@ class Graph(ABC):
         return moved
 
     def difference(self, q0: Any, q1: Any) -> Array:
-        """The tangent vector dv (nv) with `integrate(q0, dv) = q1`."""
+        """The tangent vector dv (nv) with `integrate(q0, dv) = q1`.
+
+        >>> from soacraft.model import serial_chain
+        >>> serial_chain(2).difference([0.5, 0.0], [2.0, 0.0])
+        array([1.5, 0. ])
+        """
         q0, q1 = read_q(self, q0, "q0"), read_q(self, q1, "q1")
         batch = common_batch(q0=q0, q1=q1)
         q0, q1 = np.broadcast_to(q0, (*batch, self.nq)), np.broadcast_to(q1, (*batch, self.nq))
@@ -178,7 +209,13 @@ class Graph(ABC):
         return dv
 
     def qdot(self, q: Any = None, v: Any = None) -> Array:
-        """The rates of the coordinates at velocity v (they differ from v where a hinge has a quaternion)."""
+        """The rates of the coordinates at velocity v; they differ from v where a hinge has a quaternion.
+
+        >>> from soacraft.model import serial_chain
+        >>> from soacraft.model.hinges import Spherical
+        >>> serial_chain(1, Spherical()).qdot(v=[0.0, 0.0, 2.0])
+        array([0., 0., 1., 0.])
+        """
         q = self.current.q if q is None else read_q(self, q)
         v = self.current.v if v is None else read_v(self, v)
         batch = common_batch(q=q, v=v)
@@ -207,7 +244,7 @@ class Graph(ABC):
         Gravity, the state's external forces and `f_ext` (`{node: wrench}`, besides the state's own) enter b.
         Requests for the same state and axes give the same model.
 
-        >>> from soacraft.model.chains import serial_chain
+        >>> from soacraft.model import serial_chain
         >>> serial_chain(2).sko(axes="inertial").A(0, 1)[:3, 3:]       # l~ for l = (1, 0, 0)
         array([[ 0.,  0.,  0.],
                [ 0.,  0., -1.],
@@ -216,14 +253,26 @@ class Graph(ABC):
         return self._state(state).sko(check_axes(axes), read_forces(self, f_ext))
 
     def body_velocities(self, state: State | None = None, axes: str = "body") -> list[Array]:
-        """V(k) of every body, a moving anchor's velocity included. O(n)."""
+        """V(k) of every body, a moving anchor's velocity included (000 Eq. 3). O(n).
+
+        >>> from soacraft.model import serial_chain
+        >>> mb = serial_chain(2)                # rods of 1 m along x, pins about y
+        >>> mb.v = [1.0, 0.0]
+        >>> mb.body_velocities()[1]
+        array([ 0.,  1.,  0.,  0.,  0., -1.])
+        """
         V = self._state(state).motion.velocities(check_axes(axes))
         return [V[..., k, :] for k in range(self.layout.n)]
 
     def node_block(self, node: Frame | str, state: State | None = None, axes: str = "body") -> tuple[int, Array]:
         """The number of the body a node is on, and phi(k, O) from forces at the node to forces on the body.
 
-        Node space has the node's axes in body axes, otherwise the inertial axes.
+        Node space has the node's axes in body axes, otherwise the inertial axes (000 Eq. 11-13). O(1).
+
+        >>> from soacraft.model import serial_chain
+        >>> k, block = serial_chain(2).node_block("link2/tip")
+        >>> k, block[:3, 3:] @ [0.0, 0.0, 5.0]                         # the moment of a force at x = 1 m
+        (1, array([ 0., -5.,  0.]))
         """
         found, known = self.frame(node), check_axes(axes)
         s = self._state(state)
@@ -241,7 +290,12 @@ class Graph(ABC):
     # -- motion of frames ------------------------------------------------------------------------------------
 
     def pose(self, of: Frame | str, relative_to: Frame | str | None = None, state: State | None = None) -> RelativePose:
-        """The pose of a frame seen from another (default: the inertial frame)."""
+        """The pose of a frame seen from another (default: the inertial frame).
+
+        >>> from soacraft.model import serial_chain
+        >>> serial_chain(3).pose("link3/tip", relative_to="link2")
+        pose of 'link3/tip' relative to 'link2': Pose(translation=(2, 0, 0))
+        """
         frame, to, s = self.frame(of), self._or_root(relative_to), self._state(state)
         R, p = kinematics.relative_pose(s, frame, to)
         R, p = np.broadcast_to(R, (*s.batch, 3, 3)), np.broadcast_to(p, (*s.batch, 3))
@@ -256,7 +310,14 @@ class Graph(ABC):
     ) -> Measured:
         """[angular; linear] velocity of a frame as seen from another, expressed in the axes of a third.
 
-        Defaults: seen from the inertial frame, in the axes of `relative_to`.
+        Defaults: seen from the inertial frame, in the axes of `relative_to`. With r from `relative_to` to the frame:
+        `w - w_to`, `v - v_to - w_to x r`.
+
+        >>> from soacraft.model import serial_chain
+        >>> mb = serial_chain(1)
+        >>> mb.v = [2.0]
+        >>> mb.velocity("link1/tip")
+        velocity of 'link1/tip' relative to 'inertial', expressed in 'inertial': angular (0, 2, 0), linear (0, 0, -2)
         """
         return self._measured("velocity", of, relative_to, expressed_in, state)
 
@@ -270,6 +331,12 @@ class Graph(ABC):
         """[d omega/dt; d^2 p/dt^2] of a frame, differentiated in `relative_to`, in the axes of a third.
 
         It takes the state's vdot. Defaults: seen from the inertial frame, in the axes of `relative_to`.
+
+        >>> from soacraft.model import serial_chain
+        >>> mb = serial_chain(1)
+        >>> mb.v = [2.0]
+        >>> mb.acceleration("link1/tip").linear                        # towards the hinge
+        array([-4.,  0.,  0.])
         """
         return self._measured("acceleration", of, relative_to, expressed_in, state)
 

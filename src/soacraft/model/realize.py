@@ -64,7 +64,7 @@ def hinge_twists(layout: Layout, maps: tuple[Array, ...], v: Array) -> Array:
 
 
 def scatter(layout: Layout, A: Array, x: Array, base: Array | None = None) -> Array:
-    """y(k) = A*(p,k) y(p) + x(k), base to tips, for all bodies at once stored (000 Eq. 3). O(n).
+    """y(k) = A*(p,k) y(p) + x(k), base to tips (000 Eq. 3). O(n).
 
     `base` is y of what the base bodies hang from (default: zero).
     """

@@ -17,6 +17,7 @@ from soacraft.model import axes as representation
 from soacraft.model import realize
 from soacraft.model.axes import Axes
 from soacraft.model.coordinates import Forces, common_batch, read_forces, read_q, read_v
+from soacraft.model.frame import Body, Frame
 from soacraft.model.kinematics import pose_of_frame
 from soacraft.model.layout import Layout
 from soacraft.model.realize import Poses, times
@@ -25,7 +26,6 @@ from soacraft.spatial.checks import Array, frozen
 from soacraft.spatial.transforms import phi
 
 if TYPE_CHECKING:
-    from soacraft.model.frame import Frame
     from soacraft.model.interface import Graph
 
 T = TypeVar("T")
@@ -176,7 +176,7 @@ class State:
 
     Made by `mb.state(...)`. The batch axes of its parts broadcast. What was worked out for it is kept.
 
-    >>> from soacraft.model.chains import serial_chain
+    >>> from soacraft.model import serial_chain
     >>> mb = serial_chain(3)
     >>> s = mb.state(q=np.zeros((5, 3)), v=[1.0, 0.0, 0.0])
     >>> s.batch, s.v.shape, s.replace(v=[0.0, 0.0, 1.0]).configuration is s.configuration
@@ -234,6 +234,10 @@ class State:
     def forces(self) -> Forces:
         """External forces as pairs (frame, Wrench)."""
         return self._forces
+
+    def __repr__(self) -> str:
+        batch = "" if not self._batch else f", batch {self._batch}"
+        return f"State of {self._graph.name!r}: {self.q.shape[-1]} coordinates, {self.v.shape[-1]} velocities{batch}"
 
     def replace(self, q: Any = None, v: Any = None, vdot: Any = None, forces: Any = None) -> State:
         """The same state with some parts new; unchanged parts keep what was worked out for them."""
@@ -300,7 +304,8 @@ class State:
         c = self.configuration
         b = self._motion.gyroscopic - realize.weight(c.layout, c.world[0], self._gravity)
         for frame, wrench in forces:
-            k = c.layout.index[frame.carrier]  # type: ignore[index]
+            assert isinstance(frame.carrier, Body)
+            k = c.layout.index[frame.carrier]
             pull = self.force_on_body(frame, np.asarray(wrench), wrench.expressed_in)
             b = np.array(np.broadcast_to(b, np.broadcast_shapes(b.shape, (*pull.shape[:-1], c.layout.n, 6))))
             b[..., k, :] -= pull

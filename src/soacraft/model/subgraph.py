@@ -28,7 +28,7 @@ class SubGraph(Graph):
     What its root hangs from, the anchor, stands at its pose in the model's current state: at rest, or with
     `anchor="moving"` with its velocity and acceleration. Gravity acts in the true inertial direction.
 
-    >>> from soacraft.model.chains import serial_chain
+    >>> from soacraft.model import serial_chain
     >>> mb = serial_chain(4)
     >>> g = mb.subgraph(["link3", "link2"])
     >>> g, g.anchor.name, g.dof_names
@@ -245,12 +245,8 @@ def _anchor(multibody: Multibody, layout: Layout) -> Body | Root:
     roots = [layout.bodies[k] for k in layout.tree.children(-1)]
     if len(roots) == 1 or all(isinstance(body.parent, Root) for body in roots):
         return roots[0].parent
-    first, second = (
-        roots[0],
-        next(body for body in roots if not isinstance(body.parent, Root) or body is roots[1]),
-    )
-    if second is first:
-        second = roots[1]
+    second = next(body for body in roots[1:] if not isinstance(body.parent, Root) or body is roots[-1])
+    first = roots[0]
     tree, index = multibody.tree, multibody.layout.index
     common = tree.closest_common_ancestor(index[first], index[second])
     gap = [k for end in (first, second) for k in _until(tree.ancestors(index[end]), common)]

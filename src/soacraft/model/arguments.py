@@ -1,0 +1,63 @@
+"""Reading what a user gives for a body: names, poses, inertias, hinges."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from soacraft.errors import ModelError
+from soacraft.model.hinges.base import Hinge
+from soacraft.spatial.inertia import Inertia
+from soacraft.spatial.pose import Pose
+
+ROOT_NAME = "inertial"
+
+
+def read_name(kind: str, name: Any) -> str:
+    """A usable name: a non-empty string without '/', and not the name of the inertial frame."""
+    if not isinstance(name, str):
+        raise ModelError(f"the name of a {kind} must be a string, got {name!r}.")
+    if not name.strip():
+        raise ModelError(f"the name of a {kind} must not be empty.")
+    if "/" in name:
+        raise ModelError(f"the {kind} name {name!r} holds '/', which separates a body from its node; leave it out.")
+    if kind != "node" and name == ROOT_NAME:
+        raise ModelError(f"the {kind} name {ROOT_NAME!r} belongs to the inertial frame; choose another.")
+    return name
+
+
+def read_pose(pose: Any, what: str) -> Pose:
+    """A single pose; None stands for the identity."""
+    if pose is None:
+        return Pose()
+    if not isinstance(pose, Pose):
+        raise ModelError(f"{what} must be a Pose such as Pose(translation=(0, 0, 0.1)), got {pose!r}.")
+    if pose.translation.ndim != 1:
+        raise ModelError(f"{what} must be one pose, got a batch of shape {pose.translation.shape[:-1]}.")
+    return pose if type(pose) is Pose else Pose.unchecked(pose.rotation, pose.translation)
+
+
+def read_inertia(inertia: Any, name: str) -> Inertia:
+    """An inertia; None stands for a massless body."""
+    if inertia is None:
+        return Inertia()
+    if not isinstance(inertia, Inertia):
+        raise ModelError(f"the inertia of {name!r} must be an Inertia(mass, com, moment), got {inertia!r}.")
+    return inertia
+
+
+def read_hinge(hinge: Any, name: str) -> Hinge:
+    """A hinge object."""
+    if isinstance(hinge, Hinge):
+        for size in ("nq", "nv"):
+            count = getattr(hinge, size, None)
+            if not isinstance(count, int) or count < 0:
+                raise ModelError(
+                    f"the hinge {type(hinge).__name__} of {name!r} must have {size}, a whole number; got {count!r}."
+                )
+        return hinge
+    given = "none was given" if hinge is None else f"got {hinge!r}"
+    if isinstance(hinge, type) and issubclass(hinge, Hinge):
+        given = f"got the class {hinge.__name__}; make one, such as {hinge.__name__}(...)"
+    raise ModelError(
+        f"body {name!r} needs a hinge such as Pin(axis=(0, 0, 1)), Free(), or Weld() for a rigid attachment; {given}."
+    )

@@ -1,0 +1,297 @@
+"""The structure of a model: its frames by name, adding, removing and re-attaching bodies."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from soacraft.algebra.tree import Tree
+from soacraft.errors import ModelError
+from soacraft.model.arguments import ROOT_NAME, read_hinge, read_inertia, read_name, read_pose
+from soacraft.model.attach import hinge_at, hinge_velocity
+from soacraft.model.frame import Body, Carrier, Frame, Node, Root
+from soacraft.model.hinges.base import Hinge
+from soacraft.model.interface import Graph, size_text
+from soacraft.model.layout import Layout
+from soacraft.spatial.checks import Array, finite, frozen
+from soacraft.spatial.inertia import Inertia
+from soacraft.spatial.pose import Pose
+
+if TYPE_CHECKING:
+    from soacraft.model.graph import Multibody
+
+HingeState = tuple[Array, Array, Array]
+
+
+class Structure(Graph):
+    """The editable half of a `Multibody`. Every change of structure or parameters counts `structure` up."""
+
+    def __init__(self, name: str, gravity: npt.ArrayLike) -> None:
+        if not isinstance(name, str) or not name.strip():
+            raise ModelError(f"the name of a model must be a non-empty string, got {name!r}.")
+        self._name = name
+        self._gravity = _read_gravity(name, gravity)
+        self._root = Root(cast("Multibody", self))
+        self._bodies: dict[str, Body] = {}
+        self._hinges: dict[str, Body] = {}
+        self._parts: dict[Body, HingeState] = {}  # q, v, vdot of each hinge while there is no flat form
+        self._structure = 0
+        self._layout: Layout | None = None
+
+    @abstractmethod
+    def _keep_state(self, gone: set[Frame]) -> None:
+        """Before a structural change: store the state by body and forget what belongs to frames that go."""
+
+    def _changed(self, forget: Iterable[Frame] = ()) -> None:
+        """Before a structural change: keep the state by body, drop the flat form, count the version up."""
+        self._keep_state(set(forget))
+        self._layout = None
+        self._structure += 1
+
+    # -- names -----------------------------------------------------------------------------------------------
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        return self._name
+
+    @property
+    def root(self) -> Root:
+        """The inertial frame; nodes can be added to it."""
+        return self._root
+
+    @property
+    def structure(self) -> int:
+        """The structural version: it grows with every change of structure or parameters."""
+        return self._structure
+
+    def __getitem__(self, name: str) -> Frame:
+        return self.frame(name)
+
+    def __contains__(self, name: object) -> bool:
+        if isinstance(name, Frame):
+            return name.graph is self and not name._removed
+        return isinstance(name, str) and self._find(name) is not None
+
+    def __iter__(self) -> Iterator[Body]:
+        return iter(self.bodies)
+
+    def __repr__(self) -> str:
+        n, nv = len(self._bodies), sum(body.hinge.nv for body in self._bodies.values())
+        return f"Multibody {self._name!r}: {size_text(n, nv)}"
+
+    def _find(self, name: str) -> Frame | None:
+        carrier_name, slash, node_name = name.partition("/")
+        carrier = self._root if carrier_name == ROOT_NAME else self._bodies.get(carrier_name)
+        return carrier if carrier is None or not slash else carrier._nodes.get(node_name)
+
+    def frame(self, frame: Any) -> Frame:
+        """A body, node or the inertial frame, from itself or its name: "upper", "upper/tool", "inertial"."""
+        if isinstance(frame, Frame):
+            if frame.graph is not self:
+                raise ModelError(
+                    f"{frame.kind} {frame.full_name!r} belongs to another model ({frame.graph.name!r}), "
+                    f"not to {self._name!r}."
+                )
+            frame.require_present()
+            return frame
+        if not isinstance(frame, str):
+            raise ModelError(f"a frame of {self._name!r} is given by itself or its name, got {frame!r}.")
+        found = self._find(frame)
+        if found is None:
+            known = [ROOT_NAME, *self._bodies, *(node.full_name for node in self._all_nodes())]
+            raise ModelError(f"{self._name!r} has no frame {frame!r}{_close(frame, known)}")
+        return found
+
+    def body(self, body: Body | str) -> Body:
+        """A body from itself or its name."""
+        found = self.frame(body)
+        if not isinstance(found, Body):
+            raise ModelError(f"{found.full_name!r} is not a body of {self._name!r}.")
+        return found
+
+    def _all_nodes(self) -> Iterator[Node]:
+        for carrier in (self._root, *self._bodies.values()):
+            yield from carrier._nodes.values()
+
+    def _carrier(self, parent: Any) -> Carrier:
+        """What a body is to hang from: the inertial frame for None."""
+        found = self._root if parent is None else self.frame(parent)
+        if not isinstance(found, Carrier):
+            raise ModelError(
+                f"the parent must be a body or None, got node {found.full_name!r}; "
+                f"use parent={found.carrier.name!r} and inboard=<the node's pose>."
+            )
+        return found
+
+    # -- building and editing --------------------------------------------------------------------------------
+
+    def add_body(
+        self,
+        name: str,
+        parent: Body | Root | str | None = None,
+        hinge: Hinge | None = None,
+        inertia: Inertia | None = None,
+        inboard: Pose | None = None,
+        outboard: Pose | None = None,
+        hinge_name: str | None = None,
+    ) -> Body:
+        """Hang a new body on `parent` (None: the inertial frame) by `hinge`. O(1).
+
+        `inboard` is the pose of the inboard hinge frame in the parent's body frame, `outboard` that of the
+        body frame in the outboard hinge frame. The hinge starts neutral and at rest; other hinges keep their
+        state.
+
+        >>> from soacraft.model import Multibody
+        >>> from soacraft.model.hinges import Prismatic
+        >>> mb = Multibody("rail")
+        >>> mb.add_body("cart", hinge=Prismatic(axis=(1, 0, 0)), inertia=Inertia(2.0))
+        body 'cart' on 'inertial' by Prismatic(axis=(1, 0, 0))
+        """
+        read_name("body", name)
+        if name in self._bodies:
+            raise ModelError(f"{self._name!r} already has a body {name!r}; names are unique.")
+        carrier = self._carrier(parent)
+        hinge = read_hinge(hinge, name)
+        hinge_name = self._hinge_name(name if hinge_name is None else hinge_name, None)
+        inertia = read_inertia(inertia, name)
+        inboard = read_pose(inboard, f"inboard of {name!r}")
+        outboard = read_pose(outboard, f"outboard of {name!r}")
+        body = Body(carrier, name, hinge, hinge_name, inertia, inboard, outboard)
+        self._changed()
+        self._bodies[name] = self._hinges[hinge_name] = body
+        carrier._children[name] = body
+        return body
+
+    def remove(self, body: Body | str, subtree: bool = False) -> None:
+        """Take a body, with `subtree=True` also all that hangs from it, out; their handles become stale.
+
+        The state of what remains is kept.
+
+        >>> from soacraft.model import serial_chain
+        >>> mb = serial_chain(3)
+        >>> mb.remove("link2", subtree=True)
+        >>> mb
+        Multibody 'chain': 1 body, 1 dof
+        """
+        found = self.body(body)
+        if found._children and not subtree:
+            raise ModelError(
+                f"body {found.name!r} carries {', '.join(map(repr, found._children))}; remove them too "
+                f"with mb.remove({found.name!r}, subtree=True), or reattach them first."
+            )
+        gone = list(found.subtree())
+        self._changed(forget=gone)
+        del found.parent._children[found.name]
+        for each in gone:
+            del self._bodies[each.name], self._hinges[each.hinge_name]
+            self._parts.pop(each, None)
+            each._removed = True
+
+    def reattach(
+        self,
+        body: Body | str,
+        parent: Body | Root | str | None,
+        hinge: Hinge | None = None,
+        inboard: Pose | None = None,
+        outboard: Pose | None = None,
+        keep_pose: bool = False,
+        hinge_name: str | None = None,
+    ) -> Body:
+        """Hang a body, with all that is outboard of it, on another parent by a new hinge.
+
+        The state of everything else is kept. The new hinge starts neutral and at rest; with `keep_pose` where
+        the body keeps its pose in the inertial frame (refused when the hinge cannot reach it) and, if the
+        hinge allows it, its velocity.
+
+        >>> from soacraft.model import serial_chain
+        >>> from soacraft.model.hinges import Free
+        >>> mb = serial_chain(3)
+        >>> before = mb.pose("link3")
+        >>> mb.reattach("link3", parent=None, hinge=Free(), keep_pose=True)
+        body 'link3' on 'inertial' by Free()
+        >>> mb.pose("link3").is_close(before)
+        True
+        """
+        found, carrier = self.body(body), self._carrier(parent)
+        hinge = read_hinge(hinge, found.name)
+        hinge_name = found.hinge_name if hinge_name is None else self._hinge_name(hinge_name, found)
+        inboard = read_pose(inboard, f"inboard of {found.name!r}")
+        outboard = read_pose(outboard, f"outboard of {found.name!r}")
+        self._refuse_loop(found, carrier, hinge_name)
+        q, v = np.asarray(hinge.neutral(), dtype=np.float64), np.zeros(hinge.nv)
+        if keep_pose:
+            q = hinge_at(hinge, inboard.inv @ self.pose(found, carrier) @ outboard.inv, hinge_name, found.name)
+            v = hinge_velocity(hinge, q, outboard, np.asarray(self.velocity(found, carrier, found)))
+        self._changed()
+        del found.parent._children[found.name], self._hinges[found.hinge_name]
+        carrier._children[found.name] = self._hinges[hinge_name] = found
+        found._parent, found._hinge, found._hinge_name = carrier, hinge, hinge_name
+        found._inboard, found._outboard = inboard, outboard
+        self._parts[found] = (q, v, np.zeros(hinge.nv))
+        return found
+
+    def _hinge_name(self, name: Any, body: Body | None) -> str:
+        read_name("hinge", name)
+        other = self._hinges.get(name)
+        if other is not None and other is not body:
+            raise ModelError(
+                f"{self._name!r} already has a hinge {name!r}, of body {other.name!r}; names are unique: "
+                "give hinge_name=..."
+            )
+        return str(name)
+
+    def _refuse_loop(self, body: Body, parent: Carrier, hinge_name: str) -> None:
+        path, carrier = [parent.name], parent
+        while isinstance(carrier, Body):
+            if carrier is body:
+                raise ModelError(
+                    f"hinge {hinge_name!r} would close a loop ({' -> '.join([*path, parent.name])}). "
+                    "Add it with mb.close_loop(...)."
+                )
+            carrier = carrier.parent
+            path.append(carrier.name)
+
+    @property
+    def gravity(self) -> Array:
+        """The acceleration of gravity in the inertial frame (3). Setting it makes old states stale."""
+        return self._gravity
+
+    @gravity.setter
+    def gravity(self, value: npt.ArrayLike) -> None:
+        g = _read_gravity(self._name, value)
+        self._changed()
+        self._gravity = g
+
+    @property
+    def total_mass(self) -> float:
+        """The sum of the bodies' masses."""
+        return float(sum(body.inertia.mass for body in self._bodies.values()))
+
+    # -- the flat form ---------------------------------------------------------------------------------------
+
+    @property
+    def layout(self) -> Layout:
+        """The constant flat form, made when first read after a structural change. O(n)."""
+        if self._layout is None:
+            bodies = list(self._bodies.values())
+            number = {body: k for k, body in enumerate(bodies)}
+            parents = [number[body._parent] if isinstance(body._parent, Body) else -1 for body in bodies]
+            self._layout = Layout([bodies[k] for k in Tree(parents, list(self._bodies)).base_to_tips()])
+        return self._layout
+
+
+def _read_gravity(name: str, gravity: Any) -> Array:
+    return frozen(finite(gravity, (3,), f"gravity of {name!r}"))
+
+
+def _close(name: str, known: list[str]) -> str:
+    close = get_close_matches(name, known, n=3, cutoff=0.5)
+    if close:
+        return f"; did you mean {' or '.join(repr(each) for each in close)}?"
+    return f"; it has {', '.join(repr(each) for each in known[:8])}{', ...' if len(known) > 8 else ''}."
