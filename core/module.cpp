@@ -114,7 +114,14 @@ nb::object block_apply(nb::handle row_, nb::handle col_, nb::handle row_offset_,
 
 }  // namespace soacraft
 
+namespace soacraft {
+namespace rigid {
+void bind(nb::module_& m);
+}
+}  // namespace soacraft
+
 NB_MODULE(_core, m) {
+    soacraft::rigid::bind(m);
     const auto array = [](const char* name) { return nb::arg(name).none(); };  // None gets our own refusal
     m.doc() = "Compiled kernels of soacraft: the sweeps of an SKO model on flat arrays.";
     m.def("version", [] { return SOACRAFT_VERSION; }, "The version of soacraft this module was built from.");

@@ -87,6 +87,11 @@ class ScrewProduct(Hinge):
             raise ModelError(f"{type(self).__name__}: the screws {number_text(screws)} are dependent in "
                              "every configuration, so a motion would be counted twice; remove one")
 
+    @property
+    def vectors(self) -> tuple[Array, ...]:
+        """The screws S_1, S_2, ... as [w; v], in the order they follow each other."""
+        return tuple(screw.vector for screw in self._screws)
+
     def neutral(self) -> Array:
         """All zero."""
         return np.zeros(self.nq)

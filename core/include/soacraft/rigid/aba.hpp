@@ -1,0 +1,249 @@
+// Articulated-body forward dynamics (004 Algorithm 6.1), three sweeps. O(n).
+//
+// The articulated inertia of an only child that follows its parent is carried in registers; only branch points keep an
+// accumulator. What a revolute hinge eliminates is dropped before the congruence.
+#pragma once
+
+#include "rnea.hpp"
+
+SOACRAFT_RIGID_BEGIN
+
+// What one element keeps between the sweeps; `Wide` for those with several dofs.
+template <class T>
+struct Joint {
+    Place<T> X;
+    Spatial<T> V, U;
+    T D_inv, u;
+};
+
+template <class T>
+struct Wide {
+    Spatial<T> U[3];
+    Sym<T> D_inv;
+    Vec<T> u;
+    Spatial<T> a;  // of a free element: its acceleration
+};
+
+// An articulated inertia with its residual force.
+template <class T>
+struct Carried {
+    Articulated<T> P;
+    Spatial<T> z;
+};
+
+template <class T>
+SOACRAFT_FLAT Carried<T> nothing() {
+    const T o(0.0);
+    return {{{o, o, o, o, o, o}, {{o, o, o}, {o, o, o}, {o, o, o}}, {o, o, o, o, o, o}}, {{o, o, o}, {o, o, o}}};
+}
+
+template <class T>
+struct AbaWork {
+    Joint<T>* joints;
+    Wide<T>* wides;
+    Carried<T>* branches;
+    Spatial<T>* a;
+};
+
+// A hinge inertia smaller than this beside its body's counts as none.
+constexpr double SINGULAR = 1e-14;
+
+template <class T>
+SOACRAFT_FLAT T size(const Articulated<T>& P) { return P.A.xx + P.A.yy + P.A.zz + P.C.xx + P.C.yy + P.C.zz; }
+
+// Take U D^-1 U* out of P and move the residual force across the hinge: z+ = z + P+ c + U D^-1 u.
+template <class T>
+SOACRAFT_FLAT void eliminate(Carried<T>& k, const Joint<T>& me, const Spatial<T>& c) {
+    subtract_square(k.P.A, me.D_inv, me.U.w);
+    subtract_square(k.P.C, me.D_inv, me.U.v);
+    k.P.B.a -= (me.D_inv * me.U.v.x) * me.U.w;
+    k.P.B.b -= (me.D_inv * me.U.v.y) * me.U.w;
+    k.P.B.c -= (me.D_inv * me.U.v.z) * me.U.w;
+    k.z += k.P * c + (me.D_inv * me.u) * me.U;
+}
+
+// The revolute hinge about z, and what it passes inward.
+template <class T>
+SOACRAFT_FLAT Carried<T> past_turn(const Carried<T>& k, Joint<T>& me, const T& tau, const Spatial<T>& c) {
+    const Articulated<T>& P = k.P;
+    me.U = {{P.A.xz, P.A.yz, P.A.zz}, {P.B.a.z, P.B.b.z, P.B.c.z}};
+    me.D_inv = T(1.0) / P.A.zz;
+    me.u = tau - k.z.w.z;
+    const T x = me.D_inv * me.U.w.x, y = me.D_inv * me.U.w.y;
+    const T xx = P.A.xx - x * me.U.w.x, xy = P.A.xy - x * me.U.w.y, yy = P.A.yy - y * me.U.w.y;
+    const Vec<T> b0 = Vec<T>{P.B.a.x, P.B.b.x, P.B.c.x} - x * me.U.v;  // rows of B
+    const Vec<T> b1 = Vec<T>{P.B.a.y, P.B.b.y, P.B.c.y} - y * me.U.v;
+    Sym<T> C = P.C;
+    subtract_square(C, me.D_inv, me.U.v);
+    const T pull = me.D_inv * me.u;
+    const Spatial<T> z{{k.z.w.x + xx * c.w.x + xy * c.w.y + b0.x * c.v.x + b0.y * c.v.y + pull * me.U.w.x,
+                        k.z.w.y + xy * c.w.x + yy * c.w.y + b1.x * c.v.x + b1.y * c.v.y + pull * me.U.w.y, tau},
+                       {k.z.v.x + b0.x * c.w.x + b1.x * c.w.y + C.xx * c.v.x + C.xy * c.v.y + pull * me.U.v.x,
+                        k.z.v.y + b0.y * c.w.x + b1.y * c.w.y + C.xy * c.v.x + C.yy * c.v.y + pull * me.U.v.y,
+                        k.z.v.z + b0.z * c.w.x + b1.z * c.w.y + C.xz * c.v.x + C.yz * c.v.y + pull * me.U.v.z}};
+    const Vec<T>&ra = me.X.R.a, &rb = me.X.R.b;
+    const Vec<T> wa = xx * ra + xy * rb, wb = xy * ra + yy * rb;
+    const Sym<T> A{wa.x * ra.x + wb.x * rb.x, wa.x * ra.y + wb.x * rb.y, wa.x * ra.z + wb.x * rb.z,
+                   wa.y * ra.y + wb.y * rb.y, wa.y * ra.z + wb.y * rb.z, wa.z * ra.z + wb.z * rb.z};
+    const Vec<T> t0 = me.X.R * b0, t1 = me.X.R * b1;  // rows of B R*
+    return {shifted(me.X.p, A, ra.x * t0 + rb.x * t1, ra.y * t0 + rb.y * t1, ra.z * t0 + rb.z * t1, turned(me.X.R, C)),
+            inward(me.X, z)};
+}
+
+template <class T>
+SOACRAFT_FLAT Sym<T> inverse(const Sym<T>& S, T& smallest) {
+    const T a = S.yy * S.zz - S.yz * S.yz, b = S.xz * S.yz - S.xy * S.zz, c = S.xy * S.yz - S.xz * S.yy;
+    const T f = S.xx * S.zz - S.xz * S.xz, g = S.xy * S.xz - S.xx * S.yz, h = S.xx * S.yy - S.xy * S.xy;
+    const T det = S.xx * a + S.xy * b + S.xz * c, d = T(1.0) / det;
+    smallest = det / (a + f + h);  // within a factor of three of the smallest eigenvalue
+    return {d * a, d * b, d * c, d * f, d * g, d * h};
+}
+
+// P a = r by way of the block C: a.v = C^-1 (r.v - B* a.w), with the Schur complement A - B C^-1 B* for a.w.
+template <class T>
+SOACRAFT_FLAT Spatial<T> solve(const Articulated<T>& P, const Spatial<T>& r, T& smallest) {
+    T of_C, of_A;
+    const Sym<T> C_inv = inverse(P.C, of_C);
+    const Mat<T> Bt = transpose(P.B);                                    // columns are rows of B
+    const Vec<T> g0 = C_inv * Bt.a, g1 = C_inv * Bt.b, g2 = C_inv * Bt.c;  // columns of C^-1 B*
+    const Sym<T> A{P.A.xx - dot(Bt.a, g0), P.A.xy - dot(Bt.a, g1), P.A.xz - dot(Bt.a, g2),
+                   P.A.yy - dot(Bt.b, g1), P.A.yz - dot(Bt.b, g2), P.A.zz - dot(Bt.c, g2)};
+    const Sym<T> A_inv = inverse(A, of_A);
+    smallest = minimum(of_A, of_C);
+    const Vec<T> w = A_inv * (r.w - Vec<T>{dot(g0, r.v), dot(g1, r.v), dot(g2, r.v)});
+    return {w, C_inv * r.v - (w.x * g0 + w.y * g1 + w.z * g2)};
+}
+
+// A hinge with three dofs and columns S of H*.
+template <class T>
+SOACRAFT_FLAT T past_three(Carried<T>& k, Wide<T>& me, const Spatial<T>* S, const Vec<T>& tau, const Spatial<T>& c) {
+    for (int i = 0; i < 3; ++i) me.U[i] = k.P * S[i];
+    const Sym<T> D{dot(S[0], me.U[0]), dot(S[0], me.U[1]), dot(S[0], me.U[2]),
+                   dot(S[1], me.U[1]), dot(S[1], me.U[2]), dot(S[2], me.U[2])};
+    T smallest;
+    me.D_inv = inverse(D, smallest);
+    me.u = tau - Vec<T>{dot(S[0], k.z), dot(S[1], k.z), dot(S[2], k.z)};
+    const Sym<T>& Q = me.D_inv;
+    const Spatial<T> G[3] = {Q.xx * me.U[0] + Q.xy * me.U[1] + Q.xz * me.U[2],
+                             Q.xy * me.U[0] + Q.yy * me.U[1] + Q.yz * me.U[2],
+                             Q.xz * me.U[0] + Q.yz * me.U[1] + Q.zz * me.U[2]};
+    for (int i = 0; i < 3; ++i) {
+        const Spatial<T>&g = G[i], &U = me.U[i];
+        k.P.A += Sym<T>{-g.w.x * U.w.x, -g.w.x * U.w.y, -g.w.x * U.w.z, -g.w.y * U.w.y, -g.w.y * U.w.z, -g.w.z * U.w.z};
+        k.P.C += Sym<T>{-g.v.x * U.v.x, -g.v.x * U.v.y, -g.v.x * U.v.z, -g.v.y * U.v.y, -g.v.y * U.v.z, -g.v.z * U.v.z};
+        k.P.B.a -= U.v.x * g.w;
+        k.P.B.b -= U.v.y * g.w;
+        k.P.B.c -= U.v.z * g.w;
+    }
+    k.z += k.P * c + me.u.x * G[0] + me.u.y * G[1] + me.u.z * G[2];
+    return smallest;
+}
+
+// The columns of H* of a spherical hinge or a rolling ball.
+template <class T, class In>
+SOACRAFT_FLAT void columns(const Element& e, const In& q, Spatial<T>* S) {
+    const T o(0.0), i(1.0);
+    const Vec<T> l = e.kind == ROLLING ? lever<T>(e, q) : Vec<T>{o, o, o};
+    S[0] = {{i, o, o}, {o, l.z, -l.y}};
+    S[1] = {{o, i, o}, {-l.z, o, l.x}};
+    S[2] = {{o, o, i}, {l.y, -l.x, o}};
+}
+
+// vdot for tau. False when a hinge has no inertia to move.
+template <class T, class In, class Out>
+SOACRAFT_INLINE bool forward_dynamics(const Model& model, const Base& base, const In& q, const In& v, const In& tau,
+                                      const Spatial<T>* pull, const AbaWork<T>& work, Out& vdot) {
+    Joint<T>* SOACRAFT_RESTRICT w = work.joints;
+    const Spatial<T> V0 = spatial<T>(base.V), a0 = spatial<T>(base.a);
+    for (index k = 0; k < model.count; ++k) {
+        const Element& e = model.elements[k];
+        w[k].X = place<T>(e, q);
+        w[k].V = outward(w[k].X, e.parent < 0 ? V0 : w[e.parent].V) + across<T>(e, q, v);
+    }
+    for (index i = 0; i < model.branches; ++i) work.branches[i] = nothing<T>();
+    T margin(1.0);
+    Carried<T> carry = nothing<T>();
+    for (index k = model.count; k-- > 0;) {
+        const Element& e = model.elements[k];
+        Joint<T>& me = w[k];
+        Carried<T> my = e.branch >= 0 ? work.branches[e.branch] : e.last > k + 1 ? carry : nothing<T>();
+        if (!e.massless) {
+            const Rigid<T> I = inertia<T>(e);
+            my.P += I;
+            my.z += force_cross(me.V, I * me.V);
+        }
+        if (pull) my.z -= pull[k];
+        const Spatial<T> VJ = across<T>(e, q, v), c = velocity_terms<T>(e, q, me.V, VJ);
+        const T small = T(SINGULAR) * size(my.P);
+        Carried<T> out;
+        if (e.kind == REVOLUTE) {
+            margin = minimum(margin, my.P.A.zz - small);
+            out = past_turn(my, me, T(e.unscale) * tau[e.v], c);
+        } else {
+            if (e.kind == PRISMATIC || e.kind == HELICAL) {
+                me.U = {my.P.B.c, {my.P.C.xz, my.P.C.yz, my.P.C.zz}};
+                T D = me.U.v.z;
+                me.u = T(e.unscale) * tau[e.v] - my.z.v.z;
+                if (e.kind == HELICAL) {
+                    const T h(e.pitch);
+                    me.U = Spatial<T>{{my.P.A.xz, my.P.A.yz, my.P.A.zz}, {my.P.B.a.z, my.P.B.b.z, my.P.B.c.z}} + h * me.U;
+                    D = me.U.w.z + h * me.U.v.z;
+                    me.u = T(e.unscale) * tau[e.v] - my.z.w.z - h * my.z.v.z;
+                }
+                margin = minimum(margin, D - small);
+                me.D_inv = T(1.0) / D;
+                eliminate(my, me, c);
+            } else if (e.kind == FREE) {
+                T smallest;
+                const Spatial<T> force{three<T>(tau, e.v), three<T>(tau, e.v + 3)};
+                work.wides[e.wide].a = solve(my.P, force - my.z, smallest);
+                margin = minimum(margin, smallest - small);
+                my = nothing<T>();
+                my.z = force;
+            } else {
+                Spatial<T> S[3];
+                columns<T>(e, q, S);
+                margin = minimum(margin, past_three(my, work.wides[e.wide], S, three<T>(tau, e.v), c) - small);
+            }
+            out = {inward(me.X, my.P), inward(me.X, my.z)};
+        }
+        if (e.parent >= 0) {
+            const Element& p = model.elements[e.parent];
+            if (p.branch >= 0) {
+                work.branches[p.branch].P += out.P;
+                work.branches[p.branch].z += out.z;
+            } else {
+                carry = out;
+            }
+        }
+    }
+    for (index k = 0; k < model.count; ++k) {
+        const Element& e = model.elements[k];
+        const Joint<T>& me = w[k];
+        const Spatial<T> VJ = across<T>(e, q, v);
+        Spatial<T> a = outward(me.X, e.parent < 0 ? a0 : work.a[e.parent]) + velocity_terms<T>(e, q, me.V, VJ);
+        if (e.kind <= HELICAL) {
+            const T rate = me.D_inv * (me.u - dot(me.U, a));
+            vdot.set(e.v, T(e.unscale) * rate);
+            if (e.kind != PRISMATIC) a.w.z += rate;
+            if (e.kind == PRISMATIC) a.v.z += rate;
+            if (e.kind == HELICAL) a.v.z += T(e.pitch) * rate;
+        } else if (e.kind == FREE) {
+            const Spatial<T> rate = work.wides[e.wide].a - a;
+            vdot.set(e.v, rate.w.x), vdot.set(e.v + 1, rate.w.y), vdot.set(e.v + 2, rate.w.z);
+            vdot.set(e.v + 3, rate.v.x), vdot.set(e.v + 4, rate.v.y), vdot.set(e.v + 5, rate.v.z);
+            a = work.wides[e.wide].a;
+        } else {
+            const Wide<T>& wide = work.wides[e.wide];
+            const Vec<T> rate =
+                wide.D_inv * (wide.u - Vec<T>{dot(wide.U[0], a), dot(wide.U[1], a), dot(wide.U[2], a)});
+            vdot.set(e.v, rate.x), vdot.set(e.v + 1, rate.y), vdot.set(e.v + 2, rate.z);
+            a.w += rate;
+            if (e.kind == ROLLING) a.v += cross(lever<T>(e, q), rate);
+        }
+        work.a[k] = a;
+    }
+    return !any_not_above(margin, T(0.0));
+}
+
+SOACRAFT_RIGID_END

@@ -1,0 +1,147 @@
+// Scalars of the kernels: double for one state, Pack<W> for W states side by side in one register.
+#pragma once
+
+#include <cmath>
+#include <cstring>
+
+#include "target.hpp"
+
+SOACRAFT_RIGID_BEGIN
+
+#if defined(__GNUC__) || defined(__clang__)
+#define SOACRAFT_FLAT __attribute__((always_inline)) SOACRAFT_INLINE
+#else
+#define SOACRAFT_FLAT SOACRAFT_INLINE
+#endif
+
+// Registers of W numbers (a compiler's vector types must be spelled out for each width).
+template <int W>
+struct Register;
+template <>
+struct Register<2> {
+    typedef double Real __attribute__((vector_size(16)));
+    typedef long long Whole __attribute__((vector_size(16)));
+};
+template <>
+struct Register<4> {
+    typedef double Real __attribute__((vector_size(32)));
+    typedef long long Whole __attribute__((vector_size(32)));
+};
+template <>
+struct Register<8> {
+    typedef double Real __attribute__((vector_size(64)));
+    typedef long long Whole __attribute__((vector_size(64)));
+};
+
+template <int W>
+struct Pack {
+    typedef typename Register<W>::Real Real;
+    typedef typename Register<W>::Whole Mask;
+    Real x;
+
+    Pack() = default;
+    SOACRAFT_FLAT Pack(double s) : x(s - Real{}) {}
+    SOACRAFT_FLAT explicit Pack(Real v) : x(v) {}
+
+    SOACRAFT_FLAT Pack& operator+=(Pack b) { x += b.x; return *this; }
+    SOACRAFT_FLAT Pack& operator-=(Pack b) { x -= b.x; return *this; }
+    SOACRAFT_FLAT Pack& operator*=(Pack b) { x *= b.x; return *this; }
+    SOACRAFT_FLAT friend Pack operator+(Pack a, Pack b) { return Pack(a.x + b.x); }
+    SOACRAFT_FLAT friend Pack operator-(Pack a, Pack b) { return Pack(a.x - b.x); }
+    SOACRAFT_FLAT friend Pack operator*(Pack a, Pack b) { return Pack(a.x * b.x); }
+    SOACRAFT_FLAT friend Pack operator/(Pack a, Pack b) { return Pack(a.x / b.x); }
+    SOACRAFT_FLAT friend Pack operator-(Pack a) { return Pack(-a.x); }
+};
+
+// How many states a scalar holds, and one of them.
+template <class T>
+struct Lanes {
+    static constexpr int count = 1;
+};
+template <int W>
+struct Lanes<Pack<W>> {
+    static constexpr int count = W;
+};
+
+SOACRAFT_FLAT double lane(double x, int) { return x; }
+template <int W>
+SOACRAFT_FLAT double lane(const Pack<W>& x, int i) { return x.x[i]; }
+SOACRAFT_FLAT void set_lane(double& x, int, double s) { x = s; }
+template <int W>
+SOACRAFT_FLAT void set_lane(Pack<W>& x, int i, double s) { x.x[i] = s; }
+
+// Whether a > b fails in any lane (NaN fails).
+SOACRAFT_FLAT bool any_not_above(double a, double b) { return !(a > b); }
+template <int W>
+SOACRAFT_FLAT bool any_not_above(const Pack<W>& a, const Pack<W>& b) {
+    typename Pack<W>::Mask above = a.x > b.x;
+    long long all = -1;
+    for (int i = 0; i < W; ++i) all &= above[i];
+    return all == 0;
+}
+
+SOACRAFT_FLAT double minimum(double a, double b) { return a < b ? a : b; }
+template <int W>
+SOACRAFT_FLAT Pack<W> minimum(const Pack<W>& a, const Pack<W>& b) { return Pack<W>(a.x < b.x ? a.x : b.x); }
+
+SOACRAFT_FLAT double square_root(double x) { return std::sqrt(x); }
+template <int W>
+SOACRAFT_FLAT Pack<W> square_root(Pack<W> x) {
+    Pack<W> y;
+    for (int i = 0; i < W; ++i) y.x[i] = std::sqrt(x.x[i]);
+    return y;
+}
+
+// sin and cos together. For packs: reduction by pi/2 in three pieces and minimax polynomials, no branch in the lanes;
+// lanes with angles beyond 1e5 take the library's road.
+SOACRAFT_FLAT void sine_cosine(double a, double& s, double& c) {
+    s = std::sin(a);
+    c = std::cos(a);
+}
+
+template <int W>
+SOACRAFT_FLAT void sine_cosine(Pack<W> a, Pack<W>& s, Pack<W>& c) {
+    using V = typename Pack<W>::Real;
+    using M = typename Pack<W>::Mask;
+    const double shift = 6755399441055744.0;  // 1.5 * 2^52: rounds to the nearest whole number
+    V turned = a.x * 0.63661977236758134308 + shift;
+    M quadrant;
+    std::memcpy(&quadrant, &turned, sizeof quadrant);
+    V n = turned - shift;
+    V r = a.x - n * 1.57079632679489655800e+00;
+    V tail = n * 6.12323399573676603587e-17;
+    V low = r - tail;
+    V rest = (r - low) - tail;  // what the second subtraction lost
+    r = low;
+    V r2 = r * r;
+    V ps = r2 * (-1.66666666666666324348e-01 +
+                 r2 * (8.33333333332248946124e-03 +
+                       r2 * (-1.98412698298579493134e-04 +
+                             r2 * (2.75573137070700676789e-06 +
+                                   r2 * (-2.50507602534068634195e-08 + r2 * 1.58969099521155010221e-10)))));
+    V sine = r + (r * ps + rest);
+    V pc = r2 * r2 *
+           (4.16666666666666019037e-02 +
+            r2 * (-1.38888888888741095749e-03 +
+                  r2 * (2.48015872894767294178e-05 +
+                        r2 * (-2.75573143513906633035e-07 +
+                              r2 * (2.08757232129817482790e-09 + r2 * -1.13596475577881948265e-11)))));
+    V half = 0.5 * r2;
+    V whole = 1.0 - half;
+    V cosine = whole + ((1.0 - whole - half) + (pc - r * rest));
+    M swap = (quadrant & 1) != 0;
+    V a_s = swap ? cosine : sine;
+    V a_c = swap ? sine : cosine;
+    M flip_s = (quadrant & 2) != 0;
+    M flip_c = ((quadrant + 1) & 2) != 0;
+    s.x = flip_s ? -a_s : a_s;
+    c.x = flip_c ? -a_c : a_c;
+    const M large = (a.x < 0.0 ? -a.x : a.x) > 1e5 - V{};
+    long long any = 0;
+    for (int i = 0; i < W; ++i) any |= large[i];
+    if (any)  // lane by lane: a lane's result must not depend on its neighbours
+        for (int i = 0; i < W; ++i)
+            if (large[i]) s.x[i] = std::sin(a.x[i]), c.x[i] = std::cos(a.x[i]);
+}
+
+SOACRAFT_RIGID_END

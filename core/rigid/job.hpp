@@ -1,0 +1,48 @@
+// What the bindings ask of a kernel: one algorithm on one state or on a batch, at the widest registers there are.
+#pragma once
+
+#include <cstddef>
+
+#include "soacraft/rigid/model.hpp"
+#include "soacraft/rigid/rnea.hpp"
+
+namespace soacraft {
+namespace rigid {
+
+enum Input : int { Q = 0, V = 1, X = 2, PULL = 3, INPUTS = 4 };
+constexpr int OUTPUTS = 3;
+
+// Rows of arrays for `count` states. A step of 0 uses one row for all states; a null input is absent.
+struct Job {
+    const Model* model;
+    double base[12];  // velocity and acceleration of what the base hangs from
+    const double* in[INPUTS];
+    index in_step[INPUTS];
+    double* out[OUTPUTS];
+    index out_step[OUTPUTS];
+    const index* picks;  // of a Jacobian: the bodies asked for
+    index pick_count;
+    const double* pick_places;  // and frames on them, 12 numbers each
+    index option;
+};
+
+// False when a hinge has no inertia to move.
+typedef bool (*Kernel)(const Job&, index first, index last, void* workspace);
+typedef std::size_t (*Size)(const Job&);
+
+struct Algorithm {
+    Kernel one, batch;
+    Size one_bytes, batch_bytes;
+};
+
+struct Kernels {
+    const char* name;
+    int lanes;
+    Algorithm inverse_dynamics, forward_dynamics;
+};
+
+// The best build for this machine.
+const Kernels& best_kernels();
+
+}  // namespace rigid
+}  // namespace soacraft

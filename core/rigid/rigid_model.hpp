@@ -1,0 +1,93 @@
+// A compiled rigid tree as the bindings hold it: its elements, its bodies, and a workspace for single calls.
+#pragma once
+
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <thread>
+#include <vector>
+
+#include "job.hpp"
+
+namespace soacraft {
+namespace rigid {
+
+// Memory on a cache line that grows when asked for more.
+class Workspace {
+public:
+    void* hold(std::size_t bytes) {
+        if (bytes > size_) {
+            size_ = (bytes + 63) / 64 * 64;
+            memory_.reset(std::aligned_alloc(64, size_));
+            if (!memory_) size_ = 0, throw std::bad_alloc();
+        }
+        return memory_.get();
+    }
+
+private:
+    struct Free {
+        void operator()(void* p) const { std::free(p); }
+    };
+    std::unique_ptr<void, Free> memory_;
+    std::size_t size_ = 0;
+};
+
+struct RigidModel {
+    std::vector<Element> elements;
+    std::vector<Body> bodies;
+    std::vector<index> quaternions;  // where they stand in q
+    Model model;
+    double base[12] = {};
+    bool retired = false;
+    Workspace workspace;
+
+    Job job() const {
+        Job j = {};
+        j.model = &model;
+        for (int i = 0; i < 12; ++i) j.base[i] = base[i];
+        return j;
+    }
+};
+
+// Whether all numbers are finite.
+inline bool finite(const double* x, index n) {
+    double zero = 0.0;
+    for (index i = 0; i < n; ++i) zero += x[i] * 0.0;
+    return zero == 0.0;
+}
+
+// Whether the quaternions of a row are within 1e-6 of unit.
+inline bool unit_quaternions(const RigidModel& m, const double* q) {
+    for (index at : m.quaternions) {
+        const double n = q[at] * q[at] + q[at + 1] * q[at + 1] + q[at + 2] * q[at + 2] + q[at + 3] * q[at + 3];
+        if (!(n > (1.0 - 1e-6) * (1.0 - 1e-6) && n < (1.0 + 1e-6) * (1.0 + 1e-6))) return false;
+    }
+    return true;
+}
+
+// All states of a job on `threads` threads. Results do not depend on the number of threads: lanes do not meet.
+inline bool run_batch(const Algorithm& algorithm, const Job& job, index count, index lanes, index threads) {
+    const index packs = (count + lanes - 1) / lanes;
+    if (threads > packs) threads = packs;
+    if (threads <= 1) {
+        Workspace space;
+        return algorithm.batch(job, 0, count, space.hold(algorithm.batch_bytes(job)));
+    }
+    std::vector<std::thread> team;
+    std::vector<char> fine(static_cast<std::size_t>(threads), 1);
+    for (index t = 0; t < threads; ++t) {
+        const index first = packs * t / threads * lanes, last = packs * (t + 1) / threads * lanes;
+        team.emplace_back([&, t, first, last] {
+            Workspace space;
+            fine[static_cast<std::size_t>(t)] =
+                algorithm.batch(job, first, last < count ? last : count, space.hold(algorithm.batch_bytes(job)));
+        });
+    }
+    for (std::thread& member : team) member.join();
+    bool all = true;
+    for (char one : fine) all = all && one;
+    return all;
+}
+
+}  // namespace rigid
+}  // namespace soacraft

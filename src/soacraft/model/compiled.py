@@ -1,0 +1,149 @@
+"""The compiled form of a rigid graph: built once per structural change, used by the named algorithms.
+
+Every body becomes one element for each dof of a product of screws, one element for a spherical, free or rolling hinge,
+and no element for a weld, whose inertia is merged into what carries it. An element's frame stands on the hinge axis with
+z along it. Elements are numbered depth first. This file alone builds `_core.RigidModel`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from soacraft import _core
+from soacraft.model.frame import Body
+from soacraft.model.hinges import HINGES, Free, Hinge, RollingBall, Spherical, Weld
+from soacraft.model.hinges.product import ScrewProduct
+from soacraft.model.layout import Layout
+from soacraft.spatial.checks import Array
+from soacraft.spatial.inertia import Inertia
+from soacraft.spatial.pose import Pose
+
+REVOLUTE, PRISMATIC, HELICAL, SPHERICAL, FREE, ROLLING = range(6)
+_KINDS: dict[type[Hinge], int] = {Spherical: SPHERICAL, Free: FREE, RollingBall: ROLLING}
+
+
+@dataclass
+class Element:
+    """One simple hinge and what moves with it."""
+
+    parent: int
+    kind: int
+    q: int
+    v: int
+    place: Pose
+    inertia: Inertia = field(default_factory=Inertia)
+    scale: float = 1.0
+    pitch: float = 0.0
+    hinge: Hinge | None = None
+
+
+class CompiledModel:
+    """A rigid graph for the compiled kernels: `kernels` runs them, `elements` and `places` say what became of a body.
+
+    `places[k]` is the frame of body k on its element `element_of[k]` (-1: welded to the base).
+    """
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        self.elements: list[Element] = []
+        self.element_of = np.full(layout.n, -1, dtype=np.int64)
+        self.places: list[Pose] = [Pose()] * layout.n
+        for k in depth_first(layout):
+            self._add(k, layout.bodies[k])
+        self.kernels = _core.rigid_model(*self._arrays(), layout.nq, layout.nv)
+
+    def _add(self, k: int, body: Body) -> None:
+        p = self.layout.parents[k]
+        carrier = int(self.element_of[p]) if p >= 0 else -1
+        place = (self.places[p] if p >= 0 else Pose()) @ body.inboard
+        q, v = self.layout.q_slices[k].start, self.layout.v_slices[k].start
+        hinge = body.hinge
+        if isinstance(hinge, ScrewProduct):
+            for i, screw in enumerate(hinge.vectors):
+                on_axis, kind, scale, pitch = _on_axis(screw)
+                self.elements.append(Element(carrier, kind, q + i, v + i, place @ on_axis, scale=scale, pitch=pitch))
+                carrier, place = len(self.elements) - 1, on_axis.inv
+        elif not isinstance(hinge, Weld):
+            self.elements.append(Element(carrier, _KINDS[type(hinge)], q, v, place, hinge=hinge))
+            carrier, place = len(self.elements) - 1, Pose()
+        self.element_of[k], self.places[k] = carrier, place @ body.outboard
+        if carrier >= 0:
+            element = self.elements[carrier]
+            element.inertia = element.inertia + body.inertia.transformed(self.places[k])
+
+    def _arrays(self) -> tuple[npt.NDArray[np.int64], Array, npt.NDArray[np.int64], Array]:
+        n = len(self.elements)
+        whole, real = np.zeros((n, 8), dtype=np.int64), np.zeros((n, 35))
+        last = np.arange(1, n + 1)
+        children = np.zeros(n, dtype=np.int64)
+        for k in range(n - 1, -1, -1):
+            p = self.elements[k].parent
+            if p >= 0:
+                last[p] = max(last[p], last[k])
+                children[p] += 1
+        wides = branches = 0
+        for k, e in enumerate(self.elements):
+            wide, branch = e.kind > HELICAL, children[k] > 1
+            massless = e.inertia.mass == 0.0 and not e.inertia.moment.any()
+            whole[k] = (e.parent, e.kind, e.q, e.v, wides if wide else -1, branches if branch else -1, last[k], massless)
+            wides, branches = wides + wide, branches + branch
+            real[k] = _numbers(e)
+        places = np.array([[*x.rotation.ravel(), *x.translation] for x in self.places]).reshape(-1, 12)
+        return whole, real, self.element_of, places
+
+
+def _on_axis(screw: Array) -> tuple[Pose, int, float, float]:
+    """A frame on the axis of a screw with z along it, the kind of the screw, its scale and pitch."""
+    w, v = screw[:3], screw[3:]
+    turn = float(np.linalg.norm(w))
+    if turn == 0.0:
+        travel = float(np.linalg.norm(v))
+        return Pose.unchecked(_to_axis(v / travel), np.zeros(3)), PRISMATIC, travel, 0.0
+    pitch = float(w @ v) / turn**2
+    on_axis = Pose.unchecked(_to_axis(w / turn), np.cross(w, v) / turn**2)
+    return on_axis, REVOLUTE if abs(pitch) == 0.0 else HELICAL, turn, pitch
+
+
+def _to_axis(a: Array) -> Array:
+    """A rotation that takes z to the unit vector a; exact for the coordinate axes."""
+    i = int(np.argmin(np.abs(a)))
+    x = np.zeros(3)
+    x[i] = 1.0
+    x = x - a * a[i]
+    x /= np.linalg.norm(x)
+    return np.stack([x, np.cross(a, x), a], axis=-1)
+
+
+def _numbers(e: Element) -> list[float]:
+    """An element in the order the core reads it."""
+    I = e.inertia
+    M = I.matrix()
+    ball = [0.0] * 10
+    if isinstance(e.hinge, RollingBall):
+        t1, t2 = e.hinge.tangents
+        ball = [e.hinge.radius, *e.hinge.normal, *t1, *t2]
+    J = M[:3, :3]
+    moment = (J[0, 0], J[0, 1], J[0, 2], J[1, 1], J[1, 2], J[2, 2])
+    return [
+        *e.place.rotation.ravel(), *e.place.translation, *moment, *(I.mass * I.com), I.mass,
+        e.scale, 1.0 / e.scale, e.pitch, *ball,
+    ]  # fmt: skip
+
+
+def depth_first(layout: Layout) -> list[int]:
+    """Bodies so that everything outboard of a body follows it at once."""
+    order: list[int] = []
+    stack = list(reversed(layout.tree.children(-1)))
+    while stack:
+        k = stack.pop()
+        order.append(k)
+        stack.extend(reversed(layout.tree.children(k)))
+    return order
+
+
+def can_compile(layout: Layout) -> bool:
+    """Whether every hinge is a built-in one; a user's own, or a subclass, runs on the generic recursions."""
+    return all(type(group.hinge) in HINGES for group in layout.groups)
