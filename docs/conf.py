@@ -1,4 +1,9 @@
-"""Sphinx configuration. The build executes the notebooks and treats warnings as errors."""
+"""Sphinx configuration. The build executes the notebooks, makes the tables, and treats warnings as errors."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 
 import soacraft
 
@@ -7,8 +12,9 @@ author = "the soacraft developers"
 copyright = author
 version = release = soacraft.__version__
 
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.mathjax", "sphinx.ext.napoleon"]
-exclude_patterns = ["_build", "jupyter_execute", "**.ipynb_checkpoints"]
+# tables and docstrings are ours, in _ext
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.mathjax", "docstrings", "tables"]
+exclude_patterns = ["_build", "_ext", "generated", "jupyter_execute", "**.ipynb_checkpoints"]
 
 myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
@@ -17,7 +23,9 @@ nb_execution_timeout = 120
 nb_execution_raise_on_error = True
 
 autodoc_member_order = "bysource"
-autodoc_typehints = "description"
+autodoc_typehints = "none"
 
 html_theme = "furo"
 html_title = "soacraft"
+html_static_path = ["_static"]
+html_css_files = ["wide.css"]

@@ -1,0 +1,118 @@
+"""The tables of the documentation: made from the package, nothing left out."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+import soacraft as sc
+from soacraft.ops.table import NAMES
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def ext():
+    """The modules in docs/_ext, as the build of the documentation sees them."""
+    folder = str(ROOT / "docs" / "_ext")
+    sys.path.insert(0, folder)
+    try:
+        import citations
+        import docstrings
+        import printed
+        import tables
+
+        yield type("ext", (), {"citations": citations, "docstrings": docstrings, "printed": printed, "tables": tables})
+    finally:
+        sys.path.remove(folder)
+
+
+@pytest.mark.parametrize(
+    ("text", "paper", "found"),
+    [
+        ("H = diag{ H(k) } (000 Eq. 6).", None, ["000 Eq. 6"]),
+        ("(000 Eq. 19, 004 Eq. 20 and Algorithm 4.1). O(n).", None, ["000 Eq. 19", "004 Eq. 20", "004 Algorithm 4.1"]),
+        ("(004 Eq. 12-14, 22-24)", None, [f"004 Eq. {n}" for n in (12, 13, 14, 22, 23, 24)]),
+        ("004 Eq. 1 and 58; 001", None, ["004 Eq. 1", "004 Eq. 58", "001"]),
+        ("(004 Cor. 3.1)", None, ["004 Corollary 3.1"]),
+        ("002; 004 section 7", None, ["002", "004 section 7"]),
+        ("the classes (Eq. 12), Listings 4 to 6", "000", ["000 Eq. 12", *(f"000 Listing {n}" for n in (4, 5, 6))]),
+        ("see Eq. 12", None, []),
+        ("0.000 or 1000 or 10.004", None, []),
+    ],
+)
+def test_citations_are_read(ext, text, paper, found):
+    assert [str(c) for c in ext.citations.cited(text, paper)] == found
+
+
+def test_every_identity_and_its_equation_is_found(ext):
+    places = {str(use.citation) for use in ext.citations.uses()}
+    for identity in sc.identities():
+        cited = ext.citations.cited(identity.source)
+        assert cited, identity
+        assert {str(c) for c in cited} <= places
+    names = {use.what for use in ext.citations.uses() if "identity" in use.where}
+    assert names == {identity.name for identity in sc.identities()}
+
+
+def test_every_listing_is_found(ext):
+    listings = {use.citation.number for use in ext.citations.uses() if "tests/pycraft" in use.where}
+    assert listings == {str(n) for n in range(1, 17)}
+
+
+def test_functions_are_found_by_their_shortest_name(ext):
+    where = {(str(use.citation), use.where) for use in ext.citations.uses()}
+    assert ("004 Algorithm 6.1", "`soacraft.recursions.forward_dynamics`") in where
+    assert ("004 Eq. 4", "`soacraft.recursions.gather`") in where
+    assert ("004 Eq. 26", "`soacraft.diag_of`") in where
+    assert ("000 Eq. 24", "operator `K`") in where
+
+
+@pytest.mark.parametrize("page", ["equations", "operators", "vectors", "identities", "hinges", "models"])
+def test_tables_are_whole(ext, page):
+    lines = [line for line in ext.tables.PAGES[page]().splitlines() if line.startswith("|")]
+    widths = {len(re.findall(r"(?<!\\)\|", line)) for line in lines}
+    assert len(lines) > 5
+    assert len(widths) == 1
+
+
+def test_every_operator_is_in_the_table(ext):
+    page = ext.tables.operators()
+    assert all(f"| `{name}` |" in page for name in NAMES)
+
+
+def test_every_hinge_has_its_coordinates(ext):
+    assert list(ext.tables.COORDINATES) == [kind.__name__ for kind in sc.HINGES]
+
+
+def test_identities_print_both_sides(ext):
+    s = ext.printed.Printed(sc.serial_chain(3))
+    sides = {identity.name: s.sides(identity) for identity in sc.identities()}
+    assert set(ext.printed.BY_HAND) <= set(sides)
+    assert sides["velocities, explicit"] == ("V", r"\phi^{*}\, H^{*}\, v")
+    assert sides["H tau bar"] == (r"H\, \bar{\tau}", "0")
+    for left, right in sides.values():
+        assert left.count("{") == left.count("}")
+        assert right.count("{") == right.count("}")
+
+
+def test_files_are_written_once(ext, tmp_path):
+    ext.tables.write(tmp_path)
+    before = {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
+    ext.tables.write(tmp_path)
+    assert {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == before
+    assert set(before) == {f"{name}.md" for name in ext.tables.PAGES}
+
+
+def test_docstrings_become_rst(ext):
+    made = ext.docstrings.to_rst(["Sweep `x*y` of H* and |x|.", "", "    y = H* x", "", ">>> 1 + 1", "2"])
+    assert made == ["Sweep ``x*y`` of H\\* and \\|x\\|.", "", "::", "", "    y = H* x", "", ">>> 1 + 1", "2", ""]
+
+
+def test_every_public_name_is_documented():
+    page = (ROOT / "docs" / "api.md").read_text()
+    documented = set(re.findall(r":: soacraft\.(\w+)$", page, re.MULTILINE))
+    assert set(sc.__all__) <= documented

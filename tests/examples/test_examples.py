@@ -1,0 +1,86 @@
+"""Every example runs, and prints what it should: each has one value here that a wrong sign would change."""
+
+from __future__ import annotations
+
+import re
+import runpy
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+FOLDER = Path(__file__).parents[2] / "examples"
+SCRIPTS = sorted(path.name for path in FOLDER.glob("*.py"))
+
+
+@pytest.fixture
+def run(capsys):
+    """Run an example; its names and its lines by what stands before the first colon."""
+    options = np.get_printoptions()
+
+    def work(name):
+        names = runpy.run_path(str(FOLDER / name), run_name="__main__")
+        lines = capsys.readouterr().out.splitlines()
+        return names, {line.partition(":")[0]: line.partition(":")[2].strip() for line in lines}, lines
+
+    yield work
+    np.set_printoptions(**options)
+
+
+def number(text: str) -> float:
+    return float(re.search(r"[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?", text)[0])
+
+
+def test_every_example_has_a_test():
+    tested = {name for name in globals() if name.startswith("test_") and name[5:7].isdigit()}
+    assert tested == {f"test_{name.removesuffix('.py')}" for name in SCRIPTS}
+    readme = (FOLDER / "README.md").read_text()
+    assert all(f"`{name}`" in readme for name in SCRIPTS)
+
+
+def test_01_mass_matrix(run):
+    names, found, lines = run("01_mass_matrix.py")
+    assert found["massmat = factor D factor*"] == "True"
+    assert found["massmat inverse = I"] == "True"
+    assert number(found["inverse against numpy"]) < 1e-10
+    assert number(found["trace"]) == pytest.approx(np.trace(names["massmat"].array()), abs=1e-6)
+    assert lines[-7].startswith("link1 ")
+
+
+def test_02_inverse_and_forward_dynamics(run):
+    names, found, _ = run("02_inverse_and_forward_dynamics.py")
+    for check in ("round trip error", "against force=T", "J* f against the difference"):
+        assert number(found[check]) < 1e-10
+    # the push is felt: without it the force is another
+    assert np.max(np.abs(np.asarray(names["share"]))) > 0.1
+
+
+def test_03_operational_space(run):
+    names, found, _ = run("03_operational_space.py")
+    assert number(found["against J massmat^-1 J*"]) < 1e-10
+    pushed, other = (np.linalg.norm(names["answer"][hand]) for hand in names["hands"])
+    assert pushed > other > 0
+    assert (1 / np.diag(names["block"]) < names["mb"].total_mass).all()
+
+
+def test_04_subgraph_and_branches(run):
+    _, found, lines = run("04_subgraph_and_branches.py")
+    assert found["block of the whole"] == "True"
+    assert found["inverse is a block"] == "False"
+    assert "(2, 4)" in found["pairs of branches that do not meet in the mass matrix"]
+    assert "Operators of different models or sub-graphs cannot be mixed" in lines[-1]
+
+
+def test_05_own_hinge(run):
+    names, found, _ = run("05_own_hinge.py")
+    assert names["report"].ok
+    assert number(found["frequency"]) == pytest.approx(np.sqrt(9.81 * 0.8), abs=1e-5)
+
+
+def test_06_simulate_double_pendulum(run):
+    names, found, _ = run("06_simulate_double_pendulum.py")
+    # both masses at rest at the start: the energy is that of their heights
+    upper, lower = -np.cos(2.0), -np.cos(2.0) - np.cos(2.5)
+    assert number(found["energy"]) == pytest.approx(9.81 * (upper + lower), abs=1e-5)
+    assert number(found["energy"].partition("drift:")[2]) < 1e-6
+    assert np.linalg.norm(names["found"].y[:2, -1] - names["start"][:2]) > 0.5
