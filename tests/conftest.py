@@ -14,3 +14,17 @@ settings.register_profile(
 )
 settings.register_profile("long", settings.get_profile("ci"), max_examples=1000, derandomize=False)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+def pytest_terminal_summary(terminalreporter):
+    """How many draws each hypothesis suite that counts them made and discarded (see tests/strategies.py)."""
+    totals = {}
+    for report in (report for group in terminalreporter.stats.values() for report in group):
+        for name, value in getattr(report, "user_properties", ()):
+            if name == "draws" and report.when == "teardown":
+                suite = totals.setdefault(report.nodeid.partition("::")[0], [0, 0])
+                suite[:] = [total + count for total, count in zip(suite, value, strict=True)]
+    if totals:
+        terminalreporter.section("hypothesis draws")
+        for suite, (kept, discarded) in sorted(totals.items()):
+            terminalreporter.write_line(f"{suite}: {kept + discarded} draws, {discarded} discarded")

@@ -26,6 +26,14 @@ class Group(NamedTuple):
     cols_once: bool
 
 
+class Sizes(NamedTuple):
+    """The size of each block and where it stands."""
+
+    rows: Numbers
+    cols: Numbers
+    sizes: Array
+
+
 def _add(y: Array, where: Numbers, part: Array, once: bool) -> None:
     if once:
         y[..., where, :] += part
@@ -107,9 +115,11 @@ class Blocks:
         return Blocks(self.rows, other.cols, entries)
 
     @cached_property
-    def largest(self) -> float:
-        """The largest entry."""
-        return max((float(np.max(np.abs(x), initial=0.0)) for x in self.entries.values()), default=0.0)
+    def sizes(self) -> Sizes:
+        """The largest entry of each block, over all states of a batch."""
+        where = np.array(list(self.entries), dtype=np.int64).reshape(-1, 2)
+        largest = [float(np.max(np.abs(x), initial=0.0)) for x in self.entries.values()]
+        return Sizes(where[:, 0], where[:, 1], np.array(largest, dtype=np.float64))
 
     def diagonal(self) -> list[Array]:
         return [self.block(k, k) for k in range(len(self.rows))]

@@ -32,9 +32,9 @@ class Row:
 
 def block(expr: Operator, i: Any, j: Any) -> Array:
     """Block (i, j), from structure: the rest is not formed."""
-    rows, cols = expr.spaces
+    (rows, cols), batch = expr.spaces, expr.batch
     found = _block(expr, rows.index(i), cols.index(j))
-    return np.array(np.broadcast_to(found, (*expr.batch, *found.shape[-2:])))
+    return np.array(np.broadcast_to(found, (*batch, *found.shape[-2:])))
 
 
 def _block(expr: Operator, i: int, j: int) -> Array:
@@ -91,7 +91,7 @@ def array(expr: Operator) -> Array:
     """The dense matrix. Sparse ones are filled in, the others are products with the identity, unless a rule knows a
     cheaper form; only an inverse of no known structure is formed densely.
     """
-    rows, cols = expr.spaces
+    (rows, cols), batch = expr.spaces, expr.batch
     found = rules.array(expr)
     if found is not None:
         dense = found[0]()
@@ -104,17 +104,14 @@ def array(expr: Operator) -> Array:
             dense[..., rows.block(i), cols.block(j)] = x
     else:
         dense = expr.apply(np.eye(cols.size))
-    return np.array(np.broadcast_to(dense, (*expr.batch, rows.size, cols.size)))
+    return np.array(np.broadcast_to(dense, (*batch, rows.size, cols.size)))
 
 
 def _dense(expr: Operator) -> Array:
     """Dense arithmetic, for expressions that hold an inverse of no known structure."""
     parts = [part.array() for part in expr.parts()]
     if isinstance(expr, Inverse):
-        try:
-            return np.asarray(np.linalg.inv(parts[0]), dtype=np.float64)
-        except np.linalg.LinAlgError:
-            raise SingularError(f"{expr.arg.text()} is singular at this state, it has no inverse.") from None
+        return _dense_inverse(expr, parts[0])
     if isinstance(expr, Sum):
         return reduce(np.add, parts)
     if isinstance(expr, Product):
@@ -125,6 +122,13 @@ def _dense(expr: Operator) -> Array:
         return np.linalg.matrix_power(parts[0], expr.n)
     assert isinstance(expr, Transpose)
     return parts[0].mT
+
+
+def _dense_inverse(expr: Inverse, X: Array) -> Array:
+    values = np.linalg.svd(X, compute_uv=False)  # largest first
+    if values.size and not (values[..., -1] > np.finfo(float).eps * values.shape[-1] * values[..., 0]).all():
+        raise SingularError(f"{expr.arg.text()} is singular at this state, it has no inverse.")
+    return np.asarray(np.linalg.inv(X), dtype=np.float64)
 
 
 def trace(expr: Operator) -> Any:
@@ -149,7 +153,7 @@ def chunks(space: Space, width: int = 256) -> list[slice]:
 
 def by_branch(expr: Operator) -> dict[tuple[int, int], Array]:
     """Dense blocks between the serial segments of the tree (004 Eq. 61-63)."""
-    rows, cols = expr.spaces
+    (rows, cols), batch = expr.spaces, expr.batch
     if rows.tree is None or cols.tree is None:
         raise SpaceError(f"{expr.text()} maps {rows} <- {cols}: only hinge and body spaces have branches.")
     result = {}
@@ -157,7 +161,7 @@ def by_branch(expr: Operator) -> dict[tuple[int, int], Array]:
         picked = np.concatenate([np.arange(cols.size)[cols.block(k)] for k in right.nodes])
         x = np.zeros((cols.size, len(picked)))
         x[picked, np.arange(len(picked))] = 1.0
-        y = np.broadcast_to(expr.apply(x), (*expr.batch, rows.size, len(picked)))
+        y = np.broadcast_to(expr.apply(x), (*batch, rows.size, len(picked)))
         for left in rows.tree.branches:
             where = np.concatenate([np.arange(rows.size)[rows.block(k)] for k in left.nodes])
             result[left.index, right.index] = y[..., where, :]

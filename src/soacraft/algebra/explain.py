@@ -87,15 +87,29 @@ def _block_step(expr: Operator) -> Step:
         return Step("refused", expr.text(), "", "no structured inverse is known")
     if expr.pattern() is not None:
         return Step("look-up", expr.text(), "O(1) to O(n)", "sparse: the block itself")
+    if isinstance(expr, (Transpose, Scaled)):
+        return _block_step(expr.arg)
+    if isinstance(expr, Sum):
+        return _block_step_of_sum(expr)
     core: Operator = expr
     if isinstance(core, Product):
         inner = [f for f in core.factors if f.pattern() is None]
         first, last = core.factors.index(inner[0]), len(core.factors) - core.factors[::-1].index(inner[-1])
         core = Product(core.factors[first:last]) if last - first > 1 else inner[0]
+        if not isinstance(core, Product):
+            return _block_step(core)
     found = rules.block(core)
     if found is not None:
         return Step("path", core.text(), "O(n) or less", found[1])
     return Step("column", expr.text(), "O(n)", "a product with one block column")
+
+
+def _block_step_of_sum(expr: Sum) -> Step:
+    """The sum of the terms' blocks: the step of the dearest term tells the cost."""
+    steps = [_block_step(term) for term in expr.terms]
+    dearest = max(steps, key=lambda step: ("look-up", "path", "column").index(step.kind))
+    whys = dict.fromkeys(step.why for step in steps if step.kind == dearest.kind)
+    return Step(dearest.kind, expr.text(), dearest.cost, "term by term: " + "; ".join(whys))
 
 
 def _array_step(expr: Operator) -> Step:

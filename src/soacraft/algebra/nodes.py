@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import reduce
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from soacraft.algebra.blocks import Blocks, identity
-from soacraft.algebra.operator import DIAGONAL, Operator, Pattern
+from soacraft.algebra.operator import DIAGONAL, Leaf, Operator, Pattern
 from soacraft.algebra.space import Space
 from soacraft.errors import SingularError, SpaceError
 
@@ -41,6 +42,9 @@ class Identity(Operator):
 
     def with_space(self, space: Space) -> Operator:
         return Identity(space)
+
+    def with_leaves(self, change: Callable[[Leaf], Operator]) -> Operator:
+        return I  # other leaves may have other spaces: it takes the new neighbour's
 
     def key(self) -> tuple[Any, ...]:
         return ("I",)
@@ -108,7 +112,7 @@ class Sum(Operator):
         return self.terms
 
     def with_parts(self, parts: tuple[Operator, ...]) -> Operator:
-        return Sum(parts)
+        return reduce(lambda x, y: total(x, y, "+"), parts)
 
     def key(self) -> tuple[Any, ...]:
         return ("sum", *(t.key() for t in self.terms))
@@ -186,7 +190,8 @@ class Power(Operator):
         return self.cached("blocks", self._squared)
 
     def _squared(self) -> Blocks:
-        found, square, n = identity(self.spaces[0]), self.arg.blocks(), self.n
+        found, n = identity(self.spaces[0]), self.n
+        square = self.arg.blocks() if n else found
         while n:
             found = found.times(square) if n % 2 else found
             n //= 2
@@ -241,13 +246,14 @@ class Inverse(Operator):
         self.arg = arg
         self.rows = self.cols = arg.rows
         self._known: tuple[Operator, str] | None = None
+        self._asked = False
 
     def known(self) -> tuple[Operator, str] | None:
         """An expression with the same value that sweeps can work out, and its source; None when there is none."""
         from soacraft.algebra import rules
 
-        if self._known is None:
-            self._known = rules.inverse(self.arg)
+        if not self._asked:
+            self._known, self._asked = rules.inverse(self.arg), True
         return self._known
 
     def _structured(self) -> Operator:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
 import numpy as np
 import numpy.typing as npt
 
-from soacraft.algebra.blocks import Blocks
-from soacraft.algebra.space import Space, columns
+from soacraft.algebra.blocks import Blocks, Sizes
+from soacraft.algebra.space import Space, columns, real
 from soacraft.algebra.vectors import StackedVector
 from soacraft.errors import SpaceError
 
@@ -52,6 +52,7 @@ class Operator(ABC):
     """
 
     __array_ufunc__ = None
+    __iter__ = None
     rows: Space | None
     cols: Space | None
 
@@ -114,7 +115,12 @@ class Operator(ABC):
     @property
     def batch(self) -> tuple[int, ...]:
         """The leading axes of the bound states, () for one state."""
-        return np.broadcast_shapes(*{leaf.binding.batch for leaf in self.leaves()})
+        batches = {leaf.binding.batch for leaf in self.leaves()}
+        try:
+            return np.broadcast_shapes(*batches)
+        except ValueError:
+            shapes = " and ".join(str(batch) for batch in sorted(batches) if batch)
+            raise SpaceError(f"{self.text()} is made of batches of states that do not fit: {shapes}.") from None
 
     # -- building -------------------------------------------------------------------------------------------------
 
@@ -127,23 +133,24 @@ class Operator(ABC):
     def __mul__(self, other: Any) -> Operator | StackedVector:
         if isinstance(other, Operator):
             return nodes.product(self, other)
-        if isinstance(other, StackedVector) or np.ndim(other):
+        if _is_array(other):
             return self._times(other)
         return nodes.Scaled(_number(other), self)
 
     __matmul__ = __mul__
 
     def __rmul__(self, other: Any) -> Operator:
-        if np.ndim(other):
+        if _is_array(other):
             raise SpaceError(f"an array stands left of {self.text()}; for a row vector write ({self.text()}).T * x.")
         return nodes.Scaled(_number(other), self)
 
     __rmatmul__ = __rmul__
 
     def __truediv__(self, c: Any) -> Operator:
-        if _number(c) == 0:
+        divisor = _number(c)
+        if divisor == 0:
             raise SpaceError(f"{self.text()} cannot be divided by zero.")
-        return nodes.Scaled(1.0 / _number(c), self)
+        return nodes.Scaled(_number(1.0 / divisor), self)
 
     def __neg__(self) -> Operator:
         return nodes.Scaled(-1, self)
@@ -186,14 +193,28 @@ class Operator(ABC):
         if self.cols is None:
             raise SpaceError("I * x is x; I takes its space from an operator beside it, not from an array.")
         rows, cols = self.spaces
-        if isinstance(x, StackedVector) and x.space != cols:
+        data, vector = self._columns_of(x, cols)
+        y = self.apply(data)
+        y = np.broadcast_to(y, (*np.broadcast_shapes(self.batch, data.shape[:-2]), *y.shape[-2:]))
+        return StackedVector(rows, y[..., 0] if vector else y, not vector)
+
+    def _columns_of(self, x: Any, cols: Space) -> tuple[Array, bool]:
+        """What the operator is applied to, as columns, and whether it was a vector."""
+        if not isinstance(x, StackedVector):
+            return columns(x, cols, self.batch, "x")
+        if x.space != cols:
             raise SpaceError(
                 f"cannot form {self.text()} * x: it takes a vector of {cols.describe_against(x.space)}, "
                 f"but x is a vector of {x.space.describe_against(cols)}." + cols.mismatch(x.space)
             )
-        data, vector = columns(x, cols, self.batch, "x")
-        y = self.apply(data)
-        return StackedVector(rows, y[..., 0] if vector else y, not vector)
+        data = x.data if x.is_columns else x.data[..., None]
+        try:
+            np.broadcast_shapes(data.shape[:-2], self.batch)
+        except ValueError:
+            raise SpaceError(
+                f"cannot form {self.text()} * x: x has shape {x.shape}, but there is a batch of {self.batch} states."
+            ) from None
+        return data, not x.is_columns
 
     def __getitem__(self, index: Any) -> Any:
         from soacraft.algebra.evaluate import Row, block
@@ -302,15 +323,16 @@ class Leaf(Operator):
     binding: Binding
     claims: frozenset[str] = frozenset()
     source: str = ""
+    gain: float = 0.0  # what it does at least to the size of a vector: 1 for propagators
 
     def sweep(self, transposed: bool) -> str:
         """What a product with a vector runs: gather, scatter, diagonal, edges, pick-off."""
         found = self.pattern()
         return {DIAGONAL: "diagonal", frozenset("u"): "edges"}.get(found or DIAGONAL, "pick-off")
 
-    def magnitude(self) -> float:
-        """The size of its entries that rounding is measured by: the largest one; propagators have ones."""
-        return 1.0 if self.pattern() is None else self.blocks().largest
+    def sizes(self) -> Sizes:
+        """The sizes of its blocks that rounding is measured by, for a leaf whose pattern is not None."""
+        return self.blocks().sizes
 
     def definition(self) -> Operator | None:
         """The expression this name stands for, when a product runs that expression."""
@@ -337,13 +359,14 @@ class Leaf(Operator):
 
 
 def _number(c: Any) -> int | float:
-    if isinstance(c, (int, float, np.integer, np.floating)) and not isinstance(c, bool):
-        if np.isfinite(c):
-            return c.item() if isinstance(c, np.generic) else c
-        raise SpaceError(f"an operator cannot be scaled by {c}.")
-    if isinstance(c, np.ndarray) and c.ndim == 0:
-        return _number(c[()])
-    raise SpaceError(f"an operator cannot be multiplied by {c!r}; it takes operators, vectors and real numbers.")
+    return real(c, "an operator cannot be multiplied by")
+
+
+def _is_array(x: Any) -> bool:
+    try:
+        return isinstance(x, StackedVector) or np.ndim(x) > 0
+    except ValueError:  # ragged rows
+        return True
 
 
 from soacraft.algebra import nodes  # noqa: E402  the kinds of expression are operators themselves

@@ -41,6 +41,11 @@ def _text(expr: Operator) -> tuple[str, int]:
     return "".join(words), SUM
 
 
+def before_dot(expr: Operator) -> str:
+    """Text that a dot may follow, as in `(2*E_phi).lyapunov(M)`."""
+    return _held(expr, ATOM)
+
+
 def _held(expr: Operator, tightness: int) -> str:
     words, holds = _text(expr)
     return words if holds >= tightness else f"({words})"
@@ -60,7 +65,9 @@ def _latex(expr: Operator) -> tuple[str, int]:
         return _superscript(expr), ATOM
     if isinstance(expr, Scaled):
         sign = "-" if expr.factor == -1 else rf"{expr.factor!r}\,"
-        return sign + _bracketed(expr.arg, PRODUCT), PRODUCT
+        word = _bracketed(expr.arg, PRODUCT)
+        apart = word.startswith("-") or (isinstance(expr.arg, Scaled) and expr.factor != -1)
+        return sign + (_bracketed(expr.arg, ATOM) if apart else word), PRODUCT
     if isinstance(expr, Product):
         words = [_bracketed(f, PRODUCT if i == 0 else ATOM) for i, f in enumerate(expr.factors)]
         return r"\, ".join(words), PRODUCT

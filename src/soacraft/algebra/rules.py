@@ -38,10 +38,10 @@ def inverse(x: Operator) -> tuple[Operator, str] | None:
             return found
     if isinstance(x, Identity):
         return x, "I is its own inverse"
-    if isinstance(x, Scaled) and x.factor != 0 and structured(Inverse(x.arg)):
-        return Scaled(1.0 / x.factor, Inverse(x.arg)), "inverse of a multiple"
-    if isinstance(x, Transpose) and structured(Inverse(x.arg)):
-        return Transpose(Inverse(x.arg)), "inverse of a transpose"
+    if isinstance(x, Scaled) and x.factor != 0 and structured(x.arg.inv):
+        return Scaled(1.0 / x.factor, x.arg.inv), "inverse of a multiple"
+    if isinstance(x, Transpose) and structured(x.arg.inv):
+        return x.arg.inv.T, "inverse of a transpose"
     if isinstance(x, Product) and all(f.rows == f.cols for f in x.factors):
         inverses: list[Operator] = [f.inv for f in reversed(x.factors)]
         if all(structured(f) for f in inverses):

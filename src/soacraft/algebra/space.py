@@ -82,7 +82,7 @@ class Space:
         words = str(self)
         if self.owner != other.owner:
             words += f" of {self.owner}"
-        if self.axes != other.axes and self.axes is not None:
+        if self.axes != other.axes and None not in (self.axes, other.axes):
             words += f" in {self.axes} axes"
         return words
 
@@ -99,26 +99,57 @@ class Space:
         return ""
 
 
-def columns(x: Any, space: Space, batch: tuple[int, ...], what: str) -> tuple[Array, bool]:
-    """A vector (..., N), a block of vectors (N, m) or a batch of these as columns (..., N, m); True for vectors.
+def real(c: Any, refusal: str) -> int | float:
+    """A finite real number, or a `SpaceError` that starts with `refusal`."""
+    if isinstance(c, np.ndarray) and c.ndim == 0:
+        c = c[()]
+    if not isinstance(c, (int, float, np.integer, np.floating)) or isinstance(c, bool):
+        raise SpaceError(f"{refusal} {c!r}; a real number is wanted.")
+    exact = isinstance(c, int) and abs(c) <= 2**53
+    try:
+        number = int(c) if exact or isinstance(c, np.integer) else float(c)
+    except OverflowError:
+        number = np.inf
+    if not np.isfinite(number):
+        raise SpaceError(f"{refusal} {float(number)}; a finite number is wanted.")
+    return number
 
-    With a batch of states of shape B, an array of shape B + (N,) is one vector for each state.
-    """
+
+def numbers(x: Any, space: Space, what: str) -> Array:
+    """An array of real numbers, meant for a space; booleans, complex numbers, text and ragged rows are refused."""
     try:
         data = np.asarray(x)
-        if data.dtype == object or np.iscomplexobj(data):
+        if data.dtype.kind not in "iuf":
             raise TypeError(f"dtype {data.dtype}")
-        data = np.asarray(data, dtype=np.float64)
+        return np.asarray(data, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise SpaceError(f"{what} cannot be read as a vector of {space}: {error}.") from None
-    if data.ndim == 1 or (batch and data.shape[:-1] == batch):
-        vector = True
-    else:
-        vector = data.ndim < 2 or data.shape[-2] != space.size
-    length = data.shape[-1 if vector else -2] if data.ndim else -1
-    if length != space.size or (not vector and data.ndim > 2 and not batch):
-        raise SpaceError(
-            f"{what} has shape {data.shape}, but a vector of {space} is wanted: "
-            f"shape ({space.size},), or ({space.size}, m) for m of them."
-        )
-    return (data[..., None] if vector else data), vector
+
+
+def columns(x: Any, space: Space, batch: tuple[int, ...], what: str) -> tuple[Array, bool]:
+    """A vector (N,) or a block of vectors (N, m) as columns (..., N, m), and whether it was a vector.
+
+    With a batch of states of shape B, B + (N,) is one vector and B + (N, m) one block for each state.
+    """
+    data = numbers(x, space, what)
+    size, shape = space.size, data.shape
+    if shape[-1:] == (size,) and (data.ndim == 1 or shape[:-1] == batch):
+        return data[..., None], True
+    if data.ndim >= 2 and shape[-2] == size and fits(shape[:-2], batch):
+        return data, False
+    if shape[-1:] == (size,) and batch and fits(shape[:-1], batch):
+        return data[..., None], True
+    each = f", or {(*batch, size)} for one in each state" if batch else ""
+    cure = " Vectors in rows become columns by x.T." if data.ndim == 2 and shape[-1] == size else ""
+    raise SpaceError(
+        f"{what} has shape {shape}, but a vector of {space} is wanted: shape ({size},), "
+        f"or ({size}, m) for m of them{each}.{cure}"
+    )
+
+
+def fits(lead: tuple[int, ...], batch: tuple[int, ...]) -> bool:
+    """Whether leading axes broadcast to those of a batch."""
+    try:
+        return np.broadcast_shapes(lead, batch) == batch
+    except ValueError:
+        return False

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from soacraft.algebra.space import Space
+from soacraft.algebra.space import Space, numbers, real
 from soacraft.errors import SpaceError
 
 Array = npt.NDArray[np.float64]
@@ -25,18 +25,26 @@ class StackedVector:
     """
 
     __array_ufunc__ = None
+    __iter__ = None  # neither blocks nor numbers: say which, by a label or by np.asarray
 
     def __init__(self, space: Space, data: Array, is_columns: bool = False) -> None:
         self.space = space
-        self._data = np.array(data, dtype=np.float64)
+        self._data = np.array(numbers(data, space, "the data"))
         self._data.flags.writeable = False
         self._columns = is_columns
-        assert self._data.shape[-2 if is_columns else -1] == space.size
+        if self._data.shape[-2 if is_columns else -1 :][:1] != (space.size,):
+            wanted = f"(..., {space.size}, m)" if is_columns else f"(..., {space.size})"
+            raise SpaceError(f"the data of a vector of {space} has shape {self.shape}, but {wanted} is wanted.")
 
     @property
     def data(self) -> Array:
         """The numbers, read-only."""
         return self._data
+
+    @property
+    def is_columns(self) -> bool:
+        """Whether it is a block of vectors, one in each column."""
+        return self._columns
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -69,18 +77,35 @@ class StackedVector:
 
     def _meet(self, other: Any, do: Callable[[Any, Any], Any]) -> StackedVector:
         if isinstance(other, StackedVector):
-            if other.space != self.space:
-                raise SpaceError(
-                    f"cannot add vectors of {self.space.describe_against(other.space)} and "
-                    f"{other.space.describe_against(self.space)}." + self.space.mismatch(other.space)
-                )
-            return StackedVector(self.space, do(self._data, other._data), self._columns)
-        numbers = np.asarray(other, dtype=np.float64)
-        if numbers.ndim and numbers.shape != self.shape:
+            return self._join(other, do)
+        if _defers(other):
+            return NotImplemented  # type: ignore[no-any-return]
+        if np.isscalar(other) and other == 0:  # the start of sum(...)
+            return StackedVector(self.space, do(self._data, 0.0), self._columns)
+        data = numbers(other, self.space, "the other one")
+        if data.shape != self.shape:
             raise SpaceError(
-                f"cannot combine a vector of {self.space}, shape {self.shape}, with an array of shape {numbers.shape}."
+                f"cannot combine a vector of {self.space}, shape {self.shape}, with an array of shape {data.shape}."
             )
-        return StackedVector(self.space, do(self._data, numbers), self._columns)
+        return StackedVector(self.space, do(self._data, data), self._columns)
+
+    def _join(self, other: StackedVector, do: Callable[[Any, Any], Any]) -> StackedVector:
+        """Vectors of the same space, or blocks of as many of them; batches of states broadcast."""
+        if other.space != self.space:
+            raise SpaceError(
+                f"cannot add vectors of {self.space.describe_against(other.space)} and "
+                f"{other.space.describe_against(self.space)}." + self.space.mismatch(other.space)
+            )
+        alike = self._columns == other._columns and (not self._columns or self.shape[-1] == other.shape[-1])
+        try:
+            if alike:
+                return StackedVector(self.space, do(self._data, other._data), self._columns)
+        except ValueError:
+            alike = False
+        kinds = ["columns" if x._columns else "a vector" for x in (self, other)]
+        raise SpaceError(
+            f"cannot combine {kinds[0]} of {self.space}, shape {self.shape}, with {kinds[1]} of shape {other.shape}."
+        )
 
     def __add__(self, other: Any) -> StackedVector:
         return self._meet(other, np.add)
@@ -96,19 +121,29 @@ class StackedVector:
     def __neg__(self) -> StackedVector:
         return StackedVector(self.space, -self._data, self._columns)
 
-    def _scale(self, c: Any) -> float:
-        if isinstance(c, StackedVector) or np.ndim(c) != 0:
-            raise SpaceError("a stacked vector is scaled by a number; for the inner product write x.dot(y).")
-        return float(c)
-
     def __mul__(self, c: Any) -> StackedVector:
-        return StackedVector(self.space, self._data * self._scale(c), self._columns)
+        if not isinstance(c, StackedVector) and _defers(c):
+            return NotImplemented
+        if isinstance(c, (StackedVector, list, tuple)) or (isinstance(c, np.ndarray) and c.ndim):
+            raise SpaceError("a stacked vector is scaled by a number; for the inner product write x.dot(y).")
+        return StackedVector(self.space, self._data * real(c, "a stacked vector cannot be scaled by"), self._columns)
 
     __rmul__ = __mul__
 
     def __truediv__(self, c: Any) -> StackedVector:
-        return StackedVector(self.space, self._data / self._scale(c), self._columns)
+        divisor = real(c, "a stacked vector cannot be divided by")
+        if divisor == 0:
+            raise SpaceError("a stacked vector cannot be divided by zero.")
+        return StackedVector(self.space, self._data / divisor, self._columns)
 
     def dot(self, other: Any) -> Any:
         """The inner product x* y, one number for each state of a batch."""
-        return self._meet(other, np.multiply)._data.sum(axis=-2 if self._columns else -1)
+        product = self._meet(other, np.multiply)
+        if product is NotImplemented:
+            raise SpaceError(f"x.dot(y) takes a vector of {self.space}, not {other!r}.")
+        return product._data.sum(axis=-2 if self._columns else -1)
+
+
+def _defers(x: Any) -> bool:
+    """Whether x says by itself how it meets arrays, as operators do."""
+    return getattr(x, "__array_ufunc__", True) is None

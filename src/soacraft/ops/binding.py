@@ -11,9 +11,12 @@ import numpy.typing as npt
 
 from soacraft.algebra.space import Space
 from soacraft.errors import ModelError, StaleError, StateError
+from soacraft.model.axes import check_axes
+from soacraft.model.coordinates import common_batch, read_forces
 from soacraft.model.interface import Graph
 from soacraft.model.sko import SKOModel
 from soacraft.model.state import State
+from soacraft.spatial.checks import finite, frozen
 
 Array = npt.NDArray[np.float64]
 
@@ -85,18 +88,12 @@ class GraphBinding(ModelBinding):
         f_ext: Any = None,
         force: Any = None,
     ) -> None:
-        self.graph, self.snapshot, self.axes, self.f_ext = graph, state, axes, f_ext
+        self.graph, self.snapshot, self.axes, self.f_ext = graph, state, check_axes(axes), read_forces(graph, f_ext)
         self.owner = Owner(graph)
-        self.given_force = None if force is None else self._read_force(force)
         self.sko()
-
-    def _read_force(self, force: Any) -> Array:
-        T = np.asarray(force, dtype=np.float64)
-        if T.shape[-1:] != (self.graph.nv,) or not np.isfinite(T).all():
-            raise StateError(
-                f"force of {self.graph.name!r} needs {self.graph.nv} finite entries, got shape {T.shape}."
-            )
-        return T
+        self.given_force = None if force is None else read(f"force of {self.owner}", force, graph.nv)
+        if self.given_force is not None:
+            common_batch(force=self.given_force, state=self.state.v)
 
     @property
     def state(self) -> State:
@@ -153,25 +150,15 @@ class SKOBinding(ModelBinding):
 
     def __init__(self, model: SKOModel, v: Any = None, vdot: Any = None, force: Any = None) -> None:
         self.owner = self.model = model
+        self.batch = batch_of(model)
         nv = sum(model.nvs)
-        self._v, self._vdot = self._read("v", v, nv), self._read("vdot", vdot, nv)
-        self.given_force = None if force is None else self._read("force", force, nv)
-
-    @staticmethod
-    def _read(what: str, x: Any, nv: int) -> Array:
-        numbers = np.zeros(nv) if x is None else np.array(x, dtype=np.float64)
-        if numbers.shape[-1:] != (nv,) or not np.isfinite(numbers).all():
-            raise StateError(f"{what} of this SKO model needs {nv} finite entries, got shape {numbers.shape}.")
-        return numbers
+        self._v, self._vdot = (read(f"{what} of this SKO model", x, nv) for what, x in (("v", v), ("vdot", vdot)))
+        self.given_force = None if force is None else read("force of this SKO model", force, nv)
+        given = {"v": self._v, "vdot": self._vdot, "force": self.given_force}
+        common_batch(model=np.empty((*self.batch, 0)), **{what: x for what, x in given.items() if x is not None})
 
     def sko(self) -> SKOModel:
         return self.model
-
-    @property
-    def batch(self) -> tuple[int, ...]:
-        m = self.model
-        blocks = [x for k in m.nodes for x in (m.H(k), m.M(k))] + [x for x in m.edges if x is not None]
-        return np.broadcast_shapes(*{x.shape[:-2] for x in blocks})
 
     def identity(self) -> Hashable:
         return id(self.model)
@@ -193,11 +180,9 @@ class SKOBinding(ModelBinding):
         return None
 
     def nodes(self, nodes: Any) -> tuple[str, ...]:
+        """Names of nodes, from one or several names or numbers."""
         several = nodes if isinstance(nodes, (list, tuple)) else [nodes]
-        for node in several:
-            if not isinstance(node, str) and not 0 <= int(node) < self.model.n:
-                raise ModelError(f"this SKO model has nodes 0 to {self.model.n - 1}, there is no {node!r}.")
-        return tuple(node if isinstance(node, str) else self.model.names[int(node)] for node in several)
+        return tuple(self.model.names[self.body.index(node)] for node in several)
 
     def pick_off(self, names: tuple[str, ...]) -> dict[tuple[int, int], Array]:
         """An SKO model's nodes are picked off as they are."""
@@ -206,6 +191,22 @@ class SKOBinding(ModelBinding):
     def node_space(self, names: tuple[str, ...]) -> Space:
         dims = [self.body.dims[self.body.index(name)] for name in names]
         return Space("node", names, dims, self.owner)
+
+
+def read(what: str, x: Any, nv: int) -> Array:
+    """A vector (..., nv) of the hinge space, read-only; zero for None."""
+    return frozen(np.zeros(nv) if x is None else finite(x, (..., nv), what, StateError))
+
+
+def batch_of(model: SKOModel) -> tuple[int, ...]:
+    """The leading axes of its blocks."""
+    blocks = [x for k in model.nodes for x in (model.H(k), model.M(k))] + [x for x in model.edges if x is not None]
+    batches = {x.shape[:-2] for x in blocks}
+    try:
+        return np.broadcast_shapes(*batches)
+    except ValueError:
+        shapes = " and ".join(str(batch) for batch in sorted(batches) if batch)
+        raise ModelError(f"the leading (batch) axes of the blocks of this SKO model do not fit: {shapes}.") from None
 
 
 Bound = GraphBinding | SKOBinding

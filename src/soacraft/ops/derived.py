@@ -11,6 +11,7 @@ from soacraft.algebra.blocks import Blocks
 from soacraft.algebra.evaluate import block
 from soacraft.algebra.nodes import Inverse
 from soacraft.algebra.operator import DIAGONAL, Operator, Pattern
+from soacraft.algebra.printing import before_dot
 from soacraft.errors import SpaceError
 from soacraft.model.sko import SKOModel
 from soacraft.ops.leaves import BoundLeaf, DerivedLeaf, edges_of, tree_of, weights_of
@@ -45,11 +46,12 @@ class LyapunovLeaf(DiagonalLeaf):
     """Y with X = Y - E_A Y E_B* (tips to base), or X = Y - diagOf{ E_A* Y E_B } for transposes (base to tips)."""
 
     def __init__(self, E: Operator, X: Operator, other: Operator) -> None:
+        X = X if X.rows is not None or E.cols is None else X.with_space(E.cols)
         super().__init__(E, X, other)
         self.E, self.X, self.other = E, X, other
         self.rows, self.cols = E.rows, other.rows
         same = E.key() == other.key()
-        self.name = f"{_held(E)}.lyapunov({X.text()}{'' if same else ', ' + other.text()})"
+        self.name = f"{before_dot(E)}.lyapunov({X.text()}{'' if same else ', ' + other.text()})"
         words = ", ".join(x.latex() for x in ((E, X) if same else (E, X, other)))
         self.latex_name = rf"\operatorname{{lyap}}\left({words}\right)"
         self.source = "004 Eq. 13" if E.pattern() == UP else "004 Eq. 23"
@@ -58,9 +60,10 @@ class LyapunovLeaf(DiagonalLeaf):
 
     def key(self) -> tuple[Any, ...]:
         """Written alike with the operator the papers name: R, the composite inertia."""
-        named = [x.name for x in self.args if isinstance(x, BoundLeaf)]
-        if named == ["E_phi", "M", "E_phi"]:
-            return ("leaf", "R", self.binding.identity())
+        named = [(x.name, x.binding.identity()) for x in self.args if isinstance(x, BoundLeaf)]
+        bound = self.binding.identity()
+        if named == [("E_phi", bound), ("M", bound), ("E_phi", bound)]:
+            return ("leaf", "R", bound)
         return super().key()
 
     def solve(self) -> dict[int, Array]:
@@ -74,23 +77,31 @@ class LyapunovLeaf(DiagonalLeaf):
 
 def lyapunov(E: Operator, X: Operator, other: Operator) -> Operator:
     """The solution of the forward or backward Lyapunov equation, as an operator."""
-    kind = E.pattern()
-    if kind not in (UP, DOWN):
+    kind, tried = E.pattern(), before_dot(E)
+    if kind not in (UP, DOWN) or E.rows != E.cols:
         raise SpaceError(
-            f"{E.text()}.lyapunov: a kernel operator such as E_phi or E_psi, or its transpose, is wanted on the left."
+            f"{tried}.lyapunov: a kernel operator such as E_phi or E_psi, or its transpose, is wanted on the left."
         )
-    if other.pattern() in (UP, DOWN) and other.pattern() != kind:
+    if isinstance(other, Operator) and other.pattern() in (UP, DOWN) and other.pattern() != kind:
         other = other.T
-    if other.pattern() != kind:
-        raise SpaceError(f"{E.text()}.lyapunov(X, {other.text()}): the second kernel operator has another pattern.")
+    if not isinstance(other, Operator) or other.pattern() != kind or other.rows != other.cols:
+        raise SpaceError(f"{tried}.lyapunov(X, {_shown(other)}): a kernel operator is wanted in the second place too.")
     if not isinstance(X, Operator) or X.pattern() != DIAGONAL:
-        shown = X.text() if isinstance(X, Operator) else type(X).__name__
-        raise SpaceError(f"{E.text()}.lyapunov({shown}): X must be block-diagonal.")
-    if (X.rows, X.cols) != (E.cols, other.cols):
+        raise SpaceError(f"{tried}.lyapunov({_shown(X)}): X must be block-diagonal.")
+    found = LyapunovLeaf(E, X, other)
+    rows, cols = found.X.spaces
+    if (rows, cols) != (E.cols, other.cols):
+        assert E.cols is not None and other.cols is not None
+        given = f"{rows.describe_against(E.cols)} <- {cols.describe_against(other.cols)}"
         raise SpaceError(
-            f"{E.text()}.lyapunov({X.text()}): X maps {X.rows} <- {X.cols}, but {E.cols} <- {other.cols} is wanted."
+            f"{tried}.lyapunov({_shown(X)}): X maps {given}, but {E.cols} <- {other.cols} is wanted."
+            + (E.cols.mismatch(rows) or other.cols.mismatch(cols))
         )
-    return LyapunovLeaf(E, X, other)
+    return found
+
+
+def _shown(x: Any) -> str:
+    return x.text() if isinstance(x, Operator) else type(x).__name__
 
 
 class DiagOf(DiagonalLeaf):
@@ -120,10 +131,12 @@ def diag_of(expr: Operator) -> Operator:
     >>> sc.diag_of(E_psi.T * Upsilon * E_psi)
     diag_of(E_psi.T*Upsilon*E_psi) : body[42] <- body[42]
     """
+    if not isinstance(expr, Operator):
+        raise SpaceError(f"diag_of takes an operator, not {expr!r}.")
     rows, cols = expr.spaces
     if rows != cols:
         raise SpaceError(f"{expr.text()} has no block diagonal, it maps {rows} <- {cols}.")
-    return DiagOf(expr)
+    return expr if next(expr.leaves(), None) is None else DiagOf(expr)
 
 
 class SweptInverse(DerivedLeaf):
@@ -133,7 +146,7 @@ class SweptInverse(DerivedLeaf):
         super().__init__(arg)
         self.arg = arg
         self.rows = self.cols = arg.rows
-        self.name, self.latex_name = f"{_held(arg)}.inv", Inverse(arg).latex()
+        self.name, self.latex_name = f"{before_dot(arg)}.inv", Inverse(arg).latex()
         self.source = "004 Lemma 1"
 
     def pattern(self) -> None:
@@ -206,7 +219,3 @@ class RiccatiInverse(DerivedLeaf):
 
     def apply_T(self, x: Array) -> Array:
         return self.inner().apply_T(x)
-
-
-def _held(expr: Operator) -> str:
-    return expr.text() if not expr.parts() or hasattr(expr, "arg") else f"({expr.text()})"

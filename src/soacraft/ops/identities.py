@@ -62,7 +62,7 @@ def innovations_inverse(s: Operators) -> Operator:
 
 
 def _depth(s: Operators) -> int:
-    return max(s.sko.tree.depth)
+    return max(s.sko.tree.depth, default=0)
 
 
 def _power_series(s: Operators) -> Operator:
@@ -91,7 +91,7 @@ def _forward_dynamics(s: Operators) -> Any:
 def _nodes(s: Operators) -> Operator:
     """B of the tips and of one inner body."""
     names = s.body.labels
-    return s.B([names[0], names[-1]] if len(names) > 1 else [names[0]])
+    return s.B([names[0], names[-1]] if len(names) > 1 else list(names))
 
 
 def _compliance_of_nodes(s: Operators) -> Operator:
@@ -157,7 +157,6 @@ IDENTITIES: tuple[Identity, ...] = (
     Identity("tau bar", "000 Eq. 24", lambda s: s.tau_bar, lambda s: I - s.tau),
     Identity("P+ between projections", "000 Eq. 24", lambda s: s.P_plus, lambda s: s.tau_bar * s.P * s.tau_bar.T),
     Identity("P+ from the left", "000 Eq. 24", lambda s: s.P_plus, lambda s: s.tau_bar * s.P),
-    Identity("P+ from the right", "000 Eq. 24", lambda s: s.P_plus, lambda s: s.P * s.tau_bar.T),
     Identity("E psi", "004 Eq. 34", lambda s: s.E_psi, lambda s: s.E_phi * s.tau_bar),
     Identity("Riccati equation", "000 Eq. 25", lambda s: s.M, lambda s: s.P - s.E_psi * s.P * s.E_psi.T),
     Identity("Riccati equation, written out", "004 Eq. 31", lambda s: s.M,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from soacraft.algebra.blocks import Blocks
+from soacraft.algebra.blocks import Blocks, Sizes
 from soacraft.algebra.operator import Binding, Leaf, Operator, Pattern
 from soacraft.algebra.space import Space
 from soacraft.algebra.tree import Tree
@@ -51,13 +51,13 @@ class SparseLeaf(BoundLeaf):
         found: Blocks = self.kept("blocks", lambda: Blocks(rows, cols, self.what.entries(self.binding.sko())))
         return found
 
-    def magnitude(self) -> float:
-        less = self.what.less
+    def sizes(self) -> Sizes:
+        less, found = self.what.less, self.blocks().sizes
         if less is None:
-            return self.blocks().largest
+            return found
         rows, cols = self.spaces
-        whole: float = self.kept("magnitude", lambda: Blocks(rows, cols, less(self.binding.sko())).largest)
-        return max(whole, self.blocks().largest)
+        whole: Sizes = self.kept("sizes", lambda: Blocks(rows, cols, less(self.binding.sko())).sizes)
+        return Sizes(found.rows, found.cols, np.maximum(found.sizes, whole.sizes))
 
     def _apply(self, x: Array, transposed: bool) -> Array:
         blocks = self.blocks()
@@ -107,6 +107,8 @@ class PickOffLeaf(BoundLeaf):
 
 class PropagatorLeaf(BoundLeaf):
     """phi, psi and their tilde forms: products are gathers and scatters, blocks are products along a path."""
+
+    gain = 1.0
 
     def __init__(self, binding: Bound, what: Propagator, kernel: Operator) -> None:
         self.binding, self.what, self.kernel = binding, what, kernel

@@ -75,6 +75,8 @@ class Operators:
         return I
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
         if name in self._leaves:
             return self._leaves[name]
         if name in NAMES:
@@ -100,7 +102,12 @@ class Operators:
         return PickOffLeaf(self._binding, nodes)
 
     def __getitem__(self, names: str) -> Any:
-        found = [I if name == "I" else self.B if name == "B" else getattr(self, name) for name in names.split()]
+        if not isinstance(names, str):
+            raise SpaceError(f'operators are named in one text, such as "H phi M", not by {names!r}.')
+        unknown = [name for name in names.split() if name not in self.names()]
+        if unknown or not names.split():
+            raise SpaceError(f"there is no operator {' '.join(unknown)!r}; there are {' '.join(self.names())}.")
+        found = [getattr(self, name) for name in names.split()]
         return found[0] if len(found) == 1 else tuple(found)
 
     @staticmethod
@@ -183,9 +190,4 @@ def operators(
     else:
         raise ModelError(f"operators() takes a Multibody, a sub-graph, a state or an SKOModel, got {model!r}.")
     found = operators_of(binding)
-    if names is None:
-        return found
-    unknown = [name for name in names.split() if name not in found.names()]
-    if unknown or not names.split():
-        raise SpaceError(f"there is no operator {' '.join(unknown)!r}; there are {' '.join(found.names())}.")
-    return found[names]
+    return found if names is None else found[names]

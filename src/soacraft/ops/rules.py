@@ -14,7 +14,7 @@ from soacraft.algebra.nodes import I, Identity, Product, Scaled, Sum, Transpose,
 from soacraft.algebra.operator import DIAGONAL, Operator
 from soacraft.model.sko import SKOModel
 from soacraft.ops.derived import DOWN, UP, LyapunovLeaf, RiccatiInverse, SweptInverse, lyapunov
-from soacraft.ops.leaves import BoundLeaf, DefinedLeaf, PropagatorLeaf, tree_of
+from soacraft.ops.leaves import BoundLeaf, DefinedLeaf, PropagatorLeaf, edges_of, tree_of
 from soacraft.ops.namespace import operators_of
 from soacraft.recursions import block_of_AsXB, block_of_AXBs, composite_body, mass_matrix
 from soacraft.recursions.products import along
@@ -28,6 +28,14 @@ class MassMatrix(NamedTuple):
     H: BoundLeaf
     phi: PropagatorLeaf
     X: Operator
+
+    @property
+    def known(self) -> bool:
+        """Whether it is the mass matrix of one model at one state: then the named operators serve."""
+        if not isinstance(self.X, BoundLeaf) or self.X.name != "M":
+            return False
+        bound = self.H.binding.identity()
+        return bool(bound == self.phi.binding.identity() == self.X.binding.identity())
 
 
 def as_mass_matrix(x: Operator) -> MassMatrix | None:
@@ -72,7 +80,7 @@ def inverse_of_mass_matrix(x: Operator) -> tuple[Operator, str] | None:
     found = as_mass_matrix(x)
     if found is None:
         return None
-    if not _named(found.X, "M"):
+    if not found.known:
         return RiccatiInverse(found.H, found.phi.kernel, found.X), "000 Eq. 30"
     s = operators_of(found.H.binding)
     factor = I - s.H * s.psi * s.K
@@ -82,13 +90,24 @@ def inverse_of_mass_matrix(x: Operator) -> tuple[Operator, str] | None:
 def inverse_of_innovations_factor(x: Operator) -> tuple[Operator, str] | None:
     """(I + H phi K)^-1 = I - H psi K and back (000 Eq. 29)."""
     first = next((leaf for leaf in x.leaves() if isinstance(leaf, BoundLeaf)), None)
-    if not isinstance(x, Sum) or first is None:
+    besides = _besides_identity(x)
+    if besides is None or first is None:
         return None
     s = operators_of(first.binding)
-    plus, minus = I + s.H * s.phi * s.K, I - s.H * s.psi * s.K
-    if x.key() == plus.key():
-        return minus, "000 Eq. 29"
-    return (plus, "000 Eq. 29") if x.key() == minus.key() else None
+    plus, minus = s.H * s.phi * s.K, -(s.H * s.psi * s.K)
+    if besides.key() == plus.key():
+        return I + minus, "000 Eq. 29"
+    return (I + plus, "000 Eq. 29") if besides.key() == minus.key() else None
+
+
+def _besides_identity(x: Operator) -> Operator | None:
+    """X of I + X or X + I."""
+    if not isinstance(x, Sum) or len(x.terms) != 2:
+        return None
+    one, other = x.terms
+    if isinstance(one, Identity):
+        return other
+    return one if isinstance(other, Identity) else None
 
 
 def inverse_on_edges(x: Operator) -> tuple[Operator, str] | None:
@@ -103,9 +122,7 @@ def inverse_on_edges(x: Operator) -> tuple[Operator, str] | None:
 
 def inverse_by_push_through(x: Operator) -> tuple[Operator, str] | None:
     """(I + U S W)^-1 = I - U (S^-1 + W U)^-1 W, where S is a propagator and W U lies on the edges."""
-    if not isinstance(x, Sum) or len(x.terms) != 2 or not isinstance(x.terms[0], Identity):
-        return None
-    term, sign = x.terms[1], 1
+    term, sign = _besides_identity(x), 1
     if isinstance(term, Scaled) and term.factor == -1:
         term, sign = term.arg, -1
     if not isinstance(term, Product):
@@ -133,13 +150,15 @@ def array_of_mass_matrix(x: Operator) -> tuple[Callable[[], Array], str] | None:
     found = as_mass_matrix(x)
     if found is None:
         return None
-    H, _, X = found
+    H, phi, X = found
 
     def work() -> Array:
-        sko: SKOModel = H.binding.sko()
-        if _named(X, "M"):
-            return mass_matrix(sko, operators_of(H.binding).R.blocks().diagonal())
-        swapped = SKOModel.trusted(sko.tree, sko.edges, [sko.H(k) for k in sko.nodes], X.blocks().diagonal())
+        if found.known:
+            return mass_matrix(H.binding.sko(), operators_of(H.binding).R.blocks().diagonal())
+        tree = tree_of(phi.spaces[0])
+        swapped = SKOModel.trusted(
+            tree, edges_of(tree, phi.kernel.blocks()), H.blocks().diagonal(), X.blocks().diagonal()
+        )
         return mass_matrix(swapped, composite_body(swapped))
 
     return work, "000 Eq. 20, 004 Alg. 4.2"

@@ -35,7 +35,9 @@ def vdot(s: Operators) -> StackedVector:
 def T(s: Operators) -> StackedVector:
     """The generalized force: the given one, or H f, the one that the state's vdot asks for."""
     force = s.binding.given_force
-    return s.H * f(s) if force is None else s.vector(s.hinge, np.broadcast_to(force, np.shape(s.binding.velocity())))
+    if force is None:
+        return s.H * f(s)
+    return s.vector(s.hinge, np.broadcast_to(force, np.broadcast_shapes(force.shape, s.binding.velocity().shape)))
 
 
 def V(s: Operators) -> StackedVector:

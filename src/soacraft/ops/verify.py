@@ -10,8 +10,9 @@ import numpy as np
 
 from soacraft.algebra.measure import relative_norm
 from soacraft.algebra.operator import Operator
+from soacraft.algebra.space import fits
 from soacraft.algebra.vectors import StackedVector
-from soacraft.errors import SpaceError
+from soacraft.errors import ModelError, SpaceError
 from soacraft.model.interface import Graph
 from soacraft.model.random_models import random_sko, random_tree
 from soacraft.model.sko import SKOModel
@@ -59,6 +60,8 @@ def difference(left: Any, right: Any) -> float:
     if isinstance(left, StackedVector) and isinstance(right, StackedVector) and left.space != right.space:
         raise SpaceError(f"vectors of {left.space} and of {right.space} cannot be compared.")
     x, y = np.asarray(left, dtype=np.float64), np.asarray(right, dtype=np.float64)
+    if not (fits(x.shape, y.shape) or fits(y.shape, x.shape)):
+        raise SpaceError(f"numbers of shape {x.shape} and of shape {y.shape} cannot be compared.")
     scale = max(1.0, float(np.max(np.abs(x), initial=0.0)), float(np.max(np.abs(y), initial=0.0)))
     gap = float(np.max(np.abs(x - y), initial=0.0))
     return gap / scale if np.isfinite(gap) else float("inf")
@@ -79,7 +82,12 @@ def verify(left: Side, right: Side, on: Any = None, tol: float = 1e-9, seed: int
     >>> verify(H * P, H).ok
     False
     """
+    for side in (left, right):
+        if not isinstance(side, Operator) and not callable(side):
+            raise SpaceError(f"verify compares operators, or functions of an Operators namespace, not {side!r}.")
     found = [(name, difference(_side(left, s), _side(right, s))) for name, s in _places(left, right, on, seed)]
+    if not found:
+        raise ModelError("verify needs at least one model: on=[] leaves nothing to compare.")
     return Verification(tuple(found), tol)
 
 

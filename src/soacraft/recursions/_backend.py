@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
@@ -79,6 +80,7 @@ def on_columns(sweep: Callable[[Array], Array], x: Array) -> Array:
     if x.ndim == 2:
         return sweep(np.ascontiguousarray(x))
     *batch, size, m = x.shape
-    flat = np.ascontiguousarray(np.moveaxis(x.reshape(-1, size, m), 0, 1)).reshape(size, -1)
+    count = math.prod(batch)
+    flat = np.ascontiguousarray(np.moveaxis(x.reshape(count, size, m), 0, 1)).reshape(size, count * m)
     y = sweep(flat)
-    return np.moveaxis(y.reshape(len(y), -1, m), 1, 0).reshape(*batch, len(y), m)
+    return np.moveaxis(y.reshape(len(y), count, m), 1, 0).reshape(*batch, len(y), m)

@@ -13,7 +13,7 @@ def mass_matrix(sko: SKOModel, R: Blocks) -> Array:
 
         X = R(k) H*(k);   up the path from k:   X <- A(p,j) X,   Mcal(p, k) = H(p) X = Mcal*(k, p)
     """
-    offsets = np.concatenate([[0], np.cumsum(sko.nvs)])
+    offsets = np.cumsum([0, *sko.nvs])
     batch = np.broadcast_shapes(*{R[k].shape[:-2] for k in sko.nodes}, *{sko.H(k).shape[:-2] for k in sko.nodes})
     Mcal = np.zeros((*batch, offsets[-1], offsets[-1]))
     for k in sko.nodes:

@@ -1,0 +1,77 @@
+"""Every identity on every class of model its conditions allow: rigid trees in all axes, SKO models of any blocks."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import soacraft as sc
+from tests.strategies import AXES, CLASSES, keep, operators, parents
+
+TOL = 1e-9
+SERIAL = [identity for identity in sc.identities() if "serial" in identity.conditions]
+
+
+def allowed(identity, s):
+    """Whether a model meets the conditions of an identity."""
+    met = {"serial": s.sko.tree.is_serial, "rigid": s.binding.axes is not None, "nodes": len(s.body) > 0}
+    return all(met[condition] for condition in identity.conditions)
+
+
+def wrong(s, chosen):
+    """The identities that fail, with their errors."""
+    errors = {identity.name: sc.verify(identity.left, identity.right, on=s).worst[1] for identity in chosen}
+    return {name: error for name, error in errors.items() if not error <= TOL}
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+@settings(max_examples=40)
+@given(data=st.data())
+def test_identities_hold_on_trees(kind, data):
+    s = data.draw(operators(kind, parents(max_size=6)))
+    keep()
+    assert wrong(s, [identity for identity in sc.identities() if allowed(identity, s)]) == {}
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+@settings(max_examples=15)
+@given(data=st.data())
+def test_identities_hold_on_serial_chains(kind, data):
+    s = data.draw(operators(kind, parents(min_size=2, max_size=6, serial=True)))
+    keep()
+    assert wrong(s, sc.identities()) == {}
+
+
+@pytest.mark.parametrize("identity", sc.identities(), ids=lambda identity: identity.name)
+def test_each_identity_holds_on_the_models_of_verify(identity):
+    """One named test for each, on the fixed models `verify` chooses."""
+    from soacraft.ops.verify import random_models
+
+    rigid = [sc.operators(m, axes=axes) for m in random_models() if not isinstance(m, sc.SKOModel) for axes in AXES]
+    plain = [sc.operators(m) for m in random_models() if isinstance(m, sc.SKOModel)]
+    places = [s for s in rigid + plain if allowed(identity, s)]
+    assert len(places) >= 5
+    found = sc.verify(identity.left, identity.right, on=places, tol=TOL)
+    assert found.ok, found
+
+
+@pytest.mark.parametrize("identity", SERIAL, ids=lambda identity: identity.name)
+@pytest.mark.parametrize("kind", CLASSES)
+def test_serial_identities_fail_on_branched_trees(identity, kind):
+    if kind == "sko":
+        s = sc.operators(sc.random_sko(7, seed=11, min_dim=3))
+    else:
+        s = sc.operators(sc.random_tree(7, seed=4), axes=kind)
+    assert not s.sko.tree.is_serial
+    assert sc.verify(identity.left, identity.right, on=s).worst[1] > 1e-3
+
+
+def test_the_list_says_where_each_identity_holds():
+    known = {"serial", "rigid", "nodes"}
+    assert all(identity.conditions <= known for identity in sc.identities())
+    assert {identity.name for identity in SERIAL} == {
+        "decomposition of A* X B",
+        "backward Lyapunov equation, serial",
+        "Upsilon, serial",
+        "decomposition of Omega",
+        "decomposition of Omega with tildes",
+    }
