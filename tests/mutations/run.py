@@ -1,0 +1,123 @@
+"""Break the product on purpose, one sign at a time, and see that tests fail.
+
+    python -m tests.mutations.run                     stop at the first test that fails, for each mutation
+    python -m tests.mutations.run --each              the first that fails in each folder of tests
+    python -m tests.mutations.run phi quaternion      only these
+
+Works on a copy of `src` and `tests` in a temporary folder; the tree itself is never touched. Ends with status 1 when a
+mutation goes unnoticed, or when the copy fails before anything was broken.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.mutations.mutations import MUTATIONS, Mutation
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDERS = ("anchors", "identities", "recursions", "ops", "model", "spatial", "peers", "pycraft")
+
+# The editable install finds `soacraft` before sys.path is asked: its finder is taken out, so that the copy is found.
+LAUNCH = """
+import sys
+sys.meta_path[:] = [f for f in sys.meta_path if "editable" not in type(f).__module__]
+sys.path.insert(0, "src")
+import os, soacraft, soacraft._core
+for module in (soacraft, soacraft._core):
+    assert os.path.realpath(module.__file__).startswith(os.path.realpath("src")), module.__file__
+import pytest
+sys.exit(pytest.main(sys.argv[1:]))
+"""
+
+
+def copy_of_the_tree(folder: Path) -> Path:
+    """`src`, `tests` and the settings, with the compiled module beside the package."""
+    from soacraft import _core
+
+    leave = shutil.ignore_patterns("__pycache__", ".*cache*", "*.so")
+    for part in ("src", "tests"):
+        shutil.copytree(ROOT / part, folder / part, ignore=leave)
+    shutil.copy(ROOT / "pyproject.toml", folder)
+    shutil.copy(_core.__file__, folder / "src" / "soacraft")
+    return folder
+
+
+def first_failure(copy: Path, folders: Sequence[str]) -> str | None:
+    """The name of the first test that fails in the copy, None when all pass."""
+    arguments = ["-x", "-q", "--no-header", "--tb=no", "-p", "no:cacheprovider", *(f"tests/{name}" for name in folders)]
+    environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}  # bytecode is kept by size and second: too coarse here
+    run = subprocess.run(
+        [sys.executable, "-c", LAUNCH, *arguments],
+        cwd=copy,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if run.returncode == 0:
+        return None
+    failed = re.search(r"^(?:FAILED|ERROR) (?:tests/)?(.*?)(?: - .*)?$", run.stdout, re.MULTILINE)
+    return failed[1] if failed else (run.stdout + run.stderr).strip().splitlines()[-1]
+
+
+def break_it(text: str, mutation: Mutation) -> str:
+    """The text of a file with the mutation in it."""
+    found = text.count(mutation.old)
+    if found != mutation.of:
+        raise SystemExit(
+            f"{mutation.path}: {mutation.old!r} occurs {found} times, not {mutation.of}; mend mutations.py"
+        )
+    parts = text.split(mutation.old)
+    head, tail = mutation.old.join(parts[: mutation.nth + 1]), mutation.old.join(parts[mutation.nth + 1 :])
+    return head + mutation.new + tail
+
+
+def noticed(copy: Path, mutation: Mutation, parts: Sequence[Sequence[str]]) -> list[str]:
+    """The first failure in each part of the tests that notices the mutation."""
+    path = copy / "src" / "soacraft" / mutation.path
+    whole = path.read_text()
+    path.write_text(break_it(whole, mutation))
+    try:
+        return [name for part in parts if (name := first_failure(copy, part))]
+    finally:
+        path.write_text(whole)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("only", nargs="*", help="how titles of mutations begin: a group, or more of it (default: all)")
+    parser.add_argument("--folders", nargs="+", default=FOLDERS, metavar="FOLDER", help="folders of tests to run")
+    parser.add_argument("--each", action="store_true", help="look at each folder of tests by itself")
+    asked = parser.parse_args(arguments)
+    chosen = [m for m in MUTATIONS if not asked.only or m.title.startswith(tuple(asked.only))]
+    if not chosen:
+        parser.error(f"no mutation is called {asked.only}; there are: {', '.join(m.title for m in MUTATIONS)}")
+    folders = [name for name in asked.folders if (ROOT / "tests" / name).is_dir()]
+    missed = 0
+    with tempfile.TemporaryDirectory() as place:
+        copy = copy_of_the_tree(Path(place))
+        broken = first_failure(copy, folders)
+        if broken:
+            print(f"the copy fails before anything was broken: {broken}")
+            return 1
+        for mutation in chosen:
+            start = time.monotonic()
+            names = noticed(copy, mutation, [[name] for name in folders] if asked.each else [folders])
+            missed += not names
+            seconds = f"{time.monotonic() - start:.0f} s"
+            print(f"{mutation.title} ({seconds})", *(names or ["NOT NOTICED"]), sep="\n    ", flush=True)
+    print(f"{len(chosen)} mutations, {missed} not noticed")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
