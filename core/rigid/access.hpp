@@ -50,6 +50,9 @@ struct Writer {
     SOACRAFT_FLAT void set(index k, const T& x) {
         for (int i = 0; i < rows.count; ++i) y[rows.row[i] * step + k] = lane(x, i);
     }
+    SOACRAFT_INLINE void clear(index n) {
+        for (int i = 0; i < rows.count; ++i) std::memset(y + rows.row[i] * step, 0, static_cast<std::size_t>(n) * sizeof(double));
+    }
 };
 
 template <>
@@ -58,6 +61,7 @@ struct Writer<double> {
     Writer(const Job& job, int which, const Rows<double>& rows)
         : y(job.out[which] + rows.row[0] * job.out_step[which]) {}
     SOACRAFT_FLAT void set(index k, double x) { y[k] = x; }
+    SOACRAFT_INLINE void clear(index n) { std::memset(y, 0, static_cast<std::size_t>(n) * sizeof(double)); }
 };
 
 // A workspace cut into arrays, each on a cache line.

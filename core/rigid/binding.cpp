@@ -18,15 +18,37 @@ namespace soacraft {
 namespace rigid {
 namespace {
 
-const Algorithm* algorithm(const char* name) {
+const Algorithm& algorithm(const char* name) {
     const Kernels& k = best_kernels();
-    const struct {
-        const char* name;
-        const Algorithm* found;
-    } table[] = {{"inverse_dynamics", &k.inverse_dynamics}, {"forward_dynamics", &k.forward_dynamics}};
-    for (const auto& row : table)
-        if (std::strcmp(row.name, name) == 0) return row.found;
+    for (int i = 0; i < k.count; ++i)
+        if (std::strcmp(k.algorithms[i].name, name) == 0) return k.algorithms[i];
     refuse("there is no kernel %s", name);
+}
+
+// The axes of one state's output.
+int axes_of(Shape shape, const Model& m, npy_intp* axes) {
+    switch (shape) {
+        case DOFS: axes[0] = m.nv; return 1;
+        case DOFS_DOFS: axes[0] = axes[1] = m.nv; return 2;
+        case SIX_DOFS: axes[0] = 6, axes[1] = m.nv; return 2;
+        case BODIES_3_3: axes[0] = m.body_count, axes[1] = axes[2] = 3; return 3;
+        case BODIES_3: axes[0] = m.body_count, axes[1] = 3; return 2;
+        default: return 0;
+    }
+}
+
+index size_of(Shape shape, const Model& m) {
+    npy_intp axes[3];
+    index size = 1;
+    const int ndim = axes_of(shape, m, axes);
+    for (int i = 0; i < ndim; ++i) size *= axes[i];
+    return size;
+}
+
+int outputs_of(const Algorithm& a) {
+    int n = 0;
+    while (n < OUTPUTS && a.out[n] != NONE) ++n;
+    return n;
 }
 
 constexpr index WHOLE = 8, REAL = 35;  // numbers of an element in the arrays that describe a model
@@ -90,26 +112,54 @@ void read(Job& job, int which, const char* name, nb::handle given, index width, 
     job.in_step[which] = ndim == 2 ? width : 0;
 }
 
-// Run an algorithm on `count` states; False when a hinge has no inertia to move.
+// A frame on an element as Python keeps it: the number of the element, then rotation and translation, 13 numbers.
+Body frame_of(const RigidModel& m, const double* x) {
+    Body frame;
+    frame.element = static_cast<index>(x[0]);
+    if (!(x[0] >= -1.0 && x[0] < static_cast<double>(m.model.count))) refuse("the frame is on no element");
+    for (int i = 0; i < 9; ++i) frame.R[i] = x[1 + i];
+    for (int i = 0; i < 3; ++i) frame.p[i] = x[10 + i];
+    return frame;
+}
+
+// Run an algorithm on a batch; False when a hinge has no inertia to move. `outs`: one array (count, size) each.
 bool run(RigidModel& m, const char* name, nb::handle q, nb::handle v, nb::handle x, nb::handle pull, nb::handle base_,
-         nb::handle out_, index threads) {
-    const Algorithm& kernel = *algorithm(name);
-    const Array<double> out(out_, "out", 2, true);
-    const index count = out.size(0), nv = m.model.nv;
-    if (out.size(1) != nv) refuse("out must have %lld columns", static_cast<long long>(nv));
+         nb::tuple outs, index threads, nb::handle frame_) {
+    const Algorithm& kernel = algorithm(name);
+    const index nv = m.model.nv;
+    if (static_cast<int>(outs.size()) != outputs_of(kernel)) refuse("%s has %d outputs", name, outputs_of(kernel));
     Job job = m.job();
+    index count = -1;
+    std::vector<std::unique_ptr<Array<double>>> held;
+    for (std::size_t i = 0; i < outs.size(); ++i) {
+        held.push_back(std::make_unique<Array<double>>(outs[i], "out", 2, true));
+        const Array<double>& out = *held.back();
+        if (out.size(1) != size_of(kernel.out[i], m.model) || (count >= 0 && out.size(0) != count))
+            refuse("out %d must have %lld columns, and as many rows as the others", static_cast<int>(i),
+                   static_cast<long long>(size_of(kernel.out[i], m.model)));
+        count = out.size(0);
+        job.out[i] = out.data(), job.out_step[i] = out.size(1);
+    }
     read(job, Q, "q", q, m.model.nq, count);
     read(job, V, "v", v, nv, count);
     read(job, X, "x", x, nv, count);
     read(job, PULL, "pull", pull, 6 * m.model.body_count, count);
-    if (!job.in[Q] || !job.in[V] || !job.in[X]) refuse("q, v and x are wanted");
+    for (int i = 0; i < kernel.inputs; ++i)
+        if (!job.in[i]) refuse("%s takes %d inputs", name, kernel.inputs);
     if (!base_.is_none()) {
         const Array<double> base(base_, "base", 1);
         if (base.size() != 12) refuse("base has 12 numbers");
         for (int i = 0; i < 12; ++i) job.base[i] = base.data()[i];
     }
-    job.out[0] = out.data(), job.out_step[0] = nv;
-    if (count == 0 || nv == 0) return true;
+    Body frame;
+    if (!frame_.is_none()) {
+        const Array<double> given(frame_, "frame", 1);
+        if (given.size() != 13) refuse("frame has 13 numbers");
+        frame = frame_of(m, given.data());
+        job.frame = &frame;
+    }
+    if (kernel.out[0] == SIX_DOFS && !job.frame) refuse("%s takes a frame", name);
+    if (count == 0) return true;
     nb::gil_scoped_release free;
     return run_batch(kernel, job, count, best_kernels().lanes, threads);
 }
@@ -121,56 +171,120 @@ struct Call {
     vectorcallfunc vectorcall;
     PyObject* owner;     // the Python object of the model
     PyObject* forces;    // a dict: while it is not empty, Python takes the calls
-    PyObject* fallback;
+    PyObject* fallback;  // the Python function
+    PyObject* frames;    // of a Jacobian: a dict from what the caller names to the bytes of 13 numbers, or null
+    PyObject* wrap;      // makes the result of the outputs, or null
     RigidModel* model;
     const Algorithm* kernel;
 };
 
-// The data of a contiguous float64 vector of the right length, or null.
-inline double* vector(PyObject* o, index length) {
+// The data of a contiguous float64 array of the right shape, or null.
+inline double* data_of(PyObject* o, int ndim, const npy_intp* axes) {
     if (!PyArray_CheckExact(o)) return nullptr;
     PyArrayObject* a = reinterpret_cast<PyArrayObject*>(o);
-    if (PyArray_TYPE(a) != NPY_DOUBLE || PyArray_NDIM(a) != 1 || PyArray_DIM(a, 0) != length || !PyArray_ISCARRAY_RO(a))
-        return nullptr;
+    if (PyArray_TYPE(a) != NPY_DOUBLE || PyArray_NDIM(a) != ndim || !PyArray_ISCARRAY_RO(a)) return nullptr;
+    for (int i = 0; i < ndim; ++i)
+        if (PyArray_DIM(a, i) != axes[i]) return nullptr;
     return static_cast<double*>(PyArray_DATA(a));
 }
 
-PyObject* call(PyObject* self, PyObject* const* args, std::size_t nargsf, PyObject* kwnames) {
-    Call* c = reinterpret_cast<Call*>(self);
-    RigidModel& m = *c->model;
-    const index nv = m.model.nv;
-    PyObject* out = nullptr;
-    if (PyVectorcall_NARGS(nargsf) != 3 || m.retired || PyDict_GET_SIZE(c->forces) != 0 || nv == 0) goto slow;
-    if (kwnames) {
-        if (PyTuple_GET_SIZE(kwnames) != 1 || PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(kwnames, 0), "out"))
-            goto slow;
-        out = args[3];
+inline bool overlap(const double* a, index n, const double* b, index m) { return a < b + m && b < a + n; }
+
+// The inputs of a call: checked, or Python will say what is wrong.
+inline bool read_inputs(const Call& c, PyObject* const* args, Job& job) {
+    const RigidModel& m = *c.model;
+    for (int i = 0; i < c.kernel->inputs; ++i) {
+        const npy_intp length = i == Q ? m.model.nq : m.model.nv;
+        const double* x = data_of(args[i], 1, &length);
+        if (!x || !finite(x, length) || (i == Q && !unit_quaternions(m, x))) return false;
+        job.in[i] = x;
     }
-    {
-        double* q = vector(args[0], m.model.nq);
-        double* v = vector(args[1], nv);
-        double* x = vector(args[2], nv);
-        if (!q || !v || !x || !finite(q, m.model.nq) || !finite(v, nv) || !finite(x, nv) || !unit_quaternions(m, q))
-            goto slow;
-        double* y;
+    return true;
+}
+
+// The outputs, given or new; false when what was given does not fit. New references.
+inline bool hold_outputs(const Call& c, PyObject* out, const Job& inputs, Job& job, PyObject** held, int count) {
+    const Model& model = c.model->model;
+    if (out && count > 1 && (!PyTuple_CheckExact(out) || PyTuple_GET_SIZE(out) != count)) return false;
+    for (int i = 0; i < count; ++i) {
+        npy_intp axes[3];
+        const int ndim = axes_of(c.kernel->out[i], model, axes);
         if (out) {
-            y = vector(out, nv);
-            if (!y || !PyArray_ISWRITEABLE(reinterpret_cast<PyArrayObject*>(out)) || y == q || y == v || y == x) goto slow;
-            Py_INCREF(out);
+            PyObject* to = count > 1 ? PyTuple_GET_ITEM(out, i) : out;
+            job.out[i] = data_of(to, ndim, axes);
+            if (!job.out[i] || !PyArray_ISWRITEABLE(reinterpret_cast<PyArrayObject*>(to))) return false;
+            const index size = size_of(c.kernel->out[i], model);
+            for (int k = 0; k < c.kernel->inputs; ++k)
+                if (overlap(job.out[i], size, inputs.in[k], k == Q ? model.nq : model.nv)) return false;
+            for (int k = 0; k < i; ++k)
+                if (overlap(job.out[i], size, job.out[k], size_of(c.kernel->out[k], model))) return false;
+            Py_INCREF(held[i] = to);
         } else {
-            npy_intp length = nv;
-            out = PyArray_SimpleNew(1, &length, NPY_DOUBLE);
-            if (!out) return nullptr;
-            y = static_cast<double*>(PyArray_DATA(reinterpret_cast<PyArrayObject*>(out)));
+            held[i] = PyArray_SimpleNew(ndim, axes, NPY_DOUBLE);
+            if (!held[i]) return false;
+            job.out[i] = static_cast<double*>(PyArray_DATA(reinterpret_cast<PyArrayObject*>(held[i])));
         }
-        Job job = m.job();
-        job.in[Q] = q, job.in[V] = v, job.in[X] = x, job.out[0] = y;
-        const bool fine = c->kernel->one(job, 0, 1, m.workspace.hold(c->kernel->one_bytes(job)));
-        if (fine && finite(y, nv)) return out;
-        Py_DECREF(out);
     }
-slow:
-    return PyObject_Vectorcall(c->fallback, args, nargsf, kwnames);
+    return true;
+}
+
+PyObject* result_of(const Call& c, PyObject** held, int count) {
+    PyObject* result;
+    if (c.wrap) {
+        result = PyObject_Vectorcall(c.wrap, held, static_cast<std::size_t>(count), nullptr);
+    } else if (count == 1) {
+        return held[0];
+    } else {
+        result = PyTuple_New(count);
+        if (result)
+            for (int i = 0; i < count; ++i) Py_INCREF(held[i]), PyTuple_SET_ITEM(result, i, held[i]);
+    }
+    for (int i = 0; i < count; ++i) Py_DECREF(held[i]);
+    return result;
+}
+
+PyObject* call(PyObject* self, PyObject* const* args, std::size_t nargsf, PyObject* kwnames) {
+    const Call& c = *reinterpret_cast<Call*>(self);
+    RigidModel& m = *c.model;
+    const int inputs = c.kernel->inputs + (c.frames ? 1 : 0);
+    PyObject* out = nullptr;
+    bool plain = PyVectorcall_NARGS(nargsf) == inputs && !m.retired && PyDict_GET_SIZE(c.forces) == 0;
+    if (plain && kwnames) {
+        plain = PyTuple_GET_SIZE(kwnames) == 1 &&
+                PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(kwnames, 0), "out") == 0;
+        out = args[inputs] == Py_None ? nullptr : args[inputs];
+    }
+    if (plain) {
+        Job job = m.job();
+        Body frame;
+        if (c.frames) {
+            PyObject* known = PyDict_GetItemWithError(c.frames, args[inputs - 1]);
+            if (!known) PyErr_Clear();
+            plain = known && PyBytes_CheckExact(known);
+            if (plain) {
+                double numbers[13];
+                std::memcpy(numbers, PyBytes_AS_STRING(known), sizeof numbers);
+                frame = frame_of(m, numbers);
+                job.frame = &frame;
+            }
+        }
+        PyObject* held[OUTPUTS] = {};
+        const int count = outputs_of(*c.kernel);
+        if (plain && read_inputs(c, args, job) && hold_outputs(c, out, job, job, held, count)) {
+            // a vector is written to `out` only when it is right; matrices are written in place
+            const bool aside = out && c.kernel->out[0] == DOFS;
+            double* const target = job.out[0];
+            const std::size_t bytes = static_cast<std::size_t>(m.model.nv) * sizeof(double);
+            if (aside) job.out[0] = static_cast<double*>(m.scratch.hold(bytes));
+            bool fine = c.kernel->one(job, 0, 1, m.workspace.hold(c.kernel->one_bytes(job)));
+            for (int i = 0; i < count && fine; ++i) fine = finite(job.out[i], size_of(c.kernel->out[i], m.model));
+            if (fine && aside) std::memcpy(target, job.out[0], bytes);
+            if (fine) return result_of(c, held, count);
+        }
+        for (PyObject* one : held) Py_XDECREF(one);
+        if (PyErr_Occurred()) return nullptr;
+    }
+    return PyObject_Vectorcall(c.fallback, args, nargsf, kwnames);
 }
 
 int traverse(PyObject* self, visitproc visit, void* arg) {
@@ -178,14 +292,16 @@ int traverse(PyObject* self, visitproc visit, void* arg) {
     Py_VISIT(c->owner);
     Py_VISIT(c->forces);
     Py_VISIT(c->fallback);
+    Py_VISIT(c->frames);
+    Py_VISIT(c->wrap);
     Py_VISIT(Py_TYPE(self));
     return 0;
 }
 
 int clear(PyObject* self) {
     Call* c = reinterpret_cast<Call*>(self);
-    Py_CLEAR(c->forces);
-    Py_CLEAR(c->fallback);
+    Py_CLEAR(c->fallback);  // cycles pass through these two; the dictionaries stay, a call looks at them
+    Py_CLEAR(c->wrap);
     return 0;
 }
 
@@ -195,9 +311,16 @@ void dealloc(PyObject* self) {
     PyTypeObject* type = Py_TYPE(self);
     Py_CLEAR(c->forces);
     Py_CLEAR(c->fallback);
+    Py_CLEAR(c->frames);
+    Py_CLEAR(c->wrap);
     Py_CLEAR(c->owner);
     type->tp_free(self);
     Py_DECREF(type);
+}
+
+// Names and documentation are those of the Python function.
+PyObject* of_fallback(PyObject* self, void* name) {
+    return PyObject_GetAttrString(reinterpret_cast<Call*>(self)->fallback, static_cast<const char*>(name));
 }
 
 PyTypeObject* call_type = nullptr;
@@ -207,7 +330,14 @@ void make_call_type(nb::module_& m) {
         {"__vectorcalloffset__", T_PYSSIZET, offsetof(Call, vectorcall), READONLY, nullptr},
         {"__wrapped__", T_OBJECT_EX, offsetof(Call, fallback), READONLY, nullptr},
         {nullptr, 0, 0, 0, nullptr}};
-    static PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
+    static char names[][16] = {"__name__", "__qualname__", "__doc__", "__module__"};
+    static PyGetSetDef like_fallback[] = {{names[0], of_fallback, nullptr, nullptr, names[0]},
+                                          {names[1], of_fallback, nullptr, nullptr, names[1]},
+                                          {names[2], of_fallback, nullptr, nullptr, names[2]},
+                                          {names[3], of_fallback, nullptr, nullptr, names[3]},
+                                          {nullptr, nullptr, nullptr, nullptr, nullptr}};
+    static PyType_Slot slots[] = {{Py_tp_getset, like_fallback},
+                                  {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
                                   {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
                                   {Py_tp_clear, reinterpret_cast<void*>(clear)},
                                   {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
@@ -222,28 +352,37 @@ void make_call_type(nb::module_& m) {
     m.attr("Call") = nb::borrow(reinterpret_cast<PyObject*>(call_type));
 }
 
-nb::object make_call(nb::handle owner, const char* name, nb::handle forces, nb::handle fallback) {
+nb::object make_call(nb::handle owner, const char* name, nb::handle forces, nb::handle fallback, nb::handle frames,
+                     nb::handle wrap) {
     RigidModel* model = nb::cast<RigidModel*>(owner);
+    const Algorithm& kernel = algorithm(name);
     if (!PyDict_CheckExact(forces.ptr())) refuse("forces must be a dict");
     if (!PyCallable_Check(fallback.ptr())) refuse("fallback must be callable");
-    const Algorithm* kernel = algorithm(name);
+    if ((kernel.out[0] == SIX_DOFS) != PyDict_CheckExact(frames.ptr())) refuse("frames must be a dict for a Jacobian alone");
     Call* c = PyObject_GC_New(Call, call_type);
     if (!c) throw nb::python_error();
     c->vectorcall = call;
     c->owner = owner.inc_ref().ptr(), c->forces = forces.inc_ref().ptr(), c->fallback = fallback.inc_ref().ptr();
-    c->model = model, c->kernel = kernel;
+    c->frames = frames.is_none() ? nullptr : frames.inc_ref().ptr();
+    c->wrap = wrap.is_none() ? nullptr : wrap.inc_ref().ptr();
+    c->model = model, c->kernel = &kernel;
     PyObject_GC_Track(reinterpret_cast<PyObject*>(c));
     return nb::steal(reinterpret_cast<PyObject*>(c));
 }
 
 // Seconds that one call of a kernel takes, looped in C++; for benchmarks.
 double time_kernel(RigidModel& m, const char* name, nb::handle q_, nb::handle v_, nb::handle x_, index repeats) {
-    const Algorithm& kernel = *algorithm(name);
+    const Algorithm& kernel = algorithm(name);
     const Array<double> q(q_, "q", 1), v(v_, "v", 1), x(x_, "x", 1);
     if (q.size() != m.model.nq || v.size() != m.model.nv || x.size() != m.model.nv) refuse("q, v or x has a wrong length");
-    std::vector<double> y(static_cast<std::size_t>(m.model.nv));
+    if (kernel.out[0] == SIX_DOFS) refuse("a Jacobian takes a frame");
     Job job = m.job();
-    job.in[Q] = q.data(), job.in[V] = v.data(), job.in[X] = x.data(), job.out[0] = y.data();
+    job.in[Q] = q.data(), job.in[V] = v.data(), job.in[X] = x.data();
+    std::vector<std::vector<double>> y;
+    for (int i = 0; i < outputs_of(kernel); ++i) {
+        y.emplace_back(static_cast<std::size_t>(size_of(kernel.out[i], m.model)));
+        job.out[i] = y.back().data();
+    }
     void* space = m.workspace.hold(kernel.one_bytes(job));
     const auto start = std::chrono::steady_clock::now();
     for (index i = 0; i < repeats; ++i) kernel.one(job, 0, 1, space);
@@ -271,13 +410,19 @@ void bind(nb::module_& m) {
             for (int i = 0; i < 12; ++i) r.base[i] = base.data()[i];
         }, array("base"), "Velocity and acceleration of what the base hangs from; gravity as an acceleration upwards.")
         .def("run", &run, nb::arg("algorithm"), array("q"), array("v"), array("x"), array("pull"), array("base"),
-             array("out"), nb::arg("threads") = 1, "Run an algorithm on a batch of states.")
+             nb::arg("outs"), nb::arg("threads") = 1, array("frame") = nb::none(), "Run an algorithm on a batch of states.")
         .def("time", &time_kernel, nb::arg("algorithm"), array("q"), array("v"), array("x"), nb::arg("repeats"),
              "Seconds of one kernel call, looped here.");
     m.def("rigid_model", &make, array("whole"), array("real"), array("body_element"), array("body_place"), nb::arg("nq"),
           nb::arg("nv"), nb::rv_policy::take_ownership, "Compile a rigid tree from its elements.");
     m.def("call", &make_call, nb::arg("model"), nb::arg("algorithm"), nb::arg("forces"), nb::arg("fallback"),
+          nb::arg("frames").none() = nb::none(), nb::arg("wrap").none() = nb::none(),
           "A call of one algorithm on single states that falls back to a Python function.");
+    m.def("algorithms", [] {
+        nb::list names;
+        for (int i = 0; i < best_kernels().count; ++i) names.append(best_kernels().algorithms[i].name);
+        return names;
+    }, "The algorithms that have a kernel.");
     m.def("instruction_set", [] { return best_kernels().name; }, "The build of the rigid kernels in use.");
     m.def("lanes", [] { return best_kernels().lanes; }, "How many states a register of that build holds.");
     make_call_type(m);

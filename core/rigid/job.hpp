@@ -20,17 +20,20 @@ struct Job {
     index in_step[INPUTS];
     double* out[OUTPUTS];
     index out_step[OUTPUTS];
-    const index* picks;  // of a Jacobian: the bodies asked for
-    index pick_count;
-    const double* pick_places;  // and frames on them, 12 numbers each
-    index option;
+    const Body* frame;  // of a Jacobian: the frame asked for
 };
 
 // False when a hinge has no inertia to move.
 typedef bool (*Kernel)(const Job&, index first, index last, void* workspace);
 typedef std::size_t (*Size)(const Job&);
 
+// The shape of one state's output.
+enum Shape : int { NONE, DOFS, DOFS_DOFS, SIX_DOFS, BODIES_3_3, BODIES_3 };
+
 struct Algorithm {
+    const char* name;
+    int inputs;  // 1: q, 2: q and v, 3: q, v and x
+    Shape out[OUTPUTS];
     Kernel one, batch;
     Size one_bytes, batch_bytes;
 };
@@ -38,7 +41,8 @@ struct Algorithm {
 struct Kernels {
     const char* name;
     int lanes;
-    Algorithm inverse_dynamics, forward_dynamics;
+    const Algorithm* algorithms;
+    int count;
 };
 
 // The best build for this machine.

@@ -2,6 +2,7 @@
 // number of states its registers hold.
 #include "access.hpp"
 #include "soacraft/rigid/aba.hpp"
+#include "soacraft/rigid/kinematics.hpp"
 
 SOACRAFT_RIGID_BEGIN
 
@@ -53,13 +54,58 @@ std::size_t room_for_forward_dynamics(const Job& job) {
            2 * room<Spatial<T>>(m.count);
 }
 
+template <class T>
+bool run_poses(const Job& job, index first, index last, void* workspace) {
+    const Model& model = *job.model;
+    Place<T>* places = static_cast<Place<T>*>(workspace);
+    for (index i = first; i < last; i += Lanes<T>::count) {
+        const Rows<T> rows(i, last);
+        Writer<T> rotation(job, 0, rows), translation(job, 1, rows);
+        poses<T>(model, no_place<T>(), Reader<T>(job, Q, rows), places, rotation, translation);
+    }
+    return true;
+}
+
+template <class T>
+std::size_t room_for_poses(const Job& job) {
+    return room<Place<T>>(job.model->count);
+}
+
+template <class T>
+bool run_jacobian(const Job& job, index first, index last, void* workspace) {
+    const Model& model = *job.model;
+    Bench bench{static_cast<char*>(workspace)};
+    Place<T>* places = bench.take<Place<T>>(model.count);
+    index* path = bench.take<index>(model.count);
+    const Place<T> spot = place_at<T>(job.frame->R, job.frame->p);
+    for (index i = first; i < last; i += Lanes<T>::count) {
+        const Rows<T> rows(i, last);
+        Writer<T> J(job, 0, rows);
+        jacobian<T>(model, no_place<T>(), Reader<T>(job, Q, rows), job.frame->element, spot, path, places, J);
+    }
+    return true;
+}
+
+template <class T>
+std::size_t room_for_jacobian(const Job& job) {
+    return room<Place<T>>(job.model->count) + room<index>(job.model->count);
+}
+
 #define SOACRAFT_NAME2(x) #x
 #define SOACRAFT_NAME(x) SOACRAFT_NAME2(x)
 #define SOACRAFT_BOTH(f) \
-    { run_##f<double>, run_##f<Pack<SOACRAFT_LANES>>, room_for_##f<double>, room_for_##f<Pack<SOACRAFT_LANES>> }
+    run_##f<double>, run_##f<Pack<SOACRAFT_LANES>>, room_for_##f<double>, room_for_##f<Pack<SOACRAFT_LANES>>
+
+// Name, number of inputs, shapes of the outputs, and the functions.
+const Algorithm algorithms[] = {
+    {"inverse_dynamics", 3, {DOFS}, SOACRAFT_BOTH(inverse_dynamics)},
+    {"forward_dynamics", 3, {DOFS}, SOACRAFT_BOTH(forward_dynamics)},
+    {"poses", 1, {BODIES_3_3, BODIES_3}, SOACRAFT_BOTH(poses)},
+    {"jacobian", 1, {SIX_DOFS}, SOACRAFT_BOTH(jacobian)},
+};
 
 extern const Kernels kernels;
-const Kernels kernels = {SOACRAFT_NAME(SOACRAFT_TARGET), SOACRAFT_LANES, SOACRAFT_BOTH(inverse_dynamics),
-                         SOACRAFT_BOTH(forward_dynamics)};
+const Kernels kernels = {SOACRAFT_NAME(SOACRAFT_TARGET), SOACRAFT_LANES, algorithms,
+                         sizeof algorithms / sizeof *algorithms};
 
 SOACRAFT_RIGID_END

@@ -39,7 +39,7 @@ struct RigidModel {
     Model model;
     double base[12] = {};
     bool retired = false;
-    Workspace workspace;
+    Workspace workspace, scratch;
 
     Job job() const {
         Job j = {};

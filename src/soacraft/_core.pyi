@@ -6,6 +6,9 @@ stacked vector into nodes; `edge` holds the row-major blocks A(p(k),k) one after
 `edge_offset` (n + 1; nothing for a base node). `x` has shape (N, m).
 """
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -48,3 +51,61 @@ def block_apply(
     transpose: bool = False,
 ) -> _Reals:
     """y(row[i]) += X_i x(col[i]) over a list of blocks; transpose: y(col[i]) += X_i* x(row[i]). O(blocks)."""
+
+class RigidModel:
+    """A compiled rigid tree."""
+
+    @property
+    def retired(self) -> bool: ...
+    def retire(self) -> None:
+        """Send every call to Python from now on."""
+
+    def set_base(self, base: _Reals) -> None:
+        """Velocity and acceleration of what the base hangs from; gravity as an acceleration upwards."""
+
+    def run(
+        self,
+        algorithm: str,
+        q: _Reals | None,
+        v: _Reals | None,
+        x: _Reals | None,
+        pull: _Reals | None,
+        base: _Reals | None,
+        outs: tuple[_Reals, ...],
+        threads: int = 1,
+        frame: _Reals | None = None,
+    ) -> bool:
+        """Run an algorithm on a batch of states; False when a hinge has no inertia to move."""
+
+    def time(self, algorithm: str, q: _Reals, v: _Reals, x: _Reals, repeats: int) -> float:
+        """Seconds of one kernel call, looped in the core."""
+
+class Call:
+    """One algorithm on single states; anything else goes to the Python function it wraps."""
+
+    __wrapped__: Any
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+
+def rigid_model(
+    whole: _Integers, real: _Reals, body_element: _Integers, body_place: _Reals, nq: int, nv: int
+) -> RigidModel:
+    """Compile a rigid tree from its elements."""
+
+def call(
+    model: RigidModel,
+    algorithm: str,
+    forces: dict[Any, Any],
+    fallback: Callable[..., Any],
+    frames: dict[Any, bytes] | None = None,
+    wrap: Callable[..., Any] | None = None,
+) -> Call:
+    """A call of one algorithm on single states that falls back to a Python function."""
+
+def algorithms() -> list[str]:
+    """The algorithms that have a kernel."""
+
+def instruction_set() -> str:
+    """The build of the rigid kernels in use."""
+
+def lanes() -> int:
+    """How many states a register of that build holds."""

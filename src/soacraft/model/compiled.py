@@ -7,13 +7,16 @@ z along it. Elements are numbered depth first. This file alone builds `_core.Rig
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 
 from soacraft import _core
-from soacraft.model.frame import Body
+from soacraft.model.frame import Body, Frame
 from soacraft.model.hinges import HINGES, Free, Hinge, RollingBall, Spherical, Weld
 from soacraft.model.hinges.product import ScrewProduct
 from soacraft.model.layout import Layout
@@ -47,19 +50,32 @@ class CompiledModel:
     """
 
     def __init__(self, layout: Layout) -> None:
-        self.layout = layout
         self.elements: list[Element] = []
         self.element_of = np.full(layout.n, -1, dtype=np.int64)
         self.places: list[Pose] = [Pose()] * layout.n
         for k in depth_first(layout):
-            self._add(k, layout.bodies[k])
+            self._add(layout, k, layout.bodies[k])
         self.kernels = _core.rigid_model(*self._arrays(), layout.nq, layout.nv)
 
-    def _add(self, k: int, body: Body) -> None:
-        p = self.layout.parents[k]
+    @classmethod
+    def of(cls, layout: Layout) -> CompiledModel | None:
+        """The compiled form of a layout, made once; None when a hinge is not a built-in one."""
+        if layout not in _KNOWN:
+            _KNOWN[layout] = cls(layout) if all(type(group.hinge) in HINGES for group in layout.groups) else None
+        return _KNOWN[layout]
+
+    def frame(self, layout: Layout, frame: Frame) -> Array:
+        """A frame on a body as the kernels read it: the number of its element, then rotation and translation."""
+        assert isinstance(frame.carrier, Body)
+        k = layout.index[frame.carrier]
+        place = self.places[k] @ frame.offset
+        return np.array([self.element_of[k], *place.rotation.ravel(), *place.translation])
+
+    def _add(self, layout: Layout, k: int, body: Body) -> None:
+        p = layout.parents[k]
         carrier = int(self.element_of[p]) if p >= 0 else -1
         place = (self.places[p] if p >= 0 else Pose()) @ body.inboard
-        q, v = self.layout.q_slices[k].start, self.layout.v_slices[k].start
+        q, v = layout.q_slices[k].start, layout.v_slices[k].start
         hinge = body.hinge
         if isinstance(hinge, ScrewProduct):
             for i, screw in enumerate(hinge.vectors):
@@ -144,6 +160,28 @@ def depth_first(layout: Layout) -> list[int]:
     return order
 
 
-def can_compile(layout: Layout) -> bool:
-    """Whether every hinge is a built-in one; a user's own, or a subclass, runs on the generic recursions."""
-    return all(type(group.hinge) in HINGES for group in layout.groups)
+def kernel_names() -> list[str]:
+    """The algorithms that have a kernel."""
+    return _core.algorithms()
+
+
+def fast_call(
+    model: CompiledModel,
+    kernel: str,
+    forces: dict[Any, Any],
+    fallback: Callable[..., Any],
+    frames: dict[Any, bytes] | None = None,
+    wrap: Callable[..., Any] | None = None,
+) -> Callable[..., Any]:
+    """A call of one kernel on single states; while `forces` is not empty, and for anything else, it calls `fallback`."""
+    return _core.call(model.kernels, kernel, forces, fallback, frames, wrap)
+
+
+def retire(layout: Layout | None) -> None:
+    """After a structural change: calls made for the old form go to Python, which says that they are stale."""
+    known = None if layout is None else _KNOWN.get(layout)
+    if known is not None:
+        known.kernels.retire()
+
+
+_KNOWN: WeakKeyDictionary[Layout, CompiledModel | None] = WeakKeyDictionary()

@@ -55,11 +55,9 @@ class Multibody(Structure):
             for body, i, j in zip(layout.bodies, layout.q_slices, layout.v_slices, strict=True):
                 self._parts[body] = (q[i], v[j], vdot[j])
         self._current = None
-        self._forces = {
-            frame: wrench
-            for frame, wrench in self._forces.items()
-            if not gone & {frame, frame.carrier, wrench.expressed_in, getattr(wrench.expressed_in, "carrier", None)}
-        }
+        for frame, wrench in list(self._forces.items()):
+            if gone & {frame, frame.carrier, wrench.expressed_in, getattr(wrench.expressed_in, "carrier", None)}:
+                del self._forces[frame]
 
     @property
     def current(self) -> State:
@@ -138,13 +136,19 @@ class Multibody(Structure):
                 )
         self._set_forces(forces)
 
+    @property
+    def acting_forces(self) -> dict[Frame, Wrench]:
+        """The forces that act now, by node: always the same dictionary, to look at and not to change."""
+        return self._forces
+
     def clear_forces(self) -> None:
         """Take all external forces away."""
         self._set_forces({})
 
     def _set_forces(self, forces: dict[Frame, Wrench]) -> None:
         self._current = self.current.replace(forces=tuple(forces.items()))
-        self._forces = forces
+        self._forces.clear()  # the same dictionary always: compiled calls look at it
+        self._forces.update(forces)
 
     # -- parts and copies ------------------------------------------------------------------------------------
 

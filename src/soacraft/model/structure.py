@@ -14,6 +14,7 @@ from soacraft.algebra.tree import Tree
 from soacraft.errors import ModelError
 from soacraft.model.arguments import ROOT_NAME, read_hinge, read_inertia, read_name, read_pose
 from soacraft.model.attach import hinge_at, hinge_velocity
+from soacraft.model.compiled import retire
 from soacraft.model.frame import Body, Carrier, Frame, Node, Root
 from soacraft.model.hinges.base import Hinge
 from soacraft.model.interface import Graph, size_text
@@ -50,6 +51,7 @@ class Structure(Graph):
     def _changed(self, forget: Iterable[Frame] = ()) -> None:
         """Before a structural change: keep the state by body, drop the flat form, count the version up."""
         self._keep_state(set(forget))
+        retire(self._layout)
         self._layout = None
         self._structure += 1
 

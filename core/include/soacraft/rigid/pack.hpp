@@ -14,6 +14,8 @@ SOACRAFT_RIGID_BEGIN
 #define SOACRAFT_FLAT SOACRAFT_INLINE
 #endif
 
+#if !defined(__CUDACC__)  // a GPU thread holds one state
+
 // Registers of W numbers (a compiler's vector types must be spelled out for each width).
 template <int W>
 struct Register;
@@ -66,12 +68,7 @@ struct Lanes<Pack<W>> {
 SOACRAFT_FLAT double lane(double x, int) { return x; }
 template <int W>
 SOACRAFT_FLAT double lane(const Pack<W>& x, int i) { return x.x[i]; }
-SOACRAFT_FLAT void set_lane(double& x, int, double s) { x = s; }
-template <int W>
-SOACRAFT_FLAT void set_lane(Pack<W>& x, int i, double s) { x.x[i] = s; }
 
-// Whether a > b fails in any lane (NaN fails).
-SOACRAFT_FLAT bool any_not_above(double a, double b) { return !(a > b); }
 template <int W>
 SOACRAFT_FLAT bool any_not_above(const Pack<W>& a, const Pack<W>& b) {
     typename Pack<W>::Mask above = a.x > b.x;
@@ -80,25 +77,11 @@ SOACRAFT_FLAT bool any_not_above(const Pack<W>& a, const Pack<W>& b) {
     return all == 0;
 }
 
-SOACRAFT_FLAT double minimum(double a, double b) { return a < b ? a : b; }
 template <int W>
 SOACRAFT_FLAT Pack<W> minimum(const Pack<W>& a, const Pack<W>& b) { return Pack<W>(a.x < b.x ? a.x : b.x); }
 
-SOACRAFT_FLAT double square_root(double x) { return std::sqrt(x); }
-template <int W>
-SOACRAFT_FLAT Pack<W> square_root(Pack<W> x) {
-    Pack<W> y;
-    for (int i = 0; i < W; ++i) y.x[i] = std::sqrt(x.x[i]);
-    return y;
-}
-
-// sin and cos together. For packs: reduction by pi/2 in three pieces and minimax polynomials, no branch in the lanes;
+// sin and cos together: reduction by pi/2 in two pieces and minimax polynomials, no branch in the lanes;
 // lanes with angles beyond 1e5 take the library's road.
-SOACRAFT_FLAT void sine_cosine(double a, double& s, double& c) {
-    s = std::sin(a);
-    c = std::cos(a);
-}
-
 template <int W>
 SOACRAFT_FLAT void sine_cosine(Pack<W> a, Pack<W>& s, Pack<W>& c) {
     using V = typename Pack<W>::Real;
@@ -108,8 +91,8 @@ SOACRAFT_FLAT void sine_cosine(Pack<W> a, Pack<W>& s, Pack<W>& c) {
     M quadrant;
     std::memcpy(&quadrant, &turned, sizeof quadrant);
     V n = turned - shift;
-    V r = a.x - n * 1.57079632679489655800e+00;
-    V tail = n * 6.12323399573676603587e-17;
+    V r = a.x - n * 1.57079632673412561417e+00;  // the first 33 bits of pi/2: exact
+    V tail = n * 6.07710050650619224932e-11;     // the next 53
     V low = r - tail;
     V rest = (r - low) - tail;  // what the second subtraction lost
     r = low;
@@ -142,6 +125,16 @@ SOACRAFT_FLAT void sine_cosine(Pack<W> a, Pack<W>& s, Pack<W>& c) {
     if (any)  // lane by lane: a lane's result must not depend on its neighbours
         for (int i = 0; i < W; ++i)
             if (large[i]) s.x[i] = std::sin(a.x[i]), c.x[i] = std::cos(a.x[i]);
+}
+
+#endif
+
+// Whether a > b fails (in any lane; NaN fails).
+SOACRAFT_FLAT bool any_not_above(double a, double b) { return !(a > b); }
+SOACRAFT_FLAT double minimum(double a, double b) { return a < b ? a : b; }
+SOACRAFT_FLAT void sine_cosine(double a, double& s, double& c) {
+    s = sin(a);
+    c = cos(a);
 }
 
 SOACRAFT_RIGID_END
