@@ -1,0 +1,82 @@
+"""The named algorithms: dynamics of a `Multibody` or a sub-graph at given states, one or many.
+
+    from soacraft import dynamics as dyn
+
+Every function takes the graph first, then arrays whose leading (batch) axes broadcast; a result has those axes. All
+take `threads=` (for batches) and `out=`, an array for the result: float64, C-contiguous, of the right shape. It may be
+one of the arguments; after an error its contents are undefined. The model's own state plays no part, except for forces
+stored with `mb.set_force` and for what a sub-graph hangs from. Wrong shapes, NaN, a quaternion further than 1e-6 from
+unit and results that overflow are errors.
+
+`Dynamics(g)` is a handle bound to one graph, with the same names as methods.
+"""
+
+from soacraft.dynamics.derivatives import forward_dynamics_derivatives, inverse_dynamics_derivatives
+from soacraft.dynamics.forces import (
+    bias_force,
+    compensating_force,
+    forward_dynamics,
+    gravity_force,
+    interbody_forces,
+    inverse_dynamics,
+    mixed_dynamics,
+    passive_force,
+)
+from soacraft.dynamics.handle import Dynamics
+from soacraft.dynamics.inertias import (
+    composite_inertia,
+    log_det_mass_matrix,
+    mass_matrix,
+    mass_matrix_inverse,
+    mass_matrix_multiply,
+    mass_matrix_solve,
+)
+from soacraft.dynamics.motion import accelerations, poses, velocities
+from soacraft.dynamics.nodes import (
+    jacobian,
+    jacobian_dot_v,
+    operational_space_compliance,
+    operational_space_inertia,
+)
+from soacraft.dynamics.per_body import BodyArray, Poses
+from soacraft.dynamics.system import (
+    center_of_mass,
+    centroidal_momentum_matrix,
+    kinetic_energy,
+    momentum,
+    potential_energy,
+)
+
+__all__ = [
+    "BodyArray",
+    "Dynamics",
+    "Poses",
+    "accelerations",
+    "bias_force",
+    "center_of_mass",
+    "centroidal_momentum_matrix",
+    "compensating_force",
+    "composite_inertia",
+    "forward_dynamics",
+    "forward_dynamics_derivatives",
+    "gravity_force",
+    "interbody_forces",
+    "inverse_dynamics",
+    "inverse_dynamics_derivatives",
+    "jacobian",
+    "jacobian_dot_v",
+    "kinetic_energy",
+    "log_det_mass_matrix",
+    "mass_matrix",
+    "mass_matrix_inverse",
+    "mass_matrix_multiply",
+    "mass_matrix_solve",
+    "mixed_dynamics",
+    "momentum",
+    "operational_space_compliance",
+    "operational_space_inertia",
+    "passive_force",
+    "poses",
+    "potential_energy",
+    "velocities",
+]

@@ -1,0 +1,169 @@
+"""Reading the arguments of the dynamics functions: they become clean numbers, or errors that say why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from soacraft.dynamics.problem import Mask, Problem
+from soacraft.errors import ModelError, StateError
+from soacraft.model.coordinates import Forces, common_batch, read_forces, read_q, read_v
+from soacraft.model.frame import Body, Frame
+from soacraft.model.interface import Graph
+from soacraft.model.subgraph import SubGraph
+from soacraft.spatial.checks import Array
+from soacraft.spatial.wrench import Wrench
+
+
+def read_problem(
+    function: str,
+    g: Any,
+    *,
+    f_ext: Any = None,
+    stored: bool = False,
+    threads: Any = None,
+    nodes: tuple[Frame, ...] = (),
+    expressed_in: Frame | str = "inertial",
+    prescribed: Any = None,
+    **given: Any,
+) -> Problem:
+    """The arguments of a call, checked. `stored`: the forces kept with the model's state act besides `f_ext`."""
+    graph = read_graph(function, g)
+    with np.errstate(all="ignore"):
+        arrays = {name: _read(graph, name, value) for name, value in given.items()}
+        own = read_forces(graph, f_ext)
+    forces = (stored_forces(graph) if stored else ()) + own
+    wrenches = {f"the wrench at {frame.full_name!r}": np.asarray(wrench) for frame, wrench in own}
+    return Problem(
+        function,
+        graph,
+        arrays,
+        forces,
+        common_batch(**arrays, **wrenches),
+        read_threads(function, threads),
+        nodes,
+        expressed_in,
+        None if prescribed is None else read_prescribed(graph, prescribed),
+    )
+
+
+def _read(graph: Graph, name: str, value: Any) -> Array:
+    return read_q(graph, value) if name == "q" else read_v(graph, value, name)
+
+
+def read_graph(function: str, g: Any) -> Graph:
+    """A model or a sub-graph, fresh."""
+    if not isinstance(g, Graph):
+        raise ModelError(f"{function} takes a Multibody or a sub-graph of one, got {g!r:.80}.")
+    g.layout  # noqa: B018  (a stale sub-graph says so here)
+    return g
+
+
+def read_threads(function: str, threads: Any) -> int | None:
+    """The number of threads for a batch: a whole number of at least 1, or None for a choice of our own."""
+    if threads is None:
+        return None
+    if isinstance(threads, bool) or not isinstance(threads, int | np.integer) or threads < 1:
+        raise StateError(f"threads of {function} must be a whole number of at least 1, or None; got {threads!r:.60}.")
+    return int(threads)
+
+
+# -- frames -------------------------------------------------------------------------------------------------
+
+
+def read_nodes(function: str, g: Any, nodes: Any) -> tuple[Frame, ...]:
+    """The frames of one or several nodes (or bodies)."""
+    graph = read_graph(function, g)
+    frames = tuple(graph.frame(node) for node in (nodes if isinstance(nodes, list | tuple) else [nodes]))
+    for frame in frames:
+        if not isinstance(frame.carrier, Body):
+            raise ModelError(
+                f"{function}: {frame.full_name!r} is on the inertial frame, which does not move; give a node on a body."
+            )
+    return frames
+
+
+def read_axes(function: str, g: Any, expressed_in: Any, own: str) -> Frame | str:
+    """`own` ("body" or "node": each frame's own axes), "inertial", or a frame."""
+    graph = read_graph(function, g)
+    if isinstance(expressed_in, str) and expressed_in in (own, "inertial"):
+        return expressed_in
+    if not isinstance(expressed_in, str | Frame):
+        raise ModelError(
+            f"expressed_in of {function} must be 'inertial', {own!r} or a frame of {graph.name!r}, "
+            f"got {expressed_in!r:.60}."
+        )
+    found = graph.frame(expressed_in)
+    return "inertial" if found is graph.root else found
+
+
+# -- forces -------------------------------------------------------------------------------------------------
+
+
+def stored_forces(graph: Graph) -> Forces:
+    """The forces kept with the state. In a sub-graph, axes of a frame outside it stand as in the model's state."""
+    return tuple((frame, _inside(graph, wrench)) for frame, wrench in graph.current.forces)
+
+
+def _inside(graph: Graph, wrench: Wrench) -> Wrench:
+    axes = wrench.expressed_in
+    if axes is None or not isinstance(graph, SubGraph) or axes in graph:
+        return wrench
+    R = graph.multibody.pose(axes).rotation
+    return Wrench(R @ wrench.moment, R @ wrench.force, expressed_in=graph.root)
+
+
+# -- which dofs are prescribed ------------------------------------------------------------------------------
+
+
+def read_prescribed(graph: Graph, prescribed: Any) -> Mask:
+    """A mask over the dofs, from a mask, or from names or numbers of dofs; a hinge's name stands for all its dofs."""
+    if isinstance(prescribed, str):
+        prescribed = [prescribed]
+    if not isinstance(prescribed, np.ndarray | Iterable) or isinstance(prescribed, dict | bytes):
+        raise StateError(_prescribed_text(graph, prescribed))
+    items = prescribed.tolist() if isinstance(prescribed, np.ndarray) else list(prescribed)
+    if not isinstance(items, list):
+        raise StateError(_prescribed_text(graph, prescribed))
+    if items and all(isinstance(item, bool | np.bool_) for item in items):
+        if len(items) != graph.nv:
+            raise StateError(
+                f"the mask of prescribed dofs of {graph.name!r} needs {graph.nv} entries, got {len(items)}."
+            )
+        return np.array(items, dtype=np.bool_)
+    mask = np.zeros(graph.nv, dtype=np.bool_)
+    for item in items:
+        where = _dofs(graph, item)
+        if mask[where].any():
+            raise StateError(
+                f"the prescribed dofs of {graph.name!r} name {item!r} twice; a mask is made of True and False."
+            )
+        mask[where] = True
+    return mask
+
+
+def _dofs(graph: Graph, item: Any) -> list[int]:
+    """The numbers of the dofs an entry stands for."""
+    if isinstance(item, str):
+        found = [i for i, name in enumerate(graph.dof_names) if name == item]
+        if found:
+            return found
+        for body, where in zip(graph.bodies, graph.layout.v_slices, strict=True):
+            if body.hinge_name == item:
+                return list(range(where.start, where.stop))
+    elif isinstance(item, int | np.integer) and not isinstance(item, bool):
+        if 0 <= item < graph.nv:
+            return [int(item)]
+        raise StateError(f"{graph.name!r} has dofs 0 to {graph.nv - 1}; there is no dof {item!r} to prescribe.")
+    raise StateError(_prescribed_text(graph, item))
+
+
+def _prescribed_text(graph: Graph, given: Any) -> str:
+    names = [repr(name) for name in graph.dof_names]
+    shown = ", ".join(names if len(names) <= 6 else [*names[:3], "...", names[-1]])
+    return (
+        f"prescribed dofs of {graph.name!r} are given by a mask of {graph.nv} entries True or False, or by names "
+        f"({shown}) or numbers of dofs; got {given!r:.60}."
+    )

@@ -1,0 +1,88 @@
+"""Handing results over: into `out=` or a new array, with the batch's leading axes, finite or refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from soacraft.dynamics.problem import Problem
+from soacraft.errors import StateError
+from soacraft.spatial.checks import Array
+
+Tail = tuple[int, ...]
+
+
+def read_out(p: Problem, out: Any, tails: tuple[Tail, ...]) -> None:
+    """Check `out=` against the shapes of the results and keep it in the problem."""
+    if out is None:
+        p.out = (None,) * len(tails)
+    elif len(tails) == 1:
+        p.out = (_target(p, out, tails[0], "out"),)
+    elif not isinstance(out, tuple | list) or len(out) != len(tails):
+        shapes = ", ".join(str((*p.batch, *tail)) for tail in tails)
+        raise StateError(
+            f"out of {p.function} must be {len(tails)} arrays of shapes {shapes}, got {_what(out)}."
+        )
+    else:
+        p.out = tuple(_target(p, x, tail, f"out[{i}]") for i, (x, tail) in enumerate(zip(out, tails, strict=True)))
+        for i, x in enumerate(p.out):
+            for j in range(i):
+                other = p.out[j]
+                if x is not None and other is not None and np.may_share_memory(x, other):
+                    raise StateError(f"out[{j}] and out[{i}] of {p.function} share memory; give separate arrays.")
+
+
+def _target(p: Problem, out: Any, tail: Tail, what: str) -> Array:
+    """An array that can take a result as it is."""
+    wanted = (*p.batch, *tail)
+    need = f"{what} of {p.function} must be a writeable C-contiguous float64 array of shape {wanted}, got"
+    if not isinstance(out, np.ndarray):
+        raise StateError(f"{need} {_what(out)}.")
+    if out.dtype != np.float64 or not out.dtype.isnative:
+        raise StateError(f"{need} {out.dtype}.")
+    if out.shape != wanted:
+        raise StateError(f"{need} shape {out.shape}.")
+    if not out.flags.writeable:
+        raise StateError(f"{need} one that is read-only.")
+    if not out.flags.c_contiguous or not out.flags.aligned:
+        raise StateError(f"{need} one with strides {out.strides}.")
+    return out
+
+
+def _what(out: Any) -> str:
+    return f"{type(out).__name__} of length {len(out)}" if isinstance(out, tuple | list) else type(out).__name__
+
+
+def deliver(p: Problem, results: tuple[Any, ...], tails: tuple[Tail, ...]) -> tuple[Array, ...]:
+    """The results in `out` or in new arrays, if all are finite. Read-only ones are kept by others: they are copied."""
+    for value in results:
+        if not np.isfinite(value).all():
+            raise not_finite(p, np.asarray(value))
+    return tuple(_deliver(p, x, tail, to) for x, tail, to in zip(results, tails, p.out, strict=True))
+
+
+def _deliver(p: Problem, value: Any, tail: Tail, out: Array | None) -> Array:
+    if out is None:
+        shape = (*p.batch, *tail)
+        if isinstance(value, np.ndarray) and value.shape == shape and value.flags.carray:  # not one that is kept
+            return value
+        return np.array(np.broadcast_to(value, shape), order="C")
+    if value is not out:
+        out[...] = value
+    return out
+
+
+def not_finite(p: Problem, value: Array | None = None) -> StateError:
+    """The error for numbers that overflow on the way."""
+    sizes = ", ".join(
+        f"|{name}| up to {float(np.max(np.abs(x))):.3g}" for name, x in p.given.items() if x.size
+    )
+    where = ""
+    if value is not None and p.batch and value.shape[: len(p.batch)] == p.batch:
+        where = f" in state {tuple(int(i) for i in np.argwhere(~np.isfinite(value))[0][: len(p.batch)])}"
+    given = f" ({sizes})" if sizes else ""
+    return StateError(
+        f"the result of {p.function} for {p.graph.name!r} is not finite{where}: numbers of this size overflow{given}. "
+        "Check the units and the state."
+    )

@@ -1,0 +1,34 @@
+"""Which engine works a call out: the compiled one where the model offers it, the Python reference elsewhere."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from soacraft.dynamics.compiled import compiled_engine
+from soacraft.dynamics.delivery import Tail, deliver, read_out
+from soacraft.dynamics.problem import Problem
+from soacraft.dynamics.reference import REFERENCE
+from soacraft.model.interface import Graph
+from soacraft.spatial.checks import Array
+
+
+class Engine(Protocol):
+    """Works out the function named in a problem; a tuple of arrays whose leading axes broadcast to the batch."""
+
+    def run(self, p: Problem) -> tuple[Any, ...]: ...
+
+
+def engine_of(graph: Graph) -> Engine:
+    """The engine for a graph."""
+    return compiled_engine(graph) or REFERENCE
+
+
+def answer(p: Problem, tail: Tail, out: Any) -> Array:
+    """Work a problem out whose result is one array of shape (*batch, *tail)."""
+    return answers(p, (tail,), out)[0]
+
+
+def answers(p: Problem, tails: tuple[Tail, ...], out: Any) -> tuple[Array, ...]:
+    """Work a problem out whose results are several arrays."""
+    read_out(p, out, tails)
+    return deliver(p, engine_of(p.graph).run(p), tails)

@@ -1,0 +1,209 @@
+"""Forces and accelerations: inverse, forward and mixed dynamics, and the parts of the equations of motion.
+
+    Mcal vdot + C = T,    C = H phi (b + M phi* a)                                                 (000 Eq. 17)
+
+Gravity, the forces stored with `mb.set_force` and those of `f_ext` are in b, so in C. `f_ext = {node: wrench}` acts
+besides the stored ones: six numbers [moment; force] in node axes, or `sc.Wrench(moment, force, expressed_in=frame)`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from soacraft.dynamics.arguments import read_axes, read_problem
+from soacraft.dynamics.engine import answer, answers
+from soacraft.dynamics.per_body import BodyArray
+from soacraft.errors import StateError
+from soacraft.model.frame import Frame
+from soacraft.model.interface import Graph
+from soacraft.spatial.checks import Array
+
+
+def inverse_dynamics(
+    g: Graph, q: Any, v: Any, vdot: Any, f_ext: Any = None, *, out: Array | None = None, threads: int | None = None
+) -> Array:
+    """The generalized force T (..., nv) that gives the acceleration vdot at (q, v). O(n).
+
+        alpha = phi* (H* vdot + a),   f = phi (M alpha + b),   T = H f           (004 Eq. 10, Algorithm 3.1)
+
+    >>> import numpy as np
+    >>> import soacraft as sc
+    >>> from soacraft import dynamics as dyn
+    >>> pendulum = sc.load("pendulum")                  # 1 kg at 1 m, g = 9.81
+    >>> dyn.inverse_dynamics(pendulum, [np.pi / 2], [0.0], [2.0])
+    array([11.81])
+    """
+    p = read_problem("inverse_dynamics", g, q=q, v=v, vdot=vdot, f_ext=f_ext, stored=True, threads=threads)
+    return answer(p, (p.nv,), out)
+
+
+def forward_dynamics(
+    g: Graph, q: Any, v: Any, force: Any, f_ext: Any = None, *, out: Array | None = None, threads: int | None = None
+) -> Array:
+    """The acceleration vdot (..., nv) under the generalized force, by articulated bodies. O(n).
+
+        vdot = (I - H psi K)* D^-1 [T - H psi (K T + P a + b)] - K* psi* a      (000 Eq. 31, 004 Algorithm 6.1)
+
+    A hinge with no inertia to move is a `SingularError` that names its body.
+
+    >>> import numpy as np
+    >>> import soacraft as sc
+    >>> from soacraft import dynamics as dyn
+    >>> dyn.forward_dynamics(sc.load("pendulum"), [np.pi / 2], [0.0], [11.81])
+    array([2.])
+    """
+    p = read_problem("forward_dynamics", g, q=q, v=v, force=force, f_ext=f_ext, stored=True, threads=threads)
+    return answer(p, (p.nv,), out)
+
+
+def mixed_dynamics(
+    g: Graph,
+    q: Any,
+    v: Any,
+    force: Any,
+    vdot: Any,
+    prescribed: Any,
+    f_ext: Any = None,
+    *,
+    out: tuple[Array, Array] | None = None,
+    threads: int | None = None,
+) -> tuple[Array, Array]:
+    """All of vdot and of the force when vdot is known at the `prescribed` dofs and the force at the others. O(n).
+
+        H -> H_f,  a -> a + H_p* vdot_p  in the articulated-body dynamics;  then f = phi (M alpha + b),  T_p = H_p f
+
+    `prescribed` is any subset of the dofs, also inside one hinge: a mask of nv True or False, or names (a hinge's name
+    stands for all its dofs) or numbers of dofs. Entries of `force` at prescribed dofs, and of `vdot` at the others, are
+    not used. Returns (vdot, force), complete.
+
+    >>> import numpy as np
+    >>> import soacraft as sc
+    >>> from soacraft import dynamics as dyn
+    >>> mb = sc.load("cart_pole")
+    >>> vdot, force = dyn.mixed_dynamics(mb, [0, 0.1], [0, 0], [0, 0], [1, 0], prescribed=["cart"])
+    >>> float(vdot[0]), float(force[1])
+    (1.0, 0.0)
+    >>> bool(np.allclose(dyn.inverse_dynamics(mb, [0, 0.1], [0, 0], vdot), force))
+    True
+    """
+    if prescribed is None:
+        raise StateError("mixed_dynamics needs the prescribed dofs: a mask, names or numbers; got None.")
+    p = read_problem(
+        "mixed_dynamics", g, q=q, v=v, force=force, vdot=vdot,
+        prescribed=prescribed, f_ext=f_ext, stored=True, threads=threads,
+    )  # fmt: skip
+    found = answers(p, ((p.nv,), (p.nv,)), out)
+    return found[0], found[1]
+
+
+def bias_force(
+    g: Graph, q: Any, v: Any, f_ext: Any = None, *, out: Array | None = None, threads: int | None = None
+) -> Array:
+    """The paper's C (..., nv): Coriolis, gyroscopic and gravity forces, less external ones. O(n).
+
+        C = H phi (b + M phi* a),   Mcal vdot + C = T                                              (000 Eq. 17)
+
+    It is the inverse dynamics at vdot = 0. Stored forces and `f_ext` are in b; without them it is what peers call
+    nonlinear effects.
+
+    >>> import numpy as np
+    >>> import soacraft as sc
+    >>> from soacraft import dynamics as dyn
+    >>> dyn.bias_force(sc.load("pendulum"), [np.pi / 2], [3.0])
+    array([9.81])
+    """
+    p = read_problem("bias_force", g, q=q, v=v, f_ext=f_ext, stored=True, threads=threads)
+    return answer(p, (p.nv,), out)
+
+
+def gravity_force(g: Graph, q: Any, *, out: Array | None = None, threads: int | None = None) -> Array:
+    """The part of C (..., nv) that is due to gravity: the force that holds the model against it at rest. O(n).
+
+        -H phi M [0; g] = d(potential energy)/dq
+
+    >>> import numpy as np
+    >>> import soacraft as sc
+    >>> from soacraft import dynamics as dyn
+    >>> dyn.gravity_force(sc.load("double_pendulum"), [np.pi / 2, 0.0])
+    array([29.43,  9.81])
+    """
+    p = read_problem("gravity_force", g, q=q, threads=threads)
+    return answer(p, (p.nv,), out)
+
+
+def interbody_forces(
+    g: Graph,
+    q: Any,
+    v: Any,
+    vdot: Any,
+    f_ext: Any = None,
+    expressed_in: Frame | str = "body",
+    *,
+    out: Array | None = None,
+    threads: int | None = None,
+) -> BodyArray:
+    """f(k), the force through its hinge on each body, (..., n, 6) in the order of `g.bodies`. O(n).
+
+        f(k) = sum over children j of phi(k,j) f(j)  +  M(k) alpha(k) + b(k)                        (004 Eq. 10)
+
+    [moment; force] that the parent (the inertial frame for a base body) exerts on body k through the hinge, all six
+    components, with the moment about the origin of body k's frame. Along the hinge's dofs it is the generalized force:
+    T(k) = H(k) f(k). `expressed_in`: "body" (each body's own axes), "inertial", or a frame; only the axes change.
+
+    >>> import numpy as np
+    >>> import soacraft as sc
+    >>> from soacraft import dynamics as dyn
+    >>> mb = sc.load("double_pendulum")                 # hanging at rest: the hinges carry the weights
+    >>> dyn.interbody_forces(mb, [0, 0], [0, 0], [0, 0])["upper"] + 0.0
+    array([ 0.  ,  0.  ,  0.  ,  0.  ,  0.  , 19.62])
+    """
+    axes = read_axes("interbody_forces", g, expressed_in, "body")
+    p = read_problem(
+        "interbody_forces", g, q=q, v=v, vdot=vdot,
+        f_ext=f_ext, stored=True, threads=threads, expressed_in=axes,
+    )  # fmt: skip
+    return BodyArray(g, answer(p, (p.n, 6), out), "interbody forces", axes_text(axes))
+
+
+def passive_force(g: Graph, q: Any, v: Any, *, out: Array | None = None, threads: int | None = None) -> Array:
+    """The generalized force (..., nv) of springs and dampers in the hinges: add it to `force` where it is to act.
+
+    Springs, dampers and friction come with imported model files. The models of this version have none, so it is zero.
+
+    >>> import numpy as np
+    >>> import soacraft as sc
+    >>> from soacraft import dynamics as dyn
+    >>> dyn.passive_force(sc.load("double_pendulum"), [0.1, 0.2], [1.0, 2.0])
+    array([0., 0.])
+    """
+    p = read_problem("passive_force", g, q=q, v=v, threads=threads)
+    return answer(p, (p.nv,), out)
+
+
+def compensating_force(
+    g: Graph, q: Any, node_forces: Any, *, out: Array | None = None, threads: int | None = None
+) -> Array:
+    """The generalized force (..., nv) that forces at nodes amount to. O(n).
+
+        H phi B f = J* f                                                              (000 Eq. 13; 003)
+
+    A limb that exerts the wrenches f on its surroundings at rest, and has its weight balanced otherwise, needs this
+    force. `node_forces = {node: wrench}` as for `f_ext`; stored forces play no part.
+
+    >>> import numpy as np
+    >>> import soacraft as sc
+    >>> from soacraft import dynamics as dyn
+    >>> dyn.compensating_force(sc.load("pendulum"), [0.0], {"bob/tip": [0, 0, 0, 5, 0, 0]})
+    array([5.])
+    """
+    if node_forces is None:
+        raise StateError("compensating_force needs the forces at nodes, {node: wrench}; got None.")
+    p = read_problem("compensating_force", g, q=q, f_ext=node_forces, threads=threads)
+    return answer(p, (p.nv,), out)
+
+
+def axes_text(axes: Frame | str) -> str:
+    """The axes of a result in words."""
+    if isinstance(axes, Frame):
+        return repr(axes.full_name)
+    return {"inertial": "'inertial'"}.get(axes, f"each {axes}'s own axes")

@@ -1,0 +1,140 @@
+"""Motion and inertia as felt at nodes: Jacobians and operational space. `nodes` is one node (or body), or a list."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from soacraft.dynamics.arguments import read_axes, read_nodes, read_problem
+from soacraft.dynamics.engine import answer
+from soacraft.dynamics.problem import Problem
+from soacraft.model.frame import Frame
+from soacraft.model.interface import Graph
+from soacraft.spatial.checks import Array
+
+Nodes = Frame | str | list[Frame | str] | tuple[Frame | str, ...]
+
+
+def jacobian(
+    g: Graph,
+    q: Any,
+    nodes: Nodes,
+    expressed_in: Frame | str = "inertial",
+    *,
+    out: Array | None = None,
+    threads: int | None = None,
+) -> Array:
+    """The Jacobian of nodes: J v = [angular; linear] velocity of each node's origin. O(depth) a node.
+
+        J = B* phi* H*                                                                          (000 Eq. 11-13)
+
+    (..., 6, nv) for one node, (..., 6 k, nv) for a list of k. `expressed_in`: "inertial", "node" (each node's own
+    axes), or a frame; only the axes change, never the point.
+
+    >>> import numpy as np
+    >>> import soacraft as sc
+    >>> from soacraft import dynamics as dyn
+    >>> dyn.jacobian(sc.load("double_pendulum"), [0.0, 0.0], "lower/tip")[3:] + 0.0
+    array([[2., 1.],
+           [0., 0.],
+           [0., 0.]])
+    """
+    p = _problem("jacobian", g, nodes, expressed_in, q=q, threads=threads)
+    return answer(p, (6 * len(p.nodes), p.nv), out)
+
+
+def jacobian_dot_v(
+    g: Graph,
+    q: Any,
+    v: Any,
+    nodes: Nodes,
+    expressed_in: Frame | str = "inertial",
+    *,
+    out: Array | None = None,
+    threads: int | None = None,
+) -> Array:
+    """Accelerations of nodes at vdot = 0, (..., 6) for one node, (..., 6 k) for a list of k. O(n).
+
+        [d omega/dt; d^2 p/dt^2] = J vdot + (dJ/dt) v
+
+    Differentiated in the inertial frame, then expressed; with a moving anchor its motion is part of it.
+
+    >>> import numpy as np
+    >>> import soacraft as sc
+    >>> from soacraft import dynamics as dyn
+    >>> dyn.jacobian_dot_v(sc.load("double_pendulum"), [0.0, 0.0], [1.0, 0.0], "lower/tip") + 0.0
+    array([0., 0., 0., 0., 0., 2.])
+    """
+    p = _problem("jacobian_dot_v", g, nodes, expressed_in, q=q, v=v, vdot=np.zeros(0), threads=threads)
+    return answer(p, (6 * len(p.nodes),), out)
+
+
+def operational_space_compliance(
+    g: Graph,
+    q: Any,
+    nodes: Nodes,
+    expressed_in: Frame | str = "inertial",
+    *,
+    out: Array | None = None,
+    threads: int | None = None,
+) -> Array:
+    """The operational-space compliance of nodes, (..., 6 k, 6 k). O(n + k^2 depth).
+
+        J Mcal^-1 J* = B* Omega B,   Omega(i,j) = psi*(c,i) Upsilon(c) psi(c,j)            (000 Eq. 34-36, 004 Eq. 59)
+
+    with c the closest common ancestor. It gives the accelerations that forces at the nodes cause. It has rank below 6 k
+    where the nodes cannot move in all directions.
+
+    >>> import numpy as np
+    >>> import soacraft as sc
+    >>> from soacraft import dynamics as dyn
+    >>> dyn.operational_space_compliance(sc.load("double_pendulum"), [0.0, 0.0], "lower/tip")[3, 3]   # 1/kg
+    np.float64(1.0)
+    """
+    p = _problem("operational_space_compliance", g, nodes, expressed_in, q=q, threads=threads)
+    return answer(p, (6 * len(p.nodes),) * 2, out)
+
+
+def operational_space_inertia(
+    g: Graph,
+    q: Any,
+    nodes: Nodes,
+    expressed_in: Frame | str = "inertial",
+    *,
+    allow_singular: bool = False,
+    out: Array | None = None,
+    threads: int | None = None,
+) -> Array:
+    """The operational-space inertia of nodes, (..., 6 k, 6 k). O(n + k^2 depth + k^3).
+
+        Lambda = (J Mcal^-1 J*)^-1                                                              (000 Eq. 32-34)
+
+    Where the compliance has rank below 6 k there is no inverse: a `SingularError` names the nodes and the rank. With
+    `allow_singular=True` it is the pseudo-inverse: right for accelerations the nodes can have, zero for the others. The
+    rank is counted with turns and travels each scaled to their largest compliance, so that units play no part: an
+    eigenvalue below 1e-12 of the largest is taken for zero.
+
+    >>> import numpy as np
+    >>> import soacraft as sc
+    >>> from soacraft import dynamics as dyn
+    >>> arm = sc.load("arm7")
+    >>> Lambda = dyn.operational_space_inertia(arm, [0.1, 0.5, 0.2, 1.0, 0.3, 0.7, 0.4], "link7/tool")
+    >>> Lambda.shape
+    (6, 6)
+    >>> dyn.operational_space_inertia(arm, np.zeros(7), "link7/tool")
+    Traceback (most recent call last):
+        ...
+    soacraft.errors.SingularError: the operational-space compliance of 'link7/tool' has rank 3 of 6, ...
+    """
+    p = _problem("operational_space_inertia", g, nodes, expressed_in, q=q, threads=threads)
+    p.allow_singular = bool(allow_singular)
+    return answer(p, (6 * len(p.nodes),) * 2, out)
+
+
+def _problem(function: str, g: Any, nodes: Any, expressed_in: Any, **given: Any) -> Problem:
+    frames = read_nodes(function, g, nodes)
+    axes = read_axes(function, g, expressed_in, "node")
+    if "vdot" in given:
+        given["vdot"] = np.zeros(g.nv)
+    return read_problem(function, g, nodes=frames, expressed_in=axes, **given)

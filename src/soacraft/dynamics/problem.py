@@ -1,0 +1,83 @@
+"""What one call of a dynamics function works on: a graph, clean numbers with their batch, external forces."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from soacraft.model.coordinates import Forces
+from soacraft.model.frame import Frame
+from soacraft.model.interface import Graph
+from soacraft.model.layout import Layout
+from soacraft.model.sko import SKOModel
+from soacraft.model.state import State
+from soacraft.spatial.checks import Array
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(eq=False)
+class Problem:
+    """Checked arguments of a call, for any engine.
+
+    The arrays in `given` ("q", "v", "vdot", "force", "x") are float64, finite, with unit quaternions; their leading
+    axes broadcast to `batch`. `forces` holds the model's stored forces and then those of the call. An engine may write
+    its results into the arrays of `out`, which are checked, and must return them then.
+    """
+
+    function: str
+    graph: Graph
+    given: Mapping[str, Array]
+    forces: Forces = ()
+    batch: tuple[int, ...] = ()
+    threads: int | None = None
+    nodes: tuple[Frame, ...] = ()
+    expressed_in: Frame | str = "inertial"
+    prescribed: Mask | None = None
+    allow_singular: bool = False
+    out: tuple[Array | None, ...] = field(default=())
+
+    @property
+    def layout(self) -> Layout:
+        """The constant flat form of the graph."""
+        return self.graph.layout
+
+    @property
+    def n(self) -> int:
+        """The number of bodies."""
+        return self.graph.layout.n
+
+    @property
+    def nv(self) -> int:
+        """The number of dofs."""
+        return self.graph.layout.nv
+
+    def full(self, name: str) -> Array:
+        """One of the given arrays with all batch axes, C-contiguous."""
+        x = self.given[name]
+        return np.ascontiguousarray(np.broadcast_to(x, (*self.batch, x.shape[-1])))
+
+    # -- for engines in Python --------------------------------------------------------------------------------
+
+    @cached_property
+    def state(self) -> State:
+        """The state of the graph at the given q, v and vdot; without forces, which are in `forces`."""
+        given = {name: self.given.get(name) for name in ("q", "v", "vdot")}
+        return self.graph.current.replace(**given, forces=())
+
+    @cached_property
+    def sko(self) -> SKOModel:
+        """The SKO model in body axes, with a and b."""
+        return self.state.sko("body", self.forces)
+
+    @cached_property
+    def linear(self) -> SKOModel:
+        """The same A, H and M with a = 0 and b = 0: what depends on q alone."""
+        c = self.state.configuration
+        return SKOModel.trusted(
+            self.layout.tree, c.edges("body"), c.hinges("body"), c.inertias("body"), memo=c.derived("body")
+        )

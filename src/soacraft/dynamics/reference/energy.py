@@ -1,0 +1,21 @@
+"""Kinetic and potential energy."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from soacraft.dynamics.problem import Problem
+from soacraft.dynamics.reference.momentum import first_moment
+from soacraft.model.realize import times
+from soacraft.spatial.checks import Array
+
+
+def kinetic_energy(p: Problem) -> Array:
+    """V* M V / 2."""
+    V = p.state.motion.V
+    return np.asarray(0.5 * np.sum(V * times(p.layout.M, V), axis=(-2, -1)))
+
+
+def potential_energy(p: Problem) -> Array:
+    """-sum m g.c, zero when every centre of mass is at the inertial origin."""
+    return np.asarray(-(first_moment(p) @ p.graph.gravity))

@@ -1,0 +1,74 @@
+"""Operational space: blocks of Omega between the bodies of the nodes, and their inverse."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from soacraft.dynamics.problem import Problem
+from soacraft.dynamics.reference.turning import both, node_axes
+from soacraft.errors import SingularError
+from soacraft.recursions import articulated_body, backward_lyapunov, block_of_AsXB
+from soacraft.recursions.types import Stacked
+from soacraft.spatial.checks import Array
+
+RANK_TOLERANCE = 1e-12
+
+
+def operational_space_compliance(p: Problem) -> Array:
+    """B* Omega B, with Omega(i,j) = psi*(c,i) Upsilon(c) psi(c,j) for the closest common ancestor c."""
+    m = p.linear
+    body = articulated_body(m)
+    psi = {k: m.A(m.parent(k), k) @ (np.eye(6) - body.G[k] @ m.H(k)) for k in m.nodes if m.parent(k) >= 0}
+    X: Stacked = {k: m.H(k).mT @ np.linalg.solve(body.D[k], m.H(k)) for k in m.nodes}
+    Upsilon = backward_lyapunov(m, lambda i, k: psi[k], X)
+    where, B_T = [], []
+    for node in p.nodes:
+        k, block = p.graph.node_block(node, p.state)
+        where.append(k)
+        B_T.append(both(node_axes(p, node), block.mT))
+    C = np.zeros((*p.batch, 6 * len(p.nodes), 6 * len(p.nodes)))
+    for i, k in enumerate(where):
+        for j in range(i + 1):
+            block = block_of_AsXB(m.tree, lambda i, k: psi[k], Upsilon, lambda i, k: psi[k], k, where[j])
+            C[..., 6 * i : 6 * i + 6, 6 * j : 6 * j + 6] = B_T[i] @ block @ B_T[j].mT
+            C[..., 6 * j : 6 * j + 6, 6 * i : 6 * i + 6] = C[..., 6 * i : 6 * i + 6, 6 * j : 6 * j + 6].mT
+    return 0.5 * (C + C.mT)
+
+
+def operational_space_inertia(p: Problem) -> Array:
+    """The inverse of the compliance, or where its rank is deficient and that is allowed, its pseudo-inverse."""
+    C = operational_space_compliance(p)
+    size = C.shape[-1]
+    scale = _scale(C)
+    scaled = C / scale[..., :, None] / scale[..., None, :]
+    values = np.linalg.eigvalsh(scaled)
+    rank = np.sum(values > RANK_TOLERANCE * np.max(values, axis=-1, keepdims=True, initial=0.0), axis=-1)
+    if (rank == size).all():
+        X = np.linalg.inv(scaled) / scale[..., :, None] / scale[..., None, :]
+        return np.asarray(0.5 * (X + X.mT))
+    if not p.allow_singular:
+        raise SingularError(_rank_text(p, np.asarray(rank), size))
+    values, vectors = np.linalg.eigh(C)  # ascending: the last `rank` of them are kept
+    keep = np.arange(size) >= size - rank[..., None]
+    inverse = np.where(keep, 1.0 / np.where(keep, values, 1.0), 0.0)
+    return np.asarray((vectors * inverse[..., None, :]) @ vectors.mT)
+
+
+def _scale(C: Array) -> Array:
+    """The root of the largest compliance of turns, and of travels, in the places of each, (..., 6 k)."""
+    diagonal = np.diagonal(C, axis1=-2, axis2=-1)
+    by_kind = diagonal.reshape(*diagonal.shape[:-1], diagonal.shape[-1] // 6, 2, 3)
+    largest = np.max(by_kind, axis=(-3, -1), keepdims=True, initial=0.0)
+    scale = np.broadcast_to(np.sqrt(np.where(largest > 0.0, largest, 1.0)), by_kind.shape)
+    return scale.reshape(diagonal.shape)
+
+
+def _rank_text(p: Problem, rank: Array, size: int) -> str:
+    names = ", ".join(repr(node.full_name) for node in p.nodes)
+    where = tuple(int(i) for i in np.argwhere(rank < size)[0])
+    state = f" in state {where}" if where else ""
+    return (
+        f"the operational-space compliance of {names} has rank {int(rank[where])} of {size}{state}, so it has no "
+        "inverse: the nodes cannot move in all directions there. Ask for fewer nodes, move away from the singular "
+        "configuration, or take allow_singular=True for the pseudo-inverse."
+    )
