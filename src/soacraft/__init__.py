@@ -11,8 +11,9 @@ H*phi*M*phi.T*H.T : hinge[7] <- hinge[7]
 True
 """
 
-from soacraft import errors
+from soacraft import dynamics, errors
 from soacraft.algebra import I, Operator, Space, StackedVector
+from soacraft.dynamics import Dynamics
 from soacraft.files import load, models
 from soacraft.model import (
     Body,
@@ -52,6 +53,7 @@ __all__ = [
     "HINGES",
     "Body",
     "Cylindrical",
+    "Dynamics",
     "Frame",
     "Free",
     "Gimbal",
@@ -82,6 +84,7 @@ __all__ = [
     "check_hinge",
     "check_operator",
     "diag_of",
+    "dynamics",
     "errors",
     "identities",
     "load",

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.strategies import AXES, keep, one_of_batch, rigid_trees, sko_models
 
 import soacraft as sc
 from soacraft.errors import ModelError, SpaceError, StateError
 from soacraft.ops.namespace import VECTORS
 from soacraft.ops.table import NAMES
-from tests.strategies import AXES, keep, one_of_batch, rigid_trees, sko_models
 
 COUNT = 3
 
@@ -99,7 +99,13 @@ def test_at_with_a_batch(axes):
     s = sc.operators(mb, axes=axes)
     Q = np.stack([mb.random_state(i)[0] for i in range(COUNT)])
     mass_matrix = s.H * s.phi * s.M * s.phi.T * s.H.T
-    for expr in (mass_matrix, mass_matrix.inv, s.Omega, s.B("body3/tip").T * s.phi.T * s.H.T, (s.I + s.phi * s.phi.T).inv):
+    for expr in (
+        mass_matrix,
+        mass_matrix.inv,
+        s.Omega,
+        s.B("body3/tip").T * s.phi.T * s.H.T,
+        (s.I + s.phi * s.phi.T).inv,
+    ):
         whole = expr.at(q=Q)
         assert whole.array().shape == (COUNT, *expr.shape)
         for i in range(COUNT):
@@ -201,7 +207,9 @@ def test_vectors_for_another_number_of_states():
 def test_forces_for_another_number_of_states():
     mb = sc.random_tree(3, seed=2)
     Q = np.stack([mb.random_state(i)[0] for i in range(3)])
-    with pytest.raises(StateError, match=r"^the leading \(batch\) axes do not agree: force \(5, \d+\), state \(3, \d+\)\.$"):
+    with pytest.raises(
+        StateError, match=r"^the leading \(batch\) axes do not agree: force \(5, \d+\), state \(3, \d+\)\.$"
+    ):
         sc.operators(mb.state(q=Q), force=np.ones((5, mb.nv)))
     live = sc.operators(mb, force=np.ones((3, mb.nv)))
     assert live.vdot.shape == (3, mb.nv)

@@ -1,14 +1,15 @@
 """Live operators, snapshots, caches: what follows the state, what does not, and what is worked out again."""
 
 import copy
+from functools import partial
 
 import numpy as np
 import pytest
+from tests.strategies import AXES
 
 import soacraft as sc
 from soacraft.errors import ModelError, StateError
 from soacraft.ops.table import NAMES
-from tests.strategies import AXES
 
 
 @pytest.fixture
@@ -18,6 +19,10 @@ def mb():
 
 def mass_matrix(s):
     return s.H * s.phi * s.M * s.phi.T * s.H.T
+
+
+def rebound(leaf, binding):
+    return leaf.bound_to(binding)
 
 
 # -- live ---------------------------------------------------------------------------------------------------------
@@ -37,7 +42,7 @@ def test_the_same_expressions_follow_the_state(mb, axes):
         mb.q = mb.random_state(seed)[0]
         fresh = sc.operators(mb.state(), axes=axes)
         for expr in expressions:
-            again = expr.with_leaves(lambda leaf: leaf.bound_to(fresh.binding))
+            again = expr.with_leaves(partial(rebound, binding=fresh.binding))
             np.testing.assert_allclose(expr.array(), again.array(), rtol=1e-12, atol=1e-12, err_msg=expr.text())
             if expr.explain().product[0].kind != "dense":
                 x = np.linspace(-1, 1, expr.shape[1])
@@ -260,7 +265,14 @@ def test_batches_that_do_not_fit(mb):
     Q = np.stack([mb.random_state(i)[0] for i in range(3)])
     expr = s.phi.at(q=Q) - s.phi.at(q=Q[:2])
     text = r"^phi - phi is made of batches of states that do not fit: \(2,\) and \(3,\)\.$"
-    for attempt in (expr.array, lambda: expr * np.ones(36), lambda: expr[0, 0], expr.is_zero, expr.trace, expr.by_branch):
+    for attempt in (
+        expr.array,
+        lambda: expr * np.ones(36),
+        lambda: expr[0, 0],
+        expr.is_zero,
+        expr.trace,
+        expr.by_branch,
+    ):
         with pytest.raises(sc.errors.SpaceError, match=text):
             attempt()
 
@@ -318,7 +330,11 @@ def test_external_forces_enter_b(mb):
         ({"axes": "world"}, ModelError, "axes must be 'body', 'inertial' or 'origin', got 'world'."),
         ({"axes": None}, ModelError, "axes must be 'body', 'inertial' or 'origin', got None."),
         ({"f_ext": {"nowhere": np.zeros(6)}}, ModelError, "'random tree' has no frame 'nowhere'"),
-        ({"f_ext": {"body1": np.zeros(3)}}, StateError, "the wrench at 'body1' must have shape (..., 6), got shape (3,)"),
+        (
+            {"f_ext": {"body1": np.zeros(3)}},
+            StateError,
+            "the wrench at 'body1' must have shape (..., 6), got shape (3,)",
+        ),
         ({"f_ext": 3}, StateError, "external forces are given as {node: wrench}, got 3."),
         ({"force": np.ones(3)}, StateError, "force of 'random tree' must have shape (..., "),
         ({"force": "abc"}, StateError, "force of 'random tree' must be real numbers, got text: 'abc'"),
@@ -326,7 +342,7 @@ def test_external_forces_enter_b(mb):
         ({"vdot": np.ones(3)}, ModelError, "v= and vdot= are for SKO models; bind mb.state(q, v, vdot) instead."),
         ({"names": "H nu_bar foo"}, sc.errors.SpaceError, "there is no operator 'nu_bar foo'; there are H M E_phi "),
         ({"names": " "}, sc.errors.SpaceError, "there is no operator ''; there are H M E_phi "),
-        ({"names": ["H"]}, sc.errors.SpaceError, 'operators are named in one text, such as "H phi M", not by [\'H\'].'),
+        ({"names": ["H"]}, sc.errors.SpaceError, "operators are named in one text, such as \"H phi M\", not by ['H']."),
         ({"names": 3}, sc.errors.SpaceError, 'operators are named in one text, such as "H phi M", not by 3.'),
     ],
 )
@@ -354,7 +370,11 @@ def test_models_that_are_none(model):
 @pytest.mark.parametrize(
     ("arguments", "error", "text"),
     [
-        ({"axes": "inertial"}, ModelError, "an SKO model has blocks only: axes= and f_ext= need a Multibody or a sub-graph."),
+        (
+            {"axes": "inertial"},
+            ModelError,
+            "an SKO model has blocks only: axes= and f_ext= need a Multibody or a sub-graph.",
+        ),
         ({"f_ext": {}}, ModelError, "an SKO model has blocks only: axes= and f_ext= need a Multibody or a sub-graph."),
         ({"v": np.ones(99)}, StateError, "v of this SKO model must have shape (..., "),
         ({"vdot": "x"}, StateError, "vdot of this SKO model must be real numbers, got text: 'x'"),
@@ -378,13 +398,13 @@ def test_nodes_that_are_not_there(mb):
         s.B(mb.root).array()
     sko = sc.operators(sc.random_sko(3, seed=1))
     for node in ("elbow", 3, 1.5, None, True):
-        with pytest.raises(sc.errors.SpaceError, match="there is no number 3|has no block"):
+        with pytest.raises(sc.errors.SpaceError, match=r"there is no number 3|has no block"):
             sko.B(node)
 
 
 def test_attributes_that_are_not_there(mb):
     s = sc.operators(mb)
-    with pytest.raises(AttributeError, match="^there is no operator or vector 'foo'; there are H M E_phi "):
+    with pytest.raises(AttributeError, match=r"^there is no operator or vector 'foo'; there are H M E_phi "):
         s.foo  # noqa: B018
 
 

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.strategies import keep
 
 import soacraft as sc
 from soacraft.algebra import Operator
 from soacraft.ops.check import read_back
-from tests.strategies import keep
 
 I = sc.I
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.strategies import CLASSES, keep, operators, parents
 
 import soacraft as sc
 from soacraft.errors import SingularError
-from tests.strategies import CLASSES, keep, operators, parents
 
 I = sc.I
 
@@ -41,9 +41,9 @@ KNOWN = {
         "000 Eq. 30",
     ),
     "the mass matrix by a Lyapunov solution": (
-        lambda s: s.H
-        * (s.phi * s.E_phi.lyapunov(s.M) + s.E_phi.lyapunov(s.M) * s.phi.T - s.E_phi.lyapunov(s.M))
-        * s.H.T,
+        lambda s: (
+            s.H * (s.phi * s.E_phi.lyapunov(s.M) + s.E_phi.lyapunov(s.M) * s.phi.T - s.E_phi.lyapunov(s.M)) * s.H.T
+        ),
         "000 Eq. 30",
     ),
     "the mass matrix by innovations": (lambda s: innovations(s) * s.D * innovations(s).T, "000 Eq. 29"),
@@ -146,8 +146,14 @@ def test_unknown_inverses_are_dense_on_request_only(name):
     assert plan.array.why == "dense arithmetic: an inverse of no known structure"
     assert plan.block.kind == "refused"
     assert plan.product[-1].kind == "dense"
-    for attempt in (lambda: x.inv * np.ones(len(dense)), lambda: x.inv[0, 0], x.inv.is_zero, x.inv.trace, x.inv.by_branch):
-        with pytest.raises(SingularError, match="^no structured inverse of "):
+    for attempt in (
+        lambda: x.inv * np.ones(len(dense)),
+        lambda: x.inv[0, 0],
+        x.inv.is_zero,
+        x.inv.trace,
+        x.inv.by_branch,
+    ):
+        with pytest.raises(SingularError, match=r"^no structured inverse of "):
             attempt()
 
 
@@ -204,7 +210,9 @@ def test_a_singular_dense_matrix_is_refused():
     """Rounding makes numpy invert it; the answer would be noise."""
     s = sc.operators(sc.random_tree(4, seed=0))
     for expr in (s.Omega, s.phi_tilde, s.H.T * mass_matrix(s).inv * s.H + 0 * s.phi):
-        with pytest.raises(SingularError, match=f"^{re.escape(expr.text())} is singular at this state, it has no inverse.$"):
+        with pytest.raises(
+            SingularError, match=f"^{re.escape(expr.text())} is singular at this state, it has no inverse.$"
+        ):
             expr.inv.array()
 
 

@@ -104,7 +104,7 @@ def test_what_lyapunov_refuses(s):
     refused(f"E_phi.lyapunov(X, K): {second}", lambda: s.E_phi.lyapunov(s.M, s.K))
     refused(f"E_phi.lyapunov(X, int): {second}", lambda: s.E_phi.lyapunov(s.M, 3))
     refused(
-        f"E_phi.lyapunov(D): X maps hinge[{s.hinge.size}] <- hinge[{s.hinge.size}], but body[36] <- body[36] is wanted.",
+        f"E_phi.lyapunov(D): X maps {s.hinge} <- {s.hinge}, but body[36] <- body[36] is wanted.",
         lambda: s.E_phi.lyapunov(s.D),
     )
 

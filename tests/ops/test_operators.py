@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.strategies import AXES, dense, keep, sko_models
 
 import soacraft as sc
 from soacraft.ops.table import NAMES
-from tests.strategies import AXES, dense, keep, sko_models
 
 
 def tree():
@@ -73,7 +73,7 @@ def test_claims_are_made(name):
     """Tags are claims; those of the table are checked above, these are the ones expected."""
     s = sc.operators(tree())
     expected = {
-        **dict.fromkeys(("M", "R", "P", "P_plus", "Upsilon"), {"symmetric", "block_diagonal", "positive_semidefinite"}),
+        **{one: {"symmetric", "block_diagonal", "positive_semidefinite"} for one in "M R P P_plus Upsilon".split()},
         "D": {"symmetric", "block_diagonal", "positive_definite"},
         "tau": {"block_diagonal"},
         "tau_bar": {"block_diagonal"},
@@ -109,7 +109,7 @@ def eliminated(Mcal, model, d):
 @settings(max_examples=30)
 @given(model=sko_models())
 def test_values_against_dense_matrices(model):
-    """From E, H and M alone: D and the innovations factor by eliminating the dense mass matrix, the rest by definition."""
+    """From E, H and M alone: D and I + H phi K by eliminating the dense mass matrix, the rest by definition."""
     keep()
     s, d = sc.operators(model), dense(model)
     one = np.eye(len(d.E))
@@ -177,7 +177,13 @@ def test_blocks_by_name_number_and_object(data):
     mass_matrix = s.H * s.phi * s.M * s.phi.T * s.H.T
     a, b = mb.bodies[i], mb.bodies[j]
     expected = mass_matrix.array()[mb.v_slice(a), mb.v_slice(b)]
-    for block in (mass_matrix[i, j], mass_matrix[a.name, b.name], mass_matrix[a, b], mass_matrix[i][b], mass_matrix[a][j]):
+    for block in (
+        mass_matrix[i, j],
+        mass_matrix[a.name, b.name],
+        mass_matrix[a, b],
+        mass_matrix[i][b],
+        mass_matrix[a][j],
+    ):
         np.testing.assert_allclose(block, expected, atol=1e-12)
 
 

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
+from tests.strategies import AXES
 
 import soacraft as sc
 from soacraft.errors import SoacraftError
 from soacraft.ops.namespace import VECTORS
 from soacraft.ops.table import NAMES
-from tests.strategies import AXES
 
 I = sc.I
 ONE = sc.Inertia(1.0, (0.1, 0.2, 0.3), np.diag([0.1, 0.2, 0.15]))
@@ -44,8 +44,8 @@ MODELS = {
     "a node of no size": lambda: sc.operators(
         sc.SKOModel([-1, 0], [None, np.zeros((1, 0))], [np.eye(1), np.zeros((0, 0))], [np.eye(1), np.zeros((0, 0))])
     ),
-    "welded, batch": lambda: sc.operators((mb := welded()).state(q=np.zeros((3, 0)))),
-    "welded, batch of velocities": lambda: sc.operators((mb := welded()).state(v=np.zeros((3, 0)))),
+    "welded, batch": lambda: sc.operators(welded().state(q=np.zeros((3, 0)))),
+    "welded, batch of velocities": lambda: sc.operators(welded().state(v=np.zeros((3, 0)))),
     "empty, batch": lambda: sc.operators(empty().state(q=np.zeros((3, 0)), v=np.zeros((3, 0)))),
 }  # fmt: skip
 

@@ -141,7 +141,17 @@ def test_many_bodies_are_probed(monkeypatch):
 
 
 def test_traces(s):
-    for expr in (s.M, s.phi, s.Omega, mass_matrix(s), mass_matrix(s).inv, s.D.inv, 0.5 * s.phi - s.M, s.E_phi, s.phi**2):
+    for expr in (
+        s.M,
+        s.phi,
+        s.Omega,
+        mass_matrix(s),
+        mass_matrix(s).inv,
+        s.D.inv,
+        0.5 * s.phi - s.M,
+        s.E_phi,
+        s.phi**2,
+    ):
         np.testing.assert_allclose(expr.trace(), np.trace(expr.array()), rtol=1e-10, atol=1e-12)
     assert s.phi.trace() == pytest.approx(36.0)
     assert np.ndim(s.M.trace()) == 0

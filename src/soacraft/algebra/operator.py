@@ -280,6 +280,12 @@ class Operator(ABC):
         store[name] = (tokens, fresh)
         return fresh
 
+    def compile(self) -> Any:
+        """A function `f(q, v=None, *vectors)` of the expression, for many states: see `soacraft.ops.compile`."""
+        from soacraft.algebra import rules
+
+        return rules.compile_rule[0](self)
+
     # -- looking --------------------------------------------------------------------------------------------------
 
     @property

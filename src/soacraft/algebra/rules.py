@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import reduce
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +29,7 @@ inverse_rules: list[InverseRule] = []
 array_rules: list[ArrayRule] = []
 block_rules: list[BlockRule] = []
 lyapunov_rule: list[Callable[[Operator, Operator, Operator], Operator]] = []
+compile_rule: list[Callable[[Operator], Any]] = []
 
 
 def inverse(x: Operator) -> tuple[Operator, str] | None:

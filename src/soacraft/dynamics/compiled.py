@@ -20,6 +20,7 @@ from soacraft.model.interface import Graph
 from soacraft.model.subgraph import SubGraph
 from soacraft.spatial.checks import Array
 
+
 #: What a kernel is given for a function: its name, its inputs (None: zeros), whether gravity and the anchor, whether
 #: external forces take part, and the tails of its results.
 @dataclass(frozen=True)

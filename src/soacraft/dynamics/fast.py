@@ -1,7 +1,7 @@
 """Calls that cost little more than their kernel, for the methods of a `Dynamics` handle.
 
-Such a call takes single states as contiguous float64 arrays and looks at nothing else; whatever it is not sure of goes to
-the method it stands for, which checks, explains and takes care of batches. A structural change retires it.
+Such a call takes single states as contiguous float64 arrays and looks at nothing else; whatever it is not sure of goes
+to the method it stands for, which checks, explains and takes care of batches. A structural change retires it.
 """
 
 from __future__ import annotations

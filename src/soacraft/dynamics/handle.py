@@ -51,8 +51,8 @@ class Dynamics:
         self._graph = read_graph("Dynamics", g)
         self._structure = g.structure
         if isinstance(g, Multibody):
-            methods = {name: getattr(self, name) for name in dir(type(self)) if not name.startswith("_") and name != "graph"}
-            self.__dict__.update(fast_calls(g, methods))
+            names = [name for name in dir(type(self)) if not name.startswith("_") and name != "graph"]
+            self.__dict__.update(fast_calls(g, {name: getattr(self, name) for name in names}))
 
     @property
     def graph(self) -> Graph:

@@ -1,7 +1,7 @@
 """The compiled form of a rigid graph: built once per structural change, used by the named algorithms.
 
 Every body becomes one element for each dof of a product of screws, one element for a spherical, free or rolling hinge,
-and no element for a weld, whose inertia is merged into what carries it. An element's frame stands on the hinge axis with
+and no element for a weld, whose inertia is merged into what carries it. An element's frame stands on the hinge axis,
 z along it. Elements are numbered depth first. This file alone builds `_core.RigidModel`.
 """
 
@@ -104,7 +104,8 @@ class CompiledModel:
         for k, e in enumerate(self.elements):
             wide, branch = e.kind > HELICAL, children[k] > 1
             massless = e.inertia.mass == 0.0 and not e.inertia.moment.any()
-            whole[k] = (e.parent, e.kind, e.q, e.v, wides if wide else -1, branches if branch else -1, last[k], massless)
+            numbers = wides if wide else -1, branches if branch else -1
+            whole[k] = (e.parent, e.kind, e.q, e.v, *numbers, last[k], massless)
             wides, branches = wides + wide, branches + branch
             real[k] = _numbers(e)
         places = np.array([[*x.rotation.ravel(), *x.translation] for x in self.places]).reshape(-1, 12)
@@ -173,7 +174,7 @@ def fast_call(
     frames: dict[Any, bytes] | None = None,
     wrap: Callable[..., Any] | None = None,
 ) -> Callable[..., Any]:
-    """A call of one kernel on single states; while `forces` is not empty, and for anything else, it calls `fallback`."""
+    """A call of one kernel on single states; while `forces` is not empty, and for all else, it calls `fallback`."""
     return _core.call(model.kernels, kernel, forces, fallback, frames, wrap)
 
 

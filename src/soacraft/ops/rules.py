@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import reduce
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,56 +12,15 @@ from soacraft.algebra import rules
 from soacraft.algebra.nodes import I, Identity, Product, Scaled, Sum, Transpose, product
 from soacraft.algebra.operator import DIAGONAL, Operator
 from soacraft.model.sko import SKOModel
+from soacraft.ops.compile import CompiledExpression
 from soacraft.ops.derived import DOWN, UP, LyapunovLeaf, RiccatiInverse, SweptInverse, lyapunov
 from soacraft.ops.leaves import BoundLeaf, DefinedLeaf, PropagatorLeaf, edges_of, tree_of
 from soacraft.ops.namespace import operators_of
+from soacraft.ops.recognise import as_mass_matrix
 from soacraft.recursions import block_of_AsXB, block_of_AXBs, composite_body, mass_matrix
 from soacraft.recursions.products import along
 
 Array = npt.NDArray[np.float64]
-
-
-class MassMatrix(NamedTuple):
-    """The parts of H phi X phi* H*, whichever way it was written."""
-
-    H: BoundLeaf
-    phi: PropagatorLeaf
-    X: Operator
-
-    @property
-    def known(self) -> bool:
-        """Whether it is the mass matrix of one model at one state: then the named operators serve."""
-        if not isinstance(self.X, BoundLeaf) or self.X.name != "M":
-            return False
-        bound = self.H.binding.identity()
-        return bool(bound == self.phi.binding.identity() == self.X.binding.identity())
-
-
-def as_mass_matrix(x: Operator) -> MassMatrix | None:
-    """Recognise H*phi*X*phi.T*H.T for block-diagonal X, and the composite-body forms of the mass matrix."""
-    if isinstance(x, Product) and len(x.factors) >= 5:
-        H, phi, *X, phi_T, H_T = x.factors
-        if _named(H, "H") and _named(phi, "phi") and H_T.key() == H.T.key() and phi_T.key() == phi.T.key():
-            middle = reduce(product, X)
-            if middle.pattern() == DIAGONAL and "symmetric" in middle.tags:
-                return MassMatrix(H, phi, middle)  # type: ignore[arg-type]
-    first = next((leaf for leaf in x.leaves() if isinstance(leaf, BoundLeaf)), None)
-    if first is None or not isinstance(x, (Product, Sum)):
-        return None
-    s = operators_of(first.binding)
-    H, phi, t, R = s.H, s.phi, s.phi_tilde, s.R
-    for form in (
-        H * (phi * R + R * phi.T - R) * H.T,
-        H * (R + t * R + R * t.T) * H.T,
-        H * R * H.T + H * t * R * H.T + H * R * t.T * H.T,
-    ):
-        if x.key() == form.key():
-            return MassMatrix(H, phi, s.M)  # type: ignore[arg-type]
-    return None
-
-
-def _named(x: Operator, name: str) -> bool:
-    return isinstance(x, BoundLeaf) and x.name == name
 
 
 # -- inverses -----------------------------------------------------------------------------------------------------
@@ -249,5 +207,6 @@ def install() -> None:
     rules.array_rules[:] = [array_of_mass_matrix]
     rules.block_rules[:] = [block_of_propagator, block_of_defined, block_of_product]
     rules.lyapunov_rule[:] = [lyapunov]
+    rules.compile_rule[:] = [CompiledExpression]
 
 

@@ -29,7 +29,8 @@ def vdot(s: Operators) -> StackedVector:
     """The generalized acceleration: the state's, or the answer to the given force (000 Eq. 31)."""
     if s.binding.given_force is None:
         return s.vector(s.hinge, s.binding.acceleration())
-    return nu(s) - s.K.T * (s.psi.T * (s.H.T * nu(s) + a(s)))
+    innovations = nu(s)
+    return innovations - s.K.T * (s.psi.T * (s.H.T * innovations + a(s)))
 
 
 def T(s: Operators) -> StackedVector:

@@ -46,9 +46,13 @@ class Verification:
     def __repr__(self) -> str:
         where, error = self.worst
         if self.ok:
-            return f"equal on {len(self.errors)} models, largest relative error {error:.1e} on {where}"
+            return f"equal on {_count(len(self.errors))}, largest relative error {error:.1e} on {where}"
         failed = sum(e > self.tol for _, e in self.errors)
-        return f"not equal on {failed} of {len(self.errors)} models: relative error {error:.1e} on {where}"
+        return f"not equal on {failed} of {_count(len(self.errors))}: relative error {error:.1e} on {where}"
+
+
+def _count(n: int) -> str:
+    return f"{n} model{'' if n == 1 else 's'}"
 
 
 def difference(left: Any, right: Any) -> float:

@@ -1,0 +1,119 @@
+"""`expr.compile()`: an expression as a function of the state, for many states.
+
+The mass matrix and its inverse, however they are written, go to the kernels that are made for them; any other
+expression runs its sweeps at a snapshot of the state. `explain()` says which.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from soacraft.algebra.explain import Explanation, Step
+from soacraft.algebra.nodes import Inverse
+from soacraft.algebra.operator import Operator
+from soacraft.errors import SpaceError
+from soacraft.model.compiled import CompiledModel, kernel_names
+from soacraft.model.coordinates import read_q
+from soacraft.ops.binding import GraphBinding
+from soacraft.ops.namespace import operators_of
+from soacraft.ops.recognise import as_mass_matrix
+
+Array = npt.NDArray[np.float64]
+
+
+class CompiledExpression:
+    """`f(q, v=None, *vectors)`: the product with a vector at q, a tuple for several; without vectors the dense matrix.
+
+    q may have leading batch axes; vectors then have the same ones, or none. `v` matters to no operator and is there so
+    that every state can be passed as it is.
+
+    >>> import numpy as np
+    >>> import soacraft as sc
+    >>> mb = sc.load("arm7")
+    >>> H, phi, M = sc.operators(mb, "H phi M")
+    >>> f = (H * phi * M * phi.T * H.T).inv.compile()
+    >>> f(np.zeros(7), None, np.ones(7)).shape, f(np.zeros((5, 7)), None, np.ones(7)).shape
+    ((7,), (5, 7))
+    """
+
+    def __init__(self, expr: Operator) -> None:
+        bindings = {leaf.binding.identity(): leaf.binding for leaf in expr.leaves()}
+        binding = next(iter(bindings.values()), None)
+        if len(bindings) != 1 or not isinstance(binding, GraphBinding):
+            raise SpaceError(
+                f"{expr.text()} cannot be compiled: it must be of one Multibody or sub-graph, at one state."
+            )
+        self.expr, self.graph, self._binding = expr, binding.graph, binding
+        self.kernels = _kernels_of(expr, binding)
+        self._model = CompiledModel.of(self.graph.layout) if self.kernels else None
+
+    def __call__(self, q: Any, v: Any = None, *vectors: Any) -> Any:
+        self._binding.owner.check()
+        q = read_q(self.graph, q)
+        if not vectors:
+            return self._dense(q)
+        found = tuple(self._product(q, x) for x in vectors)
+        return found[0] if len(found) == 1 else found
+
+    def _dense(self, q: Array) -> Array:
+        if self._model is not None and self.kernels is not None and self.kernels[1] in kernel_names():
+            n = self.graph.nv
+            found = self._run(self.kernels[1], q, None, n * n)
+            if found is not None:
+                return found.reshape(*q.shape[:-1], n, n)
+        return self.expr.at(q=q).array()
+
+    def _product(self, q: Array, x: Any) -> Array:
+        numbers = np.asarray(x)
+        fits = numbers.dtype == np.float64 and numbers.shape in ((self.graph.nv,), (*q.shape[:-1], self.graph.nv))
+        if self._model is not None and self.kernels is not None and fits and np.isfinite(numbers).all():
+            found = self._run(self.kernels[0], q, numbers, self.graph.nv)
+            if found is not None:
+                return found.reshape(*q.shape[:-1], self.graph.nv)
+        return np.asarray(self.expr.at(q=q) * x)
+
+    def _run(self, kernel: str, q: Array, x: Array | None, width: int) -> Array | None:
+        """Every state through a kernel; None when it could not answer, so that the sweeps say why."""
+        assert self._model is not None
+        count = math.prod(q.shape[:-1])
+        out = np.empty((count, width))
+        rows = np.ascontiguousarray(q.reshape(count, -1))
+        zero = None if x is None else np.zeros(self.graph.nv)
+        given = None if x is None else np.ascontiguousarray(x if x.ndim == 1 else x.reshape(count, -1))
+        fine = self._model.kernels.run(kernel, rows, zero, given, None, np.zeros(12), (out,))
+        return out if fine and np.isfinite(out).all() else None
+
+    def explain(self) -> Explanation:
+        """What a call runs."""
+        plain = self.expr.explain()
+        if self._model is None or self.kernels is None:
+            return plain
+        product, dense = self.kernels
+        steps = (Step("kernel", product, "O(n)", "compiled"),)
+        array = Step("kernel", dense, "O(N^2)", "compiled") if dense in kernel_names() else plain.array
+        return Explanation(plain.expression, plain.spaces, steps, plain.block, array)
+
+    def __repr__(self) -> str:
+        return f"compiled {self.expr!r}"
+
+
+def _kernels_of(expr: Operator, binding: GraphBinding) -> tuple[str, str] | None:
+    """The kernels for a product and for the dense matrix, of a recognised form."""
+    if _is_mass_matrix(expr):
+        return "inverse_dynamics", "mass_matrix"
+    s = operators_of(binding)
+    factor = s.I - s.H * s.psi * s.K
+    written_out = factor.T * s.D.inv * factor
+    if expr.key() == written_out.key() or (isinstance(expr, Inverse) and _is_mass_matrix(expr.arg)):
+        return "forward_dynamics", "mass_matrix_inverse"
+    return None
+
+
+def _is_mass_matrix(expr: Operator) -> bool:
+    found = as_mass_matrix(expr)
+    return found is not None and found.known
+

@@ -1,0 +1,119 @@
+"""`expr.compile()`: recognised forms take their kernels, all others their sweeps, with the same numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import soacraft as sc
+from soacraft.errors import SpaceError, StaleError, StateError
+
+I = sc.I
+
+FORMS = {
+    "mass matrix": lambda s: s.H * s.phi * s.M * s.phi.T * s.H.T,
+    "by composite bodies": lambda s: s.H * (s.phi * s.R + s.R * s.phi.T - s.R) * s.H.T,
+    "its inverse": lambda s: (s.H * s.phi * s.M * s.phi.T * s.H.T).inv,
+    "inverse written out": lambda s: (I - s.H * s.psi * s.K).T * s.D.inv * (I - s.H * s.psi * s.K),
+}
+OTHERS = {
+    "Omega": lambda s: s.Omega,
+    "H psi": lambda s: s.H * s.psi,
+    "with a payload": lambda s: s.H * s.phi * (s.M + 0.1 * s.M) * s.phi.T * s.H.T,
+}
+
+
+@pytest.fixture(scope="module")
+def mb():
+    return sc.random_tree(13, seed=4)
+
+
+def states(mb, count=5):
+    return np.array([mb.random_state(i)[0] for i in range(count)])
+
+
+@pytest.mark.parametrize("name", [*FORMS, *OTHERS])
+@pytest.mark.parametrize("axes", ["body", "inertial"])
+def test_same_numbers_as_the_snapshot(mb, name, axes):
+    expr = (FORMS | OTHERS)[name](sc.operators(mb, axes=axes))
+    f, Q = expr.compile(), states(mb)
+    X = np.random.default_rng(1).standard_normal((len(Q), expr.cols.size))
+    wanted = np.asarray(expr.at(q=Q) * X)
+    np.testing.assert_allclose(f(Q, None, X), wanted, rtol=1e-8, atol=1e-8 * np.abs(wanted).max())
+    one = np.asarray(expr.at(q=Q[2]) * X[2])
+    np.testing.assert_allclose(f(Q[2], None, X[2]), one, rtol=1e-8, atol=1e-8 * np.abs(one).max())
+    dense = expr.at(q=Q).array()
+    np.testing.assert_allclose(f(Q), dense, rtol=1e-8, atol=1e-8 * np.abs(dense).max())
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_recognised_forms_say_their_kernel(mb, name):
+    explained = FORMS[name](sc.operators(mb)).compile().explain()
+    assert [step.kind for step in explained.product] == ["kernel"]
+    assert explained.product[0].operator in ("inverse_dynamics", "forward_dynamics")
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_forms_keep_their_sweeps(mb, name):
+    expr = OTHERS[name](sc.operators(mb))
+    assert repr(expr.compile().explain()) == repr(expr.explain())
+
+
+def test_on_a_sub_graph(mb):
+    g = mb.subgraph([b for b in mb.bodies if mb.tree.path(1, mb.index(b))])
+    f = FORMS["its inverse"](sc.operators(g)).compile()
+    q, _ = g.random_state(3)
+    x = np.linspace(-1, 1, g.nv)
+    H, phi, M = sc.operators(g.state(q), "H phi M")
+    np.testing.assert_allclose(f(q, None, x), np.linalg.solve((H * phi * M * phi.T * H.T).array(), x), rtol=1e-8)
+
+
+def test_several_vectors_give_several_products(mb):
+    f = FORMS["mass matrix"](sc.operators(mb)).compile()
+    q, v = mb.random_state(2)
+    x, y = np.ones(mb.nv), np.arange(mb.nv, dtype=float)
+    first, second = f(q, v, x, y)
+    np.testing.assert_array_equal(first, f(q, v, x))
+    np.testing.assert_array_equal(second, f(q, v, y))
+
+
+def test_a_block_of_vectors_takes_the_sweeps(mb):
+    expr = FORMS["mass matrix"](sc.operators(mb))
+    q, _ = mb.random_state(2)
+    X = np.random.default_rng(0).standard_normal((mb.nv, 3))
+    np.testing.assert_allclose(expr.compile()(q, None, X), np.asarray(expr.at(q=q) * X), atol=1e-12)
+
+
+def test_bad_states_and_vectors_are_refused(mb):
+    f = FORMS["mass matrix"](sc.operators(mb)).compile()
+    q, _ = mb.random_state(0)
+    with pytest.raises(StateError):
+        f(q[:-1], None, np.ones(mb.nv))
+    with pytest.raises(StateError):
+        f(np.full(mb.nq, np.nan), None, np.ones(mb.nv))
+    with pytest.raises(SpaceError, match="a vector of hinge"):
+        f(q, None, np.ones(mb.nv + 1))
+
+
+def test_massless_tip_is_named():
+    mb = sc.Multibody("bare")
+    mb.add_body("tip", hinge=sc.Pin((0, 0, 1)))
+    f = FORMS["its inverse"](sc.operators(mb)).compile()
+    with pytest.raises(sc.errors.SingularError, match="'tip'"):
+        f([0.0], None, np.ones(1))
+
+
+def test_stale_after_a_structural_change():
+    mb = sc.serial_chain(2)
+    f = FORMS["mass matrix"](sc.operators(mb)).compile()
+    mb.add_body("more", "link2", sc.Pin((0, 0, 1)), sc.Inertia(1.0))
+    with pytest.raises(StaleError, match="structural change"):
+        f(np.zeros(2), None, np.ones(2))
+
+
+def test_only_expressions_of_one_model(mb):
+    other = sc.operators(sc.random_sko(3, seed=0))
+    with pytest.raises(SpaceError, match="cannot be compiled: it must be of one Multibody"):
+        other.M.compile()
+    with pytest.raises(SpaceError, match="cannot be compiled"):
+        I.compile()
