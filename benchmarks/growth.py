@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from measure import Work, growth, microseconds
+from models import chain
 from peer import PinocchioChain
 
 import soacraft as sc
@@ -51,11 +52,6 @@ class PeerRow:
     ours_repeated: float
     peer_repeated: float
     difference: float
-
-
-def chain(n: int) -> sc.Multibody:
-    """Pins about y and z in turn, short links."""
-    return sc.serial_chain(n, hinge=lambda k: sc.Pin((0, 1, 0) if k % 2 else (0, 0, 1)), length=0.1)
 
 
 def tree(n: int) -> sc.Multibody:

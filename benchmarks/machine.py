@@ -10,7 +10,7 @@ from pathlib import Path
 
 #: From the widest to the narrowest; the first one the processor has is reported.
 INSTRUCTION_SETS = ("avx512f", "avx2", "avx", "sse4_2", "asimd")
-PACKAGES = ("soacraft", "numpy", "pin")
+PACKAGES = ("soacraft", "numpy", "pin", "mujoco")
 
 
 def facts() -> dict[str, str]:

@@ -15,8 +15,9 @@ from types import ModuleType
 
 import growth
 import machine
+import peers
 
-BENCHMARKS: dict[str, ModuleType] = {"growth": growth}
+BENCHMARKS: dict[str, ModuleType] = {"growth": growth, "peers": peers}
 RESULTS = Path(__file__).parent / "results"
 README = Path(__file__).parents[1] / "README.md"
 

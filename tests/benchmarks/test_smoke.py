@@ -18,25 +18,91 @@ def bench(*arguments):
     )
 
 
-def test_quick_run_writes_its_results(tmp_path):
-    done = bench("--quick", "--results", str(tmp_path))
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory):
+    """All benchmarks on tiny models: the folder of the results, and what was printed."""
+    folder = tmp_path_factory.mktemp("results")
+    done = bench("--quick", "--results", str(folder))
     assert done.returncode == 0, done.stderr
-    result = json.loads((tmp_path / "growth.json").read_text())
-    page = (tmp_path / "growth.md").read_text()
-    assert {series["state"] for series in result["series"]} == {"repeated", "new state"}
-    assert all(len(series["times"]) == len(result["sizes"]) for series in result["series"])
-    assert all(row["difference"] < 1e-10 for row in result["peer"])
+    return folder, done.stdout
+
+
+@pytest.mark.parametrize("name", ["growth", "peers"])
+def test_a_quick_run_writes_its_results(quick, name):
+    folder, printed = quick
+    result, page = json.loads((folder / f"{name}.json").read_text()), (folder / f"{name}.md").read_text()
     for fact in ("command", "date", "processor", "cores", "instruction set"):
         assert result["facts"][fact]
         assert f"- {fact}: " in page
-    assert page.strip() in done.stdout
+    assert page.strip() in printed
+
+
+def test_growth_has_every_series(quick):
+    result = json.loads((quick[0] / "growth.json").read_text())
+    assert {series["state"] for series in result["series"]} == {"repeated", "new state"}
+    assert all(len(series["times"]) == len(result["sizes"]) for series in result["series"])
+    assert all(row["difference"] < 1e-10 for row in result["peer"])
+
+
+def test_peers_have_every_row_on_every_model(quick, monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    from peers import ROWS, summary
+
+    result = json.loads((quick[0] / "peers.json").read_text())
+    page = (quick[0] / "peers.md").read_text()
+    assert [found["model"] for found in result["models"]] == ["7-dof arm", "humanoid", "chain 3", "tree 3"]
+    for found in result["models"]:
+        assert not found["notes"]
+        assert [row["name"] for row in found["rows"]] == [row.name for row in ROWS]
+        assert all(row[key] > 0 for row in found["rows"] for key in ("reused", "new", "Pinocchio"))
+        assert all(row["difference"] < 1e-10 for row in found["rows"])
+        assert "MuJoCo" in found["rows"][0]
+    assert f"Kernels in use: {result['instruction set']}" in page
+    assert "## Chain of 3: 3 bodies, 3 dofs" in page
+    assert set(result["overhead"]) == {"model", "kernel", "reused", "new"}
+    figures = summary(result, result["facts"])
+    assert all(f"| {row.name} |" in figures for row in ROWS)
+
+
+def test_results_that_differ_are_not_timed(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    from side_by_side import require
+
+    assert require(1e-9, "poses of humanoid") == 1e-9
+    with pytest.raises(ArithmeticError, match=r"poses of humanoid: results differ by 2\.0e-08, more than 1e-08"):
+        require(2e-8, "poses of humanoid")
+    with pytest.raises(ArithmeticError, match="nothing was timed"):
+        require(float("nan"), "poses of humanoid")
+
+
+def test_a_peer_without_room_is_left_out(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    import side_by_side
+
+    monkeypatch.setattr(side_by_side, "available_memory", lambda: 1e3)
+    found = side_by_side.measure("chain 3", quick=True)
+    assert found["notes"][0] == "Pinocchio is left out: its Data for 3 dofs takes 0 GB; 0 GB are free."
+    assert not any("Pinocchio" in row for row in found["rows"])
+
+
+def test_figures_go_between_their_own_marks(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    from run import with_figures
+
+    page = (ROOT / "README.md").read_text()
+    for name in ("growth", "peers"):
+        changed = with_figures(page, name, "figures")
+        assert f"<!-- {name}: written by ./run bench {name} -->\n\nfigures\n\n<!-- end -->" in changed
+        other = page.split(f"<!-- {name}:")[0]
+        assert changed.startswith(other)
+        assert changed.count("<!-- end -->") == 2
 
 
 def test_list_and_unknown_names():
     assert bench("list").stdout.startswith("growth ")
     done = bench("speed")
     assert done.returncode == 2
-    assert "there is no benchmark 'speed'; there are: growth" in done.stderr
+    assert "there is no benchmark 'speed'; there are: growth, peers" in done.stderr
 
 
 @pytest.mark.parametrize("exponent", [0.5, 1.0, 2.0])
