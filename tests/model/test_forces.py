@@ -97,3 +97,15 @@ def test_f_ext_is_a_mapping_from_nodes():
         mb.sko(f_ext=[3])
     with pytest.raises(StateError, match=r"the leading .* axes do not agree"):
         mb.state(q=np.zeros((3, 2)), forces={"link1": np.zeros((4, 6))})
+
+
+def test_in_a_subgraph_a_force_in_axes_outside_it_turns_with_the_model():
+    mb = serial_chain(4)
+    mb.set_state(q=[0.3, -0.4, 0.5, 0.2])
+    mb.set_force("link3", Wrench((0, 0, 1), (1, 0, 0), expressed_in="link1"))
+    g = mb.subgraph(["link2", "link3"])
+    R = mb.pose("link3").rotation.T @ mb.pose("link1").rotation
+    pull = np.concatenate([R @ (0, 0, 1), R @ (1, 0, 0)])
+    with_force = g.sko().b(1)
+    mb.clear_forces()
+    np.testing.assert_allclose(g.sko().b(1) - with_force, pull, atol=1e-14)

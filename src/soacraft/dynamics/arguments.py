@@ -9,12 +9,10 @@ import numpy as np
 
 from soacraft.dynamics.problem import Mask, Problem
 from soacraft.errors import ModelError, StateError
-from soacraft.model.coordinates import Forces, common_batch, read_forces, read_q, read_v
+from soacraft.model.coordinates import common_batch, read_forces, read_q, read_v
 from soacraft.model.frame import Body, Frame
 from soacraft.model.interface import Graph
-from soacraft.model.subgraph import SubGraph
 from soacraft.spatial.checks import Array
-from soacraft.spatial.wrench import Wrench
 
 
 def read_problem(
@@ -34,7 +32,7 @@ def read_problem(
     with np.errstate(all="ignore"):
         arrays = {name: _read(graph, name, value) for name, value in given.items()}
         own = read_forces(graph, f_ext)
-    forces = (stored_forces(graph) if stored else ()) + own
+    forces = (graph.current.forces if stored else ()) + own
     wrenches = {f"the wrench at {frame.full_name!r}": np.asarray(wrench) for frame, wrench in own}
     return Problem(
         function,
@@ -97,22 +95,6 @@ def read_axes(function: str, g: Any, expressed_in: Any, own: str) -> Frame | str
         )
     found = graph.frame(expressed_in)
     return "inertial" if found is graph.root else found
-
-
-# -- forces -------------------------------------------------------------------------------------------------
-
-
-def stored_forces(graph: Graph) -> Forces:
-    """The forces kept with the state. In a sub-graph, axes of a frame outside it stand as in the model's state."""
-    return tuple((frame, _inside(graph, wrench)) for frame, wrench in graph.current.forces)
-
-
-def _inside(graph: Graph, wrench: Wrench) -> Wrench:
-    axes = wrench.expressed_in
-    if axes is None or not isinstance(graph, SubGraph) or axes in graph:
-        return wrench
-    R = graph.multibody.pose(axes).rotation
-    return Wrench(R @ wrench.moment, R @ wrench.force, expressed_in=graph.root)
 
 
 # -- which dofs are prescribed ------------------------------------------------------------------------------

@@ -13,10 +13,12 @@ from soacraft.errors import ModelError, StaleError, StateError
 from soacraft.model.coordinates import read_q, read_v
 from soacraft.model.frame import Body, Frame, Root
 from soacraft.model.interface import Graph, size_text
+from soacraft.model.kinematics import pose_of_frame
 from soacraft.model.layout import Layout
 from soacraft.model.realize import Poses
 from soacraft.model.state import Configuration, Motion, State
 from soacraft.spatial.checks import Array, frozen
+from soacraft.spatial.wrench import Wrench
 
 if TYPE_CHECKING:
     from soacraft.model.graph import Multibody
@@ -143,6 +145,14 @@ class SubGraph(Graph):
             self._bound = (whole, self._bind(layout, whole))
         return self._bound[1]
 
+    def _in_own_axes(self, layout: Layout, whole: State, wrench: Wrench) -> Wrench:
+        """A wrench in the axes of a frame outside, which stands as in the model's state, is turned to inertial axes."""
+        axes = wrench.expressed_in
+        if axes is None or not isinstance(axes.carrier, Body) or axes.carrier in layout.index:
+            return wrench
+        R = pose_of_frame(whole, axes)[0]
+        return Wrench(R @ wrench.moment, R @ wrench.force, expressed_in=self.root)
+
     def _bind(self, layout: Layout, whole: State) -> State:
         """The part of the model's state, keeping what the last one shares with it."""
         before = self._bound
@@ -156,7 +166,11 @@ class SubGraph(Graph):
         else:
             v = frozen(whole.v[..., self._v_index])
             motion = Motion(configuration, v, self.counters, self._base_motion(whole))
-        forces = tuple((frame, wrench) for frame, wrench in whole.forces if frame.carrier in layout.index)
+        forces = tuple(
+            (frame, self._in_own_axes(layout, whole, wrench))
+            for frame, wrench in whole.forces
+            if frame.carrier in layout.index
+        )
         return State(self, motion, frozen(whole.vdot[..., self._v_index]), forces)
 
     def _base_pose(self, whole: State) -> Any:
