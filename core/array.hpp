@@ -81,4 +81,6 @@ inline nb::object new_array(const char* make, index rows, index columns) {
     return nb::module_::import_("numpy").attr(make)(nb::make_tuple(rows, columns));
 }
 
+inline nb::object new_vector(index size) { return nb::module_::import_("numpy").attr("empty")(size); }
+
 }  // namespace soacraft

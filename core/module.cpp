@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "array.hpp"
+#include "require.hpp"
 #include "soacraft/blocks.hpp"
 #include "soacraft/checks.hpp"
 #include "soacraft/sweeps.hpp"
@@ -19,18 +20,6 @@ using namespace nb::literals;
 namespace soacraft {
 
 namespace {
-
-void require(const Fault& fault) {
-    if (fault)
-        refuse("%s[%lld] = %lld: %s", fault.array, static_cast<long long>(fault.at),
-               static_cast<long long>(fault.value), fault.wanted);
-}
-
-void require_length(const char* name, index length, index wanted) {
-    if (length != wanted)
-        refuse("%s must have length %lld, got %lld", name, static_cast<long long>(wanted),
-               static_cast<long long>(length));
-}
 
 // The offsets that cut something of length `end` into `count` slices.
 Slices slices(const char* name, const Array<index>& offset, index count, index end) {
@@ -112,16 +101,17 @@ nb::object block_apply(nb::handle row_, nb::handle col_, nb::handle row_offset_,
 
 }  // namespace
 
-}  // namespace soacraft
+void bind_blocks(nb::module_& m);  // block_module.cpp
 
-namespace soacraft {
 namespace rigid {
-void bind(nb::module_& m);
+void bind(nb::module_& m);  // rigid/binding.cpp
 }
+
 }  // namespace soacraft
 
 NB_MODULE(_core, m) {
     soacraft::rigid::bind(m);
+    soacraft::bind_blocks(m);
     const auto array = [](const char* name) { return nb::arg(name).none(); };  // None gets our own refusal
     m.doc() = "Compiled kernels of soacraft: the sweeps of an SKO model on flat arrays.";
     m.def("version", [] { return SOACRAFT_VERSION; }, "The version of soacraft this module was built from.");

@@ -1,95 +1,18 @@
 // The kernels against dense matrices, on random forests with random block sizes (0 to 7, square or not).
 // A program of its own, so that it can be built with the address and undefined-behaviour sanitizers.
-#include <cmath>
 #include <cstdio>
-#include <cstdlib>
-#include <random>
-#include <vector>
 
 #include "soacraft/blocks.hpp"
 #include "soacraft/checks.hpp"
 #include "soacraft/sweeps.hpp"
+#include "support.hpp"
 
 using namespace soacraft;
 
+void test_engine(unsigned seed);  // engine_test.cpp
+void test_rigid(unsigned seed);   // rigid_test.cpp
+
 namespace {
-
-int checks = 0;
-
-void expect(bool good, const char* what) {
-    ++checks;
-    if (good) return;
-    std::fprintf(stderr, "core_test: FAILED: %s\n", what);
-    std::exit(1);
-}
-
-// A buffer of exactly `size` entries on the heap, so that the sanitizer sees a step outside it.
-template <typename T>
-using Buffer = std::vector<T>;
-
-template <typename T>
-T tolerance();
-template <>
-double tolerance<double>() {
-    return 1e-12;
-}
-template <>
-float tolerance<float>() {
-    return 1e-4f;
-}
-
-template <typename T>
-bool close(const Buffer<T>& a, const Buffer<T>& b) {
-    if (a.size() != b.size()) return false;
-    T scale = 1, worst = 0;
-    for (std::size_t i = 0; i < a.size(); ++i) {
-        scale = std::fmax(scale, std::fabs(b[i]));
-        worst = std::fmax(worst, std::fabs(a[i] - b[i]));
-    }
-    return worst <= tolerance<T>() * scale;
-}
-
-template <typename T>
-struct Dense {
-    index rows, cols;
-    Buffer<T> a;
-
-    Dense(index rows_, index cols_) : rows(rows_), cols(cols_), a(rows_ * cols_, T(0)) {}
-    T& at(index r, index c) { return a[r * cols + c]; }
-
-    Buffer<T> times(const Buffer<T>& x, index m, bool transpose) const {
-        const index out = transpose ? cols : rows, in = transpose ? rows : cols;
-        Buffer<T> y(out * m, T(0));
-        for (index r = 0; r < out; ++r)
-            for (index c = 0; c < in; ++c)
-                for (index t = 0; t < m; ++t)
-                    y[r * m + t] += (transpose ? a[c * cols + r] : a[r * cols + c]) * x[c * m + t];
-        return y;
-    }
-};
-
-struct Random {
-    std::mt19937 engine;
-    explicit Random(unsigned seed) : engine(seed) {}
-    index integer(index low, index high) { return low + index(engine() % std::uint64_t(high - low + 1)); }
-    template <typename T>
-    Buffer<T> numbers(index size) {
-        Buffer<T> x(size);
-        for (T& entry : x) entry = T(integer(-1000, 1000)) / T(2000);
-        return x;
-    }
-    Buffer<index> permutation(index n) {
-        Buffer<index> p(n);
-        for (index i = 0; i < n; ++i) p[i] = i;
-        for (index i = n; i-- > 1;) std::swap(p[i], p[integer(0, i)]);
-        return p;
-    }
-    Buffer<index> offsets(index n, bool rigid) {
-        Buffer<index> offset(n + 1, 0);
-        for (index k = 0; k < n; ++k) offset[k + 1] = offset[k] + (rigid ? 6 : integer(0, 7));
-        return offset;
-    }
-};
 
 // (phi - I) x by repeated products with the dense E_A; phi = I + E_A + E_A^2 + ... ends, the forest being
 // finite.
@@ -207,6 +130,15 @@ void test_faults() {
     expect(product_is(0, big, 0) && product_is(3, 4, 12), "products that hold");
     expect(!product_is(big, 4, 0) && !product_is(3, 4, 13) && !product_is(5, 0, 1), "products that do not");
 
+    Buffer<index> cut(4);
+    const auto cuts = [&](Buffer<index> rows, Buffer<index> cols, index length) {
+        return cut_blocks(
+            3, [&](index k) { return rows[k]; }, [&](index k) { return cols[k]; }, length, cut.data());
+    };
+    expect(cuts({2, 0, 1}, {3, big, 0}, 6) == 3 && cut == Buffer<index>{0, 6, 6, 6}, "blocks that fit");
+    expect(cuts({2, 1, 1}, {3, 1, 0}, 6) == 1, "entries that run out");
+    expect(cuts({2, big, 1}, {3, big, 0}, 6) == 1, "a block too large for any array");
+
     const Buffer<index> order{0, 1}, parent{-1, 0}, offset{0, 2, 5}, good{0, 0, 6}, base{0, 1, 7},
         small{0, 0, 5};
     const Tree pair{2, order.data(), parent.data(), {offset.data()}};
@@ -223,6 +155,8 @@ int main() {
         test_sweeps<float>(seed);
         test_blocks<double>(seed);
         test_blocks<float>(seed);
+        test_engine(seed);
+        test_rigid(seed);
     }
     test_faults();
     std::printf("core_test: %d checks passed\n", checks);

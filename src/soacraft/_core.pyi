@@ -52,6 +52,55 @@ def block_apply(
 ) -> _Reals:
     """y(row[i]) += X_i x(col[i]) over a list of blocks; transpose: y(col[i]) += X_i* x(row[i]). O(blocks)."""
 
+def lyapunov(
+    order: _Integers,
+    parent: _Integers,
+    left_offset: _Integers,
+    right_offset: _Integers,
+    A: _Reals,
+    B: _Reals,
+    X: _Reals,
+    backward: bool = False,
+) -> _Reals:
+    """Y(k) = X(k) + sum over children j of A(k,j) Y(j) B*(k,j), tips to base. O(n).
+
+    backward: Y(k) = X(k) + A*(p,k) Y(p) B(p,k), base to tips. X(k) and Y(k) are left(k) x right(k), A(p,k) is
+    left(p) x left(k), B(p,k) is right(p) x right(k), each row-major, one after the other in the order of the nodes.
+    """
+
+def riccati(
+    order: _Integers,
+    parent: _Integers,
+    offset: _Integers,
+    hinge_offset: _Integers,
+    A: _Reals,
+    H: _Reals,
+    M: _Reals,
+    tolerance: float,
+) -> tuple[_Reals, _Reals, _Reals, _Reals, int]:
+    """P, P+, D, G, and the first node whose hinge has no inertia to move, or -1. O(n).
+
+    P(k) = sum A(k,j) P+(j) A*(k,j) + M(k), D = H P H*, G = P H* D^-1, P+ = (I - G H) P; blocks row-major, one after
+    the other in the order of the nodes. No inertia: an eigenvalue of D is not above tolerance max |P| max |h|^2, h the
+    rows of H; the blocks of nodes that were not reached are then not set.
+    """
+
+def ab_dynamics(
+    order: _Integers,
+    parent: _Integers,
+    offset: _Integers,
+    hinge_offset: _Integers,
+    A: _Reals,
+    H: _Reals,
+    P: _Reals,
+    D: _Reals,
+    G: _Reals,
+    T: _Reals,
+    a: _Reals,
+    b: _Reals,
+) -> tuple[_Reals, _Reals, _Reals, _Reals, _Reals]:
+    """vdot, alpha, z, eps and nu by the two sweeps of AB forward dynamics, for columns of T (N, m), a and b. O(n)."""
+
 class RigidModel:
     """A compiled rigid tree."""
 

@@ -73,7 +73,7 @@ MUTATIONS = (
     # -- P+ ----------------------------------------------------------------------------------------------------
     Mutation("P+", "P + G H P", RICCATI, "_symmetric(P[k] - G[k] @ HP)", "_symmetric(P[k] + G[k] @ HP)"),
     Mutation("P+", "M - sum of P+", RICCATI, "P[k] = M(k) + sum(", "P[k] = M(k) - sum("),
-    Mutation("P+", "tau_bar = I + G H", TABLE, "np.eye(sko.dims[k]) - G[k]", "np.eye(sko.dims[k]) + G[k]"),
+    Mutation("P+", "tau_bar = I + G H", TABLE, "np.eye(G.shape[-2]) - G @ H", "np.eye(G.shape[-2]) + G @ H"),
     Mutation("P+", "sign of K", TABLE, "sko.A(p, k) @ G[k])", "-sko.A(p, k) @ G[k])"),
     Mutation("P+", "z+ = z - G eps", "recursions/forward_dynamics.py", "z[k] + G[k] @ eps[k]", "z[k] - G[k] @ eps[k]"),
     Mutation("P+", "vdot = nu + G* alpha+", "recursions/forward_dynamics.py", "nu[k] - G[k].mT @", "nu[k] + G[k].mT @"),

@@ -153,7 +153,7 @@ def test_explaining_and_printing_compute_nothing(identity, monkeypatch):
 
     for module, names in (
         (table, ("articulated_body", "composite_body", "backward_lyapunov")),
-        (derived, ("articulated_body", "forward_lyapunov", "backward_lyapunov", "block")),
+        (derived, ("riccati", "forward_lyapunov", "backward_lyapunov", "block")),
     ):
         for name in names:
             monkeypatch.setattr(module, name, refuse)

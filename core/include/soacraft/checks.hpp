@@ -75,4 +75,17 @@ inline Fault check_blocks(const index* row, const index* col, index count, const
     return {};
 }
 
+// Cuts `length` entries into one block rows(k) x cols(k) for each node; `offset` has room for count + 1 entries.
+// Returns how many nodes were served: fewer than count when the entries run out, and then the next was too large.
+template <typename Rows, typename Cols>
+inline index cut_blocks(index count, Rows rows, Cols cols, index length, index* offset) {
+    offset[0] = 0;
+    for (index k = 0; k < count; ++k) {
+        const index left = length - offset[k], r = rows(k), c = cols(k);
+        if (r > 0 && c > left / r) return k;
+        offset[k + 1] = offset[k] + r * c;
+    }
+    return count;
+}
+
 }  // namespace soacraft

@@ -15,8 +15,8 @@ from soacraft.algebra.printing import before_dot
 from soacraft.errors import SpaceError
 from soacraft.model.sko import SKOModel
 from soacraft.ops.leaves import BoundLeaf, DerivedLeaf, edges_of, tree_of, weights_of
-from soacraft.recursions import articulated_body, backward_lyapunov, forward_lyapunov
-from soacraft.recursions._backend import Sweeps
+from soacraft.ops.table import riccati
+from soacraft.recursions._backend import Sweeps, backward_lyapunov, forward_lyapunov
 
 Array = npt.NDArray[np.float64]
 UP, DOWN = frozenset("u"), frozenset("t")
@@ -206,7 +206,7 @@ class RiccatiInverse(DerivedLeaf):
             H, E, X = (arg.blocks() for arg in self.args)
             tree = tree_of(E.rows)
             sko = SKOModel.trusted(tree, edges_of(tree, E), H.diagonal(), X.diagonal())
-            articulated_body(sko)
+            riccati(sko)
             ops = operators(sko)
             factor = ops.I - ops.H * ops.psi * ops.K
             inverse: Operator = factor.T * ops.D.inv * factor

@@ -17,7 +17,8 @@ from soacraft.ops.derived import DOWN, UP, LyapunovLeaf, RiccatiInverse, SweptIn
 from soacraft.ops.leaves import BoundLeaf, DefinedLeaf, PropagatorLeaf, edges_of, tree_of
 from soacraft.ops.namespace import operators_of
 from soacraft.ops.recognise import as_mass_matrix
-from soacraft.recursions import block_of_AsXB, block_of_AXBs, composite_body, mass_matrix
+from soacraft.recursions import block_of_AsXB, block_of_AXBs, mass_matrix
+from soacraft.recursions._backend import composite_body
 from soacraft.recursions.products import along
 
 Array = npt.NDArray[np.float64]

@@ -8,13 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
+from operator import matmul
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from soacraft.model.sko import SKOModel
-from soacraft.recursions import articulated_body, backward_lyapunov, composite_body
+from soacraft.ops.blockwise import blockwise
+from soacraft.recursions._backend import articulated_body, backward_lyapunov, composite_body
 from soacraft.recursions.articulated_body import ArticulatedBody
 from soacraft.recursions.types import Stacked
 
@@ -106,32 +108,32 @@ def projection(sko: SKOModel) -> Entries:
 
 
 @once
-def complement(sko: SKOModel) -> Stacked:
+def complement(sko: SKOModel) -> list[Array]:
     """tau_bar(k) = I - G(k) H(k)."""
-    G = riccati(sko).G
-    return {k: np.eye(sko.dims[k]) - G[k] @ sko.H(k) for k in sko.nodes}
-
-
-def articulated_weight(sko: SKOModel, p: int, k: int) -> Array:
-    """psi(p, k) = A(p, k) tau_bar(k)."""
-    weight: Array = sko.A(p, k) @ complement(sko)[k]
-    return weight
+    gains = riccati(sko).G
+    return blockwise(
+        lambda G, H: np.eye(G.shape[-2]) - G @ H, [gains[k] for k in sko.nodes], [sko.H(k) for k in sko.nodes]
+    )
 
 
 def remainder(sko: SKOModel) -> Entries:
     """tau_bar = I - tau (000 Eq. 24)."""
-    return diagonal(complement(sko))
+    return diagonal(dict(enumerate(complement(sko))))
 
 
 def articulated_kernel(sko: SKOModel) -> Entries:
-    """E_psi = E_phi tau_bar (000 Eq. 24)."""
-    return on_edges(sko, lambda p, k: articulated_weight(sko, p, k))
+    """E_psi = E_phi tau_bar (000 Eq. 24): psi(p, k) = A(p, k) tau_bar(k)."""
+    A, tau_bar = kernel(sko), complement(sko)
+    weights = blockwise(matmul, list(A.values()), [tau_bar[k] for _, k in A])
+    return dict(zip(A, weights, strict=True))
 
 
 def compliance(sko: SKOModel) -> Entries:
     """Upsilon(k) = psi* Upsilon psi + H* D^-1 H, base to tips (000 Eq. 36)."""
-    D = riccati(sko).D
-    X = {k: sko.H(k).mT @ np.linalg.solve(D[k], sko.H(k)) for k in sko.nodes}
+    solved = riccati(sko).D
+    X = blockwise(
+        lambda H, D: H.mT @ np.linalg.solve(D, H), [sko.H(k) for k in sko.nodes], [solved[k] for k in sko.nodes]
+    )
     weights = articulated_kernel(sko)
     return diagonal(backward_lyapunov(sko, lambda p, k: weights[p, k], X))
 
@@ -167,8 +169,8 @@ SPARSE = (
     Sparse("M", "M", "body", "body", "d", SYMMETRIC, "000 Eq. 15", inertia),
     Sparse("E_phi", r"\mathcal{E}_{\phi}", "body", "body", "u", frozenset(), "000 Eq. 7", kernel),
     Sparse("R", r"\mathcal{R}", "body", "body", "d", SYMMETRIC, "000 Eq. 19", composite),
-    Sparse("P", r"\mathcal{P}", "body", "body", "d", SYMMETRIC, "000 Eq. 22", articulated),
-    Sparse("P_plus", r"\mathcal{P}^{+}", "body", "body", "d", SYMMETRIC, "000 Eq. 24", articulated_plus, articulated),
+    Sparse("P", r"\mathcal{P}", "body", "body", "d", SYMMETRIC, "000 Eq. 22", articulated, composite),
+    Sparse("P_plus", r"\mathcal{P}^{+}", "body", "body", "d", SYMMETRIC, "000 Eq. 24", articulated_plus, composite),
     Sparse("D", r"\mathcal{D}", "hinge", "hinge", "d", DEFINITE, "000 Eq. 24", hinge_inertia),
     Sparse("G", r"\mathcal{G}", "body", "hinge", "d", frozenset(), "000 Eq. 24", gain),
     Sparse("K", r"\mathcal{K}", "body", "hinge", "u", frozenset(), "000 Eq. 24", shifted_gain),

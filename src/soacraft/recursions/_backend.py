@@ -1,20 +1,27 @@
-"""The compiled twins of the sweeps, on flat arrays. Batched weights run the Python recursion itself."""
+"""The compiled twins of the recursions, on flat arrays. Batched blocks run the Python recursion itself."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import groupby
 
 import numpy as np
 import numpy.typing as npt
 
-from soacraft import _core
+from soacraft import _core, recursions
 from soacraft.algebra.space import Space
 from soacraft.algebra.tree import Tree
+from soacraft.model.sko import SKOModel
+from soacraft.recursions.articulated_body import SMALLEST, ArticulatedBody, refuse_singular
+from soacraft.recursions.forward_dynamics import ForwardDynamics
 from soacraft.recursions.gather import gather, gather_tilde
 from soacraft.recursions.scatter import scatter, scatter_tilde
+from soacraft.recursions.types import Blocks, Nodes, Stacked, Weights
 
 Array = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+PackedModel = tuple[Integers, Integers, Integers, Integers, Array, Array]  # order, parent, offsets, weights, hinge maps
 
 
 class Sweeps:
@@ -84,3 +91,119 @@ def on_columns(sweep: Callable[[Array], Array], x: Array) -> Array:
     flat = np.ascontiguousarray(np.moveaxis(x.reshape(count, size, m), 0, 1)).reshape(size, count * m)
     y = sweep(flat)
     return np.moveaxis(y.reshape(len(y), count, m), 1, 0).reshape(*batch, len(y), m)
+
+
+# -- blocks by node -----------------------------------------------------------------------------------------------
+
+
+def forward_lyapunov(tree: Nodes, A: Weights, X: Blocks, B: Weights | None = None) -> Stacked:
+    """`recursions.forward_lyapunov`, compiled."""
+    return _lyapunov(tree, A, X, B, backward=False)
+
+
+def backward_lyapunov(tree: Nodes, A: Weights, X: Blocks, B: Weights | None = None) -> Stacked:
+    """`recursions.backward_lyapunov`, compiled."""
+    return _lyapunov(tree, A, X, B, backward=True)
+
+
+def _lyapunov(tree: Nodes, A: Weights, X: Blocks, B: Weights | None, backward: bool) -> Stacked:
+    order, parent = _numbering(tree)
+    edges = [(p, k) for k, p in enumerate(parent.tolist()) if p >= 0]
+    diagonal = [X[k] for k in range(len(order))]
+    left = [A(p, k) for p, k in edges]
+    right = left if B is None else [B(p, k) for p, k in edges]
+    if _batched(diagonal, left, right):
+        recursion = recursions.backward_lyapunov if backward else recursions.forward_lyapunov
+        return recursion(tree, A, X, B)
+    shapes = [x.shape for x in diagonal]
+    sizes = _offsets([r for r, _ in shapes]), _offsets([c for _, c in shapes])
+    Y = _core.lyapunov(order, parent, *sizes, _flat(left), _flat(right), _flat(diagonal), backward)
+    return _cut(Y, shapes)
+
+
+def composite_body(sko: SKOModel) -> Stacked:
+    """`recursions.composite_body`, compiled."""
+    return forward_lyapunov(sko, sko.A, [sko.M(k) for k in sko.nodes])
+
+
+def articulated_body(sko: SKOModel) -> ArticulatedBody:
+    """`recursions.articulated_body`, compiled."""
+    A, H, M = _blocks(sko)
+    if _batched(A, H, M):
+        return recursions.articulated_body(sko)
+    P, P_plus, D, G = _riccati(sko, _packed(sko, A, H), _flat(M))
+    body, hinge = [(d, d) for d in sko.dims], [(r, r) for r in sko.nvs]
+    return ArticulatedBody(
+        _cut(P, body), _cut(P_plus, body), _cut(D, hinge), _cut(G, zip(sko.dims, sko.nvs, strict=True))
+    )
+
+
+def forward_dynamics(sko: SKOModel, T: Blocks) -> ForwardDynamics:
+    """`recursions.forward_dynamics`, compiled."""
+    A, H, M = _blocks(sko)
+    a, b = ([x(k)[..., None] for k in sko.nodes] for x in (sko.a, sko.b))
+    force = [T[k] for k in sko.nodes]
+    if not sko.n or _batched(A, H, M, a, b, force):
+        return recursions.forward_dynamics(sko, T)
+    packed = _packed(sko, A, H)
+    P, _, D, G = _riccati(sko, packed, _flat(M))
+    forces = np.concatenate(force)
+    m = forces.shape[-1]
+    bias, push = (np.repeat(np.concatenate(x), m, axis=1) for x in (a, b))
+    vdot, alpha, z, eps, nu = _core.ab_dynamics(*packed, P, D, G, forces, bias, push)
+    body, hinge = [(d, m) for d in sko.dims], [(r, m) for r in sko.nvs]
+    return ForwardDynamics(_cut(vdot, hinge), _cut(alpha, body), _cut(z, body), _cut(eps, hinge), _cut(nu, hinge))
+
+
+def _riccati(sko: SKOModel, packed: PackedModel, M: Array) -> tuple[Array, Array, Array, Array]:
+    """P, P+, D and G one after the other. A hinge that has no inertia to move is refused by name."""
+    P, P_plus, D, G, singular = _core.riccati(*packed, M, SMALLEST)
+    if singular < 0:
+        return P, P_plus, D, G
+    k, d, r = singular, sko.dims[singular], sko.nvs[singular]
+    body, hinge = (sum(size * size for size in sizes[:k]) for sizes in (sko.dims, sko.nvs))
+    refuse_singular(sko, k, P[body : body + d * d].reshape(d, d), D[hinge : hinge + r * r].reshape(r, r))
+    solved = recursions.articulated_body(sko)  # on the very brink, where rounding decides, the recursion does
+    P, P_plus, D, G = (_flat(part[k] for k in sko.nodes) for part in solved)
+    return P, P_plus, D, G
+
+
+def _blocks(sko: SKOModel) -> tuple[list[Array], list[Array], list[Array]]:
+    """A, H and M by node; a base node has no A."""
+    edges = [x for x in sko.edges if x is not None]
+    return edges, [sko.H(k) for k in sko.nodes], [sko.M(k) for k in sko.nodes]
+
+
+def _packed(sko: SKOModel, A: Sequence[Array], H: Sequence[Array]) -> PackedModel:
+    return *_numbering(sko), _offsets(sko.dims), _offsets(sko.nvs), _flat(A), _flat(H)
+
+
+def _numbering(tree: Nodes) -> tuple[Integers, Integers]:
+    """The nodes parents first, and the parent of each."""
+    order = np.array(tuple(tree.base_to_tips()), dtype=np.int64)
+    return order, np.array([tree.parent(k) for k in range(len(order))], dtype=np.int64)
+
+
+def _batched(*lists: Iterable[Array]) -> bool:
+    return any(x.ndim > 2 for blocks in lists for x in blocks)
+
+
+def _offsets(sizes: Sequence[int]) -> Integers:
+    return np.cumsum([0, *sizes], dtype=np.int64)
+
+
+def _flat(blocks: Iterable[Array]) -> Array:
+    """Blocks one after the other, row by row."""
+    return np.concatenate([np.empty(0), *(x.ravel() for x in blocks)])
+
+
+def _cut(data: Array, shapes: Iterable[tuple[int, ...]]) -> Stacked:
+    """Blocks of the given shapes by node, as views of where they lie one after the other; runs of a shape at once."""
+    blocks: list[Array] = []
+    flat, start = data.ravel(), 0
+    for shape, run in groupby(shapes):
+        count = sum(1 for _ in run)
+        stop = start + count * math.prod(shape)
+        blocks.extend(flat[start:stop].reshape(count, *shape))
+        start = stop
+    return dict(enumerate(blocks))

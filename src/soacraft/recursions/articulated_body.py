@@ -13,6 +13,9 @@ from soacraft.recursions.types import Stacked
 
 Array = npt.NDArray[np.float64]
 
+#: What counts as no inertia along a hinge: an eigenvalue of D within this times max |P| max |h|^2, h the rows of H.
+SMALLEST = 1e-14
+
 
 class ArticulatedBody(NamedTuple):
     """P, P+, D and G by node."""
@@ -53,13 +56,18 @@ def _solve(D: Array, HP: Array, sko: SKOModel, k: int, P: Array) -> Array:
     """D^-1 H P; a hinge that has no inertia to move is refused by name."""
     if D.shape[-1] == 0:
         return HP
+    refuse_singular(sko, k, P, D)
+    return HP / D if D.shape[-1] == 1 else np.asarray(np.linalg.solve(D, HP), dtype=np.float64)
+
+
+def refuse_singular(sko: SKOModel, k: int, P: Array, D: Array) -> None:
+    """Raise `SingularError` when the hinge of node k, which has dofs, has no inertia to move."""
     H = sko.H(k)
     scale = np.max(np.abs(P), axis=(-2, -1)) * np.max(np.sum(H * H, axis=-1), axis=-1)
     smallest = D[..., 0, 0] if D.shape[-1] == 1 else np.linalg.eigvalsh(D)[..., 0]
-    if not (smallest > 1e-14 * scale).all():
+    if not (smallest > SMALLEST * scale).all():
         raise SingularError(
             f"the hinge of {sko.names[k]!r} has no inertia to move: the smallest eigenvalue of D = H P H* is "
             f"{float(np.min(smallest)):.3g}. Give mass or moment to {sko.names[k]!r} or to a body outboard of it, "
             "or weld it."
         )
-    return HP / D if D.shape[-1] == 1 else np.asarray(np.linalg.solve(D, HP), dtype=np.float64)
