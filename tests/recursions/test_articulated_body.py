@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.strategies import dense, one_of_batch, sko_models
 
 import soacraft as sc
 from soacraft.errors import SingularError
 from soacraft.recursions import articulated_body, composite_body, forward_dynamics, mass_matrix, newton_euler
-from tests.strategies import dense, one_of_batch, sko_models
 
 
 def close(x, y):
@@ -89,7 +89,10 @@ def test_the_mass_matrix_by_composite_bodies(model):
 def test_batches_are_loops(model, seed):
     T = np.random.default_rng(seed).standard_normal((3, sum(model.nvs)))
     abi, Mcal = articulated_body(model), mass_matrix(model, composite_body(model))
-    forward, inverse = forward_dynamics(model, split(T, model, model.nvs)), newton_euler(model, split(T, model, model.nvs))
+    forward, inverse = (
+        forward_dynamics(model, split(T, model, model.nvs)),
+        newton_euler(model, split(T, model, model.nvs)),
+    )
     for i in range(3):
         one = one_of_batch(model, i)
         single = articulated_body(one)
@@ -114,7 +117,7 @@ def test_one_batched_block_makes_all_batched():
 # -- hinges that have nothing to move -----------------------------------------------------------------------------
 
 
-def massless_tip(hinge=sc.Pin((0, 1, 0))):
+def massless_tip(hinge):
     mb = sc.Multibody("arm")
     mb.add_body("upper", None, sc.Pin((0, 0, 1)), sc.Inertia(1.0, (0.1, 0, 0), 0.1 * np.eye(3)))
     mb.add_body("tip", "upper", hinge, sc.Inertia(), sc.Pose(translation=(1, 0, 0)))
@@ -123,14 +126,16 @@ def massless_tip(hinge=sc.Pin((0, 1, 0))):
 
 def test_a_massless_tip_is_named():
     with pytest.raises(SingularError) as refusal:
-        articulated_body(massless_tip().sko())
+        articulated_body(massless_tip(sc.Pin((0, 1, 0))).sko())
     assert str(refusal.value) == (
         "the hinge of 'tip' has no inertia to move: the smallest eigenvalue of D = H P H* is 0. "
         "Give mass or moment to 'tip' or to a body outboard of it, or weld it."
     )
 
 
-@pytest.mark.parametrize("hinge", [sc.Spherical(), sc.Free(), sc.Universal((1, 0, 0), (0, 1, 0)), sc.Prismatic((1, 0, 0))])
+@pytest.mark.parametrize(
+    "hinge", [sc.Spherical(), sc.Free(), sc.Universal((1, 0, 0), (0, 1, 0)), sc.Prismatic((1, 0, 0))]
+)
 def test_a_massless_tip_is_named_for_any_hinge(hinge):
     with pytest.raises(SingularError, match="the hinge of 'tip' has no inertia to move"):
         articulated_body(massless_tip(hinge).sko())
@@ -187,3 +192,54 @@ def test_a_weld_moves_nothing_and_needs_no_inertia():
     assert abi.D[0].shape == (0, 0)
     assert abi.G[0].shape == (6, 0)
     assert not abi.P_plus[0].any()
+
+
+@pytest.mark.parametrize("scale", [1e-12, 1.0, 1e12])
+def test_rounding_does_not_count_as_inertia(scale):
+    """What the outboard hinge leaves of the inertia along a hinge: 1e-12 of it moves, 1e-15 is rounding."""
+    one = np.eye(2)
+
+    def model(own):
+        M = [scale * np.diag([own, 1.0]), scale * one]
+        return sc.SKOModel([-1, 0], [None, one], [one[:1]] * 2, M, names=["a", "b"])
+
+    close(articulated_body(model(1e-12)).D[0] / scale, [[1e-12]])
+    with pytest.raises(SingularError, match="the hinge of 'a' has no inertia to move"):
+        articulated_body(model(1e-15))
+
+
+@pytest.mark.parametrize("scale", [1e-12, 1.0, 1e12])
+def test_a_small_moment_of_its_own_is_inertia(scale):
+    """Given as it is, not left over from a difference: a wire about its axis."""
+    wire = sc.SKOModel([-1], [None], [np.eye(2)[:1]], [scale * np.diag([1e-18, 1.0])])
+    close(articulated_body(wire).D[0] / scale, [[1e-18]])
+
+
+@pytest.mark.parametrize(("length", "mass"), [(1e-10, 1e-26), (1e-9, 1.0), (1.0, 1e-20), (1e9, 1e24)])
+def test_units_do_not_make_a_hinge_singular(length, mass):
+    """Molecules and moons: what counts is the inertia beside that with the outboard hinges locked."""
+    mb = sc.serial_chain(3, length=length, mass=mass)
+    mb.set_state(q=[0.3, -0.5, 0.8])
+    H, phi, M = sc.operators(mb, "H phi M")
+    massmat = H * phi * M * phi.T * H.T
+    x = np.array([1.0, -2.0, 0.5])
+    np.testing.assert_allclose(np.asarray(massmat.inv * (massmat * x)), x, rtol=1e-9)
+
+
+def test_a_star_is_not_massless():
+    mb = sc.Multibody("sun")
+    mb.add_body("star", hinge=sc.Free(), inertia=sc.Inertia(2e30, moment=6.7e46 * np.eye(3)))
+    D = sc.operators(mb, "D")
+    np.testing.assert_allclose(D.inv.array() @ D.array(), np.eye(6), atol=1e-12)
+
+
+def test_four_pins_through_one_point_are_one_too_many():
+    """Once three have taken the moments out, what is left for the fourth is rounding."""
+    mb = sc.Multibody("wrist")
+    axes = [(0, 1, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)]
+    for i, axis in enumerate(axes):
+        inertia = sc.Inertia(1.0, (0.2, 0.1, 0.3), np.diag([0.2, 0.3, 0.4])) if i == 3 else sc.Inertia()
+        mb.add_body(f"pin{i}", f"pin{i - 1}" if i else None, sc.Pin(axis), inertia)
+    mb.q = [0.3, 0.4, -0.7, 0.2]
+    with pytest.raises(SingularError, match="the hinge of 'pin0' has no inertia to move"):
+        articulated_body(mb.sko())

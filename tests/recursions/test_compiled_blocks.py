@@ -222,9 +222,9 @@ def test_the_first_on_the_way_to_the_base_is_named():
 @pytest.mark.parametrize("scale", [1e-200, 1e-18, 1.0, 1e12, 1e150])
 @pytest.mark.parametrize(("least", "moves"), [(1e-13, True), (2e-14, True), (5e-15, False), (0, False), (-1, False)])
 @pytest.mark.parametrize("nv", [1, 2, 3])
-def test_inertia_is_measured_by_that_of_the_body(scale, least, moves, nv):
-    M = scale * np.diag([least, 0.5, 1.0, 1.0])
-    model = sc.SKOModel([-1], [None], [np.eye(4)[:nv]], [M], names=["a"])
+def test_inertia_is_measured_by_that_with_outboard_hinges_locked(scale, least, moves, nv):
+    M = scale * np.diag([least, 0.5, 1.0, 1.0]), scale * np.eye(4)
+    model = sc.SKOModel([-1, 0], [None, np.eye(4)], [np.eye(4)[:nv]] * 2, M, names=["a", "b"])
     for work in (_backend.articulated_body, recursions.articulated_body):
         with contextlib.nullcontext() if moves else pytest.raises(SingularError, match="the hinge of 'a' has no"):
             work(model)

@@ -3,9 +3,9 @@
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.strategies import dense, one_of_batch, parents, scrambled, sko_models
 
 from soacraft.recursions import backward_lyapunov, block_of_AsXB, block_of_AXBs, composite_body, forward_lyapunov
-from tests.strategies import dense, one_of_batch, parents, scrambled, sko_models
 
 
 def close(x, y):

@@ -1,14 +1,14 @@
-"""Gather and scatter, and their tilde forms, against dense A = (I - E)^-1; the compiled twins against the recursions."""
+"""Gather and scatter, and their tilde forms, against dense A = (I - E)^-1; the compiled twins against them."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.strategies import dense, one_of_batch, parents, scrambled, sko_models
 
 from soacraft.algebra import Space, Tree
 from soacraft.recursions import gather, gather_tilde, scatter, scatter_tilde
 from soacraft.recursions._backend import PackedBlocks, Sweeps, on_columns
-from tests.strategies import dense, one_of_batch, parents, scrambled, sko_models
 
 SIZES = st.integers(0, 3)
 
@@ -64,7 +64,7 @@ def test_the_compiled_sweep_is_the_recursion(form, model, batch, m, seed):
 @given(model=sko_models(batch=3), m=SIZES, seed=st.integers(0, 99), own=st.booleans())
 def test_batched_weights_are_a_loop(form, model, m, seed, own):
     """With weights for each state, and the same or other columns for each."""
-    recursion, matrix, compiled = FORMS[form]
+    _, matrix, compiled = FORMS[form]
     space = body_space(model)
     x = np.random.default_rng(seed).standard_normal((3, space.size, m) if own else (space.size, m))
     y = compiled(Sweeps(model.tree, space, model.edges), x)

@@ -298,19 +298,26 @@ class Inverse(Operator):
 
 
 def _inverted(x: Array, of: Inverse, k: int) -> Array:
-    """The inverse of one diagonal block; a singular one is refused by name."""
+    """The inverse of one diagonal block; a singular one is refused by name. Rows and columns are brought to one size
+    first, so that mixed units (moments beside masses) do not look singular.
+    """
     if x.shape[-1] == 0:
         return x
-    scale = np.max(np.abs(x), axis=(-2, -1))
-    bad = scale == 0.0
-    if x.shape[-1] > 1 and not bad.any():
-        bad = np.linalg.svd(x, compute_uv=False)[..., -1] <= 1e-15 * x.shape[-1] * scale
-    if np.any(bad):
+    rows = np.max(np.abs(x), axis=-1, keepdims=True)
+    bad = (rows == 0.0).any()
+    if not bad:
+        even = x / rows
+        cols = np.max(np.abs(even), axis=-2, keepdims=True)
+        bad = (cols == 0.0).any()
+    if not bad:
+        even = even / cols
+        bad = (np.linalg.svd(even, compute_uv=False)[..., -1] <= 1e-15 * x.shape[-1]).any()
+    if bad:
         raise SingularError(
             f"block {of.spaces[0].labels[k]!r} of {of.arg.text()} is singular "
-            f"(largest entry {float(np.max(scale)):.3g}); an inverse needs every diagonal block to be regular."
+            f"(largest entry {float(np.max(rows)):.3g}); an inverse needs every diagonal block to be regular."
         )
-    return np.asarray(np.linalg.inv(x), dtype=np.float64)
+    return np.asarray(np.linalg.inv(even) / (cols.mT * rows.mT), dtype=np.float64)
 
 
 def _square(arg: Operator, tried: str) -> None:

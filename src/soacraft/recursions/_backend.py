@@ -13,7 +13,7 @@ from soacraft import _core, recursions
 from soacraft.algebra.space import Space
 from soacraft.algebra.tree import Tree
 from soacraft.model.sko import SKOModel
-from soacraft.recursions.articulated_body import SMALLEST, ArticulatedBody, refuse_singular
+from soacraft.recursions.articulated_body import SMALLEST, ArticulatedBody
 from soacraft.recursions.forward_dynamics import ForwardDynamics
 from soacraft.recursions.gather import gather, gather_tilde
 from soacraft.recursions.scatter import scatter, scatter_tilde
@@ -156,14 +156,15 @@ def forward_dynamics(sko: SKOModel, T: Blocks) -> ForwardDynamics:
 
 
 def _riccati(sko: SKOModel, packed: PackedModel, M: Array) -> tuple[Array, Array, Array, Array]:
-    """P, P+, D and G one after the other. A hinge that has no inertia to move is refused by name."""
-    P, P_plus, D, G, singular = _core.riccati(*packed, M, SMALLEST)
-    if singular < 0:
+    """P, P+, D and G one after the other.
+
+    The core doubts a hinge whose D is small beside P, whatever the units. Then the recursion decides: it knows the
+    inertia with the outboard hinges locked, and refuses by name.
+    """
+    P, P_plus, D, G, doubtful = _core.riccati(*packed, M, SMALLEST)
+    if doubtful < 0:
         return P, P_plus, D, G
-    k, d, r = singular, sko.dims[singular], sko.nvs[singular]
-    body, hinge = (sum(size * size for size in sizes[:k]) for sizes in (sko.dims, sko.nvs))
-    refuse_singular(sko, k, P[body : body + d * d].reshape(d, d), D[hinge : hinge + r * r].reshape(r, r))
-    solved = recursions.articulated_body(sko)  # on the very brink, where rounding decides, the recursion does
+    solved = recursions.articulated_body(sko)
     P, P_plus, D, G = (_flat(part[k] for k in sko.nodes) for part in solved)
     return P, P_plus, D, G
 

@@ -13,7 +13,7 @@ from soacraft.recursions.types import Stacked
 
 Array = npt.NDArray[np.float64]
 
-#: What counts as no inertia along a hinge: an eigenvalue of D within this times max |P| max |h|^2, h the rows of H.
+#: A hinge inertia this small beside the one it would have, were everything outboard one rigid body, is rounding.
 SMALLEST = 1e-14
 
 
@@ -32,17 +32,22 @@ def articulated_body(sko: SKOModel) -> ArticulatedBody:
         P(k)  = sum over children j of  A(k,j) P+(j) A*(k,j)  +  M(k)
         D(k)  = H(k) P(k) H*(k),    G(k) = P(k) H*(k) D^-1(k)
         P+(k) = (I - G(k) H(k)) P(k)
+
+    A hinge that has no inertia to move is refused by name. It is judged beside H(k) R(k) H*(k), the inertia with all
+    outboard hinges locked, dof by dof: so units do not matter.
     """
     A, H, M = sko.A, sko.H, sko.M
     P: Stacked = {}
     P_plus: Stacked = {}
     D: Stacked = {}
     G: Stacked = {}
+    R: Stacked = {}
     for k in sko.tips_to_base():
+        R[k] = M(k) + sum(A(k, j) @ R[j] @ A(k, j).mT for j in sko.children(k))
         P[k] = M(k) + sum(A(k, j) @ P_plus[j] @ A(k, j).mT for j in sko.children(k))
         HP = H(k) @ P[k]
         D[k] = HP @ H(k).mT
-        G[k] = _solve(D[k], HP, sko, k, P[k]).mT  # P H* D^-1
+        G[k] = _solve(D[k], HP, sko, k, R[k]).mT  # P H* D^-1
         P_plus[k] = _symmetric(P[k] - G[k] @ HP)  # (I - G H) P
     return ArticulatedBody(P, P_plus, D, G)
 
@@ -52,22 +57,25 @@ def _symmetric(X: Array) -> Array:
     return 0.5 * (X + X.mT)
 
 
-def _solve(D: Array, HP: Array, sko: SKOModel, k: int, P: Array) -> Array:
-    """D^-1 H P; a hinge that has no inertia to move is refused by name."""
+def _solve(D: Array, HP: Array, sko: SKOModel, k: int, R: Array) -> Array:
+    """D^-1 H P."""
     if D.shape[-1] == 0:
         return HP
-    refuse_singular(sko, k, P, D)
+    _refuse_singular(sko, k, D, R)
     return HP / D if D.shape[-1] == 1 else np.asarray(np.linalg.solve(D, HP), dtype=np.float64)
 
 
-def refuse_singular(sko: SKOModel, k: int, P: Array, D: Array) -> None:
+def _refuse_singular(sko: SKOModel, k: int, D: Array, R: Array) -> None:
     """Raise `SingularError` when the hinge of node k, which has dofs, has no inertia to move."""
     H = sko.H(k)
-    scale = np.max(np.abs(P), axis=(-2, -1)) * np.max(np.sum(H * H, axis=-1), axis=-1)
-    smallest = D[..., 0, 0] if D.shape[-1] == 1 else np.linalg.eigvalsh(D)[..., 0]
-    if not (smallest > SMALLEST * scale).all():
+    locked = np.sqrt(np.maximum(np.einsum("...ij,...jk,...ik->...i", H, R, H), 0.0))
+    scale = np.where(locked > 0.0, locked, 1.0)
+    relative = D / (scale[..., :, None] * scale[..., None, :])
+    smallest = relative[..., 0, 0] if D.shape[-1] == 1 else np.linalg.eigvalsh(relative)[..., 0]
+    if not ((smallest > SMALLEST) & (locked > 0.0).all(axis=-1)).all():
+        least = D[..., 0, 0] if D.shape[-1] == 1 else np.linalg.eigvalsh(D)[..., 0]
         raise SingularError(
             f"the hinge of {sko.names[k]!r} has no inertia to move: the smallest eigenvalue of D = H P H* is "
-            f"{float(np.min(smallest)):.3g}. Give mass or moment to {sko.names[k]!r} or to a body outboard of it, "
+            f"{float(np.min(least)):.3g}. Give mass or moment to {sko.names[k]!r} or to a body outboard of it, "
             "or weld it."
         )
