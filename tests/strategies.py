@@ -80,8 +80,11 @@ def parents(draw, min_size=1, max_size=6, serial=False):
     return [-1] + [draw(st.integers(-1, k - 1)) for k in range(1, n)]
 
 
+TREES = parents()
+
+
 @st.composite
-def scrambled(draw, trees=parents()):
+def scrambled(draw, trees=TREES):
     """The same trees in any numbering."""
     tree = draw(trees)
     number = draw(st.permutations(range(len(tree))))
@@ -89,6 +92,10 @@ def scrambled(draw, trees=parents()):
     for k, p in enumerate(tree):
         mixed[number[k]] = -1 if p < 0 else number[p]
     return mixed
+
+
+SCRAMBLED = scrambled()
+HINGES = examples()
 
 
 # -- rigid trees --------------------------------------------------------------------------------------------------
@@ -99,7 +106,7 @@ def pose(seed):
 
 
 @st.composite
-def rigid_trees(draw, trees=parents(), hinges=examples()):
+def rigid_trees(draw, trees=TREES, hinges=HINGES):
     """A `Multibody` in a drawn state, with a node `tip` on every body."""
     mb = sc.Multibody("drawn")
     for k, p in enumerate(draw(trees)):
@@ -120,7 +127,7 @@ def rigid_trees(draw, trees=parents(), hinges=examples()):
 
 
 @st.composite
-def rigid_operators(draw, axes, trees=parents(), hinges=examples()):
+def rigid_operators(draw, axes, trees=TREES, hinges=HINGES):
     """The operators of a drawn rigid tree."""
     return sc.operators(draw(rigid_trees(trees, hinges)), axes=axes)
 
@@ -147,7 +154,7 @@ def inertia(rng, H, rank):
 
 
 @st.composite
-def sko_models(draw, trees=scrambled(), max_dim=6, batch=None):
+def sko_models(draw, trees=SCRAMBLED, max_dim=6, batch=None):
     """Blocks of drawn sizes: non-square and rank-deficient A, singular M, nodes without dofs.
 
     With a batch, so many models of the same shape in one, stacked along a leading axis.
@@ -187,11 +194,11 @@ def one_of_batch(model, i):
 
 
 @st.composite
-def sko_operators(draw, trees=scrambled(), max_dim=6):
+def sko_operators(draw, trees=SCRAMBLED, max_dim=6):
     """The operators of a drawn SKO model, with a velocity and an acceleration."""
     model = draw(sko_models(trees, max_dim))
     seed = draw(SEEDS)
-    v, vdot = (np.random.default_rng(seed).standard_normal((2, sum(model.nvs))) if seed else (None, None))
+    v, vdot = np.random.default_rng(seed).standard_normal((2, sum(model.nvs))) if seed else (None, None)
     return sc.operators(model, v=v, vdot=vdot)
 
 

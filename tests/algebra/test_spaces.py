@@ -22,7 +22,11 @@ def mb():
     """Three bodies, eight dofs."""
     mb = sc.Multibody("arm")
     one = sc.Inertia(1.0, (0.1, 0.2, 0.3), np.diag([0.1, 0.2, 0.15]))
-    for name, parent, hinge in (("base", None, sc.Free()), ("upper", "base", sc.Pin((0, 0, 1))), ("lower", "upper", sc.Pin((0, 1, 0)))):
+    for name, parent, hinge in (
+        ("base", None, sc.Free()),
+        ("upper", "base", sc.Pin((0, 0, 1))),
+        ("lower", "upper", sc.Pin((0, 1, 0))),
+    ):
         mb.add_body(name, parent, hinge, one, sc.Pose(translation=(0.3, 0, 0))).add_node("tool")
     return mb
 
@@ -47,7 +51,9 @@ def test_products_that_do_not_meet(s):
         "cannot form D * G: D takes a vector of hinge[8], but G gives a vector of body[18]. Did you mean D * G.T?",
         lambda: s.D * s.G,
     )
-    refused("cannot form phi * D: phi takes a vector of body[18], but D gives a vector of hinge[8].", lambda: s.phi * s.D)
+    refused(
+        "cannot form phi * D: phi takes a vector of body[18], but D gives a vector of hinge[8].", lambda: s.phi * s.D
+    )
     refused(
         "cannot form (H + H) * D: (H + H) takes a vector of body[18], but D gives a vector of hinge[8]. "
         "Did you mean (H + H).T * D?",
@@ -62,7 +68,7 @@ def test_products_that_do_not_meet(s):
 
 def test_at_means_the_same_as_star(s):
     assert (s.H @ s.phi).text() == (s.H * s.phi).text()
-    with pytest.raises(SpaceError, match="Did you mean H.T"):
+    with pytest.raises(SpaceError, match=r"Did you mean H\.T"):
         s.H @ s.D
     np.testing.assert_array_equal(s.H @ np.ones(18), s.H * np.ones(18))
 
@@ -93,11 +99,20 @@ def test_sums_that_do_not_meet(s):
 
 @pytest.mark.parametrize(
     ("other", "name"),
-    [(1, "int"), (2.5, "float"), (np.eye(18), "ndarray"), (None, "NoneType"), ("x", "str"), ([1.0], "list"), (1j, "complex")],
+    [
+        (1, "int"),
+        (2.5, "float"),
+        (np.eye(18), "ndarray"),
+        (None, "NoneType"),
+        ("x", "str"),
+        ([1.0], "list"),
+        (1j, "complex"),
+    ],
 )
 def test_an_operator_adds_to_operators_only(s, other, name):
     text = (
-        f"{name}: an operator adds to operators only; for a multiple of the identity write c*I, for numbers use .array()."
+        f"{name}: an operator adds to operators only; for a multiple of the identity write c*I, "
+        "for numbers use .array()."
     )
     refused(f"cannot form phi + {text}", lambda: s.phi + other)
     refused(f"cannot form phi - {text}", lambda: s.phi - other)
@@ -273,8 +288,8 @@ def test_equal_sub_graphs_mix(mb):
 def test_axes_do_not_mix(mb, s):
     other = sc.operators(mb, axes="inertial")
     refused(
-        "cannot form H * phi: H takes a vector of body[18] in body axes, but phi gives a vector of body[18] in inertial axes. "
-        "Bind both with the same axes=...",
+        "cannot form H * phi: H takes a vector of body[18] in body axes, but phi gives a vector of body[18] "
+        "in inertial axes. Bind both with the same axes=...",
         lambda: s.H * other.phi,
     )
     refused(
@@ -390,12 +405,18 @@ def test_I_beside_what_is_not_square(s):
 
 def test_I_alone_has_no_size():
     text = "I has no size by itself: I takes its space from a neighbour, as in I - H*psi*K."
-    for attempt in (I.array, I.is_zero, I.trace, I.explain, lambda: I[0, 0], lambda: I.shape, lambda: sc.check_operator(I)):
+    for attempt in (
+        I.array,
+        I.is_zero,
+        I.trace,
+        I.explain,
+        lambda: I[0, 0],
+        lambda: I.shape,
+        lambda: sc.check_operator(I),
+    ):
         refused(text, attempt)
     refused("I + I has no size by itself: I takes its space from a neighbour, as in I - H*psi*K.", (I + I).array)
-    refused(
-        "I * x is x; I takes its space from an operator beside it, not from an array.", lambda: I * np.ones(3)
-    )
+    refused("I * x is x; I takes its space from an operator beside it, not from an array.", lambda: I * np.ones(3))
     assert repr(I) == "I"
     assert (I * I).text() == "I*I"
 
@@ -427,7 +448,8 @@ def test_vectors_and_columns(shape, batch, found):
 
 
 @pytest.mark.parametrize(
-    ("shape", "batch"), [((), ()), ((2,), ()), ((5, 3), ()), ((2, 3, 1), ()), ((5, 3), (4,)), ((5, 3, 2), (4,)), ((2, 4, 3), (4,))]
+    ("shape", "batch"),
+    [((), ()), ((2,), ()), ((5, 3), ()), ((2, 3, 1), ()), ((5, 3), (4,)), ((5, 3, 2), (4,)), ((2, 4, 3), (4,))],
 )
 def test_shapes_that_fit_nothing(shape, batch):
     space = sc.Space("hinge", "abc", [1, 1, 1], owner=None)

@@ -5,10 +5,10 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.strategies import parents, scrambled
 
 from soacraft.algebra import Tree
 from soacraft.errors import ModelError
-from tests.strategies import parents, scrambled
 
 
 def ancestors(tree, k):
@@ -71,7 +71,10 @@ def test_trees_are_equal_by_value():
     [
         (([-1, 0], ["a"]), "2 nodes but 1 names were given; give one name for each node."),
         (([-1, 0], ["a", "a"]), "the name 'a' stands for two nodes; names must be unique."),
-        (([-1, 7], ["a", "b"]), "node 'b' has parent number 7, but nodes are numbered 0 to 1 (-1 for a node on the root)."),
+        (
+            ([-1, 7], ["a", "b"]),
+            "node 'b' has parent number 7, but nodes are numbered 0 to 1 (-1 for a node on the root).",
+        ),
         (([1, 0, -1], ["a", "b", "c"]), "the parents of 'a', 'b' form a cycle."),
         (([0], ["a"]), "the parents of 'a' form a cycle."),
     ],

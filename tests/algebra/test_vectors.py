@@ -57,7 +57,7 @@ def test_arithmetic():
     np.testing.assert_array_equal(np.asarray(-x / 2), [-0.5, -1, -1.5])
     np.testing.assert_array_equal(np.asarray(x + np.ones(3)), [2, 3, 4])
     np.testing.assert_array_equal(np.asarray(np.ones(3) - x), [0, -1, -2])
-    np.testing.assert_array_equal(np.asarray([1, 1, 1] + x), [2, 3, 4])
+    np.testing.assert_array_equal(np.asarray(x.__radd__([1, 1, 1])), [2, 3, 4])
     np.testing.assert_array_equal(np.asarray(sum([x, x])), [2, 4, 6])
     np.testing.assert_array_equal(np.asarray(0 - x), [-1, -2, -3])
     assert x.dot(x) == 14.0
@@ -203,8 +203,8 @@ def test_an_operator_beside_a_vector():
     s = sc.operators(sc.load("double_pendulum"))
     refused("an array stands left of phi; for a row vector write (phi).T * x.", lambda: s.V * s.phi)
     refused(
-        "cannot form phi + StackedVector: an operator adds to operators only; for a multiple of the identity write c*I, "
-        "for numbers use .array().",
+        "cannot form phi + StackedVector: an operator adds to operators only; "
+        "for a multiple of the identity write c*I, for numbers use .array().",
         lambda: s.V + s.phi,
     )
     refused("x.dot(y) takes a vector of body[12], not phi : body[12] <- body[12].", lambda: s.V.dot(s.phi))

@@ -3,9 +3,9 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.strategies import AXES, CLASSES, keep, operators, parents
 
 import soacraft as sc
-from tests.strategies import AXES, CLASSES, keep, operators, parents
 
 TOL = 1e-9
 SERIAL = [identity for identity in sc.identities() if "serial" in identity.conditions]

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.strategies import CLASSES, keep, operators, parents
 
 import soacraft as sc
-from tests.strategies import CLASSES, keep, operators, parents
 
 draws = st.data()
 

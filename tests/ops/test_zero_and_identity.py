@@ -76,6 +76,26 @@ def test_a_product_that_cancels_is_zero(s):
         assert not expr.is_zero(), expr.text()
 
 
+@pytest.mark.parametrize(("small", "zero"), [(1e-6, False), (1e-10, False), (1e-14, True)])
+def test_small_beside_large_is_not_rounding(small, zero):
+    """H M H* picks an entry of M that is small beside another of the same block: rounding is 1e-12 of that."""
+    one = np.eye(2)
+    s = sc.operators(sc.SKOModel([-1], [None], [one[:1]], [np.diag([small, 1.0])]))
+    assert (s.H * s.M * s.H.T).is_zero() is zero
+
+
+def test_an_inertia_that_is_nothing_but_rounding():
+    """A massless node without dofs carries one that is wholly free to move: its P is zero but for rounding."""
+    one = np.ones((1, 1))
+    for weight in (0.3, 0.7, 0.094, 1.1):
+        model = sc.SKOModel([-1, 0], [None, weight * one], [np.zeros((0, 1)), 1.311 * one], [0 * one, 1.719 * one])
+        s = sc.operators(model)
+        assert (s.phi * s.M * s.psi.T - s.P - s.phi_tilde * s.P - s.P * s.psi_tilde.T).is_zero()
+        assert (s.P - s.P_plus - s.tau * s.P).is_zero()
+        for name in ("P", "P_plus"):
+            assert sc.check_operator(getattr(s, name)).ok
+
+
 def test_zero_exactly(s):
     assert (0 * s.phi).is_zero()
     assert (s.phi - s.phi).is_zero()
