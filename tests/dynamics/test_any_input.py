@@ -8,9 +8,9 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from tests.dynamics.calls import CALLS, DERIVATIVES, arguments, arrays, keyword, names_of
+from tests.dynamics.calls import CALLS, DERIVATIVES, arguments, arrays, keyword, names_of, share
 
 import soacraft as sc
 from soacraft import dynamics as dyn
@@ -132,7 +132,7 @@ every = pytest.mark.parametrize("function", sorted(CALLS))
 
 @every
 @given(data=st.data(), by_handle=st.booleans())
-@settings(max_examples=30)
+@share(0.4)
 def test_odd_and_wrong_arrays(function, data, by_handle):
     g = graph(function)
     odd, plain = data.draw(one_bad_apple(function))
@@ -142,7 +142,7 @@ def test_odd_and_wrong_arrays(function, data, by_handle):
 
 @every
 @given(data=st.data(), by_handle=st.booleans())
-@settings(max_examples=25)
+@share(0.3)
 def test_huge_values(function, data, by_handle):
     """A finite answer or an error; never NaN, inf, a warning or the end of the interpreter."""
     g = graph(function)
@@ -172,7 +172,7 @@ OUT = {
 
 @every
 @given(kind=st.sampled_from(sorted(OUT)), batch=st.sampled_from([(), (1,), (3,), (2, 2)]), by_handle=st.booleans())
-@settings(max_examples=15)
+@share(0.2)
 def test_any_out(function, kind, batch, by_handle):
     g = graph(function)
     plain = arguments(g, 1, batch)
@@ -187,7 +187,7 @@ def test_any_out(function, kind, batch, by_handle):
 
 
 @given(x=st.data(), by_handle=st.booleans())
-@settings(max_examples=40)
+@share(0.5)
 def test_any_threads(x, by_handle):
     g = graph("forward_dynamics")
     plain = arguments(g, 1, (3,))

@@ -2,7 +2,7 @@
 
 In body axes a step along dof j of hinge k, with s = H*(k) e_j, changes phi(p,k) by phi(p,k) crf(s) (G1), and H*(k) by
 dH*_j where it varies. With V+ = phi* V(p) and alpha+ = phi* alpha(p), gravity taken as an acceleration -g of what the
-base bodies hang from, the derivatives along all dofs at once are columns that obey (EQUATIONS 4.8, Linearization)
+base bodies hang from, the derivatives along all dofs at once are columns that obey
 
     base to tips:   dV(k)     = phi* dV(p)     + [crm(V+) H* + dH* v]
                     dalpha(k) = phi* dalpha(p) - crm(H* v) dV(k)
