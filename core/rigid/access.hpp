@@ -64,6 +64,95 @@ struct Writer<double> {
     SOACRAFT_INLINE void clear(index n) { std::memset(y, 0, static_cast<std::size_t>(n) * sizeof(double)); }
 };
 
+// One input or output of the states at work. For a single state it is the row itself; for a pack, rows are turned into
+// packs once, column by column, and back.
+template <class T>
+struct Rank;
+
+template <>
+struct Rank<double> {
+    double* x;
+    SOACRAFT_FLAT double operator[](index i) const { return x[i]; }
+    SOACRAFT_FLAT void set(index i, double value) { x[i] = value; }
+    SOACRAFT_INLINE void clear(index n) { std::memset(x, 0, static_cast<std::size_t>(n) * sizeof(double)); }
+};
+
+template <int W>
+struct Rank<Pack<W>> {
+    Pack<W>* x;
+    SOACRAFT_FLAT const Pack<W>& operator[](index i) const { return x[i]; }
+    SOACRAFT_FLAT void set(index i, const Pack<W>& value) { x[i] = value; }
+    SOACRAFT_INLINE void clear(index n) { std::memset(static_cast<void*>(x), 0, static_cast<std::size_t>(n) * sizeof *x); }
+};
+
+// W rows of W numbers as W packs across the rows, and back: log2(W) rounds of exchanges.
+template <int W>
+SOACRAFT_FLAT void transpose_square(typename Pack<W>::Real* r) {
+    using M = typename Pack<W>::Mask;
+    for (int d = 1; d < W; d *= 2) {
+        M low, high;
+        for (int j = 0; j < W; ++j) {
+            low[j] = (j & d) ? W + j - d : j;
+            high[j] = (j & d) ? W + j : j + d;
+        }
+        for (int i = 0; i < W; ++i) {
+            if (i & d) continue;
+            const typename Pack<W>::Real a = r[i], b = r[i + d];
+            r[i] = __builtin_shuffle(a, b, low);
+            r[i + d] = __builtin_shuffle(a, b, high);
+        }
+    }
+}
+
+SOACRAFT_FLAT Rank<double> read_rank(const Job& job, int which, const Rows<double>& rows, index, double*) {
+    return {const_cast<double*>(job.in[which]) + rows.row[0] * job.in_step[which]};
+}
+
+template <int W>
+SOACRAFT_INLINE Rank<Pack<W>> read_rank(const Job& job, int which, const Rows<Pack<W>>& rows, index n, Pack<W>* space) {
+    const double* x[W];
+    for (int i = 0; i < W; ++i) x[i] = job.in[which] + rows.row[i] * job.in_step[which];
+    index k = 0;
+    for (; k + W <= n; k += W) {
+        typename Pack<W>::Real r[W];
+        for (int i = 0; i < W; ++i) std::memcpy(&r[i], x[i] + k, sizeof r[i]);
+        transpose_square<W>(r);
+        for (int i = 0; i < W; ++i) space[k + i].x = r[i];
+    }
+    for (; k < n; ++k)
+        for (int i = 0; i < W; ++i) space[k].x[i] = x[i][k];
+    return {space};
+}
+
+SOACRAFT_FLAT Rank<double> write_rank(const Job& job, int which, const Rows<double>& rows, double*) {
+    return {job.out[which] + rows.row[0] * job.out_step[which]};
+}
+template <int W>
+SOACRAFT_FLAT Rank<Pack<W>> write_rank(const Job&, int, const Rows<Pack<W>>&, Pack<W>* space) {
+    return {space};
+}
+
+// What a pack left in its space goes to its rows; a single state is there already.
+SOACRAFT_FLAT void deliver(const Job&, int, const Rows<double>&, index, const Rank<double>&) {}
+template <int W>
+SOACRAFT_INLINE void deliver(const Job& job, int which, const Rows<Pack<W>>& rows, index n, const Rank<Pack<W>>& rank) {
+    double* y[W];
+    for (int i = 0; i < W; ++i) y[i] = job.out[which] + rows.row[i] * job.out_step[which];
+    index k = 0;
+    for (; k + W <= n; k += W) {
+        typename Pack<W>::Real r[W];
+        for (int i = 0; i < W; ++i) r[i] = rank.x[k + i].x;
+        transpose_square<W>(r);
+        for (int i = 0; i < rows.count; ++i) std::memcpy(y[i] + k, &r[i], sizeof r[i]);
+    }
+    for (; k < n; ++k)
+        for (int i = 0; i < rows.count; ++i) y[i][k] = rank.x[k].x[i];
+}
+
+// Space for a rank of n numbers; a single state needs none.
+template <class T>
+constexpr index rank_room(index n) { return Lanes<T>::count == 1 ? 0 : n; }
+
 // A workspace cut into arrays, each on a cache line.
 struct Bench {
     char* at;
@@ -78,6 +167,26 @@ template <class S>
 constexpr std::size_t room(index n) {
     return (static_cast<std::size_t>(n) * sizeof(S) + 63) / 64 * 64;
 }
+
+// What would be taken.
+struct Room {
+    std::size_t bytes = 0;
+    template <class S>
+    S* take(index n) {
+        bytes += room<S>(n);
+        return nullptr;
+    }
+};
+
+// Space for the three inputs and the output of a sweep.
+template <class T>
+struct Ranks {
+    T *q, *v, *x, *y;
+    Ranks(const Model& m, Bench& bench)
+        : q(bench.take<T>(rank_room<T>(m.nq))), v(bench.take<T>(rank_room<T>(m.nv))),
+          x(bench.take<T>(rank_room<T>(m.nv))), y(bench.take<T>(rank_room<T>(m.nv))) {}
+    static std::size_t bytes(const Model& m) { return room<T>(rank_room<T>(m.nq)) + 3 * room<T>(rank_room<T>(m.nv)); }
+};
 
 // Wrenches on bodies, in their axes, as forces on elements; null when there are none.
 template <class T>

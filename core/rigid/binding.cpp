@@ -63,19 +63,21 @@ RigidModel* make(nb::handle whole_, nb::handle real_, nb::handle body_element_, 
                static_cast<long long>(REAL));
     if (body_place.size(0) != bodies || body_place.size(1) != 12) refuse("a body has a place of 12 numbers");
     auto made = std::make_unique<RigidModel>();
-    index wides = 0, branches = 0;
+    index wides = 0, branches = 0, d = 0;
+    bool in_order = true;
     for (index k = 0; k < n; ++k) {
         const index* w = whole.data() + WHOLE * k;
         const double* r = real.data() + REAL * k;
         Element e = {};
         e.parent = w[0], e.kind = w[1], e.q = w[2], e.v = w[3], e.wide = w[4], e.branch = w[5], e.last = w[6];
-        e.massless = w[7];
+        e.massless = w[7], e.d = d;
         const index coordinates = e.kind <= HELICAL ? 1 : e.kind == SPHERICAL ? 4 : e.kind == FREE ? 7 : 6;
         if (e.kind < REVOLUTE || e.kind > ROLLING || e.parent < -1 || e.parent >= k || e.q < 0 || e.v < 0 ||
             e.q + coordinates > nq || e.v + dofs(e.kind) > nv || e.last <= k || e.last > n ||
             (e.kind > HELICAL) != (e.wide >= 0) || (e.wide >= 0 && e.wide != wides) || e.branch < -1 ||
             e.branch >= n || (e.branch < 0 && e.last > k + 1 && whole.data()[WHOLE * (k + 1)] != k))
             refuse("element %lld is not that of a tree", static_cast<long long>(k));
+        d += dofs(e.kind), in_order = in_order && e.v == e.d;
         if (e.wide >= 0) ++wides;
         if (e.branch >= branches) branches = e.branch + 1;
         double* const fields[] = {e.R, e.p, e.J, e.h, &e.m, &e.scale, &e.unscale, &e.pitch, &e.radius, e.normal, e.t1, e.t2};
@@ -85,6 +87,7 @@ RigidModel* make(nb::handle whole_, nb::handle real_, nb::handle body_element_, 
         made->elements.push_back(e);
         if (e.kind > HELICAL) made->quaternions.push_back(e.q);
     }
+    if (d != nv) refuse("the elements have %lld dofs, not %lld", static_cast<long long>(d), static_cast<long long>(nv));
     for (index b = 0; b < bodies; ++b) {
         Body body;
         body.element = body_element.data()[b];
@@ -93,7 +96,8 @@ RigidModel* make(nb::handle whole_, nb::handle real_, nb::handle body_element_, 
         for (int i = 0; i < 3; ++i) body.p[i] = body_place.data()[12 * b + 9 + i];
         made->bodies.push_back(body);
     }
-    made->model = {n, nq, nv, wides, branches, bodies, made->elements.data(), made->bodies.data()};
+    made->model = {n, nq, nv, wides, branches, bodies, made->elements.data(), made->bodies.data(),
+                   in_order};
     return made.release();
 }
 
@@ -113,13 +117,12 @@ void read(Job& job, int which, const char* name, nb::handle given, index width, 
 }
 
 // A frame on an element as Python keeps it: the number of the element, then rotation and translation, 13 numbers.
-Body frame_of(const RigidModel& m, const double* x) {
-    Body frame;
+bool read_frame(const RigidModel& m, const double* x, Body& frame) {
+    if (!(x[0] >= -1.0 && x[0] < static_cast<double>(m.model.count))) return false;
     frame.element = static_cast<index>(x[0]);
-    if (!(x[0] >= -1.0 && x[0] < static_cast<double>(m.model.count))) refuse("the frame is on no element");
     for (int i = 0; i < 9; ++i) frame.R[i] = x[1 + i];
     for (int i = 0; i < 3; ++i) frame.p[i] = x[10 + i];
-    return frame;
+    return true;
 }
 
 // Run an algorithm on a batch; False when a hinge has no inertia to move. `outs`: one array (count, size) each.
@@ -154,8 +157,7 @@ bool run(RigidModel& m, const char* name, nb::handle q, nb::handle v, nb::handle
     Body frame;
     if (!frame_.is_none()) {
         const Array<double> given(frame_, "frame", 1);
-        if (given.size() != 13) refuse("frame has 13 numbers");
-        frame = frame_of(m, given.data());
+        if (given.size() != 13 || !read_frame(m, given.data(), frame)) refuse("frame has 13 numbers, the first an element");
         job.frame = &frame;
     }
     if (kernel.out[0] == SIX_DOFS && !job.frame) refuse("%s takes a frame", name);
@@ -190,101 +192,158 @@ inline double* data_of(PyObject* o, int ndim, const npy_intp* axes) {
 
 inline bool overlap(const double* a, index n, const double* b, index m) { return a < b + m && b < a + n; }
 
-// The inputs of a call: checked, or Python will say what is wrong.
-inline bool read_inputs(const Call& c, PyObject* const* args, Job& job) {
-    const RigidModel& m = *c.model;
-    for (int i = 0; i < c.kernel->inputs; ++i) {
-        const npy_intp length = i == Q ? m.model.nq : m.model.nv;
-        const double* x = data_of(args[i], 1, &length);
-        if (!x || !finite(x, length) || (i == Q && !unit_quaternions(m, x))) return false;
-        job.in[i] = x;
-    }
-    return true;
-}
-
-// The outputs, given or new; false when what was given does not fit. New references.
-inline bool hold_outputs(const Call& c, PyObject* out, const Job& inputs, Job& job, PyObject** held, int count) {
-    const Model& model = c.model->model;
-    if (out && count > 1 && (!PyTuple_CheckExact(out) || PyTuple_GET_SIZE(out) != count)) return false;
-    for (int i = 0; i < count; ++i) {
-        npy_intp axes[3];
-        const int ndim = axes_of(c.kernel->out[i], model, axes);
-        if (out) {
-            PyObject* to = count > 1 ? PyTuple_GET_ITEM(out, i) : out;
-            job.out[i] = data_of(to, ndim, axes);
-            if (!job.out[i] || !PyArray_ISWRITEABLE(reinterpret_cast<PyArrayObject*>(to))) return false;
-            const index size = size_of(c.kernel->out[i], model);
-            for (int k = 0; k < c.kernel->inputs; ++k)
-                if (overlap(job.out[i], size, inputs.in[k], k == Q ? model.nq : model.nv)) return false;
-            for (int k = 0; k < i; ++k)
-                if (overlap(job.out[i], size, job.out[k], size_of(c.kernel->out[k], model))) return false;
-            Py_INCREF(held[i] = to);
-        } else {
-            held[i] = PyArray_SimpleNew(ndim, axes, NPY_DOUBLE);
-            if (!held[i]) return false;
-            job.out[i] = static_cast<double*>(PyArray_DATA(reinterpret_cast<PyArrayObject*>(held[i])));
-        }
-    }
-    return true;
-}
-
-PyObject* result_of(const Call& c, PyObject** held, int count) {
-    PyObject* result;
-    if (c.wrap) {
-        result = PyObject_Vectorcall(c.wrap, held, static_cast<std::size_t>(count), nullptr);
-    } else if (count == 1) {
-        return held[0];
-    } else {
-        result = PyTuple_New(count);
-        if (result)
-            for (int i = 0; i < count; ++i) Py_INCREF(held[i]), PyTuple_SET_ITEM(result, i, held[i]);
-    }
-    for (int i = 0; i < count; ++i) Py_DECREF(held[i]);
-    return result;
-}
-
-PyObject* call(PyObject* self, PyObject* const* args, std::size_t nargsf, PyObject* kwnames) {
-    const Call& c = *reinterpret_cast<Call*>(self);
-    RigidModel& m = *c.model;
-    const int inputs = c.kernel->inputs + (c.frames ? 1 : 0);
+// What the caller said by name; false for anything but out= and threads=.
+struct Said {
     PyObject* out = nullptr;
-    bool plain = PyVectorcall_NARGS(nargsf) == inputs && !m.retired && PyDict_GET_SIZE(c.forces) == 0;
-    if (plain && kwnames) {
-        plain = PyTuple_GET_SIZE(kwnames) == 1 &&
-                PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(kwnames, 0), "out") == 0;
-        out = args[inputs] == Py_None ? nullptr : args[inputs];
-    }
-    if (plain) {
-        Job job = m.job();
-        Body frame;
-        if (c.frames) {
-            PyObject* known = PyDict_GetItemWithError(c.frames, args[inputs - 1]);
-            if (!known) PyErr_Clear();
-            plain = known && PyBytes_CheckExact(known);
-            if (plain) {
-                double numbers[13];
-                std::memcpy(numbers, PyBytes_AS_STRING(known), sizeof numbers);
-                frame = frame_of(m, numbers);
-                job.frame = &frame;
+    index threads = 0;
+    bool read(PyObject* const* values, PyObject* names) {
+        for (Py_ssize_t i = 0; names && i < PyTuple_GET_SIZE(names); ++i) {
+            PyObject* value = values[i];
+            if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, i), "out") == 0) {
+                out = value == Py_None ? nullptr : value;
+            } else if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, i), "threads") == 0) {
+                if (value == Py_None) continue;
+                if (!PyLong_CheckExact(value)) return false;
+                int large = 0;
+                threads = PyLong_AsLongLongAndOverflow(value, &large);
+                if (large || threads < 1) return false;
+            } else {
+                return false;
             }
         }
-        PyObject* held[OUTPUTS] = {};
-        const int count = outputs_of(*c.kernel);
-        if (plain && read_inputs(c, args, job) && hold_outputs(c, out, job, job, held, count)) {
-            // a vector is written to `out` only when it is right; matrices are written in place
-            const bool aside = out && c.kernel->out[0] == DOFS;
-            double* const target = job.out[0];
-            const std::size_t bytes = static_cast<std::size_t>(m.model.nv) * sizeof(double);
-            if (aside) job.out[0] = static_cast<double*>(m.scratch.hold(bytes));
-            bool fine = c.kernel->one(job, 0, 1, m.workspace.hold(c.kernel->one_bytes(job)));
-            for (int i = 0; i < count && fine; ++i) fine = finite(job.out[i], size_of(c.kernel->out[i], m.model));
-            if (fine && aside) std::memcpy(target, job.out[0], bytes);
-            if (fine) return result_of(c, held, count);
-        }
-        for (PyObject* one : held) Py_XDECREF(one);
-        if (PyErr_Occurred()) return nullptr;
+        return true;
     }
-    return PyObject_Vectorcall(c.fallback, args, nargsf, kwnames);
+};
+
+// Single states, and batches with one leading axis. `count` is the number of states, -1 for a single one.
+struct Fast {
+    const Call& c;
+    const Model& model;
+    Job job;
+    Body frame;
+    index count = -1;
+    int outputs;
+    PyObject* held[OUTPUTS] = {};
+
+    explicit Fast(const Call& call)
+        : c(call), model(call.model->model), job(call.model->job()), outputs(outputs_of(*call.kernel)) {}
+    ~Fast() {
+        for (PyObject* one : held) Py_XDECREF(one);
+    }
+
+    index states() const { return count < 0 ? 1 : count; }
+
+    // The inputs, checked; false where Python must say what is wrong, or knows better.
+    bool read_inputs(PyObject* const* args) {
+        for (int i = 0; i < c.kernel->inputs; ++i) {
+            if (!PyArray_CheckExact(args[i])) return false;
+            PyArrayObject* a = reinterpret_cast<PyArrayObject*>(args[i]);
+            const npy_intp width = i == Q ? model.nq : model.nv;
+            const int ndim = PyArray_NDIM(a);
+            if (ndim == 2 && count < 0) count = PyArray_DIM(a, 0);
+            const npy_intp axes[] = {count, width};
+            const double* x = ndim == 2 ? data_of(args[i], 2, axes) : data_of(args[i], 1, &width);
+            const index rows = ndim == 2 ? count : 1;
+            if (!x || !finite(x, rows * width)) return false;
+            for (index r = 0; i == Q && r < rows; ++r)
+                if (!unit_quaternions(*c.model, x + r * width)) return false;
+            job.in[i] = x, job.in_step[i] = ndim == 2 ? width : 0;
+        }
+        return count != 0;
+    }
+
+    bool find_frame(PyObject* named) {
+        PyObject* known = PyDict_GetItemWithError(c.frames, named);
+        if (!known) PyErr_Clear();
+        double x[13];
+        if (!known || !PyBytes_CheckExact(known) || PyBytes_GET_SIZE(known) != sizeof x) return false;
+        std::memcpy(x, PyBytes_AS_STRING(known), sizeof x);
+        job.frame = &frame;
+        return read_frame(*c.model, x, frame);
+    }
+
+    // The outputs, given or new; false when what was given does not fit.
+    bool hold_outputs(PyObject* out) {
+        if (out && outputs > 1 && (!PyTuple_CheckExact(out) || PyTuple_GET_SIZE(out) != outputs)) return false;
+        for (int i = 0; i < outputs; ++i) {
+            npy_intp axes[4] = {count};
+            const int lead = count < 0 ? 0 : 1, ndim = lead + axes_of(c.kernel->out[i], model, axes + lead);
+            const index size = size_of(c.kernel->out[i], model);
+            job.out_step[i] = size;
+            if (!out) {
+                held[i] = PyArray_SimpleNew(ndim, axes, NPY_DOUBLE);
+                if (!held[i]) return false;
+                job.out[i] = static_cast<double*>(PyArray_DATA(reinterpret_cast<PyArrayObject*>(held[i])));
+                continue;
+            }
+            PyObject* to = outputs > 1 ? PyTuple_GET_ITEM(out, i) : out;
+            job.out[i] = data_of(to, ndim, axes);
+            if (!job.out[i] || !PyArray_ISWRITEABLE(reinterpret_cast<PyArrayObject*>(to))) return false;
+            for (int k = 0; k < c.kernel->inputs; ++k) {
+                const index width = k == Q ? model.nq : model.nv;
+                if (overlap(job.out[i], states() * size, job.in[k], (job.in_step[k] ? states() : 1) * width)) return false;
+            }
+            for (int k = 0; k < i; ++k)
+                if (overlap(job.out[i], states() * size, job.out[k], states() * size_of(c.kernel->out[k], model)))
+                    return false;
+            Py_INCREF(held[i] = to);
+        }
+        return true;
+    }
+
+    bool run(index threads) {
+        RigidModel& m = *c.model;
+        bool fine;
+        if (count < 0) {
+            fine = c.kernel->one(job, 0, 1, m.workspace.hold(c.kernel->one_bytes(job)));
+        } else {
+            const index worth = 1 + count * model.count / 20000;
+            const index cores = static_cast<index>(std::thread::hardware_concurrency());
+            if (threads == 0) threads = worth < cores ? worth : cores;
+            nb::gil_scoped_release free;
+            fine = run_batch(*c.kernel, job, count, best_kernels().lanes, threads);
+        }
+        for (int i = 0; i < outputs && fine; ++i)  // kernels look at matrices over the dofs as they write them
+            fine = c.kernel->out[i] == DOFS_DOFS || finite(job.out[i], states() * size_of(c.kernel->out[i], model));
+        return fine;
+    }
+
+    PyObject* result() {
+        if (c.wrap) return PyObject_Vectorcall(c.wrap, held, static_cast<std::size_t>(outputs), nullptr);
+        if (outputs == 1) {
+            PyObject* one = held[0];
+            held[0] = nullptr;
+            return one;
+        }
+        PyObject* all = PyTuple_New(outputs);
+        for (int i = 0; all && i < outputs; ++i) Py_INCREF(held[i]), PyTuple_SET_ITEM(all, i, held[i]);
+        return all;
+    }
+};
+
+// The result, or null: with an error set, or without one when Python should take the call.
+PyObject* fast(const Call& c, PyObject* const* args, std::size_t given, PyObject* names) {
+    const std::size_t inputs = static_cast<std::size_t>(c.kernel->inputs) + (c.frames ? 1 : 0);
+    Said said;
+    if (given != inputs || c.model->retired || PyDict_GET_SIZE(c.forces) != 0 || !said.read(args + given, names))
+        return nullptr;
+    Fast f(c);
+    if ((c.frames && !f.find_frame(args[inputs - 1])) || !f.read_inputs(args) || !f.hold_outputs(said.out)) return nullptr;
+    return f.run(said.threads) ? f.result() : nullptr;
+}
+
+PyObject* call(PyObject* self, PyObject* const* args, std::size_t nargsf, PyObject* names) {
+    const Call& c = *reinterpret_cast<Call*>(self);
+    try {
+        PyObject* found = fast(c, args, static_cast<std::size_t>(PyVectorcall_NARGS(nargsf)), names);
+        if (found || PyErr_Occurred()) return found;
+    } catch (const std::bad_alloc&) {
+        return PyErr_NoMemory();
+    } catch (const std::exception& error) {
+        PyErr_SetString(PyExc_RuntimeError, error.what());
+        return nullptr;
+    }
+    return PyObject_Vectorcall(c.fallback, args, nargsf, names);
 }
 
 int traverse(PyObject* self, visitproc visit, void* arg) {

@@ -23,7 +23,7 @@ struct Job {
     const Body* frame;  // of a Jacobian: the frame asked for
 };
 
-// False when a hinge has no inertia to move.
+// False when a hinge has no inertia to move, or a matrix over the dofs is not finite.
 typedef bool (*Kernel)(const Job&, index first, index last, void* workspace);
 typedef std::size_t (*Size)(const Job&);
 

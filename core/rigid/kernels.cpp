@@ -1,7 +1,10 @@
 // The rigid kernels for one instruction set. Built several times; SOACRAFT_TARGET names the build, SOACRAFT_LANES is the
 // number of states its registers hold.
 #include "access.hpp"
+#include "matrices.hpp"
 #include "soacraft/rigid/aba.hpp"
+#include "soacraft/rigid/fd_derivatives.hpp"
+#include "soacraft/rigid/id_derivatives.hpp"
 #include "soacraft/rigid/kinematics.hpp"
 
 SOACRAFT_RIGID_BEGIN
@@ -11,12 +14,16 @@ bool run_inverse_dynamics(const Job& job, index first, index last, void* workspa
     const Model& model = *job.model;
     Bench bench{static_cast<char*>(workspace)};
     Moving<T>* moving = bench.take<Moving<T>>(model.count);
+    Motion<T>* branches = bench.take<Motion<T>>(model.branches);
     Spatial<T>* forces = bench.take<Spatial<T>>(model.count);
+    const Ranks<T> ranks(model, bench);
     for (index i = first; i < last; i += Lanes<T>::count) {
         const Rows<T> rows(i, last);
-        const Reader<T> q(job, Q, rows), v(job, V, rows), vdot(job, X, rows);
-        Writer<T> tau(job, 0, rows);
-        inverse_dynamics<T>(model, base_of(job), q, v, vdot, pulls(job, rows, forces), moving, tau);
+        const Rank<T> q = read_rank(job, Q, rows, model.nq, ranks.q), v = read_rank(job, V, rows, model.nv, ranks.v);
+        const Rank<T> vdot = read_rank(job, X, rows, model.nv, ranks.x);
+        Rank<T> tau = write_rank(job, 0, rows, ranks.y);
+        inverse_dynamics<T>(model, base_of(job), q, v, vdot, pulls(job, rows, forces), moving, branches, tau);
+        deliver(job, 0, rows, model.nv, tau);
     }
     return true;
 }
@@ -24,7 +31,7 @@ bool run_inverse_dynamics(const Job& job, index first, index last, void* workspa
 template <class T>
 std::size_t room_for_inverse_dynamics(const Job& job) {
     const index n = job.model->count;
-    return room<Moving<T>>(n) + room<Spatial<T>>(n);
+    return room<Moving<T>>(n) + room<Motion<T>>(job.model->branches) + room<Spatial<T>>(n) + Ranks<T>::bytes(*job.model);
 }
 
 template <class T>
@@ -35,14 +42,17 @@ bool run_forward_dynamics(const Job& job, index first, index last, void* workspa
     work.joints = bench.take<Joint<T>>(model.count);
     work.wides = bench.take<Wide<T>>(model.wides);
     work.branches = bench.take<Carried<T>>(model.branches);
-    work.a = bench.take<Spatial<T>>(model.count);
+    work.motions = bench.take<Spatial<T>>(model.branches);
     Spatial<T>* forces = bench.take<Spatial<T>>(model.count);
+    const Ranks<T> ranks(model, bench);
     bool fine = true;
     for (index i = first; i < last; i += Lanes<T>::count) {
         const Rows<T> rows(i, last);
-        const Reader<T> q(job, Q, rows), v(job, V, rows), tau(job, X, rows);
-        Writer<T> vdot(job, 0, rows);
+        const Rank<T> q = read_rank(job, Q, rows, model.nq, ranks.q), v = read_rank(job, V, rows, model.nv, ranks.v);
+        const Rank<T> tau = read_rank(job, X, rows, model.nv, ranks.x);
+        Rank<T> vdot = write_rank(job, 0, rows, ranks.y);
         fine &= forward_dynamics<T>(model, base_of(job), q, v, tau, pulls(job, rows, forces), work, vdot);
+        deliver(job, 0, rows, model.nv, vdot);
     }
     return fine;
 }
@@ -51,7 +61,7 @@ template <class T>
 std::size_t room_for_forward_dynamics(const Job& job) {
     const Model& m = *job.model;
     return room<Joint<T>>(m.count) + room<Wide<T>>(m.wides) + room<Carried<T>>(m.branches) +
-           2 * room<Spatial<T>>(m.count);
+           room<Spatial<T>>(m.branches) + room<Spatial<T>>(m.count) + Ranks<T>::bytes(m);
 }
 
 template <class T>
@@ -91,6 +101,57 @@ std::size_t room_for_jacobian(const Job& job) {
     return room<Place<T>>(job.model->count) + room<index>(job.model->count);
 }
 
+// Derivatives: one state at a time, its columns side by side; so T is not asked.
+typedef Pack<SOACRAFT_LANES> Side;
+
+template <class T>
+bool run_inverse_dynamics_derivatives(const Job& job, index first, index last, void* workspace) {
+    const Model& model = *job.model;
+    Bench bench{static_cast<char*>(workspace)};
+    const IdWork<Side> work = id_work<Side>(model, bench);
+    Spatial<double>* forces = bench.take<Spatial<double>>(model.count);
+    bool fine = true;
+    for (index i = first; i < last; ++i) {
+        const Rows<double> rows(i, last);
+        const Reader<double> q(job, Q, rows), v(job, V, rows), vdot(job, X, rows);
+        double* out[3];
+        for (int k = 0; k < 3; ++k) out[k] = job.out[k] + i * job.out_step[k];
+        fine &= inverse_dynamics_derivatives<Side>(model, base_of(job), q, v, vdot, pulls(job, rows, forces), work, out);
+    }
+    return fine;
+}
+
+template <class T>
+std::size_t room_for_inverse_dynamics_derivatives(const Job& job) {
+    Room taken;
+    id_work<Side>(*job.model, taken);
+    return taken.bytes + room<Spatial<double>>(job.model->count);
+}
+
+template <class T>
+bool run_forward_dynamics_derivatives(const Job& job, index first, index last, void* workspace) {
+    const Model& model = *job.model;
+    Bench bench{static_cast<char*>(workspace)};
+    const FdWork<Side> work = fd_work<Side>(model, bench);
+    Spatial<double>* forces = bench.take<Spatial<double>>(model.count);
+    bool fine = true;
+    for (index i = first; i < last; ++i) {
+        const Rows<double> rows(i, last);
+        const Reader<double> q(job, Q, rows), v(job, V, rows), tau(job, X, rows);
+        double* out[3];
+        for (int k = 0; k < 3; ++k) out[k] = job.out[k] + i * job.out_step[k];
+        fine &= forward_dynamics_derivatives<Side>(model, base_of(job), q, v, tau, pulls(job, rows, forces), work, out);
+    }
+    return fine;
+}
+
+template <class T>
+std::size_t room_for_forward_dynamics_derivatives(const Job& job) {
+    Room taken;
+    fd_work<Side>(*job.model, taken);
+    return taken.bytes + room<Spatial<double>>(job.model->count);
+}
+
 #define SOACRAFT_NAME2(x) #x
 #define SOACRAFT_NAME(x) SOACRAFT_NAME2(x)
 #define SOACRAFT_BOTH(f) \
@@ -100,6 +161,10 @@ std::size_t room_for_jacobian(const Job& job) {
 const Algorithm algorithms[] = {
     {"inverse_dynamics", 3, {DOFS}, SOACRAFT_BOTH(inverse_dynamics)},
     {"forward_dynamics", 3, {DOFS}, SOACRAFT_BOTH(forward_dynamics)},
+    {"inverse_dynamics_derivatives", 3, {DOFS_DOFS, DOFS_DOFS, DOFS_DOFS}, SOACRAFT_BOTH(inverse_dynamics_derivatives)},
+    {"forward_dynamics_derivatives", 3, {DOFS_DOFS, DOFS_DOFS, DOFS_DOFS}, SOACRAFT_BOTH(forward_dynamics_derivatives)},
+    {"mass_matrix", 1, {DOFS_DOFS}, SOACRAFT_BOTH(mass_matrix)},
+    {"mass_matrix_inverse", 1, {DOFS_DOFS}, SOACRAFT_BOTH(mass_matrix_inverse)},
     {"poses", 1, {BODIES_3_3, BODIES_3}, SOACRAFT_BOTH(poses)},
     {"jacobian", 1, {SIX_DOFS}, SOACRAFT_BOTH(jacobian)},
 };

@@ -39,7 +39,7 @@ struct RigidModel {
     Model model;
     double base[12] = {};
     bool retired = false;
-    Workspace workspace, scratch;
+    Workspace workspace;
 
     Job job() const {
         Job j = {};

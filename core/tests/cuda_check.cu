@@ -1,6 +1,10 @@
-// Compiled, not run: the rigid kernels are the same lines on a GPU, one state a thread.
+// Compiled, not run: the kernels are the same lines on a GPU, one state a thread.
+#include "soacraft/ab_dynamics.hpp"
+#include "soacraft/lyapunov.hpp"
 #include "soacraft/rigid/aba.hpp"
+#include "soacraft/rigid/crba.hpp"
 #include "soacraft/rigid/kinematics.hpp"
+#include "soacraft/rigid/minv.hpp"
 
 using namespace soacraft;
 using namespace soacraft::rigid;
@@ -27,10 +31,33 @@ __global__ void forward_dynamics_on_gpu(Model model, portable::Base base, double
 }
 
 __global__ void inverse_dynamics_on_gpu(Model model, portable::Base base, double* q, double* v, double* vdot, double* tau,
-                                        portable::Moving<double>* work, soacraft::index count) {
+                                        portable::Moving<double>* work, portable::Motion<double>* branches,
+                                        soacraft::index count) {
     const soacraft::index i = blockIdx.x * static_cast<soacraft::index>(blockDim.x) + threadIdx.x;
     if (i >= count) return;
     Column out{tau + i, count};
     portable::inverse_dynamics<double>(model, base, Column{q + i, count}, Column{v + i, count}, Column{vdot + i, count},
-                                       nullptr, work + i * model.count, out);
+                                       nullptr, work + i * model.count, branches + i * model.branches, out);
+}
+
+__global__ void block_engine_on_gpu(soacraft::Hinged<double> model, const double* M, double tolerance,
+                                    soacraft::Articulated<double> solved, soacraft::Driven<double> in,
+                                    soacraft::Motion<double> out, double* work, soacraft::index* singular) {
+    *singular = soacraft::riccati(model, M, tolerance, solved, work);
+    if (*singular < 0)
+        *singular = soacraft::ab_dynamics<double>(model, {solved.P, solved.P_plus, solved.D, solved.G}, 1, in, out, work);
+}
+
+__global__ void lyapunov_on_gpu(soacraft::Tree tree, soacraft::Edges<double> A, soacraft::Slices block, const double* X,
+                                double* forward, double* backward, double* work) {
+    soacraft::forward_lyapunov(tree, tree.node, A, A, block, X, forward, work);
+    soacraft::backward_lyapunov(tree, tree.node, A, A, block, X, backward, work);
+}
+
+__global__ void mass_matrices_on_gpu(Model model, double* q, double* M, double* M_inv, portable::CrbaWork<double>* crba,
+                                     portable::MinvWork<double>* minv, bool* fine, soacraft::index count) {
+    const soacraft::index i = blockIdx.x * static_cast<soacraft::index>(blockDim.x) + threadIdx.x, size = model.nv * model.nv;
+    if (i >= count) return;
+    fine[i] = portable::mass_matrix<double>(model, Column{q + i, count}, crba[i], M + i * size) &&
+              portable::mass_matrix_inverse<double>(model, Column{q + i, count}, minv[i], M_inv + i * size);
 }

@@ -42,7 +42,7 @@ struct AbaWork {
     Joint<T>* joints;
     Wide<T>* wides;
     Carried<T>* branches;
-    Spatial<T>* a;
+    Spatial<T>* motions;  // velocities, later accelerations, of elements with several children
 };
 
 // A hinge inertia smaller than this beside its body's counts as none.
@@ -64,7 +64,8 @@ SOACRAFT_FLAT void eliminate(Carried<T>& k, const Joint<T>& me, const Spatial<T>
 
 // The revolute hinge about z, and what it passes inward.
 template <class T>
-SOACRAFT_FLAT Carried<T> past_turn(const Carried<T>& k, Joint<T>& me, const T& tau, const Spatial<T>& c) {
+SOACRAFT_FLAT Carried<T> past_turn(const Carried<T>& k, Joint<T>& me, const Place<T>& X, const T& tau,
+                                   const Spatial<T>& c) {
     const Articulated<T>& P = k.P;
     me.U = {{P.A.xz, P.A.yz, P.A.zz}, {P.B.a.z, P.B.b.z, P.B.c.z}};
     me.D_inv = T(1.0) / P.A.zz;
@@ -81,13 +82,13 @@ SOACRAFT_FLAT Carried<T> past_turn(const Carried<T>& k, Joint<T>& me, const T& t
                        {k.z.v.x + b0.x * c.w.x + b1.x * c.w.y + C.xx * c.v.x + C.xy * c.v.y + pull * me.U.v.x,
                         k.z.v.y + b0.y * c.w.x + b1.y * c.w.y + C.xy * c.v.x + C.yy * c.v.y + pull * me.U.v.y,
                         k.z.v.z + b0.z * c.w.x + b1.z * c.w.y + C.xz * c.v.x + C.yz * c.v.y + pull * me.U.v.z}};
-    const Vec<T>&ra = me.X.R.a, &rb = me.X.R.b;
+    const Vec<T>&ra = X.R.a, &rb = X.R.b;
     const Vec<T> wa = xx * ra + xy * rb, wb = xy * ra + yy * rb;
     const Sym<T> A{wa.x * ra.x + wb.x * rb.x, wa.x * ra.y + wb.x * rb.y, wa.x * ra.z + wb.x * rb.z,
                    wa.y * ra.y + wb.y * rb.y, wa.y * ra.z + wb.y * rb.z, wa.z * ra.z + wb.z * rb.z};
-    const Vec<T> t0 = me.X.R * b0, t1 = me.X.R * b1;  // rows of B R*
-    return {shifted(me.X.p, A, ra.x * t0 + rb.x * t1, ra.y * t0 + rb.y * t1, ra.z * t0 + rb.z * t1, turned(me.X.R, C)),
-            inward(me.X, z)};
+    const Vec<T> t0 = X.R * b0, t1 = X.R * b1;  // rows of B R*
+    return {shifted(X.p, A, ra.x * t0 + rb.x * t1, ra.y * t0 + rb.y * t1, ra.z * t0 + rb.z * t1, turned(X.R, C)),
+            inward(X, z)};
 }
 
 template <class T>
@@ -155,10 +156,16 @@ SOACRAFT_INLINE bool forward_dynamics(const Model& model, const Base& base, cons
                                       const Spatial<T>* pull, const AbaWork<T>& work, Out& vdot) {
     Joint<T>* SOACRAFT_RESTRICT w = work.joints;
     const Spatial<T> V0 = spatial<T>(base.V), a0 = spatial<T>(base.a);
+    Spatial<T> at = V0;
     for (index k = 0; k < model.count; ++k) {
         const Element& e = model.elements[k];
+        if (e.parent < 0)
+            at = V0;
+        else if (model.elements[e.parent].branch >= 0)
+            at = work.motions[model.elements[e.parent].branch];
         w[k].X = place<T>(e, q);
-        w[k].V = outward(w[k].X, e.parent < 0 ? V0 : w[e.parent].V) + across<T>(e, q, v);
+        w[k].V = at = outward(w[k].X, at) + across<T>(e, q, v);
+        if (e.branch >= 0) work.motions[e.branch] = at;
     }
     for (index i = 0; i < model.branches; ++i) work.branches[i] = nothing<T>();
     T margin(1.0);
@@ -175,10 +182,11 @@ SOACRAFT_INLINE bool forward_dynamics(const Model& model, const Base& base, cons
         if (pull) my.z -= pull[k];
         const Spatial<T> VJ = across<T>(e, q, v), c = velocity_terms<T>(e, q, me.V, VJ);
         const T small = T(SINGULAR) * size(my.P);
+        const Place<T>& X = me.X;
         Carried<T> out;
         if (e.kind == REVOLUTE) {
             margin = minimum(margin, my.P.A.zz - small);
-            out = past_turn(my, me, T(e.unscale) * tau[e.v], c);
+            out = past_turn(my, me, X, T(e.unscale) * tau[e.v], c);
         } else {
             if (e.kind == PRISMATIC || e.kind == HELICAL) {
                 me.U = {my.P.B.c, {my.P.C.xz, my.P.C.yz, my.P.C.zz}};
@@ -205,7 +213,7 @@ SOACRAFT_INLINE bool forward_dynamics(const Model& model, const Base& base, cons
                 columns<T>(e, q, S);
                 margin = minimum(margin, past_three(my, work.wides[e.wide], S, three<T>(tau, e.v), c) - small);
             }
-            out = {inward(me.X, my.P), inward(me.X, my.z)};
+            out = {inward(X, my.P), inward(X, my.z)};
         }
         if (e.parent >= 0) {
             const Element& p = model.elements[e.parent];
@@ -217,11 +225,16 @@ SOACRAFT_INLINE bool forward_dynamics(const Model& model, const Base& base, cons
             }
         }
     }
+    at = a0;
     for (index k = 0; k < model.count; ++k) {
         const Element& e = model.elements[k];
         const Joint<T>& me = w[k];
+        if (e.parent < 0)
+            at = a0;
+        else if (model.elements[e.parent].branch >= 0)
+            at = work.motions[model.elements[e.parent].branch];
         const Spatial<T> VJ = across<T>(e, q, v);
-        Spatial<T> a = outward(me.X, e.parent < 0 ? a0 : work.a[e.parent]) + velocity_terms<T>(e, q, me.V, VJ);
+        Spatial<T> a = outward(me.X, at) + velocity_terms<T>(e, q, me.V, VJ);
         if (e.kind <= HELICAL) {
             const T rate = me.D_inv * (me.u - dot(me.U, a));
             vdot.set(e.v, T(e.unscale) * rate);
@@ -241,7 +254,8 @@ SOACRAFT_INLINE bool forward_dynamics(const Model& model, const Base& base, cons
             a.w += rate;
             if (e.kind == ROLLING) a.v += cross(lever<T>(e, q), rate);
         }
-        work.a[k] = a;
+        at = a;
+        if (e.branch >= 0) work.motions[e.branch] = at;
     }
     return !any_not_above(margin, T(0.0));
 }

@@ -20,6 +20,7 @@ struct Element {
     index branch;    // number among the elements whose children are accumulated, or -1: the one child follows
     index last;      // one past the last element outboard of this one
     index massless;
+    index d;         // where its dofs stand when counted in the order of the elements
     double R[9], p[3];           // row-major
     double J[6], h[3], m;        // moment xx xy xz yy yz zz about the frame, first moment, mass
     double scale, unscale, pitch;  // of a screw: turns scale * q, travels pitch * scale * q; unscale = 1 / scale
@@ -36,6 +37,7 @@ struct Model {
     index count, nq, nv, wides, branches, body_count;
     const Element* elements;
     const Body* bodies;
+    index in_order;  // whether the user's dofs are in the order of the elements: v = d
 };
 
 SOACRAFT_INLINE index dofs(index kind) { return kind <= HELICAL ? 1 : kind == FREE ? 6 : 3; }
@@ -73,24 +75,30 @@ SOACRAFT_FLAT Mat<T> quaternion_at(const In& q, index i) {
     return rotation<T>(s * x, s * y, s * z, s * w);
 }
 
+// Cosine and sine of a hinge's turn; a hinge that slides, or has a quaternion, has none.
+template <class T>
+struct Turn {
+    T c, s;
+};
+
+template <class T, class In>
+SOACRAFT_FLAT Turn<T> turn_of(const Element& e, const In& q) {
+    Turn<T> turn{T(1.0), T(0.0)};
+    if (e.kind == REVOLUTE || e.kind == HELICAL) sine_cosine(T(e.scale) * q[e.q], turn.s, turn.c);
+    return turn;
+}
+
 // The frame of an element in its parent element's frame.
 template <class T, class In>
-SOACRAFT_FLAT Place<T> place(const Element& e, const In& q) {
+SOACRAFT_FLAT Place<T> place(const Element& e, const Turn<T>& turn, const In& q) {
     const Mat<T> K = mat<T>(e.R);
     const Vec<T> p = vec<T>(e.p);
+    const T &c = turn.c, &s = turn.s;
     switch (e.kind) {
-        case REVOLUTE: {
-            T s, c;
-            sine_cosine(T(e.scale) * q[e.q], s, c);
-            return {{c * K.a + s * K.b, c * K.b - s * K.a, K.c}, p};
-        }
+        case REVOLUTE: return {{c * K.a + s * K.b, c * K.b - s * K.a, K.c}, p};
         case PRISMATIC: return {K, p + (T(e.scale) * q[e.q]) * K.c};
-        case HELICAL: {
-            T s, c;
-            const T turn = T(e.scale) * q[e.q];
-            sine_cosine(turn, s, c);
-            return {{c * K.a + s * K.b, c * K.b - s * K.a, K.c}, p + (T(e.pitch) * turn) * K.c};
-        }
+        case HELICAL:
+            return {{c * K.a + s * K.b, c * K.b - s * K.a, K.c}, p + (T(e.pitch * e.scale) * q[e.q]) * K.c};
         case SPHERICAL: return {K * quaternion_at<T>(q, e.q), p};
         case FREE: return {K * quaternion_at<T>(q, e.q), p + K * Vec<T>{q[e.q + 4], q[e.q + 5], q[e.q + 6]}};
         default:
@@ -98,6 +106,9 @@ SOACRAFT_FLAT Place<T> place(const Element& e, const In& q) {
                     p + K * (q[e.q + 4] * vec<T>(e.t1) + q[e.q + 5] * vec<T>(e.t2) + T(e.radius) * vec<T>(e.normal))};
     }
 }
+
+template <class T, class In>
+SOACRAFT_FLAT Place<T> place(const Element& e, const In& q) { return place<T>(e, turn_of<T>(e, q), q); }
 
 // From the centre of a rolling ball to its contact point, in ball axes.
 template <class T, class In>

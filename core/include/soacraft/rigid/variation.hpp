@@ -1,0 +1,205 @@
+// How the motion of a tree varies with its dofs, in inertially oriented axes about the elements' own origins.
+//
+// A step along dof j of element k carries what is outboard by the twist S_j. To an observer carried along, for all i
+// outboard of k and k itself (V+, a+: of the parent, referred to the origin of k),
+//
+//     dV(i) = psi'_j,                             psi'_j  = crm(V+) S_j
+//     da(i) = psi''_j - crm(V(i)) psi'_j,         psi''_j = crm(a+) S_j + crm(V+) psi'_j
+//
+// and along v_j:  dV(i) = S_j,  da(i) = psi'_j + S'_j - crm(V(i)) S_j  with  S'_j = crm(V(k)) S_j.  What body i takes,
+// M a + crf(V) M V, then changes by  M psi'' + B psi'  and  M (psi' + S') + B S,  where
+//
+//     B U = crf(V) M U - M crm(V) U + crf(U) M V = 2 int [x~; I] (w x x') dm = [[T, 0], [-2 p~, 0]] U
+//
+// needs the angular part w of U only: T = -2 int x~ x'~ dm, p is the linear momentum. M and B of several bodies are sums.
+#pragma once
+
+#include "inertial.hpp"
+#include "rnea.hpp"
+
+SOACRAFT_RIGID_BEGIN
+
+// Twists that only turn about, or only slide along, a line through the origin.
+template <class T>
+struct Turning {
+    Vec<T> w;
+};
+template <class T>
+struct Sliding {
+    Vec<T> v;
+};
+
+template <class T>
+SOACRAFT_FLAT Vec<T> zeros() { return {T(0.0), T(0.0), T(0.0)}; }
+template <class T>
+SOACRAFT_FLAT Spatial<T> whole(const Turning<T>& S) { return {S.w, zeros<T>()}; }
+template <class T>
+SOACRAFT_FLAT Spatial<T> whole(const Sliding<T>& S) { return {zeros<T>(), S.v}; }
+template <class T>
+SOACRAFT_FLAT Spatial<T> whole(const Spatial<T>& S) { return S; }
+
+template <class T>
+SOACRAFT_FLAT Sliding<T> operator+(const Sliding<T>& a, const Sliding<T>& b) { return {a.v + b.v}; }
+template <class T>
+SOACRAFT_FLAT Turning<T> operator*(const T& s, const Turning<T>& a) { return {s * a.w}; }
+template <class T>
+SOACRAFT_FLAT Sliding<T> operator*(const T& s, const Sliding<T>& a) { return {s * a.v}; }
+template <class T>
+SOACRAFT_FLAT void operator+=(Spatial<T>& V, const Turning<T>& S) { V.w += S.w; }
+template <class T>
+SOACRAFT_FLAT void operator+=(Spatial<T>& V, const Sliding<T>& S) { V.v += S.v; }
+
+template <class T>
+SOACRAFT_FLAT Spatial<T> motion_cross(const Spatial<T>& V, const Turning<T>& S) {
+    return {cross(V.w, S.w), cross(V.v, S.w)};
+}
+template <class T>
+SOACRAFT_FLAT Sliding<T> motion_cross(const Spatial<T>& V, const Sliding<T>& S) { return {cross(V.w, S.v)}; }
+template <class T>
+SOACRAFT_FLAT Spatial<T> force_cross(const Turning<T>& S, const Spatial<T>& f) {
+    return {cross(S.w, f.w), cross(S.w, f.v)};
+}
+template <class T>
+SOACRAFT_FLAT Spatial<T> force_cross(const Sliding<T>& S, const Spatial<T>& f) { return {cross(S.v, f.v), zeros<T>()}; }
+template <class T>
+SOACRAFT_FLAT T dot(const Turning<T>& S, const Spatial<T>& f) { return dot(S.w, f.w); }
+template <class T>
+SOACRAFT_FLAT T dot(const Sliding<T>& S, const Spatial<T>& f) { return dot(S.v, f.v); }
+template <class T>
+SOACRAFT_FLAT Spatial<T> operator*(const Rigid<T>& I, const Turning<T>& S) { return {I.J * S.w, cross(S.w, I.h)}; }
+template <class T>
+SOACRAFT_FLAT Spatial<T> operator*(const Rigid<T>& I, const Sliding<T>& S) { return {cross(I.h, S.v), I.m * S.v}; }
+template <class T>
+SOACRAFT_FLAT Spatial<T> operator*(const Articulated<T>& P, const Turning<T>& S) {
+    return {P.A * S.w, turn_back(P.B, S.w)};
+}
+template <class T>
+SOACRAFT_FLAT Spatial<T> operator*(const Articulated<T>& P, const Sliding<T>& S) { return {P.B * S.v, P.C * S.v}; }
+
+// A motion about a point l away, and a force from there.
+template <class T>
+SOACRAFT_FLAT Spatial<T> motion_at(const Vec<T>& l, const Spatial<T>& V) { return {V.w, V.v + cross(V.w, l)}; }
+template <class T>
+SOACRAFT_FLAT Spatial<T> force_from(const Vec<T>& l, const Spatial<T>& f) { return {f.w + cross(l, f.v), f.v}; }
+
+// B by its numbers.
+template <class T>
+struct Coriolis {
+    Mat<T> A;   // T: -2 int x~ x'~ dm
+    Vec<T> p2;  // 2 p
+};
+template <class T>
+SOACRAFT_FLAT Coriolis<T> coriolis(const Rigid<T>& I, const Spatial<T>& V) {
+    const Vec<T> w = T(-2.0) * V.w, v = T(-2.0) * V.v;
+    const T half = T(0.5) * (I.J.xx + I.J.yy + I.J.zz), away = dot(I.h, v);  // second moments: 1/2 tr J - J
+    Coriolis<T> B{{cross(w, Vec<T>{half - I.J.xx, -I.J.xy, -I.J.xz}) + I.h.x * v,
+                   cross(w, Vec<T>{-I.J.xy, half - I.J.yy, -I.J.yz}) + I.h.y * v,
+                   cross(w, Vec<T>{-I.J.xz, -I.J.yz, half - I.J.zz}) + I.h.z * v},
+                  -(I.m * v + cross(w, I.h))};
+    B.A.a.x -= away, B.A.b.y -= away, B.A.c.z -= away;
+    return B;
+}
+template <class T>
+SOACRAFT_FLAT void operator+=(Coriolis<T>& B, const Coriolis<T>& K) { B.A += K.A, B.p2 += K.p2; }
+// The same about a point from which the old one is l away.
+template <class T>
+SOACRAFT_FLAT Coriolis<T> shifted(const Vec<T>& l, const Coriolis<T>& B) {
+    const T away = dot(l, B.p2);
+    Coriolis<T> K{{B.A.a - l.x * B.p2, B.A.b - l.y * B.p2, B.A.c - l.z * B.p2}, B.p2};
+    K.A.a.x += away, K.A.b.y += away, K.A.c.z += away;
+    return K;
+}
+// B U for the angular part of U.
+template <class T>
+SOACRAFT_FLAT Spatial<T> operator*(const Coriolis<T>& B, const Vec<T>& w) { return {B.A * w, cross(w, B.p2)}; }
+template <class T>
+SOACRAFT_FLAT Spatial<T> operator*(const Coriolis<T>& B, const Turning<T>& U) { return B * U.w; }
+template <class T>
+SOACRAFT_FLAT Spatial<T> operator*(const Coriolis<T>& B, const Spatial<T>& U) { return B * U.w; }
+template <class T>
+SOACRAFT_FLAT Spatial<T> operator*(const Coriolis<T>&, const Sliding<T>&) { return none<T>(); }
+// The angular part of B* S; the other is zero.
+template <class T>
+SOACRAFT_FLAT Vec<T> back(const Coriolis<T>& B, const Turning<T>& S) { return turn_back(B.A, S.w); }
+template <class T>
+SOACRAFT_FLAT Vec<T> back(const Coriolis<T>& B, const Sliding<T>& S) { return cross(B.p2, S.v); }
+template <class T>
+SOACRAFT_FLAT Vec<T> back(const Coriolis<T>& B, const Spatial<T>& S) { return turn_back(B.A, S.w) + cross(B.p2, S.v); }
+
+// f(i, S_i) for the dofs of an element whose axes are R, in their order or from the last.
+template <bool backwards = false, class T, class In, class F>
+SOACRAFT_FLAT void each_column(const Element& e, const In& q, const Mat<T>& R, F&& f) {
+    switch (e.kind) {
+        case REVOLUTE: f(0, Turning<T>{T(e.scale) * R.c}); return;
+        case PRISMATIC: f(0, Sliding<T>{T(e.scale) * R.c}); return;
+        case HELICAL: f(0, Spatial<T>{T(e.scale) * R.c, T(e.scale * e.pitch) * R.c}); return;
+        case ROLLING: {
+            Spatial<T> S[3];
+            hinge_columns(e, q, R, S);
+            for (index i = 0; i < 3; ++i) f(backwards ? 2 - i : i, S[backwards ? 2 - i : i]);
+            return;
+        }
+        default: break;
+    }
+    const Vec<T> axes[3] = {R.a, R.b, R.c};
+    const index count = e.kind == FREE ? 6 : 3;
+    for (index n = 0; n < count; ++n) {
+        const index i = backwards ? count - 1 - n : n;
+        if (i < 3)
+            f(i, Turning<T>{axes[i]});
+        else
+            f(i, Sliding<T>{axes[i - 3]});
+    }
+}
+
+// An element as it stands and moves: axes, what leads from the parent's origin to its own, the origin from that of the
+// base element, the parent's velocity about it and its own.
+template <class T>
+struct Standing {
+    Mat<T> R;
+    Vec<T> l, r;
+    Spatial<T> V_plus, V;
+};
+
+// The turns of all hinges, as many at a time as a C holds.
+template <class C, class In>
+SOACRAFT_INLINE void turns(const Model& model, const In& q, Turn<double>* SOACRAFT_RESTRICT to) {
+    constexpr int w = columns_in<C, double>;
+    double angle[w], sine[w], cosine[w];
+    for (index k = 0; k < model.count; k += w) {
+        const index count = k + w < model.count ? w : model.count - k;
+        for (index i = 0; i < w; ++i) {
+            const Element& e = model.elements[k + (i < count ? i : 0)];
+            angle[i] = e.kind == REVOLUTE || e.kind == HELICAL ? e.scale * q[e.q] : 0.0;
+        }
+        C s, c;
+        sine_cosine(load<C>(angle), s, c);
+        store(sine, s), store(cosine, c);
+        for (index i = 0; i < count; ++i) to[k + i] = {cosine[i], sine[i]};
+    }
+}
+
+// Where an element stands and how fast what it hangs from moves, from its parent's Standing; `V0` for a base element.
+template <class T, class In>
+SOACRAFT_FLAT void stand_on(const Element& e, const Turn<T>& turn, const In& q, const Spatial<T>& V0,
+                            const Standing<T>* w, Standing<T>& me) {
+    const Place<T> X = place<T>(e, turn, q);
+    if (e.parent < 0) {
+        me.R = X.R, me.l = X.p, me.r = zeros<T>();
+        me.V_plus = motion_at(me.l, V0);
+    } else {
+        const Standing<T>& p = w[e.parent];
+        me.R = p.R * X.R, me.l = p.R * X.p, me.r = p.r + me.l;
+        me.V_plus = motion_at(me.l, p.V);
+    }
+}
+
+// The middle of the elements [first, last): the common point of a tree, wherever its base stands.
+template <class T>
+SOACRAFT_INLINE Vec<T> middle(const Standing<T>* w, index first, index last) {
+    Vec<T> sum = zeros<T>();
+    for (index k = first; k < last; ++k) sum += w[k].r;
+    return T(1.0 / static_cast<double>(last - first)) * sum;
+}
+
+SOACRAFT_RIGID_END

@@ -1,0 +1,152 @@
+// The kernels of the mass matrix and its inverse. A single state fills the rows of its result with several columns at a
+// time; small models in a batch take a pack of states at a time instead.
+#pragma once
+
+#include "access.hpp"
+#include "soacraft/rigid/crba.hpp"
+#include "soacraft/rigid/minv.hpp"
+
+SOACRAFT_RIGID_BEGIN
+
+typedef Pack<SOACRAFT_LANES> Columns;
+
+// Numbers in a row by dofs, so that whole registers can be read behind the last; an odd number of cache lines, so that
+// the rows do not meet in a cache.
+SOACRAFT_FLAT index row_step(index nv) { return (((nv + EIGHT) * 8 + 63) / 64 | 1) * 8; }
+
+template <class T, class Taker>
+SOACRAFT_INLINE CrbaWork<T> crba_work(const Model& m, Taker& bench) {
+    CrbaWork<T> w;
+    w.step = row_step(m.nv);
+    w.turns = bench.template take<HingeTurn<T>>(m.count);
+    w.at = bench.template take<Place<T>>(m.count);
+    w.R = bench.template take<Rigid<T>>(m.count);
+    w.r = bench.template take<Vec<T>>(m.count);
+    w.piece_of = bench.template take<index>(m.count);
+    w.pieces = bench.template take<Piece>(m.count);
+    w.H = bench.template take<T>(6 * m.nv);
+    w.F = bench.template take<T>(6 * w.step);
+    return w;
+}
+
+template <class T, class Taker>
+SOACRAFT_INLINE MinvWork<T> minv_work(const Model& m, Taker& bench) {
+    MinvWork<T> w;
+    w.step = row_step(m.nv);
+    w.turns = bench.template take<HingeTurn<T>>(m.count);
+    w.at = bench.template take<Place<T>>(m.count);
+    w.piece_of = bench.template take<index>(m.count);
+    w.dofs = bench.template take<Dof<T>>(m.nv);
+    w.w = bench.template take<T>(EIGHT * m.nv);
+    w.wides = bench.template take<Square<T>>(m.wides);
+    w.branches = bench.template take<Articulated<T>>(m.branches);
+    w.pieces = bench.template take<Piece>(m.count);
+    w.passages = bench.template take<Passage<T>>(m.count);
+    w.z = bench.template take<T>(6 * w.step);
+    w.y = bench.template take<T>(6 * w.step);
+    return w;
+}
+
+// The two algorithms under one roof.
+struct MassMatrix {
+    template <class T, class Taker>
+    static CrbaWork<T> work(const Model& m, Taker& bench) { return crba_work<T>(m, bench); }
+    template <class C, class T, class In>
+    static bool fill(const Model& m, const In& q, const CrbaWork<T>& w, T* y) { return mass_matrix<C>(m, q, w, y); }
+};
+struct MassMatrixInverse {
+    template <class T, class Taker>
+    static MinvWork<T> work(const Model& m, Taker& bench) { return minv_work<T>(m, bench); }
+    template <class C, class T, class In>
+    static bool fill(const Model& m, const In& q, const MinvWork<T>& w, T* y) { return mass_matrix_inverse<C>(m, q, w, y); }
+};
+
+// Where the matrix is made: in the order of the elements, then in the user's.
+template <class T>
+struct Sheets {
+    T *grid, *sorted;
+    index* dof_at;  // the dof that stands at a place of the user's
+    template <class Taker>
+    Sheets(const Model& m, Taker& bench) {
+        const index size = m.nv * m.nv;
+        grid = bench.template take<T>(m.in_order ? rank_room<T>(size) : size);
+        sorted = bench.template take<T>(m.in_order ? 0 : rank_room<T>(size));
+        dof_at = bench.template take<index>(m.in_order ? 0 : m.nv);
+    }
+    SOACRAFT_INLINE void number(const Model& m) const {
+        for (index k = 0; k < m.count && !m.in_order; ++k)
+            for (index i = 0; i < dofs(m.elements[k].kind); ++i) dof_at[m.elements[k].v + i] = m.elements[k].d + i;
+    }
+    SOACRAFT_INLINE void sort(index n, T* SOACRAFT_RESTRICT to) const {
+        for (index i = 0; i < n; ++i) {
+            const T* row = grid + dof_at[i] * n;
+            for (index j = 0; j < n; ++j) to[i * n + j] = row[dof_at[j]];
+        }
+    }
+};
+
+// One state after the other.
+template <class Matrix>
+bool run_matrix(const Job& job, index first, index last, Bench bench, double*) {
+    const Model& model = *job.model;
+    const auto work = Matrix::template work<double>(model, bench);
+    const Sheets<double> sheets(model, bench);
+    sheets.number(model);
+    bool fine = true;
+    for (index i = first; i < last; ++i) {
+        double* out = job.out[0] + i * job.out_step[0];
+        const Rows<double> rows(i, last);
+        const Rank<double> q = read_rank(job, Q, rows, model.nq, nullptr);
+        fine &= Matrix::template fill<Columns>(model, q, work, model.in_order ? out : sheets.grid);
+        if (!model.in_order) sheets.sort(model.nv, out);
+    }
+    return fine;
+}
+
+// Packs of states, while their matrices stay in a cache.
+constexpr index SMALL = 40;
+
+template <class Matrix>
+bool run_matrix(const Job& job, index first, index last, Bench bench, Columns*) {
+    const Model& model = *job.model;
+    if (model.nv > SMALL) return run_matrix<Matrix>(job, first, last, bench, static_cast<double*>(nullptr));
+    const auto work = Matrix::template work<Columns>(model, bench);
+    const Sheets<Columns> sheets(model, bench);
+    Columns* space = bench.take<Columns>(model.nq);
+    sheets.number(model);
+    bool fine = true;
+    for (index i = first; i < last; i += SOACRAFT_LANES) {
+        const Rows<Columns> rows(i, last);
+        const Rank<Columns> q = read_rank(job, Q, rows, model.nq, space);
+        fine &= Matrix::template fill<Columns>(model, q, work, sheets.grid);
+        if (!model.in_order) sheets.sort(model.nv, sheets.sorted);
+        deliver(job, 0, rows, model.nv * model.nv, Rank<Columns>{model.in_order ? sheets.grid : sheets.sorted});
+    }
+    return fine;
+}
+
+template <class Matrix, class T>
+std::size_t room_for_matrix(const Job& job) {
+    const Model& model = *job.model;
+    if (Lanes<T>::count > 1 && model.nv > SMALL) return room_for_matrix<Matrix, double>(job);
+    Room taken;
+    Matrix::template work<T>(model, taken);
+    Sheets<T>(model, taken);
+    return taken.bytes + room<T>(rank_room<T>(model.nq));
+}
+
+template <class T>
+bool run_mass_matrix(const Job& job, index first, index last, void* workspace) {
+    return run_matrix<MassMatrix>(job, first, last, Bench{static_cast<char*>(workspace)}, static_cast<T*>(nullptr));
+}
+template <class T>
+std::size_t room_for_mass_matrix(const Job& job) { return room_for_matrix<MassMatrix, T>(job); }
+
+template <class T>
+bool run_mass_matrix_inverse(const Job& job, index first, index last, void* workspace) {
+    return run_matrix<MassMatrixInverse>(job, first, last, Bench{static_cast<char*>(workspace)}, static_cast<T*>(nullptr));
+}
+template <class T>
+std::size_t room_for_mass_matrix_inverse(const Job& job) { return room_for_matrix<MassMatrixInverse, T>(job); }
+
+SOACRAFT_RIGID_END

@@ -1,0 +1,189 @@
+// The mass matrix and its inverse of random rigid trees with every kind of hinge, against the kinetic energy.
+#include <cstring>
+
+#include "soacraft/rigid/crba.hpp"
+#include "soacraft/rigid/minv.hpp"
+#include "support.hpp"
+
+namespace soacraft {
+namespace {
+
+using namespace rigid;
+using namespace rigid::portable;
+
+void fill(Random& random, double* x, int n) {
+    const Buffer<double> numbers = random.numbers<double>(n);
+    for (int i = 0; i < n; ++i) x[i] = numbers[i];
+}
+
+void put_rotation(Random& random, double* R) {
+    double x[4];
+    fill(random, x, 4);
+    x[3] += 1.0;
+    const double norm = std::sqrt(x[0] * x[0] + x[1] * x[1] + x[2] * x[2] + x[3] * x[3]);
+    const Mat<double> A = rotation(x[0] / norm, x[1] / norm, x[2] / norm, x[3] / norm);
+    const double rows[9] = {A.a.x, A.b.x, A.c.x, A.a.y, A.b.y, A.c.y, A.a.z, A.b.z, A.c.z};
+    std::memcpy(R, rows, sizeof rows);
+}
+
+// Elements depth first: each hangs from the one before, or from one inboard of it, or from the base.
+struct RandomTree {
+    Buffer<Element> elements;
+    Model model = {};
+
+    RandomTree(Random& random, index n) : elements(n) {
+        Buffer<index> children(n, 0);
+        index nq = 0, nv = 0;
+        for (index k = 0; k < n; ++k) {
+            Element& e = elements[k];
+            e.parent = k - 1;
+            while (e.parent >= 0 && random.integer(0, 3) == 0) e.parent = at(e.parent).parent;
+            if (e.parent >= 0) ++children[e.parent];
+            e.kind = random.integer(REVOLUTE, ROLLING);
+            e.q = nq, e.v = e.d = nv, e.last = k + 1, e.wide = e.kind > HELICAL ? model.wides++ : -1;
+            nq += e.kind <= HELICAL ? 1 : e.kind == SPHERICAL ? 4 : e.kind == FREE ? 7 : 6;
+            nv += dofs(e.kind);
+            body(random, e);
+            for (index p = e.parent; p >= 0; p = at(p).parent) elements[p].last = k + 1;
+        }
+        for (index k = 0; k < n; ++k)
+            elements[k].branch = children[k] > 1 ? model.branches++ : -1;
+        model.count = n, model.nq = nq, model.nv = nv, model.elements = elements.data(), model.in_order = 1;
+    }
+
+    const Element& at(index k) const { return elements[k]; }
+
+    static void body(Random& random, Element& e) {
+        put_rotation(random, e.R);
+        fill(random, e.p, 3);
+        double c[3];
+        fill(random, c, 3);
+        e.m = 1.5;
+        for (int i = 0; i < 3; ++i) e.h[i] = e.m * c[i];
+        const double r2 = c[0] * c[0] + c[1] * c[1] + c[2] * c[2];
+        const int row[6] = {0, 0, 0, 1, 1, 2}, column[6] = {0, 1, 2, 1, 2, 2};
+        for (int i = 0; i < 6; ++i)
+            e.J[i] = (row[i] == column[i] ? 0.1 * (i + 3) + e.m * r2 : 0.0) - e.m * c[row[i]] * c[column[i]];
+        e.scale = e.kind <= HELICAL ? 1.25 : 1.0, e.unscale = 1.0 / e.scale, e.pitch = e.kind == HELICAL ? 0.3 : 0.0;
+        e.radius = 0.4, e.normal[2] = e.t1[0] = e.t2[1] = 1.0;
+    }
+
+    Buffer<double> state(Random& random) const {
+        Buffer<double> q = random.numbers<double>(model.nq);
+        for (const Element& e : elements) {
+            if (e.kind <= HELICAL) continue;
+            double* x = q.data() + e.q;
+            x[3] += 1.0;
+            const double norm = std::sqrt(x[0] * x[0] + x[1] * x[1] + x[2] * x[2] + x[3] * x[3]);
+            for (int i = 0; i < 4; ++i) x[i] /= norm;
+        }
+        return q;
+    }
+};
+
+// M(i,j) = sum over elements of V_i . I V_j, where V_i are the velocities when dof i alone moves.
+Buffer<double> by_energy(const Model& model, const Buffer<double>& q) {
+    const index n = model.nv;
+    Buffer<Spatial<double>> V(n * model.count);
+    Buffer<double> M(n * n, 0.0);
+    for (index i = 0; i < n; ++i) {
+        Buffer<double> v(n, 0.0);
+        v[i] = 1.0;
+        Spatial<double>* of = V.data() + i * model.count;
+        for (index k = 0; k < model.count; ++k) {
+            const Element& e = model.elements[k];
+            of[k] = across<double>(e, q, v);
+            if (e.parent >= 0) of[k] += outward(place<double>(e, q), of[e.parent]);
+        }
+    }
+    for (index i = 0; i < n; ++i)
+        for (index j = 0; j < n; ++j)
+            for (index k = 0; k < model.count; ++k)
+                M[i * n + j] +=
+                    dot(V[i * model.count + k], inertia<double>(model.elements[k]) * V[j * model.count + k]);
+    return M;
+}
+
+// Arrays of exactly the sizes that the kernels ask for.
+template <class T>
+struct Arrays {
+    index n, nv, step;
+    Buffer<HingeTurn<T>> turns;
+    Buffer<Place<T>> at;
+    Buffer<Rigid<T>> R;
+    Buffer<Vec<T>> r;
+    Buffer<index> piece_of;
+    Buffer<Piece> pieces;
+    Buffer<T> H, F, w, z, y;
+    Buffer<Dof<T>> dofs;
+    Buffer<Square<T>> wides;
+    Buffer<Articulated<T>> branches;
+    Buffer<Passage<T>> passages;
+
+    explicit Arrays(const Model& m)
+        : n(m.count), nv(m.nv), step(m.nv + EIGHT), turns(n), at(n),
+          R(n), r(n), piece_of(n), pieces(n), H(6 * nv), F(6 * (nv + EIGHT)), w(EIGHT * nv), z(6 * (nv + EIGHT)),
+          y(6 * (nv + EIGHT)), dofs(nv), wides(m.wides),
+          branches(m.branches), passages(n) {}
+    CrbaWork<T> crba() {
+        return {turns.data(), at.data(), R.data(), r.data(), piece_of.data(), pieces.data(), H.data(), F.data(), step};
+    }
+    MinvWork<T> minv() {
+        return {turns.data(), at.data(), piece_of.data(), dofs.data(), w.data(), wides.data(), branches.data(),
+                pieces.data(), passages.data(), z.data(), y.data(), step};
+    }
+};
+
+// The columns C of scalars T; every lane of a pack of states holds the same one.
+template <class C, class T, class In>
+void test_matrices(const Model& model, const In& q, const Buffer<double>& M) {
+    const index n = model.nv;
+    Arrays<T> arrays(model);
+    Buffer<T> y(M.size()), y_inv(M.size());
+    expect(mass_matrix<C>(model, q, arrays.crba(), y.data()), "the mass matrix is finite");
+    expect(mass_matrix_inverse<C>(model, q, arrays.minv(), y_inv.data()), "the mass matrix has an inverse");
+    Buffer<double> found(M.size()), product(M.size(), 0.0), identity(M.size(), 0.0);
+    for (int l = 0; l < Lanes<T>::count; ++l) {
+        for (std::size_t i = 0; i < M.size(); ++i) found[i] = lane(y[i], l), product[i] = 0.0;
+        expect(close(found, M), "the mass matrix is that of the kinetic energy");
+        for (index i = 0; i < n; ++i)
+            for (index j = 0; j < n; ++j) {
+                const index ij = i * n + j;
+                identity[ij] = i == j ? 1.0 : 0.0;
+                for (index k = 0; k < n; ++k) product[ij] += M[i * n + k] * lane(y_inv[k * n + j], l);
+            }
+        double worst = 0.0;
+        for (std::size_t i = 0; i < M.size(); ++i) worst = std::fmax(worst, std::fabs(product[i] - identity[i]));
+        expect(worst < 1e-7, "the mass matrix times its inverse is 1");
+    }
+}
+
+struct Same {
+    const double* x;
+    Pack<2> operator[](index i) const { return Pack<2>(x[i]); }
+};
+
+void test_massless_tip() {
+    Random random(7);
+    RandomTree tree(random, 6);
+    Element& e = tree.elements[5];
+    std::memset(e.J, 0, sizeof e.J), std::memset(e.h, 0, sizeof e.h), e.m = 0.0, e.massless = 1;
+    const Buffer<double> q = tree.state(random);
+    Arrays<double> arrays(tree.model);
+    Buffer<double> y(tree.model.nv * tree.model.nv);
+    expect(!mass_matrix_inverse<Pack<2>>(tree.model, q, arrays.minv(), y.data()), "a massless tip has no inverse");
+}
+
+}  // namespace
+}  // namespace soacraft
+
+using namespace soacraft;
+
+void test_rigid(unsigned seed) {
+    Random random(seed);
+    const RandomTree tree(random, random.integer(0, 14));
+    const Buffer<double> q = tree.state(random), M = by_energy(tree.model, q);
+    test_matrices<Pack<2>, double>(tree.model, q, M);
+    test_matrices<Pack<2>, Pack<2>>(tree.model, Same{q.data()}, M);
+    if (seed == 0) test_massless_tip();
+}
