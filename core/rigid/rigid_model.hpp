@@ -1,7 +1,9 @@
 // A compiled rigid tree as the bindings hold it: its elements, its bodies, and a workspace for single calls.
 #pragma once
 
+#include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <new>
 #include <thread>
@@ -49,11 +51,16 @@ struct RigidModel {
     }
 };
 
-// Whether all numbers are finite.
+// Whether all numbers are finite: one more than an exponent of all ones runs over into the sign.
 inline bool finite(const double* x, index n) {
-    double zero = 0.0;
-    for (index i = 0; i < n; ++i) zero += x[i] * 0.0;
-    return zero == 0.0;
+    constexpr std::uint64_t exponent = 0x7ff0000000000000u, one = 0x0010000000000000u;
+    std::uint64_t seen = 0;
+    for (index i = 0; i < n; ++i) {
+        std::uint64_t bits;
+        std::memcpy(&bits, x + i, sizeof bits);
+        seen |= (bits & exponent) + one;
+    }
+    return (seen >> 63) == 0;
 }
 
 // Whether the quaternions of a row are within 1e-6 of unit.

@@ -14,6 +14,25 @@ SOACRAFT_RIGID_BEGIN
 #define SOACRAFT_FLAT SOACRAFT_INLINE
 #endif
 
+// sin r = r + r * sine_polynomial(r^2) and cos r = 1 - r^2/2 + r^4 * cosine_polynomial(r^2) for |r| <= pi/4: minimax
+// polynomials, for one number or several.
+template <class V>
+SOACRAFT_FLAT V sine_polynomial(V r2) {
+    return r2 * (-1.66666666666666324348e-01 +
+                 r2 * (8.33333333332248946124e-03 +
+                       r2 * (-1.98412698298579493134e-04 +
+                             r2 * (2.75573137070700676789e-06 +
+                                   r2 * (-2.50507602534068634195e-08 + r2 * 1.58969099521155010221e-10)))));
+}
+template <class V>
+SOACRAFT_FLAT V cosine_polynomial(V r2) {
+    return 4.16666666666666019037e-02 +
+           r2 * (-1.38888888888741095749e-03 +
+                 r2 * (2.48015872894767294178e-05 +
+                       r2 * (-2.75573143513906633035e-07 +
+                             r2 * (2.08757232129817482790e-09 + r2 * -1.13596475577881948265e-11))));
+}
+
 #if !defined(__CUDACC__)  // a GPU thread holds one state
 
 // Registers of W numbers (a compiler's vector types must be spelled out for each width).
@@ -97,21 +116,10 @@ SOACRAFT_FLAT void sine_cosine(Pack<W> a, Pack<W>& s, Pack<W>& c) {
     V rest = (r - low) - tail;  // what the second subtraction lost
     r = low;
     V r2 = r * r;
-    V ps = r2 * (-1.66666666666666324348e-01 +
-                 r2 * (8.33333333332248946124e-03 +
-                       r2 * (-1.98412698298579493134e-04 +
-                             r2 * (2.75573137070700676789e-06 +
-                                   r2 * (-2.50507602534068634195e-08 + r2 * 1.58969099521155010221e-10)))));
-    V sine = r + (r * ps + rest);
-    V pc = r2 * r2 *
-           (4.16666666666666019037e-02 +
-            r2 * (-1.38888888888741095749e-03 +
-                  r2 * (2.48015872894767294178e-05 +
-                        r2 * (-2.75573143513906633035e-07 +
-                              r2 * (2.08757232129817482790e-09 + r2 * -1.13596475577881948265e-11)))));
+    V sine = r + (r * sine_polynomial(r2) + rest);
     V half = 0.5 * r2;
     V whole = 1.0 - half;
-    V cosine = whole + ((1.0 - whole - half) + (pc - r * rest));
+    V cosine = whole + ((1.0 - whole - half) + (r2 * r2 * cosine_polynomial(r2) - r * rest));
     M swap = (quadrant & 1) != 0;
     V a_s = swap ? cosine : sine;
     V a_c = swap ? sine : cosine;
@@ -132,9 +140,29 @@ SOACRAFT_FLAT void sine_cosine(Pack<W> a, Pack<W>& s, Pack<W>& c) {
 // Whether a > b fails (in any lane; NaN fails).
 SOACRAFT_FLAT bool any_not_above(double a, double b) { return !(a > b); }
 SOACRAFT_FLAT double minimum(double a, double b) { return a < b ? a : b; }
+#if defined(__CUDACC__)
+SOACRAFT_FLAT void sine_cosine(double a, double& s, double& c) { sincos(a, &s, &c); }
+#else
+// The same polynomials for one number: no call, so that registers stay as they are.
 SOACRAFT_FLAT void sine_cosine(double a, double& s, double& c) {
-    s = sin(a);
-    c = cos(a);
+    if (!(a < 1e5 && a > -1e5)) {
+        s = std::sin(a), c = std::cos(a);
+        return;
+    }
+    const double shift = 6755399441055744.0;
+    const double turned = a * 0.63661977236758134308 + shift;
+    long long quadrant;
+    std::memcpy(&quadrant, &turned, sizeof quadrant);
+    const double n = turned - shift;
+    const double far = a - n * 1.57079632673412561417e+00, tail = n * 6.07710050650619224932e-11;
+    const double r = far - tail, rest = (far - r) - tail, r2 = r * r;
+    const double sine = r + (r * sine_polynomial(r2) + rest);
+    const double half = 0.5 * r2, whole = 1.0 - half;
+    const double cosine = whole + ((1.0 - whole - half) + (r2 * r2 * cosine_polynomial(r2) - r * rest));
+    const double first = (quadrant & 1) ? cosine : sine, second = (quadrant & 1) ? sine : cosine;
+    s = (quadrant & 2) ? -first : first;
+    c = ((quadrant + 1) & 2) ? -second : second;
 }
+#endif
 
 SOACRAFT_RIGID_END
