@@ -283,9 +283,16 @@ class Inverse(Operator):
         return self._structured().blocks()
 
     def _invert(self) -> Blocks:
+        """Block by block, those of one size side by side."""
         space = self.spaces[0]
         blocks = self.arg.blocks()
-        return Blocks(space, space, {(k, k): _inverted(blocks.block(k, k), self, k) for k in range(len(space))})
+        entries = {(k, k): blocks.block(k, k) for k, d in enumerate(space.dims) if d == 0}
+        for d in sorted(set(space.dims) - {0}):
+            which = [k for k, size in enumerate(space.dims) if size == d]
+            same = [np.broadcast_to(blocks.block(k, k), (*blocks.batch, d, d)) for k in which]
+            found = _inverted(np.stack(same, axis=-3), self, which)
+            entries |= {(k, k): found[..., i, :, :] for i, k in enumerate(which)}
+        return Blocks(space, space, dict(sorted(entries.items())))
 
     def parts(self) -> tuple[Operator, ...]:
         return (self.arg,)
@@ -297,25 +304,22 @@ class Inverse(Operator):
         return ("inv", self.arg.key())
 
 
-def _inverted(x: Array, of: Inverse, k: int) -> Array:
-    """The inverse of one diagonal block; a singular one is refused by name. Rows and columns are brought to one size
-    first, so that mixed units (moments beside masses) do not look singular.
+def _inverted(x: Array, of: Inverse, which: list[int]) -> Array:
+    """The inverses of diagonal blocks (..., blocks, d, d); a singular one is refused by name. Rows and columns are
+    brought to one size first, so that mixed units (moments beside masses) do not look singular.
     """
-    if x.shape[-1] == 0:
-        return x
     rows = np.max(np.abs(x), axis=-1, keepdims=True)
-    bad = (rows == 0.0).any()
-    if not bad:
-        even = x / rows
-        cols = np.max(np.abs(even), axis=-2, keepdims=True)
-        bad = (cols == 0.0).any()
-    if not bad:
-        even = even / cols
-        bad = (np.linalg.svd(even, compute_uv=False)[..., -1] <= 1e-15 * x.shape[-1]).any()
-    if bad:
+    even = x / np.where(rows > 0.0, rows, 1.0)
+    cols = np.max(np.abs(even), axis=-2, keepdims=True)
+    even = even / np.where(cols > 0.0, cols, 1.0)
+    d = x.shape[-1]
+    least = np.abs(even[..., 0, 0]) if d == 1 else np.linalg.svd(even, compute_uv=False)[..., -1]
+    bad = (least <= 1e-15 * d).reshape(-1, len(which)).any(axis=0)
+    if bad.any():
+        i = int(np.argmax(bad))
         raise SingularError(
-            f"block {of.spaces[0].labels[k]!r} of {of.arg.text()} is singular "
-            f"(largest entry {float(np.max(rows)):.3g}); an inverse needs every diagonal block to be regular."
+            f"block {of.spaces[0].labels[which[i]]!r} of {of.arg.text()} is singular (largest entry "
+            f"{float(np.max(rows[..., i, :, :])):.3g}); an inverse needs every diagonal block to be regular."
         )
     return np.asarray(np.linalg.inv(even) / (cols.mT * rows.mT), dtype=np.float64)
 
