@@ -117,3 +117,17 @@ def test_only_expressions_of_one_model(mb):
         other.M.compile()
     with pytest.raises(SpaceError, match="cannot be compiled"):
         I.compile()
+
+
+@pytest.mark.parametrize("axes", ["body", "inertial", "origin"])
+def test_compliance_of_nodes(mb, axes):
+    ops = sc.operators(mb, axes=axes)
+    nodes = [node for body in mb.bodies for node in body.nodes][:3]
+    expr = ops.B(nodes).T * ops.Omega * ops.B(nodes)
+    q, _ = mb.random_state(6)
+    f, wanted = expr.compile(), expr.at(q=q).array()
+    np.testing.assert_allclose(f(q), wanted, rtol=1e-8, atol=1e-9 * np.abs(wanted).max())
+    np.testing.assert_allclose(f(states(mb)), expr.at(q=states(mb)).array(), atol=1e-9 * np.abs(wanted).max())
+    assert (f.explain().array.kind == "kernel") == (axes != "origin")
+    x = np.ones(18)
+    np.testing.assert_allclose(f(q, None, x), wanted @ x, rtol=1e-8, atol=1e-8 * np.abs(wanted).max())

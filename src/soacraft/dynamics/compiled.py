@@ -65,9 +65,18 @@ class Compiled:
 
     def run(self, p: Problem) -> tuple[Any, ...]:
         """The results, from a kernel where there is one."""
+        if p.function == "operational_space_compliance":
+            compliance = self._compliance(p)
+            return REFERENCE.run(p) if compliance is None else (compliance,)
         use = USES.get(p.function)
         found = self._run(p, use) if use is not None and use.kernel in _KERNELS and self._suits(p, use) else None
         return REFERENCE.run(p) if found is None else found
+
+    def _compliance(self, p: Problem) -> Array | None:
+        """Of one state, seen from the inertial frame."""
+        if p.batch or not p.nodes or not p.nv or p.expressed_in != "inertial" or isinstance(p.graph, SubGraph):
+            return None
+        return self.model.compliance(p.layout, p.given["q"], p.nodes)
 
     def _suits(self, p: Problem, use: Use) -> bool:
         """Whether the kernel means the same: forces of derivatives turn with their body, a Jacobian is of one node."""

@@ -1,7 +1,8 @@
 """`expr.compile()`: an expression as a function of the state, for many states.
 
-The mass matrix and its inverse, however they are written, go to the kernels that are made for them; any other
-expression runs its sweeps at a snapshot of the state. `explain()` says which.
+The mass matrix and its inverse, however they are written, and blocks `B.T*Omega*B` go to the kernels that are made for
+them (a product with the inverse is articulated-body forward dynamics); any other expression runs its sweeps at a
+snapshot of the state. `explain()` says which.
 """
 
 from __future__ import annotations
@@ -13,14 +14,17 @@ import numpy as np
 import numpy.typing as npt
 
 from soacraft.algebra.explain import Explanation, Step
-from soacraft.algebra.nodes import Inverse
+from soacraft.algebra.nodes import Inverse, Product
 from soacraft.algebra.operator import Operator
 from soacraft.errors import SpaceError
 from soacraft.model.compiled import CompiledModel, kernel_names
 from soacraft.model.coordinates import read_q
+from soacraft.model.frame import Frame
+from soacraft.model.subgraph import SubGraph
 from soacraft.ops.binding import GraphBinding
+from soacraft.ops.leaves import PickOffLeaf
 from soacraft.ops.namespace import operators_of
-from soacraft.ops.recognise import as_mass_matrix
+from soacraft.ops.recognise import as_mass_matrix, named
 
 Array = npt.NDArray[np.float64]
 
@@ -49,7 +53,8 @@ class CompiledExpression:
             )
         self.expr, self.graph, self._binding = expr, binding.graph, binding
         self.kernels = _kernels_of(expr, binding)
-        self._model = CompiledModel.of(self.graph.layout) if self.kernels else None
+        self._frames = _picked_off(expr, binding)
+        self._model = CompiledModel.of(self.graph.layout) if self.kernels or self._frames else None
 
     def __call__(self, q: Any, v: Any = None, *vectors: Any) -> Any:
         self._binding.owner.check()
@@ -60,6 +65,12 @@ class CompiledExpression:
         return found[0] if len(found) == 1 else found
 
     def _dense(self, q: Array) -> Array:
+        if self._model is not None and self._frames and q.ndim == 1:
+            compliance = self._model.compliance(
+                self.graph.layout, q, self._frames, own_axes=self._binding.axes == "body"
+            )
+            if compliance is not None:
+                return compliance
         if self._model is not None and self.kernels is not None and self.kernels[1] in kernel_names():
             n = self.graph.nv
             found = self._run(self.kernels[1], q, None, n * n)
@@ -90,6 +101,9 @@ class CompiledExpression:
     def explain(self) -> Explanation:
         """What a call runs."""
         plain = self.expr.explain()
+        if self._model is not None and self._frames:
+            by_forces = Step("kernel", "forward_dynamics", "O(n)", "compiled: unit forces at the nodes")
+            return Explanation(plain.expression, plain.spaces, plain.product, plain.block, by_forces)
         if self._model is None or self.kernels is None:
             return plain
         product, dense = self.kernels
@@ -111,6 +125,17 @@ def _kernels_of(expr: Operator, binding: GraphBinding) -> tuple[str, str] | None
     if expr.key() == written_out.key() or (isinstance(expr, Inverse) and _is_mass_matrix(expr.arg)):
         return "forward_dynamics", "mass_matrix_inverse"
     return None
+
+
+def _picked_off(expr: Operator, binding: GraphBinding) -> list[Frame]:
+    """The nodes of B.T*Omega*B, for a graph on the inertial frame in body or inertial axes; empty for other forms."""
+    if not isinstance(expr, Product) or len(expr.factors) != 3 or isinstance(binding.graph, SubGraph):
+        return []
+    _, Omega, B = expr.factors
+    form = isinstance(B, PickOffLeaf) and expr.factors[0].key() == B.T.key() and named(Omega, "Omega")
+    if not form or binding.axes == "origin" or not isinstance(B, PickOffLeaf):
+        return []
+    return [binding.graph.frame(name) for name in B.nodes]
 
 
 def _is_mass_matrix(expr: Operator) -> bool:
