@@ -2,6 +2,7 @@
 #pragma once
 
 #include "job.hpp"
+#include "soacraft/rigid/grid.hpp"
 
 SOACRAFT_RIGID_BEGIN
 
@@ -85,25 +86,6 @@ struct Rank<Pack<W>> {
     SOACRAFT_INLINE void clear(index n) { std::memset(static_cast<void*>(x), 0, static_cast<std::size_t>(n) * sizeof *x); }
 };
 
-// W rows of W numbers as W packs across the rows, and back: log2(W) rounds of exchanges.
-template <int W>
-SOACRAFT_FLAT void transpose_square(typename Pack<W>::Real* r) {
-    using M = typename Pack<W>::Mask;
-    for (int d = 1; d < W; d *= 2) {
-        M low, high;
-        for (int j = 0; j < W; ++j) {
-            low[j] = (j & d) ? W + j - d : j;
-            high[j] = (j & d) ? W + j : j + d;
-        }
-        for (int i = 0; i < W; ++i) {
-            if (i & d) continue;
-            const typename Pack<W>::Real a = r[i], b = r[i + d];
-            r[i] = __builtin_shuffle(a, b, low);
-            r[i + d] = __builtin_shuffle(a, b, high);
-        }
-    }
-}
-
 SOACRAFT_FLAT Rank<double> read_rank(const Job& job, int which, const Rows<double>& rows, index, double*) {
     return {const_cast<double*>(job.in[which]) + rows.row[0] * job.in_step[which]};
 }
@@ -114,10 +96,9 @@ SOACRAFT_INLINE Rank<Pack<W>> read_rank(const Job& job, int which, const Rows<Pa
     for (int i = 0; i < W; ++i) x[i] = job.in[which] + rows.row[i] * job.in_step[which];
     index k = 0;
     for (; k + W <= n; k += W) {
-        typename Pack<W>::Real r[W];
-        for (int i = 0; i < W; ++i) std::memcpy(&r[i], x[i] + k, sizeof r[i]);
-        transpose_square<W>(r);
-        for (int i = 0; i < W; ++i) space[k + i].x = r[i];
+        Pack<W>* r = space + k;
+        for (int i = 0; i < W; ++i) r[i] = load<Pack<W>>(x[i] + k);
+        transpose(r);
     }
     for (; k < n; ++k)
         for (int i = 0; i < W; ++i) space[k].x[i] = x[i][k];
@@ -140,10 +121,9 @@ SOACRAFT_INLINE void deliver(const Job& job, int which, const Rows<Pack<W>>& row
     for (int i = 0; i < W; ++i) y[i] = job.out[which] + rows.row[i] * job.out_step[which];
     index k = 0;
     for (; k + W <= n; k += W) {
-        typename Pack<W>::Real r[W];
-        for (int i = 0; i < W; ++i) r[i] = rank.x[k + i].x;
-        transpose_square<W>(r);
-        for (int i = 0; i < rows.count; ++i) std::memcpy(y[i] + k, &r[i], sizeof r[i]);
+        Pack<W>* r = rank.x + k;
+        transpose(r);
+        for (int i = 0; i < rows.count; ++i) store(y[i] + k, r[i]);
     }
     for (; k < n; ++k)
         for (int i = 0; i < rows.count; ++i) y[i][k] = rank.x[k].x[i];
