@@ -343,6 +343,10 @@ PyObject* call(PyObject* self, PyObject* const* args, std::size_t nargsf, PyObje
         PyErr_SetString(PyExc_RuntimeError, error.what());
         return nullptr;
     }
+    if (!c.fallback) {
+        PyErr_SetString(PyExc_ReferenceError, "this call is being taken apart by the garbage collector");
+        return nullptr;
+    }
     return PyObject_Vectorcall(c.fallback, args, nargsf, names);
 }
 
@@ -379,7 +383,10 @@ void dealloc(PyObject* self) {
 
 // Names and documentation are those of the Python function.
 PyObject* of_fallback(PyObject* self, void* name) {
-    return PyObject_GetAttrString(reinterpret_cast<Call*>(self)->fallback, static_cast<const char*>(name));
+    PyObject* fallback = reinterpret_cast<Call*>(self)->fallback;
+    if (fallback) return PyObject_GetAttrString(fallback, static_cast<const char*>(name));
+    PyErr_SetString(PyExc_AttributeError, static_cast<const char*>(name));
+    return nullptr;
 }
 
 PyTypeObject* call_type = nullptr;

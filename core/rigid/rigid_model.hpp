@@ -6,6 +6,7 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -72,24 +73,35 @@ inline bool unit_quaternions(const RigidModel& m, const double* q) {
     return true;
 }
 
-// All states of a job on `threads` threads. Results do not depend on the number of threads: lanes do not meet.
+// No machine gains from more.
+constexpr index MOST_THREADS = 256;
+
+// All states of a job on `threads` threads. Results do not depend on the number of threads: lanes do not meet. Memory is
+// taken before any thread starts; what the system has no thread for runs here.
 inline bool run_batch(const Algorithm& algorithm, const Job& job, index count, index lanes, index threads) {
     const index packs = (count + lanes - 1) / lanes;
-    if (threads > packs) threads = packs;
-    if (threads <= 1) {
-        Workspace space;
-        return algorithm.batch(job, 0, count, space.hold(algorithm.batch_bytes(job)));
-    }
-    std::vector<std::thread> team;
-    std::vector<char> fine(static_cast<std::size_t>(threads), 1);
-    for (index t = 0; t < threads; ++t) {
+    threads = threads < 1 ? 1 : threads;
+    threads = threads > packs ? packs : threads;
+    threads = threads > MOST_THREADS ? MOST_THREADS : threads;
+    const auto parts = static_cast<std::size_t>(threads);
+    std::vector<Workspace> spaces(parts);
+    std::vector<char> fine(parts, 1);
+    for (Workspace& space : spaces) space.hold(algorithm.batch_bytes(job));
+    const auto work = [&](index t) {
         const index first = packs * t / threads * lanes, last = packs * (t + 1) / threads * lanes;
-        team.emplace_back([&, t, first, last] {
-            Workspace space;
-            fine[static_cast<std::size_t>(t)] =
-                algorithm.batch(job, first, last < count ? last : count, space.hold(algorithm.batch_bytes(job)));
-        });
+        fine[static_cast<std::size_t>(t)] =
+            algorithm.batch(job, first, last < count ? last : count, spaces[static_cast<std::size_t>(t)].hold(0));
+    };
+    std::vector<std::thread> team;
+    team.reserve(parts);
+    for (index t = 1; t < threads; ++t) {
+        try {
+            team.emplace_back(work, t);
+        } catch (const std::system_error&) {
+            work(t);
+        }
     }
+    work(0);
     for (std::thread& member : team) member.join();
     bool all = true;
     for (char one : fine) all = all && one;

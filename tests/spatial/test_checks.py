@@ -68,3 +68,10 @@ def test_unit_is_idempotent_and_safe_for_any_length():
 @pytest.mark.parametrize("value", [0.1, 1e22, -3.0, [0.1, 2.0], [1.5], np.arange(12.0).reshape(2, 2, 3) / 7])
 def test_number_text_reads_back(value):
     assert np.array_equal(np.array(eval(number_text(value)), dtype=float), np.asarray(value))
+
+
+def test_masked_entries_are_refused():
+    masked = np.ma.masked_array([1.0, 2.0, 3.0], [False, True, False])
+    with pytest.raises(ModelError, match="the axis must be real numbers, but entries of the masked array given are"):
+        finite(masked, (3,), "the axis")
+    np.testing.assert_array_equal(finite(np.ma.masked_array([1.0, 2.0]), (2,), "the axis"), [1.0, 2.0])

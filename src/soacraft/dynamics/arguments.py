@@ -14,6 +14,9 @@ from soacraft.model.frame import Body, Frame
 from soacraft.model.interface import Graph
 from soacraft.spatial.checks import Array
 
+#: More threads than this are taken for this many; no machine gains from more.
+MOST_THREADS = 256
+
 
 def read_problem(
     function: str,
@@ -65,7 +68,7 @@ def read_threads(function: str, threads: Any) -> int | None:
         return None
     if isinstance(threads, bool) or not isinstance(threads, int | np.integer) or threads < 1:
         raise StateError(f"threads of {function} must be a whole number of at least 1, or None; got {threads!r:.60}.")
-    return int(threads)
+    return min(int(threads), MOST_THREADS)
 
 
 # -- frames -------------------------------------------------------------------------------------------------

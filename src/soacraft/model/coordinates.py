@@ -49,7 +49,7 @@ def _vector(graph: Graph, value: Any, size: int, what: str, slices: Sequence[sli
     if not shape or shape[-1] != size:
         got = f"{value!r:.60}" if not shape else f"{shape[-1]}" if len(shape) == 1 else f"shape {shape}"
         raise StateError(f"{name} has {size} entries, got {got}; {what} follows the bodies {_names(graph)}.")
-    if np.asarray(value).dtype.kind not in "iuf":
+    if np.asarray(value).dtype.kind not in "iuf" or isinstance(value, np.ma.MaskedArray):
         return finite(value, (..., size), name, StateError)  # says what kind of thing was given
     x = np.array(value, dtype=np.float64)
     bad = ~np.isfinite(x)

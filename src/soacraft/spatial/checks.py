@@ -22,7 +22,7 @@ def finite(value: Any, shape: Shape, what: str, error: type[SoacraftError] = Mod
     """A float64 copy of `value`, with the right shape and finite entries; or an error that names `what`.
 
     In `shape`, None stands for any length and a leading `...` for any number of leading (batch) axes.
-    Complex numbers, booleans, text and objects are refused rather than converted.
+    Complex numbers, booleans, text, objects and masked entries are refused rather than converted.
 
     >>> finite([1, 2, 3], (3,), "the axis")
     array([1., 2., 3.])
@@ -38,6 +38,8 @@ def finite(value: Any, shape: Shape, what: str, error: type[SoacraftError] = Mod
     except (ValueError, TypeError) as problem:
         raise error(f"{what} must be an array of real numbers, got a ragged or unreadable "
                     f"{type(value).__name__}: {problem}") from None
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        raise error(f"{what} must be real numbers, but entries of the masked array given are masked")
     if array.dtype.kind not in _REAL_KINDS:
         kind = _KIND_NAMES.get(array.dtype.kind, str(array.dtype))
         raise error(f"{what} must be real numbers, got {kind}: {_short(value)}")
