@@ -61,7 +61,7 @@ class CompiledModel:
     def of(cls, layout: Layout) -> CompiledModel | None:
         """The compiled form of a layout, made once; None when a hinge is not a built-in one."""
         if layout not in _KNOWN:
-            _KNOWN[layout] = cls(layout) if all(type(group.hinge) in HINGES for group in layout.groups) else None
+            _KNOWN[layout] = cls(layout) if all(_known(group.hinge) for group in layout.groups) else None
         return _KNOWN[layout]
 
     def frame(self, layout: Layout, frame: Frame) -> Array:
@@ -140,6 +140,11 @@ class CompiledModel:
             real[k] = _numbers(e)
         places = np.array([[*x.rotation.ravel(), *x.translation] for x in self.places]).reshape(-1, 12)
         return whole, real, self.element_of, places
+
+
+def _known(hinge: Hinge) -> bool:
+    """Whether the kernels know a hinge: a built-in one, not a subclass of it, of a kind they have."""
+    return type(hinge) in HINGES and (isinstance(hinge, ScrewProduct | Weld) or type(hinge) in _KINDS)
 
 
 def _on_axis(screw: Array) -> tuple[Pose, int, float, float]:

@@ -16,7 +16,7 @@ from soacraft.model.hinges.base import Hinge
 from soacraft.model.state import Configuration, Motion, State
 from soacraft.model.structure import HingeState, Structure
 from soacraft.model.subgraph import SubGraph
-from soacraft.spatial.checks import Array, finite, frozen
+from soacraft.spatial.checks import finite, frozen
 from soacraft.spatial.wrench import Wrench
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.80665)
@@ -69,33 +69,6 @@ class Multibody(Structure):
             motion = Motion(Configuration(layout, q, self._counters), v, self._counters)
             self._current = State(self, motion, vdot, tuple(self._forces.items()))
         return self._current
-
-    @property
-    def q(self) -> Array:
-        """The current coordinates, read-only; set them to change the state."""
-        return self.current.q
-
-    @q.setter
-    def q(self, value: npt.ArrayLike) -> None:
-        self.set_state(q=value)
-
-    @property
-    def v(self) -> Array:
-        """The current velocities, read-only; set them to change the state."""
-        return self.current.v
-
-    @v.setter
-    def v(self, value: npt.ArrayLike) -> None:
-        self.set_state(v=value)
-
-    @property
-    def vdot(self) -> Array:
-        """The current accelerations (zero unless set), read-only; set them to change the state."""
-        return self.current.vdot
-
-    @vdot.setter
-    def vdot(self, value: npt.ArrayLike) -> None:
-        self.set_state(vdot=value)
 
     def set_state(self, q: Any = None, v: Any = None, vdot: Any = None) -> None:
         """Change the current state, all or nothing: when one part is refused, none is changed.

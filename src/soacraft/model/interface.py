@@ -7,6 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from soacraft.algebra.tree import Branch, Tree
 from soacraft.errors import ModelError, StateError
@@ -65,6 +66,10 @@ class Graph(ABC):
     @abstractmethod
     def counters(self) -> Counter[str]:
         """How many configuration, velocity and acceleration quantities were worked out."""
+
+    @abstractmethod
+    def set_state(self, q: Any = None, v: Any = None, vdot: Any = None) -> None:
+        """Change the current state, all or nothing."""
 
     @abstractmethod
     def frame(self, frame: Any) -> Frame:
@@ -139,6 +144,33 @@ class Graph(ABC):
         return self.layout.n
 
     # -- states ----------------------------------------------------------------------------------------------
+
+    @property
+    def q(self) -> Array:
+        """The current coordinates, read-only; setting them changes the state (of a sub-graph: its part)."""
+        return self.current.q
+
+    @q.setter
+    def q(self, value: npt.ArrayLike) -> None:
+        self.set_state(q=value)
+
+    @property
+    def v(self) -> Array:
+        """The current velocities, read-only; setting them changes the state (of a sub-graph: its part)."""
+        return self.current.v
+
+    @v.setter
+    def v(self, value: npt.ArrayLike) -> None:
+        self.set_state(v=value)
+
+    @property
+    def vdot(self) -> Array:
+        """The current accelerations (zero unless set), read-only; setting them changes the state."""
+        return self.current.vdot
+
+    @vdot.setter
+    def vdot(self, value: npt.ArrayLike) -> None:
+        self.set_state(vdot=value)
 
     def state(self, q: Any = None, v: Any = None, vdot: Any = None, forces: Any = None) -> State:
         """An immutable snapshot; what is not given is that of the current state. Leading batch axes allowed.

@@ -192,33 +192,6 @@ class SubGraph(Graph):
         k = self._mb.layout.index[self._anchor]
         return lambda: (whole.motion.V[..., k, :], whole.alpha[..., k, :])
 
-    @property
-    def q(self) -> Array:
-        """Its part of the model's q; setting it sets that part."""
-        return self.current.q
-
-    @q.setter
-    def q(self, value: npt.ArrayLike) -> None:
-        self.set_state(q=value)
-
-    @property
-    def v(self) -> Array:
-        """Its part of the model's v; setting it sets that part."""
-        return self.current.v
-
-    @v.setter
-    def v(self, value: npt.ArrayLike) -> None:
-        self.set_state(v=value)
-
-    @property
-    def vdot(self) -> Array:
-        """Its part of the model's vdot; setting it sets that part."""
-        return self.current.vdot
-
-    @vdot.setter
-    def vdot(self, value: npt.ArrayLike) -> None:
-        self.set_state(vdot=value)
-
     def set_state(self, q: Any = None, v: Any = None, vdot: Any = None) -> None:
         """Change its part of the model's state, all or nothing."""
         self._require_fresh()
