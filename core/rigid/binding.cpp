@@ -30,6 +30,7 @@ int axes_of(Shape shape, const Model& m, npy_intp* axes) {
     switch (shape) {
         case DOFS: axes[0] = m.nv; return 1;
         case DOFS_DOFS: axes[0] = axes[1] = m.nv; return 2;
+        case DOFS_DOFS_DOFS: axes[0] = axes[1] = axes[2] = m.nv; return 3;
         case SIX_DOFS: axes[0] = 6, axes[1] = m.nv; return 2;
         case BODIES_3_3: axes[0] = m.body_count, axes[1] = axes[2] = 3; return 3;
         case BODIES_3: axes[0] = m.body_count, axes[1] = 3; return 2;
@@ -53,10 +54,11 @@ int outputs_of(const Algorithm& a) {
 
 constexpr index WHOLE = 8, REAL = 35;  // numbers of an element in the arrays that describe a model
 
-RigidModel* make(nb::handle whole_, nb::handle real_, nb::handle body_element_, nb::handle body_place_, index nq,
-                 index nv) {
+RigidModel* make(nb::handle whole_, nb::handle real_, nb::handle body_element_, nb::handle body_place_,
+                 nb::handle armature_, index nq, index nv) {
     const Array<index> whole(whole_, "whole", 2), body_element(body_element_, "body_element", 1);
     const Array<double> real(real_, "real", 2), body_place(body_place_, "body_place", 2);
+    const Array<double> armature(armature_, "armature", 1);
     const index n = whole.size(0), bodies = body_element.size();
     if (whole.size(1) != WHOLE || real.size(0) != n || real.size(1) != REAL)
         refuse("an element has %lld whole and %lld real numbers", static_cast<long long>(WHOLE),
@@ -70,7 +72,7 @@ RigidModel* make(nb::handle whole_, nb::handle real_, nb::handle body_element_, 
         const double* r = real.data() + REAL * k;
         Element e = {};
         e.parent = w[0], e.kind = w[1], e.q = w[2], e.v = w[3], e.wide = w[4], e.branch = w[5], e.last = w[6];
-        e.massless = w[7], e.d = d;
+        e.massless = w[7] != 0, e.d = d;
         const index coordinates = e.kind <= HELICAL ? 1 : e.kind == SPHERICAL ? 4 : e.kind == FREE ? 7 : 6;
         if (e.kind < REVOLUTE || e.kind > ROLLING || e.parent < -1 || e.parent >= k || e.q < 0 || e.v < 0 ||
             e.q + coordinates > nq || e.v + dofs(e.kind) > nv || e.last <= k || e.last > n ||
@@ -88,6 +90,12 @@ RigidModel* make(nb::handle whole_, nb::handle real_, nb::handle body_element_, 
         if (e.kind > HELICAL) made->quaternions.push_back(e.q);
     }
     if (d != nv) refuse("the elements have %lld dofs, not %lld", static_cast<long long>(d), static_cast<long long>(nv));
+    if (armature.size() != nv) refuse("a dof has one armature");
+    made->armature.assign(armature.data(), armature.data() + nv);
+    bool armed = false;
+    for (Element& e : made->elements)
+        for (index i = e.v; i < e.v + dofs(e.kind); ++i)
+            if (made->armature[static_cast<std::size_t>(i)] != 0.0) e.armed = armed = true;
     for (index b = 0; b < bodies; ++b) {
         Body body;
         body.element = body_element.data()[b];
@@ -97,7 +105,7 @@ RigidModel* make(nb::handle whole_, nb::handle real_, nb::handle body_element_, 
         made->bodies.push_back(body);
     }
     made->model = {n, nq, nv, wides, branches, bodies, made->elements.data(), made->bodies.data(),
-                   in_order};
+                   in_order, made->armature.data(), armed};
     return made.release();
 }
 
@@ -304,7 +312,8 @@ struct Fast {
             fine = run_batch(*c.kernel, job, count, best_kernels().lanes, threads);
         }
         for (int i = 0; i < outputs && fine; ++i)  // kernels look at matrices over the dofs as they write them
-            fine = c.kernel->out[i] == DOFS_DOFS || finite(job.out[i], states() * size_of(c.kernel->out[i], model));
+            fine = c.kernel->out[i] == DOFS_DOFS || c.kernel->out[i] == DOFS_DOFS_DOFS ||
+                   finite(job.out[i], states() * size_of(c.kernel->out[i], model));
         return fine;
     }
 
@@ -479,8 +488,9 @@ void bind(nb::module_& m) {
              nb::arg("outs"), nb::arg("threads") = 1, array("frame") = nb::none(), "Run an algorithm on a batch of states.")
         .def("time", &time_kernel, nb::arg("algorithm"), array("q"), array("v"), array("x"), nb::arg("repeats"),
              "Seconds of one kernel call, looped here.");
-    m.def("rigid_model", &make, array("whole"), array("real"), array("body_element"), array("body_place"), nb::arg("nq"),
-          nb::arg("nv"), nb::rv_policy::take_ownership, "Compile a rigid tree from its elements.");
+    m.def("rigid_model", &make, array("whole"), array("real"), array("body_element"), array("body_place"),
+          array("armature"), nb::arg("nq"), nb::arg("nv"), nb::rv_policy::take_ownership,
+          "Compile a rigid tree from its elements.");
     m.def("call", &make_call, nb::arg("model"), nb::arg("algorithm"), nb::arg("forces"), nb::arg("fallback"),
           nb::arg("frames").none() = nb::none(), nb::arg("wrap").none() = nb::none(),
           "A call of one algorithm on single states that falls back to a Python function.");

@@ -28,7 +28,7 @@ typedef bool (*Kernel)(const Job&, index first, index last, void* workspace);
 typedef std::size_t (*Size)(const Job&);
 
 // The shape of one state's output.
-enum Shape : int { NONE, DOFS, DOFS_DOFS, SIX_DOFS, BODIES_3_3, BODIES_3 };
+enum Shape : int { NONE, NUMBER, DOFS, DOFS_DOFS, DOFS_DOFS_DOFS, SIX_DOFS, BODIES_3_3, BODIES_3 };
 
 struct Algorithm {
     const char* name;

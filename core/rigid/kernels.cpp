@@ -1,6 +1,7 @@
 // The rigid kernels for one instruction set. Built several times; SOACRAFT_TARGET names the build, SOACRAFT_LANES is the
 // number of states its registers hold.
 #include "access.hpp"
+#include "gradients.hpp"
 #include "matrices.hpp"
 #include "soacraft/rigid/aba.hpp"
 #include "soacraft/rigid/fd_derivatives.hpp"
@@ -165,6 +166,10 @@ const Algorithm algorithms[] = {
     {"forward_dynamics_derivatives", 3, {DOFS_DOFS, DOFS_DOFS, DOFS_DOFS}, SOACRAFT_BOTH(forward_dynamics_derivatives)},
     {"mass_matrix", 1, {DOFS_DOFS}, SOACRAFT_BOTH(mass_matrix)},
     {"mass_matrix_inverse", 1, {DOFS_DOFS}, SOACRAFT_BOTH(mass_matrix_inverse)},
+    {"mass_matrix_gradient", 1, {DOFS_DOFS_DOFS}, SOACRAFT_BOTH(mass_matrix_gradient)},
+    {"coriolis_matrix", 2, {DOFS_DOFS}, SOACRAFT_BOTH(coriolis_matrix)},
+    {"log_det_mass_matrix", 1, {NUMBER}, SOACRAFT_BOTH(log_det)},
+    {"log_det_gradient", 1, {DOFS}, SOACRAFT_BOTH(log_det_gradient)},
     {"poses", 1, {BODIES_3_3, BODIES_3}, SOACRAFT_BOTH(poses)},
     {"jacobian", 1, {SIX_DOFS}, SOACRAFT_BOTH(jacobian)},
 };

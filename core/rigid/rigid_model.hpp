@@ -39,6 +39,7 @@ struct RigidModel {
     std::vector<Element> elements;
     std::vector<Body> bodies;
     std::vector<index> quaternions;  // where they stand in q
+    std::vector<double> armature;
     Model model;
     double base[12] = {};
     bool retired = false;

@@ -1,4 +1,5 @@
-// The mass matrix and its inverse of random rigid trees with every kind of hinge, against the kinetic energy.
+// The mass matrix and its inverse of random rigid trees with every kind of hinge, with and without armature, against the
+// kinetic energy; and inverse and forward dynamics against the mass matrix.
 #include <cstring>
 
 #include "soacraft/rigid/crba.hpp"
@@ -29,9 +30,10 @@ void put_rotation(Random& random, double* R) {
 // Elements depth first: each hangs from the one before, or from one inboard of it, or from the base.
 struct RandomTree {
     Buffer<Element> elements;
+    Buffer<double> armature;
     Model model = {};
 
-    RandomTree(Random& random, index n) : elements(n) {
+    RandomTree(Random& random, index n, bool armed) : elements(n) {
         Buffer<index> children(n, 0);
         index nq = 0, nv = 0;
         for (index k = 0; k < n; ++k) {
@@ -44,11 +46,20 @@ struct RandomTree {
             nq += e.kind <= HELICAL ? 1 : e.kind == SPHERICAL ? 4 : e.kind == FREE ? 7 : 6;
             nv += dofs(e.kind);
             body(random, e);
+            for (index i = 0; i < dofs(e.kind); ++i) armature.push_back(armed && random.integer(0, 2) ? 0.375 : 0.0);
             for (index p = e.parent; p >= 0; p = at(p).parent) elements[p].last = k + 1;
         }
         for (index k = 0; k < n; ++k)
             elements[k].branch = children[k] > 1 ? model.branches++ : -1;
         model.count = n, model.nq = nq, model.nv = nv, model.elements = elements.data(), model.in_order = 1;
+        look_for_armature();
+    }
+
+    void look_for_armature() {
+        model.armature = armature.data();
+        for (Element& e : elements)
+            for (index i = 0; i < dofs(e.kind); ++i)
+                if (armature[e.v + i] != 0.0) e.armed = 1, model.armed = 1;
     }
 
     const Element& at(index k) const { return elements[k]; }
@@ -81,7 +92,7 @@ struct RandomTree {
     }
 };
 
-// M(i,j) = sum over elements of V_i . I V_j, where V_i are the velocities when dof i alone moves.
+// M(i,j) = sum over elements of V_i . I V_j, where V_i are the velocities when dof i alone moves; and M(i,i) += armature.
 Buffer<double> by_energy(const Model& model, const Buffer<double>& q) {
     const index n = model.nv;
     Buffer<Spatial<double>> V(n * model.count);
@@ -101,6 +112,7 @@ Buffer<double> by_energy(const Model& model, const Buffer<double>& q) {
             for (index k = 0; k < model.count; ++k)
                 M[i * n + j] +=
                     dot(V[i * model.count + k], inertia<double>(model.elements[k]) * V[j * model.count + k]);
+    for (index i = 0; i < n; ++i) M[i * n + i] += model.armature[i];
     return M;
 }
 
@@ -163,15 +175,56 @@ struct Same {
     Pack<2> operator[](index i) const { return Pack<2>(x[i]); }
 };
 
+// What a state is read from and a result is written to.
+struct Row {
+    Buffer<double> x;
+    double operator[](index i) const { return x[i]; }
+    void set(index i, double value) { x[i] = value; }
+};
+
+// At rest and without weight the force is M vdot, and forward dynamics gives vdot back.
+void test_dynamics(const Model& model, const Buffer<double>& q_, const Buffer<double>& M, Random& random) {
+    const index n = model.nv;
+    const Row q{q_}, still{Buffer<double>(n, 0.0)}, vdot{random.numbers<double>(n)};
+    Row tau{Buffer<double>(n)}, found{Buffer<double>(n)};
+    Buffer<double> wanted(n, 0.0);
+    for (index i = 0; i < n; ++i)
+        for (index j = 0; j < n; ++j) wanted[i] += M[i * n + j] * vdot[j];
+    Buffer<Moving<double>> moving(model.count);
+    Buffer<Motion<double>> motions(model.branches);
+    inverse_dynamics<double>(model, Base{}, q, still, vdot, nullptr, moving.data(), motions.data(), tau);
+    expect(close(tau.x, wanted), "the force is the mass matrix times the acceleration");
+    Buffer<Joint<double>> joints(model.count);
+    Buffer<Wide<double>> wides(model.wides);
+    Buffer<Carried<double>> branches(model.branches);
+    Buffer<Spatial<double>> at(model.branches);
+    const AbaWork<double> work{joints.data(), wides.data(), branches.data(), at.data()};
+    expect(forward_dynamics<double>(model, Base{}, q, still, tau, nullptr, work, found), "every hinge has inertia to move");
+    double worst = 0.0;
+    for (index i = 0; i < n; ++i) worst = std::fmax(worst, std::fabs(found[i] - vdot[i]));
+    expect(worst < 1e-9, "forward dynamics undoes inverse dynamics");
+}
+
+void test_tree(const RandomTree& tree, const Buffer<double>& q, Random& random) {
+    const Buffer<double> M = by_energy(tree.model, q);
+    test_matrices<Pack<2>, double>(tree.model, q, M);
+    test_matrices<Pack<2>, Pack<2>>(tree.model, Same{q.data()}, M);
+    test_dynamics(tree.model, q, M, random);
+}
+
+// A massless tip moves by its armature alone.
 void test_massless_tip() {
     Random random(7);
-    RandomTree tree(random, 6);
+    RandomTree tree(random, 6, false);
     Element& e = tree.elements[5];
     std::memset(e.J, 0, sizeof e.J), std::memset(e.h, 0, sizeof e.h), e.m = 0.0, e.massless = 1;
     const Buffer<double> q = tree.state(random);
     Arrays<double> arrays(tree.model);
     Buffer<double> y(tree.model.nv * tree.model.nv);
     expect(!mass_matrix_inverse<Pack<2>>(tree.model, q, arrays.minv(), y.data()), "a massless tip has no inverse");
+    for (index i = 0; i < dofs(e.kind); ++i) tree.armature[e.v + i] = 0.5;
+    tree.look_for_armature();
+    test_tree(tree, q, random);
 }
 
 }  // namespace
@@ -181,9 +234,7 @@ using namespace soacraft;
 
 void test_rigid(unsigned seed) {
     Random random(seed);
-    const RandomTree tree(random, random.integer(0, 14));
-    const Buffer<double> q = tree.state(random), M = by_energy(tree.model, q);
-    test_matrices<Pack<2>, double>(tree.model, q, M);
-    test_matrices<Pack<2>, Pack<2>>(tree.model, Same{q.data()}, M);
+    const RandomTree tree(random, random.integer(0, 14), seed % 2 == 1);
+    test_tree(tree, tree.state(random), random);
     if (seed == 0) test_massless_tip();
 }

@@ -136,7 +136,13 @@ class Call:
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
 
 def rigid_model(
-    whole: _Integers, real: _Reals, body_element: _Integers, body_place: _Reals, nq: int, nv: int
+    whole: _Integers,
+    real: _Reals,
+    body_element: _Integers,
+    body_place: _Reals,
+    armature: _Reals,
+    nq: int,
+    nv: int,
 ) -> RigidModel:
     """Compile a rigid tree from its elements."""
 

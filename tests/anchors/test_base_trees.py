@@ -48,8 +48,8 @@ def test_siblings_on_one_base_do_feel_each_other(axes):
     expected = J @ np.linalg.solve(mass_matrix(ops), J.T)
     np.testing.assert_allclose((at.T * ops.Omega * at).array(), expected, rtol=1e-8, atol=1e-9)
     left, right = (mb.index(name) for name in ("body7", "body9"))
-    assert mb.tree.path(left, right) is None
-    assert mb.tree.path(right, left) is None
+    assert mb.topology.path(left, right) is None
+    assert mb.topology.path(right, left) is None
     assert np.abs(ops.Omega["body7", "body9"]).max() > 1e-3
 
 

@@ -117,6 +117,26 @@ def test_free_and_spherical_hinges_far_out():
     check(Kernels(sc.random_tree(10, 3, hinges, 0.5, gravity=GRAVITY), moving=True, pulled=True), 1e-8)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_trees_with_armature(seed):
+    """Rotors on hinges of every kind, on some of their dofs none."""
+    mb = sc.random_tree(12 + seed, seed, HOLONOMIC, (0.0, 0.4, 1.0)[seed % 3], bases=1 + seed % 2, gravity=GRAVITY)
+    rng = np.random.default_rng(seed)
+    for body in mb.bodies:
+        body.armature = rng.uniform(0.0, 2.0, body.hinge.nv) * (rng.random(body.hinge.nv) < 0.7)
+    check(Kernels(mb, moving=seed % 2 == 1, pulled=seed % 2 == 0, seed=seed), 1e-8)
+
+
+def test_armature_that_overflows_is_noticed():
+    """A turn of so many radians for each unit of q that its inertia is 1e298."""
+    mb = sc.Multibody("fast")
+    mb.add_body("body", None, sc.Screws([(0, 0, 1e149, 0, 0, 0)]), sc.Inertia.sphere(2.5, 1.0))
+    still = np.zeros(1)
+    assert Kernels(mb).derivatives("inverse", still, still, still) is not None
+    mb.bodies[0].armature = np.finfo(float).max
+    assert Kernels(mb).derivatives("inverse", still, still, still) is None
+
+
 # -- against others ----------------------------------------------------------------------------------------------------
 
 

@@ -100,11 +100,36 @@ def test_scaled_screws(kernel):
     close(run(mb, kernel, q), by_operators(mb, kernel, q))
 
 
+def with_rotors(mb, seed=0):
+    """Armature on all bodies, on some of their dofs none."""
+    rng = np.random.default_rng(seed)
+    for body in mb.bodies:
+        body.armature = rng.uniform(0.0, 2.0, body.hinge.nv) * (rng.random(body.hinge.nv) < 0.7)
+    return mb
+
+
 @pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("name", HINGES)
+def test_each_hinge_with_armature(kernel, name):
+    mb, rng = sc.Multibody(name), np.random.default_rng(3)
+    for k, parent in enumerate([None, 0, 1, 1, 3, None]):
+        hinge = HINGES[name] if k in (0, 3, 5) else sc.Pin((0.0, 0.6, 0.8))
+        name_of = None if parent is None else f"body{parent}"
+        mb.add_body(f"body{k}", name_of, hinge, random_inertia(rng), random_pose(rng), random_pose(rng))
+    q = states(with_rotors(mb), 9)
+    wanted = np.stack([by_operators(mb, kernel, one) for one in q])
+    close(run(mb, kernel, q), wanted)
+    close(getattr(sc.Dynamics(mb), kernel)(q[0]), wanted[0])
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("rotors", [False, True])
 @pytest.mark.parametrize("n", [1, 5, 12, 45])
-def test_batches(kernel, n):
+def test_batches(kernel, rotors, n):
     """A batch is its states to rounding, and the same to the last bit however it is split."""
     mb = sc.random_tree(n, n, bases=1 + n // 8)
+    if rotors:
+        with_rotors(mb)
     lanes = _core.lanes()
     q = states(mb, 2 * lanes + 3)
     whole = run(mb, kernel, q)
@@ -116,10 +141,11 @@ def test_batches(kernel, n):
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("rotors", [False, True])
 @pytest.mark.parametrize("n", [2, 3, 5])
-def test_dofs_in_another_order_than_the_tree(kernel, n):
+def test_dofs_in_another_order_than_the_tree(kernel, rotors, n):
     """Small enough for packs of states, and larger."""
-    mb = in_rounds(n)
+    mb = with_rotors(in_rounds(n)) if rotors else in_rounds(n)
     q = states(mb, _core.lanes() + 1)
     wanted = np.stack([by_operators(mb, kernel, one) for one in q])
     close(run(mb, kernel, q), wanted)
@@ -218,3 +244,18 @@ def test_elements_must_have_the_dofs():
     model = CompiledModel(mb.layout)
     with pytest.raises(ValueError, match="the elements have 3 dofs, not 4"):
         _core.rigid_model(*model._arrays(), 3, 4)
+
+
+def test_every_dof_must_have_its_armature():
+    *arrays, armature = CompiledModel(chain(3).layout)._arrays()
+    assert np.array_equal(armature, np.zeros(3))
+    with pytest.raises(ValueError, match="a dof has one armature"):
+        _core.rigid_model(*arrays, np.zeros(2), 3, 3)
+
+
+def test_armature_that_overflows_is_noticed():
+    mb, q, largest = chain(2), np.zeros(2), np.finfo(float).max
+    mb.bodies[0].armature = largest
+    assert run(mb, "mass_matrix", q)[0, 0] == largest
+    mb.bodies[0].inertia = sc.Inertia(1.0, moment=1e305 * np.eye(3))
+    assert run(mb, "mass_matrix", q) is None

@@ -22,11 +22,22 @@ SWEEPS = ("inverse_dynamics", "forward_dynamics")
 LAST = {"inverse_dynamics": "vdot", "forward_dynamics": "force"}
 GRAVITY = (1.5, -2.0, -9.0)
 PINS = [sc.Pin((1, 2, 3)), sc.Pin((0, 1, 0)), sc.Pin((1, 0, 0))]
+
+
+def with_rotors(mb):
+    """Armature on two bodies of three, and another on each dof."""
+    for k, body in enumerate(mb.bodies):
+        if k % 3:
+            body.armature = 0.1 * np.arange(k, k + body.hinge.nv)
+    return mb
+
+
 TREES = {
     "one pin": lambda: sc.random_tree(1, 1, PINS, gravity=GRAVITY),
     "pins": lambda: sc.random_tree(9, 2, PINS, 0.5, gravity=GRAVITY),
     "every hinge": lambda: sc.random_tree(20, 3, branching=0.6, bases=2, gravity=GRAVITY),
     "a chain": lambda: sc.random_tree(12, 4, branching=0.0, gravity=GRAVITY),
+    "rotors": lambda: with_rotors(sc.random_tree(20, 5, branching=0.6, bases=2, gravity=GRAVITY)),
 }
 
 

@@ -107,8 +107,8 @@ def test_the_order_is_parents_first_then_insertion():
         mb.add_body(name, None, Pin((0, 0, 1)))
     mb.reattach("a", parent="c", hinge=Pin((0, 0, 1)))
     assert [body.name for body in mb.bodies] == ["b", "c", "a", "d"]
-    assert mb.tree.names == ("b", "c", "a", "d")
-    assert mb.tree.parents == (-1, -1, 1, -1)
+    assert mb.topology.names == ("b", "c", "a", "d")
+    assert mb.topology.parents == (-1, -1, 1, -1)
 
 
 def test_a_single_dof_has_the_name_of_its_hinge():

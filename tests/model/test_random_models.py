@@ -13,7 +13,7 @@ from soacraft.model.hinges import HINGES, Free, Pin, Prismatic
 def test_serial_chain():
     mb = serial_chain(4, length=0.5, mass=2.0)
     assert [body.name for body in mb.bodies] == ["link1", "link2", "link3", "link4"]
-    assert mb.tree.is_serial
+    assert mb.topology.is_serial
     assert mb.total_mass == 8.0
     np.testing.assert_allclose(mb.pose("link4/tip").translation, [2.0, 0, 0])
     mb.q = [np.pi / 2, 0, 0, 0]
@@ -78,8 +78,8 @@ def test_random_tree_has_every_hinge_and_general_poses():
 
 
 def test_random_tree_shapes():
-    assert random_tree(20, 1, branching=0.0).tree.is_serial
-    assert not random_tree(20, 1, branching=1.0).tree.is_serial
+    assert random_tree(20, 1, branching=0.0).topology.is_serial
+    assert not random_tree(20, 1, branching=1.0).topology.is_serial
     three = random_tree(20, 1, branching=0.0, bases=3)
     assert len(three.root.children) == 3
     assert len(three.branches()) == 3

@@ -291,5 +291,12 @@ def test_what_recursions_derive_is_kept_while_q_is_kept():
 
 def test_printing_and_building_compute_nothing():
     mb = random_tree(6, seed=1)
-    repr(mb), mb.dof_names, mb.tree, mb.state(), mb.sko
+    repr(mb), mb.dof_names, mb.topology, mb.state(), mb.sko
     assert not mb.counters
+
+
+def test_the_sign_of_zero_is_kept():
+    mb = serial_chain(2)
+    mb.set_state(q=[0.0, -0.0], v=[-0.0, 0.0])
+    assert np.signbit(mb.q).tolist() == [False, True]
+    assert np.signbit(mb.copy().v).tolist() == [True, False]

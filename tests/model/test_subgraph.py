@@ -113,7 +113,7 @@ def test_bodies_come_in_the_models_order():
     mb = serial_chain(5)
     g = mb.subgraph(["link4", mb["link2"], "link3"])
     assert [body.name for body in g.bodies] == ["link2", "link3", "link4"]
-    assert g.tree.parents == (-1, 0, 1)
+    assert g.topology.parents == (-1, 0, 1)
     assert len(g) == 3
     assert g.anchor is mb["link1"]
     assert g.multibody is mb
@@ -230,7 +230,7 @@ def test_snapshots_have_its_own_size_and_freeze_the_rest():
     np.testing.assert_allclose(g.pose(names[0], state=s), moved, atol=1e-10)
     batch = g.state(np.stack([q, q]), v)
     assert batch.batch == (2,)
-    assert g.sko(batch).A(0, g.tree.children(0)[0]).shape == (2, 6, 6)
+    assert g.sko(batch).A(0, g.topology.children(0)[0]).shape == (2, 6, 6)
     np.testing.assert_allclose(g.integrate(q, 0 * v), q, atol=1e-12)
 
 

@@ -45,8 +45,8 @@ def read_inertia(inertia: Any, name: str) -> Inertia:
     return inertia
 
 
-def read_hinge(hinge: Any, name: str) -> Hinge:
-    """A hinge object."""
+def read_hinge(hinge: Any, name: str, kind: str = "body") -> Hinge:
+    """A hinge object, for a body or a loop of the given name."""
     if isinstance(hinge, Hinge):
         for size in ("nq", "nv"):
             count = getattr(hinge, size, None)
@@ -58,6 +58,8 @@ def read_hinge(hinge: Any, name: str) -> Hinge:
     given = "none was given" if hinge is None else f"got {hinge!r}"
     if isinstance(hinge, type) and issubclass(hinge, Hinge):
         given = f"got the class {hinge.__name__}; make one, such as {hinge.__name__}(...)"
+    other = "Free" if kind == "body" else "Spherical"
     raise ModelError(
-        f"body {name!r} needs a hinge such as Pin(axis=(0, 0, 1)), Free(), or Weld() for a rigid attachment; {given}."
+        f"{kind} {name!r} needs a hinge such as Pin(axis=(0, 0, 1)), {other}(), or Weld() for a rigid attachment; "
+        f"{given}."
     )

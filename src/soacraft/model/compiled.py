@@ -55,6 +55,10 @@ class CompiledModel:
         self.places: list[Pose] = [Pose()] * layout.n
         for k in depth_first(layout):
             self._add(layout, k, layout.bodies[k])
+        self.armature = np.zeros(layout.nv)
+        for J, where in zip(layout.armature, layout.v_slices, strict=True):
+            if J is not None:
+                self.armature[where] = J
         self.kernels = _core.rigid_model(*self._arrays(), layout.nq, layout.nv)
 
     @classmethod
@@ -120,7 +124,7 @@ class CompiledModel:
             element = self.elements[carrier]
             element.inertia = element.inertia + body.inertia.transformed(self.places[k])
 
-    def _arrays(self) -> tuple[npt.NDArray[np.int64], Array, npt.NDArray[np.int64], Array]:
+    def _arrays(self) -> tuple[npt.NDArray[np.int64], Array, npt.NDArray[np.int64], Array, Array]:
         n = len(self.elements)
         whole, real = np.zeros((n, 8), dtype=np.int64), np.zeros((n, 35))
         last = np.arange(1, n + 1)
@@ -139,7 +143,7 @@ class CompiledModel:
             wides, branches = wides + wide, branches + branch
             real[k] = _numbers(e)
         places = np.array([[*x.rotation.ravel(), *x.translation] for x in self.places]).reshape(-1, 12)
-        return whole, real, self.element_of, places
+        return whole, real, self.element_of, places, self.armature
 
 
 def _known(hinge: Hinge) -> bool:

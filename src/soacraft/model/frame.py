@@ -6,12 +6,20 @@ frame -> (outboard, constant) -> body frame.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from soacraft.errors import ModelError, StaleError
 from soacraft.model.arguments import ROOT_NAME, read_inertia, read_name, read_pose
+from soacraft.model.catalogue import Catalogue
 from soacraft.model.hinges.base import Hinge
+from soacraft.model.properties import Limits, Passive, no_passive, read_armature
+from soacraft.model.records import Geometry
+from soacraft.spatial.checks import Array, frozen
 from soacraft.spatial.inertia import Inertia
 from soacraft.spatial.pose import Pose
 
@@ -66,6 +74,7 @@ class Carrier(Frame):
 
     _nodes: dict[str, Node]
     _children: dict[str, Body]
+    _geometries: Mapping[str, Geometry] = MappingProxyType({})  # an own dict from the first one on
 
     @property
     def carrier(self) -> Carrier:
@@ -106,9 +115,42 @@ class Carrier(Frame):
         found = self._nodes.get(name)
         if found is None or (isinstance(node, Node) and found is not node):
             raise ModelError(f"{self.kind} {self.name!r} has no node {name!r}; it has {_list(self._nodes)}.")
+        self._graph._refuse_held({found})
         self._graph._changed(forget=(found,))
         del self._nodes[name]
         found._removed = True
+
+    @property
+    def geometries(self) -> Catalogue[Geometry]:
+        """The shapes fixed on this frame, by name or number."""
+        return Catalogue(self._geometries.values(), "geometry")
+
+    def add_geometry(self, geometry: Geometry) -> Geometry:
+        """Fix a shape on this frame; one without a name gets one. It has no inertia of its own.
+
+        >>> from soacraft.model.graph import Multibody
+        >>> mb = Multibody("shop")
+        >>> mb.root.add_geometry(Geometry("", "plane")).name
+        'geometry0'
+        """
+        self.require_present()
+        if not isinstance(geometry, Geometry):
+            raise ModelError(f"add_geometry takes a Geometry(name, kind, size, ...), got {geometry!r:.60}.")
+        if not geometry.name:
+            free = (f"geometry{i}" for i in range(len(self._geometries) + 1))
+            geometry = replace(geometry, name=next(name for name in free if name not in self._geometries))
+        if geometry.name in self._geometries:
+            raise ModelError(f"{self.kind} {self.name!r} already has a geometry {geometry.name!r}; names are unique.")
+        if not isinstance(self._geometries, dict):
+            self._geometries = {}
+        self._geometries[geometry.name] = geometry
+        return geometry
+
+    def remove_geometry(self, geometry: Geometry | str) -> None:
+        """Take a shape off this frame."""
+        self.require_present()
+        found = self.geometries.find(geometry)
+        self._geometries = {name: each for name, each in self._geometries.items() if name != found.name}
 
 
 class Root(Carrier):
@@ -127,10 +169,14 @@ class Root(Carrier):
 class Body(Carrier):
     """A rigid body with the hinge that hangs it on its parent. Made by `Multibody.add_body`.
 
-    `inertia`, `inboard` and `outboard` can be set; the hinge and the parent change by `mb.reattach`.
+    `inertia`, `inboard`, `outboard`, and the hinge's `armature`, `passive` and `limits` can be set; the hinge and the
+    parent change by `mb.reattach`.
     """
 
     kind = "body"
+    _armature: Array | None = None
+    _passive: Passive | None = None
+    _limits: Limits | None = None
 
     def __init__(
         self,
@@ -146,6 +192,10 @@ class Body(Carrier):
         self._parent, self._hinge, self._hinge_name = parent, hinge, hinge_name
         self._inertia, self._inboard, self._outboard = inertia, inboard, outboard
         self._nodes, self._children = {}, {}
+
+    def _plain_hinge(self) -> None:
+        """A hinge without rotors, springs or limits."""
+        self._armature, self._passive, self._limits = None, None, None
 
     @property
     def parent(self) -> Body | Root:
@@ -198,6 +248,48 @@ class Body(Carrier):
         self.require_present()
         self._graph._changed()
         self._outboard = value
+
+    @property
+    def armature(self) -> Array:
+        """The inertia of rotors on each dof of the hinge (nv), read-only. One number stands for all dofs.
+
+        It is a block extension of the node (formula F1): the mass matrix gains it on its diagonal. Setting it makes
+        old states and expressions stale.
+        """
+        return frozen(np.zeros(self.hinge.nv)) if self._armature is None else self._armature
+
+    @armature.setter
+    def armature(self, value: Any) -> None:
+        J = read_armature(value, self.hinge, f"hinge {self.hinge_name!r}")
+        self.require_present()
+        self._graph._changed()
+        self._armature = J
+
+    @property
+    def passive(self) -> Passive:
+        """Springs, dampers and friction of the hinge; `dynamics.passive_force` gives their force."""
+        return no_passive(self.hinge.nv) if self._passive is None else self._passive
+
+    @passive.setter
+    def passive(self, value: Passive) -> None:
+        if not isinstance(value, Passive):
+            raise ModelError(f"passive of hinge {self.hinge_name!r} must be a Passive(...), got {value!r:.60}.")
+        sized = value.sized(self.hinge, f"hinge {self.hinge_name!r}")
+        self.require_present()
+        self._passive = sized
+
+    @property
+    def limits(self) -> Limits:
+        """Bounds of the hinge's coordinates, velocities and efforts; kept, not enforced."""
+        return Limits().sized(self.hinge, self.hinge_name) if self._limits is None else self._limits
+
+    @limits.setter
+    def limits(self, value: Limits) -> None:
+        if not isinstance(value, Limits):
+            raise ModelError(f"limits of hinge {self.hinge_name!r} must be Limits(...), got {value!r:.60}.")
+        sized = value.sized(self.hinge, f"hinge {self.hinge_name!r}")
+        self.require_present()
+        self._limits = sized
 
     @property
     def q_slice(self) -> slice:

@@ -11,10 +11,11 @@ import numpy.typing as npt
 
 from soacraft.errors import StateError
 from soacraft.model.coordinates import force_frame, read_wrench
-from soacraft.model.frame import Body, Frame, Root
+from soacraft.model.frame import Body, Carrier, Frame, Root
 from soacraft.model.hinges.base import Hinge
+from soacraft.model.holdings import Holdings
 from soacraft.model.state import Configuration, Motion, State
-from soacraft.model.structure import HingeState, Structure
+from soacraft.model.structure import HingeState
 from soacraft.model.subgraph import SubGraph
 from soacraft.spatial.checks import finite, frozen
 from soacraft.spatial.wrench import Wrench
@@ -22,8 +23,10 @@ from soacraft.spatial.wrench import Wrench
 STANDARD_GRAVITY = (0.0, 0.0, -9.80665)
 
 
-class Multibody(Structure):
+class Multibody(Holdings):
     """A tree of rigid bodies, editable at any time, with its current state `q, v, vdot` and external forces.
+
+    Loop closures and couplings tie it together; geometry, actuators, keyframes and records go with it.
 
     >>> from soacraft.model.hinges import Pin
     >>> from soacraft.spatial import Inertia, Pose
@@ -140,23 +143,22 @@ class Multibody(Structure):
         return SubGraph(self, bodies, anchor)
 
     def copy(self, name: str | None = None) -> Multibody:
-        """An independent copy: bodies, nodes, state and external forces.
+        """An independent copy: bodies, nodes, closures, records, state and external forces.
 
         >>> from soacraft.model import serial_chain
         >>> serial_chain(2).copy("twin")
         Multibody 'twin': 2 bodies, 2 dofs
         """
         other = Multibody(self._name if name is None else name, self._gravity)
-        for node in self._root.nodes:
-            other.root.add_node(node.name, node.pose)
+        _copy_fixtures(self._root, other.root)
         for body in self.bodies:
             twin = other.add_body(
                 body.name,
                 None if isinstance(body.parent, Root) else body.parent.name,
                 body.hinge, body.inertia, body.inboard, body.outboard, body.hinge_name,
             )  # fmt: skip
-            for node in body.nodes:
-                twin.add_node(node.name, node.pose)
+            twin._armature, twin._passive, twin._limits = body._armature, body._passive, body._limits
+            _copy_fixtures(body, twin)
         # the insertion order decides the order of siblings after later edits
         other._bodies = {name: other._bodies[name] for name in self._bodies}
         other._changed()
@@ -165,6 +167,7 @@ class Multibody(Structure):
             axes = wrench.expressed_in
             axes_name = axes.full_name if isinstance(axes, Frame) else None
             other.set_force(frame.full_name, Wrench(wrench.moment, wrench.force, axes_name))
+        self._copy_holdings(other)
         return other
 
     def __copy__(self) -> Multibody:
@@ -172,6 +175,14 @@ class Multibody(Structure):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Multibody:
         return self.copy()
+
+
+def _copy_fixtures(one: Carrier, other: Carrier) -> None:
+    """The nodes and geometries of a frame."""
+    for node in one.nodes:
+        other.add_node(node.name, node.pose)
+    if one._geometries:
+        other._geometries = dict(one._geometries)
 
 
 def _at_rest(hinge: Hinge) -> HingeState:

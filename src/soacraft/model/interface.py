@@ -11,8 +11,10 @@ import numpy.typing as npt
 
 from soacraft.algebra.tree import Branch, Tree
 from soacraft.errors import ModelError, StateError
-from soacraft.model import kinematics
+from soacraft.model import armature, drawing, kinematics
 from soacraft.model.axes import check_axes, node_map
+from soacraft.model.catalogue import Catalogue
+from soacraft.model.closures import Closure, Coupling
 from soacraft.model.coordinates import common_batch, read_forces, read_q, read_v
 from soacraft.model.frame import Body, Frame, Root
 from soacraft.model.hinges.base import difference_of, integrate_of, qdot_of
@@ -87,14 +89,66 @@ class Graph(ABC):
         return self.layout.bodies
 
     @property
-    def tree(self) -> Tree:
+    def topology(self) -> Tree:
         """The tree of the bodies, numbered as in `bodies`.
 
         >>> from soacraft.model import serial_chain
-        >>> serial_chain(3).tree.parents
+        >>> serial_chain(3).topology.parents
         (-1, 0, 1)
         """
         return self.layout.tree
+
+    @property
+    @abstractmethod
+    def loops(self) -> Catalogue[Closure]:
+        """The loop closures, by name or number (of a sub-graph: those between its own frames)."""
+
+    @property
+    @abstractmethod
+    def couplings(self) -> Catalogue[Coupling]:
+        """The couplings of coordinates, by name or number (of a sub-graph: those of its own dofs)."""
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether a loop closure or a coupling is active."""
+        return any(x.active for x in self.loops) or any(x.active for x in self.couplings)
+
+    def tree(self) -> drawing.Text:
+        """The topology as text: bodies under what they hang from, with their hinges; then loops and couplings.
+
+        >>> from soacraft.model import serial_chain
+        >>> serial_chain(2).tree()
+        chain: 2 bodies, 2 dofs
+        inertial
+        └─ link1  Pin(axis=(0, 1, 0))
+           └─ link2  Pin(axis=(0, 1, 0))  [tip]
+        """
+        return drawing.tree(self)
+
+    def to_mermaid(self) -> drawing.Text:
+        """The topology as a Mermaid flowchart; closures are dotted.
+
+        >>> from soacraft.model import serial_chain
+        >>> print(serial_chain(1).to_mermaid())
+        flowchart TD
+            n0["inertial"]
+            n1["link1"]
+            n0 -->|"link1: Pin"| n1
+        """
+        return drawing.mermaid(self)
+
+    def to_dot(self) -> drawing.Text:
+        """The topology in Graphviz's language; closures are dashed.
+
+        >>> from soacraft.model import serial_chain
+        >>> print(serial_chain(1).to_dot())
+        digraph "chain" {
+            n0 [label="inertial", shape=box];
+            n1 [label="link1"];
+            n0 -> n1 [label="link1: Pin"];
+        }
+        """
+        return drawing.dot(self)
 
     def branches(self) -> tuple[Branch, ...]:
         """The tree of serial segments, base segments first (004 section 7).
@@ -285,7 +339,7 @@ class Graph(ABC):
         return self._state(state).sko(check_axes(axes), read_forces(self, f_ext))
 
     def body_velocities(self, state: State | None = None, axes: str = "body") -> list[Array]:
-        """V(k) of every body, a moving anchor's velocity included (000 Eq. 3). O(n).
+        """V(k) of every body, a moving anchor's velocity included (000 Eq. 3); [V; v] with armature. O(n).
 
         >>> from soacraft.model import serial_chain
         >>> mb = serial_chain(2)                # rods of 1 m along x, pins about y
@@ -293,8 +347,8 @@ class Graph(ABC):
         >>> mb.body_velocities()[1]
         array([ 0.,  1.,  0.,  0.,  0., -1.])
         """
-        V = self._state(state).motion.velocities(check_axes(axes))
-        return [V[..., k, :] for k in range(self.layout.n)]
+        motion = self._state(state).motion
+        return armature.vectors(self.layout, motion.velocities(check_axes(axes)), motion.v)
 
     def node_block(self, node: Frame | str, state: State | None = None, axes: str = "body") -> tuple[int, Array]:
         """The number of the body a node is on, and phi(k, O) from forces at the node to forces on the body.
@@ -314,10 +368,11 @@ class Graph(ABC):
             )
         k = self.layout.index[found.carrier]
         offset = found.offset.rotation, found.offset.translation
-        if known == "body":
-            return k, frozen(node_map(known, offset, offset))
-        R, p = s.configuration.world
-        return k, frozen(node_map(known, (R[..., k, :, :], p[..., k, :]), offset))
+        world = offset
+        if known != "body":
+            R, p = s.configuration.world
+            world = R[..., k, :, :], p[..., k, :]
+        return k, armature.padded(frozen(node_map(known, world, offset)), self.layout.dims[k], 6)
 
     # -- motion of frames ------------------------------------------------------------------------------------
 

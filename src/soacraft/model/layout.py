@@ -56,6 +56,21 @@ class Layout:
         return Tree(self.parents, [body.name for body in self.bodies])
 
     @cached_property
+    def armature(self) -> tuple[Array | None, ...]:
+        """Rotor inertias by body (nv_k), None for a body without."""
+        return tuple(body._armature for body in self.bodies)
+
+    @cached_property
+    def extended(self) -> bool:
+        """Whether a body has armature, so that its node is larger than six."""
+        return any(J is not None for J in self.armature)
+
+    @cached_property
+    def dims(self) -> tuple[int, ...]:
+        """The size of each node: six, and one more for every dof of a body with armature."""
+        return tuple(6 if J is None else 6 + J.size for J in self.armature)
+
+    @cached_property
     def groups(self) -> tuple[HingeGroup, ...]:
         """The bodies grouped by equal hinges."""
         members: dict[Hinge, list[int]] = {}
@@ -76,8 +91,7 @@ class Layout:
         """The hinge's name for one dof, `name.0`, `name.1`, ... for several."""
         names: list[str] = []
         for body in self.bodies:
-            nv = body.hinge.nv
-            names += [body.hinge_name] if nv == 1 else [f"{body.hinge_name}.{i}" for i in range(nv)]
+            names += dof_names(body.hinge_name, body.hinge)
         return tuple(names)
 
     @cached_property
@@ -106,3 +120,13 @@ class Layout:
 
     def _stacked(self, parts: list[Array], shape: tuple[int, ...]) -> Array:
         return frozen(np.array(parts, dtype=np.float64).reshape(self.n, *shape))
+
+
+def dof_names(name: str, hinge: Hinge) -> list[str]:
+    """The names of the dofs of a hinge of that name.
+
+    >>> from soacraft.model.hinges import Pin, Spherical
+    >>> dof_names("elbow", Pin((0, 0, 1))), dof_names("hip", Spherical())
+    (['elbow'], ['hip.0', 'hip.1', 'hip.2'])
+    """
+    return [name] if hinge.nv == 1 else [f"{name}.{i}" for i in range(hinge.nv)]

@@ -38,7 +38,7 @@ def random_tree(
     full, and every second body has a node `tip`.
 
     >>> mb = random_tree(5, seed=3, branching=0.0)
-    >>> len(mb), mb.tree.is_serial, bool(np.all(mb.q == random_tree(5, seed=3, branching=0.0).q))
+    >>> len(mb), mb.topology.is_serial, bool(np.all(mb.q == random_tree(5, seed=3, branching=0.0).q))
     (5, True, True)
     """
     _count("n", n, 1)

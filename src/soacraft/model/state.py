@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from soacraft.errors import StaleError
+from soacraft.model import armature, realize
 from soacraft.model import axes as representation
-from soacraft.model import realize
 from soacraft.model.axes import Axes
 from soacraft.model.coordinates import Forces, common_batch, read_forces, read_q, read_v
 from soacraft.model.frame import Body, Frame
@@ -88,19 +88,27 @@ class Configuration:
         def work() -> list[Array | None]:
             A = self.A if axes == "body" else np.empty((0, 6, 6))
             world = _IDENTITY if axes == "body" else self.world
-            return representation.edges(axes, self.layout, A, self.relative, world)
+            return armature.edges(self.layout, representation.edges(axes, self.layout, A, self.relative, world))
 
         return self._memo(("edges", axes), work)
 
     def hinges(self, axes: Axes) -> list[Array]:
         """H(k) by k."""
         world = _IDENTITY if axes == "body" else self.world
-        return self._memo(("hinges", axes), lambda: representation.hinges(axes, self.layout, self.maps, world))
+
+        def work() -> list[Array]:
+            return armature.hinges(self.layout, representation.hinges(axes, self.layout, self.maps, world))
+
+        return self._memo(("hinges", axes), work)
 
     def inertias(self, axes: Axes) -> list[Array]:
         """M(k) by k."""
         world = _IDENTITY if axes == "body" else self.world
-        return self._memo(("inertias", axes), lambda: representation.inertias(axes, self.layout, world))
+
+        def work() -> list[Array]:
+            return armature.inertias(self.layout, representation.inertias(axes, self.layout, world))
+
+        return self._memo(("inertias", axes), work)
 
     def derived(self, axes: Axes) -> dict[str, Any]:
         """The store for what recursions derive from A, H and M in these axes."""
@@ -244,12 +252,12 @@ class State:
         self.require_fresh()
         g, motion = self._graph, self._motion
         configuration = motion.configuration
-        if q is not None and not np.array_equal(q := read_q(g, q), configuration.q):
+        if q is not None and not _same(q := read_q(g, q), configuration.q):
             configuration = Configuration(configuration.layout, q, g.counters, configuration._base)
         v_new = motion.v if v is None else read_v(g, v)
         vdot_new = self._vdot if vdot is None else read_v(g, vdot, "vdot")
         common_batch(q=configuration.q, v=v_new, vdot=vdot_new)
-        if configuration is not motion.configuration or not np.array_equal(v_new, motion.v):
+        if configuration is not motion.configuration or not _same(v_new, motion.v):
             motion = Motion(configuration, v_new, g.counters, motion._base)
         return State(g, motion, vdot_new, self._forces if forces is None else read_forces(g, forces))
 
@@ -286,17 +294,15 @@ class State:
         return self._memo(("sko", axes), lambda: self._sko(axes, ()))
 
     def _sko(self, axes: Axes, forces: Forces) -> SKOModel:
-        c, motion, n = self.configuration, self._motion, self.configuration.layout.n
+        c, motion = self.configuration, self._motion
 
         def a() -> list[Array]:
-            stacked = motion.coriolis(axes)
-            return [stacked[..., k, :] for k in range(n)]
+            return armature.vectors(c.layout, motion.coriolis(axes))
 
         def b() -> list[Array]:
             bias = self.b if not forces else self._bias(self._forces + forces)
             world = _IDENTITY if axes == "body" else c.world
-            stacked = frozen(representation.bias_in(axes, c.layout, world, motion.V, bias))
-            return [stacked[..., k, :] for k in range(n)]
+            return armature.vectors(c.layout, frozen(representation.bias_in(axes, c.layout, world, motion.V, bias)))
 
         return SKOModel.trusted(c.layout.tree, c.edges(axes), c.hinges(axes), c.inertias(axes), a, b, c.derived(axes))
 
@@ -317,3 +323,8 @@ class State:
             turn = pose_of_frame(self, frame)[0].mT @ pose_of_frame(self, expressed_in)[0]
             wrench = np.concatenate([times(turn, wrench[..., :3]), times(turn, wrench[..., 3:])], axis=-1)
         return times(frame.offset.phi(), wrench)
+
+
+def _same(x: Array, y: Array) -> bool:
+    """Whether two arrays are equal bit for bit; -0.0 is not 0.0."""
+    return x.shape == y.shape and x.tobytes() == y.tobytes()

@@ -48,6 +48,10 @@ class Structure(Graph):
     def _keep_state(self, gone: set[Frame]) -> None:
         """Before a structural change: store the state by body and forget what belongs to frames that go."""
 
+    @abstractmethod
+    def _refuse_held(self, gone: set[Frame], hinge: tuple[Body, Hinge, str] | None = None) -> None:
+        """Raise for frames, or a hinge that is to change, that closures, couplings or actuators need."""
+
     def _changed(self, forget: Iterable[Frame] = ()) -> None:
         """Before a structural change: keep the state by body, drop the flat form, count the version up."""
         self._keep_state(set(forget))
@@ -116,6 +120,19 @@ class Structure(Graph):
         if not isinstance(found, Body):
             raise ModelError(f"{found.full_name!r} is not a body of {self._name!r}.")
         return found
+
+    def _find_dof(self, name: Any) -> tuple[Body, int] | None:
+        """The body of a dof and the number of the dof in its hinge, from a name of `dof_names`. O(1)."""
+        if not isinstance(name, str):
+            return None
+        body = self._hinges.get(name)
+        if body is not None and body.hinge.nv == 1:
+            return body, 0
+        hinge, _, number = name.rpartition(".")
+        body = self._hinges.get(hinge)
+        if body is None or body.hinge.nv < 2 or number not in map(str, range(body.hinge.nv)):
+            return None
+        return body, int(number)
 
     def _all_nodes(self) -> Iterator[Node]:
         for carrier in (self._root, *self._bodies.values()):
@@ -188,6 +205,7 @@ class Structure(Graph):
                 f"with mb.remove({found.name!r}, subtree=True), or reattach them first."
             )
         gone = list(found.subtree())
+        self._refuse_held(set(gone))
         self._changed(forget=gone)
         del found.parent._children[found.name]
         for each in gone:
@@ -207,9 +225,9 @@ class Structure(Graph):
     ) -> Body:
         """Hang a body, with all that is outboard of it, on another parent by a new hinge.
 
-        The state of everything else is kept. The new hinge starts neutral and at rest; with `keep_pose` where
-        the body keeps its pose in the inertial frame (refused when the hinge cannot reach it) and, if the
-        hinge allows it, its velocity.
+        The state of everything else is kept. The new hinge has no armature, springs or limits. It starts neutral and
+        at rest; with `keep_pose` where the body keeps its pose in the inertial frame (refused when the hinge cannot
+        reach it) and, if the hinge allows it, its velocity.
 
         >>> from soacraft.model import serial_chain
         >>> from soacraft.model.hinges import Free
@@ -226,6 +244,7 @@ class Structure(Graph):
         inboard = read_pose(inboard, f"inboard of {found.name!r}")
         outboard = read_pose(outboard, f"outboard of {found.name!r}")
         self._refuse_loop(found, carrier, hinge_name)
+        self._refuse_held(set(), (found, hinge, hinge_name))
         q, v = np.asarray(hinge.neutral(), dtype=np.float64), np.zeros(hinge.nv)
         if keep_pose:
             q = hinge_at(hinge, inboard.inv @ self.pose(found, carrier) @ outboard.inv, hinge_name, found.name)
@@ -235,6 +254,7 @@ class Structure(Graph):
         carrier._children[found.name] = self._hinges[hinge_name] = found
         found._parent, found._hinge, found._hinge_name = carrier, hinge, hinge_name
         found._inboard, found._outboard = inboard, outboard
+        found._plain_hinge()
         self._parts[found] = (q, v, np.zeros(hinge.nv))
         return found
 

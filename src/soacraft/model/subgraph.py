@@ -10,6 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from soacraft.errors import ModelError, StaleError, StateError
+from soacraft.model.catalogue import Catalogue
+from soacraft.model.closures import Closure, Coupling
 from soacraft.model.coordinates import read_q, read_v
 from soacraft.model.frame import Body, Frame, Root
 from soacraft.model.interface import Graph, size_text
@@ -52,6 +54,7 @@ class SubGraph(Graph):
         self._q_index = _positions(wide.q_slices, [wide.index[body] for body in self._layout.bodies])
         self._v_index = _positions(wide.v_slices, [wide.index[body] for body in self._layout.bodies])
         self._bound: tuple[State, State] | None = None
+        self._closed: bool | None = None
 
     # -- identity --------------------------------------------------------------------------------------------
 
@@ -102,6 +105,27 @@ class SubGraph(Graph):
     def gravity(self) -> Array:
         """The model's gravity."""
         return self._mb.gravity
+
+    @property
+    def loops(self) -> Catalogue[Closure]:
+        """The model's loop closures between frames of its bodies or of the inertial frame."""
+        inside = {*self.layout.index, self.root}
+        ends = [x for x in self._mb.loops if {x.a.carrier, x.b.carrier} <= inside]
+        return Catalogue(ends, "loop")
+
+    @property
+    def couplings(self) -> Catalogue[Coupling]:
+        """The model's couplings between its own dofs."""
+        own = set(self.layout.dof_names)
+        return Catalogue([x for x in self._mb.couplings if set(x.terms) <= own], "coupling")
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether one of those is active; worked out once."""
+        self._require_fresh()
+        if self._closed is None:
+            self._closed = super().is_closed
+        return self._closed
 
     @property
     def layout(self) -> Layout:
@@ -234,7 +258,7 @@ def _anchor(multibody: Multibody, layout: Layout) -> Body | Root:
         return roots[0].parent
     second = next(body for body in roots[1:] if not isinstance(body.parent, Root) or body is roots[-1])
     first = roots[0]
-    tree, index = multibody.tree, multibody.layout.index
+    tree, index = multibody.topology, multibody.layout.index
     common = tree.closest_common_ancestor(index[first], index[second])
     gap = [k for end in (first, second) for k in _until(tree.ancestors(index[end]), common)]
     missing = [multibody.bodies[k].name for k in dict.fromkeys(gap) if multibody.bodies[k] not in layout.index]

@@ -1,7 +1,8 @@
 // Articulated-body forward dynamics (004 Algorithm 6.1), three sweeps. O(n).
 //
 // The articulated inertia of an only child that follows its parent is carried in registers; only branch points keep an
-// accumulator. What a revolute hinge eliminates is dropped before the congruence.
+// accumulator. What a revolute hinge eliminates is dropped before the congruence. Armature adds to D alone: a hinge with
+// it eliminates less, and nothing is dropped.
 #pragma once
 
 #include "rnea.hpp"
@@ -21,7 +22,8 @@ struct Wide {
     Spatial<T> U[3];
     Sym<T> D_inv;
     Vec<T> u;
-    Spatial<T> a;  // of a free element: its acceleration
+    Spatial<T> a;     // of a free element: its acceleration; with armature, its rates D^-1 u
+    Spatial<T> G[6];  // and G then
 };
 
 // An articulated inertia with its residual force.
@@ -115,12 +117,20 @@ SOACRAFT_FLAT Spatial<T> solve(const Articulated<T>& P, const Spatial<T>& r, T& 
     return {w, C_inv * r.v - (w.x * g0 + w.y * g1 + w.z * g2)};
 }
 
+// D = H P H* + J of a hinge with three dofs, U = P H*.
+template <bool ARMED, class T>
+SOACRAFT_FLAT Sym<T> hinge_inertia(const double* J, const Spatial<T>* S, const Spatial<T>* U) {
+    Sym<T> D{dot(S[0], U[0]), dot(S[0], U[1]), dot(S[0], U[2]), dot(S[1], U[1]), dot(S[1], U[2]), dot(S[2], U[2])};
+    if (ARMED) D.xx += T(J[0]), D.yy += T(J[1]), D.zz += T(J[2]);
+    return D;
+}
+
 // A hinge with three dofs and columns S of H*.
-template <class T>
-SOACRAFT_FLAT T past_three(Carried<T>& k, Wide<T>& me, const Spatial<T>* S, const Vec<T>& tau, const Spatial<T>& c) {
+template <bool ARMED, class T>
+SOACRAFT_FLAT T past_three(const double* J, Carried<T>& k, Wide<T>& me, const Spatial<T>* S, const Vec<T>& tau,
+                           const Spatial<T>& c) {
     for (int i = 0; i < 3; ++i) me.U[i] = k.P * S[i];
-    const Sym<T> D{dot(S[0], me.U[0]), dot(S[0], me.U[1]), dot(S[0], me.U[2]),
-                   dot(S[1], me.U[1]), dot(S[1], me.U[2]), dot(S[2], me.U[2])};
+    const Sym<T> D = hinge_inertia<ARMED>(J, S, me.U);
     T smallest;
     me.D_inv = inverse(D, smallest);
     me.u = tau - Vec<T>{dot(S[0], k.z), dot(S[1], k.z), dot(S[2], k.z)};
@@ -140,6 +150,69 @@ SOACRAFT_FLAT T past_three(Carried<T>& k, Wide<T>& me, const Spatial<T>* S, cons
     return smallest;
 }
 
+// P -= U G*
+template <class T>
+SOACRAFT_FLAT void take_out(Articulated<T>& P, const Spatial<T>& U, const Spatial<T>& G) {
+    P.A.xx -= U.w.x * G.w.x, P.A.xy -= U.w.x * G.w.y, P.A.xz -= U.w.x * G.w.z;
+    P.A.yy -= U.w.y * G.w.y, P.A.yz -= U.w.y * G.w.z, P.A.zz -= U.w.z * G.w.z;
+    P.B.a -= G.v.x * U.w, P.B.b -= G.v.y * U.w, P.B.c -= G.v.z * U.w;
+    P.C.xx -= U.v.x * G.v.x, P.C.xy -= U.v.x * G.v.y, P.C.xz -= U.v.x * G.v.z;
+    P.C.yy -= U.v.y * G.v.y, P.C.yz -= U.v.y * G.v.z, P.C.zz -= U.v.z * G.v.z;
+}
+
+template <class T>
+SOACRAFT_FLAT Spatial<T> swapped(const Spatial<T>& a) { return {a.v, a.w}; }
+
+// P^-1 with the linear part first, by way of the block C.
+template <class T>
+SOACRAFT_FLAT Articulated<T> inverse(const Articulated<T>& P, T& smallest) {
+    T of_C, of_A;
+    const Sym<T> C = inverse(P.C, of_C);
+    const Mat<T> Bt = transpose(P.B);
+    const Mat<T> E{C * Bt.a, C * Bt.b, C * Bt.c};  // C^-1 B*
+    const Sym<T> S{P.A.xx - dot(Bt.a, E.a), P.A.xy - dot(Bt.a, E.b), P.A.xz - dot(Bt.a, E.c),
+                   P.A.yy - dot(Bt.b, E.b), P.A.yz - dot(Bt.b, E.c), P.A.zz - dot(Bt.c, E.c)};
+    const Sym<T> A = inverse(S, of_A);
+    smallest = minimum(of_A, of_C);
+    const Mat<T> X = E * full(A);  // the block off the diagonal is -X
+    Sym<T> L = turned(E, A);
+    L += C;
+    return {L, {-X.a, -X.b, -X.c}, A};
+}
+
+// A hinge with all six dofs, columns S of H*, and armature: D^-1 = (P + J)^-1 with the linear part first. As H is
+// orthogonal, G = P D^-1 in the axes of P, and P+ = P - G P = J D^-1 P is the sum of J_i S_i G*_i.
+template <class T>
+SOACRAFT_INLINE Articulated<T> past_six(const double* J, Articulated<T>& P, const Spatial<T>* S, Spatial<T>* G,
+                                        T& smallest) {
+    Articulated<T> D = P;
+    for (int i = 0; i < 6; ++i) take_out(D, T(-J[i]) * S[i], S[i]);
+    const Articulated<T> D_inv = inverse(D, smallest);
+    for (int i = 0; i < 6; ++i) G[i] = P * swapped(D_inv * swapped(S[i]));
+    P = nothing<T>().P;
+    for (int i = 0; i < 6; ++i) take_out(P, T(-J[i]) * S[i], G[i]);
+    return D_inv;
+}
+
+// A free hinge with armature, S = I. What it passes inward; by value, so that the sweep keeps its own in registers.
+template <class T>
+SOACRAFT_INLINE Carried<T> past_free(const double* J, Carried<T> k, Wide<T>& me, Spatial<T> tau, Spatial<T> c,
+                                     T& smallest) {
+    const T o(0.0), i(1.0);
+    const Vec<T> x{i, o, o}, y{o, i, o}, z{o, o, i}, no{o, o, o};
+    const Spatial<T> S[6] = {{x, no}, {y, no}, {z, no}, {no, x}, {no, y}, {no, z}}, u = tau - k.z, *G = me.G;
+    me.a = swapped(past_six(J, k.P, S, me.G, smallest) * swapped(u));
+    k.z += k.P * c + u.w.x * G[0] + u.w.y * G[1] + u.w.z * G[2] + u.v.x * G[3] + u.v.y * G[4] + u.v.z * G[5];
+    return k;
+}
+
+// Its rates when what it hangs from, with what velocity adds, accelerates with a:  D^-1 u - G* a.
+template <class T>
+SOACRAFT_FLAT Spatial<T> free_rates(const Wide<T>& me, const Spatial<T>& a) {
+    const Spatial<T>* G = me.G;
+    return me.a - Spatial<T>{{dot(G[0], a), dot(G[1], a), dot(G[2], a)}, {dot(G[3], a), dot(G[4], a), dot(G[5], a)}};
+}
+
 // The columns of H* of a spherical hinge or a rolling ball.
 template <class T, class In>
 SOACRAFT_FLAT void columns(const Element& e, const In& q, Spatial<T>* S) {
@@ -150,10 +223,10 @@ SOACRAFT_FLAT void columns(const Element& e, const In& q, Spatial<T>* S) {
     S[2] = {{o, o, i}, {l.y, -l.x, o}};
 }
 
-// vdot for tau. False when a hinge has no inertia to move.
-template <class T, class In, class Out>
-SOACRAFT_INLINE bool forward_dynamics(const Model& model, const Base& base, const In& q, const In& v, const In& tau,
-                                      const Spatial<T>* pull, const AbaWork<T>& work, Out& vdot) {
+// The three sweeps. ARMED: whether the model has armature; one without is spared the looking.
+template <bool ARMED, class T, class In, class Out>
+SOACRAFT_INLINE bool articulated_sweeps(const Model& model, const Base& base, const In& q, const In& v, const In& tau,
+                                        const Spatial<T>* pull, const AbaWork<T>& work, Out& vdot) {
     Joint<T>* SOACRAFT_RESTRICT w = work.joints;
     const Spatial<T> V0 = spatial<T>(base.V), a0 = spatial<T>(base.a);
     Spatial<T> at = V0;
@@ -172,6 +245,7 @@ SOACRAFT_INLINE bool forward_dynamics(const Model& model, const Base& base, cons
     Carried<T> carry = nothing<T>();
     for (index k = model.count; k-- > 0;) {
         const Element& e = model.elements[k];
+        const double* J = model.armature + e.v;
         Joint<T>& me = w[k];
         Carried<T> my = e.branch >= 0 ? work.branches[e.branch] : e.last > k + 1 ? carry : nothing<T>();
         if (!e.massless) {
@@ -184,11 +258,11 @@ SOACRAFT_INLINE bool forward_dynamics(const Model& model, const Base& base, cons
         const T small = T(SINGULAR) * size(my.P);
         const Place<T>& X = me.X;
         Carried<T> out;
-        if (e.kind == REVOLUTE) {
+        if (e.kind == REVOLUTE && !(ARMED && e.armed)) {
             margin = minimum(margin, my.P.A.zz - small);
             out = past_turn(my, me, X, T(e.unscale) * tau[e.v], c);
         } else {
-            if (e.kind == PRISMATIC || e.kind == HELICAL) {
+            if (e.kind == PRISMATIC || e.kind == HELICAL || (ARMED && e.kind == REVOLUTE)) {
                 me.U = {my.P.B.c, {my.P.C.xz, my.P.C.yz, my.P.C.zz}};
                 T D = me.U.v.z;
                 me.u = T(e.unscale) * tau[e.v] - my.z.v.z;
@@ -197,21 +271,30 @@ SOACRAFT_INLINE bool forward_dynamics(const Model& model, const Base& base, cons
                     me.U = Spatial<T>{{my.P.A.xz, my.P.A.yz, my.P.A.zz}, {my.P.B.a.z, my.P.B.b.z, my.P.B.c.z}} + h * me.U;
                     D = me.U.w.z + h * me.U.v.z;
                     me.u = T(e.unscale) * tau[e.v] - my.z.w.z - h * my.z.v.z;
+                } else if (ARMED && e.kind == REVOLUTE) {
+                    me.U = {{my.P.A.xz, my.P.A.yz, my.P.A.zz}, {my.P.B.a.z, my.P.B.b.z, my.P.B.c.z}};
+                    D = me.U.w.z;
+                    me.u = T(e.unscale) * tau[e.v] - my.z.w.z;
                 }
+                if (ARMED) D += T(e.unscale * e.unscale * J[0]);
                 margin = minimum(margin, D - small);
                 me.D_inv = T(1.0) / D;
                 eliminate(my, me, c);
             } else if (e.kind == FREE) {
                 T smallest;
                 const Spatial<T> force{three<T>(tau, e.v), three<T>(tau, e.v + 3)};
-                work.wides[e.wide].a = solve(my.P, force - my.z, smallest);
+                if (ARMED && e.armed) {
+                    my = past_free(J, my, work.wides[e.wide], force, c, smallest);
+                } else {
+                    work.wides[e.wide].a = solve(my.P, force - my.z, smallest);
+                    my = nothing<T>();
+                    my.z = force;
+                }
                 margin = minimum(margin, smallest - small);
-                my = nothing<T>();
-                my.z = force;
             } else {
                 Spatial<T> S[3];
                 columns<T>(e, q, S);
-                margin = minimum(margin, past_three(my, work.wides[e.wide], S, three<T>(tau, e.v), c) - small);
+                margin = minimum(margin, past_three<ARMED>(J, my, work.wides[e.wide], S, three<T>(tau, e.v), c) - small);
             }
             out = {inward(X, my.P), inward(X, my.z)};
         }
@@ -242,10 +325,11 @@ SOACRAFT_INLINE bool forward_dynamics(const Model& model, const Base& base, cons
             if (e.kind == PRISMATIC) a.v.z += rate;
             if (e.kind == HELICAL) a.v.z += T(e.pitch) * rate;
         } else if (e.kind == FREE) {
-            const Spatial<T> rate = work.wides[e.wide].a - a;
+            const Wide<T>& wide = work.wides[e.wide];
+            const Spatial<T> rate = ARMED && e.armed ? free_rates(wide, a) : wide.a - a;
             vdot.set(e.v, rate.w.x), vdot.set(e.v + 1, rate.w.y), vdot.set(e.v + 2, rate.w.z);
             vdot.set(e.v + 3, rate.v.x), vdot.set(e.v + 4, rate.v.y), vdot.set(e.v + 5, rate.v.z);
-            a = work.wides[e.wide].a;
+            a = ARMED && e.armed ? a + rate : wide.a;
         } else {
             const Wide<T>& wide = work.wides[e.wide];
             const Vec<T> rate =
@@ -258,6 +342,14 @@ SOACRAFT_INLINE bool forward_dynamics(const Model& model, const Base& base, cons
         if (e.branch >= 0) work.motions[e.branch] = at;
     }
     return !any_not_above(margin, T(0.0));
+}
+
+// vdot for tau. False when a hinge has no inertia to move.
+template <class T, class In, class Out>
+SOACRAFT_INLINE bool forward_dynamics(const Model& model, const Base& base, const In& q, const In& v, const In& tau,
+                                      const Spatial<T>* pull, const AbaWork<T>& work, Out& vdot) {
+    return model.armed ? articulated_sweeps<true, T>(model, base, q, v, tau, pull, work, vdot)
+                       : articulated_sweeps<false, T>(model, base, q, v, tau, pull, work, vdot);
 }
 
 SOACRAFT_RIGID_END

@@ -3,6 +3,8 @@
 //     R(k)   = sum over children j of phi(k,j) R(j) phi*(k,j) + M(k),    F(k) = R(k) H*(k)
 //     M(i,k) = H(i) phi(i,k) F(k)                                        i inboard of k or k itself
 //
+// and armature on the diagonal.
+//
 // Inside a piece of the tree all is referred to one point: phi is the identity, and the rows of a piece are one product of
 // its H with the F of all dofs outboard, side by side. Tips to base, F is shifted from the point of one piece to the next,
 // so that a point is always near the rows it serves and no digits are lost far from the base.
@@ -84,6 +86,10 @@ SOACRAFT_INLINE bool mass_matrix(const Model& model, const In& q, const CrbaWork
         Vec<T> l = w.at[piece.first].p;
         for (index k = w.pieces[piece.parent].tip; k > w.pieces[piece.parent].first; --k) l += w.at[k].p;
         shift_columns<C>(l, w.F, w.step, piece.d, end);
+    }
+    for (index k = 0; k < model.count && model.armed; ++k) {
+        const Element& e = model.elements[k];
+        for (index i = 0; i < dofs(e.kind); ++i) out[(e.d + i) * (n + 1)] += T(model.armature[e.v + i]);
     }
     return mirror<C>(out, n);
 }

@@ -95,11 +95,12 @@ SOACRAFT_FLAT void keep_six(double* to, const Spatial<double>& a) {
     to[0] = a.w.x, to[1] = a.w.y, to[2] = a.w.z, to[3] = a.v.x, to[4] = a.v.y, to[5] = a.v.z;
 }
 
-// Take one dof out of k.
+// Take one dof out of k; J is its armature.
 template <class T, class Column>
-SOACRAFT_FLAT T take_dof(Gathered<T>& k, const Column& S, const T& tau, const Vec<T>& d, Solved<T>& dof, DofRow& row) {
+SOACRAFT_FLAT T take_dof(Gathered<T>& k, const Column& S, const T& J, const T& tau, const Vec<T>& d, Solved<T>& dof,
+                         DofRow& row) {
     const Spatial<T> U = k.P * S;
-    const T D = dot(S, U), D_inv = T(1.0) / D, u = tau - dot(S, k.z);
+    const T D = dot(S, U) + J, D_inv = T(1.0) / D, u = tau - dot(S, k.z);
     const Vec<T> b = back(k, S);
     dof.G = D_inv * U, dof.rate = D_inv * u;
     take_out(k.P, U, dof.G);
@@ -149,10 +150,10 @@ SOACRAFT_INLINE bool fd_columns(const Model& model, const Base& base, const In& 
         const Vec<T> d = me.r - c;
         each_column<true>(e, q, me.R, [&](index i, const auto& S) {
             const index j = w.number.first[k] + i;
-            const T D = take_dof(my, S, tau[e.v + i], d, w.dofs[j], w.columns.rows[j]);
+            const T D = take_dof(my, S, T(model.armature[e.v + i]), tau[e.v + i], d, w.dofs[j], w.columns.rows[j]);
             margin = minimum(margin, T(e.unscale * e.unscale) * D - small);
         });
-        if (e.kind == FREE) {
+        if (e.kind == FREE && !e.armed) {
             my = nothing_gathered<T>();
             my.z = {me.R * three<T>(tau, e.v), me.R * three<T>(tau, e.v + 3)};
         }

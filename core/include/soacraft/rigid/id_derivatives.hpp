@@ -8,8 +8,8 @@
 //     row i, column j of an element farther out:
 //         dq = S_i . (M psi'' + B psi' + crf(S) f)_j      dv = S_i . (M (psi' + S') + B S)_j
 //
-// and M S_i . S_j is the mass matrix. Sums over composite bodies are taken about the elements' own origins; the point in
-// common is the middle of the tree, for distance from it costs digits.
+// and M S_i . S_j is the mass matrix, with armature on its diagonal. Sums over composite bodies are taken about the
+// elements' own origins; the point in common is the middle of the tree, for distance from it costs digits.
 #pragma once
 
 #include "sheet.hpp"
@@ -204,7 +204,9 @@ SOACRAFT_INLINE bool inverse_dynamics_derivatives(const Model& model, const Base
     }
     for (index k = 0; k < model.count; ++k)
         if (model.elements[k].wide >= 0) y[2].mirror_square(first[k], first[k + 1]);
-    return true;
+    double bad = 0.0;
+    for (index i = 0; i < model.nv && model.armed; ++i) bad += nonsense(out[2][i * (model.nv + 1)] += model.armature[i]);
+    return bad == 0.0;
 }
 
 SOACRAFT_RIGID_END

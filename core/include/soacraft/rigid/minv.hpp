@@ -3,6 +3,8 @@
 //     P(k)  = sum over children j of phi(k,j) P+(j) phi*(k,j) + M(k)
 //     D(k)  = H(k) P(k) H*(k),    G(k) = P(k) H*(k) D^-1(k),    P+(k) = (I - G(k) H(k)) P(k)
 //
+// and armature added to D.
+//
 // A unit force at dof j puts z = psi(k,j) G(j) on a body k inboard of it; all outboard of k free to move, k answers it with
 // the acceleration -Y(k) z, where Y is the paper's Upsilon. So the inverse has rank six between what is inboard of a body
 // and what is outboard, and between the branches outboard of it:
@@ -56,44 +58,14 @@ struct MinvWork {
 
 // -- factorization ----------------------------------------------------------------------------------------------------
 
-// P -= U G*
-template <class T>
-SOACRAFT_FLAT void take_out(Articulated<T>& P, const Spatial<T>& U, const Spatial<T>& G) {
-    P.A.xx -= U.w.x * G.w.x, P.A.xy -= U.w.x * G.w.y, P.A.xz -= U.w.x * G.w.z;
-    P.A.yy -= U.w.y * G.w.y, P.A.yz -= U.w.y * G.w.z, P.A.zz -= U.w.z * G.w.z;
-    P.B.a -= G.v.x * U.w, P.B.b -= G.v.y * U.w, P.B.c -= G.v.z * U.w;
-    P.C.xx -= U.v.x * G.v.x, P.C.xy -= U.v.x * G.v.y, P.C.xz -= U.v.x * G.v.z;
-    P.C.yy -= U.v.y * G.v.y, P.C.yz -= U.v.y * G.v.z, P.C.zz -= U.v.z * G.v.z;
-}
-
 template <class T>
 SOACRAFT_FLAT Articulated<T> shifted(const Vec<T>& l, const Articulated<T>& P) {
     return shifted(l, P.A, Vec<T>{P.B.a.x, P.B.b.x, P.B.c.x}, Vec<T>{P.B.a.y, P.B.b.y, P.B.c.y},
                    Vec<T>{P.B.a.z, P.B.b.z, P.B.c.z}, P.C);
 }
 
-template <class T>
-SOACRAFT_FLAT Spatial<T> swapped(const Spatial<T>& a) { return {a.v, a.w}; }
-
-// P^-1 with the linear part first, by way of the block C.
-template <class T>
-SOACRAFT_FLAT Articulated<T> inverse(const Articulated<T>& P, T& smallest) {
-    T of_C, of_A;
-    const Sym<T> C = inverse(P.C, of_C);
-    const Mat<T> Bt = transpose(P.B);
-    const Mat<T> E{C * Bt.a, C * Bt.b, C * Bt.c};  // C^-1 B*
-    const Sym<T> S{P.A.xx - dot(Bt.a, E.a), P.A.xy - dot(Bt.a, E.b), P.A.xz - dot(Bt.a, E.c),
-                   P.A.yy - dot(Bt.b, E.b), P.A.yz - dot(Bt.b, E.c), P.A.zz - dot(Bt.c, E.c)};
-    const Sym<T> A = inverse(S, of_A);
-    smallest = minimum(of_A, of_C);
-    const Mat<T> X = E * full(A);  // the block off the diagonal is -X
-    Sym<T> L = turned(E, A);
-    L += C;
-    return {L, {-X.a, -X.b, -X.c}, A};
-}
-
-// H, G and D^-1 of every dof. False when a hinge has no inertia to move.
-template <class C, class T, class In>
+// H, G and D^-1 of every dof. False when a hinge has no inertia to move. ARMED as in forward dynamics.
+template <bool ARMED, class C, class T, class In>
 SOACRAFT_INLINE bool factor(const Model& model, const In& q, const MinvWork<T>& w) {
     turn<C>(model, q, w.turns);
     stand(model, q, w.turns, w.at);
@@ -102,6 +74,7 @@ SOACRAFT_INLINE bool factor(const Model& model, const In& q, const MinvWork<T>& 
     Articulated<T> carry = nothing<T>().P;
     for (index k = model.count; k-- > 0;) {
         const Element& e = model.elements[k];
+        const double* J = model.armature + e.v;
         Dof<T>* me = w.dofs + e.d;
         const Mat<T>& R = w.at[k].R;
         Articulated<T> P = e.branch >= 0 ? w.branches[e.branch] : e.last > k + 1 ? carry : nothing<T>().P;
@@ -111,28 +84,29 @@ SOACRAFT_INLINE bool factor(const Model& model, const In& q, const MinvWork<T>& 
         hinge_columns(e, q, R, H);
         if (e.kind <= HELICAL) {
             const Spatial<T> U = e.kind == REVOLUTE ? Spatial<T>{P.A * H[0].w, turn_back(P.B, H[0].w)} : P * H[0];
-            const T D = e.kind == REVOLUTE ? dot(H[0].w, U.w) : dot(H[0], U);
+            T D = e.kind == REVOLUTE ? dot(H[0].w, U.w) : dot(H[0], U);
+            if (ARMED) D += T(J[0]);
             margin = minimum(margin, T(e.unscale * e.unscale) * D - small);
             me->D_inv = T(1.0) / D;
             me->H = H[0], me->G = me->D_inv * U;
             if (e.parent >= 0) take_out(P, U, me->G);
         } else if (e.kind == FREE) {
             T smallest;
-            const Articulated<T> P_inv = inverse(P, smallest);
+            Spatial<T> G[6];
+            const bool armed = ARMED && e.armed;
+            const Articulated<T> P_inv = armed ? past_six(J, P, H, G, smallest) : inverse(P, smallest);
             margin = minimum(margin, smallest - small);
             for (int i = 0; i < 6; ++i) {
-                me[i].H = me[i].G = H[i];
-                const Spatial<T> a = swapped(P_inv * swapped(H[i]));  // D^-1 = H P^-1 H*, as H H* = I; and G = H*
+                me[i].H = H[i], me[i].G = armed ? G[i] : H[i];
+                const Spatial<T> a = swapped(P_inv * swapped(H[i]));  // D^-1 = H P^-1 H* as H H* = I; G = H*, if J = 0
                 for (int j = 0; j < 6; ++j) w.wides[e.wide].D_inv[6 * j + i] = dot(H[j], a);
             }
-            P = nothing<T>().P;
+            if (!armed) P = nothing<T>().P;
         } else {
             Spatial<T> U[3];
             for (int c = 0; c < 3; ++c) U[c] = P * H[c];
             T smallest;
-            const Sym<T> D{dot(H[0], U[0]), dot(H[0], U[1]), dot(H[0], U[2]),
-                           dot(H[1], U[1]), dot(H[1], U[2]), dot(H[2], U[2])};
-            const Sym<T> Q = inverse(D, smallest);
+            const Sym<T> Q = inverse(hinge_inertia<ARMED>(J, H, U), smallest);
             margin = minimum(margin, smallest - small);
             const T all[9] = {Q.xx, Q.xy, Q.xz, Q.xy, Q.yy, Q.yz, Q.xz, Q.yz, Q.zz};
             for (int i = 0; i < 9; ++i) w.wides[e.wide].D_inv[i] = all[i];
@@ -233,7 +207,7 @@ SOACRAFT_INLINE void cross_piece(const Model& model, const MinvWork<T>& w, const
                     for (index j = 1; j < count; ++j) x += C(D_inv[i * count + j]) * u[j];
                     s[row + i][b] = x;
                 }
-                if (e.kind == FREE) {  // G H = I: only its own force passes
+                if (e.kind == FREE && !e.armed) {  // G H = I: only its own force passes
                     z[b] = none<C>();
                     for (index i = 0; i < count; ++i) u[i] = unit<C, T>(own + i);
                 }
@@ -311,7 +285,7 @@ template <class C, class T, class In>
 SOACRAFT_INLINE bool mass_matrix_inverse(const Model& model, const In& q, const MinvWork<T>& w, T* out) {
     constexpr int width = columns_in<C, T>;
     const index n = model.nv;
-    if (!factor<C>(model, q, w)) return false;
+    if (!(model.armed ? factor<true, C>(model, q, w) : factor<false, C>(model, q, w))) return false;
     const index pieces = cut(model, w.pieces, w.piece_of);
     for (index i = 0; i < pieces; ++i) {
         const Piece& piece = w.pieces[i];

@@ -19,7 +19,8 @@ struct Element {
     index wide;      // number among the elements with several dofs, or -1
     index branch;    // number among the elements whose children are accumulated, or -1: the one child follows
     index last;      // one past the last element outboard of this one
-    index massless;
+    int massless;
+    int armed;       // whether a dof of it has armature
     index d;         // where its dofs stand when counted in the order of the elements
     double R[9], p[3];           // row-major
     double J[6], h[3], m;        // moment xx xy xz yy yz zz about the frame, first moment, mass
@@ -38,6 +39,8 @@ struct Model {
     const Element* elements;
     const Body* bodies;
     index in_order;  // whether the user's dofs are in the order of the elements: v = d
+    const double* armature;  // the user's, in the order of v: what a dof adds to its own inertia
+    index armed;             // whether an element is
 };
 
 SOACRAFT_INLINE index dofs(index kind) { return kind <= HELICAL ? 1 : kind == FREE ? 6 : 3; }

@@ -95,7 +95,7 @@ SOACRAFT_FLAT void move_outward(const Element& e, const Place<T>& X, const In& q
     at.W = swing(at.w, at.wdot);
 }
 
-// tau for vdot; `pull` holds external forces by element, in element axes, or is null.
+// tau for vdot, with J vdot for armature J; `pull` holds external forces by element, in element axes, or is null.
 template <class T, class In, class Out>
 SOACRAFT_INLINE void inverse_dynamics(const Model& model, const Base& base, const In& q, const In& v, const In& vdot,
                                       const Spatial<T>* pull, Moving<T>* SOACRAFT_RESTRICT moving,
@@ -127,6 +127,7 @@ SOACRAFT_INLINE void inverse_dynamics(const Model& model, const Base& base, cons
         project<T>(e, q, moving[k].f, tau);
         if (e.parent >= 0) moving[e.parent].f += inward(moving[k].X, moving[k].f);
     }
+    for (index i = 0; i < model.nv && model.armed; ++i) tau.set(i, tau[i] + T(model.armature[i]) * vdot[i]);
 }
 
 SOACRAFT_RIGID_END

@@ -5,6 +5,7 @@ from soacraft.model.hinges.base import (
     Hinge,
     bias_of,
     dbias_of,
+    derivative_of_H_T_of,
     dH_of,
     difference_of,
     integrate_of,
@@ -30,8 +31,8 @@ from soacraft.model.hinges.weld import Weld
 __all__ = [
     "HINGES", "Cylindrical", "Free", "Gimbal", "H_T_of", "Helical", "Hinge", "HingeCheck", "HingeReport",
     "Pin", "Planar", "Prismatic", "RollingBall", "Screws", "Spherical", "Universal", "Weld", "bias_of",
-    "check_hinge", "dH_of", "dbias_of", "difference_of", "examples", "integrate_of", "normalize_of",
-    "over_batch", "pose_of", "qdot_of",
+    "check_hinge", "dH_of", "dbias_of", "derivative_of_H_T_of", "difference_of", "examples", "integrate_of",
+    "normalize_of", "over_batch", "pose_of", "qdot_of",
 ]
 
 HINGES: tuple[type[Hinge], ...] = (

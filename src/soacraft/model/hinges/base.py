@@ -90,6 +90,24 @@ class Hinge(ABC):
         return np.stack(self._differences(lambda x: np.asarray(self.H_T(x), dtype=np.float64), q)
                         or [np.zeros((*q.shape[:-1], 0, 6, 0))], axis=-3)
 
+    def derivative_of_H_T(self, q: Any, dofs: tuple[int, ...]) -> Array:
+        """The derivative of `H_T` along velocity dofs[0], of that along dofs[1], and so on, (6, nv). The order counts
+        where velocities are not the rates of coordinates. Default: from `dH`, beyond it central differences (order
+        six) along `integrate`; zero if `constant_H`."""
+        q = np.asarray(q, dtype=np.float64)
+        if not dofs:
+            return np.asarray(self.H_T(q), dtype=np.float64)
+        if self.constant_H:
+            return np.zeros((*q.shape[:-1], 6, self.nv))
+        if len(dofs) == 1:
+            return np.asarray(self.dH(q), dtype=np.float64)[..., dofs[0], :, :]
+        inner = [np.eye(self.nv)[dofs[-1]]]
+        return self._differences(lambda x: self.derivative_of_H_T(x, dofs[:-1]), q, inner)[0]
+
+    def H_T_varies(self, dofs: tuple[int, ...]) -> bool:
+        """Whether `derivative_of_H_T` along these dofs can be other than zero. Default: unless `constant_H`."""
+        return not self.constant_H
+
     def bias(self, q: Any, v: Any) -> Array:
         """The velocity-dependent acceleration `Hdot* v = sum_j dH[j] v v_j` (6)."""
         v = np.asarray(v, dtype=np.float64)
@@ -161,10 +179,10 @@ class Hinge(ABC):
             raise ModelError(f"{type(self).__name__} has nq = {self.nq} and nv = {self.nv}, so it must "
                              f"define {method}(); the default is for nq = nv")
 
-    def _differences(self, f: Callable[[Array], Array], q: Array) -> list[Array]:
-        """The derivatives of f(q) along each velocity, by central differences of order six."""
+    def _differences(self, f: Callable[[Array], Array], q: Array, along: Any = None) -> list[Array]:
+        """The derivatives of f(q) along each velocity, or those given, by central differences of order six."""
         derivatives = []
-        for direction in np.eye(self.nv):
+        for direction in np.eye(self.nv) if along is None else along:
             total: Any = 0.0
             for k, weight in _STENCIL:
                 step = k * self.difference_step * direction
@@ -209,6 +227,21 @@ def dH_of(hinge: Hinge, q: Array) -> Array:
     (5, 3, 6, 3)
     """
     return _call(hinge, "dH", q)
+
+
+def derivative_of_H_T_of(hinge: Hinge, q: Array, dofs: tuple[int, ...]) -> Array:
+    """`hinge.derivative_of_H_T(q, dofs)`: (..., 6, nv).
+
+    >>> from soacraft.model.hinges import Planar
+    >>> derivative_of_H_T_of(Planar(), np.zeros((5, 3)), (2, 2)).shape
+    (5, 6, 3)
+    """
+    if hinge.batched:
+        return checked_array(hinge, "derivative_of_H_T", hinge.derivative_of_H_T(q, dofs), q.shape[:-1])
+    out = np.empty((*q.shape[:-1], 6, hinge.nv))
+    for index in np.ndindex(*q.shape[:-1]):
+        out[index] = checked_single(hinge, "derivative_of_H_T", hinge.derivative_of_H_T(q[index].copy(), dofs))
+    return out
 
 
 def bias_of(hinge: Hinge, q: Array, v: Array) -> Array:

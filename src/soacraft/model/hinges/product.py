@@ -129,6 +129,26 @@ class ScrewProduct(Hinge):
                 dH[..., j, :, :j] = -crm(H[..., j]) @ H[..., :j]
         return dH
 
+    def derivative_of_H_T(self, q: Any, dofs: tuple[int, ...]) -> Array:
+        """Columns `(-crm(H*_l)) ... (-crm(H*_j)) H*_m` for dofs j <= ... <= l, all after m; exact.
+        A turn moves only what is inboard of it, so the order of differentiation does not count."""
+        q = self._coordinates(q)
+        H = self.H_T(q)
+        if not dofs:
+            return H
+        columns = np.zeros((*q.shape[:-1], 6, self.nv))
+        if self.H_T_varies(dofs):
+            first = min(dofs)
+            inner = np.asarray(H[..., :first])
+            for j in sorted(dofs):
+                inner = -crm(H[..., j]) @ inner
+            columns[..., :first] = inner
+        return columns
+
+    def H_T_varies(self, dofs: tuple[int, ...]) -> bool:
+        """Not along the first one: there is nothing inboard of it."""
+        return not self.constant_H and min(dofs) > 0
+
     def bias(self, q: Any, v: Any) -> Array:
         """`-sum_j v_j crm(H*_j) W_j` with `W_j = sum_{m<j} H*_m v_m`; exact."""
         if self.constant_H:

@@ -25,7 +25,8 @@ def lead_of(*args: Array) -> tuple[int, ...]:
 def tail_of(hinge: Hinge, method: str) -> tuple[int, ...]:
     """The shape of a method's result for a single configuration."""
     nq, nv = hinge.nq, hinge.nv
-    tails = {"H_T": (6, nv), "dH": (nv, 6, nv), "bias": (6,), "dbias": (6, nv), "difference": (nv,)}
+    tails = {"H_T": (6, nv), "derivative_of_H_T": (6, nv), "dH": (nv, 6, nv), "bias": (6,), "dbias": (6, nv),
+             "difference": (nv,)}
     return tails.get(method, (nq,))
 
 

@@ -93,6 +93,17 @@ class RollingBall(Hinge):
         dH[..., 3:, :] = skew(-skew(lever))                     # row j of -l~ is -e_j x l
         return dH
 
+    def derivative_of_H_T(self, q: Any, dofs: tuple[int, ...]) -> Array:
+        """`[0; l'~]` with `l' = -e_j x (... (-e_l x l))` for dofs (j, ..., l), as dl = -e x l along each; exact."""
+        if not dofs:
+            return self.H_T(q)
+        lever = self._lever(q)
+        for j in reversed(dofs):
+            lever = -cross(np.broadcast_to(np.eye(3)[j], lever.shape), lever)
+        H = np.zeros((*lever.shape[:-1], 6, 3))
+        H[..., 3:, :] = skew(lever)
+        return H
+
     def bias(self, q: Any, v: Any) -> Array:
         """`[0; v x (v x l)]`: the contact point of the ball is at rest but turns away."""
         lever, v = self._lever(q), np.asarray(v, dtype=np.float64)
