@@ -1,5 +1,7 @@
-"""Models by name: what comes with soacraft."""
+"""Model files in and out, and models by name."""
 
-from soacraft.files.load import ModelFacts, ModelTable, load, models
+from soacraft.files.library import ModelFacts
+from soacraft.files.load import ModelTable, load, models
+from soacraft.files.save import save
 
-__all__ = ["ModelFacts", "ModelTable", "load", "models"]
+__all__ = ["ModelFacts", "ModelTable", "load", "models", "save"]

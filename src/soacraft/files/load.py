@@ -1,47 +1,117 @@
-"""`load` and `models`: the built-in models by name."""
+"""`load` and `models`: model files, and the models that come with soacraft by name."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from difflib import get_close_matches
-from os import PathLike, fspath
-from pathlib import PurePath
+from os import PathLike, fsencode, fspath
+from pathlib import Path
 from typing import Any
 
 from soacraft.errors import ModelFileError
+from soacraft.files import library
 from soacraft.files.builtin import BUILTIN
-from soacraft.model import Multibody
+from soacraft.files.library import ModelFacts
+from soacraft.files.native import read_native
+from soacraft.files.xml_tree import read_bytes, read_xml
+from soacraft.model import ImportReport, Multibody
+from soacraft.model.hinges import Hinge, Weld
+
+READABLE = ".urdf, .xml (MJCF or URDF) and .json (soacraft's own)"
 
 
-def load(name: str | PathLike[str]) -> Multibody:
-    """A new copy of a built-in model, by its name; `models()` lists them.
+def load(
+    path_or_name: str | PathLike[str],
+    root: Hinge | None = None,
+    strict: bool = False,
+    merge_fixed: bool = False,
+    mesh_roots: Sequence[str | PathLike[str]] = (),
+) -> Multibody:
+    """A model from a file, or a new copy of one that comes with soacraft, by its name; `models()` lists those.
+
+    A file is read by its suffix and content: `.urdf`; `.xml`, MJCF or URDF; `.json`, soacraft's own. What became of
+    every element of it is in `mb.import_report`; with `strict` a file is refused when something that would change the
+    motion was ignored. For URDF, `root` is the hinge of the base on the inertial frame (by default a weld), and
+    `merge_fixed` makes one body of those joined by fixed joints. `mesh_roots` are folders in which meshes may lie.
 
     >>> load("arm7")
     Multibody 'arm7': 7 bodies, 7 dofs
+    >>> load("panda").total_mass
+    16.6919...
     """
-    text = _text(name)
-    if text in BUILTIN:
-        return BUILTIN[text]()
-    known = ", ".join(repr(each) for each in BUILTIN)
-    path = PurePath(text)
+    text = _text(path_or_name)
+    options = _options(text, root, strict, merge_fixed, mesh_roots)
+    path = Path(text)
     if path.suffix or len(path.parts) > 1:
+        mb = _read(path, *options)
+    else:
+        _refuse_urdf_options(repr(text), root, merge_fixed)
+        mb = _by_name(text)
+    if strict and mb.import_report is not None:
+        refuse_lost(text, mb.import_report)
+    return mb
+
+
+def _read(path: Path, root: Hinge | None, merge_fixed: bool, mesh_roots: tuple[Path, ...]) -> Multibody:
+    """The model in a file, by its suffix and content."""
+    suffix = path.suffix.lower()
+    if suffix == ".xml":
+        suffix = _kind_of_xml(path)
+    if suffix == ".urdf":
+        from soacraft.files.urdf import read_urdf
+
+        return read_urdf(path, root=Weld() if root is None else root, merge_fixed=merge_fixed, mesh_roots=mesh_roots)
+    if suffix == ".mjcf":
+        _refuse_urdf_options(f"{path} (MJCF)", root, merge_fixed)
+        from soacraft.files.mjcf import read_mjcf
+
+        return read_mjcf(path, mesh_roots=mesh_roots)
+    if suffix == ".json":
+        _refuse_urdf_options(f"{path} (soacraft's own)", root, merge_fixed)
+        return read_native(path)
+    hint = " Run xacro on it first, and load the .urdf it makes." if suffix == ".xacro" else ""
+    what = f"suffix {path.suffix!r:.60}" if suffix else "no suffix"
+    raise ModelFileError(f"cannot load {str(path)!r}: it has {what}; model files are {READABLE}.{hint}")
+
+
+def _kind_of_xml(path: Path) -> str:
+    tag = read_xml(read_bytes(path), str(path)).tag
+    kinds = {"mujoco": ".mjcf", "robot": ".urdf"}
+    if tag not in kinds:
         raise ModelFileError(
-            f"cannot load {text!r}: reading model files{f' ({path.suffix})' if path.suffix else ''} is not part of "
-            f"this version. Build the model with Multibody(...), or load a built-in one: {known}."
+            f"{path}: its outermost element is <{tag:.60}>; an .xml model is <mujoco> (MJCF) or <robot> (URDF)."
         )
-    close = get_close_matches(text, BUILTIN, n=2, cutoff=0.5)
+    return kinds[tag]
+
+
+def _by_name(text: str) -> Multibody:
+    name = text.replace("-", "_")
+    if name in BUILTIN:
+        return BUILTIN[name]()
+    if name in library.index():
+        return library.read(name)
+    known = [*BUILTIN, *library.index()]
+    close = get_close_matches(name, known, n=2, cutoff=0.5)
     hint = f" Did you mean {' or '.join(repr(each) for each in close)}?" if close else ""
-    raise ModelFileError(f"there is no built-in model {text!r}.{hint} There are {known}.")
+    raise ModelFileError(
+        f"there is no model {text!r:.60}.{hint} There are {', '.join(repr(each) for each in known)}; "
+        f"a model file is named with its suffix: {READABLE}."
+    )
 
 
-@dataclass(frozen=True)
-class ModelFacts:
-    """One built-in model: its name, its size and what it is."""
-
-    name: str
-    bodies: int
-    dofs: int
-    description: str
+def refuse_lost(name: str, report: ImportReport) -> None:
+    """Raise for a report with something ignored that would change the motion; every such entry is named."""
+    lines = [
+        f"  {entry.file}:{entry.line}: {entry.element}{f'@{entry.attribute}' if entry.attribute else ''}"
+        f"{f' {entry.name!r}' if entry.name else ''}: {entry.note}"
+        for entry in report.lost
+    ]
+    if lines:
+        count = "1 thing" if len(lines) == 1 else f"{len(lines)} things"
+        raise ModelFileError(
+            f"strict: {name}: {count} would change the motion, and would be lost. Take strict away to go on without:\n"
+            + "\n".join(lines)
+        )
 
 
 class ModelTable(tuple[ModelFacts, ...]):
@@ -50,28 +120,77 @@ class ModelTable(tuple[ModelFacts, ...]):
     __slots__ = ()
 
     def __repr__(self) -> str:
-        width = max((len(facts.name) for facts in self), default=4)
-        lines = [f"{'name':{width}}  bodies  dofs  description"]
-        lines += [f"{x.name:{width}}  {x.bodies:6d}  {x.dofs:4d}  {x.description}" for x in self]
-        return "\n".join(lines)
+        columns = ("name", "bodies", "dofs", "loops", "licence", "description")
+        rows = [[str(getattr(facts, column)) for column in columns] for facts in self]
+        widths = [max(len(row[i]) for row in [list(columns), *rows]) for i in range(len(columns))]
+        return "\n".join(_row(row, widths) for row in [list(columns), *rows])
+
+
+def _row(cells: list[str], widths: list[int]) -> str:
+    """A line of the table: numbers to the right."""
+    aligned = (c.rjust(w) if i in (1, 2, 3) else c.ljust(w) for i, (c, w) in enumerate(zip(cells, widths, strict=True)))
+    return "  ".join(aligned).rstrip()
 
 
 def models() -> ModelTable:
-    """The built-in models, as a list that prints as a table.
+    """The models that come with soacraft, as a list that prints as a table: our own, then those of the library.
 
     >>> [facts.name for facts in models()][:3]
     ['arm7', 'pendulum', 'double_pendulum']
     """
-    return ModelTable(_facts(name) for name in BUILTIN)
+    return ModelTable([*(_facts(name) for name in BUILTIN), *library.index().values()])
 
 
 def _facts(name: str) -> ModelFacts:
     mb = BUILTIN[name]()
     description = (BUILTIN[name].__doc__ or "").splitlines()[0]
-    return ModelFacts(name, len(mb), mb.nv, description)
+    return ModelFacts(name, len(mb), mb.nv, len(mb.loops), len(mb.couplings), "Apache-2.0", "soacraft", description)
 
 
-def _text(name: Any) -> str:
-    if not isinstance(name, str | PathLike):
-        raise ModelFileError(f"a model is loaded by its name, such as load('arm7'); got {name!r}.")
-    return str(fspath(name))
+# -- arguments -----------------------------------------------------------------------------------------------
+
+
+def _text(path_or_name: Any) -> str:
+    if not isinstance(path_or_name, str | PathLike):
+        raise ModelFileError(
+            "a model is loaded by its name or its file, such as load('arm7') or load('arm.urdf'); "
+            f"got {path_or_name!r:.60}."
+        )
+    return read_path(path_or_name)
+
+
+def read_path(path: str | PathLike[str]) -> str:
+    """A name or path as text that a file can have; others are refused."""
+    text: Any = fspath(path)
+    try:
+        if isinstance(text, str) and text and b"\0" not in fsencode(text):
+            return text
+    except UnicodeEncodeError:
+        pass
+    raise ModelFileError(f"the name of a model or its file must be a text that a file can have, got {text!r:.60}.")
+
+
+def _options(
+    text: str, root: Any, strict: Any, merge_fixed: Any, mesh_roots: Any
+) -> tuple[Hinge | None, bool, tuple[Path, ...]]:
+    if root is not None and not isinstance(root, Hinge):
+        raise ModelFileError(f"root of load({text!r:.60}) must be a hinge such as Free() or Weld(), got {root!r:.60}.")
+    for name, value in (("strict", strict), ("merge_fixed", merge_fixed)):
+        if not isinstance(value, bool):
+            raise ModelFileError(f"{name} of load({text!r:.60}) must be True or False, got {value!r:.60}.")
+    if isinstance(mesh_roots, str | PathLike):
+        mesh_roots = (mesh_roots,)
+    try:
+        return root, merge_fixed, tuple(Path(folder) for folder in mesh_roots)
+    except TypeError:
+        raise ModelFileError(f"mesh_roots of load({text!r:.60}) must be folders, got {mesh_roots!r:.60}.") from None
+
+
+def _refuse_urdf_options(what: str, root: Hinge | None, merge_fixed: bool) -> None:
+    if root is not None and type(root) is not Weld:
+        raise ModelFileError(
+            f"{what} says itself how its base hangs, so root={root!r} cannot be met; root is for URDF. "
+            "Change it after loading with mb.reattach(...)."
+        )
+    if merge_fixed:
+        raise ModelFileError(f"merge_fixed is for URDF, {what} has its own bodies; leave it out.")

@@ -1,0 +1,150 @@
+"""Make the library of models: `python scripts/make_library.py SOURCE_FOLDER [NAME ...]`.
+
+SOURCE_FOLDER holds the model files as they came from their authors, in the folders named below, each with its LICENSE.
+Writes `NAME.json`, `licences/NAME.txt` and `index.json` into `src/soacraft/files/library`.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import msgspec
+
+import soacraft as sc
+from soacraft.files.library import ModelFacts
+from soacraft.files.native import write_bytes, write_native
+from soacraft.model import Entry, ImportReport
+
+LIBRARY = Path(__file__).parents[1] / "src" / "soacraft" / "files" / "library"
+MENAGERIE = "github.com/google-deepmind/mujoco_menagerie"
+PARALLEL = "github.com/Gepetto/example-parallel-robots"
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a model comes from, and whose it is."""
+
+    file: str
+    licence: str
+    source: str
+    description: str
+    root: sc.Hinge | None = None
+
+
+SOURCES = {
+    "panda": Source(
+        "franka_emika_panda/panda_nohand_nomesh.xml", "Apache-2.0", f"{MENAGERIE} franka_emika_panda",
+        "Franka Emika Panda, an arm of 7 dofs, without its hand.",
+    ),
+    "ur5e": Source(
+        "universal_robots_ur5e/ur5e_nomesh.xml", "BSD-3-Clause", f"{MENAGERIE} universal_robots_ur5e",
+        "Universal Robots UR5e, an arm of 6 dofs.",
+    ),
+    "iiwa14": Source(
+        "kuka_iiwa_14/iiwa14_nomesh.xml", "BSD-3-Clause", f"{MENAGERIE} kuka_iiwa_14",
+        "KUKA LBR iiwa 14, an arm of 7 dofs.",
+    ),
+    "simple_humanoid": Source(
+        "simple_humanoid/simple_humanoid.urdf", "BSD-2-Clause", "github.com/stack-of-tasks/pinocchio models",
+        "A humanoid on a free base.", sc.Free(),
+    ),
+    "anymal_b": Source(
+        "anybotics_anymal_b/anymal_b_nomesh.xml", "BSD-3-Clause", f"{MENAGERIE} anybotics_anymal_b",
+        "ANYbotics ANYmal B, a quadruped on a free base.",
+    ),
+    "a1": Source(
+        "unitree_a1/a1_nomesh.xml", "BSD-3-Clause", f"{MENAGERIE} unitree_a1",
+        "Unitree A1, a quadruped on a free base.",
+    ),
+    "h1": Source(
+        "unitree_h1/h1_nomesh.xml", "BSD-3-Clause", f"{MENAGERIE} unitree_h1",
+        "Unitree H1, a humanoid on a free base.",
+    ),
+    "cassie": Source(
+        "agility_cassie/cassie_nomesh.xml", "MIT", f"{MENAGERIE} agility_cassie",
+        "Agility Robotics Cassie, a biped on a free base with loops and springs in its legs.",
+    ),
+    "shadow_hand": Source(
+        "shadow_hand/right_hand_nomesh.xml", "Apache-2.0", f"{MENAGERIE} shadow_hand",
+        "Shadow Dexterous Hand, a right hand of 24 dofs.",
+    ),
+    "robotiq_2f85": Source(
+        "robotiq_2f85/2f85_nomesh.xml", "BSD-2-Clause", f"{MENAGERIE} robotiq_2f85",
+        "Robotiq 2F-85, a gripper whose fingers are loops.",
+    ),
+    "husky": Source(
+        "husky/husky_clean.urdf", "BSD-3-Clause", "PyPI pybullet 3.2.7 pybullet_data/husky",
+        "Clearpath Husky, a vehicle with four wheels on a free base.", sc.Free(),
+    ),
+    "five_bar": Source(
+        "parallel_5bar_linkage/robot.urdf", "BSD-3-Clause", f"{PARALLEL} robots/5bar_linkage",
+        "A five-bar linkage, one loop.",
+    ),
+    "delta": Source(
+        "parallel_robot_delta/robot.urdf", "BSD-3-Clause", f"{PARALLEL} robots/robot_delta",
+        "A delta robot, three loops.",
+    ),
+    "strandbeest": Source(
+        "strandbeest/Strandbeest.urdf", "MIT", "github.com/rdeits/StrandbeestRobot.jl data",
+        "Theo Jansen's walker on a free base, with the loops of its legs.", sc.Free(),
+    ),
+}  # fmt: skip
+
+
+def make(name: str, source: Source, folder: Path) -> ModelFacts:
+    """Write one model and its licence, and give its facts."""
+    path = folder / source.file
+    mb = sc.load(path, root=source.root).copy(name)
+    mb.import_report = _named_from(folder, mb.import_report)
+    write_bytes(LIBRARY / "licences" / f"{name}.txt", _licence(path).encode())
+    write_native(mb, LIBRARY / f"{name}.json")
+    return ModelFacts(
+        name, len(mb), mb.nv, len(mb.loops), len(mb.couplings), source.licence, source.source, source.description
+    )
+
+
+def _named_from(folder: Path, report: ImportReport | None) -> ImportReport | None:
+    """The report with its files named from the folder of the sources."""
+    if report is None:
+        return None
+
+    def named(entry: Entry) -> Entry:
+        file = Path(entry.file)
+        return entry._replace(file=file.relative_to(folder).as_posix() if file.is_relative_to(folder) else file.name)
+
+    return ImportReport(named(entry) for entry in report.entries)
+
+
+def _licence(path: Path) -> str:
+    """The LICENSE beside a model file, or the licence in its first comments."""
+    beside = path.parent / "LICENSE"
+    if beside.exists():
+        return beside.read_text()
+    found = re.search(r"<!--\s*(Software License Agreement.*?)-->", path.read_text(), re.DOTALL)
+    if found is None:
+        raise SystemExit(f"{path} has no licence.")
+    return found[1].rstrip() + "\n"
+
+
+def write_index(made: dict[str, ModelFacts]) -> None:
+    """Put the facts of new models into the index, in the order of `SOURCES`."""
+    index = LIBRARY / "index.json"
+    known = msgspec.json.decode(index.read_bytes(), type=list[ModelFacts]) if index.exists() else []
+    facts = {x.name: x for x in known} | made
+    lines = [msgspec.json.encode(asdict(facts[name])).decode() for name in SOURCES if name in facts]
+    write_bytes(index, ("[\n" + ",\n".join(lines) + "\n]\n").encode())
+
+
+def main(folder: str, *names: str) -> None:
+    """Make the models named, all by default."""
+    source = Path(folder).resolve()
+    made = {name: make(name, SOURCES[name], source) for name in names or SOURCES}
+    write_index(made)
+    print(sc.files.ModelTable(made.values()))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

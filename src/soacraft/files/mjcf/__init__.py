@@ -1,0 +1,82 @@
+"""Reading MJCF, MuJoCo's model format, through `mujoco.MjSpec`.
+
+    walk      our own walk over the XML: checks, reports every element and attribute, makes the text for MuJoCo
+    engine    MuJoCo parses and compiles that text: defaults, frames, inertias and angles are resolved by it
+    bodies, shapes, ties, drives
+              the compiled numbers become a `Multibody`
+
+Coordinates are q = qpos - ref, so that q = 0 is the configuration that the file draws; see `joints`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from soacraft.errors import SoacraftError
+from soacraft.files.mjcf.bodies import Build, add_bodies
+from soacraft.files.mjcf.documents import Files, existing, read_document
+from soacraft.files.mjcf.drives import add_actuators, add_keyframes, add_tendons
+from soacraft.files.mjcf.engine import Compiled, compile_spec, load_mujoco, parse, quietly
+from soacraft.files.mjcf.handlers import HANDLERS
+from soacraft.files.mjcf.meshes import MeshTable, settle_meshes
+from soacraft.files.mjcf.shapes import add_geometries, add_materials, add_sites
+from soacraft.files.mjcf.ties import add_ties
+from soacraft.files.mjcf.walk import Walk
+from soacraft.files.xml_tree import fail
+from soacraft.model import Multibody, ReportBuilder
+
+__all__ = ["HANDLERS", "read_mjcf"]
+
+
+def read_mjcf(path: Path | str, *, mesh_roots: Sequence[Path | str] = ()) -> Multibody:
+    """The model of an MJCF file; `mb.import_report` says what became of each element and attribute.
+
+    Files are taken from the model's folder and from `mesh_roots` alone.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> text = "<mujoco><worldbody><body name='lid'><joint/><geom size='1'/></body></worldbody></mujoco>"
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "box.xml"
+    ...     _ = path.write_text(text)
+    ...     mb = read_mjcf(path)
+    >>> mb, mb.dof_names, mb.import_report.lost
+    (Multibody 'box': 1 body, 1 dof, ('lid',), ())
+    """
+    path = existing(path)
+    files = Files(tuple(existing(root) for root in mesh_roots), "include" in HANDLERS)
+    document = read_document(path, files, str(path))
+    mujoco = load_mujoco(str(path))
+    walk = Walk(document, files, ReportBuilder(str(path)), HANDLERS, opened=(path.resolve(),))
+    root = walk.run()
+    with quietly(mujoco) as warnings:
+        spec, lines = parse(mujoco, root, walk.models, str(path))
+        meshes = settle_meshes(mujoco, spec, walk, lines)
+        compiled = compile_spec(mujoco, spec, lines, str(path))
+    for text in dict.fromkeys(warnings):
+        walk.tell(document.root, "recorded", note=f"MuJoCo warns: {' '.join(text.split())}", key="mujoco")
+    try:
+        mb = _build(walk, compiled, meshes, path)
+    except SoacraftError as problem:
+        from_file = str(problem).startswith((str(path), *(str(seen) for _, seen in document.included)))
+        raise (problem if from_file else fail(document.root, str(problem))) from None
+    mb.import_report = walk.report.done()
+    return mb
+
+
+def _build(walk: Walk, compiled: Compiled, meshes: MeshTable, path: Path) -> Multibody:
+    name = walk.document.root.attributes.get("model", "").strip() or path.stem
+    mb = Multibody(name)
+    build = Build(mb, compiled, walk)
+    add_bodies(build)
+    mb.gravity = [0.0] * 3 if "GRAVITY" in build.off else compiled.model.opt.gravity.tolist()
+    add_sites(build)
+    add_materials(build)
+    add_geometries(build, meshes)
+    add_ties(build)
+    add_tendons(build)
+    add_actuators(build)
+    add_keyframes(build)
+    for record in walk.records:
+        mb.add_record(record)
+    return mb

@@ -1,0 +1,51 @@
+"""The handlers of actuators, one for each kind, in <actuator> and in <default>."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from soacraft.files.mjcf.guards import MAX_STATES, bounded, refuse_plugin
+from soacraft.files.mjcf.rules import rule
+from soacraft.files.mjcf.walk import Walk
+from soacraft.files.xml_tree import Element
+
+_TARGET = "joint jointinparent tendon site refsite body slidersite cranksite cranklength"
+_COMMON = (
+    "group user ctrllimited ctrlrange forcelimited forcerange actlimited actrange lengthrange inheritrange actdim "
+    "actearly input ffrange velrange"
+)
+_DELAY = "delay interp nsample"
+_KINDS = {
+    "general": "dyntype gaintype biastype dynprm gainprm biasprm",
+    "motor": "",
+    "position": "kp kv dampratio timeconst",
+    "velocity": "kv",
+    "intvelocity": "kp kv dampratio",
+    "orientation": "kp kv dampratio",
+    "pid": "kp ki kv imax slewmax posrange dampratio",
+    "damper": "kv",
+    "cylinder": "timeconst area diameter bias",
+    "muscle": "timeconst tausmooth range force scale lmin lmax vmax fpmax fvmax",
+    "adhesion": "gain",
+    "dcmotor": "motorconst resistance inductance nominal saturation cogging controller lugre thermal",
+}
+
+
+def _bounded(element: Element, walk: Walk) -> None:
+    bounded(element, "actdim", MAX_STATES)
+
+
+def _handlers() -> dict[str, Callable[[Element, Walk], Any]]:
+    found: dict[str, Callable[[Element, Walk], Any]] = {"actuator": rule("used")}
+    for kind, own in _KINDS.items():
+        for section in ("actuator", "default"):
+            found[f"{section}/{kind}"] = rule(
+                "recorded", used=f"name class gear {_TARGET}", recorded=f"{_COMMON} {own}",
+                effects=f"armature damping {_DELAY if section == 'actuator' else ''}", held=_DELAY,
+                lost="" if section == "actuator" else _DELAY, before=_bounded, dynamic=section == "actuator",
+            )  # fmt: skip
+    return found | {"actuator/plugin": rule(before=refuse_plugin)}
+
+
+ACTUATOR_HANDLERS = _handlers()

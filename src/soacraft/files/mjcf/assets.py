@@ -1,0 +1,84 @@
+"""Handlers' helpers for assets: files are located and checked; only meshes that give an inertia are ever read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import PurePosixPath
+
+from soacraft.files.mjcf.documents import attached_path, read_document
+from soacraft.files.mjcf.guards import MAX_RESOLUTION, bounded
+from soacraft.files.mjcf.walk import MeshFile, Walk
+from soacraft.files.xml_tree import Element, fail
+
+Changes = Mapping[str, str | None]
+_TEXTURE_FILES = ("file", "fileback", "filedown", "filefront", "fileleft", "fileright", "fileup")
+
+
+def mesh(element: Element, walk: Walk) -> Changes:
+    """A mesh gets a file name of ours; whether it is read is decided when the bodies are known."""
+    bounded(element, "params", MAX_RESOLUTION)
+    if "file" not in element.attributes:
+        return {}
+    path, shown = walk.asset(element, walk.meshdir)
+    name = f"mesh{len(walk.meshes)}{path.suffix.lower()}"
+    walk.meshes[name] = MeshFile(path, shown, element)
+    stem = PurePosixPath(element.attributes["file"].replace("\\", "/")).stem
+    return {"file": name, "name": element.attributes.get("name", stem)}
+
+
+def hfield(element: Element, walk: Walk) -> Changes:
+    """The heights are kept by name; MuJoCo gets a flat field of the same size."""
+    if "file" in element.attributes:
+        walk.asset(element, walk.meshdir)
+    walk.record(element, "heightfield")
+    name = PurePosixPath(element.attributes.get("file", "").replace("\\", "/")).stem
+    return {"nrow": "2", "ncol": "2", "name": element.attributes.get("name", name)}
+
+
+def texture(element: Element, walk: Walk) -> None:
+    """A texture is kept by its name."""
+    for attribute in _TEXTURE_FILES:
+        if attribute in element.attributes:
+            walk.asset(element, walk.texturedir, attribute)
+    walk.record(element, "texture")
+
+
+def skin(element: Element, walk: Walk) -> None:
+    """A skin is kept by its name."""
+    if "file" in element.attributes:
+        walk.asset(element, walk.meshdir)
+    walk.record(element, "skin")
+
+
+def material(element: Element, walk: Walk) -> None:
+    """The texture of a material, by the material's name."""
+    layers = [child.attributes.get("texture", "") for child in element.children if child.tag == "layer"]
+    walk.textures[element.attributes.get("name", "")] = element.attributes.get("texture", next(iter(layers), ""))
+
+
+def model(element: Element, walk: Walk) -> Changes:
+    """A model to attach is read and walked over as the main one is."""
+    path = attached_path(element, walk.document)
+    if path in walk.opened:
+        raise fail(element, f"{path.name!r} attaches itself.")
+    document = read_document(path, walk.files, element)
+    inner, key = walk.inner(document, path), walk.key
+    root = inner.run()
+    name = f"model{len(walk.models)}.xml"  # after those it attaches itself
+    walk.models[name] = root
+    walk.key = key
+    given = element.attributes.get("name", document.root.attributes.get("model", path.stem))
+    walk.weights[given] = inner.cost
+    return {"file": name, "name": given, "content_type": None}
+
+
+def recorded(kind: str) -> Callable[[Element, Walk], None]:
+    """Keep the element as it is written, with its tag, and the body it is on."""
+
+    def keep(element: Element, walk: Walk) -> None:
+        more = {"type": element.tag} if kind == "sensor" else {}
+        if walk.carriers:
+            more["body"] = walk.carriers[-1]
+        walk.record(element, kind, **more)
+
+    return keep

@@ -1,0 +1,143 @@
+"""Actuators, tendons and keyframes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from soacraft.errors import ModelError
+from soacraft.files.mjcf.bodies import Build
+from soacraft.files.mjcf.joints import BALL, FREE, in_parts, state_of
+from soacraft.files.mjcf.ties import fixed_tendon
+from soacraft.files.mjcf.walk import value_of
+from soacraft.model import Actuator, Keyframe, Record
+
+_RANGES = ("ctrl", "force", "act")
+_TYPES = ("dyn", "gain", "bias")
+_TENDON = (
+    "stiffness damping frictionloss armature range lengthspring springyield margin actfrcrange solref_lim solimp_lim "
+    "solref_fri solimp_fri"
+).split()
+
+
+def add_actuators(build: Build) -> None:
+    """The actuators: the force on each dof for a unit of actuator force, where that is constant."""
+    compiled, model = build.compiled, build.compiled.model
+    elements = compiled.elements(compiled.spec.actuators)
+    for number in range(len(model.actuator_trntype)):
+        element = elements.get(number)
+        name = build.names.take("actuator", compiled.name("ACTUATOR", number), f"actuator{number}")
+        kind = "general" if element is None else element.tag
+        try:
+            written = {} if element is None else {k: value_of(v) for k, v in element.attributes.items() if k != "name"}
+            build.mb.add_actuator(Actuator(name, kind, gears_of(build, number), written | _facts(build, number)))
+        except ModelError as problem:
+            raise build.refused(element, problem) from None
+
+
+def gears_of(build: Build, number: int) -> dict[str, float]:
+    """Gears by dof; none for a transmission whose moment arm changes with the configuration."""
+    model, kinds = build.compiled.model, build.compiled.mujoco.mjtTrn
+    kind, target = int(model.actuator_trntype[number]), int(model.actuator_trnid[number][0])
+    gear = np.array(model.actuator_gear[number], dtype=np.float64)
+    if kind in (int(kinds.mjTRN_JOINT), int(kinds.mjTRN_JOINTINPARENT)):
+        return _joint_gears(build, target, gear, kind == int(kinds.mjTRN_JOINT))
+    if kind == int(kinds.mjTRN_TENDON):
+        joints = fixed_tendon(build, target) or {}
+        return {build.dofs[joint][0]: float(gear[0]) * c for joint, c in joints.items()}
+    return {}
+
+
+def _joint_gears(build: Build, joint: int, gear: Any, own_axes: bool) -> dict[str, float]:
+    model, dofs = build.compiled.model, build.dofs[joint]
+    kind = int(model.jnt_type[joint])
+    if kind == BALL:
+        return _by_dof(dofs, gear[:3]) if own_axes else {}
+    if kind != FREE:
+        return {dofs[0]: float(gear[0])}
+    if not own_axes:
+        return {}
+    if in_parts(model, joint):
+        return _by_dof(dofs, gear)
+    return {} if gear[:3].any() else _by_dof(dofs[:3], gear[3:])  # a free hinge pushes along its own axes
+
+
+def _by_dof(dofs: list[str], gear: Any) -> dict[str, float]:
+    return {dof: float(g) for dof, g in zip(dofs, gear, strict=False) if g}
+
+
+def _facts(build: Build, number: int) -> dict[str, Any]:
+    compiled, model, mujoco = build.compiled, build.compiled.model, build.compiled.mujoco
+    transmission = mujoco.mjtTrn(int(model.actuator_trntype[number])).name.removeprefix("mjTRN_").lower()
+    found: dict[str, Any] = {"transmission": transmission, "gear": np.array(model.actuator_gear[number])}
+    kind = {"joint": "JOINT", "jointinparent": "JOINT", "tendon": "TENDON", "site": "SITE", "slidercrank": "SITE",
+            "body": "BODY"}.get(transmission)  # fmt: skip
+    if kind is not None:
+        found["target"] = compiled.name(kind, int(model.actuator_trnid[number][0]))
+    for what in _TYPES:
+        enum = getattr(mujoco, f"mjt{what.capitalize()}")
+        found[f"{what}type"] = enum(int(getattr(model, f"actuator_{what}type")[number])).name.partition("_")[2].lower()
+        parameters = np.trim_zeros(np.array(getattr(model, f"actuator_{what}prm")[number]), "b")
+        if parameters.size:
+            found[f"{what}prm"] = parameters
+    for what in _RANGES:
+        limited = getattr(model, f"actuator_{what}limited")
+        if len(limited) > number and np.any(limited[number]):
+            found[f"{what}range"] = np.array(getattr(model, f"actuator_{what}range")[number])
+    for what in ("armature", "damping"):
+        value = getattr(model, f"actuator_{what}", None)
+        if value is not None and np.any(value[number]):
+            found[what] = np.array(value[number]).tolist()
+    return found
+
+
+def add_tendons(build: Build) -> None:
+    """The tendons as records: their path, springs, dampers and limits."""
+    compiled, model = build.compiled, build.compiled.model
+    for tendon in range(int(model.ntendon)):
+        joints = fixed_tendon(build, tendon)
+        facts: dict[str, Any] = {"type": "spatial" if joints is None else "fixed"}
+        if joints is not None:
+            facts["joints"] = tuple((build.dofs[joint][0], c) for joint, c in joints.items())
+        else:
+            facts["path"] = tuple(_wraps(build, tendon))
+        for field in _TENDON:
+            value = getattr(model, f"tendon_{field}", None)
+            if value is not None and np.any(value[tendon]):
+                facts[field] = np.array(value[tendon]).tolist()
+        build.mb.add_record(Record("tendon", compiled.name("TENDON", tendon), facts))
+
+
+def _wraps(build: Build, tendon: int) -> list[tuple[Any, ...]]:
+    compiled, model, kinds = build.compiled, build.compiled.model, build.compiled.mujoco.mjtWrap
+    start, count = int(model.tendon_adr[tendon]), int(model.tendon_num[tendon])
+    found: list[tuple[Any, ...]] = []
+    for wrap in range(start, start + count):
+        kind, target = int(model.wrap_type[wrap]), int(model.wrap_objid[wrap])
+        if kind == int(kinds.mjWRAP_SITE):
+            found.append(("site", build.sites[target]))
+        elif kind == int(kinds.mjWRAP_PULLEY):
+            found.append(("pulley", float(model.wrap_prm[wrap])))
+        else:
+            side = int(model.wrap_prm[wrap])
+            found.append(("geom", compiled.name("GEOM", target), build.sites[side] if side >= 0 else ""))
+    return found
+
+
+def add_keyframes(build: Build) -> None:
+    """The keyframes in our coordinates."""
+    compiled, model = build.compiled, build.compiled.model
+    elements = compiled.elements(compiled.spec.keys)
+    for key in range(int(model.nkey)):
+        q, v = state_of(model, build.steps, model.key_qpos[key], model.key_qvel[key])
+        facts: dict[str, Any] = {"time": float(model.key_time[key])}
+        for field in ("act", "ctrl", "mpos", "mquat"):
+            value = np.array(getattr(model, f"key_{field}")[key])
+            if value.size:
+                facts[field] = value
+        name = build.names.take("keyframe", compiled.name("KEY", key), f"key{key}")
+        try:
+            build.mb.add_keyframe(Keyframe(name, q, v, facts))
+        except ValueError as problem:
+            raise build.refused(elements.get(key), ModelError(str(problem))) from None

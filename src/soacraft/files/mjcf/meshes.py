@@ -1,0 +1,99 @@
+"""Meshes: read where a body's inertia comes from one, else a small stand-in takes its place."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from soacraft.files.mjcf.walk import MeshFile, Walk
+from soacraft.files.xml_tree import Element, fail, read_bytes
+
+_TETRAHEDRON = [0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0]
+_READABLE = (".stl", ".obj", ".msh")
+MeshTable = dict[str, tuple[str, tuple[float, ...]]]
+_EMPTY = ("userface", "usernormal", "usertexcoord", "userfacenormal", "userfacetexcoord", "usernode", "usertet")
+
+
+def settle_meshes(mujoco: Any, spec: Any, walk: Walk, lines: dict[int, Element]) -> MeshTable:
+    """Give MuJoCo the meshes it needs and stand-ins for the others; the file and scale of each mesh, by name.
+
+    A mesh is needed when the inertia of a body is to come from it, or when a shape is to be fitted to it.
+    """
+    users: dict[str, list[Any]] = {}
+    for geom in spec.geoms:
+        if geom.meshname:
+            users.setdefault(geom.meshname, []).append(geom)
+    assets: dict[str, bytes] = {}
+    found: MeshTable = {}
+    for mesh in spec.meshes:
+        file = walk.meshes.get(mesh.file)
+        found[mesh.name] = (file.shown if file else "", tuple(float(x) for x in mesh.scale))
+        if file is None:
+            continue
+        fate = _settle(mujoco, spec, file, mesh, users.get(mesh.name, []), lines)
+        walk.tell(file.element, "used" if fate == "was read" else "recorded", "file", f"{file.shown!r} {fate}",
+                  key="asset/mesh")  # fmt: skip
+        if fate == "was read":
+            assets[mesh.file] = read_bytes(file.path)
+        else:
+            _stand_in(mesh)
+    spec.assets = assets
+    return found
+
+
+def _settle(mujoco: Any, spec: Any, file: MeshFile, mesh: Any, users: list[Any], lines: dict[int, Element]) -> str:
+    """What becomes of a mesh; a shape to be fitted to one that is not there is taken for the mesh itself."""
+    weighing = [geom for geom in users if gives_inertia(mujoco, spec, geom)]
+    fitted = [geom for geom in users if geom.type != mujoco.mjtGeom.mjGEOM_MESH]
+    lacking = ""
+    if not file.path.is_file():
+        lacking = "is not there"
+    elif file.path.suffix.lower() not in _READABLE:
+        lacking = f"is none of {', '.join(_READABLE)}"
+    if not lacking:
+        return "was read" if weighing or fitted else "gives no inertia and was not read"
+    if weighing:
+        raise fail(_element(lines, weighing[0]) or file.element, _needed(weighing[0], mesh.name, file, lacking))
+    for geom in fitted:
+        geom.type = mujoco.mjtGeom.mjGEOM_MESH
+    return f"{lacking}; the shape is kept by its name"
+
+
+def gives_inertia(mujoco: Any, spec: Any, geom: Any) -> bool:
+    """Whether the shape adds to the inertia of its body."""
+    body, settings = geom.parent, getattr(geom, "compiler", None) or spec.compiler
+    choice = mujoco.mjtInertiaFromGeom
+    if body.name == "world":
+        return False
+    if settings.inertiafromgeom == choice.mjINERTIAFROMGEOM_FALSE:
+        return False
+    if body.explicitinertial and settings.inertiafromgeom != choice.mjINERTIAFROMGEOM_TRUE:
+        return False
+    first, last = settings.inertiagrouprange
+    if not first <= geom.group <= last:
+        return False
+    mass = geom.mass
+    return bool(mass != 0.0 if not math.isnan(mass) else geom.density != 0.0)
+
+
+def _stand_in(mesh: Any) -> None:
+    mesh.file = ""
+    if hasattr(mesh, "content_type"):
+        mesh.content_type = ""
+    mesh.uservert = _TETRAHEDRON
+    for name in _EMPTY:
+        if hasattr(mesh, name):
+            setattr(mesh, name, [])
+    mesh.scale = [1.0, 1.0, 1.0]
+
+
+def _needed(geom: Any, mesh: str, file: MeshFile, why: str) -> str:
+    return (
+        f"the inertia of body {geom.parent.name!r} comes from its shapes, and geom {geom.name!r} is the mesh {mesh!r}, "
+        f"whose file {file.shown!r} {why}; give the body an <inertial>, or the file (mesh_roots=...)."
+    )
+
+
+def _element(lines: dict[int, Element], item: Any) -> Element | None:
+    words = (getattr(item, "info", "") or "").split()
+    return lines.get(int(words[-1])) if words and words[-1].isdigit() else None

@@ -1,0 +1,122 @@
+"""How a handler says what becomes of an element and of each of its attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from soacraft.files.mjcf.guards import require_numbers
+from soacraft.files.xml_tree import Element
+
+if TYPE_CHECKING:
+    from soacraft.files.mjcf.walk import Walk
+
+_NOTHING = {"", "false", "disable", "none", "auto", "default"}
+
+
+def acts(text: str) -> bool:
+    """Whether a value says something: not zeros, "false" or "disable".
+
+    >>> acts("0 0.0"), acts("false"), acts("0 0.1")
+    (False, False, True)
+    """
+    if text.strip().lower() in _NOTHING:
+        return False
+    try:
+        return any(float(part) != 0.0 for part in text.split())
+    except ValueError:
+        return True
+
+
+@dataclass(frozen=True)
+class Fate:
+    """What becomes of an attribute: its status ('' when that is told later), and whether it would change the motion."""
+
+    status: str
+    dynamic: bool = False
+    given: bool = True
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A handler: reports an element and its attributes, and answers which attributes MuJoCo is given.
+
+    None for an element that MuJoCo is not given. `before` checks, records, and may change what is given.
+    """
+
+    status: str
+    fates: Mapping[str, Fate]
+    rest: Fate | None = None
+    given: bool = True
+    note: str = ""
+    dynamic: bool = False
+    notes: Mapping[str, str] = field(default_factory=dict)
+    before: Callable[[Element, Walk], Mapping[str, str | None] | None] | None = None
+
+    def __call__(self, element: Element, walk: Walk) -> dict[str, str] | None:
+        """Report the element; the attributes for MuJoCo."""
+        changes = (self.before(element, walk) if self.before else None) or {}
+        walk.tell(element, self.status, note=self.note, dynamic=self.dynamic)
+        attributes: dict[str, str] = {}
+        for name, text in element.attributes.items():
+            fate = self.fates.get(name, self.rest)
+            if fate is None:
+                walk.tell(element, "ignored", name, "is not known", dynamic=True)
+                continue
+            require_numbers(element, name, text)
+            if fate.status:
+                walk.tell(element, fate.status, name, self.notes.get(name, ""), dynamic=fate.dynamic and acts(text))
+            if fate.given and self.given:
+                attributes[name] = text
+        for name, change in changes.items():
+            if change is None:
+                attributes.pop(name, None)
+            else:
+                attributes[name] = change
+        return attributes if self.given else None
+
+
+def rule(
+    status: str = "used",
+    *,
+    used: str = "",
+    converted: str = "",
+    recorded: str = "",
+    effects: str = "",
+    ignored: str = "",
+    seen: str = "",
+    lost: str = "",
+    held: str = "",
+    later: str = "",
+    rest: str | None = None,
+    given: bool = True,
+    note: str = "",
+    dynamic: bool = False,
+    notes: Mapping[str, str] | None = None,
+    before: Callable[[Element, Walk], Mapping[str, str | None] | None] | None = None,
+) -> Rule:
+    """A handler from lists of attribute names.
+
+    `effects` are recorded and would change the motion, `lost` are ignored and would. What is `held` or ignored is not
+    given to MuJoCo; what is `seen` is ignored by us alone. What is `later` is reported once more is known. `rest` is
+    the status of all other attributes; without it they are ignored as not known.
+
+    >>> found = rule(used="name pos", effects="gravcomp", held="pos").fates
+    >>> found["gravcomp"], found["pos"].given
+    (Fate(status='recorded', dynamic=True, given=True), False)
+    """
+    kinds = (
+        (used, "used", False), (converted, "converted", False), (recorded, "recorded", False),
+        (effects, "recorded", True), (ignored, "ignored", False), (lost, "ignored", True),
+        (seen, "ignored", False),
+        (later, "", False),
+    )  # fmt: skip
+    hold = set(held.split())
+    fates = {
+        name: Fate(kind, acting, (kind != "ignored" or names is seen) and name not in hold)
+        for names, kind, acting in kinds
+        for name in names.split()
+    }
+    other = None if rest is None else Fate(rest)
+    return Rule(status, fates, other, given, note, dynamic, dict(notes or {}), before)

@@ -1,0 +1,121 @@
+"""Sites as nodes, geoms as geometry, materials."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from soacraft.errors import ModelError
+from soacraft.files.mjcf.bodies import Build
+from soacraft.files.mjcf.joints import pose_of
+from soacraft.files.mjcf.meshes import MeshTable
+from soacraft.model import Geometry, Material
+
+_KINDS = {
+    "PLANE": "plane", "HFIELD": "heightfield", "SPHERE": "sphere", "CAPSULE": "capsule", "ELLIPSOID": "ellipsoid",
+    "CYLINDER": "cylinder", "BOX": "box", "MESH": "mesh",
+}  # fmt: skip
+_HIDDEN_GROUP = 3
+_RARE = ("fluid", "adhesion", "surfacevel")
+_KEPT = "friction condim contype conaffinity group margin gap solref solimp solmix priority".split()
+
+
+def add_sites(build: Build) -> None:
+    """A node for each site."""
+    compiled, model = build.compiled, build.compiled.model
+    elements = compiled.elements(compiled.spec.sites)
+    for site in range(int(model.nsite)):
+        carrier = build.carriers[int(model.site_bodyid[site])]
+        name = build.names.take(f"node of {carrier.name}", compiled.name("SITE", site), f"site{site}")
+        try:
+            node = carrier.add_node(name, pose_of(model.site_pos[site], model.site_quat[site]))
+        except ModelError as problem:
+            raise build.refused(elements.get(site), problem) from None
+        build.sites[site] = node.full_name
+
+
+def add_materials(build: Build) -> None:
+    """The materials with their colours and the names of their textures."""
+    compiled, model = build.compiled, build.compiled.model
+    for number in range(int(model.nmat)):
+        name = compiled.name("MATERIAL", number) or f"material{number}"
+        attributes = {
+            field: float(getattr(model, f"mat_{field}")[number])
+            for field in ("emission", "specular", "shininess", "reflectance", "metallic", "roughness")
+            if hasattr(model, f"mat_{field}")
+        }
+        rgba = tuple(float(x) for x in model.mat_rgba[number])
+        build.mb.add_material(Material(name, rgba, build.walk.textures.get(name, ""), attributes))  # type: ignore[arg-type]
+
+
+def add_geometries(build: Build, meshes: MeshTable) -> None:
+    """A geometry for each geom, and one line in the report when some can touch."""
+    compiled, model = build.compiled, build.compiled.model
+    elements = compiled.elements(compiled.spec.geoms)
+    for geom in range(int(model.ngeom)):
+        carrier = build.carriers[int(model.geom_bodyid[geom])]
+        try:
+            carrier.add_geometry(_geometry(build, geom, meshes, carrier.name))
+        except ModelError as problem:
+            raise build.refused(elements.get(geom), problem) from None
+    if "CONTACT" not in build.off and can_touch(model):
+        build.walk.tell(
+            build.walk.document.root, "recorded", note="some shapes can touch: contact is not simulated", dynamic=True,
+            key="body/geom",
+        )  # fmt: skip
+
+
+def can_touch(model: Any) -> bool:
+    """Whether two shapes on different bodies may meet."""
+    types, affinities = np.asarray(model.geom_contype), np.asarray(model.geom_conaffinity)
+    where = np.asarray(model.body_weldid)[np.asarray(model.geom_bodyid)]
+    kinds = {(int(t), int(a), int(b)) for t, a, b in zip(types, affinities, where, strict=True) if t or a}
+    masks = list(kinds)[:2000]
+    return any((t & c) or (u & a) for t, a, b in masks for u, c, d in masks if b != d)
+
+
+def _geometry(build: Build, geom: int, meshes: MeshTable, owner: str) -> Geometry:
+    compiled, model, mujoco = build.compiled, build.compiled.model, build.compiled.mujoco
+    kind = _KINDS.get(mujoco.mjtGeom(int(model.geom_type[geom])).name.removeprefix("mjGEOM_"), "other")
+    pose = pose_of(model.geom_pos[geom], model.geom_quat[geom])
+    attributes: dict[str, Any] = {field: np.array(getattr(model, f"geom_{field}")[geom]).tolist() for field in _KEPT}
+    for field in _RARE:
+        value = getattr(model, f"geom_{field}", None)
+        if value is not None and np.any(value[geom]):
+            attributes[field] = np.array(value[geom]).tolist()
+    size, mesh, data = sizes_of(kind, model.geom_size[geom]), "", int(model.geom_dataid[geom])
+    if kind == "mesh" and data >= 0:
+        asset = compiled.name("MESH", data)
+        mesh, size = meshes.get(asset, ("", (1.0, 1.0, 1.0)))
+        attributes["mesh"] = asset
+        pose = pose @ pose_of(model.mesh_pos[data], model.mesh_quat[data]).inv  # MuJoCo centres meshes
+    if kind == "heightfield" and data >= 0:
+        size, attributes["hfield"] = tuple(float(x) for x in model.hfield_size[data]), compiled.name("HFIELD", data)
+    material = int(model.geom_matid[geom])
+    name = compiled.name("GEOM", geom)
+    return Geometry(
+        build.names.take(f"geometry of {owner}", name, f"geom{geom}"), kind, size, pose, _role(model, geom),
+        tuple(float(x) for x in model.geom_rgba[geom]),  # type: ignore[arg-type]
+        "" if material < 0 else compiled.name("MATERIAL", material), mesh, attributes,
+    )  # fmt: skip
+
+
+def sizes_of(kind: str, size: Any) -> tuple[float, ...]:
+    """MuJoCo's half sizes as ours.
+
+    >>> sizes_of("capsule", (0.1, 0.5, 0)), sizes_of("plane", (0, 0, 1))
+    ((0.1, 1.0), ())
+    """
+    a, b, c = (float(x) for x in size)
+    if kind == "plane":
+        return (2 * a, 2 * b) if a and b else ()
+    sizes = {"sphere": (a,), "capsule": (a, 2 * b), "cylinder": (a, 2 * b), "box": (2 * a, 2 * b, 2 * c)}
+    return sizes.get(kind, (a, b, c))
+
+
+def _role(model: Any, geom: int) -> str:
+    """Shapes that touch nothing are for the eye; shapes in a group that viewers hide are for contact."""
+    if not model.geom_contype[geom] and not model.geom_conaffinity[geom]:
+        return "visual"
+    return "collision" if model.geom_group[geom] >= _HIDDEN_GROUP else "both"

@@ -1,0 +1,239 @@
+"""The walk over the XML: asks the handler of each element, reports it, and collects what MuJoCo is given.
+
+MuJoCo never reads a file: it is given a text made of the elements and attributes that have a handler, one element to a
+line. So what it reads is what was checked, and a line in its messages leads back to the element of the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any
+from xml.sax.saxutils import escape
+
+from soacraft.files.mjcf.documents import Document, Files
+from soacraft.files.mjcf.guards import COSTS, MAX_COST, count_of
+from soacraft.files.xml_tree import Element, fail, inside, shorten
+from soacraft.model import Record, ReportBuilder
+
+CONTAINERS = ("worldbody", "body", "frame", "replicate")
+# elements that are known to have no effect on motion
+HARMLESS = (
+    "visual", "statistic", "size", "asset/texture", "asset/skin", "asset/material", "body/camera", "body/light",
+    "body/site", "sensor", "custom", "keyframe", "deformable/skin", "default/texture", "default/material",
+    "default/camera", "default/light", "default/site",
+)  # fmt: skip
+
+
+@dataclass
+class Given:
+    """An element as MuJoCo gets it."""
+
+    tag: str
+    attributes: dict[str, str]
+    source: Element
+    children: list[Given] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class MeshFile:
+    """A mesh that the file names: where it is, and its name relative to the model's folder."""
+
+    path: Path
+    shown: str
+    element: Element
+
+
+@dataclass
+class Walk:
+    """Everything that is learned from the XML of one model; attached models share `files`, report and lists."""
+
+    document: Document
+    files: Files
+    report: ReportBuilder
+    handlers: Mapping[str, Any]
+    meshes: dict[str, MeshFile] = field(default_factory=dict)
+    records: list[Record] = field(default_factory=list)
+    textures: dict[str, str] = field(default_factory=dict)
+    models: dict[str, Given] = field(default_factory=dict)
+    opened: tuple[Path, ...] = ()
+    meshdir: str = ""
+    texturedir: str = ""
+    strippath: bool = False
+    copies: int = 1
+    cost: int = 0
+    weights: dict[str, int] = field(default_factory=dict)
+    attached: list[tuple[Element, int]] = field(default_factory=list)
+    key: str = ""
+    carriers: list[str] = field(default_factory=list)
+
+    def inner(self, document: Document, path: Path) -> Walk:
+        """A walk over an attached model."""
+        return Walk(document, self.files, self.report, self.handlers, self.meshes, self.records, self.textures,
+                    self.models, (*self.opened, path))  # fmt: skip
+
+    # -- the walk --------------------------------------------------------------------------------------------
+
+    def run(self) -> Given:
+        """Walk over the whole document."""
+        self._settle()
+        for element, _ in self.document.included:
+            self.key = "include"
+            self._one(element)
+        self.key = "mujoco"
+        root = self._one(self.document.root)
+        if root is None:
+            raise fail(self.document.root, "the root element has no handler.")
+        self._children(self.document.root, root, "")
+        for element, copies in self.attached:
+            weight = self.weights.get(element.attributes.get("model", ""), max(self.weights.values(), default=1))
+            self._pay(element, copies * weight)
+        return root
+
+    def _one(self, element: Element) -> Given | None:
+        handler = self.handlers.get(self.key)
+        if handler is None:
+            self._ignore(element, self.key)
+            return None
+        attributes = handler(element, self)
+        return None if attributes is None else Given(element.tag, attributes, element)
+
+    def _children(self, element: Element, given: Given | None, parent: str) -> None:
+        for child in element.children:
+            self.key = key = child_key(parent, child.tag)
+            found = self._one(child)
+            if key not in self.handlers:
+                continue
+            if found is not None and given is not None:
+                given.children.append(found)
+                self._pay(child, self.copies * COSTS.get(key, 1))
+                if key == "body/attach":
+                    self.attached.append((child, self.copies))
+            self._inside(child, found, key)
+
+    def _inside(self, child: Element, found: Given | None, key: str) -> None:
+        copies, depth = self.copies, len(self.carriers)
+        if key == "replicate":
+            self.copies *= count_of(child)
+        if key == "body":
+            self.carriers.append(child.attributes.get("name", ""))
+        self._children(child, found, key)
+        self.copies = copies
+        del self.carriers[depth:]
+
+    def _pay(self, element: Element, cost: int) -> None:
+        """Bound the work; what is repeated or attached counts as often as it is made."""
+        self.cost += cost
+        if self.cost > MAX_COST:
+            most = f"more than {MAX_COST // 9} bodies with a joint and a shape, or as much of other elements"
+            raise fail(element, f"makes the model too large to read: {most}.")
+
+    def _ignore(self, element: Element, key: str) -> None:
+        dynamic = not any(key == each or key.startswith(each + "/") for each in HARMLESS)
+        self.key = key
+        self.tell(element, "ignored", note="has no handler", dynamic=dynamic)
+        for name in element.attributes:
+            self.tell(element, "ignored", name, "its element has no handler", dynamic=dynamic)
+        for child in element.children:
+            self._ignore(child, child_key(key, child.tag))
+
+    def tell(
+        self, element: Element, status: str, attribute: str = "", note: str = "", dynamic: bool = False, key: str = ""
+    ) -> None:
+        """Add an entry to the report."""
+        where = key or self.key
+        self.report.add(
+            where if where == "mujoco" else f"mujoco/{where}", status, shorten(element.attributes.get("name", "")),
+            attribute, note, element.line, element.file, dynamic,
+        )  # fmt: skip
+
+    def record(self, element: Element, kind: str, **more: Any) -> None:
+        """Keep an element as it is written; numbers become numbers."""
+        attributes = {key: value_of(text) for key, text in element.attributes.items() if key != "name"}
+        inner = tuple((child.tag, *(f"{k}={v}" for k, v in child.attributes.items())) for child in element.children)
+        if inner:
+            more["children"] = inner
+        self.records.append(Record(kind, element.attributes.get("name", ""), attributes | more))
+
+    # -- files -----------------------------------------------------------------------------------------------
+
+    def _settle(self) -> None:
+        """The folders of assets; the last <compiler> decides."""
+        if "compiler" not in self.handlers:
+            return
+        for element in self.document.root.children:
+            if element.tag == "compiler":
+                given = element.attributes
+                self.meshdir = given.get("meshdir", given.get("assetdir", self.meshdir))
+                self.texturedir = given.get("texturedir", given.get("assetdir", self.texturedir))
+                self.strippath = given.get("strippath", str(self.strippath).lower()) == "true"
+
+    def asset(self, element: Element, folder: str, attribute: str = "file") -> tuple[Path, str]:
+        """Where a file of the model is, and its name relative to the model's folder; refused when it leads out."""
+        text = element.attributes[attribute]
+        if self.strippath:
+            text = PurePosixPath(text.replace("\\", "/")).name
+        joined = f"{folder.rstrip('/')}/{text}" if folder.strip() else text
+        path = inside(self.document.roots, joined, element)
+        if not path.is_file():
+            for root in self.document.mesh_roots:
+                near = inside([root], text, element)
+                path = near if near.is_file() else path
+        folder_path = self.document.folder
+        return path, path.relative_to(folder_path).as_posix() if path.is_relative_to(folder_path) else str(path)
+
+
+def child_key(parent: str, tag: str) -> str:
+    """The key of an element's handler: its path below <mujoco>, with all that can hold bodies called "body".
+
+    >>> child_key("frame", "geom"), child_key("body", "body"), child_key("tendon/fixed", "joint")
+    ('body/geom', 'body', 'tendon/fixed/joint')
+    """
+    if tag == "include":
+        return tag
+    if parent in CONTAINERS:
+        return tag if tag in CONTAINERS[1:] else f"body/{tag}"
+    if parent == "default" and tag == "default":
+        return tag
+    return f"{parent}/{tag}" if parent else tag
+
+
+def value_of(text: str) -> Any:
+    """The text of an attribute as a number, numbers, or itself.
+
+    >>> value_of("3"), value_of("0 .5"), value_of("elbow")
+    (3.0, (0.0, 0.5), 'elbow')
+    """
+    try:
+        values = tuple(float(part) for part in text.split())
+    except ValueError:
+        return text
+    if not values or not all(abs(x) < float("inf") for x in values):
+        return text
+    return values[0] if len(values) == 1 else values
+
+
+def to_text(root: Given, first_line: int, lines: dict[int, Element]) -> str:
+    """XML text that starts after `first_line` empty lines, one element to a line; fills in what stands on each."""
+    out: list[str] = [""] * first_line
+    waiting: list[Given | str] = [root]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, str):
+            out.append(item)
+            continue
+        for name, text in item.attributes.items():
+            if "%" in text:  # MuJoCo 4.0 has a message that it prints with the name as its format
+                raise fail(item.source, f"{name}={shorten(text)!r} holds '%', which MuJoCo cannot take; leave it out.")
+        attributes = "".join(f' {name}="{_quoted(text)}"' for name, text in item.attributes.items())
+        out.append(f"<{item.tag}{attributes}{'' if item.children else '/'}>")
+        lines[len(out)] = item.source
+        if item.children:
+            waiting.append(f"</{item.tag}>")
+            waiting.extend(reversed(item.children))
+    return "\n".join(out) + "\n"
+
+
+def _quoted(text: str) -> str:
+    return escape(" ".join(text.splitlines()), {'"': "&quot;", "\t": " "})

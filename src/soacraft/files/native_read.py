@@ -1,0 +1,256 @@
+"""A model from the objects of the native format. Every refusal names the file and the place in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from soacraft.errors import ModelFileError, SoacraftError
+from soacraft.files import schema
+from soacraft.files.native_write import HINGES, ORTHONORMAL
+from soacraft.model import (
+    Actuator,
+    Body,
+    Entry,
+    Geometry,
+    ImportReport,
+    Keyframe,
+    Limits,
+    Material,
+    Multibody,
+    Passive,
+    Record,
+)
+from soacraft.model import hinges as kinds
+from soacraft.model.arguments import ROOT_NAME, read_name
+from soacraft.model.coordinates import force_frame, read_wrench
+from soacraft.model.frame import Carrier, Frame
+from soacraft.spatial import Array, Inertia, Pose, Wrench
+
+_KINDS = {made: kind for kind, made in HINGES.items()}
+
+
+class Reader:
+    """Builds a model from its objects; `file` is named in errors."""
+
+    def __init__(self, model: schema.Model, file: str) -> None:
+        self.model, self.file = model, file
+
+    def fail(self, place: str, text: str) -> ModelFileError:
+        """An error with the file and the place in it."""
+        return ModelFileError(f"{self.file}: at {place}: {text}")
+
+    @contextmanager
+    def at(self, place: str) -> Iterator[None]:
+        """Errors from building the model get the file and the place."""
+        try:
+            yield
+        except ModelFileError:
+            raise
+        except SoacraftError as error:
+            raise self.fail(place, str(error)) from None
+
+    def build(self) -> Multibody:
+        """The model."""
+        m = self.model
+        with self.at("$"):
+            mb = Multibody(m.name, m.gravity)
+        order = self._base_first()
+        for i, x in enumerate(m.materials):
+            with self.at(f"$.materials[{i}]"):
+                mb.add_material(Material(x.name, x.rgba, x.texture, x.attributes))
+        self._carried(mb.root, m.root or schema.Root(), "$.root")
+        for i in order:
+            self._body(mb, m.bodies[i], f"$.bodies[{i}]")
+        mb._bodies = {body.name: mb._bodies[body.name] for body in m.bodies}
+        self._order(mb.root, m.root or schema.Root(), "$.root")
+        for i, body in enumerate(m.bodies):
+            self._order(mb.body(body.name), body, f"$.bodies[{i}]")
+        self._ties(mb)
+        self._records(mb)
+        self._state(mb)
+        return mb
+
+    # -- bodies ----------------------------------------------------------------------------------------------
+
+    def _base_first(self) -> list[int]:
+        """The numbers of the bodies, parents before children and siblings in the order of the file."""
+        bodies = self.model.bodies
+        number: dict[str, int] = {}
+        for i, body in enumerate(bodies):
+            with self.at(f"$.bodies[{i}]"):
+                read_name("body", body.name)
+            if body.name in number:
+                raise self.fail(
+                    f"$.bodies[{i}].name", f"there is a body {body.name!r} already, in $.bodies[{number[body.name]}]."
+                )
+            number[body.name] = i
+        children: dict[str, list[int]] = {}
+        for i, body in enumerate(bodies):
+            if body.parent != ROOT_NAME and body.parent not in number:
+                raise self.fail(
+                    f"$.bodies[{i}].parent", f"there is no body {body.parent!r:.60} for {body.name!r:.60} to hang from."
+                )
+            children.setdefault(body.parent, []).append(i)
+        order = list(children.get(ROOT_NAME, []))
+        for i in order:  # grows while it is walked
+            order += children.get(bodies[i].name, [])
+        if len(order) < len(bodies):
+            self._refuse_cycle(set(range(len(bodies))) - set(order), number)
+        return order
+
+    def _refuse_cycle(self, left: set[int], number: dict[str, int]) -> None:
+        bodies, up = self.model.bodies, min(left)
+        place: dict[int, int] = {}
+        while up not in place:
+            place[up] = len(place)
+            up = number[bodies[up].parent]
+        cycle = [bodies[i].name for i in [*list(place)[place[up] :], up]]
+        shown = " -> ".join(cycle if len(cycle) <= 8 else [*cycle[:4], "...", *cycle[-2:]])
+        raise self.fail(
+            f"$.bodies[{up}].parent",
+            f"the bodies hang from each other ({shown}); one must hang from {ROOT_NAME!r}, and the loop be closed in "
+            "$.loops.",
+        )
+
+    def _body(self, mb: Multibody, x: schema.Body, place: str) -> None:
+        hinge = self._hinge(x.hinge, f"{place}.hinge")
+        inboard, outboard = self._pose(x.inboard, f"{place}.inboard"), self._pose(x.outboard, f"{place}.outboard")
+        with self.at(f"{place}.inertia"):
+            inertia = Inertia() if x.inertia is None else _inertia(x.inertia)
+        with self.at(place):
+            body = mb.add_body(x.name, x.parent, hinge, inertia, inboard, outboard, x.hinge_name)
+        if x.armature is not None:
+            self._sized(x.armature, hinge.nv, f"{place}.armature", "dofs")
+            with self.at(f"{place}.armature"):
+                body.armature = np.array(x.armature)
+        if x.passive is not None:
+            with self.at(f"{place}.passive"):
+                body.passive = self._passive(x.passive, hinge, f"{place}.passive")
+        if x.limits is not None:
+            with self.at(f"{place}.limits"):
+                body.limits = self._limits(x.limits, hinge, f"{place}.limits")
+        self._carried(body, x, place)
+
+    def _hinge(self, x: schema.Hinge, place: str) -> kinds.Hinge:
+        with self.at(place):
+            return _KINDS[type(x)](**msgspec.structs.asdict(x))
+
+    def _pose(self, x: schema.Pose | None, place: str) -> Pose:
+        """The pose with its rotation as it stands, if that is a rotation to 1e-12."""
+        if x is None:
+            return Pose()
+        p = np.zeros(3) if x.translation is None else np.array(x.translation)
+        if x.rotation is None:
+            return Pose(translation=p)
+        R = np.array(x.rotation)
+        with np.errstate(over="ignore", invalid="ignore"):
+            gap = float(np.abs(R.T @ R - np.eye(3)).max())
+        if not gap <= ORTHONORMAL or np.linalg.det(R) < 0.0:
+            raise self.fail(
+                f"{place}.rotation",
+                f"is not a rotation: R* R differs from I by {gap:.3g} (allowed {ORTHONORMAL:g}), and its determinant "
+                "must be 1; write all 17 digits of its entries.",
+            )
+        return Pose.unchecked(R, p)
+
+    def _passive(self, x: schema.Passive, hinge: kinds.Hinge, place: str) -> Passive:
+        for name in ("stiffness", "damping", "friction"):
+            self._sized(getattr(x, name), hinge.nv, f"{place}.{name}", "dofs")
+        self._sized(x.rest, hinge.nq, f"{place}.rest", "coordinates")
+        k, d, f = (0.0 if y is None else np.array(y) for y in (x.stiffness, x.damping, x.friction))
+        return Passive(k, d, f, x.rest)
+
+    def _limits(self, x: schema.Limits, hinge: kinds.Hinge, place: str) -> Limits:
+        found = {}
+        for name, none in (("lower", -np.inf), ("upper", np.inf), ("velocity", np.inf), ("effort", np.inf)):
+            given = getattr(x, name)
+            self._sized(given, hinge.nv, f"{place}.{name}", "dofs")
+            found[name] = none if given is None else np.array([none if y is None else y for y in given])
+        return Limits(**found)
+
+    def _sized(self, x: Sequence[Any] | None, size: int, place: str, of: str) -> None:
+        if x is not None and len(x) != size:
+            raise self.fail(place, f"has {len(x)} entries, but the hinge has {size} {of}.")
+
+    def _carried(self, carrier: Carrier, x: schema.Body | schema.Root, place: str) -> None:
+        """Nodes and geometries."""
+        for i, node in enumerate(x.nodes):
+            pose = self._pose(node.pose, f"{place}.nodes[{i}].pose")
+            with self.at(f"{place}.nodes[{i}]"):
+                carrier.add_node(node.name, pose)
+        for i, shape in enumerate(x.geometries):
+            where = f"{place}.geometries[{i}]"
+            fields = {name: getattr(shape, name) for name in shape.__struct_fields__ if name != "pose"}
+            pose = self._pose(shape.pose, f"{where}.pose")
+            with self.at(where):
+                carrier.add_geometry(Geometry(**fields, pose=pose))
+
+    def _order(self, carrier: Carrier, x: schema.Body | schema.Root, place: str) -> None:
+        """The order in which bodies were attached, where the file gives it."""
+        if x.children is None:
+            return
+        if sorted(x.children) != sorted(carrier._children):
+            names = ", ".join(map(repr, carrier._children)) or "none"
+            raise self.fail(f"{place}.children", f"must list the bodies that hang from {carrier.name!r}: {names}.")
+        carrier._children = {name: carrier._children[name] for name in x.children}
+
+    # -- the rest --------------------------------------------------------------------------------------------
+
+    def _ties(self, mb: Multibody) -> None:
+        for i, x in enumerate(self.model.loops):
+            hinge = self._hinge(x.hinge, f"$.loops[{i}].hinge")
+            with self.at(f"$.loops[{i}]"):
+                mb.close_loop(x.name, x.a, x.b, hinge, x.active, x.attributes)
+        for i, y in enumerate(self.model.couplings):
+            with self.at(f"$.couplings[{i}]"):
+                mb.couple(y.name, y.terms, y.offset, y.active, y.attributes)
+
+    def _records(self, mb: Multibody) -> None:
+        m = self.model
+        for i, x in enumerate(m.actuators):
+            with self.at(f"$.actuators[{i}]"):
+                mb.add_actuator(Actuator(x.name, x.kind, x.gears, x.attributes))
+        for i, y in enumerate(m.keyframes):
+            with self.at(f"$.keyframes[{i}]"):
+                mb.add_keyframe(Keyframe(y.name, np.array(y.q), np.array(y.v), y.attributes))
+        for i, z in enumerate(m.records):
+            with self.at(f"$.records[{i}]"):
+                mb.add_record(Record(z.kind, z.name, z.attributes))
+        if m.import_report is not None:
+            mb.import_report = ImportReport(Entry(*msgspec.structs.astuple(x)) for x in m.import_report)
+
+    def _state(self, mb: Multibody) -> None:
+        """The state of each hinge, bit for bit, then the forces."""
+        parts = {mb.body(x.name): self._hinge_state(x, mb.body(x.name), i) for i, x in enumerate(self.model.bodies)}
+        mb._changed()
+        mb._parts.update(parts)
+        forces: dict[Frame, Wrench] = {}
+        for i, x in enumerate(self.model.forces):
+            with self.at(f"$.forces[{i}]"):
+                frame = force_frame(mb, x.at)
+                if frame in forces:
+                    raise self.fail(f"$.forces[{i}].at", f"there is a force at {x.at!r} already.")
+                forces[frame] = read_wrench(mb, frame, Wrench(x.moment, x.force, x.expressed_in))
+        mb._set_forces(forces)
+
+    def _hinge_state(self, x: schema.Body, body: Body, i: int) -> tuple[Array, Array, Array]:
+        place, hinge = f"$.bodies[{i}]", body.hinge
+        self._sized(x.q, hinge.nq, f"{place}.q", "coordinates")
+        self._sized(x.v, hinge.nv, f"{place}.v", "dofs")
+        self._sized(x.vdot, hinge.nv, f"{place}.vdot", "dofs")
+        q = np.asarray(hinge.neutral(), dtype=np.float64) if x.q is None else np.array(x.q)
+        with self.at(f"{place}.q"):
+            unit = kinds.normalize_of(hinge, q, f"q of hinge {body.hinge_name!r}")
+        if np.abs(unit - q).max(initial=0.0) > ORTHONORMAL:
+            q = unit
+        v, vdot = (np.zeros(hinge.nv) if y is None else np.array(y) for y in (x.v, x.vdot))
+        return q, v, vdot
+
+
+def _inertia(x: schema.Inertia) -> Inertia:
+    return Inertia(x.mass, (0.0, 0.0, 0.0) if x.com is None else x.com, x.moment)

@@ -1,0 +1,100 @@
+"""Whether two models are equal bit for bit, and where they are not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from soacraft.model import Multibody
+from soacraft.model.frame import Body, Carrier, Frame
+from soacraft.model.hinges import Hinge
+from soacraft.spatial import Inertia, Pose, Wrench
+
+Fact = tuple[str, Any]
+
+
+def same(a: Multibody, b: Multibody) -> list[str]:
+    """What differs between two models, state and order included; empty when they are equal bit for bit. O(n).
+
+    >>> from soacraft.model import serial_chain
+    >>> same(serial_chain(2), serial_chain(2))
+    []
+    >>> other = serial_chain(2)
+    >>> other.q = [0.0, 0.5]
+    >>> same(serial_chain(2), other)
+    ["body 'link2': q: [0.0] and [0.5]"]
+    """
+    ours, theirs = dict(_facts(a)), dict(_facts(b))
+    places = dict.fromkeys([*ours, *theirs])
+    return [
+        f"{place}: {_shown(ours, place)} and {_shown(theirs, place)}"
+        for place in places
+        if place not in ours or place not in theirs or _bits(ours[place]) != _bits(theirs[place])
+    ]
+
+
+def _facts(mb: Multibody) -> Iterator[Fact]:
+    """Everything a model holds, place by place."""
+    yield "name", mb.name
+    yield "gravity", mb.gravity
+    yield "order of the bodies", list(mb._bodies)
+    yield "bodies", [body.name for body in mb.bodies]
+    yield from _carried(mb.root, "the inertial frame")
+    for body in mb.bodies:
+        yield from _body(mb, body, f"body {body.name!r}")
+    yield "forces", [(frame, wrench) for frame, wrench in mb.acting_forces.items()]
+    for kind in ("loops", "couplings", "actuators", "keyframes", "materials", "records"):
+        yield kind, list(getattr(mb, kind))
+    yield "import report", None if mb.import_report is None else list(mb.import_report.entries)
+
+
+def _body(mb: Multibody, body: Body, what: str) -> Iterator[Fact]:
+    for name in ("hinge", "hinge_name", "inertia", "inboard", "outboard", "armature", "passive", "limits"):
+        yield f"{what}: {name}", getattr(body, name)
+    yield f"{what}: parent", body.parent.name
+    yield f"{what}: q", mb.q[body.q_slice]
+    yield f"{what}: v", mb.v[body.v_slice]
+    yield f"{what}: vdot", mb.vdot[body.v_slice]
+    yield from _carried(body, what)
+
+
+def _carried(carrier: Carrier, what: str) -> Iterator[Fact]:
+    yield f"{what}: children", [child.name for child in carrier.children]
+    yield f"{what}: nodes", [(node.name, node.pose) for node in carrier.nodes]
+    yield f"{what}: geometries", list(carrier.geometries)
+
+
+def _bits(value: Any) -> Any:
+    """A value as something that compares equal only when every bit and every type is."""
+    if isinstance(value, np.ndarray):
+        return value.dtype.str, value.shape, value.tobytes()
+    if isinstance(value, float):
+        return "float", value.hex()
+    if isinstance(value, Frame):
+        return value.full_name
+    if isinstance(value, Hinge):
+        return type(value), _bits(value.parameters())
+    if isinstance(value, Pose):
+        return _bits([value.rotation, value.translation])
+    if isinstance(value, Inertia):
+        return _bits([value.mass, value.com, value.moment])
+    if isinstance(value, Wrench):
+        return _bits([np.asarray(value), value.expressed_in])
+    if isinstance(value, Mapping):
+        return [(key, _bits(each)) for key, each in value.items()]
+    if isinstance(value, tuple | list):
+        return type(value).__name__, [_bits(each) for each in value]
+    names = getattr(value, "fields", None) or getattr(value, "__dataclass_fields__", None)
+    if names is not None:
+        return type(value), [_bits(getattr(value, name)) for name in names]
+    return type(value), value
+
+
+def _shown(facts: dict[str, Any], place: str) -> str:
+    if place not in facts:
+        return "nothing"
+    value = facts[place]
+    text = repr(value.tolist() if isinstance(value, np.ndarray) else value)
+    return text if len(text) <= 100 else text[:97] + "..."

@@ -1,0 +1,174 @@
+"""A model made of what a URDF file says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from soacraft.errors import ModelFileError, SoacraftError
+from soacraft.files.urdf.joints import hinge_of, limits_of
+from soacraft.files.urdf.names import Names, usable
+from soacraft.files.urdf.parts import Inertial, Joint, Link
+from soacraft.files.urdf.reading import Reading
+from soacraft.files.urdf.topology import WORLD, Topology, close
+from soacraft.files.xml_tree import Element, fail
+from soacraft.model import Body, Frame, Multibody, Passive, Root
+from soacraft.model.hinges import Hinge, Weld
+from soacraft.spatial import Inertia, Pose
+
+_MASSLESS, _HERE = Inertia(), Pose()
+
+
+@dataclass
+class Built:
+    """The model, and where the names of the file are in it."""
+
+    r: Reading
+    mb: Multibody
+    carriers: dict[str, tuple[Body | Root, Pose]] = field(default_factory=dict)
+    frames: dict[str, Frame] = field(default_factory=dict)
+    places: dict[str, Frame] = field(default_factory=dict)
+    hinges: dict[str, Body] = field(default_factory=dict)
+    actuators: Names = field(default_factory=Names)
+
+    def link(self, name: str, element: Element) -> tuple[Body | Root, Pose]:
+        """The body that carries a link, and the link's pose on it."""
+        found = self.carriers.get(name)
+        if found is None:
+            raise fail(element, f"there is no link {name!r:.80}{close(name, self.r.links)}")
+        return found
+
+    def dof(self, joint: str) -> str | None:
+        """The dof of a joint with one degree of freedom; None for other joints."""
+        body = self.hinges.get(joint)
+        return body.hinge_name if body is not None and body.hinge.nv == 1 else None
+
+
+@contextmanager
+def placed(element: Element) -> Iterator[None]:
+    """Turn what the model refuses into an error with file, line and element."""
+    try:
+        yield
+    except ModelFileError:
+        raise
+    except SoacraftError as problem:
+        raise fail(element, str(problem)) from None
+
+
+def build(r: Reading, tree: Topology, robot: Element, root: Hinge, merge_fixed: bool) -> Built:
+    """Bodies and hinges, parents first. O(n)."""
+    with placed(robot):
+        built = Built(r, Multibody(r.robot))
+    built.carriers[WORLD] = (built.mb.root, _HERE)
+    names, hinge_names = usable(list(r.links)), usable(list(r.joints))
+    for link in tree.links:
+        _say_renamed(r, link.element, "robot/link", names[link.name])
+        inertia = _inertia(r, link)
+        joint = tree.above.get(link.name)
+        if joint is None:
+            _add_root(built, link, names[link.name], inertia, root, Names(hinge_names.values()))
+        elif merge_fixed and joint.type == "fixed" and _merge(built, link, joint, names[link.name], inertia):
+            continue
+        else:
+            _say_renamed(r, joint.element, "robot/joint", hinge_names[joint.name])
+            _add_body(built, link, joint, names[link.name], hinge_names[joint.name], inertia)
+    if tree.root is None:
+        _hang_on_world(r, tree, robot, root)
+    return built
+
+
+def _say_renamed(r: Reading, element: Element, path: str, name: str) -> None:
+    if name != element.attributes["name"]:
+        r.later(element, path, "converted", f"is called {name!r} in the model", "name")
+
+
+def _inertia(r: Reading, link: Link) -> Inertia:
+    """The inertia of a link in its frame: the moment is turned from the axes of the inertial element's origin."""
+    given = link.inertial
+    if given is None:
+        r.later(link.element, "robot/link", "converted", "has no <inertial>: a massless body")
+        return _MASSLESS
+    _check_inertial(given, link)
+    assert given.mass is not None
+    assert given.moment is not None
+    origin = Pose() if given.origin is None else given.origin
+    R = origin.rotation
+    with placed(given.element):
+        return Inertia(given.mass, origin.translation, R @ given.moment @ R.T)
+
+
+def _check_inertial(given: Inertial, link: Link) -> None:
+    for tag, value in (("mass", given.mass), ("inertia", given.moment)):
+        if value is None:
+            raise fail(given.element, f"needs a <{tag}>; link {link.name!r:.80} would have none.")
+
+
+def _add_root(built: Built, link: Link, name: str, inertia: Inertia, root: Hinge, taken: Names) -> None:
+    """The root link, on the inertial frame by the hinge asked for."""
+    hinge_name = taken.new("root")
+    with placed(link.element):
+        body = built.mb.add_body(name, None, root, inertia, hinge_name=hinge_name)
+    note = f"the root link hangs on the inertial frame by {hinge_name!r}: {root!r}"
+    built.r.later(link.element, "robot/link", "converted", note)
+    _keep(built, link.name, body)
+
+
+def _add_body(built: Built, link: Link, joint: Joint, name: str, hinge_name: str, inertia: Inertia) -> None:
+    assert joint.parent is not None
+    carrier, pose = built.carriers[joint.parent]
+    with placed(joint.element):
+        hinge, inboard, outboard = hinge_of(joint)
+        at = inboard if pose is _HERE else pose @ inboard
+        body = built.mb.add_body(name, carrier, hinge, inertia, at, outboard, hinge_name)
+        limits = limits_of(joint)
+        if limits is not None:
+            body.limits = limits
+        _damp(built.r, joint, body)
+    if joint.type == "planar":
+        note = "x and y of the plane come from the shortest rotation of the joint's frame that takes z to the axis"
+        built.r.later(joint.element, "robot/joint", "converted", note)
+    _keep(built, link.name, body)
+    built.hinges[joint.name] = body
+
+
+def _damp(r: Reading, joint: Joint, body: Body) -> None:
+    given = joint.dynamics or joint.old_dynamics
+    if given is not None and (given.damping or given.friction):
+        body.passive = Passive(damping=given.damping, friction=given.friction)
+    if joint.dynamics is not None and joint.old_dynamics is not None:
+        r.later(joint.old_dynamics.element, "robot/joint/joint_properties", "ignored", "there is <dynamics> too")
+
+
+def _keep(built: Built, link: str, body: Body) -> None:
+    built.carriers[link] = (body, _HERE)
+    built.frames[link] = body
+
+
+def _merge(built: Built, link: Link, joint: Joint, name: str, inertia: Inertia) -> bool:
+    """Put a link on the body that carries its parent, as a node with the inertia added; not on the inertial frame."""
+    assert joint.parent is not None
+    carrier, pose = built.carriers[joint.parent]
+    if not isinstance(carrier, Body):
+        return False
+    pose = pose @ (Pose() if joint.origin is None else joint.origin)
+    with placed(link.element):
+        carrier.inertia = carrier.inertia + inertia.transformed(pose)
+        node = carrier.add_node(name, pose)
+    built.carriers[link.name] = (carrier, pose)
+    built.frames[link.name] = node
+    built.r.later(joint.element, "robot/joint", "converted", f"merged: its link is the node {node.full_name!r}")
+    return True
+
+
+def _hang_on_world(r: Reading, tree: Topology, robot: Element, root: Hinge) -> None:
+    """A file whose joints hang on a 'world' it does not declare has its own fixed base."""
+    if not isinstance(root, Weld):
+        raise fail(
+            robot,
+            f"its joints hang on {WORLD!r}, which is not a link of the file and so is the inertial frame; there is no "
+            f"root link to hang by {root!r}. Read it with root=Weld(), or declare <link name={WORLD!r}/>.",
+        )
+    for joint in tree.above.values():
+        if joint.parent == WORLD:
+            r.later(joint.element, "robot/joint", "converted", f"{WORLD!r} is not declared: it is the inertial frame")

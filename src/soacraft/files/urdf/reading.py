@@ -1,0 +1,263 @@
+"""The walk over the elements of a URDF file: who handles each, and the line each gets in the report."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from soacraft.files.urdf.parts import Color, Joint, Link, Loop, Motor, Place
+from soacraft.files.xml_tree import Element, fail, inside, numbers, read_numbers, shorten, word
+from soacraft.model.import_report import ReportBuilder
+from soacraft.model.records import Record
+from soacraft.spatial import Array, Pose
+
+Handler = Callable[["Reading", Element, Any], Any]
+DONE = object()
+"""What a handler returns when nothing inside its element is left to handle."""
+REPORTED = object()
+"""What a handler returns when it has also reported its element and all inside it."""
+
+LARGEST = 1e100
+"""Numbers beyond this overflow in products; no length or mass comes near."""
+
+_DEFAULT = re.compile(r"\$\(optenv\s+\w+\s+([^$()]*)\)", re.ASCII)
+_LONGEST = 200
+_STILL = ("visual", "material", "color", "texture")
+_REMOTE = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]+)://", re.ASCII)
+
+
+class Reading:
+    """All that was read so far from one file, and the report.
+
+    While a handler runs, the attributes it asks for are marked; one it did not ask for shows as ignored.
+    """
+
+    def __init__(
+        self, file: str, roots: Sequence[Path], handlers: Mapping[str, Handler], quiet: Mapping[str, str]
+    ) -> None:
+        self.file, self.roots = file, tuple(roots)
+        self.report = ReportBuilder(file)
+        self.links: dict[str, Link] = {}
+        self.joints: dict[str, Joint] = {}
+        self.colors: dict[str, Color] = {}
+        self.motors: list[Motor] = []
+        self.places: list[Place] = []
+        self.loops: list[Loop] = []
+        self.records: list[Record] = []
+        self.robot = ""
+        self.owner = ""
+        self._handlers, self._quiet = handlers, quiet
+        self._status: tuple[str, str, bool] = ("used", "", False)
+        self._attributes: dict[str, tuple[str, str, bool]] = {}
+
+    # -- the walk --------------------------------------------------------------------------------------------
+
+    def walk(self, element: Element, path: str, target: Any) -> None:
+        """Handle an element, report it and its attributes, and go on inside it."""
+        handler = self._handlers.get(path)
+        if handler is None:
+            self.pass_over(element, path)
+            return
+        self._status, self._attributes = ("used", "", False), {}
+        below = handler(self, element, target)
+        if below is REPORTED:
+            return
+        self._flush(element, path)
+        if below is not DONE:
+            for child in element.children:
+                self.walk(child, under(path, child.tag), below)
+
+    def _flush(self, element: Element, path: str) -> None:
+        add, name, line = self.report.add, self.owner, element.line
+        status, note, dynamic = self._status
+        add(path, status, name, "", note, line, dynamic=dynamic)
+        for attribute in element.attributes:
+            status, note, dynamic = self._attributes.get(attribute) or self._unknown(path, attribute)
+            add(path, status, name, attribute, note, line, dynamic=dynamic)
+        if element.text and "" not in self._attributes:
+            add(path, "ignored", name, "", f"the text {shorten(element.text)!r} means nothing here", line)
+
+    def _unknown(self, path: str, attribute: str) -> tuple[str, str, bool]:
+        quiet = self._quiet.get(f"{path}@{attribute}")
+        if attribute == "xmlns" or attribute.startswith(("xmlns:", "xsi:")):
+            quiet = "is about names of elements"
+        return "ignored", quiet or "URDF has no such attribute here", quiet is None and moves(path)
+
+    def pass_over(self, element: Element, path: str) -> None:
+        """Report an element that nobody handles, and all inside it, as ignored."""
+        quiet = self._quiet.get(path)
+        if element.tag.startswith("xacro:"):
+            note = "is left from xacro; expand the file first"
+        else:
+            note = quiet or "URDF has no such element here"
+        self.lines(element, path, "ignored", note, quiet is None and moves(path))
+
+    def lines(self, element: Element, path: str, status: str, note: str, dynamic: bool = False) -> None:
+        """One line for an element, for each of its attributes, and for all inside it."""
+        name = element.attributes.get("name", self.owner)
+        for each, at in inner(element, path):
+            self.report.add(at, status, name, "", note, each.line, dynamic=dynamic)
+            for attribute in each.attributes:
+                self.report.add(at, status, name, attribute, note, each.line, dynamic=dynamic)
+
+    def record(self, element: Element, path: str, kind: str) -> object:
+        """Keep an element and all inside it as a record of the model."""
+        name = element.attributes.get("name") or element.attributes.get("reference") or self.owner
+        self.records.append(Record(kind, name, flatten(element)))
+        self.lines(element, path, "recorded", f"is kept in mb.records as {kind!r}, not simulated")
+        return REPORTED
+
+    def note(self, status: str, note: str, dynamic: bool = False) -> None:
+        """What to report for the element at hand, when it is not simply used."""
+        self._status = (status, note, dynamic)
+
+    def mark(self, attribute: str, status: str = "used", note: str = "", dynamic: bool = False) -> None:
+        """What to report for an attribute of the element at hand; '' for its text."""
+        self._attributes[attribute] = (status, note, dynamic)
+
+    def later(
+        self, element: Element, path: str, status: str, note: str, attribute: str = "", dynamic: bool = False
+    ) -> None:
+        """One more line, for something seen only when the whole file is known."""
+        name = element.attributes.get("name", "")
+        self.report.add(path, status, name, attribute, note, element.line, dynamic=dynamic)
+
+    # -- attributes of the element at hand -------------------------------------------------------------------
+
+    def numbers(
+        self,
+        element: Element,
+        attribute: str,
+        count: int,
+        default: Sequence[float] | None = None,
+        largest: float = LARGEST,
+    ) -> Array:
+        """Numbers of an attribute. Of `$(optenv NAME default)`, which xacro left, the default is taken."""
+        text = element.attributes.get(attribute)
+        left = None if text is None or "$" not in text else _DEFAULT.fullmatch(text.strip())
+        what = f'{attribute}="{shorten(text or "")}"'
+        if left is None:
+            self.mark(attribute)
+            values = numbers(element, attribute, count, default)
+        else:
+            note = "the default of a substitution left by xacro; the environment is not read"
+            self.mark(attribute, "converted", note)
+            values = read_numbers(element, what, left[1], count)
+        if max(values) > largest or min(values) < -largest:
+            raise fail(element, f"{what} is too large; at most {largest:g} can be worked with.")
+        return values
+
+    def number(self, element: Element, attribute: str, default: float | None = None, largest: float = LARGEST) -> float:
+        """The one number of an attribute."""
+        return float(self.numbers(element, attribute, 1, None if default is None else (default,), largest)[0])
+
+    def size(self, element: Element, attribute: str, count: int = 1) -> tuple[float, ...]:
+        """Lengths: numbers that are not negative."""
+        values = self.numbers(element, attribute, count)
+        if (values < 0.0).any():
+            raise fail(element, f'{attribute}="{shorten(element.attributes[attribute])}" must not be negative.')
+        return tuple(values.tolist())
+
+    def word(self, element: Element, attribute: str, default: str | None = None) -> str:
+        """The text of an attribute."""
+        self.mark(attribute)
+        return word(element, attribute, default)
+
+    def label(self, element: Element, attribute: str = "name") -> str:
+        """The text of an attribute that may be absent or empty."""
+        self.mark(attribute)
+        return element.attributes.get(attribute, "").strip()
+
+    def pose(self, element: Element) -> Pose:
+        """The pose of `xyz` and `rpy`: R = Rz(yaw) Ry(pitch) Rx(roll)."""
+        xyz = self.numbers(element, "xyz", 3, (0.0, 0.0, 0.0))
+        rpy = self.numbers(element, "rpy", 3, (0.0, 0.0, 0.0))
+        if not rpy.any():
+            return Pose.unchecked(np.eye(3), xyz)
+        roll, pitch, yaw = rpy.tolist()
+        return Pose.from_rpy(roll, pitch, yaw, translation=xyz)
+
+    def axis(self, element: Element) -> Array:
+        """A direction as it is written; what uses it normalises it and refuses zero."""
+        axis = self.numbers(element, "xyz", 3, (1.0, 0.0, 0.0))
+        if axis.any() and abs(float(axis @ axis) - 1.0) > 1e-6:
+            self.mark("xyz", "converted", "the axis is normalised")
+        return axis
+
+    def path(self, element: Element, attribute: str) -> str:
+        """A file named in an attribute: relative to the model's folder where it can be. It is not opened."""
+        text = self.word(element, attribute)
+        scheme = _REMOTE.match(text)
+        if scheme is not None and scheme[1] not in ("package", "model", "file"):
+            self.mark(attribute, "recorded", f"{scheme[1]}:// is not fetched")
+            return text
+        place, found = self._place(element, text if scheme is None else text[scheme.end() :], scheme)
+        if not found:
+            self.mark(attribute, "recorded", "file not found")
+        home = self.roots[0].resolve()
+        return place.relative_to(home).as_posix() if place.is_relative_to(home) else str(place)
+
+    def _place(self, element: Element, text: str, scheme: re.Match[str] | None) -> tuple[Path, bool]:
+        """Where a path leads. package://name/rest is `rest` in a folder `name` in, or itself, one of the roots."""
+        if scheme is None or scheme[1] == "file":
+            place = inside(self.roots, text, element)
+            return place, place.is_file()
+        package, _, rest = text.partition("/")
+        places = [inside(self.roots, f"{package}/{rest}" if package else rest, element)]
+        named = [root for root in self.roots if package and root.resolve().name == package]
+        if named:
+            places.append(inside(named, rest, element))
+        found = [place for place in places if place.is_file()]
+        return (found or places)[0], bool(found)
+
+    def once(self, target: Any, field: str, element: Element) -> None:
+        """Refuse an element that stands twice where only one can be."""
+        if getattr(target, field) is not None:
+            raise fail(element, f"stands twice in {target.element!r} (line {target.element.line}); leave one.")
+
+
+def moves(path: str) -> bool:
+    """Whether something unknown at this path might change the motion."""
+    return not any(part in _STILL for part in path.split("/"))
+
+
+@lru_cache(4096)
+def under(path: str, tag: str) -> str:
+    """The path of an element in another; a long one has its middle left out, so that no depth makes it longer.
+
+    >>> under("robot/link", "visual"), len(under("a" * 1000, "b"))
+    ('robot/link/visual', 206)
+    """
+    return f"{path}/{tag}" if len(path) <= _LONGEST else f"{path[:_LONGEST]}/.../{tag}"
+
+
+def inner(element: Element, path: str) -> Iterator[tuple[Element, str]]:
+    """An element and all inside it, with their paths."""
+    waiting = [(element, path)]
+    while waiting:
+        each, at = waiting.pop()
+        yield each, at
+        waiting.extend((child, under(at, child.tag)) for child in reversed(each.children))
+
+
+def flatten(element: Element) -> dict[str, str]:
+    """The attributes and texts inside an element by their paths.
+
+    >>> from soacraft.files.xml_tree import read_xml
+    >>> flatten(read_xml(b"<gazebo reference='hand'><mu1 value='1'/><material>Red</material></gazebo>", "a.urdf"))
+    {'@reference': 'hand', 'mu1@value': '1', 'material': 'Red'}
+    """
+    found: dict[str, str] = {}
+    times: dict[str, int] = {}
+    for each, at in inner(element, ""):
+        times[at] = times.get(at, 0) + 1
+        base = at[1:] if times[at] == 1 else f"{at[1:]}[{times[at]}]"
+        found.update({f"{base}@{key}": value for key, value in each.attributes.items()})
+        if each.text:
+            found[base or "text"] = each.text
+    return found

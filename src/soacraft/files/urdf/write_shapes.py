@@ -1,0 +1,109 @@
+"""Geometry and materials as elements of URDF."""
+
+from __future__ import annotations
+
+from xml.etree.ElementTree import Element, SubElement
+
+import numpy as np
+
+from soacraft.model import Geometry, Material, ReportBuilder
+from soacraft.spatial import Inertia, Pose
+
+_SIZES = {
+    "box": ("size",),
+    "sphere": ("radius",),
+    "cylinder": ("radius", "length"),
+    "capsule": ("radius", "length"),
+    "mesh": ("scale",),
+}
+
+
+def text(values: object) -> str:
+    """Numbers that read back to the same numbers.
+
+    >>> text(0.1), text(np.array([1.0, -0.5]))
+    ('0.1', '1.0 -0.5')
+    """
+    return " ".join(repr(float(x)) for x in np.atleast_1d(np.asarray(values, dtype=np.float64)) + 0.0)
+
+
+def add_origin(parent: Element, pose: Pose) -> None:
+    """An origin, unless it is the identity."""
+    attributes = {}
+    if pose.translation.any():
+        attributes["xyz"] = text(pose.translation)
+    if not np.array_equal(pose.rotation, np.eye(3)):
+        attributes["rpy"] = text(pose.as_rpy())
+    if attributes:
+        SubElement(parent, "origin", attributes)
+
+
+def add_inertial(link: Element, inertia: Inertia) -> None:
+    """Mass, centre of mass and moment, in link axes; nothing for a massless link."""
+    if inertia == Inertia():
+        return
+    inertial = SubElement(link, "inertial")
+    add_origin(inertial, Pose(translation=inertia.com))
+    SubElement(inertial, "mass", value=text(inertia.mass))
+    J = inertia.moment
+    entries = {"ixx": J[0, 0], "ixy": J[0, 1], "ixz": J[0, 2], "iyy": J[1, 1], "iyz": J[1, 2], "izz": J[2, 2]}
+    SubElement(inertial, "inertia", {key: text(value) for key, value in entries.items()})
+
+
+def add_material(robot: Element, material: Material, report: ReportBuilder) -> None:
+    """A material of the robot."""
+    element = SubElement(robot, "material", name=material.name)
+    _paint(element, material.rgba, material.texture)
+    if material.attributes:
+        report.add("material", "ignored", material.name, "attributes", "URDF has no place for them")
+    report.add("material", "used", material.name)
+
+
+def _paint(element: Element, rgba: tuple[float, ...] | None, texture: str) -> None:
+    if rgba is not None:
+        SubElement(element, "color", rgba=text(rgba))
+    if texture:
+        SubElement(element, "texture", filename=texture)
+
+
+def add_geometry(
+    link: Element, geometry: Geometry, shift: Pose, materials: dict[str, Material], report: ReportBuilder
+) -> None:
+    """A shape, as a visual, a collision or one of each."""
+    keys = _SIZES.get(geometry.kind)
+    solid = geometry.role != "visual"
+    if keys is None:
+        note = f"URDF has no {geometry.kind}" if geometry.kind != "other" else "URDF has no such shape"
+        report.add("geometry", "ignored", geometry.name, note=note, dynamic=solid)
+        return
+    for role in ("visual", "collision"):
+        if geometry.role in (role, "both"):
+            element = SubElement(link, role, name=geometry.name)
+            add_origin(element, shift @ geometry.pose)
+            _add_shape(SubElement(element, "geometry"), geometry, keys)
+            if role == geometry.role or role == "visual":
+                _add_color(element, geometry, materials)
+    if geometry.attributes:
+        report.add("geometry", "ignored", geometry.name, "attributes", "URDF has no place for them", dynamic=solid)
+    if geometry.role == "both":
+        report.add("geometry", "converted", geometry.name, note="is a visual and a collision element")
+    else:
+        note = "needs URDF 1.2" if geometry.kind == "capsule" else ""
+        report.add("geometry", "converted" if note else "used", geometry.name, note=note)
+
+
+def _add_shape(element: Element, geometry: Geometry, keys: tuple[str, ...]) -> None:
+    attributes = {"filename": geometry.mesh} if geometry.kind == "mesh" else {}
+    if len(keys) == 2:
+        attributes |= {key: text(x) for key, x in zip(keys, geometry.size, strict=True)}
+    elif geometry.kind != "mesh" or geometry.size not in ((), (1.0, 1.0, 1.0)):
+        attributes[keys[0]] = text(geometry.size)
+    SubElement(element, geometry.kind, attributes)
+
+
+def _add_color(element: Element, geometry: Geometry, materials: dict[str, Material]) -> None:
+    shared = materials.get(geometry.material)
+    if shared is not None and geometry.rgba in (None, shared.rgba):
+        SubElement(element, "material", name=geometry.material)
+    elif geometry.rgba is not None:
+        _paint(SubElement(element, "material", name=""), geometry.rgba, "")

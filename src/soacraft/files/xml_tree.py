@@ -1,0 +1,314 @@
+"""Reading XML from anywhere without trusting it: bounded, local, with the line of every element.
+
+Built on expat alone. Refused: document type declarations (and so every entity of one's own), processing instructions,
+encodings other than UTF-8, and anything past the bounds below. A refusal is a `ModelFileError` that names the file,
+the line and the element. Prefixes of names are kept as they are written; nothing is looked up.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from math import isfinite
+from pathlib import Path, PureWindowsPath
+from typing import NoReturn
+from xml.parsers import expat
+
+import numpy as np
+
+from soacraft.errors import ModelFileError
+from soacraft.spatial.checks import Array
+
+MAX_BYTES = 64 * 2**20
+MAX_DEPTH = 256
+MAX_ELEMENTS = 1_000_000  # and attributes, together
+MAX_ATTRIBUTES = 64
+MAX_NAME = 200  # characters of a tag or the name of an attribute
+MAX_PATH = 4096
+_MAX_DIGITS = 1000
+_SHOWN = 80
+_ENCODINGS = ("utf-8", "utf8", "us-ascii", "ascii")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+
+
+@dataclass(slots=True)
+class Element:
+    """One element of an XML file, with what is inside it and where it stands."""
+
+    tag: str
+    attributes: dict[str, str]
+    line: int
+    file: str
+    children: list[Element] = field(default_factory=list)
+    text: str = ""
+
+    def __repr__(self) -> str:
+        name = self.attributes.get("name")
+        return f"<{self.tag}>" if name is None else f"<{self.tag} name={shorten(name)!r}>"
+
+    def iterate(self) -> Iterator[Element]:
+        """This element and every one inside it, in the order of the file."""
+        waiting = [self]
+        while waiting:
+            element = waiting.pop()
+            yield element
+            waiting.extend(reversed(element.children))
+
+
+def shorten(text: str) -> str:
+    """A text cut to what fits in a message.
+
+    >>> shorten("x" * 200)[-5:], len(shorten("x" * 200))
+    ('xx...', 83)
+    """
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + "..."
+
+
+def fail(where: Element | str, text: str) -> ModelFileError:
+    """The error to raise for something wrong at an element, or in a file: "file:line: <element>: text".
+
+    >>> fail(Element("mass", {"value": "-1"}, 12, "arm.urdf"), "a mass must not be negative, got -1.")
+    ModelFileError('arm.urdf:12: <mass>: a mass must not be negative, got -1.')
+    """
+    if isinstance(where, Element):
+        return ModelFileError(f"{where.file}:{where.line}: {where!r}: {text}")
+    return ModelFileError(f"{where}: {text}")
+
+
+def read_bytes(path: Path, limit: int = MAX_BYTES) -> bytes:
+    """The bytes of a plain file, at most `limit`. Folders, pipes and devices are refused without waiting on them."""
+    shown = str(path)
+    if "\0" in shown:
+        raise ModelFileError(f"{shown!r}: a path must not hold a NUL character.")
+    try:
+        _require_plain(os.stat(path), path, limit)
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+        with open(handle, "rb") as file:
+            _require_plain(os.fstat(handle), path, limit)
+            data = file.read(limit + 1)
+    except FileNotFoundError:
+        raise ModelFileError(f"{shown}: there is no such file.") from None
+    except OSError as problem:
+        raise ModelFileError(f"{shown}: cannot be read: {problem.strerror}.") from None
+    if len(data) > limit:
+        raise ModelFileError(f"{shown}: grew past the limit of {limit} bytes while it was read.")
+    return data
+
+
+def _require_plain(facts: os.stat_result, path: Path, limit: int) -> None:
+    if stat.S_ISDIR(facts.st_mode):
+        raise ModelFileError(f"{path}: is a folder; give the file inside it.")
+    if not stat.S_ISREG(facts.st_mode):
+        raise ModelFileError(f"{path}: is a pipe, socket or device; give a plain file.")
+    if facts.st_size > limit:
+        raise ModelFileError(f"{path}: has {facts.st_size} bytes, but at most {limit} are read.")
+
+
+def read_xml(data: bytes, file: str) -> Element:
+    """The root element of an XML file; linear in its length.
+
+    >>> robot = read_xml(b"<robot name='arm'><link name='hand'/></robot>", "arm.urdf")
+    >>> robot.children[0], robot.children[0].line
+    (<link name='hand'>, 1)
+    >>> read_xml(b"<!DOCTYPE robot><robot/>", "arm.urdf")
+    Traceback (most recent call last):
+        ...
+    soacraft.errors.ModelFileError: arm.urdf:1: a document type declaration ('robot') is not read: it could hold ...
+    """
+    if not data.strip():
+        raise ModelFileError(f"{file}: is empty.")
+    if len(data) > MAX_BYTES:
+        raise ModelFileError(f"{file}: has {len(data)} bytes, but at most {MAX_BYTES} are read.")
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as problem:
+        line = data.count(b"\n", 0, problem.start) + 1
+        raise ModelFileError(
+            f"{file}:{line}: byte {problem.start} (0x{data[problem.start]:02x}) is not UTF-8; save the file as UTF-8."
+        ) from None
+    return _Reader(file).read(data)
+
+
+class _Reader:
+    """Builds the tree from what expat reports."""
+
+    def __init__(self, file: str) -> None:
+        self._file = file
+        self._open: list[Element] = []
+        self._texts: list[list[str]] = []
+        self._root: Element | None = None
+        self._count = 0
+        parser = self._parser = expat.ParserCreate("utf-8")
+        parser.buffer_text = True
+        parser.StartElementHandler = self._start
+        parser.EndElementHandler = self._end
+        parser.CharacterDataHandler = self._text
+        parser.XmlDeclHandler = self._declaration
+        parser.StartDoctypeDeclHandler = self._doctype
+        parser.ProcessingInstructionHandler = self._instruction
+
+    def read(self, data: bytes) -> Element:
+        try:
+            self._parser.Parse(data, True)
+        except expat.ExpatError as problem:
+            inside = f" inside {self._open[-1]!r}" if self._open else ""
+            text = expat.errors.messages.get(problem.code, "error") if problem.code else "error"
+            raise ModelFileError(
+                f"{self._file}:{problem.lineno}: is not well-formed XML{inside}: {text} (column {problem.offset + 1})."
+            ) from None
+        assert self._root is not None  # expat refuses a file without an element
+        return self._root
+
+    def _refuse(self, text: str) -> NoReturn:
+        raise ModelFileError(f"{self._file}:{self._parser.CurrentLineNumber}: {text}")
+
+    def _start(self, tag: str, attributes: dict[str, str]) -> None:
+        self._count += 1 + len(attributes)
+        if self._count > MAX_ELEMENTS:
+            self._refuse(f"<{shorten(tag)}>: the file has more than {MAX_ELEMENTS} elements and attributes.")
+        if len(self._open) >= MAX_DEPTH:
+            self._refuse(f"<{shorten(tag)}>: elements are nested more than {MAX_DEPTH} deep.")
+        if len(attributes) > MAX_ATTRIBUTES:
+            self._refuse(f"<{shorten(tag)}>: has {len(attributes)} attributes, more than {MAX_ATTRIBUTES}.")
+        if len(tag) > MAX_NAME or any(len(name) > MAX_NAME for name in attributes):
+            self._refuse(f"<{shorten(tag)}>: it or an attribute of it has a name of more than {MAX_NAME} characters.")
+        element = Element(tag, attributes, self._parser.CurrentLineNumber, self._file)
+        if self._open:
+            self._open[-1].children.append(element)
+        else:
+            self._root = element
+        self._open.append(element)
+        self._texts.append([])
+
+    def _end(self, tag: str) -> None:
+        pieces = self._texts.pop()
+        element = self._open.pop()
+        if pieces:
+            element.text = "".join(pieces).strip()
+
+    def _text(self, text: str) -> None:
+        if not text.isspace():
+            self._texts[-1].append(text)
+
+    def _declaration(self, version: str, encoding: str | None, standalone: int) -> None:
+        if encoding is not None and encoding.lower() not in _ENCODINGS:
+            self._refuse(f"the encoding {shorten(encoding)!r} is not read; save the file as UTF-8.")
+
+    def _doctype(self, name: str, system: str | None, public: str | None, subset: bool) -> None:
+        self._refuse(
+            f"a document type declaration ({shorten(name)!r}) is not read: it could hold entities that grow without "
+            "bound or name other files; take the <!DOCTYPE ...> out."
+        )
+
+    def _instruction(self, target: str, data: str) -> None:
+        self._refuse(f"the processing instruction <?{shorten(target)} ...?> is not read; take it out.")
+
+
+# -- values of attributes ------------------------------------------------------------------------------------
+
+
+def word(element: Element, attribute: str, default: str | None = None) -> str:
+    """The text of an attribute, which must not be empty; `default` when it is absent.
+
+    >>> word(Element("joint", {"type": "fixed"}, 3, "arm.urdf"), "type")
+    'fixed'
+    """
+    text = element.attributes.get(attribute)
+    if text is None:
+        if default is None:
+            raise fail(element, f"needs the attribute {attribute!r}.")
+        return default
+    if not text.strip():
+        raise fail(element, f"the attribute {attribute!r} must not be empty.")
+    if len(text) > MAX_PATH:
+        raise fail(element, f"the attribute {attribute!r} has {len(text)} characters, more than {MAX_PATH}.")
+    return text
+
+
+def numbers(element: Element, attribute: str, count: int | None, default: Sequence[float] | None = None) -> Array:
+    """The numbers of an attribute: `count` of them (None: any number), all finite; `default` when it is absent.
+
+    >>> numbers(Element("origin", {"xyz": "1 .5 -2e-1"}, 3, "arm.urdf"), "xyz", 3)
+    array([ 1. ,  0.5, -0.2])
+    >>> numbers(Element("origin", {"xyz": "0 nan 0"}, 3, "arm.urdf"), "xyz", 3)
+    Traceback (most recent call last):
+        ...
+    soacraft.errors.ModelFileError: arm.urdf:3: <origin>: xyz="0 nan 0" must be finite numbers, got 'nan'.
+    """
+    text = element.attributes.get(attribute)
+    if text is None:
+        if default is None:
+            raise fail(element, f"needs the attribute {attribute!r}.")
+        return np.array(default, dtype=np.float64)
+    return read_numbers(element, f'{attribute}="{shorten(text)}"', text, count)
+
+
+def number(element: Element, attribute: str, default: float | None = None) -> float:
+    """The one number of an attribute; `default` when it is absent.
+
+    >>> number(Element("mass", {"value": "2.5"}, 3, "arm.urdf"), "value")
+    2.5
+    """
+    if default is not None and attribute not in element.attributes:
+        return default
+    return float(numbers(element, attribute, 1)[0])
+
+
+def read_numbers(element: Element, what: str, text: str, count: int | None) -> Array:
+    """The finite numbers in a text that stands at `element`; `what` names it in an error."""
+    parts = text.split() if count is None else text.split(None, count)
+    for part in parts[:count]:
+        if _NUMBER.fullmatch(part[: _MAX_DIGITS + 1]) is None:
+            raise fail(element, f"{what} must be finite numbers, got {shorten(part)!r}.{_hint(part)}")
+        if len(part) > _MAX_DIGITS:
+            raise fail(element, f"{what}: a number has {len(part)} digits, more than {_MAX_DIGITS}.")
+    if count is not None and len(parts) != count:
+        got = f"more than {count}" if len(parts) > count else str(len(parts))
+        raise fail(element, f"{what} must be {count} number{'s' * (count != 1)}, got {got}.")
+    values = [float(part) for part in parts]
+    for part, value in zip(parts, values, strict=True):
+        if not isfinite(value):
+            raise fail(element, f"{what} must be finite numbers, got {part!r}.")
+    return np.array(values, dtype=np.float64)
+
+
+def _hint(part: str) -> str:
+    return " Expand the file with xacro first." if part.startswith(("$", "{")) else ""
+
+
+# -- paths ---------------------------------------------------------------------------------------------------
+
+
+def inside(roots: Sequence[Path], text: str, where: Element | str) -> Path:
+    """Where a path written in a file leads: inside one of the folders `roots`, or it is refused.
+
+    Links are followed before the place is judged. The first file that exists is taken; when there is none, the place
+    where the first folder would have it.
+
+    >>> inside([Path("/models")], "../etc/passwd", "arm.urdf")
+    Traceback (most recent call last):
+        ...
+    soacraft.errors.ModelFileError: arm.urdf: the path '../etc/passwd' leads out of the folders that may be read...
+    """
+    shown = shorten(text)
+    if not text.strip() or "\0" in text or len(text) > MAX_PATH:
+        raise fail(where, f"the path {shown!r} must be 1 to {MAX_PATH} characters, without NUL.")
+    if text.startswith(("/", "\\")) or PureWindowsPath(text).drive:
+        raise fail(where, f"the path {shown!r} is absolute; write it relative to the file or a folder in mesh_roots.")
+    try:
+        folders = [Path(root).resolve() for root in roots]
+        places = [(folder / text).resolve() for folder in folders]
+        allowed = [place for place in places if any(place.is_relative_to(folder) for folder in folders)]
+        existing = [place for place in allowed if place.is_file()]
+    except (OSError, RuntimeError, ValueError) as problem:
+        raise fail(where, f"the path {shown!r} cannot be followed: {problem}.") from None
+    if not existing and len(allowed) < len(places):
+        raise fail(
+            where,
+            f"the path {shown!r} leads out of the folders that may be read: {', '.join(map(str, folders))}; move the "
+            "file inside, or name its folder in mesh_roots.",
+        )
+    return (existing or allowed)[0]
