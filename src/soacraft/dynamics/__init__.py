@@ -8,6 +8,16 @@ one of the arguments; after an error its contents are undefined. The model's own
 stored with `mb.set_force` and for what a sub-graph hangs from. Wrong shapes, NaN, a quaternion further than 1e-6 from
 unit and results that overflow are errors.
 
+Loops: on a graph with active loop closures or couplings a function that answers for its tree alone raises `LoopError`;
+`ignore_loops=True` asks for that answer. Right with loops too, for any q and v that agree with them, and never refused:
+`poses`, `velocities`, `accelerations`, `jacobian`, `jacobian_dot_v`, `center_of_mass`, `momentum`,
+`centroidal_momentum_matrix`, `kinetic_energy`, `potential_energy`, `passive_force`. A sub-graph has the loops and
+couplings that lie wholly inside it.
+
+Armature J on dofs is part of the mechanics: T gains J vdot, the mass matrix J on its diagonal, the kinetic energy
+v* J v / 2; momentum and composite inertias are those of the bodies. Springs and dampers act where `passive_force` is
+added to the force.
+
 `Dynamics(g)` is a handle bound to one graph, with the same names as methods.
 """
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from soacraft.dynamics.problem import Mask, Problem
 from soacraft.errors import ModelError, StateError
+from soacraft.model.closures import refuse_loops
 from soacraft.model.coordinates import common_batch, read_forces, read_q, read_v
 from soacraft.model.frame import Body, Frame
 from soacraft.model.interface import Graph
@@ -16,6 +17,13 @@ from soacraft.spatial.checks import Array
 
 #: More threads than this are taken for this many; no machine gains from more.
 MOST_THREADS = 256
+
+#: What is right with loop closures and couplings too, for any q and v that agree with them. All else refuses a graph
+#: with active ones, unless told to ignore them. (The handle leaves it to its methods.)
+RIGHT_WITH_LOOPS = frozenset(
+    "poses velocities accelerations jacobian jacobian_dot_v center_of_mass momentum centroidal_momentum_matrix "
+    "kinetic_energy potential_energy passive_force Dynamics".split()
+)
 
 
 def read_problem(
@@ -25,6 +33,7 @@ def read_problem(
     f_ext: Any = None,
     stored: bool = False,
     threads: Any = None,
+    ignore_loops: Any = False,
     nodes: tuple[Frame, ...] = (),
     expressed_in: Frame | str = "inertial",
     prescribed: Any = None,
@@ -32,6 +41,7 @@ def read_problem(
 ) -> Problem:
     """The arguments of a call, checked. `stored`: the forces kept with the model's state act besides `f_ext`."""
     graph = read_graph(function, g)
+    check_loops(function, graph, ignore_loops)
     with np.errstate(all="ignore"):
         arrays = {name: _read(graph, name, value) for name, value in given.items()}
         own = read_forces(graph, f_ext)
@@ -60,6 +70,12 @@ def read_graph(function: str, g: Any) -> Graph:
         raise ModelError(f"{function} takes a Multibody or a sub-graph of one, got {g!r:.80}.")
     g.layout  # noqa: B018  (a stale sub-graph says so here)
     return g
+
+
+def check_loops(function: str, graph: Graph, ignore_loops: Any) -> None:
+    """Raise `LoopError` where a function would answer for the tree alone though loops or couplings tie it."""
+    told = isinstance(ignore_loops, bool | np.bool_)
+    refuse_loops(function, graph, (told and function in RIGHT_WITH_LOOPS) or ignore_loops)
 
 
 def read_threads(function: str, threads: Any) -> int | None:
@@ -103,33 +119,33 @@ def read_axes(function: str, g: Any, expressed_in: Any, own: str) -> Frame | str
 # -- which dofs are prescribed ------------------------------------------------------------------------------
 
 
-def read_prescribed(graph: Graph, prescribed: Any) -> Mask:
+def read_prescribed(graph: Graph, prescribed: Any, what: str = "prescribed") -> Mask:
     """A mask over the dofs, from a mask, or from names or numbers of dofs; a hinge's name stands for all its dofs."""
     if isinstance(prescribed, str):
         prescribed = [prescribed]
     if not isinstance(prescribed, np.ndarray | Iterable) or isinstance(prescribed, dict | bytes):
-        raise StateError(_prescribed_text(graph, prescribed))
+        raise StateError(_dofs_text(graph, prescribed, what))
     items = prescribed.tolist() if isinstance(prescribed, np.ndarray) else list(prescribed)
     if not isinstance(items, list):
-        raise StateError(_prescribed_text(graph, prescribed))
+        raise StateError(_dofs_text(graph, prescribed, what))
     if items and all(isinstance(item, bool | np.bool_) for item in items):
         if len(items) != graph.nv:
             raise StateError(
-                f"the mask of prescribed dofs of {graph.name!r} needs {graph.nv} entries, got {len(items)}."
+                f"the mask of {what} dofs of {graph.name!r} needs {graph.nv} entries, got {len(items)}."
             )
         return np.array(items, dtype=np.bool_)
     mask = np.zeros(graph.nv, dtype=np.bool_)
     for item in items:
-        where = _dofs(graph, item)
+        where = _dofs(graph, item, what)
         if mask[where].any():
             raise StateError(
-                f"the prescribed dofs of {graph.name!r} name {item!r} twice; a mask is made of True and False."
+                f"the {what} dofs of {graph.name!r} name {item!r} twice; a mask is made of True and False."
             )
         mask[where] = True
     return mask
 
 
-def _dofs(graph: Graph, item: Any) -> list[int]:
+def _dofs(graph: Graph, item: Any, what: str) -> list[int]:
     """The numbers of the dofs an entry stands for."""
     if isinstance(item, str):
         found = [i for i, name in enumerate(graph.dof_names) if name == item]
@@ -142,13 +158,13 @@ def _dofs(graph: Graph, item: Any) -> list[int]:
         if 0 <= item < graph.nv:
             return [int(item)]
         raise StateError(f"{graph.name!r} has dofs 0 to {graph.nv - 1}; there is no dof {item!r} to prescribe.")
-    raise StateError(_prescribed_text(graph, item))
+    raise StateError(_dofs_text(graph, item, what))
 
 
-def _prescribed_text(graph: Graph, given: Any) -> str:
+def _dofs_text(graph: Graph, given: Any, what: str) -> str:
     names = [repr(name) for name in graph.dof_names]
     shown = ", ".join(names if len(names) <= 6 else [*names[:3], "...", names[-1]])
     return (
-        f"prescribed dofs of {graph.name!r} are given by a mask of {graph.nv} entries True or False, or by names "
+        f"{what} dofs of {graph.name!r} are given by a mask of {graph.nv} entries True or False, or by names "
         f"({shown}) or numbers of dofs; got {given!r:.60}."
     )

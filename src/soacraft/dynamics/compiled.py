@@ -47,6 +47,10 @@ USES: dict[str, Use] = {
     "forward_dynamics_derivatives": Use(
         "forward_dynamics_derivatives", ("q", "v", "force"), based=True, pulled=True, tails=("vv", "vv", "vv")
     ),
+    "mass_matrix_gradient": Use("mass_matrix_gradient", ("q",), tails=("vvv",)),
+    "coriolis_matrix": Use("coriolis_matrix", ("q", "v"), tails=("vv",)),
+    "log_det_mass_matrix": Use("log_det_mass_matrix", ("q",), tails=("",)),
+    "log_det_gradient": Use("log_det_gradient", ("q",)),
     "poses": Use("poses", ("q",), tails=("n33", "n3")),
     "jacobian": Use("jacobian", ("q",), tails=("6v",)),
 }
@@ -55,6 +59,7 @@ USES: dict[str, Use] = {
 WORTH_A_THREAD = 20_000
 
 _KERNELS = frozenset(kernel_names())
+_CORES = os.cpu_count() or 1
 
 
 class Compiled:
@@ -102,7 +107,8 @@ class Compiled:
         frame = self.model.frame(p.layout, p.nodes[0]) if use.kernel == "jacobian" else None
         threads = p.threads or self._threads(count)
         fine = self.model.kernels.run(use.kernel, q, v, x, pull, base, rows, threads, frame)
-        if not fine or not all(np.isfinite(x).all() for x in rows):
+        looked_at = ("vv", "vvv")  # by the kernels, as they write them
+        if not fine or not all(np.isfinite(x).all() for x, tail in zip(rows, use.tails, strict=True) if tail not in looked_at):
             return None
         found = tuple(x.reshape(y.shape) for x, y in zip(rows, to, strict=True))
         return self._from_anchor(p, found) if isinstance(p.graph, SubGraph) else found
@@ -125,7 +131,7 @@ class Compiled:
         return R0 @ R, p0 + (R0 @ x[..., None])[..., 0]
 
     def _threads(self, count: int) -> int:
-        return min(os.cpu_count() or 1, 1 + count * len(self.model.elements) // WORTH_A_THREAD)
+        return min(_CORES, 1 + count * len(self.model.elements) // WORTH_A_THREAD)
 
     @staticmethod
     def _rows(p: Problem, name: str, count: int) -> Array:

@@ -23,6 +23,7 @@ def inverse_dynamics_derivatives(
     *,
     out: Three | None = None,
     threads: int | None = None,
+    ignore_loops: bool = False,
 ) -> Three:
     """The derivatives (dq, dv, dvdot) of `inverse_dynamics`, each (..., nv, nv). O(n nv).
 
@@ -40,7 +41,15 @@ def inverse_dynamics_derivatives(
     (array([[9.81]]), array([[1.]]))
     """
     p = read_problem(
-        "inverse_dynamics_derivatives", g, q=q, v=v, vdot=vdot, f_ext=f_ext, stored=True, threads=threads
+        "inverse_dynamics_derivatives",
+        g,
+        q=q,
+        v=v,
+        vdot=vdot,
+        f_ext=f_ext,
+        stored=True,
+        threads=threads,
+        ignore_loops=ignore_loops,
     )
     return _three(p, out)
 
@@ -54,6 +63,7 @@ def forward_dynamics_derivatives(
     *,
     out: Three | None = None,
     threads: int | None = None,
+    ignore_loops: bool = False,
 ) -> Three:
     """The derivatives (dq, dv, dforce) of `forward_dynamics`, each (..., nv, nv). O(n nv).
 
@@ -69,7 +79,15 @@ def forward_dynamics_derivatives(
     (array([[-9.81]]), array([[1.]]))
     """
     p = read_problem(
-        "forward_dynamics_derivatives", g, q=q, v=v, force=force, f_ext=f_ext, stored=True, threads=threads
+        "forward_dynamics_derivatives",
+        g,
+        q=q,
+        v=v,
+        force=force,
+        f_ext=f_ext,
+        stored=True,
+        threads=threads,
+        ignore_loops=ignore_loops,
     )
     return _three(p, out)
 

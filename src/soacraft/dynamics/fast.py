@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from soacraft.dynamics.arguments import RIGHT_WITH_LOOPS
 from soacraft.dynamics.compiled import USES
 from soacraft.dynamics.per_body import Poses
 from soacraft.model.compiled import CompiledModel, fast_call, kernel_names
@@ -29,8 +30,13 @@ _DIRECT = (
 )
 
 
-def fast_calls(mb: Multibody, methods: dict[str, Callable[..., Any]]) -> dict[str, Callable[..., Any]]:
-    """Quick forms of some methods; empty when the model has a hinge of the user's own, or no dofs."""
+def fast_calls(
+    mb: Multibody, methods: dict[str, Callable[..., Any]], ignore_loops: bool
+) -> dict[str, Callable[..., Any]]:
+    """Quick forms of some methods; empty when the model has a hinge of the user's own, or no dofs.
+
+    A method that refuses the model for its loops has none: the refusal is Python's.
+    """
     model = CompiledModel.of(mb.layout)
     if model is None or not mb.nv:
         return {}
@@ -38,11 +44,14 @@ def fast_calls(mb: Multibody, methods: dict[str, Callable[..., Any]]) -> dict[st
     base[9:] = -mb.gravity
     model.kernels.set_base(base)
     known = set(kernel_names())
+    refused = mb.is_closed and not ignore_loops
     holonomic = all(group.hinge.holonomic for group in mb.layout.groups)
     calls = {
         name: fast_call(model, USES[name].kernel, mb.acting_forces, methods[name])
         for name in _DIRECT
-        if USES[name].kernel in known and (holonomic or not name.endswith("derivatives"))
+        if USES[name].kernel in known
+        and (holonomic or not name.endswith("derivatives"))
+        and not (refused and name not in RIGHT_WITH_LOOPS)
     }
     calls["poses"] = fast_call(model, "poses", {}, methods["poses"], wrap=Poses.maker(mb))
     frames: dict[Any, bytes] = {}

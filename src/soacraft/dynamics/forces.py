@@ -4,6 +4,7 @@
 
 Gravity, the forces stored with `mb.set_force` and those of `f_ext` are in b, so in C. `f_ext = {node: wrench}` acts
 besides the stored ones: six numbers [moment; force] in node axes, or `sc.Wrench(moment, force, expressed_in=frame)`.
+Armature J (`body.armature`) is in Mcal, on its diagonal.
 """
 
 from __future__ import annotations
@@ -20,7 +21,15 @@ from soacraft.spatial.checks import Array
 
 
 def inverse_dynamics(
-    g: Graph, q: Any, v: Any, vdot: Any, f_ext: Any = None, *, out: Array | None = None, threads: int | None = None
+    g: Graph,
+    q: Any,
+    v: Any,
+    vdot: Any,
+    f_ext: Any = None,
+    *,
+    out: Array | None = None,
+    threads: int | None = None,
+    ignore_loops: bool = False,
 ) -> Array:
     """The generalized force T (..., nv) that gives the acceleration vdot at (q, v). O(n).
 
@@ -33,12 +42,22 @@ def inverse_dynamics(
     >>> dyn.inverse_dynamics(pendulum, [np.pi / 2], [0.0], [2.0])
     array([11.81])
     """
-    p = read_problem("inverse_dynamics", g, q=q, v=v, vdot=vdot, f_ext=f_ext, stored=True, threads=threads)
+    p = read_problem(
+        "inverse_dynamics", g, q=q, v=v, vdot=vdot, f_ext=f_ext, stored=True, threads=threads, ignore_loops=ignore_loops
+    )
     return answer(p, (p.nv,), out)
 
 
 def forward_dynamics(
-    g: Graph, q: Any, v: Any, force: Any, f_ext: Any = None, *, out: Array | None = None, threads: int | None = None
+    g: Graph,
+    q: Any,
+    v: Any,
+    force: Any,
+    f_ext: Any = None,
+    *,
+    out: Array | None = None,
+    threads: int | None = None,
+    ignore_loops: bool = False,
 ) -> Array:
     """The acceleration vdot (..., nv) under the generalized force, by articulated bodies. O(n).
 
@@ -52,7 +71,17 @@ def forward_dynamics(
     >>> dyn.forward_dynamics(sc.load("pendulum"), [np.pi / 2], [0.0], [11.81])
     array([2.])
     """
-    p = read_problem("forward_dynamics", g, q=q, v=v, force=force, f_ext=f_ext, stored=True, threads=threads)
+    p = read_problem(
+        "forward_dynamics",
+        g,
+        q=q,
+        v=v,
+        force=force,
+        f_ext=f_ext,
+        stored=True,
+        threads=threads,
+        ignore_loops=ignore_loops,
+    )
     return answer(p, (p.nv,), out)
 
 
@@ -67,6 +96,7 @@ def mixed_dynamics(
     *,
     out: tuple[Array, Array] | None = None,
     threads: int | None = None,
+    ignore_loops: bool = False,
 ) -> tuple[Array, Array]:
     """All of vdot and of the force when vdot is known at the `prescribed` dofs and the force at the others. O(n).
 
@@ -90,14 +120,21 @@ def mixed_dynamics(
         raise StateError("mixed_dynamics needs the prescribed dofs: a mask, names or numbers; got None.")
     p = read_problem(
         "mixed_dynamics", g, q=q, v=v, force=force, vdot=vdot,
-        prescribed=prescribed, f_ext=f_ext, stored=True, threads=threads,
+        prescribed=prescribed, f_ext=f_ext, stored=True, threads=threads, ignore_loops=ignore_loops,
     )  # fmt: skip
     found = answers(p, ((p.nv,), (p.nv,)), out)
     return found[0], found[1]
 
 
 def bias_force(
-    g: Graph, q: Any, v: Any, f_ext: Any = None, *, out: Array | None = None, threads: int | None = None
+    g: Graph,
+    q: Any,
+    v: Any,
+    f_ext: Any = None,
+    *,
+    out: Array | None = None,
+    threads: int | None = None,
+    ignore_loops: bool = False,
 ) -> Array:
     """The paper's C (..., nv): Coriolis, gyroscopic and gravity forces, less external ones. O(n).
 
@@ -112,11 +149,13 @@ def bias_force(
     >>> dyn.bias_force(sc.load("pendulum"), [np.pi / 2], [3.0])
     array([9.81])
     """
-    p = read_problem("bias_force", g, q=q, v=v, f_ext=f_ext, stored=True, threads=threads)
+    p = read_problem("bias_force", g, q=q, v=v, f_ext=f_ext, stored=True, threads=threads, ignore_loops=ignore_loops)
     return answer(p, (p.nv,), out)
 
 
-def gravity_force(g: Graph, q: Any, *, out: Array | None = None, threads: int | None = None) -> Array:
+def gravity_force(
+    g: Graph, q: Any, *, out: Array | None = None, threads: int | None = None, ignore_loops: bool = False
+) -> Array:
     """The part of C (..., nv) that is due to gravity: the force that holds the model against it at rest. O(n).
 
         -H phi M [0; g] = d(potential energy)/dq
@@ -127,7 +166,7 @@ def gravity_force(g: Graph, q: Any, *, out: Array | None = None, threads: int | 
     >>> dyn.gravity_force(sc.load("double_pendulum"), [np.pi / 2, 0.0])
     array([29.43,  9.81])
     """
-    p = read_problem("gravity_force", g, q=q, threads=threads)
+    p = read_problem("gravity_force", g, q=q, threads=threads, ignore_loops=ignore_loops)
     return answer(p, (p.nv,), out)
 
 
@@ -141,6 +180,7 @@ def interbody_forces(
     *,
     out: Array | None = None,
     threads: int | None = None,
+    ignore_loops: bool = False,
 ) -> BodyArray:
     """f(k), the force through its hinge on each body, (..., n, 6) in the order of `g.bodies`. O(n).
 
@@ -148,7 +188,8 @@ def interbody_forces(
 
     [moment; force] that the parent (the inertial frame for a base body) exerts on body k through the hinge, all six
     components, with the moment about the origin of body k's frame. Along the hinge's dofs it is the generalized force:
-    T(k) = H(k) f(k). `expressed_in`: "body" (each body's own axes), "inertial", or a frame; only the axes change.
+    T(k) = H(k) f(k), plus J(k) vdot(k) where the hinge has armature. `expressed_in`: "body" (each body's own axes),
+    "inertial", or a frame; only the axes change.
 
     >>> import numpy as np
     >>> import soacraft as sc
@@ -160,28 +201,44 @@ def interbody_forces(
     axes = read_axes("interbody_forces", g, expressed_in, "body")
     p = read_problem(
         "interbody_forces", g, q=q, v=v, vdot=vdot,
-        f_ext=f_ext, stored=True, threads=threads, expressed_in=axes,
+        f_ext=f_ext, stored=True, threads=threads, ignore_loops=ignore_loops, expressed_in=axes,
     )  # fmt: skip
     return BodyArray(g, answer(p, (p.n, 6), out), "interbody forces", axes_text(axes))
 
 
-def passive_force(g: Graph, q: Any, v: Any, *, out: Array | None = None, threads: int | None = None) -> Array:
-    """The generalized force (..., nv) of springs and dampers in the hinges: add it to `force` where it is to act.
+def passive_force(
+    g: Graph, q: Any, v: Any, *, out: Array | None = None, threads: int | None = None, ignore_loops: bool = False
+) -> Array:
+    """The generalized force (..., nv) of springs and dampers in the hinges. O(n).
 
-    Springs, dampers and friction come with imported model files. The models of this version have none, so it is zero.
+        -stiffness (q - rest) - damping v,   from `body.passive` of every body
+
+    No other function takes it into account: add it to `force` where it is to act. q - rest is in the tangent sense: the
+    rotation vector of a spherical hinge; of a free one the rotation vector, and R* (p - p_rest), the travel in outboard
+    axes. Where the three turns, and the three travels, are equally stiff, a spring is minus the gradient of its energy
+    k |q - rest|^2 / 2. A nonholonomic hinge with stiffness is refused; dry friction is no part of it.
 
     >>> import numpy as np
     >>> import soacraft as sc
     >>> from soacraft import dynamics as dyn
-    >>> dyn.passive_force(sc.load("double_pendulum"), [0.1, 0.2], [1.0, 2.0])
-    array([0., 0.])
+    >>> from soacraft.model import Passive
+    >>> mb = sc.load("double_pendulum")
+    >>> mb["lower"].passive = Passive(stiffness=10.0, damping=0.5, rest=[0.1])
+    >>> dyn.passive_force(mb, [0.1, 0.2], [1.0, 2.0])
+    array([ 0., -2.])
     """
-    p = read_problem("passive_force", g, q=q, v=v, threads=threads)
+    p = read_problem("passive_force", g, q=q, v=v, threads=threads, ignore_loops=ignore_loops)
     return answer(p, (p.nv,), out)
 
 
 def compensating_force(
-    g: Graph, q: Any, node_forces: Any, *, out: Array | None = None, threads: int | None = None
+    g: Graph,
+    q: Any,
+    node_forces: Any,
+    *,
+    out: Array | None = None,
+    threads: int | None = None,
+    ignore_loops: bool = False,
 ) -> Array:
     """The generalized force (..., nv) that forces at nodes amount to. O(n).
 
@@ -198,7 +255,7 @@ def compensating_force(
     """
     if node_forces is None:
         raise StateError("compensating_force needs the forces at nodes, {node: wrench}; got None.")
-    p = read_problem("compensating_force", g, q=q, f_ext=node_forces, threads=threads)
+    p = read_problem("compensating_force", g, q=q, f_ext=node_forces, threads=threads, ignore_loops=ignore_loops)
     return answer(p, (p.nv,), out)
 
 

@@ -7,7 +7,7 @@ from inspect import Signature, signature
 from typing import Concatenate, ParamSpec, TypeVar
 
 from soacraft.dynamics import derivatives, forces, inertias, motion, nodes, system
-from soacraft.dynamics.arguments import read_graph
+from soacraft.dynamics.arguments import check_loops, read_graph
 from soacraft.dynamics.fast import fast_calls
 from soacraft.errors import StaleError
 from soacraft.model.graph import Multibody
@@ -21,6 +21,7 @@ def _bound(function: Callable[Concatenate[Graph, P], R]) -> Callable[Concatenate
     """The function as a method."""
 
     def method(self: Dynamics, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        kwargs.setdefault("ignore_loops", self._ignore_loops)
         return function(self.graph, *args, **kwargs)
 
     summary = (function.__doc__ or "").strip().splitlines()[0]
@@ -34,7 +35,8 @@ def _bound(function: Callable[Concatenate[Graph, P], R]) -> Callable[Concatenate
 class Dynamics:
     """A handle bound to one `Multibody` or sub-graph: the functions of `soacraft.dynamics` as methods.
 
-    After a structural change of the model it raises `StaleError`: make a new one.
+    After a structural change of the model it raises `StaleError`: make a new one. Its methods
+    take `ignore_loops` as given here, unless told otherwise.
 
     >>> import numpy as np
     >>> import soacraft as sc
@@ -47,12 +49,13 @@ class Dynamics:
     array([2.])
     """
 
-    def __init__(self, g: Graph) -> None:
+    def __init__(self, g: Graph, *, ignore_loops: bool = False) -> None:
         self._graph = read_graph("Dynamics", g)
-        self._structure = g.structure
+        check_loops("Dynamics", g, ignore_loops)
+        self._structure, self._ignore_loops = g.structure, bool(ignore_loops)
         if isinstance(g, Multibody):
             names = [name for name in dir(type(self)) if not name.startswith("_") and name != "graph"]
-            self.__dict__.update(fast_calls(g, {name: getattr(self, name) for name in names}))
+            self.__dict__.update(fast_calls(g, {name: getattr(self, name) for name in names}, self._ignore_loops))
 
     @property
     def graph(self) -> Graph:

@@ -19,7 +19,7 @@ from soacraft.spatial.checks import Array
 
 
 def poses(
-    g: Graph, q: Any, *, out: tuple[Array, Array] | None = None, threads: int | None = None
+    g: Graph, q: Any, *, out: tuple[Array, Array] | None = None, threads: int | None = None, ignore_loops: bool = False
 ) -> Poses:
     """Poses of all bodies in the inertial frame. O(n).
 
@@ -35,7 +35,7 @@ def poses(
     >>> found.translation.shape, np.asarray(found).shape
     ((2, 3), (2, 4, 4))
     """
-    p = read_problem("poses", g, q=q, threads=threads)
+    p = read_problem("poses", g, q=q, threads=threads, ignore_loops=ignore_loops)
     rotation, translation = answers(p, ((p.n, 3, 3), (p.n, 3)), out)
     return Poses(g, rotation, translation)
 
@@ -48,6 +48,7 @@ def velocities(
     *,
     out: Array | None = None,
     threads: int | None = None,
+    ignore_loops: bool = False,
 ) -> BodyArray:
     """[angular; linear] velocities of all bodies, (..., n, 6): linear is that of the frame's origin. O(n).
 
@@ -64,7 +65,7 @@ def velocities(
     array([ 0., -2.,  0.,  2.,  0.,  0.])
     """
     axes = read_axes("velocities", g, expressed_in, "body")
-    p = read_problem("velocities", g, q=q, v=v, threads=threads, expressed_in=axes)
+    p = read_problem("velocities", g, q=q, v=v, threads=threads, ignore_loops=ignore_loops, expressed_in=axes)
     return _twists(p, "velocities", out)
 
 
@@ -77,6 +78,7 @@ def accelerations(
     *,
     out: Array | None = None,
     threads: int | None = None,
+    ignore_loops: bool = False,
 ) -> BodyArray:
     """[d omega/dt; d^2 p/dt^2] of all bodies, (..., n, 6), p the frame's origin. O(n).
 
@@ -93,7 +95,9 @@ def accelerations(
     array([0., 0., 4.])
     """
     axes = read_axes("accelerations", g, expressed_in, "body")
-    p = read_problem("accelerations", g, q=q, v=v, vdot=vdot, threads=threads, expressed_in=axes)
+    p = read_problem(
+        "accelerations", g, q=q, v=v, vdot=vdot, threads=threads, ignore_loops=ignore_loops, expressed_in=axes
+    )
     return _twists(p, "accelerations", out)
 
 

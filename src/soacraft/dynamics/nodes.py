@@ -24,6 +24,7 @@ def jacobian(
     *,
     out: Array | None = None,
     threads: int | None = None,
+    ignore_loops: bool = False,
 ) -> Array:
     """The Jacobian of nodes: J v = [angular; linear] velocity of each node's origin. O(depth) a node.
 
@@ -40,7 +41,7 @@ def jacobian(
            [0., 0.],
            [0., 0.]])
     """
-    p = _problem("jacobian", g, nodes, expressed_in, q=q, threads=threads)
+    p = _problem("jacobian", g, nodes, expressed_in, q=q, threads=threads, ignore_loops=ignore_loops)
     return answer(p, (6 * len(p.nodes), p.nv), out)
 
 
@@ -53,6 +54,7 @@ def jacobian_dot_v(
     *,
     out: Array | None = None,
     threads: int | None = None,
+    ignore_loops: bool = False,
 ) -> Array:
     """Accelerations of nodes at vdot = 0, (..., 6) for one node, (..., 6 k) for a list of k. O(n).
 
@@ -66,7 +68,9 @@ def jacobian_dot_v(
     >>> dyn.jacobian_dot_v(sc.load("double_pendulum"), [0.0, 0.0], [1.0, 0.0], "lower/tip") + 0.0
     array([0., 0., 0., 0., 0., 2.])
     """
-    p = _problem("jacobian_dot_v", g, nodes, expressed_in, q=q, v=v, vdot=np.zeros(0), threads=threads)
+    p = _problem(
+        "jacobian_dot_v", g, nodes, expressed_in, q=q, v=v, vdot=np.zeros(0), threads=threads, ignore_loops=ignore_loops
+    )
     return answer(p, (6 * len(p.nodes),), out)
 
 
@@ -78,6 +82,7 @@ def operational_space_compliance(
     *,
     out: Array | None = None,
     threads: int | None = None,
+    ignore_loops: bool = False,
 ) -> Array:
     """The operational-space compliance of nodes, (..., 6 k, 6 k). O(n + k^2 depth).
 
@@ -92,7 +97,9 @@ def operational_space_compliance(
     >>> dyn.operational_space_compliance(sc.load("double_pendulum"), [0.0, 0.0], "lower/tip")[3, 3]   # 1/kg
     np.float64(1.0)
     """
-    p = _problem("operational_space_compliance", g, nodes, expressed_in, q=q, threads=threads)
+    p = _problem(
+        "operational_space_compliance", g, nodes, expressed_in, q=q, threads=threads, ignore_loops=ignore_loops
+    )
     return answer(p, (6 * len(p.nodes),) * 2, out)
 
 
@@ -105,6 +112,7 @@ def operational_space_inertia(
     allow_singular: bool = False,
     out: Array | None = None,
     threads: int | None = None,
+    ignore_loops: bool = False,
 ) -> Array:
     """The operational-space inertia of nodes, (..., 6 k, 6 k). O(n + k^2 depth + k^3).
 
@@ -127,7 +135,7 @@ def operational_space_inertia(
         ...
     soacraft.errors.SingularError: the operational-space compliance of 'link7/tool' has rank 3 of 6, ...
     """
-    p = _problem("operational_space_inertia", g, nodes, expressed_in, q=q, threads=threads)
+    p = _problem("operational_space_inertia", g, nodes, expressed_in, q=q, threads=threads, ignore_loops=ignore_loops)
     p.allow_singular = bool(allow_singular)
     return answer(p, (6 * len(p.nodes),) * 2, out)
 

@@ -10,7 +10,9 @@ from soacraft.model.interface import Graph
 from soacraft.spatial.checks import Array
 
 
-def center_of_mass(g: Graph, q: Any, *, out: Array | None = None, threads: int | None = None) -> Array:
+def center_of_mass(
+    g: Graph, q: Any, *, out: Array | None = None, threads: int | None = None, ignore_loops: bool = False
+) -> Array:
     """The centre of mass in the inertial frame, (..., 3). O(n).
 
         c = sum m(k) c(k) / sum m(k)
@@ -21,14 +23,16 @@ def center_of_mass(g: Graph, q: Any, *, out: Array | None = None, threads: int |
     >>> dyn.center_of_mass(sc.load("double_pendulum"), [0.0, 0.0])
     array([ 0. ,  0. , -1.5])
     """
-    p = read_problem("center_of_mass", g, q=q, threads=threads)
+    p = read_problem("center_of_mass", g, q=q, threads=threads, ignore_loops=ignore_loops)
     return answer(p, (3,), out)
 
 
-def kinetic_energy(g: Graph, q: Any, v: Any, *, out: Array | None = None, threads: int | None = None) -> Any:
+def kinetic_energy(
+    g: Graph, q: Any, v: Any, *, out: Array | None = None, threads: int | None = None, ignore_loops: bool = False
+) -> Any:
     """The kinetic energy, a number for each state. O(n).
 
-        V* M V / 2  ( = v* Mcal v / 2, unless the anchor of a sub-graph moves)
+        V* M V / 2 + v* J v / 2  ( = v* Mcal v / 2, unless the anchor of a sub-graph moves);   J is the armature
 
     >>> import numpy as np
     >>> import soacraft as sc
@@ -36,11 +40,13 @@ def kinetic_energy(g: Graph, q: Any, v: Any, *, out: Array | None = None, thread
     >>> float(dyn.kinetic_energy(sc.load("double_pendulum"), [0.0, 0.0], [1.0, 0.0]))
     2.5
     """
-    p = read_problem("kinetic_energy", g, q=q, v=v, threads=threads)
+    p = read_problem("kinetic_energy", g, q=q, v=v, threads=threads, ignore_loops=ignore_loops)
     return answer(p, (), out)[()]
 
 
-def potential_energy(g: Graph, q: Any, *, out: Array | None = None, threads: int | None = None) -> Any:
+def potential_energy(
+    g: Graph, q: Any, *, out: Array | None = None, threads: int | None = None, ignore_loops: bool = False
+) -> Any:
     """The potential energy of gravity, a number for each state; zero for masses at the inertial origin. O(n).
 
         -sum m(k) g.c(k);    its gradient in the tangent sense is `gravity_force`
@@ -51,14 +57,16 @@ def potential_energy(g: Graph, q: Any, *, out: Array | None = None, threads: int
     >>> float(dyn.potential_energy(sc.load("double_pendulum"), [0.0, 0.0]))
     -29.43
     """
-    p = read_problem("potential_energy", g, q=q, threads=threads)
+    p = read_problem("potential_energy", g, q=q, threads=threads, ignore_loops=ignore_loops)
     return answer(p, (), out)[()]
 
 
-def momentum(g: Graph, q: Any, v: Any, *, out: Array | None = None, threads: int | None = None) -> Array:
+def momentum(
+    g: Graph, q: Any, v: Any, *, out: Array | None = None, threads: int | None = None, ignore_loops: bool = False
+) -> Array:
     """The spatial momentum [angular; linear] about the inertial origin, in inertial axes, (..., 6). O(n).
 
-        h = sum phi(0,k) M(k) V(k)
+        h = sum phi(0,k) M(k) V(k);    armature has none
 
     >>> import numpy as np
     >>> import soacraft as sc
@@ -66,11 +74,13 @@ def momentum(g: Graph, q: Any, v: Any, *, out: Array | None = None, threads: int
     >>> dyn.momentum(sc.load("pendulum"), [0.0], [2.0]) + 0.0
     array([ 0., -2.,  0.,  2.,  0.,  0.])
     """
-    p = read_problem("momentum", g, q=q, v=v, threads=threads)
+    p = read_problem("momentum", g, q=q, v=v, threads=threads, ignore_loops=ignore_loops)
     return answer(p, (6,), out)
 
 
-def centroidal_momentum_matrix(g: Graph, q: Any, *, out: Array | None = None, threads: int | None = None) -> Array:
+def centroidal_momentum_matrix(
+    g: Graph, q: Any, *, out: Array | None = None, threads: int | None = None, ignore_loops: bool = False
+) -> Array:
     """The matrix (..., 6, nv) from v to the momentum about the centre of mass c, in inertial axes. O(n).
 
         phi(c,k) R(k) H*(k)  in the columns of hinge k;   angular rows: about c,   linear rows: total mass times Jc
@@ -81,5 +91,5 @@ def centroidal_momentum_matrix(g: Graph, q: Any, *, out: Array | None = None, th
     >>> dyn.centroidal_momentum_matrix(sc.load("double_pendulum"), [0.0, 0.0])[3]                 # linear, along x
     array([3., 1.])
     """
-    p = read_problem("centroidal_momentum_matrix", g, q=q, threads=threads)
+    p = read_problem("centroidal_momentum_matrix", g, q=q, threads=threads, ignore_loops=ignore_loops)
     return answer(p, (6, p.nv), out)

@@ -19,11 +19,13 @@ from soacraft.dynamics.reference import (
     derivatives,
     energy,
     forward,
+    gradients,
     inverse,
     jacobian,
     mixed,
     momentum,
     operational_space,
+    passive,
     poses,
 )
 from soacraft.errors import SingularError
@@ -34,7 +36,7 @@ ALGORITHMS: dict[str, Callable[[Problem], Any]] = {
     "gravity_force": inverse.gravity_force,
     "interbody_forces": inverse.interbody_forces,
     "compensating_force": inverse.compensating_force,
-    "passive_force": inverse.passive_force,
+    "passive_force": passive.passive_force,
     "mass_matrix_multiply": inverse.mass_matrix_multiply,
     "forward_dynamics": forward.forward_dynamics,
     "mass_matrix_solve": forward.mass_matrix_solve,
@@ -55,6 +57,9 @@ ALGORITHMS: dict[str, Callable[[Problem], Any]] = {
     "center_of_mass": momentum.center_of_mass,
     "momentum": momentum.momentum,
     "centroidal_momentum_matrix": momentum.centroidal_momentum_matrix,
+    "mass_matrix_gradient": gradients.mass_matrix_gradient,
+    "coriolis_matrix": gradients.coriolis_matrix,
+    "log_det_gradient": gradients.log_det_gradient,
     "inverse_dynamics_derivatives": derivatives.inverse_dynamics_derivatives,
     "forward_dynamics_derivatives": derivatives.forward_dynamics_derivatives,
 }

@@ -17,8 +17,9 @@ def mass_matrix(p: Problem) -> Array:
 
 
 def composite_inertia(p: Problem) -> Array:
-    """R(k) = sum over children of phi R phi*, + M(k)."""
-    return over_bodies(p, composite_body(p.linear), (6, 6))
+    """R(k) = sum over children of phi R phi*, + M(k); of a node with armature the part of the body."""
+    R = composite_body(p.linear)
+    return over_bodies(p, {k: R[k][..., :6, :6] for k in R}, (6, 6))
 
 
 def finite(p: Problem) -> bool:

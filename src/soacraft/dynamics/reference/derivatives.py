@@ -12,7 +12,8 @@ base bodies hang from, the derivatives along all dofs at once are columns that o
                     dT(k)     = H df(k) + [dH f(k)]
 
 where [..] stands in the columns of the own hinge only. Along v the brackets are [H*] and [crm(V) H* + d(Hdot* v)].
-F(k) is the external force on the body: constant in body axes, unless it is expressed in another frame's axes.
+F(k) is the external force on the body: constant in body axes, unless it is expressed in another frame's axes. Armature
+gives T the term J vdot, which changes with vdot alone; so all of this is about the six of each body.
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ def _motion(p: Problem, vdot: Array) -> Motion:
     alpha = np.empty((*lead, p.n, 6))
     f = np.empty((*lead, p.n, 6))
     for k in sko.nodes:
-        alpha[..., k, :], f[..., k, :] = found.alpha[k][..., 0], found.f[k][..., 0]
+        alpha[..., k, :], f[..., k, :] = found.alpha[k][..., :6, 0], found.f[k][..., :6, 0]
     alpha[..., 3:] -= times(c.world[0].mT, p.graph.gravity)
     V_plus, alpha_plus = np.empty((*lead, p.n, 6)), np.empty((*lead, p.n, 6))
     base_V, base_alpha = _anchor(p)
@@ -98,7 +99,7 @@ def _motion(p: Problem, vdot: Array) -> Motion:
         phi_T = c.A[..., k, :, :].mT
         V_plus[..., k, :] = times(phi_T, base_V if parent < 0 else motion.V[..., parent, :])
         alpha_plus[..., k, :] = times(phi_T, base_alpha if parent < 0 else alpha[..., parent, :])
-    H_T = [sko.H(k).mT for k in sko.nodes]
+    H_T = [sko.H(k)[..., :6].mT for k in sko.nodes]
     return Motion(c.A, H_T, motion.V, V_plus, alpha_plus, motion.twists, f, *_hinges(p, vdot, f))
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from soacraft.dynamics.problem import Problem
 from soacraft.dynamics.reference.blocks import columns, over_bodies, vector
 from soacraft.dynamics.reference.turning import turned
+from soacraft.model import armature
 from soacraft.model.frame import Body
 from soacraft.model.realize import weight
 from soacraft.recursions import gather, newton_euler
@@ -29,9 +30,9 @@ def mass_matrix_multiply(p: Problem) -> Array:
 
 
 def interbody_forces(p: Problem) -> Array:
-    """f = phi (M alpha + b), turned into the axes asked for."""
+    """f = phi (M alpha + b), turned into the axes asked for; of a node with armature the part of the body."""
     f = newton_euler(p.sko, columns(p, p.given["vdot"])).f
-    return turned(p, over_bodies(p, {k: f[k][..., 0] for k in f}, (6,)))
+    return turned(p, over_bodies(p, {k: f[k][..., :6, 0] for k in f}, (6,)))
 
 
 def gravity_force(p: Problem) -> Array:
@@ -50,13 +51,8 @@ def compensating_force(p: Problem) -> Array:
     return _projected(p, pulls)
 
 
-def passive_force(p: Problem) -> Array:
-    """No element of a model gives one."""
-    return np.zeros(p.nv)
-
-
 def _projected(p: Problem, forces: Array) -> Array:
     """H phi x for forces x (..., n, 6) on bodies."""
     m = p.linear
-    f = gather(m, m.A, [forces[..., k, :, None] for k in m.nodes])
+    f = gather(m, m.A, [x[..., None] for x in armature.vectors(p.layout, forces)])
     return vector(p, {k: m.H(k) @ f[k] for k in m.nodes})

@@ -35,7 +35,7 @@ def momentum(p: Problem) -> Array:
 
 
 def centroidal_momentum_matrix(p: Problem) -> Array:
-    """phi(c,k) R(k) H*(k) by body k, c at the centre of mass with inertial axes."""
+    """phi(c,k) R(k) H*(k) by body k, c at the centre of mass with inertial axes; armature has no momentum."""
     m = p.linear
     center = center_of_mass(p)
     R_world, origin = p.state.configuration.world
@@ -43,5 +43,5 @@ def centroidal_momentum_matrix(p: Problem) -> Array:
     X = np.zeros((*p.batch, 6, p.nv))
     for k, where in enumerate(p.layout.v_slices):
         to_center = phi(R_world[..., k, :, :], origin[..., k, :] - center)
-        X[..., where] = to_center @ R[k] @ m.H(k).mT
+        X[..., where] = to_center @ R[k][..., :6, :6] @ m.H(k)[..., :6].mT
     return X

@@ -18,7 +18,8 @@ def operational_space_compliance(p: Problem) -> Array:
     """B* Omega B, with Omega(i,j) = psi*(c,i) Upsilon(c) psi(c,j) for the closest common ancestor c."""
     m = p.linear
     body = articulated_body(m)
-    psi = {k: m.A(m.parent(k), k) @ (np.eye(6) - body.G[k] @ m.H(k)) for k in m.nodes if m.parent(k) >= 0}
+    tau_bar = {k: np.eye(p.layout.dims[k]) - body.G[k] @ m.H(k) for k in m.nodes}
+    psi = {k: m.A(m.parent(k), k) @ tau_bar[k] for k in m.nodes if m.parent(k) >= 0}
     X: Stacked = {k: m.H(k).mT @ np.linalg.solve(body.D[k], m.H(k)) for k in m.nodes}
     Upsilon = backward_lyapunov(m, lambda i, k: psi[k], X)
     where, B_T = [], []

@@ -1,0 +1,145 @@
+"""Gradients of the mass matrix, the Coriolis matrix, and the gradient of log det.
+
+In the inertial frame, with screws S_i, composite inertias Ic and F_l = Ic(l) S_l, the mass matrix is S_i* F_l for hinge
+i inboard of or at hinge l. A step along dof c turns all that is outboard of its hinge as one rigid body, so
+
+    c strictly outboard of l                      d Mcal_il = S_i* (crf(S_c) Ic(c) - Ic(c) crm(S_c)) S_l
+    c outboard of i, and inboard of or at l       d Mcal_il = S_i* crf(S_c) F_l
+    c inboard of or at i                          d Mcal_il = 0
+
+to which the own hinge adds its dH* where H varies.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from soacraft.dynamics.problem import Mask, Problem
+from soacraft.dynamics.reference.screws import Screws
+from soacraft.model.realize import scatter, times
+from soacraft.recursions import articulated_body, backward_lyapunov
+from soacraft.recursions.types import Stacked
+from soacraft.spatial.checks import Array
+from soacraft.spatial.transforms import crf, crm, phi
+
+
+def mass_matrix_gradient(p: Problem) -> Array:
+    """d Mcal_il / d q_c as (..., nv, nv, nv), [i, l, c]. O(nv^3) at most."""
+    s = Screws(p)
+    S, R = s.S, _composites(p)
+    own_R = R[..., s.dof_body, :, :]  # of the body of each dof
+    F = times(own_R, np.moveaxis(S, -1, -2))  # (..., nv, 6)
+    turn, push = crm(np.moveaxis(S, -1, -2)), crf(np.moveaxis(S, -1, -2))  # (..., nv, 6, 6)
+    up = s.inboard[s.dof_body][:, s.dof_body]  # [i, l]: hinge i inboard of or at hinge l
+    strictly = up & (s.dof_body[:, None] != s.dof_body)
+    between = strictly[:, None, :] & up.T[None, :, :] & up[:, :, None]  # i < c <= l
+    outside = strictly[None, :, :] & up[:, :, None]  # i <= l < c
+    moved = np.einsum("...cab,...lb->...alc", push, F)
+    dR = push @ own_R - own_R @ turn
+    inner = np.einsum("...cab,...bl->...alc", dR, S)
+    d = np.einsum("...ai,...alc->...ilc", S, moved) * between + np.einsum("...ai,...alc->...ilc", S, inner) * outside
+    for where, own in s.own:
+        _add_own(d, where, own, S, F, own_R, up)
+    mirror = np.swapaxes(d, -3, -2) * strictly.T[:, :, None]
+    return np.asarray(d + mirror)
+
+
+def _add_own(d: Array, where: slice, own: Array, S: Array, F: Array, own_R: Array, up: Mask) -> None:
+    """The part of a hinge whose H varies: dH* as (..., 6, i, c) for its own dofs."""
+    at = where.start
+    below = up[at] & ~up[:, at]  # dofs strictly outboard
+    above = up[:, at] & ~up[at]  # dofs strictly inboard
+    d[..., where, :, where] += np.einsum("...aic,...la->...ilc", own, F) * below[:, None]
+    pulled = np.einsum("...ab,...blc->...alc", own_R[..., at, :, :], own)
+    d[..., :, where, where] += np.einsum("...ai,...alc->...ilc", S, pulled) * above[:, None, None]
+    both = np.einsum("...ai,...alc->...ilc", S[..., where], pulled)
+    d[..., where, where, where] += both + np.swapaxes(both, -3, -2)
+
+
+def coriolis_matrix(p: Problem) -> Array:
+    """H phi (M d/dt(phi* H*) + Bh phi* H*), (..., nv, nv) (formula F8). O(nv^2).
+
+    In the inertial frame, with l the outer of the hinges i and j, and sums over the bodies k outboard of or at l:
+    C_ij = S_i* [Ic(l) Sdot_j - (sum M(k) crm(V(k))) S_j + crf(S_j) sum M(k) V(k)]. V is relative to the anchor.
+    """
+    s = Screws(p)
+    c, layout = p.state.configuration, p.layout
+    R_world, at = c.world
+    X = phi(R_world, at)
+    M = X @ layout.M @ X.mT
+    V = times(s.to_world, scatter(layout, c.A, p.state.motion.twists))
+    h, N = times(M, V), M @ crm(V)
+    R, h, N = _gathered(p, M, 2), _gathered(p, h, 1), _gathered(p, N, 2)
+    S = np.moveaxis(s.S, -1, -2)
+    rate = times(crm(V)[..., s.dof_body, :, :], S)  # Sdot
+    v = p.given["v"]
+    for where, own in s.own:
+        rate[..., where, :] += np.moveaxis(np.einsum("...aic,...c->...ai", own, v[..., where]), -1, -2)
+    up = s.inboard[s.dof_body][:, s.dof_body]
+    # the outer hinge is that of i where j is inboard of or at it, and that of j elsewhere
+    b = s.dof_body
+    push = crf(S)
+    at_j = times(R[..., b, :, :], rate) - times(N[..., b, :, :], S) + times(push, h[..., b, :])
+    C = np.einsum("...ia,...ja->...ij", S, at_j) * up
+    left_R, left_N = (np.einsum("...ia,...iab->...ib", S, x[..., b, :, :]) for x in (R, N))
+    of_i = np.einsum("...ib,...jb->...ij", left_R, rate) - np.einsum("...ib,...jb->...ij", left_N, S)
+    of_i += np.einsum("...ia,...jab,...ib->...ij", S, push, h[..., b, :])
+    return np.asarray(C + of_i * (up.T & ~up))
+
+
+def log_det_gradient(p: Problem) -> Array:
+    """d log det Mcal / d q_c as (..., nv). O(n).
+
+        X(c) = M(c) + sum over children of psi(c,j) X(j) A*(c,j),    Y = A*(p,c) Upsilon(p) A(p,c)
+        gradient = -2 tr(crm(H*_c) Y tau_bar(c) X(c)) + 2 tr([D^-1 H - G* Y tau_bar] X(c) dH*_c)
+    """
+    m = p.linear
+    ab = articulated_body(m)
+    bar = {k: np.eye(m.dims[k]) - ab.G[k] @ m.H(k) for k in m.nodes}
+    psi = {k: m.A(m.parent(k), k) @ bar[k] for k in m.nodes if m.parent(k) >= 0}
+    compliance: Stacked = {k: m.H(k).mT @ np.linalg.solve(ab.D[k], m.H(k)) for k in m.nodes}
+    Upsilon = backward_lyapunov(m, lambda i, k: psi[k], compliance)
+    X: Stacked = {}
+    for k in m.tips_to_base():
+        X[k] = m.M(k) + sum(psi[j] @ X[j] @ m.A(k, j).mT for j in m.children(k))
+    own = _own_in_body_axes(p)
+    gradient = np.zeros((*p.batch, p.nv))
+    for k, where in enumerate(p.layout.v_slices):
+        if where.start == where.stop:
+            continue
+        H, parent = m.H(k), m.parent(k)
+        Y = np.zeros((m.dims[k], m.dims[k])) if parent < 0 else m.A(parent, k).mT @ Upsilon[parent] @ m.A(parent, k)
+        through = (Y @ bar[k] @ X[k])[..., :6, :6]
+        gradient[..., where] = -2.0 * np.einsum("...cab,...ba->...c", crm(H[..., :6]), through)
+        if k in own:
+            Z = (np.linalg.solve(ab.D[k], H) - ab.G[k].mT @ Y @ bar[k]) @ X[k]
+            gradient[..., where] += 2.0 * np.einsum("...ia,...aic->...c", Z[..., :6], own[k])
+    return gradient
+
+
+def _own_in_body_axes(p: Problem) -> dict[int, Array]:
+    """dH* in the body frame (..., 6, i, c) by body, where H varies."""
+    s = Screws(p)
+    numbers = {where.start: k for k, where in enumerate(p.layout.v_slices) if where.stop > where.start}
+    found: dict[int, Array] = {}
+    for where, own in s.own:
+        k = numbers[where.start]
+        back = np.linalg.inv(s.to_world[..., k, :, :])
+        found[k] = np.einsum("...ab,...bic->...aic", back, own)
+    return found
+
+
+def _composites(p: Problem) -> Array:
+    """Composite inertias in the inertial frame, (..., n, 6, 6); rotors play no part in how they move."""
+    X = phi(*p.state.configuration.world)
+    return _gathered(p, X @ p.layout.M @ X.mT, 2)
+
+
+def _gathered(p: Problem, x: Array, rank: int) -> Array:
+    """Sums over each body and all outboard of it, of what is expressed in the inertial frame: vectors or matrices."""
+    axis = x.ndim - 1 - rank
+    total = np.moveaxis(np.array(x), axis, 0)
+    for k in p.layout.tree.tips_to_base():
+        if p.layout.parents[k] >= 0:
+            total[p.layout.parents[k]] += total[k]
+    return np.moveaxis(total, 0, axis)
