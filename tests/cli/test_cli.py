@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import io
+import tempfile
 
 import pytest
 from rich.console import Console
 
+import soacraft as sc
 from soacraft.cli import main
 from soacraft.cli import tour as tour_module
 from soacraft.cli.shell import names_for
@@ -34,9 +36,57 @@ def test_tour_fails_when_a_check_fails(monkeypatch):
     assert "0 passed, 13 failed" in out.getvalue()
 
 
-def test_tour_refuses_a_branched_model(capsys):
-    assert main(["tour", "biped"]) == 2
-    assert "'biped' is branched; try arm7." in capsys.readouterr().err
+def toured(model):
+    out = io.StringIO()
+    status = tour_module.tour(model, console=Console(file=out, width=100))
+    return status, out.getvalue()
+
+
+def test_tour_walks_trees_with_free_bases_welds_and_many_tips():
+    tools = {"biped": "node 'right_foot/sole'", "husky": "body 'rear_bumper_link'", "five_bar": "body 'sphere_2'"}
+    for model, tool in tools.items():
+        status, words = toured(model)
+        assert status == 0, words
+        assert words.count("✓") == 13
+        assert f"the tool is {tool}" in words
+
+
+def test_tour_of_a_model_without_nodes_with_armature():
+    mb = sc.random_tree(6, seed=4)
+    for body in mb.bodies:
+        for node in body.nodes:
+            body.remove_node(node)
+        body.armature = 0.1
+    _, words = toured_copy(mb)
+    assert "the tool is body" in words
+
+
+def toured_copy(mb):
+    """The tour of a model that is first written to a file."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/model.json"
+        sc.save(mb, path)
+        status, words = toured(path)
+    assert status == 0, words
+    assert words.count("✓") == 13
+    return status, words
+
+
+def test_tour_says_that_loops_are_ignored():
+    mb = sc.serial_chain(4)
+    mb.close_loop("ring", "inertial", "link4/tip", sc.Spherical())
+    mb.couple("gear", {"link1": 1.0, "link2": 2.0})
+    _, words = toured_copy(mb)
+    assert "Its loops and couplings (1 and 1) are ignored: these are the operators of its tree." in words
+    assert "are ignored" not in toured("arm7")[1]
+
+
+def test_tour_needs_something_that_moves(tmp_path, capsys):
+    mb = sc.Multibody("rock")
+    mb.add_body("rock", None, sc.Weld(), sc.Inertia(1.0))
+    sc.save(mb, tmp_path / "rock.json")
+    assert main(["tour", str(tmp_path / "rock.json")]) == 2
+    assert "the tour needs a model that moves" in capsys.readouterr().err
 
 
 def test_unknown_model_lists_the_known_ones(capsys):
@@ -46,7 +96,10 @@ def test_unknown_model_lists_the_known_ones(capsys):
 
 def test_models_prints_a_table(capsys):
     assert main(["models"]) == 0
-    assert "arm7" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "arm7" in out
+    assert "panda" in out
+    assert "BSD-3-Clause" in out
 
 
 def test_a_verb_is_asked_for():

@@ -1,33 +1,54 @@
-"""The command line: `soacraft tour`, `soacraft shell [MODEL]`, `soacraft models`."""
+"""The command line: `soacraft tour | shell | info | convert | check | models`."""
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 
 from soacraft import __version__
 from soacraft.errors import SoacraftError
 
+MODEL = "a model by name (see `soacraft models`), or a model file"
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; the exit status is 0, 1 when a check failed, 2 for a mistake in the call."""
+    given = _parser().parse_args(arguments)
+    try:
+        status = _run(given)
+        sys.stdout.flush()
+        return status
+    except SoacraftError as error:
+        print(f"soacraft: {error}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:  # who reads the output, such as `head`, has had enough; nothing more can be written
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+
+
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="soacraft", description="A workbench for multibody dynamics.")
     parser.add_argument("--version", action="version", version=f"soacraft {__version__}")
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
     tour = verbs.add_parser("tour", help="walk through listings 1 to 16 of the PyCraft paper")
-    tour.add_argument("model", nargs="?", default="arm7", help="a built-in serial chain (default: arm7)")
+    tour.add_argument("model", nargs="?", default="arm7", help=f"{MODEL} (default: arm7)")
     shell = verbs.add_parser("shell", help="IPython with a model, I and all operators at hand")
-    shell.add_argument("model", nargs="?", default="arm7", help="a built-in model (default: arm7)")
+    shell.add_argument("model", nargs="?", default="arm7", help=f"{MODEL} (default: arm7)")
     shell.add_argument("--axes", choices=("body", "inertial", "origin"), default="body")
     shell.add_argument("-c", "--command", help="run this code instead of asking for input")
-    verbs.add_parser("models", help="list the built-in models")
-    given = parser.parse_args(arguments)
-    try:
-        return _run(given)
-    except SoacraftError as error:
-        print(f"soacraft: {error}", file=sys.stderr)
-        return 2
+    info = verbs.add_parser("info", help="what a model is made of, and what became of its file")
+    info.add_argument("model", help=MODEL)
+    info.add_argument("--report", action="store_true", help="the whole import report")
+    convert = verbs.add_parser("convert", help="read one model file and write another")
+    convert.add_argument("model", metavar="IN", help=MODEL)
+    convert.add_argument("out", metavar="OUT", help="the file to write: .json (all of the model) or .urdf")
+    convert.add_argument("--strict", action="store_true", help="write nothing if something that moves it would be lost")
+    check = verbs.add_parser("check", help="look for mistakes in a model; status 1 when there are some")
+    check.add_argument("model", help=MODEL)
+    verbs.add_parser("models", help="list the models that come with soacraft")
+    return parser
 
 
 def _run(given: argparse.Namespace) -> int:
@@ -39,7 +60,12 @@ def _run(given: argparse.Namespace) -> int:
         from soacraft.cli.shell import shell
 
         return shell(given.model, given.axes, given.command)
-    from soacraft.files import models
+    from soacraft.cli import model_files
 
-    print(models())
-    return 0
+    if given.verb == "info":
+        return model_files.info(given.model, given.report)
+    if given.verb == "convert":
+        return model_files.convert(given.model, given.out, given.strict)
+    if given.verb == "check":
+        return model_files.check(given.model)
+    return model_files.list_models()

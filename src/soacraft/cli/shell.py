@@ -9,7 +9,7 @@ import numpy as np
 import soacraft as sc
 from soacraft.ops.table import NAMES
 
-BANNER = """soacraft {version}: {model!r}, {bodies} bodies, {dofs} dofs, {axes} axes.
+BANNER = """soacraft {version}: {model!r}, {bodies} bodies, {dofs} dofs, {axes} axes.{loops}
   mb       the model; change mb.q and every expression gives its new value
   ops      all operators and stacked vectors (ops.V, ops.alpha, ops.C, ...)
   {names} B I
@@ -22,19 +22,25 @@ def names_for(model: str, axes: str = "body") -> dict[str, Any]:
     mb = sc.load(model)
     q, v = mb.random_state(seed=0)
     mb.set_state(q, v)
-    ops = sc.operators(mb, axes=axes)
+    ops = sc.operators(mb, axes=axes, ignore_loops=True)
     named = {name: getattr(ops, name) for name in NAMES}
     return {"sc": sc, "np": np, "mb": mb, "ops": ops, "B": ops.B, "I": sc.I, **named}
 
 
 def shell(model: str, axes: str = "body", command: str | None = None) -> int:
-    """Open IPython on a built-in model, or run one piece of code with the same names."""
+    """Open IPython on a model or a file, or run one piece of code with the same names."""
     from IPython.terminal.embed import InteractiveShellEmbed
 
     names = names_for(model, axes)
     mb = names["mb"]
     banner = BANNER.format(
-        version=sc.__version__, model=mb.name, bodies=len(mb), dofs=mb.nv, axes=axes, names=" ".join(NAMES)
+        version=sc.__version__,
+        model=mb.name,
+        bodies=len(mb),
+        dofs=mb.nv,
+        axes=axes,
+        names=" ".join(NAMES),
+        loops=" Its loops and couplings are ignored." if mb.is_closed else "",
     )
     ipython: Any = cast(Any, InteractiveShellEmbed)(banner1=banner, user_ns=names)
     if command is None:

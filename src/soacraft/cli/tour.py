@@ -1,4 +1,4 @@
-"""`soacraft tour`: listings 1 to 16 of the PyCraft paper on a built-in arm, each with its numbers and its check."""
+"""`soacraft tour`: listings 1 to 16 of the PyCraft paper on any model, each with its numbers and its check."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ from soacraft.view import structure
 
 I = sc.I
 TOLERANCE = 1e-9
+LARGEST_PRINTED = 150  # entries of an array; of larger ones the corners
+LARGEST_PICTURE = 60  # bodies
 
 
 class Tour:
@@ -39,7 +41,9 @@ class Tour:
         if isinstance(value, sc.Operator):
             self.say(f"  {name} = {value!r}")
         else:
-            numbers = np.array2string(np.asarray(value), precision=4, suppress_small=True, max_line_width=100)
+            numbers = np.array2string(
+                np.asarray(value), precision=4, suppress_small=True, max_line_width=100, threshold=LARGEST_PRINTED
+            )
             self.say(f"  {name} =\n{_indented(numbers)}")
 
     def check(self, what: str, error: float) -> None:
@@ -57,16 +61,20 @@ def _indented(words: str) -> str:
 def tour(model: str = "arm7", console: Console | None = None) -> int:
     """Walk through the listings; 0 when every check passed, 1 otherwise."""
     mb = sc.load(model)
-    if not mb.tree.is_serial or not mb.nv:
-        raise ModelError(f"the tour walks a serial chain, {model!r} is branched; try arm7.")
-    mb.set_state(np.linspace(0.2, 1.1, mb.nq), np.linspace(-1.0, 1.0, mb.nv), np.linspace(0.5, -0.5, mb.nv))
+    if not mb.nv:
+        raise ModelError(f"the tour needs a model that moves, {model!r} has no dofs; try arm7.")
+    _set_in_motion(mb)
+    tool = _tool(mb)
     t = Tour(Console(highlight=False) if console is None else console)
     t.say(f"soacraft {sc.__version__}: {mb!r}, the operators in the papers' axes (inertial-oriented).")
-    ops = sc.operators(mb, axes="inertial")
-    _kinematics_and_inertia(t, mb, ops)
+    if mb.is_closed:
+        ties = f"{len(mb.loops)} and {len(mb.couplings)}"
+        t.say(f"Its loops and couplings ({ties}) are ignored: these are the operators of its tree.")
+    ops = sc.operators(mb, axes="inertial", ignore_loops=True)
+    _kinematics_and_inertia(t, mb, ops, tool)
     _articulated_bodies(t, ops)
     _inverse_and_dynamics(t, mb, ops)
-    _operational_space(t, mb, ops)
+    _operational_space(t, ops, tool.carrier.name, mb.topology.is_serial)
     _every_identity(t)
     t.console.print()
     t.say(f"{t.passed} passed, {t.failed} failed")
@@ -74,24 +82,40 @@ def tour(model: str = "arm7", console: Console | None = None) -> int:
     return 1 if t.failed else 0
 
 
-def _kinematics_and_inertia(t: Tour, mb: sc.Multibody, ops: Any) -> None:
+def _set_in_motion(mb: sc.Multibody) -> None:
+    """Round numbers where coordinates are plain numbers, random ones where there are quaternions among them."""
+    q, v = np.linspace(0.2, 1.1, mb.nq), np.linspace(-1.0, 1.0, mb.nv)
+    if mb.nq != mb.nv:
+        q, v = mb.random_state(seed=0)
+    mb.set_state(q, v, np.linspace(0.5, -0.5, mb.nv))
+
+
+def _tool(mb: sc.Multibody) -> sc.Frame:
+    """A node on a tip, the last that has one; the last tip itself where none has."""
+    tips = [body for body in mb.bodies if not body.children]
+    nodes = [body.nodes[0] for body in tips if body.nodes]
+    return nodes[-1] if nodes else tips[-1]
+
+
+def _kinematics_and_inertia(t: Tour, mb: sc.Multibody, ops: Any, tool: sc.Frame) -> None:
     t.listing("Listing 1", "the basic operators")
     H, E_phi, M = ops["H E_phi M"]
     for name, value in (("H", H), ("E_phi", E_phi), ("M", M)):
         t.show(name, value)
 
     t.listing("Listing 2", "the Jacobian and the mass matrix")
-    phi, tip = ops.phi, mb.bodies[-1]
-    node = tip.nodes[0] if tip.nodes else tip
-    jacobian = ops.B(node).T * phi.T * H.T
+    phi = ops.phi
+    t.say(f"  the tool is {tool!r}")
+    jacobian = ops.B(tool).T * phi.T * H.T
     mass_matrix = H * phi * M * phi.T * H.T
     t.show("Jacobian", jacobian)
     t.show("massmat", mass_matrix)
     t.say(_indented(repr(mass_matrix.explain())))
     t.show("massmat.array()", mass_matrix.array())
-    t.say("  its structure, body by body (█ large, ░ small, · zero):")
-    t.say(_indented(structure(mass_matrix)))
-    velocity = np.asarray(mb.velocity(node))
+    if len(mb) <= LARGEST_PICTURE:
+        t.say("  its structure, body by body (█ large, ░ small, · zero):")
+        t.say(_indented(structure(mass_matrix)))
+    velocity = np.asarray(mb.velocity(tool))
     t.check("Jacobian * v is the velocity of the tool (Eq. 13)", difference(np.asarray(jacobian * mb.v), velocity))
 
     t.listing("Listing 3", "inverse dynamics by sweeps")
@@ -148,17 +172,19 @@ def _inverse_and_dynamics(t: Tour, mb: sc.Multibody, ops: Any) -> None:
     vdot = nu - G.T * (E_phi.T * alpha)
     t.show("vdot for T = 1", vdot)
     C = H * phi * (b + M * phi.T * a)
-    t.check("massmat*vdot + C = T (Eq. 17)", difference(np.asarray(mass_matrix * vdot + C), T))
+    t.check("massmat*vdot + C = T (Eq. 17)", difference(np.asarray(mass_matrix * vdot), T - np.asarray(C)))
 
 
-def _operational_space(t: Tour, mb: sc.Multibody, ops: Any) -> None:
+def _operational_space(t: Tour, ops: Any, tip: str, serial: bool) -> None:
     H, psi, D, E_psi, Omega = ops["H psi D E_psi Omega"]
     t.listing("Listings 15 and 16", "the operational space compliance")
     Y = E_psi.T.lyapunov(H.T * D.inv * H)
     t.show("Upsilon", Y)
     t.show("Omega", psi.T * H.T * D.inv * H * psi)
-    t.check("Omega = psi.T*Y + Y*psi - Y (Eq. 35)", relative_norm(Omega - (psi.T * Y + Y * psi - Y)))
-    tip = mb.bodies[-1].name
+    if serial:
+        t.check("Omega = psi.T*Y + Y*psi - Y (Eq. 35)", relative_norm(Omega - (psi.T * Y + Y * psi - Y)))
+    else:  # Eq. 35 is for serial chains
+        t.check("Upsilon is the block diagonal of Omega (on any tree)", relative_norm(sc.diag_of(Omega) - Y))
     t.show(f"Omega[{tip!r}, {tip!r}], one block, nothing else formed", Omega[tip, tip])
 
 
@@ -167,13 +193,14 @@ def _every_identity(t: Tour) -> None:
     mb = sc.load("hinges")
     ops = sc.operators(mb.state(*mb.random_state(seed=1)))
     held = [x for x in sc.identities() if not x.conditions]
-    errors = {x: difference(x.left(ops), x.right(ops)) for x in held}
+    errors = {x: sc.verify(x.left, x.right, on=ops).worst[1] for x in held}
     worst = max(errors, key=lambda x: errors[x])
     t.check(f"{len(held)} identities; the worst is {worst}", errors[worst])
 
 
 NEXT = """
 Where to go next:
+  ./run tour panda       the same on another model (soacraft models), or on a file: ./run tour my_robot.urdf
   ./run shell            the same operators at a prompt (./run shell biped for a branched one)
   ./run test             the tests
   examples/              short programs

@@ -1,0 +1,147 @@
+"""What must hold at a random state of any right model: inertias to move, the mass matrix, the balance of power."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from soacraft import dynamics as dyn
+from soacraft.errors import SingularError
+from soacraft.health.names import hinge_subject, whole
+from soacraft.health.report import Finding
+from soacraft.model import Graph, SKOModel, SubGraph
+from soacraft.recursions.articulated_body import SMALLEST
+from soacraft.spatial.checks import Array
+
+DENSE = 400  # dofs; above that the mass matrix is not formed
+NOTHING = 1e-20  # of the inertia of all that is outboard
+_STEP = 1e-3
+_STENCIL = ((1, 45 / 60), (2, -9 / 60), (3, 1 / 60))  # central differences of order six
+_EPS = float(np.finfo(float).eps)
+
+
+def check_hinge_inertias(graph: Graph) -> Iterator[Finding]:
+    """Hinges with nothing to move, at the neutral, the current and a random state."""
+    if not graph.nv:
+        return
+    states = ("neutral", "current", "random")
+    q = np.stack([graph.neutral(), graph.current.q, graph.random_state(0)[0]])
+    for k, relative in smallest_inertias(graph.sko(graph.state(q=q))).items():
+        where = [name for name, x in zip(states, np.broadcast_to(relative, (3,)), strict=True) if x <= SMALLEST]
+        if where:
+            text = "has no inertia to move" + ("" if len(where) == 3 else f" at the {' and the '.join(where)} state")
+            cure = "give mass or moment to its body or to one outboard of it, give it armature, or weld it"
+            yield Finding("error", hinge_subject(graph.bodies[k]), float(np.min(relative)), text, cure)
+
+
+def smallest_inertias(sko: SKOModel) -> dict[int, Array]:
+    """The smallest eigenvalue of D(k) beside H(k) R(k) H*(k), by node with dofs (004 Eq. 31-33). O(n).
+
+    As `articulated_body`, but it goes on past hinges without inertia.
+
+    >>> from soacraft.model import serial_chain
+    >>> from soacraft.model.hinges import Pin
+    >>> mb = serial_chain(1)
+    >>> flag = mb.add_body("flag", "link1", Pin((0, 0, 1)))
+    >>> [float(x) for x in smallest_inertias(mb.sko()).values()]
+    [1.0, 0.0]
+    """
+    A, H, M = sko.A, sko.H, sko.M
+    R: dict[int, Array] = {}
+    P_plus: dict[int, Array] = {}
+    smallest: dict[int, Array] = {}
+    for k in sko.tips_to_base():
+        R[k] = M(k) + sum(A(k, j) @ R[j] @ A(k, j).mT for j in sko.children(k))
+        P = M(k) + sum(A(k, j) @ P_plus[j] @ A(k, j).mT for j in sko.children(k))
+        P_plus[k] = P
+        if sko.nvs[k]:
+            HP = H(k) @ P
+            locked = np.einsum("...ij,...jk,...ik->...i", H(k), R[k], H(k))
+            moves = locked > NOTHING * (H(k) ** 2).sum(axis=-1) * np.trace(R[k], axis1=-2, axis2=-1)[..., None]
+            s = np.sqrt(np.where(moves, locked, 1.0))[..., None]
+            D = HP @ H(k).mT / (s * s.mT)
+            smallest[k] = np.linalg.eigvalsh(D)[..., 0] * moves.all(axis=-1)
+            P_plus[k] = P - (HP / s).mT @ np.linalg.pinv(D, rcond=SMALLEST, hermitian=True) @ (HP / s)
+    return dict(sorted(smallest.items()))
+
+
+def bench(graph: Graph) -> Graph:
+    """The same bodies at the same place without stored forces, on an anchor at rest."""
+    mb, pushed = whole(graph), bool(whole(graph).acting_forces)
+    if pushed:
+        mb = mb.copy()
+        mb.clear_forces()
+    if isinstance(graph, SubGraph):
+        return mb.subgraph([body.name for body in graph.bodies]) if pushed or graph.anchor_moves else graph
+    return mb
+
+
+def check_mass_matrix(graph: Graph) -> Iterator[Finding]:
+    """The mass matrix at a random state: positive definite, its inverse, and inverse and forward dynamics with it."""
+    g, nv, subject = bench(graph), graph.nv, "mass matrix"
+    if not nv or nv > DENSE:
+        if nv:
+            text = f"is not formed for more than {DENSE} dofs, so its identities were not checked"
+            yield Finding("note", subject, float(nv), text, "check parts of the model with mb.subgraph(...)")
+        return
+    q, v, w = _drawn(g)
+    M = dyn.mass_matrix(g, q, ignore_loops=True)
+    if not np.diag(M).min() > 0.0:
+        return  # a hinge without inertia, named by its own check
+    s = np.sqrt(np.diag(M))
+    eigenvalues = np.linalg.eigvalsh(M / np.outer(s, s))
+    condition = float(eigenvalues[-1] / eigenvalues[0]) if eigenvalues[0] > 0.0 else np.inf
+    cure = "run check_hinge on hinges of your own, and look at the masses"
+    if condition > 1e12:
+        text = f"is nearly singular at a random state: its scaled condition number is {condition:.2g}"
+        yield Finding("warning", subject, condition, text, "look for bodies with next to no inertia")
+        return
+    T = dyn.inverse_dynamics(g, q, v, w, ignore_loops=True)
+    vdot = dyn.forward_dynamics(g, q, v, T, ignore_loops=True)
+    product = M @ dyn.mass_matrix_inverse(g, q, ignore_loops=True) - np.eye(nv)
+    bias = dyn.bias_force(g, q, v, ignore_loops=True)
+    again = dyn.inverse_dynamics(g, q, v, vdot, ignore_loops=True)
+    size = float(np.max((np.abs(M) @ np.abs(w) + np.abs(bias) + np.abs(T)) / s))
+    rounding = 1e4 * _EPS * condition
+    for what, gap, allowed in (
+        ("is not symmetric", np.abs(M - M.T).max() / np.abs(M).max(), 1e-12),
+        ("times its inverse is not the identity", np.abs(product / s[:, None] * s).max(), 1e-9 + rounding),
+        ("does not give what inverse dynamics gives", np.abs((M @ w + bias - T) / s).max() / size, 1e-9),
+        ("forward dynamics does not undo inverse dynamics", np.abs((again - T) / s).max() / size, 1e-9 + rounding),
+    ):  # fmt: skip
+        if not gap <= allowed:
+            yield Finding("error", subject, float(gap), f"{what} at a random state", cure)
+
+
+def check_power(graph: Graph) -> Iterator[Finding]:
+    """The rate of kinetic and potential energy along the motion is the power v . force of a random force."""
+    g = bench(graph)
+    if not g.nv:
+        return
+    q, v, w = _drawn(g)
+    force = dyn.inverse_dynamics(g, q, v, w, ignore_loops=True)
+    try:
+        vdot = dyn.forward_dynamics(g, q, v, force, ignore_loops=True)
+    except SingularError:
+        return  # named by the check of hinge inertias
+    t = _STEP * np.array([sign * k for k, _ in _STENCIL for sign in (1, -1)])[:, None]
+    Q, V = g.integrate(q, t * v), v + t * vdot
+    energies = (dyn.kinetic_energy(g, Q, V, ignore_loops=True), dyn.potential_energy(g, Q, ignore_loops=True))
+    weights = np.array([sign * w for _, w in _STENCIL for sign in (1, -1)]) / _STEP
+    rates = [float(weights @ E) for E in energies]
+    power = float(v @ force)
+    gap = abs(sum(rates) - power)
+    size = sum(map(abs, rates)) + float(np.abs(v) @ np.abs(force))
+    rounding = 1e3 * _EPS * sum(float(np.abs(E).max()) for E in energies) / _STEP
+    if not gap <= 1e-8 * size + rounding:
+        text = f"at a random state energy changes by {sum(rates):.6g} W, the force gives {power:.6g} W"
+        cure = "a hinge whose H_T does not fit its pose does this: run check_hinge on hinges of your own"
+        yield Finding("error", "power balance", gap, text, cure)
+
+
+def _drawn(g: Graph) -> tuple[Array, Array, Array]:
+    """A random q, v and vdot; slow enough for differences on long chains."""
+    rng = np.random.default_rng(1)
+    q, v = g.random_state(rng)
+    return q, v / max(1.0, np.sqrt(g.nv) / 4.0), rng.standard_normal(g.nv)
