@@ -3,7 +3,8 @@
 Thin wrappers round `sc.operators(g, axes="inertial")`: the classes of section 3 (`HClass`, `EPhiClass`, `SPOClass`,
 ...), their methods (`asArray`, `getTranspose`, `inverse`, `isZero`, `LyapunovRecursion`, ...), and the short
 constructors of the introduction and of the slides (`H(g)`, `Phi(g)`, `Dinv(g)`, ...). `X.operator` is the soacraft
-operator inside. `g` is a multibody, a sub-graph, a state or an SKO model.
+operator inside. `g` is a multibody, a sub-graph, a state or an SKO model; or operators bound already, such as
+`sc.operators(g, axes="inertial", ignore_loops=True)` for the tree of a model with loops.
 
 >>> import soacraft as sc
 >>> from soacraft.pycraft import *
@@ -32,14 +33,17 @@ from soacraft.ops.namespace import operators_of
 Array = npt.NDArray[np.float64]
 
 __all__ = [
-    "BStar", "BStarClass", "Dinv", "EPhiClass", "EPsiClass", "H", "HClass", "HStar", "HStarClass", "Id", "IdClass",
-    "K", "M", "MClass", "PClass", "Phi", "PhiStar", "Psi", "SKOClass", "SKOStarClass", "SPOClass", "SPOStarClass",
+    "BStar", "BStarClass", "Dinv", "EPhiClass", "EPsiClass", "H", "HClass", "HStar", "HStarClass", "H_iClass",
+    "Hd_iClass", "Hs_iClass", "Id", "IdClass", "K", "M", "MClass", "PClass", "Phi", "PhiStar", "Psi", "SKOClass",
+    "SKOStarClass", "SPOClass", "SPOStarClass",
     "SpatialDiagonalMatrixOperator", "SpatialMatrixOperator", "SpatialSquareMatrixOperator", "SpatialVector",
     "Thetadot",
 ]  # fmt: skip
 
 
 def _ops(g: Any) -> Operators:
+    if isinstance(g, Operators):
+        return g
     found: Operators = operators(g) if isinstance(g, SKOModel) else operators(g, axes="inertial")
     return found
 
@@ -234,6 +238,35 @@ class BStarClass(SpatialMatrixOperator):
 
     def __init__(self, g: Any, nodes: Any) -> None:
         super().__init__(_ops(g).B(nodes).T)
+
+
+class H_iClass(SpatialDiagonalMatrixOperator):
+    """diag{ H~*(i) } for body i and those outboard of it, zero for others (Eq. 40, Listing 17): how the axes turn.
+
+    For a hinge of several dofs, `dof` says along which; for any hinge it is W of `sc.operators`.
+    """
+
+    def __init__(self, g: Any, body: Any, dof: Any = 0) -> None:
+        super().__init__(_ops(g).W(body, dof))
+
+
+class Hs_iClass(SpatialDiagonalMatrixOperator):
+    """diag{ H~*(i) } for the bodies strictly outboard of body i (Eq. 40, Listing 17): `H_iClass` less `Hd_iClass`."""
+
+    def __init__(self, g: Any, body: Any, dof: Any = 0) -> None:
+        s = _ops(g)
+        super().__init__(s.W(body, dof) - s.X(body, dof))
+
+
+class Hd_iClass(SpatialDiagonalMatrixOperator):
+    """H~*(i) in the place of body i, zero elsewhere (Eq. 40, Listing 17).
+
+    The paper's H~* is crf(H*) of a pin with the body frame on its axis; for any hinge it is X of `sc.operators`, and
+    where the paper uses that H~* is skew, `-X` is to be written as the transpose.
+    """
+
+    def __init__(self, g: Any, body: Any, dof: Any = 0) -> None:
+        super().__init__(_ops(g).X(body, dof))
 
 
 # -- the short constructors ---------------------------------------------------------------------------------------

@@ -60,7 +60,7 @@ def test_other_forms_keep_their_sweeps(mb, name):
 
 
 def test_on_a_sub_graph(mb):
-    g = mb.subgraph([b for b in mb.bodies if mb.tree.path(1, mb.index(b))])
+    g = mb.subgraph([b for b in mb.bodies if mb.topology.path(1, mb.index(b))])
     f = FORMS["its inverse"](sc.operators(g)).compile()
     q, _ = g.random_state(3)
     x = np.linspace(-1, 1, g.nv)

@@ -36,6 +36,7 @@ def test_the_table_of_the_mass_matrix(s):
         "----------------------------------------------------------------------------",
         "[i, j]  path       phi*M*phi.T        O(n) or less  004 Eq. 15",
         "array   recursion  H*phi*M*phi.T*H.T  O(N^2)        000 Eq. 20, 004 Alg. 4.2",
+        "cost    5n block products; simplify knows no cheaper form",
     ]
 
 

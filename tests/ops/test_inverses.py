@@ -47,6 +47,12 @@ KNOWN = {
         "000 Eq. 30",
     ),
     "the mass matrix by innovations": (lambda s: innovations(s) * s.D * innovations(s).T, "000 Eq. 29"),
+    "I + K H phi": (lambda s: I + s.K * s.H * s.phi, "004 Eq. 44"),
+    "twice the mass matrix": (lambda s: mass_matrix(s) + mass_matrix(s), "000 Eq. 30"),
+    "the mass matrix by P": (
+        lambda s: s.H * (s.P + s.phi_tilde * s.P + s.P * s.phi_tilde.T + s.phi * s.K * s.D * s.K.T * s.phi.T) * s.H.T,
+        "000 Eq. 30",
+    ),
     "a multiple of the mass matrix": (lambda s: 2.5 * mass_matrix(s), "000 Eq. 30"),
     "the transposed mass matrix": (lambda s: mass_matrix(s).T, "000 Eq. 30"),
     "other inertias": (lambda s: s.H * s.phi * (s.M + s.R) * s.phi.T * s.H.T, "000 Eq. 30"),
@@ -124,7 +130,6 @@ def test_known_inverses_keep_their_promises(name):
 UNKNOWN = {
     "I + phi phi*": lambda s: I + s.phi * s.phi.T,
     "two mass matrices": lambda s: mass_matrix(s) + s.D,
-    "I + K H phi": lambda s: I + s.K * s.H * s.phi,
     "a power": lambda s: (I + s.phi) ** 2,
     "inside an inverse": lambda s: I + (I + s.phi * s.phi.T).inv,
     "in a product": lambda s: s.phi * (I + s.phi * s.phi.T),

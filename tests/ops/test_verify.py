@@ -101,6 +101,35 @@ def test_vectors_and_numbers_can_be_compared():
     assert not nothing.ok
 
 
+def test_small_vectors_and_numbers_are_compared_with_each_other():
+    """A thousandth is a thousandth, in newtons and in nanonewtons."""
+    for size in (1e-12, 1.0, 1e12):
+        assert sc.verify(lambda s, size=size: size * s.f, lambda s, size=size: s.f * size).ok
+        found = sc.verify(lambda s, size=size: size * s.f, lambda s, size=size: 1.001 * size * s.f)
+        assert found.worst[1] == pytest.approx(1e-3, rel=1e-2)
+        assert not sc.verify(lambda s, size=size: size, lambda s, size=size: 1.001 * size).ok
+        array = sc.verify(lambda s, c=size: c * s.M.array(), lambda s, c=1.001 * size: c * s.M.array())
+        assert not array.ok
+    assert not sc.verify(lambda s: 1e-30, lambda s: 0.0).ok
+    assert sc.verify(lambda s: 0.0, lambda s: 0.0).ok
+
+
+def test_vectors_that_vanish_are_measured_by_what_was_added():
+    mb = sc.random_tree(6, seed=2)
+    s = sc.operators(mb.state(*mb.random_state(3)))
+    rest = sc.verify(lambda s: s.V - s.E_phi.T * s.V - s.H.T * s.v, lambda s: 0 * s.V, on=s)
+    assert rest.ok
+    assert not sc.verify(lambda s: s.V - s.E_phi.T * s.V - 1.001 * s.H.T * s.v, lambda s: 0 * s.V, on=s).ok
+    assert sc.verify(lambda s: s.psi * (s.V - s.E_phi.T * s.V - s.H.T * s.v), lambda s: 0 * s.V, on=s).ok
+    assert not sc.verify(lambda s: 1e-20 * s.V, lambda s: 0 * s.V, on=s).ok
+
+
+def test_inverses_of_no_known_structure_are_compared_densely(s):
+    odd = I + s.phi * s.phi.T
+    assert sc.verify(odd.inv * odd, I).ok
+    assert not sc.verify(odd.inv * odd, 1.001 * I).ok
+
+
 def test_the_tolerance_and_the_seed():
     assert sc.verify(lambda s: s.phi, lambda s: (1 + 1e-6) * s.phi, tol=1e-5).ok
     assert not sc.verify(lambda s: s.phi, lambda s: (1 + 1e-6) * s.phi).ok

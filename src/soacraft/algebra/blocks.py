@@ -91,7 +91,18 @@ class Blocks:
         return np.zeros((*self.batch, self.rows.dims[i], self.cols.dims[j])) if found is None else found
 
     def transposed(self) -> Blocks:
+        return self._transposed
+
+    @cached_property
+    def _transposed(self) -> Blocks:
         return Blocks(self.cols, self.rows, {(j, i): x.mT for (i, j), x in self.entries.items()})
+
+    @cached_property
+    def _by_row(self) -> dict[int, list[tuple[int, Array]]]:
+        found: dict[int, list[tuple[int, Array]]] = {}
+        for (i, j), x in self.entries.items():
+            found.setdefault(i, []).append((j, x))
+        return found
 
     def scaled(self, c: float) -> Blocks:
         return Blocks(self.rows, self.cols, {k: c * x for k, x in self.entries.items()})
@@ -104,14 +115,16 @@ class Blocks:
 
     def times(self, other: Blocks) -> Blocks:
         """The product, block by block; only blocks that meet are touched."""
-        by_row: dict[int, list[tuple[int, Array]]] = {}
-        for (k, j), y in other.entries.items():
-            by_row.setdefault(k, []).append((j, y))
+        if len(other.entries) < len(self.entries):  # few blocks, as in derivatives: the others are left alone
+            left = self._transposed._by_row
+            meeting = [(i, j, x.mT, y) for (k, j), y in other.entries.items() for i, x in left.get(k, ())]
+        else:
+            right = other._by_row
+            meeting = [(i, j, x, y) for (i, k), x in self.entries.items() for j, y in right.get(k, ())]
         entries: dict[Index, Array] = {}
-        for (i, k), x in self.entries.items():
-            for j, y in by_row.get(k, ()):
-                part = x @ y
-                entries[i, j] = entries[i, j] + part if (i, j) in entries else part
+        for i, j, x, y in meeting:
+            part = x @ y
+            entries[i, j] = entries[i, j] + part if (i, j) in entries else part
         return Blocks(self.rows, other.cols, entries)
 
     @cached_property

@@ -183,7 +183,7 @@ def tags(expr: Operator) -> frozenset[str]:
         return frozenset(found | (({"symmetric"} | positive) & expr.arg.tags))
     if isinstance(expr, Sum):
         shared = frozenset.intersection(*(t.tags for t in expr.terms)) & {"symmetric", "positive_definite"}
-        return frozenset(found | shared)
+        return frozenset(found | shared | expr.claims)
     if isinstance(expr, Product) and _palindrome(expr):
         middle = expr.factors[len(expr.factors) // 2].tags
         definite = {"positive_definite", "positive_semidefinite"} & middle

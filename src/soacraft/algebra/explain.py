@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from soacraft.algebra import rules
 from soacraft.algebra.nodes import Identity, Inverse, Power, Product, Scaled, Sum, Transpose
 from soacraft.algebra.operator import DIAGONAL, Leaf, Operator
+
+if TYPE_CHECKING:
+    from soacraft.algebra.cost import Cost
 
 
 @dataclass(frozen=True)
@@ -21,13 +26,36 @@ class Step:
 
 @dataclass(frozen=True)
 class Explanation:
-    """Prints as a table. `product` lists the sweeps of a product with a vector in the order they run."""
+    """Prints as a table. `product` lists the sweeps of a product with a vector in the order they run; `cost` counts
+    them, `simplified` is what `simplify` would give, worked out when it is asked for or printed.
+    """
 
     expression: str
     spaces: str
     product: tuple[Step, ...]
     block: Step
     array: Step
+    source: Operator | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def cost(self) -> Cost | None:
+        """The cost as it stands."""
+        return None if self.source is None else self.source.cost()
+
+    @cached_property
+    def simplified(self) -> Operator | None:
+        """The expression that `simplify` would give."""
+        return None if self.source is None else rules.simplify(self.source)
+
+    def _costs(self) -> list[str]:
+        """The cost before and after simplification."""
+        if self.source is None or self.simplified is None:
+            return []
+        before, after = self.source.cost(), self.simplified.cost()
+        head = f"cost    {before.product} block products"
+        if self.simplified is self.source:
+            return [f"{head}; simplify knows no cheaper form"]
+        return [f"{head}; simplified: {after.product}, {self.simplified.text()}"]
 
     def __repr__(self) -> str:
         rows = [("", "sweep", "operator", "cost", "because")]
@@ -38,18 +66,25 @@ class Explanation:
         lines = ["  ".join(w.ljust(n) for w, n in zip(r, widths, strict=True)).rstrip() for r in rows]
         rule = "-" * max(len(line) for line in lines)
         head = f"{self.expression} : {self.spaces}"
-        return "\n".join([head, lines[0], rule, *lines[1:-2], rule, *lines[-2:]])
+        return "\n".join([head, lines[0], rule, *lines[1:-2], rule, *lines[-2:], *self._costs()])
 
 
 def explain(expr: Operator) -> Explanation:
     """The plan of a product with a vector, of one block and of the dense matrix."""
     rows, cols = expr.spaces
-    return Explanation(
-        expr.text(), f"{rows} <- {cols}", tuple(_steps(expr, False, "")), _block_step(expr), _array_step(expr)
-    )
+    steps = tuple(_steps(expr, False, ""))
+    return Explanation(expr.text(), f"{rows} <- {cols}", steps, block_step(expr), array_step(expr), expr)
+
+
+def steps(expr: Operator, transposed: bool, why: str) -> list[Step]:
+    """The sweeps of a product with a vector."""
+    return _steps(expr, transposed, why)
 
 
 def _steps(expr: Operator, transposed: bool, why: str) -> list[Step]:
+    own = getattr(expr, "steps", None)
+    if own is not None:  # an expression that runs in a way of its own
+        return list(own(transposed, why))
     if isinstance(expr, Transpose):
         return _steps(expr.arg, not transposed, why)
     if isinstance(expr, Product):
@@ -82,13 +117,14 @@ def _inverse_steps(expr: Inverse, transposed: bool, why: str) -> list[Step]:
     return [Step("dense", expr.text(), "O(N^3)", "no structured inverse is known: only .array() works it out")]
 
 
-def _block_step(expr: Operator) -> Step:
+def block_step(expr: Operator) -> Step:
+    """How one block is found."""
     if not rules.structured(expr):
         return Step("refused", expr.text(), "", "no structured inverse is known")
     if expr.pattern() is not None:
         return Step("look-up", expr.text(), "O(1) to O(n)", "sparse: the block itself")
     if isinstance(expr, (Transpose, Scaled)):
-        return _block_step(expr.arg)
+        return block_step(expr.arg)
     if isinstance(expr, Sum):
         return _block_step_of_sum(expr)
     core: Operator = expr
@@ -97,7 +133,7 @@ def _block_step(expr: Operator) -> Step:
         first, last = core.factors.index(inner[0]), len(core.factors) - core.factors[::-1].index(inner[-1])
         core = Product(core.factors[first:last]) if last - first > 1 else inner[0]
         if not isinstance(core, Product):
-            return _block_step(core)
+            return block_step(core)
     found = rules.block(core)
     if found is not None:
         return Step("path", core.text(), "O(n) or less", found[1])
@@ -106,13 +142,14 @@ def _block_step(expr: Operator) -> Step:
 
 def _block_step_of_sum(expr: Sum) -> Step:
     """The sum of the terms' blocks: the step of the dearest term tells the cost."""
-    steps = [_block_step(term) for term in expr.terms]
+    steps = [block_step(term) for term in expr.terms]
     dearest = max(steps, key=lambda step: ("look-up", "path", "column").index(step.kind))
     whys = dict.fromkeys(step.why for step in steps if step.kind == dearest.kind)
     return Step(dearest.kind, expr.text(), dearest.cost, "term by term: " + "; ".join(whys))
 
 
-def _array_step(expr: Operator) -> Step:
+def array_step(expr: Operator) -> Step:
+    """How the dense matrix is found."""
     found = rules.array(expr)
     if found is not None:
         return Step("recursion", expr.text(), "O(N^2)", found[1])

@@ -86,6 +86,8 @@ class Scaled(Operator):
 class Sum(Operator):
     """A sum of operators of the same spaces."""
 
+    claims: frozenset[str] = frozenset()  # what is known of the sum, besides what its terms share
+
     def __init__(self, terms: tuple[Operator, ...]) -> None:
         self.terms = terms
         self.rows, self.cols = terms[0].rows, terms[0].cols
@@ -392,8 +394,8 @@ def total(left: Operator, right: Any, sign: str) -> Operator:
     if (left.rows, left.cols) != (right.rows, right.cols):
         raise SpaceError(_no_sum(left, right, sign))
     tail = right if sign == "+" else Scaled(-1, right)
-    head = left.terms if isinstance(left, Sum) else (left,)
-    return Sum((*head, *(tail.terms if isinstance(tail, Sum) else (tail,))))
+    head = left.terms if type(left) is Sum else (left,)
+    return Sum((*head, *(tail.terms if type(tail) is Sum else (tail,))))
 
 
 def _beside(free: Operator, other: Operator, sign: str) -> Operator:

@@ -19,6 +19,7 @@ from soacraft.algebra.vectors import StackedVector
 from soacraft.errors import SpaceError
 
 if TYPE_CHECKING:
+    from soacraft.algebra.cost import Cost
     from soacraft.algebra.explain import Explanation
 
 Array = npt.NDArray[np.float64]
@@ -187,6 +188,28 @@ class Operator(ABC):
 
         return rules.lyapunov(self, X, self if other is None else other)
 
+    def diff(self, body: Any, dof: Any = 0) -> Operator:
+        """The derivative along dof `dof` (a number or a name) of the hinge of a body, as an operator (G1-G19).
+
+        In the tangent sense: along `graph.integrate(q, t e)` for the unit velocity e of that dof. So it is defined for
+        nonholonomic hinges too, along the motions they allow; second derivatives need not commute.
+        """
+        from soacraft.algebra import rules
+
+        return rules.diff_rule["diff"](self, body, dof)
+
+    def dot(self) -> Operator:
+        """The time derivative along the current velocity, as an operator."""
+        from soacraft.algebra import rules
+
+        return rules.diff_rule["dot"](self)
+
+    def along(self, body: Any = None, dof: Any = 0) -> Operator:
+        """`diff`, or without a body `dot`, with the turning of the axes left out: the same in body axes."""
+        from soacraft.algebra import rules
+
+        return rules.diff_rule["along"](self, body, dof)
+
     # -- numbers --------------------------------------------------------------------------------------------------
 
     def _times(self, x: Any) -> StackedVector:
@@ -196,7 +219,10 @@ class Operator(ABC):
         data, vector = self._columns_of(x, cols)
         y = self.apply(data)
         y = np.broadcast_to(y, (*np.broadcast_shapes(self.batch, data.shape[:-2]), *y.shape[-2:]))
-        return StackedVector(rows, y[..., 0] if vector else y, not vector)
+        found = StackedVector(rows, y[..., 0] if vector else y, not vector)
+        if isinstance(x, StackedVector):
+            found.carry(x)
+        return found
 
     def _columns_of(self, x: Any, cols: Space) -> tuple[Array, bool]:
         """What the operator is applied to, as columns, and whether it was a vector."""
@@ -270,7 +296,9 @@ class Operator(ABC):
 
     def cached(self, name: str, compute: Callable[[], Value]) -> Value:
         """Work out once for as long as no leaf takes other numbers."""
-        tokens = [leaf.binding.token() for leaf in self.leaves()]
+        if "_watched" not in self.__dict__:
+            self.__dict__["_watched"] = {key: f for leaf in self.leaves() for key, f in leaf.changes().items()}
+        tokens = [token() for token in self.__dict__["_watched"].values()]
         store: dict[str, tuple[list[object], Any]] = self.__dict__.setdefault("_cache", {})
         if name in store:
             old, value = store[name]
@@ -313,6 +341,14 @@ class Operator(ABC):
 
         return explain(self)
 
+    def cost(self) -> Cost:
+        """Block products of a product with a vector, a block and the dense matrix, as functions of n, depth and
+        branches: `(H * phi * M * phi.T * H.T).cost()` is 5n. Computes nothing.
+        """
+        from soacraft.algebra.cost import cost
+
+        return cost(self)
+
     def __repr__(self) -> str:
         spaces = "" if self.rows is None else f" : {self.rows} <- {self.cols}"
         return self.text() + spaces
@@ -329,6 +365,7 @@ class Leaf(Operator):
     binding: Binding
     claims: frozenset[str] = frozenset()
     source: str = ""
+    sweeps_in_product: int = 1  # how often a product with a vector goes over the tree
     gain: float = 0.0  # what it does at least to the size of a vector: 1 for propagators
 
     def sweep(self, transposed: bool) -> str:
@@ -343,6 +380,13 @@ class Leaf(Operator):
     def definition(self) -> Operator | None:
         """The expression this name stands for, when a product runs that expression."""
         return None
+
+    def changes(self) -> dict[Hashable, Callable[[], object]]:
+        """Functions whose results are other objects whenever its numbers may have changed, by what they look at."""
+        meaning = self.definition()
+        if meaning is None:
+            return {id(self.binding): self.binding.token}
+        return {key: token for leaf in meaning.leaves() for key, token in leaf.changes().items()}
 
     def parts(self) -> tuple[Operator, ...]:
         return ()

@@ -26,10 +26,15 @@ ArrayRule = Callable[[Operator], tuple[Callable[[], Array], str] | None]
 BlockRule = Callable[[Operator], tuple[Callable[[int, int], Array], str] | None]
 
 inverse_rules: list[InverseRule] = []
+#: asked when neither those nor the structure of the expression know an inverse
+last_inverse_rules: list[InverseRule] = []
 array_rules: list[ArrayRule] = []
 block_rules: list[BlockRule] = []
 lyapunov_rule: list[Callable[[Operator, Operator, Operator], Operator]] = []
 compile_rule: list[Callable[[Operator], Any]] = []
+simplify_rule: list[Callable[[Operator], Operator]] = []
+#: what -> derivative: "diff" (expression, body, dof), "dot" (expression), "along" (expression, body, dof)
+diff_rule: dict[str, Callable[..., Operator]] = {}
 
 
 def inverse(x: Operator) -> tuple[Operator, str] | None:
@@ -48,7 +53,7 @@ def inverse(x: Operator) -> tuple[Operator, str] | None:
         inverses: list[Operator] = [f.inv for f in reversed(x.factors)]
         if all(structured(f) for f in inverses):
             return reduce(product, inverses), "inverse of a product of square factors"
-    return None
+    return next((found for rule in last_inverse_rules if (found := rule(x)) is not None), None)
 
 
 def structured(x: Operator) -> bool:
@@ -71,3 +76,8 @@ def block(x: Operator) -> tuple[Callable[[int, int], Array], str] | None:
 def lyapunov(E: Operator, X: Operator, other: Operator) -> Operator:
     """The operator Y of a Lyapunov equation, by the recursion that the layer above provides."""
     return lyapunov_rule[0](E, X, other)
+
+
+def simplify(x: Operator) -> Operator:
+    """A cheaper expression of the same value, by the layer above; x itself where it knows none."""
+    return next((rule(x) for rule in simplify_rule), x)

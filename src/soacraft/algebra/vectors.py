@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,18 @@ from soacraft.algebra.space import Space, numbers, real
 from soacraft.errors import SpaceError
 
 Array = npt.NDArray[np.float64]
+
+_measuring: ContextVar[bool] = ContextVar("measuring", default=False)
+
+
+@contextmanager
+def measuring() -> Iterator[None]:
+    """Sums of vectors remember how large the vectors were that were added up: see `StackedVector.scale`."""
+    token = _measuring.set(True)
+    try:
+        yield
+    finally:
+        _measuring.reset(token)
 
 
 class StackedVector:
@@ -32,6 +46,7 @@ class StackedVector:
         self._data = np.array(numbers(data, space, "the data"))
         self._data.flags.writeable = False
         self._columns = is_columns
+        self._scale = 0.0
         if self._data.shape[-2 if is_columns else -1 :][:1] != (space.size,):
             wanted = f"(..., {space.size}, m)" if is_columns else f"(..., {space.size})"
             raise SpaceError(f"the data of a vector of {space} has shape {self.shape}, but {wanted} is wanted.")
@@ -40,6 +55,24 @@ class StackedVector:
     def data(self) -> Array:
         """The numbers, read-only."""
         return self._data
+
+    @property
+    def scale(self) -> float:
+        """The largest entry, or within `measuring()` that of the vectors it is a sum of: what its error is part of."""
+        return max(self._scale, float(np.max(np.abs(self._data), initial=0.0)))
+
+    def _made(self, data: Array, *of: StackedVector, factor: float = 1.0) -> StackedVector:
+        """A vector like this one, made of it and others."""
+        found = StackedVector(self.space, data, self._columns)
+        if _measuring.get():
+            found._scale = abs(factor) * max(x.scale for x in (self, *of))
+        return found
+
+    def carry(self, x: StackedVector) -> None:
+        """Within `measuring()`: what was lost by cancellation in x is lost in a product with x as well."""
+        size = float(np.max(np.abs(x._data), initial=0.0))
+        if _measuring.get() and size:
+            self._scale = self.scale * (x.scale / size)
 
     @property
     def is_columns(self) -> bool:
@@ -81,13 +114,13 @@ class StackedVector:
         if _defers(other):
             return NotImplemented  # type: ignore[no-any-return]
         if np.isscalar(other) and other == 0:  # the start of sum(...)
-            return StackedVector(self.space, do(self._data, 0.0), self._columns)
+            return self._made(do(self._data, 0.0))
         data = numbers(other, self.space, "the other one")
         if data.shape != self.shape:
             raise SpaceError(
                 f"cannot combine a vector of {self.space}, shape {self.shape}, with an array of shape {data.shape}."
             )
-        return StackedVector(self.space, do(self._data, data), self._columns)
+        return self._made(do(self._data, data))
 
     def _join(self, other: StackedVector, do: Callable[[Any, Any], Any]) -> StackedVector:
         """Vectors of the same space, or blocks of as many of them; batches of states broadcast."""
@@ -99,7 +132,7 @@ class StackedVector:
         alike = self._columns == other._columns and (not self._columns or self.shape[-1] == other.shape[-1])
         try:
             if alike:
-                return StackedVector(self.space, do(self._data, other._data), self._columns)
+                return self._made(do(self._data, other._data), other)
         except ValueError:
             alike = False
         kinds = ["columns" if x._columns else "a vector" for x in (self, other)]
@@ -119,14 +152,15 @@ class StackedVector:
         return self._meet(other, lambda x, y: y - x)
 
     def __neg__(self) -> StackedVector:
-        return StackedVector(self.space, -self._data, self._columns)
+        return self._made(-self._data)
 
     def __mul__(self, c: Any) -> StackedVector:
         if not isinstance(c, StackedVector) and _defers(c):
             return NotImplemented
         if isinstance(c, (StackedVector, list, tuple)) or (isinstance(c, np.ndarray) and c.ndim):
             raise SpaceError("a stacked vector is scaled by a number; for the inner product write x.dot(y).")
-        return StackedVector(self.space, self._data * real(c, "a stacked vector cannot be scaled by"), self._columns)
+        factor = real(c, "a stacked vector cannot be scaled by")
+        return self._made(self._data * factor, factor=factor)
 
     __rmul__ = __mul__
 
@@ -134,7 +168,7 @@ class StackedVector:
         divisor = real(c, "a stacked vector cannot be divided by")
         if divisor == 0:
             raise SpaceError("a stacked vector cannot be divided by zero.")
-        return StackedVector(self.space, self._data / divisor, self._columns)
+        return self._made(self._data / divisor, factor=1.0 / divisor)
 
     def dot(self, other: Any) -> Any:
         """The inner product x* y, one number for each state of a batch."""

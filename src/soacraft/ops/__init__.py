@@ -1,10 +1,14 @@
 """Operators of the papers on any model, their rules, identities, and the checks that use them."""
 
 from soacraft.ops.check import OperatorReport, check_operator
+from soacraft.ops.define import define, state_identity
 from soacraft.ops.derived import diag_of
 from soacraft.ops.identities import Identity, identities
 from soacraft.ops.namespace import Operators, operators
+from soacraft.ops.prove import Proof, prove
 from soacraft.ops.rules import install as _install
+from soacraft.ops.simplify import simplify
+from soacraft.ops.stated import StatedIdentity
 from soacraft.ops.verify import Verification, verify
 
 _install()
@@ -13,10 +17,16 @@ __all__ = [
     "Identity",
     "OperatorReport",
     "Operators",
+    "Proof",
+    "StatedIdentity",
     "Verification",
     "check_operator",
+    "define",
     "diag_of",
     "identities",
     "operators",
+    "prove",
+    "simplify",
+    "state_identity",
     "verify",
 ]

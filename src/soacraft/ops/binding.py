@@ -147,6 +147,10 @@ class SKOBinding(ModelBinding):
     """A plain SKO model; its velocity and acceleration are zero unless given."""
 
     axes = None
+    no_derivatives = (
+        "an SKO model stands at one configuration and has no hinges to move along, so its operators have no "
+        "derivatives; bind a Multibody or a sub-graph."
+    )
 
     def __init__(self, model: SKOModel, v: Any = None, vdot: Any = None, force: Any = None) -> None:
         self.owner = self.model = model

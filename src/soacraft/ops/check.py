@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,8 @@ from soacraft.algebra.operator import Operator
 from soacraft.errors import SpaceError
 from soacraft.ops.binding import GraphBinding, SKOBinding
 from soacraft.ops.derived import diag_of
-from soacraft.ops.namespace import operators_of
+from soacraft.ops.leaves import DefinedLeaf
+from soacraft.ops.namespace import ALONG_VELOCITY, operators_of
 from soacraft.ops.table import NAMES
 
 Array = npt.NDArray[np.float64]
@@ -90,13 +91,16 @@ def _text_gap(expr: Operator, dense: Array) -> float:
     binding = next((leaf.binding for leaf in expr.leaves()), None)
     if not isinstance(binding, (GraphBinding, SKOBinding)):
         raise SpaceError(f"{expr.text()} is bound to no model.")
-    return _gap(read_back(expr.text(), operators_of(binding)).array(), dense)
+    own = {leaf.name: leaf for leaf in expr.leaves() if isinstance(leaf, DefinedLeaf)}
+    return _gap(read_back(expr.text(), operators_of(binding), own).array(), dense)
 
 
-def read_back(text: str, s: Any) -> Operator:
-    """The expression a text stands for, with the names of a namespace."""
+def read_back(text: str, s: Any, own: Mapping[str, Operator] | None = None) -> Operator:
+    """The expression a text stands for, with the names of a namespace and the user's own."""
     names = {name: getattr(s, name) for name in NAMES}
-    found = eval(text, {"__builtins__": {}}, names | {"I": I, "B": s.B, "diag_of": diag_of})
+    names |= {"I": I, "B": s.B, "diag_of": diag_of, "X": s.X, "W": s.W, "dH": s.dH, "W_nd": s.W_nd, "W_nd_v": s.W_nd_v}
+    names |= {name: getattr(s, name) for name in ALONG_VELOCITY if name in text}
+    found = eval(text, {"__builtins__": {}}, names | dict(own or {}))
     assert isinstance(found, Operator)
     return found
 

@@ -18,7 +18,7 @@ from soacraft.algebra.nodes import Inverse, Product
 from soacraft.algebra.operator import Operator
 from soacraft.errors import SpaceError
 from soacraft.model.compiled import CompiledModel, kernel_names
-from soacraft.model.coordinates import read_q
+from soacraft.model.coordinates import read_q, read_v
 from soacraft.model.frame import Frame
 from soacraft.model.subgraph import SubGraph
 from soacraft.ops.binding import GraphBinding
@@ -32,8 +32,8 @@ Array = npt.NDArray[np.float64]
 class CompiledExpression:
     """`f(q, v=None, *vectors)`: the product with a vector at q, a tuple for several; without vectors the dense matrix.
 
-    q may have leading batch axes; vectors then have the same ones, or none. `v` matters to no operator and is there so
-    that every state can be passed as it is.
+    q may have leading batch axes; vectors then have the same ones, or none. `v` matters to time derivatives and what is
+    made of them (default: the current one), to no other operator.
 
     >>> import numpy as np
     >>> import soacraft as sc
@@ -55,16 +55,18 @@ class CompiledExpression:
         self.kernels = _kernels_of(expr, binding)
         self._frames = _picked_off(expr, binding)
         self._model = CompiledModel.of(self.graph.layout) if self.kernels or self._frames else None
+        self._moving = any(len(leaf.changes()) > 1 for leaf in expr.leaves())
 
     def __call__(self, q: Any, v: Any = None, *vectors: Any) -> Any:
         self._binding.owner.check()
         q = read_q(self.graph, q)
+        v = read_v(self.graph, v) if v is not None and self._moving else None
         if not vectors:
-            return self._dense(q)
-        found = tuple(self._product(q, x) for x in vectors)
+            return self._dense(q, v)
+        found = tuple(self._product(q, v, x) for x in vectors)
         return found[0] if len(found) == 1 else found
 
-    def _dense(self, q: Array) -> Array:
+    def _dense(self, q: Array, v: Array | None) -> Array:
         if self._model is not None and self._frames and q.ndim == 1:
             compliance = self._model.compliance(
                 self.graph.layout, q, self._frames, own_axes=self._binding.axes == "body"
@@ -76,16 +78,19 @@ class CompiledExpression:
             found = self._run(self.kernels[1], q, None, n * n)
             if found is not None:
                 return found.reshape(*q.shape[:-1], n, n)
-        return self.expr.at(q=q).array()
+        return self._at(q, v).array()
 
-    def _product(self, q: Array, x: Any) -> Array:
+    def _product(self, q: Array, v: Array | None, x: Any) -> Array:
         numbers = np.asarray(x)
         fits = numbers.dtype == np.float64 and numbers.shape in ((self.graph.nv,), (*q.shape[:-1], self.graph.nv))
         if self._model is not None and self.kernels is not None and fits and np.isfinite(numbers).all():
             found = self._run(self.kernels[0], q, numbers, self.graph.nv)
             if found is not None:
                 return found.reshape(*q.shape[:-1], self.graph.nv)
-        return np.asarray(self.expr.at(q=q) * x)
+        return np.asarray(self._at(q, v) * x)
+
+    def _at(self, q: Array, v: Array | None) -> Operator:
+        return self.expr.at(q=q) if v is None else self.expr.at(q=q, v=v)
 
     def _run(self, kernel: str, q: Array, x: Array | None, width: int) -> Array | None:
         """Every state through a kernel; None when it could not answer, so that the sweeps say why."""

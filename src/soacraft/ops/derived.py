@@ -142,6 +142,8 @@ def diag_of(expr: Operator) -> Operator:
 class SweptInverse(DerivedLeaf):
     """(C + L)^-1 for block-diagonal C and L on the edges of the tree: C^-1 (I + L C^-1)^-1 by one gather."""
 
+    sweeps_in_product = 2
+
     def __init__(self, arg: Operator) -> None:
         super().__init__(arg)
         self.arg = arg
@@ -179,6 +181,8 @@ class SweptInverse(DerivedLeaf):
 
 class RiccatiInverse(DerivedLeaf):
     """(H phi X phi* H*)^-1 for a block-diagonal X: the Riccati equation solved with X in the place of M."""
+
+    sweeps_in_product = 7
 
     def __init__(self, H: Operator, E: Operator, X: Operator) -> None:
         super().__init__(H, E, X)

@@ -205,7 +205,8 @@ IDENTITIES: tuple[Identity, ...] = (
              lambda s: innovations_inverse(s).T * s.D.inv * innovations_inverse(s),
              lambda s: s.D.inv - s.D.inv * s.H * s.psi * s.K - s.K.T * s.psi.T * s.H.T * s.D.inv
              + s.K.T * s.Omega * s.K),
-    Identity("determinant of the innovations factor", "004 Eq. 52", lambda s: _log_det(innovations(s)), lambda s: 0.0),
+    Identity("determinant of the innovations factor", "004 Eq. 52",
+             lambda s: np.exp(_log_det(innovations(s))), lambda s: 1.0),
     Identity("determinant of the mass matrix", "004 Eq. 53", lambda s: _log_det(mass_matrix(s)), _sum_log_det_D),
     # -- forward dynamics -----------------------------------------------------------------------------------------
     Identity("forward dynamics", "000 Eq. 31", _forward_dynamics, lambda s: s.vdot),

@@ -12,23 +12,29 @@ from soacraft.algebra.operator import Operator
 from soacraft.algebra.space import Space
 from soacraft.algebra.vectors import StackedVector
 from soacraft.errors import ModelError, SpaceError
+from soacraft.model.closures import refuse_loops
 from soacraft.model.interface import Graph
 from soacraft.model.sko import SKOModel
 from soacraft.model.state import State
 from soacraft.ops import vectors
 from soacraft.ops.binding import Bound, GraphBinding, SKOBinding
 from soacraft.ops.leaves import DefinedLeaf, PickOffLeaf, PropagatorLeaf, SparseLeaf
+from soacraft.ops.sensitivity import Direction, direction_of
 from soacraft.ops.table import NAMES, PROPAGATORS, SPARSE
 
 Array = npt.NDArray[np.float64]
 
 VECTORS = tuple(vectors.VECTORS)
+#: Operators that depend on the velocity.
+ALONG_VELOCITY = ("coriolis", "B_hat", "X_v", "W_v", "dH_v")
 
 
 class Operators:
     """The operators of one model as attributes; made by `sc.operators`.
 
     Operators: `H E_phi phi phi_tilde M R P P_plus D G K tau tau_bar E_psi psi psi_tilde Upsilon Omega B(nodes)`.
+    For derivatives: `X(body, dof) W(body, dof) dH(body, dof) W_nd(nodes, body, dof)`, along the velocity `X_v W_v dH_v
+    W_nd_v(nodes) B_hat`, and the Coriolis matrix `coriolis`.
     Stacked vectors, worked out when asked for: `v vdot V V_plus Delta_V alpha f T C a b z eps nu`.
     """
 
@@ -68,6 +74,8 @@ class Operators:
     def __init__(self, binding: Bound) -> None:
         self._binding = binding
         self._leaves: dict[str, Operator] = {}
+        self.directions: dict[tuple[str | None, int], Direction] = {}
+        self.sensitivities: dict[tuple[Any, ...], Any] = {}
 
     @property
     def I(self) -> Operator:  # noqa: E743
@@ -101,10 +109,76 @@ class Operators:
         """The pick-off operator of one or several nodes (000 Eq. 12): forces at nodes to forces on bodies."""
         return PickOffLeaf(self._binding, nodes)
 
+    # -- derivatives ----------------------------------------------------------------------------------------------
+
+    def direction(self, body: str | None, dof: int = 0) -> Direction:
+        """The direction of a dof of a body's hinge, of the current velocity for None; always the same object."""
+        if (body, dof) not in self.directions:
+            self.directions[body, dof] = Direction(self, body, dof)
+        return self.directions[body, dof]
+
+    def X(self, body: Any, dof: Any = 0) -> Operator:
+        """diag{ crf(H*(k) e) }, zero but for the body whose hinge moves: d E_phi = E_phi X in body axes (G1)."""
+        return direction_of(self, body, dof).leaf("X")
+
+    def W(self, body: Any, dof: Any = 0) -> Operator:
+        """How the axes of the bodies outboard of a hinge turn (Eq. 40, corrected); zero in body axes."""
+        return direction_of(self, body, dof).leaf("W")
+
+    def dH(self, body: Any, dof: Any = 0) -> Operator:
+        """How the hinge map of a body changes in body axes; zero for hinges whose map is constant (G3)."""
+        return direction_of(self, body, dof).leaf("dH")
+
+    def W_nd(self, nodes: Any, body: Any, dof: Any = 0) -> Operator:
+        """How the axes of nodes turn (G17); zero in body axes."""
+        return direction_of(self, body, dof).leaf("W_nd", *self._binding.nodes(nodes))
+
+    def W_nd_v(self, nodes: Any) -> Operator:
+        """`W_nd` along the current velocity."""
+        return direction_of(self).leaf("W_nd", *self._binding.nodes(nodes))
+
+    @property
+    def X_v(self) -> Operator:
+        """`X` along the current velocity: diag{ crf(H*(k) v(k)) }."""
+        return direction_of(self).leaf("X")
+
+    @property
+    def W_v(self) -> Operator:
+        """`W` along the current velocity, a moving anchor's included."""
+        return direction_of(self).leaf("W")
+
+    @property
+    def dH_v(self) -> Operator:
+        """`dH` along the current velocity."""
+        return direction_of(self).leaf("dH")
+
+    @property
+    def B_hat(self) -> Operator:
+        """diag{ -[[n~, f~], [f~, 0]] } with [n; f] = M V: the matrix B_hat(k) with B_hat(k) s = crf(s) M(k) V(k)."""
+        return direction_of(self).leaf("B_hat")
+
+    @property
+    def coriolis(self) -> Operator:
+        """The Coriolis matrix C = H phi (M d/dt(phi* H*) + B_hat phi* H*), the same in all axes.
+
+        C v is the bias force without gravity, and d/dt(mass matrix) - 2 C is skew, quasi-velocities included. With a
+        moving anchor it is that of the anchor at rest.
+
+        >>> import soacraft as sc
+        >>> s = sc.operators(sc.load("arm7"))
+        >>> mass_matrix = s.H * s.phi * s.M * s.phi.T * s.H.T
+        >>> (mass_matrix.dot() - s.coriolis - s.coriolis.T).is_zero()
+        True
+        """
+        if "coriolis" not in self._leaves:
+            J = self.phi.T * self.H.T
+            self._leaves["coriolis"] = self.H * self.phi * (self.M * J.along() + self.B_hat * J)
+        return self._leaves["coriolis"]
+
     def __getitem__(self, names: str) -> Any:
         if not isinstance(names, str):
             raise SpaceError(f'operators are named in one text, such as "H phi M", not by {names!r}.')
-        unknown = [name for name in names.split() if name not in self.names()]
+        unknown = [name for name in names.split() if name not in (*self.names(), *ALONG_VELOCITY)]
         if unknown or not names.split():
             raise SpaceError(f"there is no operator {' '.join(unknown)!r}; there are {' '.join(self.names())}.")
         found = [getattr(self, name) for name in names.split()]
@@ -157,7 +231,7 @@ def operators_of(binding: Bound) -> Operators:
 
 
 def operators(
-    model: Graph | State | SKOModel,
+    model: Graph | State | SKOModel | Any,
     names: str | None = None,
     *,
     axes: str = "body",
@@ -165,13 +239,17 @@ def operators(
     force: Any = None,
     v: Any = None,
     vdot: Any = None,
+    ignore_loops: bool = False,
 ) -> Any:
     """The operators of a model, or those named: `H, phi, M = sc.operators(mb, "H phi M")`.
 
     A `Multibody` or sub-graph is bound live: change `mb.q` and the same expressions give new values. A state
     `mb.state(q, v)` binds a snapshot. `axes` is "body", "inertial" (the papers') or "origin" (phi becomes I).
     `f_ext = {node: wrench}` enters `b`. `force` is the generalized force that `vdot`, `alpha`, `f`, `z`, `eps`, `nu`
-    answer to; without it they answer to the state's `vdot`. An `SKOModel` takes `v` and `vdot` here.
+    answer to; without it they answer to the state's `vdot`. An `SKOModel` takes `v` and `vdot` here. The operators are
+    those of the tree: a graph with active loops or couplings is refused, unless `ignore_loops=True`. Constraint embedding
+    `sc.loops.ConstraintEmbedding(mb)` and `sc.aggregate(mb, bodies)` give those of the system with compound bodies (any
+    object with a method `binding(f_ext, force)` does).
 
     >>> import soacraft as sc
     >>> H, phi, M = sc.operators(sc.load("arm7"), "H phi M")
@@ -186,7 +264,12 @@ def operators(
         if v is not None or vdot is not None:
             raise ModelError("v= and vdot= are for SKO models; bind mb.state(q, v, vdot) instead.")
         graph, state = (model, None) if isinstance(model, Graph) else (model.graph, model)
+        refuse_loops("operators", graph, ignore_loops)
         binding = GraphBinding(graph, state, axes, f_ext, force)
+    elif callable(bind := getattr(model, "binding", None)):
+        if axes != "body" or v is not None or vdot is not None:
+            raise ModelError("axes=, v= and vdot= are not for a system with compound bodies; it is in body axes.")
+        binding = bind(f_ext=f_ext, force=force)
     else:
         raise ModelError(f"operators() takes a Multibody, a sub-graph, a state or an SKOModel, got {model!r}.")
     found = operators_of(binding)

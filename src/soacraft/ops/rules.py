@@ -12,11 +12,15 @@ from soacraft.algebra import rules
 from soacraft.algebra.nodes import I, Identity, Product, Scaled, Sum, Transpose, product
 from soacraft.algebra.operator import DIAGONAL, Operator
 from soacraft.model.sko import SKOModel
+from soacraft.ops import side_rules
 from soacraft.ops.compile import CompiledExpression
 from soacraft.ops.derived import DOWN, UP, LyapunovLeaf, RiccatiInverse, SweptInverse, lyapunov
+from soacraft.ops.diff import DIFF_RULES
+from soacraft.ops.inverses import inverse_by_normal_form
 from soacraft.ops.leaves import BoundLeaf, DefinedLeaf, PropagatorLeaf, edges_of, tree_of
 from soacraft.ops.namespace import operators_of
 from soacraft.ops.recognise import as_mass_matrix
+from soacraft.ops.simplify import simplify
 from soacraft.recursions import block_of_AsXB, block_of_AXBs, mass_matrix
 from soacraft.recursions._backend import composite_body
 from soacraft.recursions.products import along
@@ -205,9 +209,13 @@ def install() -> None:
         inverse_on_edges,
         inverse_by_push_through,
     ]
+    rules.last_inverse_rules[:] = [inverse_by_normal_form]
     rules.array_rules[:] = [array_of_mass_matrix]
     rules.block_rules[:] = [block_of_propagator, block_of_defined, block_of_product]
     rules.lyapunov_rule[:] = [lyapunov]
     rules.compile_rule[:] = [CompiledExpression]
+    rules.simplify_rule[:] = [simplify]
+    side_rules.install()
+    rules.diff_rule.update(DIFF_RULES)
 
 

@@ -2,6 +2,8 @@
 
     V = phi* H* v,   alpha = phi* (H* vdot + a),   f = phi (M alpha + b),   T = H f          (002; 004 Eq. 1)
     z = psi (K T + P a + b),   eps = T - H z,   nu = D^-1 eps                                 (004 Eq. 58)
+
+A body with armature has more than six numbers in those of bodies: V is [V; v], alpha [alpha; vdot], f [f; J vdot].
 """
 
 from __future__ import annotations

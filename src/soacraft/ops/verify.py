@@ -7,20 +7,23 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from soacraft.algebra.measure import relative_norm
 from soacraft.algebra.operator import Operator
+from soacraft.algebra.rules import structured
 from soacraft.algebra.space import fits
-from soacraft.algebra.vectors import StackedVector
+from soacraft.algebra.vectors import StackedVector, measuring
 from soacraft.errors import ModelError, SpaceError
 from soacraft.model.interface import Graph
 from soacraft.model.random_models import random_sko, random_tree
 from soacraft.model.sko import SKOModel
 from soacraft.model.state import State
 from soacraft.ops.binding import GraphBinding
-from soacraft.ops.leaves import PickOffLeaf
 from soacraft.ops.namespace import Operators, operators, operators_of
+from soacraft.ops.portable import portable, rebound
 
+Array = npt.NDArray[np.float64]
 Side = Operator | Callable[[Operators], Any]
 
 
@@ -56,9 +59,17 @@ def _count(n: int) -> str:
 
 
 def difference(left: Any, right: Any) -> float:
-    """The relative difference of two operators, stacked vectors or numbers."""
+    """The relative difference of two operators, stacked vectors or numbers.
+
+    Vectors are measured by the largest entry of either, or of what was added up to them; numbers by the larger of the
+    two, so that a number is compared with zero exactly. An inverse of no known structure is formed densely.
+    """
     if isinstance(left, Operator) and isinstance(right, Operator):
-        return relative_norm(left - right)
+        gap = left - right
+        if structured(gap):
+            return relative_norm(gap)
+        x, y = (_placed(side, gap).array() for side in (left, right))
+        return _gap(x, y, 0.0)
     if isinstance(left, Operator) or isinstance(right, Operator):
         raise SpaceError("an operator can be compared with an operator only; use .array() for numbers.")
     if isinstance(left, StackedVector) and isinstance(right, StackedVector) and left.space != right.space:
@@ -66,9 +77,25 @@ def difference(left: Any, right: Any) -> float:
     x, y = np.asarray(left, dtype=np.float64), np.asarray(right, dtype=np.float64)
     if not (fits(x.shape, y.shape) or fits(y.shape, x.shape)):
         raise SpaceError(f"numbers of shape {x.shape} and of shape {y.shape} cannot be compared.")
-    scale = max(1.0, float(np.max(np.abs(x), initial=0.0)), float(np.max(np.abs(y), initial=0.0)))
+    return _gap(x, y, max(_added_up(left), _added_up(right)))
+
+
+def _placed(side: Operator, gap: Operator) -> Operator:
+    """A side with a space: that of the difference for an identity."""
+    return side.with_space(gap.spaces[0]) if side.rows is None else side
+
+
+def _added_up(x: Any) -> float:
+    """The largest entry of the vectors that were added up to x."""
+    return x.scale if isinstance(x, StackedVector) else 0.0
+
+
+def _gap(x: Array, y: Array, scale: float) -> float:
+    scale = max(scale, float(np.max(np.abs(x), initial=0.0)), float(np.max(np.abs(y), initial=0.0)))
     gap = float(np.max(np.abs(x - y), initial=0.0))
-    return gap / scale if np.isfinite(gap) else float("inf")
+    if not np.isfinite(gap):
+        return float("inf")
+    return gap / scale if gap else 0.0
 
 
 def verify(left: Side, right: Side, on: Any = None, tol: float = 1e-9, seed: int = 0) -> Verification:
@@ -77,7 +104,7 @@ def verify(left: Side, right: Side, on: Any = None, tol: float = 1e-9, seed: int
     A side is an expression, or a function of an `Operators` namespace. `on` is a model, a state, an `Operators`
     namespace or several of them; by default both are tried on random SKO models (serial, branched, with random block
     sizes) and on random rigid trees, and expressions also on the model they are bound to. Expressions that pick off
-    nodes are tried on their own model only, at random states.
+    nodes, and derivatives, are tried on their own model only, at random states.
 
     >>> import soacraft as sc
     >>> verify(lambda s: s.H * s.psi * s.M * s.psi.T * s.H.T, lambda s: s.D).ok
@@ -89,7 +116,8 @@ def verify(left: Side, right: Side, on: Any = None, tol: float = 1e-9, seed: int
     for side in (left, right):
         if not isinstance(side, Operator) and not callable(side):
             raise SpaceError(f"verify compares operators, or functions of an Operators namespace, not {side!r}.")
-    found = [(name, difference(_side(left, s), _side(right, s))) for name, s in _places(left, right, on, seed)]
+    with measuring():
+        found = [(name, difference(_side(left, s), _side(right, s))) for name, s in _places(left, right, on, seed)]
     if not found:
         raise ModelError("verify needs at least one model: on=[] leaves nothing to compare.")
     return Verification(tuple(found), tol)
@@ -97,7 +125,7 @@ def verify(left: Side, right: Side, on: Any = None, tol: float = 1e-9, seed: int
 
 def _side(side: Side, s: Operators) -> Any:
     if isinstance(side, Operator):
-        return side.with_leaves(lambda leaf: leaf.bound_to(s.binding))
+        return rebound(side, s.binding)
     return side(s)
 
 
@@ -112,7 +140,7 @@ def _places(left: Side, right: Side, on: Any, seed: int) -> Iterable[tuple[str, 
         if isinstance(binding, GraphBinding):
             q, v = binding.graph.random_state(seed)
             places.append((f"{binding.owner} at a random state", operators_of(binding.at(q=q, v=v))))
-    if any(isinstance(leaf, PickOffLeaf) for leaf in leaves):
+    if not all(map(portable, sides)):
         return places
     return [*places, *(_bound(model) for model in random_models(seed))]
 

@@ -1,0 +1,106 @@
+"""`sc.define` and `sc.state_identity`: the user's own operators and relations."""
+
+from __future__ import annotations
+
+from keyword import iskeyword
+from typing import Any
+
+from soacraft.algebra.operator import Operator
+from soacraft.errors import ModelError, SpaceError
+from soacraft.ops.binding import Bound, GraphBinding
+from soacraft.ops.leaves import DefinedLeaf
+from soacraft.ops.letters import binding_of
+from soacraft.ops.namespace import Operators, operators_of
+from soacraft.ops.stated import StatedIdentity, book_of
+from soacraft.ops.verify import verify
+
+#: Random states of its model that a stated identity is checked at.
+STATES = 4
+
+
+def define(name: str, expr: Operator, latex: str | None = None, source: str = "") -> Operator:
+    """An operator of your own: a name for an expression. Building it computes nothing.
+
+    It prints as its name and takes part in `prove`, `simplify`, `cost`, `explain` and `verify`. It belongs to the model
+    or sub-graph, and the axes, of the expression, and `simplify` uses the name there for as long as you keep the
+    operator.
+
+    >>> import soacraft as sc
+    >>> H, psi, phi, K, I = sc.operators(sc.load("arm7"), "H psi phi K I")
+    >>> L = sc.define("L", I - H * psi * K)
+    >>> L * H * phi, sc.simplify(L * H * phi), sc.simplify((I + H * phi * K).inv)
+    (L*H*phi : hinge[7] <- body[42], H*psi : hinge[7] <- body[42], L : hinge[7] <- hinge[7])
+    """
+    _check_name(name)
+    binding = _binding("define", f"{name} stands for", expr)
+    expr.spaces  # noqa: B018  refuses an identity without a space
+    known = book_of(binding).definitions
+    old = known.get((name, binding.body))
+    if old is not None:
+        if old.meaning.key() == expr.key():
+            return old
+        raise ModelError(
+            f"{name} already stands for {old.meaning.text()}; choose another name for {expr.text()}, or drop the first."
+        )
+    words = latex if latex is not None else (name if len(name) == 1 else rf"\mathrm{{{name}}}".replace("_", r"\_"))
+    leaf = DefinedLeaf(name, words, expr, expr.tags, source or f"definition of {name}")
+    known[name, binding.body] = leaf
+    return leaf
+
+
+def state_identity(name: str, left: Operator, right: Operator, source: str = "stated") -> StatedIdentity:
+    """A relation of your own, left = right, for `prove` and `simplify` to use on this model.
+
+    It is checked with numbers first, at the bound state and at random states, and refused with its residual if it does
+    not hold. It belongs to the model or sub-graph, and the axes, of its operators: on a chain you may state what holds
+    on chains only. `.forget()` takes it back.
+
+    >>> import soacraft as sc
+    >>> s = sc.operators(sc.serial_chain(4))
+    >>> stated = sc.state_identity("plain sum", s.phi * s.E_phi + s.I, s.phi)
+    >>> stated
+    plain sum: phi*E_phi + I = phi (stated)
+    >>> stated.forget()
+    """
+    if not isinstance(name, str) or not name.strip():
+        raise ModelError(f"an identity needs a name in words, not {name!r}.")
+    for side in (left, right):
+        if not isinstance(side, Operator):
+            raise SpaceError(f"the identity {name!r} relates operators, not {side!r}.")
+    binding = _binding("state_identity", f"the identity {name!r} relates", left - right)
+    known = book_of(binding).identities
+    old = known.get((name, binding.body))
+    if old is not None:
+        if (old.left.key(), old.right.key()) == (left.key(), right.key()):
+            return old
+        raise ModelError(f"the identity {name!r} is already stated: {old!r}; choose another name, or forget() it.")
+    found = verify(left, right, on=_checked_at(binding))
+    if not found.ok:
+        raise ModelError(f"the identity {name!r} does not hold: {found!r}.")
+    known[name, binding.body] = StatedIdentity(name, source, left, right, binding)
+    return known[name, binding.body]
+
+
+def _check_name(name: Any) -> None:
+    if not isinstance(name, str) or not name.isidentifier() or iskeyword(name) or name.startswith("_"):
+        raise ModelError(f"an operator cannot be called {name!r}; a name such as S or my_operator is wanted.")
+    if name in (*Operators.names(), "diag_of"):
+        raise ModelError(f"{name} is an operator or vector of the papers; choose another name.")
+
+
+def _binding(tried: str, what: str, expr: Any) -> Bound:
+    if not isinstance(expr, Operator):
+        raise SpaceError(f"{what} an operator expression, not {expr!r}.")
+    binding = binding_of(tried, expr)
+    if binding is None:
+        raise SpaceError(f"{what} operators of a model, but {expr.text()} is made of identities alone.")
+    return binding
+
+
+def _checked_at(binding: Bound) -> list[Operators]:
+    found = [operators_of(binding)]
+    if isinstance(binding, GraphBinding):
+        for seed in range(STATES):
+            q, v = binding.graph.random_state(seed)
+            found.append(operators_of(binding.at(q=q, v=v)))
+    return found

@@ -1,0 +1,74 @@
+"""Where the steps of a proof are checked with numbers, and how well they agree there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from soacraft.algebra.operator import Operator
+from soacraft.errors import SingularError
+from soacraft.model.random_models import random_sko
+from soacraft.ops.binding import Bound, GraphBinding
+from soacraft.ops.namespace import operators
+from soacraft.ops.portable import portable, rebound
+from soacraft.ops.verify import difference
+
+#: The random SKO models that steps are checked on: numbers of nodes, with random block sizes.
+SIZES = (1, 3, 6)
+STATES = 3
+
+
+@dataclass(frozen=True)
+class Checked:
+    """The largest relative error of each step, and where, in words."""
+
+    errors: tuple[float, ...]
+    where: str
+
+
+def check(own: Bound | None, chain: Sequence[Operator], stated: bool, serial: bool) -> Checked:
+    """Compare neighbours of a chain: on random SKO models where the operators have a meaning there and no identity
+    stated for one model was used, else on their own model at random states. So too where an inverse does not exist on
+    the random models; when it does not exist on their own either, `SingularError` says so.
+    """
+    if own is None:
+        return Checked(_errors(chain), "no model: it is made of identities alone")
+    if not stated and portable(chain[0]) and portable(chain[-1]):
+        branching = 0.0 if serial else 0.6
+        models = [operators(random_sko(n, seed=40 + n, branching=branching)).binding for n in SIZES]
+        found = _on(chain, models)
+        if len(found) == len(models):
+            kind = "serial SKO models" if serial else "SKO models"
+            return Checked(_worst(found), f"{len(found)} random {kind} of random block sizes")
+    found = [_errors([rebound(expr, binding) for expr in chain]) for binding in _states(own)]
+    where = f"{own.owner} itself"
+    if isinstance(own, GraphBinding):
+        where += f" at {len(found)} random states"
+    return Checked(_worst(found), f"{where}, since operators, identities or inverses in it belong to that model")
+
+
+def _states(own: Bound) -> list[Bound]:
+    if not isinstance(own, GraphBinding):
+        return [own]
+    drawn = [own.graph.random_state(seed) for seed in range(STATES)]
+    return [own.at(q=q, v=v) for q, v in drawn]
+
+
+def _on(chain: Sequence[Operator], bindings: Sequence[Bound]) -> list[tuple[float, ...]]:
+    """The errors on each model that has all the inverses."""
+    found = []
+    for binding in bindings:
+        try:
+            found.append(_errors([rebound(expr, binding) for expr in chain]))
+        except SingularError:
+            continue
+    return found
+
+
+def _errors(chain: Sequence[Operator]) -> tuple[float, ...]:
+    return tuple(difference(a, b) for a, b in pairwise(chain))
+
+
+def _worst(found: Sequence[tuple[float, ...]]) -> tuple[float, ...]:
+    return tuple(max(errors) for errors in zip(*found, strict=True))

@@ -1,0 +1,26 @@
+"""Expressions moved to other models: which of them have a meaning there."""
+
+from __future__ import annotations
+
+from soacraft.algebra.operator import Leaf, Operator
+from soacraft.ops.binding import Bound
+from soacraft.ops.leaves import DefinedLeaf, DerivedLeaf, PropagatorLeaf, SparseLeaf
+
+
+def portable(expr: Operator) -> bool:
+    """Whether every leaf has a meaning on any SKO model: not those that pick off nodes, nor derivatives."""
+    if isinstance(expr, DefinedLeaf):
+        return portable(expr.meaning)
+    if isinstance(expr, DerivedLeaf):
+        return all(map(portable, expr.args))
+    if isinstance(expr, Leaf):
+        return isinstance(expr, (SparseLeaf, PropagatorLeaf))
+    return all(map(portable, expr.parts()))
+
+
+def rebound(expr: Operator, binding: Bound) -> Operator:
+    """The same expression with numbers from another binding; what is made of identities keeps its kind of space."""
+    found = expr.with_leaves(lambda leaf: leaf.bound_to(binding))
+    if found.rows is None and expr.rows is not None and expr.rows.kind in ("hinge", "body"):
+        return found.with_space(binding.hinge if expr.rows.kind == "hinge" else binding.body)
+    return found

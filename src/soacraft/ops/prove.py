@@ -1,0 +1,213 @@
+"""`sc.prove`: a chain of named steps from one expression to another, each step also checked with numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from soacraft.algebra.completion import Budget, Contradiction, OutOfBudget, Rule
+from soacraft.algebra.operator import Operator
+from soacraft.errors import SoacraftError, SpaceError
+from soacraft.model.random_models import random_sko
+from soacraft.ops import stated
+from soacraft.ops.chain import Chain, between
+from soacraft.ops.letters import binding_of
+from soacraft.ops.namespace import Operators, operators
+from soacraft.ops.places import check
+from soacraft.ops.translate import Translator
+from soacraft.ops.verify import Side, verify
+
+TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True)
+class Step:
+    """One equality of a chain: the expression reached, by which relation, from which source, and how well numbers
+    agree (the largest relative error).
+    """
+
+    expression: Operator
+    name: str
+    source: str
+    error: float
+    rule: Rule | None = None
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What `prove` found: true with its steps, false with the reason. Prints as text, and as LaTeX in a notebook."""
+
+    left: Operator
+    right: Operator
+    steps: tuple[Step, ...]
+    reason: str
+    checked: str = ""
+
+    @property
+    def found(self) -> bool:
+        """Whether a chain was found."""
+        return not self.reason
+
+    def __bool__(self) -> bool:
+        return self.found
+
+    @property
+    def lemmas(self) -> tuple[Rule, ...]:
+        """The derived rules that the steps rest on, parents before children."""
+        used = (rule for step in self.steps if step.rule is not None for rule in step.rule.ancestry())
+        return tuple({id(rule): rule for rule in used if rule.derived}.values())
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The equations that the proof starts from."""
+        used = (rule for step in self.steps if step.rule is not None for rule in step.rule.ancestry())
+        given = [rule.source for rule in used if not rule.derived]
+        found = [*(step.source for step in self.steps if step.rule is None), *given]
+        return tuple(dict.fromkeys(source for source in found if source))
+
+    def __repr__(self) -> str:
+        head = f"{self.left.text()} = {self.right.text()}"
+        if not self.found:
+            return f"{head}\n  not found: {self.reason}"
+        texts = [step.expression.text() for step in self.steps]
+        width = min(60, max((len(text) for text in texts), default=0))
+        lines = [f"      {self.left.text()}"]
+        for text, step in zip(texts, self.steps, strict=True):
+            lines.append(f"    = {text:<{width}}  {_because(step)}")
+        if self.lemmas:
+            lines += ["  where", *(f"    {_derivation(rule)}" for rule in self.lemmas)]
+        return "\n".join([head, *lines, f"  {self.checked}"])
+
+    def latex(self) -> str:
+        """The chain as an `aligned` of LaTeX."""
+        if not self.found:
+            return rf"{self.left.latex()} \overset{{?}}{{=}} {self.right.latex()}"
+        rows = [rf"&= {step.expression.latex()} && \text{{{_latex_text(_because(step))}}}" for step in self.steps]
+        return rf"\begin{{aligned}} {self.left.latex()} " + r" \\ ".join(rows) + r" \end{aligned}"
+
+    def _repr_latex_(self) -> str:
+        return f"${self.latex()}$"
+
+
+def _because(step: Step) -> str:
+    return f"{step.name} ({step.source})" if step.source else step.name
+
+
+def _latex_text(words: str) -> str:
+    return words.replace("_", r"\_").replace("^", r"\^{}").replace("&", r"\&")
+
+
+def _derivation(rule: Rule) -> str:
+    """A derived rule and where it comes from."""
+    if len(rule.left) == 1 and rule.left[0].endswith(".inv"):
+        return f"{rule!r}: both products are I, by {', '.join(f'[{r.title}]' for r in rule.parents)}"
+    first, *rest = rule.parents
+    if rule.overlap:
+        second, *rest = rest
+        how = f"{'*'.join(rule.overlap)} by [{first.title}] and by [{second.title}]"
+    else:
+        how = f"[{first.title}]"
+    return f"{rule!r}: from {how}" + (f", reduced by {', '.join(f'[{r.title}]' for r in rest)}" if rest else "")
+
+
+def prove(left: Side, right: Side, seconds: float = 10.0) -> Proof:
+    """A chain of named steps from left to right, by the definitions of the operators alone (`docs/proofs.md`).
+
+    Both sides are reduced by the rules that completion derives from the definitions (000 Eq. 24, 004 Eq. 32-37) and
+    their adjoints, from the user's definitions and from stated identities; where they meet, the chain is joined. Each
+    step is then checked with numbers on random SKO models of random block sizes, or, where an operator belongs to one
+    model, on that model at random states. False with a reason when no chain is found in the time given; never a proof
+    of what does not hold.
+
+    >>> import soacraft as sc
+    >>> H, phi, psi, K, I = sc.operators(sc.load("arm7"), "H phi psi K I")
+    >>> bool(sc.prove((I - H * psi * K) * H * phi, H * psi))
+    True
+    >>> sc.prove(H * phi, H * psi)
+    H*phi = H*psi
+      not found: the sides differ, not equal on ... of 10 models: relative error ...
+    """
+    left, right = _sides(left, right)
+    left, right = _same_spaces(left, right)
+    try:
+        chain = _chain(left, right, Budget(_positive(seconds)))
+    except Contradiction:
+        return _not_found(left, right, "an inverse in it belongs to a singular operator")
+    except OutOfBudget as error:
+        return _not_found(left, right, f"the budget is used up ({error})")
+    if chain is None:
+        return _not_found(left, right, "no chain of rules joins the sides")
+    return _checked(left, right, chain)
+
+
+def _positive(seconds: Any) -> float:
+    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 < seconds < float("inf"):
+        raise SpaceError(f"seconds={seconds!r}: a positive number of seconds is wanted.")
+    return float(seconds)
+
+
+def _sides(left: Side, right: Side) -> tuple[Operator, Operator]:
+    found = []
+    for side in (left, right):
+        if callable(side) and not isinstance(side, Operator):
+            side = side(_anywhere())
+        if not isinstance(side, Operator):
+            raise SpaceError(
+                f"prove compares operators, or functions of an Operators namespace that give operators, not {side!r}; "
+                "vectors and numbers can be compared by sc.verify."
+            )
+        found.append(side)
+    return found[0], found[1]
+
+
+@cache
+def _anywhere() -> Operators:
+    """A model that stands for all: functions of a namespace are proved on it."""
+    found: Operators = operators(random_sko(5, seed=7))
+    return found
+
+
+def _same_spaces(left: Operator, right: Operator) -> tuple[Operator, Operator]:
+    """Both sides with spaces: I takes those of the other side."""
+    difference_of = left - right  # refuses what does not fit
+    rows = difference_of.rows
+    if rows is not None:
+        left, right = (side.with_space(rows) if side.rows is None else side for side in (left, right))
+    return left, right
+
+
+def _chain(left: Operator, right: Operator, budget: Budget) -> Chain | None:
+    translator = Translator(binding_of("prove", left, right), budget)
+    stated.teach(translator)
+    return between(translator, left, right)
+
+
+def _not_found(left: Operator, right: Operator, why: str) -> Proof:
+    """Say whether numbers tell the sides apart."""
+    try:
+        found = verify(left, right)
+    except SoacraftError as error:
+        return Proof(left, right, (), f"{why}, and the sides cannot be compared with numbers: {error}")
+    if not found.ok:
+        return Proof(left, right, (), f"the sides differ, {found!r}")
+    return Proof(left, right, (), f"{why}; numbers do not tell the sides apart, {found!r}")
+
+
+def _checked(left: Operator, right: Operator, chain: Chain) -> Proof:
+    """The proof, if every step also holds in numbers."""
+    try:
+        reached = [left, *(expr for expr, _ in chain.links)]
+        found = check(chain.translator.binding, reached, chain.stated, chain.serial)
+    except SoacraftError as error:
+        return Proof(left, right, (), f"a chain was found, but its steps cannot be checked with numbers: {error}")
+    steps = tuple(
+        Step(expr, reason.name, reason.source, error, reason.rule)
+        for (expr, reason), error in zip(chain.links, found.errors, strict=True)
+    )
+    bad = [step for step in steps if not step.error <= TOLERANCE]
+    if bad:
+        why = f"a chain was found, but its step '{bad[0].name}' fails in numbers, relative error {bad[0].error:.1e}"
+        return Proof(left, right, (), why)
+    worst = max(found.errors, default=0.0)
+    return Proof(left, right, steps, "", f"each step checked on {found.where}, largest relative error {worst:.1e}")

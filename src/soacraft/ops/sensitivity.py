@@ -1,0 +1,225 @@
+"""Directions that operators are differentiated along, and the vectors that say how fast the hinges move.
+
+Along dof j of hinge i the bodies outboard of it move; along the current velocity all do. Either is a vector w of the
+hinge space. With s(k) = H*(k) w(k) and V = phi* H* w the derivatives of all operators follow from three block-diagonal
+ones (`soacraft.ops.sensitivity_leaves`):
+
+    X  = diag{ crf(s(k)) }          how phi(p,k) changes:    d phi(p,k) = phi(p,k) X(k)
+    W  = diag{ the turning of the axes }                     zero in body axes
+    dH = how the hinge maps change in body axes              zero for hinges with constant H
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from soacraft.algebra.operator import Operator
+from soacraft.errors import ModelError, StateError
+from soacraft.model.axes import check_axes, velocity_map
+from soacraft.model.realize import times
+from soacraft.ops.binding import GraphBinding
+
+if TYPE_CHECKING:
+    from soacraft.ops.namespace import Operators
+    from soacraft.ops.sensitivity_leaves import SensitivityLeaf
+
+Array = npt.NDArray[np.float64]
+
+
+# -- vectors ------------------------------------------------------------------------------------------------------
+
+
+class Source(ABC):
+    """A vector that derivatives are made with: a unit vector, v, vdot, or the motion of an anchor."""
+
+    of_bodies = False
+    moving = True  # whether it changes with the velocity
+
+    @abstractmethod
+    def columns(self, binding: GraphBinding) -> Array:
+        """The numbers, (..., N, 1)."""
+
+    @abstractmethod
+    def rate(self, u: Direction) -> Source | None:
+        """Its derivative along a direction, None for zero."""
+
+    def token(self, binding: GraphBinding) -> object:
+        """What is another object whenever the numbers change."""
+        return binding.state.motion
+
+    def nodes(self, binding: GraphBinding) -> frozenset[int]:
+        """The nodes whose hinges move."""
+        return frozenset(range(binding.graph.layout.n))
+
+
+@dataclass(frozen=True)
+class Unit(Source):
+    """Dof j of hinge i."""
+
+    i: int
+    j: int
+    moving = False
+
+    def columns(self, binding: GraphBinding) -> Array:
+        layout = binding.graph.layout
+        x = np.zeros((layout.nv, 1))
+        x[layout.v_slices[self.i].start + self.j] = 1.0
+        return x
+
+    def rate(self, u: Direction) -> None:
+        return None
+
+    def nodes(self, binding: GraphBinding) -> frozenset[int]:
+        return frozenset({self.i})
+
+
+@dataclass(frozen=True)
+class Velocity(Source):
+    """The current velocity v, or for order 2 the acceleration vdot."""
+
+    order: int = 1
+
+    def columns(self, binding: GraphBinding) -> Array:
+        x = binding.velocity() if self.order == 1 else binding.acceleration()
+        return x[..., None]
+
+    def rate(self, u: Direction) -> Source | None:
+        if u.body is not None:
+            return None
+        _refuse_third(self.order)
+        return Velocity(2)
+
+    def token(self, binding: GraphBinding) -> object:
+        return binding.state.motion if self.order == 1 else binding.state
+
+
+@dataclass(frozen=True)
+class AnchorMotion(Source):
+    """The velocity, or for order 2 the acceleration, of a moving anchor, as if every body were fixed to it."""
+
+    order: int = 1
+    of_bodies = True
+
+    def columns(self, binding: GraphBinding) -> Array:
+        base = binding.state.motion.base
+        assert base is not None
+        T = velocity_map(check_axes(binding.axes), binding.state.configuration.base)
+        one = times(T, base[self.order - 1])
+        x = np.zeros((*one.shape[:-1], binding.body.size, 1))
+        for start in binding.body.offsets[:-1]:
+            x[..., start : start + 6, 0] = one
+        return x
+
+    def rate(self, u: Direction) -> Source | None:
+        if u.body is not None:
+            return None
+        _refuse_third(self.order)
+        return AnchorMotion(2)
+
+
+def _refuse_third(order: int) -> None:
+    if order == 2:
+        raise StateError("a third time derivative needs the rate of vdot, which a state does not hold.")
+
+
+# -- directions ---------------------------------------------------------------------------------------------------
+
+
+class Direction:
+    """What operators are differentiated along: dof `dof` of the hinge of a body, or with None the current velocity."""
+
+    def __init__(self, ops: Operators, body: str | None, dof: int = 0) -> None:
+        self.ops, self.body, self.dof = ops, body, dof
+        binding = ops.binding
+        assert isinstance(binding, GraphBinding)
+        self.binding = binding
+        self.rates: Any = None  # the derivatives of the named operators, made with the first expression
+        self.source: Source = Velocity() if body is None else Unit(binding.graph.index(body), dof)
+
+    @property
+    def step(self) -> tuple[str | None, int]:
+        """Body and dof, by which it is found again in other operators."""
+        return self.body, self.dof
+
+    @property
+    def call(self) -> str:
+        """What stands in the parentheses of `diff`."""
+        if self.body is None:
+            return ""
+        return repr(self.body) + (f", {self.dof}" if self.dof else "")
+
+    @property
+    def latex(self) -> str:
+        """What stands in a subscript."""
+        if self.body is None:
+            return "v"
+        name = r"\mathrm{" + self.body.replace("_", r"\_") + "}"
+        return name + (f",{self.dof}" if self.dof else "")
+
+    @cached_property
+    def nodes(self) -> frozenset[int]:
+        """The nodes whose hinges move."""
+        return self.source.nodes(self.binding)
+
+    def leaf(self, kind: str, *nodes: str) -> SensitivityLeaf:
+        """X, W, dH of this direction, W_nd of nodes."""
+        from soacraft.ops.sensitivity_leaves import make
+
+        return make(self.binding, kind, (self.step,), nodes)
+
+    @cached_property
+    def X(self) -> Operator:
+        """How phi(p,k) changes."""
+        return self.leaf("X")
+
+    @cached_property
+    def W(self) -> Operator:
+        """How the axes turn."""
+        return self.leaf("W")
+
+    @cached_property
+    def dH(self) -> Operator | None:
+        """How the hinge maps change, None where they do not."""
+        found = self.leaf("dH")
+        return found if found.terms else None
+
+    @cached_property
+    def EX(self) -> Operator | None:
+        """E_phi X, the derivative of E_phi in body axes (G1); None if only base bodies move: they have no edge."""
+        parents = self.binding.graph.layout.parents
+        return self.ops.E_phi * self.X if any(parents[k] >= 0 for k in self.nodes) else None
+
+
+def direction_of(ops: Operators, body: Any = None, dof: Any = 0) -> Direction:
+    """The direction of dof `dof` (its number or its name) of the hinge of a body; without a body, of the velocity."""
+    binding = ops.binding
+    if not isinstance(binding, GraphBinding):
+        raise ModelError(binding.no_derivatives)
+    binding.owner.check()
+    if body is None:
+        return ops.direction(None, 0)
+    graph = binding.graph
+    k = graph.index(body)
+    return ops.direction(graph.bodies[k].name, _dof_number(binding, k, dof))
+
+
+def _dof_number(binding: GraphBinding, k: int, dof: Any) -> int:
+    layout = binding.graph.layout
+    body, names = layout.bodies[k], layout.dof_names[layout.v_slices[k]]
+    nv = len(names)
+    if nv == 0:
+        raise ModelError(f"{body.name!r} hangs by {body.hinge!r}, which has no dofs to differentiate along.")
+    known = f"the hinge of {body.name!r} has {'one dof' if nv == 1 else f'{nv} dofs'}, " + " ".join(names)
+    if isinstance(dof, str):
+        if dof not in names:
+            raise ModelError(f"there is no dof {dof!r}: {known}.")
+        return names.index(dof)
+    if isinstance(dof, (int, np.integer)) and not isinstance(dof, bool) and 0 <= dof < nv:
+        return int(dof)
+    raise ModelError(f"dof must be a number from 0 to {nv - 1} or a name, got {dof!r}: {known}.")

@@ -1,0 +1,281 @@
+"""A derivative applied in one pass: y and its rate dy go through the factors side by side.
+
+By the product rule d(F1 F2 ... Fm) is a sum of m products; applied term by term it would cost m + 1 times the product
+itself. Carried along, `y' = F y, dy' = F dy + dF y`, it costs about twice as much, whatever m is: for a propagator
+`dphi = phi dE phi` gives `dy' = phi (dy + dE y')`, for an inverse `dy' = F^-1 (dy - dF y')`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from soacraft.algebra import explain
+from soacraft.algebra.blocks import Blocks
+from soacraft.algebra.nodes import Inverse, Power, Product, Scaled, Sum, Transpose
+from soacraft.algebra.operator import Leaf, Operator, Pattern
+from soacraft.ops.leaves import PropagatorLeaf
+from soacraft.ops.namespace import operators_of
+from soacraft.recursions._backend import PackedBlocks
+
+if TYPE_CHECKING:
+    from soacraft.ops.diff import Derivation
+
+Array = npt.NDArray[np.float64]
+
+
+class Machine:
+    """What works on y and dy: numbers, or a list of what would be run."""
+
+    def times(self, x: Operator, T: bool, *ys: Any) -> tuple[Any, ...]:
+        """x y, or x* y, for several y at once; None stays None."""
+        raise AssertionError("each kind of machine multiplies")
+
+    def change(self, x: Operator, T: bool, y: Any) -> Any:
+        """The same for the derivative of a factor: it is kept as blocks where it is sparse."""
+        raise AssertionError("each kind of machine multiplies")
+
+    def add(self, x: Any, y: Any, c: float = 1.0) -> Any:
+        """x + c y, None being zero."""
+        raise AssertionError("each kind of machine adds")
+
+
+class Numbers(Machine):
+    """Products with numbers; what is sparse is packed once."""
+
+    def __init__(self) -> None:
+        self.kept: dict[int, tuple[Operator, Callable[[Array, bool], Array]]] = {}
+
+    def times(self, x: Operator, T: bool, *ys: Any) -> tuple[Any, ...]:
+        apply = x.apply_T if T else x.apply
+        if len(ys) == 2 and ys[0] is not None and ys[1] is not None and ys[0].shape == ys[1].shape:
+            m = ys[0].shape[-1]
+            both = apply(np.concatenate(ys, axis=-1))
+            return both[..., :m], both[..., m:]
+        return tuple(None if y is None else apply(y) for y in ys)
+
+    def change(self, x: Operator, T: bool, y: Any) -> Any:
+        if id(x) not in self.kept:
+            self.kept[id(x)] = x, self._prepared(x)
+        return self.kept[id(x)][1](y, T)
+
+    def _prepared(self, x: Operator) -> Callable[[Array, bool], Array]:
+        if x.pattern() is None:
+            return lambda y, T: x.apply_T(y) if T else x.apply(y)
+        return packed(x.blocks())
+
+    def add(self, x: Any, y: Any, c: float = 1.0) -> Any:
+        if y is None:
+            return x
+        return c * y if x is None else x + c * y
+
+
+class Steps(Machine):
+    """What would be run, in its order, in words; `runs` has the operators, once for each vector, `kept` counts the
+    products with blocks that are kept.
+    """
+
+    def __init__(self, why: str) -> None:
+        self.why, self.steps, self.runs, self.kept = why, list[explain.Step](), list[Operator](), 0
+
+    def times(self, x: Operator, T: bool, *ys: Any) -> tuple[Any, ...]:
+        vectors = sum(y is not None for y in ys)
+        self.runs += [x] * vectors
+        if vectors:
+            self.steps += explain.steps(x, T, self.why)
+        return ys
+
+    def change(self, x: Operator, T: bool, y: Any) -> Any:
+        if x.pattern() is None:
+            self.runs.append(x)
+            self.steps += explain.steps(x, T, self.why)
+        else:
+            self.kept += 1
+            name = f"({x.text()}).T" if T else x.text()
+            self.steps.append(explain.Step("sparse", name, "O(n)", self.why or "blocks kept for the state"))
+        return True
+
+    def add(self, x: Any, y: Any, c: float = 1.0) -> Any:
+        return x or y
+
+
+def packed(blocks: Blocks) -> Callable[[Array, bool], Array]:
+    """A product with blocks or their transpose."""
+    if blocks.batch:
+        return lambda y, T: blocks.apply_T(y) if T else blocks.apply(y)
+    return PackedBlocks(blocks.rows, blocks.cols, blocks.entries).apply
+
+
+class Push:
+    """y, dy -> F y, F dy + dF y through an expression; `keep` says whether F y is wanted."""
+
+    def __init__(self, d: Derivation, machine: Machine) -> None:
+        self.d, self.m = d, machine
+
+    def __call__(self, x: Operator, T: bool, y: Any, dy: Any, keep: bool = True) -> tuple[Any, Any]:
+        if self.d.delta(x) is None:
+            y, dy = self.m.times(x, T, y if keep else None, dy)
+            return y, dy
+        if isinstance(x, Transpose):
+            return self(x.arg, not T, y, dy, keep)
+        if isinstance(x, Scaled):
+            y, dy = self(x.arg, T, y, dy, keep)
+            return self.m.add(None, y, x.factor), self.m.add(None, dy, x.factor)
+        if isinstance(x, Sum):
+            return self._sum(x, T, y, dy, keep)
+        if isinstance(x, Product):
+            return self._chain(x.factors, T, y, dy, keep)
+        if isinstance(x, Power):
+            return self._chain((x.arg,) * x.n, T, y, dy, keep)
+        if isinstance(x, Inverse):
+            y = self.m.times(x, T, y)[0]
+            change = self.d.delta(x.arg)
+            assert change is not None
+            dy = self.m.add(dy, self.m.change(change, T, y), -1.0)
+            return y, self.m.times(x, T, dy)[0]
+        assert isinstance(x, Leaf)
+        return self._leaf(x, T, y, dy, keep)
+
+    def _chain(self, factors: tuple[Operator, ...], T: bool, y: Any, dy: Any, keep: bool) -> tuple[Any, Any]:
+        """One factor after the other; y is dropped after the last one that changes."""
+        order = list(factors if T else reversed(factors))
+        seams = [self.d.seam(a, b) if T else self.d.seam(b, a) for a, b in pairwise(order)]
+        last = max(
+            (i for i, f in enumerate(order) if self.d.delta(f) is not None or (i and seams[i - 1] is not None)),
+            default=-1,
+        )
+        for i, f in enumerate(order):
+            between = seams[i - 1] if i else None
+            if between is not None:
+                dy = self.m.add(dy, self.m.change(between, T, y))
+            y, dy = self(f, T, y, dy, keep or i < last)
+        return y, dy
+
+    def _sum(self, x: Sum, T: bool, y: Any, dy: Any, keep: bool) -> tuple[Any, Any]:
+        found, rate = None, None
+        for term in x.terms:
+            row, col = self.d.offsets(term, x)
+            first, then = (row, col) if T else (col, row)
+            start = dy if first is None else self.m.add(dy, self.m.change(first, T, y), 1.0 if T else -1.0)
+            y_term, dy_term = self(term, T, y, start, keep or then is not None)
+            if then is not None:
+                dy_term = self.m.add(dy_term, self.m.change(then, T, y_term), -1.0 if T else 1.0)
+            found, rate = self.m.add(found, y_term), self.m.add(rate, dy_term)
+        return found, rate
+
+    def _leaf(self, x: Leaf, T: bool, y: Any, dy: Any, keep: bool) -> tuple[Any, Any]:
+        meaning = x.definition()
+        if meaning is not None:
+            return self(meaning, T, y, dy, keep)
+        if isinstance(x, PropagatorLeaf):
+            return self._propagator(x, T, y, dy)
+        change = self.d.delta(x)
+        assert change is not None
+        changed = self.m.change(change, T, y)
+        y, dy = self.m.times(x, T, y if keep else None, dy)
+        return y, self.m.add(dy, changed)
+
+    def _propagator(self, x: PropagatorLeaf, T: bool, y: Any, dy: Any) -> tuple[Any, Any]:
+        """dphi = phi dE phi; phi~ = phi E."""
+        dE = self.d.delta(x.kernel)
+        assert dE is not None
+        moved = self.m.times(x, T, y)[0]
+        whole = x
+        reached = moved
+        if x.what.tilde:
+            whole = getattr(operators_of(x.binding), x.what.name.removesuffix("_tilde"))
+            reached = self.m.add(moved, y)
+            dy = self.m.times(x.kernel, T, dy)[0]
+        dy = self.m.add(dy, self.m.change(dE, T, reached))
+        return moved, self.m.times(whole, T, dy)[0]
+
+
+class Derivative(Sum):
+    """The derivative of an expression: prints as the sum of the product rule, runs in one pass."""
+
+    turning = True  # whether the turning of the axes is in it
+
+    def __init__(self, d: Derivation, of: Operator, terms: tuple[Operator, ...]) -> None:
+        super().__init__(terms)
+        self.d, self.of = d, of
+        self.claims = frozenset({"symmetric"} & of.tags)
+
+    @cached_property
+    def _leaves(self) -> tuple[Leaf, ...]:
+        return tuple({id(leaf): leaf for x in (self.of, *self.terms) for leaf in x.leaves()}.values())
+
+    def leaves(self) -> Iterator[Leaf]:
+        """Those of what is differentiated and of its rates, each once."""
+        return iter(self._leaves)
+
+    def with_leaves(self, change: Callable[[Leaf], Operator]) -> Operator:
+        """The derivative of the same expression bound elsewhere; for other changes the sum of the terms."""
+        from soacraft.ops.diff import differentiated
+
+        old = list(self.of.leaves())
+        new = [change(leaf) for leaf in old]
+        if all(isinstance(a, Leaf) and a.name == b.name for a, b in zip(new, old, strict=True)):
+            return differentiated(self.of.with_leaves(change), self.d.u.step, self.turning)
+        return super().with_leaves(change)
+
+    @cached_property
+    def _pattern(self) -> Pattern | None:
+        return super().pattern()
+
+    def pattern(self) -> Pattern | None:
+        return self._pattern
+
+    def _numbers(self) -> Numbers:
+        return self.cached("numbers", Numbers)
+
+    def _run(self, machine: Machine, T: bool, x: Any) -> Any:
+        row, col = self.d.connections(self.of) if self.turning else (None, None)
+        first, then = (row, col) if T else (col, row)
+        dy = None if first is None else machine.add(None, machine.change(first, T, x), 1.0 if T else -1.0)
+        y, dy = Push(self.d, machine)(self.of, T, x, dy, then is not None)
+        return dy if then is None else machine.add(dy, machine.change(then, T, y), -1.0 if T else 1.0)
+
+    def apply(self, x: Array) -> Array:
+        return self._applied(x, False)
+
+    def apply_T(self, x: Array) -> Array:
+        return self._applied(x, True)
+
+    def _applied(self, x: Array, T: bool) -> Array:
+        if self.pattern() is not None:
+            product = self.cached("packed", lambda: packed(super(Derivative, self).blocks()))
+            return product(x, T)
+        found: Array = self._run(self._numbers(), T, x)
+        return found
+
+    def blocks(self) -> Blocks:
+        return self.cached("blocks", super().blocks)
+
+    def steps(self, transposed: bool, why: str) -> list[explain.Step]:
+        """What a product with a vector runs."""
+        if self.pattern() is not None:
+            return [explain.Step("sparse", self.text(), "O(n)", why or "blocks kept for the state")]
+        return self._listed(transposed, why).steps
+
+    def runs(self) -> tuple[list[Operator], int]:
+        """The operators that a product with a vector runs, each as often as it does, and how many kept blocks."""
+        if self.pattern() is not None:
+            return [], 1
+        listed = self._listed(False, "")
+        return listed.runs, listed.kept
+
+    def _listed(self, transposed: bool, why: str) -> Steps:
+        machine = Steps(why)
+        self._run(machine, transposed, True)
+        return machine
+
+
+class Delta(Derivative):
+    """The derivative of an expression, the turning of the axes left out."""
+
+    turning = False

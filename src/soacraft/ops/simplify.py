@@ -1,0 +1,122 @@
+"""`sc.simplify`: an expression of the same value that costs less.
+
+The value is kept by rewriting with relations only: the definitions, what completion derives from them, the user's
+definitions and stated identities. The normal form of `prove` is the seal on the result: an expression whose normal
+form differs is never returned.
+"""
+
+from __future__ import annotations
+
+from soacraft.algebra.completion import Budget, OutOfBudget
+from soacraft.algebra.cost import in_product, multiplications
+from soacraft.algebra.factoring import Factoring, Price
+from soacraft.algebra.nodes import Inverse, Sum
+from soacraft.algebra.operator import Leaf, Operator
+from soacraft.errors import SpaceError
+from soacraft.ops import stated
+from soacraft.ops.forms import write
+from soacraft.ops.letters import binding_of
+from soacraft.ops.search import Search
+from soacraft.ops.translate import Translator
+
+#: A price: block products, leaves, inverses that only a rule knows, additions, multiplications, letters that the input
+#: does not have.
+ADDITION: Price = (0, 0, 0, 1, 0, 0)
+#: The part of the time that the search may take; the rest is for the seal.
+SEARCHING = 0.6
+
+
+def simplify(expr: Operator, seconds: float = 2.0) -> Operator:
+    """The cheapest expression found that has the same value: fewer block products with a vector (`expr.cost()`), then
+    fewer leaves. The expression itself when none is found in the time given.
+
+    >>> import soacraft as sc
+    >>> H, phi, psi, K, M, I = sc.operators(sc.load("arm7"), "H phi psi K M I")
+    >>> sc.simplify((I - H * psi * K) * H * phi)
+    H*psi : hinge[7] <- body[42]
+    >>> sc.simplify(H * psi * M * psi.T * H.T)
+    D : hinge[7] <- hinge[7]
+    >>> sc.simplify((I + H * phi * K).inv)
+    I - H*psi*K : hinge[7] <- hinge[7]
+    """
+    if not isinstance(expr, Operator):
+        raise SpaceError(f"simplify takes an operator, not {expr!r}.")
+    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 < seconds < float("inf"):
+        raise SpaceError(f"seconds={seconds!r}: a positive number of seconds is wanted.")
+    binding = binding_of("simplify", expr)
+    if binding is None:
+        return expr
+    try:
+        return Simplifier(Translator(binding, Budget(seconds, terms=2_000)), expr).best()
+    except OutOfBudget:
+        return expr
+
+
+class Simplifier:
+    """Looks for cheaper forms of one expression."""
+
+    def __init__(self, translator: Translator, expr: Operator) -> None:
+        self.translator, self.expr = translator, expr
+        self.own = {leaf.name for leaf in _leaves(expr)}
+        self.start = translator.read(expr)
+        stated.teach(translator)
+        assert translator.binding is not None
+        for leaf in stated.names_of(translator.binding):
+            translator.letter(leaf)
+        self._prices: dict[str, Price] = {}
+        self.factoring = Factoring(self.letter_price, ADDITION, Budget(SEARCHING * translator.budget.seconds))
+
+    def best(self) -> Operator:
+        """The cheapest of all that was found; the expression itself when nothing is cheaper."""
+        rows, cols = self.expr.spaces
+        if self.translator.vanishes(self.start) is not None:
+            return self._cheaper(self.translator.zero(rows, cols))
+        search = Search(self.translator, self.factoring, self.start)
+        found = search.run()
+        written = write(self.translator, self.factoring.form(found), rows)
+        if self.translator.vanishes(self.translator.read(written) - self.start) is None:
+            return self.expr
+        return self._cheaper(written)
+
+    def _cheaper(self, found: Operator) -> Operator:
+        return found if self.price(found) < self.price(self.expr) else self.expr
+
+    # -- prices ---------------------------------------------------------------------------------------------------
+
+    def letter_price(self, letter: str) -> Price:
+        """What a letter costs, with its adjoint."""
+        plain = letter.removesuffix(".T")
+        if plain not in self._prices:
+            self._prices[plain] = self.price(self.translator.operator(plain))
+        return self._prices[plain]
+
+    def price(self, expr: Operator) -> Price:
+        """What is compared, from left to right."""
+        sizes = self._sizes
+        leaves = _leaves(expr)
+        new = sum(leaf.name not in self.own for leaf in leaves)
+        runs = in_product(expr).at(**sizes)
+        return runs, len(leaves), _inverses(expr), _additions(expr), multiplications(expr), new
+
+    @property
+    def _sizes(self) -> dict[str, int]:
+        assert self.translator.binding is not None
+        tree = self.translator.binding.body.tree
+        assert tree is not None
+        return {"n": tree.n, "depth": max(tree.depth, default=0), "branches": len(tree.branches)}
+
+
+def _leaves(expr: Operator) -> list[Leaf]:
+    """The leaves as written, one for each time."""
+    return [expr] if isinstance(expr, Leaf) else [leaf for part in expr.parts() for leaf in _leaves(part)]
+
+
+def _additions(expr: Operator) -> int:
+    own = len(expr.terms) - 1 if isinstance(expr, Sum) else 0
+    return own + sum(map(_additions, expr.parts()))
+
+
+def _inverses(expr: Operator) -> int:
+    """Inverses that are not sparse: known by a rule, or not at all."""
+    own = isinstance(expr, Inverse) and expr.pattern() is None
+    return own + sum(_inverses(part) for part in expr.parts())

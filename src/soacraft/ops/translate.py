@@ -1,0 +1,291 @@
+"""Expressions of one model as polynomials."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import reduce
+from typing import Any
+
+from soacraft.algebra.completion import Budget, Relation, System
+from soacraft.algebra.nodes import Identity, Inverse, Power, Product, Scaled, Sum, Transpose
+from soacraft.algebra.operator import DIAGONAL, Leaf, Operator
+from soacraft.algebra.polynomial import Alphabet, Number, Polynomial, exact, quotient
+from soacraft.errors import SingularError
+from soacraft.ops import definitions
+from soacraft.ops.binding import Bound
+from soacraft.ops.definitions import Definition, words
+from soacraft.ops.derived import UP, DiagOf, LyapunovLeaf, diag_of
+from soacraft.ops.leaves import DefinedLeaf, PropagatorLeaf, SparseLeaf
+from soacraft.ops.letters import Letters
+from soacraft.ops.table import NAMES
+
+#: What is known of a leaf besides its name: (name, source, left, right), found by those who make such leaves.
+SideRule = tuple[str, str, Operator, Operator | None]
+
+SERIAL = ", on a chain"
+
+#: leaf -> the relations it brings along, such as H*X = 0. `right` None is zero. Add to it to teach `prove` and
+#: `simplify` a new kind of leaf.
+side_rules: list[Callable[[Leaf], Iterable[SideRule]]] = []
+
+
+class Translator(Letters):
+    """Reads expressions of one binding as polynomials. What it meets on the way becomes letters, definitions (user's
+    names, known inverses) and relations (unknown inverses, Lyapunov solutions, side rules, stated identities).
+    """
+
+    def __init__(self, binding: Bound | None, budget: Budget) -> None:
+        super().__init__(binding)
+        self.budget = budget
+        self.definitions: list[Definition] = []
+        self.relations: list[Relation] = []
+        self.symmetric: list[str] = []
+        self.stated: list[str] = []
+        self.products_with_inverses: list[Polynomial] = []
+        self._letters: dict[Any, str] = {}
+        self._inverses: dict[Polynomial, tuple[str, Number]] = {}
+        self._diagonals: dict[Polynomial, str] = {}
+        self._alphabet = definitions.alphabet()
+        self._systems: tuple[tuple[int, ...], dict[int, System]] = ((), {})
+
+    @property
+    def alphabet(self) -> Alphabet:
+        """The letters met so far."""
+        if not self._alphabet.symmetric.issuperset(self.symmetric):
+            self._alphabet = definitions.alphabet(self.symmetric)
+        return self._alphabet
+
+    def systems(self) -> Iterator[System]:
+        """Rules that decide equality: of the papers alone, with what was met, and with what holds on chains only. Those
+        with more relations know more, but may not complete, so that the smaller ones are asked first.
+        """
+        met = (len(self.relations), len(self.symmetric), len(self.definitions))
+        if self._systems[0] != met:
+            self._systems = (met, {})
+        made = self._systems[1]
+        general = [r for r in self.relations if not r.name.endswith(SERIAL)]
+        for part in ([], general, self.relations):
+            if len(part) not in made:
+                made[len(part)] = definitions.extended([self.unfolded(r) for r in part], self.symmetric)
+            yield made[len(part)]
+
+    def vanishes(self, p: Polynomial) -> System | None:
+        """The first rules by which a polynomial is zero, None when none show it."""
+        p = self.base(p)
+        return next((system for system in self.systems() if not system.reduce(p, self.budget)), None)
+
+    def unfolded(self, r: Relation) -> Relation:
+        """A relation with every name but those of the papers replaced."""
+        return Relation(r.name, r.source, self.paper(r.zero))
+
+    def paper(self, p: Polynomial) -> Polynomial:
+        """In the names of the papers: user's names and inverses replaced."""
+        return definitions.expanded(p, self.alphabet, reversed(self.definitions))
+
+    def base(self, p: Polynomial) -> Polynomial:
+        """In the letters that decide equality."""
+        return definitions.expanded(self.paper(p), self.alphabet)
+
+    # -- reading --------------------------------------------------------------------------------------------------
+
+    def read(self, expr: Operator) -> Polynomial:
+        """The polynomial of an expression, its names as letters, multiplied out."""
+        self.budget.check()
+        if isinstance(expr, Identity):
+            return Polynomial.of()
+        if isinstance(expr, DiagOf):
+            return self._diagonal(expr)
+        if isinstance(expr, Leaf):
+            return Polynomial.of(self.letter(expr))
+        if isinstance(expr, Scaled):
+            return self.read(expr.arg).scaled(exact(expr.factor))
+        if isinstance(expr, Transpose):
+            return self._transposed(self.read(expr.arg))
+        if isinstance(expr, Sum):
+            return reduce(Polynomial.plus, [self.read(t) for t in expr.terms])
+        if isinstance(expr, Product):
+            return self._times([self.read(f) for f in expr.factors])
+        if isinstance(expr, Power):
+            return self._times([self.read(expr.arg)] * expr.n)
+        assert isinstance(expr, Inverse)
+        return self._inverse(expr)
+
+    def _transposed(self, p: Polynomial) -> Polynomial:
+        return self.alphabet.transposed(p)  # by the letters known now that p was read
+
+    def _times(self, factors: list[Polynomial]) -> Polynomial:
+        found = Polynomial.of()
+        for p in factors:
+            self.budget.check(len(found) * len(p))
+            found = found * p
+        return found
+
+    def letter(self, leaf: Leaf) -> str:
+        """The letter of a leaf."""
+        if _is_paper(leaf):
+            if leaf.name == "Upsilon" and definitions.UPSILON not in self.relations:
+                self._learn_upsilon(leaf)
+            return "R" if isinstance(leaf, LyapunovLeaf) else leaf.name
+        key = leaf.key()
+        if key not in self._letters:
+            self._letters[key] = self._fresh(leaf.name, leaf)
+            self._learn(leaf, self._letters[key])
+        return self._letters[key]
+
+    def _fresh(self, name: str, meaning: Operator) -> str:
+        while name in self.operators or name in NAMES or name == "D.inv":
+            name += "'"
+        self.operators[name] = meaning
+        return name
+
+    def _learn(self, leaf: Leaf, letter: str) -> None:
+        """What a new letter brings along."""
+        if "symmetric" in leaf.tags:
+            self.symmetric.append(letter)
+        if isinstance(leaf, DefinedLeaf):
+            meaning = self.read(leaf.meaning)
+            self.definitions.append(Definition(letter, meaning, leaf.source))
+            return
+        for name, source, left, right in [*_own_relations(leaf), *(r for rule in side_rules for r in rule(leaf))]:
+            self.relate(name, source, left, right)
+
+    def relate(self, name: str, source: str, left: Operator, right: Operator | None) -> None:
+        """One more relation, left = right (zero for None)."""
+        zero = self.read(left) if right is None else self.read(left) - self.read(right)
+        if zero:
+            self.relations.append(Relation(name, source, zero))
+
+    def _learn_upsilon(self, leaf: Leaf) -> None:
+        """Its backward Lyapunov equation; on a single chain that needs no diagOf (000 Eq. 36-37)."""
+        self.relations.append(definitions.UPSILON)
+        if _is_serial(leaf):
+            zero = words("Upsilon - E_psi.T Upsilon E_psi - H.T D.inv H")
+            self.relations.append(Relation(f"backward Lyapunov equation of Upsilon{SERIAL}", "000 Eq. 37", zero))
+
+    # -- diagonals ------------------------------------------------------------------------------------------------
+
+    def _diagonal(self, leaf: DiagOf) -> Polynomial:
+        """diagOf is linear; it keeps block-diagonal words, and of phi*X or X*phi.T it keeps X."""
+        inner = definitions.base().reduce(self.base(self.read(leaf.expr)), self.budget)
+        kept, rest = self._split(inner)
+        if not rest:
+            return kept
+        c = rest.terms[self.alphabet.leading(rest)]
+        return kept + Polynomial.of(self._diagonal_letter(leaf, rest.scaled(quotient(1, c)))).scaled(c)
+
+    def _split(self, p: Polynomial) -> tuple[Polynomial, Polynomial]:
+        """The diagonal of the words where it is plain to see, and the other words."""
+        kept, rest = Polynomial(), Polynomial()
+        for word, c in p.terms.items():
+            paths = [x for x in word if x.removesuffix(".T") in ("phi", "psi")]
+            local = [self.operator(x).pattern() for x in word if x not in paths]
+            if len(paths) <= 1 and all(pattern == DIAGONAL for pattern in local):
+                kept = kept + Polynomial({tuple(x for x in word if x not in paths): c})
+            else:
+                rest = rest + Polynomial({word: c})
+        return kept, rest
+
+    def _diagonal_letter(self, leaf: DiagOf, rest: Polynomial) -> str:
+        star = self.alphabet.transposed(rest)
+        if rest in self._diagonals:
+            return self._diagonals[rest]
+        if star in self._diagonals:
+            return self.alphabet.star(self._diagonals[star])
+        meaning = diag_of(self.write(rest, *leaf.spaces))
+        letter = self._diagonals[rest] = self._fresh(meaning.text(), meaning)
+        if star == rest:
+            self.symmetric.append(letter)
+        for inner, value, source in DIAGONALS:
+            normal = definitions.base().reduce(definitions.expanded(words(inner), self.alphabet))
+            kept, same = self._split(normal)
+            c = same.terms[self.alphabet.leading(same)]
+            if same.scaled(quotient(1, c)) == rest:
+                zero = kept + Polynomial.of(letter).scaled(c) - words(value)
+                self.relations.append(Relation(f"diagonal of {inner.replace(' ', '*')}", source, zero))
+        return letter
+
+    # -- inverses -------------------------------------------------------------------------------------------------
+
+    def _inverse(self, expr: Inverse) -> Polynomial:
+        """By the structure of what is inverted, by what the papers know, or a letter of its own."""
+        arg = expr.arg
+        if isinstance(arg, Identity):
+            return Polynomial.of()
+        if isinstance(arg, Scaled) and arg.factor:
+            return self.read(arg.arg.inv).scaled(quotient(1, exact(arg.factor)))
+        if isinstance(arg, Transpose):
+            return self._transposed(self.read(arg.arg.inv))
+        if isinstance(arg, Power):
+            return self._times([self.read(arg.arg.inv)] * arg.n)
+        if isinstance(arg, Product) and all(f.rows == f.cols for f in arg.factors):
+            return self._times([self.read(f.inv) for f in reversed(arg.factors)])
+        return self._inverse_of(expr, self.read(arg))
+
+    def _inverse_of(self, expr: Inverse, p: Polynomial) -> Polynomial:
+        normal = definitions.base().reduce(self.base(p), self.budget)
+        if not normal:
+            raise SingularError(f"{expr.arg.text()} is zero, it has no inverse.")
+        c = normal.terms[self.alphabet.leading(normal)]
+        letter, size = self._inverse_letter(expr, p, normal.scaled(quotient(1, c)), c)
+        return Polynomial.of(letter).scaled(quotient(size, c))
+
+    def _inverse_letter(self, expr: Inverse, p: Polynomial, normal: Polynomial, c: Number) -> tuple[str, Number]:
+        """A letter and a number: it is the inverse of that number times the normal form."""
+        star = self.alphabet.transposed(normal)
+        if normal in self._inverses:
+            return self._inverses[normal]
+        if star in self._inverses:
+            letter, size = self._inverses[star]
+            return self.alphabet.star(letter), size
+        known = definitions.inverses().get(normal)
+        if known is not None and known.inverse == Polynomial.of("D.inv"):
+            return "D.inv", 1
+        if known is not None:
+            expr = Inverse(self.write(known.operator, *expr.spaces))
+        letter = self._fresh(expr.text(), expr)
+        if star == normal:
+            self.symmetric.append(letter)
+        one, inverse = Polynomial.of(), Polynomial.of(letter)
+        if known is not None:
+            self.definitions.append(Definition(letter, known.inverse, known.source, known.rules))
+            self.products_with_inverses += [known.operator * inverse - one, inverse * known.operator - one]
+        else:
+            for zero in (p * inverse - one, inverse * p - one):
+                self.relations.append(Relation(f"inverse of {expr.arg.text()}", "definition of the inverse", zero))
+        self._inverses[normal] = (letter, c if known is None else known.size)
+        return self._inverses[normal]
+
+
+def _is_paper(leaf: Leaf) -> bool:
+    """Whether it is one of the operators of the papers."""
+    if isinstance(leaf, LyapunovLeaf):
+        return leaf.key()[:2] == ("leaf", "R")
+    if isinstance(leaf, DefinedLeaf):
+        return leaf.name == "Omega"
+    return isinstance(leaf, (SparseLeaf, PropagatorLeaf)) and leaf.name in NAMES
+
+
+def _is_serial(leaf: Leaf) -> bool:
+    tree = leaf.spaces[0].tree
+    return tree is not None and tree.is_serial
+
+
+def _own_relations(leaf: Leaf) -> Iterator[SideRule]:
+    """The equation that a Lyapunov solution solves (004 Eq. 12, 22)."""
+    if not isinstance(leaf, LyapunovLeaf):
+        return
+    E, X, other = leaf.E, leaf.X, leaf.other
+    if E.pattern() == UP:
+        yield f"forward Lyapunov equation of {leaf.name}", "004 Eq. 12", leaf - E * leaf * other.T, X
+    else:
+        yield f"backward Lyapunov equation of {leaf.name}", "004 Eq. 22", leaf - DiagOf(E * leaf * other.T), X
+        if _is_serial(leaf):
+            yield f"backward Lyapunov equation of {leaf.name}{SERIAL}", "004 Eq. 28", leaf - E * leaf * other.T, X
+
+
+#: Block diagonals that the papers know: (expression, its diagonal, source).
+DIAGONALS = (
+    ("phi M phi.T", "R", "004 Eq. 15"),
+    ("psi.T H.T D.inv H psi", "Upsilon", "004 Eq. 25"),
+    ("E_psi.T Upsilon E_psi", "Upsilon - H.T D.inv H", "000 Eq. 36"),
+)
