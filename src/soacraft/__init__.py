@@ -11,15 +11,26 @@ H*phi*M*phi.T*H.T : hinge[7] <- hinge[7]
 True
 """
 
-from soacraft import dynamics, errors
+from soacraft import analysis, dynamics, errors
 from soacraft.algebra import I, Operator, Space, StackedVector
 from soacraft.dynamics import Dynamics
-from soacraft.files import load, models
+from soacraft.files import load, models, save
+from soacraft.health import check
 from soacraft.model import (
+    Actuator,
     Body,
+    Closure,
+    Coupling,
     Frame,
+    Geometry,
+    ImportReport,
+    Keyframe,
+    Limits,
+    Material,
     Multibody,
     Node,
+    Passive,
+    Record,
     SKOModel,
     State,
     SubGraph,
@@ -44,32 +55,56 @@ from soacraft.model.hinges import (
     Weld,
     check_hinge,
 )
-from soacraft.ops import Identity, Operators, check_operator, diag_of, identities, operators, verify
+from soacraft.ops import (
+    Identity,
+    Operators,
+    Proof,
+    check_operator,
+    define,
+    diag_of,
+    identities,
+    operators,
+    prove,
+    simplify,
+    state_identity,
+    verify,
+)
 from soacraft.spatial import Inertia, Pose, Wrench
 
 __version__ = "0.1.0"
 
 __all__ = [
     "HINGES",
+    "Actuator",
     "Body",
+    "Closure",
+    "Coupling",
     "Cylindrical",
     "Dynamics",
     "Frame",
     "Free",
+    "Geometry",
     "Gimbal",
     "Helical",
     "Hinge",
     "I",
     "Identity",
+    "ImportReport",
     "Inertia",
+    "Keyframe",
+    "Limits",
+    "Material",
     "Multibody",
     "Node",
     "Operator",
     "Operators",
+    "Passive",
     "Pin",
     "Planar",
     "Pose",
     "Prismatic",
+    "Proof",
+    "Record",
     "RollingBall",
     "SKOModel",
     "Screws",
@@ -81,8 +116,11 @@ __all__ = [
     "Universal",
     "Weld",
     "Wrench",
+    "analysis",
+    "check",
     "check_hinge",
     "check_operator",
+    "define",
     "diag_of",
     "dynamics",
     "errors",
@@ -90,8 +128,12 @@ __all__ = [
     "load",
     "models",
     "operators",
+    "prove",
     "random_sko",
     "random_tree",
+    "save",
     "serial_chain",
+    "simplify",
+    "state_identity",
     "verify",
 ]

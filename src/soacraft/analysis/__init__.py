@@ -1,0 +1,63 @@
+"""Analyses on top of the dynamics: linearization, operational space, gradients, regressors, other coordinates."""
+
+from soacraft.analysis.diagonalize import Diagonalized, diagonalize
+from soacraft.analysis.gradients import (
+    christoffel,
+    coriolis_matrix,
+    fixman_force,
+    fixman_potential,
+    log_det_gradient,
+    mass_matrix_gradient,
+)
+from soacraft.analysis.linearize import Linearization, linearize
+from soacraft.analysis.manipulability import Manipulability, jacobian_gradient, manipulability, measures
+from soacraft.analysis.operational_space import OperationalSpace, operational_space
+from soacraft.analysis.regressor import (
+    BaseParameters,
+    Regressor,
+    base_parameters,
+    forward_dynamics_sensitivity,
+    parameter_names,
+    parameter_regressor,
+    parameters,
+)
+from soacraft.analysis.reroot import reroot
+from soacraft.analysis.underactuated import (
+    Underactuated,
+    disturbance_jacobian,
+    generalized_jacobian,
+    underactuated,
+)
+from soacraft.dynamics.inertias import log_det_mass_matrix
+
+__all__ = [
+    "BaseParameters",
+    "Diagonalized",
+    "Linearization",
+    "Manipulability",
+    "OperationalSpace",
+    "Regressor",
+    "Underactuated",
+    "base_parameters",
+    "christoffel",
+    "coriolis_matrix",
+    "diagonalize",
+    "disturbance_jacobian",
+    "fixman_force",
+    "fixman_potential",
+    "forward_dynamics_sensitivity",
+    "generalized_jacobian",
+    "jacobian_gradient",
+    "linearize",
+    "log_det_gradient",
+    "log_det_mass_matrix",
+    "manipulability",
+    "mass_matrix_gradient",
+    "measures",
+    "operational_space",
+    "parameter_names",
+    "parameter_regressor",
+    "parameters",
+    "reroot",
+    "underactuated",
+]

@@ -1,0 +1,149 @@
+"""Linearization of the motion about a state, in tangent coordinates.
+
+    xi = difference(q, q_perturbed),  dv = v_perturbed - v
+    d/dt [xi; dv] = A [xi; dv] + B dforce,    A = [[N, I], [dvdot/dq, dvdot/dv]],   B = [0; Mcal^-1]
+
+N is the kinematic block of formula F7. A perturbation xi of a hinge moves its outboard frame by the twist H* xi, and
+the change of the relative velocity H* v is, seen from both sides,
+
+    H* xidot + Hdot* xi + crm(H* v) H* xi = H* dv + dH*[xi] v
+
+so N = 0 for true coordinates, -w~ for a spherical hinge, -crm(v) for a free one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.linalg
+
+from soacraft.dynamics.arguments import read_problem
+from soacraft.dynamics.derivatives import forward_dynamics_derivatives
+from soacraft.dynamics.problem import Problem
+from soacraft.errors import ModelError
+from soacraft.model.hinges.base import H_T_of, dH_of
+from soacraft.model.interface import Graph
+from soacraft.model.realize import times
+from soacraft.spatial.checks import Array
+from soacraft.spatial.transforms import crm
+
+Complex = npt.NDArray[np.complex128]
+
+
+@dataclass(frozen=True, eq=False)
+class Linearization:
+    """`A` (..., 2 nv, 2 nv) and `B` (..., 2 nv, nv) of the linearized motion; unpacks as `A, B = ...`."""
+
+    A: Array
+    B: Array
+    dof_names: tuple[str, ...]
+
+    def __iter__(self) -> Iterator[Array]:
+        return iter((self.A, self.B))
+
+    @cached_property
+    def _spectrum(self) -> tuple[Complex, Complex]:
+        values, vectors = np.empty(self.A.shape[:-1], complex), np.empty(self.A.shape, complex)
+        for at in np.ndindex(self.A.shape[:-2]):
+            values[at], vectors[at] = _eigen(self.A[at])
+        order = np.lexsort((values.imag, values.real), axis=-1)[..., ::-1]
+        found = np.take_along_axis(values, order, axis=-1)
+        return found, np.take_along_axis(vectors, order[..., None, :], axis=-1)
+
+    @property
+    def eigenvalues(self) -> Complex:
+        """Growth rates and frequencies (..., 2 nv) in 1/s and rad/s, the fastest growing first."""
+        return self._spectrum[0]
+
+    @property
+    def modes(self) -> Complex:
+        """The mode shapes as columns (..., 2 nv, 2 nv), in the order of `eigenvalues`: xi above dv."""
+        return self._spectrum[1]
+
+    @property
+    def is_stable(self) -> Any:
+        """Whether no perturbation grows exponentially, for each state.
+
+        A rate below 1e-7 of the largest eigenvalue is taken for zero: so far rounding drives double eigenvalues apart.
+        """
+        scale = np.maximum(1.0, np.abs(self.eigenvalues).max(axis=-1, initial=0.0))
+        return (self.eigenvalues.real <= 1e-7 * scale[..., None]).all(axis=-1)
+
+    def __repr__(self) -> str:
+        nv = len(self.dof_names)
+        batch = "" if self.A.ndim == 2 else f", batch {self.A.shape[:-2]}"
+        return f"Linearization of {nv} dofs: A {2 * nv} x {2 * nv}, B {2 * nv} x {nv}{batch}"
+
+
+def _eigen(A: Array) -> tuple[Complex, Complex]:
+    """Eigenvalues, and eigenvectors of unit length as columns.
+
+    Asked for with A beside the identity, LAPACK does not scale the rows first: where entries that stand for zero hold
+    rounding that scaling would take them for numbers, and eigenvectors would lose half their digits.
+    """
+    if not len(A):
+        return np.empty(0, complex), np.empty((0, 0), complex)
+    values, vectors = scipy.linalg.eig(A, np.eye(len(A)))
+    return values, vectors / np.linalg.norm(vectors, axis=0)
+
+
+def linearize(
+    g: Graph, q: Any, v: Any, force: Any, f_ext: Any = None, *, ignore_loops: bool = False
+) -> Linearization:
+    """The motion about (q, v) under a constant generalized force, to first order (formula F7). O(n nv + nv^3).
+
+        xidot = N xi + dv,    dvdot = (dvdot/dq) xi + (dvdot/dv) dv + Mcal^-1 dforce
+
+    in tangent coordinates: xi moves q to `g.integrate(q, xi)`. Any hinge but a rolling ball. External forces in node
+    axes move with their nodes. Springs and dampers act only as far as they are in `force`.
+
+    >>> import numpy as np
+    >>> import soacraft as sc
+    >>> from soacraft.analysis import linearize
+    >>> lin = linearize(sc.load("pendulum"), [0.0], [0.0], [0.0])
+    >>> A, B = lin
+    >>> A
+    array([[ 0.  ,  1.  ],
+           [-9.81,  0.  ]])
+    >>> np.round(np.abs(lin.eigenvalues.imag), 6)                     # sqrt(g / l)
+    array([3.132092, 3.132092])
+    """
+    p = read_problem("linearize", g, q=q, v=v, force=force, f_ext=f_ext, stored=True, ignore_loops=ignore_loops)
+    nv = p.nv
+    A, B = np.zeros((*p.batch, 2 * nv, 2 * nv)), np.zeros((*p.batch, 2 * nv, nv))
+    A[..., :nv, :nv], A[..., :nv, nv:] = kinematic_block(p), np.eye(nv)
+    found = forward_dynamics_derivatives(
+        g, p.full("q"), p.full("v"), p.full("force"), f_ext, ignore_loops=ignore_loops
+    )
+    A[..., nv:, :nv], A[..., nv:, nv:], B[..., nv:, :] = found
+    return Linearization(A, B, g.dof_names)
+
+
+def kinematic_block(p: Problem) -> Array:
+    """N (..., nv, nv), block-diagonal: how a perturbation of the configuration turns with the hinges' own motion."""
+    q, v = p.full("q"), p.full("v")
+    N = np.zeros((*p.batch, p.nv, p.nv))
+    for group in p.layout.groups:
+        hinge = group.hinge
+        if not hinge.holonomic:
+            raise ModelError(
+                f"linearize: the hinge {hinge!r} of {p.layout.bodies[group.bodies[0]].name!r} is nonholonomic, so "
+                "there are no tangent coordinates of its dofs; linearize the model without it."
+            )
+        if hinge.nq == hinge.nv:
+            continue
+        qs, vs = q[..., group.q_index], v[..., group.v_index]
+        H_T = np.broadcast_to(H_T_of(hinge, qs), (*qs.shape[:-1], 6, hinge.nv))
+        dH = np.broadcast_to(dH_of(hinge, qs), (*qs.shape[:-1], hinge.nv, 6, hinge.nv))
+        along = np.einsum("...jkm,...m->...kj", dH, vs)  # dH*[xi] v
+        rate = np.einsum("...jkm,...j->...km", dH, vs)  # Hdot* xi
+        blocks = np.linalg.pinv(H_T) @ (along - rate - crm(times(H_T, vs)) @ H_T)
+        for i in range(len(group.bodies)):
+            where = group.v_index[i]
+            N[..., where[:, None], where] = blocks[..., i, :, :]
+    return N

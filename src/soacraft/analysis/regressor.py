@@ -1,0 +1,251 @@
+"""Inverse dynamics as a linear function of the inertial parameters, and what can be known of them.
+
+Each body has ten: its mass m, the first moment m c, and the moments of inertia J about the origin of the body frame,
+
+    pi(k) = (m, m c_x, m c_y, m c_z, J_xx, J_xy, J_xz, J_yy, J_yz, J_zz)
+
+and with a = dv/dt - g of its origin, its spatial force is linear in them,
+
+    force  = m a + (wdot~ + w~ w~) m c,     moment = (m c)~ a + L(wdot) J + w~ L(w) J
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.linalg
+
+from soacraft.dynamics.arguments import check_loops, read_graph, read_problem
+from soacraft.dynamics.forces import forward_dynamics
+from soacraft.dynamics.inertias import mass_matrix_solve
+from soacraft.dynamics.problem import Problem
+from soacraft.dynamics.reference.blocks import vector
+from soacraft.errors import ModelError, StateError
+from soacraft.model.interface import Graph
+from soacraft.model.realize import times
+from soacraft.recursions import gather
+from soacraft.spatial.checks import Array, finite
+from soacraft.spatial.rotations import cross, skew
+
+PARAMETERS = ("m", "mc_x", "mc_y", "mc_z", "J_xx", "J_xy", "J_xz", "J_yy", "J_yz", "J_zz")
+
+
+def parameters(g: Graph) -> Array:
+    """The inertial parameters of all bodies, (10 n): m, m c and J about the body frame, body by body.
+
+    >>> import soacraft as sc
+    >>> from soacraft.analysis import parameters
+    >>> parameters(sc.load("pendulum"))[:5]
+    array([ 1.,  0.,  0., -1.,  1.])
+    """
+    read_graph("parameters", g)
+    found = np.zeros((len(g), 10))
+    for k, body in enumerate(g.bodies):
+        J = body.inertia.matrix()[:3, :3]
+        first = body.inertia.mass * body.inertia.com
+        found[k] = (body.inertia.mass, *first, J[0, 0], J[0, 1], J[0, 2], J[1, 1], J[1, 2], J[2, 2])
+    return found.ravel()
+
+
+def parameter_names(g: Graph) -> tuple[str, ...]:
+    """Names for the entries of `parameters(g)`: `body.m`, `body.mc_x`, ...
+
+    >>> import soacraft as sc
+    >>> from soacraft.analysis import parameter_names
+    >>> parameter_names(sc.load("pendulum"))[:5]
+    ('bob.m', 'bob.mc_x', 'bob.mc_y', 'bob.mc_z', 'bob.J_xx')
+    """
+    return tuple(f"{body.name}.{name}" for body in read_graph("parameter_names", g).bodies for name in PARAMETERS)
+
+
+@dataclass(frozen=True, eq=False)
+class Regressor:
+    """`force = matrix @ parameters + offset`; the offset holds armature and external forces."""
+
+    matrix: Array
+    """Y (..., nv, 10 n)."""
+    offset: Array
+    """(..., nv)."""
+    names: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        nv, count = self.matrix.shape[-2:]
+        batch = "" if self.matrix.ndim == 2 else f", batch {self.matrix.shape[:-2]}"
+        return f"Regressor: {nv} dofs, {count} parameters{batch}"
+
+
+def parameter_regressor(
+    g: Graph, q: Any, v: Any, vdot: Any, f_ext: Any = None, *, ignore_loops: bool = False
+) -> Regressor:
+    """Inverse dynamics, linear in the inertial parameters: T = Y(q, v, vdot) pi + offset. O(n depth).
+
+        T(i) = sum over bodies k outboard of i of  H(i) phi(i,k) A(k) pi(k)
+
+    with A(k) (6 x 10) from the velocity and acceleration of body k. Gravity is part of Y; armature and external forces
+    are the offset.
+
+    >>> import numpy as np
+    >>> import soacraft as sc
+    >>> from soacraft.analysis import parameter_regressor, parameters
+    >>> mb = sc.load("double_pendulum")
+    >>> r = parameter_regressor(mb, [0.3, 0.4], [1.0, 2.0], [0.5, 0.1])
+    >>> r
+    Regressor: 2 dofs, 20 parameters
+    >>> bool(np.allclose(r.matrix @ parameters(mb), sc.dynamics.inverse_dynamics(mb, [0.3, 0.4], [1, 2], [0.5, 0.1])))
+    True
+    """
+    p = read_problem("parameter_regressor", g, q=q, v=v, vdot=vdot, f_ext=f_ext, stored=True, ignore_loops=ignore_loops)
+    return Regressor(_matrix(p), _offset(p), parameter_names(g))
+
+
+def _matrix(p: Problem) -> Array:
+    """Y, up the path of each body."""
+    c, m = p.state.configuration, p.linear
+    A = force_maps(p)
+    Y = np.zeros((*p.batch, p.nv, 10 * p.n))
+    for k in m.nodes:
+        X, j, here = A[..., k, :, :], k, slice(10 * k, 10 * k + 10)
+        while True:
+            where = p.layout.v_slices[j]
+            Y[..., where, here] = m.H(j)[..., :6] @ X
+            if m.parent(j) < 0:
+                break
+            X = c.A[..., j, :, :] @ X
+            j = m.parent(j)
+    return Y
+
+
+def force_maps(p: Problem) -> Array:
+    """A(k) by body, (..., n, 6, 10): M alpha + b without external forces is A(k) pi(k)."""
+    V = p.state.motion.V
+    w, alpha = V[..., :3], p.state.alpha
+    R = p.state.configuration.world[0]
+    a = alpha[..., 3:] + cross(w, V[..., 3:]) - times(R.mT, p.graph.gravity)
+    wdot = alpha[..., :3]
+    shape = np.broadcast_shapes(a.shape, wdot.shape, w.shape)
+    A = np.zeros((*shape[:-1], 6, 10))
+    A[..., 3:, 0] = a
+    A[..., 3:, 1:4] = skew(wdot) + skew(w) @ skew(w)
+    A[..., :3, 1:4] = -skew(a)
+    A[..., :3, 4:] = _of_moments(wdot) + skew(w) @ _of_moments(w)
+    return A
+
+
+def _of_moments(w: Array) -> Array:
+    """L(w) with J w = L(w) (J_xx, J_xy, J_xz, J_yy, J_yz, J_zz), (..., 3, 6)."""
+    x, y, z = w[..., 0], w[..., 1], w[..., 2]
+    o = np.zeros_like(x)
+    rows = ((x, y, z, o, o, o), (o, x, o, y, z, o), (o, o, x, o, y, z))
+    return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
+
+
+def _offset(p: Problem) -> Array:
+    """J_a vdot, less what external forces do."""
+    offset = np.zeros((*p.batch, p.nv))
+    vdot = p.given["vdot"]
+    for J, where in zip(p.layout.armature, p.layout.v_slices, strict=True):
+        if J is not None:
+            offset[..., where] += J * vdot[..., where]
+    if p.forces:
+        m = p.linear
+        pulls = [np.zeros((*p.batch, dim, 1)) for dim in p.layout.dims]
+        for frame, wrench in p.forces:
+            k = p.layout.index[frame.carrier]  # type: ignore[index]
+            pulls[k][..., :6, 0] -= p.state.force_on_body(frame, np.asarray(wrench), wrench.expressed_in)
+        f = gather(m, m.A, pulls)
+        offset += vector(p, {k: m.H(k) @ f[k] for k in m.nodes})
+    return offset
+
+
+def forward_dynamics_sensitivity(
+    g: Graph, q: Any, v: Any, force: Any, f_ext: Any = None, *, ignore_loops: bool = False
+) -> Array:
+    """How forward dynamics answers to the inertial parameters: dvdot/dpi (..., nv, 10 n). O(n depth + nv n).
+
+        dvdot/dpi = -Mcal^-1 Y(q, v, vdot)     at the vdot of the force
+
+    >>> import numpy as np
+    >>> import soacraft as sc
+    >>> from soacraft.analysis import forward_dynamics_sensitivity
+    >>> forward_dynamics_sensitivity(sc.load("pendulum"), [np.pi / 2], [0.0], [0.0]).shape
+    (1, 10)
+    """
+    check_loops("forward_dynamics_sensitivity", read_graph("forward_dynamics_sensitivity", g), ignore_loops)
+    vdot = forward_dynamics(g, q, v, force, f_ext, ignore_loops=ignore_loops)
+    Y = parameter_regressor(g, q, v, vdot, f_ext, ignore_loops=ignore_loops).matrix
+    columns_first = np.moveaxis(Y, -1, 0)
+    return -np.moveaxis(mass_matrix_solve(g, q, columns_first, ignore_loops=ignore_loops), 0, -1)
+
+
+@dataclass(frozen=True, eq=False)
+class BaseParameters:
+    """What forces can tell of the parameters: `basis @ parameters` are the base parameters, all else is not seen."""
+
+    independent: tuple[str, ...]
+    """The parameters that lead the base parameters."""
+    columns: npt.NDArray[np.intp]
+    """Their numbers in `parameters(g)`."""
+    basis: Array
+    """(rank, 10 n): the base parameters as combinations of all; the identity in `columns`."""
+    values: Array
+    """The base parameters of the model."""
+
+    @property
+    def rank(self) -> int:
+        """How many there are."""
+        return len(self.independent)
+
+    def __repr__(self) -> str:
+        return f"{self.rank} base parameters of {self.basis.shape[1]}, led by {', '.join(self.independent[:4])}, ..."
+
+
+def base_parameters(
+    g: Graph, samples: int | None = None, seed: int = 0, tolerance: float = 1e-10, *, ignore_loops: bool = False
+) -> BaseParameters:
+    """The combinations of inertial parameters that the forces of this model depend on. O(samples nv (10 n)^2).
+
+    The regressor at random states has their number as its rank; a QR factorization with column pivoting finds the
+    leading columns, Y[:, rest] = Y[:, columns] X, so the base parameters are pi[columns] + X pi[rest].
+
+    >>> import soacraft as sc
+    >>> from soacraft.analysis import base_parameters
+    >>> base_parameters(sc.load("pendulum")).rank       # the moment about the axis and two first moments
+    3
+    """
+    check_loops("base_parameters", read_graph("base_parameters", g), ignore_loops)
+    count = 10 * len(g)
+    if not g.nv:
+        raise ModelError(f"{g.name!r} has no dofs, so no force depends on its parameters.")
+    enough = 4 + 2 * (count // g.nv + 1)
+    if samples is not None and (isinstance(samples, bool) or not isinstance(samples, int) or samples < 1):
+        raise StateError(f"samples of base_parameters must be a whole number of at least 1, got {samples!r:.60}.")
+    small = float(finite(tolerance, (), "tolerance of base_parameters", StateError))
+    if not 0.0 < small < 1.0:
+        raise StateError(f"tolerance of base_parameters must be between 0 and 1, got {small:g}.")
+    rng = np.random.default_rng(seed)
+    Y = _sampled(g, rng, samples or enough)
+    R, order = scipy.linalg.qr(Y, mode="r", pivoting=True)
+    size = np.abs(np.diagonal(R))
+    rank = int(np.sum(size > small * size[0])) if size.size and size[0] > 0.0 else 0
+    basis = np.zeros((rank, count))
+    basis[:, order[:rank]] = np.eye(rank)
+    basis[:, order[rank:]] = scipy.linalg.solve_triangular(R[:rank, :rank], R[:rank, rank:])
+    basis[np.abs(basis) < 1e-12] = 0.0
+    names, leading = parameter_names(g), order[:rank].astype(np.intp)
+    other = _sampled(g, rng, enough)
+    if not np.allclose(other[:, leading] @ basis, other, rtol=0.0, atol=1e-7 * np.abs(other).max(initial=1e-300)):
+        raise StateError(
+            f"base_parameters of {g.name!r}: the {rank} combinations seen in {samples or enough} states do not give "
+            "the forces in others; take more samples, or another tolerance."
+        )
+    return BaseParameters(tuple(names[i] for i in leading), leading, basis, basis @ parameters(g))
+
+
+def _sampled(g: Graph, rng: np.random.Generator, count: int) -> Array:
+    """The regressors of random states, one below the other."""
+    states = [(*g.random_state(rng), rng.standard_normal(g.nv)) for _ in range(count)]
+    q, v, vdot = (np.array([state[i] for state in states]) for i in range(3))
+    return parameter_regressor(g, q, v, vdot, ignore_loops=True).matrix.reshape(-1, 10 * len(g))

@@ -1,0 +1,190 @@
+"""The linearized motion against differences: of the motion's rates, and of whole motions that start side by side."""
+
+import numpy as np
+import pytest
+import scipy.linalg
+from tests.analysis.cases import HOLONOMIC, STENCIL
+from tests.dynamics.calls import close, wrenches
+
+import soacraft as sc
+from soacraft import analysis, dynamics
+from soacraft.errors import ModelError
+
+every_graph = pytest.mark.parametrize("name", HOLONOMIC)
+
+
+def side_by_side(g, q, v, step):
+    """(2 nv, 6, ...) states beside (q, v): perturbed along each tangent coordinate, then along each velocity."""
+    steps = step * STENCIL[:, :1] * np.eye(2 * g.nv)[:, None, :]
+    return g.integrate(q, steps[..., : g.nv]), v + steps[..., g.nv :]
+
+
+def derivative(values, step):
+    """Over the axis of the stencil: (2 nv, 6, ...) becomes (..., 2 nv)."""
+    return np.moveaxis(np.tensordot(STENCIL[:, 1], values, (0, 1)), 0, -1) / step
+
+
+@every_graph
+@pytest.mark.usefixtures("both_engines")
+def test_against_differences(name):
+    """xi(t) = difference(q(t), q_perturbed(t)), with q(t) = integrate(q, t v): right to the first order in t."""
+    g = HOLONOMIC[name]()
+    q, v = g.random_state(1)
+    force = 10 * np.random.default_rng(2).standard_normal(g.nv)
+    f_ext = wrenches(g, np.random.default_rng(3))
+    A, B = analysis.linearize(g, q, v, force, f_ext)
+    nv, step, late = g.nv, 1e-3, 2e-3
+    near_q, near_v = side_by_side(g, q, v, step)
+    rate = sum(
+        w / late * g.difference(g.integrate(q, late * t * v), g.integrate(near_q, late * t * near_v))
+        for t, w in STENCIL
+    )
+    close(A[:nv], derivative(rate, step), 1e-8)
+    near_q, near_v = side_by_side(g, q, v, 2e-4)
+    close(A[nv:], derivative(dynamics.forward_dynamics(g, near_q, near_v, force, f_ext), 2e-4), 1e-8)
+    assert not B[:nv].any()
+    close(B[nv:], dynamics.mass_matrix_inverse(g, q), 1e-12)
+
+
+def flow(g, q, v, force, time, steps):
+    """The motion under a constant force: commutator-free, of order four, on the manifold of configurations."""
+    h = time / steps
+
+    def rate(q, v):
+        return v, dynamics.forward_dynamics(g, q, v, force)
+
+    for _ in range(steps):
+        a, A = rate(q, v)
+        half = g.integrate(q, 0.5 * h * a)
+        b, B = rate(half, v + 0.5 * h * A)
+        c, C = rate(g.integrate(q, 0.5 * h * b), v + 0.5 * h * B)
+        d, D = rate(g.integrate(half, h * (c - 0.5 * a)), v + h * C)
+        q = g.integrate(g.integrate(q, h / 12 * (3 * a + 2 * b + 2 * c - d)), h / 12 * (-a + 2 * b + 2 * c + 3 * d))
+        v = v + h / 6 * (A + 2 * B + 2 * C + D)
+    return q, v
+
+
+def propagator(g, q, v, force, time, steps):
+    """d [xi; dv](time) / d [xi; dv](0): the motion and its perturbations, all integrated."""
+    step = 1e-3
+    end_q, end_v = flow(g, *side_by_side(g, q, v, step), force, time, steps)
+    to_q, to_v = flow(g, q, v, force, time, steps)
+    gap = np.concatenate([g.difference(to_q, end_q), end_v - to_v], axis=-1)
+    return derivative(gap, step)
+
+
+def test_along_a_motion_of_quasi_velocities():
+    """The product of exponentials of A (Magnus, order four) is the propagator of the nonlinear motion."""
+    hinges = [sc.Free(), sc.Spherical(), sc.Gimbal(np.eye(3)), sc.Pin((1, 2, 3))]
+    g = sc.random_tree(4, 2, hinges, gravity=(1.0, -2.0, -9.0))
+    q, v = g.random_state(3)
+    force, time, steps = np.random.default_rng(1).standard_normal(g.nv), 0.03, 5
+    wanted = propagator(g, q, v, force, time, 2 * steps)
+    h, Phi = time / steps, np.eye(2 * g.nv)
+    for i in range(steps):
+        at = [flow(g, q, v, force, (i + 0.5 + side * np.sqrt(3) / 6) * h, 2 * steps) for side in (-1, 1)]
+        A, B = (analysis.linearize(g, *state, force).A for state in at)
+        Phi = scipy.linalg.expm(0.5 * h * (A + B) + np.sqrt(3) / 12 * h**2 * (B @ A - A @ B)) @ Phi
+    close(Phi, wanted, 1e-7)
+    frozen = scipy.linalg.expm(time * analysis.linearize(g, q, v, force).A)
+    assert np.abs(frozen - wanted).max() > 1e-3  # A changes along the motion
+
+
+@pytest.mark.parametrize("kind", ["free", "spherical"])
+def test_steady_spin(kind):
+    """About a principal axis A is constant, so the propagator is expm(A t): for a spinning body, a sleeping top."""
+    mb = sc.Multibody(kind, (0, 0, -9.81) if kind == "spherical" else (0, 0, 0))
+    com = (0, 0, 0.4) if kind == "spherical" else (0, 0, 0)
+    hinge = sc.Spherical() if kind == "spherical" else sc.Free()
+    mb.add_body("top", None, hinge, sc.Inertia(1.5, com, np.diag([0.3, 0.2, 0.1])))
+    v = np.zeros(mb.nv)
+    v[2] = 7.0
+    if kind == "free":
+        v[5] = 0.5  # and along it
+    lin = analysis.linearize(mb, mb.neutral(), v, np.zeros(mb.nv))
+    time = 0.3
+    close(scipy.linalg.expm(time * lin.A), propagator(mb, mb.neutral(), v, np.zeros(mb.nv), time, 60), 1e-7)
+    N = lin.A[: mb.nv, : mb.nv]
+    np.testing.assert_allclose(N[:3, :3], [[0, 7, 0], [-7, 0, 0], [0, 0, 0]], atol=1e-14)  # -w~, not zero
+
+
+def test_the_frequencies_of_a_free_top():
+    """Euler: about the axis with moment C a small turn of w has (w_1, w_2) at sqrt((C-A)(C-B)/(A B)) times the spin."""
+    a, b, c, spin = 0.3, 0.25, 0.45, 4.0
+    mb = sc.Multibody("body", (0, 0, 0))
+    mb.add_body("body", None, sc.Spherical(), sc.Inertia(1.0, (0, 0, 0), np.diag([a, b, c])))
+    lin = analysis.linearize(mb, [0, 0, 0, 1], [0, 0, spin], np.zeros(3))
+    wanted = spin * np.sqrt((c - a) * (c - b) / (a * b))
+    imag = np.sort(np.abs(lin.eigenvalues.imag))
+    np.testing.assert_allclose(imag, np.sort([0, 0, wanted, wanted, spin, spin]), atol=1e-6)
+    assert lin.is_stable
+    wobble = analysis.linearize(mb, [0, 0, 0, 1], [spin, 0, 0], np.zeros(3))  # the middle axis
+    np.testing.assert_allclose(wobble.eigenvalues[0], spin * np.sqrt((c - a) * (a - b) / (b * c)), rtol=1e-9)
+    assert not wobble.is_stable
+
+
+def test_a_sleeping_top():
+    """Upright it is stable where the spin exceeds sqrt(4 A m g l) / C, with A and C about the pivot."""
+    mb = sc.load("top")
+    inertia = mb.bodies[0].inertia
+    A, C = inertia.matrix()[0, 0], inertia.matrix()[2, 2]
+    critical = np.sqrt(4 * A * inertia.mass * -mb.gravity[2] * inertia.com[2]) / C
+    v = critical * np.array([[0, 0, 0.999], [0, 0, 1.001]])
+    lin = analysis.linearize(mb, mb.neutral(), v, np.zeros(3))
+    np.testing.assert_array_equal(lin.is_stable, [False, True])
+
+
+def test_the_cart_pole_falls():
+    """A pole of mass m and length l to its centre with moment J about it, upright on a cart of mass M."""
+    mb = sc.load("cart_pole")
+    cart, pole = (body.inertia for body in mb.bodies)
+    M, m, l, J, g = cart.mass, pole.mass, np.linalg.norm(pole.com), pole.moment[1, 1], -mb.gravity[2]
+    lin = analysis.linearize(mb, np.zeros(2), np.zeros(2), np.zeros(2))
+    rate = np.sqrt(m * g * l * (M + m) / ((M + m) * (J + m * l**2) - (m * l) ** 2))
+    np.testing.assert_allclose(lin.eigenvalues.real[[0, -1]], [rate, -rate], rtol=1e-12)
+    assert not lin.is_stable
+    assert lin.dof_names == ("cart", "pole")
+
+
+def test_eigenvalues_and_modes():
+    g = HOLONOMIC["armature"]()
+    q = np.array([g.random_state(i)[0] for i in range(3)])
+    lin = analysis.linearize(g, q, np.ones(g.nv), np.zeros(g.nv))
+    assert repr(lin) == f"Linearization of {g.nv} dofs: A {2 * g.nv} x {2 * g.nv}, B {2 * g.nv} x {g.nv}, batch (3,)"
+    assert lin.is_stable.shape == (3,)
+    growth = lin.eigenvalues.real
+    assert (np.diff(growth, axis=-1) <= 1e-9).all()  # the fastest growing first
+    rest = np.abs(lin.A @ lin.modes - lin.modes * lin.eigenvalues[..., None, :])
+    assert rest.max() < 1e-12 * np.abs(lin.A).max()
+    np.testing.assert_allclose(np.linalg.norm(lin.modes, axis=-2), 1.0)
+
+
+@every_graph
+def test_batches(name):
+    g = HOLONOMIC[name]()
+    rng = np.random.default_rng(0)
+    q = np.array([g.random_state(rng)[0] for _ in range(6)]).reshape(2, 3, g.nq)
+    v, force = rng.standard_normal((3, g.nv)), rng.standard_normal((2, 1, g.nv))
+    A, B = analysis.linearize(g, q, v, force)
+    one = analysis.linearize(g, q[1, 2], v[2], force[1, 0])
+    close(A[1, 2], one.A, 1e-12)
+    close(B[1, 2], one.B, 1e-12)
+
+
+def test_a_model_without_dofs():
+    lin = analysis.linearize(sc.random_tree(2, 1, [sc.Weld()]), [], [], [])
+    assert lin.A.shape == (0, 0)
+    assert lin.eigenvalues.shape == (0,)
+    assert lin.modes.shape == (0, 0)
+    assert lin.is_stable
+
+
+def test_a_rolling_ball_is_refused():
+    mb = sc.random_tree(2, 1, [sc.RollingBall(0.5), sc.Pin((1, 0, 0))])
+    ball = next(body for body in mb.bodies if not body.hinge.holonomic)
+    with pytest.raises(ModelError) as error:
+        analysis.linearize(mb, mb.q, np.zeros(mb.nv), np.zeros(mb.nv))
+    assert str(error.value) == (
+        f"linearize: the hinge RollingBall(radius=0.5, normal=(0, 0, 1)) of {ball.name!r} is nonholonomic, so there "
+        "are no tangent coordinates of its dofs; linearize the model without it."
+    )
