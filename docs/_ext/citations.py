@@ -123,14 +123,14 @@ def _docstrings() -> Iterator[Use]:
 
 
 def _listings() -> Iterator[Use]:
-    """The listings run as printed in one test file; each is marked there by a comment."""
-    path = Path(__file__).parents[2] / "tests" / "pycraft" / "test_listings.py"
+    """The listings run in two test files; each is marked there by a comment."""
+    folder = Path(__file__).parents[2] / "tests" / "pycraft"
     test = ""
-    for line in path.read_text().splitlines():
+    for line in [line for path in sorted(folder.glob("test_listings*.py")) for line in path.read_text().splitlines()]:
         test = line.split("(")[0].removeprefix("def ") if line.startswith("def test_") else test
-        match = re.fullmatch(r"\s+# Listing (\d+)", line)
+        match = re.fullmatch(r"\s+# Listing (\d+)(, and .*)?", line)
         if match:
-            yield Use(Citation("000", "Listing", match[1]), "runs as printed", f"`tests/pycraft`, `{test}`")
+            yield Use(Citation("000", "Listing", match[1]), "runs, misprints mended", f"`tests/pycraft`, `{test}`")
 
 
 def _each(source: str, what: str, where: str) -> Iterator[Use]:

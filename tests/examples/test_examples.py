@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import soacraft as sc
+
 FOLDER = Path(__file__).parents[2] / "examples"
 SCRIPTS = sorted(path.name for path in FOLDER.glob("*.py"))
 
@@ -84,3 +86,28 @@ def test_06_simulate_double_pendulum(run):
     assert number(found["energy"]) == pytest.approx(9.81 * (upper + lower), abs=1e-5)
     assert number(found["energy"].partition("drift:")[2]) < 1e-6
     assert np.linalg.norm(names["found"].y[:2, -1] - names["start"][:2]) > 0.5
+
+
+def test_07_derivatives(run):
+    names, found, lines = run("07_derivatives.py")
+    shank = "X('left_shank')"
+    assert lines[1].startswith(f"H * phi * ({shank} * phi * M - M * phi.T * {shank}) * phi.T * H.T")
+    assert number(found["against differences"]) < 1e-7
+    assert number(found["of a gimbal, by the name of the dof"]) < 1e-7
+    assert np.max(np.abs(names["slope"].array())) > 0.01
+    # the energy of the motion changes at this rate along the velocity, the velocity held
+    mb, step = names["mb"], 1e-4
+    ahead, behind = (sc.dynamics.kinetic_energy(mb, mb.integrate(mb.q, t * mb.v), mb.v) for t in (step, -step))
+    assert number(found["v* (d/dt of the mass matrix) v"]) == pytest.approx((ahead - behind) / step, abs=1e-3)
+    assert abs(number(found["v* (the skew rest) v"])) < 1e-10
+    for claim in ("skew", "order of two derivatives matters", "by a turn about the third axis"):
+        assert found[claim] == "True"
+
+
+def test_08_prove_forward_dynamics(run):
+    names, found, lines = run("08_prove_forward_dynamics.py")
+    assert all(found[name].startswith("True") for name in names["steps"])
+    assert all(sc.verify(left, right) for left, right in names["steps"].values())
+    assert found["not proved, since it is false"] == "True"
+    assert any(line.endswith("= phi.inv + K*H          inverse of phi (000 Eq. 9)") for line in lines)
+    assert number(found["against forward_dynamics"]) < 1e-10

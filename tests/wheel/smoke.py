@@ -22,6 +22,8 @@ def smoke() -> None:
     back = sc.dynamics.inverse_dynamics(mb, q, v, vdot)
     assert np.abs(back).max() < 1e-8, back
     assert sc.dynamics.mass_matrix(mb, Q).shape == (20, mb.nv, mb.nv)
+    assert sc.load("panda").nv == 7
+    assert "Apache License" in sc.files.library.licence_text("panda")
     assert main(["tour"]) == 0
     print(f"the wheel works: {sc.__version__}, {_core.instruction_set()}, Python {sys.version.split()[0]}")
 
