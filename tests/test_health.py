@@ -238,6 +238,47 @@ def test_masses_of_another_unit():
     assert "its mass is 5e-10 times" in found(mb, "body 'one'")[0].text
 
 
+def test_masses_of_another_unit_in_a_small_model():
+    mb = Multibody("two")
+    mb.add_body("one", None, Pin((0, 0, 1)), Inertia.box(1.0, (0.1, 0.2, 0.4)))
+    mb.add_body("two", "one", Pin((0, 1, 0)), Inertia.box(1e6, (0.1, 0.2, 0.4)), inboard=Pose(translation=(0, 0, 1)))
+    assert only(mb).text == "its mass is 1e+06 times the usual mass of 1 kg in the model"
+
+
+@pytest.mark.parametrize(("density", "warns"), [(22_590.0, False), (7_850_000.0, True)])
+def test_a_body_denser_than_any_metal(density, warns):
+    """A ball of osmium is the densest there can be; one of steel in grams is not."""
+    radius = 0.1
+    ball = Inertia.sphere(density * 4 / 3 * np.pi * radius**3, radius)
+    mb = Multibody("ball")
+    mb.add_body("ball", None, Pin((1, 0, 0)), ball, inboard=Pose(translation=(0, 0, 1)))
+    if not warns:
+        assert not list(check(mb))
+        return
+    finding = only(mb)
+    gyration = radius * np.sqrt(0.4)
+    assert (finding.severity, finding.value) == ("warning", pytest.approx(ball.mass / gyration**3))
+    how = f"its {ball.mass:.4g} kg have a radius of gyration of {gyration:.4g} m"
+    assert finding.text == f"{how}, denser than any metal"
+
+
+def test_a_whole_model_in_millimetres():
+    mb = Multibody("arm")
+    for name, parent in (("one", None), ("two", "one")):
+        at = Pose(translation=(0, 0, 333))
+        mb.add_body(name, parent, Pin((0, 1, 0)), Inertia.box(2.0, (50, 50, 300)), inboard=at)
+    finding = only(mb)
+    assert (finding.severity, finding.text) == ("note", "two of its frames are 333 m apart")
+
+
+def test_a_hinge_without_inertia_is_named_once():
+    """A point on the axis: the mass matrix is not quite singular, and its inverse is refused."""
+    mb = arm()
+    mb.add_body("point", "three", Pin((1, 0, 0)), Inertia.point(1.0, (0.3, 0, 0)))
+    (error,) = check(mb).errors
+    assert error.subject == "hinge 'point'"
+
+
 def test_lengths_of_another_unit():
     mb = arm()
     mb["one"].inertia = Inertia(2.0, (0, 0, 200.0), mb["one"].inertia.moment)
@@ -553,7 +594,7 @@ def test_a_closure_with_a_failing_hinge_is_reported():
 
 def test_numbers_that_overflow_are_reported():
     mb = arm()
-    mb["one"].inertia = Inertia(1e308, (1e3, 0, 0))
+    mb["one"].inertia = Inertia(1e308, (0.9, 0, 0))
     report = check(mb)
     assert not report.ok
 

@@ -95,7 +95,7 @@ def test_too_many_elements(monkeypatch):
 
 
 def test_too_many_bytes(monkeypatch):
-    monkeypatch.setattr(xml_tree, "MAX_BYTES", 100)
+    monkeypatch.setattr(xml_tree, "MAX_XML", 100)
     refused(b"<a>" + b" " * 100 + b"</a>", "has 107 bytes, but at most 100 are read")
 
 

@@ -102,7 +102,8 @@ def _by_name(text: str) -> Multibody:
 def refuse_lost(name: str, report: ImportReport) -> None:
     """Raise for a report with something ignored that would change the motion; every such entry is named."""
     lines = [
-        f"  {entry.file}:{entry.line}: {entry.element}{f'@{entry.attribute}' if entry.attribute else ''}"
+        f"  {f'{entry.file}:{entry.line}: ' if entry.line else ''}"
+        f"{entry.element}{f'@{entry.attribute}' if entry.attribute else ''}"
         f"{f' {entry.name!r}' if entry.name else ''}: {entry.note}"
         for entry in report.lost
     ]

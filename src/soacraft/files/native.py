@@ -26,7 +26,12 @@ from soacraft.model import Multibody
 __all__ = ["from_json", "read_native", "same", "to_json", "write_bytes", "write_native"]
 
 _DECODER = msgspec.json.Decoder(schema.Model)
-_MOST = {b"{": (500_000, "objects"), b"[": (1_000_000, "arrays"), b",": (4_000_000, "entries")}
+_MOST = {
+    b"{": (500_000, "objects"),
+    b"[": (1_000_000, "arrays"),
+    b",": (4_000_000, "entries"),
+    b":": (1_500_000, "members"),
+}
 _MOST_PARTS = 200_000
 
 
@@ -116,7 +121,8 @@ def _refuse_parts(model: schema.Model, file: str) -> None:
     root = model.root or schema.Root()
     parts = 2 * len(model.bodies) + 2 * len(model.loops) + len(root.nodes) + len(root.geometries)
     parts += sum(len(x.nodes) + len(x.geometries) for x in model.bodies)
-    others = (model.forces, model.couplings, model.actuators, model.keyframes, model.materials, model.records)
+    parts += len(model.keyframes) * (1 + len(model.bodies) // 4)  # a keyframe has a state for each body
+    others = (model.forces, model.couplings, model.actuators, model.materials, model.records)
     if parts + sum(map(len, others)) > _MOST_PARTS:
         most = f"more than {_MOST_PARTS // 2} bodies, or twice as many nodes, shapes and records"
         raise ModelFileError(f"{file}: the model is too large: {most}.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import count
 from typing import Any
 
 import msgspec
@@ -183,9 +184,12 @@ class Reader:
             pose = self._pose(node.pose, f"{place}.nodes[{i}].pose")
             with self.at(f"{place}.nodes[{i}]"):
                 carrier.add_node(node.name, pose)
+        taken = {shape.name for shape in x.geometries}
+        free = (name for k in count() if (name := f"geometry{k}") not in taken)
         for i, shape in enumerate(x.geometries):
             where = f"{place}.geometries[{i}]"
             fields = {name: getattr(shape, name) for name in shape.__struct_fields__ if name != "pose"}
+            fields["name"] = shape.name or next(free)
             pose = self._pose(shape.pose, f"{where}.pose")
             with self.at(where):
                 carrier.add_geometry(Geometry(**fields, pose=pose))

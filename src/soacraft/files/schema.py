@@ -96,7 +96,7 @@ class RollingBall(Hinge, tag="RollingBall"):
 class Screws(Hinge, tag="Screws"):
     """A product of screws [angular; linear]."""
 
-    screws: tuple[tuple[float, float, float, float, float, float], ...]
+    screws: Annotated[tuple[tuple[float, float, float, float, float, float], ...], Meta(max_length=6)]
 
 
 AnyHinge = (

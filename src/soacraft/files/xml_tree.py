@@ -23,6 +23,7 @@ from soacraft.errors import ModelFileError
 from soacraft.spatial.checks import Array
 
 MAX_BYTES = 64 * 2**20
+MAX_XML = 32 * 2**20
 MAX_DEPTH = 256
 MAX_ELEMENTS = 1_000_000  # and attributes, together
 MAX_ATTRIBUTES = 64
@@ -120,8 +121,8 @@ def read_xml(data: bytes, file: str) -> Element:
     """
     if not data.strip():
         raise ModelFileError(f"{file}: is empty.")
-    if len(data) > MAX_BYTES:
-        raise ModelFileError(f"{file}: has {len(data)} bytes, but at most {MAX_BYTES} are read.")
+    if len(data) > MAX_XML:
+        raise ModelFileError(f"{file}: has {len(data)} bytes, but at most {MAX_XML} are read of XML.")
     try:
         data.decode("utf-8")
     except UnicodeDecodeError as problem:

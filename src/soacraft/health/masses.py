@@ -11,6 +11,8 @@ from soacraft.model import Body, Graph
 from soacraft.spatial.checks import Array, number_text
 
 ROUNDED = 0.01  # moments of files have few digits
+DENSEST = 1e6  # kg/m^3; of the ball of osmium, mass / (radius of gyration)^3 is 3.8e5, and no shape has more
+LONGEST = 50.0  # metres
 
 
 def check_masses(graph: Graph) -> Iterator[Finding]:
@@ -45,9 +47,14 @@ def check_moments(graph: Graph) -> Iterator[Finding]:
 
 def check_units(graph: Graph) -> Iterator[Finding]:
     """Numbers so far from the rest of the model that grams or millimetres may have slipped in."""
-    yield from _masses_apart(graph)
+    apart = list(_masses_apart(graph))
+    yield from apart
+    heavy = {finding.subject for finding in apart}
     lengths = _lengths(graph)
     longest, span = max(lengths, default=0.0), _span(graph)
+    if longest > LONGEST:
+        text = f"two of its frames are {longest:.4g} m apart"
+        yield Finding("note", f"{graph.name!r}", longest, text, "check that lengths are in metres")
     for body in graph.bodies:
         I, subject = body.inertia, f"body {body.name!r}"
         away = float(np.linalg.norm(I.com))
@@ -61,11 +68,15 @@ def check_units(graph: Graph) -> Iterator[Finding]:
         elif longest > 0.0 and 0.0 < radius < 1e-5 * span:
             text = f"its radius of gyration is only {radius:.4g} m in a model of {span:.4g} m"
             yield Finding("note", subject, radius, text, "check that moments are in kg m^2")
+        elif radius > 0.0 and subject not in heavy and I.mass > DENSEST * radius**3:
+            text = f"its {I.mass:.4g} kg have a radius of gyration of {radius:.4g} m, denser than any metal"
+            cure = "check that masses are in kg and moments in kg m^2"
+            yield Finding("warning", subject, I.mass / radius**3, text, cure)
 
 
 def _masses_apart(graph: Graph) -> Iterator[Finding]:
     masses = np.array([body.inertia.mass for body in graph.bodies if body.inertia.mass > 0.0])
-    usual = float(np.median(masses)) if masses.size else 1.0
+    usual = float(np.quantile(masses, 0.5, method="lower")) if masses.size else 1.0
     for body in graph.bodies:
         ratio = body.inertia.mass / usual
         if ratio > 1e5 or 0.0 < ratio < 1e-9:

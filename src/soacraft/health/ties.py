@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from scipy.optimize import least_squares
 
 from soacraft.health.report import Finding
 from soacraft.model import Closure, Coupling, Graph
@@ -76,6 +75,8 @@ def nearest(hinge: Hinge, target: Pose) -> tuple[float, float]:
     for q in _starts(hinge):
         gap = _gap(hinge, target, q)
         if hinge.nv and np.abs(gap).max() > OPEN:
+            from scipy.optimize import least_squares  # slow to import, and most loops are closed
+
             found = least_squares(_gap_from, np.zeros(hinge.nv), args=(hinge, target, q))
             gap = np.asarray(found.fun, dtype=np.float64)
         best = min(best, gap, key=lambda x: float(np.linalg.norm(x)))

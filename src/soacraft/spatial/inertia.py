@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -38,8 +39,12 @@ class Inertia:
         J = np.zeros((3, 3)) if moment is None else finite(moment, (3, 3), "moment of an Inertia")
         if m < 0.0:
             raise ModelError(f"mass of an Inertia must not be negative, got {number_text(m)}")
+        with np.errstate(over="ignore"):
+            spread = m * float(c @ c)
+        if not isfinite(spread):
+            raise ModelError(f"com of an Inertia is too far away, got {number_text(float(np.abs(c).max()))}")
         self._mass, self._com, self._matrix = m, frozen(c), None
-        self._moment = frozen(_checked_moment(J, rounding=64 * _EPS * m * float(c @ c)))
+        self._moment = frozen(_checked_moment(J, rounding=64 * _EPS * spread))
 
     # -- parts ----------------------------------------------------------------------------------------------
 

@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+
 from soacraft.errors import SoacraftError
 from soacraft.files.mjcf.bodies import Build, add_bodies
 from soacraft.files.mjcf.documents import Files, existing, read_document
@@ -23,8 +25,9 @@ from soacraft.files.mjcf.meshes import MeshTable, settle_meshes
 from soacraft.files.mjcf.shapes import add_geometries, add_materials, add_sites
 from soacraft.files.mjcf.ties import add_ties
 from soacraft.files.mjcf.walk import Walk
-from soacraft.files.xml_tree import fail
+from soacraft.files.xml_tree import fail, numbers
 from soacraft.model import Multibody, ReportBuilder
+from soacraft.spatial.checks import number_text
 
 __all__ = ["HANDLERS", "read_mjcf"]
 
@@ -64,12 +67,23 @@ def read_mjcf(path: Path | str, *, mesh_roots: Sequence[Path | str] = ()) -> Mul
     return mb
 
 
+def _add_gravity(build: Build) -> None:
+    """Gravity as MuJoCo settled it; each <option> that says another is told of."""
+    walk, gravity = build.walk, build.compiled.model.opt.gravity.tolist()
+    build.mb.gravity = [0.0] * 3 if "GRAVITY" in build.off else gravity
+    for element in walk.gravities:
+        if np.allclose(numbers(element, "gravity", None), gravity, rtol=1e-12, atol=0.0):
+            walk.tell(element, "used", "gravity", key="option")
+        else:
+            walk.tell(element, "ignored", "gravity", f"the model has {number_text(gravity)}", True, key="option")
+
+
 def _build(walk: Walk, compiled: Compiled, meshes: MeshTable, path: Path) -> Multibody:
     name = walk.document.root.attributes.get("model", "").strip() or path.stem
     mb = Multibody(name)
     build = Build(mb, compiled, walk)
     add_bodies(build)
-    mb.gravity = [0.0] * 3 if "GRAVITY" in build.off else compiled.model.opt.gravity.tolist()
+    _add_gravity(build)
     add_sites(build)
     add_materials(build)
     add_geometries(build, meshes)

@@ -42,7 +42,8 @@ def _handlers() -> dict[str, Callable[[Element, Walk], Any]]:
         for section in ("actuator", "default"):
             found[f"{section}/{kind}"] = rule(
                 "recorded", used=f"name class gear {_TARGET}", recorded=f"{_COMMON} {own}",
-                effects=f"armature damping {_DELAY if section == 'actuator' else ''}", held=_DELAY,
+                effects=_DELAY if section == "actuator" else "armature damping", held=_DELAY,
+                later="armature damping" if section == "actuator" else "",
                 lost="" if section == "actuator" else _DELAY, before=_bounded, dynamic=section == "actuator",
             )  # fmt: skip
     return found | {"actuator/plugin": rule(before=refuse_plugin)}

@@ -56,6 +56,13 @@ def material(element: Element, walk: Walk) -> None:
     walk.textures[element.attributes.get("name", "")] = element.attributes.get("texture", next(iter(layers), ""))
 
 
+def option(element: Element, walk: Walk) -> None:
+    """Options are kept; whose gravity counts is known when MuJoCo has put the models together."""
+    walk.record(element, "option")
+    if "gravity" in element.attributes:
+        walk.gravities.append(element)
+
+
 def model(element: Element, walk: Walk) -> Changes:
     """A model to attach is read and walked over as the main one is."""
     path = attached_path(element, walk.document)

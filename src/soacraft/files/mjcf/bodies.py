@@ -140,7 +140,7 @@ def _inertia(model: Any, number: int) -> Inertia:
     axes = pose_of((0, 0, 0), model.body_iquat[number]).rotation
     with np.errstate(all="ignore"):  # what is not finite is refused
         moment = axes @ np.diag(model.body_inertia[number]) @ axes.T
-    return Inertia(float(model.body_mass[number]), np.array(model.body_ipos[number]), 0.5 * (moment + moment.T))
+        return Inertia(float(model.body_mass[number]), np.array(model.body_ipos[number]), 0.5 * (moment + moment.T))
 
 
 def _add_properties(build: Build, body: Body, step: Step) -> None:

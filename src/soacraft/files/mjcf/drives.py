@@ -8,10 +8,12 @@ import numpy as np
 
 from soacraft.errors import ModelError
 from soacraft.files.mjcf.bodies import Build
+from soacraft.files.mjcf.guards import MAX_STATES_OF_BODIES
 from soacraft.files.mjcf.joints import BALL, FREE, in_parts, state_of
 from soacraft.files.mjcf.ties import fixed_tendon
 from soacraft.files.mjcf.walk import value_of
-from soacraft.model import Actuator, Keyframe, Record
+from soacraft.files.xml_tree import Element
+from soacraft.model import Actuator, Body, Keyframe, Passive, Record
 
 _RANGES = ("ctrl", "force", "act")
 _TYPES = ("dyn", "gain", "bias")
@@ -31,7 +33,9 @@ def add_actuators(build: Build) -> None:
         kind = "general" if element is None else element.tag
         try:
             written = {} if element is None else {k: value_of(v) for k, v in element.attributes.items() if k != "name"}
-            build.mb.add_actuator(Actuator(name, kind, gears_of(build, number), written | _facts(build, number)))
+            gears = gears_of(build, number)
+            build.mb.add_actuator(Actuator(name, kind, gears, written | _facts(build, number)))
+            _add_rotor(build, number, gears, element)
         except ModelError as problem:
             raise build.refused(element, problem) from None
 
@@ -65,6 +69,35 @@ def _joint_gears(build: Build, joint: int, gear: Any, own_axes: bool) -> dict[st
 
 def _by_dof(dofs: list[str], gear: Any) -> dict[str, float]:
     return {dof: float(g) for dof, g in zip(dofs, gear, strict=False) if g}
+
+
+def _add_rotor(build: Build, number: int, gears: dict[str, float], element: Element | None) -> None:
+    """An actuator's armature and damping act on the one dof it drives, times its gear squared."""
+    model, body = build.compiled.model, _driven(build, number, gears)
+    for what in ("armature", "damping"):
+        values = getattr(model, f"actuator_{what}", None)
+        value = 0.0 if values is None else float(values[number])
+        if body is not None and value:
+            more = value * next(iter(gears.values())) ** 2
+            if what == "armature":
+                body.armature = body.armature + more
+            elif "DAMPER" not in build.off:
+                old = body.passive
+                body.passive = Passive(old.stiffness, old.damping + more, old.friction, old.rest)
+        if element is not None and (value or what in element.attributes):
+            status, note = "converted", f"is {what} of its hinge, by gear^2"
+            if body is None:
+                status, note = "recorded", "does not act on one dof alone: is kept, not simulated"
+            build.walk.tell(element, status, what, note, body is None and bool(value), key=f"actuator/{element.tag}")
+
+
+def _driven(build: Build, number: int, gears: dict[str, float]) -> Body | None:
+    """The body whose hinge, of one dof, is all that an actuator drives."""
+    model, kinds = build.compiled.model, build.compiled.mujoco.mjtTrn
+    by_joint = int(model.actuator_trntype[number]) in (int(kinds.mjTRN_JOINT), int(kinds.mjTRN_JOINTINPARENT))
+    if len(gears) != 1 or (by_joint and int(model.jnt_type[model.actuator_trnid[number][0]]) in (FREE, BALL)):
+        return None
+    return next((body for body in build.mb.bodies if body.hinge_name in gears), None)
 
 
 def _facts(build: Build, number: int) -> dict[str, Any]:
@@ -129,6 +162,9 @@ def add_keyframes(build: Build) -> None:
     """The keyframes in our coordinates."""
     compiled, model = build.compiled, build.compiled.model
     elements = compiled.elements(compiled.spec.keys)
+    if int(model.nkey) * int(model.nbody) > MAX_STATES_OF_BODIES:
+        most = f"{model.nkey} keyframes of {model.nbody} bodies are more than {MAX_STATES_OF_BODIES} states of bodies"
+        raise build.refused(elements.get(0), ModelError(f"makes the model too large to read: {most}."))
     for key in range(int(model.nkey)):
         q, v = state_of(model, build.steps, model.key_qpos[key], model.key_qvel[key])
         facts: dict[str, Any] = {"time": float(model.key_time[key])}

@@ -8,10 +8,18 @@ from soacraft.files.xml_tree import Element, fail, shorten
 
 MAX_COPIES = 20_000
 MAX_COST = 80_000
-COSTS = {"body": 4, "body/joint": 4, "body/freejoint": 24, "keyframe/key": 40}  # of time and memory; others cost 1
+_DRIVES = "general motor position velocity intvelocity damper cylinder muscle adhesion dcmotor pid orientation".split()
+COSTS = {
+    "body": 4, "body/joint": 4, "body/freejoint": 24, "keyframe/key": 40, "default": 16,
+    **{f"equality/{tag}": 20 for tag in ("connect", "weld", "joint", "tendon")},
+    **{f"actuator/{tag}": 2 for tag in _DRIVES},
+}  # of time and memory; others cost 1  # fmt: skip
+MAX_STATES_OF_BODIES = 100_000
 MAX_RESOLUTION = 256
 MAX_STATES = 1000
 MAX_NAME = 1000
+MAX_TEXT = 24 * 2**20
+MAX_NUMBERS = 8 * 2**20
 
 # attributes that hold names or texts, where "nan" or "inf" is no number
 _TEXTS = frozenset(
@@ -28,6 +36,8 @@ def require_numbers(element: Element, attribute: str, text: str) -> None:
         if len(text) > MAX_NAME and attribute != "data":
             raise fail(element, f"{attribute} has {len(text)} characters, more than {MAX_NAME}.")
         return
+    if len(text) > MAX_NUMBERS:
+        raise fail(element, f"{attribute} has {len(text)} characters, more than {MAX_NUMBERS}.")
     for part in text.split():
         try:
             value = float(part)

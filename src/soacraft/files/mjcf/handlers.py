@@ -56,7 +56,7 @@ HANDLERS: dict[str, Handler] = {
     ),
     "compiler/lengthrange": rule("recorded", rest="recorded", given=False, before=assets.recorded("lengthrange")),
     "option": rule(
-        used="gravity", effects="density viscosity wind o_friction o_margin o_solimp o_solref actuatorgroupdisable",
+        later="gravity", effects="density viscosity wind o_friction o_margin o_solimp o_solref actuatorgroupdisable",
         recorded="timestep integrator solver iterations tolerance ls_iterations ls_tolerance noslip_iterations "
         "noslip_tolerance ccd_iterations ccd_tolerance mpr_iterations mpr_tolerance sdf_initpoints sdf_iterations "
         "sleep_tolerance cone jacobian impratio magnetic apirate",
@@ -65,7 +65,7 @@ HANDLERS: dict[str, Handler] = {
         "sleep_tolerance cone jacobian impratio magnetic apirate viscosity wind o_friction o_margin o_solimp o_solref "
         "actuatorgroupdisable",
         notes=dict.fromkeys(("density", "viscosity"), "forces of the medium are not simulated"),
-        before=assets.recorded("option"),
+        before=assets.option,
     ),
     "option/flag": rule(
         used="gravity equality constraint spring damper passive frictionloss contact",
@@ -169,9 +169,12 @@ HANDLERS: dict[str, Handler] = {
     "custom/tuple": rule("recorded", rest="recorded", given=False, before=assets.recorded("tuple")),
     "custom/tuple/element": _record_only,
     "keyframe": _section,
-    "keyframe/key": rule("converted", used="name", converted="qpos qvel", recorded="time act ctrl mpos mquat",
-                         ignored="plastic", notes={"qpos": "quaternions are [x, y, z, w], coordinate = qpos - ref",
-                                                "qvel": "a free hinge has [omega; v] in its own axes"}),
+    "keyframe/key": rule(
+        "converted", used="name", converted="qpos qvel", recorded="time act ctrl mpos mquat", ignored="plastic",
+        note="is a keyframe in our coordinates",
+        notes={"qpos": "quaternions are [x, y, z, w], coordinate = qpos - ref",
+               "qvel": "a free hinge has [omega; v] in its own axes"},
+    ),
     "extension": _section,
     "extension/plugin": _plugin,
     "deformable": _section,

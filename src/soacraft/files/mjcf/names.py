@@ -17,14 +17,16 @@ class Names:
 
     def __init__(self) -> None:
         self._taken: dict[str, set[str]] = {}
+        self._counts: dict[tuple[str, str], int] = {}
 
     def take(self, kind: str, wanted: str, fallback: str) -> str:
         """A name as near to the wanted one as can be."""
         taken = self._taken.setdefault(kind, {ROOT_NAME})
         base = wanted.replace("/", ":") if wanted.strip() else fallback.replace("/", ":")
-        name, count = base, 1
+        name, count = base, self._counts.get((kind, base), 1)
         while name in taken:
             count += 1
             name = f"{base}_{count}"
+        self._counts[kind, base] = count
         taken.add(name)
         return name

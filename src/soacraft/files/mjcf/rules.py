@@ -38,6 +38,16 @@ class Fate:
     given: bool = True
 
 
+_WHY = {
+    Fate("ignored", given=False): "has no effect on motion",
+    Fate("ignored"): "has no effect on motion",
+    Fate("ignored", dynamic=True, given=False): "is not simulated",
+    Fate("recorded", dynamic=True): "is kept, not simulated",
+    Fate("recorded", dynamic=True, given=False): "is kept, not simulated",
+}
+"""The note of an attribute whose handler says no more."""
+
+
 @dataclass(frozen=True)
 class Rule:
     """A handler: reports an element and its attributes, and answers which attributes MuJoCo is given.
@@ -66,7 +76,8 @@ class Rule:
                 continue
             require_numbers(element, name, text)
             if fate.status:
-                walk.tell(element, fate.status, name, self.notes.get(name, ""), dynamic=fate.dynamic and acts(text))
+                note = self.notes.get(name) or (self.note if fate.status == self.status else "") or _WHY.get(fate, "")
+                walk.tell(element, fate.status, name, note, dynamic=fate.dynamic and acts(text))
             if fate.given and self.given:
                 attributes[name] = text
         for name, change in changes.items():

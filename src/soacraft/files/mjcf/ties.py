@@ -68,11 +68,14 @@ def _connect(build: Build, number: int, element: Element | None) -> None:
 
 
 def _weld(build: Build, number: int, element: Element | None) -> None:
-    """`relpose` on the first body, the anchor on the second: they stay together."""
+    """`relpose` on the first body, the anchor on the second: they stay together; without torque they may turn."""
     data = build.compiled.model.eq_data[number]
     name, a, b = _ends(build, number, ((data[3:6], data[6:10]), (data[0:3],)))
-    facts = _facts(build, number) | {"torquescale": float(data[10])}
-    build.mb.close_loop(name, a, b, Weld(), _active(build, number), facts)
+    facts, turns = _facts(build, number) | {"torquescale": float(data[10])}, float(data[10]) == 0.0
+    build.mb.close_loop(name, a, b, Spherical() if turns else Weld(), _active(build, number), facts)
+    if turns and element is not None:
+        note = "0 leaves the turning free: is a loop with a spherical hinge"
+        build.walk.tell(element, "converted", "torquescale", note, key="equality/weld")
 
 
 def _joint(build: Build, number: int, element: Element | None) -> None:
@@ -118,7 +121,7 @@ def _couple(
     for joint, coefficient in second.items():
         _add(terms, build.dofs[joint][0], -c[1:] * coefficient ** np.arange(1.0, _DEGREE + 1))
     given = build.compiled.name("EQUALITY", number)
-    name = build.names.take("coupling", given, ":".join(terms))
+    name = build.names.take("loop", given, ":".join(terms))  # loops and couplings share their names
     kept = {dof: tuple(float(x) for x in ratio) for dof, ratio in terms.items() if ratio.any()}
     build.mb.couple(name, kept, float(c[0]), _active(build, number), _facts(build, number))
 

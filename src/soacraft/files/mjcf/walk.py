@@ -13,7 +13,7 @@ from typing import Any
 from xml.sax.saxutils import escape
 
 from soacraft.files.mjcf.documents import Document, Files
-from soacraft.files.mjcf.guards import COSTS, MAX_COST, count_of
+from soacraft.files.mjcf.guards import COSTS, MAX_COST, MAX_TEXT, count_of
 from soacraft.files.xml_tree import Element, fail, inside, shorten
 from soacraft.model import Record, ReportBuilder
 
@@ -57,6 +57,7 @@ class Walk:
     records: list[Record] = field(default_factory=list)
     textures: dict[str, str] = field(default_factory=dict)
     models: dict[str, Given] = field(default_factory=dict)
+    gravities: list[Element] = field(default_factory=list)
     opened: tuple[Path, ...] = ()
     meshdir: str = ""
     texturedir: str = ""
@@ -71,7 +72,7 @@ class Walk:
     def inner(self, document: Document, path: Path) -> Walk:
         """A walk over an attached model."""
         return Walk(document, self.files, self.report, self.handlers, self.meshes, self.records, self.textures,
-                    self.models, (*self.opened, path))  # fmt: skip
+                    self.models, self.gravities, (*self.opened, path))  # fmt: skip
 
     # -- the walk --------------------------------------------------------------------------------------------
 
@@ -232,7 +233,10 @@ def to_text(root: Given, first_line: int, lines: dict[int, Element]) -> str:
         if item.children:
             waiting.append(f"</{item.tag}>")
             waiting.extend(reversed(item.children))
-    return "\n".join(out) + "\n"
+    text = "\n".join(out) + "\n"
+    if len(text) > MAX_TEXT:
+        raise fail(root.source, f"makes {len(text)} characters for MuJoCo to read, more than {MAX_TEXT}.")
+    return text
 
 
 def _quoted(text: str) -> str:

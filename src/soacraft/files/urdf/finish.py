@@ -126,7 +126,8 @@ def _refuse_rings(mimics: list[Joint], joints: dict[str, Joint]) -> None:
         while at is not None and at.mimic is not None and at.name not in safe:
             if at.name in path:
                 ring = [*list(path)[list(path).index(at.name) :][:8], at.name]
-                raise fail(at.mimic.element, f"joints follow each other in a circle: {' after '.join(map(shorten, ring))}.")
+                shown = " after ".join(map(shorten, ring))
+                raise fail(at.mimic.element, f"joints follow each other in a circle: {shown}.")
             path[at.name] = None
             if at.mimic.joint not in joints:
                 text = f"joint {at.name!r:.80} follows {at.mimic.joint!r:.80}, which is not in the file"
@@ -144,8 +145,11 @@ def _mimic(built: Built, joint: Joint) -> None:
         bad = built.r.joints[joint.name if dof is None else mimic.joint]
         raise fail(mimic.element, f"joint {bad.name!r:.80} is {bad.type}; only joints with one dof can follow.")
     terms = {dof: 1.0} | ({other: -mimic.multiplier} if mimic.multiplier else {})
+    name = dof
+    while name in built.mb._loops:
+        name += "_mimic"
     with placed(mimic.element):
-        built.mb.couple(dof, terms, mimic.offset)
+        built.mb.couple(name, terms, mimic.offset)
 
 
 def _motor(built: Built, motor: Motor) -> None:

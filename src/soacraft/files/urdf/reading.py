@@ -70,6 +70,8 @@ class Reading:
         self._flush(element, path)
         if below is not DONE:
             for child in element.children:
+                if path == "robot":
+                    self.owner = ""
                 self.walk(child, under(path, child.tag), below)
 
     def _flush(self, element: Element, path: str) -> None:

@@ -24,6 +24,7 @@ from soacraft.model.hinges import Hinge, Spherical, Weld
 
 _MAX_BYTES = 64 * 1024
 _MAX_DEPTH = 16
+_MERGE = "tag:yaml.org,2002:merge"
 _HINGES: dict[str, Hinge] = {"6d": Weld(), "3d": Spherical()}
 
 
@@ -79,6 +80,9 @@ def _parse(path: Path) -> tuple[dict[str, int], dict[str, Any]]:
         raise ModelFileError(f"{path}: must hold keys such as closed_loop, type and name_mot, got {data!r:.60}.")
     lines: dict[str, int] = {}
     for key, _ in node.value:
+        if key.tag == _MERGE:
+            line = key.start_mark.line + 1
+            raise ModelFileError(f"{path}:{line}: a merge key (<<) is not read; write the values out.")
         if key.value in lines:
             where = Element("key", {"name": key.value}, key.start_mark.line + 1, str(path))
             raise fail(where, "stands twice; leave one.")

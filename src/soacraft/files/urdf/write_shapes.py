@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from os.path import isabs, relpath
+from pathlib import Path
 from xml.etree.ElementTree import Element, SubElement
 
 import numpy as np
@@ -72,15 +74,17 @@ def add_geometry(
     """A shape, as a visual, a collision or one of each."""
     keys = _SIZES.get(geometry.kind)
     solid = geometry.role != "visual"
-    if keys is None:
+    if keys is None or (geometry.kind == "mesh" and not geometry.mesh):
         note = f"URDF has no {geometry.kind}" if geometry.kind != "other" else "URDF has no such shape"
+        if keys is not None:
+            note = "the mesh has no file"
         report.add("geometry", "ignored", geometry.name, note=note, dynamic=solid)
         return
     for role in ("visual", "collision"):
         if geometry.role in (role, "both"):
             element = SubElement(link, role, name=geometry.name)
             add_origin(element, shift @ geometry.pose)
-            _add_shape(SubElement(element, "geometry"), geometry, keys)
+            _add_shape(SubElement(element, "geometry"), geometry, keys, report.file)
             if role == geometry.role or role == "visual":
                 _add_color(element, geometry, materials)
     if geometry.attributes:
@@ -92,8 +96,13 @@ def add_geometry(
         report.add("geometry", "converted" if note else "used", geometry.name, note=note)
 
 
-def _add_shape(element: Element, geometry: Geometry, keys: tuple[str, ...]) -> None:
-    attributes = {"filename": geometry.mesh} if geometry.kind == "mesh" else {}
+def _near(mesh: str, file: str) -> str:
+    """A mesh in another folder by the way to it from the file; whole paths are not read."""
+    return Path(relpath(mesh, Path(file).resolve().parent)).as_posix() if isabs(mesh) else mesh
+
+
+def _add_shape(element: Element, geometry: Geometry, keys: tuple[str, ...], file: str) -> None:
+    attributes = {"filename": _near(geometry.mesh, file)} if geometry.kind == "mesh" else {}
     if len(keys) == 2:
         attributes |= {key: text(x) for key, x in zip(keys, geometry.size, strict=True)}
     elif geometry.kind != "mesh" or geometry.size not in ((), (1.0, 1.0, 1.0)):
