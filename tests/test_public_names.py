@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import subprocess
+import sys
 
 import pytest
 
@@ -18,12 +20,24 @@ def test_public_name_exists_with_a_docstring(name):
 
 def test_the_list_is_complete():
     """Whatever the package gathers from its layers is on the list."""
+    ours = ("analysis", "dynamics", "errors", "loops")
+    helpers = {"annotations", "import_module", "Any", "TYPE_CHECKING"}
     gathered = {
         name
         for name, thing in vars(sc).items()
-        if not name.startswith("_") and not (inspect.ismodule(thing) and name not in ("analysis", "dynamics", "errors"))
+        if not name.startswith("_") and not (inspect.ismodule(thing) and name not in ours)
     }
-    assert gathered == set(sc.__all__)
+    assert (gathered - helpers) | set(sc._LATER) == set(sc.__all__)
+    assert set(sc.__all__) <= set(dir(sc))
+
+
+def test_what_is_slow_to_import_waits():
+    """`import soacraft` brings in neither scipy nor a file format's own library."""
+    code = "import sys, soacraft; print([x for x in ('scipy', 'mujoco', 'yaml', 'soacraft.loops') if x in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+    assert sc.loops.__name__ == "soacraft.loops"
+    with pytest.raises(AttributeError, match="module 'soacraft' has no attribute 'nothing'"):
+        sc.nothing  # noqa: B018
 
 
 @pytest.mark.parametrize("name", sc.__all__)

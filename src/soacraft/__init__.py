@@ -11,7 +11,12 @@ H*phi*M*phi.T*H.T : hinge[7] <- hinge[7]
 True
 """
 
-from soacraft import analysis, dynamics, errors
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from soacraft import dynamics, errors
 from soacraft.algebra import I, Operator, Space, StackedVector
 from soacraft.dynamics import Dynamics
 from soacraft.files import load, models, save
@@ -71,7 +76,14 @@ from soacraft.ops import (
 )
 from soacraft.spatial import Inertia, Pose, Wrench
 
+if TYPE_CHECKING:
+    from soacraft import analysis, loops
+    from soacraft.loops import aggregate
+
 __version__ = "0.1.0"
+
+#: What is imported when first asked for: it stands on scipy, which takes longer to import than all the rest.
+_LATER = {"analysis": "soacraft.analysis", "loops": "soacraft.loops", "aggregate": "soacraft.loops"}
 
 __all__ = [
     "HINGES",
@@ -116,6 +128,7 @@ __all__ = [
     "Universal",
     "Weld",
     "Wrench",
+    "aggregate",
     "analysis",
     "check",
     "check_hinge",
@@ -126,6 +139,7 @@ __all__ = [
     "errors",
     "identities",
     "load",
+    "loops",
     "models",
     "operators",
     "prove",
@@ -137,3 +151,14 @@ __all__ = [
     "state_identity",
     "verify",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module 'soacraft' has no attribute {name!r}")
+    module = import_module(_LATER[name])
+    return module if _LATER[name].endswith(f".{name}") else getattr(module, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -496,3 +496,14 @@ def test_a_hinge_of_ones_own_closes_a_loop():
 
     mb = fork()
     assert mb.close_loop("slot", "left2", "right2", Slot()).hinge == Slot()
+
+
+def test_a_loop_and_a_coupling_do_not_share_a_name():
+    mb = serial_chain(3)
+    mb.couple("tie", {"link1": 1, "link2": -1})
+    with pytest.raises(ModelError, match="'chain' already has a coupling 'tie'; names are unique"):
+        mb.close_loop("tie", "inertial", "link3/tip", Spherical())
+    mb.close_loop("ring", "inertial", "link3/tip", Spherical())
+    with pytest.raises(ModelError, match="'chain' already has a loop 'ring'; names are unique"):
+        mb.couple("ring", {"link1": 1, "link2": -1})
+    assert (mb.loops.names, mb.couplings.names) == (("ring",), ("tie",))

@@ -94,6 +94,7 @@ class Holdings(Structure):
         loop 'ring': 'link3/tip' on 'inertial' by Spherical()
         """
         self._new("loop", name, self._loops)
+        self._new("coupling", name, self._couplings)  # their rows go by name
         a, b = self.frame(node_a), self.frame(node_b)
         hinge = read_hinge(hinge, name, "loop")
         if a.carrier is b.carrier:
@@ -127,6 +128,7 @@ class Holdings(Structure):
         coupling 'gear': 1 link1 + -3 link2 = 0
         """
         self._new("coupling", name, self._couplings)
+        self._new("loop", name, self._loops)
         read = read_terms(name, terms, self)
         what = f"coupling {name!r}"
         value = float(finite(offset, (), f"the offset of {what}"))

@@ -313,7 +313,7 @@ def _read_gravity(name: str, gravity: Any) -> Array:
 
 
 def _close(name: str, known: list[str]) -> str:
-    close = get_close_matches(name, known, n=3, cutoff=0.5)
+    close = get_close_matches(name[:80], [each for each in known[:2000] if len(each) <= 80], n=3, cutoff=0.5)
     if close:
         return f"; did you mean {' or '.join(repr(each) for each in close)}?"
     return f"; it has {', '.join(repr(each) for each in known[:8])}{', ...' if len(known) > 8 else ''}."
