@@ -1,0 +1,219 @@
+"""Constraint embedding: loops become compound bodies, the whole an SKO model (003 section III-A; 004 section 8)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from soacraft.dynamics.arguments import read_prescribed
+from soacraft.errors import LoopError, StateError
+from soacraft.loops.checks import check_state
+from soacraft.loops.continuation import advance, complete
+from soacraft.loops.embedding_binding import CompoundSystem, Epoch
+from soacraft.loops.embedding_groups import Group, Units, find_groups
+from soacraft.loops.embedding_hybrid import rest_of
+from soacraft.loops.embedding_model import EmbeddedModel
+from soacraft.loops.embedding_solve import choice_of, multipliers_of, refined, solve, unbalanced
+from soacraft.loops.embedding_split import Mask, Split
+from soacraft.loops.independent import Choice, dofs_named
+from soacraft.loops.rows import Constraints
+from soacraft.loops.solver import Answer, Solver
+from soacraft.loops.tasks import Task
+from soacraft.model.coordinates import read_forces
+from soacraft.model.gears import DEPENDENT
+from soacraft.model.interface import Graph
+from soacraft.model.state import State
+from soacraft.spatial.checks import Array, finite
+
+
+class ConstraintEmbedding(CompoundSystem, Solver):
+    """The closed chain as a tree of bodies and compound bodies, in independent dofs: an SKO model. O(n) for loops of a
+    given size, cubic in the size of a group of loops.
+
+        vdot_i = Mcal^-1 (Xt* T - C),    vdot = Xt vdot_i + x0            by AB forward dynamics on the embedded model
+
+    `embed` names the loops and couplings to embed (default: all); the rest stay rows, solved for on the embedded tree
+    as the tree-augmented solver does on the plain one. `independent` names dofs to be independent; without it they are
+    found by pivoting, and found anew when another choice is much better conditioned or the rank changes: `changes`
+    tells.
+    `sc.operators(s)` gives the operators; they belong to one choice and raise `StaleError` after another was made.
+
+    >>> import soacraft as sc
+    >>> from soacraft.loops.embedding import ConstraintEmbedding
+    >>> s = ConstraintEmbedding(sc.load("robotiq_2f85"))
+    >>> s
+    ConstraintEmbedding of Multibody 'robotiq_2f85': 14 bodies, 8 dofs; 1 compound body
+    >>> sc.operators(s).D
+    D : hinge[3] <- hinge[3]
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        embed: Iterable[str] | None = None,
+        independent: Iterable[Any] | None = None,
+        tolerance: float = 1e-6,
+    ) -> None:
+        super().__init__(graph, tolerance)
+        self._embedded = _read_embed(graph, embed)
+        self.groups: list[Group] = find_groups(graph, self._embedded)
+        """The compound bodies."""
+        self._units = Units(graph.topology, self.groups)
+        self._wanted = None if independent is None else read_prescribed(graph, list(independent), "independent")
+        self._spare = _spare(graph)
+        self._splits: list[Split | None] | None = None
+        self._at_rest: EmbeddedModel | None = None
+        self._found_for: WeakKeyDictionary[Constraints, Choice] = WeakKeyDictionary()
+        self.changes: list[str] = []
+        """A line for every new choice of independent dofs after the first."""
+
+    def __repr__(self) -> str:
+        count = f"{len(self.groups)} compound bod{'y' if len(self.groups) == 1 else 'ies'}"
+        return f"{super().__repr__()}; {count}"
+
+    graph = Solver.graph
+
+    # -- the SKO model -----------------------------------------------------------------------------------------------
+
+    def model(self, state: State, f_ext: Any = None) -> EmbeddedModel:
+        """The embedded system at a state on its closures: its SKO model, Xt and x0."""
+        rest = [name for name in _names(self.graph) if name not in self._embedded]
+        if rest:
+            raise LoopError(
+                f"{', '.join(map(repr, rest))} of {self.graph.name!r} stay rows beside the embedded tree, which alone "
+                "does not know them; embed all loops and couplings for its operators and coordinates."
+            )
+        forces = read_forces(self.graph, f_ext)
+        task = Task(self._rows(state), np.zeros(self.graph.nv), forces, {})
+        check_state(task, self.tolerance)
+        return self._model(task)
+
+    def _model(self, task: Task) -> EmbeddedModel:
+        wanted = self._spare if self._wanted is None else self._wanted
+        gamma = task.rows.gamma - task.Udot
+        found = EmbeddedModel(task.rows, task.sko, self._units, self._splits, wanted, gamma)
+        if found.splits != self._splits or self._epoch is None:
+            self._chosen(found)
+        return found
+
+    def _chosen(self, found: EmbeddedModel) -> None:
+        """Take note of a new choice of independent dofs."""
+        names = dofs_named(found.one, found.independent)
+        if self._wanted is not None:
+            lost = set(np.flatnonzero(self._wanted)) - set(found.independent.tolist())
+            if lost:
+                shown = ", ".join(repr(self.graph.dof_names[i]) for i in sorted(lost))
+                raise LoopError(
+                    f"{shown} of {self.graph.name!r} cannot be independent here: the closures tie it to other dofs. "
+                    f"Independent dofs that work: {', '.join(map(repr, names)) or 'none'}."
+                )
+        if self._epoch is not None:
+            old = self._epoch.dofs
+            what = "the rank changed" if len(old) != len(names) else "other dofs are better conditioned"
+            self.changes.append(f"{what}: the independent dofs are now {', '.join(names)}; they were {', '.join(old)}")
+        self._splits = found.splits
+        self._epoch = Epoch(self.graph, names, f"{self.graph.name!r} with compound bodies")
+
+    # -- solving -----------------------------------------------------------------------------------------------------
+
+    def _solve(self, task: Task) -> Answer:
+        found = self._model(task)
+        rest = rest_of(found, task)
+        vdot_i, multipliers = solve(found, task, rest)
+        vdot = found.expanded(vdot_i) + found.x0
+        if rest is None:
+            vdot, left = refined(found, task, vdot, multipliers)
+        else:
+            left = unbalanced(task, vdot, multipliers)
+        multipliers = multipliers_of(found, left, multipliers)
+        choice = self._found_for[task.rows] = choice_of(found, rest)
+        return Answer(vdot, multipliers, choice.rank, choice.redundant)
+
+    def _choice(self, rows: Constraints) -> Choice:
+        """The choice that rows were solved with, or that holds at their state now."""
+        if rows not in self._found_for:
+            task = Task(rows, np.zeros(self.graph.nv), (), {})
+            found = self._model(task)
+            self._found_for[rows] = choice_of(found, rest_of(found, task))
+        return self._found_for[rows]
+
+    # -- independent coordinates -------------------------------------------------------------------------------------
+
+    def expand(self, q: Any, v_independent: Any) -> Array:
+        """All velocities (nv) from the independent ones, in the order of `independent(q)`: Xt v_i."""
+        found = self._at(self._one("expand", q))
+        return found.expanded(finite(v_independent, (len(found.independent),), "v_independent"))
+
+    def complete(self, q: Any) -> Array:
+        """The configuration with the independent coordinates of q in which all loops close; the dependent ones start
+        from those of q, which must be near. The independent dofs are those chosen last, or else at the current state.
+        """
+        self.epoch  # noqa: B018  (there must be a choice)
+        return complete(self, self._one("complete", q))
+
+    def advance(self, q: Any, dv_independent: Any) -> Array:
+        """Move the independent dofs by dv_i (tangent, as for `mb.integrate`) from a closed q, by continuation: the
+        dependent ones are predicted with X and x0 and then solved for, in as many steps as that needs. It stays on its
+        branch through singular poses; a change of rank on the way is a `LoopError`.
+        """
+        q = self._one("advance", q)
+        if self._epoch is None:
+            self._at(q)
+        return advance(self, q, dv_independent)
+
+    def _at(self, q: Array) -> EmbeddedModel:
+        """The embedded system at rest."""
+        kept = self._at_rest
+        if kept is not None and kept.splits == self._splits and np.array_equal(kept.one.state.q, q):
+            closed = bool(np.abs(kept.one.residual).max(initial=0.0) <= self.tolerance)
+            return kept if closed else self.model(kept.one.state)
+        return self.model(self.graph.state(q, np.zeros(self.graph.nv)))
+
+    def held(self, q: Array, v: Array | None = None) -> EmbeddedModel:
+        """The embedded system at any state (default: at rest), for the independent dofs as they are: no check, no new
+        choice. The last one at rest is kept.
+        """
+        kept = self._at_rest
+        if v is None and kept is not None and kept.splits == self._splits and np.array_equal(kept.one.state.q, q):
+            return kept
+        state = self.graph.state(q, np.zeros(self.graph.nv) if v is None else v)
+        rows = Constraints(self.graph, state, self._theta)
+        self._theta = {**self._theta, **rows.theta}
+        found = EmbeddedModel(rows, state.sko("body"), self._units, self._splits, hold=True)
+        if v is None:
+            self._at_rest = found
+        return found
+
+    def _one(self, function: str, q: Any) -> Array:
+        p = self._read(function, q=q)
+        if p.batch:
+            raise StateError(f"{function} takes one configuration, got a batch {p.batch}.")
+        return p.given["q"]
+
+
+def _names(graph: Graph) -> list[str]:
+    """The active loops and couplings."""
+    return [x.name for x in graph.loops if x.active] + [x.name for x in graph.couplings if x.active]
+
+
+def _read_embed(graph: Graph, embed: Iterable[str] | None) -> frozenset[str]:
+    known = _names(graph)
+    if embed is None:
+        return frozenset(known)
+    if isinstance(embed, str) or not isinstance(embed, Iterable):
+        raise LoopError(f"embed takes a list of names of loops and couplings, got {embed!r:.60}.")
+    names = list(embed)
+    for name in names:
+        if name not in known:
+            shown = ", ".join(map(repr, known)) or "none"
+            raise LoopError(f"{graph.name!r} has no active loop or coupling {name!r:.60} to embed; it has {shown}.")
+    return frozenset(names)
+
+
+def _spare(graph: Graph) -> Mask | None:
+    """The dofs that should be independent where couplings say which are not (rotors of geared hinges)."""
+    spare = {x.attributes[DEPENDENT] for x in graph.couplings if x.active and DEPENDENT in x.attributes}
+    return np.array([name not in spare for name in graph.dof_names]) if spare else None

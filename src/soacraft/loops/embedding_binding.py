@@ -1,0 +1,205 @@
+"""What the operators of a system with compound bodies take their numbers from."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+
+from soacraft.algebra.space import Space
+from soacraft.errors import LoopError, StaleError, StateError
+from soacraft.loops.embedding_model import EmbeddedModel
+from soacraft.model.coordinates import read_forces, read_v
+from soacraft.model.interface import Graph
+from soacraft.model.sko import SKOModel
+from soacraft.model.state import State
+from soacraft.ops.binding import SKOBinding
+from soacraft.ops.namespace import Operators, operators_of
+from soacraft.spatial.checks import Array
+
+
+class Epoch:
+    """One choice of independent dofs: the owner of the spaces made for it."""
+
+    def __init__(self, graph: Graph, dofs: tuple[str, ...], says: str) -> None:
+        self.graph, self.structure, self.dofs, self.says = graph, graph.structure, dofs, says
+        self.first: SKOModel | None = None
+
+    def __str__(self) -> str:
+        return self.says
+
+
+class CompoundSystem(ABC):
+    """What has compound bodies: constraint embedding, or an aggregated tree."""
+
+    _epoch: Epoch | None = None
+
+    @property
+    @abstractmethod
+    def graph(self) -> Graph:
+        """The graph of the bodies."""
+
+    @abstractmethod
+    def model(self, state: State, f_ext: Any = None) -> EmbeddedModel:
+        """The system at a state: its SKO model, Xt and x0."""
+
+    @property
+    def epoch(self) -> Epoch:
+        """The choice of independent dofs that holds now."""
+        if self._epoch is None:
+            self.model(self.graph.current)
+        assert self._epoch is not None
+        return self._epoch
+
+    def sko(self, q: Any = None, v: Any = None) -> SKOModel:
+        """The SKO model at a state (default: the current one)."""
+        return self.model(self.graph.state(q, v)).sko
+
+    def operators(
+        self, q: Any = None, v: Any = None, names: str | None = None, f_ext: Any = None, force: Any = None
+    ) -> Any:
+        """The operators at a state; without q and v those at the current state, whatever it becomes.
+
+        `force` is one of the tree, in its size. The hinge space is that of the independent dofs, `epoch.dofs`.
+        """
+        state = None if q is None and v is None else self.graph.state(q, v)
+        found: Operators = operators_of(EmbeddedBinding(self, state, f_ext, force))
+        return found if names is None else found[names]
+
+    def binding(self, f_ext: Any = None, force: Any = None) -> EmbeddedBinding:
+        """What `sc.operators(s)` takes its numbers from: this system at the current state."""
+        return EmbeddedBinding(self, None, f_ext, force)
+
+
+class EmbeddedBinding(SKOBinding):
+    """A system with compound bodies at the model's current state (live) or at a snapshot; for one choice of dofs."""
+
+    no_derivatives = (
+        "the hinge maps of compound bodies turn with the loops, so the rules for derivatives do not apply to their "
+        "operators; differentiate those of the tree, sc.operators(mb, ignore_loops=True)."
+    )
+
+    def __init__(
+        self, system: CompoundSystem, state: State | None = None, f_ext: Any = None, force: Any = None
+    ) -> None:
+        self.system, self.snapshot, self.batch = system, state, ()
+        self.f_ext = read_forces(system.graph, f_ext)
+        self._force = None if force is None else read_v(system.graph, force, "force")
+        if self._force is not None and self._force.ndim > 1:
+            raise LoopError(f"operators of compound bodies take one force of {system.graph.nv} entries, not a batch.")
+        self._found: tuple[State, EmbeddedModel] | None = None
+        found = system.model(self._state())
+        self.owner: Any = system.epoch
+        if system.epoch.first is None:
+            system.epoch.first = found.sko
+        self.model = system.epoch.first
+
+    def _state(self) -> State:
+        state = self.system.graph.state() if self.snapshot is None else self.snapshot
+        if state.batch:
+            raise LoopError(f"operators of compound bodies are made for one state, got a batch {state.batch}.")
+        return state
+
+    def _check(self) -> None:
+        epoch, now = self.owner, self.system.epoch
+        if epoch.structure != epoch.graph.structure:
+            raise StaleError(
+                f"this expression of {epoch} was made before a structural change of the model; make the solver and its "
+                "operators again."
+            )
+        if now is not epoch:
+            raise StaleError(
+                f"this expression of {epoch} was made for the independent dofs {_shown(epoch.dofs)}; they are now "
+                f"{_shown(now.dofs)}. Make its operators again with sc.operators(...)."
+            )
+
+    def embedded(self) -> EmbeddedModel:
+        """The numbers at the bound state; a `StaleError` when they need another choice of independent dofs."""
+        self._check()
+        state = self._state()
+        if self._found is None or self._found[0] is not state:
+            found = self.system.model(state, self.f_ext)
+            self._check()
+            if self._found is not None and self._found[0].configuration is state.configuration:
+                found.sko.memo = self._found[1].sko.memo
+            self._found = state, found
+        return self._found[1]
+
+    def sko(self) -> SKOModel:
+        return self.embedded().sko
+
+    def identity(self) -> Hashable:
+        return (id(self.system), id(self.owner), id(self.snapshot) if self.snapshot is not None else None)
+
+    def at(self, **state: Any) -> EmbeddedBinding:
+        """The same operators at a snapshot; v and vdot are those of the tree."""
+        if set(state) - {"q", "v", "vdot"}:
+            unknown = ", ".join(sorted(set(state) - {"q", "v", "vdot"}))
+            raise StateError(f"at() takes q=, v= and vdot=, not {unknown}.")
+        self._check()
+        found = EmbeddedBinding(self.system, self._state().replace(**state), self.f_ext, self._force)
+        self._check()
+        return found
+
+    @property
+    def given_force(self) -> Array | None:
+        """Xt* T for the given force of the tree."""
+        if self._force is None:
+            return None
+        return np.concatenate([np.zeros(0), *self.embedded().reduced(self._force)])
+
+    @given_force.setter
+    def given_force(self, value: Array | None) -> None:
+        raise AssertionError("the force of the tree is given once")
+
+    def velocity(self) -> Array:
+        found = self.embedded()
+        return np.asarray(found.one.state.v[found.independent])
+
+    def acceleration(self) -> Array:
+        found = self.embedded()
+        return np.asarray(found.one.state.vdot[found.independent])
+
+    def body_velocities(self) -> Sequence[Array] | None:
+        """True velocities of the members where a moving anchor adds to phi* H* v."""
+        found = self.embedded()
+        if found.one.state.motion.base is None:
+            return None
+        own = found.graph.body_velocities(found.one.state)
+        return [found.stacked(own, u) for u in range(len(found.units.groups))]
+
+    def nodes(self, nodes: Any) -> tuple[str, ...]:
+        """Names of nodes and bodies of the tree, or of whole compound bodies."""
+        graph, several = self.system.graph, nodes if isinstance(nodes, (list, tuple)) else [nodes]
+        return tuple(x if x in self._compounds() else graph.frame(x).full_name for x in several)
+
+    def pick_off(self, names: tuple[str, ...]) -> dict[tuple[int, int], Array]:
+        """e_j phi(j, O) by (number of the unit, number of the node) for a node on member j."""
+        found, whole = self.embedded(), self._compounds()
+        blocks: dict[tuple[int, int], Array] = {}
+        for i, name in enumerate(names):
+            if name in whole:
+                u = whole[name]
+                blocks[u, i] = np.eye(found.sko.dims[u])
+            else:
+                k, own = found.graph.node_block(name, found.one.state)
+                u, where = found.place(k)
+                blocks[u, i] = np.zeros((found.sko.dims[u], 6))
+                blocks[u, i][where] = own
+        return blocks
+
+    def node_space(self, names: tuple[str, ...]) -> Space:
+        whole, dims = self._compounds(), self.body.dims
+        return Space("node", names, [dims[whole[name]] if name in whole else 6 for name in names], self.owner)
+
+    def _compounds(self) -> dict[str, int]:
+        """The numbers of compound bodies by name."""
+        found = self.embedded()
+        return {found.units.tree.names[u]: u for u in found.compounds}
+
+
+def _shown(names: tuple[str, ...]) -> str:
+    quoted = [repr(name) for name in names]
+    return ", ".join(quoted if len(quoted) <= 8 else [*quoted[:6], "...", quoted[-1]]) or "none"

@@ -1,0 +1,169 @@
+"""One state of a closed chain and what acts on it: the arguments of a solver, read, checked and laid out by state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from soacraft.dynamics.problem import Problem
+from soacraft.errors import LoopError, StateError
+from soacraft.loops.rows import Constraints, CouplingRow, LoopRows
+from soacraft.model.closures import Coupling
+from soacraft.model.coordinates import Forces
+from soacraft.model.frame import Body
+from soacraft.model.hinges.base import derivative_of_H_T_of
+from soacraft.model.interface import Graph
+from soacraft.model.sko import SKOModel
+from soacraft.model.state import State
+from soacraft.spatial.checks import Array, finite
+from soacraft.spatial.wrench import Wrench
+
+Drives = dict[str, tuple[Array, Array]]
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """One state: its rows, the generalized force, external forces and the rates of driven closures."""
+
+    rows: Constraints
+    force: Array
+    forces: Forces
+    drives: Drives
+
+    @property
+    def graph(self) -> Graph:
+        """The graph."""
+        return self.rows.graph
+
+    @property
+    def state(self) -> State:
+        """The state, without external forces."""
+        return self.rows.state
+
+    @cached_property
+    def sko(self) -> SKOModel:
+        """The SKO model in body axes, with a and b; gravity and external forces are in b."""
+        return self.state.sko("body", self.forces)
+
+    @cached_property
+    def U(self) -> Array:
+        """What Gc v should be, (m): zero but for driven closures."""
+        return self._driven(lambda loop, u, udot: loop.Q @ _turned(loop.R_ab.T, u), 0)
+
+    @cached_property
+    def Udot(self) -> Array:
+        """What Gc vdot + Gcdot v should be, (m): d/dt of Q R_ba u, the axes of a turning as seen from b."""
+
+        def rate(loop: LoopRows, u: Array, udot: Array) -> Array:
+            seen = _turned(loop.R_ab.T, u)
+            w = _relative_turning(self.state, loop)
+            turning = np.concatenate([np.cross(w, seen[:3]), np.cross(w, seen[3:])])
+            return np.asarray(loop.Q @ (_turned(loop.R_ab.T, udot) - turning))
+
+        return self._driven(rate, 1)
+
+    def _driven(self, of_loop: Any, which: int) -> Array:
+        x = np.zeros(self.rows.size)
+        if not self.drives:
+            return x
+        kinds: list[LoopRows | CouplingRow] = [*self.rows.loops, *self.rows.couplings]
+        for row, (name, where) in zip(kinds, self.rows.places, strict=True):
+            if name in self.drives:
+                pair = self.drives[name]
+                x[where] = of_loop(row, *pair) if isinstance(row, LoopRows) else pair[which]
+        return x
+
+    def with_prescribed(self, dofs: list[int], vdot: Array) -> Task:
+        """The same with a row `vdot_i = given` for each of some dofs, as if each were a driven coupling."""
+        names = self.graph.dof_names
+        couplings = [Coupling(f"prescribed {names[i]}", {names[i]: (1.0,)}) for i in dofs]
+        extra = [CouplingRow(x, {i: 1.0}, 0.0, 0.0) for x, i in zip(couplings, dofs, strict=True)]
+        drives = {x.name: (self.state.v[i], vdot[i]) for x, i in zip(couplings, dofs, strict=True)}
+        return replace(self, rows=more_rows(self.rows, extra), drives={**self.drives, **drives})
+
+
+def more_rows(rows: Constraints, extra: list[CouplingRow]) -> Constraints:
+    """The same constraints and some more rows in hinge space behind them."""
+    wider = Constraints.__new__(Constraints)
+    wider.graph, wider.state, wider.loops = rows.graph, rows.state, rows.loops
+    wider.couplings = [*rows.couplings, *extra]
+    return wider
+
+
+def states_of(p: Problem) -> Iterator[tuple[State, dict[str, Array], Forces]]:
+    """Each state of a batch, with its part of the given arrays and of the external forces."""
+    current = p.graph.current
+    full = {name: p.full(name) for name in p.given}
+    for i in np.ndindex(*p.batch):
+        one = {name: x[i] for name, x in full.items()}
+        state = current.replace(q=one["q"], v=one.get("v", np.zeros(p.nv)), vdot=np.zeros(p.nv), forces=())
+        yield state, one, tuple((frame, _one_wrench(wrench, p.batch, i)) for frame, wrench in p.forces)
+
+
+def read_drives(graph: Graph, U: Any) -> Drives:
+    """`{name: (u, udot)}`: of a loop the twist of b seen from a, at b in the axes of a, and its rate, (6) each."""
+    if U is None:
+        return {}
+    if not isinstance(U, Mapping):
+        raise StateError(f"U of {graph.name!r} is given as {{name: (u, udot)}}, got {U!r:.60}.")
+    drives: Drives = {}
+    loops = {x.name: x for x in graph.loops if x.active}
+    couplings = {x.name for x in graph.couplings if x.active}
+    for name, pair in U.items():
+        if name not in loops and name not in couplings:
+            known = ", ".join(map(repr, [*loops, *couplings])) or "none"
+            raise LoopError(f"U names {name!r:.60}, but the active loops and couplings of {graph.name!r} are {known}.")
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise StateError(f"U of {name!r} must be a pair (u, udot), got {pair!r:.60}.")
+        shape = (6,) if name in loops else ()
+        u = finite(pair[0], shape, f"u of {name!r}", StateError)
+        udot = finite(pair[1], shape, f"udot of {name!r}", StateError)
+        if name in loops:
+            _refuse_turning(loops[name].name, loops[name].hinge)
+        drives[name] = u, udot
+    return drives
+
+
+def body_forces(rows: Constraints, multipliers: Array) -> Forces:
+    """The constraint forces of the closures on their bodies, at the body frames in body axes: -W* lambda."""
+    found = []
+    for loop, (_, where) in zip(rows.loops, rows.places, strict=False):
+        for k, W in loop.W.items():
+            f = -W[:, :6].T @ multipliers[where]
+            found.append((rows.graph.layout.bodies[k], Wrench(f[:3], f[3:])))
+    return tuple(found)
+
+
+def _one_wrench(wrench: Wrench, batch: tuple[int, ...], i: tuple[int, ...]) -> Wrench:
+    if wrench.moment.ndim == 1:
+        return wrench
+    moment, force = (np.broadcast_to(x, (*batch, 3))[i] for x in (wrench.moment, wrench.force))
+    return Wrench(moment, force, wrench.expressed_in)
+
+
+def _refuse_turning(name: str, hinge: Any) -> None:
+    """A closure that is driven leaves its hinge, so the rows must not depend on the hinge's coordinates."""
+    q = np.asarray(hinge.neutral(), dtype=np.float64)
+    if any(np.abs(derivative_of_H_T_of(hinge, q, (i,))).max() > 0.0 for i in range(hinge.nv)):
+        raise LoopError(
+            f"loop {name!r} cannot be driven: the axes of {hinge!r} turn with its coordinates. A driven closure needs "
+            "a hinge with constant axes, such as Weld(), Pin(...), Prismatic(...), Cylindrical(...) or Spherical()."
+        )
+
+
+def _turned(R: Array, x: Array) -> Array:
+    return np.concatenate([R @ x[:3], R @ x[3:]])
+
+
+def _relative_turning(state: State, loop: LoopRows) -> Array:
+    """The angular velocity of b seen from a, in the axes of b."""
+    w = np.zeros(3)
+    index = state.configuration.layout.index
+    for frame, turn in ((loop.closure.b, np.eye(3)), (loop.closure.a, -loop.R_ab.T)):
+        if isinstance(frame.carrier, Body):
+            w = w + turn @ frame.offset.rotation.T @ state.motion.V[index[frame.carrier], :3]
+    return w

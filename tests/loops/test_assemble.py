@@ -1,0 +1,170 @@
+"""Closing loops and projecting velocities."""
+
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from tests.loops.cases import HOLONOMIC, LIBRARY, FourBar, Z, closed_graphs, near, project, row_of_four_bars
+from tests.strategies import SEEDS
+
+import soacraft as sc
+from soacraft import dynamics as dyn
+from soacraft.errors import LoopError, StateError
+from soacraft.loops import FullyAugmented, TreeAugmented
+from soacraft.loops.rows import Constraints
+
+FOUR_BAR = FourBar()
+
+
+def left_open(mb, q):
+    return np.abs(Constraints(mb, mb.state(q=q)).residual).max(initial=0.0)
+
+
+@settings(max_examples=20)
+@given(closed_graphs(max_loops=2, hinges=HOLONOMIC), SEEDS)
+def test_a_configuration_nearby_closes(mb, seed):
+    """Away from a closed configuration by a little it closes again."""
+    start = mb.integrate(mb.q, 0.02 * np.random.default_rng(seed).standard_normal(mb.nv))
+    assert left_open(mb, TreeAugmented(mb).assemble(start)) < 1e-9
+
+
+@pytest.mark.parametrize("name", LIBRARY)
+def test_models_of_the_library_close(name):
+    mb = sc.load(name)
+    before = np.array(mb.q)
+    q = TreeAugmented(mb).assemble(mb.q)
+    assert left_open(mb, q) < 1e-10
+    assert np.array_equal(mb.q, before)
+
+
+@pytest.mark.parametrize("theta", [-2.0, 0.3, 1.0, 2.5])
+def test_a_four_bar_closes_at_the_crank_angle_given(theta):
+    """On the branch it starts from: the coupler's end above."""
+    mb = FOUR_BAR.build(1.0)
+    start = FOUR_BAR.build(theta).q + np.array([0.0, 0.2, -0.1])
+    q = TreeAugmented(mb).assemble(start, fix=["crank"])
+    beta, gamma = FOUR_BAR.angles(theta)
+    near(q, [theta, beta - theta, gamma], 1e-9)
+    assert q[0] == start[0]
+
+
+def test_the_answer_is_the_nearest_closed_configuration():
+    """No closed configuration along the one freedom of a four-bar is nearer."""
+    mb = FOUR_BAR.build(0.9)
+    start = mb.q + np.array([0.1, -0.2, 0.15])
+    q = TreeAugmented(mb).assemble(start)
+    mb.q = q
+    along = project(mb, np.ones(3))
+    assert abs(along @ (start - q)) < 1e-6 * np.linalg.norm(along)
+
+
+def test_a_closed_configuration_stays():
+    mb = row_of_four_bars(3)
+    near(TreeAugmented(mb).assemble(mb.q), mb.q, 1e-12)
+
+
+def test_a_batch_is_assembled_one_by_one():
+    mb = FOUR_BAR.build(0.9)
+    starts = np.array(mb.q) + 0.05 * np.random.default_rng(0).standard_normal((2, 2, 3))
+    solver = TreeAugmented(mb)
+    q = solver.assemble(starts)
+    assert q.shape == (2, 2, 3)
+    near(q[1, 0], solver.assemble(starts[1, 0]), 1e-9)
+
+
+def test_a_mechanism_stretched_straight_still_closes():
+    """All bodies along one line pull straight at the gap; the tries nearby bend it."""
+    mb = sc.serial_chain(3)
+    mb.close_loop("ring", "inertial", "link3/tip", sc.Spherical())
+    q = TreeAugmented(mb).assemble([0.0, 0.0, 0.0])
+    assert left_open(mb, q) < 1e-10
+
+
+def test_couplings_are_assembled_too():
+    mb = sc.serial_chain(2)
+    mb.couple("gear", {"link1": 1, "link2": (-2.0, 0.3)}, offset=0.4)
+    q = TreeAugmented(mb).assemble([0.1, 0.2], fix="link1")
+    near(q[0] - 2.0 * q[1] + 0.3 * q[1] ** 2, 0.4, 1e-11)
+    assert q[0] == 0.1
+
+
+# -- what cannot close ---------------------------------------------------------------------------------------------
+
+
+def test_a_loop_out_of_reach_is_named_with_its_gap():
+    """Two rods of 1 m cannot reach a point at 2.5 m: half a metre is left."""
+    mb = sc.serial_chain(2)
+    mb.root.add_node("far", sc.Pose(translation=(2.5, 0, 0)))
+    mb.close_loop("reach", "inertial/far", "link2/tip", sc.Spherical())
+    with pytest.raises(LoopError, match=r"^'chain' cannot be assembled from here: at the nearest approach loop 'reach' "
+                       r"stays open by 0\.5\d* m and \S+ rad\. Start from another q0\.$"):  # fmt: skip
+        TreeAugmented(mb).assemble([0.3, -0.4])
+
+
+def test_what_is_fixed_is_named():
+    mb = FOUR_BAR.build(0.9)
+    with pytest.raises(LoopError, match=r"loop 'ring' stays open by 0\.\d+ m and .* Let some of the fixed dofs go "
+                       r"\('crank', 'coupler'\), or start from another q0\."):  # fmt: skip
+        TreeAugmented(mb).assemble(mb.q + np.array([0.3, 0.4, 0.0]), fix=["crank", "coupler"])
+
+
+@pytest.mark.parametrize(
+    ("q", "fix", "text"),
+    [
+        ([0.0, np.nan, 0.0], [], "must be finite: entry 1, of hinge 'coupler', is nan"),
+        ([0.0, 0.0], [], "q of 'four_bar' has 3 entries, got 2"),
+        ([0.0, 0.0, 0.0], ["handle"], "fixed dofs of 'four_bar' are given by a mask of 3 entries True or False, or by"),
+        ([0.0, 0.0, 0.0], ["crank", "crank"], "the fixed dofs of 'four_bar' name 'crank' twice"),
+    ],
+)
+def test_bad_arguments(q, fix, text):
+    with pytest.raises(StateError, match=re.escape(text)):
+        TreeAugmented(FOUR_BAR.build(0.9)).assemble(q, fix)
+
+
+# -- velocities ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("weight", ["mass", "plain"])
+@settings(max_examples=20)
+@given(closed_graphs(), SEEDS)
+def test_projected_velocities_are_allowed_and_nearest(weight, mb, seed):
+    """Gc v = 0, what was taken away is orthogonal to what is allowed, and an allowed velocity stays."""
+    v = np.random.default_rng(seed).standard_normal(mb.nv)
+    tree, full = (S(mb).project_velocity(mb.q, v, weight=weight) for S in (TreeAugmented, FullyAugmented))
+    G = Constraints(mb, mb.state()).jacobian()
+    W = dyn.mass_matrix(mb, mb.q, ignore_loops=True) if weight == "mass" else np.eye(mb.nv)
+    for found in (tree, full):
+        near(G @ found, np.zeros(len(G)), 1e-8)
+        other = project(mb, np.ones(mb.nv))
+        assert abs(other @ W @ (v - found)) < 1e-7 * (1.0 + np.abs(W).max(initial=0.0))
+    near(TreeAugmented(mb).project_velocity(mb.q, mb.v, weight=weight), mb.v, 1e-8)
+
+
+def test_an_impulse_takes_the_least_energy_away():
+    mb = FOUR_BAR.build(0.9)
+    v = np.array([1.0, 0.0, 0.0])
+    energy = {weight: dyn.kinetic_energy(mb, mb.q, v - TreeAugmented(mb).project_velocity(mb.q, v, weight=weight))
+              for weight in ("mass", "plain")}  # fmt: skip
+    assert energy["mass"] < energy["plain"]
+
+
+def test_projection_refuses_an_open_loop_and_a_weight_it_does_not_know():
+    mb = FOUR_BAR.build(0.9)
+    with pytest.raises(LoopError, match=r"loop 'ring' of 'four_bar' is open by 0\.\d+ m and"):
+        TreeAugmented(mb).project_velocity(mb.q + np.array([0.1, 0, 0]), [1.0, 0, 0])
+    with pytest.raises(StateError, match="weight of project_velocity must be 'mass' or 'plain', got 'soft'"):
+        TreeAugmented(mb).project_velocity(mb.q, [1.0, 0, 0], weight="soft")
+
+
+def test_turns_of_a_closure_are_counted():
+    """A helical closure on a screw of many turns: followed from call to call, it stays closed beyond half a turn."""
+    mb = sc.Multibody("screw")
+    mb.add_body("nut", None, sc.Cylindrical(Z), sc.Inertia(1.0, (0.1, 0, 0), np.eye(3)))
+    mb.close_loop("thread", "inertial", "nut", sc.Helical(Z, 0.01))
+    solver = TreeAugmented(mb)
+    for angle in np.linspace(0.0, 20.0, 60):
+        r = solver.forward_dynamics([angle, 0.01 * angle], [1.0, 0.01], [0.0, 0.0])
+        assert r.rank == 1
+    near(solver._theta["thread"], [20.0], 1e-12)
