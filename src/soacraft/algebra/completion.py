@@ -38,9 +38,14 @@ class Budget:
             raise OutOfBudget(f"more than {self.seconds:g} s")
 
     @property
+    def left(self) -> float:
+        """The time that is left, in seconds."""
+        return self.until - time.thread_time()
+
+    @property
     def spent(self) -> bool:
         """Whether the time is over."""
-        return time.thread_time() > self.until
+        return self.left < 0
 
 
 @dataclass(frozen=True)

@@ -109,6 +109,9 @@ def array(expr: Operator) -> Array:
 
 def _dense(expr: Operator) -> Array:
     """Dense arithmetic, for expressions that hold an inverse of no known structure."""
+    meaning = expr.definition() if isinstance(expr, Leaf) else None
+    if meaning is not None:
+        return meaning.array()
     parts = [part.array() for part in expr.parts()]
     if isinstance(expr, Inverse):
         return _dense_inverse(expr, parts[0])

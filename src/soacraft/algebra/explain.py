@@ -59,14 +59,19 @@ class Explanation:
 
     def __repr__(self) -> str:
         rows = [("", "sweep", "operator", "cost", "because")]
-        rows += [(str(i + 1), s.kind, s.operator, s.cost, s.why) for i, s in enumerate(self.product)]
-        rows += [("[i, j]", self.block.kind, self.block.operator, self.block.cost, self.block.why)]
-        rows += [("array", self.array.kind, self.array.operator, self.array.cost, self.array.why)]
+        numbered = [(str(i + 1), s) for i, s in enumerate(self.product)]
+        named = [*numbered, ("[i, j]", self.block), ("array", self.array)]
+        rows += [(name, s.kind, _shortened(s.operator), s.cost, s.why) for name, s in named]
         widths = [max(len(r[c]) for r in rows) for c in range(5)]
         lines = ["  ".join(w.ljust(n) for w, n in zip(r, widths, strict=True)).rstrip() for r in rows]
         rule = "-" * max(len(line) for line in lines)
         head = f"{self.expression} : {self.spaces}"
         return "\n".join([head, lines[0], rule, *lines[1:-2], rule, *lines[-2:], *self._costs()])
+
+
+def _shortened(text: str, width: int = 48) -> str:
+    """The beginning of a long text: the whole expression stands above the table."""
+    return text if len(text) <= width else text[: width - 3].rstrip() + "..."
 
 
 def explain(expr: Operator) -> Explanation:

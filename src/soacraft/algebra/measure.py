@@ -29,7 +29,8 @@ def relative_norm(expr: Operator) -> float:
     """
     worst = 0.0
     for x in _probes(expr):
-        y, size = _measured(expr, x)
+        with np.errstate(over="ignore", invalid="ignore"):
+            y, size = _measured(expr, x)
         norm = _norm(y)
         if not np.isfinite(norm).all():
             return float("inf")

@@ -51,6 +51,15 @@ def _held(expr: Operator, tightness: int) -> str:
     return words if holds >= tightness else f"({words})"
 
 
+#: What LaTeX reads as commands, as it is to be written in words.
+_LATEX = str.maketrans({"\\": r"\backslash{}", "^": r"\^{}", "~": r"\~{}"} | {x: "\\" + x for x in "_&%#${}"})
+
+
+def latex_words(words: str) -> str:
+    """Words, such as the name of a body, as LaTeX shows them."""
+    return words.translate(_LATEX)
+
+
 def latex(expr: Operator) -> str:
     """The expression as a paper prints it: star for the transpose, brackets for sums."""
     return _latex(expr)[0]

@@ -1,7 +1,7 @@
 """Where the layers above teach the algebra what structure knows: other forms of inverses, dense matrices, blocks.
 
 A rule looks at an expression and answers, or returns None. The first answer counts. The algebra itself knows only
-what holds for any matrices: the inverse of a number, a transpose, a product of square factors.
+what holds for any matrices: the inverse of a number, a transpose, a product of square parts.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from soacraft.algebra.nodes import Identity, Inverse, Product, Scaled, Transpose, product
-from soacraft.algebra.operator import Operator
+from soacraft.algebra.operator import Leaf, Operator
 
 Array = npt.NDArray[np.float64]
 
@@ -49,17 +49,44 @@ def inverse(x: Operator) -> tuple[Operator, str] | None:
         return Scaled(1.0 / x.factor, x.arg.inv), "inverse of a multiple"
     if isinstance(x, Transpose) and structured(x.arg.inv):
         return x.arg.inv.T, "inverse of a transpose"
-    if isinstance(x, Product) and all(f.rows == f.cols for f in x.factors):
-        inverses: list[Operator] = [f.inv for f in reversed(x.factors)]
-        if all(structured(f) for f in inverses):
-            return reduce(product, inverses), "inverse of a product of square factors"
-    return next((found for rule in last_inverse_rules if (found := rule(x)) is not None), None)
+    parts = square_parts(x)
+    plain = isinstance(x, Product) and len(parts) == len(x.factors)
+    if plain and (found := _inverse_of_product(parts)) is not None:
+        return found
+    found = next((found for rule in last_inverse_rules if (found := rule(x)) is not None), None)
+    return found if found is not None or plain else _inverse_of_product(parts)
+
+
+def square_parts(x: Operator) -> list[Operator]:
+    """The factors of a square product, gathered into the shortest products that are square. Where the whole has an
+    inverse, each of them has.
+    """
+    if not isinstance(x, Product):
+        return [x]
+    parts: list[Operator] = []
+    part: Operator | None = None
+    for f in x.factors:
+        part = f if part is None else product(part, f)
+        if part.cols == x.rows:
+            parts.append(part)
+            part = None
+    return parts
+
+
+def _inverse_of_product(parts: list[Operator]) -> tuple[Operator, str] | None:
+    inverses = [part.inv for part in reversed(parts)]
+    if len(parts) < 2 or not all(map(structured, inverses)):
+        return None
+    return reduce(product, inverses), "inverse of a product of square factors"
 
 
 def structured(x: Operator) -> bool:
     """Whether sweeps can work out x: no inverse in it is known only as a dense matrix."""
     if isinstance(x, Inverse):
         return x.pattern() is not None or x.known() is not None
+    meaning = x.definition() if isinstance(x, Leaf) else None
+    if meaning is not None:
+        return structured(meaning)
     return all(structured(part) for part in x.parts())
 
 

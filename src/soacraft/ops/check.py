@@ -16,7 +16,7 @@ from soacraft.errors import SpaceError
 from soacraft.ops.binding import GraphBinding, SKOBinding
 from soacraft.ops.derived import diag_of
 from soacraft.ops.leaves import DefinedLeaf
-from soacraft.ops.namespace import ALONG_VELOCITY, operators_of
+from soacraft.ops.namespace import ALONG_VELOCITY, FOR_DERIVATIVES, operators_of
 from soacraft.ops.table import NAMES
 
 Array = npt.NDArray[np.float64]
@@ -98,7 +98,7 @@ def _text_gap(expr: Operator, dense: Array) -> float:
 def read_back(text: str, s: Any, own: Mapping[str, Operator] | None = None) -> Operator:
     """The expression a text stands for, with the names of a namespace and the user's own."""
     names = {name: getattr(s, name) for name in NAMES}
-    names |= {"I": I, "B": s.B, "diag_of": diag_of, "X": s.X, "W": s.W, "dH": s.dH, "W_nd": s.W_nd, "W_nd_v": s.W_nd_v}
+    names |= {"I": I, "B": s.B, "diag_of": diag_of, **{name: getattr(s, name) for name in FOR_DERIVATIVES}}
     names |= {name: getattr(s, name) for name in ALONG_VELOCITY if name in text}
     found = eval(text, {"__builtins__": {}}, names | dict(own or {}))
     assert isinstance(found, Operator)

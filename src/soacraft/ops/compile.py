@@ -146,4 +146,3 @@ def _picked_off(expr: Operator, binding: GraphBinding) -> list[Frame]:
 def _is_mass_matrix(expr: Operator) -> bool:
     found = as_mass_matrix(expr)
     return found is not None and found.known
-

@@ -5,17 +5,22 @@ from __future__ import annotations
 from keyword import iskeyword
 from typing import Any
 
+from soacraft.algebra.completion import Budget, OutOfBudget
 from soacraft.algebra.operator import Operator
 from soacraft.errors import ModelError, SpaceError
+from soacraft.ops import definitions
 from soacraft.ops.binding import Bound, GraphBinding
 from soacraft.ops.leaves import DefinedLeaf
 from soacraft.ops.letters import binding_of
-from soacraft.ops.namespace import Operators, operators_of
+from soacraft.ops.namespace import ALONG_VELOCITY, FOR_DERIVATIVES, Operators, operators_of
 from soacraft.ops.stated import StatedIdentity, book_of
+from soacraft.ops.translate import Translator
 from soacraft.ops.verify import verify
 
 #: Random states of its model that a stated identity is checked at.
 STATES = 4
+#: How long collecting its terms may take.
+SECONDS = 2.0
 
 
 def define(name: str, expr: Operator, latex: str | None = None, source: str = "") -> Operator:
@@ -74,9 +79,11 @@ def state_identity(name: str, left: Operator, right: Operator, source: str = "st
         if (old.left.key(), old.right.key()) == (left.key(), right.key()):
             return old
         raise ModelError(f"the identity {name!r} is already stated: {old!r}; choose another name, or forget() it.")
-    found = verify(left, right, on=_checked_at(binding))
-    if not found.ok:
-        raise ModelError(f"the identity {name!r} does not hold: {found!r}.")
+    places = _checked_at(binding)
+    for one, other in ((left, right), _collected(left - right, binding)):
+        found = verify(one, other, on=places)
+        if not found.ok:
+            raise ModelError(f"the identity {name!r} does not hold: {found!r}.")
     known[name, binding.body] = StatedIdentity(name, source, left, right, binding)
     return known[name, binding.body]
 
@@ -84,7 +91,7 @@ def state_identity(name: str, left: Operator, right: Operator, source: str = "st
 def _check_name(name: Any) -> None:
     if not isinstance(name, str) or not name.isidentifier() or iskeyword(name) or name.startswith("_"):
         raise ModelError(f"an operator cannot be called {name!r}; a name such as S or my_operator is wanted.")
-    if name in (*Operators.names(), "diag_of"):
+    if name in (*Operators.names(), *ALONG_VELOCITY, *FOR_DERIVATIVES, "diag_of"):
         raise ModelError(f"{name} is an operator or vector of the papers; choose another name.")
 
 
@@ -95,6 +102,17 @@ def _binding(tried: str, what: str, expr: Any) -> Bound:
     if binding is None:
         raise SpaceError(f"{what} operators of a model, but {expr.text()} is made of identities alone.")
     return binding
+
+
+def _collected(gap: Operator, binding: Bound) -> tuple[Operator, Operator]:
+    """A difference with like terms collected, and zero: what nearly holds, as 1.0000000001*X = X, is seen here."""
+    translator = Translator(binding, Budget(SECONDS))
+    try:
+        normal = definitions.base().reduce(translator.base(translator.read(gap)), translator.budget)
+        collected = translator.write(normal, *gap.spaces)
+    except OutOfBudget:
+        collected = gap
+    return collected, 0 * collected
 
 
 def _checked_at(binding: Bound) -> list[Operators]:

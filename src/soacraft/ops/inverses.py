@@ -29,7 +29,10 @@ def inverse_by_normal_form(x: Operator) -> tuple[Operator, str] | None:
     known = definitions.inverses().get(normal.scaled(quotient(1, c)))
     if known is None:
         return None
-    form = Factoring(lambda letter: (1,), (0,), translator.budget).form(known.inverse)
-    found = write(translator, form, x.rows)
     ratio = quotient(known.size, c)
-    return (found if ratio == 1 else Scaled(plain_number(ratio), found)), known.source
+    try:
+        form = Factoring(lambda letter: (1,), (0,), translator.budget).form(known.inverse)
+        found = write(translator, form, x.rows)
+        return (found if ratio == 1 else Scaled(plain_number(ratio), found)), known.source
+    except OutOfBudget:
+        return None

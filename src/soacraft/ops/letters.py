@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import reduce
 
+from soacraft.algebra.completion import OutOfBudget
 from soacraft.algebra.nodes import Identity, Scaled, product, total
 from soacraft.algebra.operator import Operator
 from soacraft.algebra.polynomial import Number, Polynomial, Word
@@ -92,4 +93,7 @@ def scaled(c: Number, x: Operator) -> Operator:
 
 def plain_number(c: Number) -> int | float:
     """A coefficient as expressions have them."""
-    return c if isinstance(c, int) and abs(c) <= 2**53 else float(c)
+    try:
+        return c if isinstance(c, int) and abs(c) <= 2**53 else float(c)
+    except OverflowError:
+        raise OutOfBudget("a number in it is beyond the largest float") from None

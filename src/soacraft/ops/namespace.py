@@ -27,6 +27,8 @@ Array = npt.NDArray[np.float64]
 VECTORS = tuple(vectors.VECTORS)
 #: Operators that depend on the velocity.
 ALONG_VELOCITY = ("coriolis", "B_hat", "X_v", "W_v", "dH_v")
+#: Functions that give the operators of derivatives.
+FOR_DERIVATIVES = ("X", "W", "dH", "W_nd", "W_nd_v")
 
 
 class Operators:
@@ -247,9 +249,9 @@ def operators(
     `mb.state(q, v)` binds a snapshot. `axes` is "body", "inertial" (the papers') or "origin" (phi becomes I).
     `f_ext = {node: wrench}` enters `b`. `force` is the generalized force that `vdot`, `alpha`, `f`, `z`, `eps`, `nu`
     answer to; without it they answer to the state's `vdot`. An `SKOModel` takes `v` and `vdot` here. The operators are
-    those of the tree: a graph with active loops or couplings is refused, unless `ignore_loops=True`. Constraint embedding
-    `sc.loops.ConstraintEmbedding(mb)` and `sc.aggregate(mb, bodies)` give those of the system with compound bodies (any
-    object with a method `binding(f_ext, force)` does).
+    those of the tree: a graph with active loops or couplings is refused, unless `ignore_loops=True`. Constraint
+    embedding `sc.loops.ConstraintEmbedding(mb)` and `sc.aggregate(mb, bodies)` give those of the system with compound
+    bodies (any object with a method `binding(f_ext, force)` does).
 
     >>> import soacraft as sc
     >>> H, phi, M = sc.operators(sc.load("arm7"), "H phi M")

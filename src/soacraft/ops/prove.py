@@ -8,6 +8,7 @@ from typing import Any
 
 from soacraft.algebra.completion import Budget, Contradiction, OutOfBudget, Rule
 from soacraft.algebra.operator import Operator
+from soacraft.algebra.printing import latex_words
 from soacraft.errors import SoacraftError, SpaceError
 from soacraft.model.random_models import random_sko
 from soacraft.ops import stated
@@ -83,7 +84,7 @@ class Proof:
         """The chain as an `aligned` of LaTeX."""
         if not self.found:
             return rf"{self.left.latex()} \overset{{?}}{{=}} {self.right.latex()}"
-        rows = [rf"&= {step.expression.latex()} && \text{{{_latex_text(_because(step))}}}" for step in self.steps]
+        rows = [rf"&= {step.expression.latex()} && \text{{{latex_words(_because(step))}}}" for step in self.steps]
         return rf"\begin{{aligned}} {self.left.latex()} " + r" \\ ".join(rows) + r" \end{aligned}"
 
     def _repr_latex_(self) -> str:
@@ -92,10 +93,6 @@ class Proof:
 
 def _because(step: Step) -> str:
     return f"{step.name} ({step.source})" if step.source else step.name
-
-
-def _latex_text(words: str) -> str:
-    return words.replace("_", r"\_").replace("^", r"\^{}").replace("&", r"\&")
 
 
 def _derivation(rule: Rule) -> str:
@@ -171,9 +168,8 @@ def _anywhere() -> Operators:
 def _same_spaces(left: Operator, right: Operator) -> tuple[Operator, Operator]:
     """Both sides with spaces: I takes those of the other side."""
     difference_of = left - right  # refuses what does not fit
-    rows = difference_of.rows
-    if rows is not None:
-        left, right = (side.with_space(rows) if side.rows is None else side for side in (left, right))
+    rows = difference_of.rows or _anywhere().body
+    left, right = (side.with_space(rows) if side.rows is None else side for side in (left, right))
     return left, right
 
 

@@ -217,5 +217,3 @@ def install() -> None:
     rules.simplify_rule[:] = [simplify]
     side_rules.install()
     rules.diff_rule.update(DIFF_RULES)
-
-

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from soacraft.algebra.operator import Operator
+from soacraft.algebra.printing import latex_words
 from soacraft.errors import ModelError, StateError
 from soacraft.model.axes import check_axes, velocity_map
 from soacraft.model.realize import times
@@ -159,7 +160,7 @@ class Direction:
         """What stands in a subscript."""
         if self.body is None:
             return "v"
-        name = r"\mathrm{" + self.body.replace("_", r"\_") + "}"
+        name = r"\mathrm{" + latex_words(self.body) + "}"
         return name + (f",{self.dof}" if self.dof else "")
 
     @cached_property

@@ -19,6 +19,7 @@ from soacraft.algebra import explain
 from soacraft.algebra.blocks import Blocks
 from soacraft.algebra.nodes import Inverse, Power, Product, Scaled, Sum, Transpose
 from soacraft.algebra.operator import Leaf, Operator, Pattern
+from soacraft.algebra.printing import before_dot
 from soacraft.ops.leaves import PropagatorLeaf
 from soacraft.ops.namespace import operators_of
 from soacraft.recursions._backend import PackedBlocks
@@ -96,7 +97,9 @@ class Steps(Machine):
             self.steps += explain.steps(x, T, self.why)
         else:
             self.kept += 1
-            name = f"({x.text()}).T" if T else x.text()
+            name = x.called if isinstance(x, Derivative) else x.text()
+            if T:
+                name = f"{name if isinstance(x, (Leaf, Derivative)) else f'({name})'}.T"
             self.steps.append(explain.Step("sparse", name, "O(n)", self.why or "blocks kept for the state"))
         return True
 
@@ -205,6 +208,14 @@ class Derivative(Sum):
         self.d, self.of = d, of
         self.claims = frozenset({"symmetric"} & of.tags)
 
+    @property
+    def called(self) -> str:
+        """What makes it, such as K.diff('link')."""
+        verb = "dot" if self.d.u.body is None else "diff"
+        if not self.turning and self.d.axes != "body":
+            verb = "along"
+        return f"{before_dot(self.of)}.{verb}({self.d.u.call})"
+
     @cached_property
     def _leaves(self) -> tuple[Leaf, ...]:
         return tuple({id(leaf): leaf for x in (self.of, *self.terms) for leaf in x.leaves()}.values())
@@ -259,7 +270,8 @@ class Derivative(Sum):
     def steps(self, transposed: bool, why: str) -> list[explain.Step]:
         """What a product with a vector runs."""
         if self.pattern() is not None:
-            return [explain.Step("sparse", self.text(), "O(n)", why or "blocks kept for the state")]
+            name = self.called + (".T" if transposed else "")
+            return [explain.Step("sparse", name, "O(n)", why or "blocks kept for the state")]
         return self._listed(transposed, why).steps
 
     def runs(self) -> tuple[list[Operator], int]:

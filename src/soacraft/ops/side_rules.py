@@ -1,4 +1,8 @@
-"""What `prove` and `simplify` know of the leaves of derivatives: H X = 0 for hinges of one dof, and the like."""
+"""What `prove` and `simplify` know of the leaves of derivatives: H X = 0 for hinges of one dof, and the like.
+
+Along the velocity such a relation holds where it does along every dof. What is made as a skew matrix is skew along any
+direction and however often it is differentiated: B_hat, and W in inertial axes.
+"""
 
 from __future__ import annotations
 
@@ -6,26 +10,54 @@ from collections.abc import Iterator
 
 from soacraft.algebra.operator import Leaf
 from soacraft.ops import translate
+from soacraft.ops.binding import GraphBinding
+from soacraft.ops.derived import LyapunovLeaf
 from soacraft.ops.namespace import operators_of
 from soacraft.ops.sensitivity_leaves import SensitivityLeaf
-from soacraft.ops.sensitivity_rules import side_rules
-
-#: The relations that a leaf brings along, by its kind.
-KNOWN = {"X": ("H X", "E_phi X at the base", "X is skew"), "W": ("W is skew",)}
+from soacraft.ops.sensitivity_rules import on_base, one_dof, papers_pin
 
 
 def of_derivatives(leaf: Leaf) -> Iterator[translate.SideRule]:
-    """The relations of X and W along one dof, where the hinge and the axes allow them."""
-    if not isinstance(leaf, SensitivityLeaf) or len(leaf.path) != 1:
+    """The relations of X, W and B_hat, where the hinges and the axes allow them."""
+    if not isinstance(leaf, SensitivityLeaf) or not leaf.terms:
         return
-    s, (body, dof) = operators_of(leaf.binding), leaf.path[0]
-    if body is None:
+    if leaf.kind == "B_hat" or (leaf.kind in ("W", "W_nd") and leaf.binding.axes == "inertial"):
+        yield f"{leaf.name} is skew", leaf.source, leaf.T, -leaf
+    if leaf.kind == "X" and len(leaf.path) == 1:
+        yield from _of_X(leaf)
+
+
+def _of_X(X: SensitivityLeaf) -> Iterator[translate.SideRule]:
+    s, (body, dof) = operators_of(X.binding), X.path[0]
+    dofs = [(body, dof)] if body is not None else _dofs(X.binding)
+    if all(one_dof(s, *at) for at in dofs):
+        yield f"H*{X.name} is zero", "G5a", s.H * X, None
+    if all(on_base(s, *at) for at in dofs):
+        yield f"E_phi*{X.name} is zero", "G1", s.E_phi * X, None
+    if all(papers_pin(s, *at) for at in dofs):
+        yield f"{X.name} is skew", "000 Eq. 39", X.T, -X
+
+
+def _dofs(binding: GraphBinding) -> list[tuple[str, int]]:
+    """One dof of every hinge that has any."""
+    return [(body.name, 0) for body in binding.graph.bodies if body.hinge.nv]
+
+
+def of_lambda(leaf: Leaf) -> Iterator[translate.SideRule]:
+    """P changes by lambda - X P - P X* along a hinge of one dof, where lambda solves 000 Eq. 43 (G6a)."""
+    if type(leaf) is not LyapunovLeaf:
         return
-    for rule in side_rules(s, body, dof):
-        if rule.name in KNOWN.get(leaf.kind, ()):
-            yield f"{rule.name} of {body!r}", rule.source, rule.left(s, body, dof), rule.right(s, body, dof)
+    found = [x for x in leaf.X.leaves() if isinstance(x, SensitivityLeaf) and x.kind == "X" and len(x.path) == 1]
+    if not found or found[0].path[0][0] is None:
+        return
+    X, (body, dof) = found[0], found[0].path[0]
+    s = operators_of(X.binding)
+    forms = [X * s.P + s.P * X.T] + ([X * s.P - s.P * X] if papers_pin(s, body, dof) else [])
+    if one_dof(s, body, dof) and leaf.key() in [s.E_psi.lyapunov(form).key() for form in forms]:
+        name = f"derivative of P by lambda of {body!r}"
+        yield name, "000 Eq. 43, G6a", s.P.along(body, dof), leaf - X * s.P - s.P * X.T
 
 
 def install() -> None:
     """Teach the translator."""
-    translate.side_rules[:] = [of_derivatives]
+    translate.side_rules[:] = [of_derivatives, of_lambda]

@@ -7,13 +7,16 @@ form differs is never returned.
 
 from __future__ import annotations
 
+from functools import reduce
+
 from soacraft.algebra.completion import Budget, OutOfBudget
 from soacraft.algebra.cost import in_product, multiplications
 from soacraft.algebra.factoring import Factoring, Price
-from soacraft.algebra.nodes import Inverse, Sum
+from soacraft.algebra.nodes import Inverse, Product, Sum, product
 from soacraft.algebra.operator import Leaf, Operator
 from soacraft.errors import SpaceError
 from soacraft.ops import stated
+from soacraft.ops.binding import Bound
 from soacraft.ops.forms import write
 from soacraft.ops.letters import binding_of
 from soacraft.ops.search import Search
@@ -43,13 +46,37 @@ def simplify(expr: Operator, seconds: float = 2.0) -> Operator:
         raise SpaceError(f"simplify takes an operator, not {expr!r}.")
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 < seconds < float("inf"):
         raise SpaceError(f"seconds={seconds!r}: a positive number of seconds is wanted.")
-    binding = binding_of("simplify", expr)
+    binding, budget = binding_of("simplify", expr), Budget(seconds)
     if binding is None:
         return expr
+    while not budget.spent:
+        found = _cheaper(expr, binding, budget.left)
+        if found is expr:
+            break
+        expr = found
+    return expr
+
+
+def _cheaper(expr: Operator, binding: Bound, seconds: float) -> Operator:
+    """One search; the expression itself when it finds nothing."""
+    budget = Budget(seconds, terms=2_000)
     try:
-        return Simplifier(Translator(binding, Budget(seconds, terms=2_000)), expr).best()
+        return Simplifier(Translator(binding, budget), expr).best()
     except OutOfBudget:
+        found = _by_parts(expr, binding, budget.left)
+        own = {leaf.name for leaf in _leaves(expr)}
+        return found if price(found, own, binding) < price(expr, own, binding) else expr
+
+
+def _by_parts(expr: Operator, binding: Bound, seconds: float) -> Operator:
+    """What is too long to be multiplied out: halves of a product, terms of a sum, each for itself."""
+    parts = expr.parts()
+    if isinstance(expr, Product) and len(parts) > 2:
+        parts = tuple(reduce(product, half) for half in (parts[: len(parts) // 2], parts[len(parts) // 2 :]))
+    if isinstance(expr, Leaf) or seconds <= 0:
         return expr
+    simpler = tuple(_cheaper(part, binding, seconds / len(parts)) for part in parts)
+    return expr if all(a is b for a, b in zip(simpler, parts, strict=True)) else expr.with_parts(simpler)
 
 
 class Simplifier:
@@ -92,18 +119,18 @@ class Simplifier:
 
     def price(self, expr: Operator) -> Price:
         """What is compared, from left to right."""
-        sizes = self._sizes
-        leaves = _leaves(expr)
-        new = sum(leaf.name not in self.own for leaf in leaves)
-        runs = in_product(expr).at(**sizes)
-        return runs, len(leaves), _inverses(expr), _additions(expr), multiplications(expr), new
-
-    @property
-    def _sizes(self) -> dict[str, int]:
         assert self.translator.binding is not None
-        tree = self.translator.binding.body.tree
-        assert tree is not None
-        return {"n": tree.n, "depth": max(tree.depth, default=0), "branches": len(tree.branches)}
+        return price(expr, self.own, self.translator.binding)
+
+
+def price(expr: Operator, own: set[str], binding: Bound) -> Price:
+    """What is compared, from left to right; `own` are the names of leaves that cost nothing to write."""
+    tree = binding.body.tree
+    assert tree is not None
+    leaves = _leaves(expr)
+    new = sum(leaf.name not in own for leaf in leaves)
+    runs = in_product(expr).at(n=tree.n, depth=max(tree.depth, default=0), branches=len(tree.branches))
+    return runs, len(leaves), _inverses(expr), _additions(expr), multiplications(expr), new
 
 
 def _leaves(expr: Operator) -> list[Leaf]:

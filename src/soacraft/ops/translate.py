@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import reduce
+from itertools import repeat
 from typing import Any
 
 from soacraft.algebra.completion import Budget, Relation, System
 from soacraft.algebra.nodes import Identity, Inverse, Power, Product, Scaled, Sum, Transpose
 from soacraft.algebra.operator import DIAGONAL, Leaf, Operator
 from soacraft.algebra.polynomial import Alphabet, Number, Polynomial, exact, quotient
+from soacraft.algebra.rules import square_parts
 from soacraft.errors import SingularError
 from soacraft.ops import definitions
 from soacraft.ops.binding import Bound
@@ -106,14 +108,14 @@ class Translator(Letters):
         if isinstance(expr, Product):
             return self._times([self.read(f) for f in expr.factors])
         if isinstance(expr, Power):
-            return self._times([self.read(expr.arg)] * expr.n)
+            return self._times(repeat(self.read(expr.arg), expr.n))
         assert isinstance(expr, Inverse)
         return self._inverse(expr)
 
     def _transposed(self, p: Polynomial) -> Polynomial:
         return self.alphabet.transposed(p)  # by the letters known now that p was read
 
-    def _times(self, factors: list[Polynomial]) -> Polynomial:
+    def _times(self, factors: Iterable[Polynomial]) -> Polynomial:
         found = Polynomial.of()
         for p in factors:
             self.budget.check(len(found) * len(p))
@@ -216,17 +218,22 @@ class Translator(Letters):
         if isinstance(arg, Transpose):
             return self._transposed(self.read(arg.arg.inv))
         if isinstance(arg, Power):
-            return self._times([self.read(arg.arg.inv)] * arg.n)
-        if isinstance(arg, Product) and all(f.rows == f.cols for f in arg.factors):
-            return self._times([self.read(f.inv) for f in reversed(arg.factors)])
-        return self._inverse_of(expr, self.read(arg))
+            return self._times(repeat(self.read(arg.arg.inv), arg.n))
+        parts = square_parts(arg)
+        if isinstance(arg, Product) and len(parts) == len(arg.factors):
+            return self._times([self.read(part.inv) for part in reversed(parts)])
+        return self._inverse_of(expr, self.read(arg), parts)
 
-    def _inverse_of(self, expr: Inverse, p: Polynomial) -> Polynomial:
+    def _inverse_of(self, expr: Inverse, p: Polynomial, parts: list[Operator]) -> Polynomial:
+        """Of the whole where the papers know it, else part by part."""
         normal = definitions.base().reduce(self.base(p), self.budget)
         if not normal:
             raise SingularError(f"{expr.arg.text()} is zero, it has no inverse.")
         c = normal.terms[self.alphabet.leading(normal)]
-        letter, size = self._inverse_letter(expr, p, normal.scaled(quotient(1, c)), c)
+        monic = normal.scaled(quotient(1, c))
+        if len(parts) > 1 and monic not in definitions.inverses():
+            return self._times([self.read(part.inv) for part in reversed(parts)])
+        letter, size = self._inverse_letter(expr, p, monic, c)
         return Polynomial.of(letter).scaled(quotient(size, c))
 
     def _inverse_letter(self, expr: Inverse, p: Polynomial, normal: Polynomial, c: Number) -> tuple[str, Number]:
@@ -271,7 +278,9 @@ def _is_serial(leaf: Leaf) -> bool:
 
 
 def _own_relations(leaf: Leaf) -> Iterator[SideRule]:
-    """The equation that a Lyapunov solution solves (004 Eq. 12, 22)."""
+    """What does not change is zero; the equation that a Lyapunov solution solves (004 Eq. 12, 22)."""
+    if leaf.pattern() == frozenset():
+        yield f"{leaf.name} is zero", leaf.source, leaf, None
     if not isinstance(leaf, LyapunovLeaf):
         return
     E, X, other = leaf.E, leaf.X, leaf.other
