@@ -1,8 +1,8 @@
 """The benchmarks. `./run bench list` names them, `./run bench growth` runs one, `./run bench` runs all.
 
 Each prints a table and writes it, with the machine's facts, to `benchmarks/results/`, and its main figures to the
-README. `--quick` runs tiny sizes to see that everything works; its figures mean nothing and are written only where
-`--results` says.
+README, where it has a summary of them. `--quick` runs tiny sizes to see that everything works; its figures mean nothing
+and are written only where `--results` says.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
+import analysis
 import growth
 import machine
 import peers
 
-BENCHMARKS: dict[str, ModuleType] = {"growth": growth, "peers": peers}
+BENCHMARKS: dict[str, ModuleType] = {"growth": growth, "peers": peers, "analysis": analysis}
 RESULTS = Path(__file__).parent / "results"
 README = Path(__file__).parents[1] / "README.md"
 
@@ -54,7 +55,7 @@ def report(name: str, quick: bool, folder: Path | None) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{name}.md").write_text(page)
         (folder / f"{name}.json").write_text(json.dumps({"facts": facts, **result}, indent=1) + "\n")
-    if folder == RESULTS:
+    if folder == RESULTS and hasattr(module, "summary"):
         README.write_text(with_figures(README.read_text(), name, module.summary(result, facts)))
 
 

@@ -2,8 +2,11 @@
 #include "soacraft/ab_dynamics.hpp"
 #include "soacraft/lyapunov.hpp"
 #include "soacraft/rigid/aba.hpp"
+#include "soacraft/rigid/coriolis_matrix.hpp"
 #include "soacraft/rigid/crba.hpp"
 #include "soacraft/rigid/kinematics.hpp"
+#include "soacraft/rigid/log_det.hpp"
+#include "soacraft/rigid/mass_gradient.hpp"
 #include "soacraft/rigid/minv.hpp"
 
 using namespace soacraft;
@@ -60,4 +63,17 @@ __global__ void mass_matrices_on_gpu(Model model, double* q, double* M, double* 
     if (i >= count) return;
     fine[i] = portable::mass_matrix<double>(model, Column{q + i, count}, crba[i], M + i * size) &&
               portable::mass_matrix_inverse<double>(model, Column{q + i, count}, minv[i], M_inv + i * size);
+}
+
+__global__ void gradients_on_gpu(Model model, double* q, double* v, double* dM, double* C, double* log_det, double* d,
+                                 portable::GradientWork<double>* gradient, portable::CoriolisWork<double>* coriolis,
+                                 portable::LogDetWork<double>* work, bool* fine, soacraft::index count) {
+    const soacraft::index i = blockIdx.x * static_cast<soacraft::index>(blockDim.x) + threadIdx.x, size = model.nv * model.nv;
+    if (i >= count) return;
+    const Column at{q + i, count}, along{v + i, count};
+    Column to{d + i, count};
+    fine[i] = portable::mass_matrix_gradient<double>(model, at, gradient[i], dM + i * size * model.nv) &&
+              portable::coriolis_matrix<double>(model, at, along, coriolis[i], C + i * size) &&
+              portable::log_det<double>(model, at, work[i], log_det[i]) &&
+              portable::log_det_gradient<double>(model, at, work[i], to);
 }

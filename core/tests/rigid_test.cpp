@@ -1,8 +1,12 @@
 // The mass matrix and its inverse of random rigid trees with every kind of hinge, with and without armature, against the
-// kinetic energy; and inverse and forward dynamics against the mass matrix.
+// kinetic energy; inverse and forward dynamics against the mass matrix; and how it changes with the configuration.
 #include <cstring>
+#include <memory>
 
+#include "soacraft/rigid/coriolis_matrix.hpp"
 #include "soacraft/rigid/crba.hpp"
+#include "soacraft/rigid/log_det.hpp"
+#include "soacraft/rigid/mass_gradient.hpp"
 #include "soacraft/rigid/minv.hpp"
 #include "support.hpp"
 
@@ -205,11 +209,100 @@ void test_dynamics(const Model& model, const Buffer<double>& q_, const Buffer<do
     expect(worst < 1e-9, "forward dynamics undoes inverse dynamics");
 }
 
+// Each array that a kernel asks for, on the heap by itself.
+struct Heap {
+    std::vector<std::unique_ptr<char[]>> held;
+    template <class S>
+    S* take(index n) {
+        held.push_back(std::make_unique<char[]>(static_cast<std::size_t>(n) * sizeof(S)));
+        return reinterpret_cast<S*>(held.back().get());
+    }
+};
+
+// q after a short step t along v.
+Buffer<double> stepped(const Model& model, Buffer<double> q, const Buffer<double>& v, double t) {
+    for (index k = 0; k < model.count; ++k) {
+        const Element& e = model.elements[k];
+        double* x = q.data() + e.q;
+        if (e.kind <= HELICAL) {
+            x[0] += t * v[e.v];
+            continue;
+        }
+        const Spatial<double> V = across<double>(e, q, v);
+        const Vec<double> travel = t * (quaternion_at<double>(q, e.q) * V.v), a = (0.5 * t) * V.w;
+        const Vec<double> u{x[0], x[1], x[2]}, turned = u + x[3] * a + cross(u, a);
+        const double w = x[3] - dot(u, a), norm = std::sqrt(dot(turned, turned) + w * w);
+        x[0] = turned.x / norm, x[1] = turned.y / norm, x[2] = turned.z / norm, x[3] = w / norm;
+        if (e.kind == FREE) x[4] += travel.x, x[5] += travel.y, x[6] += travel.z;
+        if (e.kind == ROLLING) x[4] += travel.x, x[5] += travel.y;
+    }
+    return q;
+}
+
+// Along one direction v: d M by differences, C + C* = d M, C v the bias force, log det M and its rate tr(M^-1 d M).
+template <class C>
+void test_gradients(const Model& model, const Buffer<double>& q, const Buffer<double>& M, Random& random) {
+    const index n = model.nv;
+    const double t = 1e-5;
+    const Row at{q}, v{random.numbers<double>(n)};
+    const Buffer<double> after = by_energy(model, stepped(model, q, v.x, t));
+    const Buffer<double> before = by_energy(model, stepped(model, q, v.x, -t));
+    Heap heap;
+    Buffer<double> d(n * n * n), dM(n * n, 0.0), twice(n * n), K(n * n), force(n, 0.0);
+    expect(mass_matrix_gradient<C>(model, at, gradient_work<C>(model, heap), d.data()), "the gradient is finite");
+    expect(coriolis_matrix<C>(model, at, v, coriolis_work<C>(model, heap), K.data()), "the Coriolis matrix is finite");
+    double worst = 0.0, scale = 1.0;
+    for (index i = 0; i < n * n; ++i) {
+        for (index c = 0; c < n; ++c) dM[i] += d[i * n + c] * v[c];
+        worst = std::fmax(worst, std::fabs(dM[i] - (after[i] - before[i]) / (2.0 * t)));
+        scale = std::fmax(scale, std::fabs(dM[i]));
+        twice[i] = K[i] + K[i % n * n + i / n];
+        force[i / n] += K[i] * v[i % n];
+    }
+    expect(worst < 1e-7 * scale, "the gradient of the mass matrix is that of differences");
+    expect(close(twice, dM), "C + C* is the rate of the mass matrix");
+    Row wanted{Buffer<double>(n)};
+    Buffer<Moving<double>> moving(model.count);
+    Buffer<Motion<double>> motions(model.branches);
+    const Row still{Buffer<double>(n, 0.0)};
+    inverse_dynamics<double>(model, Base{}, at, v, still, nullptr, moving.data(), motions.data(), wanted);
+    expect(close(force, wanted.x), "C v is the bias force");
+    Buffer<double> L = M;  // Cholesky, and the trace of M^-1 d M by columns of M^-1
+    double sum = 0.0, trace = 0.0;
+    for (index j = 0; j < n; ++j)
+        for (index i = j; i < n; ++i) {
+            for (index k = 0; k < j; ++k) L[i * n + j] -= L[i * n + k] * L[j * n + k];
+            L[i * n + j] = i == j ? std::sqrt(L[i * n + j]) : L[i * n + j] / L[j * n + j];
+        }
+    for (index j = 0; j < n; ++j) {
+        Buffer<double> x(n);
+        for (index i = 0; i < n; ++i) {
+            x[i] = dM[i * n + j];
+            for (index k = 0; k < i; ++k) x[i] -= L[i * n + k] * x[k];
+            x[i] /= L[i * n + i];
+        }
+        for (index i = n; i-- > j;) {
+            for (index k = i + 1; k < n; ++k) x[i] -= L[k * n + i] * x[k];
+            x[i] /= L[i * n + i];
+        }
+        sum += 2.0 * std::log(L[j * n + j]), trace += x[j];
+    }
+    const LogDetWork<double> work = log_det_work<double>(model, heap);
+    Row gradient{Buffer<double>(n)};
+    double value, rate = 0.0;
+    expect(log_det<C>(model, at, work, value), "the mass matrix has a determinant");
+    expect(log_det_gradient<C>(model, at, work, gradient), "and the determinant a gradient");
+    for (index i = 0; i < n; ++i) rate += v[i] * gradient[i];
+    expect(std::fabs(value - sum) < 1e-9 * std::fmax(1.0, std::fabs(sum)), "log det of the mass matrix");
+    expect(std::fabs(rate - trace) < 1e-7 * std::fmax(1.0, std::fabs(trace)), "its rate along v");
+}
+
 void test_tree(const RandomTree& tree, const Buffer<double>& q, Random& random) {
     const Buffer<double> M = by_energy(tree.model, q);
     test_matrices<Pack<2>, double>(tree.model, q, M);
     test_matrices<Pack<2>, Pack<2>>(tree.model, Same{q.data()}, M);
     test_dynamics(tree.model, q, M, random);
+    test_gradients<Pack<2>>(tree.model, q, M, random);
 }
 
 // A massless tip moves by its armature alone.

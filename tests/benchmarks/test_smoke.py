@@ -27,7 +27,7 @@ def quick(tmp_path_factory):
     return folder, done.stdout
 
 
-@pytest.mark.parametrize("name", ["growth", "peers"])
+@pytest.mark.parametrize("name", ["growth", "peers", "analysis"])
 def test_a_quick_run_writes_its_results(quick, name):
     folder, printed = quick
     result, page = json.loads((folder / f"{name}.json").read_text()), (folder / f"{name}.md").read_text()
@@ -62,6 +62,20 @@ def test_peers_have_every_row_on_every_model(quick, monkeypatch):
     assert set(result["overhead"]) == {"model", "kernel", "reused", "new"}
     figures = summary(result, result["facts"])
     assert all(f"| {row.name} |" in figures for row in ROWS)
+
+
+def test_analysis_has_every_figure(quick):
+    result, page = json.loads((quick[0] / "analysis.json").read_text()), (quick[0] / "analysis.md").read_text()
+    assert result["gradient"]["states"] == 2 * result["gradient"]["dofs"] == 70
+    assert all(len(times) == len(result["log det"]["sizes"]) for times in result["log det"]["times"].values())
+    times = [
+        *result["log det"]["times"].values(),
+        result["gradient"]["times"].values(),
+        result["diff"]["times"].values(),
+    ]
+    assert all(t > 0 for some in times for t in some)
+    for figure in ("at least 4: ", "at most 3: ", "| `H*phi*M*phi.T*H.T` |", "| growth |"):
+        assert figure in page
 
 
 def test_results_that_differ_are_not_timed(monkeypatch):
@@ -102,7 +116,7 @@ def test_list_and_unknown_names():
     assert bench("list").stdout.startswith("growth ")
     done = bench("speed")
     assert done.returncode == 2
-    assert "there is no benchmark 'speed'; there are: growth, peers" in done.stderr
+    assert "there is no benchmark 'speed'; there are: growth, peers, analysis" in done.stderr
 
 
 @pytest.mark.parametrize("exponent", [0.5, 1.0, 2.0])

@@ -22,7 +22,7 @@ from soacraft.errors import SingularError
 from soacraft.model.hinges import examples
 
 HINGES = {type(hinge).__name__: hinge for hinge in examples()}
-FUNCTIONS = sorted(set(USES) | {"operational_space_compliance"})
+FUNCTIONS = sorted((set(USES) & set(CALLS)) | {"operational_space_compliance"})
 SAME_TANGENTS = [kind for kind in KINDS if kind not in ("planar", "rolling ball")]
 BARE = {
     "pin": sc.Pin((1.0, 2.0, 3.0)),

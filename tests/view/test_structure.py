@@ -19,7 +19,7 @@ def test_zero_blocks_of_unrelated_bodies_are_dots():
     assert len(lines) == len(moving)
     for i, a in enumerate(moving):
         for j, b in enumerate(moving):
-            related = mb.tree.path(mb.index(a), mb.index(b)) or mb.tree.path(mb.index(b), mb.index(a))
+            related = mb.topology.path(mb.index(a), mb.index(b)) or mb.topology.path(mb.index(b), mb.index(a))
             if not related:
                 assert lines[i][j] == "·", (a.name, b.name)
     assert [line[i] for i, line in enumerate(lines)].count("·") == 0

@@ -91,8 +91,7 @@ def log_det_gradient(
 ) -> Array:
     """The gradient of log det Mcal along all dofs together, (..., nv). O(n).
 
-        X(c) = M(c) + sum over children of psi(c,j) X(j) phi*(c,j),    Y = phi*(p,c) Upsilon(p) phi(p,c)
-        gradient_c = -2 tr(crm(H*_c) Y tau_bar(c) X(c)) + 2 tr([D^-1 H - G* Y tau_bar] X(c) dH*_c)
+        Y = phi*(p,c) Upsilon(p) phi(p,c),    gradient_c = -2 tr(crm(H*_c) Y P+(c)) + 2 tr(G*(c) (I - Y P+(c)) dH*_c)
 
     >>> import numpy as np
     >>> import soacraft as sc

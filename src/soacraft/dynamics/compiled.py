@@ -60,6 +60,7 @@ WORTH_A_THREAD = 20_000
 
 _KERNELS = frozenset(kernel_names())
 _CORES = os.cpu_count() or 1
+_SEEN = ("vv", "vvv")  # kernels look at these as they write them
 
 
 class Compiled:
@@ -107,8 +108,8 @@ class Compiled:
         frame = self.model.frame(p.layout, p.nodes[0]) if use.kernel == "jacobian" else None
         threads = p.threads or self._threads(count)
         fine = self.model.kernels.run(use.kernel, q, v, x, pull, base, rows, threads, frame)
-        looked_at = ("vv", "vvv")  # by the kernels, as they write them
-        if not fine or not all(np.isfinite(x).all() for x, tail in zip(rows, use.tails, strict=True) if tail not in looked_at):
+        unseen = (x for x, tail in zip(rows, use.tails, strict=True) if tail not in _SEEN)
+        if not fine or not all(np.isfinite(x).all() for x in unseen):
             return None
         found = tuple(x.reshape(y.shape) for x, y in zip(rows, to, strict=True))
         return self._from_anchor(p, found) if isinstance(p.graph, SubGraph) else found

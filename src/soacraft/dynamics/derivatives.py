@@ -92,7 +92,8 @@ def forward_dynamics_derivatives(
     return _three(p, out)
 
 
-def _three(p: Problem, out: Any) -> Three:
+def refuse_nonholonomic(p: Problem) -> None:
+    """Raise `StateError` for a hinge whose dofs do not span the ways its position can vary."""
     for body in p.layout.bodies:
         if not body.hinge.holonomic:
             raise StateError(
@@ -100,5 +101,9 @@ def _three(p: Problem, out: Any) -> Three:
                 f"{body.hinge.nv} dofs do not span the ways its position can vary and derivatives along dofs alone "
                 "would not be the linearization. Take a sub-graph without it, or another hinge."
             )
+
+
+def _three(p: Problem, out: Any) -> Three:
+    refuse_nonholonomic(p)
     found = answers(p, ((p.nv, p.nv),) * 3, out)
     return found[0], found[1], found[2]

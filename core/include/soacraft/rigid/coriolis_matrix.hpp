@@ -121,15 +121,17 @@ SOACRAFT_INLINE CoriolisWork<C> coriolis_work(const Model& model, Bench& bench) 
 
 // All columns of one tree, elements [first, last).
 template <class C, class In>
-SOACRAFT_INLINE void coriolis_columns(const Model& model, const In& q, const In& v, const CoriolisWork<C>& w, index first,
-                                      index last) {
+SOACRAFT_INLINE void coriolis_columns(const Model& model, const In& q, const In& v, const CoriolisWork<C>& w,
+                                      index first, index last) {
     typedef double T;
     for (index k = first; k < last; ++k) {
         const Element& e = model.elements[k];
         Standing<T>& me = w.at[k];
         stand_on(e, w.turns[k], q, none<T>(), w.at, me);
         me.V = me.V_plus;
-        each_column(e, q, me.R, [&](index i, const auto& S) { me.V += whole(v[e.v + i] * S); });
+        Spatial<T> S[6];
+        hinge_columns(e, q, me.R, S);
+        for (index i = 0; i < dofs(e.kind); ++i) me.V += v[e.v + i] * S[i];
     }
     const Vec<T> c = middle(w.at, first, last);
     SweptAlong<T> carry = nothing_swept<T>();
@@ -143,17 +145,18 @@ SOACRAFT_INLINE void coriolis_columns(const Model& model, const In& q, const In&
         }
         const Vec<T> d = me.r - c, away = -d;
         const Vec<T> turning = me.V.w - me.V_plus.w, l = e.kind == ROLLING ? me.R * lever<T>(e, q) : zeros<T>();
-        each_column(e, q, me.R, [&](index i, const auto& column) {
+        Spatial<T> S[6];
+        hinge_columns(e, q, me.R, S);
+        for (index i = 0; i < dofs(e.kind); ++i) {
             const index j = w.number.first[k] + i;
-            const Spatial<T> S = whole(column);
-            Spatial<T> S1 = motion_cross(me.V, S);
-            if (e.kind == ROLLING) S1.v -= cross(cross(turning, l), S.w);
-            w.columns.set(CORIOLIS_S, j, motion_at(away, S));
+            Spatial<T> S1 = motion_cross(me.V, S[i]);
+            if (e.kind == ROLLING) S1.v -= cross(cross(turning, l), S[i].w);
+            w.columns.set(CORIOLIS_S, j, motion_at(away, S[i]));
             w.columns.set(CORIOLIS_S1, j, motion_at(away, S1));
-            w.columns.set(CORIOLIS_Z, j, force_from(d, my.R * S1 + my.E * S));
-            w.columns.set(CORIOLIS_A, j, force_from(d, my.R * column));
-            w.columns.set(CORIOLIS_K, j, force_from(d, back(my.E, S)));
-        });
+            w.columns.set(CORIOLIS_Z, j, force_from(d, my.R * S1 + my.E * S[i]));
+            w.columns.set(CORIOLIS_A, j, force_from(d, my.R * S[i]));
+            w.columns.set(CORIOLIS_K, j, force_from(d, back(my.E, S[i])));
+        }
         if (e.parent >= 0) {
             const Element& p = model.elements[e.parent];
             const SweptAlong<T> out{shifted(me.l, my.R), shifted(me.l, my.E)};
@@ -186,8 +189,8 @@ SOACRAFT_FLAT C coriolis_row(const Table<CORIOLIS_ROWS, C>& t, index r, index fr
     return bad;
 }
 
-// C of one state, nv x nv. The other C holds the columns that are worked on together. False when a number is not finite,
-// or so large that another might not be.
+// The Coriolis matrix of one state, nv x nv. C holds the columns that are worked on together. False when a number is
+// not finite, or so large that another might not be.
 template <class C, class In>
 SOACRAFT_INLINE bool coriolis_matrix(const Model& model, const In& q, const In& v, CoriolisWork<C> w, double* out) {
     number_dofs(model, w.number);
@@ -198,7 +201,7 @@ SOACRAFT_INLINE bool coriolis_matrix(const Model& model, const In& q, const In& 
         coriolis_columns(model, q, v, w, k, model.elements[k].last);
     w.columns.close(model.nv);
     if (!w.columns.moderate(model.nv)) return false;
-    std::memset(out, 0, static_cast<std::size_t>(model.nv * model.nv) * sizeof(double));
+    fill_zero(out, model.nv * model.nv);
     const index* first = w.number.first;
     C bad(0.0);
     for (index k = 0; k < model.count; ++k)

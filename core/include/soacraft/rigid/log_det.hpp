@@ -1,16 +1,15 @@
 // The logarithm of the determinant of the mass matrix (000 Eq. 47, 004 Eq. 53) and its gradient along all dofs. O(n).
 //
-//     P(k) = sum over children j of phi(k,j) P+(j) phi*(k,j) + M(k),    D = H P H* + J,    G = P H* D^-1,    P+ = (I - G H) P
-//
-//     log det = sum of log D
+//     P(k) = sum over children j of phi(k,j) P+(j) phi*(k,j) + M(k)
+//     D = H P H* + J,    G = P H* D^-1,    P+ = (I - G H) P,    log det = sum of log D          J: armature
 //
 // and from the base outwards, with the paper's Upsilon and Y(k) = phi*(p,k) Upsilon(p) phi(p,k),
 //
 //     Upsilon(k) = (I - G H)* Y(k) (I - G H) + H* D^-1 H
 //     d log det / d q_c = -2 tr(crm(H*_c) Y P+)       (+ 2 tr(G* (I - Y P+) dH*_c)  for a rolling ball, whose H varies)
 //
-// as what is outboard of an element turns along c, P+ with it. Dofs are taken one by one: a hinge with several is a chain
-// of them without bodies between. In inertially oriented axes phi has no rotation.
+// as what is outboard of an element turns along c, P+ with it. Dofs are taken one by one: a hinge with several is a
+// chain of them without bodies between. In inertially oriented axes phi has no rotation.
 #pragma once
 
 #include "minv.hpp"
@@ -133,7 +132,8 @@ SOACRAFT_FLAT Vec<T> axis(const Mat<T>& columns, const Mat<T>& rows) {
 // tr(crm(S) Y P) = S . this, in parts; Y with the linear part first.
 template <class T>
 SOACRAFT_FLAT Vec<T> along_turns(const Articulated<T>& Y, const Articulated<T>& P) {
-    return axis(full(Y.C), full(P.A)) + axis(transpose(Y.B), P.B) + axis(Y.B, transpose(P.B)) + axis(full(Y.A), full(P.C));
+    return axis(full(Y.C), full(P.A)) + axis(transpose(Y.B), P.B) + axis(Y.B, transpose(P.B)) +
+           axis(full(Y.A), full(P.C));
 }
 template <class T>
 SOACRAFT_FLAT Vec<T> along_slides(const Articulated<T>& Y, const Articulated<T>& P) {
@@ -152,7 +152,7 @@ SOACRAFT_FLAT T along(const Spatial<T>& S, const Articulated<T>& Y, const Articu
     return dot(S.w, along_turns(Y, P)) + dot(S.v, along_slides(Y, P));
 }
 
-// What a rolling ball adds to its gradient: 2 G* (I - Y P+), row by row, times the change (l x a_c) x a_i of its columns.
+// What a rolling ball adds: 2 G* (I - Y P+), row by row, times the change (l x a_c) x a_i of its columns.
 template <class T, class In>
 SOACRAFT_INLINE Vec<T> of_ball(const Element& e, const In& q, const Mat<T>& R, const Eliminated<T>* dofs,
                                const Articulated<T>& Y, const Articulated<T>& P) {

@@ -1,17 +1,17 @@
 // The gradient of the mass matrix along all dofs (000 Eq. 42): closed form. O(nv depth^2), and nv^3 numbers to write.
 //
-// A step along dof c turns all that is outboard of its element as one rigid body. With the composite inertia R(l) of what
-// is outboard of the element of l, referred to one point so that phi is the identity, and F_l = R(l) S_l,
+// A step along dof c turns all that is outboard of its element as one rigid body. With the composite inertia R(l) of
+// what is outboard of the element of l, referred to one point so that phi is the identity, and F_l = R(l) S_l,
 //
 //     d M(i,l) = S_i . U_l(c)       c outboard of i;  0 elsewhere
 //     U_l(c)   = (crf(S_c) R(c) - R(c) crm(S_c)) S_l = dR(c) S_l       c outboard of l
 //              = crf(S_c) F_l                                          c inboard of l, or of its element
 //
-// for i inboard of l, or of its element. Columns of one element turn with it; a rolling ball's do not, as its lever stays
-// where it is, and their own change is added. Armature is constant.
+// for i inboard of l, or of its element. Columns of one element turn with it; a rolling ball's do not, as its lever
+// stays where it is, and their own change is added. Armature is constant.
 //
-// What is outboard of an element is a range of dofs: a row of the result is one product of S_i with the U of dof l, side by
-// side. As dR is that of a rigid body, it has nine numbers. The point in common is the middle of the tree.
+// What is outboard of an element is a range of dofs: a row of the result is one product of S_i with the U of dof l, side
+// by side. As dR is that of a rigid body, it has nine numbers. The common point is the middle of the tree.
 #pragma once
 
 #include "columns.hpp"
@@ -21,24 +21,14 @@ SOACRAFT_RIGID_BEGIN
 
 // dR along a twist: the mass stays.
 template <class T>
-SOACRAFT_FLAT Rigid<T> carried(const Turning<T>& S, const Rigid<T>& R) {
-    const Mat<T> W = cross(S.w, full(R.J));  // w~ J - J w~ = W + W*
-    return {{W.a.x + W.a.x, W.a.y + W.b.x, W.a.z + W.c.x, W.b.y + W.b.y, W.b.z + W.c.y, W.c.z + W.c.z},
-            cross(S.w, R.h), T(0.0)};
-}
-template <class T>
-SOACRAFT_FLAT Rigid<T> carried(const Sliding<T>& S, const Rigid<T>& R) {
-    const Vec<T>&v = S.v, &h = R.h;  // - v~ h~ - h~ v~ = 2 v.h - v h* - h v*
-    const T x = v.x * h.x, y = v.y * h.y, z = v.z * h.z, two(2.0);
-    return {{two * (y + z), -(v.x * h.y + v.y * h.x), -(v.x * h.z + v.z * h.x), two * (x + z), -(v.y * h.z + v.z * h.y),
-             two * (x + y)},
-            R.m * v, T(0.0)};
-}
-template <class T>
 SOACRAFT_FLAT Rigid<T> carried(const Spatial<T>& S, const Rigid<T>& R) {
-    Rigid<T> d = carried(Turning<T>{S.w}, R);
-    d += carried(Sliding<T>{S.v}, R);
-    return d;
+    const Vec<T>&v = S.v, &h = R.h;
+    const Mat<T> W = cross(S.w, full(R.J));  // w~ J - J w~ = W + W*, and - v~ h~ - h~ v~ = 2 v.h - v h* - h v*
+    const T x = v.x * h.x, y = v.y * h.y, z = v.z * h.z, two(2.0);
+    return {{two * (W.a.x + y + z), W.a.y + W.b.x - v.x * h.y - v.y * h.x, W.a.z + W.c.x - v.x * h.z - v.z * h.x,
+             two * (W.b.y + x + z), W.b.z + W.c.y - v.y * h.z - v.z * h.y, two * (W.c.z + x + y)},
+            cross(S.w, h) + R.m * v,
+            T(0.0)};
 }
 
 // Columns by dofs: where the numbers of each kind begin among the rows of a table.
@@ -82,7 +72,8 @@ SOACRAFT_INLINE GradientWork<C> gradient_work(const Model& model, Bench& bench) 
 
 // All columns of one tree, elements [first, last).
 template <class C, class In>
-SOACRAFT_INLINE void gradient_columns(const Model& model, const In& q, const GradientWork<C>& w, index first, index last) {
+SOACRAFT_INLINE void gradient_columns(const Model& model, const In& q, const GradientWork<C>& w, index first,
+                                      index last) {
     Vec<double> sum = zeros<double>();
     for (index k = first; k < last; ++k) {
         const Element& e = model.elements[k];
@@ -96,15 +87,17 @@ SOACRAFT_INLINE void gradient_columns(const Model& model, const In& q, const Gra
         const Rigid<double>& R = w.R[k];
         const Vec<double> d = w.r[k] - c;
         w.r[k] = d;
-        each_column(e, q, w.at[k].R, [&](index i, const auto& S) {
+        Spatial<double> S[6];
+        hinge_columns(e, q, w.at[k].R, S);
+        for (index i = 0; i < dofs(e.kind); ++i) {
             const index j = w.number.first[k] + i;
-            const Rigid<double> dR = shifted(d, carried(S, R));
-            w.columns.set(GRADIENT_S, j, motion_at(-d, whole(S)));
-            w.columns.set(GRADIENT_F, j, force_from(d, R * S));
+            const Rigid<double> dR = shifted(d, carried(S[i], R));
+            w.columns.set(GRADIENT_S, j, motion_at(-d, S[i]));
+            w.columns.set(GRADIENT_F, j, force_from(d, R * S[i]));
             w.columns.set(GRADIENT_J, j, Vec<double>{dR.J.xx, dR.J.xy, dR.J.xz});
             w.columns.set(GRADIENT_J + 3, j, Vec<double>{dR.J.yy, dR.J.yz, dR.J.zz});
             w.columns.set(GRADIENT_H, j, dR.h);
-        });
+        }
         if (e.parent >= 0) w.R[e.parent] += shifted(w.at[k].p, R);
     }
 }
@@ -141,7 +134,7 @@ SOACRAFT_FLAT void keep_turns(double* to, index step, const Spatial<C>& U) {
     store(to + 3 * step, U.v.x), store(to + 4 * step, U.v.y), store(to + 5 * step, U.v.z);
 }
 
-// U of dof l, of an element whose own dofs end before `out` and all outboard of it before `end`; from dof `from` to `to`.
+// U of dof l, of an element whose own dofs end before `out` and all outboard of it before `end`; for dofs [from, to).
 template <class C>
 SOACRAFT_INLINE void all_turns(const GradientWork<C>& w, index l, index from, index out, index end, index to) {
     constexpr index width = columns_in<C, double>;
@@ -230,7 +223,8 @@ SOACRAFT_INLINE double add_ball(const Model& model, const In& q, const GradientW
             const index mine = first[k] + i, along = first[k] + c;
             for (index j = first[k + 1]; j < end; ++j) bad += y.add(mine, j, along, dot(own.v, t.six(GRADIENT_F, j).v));
             for (index a = e.parent; a >= 0; a = model.elements[a].parent)
-                for (index j = first[a]; j < first[a + 1]; ++j) bad += y.add(j, mine, along, dot(t.six(GRADIENT_S, j), pulled));
+                for (index j = first[a]; j < first[a + 1]; ++j)
+                    bad += y.add(j, mine, along, dot(t.six(GRADIENT_S, j), pulled));
             for (index other = 0; other < 3; ++other) {
                 const double x = dot(t.six(GRADIENT_S, first[k] + other), pulled);
                 bad += y.add(mine, first[k] + other, along, other == i ? x + x : x);
@@ -248,10 +242,11 @@ SOACRAFT_INLINE bool mass_matrix_gradient(const Model& model, const In& q, Gradi
     const Cube y{out, nv, w.number.place};
     turn<C>(model, q, w.turns);
     stand(model, q, w.turns, w.at);
-    for (index k = 0; k < model.count; k = model.elements[k].last) gradient_columns(model, q, w, k, model.elements[k].last);
+    for (index k = 0; k < model.count; k = model.elements[k].last)
+        gradient_columns(model, q, w, k, model.elements[k].last);
     w.columns.close(nv);
     if (!w.columns.moderate(nv)) return false;
-    std::memset(out, 0, static_cast<std::size_t>(nv * nv * nv) * sizeof(double));
+    fill_zero(out, nv * nv * nv);
     fill_zero(w.U, 6 * w.step);
     fill_zero(w.path, w.step);
     const index* first = w.number.first;

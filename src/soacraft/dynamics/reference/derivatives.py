@@ -38,17 +38,17 @@ from soacraft.spatial.transforms import crf, crm
 
 def inverse_dynamics_derivatives(p: Problem) -> tuple[Array, Array, Array]:
     """dT/dq, dT/dv and dT/dvdot, each (..., nv, nv)."""
-    motion = _motion(p, p.given["vdot"])
-    dq = _sweep(p, motion, _along_q(p, motion), moved=True)
-    dv = _sweep(p, motion, _along_v(p, motion), moved=False)
+    motion = motion_of(p, p.given["vdot"])
+    dq = _sweep(p, motion, along_q(p, motion), moved=True)
+    dv = _sweep(p, motion, along_v(p, motion), moved=False)
     return dq, dv, mass_matrix(p)
 
 
 def forward_dynamics_derivatives(p: Problem) -> tuple[Array, Array, Array]:
     """dvdot/dq = -Mcal^-1 dT/dq, dvdot/dv = -Mcal^-1 dT/dv at the vdot of the force, dvdot/dforce = Mcal^-1."""
-    motion = _motion(p, forward_dynamics(p))
-    dq = _sweep(p, motion, _along_q(p, motion), moved=True)
-    dv = _sweep(p, motion, _along_v(p, motion), moved=False)
+    motion = motion_of(p, forward_dynamics(p))
+    dq = _sweep(p, motion, along_q(p, motion), moved=True)
+    dv = _sweep(p, motion, along_v(p, motion), moved=False)
     eye = np.broadcast_to(np.eye(p.nv), (*p.batch, p.nv, p.nv))
     dq, dv = np.broadcast_to(dq, eye.shape), np.broadcast_to(dv, eye.shape)
     X = solve_columns(p, np.concatenate([-dq, -dv, eye], axis=-1))
@@ -82,7 +82,7 @@ class Seeds(NamedTuple):
     T: list[Array] | None
 
 
-def _motion(p: Problem, vdot: Array) -> Motion:
+def motion_of(p: Problem, vdot: Array) -> Motion:
     """All that the sweeps need, once for both derivatives."""
     layout, sko = p.layout, p.sko
     c, motion = p.state.configuration, p.state.motion
@@ -134,22 +134,24 @@ def _hinges(p: Problem, vdot: Array, f: Array) -> tuple[list[Array], ...]:
     return found
 
 
-def _along_q(p: Problem, m: Motion) -> Seeds:
+def along_q(p: Problem, m: Motion) -> Seeds:
+    """The brackets along the configuration."""
     V, alpha, f = [], [], []
     for k in range(p.n):
         V.append(crm(m.V_plus[..., k, :]) @ m.H_T[k] + m.dH_v[k])
         own = crm(m.alpha_plus[..., k, :]) @ m.H_T[k] + m.dH_vdot[k]
         alpha.append(own + crm(m.V[..., k, :]) @ m.dH_v[k] + m.dbias_q[k])
-        f.append(_crf_with(m.f[..., k, :]) @ m.H_T[k])
+        f.append(crf_with(m.f[..., k, :]) @ m.H_T[k])
     return Seeds(V, alpha, f, m.dH_f)
 
 
-def _along_v(p: Problem, m: Motion) -> Seeds:
+def along_v(p: Problem, m: Motion) -> Seeds:
+    """The brackets along the velocity."""
     alpha = [crm(m.V[..., k, :]) @ m.H_T[k] + m.dbias_v[k] for k in range(p.n)]
     return Seeds(m.H_T, alpha, None, None)
 
 
-def _crf_with(f: Array) -> Array:
+def crf_with(f: Array) -> Array:
     """The matrix X(f) with crf(s) f = X(f) s: -[[n~, f~], [f~, 0]] for f = [n; f]."""
     X = np.zeros((*f.shape, 6))
     X[..., :3, :3] = -skew(f[..., :3])
@@ -157,11 +159,10 @@ def _crf_with(f: Array) -> Array:
     return X
 
 
-def _sweep(p: Problem, m: Motion, seeds: Seeds, moved: bool) -> Array:
-    """The two sweeps on columns over all dofs; `moved`: the external forces change with the configuration."""
-    where, M, lead = p.layout.v_slices, p.layout.M, m.f.shape[:-2]
-    dV, df = np.zeros((*lead, p.n, 6, p.nv)), np.zeros((*lead, p.n, 6, p.nv))
-    dalpha = np.zeros((*lead, p.n, 6, p.nv))
+def outward(p: Problem, m: Motion, seeds: Seeds) -> tuple[Array, Array]:
+    """dV and dalpha of all bodies, (..., n, 6, nv), base to tips; alpha less gravity."""
+    where, lead = p.layout.v_slices, m.f.shape[:-2]
+    dV, dalpha = np.zeros((*lead, p.n, 6, p.nv)), np.zeros((*lead, p.n, 6, p.nv))
     for k in p.layout.tree.base_to_tips():
         parent, phi_T = p.layout.parents[k], m.A[..., k, :, :].mT
         if parent >= 0:
@@ -170,8 +171,15 @@ def _sweep(p: Problem, m: Motion, seeds: Seeds, moved: bool) -> Array:
         dV[..., k, :, where[k]] += seeds.V[k]
         dalpha[..., k, :, :] -= crm(m.twist[..., k, :]) @ dV[..., k, :, :]
         dalpha[..., k, :, where[k]] += seeds.alpha[k]
-    rate = _crf_with(times(M, m.V)) + crf(m.V) @ M  # of crf(V) M V
-    df += M @ dalpha + rate @ dV
+    return dV, dalpha
+
+
+def _sweep(p: Problem, m: Motion, seeds: Seeds, moved: bool) -> Array:
+    """The two sweeps on columns over all dofs; `moved`: the external forces change with the configuration."""
+    where, M = p.layout.v_slices, p.layout.M
+    dV, dalpha = outward(p, m, seeds)
+    rate = crf_with(times(M, m.V)) + crf(m.V) @ M  # of crf(V) M V
+    df = M @ dalpha + rate @ dV
     if moved:
         _less_turned_forces(p, m, df)
     dT = {}

@@ -90,8 +90,7 @@ def coriolis_matrix(p: Problem) -> Array:
 def log_det_gradient(p: Problem) -> Array:
     """d log det Mcal / d q_c as (..., nv). O(n).
 
-        X(c) = M(c) + sum over children of psi(c,j) X(j) A*(c,j),    Y = A*(p,c) Upsilon(p) A(p,c)
-        gradient = -2 tr(crm(H*_c) Y tau_bar(c) X(c)) + 2 tr([D^-1 H - G* Y tau_bar] X(c) dH*_c)
+        Y = A*(p,c) Upsilon(p) A(p,c),    gradient = -2 tr(crm(H*_c) Y P+(c)) + 2 tr(G*(c) (I - Y P+(c)) dH*_c)
     """
     m = p.linear
     ab = articulated_body(m)
@@ -99,20 +98,17 @@ def log_det_gradient(p: Problem) -> Array:
     psi = {k: m.A(m.parent(k), k) @ bar[k] for k in m.nodes if m.parent(k) >= 0}
     compliance: Stacked = {k: m.H(k).mT @ np.linalg.solve(ab.D[k], m.H(k)) for k in m.nodes}
     Upsilon = backward_lyapunov(m, lambda i, k: psi[k], compliance)
-    X: Stacked = {}
-    for k in m.tips_to_base():
-        X[k] = m.M(k) + sum(psi[j] @ X[j] @ m.A(k, j).mT for j in m.children(k))
     own = _own_in_body_axes(p)
     gradient = np.zeros((*p.batch, p.nv))
     for k, where in enumerate(p.layout.v_slices):
         if where.start == where.stop:
             continue
-        H, parent = m.H(k), m.parent(k)
+        parent = m.parent(k)
         Y = np.zeros((m.dims[k], m.dims[k])) if parent < 0 else m.A(parent, k).mT @ Upsilon[parent] @ m.A(parent, k)
-        through = (Y @ bar[k] @ X[k])[..., :6, :6]
-        gradient[..., where] = -2.0 * np.einsum("...cab,...ba->...c", crm(H[..., :6]), through)
+        through = Y @ ab.P_plus[k]
+        gradient[..., where] = -2.0 * np.einsum("...cab,...ba->...c", crm(m.H(k)[..., :6]), through[..., :6, :6])
         if k in own:
-            Z = (np.linalg.solve(ab.D[k], H) - ab.G[k].mT @ Y @ bar[k]) @ X[k]
+            Z = ab.G[k].mT @ (np.eye(m.dims[k]) - through)
             gradient[..., where] += 2.0 * np.einsum("...ia,...aic->...c", Z[..., :6], own[k])
     return gradient
 
