@@ -56,7 +56,7 @@ class Aggregate(CompoundSystem):
 def aggregate(mb: Graph, *groups: Iterable[Any]) -> Aggregate:
     """The tree with each group of bodies as one compound body; the rest as it is.
 
-        V_S = A_S* (B_p* V_p + H_S* v_S),    A(p,S) = B_p A_S,    H = H_S A_S,    M = M_S         (EQUATIONS 4.4, X = I)
+        V_S = A_S* (B_p* V_p + H_S* v_S),    A(p,S) = B_p A_S,    H = H_S A_S,    M = M_S         (formula F5, X = I)
 
     The bodies of a group hang from one body outside (their parents are in the group, or that one body). O(n).
 

@@ -3,7 +3,7 @@
 A closure ties the bodies on the tree path between its ends, their closest common ancestor left out; a coupling those on
 the paths between its dofs. Ties that share a body (an edge of the tree) belong to one group: the groups are the
 biconnected components of the graph of hinges and closures, and each hangs from one body, so that what remains when each
-is shrunk to one node is a tree (003; 004 section 8; EQUATIONS 4.4).
+is shrunk to one node is a tree (003; 004 section 8; formula F5).
 """
 
 from __future__ import annotations

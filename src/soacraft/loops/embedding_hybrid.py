@@ -1,6 +1,6 @@
 """Rows that are not embedded, on the embedded tree: the formulas of the tree-augmented solver on an SKO model.
 
-With G = W A* H* + R (W on the velocities of units, R on independent dofs) and L = I - H psi K (EQUATIONS 4.2),
+With G = W A* H* + R (W on the velocities of units, R on independent dofs) and L = I - H psi K (formula F3),
 
     Y = L G* = H psi (W* - K R*) + R*,      S = G Mcal^-1 G* = Y* D^-1 Y
     S lambda = G vdot_f + Gdot v - Udot,    vdot = vdot_f - L* D^-1 Y lambda

@@ -1,6 +1,6 @@
 """The SKO model of a tree in which groups of bodies are compound bodies (003 section III-A; 004 section 8).
 
-With the group's own A_S = (I - E_S)^-1, H_S, M_S, and v_S = X v_i, vdot_S = X vdot_i + x0 (EQUATIONS 4.4),
+With the group's own A_S = (I - E_S)^-1, H_S, M_S, and v_S = X v_i, vdot_S = X vdot_i + x0 (formula F5),
 a compound node has
 
     V_S = col of member velocities,    A(p,S) = B_p A_S,    H = X* H_S A_S,    M = M_S

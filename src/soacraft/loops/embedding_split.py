@@ -1,6 +1,6 @@
 """Independent and dependent dofs of a group, chosen by pivoting and kept as long as they are good.
 
-    G_d v_d + G_i v_i = 0,     v_d = -G_d^+ G_i v_i,     vdot_d = -G_d^+ (G_i vdot_i + Gdot v)          (EQUATIONS 4.4)
+    G_d v_d + G_i v_i = 0,     v_d = -G_d^+ G_i v_i,     vdot_d = -G_d^+ (G_i vdot_i + Gdot v)          (formula F5)
 
 The dependent dofs are the first pivots of a QR factorization of G with column pivoting, in radians and metres as they
 are. The rank is the number of singular values above `RANK` times the size the rows have before they cancel; where a

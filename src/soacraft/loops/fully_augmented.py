@@ -24,7 +24,7 @@ _TIGHTER = 3
 
 
 class FullyAugmented(Solver):
-    """Closed chains in maximal coordinates (EQUATIONS 4.3): the accelerations of all bodies and all hinge forces.
+    """Closed chains in maximal coordinates (formula F4): the accelerations of all bodies and all hinge forces.
 
         [ M   N*  C* ] [ alpha  ]   [ f - b ]      N_k* (alpha(k) - A*(p,k) alpha(p)) = N_k* a(k),  N_k = null H(k)
         [ N   0   0  ] [ mu     ] = [ N a   ]      C: the rows of loops and couplings on the bodies

@@ -1,4 +1,4 @@
-"""Geared hinges in closed form: rotors eliminated, one number more in the node of each link (EQUATIONS 4.8).
+"""Geared hinges in closed form: rotors eliminated, one number more in the node of each link (formula F12).
 
 A rotor r on the parent p of link k turns by mu times the hinge of k. With its spin momentum k_r = M(r) H*(r), its spin
 inertia J = H(r) M(r) H*(r) and c = phi(p,r) k_r / J, the square of its kinetic energy is completed by the spin

@@ -1,7 +1,7 @@
 """Several arms hold one object: what moves it, what only squeezes it, and how to share the load.
 
 f stacks the wrenches [moment; force] of the hands on the object, each at its node in the node's axes. The object feels
-A f at its own frame, A = [phi(O,1) ... phi(O,k)]. With W symmetric and positive definite (EQUATIONS 4.8)
+A f at its own frame, A = [phi(O,1) ... phi(O,k)]. With W symmetric and positive definite (formula F13)
 
     f_move = A# A f,    f_squeeze = f - f_move,    A# = W^-1 A* (A W^-1 A*)^-1,    f_move* W f_squeeze = 0
 

@@ -1,6 +1,6 @@
 """Which dofs of a closed chain are independent, which rows are redundant: by pivoting.
 
-    Gc v = 0:   v_d = -G_d^+ G_i v_i,    so  v = X v_i,    vdot = X vdot_i + x0                   (EQUATIONS 4.4)
+    Gc v = 0:   v_d = -G_d^+ G_i v_i,    so  v = X v_i,    vdot = X vdot_i + x0                   (formula F5)
 
 The columns of G_d are found by a QR factorization of Gc with column pivoting, the rows that matter by one of Gc*. Both
 weigh a radian like a metre (SI units, no scaling): another choice of units may choose other dofs. O(m nv rank).

@@ -8,7 +8,7 @@ velocities taken at b in the axes of b,
     Q xi = 0                                              the velocity rows, Gc v
     Q (alpha_b - X alpha_a + crm(xi) X V_a - Hdot_c* thetadot_c) = 0        the acceleration rows, Gc vdot + Gcdot v
 
-since X turns with -crm(xi), and Qdot xi = -Q Hdot_c* thetadot_c for every smooth choice of Q (EQUATIONS 4.1 in the
+since X turns with -crm(xi), and Qdot xi = -Q Hdot_c* thetadot_c for every smooth choice of Q (formula F2 in the
 axes of b). The residual is Q log(T_hinge(theta_c)^-1 T_ab). A coupling `sum p(q) = offset` has the row p'(q) and the
 part p''(q) v^2.
 """

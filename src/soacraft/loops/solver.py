@@ -1,6 +1,6 @@
 """What all solvers of closed chains have in common: reading, checking, independent dofs, results.
 
-    Mcal vdot + C = T - Gc* lambda,     Gc vdot + Gcdot v = Udot                            (EQUATIONS 4.1, 4.2)
+    Mcal vdot + C = T - Gc* lambda,     Gc vdot + Gcdot v = Udot                            (formulas F2, F3)
 
 A solver gives `_solve(task)`: vdot and lambda at one state. All else is here.
 """

@@ -18,7 +18,7 @@ _REFINEMENTS = 2
 
 
 class TreeAugmented(Solver):
-    """Closed chains by tree-augmented dynamics (EQUATIONS 4.2).
+    """Closed chains by tree-augmented dynamics (formula F3).
 
         vdot_f = Mcal^-1 (T - C)                                        articulated bodies, loops open
         S lambda = Gc vdot_f + Gcdot v - Udot,   S = Q B* Omega B Q*    sparse, in the order of the closure graph

@@ -1,4 +1,4 @@
-// A Coriolis matrix C with d/dt M - 2 C skew and C v the bias without gravity, for any hinge (EQUATIONS 4.8).
+// A Coriolis matrix C with d/dt M - 2 C skew and C v the bias without gravity, for any hinge (formula F8).
 // O(n depth), at most O(nv^2).
 //
 //     C = H phi (M d/dt(phi* H*) + Bh phi* H*),    Bh(k) = -[[n~, f~], [f~, 0]],   [n; f] = M V

@@ -11,7 +11,16 @@ from soacraft.files.xml_tree import Element, fail, shorten
 from soacraft.model import Actuator, Body, Geometry, Material, Node, Record, Root
 from soacraft.model.hinges import Pin
 
+_MOST_PARTS = 200_000
 _KINDS = {"effort": "motor", "velocity": "velocity", "position": "position"}
+
+
+def check_size(r: Reading, robot: Element) -> None:
+    """Refuse what would fill the memory."""
+    parts = 2 * len(r.links) + sum(len(link.shapes) for link in r.links.values()) + 2 * len(r.loops) + len(r.places)
+    if parts + len(r.colors) + len(r.motors) + len(r.records) > _MOST_PARTS:
+        most = f"more than {_MOST_PARTS // 2} links, or twice as many shapes, frames and records"
+        raise fail(robot, f"makes the model too large to read: {most}.")
 
 
 def check_ties(r: Reading) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from soacraft.files.urdf import handlers
 from soacraft.files.urdf.build import build
-from soacraft.files.urdf.finish import check_ties, finish
+from soacraft.files.urdf.finish import check_size, check_ties, finish
 from soacraft.files.urdf.reading import Reading
 from soacraft.files.urdf.robot_yaml import read_robot_yaml
 from soacraft.files.urdf.topology import topology
@@ -43,6 +43,7 @@ def read_urdf(
     roots = [path.parent, *(Path(each) for each in mesh_roots)]
     r = Reading(str(path), roots, handlers.HANDLERS, handlers.QUIET)
     r.walk(robot, "robot", None)
+    check_size(r, robot)
     check_ties(r)
     built = build(r, topology(r, robot), robot, hinge, merge_fixed)
     finish(built)

@@ -1,0 +1,242 @@
+"""Derivatives of the constrained forward dynamics, against differences of the dynamics."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from tests.loops.cases import (
+    CLOSING,
+    HOLONOMIC,
+    FourBar,
+    close,
+    closed_graphs,
+    comparable,
+    dense,
+    force_of,
+    library,
+    near,
+    project,
+    row_of_four_bars,
+    tie,
+)
+
+import soacraft as sc
+from soacraft.errors import LoopError, StateError
+from soacraft.loops import forward_dynamics_derivatives
+from soacraft.loops.rows import Constraints
+from soacraft.model.random_models import random_inertia, random_pose
+
+SOLVERS = [sc.loops.TreeAugmented, sc.loops.FullyAugmented, sc.loops.ConstraintEmbedding]
+
+
+def difference(f, h):
+    """The derivative of f(t) at 0, central differences of order four."""
+    return (8.0 * (f(h) - f(-h)) - (f(2.0 * h) - f(-2.0 * h))) / (12.0 * h)
+
+
+def unstabilised(mb, q, v, force):
+    """vdot and multipliers off the closures too, where nothing pulls them shut."""
+    loose = sc.loops.TreeAugmented(mb, tolerance=1e6)
+    loose._theta = Constraints(mb, mb.state()).theta
+    result = loose.forward_dynamics(q, v, force)
+    return np.concatenate([result.vdot, *(np.ravel(x) for x in result.multipliers.values())])
+
+
+def derived(d):
+    """The derivatives of vdot and multipliers, one below the other."""
+    loops = [[np.atleast_2d(x[i]) for x in d.multipliers.values()] for i in range(3)]
+    return [np.concatenate([x, *below]) for x, below in zip(d, loops, strict=True)]
+
+
+def check(mb, tolerance=1e-7, h=1e-4):
+    """All derivatives along a random direction in the tree, against differences of the unstabilised map."""
+    q, v, force = mb.q, mb.v, force_of(mb)
+    found = derived(forward_dynamics_derivatives(sc.loops.TreeAugmented(mb), q, v, force))
+    moves = [
+        lambda x: unstabilised(mb, mb.integrate(q, x), v, force),
+        lambda x: unstabilised(mb, q, v + x, force),
+        lambda x: unstabilised(mb, q, v, force + x),
+    ]
+    e = np.random.default_rng(6).standard_normal(mb.nv)
+    for columns, f in zip(found, moves, strict=True):
+        near(columns @ e, difference(lambda t, f=f: f(t * e), h), tolerance)
+
+
+def along_closures(mb, make=sc.loops.TreeAugmented, tolerance=1e-7, h=1e-3):
+    """vdot and multipliers along a motion that stays closed: d/dt f(q(t), v(t)) = dq qdot + dv vdot."""
+    q, v, force = mb.q, mb.v, force_of(mb)
+    s = make(mb)
+    d = forward_dynamics_derivatives(s, q, v, force)
+    rng = np.random.default_rng(7)
+    curve = sc.loops.ConstraintEmbedding(mb)
+    step, change = rng.standard_normal(len(curve.independent(q))), rng.standard_normal(mb.nv)
+
+    def state(t):
+        moved = curve.advance(q, t * step)
+        return moved, curve.project_velocity(moved, v + t * change)
+
+    def answer(t):
+        result = s.forward_dynamics(*state(t), force)
+        return np.concatenate([result.vdot, *(np.ravel(x) for x in result.multipliers.values())])
+
+    in_q, in_v, _ = derived(d)
+    moved = difference(lambda t: mb.difference(q, state(t)[0]), h), difference(lambda t: state(t)[1], h)
+    near(in_q @ moved[0] + in_v @ moved[1], difference(answer, h), tolerance)
+
+
+def rank_is_full(mb):
+    reference = dense(mb, force_of(mb))
+    return reference.rank == Constraints(mb, mb.state()).size and reference.condition < 1e4
+
+
+def arms(hinge):
+    """Two arms that hold each other by a hinge."""
+    mb, rng = sc.Multibody("arms"), np.random.default_rng(3)
+    left = [sc.Universal((1, 0, 0), (0, 1, 0)), sc.Spherical(), sc.Gimbal()]
+    for arm, kinds in (("left", left), ("right", [sc.Spherical(), sc.Planar()])):
+        parent = None
+        for i, kind in enumerate(kinds):
+            parent = mb.add_body(f"{arm}{i}", parent, kind, random_inertia(rng), random_pose(rng))
+    mb.set_state(*mb.random_state(4))
+    close(mb, "grip", mb.frame("left2").add_node("start", random_pose(rng)), "right1", hinge, 5)
+    mb.v = project(mb, mb.v)
+    return mb
+
+
+# -- along every dof of the tree ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("hinge", CLOSING, ids=lambda x: type(x).__name__)
+def test_every_closing_hinge(hinge):
+    mb = arms(hinge)
+    assert rank_is_full(mb)
+    check(mb)
+
+
+@given(mb=closed_graphs(max_bodies=4, max_loops=2, hinges=HOLONOMIC))
+def test_random_closed_graphs(mb):
+    """Along all dofs; with redundant rows, which contradict each other off the closures, along v and the force."""
+    comparable(mb, force_of(mb))
+    if rank_is_full(mb):
+        check(mb, h=1e-4 / (1.0 + np.abs(mb.v).max()))
+        return
+    q, v, force = mb.q, mb.v, force_of(mb)
+    s = sc.loops.TreeAugmented(mb)
+    _, dv, dforce = forward_dynamics_derivatives(s, q, v, force)
+    e = np.random.default_rng(6).standard_normal(mb.nv)
+    near(dv @ v, difference(lambda t: s.forward_dynamics(q, v + t * v, force).vdot, 1e-2), 1e-7)
+    near(dforce @ e, difference(lambda t: s.forward_dynamics(q, v, force + t * e).vdot, 1e-2), 1e-7)
+
+
+def test_couplings():
+    mb = arms(sc.Spherical())
+    tie(mb, "cam", ["left0.0", "right1.2"], [(1.0, 0.3, 0.2), (-0.7, 0.1, 0.0, 0.4)])
+    mb.v = project(mb, mb.v)
+    assert rank_is_full(mb)
+    check(mb)
+
+
+def test_a_closure_to_the_inertial_frame_feels_no_gravity():
+    mb = sc.Multibody("held", gravity=(1.0, -2.0, -9.0))
+    rng = np.random.default_rng(1)
+    mb.add_body("upper", None, sc.Spherical(), random_inertia(rng), random_pose(rng))
+    mb.add_body("lower", "upper", sc.Spherical(), random_inertia(rng), random_pose(rng))
+    mb.set_state(*mb.random_state(2))
+    close(mb, "rail", mb.root.add_node("rail", random_pose(rng)), "lower", sc.Prismatic((1, 2, 3)), 3)
+    mb.v = project(mb, mb.v)
+    assert rank_is_full(mb)
+    check(mb)
+
+
+def test_the_four_bar_and_the_five_bar_with_a_ball_for_a_pin():
+    mb = FourBar().build(0.7, hinge=sc.Spherical())
+    mb.v = project(mb, np.ones(3))
+    along_closures(mb)
+    check_planar(FourBar().build(0.7))
+    check_planar(library("five_bar"))
+
+
+def check_planar(mb):
+    """Rows out of the plane repeat each other along every dof, so differences of vdot exist along all of them."""
+    mb.v = project(mb, np.ones(mb.nv))
+    q, v, force = mb.q, mb.v, force_of(mb)
+    dq, dv, _ = forward_dynamics_derivatives(sc.loops.TreeAugmented(mb), q, v, force)
+    in_q = [difference(lambda t: unstabilised(mb, mb.integrate(q, t * e), v, force), 1e-3) for e in np.eye(mb.nv)]  # noqa: B023
+    in_v = [difference(lambda t: unstabilised(mb, q, v + t * e, force), 1e-3) for e in np.eye(mb.nv)]  # noqa: B023
+    near(dq, np.transpose(in_q)[: mb.nv], 1e-7)
+    near(dv, np.transpose(in_v)[: mb.nv], 1e-7)
+
+
+# -- along motions that stay closed -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("make", SOLVERS, ids=lambda x: x.__name__)
+def test_redundant_rows(make):
+    mb = FourBar().build(0.7)
+    mb.v = project(mb, np.ones(3))
+    along_closures(mb, make)
+    along_closures(library("robotiq_2f85"), make)
+
+
+def test_a_row_of_four_bars():
+    mb = row_of_four_bars(3)
+    mb.set_state(mb.q + 0.3 * np.array([1 if x.name.startswith("crank") else -1 for x in mb.bodies]), mb.v)
+    along_closures(mb)
+
+
+def test_cassie():
+    along_closures(library("cassie"), h=1e-5)
+
+
+def test_the_hybrid():
+    mb = row_of_four_bars(2)
+    along_closures(mb, lambda x: sc.loops.ConstraintEmbedding(x, embed=["loop0"]))
+
+
+# -- what else ----------------------------------------------------------------------------------------------------
+
+
+def test_the_solvers_agree_and_batches_work():
+    mb = arms(sc.Universal((1, 0, 0), (0, 0, 1)))
+    force = force_of(mb)
+    found = [derived(forward_dynamics_derivatives(make(mb), mb.q, mb.v, force)) for make in SOLVERS]
+    for other in found[1:]:
+        for x, y in zip(found[0], other, strict=True):
+            near(y, x)
+    both = forward_dynamics_derivatives(SOLVERS[0](mb), mb.q, mb.v, np.stack([force, 0 * force]))
+    assert both.dq.shape == (2, mb.nv, mb.nv)
+    assert both.multipliers["grip"][1].shape == (2, 6, mb.nv)
+    near(both.dq[0], found[0][0][: mb.nv])
+    near(both.dforce, both.dforce.mT)
+
+
+def test_external_forces():
+    mb = arms(sc.Spherical())
+    f_ext = {"left1": sc.Wrench((1, 2, 3), (4, 5, 6), expressed_in="right1"), "left2/start": np.arange(6.0)}
+    s = sc.loops.TreeAugmented(mb)
+    loose = sc.loops.TreeAugmented(mb, tolerance=1e6)
+    dq = forward_dynamics_derivatives(s, mb.q, mb.v, 0 * mb.v, f_ext).dq
+    e = np.linspace(-1.0, 1.0, mb.nv)
+    slope = difference(
+        lambda t: loose.forward_dynamics(mb.integrate(mb.q, t * e), mb.v, 0 * mb.v, f_ext).vdot, 1e-4
+    )
+    near(dq @ e, slope, 1e-7)
+
+
+def test_refusals():
+    mb = sc.Multibody("ball")
+    mb.add_body("ball", None, sc.RollingBall(0.5), sc.Inertia.sphere(1.0, 0.5))
+    with pytest.raises(StateError, match=r"derivatives of 'ball': hinge 'ball' .* is nonholonomic"):
+        forward_dynamics_derivatives(sc.loops.TreeAugmented(mb), mb.q, mb.v, mb.v)
+    four = FourBar().build(0.7)
+    with pytest.raises(LoopError, match=r"loop 'ring' of 'four_bar' is open by .* q = s.assemble\(q\)"):
+        forward_dynamics_derivatives(sc.loops.TreeAugmented(four), four.q + 0.1, four.v, four.v)
+
+
+def test_a_tree_without_loops():
+    mb = sc.load("double_pendulum")
+    q, v, force = np.array([0.3, -0.5]), np.array([1.0, 2.0]), np.array([0.1, 0.2])
+    for make in SOLVERS:
+        d = forward_dynamics_derivatives(make(mb), q, v, force)
+        assert d.multipliers == {}
+        for x, y in zip(d, sc.dynamics.forward_dynamics_derivatives(mb, q, v, force), strict=True):
+            near(x, y)

@@ -1,0 +1,120 @@
+"""Linearization of closed chains in independent coordinates: closed forms, and the nonlinear motion."""
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+from tests.loops.cases import FourBar, close, force_of, library, near, project
+from tests.loops.test_derivatives import SOLVERS, arms, difference
+
+import soacraft as sc
+from soacraft.errors import LoopError, StateError
+from soacraft.loops import linearize
+from soacraft.model.random_models import random_inertia, random_pose
+
+
+@pytest.mark.parametrize("make", SOLVERS, ids=lambda x: x.__name__)
+def test_a_parallelogram_swings_like_a_pendulum(make):
+    """Two uniform cranks of length l and a coupler that only travels: a pendulum in closed form."""
+    length, (m1, m2, m3) = 0.4, (1.5, 2.0, 0.7)
+    bar = FourBar(crank=length, coupler=1.0, rocker=length, ground=1.0, masses=(m1, m2, m3))
+    mb = bar.build(-1.0)
+    mb.q = [-np.pi / 2, np.pi / 2, -np.pi / 2]
+    lin = linearize(make(mb), mb.q, mb.v, 0 * mb.v)
+    stiffness, inertia = 9.81 * length * ((m1 + m3) / 2 + m2), length**2 * ((m1 + m3) / 3 + m2)
+    near(np.abs(lin.eigenvalues.imag), np.full(2, np.sqrt(stiffness / inertia)))
+    assert lin.is_stable
+    assert repr(lin) == "ClosedLinearization of 1 independent of 3 dofs: A 2 x 2, B 2 x 3"
+
+
+def test_a_four_bar_swings_at_the_frequency_of_its_lagrangian():
+    bar = FourBar()
+    rest = brentq(lambda x: bar.acceleration(x, 0.0, 0.0), -2.5, -0.5)
+    mb = bar.build(rest)
+    lin = linearize(sc.loops.ConstraintEmbedding(mb, independent=["crank"]), mb.q, mb.v, 0 * mb.v)
+    stiffness = -difference(lambda t: bar.acceleration(rest + t, 0.0, 0.0), 1e-3)
+    assert stiffness > 1.0
+    assert lin.dof_names == ("crank",)
+    near(np.abs(lin.eigenvalues.imag), np.full(2, np.sqrt(stiffness)), 1e-8)
+
+
+def test_a_four_bar_in_motion_against_its_lagrangian():
+    bar, theta, rate, torque = FourBar(), 0.7, 2.0, 3.0
+    mb = bar.build(theta)
+    s = sc.loops.ConstraintEmbedding(mb, independent=["crank"])
+    A, B = linearize(s, mb.q, s.expand(mb.q, [rate]), [torque, 0, 0])
+    near(A[0], [0.0, 1.0])
+    near(A[1, 0], difference(lambda t: bar.acceleration(theta + t, rate, torque), 1e-3), 1e-8)
+    near(A[1, 1], difference(lambda t: bar.acceleration(theta, rate + t, torque), 1e-3), 1e-8)
+    near(B[1, 0], difference(lambda t: bar.acceleration(theta, rate, torque + t), 1e-1))
+
+
+@pytest.mark.parametrize("hinge", [sc.Universal((1, 0, 0), (0, 0, 1)), sc.Spherical(), sc.Gimbal(), sc.Pin((1, 1, 0))])
+def test_any_hinge_against_differences_along_closed_states(hinge):
+    """xi'_i and dvdot_i of states that differ by a small motion in the independent dofs."""
+    mb = arms(hinge)
+    q, v, force = mb.q, mb.v, force_of(mb)
+    s = sc.loops.ConstraintEmbedding(mb)
+    lin = linearize(s, q, v, force)
+    m, i = len(lin.dof_names), [mb.dof_names.index(x) for x in lin.dof_names]
+    rng = np.random.default_rng(8)
+    xi, dv, dforce = rng.standard_normal(m), rng.standard_normal(m), rng.standard_normal(mb.nv)
+
+    def state(t):
+        moved = s.advance(q, t * xi)
+        return moved, s.expand(moved, v[i] + t * dv)
+
+    def rate(t):
+        moved, faster = state(t)
+        apart = difference(lambda x: mb.difference(mb.integrate(q, x * v), mb.integrate(moved, x * faster))[i], 1e-3)
+        return np.concatenate([apart, s.forward_dynamics(moved, faster, force + t * dforce).vdot_independent])
+
+    assert s.changes == []
+    near(lin.A @ np.concatenate([xi, dv]) + lin.B @ dforce, difference(rate, 1e-3), 1e-7)
+    near(lin.X @ xi, difference(lambda t: mb.difference(q, state(t)[0]), 1e-3), 1e-8)
+    near(lin.X @ dv + lin.Y @ xi, difference(lambda t: state(t)[1], 1e-3), 1e-8)
+
+
+def test_the_linear_motion_is_the_motion_of_a_five_bar_about_its_rest():
+    mb = library("five_bar")
+    s = sc.loops.ConstraintEmbedding(mb)
+    q, still = mb.q, np.zeros(mb.nv)
+    i = [mb.dof_names.index(x) for x in s.independent(q)]
+    m = len(i)
+    force = s.inverse_dynamics(q, still, np.zeros(m))
+    lin = linearize(s, q, still, force)
+    start, end, steps = np.linspace(1.0, 2.0, 2 * m), 0.05, 10
+
+    def rate(x):
+        at = np.array(q)
+        at[i] = x[:m]
+        at = s.complete(at)
+        return np.concatenate([x[m:], s.forward_dynamics(at, s.expand(at, x[m:]), force).vdot_independent])
+
+    def flow(t):
+        x, h = np.concatenate([q[i], np.zeros(m)]) + t * start, end / steps
+        for _ in range(steps):
+            k1 = rate(x)
+            k2 = rate(x + 0.5 * h * k1)
+            k3 = rate(x + 0.5 * h * k2)
+            x = x + h / 6.0 * (k1 + 2.0 * k2 + 2.0 * k3 + rate(x + h * k3))
+        return x
+
+    z = lin.A * (end / steps)  # the same Runge-Kutta steps on the linear motion
+    step = np.eye(2 * m) + z + z @ z / 2 + z @ z @ z / 6 + z @ z @ z @ z / 24
+    near(np.linalg.matrix_power(step, steps) @ start, difference(flow, 1e-3), 1e-7)
+
+
+def test_refusals():
+    mb = FourBar().build(0.7)
+    s = sc.loops.TreeAugmented(mb)
+    with pytest.raises(StateError, match=r"linearize takes one state of a closed chain, got a batch \(2,\)"):
+        linearize(s, mb.q, mb.v, np.zeros((2, 3)))
+    with pytest.raises(LoopError, match=r"loop 'ring' of 'four_bar' opens at .* v = s.project_velocity\(q, v\)"):
+        linearize(s, mb.q, [1.0, 0.0, 0.0], mb.v)
+    rng = np.random.default_rng(1)
+    ball = sc.Multibody("ball")
+    ball.add_body("ball", None, sc.Free(), random_inertia(rng), random_pose(rng))
+    close(ball, "floor", ball.root.add_node("floor", sc.Pose()), "ball", sc.RollingBall(0.5), 2)
+    ball.v = project(ball, ball.v)
+    with pytest.raises(LoopError, match=r"linearize: loop 'floor' closes by RollingBall.* which is nonholonomic"):
+        linearize(sc.loops.TreeAugmented(ball), ball.q, ball.v, 0 * ball.v)
