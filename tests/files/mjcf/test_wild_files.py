@@ -258,7 +258,8 @@ PARENT = f"""<mujoco><option gravity='1 -2 -9'/><asset><model name='kid' file='s
 
 
 @pytest.mark.filterwarnings("ignore:Attach conflict")
-def test_attached_models(tmp_path):
+def test_attached_models(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # MuJoCo by itself writes a log file where it stands
     path = written(tmp_path, PARENT, **{"sub/kid.xml": CHILD})
     mb, peer = sc.load(path), InMujoco(path)
     assert max(distances(mb, peer, np.random.default_rng(0)).values()) < 1e-9
