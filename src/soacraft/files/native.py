@@ -20,7 +20,7 @@ from soacraft.files import schema
 from soacraft.files.native_read import Reader
 from soacraft.files.native_same import same
 from soacraft.files.native_write import model_of
-from soacraft.files.xml_tree import MAX_BYTES, read_bytes
+from soacraft.files.xml_tree import MAX_BYTES, cut, read_bytes
 from soacraft.model import Multibody
 
 __all__ = ["from_json", "read_native", "same", "to_json", "write_bytes", "write_native"]
@@ -106,7 +106,7 @@ def from_json(data: bytes, file: str = "") -> Multibody:
 def _placed(error: msgspec.DecodeError) -> str:
     """The text of an error with its place first, as in all our errors."""
     text, found, place = str(error).partition(" - at `")
-    return f"at {place[:-1]}: {text}" if found else text
+    return f"at {place[:-1]:.200}: {cut(text)}" if found else cut(text)
 
 
 def _refuse_bulk(data: bytes, file: str) -> None:

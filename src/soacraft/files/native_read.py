@@ -13,6 +13,7 @@ import numpy as np
 from soacraft.errors import ModelFileError, SoacraftError
 from soacraft.files import schema
 from soacraft.files.native_write import HINGES, ORTHONORMAL
+from soacraft.files.xml_tree import cut
 from soacraft.model import (
     Actuator,
     Body,
@@ -43,7 +44,7 @@ class Reader:
 
     def fail(self, place: str, text: str) -> ModelFileError:
         """An error with the file and the place in it."""
-        return ModelFileError(f"{self.file}: at {place}: {text}")
+        return ModelFileError(f"{self.file}: at {place}: {cut(text)}")
 
     @contextmanager
     def at(self, place: str) -> Iterator[None]:

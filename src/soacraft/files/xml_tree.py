@@ -31,6 +31,7 @@ MAX_NAME = 200  # characters of a tag or the name of an attribute
 MAX_PATH = 4096
 _MAX_DIGITS = 1000
 _SHOWN = 80
+_LONGEST = 1200
 _ENCODINGS = ("utf-8", "utf8", "us-ascii", "ascii")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
@@ -75,8 +76,17 @@ def fail(where: Element | str, text: str) -> ModelFileError:
     ModelFileError('arm.urdf:12: <mass>: a mass must not be negative, got -1.')
     """
     if isinstance(where, Element):
-        return ModelFileError(f"{where.file}:{where.line}: {where!r}: {text}")
-    return ModelFileError(f"{where}: {text}")
+        return ModelFileError(f"{where.file}:{where.line}: {where!r}: {cut(text)}")
+    return ModelFileError(f"{where}: {cut(text)}")
+
+
+def cut(text: str) -> str:
+    """A message that holds long names, with its middle left out.
+
+    >>> cut("x" * 9000 + ".")[-10:], len(cut("x" * 9000))
+    ('xxxxxxxxx.', 1205)
+    """
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 200]} ... {text[-200:]}"
 
 
 def read_bytes(path: Path, limit: int = MAX_BYTES) -> bytes:

@@ -21,6 +21,8 @@ MAX_NAME = 1000
 MAX_TEXT = 24 * 2**20
 MAX_NUMBERS = 8 * 2**20
 
+_NOT_NEGATIVE = ("mass", "density", "diaginertia")
+
 # attributes that hold names or texts, where "nan" or "inf" is no number
 _TEXTS = frozenset(
     """name class childclass model file joint joint1 joint2 body body1 body2 geom geom1 geom2 site site1 site2 tendon
@@ -31,7 +33,7 @@ _TEXTS = frozenset(
 
 
 def require_numbers(element: Element, attribute: str, text: str) -> None:
-    """Refuse NaN and infinity where numbers stand, and names of endless length."""
+    """Refuse NaN and infinity where numbers stand, negative masses, and texts of endless length."""
     if attribute in _TEXTS:
         if len(text) > MAX_NAME and attribute != "data":
             raise fail(element, f"{attribute} has {len(text)} characters, more than {MAX_NAME}.")
@@ -45,6 +47,8 @@ def require_numbers(element: Element, attribute: str, text: str) -> None:
             return
         if not math.isfinite(value):
             raise fail(element, f'{attribute}="{shorten(text)}" must be finite numbers, got {shorten(part)!r}.')
+        if value < 0.0 and attribute in _NOT_NEGATIVE:  # MuJoCo takes zero for it on a body that cannot move
+            raise fail(element, f'{attribute}="{shorten(text)}" must not be negative.')
 
 
 def refuse_plugin(element: Element, walk: object) -> None:

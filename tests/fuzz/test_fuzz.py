@@ -1,0 +1,103 @@
+"""Damaged files are read or refused, and a worker that breaks is noticed."""
+
+import pytest
+from tests.fuzz.cases import Case, make
+from tests.fuzz.pool import Worker
+from tests.fuzz.run import Figures, fuzz, keep
+from tests.fuzz.seeds import FORMATS, seeds
+from tests.fuzz.shrink import shrink
+
+SOME = {"urdf": 200, "json": 300, "mjcf": 120}
+MANY = 10_000
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_damaged_files_are_read_or_refused(kind):
+    figures = fuzz(kind, SOME[kind], seed=1)
+    assert not figures.broken, figures
+    assert figures.inputs == SOME[kind] == figures.accepted + figures.refused
+    assert min(figures.accepted, figures.refused) > SOME[kind] / 10  # both ways are tried
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", FORMATS)
+def test_many_damaged_files_are_read_or_refused(kind):
+    figures = fuzz(kind, MANY, seed=2)
+    assert not figures.broken, figures
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_an_input_is_a_function_of_its_number(kind):
+    cases = [make(kind, 5, number) for number in range(30)]
+    assert cases == [make(kind, 5, number) for number in range(30)]
+    sound = {seed.data for seed in seeds(kind)}
+    assert sum(case.files[case.main] not in sound for case in cases) > 20
+
+
+# -- the fuzzer itself ---------------------------------------------------------------------------------------
+
+
+
+def spoilt(act):
+    """Code that puts something worse in the place of `load`."""
+    act = act.replace("REFUSED", "check.ModelFileError(str(path))")
+    return f"import os, time\nfrom tests.fuzz import check\ndef load(path, **options):\n    {act}\ncheck.load = load\n"
+
+
+@pytest.mark.parametrize(
+    ("act", "text"),
+    [
+        ("os.abort()", "crash: exit -6: Fatal Python error: Aborted"),
+        ("os._exit(3)", "crash: exit 3"),
+        ("time.sleep(60)", "hang: no answer for 3 s"),
+        ("raise KeyError('arm')", "KeyError at <string>:4 < check.py"),
+        ("end = time.process_time() + 1.1\n    while time.process_time() < end: pass\n    raise REFUSED", "took 1."),
+        ("bytes(5 * 2**30)", "MemoryError at <string>:4"),
+        ("x = bytearray(600 * 2**20); raise REFUSED", "held "),
+        ("raise check.ModelFileError('no')", "the file is not named in: no"),
+        ("raise check.ModelFileError(f'{path}: ' + 3000 * 'x')", "a message of 3"),
+        ("open(f'{path}.log', 'w'); raise REFUSED", "files were left: ['model.urdf.log']"),
+    ],
+)
+def test_what_breaks_is_noticed(act, text):
+    case = Case({"model.urdf": b"<robot/>"}, "model.urdf")
+    with Worker(spoilt(act), silence=3.0 if "sleep" in act else 30.0) as worker:
+        answer = worker.one(case)
+    assert answer.outcome == "broken"
+    assert answer.text.startswith(text)
+
+
+def test_a_row_goes_on_after_a_crash():
+    with Worker(spoilt("if path.stat().st_size % 5 == 0: os.abort()\n    raise REFUSED")) as worker:
+        answers = dict(worker.row("urdf", 1, 0, 8))
+    sizes = [len(case.files[case.main]) for case in (make("urdf", 1, number) for number in range(8))]
+    assert [answers[number].outcome == "broken" for number in range(8)] == [size % 5 == 0 for size in sizes]
+    assert 0 < sum(size % 5 == 0 for size in sizes) < 5
+
+
+@pytest.mark.parametrize(
+    ("data", "least"),
+    [
+        (b"<a><b c='1' d='2'/><e><bad f='3'/><g/></e></a>", b"<a><e><bad /></e></a>"),
+        (b'{"a": [1, {"bad": 2, "c": 3}], "d": 4}', b'{"a": [{"bad": 2}]}'),
+        (b"one\ntwo\nbad <\nthree\n", b"bad <\n"),
+    ],
+)
+def test_a_failure_is_made_small(data, least):
+    case = Case({"model.xml": data, "other.xml": b"<a/>"}, "model.xml")
+    found = shrink(case, lambda smaller: b"bad" in smaller.files["model.xml"])
+    assert set(found.files) == {"model.xml"}
+    assert b"bad" in found.files["model.xml"]
+    assert len(found.files["model.xml"]) <= len(least)
+
+
+def test_failures_are_counted_by_cause_and_kept(tmp_path):
+    figures = Figures("json", 1)
+    with Worker(spoilt("raise KeyError(path.stat().st_size)")) as worker:
+        for number, answer in worker.row("json", 1, 0, 3):
+            figures.add(number, answer)
+    assert figures.broken == 3
+    assert len(figures.failures) == 1
+    assert "3 times (first: input 0): KeyError at <string>:4" in str(figures)
+    keep(figures, tmp_path)
+    assert sorted(path.name for path in (tmp_path / "json-1-0").iterdir()) == ["failure.txt", "model.json"]
