@@ -145,8 +145,7 @@ def test_loops_are_refused(function):
         call(function, g, arguments(g))
     assert str(error.value) == (
         f"{function}: 'model' has loop 'ring' and coupling 'gear', which the tree alone does not know. Pass "
-        "ignore_loops=True for the tree without them, or take them out with mb.remove_loop(...) and "
-        "mb.remove_coupling(...)."
+        "ignore_loops=True for the tree without them, or solve with them: sc.loops.ConstraintEmbedding(mb)."
     )
     same(call(function, g, arguments(g), ignore_loops=True), wanted, 1e-12)
     with pytest.raises(LoopError, match=f"ignore_loops of {function} must be True or False, got 'yes'"):

@@ -43,7 +43,7 @@ def tied(function):
 def text(function, g, what="loop 'ring' and coupling 'gear'"):
     return (
         f"{function}: {g.name!r} has {what}, which the tree alone does not know. Pass ignore_loops=True for the "
-        "tree without them, or take them out with mb.remove_loop(...) and mb.remove_coupling(...)."
+        "tree without them, or solve with them: sc.loops.ConstraintEmbedding(mb)."
     )
 
 

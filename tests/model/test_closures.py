@@ -324,8 +324,8 @@ def test_refuse_loops_names_what_is_closed():
     mb.close_loop("ring", "left2", "right2", Weld())
     mb.close_loop("off", "left1", "right2", Weld(), active=False)
     tail = (
-        "which the tree alone does not know. Pass ignore_loops=True for the tree without them, or take them out "
-        "with mb.remove_loop(...) and mb.remove_coupling(...)."
+        "which the tree alone does not know. Pass ignore_loops=True for the tree without them, or solve with "
+        "them: sc.loops.ConstraintEmbedding(mb)."
     )
     with pytest.raises(LoopError) as error:
         refuse_loops("inverse_dynamics", mb)

@@ -8,8 +8,7 @@ from soacraft.errors import LoopError, StaleError
 
 TEXT = (
     "operators: 'chain' has loop 'ring' and couplings 'gear', 'mimic', which the tree alone does not know. "
-    "Pass ignore_loops=True for the tree without them, or take them out with mb.remove_loop(...) and "
-    "mb.remove_coupling(...)."
+    "Pass ignore_loops=True for the tree without them, or solve with them: sc.loops.ConstraintEmbedding(mb)."
 )
 
 

@@ -128,7 +128,7 @@ def refuse_loops(function: str, graph: Graph, ignore_loops: Any = False) -> None
     )
     raise LoopError(
         f"{function}: {graph.name!r} has {what}, which the tree alone does not know. Pass ignore_loops=True for the "
-        "tree without them, or take them out with mb.remove_loop(...) and mb.remove_coupling(...)."
+        "tree without them, or solve with them: sc.loops.ConstraintEmbedding(mb)."
     )
 
 
