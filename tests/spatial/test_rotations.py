@@ -161,3 +161,8 @@ def test_normalize_quaternion():
 def test_zero_axis_is_refused():
     with pytest.raises(ModelError, match="the axis of the rotation must not be zero"):
         rot.from_axis_angle((0, 0, 0), 1.0)
+
+
+def test_a_huge_quaternion_is_refused_without_a_warning():
+    with pytest.raises(StateError, match=r"q is not a unit quaternion .* has norm inf; normalise it first"):
+        rot.normalize_quaternion([1e200, 0.0, 0.0, 0.0], "q")

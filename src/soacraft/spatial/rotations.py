@@ -212,7 +212,8 @@ def normalize_quaternion(q: Any, what: str, error: type[SoacraftError] = StateEr
     soacraft.errors.StateError: attitude is not a unit quaternion [x, y, z, w]: (0, 0, 0, 2) has norm 2; ...
     """
     q = finite(q, (..., 4), what, error)
-    norm = np.sqrt(np.sum(q * q, axis=-1, keepdims=True))
+    with np.errstate(over="ignore"):
+        norm = np.sqrt(np.sum(q * q, axis=-1, keepdims=True))
     bad = np.abs(norm[..., 0] - 1.0) > QUATERNION_TOLERANCE
     if bad.any():
         first = tuple(np.argwhere(bad)[0])

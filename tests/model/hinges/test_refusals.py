@@ -71,3 +71,9 @@ def test_different_hinges_are_different():
     assert Pin((0, 0, 1)) != Prismatic((0, 0, 1))
     assert Spherical() == Spherical()
     assert len({Pin((0, 0, 1)), Pin((0, 0, 2)), Pin((0, 0, -1))}) == 2
+
+
+def test_screws_whose_products_overflow_are_refused():
+    text = r"Screws: the screws .* are too large to work with; the largest entry allowed is 1e\+100"
+    with pytest.raises(ModelError, match=text):
+        Screws([[1e200, 0, 0, 0, 0, 0]])

@@ -18,6 +18,9 @@ from soacraft.errors import ModelError, StateError
 from soacraft.model.hinges.base import Hinge
 from soacraft.spatial import Array, Pose, crm, frozen, number_text, shape_text, skew
 
+#: Products of larger numbers could overflow.
+LARGEST = 1e100
+
 
 class Screw:
     """One constant screw S = [w; v] and its motions. With a = w/|w|, u = v/|w| and the angle t = |w| x,
@@ -78,6 +81,9 @@ class ScrewProduct(Hinge):
     batched = True
 
     def __init__(self, screws: Array) -> None:
+        if np.abs(screws).max(initial=0.0) > LARGEST:
+            raise ModelError(f"{type(self).__name__}: the screws {number_text(screws)} are too large to work with; "
+                             f"the largest entry allowed is {LARGEST:g}")
         self.nq = self.nv = len(screws)
         self._screws = tuple(_screw((s + 0.0).tobytes()) for s in screws)
         pairs = ((screws[j], screws[m]) for j in range(self.nv) for m in range(j))
