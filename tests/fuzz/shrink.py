@@ -12,7 +12,7 @@ from xml.etree.ElementTree import ParseError, fromstring, tostring
 from tests.fuzz.cases import Case
 
 TRIES = 300
-_CHANGING = re.compile(r"\d+|'[^']*'|\"[^\"]*\"|`[^`]*`")
+_CHANGING = re.compile(r"0x[0-9a-f]+|\d+|'[^']*'|\"[^\"]*\"|`[^`]*`")
 
 
 def signature(text: str) -> str:

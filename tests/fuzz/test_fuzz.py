@@ -5,7 +5,7 @@ from tests.fuzz.cases import Case, make
 from tests.fuzz.pool import Worker
 from tests.fuzz.run import Figures, fuzz, keep
 from tests.fuzz.seeds import FORMATS, seeds
-from tests.fuzz.shrink import shrink
+from tests.fuzz.shrink import shrink, signature
 
 SOME = {"urdf": 200, "json": 300, "mjcf": 120}
 MANY = 10_000
@@ -89,6 +89,11 @@ def test_a_failure_is_made_small(data, least):
     assert set(found.files) == {"model.xml"}
     assert b"bad" in found.files["model.xml"]
     assert len(found.files["model.xml"]) <= len(least)
+
+
+def test_addresses_and_names_do_not_tell_causes_apart():
+    assert signature("crash: thread 0x00fa3 at 'a' line 1") == signature("crash: thread 0x1b at 'bc' line 22")
+    assert signature("crash: exit 1") != signature("hang: exit 1")
 
 
 def test_failures_are_counted_by_cause_and_kept(tmp_path):
