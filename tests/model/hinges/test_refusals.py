@@ -74,6 +74,6 @@ def test_different_hinges_are_different():
 
 
 def test_screws_whose_products_overflow_are_refused():
-    text = r"Screws: the screws .* are too large to work with; the largest entry allowed is 1e\+100"
+    text = r"Screws: the screws .* are too large to work with; the largest entry allowed is 1e\+150"
     with pytest.raises(ModelError, match=text):
         Screws([[1e200, 0, 0, 0, 0, 0]])

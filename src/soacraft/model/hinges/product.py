@@ -19,7 +19,7 @@ from soacraft.model.hinges.base import Hinge
 from soacraft.spatial import Array, Pose, crm, frozen, number_text, shape_text, skew
 
 #: Products of larger numbers could overflow.
-LARGEST = 1e100
+LARGEST = 1e150
 
 
 class Screw:
