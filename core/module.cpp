@@ -101,7 +101,8 @@ nb::object block_apply(nb::handle row_, nb::handle col_, nb::handle row_offset_,
 
 }  // namespace
 
-void bind_blocks(nb::module_& m);  // block_module.cpp
+void bind_blocks(nb::module_& m);     // block_module.cpp
+void bind_call_type(nb::module_& m);  // call.cpp
 
 namespace rigid {
 void bind(nb::module_& m);  // rigid/binding.cpp
@@ -110,6 +111,7 @@ void bind(nb::module_& m);  // rigid/binding.cpp
 }  // namespace soacraft
 
 NB_MODULE(_core, m) {
+    soacraft::bind_call_type(m);
     soacraft::rigid::bind(m);
     soacraft::bind_blocks(m);
     const auto array = [](const char* name) { return nb::arg(name).none(); };  // None gets our own refusal

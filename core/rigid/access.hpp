@@ -6,6 +6,9 @@
 
 SOACRAFT_RIGID_BEGIN
 
+// What a register holds side by side: columns of one state, or states of a batch.
+typedef Pack<SOACRAFT_LANES> Abreast;
+
 // The states that one run of a kernel works on: `first`, and for packs the next ones; the last is repeated in a tail.
 template <class T>
 struct Rows {

@@ -1,52 +1,81 @@
-// The kernels of how the mass matrix changes with the configuration. Those with a matrix for a result take one state at a
-// time, its columns side by side; those with a number or one for each dof take a pack of states.
+// The kernels of derivatives: of dynamics, and of the mass matrix along the configuration. Those with matrices for a result
+// take one state at a time, its columns side by side; those with a number or one for each dof take a pack of states.
 #pragma once
 
 #include "access.hpp"
 #include "soacraft/rigid/coriolis_matrix.hpp"
+#include "soacraft/rigid/fd_derivatives.hpp"
+#include "soacraft/rigid/id_derivatives.hpp"
 #include "soacraft/rigid/log_det.hpp"
 #include "soacraft/rigid/mass_gradient.hpp"
 
 SOACRAFT_RIGID_BEGIN
 
-typedef Pack<SOACRAFT_LANES> Abreast;
-
-template <class T>
-bool run_mass_matrix_gradient(const Job& job, index first, index last, void* workspace) {
-    Bench bench{static_cast<char*>(workspace)};
-    const GradientWork<Abreast> work = gradient_work<Abreast>(*job.model, bench);
-    bool fine = true;
-    for (index i = first; i < last; ++i) {
-        const Reader<double> q(job, Q, Rows<double>(i, last));
-        fine &= mass_matrix_gradient<Abreast>(*job.model, q, work, job.out[0] + i * job.out_step[0]);
+// Methods: an algorithm for one state, and its work, taken from a bench or counted in a Room.
+struct MassMatrixGradient {
+    GradientWork<Abreast> work;
+    template <class Taker>
+    MassMatrixGradient(const Model& m, Taker& bench) : work(gradient_work<Abreast>(m, bench)) {}
+    SOACRAFT_INLINE bool fill(const Job& job, const Rows<double>& rows, double* const* out) const {
+        return mass_matrix_gradient<Abreast>(*job.model, Reader<double>(job, Q, rows), work, out[0]);
     }
-    return fine;
-}
+};
 
-template <class T>
-std::size_t room_for_mass_matrix_gradient(const Job& job) {
-    Room taken;
-    gradient_work<Abreast>(*job.model, taken);
-    return taken.bytes;
-}
-
-template <class T>
-bool run_coriolis_matrix(const Job& job, index first, index last, void* workspace) {
-    Bench bench{static_cast<char*>(workspace)};
-    const CoriolisWork<Abreast> work = coriolis_work<Abreast>(*job.model, bench);
-    bool fine = true;
-    for (index i = first; i < last; ++i) {
-        const Rows<double> rows(i, last);
+struct CoriolisMatrix {
+    CoriolisWork<Abreast> work;
+    template <class Taker>
+    CoriolisMatrix(const Model& m, Taker& bench) : work(coriolis_work<Abreast>(m, bench)) {}
+    SOACRAFT_INLINE bool fill(const Job& job, const Rows<double>& rows, double* const* out) const {
         const Reader<double> q(job, Q, rows), v(job, V, rows);
-        fine &= coriolis_matrix<Abreast>(*job.model, q, v, work, job.out[0] + i * job.out_step[0]);
+        return coriolis_matrix<Abreast>(*job.model, q, v, work, out[0]);
+    }
+};
+
+// Whose derivatives.
+struct InverseDynamics {
+    template <class Taker>
+    static IdWork<Abreast> work(const Model& m, Taker& bench) { return id_work<Abreast>(m, bench); }
+    template <class... Given>
+    static SOACRAFT_INLINE bool fill(const Given&... given) { return inverse_dynamics_derivatives<Abreast>(given...); }
+};
+struct ForwardDynamics {
+    template <class Taker>
+    static FdWork<Abreast> work(const Model& m, Taker& bench) { return fd_work<Abreast>(m, bench); }
+    template <class... Given>
+    static SOACRAFT_INLINE bool fill(const Given&... given) { return forward_dynamics_derivatives<Abreast>(given...); }
+};
+
+template <class Dynamics>
+struct Derivatives {
+    decltype(Dynamics::work(*static_cast<const Model*>(nullptr), *static_cast<Bench*>(nullptr))) work;
+    Spatial<double>* forces;
+    template <class Taker>
+    Derivatives(const Model& m, Taker& bench)
+        : work(Dynamics::work(m, bench)), forces(bench.template take<Spatial<double>>(m.count)) {}
+    SOACRAFT_INLINE bool fill(const Job& job, const Rows<double>& rows, double* const* out) const {
+        const Reader<double> q(job, Q, rows), v(job, V, rows), x(job, X, rows);
+        return Dynamics::fill(*job.model, base_of(job), q, v, x, pulls(job, rows, forces), work, out);
+    }
+};
+
+// One state after the other, its columns side by side.
+template <class Method>
+bool run_singly(const Job& job, index first, index last, void* workspace) {
+    Bench bench{static_cast<char*>(workspace)};
+    const Method method(*job.model, bench);
+    bool fine = true;
+    for (index i = first; i < last; ++i) {
+        double* out[OUTPUTS];
+        for (int k = 0; k < OUTPUTS; ++k) out[k] = job.out[k] + i * job.out_step[k];
+        fine &= method.fill(job, Rows<double>(i, last), out);
     }
     return fine;
 }
 
-template <class T>
-std::size_t room_for_coriolis_matrix(const Job& job) {
+template <class Method>
+std::size_t room_singly(const Job& job) {
     Room taken;
-    coriolis_work<Abreast>(*job.model, taken);
+    Method(*job.model, taken);
     return taken.bytes;
 }
 

@@ -4,8 +4,6 @@
 #include "gradients.hpp"
 #include "matrices.hpp"
 #include "soacraft/rigid/aba.hpp"
-#include "soacraft/rigid/fd_derivatives.hpp"
-#include "soacraft/rigid/id_derivatives.hpp"
 #include "soacraft/rigid/kinematics.hpp"
 
 SOACRAFT_RIGID_BEGIN
@@ -102,72 +100,21 @@ std::size_t room_for_jacobian(const Job& job) {
     return room<Place<T>>(job.model->count) + room<index>(job.model->count);
 }
 
-// Derivatives: one state at a time, its columns side by side; so T is not asked.
-typedef Pack<SOACRAFT_LANES> Side;
-
-template <class T>
-bool run_inverse_dynamics_derivatives(const Job& job, index first, index last, void* workspace) {
-    const Model& model = *job.model;
-    Bench bench{static_cast<char*>(workspace)};
-    const IdWork<Side> work = id_work<Side>(model, bench);
-    Spatial<double>* forces = bench.take<Spatial<double>>(model.count);
-    bool fine = true;
-    for (index i = first; i < last; ++i) {
-        const Rows<double> rows(i, last);
-        const Reader<double> q(job, Q, rows), v(job, V, rows), vdot(job, X, rows);
-        double* out[3];
-        for (int k = 0; k < 3; ++k) out[k] = job.out[k] + i * job.out_step[k];
-        fine &= inverse_dynamics_derivatives<Side>(model, base_of(job), q, v, vdot, pulls(job, rows, forces), work, out);
-    }
-    return fine;
-}
-
-template <class T>
-std::size_t room_for_inverse_dynamics_derivatives(const Job& job) {
-    Room taken;
-    id_work<Side>(*job.model, taken);
-    return taken.bytes + room<Spatial<double>>(job.model->count);
-}
-
-template <class T>
-bool run_forward_dynamics_derivatives(const Job& job, index first, index last, void* workspace) {
-    const Model& model = *job.model;
-    Bench bench{static_cast<char*>(workspace)};
-    const FdWork<Side> work = fd_work<Side>(model, bench);
-    Spatial<double>* forces = bench.take<Spatial<double>>(model.count);
-    bool fine = true;
-    for (index i = first; i < last; ++i) {
-        const Rows<double> rows(i, last);
-        const Reader<double> q(job, Q, rows), v(job, V, rows), tau(job, X, rows);
-        double* out[3];
-        for (int k = 0; k < 3; ++k) out[k] = job.out[k] + i * job.out_step[k];
-        fine &= forward_dynamics_derivatives<Side>(model, base_of(job), q, v, tau, pulls(job, rows, forces), work, out);
-    }
-    return fine;
-}
-
-template <class T>
-std::size_t room_for_forward_dynamics_derivatives(const Job& job) {
-    Room taken;
-    fd_work<Side>(*job.model, taken);
-    return taken.bytes + room<Spatial<double>>(job.model->count);
-}
-
 #define SOACRAFT_NAME2(x) #x
 #define SOACRAFT_NAME(x) SOACRAFT_NAME2(x)
-#define SOACRAFT_BOTH(f) \
-    run_##f<double>, run_##f<Pack<SOACRAFT_LANES>>, room_for_##f<double>, room_for_##f<Pack<SOACRAFT_LANES>>
+#define SOACRAFT_BOTH(f) run_##f<double>, run_##f<Abreast>, room_for_##f<double>, room_for_##f<Abreast>
+#define SOACRAFT_SINGLY(A) run_singly<A>, run_singly<A>, room_singly<A>, room_singly<A>
 
 // Name, number of inputs, shapes of the outputs, and the functions.
 const Algorithm algorithms[] = {
     {"inverse_dynamics", 3, {DOFS}, SOACRAFT_BOTH(inverse_dynamics)},
     {"forward_dynamics", 3, {DOFS}, SOACRAFT_BOTH(forward_dynamics)},
-    {"inverse_dynamics_derivatives", 3, {DOFS_DOFS, DOFS_DOFS, DOFS_DOFS}, SOACRAFT_BOTH(inverse_dynamics_derivatives)},
-    {"forward_dynamics_derivatives", 3, {DOFS_DOFS, DOFS_DOFS, DOFS_DOFS}, SOACRAFT_BOTH(forward_dynamics_derivatives)},
+    {"inverse_dynamics_derivatives", 3, {DOFS_DOFS, DOFS_DOFS, DOFS_DOFS}, SOACRAFT_SINGLY(Derivatives<InverseDynamics>)},
+    {"forward_dynamics_derivatives", 3, {DOFS_DOFS, DOFS_DOFS, DOFS_DOFS}, SOACRAFT_SINGLY(Derivatives<ForwardDynamics>)},
     {"mass_matrix", 1, {DOFS_DOFS}, SOACRAFT_BOTH(mass_matrix)},
     {"mass_matrix_inverse", 1, {DOFS_DOFS}, SOACRAFT_BOTH(mass_matrix_inverse)},
-    {"mass_matrix_gradient", 1, {DOFS_DOFS_DOFS}, SOACRAFT_BOTH(mass_matrix_gradient)},
-    {"coriolis_matrix", 2, {DOFS_DOFS}, SOACRAFT_BOTH(coriolis_matrix)},
+    {"mass_matrix_gradient", 1, {DOFS_DOFS_DOFS}, SOACRAFT_SINGLY(MassMatrixGradient)},
+    {"coriolis_matrix", 2, {DOFS_DOFS}, SOACRAFT_SINGLY(CoriolisMatrix)},
     {"log_det_mass_matrix", 1, {NUMBER}, SOACRAFT_BOTH(log_det)},
     {"log_det_gradient", 1, {DOFS}, SOACRAFT_BOTH(log_det_gradient)},
     {"poses", 1, {BODIES_3_3, BODIES_3}, SOACRAFT_BOTH(poses)},

@@ -8,8 +8,6 @@
 
 SOACRAFT_RIGID_BEGIN
 
-typedef Pack<SOACRAFT_LANES> Columns;
-
 // Numbers in a row by dofs, so that whole registers can be read behind the last; an odd number of cache lines, so that
 // the rows do not meet in a cache.
 SOACRAFT_FLAT index row_step(index nv) { return (((nv + EIGHT) * 8 + 63) / 64 | 1) * 8; }
@@ -97,7 +95,7 @@ bool run_matrix(const Job& job, index first, index last, Bench bench, double*) {
         double* out = job.out[0] + i * job.out_step[0];
         const Rows<double> rows(i, last);
         const Rank<double> q = read_rank(job, Q, rows, model.nq, nullptr);
-        fine &= Matrix::template fill<Columns>(model, q, work, model.in_order ? out : sheets.grid);
+        fine &= Matrix::template fill<Abreast>(model, q, work, model.in_order ? out : sheets.grid);
         if (!model.in_order) sheets.sort(model.nv, out);
     }
     return fine;
@@ -107,20 +105,20 @@ bool run_matrix(const Job& job, index first, index last, Bench bench, double*) {
 constexpr index SMALL = 40;
 
 template <class Matrix>
-bool run_matrix(const Job& job, index first, index last, Bench bench, Columns*) {
+bool run_matrix(const Job& job, index first, index last, Bench bench, Abreast*) {
     const Model& model = *job.model;
     if (model.nv > SMALL) return run_matrix<Matrix>(job, first, last, bench, static_cast<double*>(nullptr));
-    const auto work = Matrix::template work<Columns>(model, bench);
-    const Sheets<Columns> sheets(model, bench);
-    Columns* space = bench.take<Columns>(model.nq);
+    const auto work = Matrix::template work<Abreast>(model, bench);
+    const Sheets<Abreast> sheets(model, bench);
+    Abreast* space = bench.take<Abreast>(model.nq);
     sheets.number(model);
     bool fine = true;
     for (index i = first; i < last; i += SOACRAFT_LANES) {
-        const Rows<Columns> rows(i, last);
-        const Rank<Columns> q = read_rank(job, Q, rows, model.nq, space);
-        fine &= Matrix::template fill<Columns>(model, q, work, sheets.grid);
+        const Rows<Abreast> rows(i, last);
+        const Rank<Abreast> q = read_rank(job, Q, rows, model.nq, space);
+        fine &= Matrix::template fill<Abreast>(model, q, work, sheets.grid);
         if (!model.in_order) sheets.sort(model.nv, sheets.sorted);
-        deliver(job, 0, rows, model.nv * model.nv, Rank<Columns>{model.in_order ? sheets.grid : sheets.sorted});
+        deliver(job, 0, rows, model.nv * model.nv, Rank<Abreast>{model.in_order ? sheets.grid : sheets.sorted});
     }
     return fine;
 }

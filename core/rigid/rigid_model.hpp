@@ -74,6 +74,15 @@ inline bool unit_quaternions(const RigidModel& m, const double* q) {
     return true;
 }
 
+// A frame on an element as Python keeps it: the number of the element, then rotation and translation, 13 numbers.
+inline bool read_frame(const RigidModel& m, const double* x, Body& frame) {
+    if (!(x[0] >= -1.0 && x[0] < static_cast<double>(m.model.count))) return false;
+    frame.element = static_cast<index>(x[0]);
+    for (int i = 0; i < 9; ++i) frame.R[i] = x[1 + i];
+    for (int i = 0; i < 3; ++i) frame.p[i] = x[10 + i];
+    return true;
+}
+
 // No machine gains from more.
 constexpr index MOST_THREADS = 256;
 

@@ -15,8 +15,7 @@
 // constant.
 #pragma once
 
-#include "sheet.hpp"
-#include "variation.hpp"
+#include "standing.hpp"
 
 SOACRAFT_RIGID_BEGIN
 
@@ -89,6 +88,11 @@ SOACRAFT_FLAT SweptAlong<T> nothing_swept() {
     return {{{o, o, o, o, o, o}, no, o}, {none, none, none, no}};
 }
 
+template <class T>
+SOACRAFT_FLAT void operator+=(SweptAlong<T>& a, const SweptAlong<T>& b) { a.R += b.R, a.E += b.E; }
+template <class T>
+SOACRAFT_FLAT SweptAlong<T> shifted(const Vec<T>& l, const SweptAlong<T>& k) { return {shifted(l, k.R), shifted(l, k.E)}; }
+
 // Columns by dofs: where the numbers of each kind begin among the rows of a table.
 enum CoriolisColumn : int {
     CORIOLIS_S = 0,   // S
@@ -100,22 +104,15 @@ enum CoriolisColumn : int {
 };
 
 template <class C>
-struct CoriolisWork {
-    Standing<double>* at;
-    SweptAlong<double>* branches;
-    Turn<double>* turns;
+struct CoriolisWork : TreeWork<SweptAlong<double>> {
     Table<CORIOLIS_ROWS, C> columns;
-    Numbering number;
 };
 
 template <class C, class Bench>
 SOACRAFT_INLINE CoriolisWork<C> coriolis_work(const Model& model, Bench& bench) {
     CoriolisWork<C> w;
-    w.at = bench.template take<Standing<double>>(model.count);
-    w.branches = bench.template take<SweptAlong<double>>(model.branches);
-    w.turns = bench.template take<Turn<double>>(model.count);
+    w.take(model, bench);
     w.columns = Table<CORIOLIS_ROWS, C>::take(model.nv, bench);
-    w.number = take_numbering(model, bench);
     return w;
 }
 
@@ -134,11 +131,12 @@ SOACRAFT_INLINE void coriolis_columns(const Model& model, const In& q, const In&
         for (index i = 0; i < dofs(e.kind); ++i) me.V += v[e.v + i] * S[i];
     }
     const Vec<T> c = middle(w.at, first, last);
-    SweptAlong<T> carry = nothing_swept<T>();
+    const SweptAlong<T> nothing = nothing_swept<T>();
+    SweptAlong<T> carry = nothing;
     for (index k = last; k-- > first;) {
         const Element& e = model.elements[k];
         const Standing<T>& me = w.at[k];
-        SweptAlong<T> my = e.branch >= 0 ? w.branches[e.branch] : e.last > k + 1 ? carry : nothing_swept<T>();
+        SweptAlong<T> my = w.outboard(e, k, carry, nothing);
         if (!e.massless) {
             const Rigid<T> I = turned(me.R, inertia<T>(e));
             my.R += I, my.E += swept(I, me.V);
@@ -157,14 +155,7 @@ SOACRAFT_INLINE void coriolis_columns(const Model& model, const In& q, const In&
             w.columns.set(CORIOLIS_A, j, force_from(d, my.R * S[i]));
             w.columns.set(CORIOLIS_K, j, force_from(d, back(my.E, S[i])));
         }
-        if (e.parent >= 0) {
-            const Element& p = model.elements[e.parent];
-            const SweptAlong<T> out{shifted(me.l, my.R), shifted(me.l, my.E)};
-            if (p.branch >= 0)
-                w.branches[p.branch].R += out.R, w.branches[p.branch].E += out.E;
-            else
-                carry = out;
-        }
+        w.pass_inward(model, e, me.l, my, carry);
     }
 }
 
@@ -193,10 +184,8 @@ SOACRAFT_FLAT C coriolis_row(const Table<CORIOLIS_ROWS, C>& t, index r, index fr
 // not finite, or so large that another might not be.
 template <class C, class In>
 SOACRAFT_INLINE bool coriolis_matrix(const Model& model, const In& q, const In& v, CoriolisWork<C> w, double* out) {
-    number_dofs(model, w.number);
+    w.template begin<C>(model, q, nothing_swept<double>());
     const Sheet y = sheet(model, w.number, out);
-    turns<C>(model, q, w.turns);
-    for (index i = 0; i < model.branches; ++i) w.branches[i] = nothing_swept<double>();
     for (index k = 0; k < model.count; k = model.elements[k].last)
         coriolis_columns(model, q, v, w, k, model.elements[k].last);
     w.columns.close(model.nv);

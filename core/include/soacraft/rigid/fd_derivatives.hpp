@@ -11,7 +11,7 @@
 
 #include "columns.hpp"
 #include "minv.hpp"
-#include "variation.hpp"
+#include "standing.hpp"
 
 SOACRAFT_RIGID_BEGIN
 
@@ -67,27 +67,19 @@ struct Passed {
 };
 
 template <class C>
-struct FdWork {
-    Standing<double>* at;
+struct FdWork : TreeWork<Gathered<double>> {
     Passed<double>* passed;
     Solved<double>* dofs;
-    Gathered<double>* branches;
-    Turn<double>* turns;
     ColumnWork<C> columns;
-    Numbering number;
 };
 
 template <class C, class Bench>
 SOACRAFT_INLINE FdWork<C> fd_work(const Model& model, Bench& bench) {
-    const index n = model.count;
     FdWork<C> w;
-    w.at = bench.template take<Standing<double>>(n);
-    w.passed = bench.template take<Passed<double>>(n);
+    w.take(model, bench);
+    w.passed = bench.template take<Passed<double>>(model.count);
     w.dofs = bench.template take<Solved<double>>(model.nv);
-    w.branches = bench.template take<Gathered<double>>(model.branches);
-    w.turns = bench.template take<Turn<double>>(n);
     w.columns = column_work<C>(model, bench);
-    w.number = take_numbering(model, bench);
     return w;
 }
 
@@ -132,12 +124,13 @@ SOACRAFT_INLINE bool fd_columns(const Model& model, const Base& base, const In& 
     const Vec<T> c = middle(w.at, first, last);
     const Table<STIRRED_ROWS, C>& columns = w.columns.columns;
     T margin(1.0);
-    Gathered<T> carry = nothing_gathered<T>();
+    const Gathered<T> nothing = nothing_gathered<T>();
+    Gathered<T> carry = nothing;
     for (index k = last; k-- > first;) {
         const Element& e = model.elements[k];
         const Standing<T>& me = w.at[k];
         Passed<T>& passed = w.passed[k];
-        Gathered<T> my = e.branch >= 0 ? w.branches[e.branch] : e.last > k + 1 ? carry : nothing_gathered<T>();
+        Gathered<T> my = w.outboard(e, k, carry, nothing);
         if (!e.massless) {
             const Rigid<T> I = turned(me.R, inertia<T>(e));
             my.P += I;
@@ -168,13 +161,7 @@ SOACRAFT_INLINE bool fd_columns(const Model& model, const Base& base, const In& 
             columns.set(U_Q, j, S1.w);
             columns.set(U_V, j, turn);
         });
-        if (e.parent >= 0) {
-            const Element& p = model.elements[e.parent];
-            if (p.branch >= 0)
-                w.branches[p.branch] += shifted(me.l, my);
-            else
-                carry = shifted(me.l, my);
-        }
+        w.pass_inward(model, e, me.l, my, carry);
     }
     for (index k = first; k < last; ++k) {
         const Element& e = model.elements[k];
@@ -202,10 +189,8 @@ template <class C, class In>
 SOACRAFT_INLINE bool forward_dynamics_derivatives(const Model& model, const Base& base, const In& q, const In& v,
                                                   const In& tau, const Spatial<double>* pull, FdWork<C> w,
                                                   double* const* out) {
-    number_dofs(model, w.number);
+    w.template begin<C>(model, q, nothing_gathered<double>());
     const Sheet y[3] = {sheet(model, w.number, out[0]), sheet(model, w.number, out[1]), sheet(model, w.number, out[2])};
-    turns<C>(model, q, w.turns);
-    for (index i = 0; i < model.branches; ++i) w.branches[i] = nothing_gathered<double>();
     bool fine = true;
     for (index k = 0; k < model.count; k = model.elements[k].last)
         fine &= fd_columns(model, base, q, v, tau, pull, w, k, model.elements[k].last);

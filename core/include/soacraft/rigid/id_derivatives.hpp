@@ -12,8 +12,7 @@
 // elements' own origins; the point in common is the middle of the tree, for distance from it costs digits.
 #pragma once
 
-#include "sheet.hpp"
-#include "variation.hpp"
+#include "standing.hpp"
 
 SOACRAFT_RIGID_BEGIN
 
@@ -57,26 +56,18 @@ enum IdColumn : int {
 };
 
 template <class C>
-struct IdWork {
-    Standing<double>* at;
+struct IdWork : TreeWork<Composite<double>> {
     Accelerated<double>* a;
-    Composite<double>* branches;
-    Turn<double>* turns;
     Table<ID_ROWS, C> columns;
-    Numbering number;
 };
 
 // The arrays of a model, taken one after the other.
 template <class C, class Bench>
 SOACRAFT_INLINE IdWork<C> id_work(const Model& model, Bench& bench) {
-    const index n = model.count;
     IdWork<C> w;
-    w.at = bench.template take<Standing<double>>(n);
-    w.a = bench.template take<Accelerated<double>>(n);
-    w.branches = bench.template take<Composite<double>>(model.branches);
-    w.turns = bench.template take<Turn<double>>(n);
+    w.take(model, bench);
+    w.a = bench.template take<Accelerated<double>>(model.count);
     w.columns = Table<ID_ROWS, C>::take(model.nv, bench);
-    w.number = take_numbering(model, bench);
     return w;
 }
 
@@ -97,12 +88,13 @@ SOACRAFT_INLINE void id_columns(const Model& model, const Base& base, const In& 
         w.a[k] = {plus, plus + aJ + motion_cross(me.V_plus, VJ)};
     }
     const Vec<T> c = middle(w.at, first, last);
-    Composite<T> carry = no_composite<T>();
+    const Composite<T> nothing = no_composite<T>();
+    Composite<T> carry = nothing;
     for (index k = last; k-- > first;) {
         const Element& e = model.elements[k];
         const Standing<T>& me = w.at[k];
         const Spatial<T>& a = w.a[k].plus;
-        Composite<T> my = e.branch >= 0 ? w.branches[e.branch] : e.last > k + 1 ? carry : no_composite<T>();
+        Composite<T> my = w.outboard(e, k, carry, nothing);
         if (!e.massless) {
             const Rigid<T> I = turned(me.R, inertia<T>(e));
             my += Composite<T>{I, coriolis(I, me.V), I * w.a[k].own + force_cross(me.V, I * me.V)};
@@ -123,13 +115,7 @@ SOACRAFT_INLINE void id_columns(const Model& model, const Base& base, const In& 
             w.columns.set(ID_F, j, force_from(d, my.M * S2 + my.B * S1 + force_cross(S, my.f)));
             w.columns.set(ID_G, j, force_from(d, my.M * E + my.B * S));
         });
-        if (e.parent >= 0) {
-            const Element& p = model.elements[e.parent];
-            if (p.branch >= 0)
-                w.branches[p.branch] += shifted(me.l, my);
-            else
-                carry = shifted(me.l, my);
-        }
+        w.pass_inward(model, e, me.l, my, carry);
     }
 }
 
@@ -175,10 +161,8 @@ template <class C, class In>
 SOACRAFT_INLINE bool inverse_dynamics_derivatives(const Model& model, const Base& base, const In& q, const In& v,
                                                   const In& vdot, const Spatial<double>* pull, IdWork<C> w,
                                                   double* const* out) {
-    number_dofs(model, w.number);
+    w.template begin<C>(model, q, no_composite<double>());
     const Sheet y[3] = {sheet(model, w.number, out[0]), sheet(model, w.number, out[1]), sheet(model, w.number, out[2])};
-    turns<C>(model, q, w.turns);
-    for (index i = 0; i < model.branches; ++i) w.branches[i] = no_composite<double>();
     for (index k = 0; k < model.count; k = model.elements[k].last)
         id_columns(model, base, q, v, vdot, pull, w, k, model.elements[k].last);
     w.columns.close(model.nv);

@@ -1,0 +1,116 @@
+#include "call.hpp"
+
+#include <structmember.h>
+
+#include <cstddef>
+#include <new>
+
+namespace soacraft {
+namespace {
+
+PyObject* call(PyObject* self, PyObject* const* args, std::size_t nargsf, PyObject* names) {
+    const Call& c = *reinterpret_cast<Call*>(self);
+    try {
+        PyObject* found = c.quick(c, args, static_cast<std::size_t>(PyVectorcall_NARGS(nargsf)), names);
+        if (found || PyErr_Occurred()) return found;
+    } catch (const std::bad_alloc&) {
+        return PyErr_NoMemory();
+    } catch (const std::exception& error) {
+        PyErr_SetString(PyExc_RuntimeError, error.what());
+        return nullptr;
+    }
+    if (!c.fallback) {
+        PyErr_SetString(PyExc_ReferenceError, "this call is being taken apart by the garbage collector");
+        return nullptr;
+    }
+    return PyObject_Vectorcall(c.fallback, args, nargsf, names);
+}
+
+int traverse(PyObject* self, visitproc visit, void* arg) {
+    Call* c = reinterpret_cast<Call*>(self);
+    Py_VISIT(c->owner);
+    Py_VISIT(c->forces);
+    Py_VISIT(c->fallback);
+    Py_VISIT(c->frames);
+    Py_VISIT(c->wrap);
+    Py_VISIT(Py_TYPE(self));
+    return 0;
+}
+
+int clear(PyObject* self) {
+    Call* c = reinterpret_cast<Call*>(self);
+    Py_CLEAR(c->fallback);  // cycles pass through these two; the dictionaries stay, a call looks at them
+    Py_CLEAR(c->wrap);
+    return 0;
+}
+
+void dealloc(PyObject* self) {
+    PyObject_GC_UnTrack(self);
+    Call* c = reinterpret_cast<Call*>(self);
+    PyTypeObject* type = Py_TYPE(self);
+    Py_CLEAR(c->forces);
+    Py_CLEAR(c->fallback);
+    Py_CLEAR(c->frames);
+    Py_CLEAR(c->wrap);
+    Py_CLEAR(c->owner);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+// Names and documentation are those of the Python function.
+PyObject* of_fallback(PyObject* self, void* name) {
+    PyObject* fallback = reinterpret_cast<Call*>(self)->fallback;
+    if (fallback) return PyObject_GetAttrString(fallback, static_cast<const char*>(name));
+    PyErr_SetString(PyExc_AttributeError, static_cast<const char*>(name));
+    return nullptr;
+}
+
+PyTypeObject* call_type = nullptr;
+
+void make_call_type(nb::module_& m) {
+    static PyMemberDef members[] = {
+        {"__vectorcalloffset__", T_PYSSIZET, offsetof(Call, vectorcall), READONLY, nullptr},
+        {"__wrapped__", T_OBJECT_EX, offsetof(Call, fallback), READONLY, nullptr},
+        {nullptr, 0, 0, 0, nullptr}};
+    static char names[][16] = {"__name__", "__qualname__", "__doc__", "__module__"};
+    static PyGetSetDef like_fallback[] = {{names[0], of_fallback, nullptr, nullptr, names[0]},
+                                          {names[1], of_fallback, nullptr, nullptr, names[1]},
+                                          {names[2], of_fallback, nullptr, nullptr, names[2]},
+                                          {names[3], of_fallback, nullptr, nullptr, names[3]},
+                                          {nullptr, nullptr, nullptr, nullptr, nullptr}};
+    static PyType_Slot slots[] = {{Py_tp_getset, like_fallback},
+                                  {Py_tp_dealloc, reinterpret_cast<void*>(dealloc)},
+                                  {Py_tp_traverse, reinterpret_cast<void*>(traverse)},
+                                  {Py_tp_clear, reinterpret_cast<void*>(clear)},
+                                  {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
+                                  {Py_tp_members, members},
+                                  {0, nullptr}};
+    static PyType_Spec spec = {"soacraft._core.Call", sizeof(Call), 0,
+                               Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
+                                   Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                               slots};
+    call_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
+    if (!call_type) throw nb::python_error();
+    m.attr("Call") = nb::borrow(reinterpret_cast<PyObject*>(call_type));
+}
+
+}  // namespace
+
+nb::object new_call(Quick quick, nb::handle owner, void* model, const void* kernel, nb::handle forces,
+                    nb::handle fallback, nb::handle frames, nb::handle wrap) {
+    if (!PyDict_CheckExact(forces.ptr())) refuse("forces must be a dict");
+    if (!PyCallable_Check(fallback.ptr())) refuse("fallback must be callable");
+    Call* c = PyObject_GC_New(Call, call_type);
+    if (!c) throw nb::python_error();
+    c->vectorcall = call;
+    c->owner = owner.inc_ref().ptr(), c->forces = forces.inc_ref().ptr(), c->fallback = fallback.inc_ref().ptr();
+    c->frames = frames.is_none() ? nullptr : frames.inc_ref().ptr();
+    c->wrap = wrap.is_none() ? nullptr : wrap.inc_ref().ptr();
+    c->quick = quick, c->model = model, c->kernel = kernel;
+    PyObject_GC_Track(reinterpret_cast<PyObject*>(c));
+    return nb::steal(reinterpret_cast<PyObject*>(c));
+}
+
+void bind_call_type(nb::module_& m) { make_call_type(m); }
+
+}  // namespace soacraft

@@ -1,0 +1,33 @@
+// `_core.Call`: calls that cost little more than their kernel.
+//
+// A Call takes contiguous float64 arrays without asking Python anything; whatever it is not sure of goes to the Python
+// function it was made with, which checks, explains and takes care of the rest.
+#pragma once
+
+#include "array.hpp"
+#include "numpy_array.hpp"
+
+namespace soacraft {
+
+struct Call;
+
+// The result, or null: with an error set, or without one when Python should take the call.
+typedef PyObject* (*Quick)(const Call&, PyObject* const* args, std::size_t given, PyObject* names);
+
+struct Call {
+    PyObject_HEAD
+    vectorcallfunc vectorcall;
+    PyObject* owner;     // the Python object of the model
+    PyObject* forces;    // a dict: while it is not empty, Python takes the calls
+    PyObject* fallback;  // the Python function
+    PyObject* frames;    // of a Jacobian: a dict from what the caller names to the bytes of 13 numbers, or null
+    PyObject* wrap;      // makes the result of the outputs, or null
+    Quick quick;
+    void* model;         // inside `owner`
+    const void* kernel;
+};
+
+nb::object new_call(Quick quick, nb::handle owner, void* model, const void* kernel, nb::handle forces,
+                    nb::handle fallback, nb::handle frames, nb::handle wrap);
+
+}  // namespace soacraft
