@@ -17,6 +17,7 @@ from soacraft.errors import LoopError, ModelError
 from soacraft.model.frame import Frame
 from soacraft.model.hinges.base import Hinge
 from soacraft.model.records import Attributes, Plain, read_attributes, read_numbers
+from soacraft.spatial.checks import Array
 
 if TYPE_CHECKING:
     from soacraft.model.interface import Graph
@@ -101,6 +102,18 @@ def coordinate_names(graph: Graph) -> dict[str, int]:
             found.update({names[at + i]: where.start + i for i in range(nv)})
         at += nv
     return found
+
+
+def coupling_error(coupling: Coupling, names: Mapping[str, int], q: Array) -> float:
+    """The sum over dofs of p(q) = c1 q + c2 q^2 + ... less the offset; `names` are those of `coordinate_names`.
+
+    >>> from soacraft.model import serial_chain
+    >>> mb = serial_chain(2)
+    >>> coupling_error(mb.couple("gear", {"link1": 1, "link2": -3}), coordinate_names(mb), np.array([0.5, 0.125]))
+    0.125
+    """
+    values = (np.polynomial.polynomial.polyval(q[names[dof]], (0.0, *c)) for dof, c in coupling.terms.items())
+    return float(sum(values, start=-coupling.offset))
 
 
 def has_coordinates(hinge: Hinge) -> bool:

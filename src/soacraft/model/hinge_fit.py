@@ -1,0 +1,93 @@
+"""The coordinates at which a hinge comes nearest to a pose."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from soacraft.model.hinges.base import H_T_of, Hinge, integrate_of, pose_of
+from soacraft.model.hinges.rolling_ball import RollingBall
+from soacraft.spatial.checks import Array
+from soacraft.spatial.pose import Pose
+from soacraft.spatial.transforms import se3_log
+
+REACHED = 1e-9  # metres and radians
+_STEPS = 50
+_RANDOM_STARTS = 12
+
+
+def hinge_gap(hinge: Hinge, q: Array, target: Pose) -> Array:
+    """log(pose(q)^-1 target), (6): the twist that leads from the pose of a hinge to another, [angle; distance].
+
+    >>> from soacraft.model.hinges import Prismatic
+    >>> hinge_gap(Prismatic((1, 0, 0)), np.array([2.0]), Pose(translation=(5, 0, 0)))
+    array([0., 0., 0., 3., 0., 0.])
+    """
+    gap = pose_of(hinge, q).inv @ target
+    return se3_log(gap.rotation, gap.translation)
+
+
+def nearest_coordinates(hinge: Hinge, target: Pose, guess: Array | None = None) -> Array:
+    """The coordinates of a hinge nearest to a pose: Gauss-Newton on the gap xi, `H*(q) dq = xi`.
+
+    From a guess if there is one. Otherwise from the neutral coordinates and, where the hinge does not reach the pose
+    from there, from others, always the same ones. For 1-dof, spherical and free hinges that reach it the first step is
+    exact. A rolling ball may be anywhere on its plane, in closed form.
+
+    >>> from soacraft.model.hinges import Prismatic
+    >>> nearest_coordinates(Prismatic((1, 0, 0)), Pose(translation=(5, 0.3, 0.4)))
+    array([5.])
+    """
+    if isinstance(hinge, RollingBall):
+        return np.concatenate([target.as_quaternion(), hinge.tangents @ target.translation])
+    best, least = np.asarray(hinge.neutral() if guess is None else guess, dtype=np.float64), np.inf
+    if guess is not None or not hinge.nv:
+        return _fitted(hinge, target, best)
+    for start in _starts(hinge, target):
+        q = _fitted(hinge, target, start)
+        left = float(np.linalg.norm(hinge_gap(hinge, q, target)))
+        if left < least - 1e-12:
+            best, least = q, left
+        if least < REACHED:
+            break
+    return best
+
+
+def least_squares(X: Array, y: Array) -> Array:
+    """The shortest x that brings X x nearest to y."""
+    return np.asarray(np.linalg.lstsq(X, y, rcond=None)[0], dtype=np.float64)
+
+
+def _starts(hinge: Hinge, target: Pose) -> Iterator[Array]:
+    """The neutral coordinates, where the translation alone fits (turns of a helical hinge), then random ones."""
+    neutral = np.asarray(hinge.neutral(), dtype=np.float64)
+    yield neutral
+    if not hinge.holonomic:
+        return
+    moved = _fitted(hinge, target, neutral, slice(3, 6))
+    if not np.array_equal(moved, neutral):
+        yield moved
+    rng = np.random.default_rng(0)
+    for _ in range(_RANDOM_STARTS):
+        yield np.asarray(hinge.random(rng), dtype=np.float64)
+
+
+def _fitted(hinge: Hinge, target: Pose, q: Array, rows: slice = slice(0, 6)) -> Array:
+    """Gauss-Newton from q on some rows of the gap."""
+    gap = hinge_gap(hinge, q, target)[rows]
+    for _ in range(_STEPS if hinge.nv else 0):
+        step = least_squares(H_T_of(hinge, q)[rows], gap)
+        if np.linalg.norm(step) < 1e-13:
+            break
+        size, moved, left = 1.0, q, gap
+        while size > 1e-3:  # a step that does not help is halved
+            moved = integrate_of(hinge, q, size * step)
+            left = hinge_gap(hinge, moved, target)[rows]
+            if np.linalg.norm(left) <= np.linalg.norm(gap) * (1.0 + 1e-12) + 1e-15:
+                break
+            size *= 0.5
+        else:
+            break  # nothing helps: a nearest pose that the hinge does not reach
+        q, gap = moved, left
+    return q
