@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -34,8 +34,38 @@ class BoundLeaf(Leaf):
         return memo[key]
 
 
-class SparseLeaf(BoundLeaf):
-    """An operator given by its non-zero blocks: H, M, E_phi, P, D, K, ..."""
+class BlockLeaf(BoundLeaf):
+    """A leaf given by its non-zero blocks, which are packed once for the products with vectors."""
+
+    def entries(self) -> Mapping[tuple[int, int], Array]:
+        """The non-zero blocks."""
+        raise AssertionError("each kind works out its blocks")
+
+    def _once(self, kind: str, work: Callable[[], Any]) -> Any:
+        """Kept for as long as the numbers stay."""
+        return self.kept(kind, work)
+
+    def blocks(self) -> Blocks:
+        rows, cols = self.spaces
+        found: Blocks = self._once("blocks", lambda: Blocks(rows, cols, self.entries()))
+        return found
+
+    def _apply(self, x: Array, transposed: bool) -> Array:
+        blocks = self.blocks()
+        if blocks.batch:
+            return blocks.apply_T(x) if transposed else blocks.apply(x)
+        packed: PackedBlocks = self._once("packed", lambda: PackedBlocks(*self.spaces, blocks.entries))
+        return packed.apply(x, transposed)
+
+    def apply(self, x: Array) -> Array:
+        return self._apply(x, False)
+
+    def apply_T(self, x: Array) -> Array:
+        return self._apply(x, True)
+
+
+class SparseLeaf(BlockLeaf):
+    """An operator of the table: H, M, E_phi, P, D, K, ..."""
 
     def __init__(self, binding: Bound, what: Sparse) -> None:
         self.binding, self.what = binding, what
@@ -46,10 +76,8 @@ class SparseLeaf(BoundLeaf):
     def pattern(self) -> Pattern:
         return frozenset(self.what.pattern)
 
-    def blocks(self) -> Blocks:
-        rows, cols = self.spaces
-        found: Blocks = self.kept("blocks", lambda: Blocks(rows, cols, self.what.entries(self.binding.sko())))
-        return found
+    def entries(self) -> Mapping[tuple[int, int], Array]:
+        return self.what.entries(self.binding.sko())
 
     def sizes(self) -> Sizes:
         less, found = self.what.less, self.blocks().sizes
@@ -58,19 +86,6 @@ class SparseLeaf(BoundLeaf):
         rows, cols = self.spaces
         whole: Sizes = self.kept("sizes", lambda: Blocks(rows, cols, less(self.binding.sko())).sizes)
         return Sizes(found.rows, found.cols, np.maximum(found.sizes, whole.sizes))
-
-    def _apply(self, x: Array, transposed: bool) -> Array:
-        blocks = self.blocks()
-        if blocks.batch:
-            return blocks.apply_T(x) if transposed else blocks.apply(x)
-        packed: PackedBlocks = self.kept("packed", lambda: PackedBlocks(*self.spaces, blocks.entries))
-        return packed.apply(x, transposed)
-
-    def apply(self, x: Array) -> Array:
-        return self._apply(x, False)
-
-    def apply_T(self, x: Array) -> Array:
-        return self._apply(x, True)
 
     def bound_to(self, binding: Binding) -> Leaf:
         return SparseLeaf(binding, self.what)  # type: ignore[arg-type]
