@@ -14,6 +14,7 @@ from soacraft.loops.geared import geared_sko
 from soacraft.loops.holding import Holding, Load, balance_load, move_squeeze
 from soacraft.loops.kinematics import KinematicsResult, solve_kinematics
 from soacraft.loops.linearize import ClosedLinearization, linearize
+from soacraft.loops.recutting import recut
 from soacraft.loops.report import Report, report
 from soacraft.loops.results import Result
 from soacraft.loops.solver import Solver
@@ -45,6 +46,7 @@ __all__ = [
     "geared_sko",
     "linearize",
     "move_squeeze",
+    "recut",
     "report",
     "solve_kinematics",
 ]

@@ -150,7 +150,7 @@ class Multibody(Holdings):
         Multibody 'twin': 2 bodies, 2 dofs
         """
         other = Multibody(self._name if name is None else name, self._gravity)
-        _copy_fixtures(self._root, other.root)
+        copy_fixtures(self._root, other.root)
         for body in self.bodies:
             twin = other.add_body(
                 body.name,
@@ -158,17 +158,21 @@ class Multibody(Holdings):
                 body.hinge, body.inertia, body.inboard, body.outboard, body.hinge_name,
             )  # fmt: skip
             twin._armature, twin._passive, twin._limits = body._armature, body._passive, body._limits
-            _copy_fixtures(body, twin)
+            copy_fixtures(body, twin)
         # the insertion order decides the order of siblings after later edits
         other._bodies = {name: other._bodies[name] for name in self._bodies}
         other._changed()
         other.set_state(self.q, self.v, self.vdot)
+        self._copy_forces(other)
+        self._copy_holdings(other)
+        return other
+
+    def _copy_forces(self, other: Multibody) -> None:
+        """The external forces, at the frames of the same names."""
         for frame, wrench in self._forces.items():
             axes = wrench.expressed_in
             axes_name = axes.full_name if isinstance(axes, Frame) else None
             other.set_force(frame.full_name, Wrench(wrench.moment, wrench.force, axes_name))
-        self._copy_holdings(other)
-        return other
 
     def __copy__(self) -> Multibody:
         return self.copy()
@@ -177,7 +181,7 @@ class Multibody(Holdings):
         return self.copy()
 
 
-def _copy_fixtures(one: Carrier, other: Carrier) -> None:
+def copy_fixtures(one: Carrier, other: Carrier) -> None:
     """The nodes and geometries of a frame."""
     for node in one.nodes:
         other.add_node(node.name, node.pose)

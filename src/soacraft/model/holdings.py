@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -21,6 +21,7 @@ from soacraft.model.import_report import ImportReport
 from soacraft.model.layout import dof_names
 from soacraft.model.records import Actuator, Attributes, Keyframe, Material, Record, read_text
 from soacraft.model.structure import Structure
+from soacraft.model.turning import renamed_actuator
 from soacraft.spatial.checks import Array, finite
 from soacraft.spatial.inertia import Inertia
 from soacraft.spatial.pose import Pose
@@ -292,16 +293,27 @@ class Holdings(Structure):
             article = "an" if kind == "actuator" else "a"
             raise ModelError(f"{self.name!r} already has {article} {kind} {name!r}; names are unique.")
 
-    def _copy_holdings(self, other: Multibody) -> None:
-        """Closures and the rest, on the frames and dofs of the same names of a copy."""
+    def _copy_holdings(
+        self,
+        other: Multibody,
+        dofs: dict[str, str] | None = None,
+        told: Callable[[Keyframe], Keyframe] = lambda keyframe: keyframe,
+    ) -> None:
+        """Closures and the rest, on the frames and dofs of the same names of a copy.
+
+        Of one that is told in other coordinates, `dofs` are the dofs with new names, and `told` tells a keyframe anew.
+        """
+        new = dofs or {}
         for x in self._loops.values():
             other.close_loop(x.name, x.a.full_name, x.b.full_name, x.hinge, x.active, x.attributes)
         for c in self._couplings.values():
-            other.couple(c.name, dict(c.terms), c.offset, c.active, c.attributes)
-        other._actuators.update(self._actuators)
+            terms = {new.get(dof, dof): term for dof, term in c.terms.items()}
+            other.couple(c.name, terms, c.offset, c.active, c.attributes)
+        for a in self._actuators.values():
+            other.add_actuator(renamed_actuator(a, new))
         other._materials.update(self._materials)
         for keyframe in self.keyframes:
-            other.add_keyframe(keyframe)
+            other.add_keyframe(told(keyframe))
         other._records.extend(self._records)
         other._import_report = self._import_report
 
