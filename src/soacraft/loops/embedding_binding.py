@@ -11,6 +11,7 @@ import numpy as np
 from soacraft.algebra.space import Space
 from soacraft.errors import LoopError, StaleError, StateError
 from soacraft.loops.embedding_model import EmbeddedModel
+from soacraft.loops.embedding_sensitivity import EmbeddedDirection, embedded_direction
 from soacraft.model.coordinates import read_forces, read_v
 from soacraft.model.interface import Graph
 from soacraft.model.sko import SKOModel
@@ -75,11 +76,6 @@ class CompoundSystem(ABC):
 
 class EmbeddedBinding(SKOBinding):
     """A system with compound bodies at the model's current state (live) or at a snapshot; for one choice of dofs."""
-
-    no_derivatives = (
-        "the hinge maps of compound bodies turn with the loops, so the rules for derivatives do not apply to their "
-        "operators; differentiate those of the tree, sc.operators(mb, ignore_loops=True)."
-    )
 
     def __init__(
         self, system: CompoundSystem, state: State | None = None, f_ext: Any = None, force: Any = None
@@ -154,6 +150,10 @@ class EmbeddedBinding(SKOBinding):
     def given_force(self, value: Array | None) -> None:
         raise AssertionError("the force of the tree is given once")
 
+    def direction(self, ops: Operators, body: Any = None, dof: Any = 0) -> EmbeddedDirection:
+        """An independent dof, without a body the current velocity, for derivatives."""
+        return embedded_direction(ops, self, body, dof)
+
     def velocity(self) -> Array:
         found = self.embedded()
         return np.asarray(found.one.state.v[found.independent])
@@ -173,11 +173,11 @@ class EmbeddedBinding(SKOBinding):
     def nodes(self, nodes: Any) -> tuple[str, ...]:
         """Names of nodes and bodies of the tree, or of whole compound bodies."""
         graph, several = self.system.graph, nodes if isinstance(nodes, (list, tuple)) else [nodes]
-        return tuple(x if x in self._compounds() else graph.frame(x).full_name for x in several)
+        return tuple(x if x in self.compounds() else graph.frame(x).full_name for x in several)
 
     def pick_off(self, names: tuple[str, ...]) -> dict[tuple[int, int], Array]:
         """e_j phi(j, O) by (number of the unit, number of the node) for a node on member j."""
-        found, whole = self.embedded(), self._compounds()
+        found, whole = self.embedded(), self.compounds()
         blocks: dict[tuple[int, int], Array] = {}
         for i, name in enumerate(names):
             if name in whole:
@@ -191,10 +191,10 @@ class EmbeddedBinding(SKOBinding):
         return blocks
 
     def node_space(self, names: tuple[str, ...]) -> Space:
-        whole, dims = self._compounds(), self.body.dims
+        whole, dims = self.compounds(), self.body.dims
         return Space("node", names, [dims[whole[name]] if name in whole else 6 for name in names], self.owner)
 
-    def _compounds(self) -> dict[str, int]:
+    def compounds(self) -> dict[str, int]:
         """The numbers of compound bodies by name."""
         found = self.embedded()
         return {found.units.tree.names[u]: u for u in found.compounds}

@@ -91,7 +91,7 @@ def row_derivatives(rows: Constraints, v: Array, vdot: Array, multipliers: Array
     for loop, (_, at) in zip(rows.loops, rows.places, strict=False):
         _add_loop(found, loop, at, bodies, multipliers[at])
     for row, (_, at) in zip(rows.couplings, rows.places[len(rows.loops) :], strict=True):
-        for i, (second, third) in _curvatures(rows, row).items():
+        for i, (second, third) in curvatures(rows, row).items():
             found.dq[at, i] = second * vdot[i] + third * v[i] ** 2
             found.dv[at, i] = 2.0 * second * v[i]
             found.speed[at, i] = second * v[i]
@@ -102,7 +102,7 @@ def row_derivatives(rows: Constraints, v: Array, vdot: Array, multipliers: Array
 def _add_loop(found: RowDerivatives, loop: LoopRows, at: slice, bodies: Bodies, multipliers: Array) -> None:
     hinge, theta, Q = loop.closure.hinge, loop.theta, loop.Q
     a, b = bodies.at(loop.closure.a), bodies.at(loop.closure.b)
-    X = _seen_from(bodies.state, loop).phi().T
+    X = seen_from(bodies.state, loop).phi().T
     H_T, dH = H_T_of(hinge, theta), dH_of(hinge, theta)
     inverse = np.linalg.pinv(H_T)
     seen, J = X @ a.V, b.J - X @ a.J
@@ -130,13 +130,13 @@ def _add_loop(found: RowDerivatives, loop: LoopRows, at: slice, bodies: Bodies, 
     found.turns[loop.name] = J, dw
 
 
-def _seen_from(state: State, loop: LoopRows) -> Pose:
+def seen_from(state: State, loop: LoopRows) -> Pose:
     """The pose of b seen from a."""
     (R_a, p_a), (R_b, p_b) = (pose_of_frame(state, frame) for frame in (loop.closure.a, loop.closure.b))
     return Pose.unchecked(R_a.T @ R_b, R_a.T @ (p_b - p_a))
 
 
-def _curvatures(rows: Constraints, row: CouplingRow) -> dict[int, tuple[float, float]]:
+def curvatures(rows: Constraints, row: CouplingRow) -> dict[int, tuple[float, float]]:
     """p''(q) and p'''(q) of a coupling, by dof number."""
     number = {name: i for i, name in enumerate(rows.graph.dof_names)}
     places, found = coordinate_names(rows.graph), {}

@@ -147,10 +147,6 @@ class SKOBinding(ModelBinding):
     """A plain SKO model; its velocity and acceleration are zero unless given."""
 
     axes = None
-    no_derivatives = (
-        "an SKO model stands at one configuration and has no hinges to move along, so its operators have no "
-        "derivatives; bind a Multibody or a sub-graph."
-    )
 
     def __init__(self, model: SKOModel, v: Any = None, vdot: Any = None, force: Any = None) -> None:
         self.owner = self.model = model
@@ -182,6 +178,13 @@ class SKOBinding(ModelBinding):
 
     def body_velocities(self) -> Sequence[Array] | None:
         return None
+
+    def direction(self, ops: Any, body: Any = None, dof: Any = 0) -> Any:
+        """What its operators are differentiated along: nothing, for a plain SKO model."""
+        raise ModelError(
+            "an SKO model stands at one configuration and has no hinges to move along, so its operators have no "
+            "derivatives; bind a Multibody or a sub-graph."
+        )
 
     def nodes(self, nodes: Any) -> tuple[str, ...]:
         """Names of nodes, from one or several names or numbers."""

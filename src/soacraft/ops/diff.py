@@ -47,7 +47,7 @@ class Derivation:
         if u.rates is None:  # shared by all expressions: P.diff(body) is solved once
             u.rates = Rates(u, Derivation.whole)
         self.rates: Rates = u.rates
-        self.axes = u.binding.axes
+        self.axes = u.axes
         self._deltas: dict[int, tuple[Operator, Term]] = {}
         self._gauges: dict[int, tuple[Operator, tuple[Gauge, Gauge]]] = {}
         self._seams: dict[tuple[Gauge, Gauge], Term] = {}
@@ -257,7 +257,8 @@ def diff(expr: Operator, body: Any, dof: Any = 0) -> Operator:
     """The derivative along dof `dof` (its number or its name) of the hinge of a body, as an operator.
 
     A product with a vector costs two to three times that of the expression itself; with P, psi and their kin one
-    Lyapunov sweep more, over the bodies inboard of the hinge, once for each state.
+    Lyapunov sweep more, over the bodies inboard of the hinge, once for each state. In a system with compound bodies the
+    dof is an independent one, which the others follow; its name alone will do.
 
     >>> import soacraft as sc
     >>> H, phi, M = sc.operators(sc.load("arm7"), "H phi M")

@@ -12,6 +12,7 @@ ones (`soacraft.ops.sensitivity_leaves`):
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,7 @@ from soacraft.algebra.operator import Operator
 from soacraft.algebra.printing import latex_words
 from soacraft.errors import ModelError, StateError
 from soacraft.model.axes import check_axes, velocity_map
+from soacraft.model.interface import Graph
 from soacraft.model.realize import times
 from soacraft.ops.binding import GraphBinding
 
@@ -137,11 +139,23 @@ class Direction:
 
     def __init__(self, ops: Operators, body: str | None, dof: int = 0) -> None:
         self.ops, self.body, self.dof = ops, body, dof
-        binding = ops.binding
-        assert isinstance(binding, GraphBinding)
-        self.binding = binding
+        self.binding: Any = ops.binding
         self.rates: Any = None  # the derivatives of the named operators, made with the first expression
-        self.source: Source = Velocity() if body is None else Unit(binding.graph.index(body), dof)
+        self.source = self._source()
+
+    def _source(self) -> Source:
+        return Velocity() if self.body is None else Unit(self.binding.graph.index(self.body), self.dof)
+
+    @property
+    def axes(self) -> str:
+        """The axes of its operators."""
+        return self.binding.axes or "body"
+
+    @property
+    def parents(self) -> Sequence[int]:
+        """The parents of the nodes, by number."""
+        found: Sequence[int] = self.binding.graph.layout.parents
+        return found
 
     @property
     def step(self) -> tuple[str | None, int]:
@@ -193,7 +207,7 @@ class Direction:
     @cached_property
     def EX(self) -> Operator | None:
         """E_phi X, the derivative of E_phi in body axes (G1); None if only base bodies move: they have no edge."""
-        parents = self.binding.graph.layout.parents
+        parents = self.parents
         return self.ops.E_phi * self.X if any(parents[k] >= 0 for k in self.nodes) else None
 
 
@@ -201,17 +215,19 @@ def direction_of(ops: Operators, body: Any = None, dof: Any = 0) -> Direction:
     """The direction of dof `dof` (its number or its name) of the hinge of a body; without a body, of the velocity."""
     binding = ops.binding
     if not isinstance(binding, GraphBinding):
-        raise ModelError(binding.no_derivatives)
+        found: Direction = binding.direction(ops, body, dof)
+        return found
     binding.owner.check()
     if body is None:
         return ops.direction(None, 0)
     graph = binding.graph
     k = graph.index(body)
-    return ops.direction(graph.bodies[k].name, _dof_number(binding, k, dof))
+    return ops.direction(graph.bodies[k].name, dof_number(graph, k, dof))
 
 
-def _dof_number(binding: GraphBinding, k: int, dof: Any) -> int:
-    layout = binding.graph.layout
+def dof_number(graph: Graph, k: int, dof: Any) -> int:
+    """The number of a dof in the hinge of body k, from its number or its name."""
+    layout = graph.layout
     body, names = layout.bodies[k], layout.dof_names[layout.v_slices[k]]
     nv = len(names)
     if nv == 0:

@@ -22,10 +22,9 @@ from soacraft.algebra.operator import DIAGONAL, Binding, Leaf, Operator, Pattern
 from soacraft.model.axes import check_axes, velocity_map
 from soacraft.model.hinges.base import derivative_of_H_T_of
 from soacraft.ops.binding import GraphBinding
-from soacraft.ops.leaves import BoundLeaf, DerivedLeaf
+from soacraft.ops.leaves import BlockLeaf, DerivedLeaf
 from soacraft.ops.namespace import operators_of
 from soacraft.ops.sensitivity import AnchorMotion, Direction, Source, Unit, direction_of
-from soacraft.recursions._backend import PackedBlocks
 from soacraft.spatial.rotations import skew
 from soacraft.spatial.transforms import crf
 
@@ -39,7 +38,7 @@ SPACES = {"X": ("body", "body"), "W": ("body", "body"), "W_nd": ("node", "node")
 SOURCES = {"X": "G1", "W": "G1", "W_nd": "G17", "B_hat": "Coriolis matrix", "dH": "G3"}
 
 
-class SensitivityLeaf(BoundLeaf):
+class SensitivityLeaf(BlockLeaf):
     """A block-diagonal leaf of a derivative. `terms` are what it is the sum of; none: it is zero."""
 
     binding: GraphBinding
@@ -68,10 +67,6 @@ class SensitivityLeaf(BoundLeaf):
 
     # -- numbers --------------------------------------------------------------------------------------------------
 
-    def entries(self) -> Entries:
-        """The non-zero blocks."""
-        raise AssertionError("each kind works out its blocks")
-
     def sources(self) -> list[Source]:
         """The vectors it is made with."""
         raise AssertionError("each kind has its vectors")
@@ -89,31 +84,15 @@ class SensitivityLeaf(BoundLeaf):
     def pattern(self) -> Pattern:
         return DIAGONAL if self.terms else frozenset()
 
-    def blocks(self) -> Blocks:
-        rows, cols = self.spaces
-        found: Blocks = self._once("blocks", lambda: Blocks(rows, cols, self.entries()))
-        return found
-
-    def _apply(self, x: Array, transposed: bool) -> Array:
-        blocks = self.blocks()
-        if blocks.batch:
-            return blocks.apply_T(x) if transposed else blocks.apply(x)
-        packed: PackedBlocks = self._once("packed", lambda: PackedBlocks(*self.spaces, blocks.entries))
-        return packed.apply(x, transposed)
-
-    def apply(self, x: Array) -> Array:
-        return self._apply(x, False)
-
-    def apply_T(self, x: Array) -> Array:
-        return self._apply(x, True)
-
     # -- relatives ------------------------------------------------------------------------------------------------
 
     def bound_to(self, binding: Binding) -> Leaf:
         ops = operators_of(binding)  # type: ignore[arg-type]
-        path = tuple(direction_of(ops, *step).step for step in self.path)
-        nodes = ops.binding.nodes(list(self.nodes)) if self.nodes else ()
-        return make(binding, self.kind, path, nodes)  # type: ignore[arg-type]
+        first, *more = (direction_of(ops, *step) for step in self.path)
+        found = first.leaf(self.kind, *(ops.binding.nodes(list(self.nodes)) if self.nodes else ()))
+        for u in more:
+            found = found.extended(u)
+        return found
 
     def extended(self, u: Direction) -> SensitivityLeaf:
         """The same leaf of one derivative more."""

@@ -97,7 +97,7 @@ class LyapunovRate(LyapunovLeaf):
 
     def named(self, of: Leaf, u: Direction) -> LyapunovRate:
         """With the name `P.diff('link')`."""
-        body = u.binding.axes == "body"
+        body = u.axes == "body"
         verb = ("dot" if u.body is None else "diff") if body else "along"
         self.shown = f"{of.name}.{verb}({u.call})", f"[{of.latex_name}]_{{{u.latex}}}"
         self.name, self.latex_name = self.shown

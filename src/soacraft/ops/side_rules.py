@@ -23,7 +23,7 @@ def of_derivatives(leaf: Leaf) -> Iterator[translate.SideRule]:
         return
     if leaf.kind == "B_hat" or (leaf.kind in ("W", "W_nd") and leaf.binding.axes == "inertial"):
         yield f"{leaf.name} is skew", leaf.source, leaf.T, -leaf
-    if leaf.kind == "X" and len(leaf.path) == 1:
+    if leaf.kind == "X" and len(leaf.path) == 1 and isinstance(leaf.binding, GraphBinding):
         yield from _of_X(leaf)
 
 
@@ -48,7 +48,7 @@ def of_lambda(leaf: Leaf) -> Iterator[translate.SideRule]:
     if type(leaf) is not LyapunovLeaf:
         return
     found = [x for x in leaf.X.leaves() if isinstance(x, SensitivityLeaf) and x.kind == "X" and len(x.path) == 1]
-    if not found or found[0].path[0][0] is None:
+    if not found or found[0].path[0][0] is None or not isinstance(found[0].binding, GraphBinding):
         return
     X, (body, dof) = found[0], found[0].path[0]
     s = operators_of(X.binding)
