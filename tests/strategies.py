@@ -202,12 +202,30 @@ def sko_operators(draw, trees=SCRAMBLED, max_dim=6):
     return sc.operators(model, v=v, vdot=vdot)
 
 
-def operators(axes, trees):
-    """The operators of a drawn model of one class: an axes' name for rigid trees, "sko" for SKO models."""
-    return sko_operators(scrambled(trees)) if axes == "sko" else rigid_operators(axes, trees)
+def operators(kind, trees):
+    """The operators of a drawn model of one class: an axes' name for rigid trees, "sko" for SKO models, "embedded" for
+    closed graphs with compound bodies."""
+    if kind in AXES:
+        return rigid_operators(kind, trees)
+    if kind == "sko":
+        return sko_operators(scrambled(trees))
+    from tests.embedded import embedded_operators  # built on this module
+
+    return embedded_operators(trees)
 
 
-CLASSES = (*AXES, "sko")
+def models(kind, trees=SCRAMBLED):
+    """A drawn SKO model of one class: "sko" for any blocks, "embedded" for those of closed graphs."""
+    if kind == "sko":
+        return sko_models(trees)
+    from tests.embedded import embedded_models  # built on this module
+
+    return embedded_models(trees)
+
+
+CLASSES = (*AXES, "sko", "embedded")
+#: Classes of SKO models of blocks of many sizes.
+SKO = ("sko", "embedded")
 
 
 # -- dense references ---------------------------------------------------------------------------------------------

@@ -1,8 +1,10 @@
-"""Every identity on every class of model its conditions allow: rigid trees in all axes, SKO models of any blocks."""
+"""Every identity on every class of model its conditions allow: rigid trees in all axes, SKO models of any blocks, and
+closed graphs with compound bodies."""
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.embedded import sample
 from tests.strategies import AXES, CLASSES, keep, operators, parents
 
 import soacraft as sc
@@ -59,6 +61,8 @@ def test_each_identity_holds_on_the_models_of_verify(identity):
 def test_serial_identities_fail_on_branched_trees(identity, kind):
     if kind == "sko":
         s = sc.operators(sc.random_sko(7, seed=11, min_dim=3))
+    elif kind == "embedded":
+        s = sample()
     else:
         s = sc.operators(sc.random_tree(7, seed=4), axes=kind)
     assert not s.sko.tree.is_serial

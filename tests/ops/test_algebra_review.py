@@ -7,6 +7,7 @@ import time
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
+from tests.embedded import sample
 from tests.ops.differences import mass_matrix, with_armature
 
 import soacraft as sc
@@ -369,6 +370,7 @@ FUZZED = {
     "SKO model": lambda seed: sc.operators(sc.random_sko(5, seed=seed)),
     "rotors": lambda seed: sc.operators(with_armature(seed)),
     "batch": lambda seed: sc.operators(batch()),
+    "compound bodies": sample,
     "chain": lambda seed: sc.operators(sc.random_sko(4, seed=seed, branching=0.0)),
 }
 

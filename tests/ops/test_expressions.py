@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.embedded import sample
 from tests.strategies import keep
 
 import soacraft as sc
@@ -20,6 +21,7 @@ MODELS = {
     "inertial axes": lambda: sc.operators(sc.random_tree(4, seed=5, bases=2), axes="inertial"),
     "origin axes": lambda: sc.operators(sc.random_tree(3, seed=6), axes="origin"),
     "SKO model": lambda: sc.operators(sc.random_sko(5, seed=7)),
+    "compound bodies": sample,
     "single body": lambda: sc.operators(sc.random_tree(1, seed=3)),
 }
 

@@ -9,6 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from tests.embedded import sample
 from tests.ops.differences import with_armature
 
 import soacraft as sc
@@ -163,6 +164,7 @@ MODELS = {
     "origin axes": lambda: part("origin"),
     "rotors": lambda: sc.operators(with_armature()),
     "a batch of states": lambda: sc.operators(batch()),
+    "compound bodies": sample,
 }
 
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.strategies import AXES, dense, keep, sko_models
+from tests.embedded import sample
+from tests.strategies import AXES, SKO, dense, keep, models
 
 import soacraft as sc
 from soacraft.ops.table import NAMES
@@ -31,6 +32,7 @@ PLACES = {
     "serial chain": lambda: sc.operators(sc.serial_chain(5)),
     "SKO model": lambda: sc.operators(sc.random_sko(7, seed=4)),
     "SKO model, serial": lambda: sc.operators(sc.random_sko(6, seed=2, branching=0.0)),
+    "compound bodies": sample,
     "batch": lambda: sc.operators((mb := sc.random_tree(5, seed=6)).state(*batch(mb))),
 }
 
@@ -106,10 +108,12 @@ def eliminated(Mcal, model, d):
     return L, D
 
 
+@pytest.mark.parametrize("kind", SKO)
 @settings(max_examples=30)
-@given(model=sko_models())
-def test_values_against_dense_matrices(model):
+@given(data=st.data())
+def test_values_against_dense_matrices(kind, data):
     """From E, H and M alone: D and I + H phi K by eliminating the dense mass matrix, the rest by definition."""
+    model = data.draw(models(kind))
     keep()
     s, d = sc.operators(model), dense(model)
     one = np.eye(len(d.E))

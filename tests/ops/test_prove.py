@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from tests.embedded import sample
 
 import soacraft as sc
 from soacraft.algebra.completion import System
@@ -150,13 +151,14 @@ def test_the_rules_are_few_and_decide():
 
 
 def test_every_rule_holds_with_numbers():
-    """Independently of how it was derived: on random SKO models."""
-    for model in (sc.random_sko(5, seed=21), sc.random_sko(4, seed=22, branching=0.0)):
-        letters = Letters(sc.operators(model).binding)
+    """Independently of how it was derived: on random SKO models, one with compound bodies among them."""
+    chain = sc.random_sko(4, seed=22, branching=0.0)
+    for s in (sc.operators(sc.random_sko(5, seed=21)), sc.operators(chain), sample()):
+        letters = Letters(s.binding)
         for rule in derived():
             first = letters.word(rule.left, None)
             gap = letters.write(rule.zero, first.rows, first.cols)
-            assert gap.is_zero(), f"{rule!r} on {model!r}"
+            assert gap.is_zero(), f"{rule!r} on {s!r}"
 
 
 def test_every_rule_says_where_it_comes_from():
@@ -270,8 +272,8 @@ def test_assumed_inverses_of_singular_operators_prove_nothing():
     ],
 )
 def test_numbers_powers_inverses_and_solutions(goal):
-    for model in (sc.random_tree(4, seed=3), sc.random_sko(4, seed=3)):
-        proof = sc.prove(*goal(sc.operators(model)))
+    for s in (sc.operators(sc.random_tree(4, seed=3)), sc.operators(sc.random_sko(4, seed=3)), sample()):
+        proof = sc.prove(*goal(s))
         assert proof, proof
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.strategies import AXES, keep, rigid_trees, sko_models
+from tests.strategies import AXES, SKO, keep, models, rigid_trees
 
 import soacraft as sc
 from soacraft.recursions import forward_dynamics, newton_euler
@@ -26,9 +26,11 @@ def stack(y):
     return np.concatenate([np.zeros(0), *(y[k][:, 0] for k in sorted(y))])
 
 
+@pytest.mark.parametrize("kind", SKO)
 @settings(max_examples=25)
-@given(model=sko_models(), seed=st.integers(0, 99))
-def test_inverse_dynamics_is_newton_euler(model, seed):
+@given(data=st.data(), seed=st.integers(0, 99))
+def test_inverse_dynamics_is_newton_euler(kind, data, seed):
+    model = data.draw(models(kind))
     keep()
     v, vdot = np.random.default_rng(seed).standard_normal((2, sum(model.nvs)))
     s = sc.operators(model, v=v, vdot=vdot)
@@ -43,9 +45,11 @@ def test_inverse_dynamics_is_newton_euler(model, seed):
     close(s.Delta_V, s.H.T * v)
 
 
+@pytest.mark.parametrize("kind", SKO)
 @settings(max_examples=25)
-@given(model=sko_models(), seed=st.integers(0, 99))
-def test_with_a_force_everything_answers_to_it(model, seed):
+@given(data=st.data(), seed=st.integers(0, 99))
+def test_with_a_force_everything_answers_to_it(kind, data, seed):
+    model = data.draw(models(kind))
     keep()
     T = np.random.default_rng(seed).standard_normal(sum(model.nvs))
     s = sc.operators(model, force=T, vdot=np.ones(len(T)))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.strategies import dense, one_of_batch, sko_models
+from tests.strategies import SKO, dense, models, one_of_batch, sko_models
 
 import soacraft as sc
 from soacraft.errors import SingularError
@@ -24,10 +24,12 @@ def stack(y, model):
     return np.concatenate([y[k][..., 0] for k in model.nodes], axis=-1)
 
 
+@pytest.mark.parametrize("kind", SKO)
 @settings(max_examples=40)
-@given(model=sko_models())
-def test_the_riccati_equation(model):
+@given(data=st.data())
+def test_the_riccati_equation(kind, data):
     """M = P - E_A P+ E_A*, D = H P H*, G = P H* D^-1, P+ = (I - G H) P, symmetric; prod det D = det Mcal."""
+    model = data.draw(models(kind))
     d, abi = dense(model), articulated_body(model)
 
     def diagonal(blocks, rows, cols):
@@ -46,10 +48,12 @@ def test_the_riccati_equation(model):
     close(np.linalg.slogdet(d.mass_matrix)[1], sum(np.linalg.slogdet(abi.D[k])[1] for k in model.nodes))
 
 
+@pytest.mark.parametrize("kind", SKO)
 @settings(max_examples=40)
-@given(model=sko_models(), seed=st.integers(0, 99))
-def test_newton_euler_is_dense_inverse_dynamics(model, seed):
+@given(data=st.data(), seed=st.integers(0, 99))
+def test_newton_euler_is_dense_inverse_dynamics(kind, data, seed):
     """alpha = A*(H* vdot + a), f = A(M alpha + b), T = H f."""
+    model = data.draw(models(kind))
     d = dense(model)
     vdot = np.random.default_rng(seed).standard_normal(len(d.H))
     found = newton_euler(model, split(vdot, model, model.nvs))
@@ -60,10 +64,12 @@ def test_newton_euler_is_dense_inverse_dynamics(model, seed):
     close(stack(found.T, model), d.H @ f)
 
 
+@pytest.mark.parametrize("kind", SKO)
 @settings(max_examples=40)
-@given(model=sko_models(), seed=st.integers(0, 99))
-def test_forward_dynamics_solves_the_dense_equations(model, seed):
+@given(data=st.data(), seed=st.integers(0, 99))
+def test_forward_dynamics_solves_the_dense_equations(kind, data, seed):
     """Mcal vdot + C = T, C = H A (M A* a + b); and back by Newton-Euler."""
+    model = data.draw(models(kind))
     d = dense(model)
     T = np.random.default_rng(seed).standard_normal(len(d.H))
     found = forward_dynamics(model, split(T, model, model.nvs))
@@ -75,9 +81,11 @@ def test_forward_dynamics_solves_the_dense_equations(model, seed):
     close(stack(found.eps, model), T - d.H @ stack(found.z, model))
 
 
+@pytest.mark.parametrize("kind", SKO)
 @settings(max_examples=30)
-@given(model=sko_models())
-def test_the_mass_matrix_by_composite_bodies(model):
+@given(data=st.data())
+def test_the_mass_matrix_by_composite_bodies(kind, data):
+    model = data.draw(models(kind))
     d = dense(model)
     Mcal = mass_matrix(model, composite_body(model))
     close(Mcal, d.mass_matrix)

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.strategies import sko_models
+from tests.embedded import sample
+from tests.strategies import SKO, models, sko_models
 
 import soacraft as sc
 from soacraft import _core, recursions
@@ -51,6 +52,7 @@ MODELS = {
     "rigid, pins": random_tree(20, seed=3, hinges=[sc.Pin((0, 0, 1)), sc.Prismatic((1, 0, 0))]).sko(),
     "welds alone": random_tree(4, seed=3, hinges=[sc.Weld()]).sko(),
     "nodes of size zero": hollow_sko(),
+    **{f"compound bodies {seed}": sample(seed).sko for seed in range(2)},
     "one node": random_sko(1, seed=4),
     "no nodes": sc.SKOModel([], [], [], []),
 }
@@ -126,9 +128,11 @@ def test_lyapunov_with_two_families_of_weights(form, model):
     same(twin(model, model.A, X, lambda p, k: right[k]), expected, model.n)
 
 
+@pytest.mark.parametrize("kind", SKO)
 @settings(max_examples=40)
-@given(model=sko_models(), seed=st.integers(0, 99))
-def test_any_drawn_model(model, seed):
+@given(data=st.data(), seed=st.integers(0, 99))
+def test_any_drawn_model(kind, data, seed):
+    model = data.draw(models(kind))
     T = vectors(model.nvs, 1, seed)
     all_the_same(_backend.articulated_body(model), recursions.articulated_body(model), model.n)
     all_the_same(_backend.forward_dynamics(model, T), recursions.forward_dynamics(model, T), model.n)

@@ -1,9 +1,10 @@
 """Lyapunov recursions and the blocks of A X B* and A* X B against dense matrices, with two different weights."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.strategies import dense, one_of_batch, parents, scrambled, sko_models
+from tests.strategies import SKO, dense, models, one_of_batch, parents, scrambled, sko_models
 
 from soacraft.recursions import backward_lyapunov, block_of_AsXB, block_of_AXBs, composite_body, forward_lyapunov
 
@@ -42,10 +43,12 @@ class TwoWeights:
         return Z
 
 
+@pytest.mark.parametrize("kind", SKO)
 @settings(max_examples=40)
-@given(model=sko_models(), seed=st.integers(0, 99))
-def test_forward_lyapunov(model, seed):
+@given(data=st.data(), seed=st.integers(0, 99))
+def test_forward_lyapunov(kind, data, seed):
     """X = Y - E_A Y E_B*, and Y is the diagonal of A X B*."""
+    model = data.draw(models(kind))
     w = TwoWeights(model, seed)
     Y = forward_lyapunov(model, model.A, w.X, w.weight)
     dense_Y, Z = w.diagonal(Y), w.dense.A @ w.dense_X @ w.dense_B.T
@@ -54,10 +57,12 @@ def test_forward_lyapunov(model, seed):
         close(Y[k], Z[w.dense.body(k), w.other(k)])
 
 
+@pytest.mark.parametrize("kind", SKO)
 @settings(max_examples=40)
-@given(model=sko_models(), seed=st.integers(0, 99))
-def test_backward_lyapunov(model, seed):
+@given(data=st.data(), seed=st.integers(0, 99))
+def test_backward_lyapunov(kind, data, seed):
     """X = Y - diagOf(E_A* Y E_B), and Y is the diagonal of A* X B."""
+    model = data.draw(models(kind))
     w = TwoWeights(model, seed)
     Y = backward_lyapunov(model, model.A, w.X, w.weight)
     Z = w.dense.A.T @ w.dense_X @ w.dense_B
@@ -68,10 +73,12 @@ def test_backward_lyapunov(model, seed):
         close(Y[k], Z[at])
 
 
+@pytest.mark.parametrize("kind", SKO)
 @settings(max_examples=40)
-@given(model=sko_models(scrambled(parents(max_size=7))), seed=st.integers(0, 99))
-def test_blocks_of_both_products(model, seed):
+@given(data=st.data(), seed=st.integers(0, 99))
+def test_blocks_of_both_products(kind, data, seed):
     """Every pair of nodes: the same, related either way, unrelated with and without a common ancestor."""
+    model = data.draw(models(kind, scrambled(parents(max_size=7))))
     w = TwoWeights(model, seed)
     forward = forward_lyapunov(model, model.A, w.X, w.weight)
     backward = backward_lyapunov(model, model.A, w.X, w.weight)
@@ -109,9 +116,11 @@ def test_siblings_meet_in_their_parent():
     assert block_of_AsXB(model.tree, model.A, Y, model.A, 1, 2).item() == 2.0 * 1.0 * 3.0
 
 
+@pytest.mark.parametrize("kind", SKO)
 @settings(max_examples=25)
-@given(model=sko_models())
-def test_composite_bodies_are_the_diagonal_of_A_M_A_star(model):
+@given(data=st.data())
+def test_composite_bodies_are_the_diagonal_of_A_M_A_star(kind, data):
+    model = data.draw(models(kind))
     d = dense(model)
     R, Z = composite_body(model), d.A @ d.M @ d.A.T
     for k in model.nodes:

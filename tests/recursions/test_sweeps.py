@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.strategies import dense, one_of_batch, parents, scrambled, sko_models
+from tests.strategies import SKO, dense, models, one_of_batch, parents, scrambled, sko_models
 
 from soacraft.algebra import Space, Tree
 from soacraft.recursions import gather, gather_tilde, scatter, scatter_tilde
@@ -34,9 +34,11 @@ def stack(y, n):
 
 
 @pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("kind", SKO)
 @settings(max_examples=25)
-@given(model=sko_models(), m=SIZES, seed=st.integers(0, 99))
-def test_a_sweep_is_the_product_with_dense_A(form, model, m, seed):
+@given(data=st.data(), m=SIZES, seed=st.integers(0, 99))
+def test_a_sweep_is_the_product_with_dense_A(kind, form, data, m, seed):
+    model = data.draw(models(kind))
     recursion, matrix, _ = FORMS[form]
     space = body_space(model)
     x = np.random.default_rng(seed).standard_normal((space.size, m))
@@ -45,9 +47,11 @@ def test_a_sweep_is_the_product_with_dense_A(form, model, m, seed):
 
 
 @pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("kind", SKO)
 @settings(max_examples=25)
-@given(model=sko_models(), batch=st.lists(st.integers(0, 3), max_size=2), m=SIZES, seed=st.integers(0, 99))
-def test_the_compiled_sweep_is_the_recursion(form, model, batch, m, seed):
+@given(data=st.data(), batch=st.lists(st.integers(0, 3), max_size=2), m=SIZES, seed=st.integers(0, 99))
+def test_the_compiled_sweep_is_the_recursion(kind, form, data, batch, m, seed):
+    model = data.draw(models(kind))
     recursion, matrix, compiled = FORMS[form]
     space = body_space(model)
     sweeps = Sweeps(model.tree, space, model.edges)
