@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from scipy.optimize import least_squares
 from tests.loops.cases import HOLONOMIC, LIBRARY, FourBar, Z, closed_graphs, near, project, row_of_four_bars
 from tests.strategies import SEEDS
 
@@ -12,6 +13,7 @@ import soacraft as sc
 from soacraft import dynamics as dyn
 from soacraft.errors import LoopError, StateError
 from soacraft.loops import FullyAugmented, TreeAugmented
+from soacraft.loops.bounds import Bounds
 from soacraft.loops.rows import Constraints
 
 FOUR_BAR = FourBar()
@@ -89,6 +91,81 @@ def test_couplings_are_assembled_too():
     assert q[0] == 0.1
 
 
+def test_a_ball_is_put_on_its_plane_wherever_that_is_near():
+    """An arm of two rods holds a ball of 0.2 m; what forbids it to slip is no part of where it may be."""
+    mb = sc.serial_chain(2)  # pins about y, along x
+    mb.root.add_node("floor", sc.Pose(translation=(0, 0, -1.0)))
+    mb.close_loop("contact", "inertial/floor", "link2/tip", sc.RollingBall(0.2))
+    start = np.array([0.3, 0.4])
+    q = TreeAugmented(mb).assemble(start)
+    near(np.sin(q[0]) + np.sin(q[0] + q[1]), 0.8, 1e-11)
+    height = np.array([np.cos(q[0]) + np.cos(q[0] + q[1]), np.cos(q[0] + q[1])])  # its rates
+    step = q - start
+    assert abs(step[0] * height[1] - step[1] * height[0]) < 1e-6  # across the curve of closed ones: the nearest
+
+
+# -- limits --------------------------------------------------------------------------------------------------------
+
+
+def limited(lower, upper, name="crank"):
+    mb = FOUR_BAR.build(0.9)
+    mb[name].limits = sc.Limits(lower, upper)
+    return mb
+
+
+@pytest.mark.parametrize(("lower", "upper"), [(1.2, 2.0), (-1.0, 0.4), (0.5, 1.5)])
+def test_the_nearest_within_limits(lower, upper):
+    """Along the one freedom of a four-bar, against all crank angles that the limits allow."""
+    mb = limited(lower, upper)
+    start = FOUR_BAR.build(0.9).q + np.array([0.0, 0.2, -0.1])
+    q = TreeAugmented(mb).assemble(start, limits=True)
+    assert lower <= q[0] <= upper
+    assert left_open(mb, q) < 1e-10
+    angles = np.linspace(lower, upper, 4001)
+    turns = [(x, *FOUR_BAR.angles(x)) for x in angles]
+    away = [np.linalg.norm([x - start[0], beta - x - start[1], gamma - start[2]]) for x, beta, gamma in turns]
+    assert abs(q[0] - angles[np.argmin(away)]) < 1e-3 * (upper - lower)
+    assert np.linalg.norm(q - start) <= min(away) + 1e-9
+
+
+def test_limits_are_left_alone_unless_asked_for():
+    mb = limited(1.2, 2.0)
+    near(TreeAugmented(mb).assemble(mb.q), mb.q, 1e-12)
+
+
+@settings(max_examples=15)
+@given(closed_graphs(max_loops=2, hinges=[sc.Pin(Z), sc.Prismatic(Z), sc.Spherical()]), SEEDS)
+def test_random_graphs_close_within_limits(mb, seed):
+    """Limits around a closed configuration, a start outside."""
+    rng = np.random.default_rng(seed)
+    for body, where in zip(mb.bodies, mb.layout.q_slices, strict=True):
+        if isinstance(body.hinge, sc.Spherical):
+            angle = 2.0 * np.arccos(min(1.0, abs(mb.q[where][3])))
+            body.limits = sc.Limits(0.0, angle + 0.01)
+        else:
+            body.limits = sc.Limits(mb.q[where][0] - 0.01 * rng.random(), mb.q[where][0] + 0.01 * rng.random())
+    start = mb.integrate(mb.q, 0.05 * rng.standard_normal(mb.nv))
+    q = TreeAugmented(mb).assemble(start, limits=True)
+    assert left_open(mb, q) < 1e-9
+    near(Bounds(mb, np.zeros(mb.nv, bool), limits=True).inside(q), q, 1e-12)
+
+
+def test_limits_in_the_way_are_named():
+    mb = limited(0.0, 0.1, "coupler")
+    mb["rocker"].limits = sc.Limits(0.0, 0.1)
+    with pytest.raises(LoopError, match=r"loop 'ring' stays open by 0\.\d+ m and \S+ rad, with limits reached at "
+                       r"'coupler', 'rocker'\. Start from another q0, or pass limits=False\.$"):  # fmt: skip
+        TreeAugmented(mb).assemble(mb.q, limits=True)
+
+
+def test_bad_limits():
+    mb = limited(1.2, 2.0)
+    with pytest.raises(StateError, match=re.escape("dof 'crank' is fixed at 0.9, outside its limits 1.2 to 2; fix it")):
+        TreeAugmented(mb).assemble(mb.q, fix=["crank"], limits=True)
+    with pytest.raises(StateError, match="limits of assemble must be True or False, got 'all'"):
+        TreeAugmented(mb).assemble(mb.q, limits="all")
+
+
 # -- what cannot close ---------------------------------------------------------------------------------------------
 
 
@@ -121,6 +198,24 @@ def test_what_is_fixed_is_named():
 def test_bad_arguments(q, fix, text):
     with pytest.raises(StateError, match=re.escape(text)):
         TreeAugmented(FOUR_BAR.build(0.9)).assemble(q, fix)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_is_left_open_is_the_least_there_is(seed):
+    """Two rods and a frame: against a search from many starts by other means."""
+    rng = np.random.default_rng(seed)
+    mb = sc.serial_chain(3)
+    mb.root.add_node("far", sc.Pose(translation=(3.5 + rng.random(), 0.3, rng.standard_normal())))
+    mb.close_loop("reach", "inertial/far", "link3/tip", sc.Spherical())
+
+    def gap(q):
+        return Constraints(mb, mb.state(q=q)).residual
+
+    least = min(least_squares(gap, x).cost for x in rng.uniform(-3, 3, (10, 3)))
+    with pytest.raises(LoopError) as raised:
+        TreeAugmented(mb).assemble(rng.uniform(-1, 1, 3))
+    told = float(re.search(r"stays open by (\S+) m", str(raised.value))[1])
+    assert told == pytest.approx(np.sqrt(2.0 * least), rel=1e-2)
 
 
 # -- velocities ---------------------------------------------------------------------------------------------------

@@ -34,7 +34,21 @@ def test_violations_of_position_and_velocity():
     assert one.angle == pytest.approx(0.0, abs=1e-9)  # the pin lets it turn
     assert one.speed > 0.1
     assert not off.met
+    assert not off.closed
     assert "'ring' is off by 0.011 m, " in repr(off)
+    assert repr(off).endswith("\nrank and mobility are those of an open configuration; s.assemble(q) closes it")
+
+
+def test_a_velocity_that_opens_a_closed_loop():
+    """The rocker's end moves by 0.9 m/rad, the coupler's end stays."""
+    mb = FOUR_BAR.build(0.9)
+    off = report(mb, v=[0.0, 0.0, 1.0])
+    (one,) = off.violations
+    assert off.closed
+    assert not off.met
+    assert one.distance < 1e-12
+    assert 0.9 * np.sqrt(0.5) <= one.speed <= 1.0 + 1e-12  # the largest of two components, or of the turn
+    assert "open configuration" not in repr(off)
 
 
 def test_a_singular_configuration_is_told_from_a_redundant_closure():
@@ -52,7 +66,9 @@ def test_near_a_singular_configuration():
     near_flat = report(mb, q=[1e-4, 1e-4, -1e-4], v=np.zeros(3))
     assert near_flat.near_singular
     assert not near_flat.singular
-    assert "near a singular configuration: smallest pivot " in repr(near_flat)
+    assert near_flat.weakest in ("loop0: slide along x", "loop0: slide along y")
+    text = r"near a singular configuration: smallest pivot \S+e-05 beside the largest, at loop0: slide along [xy]\n"
+    assert re.search(text, repr(near_flat))
 
 
 def test_a_bennett_linkage_moves_though_counting_says_it_is_locked():
@@ -79,6 +95,112 @@ def test_a_bennett_linkage_moves_though_counting_says_it_is_locked():
     found = report(mb, q=q)
     assert (found.rank, found.mobility, len(found.redundant)) == (2, 1, 3)
     assert not found.singular
+
+
+EDGES = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [-1, 0, 0], [0, -1, 0], [0, 0, -1]], dtype=float)
+
+
+def test_a_bricard_linkage():
+    """Six rods along edges of a cube, pins across neighbours: 6 - 6 by counting, yet it moves: a row repeats others."""
+    mb = sc.Multibody("bricard")
+    corners = np.cumsum(np.vstack([np.zeros(3), EDGES]), axis=0)
+    parent, before = None, np.zeros(3)
+    for i in range(5):
+        axis = sc.Pin(np.cross(EDGES[i - 1], EDGES[i]))
+        body = sc.Inertia(1.0, EDGES[i] / 2, np.eye(3))
+        mb.add_body(f"rod{i}", parent, axis, body, sc.Pose(translation=corners[i] - before))
+        parent, before = f"rod{i}", corners[i]
+    mb.root.add_node("corner", sc.Pose(translation=corners[5]))
+    mb["rod4"].add_node("corner", sc.Pose(translation=EDGES[4]))
+    mb.close_loop("ring", "rod4/corner", "inertial/corner", sc.Pin(np.cross(EDGES[4], EDGES[5])))
+    found = report(mb)
+    assert (found.dofs, found.rows, found.rank, found.mobility) == (5, 5, 4, 1)
+    assert (found.singular, found.near_singular, found.met) == (False, False, True)
+    (row,) = found.redundant
+    assert f"\n1 redundant row: {row}\n" in repr(found)
+
+
+def stewart(turned=0.0):
+    """Six legs (universal, sliding, ball) under a plate; the first carries it. Home, or turned about the vertical."""
+    mb = sc.Multibody("stewart")
+    feet, heads = np.radians([-10, 10, 110, 130, 230, 250]), np.radians([-50, 50, 70, 170, 190, 290]) + turned
+    body = sc.Inertia(1.0, (0, 0, 0.2), 0.1 * np.eye(3))
+    for i in range(6):
+        foot = np.array([np.cos(feet[i]), np.sin(feet[i]), 0.0])
+        head = np.array([0.6 * np.cos(heads[i]), 0.6 * np.sin(heads[i]), 1.0])
+        length = np.linalg.norm(head - foot)
+        z = (head - foot) / length
+        x = np.cross((0, 1, 0), z) / np.linalg.norm(np.cross((0, 1, 0), z))
+        axes = np.column_stack([x, np.cross(z, x), z])
+        hinge = sc.Universal((1, 0, 0), (0, 1, 0))
+        mb.add_body(f"leg{i}", None, hinge, body, sc.Pose(axes, foot))
+        up = sc.Pose(translation=(0, 0, length))
+        mb.add_body(f"rod{i}", f"leg{i}", sc.Prismatic(Z), body).add_node("head", up)
+        if i == 0:
+            plate = mb.add_body("plate", "rod0", sc.Spherical(), body, up @ sc.Pose(axes.T))
+            first = head
+        else:
+            plate.add_node(f"socket{i}", sc.Pose(translation=head - first))
+            mb.close_loop(f"ball{i}", f"plate/socket{i}", f"rod{i}/head", sc.Spherical())
+    return mb
+
+
+def test_a_stewart_platform():
+    """Six freedoms and no row too many; the wrong velocity opens the five balls."""
+    found = report(stewart())
+    assert (found.dofs, found.rows, found.rank, found.mobility, found.redundant) == (21, 15, 15, 6, ())
+    assert (found.singular, found.near_singular, found.met) == (False, False, True)
+    v = np.zeros(21)
+    v[2] = 1.0  # the first leg gets longer
+    off = report(stewart(), v=v)
+    assert [x.met for x in off.violations] == [False] * 5
+    assert max(x.speed for x in off.violations) <= 1.0
+
+
+@pytest.mark.parametrize("turned", [np.pi / 2, -np.pi / 2])
+def test_a_platform_on_legs_of_constant_length_gives_way_after_a_quarter_turn(turned):
+    """Fichter's pose: the determinant of the lines of its legs vanishes there, the plate is loose to first order."""
+
+    def locked(angle):
+        mb = stewart(angle)
+        for i in range(6):
+            mb.couple(f"length{i}", {f"rod{i}": 1.0}, 0.0)
+        lines = []
+        for i in range(6):
+            foot = np.asarray(mb.pose(f"leg{i}").translation)
+            along = np.asarray(mb.pose(f"rod{i}/head").translation) - foot
+            lines.append([*along, *np.cross(foot, along)])
+        return report(mb), np.linalg.det(lines)
+
+    (home, held), (loose, vanished), (close_by, small) = locked(0.0), locked(turned), locked(turned + 1e-4)
+    assert abs(vanished) < 1e-12 < 1e-6 < abs(small) < 1e-3 < abs(held)
+    assert (home.mobility, home.singular, home.near_singular) == (0, False, False)
+    assert (loose.mobility, loose.shaky, loose.singular) == (1, True, True)
+    assert "singular configuration: it gives way to first order, and no closed one is nearby" in repr(loose)
+    assert (close_by.mobility, close_by.singular, close_by.near_singular) == (0, False, True)
+
+
+def test_a_robot_with_many_loops():
+    """A walker of twelve legs: what is printed stays short; the largest violations are told."""
+    mb = sc.load("strandbeest")
+    found = report(mb)
+    assert len(found.redundant) + found.rank == 210
+    lines = repr(found).splitlines()
+    assert lines[1].endswith(" ...")
+    off = [line for line in lines if " is off by " in line]
+    assert len(off) == 12
+    assert lines[-2] == "and 24 others by less"
+    told = [float(line.split(" is off by ")[1].split(" m, ")[0]) for line in off]
+    assert told == sorted(told, reverse=True)
+    assert told[0] == pytest.approx(max(x.distance for x in found.violations), rel=1e-2)
+
+
+def test_cassie():
+    """Four spherical closures of rods: two rows repeat others, since the plantar rods and feet move in planes."""
+    found = report(sc.load("cassie"))
+    assert (found.dofs, found.rows, found.rank, found.mobility) == (32, 12, 10, 22)
+    assert {name.split(":")[0] for name in found.redundant} == {"left-plantar-rod", "right-plantar-rod"}
+    assert found.met
 
 
 def test_an_open_tree_has_nothing_to_report():

@@ -1,26 +1,34 @@
 """Closing the loops of a configuration, near where it is.
 
-Damped Gauss-Newton steps on the manifold of the hinges, of least size in the dofs,
+Steps of least squares on the manifold of the hinges, within a radius that follows how well the rows foretell what comes
+of them (Levenberg-Marquardt with a trust region),
 
-    min over dv of  |Gc dv + r|^2 + mu |dv|^2,     q <- integrate(q, dv)
+    min over dv of  |Gc dv + r|^2,    |dv| <= radius,  limits kept,     q <- integrate(q, dv)
 
 close the loops. From there steps along the closed configurations lead back towards the start,
 
-    dv = d - Gc^+ (Gc d + r),    d = difference(q, start)
+    dv = d - Gc^+ (Gc d),    d = difference(q, start)
 
 so that the answer is the nearest to q0 in the dofs (unless a hinge of the tree is nonholonomic). A start from which
 nothing closes (a mechanism stretched straight) is tried again from its neighbourhood, the same neighbours every time.
+Where a closure rolls, Gc has the row of its distance from the plane alone: a ball may be put anywhere.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
+from scipy.linalg import block_diag
+from scipy.optimize import lsq_linear
 
 from soacraft.dynamics.problem import Mask
-from soacraft.errors import LoopError
+from soacraft.errors import LoopError, StateError
+from soacraft.loops.bounds import Bounds
+from soacraft.loops.checks import gap_text
+from soacraft.loops.progress import shown
 from soacraft.loops.rows import Constraints
+from soacraft.model.hinges.rolling_ball import RollingBall
 from soacraft.model.interface import Graph
 from soacraft.model.state import State
 from soacraft.spatial.checks import Array
@@ -30,90 +38,153 @@ CLOSED = 1e-11
 #: What counts as closed where rounding allows no more: large mechanisms, many turns.
 NEARLY = 1e-9
 _STEPS = 200
-_PATIENCE = 20  # so many steps must halve what is open
-_TRIES = 10
-_LARGEST = 0.5  # of a step, in radians or metres
+_PATIENCE = 20  # so many steps must take a fifth off what is open
+_TRIES = 12
+_LARGEST = 0.5  # of a step in a single dof, in radians or metres; the radius grows with the root of their number
+_SMALLEST = 1e-9  # radius
+_CUT = 1e-10  # singular values of Gc this small beside the largest move nothing
+_HEAVY = 1e4  # weight of the rows beside the distance, where limits are in the way
 
 
-def assemble(graph: Graph, start: State, fixed: Mask, theta: dict[str, Array]) -> Array:
-    """Coordinates near those of a state at which all loops and couplings close, the fixed dofs as they are."""
-    free = ~fixed
+def assemble_all(graph: Graph, states: list[State], fixed: Mask, theta: dict[str, Array], limits: Any) -> list[Array]:
+    """Coordinates near those of each state at which all loops and couplings close, the fixed dofs as they are.
+
+    On a terminal with a bar where it takes over a second. O(m nv^2) a step.
+    """
+    if not isinstance(limits, bool | np.bool_):
+        raise StateError(f"limits of assemble must be True or False, got {limits!r:.60}.")
+    bounds, told = Bounds(graph, fixed, bool(limits)), f"assembling {graph.name}"
+    for state in states:
+        bounds.check_fixed(np.asarray(state.q))
+    if len(states) == 1:
+        return [_assemble(bounds, states[0], theta, told)]
+    return [_assemble(bounds, state, theta) for state in shown(states, told)]
+
+
+def _assemble(bounds: Bounds, start: State, theta: dict[str, Array], told: str = "") -> Array:
     best: Constraints | None = None
-    for first in _starts(graph, start, free):
-        rows = _close(Constraints(graph, first, theta), free)
-        if _open(rows) <= NEARLY:
-            return _nearest(rows, start, free)
+    starts = _starts(bounds, start)
+    for q in shown(starts, told) if told else starts:
+        rows = close(Constraints(bounds.graph, start.replace(q=q), theta), bounds)
+        if opening(rows) <= NEARLY:
+            return _nearest(rows, start, bounds)
         if best is None or _size(rows) < _size(best):
             best = rows
     assert best is not None
-    raise LoopError(_text(graph, best, fixed))
+    raise LoopError(_text(best, bounds))
 
 
-def _starts(graph: Graph, start: State, free: Mask) -> Iterator[State]:
+def _starts(bounds: Bounds, start: State) -> list[Array]:
     """The start, then its neighbours, ever further away."""
-    yield start
-    rng = np.random.default_rng(0)
-    for i in range(_TRIES):
-        dv = np.where(free, rng.standard_normal(graph.nv), 0.0) * 0.05 * 1.5**i
-        yield start.replace(q=graph.integrate(start.q, dv))
+    q, rng = np.asarray(start.q), np.random.default_rng(0)
+    tries = _TRIES if bounds.free.any() else 0
+    return [bounds.inside(q), *(bounds.scattered(q, rng, min(1.0, 0.025 * 1.4**i)) for i in range(tries))]
 
 
-def _close(rows: Constraints, free: Mask) -> Constraints:
-    """Damped Gauss-Newton until the loops are closed or nothing gets better."""
-    damping, hoped = 1e-6, np.inf
-    for i in range(_STEPS):
-        if _open(rows) <= CLOSED:
+# -- closing -------------------------------------------------------------------------------------------------------
+
+
+def close(rows: Constraints, bounds: Bounds, enough: float = CLOSED) -> Constraints:
+    """Steps until no more than `enough` is open or nothing gets better."""
+    free = bounds.free
+    largest = _LARGEST * float(np.sqrt(max(1, free.sum())))
+    radius, hoped = largest, np.inf
+    for i in range(_STEPS if free.any() else 0):
+        if opening(rows) <= enough:
             break
         if i % _PATIENCE == 0:
             if _size(rows) > hoped:
                 break
-            hoped = 0.5 * _size(rows)
-        J = rows.jacobian()[:, free]
-        better: Constraints | None = None
-        while better is None and damping < 1e8:
-            dv = np.zeros(len(free))
-            dv[free] = _step(J, rows.residual, damping)
-            after = _moved(rows, dv)
-            if _size(after) < _size(rows):
-                better = after
-            else:
-                damping = max(10.0 * damping, 1e-9)
-        if better is None or (_size(better) > (1.0 - 1e-9) * _size(rows) and _open(better) > CLOSED):
-            return better or rows
-        rows, damping = better, 0.1 * damping
+            hoped = 0.8 * _size(rows)
+        after, radius = _better(rows, bounds, radius, largest)
+        if after is None:
+            break
+        rows = after
     return rows
 
 
-def _step(J: Array, r: Array, damping: float) -> Array:
-    """Of least size, and no larger than may be."""
-    width = J.shape[1]
-    if damping < 1e-12:
-        dv = -np.linalg.lstsq(J, r, rcond=1e-10)[0]
-    else:
-        A = np.concatenate([J, np.sqrt(damping) * np.eye(width)])
-        dv = -np.linalg.lstsq(A, np.concatenate([r, np.zeros(width)]), rcond=None)[0]
-    return np.asarray(dv * min(1.0, _LARGEST / max(float(np.abs(dv).max(initial=0.0)), 1e-300)))
+def _better(rows: Constraints, bounds: Bounds, radius: float, largest: float) -> tuple[Constraints | None, float]:
+    """The rows after a step that makes them smaller, None where there is none; and the radius of the next."""
+    step, here = _Step(rows, bounds), _size(rows) ** 2
+    while radius > _SMALLEST:
+        dv = step.within(radius)
+        foretold = here - float(np.sum((step.r + step.J @ dv) ** 2))
+        if foretold <= 1e-14 * here:
+            break
+        after = _moved(rows, bounds, dv)
+        gained, length = (here - _size(after) ** 2) / foretold, float(np.linalg.norm(dv))
+        if gained > 0.75:
+            radius = min(max(radius, 2.0 * length), 2.0 * largest)
+        elif gained < 0.25:
+            radius = 0.25 * min(radius, length)
+        if gained > 1e-3 or opening(after) <= CLOSED:
+            return after, radius
+    return None, radius
 
 
-def _nearest(rows: Constraints, start: State, free: Mask) -> Array:
+class _Step:
+    """The least-squares steps from one configuration: one factorization, any radius."""
+
+    def __init__(self, rows: Constraints, bounds: Bounds) -> None:
+        self.free = bounds.free
+        self.lower, self.upper, B = bounds.box(np.asarray(rows.state.q))
+        self.B = B[:, self.free]
+        self.J, self.r = _placing(rows)
+        self.A = self.J @ self.B
+        U, sigma, V = np.linalg.svd(self.A, full_matrices=False)
+        kept = sigma > _CUT * sigma.max(initial=0.0)
+        self.sigma, self.V, self.b = sigma[kept], V[kept], U[:, kept].T @ self.r
+
+    def within(self, radius: float) -> Array:
+        """min |A y + r|^2 + mu |y|^2 with the least mu that keeps |y| within the radius, and y within its limits."""
+        mu = self._damping(radius)
+        y, lower, upper = self._damped(mu), self.lower[self.free], self.upper[self.free]
+        if (y < lower).any() or (y > upper).any():
+            n = len(y)
+            A = np.concatenate([self.A, np.sqrt(mu + 1e-14) * np.eye(n)])
+            y = lsq_linear(A, np.concatenate([-self.r, np.zeros(n)]), bounds=(lower, upper), method="bvls").x
+        return np.asarray(self.B @ y)
+
+    def _damped(self, mu: float) -> Array:
+        return np.asarray(-self.V.T @ (self.sigma * self.b / (self.sigma**2 + mu)))
+
+    def _damping(self, radius: float) -> float:
+        """By bisection of its magnitude, to a tenth of the radius; |y| falls with mu, and is |sigma b| / mu at most."""
+        if np.linalg.norm(self._damped(0.0)) <= radius:
+            return 0.0
+        high = float(np.linalg.norm(self.sigma * self.b)) / radius
+        low = 1e-24 * high
+        while high > 1.1 * low:
+            mu = float(np.sqrt(low * high))
+            length = float(np.linalg.norm(self._damped(mu)))
+            if length > radius:
+                low = mu
+            else:
+                high = mu
+                if length > 0.9 * radius:
+                    break
+        return high
+
+
+# -- the nearest ---------------------------------------------------------------------------------------------------
+
+
+def _nearest(rows: Constraints, start: State, bounds: Bounds) -> Array:
     """From a closed configuration towards the start along the closed ones; what leads off them is left."""
     graph = rows.graph
     if not all(body.hinge.holonomic for body in graph.bodies):  # where a rolling ball ends depends on its path
         return np.array(rows.state.q)
-    far = np.linalg.norm(graph.difference(rows.state.q, start.q))
+    far = _distance(rows, start)
     for _ in range(_STEPS):
-        d = np.where(free, graph.difference(rows.state.q, start.q), 0.0)
-        J = rows.jacobian()[:, free]
-        dv = np.zeros(len(free))
-        dv[free] = d[free] - np.linalg.lstsq(J, J @ d[free], rcond=1e-10)[0]
+        dv = _towards(rows, start, bounds)
         if np.linalg.norm(dv) <= 1e-9 * (1.0 + far):
             break
         dv *= min(1.0, _LARGEST / float(np.abs(dv).max()))
         nearer: Constraints | None = None
         for size in (1.0, 0.3, 0.1, 0.01):
-            after = _close(_moved(rows, size * dv), free)
-            distance = np.linalg.norm(graph.difference(after.state.q, start.q))
-            if _open(after) <= max(CLOSED, _open(rows)) and distance < far:
+            after = close(_moved(rows, bounds, size * dv), bounds)
+            distance = _distance(after, start)
+            if opening(after) <= max(CLOSED, opening(rows)) and distance < far:
                 nearer, gained, far = after, far - distance, distance
                 break
         if nearer is None:
@@ -124,12 +195,46 @@ def _nearest(rows: Constraints, start: State, free: Mask) -> Array:
     return np.array(rows.state.q)
 
 
-def _moved(rows: Constraints, dv: Array) -> Constraints:
+def _towards(rows: Constraints, start: State, bounds: Bounds) -> Array:
+    """The step nearest to the way to the start that leaves the loops closed and the limits kept."""
+    free, (lower, upper, B) = bounds.free, bounds.box(np.asarray(rows.state.q))
+    A, lower, upper, B = _placing(rows)[0] @ B[:, free], lower[free], upper[free], B[:, free]
+    d = B.T @ rows.graph.difference(rows.state.q, start.q)
+    y = np.asarray(d - np.linalg.lstsq(A, A @ d, rcond=_CUT)[0])
+    if (y < lower).any() or (y > upper).any():
+        heavy = np.concatenate([_HEAVY * A, np.eye(len(d))])
+        y = lsq_linear(heavy, np.concatenate([np.zeros(len(A)), d]), bounds=(lower, upper), method="bvls").x
+    return np.asarray(B @ y)
+
+
+def _distance(rows: Constraints, start: State) -> float:
+    return float(np.linalg.norm(rows.graph.difference(rows.state.q, start.q)))
+
+
+# -- rows ----------------------------------------------------------------------------------------------------------
+
+
+def _moved(rows: Constraints, bounds: Bounds, dv: Array) -> Constraints:
     state = rows.state
-    return Constraints(rows.graph, state.replace(q=rows.graph.integrate(state.q, dv)), rows.theta)
+    q = bounds.inside(rows.graph.integrate(state.q, dv))
+    return Constraints(rows.graph, state.replace(q=q), rows.theta)
 
 
-def _open(rows: Constraints) -> float:
+def _placing(rows: Constraints) -> tuple[Array, Array]:
+    """The rows that say where things are, and their residual: all but those that forbid to slip."""
+    J, r = rows.jacobian(), rows.residual
+    if not any(x.active and isinstance(x.hinge, RollingBall) for x in rows.graph.loops):
+        return J, r
+    parts = [np.eye(where.stop - where.start) for _, where in rows.places]
+    for i, loop in enumerate(rows.loops):
+        if isinstance(loop.closure.hinge, RollingBall):
+            parts[i] = (loop.Q[:, 3:] @ loop.R_ab.T @ loop.closure.hinge.normal)[None]
+    E = block_diag(*parts)
+    return E @ J, E @ r
+
+
+def opening(rows: Constraints) -> float:
+    """The largest residual."""
     return float(np.abs(rows.residual).max(initial=0.0))
 
 
@@ -137,12 +242,17 @@ def _size(rows: Constraints) -> float:
     return float(np.linalg.norm(rows.residual))
 
 
-def _text(graph: Graph, rows: Constraints, fixed: Mask) -> str:
+def _text(rows: Constraints, bounds: Bounds) -> str:
     """Which loop cannot close, and by how much at the nearest approach found."""
-    gaps = [(float(np.linalg.norm(x.residual)), f"loop {x.name!r} stays open by "
-             f"{np.linalg.norm(x.gap[3:]):.3g} m and {np.linalg.norm(x.gap[:3]):.3g} rad") for x in rows.loops]
+    graph = rows.graph
+    gaps = [(float(np.linalg.norm(x.residual)), f"loop {x.name!r} stays open by {gap_text(x)}") for x in rows.loops]
     gaps += [(abs(x.residual), f"coupling {x.name!r} stays off by {abs(x.residual):.3g}") for x in rows.couplings]
     told = "; ".join(text for size, text in sorted(gaps, reverse=True)[:3] if size > NEARLY)
-    held = [name for name, is_fixed in zip(graph.dof_names, fixed, strict=True) if is_fixed]
+    sides = bounds.sides(np.asarray(rows.state.q))
+    stops = [f"{graph.dof_names[i]!r}" for i in np.flatnonzero(sides)]
+    if stops:
+        told += f", with limits reached at {', '.join(stops[:6])}{', ...' if len(stops) > 6 else ''}"
+    held = [name for name, is_fixed in zip(graph.dof_names, bounds.fixed, strict=True) if is_fixed]
     cure = f"Let some of the fixed dofs go ({', '.join(map(repr, held[:6]))}), or start" if held else "Start"
-    return f"{graph.name!r} cannot be assembled from here: at the nearest approach {told}. {cure} from another q0."
+    end = ", or pass limits=False." if stops else "."
+    return f"{graph.name!r} cannot be assembled from here: at the nearest approach {told}. {cure} from another q0{end}"

@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
+from soacraft.loops import sizes
 from soacraft.loops.embedding_model import EmbeddedModel
-from soacraft.loops.embedding_split import RANK, Split, choose
+from soacraft.loops.embedding_split import Split, choose
 from soacraft.loops.rows import CouplingRow, LoopRows
 from soacraft.loops.tasks import Task
 from soacraft.model.sko import SKOModel
@@ -79,7 +80,7 @@ def rest_of(found: EmbeddedModel, task: Task) -> Augmented | None:
         return None
     w, r = np.concatenate(W), np.concatenate(R)
     G = _carried(found.sko, w) + r
-    split = choose(G, RANK * size)
+    split = choose(G, sizes.RANK * size)
     return Augmented(w, r, np.concatenate(gamma), np.array(where, dtype=np.intp), G, split)
 
 

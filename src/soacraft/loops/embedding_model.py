@@ -16,8 +16,9 @@ from functools import cached_property
 
 import numpy as np
 
+from soacraft.loops import sizes
 from soacraft.loops.embedding_groups import Group, Units
-from soacraft.loops.embedding_split import RANK, Mask, Solved, Split, choose, revised, solve
+from soacraft.loops.embedding_split import RANK, Mask, Solved, Split, choose, revised, singular_values, solve
 from soacraft.loops.rows import Constraints
 from soacraft.model.sko import SKOModel
 from soacraft.spatial.checks import Array
@@ -113,6 +114,11 @@ class Compound:
         better = revised(self.G, found, split, self.zero, self.size_of_rows, mine)
         return (split, found) if better == split else (better, solve(self.G, self.gamma, better))
 
+    def is_weak(self, split: Split | None) -> bool:
+        """Whether a singular value counts that is small beside what the rows are made of."""
+        kept = singular_values(self.G)[: 0 if split is None else split.rank]
+        return bool((kept <= sizes.RANK * self.size_of_rows).any())
+
 
 class EmbeddedModel:
     """A tree with compound bodies at one state, for one choice of independent dofs."""
@@ -137,6 +143,19 @@ class EmbeddedModel:
         self.solved: dict[int, Solved] = {}
         for u, compound in self.compounds.items():
             self.splits[u], self.solved[u] = compound.partition(splits[u], wanted, hold)
+
+    @property
+    def weak(self) -> bool:
+        """Whether rows count here that give way by so little that elsewhere they would be taken for repeated ones."""
+        return any(compound.is_weak(self.splits[u]) for u, compound in self.compounds.items())
+
+    def without_weak(self, wanted: Mask | None) -> list[Split | None]:
+        """Splits in which such rows do not count."""
+        found: list[Split | None] = [None] * len(self.splits)
+        for u, compound in self.compounds.items():
+            mine = None if wanted is None else wanted[compound.dofs]
+            found[u] = choose(compound.G, sizes.RANK * compound.size_of_rows, mine)
+        return found
 
     # -- dofs ----------------------------------------------------------------------------------------------------
 

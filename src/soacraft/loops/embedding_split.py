@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.linalg
 
+from soacraft.loops import sizes
 from soacraft.spatial.checks import Array
 
 #: Singular values of G this small beside the size of its rows are zero when dofs are chosen.
@@ -109,7 +110,7 @@ def revised(G: Array, found: Solved, split: Split, zero: float, size: float, wan
     Given up when a row that was redundant is not any more, when a singular value has become rounding, or when other
     dofs are much better conditioned.
     """
-    if found.misfit > 1e3 * zero:
+    if found.misfit > max(1e3 * zero, sizes.RANK * size):
         return choose(G, zero, wanted)
     if found.ratio > DOUBTFUL or not split.rank:
         return split

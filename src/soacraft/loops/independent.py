@@ -2,8 +2,9 @@
 
     Gc v = 0:   v_d = -G_d^+ G_i v_i,    so  v = X v_i,    vdot = X vdot_i + x0                   (formula F5)
 
-The columns of G_d are found by a QR factorization of Gc with column pivoting, the rows that matter by one of Gc*. Both
-weigh a radian like a metre (SI units, no scaling): another choice of units may choose other dofs. O(m nv rank).
+The rank is the number of singular values of Gc above `sizes.RANK`, its rows and columns beside what they are before
+anything cancels. The columns of G_d are found by a QR factorization of it with column pivoting, the rows that matter by
+one of Gc*; so the choice is the same in all units. O(m nv^2).
 """
 
 from __future__ import annotations
@@ -15,14 +16,11 @@ import numpy.typing as npt
 import scipy.linalg
 
 from soacraft.loops.rows import Constraints, LoopRows
+from soacraft.loops.sizes import RANK, Sizes
 from soacraft.spatial.checks import Array
 
 Indices = npt.NDArray[np.intp]
 
-#: A pivot this small beside the largest is no more than axes that are parallel but for the digits of a file.
-RANK_TOLERANCE = 1e-7
-#: A row no longer than this (of turns, or of metres) is rounding: a closure between bodies that cannot move apart.
-NOTHING = 1e-12
 #: A kept choice whose G_d is worse conditioned than this, and this many times worse than the best, is given up.
 WORST_CONDITION = 1e3
 
@@ -39,7 +37,7 @@ class Choice:
     condition: float
     """Of G_d on the rows that matter."""
     smallest: float
-    """The smallest pivot that was kept beside the largest; 1 without rows."""
+    """The smallest pivot that counts beside the largest; 1 without any."""
 
     def __repr__(self) -> str:
         return (
@@ -48,26 +46,40 @@ class Choice:
         )
 
 
-def choose(G: Array) -> Choice:
-    """The best conditioned choice for a constraint Jacobian (m, nv).
+def choose(G: Array, sizes: Sizes | None = None) -> Choice:
+    """The best conditioned choice for a constraint Jacobian (m, nv) with rows and dofs of given sizes.
+
+    Without sizes all entries are beside the largest.
 
     >>> choose(np.array([[1.0, -5.0, 0.0], [2.0, -10.0, 0.0]]))
     2 independent and 1 dependent dofs, rank 1, 1 redundant rows, condition 1
     """
-    columns, rank, smallest = _pivots(G)
-    rows, _, _ = _pivots(G.T)
-    dependent = np.sort(columns[:rank])
+    G = _scaled(G, sizes)
+    rank = int(np.sum(np.linalg.svd(G, compute_uv=False) > RANK)) if G.size else 0
+    columns, pivots = _pivots(G)
+    dependent, redundant = np.sort(columns[:rank]), np.sort(_pivots(G.T)[0][rank:])
     independent = np.setdiff1d(np.arange(G.shape[1]), dependent)
-    return Choice(independent, dependent, rank, np.sort(rows[rank:]), _condition(G[:, dependent]), smallest)
+    smallest = float(pivots[rank - 1] / pivots[0]) if rank else 1.0
+    return Choice(independent, dependent, rank, redundant, _condition(G[:, dependent]), smallest)
 
 
-def keep_or_choose(G: Array, kept: Indices | None) -> Choice:
+def weakest_row(G: Array, choice: Choice, sizes: Sizes | None = None) -> int | None:
+    """The row nearest to repeating the others that count; None without any.
+
+    >>> G = np.array([[1.0, 0.0], [1.0, 1e-3], [0.0, 0.0]])
+    >>> weakest_row(G, choose(G))
+    0
+    """
+    return int(_pivots(_scaled(G, sizes).T)[0][choice.rank - 1]) if choice.rank else None
+
+
+def keep_or_choose(G: Array, kept: Indices | None, sizes: Sizes | None = None) -> Choice:
     """The kept independent dofs while they serve nearly as well as the best ones, else the best ones."""
-    best = choose(G)
+    best = choose(G, sizes)
     if kept is None or len(kept) != len(best.independent):
         return best
     dependent = np.setdiff1d(np.arange(G.shape[1]), kept)
-    condition = _condition(G[:, dependent])
+    condition = _condition(_scaled(G, sizes)[:, dependent])
     if condition > max(WORST_CONDITION, WORST_CONDITION * best.condition):
         return best
     return Choice(np.asarray(kept), dependent, best.rank, best.redundant, condition, best.smallest)
@@ -111,16 +123,16 @@ def dofs_named(one: Constraints, numbers: Indices) -> tuple[str, ...]:
     return tuple(names[i] for i in numbers)
 
 
-def _pivots(G: Array) -> tuple[Indices, int, float]:
-    """The columns in the order of their pivots, how many matter, and the smallest of those beside the largest."""
+def _scaled(G: Array, sizes: Sizes | None) -> Array:
+    return G / max(float(np.abs(G).max(initial=0.0)), 1e-9) if sizes is None else sizes.scaled(G)
+
+
+def _pivots(G: Array) -> tuple[Indices, Array]:
+    """The columns in the order of their pivots, and these."""
     if not G.size:
-        return np.arange(G.shape[1]), 0, 1.0
+        return np.arange(G.shape[1]), np.zeros(0)
     R, order = scipy.linalg.qr(G, mode="r", pivoting=True)
-    pivots = np.abs(np.diagonal(R))
-    if not pivots[0] > NOTHING:
-        return np.asarray(order), 0, 1.0
-    rank = int(np.sum(pivots > RANK_TOLERANCE * pivots[0]))
-    return np.asarray(order), rank, float(pivots[rank - 1] / pivots[0])
+    return np.asarray(order), np.abs(np.diagonal(R))
 
 
 def _condition(G_d: Array) -> float:

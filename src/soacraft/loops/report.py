@@ -8,16 +8,22 @@ from typing import Any
 import numpy as np
 
 from soacraft.dynamics.arguments import read_graph, read_problem
-from soacraft.errors import LoopError, StateError
-from soacraft.loops.assemble import assemble
-from soacraft.loops.independent import Choice, choose, dofs_named, expansion, row_names
+from soacraft.errors import StateError
+from soacraft.loops.assemble import NEARLY, close, opening
+from soacraft.loops.bounds import Bounds
+from soacraft.loops.independent import Choice, choose, dofs_named, expansion, row_names, weakest_row
 from soacraft.loops.rows import Constraints
+from soacraft.loops.sizes import sizes_of
 from soacraft.loops.tasks import states_of
 from soacraft.model.interface import Graph
 from soacraft.spatial.checks import Array
 
 #: Beside the largest pivot of Gc, a smallest one below this is near a singular configuration.
 NEAR = 1e-3
+#: How far nearby is, in radians and metres.
+_NEARBY = 0.05
+#: So many redundant rows and violations are printed.
+_SHOWN = 12
 #: Above this, in metres, radians and their rates, a closure is said to be violated.
 VIOLATED = 1e-6
 
@@ -54,8 +60,12 @@ class Report:
     """Dofs that set the motion."""
     smallest: float
     """The smallest pivot of Gc that was kept, beside the largest."""
+    weakest: str
+    """The row it belongs to, the nearest to repeating others; empty without rows that count."""
     rank_nearby: int
     """The largest rank at closed configurations nearby; above `rank` at a singular configuration."""
+    shaky: bool
+    """Whether its motions are of first order only: no step along them leads to another closed configuration."""
     violations: tuple[Violation, ...]
     """One for each active loop and coupling, met or not."""
 
@@ -66,8 +76,8 @@ class Report:
 
     @property
     def singular(self) -> bool:
-        """Whether the mechanism has more freedom here than nearby."""
-        return self.rank < self.rank_nearby
+        """Whether the mechanism has more freedom here than nearby, or only seems to have it."""
+        return self.shaky or self.rank < self.rank_nearby
 
     @property
     def near_singular(self) -> bool:
@@ -79,30 +89,48 @@ class Report:
         """Whether every loop and coupling is met."""
         return all(x.met for x in self.violations)
 
+    @property
+    def closed(self) -> bool:
+        """Whether every loop and coupling is met in position."""
+        return all(max(x.distance, x.angle) <= VIOLATED for x in self.violations)
+
     def __repr__(self) -> str:
         lines = [
             f"{self.name}: {self.dofs} dofs, {self.rows} rows of rank {self.rank}, mobility {self.mobility}"
             f" ({_listed(self.independent)})"
         ]
         if self.redundant:
-            lines.append(f"{len(self.redundant)} redundant rows: {'; '.join(self.redundant[:12])}"
-                         f"{' ...' if len(self.redundant) > 12 else ''}")  # fmt: skip
-        if self.singular:
+            count = f"{len(self.redundant)} redundant row{'s' if len(self.redundant) > 1 else ''}"
+            shown = "; ".join(self.redundant[:_SHOWN])
+            lines.append(f"{count}: {shown}{' ...' if len(self.redundant) > _SHOWN else ''}")
+        if self.shaky:
+            lines.append("singular configuration: it gives way to first order, and no closed one is nearby")
+        elif self.singular:
             lines.append(f"singular configuration: the rank is {self.rank} here and {self.rank_nearby} nearby")
         elif self.near_singular:
-            lines.append(f"near a singular configuration: smallest pivot {self.smallest:.1e} beside the largest")
-        off = [x for x in self.violations if not x.met]
+            lines.append(
+                f"near a singular configuration: smallest pivot {self.smallest:.1e} beside the largest, at "
+                f"{self.weakest}"
+            )
+        off = sorted((x for x in self.violations if not x.met), key=lambda x: -max(x.distance, x.angle, x.speed))
         if not off:
             lines.append("all closures are met")
-        lines += [f"{x.name!r} is off by {x.distance:.3g} m, {x.angle:.3g} rad, {x.speed:.3g} in speed" for x in off]
+        lines += [
+            f"{x.name!r} is off by {x.distance:.3g} m, {x.angle:.3g} rad, {x.speed:.3g} in speed" for x in off[:_SHOWN]
+        ]
+        if len(off) > _SHOWN:
+            lines.append(f"and {len(off) - _SHOWN} others by less")
+        if not self.closed:
+            lines.append("rank and mobility are those of an open configuration; s.assemble(q) closes it")
         return "\n".join(lines)
 
 
 def report(mb: Graph, q: Any = None, v: Any = None) -> Report:
     """Mobility, rank, redundant rows by name, singularity and violations at a state (default: the current one).
 
-    Rank and independent dofs by pivoting in SI units. A configuration is singular where closed ones nearby have a
-    larger rank; that is looked for only when the loops are closed. O(m nv^2).
+    The rank counts what is more than 1e-6 of the rows before they cancel (`soacraft.loops.sizes`), independent dofs are
+    found by pivoting. A configuration is singular where closed ones nearby have a larger rank; that is looked for only
+    when the loops are closed. O(m nv^2).
 
     >>> import soacraft as sc
     >>> sc.loops.report(sc.load("robotiq_2f85"))
@@ -118,9 +146,11 @@ def report(mb: Graph, q: Any = None, v: Any = None) -> Report:
     ((state, _, _),) = states_of(p)
     rows = Constraints(graph, state)
     G = rows.jacobian()
-    choice = choose(G)
-    names = row_names(rows)
+    sizes = sizes_of(rows)
+    choice = choose(G, sizes)
+    names, weakest = row_names(rows), weakest_row(G, choice, sizes)
     closed = np.abs(rows.residual).max(initial=0.0) <= VIOLATED
+    nearby, shaky = nearby_rank(rows, G, choice) if closed and rows.size else (choice.rank, False)
     return Report(
         name=graph.name,
         dofs=graph.nv,
@@ -129,7 +159,9 @@ def report(mb: Graph, q: Any = None, v: Any = None) -> Report:
         redundant=tuple(names[i] for i in choice.redundant),
         independent=dofs_named(rows, choice.independent),
         smallest=choice.smallest,
-        rank_nearby=_rank_nearby(rows, G, choice) if closed and rows.size else choice.rank,
+        weakest="" if weakest is None else names[weakest],
+        rank_nearby=nearby,
+        shaky=shaky,
         violations=_violations(rows),
     )
 
@@ -143,23 +175,24 @@ def _violations(rows: Constraints) -> tuple[Violation, ...]:
     return (*loops, *(Violation(x.name, abs(x.residual), 0.0, speeds[x.name]) for x in rows.couplings))
 
 
-def _rank_nearby(rows: Constraints, G: Array, choice: Choice) -> int:
-    """The largest rank a few steps away along the closed configurations, the same steps every time."""
-    graph, found = rows.graph, choice.rank
+def nearby_rank(rows: Constraints, G: Array, choice: Choice) -> tuple[int, bool]:
+    """The largest rank a few steps away along the closed configurations, the same steps every time; and whether no step
+    led anywhere."""
+    graph, q = rows.graph, rows.state.q
+    found, went = choice.rank, False
     X, rng = expansion(G, choice), np.random.default_rng(0)
-    free = np.zeros(graph.nv, dtype=np.bool_)
-    for _ in range(3):
+    anywhere = Bounds(graph, np.zeros(graph.nv, dtype=np.bool_), limits=False)
+    for _ in range(3 if X.size else 0):
         step = X @ rng.standard_normal(X.shape[1])
-        size = float(np.abs(step).max(initial=0.0))
-        if not size > 0.0:
-            break
-        moved = rows.state.replace(q=graph.integrate(rows.state.q, 0.05 / size * step))
-        try:
-            q = assemble(graph, moved, free, rows.theta)
-        except LoopError:
-            continue
-        found = max(found, choose(Constraints(graph, rows.state.replace(q=q), rows.theta).jacobian()).rank)
-    return found
+        step *= _NEARBY / float(np.abs(step).max())
+        moved = graph.integrate(q, step)
+        after = close(Constraints(graph, rows.state.replace(q=moved), rows.theta), anywhere, VIOLATED)
+        if opening(after) <= VIOLATED:
+            went = went or bool(np.abs(after.state.q - q).max() > 0.1 * np.abs(moved - q).max())
+            after = close(after, anywhere)
+        if opening(after) <= NEARLY:
+            found = max(found, choose(after.jacobian(), sizes_of(after)).rank)
+    return found, bool(X.size) and not went
 
 
 def _listed(names: tuple[str, ...]) -> str:

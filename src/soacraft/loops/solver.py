@@ -23,6 +23,7 @@ from soacraft.loops.independent import Choice, Indices, choose, dofs_named, keep
 from soacraft.loops.residuals import residuals
 from soacraft.loops.results import Result
 from soacraft.loops.rows import Constraints
+from soacraft.loops.sizes import sizes_of
 from soacraft.loops.tasks import Drives, Task, read_drives, states_of
 from soacraft.model.interface import Graph
 from soacraft.model.state import State
@@ -125,15 +126,16 @@ class Solver(ABC):
         ]
         return np.reshape(found, (*p.batch, p.nv))
 
-    def assemble(self, q0: Any, fix: Iterable[Any] = ()) -> Array:
+    def assemble(self, q0: Any, fix: Iterable[Any] = (), limits: bool = False) -> Array:
         """Coordinates near q0 at which every loop and coupling closes; the dofs or hinges named in `fix` stay.
 
-        Gauss-Newton with damping on the manifold of the hinges, then towards q0 along the closed configurations. What
-        cannot close is a `LoopError` that says by how much.
+        With `limits` within the joint limits. Least squares in a trust region on the manifold of the hinges, then
+        towards q0 along the closed configurations. What cannot close is a `LoopError` that says by how much.
         """
         p = self._read("assemble", q=q0)
         fixed = read_prescribed(self.graph, fix, "fixed")
-        found = [assembling.assemble(self.graph, s, fixed, self._theta) for s, _, _ in states_of(p)]
+        states = [state for state, _, _ in states_of(p)]
+        found = assembling.assemble_all(self.graph, states, fixed, self._theta, limits)
         return np.reshape(found, (*p.batch, self.graph.nq))
 
     def project_velocity(self, q: Any, v: Any, U: Any = None, weight: str = "mass") -> Array:
@@ -196,7 +198,7 @@ class Solver(ABC):
         return task
 
     def _choice(self, rows: Constraints) -> Choice:
-        choice = keep_or_choose(rows.jacobian(), self._kept)
+        choice = keep_or_choose(rows.jacobian(), self._kept, sizes_of(rows))
         self._kept = choice.independent
         return choice
 
@@ -239,7 +241,7 @@ def _ranks(tasks: list[Task], answers: list[Answer]) -> tuple[list[int], tuple[s
     for task, x in zip(tasks, answers, strict=True):
         rank, rows = x.rank, x.redundant
         if rank is None or rows is None:
-            choice = choose(task.rows.jacobian())
+            choice = choose(task.rows.jacobian(), sizes_of(task.rows))
             rank, rows = choice.rank, choice.redundant
         ranks.append(rank)
         if len(rows):
