@@ -107,12 +107,16 @@ void bind_call_type(nb::module_& m);  // call.cpp
 namespace rigid {
 void bind(nb::module_& m);  // rigid/binding.cpp
 }
+namespace loops {
+void bind(nb::module_& m);  // loops/binding.cpp
+}
 
 }  // namespace soacraft
 
 NB_MODULE(_core, m) {
     soacraft::bind_call_type(m);
     soacraft::rigid::bind(m);
+    soacraft::loops::bind(m);
     soacraft::bind_blocks(m);
     const auto array = [](const char* name) { return nb::arg(name).none(); };  // None gets our own refusal
     m.doc() = "Compiled kernels of soacraft: the sweeps of an SKO model on flat arrays.";

@@ -10,7 +10,8 @@
 using namespace soacraft;
 
 void test_engine(unsigned seed);  // engine_test.cpp
-void test_rigid(unsigned seed);   // rigid_test.cpp
+void test_rigid(unsigned seed);
+void test_loops(unsigned seed);   // rigid_test.cpp
 
 namespace {
 
@@ -157,6 +158,7 @@ int main() {
         test_blocks<float>(seed);
         test_engine(seed);
         test_rigid(seed);
+        test_loops(seed);
     }
     test_faults();
     std::printf("core_test: %d checks passed\n", checks);

@@ -164,3 +164,68 @@ def instruction_set() -> str:
 
 def lanes() -> int:
     """How many states a register of that build holds."""
+
+class ClosedModel:
+    """A compiled closed chain."""
+
+    @property
+    def size(self) -> int:
+        """The number of rows."""
+
+    def set_groups(self, of_element: _Integers, of_closure: _Integers, of_coupling: _Integers) -> None:
+        """Compound bodies: the group of each element (-1: none), closure and coupling."""
+
+    def set_dependent(self, mask: _Integers) -> None:
+        """Which dofs are dependent; from then on constraint embedding is ready."""
+
+    def set_reference(self, reference: _Reals) -> None:
+        """What rounding of the rows' compliance is measured by; from then on the tree-augmented solver is ready."""
+
+    def set_theta(self, theta: _Reals) -> None:
+        """The coordinates of the closures' hinges, from which they are followed."""
+
+    def set_gravity(self, gravity: _Reals) -> None:
+        """The acceleration of gravity."""
+
+    def unready(self, method: int) -> None:
+        """Send the calls of a method to Python until it is ready again."""
+
+    def run(
+        self,
+        method: int,
+        q: _Reals,
+        v: _Reals,
+        force: _Reals,
+        pull: _Reals | None,
+        vdot: _Reals,
+        rest: _Reals,
+        fine: _Integers,
+        threads: int = 1,
+    ) -> None:
+        """Solve a batch of states; `fine` says where the answer stands."""
+
+    def impulse(self, q: _Reals, v: _Reals, theta: _Reals, rhs: _Reals, dv: _Reals) -> bool:
+        """The jump of velocities that closes the rows by rhs; False where Python should look at it."""
+
+    def rows(self, q: _Reals, v: _Reals, theta: _Reals, outs: tuple[_Reals, ...]) -> bool:
+        """The rows at one state; False where Python should look at it."""
+
+    def time(self, method: int, q: _Reals, v: _Reals, force: _Reals, repeats: int) -> float:
+        """Seconds of one solution, looped in the core; below zero when Python would have to look at it."""
+
+def closed_model(
+    tree: RigidModel,
+    closure_whole: _Integers,
+    closure_real: _Reals,
+    hinge_whole: _Integers,
+    hinge_real: _Reals,
+    term_whole: _Integers,
+    term_real: _Reals,
+    offsets: _Reals,
+    coordinates: int,
+    tolerance: float,
+) -> ClosedModel:
+    """Compile a closed chain from its tree and its closures."""
+
+def closed_call(model: ClosedModel, method: int, forces: dict[Any, Any], fallback: Any, wrap: Any) -> Call:
+    """A call of one method on single states that falls back to a Python function."""

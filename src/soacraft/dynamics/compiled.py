@@ -95,7 +95,7 @@ class Compiled:
         zero = np.zeros(p.nv)
         given = [zero if name is None else self._rows(p, name, count) for name in use.inputs]
         q, v, x = (*given, None, None)[:3]
-        pull = self._pull(p, count) if use.pulled and p.forces else None
+        pull = pull_of(p, count) if use.pulled and p.forces else None
         base = base_of(p, moving="v" in use.inputs) if use.based else np.zeros(12)
         tails = [self._tail(p, tail) for tail in use.tails]
         to = [
@@ -140,14 +140,14 @@ class Compiled:
         x = p.given[name]
         return np.ascontiguousarray(x if x.ndim == 1 else p.full(name).reshape(count, x.shape[-1]))
 
-    @staticmethod
-    def _pull(p: Problem, count: int) -> Array:
-        """External forces on each body, in its axes: (count, 6 n)."""
-        pull = np.zeros((*p.batch, p.n, 6))
-        for frame, wrench in p.forces:
-            k = p.layout.index[frame.carrier]  # type: ignore[index]
-            pull[..., k, :] += p.state.force_on_body(frame, np.asarray(wrench), wrench.expressed_in)
-        return pull.reshape(count, 6 * p.n)
+
+def pull_of(p: Problem, count: int) -> Array:
+    """External forces on each body, in its axes: (count, 6 n)."""
+    pull = np.zeros((*p.batch, p.n, 6))
+    for frame, wrench in p.forces:
+        k = p.layout.index[frame.carrier]  # type: ignore[index]
+        pull[..., k, :] += p.state.force_on_body(frame, np.asarray(wrench), wrench.expressed_in)
+    return pull.reshape(count, 6 * p.n)
 
 
 def base_of(p: Problem, moving: bool) -> Array:

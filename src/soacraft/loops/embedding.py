@@ -11,6 +11,7 @@ import numpy as np
 from soacraft.dynamics.arguments import read_prescribed
 from soacraft.errors import LoopError, StateError
 from soacraft.loops.checks import check_state
+from soacraft.loops.compiled import CONSTRAINT_EMBEDDING
 from soacraft.loops.continuation import advance, complete
 from soacraft.loops.embedding_binding import CompoundSystem, Epoch
 from soacraft.loops.embedding_groups import Group, Units, find_groups
@@ -18,9 +19,11 @@ from soacraft.loops.embedding_hybrid import rest_of
 from soacraft.loops.embedding_model import EmbeddedModel
 from soacraft.loops.embedding_solve import choice_of, multipliers_of, refined, solve, unbalanced
 from soacraft.loops.embedding_split import Mask, Split
-from soacraft.loops.independent import Choice, dofs_named
+from soacraft.loops.independent import Choice, choose, dofs_named
+from soacraft.loops.report import nearby_rank
 from soacraft.loops.rows import Constraints
-from soacraft.loops.solver import Answer, Solver
+from soacraft.loops.sizes import sizes_of
+from soacraft.loops.solver import Answer, Findings, Solver
 from soacraft.loops.tasks import Task
 from soacraft.model.coordinates import read_forces
 from soacraft.model.gears import DEPENDENT
@@ -50,6 +53,8 @@ class ConstraintEmbedding(CompoundSystem, Solver):
     D : hinge[3] <- hinge[3]
     """
 
+    _METHOD = CONSTRAINT_EMBEDDING
+
     def __init__(
         self,
         graph: Graph,
@@ -69,12 +74,20 @@ class ConstraintEmbedding(CompoundSystem, Solver):
         self._found_for: WeakKeyDictionary[Constraints, Choice] = WeakKeyDictionary()
         self.changes: list[str] = []
         """A line for every new choice of independent dofs after the first."""
+        if self._embedded >= set(_names(graph)):
+            self._compile()
+        if self._compiled is not None:
+            self._compiled.set_groups([(group.members, group.ties) for group in self.groups])
 
     def __repr__(self) -> str:
         count = f"{len(self.groups)} compound bod{'y' if len(self.groups) == 1 else 'ies'}"
         return f"{super().__repr__()}; {count}"
 
     graph = Solver.graph
+
+    @property
+    def _ready(self) -> bool:
+        return self._splits is not None
 
     # -- the SKO model -----------------------------------------------------------------------------------------------
 
@@ -95,6 +108,12 @@ class ConstraintEmbedding(CompoundSystem, Solver):
         wanted = self._spare if self._wanted is None else self._wanted
         gamma = task.rows.gamma - task.Udot
         found = EmbeddedModel(task.rows, task.sko, self._units, self._splits, wanted, gamma)
+        if self._splits is None and found.weak:
+            G = task.rows.jacobian()
+            choice = choose(G, sizes_of(task.rows))
+            if choice.rank < found.rank and nearby_rank(task.rows, G, choice)[0] < found.rank:  # not a singular pose
+                splits = found.without_weak(wanted)
+                found = EmbeddedModel(task.rows, task.sko, self._units, splits, wanted, gamma)
         if found.splits != self._splits or self._epoch is None:
             self._chosen(found)
         return found
@@ -115,6 +134,11 @@ class ConstraintEmbedding(CompoundSystem, Solver):
             what = "the rank changed" if len(old) != len(names) else "other dofs are better conditioned"
             self.changes.append(f"{what}: the independent dofs are now {', '.join(names)}; they were {', '.join(old)}")
         self._splits = found.splits
+        self._source = Findings(self, found.independent)
+        if self._compiled is not None:
+            mask = np.ones(self.graph.nv, dtype=np.int64)
+            mask[found.independent] = 0
+            self._compiled.core.set_dependent(mask)
         self._epoch = Epoch(self.graph, names, f"{self.graph.name!r} with compound bodies")
 
     # -- solving -----------------------------------------------------------------------------------------------------
@@ -131,6 +155,10 @@ class ConstraintEmbedding(CompoundSystem, Solver):
         multipliers = multipliers_of(found, left, multipliers)
         choice = self._found_for[task.rows] = choice_of(found, rest)
         return Answer(vdot, multipliers, choice.rank, choice.redundant)
+
+    def _rank_of(self, task: Task) -> Answer:
+        choice = self._choice(task.rows)
+        return Answer(np.zeros(0), np.zeros(0), choice.rank, choice.redundant)
 
     def _choice(self, rows: Constraints) -> Choice:
         """The choice that rows were solved with, or that holds at their state now."""

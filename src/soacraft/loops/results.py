@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+import math
+from collections.abc import Mapping
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from soacraft.loops.independent import Choice
+from soacraft.errors import StaleError
 from soacraft.spatial.checks import Array
 
+Indices = npt.NDArray[np.intp]
 
-@dataclass(frozen=True, eq=False)
+
+class Source(Protocol):
+    """What belongs to all results of one solver and one choice of independent dofs."""
+
+    loops: tuple[str, ...]
+    couplings: tuple[str, ...]
+    dof_names: tuple[str, ...]
+
+    def independent(self, q: Array) -> Indices:
+        """The independent dofs at a configuration."""
+
+    def ranks(self, q: Array) -> tuple[list[int], tuple[str, ...]]:
+        """The rank at each configuration of a list, and the names of all redundant rows."""
+
+
 class Result:
     """Accelerations and constraint forces of a closed chain; leading axes as those of the arguments.
 
@@ -23,25 +38,45 @@ class Result:
         |inverse dynamics(vdot, constraint forces) - force|, beside the largest of 1, |force|, |constraint force|
     """
 
-    vdot: Array
-    """(..., nv), of all dofs of the tree."""
-    multipliers: Mapping[str, Array]
-    """By name: of a loop the wrench [moment; force] on its frame b at b, in the axes of its frame a, (..., 6); of a
-    coupling the number lambda (...), which pushes each dof by -p'(q) lambda. With redundant rows the ones of least
-    norm in the rows, which depends on units; their sum on the bodies does not."""
-    residual_of_closures: Array
-    residual_of_motion: Array
-    _dof_names: tuple[str, ...] = field(repr=False)
-    _choose: Callable[[], Choice] = field(repr=False)
-    _ranks: Callable[[], tuple[list[int], tuple[str, ...]]] = field(repr=False)
+    def __init__(self, vdot: Array, rest: Array, source: Source) -> None:
+        self.vdot = vdot
+        """(..., nv), of all dofs of the tree."""
+        self._rest = rest  # forces of loops and couplings, residuals of closures and motion, q
+        self._source = source
 
-    @cached_property
-    def _found(self) -> tuple[list[int], tuple[str, ...]]:
-        return self._ranks()
+    @property
+    def multipliers(self) -> Mapping[str, Array]:
+        """By name: of a loop the wrench [moment; force] on its frame b at b, in the axes of its frame a, (..., 6); of a
+        coupling the number lambda (...), which pushes each dof by -p'(q) lambda. With redundant rows the ones of least
+        norm in the rows, which depends on units; their sum on the bodies does not."""
+        found: dict[str, Array] = {}
+        at = 0
+        for name in self._source.loops:
+            found[name] = self._rest[..., at : at + 6]
+            at += 6
+        for name in self._source.couplings:
+            found[name] = self._rest[..., at]
+            at += 1
+        return found
+
+    @property
+    def residual_of_closures(self) -> Any:
+        """Of the closures: a number, in a batch an array."""
+        return self._rest[..., self._forces][()]
+
+    @property
+    def residual_of_motion(self) -> Any:
+        """Of the equations of motion: a number, in a batch an array."""
+        return self._rest[..., self._forces + 1][()]
+
+    @property
+    def residual(self) -> Any:
+        """The larger of the two residuals: a number, in a batch an array of numbers."""
+        return np.maximum(self.residual_of_closures, self.residual_of_motion)[()]
 
     @property
     def rank(self) -> Any:
-        """Of the constraint Jacobian: a number, in a batch an array of numbers."""
+        """Of the constraint Jacobian: a number, in a batch an array of numbers. Worked out when first asked for."""
         batch = self.vdot.shape[:-1]
         return np.reshape(self._found[0], batch).astype(int) if batch else self._found[0][0]
 
@@ -51,37 +86,54 @@ class Result:
         return self._found[1]
 
     @property
-    def residual(self) -> Any:
-        """The larger of the two residuals: a number, in a batch an array of numbers."""
-        return np.maximum(self.residual_of_closures, self.residual_of_motion)[()]
-
-    @cached_property
-    def _independent(self) -> npt.NDArray[np.intp]:
-        return self._choose().independent
-
-    @property
     def independent(self) -> tuple[str, ...]:
-        """The names of the independent dofs (in a batch: at its first state), worked out when first asked for."""
-        return tuple(self._dof_names[i] for i in self._independent)
+        """The names of the independent dofs (in a batch: at its first state)."""
+        return tuple(self._source.dof_names[i] for i in self._independent)
 
     @property
     def vdot_independent(self) -> Array:
         """The accelerations of the independent dofs, (..., mobility)."""
         return np.asarray(self.vdot[..., self._independent])
 
+    @property
+    def _forces(self) -> int:
+        return 6 * len(self._source.loops) + len(self._source.couplings)
+
+    @property
+    def _q(self) -> Array:
+        q = self._rest[..., self._forces + 2 :]
+        return q.reshape(math.prod(q.shape[:-1]), q.shape[-1])
+
+    @cached_property
+    def _found(self) -> tuple[list[int], tuple[str, ...]]:
+        return self._source.ranks(self._q)
+
+    @cached_property
+    def _independent(self) -> Indices:
+        return self._source.independent(self._q[0]) if len(self._q) else np.zeros(0, dtype=np.intp)
+
     def __repr__(self) -> str:
         batch = self.vdot.shape[:-1]
-        rank = self.rank if not batch else f"{np.min(self.rank)} to {np.max(self.rank)}"
+        count = len(self._source.loops) + len(self._source.couplings)
+        shape = f", batch {batch}" if batch else ""
         lines = [
-            f"Result: {self.vdot.shape[-1]} dofs, {len(self.multipliers)} closures and couplings"
-            f"{f', batch {batch}' if batch else ''}; rank {rank}, residual {np.max(self.residual, initial=0.0):.1e}"
+            f"Result: {self.vdot.shape[-1]} dofs, {count} closures and couplings{shape}; {self._rank_text()}"
+            f"residual {np.max(self.residual, initial=0.0):.1e}"
         ]
         if not batch:
             lines.append(f"vdot: {_shown(self.vdot)}")
             lines += [f"{name!r}: {_shown(x)}" for name, x in list(self.multipliers.items())[:12]]
-        if self.redundant:
+        if "_found" in self.__dict__ and self.redundant:
             lines.append(f"redundant: {'; '.join(self.redundant[:12])}{' ...' if len(self.redundant) > 12 else ''}")
         return "\n".join(lines)
+
+    def _rank_text(self) -> str:
+        try:
+            rank = self.rank
+        except StaleError:
+            return ""
+        shown = rank if np.ndim(rank) == 0 else f"{np.min(rank)} to {np.max(rank)}" if np.size(rank) else "none"
+        return f"rank {shown}, "
 
 
 def _shown(x: Array) -> str:

@@ -19,23 +19,21 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import scipy.linalg
 
 from soacraft.errors import LoopError
+from soacraft.loops.compiled import RowArrays, rows_of
+from soacraft.loops.complement import complement
 from soacraft.model.armature import padded
-from soacraft.model.closures import Closure, Coupling, coordinate_names
+from soacraft.model.closures import Closure, Coupling, coordinate_names, coupling_error
 from soacraft.model.frame import Body, Frame
-from soacraft.model.hinges.base import H_T_of, Hinge, bias_of, integrate_of, pose_of
-from soacraft.model.hinges.rolling_ball import RollingBall
+from soacraft.model.hinge_fit import hinge_gap, nearest_coordinates
+from soacraft.model.hinges.base import H_T_of, bias_of
 from soacraft.model.interface import Graph
 from soacraft.model.kinematics import pose_of_frame
 from soacraft.model.state import State
 from soacraft.spatial.checks import Array
 from soacraft.spatial.pose import Pose
-from soacraft.spatial.transforms import crm, se3_log
-
-_STEPS = 50
-_STARTS = 12
+from soacraft.spatial.transforms import crm
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,24 +93,52 @@ class CouplingRow:
 
 
 class Constraints:
-    """All active closures and couplings of a graph at one state."""
+    """All active closures and couplings of a graph at one state; from compiled rows where the graph has them."""
 
     def __init__(self, graph: Graph, state: State, theta: dict[str, Array] | None = None) -> None:
         if state.batch:
             raise LoopError(f"the rows of loops are made for one state, got a batch {state.batch}.")
         self.graph, self.state = graph, state
-        guess = theta or {}
-        self.loops = [loop_rows(graph, state, x, guess.get(x.name)) for x in graph.loops if x.active]
-        names = coordinate_names(graph) if graph.couplings else {}
-        self.couplings = [coupling_row(graph, state, x, names) for x in graph.couplings if x.active]
+        self._guess = theta or {}
+        compiled = rows_of(graph)
+        self._arrays: RowArrays | None = None if compiled is None else compiled.rows(state.q, state.v, self._guess)
+
+    def with_couplings(self, extra: list[CouplingRow]) -> Constraints:
+        """The same constraints and some more rows in hinge space behind them."""
+        wider = Constraints.__new__(Constraints)
+        wider.graph, wider.state, wider._guess, wider._arrays = self.graph, self.state, self._guess, None
+        wider.loops, wider.couplings = self.loops, [*self.couplings, *extra]
+        return wider
+
+    @cached_property
+    def loops(self) -> list[LoopRows]:
+        """The closures, one by one."""
+        loops = [x for x in self.graph.loops if x.active]
+        if self._arrays is None:
+            return [loop_rows(self.graph, self.state, x, self._guess.get(x.name)) for x in loops]
+        found, row, at = [], 0, 0
+        for i, closure in enumerate(loops):
+            rows, where = slice(row, row + 6 - closure.hinge.nv), slice(at, at + closure.hinge.nq)
+            found.append(_unpacked(self.graph, closure, self._arrays, i, rows, where))
+            row, at = rows.stop, where.stop
+        return found
+
+    @cached_property
+    def couplings(self) -> list[CouplingRow]:
+        """The couplings, one by one."""
+        if not self.graph.couplings:
+            return []
+        names = coordinate_names(self.graph)
+        return [coupling_row(self.graph, self.state, x, names) for x in self.graph.couplings if x.active]
 
     @cached_property
     def places(self) -> list[tuple[str, slice]]:
         """The names of closures and couplings and where their rows stand, closures first."""
         found, at = [], 0
-        for loop in self.loops:
-            found.append((loop.name, slice(at, at + loop.size)))
-            at += loop.size
+        for loop in self.graph.loops:
+            if loop.active:
+                found.append((loop.name, slice(at, at + 6 - loop.hinge.nv)))
+                at = found[-1][1].stop
         for row in self.couplings:
             found.append((row.name, slice(at, at + 1)))
             at += 1
@@ -126,11 +152,20 @@ class Constraints:
     @cached_property
     def theta(self) -> dict[str, Array]:
         """The hinge coordinates of the closures, by name."""
-        return {loop.name: loop.theta for loop in self.loops}
+        if self._arrays is None:
+            return {loop.name: loop.theta for loop in self.loops}
+        found, at = {}, 0
+        for loop in self.graph.loops:
+            if loop.active:
+                found[loop.name] = self._arrays.theta[at : at + loop.hinge.nq]
+                at += loop.hinge.nq
+        return found
 
     @cached_property
     def gamma(self) -> Array:
         """Gcdot v, (m): the rows of the accelerations at vdot = 0."""
+        if self._arrays is not None:
+            return self._arrays.gamma
         alpha = self.state.replace(vdot=np.zeros(self.graph.nv)).alpha
         parts = [x.gamma + sum(W[:, :6] @ alpha[k] for k, W in x.W.items()) for x in self.loops]
         return np.concatenate([np.zeros(0), *parts, np.array([x.gamma for x in self.couplings])])
@@ -138,6 +173,8 @@ class Constraints:
     @cached_property
     def residual(self) -> Array:
         """By how much the closures and couplings are violated, (m)."""
+        if self._arrays is not None:
+            return self._arrays.residual
         return np.concatenate(
             [np.zeros(0), *(x.residual for x in self.loops), np.array([x.residual for x in self.couplings])]
         )
@@ -145,12 +182,16 @@ class Constraints:
     @cached_property
     def speed(self) -> Array:
         """Gc v, (m); of a sub-graph with a moving anchor, what that adds included."""
+        if self._arrays is not None:
+            return self._arrays.speed
         v = self.state.v
         of_couplings = [sum(rate * v[i] for i, rate in x.rates.items()) for x in self.couplings]
         return np.concatenate([np.zeros(0), *(x.speed for x in self.loops), np.array(of_couplings)])
 
     def jacobian(self) -> Array:
         """Gc, dense (m, nv): each row from the path of its bodies to the base. O(m depth)."""
+        if self._arrays is not None:
+            return self._arrays.G.copy()
         G = np.zeros((self.size, self.graph.nv))
         sko = self.graph.sko(self.state)
         slices = self.graph.layout.v_slices
@@ -171,8 +212,8 @@ def loop_rows(graph: Graph, state: State, closure: Closure, guess: Array | None 
     """The rows of a closure at a state."""
     (R_a, p_a), (R_b, p_b) = pose_of_frame(state, closure.a), pose_of_frame(state, closure.b)
     T_ab = Pose.unchecked(R_a.T @ R_b, R_a.T @ (p_b - p_a))
-    theta = closure_coordinates(closure.hinge, T_ab, guess)
-    gap = _gap(closure.hinge, theta, T_ab)
+    theta = nearest_coordinates(closure.hinge, T_ab, guess)
+    gap = hinge_gap(closure.hinge, theta, T_ab)
     H_T = H_T_of(closure.hinge, theta)
     Q = complement(H_T)
     X = T_ab.phi().T
@@ -190,76 +231,28 @@ def loop_rows(graph: Graph, state: State, closure: Closure, guess: Array | None 
     return LoopRows(closure, theta, Q, W, gamma, Q @ gap, gap, Q @ xi, T_ab.rotation)
 
 
+def _unpacked(graph: Graph, closure: Closure, x: RowArrays, i: int, rows: slice, where: slice) -> LoopRows:
+    """The rows of one closure out of those of all."""
+    W: dict[int, Array] = {}
+    for frame, blocks in ((closure.b, x.W_b), (closure.a, x.W_a)):
+        if isinstance(frame.carrier, Body):
+            k = graph.layout.index[frame.carrier]
+            block = padded(blocks[rows], rows.stop - rows.start, graph.layout.dims[k])
+            W[k] = W[k] + block if k in W else block
+    return LoopRows(closure, x.theta[where], x.Q[rows], W, x.local[rows], x.residual[rows], x.gap[i], x.speed[rows],
+                    x.R_ab[i])  # fmt: skip
+
+
 def coupling_row(graph: Graph, state: State, coupling: Coupling, names: dict[str, int]) -> CouplingRow:
     """The row of a coupling at a state."""
     q, v, number = state.q, state.v, {name: i for i, name in enumerate(graph.dof_names)}
-    rates, gamma, residual = {}, 0.0, -coupling.offset
+    rates, gamma = {}, 0.0
     for dof, c in coupling.terms.items():
         x, i = float(q[names[dof]]), number[dof]
         p = np.polynomial.Polynomial((0.0, *c))
         rates[i] = float(p.deriv()(x))
         gamma += float(p.deriv(2)(x)) * float(v[i]) ** 2
-        residual += float(p(x))
-    return CouplingRow(coupling, rates, gamma, residual)
-
-
-def closure_coordinates(hinge: Hinge, T_ab: Pose, guess: Array | None = None) -> Array:
-    """The coordinates of a closure's hinge nearest to a pose, by Gauss-Newton.
-
-    From a guess if there is one. Otherwise from the neutral coordinates and, where the hinge does not reach the pose
-    from there, from others, always the same ones. A rolling ball may be anywhere on its plane, in closed form.
-    """
-    if isinstance(hinge, RollingBall):
-        return np.concatenate([T_ab.as_quaternion(), hinge.tangents @ T_ab.translation])
-    if guess is not None or not hinge.nv:
-        return _fitted(hinge, T_ab, np.asarray(hinge.neutral() if guess is None else guess, dtype=np.float64))
-    rng, best, least = np.random.default_rng(0), np.zeros(0), np.inf
-    for i in range(1 + (_STARTS if hinge.holonomic else 0)):
-        start = np.asarray(hinge.random(rng) if i else hinge.neutral(), dtype=np.float64)
-        theta = _fitted(hinge, T_ab, start)
-        left = float(np.linalg.norm(_gap(hinge, theta, T_ab)))
-        if left < least - 1e-12:
-            best, least = theta, left
-        if least < 1e-9:
-            break
-    return best
-
-
-def _fitted(hinge: Hinge, T_ab: Pose, theta: Array) -> Array:
-    gap = _gap(hinge, theta, T_ab)
-    for _ in range(_STEPS if hinge.nv else 0):
-        H_T = H_T_of(hinge, theta)
-        step = np.asarray(np.linalg.lstsq(H_T, gap, rcond=None)[0])
-        if np.linalg.norm(step) < 1e-13:
-            break
-        size, moved, left = 1.0, theta, gap
-        while size > 1e-3:  # a step that does not help is halved
-            moved = integrate_of(hinge, theta, size * step)
-            left = _gap(hinge, moved, T_ab)
-            if np.linalg.norm(left) <= np.linalg.norm(gap) * (1.0 + 1e-12) + 1e-15:
-                break
-            size *= 0.5
-        else:
-            break  # nothing helps: a nearest pose that the hinge does not reach
-        theta, gap = moved, left
-    return theta
-
-
-def complement(H_T: Array) -> Array:
-    """Orthonormal rows Q (m, 6) with Q H* = 0: turns alone, slides alone, and what ties the two, in this order."""
-    rows = 6 - H_T.shape[1]
-    if rows == 6:
-        return np.eye(6)
-    turns, slides = scipy.linalg.null_space(H_T[:3].T).T, scipy.linalg.null_space(H_T[3:].T).T
-    Q = np.asarray(scipy.linalg.block_diag(turns, slides))
-    if len(Q) < rows:
-        Q = np.concatenate([Q, scipy.linalg.null_space(np.concatenate([H_T.T, Q])).T])
-    return Q
-
-
-def _gap(hinge: Hinge, theta: Array, T_ab: Pose) -> Array:
-    gap = pose_of(hinge, theta).inv @ T_ab
-    return se3_log(gap.rotation, gap.translation)
+    return CouplingRow(coupling, rates, gamma, coupling_error(coupling, names, q))
 
 
 def _velocity(graph: Graph, state: State, frame: Frame) -> Array:

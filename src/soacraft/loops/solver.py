@@ -7,27 +7,34 @@ A solver gives `_solve(task)`: vdot and lambda at one state. All else is here.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from soacraft.dynamics.arguments import read_prescribed, read_problem
+from soacraft.dynamics.compiled import pull_of
 from soacraft.dynamics.problem import Problem
 from soacraft.errors import LoopError, ModelError, StaleError, StateError
 from soacraft.loops import assemble as assembling
-from soacraft.loops import inverse, projection
+from soacraft.loops import inverse, position, projection
 from soacraft.loops.checks import check_answer, check_state, closed_rows
+from soacraft.loops.compiled import CompiledLoops
 from soacraft.loops.independent import Choice, Indices, choose, dofs_named, keep_or_choose, row_names
 from soacraft.loops.residuals import residuals
-from soacraft.loops.results import Result
+from soacraft.loops.results import Result, Source
 from soacraft.loops.rows import Constraints
 from soacraft.loops.sizes import sizes_of
 from soacraft.loops.tasks import Drives, Task, read_drives, states_of
+from soacraft.model.graph import Multibody
 from soacraft.model.interface import Graph
 from soacraft.model.state import State
 from soacraft.spatial.checks import Array, finite
+
+#: Squares of larger numbers overflow.
+_LARGEST = 1e150
 
 
 class Answer(NamedTuple):
@@ -39,13 +46,57 @@ class Answer(NamedTuple):
     redundant: Indices | None = None
 
 
+class Findings:
+    """What belongs to the results of one solver and one choice of independent dofs."""
+
+    def __init__(self, solver: Solver, chosen: Indices | None = None) -> None:
+        graph = solver._graph
+        self._solver, self._chosen = solver, chosen
+        self.loops = tuple(x.name for x in graph.loops if x.active)
+        self.couplings = tuple(x.name for x in graph.couplings if x.active)
+        self.dof_names = graph.dof_names
+
+    def independent(self, q: Array) -> Indices:
+        """The independent dofs at a configuration."""
+        if self._chosen is not None:
+            return self._chosen
+        graph = self._solver.graph
+        return self._solver._choice(self._solver._rows(graph.state(q, np.zeros(graph.nv)))).independent
+
+    def ranks(self, q: Array) -> tuple[list[int], tuple[str, ...]]:
+        """The rank at each configuration of a list, and the names of all redundant rows."""
+        return self._solver._ranks_at(q)
+
+
+class Answered(Findings):
+    """What belongs to a result that was worked out in Python."""
+
+    def __init__(self, solver: Solver, tasks: list[Task], answers: list[Answer]) -> None:
+        super().__init__(solver)
+        self._tasks, self._answers = tasks, answers
+
+    def independent(self, q: Array) -> Indices:
+        """The independent dofs at the first state."""
+        return self._solver._choice(self._tasks[0].rows).independent if self._tasks else np.zeros(0, dtype=np.intp)
+
+    def ranks(self, q: Array) -> tuple[list[int], tuple[str, ...]]:
+        """The rank at each state, and the names of all redundant rows."""
+        return _ranks(self._tasks, self._answers)
+
+
 class Solver(ABC):
     """Dynamics of a closed chain. `tolerance` is how far a state may be off its closures (metres, radians, and their
     rates beside the largest of 1 and |v|).
 
     After a structural change of the model it raises `StaleError`: make a new one. The coordinates of the closures'
     hinges and the choice of independent dofs are kept from call to call, so that turns are counted and names stay.
+
+    Where compiled code is sure of a state, it takes the call; what it is not sure of - a state off its closures, a rank
+    or a choice in doubt, driven closures - is worked out here.
     """
+
+    _METHOD: ClassVar[int | None] = None
+    """The number of the compiled solver, if there is one."""
 
     def __init__(self, graph: Graph, tolerance: float = 1e-6) -> None:
         if not isinstance(graph, Graph):
@@ -56,6 +107,8 @@ class Solver(ABC):
         self._graph, self._structure = graph, graph.structure
         self._theta: dict[str, Array] = {}
         self._kept: Indices | None = None
+        self._compiled: CompiledLoops | None = None
+        self._source = Findings(self)
         graph.layout  # noqa: B018  (a stale sub-graph says so here)
 
     @property
@@ -77,16 +130,24 @@ class Solver(ABC):
 
     # -- what users call -------------------------------------------------------------------------------------
 
-    def forward_dynamics(self, q: Any, v: Any, force: Any, f_ext: Any = None, U: Any = None) -> Result:
+    def forward_dynamics(
+        self, q: Any, v: Any, force: Any, f_ext: Any = None, U: Any = None, threads: int | None = None
+    ) -> Result:
         """Accelerations and constraint forces under the generalized force; all arrays in the size of the tree.
 
         `U = {name: (u, udot)}` drives closures (003 Eq. 2): b moves relative to a with the twist u besides what the
         hinge allows, at b in the axes of a; the position of a driven closure is not checked. Of a coupling u is a
-        number. Stored forces act besides `f_ext`, as in `soacraft.dynamics`.
+        number. Stored forces act besides `f_ext`, as in `soacraft.dynamics`. A batch runs on `threads` threads, by
+        default as many as pay; answers do not depend on them.
         """
-        p = self._read("forward_dynamics", q=q, v=v, force=force, f_ext=f_ext)
+        p = self._read("forward_dynamics", q=q, v=v, force=force, f_ext=f_ext, threads=threads)
         drives = read_drives(self.graph, U)
-        return self._result(p, [self._task(s, one["force"], f, drives) for s, one, f in states_of(p)])
+        if self._compiled is not None and not drives and 0 not in p.batch:
+            return self._compiled_result(p, self._compiled)
+        tasks = [self._task(s, one["force"], f, drives) for s, one, f in states_of(p)]
+        answers = [self._solve(task) for task in tasks]
+        rest = [self._rest(task, x) for task, x in zip(tasks, answers, strict=True)]
+        return self._result(p, [x.vdot for x in answers], rest, Answered(self, tasks, answers))
 
     def mixed_dynamics(
         self, q: Any, v: Any, force: Any, vdot: Any, prescribed: Any, f_ext: Any = None, U: Any = None
@@ -154,6 +215,12 @@ class Solver(ABC):
         found = [self._project(task, weight) for task in tasks]
         return np.reshape(found, (*p.batch, p.nv))
 
+    def project(self, q: Any, v: Any) -> tuple[Array, Array]:
+        """The state on the closures next to (q, v), in the metric of the mass matrix: what an integrator does with
+        every stage. What is far off is a `LoopError`: `assemble` closes it. See `position.project`.
+        """
+        return position.project(self, q, v)
+
     def independent(self, q: Any) -> tuple[str, ...]:
         """The names of the independent dofs at one configuration, kept while they serve well."""
         p = self._read("independent", q=q)
@@ -190,9 +257,17 @@ class Solver(ABC):
         """The rows at a state, the closures' coordinates followed from the last one."""
         rows = closed_rows(self.graph, state, self._theta, self.tolerance)
         self._theta = {**self._theta, **rows.theta}
+        if self._compiled is not None:
+            self._compiled.follow(self._theta)
         return rows
 
     def _task(self, state: State, force: Array, forces: Any, drives: Drives, moving: bool = True) -> Task:
+        for name, x in (("v", state.v), ("force", force)):
+            if np.abs(x).max(initial=0.0) > _LARGEST:
+                raise StateError(
+                    f"{name} of {self._graph.name!r} is too large to work with: {np.abs(x).max():.3g}; a solver takes "
+                    f"numbers up to {_LARGEST:g}."
+                )
         task = Task(self._rows(state), force, forces, drives)
         check_state(task, self.tolerance, moving)
         return task
@@ -211,21 +286,62 @@ class Solver(ABC):
         force[dofs] = -answer.multipliers[task.rows.size :]
         return answer.vdot, force
 
-    def _result(self, p: Problem, tasks: list[Task]) -> Result:
-        answers = [self._solve(task) for task in tasks]
-        left = []
-        for task, x in zip(tasks, answers, strict=True):
-            left.append(residuals(task, x.vdot, x.multipliers))
-            check_answer(task, x.vdot, x.multipliers, self.tolerance, left[-1])
-        return Result(
-            vdot=np.reshape([x.vdot for x in answers], (*p.batch, p.nv)),
-            multipliers=_by_name(p, tasks, answers),
-            residual_of_closures=np.reshape([x for x, _ in left], p.batch),
-            residual_of_motion=np.reshape([x for _, x in left], p.batch),
-            _dof_names=self.graph.dof_names,
-            _choose=lambda: self._choice(tasks[0].rows),
-            _ranks=lambda: _ranks(tasks, answers),
-        )
+    # -- compiled ----------------------------------------------------------------------------------------------
+
+    def _compile(self) -> None:
+        """Let compiled code take the calls that it is sure of."""
+        graph = self._graph
+        self._compiled = CompiledLoops.of(graph, self.tolerance)
+        if self._compiled is not None and isinstance(graph, Multibody) and self._METHOD is not None:
+            call = self._compiled.call(self._METHOD, graph.acting_forces, self.forward_dynamics, self._wrap)
+            self.__dict__["forward_dynamics"] = call
+
+    def _wrap(self, vdot: Array, rest: Array) -> Result:
+        return Result(vdot, rest, self._source)
+
+    @property
+    def _ready(self) -> bool:
+        """Whether the compiled solver has been told what it needs."""
+        return False
+
+    def _compiled_result(self, p: Problem, compiled: CompiledLoops) -> Result:
+        """All states of a batch side by side; those that compiled code is not sure of one by one."""
+        assert self._METHOD is not None
+        if not self._ready:
+            state, one, forces = next(states_of(p))
+            self._solve(self._task(state, one["force"], forces, {}))
+        count = math.prod(p.batch)
+        full = [p.full(name) for name in ("q", "v", "force")]
+        q, v, force = (np.ascontiguousarray(x.reshape(count, x.shape[-1])) for x in full)
+        pull = pull_of(p, count) if p.forces else None
+        vdot, found, fine = compiled.run(self._METHOD, q, v, force, pull, p.threads)
+        rest = np.concatenate([found, q], axis=1)
+        if not fine.all():
+            for i, (state, one, forces) in enumerate(states_of(p)):
+                if not fine[i]:
+                    task = self._task(state, one["force"], forces, {})
+                    answer = self._solve(task)
+                    vdot[i], rest[i] = answer.vdot, self._rest(task, answer)
+        return self._result(p, vdot, rest, self._source)
+
+    def _rest(self, task: Task, x: Answer) -> Array:
+        """Forces of loops and couplings, residuals of closures and motion, q."""
+        left = residuals(task, x.vdot, x.multipliers)
+        check_answer(task, x.vdot, x.multipliers, self.tolerance, left)
+        return np.concatenate([*_forces(task, x), left, task.state.q])
+
+    def _result(self, p: Problem, vdot: Any, rest: Any, source: Source) -> Result:
+        width = len(rest[0]) if len(rest) else 6 * len(source.loops) + len(source.couplings) + 2 + self.graph.nq
+        return Result(np.reshape(vdot, (*p.batch, p.nv)), np.reshape(rest, (*p.batch, width)), source)
+
+    def _ranks_at(self, states: Array) -> tuple[list[int], tuple[str, ...]]:
+        """The rank at each of some configurations, and the names of all redundant rows."""
+        tasks = [Task(self._rows(self.graph.state(q, np.zeros(self.graph.nv))), np.zeros(0), (), {}) for q in states]
+        return _ranks(tasks, [self._rank_of(task) for task in tasks])
+
+    def _rank_of(self, task: Task) -> Answer:
+        """The rank and the redundant rows at one state, if the solver has its own way to find them."""
+        return Answer(np.zeros(0), np.zeros(0))
 
     def _no_operators(self) -> LoopError:
         return LoopError(
@@ -250,14 +366,13 @@ def _ranks(tasks: list[Task], answers: list[Answer]) -> tuple[list[int], tuple[s
     return ranks, tuple(redundant)
 
 
-def _by_name(p: Problem, tasks: list[Task], answers: list[Answer]) -> dict[str, Array]:
+def _forces(task: Task, x: Answer) -> list[Array]:
     """The multipliers as wrenches and numbers."""
-    found: dict[str, list[Any]] = {name: [] for name, _ in tasks[0].rows.places} if tasks else {}
-    for task, x in zip(tasks, answers, strict=True):
-        for i, (name, where) in enumerate(task.rows.places):
-            part = x.multipliers[where]
-            found[name].append(task.rows.loops[i].wrench(part) if i < len(task.rows.loops) else part[0])
-    return {name: np.reshape(x, (*p.batch, *np.shape(x)[1:])) for name, x in found.items()}
+    found = [np.zeros(0)]
+    for i, (_, where) in enumerate(task.rows.places):
+        part = x.multipliers[where]
+        found.append(task.rows.loops[i].wrench(part) if i < len(task.rows.loops) else part)
+    return found
 
 
 def _without(force: Array, dofs: list[int]) -> Array:

@@ -83,15 +83,7 @@ class Task:
         couplings = [Coupling(f"prescribed {names[i]}", {names[i]: (1.0,)}) for i in dofs]
         extra = [CouplingRow(x, {i: 1.0}, 0.0, 0.0) for x, i in zip(couplings, dofs, strict=True)]
         drives = {x.name: (self.state.v[i], vdot[i]) for x, i in zip(couplings, dofs, strict=True)}
-        return replace(self, rows=more_rows(self.rows, extra), drives={**self.drives, **drives})
-
-
-def more_rows(rows: Constraints, extra: list[CouplingRow]) -> Constraints:
-    """The same constraints and some more rows in hinge space behind them."""
-    wider = Constraints.__new__(Constraints)
-    wider.graph, wider.state, wider.loops = rows.graph, rows.state, rows.loops
-    wider.couplings = [*rows.couplings, *extra]
-    return wider
+        return replace(self, rows=self.rows.with_couplings(extra), drives={**self.drives, **drives})
 
 
 def states_of(p: Problem) -> Iterator[tuple[State, dict[str, Array], Forces]]:

@@ -7,11 +7,13 @@ import numpy as np
 from soacraft.dynamics.engine import answer
 from soacraft.dynamics.problem import Problem
 from soacraft.loops.block_cholesky import BlockCholesky
+from soacraft.loops.compiled import TREE_AUGMENTED
 from soacraft.loops.residuals import residual_of_rows, row_speeds
 from soacraft.loops.rows import Constraints
 from soacraft.loops.schur import Compliance
 from soacraft.loops.solver import Answer, Solver
 from soacraft.loops.tasks import Task
+from soacraft.model.interface import Graph
 from soacraft.spatial.checks import Array
 
 _REFINEMENTS = 2
@@ -35,6 +37,23 @@ class TreeAugmented(Solver):
     (3, 3, True)
     """
 
+    _METHOD = TREE_AUGMENTED
+
+    def __init__(self, graph: Graph, tolerance: float = 1e-6) -> None:
+        super().__init__(graph, tolerance)
+        self._referred = False
+        self._compile()
+
+    @property
+    def _ready(self) -> bool:
+        return self._referred
+
+    def _rank_of(self, task: Task) -> Answer:
+        if not task.rows.size:
+            return Answer(np.zeros(0), np.zeros(0), 0, np.zeros(0, int))
+        _, factor = factored(task.rows)
+        return Answer(np.zeros(0), np.zeros(0), factor.rank, factor.redundant)
+
     def _solve(self, task: Task) -> Answer:
         given = {"q": task.state.q, "v": task.state.v, "force": task.force}
         p = Problem("forward_dynamics", task.graph, given, task.forces)
@@ -42,6 +61,7 @@ class TreeAugmented(Solver):
         if not task.rows.size:
             return Answer(vdot, np.zeros(0), 0, np.zeros(0, int))
         compliance, factor = factored(task.rows)
+        self._refer(compliance)
         multipliers = np.zeros(task.rows.size)
         for _ in range(1 + _REFINEMENTS):
             left = residual_of_rows(task, vdot)
@@ -52,11 +72,23 @@ class TreeAugmented(Solver):
                 break
         return Answer(vdot, multipliers, factor.rank, factor.redundant)
 
+    def _refer(self, compliance: Compliance) -> None:
+        """Tell the compiled solver what rounding is measured by."""
+        if self._compiled is not None and self._compiled.size == compliance.rows.size:
+            self._compiled.core.set_reference(compliance.reference)
+            self._referred = True
+
     def _project(self, task: Task, weight: str) -> Array:
         """By mass: an impulse of the closures, v - Mcal^-1 Gc* S^+ (Gc v - U), from the same factorization."""
         if weight != "mass" or not task.rows.size:
             return super()._project(task, weight)
+        rows, open_by = task.rows, task.rows.speed - task.U
+        if self._compiled is not None and self._referred:
+            jump = self._compiled.impulse(rows.state.q, rows.state.v, rows.theta, open_by)
+            if jump is not None:
+                return np.asarray(task.state.v + jump)
         compliance, factor = factored(task.rows)
+        self._refer(compliance)
         v = np.array(task.state.v)
         for _ in range(1 + _REFINEMENTS):
             v -= compliance.accelerations(factor.solve(row_speeds(task.rows, v) - task.U))

@@ -46,13 +46,15 @@ class Element:
 class CompiledModel:
     """A rigid graph for the compiled kernels: `kernels` runs them, `elements` and `places` say what became of a body.
 
-    `places[k]` is the frame of body k on its element `element_of[k]` (-1: welded to the base).
+    `places[k]` is the frame of body k on its element `element_of[k]` (-1: welded to the base); its hinge became the
+    elements `hinge_elements[k]`.
     """
 
     def __init__(self, layout: Layout) -> None:
         self.elements: list[Element] = []
         self.element_of = np.full(layout.n, -1, dtype=np.int64)
         self.places: list[Pose] = [Pose()] * layout.n
+        self.hinge_elements = [range(0)] * layout.n
         for k in depth_first(layout):
             self._add(layout, k, layout.bodies[k])
         self.armature = np.zeros(layout.nv)
@@ -110,15 +112,16 @@ class CompiledModel:
         carrier = int(self.element_of[p]) if p >= 0 else -1
         place = (self.places[p] if p >= 0 else Pose()) @ body.inboard
         q, v = layout.q_slices[k].start, layout.v_slices[k].start
-        hinge = body.hinge
+        hinge, first = body.hinge, len(self.elements)
         if isinstance(hinge, ScrewProduct):
             for i, screw in enumerate(hinge.vectors):
-                on_axis, kind, scale, pitch = _on_axis(screw)
-                self.elements.append(Element(carrier, kind, q + i, v + i, place @ on_axis, scale=scale, pitch=pitch))
-                carrier, place = len(self.elements) - 1, on_axis.inv
+                axis, kind, scale, pitch = on_axis(screw)
+                self.elements.append(Element(carrier, kind, q + i, v + i, place @ axis, scale=scale, pitch=pitch))
+                carrier, place = len(self.elements) - 1, axis.inv
         elif not isinstance(hinge, Weld):
             self.elements.append(Element(carrier, _KINDS[type(hinge)], q, v, place, hinge=hinge))
             carrier, place = len(self.elements) - 1, Pose()
+        self.hinge_elements[k] = range(first, len(self.elements))
         self.element_of[k], self.places[k] = carrier, place @ body.outboard
         if carrier >= 0:
             element = self.elements[carrier]
@@ -151,7 +154,7 @@ def _known(hinge: Hinge) -> bool:
     return type(hinge) in HINGES and (isinstance(hinge, ScrewProduct | Weld) or type(hinge) in _KINDS)
 
 
-def _on_axis(screw: Array) -> tuple[Pose, int, float, float]:
+def on_axis(screw: Array) -> tuple[Pose, int, float, float]:
     """A frame on the axis of a screw with z along it, the kind of the screw, its scale and pitch."""
     w, v = screw[:3], screw[3:]
     turn = float(np.linalg.norm(w))
@@ -159,8 +162,8 @@ def _on_axis(screw: Array) -> tuple[Pose, int, float, float]:
         travel = float(np.linalg.norm(v))
         return Pose.unchecked(_to_axis(v / travel), np.zeros(3)), PRISMATIC, travel, 0.0
     pitch = float(w @ v) / turn**2
-    on_axis = Pose.unchecked(_to_axis(w / turn), np.cross(w, v) / turn**2)
-    return on_axis, REVOLUTE if abs(pitch) == 0.0 else HELICAL, turn, pitch
+    axis = Pose.unchecked(_to_axis(w / turn), np.cross(w, v) / turn**2)
+    return axis, REVOLUTE if abs(pitch) == 0.0 else HELICAL, turn, pitch
 
 
 def _to_axis(a: Array) -> Array:

@@ -1,0 +1,162 @@
+// Small dense matrices, row-major: Cholesky and QR factorizations with pivoting, triangular solves.
+#pragma once
+
+#include <cmath>
+
+#include "soacraft/rigid/target.hpp"
+
+SOACRAFT_RIGID_BEGIN
+
+// The first rows of L L* = S in the order of the largest pivots left; stops at one that is not above `zero`. L is n x n,
+// its row i belongs to row order[i] of S; `left` (n) holds what is left of the diagonal. Returns the rank.
+inline index pivoted_cholesky(index n, const double* S, double zero, double* L, index* order, double* left) {
+    for (index i = 0; i < n; ++i) order[i] = i, left[i] = S[i * n + i];
+    for (index j = 0; j < n; ++j) {
+        index best = j;
+        for (index i = j + 1; i < n; ++i)
+            if (left[i] > left[best]) best = i;
+        if (!(left[best] > zero)) return j;
+        if (best != j) {
+            const index row = order[j];
+            const double rest = left[j];
+            order[j] = order[best], order[best] = row;
+            left[j] = left[best], left[best] = rest;
+            for (index t = 0; t < j; ++t) {
+                const double x = L[j * n + t];
+                L[j * n + t] = L[best * n + t], L[best * n + t] = x;
+            }
+        }
+        const double pivot = std::sqrt(left[j]), inverse = 1.0 / pivot;
+        L[j * n + j] = pivot;
+        for (index i = j + 1; i < n; ++i) {
+            double sum = S[order[i] * n + order[j]];
+            for (index t = 0; t < j; ++t) sum -= L[i * n + t] * L[j * n + t];
+            const double x = sum * inverse;
+            L[i * n + j] = x;
+            left[i] -= x * x;
+        }
+    }
+    return n;
+}
+
+// X <- L^-1 X for the leading `rank` rows and m columns of X; L has rows of `stride`.
+inline void solve_lower(index rank, index stride, const double* L, index m, double* X) {
+    for (index i = 0; i < rank; ++i) {
+        for (index t = 0; t < i; ++t) {
+            const double a = L[i * stride + t];
+            for (index c = 0; c < m; ++c) X[i * m + c] -= a * X[t * m + c];
+        }
+        const double inverse = 1.0 / L[i * stride + i];
+        for (index c = 0; c < m; ++c) X[i * m + c] *= inverse;
+    }
+}
+
+// x <- L^-* x for the leading `rank` rows.
+inline void solve_lower_transposed(index rank, index stride, const double* L, double* x) {
+    for (index i = rank; i-- > 0;) {
+        for (index t = i + 1; t < rank; ++t) x[i] -= L[t * stride + i] * x[t];
+        x[i] /= L[i * stride + i];
+    }
+}
+
+// A QR factorization with column pivoting of A (m x n, m >= n), by Householder reflections: R in the upper triangle, the
+// vectors v of I - tau v v* below it, v(j) = 1. Column j of R belongs to column order[j] of A.
+struct PivotedQR {
+    index m, n;
+    double *A, *tau, *norm;
+    index* order;
+
+    void factor() {
+        for (index c = 0; c < n; ++c) order[c] = c, norm[c] = length(0, c);
+        for (index j = 0; j < n; ++j) {
+            index best = j;
+            for (index c = j + 1; c < n; ++c)
+                if (norm[c] > norm[best]) best = c;
+            if (best != j) swap_columns(j, best);
+            reflect(j);
+            for (index c = j + 1; c < n; ++c) norm[c] = length(j + 1, c);
+        }
+    }
+
+    // The smallest pivot beside the largest; 1 without columns.
+    double ratio() const {
+        if (n == 0) return 1.0;
+        const double first = std::fabs(A[0]), last = std::fabs(A[(n - 1) * n + n - 1]);
+        return first > 0.0 ? last / first : 0.0;
+    }
+
+    // B <- Q* B for columns of B (m x count).
+    void apply_transposed(index count, double* B) const {
+        for (index j = 0; j < n; ++j) apply(j, count, B);
+    }
+
+    // x <- Q x for one column.
+    void apply(double* x) const {
+        for (index j = n; j-- > 0;) apply(j, 1, x);
+    }
+
+    // The leading n rows of B (count columns) <- R^-1 of them.
+    void solve_upper(index count, double* B) const {
+        for (index i = n; i-- > 0;) {
+            for (index t = i + 1; t < n; ++t) {
+                const double a = A[i * n + t];
+                for (index c = 0; c < count; ++c) B[i * count + c] -= a * B[t * count + c];
+            }
+            const double inverse = 1.0 / A[i * n + i];
+            for (index c = 0; c < count; ++c) B[i * count + c] *= inverse;
+        }
+    }
+
+    // x (n) <- R^-* x.
+    void solve_upper_transposed(double* x) const {
+        for (index i = 0; i < n; ++i) {
+            for (index t = 0; t < i; ++t) x[i] -= A[t * n + i] * x[t];
+            x[i] /= A[i * n + i];
+        }
+    }
+
+private:
+    double length(index from, index c) const {
+        double sum = 0.0;
+        for (index r = from; r < m; ++r) sum += A[r * n + c] * A[r * n + c];
+        return sum;
+    }
+    void swap_columns(index a, index b) {
+        for (index r = 0; r < m; ++r) {
+            const double x = A[r * n + a];
+            A[r * n + a] = A[r * n + b], A[r * n + b] = x;
+        }
+        const index column = order[a];
+        order[a] = order[b], order[b] = column;
+        norm[b] = norm[a];
+    }
+    void reflect(index j) {
+        const double x = A[j * n + j], size = std::sqrt(length(j, j));
+        if (!(size > 0.0)) {
+            tau[j] = 0.0;
+            return;
+        }
+        const double beta = x > 0.0 ? -size : size, scale = 1.0 / (x - beta);
+        tau[j] = (beta - x) / beta;
+        for (index r = j + 1; r < m; ++r) A[r * n + j] *= scale;
+        A[j * n + j] = beta;
+        for (index c = j + 1; c < n; ++c) {
+            double sum = A[j * n + c];
+            for (index r = j + 1; r < m; ++r) sum += A[r * n + j] * A[r * n + c];
+            sum *= tau[j];
+            A[j * n + c] -= sum;
+            for (index r = j + 1; r < m; ++r) A[r * n + c] -= sum * A[r * n + j];
+        }
+    }
+    void apply(index j, index count, double* B) const {
+        for (index c = 0; c < count; ++c) {
+            double sum = B[j * count + c];
+            for (index r = j + 1; r < m; ++r) sum += A[r * n + j] * B[r * count + c];
+            sum *= tau[j];
+            B[j * count + c] -= sum;
+            for (index r = j + 1; r < m; ++r) B[r * count + c] -= sum * A[r * n + j];
+        }
+    }
+};
+
+SOACRAFT_RIGID_END

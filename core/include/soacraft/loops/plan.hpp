@@ -1,0 +1,123 @@
+// The compiled form of a closed chain: a rigid tree, its closures and couplings, and what follows from who shares what.
+//
+// All of it is made once; only the dependent dofs of groups and the sizes that rounding is measured by are set anew.
+#pragma once
+
+#include <vector>
+
+#include "soacraft/rigid/model.hpp"
+
+namespace soacraft {
+namespace loops {
+
+using rigid::Body;
+using rigid::Element;
+
+// How the coordinates of a closure's hinge are found from the pose of b seen from a.
+enum Fit : int { WELD = 0, TURN = 1, SLIDE = 2, BALL = 3, CHAIN = 4 };
+
+struct Closure {
+    Body a, b;           // its frames on their elements, -1: on the ground
+    index body_a, body_b;  // the user's bodies that carry them, -1: the inertial frame
+    index fit;
+    index first, last;   // the one-dof elements of its hinge, in Plan::hinges
+    double R[9], p[3];   // from the last of them to the outboard side of the hinge
+    index theta;         // where its coordinates stand
+    index row, rows;
+    index fixed;         // whether the rows do not turn with the coordinates
+    double Q[36];        // rows x 6 then: orthonormal, in the axes of b
+};
+
+// A polynomial of one coordinate without a constant term.
+struct Term {
+    index element, d, v, q;
+    std::vector<double> c;  // c[i] multiplies q^(i+1)
+};
+
+struct Coupling {
+    std::vector<Term> terms;
+    double offset;
+    index row;
+};
+
+// One element on the way of a block of rows to the base.
+struct Step {
+    index element;
+    index inboard;  // the place of its parent among the steps, -1 at the base
+    index at;       // where its dofs stand in a row of Y
+};
+
+// The rows of one closure or coupling, and the elements between its ends and the base.
+struct Way {
+    index row, rows;
+    std::vector<Step> steps;  // in the order of the elements
+    index width;              // the dofs of all of them
+    index Y;                  // where its rows of Y begin
+    index from_a, from_b;     // the steps that carry its frames, -1: on the ground
+};
+
+// A run of dofs that two ways share.
+struct Run {
+    index i, j, count;
+};
+
+// One block of the Schur complement.
+struct Block {
+    index i, j, at;  // rows x cols, row-major
+    std::vector<Run> runs;
+};
+
+// One step of the block elimination: blocks that go together and those they leave their mark on.
+struct Front {
+    struct Part {
+        index at;       // where it stands
+        index top, left, rows, cols;
+        bool turned;    // stored as its transpose
+    };
+    std::vector<index> own, others;  // row numbers
+    std::vector<Part> corner, side, rest;  // own x own (upper), own x others, others x others (upper)
+    index L, X, order;                     // where its factors stand
+};
+
+// One closure's way inside its group: elements with the sign of its side.
+struct Reach {
+    index closure;
+    std::vector<index> elements;
+    std::vector<double> sign;
+};
+
+// Bodies that move as one (formula F5), or a single element.
+struct Group {
+    index parent;                  // the element it hangs from, -1: the base
+    std::vector<index> elements;   // parents first
+    std::vector<index> inboard;    // the place of each one's parent among them, -1: outside
+    std::vector<index> dofs;       // in the order of the elements
+    std::vector<index> first;      // the column of each element's first dof
+    std::vector<Reach> closures;
+    std::vector<index> couplings;
+    std::vector<index> rows;       // row numbers
+    std::vector<index> dependent, independent;  // columns
+    index single;                  // the element, if it is one without ties; else -1
+    index at, order;               // where its workspace begins, and its order of pivots
+};
+
+struct Plan {
+    const rigid::Model* tree;
+    std::vector<Closure> closures;
+    std::vector<Element> hinges;
+    std::vector<Coupling> couplings;
+    index size = 0;         // rows
+    index coordinates = 0;  // of the closures' hinges
+    std::vector<Way> ways;
+    std::vector<Block> blocks;
+    std::vector<Front> fronts;
+    std::vector<Group> groups;       // parents first; empty unless all closures and couplings are embedded
+    std::vector<index> column;       // by d: its column in its group
+    std::vector<index> user_dof;     // by d: where the user's v has it
+    std::vector<double> scale;       // of rows: 1/sqrt of the compliance that rounding is measured by
+    double tolerance = 1e-6;
+    index Y_size = 0, S_size = 0, L_size = 0, X_size = 0, order_size = 0, group_size = 0;
+};
+
+}  // namespace loops
+}  // namespace soacraft

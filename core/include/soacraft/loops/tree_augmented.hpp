@@ -1,0 +1,179 @@
+// Tree-augmented dynamics of a closed chain (formula F3): articulated bodies, then the forces that close the loops.
+//
+//     vdot_f = Mcal^-1 (T - C)
+//     Y = D^-1/2 (I - H psi K) Gc*  by climbing from the closures to the base,   S = Y* Y,   S lambda = Gc vdot_f + Gcdot v
+//     vdot = vdot_f - Mcal^-1 Gc* lambda                                                    one sweep outward
+#pragma once
+
+#include "block_cholesky.hpp"
+#include "hinge_factor.hpp"
+
+SOACRAFT_RIGID_BEGIN
+
+// The rows of Y of one closure or coupling: F moves inward past the hinges, which take their part.
+inline void climb(LoopWork& w, std::size_t number) {
+    const Plan& plan = w.plan;
+    const loops::Way& way = plan.ways[number];
+    const auto count = static_cast<index>(way.steps.size());
+    const bool loop = number < plan.closures.size();
+    Twist* F = w.F;
+    double* Y = w.Y + way.Y;
+    const Twist nothing{{0.0, 0.0, 0.0}, {0.0, 0.0, 0.0}};
+    for (index i = 0; i < count * way.rows; ++i) F[i] = nothing;
+    if (loop) {
+        const Tie& t = w.ties[number];
+        for (index r = 0; r < way.rows; ++r) {
+            if (way.from_b >= 0) F[way.from_b * way.rows + r] += pulled(t.r_b, t.Q[r]);
+            if (way.from_a >= 0) F[way.from_a * way.rows + r] -= pulled(t.r_a, t.Q[r]);
+        }
+    }
+    for (index i = count; i-- > 0;) {
+        const loops::Step& step = way.steps[i];
+        const Element& e = w.model.elements[step.element];
+        const index n = dofs(e.kind);
+        const Twist *S = w.S + e.d, *W = w.W + e.d;
+        const double* L = w.factor(e, step.element);
+        for (index r = 0; r < way.rows; ++r) {
+            Twist& f = F[i * way.rows + r];
+            double* y = Y + r * way.width + step.at;
+            for (index k = 0; k < n; ++k) y[k] = dot(S[k], f);
+            if (!loop) {
+                const std::size_t c = number - plan.closures.size();
+                const Coupling& coupling = plan.couplings[c];
+                for (std::size_t k = 0; k < coupling.terms.size(); ++k)
+                    if (coupling.terms[k].element == step.element)
+                        y[coupling.terms[k].d - e.d] += w.rates[w.ratios[c].rates + k];
+            }
+            divide(n, L, y);
+            if (step.inboard < 0) continue;
+            for (index k = 0; k < n; ++k) f -= y[k] * W[k];
+            F[step.inboard * way.rows + r] += pulled(w.limbs[step.element].l, f);
+        }
+    }
+    const double* scale = plan.scale.data() + way.row;
+    for (index r = 0; r < way.rows; ++r)
+        for (index c = 0; c < way.width; ++c) Y[r * way.width + c] *= scale[r];
+}
+
+inline void schur(LoopWork& w) {
+    const Plan& plan = w.plan;
+    for (index i = 0; i < plan.S_size; ++i) w.blocks[i] = 0.0;
+    for (std::size_t i = 0; i < plan.ways.size(); ++i) climb(w, i);
+    for (const loops::Block& block : plan.blocks) {
+        const loops::Way &a = plan.ways[block.i], &b = plan.ways[block.j];
+        double* s = w.blocks + block.at;
+        for (index r = 0; r < a.rows; ++r)
+            for (index c = block.i == block.j ? r : 0; c < b.rows; ++c) {
+                const double *x = w.Y + a.Y + r * a.width, *y = w.Y + b.Y + c * b.width;
+                double sum = 0.0;
+                for (const loops::Run& run : block.runs)
+                    for (index k = 0; k < run.count; ++k) sum += x[run.i + k] * y[run.j + k];
+                s[r * b.rows + c] = sum;
+                if (block.i == block.j) s[c * b.rows + r] = sum;
+            }
+    }
+}
+
+// vdot <- vdot - Mcal^-1 Gc* lambda; x: multipliers of scaled rows.
+inline void close_with(LoopWork& w, const double* x) {
+    const Plan& plan = w.plan;
+    double* y = w.push;
+    for (index i = 0; i < w.model.nv; ++i) y[i] = 0.0;
+    for (const loops::Way& way : plan.ways)
+        for (index r = 0; r < way.rows; ++r) {
+            const double *Y = w.Y + way.Y + r * way.width, part = x[way.row + r];
+            for (const loops::Step& step : way.steps) {
+                const Element& e = w.model.elements[step.element];
+                for (index k = 0, n = dofs(e.kind); k < n; ++k) y[e.d + k] -= part * Y[step.at + k];
+            }
+        }
+    double* step = w.step;
+    for (index k = 0; k < w.model.count; ++k) {
+        const Element& e = w.model.elements[k];
+        Twist& a = w.f[k];
+        a = e.parent < 0 ? Twist{{0.0, 0.0, 0.0}, {0.0, 0.0, 0.0}}
+                         : carried(w.limbs[k].l, w.f[e.parent]);
+        release_hinge(w, e, k, y, a, step);
+    }
+    for (index i = 0; i < w.model.nv; ++i) w.vdot[i] += step[i];
+}
+
+// Articulated inertias and what each hinge takes, tips to base; false where a hinge has no inertia to move.
+inline bool articulate(LoopWork& w, const double* T) {
+    const Model& model = w.model;
+    for (index k = 0; k < model.count; ++k) w.P[k] = articulated(w.limbs[k].I), w.z[k] = w.limbs[k].b;
+    for (index k = model.count; k-- > 0;) {
+        const Element& e = model.elements[k];
+        if (!factor_hinge(w, e, k)) return false;
+        eliminate_hinge(w, e, k, T);
+        if (e.parent < 0) continue;
+        w.P[e.parent] += shifted(w.limbs[k].l, w.P[k]);
+        w.z[e.parent] += pulled(w.limbs[k].l, w.z[k]);
+    }
+    return true;
+}
+
+// Add to lambda and vdot what closes the rows that are open by w.row.
+inline void close_rows(LoopWork& w) {
+    const Plan& plan = w.plan;
+    const index m = plan.size;
+    double* x = w.extra + 3 * m;
+    for (index i = 0; i < m; ++i) w.open[i] = plan.scale[i] * w.row[i];
+    solve_fronts(w, w.open, x);
+    for (index i = 0; i < m; ++i) w.lambda[i] += plan.scale[i] * x[i];
+    close_with(w, x);
+}
+
+// vdot, lambda and what they leave, for the rows taken before; false where Python should look at it.
+inline bool tree_augmented(LoopWork& w, const Base& base, const double* T, Residual& left) {
+    const Model& model = w.model;
+    const index m = w.plan.size;
+    if (!articulate(w, T)) return false;
+    const Twist ground = spatial<double>(base.a);
+    for (index k = 0; k < model.count; ++k) {
+        const Element& e = model.elements[k];
+        w.A[k] = carried(w.limbs[k].l, of_element(w.A, e.parent, ground)) + w.limbs[k].c;
+        release_hinge(w, e, k, w.u, w.A[k], w.vdot);
+    }
+    schur(w);
+    if (!factor_fronts(w)) return false;
+    for (index i = 0; i < m; ++i) w.lambda[i] = 0.0;
+    row_residual(w, base, w.vdot, w.row);
+    for (int round = 0; round < 3; ++round) {
+        close_rows(w);
+        accelerations(model, base, w.limbs, w.S, w.vdot, w.A);
+        row_residual(w, base, w.vdot, w.row);
+        const double beside = std::fmax(1.0, std::fmax(largest(w.gamma, m), largest(w.vdot, model.nv)));
+        if (largest(w.row, m) <= 1e-13 * beside) break;
+    }
+    if (!least_norm(w, w.lambda)) return false;
+    unbalanced(w, T, w.vdot, w.lambda);
+    left = residual_of(w, T);
+    return true;
+}
+
+// w.vdot <- -Mcal^-1 Gc* S^+ rhs: the jump of the velocities that closes the rows by rhs, with the least kinetic energy.
+// What of rhs no jump closes is left in w.row. False where Python should look at it.
+inline bool impulse(LoopWork& w, const double* rhs) {
+    const Model& model = w.model;
+    const index m = w.plan.size;
+    for (index i = 0; i < model.nv; ++i) w.vdot[i] = 0.0;
+    if (!articulate(w, w.vdot)) return false;
+    schur(w);
+    if (!factor_fronts(w)) return false;
+    for (index i = 0; i < m; ++i) w.lambda[i] = 0.0, w.row[i] = rhs[i];
+    for (int round = 0; round < 3; ++round) {
+        close_rows(w);
+        for (index k = 0; k < model.count; ++k) {
+            const Element& e = model.elements[k];
+            w.A[k] = e.parent < 0 ? none<double>() : carried(w.limbs[k].l, w.A[e.parent]);
+            for (index i = 0, n = dofs(e.kind); i < n; ++i) w.A[k] += w.vdot[e.v + i] * w.S[e.d + i];
+        }
+        row_rates(w, none<double>(), w.vdot, w.row);
+        for (index i = 0; i < m; ++i) w.row[i] += rhs[i];
+        if (largest(w.row, m) <= 1e-15 * largest(rhs, m)) break;
+    }
+    return true;
+}
+
+SOACRAFT_RIGID_END

@@ -1,0 +1,179 @@
+// What the solvers of closed chains keep while they work on one state.
+#pragma once
+
+#include "closure_rows.hpp"
+
+SOACRAFT_RIGID_BEGIN
+
+// Memory is cut by a Cutter: one that counts, then one that hands out. No containers: what they share between builds
+// for several instruction sets, the linker would join.
+struct Cutter {
+    char* at;
+    std::size_t taken = 0;
+    template <class T>
+    void operator()(T*& to, index n) {
+        to = at ? reinterpret_cast<T*>(at + taken) : nullptr;
+        taken += (static_cast<std::size_t>(n) * sizeof(T) + 63) / 64 * 64;
+    }
+};
+
+struct LoopWork {
+    const Plan& plan;
+    const Model& model;
+    Limb* limbs;
+    Twist *S, *W;                   // columns of H*, and of U L^-* with D = L L*, in the order of d
+    double* L;                      // of each hinge: 1/sqrt(D), or 6 rows of 6
+    double *u, *push;               // in the order of d
+    Articulated<double>* P;
+    Twist *z, *A, *f;
+    double *vdot, *left, *step;     // in the order of v
+    Tie* ties;
+    Ratio* ratios;
+    double *rates, *theta;
+    double *gamma, *open, *row, *lambda, *extra;         // by rows
+    double *Y, *blocks, *LL, *X, *half, *spare;          // of the Schur complement
+    index *order, *rank;
+    Twist* F;                       // of one way
+    double* group;                  // of the groups
+    index* group_order;
+    std::size_t bytes;
+
+    LoopWork(const Plan& plan_, char* memory) : plan(plan_), model(*plan_.tree) {
+        Cutter cut{memory};
+        const index n = model.count, nv = model.nv, m = plan.size;
+        index terms = 0, longest = 0;
+        for (const Coupling& c : plan.couplings) terms += static_cast<index>(c.terms.size());
+        for (const loops::Way& way : plan.ways) {
+            const index steps = static_cast<index>(way.steps.size());
+            longest = longest < steps ? steps : longest;
+        }
+        cut(limbs, n), cut(P, n), cut(z, n), cut(A, n), cut(f, n);
+        cut(S, nv), cut(W, nv), cut(u, nv), cut(push, nv), cut(vdot, nv), cut(left, nv), cut(step, nv);
+        cut(L, n + 36 * model.wides);
+        cut(ties, static_cast<index>(plan.closures.size())), cut(ratios, static_cast<index>(plan.couplings.size()));
+        cut(rates, terms), cut(theta, plan.coordinates);
+        cut(gamma, m), cut(open, m), cut(row, m), cut(lambda, m), cut(extra, 4 * m), cut(half, m), cut(spare, m);
+        cut(Y, plan.Y_size), cut(blocks, plan.S_size), cut(LL, plan.L_size), cut(X, plan.X_size);
+        cut(order, plan.order_size), cut(rank, static_cast<index>(plan.fronts.size()));
+        cut(F, 6 * longest), cut(group, plan.group_size), cut(group_order, nv);
+        bytes = cut.taken;
+    }
+
+    // The factor of a hinge's D: a number, or 6 rows of 6.
+    double* factor(const Element& e, index k) { return e.wide < 0 ? L + k : L + model.count + 36 * e.wide; }
+};
+
+SOACRAFT_FLAT const Twist& of_element(const Twist* A, index element, const Twist& ground) {
+    return element < 0 ? ground : A[element];
+}
+
+// The stance and the rows at a state; false where the state is off its closures or Python should look at it. `wanted`:
+// coordinates of all closures' hinges; `checked`: a state off its closures is refused.
+inline bool take_rows(LoopWork& w, const Base& base, const double* q, const double* v, const double* pull,
+                      const double* theta, bool wanted, bool checked) {
+    const Plan& plan = w.plan;
+    take_stance(w.model, base, q, v, pull, w.limbs, w.S);
+    for (index i = 0; i < plan.coordinates; ++i) w.theta[i] = theta[i];
+    double largest = 1.0;
+    for (index i = 0; i < w.model.nv; ++i) largest = std::fmax(largest, std::fabs(v[i]));
+    const double speed = plan.tolerance * largest;
+    const Twist ground = spatial<double>(base.a);
+    for (std::size_t i = 0; i < plan.closures.size(); ++i) {
+        const Closure& c = plan.closures[i];
+        Tie& t = w.ties[i];
+        if (!tie(plan, c, w.limbs, wanted, w.theta, t)) return false;
+        for (int k = 0; checked && k < 6; ++k)
+            if (!(std::fabs(t.gap[k]) <= plan.tolerance)) return false;
+        const Twist &A_a = c.a.element < 0 ? ground : w.limbs[c.a.element].A0,
+                    &A_b = c.b.element < 0 ? ground : w.limbs[c.b.element].A0;
+        for (index r = 0; r < c.rows; ++r) {
+            if (checked && !(std::fabs(t.speed[r]) <= speed)) return false;
+            w.gamma[c.row + r] = t.gamma[r] + along(t, r, A_a, A_b);
+        }
+    }
+    index at = 0;
+    for (std::size_t i = 0; i < plan.couplings.size(); ++i) {
+        const Coupling& c = plan.couplings[i];
+        const Ratio& r = w.ratios[i] = ratio(c, q, v, w.rates, at);
+        at += static_cast<index>(c.terms.size());
+        if (checked && !(std::fabs(r.residual) <= plan.tolerance && std::fabs(r.speed) <= speed)) return false;
+        w.gamma[c.row] = r.gamma;
+    }
+    return true;
+}
+
+// Gc x of velocities or accelerations A of the elements that rates x of the dofs go with; `ground` has its own.
+inline void row_rates(const LoopWork& w, const Twist& ground, const double* x, double* SOACRAFT_RESTRICT out) {
+    const Plan& plan = w.plan;
+    for (std::size_t i = 0; i < plan.closures.size(); ++i) {
+        const Closure& c = plan.closures[i];
+        const Twist &A_a = of_element(w.A, c.a.element, ground), &A_b = of_element(w.A, c.b.element, ground);
+        for (index r = 0; r < c.rows; ++r) out[c.row + r] = along(w.ties[i], r, A_a, A_b);
+    }
+    for (std::size_t i = 0; i < plan.couplings.size(); ++i) {
+        const Coupling& c = plan.couplings[i];
+        out[c.row] = 0.0;
+        for (std::size_t k = 0; k < c.terms.size(); ++k)
+            out[c.row] += w.rates[w.ratios[i].rates + static_cast<index>(k)] * x[c.terms[k].v];
+    }
+}
+
+// Gc vdot + Gcdot v, from the accelerations A of the elements.
+inline void row_residual(const LoopWork& w, const Base& base, const double* vdot, double* SOACRAFT_RESTRICT left) {
+    row_rates(w, spatial<double>(base.a), vdot, left);
+    for (std::size_t i = 0; i < w.plan.closures.size(); ++i) {
+        const Closure& c = w.plan.closures[i];
+        for (index r = 0; r < c.rows; ++r) left[c.row + r] += w.ties[i].gamma[r];
+    }
+    for (std::size_t i = 0; i < w.plan.couplings.size(); ++i) left[w.plan.couplings[i].row] += w.ratios[i].gamma;
+}
+
+// T - Mcal vdot - C - Gc* lambda into `w.left`, from the accelerations A; lambda may be null. O(n).
+inline void unbalanced(LoopWork& w, const double* T, const double* vdot, const double* lambda) {
+    const Plan& plan = w.plan;
+    for (index i = 0; i < w.model.count; ++i) {
+        w.f[i] = w.limbs[i].I * w.A[i] + w.limbs[i].b;
+    }
+    for (std::size_t i = 0; lambda && i < plan.closures.size(); ++i) {
+        const Closure& c = plan.closures[i];
+        const Tie& t = w.ties[i];
+        Twist push{{0.0, 0.0, 0.0}, {0.0, 0.0, 0.0}};
+        for (index r = 0; r < c.rows; ++r) push += lambda[c.row + r] * t.Q[r];
+        if (c.b.element >= 0) w.f[c.b.element] += pulled(t.r_b, push);
+        if (c.a.element >= 0) w.f[c.a.element] -= pulled(t.r_a, push);
+    }
+    through_hinges(w.model, w.limbs, w.S, w.f, w.left);
+    for (index i = 0; i < w.model.nv; ++i) {
+        double& left = w.left[i];
+        left = T[i] - left - (w.model.armed ? w.model.armature[i] * vdot[i] : 0.0);
+    }
+    for (std::size_t i = 0; lambda && i < plan.couplings.size(); ++i) {
+        const Coupling& c = plan.couplings[i];
+        for (std::size_t k = 0; k < c.terms.size(); ++k)
+            w.left[c.terms[k].v] -=
+                w.rates[w.ratios[i].rates + k] * lambda[c.row];
+    }
+}
+
+inline double largest(const double* x, index n) {
+    double most = 0.0;
+    for (index i = 0; i < n; ++i) {
+        const double size = std::fabs(x[i]);
+        if (!(size <= most)) most = size;  // NaN stays
+    }
+    return most;
+}
+
+// What an answer leaves: of the closures beside 1, |Gcdot v|, |vdot|; of the motion beside 1, |T|, |lambda|.
+struct Residual {
+    double closures, motion;
+};
+
+inline Residual residual_of(const LoopWork& w, const double* T) {
+    const index nv = w.model.nv, m = w.plan.size;
+    const double rows = std::fmax(1.0, std::fmax(largest(w.gamma, m), largest(w.vdot, nv)));
+    const double forces = std::fmax(1.0, std::fmax(largest(T, nv), largest(w.lambda, m)));
+    return {largest(w.row, m) / rows, largest(w.left, nv) / forces};
+}
+
+SOACRAFT_RIGID_END

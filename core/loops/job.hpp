@@ -1,0 +1,41 @@
+// What the bindings ask of the solvers of closed chains, at the widest registers there are.
+#pragma once
+
+#include <cstddef>
+
+#include "soacraft/loops/plan.hpp"
+
+namespace soacraft {
+namespace loops {
+
+enum Method : int { TREE_AUGMENTED = 0, CONSTRAINT_EMBEDDING = 1, METHODS = 2 };
+
+// One state; `pull` may be null.
+struct State {
+    double base[6];  // acceleration of the ground: gravity upwards
+    const double *q, *v, *force, *pull, *theta;
+};
+
+// The answer at one state: vdot; the wrench of each closure on its frame b in the axes of a and the multiplier of each
+// coupling; the residuals of closures and motion.
+struct Answer {
+    double *vdot, *forces, *residual;
+};
+
+// The rows at one state, closures first.
+struct Rows {
+    double *theta, *gap, *Q, *R_ab, *local, *gamma, *speed, *residual, *W_a, *W_b, *G;
+};
+
+struct Kernels {
+    std::size_t (*room)(const Plan&);  // bytes of the memory that the others take, on a cache line
+    bool (*solve)(const Plan&, void* memory, Method, const State&, const Answer&);  // false: Python should look at it
+    bool (*push)(const Plan&, void* memory, const State&, const double* rhs, double* dv);
+    bool (*rows)(const Plan&, void* memory, const State&, const Rows&);
+};
+
+// The best build for this machine.
+const Kernels& best_kernels();
+
+}  // namespace loops
+}  // namespace soacraft

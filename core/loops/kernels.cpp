@@ -1,0 +1,117 @@
+// The solvers of closed chains for one instruction set; built several times, as the rigid kernels are.
+#include "job.hpp"
+#include "soacraft/loops/embedding.hpp"
+#include "soacraft/loops/tree_augmented.hpp"
+
+SOACRAFT_RIGID_BEGIN
+
+namespace {
+
+std::size_t room(const Plan& plan) { return LoopWork(plan, nullptr).bytes; }
+
+Base base_at(const double* a) {
+    Base base = {};
+    for (int i = 0; i < 6; ++i) base.a[i] = a[i];
+    return base;
+}
+
+bool solve(const Plan& plan, void* memory, loops::Method method, const loops::State& s, const loops::Answer& out) {
+    LoopWork w(plan, static_cast<char*>(memory));
+    const Base base = base_at(s.base);
+    if (!take_rows(w, base, s.q, s.v, s.pull, s.theta, false, true)) return false;
+    Residual left;
+    const bool fine = method == loops::TREE_AUGMENTED ? tree_augmented(w, base, s.force, left)
+                                                      : constraint_embedding(w, base, s.force, left);
+    if (!fine || !(left.closures <= w.plan.tolerance) || !(left.motion <= w.plan.tolerance)) return false;
+    out.residual[0] = left.closures, out.residual[1] = left.motion;
+    for (index i = 0; i < w.model.nv; ++i) out.vdot[i] = w.vdot[i];
+    double* to = out.forces;
+    for (std::size_t i = 0; i < w.plan.closures.size(); ++i) {
+        const Closure& c = w.plan.closures[i];
+        const Tie& t = w.ties[i];
+        Twist push{{0.0, 0.0, 0.0}, {0.0, 0.0, 0.0}};
+        for (index r = 0; r < c.rows; ++r) push -= w.lambda[c.row + r] * t.Q[r];
+        const Vec3 n = turn_back(t.R_a, push.w), f = turn_back(t.R_a, push.v);
+        *to++ = n.x, *to++ = n.y, *to++ = n.z, *to++ = f.x, *to++ = f.y, *to++ = f.z;
+    }
+    for (const Coupling& c : w.plan.couplings) *to++ = w.lambda[c.row];
+    return true;
+}
+
+bool push(const Plan& plan, void* memory, const loops::State& s, const double* rhs, double* dv) {
+    LoopWork w(plan, static_cast<char*>(memory));
+    const Base base = base_at(s.base);
+    if (!take_rows(w, base, s.q, s.v, nullptr, s.theta, false, false) || !impulse(w, rhs)) return false;
+    for (index i = 0; i < w.model.nv; ++i) dv[i] = w.vdot[i];
+    return true;
+}
+
+// A row of a closure on the velocity of a body: [moment; force] of the row at the body's frame, in its axes.
+void row_on_body(const LoopWork& w, index body, const Tie& t, index r, double sign, double* to) {
+    Place<double> X = no_place<double>();
+    if (body >= 0) {
+        const Body& b = w.model.bodies[body];
+        X = {mat<double>(b.R), vec<double>(b.p)};
+        if (b.element >= 0) {
+            const Limb& limb = w.limbs[b.element];
+            X = {limb.R * X.R, limb.p + limb.R * X.p};
+        }
+    }
+    const Twist f = pulled(t.at - X.p, sign * t.Q[r]);
+    const Vec3 n = turn_back(X.R, f.w), v = turn_back(X.R, f.v);
+    to[0] = n.x, to[1] = n.y, to[2] = n.z, to[3] = v.x, to[4] = v.y, to[5] = v.z;
+}
+
+void add_jacobian(const LoopWork& w, const Closure& c, const Tie& t, index element, double sign, double* G) {
+    for (index k = element; k >= 0; k = w.model.elements[k].parent) {
+        const Element& e = w.model.elements[k];
+        const Vec3 arm = t.at - w.limbs[k].p;
+        for (index j = 0, n = dofs(e.kind); j < n; ++j) {
+            const Twist at = carried(arm, w.S[e.d + j]);
+            for (index r = 0; r < c.rows; ++r) G[(c.row + r) * w.model.nv + e.v + j] += sign * dot(t.Q[r], at);
+        }
+    }
+}
+
+bool rows(const Plan& plan, void* memory, const loops::State& s, const loops::Rows& out) {
+    LoopWork w(plan, static_cast<char*>(memory));
+    if (!take_rows(w, base_at(s.base), s.q, s.v, nullptr, s.theta, true, false)) return false;
+    for (index i = 0; i < plan.coordinates; ++i) out.theta[i] = w.theta[i];
+    for (index i = 0; i < plan.size * w.model.nv; ++i) out.G[i] = 0.0;
+    for (index i = 0; i < plan.size; ++i) out.gamma[i] = w.gamma[i];
+    for (std::size_t i = 0; i < plan.closures.size(); ++i) {
+        const Closure& c = plan.closures[i];
+        const Tie& t = w.ties[i];
+        for (int k = 0; k < 6; ++k) out.gap[6 * i + k] = t.gap[k];
+        const Mat3 R = transpose(t.R_a) * t.R_b;
+        const double entries[] = {R.a.x, R.b.x, R.c.x, R.a.y, R.b.y, R.c.y, R.a.z, R.b.z, R.c.z};
+        for (int k = 0; k < 9; ++k) out.R_ab[9 * i + k] = entries[k];
+        for (index r = 0; r < c.rows; ++r) {
+            const index row = c.row + r;
+            out.local[row] = t.gamma[r], out.speed[row] = t.speed[r], out.residual[row] = 0.0;
+            for (int k = 0; k < 6; ++k) {
+                out.Q[6 * row + k] = t.local[6 * r + k];
+                out.residual[row] += t.local[6 * r + k] * t.gap[k];
+            }
+            row_on_body(w, c.body_a, t, r, -1.0, out.W_a + 6 * row);
+            row_on_body(w, c.body_b, t, r, 1.0, out.W_b + 6 * row);
+        }
+        add_jacobian(w, c, t, c.b.element, 1.0, out.G);
+        add_jacobian(w, c, t, c.a.element, -1.0, out.G);
+    }
+    for (std::size_t i = 0; i < plan.couplings.size(); ++i) {
+        const Coupling& c = plan.couplings[i];
+        const Ratio& r = w.ratios[i];
+        out.local[c.row] = r.gamma, out.speed[c.row] = r.speed, out.residual[c.row] = r.residual;
+        for (std::size_t k = 0; k < c.terms.size(); ++k)
+            out.G[c.row * w.model.nv + c.terms[k].v] += w.rates[r.rates + k];
+    }
+    return true;
+}
+
+}  // namespace
+
+extern const loops::Kernels loop_kernels;
+const loops::Kernels loop_kernels = {room, solve, push, rows};
+
+SOACRAFT_RIGID_END

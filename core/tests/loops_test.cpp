@@ -1,0 +1,184 @@
+// Random closed chains: closures of every kind between random elements, made to close, and couplings. The two solvers
+// share nothing but the rows, and must agree; each answer must leave nothing of the closures and of the motion.
+#include <memory>
+
+#include "random_tree.hpp"
+#include "soacraft/loops/embedding.hpp"
+#include "soacraft/loops/make_plan.hpp"
+#include "soacraft/loops/tree_augmented.hpp"
+
+namespace soacraft {
+namespace {
+
+struct RandomClosed {
+    RandomTree tree;
+    Buffer<double> q, v;
+    Plan plan;
+    Buffer<double> theta;
+    Base base = {};
+
+    RandomClosed(Random& random, index n, bool armed)
+        : tree(random, n, armed), q(tree.state(random)), v(random.numbers<double>(tree.model.nv)) {
+        for (int i = 0; i < 3; ++i) base.a[3 + i] = random.numbers<double>(1)[0];
+        plan.tree = &tree.model;
+        const index closures = random.integer(1, 3);
+        for (index i = 0; i < closures; ++i) add_closure(random);
+        plan.coordinates = static_cast<index>(theta.size());
+        close(random);
+        if (random.integer(0, 1)) add_coupling(random);
+        loops::complete(plan);
+        one_group();
+    }
+
+    Buffer<char> memory() const { return Buffer<char>(LoopWork(plan, nullptr).bytes + 64); }
+
+private:
+    Buffer<double> bent;  // the coordinates at which the closures close
+
+    void add_closure(Random& random) {
+        Closure c = {};
+        c.a.element = random.integer(-1, tree.model.count - 1), c.b.element = random.integer(-1, tree.model.count - 1);
+        c.body_a = c.body_b = -1;
+        c.fit = random.integer(loops::WELD, loops::CHAIN);
+        put_rotation(random, c.a.R), fill(random, c.a.p, 3), put_rotation(random, c.R), fill(random, c.p, 3);
+        if (c.fit == loops::BALL)
+            for (int i = 0; i < 9; ++i) c.R[i] = i % 4 == 0, c.p[i % 3] = 0.0;
+        c.first = static_cast<index>(plan.hinges.size()), c.theta = static_cast<index>(theta.size());
+        const index screws = c.fit == loops::TURN || c.fit == loops::SLIDE ? 1 : c.fit == loops::CHAIN ? random.integer(2, 4) : 0;
+        for (index i = 0; i < screws; ++i) {
+            Element e = {};
+            e.kind = random.integer(REVOLUTE, HELICAL);
+            if (c.fit == loops::TURN) e.kind = REVOLUTE;
+            if (c.fit == loops::SLIDE) e.kind = PRISMATIC;
+            e.q = static_cast<index>(theta.size());
+            put_rotation(random, e.R), fill(random, e.p, 3);
+            e.scale = 1.5, e.unscale = 1.0 / 1.5, e.pitch = 0.25;
+            plan.hinges.push_back(e);
+            theta.push_back(0.5), bent.push_back(0.75 + random.numbers<double>(1)[0]);
+            theta.back() = bent.back() + 0.05;
+        }
+        c.last = static_cast<index>(plan.hinges.size());
+        if (c.fit == loops::BALL)
+            for (int i = 0; i < 4; ++i) theta.push_back(i == 3), bent.push_back(i == 3);
+        c.rows = 6 - (c.fit == loops::BALL ? 3 : screws), c.row = plan.size, c.fixed = c.fit != loops::CHAIN;
+        plan.size += c.rows;
+        plan.closures.push_back(c);
+    }
+
+    // Put the frames b where the hinges lead from a, and keep the rows of those that do not turn.
+    void close(Random& random) {
+        Buffer<Limb> limbs(tree.model.count);
+        Buffer<Twist> S(tree.model.nv);
+        take_stance(tree.model, base, q.data(), v.data(), nullptr, limbs.data(), S.data());
+        for (Closure& c : plan.closures) {
+            HingeAt hinge = hinge_at(plan, c, bent.data());
+            if (c.fit == loops::BALL) {
+                double R[9];
+                put_rotation(random, R);
+                hinge.T = {mat<double>(R), {0.0, 0.0, 0.0}}, hinge.count = 3;
+                for (int i = 0; i < 3; ++i) hinge.H[i] = none<double>();
+                hinge.H[0].w.x = hinge.H[1].w.y = hinge.H[2].w.z = 1.0;
+            }
+            if (c.fixed) forbidden(hinge, c.Q);
+            const Place<double> X = times(spot(c.a, limbs.data()).X, hinge.T);
+            Place<double> on = X;
+            if (c.b.element >= 0) {
+                const Limb& limb = limbs[c.b.element];
+                on = times(inverse(Place<double>{limb.R, limb.p}), X);
+            }
+            const double R[9] = {on.R.a.x, on.R.b.x, on.R.c.x, on.R.a.y, on.R.b.y, on.R.c.y, on.R.a.z, on.R.b.z, on.R.c.z};
+            const double p[3] = {on.p.x, on.p.y, on.p.z};
+            std::memcpy(c.b.R, R, sizeof R), std::memcpy(c.b.p, p, sizeof p);
+        }
+    }
+
+    void add_coupling(Random& random) {
+        Coupling c = {};
+        for (index k = 0; k < tree.model.count; ++k) {
+            const Element& e = tree.elements[k];
+            if (e.kind > HELICAL || random.integer(0, 2)) continue;
+            Term term = {k, e.d, e.v, e.q, {1.0 + random.numbers<double>(1)[0], 0.5, 0.25}};
+            const double x = q[e.q];
+            c.offset += ((term.c[2] * x + term.c[1]) * x + term.c[0]) * x;
+            c.terms.push_back(term);
+        }
+        if (c.terms.empty()) return;
+        c.row = plan.size++;
+        plan.couplings.push_back(c);
+    }
+
+    // One compound body of all elements.
+    void one_group() {
+        const Buffer<index> group(tree.model.count, 0);
+        loops::find_groups(plan, group, Buffer<index>(plan.closures.size(), 0), Buffer<index>(plan.couplings.size(), 0));
+    }
+};
+
+// The pivots of G choose the dependent dofs; false where the rank is in doubt.
+bool choose(RandomClosed& closed, LoopWork& w) {
+    Plan& plan = closed.plan;
+    loops::Group& g = plan.groups[0];
+    const index n = closed.tree.model.nv, m = plan.size, tall = m > n ? m : n;
+    g.dependent.clear(), g.independent.clear();
+    const GroupWork s(g, w.group, w.group_order);
+    tie_group(w, g, s);
+    Buffer<double> A(tall * n, 0.0), tau(n), norm(n);
+    for (index i = 0; i < m * n; ++i) A[i] = s.G[i];
+    Buffer<index> order(n);
+    PivotedQR qr{tall, n, A.data(), tau.data(), norm.data(), order.data()};
+    qr.factor();
+    for (index i = 0; i < n; ++i) {
+        const double pivot = n > 0 ? std::fabs(A[i * n + i]) : 0.0;
+        if (pivot > 1e-12 && pivot < 1e-3) return false;
+        (pivot > 1e-3 ? g.dependent : g.independent).push_back(order[i]);
+    }
+    return true;
+}
+
+}  // namespace
+
+void test_closed_chain(unsigned seed) {
+    Random random(seed);
+    RandomClosed closed(random, random.integer(1, 6), seed % 3 == 1);
+    const Model& model = closed.tree.model;
+    Plan& plan = closed.plan;
+    const Buffer<double> T = random.numbers<double>(model.nv);
+    Buffer<char> memory = closed.memory();
+    LoopWork w(plan, memory.data());
+    const Buffer<double> still(model.nv, 0.0);
+    const auto rows = [&](const Buffer<double>& v) {
+        return take_rows(w, closed.base, closed.q.data(), v.data(), nullptr, closed.theta.data(), true, false);
+    };
+    if (!rows(closed.v)) return;  // a hinge of a closure at its own singular pose
+    for (const Tie& t : Buffer<Tie>(w.ties, w.ties + plan.closures.size()))
+        for (double gap : t.gap) expect(std::fabs(gap) < 1e-9, "a closure that was made to close");
+    if (!choose(closed, w)) return;
+    Buffer<double> speed(plan.size), v = closed.v;
+    for (int twice = 0; twice < 2; ++twice) {
+        for (std::size_t i = 0; i < plan.closures.size(); ++i)
+            for (index r = 0; r < plan.closures[i].rows; ++r) speed[plan.closures[i].row + r] = w.ties[i].speed[r];
+        for (std::size_t i = 0; i < plan.couplings.size(); ++i) speed[plan.couplings[i].row] = w.ratios[i].speed;
+        if (!impulse(w, speed.data())) return;
+        for (index i = 0; i < model.nv; ++i) v[i] += w.vdot[i];
+        rows(v);
+    }
+    for (std::size_t i = 0; i < plan.closures.size(); ++i)
+        for (index r = 0; r < plan.closures[i].rows; ++r)
+            expect(std::fabs(w.ties[i].speed[r]) < 1e-9, "a velocity that was projected");
+    Residual left;
+    if (!tree_augmented(w, closed.base, T.data(), left)) return;
+    expect(left.closures < 1e-8 && left.motion < 1e-8, "residuals of the tree-augmented solver");
+    const Buffer<double> first(w.vdot, w.vdot + model.nv);
+    if (!constraint_embedding(w, closed.base, T.data(), left)) return;
+    expect(left.closures < 1e-8 && left.motion < 1e-8, "residuals of constraint embedding");
+    double scale = 1.0, worst = 0.0;
+    for (index i = 0; i < model.nv; ++i) {
+        scale = std::fmax(scale, std::fabs(first[i]));
+        worst = std::fmax(worst, std::fabs(first[i] - w.vdot[i]));
+    }
+    expect(worst < 1e-7 * scale, "the two solvers agree");
+}
+
+}  // namespace soacraft
+
+void test_loops(unsigned seed) { soacraft::test_closed_chain(seed); }

@@ -1,0 +1,93 @@
+"""Putting a state that is nearly closed back on its closures: what an integrator does at every step.
+
+    q <- integrate(q, -Mcal^-1 Gc* S^+ r(q))     until what is open is rounding
+    v <- v - Mcal^-1 Gc* S^+ Gc v                                        S = Gc Mcal^-1 Gc*, formula F3
+
+Both are least in the metric of the mass matrix: they change nothing along the motions that the closures allow. So near
+a singular pose, where an acceleration across the branch is rounding beside a row that vanishes, or S^+ leaves such a
+row out, what was integrated along the branch stays and what leads off it goes.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from soacraft.errors import LoopError
+from soacraft.loops.checks import gap_text
+from soacraft.loops.rows import Constraints
+from soacraft.loops.tasks import Task, states_of
+from soacraft.model.state import State
+from soacraft.spatial.checks import Array
+
+if TYPE_CHECKING:
+    from soacraft.loops.solver import Solver
+
+#: A configuration with no more than this left open, in metres and radians, needs no step.
+CLOSED = 1e-15
+#: What may be left open where rounding allows no more: large mechanisms, many turns.
+NEARLY = 1e-9
+_STEPS = 20
+
+
+class _Opening(Task):
+    """A task at rest whose closures are to move, in a unit of time, by what they are open."""
+
+    @cached_property
+    def U(self) -> Array:
+        return np.asarray(self.rows.speed - self.rows.residual)
+
+
+def project(s: Solver, q: Any, v: Any) -> tuple[Array, Array]:
+    """The state on the closures next to (q, v) in the metric of the mass matrix.
+
+    Each step of the coordinates must at least halve what is open, so a state far off is a `LoopError` that says by how
+    much; `s.assemble(q)` closes it. A step costs what `s.project_velocity` does; a state that an integrator left open
+    by 1e-8 takes one or two.
+
+    >>> import soacraft as sc
+    >>> mb = sc.load("five_bar")
+    >>> s = sc.loops.TreeAugmented(mb)
+    >>> q = s.assemble(mb.q)
+    >>> moved, v = project(s, mb.integrate(q, 1e-4 * np.ones(mb.nv)), np.ones(mb.nv))
+    >>> s.forward_dynamics(moved, v, np.zeros(mb.nv)).rank
+    3
+    """
+    p = s._read("project", q=q, v=v)
+    found = [_closed(s, state.replace(v=np.zeros(p.nv))) for state, _, _ in states_of(p)]
+    coordinates = np.reshape(found, (*p.batch, s.graph.nq))
+    return coordinates, s.project_velocity(coordinates, p.given["v"])
+
+
+def _closed(s: Solver, state: State) -> Array:
+    """Gauss-Newton steps while they help."""
+    first = rows = s._rows(state)
+    for _ in range(_STEPS):
+        left = _open(rows)
+        if left <= CLOSED:
+            break
+        dq = s._project(_Opening(rows, np.zeros(s.graph.nv), (), {}), "mass")
+        after = s._rows(rows.state.replace(q=s.graph.integrate(rows.state.q, dq)))
+        if _open(after) < left:
+            rows = after
+        if not _open(after) <= 0.5 * left:
+            break
+    if not _open(rows) <= NEARLY:
+        raise LoopError(
+            f"the state of {s.graph.name!r} is too far off its closures to be projected: {_worst(first)}, and "
+            f"{_open(rows):.3g} stays. Close it first: q = s.assemble(q)."
+        )
+    return np.array(rows.state.q)
+
+
+def _open(rows: Constraints) -> float:
+    return float(np.abs(rows.residual).max(initial=0.0))
+
+
+def _worst(rows: Constraints) -> str:
+    """What is open most, and by how much."""
+    told = [(float(np.linalg.norm(x.residual)), f"loop {x.name!r} is open by {gap_text(x)}") for x in rows.loops]
+    told += [(abs(x.residual), f"coupling {x.name!r} is off by {abs(x.residual):.3g}") for x in rows.couplings]
+    return max(told)[1]
