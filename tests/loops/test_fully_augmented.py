@@ -9,6 +9,7 @@ from tests.loops.cases import (
     FourBar,
     closed_graphs,
     comparable,
+    dense,
     force_of,
     generalized,
     library,
@@ -20,8 +21,8 @@ from tests.peers.to_pinocchio import InPinocchio, se3
 from tests.strategies import SEEDS
 
 import soacraft as sc
-from soacraft.errors import SingularError
-from soacraft.loops import FullyAugmented, TreeAugmented
+from soacraft.errors import SingularError, StaleError
+from soacraft.loops import FullyAugmented, TreeAugmented, fully_augmented
 from soacraft.model.random_models import random_inertia, random_pose
 
 BOTH = (TreeAugmented, FullyAugmented)
@@ -111,6 +112,177 @@ def test_a_body_without_inertia_to_move_is_refused():
         "the bodies of 'light' and their hinges leave a motion without inertia; give mass or moment to the bodies "
         "outboard of a hinge that moves nothing, or weld it."
     )
+
+
+# -- one solver for many states -----------------------------------------------------------------------------------
+
+
+class Bow(sc.Hinge):
+    """A turn about x, which slides along y by its sine; the axes depend on the angle."""
+
+    nq = nv = 1
+
+    def neutral(self):
+        return np.zeros(1)
+
+    def pose(self, q):
+        c, s = np.cos(q[0]), np.sin(q[0])
+        return sc.Pose([[1, 0, 0], [0, c, -s], [0, s, c]], (0, s, 0))
+
+    def H_T(self, q):
+        c, s = np.cos(q[0]), np.sin(q[0])
+        return np.array([[1.0], [0.0], [0.0], [0.0], [c * c], [-s * c]])
+
+
+def gearbox():
+    """A tree of many kinds of hinges, one of the user's own and some with armature, and two couplings; all neutral."""
+    across = sc.Universal((1, 0, 0), (0, 1, 0))
+    hinges = [sc.Pin((0, 0, 1)), Bow(), across, sc.Spherical(), sc.Weld(), sc.Pin((0, 1, 0))]
+    mb = sc.Multibody("gearbox")
+    for i, (parent, hinge) in enumerate(zip((None, 0, 1, 1, 3, 4), hinges, strict=True)):
+        place = sc.Pose(translation=(0.5, 0.1 * i, 0.0))
+        mb.add_body(f"part{i}", None if parent is None else f"part{parent}", hinge, random_inertia(i), place)
+    mb["part2"].armature = [0.2, 0.3]
+    mb["part5"].armature = 0.1
+    mb.couple("near", {"part0": 1, "part1": -2})
+    mb.couple("far", {"part5": 1, "part2.0": (0.5, 0.1)})
+    return mb
+
+
+def test_numbers_that_were_zero_at_the_first_state(monkeypatch):
+    """At rest in the neutral configuration many numbers are zero that are not later."""
+    mb = gearbox()
+    kept, force = FullyAugmented(mb), force_of(mb)
+    q, v = kept.assemble(mb.random_state(3)[0]), np.zeros(mb.nv)
+    moving = TreeAugmented(mb).project_velocity(q, mb.random_state(4)[1])
+    patterns = counted(monkeypatch, "Pattern")
+    for state in ((mb.q, v), (q, v), (q, moving), (mb.q, v)):
+        mb.set_state(*state)
+        reference = dense(mb, force)
+        r = kept.forward_dynamics(mb.q, mb.v, force)
+        near(r.vdot, reference.vdot)
+        near(generalized(mb, r), reference.constraint_force)
+    assert len(patterns) == 2
+
+
+def test_a_hinge_that_becomes_singular_and_moves_on():
+    """Axes z, x, z: at q = 0 the first and the last are one, and share its acceleration."""
+    inertia = random_inertia(1)
+    mb, two = sc.Multibody("gimbal"), sc.Multibody("two")
+    mb.add_body("top", None, sc.Screws(np.eye(6)[[2, 0, 2]]), inertia)
+    two.add_body("top", None, sc.Screws(np.eye(6)[[2, 0]]), inertia)
+    solver = FullyAugmented(mb)
+    free = sc.dynamics.forward_dynamics(two, [0.0, 0.0], [0.3, 0.0], [0.5, 0.4])
+    for _ in range(2):
+        q, v, force = np.array([0.2, 0.5, 0.1]), np.array([0.1, 0.2, 0.3]), np.array([0.5, 0.4, 0.5])
+        near(solver.forward_dynamics(q, v, force).vdot, sc.dynamics.forward_dynamics(mb, q, v, force))
+        locked = solver.forward_dynamics(np.zeros(3), [0.1, 0.0, 0.2], force).vdot
+        near([locked[0] + locked[2], locked[1]], free)
+        near(locked[0], locked[2])
+
+
+def test_forward_and_mixed_dynamics_in_turn():
+    """Prescribed dofs are further rows: more sets of them than the solver keeps patterns for."""
+    mb = row_of_four_bars(5)
+    force, vdot = force_of(mb), force_of(mb, 2)
+    tree, full = (S(mb) for S in BOTH)
+    for dof in (*range(mb.nv), 0):
+        for x, y in zip(*(s.mixed_dynamics(mb.q, mb.v, force, vdot, [dof]) for s in (full, tree)), strict=True):
+            near(x, y, 1e-8)
+        near(full.forward_dynamics(mb.q, mb.v, force).vdot, tree.forward_dynamics(mb.q, mb.v, force).vdot)
+    assert len(full._patterns) == fully_augmented._PATTERNS
+
+
+@pytest.mark.parametrize("anchor", ["rest", "moving"])
+def test_part_of_a_model_under_all_that_may_act_on_it(anchor):
+    bars = FourBar()
+    mb = bars.build(0.9, hinge=sc.Spherical())
+    angles = dict(zip(("crank", "coupler", "rocker"), mb.q, strict=True))
+    mb.add_body("boom", None, sc.Free(), random_inertia(3))
+    mb.add_body("post", "boom", sc.Pin((1, 0, 0)), random_inertia(5), random_pose(6))
+    mb.reattach("crank", "post", sc.Pin((0, 0, 1)))
+    mb.reattach("rocker", "post", sc.Pin((0, 0, 1)), sc.Pose(translation=(bars.ground, 0, 0)))
+    mb.add_body("wheel", "coupler", sc.Pin((0, 1, 0)), random_inertia(1), random_pose(2))
+    mb["wheel"].armature = 0.2
+    q, v = mb.random_state(4)
+    for name, angle in angles.items():
+        q[mb.q_slice(name)] = angle
+    mb.set_state(q, v, vdot=v[::-1])
+    part = mb.subgraph(["post", "crank", "coupler", "rocker", "wheel"], anchor=anchor)
+    U = {"ring": (np.array([0, 0, 0, 0.1, 0.2, 0]), np.array([0, 0, 0, -0.3, 0.1, 0]))}
+    pull = {"wheel": sc.Wrench((0.1, 0.2, 0.3), (1.0, 2.0, 3.0))}
+    tree, full = (S(part) for S in BOTH)
+    v = tree.project_velocity(part.q, part.v, U=U)
+    x, y = (s.forward_dynamics(part.q, v, force_of(part), pull, U) for s in (full, tree))
+    near(x.vdot, y.vdot)
+    near(x.multipliers["ring"], y.multipliers["ring"])
+
+
+def test_inertia_is_never_an_old_one():
+    mb = row_of_four_bars(2)
+    old, force = FullyAugmented(mb), force_of(mb)
+    old.forward_dynamics(mb.q, mb.v, force)
+    mb["crank1"].inertia = random_inertia(1)
+    with pytest.raises(StaleError, match=r"make a new one with sc\.loops\.FullyAugmented"):
+        old.forward_dynamics(mb.q, mb.v, force)
+    near(FullyAugmented(mb).forward_dynamics(mb.q, mb.v, force).vdot, dense(mb, force).vdot)
+
+
+# -- many rows ----------------------------------------------------------------------------------------------------
+
+
+def test_least_norm_of_many_rows_from_the_sparse_system(monkeypatch):
+    """150 rows of rank 60: the sparse multipliers are those of dense least squares."""
+    mb = row_of_four_bars(30)
+    mb["crank7"].inertia = random_inertia(1)
+    force = force_of(mb)
+    dense_calls = counted(monkeypatch, "_least_dense")
+    sparse_calls = counted(monkeypatch, "_least_sparse", fully_augmented._System)
+    sparse = FullyAugmented(mb).forward_dynamics(mb.q, mb.v, force)
+    assert (len(dense_calls), len(sparse_calls)) == (0, 1)
+    monkeypatch.setattr(fully_augmented, "DENSE", 1000)
+    by_squares = FullyAugmented(mb).forward_dynamics(mb.q, mb.v, force)
+    assert (len(dense_calls), len(sparse_calls)) == (1, 1)
+    near(sparse.vdot, by_squares.vdot)
+    near(sparse._rest, by_squares._rest)
+    tree = TreeAugmented(mb).forward_dynamics(mb.q, mb.v, force)
+    for name in tree.multipliers:
+        near(sparse.multipliers[name], tree.multipliers[name], 1e-8)
+
+
+def test_many_rows_that_do_not_repeat_each_other_are_left_alone(monkeypatch):
+    mb = row_of_four_bars(70, sc.Screws(np.eye(6)[[2, 5, 0, 1]]))
+    force = force_of(mb)
+    squares = counted(monkeypatch, "_least_dense")
+    sparse = counted(monkeypatch, "_least_sparse", fully_augmented._System)
+    full, tree = (S(mb).forward_dynamics(mb.q, mb.v, force) for S in reversed(BOTH))
+    assert squares == sparse == []
+    for name in tree.multipliers:
+        near(full.multipliers[name], tree.multipliers[name], 1e-8)
+
+
+@given(closed_graphs(), SEEDS)
+def test_sparse_and_dense_least_norm_of_random_closed_graphs(mb, seed):
+    force = force_of(mb, seed)
+    comparable(mb, force)
+    by_squares = FullyAugmented(mb).forward_dynamics(mb.q, mb.v, force)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fully_augmented, "DENSE", 0)
+        sparse = FullyAugmented(mb).forward_dynamics(mb.q, mb.v, force)
+    for name in sparse.multipliers:
+        near(sparse.multipliers[name], by_squares.multipliers[name], 1e-7)
+
+
+def counted(monkeypatch, name, where=fully_augmented):
+    """The calls of a function, as they come."""
+    calls, function = [], getattr(where, name)
+
+    def call(*args):
+        calls.append(name)
+        return function(*args)
+
+    monkeypatch.setattr(where, name, call)
+    return calls
 
 
 # -- Pinocchio ----------------------------------------------------------------------------------------------------

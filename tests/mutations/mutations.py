@@ -33,6 +33,9 @@ RICCATI = "recursions/articulated_body.py"
 LYAPUNOV = "recursions/lyapunov.py"
 BLOCKS = "recursions/products.py"
 TABLE = "ops/table.py"
+ROWS = "loops/rows.py"
+SPLIT = "loops/embedding_split.py"
+EMBEDDED = "loops/embedding_model.py"
 
 MUTATIONS = (
     # -- phi ---------------------------------------------------------------------------------------------------
@@ -313,4 +316,33 @@ MUTATIONS = (
         "[[0.0, 0, 0, 1, 0, 0], [0, 0, 0, 0, 1, 0], [0, 0, 1, 0, 0, 0]]",
         "[[0, 0, 1, 0, 0, 0], [0.0, 0, 0, 1, 0, 0], [0, 0, 0, 0, 1, 0]]",
     ),
+    # -- loops -------------------------------------------------------------------------------------------------
+    Mutation(
+        "loops",
+        "without Gcdot of the bodies",
+        ROWS,
+        "parts = [x.gamma + sum(W[:, :6] @ alpha[k] for k, W in x.W.items()) for x in self.loops]",
+        "parts = [x.gamma for x in self.loops]",
+    ),
+    Mutation("loops", "without the turning of X", ROWS, "Q @ (crm(xi) @ seen - bias_of(", "Q @ (-bias_of("),
+    Mutation("loops", "sign of the turning of X", ROWS, "Q @ (crm(xi) @ seen -", "Q @ (-crm(xi) @ seen -"),
+    Mutation("loops", "without Qdot", ROWS, "crm(xi) @ seen - bias_of(closure.hinge, theta, rate)", "crm(xi) @ seen"),
+    Mutation("loops", "sign of Qdot", ROWS, "crm(xi) @ seen - bias_of(", "crm(xi) @ seen + bias_of("),
+    Mutation("loops", "velocity of a taken at a", ROWS, "seen = X @ V_a", "seen = V_a"),
+    Mutation(
+        "loops",
+        "without the curvature of a coupling",
+        ROWS,
+        "gamma += float(p.deriv(2)(x)) * float(v[i]) ** 2",
+        "gamma += 0.0",
+    ),
+    Mutation("loops", "without x0", SPLIT, "X[d], x0[d] = found[:, :-1], found[:, -1]", "X[d] = found[:, :-1]"),
+    Mutation(
+        "loops",
+        "without x0 in a",
+        EMBEDDED,
+        "compound.scattered(tree, a) + compound.HA.T @ x0",
+        "compound.scattered(tree, a)",
+    ),
+    Mutation("loops", "without A_S* in a", EMBEDDED, "compound.scattered(tree, a) + compound", "a + compound"),
 )

@@ -24,7 +24,7 @@ from pathlib import Path
 from tests.mutations.mutations import MUTATIONS, Mutation
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDERS = ("anchors", "identities", "recursions", "ops", "model", "spatial", "peers", "pycraft")
+FOLDERS = ("anchors", "identities", "recursions", "ops", "model", "spatial", "loops", "peers", "pycraft")
 
 # The editable install finds `soacraft` before sys.path is asked: its finder is taken out, so that the copy is found.
 LAUNCH = """

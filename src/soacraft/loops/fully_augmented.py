@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.linalg
-from scipy.sparse import block_array, csc_array, diags_array
-from scipy.sparse.linalg import splu
+from scipy.sparse import csc_array
 
 from soacraft.errors import SingularError
+from soacraft.loops.full_pattern import Bodies, Indices, Pattern, Ties, Values, times
 from soacraft.loops.rows import Constraints
 from soacraft.loops.solver import Answer, Solver
 from soacraft.loops.tasks import Task
+from soacraft.model.interface import Graph
 from soacraft.spatial.checks import Array
 
 #: How far the closures give way in the first solution, beside the compliance of their bodies.
 SLACK = 1e-8
+#: Up to this number of rows dense least squares are the fastest.
+DENSE = 128
 _ROUNDS = 40
-_TIGHTER = 3
+_TIGHTER = 4
+_PATTERNS = 8
 
 
 class FullyAugmented(Solver):
@@ -31,8 +33,10 @@ class FullyAugmented(Solver):
         [ C   0  -e  ] [ lambda ]   [ c     ]      f: the generalized force, H(k)^+ T(k) on k and back on p
 
     The sparse LU factorization has a little slack e in the closures, so that redundant rows do no harm; what it
-    leaves open is solved for again until nothing is left. So the multipliers have least norm. O(n) for trees and rows
-    of loops, with a large factor.
+    leaves open is solved for again until nothing is left. Of the multipliers that do the same, those of least norm are
+    taken: by dense least squares on Gc* for few rows, from the same matrix with other numbers for many. O(n) for trees
+    and rows of loops, with a large factor. Where the numbers stand in the matrix, and the order of its columns, is
+    found at the first call.
 
     >>> import soacraft as sc
     >>> mb = sc.load("robotiq_2f85")
@@ -41,156 +45,183 @@ class FullyAugmented(Solver):
     (5, True)
     """
 
+    def __init__(self, graph: Graph, tolerance: float = 1e-6) -> None:
+        super().__init__(graph, tolerance)
+        self._bodies: Bodies | None = None
+        self._patterns: dict[tuple[tuple[int, ...], ...], tuple[Ties, Pattern]] = {}
+
     def _solve(self, task: Task) -> Answer:
-        system = _System(task)
-        x, multipliers = system.solve()
-        return Answer(system.hinge_accelerations(x), multipliers)
+        if self._bodies is None:
+            self._bodies = Bodies(task.graph.layout, task.state.configuration.maps)
+        key = tuple(tuple(x.rates) for x in task.rows.couplings)
+        ties, known = self._patterns.get(key) or (Ties(task.rows, self._bodies), None)
+        system = _System(task, self._bodies, ties)
+        pattern = system.pattern(known)
+        if pattern is not known:
+            self._patterns = {**dict(list(self._patterns.items())[1 - _PATTERNS :]), key: (ties, pattern)}
+        found = system.solve(pattern)
+        return Answer(system.hinge_accelerations(found.z[pattern.bodies]), system.least(pattern, found))
 
 
-@dataclass(eq=False)
-class _Entries:
-    """Blocks of a sparse matrix as they are found."""
+class _Found(NamedTuple):
+    """A solution."""
 
-    rows: list[Array] = field(default_factory=list)
-    cols: list[Array] = field(default_factory=list)
-    values: list[Array] = field(default_factory=list)
-
-    def add(self, top: int, left: int, block: Array) -> None:
-        height, width = block.shape
-        self.rows.append(np.repeat(np.arange(top, top + height), width))
-        self.cols.append(np.tile(np.arange(left, left + width), height))
-        self.values.append(np.ravel(block))
-
-    def matrix(self, height: int, width: int) -> csc_array:
-        parts = [np.concatenate([np.zeros(0), *x]) for x in (self.values, self.rows, self.cols)]
-        return csc_array((parts[0], (parts[1].astype(int), parts[2].astype(int))), shape=(height, width))
+    z: Array
+    """In the order of the matrix's columns."""
+    settled: bool
+    factor: Any
+    slack: Array
+    """With which it was factored."""
+    K: csc_array
+    """Without slack."""
 
 
 class _System:
     """The sparse system of one state."""
 
-    def __init__(self, task: Task) -> None:
-        self.task, self.sko = task, task.sko
-        sko = self.sko
-        self.at = np.cumsum([0, *sko.dims]).astype(int)
-        self.size = int(self.at[-1])
-        self._inverse_hinge = [np.linalg.pinv(sko.H(k).T) for k in sko.nodes]
-        self.J, self.right = self._hinge_rows()
-        self.C, self.c = self._closure_rows()
+    def __init__(self, task: Task, bodies: Bodies, ties: Ties) -> None:
+        configuration = task.state.configuration
+        self.task, self.bodies, self.ties = task, bodies, ties
+        self.A, self.a = configuration.A, task.state.motion.a
+        self.hinges = bodies.hinges(configuration.maps)
+        C, besides = ties.blocks(task.rows, self.hinges, self.A, self.a)
+        self.c = task.Udot - besides
+        self.compliance = ties.compliance(C)
+        N_T = self.hinges.N_T
+        self.values = Values(bodies.M, N_T, -N_T[:, :, :6] @ self.A.mT, C, np.zeros(ties.size))
 
-    def solve(self) -> tuple[Array, Array]:
-        """Accelerations of all bodies, and multipliers of the closures."""
-        M = _Entries()
-        for k in self.sko.nodes:
-            M.add(self.at[k], self.at[k], self.sko.M(k))
-        hinges, closures = self.J.shape[0], self.C.shape[0]
-        rigid = _bordered(M.matrix(self.size, self.size), self.J, self.C, np.zeros(closures))
-        rhs = np.concatenate([self._body_forces(), self.right, self.c])
-        z, slack = np.zeros(len(rhs)), SLACK * self._compliance()
-        for _ in range(_TIGHTER):
-            factor = _factored(_bordered(M.matrix(self.size, self.size), self.J, self.C, slack), self.task)
-            z, settled = _refined(rigid, factor, rhs, z, self.size)
-            if settled:
-                break
-            slack *= 1e-2
-        return z[: self.size], z[self.size + hinges :]
+    def pattern(self, known: Pattern | None) -> Pattern:
+        """The pattern known, if all numbers have a place in it, or else a new one."""
+        if known is not None and known.fits(self.hinges.there, self.values):
+            return known
+        try:
+            return Pattern(self.bodies, self.ties, self.hinges.there, self._soft(1.0), known)
+        except RuntimeError:
+            raise self._singular() from None
 
-    def hinge_accelerations(self, x: Array) -> Array:
+    def solve(self, pattern: Pattern) -> _Found:
+        """Accelerations of all bodies, forces of all hinges, and multipliers of the closures."""
+        N_a = times(self.hinges.N_T[:, :, :6], self.a)[self.hinges.there]
+        rhs = np.concatenate([self._body_forces(), N_a, self.c])
+        found = self._settled(pattern, self.values, self._soft, rhs, pattern.bodies)
+        if found.factor is None:
+            raise self._singular()
+        return found
+
+    def hinge_accelerations(self, alpha: Array) -> Array:
         """vdot(k) = (H*)^+ (alpha(k) - A*(p,k) alpha(p) - a(k))."""
-        sko, parts = self.sko, []
-        for k in sko.nodes:
-            p = sko.parent(k)
-            step = x[self.at[k] : self.at[k + 1]] - sko.a(k)
-            if p >= 0:
-                step = step - sko.A(p, k).T @ x[self.at[p] : self.at[p + 1]]
-            parts.append(self._inverse_hinge[k] @ step)
-        return np.concatenate([np.zeros(0), *parts])
+        bodies, inner = self.bodies, self.bodies.inner
+        step = _laid_out(alpha, bodies.alpha)
+        above = times(self.A[inner].mT, step[bodies.parents[inner], :6])
+        step[:, :6] -= self.a
+        step[inner, :6] -= above
+        return times(self.hinges.H_inv, step)[bodies.dofs >= 0]
 
-    # -- rows ------------------------------------------------------------------------------------------------
+    def least(self, pattern: Pattern, found: _Found) -> Array:
+        """The multipliers of least norm that do the same; the same ones where no row repeats others."""
+        multipliers = found.z[pattern.closures]
+        if len(multipliers) <= DENSE:
+            return _least_dense(self.task.rows, multipliers)
+        if not self._repeated(pattern, found):
+            return multipliers
+        least = self._least_sparse(pattern, found)
+        return least.z[pattern.closures] if least.settled else _least_dense(self.task.rows, multipliers)
 
-    def _across(self, entries: _Entries, row: int, k: int, left: Array) -> None:
-        """left (alpha(k) - A*(p,k) alpha(p))."""
-        p = self.sko.parent(k)
-        entries.add(row, self.at[k], left)
-        if p >= 0:
-            entries.add(row, self.at[p], -left @ self.sko.A(p, k).T)
-
-    def _hinge_rows(self) -> tuple[csc_array, Array]:
-        sko, entries, right, row = self.sko, _Entries(), [], 0
-        for k in sko.nodes:
-            N = scipy.linalg.null_space(sko.H(k)) if sko.nvs[k] else np.eye(sko.dims[k])
-            self._across(entries, row, k, N.T)
-            right.append(N.T @ sko.a(k))
-            row += N.shape[1]
-        return entries.matrix(row, self.size), np.concatenate([np.zeros(0), *right])
-
-    def _closure_rows(self) -> tuple[csc_array, Array]:
-        rows, entries = self.task.rows, _Entries()
-        c = np.array(self.task.Udot)
-        for loop, (_, where) in zip(rows.loops, rows.places, strict=False):
-            c[where] -= loop.gamma
-            for k, W in loop.W.items():
-                entries.add(where.start, self.at[k], W)
-        for coupling, (_, where) in zip(rows.couplings, rows.places[len(rows.loops) :], strict=True):
-            c[where] -= coupling.gamma
-            for k, p in _by_node(rows, coupling.rates):
-                left = p @ self._inverse_hinge[k]
-                self._across(entries, where.start, k, left)
-                c[where] += left @ self.sko.a(k)
-        return entries.matrix(rows.size, self.size), c
+    # -- inside ----------------------------------------------------------------------------------------------
 
     def _body_forces(self) -> Array:
-        sko, f = self.sko, np.zeros(self.size)
-        for k, where in enumerate(self.task.graph.layout.v_slices):
-            push = self._inverse_hinge[k].T @ self.task.force[where]
-            f[self.at[k] : self.at[k + 1]] += push - sko.b(k)
-            p = sko.parent(k)
-            if p >= 0:
-                f[self.at[p] : self.at[p + 1]] -= sko.A(p, k) @ push
-        return f
+        """f - b."""
+        bodies, inner, state = self.bodies, self.bodies.inner, self.task.state
+        f = times(self.hinges.H_inv.mT, _laid_out(self.task.force, bodies.dofs))
+        back = times(self.A[inner], f[inner, :6])
+        f[:, :6] -= state.replace(forces=state.forces + self.task.forces).b if self.task.forces else state.b
+        np.subtract.at(f[:, :6], bodies.parents[inner], back)
+        return f[bodies.alpha >= 0]
 
-    def _compliance(self) -> Array:
-        """The diagonal of C M^+ C*: the closures' compliance with every body free; 1 where there is none."""
-        inverse = _Entries()
-        for k in self.sko.nodes:
-            inverse.add(self.at[k], self.at[k], np.asarray(np.linalg.pinv(self.sko.M(k), rcond=1e-12, hermitian=True)))
-        found = np.asarray(((self.C @ inverse.matrix(self.size, self.size)) * self.C).sum(axis=1)).ravel()
-        return np.where(found > 0.0, found, 1.0)
+    def _soft(self, part: float) -> Values:
+        """With slack."""
+        return self.values._replace(slack=-part * SLACK * self.compliance)
+
+    def _settled(
+        self, pattern: Pattern, rigid: Values, soft: Callable[[float], Values], rhs: Array, watched: Indices
+    ) -> _Found:
+        """Solve with the factors of a softer matrix, and of less and less soft ones until the entries watched stay.
+
+        A matrix without factors ends it.
+        """
+        K, part = pattern.matrix(rigid), 1.0
+        found = _Found(np.zeros(len(rhs)), False, None, rigid.slack, K)
+        for _ in range(_TIGHTER):
+            values = soft(part)
+            try:
+                factor = pattern.factored(values)
+            except RuntimeError:
+                break
+            found = _Found(*_refined(K, factor, rhs, found.z, watched), factor, values.slack, K)
+            if found.settled:
+                break
+            part *= 1e-2
+        return found
+
+    def _repeated(self, pattern: Pattern, found: _Found) -> bool:
+        """Whether some rows repeat others, or nearly.
+
+        With S the compliance of the closures, e^1/2 (S + e)^-1 e^1/2 leaves multipliers alone that do nothing and makes
+        others small: two rounds of it on a vector tell.
+        """
+        root, x, sizes = np.sqrt(-found.slack), self.ties.probe, []
+        for _ in range(2):
+            rhs = np.zeros(pattern.size)
+            rhs[pattern.size - len(x) :] = root * x
+            x = root * found.factor.solve(rhs)[pattern.closures]
+            sizes.append(float(np.linalg.norm(x)))
+        return sizes[1] > 0.1 * sizes[0]
+
+    def _least_sparse(self, pattern: Pattern, found: _Found) -> _Found:
+        """The multipliers lambda' = C y of least norm, y a motion of the tree:
+
+            [ 0   N*  C* ] [ y       ]   [ N* mu + C* lambda ]
+            [ N   0   0  ] [ mu'     ] = [ 0                 ]
+            [ C   0  -I  ] [ lambda' ]   [ 0                 ]
+
+        solved as the system itself; a little of M takes the place of slack, for motions that the closures allow.
+        """
+        forces = np.array(found.z)
+        forces[pattern.bodies] = 0.0
+        rhs = found.K @ forces
+        rigid = self.values._replace(M=np.zeros_like(self.values.M), slack=-np.ones(self.ties.size))
+        little = SLACK * float(self.compliance.min()) * self.values.M
+        return self._settled(pattern, rigid, lambda part: rigid._replace(M=part * little), rhs, pattern.closures)
+
+    def _singular(self) -> SingularError:
+        return SingularError(
+            f"the bodies of {self.task.graph.name!r} and their hinges leave a motion without inertia; give mass or "
+            "moment to the bodies outboard of a hinge that moves nothing, or weld it."
+        )
 
 
-def _by_node(rows: Constraints, rates: dict[int, float]) -> Iterable[tuple[int, Array]]:
-    """The part of a coupling in each hinge it ties, (1, nv_k)."""
-    for k, where in enumerate(rows.graph.layout.v_slices):
-        p = np.array([[rates.get(i, 0.0) for i in range(where.start, where.stop)]])
-        if p.any():
-            yield k, p
-
-
-def _bordered(M: csc_array, J: csc_array, C: csc_array, slack: Array) -> csc_array:
-    none = csc_array((J.shape[0], J.shape[0]))
-    return csc_array(block_array([[M, J.T, C.T], [J, none, None], [C, None, diags_array(-slack)]], format="csc"))
-
-
-def _factored(K: csc_array, task: Task) -> Any:
-    try:
-        return splu(K)
-    except RuntimeError:
-        raise SingularError(
-            f"the bodies of {task.graph.name!r} and their hinges leave a motion without inertia; give mass or moment "
-            "to the bodies outboard of a hinge that moves nothing, or weld it."
-        ) from None
-
-
-def _refined(K: csc_array, factor: Any, rhs: Array, z: Array, size: int) -> tuple[Array, bool]:
-    """Solve for what is left until the accelerations, the first `size` entries, stay; whether they do."""
+def _refined(K: csc_array, factor: Any, rhs: Array, z: Array, watched: Indices) -> tuple[Array, bool]:
+    """Solve for what is left until the entries watched stay; whether they do."""
     before = np.inf
     for _ in range(_ROUNDS):
         step = factor.solve(rhs - K @ z)
         z = z + step
-        change = float(np.abs(step[:size]).max(initial=0.0))
-        if change <= 1e-14 * np.abs(z[:size]).max(initial=0.0):
+        change, largest = (float(np.abs(x[watched]).max(initial=0.0)) for x in (step, z))
+        if change <= 1e-14 * largest:
             return z, True
         if change > 0.1 * before:  # rounding, or a slack too large for the stiffest closure
-            return z, change <= 1e-12 * float(np.abs(z[:size]).max(initial=0.0))
+            return z, change <= 1e-12 * largest
         before = change
     return z, False
+
+
+def _least_dense(rows: Constraints, multipliers: Array) -> Array:
+    """By least squares on Gc*."""
+    G_T = rows.jacobian().T
+    least, _, rank, _ = np.linalg.lstsq(G_T, G_T @ multipliers, rcond=1e-10)
+    return np.asarray(least) if rank < len(multipliers) else multipliers
+
+
+def _laid_out(x: Array, numbers: Indices) -> Array:
+    """x by body; zero where the number is -1."""
+    return np.append(x, 0.0)[numbers]
