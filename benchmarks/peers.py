@@ -6,17 +6,14 @@ another. Times are minima over the rounds. Before that, results are compared.
 
 from __future__ import annotations
 
-import json
-import os
 import resource
-import subprocess
 import sys
 import time
-from collections.abc import Callable
 from itertools import cycle, islice
 from typing import Any
 
 import numpy as np
+from child import answer, in_child
 from measure import growth, shortest
 from models import build
 from peers_page import summary, text
@@ -31,7 +28,6 @@ __all__ = ["run", "summary", "text"]
 MODELS = ("7-dof arm", "humanoid", "chain 10", "chain 100", "chain 500", "tree 127", "chain 1000", "chain 10000")
 QUICK = ("7-dof arm", "humanoid", "chain 3", "tree 3")
 SIZES = (100, 200, 500, 1000, 2000, 5000, 10_000)
-ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 
 def run(quick: bool = False) -> dict[str, Any]:
@@ -40,7 +36,7 @@ def run(quick: bool = False) -> dict[str, Any]:
     tasks: list[list[Any]] = [["measure", name, quick] for name in models]
     tasks += [["overhead", 5 if quick else 400], ["forward_growth", list(sizes), quick]]
     tasks += [["peak_memory", n] for n in memory]
-    found = in_child(tasks) if quick else [in_child([task])[0] for task in tasks]
+    found = in_child(__file__, tasks) if quick else [in_child(__file__, [task])[0] for task in tasks]
     n = len(models)
     return {
         "instruction set": f"{_core.instruction_set()}, {_core.lanes()} states to a register",
@@ -49,15 +45,6 @@ def run(quick: bool = False) -> dict[str, Any]:
         "growth": found[n + 1],
         "memory": found[n + 2 :],
     }
-
-
-def in_child(tasks: list[list[Any]]) -> list[Any]:
-    """Run tasks in a process of their own: a peer's gigabytes go with it, and peaks of memory are its own."""
-    print(f"peers: {', '.join(' '.join(map(str, task[:2])) for task in tasks)}", file=sys.stderr, flush=True)
-    command = [sys.executable, __file__, json.dumps(tasks)]
-    done = subprocess.run(command, env=os.environ | ONE_THREAD, stdout=subprocess.PIPE, text=True, check=True)
-    found: list[Any] = json.loads(done.stdout.splitlines()[-1])
-    return found
 
 
 def overhead(samples: int, name: str = "7-dof arm", calls: int = 200) -> dict[str, Any]:
@@ -102,9 +89,5 @@ def _peak() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 << 20 if sys.platform == "darwin" else 1 << 10)
 
 
-TASKS: dict[str, Callable[..., Any]] = {
-    task.__name__: task for task in (measure, overhead, forward_growth, peak_memory)
-}
-
 if __name__ == "__main__":
-    print(json.dumps([TASKS[name](*arguments) for name, *arguments in json.loads(sys.argv[1])]))
+    answer(measure, overhead, forward_growth, peak_memory)

@@ -15,10 +15,11 @@ from types import ModuleType
 
 import analysis
 import growth
+import loops
 import machine
 import peers
 
-BENCHMARKS: dict[str, ModuleType] = {"growth": growth, "peers": peers, "analysis": analysis}
+BENCHMARKS: dict[str, ModuleType] = {"growth": growth, "peers": peers, "analysis": analysis, "loops": loops}
 RESULTS = Path(__file__).parent / "results"
 README = Path(__file__).parents[1] / "README.md"
 

@@ -225,9 +225,9 @@ def difference(x: np.ndarray, y: np.ndarray) -> float:
     return float(np.max(np.abs(x - y)) / max(np.max(np.abs(y)), 1e-300))
 
 
-def require(apart: float, what: str) -> float:
-    if not apart <= AGREE:
-        raise ArithmeticError(f"{what}: results differ by {apart:.1e}, more than {AGREE:.0e}; nothing was timed.")
+def require(apart: float, what: str, limit: float = AGREE) -> float:
+    if not apart <= limit:
+        raise ArithmeticError(f"{what}: results differ by {apart:.1e}, more than {limit:.0e}; nothing was timed.")
     return apart
 
 

@@ -27,7 +27,7 @@ def quick(tmp_path_factory):
     return folder, done.stdout
 
 
-@pytest.mark.parametrize("name", ["growth", "peers", "analysis"])
+@pytest.mark.parametrize("name", ["growth", "peers", "analysis", "loops"])
 def test_a_quick_run_writes_its_results(quick, name):
     folder, printed = quick
     result, page = json.loads((folder / f"{name}.json").read_text()), (folder / f"{name}.md").read_text()
@@ -78,6 +78,20 @@ def test_analysis_has_every_figure(quick):
         assert figure in page
 
 
+def test_loops_have_every_solver_on_every_model(quick):
+    result, page = json.loads((quick[0] / "loops.json").read_text()), (quick[0] / "loops.md").read_text()
+    models = {kind: [entry["model"] for entry in found] for kind, found in result["families"].items()}
+    assert models["row, pins"] == ["row 1, pins", "row 2, pins", "row 3, pins"]
+    assert models["single"] == ["cassie", "Stewart platform"]
+    for kind, found in result["families"].items():
+        keys = ("CE", "TA", "FA") if kind == "row, pins" else ("CE", "TA", "FA", "Pinocchio", "lcaba")
+        assert all(entry[key] > 0 for entry in found for key in keys)
+        assert all(entry["difference"][key] < 1e-8 for entry in found for key in keys if key != "lcaba")
+    assert [(entry["model"], entry["states"]) for entry in result["batches"]] == [("row 1", 8), ("cassie", 8)]
+    for figure in ("exponent of CE | at most 1.2 |", "exponent of TA | at most 1.2 |", "at least 1 |", "| growth |"):
+        assert figure in page
+
+
 def test_results_that_differ_are_not_timed(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     from side_by_side import require
@@ -104,19 +118,19 @@ def test_figures_go_between_their_own_marks(monkeypatch):
     from run import with_figures
 
     page = (ROOT / "README.md").read_text()
-    for name in ("growth", "peers"):
+    for name in ("growth", "peers", "loops"):
         changed = with_figures(page, name, "figures")
         assert f"<!-- {name}: written by ./run bench {name} -->\n\nfigures\n\n<!-- end -->" in changed
         other = page.split(f"<!-- {name}:")[0]
         assert changed.startswith(other)
-        assert changed.count("<!-- end -->") == 2
+        assert changed.count("<!-- end -->") == 3
 
 
 def test_list_and_unknown_names():
     assert bench("list").stdout.startswith("growth ")
     done = bench("speed")
     assert done.returncode == 2
-    assert "there is no benchmark 'speed'; there are: growth, peers, analysis" in done.stderr
+    assert "there is no benchmark 'speed'; there are: growth, peers, analysis, loops" in done.stderr
 
 
 @pytest.mark.parametrize("exponent", [0.5, 1.0, 2.0])
@@ -126,6 +140,18 @@ def test_growth_is_the_exponent(exponent, monkeypatch):
 
     sizes = [100, 300, 1000, 10_000]
     assert growth(sizes, [7.0 * n**exponent for n in sizes]) == pytest.approx(exponent)
+
+
+def test_times_are_those_of_the_clock_given(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    from measure import shortest
+
+    now = [0.0]
+
+    def loop(n):
+        now[0] += 3e-6 * n
+
+    assert shortest({"work": loop}, 2, clock=lambda: now[0]) == {"work": pytest.approx(3.0)}
 
 
 def test_the_kept_result_is_linear_and_says_where_it_was_measured():

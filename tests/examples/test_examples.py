@@ -111,3 +111,34 @@ def test_08_prove_forward_dynamics(run):
     assert found["not proved, since it is false"] == "True"
     assert any(line.endswith("= phi.inv + K*H          inverse of phi (000 Eq. 9)") for line in lines)
     assert number(found["against forward_dynamics"]) < 1e-10
+
+
+def test_09_stewart_platform(run):
+    names, found, lines = run("09_stewart_platform.py")
+    assert any("21 dofs, 15 rows of rank 15, mobility 6" in line for line in lines)
+    for check, limit in (("against closed form", 1e-8), ("apart", 1e-10), ("then it stays", 1e-10)):
+        assert number(found[check]) < limit
+    # the work of the legs is what raises the whole
+    mb, q, force = (names[key] for key in ("mb", "q", "holding"))
+    v, step = names["v"], 1e-5
+    high, low = (
+        sc.dynamics.potential_energy(mb, names["solvers"][1].assemble(mb.integrate(q, t * v)), ignore_loops=True)
+        for t in (step, -step)
+    )
+    assert force @ v == pytest.approx((high - low) / (2 * step), rel=1e-6)
+    assert (1 / np.diag(names["massmat"].inv.array()) < mb.total_mass).all()
+
+
+def test_the_legs_of_a_stewart_platform_balance_the_weight_of_its_table():
+    """With light legs the six forces along them are the ones of a rigid body in equilibrium."""
+    names = runpy.run_path(str(FOLDER / "09_stewart_platform.py"))
+    mb = names["stewart_platform"](cylinder=1e-6, piston=1e-6)
+    legs = [f"piston{i}" for i in range(1, 7)]
+    force = sc.loops.TreeAugmented(mb).inverse_dynamics(mb.q, mb.v, np.zeros(6), actuated=legs)
+    heads = names["HOME"]
+    along = (heads - names["FEET"]) / np.linalg.norm(heads - names["FEET"], axis=1, keepdims=True)
+    wrenches = np.concatenate([along.T, np.cross(heads, along).T])
+    expected = np.linalg.solve(wrenches, [0, 0, -20 * mb.gravity[2], 0, 0, 0])
+    assert np.array([force[mb.v_slice(leg)][0] for leg in legs]) == pytest.approx(expected, rel=1e-5)
+    others = np.delete(force, [mb.v_slice(leg).start for leg in legs])
+    assert np.max(np.abs(others)) == 0
