@@ -7,7 +7,7 @@ import numpy as np
 from soacraft.dynamics.engine import answer
 from soacraft.dynamics.problem import Problem
 from soacraft.loops.rows import Constraints
-from soacraft.loops.tasks import Task, body_forces
+from soacraft.loops.tasks import Task
 from soacraft.spatial.checks import Array
 
 
@@ -30,15 +30,11 @@ def residual_of_rows(task: Task, vdot: Array) -> Array:
 
 
 def residual_of_motion(task: Task, vdot: Array, multipliers: Array) -> Array:
-    """Inverse dynamics under external and constraint forces, less the force, (nv)."""
+    """Inverse dynamics under external forces, and Gc* lambda, less the force, (nv)."""
     rows = task.rows
     given = {"q": rows.state.q, "v": rows.state.v, "vdot": vdot}
-    p = Problem("inverse_dynamics", rows.graph, given, task.forces + body_forces(rows, multipliers))
-    left = np.array(answer(p, (p.nv,), None)) - task.force
-    for row, (_, where) in zip(rows.couplings, rows.places[len(rows.loops) :], strict=True):
-        for i, rate in row.rates.items():
-            left[i] += rate * multipliers[where.start]
-    return left
+    p = Problem("inverse_dynamics", rows.graph, given, task.forces)
+    return np.array(answer(p, (p.nv,), None)) + rows.jacobian().T @ multipliers - task.force
 
 
 def row_speeds(rows: Constraints, v: Array) -> Array:
