@@ -248,19 +248,7 @@ void run(ClosedModel& m, index number, nb::handle q_, nb::handle v_, nb::handle 
     nb::gil_scoped_release free;
     const std::lock_guard<std::mutex> lock(m.changing);
     if (!m.ready[method] || held != m.room) return;  // changed before the lock: Python looks at all states
-    std::vector<std::thread> others;
-    index first = 0;
-    for (index t = 1; t < threads; ++t) {
-        try {
-            others.emplace_back(work, t);
-        } catch (const std::system_error&) {
-            first = t;
-            break;
-        }
-    }
-    work(0);
-    for (index t = first; first > 0 && t < threads; ++t) work(t);
-    for (std::thread& one : others) one.join();
+    rigid::share(threads, work);
 }
 
 // The rows at one state; False where Python should look at it.

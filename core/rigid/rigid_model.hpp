@@ -86,8 +86,24 @@ inline bool read_frame(const RigidModel& m, const double* x, Body& frame) {
 // No machine gains from more.
 constexpr index MOST_THREADS = 256;
 
+// work(0) to work(threads - 1), side by side; what the system has no thread for runs here.
+template <class Work>
+void share(index threads, const Work& work) {
+    std::vector<std::thread> team;
+    team.reserve(static_cast<std::size_t>(threads));
+    for (index t = 1; t < threads; ++t) {
+        try {
+            team.emplace_back(work, t);
+        } catch (const std::system_error&) {
+            work(t);
+        }
+    }
+    work(0);
+    for (std::thread& member : team) member.join();
+}
+
 // All states of a job on `threads` threads. Results do not depend on the number of threads: lanes do not meet. Memory is
-// taken before any thread starts; what the system has no thread for runs here.
+// taken before any thread starts.
 inline bool run_batch(const Algorithm& algorithm, const Job& job, index count, index lanes, index threads) {
     const index packs = (count + lanes - 1) / lanes;
     threads = threads < 1 ? 1 : threads;
@@ -102,17 +118,7 @@ inline bool run_batch(const Algorithm& algorithm, const Job& job, index count, i
         fine[static_cast<std::size_t>(t)] =
             algorithm.batch(job, first, last < count ? last : count, spaces[static_cast<std::size_t>(t)].hold(0));
     };
-    std::vector<std::thread> team;
-    team.reserve(parts);
-    for (index t = 1; t < threads; ++t) {
-        try {
-            team.emplace_back(work, t);
-        } catch (const std::system_error&) {
-            work(t);
-        }
-    }
-    work(0);
-    for (std::thread& member : team) member.join();
+    share(threads, work);
     bool all = true;
     for (char one : fine) all = all && one;
     return all;
