@@ -101,3 +101,18 @@ def test_refusals():
         aggregate(3, ["link1"])
     with pytest.raises(LoopError, match="aggregate: 'four_bar' has loop 'ring', which the tree alone does not know"):
         aggregate(FourBar().build(0.7), ["crank"])
+
+
+def test_loops_are_ignored_when_told_to():
+    mb = FourBar().build(0.7)
+    compound = aggregate(mb, ["crank", "coupler"], ignore_loops=True)
+    s, force = sc.operators(compound, force=np.ones(3)), np.ones(3)
+    order = [mb.dof_names.index(name) for name in compound.dofs]
+    M = (s.H * s.phi * s.M * s.phi.T * s.H.T).array()
+    near(M, dyn.mass_matrix(mb, mb.q, ignore_loops=True)[np.ix_(order, order)], 1e-12)
+    near(s.vdot, dyn.forward_dynamics(mb, mb.q, mb.v, force, ignore_loops=True)[order], 1e-9)
+    mb.q = [0.1, 0.2, 0.3]  # an open loop is no matter
+    near(s.vdot, dyn.forward_dynamics(mb, mb.q, mb.v, force, ignore_loops=True)[order], 1e-9)
+    near(compound.log_det_mass_matrix(), dyn.log_det_mass_matrix(mb, mb.q, ignore_loops=True), 1e-12)
+    with pytest.raises(LoopError, match="ignore_loops of aggregate must be True or False, got 1"):
+        aggregate(mb, ["crank"], ignore_loops=1)

@@ -516,5 +516,5 @@ def test_a_loop_to_the_ground_under_a_moving_anchor():
 
 
 def test_loops_kept_as_rows_are_not_in_the_operators():
-    with pytest.raises(LoopError, match="'loop1' of 'row' stay rows beside the embedded tree"):
+    with pytest.raises(LoopError, match="'loop1' of 'row' is kept as rows beside the embedded tree"):
         sc.operators(ConstraintEmbedding(row_of_four_bars(2), embed=["loop0"]))

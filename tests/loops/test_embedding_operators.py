@@ -159,7 +159,7 @@ def test_augmented_solvers_have_no_operators():
 
 def test_a_hybrid_has_no_operators():
     mb = row_of_four_bars(2)
-    with pytest.raises(LoopError, match="'loop1' of 'row' stay rows beside the embedded tree, which alone does not"):
+    with pytest.raises(LoopError, match="'loop1' of 'row' is kept as rows beside the embedded tree, which alone does"):
         sc.operators(ConstraintEmbedding(mb, embed=["loop0"]))
 
 

@@ -135,8 +135,8 @@ def test_a_closure_whose_axes_turn_cannot_be_driven():
     refused(
         lambda: TreeAugmented(other).forward_dynamics(other.q, ZERO, ZERO, U={"ring": (np.zeros(6), np.zeros(6))}),
         LoopError,
-        r"loop 'ring' cannot be driven: the axes of Universal\(.*\) turn with its coordinates\. A driven closure "
-        r"needs a hinge with constant axes, such as .*",
+        r"loop 'ring' cannot be driven: the motions that Universal\(.*\) forbids turn with its coordinates\. A driven "
+        r"closure needs a hinge that forbids always the same ones, such as .*",
     )
 
 
@@ -209,7 +209,7 @@ def test_inverse_dynamics_undoes_forward_dynamics(kind, mb, seed):
     force = s.inverse_dynamics(mb.q, mb.v, wanted)
     r = s.forward_dynamics(mb.q, mb.v, force)
     assert r.independent == s.independent(mb.q)
-    near(r.vdot_independent, wanted, 1e-7)
+    near(r.vdot_independent, wanted)
     dependent = [i for i, name in enumerate(mb.dof_names) if name not in r.independent]
     assert not force[dependent].any()
 
@@ -258,8 +258,8 @@ def test_prescribed_dofs_that_closures_tie_are_refused(solver, mb):
     refused(
         lambda: solver.mixed_dynamics(mb.q, mb.v, ZERO, [1.0, 1.0, 1.0], prescribed=["crank", "rocker"]),
         LoopError,
-        r"the prescribed accelerations of 'four_bar' do not agree with its closures: \S+ is left at '.*'\. Prescribe "
-        r"dofs that are independent of each other\.",
+        r"the prescribed accelerations of 'four_bar' do not agree with its closures: \S+ is left at "
+        r"'(crank|rocker|ring)'\. Prescribe dofs that are independent of each other\.",
     )
 
 
@@ -278,7 +278,7 @@ def test_a_closure_across_two_graphs_is_refused():
     refused(
         lambda: one.close_loop("x", "crank", other["rocker"], sc.Pin(Z)),
         ModelError,
-        r"body 'rocker' belongs to another model \('four_bar'\), not to 'four_bar'\.",
+        r"body 'rocker' belongs to another model of the same name, 'four_bar'\.",
     )
 
 

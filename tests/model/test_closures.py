@@ -109,7 +109,7 @@ def test_is_closed_follows_every_change():
         ),
         (
             lambda mb: mb.close_loop("x", "left1", fork()["right1"], Weld()),
-            "body 'right1' belongs to another model ('fork'), not to 'fork'.",
+            "body 'right1' belongs to another model of the same name, 'fork'.",
         ),
         (
             lambda mb: mb.close_loop("x", "left1", "right1", None),

@@ -67,9 +67,21 @@ def _read(graph: Graph, name: str, value: Any) -> Array:
 def read_graph(function: str, g: Any) -> Graph:
     """A model or a sub-graph, fresh."""
     if not isinstance(g, Graph):
-        raise ModelError(f"{function} takes a Multibody or a sub-graph of one, got {g!r:.80}.")
+        raise ModelError(f"{function} takes a Multibody or a sub-graph of one, got {g!r:.80}.{_cure(function, g)}")
     g.layout  # noqa: B018  (a stale sub-graph says so here)
     return g
+
+
+def _cure(function: str, g: Any) -> str:
+    """What a system that has operators, a closed chain or one with compound bodies, offers instead."""
+    if not callable(getattr(g, "binding", None)):
+        return ""
+    if callable(getattr(g, function, None)):
+        return f" It has its own: s.{function}(...)."
+    return (
+        " Of a closed chain write it in operators, s = sc.operators(sc.loops.ConstraintEmbedding(mb)): the mass matrix "
+        "is s.H * s.phi * s.M * s.phi.T * s.H.T."
+    )
 
 
 def check_loops(function: str, graph: Graph, ignore_loops: Any) -> None:
@@ -157,7 +169,8 @@ def _dofs(graph: Graph, item: Any, what: str) -> list[int]:
     elif isinstance(item, int | np.integer) and not isinstance(item, bool):
         if 0 <= item < graph.nv:
             return [int(item)]
-        raise StateError(f"{graph.name!r} has dofs 0 to {graph.nv - 1}; there is no dof {item!r} to prescribe.")
+        to = {"prescribed": "prescribe", "fixed": "fix", "actuated": "actuate"}.get(what, f"be {what}")
+        raise StateError(f"{graph.name!r} has dofs 0 to {graph.nv - 1}; there is no dof {item!r} to {to}.")
     raise StateError(_dofs_text(graph, item, what))
 
 

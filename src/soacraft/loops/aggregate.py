@@ -53,12 +53,13 @@ class Aggregate(CompoundSystem):
         return f"Aggregate of {self._graph!r}: {', '.join(self.units.tree.names)}"
 
 
-def aggregate(mb: Graph, *groups: Iterable[Any]) -> Aggregate:
+def aggregate(mb: Graph, *groups: Iterable[Any], ignore_loops: bool = False) -> Aggregate:
     """The tree with each group of bodies as one compound body; the rest as it is.
 
         V_S = A_S* (B_p* V_p + H_S* v_S),    A(p,S) = B_p A_S,    H = H_S A_S,    M = M_S         (formula F5, X = I)
 
-    The bodies of a group hang from one body outside (their parents are in the group, or that one body). O(n).
+    The bodies of a group hang from one body outside (their parents are in the group, or that one body). The compound
+    bodies are those of the tree: a graph with active loops or couplings is refused, unless `ignore_loops=True`. O(n).
 
     >>> import soacraft as sc
     >>> from soacraft.loops.aggregate import aggregate
@@ -73,7 +74,7 @@ def aggregate(mb: Graph, *groups: Iterable[Any]) -> Aggregate:
     """
     if not isinstance(mb, Graph):
         raise ModelError(f"aggregate takes a Multibody or a sub-graph of one, got {mb!r:.80}.")
-    refuse_loops("aggregate", mb)
+    refuse_loops("aggregate", mb, ignore_loops)
     found = []
     taken: set[int] = set()
     for bodies in groups:

@@ -29,17 +29,18 @@ def check_state(task: Task, tolerance: float, moving: bool = True) -> None:
     """Raise `LoopError` for a state off its closures: in position, and if it moves in velocity."""
     rows = task.rows
     where = dict(rows.places)
+    mb = "mb." if rows.state is rows.graph.current else ""
     for loop in rows.loops:
         if loop.name not in task.drives and np.abs(loop.gap).max() > tolerance:
             raise LoopError(
                 f"loop {loop.name!r} of {rows.graph.name!r} is open by {gap_text(loop)}; the solver takes "
-                f"{tolerance:g}. Close it first: q = s.assemble(q)."
+                f"{tolerance:g}. Close it first: {mb}q = s.assemble({mb}q)."
             )
     for row in rows.couplings:
         if row.name not in task.drives and abs(row.residual) > tolerance:
             raise LoopError(
                 f"coupling {row.name!r} of {rows.graph.name!r} is off by {row.residual:.3g}; the solver takes "
-                f"{tolerance:g}. Close it first: q = s.assemble(q)."
+                f"{tolerance:g}. Close it first: {mb}q = s.assemble({mb}q)."
             )
     if not moving:
         return
@@ -49,7 +50,7 @@ def check_state(task: Task, tolerance: float, moving: bool = True) -> None:
         if off[at].max(initial=0.0) > allowed:
             raise LoopError(
                 f"{kind(rows, name)} {name!r} of {rows.graph.name!r} opens at {off[at].max():.3g} (m/s or rad/s) with "
-                f"this v; the solver takes {allowed:.3g}. Make v agree first: v = s.project_velocity(q, v)."
+                f"this v; the solver takes {allowed:.3g}. Make v agree first: {mb}v = s.project_velocity({mb}q, {mb}v)."
             )
 
 

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from soacraft.errors import ConvergenceError, LoopError
+from soacraft.errors import ConvergenceError, LoopError, StateError
 from soacraft.loops.checks import gap_text
 from soacraft.loops.embedding_model import EmbeddedModel
+from soacraft.loops.independent import dofs_named
 from soacraft.spatial.checks import Array, finite
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def complete(s: ConstraintEmbedding, q: Array) -> Array:
 def advance(s: ConstraintEmbedding, q: Array, dv: Any, halves: int = _HALVES) -> Array:
     """Predict by X dv_i + x0/2, the first two terms along the branch, then complete; halved until both agree."""
     found = s.held(q)
-    dv = finite(dv, (len(found.independent),), "dv_independent")
+    dv = read_rates(found, dv, "dv_independent")
     v = found.expanded(dv)
     found = s.held(q, v)
     refuse_rank(s, found)
@@ -78,6 +79,13 @@ def advance(s: ConstraintEmbedding, q: Array, dv: Any, halves: int = _HALVES) ->
             f"{correction:.3g}. The branch turns back here; choose other independent dofs."
         )
     return advance(s, advance(s, q, 0.5 * dv, halves - 1), 0.5 * dv, halves - 1)
+
+
+def read_rates(found: EmbeddedModel, x: Any, what: str) -> Array:
+    """Numbers for the independent dofs."""
+    names = ", ".join(map(repr, dofs_named(found.one, found.independent))) or "no dofs"
+    shape = (len(found.independent),)
+    return finite(x, shape, f"{what} of {found.graph.name!r}, which is that of {names},", StateError)
 
 
 def refuse_rank(s: ConstraintEmbedding, found: EmbeddedModel) -> None:

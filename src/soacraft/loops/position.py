@@ -18,7 +18,7 @@ import numpy as np
 from soacraft.errors import LoopError
 from soacraft.loops.checks import gap_text
 from soacraft.loops.rows import Constraints
-from soacraft.loops.tasks import Task, states_of
+from soacraft.loops.tasks import Task, read_drives, states_of
 from soacraft.model.state import State
 from soacraft.spatial.checks import Array
 
@@ -33,16 +33,17 @@ _STEPS = 20
 
 
 class _Opening(Task):
-    """A task at rest whose closures are to move, in a unit of time, by what they are open."""
+    """A task at rest whose closures are to move, in a unit of time, by what they are open; driven ones stay."""
 
     @cached_property
     def U(self) -> Array:
-        return np.asarray(self.rows.speed - self.rows.residual)
+        return np.asarray(self.rows.speed - self.rows.open_by)
 
 
-def project(s: Solver, q: Any, v: Any) -> tuple[Array, Array]:
+def project(s: Solver, q: Any, v: Any, U: Any = None) -> tuple[Array, Array]:
     """The state on the closures next to (q, v) in the metric of the mass matrix.
 
+    Closures that `U` drives keep their position, whatever it is, and take the velocity `Gc v = U`.
     Each step of the coordinates must at least halve what is open, so a state far off is a `LoopError` that says by how
     much; `s.assemble(q)` closes it. A step costs what `s.project_velocity` does; a state that an integrator left open
     by 1e-8 takes one or two.
@@ -55,21 +56,22 @@ def project(s: Solver, q: Any, v: Any) -> tuple[Array, Array]:
     >>> s.forward_dynamics(moved, v, np.zeros(mb.nv)).rank
     3
     """
-    p = s._read("project", q=q, v=v)
-    found = [_closed(s, state.replace(v=np.zeros(p.nv))) for state, _, _ in states_of(p)]
+    p, drives = read_drives(s._read("project", q=q, v=v), U)
+    each = zip(states_of(p), drives, strict=True)
+    found = [_closed(s, state.replace(v=np.zeros(p.nv)), frozenset(driven)) for (state, _, _), driven in each]
     coordinates = np.reshape(found, (*p.batch, s.graph.nq))
-    return coordinates, s.project_velocity(coordinates, p.given["v"])
+    return coordinates, s.project_velocity(coordinates, p.given["v"], U)
 
 
-def _closed(s: Solver, state: State) -> Array:
+def _closed(s: Solver, state: State, driven: frozenset[str]) -> Array:
     """Gauss-Newton steps while they help."""
-    first = rows = s._rows(state)
+    first = rows = _rows(s, state, driven)
     for _ in range(_STEPS):
         left = _open(rows)
         if left <= CLOSED:
             break
         dq = s._project(_Opening(rows, np.zeros(s.graph.nv), (), {}), "mass")
-        after = s._rows(rows.state.replace(q=s.graph.integrate(rows.state.q, dq)))
+        after = _rows(s, rows.state.replace(q=s.graph.integrate(rows.state.q, dq)), driven)
         if _open(after) < left:
             rows = after
         if not _open(after) <= 0.5 * left:
@@ -82,12 +84,19 @@ def _closed(s: Solver, state: State) -> Array:
     return np.array(rows.state.q)
 
 
+def _rows(s: Solver, state: State, driven: frozenset[str]) -> Constraints:
+    rows = s._rows(state)
+    rows.driven = driven
+    return rows
+
+
 def _open(rows: Constraints) -> float:
-    return float(np.abs(rows.residual).max(initial=0.0))
+    return float(np.abs(rows.open_by).max(initial=0.0))
 
 
 def _worst(rows: Constraints) -> str:
     """What is open most, and by how much."""
-    told = [(float(np.linalg.norm(x.residual)), f"loop {x.name!r} is open by {gap_text(x)}") for x in rows.loops]
-    told += [(abs(x.residual), f"coupling {x.name!r} is off by {abs(x.residual):.3g}") for x in rows.couplings]
-    return max(told)[1]
+    told = [(float(np.linalg.norm(x.residual)), f"loop {x.name!r} is open by {gap_text(x)}", x.name)
+            for x in rows.loops]  # fmt: skip
+    told += [(abs(x.residual), f"coupling {x.name!r} is off by {abs(x.residual):.3g}", x.name) for x in rows.couplings]
+    return max(x for x in told if x[2] not in rows.driven)[1]

@@ -15,6 +15,7 @@ part p''(q) v^2.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -95,6 +96,9 @@ class CouplingRow:
 class Constraints:
     """All active closures and couplings of a graph at one state; from compiled rows where the graph has them."""
 
+    driven: Collection[str] = ()
+    """Those that are driven: their position may be any."""
+
     def __init__(self, graph: Graph, state: State, theta: dict[str, Array] | None = None) -> None:
         if state.batch:
             raise LoopError(f"the rows of loops are made for one state, got a batch {state.batch}.")
@@ -107,7 +111,7 @@ class Constraints:
         """The same constraints and some more rows in hinge space behind them."""
         wider = Constraints.__new__(Constraints)
         wider.graph, wider.state, wider._guess, wider._arrays = self.graph, self.state, self._guess, None
-        wider.loops, wider.couplings = self.loops, [*self.couplings, *extra]
+        wider.loops, wider.couplings, wider.driven = self.loops, [*self.couplings, *extra], self.driven
         return wider
 
     @cached_property
@@ -178,6 +182,15 @@ class Constraints:
         return np.concatenate(
             [np.zeros(0), *(x.residual for x in self.loops), np.array([x.residual for x in self.couplings])]
         )
+
+    @property
+    def open_by(self) -> Array:
+        """The residual of what should be closed, (m): zero for driven closures."""
+        left = self.residual.copy()
+        for name, where in self.places if self.driven else ():
+            if name in self.driven:
+                left[where] = 0.0
+        return left
 
     @cached_property
     def speed(self) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -11,11 +12,12 @@ import numpy as np
 
 from soacraft.dynamics.problem import Problem
 from soacraft.errors import LoopError, StateError
+from soacraft.loops.complement import complement
 from soacraft.loops.rows import Constraints, CouplingRow, LoopRows
 from soacraft.model.closures import Coupling
-from soacraft.model.coordinates import Forces
+from soacraft.model.coordinates import Forces, common_batch
 from soacraft.model.frame import Body
-from soacraft.model.hinges.base import derivative_of_H_T_of
+from soacraft.model.hinges.base import H_T_of, Hinge, derivative_of_H_T_of
 from soacraft.model.interface import Graph
 from soacraft.model.sko import SKOModel
 from soacraft.model.state import State
@@ -23,6 +25,11 @@ from soacraft.spatial.checks import Array, finite
 from soacraft.spatial.wrench import Wrench
 
 Drives = dict[str, tuple[Array, Array]]
+
+#: What the name of the row of a prescribed dof has before that of the dof.
+PRESCRIBED = "prescribed "
+#: Squares of larger numbers overflow.
+_LARGEST = 1e150
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,10 +87,19 @@ class Task:
     def with_prescribed(self, dofs: list[int], vdot: Array) -> Task:
         """The same with a row `vdot_i = given` for each of some dofs, as if each were a driven coupling."""
         names = self.graph.dof_names
-        couplings = [Coupling(f"prescribed {names[i]}", {names[i]: (1.0,)}) for i in dofs]
+        couplings = [Coupling(PRESCRIBED + names[i], {names[i]: (1.0,)}) for i in dofs]
         extra = [CouplingRow(x, {i: 1.0}, 0.0, 0.0) for x, i in zip(couplings, dofs, strict=True)]
         drives = {x.name: (self.state.v[i], vdot[i]) for x, i in zip(couplings, dofs, strict=True)}
         return replace(self, rows=self.rows.with_couplings(extra), drives={**self.drives, **drives})
+
+
+def refuse_large(graph: Graph, name: str, x: Array) -> None:
+    """Raise `StateError` for numbers whose squares overflow."""
+    if np.abs(x).max(initial=0.0) > _LARGEST:
+        raise StateError(
+            f"{name} of {graph.name!r} is too large to work with: {np.abs(x).max():.3g}; a solver takes numbers up to "
+            f"{_LARGEST:g}."
+        )
 
 
 def states_of(p: Problem) -> Iterator[tuple[State, dict[str, Array], Forces]]:
@@ -96,8 +112,22 @@ def states_of(p: Problem) -> Iterator[tuple[State, dict[str, Array], Forces]]:
         yield state, one, tuple((frame, _one_wrench(wrench, p.batch, i)) for frame, wrench in p.forces)
 
 
-def read_drives(graph: Graph, U: Any) -> Drives:
-    """`{name: (u, udot)}`: of a loop the twist of b seen from a, at b in the axes of a, and its rate, (6) each."""
+def read_drives(p: Problem, U: Any) -> tuple[Problem, list[Drives]]:
+    """`{name: (u, udot)}`: of a loop the twist of b seen from a, at b in the axes of a, and its rate, (..., 6) each; of
+    a coupling two numbers, (...). Leading axes join those of the other arguments: the problem with all of them, and
+    the drives of each of its states.
+    """
+    given = _read_drives(p.graph, U)
+    if not given:
+        return p, [{}] * math.prod(p.batch)
+    arrays = {f"{what} of {name!r}": pair[i] for name, pair in given.items() for i, what in enumerate(("u", "udot"))}
+    p = replace(p, batch=common_batch(**{"the other arguments": np.empty((*p.batch, p.nv))}, **arrays))
+    full = {name: [np.broadcast_to(x, (*p.batch, x.shape[-1])) for x in pair] for name, pair in given.items()}
+    return p, [{name: (u[i], udot[i]) for name, (u, udot) in full.items()} for i in np.ndindex(*p.batch)]
+
+
+def _read_drives(graph: Graph, U: Any) -> Drives:
+    """The arrays as they are given, those of couplings with a last axis of one entry."""
     if U is None:
         return {}
     if not isinstance(U, Mapping):
@@ -111,12 +141,13 @@ def read_drives(graph: Graph, U: Any) -> Drives:
             raise LoopError(f"U names {name!r:.60}, but the active loops and couplings of {graph.name!r} are {known}.")
         if not isinstance(pair, tuple | list) or len(pair) != 2:
             raise StateError(f"U of {name!r} must be a pair (u, udot), got {pair!r:.60}.")
-        shape = (6,) if name in loops else ()
-        u = finite(pair[0], shape, f"u of {name!r}", StateError)
-        udot = finite(pair[1], shape, f"udot of {name!r}", StateError)
+        shape = (..., 6) if name in loops else (...,)
+        u, udot = (finite(pair[i], shape, f"{what} of {name!r}", StateError) for i, what in enumerate(("u", "udot")))
         if name in loops:
-            _refuse_turning(loops[name].name, loops[name].hinge)
-        drives[name] = u, udot
+            _refuse_turning(name, loops[name].hinge)
+            drives[name] = u, udot
+        else:
+            drives[name] = u[..., None], udot[..., None]
     return drives
 
 
@@ -137,14 +168,23 @@ def _one_wrench(wrench: Wrench, batch: tuple[int, ...], i: tuple[int, ...]) -> W
     return Wrench(moment, force, wrench.expressed_in)
 
 
-def _refuse_turning(name: str, hinge: Any) -> None:
-    """A closure that is driven leaves its hinge, so the rows must not depend on the hinge's coordinates."""
-    q = np.asarray(hinge.neutral(), dtype=np.float64)
-    if any(np.abs(derivative_of_H_T_of(hinge, q, (i,))).max() > 0.0 for i in range(hinge.nv)):
+def _refuse_turning(name: str, hinge: Hinge) -> None:
+    """A closure that is driven leaves its hinge, so what that forbids must not depend on its coordinates: Q dH* = 0."""
+    neutral = np.asarray(hinge.neutral(), dtype=np.float64)
+    anywhere = np.asarray(hinge.random(np.random.default_rng(0)), dtype=np.float64)
+    if any(_turns(hinge, q) for q in (neutral, anywhere)):
         raise LoopError(
-            f"loop {name!r} cannot be driven: the axes of {hinge!r} turn with its coordinates. A driven closure needs "
-            "a hinge with constant axes, such as Weld(), Pin(...), Prismatic(...), Cylindrical(...) or Spherical()."
+            f"loop {name!r} cannot be driven: the motions that {hinge!r} forbids turn with its coordinates. A driven "
+            "closure needs a hinge that forbids always the same ones, such as Weld(), Pin(...), Prismatic(...), "
+            "Cylindrical(...), Planar() or Spherical()."
         )
+
+
+def _turns(hinge: Hinge, q: Array) -> bool:
+    """Whether the span of H* varies at q."""
+    Q = complement(H_T_of(hinge, q))
+    rates = [derivative_of_H_T_of(hinge, q, (i,)) for i in range(hinge.nv)]
+    return any(np.abs(Q @ dH_T).max(initial=0.0) > 1e-12 * max(1.0, np.abs(dH_T).max(initial=0.0)) for dH_T in rates)
 
 
 def _turned(R: Array, x: Array) -> Array:

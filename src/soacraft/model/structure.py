@@ -100,9 +100,9 @@ class Structure(Graph):
         """A body, node or the inertial frame, from itself or its name: "upper", "upper/tool", "inertial"."""
         if isinstance(frame, Frame):
             if frame.graph is not self:
+                other = f"({frame.graph.name!r}), not to" if frame.graph.name != self._name else "of the same name,"
                 raise ModelError(
-                    f"{frame.kind} {frame.full_name!r} belongs to another model ({frame.graph.name!r}), "
-                    f"not to {self._name!r}."
+                    f"{frame.kind} {frame.full_name!r} belongs to another model {other} {self._name!r}."
                 )
             frame.require_present()
             return frame
