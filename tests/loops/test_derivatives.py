@@ -7,6 +7,7 @@ from tests.loops.cases import (
     CLOSING,
     HOLONOMIC,
     FourBar,
+    Z,
     close,
     closed_graphs,
     comparable,
@@ -15,6 +16,7 @@ from tests.loops.cases import (
     library,
     near,
     project,
+    rod,
     row_of_four_bars,
     tie,
 )
@@ -240,3 +242,25 @@ def test_a_tree_without_loops():
         assert d.multipliers == {}
         for x, y in zip(d, sc.dynamics.forward_dynamics_derivatives(mb, q, v, force), strict=True):
             near(x, y)
+
+
+def tilted_slider(scale):
+    """A slider-crank whose last pin is tilted by what the digits of a file leave: a row that is small, not zero."""
+    mb, half = sc.Multibody("slider_crank"), sc.Pose(translation=(scale, 0, 0))
+    mb.add_body("crank", None, sc.Pin(Z), rod(1.0, scale))
+    mb.add_body("rod", "crank", sc.Pin((np.sin(3e-7), 0, 1)), rod(1.0, scale), half).add_node("end", half)
+    mb.add_body("slider", None, sc.Prismatic((1, 0, 0)), rod(1.0, scale))
+    mb.q = [0.7, -1.4, 2.0 * scale * np.cos(0.7)]
+    close(mb, "ring", "slider", "rod", sc.Pin(Z))
+    return mb
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1e-3, 1e3, 1e6])
+def test_units_make_no_difference(scale):
+    """Forces in all units: dvdot/dforce has those of an inverse mass matrix."""
+    found = {}
+    for size in (1.0, scale):
+        mb, unit, rest = tilted_slider(size), np.array([size, size, 1.0]), np.zeros(3)
+        dforce = forward_dynamics_derivatives(sc.loops.TreeAugmented(mb), mb.q, rest, rest).dforce
+        found[size] = unit[:, None] * dforce * unit
+    near(found[scale], found[1.0], 1e-6)  # the row that is small pulls by as much

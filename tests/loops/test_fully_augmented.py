@@ -1,12 +1,12 @@
-"""The fully-augmented solver against the dense reference and the tree-augmented one; both against Pinocchio."""
+"""The fully-augmented solver against the dense reference and the tree-augmented one."""
 
 import numpy as np
-import pinocchio as pin
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from tests.loops.cases import (
     LIBRARY,
     FourBar,
+    Z,
     closed_graphs,
     comparable,
     dense,
@@ -15,9 +15,9 @@ from tests.loops.cases import (
     library,
     near,
     project,
+    rod,
     row_of_four_bars,
 )
-from tests.peers.to_pinocchio import InPinocchio, se3
 from tests.strategies import SEEDS
 
 import soacraft as sc
@@ -67,7 +67,7 @@ def test_multipliers_of_redundant_rows_have_the_same_least_norm():
     force = force_of(mb)
     tree, full = (S(mb).forward_dynamics(mb.q, mb.v, force) for S in BOTH)
     for name in tree.multipliers:
-        near(full.multipliers[name], tree.multipliers[name], 1e-6)
+        near(full.multipliers[name], tree.multipliers[name], 1e-12)
 
 
 @pytest.mark.parametrize("solver", BOTH)
@@ -188,7 +188,7 @@ def test_forward_and_mixed_dynamics_in_turn():
     tree, full = (S(mb) for S in BOTH)
     for dof in (*range(mb.nv), 0):
         for x, y in zip(*(s.mixed_dynamics(mb.q, mb.v, force, vdot, [dof]) for s in (full, tree)), strict=True):
-            near(x, y, 1e-8)
+            near(x, y, 1e-11)
         near(full.forward_dynamics(mb.q, mb.v, force).vdot, tree.forward_dynamics(mb.q, mb.v, force).vdot)
     assert len(full._patterns) == fully_augmented._PATTERNS
 
@@ -247,7 +247,7 @@ def test_least_norm_of_many_rows_from_the_sparse_system(monkeypatch):
     near(sparse._rest, by_squares._rest)
     tree = TreeAugmented(mb).forward_dynamics(mb.q, mb.v, force)
     for name in tree.multipliers:
-        near(sparse.multipliers[name], tree.multipliers[name], 1e-8)
+        near(sparse.multipliers[name], tree.multipliers[name], 1e-11)
 
 
 def test_many_rows_that_do_not_repeat_each_other_are_left_alone(monkeypatch):
@@ -258,7 +258,7 @@ def test_many_rows_that_do_not_repeat_each_other_are_left_alone(monkeypatch):
     full, tree = (S(mb).forward_dynamics(mb.q, mb.v, force) for S in reversed(BOTH))
     assert squares == sparse == []
     for name in tree.multipliers:
-        near(full.multipliers[name], tree.multipliers[name], 1e-8)
+        near(full.multipliers[name], tree.multipliers[name], 1e-11)
 
 
 @given(closed_graphs(), SEEDS)
@@ -270,7 +270,7 @@ def test_sparse_and_dense_least_norm_of_random_closed_graphs(mb, seed):
         patch.setattr(fully_augmented, "DENSE", 0)
         sparse = FullyAugmented(mb).forward_dynamics(mb.q, mb.v, force)
     for name in sparse.multipliers:
-        near(sparse.multipliers[name], by_squares.multipliers[name], 1e-7)
+        near(sparse.multipliers[name], by_squares.multipliers[name])
 
 
 def counted(monkeypatch, name, where=fully_augmented):
@@ -285,34 +285,20 @@ def counted(monkeypatch, name, where=fully_augmented):
     return calls
 
 
-# -- Pinocchio ----------------------------------------------------------------------------------------------------
-
-TREE_HINGES = [sc.Pin((0.6, 0.0, 0.8)), sc.Prismatic((0, 1, 0)), sc.Spherical(), sc.Universal((1, 0, 0), (0, 1, 0))]
-
-
-def pinocchio_dynamics(mb, force):
-    """`pin.constraintDynamics` with welds as 6D and balls as 3D constraints."""
-    peer = InPinocchio(mb)
-    models, datas = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
-    for loop in mb.loops:
-        kind = pin.ContactType.CONTACT_6D if isinstance(loop.hinge, sc.Weld) else pin.ContactType.CONTACT_3D
-        ends = []
-        for frame in (loop.a, loop.b):
-            joint, pose = peer._carriers[frame.carrier]
-            ends += [joint, se3(pose @ frame.offset)]
-        models.append(pin.RigidConstraintModel(kind, peer.model, *ends, pin.ReferenceFrame.LOCAL))
-        datas.append(models[-1].createData())
-    pin.initConstraintDynamics(peer.model, peer.data, models, datas)
-    exact = pin.ProximalSettings(1e-14, 1e-14, 1e-10, 100)
-    F = peer.N_inv.T @ force
-    wdot = pin.constraintDynamics(peer.model, peer.data, peer.q, peer.w, F, models, datas, exact)
-    return peer.N_inv @ (wdot - peer.n)
-
-
-@pytest.mark.parametrize("solver", BOTH)
-@settings(max_examples=25)
-@given(closed_graphs(3, 6, 2, couplings=False, hinges=TREE_HINGES, closing=[sc.Weld(), sc.Spherical()]), SEEDS)
-def test_against_pinocchio(solver, mb, seed):
-    force = force_of(mb, seed)
-    comparable(mb, force)
-    near(solver(mb).forward_dynamics(mb.q, mb.v, force).vdot, pinocchio_dynamics(mb, force), 1e-8)
+@pytest.mark.parametrize("angle", [1e-6, 1e-7, 1e-8, 1e-10, 0.0])
+def test_so_near_a_singular_pose_a_row_counts_or_not(angle):
+    """Two cranks of 1 m and a beam, nearly flat: with all rows the closed form, without the one that vanishes that of
+    the beam free to fold; nothing between."""
+    mb, tip = sc.Multibody("parallelogram", gravity=(0, -9.81, 0)), sc.Pose(translation=(1, 0, 0))
+    for i in range(2):
+        mb.add_body(f"crank{i}", None, sc.Pin(Z), rod(1.0, 1.0), sc.Pose(translation=(i, 0, 0))).add_node("tip", tip)
+    mb.add_body("beam", "crank0", sc.Pin(Z), rod(1.0, 2.0), tip).add_node("end", tip)
+    mb.close_loop("end", "crank1/tip", "beam/end", sc.Pin(Z))
+    q = [-angle if name == "beam" else angle for name in mb.dof_names]
+    v = [-1.0 if name == "beam" else 1.0 for name in mb.dof_names]
+    force = [3.0 if name == "crank0" else 0.0 for name in mb.dof_names]
+    found = FullyAugmented(mb).forward_dynamics(q, v, force)
+    whole = (3.0 - 9.81 * 2.0) / (2.0 / 3.0 + 1.0)
+    folded = TreeAugmented(mb).forward_dynamics(np.array(q) * 0.0, v, force).vdot[0]
+    assert min(abs(found.vdot[0] - whole), abs(found.vdot[0] - folded)) < 1e-5
+    assert abs(whole - folded) > 1.0

@@ -274,8 +274,16 @@ def test_every_independent_loop_is_cut_once(n):
 @pytest.mark.parametrize(
     ("call", "error", "text"),
     [
-        (lambda: cut(3), ModelError, "joints are given as a list of (name, body_a, body_b, hinge), got 3."),
-        (lambda: cut([("a", "b")]), ModelError, "a joint is given as (name, body_a, body_b, hinge), got ('a', 'b')."),
+        (
+            lambda: cut(3),
+            ModelError,
+            "joints are given as a list of (name, body_a, [frame_a,] body_b, [frame_b,] hinge), got 3.",
+        ),
+        (
+            lambda: cut([("a", "b")]),
+            ModelError,
+            "a joint is given as (name, body_a, [frame_a,] body_b, [frame_b,] hinge), got ('a', 'b').",
+        ),
         (lambda: cut([*RSSR, RSSR[0]]), ModelError, "there are two joints 'crank'; names are unique."),
         (lambda: cut([("x", "a", "a", PIN)]), LoopError, "joint 'x' is from 'a' to itself."),
         (

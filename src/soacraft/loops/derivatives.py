@@ -12,8 +12,10 @@ from soacraft.dynamics.derivatives import refuse_nonholonomic
 from soacraft.dynamics.engine import answers
 from soacraft.dynamics.problem import Problem
 from soacraft.loops.checks import check_answer
+from soacraft.loops.independent import ranges
 from soacraft.loops.row_derivatives import RowDerivatives, row_derivatives
 from soacraft.loops.rows import LoopRows
+from soacraft.loops.sizes import sizes_of
 from soacraft.loops.tasks import Task, body_forces, states_of
 from soacraft.spatial.checks import Array
 from soacraft.spatial.rotations import skew
@@ -56,6 +58,8 @@ def forward_dynamics_derivatives(solver: Solver, q: Any, v: Any, force: Any, f_e
     motions that the closures allow, `dq X` and `dv X`, no such choice plays a part; `linearize` gives these. With
     redundant rows only they are defined: elsewhere the rows contradict each other and least squares stand in.
 
+    All closures count as at rest: there is no `U` that drives them here.
+
     >>> import numpy as np
     >>> import soacraft as sc
     >>> mb = sc.load("five_bar")
@@ -90,10 +94,8 @@ def at_task(solver: Solver, task: Task) -> tuple[Derivatives, RowDerivatives]:
     solved = solver._solve(task)
     check_answer(task, solved.vdot, solved.multipliers, solver.tolerance)
     G = rows.jacobian()
-    rank = solver._choice(rows).rank
-    U, sigma, V = np.linalg.svd(G)
-    inverse = V[:rank].T @ (U[:, :rank] / sigma[:rank]).T  # Gc^+
-    free = V[rank:].T  # Gc free = 0
+    found = ranges(G, solver._choice(rows).rank, sizes_of(rows))
+    inverse, free, N = found.inverse(G), found.free, found.repeated  # Gc^+, Gc free = 0, N* Gc = 0
     multipliers = inverse.T @ (G.T @ solved.multipliers)  # of least norm
     of_rows = row_derivatives(rows, task.state.v, solved.vdot, multipliers)
     dT_q, dT_v, M = _inverse_dynamics_derivatives(task, solved.vdot, multipliers)
@@ -102,8 +104,8 @@ def at_task(solver: Solver, task: Task) -> tuple[Derivatives, RowDerivatives]:
     d = inverse @ opened
     d += free @ np.linalg.solve(free.T @ M @ free, free.T @ (moved - M @ d))
     d_multipliers = inverse.T @ (moved - M @ d)
-    if rank < rows.size:  # least norm turns with the range of Gc: N* dlambda = N* dGc Gc^+ lambda, N* Gc = 0
-        N, along = U[:, rank:], inverse @ multipliers
+    if N.size:  # least norm turns with the range of Gc: N* dlambda = N* dGc Gc^+ lambda
+        along = inverse @ multipliers
         d_multipliers[:, :nv] += N @ (N.T @ row_derivatives(rows, along, 0.0 * along, 0.0 * multipliers).speed)
     by_name = _by_name(task, of_rows, multipliers, d_multipliers)
     return Derivatives(*_three(d), by_name), of_rows

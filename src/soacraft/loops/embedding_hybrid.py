@@ -18,8 +18,8 @@ import scipy.linalg
 
 from soacraft.loops import sizes
 from soacraft.loops.embedding_model import EmbeddedModel
-from soacraft.loops.embedding_split import Split, choose
-from soacraft.loops.rows import CouplingRow, LoopRows
+from soacraft.loops.embedding_split import Split, choose, singular_values
+from soacraft.loops.rows import Constraints, CouplingRow, LoopRows
 from soacraft.loops.tasks import Task
 from soacraft.model.sko import SKOModel
 from soacraft.ops.namespace import operators
@@ -53,7 +53,7 @@ def rest_of(found: EmbeddedModel, task: Task) -> Augmented | None:
     R: list[Array] = []
     gamma: list[Array] = []
     where: list[int] = []
-    n, size = len(found.independent), 0.0
+    n = len(found.independent)
     Xt: Array | None = None
     kinds: list[LoopRows | CouplingRow] = [*rows.loops, *rows.couplings]
     for row, (name, at) in zip(kinds, rows.places, strict=True):
@@ -65,12 +65,10 @@ def rest_of(found: EmbeddedModel, task: Task) -> Augmented | None:
             for k, block in row.W.items():
                 u, part = found.place(k)
                 w[:, starts[u] + part.start : starts[u] + part.stop] += block
-                size = max(size, _size(found.tree, k, block))
         else:
             Xt = found.Xt if Xt is None else Xt
             for dof, rate in row.rates.items():
                 r[0] += rate * Xt[dof]
-                size = max(size, abs(rate))
                 extra = extra + rate * found.x0[dof]
         W.append(w)
         R.append(r)
@@ -80,8 +78,15 @@ def rest_of(found: EmbeddedModel, task: Task) -> Augmented | None:
         return None
     w, r = np.concatenate(W), np.concatenate(R)
     G = _carried(found.sko, w) + r
-    split = choose(G, sizes.RANK * size)
+    split = choose(G, rank=_rank_beside(rows, where))
     return Augmented(w, r, np.concatenate(gamma), np.array(where, dtype=np.intp), G, split)
+
+
+def _rank_beside(rows: Constraints, where: list[int]) -> int:
+    """How much some rows add to the rank of the others, all scaled."""
+    scaled = sizes.sizes_of(rows).scaled(rows.jacobian())
+    whole, others = (singular_values(x) for x in (scaled, np.delete(scaled, where, axis=0)))
+    return int(np.sum(whole > sizes.RANK)) - int(np.sum(others > sizes.RANK))
 
 
 def _carried(sko: SKOModel, W: Array) -> Array:
@@ -93,16 +98,6 @@ def _carried(sko: SKOModel, W: Array) -> Array:
         if p >= 0:
             rows[p] = rows[p] + rows[k] @ sko.A(p, k).T
     return np.concatenate([np.zeros((len(W), 0)), *(rows[k] @ sko.H(k).T for k in sko.nodes)], axis=1)
-
-
-def _size(tree: SKOModel, k: int, W: Array) -> float:
-    """The largest that rows on body k have on the dofs of the tree, before they cancel with others. O(depth)."""
-    size = 0.0
-    while k >= 0:
-        size = max(size, float(np.linalg.norm(W @ tree.H(k).T)))
-        p = tree.parent(k)
-        W, k = (W @ tree.A(p, k).T if p >= 0 else W), p
-    return size
 
 
 def add_rows(found: EmbeddedModel, free: ForwardDynamics, rest: Augmented) -> tuple[Array, Array]:

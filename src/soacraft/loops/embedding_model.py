@@ -98,7 +98,7 @@ class Compound:
         self.rows = np.array(where, dtype=np.intp)
         """Where its rows stand among all."""
         self.G, self.gamma = np.concatenate(rows), gamma[self.rows]
-        open_by = float(np.max(np.abs(one.residual[self.rows]), initial=0.0))
+        open_by = float(np.max(np.abs(one.open_by[self.rows]), initial=0.0))
         self.size_of_rows, self.zero = size, max(RANK, 10.0 * open_by) * size
         """What the rows are made of, and how small a singular value of theirs is zero."""
 
@@ -148,6 +148,16 @@ class EmbeddedModel:
     def weak(self) -> bool:
         """Whether rows count here that give way by so little that elsewhere they would be taken for repeated ones."""
         return any(compound.is_weak(self.splits[u]) for u, compound in self.compounds.items())
+
+    def with_ranks(self, scaled: Array, wanted: Mask | None) -> list[Split | None]:
+        """Splits of the ranks that the rows of all closures have when scaled (sizes.py)."""
+        found: list[Split | None] = [None] * len(self.splits)
+        for u, compound in self.compounds.items():
+            mine = None if wanted is None else wanted[compound.dofs]
+            part = scaled[np.ix_(compound.rows, compound.dofs)]
+            rank = int(np.sum(singular_values(part) > sizes.RANK))
+            found[u] = choose(compound.G, compound.zero, mine, rank)
+        return found
 
     def without_weak(self, wanted: Mask | None) -> list[Split | None]:
         """Splits in which such rows do not count."""

@@ -78,16 +78,16 @@ def choice_of(found: EmbeddedModel, rest: Augmented | None) -> Choice:
     redundant: list[int] = []
     for u, compound in found.compounds.items():
         split = found.splits[u]
-        redundant += _repeated(compound.G, 0 if split is None else split.rank, compound.rows)
+        redundant += repeated(compound.G, 0 if split is None else split.rank, compound.rows)
     if rest is not None:
-        redundant += _repeated(rest.G, rest.split.rank, rest.where)
+        redundant += repeated(rest.G, rest.split.rank, rest.where)
         independent, rank = independent[list(rest.split.independent)], rank + rest.split.rank
     dependent = np.setdiff1d(np.arange(found.graph.nv), independent)
     condition = 1.0 / ratio if ratio > 0.0 else float("inf")
     return Choice(independent, dependent, rank, np.array(sorted(redundant), dtype=np.intp), condition, ratio)
 
 
-def _repeated(G: Array, rank: int, numbers: np.ndarray[tuple[int], np.dtype[np.intp]]) -> list[int]:
+def repeated(G: Array, rank: int, numbers: np.ndarray[tuple[int], np.dtype[np.intp]]) -> list[int]:
     """The rows that repeat others."""
     if rank == len(G):
         return []

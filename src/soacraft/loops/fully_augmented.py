@@ -8,9 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csc_array
 
+from soacraft.dynamics.engine import answer
+from soacraft.dynamics.problem import Problem
 from soacraft.errors import SingularError
 from soacraft.loops.full_pattern import Bodies, Indices, Pattern, Ties, Values, times
+from soacraft.loops.independent import choose
 from soacraft.loops.rows import Constraints
+from soacraft.loops.sizes import sizes_of
 from soacraft.loops.solver import Answer, Solver
 from soacraft.loops.tasks import Task
 from soacraft.model.interface import Graph
@@ -60,6 +64,8 @@ class FullyAugmented(Solver):
         if pattern is not known:
             self._patterns = {**dict(list(self._patterns.items())[1 - _PATTERNS :]), key: (ties, pattern)}
         found = system.solve(pattern)
+        if found.change > self.tolerance:
+            return _dense(task)
         return Answer(system.hinge_accelerations(found.z[pattern.bodies]), system.least(pattern, found))
 
 
@@ -69,6 +75,8 @@ class _Found(NamedTuple):
     z: Array
     """In the order of the matrix's columns."""
     settled: bool
+    change: float
+    """The last one, beside the largest of 1 and the numbers watched."""
     factor: Any
     slack: Array
     """With which it was factored."""
@@ -150,7 +158,7 @@ class _System:
         A matrix without factors ends it.
         """
         K, part = pattern.matrix(rigid), 1.0
-        found = _Found(np.zeros(len(rhs)), False, None, rigid.slack, K)
+        found = _Found(np.zeros(len(rhs)), False, 0.0, None, rigid.slack, K)
         for _ in range(_TIGHTER):
             values = soft(part)
             try:
@@ -200,19 +208,37 @@ class _System:
         )
 
 
-def _refined(K: csc_array, factor: Any, rhs: Array, z: Array, watched: Indices) -> tuple[Array, bool]:
-    """Solve for what is left until the entries watched stay; whether they do."""
+def _refined(K: csc_array, factor: Any, rhs: Array, z: Array, watched: Indices) -> tuple[Array, bool, float]:
+    """Solve for what is left until the entries watched stay; whether they do, and their last change."""
     before = np.inf
     for _ in range(_ROUNDS):
         step = factor.solve(rhs - K @ z)
         z = z + step
         change, largest = (float(np.abs(x[watched]).max(initial=0.0)) for x in (step, z))
         if change <= 1e-14 * largest:
-            return z, True
+            return z, True, 0.0
         if change > 0.1 * before:  # rounding, or a slack too large for the stiffest closure
-            return z, change <= 1e-12 * largest
+            return z, change <= 1e-12 * largest, change / max(1.0, largest)
         before = change
-    return z, False
+    return z, False, change / max(1.0, largest)
+
+
+def _dense(task: Task) -> Answer:
+    """Where the sparse system does not settle, so near is a change of rank: with as many rows, combined, as count.
+
+        Gc ~ R* (R Gc),    [ Mcal  (R Gc)* ] [ vdot ]   [ T - C           ]
+                           [ R Gc     0    ] [ mu   ] = [ R (Udot - Gcdot v) ],    lambda = R* mu
+    """
+    rows = task.rows
+    G, sizes, given = rows.jacobian(), sizes_of(rows), {"q": rows.state.q, "v": rows.state.v}
+    U, _, _ = np.linalg.svd(sizes.scaled(G), full_matrices=False)
+    R = (U[:, : choose(G, sizes).rank] / sizes.rows[:, None]).T
+    p = Problem("bias_force", rows.graph, given, task.forces)
+    C = answer(p, (p.nv,), None)
+    M = answer(Problem("mass_matrix", rows.graph, {"q": rows.state.q}), (p.nv, p.nv), None)
+    K = np.block([[M, (R @ G).T], [R @ G, np.zeros((len(R), len(R)))]])
+    x = np.linalg.solve(K, np.concatenate([task.force - C, R @ (task.Udot - rows.gamma)]))
+    return Answer(x[: p.nv], _least_dense(rows, R.T @ x[p.nv :]))
 
 
 def _least_dense(rows: Constraints, multipliers: Array) -> Array:

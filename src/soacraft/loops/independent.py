@@ -10,11 +10,13 @@ one of Gc*; so the choice is the same in all units. O(m nv^2).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import scipy.linalg
 
+from soacraft.errors import LoopError
 from soacraft.loops.rows import Constraints, LoopRows
 from soacraft.loops.sizes import RANK, Sizes
 from soacraft.spatial.checks import Array
@@ -23,6 +25,8 @@ Indices = npt.NDArray[np.intp]
 
 #: A kept choice whose G_d is worse conditioned than this, and this many times worse than the best, is given up.
 WORST_CONDITION = 1e3
+#: So much of scaled rows may be left when independent dofs move: what does not count, times what a choice makes of it.
+OPEN = RANK * WORST_CONDITION
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,26 +89,77 @@ def keep_or_choose(G: Array, kept: Indices | None, sizes: Sizes | None = None) -
     return Choice(np.asarray(kept), dependent, best.rank, best.redundant, condition, best.smallest)
 
 
-def expansion(G: Array, choice: Choice) -> Array:
-    """X (nv, independent): all velocities from the independent ones.
+def expansion(G: Array, choice: Choice, sizes: Sizes | None = None) -> Array:
+    """X (nv, independent): all velocities from the independent ones. Rows that nearly repeat others count by size.
 
     >>> G = np.array([[1.0, -5.0]])
     >>> expansion(G, choose(G))
     array([[1. ],
            [0.2]])
     """
-    X = np.zeros((G.shape[1], len(choice.independent)))
-    X[choice.independent] = np.eye(len(choice.independent))
-    X[choice.dependent] = -_solve(G[:, choice.dependent], G[:, choice.independent])
+    i, d = choice.independent, choice.dependent
+    G, c = (G, np.ones(G.shape[1])) if sizes is None else (sizes.scaled(G), sizes.dofs)
+    X = np.zeros((G.shape[1], len(i)))
+    X[i] = np.eye(len(i))
+    X[d] = -_solve(G[:, d], G[:, i] * c[i]) / c[d, None]
     return X
 
 
-def completed(G: Array, choice: Choice, independent: Array, rhs: Array) -> Array:
-    """The x with Gc x = rhs and the given independent entries; least squares where rows repeat others."""
-    x = np.zeros(G.shape[1])
+def completed(G: Array, choice: Choice, independent: Array, rhs: Array, sizes: Sizes | None = None) -> Array:
+    """The x with Gc x = rhs and the given independent entries, or columns; least squares where rows repeat others."""
+    x = np.zeros((G.shape[1], *rhs.shape[1:]))
     x[choice.independent] = independent
-    x[choice.dependent] = _solve(G[:, choice.dependent], rhs - G @ x)
+    left, d = rhs - G @ x, choice.dependent
+    if sizes is None:
+        x[d] = _solve(G[:, d], left)
+    else:
+        x[d] = (_solve(sizes.scaled(G)[:, d], (left.T / sizes.rows).T).T / sizes.dofs[d]).T
     return x
+
+
+def refuse_held(one: Constraints, G: Array, choice: Choice, X: Array, sizes: Sizes) -> None:
+    """Raise `LoopError` when the closures hold some of the dofs chosen to be independent: Gc X is not zero."""
+    scaled = X * sizes.dofs[:, None] / sizes.dofs[choice.independent]
+    open_by = np.abs(sizes.scaled(G) @ scaled).max(axis=1, initial=0.0)
+    if open_by.max(initial=0.0) > OPEN * np.abs(scaled).max(initial=1.0):
+        name = max(one.places, key=lambda x: float(open_by[x[1]].max(initial=0.0)))[0]
+        shown = ", ".join(map(repr, dofs_named(one, choice.independent)))
+        raise LoopError(
+            f"{name!r} of {one.graph.name!r} holds some of the dofs taken for independent, {shown}: "
+            f"{open_by.max():.3g} of its rows is left. The closures are too near a configuration where their rank "
+            "changes."
+        )
+
+
+class Ranges(NamedTuple):
+    """The ranges of Gc and Gc* for a given rank, by orthonormal columns."""
+
+    moved: Array
+    """(m, rank): what rows can be moved by."""
+    repeated: Array
+    """(m, m - rank): multipliers that do nothing, N* Gc = 0."""
+    held: Array
+    """(nv, rank): the velocities that Gc sees."""
+    free: Array
+    """(nv, nv - rank): those that it allows, Gc v = 0."""
+
+    def inverse(self, G: Array) -> Array:
+        """Gc^+."""
+        return np.asarray(self.held @ np.linalg.solve(self.moved.T @ G @ self.held, self.moved.T))
+
+
+def ranges(G: Array, rank: int, sizes: Sizes) -> Ranges:
+    """The ranges that belong to the largest singular values of the scaled rows: the same ones in all units.
+
+    >>> G = np.array([[1.0, -1.0], [2.0, -2.0]])
+    >>> np.round(ranges(G, 1, Sizes(np.ones(2), np.ones(2), G != 0.0)).inverse(G), 3)
+    array([[ 0.1,  0.2],
+           [-0.1, -0.2]])
+    """
+    U, _, V = np.linalg.svd(sizes.scaled(G))
+    left = np.linalg.qr(sizes.rows[:, None] * U[:, :rank], mode="complete")[0]
+    right = np.linalg.qr(sizes.dofs[:, None] * V[:rank].T, mode="complete")[0]
+    return Ranges(left[:, :rank], left[:, rank:], right[:, :rank], right[:, rank:])
 
 
 def row_names(one: Constraints) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,27 +10,29 @@ import numpy as np
 from soacraft.dynamics.engine import answer
 from soacraft.dynamics.problem import Mask, Problem
 from soacraft.errors import LoopError, StateError
-from soacraft.loops.independent import Choice, completed, dofs_named, expansion
+from soacraft.loops.independent import Choice, choose, completed, dofs_named, expansion, ranges, refuse_held
 from soacraft.loops.residuals import residual_of_rows
-from soacraft.loops.tasks import Task
-from soacraft.model.interface import Graph
+from soacraft.loops.sizes import sizes_of
+from soacraft.loops.tasks import PRESCRIBED, Task, refuse_large
+from soacraft.model.coordinates import common_batch
 from soacraft.spatial.checks import Array, finite
 
 
-def read_independent(graph: Graph, vdot: Any, batch: tuple[int, ...]) -> Array:
-    """Accelerations of the independent dofs, one row for each state."""
-    x = finite(vdot, (..., None), f"vdot_independent of {graph.name!r}", StateError)
-    try:
-        full = np.broadcast_to(x, (*batch, x.shape[-1]))
-    except ValueError:
-        raise StateError(
-            f"the leading (batch) axes do not agree: vdot_independent {x.shape}, the other arguments {batch}."
-        ) from None
-    return full.reshape(int(np.prod(batch, dtype=int)), x.shape[-1])
+def read_independent(p: Problem, vdot: Any) -> Problem:
+    """The problem with accelerations of the independent dofs, whose leading axes join those of the others."""
+    x = finite(vdot, (..., None), f"vdot_independent of {p.graph.name!r}", StateError)
+    refuse_large(p.graph, "vdot_independent", x)
+    others = np.empty((*p.batch, p.nv))
+    batch = common_batch(**{"vdot_independent": x, "the other arguments": others})
+    return replace(p, given={**p.given, "vdot_independent": x}, batch=batch)
 
 
 def force_for(task: Task, choice: Choice, vdot_i: Array, actuated: Mask | None, tolerance: float) -> Array:
-    """T in the size of the tree, zero but at the actuated dofs: X_a* T_a = X* (Mcal vdot + C)."""
+    """T in the size of the tree, zero but at the actuated dofs: X_a* T_a = X* (Mcal vdot + C).
+
+    Refused where forward dynamics would not give vdot back: it opens the closures, or what is left of the force is not
+    in the range of Gc* as its rank is by sizes.
+    """
     rows = task.rows
     names = dofs_named(rows, choice.independent)
     if len(vdot_i) != len(names):
@@ -37,12 +40,15 @@ def force_for(task: Task, choice: Choice, vdot_i: Array, actuated: Mask | None, 
             f"vdot_independent of {rows.graph.name!r} has {len(names)} entries here, got {len(vdot_i)}; they are of "
             f"{', '.join(map(repr, names)) or 'no dofs'}."
         )
-    G = rows.jacobian()
-    vdot = completed(G, choice, vdot_i, task.Udot - rows.gamma)
-    X = expansion(G, choice)
+    G, sizes = rows.jacobian(), sizes_of(rows)
+    vdot = completed(G, choice, vdot_i, task.Udot - rows.gamma, sizes)
+    refuse_open(task, choice, vdot, tolerance)
+    X = expansion(G, choice, sizes)
+    refuse_held(rows, G, choice, X, sizes)
     given = {"q": rows.state.q, "v": rows.state.v, "vdot": vdot}
     p = Problem("inverse_dynamics", rows.graph, given, task.forces)
-    wanted = X.T @ answer(p, (p.nv,), None)
+    whole = np.array(answer(p, (p.nv,), None))
+    wanted = X.T @ whole
     force = np.zeros(p.nv)
     where = choice.independent if actuated is None else np.flatnonzero(actuated)
     force[where] = np.linalg.lstsq(X[where].T, wanted, rcond=None)[0]
@@ -53,15 +59,42 @@ def force_for(task: Task, choice: Choice, vdot_i: Array, actuated: Mask | None, 
             f"these accelerations: {left:.3g} of the generalized force is left. Actuate dofs that move all of "
             f"{', '.join(map(repr, names))}."
         )
+    held = min(choice.rank, choose(G, sizes).rank)
+    left = np.abs(ranges(G, held, sizes).free.T @ (whole - force)).max(initial=0.0)
+    if left > tolerance * max(1.0, np.abs(whole).max(initial=0.0)):
+        raise LoopError(
+            f"forces that give {rows.graph.name!r} these accelerations cannot be told: {left:.3g} of the generalized "
+            "force rests on rows that nearly repeat others. The closures are too near a configuration where their rank "
+            "changes."
+        )
     return force
+
+
+def refuse_open(task: Task, choice: Choice, vdot: Array, tolerance: float) -> None:
+    """Raise `LoopError` when the closures do not let the independent dofs have their accelerations."""
+    off, name, allowed = _left(task, vdot, tolerance)
+    if off > allowed:
+        names = ", ".join(map(repr, dofs_named(task.rows, choice.independent))) or "no dofs"
+        raise LoopError(
+            f"no acceleration of {task.graph.name!r} satisfies its closures with those given for {names}: {off:.3g} is "
+            f"left at {name!r}. "
+            "The rank changes at this configuration, or what drives the closures does not agree."
+        )
 
 
 def refuse_tied(task: Task, vdot: Array, tolerance: float) -> None:
     """Raise `LoopError` when closures and prescribed accelerations cannot all be met: the dofs are tied."""
-    off = np.abs(residual_of_rows(task, vdot))
-    if off.max(initial=0.0) > tolerance * max(1.0, np.abs(vdot).max(initial=0.0), np.abs(task.Udot).max(initial=0.0)):
-        name = max(task.rows.places, key=lambda x: float(off[x[1]].max(initial=0.0)))[0]
+    off, name, allowed = _left(task, vdot, tolerance)
+    if off > allowed:
         raise LoopError(
-            f"the prescribed accelerations of {task.graph.name!r} do not agree with its closures: {off.max():.3g} is "
-            f"left at {name!r}. Prescribe dofs that are independent of each other."
+            f"the prescribed accelerations of {task.graph.name!r} do not agree with its closures: {off:.3g} is "
+            f"left at {name.removeprefix(PRESCRIBED)!r}. Prescribe dofs that are independent of each other."
         )
+
+
+def _left(task: Task, vdot: Array, tolerance: float) -> tuple[float, str, float]:
+    """The largest residual of the rows, of which closure it is, and how large it may be."""
+    off = np.abs(residual_of_rows(task, vdot))
+    name = max(task.rows.places, key=lambda x: float(off[x[1]].max(initial=0.0)), default=("", slice(0)))[0]
+    largest = max(1.0, np.abs(vdot).max(initial=0.0), np.abs(task.Udot).max(initial=0.0))
+    return float(off.max(initial=0.0)), name, tolerance * float(largest)

@@ -11,8 +11,9 @@ from soacraft.analysis.linearize import Linearization, kinematic_block
 from soacraft.dynamics.derivatives import refuse_nonholonomic
 from soacraft.errors import LoopError, StateError
 from soacraft.loops.derivatives import at_task
-from soacraft.loops.independent import dofs_named, expansion
+from soacraft.loops.independent import completed, dofs_named, expansion, refuse_held
 from soacraft.loops.rows import Constraints
+from soacraft.loops.sizes import sizes_of
 from soacraft.loops.tasks import states_of
 from soacraft.spatial.checks import Array
 
@@ -44,6 +45,7 @@ def linearize(solver: Solver, q: Any, v: Any, force: Any, f_ext: Any = None) -> 
 
     (formula F14) with N of formula F7 and the derivatives of `forward_dynamics_derivatives`. The independent dofs are
     those of `solver.independent(q)`. One state at a time, as another may have other independent dofs.
+    All closures count as at rest: there is no `U` that drives them here.
 
     >>> import numpy as np
     >>> import soacraft as sc
@@ -67,9 +69,10 @@ def linearize(solver: Solver, q: Any, v: Any, force: Any, f_ext: Any = None) -> 
     d, of_rows = at_task(solver, task)
     G, choice = task.rows.jacobian(), solver._choice(task.rows)
     i, m = choice.independent, len(choice.independent)
-    X = expansion(G, choice)
-    Y = np.zeros_like(X)
-    Y[choice.dependent] = np.linalg.lstsq(G[:, choice.dependent], -of_rows.speed @ X, rcond=None)[0]
+    sizes = sizes_of(task.rows)
+    X = expansion(G, choice, sizes)
+    refuse_held(task.rows, G, choice, X, sizes)
+    Y = completed(G, choice, np.zeros((m, m)), -of_rows.speed @ X, sizes)
     A, B = np.zeros((2 * m, 2 * m)), np.zeros((2 * m, p.nv))
     A[:m, :m], A[:m, m:] = (kinematic_block(p) @ X)[i], np.eye(m)
     A[m:, :m], A[m:, m:] = (d.dq @ X + d.dv @ Y)[i], (d.dv @ X)[i]

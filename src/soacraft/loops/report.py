@@ -20,7 +20,7 @@ from soacraft.spatial.checks import Array
 
 #: Beside the largest pivot of Gc, a smallest one below this is near a singular configuration.
 NEAR = 1e-3
-#: How far nearby is, in radians and metres.
+#: How far nearby is, in radians, and in lengths of the loops.
 _NEARBY = 0.05
 #: So many redundant rows and violations are printed.
 _SHOWN = 12
@@ -180,11 +180,12 @@ def nearby_rank(rows: Constraints, G: Array, choice: Choice) -> tuple[int, bool]
     led anywhere."""
     graph, q = rows.graph, rows.state.q
     found, went = choice.rank, False
-    X, rng = expansion(G, choice), np.random.default_rng(0)
+    sizes, rng = sizes_of(rows), np.random.default_rng(0)
+    X = expansion(G, choice, sizes)
     anywhere = Bounds(graph, np.zeros(graph.nv, dtype=np.bool_), limits=False)
     for _ in range(3 if X.size else 0):
         step = X @ rng.standard_normal(X.shape[1])
-        step *= _NEARBY / float(np.abs(step).max())
+        step *= _NEARBY / float(np.abs(sizes.dofs * step).max())
         moved = graph.integrate(q, step)
         after = close(Constraints(graph, rows.state.replace(q=moved), rows.theta), anywhere, VIOLATED)
         if opening(after) <= VIOLATED:

@@ -15,8 +15,9 @@ def residuals(task: Task, vdot: Array, multipliers: Array) -> tuple[float, float
     """The residuals of the closures and of the equations of motion, each beside the largest number in it. O(n + m)."""
     gamma = np.abs(task.rows.gamma).max(initial=0.0)
     closures = np.abs(residual_of_rows(task, vdot)).max(initial=0.0)
-    motion = np.abs(residual_of_motion(task, vdot, multipliers)).max(initial=0.0)
-    largest = max(np.abs(task.force).max(initial=0.0), np.abs(multipliers).max(initial=0.0))
+    left = residual_of_motion(task, vdot, multipliers)
+    motion, moving = np.abs(left).max(initial=0.0), np.abs(left + task.force).max(initial=0.0)
+    largest = max(moving, np.abs(task.force).max(initial=0.0), np.abs(multipliers).max(initial=0.0))
     return float(closures / max(1.0, gamma, np.abs(vdot).max(initial=0.0))), float(motion / max(1.0, largest))
 
 

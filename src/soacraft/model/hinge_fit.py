@@ -14,7 +14,7 @@ from soacraft.spatial.transforms import se3_log
 
 REACHED = 1e-9  # metres and radians
 _STEPS = 50
-_RANDOM_STARTS = 12
+_RANDOM_STARTS = 60
 
 
 def hinge_gap(hinge: Hinge, q: Array, target: Pose) -> Array:
