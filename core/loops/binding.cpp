@@ -45,12 +45,13 @@ void read_closures(Plan& plan, nb::handle whole_, nb::handle real_) {
         if (off(c.a.element, tree.count) || off(c.b.element, tree.count) || off(c.body_a, tree.body_count) ||
             off(c.body_b, tree.body_count) || c.fit < WELD || c.fit > CHAIN || c.first < 0 || c.last < c.first ||
             c.last > hinges || dofs > 5 || c.rows != 6 - dofs || c.theta < 0 ||
-            c.theta + (c.fit == BALL ? 4 : dofs) > plan.coordinates || (c.fit == WELD) != (dofs == 0) ||
+            c.theta > plan.coordinates - (c.fit == BALL ? 4 : dofs) || (c.fit == WELD) != (dofs == 0) ||
             ((c.fit == TURN || c.fit == SLIDE) && dofs != 1) || (c.fit != CHAIN && !c.fixed))
             refuse("closure %lld is not one of this tree", shown(i));
         read_place(r, c.a.R, c.a.p), read_place(r + 12, c.b.R, c.b.p), read_place(r + 24, c.R, c.p);
         for (int k = 0; k < 36; ++k) c.Q[k] = r[36 + k];
         plan.size += c.rows;
+        plan.follows = plan.follows || c.fit == CHAIN;
         plan.closures.push_back(c);
     }
 }
@@ -97,14 +98,17 @@ void read_couplings(Plan& plan, nb::handle whole_, nb::handle real_, nb::handle 
 ClosedModel* make(nb::handle tree, nb::handle closure_whole, nb::handle closure_real, nb::handle hinge_whole,
                   nb::handle hinge_real, nb::handle term_whole, nb::handle term_real, nb::handle offsets,
                   index coordinates, double tolerance) {
+    if (!nb::isinstance<rigid::RigidModel>(tree)) refuse("tree must be a RigidModel");
     auto made = std::make_unique<ClosedModel>();
     made->owner = nb::borrow(tree);
     made->tree = nb::cast<rigid::RigidModel*>(tree);
     Plan& plan = made->plan;
     plan.tree = &made->tree->model;
-    if (coordinates < 0) refuse("coordinates must not be negative");
+    if (coordinates < 0 || coordinates > 6 * Array<index>(closure_whole, "closure_whole", 2).size(0))
+        refuse("coordinates must be no fewer than none and no more than 6 of each closure");
     plan.coordinates = coordinates, plan.tolerance = tolerance;
     made->theta.assign(static_cast<std::size_t>(coordinates), 0.0);
+    made->found = made->theta;
     read_hinges(plan, hinge_whole, hinge_real);
     read_closures(plan, closure_whole, closure_real);
     read_couplings(plan, term_whole, term_real, offsets);
@@ -235,13 +239,15 @@ void run(ClosedModel& m, index number, nb::handle q_, nb::handle v_, nb::handle 
     const std::size_t held = m.room;
     for (rigid::Workspace& space : spaces) space.hold(held);
     const Kernels& kernels = best_kernels();
+    std::vector<double> followed(count == 1 && m.plan.follows ? m.theta.size() : 0);
+    double* theta = followed.empty() ? nullptr : followed.data();
     const auto work = [&](index t) {
         void* memory = spaces[static_cast<std::size_t>(t)].hold(held);
         for (index i = count * t / threads; i < count * (t + 1) / threads; ++i) {
             State s = m.state();
             s.q = q.row(i), s.v = v.row(i), s.force = force.row(i), s.pull = pull.row(i);
             double* out = rest.data() + i * width;
-            const bool good = kernels.solve(m.plan, memory, method, s, {vdot.data() + i * tree.nv, out, out + forces});
+            const bool good = kernels.solve(m.plan, memory, method, s, {vdot.data() + i * tree.nv, out, out + forces, theta});
             fine.data()[i] = good && rigid::finite(vdot.data() + i * tree.nv, tree.nv) && rigid::finite(out, width);
         }
     };
@@ -249,6 +255,7 @@ void run(ClosedModel& m, index number, nb::handle q_, nb::handle v_, nb::handle 
     const std::lock_guard<std::mutex> lock(m.changing);
     if (!m.ready[method] || held != m.room) return;  // changed before the lock: Python looks at all states
     rigid::share(threads, work);
+    if (theta && fine.data()[0]) m.theta.swap(followed);
 }
 
 // The rows at one state; False where Python should look at it.
@@ -277,12 +284,13 @@ bool rows(ClosedModel& m, nb::handle q_, nb::handle v_, nb::handle theta_, nb::t
                                {to[0], to[1], to[2], to[3], to[4], to[5], to[6], to[7], to[8], to[9], to[10]});
 }
 
-// The jump of velocities that closes the rows by `rhs`, into `dv`; False where Python should look at it.
+// The jump of velocities that closes the rows by `rhs` (a twist of each closure's b in its axes, a number for each
+// coupling), into `dv`; False where Python should look at it.
 bool impulse(ClosedModel& m, nb::handle q_, nb::handle v_, nb::handle theta_, nb::handle rhs_, nb::handle dv_) {
     const rigid::Model& tree = m.tree->model;
     const Array<double> q(q_, "q", 1), v(v_, "v", 1), theta(theta_, "theta", 1), rhs(rhs_, "rhs", 1), dv(dv_, "dv", 1, true);
     require_shape("q", q.size(), tree.nq), require_shape("v", v.size(), tree.nv), require_shape("dv", dv.size(), tree.nv);
-    require_shape("theta", theta.size(), m.plan.coordinates), require_shape("rhs", rhs.size(), m.plan.size);
+    require_shape("theta", theta.size(), m.plan.coordinates), require_shape("rhs", rhs.size(), m.forces());
     if (!m.ready[TREE_AUGMENTED]) return false;
     State s = {};
     s.q = q.data(), s.v = v.data(), s.theta = theta.data();
@@ -298,7 +306,7 @@ const Method numbers[METHODS] = {TREE_AUGMENTED, CONSTRAINT_EMBEDDING};
 PyObject* quick(const Call& c, PyObject* const* args, std::size_t given, PyObject* names) {
     ClosedModel& m = *static_cast<ClosedModel*>(c.model);
     const Method method = *static_cast<const Method*>(c.kernel);
-    if (given != 3 || (names && PyTuple_GET_SIZE(names) != 0) || m.tree->retired || !m.ready[method] ||
+    if (!c.wrap || given != 3 || (names && PyTuple_GET_SIZE(names) != 0) || m.tree->retired || !m.ready[method] ||
         PyDict_GET_SIZE(c.forces) != 0)
         return nullptr;
     const rigid::Model& tree = m.tree->model;
@@ -314,8 +322,13 @@ PyObject* quick(const Call& c, PyObject* const* args, std::size_t given, PyObjec
     if (out[1]) {
         double* vdot = static_cast<double*>(PyArray_DATA(reinterpret_cast<PyArrayObject*>(out[0])));
         double* rest = static_cast<double*>(PyArray_DATA(reinterpret_cast<PyArrayObject*>(out[1])));
-        if (best_kernels().solve(m.plan, m.workspace.hold(m.room), method, s, {vdot, rest, rest + m.forces()}) &&
+        double* theta = m.plan.follows ? m.found.data() : nullptr;
+        if (best_kernels().solve(m.plan, m.workspace.hold(m.room), method, s, {vdot, rest, rest + m.forces(), theta}) &&
             rigid::finite(vdot, nv) && rigid::finite(rest, filled)) {
+            if (theta && m.changing.try_lock()) {  // while a batch runs, they stay
+                m.theta.swap(m.found);
+                m.changing.unlock();
+            }
             std::memcpy(rest + filled, s.q, static_cast<std::size_t>(nq) * sizeof(double));
             result = PyObject_Vectorcall(c.wrap, out, 2, nullptr);
         }
@@ -326,6 +339,7 @@ PyObject* quick(const Call& c, PyObject* const* args, std::size_t given, PyObjec
 }
 
 nb::object make_call(nb::handle owner, index number, nb::handle forces, nb::handle fallback, nb::handle wrap) {
+    if (!nb::isinstance<ClosedModel>(owner)) refuse("model must be a ClosedModel");
     ClosedModel* model = nb::cast<ClosedModel*>(owner);
     const Method method = method_of(number);
     if (!PyCallable_Check(wrap.ptr())) refuse("wrap must be callable");
@@ -346,7 +360,7 @@ double time_solver(ClosedModel& m, index number, nb::handle q_, nb::handle v_, n
     bool good = true;
     const auto start = std::chrono::steady_clock::now();
     for (index i = 0; i < repeats && good; ++i)
-        good = best_kernels().solve(m.plan, memory, method, s, {vdot.data(), rest.data(), rest.data() + m.forces()});
+        good = best_kernels().solve(m.plan, memory, method, s, {vdot.data(), rest.data(), rest.data() + m.forces(), nullptr});
     const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start;
     return good ? passed.count() / static_cast<double>(repeats) : -1.0;
 }
@@ -360,6 +374,12 @@ void bind(nb::module_& m) {
         .def("set_groups", &set_groups, array("of_element"), array("of_closure"), array("of_coupling"))
         .def("set_dependent", &set_dependent, array("mask"))
         .def("set_reference", &set_reference, array("reference"))
+        .def("theta", [](const ClosedModel& c) {
+            nb::object copy = new_vector(c.plan.coordinates);
+            const Array<double> to(copy, "theta", 1, true);
+            for (std::size_t i = 0; i < c.theta.size(); ++i) to.data()[i] = c.theta[i];
+            return copy;
+        }, "The coordinates of the closures' hinges, as followed last.")
         .def("set_theta", &set_theta, array("theta"))
         .def("set_gravity", &set_gravity, array("gravity"))
         .def("unready", [](ClosedModel& c, index number) { c.ready[method_of(number)] = false; }, nb::arg("method"))

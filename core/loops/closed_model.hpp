@@ -17,6 +17,7 @@ struct ClosedModel {
     Plan plan;
     rigid::Workspace workspace;  // of single calls
     std::vector<double> theta;   // the coordinates of the closures' hinges, from which they are followed
+    std::vector<double> found;   // those of the last call
     double base[6] = {};
     bool ready[METHODS] = {};
     std::size_t room = 0;

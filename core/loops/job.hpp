@@ -17,9 +17,9 @@ struct State {
 };
 
 // The answer at one state: vdot; the wrench of each closure on its frame b in the axes of a and the multiplier of each
-// coupling; the residuals of closures and motion.
+// coupling; the residuals of closures and motion; the coordinates of the closures' hinges, unless null.
 struct Answer {
-    double *vdot, *forces, *residual;
+    double *vdot, *forces, *residual, *theta;
 };
 
 // The rows at one state, closures first.

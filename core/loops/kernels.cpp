@@ -34,14 +34,24 @@ bool solve(const Plan& plan, void* memory, loops::Method method, const loops::St
         const Vec3 n = turn_back(t.R_a, push.w), f = turn_back(t.R_a, push.v);
         *to++ = n.x, *to++ = n.y, *to++ = n.z, *to++ = f.x, *to++ = f.y, *to++ = f.z;
     }
+    for (index i = 0; out.theta && i < plan.coordinates; ++i) out.theta[i] = w.theta[i];
     for (const Coupling& c : w.plan.couplings) *to++ = w.lambda[c.row];
     return true;
 }
 
+// `rhs`: 6 for each closure, in the axes of its b, then one for each coupling.
 bool push(const Plan& plan, void* memory, const loops::State& s, const double* rhs, double* dv) {
     LoopWork w(plan, static_cast<char*>(memory));
     const Base base = base_at(s.base);
-    if (!take_rows(w, base, s.q, s.v, nullptr, s.theta, false, false) || !impulse(w, rhs)) return false;
+    if (!take_rows(w, base, s.q, s.v, nullptr, s.theta, false, false)) return false;
+    for (std::size_t i = 0; i < plan.closures.size(); ++i, rhs += 6)
+        for (index r = 0; r < plan.closures[i].rows; ++r) {
+            double sum = 0.0;
+            for (int k = 0; k < 6; ++k) sum += w.ties[i].local[6 * r + k] * rhs[k];
+            w.gamma[plan.closures[i].row + r] = sum;
+        }
+    for (const Coupling& c : plan.couplings) w.gamma[c.row] = *rhs++;
+    if (!impulse(w, w.gamma)) return false;
     for (index i = 0; i < w.model.nv; ++i) dv[i] = w.vdot[i];
     return true;
 }

@@ -135,6 +135,20 @@ bool choose(RandomClosed& closed, LoopWork& w) {
     return true;
 }
 
+// Scale the rows by the largest compliance.
+void measure(Plan& plan, LoopWork& w) {
+    const Buffer<double> still(w.model.nv, 0.0);
+    double most = 0.0;
+    if (articulate(w, still.data())) schur(w);
+    for (const loops::Way& way : plan.ways)
+        for (index r = 0; r < way.rows; ++r) {
+            double sum = 0.0;
+            for (index c = 0; c < way.width; ++c) sum += w.Y[way.Y + r * way.width + c] * w.Y[way.Y + r * way.width + c];
+            most = std::fmax(most, sum);
+        }
+    for (double& scale : plan.scale) scale = most > 0.0 ? 1.0 / std::sqrt(most) : 1.0;
+}
+
 }  // namespace
 
 void test_closed_chain(unsigned seed) {
@@ -153,6 +167,7 @@ void test_closed_chain(unsigned seed) {
     for (const Tie& t : Buffer<Tie>(w.ties, w.ties + plan.closures.size()))
         for (double gap : t.gap) expect(std::fabs(gap) < 1e-9, "a closure that was made to close");
     if (!choose(closed, w)) return;
+    measure(plan, w);
     Buffer<double> speed(plan.size), v = closed.v;
     for (int twice = 0; twice < 2; ++twice) {
         for (std::size_t i = 0; i < plan.closures.size(); ++i)

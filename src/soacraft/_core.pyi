@@ -181,6 +181,9 @@ class ClosedModel:
     def set_reference(self, reference: _Reals) -> None:
         """What rounding of the rows' compliance is measured by; from then on the tree-augmented solver is ready."""
 
+    def theta(self) -> _Reals:
+        """The coordinates of the closures' hinges, as followed last."""
+
     def set_theta(self, theta: _Reals) -> None:
         """The coordinates of the closures' hinges, from which they are followed."""
 

@@ -62,11 +62,12 @@ class CompiledLoops:
 
     def __init__(self, graph: Multibody, tree: CompiledModel, tolerance: float) -> None:
         self._tree = tree  # keeps the compiled tree alive
-        self.loops = tuple(x for x in graph.loops if x.active)
-        self.couplings = tuple(x for x in graph.couplings if x.active)
+        loops = [x for x in graph.loops if x.active]
+        couplings = [x for x in graph.couplings if x.active]
+        self.loops, self.couplings = tuple(x.name for x in loops), tuple(x.name for x in couplings)  # not the model
         hinges: list[tuple[int, int, list[float]]] = []
         whole, real, self.starts, at = [], [], {}, 0
-        for loop in self.loops:
+        for loop in loops:
             first, fit = len(hinges), _fit(loop.hinge)
             outboard = _add_hinge(loop.hinge, at, hinges)
             ends = [_end(graph, tree, x) for x in (loop.a, loop.b)]
@@ -81,16 +82,16 @@ class CompiledLoops:
             self.starts[loop.name] = slice(at, at + loop.hinge.nq)
             at += loop.hinge.nq
         self.coordinates = at
-        self.follows = tuple(x.name for x in self.loops if _fit(x.hinge) == CHAIN)
+        self.follows = tuple(x.name for x in loops if _fit(x.hinge) == CHAIN)
         """Loops whose coordinates are found from those they had before."""
-        self.neutral = np.concatenate([np.zeros(0), *(np.asarray(x.hinge.neutral(), float) for x in self.loops)])
+        self.neutral = np.concatenate([np.zeros(0), *(np.array(x.hinge.neutral(), np.float64) for x in loops)])
         self.core = _core.closed_model(
             tree.kernels,
             np.array(whole, dtype=np.int64).reshape(-1, 10),
             np.array(real, dtype=np.float64).reshape(-1, 72),
             np.array([x[:2] for x in hinges], dtype=np.int64).reshape(-1, 2),
             np.array([x[2] for x in hinges], dtype=np.float64).reshape(-1, 15),
-            *_terms(graph, tree, self.couplings),
+            *_terms(graph, tree, couplings),
             at,
             tolerance,
         )
@@ -127,6 +128,11 @@ class CompiledLoops:
         if guess is not None:
             self.core.set_theta(guess)
 
+    def followed(self) -> dict[str, Array]:
+        """The coordinates of those closures' hinges that are followed, as of the last call."""
+        theta = self.core.theta() if self.follows else np.zeros(0)
+        return {name: theta[self.starts[name]] for name in self.follows}
+
     def rows(self, q: Array, v: Array, theta: Mapping[str, Array]) -> RowArrays | None:
         """The rows at a state, the coordinates of the closures' hinges followed from those known."""
         guess = self.guess(theta)
@@ -144,7 +150,9 @@ class CompiledLoops:
                            for x, shape in zip(out, shapes, strict=True)))  # fmt: skip
 
     def impulse(self, q: Array, v: Array, theta: Mapping[str, Array], rhs: Array) -> Array | None:
-        """-Mcal^-1 Gc* S^+ rhs: the jump of velocities that closes the rows by rhs (formula F3)."""
+        """-Mcal^-1 Gc* S^+ rhs: the jump of velocities that closes the rows by rhs (formula F3). `rhs`: (6) for each
+        loop, a twist of its frame b in its axes, then a number for each coupling.
+        """
         guess, dv = self.guess(theta), np.empty(self._nv)
         if guess is None or not np.isfinite(rhs).all():
             return None
@@ -159,7 +167,7 @@ class CompiledLoops:
             for k in members:
                 of_element[self._tree.hinge_elements[k]] = number
             of_tie.update(dict.fromkeys(ties, number))
-        self.core.set_groups(of_element, *(np.array([of_tie[x.name] for x in some], dtype=np.int64)
+        self.core.set_groups(of_element, *(np.array([of_tie[name] for name in some], dtype=np.int64)
                                            for some in (self.loops, self.couplings)))  # fmt: skip
 
     def run(
@@ -244,7 +252,7 @@ def _numbers(place: Pose) -> list[float]:
     return [*place.rotation.ravel(), *place.translation]
 
 
-def _terms(graph: Multibody, tree: CompiledModel, couplings: tuple[Coupling, ...]) -> tuple[Whole, Array, Array]:
+def _terms(graph: Multibody, tree: CompiledModel, couplings: list[Coupling]) -> tuple[Whole, Array, Array]:
     names = coordinate_names(graph) if couplings else {}
     number = {name: i for i, name in enumerate(graph.dof_names)}
     element = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -12,14 +12,14 @@ from soacraft.dynamics.arguments import read_prescribed
 from soacraft.errors import LoopError, StateError
 from soacraft.loops.checks import check_state
 from soacraft.loops.compiled import CONSTRAINT_EMBEDDING
-from soacraft.loops.continuation import advance, complete
+from soacraft.loops.continuation import advance, complete, read_rates
 from soacraft.loops.embedding_binding import CompoundSystem, Epoch
 from soacraft.loops.embedding_groups import Group, Units, find_groups
 from soacraft.loops.embedding_hybrid import rest_of
 from soacraft.loops.embedding_model import EmbeddedModel
-from soacraft.loops.embedding_solve import choice_of, multipliers_of, refined, solve, unbalanced
+from soacraft.loops.embedding_solve import choice_of, multipliers_of, refined, repeated, solve, unbalanced
 from soacraft.loops.embedding_split import Mask, Split
-from soacraft.loops.independent import Choice, choose, dofs_named
+from soacraft.loops.independent import Choice, Indices, choose, dofs_named
 from soacraft.loops.report import nearby_rank
 from soacraft.loops.rows import Constraints
 from soacraft.loops.sizes import sizes_of
@@ -29,7 +29,7 @@ from soacraft.model.coordinates import read_forces
 from soacraft.model.gears import DEPENDENT
 from soacraft.model.interface import Graph
 from soacraft.model.state import State
-from soacraft.spatial.checks import Array, finite
+from soacraft.spatial.checks import Array
 
 
 class ConstraintEmbedding(CompoundSystem, Solver):
@@ -67,23 +67,33 @@ class ConstraintEmbedding(CompoundSystem, Solver):
         self.groups: list[Group] = find_groups(graph, self._embedded)
         """The compound bodies."""
         self._units = Units(graph.topology, self.groups)
-        self._wanted = None if independent is None else read_prescribed(graph, list(independent), "independent")
+        self._wanted = _read_wanted(graph, independent)
         self._spare = _spare(graph)
         self._splits: list[Split | None] | None = None
         self._at_rest: EmbeddedModel | None = None
         self._found_for: WeakKeyDictionary[Constraints, Choice] = WeakKeyDictionary()
         self.changes: list[str] = []
         """A line for every new choice of independent dofs after the first."""
-        if self._embedded >= set(_names(graph)):
-            self._compile()
-        if self._compiled is not None:
-            self._compiled.set_groups([(group.members, group.ties) for group in self.groups])
+        self._compile()
 
     def __repr__(self) -> str:
         count = f"{len(self.groups)} compound bod{'y' if len(self.groups) == 1 else 'ies'}"
         return f"{super().__repr__()}; {count}"
 
     graph = Solver.graph
+
+    def _compile(self) -> None:
+        if self._embedded >= set(_names(self._graph)):
+            super()._compile()
+        if self._compiled is not None:
+            self._compiled.set_groups([(group.members, group.ties) for group in self.groups])
+
+    def _set_dependent(self, independent: Indices) -> None:
+        """Tell the compiled solver the choice of dofs."""
+        if self._compiled is not None:
+            mask = np.ones(self._graph.nv, dtype=np.int64)
+            mask[independent] = 0
+            self._compiled.core.set_dependent(mask)
 
     @property
     def _ready(self) -> bool:
@@ -95,9 +105,10 @@ class ConstraintEmbedding(CompoundSystem, Solver):
         """The embedded system at a state on its closures: its SKO model, Xt and x0."""
         rest = [name for name in _names(self.graph) if name not in self._embedded]
         if rest:
+            verb, them = ("is", "it") if len(rest) == 1 else ("are", "them")
             raise LoopError(
-                f"{', '.join(map(repr, rest))} of {self.graph.name!r} stay rows beside the embedded tree, which alone "
-                "does not know them; embed all loops and couplings for its operators and coordinates."
+                f"{', '.join(map(repr, rest))} of {self.graph.name!r} {verb} kept as rows beside the embedded tree, "
+                f"which alone does not know {them}; embed all loops and couplings for its operators and coordinates."
             )
         forces = read_forces(self.graph, f_ext)
         task = Task(self._rows(state), np.zeros(self.graph.nv), forces, {})
@@ -108,15 +119,27 @@ class ConstraintEmbedding(CompoundSystem, Solver):
         wanted = self._spare if self._wanted is None else self._wanted
         gamma = task.rows.gamma - task.Udot
         found = EmbeddedModel(task.rows, task.sko, self._units, self._splits, wanted, gamma)
-        if self._splits is None and found.weak:
-            G = task.rows.jacobian()
-            choice = choose(G, sizes_of(task.rows))
-            if choice.rank < found.rank and nearby_rank(task.rows, G, choice)[0] < found.rank:  # not a singular pose
-                splits = found.without_weak(wanted)
-                found = EmbeddedModel(task.rows, task.sko, self._units, splits, wanted, gamma)
+        if found.splits != self._splits:
+            found = self._of_right_rank(task, found, wanted, gamma)
         if found.splits != self._splits or self._epoch is None:
             self._chosen(found)
         return found
+
+    def _of_right_rank(
+        self, task: Task, found: EmbeddedModel, wanted: Mask | None, gamma: Array
+    ) -> EmbeddedModel:
+        """A new choice of dofs with the rank that the scaled rows have; a lower one only where it is so nearby too."""
+        G, sizes = task.rows.jacobian(), sizes_of(task.rows)
+        choice = choose(G, sizes)
+        if choice.rank == found.rank:
+            return found
+        if choice.rank > found.rank:
+            splits = found.with_ranks(sizes.scaled(G), wanted)
+        elif found.weak and nearby_rank(task.rows, G, choice)[0] < found.rank:
+            splits = found.without_weak(wanted)
+        else:
+            return found
+        return EmbeddedModel(task.rows, task.sko, self._units, splits, wanted, gamma)
 
     def _chosen(self, found: EmbeddedModel) -> None:
         """Take note of a new choice of independent dofs."""
@@ -135,10 +158,7 @@ class ConstraintEmbedding(CompoundSystem, Solver):
             self.changes.append(f"{what}: the independent dofs are now {', '.join(names)}; they were {', '.join(old)}")
         self._splits = found.splits
         self._source = Findings(self, found.independent)
-        if self._compiled is not None:
-            mask = np.ones(self.graph.nv, dtype=np.int64)
-            mask[found.independent] = 0
-            self._compiled.core.set_dependent(mask)
+        self._set_dependent(found.independent)
         self._epoch = Epoch(self.graph, names, f"{self.graph.name!r} with compound bodies")
 
     # -- solving -----------------------------------------------------------------------------------------------------
@@ -156,9 +176,17 @@ class ConstraintEmbedding(CompoundSystem, Solver):
         choice = self._found_for[task.rows] = choice_of(found, rest)
         return Answer(vdot, multipliers, choice.rank, choice.redundant)
 
-    def _rank_of(self, task: Task) -> Answer:
-        choice = self._choice(task.rows)
-        return Answer(np.zeros(0), np.zeros(0), choice.rank, choice.redundant)
+    def _rank_at(self, rows: Constraints, chosen: Indices | None) -> tuple[int, Indices]:
+        """For a choice of independent dofs the rank that it was made with."""
+        if chosen is None:
+            return super()._rank_at(rows, chosen)
+        G, places, slices = rows.jacobian(), dict(rows.places), self.graph.layout.v_slices
+        free, redundant = set(chosen.tolist()), []
+        for group in self.groups:
+            dofs = np.concatenate([np.arange(slices[k].start, slices[k].stop) for k in group.members])
+            where = np.concatenate([np.arange(places[name].start, places[name].stop) for name in group.ties])
+            redundant += repeated(G[np.ix_(where, dofs)], len(set(dofs.tolist()) - free), where)
+        return self.graph.nv - len(free), np.array(sorted(redundant), dtype=np.intp)
 
     def _choice(self, rows: Constraints) -> Choice:
         """The choice that rows were solved with, or that holds at their state now."""
@@ -171,9 +199,13 @@ class ConstraintEmbedding(CompoundSystem, Solver):
     # -- independent coordinates -------------------------------------------------------------------------------------
 
     def expand(self, q: Any, v_independent: Any) -> Array:
-        """All velocities (nv) from the independent ones, in the order of `independent(q)`: Xt v_i."""
+        """All velocities (nv) from the independent ones, in the order of `independent(q)`: Xt v_i.
+
+        Here, in `complete` and in `advance` all closures are at rest: with driven ones integrate all dofs and use
+        `project(q, v, U)`.
+        """
         found = self._at(self._one("expand", q))
-        return found.expanded(finite(v_independent, (len(found.independent),), "v_independent"))
+        return found.expanded(read_rates(found, v_independent, "v_independent"))
 
     def complete(self, q: Any) -> Array:
         """The configuration with the independent coordinates of q in which all loops close; the dependent ones start
@@ -238,7 +270,22 @@ def _read_embed(graph: Graph, embed: Iterable[str] | None) -> frozenset[str]:
         if name not in known:
             shown = ", ".join(map(repr, known)) or "none"
             raise LoopError(f"{graph.name!r} has no active loop or coupling {name!r:.60} to embed; it has {shown}.")
+        if names.count(name) > 1:
+            raise LoopError(f"embed names {name!r} of {graph.name!r} twice; name it once.")
     return frozenset(names)
+
+
+def _read_wanted(graph: Graph, independent: Any) -> Mask | None:
+    """The dofs that should be independent; None for any."""
+    if independent is None:
+        return None
+    if isinstance(independent, str | bytes | Mapping) or not isinstance(independent, Iterable):
+        raise LoopError(
+            f"independent takes a list of names or numbers of dofs of {graph.name!r}, or a mask; got "
+            f"{independent!r:.60}."
+        )
+    items = independent if isinstance(independent, np.ndarray) else list(independent)
+    return read_prescribed(graph, items, "independent")
 
 
 def _spare(graph: Graph) -> Mask | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -19,9 +19,12 @@ Indices = npt.NDArray[np.intp]
 class Source(Protocol):
     """What belongs to all results of one solver and one choice of independent dofs."""
 
-    loops: tuple[str, ...]
-    couplings: tuple[str, ...]
-    dof_names: tuple[str, ...]
+    @property
+    def loops(self) -> tuple[str, ...]: ...
+    @property
+    def couplings(self) -> tuple[str, ...]: ...
+    @property
+    def dof_names(self) -> tuple[str, ...]: ...
 
     def independent(self, q: Array) -> Indices:
         """The independent dofs at a configuration."""
@@ -30,12 +33,30 @@ class Source(Protocol):
         """The rank at each configuration of a list, and the names of all redundant rows."""
 
 
+class Kept(NamedTuple):
+    """A source that asks no solver: what a copied result has."""
+
+    loops: tuple[str, ...]
+    couplings: tuple[str, ...]
+    dof_names: tuple[str, ...]
+    found: tuple[list[int], tuple[str, ...]]
+    chosen: Indices
+
+    def independent(self, q: Array) -> Indices:
+        """The independent dofs at the first state."""
+        return self.chosen
+
+    def ranks(self, q: Array) -> tuple[list[int], tuple[str, ...]]:
+        """The rank at each state, and the names of all redundant rows."""
+        return self.found
+
+
 class Result:
     """Accelerations and constraint forces of a closed chain; leading axes as those of the arguments.
 
     `residual` is worked out anew from the answer, as the larger of
         |Gc vdot + Gcdot v - Udot|, beside the largest of 1, |Gcdot v|, |vdot|: the closures
-        |inverse dynamics(vdot, constraint forces) - force|, beside the largest of 1, |force|, |constraint force|
+        |inverse dynamics(vdot, constraint forces) - force|, beside the largest of 1, both of them, |constraint force|
     """
 
     def __init__(self, vdot: Array, rest: Array, source: Source) -> None:
@@ -111,6 +132,11 @@ class Result:
     @cached_property
     def _independent(self) -> Indices:
         return self._source.independent(self._q[0]) if len(self._q) else np.zeros(0, dtype=np.intp)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        source = self._source
+        kept = Kept(source.loops, source.couplings, source.dof_names, self._found, self._independent)
+        return Result, (self.vdot, self._rest, kept)
 
     def __repr__(self) -> str:
         batch = self.vdot.shape[:-1]

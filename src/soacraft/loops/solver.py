@@ -27,14 +27,11 @@ from soacraft.loops.residuals import residuals
 from soacraft.loops.results import Result, Source
 from soacraft.loops.rows import Constraints
 from soacraft.loops.sizes import sizes_of
-from soacraft.loops.tasks import Drives, Task, read_drives, states_of
+from soacraft.loops.tasks import Drives, Task, read_drives, refuse_large, states_of
 from soacraft.model.graph import Multibody
 from soacraft.model.interface import Graph
 from soacraft.model.state import State
 from soacraft.spatial.checks import Array, finite
-
-#: Squares of larger numbers overflow.
-_LARGEST = 1e150
 
 
 class Answer(NamedTuple):
@@ -47,25 +44,37 @@ class Answer(NamedTuple):
 
 
 class Findings:
-    """What belongs to the results of one solver and one choice of independent dofs."""
+    """What belongs to the results of one solver and one choice of independent dofs, if it makes one. Reading it changes
+    nothing but the dofs that an augmented solver names first.
+    """
 
-    def __init__(self, solver: Solver, chosen: Indices | None = None) -> None:
+    def __init__(self, solver: Solver, chosen: Indices | None = None, uniform: bool = True) -> None:
         graph = solver._graph
-        self._solver, self._chosen = solver, chosen
+        self._solver = solver
+        self.chosen = chosen
+        """The independent dofs, where the solver chooses them."""
+        self._uniform = uniform  # whether all states of a batch were solved with that choice
         self.loops = tuple(x.name for x in graph.loops if x.active)
         self.couplings = tuple(x.name for x in graph.couplings if x.active)
         self.dof_names = graph.dof_names
 
+    def mixed(self) -> Findings:
+        """The same for a batch whose later states were solved with another choice."""
+        return Findings(self._solver, self.chosen, uniform=False)
+
     def independent(self, q: Array) -> Indices:
         """The independent dofs at a configuration."""
-        if self._chosen is not None:
-            return self._chosen
-        graph = self._solver.graph
-        return self._solver._choice(self._solver._rows(graph.state(q, np.zeros(graph.nv)))).independent
+        return self._solver._choice(self._rows(q)).independent if self.chosen is None else self.chosen
 
     def ranks(self, q: Array) -> tuple[list[int], tuple[str, ...]]:
         """The rank at each configuration of a list, and the names of all redundant rows."""
-        return self._solver._ranks_at(q)
+        chosen = self.chosen if self._uniform else None
+        rows = [self._rows(one) for one in q]
+        return _named(rows, [self._solver._rank_at(one, chosen) for one in rows])
+
+    def _rows(self, q: Array) -> Constraints:
+        solver, graph = self._solver, self._solver.graph
+        return closed_rows(graph, graph.state(q, np.zeros(graph.nv)), solver._theta, solver.tolerance)
 
 
 class Answered(Findings):
@@ -80,8 +89,14 @@ class Answered(Findings):
         return self._solver._choice(self._tasks[0].rows).independent if self._tasks else np.zeros(0, dtype=np.intp)
 
     def ranks(self, q: Array) -> tuple[list[int], tuple[str, ...]]:
-        """The rank at each state, and the names of all redundant rows."""
-        return _ranks(self._tasks, self._answers)
+        """The rank at each state, as the solver found it or by pivoting, and the names of all redundant rows."""
+        rows, found = [task.rows for task in self._tasks], []
+        for one, x in zip(rows, self._answers, strict=True):
+            if x.rank is None or x.redundant is None:
+                found.append(self._solver._rank_at(one, None))
+            else:
+                found.append((x.rank, x.redundant))
+        return _named(rows, found)
 
 
 class Solver(ABC):
@@ -105,7 +120,7 @@ class Solver(ABC):
         if not self.tolerance > 0.0:
             raise ModelError(f"tolerance of {type(self).__name__} must be positive, got {self.tolerance}.")
         self._graph, self._structure = graph, graph.structure
-        self._theta: dict[str, Array] = {}
+        self._coordinates: dict[str, Array] = {}
         self._kept: Indices | None = None
         self._compiled: CompiledLoops | None = None
         self._source = Findings(self)
@@ -124,6 +139,12 @@ class Solver(ABC):
     def __repr__(self) -> str:
         return f"{type(self).__name__} of {self._graph!r}"
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise ModelError(
+            f"a solver belongs to one model and is not copied; copy {self._graph.name!r} with mb.copy() and make a new "
+            f"one with sc.loops.{type(self).__name__}(...)."
+        )
+
     @abstractmethod
     def _solve(self, task: Task) -> Answer:
         """vdot and multipliers at one state."""
@@ -136,15 +157,15 @@ class Solver(ABC):
         """Accelerations and constraint forces under the generalized force; all arrays in the size of the tree.
 
         `U = {name: (u, udot)}` drives closures (003 Eq. 2): b moves relative to a with the twist u besides what the
-        hinge allows, at b in the axes of a; the position of a driven closure is not checked. Of a coupling u is a
-        number. Stored forces act besides `f_ext`, as in `soacraft.dynamics`. A batch runs on `threads` threads, by
-        default as many as pay; answers do not depend on them.
+        hinge allows, at b in the axes of a, (..., 6); the position of a driven closure is not checked. Of a coupling u
+        is a number, (...). Stored forces act besides `f_ext`, as in `soacraft.dynamics`. A batch runs on `threads`
+        threads, by default as many as pay; answers do not depend on them.
         """
         p = self._read("forward_dynamics", q=q, v=v, force=force, f_ext=f_ext, threads=threads)
-        drives = read_drives(self.graph, U)
-        if self._compiled is not None and not drives and 0 not in p.batch:
+        p, drives = read_drives(p, U)
+        if self._compiled is not None and not U and 0 not in p.batch:
             return self._compiled_result(p, self._compiled)
-        tasks = [self._task(s, one["force"], f, drives) for s, one, f in states_of(p)]
+        tasks = [self._task(s, one["force"], f, d) for (s, one, f), d in zip(states_of(p), drives, strict=True)]
         answers = [self._solve(task) for task in tasks]
         rest = [self._rest(task, x) for task, x in zip(tasks, answers, strict=True)]
         return self._result(p, [x.vdot for x in answers], rest, Answered(self, tasks, answers))
@@ -159,9 +180,9 @@ class Solver(ABC):
         """
         p = self._read("mixed_dynamics", q=q, v=v, force=force, vdot=vdot, f_ext=f_ext)
         dofs = np.flatnonzero(read_prescribed(self.graph, prescribed)).tolist()
-        drives = read_drives(self.graph, U)
-        found = [self._mixed(self._task(s, _without(one["force"], dofs), f, drives), dofs, one["vdot"])
-                 for s, one, f in states_of(p)]  # fmt: skip
+        p, drives = read_drives(p, U)
+        found = [self._mixed(self._task(s, _without(one["force"], dofs), f, d), dofs, one["vdot"])
+                 for (s, one, f), d in zip(states_of(p), drives, strict=True)]  # fmt: skip
         shape = (*p.batch, p.nv)
         return np.reshape([x for x, _ in found], shape), np.reshape([x for _, x in found], shape)
 
@@ -176,22 +197,22 @@ class Solver(ABC):
         independent dofs); more of them than needed share the work by least squares, too few are a `LoopError`.
         `vdot_independent` is in the order of `independent(q)`.
         """
-        p = self._read("inverse_dynamics", q=q, v=v, f_ext=f_ext)
-        drives = read_drives(self.graph, U)
+        p = inverse.read_independent(self._read("inverse_dynamics", q=q, v=v, f_ext=f_ext), vdot_independent)
+        p, drives = read_drives(p, U)
         mask = None if actuated is None else read_prescribed(self.graph, actuated, "actuated")
-        tasks = [self._task(s, np.zeros(p.nv), f, drives) for s, _, f in states_of(p)]
-        given = inverse.read_independent(self.graph, vdot_independent, p.batch)
-        found = [
-            inverse.force_for(task, self._choice(task.rows), x, mask, self.tolerance)
-            for task, x in zip(tasks, given, strict=True)
-        ]
+        found = []
+        for (state, one, forces), d in zip(states_of(p), drives, strict=True):
+            task = self._task(state, np.zeros(p.nv), forces, d)
+            x = one["vdot_independent"]
+            found.append(inverse.force_for(task, self._choice(task.rows), x, mask, self.tolerance))
         return np.reshape(found, (*p.batch, p.nv))
 
     def assemble(self, q0: Any, fix: Iterable[Any] = (), limits: bool = False) -> Array:
         """Coordinates near q0 at which every loop and coupling closes; the dofs or hinges named in `fix` stay.
 
         With `limits` within the joint limits. Least squares in a trust region on the manifold of the hinges, then
-        towards q0 along the closed configurations. What cannot close is a `LoopError` that says by how much.
+        towards q0 along the closed configurations. What cannot close is a `LoopError` that says by how much. Closures
+        that are to be driven are closed as the others.
         """
         p = self._read("assemble", q=q0)
         fixed = read_prescribed(self.graph, fix, "fixed")
@@ -210,16 +231,18 @@ class Solver(ABC):
         if weight not in ("mass", "plain"):
             raise StateError(f"weight of project_velocity must be 'mass' or 'plain', got {weight!r:.60}.")
         p = self._read("project_velocity", q=q, v=v)
-        drives = read_drives(self.graph, U)
-        tasks = [self._task(state, np.zeros(p.nv), (), drives, moving=False) for state, _, _ in states_of(p)]
+        p, drives = read_drives(p, U)
+        each = zip(states_of(p), drives, strict=True)
+        tasks = [self._task(state, np.zeros(p.nv), (), d, moving=False) for (state, _, _), d in each]
         found = [self._project(task, weight) for task in tasks]
         return np.reshape(found, (*p.batch, p.nv))
 
-    def project(self, q: Any, v: Any) -> tuple[Array, Array]:
+    def project(self, q: Any, v: Any, U: Any = None) -> tuple[Array, Array]:
         """The state on the closures next to (q, v), in the metric of the mass matrix: what an integrator does with
-        every stage. What is far off is a `LoopError`: `assemble` closes it. See `position.project`.
+        every stage. Driven closures (`U` as in `forward_dynamics`) stay where they are and move as they are told. What
+        is far off is a `LoopError`: `assemble` closes it. See `position.project`.
         """
-        return position.project(self, q, v)
+        return position.project(self, q, v, U)
 
     def independent(self, q: Any) -> tuple[str, ...]:
         """The names of the independent dofs at one configuration, kept while they serve well."""
@@ -255,20 +278,16 @@ class Solver(ABC):
 
     def _rows(self, state: State) -> Constraints:
         """The rows at a state, the closures' coordinates followed from the last one."""
+        refuse_large(self._graph, "q", state.q)
         rows = closed_rows(self.graph, state, self._theta, self.tolerance)
         self._theta = {**self._theta, **rows.theta}
-        if self._compiled is not None:
-            self._compiled.follow(self._theta)
         return rows
 
     def _task(self, state: State, force: Array, forces: Any, drives: Drives, moving: bool = True) -> Task:
         for name, x in (("v", state.v), ("force", force)):
-            if np.abs(x).max(initial=0.0) > _LARGEST:
-                raise StateError(
-                    f"{name} of {self._graph.name!r} is too large to work with: {np.abs(x).max():.3g}; a solver takes "
-                    f"numbers up to {_LARGEST:g}."
-                )
+            refuse_large(self._graph, name, x)
         task = Task(self._rows(state), force, forces, drives)
+        task.rows.driven = frozenset(drives)
         check_state(task, self.tolerance, moving)
         return task
 
@@ -285,6 +304,20 @@ class Solver(ABC):
         force = np.array(task.force)
         force[dofs] = -answer.multipliers[task.rows.size :]
         return answer.vdot, force
+
+    @property
+    def _theta(self) -> dict[str, Array]:
+        """The coordinates of the closures' hinges where they were last seen, by name."""
+        if self._compiled is not None:
+            found = self._compiled.followed()
+            self._coordinates.update({name: x for name, x in found.items() if name in self._coordinates})
+        return self._coordinates
+
+    @_theta.setter
+    def _theta(self, theta: dict[str, Array]) -> None:
+        self._coordinates = theta
+        if self._compiled is not None:
+            self._compiled.follow(theta)
 
     # -- compiled ----------------------------------------------------------------------------------------------
 
@@ -310,6 +343,7 @@ class Solver(ABC):
         if not self._ready:
             state, one, forces = next(states_of(p))
             self._solve(self._task(state, one["force"], forces, {}))
+        source = self._source
         count = math.prod(p.batch)
         full = [p.full(name) for name in ("q", "v", "force")]
         q, v, force = (np.ascontiguousarray(x.reshape(count, x.shape[-1])) for x in full)
@@ -322,7 +356,8 @@ class Solver(ABC):
                     task = self._task(state, one["force"], forces, {})
                     answer = self._solve(task)
                     vdot[i], rest[i] = answer.vdot, self._rest(task, answer)
-        return self._result(p, vdot, rest, self._source)
+                    source = self._source if i == 0 else source
+        return self._result(p, vdot, rest, source if source is self._source else source.mixed())
 
     def _rest(self, task: Task, x: Answer) -> Array:
         """Forces of loops and couplings, residuals of closures and motion, q."""
@@ -334,14 +369,10 @@ class Solver(ABC):
         width = len(rest[0]) if len(rest) else 6 * len(source.loops) + len(source.couplings) + 2 + self.graph.nq
         return Result(np.reshape(vdot, (*p.batch, p.nv)), np.reshape(rest, (*p.batch, width)), source)
 
-    def _ranks_at(self, states: Array) -> tuple[list[int], tuple[str, ...]]:
-        """The rank at each of some configurations, and the names of all redundant rows."""
-        tasks = [Task(self._rows(self.graph.state(q, np.zeros(self.graph.nv))), np.zeros(0), (), {}) for q in states]
-        return _ranks(tasks, [self._rank_of(task) for task in tasks])
-
-    def _rank_of(self, task: Task) -> Answer:
-        """The rank and the redundant rows at one state, if the solver has its own way to find them."""
-        return Answer(np.zeros(0), np.zeros(0))
+    def _rank_at(self, rows: Constraints, chosen: Indices | None) -> tuple[int, Indices]:
+        """The rank and the redundant rows at a state; solvers may have their own way to find them."""
+        choice = choose(rows.jacobian(), sizes_of(rows))
+        return choice.rank, choice.redundant
 
     def _no_operators(self) -> LoopError:
         return LoopError(
@@ -350,20 +381,14 @@ class Solver(ABC):
         )
 
 
-def _ranks(tasks: list[Task], answers: list[Answer]) -> tuple[list[int], tuple[str, ...]]:
-    """The rank at each state, as the solver found it or by pivoting, and the names of all redundant rows."""
-    ranks: list[int] = []
+def _named(rows: list[Constraints], found: list[tuple[int, Indices]]) -> tuple[list[int], tuple[str, ...]]:
+    """The ranks, and the names of all redundant rows."""
     redundant: dict[str, None] = {}
-    for task, x in zip(tasks, answers, strict=True):
-        rank, rows = x.rank, x.redundant
-        if rank is None or rows is None:
-            choice = choose(task.rows.jacobian(), sizes_of(task.rows))
-            rank, rows = choice.rank, choice.redundant
-        ranks.append(rank)
-        if len(rows):
-            names = row_names(task.rows)
-            redundant.update({names[i]: None for i in rows})
-    return ranks, tuple(redundant)
+    for one, (_, repeated) in zip(rows, found, strict=True):
+        if len(repeated):
+            names = row_names(one)
+            redundant.update({names[i]: None for i in repeated})
+    return [rank for rank, _ in found], tuple(redundant)
 
 
 def _forces(task: Task, x: Answer) -> list[Array]:

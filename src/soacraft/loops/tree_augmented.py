@@ -48,18 +48,12 @@ class TreeAugmented(Solver):
     def _ready(self) -> bool:
         return self._referred
 
-    def _rank_of(self, task: Task) -> Answer:
-        if not task.rows.size:
-            return Answer(np.zeros(0), np.zeros(0), 0, np.zeros(0, int))
-        _, factor = factored(task.rows)
-        return Answer(np.zeros(0), np.zeros(0), factor.rank, factor.redundant)
-
     def _solve(self, task: Task) -> Answer:
         given = {"q": task.state.q, "v": task.state.v, "force": task.force}
         p = Problem("forward_dynamics", task.graph, given, task.forces)
         vdot = np.array(answer(p, (p.nv,), None))
         if not task.rows.size:
-            return Answer(vdot, np.zeros(0), 0, np.zeros(0, int))
+            return Answer(vdot, np.zeros(0))
         compliance, factor = factored(task.rows)
         self._refer(compliance)
         multipliers = np.zeros(task.rows.size)
@@ -70,7 +64,7 @@ class TreeAugmented(Solver):
             vdot -= compliance.accelerations(step)
             if np.abs(step).max() <= 1e-9 * np.abs(multipliers).max(initial=0.0):
                 break
-        return Answer(vdot, multipliers, factor.rank, factor.redundant)
+        return Answer(vdot, multipliers)
 
     def _refer(self, compliance: Compliance) -> None:
         """Tell the compiled solver what rounding is measured by."""
@@ -84,7 +78,7 @@ class TreeAugmented(Solver):
             return super()._project(task, weight)
         rows, open_by = task.rows, task.rows.speed - task.U
         if self._compiled is not None and self._referred:
-            jump = self._compiled.impulse(rows.state.q, rows.state.v, rows.theta, open_by)
+            jump = self._compiled.impulse(rows.state.q, rows.state.v, rows.theta, _in_axes_of_b(rows, open_by))
             if jump is not None:
                 return np.asarray(task.state.v + jump)
         compliance, factor = factored(task.rows)
@@ -100,3 +94,12 @@ def factored(rows: Constraints) -> tuple[Compliance, BlockCholesky]:
     compliance = Compliance(rows, rows.graph.sko(rows.state))
     sizes = [where.stop - where.start for _, where in rows.places]
     return compliance, BlockCholesky(sizes, compliance.blocks, compliance.reference)
+
+
+def _in_axes_of_b(rows: Constraints, x: Array) -> Array:
+    """Numbers by rows as twists of frames b in their axes, (6) for each loop, then those of couplings: whatever rows
+    the compiled solver takes for the same hinge, it finds them again.
+    """
+    places = rows.places[: len(rows.loops)]
+    parts = [loop.Q.T @ x[where] for loop, (_, where) in zip(rows.loops, places, strict=True)]
+    return np.concatenate([np.zeros(0), *parts, x[len(x) - len(rows.couplings) :]])

@@ -134,19 +134,14 @@ inline bool least_norm(LoopWork& w, double* lambda) {
     if (kept == m) return true;
     double *g = w.extra, *d = g + m, *Ad = d + m;
     const double *scale = plan.scale.data();
-    double size = 0.0, first = 0.0, before = 0.0;
-    for (index i = 0; i < m; ++i) size += lambda[i] * lambda[i];
+    double small = 0.0, before = 0.0;
+    for (index i = 0; i < m; ++i) small += 1e-28 * scale[i] * lambda[i] * scale[i] * lambda[i];
     for (index round = 0; round <= 2 * (m - kept) + 20; ++round) {
         for (index i = 0; i < m; ++i) g[i] = scale[i] * lambda[i];
         to_free_rows(w, g);
         double now = 0.0;
         for (index i = 0; i < m; ++i) now += g[i] * g[i];
-        if (round == 0) {
-            double most = 0.0;
-            for (index i = 0; i < m; ++i) most = std::fmax(most, scale[i]);
-            first = 1e-28 * size * most * most;
-        }
-        if (now <= first) return true;
+        if (now <= small) return true;
         for (index i = 0; i < m; ++i) d[i] = g[i] + (round == 0 ? 0.0 : now / before * d[i]);
         for (index i = 0; i < m; ++i) Ad[i] = d[i];
         from_free_rows(w, Ad);

@@ -108,6 +108,7 @@ struct Plan {
     std::vector<Coupling> couplings;
     index size = 0;         // rows
     index coordinates = 0;  // of the closures' hinges
+    bool follows = false;   // whether some are found from those before
     std::vector<Way> ways;
     std::vector<Block> blocks;
     std::vector<Front> fronts;

@@ -55,8 +55,10 @@ inline void climb(LoopWork& w, std::size_t number) {
         for (index c = 0; c < way.width; ++c) Y[r * way.width + c] *= scale[r];
 }
 
-inline void schur(LoopWork& w) {
+// S in scaled rows; false when its diagonal shows that the scale is that of quite another configuration.
+inline bool schur(LoopWork& w) {
     const Plan& plan = w.plan;
+    double most = 0.0;
     for (index i = 0; i < plan.S_size; ++i) w.blocks[i] = 0.0;
     for (std::size_t i = 0; i < plan.ways.size(); ++i) climb(w, i);
     for (const loops::Block& block : plan.blocks) {
@@ -70,8 +72,10 @@ inline void schur(LoopWork& w) {
                     for (index k = 0; k < run.count; ++k) sum += x[run.i + k] * y[run.j + k];
                 s[r * b.rows + c] = sum;
                 if (block.i == block.j) s[c * b.rows + r] = sum;
+                if (block.i == block.j && r == c) most = std::fmax(most, sum);
             }
     }
+    return most < 1e2 && most > 1e-3;
 }
 
 // vdot <- vdot - Mcal^-1 Gc* lambda; x: multipliers of scaled rows.
@@ -135,8 +139,7 @@ inline bool tree_augmented(LoopWork& w, const Base& base, const double* T, Resid
         w.A[k] = carried(w.limbs[k].l, of_element(w.A, e.parent, ground)) + w.limbs[k].c;
         release_hinge(w, e, k, w.u, w.A[k], w.vdot);
     }
-    schur(w);
-    if (!factor_fronts(w)) return false;
+    if (!schur(w) || !factor_fronts(w)) return false;
     for (index i = 0; i < m; ++i) w.lambda[i] = 0.0;
     row_residual(w, base, w.vdot, w.row);
     for (int round = 0; round < 3; ++round) {
@@ -159,8 +162,7 @@ inline bool impulse(LoopWork& w, const double* rhs) {
     const index m = w.plan.size;
     for (index i = 0; i < model.nv; ++i) w.vdot[i] = 0.0;
     if (!articulate(w, w.vdot)) return false;
-    schur(w);
-    if (!factor_fronts(w)) return false;
+    if (!schur(w) || !factor_fronts(w)) return false;
     for (index i = 0; i < m; ++i) w.lambda[i] = 0.0, w.row[i] = rhs[i];
     for (int round = 0; round < 3; ++round) {
         close_rows(w);

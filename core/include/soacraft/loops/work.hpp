@@ -37,6 +37,7 @@ struct LoopWork {
     double* group;                  // of the groups
     index* group_order;
     std::size_t bytes;
+    double moving = 0.0;            // the largest of Mcal vdot + C
 
     LoopWork(const Plan& plan_, char* memory) : plan(plan_), model(*plan_.tree) {
         Cutter cut{memory};
@@ -128,6 +129,12 @@ inline void row_residual(const LoopWork& w, const Base& base, const double* vdot
     for (std::size_t i = 0; i < w.plan.couplings.size(); ++i) left[w.plan.couplings[i].row] += w.ratios[i].gamma;
 }
 
+inline double largest(const double* x, index n) {
+    double most = 0.0;
+    for (index i = 0; i < n; ++i) most = std::fmax(most, std::fabs(x[i]));
+    return most;
+}
+
 // T - Mcal vdot - C - Gc* lambda into `w.left`, from the accelerations A; lambda may be null. O(n).
 inline void unbalanced(LoopWork& w, const double* T, const double* vdot, const double* lambda) {
     const Plan& plan = w.plan;
@@ -143,6 +150,7 @@ inline void unbalanced(LoopWork& w, const double* T, const double* vdot, const d
         if (c.a.element >= 0) w.f[c.a.element] -= pulled(t.r_a, push);
     }
     through_hinges(w.model, w.limbs, w.S, w.f, w.left);
+    w.moving = largest(w.left, w.model.nv);
     for (index i = 0; i < w.model.nv; ++i) {
         double& left = w.left[i];
         left = T[i] - left - (w.model.armed ? w.model.armature[i] * vdot[i] : 0.0);
@@ -155,16 +163,8 @@ inline void unbalanced(LoopWork& w, const double* T, const double* vdot, const d
     }
 }
 
-inline double largest(const double* x, index n) {
-    double most = 0.0;
-    for (index i = 0; i < n; ++i) {
-        const double size = std::fabs(x[i]);
-        if (!(size <= most)) most = size;  // NaN stays
-    }
-    return most;
-}
-
-// What an answer leaves: of the closures beside 1, |Gcdot v|, |vdot|; of the motion beside 1, |T|, |lambda|.
+// What an answer leaves: of the closures beside 1, |Gcdot v|, |vdot|; of the motion beside 1, |T|, |Mcal vdot + C|,
+// |lambda|.
 struct Residual {
     double closures, motion;
 };
@@ -172,7 +172,7 @@ struct Residual {
 inline Residual residual_of(const LoopWork& w, const double* T) {
     const index nv = w.model.nv, m = w.plan.size;
     const double rows = std::fmax(1.0, std::fmax(largest(w.gamma, m), largest(w.vdot, nv)));
-    const double forces = std::fmax(1.0, std::fmax(largest(T, nv), largest(w.lambda, m)));
+    const double forces = std::fmax(std::fmax(1.0, w.moving), std::fmax(largest(T, nv), largest(w.lambda, m)));
     return {largest(w.row, m) / rows, largest(w.left, nv) / forces};
 }
 
