@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
+from tests.dynamics.calls import share
 from tests.loops.cases import (
     LIBRARY,
     FourBar,
@@ -42,7 +43,7 @@ def test_accelerations_of_random_closed_graphs(mb, seed):
     assert r.residual < 1e-9
 
 
-@settings(max_examples=30)
+@share(0.6)
 @given(closed_graphs())
 def test_the_compliance_is_that_of_dense_solves(mb):
     rows = Constraints(mb, mb.state())
@@ -94,8 +95,6 @@ def test_cutting_another_hinge_gives_the_same_body_accelerations():
         found.append([np.asarray(mb.acceleration(name)) for name in ("crank", "coupler", "rocker")])
     near(found[1], found[0])
     near(found[2], found[0])
-
-
 
 
 # -- a spatial ring told as different trees -------------------------------------------------------------------
@@ -156,7 +155,7 @@ def test_a_spatial_ring_cut_at_each_of_its_hinges():
 # -- physics --------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=20)
+@share(0.4)
 @given(closed_graphs(), SEEDS)
 def test_constraint_forces_do_no_work(mb, seed):
     force = force_of(mb, seed)

@@ -3,6 +3,19 @@
     s = sc.loops.ConstraintEmbedding(mb)          # or TreeAugmented(mb), FullyAugmented(mb)
     q = s.assemble(q0);  v = s.project_velocity(q, v)
     r = s.forward_dynamics(q, v, force)           # r.vdot, r.multipliers, r.residual, r.rank, r.redundant
+
+Every solver has `forward_dynamics` (batches, `f_ext`, closures driven by `U`), `inverse_dynamics`, `mixed_dynamics`,
+`assemble`, `project_velocity` and `project`. An embedded system is an SKO model besides, with operators, `expand` and
+`advance`.
+
+Around them: `report` on mobility and open loops; `cut` and `recut` for the choice of the tree; `solve_kinematics` for
+`Placement`, `Position` and `Direction` of frames within limits; `forward_dynamics_derivatives` and `linearize`;
+`Holding`, `move_squeeze` and `balance_load` for several arms on one object; `aggregate` and geared hinges for compound
+bodies without loops.
+
+Forward dynamics by `TreeAugmented` and `ConstraintEmbedding` is compiled for whole models of built-in hinges. A closure
+by a `RollingBall`, a hinge of the user's own, sub-graphs, hybrids, driven closures, inverse and mixed dynamics and
+`FullyAugmented` run in Python; assembly, kinematics and projections run there on compiled rows.
 """
 
 from soacraft.loops.aggregate import Aggregate, aggregate
