@@ -20,7 +20,8 @@ struct Call {
     PyObject* owner;     // the Python object of the model
     PyObject* forces;    // a dict: while it is not empty, Python takes the calls
     PyObject* fallback;  // the Python function
-    PyObject* frames;    // of a Jacobian: a dict from what the caller names to the bytes of 13 numbers, or null
+    PyObject* frames;    // of a Jacobian: a dict from what the caller names to the bytes of 13 numbers; of a closed
+                         // chain: a list with the source of its results; or null
     PyObject* wrap;      // makes the result of the outputs, or null
     Quick quick;
     void* model;         // inside `owner`

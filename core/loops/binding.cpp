@@ -302,7 +302,20 @@ bool impulse(ClosedModel& m, nb::handle q_, nb::handle v_, nb::handle theta_, nb
 
 const Method numbers[METHODS] = {TREE_AUGMENTED, CONSTRAINT_EMBEDDING};
 
-// One state, as three contiguous float64 arrays; `wrap` gets vdot and [forces, residuals, q].
+// A Result without its __init__, which would cost a fifth of a call: `wrap` is its class, `frames` a list with the source.
+PyObject* new_result(const Call& c, PyObject* const* out) {
+    static PyObject* const names[] = {PyUnicode_InternFromString("vdot"), PyUnicode_InternFromString("_rest"),
+                                      PyUnicode_InternFromString("_source")};
+    PyTypeObject* type = reinterpret_cast<PyTypeObject*>(c.wrap);
+    if (PyList_GET_SIZE(c.frames) != 1) return nullptr;
+    PyObject* values[] = {out[0], out[1], PyList_GET_ITEM(c.frames, 0)};
+    PyObject* made = type->tp_alloc(type, 0);
+    for (int i = 0; made && i < 3; ++i)
+        if (PyObject_SetAttr(made, names[i], values[i]) != 0) Py_CLEAR(made);
+    return made;
+}
+
+// One state, as three contiguous float64 arrays; the result has vdot and [forces, residuals, q].
 PyObject* quick(const Call& c, PyObject* const* args, std::size_t given, PyObject* names) {
     ClosedModel& m = *static_cast<ClosedModel*>(c.model);
     const Method method = *static_cast<const Method*>(c.kernel);
@@ -330,7 +343,7 @@ PyObject* quick(const Call& c, PyObject* const* args, std::size_t given, PyObjec
                 m.changing.unlock();
             }
             std::memcpy(rest + filled, s.q, static_cast<std::size_t>(nq) * sizeof(double));
-            result = PyObject_Vectorcall(c.wrap, out, 2, nullptr);
+            result = new_result(c, out);
         }
     }
     Py_XDECREF(out[0]);
@@ -338,12 +351,17 @@ PyObject* quick(const Call& c, PyObject* const* args, std::size_t given, PyObjec
     return result;
 }
 
-nb::object make_call(nb::handle owner, index number, nb::handle forces, nb::handle fallback, nb::handle wrap) {
+nb::object make_call(nb::handle owner, index number, nb::handle forces, nb::handle fallback, nb::handle wrap,
+                     nb::handle source) {
     if (!nb::isinstance<ClosedModel>(owner)) refuse("model must be a ClosedModel");
     ClosedModel* model = nb::cast<ClosedModel*>(owner);
     const Method method = method_of(number);
-    if (!PyCallable_Check(wrap.ptr())) refuse("wrap must be callable");
-    return new_call(quick, owner, model, &numbers[method], forces, fallback, nb::none(), wrap);
+    if (!PyType_Check(wrap.ptr())) refuse("wrap must be the class of results");
+    PyTypeObject* type = reinterpret_cast<PyTypeObject*>(wrap.ptr());
+    if (!(type->tp_flags & Py_TPFLAGS_HEAPTYPE) || type->tp_base != &PyBaseObject_Type)
+        refuse("wrap must be a class of Python, without bases");
+    if (!PyList_CheckExact(source.ptr()) || PyList_GET_SIZE(source.ptr()) != 1) refuse("source must be a list of one");
+    return new_call(quick, owner, model, &numbers[method], forces, fallback, source, wrap);
 }
 
 // Seconds that one solution takes, looped in C++; for benchmarks. Below zero when Python would have to look at it.
@@ -394,7 +412,7 @@ void bind(nb::module_& m) {
           array("hinge_real"), array("term_whole"), array("term_real"), array("offsets"), nb::arg("coordinates"),
           nb::arg("tolerance"), nb::rv_policy::take_ownership, "Compile a closed chain from its tree and its closures.");
     m.def("closed_call", &make_call, nb::arg("model"), nb::arg("method"), nb::arg("forces"), nb::arg("fallback"),
-          nb::arg("wrap"), "A call of one method on single states that falls back to a Python function.");
+          nb::arg("wrap"), nb::arg("source"), "A call of one method on single states that falls back to a Python function.");
 }
 
 }  // namespace loops

@@ -230,5 +230,9 @@ def closed_model(
 ) -> ClosedModel:
     """Compile a closed chain from its tree and its closures."""
 
-def closed_call(model: ClosedModel, method: int, forces: dict[Any, Any], fallback: Any, wrap: Any) -> Call:
-    """A call of one method on single states that falls back to a Python function."""
+def closed_call(
+    model: ClosedModel, method: int, forces: dict[Any, Any], fallback: Any, wrap: type, source: list[Any]
+) -> Call:
+    """A call of one method on single states that falls back to a Python function; makes objects of the class `wrap`
+    with vdot, _rest and _source, the one entry of `source`.
+    """

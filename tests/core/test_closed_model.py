@@ -390,24 +390,27 @@ def test_calls_of_another_form(good):
     def fallback(*given, **named):
         return "Python", len(given), sorted(named)
 
-    def wrap(vdot, rest):
-        return vdot, rest
+    class Answer:
+        pass
 
-    for bad in ((None, 0, {}, fallback, wrap), (core, -1, {}, fallback, wrap), (core, 2, {}, fallback, wrap),
-                (core, None, {}, fallback, wrap), (core, 0, None, fallback, wrap), (core, 0, [], fallback, wrap),
-                (core, 0, {}, None, wrap), (core, 0, {}, 5, wrap), (core, 0, {}, fallback, None),
-                (core, 0, {}, fallback, 5)):  # fmt: skip
-        with pytest.raises(REFUSED):
-            _core.closed_call(*bad)
-    for owner in (5, "x", object()):
-        with pytest.raises((*REFUSED, RuntimeError)):
-            _core.closed_call(owner, 0, {}, fallback, wrap)
+    source = ["here"]
+    fine = (core, 0, {}, fallback, Answer, source)
+    derived = type("Derived", (Answer,), {})
+    others = [(None, 5, "x", object()), (-1, 2, None), (None, []), (None, 5),
+              (None, 5, print, int, np.ndarray, derived), (None, {}, [], [1, 2], (1,))]  # fmt: skip
+    for i, bad in enumerate(others):
+        for x in bad:
+            with pytest.raises(REFUSED):
+                _core.closed_call(*fine[:i], x, *fine[i + 1 :])
     forces = {}
-    call = _core.closed_call(core, TREE_AUGMENTED, forces, fallback, wrap)
+    call = _core.closed_call(core, TREE_AUGMENTED, forces, fallback, Answer, source)
     given = state(good)
     core.run(TREE_AUGMENTED, *given)
     one = [x[0].copy() for x in given[:3]]
-    vdot, rest = call(*one)
+    found = call(*one)
+    vdot, rest = found.vdot, found._rest
+    assert type(found) is Answer
+    assert found._source == "here"
     assert np.array_equal(vdot, given[4][0])
     assert np.array_equal(rest, [*given[5][0], *one[0]])
     assert call() == ("Python", 0, [])
@@ -425,14 +428,19 @@ def test_calls_of_another_form(good):
         with pytest.raises(REFUSED):
             core.unready(number)
     tell(core, good)
-    assert np.array_equal(call(*one)[0], vdot)
+    assert np.array_equal(call(*one).vdot, vdot)
+    source[0] = "there"
+    assert call(*one)._source == "there"
+    source.clear()
+    assert call(*one) == ("Python", 3, [])
 
 
 def test_what_wrap_raises_comes_through(good):
-    def wrap(vdot, rest):
-        raise KeyError("wrapped")
+    class Answer:
+        def __setattr__(self, name, value):
+            raise KeyError("wrapped")
 
-    call = _core.closed_call(made(good), TREE_AUGMENTED, {}, print, wrap)
+    call = _core.closed_call(made(good), TREE_AUGMENTED, {}, print, Answer, [None])
     for _ in range(3):
         with pytest.raises(KeyError, match="wrapped"):
             call(*(x[0].copy() for x in state(good)[:3]))

@@ -182,10 +182,12 @@ class CompiledLoops:
         return vdot, rest, fine.astype(bool)
 
     def call(
-        self, method: int, forces: dict[Any, Any], fallback: Callable[..., Any], wrap: Callable[..., Any]
+        self, method: int, forces: dict[Any, Any], fallback: Callable[..., Any], wrap: type, source: list[Any]
     ) -> Callable[..., Any]:
-        """A call on single states; while `forces` is not empty, and for all else, it calls `fallback`."""
-        return _core.closed_call(self.core, method, forces, fallback, wrap)
+        """A call on single states; while `forces` is not empty, and for all else, it calls `fallback`. It makes objects
+        of the class `wrap`, with the one entry of `source`.
+        """
+        return _core.closed_call(self.core, method, forces, fallback, wrap, source)
 
 
 def rows_of(graph: Graph) -> CompiledLoops | None:

@@ -157,7 +157,7 @@ class ConstraintEmbedding(CompoundSystem, Solver):
             what = "the rank changed" if len(old) != len(names) else "other dofs are better conditioned"
             self.changes.append(f"{what}: the independent dofs are now {', '.join(names)}; they were {', '.join(old)}")
         self._splits = found.splits
-        self._source = Findings(self, found.independent)
+        self._sources[0] = Findings(self, found.independent)
         self._set_dependent(found.independent)
         self._epoch = Epoch(self.graph, names, f"{self.graph.name!r} with compound bodies")
 

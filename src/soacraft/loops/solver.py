@@ -123,7 +123,7 @@ class Solver(ABC):
         self._coordinates: dict[str, Array] = {}
         self._kept: Indices | None = None
         self._compiled: CompiledLoops | None = None
-        self._source = Findings(self)
+        self._sources = [Findings(self)]  # the one that holds now, where compiled calls look for it
         graph.layout  # noqa: B018  (a stale sub-graph says so here)
 
     @property
@@ -326,11 +326,13 @@ class Solver(ABC):
         graph = self._graph
         self._compiled = CompiledLoops.of(graph, self.tolerance)
         if self._compiled is not None and isinstance(graph, Multibody) and self._METHOD is not None:
-            call = self._compiled.call(self._METHOD, graph.acting_forces, self.forward_dynamics, self._wrap)
+            call = self._compiled.call(self._METHOD, graph.acting_forces, self.forward_dynamics, Result, self._sources)
             self.__dict__["forward_dynamics"] = call
 
-    def _wrap(self, vdot: Array, rest: Array) -> Result:
-        return Result(vdot, rest, self._source)
+    @property
+    def _source(self) -> Findings:
+        """What belongs to the results from now on."""
+        return self._sources[0]
 
     @property
     def _ready(self) -> bool:

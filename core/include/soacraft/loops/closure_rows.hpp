@@ -125,7 +125,7 @@ inline bool follow(const Plan& plan, const Closure& c, const Place<double>& T_ab
         hinge = hinge_at(plan, c, theta);
         double x[6], size = 0.0;
         if (!nearest(hinge, log_of(times(inverse(hinge.T), T_ab)), x)) return false;
-        for (index i = 0; i < hinge.count; ++i) size = std::fmax(size, std::fabs(x[i]));
+        for (index i = 0; i < hinge.count; ++i) size = larger(size, std::fabs(x[i]));
         if (size < 1e-13) return true;
         if (size > 1.0) return false;
         for (index i = 0; i < hinge.count; ++i) theta[hinge_of(plan, c)[i].q] += x[i];

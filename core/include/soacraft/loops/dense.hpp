@@ -7,6 +7,9 @@
 
 SOACRAFT_RIGID_BEGIN
 
+// The larger of two numbers, the first if the second is none; what std::fmax calls a library for.
+inline double larger(double a, double b) { return a < b ? b : a; }
+
 // The first rows of L L* = S in the order of the largest pivots left; stops at one that is not above `zero`. L is n x n,
 // its row i belongs to row order[i] of S; `left` (n) holds what is left of the diagonal. Returns the rank.
 inline index pivoted_cholesky(index n, const double* S, double zero, double* L, index* order, double* left) {

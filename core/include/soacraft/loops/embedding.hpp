@@ -48,7 +48,7 @@ inline double tie_group(LoopWork& w, const Group& g, const GroupWork& s) {
             const Vec3 arm = t.at - w.limbs[k].p;
             for (index j = 0, n = dofs(e.kind); j < n; ++j) {
                 const Twist at = carried(arm, w.S[e.d + j]);
-                size = std::fmax(size, dot(at, at));
+                size = larger(size, dot(at, at));
                 const index column = plan.column[e.d + j];
                 for (index r = 0; r < c.rows; ++r) s.G[(row + r) * s.n + column] += reach.sign[i] * dot(t.Q[r], at);
             }
@@ -59,7 +59,7 @@ inline double tie_group(LoopWork& w, const Group& g, const GroupWork& s) {
         const Coupling& c = plan.couplings[number];
         for (std::size_t k = 0; k < c.terms.size(); ++k) {
             const double rate = w.rates[w.ratios[number].rates + k];
-            size = std::fmax(size, rate * rate);
+            size = larger(size, rate * rate);
             s.G[row * s.n + plan.column[c.terms[k].d]] += rate;
         }
         ++row;
@@ -309,7 +309,7 @@ inline double largest_reduced(LoopWork& w, const double* x) {
     for (const Group& g : w.plan.groups) {
         if (g.single >= 0) {
             const Element& e = w.model.elements[g.single];
-            for (index j = 0, n = dofs(e.kind); j < n; ++j) most = std::fmax(most, std::fabs(x[e.v + j]));
+            for (index j = 0, n = dofs(e.kind); j < n; ++j) most = larger(most, std::fabs(x[e.v + j]));
             continue;
         }
         const GroupWork s = group_work(w, g);
@@ -317,7 +317,7 @@ inline double largest_reduced(LoopWork& w, const double* x) {
             double sum = 0.0;
             for (index i = 0; i < s.n; ++i)
                 sum += s.X[i * s.ni + j] * x[w.plan.user_dof[g.dofs[i]]];
-            most = std::fmax(most, std::fabs(sum));
+            most = larger(most, std::fabs(sum));
         }
     }
     return most;
@@ -367,7 +367,7 @@ inline bool constraint_embedding(LoopWork& w, const Base& base, const double* T,
     release_all(w, spatial<double>(base.a), true, w.vdot);
     for (int round = 0;; ++round) {
         unbalanced(w, T, w.vdot, nullptr);
-        const double most = std::fmax(1.0, largest(w.left, model.nv));
+        const double most = larger(1.0, largest(w.left, model.nv));
         if (round == 2 || largest_reduced(w, w.left) <= 1e-13 * most) break;
         correct(w, w.left);
         accelerations(model, base, w.limbs, w.S, w.vdot, w.A);

@@ -72,7 +72,7 @@ inline bool schur(LoopWork& w) {
                     for (index k = 0; k < run.count; ++k) sum += x[run.i + k] * y[run.j + k];
                 s[r * b.rows + c] = sum;
                 if (block.i == block.j) s[c * b.rows + r] = sum;
-                if (block.i == block.j && r == c) most = std::fmax(most, sum);
+                if (block.i == block.j && r == c) most = larger(most, sum);
             }
     }
     return most < 1e2 && most > 1e-3;
@@ -146,7 +146,7 @@ inline bool tree_augmented(LoopWork& w, const Base& base, const double* T, Resid
         close_rows(w);
         accelerations(model, base, w.limbs, w.S, w.vdot, w.A);
         row_residual(w, base, w.vdot, w.row);
-        const double beside = std::fmax(1.0, std::fmax(largest(w.gamma, m), largest(w.vdot, model.nv)));
+        const double beside = larger(1.0, larger(largest(w.gamma, m), largest(w.vdot, model.nv)));
         if (largest(w.row, m) <= 1e-13 * beside) break;
     }
     if (!least_norm(w, w.lambda)) return false;

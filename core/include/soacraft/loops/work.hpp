@@ -76,7 +76,7 @@ inline bool take_rows(LoopWork& w, const Base& base, const double* q, const doub
     take_stance(w.model, base, q, v, pull, w.limbs, w.S);
     for (index i = 0; i < plan.coordinates; ++i) w.theta[i] = theta[i];
     double largest = 1.0;
-    for (index i = 0; i < w.model.nv; ++i) largest = std::fmax(largest, std::fabs(v[i]));
+    for (index i = 0; i < w.model.nv; ++i) largest = larger(largest, std::fabs(v[i]));
     const double speed = plan.tolerance * largest;
     const Twist ground = spatial<double>(base.a);
     for (std::size_t i = 0; i < plan.closures.size(); ++i) {
@@ -131,7 +131,7 @@ inline void row_residual(const LoopWork& w, const Base& base, const double* vdot
 
 inline double largest(const double* x, index n) {
     double most = 0.0;
-    for (index i = 0; i < n; ++i) most = std::fmax(most, std::fabs(x[i]));
+    for (index i = 0; i < n; ++i) most = larger(most, std::fabs(x[i]));
     return most;
 }
 
@@ -171,8 +171,8 @@ struct Residual {
 
 inline Residual residual_of(const LoopWork& w, const double* T) {
     const index nv = w.model.nv, m = w.plan.size;
-    const double rows = std::fmax(1.0, std::fmax(largest(w.gamma, m), largest(w.vdot, nv)));
-    const double forces = std::fmax(std::fmax(1.0, w.moving), std::fmax(largest(T, nv), largest(w.lambda, m)));
+    const double rows = larger(1.0, larger(largest(w.gamma, m), largest(w.vdot, nv)));
+    const double forces = larger(larger(1.0, w.moving), larger(largest(T, nv), largest(w.lambda, m)));
     return {largest(w.row, m) / rows, largest(w.left, nv) / forces};
 }
 
