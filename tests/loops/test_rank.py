@@ -155,6 +155,23 @@ def test_in_sub_graphs(plan, k):
     assert counted(part) == {rank}
 
 
+@settings(max_examples=30)
+@given(plans(), st.sampled_from([1e-3, 1.0, 1e3]))
+def test_multipliers_have_least_norm_in_all_units(plan, scale):
+    """They have no part that does nothing."""
+    mb = plan.build(scale)
+    keep(rank_by_singular_values(plan.build()) is not None)
+    rows = Constraints(mb, mb.state(v=np.zeros(mb.nv)))
+    sizes, force = sizes_of(rows), scale**2 * np.linspace(1.0, 2.0, mb.nv)
+    U = np.linalg.svd(sizes.scaled(rows.jacobian()) * sizes.rows[:, None], full_matrices=True)[0]
+    for s in (S(mb) for S in SOLVERS):
+        r = s.forward_dynamics(mb.q, np.zeros(mb.nv), force)
+        parts = [-x.Q @ np.kron(np.eye(2), x.R_ab.T) @ r.multipliers[x.name] for x in rows.loops]
+        found = np.concatenate([*parts, [r.multipliers[x.name] for x in rows.couplings]])
+        idle = U[:, r.rank :].T @ found
+        assert np.abs(idle).max(initial=0.0) <= 1e-6 * max(np.abs(found).max(initial=0.0), scale)  # of the weights
+
+
 @settings(max_examples=25)
 @given(plans())
 def test_in_all_units(plan):

@@ -10,7 +10,7 @@
 SOACRAFT_RIGID_BEGIN
 
 // Pivots above the first count, up to the second they do not; what lies between is doubtful.
-constexpr double THERE = 1e-11, ROUNDING = 1e-13;
+constexpr double THERE = 1e-9, ROUNDING = 1e-13;
 
 // Gather one dense block out of parts.
 inline void gather_parts(const LoopWork& w, const std::vector<loops::Front::Part>& parts, index width, double* D) {
