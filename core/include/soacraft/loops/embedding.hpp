@@ -6,7 +6,7 @@
 //     v_S = X v_i,   D = X* M_S X,   P+ at the parent = R - (U X) D^-1 (U X)*
 #pragma once
 
-#include "hinge_factor.hpp"
+#include "articulated.hpp"
 
 SOACRAFT_RIGID_BEGIN
 
@@ -15,13 +15,15 @@ using loops::Group;
 // The workspace of one group; `find_groups` counts what it takes.
 struct GroupWork {
     index n, ni, nd, m;
+    bool free;  // a body that no row ties: X = I
     double *G, *A, *tau, *norm, *B, *X, *x0, *M, *Y, *D, *h, *nu;
     Twist *U, *Uc;
     index* order;
 
     GroupWork(const Group& g, double* at, index* order_)
         : n(static_cast<index>(g.dofs.size())), ni(static_cast<index>(g.independent.size())),
-          nd(static_cast<index>(g.dependent.size())), m(static_cast<index>(g.rows.size())), order(order_) {
+          nd(static_cast<index>(g.dependent.size())), m(static_cast<index>(g.rows.size())), free(g.rows.empty()),
+          order(order_) {
         const auto take = [&at](index count) { double* found = at; at += count; return found; };
         U = reinterpret_cast<Twist*>(take(6 * n)), Uc = reinterpret_cast<Twist*>(take(6 * n));
         G = take(m * n), A = take(m * n), tau = take(n), norm = take(n), B = take(m * (n + 1)), X = take(n * n);
@@ -100,14 +102,14 @@ inline bool split_group(LoopWork& w, const Group& g, const GroupWork& s) {
     return true;
 }
 
-// L L* = D in place, the inverse of the diagonal on it.
-inline bool factor_dense(index n, double* D, double small) {
+// L L* = D in place, the inverse of the diagonal on it; false where a pivot is no more than `least`, or rounding.
+inline bool factor_dense(index n, double* D, double least) {
     for (index i = 0; i < n; ++i)
         for (index j = 0; j <= i; ++j) {
             double sum = D[i * n + j];
             for (index t = 0; t < j; ++t) sum -= D[i * n + t] * D[j * n + t];
             if (i == j) {
-                if (!(sum > small * D[i * n + i]) || !(sum > 0.0)) return false;
+                if (!(sum > SINGULAR * D[i * n + i]) || !(sum > least)) return false;
                 D[i * n + i] = 1.0 / std::sqrt(sum);
             } else {
                 D[i * n + j] = sum * D[j * n + j];
@@ -129,8 +131,8 @@ inline void divide_dense(index n, const double* D, double* x) {
 // nu = D^-1 X* (T - h).
 inline void rates_of_group(LoopWork& w, const Group& g, const GroupWork& s, const double* T) {
     const Plan& plan = w.plan;
-    for (index j = 0; j < s.ni; ++j) s.nu[j] = 0.0;
-    for (index i = 0; i < s.n; ++i) {
+    for (index j = 0; j < s.ni; ++j) s.nu[j] = s.free ? T[plan.user_dof[g.dofs[j]]] - s.h[j] : 0.0;
+    for (index i = 0; i < s.n && !s.free; ++i) {
         const double left = T[plan.user_dof[g.dofs[i]]] - s.h[i];
         for (index j = 0; j < s.ni; ++j) s.nu[j] += s.X[i * s.ni + j] * left;
     }
@@ -187,16 +189,14 @@ inline void sweep_group(LoopWork& w, const Group& g, const GroupWork& s, Articul
     }
 }
 
-// One compound body, tips to base.
-inline bool eliminate_group(LoopWork& w, const Group& g, const double* T) {
-    const GroupWork s = group_work(w, g);
-    if (!split_group(w, g, s)) return false;
-    Articulated<double> R;
-    Twist f;
-    sweep_group(w, g, s, R, f);
-    const Twist nothing{{0.0, 0.0, 0.0}, {0.0, 0.0, 0.0}};
-    for (index i = 0; i < s.n; ++i)
-        for (index j = 0; j < s.ni; ++j) s.Y[i * s.ni + j] = 0.0;
+// D = X* M_S X and U X; where nothing is tied, M_S and U as they are.
+inline void reduce(const GroupWork& s) {
+    if (s.free) {
+        for (index i = 0; i < s.n * s.n; ++i) s.D[i] = s.M[i];
+        for (index i = 0; i < s.n; ++i) s.Uc[i] = s.U[i];
+        return;
+    }
+    for (index i = 0; i < s.n * s.ni; ++i) s.Y[i] = 0.0;
     for (index i = 0; i < s.n; ++i)
         for (index t = 0; t < s.n; ++t) {
             const double a = s.M[i * s.n + t];
@@ -208,23 +208,36 @@ inline bool eliminate_group(LoopWork& w, const Group& g, const double* T) {
             const double a = s.X[t * s.ni + i];
             for (index j = 0; j <= i; ++j) s.D[i * s.ni + j] += a * s.Y[t * s.ni + j];
         }
-    for (index j = 0; j < s.ni; ++j) s.Uc[j] = nothing;
+    for (index j = 0; j < s.ni; ++j) s.Uc[j] = none<double>();
     for (index i = 0; i < s.n; ++i)
         for (index j = 0; j < s.ni; ++j) s.Uc[j] += s.X[i * s.ni + j] * s.U[i];
-    if (!factor_dense(s.ni, s.D, 1e-12)) return false;
+}
+
+// One body or compound body, tips to base.
+inline bool eliminate_group(LoopWork& w, const Group& g, const double* T) {
+    const GroupWork s = group_work(w, g);
+    if (s.free)
+        for (index i = 0; i < s.n; ++i) s.x0[i] = 0.0;
+    else if (!split_group(w, g, s))
+        return false;
+    const Twist& axis = w.S[g.dofs[0]];
+    const double least = s.free ? SINGULAR * size(w.P[g.elements[0]]) * dot(axis, axis) : 0.0;
+    Articulated<double> R;
+    Twist f;
+    sweep_group(w, g, s, R, f);
+    reduce(s);
+    if (!factor_dense(s.ni, s.D, least)) return false;
     rates_of_group(w, g, s, T);
     if (g.parent < 0) return true;
-    const auto p = g.parent;
-    w.P[p] += R;
-    w.z[p] += f;
-    for (index j = 0; j < s.ni; ++j) w.z[p] += s.nu[j] * s.Uc[j];
-    // P -= (Uc L^-*) (Uc L^-*)*
-    for (index i = 0; i < s.ni; ++i) {
+    w.P[g.parent] += R;
+    w.z[g.parent] += f;
+    for (index j = 0; j < s.ni; ++j) w.z[g.parent] += s.nu[j] * s.Uc[j];
+    for (index i = 0; i < s.ni; ++i) {  // P -= (Uc L^-*) (Uc L^-*)*
         Twist& column = s.U[i];
         column = s.Uc[i];
         for (index t = 0; t < i; ++t) column -= s.D[i * s.ni + t] * s.U[t];
         column = s.D[i * s.ni + i] * column;
-        subtract(w.P[p], column);
+        subtract(w.P[g.parent], column);
     }
     return true;
 }
@@ -243,8 +256,8 @@ inline void release_group(LoopWork& w, const Group& g, const Twist& ground, bool
         if (biased) A += w.limbs[k].c;
         for (index t = 0, n = dofs(e.kind); t < n; ++t) {
             const index column = g.first[i] + t;
-            double x = biased ? s.x0[column] : 0.0;
-            for (index j = 0; j < s.ni; ++j) x += s.X[column * s.ni + j] * s.Y[j];
+            double x = s.free ? s.Y[column] : biased ? s.x0[column] : 0.0;
+            for (index j = 0; j < s.ni && !s.free; ++j) x += s.X[column * s.ni + j] * s.Y[j];
             vdot[e.v + t] = x;
             A += x * w.S[e.d + t];
         }
@@ -253,17 +266,7 @@ inline void release_group(LoopWork& w, const Group& g, const Twist& ground, bool
 }
 
 inline void release_all(LoopWork& w, const Twist& ground, bool biased, double* vdot) {
-    for (const Group& g : w.plan.groups) {
-        if (g.single < 0) {
-            release_group(w, g, ground, biased, vdot);
-            continue;
-        }
-        const auto k = g.single;
-        const Element& e = w.model.elements[k];
-        w.A[k] = carried(w.limbs[k].l, of_element(w.A, e.parent, ground));
-        if (biased) w.A[k] += w.limbs[k].c;
-        release_hinge(w, e, g.single, w.u, w.A[k], vdot);
-    }
+    for (const Group& g : w.plan.groups) release_group(w, g, ground, biased, vdot);
 }
 
 // The accelerations that further forces T would cause, at rest: with the factors as they are.
@@ -272,19 +275,6 @@ inline void correct(LoopWork& w, const double* T) {
     for (index k = 0; k < w.model.count; ++k) w.z[k] = nothing;
     for (std::size_t i = w.plan.groups.size(); i-- > 0;) {
         const Group& g = w.plan.groups[i];
-        if (g.single >= 0) {
-            const auto k = g.single;
-            const Element& e = w.model.elements[k];
-            const index n = dofs(e.kind);
-            double* u = w.u + e.d;
-            for (index j = 0; j < n; ++j) u[j] = T[e.v + j] - dot(w.S[e.d + j], w.z[k]);
-            divide(n, w.factor(e, g.single), u);
-            if (e.parent < 0) continue;
-            Twist z = w.z[k];
-            for (index j = 0; j < n; ++j) z += u[j] * w.W[e.d + j];
-            w.z[e.parent] += pulled(w.limbs[k].l, z);
-            continue;
-        }
         const GroupWork s = group_work(w, g);
         Twist f = nothing;
         for (std::size_t a = g.elements.size(); a-- > 0;) {
@@ -307,15 +297,10 @@ inline void correct(LoopWork& w, const double* T) {
 inline double largest_reduced(LoopWork& w, const double* x) {
     double most = 0.0;
     for (const Group& g : w.plan.groups) {
-        if (g.single >= 0) {
-            const Element& e = w.model.elements[g.single];
-            for (index j = 0, n = dofs(e.kind); j < n; ++j) most = larger(most, std::fabs(x[e.v + j]));
-            continue;
-        }
         const GroupWork s = group_work(w, g);
         for (index j = 0; j < s.ni; ++j) {
-            double sum = 0.0;
-            for (index i = 0; i < s.n; ++i)
+            double sum = s.free ? x[w.plan.user_dof[g.dofs[j]]] : 0.0;
+            for (index i = 0; i < s.n && !s.free; ++i)
                 sum += s.X[i * s.ni + j] * x[w.plan.user_dof[g.dofs[i]]];
             most = larger(most, std::fabs(sum));
         }
@@ -350,20 +335,8 @@ inline bool constraint_embedding(LoopWork& w, const Base& base, const double* T,
     for (index k = 0; k < model.count; ++k) {
         w.P[k] = articulated(w.limbs[k].I), w.z[k] = w.limbs[k].b;
     }
-    for (std::size_t i = w.plan.groups.size(); i-- > 0;) {
-        const Group& g = w.plan.groups[i];
-        if (g.single < 0) {
-            if (!eliminate_group(w, g, T)) return false;
-            continue;
-        }
-        const auto k = g.single;
-        const Element& e = model.elements[k];
-        if (!factor_hinge(w, e, g.single)) return false;
-        eliminate_hinge(w, e, g.single, T);
-        if (e.parent < 0) continue;
-        w.P[e.parent] += shifted(w.limbs[k].l, w.P[k]);
-        w.z[e.parent] += pulled(w.limbs[k].l, w.z[k]);
-    }
+    for (std::size_t i = w.plan.groups.size(); i-- > 0;)
+        if (!eliminate_group(w, w.plan.groups[i], T)) return false;
     release_all(w, spatial<double>(base.a), true, w.vdot);
     for (int round = 0;; ++round) {
         unbalanced(w, T, w.vdot, nullptr);

@@ -197,7 +197,7 @@ inline void find_groups(Plan& plan, const std::vector<index>& group_of, const st
         const index number = group_of[at(k)];
         if (number < 0 || known.find(number) == known.end()) {
             Group g = {};
-            g.parent = e.parent, g.single = number < 0 ? k : -1;
+            g.parent = e.parent;
             if (number >= 0) known[number] = plan.groups.size();
             plan.groups.push_back(std::move(g));
         }
@@ -239,7 +239,7 @@ inline void find_groups(Plan& plan, const std::vector<index>& group_of, const st
         const auto n = static_cast<index>(g.dofs.size()), m = static_cast<index>(g.rows.size());
         g.at = plan.group_size, g.order = order;
         order += n;
-        if (g.single < 0) plan.group_size +=  // as GroupWork takes it
+        plan.group_size +=  // as GroupWork takes it
             12 * n + 2 * m * n + m * (n + 1) + 4 * n * n + 5 * n;
     }
 }

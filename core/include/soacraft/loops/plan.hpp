@@ -86,7 +86,7 @@ struct Reach {
     std::vector<double> sign;
 };
 
-// Bodies that move as one (formula F5), or a single element.
+// Bodies that move as one (formula F5), or a single element without rows.
 struct Group {
     index parent;                  // the element it hangs from, -1: the base
     std::vector<index> elements;   // parents first
@@ -97,7 +97,6 @@ struct Group {
     std::vector<index> couplings;
     std::vector<index> rows;       // row numbers
     std::vector<index> dependent, independent;  // columns
-    index single;                  // the element, if it is one without ties; else -1
     index at, order;               // where its workspace begins, and its order of pivots
 };
 
