@@ -60,9 +60,9 @@ void read_hinges(Plan& plan, nb::handle whole_, nb::handle real_) {
     const Array<index> whole(whole_, "hinge_whole", 2);
     const Array<double> real(real_, "hinge_real", 2);
     require_shape("hinge_real", real.size(0), whole.size(0));
-    if (whole.size(1) != 2 || real.size(1) != 15) refuse("an element of a closure's hinge has 2 and 15 numbers");
+    if (whole.size(1) != 2 || real.size(1) != 14) refuse("an element of a closure's hinge has 2 and 14 numbers");
     for (index i = 0; i < whole.size(0); ++i) {
-        const double* r = real.data() + 15 * i;
+        const double* r = real.data() + 14 * i;
         Element e = {};
         e.kind = whole.data()[2 * i], e.q = whole.data()[2 * i + 1];
         if (e.kind < rigid::REVOLUTE || e.kind > rigid::HELICAL || e.q < 0 || e.q >= plan.coordinates)

@@ -59,14 +59,7 @@ bool push(const Plan& plan, void* memory, const loops::State& s, const double* r
 // A row of a closure on the velocity of a body: [moment; force] of the row at the body's frame, in its axes.
 void row_on_body(const LoopWork& w, index body, const Tie& t, index r, double sign, double* to) {
     Place<double> X = no_place<double>();
-    if (body >= 0) {
-        const Body& b = w.model.bodies[body];
-        X = {mat<double>(b.R), vec<double>(b.p)};
-        if (b.element >= 0) {
-            const Limb& limb = w.limbs[b.element];
-            X = {limb.R * X.R, limb.p + limb.R * X.p};
-        }
-    }
+    if (body >= 0) X = spot(w.model.bodies[body], w.limbs).X;
     const Twist f = pulled(t.at - X.p, sign * t.Q[r]);
     const Vec3 n = turn_back(X.R, f.w), v = turn_back(X.R, f.v);
     to[0] = n.x, to[1] = n.y, to[2] = n.z, to[3] = v.x, to[4] = v.y, to[5] = v.z;

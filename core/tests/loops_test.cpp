@@ -80,11 +80,11 @@ private:
                 hinge.H[0].w.x = hinge.H[1].w.y = hinge.H[2].w.z = 1.0;
             }
             if (c.fixed) forbidden(hinge, c.Q);
-            const Place<double> X = times(spot(c.a, limbs.data()).X, hinge.T);
+            const Place<double> X = spot(c.a, limbs.data()).X * hinge.T;
             Place<double> on = X;
             if (c.b.element >= 0) {
                 const Limb& limb = limbs[c.b.element];
-                on = times(inverse(Place<double>{limb.R, limb.p}), X);
+                on = inverse(Place<double>{limb.R, limb.p}) * X;
             }
             const double R[9] = {on.R.a.x, on.R.b.x, on.R.c.x, on.R.a.y, on.R.b.y, on.R.c.y, on.R.a.z, on.R.b.z, on.R.c.z};
             const double p[3] = {on.p.x, on.p.y, on.p.z};

@@ -90,7 +90,7 @@ class CompiledLoops:
             np.array(whole, dtype=np.int64).reshape(-1, 10),
             np.array(real, dtype=np.float64).reshape(-1, 72),
             np.array([x[:2] for x in hinges], dtype=np.int64).reshape(-1, 2),
-            np.array([x[2] for x in hinges], dtype=np.float64).reshape(-1, 15),
+            np.array([x[2] for x in hinges], dtype=np.float64).reshape(-1, 14),
             *_terms(graph, tree, couplings),
             at,
             tolerance,
@@ -237,7 +237,7 @@ def _add_hinge(hinge: Hinge, at: int, hinges: list[tuple[int, int, list[float]]]
         for i, screw in enumerate(hinge.vectors):
             axis, kind, scale, pitch = on_axis(screw)
             assert kind in (REVOLUTE, PRISMATIC, HELICAL)
-            hinges.append((kind, at + i, [*_numbers(place @ axis), scale, pitch, 0.0]))
+            hinges.append((kind, at + i, [*_numbers(place @ axis), scale, pitch]))
             place = axis.inv
     return place
 

@@ -33,7 +33,6 @@ struct Ratio {
 };
 
 SOACRAFT_FLAT Place<double> inverse(const Place<double>& X) { return {transpose(X.R), -turn_back(X.R, X.p)}; }
-SOACRAFT_FLAT Place<double> times(const Place<double>& X, const Place<double>& Y) { return {X.R * Y.R, X.p + X.R * Y.p}; }
 
 // The quaternion x, y, z, w of a rotation, w >= 0.
 inline void quaternion_of(const Mat3& R, double* q) {
@@ -89,8 +88,8 @@ inline HingeAt hinge_at(const Plan& plan, const Closure& c, const double* theta)
     const Element* hinge = hinge_of(plan, c);
     found.count = c.last - c.first;
     Place<double> frames[6], T = no_place<double>();
-    for (index i = 0; i < found.count; ++i) frames[i] = T = times(T, place<double>(hinge[i], theta));
-    found.T = times(T, {mat<double>(c.R), vec<double>(c.p)});
+    for (index i = 0; i < found.count; ++i) frames[i] = T = T * place<double>(hinge[i], theta);
+    found.T = T * place_at<double>(c.R, c.p);
     for (index i = 0; i < found.count; ++i) {
         const Element& e = hinge[i];
         const Vec3 z = e.scale * frames[i].R.c, no{0.0, 0.0, 0.0};
@@ -124,7 +123,7 @@ inline bool follow(const Plan& plan, const Closure& c, const Place<double>& T_ab
     for (int step = 0; step < 12; ++step) {
         hinge = hinge_at(plan, c, theta);
         double x[6], size = 0.0;
-        if (!nearest(hinge, log_of(times(inverse(hinge.T), T_ab)), x)) return false;
+        if (!nearest(hinge, log_of(inverse(hinge.T) * T_ab), x)) return false;
         for (index i = 0; i < hinge.count; ++i) size = larger(size, std::fabs(x[i]));
         if (size < 1e-13) return true;
         if (size > 1.0) return false;
@@ -137,7 +136,7 @@ inline bool follow(const Plan& plan, const Closure& c, const Place<double>& T_ab
 // The pose of the hinge nearest to T_ab, and its coordinates where `wanted`; false where Python should look for them.
 inline bool fit(const Plan& plan, const Closure& c, const Place<double>& T_ab, bool wanted, double* theta,
                 HingeAt& hinge) {
-    const Place<double> out{mat<double>(c.R), vec<double>(c.p)};
+    const Place<double> out = place_at<double>(c.R, c.p);
     switch (c.fit) {
         case loops::WELD: hinge.T = out; return true;
         case loops::BALL:
@@ -152,13 +151,13 @@ inline bool fit(const Plan& plan, const Closure& c, const Place<double>& T_ab, b
             return true;
         case loops::TURN: {
             const Element& e = hinge_of(plan, c)[0];
-            const Place<double> in{mat<double>(e.R), vec<double>(e.p)};
+            const Place<double> in = place_at<double>(e.R, e.p);
             const Mat3 R = transpose(in.R) * (T_ab.R * transpose(out.R));
             const double x = R.a.x + R.b.y, y = R.a.y - R.b.x, n = std::sqrt(x * x + y * y);
             if (!(n > 1e-3)) return false;  // turned over: no nearest angle
             const double cosine = x / n, sine = y / n;
             const Place<double> turn{{{cosine, sine, 0.0}, {-sine, cosine, 0.0}, {0.0, 0.0, 1.0}}, {0.0, 0.0, 0.0}};
-            hinge.T = times(times(in, turn), out);
+            hinge.T = in * turn * out;
             if (wanted) {
                 constexpr double round = 6.283185307179586476925;
                 const double angle = std::atan2(y, x), old = e.scale * theta[e.q];
@@ -168,9 +167,9 @@ inline bool fit(const Plan& plan, const Closure& c, const Place<double>& T_ab, b
         }
         case loops::SLIDE: {
             const Element& e = hinge_of(plan, c)[0];
-            const Place<double> in{mat<double>(e.R), vec<double>(e.p)};
-            const Vec3 p = times(inverse(in), times(T_ab, inverse(out))).p;
-            hinge.T = times({in.R, in.p + p.z * in.R.c}, out);
+            const Place<double> in = place_at<double>(e.R, e.p);
+            const Vec3 p = (inverse(in) * (T_ab * inverse(out))).p;
+            hinge.T = Place<double>{in.R, in.p + p.z * in.R.c} * out;
             if (wanted) theta[e.q] = p.z * e.unscale;
             return true;
         }
@@ -266,10 +265,10 @@ struct Spot {
     const Limb* limb;
 };
 inline Spot spot(const Body& frame, const Limb* limbs) {
-    const Place<double> X{mat<double>(frame.R), vec<double>(frame.p)};
+    const Place<double> X = place_at<double>(frame.R, frame.p);
     if (frame.element < 0) return {X, nullptr};
     const Limb& limb = limbs[frame.element];
-    return {{limb.R * X.R, limb.p + limb.R * X.p}, &limb};
+    return {Place<double>{limb.R, limb.p} * X, &limb};
 }
 
 SOACRAFT_FLAT Twist to_axes(const Mat3& R, const double* x) { return {R * vec<double>(x), R * vec<double>(x + 3)}; }
@@ -281,7 +280,7 @@ inline bool tie(const Plan& plan, const Closure& c, const Limb* limbs, bool want
     HingeAt hinge;
     if (!fit(plan, c, T_ab, wanted, theta, hinge)) return false;
     const Twist gap = c.fit == loops::BALL ? Twist{{0.0, 0.0, 0.0}, turn_back(T_ab.R, T_ab.p)}
-                                           : log_of(times(inverse(hinge.T), T_ab));
+                                           : log_of(inverse(hinge.T) * T_ab);
     const double open[] = {gap.w.x, gap.w.y, gap.w.z, gap.v.x, gap.v.y, gap.v.z};
     for (int i = 0; i < 6; ++i) t.gap[i] = open[i];
     t.at = b.X.p, t.R_a = a.X.R, t.R_b = b.X.R;
