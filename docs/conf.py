@@ -12,14 +12,22 @@ author = "the soacraft developers"
 copyright = author
 version = release = soacraft.__version__
 
-# tables and docstrings are ours, in _ext
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.mathjax", "docstrings", "tables"]
+# docstrings, tables and offline are ours, in _ext; the mathematics is drawn by a copy of MathJax in the pages
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.mathjax",
+    "sphinx-mathjax-offline",
+    "docstrings",
+    "tables",
+    "offline",
+]
 exclude_patterns = ["_build", "_ext", "generated", "jupyter_execute", "**.ipynb_checkpoints"]
 
 myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 nb_execution_mode = "force"  # the build is the test of the notebooks
-nb_execution_timeout = 120
+nb_execution_timeout = 900  # of a busy machine
 nb_execution_raise_on_error = True
 
 autodoc_member_order = "bysource"
