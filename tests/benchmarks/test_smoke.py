@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from tests.limits import run_limited
 
 ROOT = Path(__file__).parents[2]
 
 
 def bench(*arguments):
-    return subprocess.run(
-        [sys.executable, "benchmarks/run.py", *arguments], cwd=ROOT, capture_output=True, text=True, timeout=120
-    )
+    return run_limited([sys.executable, "benchmarks/run.py", *arguments], seconds=120, cwd=ROOT)
 
 
 @pytest.fixture(scope="module")

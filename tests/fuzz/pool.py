@@ -18,7 +18,9 @@ from tests.fuzz.check import MEGABYTES
 from tests.fuzz.worker import encode
 
 ROOT = Path(__file__).parents[2]
+#: Seconds of processor time without an answer, or asleep, that count as a hang. Waiting for a core is neither.
 SILENCE = 30.0
+_LOOK = 0.25
 
 
 class Answer(NamedTuple):
@@ -86,7 +88,7 @@ class Worker:
     def _receive(self) -> tuple[Answer, bool]:
         """The next answer, and whether the worker can go on."""
         assert self._process is not None
-        line = self._line(time.monotonic() + self._silence)
+        line = self._line()
         if line is None:
             self.stop()
             return Answer("broken", self._silence, 0.0, f"hang: no answer for {self._silence:.0f} s"), False
@@ -101,18 +103,29 @@ class Worker:
             return answer, False
         return answer, True
 
-    def _line(self, deadline: float) -> bytes | None:
+    def _line(self) -> bytes | None:
         """A line of the worker's; b'' at its end, None when it stays silent."""
         assert self._process is not None
         assert self._process.stdout is not None
-        handle = self._process.stdout.fileno()
+        handle, begin, asleep = self._process.stdout.fileno(), None, 0.0
         while b"\n" not in self._buffer:
-            ready, _, _ = select.select([handle], [], [], max(0.0, deadline - time.monotonic()))
-            if not ready:
-                return None
+            looked = time.monotonic()
+            if not select.select([handle], [], [], _LOOK)[0]:
+                spent, sleeping = _use(self._process.pid)
+                begin = spent if begin is None else begin
+                asleep = asleep + time.monotonic() - looked if sleeping else 0.0
+                if max(spent - begin, asleep) > self._silence:
+                    return None
+                continue
             read = os.read(handle, 65536)
             if not read:
                 return b""
             self._buffer += read
         line, _, self._buffer = self._buffer.partition(b"\n")
         return line
+
+
+def _use(process: int) -> tuple[float, bool]:
+    """The processor time of a process in seconds, and whether it sleeps."""
+    state, *numbers = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(numbers[10]) + int(numbers[11])) / os.sysconf("SC_CLK_TCK"), state == "S"

@@ -4,7 +4,6 @@ to Python, what becomes of solvers, and states that are in doubt."""
 import copy
 import gc
 import pickle
-import subprocess
 import sys
 import threading
 import tracemalloc
@@ -15,6 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.limits import run_limited
 from tests.loops.cases import (
     CLOSING,
     LIBRARY,
@@ -896,5 +896,5 @@ del s, held, mb
 gc.collect()
 print("alive")
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    done = run_limited([sys.executable, "-c", program], seconds=60)
     assert done.stdout.splitlines()[-1:] == ["alive"], (done.returncode, done.stderr)
