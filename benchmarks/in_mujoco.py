@@ -16,6 +16,8 @@ from soacraft.spatial.rotations import quaternion_to_matrix
 
 LEFT_OUT = ("CONSTRAINT", "CONTACT", "EQUALITY", "FRICTIONLOSS", "LIMIT", "SPRING", "DAMPER", "ACTUATION", "SENSOR")
 
+mujoco.set_mju_user_warning(lambda text: None)  # results are compared; a log file in the working folder is of no use
+
 
 class InMujoco:
     """A tree of pins on a fixed or a free base; a state is one vector for `mj_setState`."""

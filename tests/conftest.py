@@ -1,7 +1,10 @@
 """Hypothesis profiles: "ci" (bounded, the same draws every run), or HYPOTHESIS_PROFILE=long."""
 
 import os
+from pathlib import Path
 
+import mujoco
+import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(
@@ -14,6 +17,20 @@ settings.register_profile(
 )
 settings.register_profile("long", settings.get_profile("ci"), max_examples=1000, derandomize=False)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+#: MuJoCo appends its warnings to this file in the working folder, unless somebody else takes them.
+LOG = Path("MUJOCO_LOG.TXT")
+mujoco.set_mju_user_warning(lambda text: None)
+
+
+def pytest_sessionstart(session):
+    session.config.log_before = LOG.exists()
+
+
+def pytest_sessionfinish(session):
+    """The tests leave no log file behind."""
+    if LOG.exists() and not session.config.log_before:
+        raise pytest.UsageError(f"a test let MuJoCo write {LOG.resolve()}")
 
 
 def pytest_terminal_summary(terminalreporter):
