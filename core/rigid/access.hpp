@@ -2,6 +2,7 @@
 #pragma once
 
 #include "job.hpp"
+#include "soacraft/poison.hpp"
 #include "soacraft/rigid/grid.hpp"
 
 SOACRAFT_RIGID_BEGIN
@@ -141,14 +142,16 @@ struct Bench {
     char* at;
     template <class S>
     S* take(index n) {
-        S* found = reinterpret_cast<S*>(at);
-        at += (static_cast<std::size_t>(n) * sizeof(S) + 63) / 64 * 64;
-        return found;
+        S* array = reinterpret_cast<S*>(at);
+        const std::size_t bytes = static_cast<std::size_t>(n) * sizeof(S);
+        mark_cut(at, bytes);
+        at += cut_size(bytes);
+        return array;
     }
 };
 template <class S>
 constexpr std::size_t room(index n) {
-    return (static_cast<std::size_t>(n) * sizeof(S) + 63) / 64 * 64;
+    return cut_size(static_cast<std::size_t>(n) * sizeof(S));
 }
 
 // What would be taken.

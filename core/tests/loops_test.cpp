@@ -163,17 +163,17 @@ void test_closed_chain(unsigned seed) {
     const auto rows = [&](const Buffer<double>& v) {
         return take_rows(w, closed.base, closed.q.data(), v.data(), nullptr, closed.theta.data(), true, false);
     };
-    if (!rows(closed.v)) return;  // a hinge of a closure at its own singular pose
+    if (!rows(closed.v) && gives_up("a closure at a singular pose of its own")) return;
     for (const Tie& t : Buffer<Tie>(w.ties, w.ties + plan.closures.size()))
         for (double gap : t.gap) expect(std::fabs(gap) < 1e-9, "a closure that was made to close");
-    if (!choose(closed, w)) return;
+    if (!choose(closed, w) && gives_up("rank in doubt")) return;
     measure(plan, w);
     Buffer<double> speed(plan.size), v = closed.v;
     for (int twice = 0; twice < 2; ++twice) {
         for (std::size_t i = 0; i < plan.closures.size(); ++i)
             for (index r = 0; r < plan.closures[i].rows; ++r) speed[plan.closures[i].row + r] = w.ties[i].speed[r];
         for (std::size_t i = 0; i < plan.couplings.size(); ++i) speed[plan.couplings[i].row] = w.ratios[i].speed;
-        if (!impulse(w, speed.data())) return;
+        if (!impulse(w, speed.data()) && gives_up("a velocity is not projected")) return;
         for (index i = 0; i < model.nv; ++i) v[i] += w.vdot[i];
         rows(v);
     }
@@ -181,10 +181,10 @@ void test_closed_chain(unsigned seed) {
         for (index r = 0; r < plan.closures[i].rows; ++r)
             expect(std::fabs(w.ties[i].speed[r]) < 1e-9, "a velocity that was projected");
     Residual left;
-    if (!tree_augmented(w, closed.base, T.data(), left)) return;
+    if (!tree_augmented(w, closed.base, T.data(), left) && gives_up("refused by the tree-augmented solver")) return;
     expect(left.closures < 1e-8 && left.motion < 1e-8, "residuals of the tree-augmented solver");
     const Buffer<double> first(w.vdot, w.vdot + model.nv);
-    if (!constraint_embedding(w, closed.base, T.data(), left)) return;
+    if (!constraint_embedding(w, closed.base, T.data(), left) && gives_up("refused by constraint embedding")) return;
     expect(left.closures < 1e-8 && left.motion < 1e-8, "residuals of constraint embedding");
     double scale = 1.0, worst = 0.0;
     for (index i = 0; i < model.nv; ++i) {

@@ -1,6 +1,7 @@
 // What the solvers of closed chains keep while they work on one state.
 #pragma once
 
+#include "../poison.hpp"
 #include "closure_rows.hpp"
 
 SOACRAFT_RIGID_BEGIN
@@ -12,8 +13,10 @@ struct Cutter {
     std::size_t taken = 0;
     template <class T>
     void operator()(T*& to, index n) {
+        const std::size_t bytes = static_cast<std::size_t>(n) * sizeof(T);
         to = at ? reinterpret_cast<T*>(at + taken) : nullptr;
-        taken += (static_cast<std::size_t>(n) * sizeof(T) + 63) / 64 * 64;
+        if (at) mark_cut(at + taken, bytes);
+        taken += cut_size(bytes);
     }
 };
 

@@ -8,7 +8,7 @@
 
 SOACRAFT_RIGID_BEGIN
 
-#if defined(__GNUC__) || defined(__clang__)
+#if (defined(__GNUC__) || defined(__clang__)) && !defined(SOACRAFT_NOT_FLAT)
 #define SOACRAFT_FLAT __attribute__((always_inline)) SOACRAFT_INLINE
 #else
 #define SOACRAFT_FLAT SOACRAFT_INLINE
