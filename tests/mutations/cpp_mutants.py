@@ -1,0 +1,188 @@
+"""Mutants of the C++ code: one sign, term, component or condition changed, chosen by a number when the program runs.
+
+Every statement that fits on a line gives candidates. A candidate replaces its line by one that holds both forms,
+
+    x += y;      ->   { if (soacraft_mutant == 7) { x -= y; } else { x += y; } }
+    T x = a + b; ->   T x = soacraft_mutant == 7 ? (a - b) : (a + b);
+    return a;    ->   { if (soacraft_mutant == 7) { return b; } else { return a; } }
+    if (a)       ->   if (soacraft_mutant == 7 ? !(a) : (a))
+
+so that one build holds them all. A mutant is known by its file, its statement and what became of it, not by a line
+number: edits elsewhere leave it as it is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+#: Where kernels, loops and drivers are; bindings that only describe arguments to Python are not worth breaking.
+SOURCES = ("core/include/soacraft", "core/rigid", "core/loops", "core/call.cpp", "core/block_module.cpp")
+
+_EXPRESSION = re.compile(r"^(?P<left>[\w.\->\[\]()*+ ,]*?\S) (?P<how>=|\+=|-=|\*=) (?P<right>[^={].*);$")
+_DECLARATION = re.compile(r"^(?P<left>(?:const )?(?:T|double|bool|index|int|Vec<T>|Spatial<T>) \w+) = (?P<right>[^{,]+);$")
+_RETURN = re.compile(r"^return (?P<right>[^;]+);$")
+_IF = re.compile(r"^(?P<head>(?:\} )?(?:else )?if \()(?P<condition>.+)$")
+_SIGNS = re.compile(r"(?<=[\w)\]]) ([+-]) (?=[\w(\-])")
+_COMPARISONS = re.compile(r" (<=|>=|<|>|==|!=|&&|\|\|) ")
+_COMPONENT = re.compile(r"\.([xyzwv])\b(?!\()")
+_OTHER = {"+": "-", "-": "+", "<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==", "&&": "||", "||": "&&"}
+_NEXT = {"x": "y", "y": "z", "z": "x", "w": "v", "v": "w"}
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A statement of a file, the one counted `nth` of its like, and what takes its place."""
+
+    path: str
+    statement: str
+    changed: str
+    nth: int = 0
+
+    @property
+    def title(self) -> str:
+        """The file, and the statement before and after."""
+        which = f" ({self.nth + 1})" if self.nth else ""
+        return f"{self.path}{which}: {self.statement}  ->  {self.changed or '(nothing)'}"
+
+    @property
+    def rank(self) -> str:
+        """A number without meaning that orders mutants the same way every time."""
+        return hashlib.sha256(self.title.encode()).hexdigest()
+
+    def both(self, number: int) -> str:
+        """A statement that is one or the other."""
+        test = f"soacraft_mutant == {number}"
+        condition = _IF.match(self.statement)
+        if condition:
+            old, rest = _closed(condition["condition"])
+            new, _ = _closed(_IF.match(self.changed)["condition"])  # type: ignore[index]
+            return f"{condition['head']}{test} ? ({new}) : ({old})){rest}"
+        declared = _DECLARATION.match(self.statement)
+        if declared:
+            new = _DECLARATION.match(self.changed)["right"]  # type: ignore[index]
+            return f"{declared['left']} = {test} ? ({new}) : ({declared['right']});"
+        return f"{{ if ({test}) {{ {self.changed} }} else {{ {self.statement} }} }}"
+
+
+def mutants(root: Path) -> list[Mutant]:
+    """All mutants of the C++ code, in an order of their own that mixes the files."""
+    found = [mutant for path in _files(root) for mutant in _of_file(root, path)]
+    return sorted(found, key=lambda mutant: mutant.rank)
+
+
+def sample(root: Path, count: int) -> list[Mutant]:
+    """So many mutants, spread over the files in proportion to what each has, and at least one of each file."""
+    everything = mutants(root)
+    by_file: dict[str, list[Mutant]] = {}
+    for mutant in everything:
+        by_file.setdefault(mutant.path, []).append(mutant)
+    share = min(1.0, count / max(1, len(everything)))
+    chosen = [m for own in by_file.values() for m in own[: max(1, round(share * len(own)))]]
+    return sorted(chosen, key=lambda mutant: mutant.rank)
+
+
+def _files(root: Path) -> Iterator[str]:
+    for place in SOURCES:
+        path = root / place
+        files = [path] if path.is_file() else sorted(p for p in path.rglob("*") if p.suffix in (".hpp", ".cpp"))
+        yield from (str(p.relative_to(root)) for p in files)
+
+
+def _of_file(root: Path, path: str) -> Iterator[Mutant]:
+    seen: dict[str, int] = {}
+    before = ""
+    for line in (root / path).read_text().splitlines():
+        text = _code(line)
+        if _stands_alone(text, before):
+            nth = seen.get(text, 0)
+            seen[text] = nth + 1
+            yield from (Mutant(path, text, changed, nth) for changed in _changes(text))
+        before = text or before
+
+
+def _code(line: str) -> str:
+    """A line without its comment."""
+    return line.split("//")[0].strip()
+
+
+def _stands_alone(text: str, before: str) -> bool:
+    """Whether a line is a statement by itself: nothing of it is on the lines around."""
+    if not text or text.startswith(("#", "for", "while", "using", "static", "template", "case", "else if constexpr")):
+        return False
+    if before.endswith(("\\", ",", "=", "+", "-", "?", ":", "&&", "||", "(", "<<")) or text.endswith("\\"):
+        return False
+    return all(text.count(a) == text.count(b) for a, b in ("()", "[]")) and "constexpr" not in text
+
+
+def _changes(text: str) -> Iterator[str]:
+    """What a statement can be changed to."""
+    condition = _IF.match(text)
+    if condition:
+        inside, rest = _closed(condition["condition"])
+        yield f"{condition['head']}!({inside})){rest}"
+        for place in _COMPARISONS.finditer(inside):
+            yield f"{condition['head']}{_swapped(inside, place)}){rest}"
+        return
+    simple = _EXPRESSION.match(text)
+    if simple and not _bare(simple["left"]).count(" "):
+        if simple["how"] in ("+=", "-="):
+            yield text.replace(f" {simple['how']} ", f" {_OTHER[simple['how'][0]]}= ", 1)
+            if text.count("=") == 1:
+                yield ""
+    elif not (_DECLARATION.match(text) or _RETURN.match(text)):
+        return
+    start = text.index("=") if simple or "return" not in text else 0
+    for pattern in (_SIGNS, _COMPARISONS):
+        for place in pattern.finditer(text, start):
+            yield _swapped(text, place)
+    for place in _COMPONENT.finditer(text, start):
+        yield text[: place.start(1)] + _NEXT[place[1]] + text[place.end(1) :]
+
+
+def _swapped(text: str, place: re.Match[str]) -> str:
+    return text[: place.start(1)] + _OTHER[place[1]] + text[place.end(1) :]
+
+
+def _bare(left: str) -> str:
+    """The left side without what is in brackets."""
+    while (shorter := re.sub(r"\[[^\[\]]*\]|\([^()]*\)", "", left)) != left:
+        left = shorter
+    return left.strip()
+
+
+def _closed(text: str) -> tuple[str, str]:
+    """What is inside the parenthesis that is open at the beginning, and what follows it."""
+    depth = 1
+    for i, letter in enumerate(text):
+        depth += (letter == "(") - (letter == ")")
+        if depth == 0:
+            return text[:i], text[i + 1 :]
+    raise ValueError(text)
+
+
+def plant(root: Path, chosen: Sequence[Mutant]) -> dict[tuple[str, int], int]:
+    """Put mutants into the files of a copy of the tree; which mutant is in which line of which file (from 1).
+
+    Mutants are counted from 1 in the order given; a line takes one mutant, so others of the same line are left out.
+    """
+    where: dict[tuple[str, int], int] = {}
+    wanted: dict[tuple[str, str, int], int] = {}
+    for number, mutant in enumerate(chosen, start=1):
+        wanted.setdefault((mutant.path, mutant.statement, mutant.nth), number)
+    for path in {mutant.path for mutant in chosen}:
+        lines, seen, before = (root / path).read_text().splitlines(), dict[str, int](), ""
+        for i, line in enumerate(lines):
+            text = _code(line)
+            if _stands_alone(text, before):
+                number = wanted.get((path, text, seen.get(text, 0)))
+                seen[text] = seen.get(text, 0) + 1
+                if number is not None:
+                    lines[i] = chosen[number - 1].both(number)
+                    where[path, i + 1] = number
+            before = text or before
+        (root / path).write_text("\n".join(lines) + "\n")
+    return where
