@@ -23,7 +23,8 @@ from pathlib import Path
 SOURCES = ("core/include/soacraft", "core/rigid", "core/loops", "core/call.cpp", "core/block_module.cpp")
 
 _EXPRESSION = re.compile(r"^(?P<left>[\w.\->\[\]()*+ ,]*?\S) (?P<how>=|\+=|-=|\*=) (?P<right>[^={].*);$")
-_DECLARATION = re.compile(r"^(?P<left>(?:const )?(?:T|double|bool|index|int|Vec<T>|Spatial<T>) \w+) = (?P<right>[^{,]+);$")
+_TYPES = "T|double|bool|index|int|Vec<T>|Spatial<T>"
+_DECLARATION = re.compile(rf"^(?P<left>(?:const )?(?:{_TYPES}) \w+) = (?P<right>[^{{,]+);$")
 _RETURN = re.compile(r"^return (?P<right>[^;]+);$")
 _IF = re.compile(r"^(?P<head>(?:\} )?(?:else )?if \()(?P<condition>.+)$")
 _SIGNS = re.compile(r"(?<=[\w)\]]) ([+-]) (?=[\w(\-])")
