@@ -4,6 +4,22 @@ The ones about arguments also derive from `ValueError` or `TypeError`, so that g
 A message says what was tried, names the object and the value, and gives the likely cure.
 """
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+from itertools import islice
+
+__all__ = [
+    "ConvergenceError",
+    "LoopError",
+    "ModelError",
+    "ModelFileError",
+    "SingularError",
+    "SoacraftError",
+    "SpaceError",
+    "StaleError",
+    "StateError",
+]
+
 
 class SoacraftError(Exception):
     """Base of every error raised by soacraft."""
@@ -39,3 +55,20 @@ class ConvergenceError(SoacraftError, RuntimeError):
 
 class StaleError(SoacraftError, RuntimeError):
     """An expression or handle was made before a structural change of its model."""
+
+
+def near(name: str, known: Iterable[str], have: str = "there are") -> str:
+    """The end of a message about an unknown name: what is spelled alike, or what there is.
+
+    >>> near("elbo", ["shoulder", "elbow"]), near("x", ["shoulder", "elbow"])
+    ("; did you mean 'elbow'?", "; there are 'shoulder', 'elbow'.")
+    """
+    listed = list(islice(known, 2000))
+    close = get_close_matches(name[:80], [each for each in listed if len(each) <= 80], n=3, cutoff=0.5)
+    if close:
+        return f"; did you mean {' or '.join(map(repr, close))}?"
+    return f"; {have} {', '.join(map(repr, listed[:8])) or 'none'}{', ...' if len(listed) > 8 else ''}."
+
+
+def __dir__() -> list[str]:
+    return __all__

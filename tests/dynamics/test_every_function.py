@@ -220,10 +220,10 @@ def test_every_array_is_checked(function):
         hinge = [body for body in g.bodies if (body.hinge.nq if name == "q" else body.hinge.nv)][-1].hinge_name
         wanted = f"{name} of 'random tree' has {size} entries, got"
         for bad, text in (
-            (np.append(x, 0.0), f"{wanted} {size + 1}; {name} follows the bodies"),
-            (x[:-1], f"{wanted} {size - 1}; {name} follows the bodies"),
-            (0.0, f"{wanted} 0.0; {name} follows the bodies"),
-            (None, f"{wanted} None; {name} follows the bodies"),
+            (np.append(x, 0.0), f"{wanted} {size + 1}; by hinge: "),
+            (x[:-1], f"{wanted} {size - 1}; by hinge: "),
+            (0.0, f"{wanted} 0.0; by hinge: "),
+            (None, f"{wanted} None; by hinge: "),
             (holed, f"{name} of 'random tree' must be finite: entry {size - 1}, of hinge {hinge!r}, is nan."),
             (x + 0j, f"{name} of 'random tree' must be real numbers, got complex numbers"),
             (["a"] * size, f"{name} of 'random tree' must be real numbers, got text"),

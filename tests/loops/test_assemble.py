@@ -45,7 +45,7 @@ def test_a_four_bar_closes_at_the_crank_angle_given(theta):
     """On the branch it starts from: the coupler's end above."""
     mb = FOUR_BAR.build(1.0)
     start = FOUR_BAR.build(theta).q + np.array([0.0, 0.2, -0.1])
-    q = TreeAugmented(mb).assemble(start, fix=["crank"])
+    q = TreeAugmented(mb).assemble(start, fixed=["crank"])
     beta, gamma = FOUR_BAR.angles(theta)
     near(q, [theta, beta - theta, gamma], 1e-9)
     assert q[0] == start[0]
@@ -86,7 +86,7 @@ def test_a_mechanism_stretched_straight_still_closes():
 def test_couplings_are_assembled_too():
     mb = sc.serial_chain(2)
     mb.couple("gear", {"link1": 1, "link2": (-2.0, 0.3)}, offset=0.4)
-    q = TreeAugmented(mb).assemble([0.1, 0.2], fix="link1")
+    q = TreeAugmented(mb).assemble([0.1, 0.2], fixed="link1")
     near(q[0] - 2.0 * q[1] + 0.3 * q[1] ** 2, 0.4, 1e-11)
     assert q[0] == 0.1
 
@@ -161,7 +161,7 @@ def test_limits_in_the_way_are_named():
 def test_bad_limits():
     mb = limited(1.2, 2.0)
     with pytest.raises(StateError, match=re.escape("dof 'crank' is fixed at 0.9, outside its limits 1.2 to 2; fix it")):
-        TreeAugmented(mb).assemble(mb.q, fix=["crank"], limits=True)
+        TreeAugmented(mb).assemble(mb.q, fixed=["crank"], limits=True)
     with pytest.raises(StateError, match="limits of assemble must be True or False, got 'all'"):
         TreeAugmented(mb).assemble(mb.q, limits="all")
 
@@ -183,7 +183,7 @@ def test_what_is_fixed_is_named():
     mb = FOUR_BAR.build(0.9)
     with pytest.raises(LoopError, match=r"loop 'ring' stays open by 0\.\d+ m and .* Let some of the fixed dofs go "
                        r"\('crank', 'coupler'\), or start from another q0\."):  # fmt: skip
-        TreeAugmented(mb).assemble(mb.q + np.array([0.3, 0.4, 0.0]), fix=["crank", "coupler"])
+        TreeAugmented(mb).assemble(mb.q + np.array([0.3, 0.4, 0.0]), fixed=["crank", "coupler"])
 
 
 @pytest.mark.parametrize(

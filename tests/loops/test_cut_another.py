@@ -323,9 +323,10 @@ def test_unknown_names_are_refused():
     mb = two_arms(3, sc.Spherical(), "left2", sc.Pin(Z))
     assert refusal(mb, "rung") == "there is no loop 'rung'; did you mean 'ring'?"
     assert refusal(mb, hinge="left3") == (
-        "recut: 'arms' has no hinge 'left3'; sc.loops.cut(mb).loop(name) gives the hinges of a loop."
+        "recut: 'arms' has no hinge or body 'left3'; did you mean 'left2' or 'left1'? "
+        "sc.loops.cut(mb).loop(name) gives the hinges of a loop."
     )
-    assert refusal(mb, hinge=7).startswith("recut: 'arms' has no hinge 7;")
+    assert refusal(mb, hinge=7).startswith("recut: a body, hinge or dof of 'arms' is given by itself or its name, ")
     assert refusal(mb.subgraph(["left1"])).startswith("recut takes a Multibody, got SubGraph 'arms[left1]'")
     for name in ("base", "beside"):
         assert refusal(mb, hinge=name, kind=LoopError) == (

@@ -127,7 +127,7 @@ def test_dofs_that_do_not_exist_are_told_for_what(mb):
     text = r"'four_bar' has dofs 0 to 2; there is no dof 77 to "
     refused(lambda: ConstraintEmbedding(mb, independent=[77]), StateError, text + r"be independent\.")
     s = TreeAugmented(mb)
-    refused(lambda: s.assemble(mb.q, fix=[77]), StateError, text + r"fix\.")
+    refused(lambda: s.assemble(mb.q, fixed=[77]), StateError, text + r"fix\.")
     refused(lambda: s.inverse_dynamics(mb.q, mb.v, [1.0], actuated=[77]), StateError, text + r"actuate\.")
     refused(lambda: s.mixed_dynamics(mb.q, mb.v, ZERO, ZERO, [77]), StateError, text + r"prescribe\.")
 

@@ -227,7 +227,9 @@ def test_bad_actuators():
     mb.add_actuator(Actuator("motor", "motor", {"link1": 50}))
     cases = {
         "'chain' already has an actuator 'motor'; names are unique.": Actuator("motor", "motor"),
-        "actuator 'm': 'chain' has no dof 'knee'.": Actuator("m", "motor", {"link1": 1, "knee": 1}),
+        "actuator 'm': 'chain' has no dof, hinge or body 'knee'; it has 'link1', 'link2', 'link3'.": (
+            Actuator("m", "motor", {"link1": 1, "knee": 1})
+        ),
         "Actuator(...) is wanted here, got 3.": 3,
     }
     for text, given in cases.items():
@@ -287,9 +289,9 @@ def test_bad_keyframes():
     mb.add_keyframe(Keyframe("home", [0, 0], [0, 0]))
     text = "'chain' already has a keyframe 'home'; names are unique."
     refused(lambda: mb.add_keyframe(Keyframe("home", [1, 1], [0, 0])), text)
-    text = "q of keyframe 'up' of 'chain' has 2 entries, got 3; q of keyframe 'up' follows the bodies 'link1', 'link2'."
+    text = "q of keyframe 'up' of 'chain' has 2 entries, got 3; by hinge: link1, link2."
     refused(lambda: mb.add_keyframe(Keyframe("up", [1, 1, 1], [0, 0])), text, StateError)
-    text = "v of keyframe 'up' of 'chain' has 2 entries, got 1; v of keyframe 'up' follows the bodies 'link1', 'link2'."
+    text = "v of keyframe 'up' of 'chain' has 2 entries, got 1; by hinge: link1, link2."
     refused(lambda: mb.add_keyframe(Keyframe("up", [1, 1], [0])), text, StateError)
     refused(lambda: mb.add_keyframe("home"), "Keyframe(...) is wanted here, got 'home'.")
     refused(lambda: Keyframe("up", [1, np.nan], [0, 0]), "q of keyframe 'up' must be finite, got nan at index 1")

@@ -53,7 +53,7 @@ def quaternion_of(mb, factor):
 
 
 REFUSED = [
-    ("q", np.zeros(11), "q of 'arm' has 12 entries, got 11; q follows the bodies 'base', 'wrist', 'finger'."),
+    ("q", np.zeros(11), "q of 'arm' has 12 entries, got 11; by hinge: base (7), wrist (4), knuckle."),
     ("q", np.zeros((12, 11)), "q of 'arm' has 12 entries, got shape (12, 11)"),
     ("q", 3.0, "q of 'arm' has 12 entries, got 3.0"),
     ("q", [[1, 2], [3]], "q of 'arm' must be an array of 12 real numbers, got ragged rows."),

@@ -156,7 +156,7 @@ def test_connected_sets_and_joined_base_trees_are_allowed(names):
         (["a", "a"], "body 'a' is listed twice for a sub-graph of 'forest'"),
         ([], "a sub-graph of 'forest' needs at least one body"),
         (["inertial"], "'inertial' is not a body of 'forest'"),
-        (["q"], "'forest' has no frame 'q'"),
+        (["q"], "'forest' has no body or hinge 'q'; it has 'a', 'b'"),
     ],
 )  # fmt: skip
 def test_gaps_are_named(names, text):

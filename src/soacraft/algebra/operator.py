@@ -191,6 +191,8 @@ class Operator(ABC):
     def diff(self, body: Any, dof: Any = 0) -> Operator:
         """The derivative along dof `dof` (a number or a name) of the hinge of a body, as an operator (G1-G19).
 
+        The body may be given by the name of its hinge, and one dof of several by its own name: `expr.diff("hip.1")`.
+
         In the tangent sense: along `graph.integrate(q, t e)` for the unit velocity e of that dof. So it is defined for
         nonholonomic hinges too, along the motions they allow; second derivatives need not commute.
         """

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from soacraft.algebra.tree import Tree
-from soacraft.errors import SpaceError
+from soacraft.errors import SpaceError, near
 
 Array = npt.NDArray[np.float64]
 
@@ -61,16 +61,21 @@ class Space:
         return slice(int(self.offsets[i]), int(self.offsets[i + 1]))
 
     def index(self, label: Any) -> int:
-        """The number of a label; the object that carries the name (a body, a node) and the number itself work too."""
+        """The number of a label. The object itself (a body, a node), the name of a body's hinge and the number of the
+        block work too.
+        """
         if isinstance(label, (int, np.integer)) and not isinstance(label, bool):
             if not -len(self) <= label < len(self):
                 raise SpaceError(f"{self} has {len(self)} blocks, there is no number {label}.")
             return int(label) % len(self)
-        name = label if isinstance(label, str) else getattr(label, "full_name", getattr(label, "name", None))
-        if name in self._numbers:
+        if isinstance(label, str) and label in self._numbers:
+            return self._numbers[label]
+        find = getattr(self.owner, "block_name", None)  # a model knows its bodies, and what else they are called
+        name = find(self.kind, label) if find is not None else getattr(label, "name", label)
+        if isinstance(name, str) and name in self._numbers:
             return self._numbers[name]
-        known = ", ".join(map(repr, self.labels[:8])) + (", ..." if len(self) > 8 else "")
-        raise SpaceError(f"{self} has no block {name if name is not None else label!r}; its labels are {known}.")
+        hint = near(name if isinstance(name, str) else "", self.labels, "its labels are")
+        raise SpaceError(f"{self} has no block {name!r:.60}{hint}")
 
     def split(self, x: Array) -> list[Array]:
         """The blocks of stacked columns (..., N, m), as views."""

@@ -13,6 +13,7 @@ from soacraft.model.closures import refuse_loops
 from soacraft.model.coordinates import common_batch, read_forces, read_q, read_v
 from soacraft.model.frame import Body, Frame
 from soacraft.model.interface import Graph
+from soacraft.model.names import find_dofs
 from soacraft.spatial.checks import Array
 
 #: More threads than this are taken for this many; no machine gains from more.
@@ -132,8 +133,8 @@ def read_axes(function: str, g: Any, expressed_in: Any, own: str) -> Frame | str
 
 
 def read_prescribed(graph: Graph, prescribed: Any, what: str = "prescribed") -> Mask:
-    """A mask over the dofs, from a mask, or from names or numbers of dofs; a hinge's name stands for all its dofs."""
-    if isinstance(prescribed, str):
+    """A mask over the dofs, from a mask, or from names or numbers of dofs; a hinge or body stands for all its dofs."""
+    if isinstance(prescribed, str | Frame):
         prescribed = [prescribed]
     if not isinstance(prescribed, np.ndarray | Iterable) or isinstance(prescribed, dict | bytes):
         raise StateError(_dofs_text(graph, prescribed, what))
@@ -159,14 +160,10 @@ def read_prescribed(graph: Graph, prescribed: Any, what: str = "prescribed") -> 
 
 def _dofs(graph: Graph, item: Any, what: str) -> list[int]:
     """The numbers of the dofs an entry stands for."""
-    if isinstance(item, str):
-        found = [i for i, name in enumerate(graph.dof_names) if name == item]
-        if found:
-            return found
-        for body, where in zip(graph.bodies, graph.layout.v_slices, strict=True):
-            if body.hinge_name == item:
-                return list(range(where.start, where.stop))
-    elif isinstance(item, int | np.integer) and not isinstance(item, bool):
+    if isinstance(item, str | Frame):
+        body, part = find_dofs(graph, item, lambda text: StateError(f"{what} dofs: {text}"))
+        return list(range(graph.nv))[graph.layout.v_slices[graph.layout.index[body]]][part]
+    if isinstance(item, int | np.integer) and not isinstance(item, bool):
         if 0 <= item < graph.nv:
             return [int(item)]
         to = {"prescribed": "prescribe", "fixed": "fix", "actuated": "actuate"}.get(what, f"be {what}")

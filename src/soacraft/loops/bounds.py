@@ -7,7 +7,6 @@ an angle of rotation: there the first axis of B is that of the rotation so far, 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,74 +15,27 @@ import numpy.typing as npt
 from soacraft.dynamics.arguments import read_prescribed
 from soacraft.dynamics.problem import Mask
 from soacraft.errors import StateError
-from soacraft.model.closures import coordinate_names, has_coordinates
-from soacraft.model.frame import Body
-from soacraft.model.hinges import Spherical
-from soacraft.model.hinges.base import difference_of, integrate_of
+from soacraft.model.coordinates import read_q
+from soacraft.model.hinges.base import has_coordinates, integrate_of
 from soacraft.model.interface import Graph
-from soacraft.spatial.checks import Array, finite
+from soacraft.model.ranges import Ranges
+from soacraft.spatial.checks import Array
 
 #: A coordinate this near its limit is at it.
 AT_LIMIT = 1e-9
 Sides = npt.NDArray[np.int8]
 
 
-@dataclass(frozen=True, eq=False)
-class Ball:
-    """A spherical hinge whose angle of rotation is limited."""
-
-    hinge: Spherical
-    name: str
-    q: slice
-    v: slice
-    largest: float
-
-    def rotation(self, q: Array) -> Array:
-        """The rotation vector."""
-        return np.asarray(difference_of(self.hinge, np.asarray(self.hinge.neutral()), q[self.q]))
-
-
 class Bounds:
     """Which dofs may move (`free`), and how far."""
 
     def __init__(self, graph: Graph, fixed: Mask, limits: bool) -> None:
-        self.graph, self.fixed = graph, fixed
-        at = coordinate_names(graph)
-        self.place = np.array([at.get(name, -1) for name in graph.dof_names], dtype=np.intp)
-        self.lower, self.upper = np.full(graph.nv, -np.inf), np.full(graph.nv, np.inf)
-        self.balls: list[Ball] = []
-        if limits:
-            for k, body in enumerate(graph.bodies):
-                self._read(body, graph.layout.q_slices[k], graph.layout.v_slices[k])
+        ranges = Ranges(graph, limits)
+        self.graph, self.fixed, self.place = graph, fixed, ranges.place
+        self.lower, self.upper, self.balls = ranges.lower, ranges.upper, ranges.balls
         self.free = ~fixed & (self.lower < self.upper)
         for ball in self.balls:
             self.free[ball.v] &= ball.largest > 0.0
-
-    def _read(self, body: Body, q: slice, v: slice) -> None:
-        lower, upper = body.limits.lower, body.limits.upper
-        if not (np.isfinite(lower).any() or np.isfinite(upper).any() or (lower > upper).any()):
-            return
-        if isinstance(body.hinge, Spherical):
-            if not upper.min() >= 0.0:
-                raise StateError(
-                    f"the largest angle of the spherical hinge {body.hinge_name!r} is {upper.min():.4g}, below zero; "
-                    "set its limits, or pass limits=False."
-                )
-            self.balls += [Ball(body.hinge, body.hinge_name, q, v, float(upper.min()))] if upper.min() < np.pi else []
-            return
-        if not has_coordinates(body.hinge):
-            raise StateError(
-                f"the limits of hinge {body.hinge_name!r} cannot be kept: the velocities of {body.hinge!r} are not "
-                "rates of its coordinates. Take its limits off, or pass limits=False."
-            )
-        for i, (low, high) in enumerate(zip(lower, upper, strict=True)):
-            if low > high or low == np.inf or high == -np.inf:
-                name = self.graph.dof_names[v.start + i]
-                raise StateError(
-                    f"dof {name!r} has its lower limit {low:.4g} above its upper limit {high:.4g}; exchange them, or "
-                    "pass limits=False."
-                )
-        self.lower[v], self.upper[v] = lower, upper
 
     def check_fixed(self, q: Array) -> None:
         """Raise `StateError` where a dof is held outside its limits."""
@@ -153,19 +105,12 @@ class Bounds:
 def read_fixed(graph: Graph, fixed: Any, q0: Array) -> tuple[Mask, Array]:
     """The mask of the dofs held, and q0 with the values given for them.
 
-    `fixed` names dofs or hinges, or is `{dof: value}`. A hinge with a quaternion is held whole or not at all.
+    `fixed` names dofs or hinges, or is `{dof or hinge: value}`. A hinge with a quaternion is held whole or not at all.
     """
     q = np.array(q0)
     mask = read_prescribed(graph, list(fixed) if isinstance(fixed, Mapping) else fixed, "fixed")
     if isinstance(fixed, Mapping):
-        at = coordinate_names(graph)
-        for dof, value in fixed.items():
-            if dof not in at:
-                raise StateError(
-                    f"fixed gives a value for {dof!r:.60}, which is not one coordinate of {graph.name!r}; name it in a "
-                    "list to hold it as it is in q0."
-                )
-            q[..., at[dof]] = finite(value, (), f"the value at which {dof!r} is fixed", StateError)
+        q = np.array(read_q(graph, fixed, "the fixed q", rest=q0))
     for body, v in zip(graph.bodies, graph.layout.v_slices, strict=True):
         if not has_coordinates(body.hinge) and mask[v].any() and not mask[v].all():
             raise StateError(

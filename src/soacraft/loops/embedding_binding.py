@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from soacraft.algebra.space import Space
-from soacraft.errors import LoopError, StaleError, StateError
+from soacraft.errors import LoopError, SpaceError, StaleError, StateError
 from soacraft.loops.embedding_model import EmbeddedModel
 from soacraft.loops.embedding_sensitivity import EmbeddedDirection, embedded_direction
 from soacraft.model.coordinates import read_forces, read_v
 from soacraft.model.interface import Graph
 from soacraft.model.sko import SKOModel
 from soacraft.model.state import State
-from soacraft.ops.binding import SKOBinding
+from soacraft.ops.binding import SKOBinding, block_name
 from soacraft.ops.namespace import Operators, operators_of
 from soacraft.recursions import _backend
 from soacraft.spatial.checks import Array
@@ -28,9 +28,17 @@ class Epoch:
     def __init__(self, graph: Graph, dofs: tuple[str, ...], says: str) -> None:
         self.graph, self.structure, self.dofs, self.says = graph, graph.structure, dofs, says
         self.first: SKOModel | None = None
+        self.members: dict[str, str] = {}  # bodies by name, with the compound body each is part of
 
     def __str__(self) -> str:
         return self.says
+
+    def block_name(self, kind: str, given: Any) -> str:
+        """The label of a block: of a node from the node, of a body outside the compounds from it or its hinge."""
+        name = block_name(self.graph, kind, given)
+        if kind != "node" and self.members.get(name, name) != name:
+            raise SpaceError(f"body {name!r} is part of the compound body {self.members[name]!r} of {self}; give that.")
+        return name
 
 
 class CompoundSystem(ABC):
@@ -107,6 +115,8 @@ class EmbeddedBinding(SKOBinding):
         self.owner: Any = system.epoch
         if system.epoch.first is None:
             system.epoch.first = found.sko
+            names, bodies = found.units.tree.names, system.graph.bodies
+            system.epoch.members = {bodies[k].name: names[u] for k, u in found.units.of.items()}
         self.model = system.epoch.first
 
     def _state(self) -> State:

@@ -83,10 +83,10 @@ def solve_kinematics(
     """Coordinates at which the targets are met, with loops closed, couplings and joint limits kept.
 
     `targets` is `{node: Pose or point}`, or a list of `Placement`, `Position` and `Direction`. `fixed` names dofs or
-    hinges held as they are in q0, or is `{dof: value}`. The search starts at q0 (default: the current configuration),
-    brought within the limits. The model's own state is left alone. Leading (batch) axes of targets and q0 are looped
-    over. A sub-graph has its own loops only. A hinge that rolls is moved along its allowed velocities alone, so a place
-    it could reach only by rolling back and forth may be missed.
+    hinges held as they are in q0, or is `{dof or hinge: value}`. The search starts at q0 (default, and for what a q0
+    by names leaves out: the current configuration), brought within the limits. The model's own state is left alone.
+    Leading (batch) axes of targets and q0 are looped over. A sub-graph has its own loops only. A hinge that rolls is
+    moved along its allowed velocities alone, so a place it could reach only by rolling back and forth may be missed.
 
     Where no start meets all targets, a `ConvergenceError` says which are missed and by how much; with
     `allow_partial=True` the nearest approach is returned instead, least in the sum of |weight r|^2. Loops that do not
@@ -109,7 +109,7 @@ stays off by 1 m. Move the targets, free more dofs, start from another q0, or pa
     _check_options(limits, allow_partial, restarts, steps)
     if not float(finite(tolerance, (), "tolerance of solve_kinematics", StateError)) > 0.0:
         raise StateError(f"tolerance of solve_kinematics must be positive, got {tolerance!r:.60}.")
-    mask, q = read_fixed(graph, fixed, read_q(graph, graph.q if q0 is None else q0, "q0"))
+    mask, q = read_fixed(graph, fixed, read_q(graph, graph.q if q0 is None else q0, "q0", graph.q))
     bounds = Bounds(graph, mask, bool(limits))
     batch = batch_of(wanted, q)
     each_q = np.broadcast_to(q, (*batch, graph.nq)).reshape(math.prod(batch), graph.nq)

@@ -20,6 +20,7 @@ from soacraft.model.graph import Multibody, copy_fixtures
 from soacraft.model.hinges import Free, Spherical
 from soacraft.model.hinges.base import H_T_of, Hinge, bias_of
 from soacraft.model.layout import dof_names
+from soacraft.model.names import find_hinge
 from soacraft.model.records import Keyframe
 from soacraft.model.state import State
 from soacraft.model.turning import Turned, copy_hinge_numbers, has_hinge_numbers, renamed_dofs, turned
@@ -152,15 +153,9 @@ def _plan(mb: Multibody, loop: Closure, hinge: Body | str) -> Plan:
 
 
 def _find(mb: Multibody, hinge: Any) -> Body:
-    """A body by the name of its hinge, or itself."""
-    if isinstance(hinge, Body):
-        return mb.body(hinge)
-    for body in mb.bodies:
-        if body.hinge_name == hinge:
-            return body
-    raise ModelError(
-        f"recut: {mb.name!r} has no hinge {hinge!r:.60}; sc.loops.cut(mb).loop(name) gives the hinges of a loop."
-    )
+    """A body by the name of its hinge, or itself; its own name does too."""
+    cure = "sc.loops.cut(mb).loop(name) gives the hinges of a loop."
+    return find_hinge(mb, hinge, lambda text: ModelError(f"recut: {text} {cure}"))
 
 
 def _path(carrier: Carrier) -> list[Body]:
@@ -240,7 +235,7 @@ def _dofs(body: Body) -> tuple[str, ...]:
 
 def _hang(plan: Plan, other: Multibody, body: Body) -> None:
     """A body and, before it, what it hangs from."""
-    if body.name in other:
+    if body.name in other._bodies:
         return
     parent = plan.parent(body)
     if isinstance(parent, Body):

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -20,6 +19,7 @@ from soacraft.dynamics.problem import Problem
 from soacraft.errors import LoopError, ModelError, StaleError, StateError
 from soacraft.loops import assemble as assembling
 from soacraft.loops import inverse, position, projection
+from soacraft.loops.bounds import read_fixed
 from soacraft.loops.checks import check_answer, check_state, closed_rows
 from soacraft.loops.compiled import CompiledLoops
 from soacraft.loops.independent import Choice, Indices, choose, dofs_named, keep_or_choose, row_names
@@ -28,6 +28,7 @@ from soacraft.loops.results import Result, Source
 from soacraft.loops.rows import Constraints
 from soacraft.loops.sizes import sizes_of
 from soacraft.loops.tasks import Drives, Task, read_drives, refuse_large, states_of
+from soacraft.model.coordinates import read_q
 from soacraft.model.graph import Multibody
 from soacraft.model.interface import Graph
 from soacraft.model.state import State
@@ -207,17 +208,18 @@ class Solver(ABC):
             found.append(inverse.force_for(task, self._choice(task.rows), x, mask, self.tolerance))
         return np.reshape(found, (*p.batch, p.nv))
 
-    def assemble(self, q0: Any, fix: Iterable[Any] = (), limits: bool = False) -> Array:
-        """Coordinates near q0 at which every loop and coupling closes; the dofs or hinges named in `fix` stay.
+    def assemble(self, q0: Any, fixed: Any = (), limits: bool = False) -> Array:
+        """Coordinates near q0 at which every loop and coupling closes; the dofs or hinges named in `fixed` stay.
 
-        With `limits` within the joint limits. Least squares in a trust region on the manifold of the hinges, then
-        towards q0 along the closed configurations. What cannot close is a `LoopError` that says by how much. Closures
-        that are to be driven are closed as the others.
+        `fixed` may also be `{dof or hinge: value}`. A q0 by names, `s.assemble({"crank": 0.5}, fixed=["crank"])`, has
+        the rest from the model's state. With `limits` within the joint limits. Least squares in a trust region on the
+        manifold of the hinges, then towards q0 along the closed configurations. What cannot close is a `LoopError` that
+        says by how much. Closures that are to be driven are closed as the others.
         """
-        p = self._read("assemble", q=q0)
-        fixed = read_prescribed(self.graph, fix, "fixed")
+        held, q = read_fixed(self.graph, fixed, read_q(self.graph, q0, rest=self.graph.q))
+        p = self._read("assemble", q=q)
         states = [state for state, _, _ in states_of(p)]
-        found = assembling.assemble_all(self.graph, states, fixed, self._theta, limits)
+        found = assembling.assemble_all(self.graph, states, held, self._theta, limits)
         return np.reshape(found, (*p.batch, self.graph.nq))
 
     def project_velocity(self, q: Any, v: Any, U: Any = None, weight: str = "mass") -> Array:

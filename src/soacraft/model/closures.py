@@ -15,7 +15,8 @@ import numpy as np
 
 from soacraft.errors import LoopError, ModelError
 from soacraft.model.frame import Frame
-from soacraft.model.hinges.base import Hinge
+from soacraft.model.hinges.base import Hinge, has_coordinates
+from soacraft.model.names import one_dof
 from soacraft.model.records import Attributes, Plain, read_attributes, read_numbers
 from soacraft.spatial.checks import Array
 
@@ -77,14 +78,9 @@ def read_terms(name: str, terms: Any, graph: Structure) -> Mapping[str, tuple[fl
         raise ModelError(f"coupling {name!r} needs {{dof: ratio, ...}}, got {terms!r:.60}.")
     read: dict[str, tuple[float, ...]] = {}
     for dof, ratio in terms.items():
-        found = graph._find_dof(dof)
-        if found is None or not has_coordinates(found[0].hinge):
-            known = coordinate_names(graph)
-            shown = ", ".join(map(repr, list(known)[:8]))
-            raise ModelError(
-                f"coupling {name!r}: {graph.name!r} has no coordinate {dof!r:.60} to couple; it has "
-                f"{shown or 'none'}{', ...' if len(known) > 8 else ''}."
-            )
+        dof = one_dof(graph, dof, f"coupling {name!r}", coordinate=True)
+        if dof in read:
+            raise ModelError(f"coupling {name!r} names dof {dof!r} twice; name it once.")
         c = read_numbers(ratio, f"the ratio of {dof!r} in coupling {name!r}")
         if not c.any():
             raise ModelError(f"coupling {name!r}: the ratio of {dof!r} is zero; leave the dof out.")
@@ -114,11 +110,6 @@ def coupling_error(coupling: Coupling, names: Mapping[str, int], q: Array) -> fl
     """
     values = (np.polynomial.polynomial.polyval(q[names[dof]], (0.0, *c)) for dof, c in coupling.terms.items())
     return float(sum(values, start=-coupling.offset))
-
-
-def has_coordinates(hinge: Hinge) -> bool:
-    """Whether each velocity of a hinge is the rate of one coordinate."""
-    return hinge.nq == hinge.nv and hinge.holonomic and type(hinge).qdot is Hinge.qdot
 
 
 def make_attributes(given: Any, what: str) -> Attributes:

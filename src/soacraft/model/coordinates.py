@@ -9,6 +9,7 @@ import numpy as np
 
 from soacraft.errors import ModelError, StateError
 from soacraft.model.hinges.base import Hinge, normalize_of
+from soacraft.model.named_states import entries_text, read_named
 from soacraft.spatial.checks import Array, finite, frozen
 from soacraft.spatial.wrench import Wrench
 
@@ -19,9 +20,14 @@ if TYPE_CHECKING:
 Forces = tuple[tuple["Frame", Wrench], ...]
 
 
-def read_q(graph: Graph, q: Any, what: str = "q") -> Array:
-    """Coordinates (..., nq), with every quaternion normalised, or a `StateError`."""
+def read_q(graph: Graph, q: Any, what: str = "q", rest: Array | None = None) -> Array:
+    """Coordinates (..., nq), with every quaternion normalised, or a `StateError`.
+
+    They may be given by name; what is not named is then as in `rest`.
+    """
     layout = graph.layout
+    if isinstance(q, Mapping):
+        q = read_named(graph, q, what, True, rest)
     x = _vector(graph, q, layout.nq, what, layout.q_slices)
     for group in layout.groups:
         if type(group.hinge).normalize is Hinge.normalize:
@@ -33,9 +39,11 @@ def read_q(graph: Graph, q: Any, what: str = "q") -> Array:
     return frozen(x)
 
 
-def read_v(graph: Graph, v: Any, what: str = "v") -> Array:
-    """Velocities or accelerations (..., nv), or a `StateError`."""
+def read_v(graph: Graph, v: Any, what: str = "v", rest: Array | None = None) -> Array:
+    """Velocities or accelerations (..., nv), or a `StateError`; by name as for `read_q`."""
     layout = graph.layout
+    if isinstance(v, Mapping):
+        v = read_named(graph, v, what, False, rest)
     return frozen(_vector(graph, v, layout.nv, what, layout.v_slices))
 
 
@@ -48,7 +56,8 @@ def _vector(graph: Graph, value: Any, size: int, what: str, slices: Sequence[sli
         raise StateError(f"{name} must be an array of {size} real numbers, got ragged rows.") from None
     if not shape or shape[-1] != size:
         got = f"{value!r:.60}" if not shape else f"{shape[-1]}" if len(shape) == 1 else f"shape {shape}"
-        raise StateError(f"{name} has {size} entries, got {got}; {what} follows the bodies {_names(graph)}.")
+        by_hinge = entries_text(graph, slices is graph.layout.q_slices)
+        raise StateError(f"{name} has {size} entries, got {got}; by hinge: {by_hinge}.")
     if np.asarray(value).dtype.kind not in "iuf" or isinstance(value, np.ma.MaskedArray):
         return finite(value, (..., size), name, StateError)  # says what kind of thing was given
     x = np.array(value, dtype=np.float64)
@@ -62,13 +71,6 @@ def _vector(graph: Graph, value: Any, size: int, what: str, slices: Sequence[sli
             f"{x[(*where, entry)]}{state}."
         )
     return x
-
-
-def _names(graph: Graph) -> str:
-    names = [repr(body.name) for body in graph.layout.bodies]
-    if len(names) > 6:
-        names = [*names[:3], "...", names[-1]]
-    return ", ".join(names) or "(none)"
 
 
 def common_batch(**arrays: Array) -> tuple[int, ...]:

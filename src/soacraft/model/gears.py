@@ -45,18 +45,20 @@ def add_geared_hinge(
     spin = Pin(axis)
     if not isinstance(rotor, Inertia):
         raise ModelError(f"geared hinge {name!r}: the rotor must be an Inertia(mass, com, moment), got {rotor!r:.60}.")
-    taken = [x for x in (f"{name}_rotor", f"{name}_gear") if x in mb or x in [c.name for c in mb.couplings]]
+    known = {*mb._bodies, *mb._hinges, *mb.couplings.names}
+    taken = [x for x in (f"{name}_rotor", f"{name}_gear") if x in known]
     if taken:
         raise ModelError(f"geared hinge {name!r} needs the name {taken[0]!r}, which {mb.name!r} has already.")
     link = mb.add_body(name, parent, hinge, inertia, inboard, outboard, hinge_name)
+    rotor_body = None
     try:
         at = inboard if rotor_pose is None else rotor_pose
-        mb.add_body(f"{name}_rotor", parent, spin, rotor, at)
+        rotor_body = mb.add_body(f"{name}_rotor", parent, spin, rotor, at)
         terms = {f"{name}_rotor": 1.0, link.hinge_name: -value}
         mb.couple(f"{name}_gear", terms, attributes={DEPENDENT: f"{name}_rotor"})
     except Exception:
-        for body in (f"{name}_rotor", name):
-            if body in mb:
+        for body in (rotor_body, link):
+            if body is not None:
                 mb.remove(body)
         raise
     return link

@@ -76,11 +76,14 @@ class Multibody(Holdings):
     def set_state(self, q: Any = None, v: Any = None, vdot: Any = None) -> None:
         """Change the current state, all or nothing: when one part is refused, none is changed.
 
+        Each part is an array, or `{hinge, body or dof: value}`, which leaves what is not named as it is.
+
         >>> from soacraft.model import serial_chain
         >>> mb = serial_chain(2)
         >>> mb.set_state(q=[0.1, 0.2], v=[1.0, 0.0])
+        >>> mb.set_state({"link2": 0.5})
         >>> mb.q, mb.v
-        (array([0.1, 0.2]), array([1., 0.]))
+        (array([0.1, 0.5]), array([1., 0.]))
         """
         new = self.current.replace(q, v, vdot)
         for what, x in (("q", new.configuration.q), ("v", new.motion.v), ("vdot", new.vdot)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -13,12 +14,13 @@ from soacraft.errors import LoopError, ModelError
 from soacraft.model import gears
 from soacraft.model.arguments import read_hinge
 from soacraft.model.catalogue import Catalogue
-from soacraft.model.closures import Closure, Coupling, has_coordinates, make_attributes, read_terms
+from soacraft.model.closures import Closure, Coupling, make_attributes, read_terms
 from soacraft.model.coordinates import read_q, read_v
 from soacraft.model.frame import Body, Frame, Root
-from soacraft.model.hinges.base import Hinge
+from soacraft.model.hinges.base import Hinge, has_coordinates
 from soacraft.model.import_report import ImportReport
 from soacraft.model.layout import dof_names
+from soacraft.model.names import one_dof
 from soacraft.model.records import Actuator, Attributes, Keyframe, Material, Record, read_text
 from soacraft.model.structure import Structure
 from soacraft.model.turning import renamed_actuator
@@ -114,12 +116,14 @@ class Holdings(Structure):
     def couple(
         self,
         name: str,
-        terms: Mapping[str, float | tuple[float, ...]],
+        terms: Mapping[Any, float | tuple[float, ...]],
         offset: float = 0.0,
         active: bool = True,
         attributes: Mapping[str, Any] | None = None,
     ) -> Coupling:
         """Tie coordinates: the sum of `ratio q(dof)` over `{dof: ratio, ...}` is `offset`. O(number of dofs).
+
+        A dof is given by its name; where a hinge has one, its body or the name of that does.
 
         A gear, a mimic joint `q = m q_other + o` ({q: 1, q_other: -m}, offset o), a differential. A ratio may also be
         the coefficients (c1, c2, ...) of a polynomial c1 q + c2 q^2 + ...
@@ -198,9 +202,11 @@ class Holdings(Structure):
         """Keep an actuator of dofs of this model."""
         _of(Actuator, actuator)
         self._new("actuator", actuator.name, self._actuators)
-        unknown = [dof for dof in actuator.gears if self._find_dof(dof) is None]
-        if unknown:
-            raise ModelError(f"actuator {actuator.name!r}: {self.name!r} has no dof {unknown[0]!r}.")
+        gears = {one_dof(self, dof, f"actuator {actuator.name!r}"): gear for dof, gear in actuator.gears.items()}
+        if len(gears) < len(actuator.gears):
+            raise ModelError(f"actuator {actuator.name!r} names a dof of {self.name!r} twice; name it once.")
+        if gears != actuator.gears:  # named by hinges or bodies
+            actuator = replace(actuator, gears=gears)
         self._actuators[actuator.name] = actuator
         return actuator
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from soacraft.algebra.tree import Branch, Tree
 from soacraft.errors import ModelError, StateError
-from soacraft.model import armature, drawing, kinematics
+from soacraft.model import armature, drawing, kinematics, names, sampling
 from soacraft.model.axes import check_axes, node_map
 from soacraft.model.catalogue import Catalogue
 from soacraft.model.closures import Closure, Coupling
 from soacraft.model.coordinates import common_batch, read_forces, read_q, read_v
-from soacraft.model.frame import Body, Frame, Root
+from soacraft.model.frame import Body, Frame, Node, Root
 from soacraft.model.hinges.base import difference_of, integrate_of, qdot_of
 from soacraft.model.layout import Layout
 from soacraft.model.sko import SKOModel
@@ -174,25 +174,64 @@ class Graph(ABC):
         """The hinge's name for one dof, `name.0`, `name.1`, ... for several."""
         return self.layout.dof_names
 
+    def __getitem__(self, name: str) -> Body:
+        """`mb["upper"]` is a body, `mb["elbow"]` the body of that hinge.
+
+        `mb["upper/tool"]` is a node, and `mb["inertial"]` the inertial frame; type checkers, which cannot read names,
+        see them as such by `mb.node("upper/tool")` and `mb.root`.
+        """
+        return cast(Body, names.find_keyed(self, name))
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return names.key_names(self)
+
+    def body(self, body: Body | str) -> Body:
+        """A body from itself, its name or the name of its hinge.
+
+        >>> import soacraft as sc
+        >>> sc.load("panda").body("joint4").name
+        'link4'
+        """
+        return names.find_body(self, body)
+
+    def node(self, node: Node | str) -> Node:
+        """A node from itself or its name `body/node`.
+
+        >>> from soacraft.model import serial_chain
+        >>> serial_chain(2).node("link2/tip").pose
+        Pose(translation=(1, 0, 0))
+        """
+        found = self.frame(node)
+        if not isinstance(found, Node):
+            raise ModelError(f"{found.full_name!r} is {_a(found)} of {self.name!r}, not a node; give 'body/node'.")
+        return found
+
     def index(self, body: Body | str) -> int:
-        """The number of a body in `bodies`, from the body or its name.
+        """The number of a body in `bodies`, from the body, its name or the name of its hinge.
 
         >>> from soacraft.model import serial_chain
         >>> serial_chain(3).index("link2")
         1
         """
-        found = self.frame(body)
-        if not isinstance(found, Body):
-            raise ModelError(f"{found.full_name!r} is not a body of {self.name!r}.")
-        return self.layout.index[found]
+        return self.layout.index[names.find_body(self, body)]
 
-    def q_slice(self, body: Body | str) -> slice:
-        """Where a body's hinge coordinates stand in q."""
-        return self.layout.q_slices[self.index(body)]
+    def q_slice(self, of: Body | str) -> slice:
+        """Where the coordinates of a hinge are in q: of a hinge, its body, or a dof that is one coordinate.
 
-    def v_slice(self, body: Body | str) -> slice:
-        """Where a body's hinge velocities stand in v."""
-        return self.layout.v_slices[self.index(body)]
+        >>> import soacraft as sc
+        >>> sc.load("panda").q_slice("joint4"), sc.load("anymal_b").q_slice("base")
+        (slice(3, 4, None), slice(0, 7, None))
+        """
+        return names.q_place(self, of)
+
+    def v_slice(self, of: Body | str) -> slice:
+        """Where the velocities of a hinge are in v: of a hinge, its body, or a dof.
+
+        >>> import soacraft as sc
+        >>> sc.load("anymal_b").v_slice("base"), sc.load("anymal_b").v_slice("base.5")
+        (slice(0, 6, None), slice(5, 6, None))
+        """
+        return names.v_place(self, of)
 
     def __len__(self) -> int:
         return self.layout.n
@@ -226,13 +265,30 @@ class Graph(ABC):
     def vdot(self, value: npt.ArrayLike) -> None:
         self.set_state(vdot=value)
 
-    def state(self, q: Any = None, v: Any = None, vdot: Any = None, forces: Any = None) -> State:
-        """An immutable snapshot; what is not given is that of the current state. Leading batch axes allowed.
+    def q_of(self, of: Body | str) -> Array:
+        """The current coordinates of a hinge, given by its name or its body.
 
         >>> from soacraft.model import serial_chain
         >>> mb = serial_chain(2)
-        >>> mb.state() is mb.current, mb.state(q=[0.1, 0.2]).q
-        (True, array([0.1, 0.2]))
+        >>> mb.set_state({"link2": 0.3})
+        >>> mb.q_of("link2")
+        array([0.3])
+        """
+        return self.current.q_of(of)
+
+    def v_of(self, of: Body | str) -> Array:
+        """The current velocities of a hinge, given by its name or its body, or of one dof."""
+        return self.current.v_of(of)
+
+    def state(self, q: Any = None, v: Any = None, vdot: Any = None, forces: Any = None) -> State:
+        """An immutable snapshot; what is not given is that of the current state. Leading batch axes allowed.
+
+        `q`, `v` and `vdot` may be given by names of hinges, bodies or dofs; what is not named is as it is now.
+
+        >>> from soacraft.model import serial_chain
+        >>> mb = serial_chain(2)
+        >>> mb.state() is mb.current, mb.state(q=[0.1, 0.2]).q, mb.state({"link2": 0.3}).q
+        (True, array([0.1, 0.2]), array([0. , 0.3]))
         """
         current = self.current
         if q is None and v is None and vdot is None and forces is None:
@@ -250,19 +306,23 @@ class Graph(ABC):
         parts = [np.asarray(body.hinge.neutral(), dtype=np.float64) for body in self.layout.bodies]
         return np.concatenate([np.zeros(0), *parts])
 
-    def random_state(self, seed: int | np.random.Generator = 0) -> tuple[Array, Array]:
+    def random_state(self, seed: int | np.random.Generator = 0, limits: bool = False) -> tuple[Array, Array]:
         """A random (q, v); the model's own state is left alone.
 
-        Uniform rotations, angles within a turn, travels of about a metre, normally distributed velocities.
+        Uniform rotations, angles within a turn, travels of about a metre, normally distributed velocities. With
+        `limits` within the limits of coordinates and velocities, and on the active couplings. Loop closures stay open
+        in either case: `sc.loops` closes them with `s.assemble(q, limits=True)` and `s.project_velocity(q, v)`.
 
-        >>> from soacraft.model import serial_chain
-        >>> mb = serial_chain(2)
-        >>> q, v = mb.random_state(seed=0)
-        >>> mb.set_state(q, v)
+        >>> import soacraft as sc
+        >>> mb = sc.load("robotiq_2f85")                              # whose fingers are coupled
+        >>> mb.set_state(*mb.random_state(seed=0, limits=True))
+        >>> bool(abs(mb.q_of("left_driver_joint") - mb.q_of("right_driver_joint"))[0] < 1e-12)
+        True
         """
         rng = np.random.default_rng(seed)
-        parts = [np.asarray(body.hinge.random(rng), dtype=np.float64) for body in self.layout.bodies]
-        return np.concatenate([np.zeros(0), *parts]), rng.standard_normal(self.nv)
+        if not isinstance(limits, bool | np.bool_):
+            raise StateError(f"limits of random_state must be True or False, got {limits!r:.60}.")
+        return sampling.draw_within(self, rng) if limits else sampling.draw(self, rng)
 
     def integrate(self, q: Any, dv: Any) -> Array:
         """Move from q by the tangent vector dv (nv): exact for constant hinge velocities over unit time.
@@ -437,6 +497,10 @@ class Graph(ABC):
 
     def _or_root(self, frame: Frame | str | None) -> Frame:
         return self.root if frame is None else self.frame(frame)
+
+
+def _a(frame: Frame) -> str:
+    return "the inertial frame" if isinstance(frame, Root) else f"a {frame.kind}"
 
 
 def size_text(n: int, nv: int) -> str:

@@ -186,8 +186,8 @@ class Actuator(_Record):
         read_text(self.name, "the name of an actuator")
         if not isinstance(self.gears, Mapping):
             raise ModelError(f"the gears of {what} must be a mapping from dofs to numbers, got {self.gears!r:.60}.")
-        given = {str(dof): finite(gear, (), f"the gear of {what} for {dof!r}") for dof, gear in self.gears.items()}
-        gears = {dof: float(gear) for dof, gear in given.items()}
+        given = {dof: finite(gear, (), f"the gear of {what} for {dof!r}") for dof, gear in self.gears.items()}
+        gears = {str(getattr(dof, "hinge_name", dof)): float(gear) for dof, gear in given.items()}  # a body: its hinge
         _set(self, kind=read_text(self.kind, f"the kind of {what}"), gears=MappingProxyType(gears),
              attributes=read_attributes(self.attributes, f"the attributes of {what}"))  # fmt: skip
 

@@ -20,6 +20,7 @@ from soacraft.model.coordinates import Forces, common_batch, read_forces, read_q
 from soacraft.model.frame import Body, Frame
 from soacraft.model.kinematics import pose_of_frame
 from soacraft.model.layout import Layout
+from soacraft.model.read_only import of_state
 from soacraft.model.realize import Poses, times
 from soacraft.model.sko import SKOModel
 from soacraft.spatial.checks import Array, frozen
@@ -226,17 +227,20 @@ class State:
     @property
     def q(self) -> Array:
         """Coordinates, (*batch, nq), read-only."""
-        return np.broadcast_to(self.configuration.q, (*self._batch, self.configuration.layout.nq))
+        x = np.broadcast_to(self.configuration.q, (*self._batch, self.configuration.layout.nq))
+        return of_state(self._graph, "q", x)
 
     @property
     def v(self) -> Array:
         """Velocities, (*batch, nv), read-only."""
-        return np.broadcast_to(self._motion.v, (*self._batch, self.configuration.layout.nv))
+        x = np.broadcast_to(self._motion.v, (*self._batch, self.configuration.layout.nv))
+        return of_state(self._graph, "v", x)
 
     @property
     def vdot(self) -> Array:
         """Accelerations, (*batch, nv), read-only."""
-        return np.broadcast_to(self._vdot, (*self._batch, self.configuration.layout.nv))
+        x = np.broadcast_to(self._vdot, (*self._batch, self.configuration.layout.nv))
+        return of_state(self._graph, "vdot", x)
 
     @property
     def forces(self) -> Forces:
@@ -248,18 +252,34 @@ class State:
         return f"State of {self._graph.name!r}: {self.q.shape[-1]} coordinates, {self.v.shape[-1]} velocities{batch}"
 
     def replace(self, q: Any = None, v: Any = None, vdot: Any = None, forces: Any = None) -> State:
-        """The same state with some parts new; unchanged parts keep what was worked out for them."""
+        """The same state with some parts new; unchanged parts keep what was worked out for them.
+
+        A part may be given by names: `s.replace(q={"elbow": 0.3})` moves that hinge alone.
+        """
         self.require_fresh()
         g, motion = self._graph, self._motion
         configuration = motion.configuration
-        if q is not None and not _same(q := read_q(g, q), configuration.q):
+        if q is not None and not _same(q := read_q(g, q, rest=configuration.q), configuration.q):
             configuration = Configuration(configuration.layout, q, g.counters, configuration._base)
-        v_new = motion.v if v is None else read_v(g, v)
-        vdot_new = self._vdot if vdot is None else read_v(g, vdot, "vdot")
+        v_new = motion.v if v is None else read_v(g, v, rest=motion.v)
+        vdot_new = self._vdot if vdot is None else read_v(g, vdot, "vdot", rest=self._vdot)
         common_batch(q=configuration.q, v=v_new, vdot=vdot_new)
         if configuration is not motion.configuration or not _same(v_new, motion.v):
             motion = Motion(configuration, v_new, g.counters, motion._base)
         return State(g, motion, vdot_new, self._forces if forces is None else read_forces(g, forces))
+
+    def q_of(self, of: Body | str) -> Array:
+        """The coordinates of a hinge, given by its name or its body, (*batch, nq of the hinge), read-only.
+
+        >>> import soacraft as sc
+        >>> sc.load("panda").state({"joint4": -1.5}).q_of("joint4")
+        array([-1.5])
+        """
+        return self.q[..., self._graph.q_slice(of)]
+
+    def v_of(self, of: Body | str) -> Array:
+        """The velocities of a hinge, given by its name or its body, or of one dof, (*batch, nv of it), read-only."""
+        return self.v[..., self._graph.v_slice(of)]
 
     def require_fresh(self) -> None:
         """Raise `StaleError` when the model's structure changed after the state was made."""

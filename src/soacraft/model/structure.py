@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from soacraft.algebra.tree import Tree
-from soacraft.errors import ModelError
+from soacraft.errors import ModelError, near
 from soacraft.model.arguments import ROOT_NAME, read_hinge, read_inertia, read_name, read_pose
 from soacraft.model.attach import hinge_at, hinge_velocity
 from soacraft.model.compiled import retire
-from soacraft.model.frame import Body, Carrier, Frame, Node, Root
+from soacraft.model.frame import Body, Carrier, Frame, Root
 from soacraft.model.hinges.base import Hinge
 from soacraft.model.interface import Graph, size_text
 from soacraft.model.layout import Layout
+from soacraft.model.names import frame_names, hinge_note
 from soacraft.spatial.checks import Array, finite, frozen
 from soacraft.spatial.inertia import Inertia
 from soacraft.spatial.pose import Pose
@@ -76,13 +76,10 @@ class Structure(Graph):
         """The structural version: it grows with every change of structure or parameters."""
         return self._structure
 
-    def __getitem__(self, name: str) -> Frame:
-        return self.frame(name)
-
     def __contains__(self, name: object) -> bool:
         if isinstance(name, Frame):
             return name.graph is self and not name._removed
-        return isinstance(name, str) and self._find(name) is not None
+        return isinstance(name, str) and (self._find(name) is not None or name in self._hinges)
 
     def __iter__(self) -> Iterator[Body]:
         return iter(self.bodies)
@@ -110,33 +107,9 @@ class Structure(Graph):
             raise ModelError(f"a frame of {self._name!r} is given by itself or its name, got {frame!r}.")
         found = self._find(frame)
         if found is None:
-            known = [ROOT_NAME, *self._bodies, *(node.full_name for node in self._all_nodes())]
-            raise ModelError(f"{self._name!r} has no frame {frame!r}{_close(frame, known)}")
+            hint = hinge_note(cast("Multibody", self), frame) or near(frame, frame_names(self), "it has")
+            raise ModelError(f"{self._name!r} has no frame {frame!r}{hint}")
         return found
-
-    def body(self, body: Body | str) -> Body:
-        """A body from itself or its name."""
-        found = self.frame(body)
-        if not isinstance(found, Body):
-            raise ModelError(f"{found.full_name!r} is not a body of {self._name!r}.")
-        return found
-
-    def _find_dof(self, name: Any) -> tuple[Body, int] | None:
-        """The body of a dof and the number of the dof in its hinge, from a name of `dof_names`. O(1)."""
-        if not isinstance(name, str):
-            return None
-        body = self._hinges.get(name)
-        if body is not None and body.hinge.nv == 1:
-            return body, 0
-        hinge, _, number = name.rpartition(".")
-        body = self._hinges.get(hinge)
-        if body is None or body.hinge.nv < 2 or number not in map(str, range(body.hinge.nv)):
-            return None
-        return body, int(number)
-
-    def _all_nodes(self) -> Iterator[Node]:
-        for carrier in (self._root, *self._bodies.values()):
-            yield from carrier._nodes.values()
 
     def _carrier(self, parent: Any) -> Carrier:
         """What a body is to hang from: the inertial frame for None."""
@@ -310,10 +283,3 @@ class Structure(Graph):
 
 def _read_gravity(name: str, gravity: Any) -> Array:
     return frozen(finite(gravity, (3,), f"gravity of {name!r}"))
-
-
-def _close(name: str, known: list[str]) -> str:
-    close = get_close_matches(name[:80], [each for each in known[:2000] if len(each) <= 80], n=3, cutoff=0.5)
-    if close:
-        return f"; did you mean {' or '.join(repr(each) for each in close)}?"
-    return f"; it has {', '.join(repr(each) for each in known[:8])}{', ...' if len(known) > 8 else ''}."

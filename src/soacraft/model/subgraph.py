@@ -17,6 +17,7 @@ from soacraft.model.frame import Body, Frame, Root
 from soacraft.model.interface import Graph, size_text
 from soacraft.model.kinematics import pose_of_frame
 from soacraft.model.layout import Layout
+from soacraft.model.names import find_keyed
 from soacraft.model.realize import Poses
 from soacraft.model.state import Configuration, Motion, State
 from soacraft.spatial.checks import Array, frozen
@@ -141,11 +142,8 @@ class SubGraph(Graph):
             raise ModelError(f"{found.full_name!r} is not on a body of {self._name!r}; ask the model itself.")
         return found
 
-    def __getitem__(self, name: str) -> Frame:
-        return self.frame(name)
-
     def __contains__(self, frame: object) -> bool:
-        carrier = self._mb.frame(frame).carrier if frame in self._mb else None
+        carrier = find_keyed(self._mb, frame).carrier if frame in self._mb else None
         return bool(carrier is self.root or carrier in self._layout.index)
 
     def __repr__(self) -> str:
@@ -183,19 +181,19 @@ class SubGraph(Graph):
         if before is not None and before[0].configuration is whole.configuration:
             configuration = before[1].configuration
         else:
-            q = frozen(whole.q[..., self._q_index])
+            q = frozen(np.asarray(whole.q)[..., self._q_index])
             configuration = Configuration(layout, q, self.counters, self._base_pose(whole))
         if before is not None and before[0].motion is whole.motion and not self._moving:
             motion = before[1].motion
         else:
-            v = frozen(whole.v[..., self._v_index])
+            v = frozen(np.asarray(whole.v)[..., self._v_index])
             motion = Motion(configuration, v, self.counters, self._base_motion(whole))
         forces = tuple(
             (frame, self._in_own_axes(layout, whole, wrench))
             for frame, wrench in whole.forces
             if frame.carrier in layout.index
         )
-        return State(self, motion, frozen(whole.vdot[..., self._v_index]), forces)
+        return State(self, motion, frozen(np.asarray(whole.vdot)[..., self._v_index]), forces)
 
     def _base_pose(self, whole: State) -> Any:
         """A function that gives the anchor's pose; None on the inertial frame."""
@@ -219,13 +217,13 @@ class SubGraph(Graph):
     def set_state(self, q: Any = None, v: Any = None, vdot: Any = None) -> None:
         """Change its part of the model's state, all or nothing."""
         self._require_fresh()
-        whole = self._mb.current
+        whole, own = self._mb.current, self.current
         self._mb.set_state(
-            None if q is None else _with(whole.q, self._q_index, self._single("q", read_q(self, q))),
-            None if v is None else _with(whole.v, self._v_index, self._single("v", read_v(self, v))),
+            None if q is None else _with(whole.q, self._q_index, self._single("q", read_q(self, q, rest=own.q))),
+            None if v is None else _with(whole.v, self._v_index, self._single("v", read_v(self, v, rest=own.v))),
             None
             if vdot is None
-            else _with(whole.vdot, self._v_index, self._single("vdot", read_v(self, vdot, "vdot"))),
+            else _with(whole.vdot, self._v_index, self._single("vdot", read_v(self, vdot, "vdot", rest=own.vdot))),
         )
 
     def _single(self, what: str, value: Array) -> Array:

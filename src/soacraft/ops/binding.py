@@ -10,10 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from soacraft.algebra.space import Space
-from soacraft.errors import ModelError, StaleError, StateError
+from soacraft.errors import ModelError, SpaceError, StaleError, StateError
 from soacraft.model.axes import check_axes
 from soacraft.model.coordinates import common_batch, read_forces
 from soacraft.model.interface import Graph
+from soacraft.model.names import find_body
 from soacraft.model.sko import SKOModel
 from soacraft.model.state import State
 from soacraft.spatial.checks import finite, frozen
@@ -40,6 +41,11 @@ class Owner:
 
     def __str__(self) -> str:
         return repr(self.graph.name)
+
+    def block_name(self, kind: str, given: Any) -> str:
+        """The label of a block in a space of this owner: of a node from the node, of a body from it or its hinge."""
+        self.check()
+        return block_name(self.graph, kind, given)
 
     def check(self) -> None:
         """Raise `StaleError` after a structural change."""
@@ -198,6 +204,11 @@ class SKOBinding(ModelBinding):
     def node_space(self, names: tuple[str, ...]) -> Space:
         dims = [self.body.dims[self.body.index(name)] for name in names]
         return Space("node", names, dims, self.owner)
+
+
+def block_name(graph: Graph, kind: str, given: Any) -> str:
+    """The name of the frame, in node spaces, or of the body, from itself or what else it is called."""
+    return graph.frame(given).full_name if kind == "node" else find_body(graph, given, SpaceError).name
 
 
 def read(what: str, x: Any, nv: int) -> Array:

@@ -25,6 +25,7 @@ from soacraft.algebra.printing import latex_words
 from soacraft.errors import ModelError, StateError
 from soacraft.model.axes import check_axes, velocity_map
 from soacraft.model.interface import Graph
+from soacraft.model.names import find_step
 from soacraft.model.realize import times
 from soacraft.ops.binding import GraphBinding
 
@@ -212,7 +213,10 @@ class Direction:
 
 
 def direction_of(ops: Operators, body: Any = None, dof: Any = 0) -> Direction:
-    """The direction of dof `dof` (its number or its name) of the hinge of a body; without a body, of the velocity."""
+    """The direction of dof `dof` (its number or its name) of the hinge of a body; without a body, of the velocity.
+
+    The name of the hinge, or of the dof itself, will do for the body.
+    """
     binding = ops.binding
     if not isinstance(binding, GraphBinding):
         found: Direction = binding.direction(ops, body, dof)
@@ -221,8 +225,11 @@ def direction_of(ops: Operators, body: Any = None, dof: Any = 0) -> Direction:
     if body is None:
         return ops.direction(None, 0)
     graph = binding.graph
-    k = graph.index(body)
-    return ops.direction(graph.bodies[k].name, dof_number(graph, k, dof))
+    found_body, number = find_step(graph, body)
+    if number is not None and dof != 0:
+        raise ModelError(f"{body!r} is a dof already; there is no dof {dof!r:.60} of it. Give the body and the dof.")
+    k = graph.layout.index[found_body]
+    return ops.direction(found_body.name, dof_number(graph, k, dof) if number is None else number)
 
 
 def dof_number(graph: Graph, k: int, dof: Any) -> int:

@@ -268,6 +268,16 @@ def dbias_of(hinge: Hinge, q: Array, v: Array) -> tuple[Array, Array]:
     return result
 
 
+def has_coordinates(hinge: Hinge) -> bool:
+    """Whether each velocity of a hinge is the rate of one coordinate.
+
+    >>> from soacraft.model.hinges import Pin, Spherical
+    >>> has_coordinates(Pin((0, 0, 1))), has_coordinates(Spherical())
+    (True, False)
+    """
+    return hinge.nq == hinge.nv and hinge.holonomic and type(hinge).qdot is Hinge.qdot
+
+
 def qdot_of(hinge: Hinge, q: Array, v: Array) -> Array:
     """`hinge.qdot(q, v)`: (..., nq).
 
