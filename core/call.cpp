@@ -111,6 +111,14 @@ nb::object new_call(Quick quick, nb::handle owner, void* model, const void* kern
     return nb::steal(reinterpret_cast<PyObject*>(c));
 }
 
-void bind_call_type(nb::module_& m) { make_call_type(m); }
+void bind_call_type(nb::module_& m) {
+    make_call_type(m);
+    m.def("set_state_array", [](nb::type_object type) {
+        PyTypeObject* one = reinterpret_cast<PyTypeObject*>(type.ptr());
+        if (!PyType_IsSubtype(one, &PyArray_Type)) refuse("the class of state arrays must derive from numpy.ndarray");
+        Py_XDECREF(reinterpret_cast<PyObject*>(state_array));
+        state_array = reinterpret_cast<PyTypeObject*>(type.release().ptr());
+    });
+}
 
 }  // namespace soacraft

@@ -15,9 +15,15 @@
 
 namespace soacraft {
 
+// The class of the read-only arrays of states, once Python has told it; other classes (masked arrays) have meanings of
+// their own, which only Python knows.
+inline PyTypeObject* state_array = nullptr;
+
+inline bool is_array(PyObject* o) { return PyArray_CheckExact(o) || (state_array && Py_TYPE(o) == state_array); }
+
 // The data of a contiguous float64 array of the right shape, or null.
 inline double* data_of(PyObject* o, int ndim, const npy_intp* axes) {
-    if (!PyArray_CheckExact(o)) return nullptr;
+    if (!is_array(o)) return nullptr;
     PyArrayObject* a = reinterpret_cast<PyArrayObject*>(o);
     if (PyArray_TYPE(a) != NPY_DOUBLE || PyArray_NDIM(a) != ndim || !PyArray_ISCARRAY_RO(a)) return nullptr;
     for (int i = 0; i < ndim; ++i)

@@ -53,7 +53,7 @@ struct Fast {
     // The inputs, checked; false where Python must say what is wrong, or knows better.
     bool read_inputs(PyObject* const* args) {
         for (int i = 0; i < kernel.inputs; ++i) {
-            if (!PyArray_CheckExact(args[i])) return false;
+            if (!is_array(args[i])) return false;
             PyArrayObject* a = reinterpret_cast<PyArrayObject*>(args[i]);
             const npy_intp width = i == Q ? model.nq : model.nv;
             const int ndim = PyArray_NDIM(a);

@@ -156,6 +156,9 @@ def call(
 ) -> Call:
     """A call of one algorithm on single states that falls back to a Python function."""
 
+def set_state_array(type: type) -> None:
+    """The class of the read-only arrays of states, which calls take as they take plain arrays."""
+
 def algorithms() -> list[str]:
     """The algorithms that have a kernel."""
 

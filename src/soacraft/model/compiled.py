@@ -20,6 +20,7 @@ from soacraft.model.frame import Body, Frame
 from soacraft.model.hinges import HINGES, Free, Hinge, RollingBall, Spherical, Weld
 from soacraft.model.hinges.product import ScrewProduct
 from soacraft.model.layout import Layout
+from soacraft.model.read_only import StateArray
 from soacraft.spatial.checks import Array
 from soacraft.spatial.inertia import Inertia
 from soacraft.spatial.pose import Pose
@@ -227,4 +228,5 @@ def retire(layout: Layout | None) -> None:
         known.kernels.retire()
 
 
+_core.set_state_array(StateArray)
 _KNOWN: WeakKeyDictionary[Layout, CompiledModel | None] = WeakKeyDictionary()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
+from weakref import ref
 
 import numpy as np
 
@@ -26,7 +27,7 @@ class StateArray(np.ndarray[Any, np.dtype[np.float64]]):
 mb.set_state(q={'link2': 0.3}), or the whole, mb.q = [...]; a snapshot with some of it new is s.replace(q=...).
     """
 
-    _of: tuple[Graph, str] | None = None
+    _of: tuple[ref[Graph], str] | None = None  # a weak reference: numbers that are kept do not keep a model
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
         plain = np.asarray(array)
@@ -45,17 +46,21 @@ mb.set_state(q={'link2': 0.3}), or the whole, mb.q = [...]; a snapshot with some
 
     def _named(self, key: Any, value: Any) -> str:
         """The change as a dictionary by name, where it is one of one coordinate."""
+        graph, what = self._source()
         single = isinstance(key, int | np.integer) and self.ndim == 1 and -self.size <= key < self.size
-        if self._of is not None and single:
-            graph, what = self._of
+        if graph is not None and single:
             slices = graph.layout.q_slices if what == "q" else graph.layout.v_slices
-            k = next(k for k, at in enumerate(slices) if at.start <= key % self.size < at.stop)
-            one = slices[k].stop - slices[k].start == 1
-            return f"{{{graph.bodies[k].hinge_name!r}: {f'{value!r:.40}' if one else '[...]'}}}"
+            for body, at in zip(graph.bodies, slices, strict=True):
+                if at.start <= key % self.size < at.stop:
+                    shown = f"{value!r:.40}" if at.stop - at.start == 1 else "[...]"
+                    return f"{{{body.hinge_name!r}: {shown}}}"
         return "{name: value}"
 
+    def _source(self) -> tuple[Graph | None, str]:
+        return (None, "q") if self._of is None else (self._of[0](), self._of[1])
+
     def _refuse(self, tried: str, change: str) -> NoReturn:
-        graph, what = self._of or (None, "q")
+        graph, what = self._source()
         whose = "a state" if graph is None else repr(graph.name)
         raise StateError(
             f"{what} of {whose} is read-only, so {what}{tried} is refused. Set it by name, "
@@ -80,5 +85,5 @@ for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul"
 def of_state(graph: Graph, what: str, x: Array) -> Array:
     """A read-only array as q, v or vdot of a graph's state."""
     found = x.view(StateArray)
-    found._of = (graph, what)
+    found._of = (ref(graph), what)
     return found
