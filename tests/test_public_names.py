@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import pkgutil
 import subprocess
 import sys
+from importlib import import_module
 
 import pytest
 
@@ -28,7 +30,20 @@ def test_the_list_is_complete():
         if not name.startswith("_") and not (inspect.ismodule(thing) and name not in ours)
     }
     assert (gathered - helpers) | set(sc._LATER) == set(sc.__all__)
-    assert set(sc.__all__) <= set(dir(sc))
+
+
+def packages() -> list[str]:
+    """Every package of ours."""
+    found = pkgutil.walk_packages(sc.__path__, "soacraft.")
+    return ["soacraft", "soacraft.errors", "soacraft.pycraft", *(x.name for x in found if x.ispkg)]
+
+
+@pytest.mark.parametrize("name", packages())
+def test_a_package_shows_its_public_names_and_nothing_else(name):
+    package = import_module(name)
+    assert dir(package) == sorted(package.__all__)
+    assert all(hasattr(package, each) for each in package.__all__)
+    assert len(set(package.__all__)) == len(package.__all__)
 
 
 def test_what_is_slow_to_import_waits():
@@ -52,7 +67,8 @@ def test_public_methods_have_docstrings(name):
 
 
 def test_every_error_is_in_the_family():
-    family = [x for x in vars(sc.errors).values() if inspect.isclass(x)]
+    family = [x for x in vars(sc.errors).values() if inspect.isclass(x) and x.__module__ == "soacraft.errors"]
+    assert sorted(x.__name__ for x in family) == sc.errors.__all__
     assert all(issubclass(x, sc.errors.SoacraftError) for x in family)
     assert issubclass(sc.errors.ModelError, ValueError)
     assert issubclass(sc.errors.StateError, ValueError)

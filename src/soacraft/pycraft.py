@@ -326,3 +326,7 @@ def Thetadot(g: Any) -> StackedVector:
 def BStar(g: Any, nodes: Any) -> SpatialMatrixOperator:
     """B* of nodes."""
     return BStarClass(g, nodes)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -26,6 +26,9 @@ class Row:
     def __getitem__(self, j: Any) -> Array:
         return block(self.expr, self.i, j)
 
+    def _ipython_key_completions_(self) -> list[str]:
+        return list(self.expr.spaces[1].labels)
+
     def __repr__(self) -> str:
         return f"block row {self.expr.spaces[0].labels[self.i]!r} of {self.expr.text()}"
 

@@ -20,6 +20,7 @@ from soacraft.errors import SpaceError
 
 if TYPE_CHECKING:
     from soacraft.algebra.cost import Cost
+    from soacraft.algebra.evaluate import Row
     from soacraft.algebra.explain import Explanation
 
 Array = npt.NDArray[np.float64]
@@ -244,10 +245,19 @@ class Operator(ABC):
             ) from None
         return data, not x.is_columns
 
-    def __getitem__(self, index: Any) -> Any:
+    @overload
+    def __getitem__(self, index: tuple[Any, Any]) -> Array: ...
+
+    @overload
+    def __getitem__(self, index: Any) -> Row: ...
+
+    def __getitem__(self, index: Any) -> Array | Row:
         from soacraft.algebra.evaluate import Row, block
 
         return block(self, *index) if isinstance(index, tuple) and len(index) == 2 else Row(self, index)
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return [] if self.rows is None else list(self.rows.labels)
 
     def array(self) -> Array:
         """The dense matrix, with the batch's leading axes. `explain()` says how it is worked out."""
@@ -310,11 +320,12 @@ class Operator(ABC):
         store[name] = (tokens, fresh)
         return fresh
 
-    def compile(self) -> Any:
+    def compile(self) -> Callable[..., Any]:
         """A function `f(q, v=None, *vectors)` of the expression, for many states: see `soacraft.ops.compile`."""
         from soacraft.algebra import rules
 
-        return rules.compile_rule[0](self)
+        compiled: Callable[..., Any] = rules.compile_rule[0](self)
+        return compiled
 
     # -- looking --------------------------------------------------------------------------------------------------
 

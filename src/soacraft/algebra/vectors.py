@@ -94,6 +94,9 @@ class StackedVector:
         block = self.space.block(self.space.index(label))
         return self._data[..., block, :] if self._columns else self._data[..., block]
 
+    def _ipython_key_completions_(self) -> list[str]:
+        return list(self.space.labels)
+
     def __repr__(self) -> str:
         head = f"vector of {self.space!r}, shape {self.shape}"
         if self._data.ndim > 1:

@@ -61,3 +61,7 @@ __all__ = [
     "reroot",
     "underactuated",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from soacraft import __version__
 from soacraft.errors import SoacraftError
 
+__all__ = ["main"]
+
 MODEL = "a model by name (see `soacraft models`), or a model file"
 
 
@@ -69,3 +71,7 @@ def _run(given: argparse.Namespace) -> int:
     if given.verb == "check":
         return model_files.check(given.model)
     return model_files.list_models()
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -90,3 +90,7 @@ __all__ = [
     "potential_energy",
     "velocities",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

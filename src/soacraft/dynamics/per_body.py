@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +11,7 @@ import numpy.typing as npt
 from soacraft.errors import ModelError, StaleError
 from soacraft.model.frame import Body, Frame
 from soacraft.model.interface import Graph, size_text
+from soacraft.model.names import find_keyed, key_names
 from soacraft.spatial.checks import Array
 from soacraft.spatial.pose import Pose
 
@@ -28,19 +29,23 @@ class _PerBody:
         """The bodies, in the order of the results."""
         return tuple(self._index)
 
+    def _ipython_key_completions_(self) -> list[str]:
+        return key_names(self._graph)
+
     def _frame(self, frame: Any) -> Frame:
         if self._graph.structure != self._structure:
             raise StaleError(
                 f"this result of {self._graph.name!r} was made before a structural change of the model, so it no "
                 "longer answers to names; its arrays are unchanged."
             )
-        return self._graph.frame(frame)
+        return find_keyed(self._graph, frame)
 
 
 class Poses(_PerBody):
     """Poses of all bodies in the inertial frame: `rotation` (..., n, 3, 3), `translation` (..., n, 3).
 
-    A body, a node, or the name of one gives its `Pose`; `np.asarray` gives homogeneous matrices (..., n, 4, 4).
+    A body, a node, or the name of one (of a body also that of its hinge) gives its `Pose`;
+    `np.asarray` gives homogeneous matrices (..., n, 4, 4).
     """
 
     __slots__ = ("rotation", "translation")
@@ -91,8 +96,8 @@ class Poses(_PerBody):
 class BodyArray(_PerBody, np.lib.mixins.NDArrayOperatorsMixin):
     """Numbers for all bodies, (..., n, 6) or (..., n, 6, 6), in the order of `g.bodies`.
 
-    A body or its name gives that body's part; where it makes sense, so does a node. Any other index, and arithmetic,
-    are those of the array, which `np.asarray` gives.
+    A body, its name or that of its hinge gives that body's part; where it makes sense, so does a node. Any other index,
+    and arithmetic, are those of the array, which `np.asarray` gives.
     """
 
     __slots__ = ("_array", "_of_node", "_rank", "expressed_in", "kind")
@@ -111,6 +116,12 @@ class BodyArray(_PerBody, np.lib.mixins.NDArrayOperatorsMixin):
     ) -> None:
         super().__init__(graph)
         self._array, self.kind, self.expressed_in, self._rank, self._of_node = array, kind, expressed_in, rank, of_node
+
+    @overload
+    def __getitem__(self, index: Frame | str) -> Array: ...
+
+    @overload
+    def __getitem__(self, index: Any) -> Any: ...
 
     def __getitem__(self, index: Any) -> Any:
         if not isinstance(index, str | Frame):
@@ -132,6 +143,10 @@ class BodyArray(_PerBody, np.lib.mixins.NDArrayOperatorsMixin):
     def ndim(self) -> int:
         """The number of axes of the array."""
         return self._array.ndim
+
+    def _ipython_key_completions_(self) -> list[str]:
+        keys = key_names(self._graph)
+        return keys if self._of_node else [key for key in keys if isinstance(find_keyed(self._graph, key), Body)]
 
     def __len__(self) -> int:
         return len(self._array)

@@ -5,3 +5,7 @@ from soacraft.files.load import ModelTable, load, models
 from soacraft.files.save import save
 
 __all__ = ["ModelFacts", "ModelTable", "load", "models", "save"]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -71,3 +71,7 @@ def _failed(name: str, problem: Exception) -> Finding:
     kind: Any = type(problem).__name__
     text = f"the check of it ended with {kind}: {str(problem).rstrip('.')}"
     return Finding("error", name, kind, text, "correct what it names, then check again")
+
+
+def __dir__() -> list[str]:
+    return __all__

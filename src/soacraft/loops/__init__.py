@@ -63,3 +63,7 @@ __all__ = [
     "report",
     "solve_kinematics",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -47,3 +47,7 @@ __all__ = [
     "refuse_loops",
     "serial_chain",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

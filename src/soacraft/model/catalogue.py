@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
-from typing import Any, Protocol, SupportsIndex, TypeVar, cast
+from typing import Any, Protocol, SupportsIndex, TypeVar, cast, overload
 
-from soacraft.errors import ModelError
+from soacraft.errors import ModelError, near
 
 
 class Named(Protocol):
@@ -43,12 +42,17 @@ class Catalogue(tuple[T_co, ...]):
     def find(self, item: Any) -> T_co:
         """One of them from itself or its name."""
         if isinstance(item, str):
-            named: T_co = self[item]
-            return named
+            return self[item]
         for own in self:
             if own is item or (type(own) is type(item) and own == item):
                 return own
         raise ModelError(f"{self.kind} {item!r:.60} is not one of these: {self._list()}.")
+
+    @overload
+    def __getitem__(self, key: SupportsIndex | str) -> T_co: ...
+
+    @overload
+    def __getitem__(self, key: slice) -> Catalogue[T_co]: ...
 
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, slice):
@@ -58,9 +62,10 @@ class Catalogue(tuple[T_co, ...]):
         for item in self:
             if item.name == key:
                 return item
-        close = get_close_matches(key, self.names, n=3, cutoff=0.5)
-        hint = f"did you mean {' or '.join(map(repr, close))}?" if close else f"there are {self._list()}."
-        raise ModelError(f"there is no {self.kind} {key!r}; {hint}")
+        raise ModelError(f"there is no {self.kind} {key!r}{near(key, self.names)}")
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return list(self.names)
 
     def __contains__(self, key: object) -> bool:
         return key in self.names if isinstance(key, str) else super().__contains__(key)

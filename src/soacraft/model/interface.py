@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -236,6 +237,9 @@ class Graph(ABC):
     def __len__(self) -> int:
         return self.layout.n
 
+    def __iter__(self) -> Iterator[Body]:
+        return iter(self.bodies)
+
     # -- states ----------------------------------------------------------------------------------------------
 
     @property
@@ -244,7 +248,7 @@ class Graph(ABC):
         return self.current.q
 
     @q.setter
-    def q(self, value: npt.ArrayLike) -> None:
+    def q(self, value: npt.ArrayLike | Mapping[Any, Any]) -> None:
         self.set_state(q=value)
 
     @property
@@ -253,7 +257,7 @@ class Graph(ABC):
         return self.current.v
 
     @v.setter
-    def v(self, value: npt.ArrayLike) -> None:
+    def v(self, value: npt.ArrayLike | Mapping[Any, Any]) -> None:
         self.set_state(v=value)
 
     @property
@@ -262,7 +266,7 @@ class Graph(ABC):
         return self.current.vdot
 
     @vdot.setter
-    def vdot(self, value: npt.ArrayLike) -> None:
+    def vdot(self, value: npt.ArrayLike | Mapping[Any, Any]) -> None:
         self.set_state(vdot=value)
 
     def q_of(self, of: Body | str) -> Array:

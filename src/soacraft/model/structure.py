@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -80,9 +80,6 @@ class Structure(Graph):
         if isinstance(name, Frame):
             return name.graph is self and not name._removed
         return isinstance(name, str) and (self._find(name) is not None or name in self._hinges)
-
-    def __iter__(self) -> Iterator[Body]:
-        return iter(self.bodies)
 
     def __repr__(self) -> str:
         n, nv = len(self._bodies), sum(body.hinge.nv for body in self._bodies.values())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,14 @@ VECTORS = tuple(vectors.VECTORS)
 ALONG_VELOCITY = ("coriolis", "B_hat", "X_v", "W_v", "dH_v")
 #: Functions that give the operators of derivatives.
 FOR_DERIVATIVES = ("X", "W", "dH", "W_nd", "W_nd_v")
+
+
+#: The same names for type checkers, which then see that one name gives one operator, and several give a tuple.
+OneOperator = Literal[
+    "H", "M", "E_phi", "R", "P", "P_plus", "D", "G", "K", "tau", "tau_bar", "E_psi", "Upsilon", "phi", "phi_tilde",
+    "psi", "psi_tilde", "Omega", "I", "coriolis", "B_hat", "X_v", "W_v", "dH_v",
+]  # fmt: skip
+OneVector = Literal["v", "vdot", "V", "V_plus", "Delta_V", "alpha", "f", "T", "C", "a", "b", "z", "eps", "nu"]
 
 
 class Operators:
@@ -84,17 +92,19 @@ class Operators:
         """The identity; it takes its space from its neighbour."""
         return I
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        if name in self._leaves:
-            return self._leaves[name]
-        if name in NAMES:
-            self._leaves[name] = self._leaf(name)
-            return self._leaves[name]
-        if name in VECTORS:
-            return vectors.VECTORS[name](self)
-        raise AttributeError(f"there is no operator or vector {name!r}; there are {' '.join(self.names())}.")
+    if not TYPE_CHECKING:  # so that an editor sees the attributes above and marks all others
+
+        def __getattr__(self, name: str) -> Any:
+            if name.startswith("_"):
+                raise AttributeError(name)
+            if name in self._leaves:
+                return self._leaves[name]
+            if name in NAMES:
+                self._leaves[name] = self._leaf(name)
+                return self._leaves[name]
+            if name in VECTORS:
+                return vectors.VECTORS[name](self)
+            raise AttributeError(f"there is no operator or vector {name!r}; there are {' '.join(self.names())}.")
 
     def _leaf(self, name: str) -> Operator:
         for sparse in SPARSE:
@@ -177,6 +187,15 @@ class Operators:
             self._leaves["coriolis"] = self.H * self.phi * (self.M * J.along() + self.B_hat * J)
         return self._leaves["coriolis"]
 
+    @overload
+    def __getitem__(self, names: OneOperator) -> Operator: ...  # type: ignore[overload-overlap]
+
+    @overload
+    def __getitem__(self, names: OneVector) -> StackedVector: ...  # type: ignore[overload-overlap]
+
+    @overload
+    def __getitem__(self, names: str) -> tuple[Operator, ...]: ...
+
     def __getitem__(self, names: str) -> Any:
         if not isinstance(names, str):
             raise SpaceError(f'operators are named in one text, such as "H phi M", not by {names!r}.')
@@ -192,7 +211,11 @@ class Operators:
         return (*NAMES, "B", "I", *VECTORS)
 
     def __dir__(self) -> list[str]:
-        return [*super().__dir__(), *self.names()]
+        public = (name for name in vars(Operators) if not name.startswith("_"))
+        return sorted({*public, *self.names()})
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return [*self.names(), *ALONG_VELOCITY]
 
     @property
     def sko(self) -> SKOModel:
@@ -230,6 +253,34 @@ def operators_of(binding: Bound) -> Operators:
         binding.operators = Operators(binding)
     found: Operators = binding.operators
     return found
+
+
+@overload
+def operators(
+    model: Graph | State | SKOModel | Any, names: None = None, *, axes: str = "body", f_ext: Any = None,
+    force: Any = None, v: Any = None, vdot: Any = None, ignore_loops: bool = False,
+) -> Operators: ...
+
+
+@overload
+def operators(  # type: ignore[overload-overlap]
+    model: Graph | State | SKOModel | Any, names: OneOperator, *, axes: str = "body", f_ext: Any = None,
+    force: Any = None, v: Any = None, vdot: Any = None, ignore_loops: bool = False,
+) -> Operator: ...
+
+
+@overload
+def operators(  # type: ignore[overload-overlap]
+    model: Graph | State | SKOModel | Any, names: OneVector, *, axes: str = "body", f_ext: Any = None,
+    force: Any = None, v: Any = None, vdot: Any = None, ignore_loops: bool = False,
+) -> StackedVector: ...
+
+
+@overload
+def operators(
+    model: Graph | State | SKOModel | Any, names: str, *, axes: str = "body", f_ext: Any = None,
+    force: Any = None, v: Any = None, vdot: Any = None, ignore_loops: bool = False,
+) -> tuple[Operator, ...]: ...
 
 
 def operators(

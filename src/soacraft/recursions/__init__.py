@@ -29,3 +29,7 @@ __all__ = [
     "scatter",
     "scatter_tilde",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -32,3 +32,7 @@ __all__ = [
     "quaternion_multiply", "quaternion_rate", "quaternion_to_matrix", "se3_exp", "se3_log", "shape_text",
     "skew", "unit", "unskew",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -3,3 +3,7 @@
 from soacraft.view.structure import structure
 
 __all__ = ["structure"]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -30,6 +30,8 @@ from soacraft.dynamics.reference import (
 )
 from soacraft.errors import SingularError
 
+__all__ = ["ALGORITHMS", "REFERENCE", "Reference"]
+
 ALGORITHMS: dict[str, Callable[[Problem], Any]] = {
     "inverse_dynamics": inverse.inverse_dynamics,
     "bias_force": inverse.bias_force,
@@ -83,3 +85,7 @@ class Reference:
 
 
 REFERENCE = Reference()
+
+
+def __dir__() -> list[str]:
+    return __all__

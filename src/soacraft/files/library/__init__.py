@@ -16,6 +16,8 @@ import msgspec
 from soacraft.files.native import from_json
 from soacraft.model import Multibody
 
+__all__ = ["ModelFacts", "folder", "index", "licence_text", "read"]
+
 
 @dataclass(frozen=True)
 class ModelFacts:
@@ -59,3 +61,7 @@ def licence_text(name: str) -> str:
     True
     """
     return folder().joinpath("licences", f"{name}.txt").read_text()
+
+
+def __dir__() -> list[str]:
+    return __all__

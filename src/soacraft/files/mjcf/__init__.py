@@ -94,3 +94,7 @@ def _build(walk: Walk, compiled: Compiled, meshes: MeshTable, path: Path) -> Mul
     for record in walk.records:
         mb.add_record(record)
     return mb
+
+
+def __dir__() -> list[str]:
+    return __all__

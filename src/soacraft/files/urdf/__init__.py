@@ -9,3 +9,7 @@ from soacraft.files.urdf.read import read_urdf
 from soacraft.files.urdf.write import write_urdf
 
 __all__ = ["HANDLERS", "read_urdf", "write_urdf"]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -62,3 +62,7 @@ def examples() -> tuple[Hinge, ...]:
         Screws([(0.4, 0.1, 0.7, 0.2, -0.5, 0.3), Prismatic((0.3, 1.0, 0.2)),
                 (0.9, 0.2, -0.1, 0.0, 0.4, 0.1)]),
     )
+
+
+def __dir__() -> list[str]:
+    return __all__
