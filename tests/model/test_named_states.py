@@ -135,16 +135,17 @@ def test_functions_of_q_take_all_of_it_by_name_or_refuse():
 
 
 def test_assembly_and_kinematics_by_name():
-    mb = sc.load("five_bar")
-    s = sc.loops.TreeAugmented(mb)
-    motor = mb.body("mot1")
-    start = mb.q_of("mot1")[0] + 0.1
-    wanted = s.assemble(mb.state({"mot1": start}).q, fixed=["mot1"])
+    mb = sc.serial_chain(3)
+    mb.set_state([-1.0, 1.2, 1.0])
+    mb.root.add_node("hook", mb.pose("link3/tip"))
+    mb.close_loop("ring", "inertial/hook", "link3/tip", sc.Pin((0, 1, 0)))
+    s, crank = sc.loops.TreeAugmented(mb), mb["link1"]
+    wanted = s.assemble([-0.9, 1.2, 1.0], fixed=["link1"])
+    assert wanted[0] == -0.9
     for call in (
-        lambda: s.assemble({"mot1": start}, fixed=["mot1"]),
-        lambda: s.assemble({motor: start}, fixed=[motor]),
-        lambda: s.assemble(mb.q, fixed={"mot1": start}),
-        lambda: s.assemble(mb.q, fixed={motor: start}),
+        lambda: s.assemble({"link1": -0.9}, fixed=["link1"]),
+        lambda: s.assemble({crank: -0.9}, fixed=[crank]),
+        lambda: s.assemble(mb.q, fixed={"link1": -0.9}),
     ):
         assert np.allclose(call(), wanted, atol=1e-9)
     arm = sc.serial_chain(2)

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 #: A coupling is kept when what is left of it is this small relative to the sizes of its terms.
 _KEPT = 1e-12
-_STEPS = 1000
-_DRAWS = 8
+_STEPS = 400
+_DRAWS = 4
 
 
 def draw(graph: Graph, rng: np.random.Generator) -> tuple[Array, Array]:
