@@ -11,6 +11,7 @@ from importlib import import_module
 import pytest
 
 import soacraft as sc
+import soacraft.pycraft
 
 
 @pytest.mark.parametrize("name", sc.__all__)
@@ -64,6 +65,31 @@ def test_public_methods_have_docstrings(name):
         if method.startswith("_") or not (inspect.isfunction(what) or isinstance(what, (property, classmethod))):
             continue
         assert inspect.getdoc(getattr(thing, method)), f"{name}.{method}"
+
+
+#: Words that were in use for what another word says, and that word.
+RETIRED = {"fix": "fixed", "tol": "tolerance"}
+
+
+def calls() -> dict[str, inspect.Signature]:
+    """Every public function, class and method with its signature."""
+    found = {}
+    for module in (sc, sc.dynamics, sc.loops, sc.analysis, sc.pycraft):
+        for name in module.__all__:
+            thing = getattr(module, name)
+            parts = vars(thing).items() if inspect.isclass(thing) else ()
+            methods = {f"{name}.{each}": what for each, what in parts if not each.startswith("_")}
+            for title, call in {name: thing, **methods}.items():
+                if inspect.isfunction(call) or (inspect.isclass(call) and call.__module__.startswith("soacraft")):
+                    found[f"{module.__name__}.{title}"] = inspect.signature(call)
+    return found
+
+
+def test_one_word_for_one_thing():
+    signatures = calls()
+    assert "fixed" in signatures["soacraft.loops.Solver.assemble"].parameters
+    assert "tolerance" in signatures["soacraft.Operator.is_zero"].parameters
+    assert [f"{title}({word}=)" for title, x in signatures.items() for word in x.parameters if word in RETIRED] == []
 
 
 def test_every_error_is_in_the_family():

@@ -82,13 +82,13 @@ class SpatialMatrixOperator:
         """The inverse."""
         return wrap(self.operator.inv)
 
-    def isIdentity(self, tol: float = 1e-9) -> bool:
+    def isIdentity(self, tolerance: float = 1e-9) -> bool:
         """Whether it is the identity."""
-        return self.operator.is_identity(tol)
+        return self.operator.is_identity(tolerance)
 
-    def isZero(self, tol: float = 1e-9) -> bool:
+    def isZero(self, tolerance: float = 1e-9) -> bool:
         """Whether it vanishes, relative to the norms of its terms."""
-        return self.operator.is_zero(tol)
+        return self.operator.is_zero(tolerance)
 
     def __getitem__(self, o: Any) -> Any:
         return self.operator[o]

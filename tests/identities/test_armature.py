@@ -55,7 +55,7 @@ def test_identities_hold_on_serial_chains(axes, data):
 def test_each_identity_with_rotors_on_every_dof(identity, axes):
     trees = [sc.random_tree(13, 5, bases=2), sc.random_tree(6, 4, branching=0.0)]
     places = [sc.operators(give(mb, lambda: True), axes=axes) for mb in trees]
-    found = sc.verify(identity.left, identity.right, on=[s for s in places if allowed(identity, s)], tol=TOL)
+    found = sc.verify(identity.left, identity.right, on=[s for s in places if allowed(identity, s)], tolerance=TOL)
     assert found.ok, found
 
 

@@ -52,7 +52,7 @@ def test_each_identity_holds_on_the_models_of_verify(identity):
     plain = [sc.operators(m) for m in random_models() if isinstance(m, sc.SKOModel)]
     places = [s for s in rigid + plain if allowed(identity, s)]
     assert len(places) >= 5
-    found = sc.verify(identity.left, identity.right, on=places, tol=TOL)
+    found = sc.verify(identity.left, identity.right, on=places, tolerance=TOL)
     assert found.ok, found
 
 

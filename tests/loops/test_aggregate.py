@@ -62,7 +62,7 @@ PLAIN = [identity for identity in sc.identities() if "rigid" not in identity.con
 
 @pytest.mark.parametrize("identity", PLAIN, ids=lambda identity: identity.name)
 def test_each_identity_holds_on_compound_bodies(identity):
-    found = sc.verify(identity.left, identity.right, on=[s for s in places() if allowed(identity, s)], tol=1e-9)
+    found = sc.verify(identity.left, identity.right, on=[s for s in places() if allowed(identity, s)], tolerance=1e-9)
     assert found.ok, found
 
 

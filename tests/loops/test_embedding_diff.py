@@ -361,7 +361,7 @@ def test_derivatives_keep_the_promises_of_operators(name):
     closed = Closed(carried())
     expr = closed.known[name]
     for found in (expr.diff(closed.dofs[-4]), expr.diff("arm", 1), expr.along("hand", 2), expr.dot()):
-        report = sc.check_operator(found, tol=1e-8)
+        report = sc.check_operator(found, tolerance=1e-8)
         assert report.ok, report
 
 

@@ -140,7 +140,7 @@ PLAIN = [identity for identity in sc.identities() if "rigid" not in identity.con
 @pytest.mark.parametrize("identity", PLAIN, ids=lambda identity: identity.name)
 def test_each_identity_holds_on_embedded_systems(identity):
     """All that need no rigid bodies: embedded systems have an SKO model's identities."""
-    found = sc.verify(identity.left, identity.right, on=[s for s in places() if allowed(identity, s)], tol=1e-9)
+    found = sc.verify(identity.left, identity.right, on=[s for s in places() if allowed(identity, s)], tolerance=1e-9)
     assert found.ok, found
 
 

@@ -114,7 +114,7 @@ def test_derivatives_keep_the_promises_of_operators(s, name):
     expr = expressions(s, ["body1/tip", "body5"])[name]
     several = next(body.name for body in s.binding.graph.bodies[1:] if isinstance(body.hinge, sc.Gimbal))
     for found in (expr.diff("body4"), expr.diff(several, 2), expr.along("body5"), expr.dot()):
-        report = sc.check_operator(found, tol=1e-8)
+        report = sc.check_operator(found, tolerance=1e-8)
         assert report.ok, report
 
 

@@ -131,7 +131,7 @@ def test_inverses_of_no_known_structure_are_compared_densely(s):
 
 
 def test_the_tolerance_and_the_seed():
-    assert sc.verify(lambda s: s.phi, lambda s: (1 + 1e-6) * s.phi, tol=1e-5).ok
+    assert sc.verify(lambda s: s.phi, lambda s: (1 + 1e-6) * s.phi, tolerance=1e-5).ok
     assert not sc.verify(lambda s: s.phi, lambda s: (1 + 1e-6) * s.phi).ok
     one, two = (sc.verify(lambda s: s.P * s.H.T, lambda s: s.G * s.D, seed=seed).errors for seed in (0, 1))
     assert one != two
@@ -216,7 +216,7 @@ class WrongText(SparseLeaf):
 
 
 def failed(report):
-    return {name for name, error in report.checks if not error <= report.tol}
+    return {name for name, error in report.checks if not error <= report.tolerance}
 
 
 def test_broken_operators_are_caught():

@@ -106,10 +106,10 @@ def test_zero_exactly(s):
 def test_the_tolerance_is_relative(s):
     nearly = s.phi - (1 + 1e-6) * s.phi
     assert not nearly.is_zero()
-    assert not nearly.is_zero(tol=1e-7)
-    assert nearly.is_zero(tol=1e-5)
-    assert (1e9 * nearly).is_zero(tol=1e-5)
-    assert not (1e-9 * nearly).is_zero(tol=1e-7)
+    assert not nearly.is_zero(tolerance=1e-7)
+    assert nearly.is_zero(tolerance=1e-5)
+    assert (1e9 * nearly).is_zero(tolerance=1e-5)
+    assert not (1e-9 * nearly).is_zero(tolerance=1e-7)
 
 
 def test_one_bad_entry_is_seen(s):

@@ -280,15 +280,15 @@ class Operator(ABC):
 
         return by_branch(self)
 
-    def is_zero(self, tol: float = 1e-9) -> bool:
+    def is_zero(self, tolerance: float = 1e-9) -> bool:
         """Whether it vanishes, relative to the sum of the norms of its terms."""
         from soacraft.algebra.measure import relative_norm
 
-        return bool(relative_norm(self) <= tol)
+        return bool(relative_norm(self) <= tolerance)
 
-    def is_identity(self, tol: float = 1e-9) -> bool:
+    def is_identity(self, tolerance: float = 1e-9) -> bool:
         """Whether it is the identity, relative to the sum of the norms of its terms."""
-        return (self - nodes.I).is_zero(tol)
+        return (self - nodes.I).is_zero(tolerance)
 
     def at(self, **state: Any) -> Operator:
         """The same expression bound to a snapshot: `expr.at(q=..., v=...)`; a leading batch axis gives a batch."""

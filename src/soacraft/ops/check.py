@@ -28,24 +28,23 @@ class OperatorReport:
 
     expression: str
     checks: tuple[tuple[str, float], ...]
-    tol: float
+    tolerance: float
 
     @property
     def ok(self) -> bool:
-        return all(error <= self.tol for _, error in self.checks)
+        return all(error <= self.tolerance for _, error in self.checks)
 
     def __bool__(self) -> bool:
         return self.ok
 
     def __repr__(self) -> str:
         width = max(len(name) for name, _ in self.checks)
-        lines = [
-            f"  {name:<{width}}  {error:.1e}  {'ok' if error <= self.tol else 'FAILS'}" for name, error in self.checks
-        ]
+        told = {True: "ok", False: "FAILS"}
+        lines = [f"  {name:<{width}}  {x:.1e}  {told[bool(x <= self.tolerance)]}" for name, x in self.checks]
         return "\n".join([f"check of {self.expression}", *lines])
 
 
-def check_operator(expr: Operator, tol: float = 1e-9, seed: int = 0) -> OperatorReport:
+def check_operator(expr: Operator, tolerance: float = 1e-9, seed: int = 0) -> OperatorReport:
     """Whether an operator keeps its promises; for small models, it forms the dense matrix.
 
     Products with vectors and with its transpose against the dense matrix, `y* (X x) = (X* y)* x`, every block against
@@ -70,7 +69,7 @@ def check_operator(expr: Operator, tol: float = 1e-9, seed: int = 0) -> Operator
     ]
     gaps += [(f"tag {tag}", TAGS[tag](expr, dense)) for tag in sorted(expr.tags)]
     gaps.append(("text reads back", _text_gap(expr, dense)))
-    return OperatorReport(expr.text(), tuple((name, gap / (size or 1.0)) for name, gap in gaps), tol)
+    return OperatorReport(expr.text(), tuple((name, gap / (size or 1.0)) for name, gap in gaps), tolerance)
 
 
 def _gap(x: Array, y: Array) -> float:

@@ -32,7 +32,7 @@ class Verification:
     """What `verify` found; true when both sides agreed everywhere. Prints where and by how much they differ."""
 
     errors: tuple[tuple[str, float], ...]
-    tol: float
+    tolerance: float
 
     @property
     def worst(self) -> tuple[str, float]:
@@ -41,7 +41,7 @@ class Verification:
 
     @property
     def ok(self) -> bool:
-        return self.worst[1] <= self.tol
+        return self.worst[1] <= self.tolerance
 
     def __bool__(self) -> bool:
         return self.ok
@@ -50,7 +50,7 @@ class Verification:
         where, error = self.worst
         if self.ok:
             return f"equal on {_count(len(self.errors))}, largest relative error {error:.1e} on {where}"
-        failed = sum(e > self.tol for _, e in self.errors)
+        failed = sum(e > self.tolerance for _, e in self.errors)
         return f"not equal on {failed} of {_count(len(self.errors))}: relative error {error:.1e} on {where}"
 
 
@@ -98,7 +98,7 @@ def _gap(x: Array, y: Array, scale: float) -> float:
     return gap / scale if gap else 0.0
 
 
-def verify(left: Side, right: Side, on: Any = None, tol: float = 1e-9, seed: int = 0) -> Verification:
+def verify(left: Side, right: Side, on: Any = None, tolerance: float = 1e-9, seed: int = 0) -> Verification:
     """Whether left = right, numerically: says where and by how much it fails.
 
     A side is an expression, or a function of an `Operators` namespace. `on` is a model, a state, an `Operators`
@@ -120,7 +120,7 @@ def verify(left: Side, right: Side, on: Any = None, tol: float = 1e-9, seed: int
         found = [(name, difference(_side(left, s), _side(right, s))) for name, s in _places(left, right, on, seed)]
     if not found:
         raise ModelError("verify needs at least one model: on=[] leaves nothing to compare.")
-    return Verification(tuple(found), tol)
+    return Verification(tuple(found), tolerance)
 
 
 def _side(side: Side, s: Operators) -> Any:
