@@ -203,8 +203,7 @@ def test_refusals():
         with pytest.raises(StateError) as error:
             function(["wheel"])
         assert str(error.value) == (
-            "passive dofs of 'cart_pole' are given by a mask of 2 entries True or False, or by names ('cart', 'pole') "
-            "or numbers of dofs; got 'wheel'."
+            "passive dofs: 'cart_pole' has no dof, hinge or body 'wheel'; it has 'cart', 'pole'."
         )
         with pytest.raises(StateError, match="the mask of passive dofs of 'cart_pole' needs 2 entries, got 3"):
             function([True, False, True])

@@ -68,7 +68,10 @@ KNOWN = (
 )
 REFUSED = [
     ([True, False], "the mask of prescribed dofs of 'chain' needs 3 entries, got 2."),
-    (["link9"], KNOWN + "'link9'."),
+    (
+        ["link9"],
+        "prescribed dofs: 'chain' has no dof, hinge or body 'link9'; did you mean 'link3' or 'link2' or 'link1'?",
+    ),
     ([3], "'chain' has dofs 0 to 2; there is no dof 3 to prescribe."),
     ([-1], "'chain' has dofs 0 to 2; there is no dof -1 to prescribe."),
     ([1, 0, 1], "the prescribed dofs of 'chain' name 1 twice; a mask is made of True and False."),

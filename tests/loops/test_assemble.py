@@ -187,17 +187,17 @@ def test_what_is_fixed_is_named():
 
 
 @pytest.mark.parametrize(
-    ("q", "fix", "text"),
+    ("q", "fixed", "text"),
     [
         ([0.0, np.nan, 0.0], [], "must be finite: entry 1, of hinge 'coupler', is nan"),
         ([0.0, 0.0], [], "q of 'four_bar' has 3 entries, got 2"),
-        ([0.0, 0.0, 0.0], ["handle"], "fixed dofs of 'four_bar' are given by a mask of 3 entries True or False, or by"),
+        ([0.0, 0.0, 0.0], ["handle"], "fixed dofs: 'four_bar' has no dof, hinge or body 'handle'; it has 'crank', "),
         ([0.0, 0.0, 0.0], ["crank", "crank"], "the fixed dofs of 'four_bar' name 'crank' twice"),
     ],
 )
-def test_bad_arguments(q, fix, text):
+def test_bad_arguments(q, fixed, text):
     with pytest.raises(StateError, match=re.escape(text)):
-        TreeAugmented(FOUR_BAR.build(0.9)).assemble(q, fix)
+        TreeAugmented(FOUR_BAR.build(0.9)).assemble(q, fixed)
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -494,9 +494,9 @@ POINT = {TIP: (1.0, 0.0, -1.0)}
         (lambda mb: ik(mb, Position(TIP, (1, 0, 0), relative_to="nose")), ModelError, "has no frame 'nose'"),
         (lambda mb: ik(mb, POINT, q0=[0.0]), StateError, "q0 of 'chain' has 2 entries, got 1"),
         (lambda mb: ik(mb, POINT, q0=[0.0, np.nan]), StateError, "q0 of 'chain' must be finite: entry 1"),
-        (lambda mb: ik(mb, POINT, fixed=["knee"]), StateError, "fixed dofs of 'chain' are given by .* got 'knee'"),
+        (lambda mb: ik(mb, POINT, fixed=["knee"]), StateError, "fixed dofs: 'chain' has no dof, hinge or body 'knee'"),
         (lambda mb: ik(mb, POINT, fixed=["link1", 0]), StateError, "fixed dofs of 'chain' name 0 twice"),
-        (lambda mb: ik(mb, POINT, fixed={"link1": np.nan}), StateError, "'link1' is fixed must be finite"),
+        (lambda mb: ik(mb, POINT, fixed={"link1": np.nan}), StateError, "the fixed q of 'chain' must be finite"),
         (lambda mb: ik(mb, POINT, fixed={"link1": 2.0}), StateError,
          "dof 'link1' is fixed at 2, outside its limits -1.5 to 1.5; fix it within them"),
         (lambda mb: ik(mb, POINT, limits="yes"), StateError, "limits of solve_kinematics must be True or False"),
@@ -537,8 +537,10 @@ def test_one_velocity_of_a_ball_cannot_be_fixed():
     mb = sc.serial_chain(1, sc.Spherical())
     with pytest.raises(StateError, match="hinge 'link1' of 'chain' can be fixed as a whole only"):
         solve_kinematics(mb, {"link1/tip": (0, 1, 0)}, fixed=["link1.0"])
-    with pytest.raises(StateError, match="fixed gives a value for 'link1', which is not one coordinate"):
+    with pytest.raises(StateError, match=r"'link1' in the fixed q of 'chain' must have shape \(\.\.\., 4\), got shape"):
         solve_kinematics(mb, {"link1/tip": (0, 1, 0)}, fixed={"link1": 1.0})
+    quarter = [0.0, 0.0, np.sqrt(0.5), np.sqrt(0.5)]  # about z: the tip from x to y
+    assert solve_kinematics(mb, {"link1/tip": (0, 1, 0)}, fixed={"link1": quarter}).converged
 
 
 def test_the_answer_prints_what_it_is():
