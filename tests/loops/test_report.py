@@ -314,7 +314,7 @@ def test_every_independent_loop_is_cut_once(n):
         (
             lambda: cut(RSSR, keep=["knee"]),
             LoopError,
-            "keep names 'knee', which is not one of the joints 'crank', 'elbow', 'rocker', 'wrist'.",
+            "keep names 'knee', which is not a joint; there are 'crank', 'elbow', 'rocker', 'wrist'.",
         ),
         (lambda: cut(RSSR).loop("crank"), LoopError, "'crank' is not cut; cut are 'elbow'."),
     ],

@@ -265,6 +265,15 @@ def test_a_geared_hinge_refuses_what_would_meet_a_hinge_of_another_body():
     assert [body.name for body in mb.bodies] == ["base"]
 
 
+def test_cuts_by_body_and_closure():
+    mb = sc.serial_chain(3)
+    ring = mb.close_loop("ring", "inertial", "link3/tip", sc.Pin((0, 1, 0)))
+    wanted = sc.loops.cut(mb, cut=["link2"]).names
+    assert wanted == sc.loops.cut(mb, cut=[mb["link2"]]).names == sc.loops.cut(mb, keep=[ring], cut=mb["link2"]).names
+    with pytest.raises(sc.errors.LoopError, match="cut names 'link', which is not a joint; did you mean 'link3'"):
+        sc.loops.cut(mb, cut="link")
+
+
 def test_keys_complete_in_a_shell():
     mb = leg()
     keys = key_names(mb)

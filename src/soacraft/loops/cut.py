@@ -7,9 +7,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from soacraft.errors import LoopError, ModelError
+from soacraft.errors import LoopError, ModelError, near
 from soacraft.loops.building import GROUND, Edge, Joint, build
 from soacraft.loops.recutting import recut
+from soacraft.model.closures import Closure
+from soacraft.model.frame import Frame
 from soacraft.model.graph import Multibody
 from soacraft.model.hinges.base import Hinge
 from soacraft.model.interface import Graph
@@ -81,15 +83,15 @@ class Cut:
 
 
 def cut(
-    joints: Graph | Iterable[Any], keep: Iterable[str] = (), cut: Iterable[str] = (), root: str = "inertial"
+    joints: Graph | Iterable[Any], keep: Iterable[Any] = (), cut: Iterable[Any] = (), root: str = "inertial"
 ) -> Cut:
     """Which joints of a graph to cut so that a tree is left. O(joints log joints).
 
     `joints` is a list of `(name, body_a, body_b, hinge)`, or with the places of the hinge's two frames on the bodies
     `(name, body_a, frame_a, body_b, frame_b, hinge)`, or a model with closures. The joints with most freedom are
     cut, since each freedom saves a row; among equals those furthest from the root, so that the tree is shallow; then
-    those named last. Joints named in `keep` stay in the tree, those in `cut` do not. `Cut.build` makes the
-    model of it.
+    those named last. Joints named in `keep` stay in the tree, those in `cut` do not (of a model also a body for its
+    hinge, and a closure). `Cut.build` makes the model of it.
 
     >>> from soacraft.model.hinges import Pin, Spherical
     >>> pin = Pin((0, 0, 1))
@@ -99,7 +101,7 @@ def cut(
     'elbow' closes crank - rocker - wrist
     """
     given = _of_graph(joints) if isinstance(joints, Graph) else _read(joints)
-    kept, barred = _named("keep", keep, given), _named("cut", cut, given)
+    kept, barred = (_named(what, names, given) for what, names in (("keep", keep), ("cut", cut)))
     if both := sorted(kept & barred):
         raise LoopError(f"joint {both[0]!r} is to be kept and to be cut; name it once.")
     depth = _distances(given, root)
@@ -192,12 +194,15 @@ def _parts(item: Any) -> tuple[str, str, Pose, str, Pose, Any]:
     return name, a, frame_a, b, frame_b, hinge
 
 
-def _named(what: str, names: Iterable[str], joints: list[Joint]) -> set[str]:
-    names = {names} if isinstance(names, str) else set(names)
-    known = {joint.name for joint in joints}
-    for name in sorted(map(str, names - known)):
-        raise LoopError(f"{what} names {name!r}, which is not one of the joints {', '.join(map(repr, sorted(known)))}.")
-    return names
+def _named(what: str, given: Any, joints: list[Joint]) -> set[str]:
+    """Names of joints: from a joint's own, a closure, or the body of a hinge."""
+    known, found = {joint.name for joint in joints}, set()
+    for each in [given] if isinstance(given, str | Frame | Closure) else given:
+        name = getattr(each, "hinge_name", getattr(each, "name", each))
+        if name not in known:
+            raise LoopError(f"{what} names {name!r:.60}, which is not a joint{near(str(name), sorted(known))}")
+        found.add(name)
+    return found
 
 
 def _distances(joints: list[Joint], root: str) -> dict[str, int]:
