@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -82,6 +82,16 @@ class CompoundSystem(ABC):
             raise StateError(f"log_det_mass_matrix takes one configuration, got a batch {state.batch}.")
         D = _backend.articulated_body(self.model(state).sko).D
         return float(sum(np.linalg.slogdet(D[k])[1] for k in D))
+
+    @overload
+    def operators(
+        self, q: Any = None, v: Any = None, names: None = None, f_ext: Any = None, force: Any = None
+    ) -> Operators: ...
+
+    @overload
+    def operators(
+        self, q: Any = None, v: Any = None, names: str = "", f_ext: Any = None, force: Any = None
+    ) -> Any: ...
 
     def operators(
         self, q: Any = None, v: Any = None, names: str | None = None, f_ext: Any = None, force: Any = None
