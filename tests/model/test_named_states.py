@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
+import weakref
 
 import numpy as np
 import pytest
@@ -207,6 +209,16 @@ def test_what_is_made_of_a_state_array_is_plain_and_can_be_written():
     assert np.array_equal(pickle.loads(pickle.dumps(mb.q)), mb.q)
     mb.q = mb.q + 0.1
     assert np.allclose(mb.q, [0.2, 0.3, 0.4])
+
+
+def test_numbers_that_are_kept_do_not_keep_their_model():
+    mb = sc.serial_chain(2)
+    q, alive = mb.q, weakref.ref(mb)
+    del mb
+    gc.collect()
+    assert alive() is None
+    with pytest.raises(StateError, match=r"^q of a state is read-only, so q\[0\] = 1\.0 is refused"):
+        q[0] = 1.0
 
 
 def test_quick_calls_take_state_arrays():
