@@ -30,7 +30,7 @@ _IF = re.compile(r"^(?P<head>(?:\} )?(?:else )?if \()(?P<condition>.+)$")
 _SIGNS = re.compile(r"(?<=[\w)\]]) ([+-]) (?=[\w(\-])")
 _COMPARISONS = re.compile(r" (<=|>=|<|>|==|!=|&&|\|\|) ")
 _COMPONENT = re.compile(r"\.([xyzwv])\b(?!\()")
-_OTHER = {"+": "-", "-": "+", "<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==", "&&": "||", "||": "&&"}
+_OTHER = dict(zip("+ - < <= > >= == != && ||".split(), "- + <= < >= > != == || &&".split(), strict=True))
 _NEXT = {"x": "y", "y": "z", "z": "x", "w": "v", "v": "w"}
 
 
