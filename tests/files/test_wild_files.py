@@ -89,11 +89,11 @@ def test_names_with_blanks_slashes_and_letters_of_all_sorts(tmp_path):
         joint("j 2", "revolute", "b/c", "ö"), joint("inertial", "fixed", "ö", "inertial"),
     )  # fmt: skip
     mb = sc.load(written(tmp_path, text, "m.urdf"))
-    assert [body.name for body in mb.bodies] == ["a b", "b_c", "ö", "inertial_2"]
-    assert mb.dof_names == ("j_1", "j 2")
+    assert [body.name for body in mb.bodies] == ["a b", "b/c", "ö", "inertial_2"]
+    assert mb.dof_names == ("j/1", "j 2")
     assert {x.note for x in mb.import_report.converted if x.attribute == "name"} == {
-        "is called 'b_c' in the model", "is called 'j_1' in the model", "is called 'inertial_2' in the model",
-    }  # fmt: skip
+        "is called 'inertial_2' in the model",
+    }
     assert sc.save(mb, tmp_path / "again.urdf").lost == ()
     assert sc.load(tmp_path / "again.urdf").dof_names == mb.dof_names
 

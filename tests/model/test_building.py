@@ -134,8 +134,9 @@ REFUSED = [
     (dict(name="  ", hinge=Weld()), "the name of a body must not be empty."),
     (dict(name=7, hinge=Weld()), "the name of a body must be a string, got 7."),
     (
-        dict(name="a/b", hinge=Weld()),
-        "the body name 'a/b' holds '/', which separates a body from its node; leave it out.",
+        dict(name="upper/tool", hinge=Weld()),
+        "body 'upper/tool' cannot be told from node 'tool' of 'upper': both would be 'upper/tool'; give one another "
+        "name.",
     ),
     (
         dict(name="inertial", hinge=Weld()),
@@ -240,10 +241,28 @@ def test_node_names_are_unique_within_their_body():
     assert mb["lower/tool"] is not mb["upper/tool"]
     with pytest.raises(ModelError, match="body 'upper' already has a node 'tool'; names are unique within a body"):
         mb["upper"].add_node("tool")
-    with pytest.raises(ModelError, match="the node name 'a/b' holds '/'"):
-        mb["upper"].add_node("a/b")
     with pytest.raises(ModelError, match="the pose of node upper/x must be a Pose"):
         mb["upper"].add_node("x", (0, 0, 1))
+
+
+def test_names_may_hold_slashes_as_long_as_each_finds_one_frame():
+    mb = arm()
+    mb.add_body("left/arm", "upper", Pin((0, 0, 1)), hinge_name="left/elbow")
+    mb.add_body("left/arm/hand", "left/arm", Weld())
+    nodes = [mb["left/arm"].add_node("grip/tip"), mb["left/arm/hand"].add_node("palm"), mb.root.add_node("a/b")]
+    assert [node.full_name for node in nodes] == ["left/arm/grip/tip", "left/arm/hand/palm", "inertial/a/b"]
+    assert [mb[node.full_name] for node in nodes] == nodes
+    assert mb.dof_names[-1] == "left/elbow"
+    assert [mb.copy()[frame.full_name].name for frame in (*mb.bodies, *nodes)] == [x.name for x in (*mb.bodies, *nodes)]
+    with pytest.raises(ModelError, match=r"node 'hand' of 'left/arm' cannot be told from body 'left/arm/hand'"):
+        mb["left/arm"].add_node("hand")
+    with pytest.raises(ModelError, match=r"node 'hand/palm' of 'left/arm' cannot be told from node 'palm' of 'left/arm/h"):
+        mb["left/arm"].add_node("hand/palm")
+    mb["left/arm/hand"].remove_node("palm")
+    assert "left/arm/hand/palm" not in mb
+    mb.remove("left/arm", subtree=True)
+    assert "left/arm/grip/tip" not in mb
+    assert mb.add_body("left/arm/grip/tip", "upper", Weld()) is mb["left/arm/grip/tip"]
 
 
 def test_asking_for_a_body_where_there_is_none():

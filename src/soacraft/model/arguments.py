@@ -13,13 +13,11 @@ ROOT_NAME = "inertial"
 
 
 def read_name(kind: str, name: Any) -> str:
-    """A usable name: a non-empty string without '/', and not the name of the inertial frame."""
+    """A usable name: a non-empty string that is not the name of the inertial frame."""
     if not isinstance(name, str):
         raise ModelError(f"the name of a {kind} must be a string, got {name!r}.")
     if not name.strip():
         raise ModelError(f"the name of a {kind} must not be empty.")
-    if "/" in name:
-        raise ModelError(f"the {kind} name {name!r} holds '/', which separates a body from its node; leave it out.")
     if kind != "node" and name == ROOT_NAME:
         raise ModelError(f"the {kind} name {ROOT_NAME!r} belongs to the inertial frame; choose another.")
     return name

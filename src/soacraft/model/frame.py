@@ -104,8 +104,9 @@ class Carrier(Frame):
         read_name("node", name)
         if name in self._nodes:
             raise ModelError(f"{self.kind} {self.name!r} already has a node {name!r}; names are unique within a body.")
+        self._graph._refuse_taken(f"{self.full_name}/{name}", f"node {name!r} of {self.name!r}")
         node = Node(self, name, read_pose(pose, f"the pose of node {self.full_name}/{name}"))
-        self._nodes[name] = node
+        self._nodes[name] = self._graph._nodes[node.full_name] = node
         return node
 
     def remove_node(self, node: Node | str) -> None:
@@ -117,7 +118,7 @@ class Carrier(Frame):
             raise ModelError(f"{self.kind} {self.name!r} has no node {name!r}; it has {_list(self._nodes)}.")
         self._graph._refuse_held({found})
         self._graph._changed(forget=(found,))
-        del self._nodes[name]
+        del self._nodes[name], self._graph._nodes[found.full_name]
         found._removed = True
 
     @property
@@ -327,7 +328,7 @@ class Node(Frame):
 
     @property
     def full_name(self) -> str:
-        """`body/node`."""
+        """`body/node`; both may hold '/' themselves, since no two frames of a model have the same full name."""
         return f"{self._carrier.name}/{self._name}"
 
     @property

@@ -14,7 +14,7 @@ from soacraft.errors import ModelError, near
 from soacraft.model.arguments import ROOT_NAME, read_hinge, read_inertia, read_name, read_pose
 from soacraft.model.attach import hinge_at, hinge_velocity
 from soacraft.model.compiled import retire
-from soacraft.model.frame import Body, Carrier, Frame, Root
+from soacraft.model.frame import Body, Carrier, Frame, Node, Root
 from soacraft.model.hinges.base import Hinge
 from soacraft.model.interface import Graph, size_text
 from soacraft.model.layout import Layout
@@ -40,6 +40,7 @@ class Structure(Graph):
         self._root = Root(cast("Multibody", self))
         self._bodies: dict[str, Body] = {}
         self._hinges: dict[str, Body] = {}
+        self._nodes: dict[str, Node] = {}  # by full name
         self._parts: dict[Body, HingeState] = {}  # q, v, vdot of each hinge while there is no flat form
         self._structure = 0
         self._layout: Layout | None = None
@@ -86,9 +87,17 @@ class Structure(Graph):
         return f"Multibody {self._name!r}: {size_text(n, nv)}"
 
     def _find(self, name: str) -> Frame | None:
-        carrier_name, slash, node_name = name.partition("/")
-        carrier = self._root if carrier_name == ROOT_NAME else self._bodies.get(carrier_name)
-        return carrier if carrier is None or not slash else carrier._nodes.get(node_name)
+        return self._root if name == ROOT_NAME else self._bodies.get(name) or self._nodes.get(name)
+
+    def _refuse_taken(self, full_name: str, new: str) -> None:
+        """Raise for a new frame whose full name finds another one: body 'a/b', and node 'b' of body 'a'."""
+        other = self._bodies.get(full_name) or self._nodes.get(full_name)
+        if other is not None:
+            whose = f" of {other.carrier.name!r}" if isinstance(other, Node) else ""
+            raise ModelError(
+                f"{new} cannot be told from {other.kind} {other.name!r}{whose}: both would be {full_name!r}; "
+                "give one another name."
+            )
 
     def frame(self, frame: Any) -> Frame:
         """A body, node or the inertial frame, from itself or its name: "upper", "upper/tool", "inertial"."""
@@ -145,6 +154,7 @@ class Structure(Graph):
         read_name("body", name)
         if name in self._bodies:
             raise ModelError(f"{self._name!r} already has a body {name!r}; names are unique.")
+        self._refuse_taken(name, f"body {name!r}")
         carrier = self._carrier(parent)
         hinge = read_hinge(hinge, name)
         hinge_name = self._hinge_name(name if hinge_name is None else hinge_name, None)
@@ -181,6 +191,8 @@ class Structure(Graph):
         for each in gone:
             del self._bodies[each.name], self._hinges[each.hinge_name]
             self._parts.pop(each, None)
+            for node in each._nodes.values():
+                del self._nodes[node.full_name]
             each._removed = True
 
     def reattach(

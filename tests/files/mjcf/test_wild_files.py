@@ -262,8 +262,8 @@ def test_attached_models(tmp_path, monkeypatch):
     path = written(tmp_path, PARENT, **{"sub/kid.xml": CHILD})
     mb, peer = sc.load(path), InMujoco(path)
     assert max(distances(mb, peer, np.random.default_rng(0)).values()) < 1e-9
-    assert mb.dof_names == ("pj", "L:kj", "L:kk", "R_kj", "R_kk")
-    assert [list(coupling.terms) for coupling in mb.couplings] == [["L:kj", "L:kk"], ["R_kj", "R_kk"]]
+    assert mb.dof_names == ("pj", "L/kj", "L/kk", "R_kj", "R_kk")
+    assert [list(coupling.terms) for coupling in mb.couplings] == [["L/kj", "L/kk"], ["R_kj", "R_kk"]]
     np.testing.assert_allclose(mb.keyframes["R_kf"].q, [0, 0, 0, 0.2, 0.4], atol=1e-15)
 
 

@@ -44,6 +44,14 @@ class Build:
         names = [step.hinge_name] if nv == 1 else [f"{step.hinge_name}.{i}" for i in range(nv)]
         self.dofs.setdefault(step.joint, []).extend(names)
 
+    def node_name(self, carrier: Body | Root, wanted: str, fallback: str = "") -> str:
+        """The name for a node: the wanted one, with a number where another frame is called "body/node"."""
+        kind = f"node of {carrier.name}"
+        name = self.names.take(kind, wanted, fallback)
+        while f"{carrier.name}/{name}" in self.mb:
+            name = self.names.take(kind, name, "")
+        return name
+
     def refused(self, where: Element | None, problem: ModelError) -> ModelFileError:
         """A refusal of the model as a refusal of the file."""
         return fail(where if where is not None else self.walk.document.root, str(problem))

@@ -8,11 +8,11 @@ from soacraft.model.arguments import ROOT_NAME
 class Names:
     """Gives out names, each once within its kind.
 
-    A '/' becomes ':', an empty name the fallback, a name that is taken gets a number.
+    An empty name becomes the fallback, a name that is taken gets a number.
 
     >>> names = Names()
     >>> names.take("body", "arm/hand", ""), names.take("body", "", "body3"), names.take("body", "body3", "")
-    ('arm:hand', 'body3', 'body3_2')
+    ('arm/hand', 'body3', 'body3_2')
     """
 
     def __init__(self) -> None:
@@ -22,7 +22,7 @@ class Names:
     def take(self, kind: str, wanted: str, fallback: str) -> str:
         """A name as near to the wanted one as can be."""
         taken = self._taken.setdefault(kind, {ROOT_NAME})
-        base = wanted.replace("/", ":") if wanted.strip() else fallback.replace("/", ":")
+        base = wanted if wanted.strip() else fallback
         name, count = base, self._counts.get((kind, base), 1)
         while name in taken:
             count += 1

@@ -27,11 +27,14 @@ def add_sites(build: Build) -> None:
     elements = compiled.elements(compiled.spec.sites)
     for site in range(int(model.nsite)):
         carrier = build.carriers[int(model.site_bodyid[site])]
-        name = build.names.take(f"node of {carrier.name}", compiled.name("SITE", site), f"site{site}")
+        given, element = compiled.name("SITE", site), elements.get(site)
+        name = build.node_name(carrier, given, f"site{site}")
+        if given.strip() and name != given and element is not None:
+            build.walk.tell(element, "converted", "name", f"{given!r} is called {name!r}", key="body/site")
         try:
             node = carrier.add_node(name, pose_of(model.site_pos[site], model.site_quat[site]))
         except ModelError as problem:
-            raise build.refused(elements.get(site), problem) from None
+            raise build.refused(element, problem) from None
         build.sites[site] = node.full_name
 
 

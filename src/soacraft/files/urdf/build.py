@@ -30,6 +30,7 @@ class Built:
     frames: dict[str, Frame] = field(default_factory=dict)
     places: dict[str, Frame] = field(default_factory=dict)
     hinges: dict[str, Body] = field(default_factory=dict)
+    bodies: frozenset[str] = frozenset()
     actuators: Names = field(default_factory=Names)
 
     def link(self, name: str, element: Element) -> tuple[Body | Root, Pose]:
@@ -38,6 +39,14 @@ class Built:
         if found is None:
             raise fail(element, f"there is no link {name!r:.80}{close(name, self.r.links)}")
         return found
+
+    def node_name(self, carrier: Body | Root, name: str) -> str:
+        """The name for a node: its own, with a number where another frame is called "body/node"."""
+        new, number = name, 1
+        while (full := f"{carrier.name}/{new}") in self.bodies or (full in self.mb and new not in carrier._nodes):
+            number += 1
+            new = f"{name}_{number}"
+        return new
 
     def dof(self, joint: str) -> str | None:
         """The dof of a joint with one degree of freedom; None for other joints."""
@@ -62,6 +71,7 @@ def build(r: Reading, tree: Topology, robot: Element, root: Hinge, merge_fixed: 
         built = Built(r, Multibody(r.robot))
     built.carriers[WORLD] = (built.mb.root, _HERE)
     names, hinge_names = usable(list(r.links)), usable(list(r.joints))
+    built.bodies = frozenset(names.values())
     for link in tree.links:
         _say_renamed(r, link.element, "robot/link", names[link.name])
         inertia = _inertia(r, link)
@@ -154,7 +164,7 @@ def _merge(built: Built, link: Link, joint: Joint, name: str, inertia: Inertia) 
     pose = pose @ (Pose() if joint.origin is None else joint.origin)
     with placed(link.element):
         carrier.inertia = carrier.inertia + inertia.transformed(pose)
-        node = carrier.add_node(name, pose)
+        node = carrier.add_node(built.node_name(carrier, name), pose)
     built.carriers[link.name] = (carrier, pose)
     built.frames[link.name] = node
     built.r.later(joint.element, "robot/joint", "converted", f"merged: its link is the node {node.full_name!r}")

@@ -105,7 +105,7 @@ def _color(built: Built, color: Color | None, known: dict[str, Color], path: str
 def _node(built: Built, element: Element, link: str, name: str, end: Place | LoopEnd) -> Node:
     """A node on the body that carries a link."""
     carrier, pose = built.link(link, element)
-    new = name.replace("/", "_")
+    new = built.node_name(carrier, name)
     if new != name:
         built.r.later(element, "robot/frame", "converted", f"is called {new!r} in the model", "name")
     node = carrier.add_node(new, pose @ end.pose)

@@ -34,15 +34,10 @@ class Names:
 
 
 def usable(names: list[str]) -> dict[str, str]:
-    """Names as the model allows them: without '/', and not that of the inertial frame.
+    """Names as the model allows them: not that of the inertial frame.
 
-    >>> usable(["arm", "left/arm", "left_arm", "inertial"])
-    {'arm': 'arm', 'left/arm': 'left_arm_2', 'left_arm': 'left_arm', 'inertial': 'inertial_2'}
+    >>> usable(["left/arm", "inertial"])
+    {'left/arm': 'left/arm', 'inertial': 'inertial_2'}
     """
     taken = Names([*names, ROOT_NAME])
-    return {name: name if fits(name) else taken.new(name.replace("/", "_")) for name in names}
-
-
-def fits(name: str) -> bool:
-    """Whether a body can be called so."""
-    return "/" not in name and name != ROOT_NAME
+    return {name: name if name != ROOT_NAME else taken.new(name) for name in names}
