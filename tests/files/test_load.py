@@ -195,7 +195,7 @@ def test_files_that_are_not_loaded(folder, file, text):
     assert text in str(error.value)
 
 
-def test_strict_names_all_that_is_lost(folder):
+def test_strict_names_all_that_is_not_simulated(folder):
     mb = load("arm7")
     entries = [
         Entry("a.urdf", 3, "robot/link", "l", "mass", "used", "", True),
@@ -210,12 +210,13 @@ def test_strict_names_all_that_is_lost(folder):
     with pytest.raises(ModelFileError) as error:
         load(folder / "kept.json", strict=True)
     assert str(error.value).splitlines() == [
-        f"strict: {folder / 'kept.json'}: 2 things would change the motion, and would be lost. "
+        f"strict: {folder / 'kept.json'}: 3 things would change the motion and would not be simulated. "
         "Take strict away to go on without:",
         "  a.urdf:4: robot/gazebo: for another program",
         "  a.urdf:9: robot/joint@safety 'j': not known",
+        "  a.urdf:13: robot/sensor 's': kept",
     ]
-    mb.import_report = ImportReport(entries[3:])
+    mb.import_report = ImportReport(entries[3:4])
     save(mb, folder / "kept.json")
     assert load(folder / "kept.json", strict=True).nv == 7
     assert load("arm7", strict=True).nv == 7

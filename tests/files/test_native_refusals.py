@@ -112,7 +112,11 @@ REFUSED = {
         "at $.bodies[1].parent: the bodies hang from each other (body1 -> body3 -> body1); one must hang",
     ),
     "a body on itself": (_put("bodies", 7, "parent", value="body7"), "hang from each other (body7 -> body7)"),
-    "a bad name": (_put("bodies", 11, "name", value="a/b"), "at $.bodies[11]: the body name 'a/b' holds '/'"),
+    "a bad name": (_put("bodies", 11, "name", value=" "), "at $.bodies[11]: the name of a body must not be empty"),
+    "a name that finds two": (
+        _put("bodies", 11, "name", value="body1/a"),
+        "at $.bodies[11]: body 'body1/a' cannot be told from node 'a' of 'body1': both would be 'body1/a'",
+    ),
     "a node twice": (
         _put("bodies", 1, "nodes", 0, "name", value="a"),
         "at $.bodies[1].nodes[1]: body 'body1' already has a node",

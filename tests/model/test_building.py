@@ -256,7 +256,7 @@ def test_names_may_hold_slashes_as_long_as_each_finds_one_frame():
     assert [mb.copy()[frame.full_name].name for frame in (*mb.bodies, *nodes)] == [x.name for x in (*mb.bodies, *nodes)]
     with pytest.raises(ModelError, match=r"node 'hand' of 'left/arm' cannot be told from body 'left/arm/hand'"):
         mb["left/arm"].add_node("hand")
-    with pytest.raises(ModelError, match=r"node 'hand/palm' of 'left/arm' cannot be told from node 'palm' of 'left/arm/h"):
+    with pytest.raises(ModelError, match=r"node 'hand/palm' of 'left/arm' cannot be told from node 'palm' of"):
         mb["left/arm"].add_node("hand/palm")
     mb["left/arm/hand"].remove_node("palm")
     assert "left/arm/hand/palm" not in mb

@@ -35,7 +35,8 @@ def test_entries_by_what_became_of_them():
 
 def test_text():
     assert report().summary() == (
-        "7 entries: 2 used, 1 converted, 2 recorded, 2 ignored; 1 of those ignored would change the motion"
+        "7 entries: 2 used, 1 converted, 2 recorded, 2 ignored; 1 of them would change the motion and is not simulated "
+        "(marked !)"
     )
     assert repr(report()).splitlines() == [
         report().summary(),
@@ -46,6 +47,27 @@ def test_text():
     ]
     assert report().table().splitlines()[1:-1] == repr(report()).splitlines()[1:]
     assert report().table().splitlines()[-1].split() == ["used", "robot/link", "2", "times"]
+
+
+def test_what_is_not_simulated_comes_first_in_the_table():
+    add = (build := ReportBuilder("arm.xml")).add
+    add("joint", "used", "elbow", "damping", "acts", dynamic=True)
+    add("joint", "converted", "elbow", "ref", "coordinate = qpos - ref", dynamic=True)
+    add("geom", "ignored", "skin", "rgba", "is a colour")
+    add("tendon", "recorded", "rope", "stiffness", "is kept", dynamic=True)
+    add("joint", "recorded", "elbow", "range", "limits are kept")
+    add("inertial", "repaired", "cap", "", "is massless", dynamic=True)
+    add("plugin", "ignored", "", "", "is a program", dynamic=True)
+    made = build.done()
+    assert [entry.element for entry in made.not_simulated] == ["tendon", "inertial", "plugin"]
+    assert [entry.element for entry in made.lost] == ["plugin"]
+    assert [entry.name for entry in made.repaired] == ["cap"]
+    lines = repr(made).splitlines()
+    assert lines[0].endswith("1 repaired, 2 recorded, 2 ignored; 3 of them would change the motion and are not "
+                             "simulated (marked !)")  # fmt: skip
+    assert [line.split()[0] for line in lines[1:]] == [
+        "ignored!", "recorded!", "repaired!", "ignored", "recorded", "converted",
+    ]  # fmt: skip
 
 
 def test_html_is_escaped():
@@ -81,7 +103,9 @@ def test_equal_reports():
 def test_unknown_status(call):
     with pytest.raises(ModelError) as error:
         call()
-    assert str(error.value) == ("the status of an entry must be one of used, converted, recorded, ignored; got 'lost'.")
+    assert str(error.value) == (
+        "the status of an entry must be one of used, converted, repaired, recorded, ignored; got 'lost'."
+    )
 
 
 def test_a_builder_gives_what_it_has_so_far():

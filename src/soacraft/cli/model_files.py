@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 import soacraft as sc
-from soacraft.files.load import refuse_lost
+from soacraft.files.load import refuse_not_simulated
 from soacraft.model import ImportReport
 
 
@@ -64,7 +64,7 @@ def convert(model: str, out: str, strict: bool = False) -> int:
 def _written(mb: sc.Multibody, out: Path, strict: bool) -> ImportReport:
     if strict:  # first elsewhere, so that nothing is written when something would be lost
         with tempfile.TemporaryDirectory() as folder:
-            refuse_lost(str(out), sc.save(mb, Path(folder) / f"model{out.suffix}"))
+            refuse_not_simulated(str(out), sc.save(mb, Path(folder) / f"model{out.suffix}"))
     return sc.save(mb, out)
 
 

@@ -48,7 +48,7 @@ def load(
         _refuse_urdf_options(repr(text), root, merge_fixed)
         mb = _by_name(text)
     if strict and mb.import_report is not None:
-        refuse_lost(text, mb.import_report)
+        refuse_not_simulated(text, mb.import_report)
     return mb
 
 
@@ -99,19 +99,19 @@ def _by_name(text: str) -> Multibody:
     )
 
 
-def refuse_lost(name: str, report: ImportReport) -> None:
-    """Raise for a report with something ignored that would change the motion; every such entry is named."""
+def refuse_not_simulated(name: str, report: ImportReport) -> None:
+    """Raise for a report of something that would change the motion and is not simulated; every entry is named."""
     lines = [
         f"  {f'{entry.file}:{entry.line}: ' if entry.line else ''}"
         f"{entry.element}{f'@{entry.attribute}' if entry.attribute else ''}"
         f"{f' {entry.name!r}' if entry.name else ''}: {entry.note}"
-        for entry in report.lost
+        for entry in report.not_simulated
     ]
     if lines:
         count = "1 thing" if len(lines) == 1 else f"{len(lines)} things"
         raise ModelFileError(
-            f"strict: {name}: {count} would change the motion, and would be lost. Take strict away to go on without:\n"
-            + "\n".join(lines)
+            f"strict: {name}: {count} would change the motion and would not be simulated. "
+            "Take strict away to go on without:\n" + "\n".join(lines)
         )
 
 

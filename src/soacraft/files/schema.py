@@ -274,7 +274,7 @@ class Entry(Object, array_like=True):
     element: str
     name: str
     attribute: str
-    status: Literal["used", "converted", "recorded", "ignored"]
+    status: Literal["used", "converted", "repaired", "recorded", "ignored"]
     note: str
     dynamic: bool
 

@@ -103,9 +103,9 @@ def check_import(graph: Graph) -> Iterator[Finding]:
     report = whole(graph).import_report
     if report is None or isinstance(graph, SubGraph):
         return
-    lost = Counter((entry.element, entry.note) for entry in report.lost)
-    for (element, note), times in lost.items():
-        text = f"was not read ({times} {'time' if times == 1 else 'times'}), and would change the motion: {note}"
+    absent = Counter((entry.element, entry.note) for entry in report.not_simulated)
+    for (element, note), times in absent.items():
+        text = f"is not simulated ({times} {'time' if times == 1 else 'times'}), and would change the motion: {note}"
         yield Finding("warning", f"element {element!r}", float(times), text, "see mb.import_report")
     missing = [entry for entry in report.entries if "not found" in entry.note]
     if missing:

@@ -8,15 +8,19 @@ from typing import NamedTuple
 
 from soacraft.errors import ModelError
 
-STATUSES = ("used", "converted", "recorded", "ignored")
+STATUSES = ("used", "converted", "repaired", "recorded", "ignored")
+_ABSENT = ("repaired", "recorded", "ignored")
 
 
 class Entry(NamedTuple):
     """What became of one element, or of one attribute of it.
 
     `used`: it is in the model as it stands in the file. `converted`: it is, in another form; the note says how.
-    `recorded`: the model keeps it, and does not simulate it. `ignored`: the model does not have it; the note says why.
-    `dynamic`: it would change the motion, were it simulated.
+    `repaired`: it is wrong in the file, and `lenient` put in its place what the note says. `recorded`: the model keeps
+    it, and does not simulate it. `ignored`: the model does not have it; the note says why.
+
+    `dynamic`: it belongs to the equations of motion: an inertia, a force that acts at every state, or a constraint.
+    Limits, contact and actuators do not: they are kept for a simulation, and for you to apply.
     """
 
     file: str
@@ -30,7 +34,10 @@ class Entry(NamedTuple):
 
 
 class ImportReport:
-    """Entries in the order of the file; prints as a table of what was not simply used, with the counts of all."""
+    """Entries in the order of the file; prints as a table of what was not simply used, with the counts of all.
+
+    What would change the motion and is not simulated comes first in the table, marked with an exclamation mark.
+    """
 
     __slots__ = ("entries",)
 
@@ -53,6 +60,11 @@ class ImportReport:
         return self._with("converted")
 
     @property
+    def repaired(self) -> tuple[Entry, ...]:
+        """What is wrong in the file, and was read with `lenient` as the notes say."""
+        return self._with("repaired")
+
+    @property
     def recorded(self) -> tuple[Entry, ...]:
         """What the model keeps and does not simulate."""
         return self._with("recorded")
@@ -63,8 +75,22 @@ class ImportReport:
         return self._with("ignored")
 
     @property
+    def not_simulated(self) -> tuple[Entry, ...]:
+        """What would change the motion and is not simulated as the file has it: repaired, recorded or ignored.
+
+        `load(..., strict=True)` refuses a file that has any.
+
+        >>> report = ReportBuilder("arm.xml")
+        >>> report.add("tendon/spatial", "recorded", "rope", "stiffness", "is kept, not simulated", 7, dynamic=True)
+        >>> report.add("joint", "recorded", "elbow", "range", "limits are kept, not enforced", 3)
+        >>> [entry.name for entry in report.done().not_simulated]
+        ['rope']
+        """
+        return tuple(entry for entry in self.entries if _counts(entry))
+
+    @property
     def lost(self) -> tuple[Entry, ...]:
-        """What was ignored although it would change the motion."""
+        """What was ignored although it would change the motion: the part of `not_simulated` that the model has not."""
         return tuple(entry for entry in self.ignored if entry.dynamic)
 
     def __len__(self) -> int:
@@ -82,9 +108,12 @@ class ImportReport:
         >>> ImportReport().summary()
         '0 entries: 0 used, 0 converted, 0 recorded, 0 ignored'
         """
-        counts = ", ".join(f"{len(self._with(status))} {status}" for status in STATUSES)
-        lost = f"; {len(self.lost)} of those ignored would change the motion" if self.lost else ""
-        return f"{len(self)} {'entry' if len(self) == 1 else 'entries'}: {counts}{lost}"
+        shown = [status for status in STATUSES if status != "repaired" or self.repaired]
+        counts = ", ".join(f"{len(self._with(status))} {status}" for status in shown)
+        number = len(self.not_simulated)
+        verb = "is" if number == 1 else "are"
+        missing = f"; {number} of them would change the motion and {verb} not simulated (marked !)" if number else ""
+        return f"{len(self)} {'entry' if len(self) == 1 else 'entries'}: {counts}{missing}"
 
     def rows(self, all_entries: bool = False) -> list[tuple[str, str, str, str]]:
         """Status, element, how often or where, note: equal entries in one row, the used ones left out unless asked."""
@@ -92,11 +121,11 @@ class ImportReport:
         for entry in self.entries:
             if all_entries or entry.status != "used":
                 what = f"{entry.element}@{entry.attribute}" if entry.attribute else entry.element
-                status = f"{entry.status}!" if entry.dynamic and entry.status == "ignored" else entry.status
+                status = f"{entry.status}!" if _counts(entry) else entry.status
                 groups.setdefault((status, what, entry.note), []).append(entry)
-        order = {"ignored!": 0, "ignored": 1, "recorded": 2, "converted": 3, "used": 4}
-        rows = [(status, what, _where(found), note) for (status, what, note), found in groups.items()]
-        return sorted(rows, key=lambda row: order[row[0]])
+        order = [f"{status}!" for status in STATUSES[::-1]] + list(STATUSES[::-1])
+        rows = [(status, what, _where(alike), note) for (status, what, note), alike in groups.items()]
+        return sorted(rows, key=lambda row: order.index(row[0]))
 
     def table(self, all_entries: bool = True) -> str:
         """The whole report as text."""
@@ -113,12 +142,17 @@ class ImportReport:
         return f"<p>{escape(self.summary())}</p><table><tr>{head}</tr>{body}</table>"
 
 
-def _where(found: list[Entry]) -> str:
-    first = found[0]
-    if len(found) == 1:
+def _counts(entry: Entry) -> bool:
+    """Whether an entry would change the motion and is not simulated."""
+    return entry.dynamic and entry.status in _ABSENT
+
+
+def _where(alike: list[Entry]) -> str:
+    first = alike[0]
+    if len(alike) == 1:
         line = f"line {first.line}" if first.line else ""
         return " ".join(filter(None, (repr(first.name) if first.name else "", line)))
-    return f"{len(found)} times"
+    return f"{len(alike)} times"
 
 
 def _aligned(rows: list[tuple[str, str, str, str]]) -> list[str]:

@@ -79,7 +79,7 @@ class Peer:
 
     def _put(self, mb, body):
         name = "root_joint" if body.hinge_name == "root" else body.hinge_name
-        number = [each.replace("/", "_") for each in self.model.names].index(name)
+        number = list(self.model.names).index(name)
         joint, q = self.model.joints[number], mb.q[body.q_slice]
         j = slice(joint.idx_v, joint.idx_v + joint.nv)
         if isinstance(body.hinge, Free):

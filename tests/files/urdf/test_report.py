@@ -72,8 +72,8 @@ def test_without_its_handler_an_element_shows_as_ignored(path, tmp_path, monkeyp
     seen = places(EVERYTHING.encode())
     count = sum(n for (_, at, _), n in seen.items() if at == path or at.startswith(f"{path}/"))
     assert len(below) == count
-    looks = any(part in path for part in ("visual", "material"))
-    assert all(entry.dynamic is not looks for entry in below)
+    still = any(part in path for part in ("visual", "material", "collision", "limit", "contact", "sensor"))
+    assert all(entry.dynamic is not still for entry in below)
 
 
 def test_unknown_attributes_and_texts_show(tmp_path):

@@ -41,10 +41,10 @@ def _handlers() -> dict[str, Callable[[Element, Walk], Any]]:
     for kind, own in _KINDS.items():
         for section in ("actuator", "default"):
             found[f"{section}/{kind}"] = rule(
-                "recorded", used=f"name class gear {_TARGET}", recorded=f"{_COMMON} {own}",
-                effects=_DELAY if section == "actuator" else "armature damping", held=_DELAY,
-                later="armature damping" if section == "actuator" else "",
-                lost="" if section == "actuator" else _DELAY, before=_bounded, dynamic=section == "actuator",
+                "recorded", used=f"name class gear {_TARGET}",
+                recorded=f"{_COMMON} {own} {_DELAY}{'' if section == 'actuator' else ' armature damping'}",
+                held=_DELAY, later="armature damping" if section == "actuator" else "", before=_bounded,
+                note="its law is kept, not applied: give its force yourself",
             )  # fmt: skip
     return found | {"actuator/plugin": rule(before=refuse_plugin)}
 

@@ -180,6 +180,10 @@ def _joint_records(build: Build, joint: int, name: str, element: Element | None)
         build.mb.add_record(Record("joint", name, kept))
     if element is None:
         return
+    dof = int(model.jnt_dofadr[joint])
+    if model.dof_frictionloss[dof] != 0.0 and "FRICTIONLOSS" not in build.off:
+        note = "dry friction is kept in passive.friction, not simulated"
+        walk.tell(element, "recorded", "frictionloss", note, True, key="body/joint")
     for attribute in ("stiffness", "damping"):
         if f"{attribute}poly" in kept:
             walk.tell(element, "recorded", attribute, "only the linear term acts", True, key="body/joint")

@@ -20,13 +20,15 @@ Handler = Callable[[Element, Walk], dict[str, str] | None]
 _TURN = "quat axisangle euler xyaxes zaxis"
 _SOFT = "solref solimp"
 _SHAPE = f"class type size fromto pos {_TURN} mass density shellinertia group mesh hfield fitscale"
-_TOUCH = f"friction condim margin gap {_SOFT} solmix priority adhesion surfacevel"
+_TOUCH = f"friction condim margin gap {_SOFT} solmix priority adhesion surfacevel fluidshape fluidcoef"
 _SOLVER = "margin solreflimit solimplimit solreffriction solimpfriction"
-_KEPT = f"range limited frictionloss {_SOLVER}"
+_KEPT = f"range limited frictionloss {_SOLVER} actuatorfrcrange actuatorfrclimited"
 _JOINT = "type pos axis armature damping stiffness springref springdamper"
-_TENDON = "stiffness damping springlength springyield frictionloss armature range limited"
-_FORCE = "actuatorfrcrange actuatorfrclimited"
-_COORDINATE = {"ref": "coordinate = qpos - ref"}
+_TENDON = "stiffness damping springlength springyield frictionloss armature"
+_BOUNDS = f"range limited {_SOLVER} actuatorfrcrange actuatorfrclimited"
+_LIMITS = dict.fromkeys(("range", "limited"), "limits are kept, not enforced")
+_COORDINATE = {"ref": "coordinate = qpos - ref"} | _LIMITS
+_HARD = dict.fromkeys(("solref", "solimp", "torquescale"), "the softness of a constraint is kept; here it is met exactly")
 _FREE = {"align": "as MuJoCo does"}
 
 _MESH = "class inertia maxhullvert scale"
@@ -56,8 +58,8 @@ HANDLERS: dict[str, Handler] = {
     ),
     "compiler/lengthrange": rule("recorded", rest="recorded", given=False, before=assets.recorded("lengthrange")),
     "option": rule(
-        later="gravity", effects="density viscosity wind o_friction o_margin o_solimp o_solref actuatorgroupdisable",
-        recorded="timestep integrator solver iterations tolerance ls_iterations ls_tolerance noslip_iterations "
+        later="gravity", effects="density viscosity",
+        recorded="wind o_friction o_margin o_solimp o_solref actuatorgroupdisable timestep integrator solver iterations tolerance ls_iterations ls_tolerance noslip_iterations "
         "noslip_tolerance ccd_iterations ccd_tolerance mpr_iterations mpr_tolerance sdf_initpoints sdf_iterations "
         "sleep_tolerance cone jacobian impratio magnetic apirate",
         held="timestep integrator solver iterations tolerance ls_iterations ls_tolerance noslip_iterations density "
@@ -86,17 +88,15 @@ HANDLERS: dict[str, Handler] = {
     "default/material": rule(recorded="rgba emission metallic reflectance roughness shininess specular",
                              ignored="texrepeat texuniform texture"),
     "default/material/layer": _nothing,
-    "default/joint": rule(used=_JOINT, converted="ref", recorded=_FORCE, ignored="group user",
-                          effects=f"{_KEPT} springyield actuatorgravcomp", notes=_COORDINATE),
-    "default/geom": rule(used=_SHAPE, recorded="material rgba contype conaffinity", ignored="user castshadow",
-                         effects=f"{_TOUCH} fluidshape fluidcoef"),
+    "default/joint": rule(used=_JOINT, converted="ref", recorded=_KEPT, ignored="group user",
+                          effects="springyield actuatorgravcomp", notes=_COORDINATE),
+    "default/geom": rule(used=_SHAPE, recorded=f"material rgba contype conaffinity {_TOUCH}", ignored="user castshadow"),
     "default/site": rule(used=f"pos {_TURN} fromto", seen="type size", ignored="rgba material group user"),
     "default/camera": _nothing,
     "default/light": _nothing,
     "default/pair": rule("recorded", rest="recorded", given=False, before=assets.recorded("contact pair default")),
-    "default/equality": rule(used="active", effects=_SOFT),
-    "default/tendon": rule(recorded=_FORCE, ignored="group material rgba width user",
-                           effects=f"{_TENDON} {_SOLVER}"),
+    "default/equality": rule(used="active", recorded=_SOFT, notes=_HARD),
+    "default/tendon": rule(recorded=_BOUNDS, ignored="group material rgba width user", effects=_TENDON, notes=_LIMITS),
     # -- assets
     "asset": _section,
     "asset/mesh": rule(used=_MESH_FILE, ignored="material", later="file", before=assets.mesh),
@@ -114,19 +114,19 @@ HANDLERS: dict[str, Handler] = {
     # -- bodies
     "worldbody": rule(used="childclass"),
     "body": rule(
-        used=f"name childclass pos {_TURN}", converted="mocap", effects="gravcomp", lost="sleep",
-        ignored="user simple fuse", notes={"mocap": "is fixed where it stands", "fuse": "fixed bodies are kept apart"},
+        used=f"name childclass pos {_TURN}", converted="mocap", effects="gravcomp",
+        ignored="user simple fuse sleep", notes={"mocap": "is fixed where it stands", "fuse": "fixed bodies are kept apart"},
     ),
     "frame": rule(used=f"name childclass pos {_TURN} scale massscale"),
     "replicate": rule("converted", used=f"count sep offset childclass {_TURN}", note="is repeated"),
     "body/inertial": rule(used=f"pos {_TURN} mass diaginertia fullinertia"),
     "body/joint": rule(
-        used=f"name class {_JOINT}", converted="ref", recorded=_FORCE, ignored="group user",
-        effects=f"{_KEPT} springyield actuatorgravcomp", notes=_COORDINATE,
+        used=f"name class {_JOINT}", converted="ref", recorded=_KEPT, ignored="group user",
+        effects="springyield actuatorgravcomp", notes=_COORDINATE,
     ),
     "body/freejoint": rule(used="name align", ignored="group", notes=_FREE),
-    "body/geom": rule(used=f"name {_SHAPE}", recorded="material rgba contype conaffinity", ignored="user castshadow",
-                      effects=f"{_TOUCH} fluidshape fluidcoef"),
+    "body/geom": rule(used=f"name {_SHAPE}", recorded=f"material rgba contype conaffinity {_TOUCH}",
+                      ignored="user castshadow"),
     "body/geom/plugin": _plugin,
     "body/attach": rule("converted", used="model body frame prefix", note="is put in its place"),
     "body/site": rule("converted", used=f"name class pos {_TURN} fromto", note="is a node",
@@ -136,27 +136,27 @@ HANDLERS: dict[str, Handler] = {
     "body/plugin": _plugin,
     # -- what ties bodies together
     "contact": _section,
-    "contact/pair": rule("recorded", rest="recorded", given=False, dynamic=True, note="contact is not simulated",
+    "contact/pair": rule("recorded", rest="recorded", given=False, note="contact is not simulated",
                          before=assets.recorded("contact pair")),
     "contact/exclude": rule("recorded", rest="recorded", given=False, before=assets.recorded("contact exclude")),
     "tendon": _section,
-    "tendon/spatial": rule("recorded", used="name class", effects=f"{_TENDON} {_SOLVER}",
-                           recorded=_FORCE, ignored="group material rgba width user"),
+    "tendon/spatial": rule("recorded", used="name class", effects=_TENDON,
+                           recorded=_BOUNDS, ignored="group material rgba width user", notes=_LIMITS),
     "tendon/spatial/site": rule("recorded", recorded="site"),
     "tendon/spatial/geom": rule("recorded", recorded="geom sidesite"),
     "tendon/spatial/pulley": rule("recorded", recorded="divisor"),
-    "tendon/fixed": rule("recorded", used="name class", effects=f"{_TENDON} {_SOLVER}",
-                         recorded=_FORCE, ignored="group user"),
+    "tendon/fixed": rule("recorded", used="name class", effects=_TENDON,
+                         recorded=_BOUNDS, ignored="group user", notes=_LIMITS),
     "tendon/fixed/joint": rule(used="joint coef"),
     "equality": _section,
-    "equality/connect": rule("converted", used="name class active body1 body2 anchor site1 site2", effects=_SOFT,
-                             note="is a loop with a spherical hinge"),
+    "equality/connect": rule("converted", used="name class active body1 body2 anchor site1 site2", recorded=_SOFT,
+                             note="is a loop with a spherical hinge", notes=_HARD),
     "equality/weld": rule("converted", used="name class active body1 body2 anchor relpose site1 site2",
-                          effects=f"{_SOFT} torquescale", note="is a loop with a weld"),
-    "equality/joint": rule("converted", used="name class active joint1 joint2 polycoef", effects=_SOFT,
-                           note="is a coupling of coordinates"),
-    "equality/tendon": rule("converted", used="name class active tendon1 tendon2 polycoef", effects=_SOFT,
-                            note="is a coupling of coordinates where it is linear"),
+                          recorded=f"{_SOFT} torquescale", note="is a loop with a weld", notes=_HARD),
+    "equality/joint": rule("converted", used="name class active joint1 joint2 polycoef", recorded=_SOFT,
+                           note="is a coupling of coordinates", notes=_HARD),
+    "equality/tendon": rule("converted", used="name class active tendon1 tendon2 polycoef", recorded=_SOFT,
+                            note="is a coupling of coordinates where it is linear", notes=_HARD),
     **ACTUATOR_HANDLERS,
     # -- what is kept by name
     "sensor": _section,

@@ -64,7 +64,7 @@ def add_geometries(build: Build, meshes: MeshTable) -> None:
             raise build.refused(elements.get(geom), problem) from None
     if "CONTACT" not in build.off and can_touch(model):
         build.walk.tell(
-            build.walk.document.root, "recorded", note="some shapes can touch: contact is not simulated", dynamic=True,
+            build.walk.document.root, "recorded", note="some shapes can touch: contact is not simulated",
             key="body/geom",
         )  # fmt: skip
 

@@ -191,7 +191,8 @@ def dynamics(r: Reading, element: Element, target: Joint) -> None:
         if value < 0.0:
             raise fail(element, f'{key}="{element.attributes[key]}" must not be negative.')
     if "friction" in element.attributes:
-        r.mark("friction", "recorded", "dry friction is kept in passive.friction, and is no part of passive_force")
+        note = "dry friction is kept in passive.friction, and is no part of passive_force"
+        r.mark("friction", "recorded", note, dynamic=read.friction > 0.0)
     if target.type == "fixed":
         _ignore(r, element, "a fixed joint does not move")
     elif target.type in ("floating", "planar"):
@@ -250,6 +251,12 @@ QUIET: dict[str, str] = {
     "robot@version": "the version of the format",
     "robot/joint/axis@rpy": "an axis is a direction and has no frame of its own",
     "robot/link@type": "an old attribute without meaning",
-    "robot/link/collision_checking": "is for another program's collision checking",
+    "robot/mujoco": "is for MuJoCo's own reading of the file",
+    "verbose": "is for another program's messages",
+    "dont_collapse": "is for another program's merging of fixed joints",
+    "collision_checking": "is for another program's collision checking",
+    "self_collision_checking": "is for another program's collision checking",
+    "drake:collision_filter_group": "is for another program's collision checking",
+    "map": "is for another program",
 }
-"""What has no handler and surely does not change the motion, with the reason."""
+"""What has no handler and surely does not change the motion, with the reason: by its path, or by its name anywhere."""

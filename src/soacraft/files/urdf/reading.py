@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from soacraft.files.urdf.motion import changes_motion
 from soacraft.files.urdf.parts import Color, Joint, Link, Loop, Motor, Place
 from soacraft.files.xml_tree import Element, fail, inside, numbers, read_numbers, shorten, word
 from soacraft.model.import_report import ReportBuilder
@@ -27,7 +28,7 @@ LARGEST = 1e100
 
 _DEFAULT = re.compile(r"\$\(optenv\s+\w+\s+([^$()]*)\)", re.ASCII)
 _LONGEST = 200
-_STILL = ("visual", "material", "color", "texture")
+_STILL = ("visual", "material", "color", "texture", "collision", "limit", "contact", "sensor")
 _REMOTE = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]+)://", re.ASCII)
 
 
@@ -85,14 +86,14 @@ class Reading:
             add(path, "ignored", name, "", f"the text {shorten(element.text)!r} means nothing here", line)
 
     def _unknown(self, path: str, attribute: str) -> tuple[str, str, bool]:
-        quiet = self._quiet.get(f"{path}@{attribute}")
+        quiet = self._quiet.get(f"{path}@{attribute}") or self._quiet.get(attribute)
         if attribute == "xmlns" or attribute.startswith(("xmlns:", "xsi:")):
             quiet = "is about names of elements"
         return "ignored", quiet or "URDF has no such attribute here", quiet is None and moves(path)
 
     def pass_over(self, element: Element, path: str) -> None:
         """Report an element that nobody handles, and all inside it, as ignored."""
-        quiet = self._quiet.get(path)
+        quiet = self._quiet.get(path) or self._quiet.get(element.tag)
         if element.tag.startswith("xacro:"):
             note = "is left from xacro; expand the file first"
         else:
@@ -103,9 +104,10 @@ class Reading:
         """One line for an element, for each of its attributes, and for all inside it."""
         name = element.attributes.get("name", self.owner)
         for each, at in inner(element, path):
-            self.report.add(at, status, name, "", note, each.line, dynamic=dynamic)
+            acts = dynamic or (status == "recorded" and moves(at) and changes_motion(each))
+            self.report.add(at, status, name, "", note, each.line, dynamic=acts)
             for attribute in each.attributes:
-                self.report.add(at, status, name, attribute, note, each.line, dynamic=dynamic)
+                self.report.add(at, status, name, attribute, note, each.line, dynamic=acts)
 
     def record(self, element: Element, path: str, kind: str) -> object:
         """Keep an element and all inside it as a record of the model."""
@@ -224,7 +226,7 @@ class Reading:
 
 
 def moves(path: str) -> bool:
-    """Whether something unknown at this path might change the motion."""
+    """Whether something unknown at this path might change the motion: not looks, contact or limits."""
     return not any(part in _STILL for part in path.split("/"))
 
 
