@@ -30,7 +30,14 @@ class ModelError(SoacraftError, ValueError):
 
 
 class ModelFileError(ModelError):
-    """A model file, or the name of a built-in model, cannot be read."""
+    """A model file, or the name of a built-in model, cannot be read.
+
+    `fault` is what is wrong, without the place; `where` is the element at fault. A reader that goes on without the
+    element writes the fault into its report.
+    """
+
+    fault: str = ""
+    where: object = None
 
 
 class StateError(SoacraftError, ValueError):

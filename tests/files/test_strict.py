@@ -36,7 +36,7 @@ STILL = {
     "gazebo's looks": urdf(robot="<gazebo reference='arm'><material>Gazebo/Red</material><mu1>0.2</mu1></gazebo>"),
     "gravity that is on": urdf(robot="<gazebo reference='arm'><turnGravityOff>false</turnGravityOff></gazebo>"),
     "a drive": urdf(robot="<transmission name='t'><joint name='elbow'/><actuator name='m'/></transmission>"),
-    "a controller": urdf(robot="<ros2_control name='c'><joint name='elbow'><param name='k'>1</param></joint></ros2_control>"),
+    "a controller": urdf(robot="<ros2_control name='c'><joint name='elbow'><param/></joint></ros2_control>"),
     "settings of another reader": urdf(robot="<mujoco><compiler meshdir='x' discardvisual='false'/></mujoco>"),
     "no friction": urdf("<dynamics damping='1' friction='0.0'/>"),
 }  # fmt: skip

@@ -26,13 +26,16 @@ def load(
     strict: bool = False,
     merge_fixed: bool = False,
     mesh_roots: Sequence[str | PathLike[str]] = (),
+    lenient: bool = False,
 ) -> Multibody:
     """A model from a file, or a new copy of one that comes with soacraft, by its name; `models()` lists those.
 
     A file is read by its suffix and content: `.urdf`; `.xml`, MJCF or URDF; `.json`, soacraft's own. What became of
-    every element of it is in `mb.import_report`; with `strict` a file is refused when something that would change the
-    motion was ignored. For URDF, `root` is the hinge of the base on the inertial frame (by default a weld), and
-    `merge_fixed` makes one body of those joined by fixed joints. `mesh_roots` are folders in which meshes may lie.
+    every element of it is in `mb.import_report`; with `strict` a file is refused when something in it would change the
+    motion and is not simulated. With `lenient`, local faults of URDF and MJCF (an inertia that no body can have, a
+    mimic of an absent joint, a plugin) are lines of the report, and the rest is read. For URDF, `root` is the hinge of
+    the base on the inertial frame (by default a weld), and `merge_fixed` makes one body of those joined by fixed
+    joints. `mesh_roots` are folders in which meshes and packages may be.
 
     >>> load("arm7")
     Multibody 'arm7': 7 bodies, 7 dofs
@@ -40,7 +43,7 @@ def load(
     16.6919...
     """
     text = _text(path_or_name)
-    options = _options(text, root, strict, merge_fixed, mesh_roots)
+    options = _options(text, root, strict, merge_fixed, mesh_roots, lenient)
     path = Path(text)
     if path.suffix or len(path.parts) > 1:
         mb = _read(path, *options)
@@ -52,7 +55,7 @@ def load(
     return mb
 
 
-def _read(path: Path, root: Hinge | None, merge_fixed: bool, mesh_roots: tuple[Path, ...]) -> Multibody:
+def _read(path: Path, root: Hinge | None, merge_fixed: bool, mesh_roots: tuple[Path, ...], lenient: bool) -> Multibody:
     """The model in a file, by its suffix and content."""
     suffix = path.suffix.lower()
     if suffix == ".xml":
@@ -60,12 +63,13 @@ def _read(path: Path, root: Hinge | None, merge_fixed: bool, mesh_roots: tuple[P
     if suffix == ".urdf":
         from soacraft.files.urdf import read_urdf
 
-        return read_urdf(path, root=Weld() if root is None else root, merge_fixed=merge_fixed, mesh_roots=mesh_roots)
+        hinge = Weld() if root is None else root
+        return read_urdf(path, root=hinge, merge_fixed=merge_fixed, mesh_roots=mesh_roots, lenient=lenient)
     if suffix == ".mjcf":
         _refuse_urdf_options(f"{path} (MJCF)", root, merge_fixed)
         from soacraft.files.mjcf import read_mjcf
 
-        return read_mjcf(path, mesh_roots=mesh_roots)
+        return read_mjcf(path, mesh_roots=mesh_roots, lenient=lenient)
     if suffix == ".json":
         _refuse_urdf_options(f"{path} (soacraft's own)", root, merge_fixed)
         return read_native(path)
@@ -172,17 +176,17 @@ def read_path(path: str | PathLike[str]) -> str:
 
 
 def _options(
-    text: str, root: Any, strict: Any, merge_fixed: Any, mesh_roots: Any
-) -> tuple[Hinge | None, bool, tuple[Path, ...]]:
+    text: str, root: Any, strict: Any, merge_fixed: Any, mesh_roots: Any, lenient: Any
+) -> tuple[Hinge | None, bool, tuple[Path, ...], bool]:
     if root is not None and not isinstance(root, Hinge):
         raise ModelFileError(f"root of load({text!r:.60}) must be a hinge such as Free() or Weld(), got {root!r:.60}.")
-    for name, value in (("strict", strict), ("merge_fixed", merge_fixed)):
+    for name, value in (("strict", strict), ("merge_fixed", merge_fixed), ("lenient", lenient)):
         if not isinstance(value, bool):
             raise ModelFileError(f"{name} of load({text!r:.60}) must be True or False, got {value!r:.60}.")
     if isinstance(mesh_roots, str | PathLike):
         mesh_roots = (mesh_roots,)
     try:
-        return root, merge_fixed, tuple(Path(folder) for folder in mesh_roots)
+        return root, merge_fixed, tuple(Path(folder) for folder in mesh_roots), lenient
     except TypeError:
         raise ModelFileError(f"mesh_roots of load({text!r:.60}) must be folders, got {mesh_roots!r:.60}.") from None
 

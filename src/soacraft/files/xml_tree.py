@@ -75,9 +75,10 @@ def fail(where: Element | str, text: str) -> ModelFileError:
     >>> fail(Element("mass", {"value": "-1"}, 12, "arm.urdf"), "a mass must not be negative, got -1.")
     ModelFileError('arm.urdf:12: <mass>: a mass must not be negative, got -1.')
     """
-    if isinstance(where, Element):
-        return ModelFileError(f"{where.file}:{where.line}: {where!r}: {cut(text)}")
-    return ModelFileError(f"{where}: {cut(text)}")
+    place = f"{where.file}:{where.line}: {where!r}" if isinstance(where, Element) else where
+    error = ModelFileError(f"{place}: {cut(text)}")
+    error.fault, error.where = text, where
+    return error
 
 
 def cut(text: str) -> str:
@@ -307,8 +308,9 @@ def inside(roots: Sequence[Path], text: str, where: Element | str) -> Path:
     shown = shorten(text)
     if not text.strip() or "\0" in text or len(text) > MAX_PATH:
         raise fail(where, f"the path {shown!r} must be 1 to {MAX_PATH} characters, without NUL.")
-    if text.startswith(("/", "\\")) or PureWindowsPath(text).drive:
-        raise fail(where, f"the path {shown!r} is absolute; write it relative to the file or a folder in mesh_roots.")
+    absolute = Path(text).is_absolute()
+    if text.startswith("\\") or (PureWindowsPath(text).drive and not absolute):
+        raise fail(where, f"the path {shown!r} is absolute, and not of this system; write it relative to the file.")
     try:
         folders = [Path(root).resolve() for root in roots]
         places = [(folder / text).resolve() for folder in folders]
@@ -317,6 +319,9 @@ def inside(roots: Sequence[Path], text: str, where: Element | str) -> Path:
     except (OSError, RuntimeError, ValueError) as problem:
         raise fail(where, f"the path {shown!r} cannot be followed: {problem}.") from None
     if not existing and len(allowed) < len(places):
+        if absolute:
+            hint = "write it relative to the file, or name its folder in mesh_roots"
+            raise fail(where, f"the path {shown!r} is absolute; {hint}.")
         raise fail(
             where,
             f"the path {shown!r} leads out of the folders that may be read: {', '.join(map(str, folders))}; move the "

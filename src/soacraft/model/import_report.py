@@ -81,8 +81,8 @@ class ImportReport:
         `load(..., strict=True)` refuses a file that has any.
 
         >>> report = ReportBuilder("arm.xml")
-        >>> report.add("tendon/spatial", "recorded", "rope", "stiffness", "is kept, not simulated", 7, dynamic=True)
-        >>> report.add("joint", "recorded", "elbow", "range", "limits are kept, not enforced", 3)
+        >>> rope = report.add("tendon/spatial", "recorded", "rope", "stiffness", "is kept", dynamic=True)
+        >>> limit = report.add("joint", "recorded", "elbow", "range", "limits are kept, not enforced")
         >>> [entry.name for entry in report.done().not_simulated]
         ['rope']
         """
@@ -136,9 +136,7 @@ class ImportReport:
 
     def _repr_html_(self) -> str:
         head = "".join(f"<th>{title}</th>" for title in ("status", "element", "where", "note"))
-        body = "".join(
-            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in self.rows()
-        )
+        body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in self.rows())
         return f"<p>{escape(self.summary())}</p><table><tr>{head}</tr>{body}</table>"
 
 
@@ -171,6 +169,7 @@ class ReportBuilder:
 
     >>> report = ReportBuilder("arm.urdf")
     >>> report.add("robot/gazebo", "ignored", note="is for another program", line=12)
+    0
     >>> report.done()
     1 entry: 0 used, 0 converted, 0 recorded, 1 ignored
     ignored  robot/gazebo  line 12  is for another program
@@ -178,7 +177,7 @@ class ReportBuilder:
 
     def __init__(self, file: str = "") -> None:
         self.file = file
-        self._entries: list[Entry] = []
+        self._entries: list[Entry | None] = []
 
     def add(
         self,
@@ -190,12 +189,18 @@ class ReportBuilder:
         line: int = 0,
         file: str | None = None,
         dynamic: bool = False,
-    ) -> None:
-        """Add one entry."""
+    ) -> int:
+        """Add one entry; its number."""
         _check_status(status)
         where = self.file if file is None else file
         self._entries.append(Entry(where, line, element, name, attribute, status, note, dynamic))
+        return len(self._entries) - 1
+
+    def take_back(self, numbers: Iterable[int]) -> None:
+        """Leave out entries that turned out not to be so."""
+        for number in numbers:
+            self._entries[number] = None
 
     def done(self) -> ImportReport:
         """The report so far."""
-        return ImportReport(self._entries)
+        return ImportReport(entry for entry in self._entries if entry is not None)

@@ -75,27 +75,6 @@ WRONG = {
         model("", '<include file="../secret.xml"/>'),
         "m.xml:2: <include>: the path '../secret.xml' leads out of",
     ),
-    "mesh above": (
-        model("", '<asset><mesh file="../x.stl"/></asset>'),
-        "m.xml:2: <mesh>: the path '../x.stl' leads out of",
-    ),
-    "meshdir above": (
-        model("", '<compiler meshdir="../.."/><asset><mesh name="a" file="x.stl"/></asset>'),
-        "the path '../../x.stl' leads out of",
-    ),
-    "meshdir absolute": (
-        model("", '<compiler assetdir="/etc"/><asset><mesh name="a" file="x.stl"/></asset>'),
-        "the path '/etc/x.stl' is absolute",
-    ),
-    "texture above": (
-        model("", '<asset><texture fileback="../x.png"/></asset>'),
-        "<texture>: the path '../x.png' leads out of",
-    ),
-    "heights above": (
-        model("", '<asset><hfield file="../x.png"/></asset>'),
-        "<hfield>: the path '../x.png' leads out of",
-    ),
-    "skin above": (model("", '<asset><skin file="../x.skn"/></asset>'), "<skin>: the path '../x.skn' leads out of"),
     "model above": (model("", '<asset><model file="../x.xml"/></asset>'), "<model>: the path '../x.xml' leads out of"),
     "too many": (
         model('<replicate count="19999"><body><joint/></body></replicate>'),

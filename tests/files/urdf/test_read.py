@@ -275,7 +275,9 @@ def test_meshes_are_looked_for_in_the_folders_given(tmp_path):
     assert mesh("package://arm_description/b.stl", extra) == (str(extra / "arm_description" / "b.stl"), [])
     assert mesh("package://arm_description/b.stl", extra / "arm_description")[1] == []
     assert mesh("../robots/c.stl", extra) == (str(extra / "c.stl"), [])
-    assert mesh("package://arm_description/b.stl") == ("arm_description/b.stl", ["file not found"])
+    name, (note,) = mesh("package://arm_description/b.stl")
+    assert name == "package://arm_description/b.stl"
+    assert note.startswith("package 'arm_description' not found; put the folder that holds it into mesh_roots, ROS_")
     assert mesh("none.stl") == ("none.stl", ["file not found"])
     assert mesh("https://host/a.stl") == ("https://host/a.stl", ["https:// is not fetched"])
 

@@ -12,19 +12,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from soacraft.errors import SoacraftError
+from soacraft.errors import ModelFileError, SoacraftError
+from soacraft.files.lenient import hinted
 from soacraft.files.mjcf.bodies import Build, add_bodies
 from soacraft.files.mjcf.documents import Files, existing, read_document
 from soacraft.files.mjcf.drives import add_actuators, add_keyframes, add_tendons
 from soacraft.files.mjcf.engine import Compiled, compile_spec, load_mujoco, parse, quietly
 from soacraft.files.mjcf.handlers import HANDLERS
-from soacraft.files.mjcf.meshes import MeshTable, settle_meshes
+from soacraft.files.mjcf.mending import MOST, mend
+from soacraft.files.mjcf.meshes import MeshTable, settle_meshes, tell_meshes
 from soacraft.files.mjcf.shapes import add_geometries, add_materials, add_sites
 from soacraft.files.mjcf.ties import add_ties
-from soacraft.files.mjcf.walk import Walk
+from soacraft.files.mjcf.walk import Given, Walk
 from soacraft.files.xml_tree import fail, numbers
 from soacraft.model import Multibody, ReportBuilder
 from soacraft.spatial.checks import number_text
@@ -32,10 +35,11 @@ from soacraft.spatial.checks import number_text
 __all__ = ["HANDLERS", "read_mjcf"]
 
 
-def read_mjcf(path: Path | str, *, mesh_roots: Sequence[Path | str] = ()) -> Multibody:
+def read_mjcf(path: Path | str, *, mesh_roots: Sequence[Path | str] = (), lenient: bool = False) -> Multibody:
     """The model of an MJCF file; `mb.import_report` says what became of each element and attribute.
 
-    Files are taken from the model's folder and from `mesh_roots` alone.
+    Files are taken from the model's folder and from `mesh_roots` alone. With `lenient`, plugins, and parts that MuJoCo
+    refuses and the bodies do not depend on, are lines of the report.
 
     >>> from tempfile import TemporaryDirectory
     >>> text = "<mujoco><worldbody><body name='lid'><joint/><geom size='1'/></body></worldbody></mujoco>"
@@ -50,12 +54,10 @@ def read_mjcf(path: Path | str, *, mesh_roots: Sequence[Path | str] = ()) -> Mul
     files = Files(tuple(existing(root) for root in mesh_roots), "include" in HANDLERS)
     document = read_document(path, files, str(path))
     mujoco = load_mujoco(str(path))
-    walk = Walk(document, files, ReportBuilder(str(path)), HANDLERS, opened=(path.resolve(),))
+    walk = Walk(document, files, ReportBuilder(str(path)), HANDLERS, opened=(path.resolve(),), lenient=lenient)
     root = walk.run()
     with quietly(mujoco) as warnings:
-        spec, lines = parse(mujoco, root, walk.models, str(path))
-        meshes = settle_meshes(mujoco, spec, walk, lines)
-        compiled = compile_spec(mujoco, spec, lines, str(path))
+        compiled, meshes = _compiled(mujoco, walk, root, str(path))
     for text in dict.fromkeys(warnings):
         walk.tell(document.root, "recorded", note=f"MuJoCo warns: {' '.join(text.split())}", key="mujoco")
     try:
@@ -65,6 +67,24 @@ def read_mjcf(path: Path | str, *, mesh_roots: Sequence[Path | str] = ()) -> Mul
         raise (problem if from_file else fail(document.root, str(problem))) from None
     mb.import_report = walk.report.done()
     return mb
+
+
+def _compiled(mujoco: Any, walk: Walk, root: Given, file: str) -> tuple[Compiled, MeshTable]:
+    """MuJoCo's model; with `lenient`, of what is left when it refuses a part that the bodies do not depend on."""
+    tries = MOST if walk.lenient else 0
+    while True:
+        try:
+            spec, lines = parse(mujoco, root, walk.models, file)
+            meshes, fates = settle_meshes(mujoco, spec, walk, lines)
+            compiled = compile_spec(mujoco, spec, lines, file)
+        except ModelFileError as problem:
+            mended = mend(walk, [root, *walk.models.values()], problem)
+            if tries == 0 or not mended:
+                raise hinted(problem) if mended and not walk.lenient else problem from None
+            tries -= 1
+            continue
+        tell_meshes(walk, fates)
+        return compiled, meshes
 
 
 def _add_gravity(build: Build) -> None:

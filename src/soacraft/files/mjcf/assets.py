@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import PurePosixPath
 
+from soacraft.files.lenient import hinted
 from soacraft.files.mjcf.documents import attached_path, read_document
 from soacraft.files.mjcf.guards import MAX_RESOLUTION, bounded
+from soacraft.files.mjcf.moments import moment_of, nearest_moment, text_of
 from soacraft.files.mjcf.walk import MeshFile, Walk
-from soacraft.files.xml_tree import Element, fail
+from soacraft.files.xml_tree import Element, fail, shorten
 
 Changes = Mapping[str, str | None]
 _TEXTURE_FILES = ("file", "fileback", "filedown", "filefront", "fileleft", "fileright", "fileup")
@@ -19,17 +21,30 @@ def mesh(element: Element, walk: Walk) -> Changes:
     bounded(element, "params", MAX_RESOLUTION)
     if "file" not in element.attributes:
         return {}
-    path, shown = walk.asset(element, walk.meshdir)
-    name = f"mesh{len(walk.meshes)}{path.suffix.lower()}"
-    walk.meshes[name] = MeshFile(path, shown, element)
-    stem = PurePosixPath(element.attributes["file"].replace("\\", "/")).stem
+    spot = walk.asset(element, walk.meshdir)
+    path = PurePosixPath(element.attributes["file"].replace("\\", "/"))
+    name = f"mesh{len(walk.meshes)}{_suffix(path)}"
+    walk.meshes[name] = MeshFile(spot, element)
+    stem = path.stem
     return {"file": name, "name": element.attributes.get("name", stem)}
+
+
+def _suffix(path: PurePosixPath) -> str:
+    """The suffix of a mesh in the name that MuJoCo is given."""
+    return path.suffix.lower() if path.suffix[1:].isalnum() else ""
+
+
+def _look(element: Element, walk: Walk, folder: str, attribute: str = "file") -> None:
+    """Look for a file that is kept by its name; what is wrong with it is a line of the report."""
+    if attribute in element.attributes:
+        spot = walk.asset(element, folder, attribute)
+        if spot.fault:
+            walk.tell(element, "recorded", attribute, spot.fault)
 
 
 def hfield(element: Element, walk: Walk) -> Changes:
     """The heights are kept by name; MuJoCo gets a flat field of the same size."""
-    if "file" in element.attributes:
-        walk.asset(element, walk.meshdir)
+    _look(element, walk, walk.meshdir)
     walk.record(element, "heightfield")
     name = PurePosixPath(element.attributes.get("file", "").replace("\\", "/")).stem
     return {"nrow": "2", "ncol": "2", "name": element.attributes.get("name", name)}
@@ -38,15 +53,13 @@ def hfield(element: Element, walk: Walk) -> Changes:
 def texture(element: Element, walk: Walk) -> None:
     """A texture is kept by its name."""
     for attribute in _TEXTURE_FILES:
-        if attribute in element.attributes:
-            walk.asset(element, walk.texturedir, attribute)
+        _look(element, walk, walk.texturedir, attribute)
     walk.record(element, "texture")
 
 
 def skin(element: Element, walk: Walk) -> None:
     """A skin is kept by its name."""
-    if "file" in element.attributes:
-        walk.asset(element, walk.meshdir)
+    _look(element, walk, walk.meshdir)
     walk.record(element, "skin")
 
 
@@ -77,6 +90,21 @@ def model(element: Element, walk: Walk) -> Changes:
     given = element.attributes.get("name", document.root.attributes.get("model", path.stem))
     walk.weights[given] = inner.cost
     return {"file": name, "name": given, "content_type": None}
+
+
+def inertial(element: Element, walk: Walk) -> Changes:
+    """A diagonal inertia with negative entries: refused, or with `lenient` the nearest that a body can have."""
+    J = moment_of("diaginertia", element.attributes.get("diaginertia", ""))
+    if J is None or (J >= 0.0).all():
+        return {}
+    body = walk.carriers[-1] if walk.carriers else ""
+    text = element.attributes["diaginertia"]
+    problem = fail(element, f'diaginertia="{shorten(text)}" of body {body!r:.80} must not be negative.')
+    near = text_of("diaginertia", nearest_moment(J))
+    if not walk.lenient:
+        raise hinted(problem)
+    walk.tell(element, "repaired", "diaginertia", f"{problem.fault} With lenient it is {near}", dynamic=True)
+    return {"diaginertia": near}
 
 
 def recorded(kind: str) -> Callable[[Element, Walk], None]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from soacraft.errors import ModelFileError
+from soacraft.files.places import Places
 from soacraft.files.xml_tree import MAX_DEPTH, Element, fail, inside, read_bytes, read_xml, word
 
 MAX_FILES = 500
@@ -47,6 +49,11 @@ class Document:
     def roots(self) -> list[Path]:
         """The folders that files of this model may come from."""
         return [self.folder, *self.mesh_roots]
+
+    @cached_property
+    def places(self) -> Places:
+        """Where the files are that this model names."""
+        return Places(self.folder, self.mesh_roots)
 
 
 def read_document(path: Path, files: Files, where: Element | str) -> Document:

@@ -19,6 +19,7 @@ _LINE = re.compile(r"[Ll]ine(?: number=)?\s*(\d+)")
 _PREFIX = re.compile(r"^(XML |Error: )+")
 _QUIET = threading.RLock()
 _NO_LENGTH_RANGE = 0
+REFUSED = "MuJoCo refuses it:"
 
 
 @dataclass
@@ -79,9 +80,16 @@ def refusing(mujoco: Any, file: str, lines: dict[int, Element]) -> Iterator[None
     except (ValueError, RuntimeError, TypeError, MemoryError, OverflowError, mujoco.FatalError) as problem:
         text = str(problem)
         found = _LINE.search(text)
-        where: Element | str = lines.get(int(found.group(1)), file) if found else file
+        where: Element | str = lines.get(int(found.group(1)), file) if found else _keyframe(text, lines) or file
         message = _PREFIX.sub("", text.split("\nElement")[0]).strip().rstrip(".")
-        raise fail(where, f"MuJoCo refuses it: {' '.join(message.split()) or type(problem).__name__}.") from None
+        raise fail(where, f"{REFUSED} {' '.join(message.split()) or type(problem).__name__}.") from None
+
+
+def _keyframe(text: str, lines: dict[int, Element]) -> Element | None:
+    """The keyframe that a message of MuJoCo is about: it names its number, and no line."""
+    found = re.search(r"keyframe .*id (\d+)", text, re.DOTALL)
+    keys = [element for element in lines.values() if element.tag == "key"] if found else []
+    return keys[int(found[1])] if found and int(found[1]) < len(keys) else None
 
 
 def parse(mujoco: Any, root: Given, models: dict[str, Given], file: str) -> tuple[Any, dict[int, Element]]:

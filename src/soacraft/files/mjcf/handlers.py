@@ -28,9 +28,14 @@ _TENDON = "stiffness damping springlength springyield frictionloss armature"
 _BOUNDS = f"range limited {_SOLVER} actuatorfrcrange actuatorfrclimited"
 _LIMITS = dict.fromkeys(("range", "limited"), "limits are kept, not enforced")
 _COORDINATE = {"ref": "coordinate = qpos - ref"} | _LIMITS
-_HARD = dict.fromkeys(("solref", "solimp", "torquescale"), "the softness of a constraint is kept; here it is met exactly")
+_HARD = dict.fromkeys(("solref", "solimp", "torquescale"), "softness is kept; here the constraint is met exactly")
 _FREE = {"align": "as MuJoCo does"}
 
+_SETTINGS = (
+    "timestep integrator solver iterations tolerance ls_iterations ls_tolerance noslip_iterations noslip_tolerance "
+    "ccd_iterations ccd_tolerance mpr_iterations mpr_tolerance sdf_initpoints sdf_iterations sleep_tolerance cone "
+    "jacobian impratio magnetic apirate wind o_friction o_margin o_solimp o_solref actuatorgroupdisable"
+)
 _MESH = "class inertia maxhullvert scale"
 _MESH_FILE = f"name {_MESH} builtin params content_type vertex face normal texcoord refpos refquat smoothnormal"
 _SENSORS = (
@@ -59,13 +64,7 @@ HANDLERS: dict[str, Handler] = {
     "compiler/lengthrange": rule("recorded", rest="recorded", given=False, before=assets.recorded("lengthrange")),
     "option": rule(
         later="gravity", effects="density viscosity",
-        recorded="wind o_friction o_margin o_solimp o_solref actuatorgroupdisable timestep integrator solver iterations tolerance ls_iterations ls_tolerance noslip_iterations "
-        "noslip_tolerance ccd_iterations ccd_tolerance mpr_iterations mpr_tolerance sdf_initpoints sdf_iterations "
-        "sleep_tolerance cone jacobian impratio magnetic apirate",
-        held="timestep integrator solver iterations tolerance ls_iterations ls_tolerance noslip_iterations density "
-        "noslip_tolerance ccd_iterations ccd_tolerance mpr_iterations mpr_tolerance sdf_initpoints sdf_iterations "
-        "sleep_tolerance cone jacobian impratio magnetic apirate viscosity wind o_friction o_margin o_solimp o_solref "
-        "actuatorgroupdisable",
+        recorded=_SETTINGS, held=f"{_SETTINGS} density viscosity",
         notes=dict.fromkeys(("density", "viscosity"), "forces of the medium are not simulated"),
         before=assets.option,
     ),
@@ -90,7 +89,8 @@ HANDLERS: dict[str, Handler] = {
     "default/material/layer": _nothing,
     "default/joint": rule(used=_JOINT, converted="ref", recorded=_KEPT, ignored="group user",
                           effects="springyield actuatorgravcomp", notes=_COORDINATE),
-    "default/geom": rule(used=_SHAPE, recorded=f"material rgba contype conaffinity {_TOUCH}", ignored="user castshadow"),
+    "default/geom": rule(used=_SHAPE, recorded=f"material rgba contype conaffinity {_TOUCH}",
+                         ignored="user castshadow"),
     "default/site": rule(used=f"pos {_TURN} fromto", seen="type size", ignored="rgba material group user"),
     "default/camera": _nothing,
     "default/light": _nothing,
@@ -115,11 +115,12 @@ HANDLERS: dict[str, Handler] = {
     "worldbody": rule(used="childclass"),
     "body": rule(
         used=f"name childclass pos {_TURN}", converted="mocap", effects="gravcomp",
-        ignored="user simple fuse sleep", notes={"mocap": "is fixed where it stands", "fuse": "fixed bodies are kept apart"},
+        ignored="user simple fuse sleep",
+        notes={"mocap": "is fixed where it stands", "fuse": "fixed bodies are kept apart"},
     ),
     "frame": rule(used=f"name childclass pos {_TURN} scale massscale"),
     "replicate": rule("converted", used=f"count sep offset childclass {_TURN}", note="is repeated"),
-    "body/inertial": rule(used=f"pos {_TURN} mass diaginertia fullinertia"),
+    "body/inertial": rule(used=f"pos {_TURN} mass diaginertia fullinertia", before=assets.inertial),
     "body/joint": rule(
         used=f"name class {_JOINT}", converted="ref", recorded=_KEPT, ignored="group user",
         effects="springyield actuatorgravcomp", notes=_COORDINATE,

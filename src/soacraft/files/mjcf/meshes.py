@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import math
+from pathlib import PurePosixPath
 from typing import Any
 
 from soacraft.files.mjcf.walk import MeshFile, Walk
+from soacraft.files.places import NOT_FOUND
 from soacraft.files.xml_tree import Element, fail, read_bytes
 
 _TETRAHEDRON = [0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0]
+READ = "was read"
 _READABLE = (".stl", ".obj", ".msh")
 MeshTable = dict[str, tuple[str, tuple[float, ...]]]
 _EMPTY = ("userface", "usernormal", "usertexcoord", "userfacenormal", "userfacetexcoord", "usernode", "usertet")
 
 
-def settle_meshes(mujoco: Any, spec: Any, walk: Walk, lines: dict[int, Element]) -> MeshTable:
-    """Give MuJoCo the meshes it needs and stand-ins for the others; the file and scale of each mesh, by name.
+def settle_meshes(
+    mujoco: Any, spec: Any, walk: Walk, lines: dict[int, Element]
+) -> tuple[MeshTable, list[tuple[MeshFile, str]]]:
+    """Give MuJoCo the meshes it needs and stand-ins for the others.
 
-    A mesh is needed when the inertia of a body is to come from it, or when a shape is to be fitted to it.
+    The file and scale of each mesh, by name, and what became of each file. A mesh is needed when the inertia of a body
+    is to come from it, or when a shape is to be fitted to it.
     """
     users: dict[str, list[Any]] = {}
     for geom in spec.geoms:
@@ -25,20 +31,27 @@ def settle_meshes(mujoco: Any, spec: Any, walk: Walk, lines: dict[int, Element])
             users.setdefault(geom.meshname, []).append(geom)
     assets: dict[str, bytes] = {}
     found: MeshTable = {}
+    fates: list[tuple[MeshFile, str]] = []
     for mesh in spec.meshes:
         file = walk.meshes.get(mesh.file)
-        found[mesh.name] = (file.shown if file else "", tuple(float(x) for x in mesh.scale))
+        found[mesh.name] = (file.spot.name if file else "", tuple(float(x) for x in mesh.scale))
         if file is None:
             continue
         fate = _settle(mujoco, spec, file, mesh, users.get(mesh.name, []), lines)
-        walk.tell(file.element, "used" if fate == "was read" else "recorded", "file", f"{file.shown!r} {fate}",
-                  key="asset/mesh")  # fmt: skip
-        if fate == "was read":
-            assets[mesh.file] = read_bytes(file.path)
+        fates.append((file, fate))
+        if fate == READ and file.spot.path is not None:
+            assets[mesh.file] = read_bytes(file.spot.path)
         else:
             _stand_in(mesh)
     spec.assets = assets
-    return found
+    return found, fates
+
+
+def tell_meshes(walk: Walk, fates: list[tuple[MeshFile, str]]) -> None:
+    """A line for the file of each mesh."""
+    for file, fate in fates:
+        status = "used" if fate == READ else "recorded"
+        walk.tell(file.element, status, "file", f"{file.spot.name!r} {fate}", key="asset/mesh")
 
 
 def _settle(mujoco: Any, spec: Any, file: MeshFile, mesh: Any, users: list[Any], lines: dict[int, Element]) -> str:
@@ -46,12 +59,12 @@ def _settle(mujoco: Any, spec: Any, file: MeshFile, mesh: Any, users: list[Any],
     weighing = [geom for geom in users if gives_inertia(mujoco, spec, geom)]
     fitted = [geom for geom in users if geom.type != mujoco.mjtGeom.mjGEOM_MESH]
     lacking = ""
-    if not file.path.is_file():
-        lacking = "is not there"
-    elif file.path.suffix.lower() not in _READABLE:
+    if file.spot.path is None:
+        lacking = "is not there" if file.spot.fault == NOT_FOUND else file.spot.fault
+    elif PurePosixPath(file.element.attributes["file"].strip()).suffix.lower() not in _READABLE:
         lacking = f"is none of {', '.join(_READABLE)}"
     if not lacking:
-        return "was read" if weighing or fitted else "gives no inertia and was not read"
+        return READ if weighing or fitted else "gives no inertia and was not read"
     if weighing:
         raise fail(_element(lines, weighing[0]) or file.element, _needed(weighing[0], mesh.name, file, lacking))
     for geom in fitted:
@@ -87,10 +100,11 @@ def _stand_in(mesh: Any) -> None:
     mesh.scale = [1.0, 1.0, 1.0]
 
 
-def _needed(geom: Any, mesh: str, file: MeshFile, why: str) -> str:
+def _needed(geom: Any, mesh: str, file: MeshFile, lacking: str) -> str:
+    why = lacking.partition(";")[0]
     return (
         f"the inertia of body {geom.parent.name!r} comes from its shapes, and geom {geom.name!r} is the mesh {mesh!r}, "
-        f"whose file {file.shown!r} {why}; give the body an <inertial>, or the file (mesh_roots=...)."
+        f"whose file {file.spot.name!r} {why}; give the body an <inertial>, or the file (mesh_roots=...)."
     )
 
 

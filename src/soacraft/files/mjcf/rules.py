@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import TYPE_CHECKING
 
 from soacraft.files.mjcf.guards import require_numbers
@@ -27,6 +28,24 @@ def acts(text: str) -> bool:
         return any(float(part) != 0.0 for part in text.split())
     except ValueError:
         return True
+
+
+_LOOKS = {"rgba": 4} | dict.fromkeys("emission specular shininess reflectance metallic roughness".split(), 1)
+
+
+def looks_wrong(name: str, text: str) -> bool:
+    """Whether an attribute that is only looked at has other numbers than it should: it refuses no model.
+
+    >>> looks_wrong("rgba", "1 0 0"), looks_wrong("rgba", "1 0 0 1"), looks_wrong("mass", "nan")
+    (True, False, False)
+    """
+    if name not in _LOOKS:
+        return False
+    try:
+        values = [float(part) for part in text.split()]
+    except ValueError:
+        return True
+    return len(values) != _LOOKS[name] or not all(map(isfinite, values))
 
 
 @dataclass(frozen=True)
@@ -74,7 +93,11 @@ class Rule:
             if fate is None:
                 walk.tell(element, "ignored", name, "is not known", dynamic=True)
                 continue
-            require_numbers(element, name, text)
+            if looks_wrong(name, text):
+                walk.tell(element, "ignored", name, "is no colour or shine that can be read")
+                continue
+            if fate.given and self.given:
+                require_numbers(element, name, changes.get(name) or text)
             if fate.status:
                 note = self.notes.get(name) or (self.note if fate.status == self.status else "") or _WHY.get(fate, "")
                 walk.tell(element, fate.status, name, note, dynamic=fate.dynamic and acts(text))

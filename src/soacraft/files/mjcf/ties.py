@@ -54,8 +54,7 @@ def _ends(build: Build, number: int, places: tuple[Any, Any]) -> tuple[str, Fram
     bodies = [build.carriers[body] for body in ids]
     name = build.names.take("loop", given, f"{bodies[0].name}:{bodies[1].name}")
     a, b = (
-        body.add_node(build.node_name(body, name), pose_of(*place))
-        for body, place in zip(bodies, places, strict=True)
+        body.add_node(build.node_name(body, name), pose_of(*place)) for body, place in zip(bodies, places, strict=True)
     )
     return name, a, b
 

@@ -12,9 +12,13 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 from xml.sax.saxutils import escape
 
+from soacraft.errors import ModelFileError
+from soacraft.files.lenient import hinted
 from soacraft.files.mjcf.documents import Document, Files
+from soacraft.files.mjcf.faults import local
 from soacraft.files.mjcf.guards import COSTS, MAX_COST, MAX_TEXT, count_of
-from soacraft.files.xml_tree import Element, fail, inside, shorten
+from soacraft.files.places import Spot
+from soacraft.files.xml_tree import Element, fail, shorten
 from soacraft.model import Record, ReportBuilder
 
 CONTAINERS = ("worldbody", "body", "frame", "replicate")
@@ -33,15 +37,18 @@ class Given:
     tag: str
     attributes: dict[str, str]
     source: Element
+    key: str = ""
     children: list[Given] = field(default_factory=list)
+
+
+_LEFT_OUT = Given("", {}, Element("", {}, 0, ""))
 
 
 @dataclass(frozen=True)
 class MeshFile:
-    """A mesh that the file names: where it is, and its name relative to the model's folder."""
+    """A mesh that the file names, and where it is."""
 
-    path: Path
-    shown: str
+    spot: Spot
     element: Element
 
 
@@ -68,11 +75,14 @@ class Walk:
     attached: list[tuple[Element, int]] = field(default_factory=list)
     key: str = ""
     carriers: list[str] = field(default_factory=list)
+    lenient: bool = False
+    told: dict[int, list[int]] = field(default_factory=dict)
 
     def inner(self, document: Document, path: Path) -> Walk:
         """A walk over an attached model."""
         return Walk(document, self.files, self.report, self.handlers, self.meshes, self.records, self.textures,
-                    self.models, self.gravities, (*self.opened, path))  # fmt: skip
+                    self.models, self.gravities, (*self.opened, path), lenient=self.lenient,
+                    told=self.told)  # fmt: skip
 
     # -- the walk --------------------------------------------------------------------------------------------
 
@@ -97,14 +107,22 @@ class Walk:
         if handler is None:
             self._ignore(element, self.key)
             return None
-        attributes = handler(element, self)
-        return None if attributes is None else Given(element.tag, attributes, element)
+        key = self.key
+        try:
+            attributes = handler(element, self)
+        except ModelFileError as problem:
+            moves = local(key)
+            if moves is None or not self.lenient:
+                raise problem if moves is None else hinted(problem) from None
+            self.leave_out(element, key, problem.fault, moves)
+            return _LEFT_OUT
+        return None if attributes is None else Given(element.tag, attributes, element, key)
 
     def _children(self, element: Element, given: Given | None, parent: str) -> None:
         for child in element.children:
             self.key = key = child_key(parent, child.tag)
             found = self._one(child)
-            if key not in self.handlers:
+            if key not in self.handlers or found is _LEFT_OUT:
                 continue
             if found is not None and given is not None:
                 given.children.append(found)
@@ -139,15 +157,26 @@ class Walk:
         for child in element.children:
             self._ignore(child, child_key(key, child.tag))
 
+    def leave_out(self, element: Element, key: str, why: str, moves: bool) -> None:
+        """Report an element and all inside it as ignored, whatever was said of it before."""
+        self.report.take_back(self.told.pop(id(element), ()))
+        self.tell(element, "ignored", note=why, dynamic=moves, key=key)
+        for name in element.attributes:
+            self.tell(element, "ignored", name, why, moves, key)
+        for child in element.children:
+            self.leave_out(child, child_key(key, child.tag), why, moves)
+
     def tell(
         self, element: Element, status: str, attribute: str = "", note: str = "", dynamic: bool = False, key: str = ""
     ) -> None:
         """Add an entry to the report."""
         where = key or self.key
-        self.report.add(
+        number = self.report.add(
             where if where == "mujoco" else f"mujoco/{where}", status, shorten(element.attributes.get("name", "")),
             attribute, note, element.line, element.file, dynamic,
         )  # fmt: skip
+        if self.lenient:
+            self.told.setdefault(id(element), []).append(number)
 
     def record(self, element: Element, kind: str, **more: Any) -> None:
         """Keep an element as it is written; numbers become numbers."""
@@ -170,19 +199,22 @@ class Walk:
                 self.texturedir = given.get("texturedir", given.get("assetdir", self.texturedir))
                 self.strippath = given.get("strippath", str(self.strippath).lower()) == "true"
 
-    def asset(self, element: Element, folder: str, attribute: str = "file") -> tuple[Path, str]:
-        """Where a file of the model is, and its name relative to the model's folder; refused when it leads out."""
-        text = element.attributes[attribute]
+    def asset(self, element: Element, folder: str, attribute: str = "file") -> Spot:
+        """Where a file of the model is. It is not opened here.
+
+        As MuJoCo does: in `folder` (meshdir or texturedir) of the main file's folder, or else next to the file in which
+        the element stands, without `folder`. Then in `mesh_roots`.
+        """
+        text = element.attributes[attribute].strip()
+        if not text:
+            return Spot("", fault="names no file")
         if self.strippath:
             text = PurePosixPath(text.replace("\\", "/")).name
-        joined = f"{folder.rstrip('/')}/{text}" if folder.strip() else text
-        path = inside(self.document.roots, joined, element)
-        if not path.is_file():
-            for root in self.document.mesh_roots:
-                near = inside([root], text, element)
-                path = near if near.is_file() else path
-        folder_path = self.document.folder
-        return path, path.relative_to(folder_path).as_posix() if path.is_relative_to(folder_path) else str(path)
+        joined = f"{folder.rstrip('/') or folder}/{text}" if folder.strip() and not text.startswith("/") else text
+        places = self.document.places
+        tries = [places.home / joined, Path(element.file).parent / text]
+        tries += [root / each for root in places.roots[1:] for each in (joined, text)]
+        return places.first(joined, tries)
 
 
 def child_key(parent: str, tag: str) -> str:

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from soacraft.errors import ModelFileError, SoacraftError
+from soacraft.files.urdf.inertias import inertia_of
 from soacraft.files.urdf.joints import hinge_of, limits_of
 from soacraft.files.urdf.names import Names, usable
-from soacraft.files.urdf.parts import Inertial, Joint, Link
-from soacraft.files.urdf.reading import Reading
+from soacraft.files.urdf.parts import Joint, Link
+from soacraft.files.urdf.reading import Reading, placed
 from soacraft.files.urdf.topology import WORLD, Topology, close
 from soacraft.files.xml_tree import Element, fail
 from soacraft.model import Body, Frame, Multibody, Passive, Root
 from soacraft.model.hinges import Hinge, Weld
 from soacraft.spatial import Inertia, Pose
 
-_MASSLESS, _HERE = Inertia(), Pose()
+_HERE = Pose()
 
 
 @dataclass
@@ -54,17 +52,6 @@ class Built:
         return body.hinge_name if body is not None and body.hinge.nv == 1 else None
 
 
-@contextmanager
-def placed(element: Element) -> Iterator[None]:
-    """Turn what the model refuses into an error with file, line and element."""
-    try:
-        yield
-    except ModelFileError:
-        raise
-    except SoacraftError as problem:
-        raise fail(element, str(problem)) from None
-
-
 def build(r: Reading, tree: Topology, robot: Element, root: Hinge, merge_fixed: bool) -> Built:
     """Bodies and hinges, parents first. O(n)."""
     with placed(robot):
@@ -74,7 +61,7 @@ def build(r: Reading, tree: Topology, robot: Element, root: Hinge, merge_fixed: 
     built.bodies = frozenset(names.values())
     for link in tree.links:
         _say_renamed(r, link.element, "robot/link", names[link.name])
-        inertia = _inertia(r, link)
+        inertia = inertia_of(r, link)
         joint = tree.above.get(link.name)
         if joint is None:
             _add_root(built, link, names[link.name], inertia, root, Names(hinge_names.values()))
@@ -91,27 +78,6 @@ def build(r: Reading, tree: Topology, robot: Element, root: Hinge, merge_fixed: 
 def _say_renamed(r: Reading, element: Element, path: str, name: str) -> None:
     if name != element.attributes["name"]:
         r.later(element, path, "converted", f"is called {name!r} in the model", "name")
-
-
-def _inertia(r: Reading, link: Link) -> Inertia:
-    """The inertia of a link in its frame: the moment is turned from the axes of the inertial element's origin."""
-    given = link.inertial
-    if given is None:
-        r.later(link.element, "robot/link", "converted", "has no <inertial>: a massless body")
-        return _MASSLESS
-    _check_inertial(given, link)
-    assert given.mass is not None
-    assert given.moment is not None
-    origin = Pose() if given.origin is None else given.origin
-    R = origin.rotation
-    with placed(given.element):
-        return Inertia(given.mass, origin.translation, R @ given.moment @ R.T)
-
-
-def _check_inertial(given: Inertial, link: Link) -> None:
-    for tag, value in (("mass", given.mass), ("inertia", given.moment)):
-        if value is None:
-            raise fail(given.element, f"needs a <{tag}>; link {link.name!r:.80} would have none.")
 
 
 def _add_root(built: Built, link: Link, name: str, inertia: Inertia, root: Hinge, taken: Names) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from soacraft.files.urdf.build import Built, placed
+from soacraft.errors import ModelFileError
+from soacraft.files.urdf.build import Built
 from soacraft.files.urdf.names import Names
 from soacraft.files.urdf.parts import Color, Joint, Link, Loop, LoopEnd, Motor, Place, Rgba, Shape
 from soacraft.files.urdf.reading import Reading
@@ -25,7 +26,9 @@ def check_size(r: Reading, robot: Element) -> None:
 
 def check_ties(r: Reading) -> None:
     """Refuse mimics of what is not there or in a circle."""
-    _refuse_rings([joint for joint in r.joints.values() if joint.mimic is not None], r.joints)
+    safe: set[str] = set()
+    for joint in r.joints.values():
+        _follow(r, joint, safe)
 
 
 def finish(built: Built) -> None:
@@ -37,7 +40,7 @@ def finish(built: Built) -> None:
         for shape in link.shapes:
             _shape(built, link, shape, taken, colors)
     for place in r.places:
-        with placed(place.element):
+        with r.part(place.element, "robot/frame"):
             _node(built, place.element, place.link, place.name, place)
     for loop in r.loops:
         _loop(built, loop)
@@ -62,7 +65,7 @@ def _materials(built: Built) -> dict[str, Color]:
             if color is not None and color.name and (color.rgba or color.texture):
                 known.setdefault(color.name, color)
     for color in known.values():
-        with placed(color.element):
+        with built.r.part(color.element, "robot/material"):
             built.mb.add_material(Material(color.name, color.rgba, color.texture))
     return known
 
@@ -78,7 +81,7 @@ def _shape(built: Built, link: Link, shape: Shape, taken: dict[Body | Root, Name
         r.later(shape.element, path, "converted", f"is called {name!r}: the name is taken on its body", "name")
     rgba, material = _color(built, shape.color, colors, f"{path}/material")
     at = pose if shape.origin is None else pose @ shape.origin
-    with placed(shape.element):
+    with r.part(shape.element, path, link.name):
         carrier.add_geometry(Geometry(name, shape.kind, shape.size, at, shape.role, rgba, material, shape.mesh))
 
 
@@ -116,9 +119,9 @@ def _node(built: Built, element: Element, link: str, name: str, end: Place | Loo
 
 def _loop(built: Built, loop: Loop) -> None:
     """A loop joint: a node on each link, tied by a pin."""
-    if loop.axis is None or loop.link1 is None or loop.link2 is None:
-        raise fail(loop.element, "needs an <axis>, a <link1> and a <link2>.")
-    with placed(loop.element):
+    with built.r.part(loop.element, "robot/loop_joint"):
+        if loop.axis is None or loop.link1 is None or loop.link2 is None:
+            raise fail(loop.element, "needs an <axis>, a <link1> and a <link2>.")
         a, b = (_node(built, end.element, end.link, loop.name, end) for end in (loop.link1, loop.link2))
         built.mb.close_loop(loop.name, a, b, Pin(loop.axis))
 
@@ -126,38 +129,44 @@ def _loop(built: Built, loop: Loop) -> None:
 # -- mimics and transmissions ----------------------------------------------------------------------------------
 
 
-def _refuse_rings(mimics: list[Joint], joints: dict[str, Joint]) -> None:
-    """Joints that follow each other in a circle, or follow what is not there. O(n)."""
-    safe: set[str] = set()
-    for joint in mimics:
-        path: dict[str, None] = {}
-        at: Joint | None = joint
-        while at is not None and at.mimic is not None and at.name not in safe:
+def _follow(r: Reading, joint: Joint, safe: set[str]) -> None:
+    """Refuse a joint that follows what is not there, or itself by way of others. O(n) for all joints together."""
+    path: dict[str, None] = {}
+    at: Joint = joint
+    while at.mimic is not None and at.name not in safe:
+        mimic = at.mimic
+        try:
             if at.name in path:
                 ring = [*list(path)[list(path).index(at.name) :][:8], at.name]
                 shown = " after ".join(map(shorten, ring))
-                raise fail(at.mimic.element, f"joints follow each other in a circle: {shown}.")
-            path[at.name] = None
-            if at.mimic.joint not in joints:
-                text = f"joint {at.name!r:.80} follows {at.mimic.joint!r:.80}, which is not in the file"
-                raise fail(at.mimic.element, text + close(at.mimic.joint, joints))
-            at = joints[at.mimic.joint]
-        safe.update(path)
+                raise fail(mimic.element, f"joints follow each other in a circle: {shown}.")
+            if mimic.joint not in r.joints:
+                text = f"joint {at.name!r:.80} follows {mimic.joint!r:.80}, which is not in the file"
+                raise fail(mimic.element, text + close(mimic.joint, r.joints))
+        except ModelFileError as problem:
+            r.owner = at.name
+            r.go_on(problem, "robot/joint/mimic")
+            r.later(mimic.element, "robot/joint/mimic", "ignored", problem.fault, dynamic=True, name=at.name)
+            at.mimic = None
+            break
+        path[at.name] = None
+        at = r.joints[mimic.joint]
+    safe.update(path)
 
 
 def _mimic(built: Built, joint: Joint) -> None:
     """q = m q(other) + o as the coupling q - m q(other) = o."""
     mimic = joint.mimic
     assert mimic is not None
-    dof, other = built.dof(joint.name), built.dof(mimic.joint)
-    if dof is None or other is None:
-        bad = built.r.joints[joint.name if dof is None else mimic.joint]
-        raise fail(mimic.element, f"joint {bad.name!r:.80} is {bad.type}; only joints with one dof can follow.")
-    terms = {dof: 1.0} | ({other: -mimic.multiplier} if mimic.multiplier else {})
-    name = dof
-    while name in built.mb._loops:
-        name += "_mimic"
-    with placed(mimic.element):
+    with built.r.part(mimic.element, "robot/joint/mimic", joint.name):
+        dof, other = built.dof(joint.name), built.dof(mimic.joint)
+        if dof is None or other is None:
+            bad = built.r.joints[joint.name if dof is None else mimic.joint]
+            raise fail(mimic.element, f"joint {bad.name!r:.80} is {bad.type}; only joints with one dof can follow.")
+        terms = {dof: 1.0} | ({other: -mimic.multiplier} if mimic.multiplier else {})
+        name = dof
+        while name in built.mb._loops:
+            name += "_mimic"
         built.mb.couple(name, terms, mimic.offset)
 
 
@@ -174,5 +183,5 @@ def _motor(built: Built, motor: Motor) -> None:
         note = f"the actuator is called {name!r}: its name is taken"
         built.r.later(motor.element, "robot/transmission", "converted", note)
     kind = next((kind for word, kind in _KINDS.items() if word in motor.interface.lower()), "motor")
-    with placed(motor.element):
+    with built.r.part(motor.element, "robot/transmission"):
         built.mb.add_actuator(Actuator(name, kind, {dof: motor.reduction}, motor.attributes))

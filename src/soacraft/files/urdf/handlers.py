@@ -5,6 +5,7 @@ An element that is not in `HANDLERS` shows in the report as ignored, with all th
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,11 @@ TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
 
 def robot(r: Reading, element: Element, target: Any) -> None:
     """The root element."""
+    if r.lenient and not element.attributes.get("name", "").strip():
+        r.robot = Path(r.file).stem
+        r.note("repaired", f"has no name: is called {r.robot!r:.80} after its file")
+        r.mark("name")
+        return
     r.robot = r.word(element, "name")
 
 
@@ -42,9 +48,10 @@ def inertial(r: Reading, element: Element, target: Link) -> Inertial:
 def mass(r: Reading, element: Element, target: Inertial) -> None:
     """The mass of a link."""
     r.once(target, "mass", element)
-    target.mass = r.number(element, "value")
-    if target.mass < 0.0:
+    value = r.number(element, "value")
+    if value < 0.0:
         raise fail(element, f'a mass must not be negative, got value="{element.attributes["value"]}".')
+    target.mass = value
 
 
 def inertia(r: Reading, element: Element, target: Inertial) -> None:
@@ -145,11 +152,10 @@ def child(r: Reading, element: Element, target: Joint) -> None:
 
 def axis(r: Reading, element: Element, target: Joint) -> None:
     """The axis of a joint, in the joint's frame."""
-    r.once(target, "axis", element)
     if target.type in ("fixed", "floating"):
-        r.numbers(element, "xyz", 3, (1.0, 0.0, 0.0))
         _ignore(r, element, f"a {target.type} joint has no axis")
         return
+    r.once(target, "axis", element)
     target.axis = r.axis(element)
     if not target.axis.any():
         raise fail(element, f"the axis of joint {target.name!r} must not be zero; give a direction such as 0 0 1.")
@@ -157,22 +163,23 @@ def axis(r: Reading, element: Element, target: Joint) -> None:
 
 def limit(r: Reading, element: Element, target: Joint) -> None:
     """Bounds of a joint with one degree of freedom; kept, not enforced."""
+    if target.type in ("fixed", "floating", "planar"):
+        _ignore(r, element, f"limits of a {target.type} joint mean nothing in URDF")
+        return
     r.once(target, "limit", element)
     read = {key: r.number(element, key, largest=NO_LIMIT) if key in element.attributes else None
             for key in ("lower", "upper", "velocity", "effort")}  # fmt: skip
     for key in ("velocity", "effort"):
         if (read[key] or 0.0) < 0.0:
             raise fail(element, f'{key}="{element.attributes[key]}" must not be negative.')
-    target.limit = Limit(**read, element=element)
-    if target.type in ("fixed", "floating", "planar"):
-        _ignore(r, element, f"limits of a {target.type} joint mean nothing in URDF")
-    elif target.type == "continuous":
+    if target.type == "continuous":
         for key in {"lower", "upper"} & set(element.attributes):
             r.mark(key, "ignored", "a continuous joint has no ends")
     elif read["lower"] is None and read["upper"] is None:
         r.note("converted", "without lower and upper the joint has no ends (0 for both would lock it)")
     elif (read["lower"] or 0.0) > (read["upper"] or 0.0):
         raise fail(element, f"lower={read['lower'] or 0.0:g} is above upper={read['upper'] or 0.0:g}; swap them.")
+    target.limit = Limit(**read, element=element)
 
 
 def _ignore(r: Reading, element: Element, note: str, dynamic: bool = False) -> None:
@@ -184,6 +191,9 @@ def _ignore(r: Reading, element: Element, note: str, dynamic: bool = False) -> N
 
 def dynamics(r: Reading, element: Element, target: Joint) -> None:
     """Damping and dry friction of a joint; `joint_properties` is its old name."""
+    if target.type == "fixed":
+        _ignore(r, element, "a fixed joint does not move")
+        return
     old = element.tag == "joint_properties"
     r.once(target, "old_dynamics" if old else "dynamics", element)
     read = Dynamics(element, r.number(element, "damping", 0.0), r.number(element, "friction", 0.0))
@@ -193,9 +203,7 @@ def dynamics(r: Reading, element: Element, target: Joint) -> None:
     if "friction" in element.attributes:
         note = "dry friction is kept in passive.friction, and is no part of passive_force"
         r.mark("friction", "recorded", note, dynamic=read.friction > 0.0)
-    if target.type == "fixed":
-        _ignore(r, element, "a fixed joint does not move")
-    elif target.type in ("floating", "planar"):
+    if target.type in ("floating", "planar"):
         acts = bool(read.damping or read.friction)
         _ignore(r, element, f"URDF does not say how a {target.type} joint is damped", acts)
     elif old:
@@ -207,6 +215,9 @@ def dynamics(r: Reading, element: Element, target: Joint) -> None:
 
 def mimic(r: Reading, element: Element, target: Joint) -> None:
     """A joint that follows another: q = multiplier q(other) + offset."""
+    if target.type == "fixed":
+        _ignore(r, element, "a fixed joint does not move")
+        return
     r.once(target, "mimic", element)
     r.note("converted", "is a coupling of coordinates, in mb.couplings")
     target.mimic = Mimic(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from soacraft.files.places import Places
 from soacraft.files.urdf import handlers
 from soacraft.files.urdf.build import build
 from soacraft.files.urdf.finish import check_size, check_ties, finish
@@ -17,14 +18,19 @@ from soacraft.model.hinges import Hinge, Weld
 
 
 def read_urdf(
-    path: str | Path, *, root: Hinge | None = None, merge_fixed: bool = False, mesh_roots: Sequence[str | Path] = ()
+    path: str | Path,
+    *,
+    root: Hinge | None = None,
+    merge_fixed: bool = False,
+    mesh_roots: Sequence[str | Path] = (),
+    lenient: bool = False,
 ) -> Multibody:
     """The model of a URDF file, with `mb.import_report`. Time and memory are linear in the size of the file.
 
     The root link hangs on the inertial frame by `root` (default: `Weld()`). Fixed joints are bodies on a `Weld`; with
     `merge_fixed` their links become nodes of the body they are fixed on, which takes their inertia. Meshes are looked
-    for, never opened, in the file's folder and in `mesh_roots`. A `robot.yaml` beside the file gives loop closures and
-    actuators. Gravity is the default of `Multibody`.
+    for, never opened, in the file's folder, in `mesh_roots` and in packages. A `robot.yaml` next to the file gives loop
+    closures and actuators. Gravity is the default of `Multibody`. With `lenient`, local faults are lines of the report.
 
     >>> import tempfile
     >>> text = "<robot name='rod'><link name='rod'><inertial><mass value='2'/>" \\
@@ -40,8 +46,8 @@ def read_urdf(
     robot = read_xml(read_bytes(path), str(path))
     if robot.tag != "robot":
         raise fail(robot, "the root element of a URDF file is <robot>.")
-    roots = [path.parent, *(Path(each) for each in mesh_roots)]
-    r = Reading(str(path), roots, handlers.HANDLERS, handlers.QUIET)
+    files = Places(path.parent, [Path(each) for each in mesh_roots])
+    r = Reading(str(path), files, handlers.HANDLERS, handlers.QUIET, lenient)
     r.walk(robot, "robot", None)
     check_size(r, robot)
     check_ties(r)

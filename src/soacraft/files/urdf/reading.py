@@ -4,18 +4,34 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from soacraft.errors import ModelFileError, SoacraftError
+from soacraft.files.lenient import hinted
+from soacraft.files.places import Places
+from soacraft.files.urdf.faults import local, only_looks
 from soacraft.files.urdf.motion import changes_motion
 from soacraft.files.urdf.parts import Color, Joint, Link, Loop, Motor, Place
-from soacraft.files.xml_tree import Element, fail, inside, numbers, read_numbers, shorten, word
+from soacraft.files.xml_tree import Element, fail, numbers, read_numbers, shorten, word
 from soacraft.model.import_report import ReportBuilder
 from soacraft.model.records import Record
 from soacraft.spatial import Array, Pose
+
+
+@contextmanager
+def placed(element: Element) -> Iterator[None]:
+    """Turn what the model refuses into an error with file, line and element."""
+    try:
+        yield
+    except ModelFileError:
+        raise
+    except SoacraftError as problem:
+        raise fail(element, str(problem)) from None
+
 
 Handler = Callable[["Reading", Element, Any], Any]
 DONE = object()
@@ -29,7 +45,6 @@ LARGEST = 1e100
 _DEFAULT = re.compile(r"\$\(optenv\s+\w+\s+([^$()]*)\)", re.ASCII)
 _LONGEST = 200
 _STILL = ("visual", "material", "color", "texture", "collision", "limit", "contact", "sensor")
-_REMOTE = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]+)://", re.ASCII)
 
 
 class Reading:
@@ -39,9 +54,14 @@ class Reading:
     """
 
     def __init__(
-        self, file: str, roots: Sequence[Path], handlers: Mapping[str, Handler], quiet: Mapping[str, str]
+        self,
+        file: str,
+        files: Places,
+        handlers: Mapping[str, Handler],
+        quiet: Mapping[str, str],
+        lenient: bool = False,
     ) -> None:
-        self.file, self.roots = file, tuple(roots)
+        self.file, self.files, self.lenient = file, files, lenient
         self.report = ReportBuilder(file)
         self.links: dict[str, Link] = {}
         self.joints: dict[str, Joint] = {}
@@ -65,7 +85,12 @@ class Reading:
             self.pass_over(element, path)
             return
         self._status, self._attributes = ("used", "", False), {}
-        below = handler(self, element, target)
+        try:
+            below = handler(self, element, target)
+        except ModelFileError as problem:
+            self.go_on(problem, path)
+            self.lines(element, path, "ignored", problem.fault, bool(local(path)))
+            return
         if below is REPORTED:
             return
         self._flush(element, path)
@@ -74,6 +99,28 @@ class Reading:
                 if path == "robot":
                     self.owner = ""
                 self.walk(child, under(path, child.tag), below)
+
+    def go_on(self, problem: ModelFileError, path: str) -> None:
+        """Raise a fault again, unless it is one to go on from: of what is only looked at, or a local one with lenient.
+
+        The caller then says what became of the element at that path.
+        """
+        if only_looks(path) or (self.lenient and local(path) is not None):
+            return
+        kind = path.split("/")[1:2]
+        owner = f"{kind[0]} {self.owner!r:.80}" if kind and self.owner else ""
+        raise problem if local(path) is None else hinted(problem, owner) from None
+
+    @contextmanager
+    def part(self, element: Element, path: str, name: str = "") -> Iterator[None]:
+        """What is made of an element that one can go on without; a refusal of the model is one of the file."""
+        self.owner = name or element.attributes.get("name", "")
+        try:
+            with placed(element):
+                yield
+        except ModelFileError as problem:
+            self.go_on(problem, path)
+            self.later(element, path, "ignored", problem.fault, dynamic=bool(local(path)), name=name)
 
     def _flush(self, element: Element, path: str) -> None:
         add, name, line = self.report.add, self.owner, element.line
@@ -125,11 +172,18 @@ class Reading:
         self._attributes[attribute] = (status, note, dynamic)
 
     def later(
-        self, element: Element, path: str, status: str, note: str, attribute: str = "", dynamic: bool = False
+        self,
+        element: Element,
+        path: str,
+        status: str,
+        note: str,
+        attribute: str = "",
+        dynamic: bool = False,
+        name: str = "",
     ) -> None:
         """One more line, for something seen only when the whole file is known."""
-        name = element.attributes.get("name", "")
-        self.report.add(path, status, name, attribute, note, element.line, dynamic=dynamic)
+        name = name or element.attributes.get("name", "")
+        self.report.add(path, status, name, attribute, note, element.line, element.file, dynamic)
 
     # -- attributes of the element at hand -------------------------------------------------------------------
 
@@ -194,30 +248,14 @@ class Reading:
         return axis
 
     def path(self, element: Element, attribute: str) -> str:
-        """A file named in an attribute: relative to the model's folder where it can be. It is not opened."""
-        text = self.word(element, attribute)
-        scheme = _REMOTE.match(text)
-        if scheme is not None and scheme[1] not in ("package", "model", "file"):
-            self.mark(attribute, "recorded", f"{scheme[1]}:// is not fetched")
-            return text
-        place, found = self._place(element, text if scheme is None else text[scheme.end() :], scheme)
-        if not found:
-            self.mark(attribute, "recorded", "file not found")
-        home = self.roots[0].resolve()
-        return place.relative_to(home).as_posix() if place.is_relative_to(home) else str(place)
-
-    def _place(self, element: Element, text: str, scheme: re.Match[str] | None) -> tuple[Path, bool]:
-        """Where a path leads. package://name/rest is `rest` in a folder `name` in, or itself, one of the roots."""
-        if scheme is None or scheme[1] == "file":
-            place = inside(self.roots, text, element)
-            return place, place.is_file()
-        package, _, rest = text.partition("/")
-        places = [inside(self.roots, f"{package}/{rest}" if package else rest, element)]
-        named = [root for root in self.roots if package and root.resolve().name == package]
-        if named:
-            places.append(inside(named, rest, element))
-        found = [place for place in places if place.is_file()]
-        return (found or places)[0], bool(found)
+        """A file named in an attribute: relative to the model's folder where it can be. It is never opened."""
+        self.mark(attribute)
+        spot = self.files.find(element.attributes.get(attribute, ""))
+        if attribute not in element.attributes:
+            self.note("recorded", "names no file")
+        elif spot.fault:
+            self.mark(attribute, "recorded", spot.fault)
+        return spot.name
 
     def once(self, target: Any, field: str, element: Element) -> None:
         """Refuse an element that stands twice where only one can be."""

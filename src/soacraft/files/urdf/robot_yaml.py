@@ -16,7 +16,7 @@ import msgspec
 import yaml  # type: ignore[import-untyped]
 
 from soacraft.errors import ModelFileError
-from soacraft.files.urdf.build import Built, placed
+from soacraft.files.urdf.build import Built
 from soacraft.files.urdf.topology import close
 from soacraft.files.xml_tree import Element, fail, inside, read_bytes
 from soacraft.model import Actuator, Frame
@@ -40,6 +40,16 @@ def read_robot_yaml(built: Built, path: Path) -> None:
     """Add the loops and actuators of a `robot.yaml`, if there is one."""
     if not path.is_file():
         return
+    try:
+        _read(built, path)
+    except ModelFileError as problem:
+        built.r.owner = ""
+        built.r.go_on(problem, "closed_loop")
+        note = f"is left out: {problem.fault or str(problem)}"
+        built.r.report.add("robot.yaml", "ignored", note=note, file=str(path), dynamic=True)
+
+
+def _read(built: Built, path: Path) -> None:
     inside([path.parent], path.name, str(path))
     file, lines, data = str(path), *_parse(path)
     add = built.r.report.add
@@ -54,9 +64,11 @@ def read_robot_yaml(built: Built, path: Path) -> None:
     if len(given.type) != len(given.closed_loop):
         raise fail(at["type"], f"{len(given.type)} types for {len(given.closed_loop)} loops; give one for each.")
     for (one, other), kind in zip(given.closed_loop, given.type, strict=True):
-        _close(built, one, other, kind, at)
+        with built.r.part(at["closed_loop"], "closed_loop", f"{one}-{other}"):
+            _close(built, one, other, kind, at)
     for joint in given.name_mot:
-        _drive(built, joint, at["name_mot"])
+        with built.r.part(at["name_mot"], "name_mot", joint):
+            _drive(built, joint, at["name_mot"])
     for key in ("closed_loop", "type"):
         if key in data:
             add(key, "converted", note="is loop closures, in mb.loops", line=lines[key], file=file)
@@ -108,8 +120,7 @@ def _close(built: Built, one: str, other: str, kind: str, at: dict[str, Element]
     if hinge is None:
         raise fail(at["type"], f"the type {kind!r:.60} of a loop must be '6d' or '3d'.")
     a, b = (_frame(built, name, at["closed_loop"]) for name in (one, other))
-    with placed(at["closed_loop"]):
-        built.mb.close_loop(f"{one}-{other}", a, b, hinge)
+    built.mb.close_loop(f"{one}-{other}", a, b, hinge)
 
 
 def _frame(built: Built, name: str, where: Element) -> Frame:
@@ -135,5 +146,4 @@ def _drive(built: Built, joint: str, where: Element) -> None:
     dof = built.dof(joint)
     if dof is None:
         raise fail(where, f"{joint!r:.80} is no joint with one dof{close(joint, built.hinges)}")
-    with placed(where):
-        built.mb.add_actuator(Actuator(built.actuators.new(joint), "motor", {dof: 1.0}))
+    built.mb.add_actuator(Actuator(built.actuators.new(joint), "motor", {dof: 1.0}))

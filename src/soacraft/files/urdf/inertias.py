@@ -1,0 +1,59 @@
+"""Inertias of links; with `lenient`, also of links whose inertial element says what no body can have."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from soacraft.errors import ModelError
+from soacraft.files.urdf.parts import Inertial, Link
+from soacraft.files.urdf.reading import Reading, placed
+from soacraft.files.xml_tree import fail
+from soacraft.spatial import Array, Inertia, Pose
+
+_MASSLESS = Inertia()
+_PATH = "robot/link/inertial"
+
+
+def inertia_of(r: Reading, link: Link) -> Inertia:
+    """The inertia of a link in its frame: the moment is turned from the axes of the inertial element's origin."""
+    given = link.inertial
+    if given is None:
+        r.later(link.element, "robot/link", "converted", "has no <inertial>: a massless body")
+        return _MASSLESS
+    origin = Pose() if given.origin is None else given.origin
+    R = origin.rotation
+    for tag, value in (("mass", given.mass), ("inertia", given.moment)):
+        if value is None:
+            what = "is massless" if tag == "mass" else "is a point mass"
+            _fault(r, given, link, f"needs a <{tag}>; link {link.name!r:.80} would have none.", what)
+    if given.mass is None:
+        return _MASSLESS
+    moment = np.zeros((3, 3)) if given.moment is None else R @ given.moment @ R.T
+    try:
+        return Inertia(given.mass, origin.translation, moment)
+    except ModelError as problem:
+        what = "has the moment without its negative part"
+        _fault(r, given, link, f"link {link.name!r:.80} cannot have this inertia: {problem}.", what)
+        with placed(given.element):
+            return Inertia(given.mass, origin.translation, nearest_moment(moment))
+
+
+def _fault(r: Reading, given: Inertial, link: Link, text: str, what: str) -> None:
+    """Refuse, or say with what instead the link is read."""
+    r.owner = link.name
+    r.go_on(fail(given.element, text), _PATH)
+    note = f"{text.rstrip('.')}: with lenient the link {what}"
+    r.later(given.element, _PATH, "repaired", note, dynamic=True, name=link.name)
+
+
+def nearest_moment(moment: Array) -> Array:
+    """The nearest symmetric matrix without negative eigenvalues: J = sum of max(j, 0) u u* over its axes u.
+
+    >>> nearest_moment(np.diag([2.0, 1.0, -0.5]))
+    array([[2., 0., 0.],
+           [0., 1., 0.],
+           [0., 0., 0.]])
+    """
+    j, U = np.linalg.eigh(0.5 * (moment + moment.T))
+    J = (U * np.maximum(j, 0.0)) @ U.T
+    return np.asarray(0.5 * (J + J.T))
