@@ -98,7 +98,7 @@ def make(name: str, source: Source, folder: Path) -> ModelFacts:
     """Write one model and its licence, and give its facts."""
     path = folder / source.file
     mb = sc.load(path, root=source.root).copy(name)
-    mb.import_report = _named_from(folder, mb.import_report)
+    mb.import_report, mb.mesh_folder = _named_from(folder, mb.import_report), None  # the meshes do not come along
     write_bytes(LIBRARY / "licences" / f"{name}.txt", _licence(path).encode())
     write_native(mb, LIBRARY / f"{name}.json")
     return ModelFacts(

@@ -108,7 +108,7 @@ def test_nothing_is_forgotten():
         "_name", "_gravity", "_root", "_bodies", "_hinges", "_nodes", "_parts", "_structure", "_layout", "_loops",
         "_couplings",
         "_actuators", "_materials", "_keyframes", "_records", "_import_report", "_forces", "_current", "_counters",
-        "_ties",
+        "_ties", "_mesh_folder",
     }  # fmt: skip
     derived = {"full_name", "graph", "carrier", "offset", "q_slice", "v_slice", "body"}
     assert properties(sc.Body) - derived == {

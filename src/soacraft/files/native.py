@@ -17,6 +17,7 @@ import msgspec
 
 from soacraft.errors import ModelFileError, SoacraftError
 from soacraft.files import schema
+from soacraft.files.file_names import is_relative, written_name
 from soacraft.files.native_read import Reader
 from soacraft.files.native_same import same
 from soacraft.files.native_write import model_of
@@ -159,13 +160,16 @@ def _refuse_duplicates(data: bytes, file: str) -> None:
 
 
 def read_native(path: Path) -> Multibody:
-    """The model in a file of the native format."""
-    return from_json(read_bytes(path), str(path))
+    """The model in a file of the native format; names of meshes and textures are relative to its folder."""
+    mb = from_json(read_bytes(path), str(path))
+    mb.mesh_folder = path.parent
+    return mb
 
 
 def write_native(mb: Multibody, path: Path) -> None:
     """Write a model to a file, whole or not at all."""
     model = _model(mb)
+    _rename_files(model, mb.mesh_folder, path.resolve().parent)
     _refuse_parts(model, f"cannot write {str(path)!r}")
     data = _encoded(model, mb.name)
     _refuse_bulk(data, f"cannot write {str(path)!r}")
@@ -175,6 +179,17 @@ def write_native(mb: Multibody, path: Path) -> None:
             "are not read."
         )
     write_bytes(path, data)
+
+
+def _rename_files(model: schema.Model, home: Path | None, folder: Path) -> None:
+    """Relative names of meshes and textures, so that they lead to the same files from the folder of the new file."""
+    carriers: list[schema.Root | schema.Body] = [model.root or schema.Root(), *model.bodies]
+    for carrier in carriers:
+        for shape in carrier.geometries:
+            shape.mesh = written_name(shape.mesh, home, folder) if is_relative(shape.mesh) else shape.mesh
+    for material in model.materials:
+        name = material.texture
+        material.texture = written_name(name, home, folder) if is_relative(name) else name
 
 
 def write_bytes(path: Path, data: bytes) -> None:

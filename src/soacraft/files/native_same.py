@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from soacraft.files.file_names import whole_name
 from soacraft.model import Multibody
 from soacraft.model.frame import Body, Carrier, Frame
 from soacraft.model.hinges import Hinge
@@ -27,26 +30,31 @@ def same(a: Multibody, b: Multibody) -> list[str]:
     ["body 'link2': q: [0.0] and [0.5]"]
     """
     ours, theirs = dict(_facts(a)), dict(_facts(b))
-    places = dict.fromkeys([*ours, *theirs])
-    return [
-        f"{place}: {_shown(ours, place)} and {_shown(theirs, place)}"
-        for place in places
-        if place not in ours or place not in theirs or _bits(ours[place]) != _bits(theirs[place])
-    ]
+    places = [place for place in dict.fromkeys([*ours, *theirs]) if _differ(ours, theirs, place)]
+    if places:  # names of files may be relative to two folders, and lead to the same files
+        whole, whole2 = dict(_facts(a, a.mesh_folder)), dict(_facts(b, b.mesh_folder))
+        places = [place for place in places if _differ(whole, whole2, place)]
+    return [f"{place}: {_shown(ours, place)} and {_shown(theirs, place)}" for place in places]
 
 
-def _facts(mb: Multibody) -> Iterator[Fact]:
-    """Everything a model holds, place by place."""
+def _differ(ours: dict[str, Any], theirs: dict[str, Any], place: str) -> bool:
+    return place not in ours or place not in theirs or _bits(ours[place]) != _bits(theirs[place])
+
+
+def _facts(mb: Multibody, home: Path | None = None) -> Iterator[Fact]:
+    """Everything a model holds, place by place; names of files as whole paths where their folder is given."""
     yield "name", mb.name
     yield "gravity", mb.gravity
     yield "order of the bodies", list(mb._bodies)
     yield "bodies", [body.name for body in mb.bodies]
-    yield from _carried(mb.root, "the inertial frame")
+    yield from _carried(mb.root, "the inertial frame", home)
     for body in mb.bodies:
         yield from _body(mb, body, f"body {body.name!r}")
+        yield from _carried(body, f"body {body.name!r}", home)
     yield "forces", [(frame, wrench) for frame, wrench in mb.acting_forces.items()]
-    for kind in ("loops", "couplings", "actuators", "keyframes", "materials", "records"):
+    for kind in ("loops", "couplings", "actuators", "keyframes", "records"):
         yield kind, list(getattr(mb, kind))
+    yield "materials", [replace(x, texture=whole_name(x.texture, home)) for x in mb.materials]
     yield "import report", None if mb.import_report is None else list(mb.import_report.entries)
 
 
@@ -57,13 +65,12 @@ def _body(mb: Multibody, body: Body, what: str) -> Iterator[Fact]:
     yield f"{what}: q", mb.q[body.q_slice]
     yield f"{what}: v", mb.v[body.v_slice]
     yield f"{what}: vdot", mb.vdot[body.v_slice]
-    yield from _carried(body, what)
 
 
-def _carried(carrier: Carrier, what: str) -> Iterator[Fact]:
+def _carried(carrier: Carrier, what: str, home: Path | None) -> Iterator[Fact]:
     yield f"{what}: children", [child.name for child in carrier.children]
     yield f"{what}: nodes", [(node.name, node.pose) for node in carrier.nodes]
-    yield f"{what}: geometries", list(carrier.geometries)
+    yield f"{what}: geometries", [replace(x, mesh=whole_name(x.mesh, home)) for x in carrier.geometries]
 
 
 def _bits(value: Any) -> Any:

@@ -28,7 +28,7 @@ class Packages:
     def find(self, name: str) -> list[Path]:
         """The folders of a package, best first."""
         inside = [folder / name for folder in self._folders if (folder / name).is_dir()]
-        return [*inside, *self._own.get(name, []), *self._listed(name), *self._installed(name)]
+        return list(dict.fromkeys([*inside, *self._own.get(name, []), *self._listed(name), *self._installed(name)]))
 
     def roots(self, name: str) -> list[Path]:
         """The folders, besides those given, in which the files of a package may be.

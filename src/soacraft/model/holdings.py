@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
+from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -47,6 +49,7 @@ class Holdings(Structure):
         self._keyframes: dict[str, KeyframeParts] = {}
         self._records: list[Record] = []
         self._import_report: ImportReport | None = None
+        self._mesh_folder: Path | None = None
         self._ties = 0  # active closures and couplings
 
     @property
@@ -57,6 +60,20 @@ class Holdings(Structure):
     @import_report.setter
     def import_report(self, value: ImportReport | None) -> None:
         self._import_report = None if value is None else _of(ImportReport, value)
+
+    @property
+    def mesh_folder(self) -> Path | None:
+        """The folder that names of meshes and textures are relative to: that of the file the model was read from.
+
+        None for a model built in Python, until it is set. `save` writes the names so that they lead to the same files.
+        """
+        return self._mesh_folder
+
+    @mesh_folder.setter
+    def mesh_folder(self, value: str | PathLike[str] | None) -> None:
+        if value is not None and not isinstance(value, str | PathLike):
+            raise ModelError(f"mesh_folder of {self.name!r} must be a folder or None, got {value!r:.60}.")
+        self._mesh_folder = None if value is None else Path(value).resolve()
 
     # -- loops and couplings ---------------------------------------------------------------------------------
 
@@ -321,7 +338,7 @@ class Holdings(Structure):
         for keyframe in self.keyframes:
             other.add_keyframe(told(keyframe))
         other._records.extend(self._records)
-        other._import_report = self._import_report
+        other._import_report, other._mesh_folder = self._import_report, self._mesh_folder
 
 
 def _refuse_use(kind: str, name: str, used: Iterable[str], lost: AbstractSet[str]) -> None:

@@ -10,6 +10,7 @@ from tests.files.urdf.models import CASES, MODELS, two_links
 from soacraft import dynamics as dyn
 from soacraft.errors import ModelFileError
 from soacraft.files.builtin import BUILTIN
+from soacraft.files.file_names import whole_name
 from soacraft.files.urdf import read_urdf, write_urdf
 from soacraft.model import (
     Actuator,
@@ -79,9 +80,9 @@ def test_files_read_back(file, root, tmp_path):
     for body in mb.bodies:
         twin = back.body(body.name)
         assert (twin.limits, twin.passive) == (body.limits, body.passive)
-        assert [(x.kind, x.size, x.rgba, x.mesh, x.role) for x in twin.geometries] == [
-            (x.kind, x.size, x.rgba, x.mesh, x.role) for x in body.geometries
-        ]
+        for x, y in zip(twin.geometries, body.geometries, strict=True):
+            assert (x.kind, x.size, x.rgba, x.role) == (y.kind, y.size, y.rgba, y.role)
+            assert whole_name(x.mesh, back.mesh_folder) == whole_name(y.mesh, mb.mesh_folder)
     assert back.materials == mb.materials
     assert [dict(x.gears) for x in back.actuators] == [dict(x.gears) for x in mb.actuators]
 

@@ -10,6 +10,7 @@ from soacraft.files.mjcf.documents import attached_path, read_document
 from soacraft.files.mjcf.guards import MAX_RESOLUTION, bounded
 from soacraft.files.mjcf.moments import moment_of, nearest_moment, text_of
 from soacraft.files.mjcf.walk import MeshFile, Walk
+from soacraft.files.places import Spot
 from soacraft.files.xml_tree import Element, fail, shorten
 
 Changes = Mapping[str, str | None]
@@ -34,12 +35,14 @@ def _suffix(path: PurePosixPath) -> str:
     return path.suffix.lower() if path.suffix[1:].isalnum() else ""
 
 
-def _look(element: Element, walk: Walk, folder: str, attribute: str = "file") -> None:
+def _look(element: Element, walk: Walk, folder: str, attribute: str = "file") -> Spot | None:
     """Look for a file that is kept by its name; what is wrong with it is a line of the report."""
-    if attribute in element.attributes:
-        spot = walk.asset(element, folder, attribute)
-        if spot.fault:
-            walk.tell(element, "recorded", attribute, spot.fault)
+    if attribute not in element.attributes:
+        return None
+    spot = walk.asset(element, folder, attribute)
+    if spot.fault:
+        walk.tell(element, "recorded", attribute, spot.fault)
+    return spot
 
 
 def hfield(element: Element, walk: Walk) -> Changes:
@@ -52,8 +55,10 @@ def hfield(element: Element, walk: Walk) -> Changes:
 
 def texture(element: Element, walk: Walk) -> None:
     """A texture is kept by its name."""
-    for attribute in _TEXTURE_FILES:
-        _look(element, walk, walk.texturedir, attribute)
+    spots = [_look(element, walk, walk.texturedir, attribute) for attribute in _TEXTURE_FILES]
+    if spots[0] is not None:
+        stem = PurePosixPath(element.attributes["file"].replace("\\", "/")).stem
+        walk.texture_files[element.attributes.get("name", stem)] = spots[0].name
     walk.record(element, "texture")
 
 

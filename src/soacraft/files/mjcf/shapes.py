@@ -39,17 +39,21 @@ def add_sites(build: Build) -> None:
 
 
 def add_materials(build: Build) -> None:
-    """The materials with their colours and the names of their textures."""
+    """The materials with their colours, and the names of their textures with the files of those that have one."""
     compiled, model = build.compiled, build.compiled.model
     for number in range(int(model.nmat)):
         name = compiled.name("MATERIAL", number) or f"material{number}"
-        attributes = {
+        attributes: dict[str, Any] = {
             field: float(getattr(model, f"mat_{field}")[number])
             for field in ("emission", "specular", "shininess", "reflectance", "metallic", "roughness")
             if hasattr(model, f"mat_{field}")
         }
         rgba = tuple(float(x) for x in model.mat_rgba[number])
-        build.mb.add_material(Material(name, rgba, build.walk.textures.get(name, ""), attributes))  # type: ignore[arg-type]
+        texture = build.walk.textures.get(name, "")
+        if texture:
+            attributes["texture"] = texture
+        file = build.walk.texture_files.get(texture, "")
+        build.mb.add_material(Material(name, rgba, file, attributes))  # type: ignore[arg-type]
 
 
 def add_geometries(build: Build, meshes: MeshTable) -> None:

@@ -7,7 +7,7 @@ line. So what it reads is what was checked, and a line in its messages leads bac
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 from xml.sax.saxutils import escape
@@ -63,6 +63,7 @@ class Walk:
     meshes: dict[str, MeshFile] = field(default_factory=dict)
     records: list[Record] = field(default_factory=list)
     textures: dict[str, str] = field(default_factory=dict)
+    texture_files: dict[str, str] = field(default_factory=dict)
     models: dict[str, Given] = field(default_factory=dict)
     gravities: list[Element] = field(default_factory=list)
     opened: tuple[Path, ...] = ()
@@ -79,10 +80,9 @@ class Walk:
     told: dict[int, list[int]] = field(default_factory=dict)
 
     def inner(self, document: Document, path: Path) -> Walk:
-        """A walk over an attached model."""
-        return Walk(document, self.files, self.report, self.handlers, self.meshes, self.records, self.textures,
-                    self.models, self.gravities, (*self.opened, path), lenient=self.lenient,
-                    told=self.told)  # fmt: skip
+        """A walk over an attached model: its own folders and counts, the same report and lists."""
+        return replace(self, document=document, opened=(*self.opened, path), meshdir="", texturedir="", strippath=False,
+                       copies=1, cost=0, weights={}, attached=[], key="", carriers=[])  # fmt: skip
 
     # -- the walk --------------------------------------------------------------------------------------------
 

@@ -73,7 +73,7 @@ def _materials(built: Built) -> dict[str, Color]:
 def _shape(built: Built, link: Link, shape: Shape, taken: dict[Body | Root, Names], colors: dict[str, Color]) -> None:
     r, path = built.r, f"robot/link/{shape.role}"
     if not shape.kind:
-        r.later(shape.element, path, "ignored", "has no shape that can be read", dynamic=shape.role == "collision")
+        r.later(shape.element, path, "ignored", "has no shape that can be read", name=shape.name or link.name)
         return
     carrier, pose = built.carriers[link.name]
     name = taken.setdefault(carrier, Names()).new(shape.name or shape.role)

@@ -54,5 +54,5 @@ def read_urdf(
     built = build(r, topology(r, robot), robot, hinge, merge_fixed)
     finish(built)
     read_robot_yaml(built, path.parent / "robot.yaml")
-    built.mb.import_report = r.report.done()
+    built.mb.import_report, built.mb.mesh_folder = r.report.done(), files.home
     return built.mb

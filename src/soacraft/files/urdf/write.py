@@ -15,7 +15,7 @@ from soacraft.files.urdf.names import Names
 from soacraft.files.urdf.topology import WORLD
 from soacraft.files.urdf.write_extras import add_extras
 from soacraft.files.urdf.write_joints import JointForm, joint_form, limit_attributes
-from soacraft.files.urdf.write_shapes import add_geometry, add_inertial, add_material, add_origin, text
+from soacraft.files.urdf.write_shapes import FileNames, add_geometry, add_inertial, add_material, add_origin, text
 from soacraft.model import Body, ImportReport, Multibody, ReportBuilder, Root
 from soacraft.model.hinges import Weld
 from soacraft.spatial import Pose
@@ -54,6 +54,7 @@ class _Writer:
     def __init__(self, mb: Multibody, file: str) -> None:
         self.mb, self.file = mb, file
         self.report = ReportBuilder(file)
+        self.names = FileNames(mb.mesh_folder, file)
         self.links = Names(body.name for body in mb.bodies)
         self.joints = Names(body.hinge_name for body in mb.bodies)
         self.forms = self._forms()
@@ -64,7 +65,7 @@ class _Writer:
         """The whole file."""
         mb = self.mb
         for material in mb.materials:
-            add_material(self.element, material, self.report)
+            add_material(self.element, material, self.names, self.report)
         shifts: dict[Body | Root, Pose] = {mb.root: Pose()}
         names: dict[Body | Root, str] = {body: body.name for body in mb.bodies}
         alone = self._alone()
@@ -113,7 +114,7 @@ class _Writer:
         link = SubElement(self.element, "link", name=name)
         self.report.add("inertial", "converted", note=f"is the massless link {name!r}")
         for geometry in self.mb.root.geometries:
-            add_geometry(link, geometry, Pose(), self.materials, self.report)
+            add_geometry(link, geometry, Pose(), self.materials, self.names, self.report)
         return name
 
     def _link(self, body: Body, name: str, shift: Pose) -> None:
@@ -121,7 +122,7 @@ class _Writer:
         inertia = body.inertia if shift == Pose() else body.inertia.transformed(shift)
         add_inertial(link, inertia)
         for geometry in body.geometries:
-            add_geometry(link, geometry, shift, self.materials, self.report)
+            add_geometry(link, geometry, shift, self.materials, self.names, self.report)
         if shift == Pose():
             self.report.add("body", "used", name)
         else:

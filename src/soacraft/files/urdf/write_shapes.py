@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from os.path import isabs, relpath
 from pathlib import Path
 from xml.etree.ElementTree import Element, SubElement
 
 import numpy as np
 
+from soacraft.files.file_names import is_relative, written_name
 from soacraft.model import Geometry, Material, ReportBuilder
 from soacraft.spatial import Inertia, Pose
 
@@ -52,13 +52,29 @@ def add_inertial(link: Element, inertia: Inertia) -> None:
     SubElement(inertial, "inertia", {key: text(value) for key, value in entries.items()})
 
 
-def add_material(robot: Element, material: Material, report: ReportBuilder) -> None:
+class FileNames:
+    """Names of meshes and textures from the folder of the file that is written, each with a word for the report."""
+
+    def __init__(self, home: Path | None, file: str) -> None:
+        self._home, self._folder = home, Path(file).resolve().parent
+
+    def written(self, name: str) -> str:
+        """The name in the file."""
+        return written_name(name, self._home, self._folder)
+
+    def note(self, name: str) -> str:
+        """What to say of a name that nobody knows where it leads."""
+        unknown = self._home is None and is_relative(name)
+        return f"{name!r:.80} is written as it is: the model has no mesh_folder" if unknown else ""
+
+
+def add_material(robot: Element, material: Material, names: FileNames, report: ReportBuilder) -> None:
     """A material of the robot."""
     element = SubElement(robot, "material", name=material.name)
-    _paint(element, material.rgba, material.texture)
+    _paint(element, material.rgba, names.written(material.texture))
     if material.attributes:
         report.add("material", "ignored", material.name, "attributes", "URDF has no place for them")
-    report.add("material", "used", material.name)
+    report.add("material", "used", material.name, note=names.note(material.texture))
 
 
 def _paint(element: Element, rgba: tuple[float, ...] | None, texture: str) -> None:
@@ -69,7 +85,12 @@ def _paint(element: Element, rgba: tuple[float, ...] | None, texture: str) -> No
 
 
 def add_geometry(
-    link: Element, geometry: Geometry, shift: Pose, materials: dict[str, Material], report: ReportBuilder
+    link: Element,
+    geometry: Geometry,
+    shift: Pose,
+    materials: dict[str, Material],
+    names: FileNames,
+    report: ReportBuilder,
 ) -> None:
     """A shape, as a visual, a collision or one of each."""
     keys = _SIZES.get(geometry.kind)
@@ -84,25 +105,22 @@ def add_geometry(
         if geometry.role in (role, "both"):
             element = SubElement(link, role, name=geometry.name)
             add_origin(element, shift @ geometry.pose)
-            _add_shape(SubElement(element, "geometry"), geometry, keys, report.file)
+            _add_shape(SubElement(element, "geometry"), geometry, keys, names)
             if role == geometry.role or role == "visual":
                 _add_color(element, geometry, materials)
     if geometry.attributes:
         report.add("geometry", "ignored", geometry.name, "attributes", "URDF has no place for them", dynamic=solid)
+    unknown = names.note(geometry.mesh)
     if geometry.role == "both":
-        report.add("geometry", "converted", geometry.name, note="is a visual and a collision element")
+        note = "; ".join(filter(None, ("is a visual and a collision element", unknown)))
+        report.add("geometry", "converted", geometry.name, note=note)
     else:
         note = "needs URDF 1.2" if geometry.kind == "capsule" else ""
-        report.add("geometry", "converted" if note else "used", geometry.name, note=note)
+        report.add("geometry", "converted" if note else "used", geometry.name, note=note or unknown)
 
 
-def _near(mesh: str, file: str) -> str:
-    """A mesh in another folder by the way to it from the file; whole paths are not read."""
-    return Path(relpath(mesh, Path(file).resolve().parent)).as_posix() if isabs(mesh) else mesh
-
-
-def _add_shape(element: Element, geometry: Geometry, keys: tuple[str, ...], file: str) -> None:
-    attributes = {"filename": _near(geometry.mesh, file)} if geometry.kind == "mesh" else {}
+def _add_shape(element: Element, geometry: Geometry, keys: tuple[str, ...], names: FileNames) -> None:
+    attributes = {"filename": names.written(geometry.mesh)} if geometry.kind == "mesh" else {}
     if len(keys) == 2:
         attributes |= {key: text(x) for key, x in zip(keys, geometry.size, strict=True)}
     elif geometry.kind != "mesh" or geometry.size not in ((), (1.0, 1.0, 1.0)):
