@@ -55,6 +55,7 @@ def make(kind: str, seed: int, number: int) -> Case:
         name = rng.choice(list(files))
         files[name] = byte_damage.damaged(rng, files[name], other.data)
     options["strict"] = rng.random() < 0.1
+    options["lenient"] = rng.random() < 0.4
     return Case({**files, main: data}, main, options)
 
 
