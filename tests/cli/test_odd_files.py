@@ -97,7 +97,7 @@ def test_a_strict_conversion_names_what_would_be_lost(tmp_path, monkeypatch, cap
     (tmp_path / "in.xml").write_text(MJCF)
     assert main(["convert", "in.xml", "out.urdf", "--strict"]) == 2
     first, *lost = capsys.readouterr().err.splitlines()
-    assert first.startswith(f"soacraft: strict: out.urdf: {len(lost)} things would change the motion, and would be")
+    assert first.startswith(f"soacraft: strict: out.urdf: {len(lost)} things that change the motion would be missing.")
     assert "  hinge@armature 'hinge': URDF has no rotor inertia" in lost
     assert not [line for line in lost if ":0:" in line or "model.urdf" in line]
     assert not (tmp_path / "out.urdf").exists()

@@ -210,7 +210,7 @@ def test_strict_names_all_that_is_not_simulated(folder):
     with pytest.raises(ModelFileError) as error:
         load(folder / "kept.json", strict=True)
     assert str(error.value).splitlines() == [
-        f"strict: {folder / 'kept.json'}: 3 things would change the motion and would not be simulated. "
+        f"strict: {folder / 'kept.json'}: 3 things that change the motion would be missing. "
         "Take strict away to go on without:",
         "  a.urdf:4: robot/gazebo: for another program",
         "  a.urdf:9: robot/joint@safety 'j': not known",

@@ -112,9 +112,9 @@ def refuse_not_simulated(name: str, report: ImportReport) -> None:
         for entry in report.not_simulated
     ]
     if lines:
-        count = "1 thing" if len(lines) == 1 else f"{len(lines)} things"
+        count = "1 thing that changes" if len(lines) == 1 else f"{len(lines)} things that change"
         raise ModelFileError(
-            f"strict: {name}: {count} would change the motion and would not be simulated. "
+            f"strict: {name}: {count} the motion would be missing. "
             "Take strict away to go on without:\n" + "\n".join(lines)
         )
 
