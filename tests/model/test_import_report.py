@@ -62,6 +62,9 @@ def test_what_is_not_simulated_comes_first_in_the_table():
     assert [entry.element for entry in made.not_simulated] == ["tendon", "inertial", "plugin"]
     assert [entry.element for entry in made.lost] == ["plugin"]
     assert [entry.name for entry in made.repaired] == ["cap"]
+    assert not made
+    assert ImportReport(entry for entry in made.entries if entry not in made.not_simulated)
+    assert ImportReport()
     lines = repr(made).splitlines()
     assert lines[0].endswith("1 repaired, 2 recorded, 2 ignored; 3 of them would change the motion and are not "
                              "simulated (marked !)")  # fmt: skip

@@ -96,6 +96,10 @@ class ImportReport:
     def __len__(self) -> int:
         return len(self.entries)
 
+    def __bool__(self) -> bool:
+        """Whether nothing that would change the motion is missing."""
+        return not self.not_simulated
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ImportReport) and self.entries == other.entries
 
