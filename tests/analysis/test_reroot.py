@@ -228,7 +228,7 @@ def test_refusals():
         reroot(mb.subgraph(["ball", "end"]), "end")
     with pytest.raises(ModelError, match="reroot is for a free-floating model: one base body on a Free"):
         reroot(sc.load("arm7"), "link3")
-    with pytest.raises(ModelError, match="'spoiled' has no frame 'arm'"):
+    with pytest.raises(ModelError, match="'spoiled' has no body or hinge 'arm'"):
         reroot(mb, "arm")
     rolling = spoiled(hinge=sc.RollingBall(0.5))
     with pytest.raises(ModelError) as error:

@@ -93,7 +93,7 @@ def test_refusals():
         aggregate(mb, ["link1", "link3"])
     with pytest.raises(LoopError, match="body 'link2' is named twice; it can be in one compound body only"):
         aggregate(mb, ["link1", "link2"], ["link2", "link3"])
-    with pytest.raises(ModelError, match="has no frame 'link9'"):
+    with pytest.raises(ModelError, match="has no body or hinge 'link9'"):
         aggregate(mb, ["link9"])
     with pytest.raises(ModelError, match="aggregate takes lists of bodies, got 'link1'"):
         aggregate(mb, "link1")

@@ -103,7 +103,7 @@ def _moved(mb: Multibody, other: Multibody, around: dict[Body, Turned], new: Bod
     q[:], index = other.neutral(), mb.layout.index[new]
     R, p = (x[index] for x in state.configuration.world)
     base = Pose(R, p)
-    i, j = other.q_slice(new.name), other.v_slice(new.name)
+    i, j = other.body(new.name).q_slice, other.body(new.name).v_slice
     q[i] = [*base.as_quaternion(), *base.translation]
     v[j], vdot[j] = state.motion.V[index], state.alpha[index]
     for body in mb.bodies:
@@ -111,8 +111,8 @@ def _moved(mb: Multibody, other: Multibody, around: dict[Body, Turned], new: Bod
             continue
         old_q, old_v, old_vdot = state.q[body.q_slice], state.v[body.v_slice], state.vdot[body.v_slice]
         found = around.get(body)
-        holder = body.parent.name if found is not None else body.name
-        i, j = other.q_slice(holder), other.v_slice(holder)
+        holder = other.body(body.parent.name if found is not None else body.name)
+        i, j = holder.q_slice, holder.v_slice
         if found is None:
             q[i], v[j], vdot[j] = old_q, old_v, old_vdot
         else:
