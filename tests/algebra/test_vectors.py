@@ -38,7 +38,7 @@ def test_blocks_by_name_number_and_object():
         (True, "hinge[3] has no block True; its labels are 'base', 'tip'."),
         (1.0, "hinge[3] has no block 1.0; its labels are 'base', 'tip'."),
         (None, "hinge[3] has no block None; its labels are 'base', 'tip'."),
-        (slice(0, 1), "hinge[3] has no block slice(0, 1, None); its labels are 'base', 'tip'."),
+        (slice(0, 2, 2), "blocks of hinge[3] are chosen one after another: a slice of them takes no step."),
     ],
 )
 def test_unknown_labels(label, text):

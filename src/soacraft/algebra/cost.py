@@ -202,13 +202,21 @@ def walked(expr: Operator, leaf: Callable[[Leaf], Any], diagonal: Any, dense: An
 
 
 def _leaf_count(leaf: Leaf) -> Count:
+    if leaf.dense:
+        return NOTHING + _blocks_of(leaf.spaces[0]) * _blocks_of(leaf.spaces[1])
     if any(space.tree is None for space in leaf.spaces):
         return NOTHING + max(len(space) for space in leaf.spaces if space.tree is None)
     return leaf.sweeps_in_product * N
 
 
+def _blocks_of(space: Space) -> Count | int:
+    return N if space.tree is not None else len(space)
+
+
 def _leaf_multiplications(leaf: Leaf) -> int:
     rows, cols = leaf.spaces
+    if leaf.dense:
+        return rows.size * cols.size
     if rows.tree is None or cols.tree is None:
         return _largest(rows, cols)
     if leaf.pattern() == DIAGONAL:

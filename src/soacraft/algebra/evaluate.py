@@ -11,6 +11,7 @@ import numpy.typing as npt
 from soacraft.algebra import rules
 from soacraft.algebra.nodes import Identity, Inverse, Power, Product, Scaled, Sum, Transpose, product
 from soacraft.algebra.operator import DIAGONAL, Leaf, Operator
+from soacraft.algebra.selection import chosen, is_several, submatrix
 from soacraft.algebra.space import Space
 from soacraft.errors import SingularError, SpaceError
 
@@ -18,10 +19,11 @@ Array = npt.NDArray[np.float64]
 
 
 class Row:
-    """One block row of an expression, so that `phi[o][p]` reads as printed."""
+    """One block row of an expression, or several, so that `phi[o][p]` reads as printed."""
 
     def __init__(self, expr: Operator, i: Any) -> None:
-        self.expr, self.i = expr, expr.spaces[0].index(i)
+        rows = expr.spaces[0]
+        self.expr, self.i = expr, chosen(rows, i) if is_several(i) else rows.index(i)
 
     def __getitem__(self, j: Any) -> Array:
         return block(self.expr, self.i, j)
@@ -30,11 +32,16 @@ class Row:
         return list(self.expr.spaces[1].labels)
 
     def __repr__(self) -> str:
-        return f"block row {self.expr.spaces[0].labels[self.i]!r} of {self.expr.text()}"
+        labels = self.expr.spaces[0].labels
+        if isinstance(self.i, int):
+            return f"block row {labels[self.i]!r} of {self.expr.text()}"
+        return f"block rows {', '.join(repr(labels[k]) for k in self.i)} of {self.expr.text()}"
 
 
 def block(expr: Operator, i: Any, j: Any) -> Array:
-    """Block (i, j), from structure: the rest is not formed."""
+    """Block (i, j), from structure: the rest is not formed. Slices and lists give several blocks in one array."""
+    if is_several(i) or is_several(j):
+        return submatrix(expr, i, j)
     (rows, cols), batch = expr.spaces, expr.batch
     found = _block(expr, rows.index(i), cols.index(j))
     return np.array(np.broadcast_to(found, (*batch, *found.shape[-2:])))
@@ -117,7 +124,7 @@ def _dense(expr: Operator) -> Array:
         return meaning.array()
     parts = [part.array() for part in expr.parts()]
     if isinstance(expr, Inverse):
-        return _dense_inverse(expr, parts[0])
+        return dense_inverse(expr.arg, parts[0])
     if isinstance(expr, Sum):
         return reduce(np.add, parts)
     if isinstance(expr, Product):
@@ -130,10 +137,11 @@ def _dense(expr: Operator) -> Array:
     return parts[0].mT
 
 
-def _dense_inverse(expr: Inverse, X: Array) -> Array:
+def dense_inverse(expr: Operator, X: Array) -> Array:
+    """The inverse of the dense matrix X of an expression; refused where that is singular."""
     values = np.linalg.svd(X, compute_uv=False)  # largest first
     if values.size and not (values[..., -1] > np.finfo(float).eps * values.shape[-1] * values[..., 0]).all():
-        raise SingularError(f"{expr.arg.text()} is singular at this state, it has no inverse.")
+        raise SingularError(f"{expr.text()} is singular at this state, it has no inverse.")
     return np.asarray(np.linalg.inv(X), dtype=np.float64)
 
 

@@ -108,7 +108,8 @@ def _steps(expr: Operator, transposed: bool, why: str) -> list[Step]:
         if meaning is not None:
             return _steps(meaning, transposed, why or expr.source)
         star = ".T" if transposed else ""
-        return [Step(expr.sweep(transposed), expr.name + star, "O(n)", why or expr.source)]
+        cost = "O(N^2)" if expr.dense else "O(n)"
+        return [Step(expr.sweep(transposed), expr.name + star, cost, why or expr.source)]
     assert isinstance(expr, Inverse)
     return _inverse_steps(expr, transposed, why)
 

@@ -189,6 +189,36 @@ class Operator(ABC):
 
         return rules.lyapunov(self, X, self if other is None else other)
 
+    def sqrt(self) -> Operator:
+        """The square root W of a block-diagonal operator X: W W = X, symmetric and positive semi-definite. O(n).
+
+        Every block of X must be symmetric and positive semi-definite, which is judged without regard to units; another
+        one is refused by name. So `(I + H*phi*K) * D.sqrt()` is a factor of the mass matrix.
+
+        >>> import soacraft as sc
+        >>> H, phi, M, K, D, I = sc.operators(sc.load("arm7"), "H phi M K D I")
+        >>> F = (I + H * phi * K) * D.sqrt()
+        >>> F, (F * F.T - H * phi * M * phi.T * H.T).is_zero()
+        ((I + H*phi*K) * D.sqrt() : hinge[7] <- hinge[7], True)
+        """
+        from soacraft.algebra import rules
+
+        return rules.root_rule["sqrt"](self)
+
+    def cholesky(self) -> Operator:
+        """The Cholesky factor L of a block-diagonal operator X: L L* = X, lower triangular in every block. O(n).
+
+        X is wanted and judged as by `sqrt`. Where X is singular, L has zero columns.
+
+        >>> import soacraft as sc
+        >>> M = sc.operators(sc.load("arm7"), "M")
+        >>> (M.cholesky() * M.cholesky().T - M).is_zero()
+        True
+        """
+        from soacraft.algebra import rules
+
+        return rules.root_rule["cholesky"](self)
+
     def diff(self, body: Any, dof: Any = 0) -> Operator:
         """The derivative along dof `dof` (a number or a name) of the hinge of a body, as an operator (G1-G19).
 
@@ -290,6 +320,33 @@ class Operator(ABC):
         """Whether it is the identity, relative to the sum of the norms of its terms."""
         return (self - nodes.I).is_zero(tolerance)
 
+    def is_symmetric(self, tol: float = 1e-9) -> bool:
+        """Whether it is its own transpose, judged as by `is_zero`; false for what is not square.
+
+        >>> import soacraft as sc
+        >>> s = sc.operators(sc.load("arm7"))
+        >>> (s.phi * s.M * s.phi.T).is_symmetric(), s.phi.is_symmetric(), s.H.is_symmetric()
+        (True, False, False)
+        """
+        return self.rows == self.cols and (self.rows is None or (self - self.T).is_zero(tol))
+
+    def norm(self, kind: Any = "fro") -> Any:
+        """The Frobenius norm of the matrix of numbers, one for each state of a batch; `norm(2)` is the largest singular
+        value. The first is summed up column by column, O(n N), from the blocks where it is sparse; the second forms
+        the dense matrix unless it is block-diagonal.
+
+        Entries of a matrix can have different units, and the norm depends on them: whether something is zero or equal
+        is asked by `is_zero`, `is_identity` and `sc.verify`.
+
+        >>> import soacraft as sc
+        >>> tau = sc.operators(sc.load("arm7"), "tau")
+        >>> bool(abs(tau.norm()**2 - (tau.T * tau).trace()) < 1e-9)
+        True
+        """
+        from soacraft.algebra.norms import norm
+
+        return norm(self, kind)
+
     def at(self, **state: Any) -> Operator:
         """The same expression bound to a snapshot: `expr.at(q=..., v=...)`; a leading batch axis gives a batch."""
         snapshots: dict[int, Binding] = {}
@@ -326,6 +383,18 @@ class Operator(ABC):
 
         compiled: Callable[..., Any] = rules.compile_rule[0](self)
         return compiled
+
+    def simplify(self, seconds: float = 2.0) -> Operator:
+        """The cheapest expression of the same value that is known: see `soacraft.simplify`.
+
+        >>> import soacraft as sc
+        >>> H, phi, psi, K, I = sc.operators(sc.load("arm7"), "H phi psi K I")
+        >>> ((I - H * psi * K) * H * phi).simplify()
+        H*psi : hinge[7] <- body[42]
+        """
+        from soacraft.algebra import rules
+
+        return rules.simplify(self, seconds)
 
     # -- looking --------------------------------------------------------------------------------------------------
 
@@ -379,6 +448,7 @@ class Leaf(Operator):
     claims: frozenset[str] = frozenset()
     source: str = ""
     sweeps_in_product: int = 1  # how often a product with a vector goes over the tree
+    dense: bool = False  # whether it is a plain matrix: a product costs n^2 block products
     gain: float = 0.0  # what it does at least to the size of a vector: 1 for propagators
 
     def sweep(self, transposed: bool) -> str:

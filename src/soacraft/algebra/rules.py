@@ -32,7 +32,9 @@ array_rules: list[ArrayRule] = []
 block_rules: list[BlockRule] = []
 lyapunov_rule: list[Callable[[Operator, Operator, Operator], Operator]] = []
 compile_rule: list[Callable[[Operator], Any]] = []
-simplify_rule: list[Callable[[Operator], Operator]] = []
+simplify_rule: list[Callable[[Operator, float], Operator]] = []
+#: what -> root of a block-diagonal operator: "sqrt", "cholesky"
+root_rule: dict[str, Callable[[Operator], Operator]] = {}
 #: what -> derivative: "diff" (expression, body, dof), "dot" (expression), "along" (expression, body, dof)
 diff_rule: dict[str, Callable[..., Operator]] = {}
 
@@ -105,6 +107,6 @@ def lyapunov(E: Operator, X: Operator, other: Operator) -> Operator:
     return lyapunov_rule[0](E, X, other)
 
 
-def simplify(x: Operator) -> Operator:
+def simplify(x: Operator, seconds: float = 2.0) -> Operator:
     """A cheaper expression of the same value, by the layer above; x itself where it knows none."""
-    return next((rule(x) for rule in simplify_rule), x)
+    return next((rule(x, seconds) for rule in simplify_rule), x)

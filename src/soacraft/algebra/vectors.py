@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from soacraft.algebra.selection import chosen, entries, is_several
 from soacraft.algebra.space import Space, numbers, real
 from soacraft.errors import SpaceError
 
@@ -91,7 +92,8 @@ class StackedVector:
         return np.array(self._data, dtype=dtype) if copy or dtype is not None else self._data
 
     def __getitem__(self, label: Any) -> Array:
-        block = self.space.block(self.space.index(label))
+        several = is_several(label)
+        block = entries(self.space, chosen(self.space, label)) if several else self.space.block(self.space.index(label))
         return self._data[..., block, :] if self._columns else self._data[..., block]
 
     def _ipython_key_completions_(self) -> list[str]:

@@ -1,7 +1,7 @@
 """Operators of the papers on any model, their rules, identities, and the checks that use them."""
 
 from soacraft.ops.check import OperatorReport, check_operator
-from soacraft.ops.define import define, state_identity
+from soacraft.ops.define import define, matrix, state_identity
 from soacraft.ops.derived import diag_of
 from soacraft.ops.identities import Identity, identities
 from soacraft.ops.namespace import Operators, operators
@@ -24,6 +24,7 @@ __all__ = [
     "define",
     "diag_of",
     "identities",
+    "matrix",
     "operators",
     "prove",
     "simplify",

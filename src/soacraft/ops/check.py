@@ -15,8 +15,11 @@ from soacraft.algebra.operator import Operator
 from soacraft.errors import SpaceError
 from soacraft.ops.binding import GraphBinding, SKOBinding
 from soacraft.ops.derived import diag_of
+from soacraft.ops.given import GivenLeaf
 from soacraft.ops.leaves import DefinedLeaf
-from soacraft.ops.namespace import ALONG_VELOCITY, FOR_DERIVATIVES, operators_of
+from soacraft.ops.names import ALONG_VELOCITY, FOR_DERIVATIVES
+from soacraft.ops.namespace import operators_of
+from soacraft.ops.roots import root_rate
 from soacraft.ops.table import NAMES
 
 Array = npt.NDArray[np.float64]
@@ -90,14 +93,15 @@ def _text_gap(expr: Operator, dense: Array) -> float:
     binding = next((leaf.binding for leaf in expr.leaves()), None)
     if not isinstance(binding, (GraphBinding, SKOBinding)):
         raise SpaceError(f"{expr.text()} is bound to no model.")
-    own = {leaf.name: leaf for leaf in expr.leaves() if isinstance(leaf, DefinedLeaf)}
+    own = {leaf.name: leaf for leaf in expr.leaves() if isinstance(leaf, (DefinedLeaf, GivenLeaf))}
     return _gap(read_back(expr.text(), operators_of(binding), own).array(), dense)
 
 
 def read_back(text: str, s: Any, own: Mapping[str, Operator] | None = None) -> Operator:
     """The expression a text stands for, with the names of a namespace and the user's own."""
     names = {name: getattr(s, name) for name in NAMES}
-    names |= {"I": I, "B": s.B, "diag_of": diag_of, **{name: getattr(s, name) for name in FOR_DERIVATIVES}}
+    names |= {"I": I, "B": s.B, "diag_of": diag_of, "root_rate": root_rate}
+    names |= {name: getattr(s, name) for name in FOR_DERIVATIVES}
     names |= {name: getattr(s, name) for name in ALONG_VELOCITY if name in text}
     found = eval(text, {"__builtins__": {}}, names | dict(own or {}))
     assert isinstance(found, Operator)

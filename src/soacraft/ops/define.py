@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from keyword import iskeyword
 from typing import Any
 
 from soacraft.algebra.completion import Budget, OutOfBudget
 from soacraft.algebra.operator import Operator
 from soacraft.errors import ModelError, SpaceError
-from soacraft.ops import definitions
+from soacraft.ops import definitions, from_numbers
 from soacraft.ops.binding import Bound, GraphBinding
 from soacraft.ops.leaves import DefinedLeaf
 from soacraft.ops.letters import binding_of
-from soacraft.ops.namespace import ALONG_VELOCITY, FOR_DERIVATIVES, Operators, operators_of
+from soacraft.ops.names import check_name, latex_of
+from soacraft.ops.namespace import Operators, operators_of
 from soacraft.ops.stated import StatedIdentity, book_of
 from soacraft.ops.translate import Translator
 from soacraft.ops.verify import verify
@@ -36,7 +36,7 @@ def define(name: str, expr: Operator, latex: str | None = None, source: str = ""
     >>> L * H * phi, sc.simplify(L * H * phi), sc.simplify((I + H * phi * K).inv)
     (L*H*phi : hinge[7] <- body[42], H*psi : hinge[7] <- body[42], L : hinge[7] <- hinge[7])
     """
-    _check_name(name)
+    check_name(name)
     binding = _binding("define", f"{name} stands for", expr)
     expr.spaces  # noqa: B018  refuses an identity without a space
     known = book_of(binding).definitions
@@ -47,7 +47,7 @@ def define(name: str, expr: Operator, latex: str | None = None, source: str = ""
         raise ModelError(
             f"{name} already stands for {old.meaning.text()}; choose another name for {expr.text()}, or drop the first."
         )
-    words = latex if latex is not None else (name if len(name) == 1 else rf"\mathrm{{{name}}}".replace("_", r"\_"))
+    words = latex_of(name) if latex is None else latex
     leaf = DefinedLeaf(name, words, expr, expr.tags, source or f"definition of {name}")
     known[name, binding.body] = leaf
     return leaf
@@ -88,11 +88,22 @@ def state_identity(name: str, left: Operator, right: Operator, source: str = "st
     return known[name, binding.body]
 
 
-def _check_name(name: Any) -> None:
-    if not isinstance(name, str) or not name.isidentifier() or iskeyword(name) or name.startswith("_"):
-        raise ModelError(f"an operator cannot be called {name!r}; a name such as S or my_operator is wanted.")
-    if name in (*Operators.names(), *ALONG_VELOCITY, *FOR_DERIVATIVES, "diag_of"):
-        raise ModelError(f"{name} is an operator or vector of the papers; choose another name.")
+def matrix(like: Operator, array: Any, name: str = "A") -> Operator:
+    """A constant operator of your own from a dense matrix, between the spaces of the operator `like`.
+
+    A product with it costs N^2, and it is the one kind of operator whose inverse is worked out densely, once. The
+    numbers stay as they are at every state, so its derivatives are zero. Blocks by body: `s.block_diagonal`.
+
+    >>> import numpy as np
+    >>> import soacraft as sc
+    >>> H, phi, M, D = sc.operators(sc.load("arm7"), "H phi M D")
+    >>> S = sc.matrix(D, np.eye(7)[::-1], "S")
+    >>> S * D * S.T, (S * S.T).is_identity()
+    (S*D*S.T : hinge[7] <- hinge[7], True)
+    """
+    if not isinstance(like, Operator):
+        raise SpaceError(f"matrix takes an operator that maps between the spaces meant, such as D or H, not {like!r}.")
+    return from_numbers.matrix(_binding("matrix", f"{name} takes its spaces from", like), like, array, name)
 
 
 def _binding(tried: str, what: str, expr: Any) -> Bound:

@@ -24,8 +24,10 @@ from soacraft.algebra.operator import Leaf, Operator
 from soacraft.errors import SpaceError
 from soacraft.ops.binding import GraphBinding, SKOBinding
 from soacraft.ops.derived import DiagOf, LyapunovLeaf, SweptInverse, diag_of, lyapunov
+from soacraft.ops.given import GivenInverse, GivenLeaf
 from soacraft.ops.leaves import PickOffLeaf, PropagatorLeaf, SparseLeaf
 from soacraft.ops.namespace import operators_of
+from soacraft.ops.roots import RootLeaf, RootRate
 from soacraft.ops.sensitivity import Direction, direction_of
 from soacraft.ops.sensitivity_dual import Delta, Derivative
 from soacraft.ops.sensitivity_leaves import SensitivityLeaf, Step, ZeroLeaf
@@ -101,6 +103,8 @@ class Derivation:
             return to, _STARRED.get(other, other)
         if isinstance(x, (DiagOf, ZeroLeaf)):
             return self._gauge(x.expr)
+        if isinstance(x, (GivenLeaf, GivenInverse, RootLeaf, RootRate)):
+            return "", ""  # numbers: how axes turn is in the derivative itself
         raise SpaceError(f"{x.name} has no derivative: no rule is known for it.")
 
     def connection(self, g: Gauge) -> Term:
@@ -204,8 +208,24 @@ class Derivation:
         if isinstance(x, DiagOf):
             change = self.delta(x.expr)
             return None if change is None else diag_of(change)
+        if isinstance(x, (RootLeaf, RootRate)):
+            return self._root(x)
         self._leaf_gauge(x)  # refuses what is not known
         return None
+
+    def _root(self, x: RootLeaf | RootRate) -> Term:
+        """W W* = X gives W dW* + dW W* = dX; W Y* + Y W* = Z gives W dY* + dY W* = dZ - dW Y* - Y dW*."""
+        if isinstance(x, RootLeaf):
+            change = self._numbers(x.X)
+            return None if change is None else RootRate(x, change)
+        dW = self._numbers(x.W)
+        change = plus(self._numbers(x.Z), minus(times(dW, x.T)), minus(times(x, star_of(dW))))
+        return None if change is None else RootRate(x.W, change)
+
+    def _numbers(self, x: Operator) -> Term:
+        """The derivative of the numbers of x, the turning of the axes included; None for zero."""
+        found = self.full(x)
+        return None if isinstance(found, ZeroLeaf) else found
 
     def _lyapunov(self, x: LyapunovLeaf) -> Term:
         """X = Y - E Y B* gives dX + dE Y B* + E Y dB* = dY - E dY B*."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
@@ -16,21 +17,16 @@ from soacraft.model.closures import refuse_loops
 from soacraft.model.interface import Graph
 from soacraft.model.sko import SKOModel
 from soacraft.model.state import State
-from soacraft.ops import vectors
+from soacraft.ops import from_numbers, vectors
 from soacraft.ops.binding import Bound, GraphBinding, SKOBinding
 from soacraft.ops.leaves import DefinedLeaf, PickOffLeaf, PropagatorLeaf, SparseLeaf
+from soacraft.ops.names import ALONG_VELOCITY
 from soacraft.ops.sensitivity import Direction, direction_of
 from soacraft.ops.table import NAMES, PROPAGATORS, SPARSE
 
 Array = npt.NDArray[np.float64]
 
 VECTORS = tuple(vectors.VECTORS)
-#: Operators that depend on the velocity.
-ALONG_VELOCITY = ("coriolis", "B_hat", "X_v", "W_v", "dH_v")
-#: Functions that give the operators of derivatives.
-FOR_DERIVATIVES = ("X", "W", "dH", "W_nd", "W_nd_v")
-
-
 #: The same names for type checkers, which then see that one name gives one operator, and several give a tuple.
 OneOperator = Literal[
     "H", "M", "E_phi", "R", "P", "P_plus", "D", "G", "K", "tau", "tau_bar", "E_psi", "Upsilon", "phi", "phi_tilde",
@@ -46,6 +42,7 @@ class Operators:
     For derivatives: `X(body, dof) W(body, dof) dH(body, dof) W_nd(nodes, body, dof)`, along the velocity `X_v W_v dH_v
     W_nd_v(nodes) B_hat`, and the Coriolis matrix `coriolis`.
     Stacked vectors, worked out when asked for: `v vdot V V_plus Delta_V alpha f T C a b z eps nu`.
+    Operators and vectors of your own numbers: `block_diagonal diagonal sparse vector`, and `sc.matrix`.
     """
 
     H: Operator
@@ -237,9 +234,69 @@ class Operators:
         """The space of stacked body velocities and forces."""
         return self._binding.body
 
-    def vector(self, space: Space, data: Any) -> StackedVector:
-        """Numbers as a stacked vector of a space."""
-        return StackedVector(space, np.asarray(data, dtype=np.float64))
+    # -- numbers of the user's own ------------------------------------------------------------------------------------
+
+    def vector(self, space: Space | str, data: Any) -> StackedVector:
+        """Numbers as a stacked vector of a space: "hinge", "body", or one of an operator, such as `B(nodes).cols`.
+
+        The numbers are an array, or a dictionary by body (node), in hinge space also by dof; what it does not name is
+        zero.
+
+        >>> import soacraft as sc
+        >>> s = sc.operators(sc.load("arm7"))
+        >>> s.vector("body", {"link7": [0, 0, 0, 0, 0, 1]})["link6":"link7"]
+        array([0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 0., 1.])
+        """
+        where = from_numbers.space_named(self, space)
+        if isinstance(data, Mapping):
+            return from_numbers.stacked(self._binding, "vector", where, data)
+        return StackedVector(where, np.asarray(data, dtype=np.float64))
+
+    def block_diagonal(self, name: str, blocks: Mapping[Any, Any], space: Any = None) -> Operator:
+        """A constant block-diagonal operator of your own: `{body: block}`; bodies that are not named have zero blocks.
+
+        `space` is "body", "hinge", two as in "body <- hinge", or an operator that maps between the spaces meant, as
+        `B.T*B` between nodes; by default the sizes of the blocks tell. The numbers stay as they are at every state and
+        in every batch, so its derivatives are zero. What is true of them is claimed: symmetric, positive definite or
+        semi-definite. In body axes they are in the axes of each body.
+
+        >>> import numpy as np
+        >>> import soacraft as sc
+        >>> mb = sc.load("arm7")
+        >>> s = sc.operators(mb)
+        >>> N = s.block_diagonal("N", {"link7": np.eye(6)})
+        >>> s.H * s.phi * N * s.phi.T * s.H.T
+        H*phi*N*phi.T*H.T : hinge[7] <- hinge[7]
+        """
+        return from_numbers.sparse(self, name, blocks, space, diagonal=True)
+
+    def sparse(self, name: str, blocks: Mapping[tuple[Any, Any], Any], space: Any = None) -> Operator:
+        """A constant operator of your own with blocks anywhere: `{(row, column): block}`, all others zero.
+
+        Blocks at (parent, child) alone make a kernel operator, which has Lyapunov solutions and whose `(I - E).inv` is
+        one sweep. `space` is as for `block_diagonal`.
+
+        >>> import numpy as np
+        >>> import soacraft as sc
+        >>> mb = sc.load("biped")
+        >>> s = sc.operators(mb)
+        >>> E = s.sparse("E", {(body.parent, body): np.eye(6) for body in mb.bodies if body.parent in mb.bodies})
+        >>> (s.I - E).inv.explain().product[0].kind
+        'gather'
+        """
+        return from_numbers.sparse(self, name, blocks, space, diagonal=False)
+
+    def diagonal(self, name: str, values: Any, space: Space | str | None = None) -> Operator:
+        """A constant operator of your own with these values on its diagonal: an array of the size of the hinge or the
+        body space, `{dof or body: value}` (the others are zero), or one number for all with `space`.
+
+        >>> import soacraft as sc
+        >>> s = sc.operators(sc.load("arm7"))
+        >>> stiffness = s.diagonal("stiffness", {"link1": 40.0, "link2": 25.0})
+        >>> stiffness["link2", "link2"], (stiffness * s.v).shape
+        (array([[25.]]), (7,))
+        """
+        return from_numbers.diagonal(self, name, values, space)
 
     def __repr__(self) -> str:
         bound = self._binding

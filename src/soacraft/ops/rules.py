@@ -16,10 +16,12 @@ from soacraft.ops import side_rules
 from soacraft.ops.compile import CompiledExpression
 from soacraft.ops.derived import DOWN, UP, LyapunovLeaf, RiccatiInverse, SweptInverse, lyapunov
 from soacraft.ops.diff import DIFF_RULES
+from soacraft.ops.given import inverse_of_given
 from soacraft.ops.inverses import inverse_by_normal_form
 from soacraft.ops.leaves import BoundLeaf, DefinedLeaf, PropagatorLeaf, edges_of, tree_of
 from soacraft.ops.namespace import operators_of
 from soacraft.ops.recognise import as_mass_matrix
+from soacraft.ops.roots import ROOT_RULES
 from soacraft.ops.simplify import simplify
 from soacraft.recursions import block_of_AsXB, block_of_AXBs, mass_matrix
 from soacraft.recursions._backend import composite_body
@@ -208,6 +210,7 @@ def install() -> None:
         inverse_of_innovations_factor,
         inverse_on_edges,
         inverse_by_push_through,
+        inverse_of_given,
     ]
     rules.last_inverse_rules[:] = [inverse_by_normal_form]
     rules.array_rules[:] = [array_of_mass_matrix]
@@ -217,3 +220,4 @@ def install() -> None:
     rules.simplify_rule[:] = [simplify]
     side_rules.install()
     rules.diff_rule.update(DIFF_RULES)
+    rules.root_rule.update(ROOT_RULES)

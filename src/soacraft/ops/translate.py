@@ -19,6 +19,7 @@ from soacraft.ops.definitions import Definition, words
 from soacraft.ops.derived import UP, DiagOf, LyapunovLeaf, diag_of
 from soacraft.ops.leaves import DefinedLeaf, PropagatorLeaf, SparseLeaf
 from soacraft.ops.letters import Letters
+from soacraft.ops.roots import RootLeaf, RootRate
 from soacraft.ops.table import NAMES
 
 #: What is known of a leaf besides its name: (name, source, left, right), found by those who make such leaves.
@@ -278,9 +279,13 @@ def _is_serial(leaf: Leaf) -> bool:
 
 
 def _own_relations(leaf: Leaf) -> Iterator[SideRule]:
-    """What does not change is zero; the equation that a Lyapunov solution solves (004 Eq. 12, 22)."""
+    """What does not change is zero; what a root is the root of; what a Lyapunov solution solves (004 Eq. 12, 22)."""
     if leaf.pattern() == frozenset():
         yield f"{leaf.name} is zero", leaf.source, leaf, None
+    if isinstance(leaf, RootLeaf):
+        yield f"{leaf.name} times its transpose", leaf.source, leaf * leaf.T, leaf.X
+    if isinstance(leaf, RootRate):
+        yield f"equation of {leaf.name}", leaf.source, leaf.W * leaf.T + leaf * leaf.W.T, leaf.Z
     if not isinstance(leaf, LyapunovLeaf):
         return
     E, X, other = leaf.E, leaf.X, leaf.other

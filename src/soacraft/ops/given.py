@@ -1,0 +1,208 @@
+"""Operators made of the user's own numbers. They belong to one model, or sub-graph, and are constant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from soacraft.algebra.blocks import Blocks
+from soacraft.algebra.definite import definiteness, is_exactly_symmetric
+from soacraft.algebra.evaluate import dense_inverse
+from soacraft.algebra.operator import Binding, Leaf, Operator, Pattern
+from soacraft.algebra.printing import before_dot
+from soacraft.algebra.space import Space
+from soacraft.errors import SpaceError
+from soacraft.ops.binding import Bound
+from soacraft.ops.leaves import BlockLeaf, BoundLeaf, DerivedLeaf
+from soacraft.ops.names import FOR_DERIVATIVES, latex_of
+
+Array = npt.NDArray[np.float64]
+Index = tuple[int, int]
+
+
+class GivenLeaf(BoundLeaf):
+    """A constant operator: the same numbers at every state of its model."""
+
+    source = "given numbers"
+    rows: Space
+    cols: Space
+
+    def __init__(self, binding: Bound, name: str, rows: Space, cols: Space) -> None:
+        self.binding, self.name, self.latex_name = binding, name, latex_of(name)
+        self.rows, self.cols = rows, cols
+
+    def digest(self) -> bytes:
+        """Equal for equal numbers."""
+        raise AssertionError("each kind has its numbers")
+
+    def key(self) -> tuple[Any, ...]:
+        return ("given", self.name, self.digest(), self.binding.identity())
+
+    def __call__(self, *args: Any) -> Operator:
+        """`W(body, dof)` is the operator of derivatives also where a constant operator is called W, so that text
+        such as W('link3')*phi*W reads back."""
+        from soacraft.ops.namespace import operators_of
+
+        if self.name not in FOR_DERIVATIVES:
+            raise SpaceError(f"{self.name} is an operator, not a function; blocks are {self.name}[row, column].")
+        found: Operator = getattr(operators_of(self.binding), self.name)(*args)
+        return found
+
+    def moved(self, binding: Bound) -> Leaf:
+        """The same numbers on another binding, whose spaces are known to fit."""
+        raise AssertionError("each kind has its numbers")
+
+    def bound_to(self, binding: Binding) -> Leaf:
+        bound: Any = binding
+        for space in (self.rows, self.cols):
+            fits = space in (bound.hinge, bound.body) or (space.owner, space.axes) == (bound.owner, bound.axes)
+            if not fits:
+                axes = "" if bound.axes is None else f" in {bound.axes} axes"
+                raise SpaceError(
+                    f"{self.name} has numbers for {self.binding.owner}: it has no meaning on {bound.owner}{axes}."
+                    + space.mismatch(bound.hinge if space.kind == "hinge" else bound.body)
+                )
+        return self.moved(bound)
+
+
+class GivenBlocks(BlockLeaf, GivenLeaf):
+    """A constant operator given by its non-zero blocks, by (row number, column number)."""
+
+    def __init__(self, binding: Bound, name: str, rows: Space, cols: Space, given: Mapping[Index, Array]) -> None:
+        GivenLeaf.__init__(self, binding, name, rows, cols)
+        self.given = dict(sorted(given.items()))
+        self.claims = _claims(rows, cols, self.given)
+        self._kept: dict[str, Any] = {}
+
+    def _once(self, kind: str, work: Callable[[], Any]) -> Any:
+        self.binding.sko()  # refuses after a structural change
+        if kind not in self._kept:
+            self._kept[kind] = work()
+        return self._kept[kind]
+
+    def entries(self) -> Mapping[Index, Array]:
+        return self.given
+
+    def pattern(self) -> Pattern:
+        return self._pattern
+
+    @cached_property
+    def _pattern(self) -> Pattern:
+        """On the diagonal also when it is zero, so that what is made of it keeps its kind."""
+        tree = self.cols.tree if self.rows.tree is self.cols.tree else None
+
+        def kind(i: int, j: int) -> str:
+            if i == j and len(self.rows) == len(self.cols):
+                return "d"
+            if tree is None:
+                return "s"
+            return "u" if tree.parents[j] == i else "t" if tree.parents[i] == j else "s"
+
+        return frozenset(kind(i, j) for i, j in self.given) or frozenset("d")
+
+    @cached_property
+    def _digest(self) -> bytes:
+        found = blake2b(repr([(at, x.shape) for at, x in self.given.items()]).encode())
+        for x in self.given.values():
+            found.update(np.ascontiguousarray(x + 0.0).tobytes())
+        return found.digest()
+
+    def digest(self) -> bytes:
+        return self._digest
+
+    def moved(self, binding: Bound) -> Leaf:
+        return GivenBlocks(binding, self.name, self.rows, self.cols, self.given)
+
+
+def _claims(rows: Space, cols: Space, given: Mapping[Index, Array]) -> frozenset[str]:
+    """What is true of the numbers; a block that is not given is zero."""
+    if rows != cols or any(i != j for i, j in given):
+        return frozenset()
+    found = {"block_diagonal"}
+    if all(map(is_exactly_symmetric, given.values())):
+        found.add("symmetric")
+        kinds = {definiteness(x) for x in given.values() if x.size}
+        full = all((k, k) in given for k, d in enumerate(rows.dims) if d)
+        if "" not in kinds:
+            found.add("positive_definite" if full and "positive_semidefinite" not in kinds else "positive_semidefinite")
+    return frozenset(found)
+
+
+class GivenMatrix(GivenLeaf):
+    """A constant operator given by a dense matrix."""
+
+    dense = True
+
+    def __init__(self, binding: Bound, name: str, rows: Space, cols: Space, matrix: Array) -> None:
+        super().__init__(binding, name, rows, cols)
+        self.matrix = matrix
+        self.claims = frozenset({"symmetric"} if rows == cols and is_exactly_symmetric(matrix) else ())
+
+    def pattern(self) -> None:
+        return None
+
+    def blocks(self) -> Blocks:
+        raise AssertionError("the blocks of a dense matrix stand everywhere")
+
+    def sweep(self, transposed: bool) -> str:
+        return "dense"
+
+    def apply(self, x: Array) -> Array:
+        self.binding.sko()  # refuses after a structural change
+        return np.asarray(self.matrix @ x)
+
+    def apply_T(self, x: Array) -> Array:
+        self.binding.sko()
+        return np.asarray(self.matrix.mT @ x)
+
+    @cached_property
+    def _digest(self) -> bytes:
+        return blake2b(np.ascontiguousarray(self.matrix + 0.0).tobytes()).digest()
+
+    def digest(self) -> bytes:
+        return self._digest
+
+    def moved(self, binding: Bound) -> Leaf:
+        return GivenMatrix(binding, self.name, self.rows, self.cols, self.matrix)
+
+
+class GivenInverse(DerivedLeaf):
+    """The inverse of a dense matrix of numbers, worked out once."""
+
+    dense = True
+
+    def __init__(self, arg: Operator) -> None:
+        super().__init__(arg)
+        self.arg = arg
+        self.rows = self.cols = arg.rows
+        self.name, self.latex_name = f"{before_dot(arg)}.inv", f"{{{arg.latex()}}}^{{-1}}"
+        self.source = "dense inverse of given numbers"
+        self.claims = frozenset({"symmetric"} & arg.tags)
+
+    def pattern(self) -> None:
+        return None
+
+    def blocks(self) -> Blocks:
+        raise AssertionError("the blocks of a dense matrix stand everywhere")
+
+    def sweep(self, transposed: bool) -> str:
+        return "dense"
+
+    def _inverse(self) -> Array:
+        return self.cached("inverse", lambda: dense_inverse(self.arg, self.arg.array()))
+
+    def apply(self, x: Array) -> Array:
+        return np.asarray(self._inverse() @ x)
+
+    def apply_T(self, x: Array) -> Array:
+        return np.asarray(self._inverse().mT @ x)
+
+
+def inverse_of_given(x: Operator) -> tuple[Operator, str] | None:
+    """The inverse of a dense matrix of the user's own."""
+    return (GivenInverse(x), "dense inverse of given numbers") if isinstance(x, GivenMatrix) else None
