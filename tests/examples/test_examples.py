@@ -129,6 +129,20 @@ def test_09_stewart_platform(run):
     assert (1 / np.diag(names["massmat"].inv.array()) < mb.total_mass).all()
 
 
+def test_10_own_factorization(run):
+    names, found, _ = run("10_own_factorization.py")
+    for claim in ("factorization", "inverse", "against a dense solve", "square-root factor"):
+        assert found[claim] == "True"
+    # a damped arm answers less: Lambda is in the inverse, and not a small part of it
+    s, x = names["s"], names["x"]
+    massmat = sc.dynamics.mass_matrix(names["mb"], names["q"])
+    damped = massmat + np.diag(np.diag(names["Lambda"].array()))
+    np.testing.assert_allclose(np.asarray(names["inverse"] * x), np.linalg.solve(damped, x), rtol=1e-8)
+    assert np.linalg.norm(np.linalg.solve(massmat, x)) > 1.1 * np.linalg.norm(np.asarray(names["inverse"] * x))
+    assert set(names["kinds"]) == {"diagonal", "edges", "gather", "scatter"}
+    assert s.hinge.size == names["mb"].nv
+
+
 def test_the_legs_of_a_stewart_platform_balance_the_weight_of_its_table():
     """With light legs the six forces along them are the ones of a rigid body in equilibrium."""
     names = runpy.run_path(str(FOLDER / "09_stewart_platform.py"))
