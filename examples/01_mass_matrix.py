@@ -9,12 +9,12 @@ mb = sc.load("arm7")
 mb.q = np.linspace(-0.6, 0.9, mb.nq)
 H, phi, M, D, K, psi, I = sc.operators(mb, "H phi M D K psi I")
 
-massmat = H * phi * M * phi.T * H.T                       # 000 Eq. 1
+massmat = H * phi * M * phi.T * H.T                       # Jain 2016 Eq. 1
 print(massmat)                                            # an expression: nothing is computed yet
 print(massmat.explain())
 print("trace:", f"{massmat.trace():.6f}")
 
-factor = I + H * phi * K                                  # 000 Eq. 28 to 30
+factor = I + H * phi * K                                  # Jain 2016 Eq. 28 to 30
 factor_inv = I - H * psi * K
 inverse = factor_inv.T * D.inv * factor_inv
 print("massmat = factor D factor*:", (massmat - factor * D * factor.T).is_zero())

@@ -13,13 +13,13 @@ mb.set_state(q, v)
 push = sc.Wrench(moment=(0, 0, 0), force=(5, 0, -20), expressed_in="inertial")
 s = sc.operators(mb, f_ext={"link7/tool": push})
 
-# inverse dynamics, 000 Eq. 17: the generalized force that brings about vdot
+# inverse dynamics, Jain 2016 Eq. 17: the generalized force that brings about vdot
 massmat = s.H * s.phi * s.M * s.phi.T * s.H.T
 C = s.H * (s.phi * (s.b + s.M * (s.phi.T * s.a)))
 T = massmat * vdot + C
 print("generalized force:", np.asarray(T))
 
-# forward dynamics, 000 Eq. 31: two sweeps, no mass matrix
+# forward dynamics, Jain 2016 Eq. 31: two sweeps, no mass matrix
 z = s.psi * (s.K * T + s.P * s.a + s.b)
 nu = s.D.inv * (T - s.H * z)
 alpha = s.psi.T * (s.H.T * nu + s.a)

@@ -11,7 +11,7 @@ mb.q = mb.random_state(seed=2)[0]
 hands = ["left_forearm/hand", "right_forearm/hand"]
 s = sc.operators(mb, axes="inertial")
 
-compliance = s.B(hands).T * s.Omega * s.B(hands)         # 000 Eq. 34: J massmat^-1 J*
+compliance = s.B(hands).T * s.Omega * s.B(hands)         # Jain 2016 Eq. 34: J massmat^-1 J*
 print(compliance)
 
 # one block of Omega comes from the path between the two bodies, the rest is not formed

@@ -11,7 +11,7 @@ massmat = s.H * s.phi * s.M * s.phi.T * s.H.T
 
 slope = massmat.diff("left_shank")                        # an expression: nothing is computed yet
 print(slope)
-print(sc.simplify(slope))                                 # 000 Eq. 42
+print(sc.simplify(slope))                                 # Jain 2016 Eq. 42
 print("cost:", massmat.cost().product, "for the mass matrix,", slope.cost().product, "for its derivative")
 
 

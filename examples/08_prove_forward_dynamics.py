@@ -12,22 +12,24 @@ massmat = H * phi * M * phi.T * H.T
 factor, factor_inv = I + H * phi * K, I - H * psi * K
 
 steps = {
-    "000 Eq. 25, the Riccati equation": (M, P - s.E_psi * P * s.E_psi.T),
-    "000 Eq. 26, from phi to psi": (H * phi, factor * H * psi),
-    "000 Eq. 27, between psi it is diagonal": (H * psi * M * psi.T * H.T, D),
-    "000 Eq. 28, the factors": (massmat, factor * D * factor.T),
-    "000 Eq. 29, the inverse of a factor": (factor.inv, factor_inv),
-    "000 Eq. 30, the inverse": (massmat * (factor_inv.T * D.inv * factor_inv), I),
-    "004 Eq. 57, the part of a": (massmat.inv * H * phi * M * phi.T, factor_inv.T * D.inv * H * psi * P + K.T * psi.T),
+    "Jain 2016 Eq. 25, the Riccati equation": (M, P - s.E_psi * P * s.E_psi.T),
+    "Jain 2016 Eq. 26, from phi to psi": (H * phi, factor * H * psi),
+    "Jain 2016 Eq. 27, between psi it is diagonal": (H * psi * M * psi.T * H.T, D),
+    "Jain 2016 Eq. 28, the factors": (massmat, factor * D * factor.T),
+    "Jain 2016 Eq. 29, the inverse of a factor": (factor.inv, factor_inv),
+    "Jain 2016 Eq. 30, the inverse": (massmat * (factor_inv.T * D.inv * factor_inv), I),
+    "Jain 2011 Eq. 57, the part of a": (
+        massmat.inv * H * phi * M * phi.T, factor_inv.T * D.inv * H * psi * P + K.T * psi.T,
+    ),
 }
 for name, (left, right) in steps.items():
     proof = sc.prove(left, right)
     print(f"{name}: {bool(proof)}, {len(proof.steps)} steps")
 
-print(sc.prove(psi.inv, phi.inv + K * H))                 # one of them in full: 004 Eq. 43
+print(sc.prove(psi.inv, phi.inv + K * H))                 # one of them in full: Jain 2011 Eq. 43
 print("not proved, since it is false:", not sc.prove(H * phi, H * psi))
 
-T = np.linspace(-2.0, 2.0, mb.nv)                         # 000 Eq. 31
+T = np.linspace(-2.0, 2.0, mb.nv)                         # Jain 2016 Eq. 31
 z = psi * (K * T + P * s.a + s.b)
 nu = D.inv * (T - H * z)
 vdot = nu - K.T * (psi.T * (H.T * nu + s.a))

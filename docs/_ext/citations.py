@@ -13,13 +13,6 @@ from typing import Any, NamedTuple
 import soacraft
 from soacraft.ops import table, vectors
 
-PAPERS = {
-    "000": "PyCraft paper",
-    "001": "serial-chain slides",
-    "002": "PyCraft slides",
-    "003": "architecture paper",
-    "004": "SKO models paper",
-}
 KINDS = {
     "Eq": "Eq.", "Lemma": "Lemma", "Cor": "Corollary", "Corollary": "Corollary", "Alg": "Algorithm",
     "Algorithm": "Algorithm", "Listing": "Listing", "Listings": "Listing", "section": "section",

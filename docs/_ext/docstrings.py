@@ -1,9 +1,13 @@
-"""Docstrings for autodoc: plain text with `code`, indented equations and examples becomes reStructuredText."""
+"""Docstrings for autodoc: plain text with `code`, indented equations and examples becomes reStructuredText, and the
+numbers of papers become citations.
+"""
 
 from __future__ import annotations
 
 import re
 from typing import Any
+
+from soacraft.citations import cite_papers
 
 _CODE = re.compile(r"`[^`]+`")
 
@@ -50,7 +54,7 @@ def setup(app: Any) -> dict[str, bool]:
     """Sphinx calls this."""
 
     def process(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
-        lines[:] = to_rst(lines)
+        lines[:] = to_rst([cite_papers(line) for line in lines])
 
     app.connect("autodoc-process-docstring", process)
     return {"parallel_read_safe": True}

@@ -9,10 +9,10 @@ import inspect
 from pathlib import Path
 from typing import Any
 
-from citations import PAPERS, cited, first_line, uses
-from printed import Printed
+from citations import cited, first_line, uses
 
 import soacraft as sc
+from soacraft.citations import PAPERS, cite, papers
 from soacraft.model.hinges import examples
 from soacraft.ops import table, vectors
 
@@ -30,14 +30,14 @@ def equations() -> str:
     """Equation -> what -> where, one table for each paper."""
     found = uses()
     parts = []
-    for paper, name in PAPERS.items():
+    for paper, (_, short, name, _) in PAPERS.items():
         rows, last = [], ""
         for use in (use for use in found if use.citation.paper == paper):
             label = str(use.citation).removeprefix(paper).strip() or "(slides)"
-            rows.append(["" if label == last else f"**{label}**", _text(use.what), use.where])
+            rows.append(["" if label == last else f"**{label}**", _text(cite(use.what)), use.where])
             last = label
         if rows:
-            parts.append(f"## {paper}: {name}\n\n{markdown(['equation', 'what', 'where'], rows)}")
+            parts.append(f"## {short}: {name}\n\n{markdown(['equation', 'what', 'where'], rows)}")
     return "\n".join(parts)
 
 
@@ -48,14 +48,15 @@ def operators() -> str:
         claims = ", ".join(c.replace("_", " ") for c in CLAIMS if c in row.claims)
         what = _text(first_line(row.entries))
         cells = [f"`{row.name}`", f"${row.latex}$", f"{row.rows} <- {row.cols}", PATTERNS[row.pattern], claims]
-        rows.append([*cells, what, row.source])
+        rows.append([*cells, what, cite(row.source)])
     for row in table.PROPAGATORS:
         what = f"`(I - {row.kernel}).inv`" + (" less the identity" if row.tilde else "")
-        rows.append([f"`{row.name}`", f"${row.latex}$", "body <- body", "paths", "", what, row.source])
+        rows.append([f"`{row.name}`", f"${row.latex}$", "body <- body", "paths", "", what, cite(row.source)])
     what = "`psi.T * H.T * D.inv * H * psi`"
-    rows.append(["`Omega`", r"$\Omega$", "body <- body", "all", "symmetric, positive semidefinite", what, "000 Eq. 34"])
+    claims = "symmetric, positive semidefinite"
+    rows.append(["`Omega`", r"$\Omega$", "body <- body", "all", claims, what, cite("000 Eq. 34")])
     what = "forces at nodes to forces on their bodies"
-    rows.append(["`B(nodes)`", r"$\mathcal{B}$", "body <- node", "one for each node", "", what, "000 Eq. 12"])
+    rows.append(["`B(nodes)`", r"$\mathcal{B}$", "body <- node", "one for each node", "", what, cite("000 Eq. 12")])
     return markdown(["name", "symbol", "maps", "blocks at", "claims", "what", "source"], rows)
 
 
@@ -71,11 +72,10 @@ def stacked_vectors() -> str:
 
 def identities() -> str:
     """Every identity with both sides as the papers print them."""
-    s = Printed(sc.serial_chain(3))
     rows = []
     for n, identity in enumerate(sc.identities(), 1):
         conditions = ", ".join(sorted(identity.conditions)) or "any"
-        rows.append([str(n), _text(identity.name), f"${' = '.join(s.sides(identity))}$", conditions, identity.source])
+        rows.append([str(n), _text(identity.name), f"${identity.relation.latex}$", conditions, identity.citation])
     return markdown(["", "name", "relation", "holds on", "source"], rows)
 
 
@@ -112,7 +112,13 @@ def models() -> str:
     return markdown(["name", "bodies", "dofs", "description"], rows)
 
 
+def references() -> str:
+    """The papers."""
+    return markdown(["cited as", "in docstrings", "reference"], [[p.short, p.number, p.reference] for p in papers()])
+
+
 PAGES = {
+    "papers": references,
     "equations": equations,
     "operators": operators,
     "vectors": stacked_vectors,
@@ -130,7 +136,7 @@ def _text(words: str) -> str:
 
 
 def _source(work: Any) -> str:
-    return ", ".join(str(c) for c in cited(inspect.getdoc(work) or ""))
+    return cite(", ".join(str(c) for c in cited(inspect.getdoc(work) or "")))
 
 
 def write(folder: Path) -> None:

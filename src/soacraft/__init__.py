@@ -9,6 +9,14 @@ Type the mathematics as it stands in the paper and get the number, the structure
 H*phi*M*phi.T*H.T : hinge[7] <- hinge[7]
 >>> (mass_matrix * mass_matrix.inv).is_identity()
 True
+
+Docstrings cite the papers by number, what is printed by author and year; `papers()` is the key:
+
+    000  Jain 2016     the PyCraft paper
+    001  Jain 2024     slides on serial chains
+    002  Ziegler 2005  slides on PyCraft
+    003  Jain 2013     the paper on the architecture
+    004  Jain 2011     the paper on SKO models
 """
 
 from __future__ import annotations
@@ -18,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 from soacraft import dynamics, errors
 from soacraft.algebra import I, Operator, Space, StackedVector
+from soacraft.citations import papers
 from soacraft.dynamics import Dynamics
 from soacraft.files import load, models, save
 from soacraft.health import check
@@ -144,6 +153,7 @@ __all__ = [
     "matrix",
     "models",
     "operators",
+    "papers",
     "prove",
     "random_sko",
     "random_tree",

@@ -109,7 +109,7 @@ def test_08_prove_forward_dynamics(run):
     assert all(found[name].startswith("True") for name in names["steps"])
     assert all(sc.verify(left, right) for left, right in names["steps"].values())
     assert found["not proved, since it is false"] == "True"
-    assert any(line.endswith("= phi.inv + K*H          inverse of phi (000 Eq. 9)") for line in lines)
+    assert any(line.endswith("= phi.inv + K*H          inverse of phi (Jain 2016 Eq. 9)") for line in lines)
     assert number(found["against forward_dynamics"]) < 1e-10
 
 

@@ -5,6 +5,7 @@ import pytest
 
 import soacraft as sc
 from soacraft.algebra import Identity, Inverse, Leaf, Operator, Power, Product, Scaled, Sum, Transpose
+from soacraft.citations import cite
 
 RENAMED = {"psi": "phi", "E_psi": "E_phi", "psi_tilde": "phi_tilde"}
 
@@ -51,7 +52,7 @@ def test_there_are_at_least_45_and_no_two_have_the_same_name():
 def test_every_identity_names_its_source():
     for identity in sc.identities():
         assert identity.source[:3] in ("000", "001", "002", "004"), identity
-        assert repr(identity) == f"{identity.name} ({identity.source})"
+        assert repr(identity) == f"{identity.name} ({cite(identity.source)})"
 
 
 def test_no_two_are_copies_or_transposes_of_each_other(s):

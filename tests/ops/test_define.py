@@ -136,7 +136,8 @@ def test_a_stated_identity_is_used_on_its_model():
     goal = (B.T * chain.Omega * B, B.T * chain.Upsilon * B)
     assert not sc.prove(*goal)
     stated = sc.state_identity("compliance of the tip", *goal, source="002")
-    assert repr(stated) == "compliance of the tip: B(['link4']).T * Omega * B(['link4']) = " + goal[1].text() + " (002)"
+    said = "compliance of the tip: B(['link4']).T * Omega * B(['link4']) = "
+    assert repr(stated) == f"{said}{goal[1].text()} (Ziegler 2005)"
     proof = sc.prove(*goal)
     assert proof
     assert any(step.name == "compliance of the tip" or "002" in step.source for step in proof.steps)

@@ -27,16 +27,17 @@ def test_the_table_of_the_mass_matrix(s):
     assert repr(mass_matrix(s).explain()).splitlines() == [
         "H*phi*M*phi.T*H.T : hinge[7] <- hinge[7]",
         "        sweep      operator           cost          because",
-        "----------------------------------------------------------------------------",
-        "1       diagonal   H.T                O(n)          000 Eq. 6",
-        "2       scatter    phi.T              O(n)          000 Eq. 9",
-        "3       diagonal   M                  O(n)          000 Eq. 15",
-        "4       gather     phi                O(n)          000 Eq. 9",
-        "5       diagonal   H                  O(n)          000 Eq. 6",
-        "----------------------------------------------------------------------------",
-        "[i, j]  path       phi*M*phi.T        O(n) or less  004 Eq. 15",
-        "array   recursion  H*phi*M*phi.T*H.T  O(N^2)        000 Eq. 20, 004 Alg. 4.2",
+        "----------------------------------------------------------------------------------------",
+        "1       diagonal   H.T                O(n)          Jain 2016 Eq. 6",
+        "2       scatter    phi.T              O(n)          Jain 2016 Eq. 9",
+        "3       diagonal   M                  O(n)          Jain 2016 Eq. 15",
+        "4       gather     phi                O(n)          Jain 2016 Eq. 9",
+        "5       diagonal   H                  O(n)          Jain 2016 Eq. 6",
+        "----------------------------------------------------------------------------------------",
+        "[i, j]  path       phi*M*phi.T        O(n) or less  Jain 2011 Eq. 15",
+        "array   recursion  H*phi*M*phi.T*H.T  O(N^2)        Jain 2016 Eq. 20, Jain 2011 Alg. 4.2",
         "cost    5n block products; simplify knows no cheaper form",
+        "papers  Jain 2011: SKO-models paper; Jain 2016: PyCraft paper (sc.papers())",
     ]
 
 

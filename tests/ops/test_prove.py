@@ -11,6 +11,7 @@ from tests.embedded import sample
 import soacraft as sc
 from soacraft.algebra.completion import System
 from soacraft.algebra.polynomial import Polynomial
+from soacraft.citations import cite
 from soacraft.errors import SpaceError
 from soacraft.ops import definitions, translate
 from soacraft.ops.letters import Letters
@@ -110,7 +111,7 @@ def test_all_of_004_without_the_list_of_identities(from_scratch):
     for name, sides in GOALS.items():
         proof = sc.prove(*sides)
         assert proof, f"{name}: {proof}"
-        assert set(proof.sources) <= GIVEN | INVERSES, name
+        assert set(proof.sources) <= set(map(cite, GIVEN | INVERSES)), name
 
 
 @pytest.mark.parametrize("name", GOALS)
@@ -334,34 +335,53 @@ def test_how_a_proof_prints():
     s = sc.operators(sc.load("arm7"))
     proof = sc.prove(minus(s) * s.H * s.phi, s.H * s.psi)
     lines = repr(proof).splitlines()
-    assert lines[:-1] == [
+    assert lines[:-2] == [
         "(I - H*psi*K) * H * phi = H*psi",
         "      (I - H*psi*K) * H * phi",
         "    = H*phi - H*psi*K*H*phi                  multiplying out",
-        "    = H*phi - H*psi*E_phi*G*H*phi            definition of K (004 Eq. 37)",
-        "    = H*phi - H*psi*E_phi*P*H.T*D.inv*H*phi  definition of G (000 Eq. 24)",
-        "    = H*psi*phi - H*psi*E_phi*phi            articulated propagation, kernel last (004 Eq. 34)",
-        "    = H*psi                                  propagation, kernel first (000 Eq. 9)",
+        "    = H*phi - H*psi*E_phi*G*H*phi            definition of K (Jain 2011 Eq. 37)",
+        "    = H*phi - H*psi*E_phi*P*H.T*D.inv*H*phi  definition of G (Jain 2016 Eq. 24)",
+        "    = H*psi*phi - H*psi*E_phi*phi            articulated propagation, kernel last (Jain 2011 Eq. 34)",
+        "    = H*psi                                  propagation, kernel first (Jain 2016 Eq. 9)",
     ]
     assert re.match(
         r"^  each step checked on 3 random SKO models of random block sizes, largest relative error \d\.\de-\d\d$",
-        lines[-1],
+        lines[-2],
     )
+    assert lines[-1] == "  Jain 2011: SKO-models paper; Jain 2016: PyCraft paper (sc.papers())"
+    assert str(proof.full()) == repr(proof)  # nothing was left out
+    assert proof.sources == ("Jain 2011 Eq. 37", "Jain 2016 Eq. 24", "Jain 2011 Eq. 34", "Jain 2016 Eq. 9")
     assert [step.source for step in proof.steps] == ["", "004 Eq. 37", "000 Eq. 24", "004 Eq. 34", "000 Eq. 9"]
 
 
 def test_derived_rules_are_explained():
     s = sc.operators(sc.load("arm7"))
     proof = sc.prove(s.H * s.psi * s.M * s.psi.T * s.H.T, s.D)
-    text = repr(proof)
+    assert repr(proof).endswith(f"  {len(proof.lemmas)} derived rules; proof.full() shows the whole")
+    assert " where" not in repr(proof)
+    text = proof.full()
     assert "  where\n" in text
+    assert all(f"\n    {rule!r}: " in text for rule in proof.lemmas)
     assert (
         "psi*P*H.T = P*H.T: from psi*E_phi*P*H.T*D.inv*H*P*H.T by [articulated propagation, kernel last] "
         "and by [adjoint of inverse of D]"
     ) in text
     assert all(rule.derived for rule in proof.lemmas)
     inverse = sc.prove(mass_matrix(s).inv, minus(s).T * s.D.inv * minus(s))
-    assert ": both products are I, by [" in repr(inverse)
+    assert ": both products are I, by [" in inverse.full()
+
+
+def test_a_long_proof_prints_in_short():
+    s = sc.operators(sc.load("arm7"))
+    proof = sc.prove(mass_matrix(s) * minus(s).T * s.D.inv * minus(s) * mass_matrix(s), mass_matrix(s))
+    assert proof
+    short, whole = repr(proof).splitlines(), proof.full().splitlines()
+    assert len(proof.steps) > 10
+    assert sum(line.startswith("    = ") for line in short) == 9
+    assert f"      ... {len(proof.steps) - 9} more steps ..." in short
+    assert [line for line in short if line.startswith("    = ")][-1].split("  ")[-1] in whole[1 + len(proof.steps)]
+    for step in proof.steps:
+        assert any(line.startswith(f"    = {step.expression.text()}") for line in whole)
 
 
 def test_latex():
@@ -369,8 +389,8 @@ def test_latex():
     proof = sc.prove(s.phi * s.E_phi, s.phi_tilde)
     assert proof.latex() == (
         r"\begin{aligned} \phi\, \mathcal{E}_{\phi} &= \phi - \mathbf{I} "
-        r"&& \text{propagation, kernel last (000 Eq. 9)} "
-        r"\\ &= \tilde{\phi} && \text{definition of phi\_tilde (004 Cor. 3.1)} \end{aligned}"
+        r"&& \text{propagation, kernel last (Jain 2016 Eq. 9)} "
+        r"\\ &= \tilde{\phi} && \text{definition of phi\_tilde (Jain 2011 Cor. 3.1)} \end{aligned}"
     )
     assert proof._repr_latex_() == f"${proof.latex()}$"
     assert sc.prove(s.phi, s.psi)._repr_latex_() == r"$\phi \overset{?}{=} \psi$"

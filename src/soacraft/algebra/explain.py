@@ -6,12 +6,17 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from soacraft import markup
 from soacraft.algebra import rules
 from soacraft.algebra.nodes import Identity, Inverse, Power, Product, Scaled, Sum, Transpose
 from soacraft.algebra.operator import DIAGONAL, Leaf, Operator
+from soacraft.citations import cite, key
 
 if TYPE_CHECKING:
     from soacraft.algebra.cost import Cost
+
+
+HEAD = ("", "sweep", "operator", "cost", "because")
 
 
 @dataclass(frozen=True)
@@ -57,16 +62,29 @@ class Explanation:
             return [f"{head}; simplify knows no cheaper form"]
         return [f"{head}; simplified: {after.product}, {self.simplified.text()}"]
 
-    def __repr__(self) -> str:
-        rows = [("", "sweep", "operator", "cost", "because")]
+    @property
+    def _steps(self) -> list[tuple[str, Step]]:
         numbered = [(str(i + 1), s) for i, s in enumerate(self.product)]
-        named = [*numbered, ("[i, j]", self.block), ("array", self.array)]
-        rows += [(name, s.kind, _shortened(s.operator), s.cost, s.why) for name, s in named]
+        return [*numbered, ("[i, j]", self.block), ("array", self.array)]
+
+    def _papers(self) -> list[str]:
+        found = key(step.why for _, step in self._steps)
+        return [f"papers  {found}"] if found else []
+
+    def __repr__(self) -> str:
+        rows = [HEAD]
+        rows += [(name, s.kind, _shortened(s.operator), s.cost, cite(s.why)) for name, s in self._steps]
         widths = [max(len(r[c]) for r in rows) for c in range(5)]
         lines = ["  ".join(w.ljust(n) for w, n in zip(r, widths, strict=True)).rstrip() for r in rows]
         rule = "-" * max(len(line) for line in lines)
         head = f"{self.expression} : {self.spaces}"
-        return "\n".join([head, lines[0], rule, *lines[1:-2], rule, *lines[-2:], *self._costs()])
+        return "\n".join([head, lines[0], rule, *lines[1:-2], rule, *lines[-2:], *self._costs(), *self._papers()])
+
+    def _repr_html_(self) -> str:
+        rows = [(name, s.kind, markup.code(s.operator), s.cost, cite(s.why)) for name, s in self._steps]
+        below = [markup.paragraph(line) for line in (*self._costs(), *self._papers())]
+        head = markup.paragraph(markup.Html(f"{markup.code(self.expression)} : {markup.words(self.spaces)}"))
+        return markup.joined(head, markup.table(HEAD, rows), *below)
 
 
 def _shortened(text: str, width: int = 48) -> str:

@@ -11,6 +11,7 @@ from rich.text import Text
 
 import soacraft as sc
 from soacraft.algebra.measure import relative_norm
+from soacraft.citations import cite
 from soacraft.errors import ModelError
 from soacraft.ops.verify import difference
 from soacraft.view import structure
@@ -47,11 +48,11 @@ class Tour:
             self.say(f"  {name} =\n{_indented(numbers)}")
 
     def check(self, what: str, error: float) -> None:
-        """A check mark with the error, or a cross."""
+        """A check mark with the error, or a cross; papers are cited by name."""
         good = error <= TOLERANCE
         self.passed, self.failed = self.passed + good, self.failed + (not good)
         mark = Text("  ✓ " if good else "  ✗ ", style="green" if good else "bold red")
-        self.console.print(mark + Text(f"{what}   (relative error {error:.1e})"), soft_wrap=True)
+        self.console.print(mark + Text(f"{cite(what)}   (relative error {error:.1e})"), soft_wrap=True)
 
 
 def _indented(words: str) -> str:
@@ -78,6 +79,7 @@ def tour(model: str = "arm7", console: Console | None = None) -> int:
     _every_identity(t)
     t.console.print()
     t.say(f"{t.passed} passed, {t.failed} failed")
+    t.say(f"\nThe papers:\n{_indented(repr(sc.papers()))}")
     t.say(NEXT)
     return 1 if t.failed else 0
 
@@ -116,7 +118,7 @@ def _kinematics_and_inertia(t: Tour, mb: sc.Multibody, ops: Any, tool: sc.Frame)
         t.say("  its structure, body by body (█ large, ░ small, · zero):")
         t.say(_indented(structure(mass_matrix)))
     velocity = np.asarray(mb.velocity(tool))
-    t.check("Jacobian * v is the velocity of the tool (Eq. 13)", difference(np.asarray(jacobian * mb.v), velocity))
+    t.check("Jacobian * v is the velocity of the tool (000 Eq. 13)", difference(np.asarray(jacobian * mb.v), velocity))
 
     t.listing("Listing 3", "inverse dynamics by sweeps")
     T = mass_matrix * mb.vdot
@@ -128,7 +130,7 @@ def _kinematics_and_inertia(t: Tour, mb: sc.Multibody, ops: Any, tool: sc.Frame)
     by_composites = H * (phi * R + R * phi.T - R) * H.T
     t.show("R", R)
     t.show("massmat", by_composites)
-    t.check("H*(phi*R + R*phi.T - R)*H.T is the mass matrix (Eq. 20)", relative_norm(mass_matrix - by_composites))
+    t.check("H*(phi*R + R*phi.T - R)*H.T is the mass matrix (000 Eq. 20)", relative_norm(mass_matrix - by_composites))
 
 
 def _articulated_bodies(t: Tour, ops: Any) -> None:
@@ -140,13 +142,13 @@ def _articulated_bodies(t: Tour, ops: Any) -> None:
     tau_bar = I - G * H
     for name, value in (("D", D), ("G", G), ("K", K), ("tau_bar", tau_bar), ("psi", ops.psi)):
         t.show(name, value)
-    t.check("E_psi = E_phi*tau_bar (Eq. 24)", relative_norm(ops.E_psi - E_phi * tau_bar))
-    t.check("M = P - E_psi*P*E_psi.T (Eq. 25)", relative_norm(M - (P - ops.E_psi * P * ops.E_psi.T)))
+    t.check("E_psi = E_phi*tau_bar (000 Eq. 24)", relative_norm(ops.E_psi - E_phi * tau_bar))
+    t.check("M = P - E_psi*P*E_psi.T (000 Eq. 25)", relative_norm(M - (P - ops.E_psi * P * ops.E_psi.T)))
 
     t.listing("Listing 10", "operator identities")
     psi = ops.psi
-    t.check("(I - H*psi*K)*H*phi = H*psi (Eq. 26)", relative_norm((I - H * psi * K) * H * phi - H * psi))
-    t.check("H*psi*M*psi.T*H.T = D (Eq. 27)", relative_norm(D - H * psi * M * psi.T * H.T))
+    t.check("(I - H*psi*K)*H*phi = H*psi (000 Eq. 26)", relative_norm((I - H * psi * K) * H * phi - H * psi))
+    t.check("H*psi*M*psi.T*H.T = D (000 Eq. 27)", relative_norm(D - H * psi * M * psi.T * H.T))
 
 
 def _inverse_and_dynamics(t: Tour, mb: sc.Multibody, ops: Any) -> None:
@@ -157,9 +159,9 @@ def _inverse_and_dynamics(t: Tour, mb: sc.Multibody, ops: Any) -> None:
     inverse = factor_inverse.T * D.inv * factor_inverse
     t.show("InFac", factor)
     t.show("massmatInv", inverse)
-    t.check("massmat = InFac*D*InFac.T (Eq. 28)", relative_norm(mass_matrix - factor * D * factor.T))
-    t.check("InFac*(I - H*psi*K) = I (Eq. 29)", relative_norm(factor * factor_inverse - I))
-    t.check("massmat*massmatInv = I (Eq. 30)", relative_norm(mass_matrix * inverse - I))
+    t.check("massmat = InFac*D*InFac.T (000 Eq. 28)", relative_norm(mass_matrix - factor * D * factor.T))
+    t.check("InFac*(I - H*psi*K) = I (000 Eq. 29)", relative_norm(factor * factor_inverse - I))
+    t.check("massmat*massmatInv = I (000 Eq. 30)", relative_norm(mass_matrix * inverse - I))
     t.say("  and massmat.inv knows it:")
     t.say(_indented(repr(mass_matrix.inv.explain())))
 
@@ -172,7 +174,7 @@ def _inverse_and_dynamics(t: Tour, mb: sc.Multibody, ops: Any) -> None:
     vdot = nu - G.T * (E_phi.T * alpha)
     t.show("vdot for T = 1", vdot)
     C = H * phi * (b + M * phi.T * a)
-    t.check("massmat*vdot + C = T (Eq. 17)", difference(np.asarray(mass_matrix * vdot), T - np.asarray(C)))
+    t.check("massmat*vdot + C = T (000 Eq. 17)", difference(np.asarray(mass_matrix * vdot), T - np.asarray(C)))
 
 
 def _operational_space(t: Tour, ops: Any, tip: str, serial: bool) -> None:
@@ -182,7 +184,7 @@ def _operational_space(t: Tour, ops: Any, tip: str, serial: bool) -> None:
     t.show("Upsilon", Y)
     t.show("Omega", psi.T * H.T * D.inv * H * psi)
     if serial:
-        t.check("Omega = psi.T*Y + Y*psi - Y (Eq. 35)", relative_norm(Omega - (psi.T * Y + Y * psi - Y)))
+        t.check("Omega = psi.T*Y + Y*psi - Y (000 Eq. 35)", relative_norm(Omega - (psi.T * Y + Y * psi - Y)))
     else:  # Eq. 35 is for serial chains
         t.check("Upsilon is the block diagonal of Omega (on any tree)", relative_norm(sc.diag_of(Omega) - Y))
     t.show(f"Omega[{tip!r}, {tip!r}], one block, nothing else formed", Omega[tip, tip])

@@ -4,19 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from soacraft import markup
+from soacraft.markup import Text
 from soacraft.model.frame import Body, Carrier
 
 if TYPE_CHECKING:
     from soacraft.model.interface import Graph
-
-
-class Text(str):
-    """Text that shows itself at the prompt."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return str(self)
 
 
 def tree(graph: Graph) -> Text:
@@ -44,6 +37,21 @@ def _described(body: Body) -> str:
     if len(body.nodes) > 6:
         nodes = f"{len(body.nodes)} nodes"
     return f"{_line(body.name)}  {named}{body.hinge!r}{f'  [{nodes}]' if nodes else ''}"
+
+
+def html(graph: Graph) -> str:
+    """A table of the bodies for a notebook, the first ones of a large model; then loops and couplings."""
+    rows = [
+        (body.name, body.parent.name, body.hinge_name, repr(body.hinge), f"{body.inertia.mass:.4g}")
+        for body in graph.bodies[: markup.ROWS]
+    ]
+    head = ("body", "on", "hinge", "its kind", "mass [kg]")
+    ties = [markup.table(["loop"], [[repr(x)] for x in graph.loops])] if graph.loops else []
+    ties += [markup.table(["coupling"], [[repr(x)] for x in graph.couplings])] if graph.couplings else []
+    more = "tree() and bodies have all"
+    return markup.joined(
+        markup.paragraph(repr(graph)), markup.table(head, rows, total=len(graph.bodies), more=more), *ties
+    )
 
 
 def mermaid(graph: Graph) -> Text:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from soacraft.algebra.tree import Branch, Tree
 from soacraft.errors import ModelError, StateError
+from soacraft.markup import Text
 from soacraft.model import armature, drawing, kinematics, names, sampling
 from soacraft.model.axes import check_axes, node_map
 from soacraft.model.catalogue import Catalogue
@@ -114,7 +115,7 @@ class Graph(ABC):
         """Whether a loop closure or a coupling is active."""
         return any(x.active for x in self.loops) or any(x.active for x in self.couplings)
 
-    def tree(self) -> drawing.Text:
+    def tree(self) -> Text:
         """The topology as text: bodies under what they hang from, with their hinges; then loops and couplings.
 
         >>> from soacraft.model import serial_chain
@@ -126,7 +127,10 @@ class Graph(ABC):
         """
         return drawing.tree(self)
 
-    def to_mermaid(self) -> drawing.Text:
+    def _repr_html_(self) -> str:
+        return drawing.html(self)
+
+    def to_mermaid(self) -> Text:
         """The topology as a Mermaid flowchart; closures are dotted.
 
         >>> from soacraft.model import serial_chain
@@ -138,7 +142,7 @@ class Graph(ABC):
         """
         return drawing.mermaid(self)
 
-    def to_dot(self) -> drawing.Text:
+    def to_dot(self) -> Text:
         """The topology in Graphviz's language; closures are dashed.
 
         >>> from soacraft.model import serial_chain

@@ -5,7 +5,8 @@ from soacraft.ops.define import define, matrix, state_identity
 from soacraft.ops.derived import diag_of
 from soacraft.ops.identities import Identity, identities
 from soacraft.ops.namespace import Operators, operators
-from soacraft.ops.prove import Proof, prove
+from soacraft.ops.proof import Proof
+from soacraft.ops.prove import prove
 from soacraft.ops.rules import install as _install
 from soacraft.ops.simplify import simplify
 from soacraft.ops.stated import StatedIdentity

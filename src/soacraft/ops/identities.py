@@ -14,10 +14,14 @@ from typing import Any
 
 import numpy as np
 
+from soacraft import markup
 from soacraft.algebra.nodes import I
 from soacraft.algebra.operator import Operator
+from soacraft.citations import cite
+from soacraft.errors import ModelError
 from soacraft.ops.derived import diag_of
 from soacraft.ops.namespace import Operators
+from soacraft.ops.printed import Relation, printed
 
 Side = Callable[[Operators], Any]
 
@@ -35,8 +39,22 @@ class Identity:
     right: Side
     conditions: frozenset[str] = frozenset()
 
+    @property
+    def citation(self) -> str:
+        """The source as it is cited: "Jain 2011 Eq. 15"."""
+        return cite(self.source)
+
+    @property
+    def relation(self) -> Relation:
+        """Both sides as text and LaTeX, the stacked vectors as symbols.
+
+        >>> identities.find("composite bodies")[0].relation.text
+        'H*phi*M*phi.T*H.T = H * (phi*R + R*phi.T - R) * H.T'
+        """
+        return printed().relation(self)
+
     def __repr__(self) -> str:
-        return f"{self.name} ({self.source})"
+        return f"{self.name} ({self.citation})"
 
 
 def _serial(name: str, source: str, left: Side, right: Side) -> Identity:
@@ -236,10 +254,50 @@ IDENTITIES: tuple[Identity, ...] = (
 )  # fmt: skip
 
 
-def identities() -> tuple[Identity, ...]:
-    """Every relation of the papers that soacraft knows.
+class Identities(tuple[Identity, ...]):
+    """Relations in the order of the papers. `find` searches them; a notebook shows a table with a filter box.
 
-    >>> len(identities()) >= 45
+    `sc.identities` is all of them, and so is `sc.identities()`.
+
+    >>> len(identities) >= 45
     True
+    >>> identities.find("phi.inv psi Jain 2011 Eq. 44")
+    phi inverse psi  phi.inv*psi = I - K*H*psi  (Jain 2011 Eq. 44)
+    psi phi inverse  psi*phi.inv = I - psi*K*H  (Jain 2011 Eq. 44)
     """
-    return IDENTITIES
+
+    __slots__ = ()
+
+    def __call__(self) -> Identities:
+        """Every relation of the papers that soacraft knows."""
+        return Identities(IDENTITIES)
+
+    def find(self, text: str) -> Identities:
+        """Those that have every word of a text in their name, their source ("Jain 2011", "004 Eq. 15"), their
+        conditions or the text of their sides. Upper and lower case matter in sides alone.
+        """
+        if not isinstance(text, str):
+            raise ModelError(f"identities are searched by words, not by {text!r}.")
+        return Identities(identity for identity in self if all(_has(identity, word) for word in text.split()))
+
+    def __repr__(self) -> str:
+        rows = [(identity.name, identity.relation.text, f"({_where(identity)})") for identity in self]
+        widths = [min(60, max((len(row[i]) for row in rows), default=0)) for i in (0, 1)]
+        return "\n".join(f"{a:<{widths[0]}}  {b:<{widths[1]}}  {c}" for a, b, c in rows) or "no identities"
+
+    def _repr_html_(self) -> str:
+        rows = [(x.name, markup.math(x.relation.latex), markup.code(x.relation.text), _where(x)) for x in self]
+        return markup.searchable(["name", "relation", "as text", "source"], rows)
+
+
+def _has(identity: Identity, word: str) -> bool:
+    words = " ".join((identity.name, identity.citation, identity.source, *identity.conditions))
+    return word.lower() in words.lower() or word in identity.relation.text
+
+
+def _where(identity: Identity) -> str:
+    return ", ".join((identity.citation, *(f"{condition} only" for condition in sorted(identity.conditions))))
+
+
+#: Every relation of the papers that soacraft knows.
+identities = Identities(IDENTITIES)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from soacraft.algebra.completion import Budget, Contradiction, OutOfBudget, Rule
+from soacraft.algebra.completion import Budget, Contradiction, OutOfBudget
 from soacraft.algebra.operator import Operator
-from soacraft.algebra.printing import latex_words
 from soacraft.errors import SoacraftError, SpaceError
 from soacraft.model.random_models import random_sko
 from soacraft.ops import stated
@@ -16,96 +14,11 @@ from soacraft.ops.chain import Chain, between
 from soacraft.ops.letters import binding_of
 from soacraft.ops.namespace import Operators, operators
 from soacraft.ops.places import check
+from soacraft.ops.proof import Proof, Step
 from soacraft.ops.translate import Translator
 from soacraft.ops.verify import Side, verify
 
 TOLERANCE = 1e-9
-
-
-@dataclass(frozen=True)
-class Step:
-    """One equality of a chain: the expression reached, by which relation, from which source, and how well numbers
-    agree (the largest relative error).
-    """
-
-    expression: Operator
-    name: str
-    source: str
-    error: float
-    rule: Rule | None = None
-
-
-@dataclass(frozen=True)
-class Proof:
-    """What `prove` found: true with its steps, false with the reason. Prints as text, and as LaTeX in a notebook."""
-
-    left: Operator
-    right: Operator
-    steps: tuple[Step, ...]
-    reason: str
-    checked: str = ""
-
-    @property
-    def found(self) -> bool:
-        """Whether a chain was found."""
-        return not self.reason
-
-    def __bool__(self) -> bool:
-        return self.found
-
-    @property
-    def lemmas(self) -> tuple[Rule, ...]:
-        """The derived rules that the steps rest on, parents before children."""
-        used = (rule for step in self.steps if step.rule is not None for rule in step.rule.ancestry())
-        return tuple({id(rule): rule for rule in used if rule.derived}.values())
-
-    @property
-    def sources(self) -> tuple[str, ...]:
-        """The equations that the proof starts from."""
-        used = (rule for step in self.steps if step.rule is not None for rule in step.rule.ancestry())
-        given = [rule.source for rule in used if not rule.derived]
-        found = [*(step.source for step in self.steps if step.rule is None), *given]
-        return tuple(dict.fromkeys(source for source in found if source))
-
-    def __repr__(self) -> str:
-        head = f"{self.left.text()} = {self.right.text()}"
-        if not self.found:
-            return f"{head}\n  not found: {self.reason}"
-        texts = [step.expression.text() for step in self.steps]
-        width = min(60, max((len(text) for text in texts), default=0))
-        lines = [f"      {self.left.text()}"]
-        for text, step in zip(texts, self.steps, strict=True):
-            lines.append(f"    = {text:<{width}}  {_because(step)}")
-        if self.lemmas:
-            lines += ["  where", *(f"    {_derivation(rule)}" for rule in self.lemmas)]
-        return "\n".join([head, *lines, f"  {self.checked}"])
-
-    def latex(self) -> str:
-        """The chain as an `aligned` of LaTeX."""
-        if not self.found:
-            return rf"{self.left.latex()} \overset{{?}}{{=}} {self.right.latex()}"
-        rows = [rf"&= {step.expression.latex()} && \text{{{latex_words(_because(step))}}}" for step in self.steps]
-        return rf"\begin{{aligned}} {self.left.latex()} " + r" \\ ".join(rows) + r" \end{aligned}"
-
-    def _repr_latex_(self) -> str:
-        return f"${self.latex()}$"
-
-
-def _because(step: Step) -> str:
-    return f"{step.name} ({step.source})" if step.source else step.name
-
-
-def _derivation(rule: Rule) -> str:
-    """A derived rule and where it comes from."""
-    if len(rule.left) == 1 and rule.left[0].endswith(".inv"):
-        return f"{rule!r}: both products are I, by {', '.join(f'[{r.title}]' for r in rule.parents)}"
-    first, *rest = rule.parents
-    if rule.overlap:
-        second, *rest = rest
-        how = f"{'*'.join(rule.overlap)} by [{first.title}] and by [{second.title}]"
-    else:
-        how = f"[{first.title}]"
-    return f"{rule!r}: from {how}" + (f", reduced by {', '.join(f'[{r.title}]' for r in rest)}" if rest else "")
 
 
 def prove(left: Side, right: Side, seconds: float = 10.0) -> Proof:

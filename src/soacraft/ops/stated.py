@@ -8,6 +8,7 @@ from weakref import WeakValueDictionary
 
 from soacraft.algebra.operator import Leaf, Operator
 from soacraft.algebra.space import Space
+from soacraft.citations import cite
 from soacraft.ops.binding import Bound, GraphBinding
 from soacraft.ops.leaves import DefinedLeaf
 
@@ -30,7 +31,7 @@ class StatedIdentity:
         book_of(self.binding).identities.pop((self.name, self.binding.body), None)
 
     def __repr__(self) -> str:
-        return f"{self.name}: {self.left.text()} = {self.right.text()} ({self.source})"
+        return f"{self.name}: {self.left.text()} = {self.right.text()} ({cite(self.source)})"
 
 
 Key = tuple[str, Space]

@@ -1,0 +1,114 @@
+"""Building blocks of HTML for notebooks: no script from elsewhere, every word escaped, long tables cut with a line.
+
+`_repr_html_` of models, reports and results is made of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import Any
+
+#: Rows of a table, and lines of a text, that a notebook shows; a line says how many more there are.
+ROWS, LINES = 60, 400
+#: Characters of one cell.
+WIDTH = 300
+
+_CELL = "text-align:left;vertical-align:top"
+#: What a filter box does: rows of the table beneath it are hidden unless they hold the words typed.
+_FILTER = (
+    "const w=this.value.toLowerCase();"
+    "for(const r of this.parentNode.querySelectorAll('tbody tr'))"
+    "r.style.display=r.textContent.toLowerCase().includes(w)?'':'none'"
+)
+
+
+class Html(str):
+    """Text that is HTML already, and is not escaped again."""
+
+    __slots__ = ()
+
+
+class Text(str):
+    """Text that shows itself at the prompt, and in a notebook with its spaces and lines kept.
+
+    >>> Text("base\\n└─ arm")
+    base
+    └─ arm
+    """
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        return preformatted(self)
+
+
+def words(x: Any) -> Html:
+    """Words, escaped and not too long; what is HTML already stays.
+
+    >>> words("<b>"), words(Html("<b>"))
+    ('&lt;b&gt;', '<b>')
+    """
+    if isinstance(x, Html):
+        return x
+    text = str(x)
+    return Html(escape(text if len(text) <= WIDTH else text[: WIDTH - 3] + "..."))
+
+
+def paragraph(x: Any) -> Html:
+    """A line of its own."""
+    return Html(f"<p>{words(x)}</p>")
+
+
+def code(x: Any) -> Html:
+    """Text as Python, such as an expression."""
+    return Html(f"<code>{words(x)}</code>")
+
+
+def math(latex: str) -> Html:
+    """A formula, for notebooks and pages that show LaTeX."""
+    return Html(rf'<span class="math">\({escape(latex)}\)</span>')
+
+
+def preformatted(text: str, lines: int = LINES) -> Html:
+    """Text with its spaces and lines kept."""
+    kept = text.splitlines()
+    more = f"\n... {len(kept) - lines:,} more lines; print it to see all" if len(kept) > lines else ""
+    shown = "\n".join(line if len(line) <= WIDTH else line[: WIDTH - 3] + "..." for line in kept[:lines])
+    return Html(f'<pre style="line-height:1.2">{escape(shown + more)}</pre>')
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[Any]], total: int = 0, more: str = "") -> Html:
+    """A table with a heading for each column. Of long ones the first rows are shown, and a line says how many are left
+    out; `total` is how many there are where not all are given, `more` says where the others can be seen.
+    """
+    total = max(total, len(rows))
+    rest = f"... {total - ROWS:,} more of {total:,}{f'; {more}' if more else ''}"
+    return Html(_table(head, rows[:ROWS]) + (paragraph(rest) if total > ROWS else ""))
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    top = "".join(f'<th style="{_CELL}">{words(title)}</th>' for title in head)
+    body = "".join(
+        "<tr>" + "".join(f'<td style="{_CELL}">{words(cell)}</td>' for cell in row) + "</tr>" for row in rows
+    )
+    return f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def searchable(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> Html:
+    """A table with a box: rows that do not hold the words typed into it are hidden. All rows are there."""
+    box = f'<input type="search" placeholder="filter" oninput="{escape(_FILTER)}">'
+    return Html(f"<div>{box}{_table(head, rows)}</div>")
+
+
+def folded(summary: Any, inside: Html) -> Html:
+    """What is opened by a click."""
+    return Html(f"<details><summary>{words(summary)}</summary>{inside}</details>")
+
+
+def joined(*parts: Html) -> str:
+    """Parts below each other."""
+    return f"<div>{''.join(parts)}</div>"

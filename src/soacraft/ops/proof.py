@@ -1,0 +1,155 @@
+"""What `sc.prove` answers: a chain of named steps, in short or whole, as text, LaTeX and HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from soacraft import markup
+from soacraft.algebra.completion import Rule
+from soacraft.algebra.operator import Operator
+from soacraft.algebra.printing import latex_words
+from soacraft.citations import cite, key
+from soacraft.markup import Text
+
+#: Steps that the short text of a proof shows, and characters of their expressions.
+SHOWN, WIDTH = 10, 60
+
+
+@dataclass(frozen=True)
+class Step:
+    """One equality of a chain: the expression reached, by which relation, from which source, and how well numbers
+    agree (the largest relative error).
+    """
+
+    expression: Operator
+    name: str
+    source: str
+    error: float
+    rule: Rule | None = None
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What `prove` found: true with its steps, false with the reason. Prints in short; `full()` is the whole, and a
+    notebook shows LaTeX.
+    """
+
+    left: Operator
+    right: Operator
+    steps: tuple[Step, ...]
+    reason: str
+    checked: str = ""
+
+    @property
+    def found(self) -> bool:
+        """Whether a chain was found."""
+        return not self.reason
+
+    def __bool__(self) -> bool:
+        return self.found
+
+    @property
+    def lemmas(self) -> tuple[Rule, ...]:
+        """The derived rules that the steps rest on, parents before children."""
+        used = (rule for step in self.steps if step.rule is not None for rule in step.rule.ancestry())
+        return tuple({id(rule): rule for rule in used if rule.derived}.values())
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The equations that the proof starts from."""
+        used = (rule for step in self.steps if step.rule is not None for rule in step.rule.ancestry())
+        given = [rule.source for rule in used if not rule.derived]
+        found = [*(step.source for step in self.steps if step.rule is None), *given]
+        return tuple(dict.fromkeys(cite(source) for source in found if source))
+
+    def __repr__(self) -> str:
+        """The chain in short: long expressions and long chains are cut, derived rules are counted."""
+        if not self.found:
+            return f"{self._goal()}\n  not found: {self.reason}"
+        steps, middle = self.steps, []
+        if len(steps) > SHOWN:
+            middle = [f"      ... {len(steps) - SHOWN + 1} more steps ..."]
+        first = steps[: SHOWN // 2] if middle else steps
+        last = steps[len(steps) - SHOWN + len(first) + 1 :] if middle else ()
+        width = min(WIDTH, max((len(step.expression.text()) for step in steps), default=0))
+        lines = [f"      {_cut(self.left.text())}", *_lines(first, width), *middle, *_lines(last, width)]
+        count = len(self.lemmas)
+        rules = f"{count} derived rule{'' if count == 1 else 's'}; " if count else ""
+        cut = any("..." in line for line in lines)
+        rest = [f"  {rules}proof.full() shows the whole"] if cut or count else []
+        return "\n".join([_cut(self._goal(), 2 * WIDTH), *lines, *self._below(), *rest])
+
+    def _below(self) -> list[str]:
+        papers = key(step.source for step in self.steps)
+        return [f"  {self.checked}", *([f"  {papers}"] if papers else [])]
+
+    def _goal(self) -> str:
+        return f"{self.left.text()} = {self.right.text()}"
+
+    def full(self) -> Text:
+        """The whole proof: every step with its whole expression, and where each derived rule comes from.
+
+        >>> import soacraft as sc
+        >>> psi, phi, K, H = sc.operators(sc.load("arm7"), "psi phi K H")
+        >>> print(sc.prove(psi.inv, phi.inv + K * H).full())  # doctest: +ELLIPSIS
+        psi.inv = phi.inv + K*H
+              psi.inv
+            = I - E_psi              inverse of psi (Jain 2011 Eq. 34)
+            = ...
+        """
+        if not self.found:
+            return Text(repr(self))
+        width = min(WIDTH, max((len(step.expression.text()) for step in self.steps), default=0))
+        lines = [f"      {self.left.text()}"]
+        lines += [f"    = {step.expression.text():<{width}}  {_because(step)}" for step in self.steps]
+        if self.lemmas:
+            lines += ["  where", *(f"    {_derivation(rule)}" for rule in self.lemmas)]
+        return Text("\n".join([self._goal(), *lines, *self._below()]))
+
+    def latex(self) -> str:
+        """The chain as an `aligned` of LaTeX."""
+        if not self.found:
+            return rf"{self.left.latex()} \overset{{?}}{{=}} {self.right.latex()}"
+        rows = [rf"&= {step.expression.latex()} && \text{{{latex_words(_because(step))}}}" for step in self.steps]
+        return rf"\begin{{aligned}} {self.left.latex()} " + r" \\ ".join(rows) + r" \end{aligned}"
+
+    def _repr_latex_(self) -> str:
+        return f"${self.latex()}$"
+
+    def _repr_html_(self) -> str:
+        if not self.found:
+            goal = markup.math(self.latex())
+            return markup.joined(markup.paragraph(goal), markup.paragraph(f"not found: {self.reason}"))
+        rows = [(markup.math(self.left.latex()), "")]
+        rows += [(markup.math("= " + step.expression.latex()), _because(step)) for step in self.steps]
+        lemmas = [(repr(rule), _derivation(rule)) for rule in self.lemmas]
+        below = [markup.paragraph(line) for line in self._below()]
+        if lemmas:
+            below.append(markup.folded(f"{len(lemmas)} derived rules", markup.table(["rule", "derived"], lemmas)))
+        return markup.joined(markup.table(["", "because"], rows), *below)
+
+
+def _cut(text: str, width: int = WIDTH) -> str:
+    return text if len(text) <= width else text[: width - 3].rstrip() + "..."
+
+
+def _lines(steps: Iterable[Step], width: int) -> list[str]:
+    return [f"    = {_cut(step.expression.text()):<{width}}  {_because(step)}" for step in steps]
+
+
+def _because(step: Step) -> str:
+    return f"{step.name} ({cite(step.source)})" if step.source else step.name
+
+
+def _derivation(rule: Rule) -> str:
+    """A derived rule and where it comes from."""
+    if len(rule.left) == 1 and rule.left[0].endswith(".inv"):
+        return f"{rule!r}: both products are I, by {', '.join(f'[{r.title}]' for r in rule.parents)}"
+    first, *rest = rule.parents
+    if rule.overlap:
+        second, *rest = rest
+        how = f"{'*'.join(rule.overlap)} by [{first.title}] and by [{second.title}]"
+    else:
+        how = f"[{first.title}]"
+    return f"{rule!r}: from {how}" + (f", reduced by {', '.join(f'[{r.title}]' for r in rest)}" if rest else "")
