@@ -8,6 +8,7 @@ from os import PathLike, fsencode, fspath
 from pathlib import Path
 from typing import Any
 
+from soacraft import markup
 from soacraft.errors import ModelFileError
 from soacraft.files import library
 from soacraft.files.builtin import BUILTIN
@@ -119,16 +120,24 @@ def refuse_not_simulated(name: str, report: ImportReport) -> None:
         )
 
 
+_COLUMNS = ("name", "bodies", "dofs", "loops", "licence", "description")
+
+
 class ModelTable(tuple[ModelFacts, ...]):
     """Facts about models, printed as a table."""
 
     __slots__ = ()
 
+    def _rows(self) -> list[list[str]]:
+        return [[str(getattr(facts, column)) for column in _COLUMNS] for facts in self]
+
     def __repr__(self) -> str:
-        columns = ("name", "bodies", "dofs", "loops", "licence", "description")
-        rows = [[str(getattr(facts, column)) for column in columns] for facts in self]
-        widths = [max(len(row[i]) for row in [list(columns), *rows]) for i in range(len(columns))]
-        return "\n".join(_row(row, widths) for row in [list(columns), *rows])
+        rows = [list(_COLUMNS), *self._rows()]
+        widths = [max(len(row[i]) for row in rows) for i in range(len(_COLUMNS))]
+        return "\n".join(_row(row, widths) for row in rows)
+
+    def _repr_html_(self) -> str:
+        return markup.joined(markup.table(_COLUMNS, self._rows()))
 
 
 def _row(cells: list[str], widths: list[int]) -> str:

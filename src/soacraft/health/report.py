@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from html import escape
 from typing import NamedTuple
 
+from soacraft import markup
 from soacraft.errors import ModelError
 
 SEVERITIES = ("error", "warning", "note")
@@ -88,10 +88,10 @@ class HealthReport:
         return "\n".join([self.summary(), *("  ".join(line) for line in lines)])
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{title}</th>" for title in ("severity", "subject", "value", "finding"))
-        rows = ("".join(f"<td>{escape(cell)}</td>" for cell in row) for row in self._rows())
-        body = "".join(f"<tr>{cells}</tr>" for cells in rows)
-        return f"<p>{escape(self.summary())}</p><table><tr>{head}</tr>{body}</table>"
+        head = ["severity", "subject", "value", "finding"]
+        return markup.joined(
+            markup.paragraph(self.summary()), markup.table(head, self._rows(), more="print(report) shows all")
+        )
 
 
 def _rank(severity: str) -> int:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from soacraft import markup
 from soacraft.dynamics.arguments import read_graph
 from soacraft.errors import ConvergenceError, LoopError, StateError
 from soacraft.loops.assemble import NEARLY
@@ -66,6 +67,13 @@ class KinematicsResult:
         if self.active_limits:
             lines.append(f"at limits: {', '.join(self.active_limits)}")
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        head, rest = repr(self).splitlines()[0], self.residual | self.residual_of_loops
+        rows = [(name, f"{np.max(gap.distance):.3g}", f"{np.max(gap.angle):.3g}") for name, gap in rest.items()]
+        limits = [markup.paragraph(f"at limits: {', '.join(self.active_limits)}")] if self.active_limits else []
+        titles = ["target, loop or coupling", "off by [m]", "off by [rad]"]
+        return markup.joined(markup.paragraph(head), markup.table(titles, rows), *limits)
 
 
 def solve_kinematics(

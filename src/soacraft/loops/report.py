@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from soacraft import markup
 from soacraft.dynamics.arguments import read_graph, read_problem
 from soacraft.errors import StateError
 from soacraft.loops.assemble import NEARLY, close, opening
@@ -123,6 +124,17 @@ class Report:
         if not self.closed:
             lines.append("rank and mobility are those of an open configuration; s.assemble(q) closes it")
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        head, *notes = repr(self).splitlines()
+        rows = [
+            (x.name, f"{x.distance:.3g}", f"{x.angle:.3g}", f"{x.speed:.3g}", "met" if x.met else "off")
+            for x in self.violations
+        ]
+        off = sorted(rows, key=lambda row: row[-1] == "met")
+        titles = ["loop or coupling", "distance [m]", "angle [rad]", "speed", ""]
+        below = [markup.paragraph(line) for line in notes if " is off by " not in line]
+        return markup.joined(markup.paragraph(head), markup.table(titles, off), *below)
 
 
 def report(mb: Graph, q: Any = None, v: Any = None) -> Report:

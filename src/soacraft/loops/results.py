@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from soacraft import markup
 from soacraft.errors import StaleError
 from soacraft.spatial.checks import Array
 
@@ -152,6 +153,16 @@ class Result:
         if "_found" in self.__dict__ and self.redundant:
             lines.append(f"redundant: {'; '.join(self.redundant[:12])}{' ...' if len(self.redundant) > 12 else ''}")
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        head = markup.paragraph(repr(self).splitlines()[0])
+        if self.vdot.ndim > 1:
+            return markup.joined(head)
+        moves = [(name, f"{x:.6g}") for name, x in zip(self._source.dof_names, self.vdot + 0.0, strict=True)]
+        ties = [(name, _shown(x)) for name, x in self.multipliers.items()]
+        return markup.joined(
+            head, markup.table(["dof", "vdot"], moves), markup.table(["loop or coupling", "multipliers"], ties)
+        )
 
     def _rank_text(self) -> str:
         try:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from html import escape
 from typing import NamedTuple
 
+from soacraft import markup
 from soacraft.errors import ModelError
 
 STATUSES = ("used", "converted", "repaired", "recorded", "ignored")
@@ -139,9 +139,8 @@ class ImportReport:
         return self.table(all_entries=False)
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{title}</th>" for title in ("status", "element", "where", "note"))
-        body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in self.rows())
-        return f"<p>{escape(self.summary())}</p><table><tr>{head}</tr>{body}</table>"
+        rows = markup.table(["status", "element", "where", "note"], self.rows(), more="print(report) shows all")
+        return markup.joined(markup.paragraph(self.summary()), rows)
 
 
 def _counts(entry: Entry) -> bool:

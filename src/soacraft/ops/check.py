@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from soacraft import markup
 from soacraft.algebra.measure import scale
 from soacraft.algebra.nodes import I
 from soacraft.algebra.operator import Operator
@@ -45,6 +46,11 @@ class OperatorReport:
         told = {True: "ok", False: "FAILS"}
         lines = [f"  {name:<{width}}  {x:.1e}  {told[bool(x <= self.tolerance)]}" for name, x in self.checks]
         return "\n".join([f"check of {self.expression}", *lines])
+
+    def _repr_html_(self) -> str:
+        rows = [(name, f"{error:.1e}", "ok" if error <= self.tol else "FAILS") for name, error in self.checks]
+        head = markup.paragraph(markup.Html(f"check of {markup.code(self.expression)}"))
+        return markup.joined(head, markup.table(["check", "relative error", ""], rows))
 
 
 def check_operator(expr: Operator, tolerance: float = 1e-9, seed: int = 0) -> OperatorReport:

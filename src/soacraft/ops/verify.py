@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from soacraft import markup
 from soacraft.algebra.measure import relative_norm
 from soacraft.algebra.operator import Operator
 from soacraft.algebra.rules import structured
@@ -52,6 +53,10 @@ class Verification:
             return f"equal on {_count(len(self.errors))}, largest relative error {error:.1e} on {where}"
         failed = sum(e > self.tolerance for _, e in self.errors)
         return f"not equal on {failed} of {_count(len(self.errors))}: relative error {error:.1e} on {where}"
+
+    def _repr_html_(self) -> str:
+        rows = [(where, f"{error:.1e}", "equal" if error <= self.tol else "not equal") for where, error in self.errors]
+        return markup.joined(markup.paragraph(repr(self)), markup.table(["on", "relative error", ""], rows))
 
 
 def _count(n: int) -> str:

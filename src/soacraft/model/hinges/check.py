@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from soacraft import markup
 from soacraft.errors import ModelError, StateError
 from soacraft.model.hinges.base import (
     H_T_of,
@@ -66,9 +67,21 @@ class HingeReport:
     def __len__(self) -> int:
         return len(self.checks)
 
+    def summary(self) -> str:
+        """The hinge and how many checks failed, in one line."""
+        found = "all checks passed" if self.ok else f"{len(self.failures)} of {len(self)} checks failed"
+        return f"{self.hinge!r}: nq = {self.hinge.nq}, nv = {self.hinge.nv}; {found}"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            ("ok" if ok else "FAIL", name, f"{error:.1e}", f"{tolerance:.0e}", "" if ok else hint)
+            for name, error, tolerance, ok, hint in self.checks
+        ]
+        head = ["", "check", "error", "allowed", "hint"]
+        return markup.joined(markup.paragraph(self.summary()), markup.table(head, rows))
+
     def __repr__(self) -> str:
-        lines = [f"{self.hinge!r}: nq = {self.hinge.nq}, nv = {self.hinge.nv}; "
-                 + ("all checks passed" if self.ok else f"{len(self.failures)} of {len(self)} checks failed")]
+        lines = [self.summary()]
         for name, error, tolerance, ok, hint in self.checks:
             lines.append(f"  {'ok  ' if ok else 'FAIL'}  {name:<36} {error:8.1e}  (allowed {tolerance:.0e})")
             if not ok:
