@@ -233,6 +233,28 @@ def test_a_dense_matrix():
         sc.matrix(s.D, np.zeros((7, 7)), "Z").inv * np.ones(7)
 
 
+def test_what_is_rounding_in_products_with_a_matrix_is_zero():
+    """A projector along the rows of a Jacobian: both products vanish, in numbers up to rounding."""
+    mb = sc.load("arm7")
+    mb.set_state(*mb.random_state(1))
+    s = sc.operators(mb)
+    J = s.B("link7").T * s.phi.T * s.H.T
+    dense = J.array()
+    N = sc.matrix(s.D, np.eye(7) - np.linalg.pinv(dense) @ dense, "N")
+    for gone in (N * J.T, J * N, N * N - N):
+        assert gone.is_zero(), gone
+    assert not N.is_zero()
+    assert not (N * s.D).is_zero()
+
+
+def test_they_are_made_again_from_what_they_are_made_of():
+    s = sc.operators(sc.load("arm7"))
+    for made in (weights(s), s.diagonal("g", {"link1": 2.0}), sc.matrix(s.H, np.ones((7, 42)))):
+        kind, args = made.__reduce__()
+        assert kind(*args).key() == made.key()
+        np.testing.assert_array_equal(kind(*args).array(), made.array())
+
+
 def test_a_structural_change_makes_them_stale():
     mb = sc.serial_chain(3)
     s = sc.operators(mb)

@@ -79,6 +79,9 @@ class GivenBlocks(BlockLeaf, GivenLeaf):
         self.claims = _claims(rows, cols, self.given)
         self._kept: dict[str, Any] = {}
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return GivenBlocks, (self.binding, self.name, self.rows, self.cols, self.given)
+
     def _once(self, kind: str, work: Callable[[], Any]) -> Any:
         self.binding.sko()  # refuses after a structural change
         if kind not in self._kept:
@@ -140,8 +143,12 @@ class GivenMatrix(GivenLeaf):
 
     def __init__(self, binding: Bound, name: str, rows: Space, cols: Space, matrix: Array) -> None:
         super().__init__(binding, name, rows, cols)
-        self.matrix = matrix
+        self.matrix, self.gain = matrix, float(np.max(np.abs(matrix), initial=0.0))
+        self.matrix.flags.writeable = False
         self.claims = frozenset({"symmetric"} if rows == cols and is_exactly_symmetric(matrix) else ())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return GivenMatrix, (self.binding, self.name, self.rows, self.cols, self.matrix)
 
     def pattern(self) -> None:
         return None
