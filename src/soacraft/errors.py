@@ -49,7 +49,7 @@ class SpaceError(SoacraftError, TypeError):
 
 
 class SingularError(SoacraftError, ArithmeticError):
-    """A block that must be inverted is singular (a massless tip, a rank-deficient map)."""
+    """A block that must be inverted is singular (a massless tip, a rank-deficient map), or one has no square root."""
 
 
 class LoopError(SoacraftError, ValueError):

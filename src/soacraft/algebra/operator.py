@@ -50,7 +50,8 @@ class Operator(ABC):
     """A linear map from one stacked space to another, `rows <- cols`.
 
     `* @ + - .T .inv **` and numbers combine operators; a product with an array or a stacked vector is worked out at
-    once by sweeps; `expr[i, j]` is one block; `.array()` and `np.asarray(expr)` form the dense matrix.
+    once by sweeps; `expr[i, j]` is one block, slices and lists of bodies give several; `.array()` and
+    `np.asarray(expr)` form the dense matrix.
     """
 
     __array_ufunc__ = None
