@@ -75,10 +75,10 @@ def test_vectors(s):
         (slice("left_foot", "pelvis"), "there is nothing from 'left_foot' to 'pelvis' in body[72]"),
         (slice(0, 4, 2), "a slice of them takes no step"),
         (["pelvis", "pelvis"], "names 'pelvis' twice"),
-        (["pelvis", "tail"], "no block 'tail'"),
-        (slice("tail", None), "no block 'tail'"),
+        (["pelvis", "tail"], "no body or hinge 'tail'"),
+        (slice("tail", None), "no body or hinge 'tail'"),
         (np.array([True, False]), "not by an array of bool"),
-        ([1.5], "no block 1.5"),
+        ([1.5], "got 1.5"),
     ],
 )
 def test_refusals(s, index, text):

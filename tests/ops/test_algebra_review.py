@@ -526,7 +526,7 @@ def test_names_of_bodies_that_latex_would_take_for_commands():
     assert s.phi.diff("50%_{x}").latex() == r"\tilde{\phi}\, [X]_{\mathrm{50\%\_\{x\}}}\, \phi"
     assert sc.check_operator(mass_matrix(s).diff("50%_{x}")).ok
     assert sc.prove(s.H * s.X("a#1"), 0 * s.H).latex() == (
-        r"\begin{aligned} H\, [X]_{\mathrm{a\#1}} &= 0\,H && \text{H*X('a\#1') is zero (G5a)} \end{aligned}"
+        r"\begin{aligned} H\, [X]_{\mathrm{a\#1}} &= 0\,H && \text{H*X('a\#1') is zero (formula G5a)} \end{aligned}"
     )
 
 

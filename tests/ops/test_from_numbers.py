@@ -188,6 +188,16 @@ def test_values_by_dof_and_by_body():
     assert s.vector("hinge", {one: 3.0, two: 4.0})[body].tolist() == [3.0, 4.0]
 
 
+def test_bodies_by_the_names_of_their_hinges():
+    mb = sc.load("panda")
+    s = sc.operators(mb, ignore_loops=True)
+    body = next(body for body in mb.bodies if body.hinge_name != body.name and body.hinge.nv)
+    by_hinge, by_body = (s.block_diagonal("W", {key: np.eye(s.body.dims[s.body.index(body)])}, space="body")
+                         for key in (body.hinge_name, body))  # fmt: skip
+    assert by_hinge.key() == by_body.key()
+    assert s.vector("hinge", {body.hinge_name: 1.0})[body] == 1.0
+
+
 def test_independent_dofs_of_an_embedded_system_by_name():
     s = embedded()
     dofs = s.binding.owner.dofs
@@ -270,7 +280,7 @@ def test_a_structural_change_makes_them_stale():
 
 EYE = np.eye(6)
 REFUSED = {
-    "no such body": (SpaceError, "no block 'linkx'", lambda s: s.block_diagonal("W", {"linkx": EYE})),
+    "no such body": (SpaceError, "no body or hinge 'linkx'", lambda s: s.block_diagonal("W", {"linkx": EYE})),
     "shape": (
         ModelError,
         "W: the block of 'link3' has shape (5, 5), but (6, 6) for body <- body",

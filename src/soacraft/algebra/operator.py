@@ -321,7 +321,7 @@ class Operator(ABC):
         """Whether it is the identity, relative to the sum of the norms of its terms."""
         return (self - nodes.I).is_zero(tolerance)
 
-    def is_symmetric(self, tol: float = 1e-9) -> bool:
+    def is_symmetric(self, tolerance: float = 1e-9) -> bool:
         """Whether it is its own transpose, judged as by `is_zero`; false for what is not square.
 
         >>> import soacraft as sc
@@ -329,7 +329,7 @@ class Operator(ABC):
         >>> (s.phi * s.M * s.phi.T).is_symmetric(), s.phi.is_symmetric(), s.H.is_symmetric()
         (True, False, False)
         """
-        return self.rows == self.cols and (self.rows is None or (self - self.T).is_zero(tol))
+        return self.rows == self.cols and (self.rows is None or (self - self.T).is_zero(tolerance))
 
     def norm(self, kind: Any = "fro") -> Any:
         """The Frobenius norm of the matrix of numbers, one for each state of a batch; `norm(2)` is the largest singular

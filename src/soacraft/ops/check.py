@@ -48,7 +48,7 @@ class OperatorReport:
         return "\n".join([f"check of {self.expression}", *lines])
 
     def _repr_html_(self) -> str:
-        rows = [(name, f"{error:.1e}", "ok" if error <= self.tol else "FAILS") for name, error in self.checks]
+        rows = [(name, f"{error:.1e}", "ok" if error <= self.tolerance else "FAILS") for name, error in self.checks]
         head = markup.paragraph(markup.Html(f"check of {markup.code(self.expression)}"))
         return markup.joined(head, markup.table(["check", "relative error", ""], rows))
 

@@ -88,10 +88,7 @@ class Printed(Operators):
         binding = GraphBinding(serial_chain(3))
         super().__init__(binding)
         spaces = {name: getattr(Operators(binding), name).space for name in VECTORS}
-        self._symbols = {name: Symbol(name, space, binding) for name, space in spaces.items()}
-
-    def __getattr__(self, name: str) -> Any:
-        return self._symbols[name] if name in VECTORS else super().__getattr__(name)
+        self._leaves |= {name: Symbol(name, space, binding) for name, space in spaces.items()}
 
     def relation(self, identity: Identity) -> Relation:
         """Both sides of an identity."""

@@ -55,7 +55,8 @@ class Verification:
         return f"not equal on {failed} of {_count(len(self.errors))}: relative error {error:.1e} on {where}"
 
     def _repr_html_(self) -> str:
-        rows = [(where, f"{error:.1e}", "equal" if error <= self.tol else "not equal") for where, error in self.errors]
+        said = {True: "equal", False: "not equal"}
+        rows = [(where, f"{error:.1e}", said[error <= self.tolerance]) for where, error in self.errors]
         return markup.joined(markup.paragraph(repr(self)), markup.table(["on", "relative error", ""], rows))
 
 
