@@ -15,6 +15,14 @@ def is_relative(name: str) -> bool:
     return bool(name) and "://" not in name and not isabs(name) and not PureWindowsPath(name).drive
 
 
+def folder_of(file: Path) -> Path:
+    """The folder of a file that is to be written, links followed; one that cannot be is refused when it is written."""
+    try:
+        return file.resolve().parent
+    except (OSError, RuntimeError, ValueError):
+        return file.parent
+
+
 def written_name(name: str, home: Path | None, folder: Path) -> str:
     """A name that is relative to `home`, as a file in `folder` writes it; package:// and the like stay.
 

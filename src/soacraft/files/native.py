@@ -17,7 +17,7 @@ import msgspec
 
 from soacraft.errors import ModelFileError, SoacraftError
 from soacraft.files import schema
-from soacraft.files.file_names import is_relative, written_name
+from soacraft.files.file_names import folder_of, is_relative, written_name
 from soacraft.files.native_read import Reader
 from soacraft.files.native_same import same
 from soacraft.files.native_write import model_of
@@ -169,7 +169,7 @@ def read_native(path: Path) -> Multibody:
 def write_native(mb: Multibody, path: Path) -> None:
     """Write a model to a file, whole or not at all."""
     model = _model(mb)
-    _rename_files(model, mb.mesh_folder, path.resolve().parent)
+    _rename_files(model, mb.mesh_folder, folder_of(path))
     _refuse_parts(model, f"cannot write {str(path)!r}")
     data = _encoded(model, mb.name)
     _refuse_bulk(data, f"cannot write {str(path)!r}")

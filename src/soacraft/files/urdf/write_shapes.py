@@ -7,7 +7,7 @@ from xml.etree.ElementTree import Element, SubElement
 
 import numpy as np
 
-from soacraft.files.file_names import is_relative, written_name
+from soacraft.files.file_names import folder_of, is_relative, written_name
 from soacraft.model import Geometry, Material, ReportBuilder
 from soacraft.spatial import Inertia, Pose
 
@@ -56,7 +56,7 @@ class FileNames:
     """Names of meshes and textures from the folder of the file that is written, each with a word for the report."""
 
     def __init__(self, home: Path | None, file: str) -> None:
-        self._home, self._folder = home, Path(file).resolve().parent
+        self._home, self._folder = home, folder_of(Path(file))
 
     def written(self, name: str) -> str:
         """The name in the file."""
