@@ -220,7 +220,7 @@ struct Input {
 
 // All states of a batch; `fine` (count) gets 1 where the answer stands, 0 where Python should look at the state.
 void run(ClosedModel& m, index number, nb::handle q_, nb::handle v_, nb::handle force_, nb::handle pull_, nb::handle vdot_,
-         nb::handle rest_, nb::handle fine_, index threads) {
+         nb::handle rest_, nb::handle fine_, index threads, bool passive) {
     const Method method = method_of(number);
     if (!m.ready[method]) refuse("method %lld is not ready", shown(number));
     const rigid::Model& tree = m.tree->model;
@@ -246,6 +246,7 @@ void run(ClosedModel& m, index number, nb::handle q_, nb::handle v_, nb::handle 
         for (index i = count * t / threads; i < count * (t + 1) / threads; ++i) {
             State s = m.state();
             s.q = q.row(i), s.v = v.row(i), s.force = force.row(i), s.pull = pull.row(i);
+            s.passive = m.tree->acting(passive);
             double* out = rest.data() + i * width;
             const bool good = kernels.solve(m.plan, memory, method, s, {vdot.data() + i * tree.nv, out, out + forces, theta});
             fine.data()[i] = good && rigid::finite(vdot.data() + i * tree.nv, tree.nv) && rigid::finite(out, width);
@@ -315,16 +316,27 @@ PyObject* new_result(const Call& c, PyObject* const* out) {
     return made;
 }
 
+// Whether nothing was said by name but passive=True or passive=False.
+bool only_passive(PyObject* const* values, PyObject* names, bool& passive) {
+    const Py_ssize_t said = names ? PyTuple_GET_SIZE(names) : 0;
+    if (said == 0) return true;
+    if (said > 1 || PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, 0), "passive") != 0) return false;
+    passive = values[0] == Py_True;
+    return passive || values[0] == Py_False;
+}
+
 // One state, as three contiguous float64 arrays; the result has vdot and [forces, residuals, q].
 PyObject* quick(const Call& c, PyObject* const* args, std::size_t given, PyObject* names) {
     ClosedModel& m = *static_cast<ClosedModel*>(c.model);
     const Method method = *static_cast<const Method*>(c.kernel);
-    if (!c.wrap || given != 3 || (names && PyTuple_GET_SIZE(names) != 0) || m.tree->retired || !m.ready[method] ||
-        PyDict_GET_SIZE(c.forces) != 0)
+    bool passive = true;
+    if (!c.wrap || given != 3 || !only_passive(args + 3, names, passive) || m.tree->retired || !m.ready[method] ||
+        PyDict_GET_SIZE(c.forces) != 0 || (passive && m.tree->passive_in_python))
         return nullptr;
     const rigid::Model& tree = m.tree->model;
     const npy_intp nq = tree.nq, nv = tree.nv, filled = m.forces() + 2, width = filled + nq;
     State s = m.state();
+    s.passive = m.tree->acting(passive);
     s.q = data_of(args[0], 1, &nq), s.v = data_of(args[1], 1, &nv), s.force = data_of(args[2], 1, &nv);
     if (!s.q || !s.v || !s.force || !rigid::finite(s.q, nq) || !rigid::finite(s.v, nv) || !rigid::finite(s.force, nv) ||
         !rigid::unit_quaternions(*m.tree, s.q))
@@ -372,6 +384,7 @@ double time_solver(ClosedModel& m, index number, nb::handle q_, nb::handle v_, n
     const Array<double> q(q_, "q", 1), v(v_, "v", 1), force(force_, "force", 1);
     require_shape("q", q.size(), tree.nq), require_shape("v", v.size(), tree.nv), require_shape("force", force.size(), tree.nv);
     State s = m.state();
+    s.passive = m.tree->acting(true);
     s.q = q.data(), s.v = v.data(), s.force = force.data();
     std::vector<double> vdot(static_cast<std::size_t>(tree.nv)), rest(static_cast<std::size_t>(m.forces() + 2));
     void* memory = m.workspace.hold(m.room);
@@ -402,7 +415,7 @@ void bind(nb::module_& m) {
         .def("set_gravity", &set_gravity, array("gravity"))
         .def("unready", [](ClosedModel& c, index number) { c.ready[method_of(number)] = false; }, nb::arg("method"))
         .def("run", &run, nb::arg("method"), array("q"), array("v"), array("force"), array("pull"), array("vdot"),
-             array("rest"), array("fine"), nb::arg("threads") = 1, "Solve a batch of states.")
+             array("rest"), array("fine"), nb::arg("threads") = 1, nb::arg("passive") = false, "Solve a batch of states.")
         .def("impulse", &impulse, array("q"), array("v"), array("theta"), array("rhs"), array("dv"),
              "The jump of velocities that closes the rows by rhs, with the least kinetic energy.")
         .def("rows", &rows, array("q"), array("v"), array("theta"), nb::arg("outs"), "The rows at one state.")

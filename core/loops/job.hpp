@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "soacraft/loops/plan.hpp"
+#include "soacraft/rigid/passive.hpp"
 
 namespace soacraft {
 namespace loops {
@@ -14,6 +15,7 @@ enum Method : int { TREE_AUGMENTED = 0, CONSTRAINT_EMBEDDING = 1, METHODS = 2 };
 struct State {
     double base[6];  // acceleration of the ground: gravity upwards
     const double *q, *v, *force, *pull, *theta;
+    const rigid::Passive* passive;  // springs and dampers that act, or null
 };
 
 // The answer at one state: vdot; the wrench of each closure on its frame b in the axes of a and the multiplier of each

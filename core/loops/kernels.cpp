@@ -19,9 +19,15 @@ bool solve(const Plan& plan, void* memory, loops::Method method, const loops::St
     LoopWork w(plan, static_cast<char*>(memory));
     const Base base = base_at(s.base);
     if (!take_rows(w, base, s.q, s.v, s.pull, s.theta, false, true)) return false;
+    const double* T = s.force;
+    if (s.passive) {
+        for (index i = 0; i < w.model.nv; ++i) w.force[i] = s.force[i];
+        each_passive<double>(*s.passive, s.q, s.v, [&w](index i, double x) { w.force[i] += x; });
+        T = w.force;
+    }
     Residual left;
-    const bool fine = method == loops::TREE_AUGMENTED ? tree_augmented(w, base, s.force, left)
-                                                      : constraint_embedding(w, base, s.force, left);
+    const bool fine = method == loops::TREE_AUGMENTED ? tree_augmented(w, base, T, left)
+                                                      : constraint_embedding(w, base, T, left);
     if (!fine || !(left.closures <= w.plan.tolerance) || !(left.motion <= w.plan.tolerance)) return false;
     out.residual[0] = left.closures, out.residual[1] = left.motion;
     for (index i = 0; i < w.model.nv; ++i) out.vdot[i] = w.vdot[i];

@@ -191,6 +191,15 @@ SOACRAFT_INLINE Spatial<T>* pulls(const Job& job, const Rows<T>& rows, Spatial<T
     return on;
 }
 
+// The generalized force with what springs and dampers add to it, in `whole`; itself where they do not act.
+template <class T>
+SOACRAFT_FLAT Rank<T> with_passive(const Job& job, const Rank<T>& q, const Rank<T>& v, const Rank<T>& tau, T* whole) {
+    if (!job.passive) return tau;
+    for (index i = 0; i < job.model->nv; ++i) whole[i] = tau[i];
+    each_passive<T>(*job.passive, q, v, [&](index i, const T& x) { whole[i] += x; });
+    return {whole};
+}
+
 SOACRAFT_FLAT Base base_of(const Job& job) {
     Base base;
     for (int i = 0; i < 6; ++i) base.V[i] = job.base[i], base.a[i] = job.base[6 + i];

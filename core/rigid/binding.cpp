@@ -1,6 +1,7 @@
 // `_core.RigidModel`: the compiled rigid tree.
 #define SOACRAFT_IMPORTS_NUMPY
 #include "algorithms.hpp"
+#include "set_passive.hpp"
 
 #include <chrono>
 
@@ -82,11 +83,12 @@ void read(Job& job, int which, const char* name, nb::handle given, index width, 
 
 // Run an algorithm on a batch; False when a hinge has no inertia to move. `outs`: one array (count, size) each.
 bool run(RigidModel& m, const char* name, nb::handle q, nb::handle v, nb::handle x, nb::handle pull, nb::handle base_,
-         nb::tuple outs, index threads, nb::handle frame_) {
+         nb::tuple outs, index threads, nb::handle frame_, bool passive) {
     const Algorithm& kernel = algorithm(name);
     const index nv = m.model.nv;
     if (static_cast<int>(outs.size()) != outputs_of(kernel)) refuse("%s has %d outputs", name, outputs_of(kernel));
     Job job = m.job();
+    job.passive = m.acting(passive && kernel.sprung);
     index count = -1;
     std::vector<std::unique_ptr<Array<double>>> held;
     for (std::size_t i = 0; i < outs.size(); ++i) {
@@ -128,6 +130,7 @@ double time_kernel(RigidModel& m, const char* name, nb::handle q_, nb::handle v_
     if (q.size() != m.model.nq || v.size() != m.model.nv || x.size() != m.model.nv) refuse("q, v or x has a wrong length");
     if (kernel.out[0] == SIX_DOFS) refuse("a Jacobian takes a frame");
     Job job = m.job();
+    job.passive = m.acting(kernel.sprung);
     job.in[Q] = q.data(), job.in[V] = v.data(), job.in[X] = x.data();
     std::vector<std::vector<double>> y;
     for (int i = 0; i < outputs_of(kernel); ++i) {
@@ -163,7 +166,11 @@ void bind(nb::module_& m) {
             for (int i = 0; i < 12; ++i) r.base[i] = base.data()[i];
         }, array("base"), "Velocity and acceleration of what the base hangs from; gravity as an acceleration upwards.")
         .def("run", &run, nb::arg("algorithm"), array("q"), array("v"), array("x"), array("pull"), array("base"),
-             nb::arg("outs"), nb::arg("threads") = 1, array("frame") = nb::none(), "Run an algorithm on a batch of states.")
+             nb::arg("outs"), nb::arg("threads") = 1, array("frame") = nb::none(), nb::arg("passive") = false,
+             "Run an algorithm on a batch of states.")
+        .def("set_passive", &set_passive, array("spring_whole"), array("spring_real"), array("ball_whole"),
+             array("ball_real"), array("tendon_real"), array("strand_whole"), array("strand_real"), nb::arg("in_python"),
+             "Springs and dampers of hinges and tendons; once, before the model is used.")
         .def("time", &time_kernel, nb::arg("algorithm"), array("q"), array("v"), array("x"), nb::arg("repeats"),
              "Seconds of one kernel call, looped here.");
     m.def("rigid_model", &make, array("whole"), array("real"), array("body_element"), array("body_place"),

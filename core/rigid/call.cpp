@@ -6,11 +6,12 @@ namespace soacraft {
 namespace rigid {
 namespace {
 
-// What the caller said by name; false for anything but out= and threads=.
+// What the caller said by name; false for anything but out=, threads= and, where springs take part, passive=.
 struct Said {
     PyObject* out = nullptr;
     index threads = 0;
-    bool read(PyObject* const* values, PyObject* names) {
+    bool passive = true;
+    bool read(PyObject* const* values, PyObject* names, bool sprung) {
         for (Py_ssize_t i = 0; names && i < PyTuple_GET_SIZE(names); ++i) {
             PyObject* value = values[i];
             if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, i), "out") == 0) {
@@ -21,6 +22,9 @@ struct Said {
                 int large = 0;
                 threads = PyLong_AsLongLongAndOverflow(value, &large);
                 if (large || threads < 1) return false;
+            } else if (sprung && PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, i), "passive") == 0) {
+                if (value != Py_True && value != Py_False) return false;
+                passive = value == Py_True;
             } else {
                 return false;
             }
@@ -143,8 +147,12 @@ PyObject* fast(const Call& c, PyObject* const* args, std::size_t given, PyObject
     Fast f(c);
     const std::size_t inputs = static_cast<std::size_t>(f.kernel.inputs) + (c.frames ? 1 : 0);
     Said said;
-    if (given != inputs || f.rigid.retired || PyDict_GET_SIZE(c.forces) != 0 || !said.read(args + given, names))
+    if (given != inputs || f.rigid.retired || PyDict_GET_SIZE(c.forces) != 0 || !said.read(args + given, names, f.kernel.sprung))
         return nullptr;
+    if (f.kernel.sprung && said.passive) {
+        if (f.rigid.passive_in_python) return nullptr;
+        f.job.passive = f.rigid.acting(true);
+    }
     if ((c.frames && !f.find_frame(args[inputs - 1])) || !f.read_inputs(args) || !f.hold_outputs(said.out)) return nullptr;
     return f.run(said.threads) ? f.result() : nullptr;
 }

@@ -31,14 +31,22 @@ struct CoriolisMatrix {
     }
 };
 
-// Whose derivatives.
+// Whose derivatives; and what springs and dampers add to them.
 struct InverseDynamics {
+    static constexpr bool takes_force = false;
+    static SOACRAFT_INLINE bool add_passive(const Job& job, const Reader<double>& q, double* const* out) {
+        return add_passive_rates(*job.passive, q, job.model->nv, out[0], out[1]);
+    }
     template <class Taker>
     static IdWork<Abreast> work(const Model& m, Taker& bench) { return id_work<Abreast>(m, bench); }
     template <class... Given>
     static SOACRAFT_INLINE bool fill(const Given&... given) { return inverse_dynamics_derivatives<Abreast>(given...); }
 };
 struct ForwardDynamics {
+    static constexpr bool takes_force = true;
+    static SOACRAFT_INLINE bool add_passive(const Job& job, const Reader<double>& q, double* const* out) {
+        return add_passive_response(*job.passive, q, job.model->nv, out[2], out[0], out[1]);
+    }
     template <class Taker>
     static FdWork<Abreast> work(const Model& m, Taker& bench) { return fd_work<Abreast>(m, bench); }
     template <class... Given>
@@ -49,12 +57,21 @@ template <class Dynamics>
 struct Derivatives {
     decltype(Dynamics::work(*static_cast<const Model*>(nullptr), *static_cast<Bench*>(nullptr))) work;
     Spatial<double>* forces;
+    double* whole;
     template <class Taker>
     Derivatives(const Model& m, Taker& bench)
-        : work(Dynamics::work(m, bench)), forces(bench.template take<Spatial<double>>(m.count)) {}
+        : work(Dynamics::work(m, bench)), forces(bench.template take<Spatial<double>>(m.count)),
+          whole(bench.template take<double>(m.nv)) {}
     SOACRAFT_INLINE bool fill(const Job& job, const Rows<double>& rows, double* const* out) const {
-        const Reader<double> q(job, Q, rows), v(job, V, rows), x(job, X, rows);
-        return Dynamics::fill(*job.model, base_of(job), q, v, x, pulls(job, rows, forces), work, out);
+        const Reader<double> q(job, Q, rows), v(job, V, rows);
+        Reader<double> x(job, X, rows);
+        if (job.passive && Dynamics::takes_force) {
+            for (index i = 0; i < job.model->nv; ++i) whole[i] = x[i];
+            each_passive<double>(*job.passive, q, v, [&](index i, double own) { whole[i] += own; });
+            x.x = whole;
+        }
+        return Dynamics::fill(*job.model, base_of(job), q, v, x, pulls(job, rows, forces), work, out) &&
+               (!job.passive || Dynamics::add_passive(job, q, out));
     }
 };
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "soacraft/rigid/model.hpp"
+#include "soacraft/rigid/passive.hpp"
 #include "soacraft/rigid/rnea.hpp"
 
 namespace soacraft {
@@ -21,6 +22,7 @@ struct Job {
     double* out[OUTPUTS];
     index out_step[OUTPUTS];
     const Body* frame;  // of a Jacobian: the frame asked for
+    const Passive* passive;  // springs and dampers that act, or null
 };
 
 // False when a hinge has no inertia to move, or a matrix over the dofs is not finite.
@@ -36,6 +38,7 @@ struct Algorithm {
     Shape out[OUTPUTS];
     Kernel one, batch;
     Size one_bytes, batch_bytes;
+    bool sprung;  // whether springs and dampers take part
 };
 
 struct Kernels {

@@ -22,6 +22,7 @@ bool run_inverse_dynamics(const Job& job, index first, index last, void* workspa
         const Rank<T> vdot = read_rank(job, X, rows, model.nv, ranks.x);
         Rank<T> tau = write_rank(job, 0, rows, ranks.y);
         inverse_dynamics<T>(model, base_of(job), q, v, vdot, pulls(job, rows, forces), moving, branches, tau);
+        if (job.passive) each_passive<T>(*job.passive, q, v, [&](index i, const T& x) { tau.set(i, tau[i] - x); });
         deliver(job, 0, rows, model.nv, tau);
     }
     return true;
@@ -44,11 +45,12 @@ bool run_forward_dynamics(const Job& job, index first, index last, void* workspa
     work.motions = bench.take<Spatial<T>>(model.branches);
     Spatial<T>* forces = bench.take<Spatial<T>>(model.count);
     const Ranks<T> ranks(model, bench);
+    T* whole = bench.take<T>(job.passive ? model.nv : 0);
     bool fine = true;
     for (index i = first; i < last; i += Lanes<T>::count) {
         const Rows<T> rows(i, last);
         const Rank<T> q = read_rank(job, Q, rows, model.nq, ranks.q), v = read_rank(job, V, rows, model.nv, ranks.v);
-        const Rank<T> tau = read_rank(job, X, rows, model.nv, ranks.x);
+        const Rank<T> tau = with_passive(job, q, v, read_rank(job, X, rows, model.nv, ranks.x), whole);
         Rank<T> vdot = write_rank(job, 0, rows, ranks.y);
         fine &= forward_dynamics<T>(model, base_of(job), q, v, tau, pulls(job, rows, forces), work, vdot);
         deliver(job, 0, rows, model.nv, vdot);
@@ -60,7 +62,29 @@ template <class T>
 std::size_t room_for_forward_dynamics(const Job& job) {
     const Model& m = *job.model;
     return room<Joint<T>>(m.count) + room<Wide<T>>(m.wides) + room<Carried<T>>(m.branches) +
-           room<Spatial<T>>(m.branches) + room<Spatial<T>>(m.count) + Ranks<T>::bytes(m);
+           room<Spatial<T>>(m.branches) + room<Spatial<T>>(m.count) + Ranks<T>::bytes(m) +
+           room<T>(job.passive ? m.nv : 0);
+}
+
+template <class T>
+bool run_passive_force(const Job& job, index first, index last, void* workspace) {
+    const Model& model = *job.model;
+    Bench bench{static_cast<char*>(workspace)};
+    const Ranks<T> ranks(model, bench);
+    for (index i = first; i < last; i += Lanes<T>::count) {
+        const Rows<T> rows(i, last);
+        const Rank<T> q = read_rank(job, Q, rows, model.nq, ranks.q), v = read_rank(job, V, rows, model.nv, ranks.v);
+        Rank<T> force = write_rank(job, 0, rows, ranks.y);
+        force.clear(model.nv);
+        if (job.passive) each_passive<T>(*job.passive, q, v, [&](index k, const T& x) { force.set(k, force[k] + x); });
+        deliver(job, 0, rows, model.nv, force);
+    }
+    return true;
+}
+
+template <class T>
+std::size_t room_for_passive_force(const Job& job) {
+    return Ranks<T>::bytes(*job.model);
 }
 
 template <class T>
@@ -105,20 +129,21 @@ std::size_t room_for_jacobian(const Job& job) {
 #define SOACRAFT_BOTH(f) run_##f<double>, run_##f<Abreast>, room_for_##f<double>, room_for_##f<Abreast>
 #define SOACRAFT_SINGLY(A) run_singly<A>, run_singly<A>, room_singly<A>, room_singly<A>
 
-// Name, number of inputs, shapes of the outputs, and the functions.
+// Name, number of inputs, shapes of the outputs, the functions, and whether springs and dampers take part.
 const Algorithm algorithms[] = {
-    {"inverse_dynamics", 3, {DOFS}, SOACRAFT_BOTH(inverse_dynamics)},
-    {"forward_dynamics", 3, {DOFS}, SOACRAFT_BOTH(forward_dynamics)},
-    {"inverse_dynamics_derivatives", 3, {DOFS_DOFS, DOFS_DOFS, DOFS_DOFS}, SOACRAFT_SINGLY(Derivatives<InverseDynamics>)},
-    {"forward_dynamics_derivatives", 3, {DOFS_DOFS, DOFS_DOFS, DOFS_DOFS}, SOACRAFT_SINGLY(Derivatives<ForwardDynamics>)},
-    {"mass_matrix", 1, {DOFS_DOFS}, SOACRAFT_BOTH(mass_matrix)},
-    {"mass_matrix_inverse", 1, {DOFS_DOFS}, SOACRAFT_BOTH(mass_matrix_inverse)},
-    {"mass_matrix_gradient", 1, {DOFS_DOFS_DOFS}, SOACRAFT_SINGLY(MassMatrixGradient)},
-    {"coriolis_matrix", 2, {DOFS_DOFS}, SOACRAFT_SINGLY(CoriolisMatrix)},
-    {"log_det_mass_matrix", 1, {NUMBER}, SOACRAFT_BOTH(log_det)},
-    {"log_det_gradient", 1, {DOFS}, SOACRAFT_BOTH(log_det_gradient)},
-    {"poses", 1, {BODIES_3_3, BODIES_3}, SOACRAFT_BOTH(poses)},
-    {"jacobian", 1, {SIX_DOFS}, SOACRAFT_BOTH(jacobian)},
+    {"inverse_dynamics", 3, {DOFS}, SOACRAFT_BOTH(inverse_dynamics), true},
+    {"forward_dynamics", 3, {DOFS}, SOACRAFT_BOTH(forward_dynamics), true},
+    {"inverse_dynamics_derivatives", 3, {DOFS_DOFS, DOFS_DOFS, DOFS_DOFS}, SOACRAFT_SINGLY(Derivatives<InverseDynamics>), true},
+    {"forward_dynamics_derivatives", 3, {DOFS_DOFS, DOFS_DOFS, DOFS_DOFS}, SOACRAFT_SINGLY(Derivatives<ForwardDynamics>), true},
+    {"mass_matrix", 1, {DOFS_DOFS}, SOACRAFT_BOTH(mass_matrix), false},
+    {"mass_matrix_inverse", 1, {DOFS_DOFS}, SOACRAFT_BOTH(mass_matrix_inverse), false},
+    {"mass_matrix_gradient", 1, {DOFS_DOFS_DOFS}, SOACRAFT_SINGLY(MassMatrixGradient), false},
+    {"coriolis_matrix", 2, {DOFS_DOFS}, SOACRAFT_SINGLY(CoriolisMatrix), false},
+    {"log_det_mass_matrix", 1, {NUMBER}, SOACRAFT_BOTH(log_det), false},
+    {"log_det_gradient", 1, {DOFS}, SOACRAFT_BOTH(log_det_gradient), false},
+    {"passive_force", 2, {DOFS}, SOACRAFT_BOTH(passive_force), true},
+    {"poses", 1, {BODIES_3_3, BODIES_3}, SOACRAFT_BOTH(poses), false},
+    {"jacobian", 1, {SIX_DOFS}, SOACRAFT_BOTH(jacobian), false},
 };
 
 extern const Kernels kernels;

@@ -40,6 +40,12 @@ struct RigidModel {
     std::vector<Body> bodies;
     std::vector<index> quaternions;  // where they stand in q
     std::vector<double> armature;
+    std::vector<Spring> springs;
+    std::vector<Ball> balls;
+    std::vector<Tendon> tendons;
+    std::vector<Strand> strands;
+    Passive passive = {};
+    bool passive_in_python = false;  // it has passive forces that only Python knows, or refuses
     Model model;
     double base[12] = {};
     bool retired = false;
@@ -50,6 +56,10 @@ struct RigidModel {
         j.model = &model;
         for (int i = 0; i < 12; ++i) j.base[i] = base[i];
         return j;
+    }
+    // What acts of springs and dampers; null for none.
+    const Passive* acting(bool wanted) const {
+        return wanted && (passive.springs_count || passive.balls_count || passive.tendons_count) ? &passive : nullptr;
     }
 };
 

@@ -123,8 +123,22 @@ class RigidModel:
         outs: tuple[_Reals, ...],
         threads: int = 1,
         frame: _Reals | None = None,
+        passive: bool = False,
     ) -> bool:
         """Run an algorithm on a batch of states; False when a hinge has no inertia to move."""
+
+    def set_passive(
+        self,
+        spring_whole: _Integers,
+        spring_real: _Reals,
+        ball_whole: _Integers,
+        ball_real: _Reals,
+        tendon_real: _Reals,
+        strand_whole: _Integers,
+        strand_real: _Reals,
+        in_python: bool,
+    ) -> None:
+        """Springs and dampers of hinges and tendons; once, before the model is used."""
 
     def time(self, algorithm: str, q: _Reals, v: _Reals, x: _Reals, repeats: int) -> float:
         """Seconds of one kernel call, looped in the core."""
@@ -207,6 +221,7 @@ class ClosedModel:
         rest: _Reals,
         fine: _Integers,
         threads: int = 1,
+        passive: bool = False,
     ) -> None:
         """Solve a batch of states; `fine` says where the answer stands."""
 

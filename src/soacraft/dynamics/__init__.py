@@ -11,12 +11,15 @@ unit and results that overflow are errors.
 Loops: on a graph with active loop closures or couplings a function that answers for its tree alone raises `LoopError`;
 `ignore_loops=True` asks for that answer. Right with loops too, for any q and v that agree with them, and never refused:
 `poses`, `velocities`, `accelerations`, `jacobian`, `jacobian_dot_v`, `center_of_mass`, `momentum`,
-`centroidal_momentum_matrix`, `kinetic_energy`, `potential_energy`, `passive_force`. A sub-graph has the loops and
-couplings that lie wholly inside it.
+`centroidal_momentum_matrix`, `kinetic_energy`, `potential_energy`, `passive_energy`, `passive_force`. A sub-graph has
+the loops, couplings and tendons that lie wholly inside it.
 
 Armature J on dofs is part of the mechanics: T gains J vdot, the mass matrix J on its diagonal, the kinetic energy
-v* J v / 2; momentum and composite inertias are those of the bodies. Springs and dampers act where `passive_force` is
-added to the force.
+v* J v / 2; momentum and composite inertias are those of the bodies.
+
+Passive forces: springs and dampers of hinges (`body.passive`) and tendons (`mb.add_tendon`) and gravity compensation
+(`body.gravity_compensation`) act in forward, inverse and mixed dynamics, `bias_force` and derivatives:
+M vdot + C + g = force + passive. `passive=False` leaves them out; `passive_force` gives them.
 
 `Dynamics(g)` is a handle bound to one graph, with the same names as methods.
 """
@@ -54,6 +57,7 @@ from soacraft.dynamics.system import (
     centroidal_momentum_matrix,
     kinetic_energy,
     momentum,
+    passive_energy,
     potential_energy,
 )
 
@@ -85,6 +89,7 @@ __all__ = [
     "momentum",
     "operational_space_compliance",
     "operational_space_inertia",
+    "passive_energy",
     "passive_force",
     "poses",
     "potential_energy",

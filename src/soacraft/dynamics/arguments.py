@@ -14,6 +14,7 @@ from soacraft.model.coordinates import common_batch, read_forces, read_q, read_v
 from soacraft.model.frame import Body, Frame
 from soacraft.model.interface import Graph
 from soacraft.model.names import find_dofs
+from soacraft.model.passive import compensation, refuse_rolling
 from soacraft.spatial.checks import Array
 
 #: More threads than this are taken for this many; no machine gains from more.
@@ -23,7 +24,7 @@ MOST_THREADS = 256
 #: with active ones, unless told to ignore them. (The handle leaves it to its methods.)
 RIGHT_WITH_LOOPS = frozenset(
     "poses velocities accelerations jacobian jacobian_dot_v center_of_mass momentum centroidal_momentum_matrix "
-    "kinetic_energy potential_energy passive_force Dynamics".split()
+    "kinetic_energy potential_energy passive_energy passive_force Dynamics".split()
 )
 
 
@@ -38,15 +39,18 @@ def read_problem(
     nodes: tuple[Frame, ...] = (),
     expressed_in: Frame | str = "inertial",
     prescribed: Any = None,
+    passive: Any = False,
     **given: Any,
 ) -> Problem:
-    """The arguments of a call, checked. `stored`: the forces kept with the model's state act besides `f_ext`."""
+    """The arguments of a call, checked. `stored`: the forces kept with the model's state act besides `f_ext`; `passive`:
+    so do the forces that the model itself has."""
     graph = read_graph(function, g)
+    act = read_passive(function, graph, passive)
     check_loops(function, graph, ignore_loops)
     with np.errstate(all="ignore"):
         arrays = {name: _read(graph, name, value) for name, value in given.items()}
         own = read_forces(graph, f_ext)
-    forces = (graph.current.forces if stored else ()) + own
+    forces = (graph.current.forces if stored else ()) + own + (compensation(graph) if act else ())
     wrenches = {f"the wrench at {frame.full_name!r}": np.asarray(wrench) for frame, wrench in own}
     return Problem(
         function,
@@ -58,6 +62,7 @@ def read_problem(
         nodes,
         expressed_in,
         None if prescribed is None else read_prescribed(graph, prescribed),
+        act,
     )
 
 
@@ -89,6 +94,15 @@ def check_loops(function: str, graph: Graph, ignore_loops: Any) -> None:
     """Raise `LoopError` where a function would answer for the tree alone though loops or couplings tie it."""
     told = isinstance(ignore_loops, bool | np.bool_)
     refuse_loops(function, graph, (told and function in RIGHT_WITH_LOOPS) or ignore_loops)
+
+
+def read_passive(function: str, graph: Graph, passive: Any) -> bool:
+    """Whether the model's own springs, dampers and gravity compensation act; refused where a spring cannot."""
+    if not isinstance(passive, bool | np.bool_):
+        raise StateError(f"passive of {function} must be True or False, got {passive!r:.60}.")
+    if passive:
+        refuse_rolling(graph.layout)
+    return bool(passive)
 
 
 def read_threads(function: str, threads: Any) -> int | None:

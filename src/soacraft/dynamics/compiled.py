@@ -51,6 +51,7 @@ USES: dict[str, Use] = {
     "coriolis_matrix": Use("coriolis_matrix", ("q", "v"), tails=("vv",)),
     "log_det_mass_matrix": Use("log_det_mass_matrix", ("q",), tails=("",)),
     "log_det_gradient": Use("log_det_gradient", ("q",)),
+    "passive_force": Use("passive_force", ("q", "v")),
     "poses": Use("poses", ("q",), tails=("n33", "n3")),
     "jacobian": Use("jacobian", ("q",), tails=("6v",)),
 }
@@ -85,9 +86,12 @@ class Compiled:
         return self.model.compliance(p.layout, p.given["q"], p.nodes)
 
     def _suits(self, p: Problem, use: Use) -> bool:
-        """Whether the kernel means the same: forces of derivatives turn with their body, a Jacobian is of one node."""
+        """Whether the kernel means the same: forces of derivatives turn with their body, a Jacobian is of one node, and
+        gravity compensation is none of its passive forces."""
         if use.kernel == "jacobian":
             return len(p.nodes) == 1 and p.expressed_in == "inertial"
+        if use.kernel == "passive_force":
+            return not p.layout.compensated and p.layout.sprung_in_vain is None
         return not use.kernel.endswith("derivatives") or all(w.expressed_in is None for _, w in p.forces)
 
     def _run(self, p: Problem, use: Use) -> tuple[Array, ...] | None:
@@ -107,7 +111,8 @@ class Compiled:
             rows = tuple(np.empty(x.shape) for x in rows)
         frame = self.model.frame(p.layout, p.nodes[0]) if use.kernel == "jacobian" else None
         threads = p.threads or self._threads(count)
-        fine = self.model.kernels.run(use.kernel, q, v, x, pull, base, rows, threads, frame)
+        passive = p.passive or use.kernel == "passive_force"
+        fine = self.model.kernels.run(use.kernel, q, v, x, pull, base, rows, threads, frame, passive)
         unseen = (x for x, tail in zip(rows, use.tails, strict=True) if tail not in _SEEN)
         if not fine or not all(np.isfinite(x).all() for x in unseen):
             return None

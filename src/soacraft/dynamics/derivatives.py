@@ -23,6 +23,7 @@ def inverse_dynamics_derivatives(
     *,
     out: Three | None = None,
     threads: int | None = None,
+    passive: bool = True,
     ignore_loops: bool = False,
 ) -> Three:
     """The derivatives (dq, dv, dvdot) of `inverse_dynamics`, each (..., nv, nv). O(n nv).
@@ -31,7 +32,8 @@ def inverse_dynamics_derivatives(
 
     Exact for every hinge: also where H varies (universal, gimbal, planar, screws) and with quasi-velocities (spherical,
     free). Forces in node axes move with their node; forces expressed in another frame keep that frame's axes. A rolling
-    ball is refused: its position is not a function of its dofs, so there is no tangent space of nv dimensions.
+    ball is refused: its position is not a function of its dofs, so there is no tangent space of nv dimensions. The
+    model's own springs, dampers and gravity compensation take part, unless `passive=False`.
 
     >>> import numpy as np
     >>> import soacraft as sc
@@ -49,6 +51,7 @@ def inverse_dynamics_derivatives(
         f_ext=f_ext,
         stored=True,
         threads=threads,
+        passive=passive,
         ignore_loops=ignore_loops,
     )
     return _three(p, out)
@@ -63,6 +66,7 @@ def forward_dynamics_derivatives(
     *,
     out: Three | None = None,
     threads: int | None = None,
+    passive: bool = True,
     ignore_loops: bool = False,
 ) -> Three:
     """The derivatives (dq, dv, dforce) of `forward_dynamics`, each (..., nv, nv). O(n nv).
@@ -87,6 +91,7 @@ def forward_dynamics_derivatives(
         f_ext=f_ext,
         stored=True,
         threads=threads,
+        passive=passive,
         ignore_loops=ignore_loops,
     )
     return _three(p, out)

@@ -1,10 +1,11 @@
 """Forces and accelerations: inverse, forward and mixed dynamics, and the parts of the equations of motion.
 
-    Mcal vdot + C = T,    C = H phi (b + M phi* a)                                                 (000 Eq. 17)
+    Mcal vdot + C = T + passive,    C = H phi (b + M phi* a)                                       (000 Eq. 17)
 
 Gravity, the forces stored with `mb.set_force` and those of `f_ext` are in b, so in C. `f_ext = {node: wrench}` acts
 besides the stored ones: six numbers [moment; force] in node axes, or `sc.Wrench(moment, force, expressed_in=frame)`.
-Armature J (`body.armature`) is in Mcal, on its diagonal.
+Armature J (`body.armature`) is in Mcal, on its diagonal. `passive` are the forces that the model itself has: springs
+and dampers of hinges and tendons, and gravity compensation (`passive_force`); `passive=False` leaves them out.
 """
 
 from __future__ import annotations
@@ -29,11 +30,14 @@ def inverse_dynamics(
     *,
     out: Array | None = None,
     threads: int | None = None,
+    passive: bool = True,
     ignore_loops: bool = False,
 ) -> Array:
     """The generalized force T (..., nv) that gives the acceleration vdot at (q, v). O(n).
 
-        alpha = phi* (H* vdot + a),   f = phi (M alpha + b),   T = H f           (004 Eq. 10, Algorithm 3.1)
+        alpha = phi* (H* vdot + a),   f = phi (M alpha + b),   T = H f - passive   (004 Eq. 10, Algorithm 3.1)
+
+    What the model's own springs, dampers and gravity compensation do, T need not; `passive=False` leaves them out.
 
     >>> import numpy as np
     >>> import soacraft as sc
@@ -43,8 +47,9 @@ def inverse_dynamics(
     array([11.81])
     """
     p = read_problem(
-        "inverse_dynamics", g, q=q, v=v, vdot=vdot, f_ext=f_ext, stored=True, threads=threads, ignore_loops=ignore_loops
-    )
+        "inverse_dynamics", g, q=q, v=v, vdot=vdot,
+        f_ext=f_ext, stored=True, threads=threads, passive=passive, ignore_loops=ignore_loops,
+    )  # fmt: skip
     return answer(p, (p.nv,), out)
 
 
@@ -57,13 +62,15 @@ def forward_dynamics(
     *,
     out: Array | None = None,
     threads: int | None = None,
+    passive: bool = True,
     ignore_loops: bool = False,
 ) -> Array:
     """The acceleration vdot (..., nv) under the generalized force, by articulated bodies. O(n).
 
         vdot = (I - H psi K)* D^-1 [T - H psi (K T + P a + b)] - K* psi* a      (000 Eq. 31, 004 Algorithm 6.1)
 
-    A hinge with no inertia to move is a `SingularError` that names its body.
+    with T = force + `passive_force`: the model's own springs, dampers and gravity compensation act besides the force;
+    `passive=False` leaves them out. A hinge with no inertia to move is a `SingularError` that names its body.
 
     >>> import numpy as np
     >>> import soacraft as sc
@@ -80,6 +87,7 @@ def forward_dynamics(
         f_ext=f_ext,
         stored=True,
         threads=threads,
+        passive=passive,
         ignore_loops=ignore_loops,
     )
     return answer(p, (p.nv,), out)
@@ -96,6 +104,7 @@ def mixed_dynamics(
     *,
     out: tuple[Array, Array] | None = None,
     threads: int | None = None,
+    passive: bool = True,
     ignore_loops: bool = False,
 ) -> tuple[Array, Array]:
     """All of vdot and of the force when vdot is known at the `prescribed` dofs and the force at the others. O(n).
@@ -104,7 +113,7 @@ def mixed_dynamics(
 
     `prescribed` is any subset of the dofs, also inside one hinge: a mask of nv True or False, or names (a hinge's name
     stands for all its dofs) or numbers of dofs. Entries of `force` at prescribed dofs, and of `vdot` at the others, are
-    not used. Returns (vdot, force), complete.
+    not used. Returns (vdot, force), complete. Passive forces act besides `force`, unless `passive=False`.
 
     >>> import numpy as np
     >>> import soacraft as sc
@@ -120,7 +129,7 @@ def mixed_dynamics(
         raise StateError("mixed_dynamics needs the prescribed dofs: a mask, names or numbers; got None.")
     p = read_problem(
         "mixed_dynamics", g, q=q, v=v, force=force, vdot=vdot,
-        prescribed=prescribed, f_ext=f_ext, stored=True, threads=threads, ignore_loops=ignore_loops,
+        prescribed=prescribed, f_ext=f_ext, stored=True, threads=threads, passive=passive, ignore_loops=ignore_loops,
     )  # fmt: skip
     found = answers(p, ((p.nv,), (p.nv,)), out)
     return found[0], found[1]
@@ -134,14 +143,15 @@ def bias_force(
     *,
     out: Array | None = None,
     threads: int | None = None,
+    passive: bool = True,
     ignore_loops: bool = False,
 ) -> Array:
     """The paper's C (..., nv): Coriolis, gyroscopic and gravity forces, less external ones. O(n).
 
-        C = H phi (b + M phi* a),   Mcal vdot + C = T                                              (000 Eq. 17)
+        C = H phi (b + M phi* a) - passive,   Mcal vdot + C = T                                    (000 Eq. 17)
 
-    It is the inverse dynamics at vdot = 0. Stored forces and `f_ext` are in b; without them it is what peers call
-    nonlinear effects.
+    It is the inverse dynamics at vdot = 0. Stored forces and `f_ext` are in b; without them and with `passive=False` it
+    is what peers call nonlinear effects, and the stacked vector `C` of `sc.operators`.
 
     >>> import numpy as np
     >>> import soacraft as sc
@@ -149,7 +159,10 @@ def bias_force(
     >>> dyn.bias_force(sc.load("pendulum"), [np.pi / 2], [3.0])
     array([9.81])
     """
-    p = read_problem("bias_force", g, q=q, v=v, f_ext=f_ext, stored=True, threads=threads, ignore_loops=ignore_loops)
+    p = read_problem(
+        "bias_force", g, q=q, v=v,
+        f_ext=f_ext, stored=True, threads=threads, passive=passive, ignore_loops=ignore_loops,
+    )  # fmt: skip
     return answer(p, (p.nv,), out)
 
 
@@ -159,6 +172,8 @@ def gravity_force(
     """The part of C (..., nv) that is due to gravity: the force that holds the model against it at rest. O(n).
 
         -H phi M [0; g] = d(potential energy)/dq
+
+    Gravity compensation of bodies is no part of it: that is a passive force.
 
     >>> import numpy as np
     >>> import soacraft as sc
@@ -180,6 +195,7 @@ def interbody_forces(
     *,
     out: Array | None = None,
     threads: int | None = None,
+    passive: bool = True,
     ignore_loops: bool = False,
 ) -> BodyArray:
     """f(k), the force through its hinge on each body, (..., n, 6) in the order of `g.bodies`. O(n).
@@ -187,9 +203,11 @@ def interbody_forces(
         f(k) = sum over children j of phi(k,j) f(j)  +  M(k) alpha(k) + b(k)                        (004 Eq. 10)
 
     [moment; force] that the parent (the inertial frame for a base body) exerts on body k through the hinge, all six
-    components, with the moment about the origin of body k's frame. Along the hinge's dofs it is the generalized force:
-    T(k) = H(k) f(k), plus J(k) vdot(k) where the hinge has armature. `expressed_in`: "body" (each body's own axes),
-    "inertial", or a frame; only the axes change.
+    components, with the moment about the origin of body k's frame. Along the hinge's dofs it is all that acts there:
+    H(k) f(k), plus J(k) vdot(k) where the hinge has armature, is the generalized force and what springs, dampers and
+    tendons add to it, so f does not depend on how the two share it. Gravity compensation acts on the bodies and does
+    change f; `passive=False` leaves it out. `expressed_in`: "body" (each body's own axes), "inertial", or a frame; only
+    the axes change.
 
     >>> import numpy as np
     >>> import soacraft as sc
@@ -201,7 +219,7 @@ def interbody_forces(
     axes = read_axes("interbody_forces", g, expressed_in, "body")
     p = read_problem(
         "interbody_forces", g, q=q, v=v, vdot=vdot,
-        f_ext=f_ext, stored=True, threads=threads, ignore_loops=ignore_loops, expressed_in=axes,
+        f_ext=f_ext, stored=True, threads=threads, expressed_in=axes, passive=passive, ignore_loops=ignore_loops,
     )  # fmt: skip
     return BodyArray(g, answer(p, (p.n, 6), out), "interbody forces", axes_text(axes))
 
@@ -209,14 +227,17 @@ def interbody_forces(
 def passive_force(
     g: Graph, q: Any, v: Any, *, out: Array | None = None, threads: int | None = None, ignore_loops: bool = False
 ) -> Array:
-    """The generalized force (..., nv) of springs and dampers in the hinges. O(n).
+    """The generalized force (..., nv) that the model itself has: springs, dampers, gravity compensation. O(n).
 
-        -stiffness (q - rest) - damping v,   from `body.passive` of every body
+        -stiffness (q - rest) - damping v                 from `body.passive` of every body
+        -c (stiffness (L - rest) + damping Ldot)          from `mb.tendons`, L = sum of c q
+        J* [0; -compensation m g]                         from `body.gravity_compensation`
 
-    No other function takes it into account: add it to `force` where it is to act. q - rest is in the tangent sense: the
-    rotation vector of a spherical hinge; of a free one the rotation vector, and R* (p - p_rest), the travel in outboard
-    axes. Where the three turns, and the three travels, are equally stiff, a spring is minus the gradient of its energy
-    k |q - rest|^2 / 2. A nonholonomic hinge with stiffness is refused; dry friction is no part of it.
+    The other functions of dynamics let it act besides `force`, unless `passive=False`. q - rest is in the tangent sense:
+    the rotation vector of a spherical hinge (of length at most pi: at half a turn it changes sides); of a free one the
+    rotation vector, and R* (p - p_rest), the travel in outboard axes. Where the three turns, and the three travels, are
+    equally stiff, the force at rest is minus the gradient of `passive_energy`. A nonholonomic hinge with stiffness is
+    refused; dry friction is no part of it.
 
     >>> import numpy as np
     >>> import soacraft as sc

@@ -94,6 +94,7 @@ class Dynamics:
     center_of_mass = _bound(system.center_of_mass)
     kinetic_energy = _bound(system.kinetic_energy)
     potential_energy = _bound(system.potential_energy)
+    passive_energy = _bound(system.passive_energy)
     momentum = _bound(system.momentum)
     centroidal_momentum_matrix = _bound(system.centroidal_momentum_matrix)
     inverse_dynamics_derivatives = _bound(derivatives.inverse_dynamics_derivatives)

@@ -26,7 +26,8 @@ class Problem:
 
     The arrays in `given` ("q", "v", "vdot", "force", "x") are float64, finite, with unit quaternions; their leading
     axes broadcast to `batch`. `forces` holds the model's stored forces and then those of the call. An engine may write
-    its results into the arrays of `out`, which are checked, and must return them then.
+    its results into the arrays of `out`, which are checked, and must return them then. `passive`: springs and dampers
+    act along the dofs besides the force; gravity compensation is then among `forces`.
     """
 
     function: str
@@ -38,6 +39,7 @@ class Problem:
     nodes: tuple[Frame, ...] = ()
     expressed_in: Frame | str = "inertial"
     prescribed: Mask | None = None
+    passive: bool = False
     allow_singular: bool = False
     out: tuple[Array | None, ...] = field(default=())
 

@@ -51,6 +51,8 @@ def potential_energy(
 
         -sum m(k) g.c(k);    its gradient in the tangent sense is `gravity_force`
 
+    Springs and gravity compensation have an energy of their own: `passive_energy`.
+
     >>> import numpy as np
     >>> import soacraft as sc
     >>> from soacraft import dynamics as dyn
@@ -58,6 +60,27 @@ def potential_energy(
     -29.43
     """
     p = read_problem("potential_energy", g, q=q, threads=threads, ignore_loops=ignore_loops)
+    return answer(p, (), out)[()]
+
+
+def passive_energy(
+    g: Graph, q: Any, *, out: Array | None = None, threads: int | None = None, ignore_loops: bool = False
+) -> Any:
+    """The energy of springs in hinges and tendons and of gravity compensation, a number for each state. O(n).
+
+        sum of stiffness (q - rest)^2 / 2  +  sum of compensation m g.c
+
+    Minus its gradient is `passive_force` at rest, where the three turns, and the three travels, of a spherical or free
+    hinge are equally stiff. With it, kinetic and potential energy a model without dampers keeps its energy.
+
+    >>> import soacraft as sc
+    >>> from soacraft import dynamics as dyn
+    >>> mb = sc.load("pendulum")
+    >>> mb["bob"].passive = sc.Passive(stiffness=10.0, rest=[0.1])
+    >>> float(dyn.passive_energy(mb, [0.3]).round(12))
+    0.2
+    """
+    p = read_problem("passive_energy", g, q=q, threads=threads, ignore_loops=ignore_loops)
     return answer(p, (), out)[()]
 
 

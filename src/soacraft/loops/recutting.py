@@ -206,6 +206,11 @@ def _refuse_lost(plan: Plan) -> None:
             raise ModelError(
                 f"recut: dof {dof!r} is part of coupling {coupling.name!r}, so hinge {name!r} must stay in the tree."
             )
+    for tendon in mb.tendons:
+        if dof := next((dof for dof in tendon.terms if dof in gone), None):
+            raise ModelError(
+                f"recut: dof {dof!r} is part of tendon {tendon.name!r}, so hinge {name!r} must stay in the tree."
+            )
     _refuse_actuators(plan)
 
 

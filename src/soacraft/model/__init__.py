@@ -14,6 +14,7 @@ from soacraft.model.records import Actuator, Geometry, Keyframe, Material, Recor
 from soacraft.model.sko import SKOModel
 from soacraft.model.state import State
 from soacraft.model.subgraph import SubGraph
+from soacraft.model.tendons import Tendon
 
 __all__ = [
     "AXES",
@@ -40,6 +41,7 @@ __all__ = [
     "SKOModel",
     "State",
     "SubGraph",
+    "Tendon",
     "random_inertia",
     "random_pose",
     "random_sko",

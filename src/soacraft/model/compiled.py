@@ -21,6 +21,7 @@ from soacraft.model.hinges import HINGES, Free, Hinge, RollingBall, Spherical, W
 from soacraft.model.hinges.product import ScrewProduct
 from soacraft.model.layout import Layout
 from soacraft.model.read_only import StateArray
+from soacraft.model.passive import rest_of
 from soacraft.spatial.checks import Array
 from soacraft.spatial.inertia import Inertia
 from soacraft.spatial.pose import Pose
@@ -63,6 +64,8 @@ class CompiledModel:
             if J is not None:
                 self.armature[where] = J
         self.kernels = _core.rigid_model(*self._arrays(), layout.nq, layout.nv)
+        if layout.sprung or layout.tendons or layout.compensated:
+            self.kernels.set_passive(*_passive(layout))
 
     @classmethod
     def of(cls, layout: Layout) -> CompiledModel | None:
@@ -191,6 +194,37 @@ def _numbers(e: Element) -> list[float]:
         *e.place.rotation.ravel(), *e.place.translation, *moment, *(I.mass * I.com), I.mass,
         e.scale, 1.0 / e.scale, e.pitch, *ball,
     ]  # fmt: skip
+
+
+def _passive(layout: Layout) -> tuple[Any, ...]:
+    """Springs, dampers and tendons as the core reads them; whether some passive forces are left to Python."""
+    springs: list[tuple[int, int, float, float, float]] = []
+    balls: list[tuple[tuple[int, int, bool], list[float]]] = []
+    for k in layout.sprung:
+        body, q, v = layout.bodies[k], layout.q_slices[k].start, layout.v_slices[k].start
+        own, rest = body.passive, rest_of(body)
+        if isinstance(body.hinge, Spherical | Free):
+            free = isinstance(body.hinge, Free)
+            pad = [0.0] * (0 if free else 3)
+            balls.append(((q, v, free), [*own.stiffness, *pad, *own.damping, *pad, *rest, *pad]))
+        else:  # of a nonholonomic hinge dampers alone: no coordinate of its counts
+            numbers = zip(own.stiffness, own.damping, rest, strict=False)
+            springs += [(q + i, v + i, float(s), float(d), float(x)) for i, (s, d, x) in enumerate(numbers)]
+    strands = [(t, i, j, c) for t, x in enumerate(layout.pulls) for i, j, c in zip(x.q, x.v, x.c, strict=True)]
+    tendons = [(x.tendon.stiffness, x.tendon.damping, *x.tendon.rest) for x in layout.pulls]
+
+    def whole(rows: list[Any], width: int) -> npt.NDArray[np.int64]:
+        return np.array(rows, dtype=np.int64).reshape(-1, width)
+
+    def real(rows: list[Any], width: int) -> Array:
+        return np.array(rows, dtype=np.float64).reshape(-1, width)
+
+    return (
+        whole([x[:2] for x in springs], 2), real([x[2:] for x in springs], 3),
+        whole([x for x, _ in balls], 3), real([x for _, x in balls], 19), real(tendons, 4),
+        whole([x[:3] for x in strands], 3), np.array([x[3] for x in strands], dtype=np.float64),
+        bool(layout.compensated) or layout.sprung_in_vain is not None,
+    )  # fmt: skip
 
 
 def depth_first(layout: Layout) -> list[int]:

@@ -28,6 +28,7 @@ def tree(graph: Graph) -> Text:
             waiting += [(child, deeper, k == len(inner) - 1) for k, child in reversed(list(enumerate(inner)))]
     lines += [repr(closure) for closure in graph.loops]
     lines += [repr(coupling) for coupling in graph.couplings]
+    lines += [repr(tendon) for tendon in graph.tendons]
     return Text("\n".join(lines))
 
 

@@ -19,7 +19,7 @@ from soacraft.model.catalogue import Catalogue
 from soacraft.model.hinges.base import Hinge
 from soacraft.model.properties import Limits, Passive, no_passive, read_armature
 from soacraft.model.records import Geometry
-from soacraft.spatial.checks import Array, frozen
+from soacraft.spatial.checks import Array, finite, frozen
 from soacraft.spatial.inertia import Inertia
 from soacraft.spatial.pose import Pose
 
@@ -170,14 +170,15 @@ class Root(Carrier):
 class Body(Carrier):
     """A rigid body with the hinge that hangs it on its parent. Made by `Multibody.add_body`.
 
-    `inertia`, `inboard`, `outboard`, and the hinge's `armature`, `passive` and `limits` can be set; the hinge and the
-    parent change by `mb.reattach`.
+    `inertia`, `inboard`, `outboard`, `gravity_compensation`, and the hinge's `armature`, `passive` and `limits` can be
+    set; the hinge and the parent change by `mb.reattach`.
     """
 
     kind = "body"
     _armature: Array | None = None
     _passive: Passive | None = None
     _limits: Limits | None = None
+    _compensation: float = 0.0
 
     def __init__(
         self,
@@ -268,7 +269,9 @@ class Body(Carrier):
 
     @property
     def passive(self) -> Passive:
-        """Springs, dampers and friction of the hinge; `dynamics.passive_force` gives their force."""
+        """Springs, dampers and friction of the hinge. Springs and dampers act in all dynamics; `passive=False` leaves
+        them out, `dynamics.passive_force` gives their force. Setting it makes old states and expressions stale.
+        """
         return no_passive(self.hinge.nv) if self._passive is None else self._passive
 
     @passive.setter
@@ -277,7 +280,24 @@ class Body(Carrier):
             raise ModelError(f"passive of hinge {self.hinge_name!r} must be a Passive(...), got {value!r:.60}.")
         sized = value.sized(self.hinge, f"hinge {self.hinge_name!r}")
         self.require_present()
+        self._graph._changed()
         self._passive = sized
+
+    @property
+    def gravity_compensation(self) -> float:
+        """The part of the body's weight that a force at its centre of mass carries: 0 none of it, 1 all.
+
+        The force -compensation m g is a passive force, as springs are. Setting it makes old states and expressions
+        stale.
+        """
+        return self._compensation
+
+    @gravity_compensation.setter
+    def gravity_compensation(self, value: float) -> None:
+        part = float(finite(value, (), f"gravity_compensation of {self.name!r}"))
+        self.require_present()
+        self._graph._changed()
+        self._compensation = part
 
     @property
     def limits(self) -> Limits:

@@ -185,11 +185,13 @@ class Multibody(Holdings):
 
 
 def copy_fixtures(one: Carrier, other: Carrier) -> None:
-    """The nodes and geometries of a frame."""
+    """The nodes and geometries of a frame, and what of its weight is compensated."""
     for node in one.nodes:
         other.add_node(node.name, node.pose)
     if one._geometries:
         other._geometries = dict(one._geometries)
+    if isinstance(one, Body) and isinstance(other, Body):
+        other._compensation = one._compensation
 
 
 def _at_rest(hinge: Hinge) -> HingeState:

@@ -1,4 +1,4 @@
-"""What a model holds besides its tree: closures, couplings, actuators, keyframes, materials, records."""
+"""What a model holds besides its tree: closures, couplings, tendons, actuators, keyframes, materials, records."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from soacraft.model.layout import dof_names
 from soacraft.model.names import one_dof
 from soacraft.model.records import Actuator, Attributes, Keyframe, Material, Record, read_text
 from soacraft.model.structure import Structure
+from soacraft.model.tendons import Tendon, make_tendon
 from soacraft.model.turning import renamed_actuator
 from soacraft.spatial.checks import Array, finite
 from soacraft.spatial.inertia import Inertia
@@ -208,6 +209,40 @@ class Holdings(Structure):
             self, name, parent, hinge, inertia, ratio, rotor, rotor_axis, rotor_pose, inboard, outboard, hinge_name
         )
 
+    # -- tendons ---------------------------------------------------------------------------------------------
+
+    def add_tendon(
+        self,
+        name: str,
+        terms: Mapping[str, float],
+        stiffness: float = 0.0,
+        damping: float = 0.0,
+        rest: float | tuple[float, float] = 0.0,
+        attributes: Mapping[str, Any] | None = None,
+    ) -> Tendon:
+        """Pull at coordinates with a spring and a damper along L, the sum of `c q` over `{dof: c, ...}`. O(1).
+
+            force on each dof = -c (stiffness (L - rest) + damping Ldot)
+
+        `rest` may be a range (low, high) in which the spring is slack. It is a passive force: it acts in all dynamics,
+        and `passive=False` leaves it out. Old states and expressions become stale.
+
+        >>> from soacraft.model import serial_chain
+        >>> serial_chain(2).add_tendon("cable", {"link1": 1.0, "link2": -0.5}, stiffness=20.0, rest=(0.0, 0.1))
+        tendon 'cable': L = 1 link1 + -0.5 link2, stiffness 20 from 0 to 0.1, damping 0
+        """
+        self._new("tendon", name, self._tendons)
+        tendon = make_tendon(self, name, terms, stiffness, damping, rest, attributes)
+        self._changed()
+        self._tendons[name] = tendon
+        return tendon
+
+    def remove_tendon(self, tendon: Tendon | str) -> None:
+        """Take a tendon away."""
+        found = self.tendons.find(tendon)
+        self._changed()
+        del self._tendons[found.name]
+
     # -- actuators, keyframes, materials, records ------------------------------------------------------------
 
     @property
@@ -288,7 +323,7 @@ class Holdings(Structure):
     # -- what needs what -------------------------------------------------------------------------------------
 
     def _refuse_held(self, gone: set[Frame], hinge: tuple[Body, Hinge, str] | None = None) -> None:
-        """Raise for frames, or a hinge that is to change, that closures, couplings or actuators need."""
+        """Raise for frames, or a hinge that is to change, that closures, couplings, tendons or actuators need."""
         for closure in self._loops.values():
             for end in (closure.a, closure.b):
                 if end in gone or end.carrier in gone:
@@ -296,7 +331,7 @@ class Holdings(Structure):
                         f"{end.full_name!r} is an end of loop {closure.name!r}; take that away first with "
                         f"mb.remove_loop({closure.name!r})."
                     )
-        if not self._couplings and not self._actuators:
+        if not self._couplings and not self._actuators and not self._tendons:
             return
         old = {dof for body in gone if isinstance(body, Body) for dof in dof_names(body.hinge_name, body.hinge)}
         dofs = coordinates = frozenset[str]()
@@ -307,6 +342,8 @@ class Holdings(Structure):
             coordinates = dofs if has_coordinates(new) else coordinates
         for coupling in self._couplings.values():
             _refuse_use("coupling", coupling.name, coupling.terms, old - coordinates)
+        for tendon in self._tendons.values():
+            _refuse_use("tendon", tendon.name, tendon.terms, old - coordinates)
         for actuator in self._actuators.values():
             _refuse_use("actuator", actuator.name, actuator.gears, old - dofs)
 
@@ -332,6 +369,9 @@ class Holdings(Structure):
         for c in self._couplings.values():
             terms = {new.get(dof, dof): term for dof, term in c.terms.items()}
             other.couple(c.name, terms, c.offset, c.active, c.attributes)
+        for t in self._tendons.values():
+            pulled = {new.get(dof, dof): c for dof, c in t.terms.items()}
+            other.add_tendon(t.name, pulled, t.stiffness, t.damping, t.rest, t.attributes)
         for a in self._actuators.values():
             other.add_actuator(renamed_actuator(a, new))
         other._materials.update(self._materials)

@@ -23,6 +23,7 @@ from soacraft.model.hinges.base import difference_of, integrate_of, qdot_of
 from soacraft.model.layout import Layout
 from soacraft.model.sko import SKOModel
 from soacraft.model.state import State
+from soacraft.model.tendons import Tendon
 from soacraft.spatial.checks import Array, frozen
 from soacraft.spatial.measured import Measured, RelativePose
 from soacraft.spatial.pose import Pose
@@ -109,6 +110,11 @@ class Graph(ABC):
     @abstractmethod
     def couplings(self) -> Catalogue[Coupling]:
         """The couplings of coordinates, by name or number (of a sub-graph: those of its own dofs)."""
+
+    @property
+    def tendons(self) -> Catalogue[Tendon]:
+        """The fixed tendons, by name or number (of a sub-graph: those of its own dofs)."""
+        return Catalogue(self.layout.tendons, "tendon")
 
     @property
     def is_closed(self) -> bool:

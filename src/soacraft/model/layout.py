@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +14,7 @@ import numpy.typing as npt
 from soacraft.algebra.tree import Tree
 from soacraft.model.frame import Body
 from soacraft.model.hinges.base import Hinge
+from soacraft.model.tendons import Tendon
 from soacraft.spatial.checks import Array, frozen
 from soacraft.spatial.transforms import phi
 
@@ -32,10 +34,22 @@ class HingeGroup:
     v_index: Indices
 
 
-class Layout:
-    """Bodies of a graph, parents first, with where their numbers stand and their parameters stacked."""
+class Pull(NamedTuple):
+    """A tendon: the numbers of its coordinates in q and of its dofs in v, and their coefficients."""
 
-    def __init__(self, bodies: Sequence[Body]) -> None:
+    tendon: Tendon
+    q: Indices
+    v: Indices
+    c: Array
+
+
+class Layout:
+    """Bodies of a graph, parents first, with where their numbers stand and their parameters stacked.
+
+    Of the tendons given it has those whose dofs are all its own.
+    """
+
+    def __init__(self, bodies: Sequence[Body], tendons: Iterable[Tendon] = ()) -> None:
         self.bodies = tuple(bodies)
         self.n = len(self.bodies)
         self.index = {body: k for k, body in enumerate(self.bodies)}
@@ -49,6 +63,9 @@ class Layout:
         self.q_slices = tuple(slice(i, j) for i, j in pairwise(q_ends))
         self.v_slices = tuple(slice(i, j) for i, j in pairwise(v_ends))
         self.nq, self.nv = int(q_ends[-1]), int(v_ends[-1])
+        given = tuple(tendons)
+        own = set(self.dof_names) if given else set()
+        self.tendons = tuple(x for x in given if own.issuperset(x.terms))
 
     @cached_property
     def tree(self) -> Tree:
@@ -69,6 +86,40 @@ class Layout:
     def dims(self) -> tuple[int, ...]:
         """The size of each node: six, and one more for every dof of a body with armature."""
         return tuple(6 if J is None else 6 + J.size for J in self.armature)
+
+    @cached_property
+    def sprung(self) -> tuple[int, ...]:
+        """The numbers of the bodies whose hinges have springs or dampers."""
+        return tuple(k for k, body in enumerate(self.bodies) if body._passive is not None and body._passive.acts)
+
+    @cached_property
+    def sprung_in_vain(self) -> Body | None:
+        """A body with a spring in a nonholonomic hinge, which has no displacement along its dofs."""
+        bodies = (self.bodies[k] for k in self.sprung)
+        return next((x for x in bodies if not x.hinge.holonomic and x.passive.stiffness.any()), None)
+
+    @cached_property
+    def compensated(self) -> tuple[Body, ...]:
+        """The bodies of whose weight a part is carried."""
+        return tuple(body for body in self.bodies if body._compensation != 0.0 and body.inertia.mass != 0.0)
+
+    @cached_property
+    def pulls(self) -> tuple[Pull, ...]:
+        """Each tendon, with the numbers of its coordinates and dofs and their coefficients."""
+        if not self.tendons:
+            return ()
+        place = {}
+        for body, q, v in zip(self.bodies, self.q_slices, self.v_slices, strict=True):
+            place.update({name: (q.start + i, v.start + i) for i, name in enumerate(dof_names(body.hinge_name, body.hinge))})
+        return tuple(
+            Pull(
+                x,
+                np.array([place[dof][0] for dof in x.terms], dtype=np.intp),
+                np.array([place[dof][1] for dof in x.terms], dtype=np.intp),
+                frozen(np.array(list(x.terms.values()))),
+            )
+            for x in self.tendons
+        )
 
     @cached_property
     def groups(self) -> tuple[HingeGroup, ...]:

@@ -71,7 +71,8 @@ class Passive(_PerDof):
         force = -stiffness (q - rest) - damping v
 
     `rest` (nq) is where the springs are relaxed, by default the neutral coordinates; q - rest is a rotation vector for
-    a spherical hinge. `friction` is kept, and is not part of `dynamics.passive_force`.
+    a spherical hinge. Springs and dampers act in all dynamics, unless `passive=False`. `friction` is kept and does not
+    act.
 
     >>> Passive(stiffness=10.0, damping=0.5)
     Passive(stiffness=10, damping=0.5)

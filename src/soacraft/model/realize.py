@@ -79,6 +79,20 @@ def scatter(layout: Layout, A: Array, x: Array, base: Array | None = None) -> Ar
     return frozen(y)
 
 
+def projected(layout: Layout, A: Array, maps: tuple[Array, ...], x: Array) -> Array:
+    """H phi x for forces x (..., n, 6) on bodies: what they amount to along the dofs, (..., nv). O(n)."""
+    batch = np.broadcast_shapes(A.shape[:-3], x.shape[:-2])
+    f = np.array(np.broadcast_to(x, (*batch, layout.n, 6)))
+    for k in layout.tree.tips_to_base():
+        p = layout.parents[k]
+        if p >= 0:
+            f[..., p, :] += times(A[..., k, :, :], f[..., k, :])
+    force = np.zeros((*batch, layout.nv))
+    for group, H_T in zip(layout.groups, maps, strict=True):
+        force[..., group.v_index] = times(H_T.mT, f[..., group.bodies, :])
+    return force
+
+
 def coriolis(layout: Layout, q: Array, v: Array, V: Array, twists: Array) -> Array:
     """a(k) = crm(V(k)) H*(k) v(k) + (dH*(k)/dt) v(k), body axes, (..., n, 6). O(n)."""
     a = times(crm(V), twists)

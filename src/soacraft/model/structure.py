@@ -19,6 +19,7 @@ from soacraft.model.hinges.base import Hinge
 from soacraft.model.interface import Graph, size_text
 from soacraft.model.layout import Layout
 from soacraft.model.names import frame_names, hinge_note
+from soacraft.model.tendons import Tendon
 from soacraft.spatial.checks import Array, finite, frozen
 from soacraft.spatial.inertia import Inertia
 from soacraft.spatial.pose import Pose
@@ -41,6 +42,7 @@ class Structure(Graph):
         self._bodies: dict[str, Body] = {}
         self._hinges: dict[str, Body] = {}
         self._nodes: dict[str, Node] = {}  # by full name
+        self._tendons: dict[str, Tendon] = {}
         self._parts: dict[Body, HingeState] = {}  # q, v, vdot of each hinge while there is no flat form
         self._structure = 0
         self._layout: Layout | None = None
@@ -286,7 +288,8 @@ class Structure(Graph):
             bodies = list(self._bodies.values())
             number = {body: k for k, body in enumerate(bodies)}
             parents = [number[body._parent] if isinstance(body._parent, Body) else -1 for body in bodies]
-            self._layout = Layout([bodies[k] for k in Tree(parents, list(self._bodies)).base_to_tips()])
+            order = Tree(parents, list(self._bodies)).base_to_tips()
+            self._layout = Layout([bodies[k] for k in order], self._tendons.values())
         return self._layout
 
 

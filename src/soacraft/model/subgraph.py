@@ -45,7 +45,7 @@ class SubGraph(Graph):
             raise ModelError(f"anchor must be 'rest' or 'moving', got {anchor!r}.")
         chosen = _chosen(multibody, bodies)
         self._mb, self._moving = multibody, bool(anchor == "moving")
-        self._layout = Layout([body for body in multibody.bodies if body in chosen])
+        self._layout = Layout([body for body in multibody.bodies if body in chosen], multibody.layout.tendons)
         self._made_at = multibody.structure
         names = [body.name for body in self._layout.bodies]
         shown = ", ".join(names if len(names) <= 4 else [*names[:2], "...", names[-1]])

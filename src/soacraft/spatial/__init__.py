@@ -22,12 +22,12 @@ from soacraft.spatial.rotations import (
     skew,
     unskew,
 )
-from soacraft.spatial.transforms import adjoint, crf, crm, phi, se3_exp, se3_log
+from soacraft.spatial.transforms import adjoint, crf, crm, log_rate, phi, se3_exp, se3_log
 from soacraft.spatial.wrench import Wrench
 
 __all__ = [
     "Array", "Inertia", "Measured", "Pose", "RelativePose", "Wrench",
-    "adjoint", "crf", "crm", "cross", "exp", "finite", "from_axis_angle", "frozen", "log",
+    "adjoint", "crf", "crm", "cross", "exp", "finite", "from_axis_angle", "frozen", "log", "log_rate",
     "matrix_to_quaternion", "normalize_quaternion", "number_text", "phi", "quaternion_exp", "quaternion_log",
     "quaternion_multiply", "quaternion_rate", "quaternion_to_matrix", "se3_exp", "se3_log", "shape_text",
     "skew", "unit", "unskew",

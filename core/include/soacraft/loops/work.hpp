@@ -29,7 +29,7 @@ struct LoopWork {
     double *u, *push;               // in the order of d
     Articulated<double>* P;
     Twist *z, *A, *f;
-    double *vdot, *left, *step;     // in the order of v
+    double *vdot, *left, *step, *force;  // in the order of v
     Tie* ties;
     Ratio* ratios;
     double *rates, *theta;
@@ -52,7 +52,7 @@ struct LoopWork {
             longest = longest < steps ? steps : longest;
         }
         cut(limbs, n), cut(P, n), cut(z, n), cut(A, n), cut(f, n);
-        cut(S, nv), cut(W, nv), cut(u, nv), cut(push, nv), cut(vdot, nv), cut(left, nv), cut(step, nv);
+        cut(S, nv), cut(W, nv), cut(u, nv), cut(push, nv), cut(vdot, nv), cut(left, nv), cut(step, nv), cut(force, nv);
         cut(L, n + 36 * model.wides);
         cut(ties, static_cast<index>(plan.closures.size())), cut(ratios, static_cast<index>(plan.couplings.size()));
         cut(rates, terms), cut(theta, plan.coordinates);

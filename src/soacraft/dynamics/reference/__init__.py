@@ -39,6 +39,7 @@ ALGORITHMS: dict[str, Callable[[Problem], Any]] = {
     "interbody_forces": inverse.interbody_forces,
     "compensating_force": inverse.compensating_force,
     "passive_force": passive.passive_force,
+    "passive_energy": passive.passive_energy,
     "mass_matrix_multiply": inverse.mass_matrix_multiply,
     "forward_dynamics": forward.forward_dynamics,
     "mass_matrix_solve": forward.mass_matrix_solve,

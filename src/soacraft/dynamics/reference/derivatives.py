@@ -26,6 +26,7 @@ from soacraft.dynamics.problem import Problem
 from soacraft.dynamics.reference.blocks import columns, over_dofs
 from soacraft.dynamics.reference.composite import mass_matrix
 from soacraft.dynamics.reference.forward import forward_dynamics, solve_columns
+from soacraft.dynamics.reference.passive import along_dofs_derivatives
 from soacraft.model.frame import Body
 from soacraft.model.hinges.base import dbias_of, dH_of
 from soacraft.model.kinematics import pose_of_frame
@@ -38,22 +39,27 @@ from soacraft.spatial.transforms import crf, crm
 
 def inverse_dynamics_derivatives(p: Problem) -> tuple[Array, Array, Array]:
     """dT/dq, dT/dv and dT/dvdot, each (..., nv, nv)."""
-    motion = motion_of(p, p.given["vdot"])
-    dq = _sweep(p, motion, along_q(p, motion), moved=True)
-    dv = _sweep(p, motion, along_v(p, motion), moved=False)
+    dq, dv = _along_q_and_v(p, p.given["vdot"])
     return dq, dv, mass_matrix(p)
 
 
 def forward_dynamics_derivatives(p: Problem) -> tuple[Array, Array, Array]:
     """dvdot/dq = -Mcal^-1 dT/dq, dvdot/dv = -Mcal^-1 dT/dv at the vdot of the force, dvdot/dforce = Mcal^-1."""
-    motion = motion_of(p, forward_dynamics(p))
-    dq = _sweep(p, motion, along_q(p, motion), moved=True)
-    dv = _sweep(p, motion, along_v(p, motion), moved=False)
+    dq, dv = _along_q_and_v(p, forward_dynamics(p))
     eye = np.broadcast_to(np.eye(p.nv), (*p.batch, p.nv, p.nv))
     dq, dv = np.broadcast_to(dq, eye.shape), np.broadcast_to(dv, eye.shape)
     X = solve_columns(p, np.concatenate([-dq, -dv, eye], axis=-1))
     inverse = X[..., 2 * p.nv :]
     return X[..., : p.nv], X[..., p.nv : 2 * p.nv], 0.5 * (inverse + inverse.mT)
+
+
+def _along_q_and_v(p: Problem, vdot: Array) -> tuple[Array, Array]:
+    """dT/dq and dT/dv at vdot held; springs and dampers take their part of T."""
+    motion = motion_of(p, vdot)
+    dq = _sweep(p, motion, along_q(p, motion), moved=True)
+    dv = _sweep(p, motion, along_v(p, motion), moved=False)
+    own_q, own_v = along_dofs_derivatives(p)
+    return np.asarray(dq - own_q), np.asarray(dv - own_v)
 
 
 class Motion(NamedTuple):

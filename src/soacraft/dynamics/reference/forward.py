@@ -6,14 +6,15 @@ import numpy as np
 
 from soacraft.dynamics.problem import Problem
 from soacraft.dynamics.reference.blocks import columns, over_dofs, rows, vector
+from soacraft.dynamics.reference.passive import along_dofs
 from soacraft.recursions import articulated_body
 from soacraft.recursions import forward_dynamics as recursion
 from soacraft.spatial.checks import Array
 
 
 def forward_dynamics(p: Problem) -> Array:
-    """vdot = (I - H psi K)* D^-1 [T - H psi (K T + P a + b)] - K* psi* a."""
-    return vector(p, recursion(p.sko, columns(p, p.given["force"])).vdot)
+    """vdot = (I - H psi K)* D^-1 [T - H psi (K T + P a + b)] - K* psi* a, T with what acts along the dofs besides."""
+    return vector(p, recursion(p.sko, columns(p, p.given["force"] + along_dofs(p))).vdot)
 
 
 def mass_matrix_solve(p: Problem) -> Array:

@@ -6,6 +6,7 @@ import numpy as np
 
 from soacraft.dynamics.problem import Problem
 from soacraft.dynamics.reference.blocks import columns, over_bodies, vector
+from soacraft.dynamics.reference.passive import along_dofs
 from soacraft.dynamics.reference.turning import turned
 from soacraft.model import armature
 from soacraft.model.frame import Body
@@ -15,13 +16,13 @@ from soacraft.spatial.checks import Array
 
 
 def inverse_dynamics(p: Problem) -> Array:
-    """T = H phi (M alpha + b), alpha = phi* (H* vdot + a)."""
-    return vector(p, newton_euler(p.sko, columns(p, p.given["vdot"])).T)
+    """T = H phi (M alpha + b), alpha = phi* (H* vdot + a), less what acts along the dofs besides T."""
+    return vector(p, newton_euler(p.sko, columns(p, p.given["vdot"])).T) - along_dofs(p)
 
 
 def bias_force(p: Problem) -> Array:
     """The same at vdot = 0."""
-    return vector(p, newton_euler(p.sko, columns(p, np.zeros(p.nv))).T)
+    return vector(p, newton_euler(p.sko, columns(p, np.zeros(p.nv))).T) - along_dofs(p)
 
 
 def mass_matrix_multiply(p: Problem) -> Array:

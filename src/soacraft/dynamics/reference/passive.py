@@ -1,45 +1,40 @@
-"""Springs and dampers in the hinges."""
+"""Springs, dampers and gravity compensation: the law is `soacraft.model.passive`, here is where it enters."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
 from soacraft.dynamics.problem import Problem
-from soacraft.errors import ModelError
-from soacraft.model.frame import Body
-from soacraft.model.hinges import Free, Spherical
-from soacraft.model.hinges.base import difference_of
-from soacraft.model.properties import Passive
+from soacraft.model import passive
 from soacraft.model.realize import times
-from soacraft.spatial.checks import Array, number_text
-from soacraft.spatial.rotations import quaternion_to_matrix
+from soacraft.spatial.checks import Array
+
+
+def along_dofs(p: Problem) -> Any:
+    """What acts along the dofs besides the force (..., nv); 0 where nothing does."""
+    return passive.along_dofs(p.layout, p.given["q"], p.given["v"]) if p.passive else 0.0
+
+
+def along_dofs_derivatives(p: Problem) -> tuple[Any, Any]:
+    """Its derivatives along the dofs and in v (..., nv, nv); 0 where nothing acts."""
+    return passive.along_dofs_derivatives(p.layout, p.given["q"], p.given["v"]) if p.passive else (0.0, 0.0)
 
 
 def passive_force(p: Problem) -> Array:
-    """-stiffness (q - rest) - damping v by hinge."""
-    q, v = p.given["q"], p.given["v"]
-    force = np.zeros((*p.batch, p.nv))
-    for body, at, where in zip(p.layout.bodies, p.layout.q_slices, p.layout.v_slices, strict=True):
-        passive = body.passive
-        if passive.damping.any():
-            force[..., where] -= passive.damping * v[..., where]
-        if passive.stiffness.any():
-            force[..., where] -= passive.stiffness * displacement(body, passive, q[..., at])
-    return force
+    """All of it as one generalized force."""
+    return passive.passive_force(p.state)
 
 
-def displacement(body: Body, passive: Passive, q: Array) -> Array:
-    """q - rest in the tangent sense (..., nv). Of a free hinge: the rotation vector, and R* (p - p_rest)."""
-    hinge = body.hinge
-    if not hinge.holonomic:
-        raise ModelError(
-            f"hinge {body.hinge_name!r} ({hinge!r}) has a spring (stiffness {number_text(passive.stiffness)}), but it "
-            "is nonholonomic: its position is not a function of its dofs, so there is no displacement along them. "
-            "Give it no stiffness; damping is fine."
-        )
-    rest = hinge.neutral() if passive.rest is None else passive.rest
-    if not isinstance(hinge, Free):
-        return difference_of(hinge, rest, q)
-    turn = difference_of(Spherical(), rest[:4], q[..., :4])
-    travel = times(quaternion_to_matrix(q[..., :4]).mT, q[..., 4:] - rest[4:])
-    return np.concatenate([turn, travel], axis=-1)
+def passive_energy(p: Problem) -> Array:
+    """k |q - rest|^2 / 2 of springs and tendons, and sum of compensation m g.c."""
+    q, bodies = p.given["q"], p.layout.compensated
+    total = passive.energy_along_dofs(p.layout, q)
+    if bodies:
+        R, at = p.state.configuration.world
+        for body in bodies:
+            k = p.layout.index[body]
+            com = at[..., k, :] + times(R[..., k, :, :], body.inertia.com)
+            total = total + body.gravity_compensation * body.inertia.mass * np.asarray(com @ p.graph.gravity)
+    return total
