@@ -123,14 +123,17 @@ class Diagonalized:
         return f"Diagonalized: {self.nu.shape[-1]} dofs in {len(self.D)} hinges{batch}"
 
 
-def diagonalize(g: Graph, q: Any, v: Any, f_ext: Any = None, *, ignore_loops: bool = False) -> Diagonalized:
+def diagonalize(
+    g: Graph, q: Any, v: Any, f_ext: Any = None, *, passive: bool = True, ignore_loops: bool = False
+) -> Diagonalized:
     """The equations of motion in innovations coordinates at (q, v). O(n).
 
         nudot + C_nu + load_nu = m^-1 T,   nu = m* v,   m = (I + H phi K) D^1/2,   m^-1 = D^-1/2 (I - H psi K)
         C_nu = m^-1 C - mdot* v,   mdot along v                                                    (000 Eq. 28-29)
 
     C is the bias force without gravity, external forces and motion of the anchor; what these add is the load. D^1/2 is
-    the symmetric root. Any hinge, with armature. The forces kept with the model act besides `f_ext`.
+    the symmetric root. Any hinge, with armature. The forces kept with the model act besides `f_ext`; springs, dampers
+    and gravity compensation are part of the load unless `passive=False`.
 
     >>> import numpy as np
     >>> import soacraft as sc
@@ -144,7 +147,7 @@ def diagonalize(g: Graph, q: Any, v: Any, f_ext: Any = None, *, ignore_loops: bo
     array([3., 4.])
     """
     p = read_problem("diagonalize", g, q=q, v=v, f_ext=f_ext, stored=True, ignore_loops=ignore_loops)
-    bias = bias_force(g, p.full("q"), p.full("v"), f_ext, ignore_loops=ignore_loops)
+    bias = bias_force(g, p.full("q"), p.full("v"), f_ext, passive=passive, ignore_loops=ignore_loops)
     with np.errstate(all="ignore"):
         found = _diagonalized(p, bias)
     for x in (found.nu, found.C_nu, found.C_eta, found.load_eta):

@@ -93,14 +93,15 @@ def _eigen(A: Array) -> tuple[Complex, Complex]:
 
 
 def linearize(
-    g: Graph, q: Any, v: Any, force: Any, f_ext: Any = None, *, ignore_loops: bool = False
+    g: Graph, q: Any, v: Any, force: Any, f_ext: Any = None, *, passive: bool = True, ignore_loops: bool = False
 ) -> Linearization:
     """The motion about (q, v) under a constant generalized force, to first order (formula F7). O(n nv + nv^3).
 
         xidot = N xi + dv,    dvdot = (dvdot/dq) xi + (dvdot/dv) dv + Mcal^-1 dforce
 
     in tangent coordinates: xi moves q to `g.integrate(q, xi)`. Any hinge but a rolling ball. External forces in node
-    axes move with their nodes. Springs and dampers act only as far as they are in `force`.
+    axes move with their nodes. The model's own springs, dampers and gravity compensation take part, unless
+    `passive=False`.
 
     >>> import numpy as np
     >>> import soacraft as sc
@@ -118,7 +119,7 @@ def linearize(
     A, B = np.zeros((*p.batch, 2 * nv, 2 * nv)), np.zeros((*p.batch, 2 * nv, nv))
     A[..., :nv, :nv], A[..., :nv, nv:] = kinematic_block(p), np.eye(nv)
     found = forward_dynamics_derivatives(
-        g, p.full("q"), p.full("v"), p.full("force"), f_ext, ignore_loops=ignore_loops
+        g, p.full("q"), p.full("v"), p.full("force"), f_ext, passive=passive, ignore_loops=ignore_loops
     )
     A[..., nv:, :nv], A[..., nv:, nv:], B[..., nv:, :] = found
     return Linearization(A, B, g.dof_names)

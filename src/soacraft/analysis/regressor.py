@@ -18,11 +18,12 @@ import numpy as np
 import numpy.typing as npt
 import scipy.linalg
 
-from soacraft.dynamics.arguments import check_loops, read_graph, read_problem
+from soacraft.dynamics.arguments import check_loops, read_graph, read_passive, read_problem
 from soacraft.dynamics.forces import forward_dynamics
 from soacraft.dynamics.inertias import mass_matrix_solve
 from soacraft.dynamics.problem import Problem
 from soacraft.dynamics.reference.blocks import vector
+from soacraft.dynamics.reference.passive import along_dofs
 from soacraft.errors import ModelError, StateError
 from soacraft.model.interface import Graph
 from soacraft.model.realize import times
@@ -78,14 +79,15 @@ class Regressor:
 
 
 def parameter_regressor(
-    g: Graph, q: Any, v: Any, vdot: Any, f_ext: Any = None, *, ignore_loops: bool = False
+    g: Graph, q: Any, v: Any, vdot: Any, f_ext: Any = None, *, passive: bool = True, ignore_loops: bool = False
 ) -> Regressor:
     """Inverse dynamics, linear in the inertial parameters: T = Y(q, v, vdot) pi + offset. O(n depth).
 
         T(i) = sum over bodies k outboard of i of  H(i) phi(i,k) A(k) pi(k)
 
-    with A(k) (6 x 10) from the velocity and acceleration of body k. Gravity is part of Y; armature and external forces
-    are the offset.
+    with A(k) (6 x 10) from the velocity and acceleration of body k. Gravity is part of Y, less what of it is
+    compensated; armature, external forces, springs and dampers are the offset. `passive=False` leaves springs, dampers
+    and compensation out.
 
     >>> import numpy as np
     >>> import soacraft as sc
@@ -98,6 +100,7 @@ def parameter_regressor(
     True
     """
     p = read_problem("parameter_regressor", g, q=q, v=v, vdot=vdot, f_ext=f_ext, stored=True, ignore_loops=ignore_loops)
+    p.passive = read_passive("parameter_regressor", p.graph, passive)  # compensation grows with mass: no offset
     return Regressor(_matrix(p), _offset(p), parameter_names(g))
 
 
@@ -119,11 +122,12 @@ def _matrix(p: Problem) -> Array:
 
 
 def force_maps(p: Problem) -> Array:
-    """A(k) by body, (..., n, 6, 10): M alpha + b without external forces is A(k) pi(k)."""
+    """A(k) by body, (..., n, 6, 10): M alpha + b without external forces, with gravity compensation, is A(k) pi(k)."""
     V = p.state.motion.V
     w, alpha = V[..., :3], p.state.alpha
     R = p.state.configuration.world[0]
-    a = alpha[..., 3:] + cross(w, V[..., 3:]) - times(R.mT, p.graph.gravity)
+    carried = np.array([body.gravity_compensation if p.passive else 0.0 for body in p.layout.bodies])
+    a = alpha[..., 3:] + cross(w, V[..., 3:]) - (1.0 - carried)[:, None] * times(R.mT, p.graph.gravity)
     wdot = alpha[..., :3]
     shape = np.broadcast_shapes(a.shape, wdot.shape, w.shape)
     A = np.zeros((*shape[:-1], 6, 10))
@@ -143,8 +147,8 @@ def _of_moments(w: Array) -> Array:
 
 
 def _offset(p: Problem) -> Array:
-    """J_a vdot, less what external forces do."""
-    offset = np.zeros((*p.batch, p.nv))
+    """J_a vdot, less what external forces, springs and dampers do."""
+    offset = np.zeros((*p.batch, p.nv)) - along_dofs(p)
     vdot = p.given["vdot"]
     for J, where in zip(p.layout.armature, p.layout.v_slices, strict=True):
         if J is not None:
@@ -161,11 +165,13 @@ def _offset(p: Problem) -> Array:
 
 
 def forward_dynamics_sensitivity(
-    g: Graph, q: Any, v: Any, force: Any, f_ext: Any = None, *, ignore_loops: bool = False
+    g: Graph, q: Any, v: Any, force: Any, f_ext: Any = None, *, passive: bool = True, ignore_loops: bool = False
 ) -> Array:
     """How forward dynamics answers to the inertial parameters: dvdot/dpi (..., nv, 10 n). O(n depth + nv n).
 
         dvdot/dpi = -Mcal^-1 Y(q, v, vdot)     at the vdot of the force
+
+    Springs, dampers and gravity compensation act as in `dynamics.forward_dynamics`.
 
     >>> import numpy as np
     >>> import soacraft as sc
@@ -174,8 +180,8 @@ def forward_dynamics_sensitivity(
     (1, 10)
     """
     check_loops("forward_dynamics_sensitivity", read_graph("forward_dynamics_sensitivity", g), ignore_loops)
-    vdot = forward_dynamics(g, q, v, force, f_ext, ignore_loops=ignore_loops)
-    Y = parameter_regressor(g, q, v, vdot, f_ext, ignore_loops=ignore_loops).matrix
+    vdot = forward_dynamics(g, q, v, force, f_ext, passive=passive, ignore_loops=ignore_loops)
+    Y = parameter_regressor(g, q, v, vdot, f_ext, passive=passive, ignore_loops=ignore_loops).matrix
     columns_first = np.moveaxis(Y, -1, 0)
     return -np.moveaxis(mass_matrix_solve(g, q, columns_first, ignore_loops=ignore_loops), 0, -1)
 

@@ -105,7 +105,8 @@ def underactuated(
 
         T_a = S_aa vdot_a + C_a - Mcal_ap Mcal_pp^-1 C_p,    S_aa = ((Mcal^-1)_aa)^-1              (formula F11)
 
-    `q` and `v` default to the model's state. `passive` as for `disturbance_jacobian`.
+    `q` and `v` default to the model's state. `passive` as for `disturbance_jacobian`. What springs, dampers and gravity
+    compensation do is part of C, as in `dynamics.bias_force`.
 
     >>> import soacraft as sc
     >>> from soacraft.analysis import underactuated

@@ -133,6 +133,9 @@ class Reader:
         if x.passive is not None:
             with self.at(f"{place}.passive"):
                 body.passive = self._passive(x.passive, hinge, f"{place}.passive")
+        if x.gravity_compensation != 0.0:
+            with self.at(f"{place}.gravity_compensation"):
+                body.gravity_compensation = x.gravity_compensation
         if x.limits is not None:
             with self.at(f"{place}.limits"):
                 body.limits = self._limits(x.limits, hinge, f"{place}.limits")
@@ -214,6 +217,9 @@ class Reader:
         for i, y in enumerate(self.model.couplings):
             with self.at(f"$.couplings[{i}]"):
                 mb.couple(y.name, y.terms, y.offset, y.active, y.attributes)
+        for i, z in enumerate(self.model.tendons):
+            with self.at(f"$.tendons[{i}]"):
+                mb.add_tendon(z.name, z.terms, z.stiffness, z.damping, z.rest, z.attributes)
 
     def _records(self, mb: Multibody) -> None:
         m = self.model

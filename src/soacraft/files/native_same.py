@@ -52,14 +52,16 @@ def _facts(mb: Multibody, home: Path | None = None) -> Iterator[Fact]:
         yield from _body(mb, body, f"body {body.name!r}")
         yield from _carried(body, f"body {body.name!r}", home)
     yield "forces", [(frame, wrench) for frame, wrench in mb.acting_forces.items()]
-    for kind in ("loops", "couplings", "actuators", "keyframes", "records"):
+    for kind in ("loops", "couplings", "tendons", "actuators", "keyframes", "records"):
         yield kind, list(getattr(mb, kind))
     yield "materials", [replace(x, texture=whole_name(x.texture, home)) for x in mb.materials]
     yield "import report", None if mb.import_report is None else list(mb.import_report.entries)
 
 
 def _body(mb: Multibody, body: Body, what: str) -> Iterator[Fact]:
-    for name in ("hinge", "hinge_name", "inertia", "inboard", "outboard", "armature", "passive", "limits"):
+    for name in (
+        "hinge", "hinge_name", "inertia", "inboard", "outboard", "armature", "passive", "gravity_compensation", "limits",
+    ):  # fmt: skip
         yield f"{what}: {name}", getattr(body, name)
     yield f"{what}: parent", body.parent.name
     yield f"{what}: q", mb.q[body.q_slice]

@@ -36,6 +36,9 @@ def model_of(mb: Multibody) -> schema.Model:
         couplings=tuple(
             schema.Coupling(x.name, dict(x.terms), x.offset, x.active, dict(x.attributes)) for x in mb.couplings
         ),
+        tendons=tuple(
+            schema.Tendon(x.name, dict(x.terms), x.stiffness, x.damping, x.rest, dict(x.attributes)) for x in mb.tendons
+        ),
         actuators=tuple(schema.Actuator(x.name, x.kind, dict(x.gears), dict(x.attributes)) for x in mb.actuators),
         keyframes=tuple(
             schema.Keyframe(x.name, _numbers(x.q), _numbers(x.v), dict(x.attributes)) for x in mb.keyframes
@@ -64,6 +67,7 @@ def _body(mb: Multibody, body: Body, number: dict[str, int]) -> schema.Body:
         outboard=_pose(body.outboard, f"outboard of {what}"),
         armature=_unless_zero(body.armature),
         passive=_passive(body),
+        gravity_compensation=body.gravity_compensation,
         limits=_limits(body),
         nodes=_nodes(body),
         geometries=_geometries(body),

@@ -181,6 +181,7 @@ class Body(Object):
     outboard: Pose | None = None
     armature: Numbers | None = None
     passive: Passive | None = None
+    gravity_compensation: float = 0.0
     limits: Limits | None = None
     nodes: tuple[Node, ...] = ()
     geometries: tuple[Geometry, ...] = ()
@@ -240,6 +241,17 @@ class Coupling(Object):
     attributes: Attributes = {}
 
 
+class Tendon(Object):
+    """A spring and a damper along the sum of c q over dofs; slack in the range `rest`."""
+
+    name: str
+    terms: dict[str, float]
+    stiffness: float = 0.0
+    damping: float = 0.0
+    rest: tuple[float, float] = (0.0, 0.0)
+    attributes: Attributes = {}
+
+
 class Actuator(Object):
     """What drives dofs; the gear of each."""
 
@@ -290,6 +302,7 @@ class Model(Object):
     forces: tuple[Force, ...] = ()
     loops: tuple[Loop, ...] = ()
     couplings: tuple[Coupling, ...] = ()
+    tendons: tuple[Tendon, ...] = ()
     actuators: tuple[Actuator, ...] = ()
     keyframes: tuple[Keyframe, ...] = ()
     materials: tuple[Material, ...] = ()

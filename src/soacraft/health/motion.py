@@ -78,7 +78,8 @@ def bench(graph: Graph) -> Graph:
 
 
 def check_mass_matrix(graph: Graph) -> Iterator[Finding]:
-    """The mass matrix at a random state: positive definite, its inverse, and inverse and forward dynamics with it."""
+    """The mass matrix at a random state: positive definite, its inverse, and inverse and forward dynamics with it; of the
+    bodies alone, without springs and dampers."""
     g, nv, subject = bench(graph), graph.nv, "mass matrix"
     if not nv or nv > DENSE:
         if nv:
@@ -97,14 +98,14 @@ def check_mass_matrix(graph: Graph) -> Iterator[Finding]:
         text = f"is nearly singular at a random state: its scaled condition number is {condition:.2g}"
         yield Finding("warning", subject, condition, text, "look for bodies with next to no inertia")
         return
-    T = dyn.inverse_dynamics(g, q, v, w, ignore_loops=True)
+    T = dyn.inverse_dynamics(g, q, v, w, passive=False, ignore_loops=True)
     try:
-        vdot = dyn.forward_dynamics(g, q, v, T, ignore_loops=True)
+        vdot = dyn.forward_dynamics(g, q, v, T, passive=False, ignore_loops=True)
         product = M @ dyn.mass_matrix_inverse(g, q, ignore_loops=True) - np.eye(nv)
     except SingularError:
         return  # named by the check of hinge inertias
-    bias = dyn.bias_force(g, q, v, ignore_loops=True)
-    again = dyn.inverse_dynamics(g, q, v, vdot, ignore_loops=True)
+    bias = dyn.bias_force(g, q, v, passive=False, ignore_loops=True)
+    again = dyn.inverse_dynamics(g, q, v, vdot, passive=False, ignore_loops=True)
     size = float(np.max((np.abs(M) @ np.abs(w) + np.abs(bias) + np.abs(T)) / s))
     rounding = 1e4 * _EPS * condition
     for what, gap, allowed in (
@@ -118,14 +119,15 @@ def check_mass_matrix(graph: Graph) -> Iterator[Finding]:
 
 
 def check_power(graph: Graph) -> Iterator[Finding]:
-    """The rate of kinetic and potential energy along the motion is the power v . force of a random force."""
+    """The rate of kinetic and potential energy along the motion is the power v . force of a random force; without springs
+    and dampers."""
     g = bench(graph)
     if not g.nv:
         return
     q, v, w = _drawn(g)
-    force = dyn.inverse_dynamics(g, q, v, w, ignore_loops=True)
+    force = dyn.inverse_dynamics(g, q, v, w, passive=False, ignore_loops=True)
     try:
-        vdot = dyn.forward_dynamics(g, q, v, force, ignore_loops=True)
+        vdot = dyn.forward_dynamics(g, q, v, force, passive=False, ignore_loops=True)
     except SingularError:
         return  # named by the check of hinge inertias
     t = _STEP * np.array([sign * k for k, _ in _STENCIL for sign in (1, -1)])[:, None]

@@ -87,6 +87,11 @@ def check_springs(graph: Graph) -> Iterator[Finding]:
             for dof, x in zip(dof_names(body.hinge_name, body.hinge), getattr(body.passive, what), strict=True):
                 if x < 0.0:
                     yield Finding(severity, f"dof {dof!r}", float(x), f"its {what} is negative and {text}", cure)
+    for tendon in graph.tendons:
+        for what, severity, text, cure in ways[:2]:
+            value = getattr(tendon, what)
+            if value < 0.0:
+                yield Finding(severity, f"tendon {tendon.name!r}", value, f"its {what} is negative and {text}", cure)
 
 
 def check_own_hinges(graph: Graph) -> Iterator[Finding]:

@@ -171,14 +171,21 @@ class CompiledLoops:
                                            for some in (self.loops, self.couplings)))  # fmt: skip
 
     def run(
-        self, method: int, q: Array, v: Array, force: Array, pull: Array | None, threads: int | None
+        self,
+        method: int,
+        q: Array,
+        v: Array,
+        force: Array,
+        pull: Array | None,
+        threads: int | None,
+        passive: bool = False,
     ) -> tuple[Array, Array, npt.NDArray[np.bool_]]:
-        """A batch of states, all (count, ...): vdot, [forces, residuals], and where the answers stand."""
+        """A batch of states, all (count, ...), springs and dampers acting where `passive`: vdot, [forces, residuals], and where the answers stand."""
         count = len(q)
         vdot, rest = np.empty((count, self._nv)), np.empty((count, self.forces + 2))
         fine = np.zeros(count, dtype=np.int64)
         threads = threads or min(_CORES, 1 + count * len(self._tree.elements) // _WORTH_A_THREAD)
-        self.core.run(method, q, v, force, pull, vdot, rest, fine, threads)
+        self.core.run(method, q, v, force, pull, vdot, rest, fine, threads, passive)
         return vdot, rest, fine.astype(bool)
 
     def call(

@@ -47,7 +47,9 @@ class Derivatives:
         return f"Derivatives of vdot {self.dq.shape}, and of the multipliers of {names}"
 
 
-def forward_dynamics_derivatives(solver: Solver, q: Any, v: Any, force: Any, f_ext: Any = None) -> Derivatives:
+def forward_dynamics_derivatives(
+    solver: Solver, q: Any, v: Any, force: Any, f_ext: Any = None, *, passive: bool = True
+) -> Derivatives:
     """The derivatives of `solver.forward_dynamics` at closed states, exact for every hinge. O(n nv + nv^3).
 
         [ Mcal  Gc* ] [ dvdot   ]   [ dforce - dT - d(Gc* lambda) ]      dT: of the inverse dynamics, vdot held
@@ -58,7 +60,8 @@ def forward_dynamics_derivatives(solver: Solver, q: Any, v: Any, force: Any, f_e
     motions that the closures allow, `dq X` and `dv X`, no such choice plays a part; `linearize` gives these. With
     redundant rows only they are defined: elsewhere the rows contradict each other and least squares stand in.
 
-    All closures count as at rest: there is no `U` that drives them here.
+    All closures count as at rest: there is no `U` that drives them here. `passive=False` leaves the model's own springs
+    and dampers out.
 
     >>> import numpy as np
     >>> import soacraft as sc
@@ -70,9 +73,10 @@ def forward_dynamics_derivatives(solver: Solver, q: Any, v: Any, force: Any, f_e
     ...                  s.forward_dynamics(q, 0 * q, np.zeros(mb.nv)).vdot + dforce @ np.ones(mb.nv)))
     True
     """
-    p = solver._read("forward_dynamics_derivatives", q=q, v=v, force=force, f_ext=f_ext)
+    p = solver._read("forward_dynamics_derivatives", q=q, v=v, force=force, f_ext=f_ext, passive=passive)
     refuse_nonholonomic(p)
-    found = [at_task(solver, solver._task(s, one["force"], f, {}))[0] for s, one, f in states_of(p)]
+    tasks = (solver._task(s, one["force"], f, {}, passive=p.passive) for s, one, f in states_of(p))
+    found = [at_task(solver, task)[0] for task in tasks]
 
     def stacked(parts: list[Array]) -> Array:
         return np.reshape(parts, (*p.batch, *np.shape(parts)[1:]))
@@ -115,7 +119,7 @@ def _inverse_dynamics_derivatives(task: Task, vdot: Array, multipliers: Array) -
     """dT along q and v with the constraint forces held in the axes of their bodies, and Mcal."""
     given = {"q": task.state.q, "v": task.state.v, "vdot": vdot}
     forces = task.forces + body_forces(task.rows, multipliers)
-    p = Problem("inverse_dynamics_derivatives", task.graph, given, forces)
+    p = Problem("inverse_dynamics_derivatives", task.graph, given, forces, passive=task.passive)
     found = answers(p, ((p.nv, p.nv),) * 3, None)
     return found[0], found[1], found[2]
 

@@ -14,6 +14,7 @@ from soacraft.loops.embedding_model import EmbeddedModel
 from soacraft.loops.embedding_sensitivity import EmbeddedDirection, embedded_direction
 from soacraft.model.coordinates import read_forces, read_v
 from soacraft.model.interface import Graph
+from soacraft.model.passive import passive_force
 from soacraft.model.sko import SKOModel
 from soacraft.model.state import State
 from soacraft.ops.binding import SKOBinding, block_name
@@ -198,6 +199,11 @@ class EmbeddedBinding(SKOBinding):
     def acceleration(self) -> Array:
         found = self.embedded()
         return np.asarray(found.one.state.vdot[found.independent])
+
+    def passive(self) -> Array:
+        """Xt* of the passive forces of the tree."""
+        found = self.embedded()
+        return np.concatenate([np.zeros(0), *found.reduced(passive_force(found.one.state))])
 
     def body_velocities(self) -> Sequence[Array] | None:
         """True velocities of the members where a moving anchor adds to phi* H* v."""

@@ -22,7 +22,7 @@ _REFINE = 1e-13
 def solve(found: EmbeddedModel, task: Task, rest: Augmented | None) -> tuple[Array, Array]:
     """vdot_i by AB forward dynamics, and the multipliers of the rows that are not embedded, zero for others. O(n)."""
     sko = found.sko
-    free = _backend.forward_dynamics(sko, found.reduced(task.force[:, None]))
+    free = _backend.forward_dynamics(sko, found.reduced(task.acting[:, None]))
     multipliers = np.zeros(task.rows.size)
     if rest is None:
         return np.concatenate([np.zeros(0), *(free.vdot[k][:, 0] for k in sko.nodes)]), multipliers
@@ -48,7 +48,7 @@ def refined(found: EmbeddedModel, task: Task, vdot: Array, known: Array) -> tupl
 
 def unbalanced(task: Task, vdot: Array, known: Array) -> Array:
     """T - Mcal vdot - C - G* lambda for the known multipliers, by compiled inverse dynamics. O(n)."""
-    rows, left = task.rows, np.array(task.force)
+    rows, left = task.rows, np.array(task.acting)
     forces = body_forces(rows, known) if known.any() else ()
     given = {"q": rows.state.q, "v": rows.state.v, "vdot": vdot}
     p = Problem("inverse_dynamics", rows.graph, given, task.forces + forces)

@@ -140,7 +140,7 @@ class _System:
     def _body_forces(self) -> Array:
         """f - b."""
         bodies, inner, state = self.bodies, self.bodies.inner, self.task.state
-        f = times(self.hinges.H_inv.mT, _laid_out(self.task.force, bodies.dofs))
+        f = times(self.hinges.H_inv.mT, _laid_out(self.task.acting, bodies.dofs))
         back = times(self.A[inner], f[inner, :6])
         f[:, :6] -= state.replace(forces=state.forces + self.task.forces).b if self.task.forces else state.b
         np.subtract.at(f[:, :6], bodies.parents[inner], back)
@@ -237,7 +237,7 @@ def _dense(task: Task) -> Answer:
     C = answer(p, (p.nv,), None)
     M = answer(Problem("mass_matrix", rows.graph, {"q": rows.state.q}), (p.nv, p.nv), None)
     K = np.block([[M, (R @ G).T], [R @ G, np.zeros((len(R), len(R)))]])
-    x = np.linalg.solve(K, np.concatenate([task.force - C, R @ (task.Udot - rows.gamma)]))
+    x = np.linalg.solve(K, np.concatenate([task.acting - C, R @ (task.Udot - rows.gamma)]))
     return Answer(x[: p.nv], _least_dense(rows, R.T @ x[p.nv :]))
 
 

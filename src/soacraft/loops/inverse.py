@@ -28,7 +28,7 @@ def read_independent(p: Problem, vdot: Any) -> Problem:
 
 
 def force_for(task: Task, choice: Choice, vdot_i: Array, actuated: Mask | None, tolerance: float) -> Array:
-    """T in the size of the tree, zero but at the actuated dofs: X_a* T_a = X* (Mcal vdot + C).
+    """T in the size of the tree, zero but at the actuated dofs: X_a* T_a = X* (Mcal vdot + C - passive).
 
     Refused where forward dynamics would not give vdot back: it opens the closures, or what is left of the force is not
     in the range of Gc* as its rank is by sizes.
@@ -47,7 +47,7 @@ def force_for(task: Task, choice: Choice, vdot_i: Array, actuated: Mask | None, 
     refuse_held(rows, G, choice, X, sizes)
     given = {"q": rows.state.q, "v": rows.state.v, "vdot": vdot}
     p = Problem("inverse_dynamics", rows.graph, given, task.forces)
-    whole = np.array(answer(p, (p.nv,), None))
+    whole = np.array(answer(p, (p.nv,), None)) - task.besides
     wanted = X.T @ whole
     force = np.zeros(p.nv)
     where = choice.independent if actuated is None else np.flatnonzero(actuated)

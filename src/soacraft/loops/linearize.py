@@ -36,7 +36,9 @@ class ClosedLinearization(Linearization):
         return f"ClosedLinearization of {m} independent of {nv} dofs: A {2 * m} x {2 * m}, B {2 * m} x {nv}"
 
 
-def linearize(solver: Solver, q: Any, v: Any, force: Any, f_ext: Any = None) -> ClosedLinearization:
+def linearize(
+    solver: Solver, q: Any, v: Any, force: Any, f_ext: Any = None, *, passive: bool = True
+) -> ClosedLinearization:
     """The motion of a closed chain about (q, v) under a constant force, to first order. O(n nv + nv^3).
 
         xi_i = difference(q, q')_i,  dv_i = v'_i - v_i       of the independent dofs, the others as the closures say:
@@ -45,7 +47,8 @@ def linearize(solver: Solver, q: Any, v: Any, force: Any, f_ext: Any = None) -> 
 
     (formula F14) with N of formula F7 and the derivatives of `forward_dynamics_derivatives`. The independent dofs are
     those of `solver.independent(q)`. One state at a time, as another may have other independent dofs.
-    All closures count as at rest: there is no `U` that drives them here.
+    All closures count as at rest: there is no `U` that drives them here. `passive=False` leaves the model's own springs
+    and dampers out.
 
     >>> import numpy as np
     >>> import soacraft as sc
@@ -59,12 +62,12 @@ def linearize(solver: Solver, q: Any, v: Any, force: Any, f_ext: Any = None) -> 
     >>> np.round(lin.A[1, 0], 3)                                      # -m g l / (m l^2 + I)
     np.float64(-4.905)
     """
-    p = solver._read("linearize", q=q, v=v, force=force, f_ext=f_ext)
+    p = solver._read("linearize", q=q, v=v, force=force, f_ext=f_ext, passive=passive)
     if p.batch:
         raise StateError(f"linearize takes one state of a closed chain, got a batch {p.batch}.")
     refuse_nonholonomic(p)
     ((state, one, forces),) = states_of(p)
-    task = solver._task(state, one["force"], forces, {})
+    task = solver._task(state, one["force"], forces, {}, passive=p.passive)
     _refuse_rolling(task.rows)
     d, of_rows = at_task(solver, task)
     G, choice = task.rows.jacobian(), solver._choice(task.rows)

@@ -16,8 +16,8 @@ def residuals(task: Task, vdot: Array, multipliers: Array) -> tuple[float, float
     gamma = np.abs(task.rows.gamma).max(initial=0.0)
     closures = np.abs(residual_of_rows(task, vdot)).max(initial=0.0)
     left = residual_of_motion(task, vdot, multipliers)
-    motion, moving = np.abs(left).max(initial=0.0), np.abs(left + task.force).max(initial=0.0)
-    largest = max(moving, np.abs(task.force).max(initial=0.0), np.abs(multipliers).max(initial=0.0))
+    motion, moving = np.abs(left).max(initial=0.0), np.abs(left + task.acting).max(initial=0.0)
+    largest = max(moving, np.abs(task.acting).max(initial=0.0), np.abs(multipliers).max(initial=0.0))
     return float(closures / max(1.0, gamma, np.abs(vdot).max(initial=0.0))), float(motion / max(1.0, largest))
 
 
@@ -31,11 +31,11 @@ def residual_of_rows(task: Task, vdot: Array) -> Array:
 
 
 def residual_of_motion(task: Task, vdot: Array, multipliers: Array) -> Array:
-    """Inverse dynamics under external forces, and Gc* lambda, less the force, (nv)."""
+    """Inverse dynamics under external forces, and Gc* lambda, less the force and what springs add, (nv)."""
     rows = task.rows
     given = {"q": rows.state.q, "v": rows.state.v, "vdot": vdot}
     p = Problem("inverse_dynamics", rows.graph, given, task.forces)
-    return np.array(answer(p, (p.nv,), None)) + rows.jacobian().T @ multipliers - task.force
+    return np.array(answer(p, (p.nv,), None)) + rows.jacobian().T @ multipliers - task.acting
 
 
 def row_speeds(rows: Constraints, v: Array) -> Array:

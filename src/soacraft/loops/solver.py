@@ -1,6 +1,6 @@
 """What all solvers of closed chains have in common: reading, checking, independent dofs, results.
 
-    Mcal vdot + C = T - Gc* lambda,     Gc vdot + Gcdot v = Udot                            (formulas F2, F3)
+    Mcal vdot + C = T + passive - Gc* lambda,     Gc vdot + Gcdot v = Udot                            (formulas F2, F3)
 
 A solver gives `_solve(task)`: vdot and lambda at one state. All else is here.
 """
@@ -153,57 +153,87 @@ class Solver(ABC):
     # -- what users call -------------------------------------------------------------------------------------
 
     def forward_dynamics(
-        self, q: Any, v: Any, force: Any, f_ext: Any = None, U: Any = None, threads: int | None = None
+        self,
+        q: Any,
+        v: Any,
+        force: Any,
+        f_ext: Any = None,
+        U: Any = None,
+        threads: int | None = None,
+        *,
+        passive: bool = True,
     ) -> Result:
         """Accelerations and constraint forces under the generalized force; all arrays in the size of the tree.
 
         `U = {name: (u, udot)}` drives closures (003 Eq. 2): b moves relative to a with the twist u besides what the
         hinge allows, at b in the axes of a, (..., 6); the position of a driven closure is not checked. Of a coupling u
-        is a number, (...). Stored forces act besides `f_ext`, as in `soacraft.dynamics`. A batch runs on `threads`
-        threads, by default as many as pay; answers do not depend on them.
+        is a number, (...). Stored forces act besides `f_ext`, and springs, dampers and gravity compensation besides
+        the force unless `passive=False`, as in `soacraft.dynamics`. A batch runs on `threads` threads, by default as
+        many as pay; answers do not depend on them.
         """
-        p = self._read("forward_dynamics", q=q, v=v, force=force, f_ext=f_ext, threads=threads)
+        p = self._read("forward_dynamics", q=q, v=v, force=force, f_ext=f_ext, threads=threads, passive=passive)
         p, drives = read_drives(p, U)
         if self._compiled is not None and not U and 0 not in p.batch:
             return self._compiled_result(p, self._compiled)
-        tasks = [self._task(s, one["force"], f, d) for (s, one, f), d in zip(states_of(p), drives, strict=True)]
+        each = zip(states_of(p), drives, strict=True)
+        tasks = [self._task(s, one["force"], f, d, passive=p.passive) for (s, one, f), d in each]
         answers = [self._solve(task) for task in tasks]
         rest = [self._rest(task, x) for task, x in zip(tasks, answers, strict=True)]
         return self._result(p, [x.vdot for x in answers], rest, Answered(self, tasks, answers))
 
     def mixed_dynamics(
-        self, q: Any, v: Any, force: Any, vdot: Any, prescribed: Any, f_ext: Any = None, U: Any = None
+        self,
+        q: Any,
+        v: Any,
+        force: Any,
+        vdot: Any,
+        prescribed: Any,
+        f_ext: Any = None,
+        U: Any = None,
+        *,
+        passive: bool = True,
     ) -> tuple[Array, Array]:
         """All of vdot and of the force, when vdot is known at the `prescribed` dofs and the force at the others.
 
-        `prescribed` as in `soacraft.dynamics.mixed_dynamics`. Prescribed dofs that the closures tie to each other are
-        a `LoopError`.
+        `prescribed` and `passive` as in `soacraft.dynamics.mixed_dynamics`. Prescribed dofs that the closures tie to
+        each other are a `LoopError`.
         """
-        p = self._read("mixed_dynamics", q=q, v=v, force=force, vdot=vdot, f_ext=f_ext)
+        p = self._read("mixed_dynamics", q=q, v=v, force=force, vdot=vdot, f_ext=f_ext, passive=passive)
         dofs = np.flatnonzero(read_prescribed(self.graph, prescribed)).tolist()
         p, drives = read_drives(p, U)
-        found = [self._mixed(self._task(s, _without(one["force"], dofs), f, d), dofs, one["vdot"])
-                 for (s, one, f), d in zip(states_of(p), drives, strict=True)]  # fmt: skip
+        found = []
+        for (s, one, f), d in zip(states_of(p), drives, strict=True):
+            task = self._task(s, _without(one["force"], dofs), f, d, passive=p.passive)
+            found.append(self._mixed(task, dofs, one["vdot"]))
         shape = (*p.batch, p.nv)
         return np.reshape([x for x, _ in found], shape), np.reshape([x for _, x in found], shape)
 
     def inverse_dynamics(
-        self, q: Any, v: Any, vdot_independent: Any, actuated: Any = None, f_ext: Any = None, U: Any = None
+        self,
+        q: Any,
+        v: Any,
+        vdot_independent: Any,
+        actuated: Any = None,
+        f_ext: Any = None,
+        U: Any = None,
+        *,
+        passive: bool = True,
     ) -> Array:
         """The generalized force (..., nv) that gives the accelerations of the independent dofs, zero elsewhere.
 
-            X_a* T_a = X* (Mcal vdot + C),   vdot = X vdot_i + x0
+            X_a* T_a = X* (Mcal vdot + C - passive),   vdot = X vdot_i + x0
 
         A closed chain has many: forces act at the `actuated` dofs alone (names, numbers or a mask; default: the
         independent dofs); more of them than needed share the work by least squares, too few are a `LoopError`.
         `vdot_independent` is in the order of `independent(q)`.
         """
-        p = inverse.read_independent(self._read("inverse_dynamics", q=q, v=v, f_ext=f_ext), vdot_independent)
+        p = self._read("inverse_dynamics", q=q, v=v, f_ext=f_ext, passive=passive)
+        p = inverse.read_independent(p, vdot_independent)
         p, drives = read_drives(p, U)
         mask = None if actuated is None else read_prescribed(self.graph, actuated, "actuated")
         found = []
         for (state, one, forces), d in zip(states_of(p), drives, strict=True):
-            task = self._task(state, np.zeros(p.nv), forces, d)
+            task = self._task(state, np.zeros(p.nv), forces, d, passive=p.passive)
             x = one["vdot_independent"]
             found.append(inverse.force_for(task, self._choice(task.rows), x, mask, self.tolerance))
         return np.reshape(found, (*p.batch, p.nv))
@@ -285,10 +315,12 @@ class Solver(ABC):
         self._theta = {**self._theta, **rows.theta}
         return rows
 
-    def _task(self, state: State, force: Array, forces: Any, drives: Drives, moving: bool = True) -> Task:
+    def _task(
+        self, state: State, force: Array, forces: Any, drives: Drives, moving: bool = True, passive: bool = False
+    ) -> Task:
         for name, x in (("v", state.v), ("force", force)):
             refuse_large(self._graph, name, x)
-        task = Task(self._rows(state), force, forces, drives)
+        task = Task(self._rows(state), force, forces, drives, passive)
         task.rows.driven = frozenset(drives)
         check_state(task, self.tolerance, moving)
         return task
@@ -346,18 +378,18 @@ class Solver(ABC):
         assert self._METHOD is not None
         if not self._ready:
             state, one, forces = next(states_of(p))
-            self._solve(self._task(state, one["force"], forces, {}))
+            self._solve(self._task(state, one["force"], forces, {}, passive=p.passive))
         source = self._source
         count = math.prod(p.batch)
         full = [p.full(name) for name in ("q", "v", "force")]
         q, v, force = (np.ascontiguousarray(x.reshape(count, x.shape[-1])) for x in full)
         pull = pull_of(p, count) if p.forces else None
-        vdot, found, fine = compiled.run(self._METHOD, q, v, force, pull, p.threads)
+        vdot, found, fine = compiled.run(self._METHOD, q, v, force, pull, p.threads, p.passive)
         rest = np.concatenate([found, q], axis=1)
         if not fine.all():
             for i, (state, one, forces) in enumerate(states_of(p)):
                 if not fine[i]:
-                    task = self._task(state, one["force"], forces, {})
+                    task = self._task(state, one["force"], forces, {}, passive=p.passive)
                     answer = self._solve(task)
                     vdot[i], rest[i] = answer.vdot, self._rest(task, answer)
                     source = self._source if i == 0 else source

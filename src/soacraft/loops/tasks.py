@@ -19,6 +19,7 @@ from soacraft.model.coordinates import Forces, common_batch
 from soacraft.model.frame import Body
 from soacraft.model.hinges.base import H_T_of, Hinge, derivative_of_H_T_of
 from soacraft.model.interface import Graph
+from soacraft.model.passive import along_dofs
 from soacraft.model.sko import SKOModel
 from soacraft.model.state import State
 from soacraft.spatial.checks import Array, finite
@@ -34,12 +35,16 @@ _LARGEST = 1e150
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """One state: its rows, the generalized force, external forces and the rates of driven closures."""
+    """One state: its rows, the generalized force, external forces and the rates of driven closures.
+
+    `passive`: the springs and dampers of the model act too; gravity compensation is then among `forces`.
+    """
 
     rows: Constraints
     force: Array
     forces: Forces
     drives: Drives
+    passive: bool = False
 
     @property
     def graph(self) -> Graph:
@@ -50,6 +55,17 @@ class Task:
     def state(self) -> State:
         """The state, without external forces."""
         return self.rows.state
+
+    @cached_property
+    def besides(self) -> Array:
+        """What springs and dampers add to the force, (nv)."""
+        state = self.state
+        return along_dofs(self.graph.layout, state.q, state.v) if self.passive else np.zeros(self.graph.nv)
+
+    @cached_property
+    def acting(self) -> Array:
+        """The force with what springs and dampers add to it, (nv)."""
+        return np.asarray(self.force + self.besides)
 
     @cached_property
     def sko(self) -> SKOModel:

@@ -53,7 +53,7 @@ class TreeAugmented(Solver):
         return self._referred
 
     def _solve(self, task: Task) -> Answer:
-        given = {"q": task.state.q, "v": task.state.v, "force": task.force}
+        given = {"q": task.state.q, "v": task.state.v, "force": task.acting}
         p = Problem("forward_dynamics", task.graph, given, task.forces)
         vdot = np.array(answer(p, (p.nv,), None))
         if not task.rows.size:

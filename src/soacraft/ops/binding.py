@@ -15,6 +15,7 @@ from soacraft.model.axes import check_axes
 from soacraft.model.coordinates import common_batch, read_forces
 from soacraft.model.interface import Graph
 from soacraft.model.names import find_body
+from soacraft.model.passive import passive_force
 from soacraft.model.sko import SKOModel
 from soacraft.model.state import State
 from soacraft.spatial.checks import finite, frozen
@@ -131,6 +132,10 @@ class GraphBinding(ModelBinding):
     def acceleration(self) -> Array:
         return self.state.vdot
 
+    def passive(self) -> Array:
+        """What springs, dampers and gravity compensation of the model amount to along the dofs."""
+        return passive_force(self.state)
+
     def body_velocities(self) -> Sequence[Array] | None:
         """True velocities of the bodies, a moving anchor's included."""
         return self.graph.body_velocities(self.state, self.axes or "body")
@@ -181,6 +186,10 @@ class SKOBinding(ModelBinding):
 
     def acceleration(self) -> Array:
         return self._vdot
+
+    def passive(self) -> Array:
+        """Blocks alone have no springs."""
+        return np.zeros(self._v.shape)
 
     def body_velocities(self) -> Sequence[Array] | None:
         return None

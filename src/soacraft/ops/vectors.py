@@ -43,6 +43,12 @@ def T(s: Operators) -> StackedVector:
     return s.vector(s.hinge, np.broadcast_to(force, np.broadcast_shapes(force.shape, s.binding.velocity().shape)))
 
 
+def passive(s: Operators) -> StackedVector:
+    """The generalized force of the model's own springs, dampers and gravity compensation. No operator contains it:
+    Eq. 31 with T + passive in place of T gives the vdot of `dynamics.forward_dynamics`."""
+    return s.vector(s.hinge, s.binding.passive())
+
+
 def V(s: Operators) -> StackedVector:
     """Body velocities, V = phi* H* v (000 Eq. 10); with a moving anchor its velocity is carried along."""
     known = s.binding.body_velocities()
@@ -117,6 +123,7 @@ VECTORS: dict[str, Callable[[Operators], StackedVector]] = {
     "f": f,
     "T": T,
     "C": C,
+    "passive": passive,
     "a": a,
     "b": b,
     "z": z,

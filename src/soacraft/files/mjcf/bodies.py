@@ -164,8 +164,10 @@ def _add_properties(build: Build, body: Body, step: Step) -> None:
 def _body_records(build: Build, number: int) -> None:
     model = build.compiled.model
     kept: dict[str, Any] = {}
-    if model.body_gravcomp[number] != 0.0:
-        kept["gravcomp"] = float(model.body_gravcomp[number])
+    carrier = build.carriers[number]
+    acts = not {"SPRING", "DAMPER"} <= build.off  # MuJoCo has no passive force without both
+    if model.body_gravcomp[number] != 0.0 and acts and isinstance(carrier, Body):
+        carrier.gravity_compensation = float(model.body_gravcomp[number])
     if model.body_mocapid[number] >= 0:
         kept["mocap"] = True
     if kept:

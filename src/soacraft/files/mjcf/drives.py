@@ -126,10 +126,12 @@ def _facts(build: Build, number: int) -> dict[str, Any]:
 
 
 def add_tendons(build: Build) -> None:
-    """The tendons as records: their path, springs, dampers and limits."""
+    """Fixed tendons with a spring or a damper; all tendons as records: their path and limits, and what does not act."""
     compiled, model = build.compiled, build.compiled.model
+    elements = compiled.elements(compiled.spec.tendons)
     for tendon in range(int(model.ntendon)):
         joints = fixed_tendon(build, tendon)
+        _pull(build, tendon, joints, elements.get(tendon))
         facts: dict[str, Any] = {"type": "spatial" if joints is None else "fixed"}
         if joints is not None:
             facts["joints"] = tuple((build.dofs[joint][0], c) for joint, c in joints.items())
@@ -140,6 +142,31 @@ def add_tendons(build: Build) -> None:
             if value is not None and np.any(value[tendon]):
                 facts[field] = np.array(value[tendon]).tolist()
         build.mb.add_record(Record("tendon", compiled.name("TENDON", tendon), facts))
+
+
+def _pull(build: Build, tendon: int, joints: dict[int, float] | None, element: Element | None) -> None:
+    """The spring and the damper of a tendon: of a fixed one they act, of a spatial one it is said that they do not."""
+    model = build.compiled.model
+    k = 0.0 if "SPRING" in build.off else float(model.tendon_stiffness[tendon])
+    d = 0.0 if "DAMPER" in build.off else float(model.tendon_damping[tendon])
+    for what, value in (("stiffness", k), ("damping", d)):
+        key = f"tendon/{'spatial' if joints is None else 'fixed'}"
+        if element is None:
+            continue
+        if joints is None and value and what not in element.attributes:
+            build.walk.tell(element, "recorded", what, "comes from its default: is kept, not simulated", True, key=key)
+        poly = getattr(model, f"tendon_{what}poly", None)
+        if joints is not None and poly is not None and np.any(poly[tendon]):
+            build.walk.tell(element, "recorded", what, "only the linear term acts", True, key=key)
+    if joints is None or not (k or d):
+        return
+    drawn = sum(c * float(model.qpos0[model.jnt_qposadr[j]]) for j, c in joints.items())
+    low, high = (float(x) - drawn for x in model.tendon_lengthspring[tendon])
+    name = build.names.take("tendon", build.compiled.name("TENDON", tendon), f"tendon{tendon}")
+    try:
+        build.mb.add_tendon(name, {build.dofs[j][0]: c for j, c in joints.items()}, k, d, (low, high))
+    except ModelError as problem:
+        raise build.refused(element, problem) from None
 
 
 def _wraps(build: Build, tendon: int) -> list[tuple[Any, ...]]:

@@ -24,10 +24,13 @@ _TOUCH = f"friction condim margin gap {_SOFT} solmix priority adhesion surfaceve
 _SOLVER = "margin solreflimit solimplimit solreffriction solimpfriction"
 _KEPT = f"range limited frictionloss {_SOLVER} actuatorfrcrange actuatorfrclimited"
 _JOINT = "type pos axis armature damping stiffness springref springdamper"
-_TENDON = "stiffness damping springlength springyield frictionloss armature"
+_PULL = "stiffness damping springlength"
+_TENDON = "springyield frictionloss armature"
 _BOUNDS = f"range limited {_SOLVER} actuatorfrcrange actuatorfrclimited"
 _LIMITS = dict.fromkeys(("range", "limited"), "limits are kept, not enforced")
-_COORDINATE = {"ref": "coordinate = qpos - ref"} | _LIMITS
+_ACTS = dict.fromkeys(("stiffness", "damping", "springref", "springdamper"), "acts: is in passive of the body")
+_PULLS = dict.fromkeys(_PULL.split(), "acts where the tendon is fixed: is in mb.tendons") | _LIMITS
+_COORDINATE = {"ref": "coordinate = qpos - ref"} | _LIMITS | _ACTS
 _HARD = dict.fromkeys(("solref", "solimp", "torquescale"), "softness is kept; here the constraint is met exactly")
 _FREE = {"align": "as MuJoCo does"}
 
@@ -96,7 +99,8 @@ HANDLERS: dict[str, Handler] = {
     "default/light": _nothing,
     "default/pair": rule("recorded", rest="recorded", given=False, before=assets.recorded("contact pair default")),
     "default/equality": rule(used="active", recorded=_SOFT, notes=_HARD),
-    "default/tendon": rule(recorded=_BOUNDS, ignored="group material rgba width user", effects=_TENDON, notes=_LIMITS),
+    "default/tendon": rule(recorded=_BOUNDS, ignored="group material rgba width user", converted=_PULL, effects=_TENDON,
+                           notes=_PULLS),
     # -- assets
     "asset": _section,
     "asset/mesh": rule(used=_MESH_FILE, ignored="material", later="file", before=assets.mesh),
@@ -114,9 +118,9 @@ HANDLERS: dict[str, Handler] = {
     # -- bodies
     "worldbody": rule(used="childclass"),
     "body": rule(
-        used=f"name childclass pos {_TURN}", converted="mocap", effects="gravcomp",
-        ignored="user simple fuse sleep",
-        notes={"mocap": "is fixed where it stands", "fuse": "fixed bodies are kept apart"},
+        used=f"name childclass pos {_TURN}", converted="mocap gravcomp", ignored="user simple fuse sleep",
+        notes={"mocap": "is fixed where it stands", "fuse": "fixed bodies are kept apart",
+               "gravcomp": "acts: is gravity_compensation of the body"},
     ),
     "frame": rule(used=f"name childclass pos {_TURN} scale massscale"),
     "replicate": rule("converted", used=f"count sep offset childclass {_TURN}", note="is repeated"),
@@ -141,13 +145,13 @@ HANDLERS: dict[str, Handler] = {
                          before=assets.recorded("contact pair")),
     "contact/exclude": rule("recorded", rest="recorded", given=False, before=assets.recorded("contact exclude")),
     "tendon": _section,
-    "tendon/spatial": rule("recorded", used="name class", effects=_TENDON,
+    "tendon/spatial": rule("recorded", used="name class", effects=f"{_PULL} {_TENDON}",
                            recorded=_BOUNDS, ignored="group material rgba width user", notes=_LIMITS),
     "tendon/spatial/site": rule("recorded", recorded="site"),
     "tendon/spatial/geom": rule("recorded", recorded="geom sidesite"),
     "tendon/spatial/pulley": rule("recorded", recorded="divisor"),
-    "tendon/fixed": rule("recorded", used="name class", effects=_TENDON,
-                         recorded=_BOUNDS, ignored="group user", notes=_LIMITS),
+    "tendon/fixed": rule("recorded", used="name class", converted=_PULL, effects=_TENDON,
+                         recorded=_BOUNDS, ignored="group user", notes=_PULLS),
     "tendon/fixed/joint": rule(used="joint coef"),
     "equality": _section,
     "equality/connect": rule("converted", used="name class active body1 body2 anchor site1 site2", recorded=_SOFT,
