@@ -28,6 +28,7 @@ CALLS = {
     "accelerations": "q v vdot",
     "interbody_forces": "q v vdot f_ext",
     "passive_force": "q v",
+    "passive_energy": "q",
     "jacobian": "q nodes",
     "jacobian_dot_v": "q v nodes",
     "operational_space_compliance": "q nodes",

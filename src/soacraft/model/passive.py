@@ -38,8 +38,8 @@ def refuse_rolling(layout: Layout) -> None:
         raise ModelError(
             f"hinge {body.hinge_name!r} ({body.hinge!r}) has a spring (stiffness "
             f"{number_text(body.passive.stiffness)}), but it is nonholonomic: its position is not a function of its "
-            "dofs, so there is no displacement along them. Give it no stiffness; damping is fine. passive=False leaves "
-            "springs and dampers out."
+            "dofs, so there is no displacement along them. Give it no stiffness; damping is fine. Dynamics with "
+            "passive=False leaves springs and dampers out."
         )
 
 
