@@ -101,7 +101,7 @@ def everything(folder, here):
             if child.tag in ("skin", "layer", "texture") or name in ("seen", "trunk", "plain", "layered"):
                 parent.remove(child)
             child.attrib.pop("material", None)
-            if parent.tag == "tendon":  # recorded, not simulated
+            if child.tag == "spatial":  # recorded, not simulated
                 child.attrib.pop("stiffness", None)
                 child.attrib.pop("damping", None)
     root.find("compiler").attrib.pop("fusestatic")
