@@ -50,12 +50,14 @@ def full_model() -> Multibody:
 
 
 def dress(body: sc.Body, k: int, rng: np.random.Generator) -> None:
-    """Armature, springs, limits and shapes on some bodies."""
+    """Armature, springs, gravity compensation, limits and shapes on some bodies."""
     nv = body.hinge.nv
     if k % 3 == 1:
         body.armature = rng.uniform(0.0, 1.0, nv)
         rest = body.hinge.integrate(body.hinge.neutral(), np.full(nv, 0.1))
         body.passive = Passive(rng.uniform(0.0, 9.0, nv), 0.1, -0.0, rest)
+    if k % 5 == 2:
+        body.gravity_compensation = rng.uniform(0.0, 1.0)
     if k % 3 == 2 and nv:
         body.limits = Limits(lower=[-np.inf, *rng.uniform(-2.0, 0.0, nv - 1)], upper=1.5, velocity=3.0)
     if k % 4 == 0:
@@ -72,11 +74,13 @@ def random_of(rng: np.random.Generator) -> sc.Pose:
 
 
 def tie(mb: Multibody) -> None:
-    """Loops, couplings, actuators, keyframes, records and a report."""
+    """Loops, couplings, tendons, actuators, keyframes, records and a report."""
     mb.close_loop("ring", "body3/b", "body5/a", sc.Universal((1, 0, 0), (0, 1, 0)), attributes={"solref": (0.02, 1)})
     mb.close_loop("spare", "inertial/dock", "body11", sc.Spherical(), active=False)
     mb.couple("gear", {"hinge1": 1.0, "body2": (-3.0, 0.0, 0.5)}, offset=-0.0, attributes={"note": "worm"})
     mb.couple("off", {"hinge3": 2.0}, offset=0.25, active=False)
+    mb.add_tendon("cable", {"hinge1": 0.1, "body2": -3.0}, 20.0, 0.3, (-0.1, 5e-324), {"note": "steel"})
+    mb.add_tendon("band", {"hinge3": 2.0}, rest=0.7)
     mb.add_actuator(Actuator("motor", "motor", {"hinge1": 100.0, "body4.1": -0.0}, {"range": (-1, 1), "limited": True}))
     mb.add_actuator(Actuator("muscle", "general", attributes={"site": "body3/b"}))
     q, v = mb.random_state(seed=9)

@@ -108,12 +108,12 @@ def test_nothing_is_forgotten():
         "_name", "_gravity", "_root", "_bodies", "_hinges", "_nodes", "_parts", "_structure", "_layout", "_loops",
         "_couplings",
         "_actuators", "_materials", "_keyframes", "_records", "_import_report", "_forces", "_current", "_counters",
-        "_ties", "_mesh_folder",
+        "_ties", "_tendons", "_mesh_folder",
     }  # fmt: skip
     derived = {"full_name", "graph", "carrier", "offset", "q_slice", "v_slice", "body"}
     assert properties(sc.Body) - derived == {
         "name", "parent", "hinge", "hinge_name", "inertia", "inboard", "outboard", "nodes", "children", "geometries",
-        "armature", "passive", "limits",
+        "armature", "passive", "gravity_compensation", "limits",
     }  # fmt: skip
     assert properties(sc.Node) - derived == {"name", "pose"}
 

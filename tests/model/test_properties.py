@@ -68,16 +68,19 @@ def test_what_was_given_may_be_changed_later():
         np.testing.assert_array_equal(kept, [1, 2])
 
 
-def test_only_armature_is_part_of_the_structure():
+def test_what_changes_the_motion_is_part_of_the_structure():
     mb = model()
     structure, state = mb.structure, mb.current
     mb["upper"].limits = Limits(upper=1)
-    mb["upper"].passive = Passive(damping=1)
     assert mb.structure == structure
     assert mb.current is state
+    mb["upper"].passive = Passive(damping=1)
+    assert mb.structure == structure + 1
+    mb["upper"].gravity_compensation = 0.5
+    assert mb.structure == structure + 2
     mb.set_state(v=np.arange(6.0))
     mb["upper"].armature = 0.5
-    assert mb.structure == structure + 1
+    assert mb.structure == structure + 3
     np.testing.assert_array_equal(mb.v, np.arange(6.0))
     with pytest.raises(StaleError):
         state.require_fresh()

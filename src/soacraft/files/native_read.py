@@ -133,7 +133,7 @@ class Reader:
         if x.passive is not None:
             with self.at(f"{place}.passive"):
                 body.passive = self._passive(x.passive, hinge, f"{place}.passive")
-        if x.gravity_compensation != 0.0:
+        if x.gravity_compensation is not None:
             with self.at(f"{place}.gravity_compensation"):
                 body.gravity_compensation = x.gravity_compensation
         if x.limits is not None:

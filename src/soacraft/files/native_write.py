@@ -67,7 +67,7 @@ def _body(mb: Multibody, body: Body, number: dict[str, int]) -> schema.Body:
         outboard=_pose(body.outboard, f"outboard of {what}"),
         armature=_unless_zero(body.armature),
         passive=_passive(body),
-        gravity_compensation=body.gravity_compensation,
+        gravity_compensation=body.gravity_compensation or None,
         limits=_limits(body),
         nodes=_nodes(body),
         geometries=_geometries(body),

@@ -181,7 +181,7 @@ class Body(Object):
     outboard: Pose | None = None
     armature: Numbers | None = None
     passive: Passive | None = None
-    gravity_compensation: float = 0.0
+    gravity_compensation: float | None = None
     limits: Limits | None = None
     nodes: tuple[Node, ...] = ()
     geometries: tuple[Geometry, ...] = ()
@@ -246,9 +246,9 @@ class Tendon(Object):
 
     name: str
     terms: dict[str, float]
-    stiffness: float = 0.0
-    damping: float = 0.0
-    rest: tuple[float, float] = (0.0, 0.0)
+    stiffness: float
+    damping: float
+    rest: tuple[float, float]
     attributes: Attributes = {}
 
 

@@ -294,7 +294,7 @@ class Body(Carrier):
 
     @gravity_compensation.setter
     def gravity_compensation(self, value: float) -> None:
-        part = float(finite(value, (), f"gravity_compensation of {self.name!r}"))
+        part = float(finite(value, (), f"gravity_compensation of {self.name!r}")) + 0.0  # no negative zero
         self.require_present()
         self._graph._changed()
         self._compensation = part

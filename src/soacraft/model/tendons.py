@@ -49,14 +49,14 @@ def make_tendon(
 ) -> Tendon:
     """A tendon on coordinates of a model, checked."""
     what = f"tendon {name!r}"
-    k = float(finite(stiffness, (), f"the stiffness of {what}"))
-    d = float(finite(damping, (), f"the damping of {what}"))
+    k = float(finite(stiffness, (), f"the stiffness of {what}")) + 0.0  # no negative zeros
+    d = float(finite(damping, (), f"the damping of {what}")) + 0.0
     several = isinstance(rest, list | tuple | np.ndarray) and np.ndim(rest) > 0
     low, high = np.broadcast_to(finite(rest, (2,) if several else (), f"the rest length of {what}"), (2,))
     if low > high:
         raise ModelError(f"the rest length of {what} goes from {low:g} up to {high:g}: give the lower end first.")
     kept = make_attributes(attributes, what)
-    return Tendon(name, _read_terms(name, terms, graph), k, d, (float(low), float(high)), kept)
+    return Tendon(name, _read_terms(name, terms, graph), k, d, (float(low) + 0.0, float(high) + 0.0), kept)
 
 
 def _read_terms(name: str, terms: Any, graph: Structure) -> Mapping[str, float]:

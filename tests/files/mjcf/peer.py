@@ -106,5 +106,5 @@ def distances(mb, peer, rng, parts=()):
         "kinetic energy": distance(dyn.kinetic_energy(mb, q, v), data.energy[1]),
         "potential energy": distance(dyn.potential_energy(mb, q), peer.gravity_potential()),
         "centre of mass": distance(dyn.center_of_mass(mb, q), peer.center_of_mass()),
-        "passive force": distance(dyn.passive_force(mb, q, v), N.T @ data.qfrc_passive),
+        "passive force": distance(dyn.passive_force(mb, q, v), N.T @ (data.qfrc_passive - data.qfrc_fluid)),
     }

@@ -121,7 +121,7 @@ def distances(mb, file, free):
     kinetic, potential = peer.energy()
     return {
         "mass matrix": distance(dyn.mass_matrix(mb, mb.q, **tree), peer.mass_matrix()),
-        "bias force": distance(dyn.bias_force(mb, mb.q, mb.v, **tree), peer.bias()),
+        "bias force": distance(dyn.bias_force(mb, mb.q, mb.v, passive=False, **tree), peer.bias()),
         "kinetic energy": distance(dyn.kinetic_energy(mb, mb.q, mb.v), kinetic),
         "potential energy": distance(dyn.potential_energy(mb, mb.q), potential),
         "centre of mass": distance(mb.total_mass * dyn.center_of_mass(mb, mb.q), peer.first_moment()),
