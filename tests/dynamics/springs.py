@@ -1,4 +1,4 @@
-"""Models with every passive force: springs and dampers on all hinges, tendons, bodies whose weight is carried in part."""
+"""Models with every passive force: springs and dampers on all hinges, tendons, weights that are carried in part."""
 
 import numpy as np
 

@@ -59,7 +59,7 @@ def test_the_stacked_vector_follows_the_model():
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_they_are_one_more_generalized_force(seed):
-    """M vdot + C + g = force + passive, with prescribed dofs too; a batch, a sub-graph that moves, and stored forces."""
+    """M vdot + C + g = force + passive, with prescribed dofs too; in batches, on a sub-graph, with stored forces."""
     mb = sprung(tree(seed, n=9, bases=1), seed)
     mb.set_force(mb.bodies[3], sc.Wrench((1, 2, 3), (4, 5, 6), expressed_in="inertial"))
     for g in (mb, subtree(mb, "moving")):
@@ -135,8 +135,8 @@ def test_handles_take_them_quickly_and_left_out():
     mb = sprung(tree(6, n=9, holonomic=True), 6, compensated=False)
     x = {name: value for name, value in arguments(mb, 3).items() if name in ("q", "v", "vdot", "force")}
     d = dyn.Dynamics(mb)
-    for function, last in (("forward_dynamics", "force"), ("inverse_dynamics", "vdot"),
-                           ("forward_dynamics_derivatives", "force"), ("inverse_dynamics_derivatives", "vdot")):  # fmt: skip
+    lasts = {"forward_dynamics": "force", "inverse_dynamics": "vdot"}
+    for function, last in (lasts | {f"{name}_derivatives": last for name, last in lasts.items()}).items():
         given = x["q"], x["v"], x[last]
         for passive in ({}, {"passive": True}, {"passive": False}):
             quick = arrays(getattr(d, function)(*given, **passive))

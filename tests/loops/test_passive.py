@@ -1,5 +1,5 @@
-"""Springs, dampers, tendons and gravity compensation in closed chains: every solver, compiled and in Python, against the
-tree's own passive force and dense algebra; a geared oscillator in closed form; derivatives against differences."""
+"""Springs, dampers, tendons and gravity compensation in closed chains: every solver, compiled and in Python, against
+the tree's own passive force and dense algebra; a geared oscillator in closed form; derivatives against differences."""
 
 from unittest import mock
 
@@ -146,5 +146,5 @@ def test_refusals(make):
     s = make(mb)
     for _ in range(2):
         s.forward_dynamics(q, zero, zero, passive=False)
-        with pytest.raises(ModelError, match="hinge 'ball' .* has a spring"):
+        with pytest.raises(ModelError, match=r"hinge 'ball' .* has a spring"):
             s.forward_dynamics(q, zero, zero)

@@ -42,8 +42,9 @@ def read_problem(
     passive: Any = False,
     **given: Any,
 ) -> Problem:
-    """The arguments of a call, checked. `stored`: the forces kept with the model's state act besides `f_ext`; `passive`:
-    so do the forces that the model itself has."""
+    """The arguments of a call, checked. `stored`: the forces kept with the model's state act besides `f_ext`;
+    `passive`: so do the forces that the model itself has.
+    """
     graph = read_graph(function, g)
     act = read_passive(function, graph, passive)
     check_loops(function, graph, ignore_loops)

@@ -233,11 +233,11 @@ def passive_force(
         -c (stiffness (L - rest) + damping Ldot)          from `mb.tendons`, L = sum of c q
         J* [0; -compensation m g]                         from `body.gravity_compensation`
 
-    The other functions of dynamics let it act besides `force`, unless `passive=False`. q - rest is in the tangent sense:
-    the rotation vector of a spherical hinge (of length at most pi: at half a turn it changes sides); of a free one the
-    rotation vector, and R* (p - p_rest), the travel in outboard axes. Where the three turns, and the three travels, are
-    equally stiff, the force at rest is minus the gradient of `passive_energy`. A nonholonomic hinge with stiffness is
-    refused; dry friction is no part of it.
+    The other functions of dynamics let it act besides `force`, unless `passive=False`. q - rest is in the tangent
+    sense: the rotation vector of a spherical hinge (of length at most pi: at half a turn it changes sides); of a free
+    one the rotation vector, and R* (p - p_rest), the travel in outboard axes. Where the three turns, and the three
+    travels, are equally stiff, the force at rest is minus the gradient of `passive_energy`. A nonholonomic hinge with
+    stiffness is refused; dry friction is no part of it.
 
     >>> import numpy as np
     >>> import soacraft as sc

@@ -60,7 +60,8 @@ def _facts(mb: Multibody, home: Path | None = None) -> Iterator[Fact]:
 
 def _body(mb: Multibody, body: Body, what: str) -> Iterator[Fact]:
     for name in (
-        "hinge", "hinge_name", "inertia", "inboard", "outboard", "armature", "passive", "gravity_compensation", "limits",
+        "hinge", "hinge_name", "inertia", "inboard", "outboard", "armature", "passive", "gravity_compensation",
+        "limits",
     ):  # fmt: skip
         yield f"{what}: {name}", getattr(body, name)
     yield f"{what}: parent", body.parent.name

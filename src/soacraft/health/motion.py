@@ -78,8 +78,8 @@ def bench(graph: Graph) -> Graph:
 
 
 def check_mass_matrix(graph: Graph) -> Iterator[Finding]:
-    """The mass matrix at a random state: positive definite, its inverse, and inverse and forward dynamics with it; of the
-    bodies alone, without springs and dampers."""
+    """The mass matrix at a random state: positive definite, its inverse, and inverse and forward dynamics with it;
+    springs and dampers left out."""
     g, nv, subject = bench(graph), graph.nv, "mass matrix"
     if not nv or nv > DENSE:
         if nv:
@@ -119,8 +119,8 @@ def check_mass_matrix(graph: Graph) -> Iterator[Finding]:
 
 
 def check_power(graph: Graph) -> Iterator[Finding]:
-    """The rate of kinetic and potential energy along the motion is the power v . force of a random force; without springs
-    and dampers."""
+    """The rate of kinetic and potential energy along the motion is the power v . force of a random force; springs and
+    dampers left out."""
     g = bench(graph)
     if not g.nv:
         return

@@ -180,7 +180,9 @@ class CompiledLoops:
         threads: int | None,
         passive: bool = False,
     ) -> tuple[Array, Array, npt.NDArray[np.bool_]]:
-        """A batch of states, all (count, ...), springs and dampers acting where `passive`: vdot, [forces, residuals], and where the answers stand."""
+        """A batch of states, all (count, ...): vdot, [forces, residuals], and where the answers stand. `passive`:
+        springs and dampers act.
+        """
         count = len(q)
         vdot, rest = np.empty((count, self._nv)), np.empty((count, self.forces + 2))
         fine = np.zeros(count, dtype=np.int64)

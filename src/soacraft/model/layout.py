@@ -110,7 +110,8 @@ class Layout:
             return ()
         place = {}
         for body, q, v in zip(self.bodies, self.q_slices, self.v_slices, strict=True):
-            place.update({name: (q.start + i, v.start + i) for i, name in enumerate(dof_names(body.hinge_name, body.hinge))})
+            names = dof_names(body.hinge_name, body.hinge)
+            place.update({name: (q.start + i, v.start + i) for i, name in enumerate(names)})
         return tuple(
             Pull(
                 x,

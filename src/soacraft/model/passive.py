@@ -77,9 +77,9 @@ def along_dofs_derivatives(layout: Layout, q: Array, v: Array) -> tuple[Array, A
     for tendon, at_q, at_v, c in layout.pulls:
         length = q[..., at_q] @ c
         taut = (length < tendon.rest[0]) | (length > tendon.rest[1])
-        grid = np.ix_(at_v, at_v)
-        dq[(..., *grid)] -= (tendon.stiffness * taut)[..., None, None] * np.outer(c, c)
-        dv[(..., *grid)] -= tendon.damping * np.outer(c, c)
+        rows, columns = at_v[:, None], at_v
+        dq[..., rows, columns] -= (tendon.stiffness * taut)[..., None, None] * np.outer(c, c)
+        dv[..., rows, columns] -= tendon.damping * np.outer(c, c)
     return dq, dv
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 SYMBOLS = {
     "v": "v", "vdot": r"\dot{v}", "V": "V", "V_plus": "V^{+}", "Delta_V": r"\Delta_{V}", "alpha": r"\alpha", "f": "f",
     "T": r"\mathcal{T}", "C": r"\mathcal{C}", "a": r"\mathfrak{a}", "b": r"\mathfrak{b}", "z": r"\mathfrak{z}",
-    "eps": r"\epsilon", "nu": r"\nu",
+    "eps": r"\epsilon", "nu": r"\nu", "passive": r"T_\mathrm{passive}",
 }  # fmt: skip
 
 

@@ -102,9 +102,13 @@ def distances(mb, peer, rng, parts=()):
     M, data = peer.mass_matrix(), peer.data
     return {
         "mass matrix": distance(dyn.mass_matrix(mb, q, ignore_loops=True), N.T @ M @ N),
-        "bias force": distance(dyn.bias_force(mb, q, v, passive=False, ignore_loops=True), N.T @ (data.qfrc_bias + M @ n)),
+        "bias force": distance(
+            dyn.bias_force(mb, q, v, passive=False, ignore_loops=True), N.T @ (data.qfrc_bias + M @ n)
+        ),
         "kinetic energy": distance(dyn.kinetic_energy(mb, q, v), data.energy[1]),
         "potential energy": distance(dyn.potential_energy(mb, q), peer.gravity_potential()),
         "centre of mass": distance(dyn.center_of_mass(mb, q), peer.center_of_mass()),
-        "passive force": distance(dyn.passive_force(mb, q, v), N.T @ (data.qfrc_passive - data.qfrc_fluid)),
+        "passive force": distance(
+            dyn.passive_force(mb, q, v), N.T @ (data.qfrc_passive - data.qfrc_fluid)
+        ),
     }

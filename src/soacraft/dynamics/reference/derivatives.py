@@ -59,7 +59,7 @@ def _along_q_and_v(p: Problem, vdot: Array) -> tuple[Array, Array]:
     dq = _sweep(p, motion, along_q(p, motion), moved=True)
     dv = _sweep(p, motion, along_v(p, motion), moved=False)
     own_q, own_v = along_dofs_derivatives(p)
-    return np.asarray(dq - own_q), np.asarray(dv - own_v)
+    return dq - own_q, dv - own_v
 
 
 class Motion(NamedTuple):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from soacraft.dynamics.problem import Problem
@@ -11,15 +9,19 @@ from soacraft.model import passive
 from soacraft.model.realize import times
 from soacraft.spatial.checks import Array
 
+_NOTHING: Array = np.zeros(())
 
-def along_dofs(p: Problem) -> Any:
+
+def along_dofs(p: Problem) -> Array:
     """What acts along the dofs besides the force (..., nv); 0 where nothing does."""
-    return passive.along_dofs(p.layout, p.given["q"], p.given["v"]) if p.passive else 0.0
+    return passive.along_dofs(p.layout, p.given["q"], p.given["v"]) if p.passive else _NOTHING
 
 
-def along_dofs_derivatives(p: Problem) -> tuple[Any, Any]:
+def along_dofs_derivatives(p: Problem) -> tuple[Array, Array]:
     """Its derivatives along the dofs and in v (..., nv, nv); 0 where nothing acts."""
-    return passive.along_dofs_derivatives(p.layout, p.given["q"], p.given["v"]) if p.passive else (0.0, 0.0)
+    if not p.passive:
+        return _NOTHING, _NOTHING
+    return passive.along_dofs_derivatives(p.layout, p.given["q"], p.given["v"])
 
 
 def passive_force(p: Problem) -> Array:
