@@ -32,6 +32,8 @@ def build(name: str) -> sc.Multibody:
     """A model by its name, closed and moving."""
     if name == "cassie":
         mb = sc.load("cassie")
+        for body in mb.bodies:
+            body.passive = sc.Passive()  # Pinocchio has no springs
     elif name == "Stewart platform":
         mb = runpy.run_path(str(STEWART))["stewart_platform"]()
     else:

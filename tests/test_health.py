@@ -452,6 +452,15 @@ def test_springs_that_push_the_wrong_way():
     ]
 
 
+def test_tendons_that_push_the_wrong_way():
+    mb = arm()
+    mb.add_tendon("cable", {"one": 1.0}, stiffness=-2.0, damping=-3.0)
+    assert [(x.severity, x.subject, x.value) for x in check(mb)] == [
+        ("error", "tendon 'cable'", -3.0),
+        ("warning", "tendon 'cable'", -2.0),
+    ]
+
+
 # -- closures and couplings ---------------------------------------------------------------------------------------
 
 

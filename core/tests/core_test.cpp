@@ -13,6 +13,7 @@ void test_engine(unsigned seed);  // engine_test.cpp
 void test_rigid(unsigned seed);   // rigid_test.cpp
 void test_kernels(unsigned seed); // kernels_test.cpp
 void test_loops(unsigned seed);   // loops_test.cpp
+void test_passive(unsigned seed); // passive_test.cpp
 
 namespace {
 
@@ -161,6 +162,7 @@ int main() {
         test_rigid(seed);
         test_loops(seed);
         if (seed < 100) test_kernels(seed);
+        test_passive(seed);
     }
     test_faults();
     for (const auto& one : given_up) std::printf("core_test: %4d given up: %s\n", one.second, one.first.c_str());

@@ -142,7 +142,7 @@ def test_two_ball_joints_in_one_point_and_a_weld():
 def test_robots(name):
     mb = library(name)
     for body in mb.bodies:
-        body.armature = 0.0
+        body.armature, body.passive = 0.0, sc.Passive()
     force = force_of(mb)
     assert dense(mb, force).condition < 1e6
     assert_agree(mb, force, SOLVERS)

@@ -36,6 +36,7 @@ TABLE = "ops/table.py"
 ROWS = "loops/rows.py"
 SPLIT = "loops/embedding_split.py"
 EMBEDDED = "loops/embedding_model.py"
+PASSIVE = "model/passive.py"
 
 MUTATIONS = (
     # -- phi ---------------------------------------------------------------------------------------------------
@@ -345,4 +346,18 @@ MUTATIONS = (
         "compound.scattered(tree, a)",
     ),
     Mutation("loops", "without A_S* in a", EMBEDDED, "compound.scattered(tree, a) + compound", "a + compound"),
+    # -- passive forces ----------------------------------------------------------------------------------------
+    Mutation("passive", "sign of dampers", PASSIVE, "-= passive.damping * v[", "+= passive.damping * v["),
+    Mutation(
+        "passive",
+        "travel in inboard axes",
+        PASSIVE,
+        "quaternion_to_matrix(q[..., :4]).mT",
+        "quaternion_to_matrix(q[..., :4])",
+    ),
+    Mutation("passive", "tendons never slack", PASSIVE, "length - np.clip(length, *tendon.rest)", "length", 0, 2),
+    Mutation("passive", "slack tendons stiff", PASSIVE, "tendon.stiffness * taut", "tendon.stiffness + 0 * taut"),
+    Mutation("passive", "turns of a free hinge that travels", PASSIVE, "skew(u[..., 3:])", "-skew(u[..., 3:])"),
+    Mutation("passive", "sign of compensation", PASSIVE, "-body.gravity_compensation", "body.gravity_compensation"),
+    Mutation("passive", "sign of the rate of a rotation vector", PHI, "np.eye(3) + 0.5 * K", "np.eye(3) - 0.5 * K"),
 )

@@ -134,7 +134,7 @@ class GraphBinding(ModelBinding):
 
     def passive(self) -> Array:
         """What springs, dampers and gravity compensation of the model amount to along the dofs."""
-        return passive_force(self.state)
+        return np.broadcast_to(passive_force(self.state), self.state.v.shape)
 
     def body_velocities(self) -> Sequence[Array] | None:
         """True velocities of the bodies, a moving anchor's included."""

@@ -1,0 +1,113 @@
+// Springs, dampers and tendons on random trees: each lane of a pack as one state, and their rates against differences.
+#include "soacraft/rigid/passive.hpp"
+#include "random_tree.hpp"
+
+namespace soacraft {
+namespace {
+
+// A spring on every hinge, and a tendon on all one-dof ones.
+struct Springs {
+    Buffer<Spring> springs;
+    Buffer<Ball> balls;
+    Buffer<Tendon> tendons;
+    Buffer<Strand> strands;
+    Passive passive = {};
+
+    Springs(const Model& model, const Buffer<double>& rest, Random& random) {
+        const auto draw = [&random] { return 2.0 + random.numbers<double>(1)[0]; };
+        for (index k = 0; k < model.count; ++k) {
+            const Element& e = model.elements[k];
+            if (e.kind <= HELICAL) {
+                springs.push_back({e.q, e.v, draw(), draw(), rest[e.q]});
+                strands.push_back({e.q, e.v, draw()});
+            } else if (e.kind == SPHERICAL || e.kind == FREE) {
+                Ball b = {e.q, e.v, e.kind == FREE, {}, {}, {}};
+                for (int i = 0; i < 6; ++i) b.k[i] = draw(), b.d[i] = draw();
+                for (index i = 0; i < (b.free ? 7 : 4); ++i) b.rest[i] = rest[e.q + i];
+                balls.push_back(b);
+            } else {
+                for (index i = 0; i < 3; ++i) springs.push_back({e.q + i, e.v + i, 0.0, draw(), 0.0});
+            }
+        }
+        tendons.push_back({0, static_cast<index>(strands.size()), draw(), draw(), -60.0, -50.0});
+        passive = {static_cast<index>(springs.size()), static_cast<index>(balls.size()), 1, springs.data(), balls.data(),
+                   tendons.data(), strands.data()};
+    }
+    template <class T, class In>
+    Buffer<T> force(const In& q, const In& v, index n) const {
+        Buffer<T> y(n, T(0.0));
+        each_passive<T>(passive, q, v, [&y](index i, const T& x) { y[i] += x; });
+        return y;
+    }
+};
+
+struct Lanes2 {
+    const double *a, *b;
+    Pack<2> operator[](index i) const {
+        Pack<2> x;
+        x.x[0] = a[i], x.x[1] = b[i];
+        return x;
+    }
+};
+
+// q after a step t along dof j of element e: of a quaternion and a position.
+Buffer<double> moved(const Element& e, index j, Buffer<double> q, double t) {
+    double* x = q.data() + e.q;
+    if (e.kind <= HELICAL) {
+        x[0] += t;
+        return q;
+    }
+    const Mat<double> R = quaternion_at<double>(q, e.q);
+    if (j >= 3) {
+        const Vec<double> axis = j == 3 ? R.a : j == 4 ? R.b : R.c;
+        x[4] += t * axis.x, x[5] += t * axis.y, x[6] += t * axis.z;
+        return q;
+    }
+    const double s = std::sin(0.5 * t), c = std::cos(0.5 * t);
+    const Vec<double> a{j == 0 ? s : 0.0, j == 1 ? s : 0.0, j == 2 ? s : 0.0}, u{x[0], x[1], x[2]};
+    const Vec<double> turned = c * u + x[3] * a + cross(u, a);
+    x[3] = x[3] * c - dot(u, a), x[0] = turned.x, x[1] = turned.y, x[2] = turned.z;
+    return q;
+}
+
+void test_springs(unsigned seed) {
+    Random random(seed);
+    const RandomTree tree(random, 1 + random.integer(0, 9), false);
+    const Model& model = tree.model;
+    const index n = model.nv;
+    const Buffer<double> q = tree.state(random), other = tree.state(random), rest = tree.state(random);
+    const Buffer<double> v = random.numbers<double>(n), w = random.numbers<double>(n);
+    const Springs springs(model, rest, random);
+    const Buffer<double> one = springs.force<double>(q, v, n), two = springs.force<double>(other, w, n);
+    const Buffer<Pack<2>> both =
+        springs.force<Pack<2>>(Lanes2{q.data(), other.data()}, Lanes2{v.data(), w.data()}, n);
+    double worst = 0.0, scale = 1.0;
+    for (index i = 0; i < n; ++i) {
+        worst = std::fmax(worst, std::fmax(std::fabs(lane(both[i], 0) - one[i]), std::fabs(lane(both[i], 1) - two[i])));
+        scale = std::fmax(scale, std::fmax(std::fabs(one[i]), std::fabs(two[i])));
+    }
+    expect(worst < 1e-14 * scale, "each lane has the forces of its own state");
+    Buffer<double> dq(n * n, 0.0), dv(n * n, 0.0);
+    expect(add_passive_rates(springs.passive, q, n, dq.data(), dv.data()), "their rates are finite");
+    const double t = 1e-5;
+    for (index k = 0; k < model.count; ++k) {
+        const Element& e = model.elements[k];
+        for (index j = 0; j < dofs(e.kind); ++j) {
+            Buffer<double> faster = v;
+            faster[e.v + j] += 1.0;
+            const Buffer<double> more = springs.force<double>(q, faster, n);
+            const Buffer<double> ahead = e.kind == ROLLING ? one : springs.force<double>(moved(e, j, q, t), v, n);
+            const Buffer<double> behind = e.kind == ROLLING ? one : springs.force<double>(moved(e, j, q, -t), v, n);
+            for (index i = 0; i < n; ++i) {
+                expect(std::fabs(dv[i * n + e.v + j] + more[i] - one[i]) < 1e-11 * scale, "dampers");
+                const double slope = (ahead[i] - behind[i]) / (2.0 * t);
+                expect(std::fabs(dq[i * n + e.v + j] + slope) < 1e-7 * scale, "springs");
+            }
+        }
+    }
+}
+
+}  // namespace
+}  // namespace soacraft
+
+void test_passive(unsigned seed) { soacraft::test_springs(seed); }
