@@ -1,10 +1,11 @@
 // Every kernel of the table by way of its driver, on random trees: one state, packs of states with a tail, several
 // threads. Workspaces have the size that a kernel asks for, hold NaN before it runs, and a gap that must not be touched
-// follows each array that is cut from them. A batch must give what single states give; derivatives are those of
+// follows each array that is cut from them. Half of the trees have springs and dampers. A batch must give what single states give; derivatives are those of
 // differences, matrices those of the kinetic energy.
 #include <limits>
+#include <memory>
 
-#include "random_tree.hpp"
+#include "random_springs.hpp"
 #include "rigid/rigid_model.hpp"
 
 namespace soacraft {
@@ -36,8 +37,10 @@ struct Case {
     Buffer<double> in[INPUTS];
     Body frame;
     double base[12];
+    std::unique_ptr<Springs> springs;
 
-    Case(Random& random, index n, bool armed, bool in_order) : tree(random, n, armed), count(random.integer(1, 5)) {
+    Case(Random& random, index n, bool armed, bool in_order, bool sprung)
+        : tree(random, n, armed), count(random.integer(1, 5)) {
         Model& m = tree.model;
         if (!in_order) reverse_dofs();
         for (index k = -1; k < m.count; ++k) {
@@ -53,6 +56,7 @@ struct Case {
             append(in[PULL], random.numbers<double>(6 * m.body_count));
         }
         fill(random, base, 12);
+        if (sprung) springs = std::make_unique<Springs>(m, tree.state(random), random);
     }
 
     index width(int which) const {
@@ -62,7 +66,7 @@ struct Case {
 
     Job job(bool pulled) const {
         Job j = {};
-        j.model = &tree.model, j.frame = &frame;
+        j.model = &tree.model, j.frame = &frame, j.passive = springs ? &springs->passive : nullptr;
         for (int i = 0; i < 12; ++i) j.base[i] = base[i];
         for (int i = 0; i < (pulled ? INPUTS : PULL); ++i) j.in[i] = in[i].data(), j.in_step[i] = width(i);
         return j;
@@ -188,7 +192,7 @@ bool rolls(const Case& c) {
 
 void test_kernels(unsigned seed) {
     Random random(seed);
-    Case c(random, random.integer(1, 9), seed % 2 == 1, seed % 3 != 2);
+    Case c(random, random.integer(1, 9), seed % 2 == 1, seed % 3 != 2, seed % 4 < 2);
     for (int i = 0; i < table.count; ++i) test_algorithm(table.algorithms[i], c, seed % 4 == 3);
     test_mass_matrix(c);
     if (rolls(c)) return;  // derivatives of dynamics are of hinges whose place their coordinates tell

@@ -29,6 +29,8 @@ def test_what_a_tendon_has():
     assert repr(mb.add_tendon("band", {"link2": 2}, 1, rest=0.5)) == (
         "tendon 'band': L = 2 link2, stiffness 1 from 0.5, damping 0"
     )
+    with pytest.raises(ModelError, match="tendon 'both' names dof 'link1' twice; name it once"):
+        mb.add_tendon("both", {"link1": 1.0, mb["link1"]: 2.0})
     assert str(mb.tree()).splitlines()[-2:] == [repr(x) for x in mb.tendons]
     with pytest.raises(TypeError):
         cable.terms["link1"] = 3.0
@@ -41,8 +43,8 @@ def test_what_a_tendon_has():
         ({"name": "cable"}, "'chain' already has a tendon 'cable'; names are unique."),
         ({"name": " "}, "the name of a tendon must be a non-empty string, got ' '."),
         ({"terms": {}}, "tendon 'new' needs {dof: coefficient, ...}, got {}."),
-        ({"terms": {"elbow": 1}}, "tendon 'new': 'chain' has no coordinate 'elbow' to pull at; it has 'link1', "
-         "'link2', 'link3', 'link4'."),
+        ({"terms": {"elbow": 1}}, "tendon 'new': 'chain' has no dof, hinge or body 'elbow'; it has 'link1', 'link2', "
+         "'link3', 'link4'."),
         ({"terms": {"link1": np.nan}}, "the coefficient of 'link1' in tendon 'new' must be finite, got nan"),
         ({"stiffness": "soft"}, "the stiffness of tendon 'new' must be real numbers, got text: 'soft'"),
         ({"damping": np.inf}, "the damping of tendon 'new' must be finite, got inf"),
@@ -62,7 +64,7 @@ def test_refusals(given, message):
 
 def test_a_ball_has_no_coordinates_to_pull_at():
     mb = sc.random_tree(2, 1, [sc.Spherical()])
-    with pytest.raises(ModelError, match=r"has no coordinate '.*' to pull at; it has none"):
+    with pytest.raises(ModelError, match=r"tendon 'cable': .* has no coordinate 'body1.0': the velocities of Spher"):
         mb.add_tendon("cable", {mb.dof_names[0]: 1.0}, 1.0)
 
 

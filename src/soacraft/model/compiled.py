@@ -20,8 +20,8 @@ from soacraft.model.frame import Body, Frame
 from soacraft.model.hinges import HINGES, Free, Hinge, RollingBall, Spherical, Weld
 from soacraft.model.hinges.product import ScrewProduct
 from soacraft.model.layout import Layout
-from soacraft.model.read_only import StateArray
 from soacraft.model.passive import rest_of
+from soacraft.model.read_only import StateArray
 from soacraft.spatial.checks import Array
 from soacraft.spatial.inertia import Inertia
 from soacraft.spatial.pose import Pose

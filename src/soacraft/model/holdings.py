@@ -214,13 +214,15 @@ class Holdings(Structure):
     def add_tendon(
         self,
         name: str,
-        terms: Mapping[str, float],
+        terms: Mapping[Any, float],
         stiffness: float = 0.0,
         damping: float = 0.0,
         rest: float | tuple[float, float] = 0.0,
         attributes: Mapping[str, Any] | None = None,
     ) -> Tendon:
         """Pull at coordinates with a spring and a damper along L, the sum of `c q` over `{dof: c, ...}`. O(1).
+
+        A dof is given by its name; where a hinge has one, its body or the name of that does.
 
             force on each dof = -c (stiffness (L - rest) + damping Ldot)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,9 +14,11 @@ import numpy.typing as npt
 from soacraft.algebra.tree import Tree
 from soacraft.model.frame import Body
 from soacraft.model.hinges.base import Hinge
-from soacraft.model.tendons import Tendon
 from soacraft.spatial.checks import Array, frozen
 from soacraft.spatial.transforms import phi
+
+if TYPE_CHECKING:
+    from soacraft.model.tendons import Tendon
 
 Indices = npt.NDArray[np.intp]
 

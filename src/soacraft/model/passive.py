@@ -13,11 +13,10 @@ from __future__ import annotations
 import numpy as np
 
 from soacraft.errors import ModelError
-from soacraft.model.closures import has_coordinates
 from soacraft.model.coordinates import Forces
 from soacraft.model.frame import Body, Node
 from soacraft.model.hinges import Free, Spherical
-from soacraft.model.hinges.base import Hinge, difference_of, integrate_of
+from soacraft.model.hinges.base import Hinge, difference_of, has_coordinates, integrate_of
 from soacraft.model.interface import Graph
 from soacraft.model.layout import Layout
 from soacraft.model.realize import projected, times

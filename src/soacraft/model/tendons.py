@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from soacraft.errors import ModelError
-from soacraft.model.closures import coordinate_names, has_coordinates, make_attributes
+from soacraft.model.closures import make_attributes
+from soacraft.model.names import one_dof
 from soacraft.model.records import Attributes, Plain
 from soacraft.spatial.checks import finite
 
@@ -63,14 +64,9 @@ def _read_terms(name: str, terms: Any, graph: Structure) -> Mapping[str, float]:
     if not isinstance(terms, Mapping) or not terms:
         raise ModelError(f"tendon {name!r} needs {{dof: coefficient, ...}}, got {terms!r:.60}.")
     read: dict[str, float] = {}
-    for dof, coefficient in terms.items():
-        found = graph._find_dof(dof)
-        if found is None or not has_coordinates(found[0].hinge):
-            known = list(coordinate_names(graph))
-            shown = ", ".join(map(repr, known[:8])) or "none"
-            raise ModelError(
-                f"tendon {name!r}: {graph.name!r} has no coordinate {dof!r:.60} to pull at; it has "
-                f"{shown}{', ...' if len(known) > 8 else ''}."
-            )
+    for given, coefficient in terms.items():
+        dof = one_dof(graph, given, f"tendon {name!r}", coordinate=True)
+        if dof in read:
+            raise ModelError(f"tendon {name!r} names dof {dof!r} twice; name it once.")
         read[dof] = float(finite(coefficient, (), f"the coefficient of {dof!r} in tendon {name!r}"))
     return MappingProxyType(read)
