@@ -37,7 +37,7 @@ SOACRAFT_INLINE MinvWork<T> minv_work(const Model& m, Taker& bench) {
     w.dofs = bench.template take<Dof<T>>(m.nv);
     w.w = bench.template take<T>(EIGHT * m.nv);
     w.wides = bench.template take<Square<T>>(m.wides);
-    w.branches = bench.template take<Articulated<T>>(m.branches);
+    w.branches = bench.template take<Sized<T>>(m.branches);
     w.pieces = bench.template take<Piece>(m.count);
     w.passages = bench.template take<Passage<T>>(m.count);
     w.z = bench.template take<T>(6 * w.step);

@@ -192,11 +192,11 @@ void test_riccati(unsigned seed) {
     }
 }
 
-// Inertia along a hinge is measured by the inertia of its body: no absolute threshold.
+// Inertia along a hinge is measured by what it was computed from, row by row: no absolute threshold, no common unit.
 void test_scale() {
     Random random(0);
     RandomModel<double> m(random, 1);
-    const auto singular = [&m](double along, double across, index dofs) {
+    const auto singular = [&m](double first, double second, double both, index dofs) {
         m.n = 1;
         m.order = {0};
         m.parent = {-1};
@@ -206,14 +206,18 @@ void test_scale() {
         m.body_body = {0, 4};
         m.hinge_body = {0, 2 * dofs};
         m.hinge_hinge = {0, dofs * dofs};
-        m.H = dofs == 1 ? Buffer<double>{1, 0} : Buffer<double>{1, 0, 0, 1};
-        m.M = {along, 0, 0, across};
+        m.H = dofs == 1 ? Buffer<double>{1, 1} : Buffer<double>{1, 0, 0, 1};
+        m.M = {first, both, both, second};
         return Solution<double>(m).singular == 0;
     };
     for (const index dofs : {1, 2}) {
-        expect(singular(1e-15, 1, dofs) && !singular(1, 1, dofs), "too little beside the body's inertia");
-        expect(!singular(1e-15, 1e-14, dofs) && !singular(1e20, 1e21, dofs), "dust grains and ships move");
-        expect(singular(0, 0, dofs) && singular(-1, 1, dofs), "no inertia, and less than none");
+        for (const double unit : {1e-40, 1.0, 1e40}) {
+            expect(singular(unit, unit, -unit * (1 - 1e-15), dofs), "what is left is rounding");
+            expect(!singular(unit, unit, -unit * (1 - 1e-11), dofs), "what is left is inertia");
+        }
+        expect(!singular(1e-20, 1e20, 0, dofs), "rows of other units");
+        expect(singular(0, 0, 0, dofs) && singular(-1, 1, 0, dofs), "no inertia, and less than none");
+        expect(singular(1e-300, 1e-300, 0, dofs), "digits are lost at the end of the range");
     }
 }
 

@@ -29,7 +29,7 @@ struct Arrays {
     Buffer<T> H, F, w, z, y;
     Buffer<Dof<T>> dofs;
     Buffer<Square<T>> wides;
-    Buffer<Articulated<T>> branches;
+    Buffer<Sized<T>> branches;
     Buffer<Passage<T>> passages;
 
     explicit Arrays(const Model& m)

@@ -81,8 +81,8 @@ def riccati(
     """P, P+, D, G, and the first node whose hinge has no inertia to move, or -1. O(n).
 
     P(k) = sum A(k,j) P+(j) A*(k,j) + M(k), D = H P H*, G = P H* D^-1, P+ = (I - G H) P; blocks row-major, one after
-    the other in the order of the nodes. No inertia: an eigenvalue of D is not above tolerance max |P| max |h|^2, h the
-    rows of H; the blocks of nodes that were not reached are then not set.
+    the other in the order of the nodes. No inertia: D is not above tolerance times what it was computed from, row by
+    row; the blocks of nodes that were not reached are then not set.
     """
 
 def ab_dynamics(
@@ -124,8 +124,11 @@ class RigidModel:
         threads: int = 1,
         frame: _Reals | None = None,
         passive: bool = False,
+        keep: bool = False,
     ) -> bool:
-        """Run an algorithm on a batch of states; False when a hinge has no inertia to move."""
+        """Run an algorithm on a batch of states; False when a hinge may have no inertia to move, or a result is not
+        finite. With `keep` the arrays of `outs` are then as they were.
+        """
 
     def set_passive(
         self,
@@ -147,6 +150,10 @@ class Call:
     """One algorithm on single states; anything else goes to the Python function it wraps."""
 
     __wrapped__: Any
+    answered: int
+    """How many calls it answered by itself."""
+    passed_on: int
+    """How many calls went to the Python function."""
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
 
 def rigid_model(
@@ -178,6 +185,12 @@ def algorithms() -> list[str]:
 
 def instruction_set() -> str:
     """The build of the rigid kernels in use."""
+
+def instruction_sets() -> list[str]:
+    """The builds of the rigid kernels that this machine can run, best last."""
+
+def use_instruction_set(name: str) -> None:
+    """Choose a build; before the first model is compiled."""
 
 def lanes() -> int:
     """How many states a register of that build holds."""

@@ -1,6 +1,7 @@
 """The exception family. Every error soacraft raises for a user's mistake derives from `SoacraftError`.
 
-The ones about arguments also derive from `ValueError` or `TypeError`, so that general code can catch them.
+The ones about arguments also derive from `ValueError` or `TypeError`, that about memory from `MemoryError`, so that
+general code can catch them.
 A message says what was tried, names the object and the value, and gives the likely cure.
 """
 
@@ -42,6 +43,10 @@ class ModelFileError(ModelError):
 
 class StateError(SoacraftError, ValueError):
     """A coordinate, velocity, acceleration or force vector is not acceptable for its model."""
+
+
+class SizeError(SoacraftError, MemoryError):
+    """A result would take more than half of the free memory; refused before anything is allocated."""
 
 
 class SpaceError(SoacraftError, TypeError):

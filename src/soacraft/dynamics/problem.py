@@ -81,5 +81,5 @@ class Problem:
         """The same A, H and M with a = 0 and b = 0: what depends on q alone."""
         c = self.state.configuration
         return SKOModel.trusted(
-            self.layout.tree, c.edges("body"), c.hinges("body"), c.inertias("body"), memo=c.derived("body")
+            self.layout.tree, c.edges("body"), c.hinges("body"), c.inertias("body"), memo=c.derived("body"), lock=c.lock
         )

@@ -9,10 +9,15 @@ import numpy as np
 import numpy.typing as npt
 
 from soacraft.algebra.tree import Tree
-from soacraft.errors import ModelError
+from soacraft.errors import ModelError, SingularError
+from soacraft.spatial.checks import state_text
 
 Array = npt.NDArray[np.float64]
 Block = npt.ArrayLike | None
+Lock = Callable[[int, tuple[int, ...]], str | None]  # of a node, in one state of a batch: the text of its gimbal lock
+
+#: A hinge inertia below this may have lost digits: doubles end at 2e-308.
+FAINT = 1e-290
 
 
 class SKOModel:
@@ -60,6 +65,7 @@ class SKOModel:
                 raise ModelError(f"M of node {self.names[k]!r} is not symmetric.")
         self._a, self._b = self._vectors("a", a), self._vectors("b", b)
         self.memo: dict[str, Any] = {}
+        self.lock = None
 
     @classmethod
     def trusted(
@@ -71,10 +77,12 @@ class SKOModel:
         a: Callable[[], Sequence[Array]] | None = None,
         b: Callable[[], Sequence[Array]] | None = None,
         memo: dict[str, Any] | None = None,
+        lock: Lock | None = None,
     ) -> SKOModel:
         """Without checks, for models that are right by construction; a and b are worked out when first asked for.
 
         `memo` holds what was derived from A, H and M alone: pass the same one for states that differ in velocity only.
+        `lock` says of a node whether its hinge is in gimbal lock, for the errors of `singular`.
         """
         self = cls.__new__(cls)
         self.tree, self._A, self._H, self._M = tree, list(A), list(H), list(M)
@@ -82,6 +90,7 @@ class SKOModel:
         self.nvs = tuple(block.shape[-2] for block in H)
         self._a, self._b = a, b
         self.memo = {} if memo is None else memo
+        self.lock = lock
         return self
 
     # -- the protocol -------------------------------------------------------------------------------------------
@@ -149,6 +158,22 @@ class SKOModel:
         """A(p(k), k) by k, None at the base."""
         return self._A
 
+    def singular(self, k: int, D: Array, bad: npt.NDArray[np.bool_]) -> SingularError:
+        """The error for a node whose D(k) is singular in the states where `bad` is true."""
+        where = np.unravel_index(int(np.argmax(bad)), bad.shape)
+        state, name = state_text(where, bad.shape), self.names[k]
+        locked = None if self.lock is None else self.lock(k, tuple(int(i) for i in where))
+        if locked is not None:
+            return SingularError(f"{state}{locked}")
+        least = float(np.linalg.eigvalsh(D[where])[0])
+        cure = f"Give mass or moment to {name!r} or to a body outboard of it, or weld it."
+        if 0.0 < least < FAINT:
+            cure = "Numbers this small lose their digits; give masses and lengths in smaller units."
+        return SingularError(
+            f"{state}the hinge of {name!r} has no inertia to move: the smallest eigenvalue of D = H P H* is "
+            f"{least:.3g}. {cure}"
+        )
+
     def __repr__(self) -> str:
         return f"SKOModel with {self.n} nodes, {sum(self.nvs)} dofs, blocks of size {sorted(set(self.dims))}"
 
@@ -187,6 +212,7 @@ class SKOModel:
                 )
         return vectors
 
+    lock: Lock | None
     _a: list[Array] | Callable[[], Sequence[Array]] | None
     _b: list[Array] | Callable[[], Sequence[Array]] | None
 

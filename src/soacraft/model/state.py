@@ -18,11 +18,13 @@ from soacraft.model import axes as representation
 from soacraft.model.axes import Axes
 from soacraft.model.coordinates import Forces, common_batch, read_forces, read_q, read_v
 from soacraft.model.frame import Body, Frame
+from soacraft.model.gimbal_lock import gimbal_lock
 from soacraft.model.kinematics import pose_of_frame
 from soacraft.model.layout import Layout
 from soacraft.model.read_only import of_state
 from soacraft.model.realize import Poses, times
 from soacraft.model.sko import SKOModel
+from soacraft.results import finite_or_refused
 from soacraft.spatial.checks import Array, frozen
 from soacraft.spatial.transforms import phi
 
@@ -33,8 +35,23 @@ T = TypeVar("T")
 _IDENTITY: Poses = (frozen(np.eye(3)), frozen(np.zeros(3)))
 
 
+#: What the numbers of a memo are, for the error when they overflow.
+_NUMBERS = {
+    "relative": "the pose of each body in its parent's frame",
+    "world": "the pose of each body in the inertial frame",
+    "A": "phi(p(k), k)",
+    "maps": "H*(k)",
+    "twists": "H*(k) v(k)",
+    "V": "the velocity V(k) of each body",
+    "a": "the Coriolis acceleration a(k) of each body",
+    "gyroscopic": "the gyroscopic force of each body",
+    "alpha": "the acceleration alpha(k) of each body",
+    "b": "the force b(k) on each body",
+}
+
+
 class Memo:
-    """Values worked out when first asked for; each evaluation is counted under `what`."""
+    """Values computed when first asked for, finite or refused; each evaluation is counted under `what`."""
 
     def __init__(self, counters: Counter[str], what: str) -> None:
         self._counters, self._what = counters, what
@@ -42,7 +59,12 @@ class Memo:
 
     def __call__(self, key: Any, work: Callable[[], T]) -> T:
         if key not in self._values:
-            value = work()
+            with np.errstate(all="ignore"):
+                value = work()
+            for x in value if isinstance(value, tuple) else (value,):
+                if isinstance(x, np.ndarray):
+                    name = _NUMBERS.get(key if isinstance(key, str) else key[0], str(key))
+                    finite_or_refused(x, name, "Check the units of the model, q and v.")
             self._counters[self._what] += 1
             self._values[key] = value
         known: T = self._values[key]
@@ -110,6 +132,11 @@ class Configuration:
             return armature.inertias(self.layout, representation.inertias(axes, self.layout, world))
 
         return self._memo(("inertias", axes), work)
+
+    def lock(self, k: int, where: tuple[int, ...]) -> str | None:
+        """What to say of the hinge of body k in one state of the batch if it is in gimbal lock."""
+        body, q = self.layout.bodies[k], self.q[..., self.layout.q_slices[k]]
+        return gimbal_lock(body.hinge, body.hinge_name, q[where]) if len(where) == q.ndim - 1 else None
 
     def derived(self, axes: Axes) -> dict[str, Any]:
         """The store for what recursions derive from A, H and M in these axes."""
@@ -324,7 +351,9 @@ class State:
             world = _IDENTITY if axes == "body" else c.world
             return armature.vectors(c.layout, frozen(representation.bias_in(axes, c.layout, world, motion.V, bias)))
 
-        return SKOModel.trusted(c.layout.tree, c.edges(axes), c.hinges(axes), c.inertias(axes), a, b, c.derived(axes))
+        return SKOModel.trusted(
+            c.layout.tree, c.edges(axes), c.hinges(axes), c.inertias(axes), a, b, c.derived(axes), c.lock
+        )
 
     def _bias(self, forces: Forces) -> Array:
         c = self.configuration

@@ -13,7 +13,7 @@ from soacraft import _core, recursions
 from soacraft.algebra.space import Space
 from soacraft.algebra.tree import Tree
 from soacraft.model.sko import SKOModel
-from soacraft.recursions.articulated_body import SMALLEST, ArticulatedBody
+from soacraft.recursions.articulated_body import ArticulatedBody
 from soacraft.recursions.forward_dynamics import ForwardDynamics
 from soacraft.recursions.gather import gather, gather_tilde
 from soacraft.recursions.scatter import scatter, scatter_tilde
@@ -21,6 +21,9 @@ from soacraft.recursions.types import Blocks, Nodes, Stacked, Weights
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
+
+#: A hinge inertia this small relative to what it was computed from is looked at again, as in the kernels.
+DOUBTFUL = 1e-12
 PackedModel = tuple[Integers, Integers, Integers, Integers, Array, Array]  # order, parent, offsets, weights, hinge maps
 
 
@@ -158,10 +161,10 @@ def forward_dynamics(sko: SKOModel, T: Blocks) -> ForwardDynamics:
 def _riccati(sko: SKOModel, packed: PackedModel, M: Array) -> tuple[Array, Array, Array, Array]:
     """P, P+, D and G one after the other.
 
-    The core doubts a hinge whose D is small beside P, whatever the units. Then the recursion decides: it knows the
-    inertia with the outboard hinges locked, and refuses by name.
+    The core doubts a hinge whose D is small relative to what it was computed from. Then the recursion, which measures
+    that more closely, decides and refuses by name.
     """
-    P, P_plus, D, G, doubtful = _core.riccati(*packed, M, SMALLEST)
+    P, P_plus, D, G, doubtful = _core.riccati(*packed, M, DOUBTFUL)
     if doubtful < 0:
         return P, P_plus, D, G
     solved = recursions.articulated_body(sko)

@@ -7,13 +7,13 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from soacraft.errors import SingularError
-from soacraft.model.sko import SKOModel
+from soacraft.model.sko import FAINT, SKOModel
 from soacraft.recursions.types import Stacked
+from soacraft.results import finite_or_refused
 
 Array = npt.NDArray[np.float64]
 
-#: A hinge inertia this small beside the one it would have, were everything outboard one rigid body, is rounding.
+#: A hinge inertia this small relative to what it was computed from is rounding.
 SMALLEST = 1e-14
 
 
@@ -33,22 +33,27 @@ def articulated_body(sko: SKOModel) -> ArticulatedBody:
         D(k)  = H(k) P(k) H*(k),    G(k) = P(k) H*(k) D^-1(k)
         P+(k) = (I - G(k) H(k)) P(k)
 
-    A hinge that has no inertia to move is refused by name. It is judged beside H(k) R(k) H*(k), the inertia with all
-    outboard hinges locked, dof by dof: so units do not matter.
+    A hinge that has no inertia to move is refused by name. D(k) is judged, dof by dof so that units do not matter,
+    relative to H(k) E(k) H*(k), where E holds the sizes of the numbers P was computed from, carried as rounding is:
+
+        E(k)  = sum over children j of  A(k,j) E+(j) A*(k,j)  +  diag M(k)
+        E+(k) = tau_bar(k) E(k) tau_bar*(k)  +  diag P(k),        tau_bar = I - G H
     """
     A, H, M = sko.A, sko.H, sko.M
     P: Stacked = {}
     P_plus: Stacked = {}
     D: Stacked = {}
     G: Stacked = {}
-    R: Stacked = {}
+    E_plus: Stacked = {}
     for k in sko.tips_to_base():
-        R[k] = M(k) + sum(A(k, j) @ R[j] @ A(k, j).mT for j in sko.children(k))
         P[k] = M(k) + sum(A(k, j) @ P_plus[j] @ A(k, j).mT for j in sko.children(k))
         HP = H(k) @ P[k]
         D[k] = HP @ H(k).mT
-        G[k] = _solve(D[k], HP, sko, k, R[k]).mT  # P H* D^-1
+        E = _diagonal(M(k)) + sum(A(k, j) @ E_plus[j] @ A(k, j).mT for j in sko.children(k))
+        G[k] = _solve(D[k], HP, sko, k, E).mT  # P H* D^-1
         P_plus[k] = _symmetric(P[k] - G[k] @ HP)  # (I - G H) P
+        tau_bar = np.eye(P[k].shape[-1]) - G[k] @ H(k)
+        E_plus[k] = tau_bar @ E @ tau_bar.mT + _diagonal(P[k])
     return ArticulatedBody(P, P_plus, D, G)
 
 
@@ -57,25 +62,28 @@ def _symmetric(X: Array) -> Array:
     return 0.5 * (X + X.mT)
 
 
-def _solve(D: Array, HP: Array, sko: SKOModel, k: int, R: Array) -> Array:
+def _diagonal(P: Array) -> Array:
+    """The diagonal alone, as sizes."""
+    return np.abs(P) * np.eye(P.shape[-1])
+
+
+def _solve(D: Array, HP: Array, sko: SKOModel, k: int, E: Array) -> Array:
     """D^-1 H P."""
     if D.shape[-1] == 0:
         return HP
-    _refuse_singular(sko, k, D, R)
+    _refuse_singular(sko, k, D, E)
     return HP / D if D.shape[-1] == 1 else np.asarray(np.linalg.solve(D, HP), dtype=np.float64)
 
 
-def _refuse_singular(sko: SKOModel, k: int, D: Array, R: Array) -> None:
+def _refuse_singular(sko: SKOModel, k: int, D: Array, E: Array) -> None:
     """Raise `SingularError` when the hinge of node k, which has dofs, has no inertia to move."""
+    finite_or_refused(D, lambda: f"D = H P H* of the hinge of {sko.names[k]!r}")
     H = sko.H(k)
-    locked = np.sqrt(np.maximum(np.einsum("...ij,...jk,...ik->...i", H, R, H), 0.0))
-    scale = np.where(locked > 0.0, locked, 1.0)
-    relative = D / (scale[..., :, None] * scale[..., None, :])
+    along = np.sqrt(np.maximum(np.einsum("...ij,...jk,...ik->...i", H, E, H), 0.0))
+    scale = np.where(along > 0.0, along, 1.0)
+    relative = D / scale[..., :, None] / scale[..., None, :]
     smallest = relative[..., 0, 0] if D.shape[-1] == 1 else np.linalg.eigvalsh(relative)[..., 0]
-    if not ((smallest > SMALLEST) & (locked > 0.0).all(axis=-1)).all():
-        least = D[..., 0, 0] if D.shape[-1] == 1 else np.linalg.eigvalsh(D)[..., 0]
-        raise SingularError(
-            f"the hinge of {sko.names[k]!r} has no inertia to move: the smallest eigenvalue of D = H P H* is "
-            f"{float(np.min(least)):.3g}. Give mass or moment to {sko.names[k]!r} or to a body outboard of it, "
-            "or weld it."
-        )
+    own = np.diagonal(D, axis1=-2, axis2=-1)
+    fine = (smallest > SMALLEST) & (own > FAINT).all(axis=-1)
+    if not fine.all():
+        raise sko.singular(k, D, ~fine)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import EllipsisType
 from typing import Any
 
@@ -92,6 +93,18 @@ def unit(axis: Any, what: str) -> Array:
         a = a / largest                         # no overflow or underflow in the norm
         a = a / float(np.sqrt(a @ a))
     return frozen(a)
+
+
+def state_text(where: Sequence[Any], batch: Sequence[int]) -> str:
+    """Which state of a batch an error is about, to be put before it; nothing for a single state.
+
+    >>> state_text((17,), (100,)), state_text((1, 2), (3, 4)), state_text((), ())
+    ('state 17 of 100: ', 'state (1, 2) of (3, 4): ', '')
+    """
+    if not batch:
+        return ""
+    index = tuple(int(i) for i in where)
+    return f"state {index[0]} of {batch[0]}: " if len(batch) == 1 else f"state {index} of {tuple(batch)}: "
 
 
 def frozen(array: Array) -> Array:

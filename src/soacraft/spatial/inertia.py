@@ -113,7 +113,8 @@ class Inertia:
         array([0., 0., 1.])
         """
         R = pose.rotation
-        return Inertia(self._mass, pose @ self._com, R @ self._moment @ R.T)
+        with np.errstate(all="ignore"):
+            return Inertia(self._mass, pose @ self._com, R @ self._moment @ R.T)
 
     def __add__(self, other: Inertia) -> Inertia:
         """Two bodies fixed to each other, both seen from the same frame.
@@ -124,13 +125,14 @@ class Inertia:
         """
         if not isinstance(other, Inertia):
             return NotImplemented
-        m = self._mass + other._mass
-        if m == 0.0:
-            return Inertia(0.0, (0, 0, 0), self._moment + other._moment)
-        apart = skew(other._com - self._com)
-        reduced = self._mass * (other._mass / m)
-        com = self._com + (other._mass / m) * (other._com - self._com)
-        return Inertia(m, com, self._moment + other._moment - reduced * (apart @ apart))
+        with np.errstate(all="ignore"):
+            m = self._mass + other._mass
+            if m == 0.0:
+                return Inertia(0.0, (0, 0, 0), self._moment + other._moment)
+            apart = skew(other._com - self._com)
+            reduced = self._mass * (other._mass / m)
+            com = self._com + (other._mass / m) * (other._com - self._com)
+            return Inertia(m, com, self._moment + other._moment - reduced * (apart @ apart))
 
     def __radd__(self, other: object) -> Inertia:
         if other == 0:                          # so that sum() works
@@ -221,7 +223,7 @@ def _checked_moment(J: Array, rounding: float) -> Array:
     scale = float(np.abs(J).max())
     if float(np.abs(J - J.T).max()) > _SYMMETRY * scale + rounding:
         raise ModelError(f"moment of an Inertia must be symmetric, got {number_text(J)}")
-    J = 0.5 * (J + J.T)
+    J = 0.5 * J + 0.5 * J.T                     # the sum of the two may overflow
     lowest = float(np.linalg.eigvalsh(J)[0])
     if lowest < -(_NEGATIVE * scale + rounding):
         raise ModelError(f"moment of an Inertia must not have a negative eigenvalue, got {lowest:.6g} in "

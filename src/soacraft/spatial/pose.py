@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from soacraft.errors import ModelError
+from soacraft.results import finite_or_refused
 from soacraft.spatial.checks import Array, finite, frozen, number_text, shape_text
 from soacraft.spatial.rotations import matrix_to_quaternion, normalize_quaternion, quaternion_to_matrix
 from soacraft.spatial.transforms import phi
@@ -158,7 +159,8 @@ class Pose:
     def inv(self) -> Pose:
         """The pose the other way round: `x_b = R* (x_a - p)`."""
         Rt = self._rotation.mT
-        return Pose.unchecked(Rt, -(Rt @ self._translation[..., None])[..., 0])
+        with np.errstate(all="ignore"):
+            return _made(Rt, -(Rt @ self._translation[..., None])[..., 0])
 
     def phi(self) -> Array:
         """The force transformation `phi(a,b) = [[R, p~ R], [0, R]]` (..., 6, 6): from b to a; its transpose
@@ -167,7 +169,8 @@ class Pose:
         >>> Pose(translation=(1, 0, 0)).phi().T @ [0, 0, 3, 0, 0, 0]     # omega along z: x moves along y
         array([0., 0., 3., 0., 3., 0.])
         """
-        return phi(self._rotation, self._translation)
+        with np.errstate(all="ignore"):
+            return _finite(phi(self._rotation, self._translation))
 
     @overload
     def __matmul__(self, other: Pose) -> Pose: ...
@@ -177,9 +180,11 @@ class Pose:
         """`T_ab @ T_bc` is T_ac; `T_ab @ x_b` is x_a for a point or points (..., 3)."""
         R, p = self._rotation, self._translation
         if isinstance(other, Pose):
-            return Pose.unchecked(R @ other._rotation, (R @ other._translation[..., None])[..., 0] + p)
+            with np.errstate(all="ignore"):
+                return _made(R @ other._rotation, (R @ other._translation[..., None])[..., 0] + p)
         x = finite(other, (..., 3), "a point that a Pose acts on")
-        return (R @ x[..., None])[..., 0] + p
+        with np.errstate(all="ignore"):
+            return _finite((R @ x[..., None])[..., 0] + p)
 
     def is_close(self, other: Pose, tolerance: float = 1e-9) -> bool:
         """Whether every entry of rotation and translation agrees within `tolerance`.
@@ -220,6 +225,15 @@ class Pose:
         if self.batch_shape or self._translation.any():
             parts.append(f"translation={number_text(self._translation)}")
         return f"Pose({', '.join(parts)})"
+
+
+def _finite(x: Array) -> Array:
+    return finite_or_refused(x, "a product with a Pose", "Check its translation.", ModelError)
+
+
+def _made(R: Array, p: Array) -> Pose:
+    """A pose that was computed from others."""
+    return Pose.unchecked(R, _finite(p))
 
 
 def _same_batch(R: Array, p: Array) -> tuple[Array, Array]:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from soacraft.errors import SoacraftError, StateError
-from soacraft.spatial.checks import Array, finite, number_text, unit
+from soacraft.spatial.checks import Array, finite, number_text, state_text, unit
 
 QUATERNION_TOLERANCE = 1e-6
 
@@ -217,7 +217,8 @@ def normalize_quaternion(q: Any, what: str, error: type[SoacraftError] = StateEr
     bad = np.abs(norm[..., 0] - 1.0) > QUATERNION_TOLERANCE
     if bad.any():
         first = tuple(np.argwhere(bad)[0])
-        raise error(f"{what} is not a unit quaternion [x, y, z, w]: {number_text(q[first])} has norm "
+        raise error(f"{state_text(first, bad.shape)}{what} is not a unit quaternion [x, y, z, w]: "
+                    f"{number_text(q[first])} has norm "
                     f"{float(norm[first][0]):.9g}; normalise it first")
     unchanged = np.abs(norm - 1.0) <= 4 * np.finfo(float).eps
     return np.asarray(np.where(unchanged, q, q / norm))

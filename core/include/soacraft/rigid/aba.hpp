@@ -6,6 +6,7 @@
 #pragma once
 
 #include "rnea.hpp"
+#include "verdict.hpp"
 
 SOACRAFT_RIGID_BEGIN
 
@@ -31,12 +32,14 @@ template <class T>
 struct Carried {
     Articulated<T> P;
     Spatial<T> z;
+    Sizes<T> of;
 };
 
 template <class T>
 SOACRAFT_FLAT Carried<T> nothing() {
     const T o(0.0);
-    return {{{o, o, o, o, o, o}, {{o, o, o}, {o, o, o}, {o, o, o}}, {o, o, o, o, o, o}}, {{o, o, o}, {o, o, o}}};
+    return {{{o, o, o, o, o, o}, {{o, o, o}, {o, o, o}, {o, o, o}}, {o, o, o, o, o, o}}, {{o, o, o}, {o, o, o}},
+            no_sizes<T>()};
 }
 
 template <class T>
@@ -47,27 +50,22 @@ struct AbaWork {
     Spatial<T>* motions;  // velocities, later accelerations, of elements with several children
 };
 
-// A hinge inertia smaller than this beside its body's counts as none.
-constexpr double SINGULAR = 1e-14;
-
+// Take U D^-1 U* out of P and move the residual force across the hinge: z+ = z + P+ c + U D^-1 u. `along`: the size of D.
 template <class T>
-SOACRAFT_FLAT T size(const Articulated<T>& P) { return P.A.xx + P.A.yy + P.A.zz + P.C.xx + P.C.yy + P.C.zz; }
-
-// Take U D^-1 U* out of P and move the residual force across the hinge: z+ = z + P+ c + U D^-1 u.
-template <class T>
-SOACRAFT_FLAT void eliminate(Carried<T>& k, const Joint<T>& me, const Spatial<T>& c) {
+SOACRAFT_FLAT void eliminate(Carried<T>& k, const Joint<T>& me, const Spatial<T>& c, const T& along) {
     subtract_square(k.P.A, me.D_inv, me.U.w);
     subtract_square(k.P.C, me.D_inv, me.U.v);
     k.P.B.a -= (me.D_inv * me.U.v.x) * me.U.w;
     k.P.B.b -= (me.D_inv * me.U.v.y) * me.U.w;
     k.P.B.c -= (me.D_inv * me.U.v.z) * me.U.w;
+    take_out(k.of, along, me.D_inv * me.U);
     k.z += k.P * c + (me.D_inv * me.u) * me.U;
 }
 
 // The revolute hinge about z, and what it passes inward.
 template <class T>
 SOACRAFT_FLAT Carried<T> past_turn(const Carried<T>& k, Joint<T>& me, const Place<T>& X, const T& tau,
-                                   const Spatial<T>& c) {
+                                   const Spatial<T>& c, const T& along) {
     const Articulated<T>& P = k.P;
     me.U = {{P.A.xz, P.A.yz, P.A.zz}, {P.B.a.z, P.B.b.z, P.B.c.z}};
     me.D_inv = T(1.0) / P.A.zz;
@@ -78,6 +76,8 @@ SOACRAFT_FLAT Carried<T> past_turn(const Carried<T>& k, Joint<T>& me, const Plac
     const Vec<T> b1 = Vec<T>{P.B.a.y, P.B.b.y, P.B.c.y} - y * me.U.v;
     Sym<T> C = P.C;
     subtract_square(C, me.D_inv, me.U.v);
+    Sizes<T> of = k.of;
+    take_out(of, along, Spatial<T>{{x, y, T(1.0)}, me.D_inv * me.U.v});
     const T pull = me.D_inv * me.u;
     const Spatial<T> z{{k.z.w.x + xx * c.w.x + xy * c.w.y + b0.x * c.v.x + b0.y * c.v.y + pull * me.U.w.x,
                         k.z.w.y + xy * c.w.x + yy * c.w.y + b1.x * c.v.x + b1.y * c.v.y + pull * me.U.w.y, tau},
@@ -90,21 +90,27 @@ SOACRAFT_FLAT Carried<T> past_turn(const Carried<T>& k, Joint<T>& me, const Plac
                    wa.y * ra.y + wb.y * rb.y, wa.y * ra.z + wb.y * rb.z, wa.z * ra.z + wb.z * rb.z};
     const Vec<T> t0 = X.R * b0, t1 = X.R * b1;  // rows of B R*
     return {shifted(X.p, A, ra.x * t0 + rb.x * t1, ra.y * t0 + rb.y * t1, ra.z * t0 + rb.z * t1, turned(X.R, C)),
-            inward(X, z)};
+            inward(X, z), shifted(X.p, of)};
 }
 
+// S^-1 by its cofactors. The determinant, of the third degree, would overflow at entries of 1e103, so it is divided by the
+// trace; entries beyond 1e154 leave `smallest` below zero or no number.
 template <class T>
 SOACRAFT_FLAT Sym<T> inverse(const Sym<T>& S, T& smallest) {
+    const T trace = S.xx + S.yy + S.zz, scale = T(1.0) / trace;
     const T a = S.yy * S.zz - S.yz * S.yz, b = S.xz * S.yz - S.xy * S.zz, c = S.xy * S.yz - S.xz * S.yy;
     const T f = S.xx * S.zz - S.xz * S.xz, g = S.xy * S.xz - S.xx * S.yz, h = S.xx * S.yy - S.xy * S.xy;
-    const T det = S.xx * a + S.xy * b + S.xz * c, d = T(1.0) / det;
-    smallest = det / (a + f + h);  // within a factor of three of the smallest eigenvalue
-    return {d * a, d * b, d * c, d * f, d * g, d * h};
+    const T det = (scale * S.xx) * a + (scale * S.xy) * b + (scale * S.xz) * c, d = T(1.0) / det;
+    // Within a factor of three of the smallest eigenvalue; of rank one `pairs` and `det` are rounding, as their quotient.
+    const T pairs = a + f + h;
+    smallest = minimum(trace * (det / pairs), scale * pairs);
+    return {scale * (d * a), scale * (d * b), scale * (d * c), scale * (d * f), scale * (d * g), scale * (d * h)};
 }
 
-// P a = r by way of the block C: a.v = C^-1 (r.v - B* a.w), with the Schur complement A - B C^-1 B* for a.w.
+// P a = r by way of the block C: a.v = C^-1 (r.v - B* a.w), with the Schur complement A - B C^-1 B* for a.w. The margin
+// is above zero when all six dofs have inertia beside the sizes of P.
 template <class T>
-SOACRAFT_FLAT Spatial<T> solve(const Articulated<T>& P, const Spatial<T>& r, T& smallest) {
+SOACRAFT_FLAT Spatial<T> solve(const Articulated<T>& P, const Sizes<T>& of, const Spatial<T>& r, T& margin) {
     T of_C, of_A;
     const Sym<T> C_inv = inverse(P.C, of_C);
     const Mat<T> Bt = transpose(P.B);                                    // columns are rows of B
@@ -112,7 +118,7 @@ SOACRAFT_FLAT Spatial<T> solve(const Articulated<T>& P, const Spatial<T>& r, T& 
     const Sym<T> A{P.A.xx - dot(Bt.a, g0), P.A.xy - dot(Bt.a, g1), P.A.xz - dot(Bt.a, g2),
                    P.A.yy - dot(Bt.b, g1), P.A.yz - dot(Bt.b, g2), P.A.zz - dot(Bt.c, g2)};
     const Sym<T> A_inv = inverse(A, of_A);
-    smallest = minimum(of_A, of_C);
+    margin = minimum(of_A - T(DOUBT) * of.A, of_C - T(DOUBT) * of.C);
     const Vec<T> w = A_inv * (r.w - Vec<T>{dot(g0, r.v), dot(g1, r.v), dot(g2, r.v)});
     return {w, C_inv * r.v - (w.x * g0 + w.y * g1 + w.z * g2)};
 }
@@ -128,7 +134,7 @@ SOACRAFT_FLAT Sym<T> hinge_inertia(const double* J, const Spatial<T>* S, const S
 // A hinge with three dofs and columns S of H*.
 template <bool ARMED, class T>
 SOACRAFT_FLAT T past_three(const double* J, Carried<T>& k, Wide<T>& me, const Spatial<T>* S, const Vec<T>& tau,
-                           const Spatial<T>& c) {
+                           const Spatial<T>& c, const T& along) {
     for (int i = 0; i < 3; ++i) me.U[i] = k.P * S[i];
     const Sym<T> D = hinge_inertia<ARMED>(J, S, me.U);
     T smallest;
@@ -145,6 +151,7 @@ SOACRAFT_FLAT T past_three(const double* J, Carried<T>& k, Wide<T>& me, const Sp
         k.P.B.a -= U.v.x * g.w;
         k.P.B.b -= U.v.y * g.w;
         k.P.B.c -= U.v.z * g.w;
+        take_out(k.of, along, g);
     }
     k.z += k.P * c + me.u.x * G[0] + me.u.y * G[1] + me.u.z * G[2];
     return smallest;
@@ -163,9 +170,9 @@ SOACRAFT_FLAT void take_out(Articulated<T>& P, const Spatial<T>& U, const Spatia
 template <class T>
 SOACRAFT_FLAT Spatial<T> swapped(const Spatial<T>& a) { return {a.v, a.w}; }
 
-// P^-1 with the linear part first, by way of the block C.
+// P^-1 with the linear part first, by way of the block C; the margin as above.
 template <class T>
-SOACRAFT_FLAT Articulated<T> inverse(const Articulated<T>& P, T& smallest) {
+SOACRAFT_FLAT Articulated<T> inverse(const Articulated<T>& P, const Sizes<T>& of, T& margin) {
     T of_C, of_A;
     const Sym<T> C = inverse(P.C, of_C);
     const Mat<T> Bt = transpose(P.B);
@@ -173,7 +180,7 @@ SOACRAFT_FLAT Articulated<T> inverse(const Articulated<T>& P, T& smallest) {
     const Sym<T> S{P.A.xx - dot(Bt.a, E.a), P.A.xy - dot(Bt.a, E.b), P.A.xz - dot(Bt.a, E.c),
                    P.A.yy - dot(Bt.b, E.b), P.A.yz - dot(Bt.b, E.c), P.A.zz - dot(Bt.c, E.c)};
     const Sym<T> A = inverse(S, of_A);
-    smallest = minimum(of_A, of_C);
+    margin = minimum(of_A - T(DOUBT) * of.A, of_C - T(DOUBT) * of.C);
     const Mat<T> X = E * full(A);  // the block off the diagonal is -X
     Sym<T> L = turned(E, A);
     L += C;
@@ -183,11 +190,11 @@ SOACRAFT_FLAT Articulated<T> inverse(const Articulated<T>& P, T& smallest) {
 // A hinge with all six dofs, columns S of H*, and armature: D^-1 = (P + J)^-1 with the linear part first. As H is
 // orthogonal, G = P D^-1 in the axes of P, and P+ = P - G P = J D^-1 P is the sum of J_i S_i G*_i.
 template <class T>
-SOACRAFT_INLINE Articulated<T> past_six(const double* J, Articulated<T>& P, const Spatial<T>* S, Spatial<T>* G,
-                                        T& smallest) {
+SOACRAFT_INLINE Articulated<T> past_six(const double* J, Articulated<T>& P, const Sizes<T>& of, const Spatial<T>* S,
+                                        Spatial<T>* G, T& margin) {
     Articulated<T> D = P;
     for (int i = 0; i < 6; ++i) take_out(D, T(-J[i]) * S[i], S[i]);
-    const Articulated<T> D_inv = inverse(D, smallest);
+    const Articulated<T> D_inv = inverse(D, of, margin);
     for (int i = 0; i < 6; ++i) G[i] = P * swapped(D_inv * swapped(S[i]));
     P = nothing<T>().P;
     for (int i = 0; i < 6; ++i) take_out(P, T(-J[i]) * S[i], G[i]);
@@ -197,11 +204,11 @@ SOACRAFT_INLINE Articulated<T> past_six(const double* J, Articulated<T>& P, cons
 // A free hinge with armature, S = I. What it passes inward; by value, so that the sweep keeps its own in registers.
 template <class T>
 SOACRAFT_INLINE Carried<T> past_free(const double* J, Carried<T> k, Wide<T>& me, Spatial<T> tau, Spatial<T> c,
-                                     T& smallest) {
+                                     T& margin) {
     const T o(0.0), i(1.0);
     const Vec<T> x{i, o, o}, y{o, i, o}, z{o, o, i}, no{o, o, o};
     const Spatial<T> S[6] = {{x, no}, {y, no}, {z, no}, {no, x}, {no, y}, {no, z}}, u = tau - k.z, *G = me.G;
-    me.a = swapped(past_six(J, k.P, S, me.G, smallest) * swapped(u));
+    me.a = swapped(past_six(J, k.P, k.of, S, me.G, margin) * swapped(u));
     k.z += k.P * c + u.w.x * G[0] + u.w.y * G[1] + u.w.z * G[2] + u.v.x * G[3] + u.v.y * G[4] + u.v.z * G[5];
     return k;
 }
@@ -255,12 +262,12 @@ SOACRAFT_INLINE bool articulated_sweeps(const Model& model, const Base& base, co
         }
         if (pull) my.z -= pull[k];
         const Spatial<T> VJ = across<T>(e, q, v), c = velocity_terms<T>(e, q, me.V, VJ);
-        const T small = T(SINGULAR) * size(my.P);
+        const Sizes<T> grown = meet(my.of, my.P, e);
         const Place<T>& X = me.X;
         Carried<T> out;
         if (e.kind == REVOLUTE && !(ARMED && e.armed)) {
-            margin = minimum(margin, my.P.A.zz - small);
-            out = past_turn(my, me, X, T(e.unscale) * tau[e.v], c);
+            margin = minimum(margin, my.P.A.zz - T(DOUBT) * my.of.A);
+            out = past_turn(my, me, X, T(e.unscale) * tau[e.v], c, grown.A);
         } else {
             if (e.kind == PRISMATIC || e.kind == HELICAL || (ARMED && e.kind == REVOLUTE)) {
                 me.U = {my.P.B.c, {my.P.C.xz, my.P.C.yz, my.P.C.zz}};
@@ -277,32 +284,35 @@ SOACRAFT_INLINE bool articulated_sweeps(const Model& model, const Base& base, co
                     me.u = T(e.unscale) * tau[e.v] - my.z.w.z;
                 }
                 if (ARMED) D += T(e.unscale * e.unscale * J[0]);
-                margin = minimum(margin, D - small);
+                margin = minimum(margin, D - T(DOUBT) * along_dof(my.of, e));
                 me.D_inv = T(1.0) / D;
-                eliminate(my, me, c);
+                eliminate(my, me, c, along_dof(grown, e));
             } else if (e.kind == FREE) {
-                T smallest;
+                T here;
                 const Spatial<T> force{three<T>(tau, e.v), three<T>(tau, e.v + 3)};
                 if (ARMED && e.armed) {
-                    my = past_free(J, my, work.wides[e.wide], force, c, smallest);
+                    my = past_free(J, my, work.wides[e.wide], force, c, here);
                 } else {
-                    work.wides[e.wide].a = solve(my.P, force - my.z, smallest);
+                    work.wides[e.wide].a = solve(my.P, my.of, force - my.z, here);
                     my = nothing<T>();
                     my.z = force;
                 }
-                margin = minimum(margin, smallest - small);
+                margin = minimum(margin, here);
             } else {
                 Spatial<T> S[3];
                 columns<T>(e, q, S);
-                margin = minimum(margin, past_three<ARMED>(J, my, work.wides[e.wide], S, three<T>(tau, e.v), c) - small);
+                const T least = T(DOUBT) * along_dof(my.of, e), along = along_dof(grown, e);
+                const T smallest = past_three<ARMED>(J, my, work.wides[e.wide], S, three<T>(tau, e.v), c, along);
+                margin = minimum(margin, smallest - least);
             }
-            out = {inward(X, my.P), inward(X, my.z)};
+            out = {inward(X, my.P), inward(X, my.z), shifted(X.p, my.of)};
         }
         if (e.parent >= 0) {
             const Element& p = model.elements[e.parent];
             if (p.branch >= 0) {
                 work.branches[p.branch].P += out.P;
                 work.branches[p.branch].z += out.z;
+                work.branches[p.branch].of += out.of;
             } else {
                 carry = out;
             }

@@ -21,20 +21,21 @@ struct Gathered {
     Articulated<T> P;
     Spatial<T> z;
     Mat<T> Bw, Bv;
+    Sizes<T> of;
 };
 template <class T>
 SOACRAFT_FLAT Gathered<T> nothing_gathered() {
     const Vec<T> o = zeros<T>();
     const Carried<T> no = nothing<T>();
-    return {no.P, no.z, {o, o, o}, {o, o, o}};
+    return {no.P, no.z, {o, o, o}, {o, o, o}, no.of};
 }
 template <class T>
 SOACRAFT_FLAT Gathered<T> shifted(const Vec<T>& l, const Gathered<T>& k) {
-    return {shifted(l, k.P), force_from(l, k.z), k.Bw + cross(l, k.Bv), k.Bv};
+    return {shifted(l, k.P), force_from(l, k.z), k.Bw + cross(l, k.Bv), k.Bv, shifted(l, k.of)};
 }
 template <class T>
 SOACRAFT_FLAT void operator+=(Gathered<T>& a, const Gathered<T>& b) {
-    a.P += b.P, a.z += b.z, a.Bw += b.Bw, a.Bv += b.Bv;
+    a.P += b.P, a.z += b.z, a.Bw += b.Bw, a.Bv += b.Bv, a.of += b.of;
 }
 template <class T>
 SOACRAFT_FLAT void operator+=(Gathered<T>& a, const Coriolis<T>& B) {
@@ -139,12 +140,13 @@ SOACRAFT_INLINE bool fd_columns(const Model& model, const Base& base, const In& 
         }
         if (pull) my.z -= Spatial<T>{me.R * pull[k].w, me.R * pull[k].v};
         my.z += my.P * passed.extra;
-        const T small = T(SINGULAR) * size(my.P);
+        const Sizes<T> grown = meet(my.of, my.P, e);
         const Vec<T> d = me.r - c;
         each_column<true>(e, q, me.R, [&](index i, const auto& S) {
             const index j = w.number.first[k] + i;
             const T D = take_dof(my, S, T(model.armature[e.v + i]), tau[e.v + i], d, w.dofs[j], w.columns.rows[j]);
-            margin = minimum(margin, T(e.unscale * e.unscale) * D - small);
+            margin = minimum(margin, T(e.unscale * e.unscale) * D - T(DOUBT) * along_dof(my.of, e, i));
+            take_out(my.of, T(e.scale * e.scale) * along_dof(grown, e, i), w.dofs[j].G);
         });
         if (e.kind == FREE && !e.armed) {
             my = nothing_gathered<T>();

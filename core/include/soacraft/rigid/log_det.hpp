@@ -30,14 +30,14 @@ struct LogDetWork {
     Place<T>* at;
     Articulated<T>* P;          // P+
     Eliminated<T>* dofs;        // in the order of the elements
-    Articulated<T>* branches;   // P, later Upsilon
+    Sized<T>* branches;        // P, later Upsilon
 };
 
 template <class T, class Bench>
 SOACRAFT_INLINE LogDetWork<T> log_det_work(const Model& m, Bench& bench) {
     return {bench.template take<HingeTurn<T>>(m.count), bench.template take<Place<T>>(m.count),
             bench.template take<Articulated<T>>(m.count), bench.template take<Eliminated<T>>(m.nv),
-            bench.template take<Articulated<T>>(m.branches)};
+            bench.template take<Sized<T>>(m.branches)};
 }
 
 // G, D and P+ of all hinges. False when one has no inertia to move.
@@ -45,28 +45,30 @@ template <class C, class T, class In>
 SOACRAFT_INLINE bool eliminate_dofs(const Model& model, const In& q, const LogDetWork<T>& w) {
     turn<C>(model, q, w.turns);
     stand(model, q, w.turns, w.at);
-    const Articulated<T> no = nothing<T>().P;
+    const Sized<T> no{nothing<T>().P, no_sizes<T>()};
     for (index i = 0; i < model.branches; ++i) w.branches[i] = no;
     T margin(1.0);
-    Articulated<T> carry = no;
+    Sized<T> carry = no;
     for (index k = model.count; k-- > 0;) {
         const Element& e = model.elements[k];
         const Mat<T>& R = w.at[k].R;
-        Articulated<T> P = e.branch >= 0 ? w.branches[e.branch] : e.last > k + 1 ? carry : no;
+        Sized<T> my = e.branch >= 0 ? w.branches[e.branch] : e.last > k + 1 ? carry : no;
+        Articulated<T>& P = my.P;
         if (!e.massless) P += e.parent < 0 ? inertia<T>(e) : turned(R, inertia<T>(e));
-        const T small = T(SINGULAR) * size(P);
+        const Sizes<T> grown = meet(my.of, P, e);
         each_column<true>(e, q, R, [&](index i, const auto& S) {
             Eliminated<T>& dof = w.dofs[e.d + i];
             const Spatial<T> U = P * S;
             dof.D = dot(S, U) + T(model.armature[e.v + i]);
             dof.G = (T(1.0) / dof.D) * U;
             take_out(P, U, dof.G);
-            margin = minimum(margin, T(e.unscale * e.unscale) * dof.D - small);
+            margin = minimum(margin, T(e.unscale * e.unscale) * dof.D - T(DOUBT) * along_dof(my.of, e, i));
+            take_out(my.of, T(e.scale * e.scale) * along_dof(grown, e, i), dof.G);
         });
-        if (e.kind == FREE && !e.armed) P = no;
+        if (e.kind == FREE && !e.armed) my = no;
         w.P[k] = P;
         if (e.parent >= 0) {
-            carry = shifted(w.at[k].p, P);
+            carry = {shifted(w.at[k].p, P), shifted(w.at[k].p, my.of)};
             const Element& p = model.elements[e.parent];
             if (p.branch >= 0) w.branches[p.branch] += carry;
         }
@@ -180,7 +182,7 @@ SOACRAFT_INLINE bool log_det_gradient(const Model& model, const In& q, const Log
         Articulated<T> Y = nothing<T>().P;
         if (e.parent >= 0) {
             const index branch = model.elements[e.parent].branch;
-            Y = shifted(-w.at[k].p, branch >= 0 ? w.branches[branch] : carry);
+            Y = shifted(-w.at[k].p, branch >= 0 ? w.branches[branch].P : carry);
         }
         const Articulated<T> before = Y, P = w.P[k];
         each_column(e, q, R, [&](index i, const auto& S) {
@@ -196,7 +198,7 @@ SOACRAFT_INLINE bool log_det_gradient(const Model& model, const In& q, const Log
             gradient.set(e.v + 2, gradient[e.v + 2] + more.z);
         }
         carry = Y;
-        if (e.branch >= 0) w.branches[e.branch] = Y;
+        if (e.branch >= 0) w.branches[e.branch].P = Y;
     }
     return true;
 }

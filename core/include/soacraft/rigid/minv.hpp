@@ -49,7 +49,7 @@ struct MinvWork {
     Dof<T>* dofs;
     T* w;                      // by dofs, rows of EIGHT
     Square<T>* wides;
-    Articulated<T>* branches;
+    Sized<T>* branches;
     Piece* pieces;             // as many as elements
     Passage<T>* passages;
     T *z, *y;                  // six rows of `step` numbers each
@@ -69,45 +69,48 @@ template <bool ARMED, class C, class T, class In>
 SOACRAFT_INLINE bool factor(const Model& model, const In& q, const MinvWork<T>& w) {
     turn<C>(model, q, w.turns);
     stand(model, q, w.turns, w.at);
-    for (index i = 0; i < model.branches; ++i) w.branches[i] = nothing<T>().P;
+    const Sized<T> no{nothing<T>().P, no_sizes<T>()};
+    for (index i = 0; i < model.branches; ++i) w.branches[i] = no;
     T margin(1.0);
-    Articulated<T> carry = nothing<T>().P;
+    Sized<T> carry = no;
     for (index k = model.count; k-- > 0;) {
         const Element& e = model.elements[k];
         const double* J = model.armature + e.v;
         Dof<T>* me = w.dofs + e.d;
         const Mat<T>& R = w.at[k].R;
-        Articulated<T> P = e.branch >= 0 ? w.branches[e.branch] : e.last > k + 1 ? carry : nothing<T>().P;
+        Sized<T> my = e.branch >= 0 ? w.branches[e.branch] : e.last > k + 1 ? carry : no;
+        Articulated<T>& P = my.P;
         if (!e.massless) P += e.parent < 0 ? inertia<T>(e) : turned(R, inertia<T>(e));
-        const T small = T(SINGULAR) * size(P);
+        const Sizes<T> grown = meet(my.of, P, e);
         Spatial<T> H[6];
         hinge_columns(e, q, R, H);
         if (e.kind <= HELICAL) {
             const Spatial<T> U = e.kind == REVOLUTE ? Spatial<T>{P.A * H[0].w, turn_back(P.B, H[0].w)} : P * H[0];
             T D = e.kind == REVOLUTE ? dot(H[0].w, U.w) : dot(H[0], U);
             if (ARMED) D += T(J[0]);
-            margin = minimum(margin, T(e.unscale * e.unscale) * D - small);
+            margin = minimum(margin, T(e.unscale * e.unscale) * D - T(DOUBT) * along_dof(my.of, e));
             me->D_inv = T(1.0) / D;
             me->H = H[0], me->G = me->D_inv * U;
-            if (e.parent >= 0) take_out(P, U, me->G);
+            if (e.parent >= 0)
+                take_out(P, U, me->G), take_out(my.of, T(e.scale * e.scale) * along_dof(grown, e), me->G);
         } else if (e.kind == FREE) {
-            T smallest;
+            T here;
             Spatial<T> G[6];
             const bool armed = ARMED && e.armed;
-            const Articulated<T> P_inv = armed ? past_six(J, P, H, G, smallest) : inverse(P, smallest);
-            margin = minimum(margin, smallest - small);
+            const Articulated<T> P_inv = armed ? past_six(J, P, my.of, H, G, here) : inverse(P, my.of, here);
+            margin = minimum(margin, here);
             for (int i = 0; i < 6; ++i) {
                 me[i].H = H[i], me[i].G = armed ? G[i] : H[i];
                 const Spatial<T> a = swapped(P_inv * swapped(H[i]));  // D^-1 = H P^-1 H* as H H* = I; G = H*, if J = 0
                 for (int j = 0; j < 6; ++j) w.wides[e.wide].D_inv[6 * j + i] = dot(H[j], a);
             }
-            if (!armed) P = nothing<T>().P;
+            if (!armed) my = no;
         } else {
             Spatial<T> U[3];
             for (int c = 0; c < 3; ++c) U[c] = P * H[c];
             T smallest;
             const Sym<T> Q = inverse(hinge_inertia<ARMED>(J, H, U), smallest);
-            margin = minimum(margin, smallest - small);
+            margin = minimum(margin, smallest - T(DOUBT) * along_dof(my.of, e));
             const T all[9] = {Q.xx, Q.xy, Q.xz, Q.xy, Q.yy, Q.yz, Q.xz, Q.yz, Q.zz};
             for (int i = 0; i < 9; ++i) w.wides[e.wide].D_inv[i] = all[i];
             me[0].G = Q.xx * U[0] + Q.xy * U[1] + Q.xz * U[2];
@@ -115,12 +118,12 @@ SOACRAFT_INLINE bool factor(const Model& model, const In& q, const MinvWork<T>& 
             me[2].G = Q.xz * U[0] + Q.yz * U[1] + Q.zz * U[2];
             for (int c = 0; c < 3; ++c) {
                 me[c].H = H[c];
-                take_out(P, U[c], me[c].G);
+                take_out(P, U[c], me[c].G), take_out(my.of, along_dof(grown, e), me[c].G);
             }
         }
         if (e.parent >= 0) {
             const Element& p = model.elements[e.parent];
-            carry = shifted(w.at[k].p, P);
+            carry = {shifted(w.at[k].p, P), shifted(w.at[k].p, my.of)};
             if (p.branch >= 0) w.branches[p.branch] += carry;
         }
     }

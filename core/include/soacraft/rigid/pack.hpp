@@ -98,6 +98,10 @@ SOACRAFT_FLAT bool any_not_above(const Pack<W>& a, const Pack<W>& b) {
 
 template <int W>
 SOACRAFT_FLAT Pack<W> minimum(const Pack<W>& a, const Pack<W>& b) { return Pack<W>(a.x < b.x ? a.x : b.x); }
+template <int W>
+SOACRAFT_FLAT Pack<W> larger_by(double factor, const Pack<W>& a, const Pack<W>& b) {
+    return Pack<W>(a.x > factor * b.x ? a.x : b.x);
+}
 
 // sin and cos together: reduction by pi/2 in two pieces and minimax polynomials, no branch in the lanes;
 // lanes with angles beyond 1e5 take the library's road.
@@ -140,6 +144,8 @@ SOACRAFT_FLAT void sine_cosine(Pack<W> a, Pack<W>& s, Pack<W>& c) {
 // Whether a > b fails (in any lane; NaN fails).
 SOACRAFT_FLAT bool any_not_above(double a, double b) { return !(a > b); }
 SOACRAFT_FLAT double minimum(double a, double b) { return a < b ? a : b; }
+// a where it is larger than b by a factor, or else b.
+SOACRAFT_FLAT double larger_by(double factor, double a, double b) { return a > factor * b ? a : b; }
 #if defined(__CUDACC__)
 SOACRAFT_FLAT void sine_cosine(double a, double& s, double& c) { sincos(a, &s, &c); }
 #else
