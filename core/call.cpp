@@ -9,10 +9,14 @@ namespace soacraft {
 namespace {
 
 PyObject* call(PyObject* self, PyObject* const* args, std::size_t nargsf, PyObject* names) {
-    const Call& c = *reinterpret_cast<Call*>(self);
+    Call& c = *reinterpret_cast<Call*>(self);
     try {
         PyObject* found = c.quick(c, args, static_cast<std::size_t>(PyVectorcall_NARGS(nargsf)), names);
-        if (found || PyErr_Occurred()) return found;
+        if (found) {
+            ++c.answered;
+            return found;
+        }
+        if (PyErr_Occurred()) return nullptr;
     } catch (const std::bad_alloc&) {
         return PyErr_NoMemory();
     } catch (const std::exception& error) {
@@ -23,6 +27,7 @@ PyObject* call(PyObject* self, PyObject* const* args, std::size_t nargsf, PyObje
         PyErr_SetString(PyExc_ReferenceError, "this call is being taken apart by the garbage collector");
         return nullptr;
     }
+    ++c.passed_on;
     return PyObject_Vectorcall(c.fallback, args, nargsf, names);
 }
 
@@ -71,6 +76,8 @@ void make_call_type(nb::module_& m) {
     static PyMemberDef members[] = {
         {"__vectorcalloffset__", T_PYSSIZET, offsetof(Call, vectorcall), READONLY, nullptr},
         {"__wrapped__", T_OBJECT_EX, offsetof(Call, fallback), READONLY, nullptr},
+        {"answered", T_ULONGLONG, offsetof(Call, answered), READONLY, nullptr},
+        {"passed_on", T_ULONGLONG, offsetof(Call, passed_on), READONLY, nullptr},
         {nullptr, 0, 0, 0, nullptr}};
     static char names[][16] = {"__name__", "__qualname__", "__doc__", "__module__"};
     static PyGetSetDef like_fallback[] = {{names[0], of_fallback, nullptr, nullptr, names[0]},
@@ -107,6 +114,7 @@ nb::object new_call(Quick quick, nb::handle owner, void* model, const void* kern
     c->frames = frames.is_none() ? nullptr : frames.inc_ref().ptr();
     c->wrap = wrap.is_none() ? nullptr : wrap.inc_ref().ptr();
     c->quick = quick, c->model = model, c->kernel = kernel;
+    c->answered = c->passed_on = 0;
     PyObject_GC_Track(reinterpret_cast<PyObject*>(c));
     return nb::steal(reinterpret_cast<PyObject*>(c));
 }

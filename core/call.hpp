@@ -26,6 +26,7 @@ struct Call {
     Quick quick;
     void* model;         // inside `owner`
     const void* kernel;
+    unsigned long long answered, passed_on;  // calls that `quick` answered, and those that went to the Python function
 };
 
 nb::object new_call(Quick quick, nb::handle owner, void* model, const void* kernel, nb::handle forces,

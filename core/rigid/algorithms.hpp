@@ -44,5 +44,67 @@ inline int outputs_of(const Algorithm& a) {
     return n;
 }
 
+// How many numbers a job gives for `states` states, all outputs together.
+inline index numbers_of(const Algorithm& a, const Model& m, index states) {
+    index sum = 0;
+    for (int i = 0; i < outputs_of(a); ++i) sum += states * size_of(a.out[i], m);
+    return sum;
+}
+
+// What the caller's arrays hold before a kernel writes into them: a refused call leaves them as they were.
+class Before {
+public:
+    Before(const Algorithm& a, const Job& job, index states, Workspace& space)
+        : kernel_(a), job_(job), states_(states),
+          kept_(static_cast<double*>(space.hold(static_cast<std::size_t>(numbers_of(a, *job.model, states)) * sizeof(double)))) {
+        copy(false);
+    }
+    void restore() const { copy(true); }
+
+private:
+    void copy(bool back) const {
+        double* at = kept_;
+        for (int i = 0; i < outputs_of(kernel_); ++i) {
+            const index count = states_ * size_of(kernel_.out[i], *job_.model);
+            std::memcpy(back ? job_.out[i] : at, back ? at : job_.out[i], static_cast<std::size_t>(count) * sizeof(double));
+            at += count;
+        }
+    }
+    const Algorithm& kernel_;
+    const Job& job_;
+    index states_;
+    double* kept_;
+};
+
+// Whether all outputs are finite; kernels look at matrices over the dofs as they write them.
+inline bool finite_outputs(const Algorithm& a, const Job& job, index states) {
+    for (int i = 0; i < outputs_of(a); ++i)
+        if (a.out[i] != DOFS_DOFS && a.out[i] != DOFS_DOFS_DOFS &&
+            !finite(job.out[i], states * size_of(a.out[i], *job.model)))
+            return false;
+    return true;
+}
+
+// One state; `kept`: its outputs are the caller's. False when the reference should look at it.
+inline bool run_one(const Algorithm& a, RigidModel& m, const Job& job, bool kept) {
+    void* const space = m.workspace.hold(a.one_bytes(job));
+    if (!kept) return a.one(job, 0, 1, space) && finite_outputs(a, job, 1);
+    const Before before(a, job, 1, m.before);
+    if (a.one(job, 0, 1, space) && finite_outputs(a, job, 1)) return true;
+    before.restore();
+    return false;
+}
+
+// A batch; other threads of Python may run one at the same time, so it keeps memory of its own.
+inline bool run_several(const Algorithm& a, const Job& job, index count, index threads, bool kept) {
+    const index lanes = best_kernels().lanes;
+    if (!kept) return run_batch(a, job, count, lanes, threads) && finite_outputs(a, job, count);
+    Workspace space;
+    const Before before(a, job, count, space);
+    if (run_batch(a, job, count, lanes, threads) && finite_outputs(a, job, count)) return true;
+    before.restore();
+    return false;
+}
+
 }  // namespace rigid
 }  // namespace soacraft

@@ -9,6 +9,13 @@ namespace soacraft {
 namespace rigid {
 namespace {
 
+bool a_model_was_made = false;  // from then on the kernels are chosen
+
+void use_kernels(const char* name) {
+    if (a_model_was_made) refuse("a model was compiled already");
+    if (!choose_kernels(name)) refuse("this machine has no kernels %s", name);
+}
+
 constexpr index WHOLE = 8, REAL = 35;  // numbers of an element in the arrays that describe a model
 
 RigidModel* make(nb::handle whole_, nb::handle real_, nb::handle body_element_, nb::handle body_place_,
@@ -16,6 +23,7 @@ RigidModel* make(nb::handle whole_, nb::handle real_, nb::handle body_element_, 
     const Array<index> whole(whole_, "whole", 2), body_element(body_element_, "body_element", 1);
     const Array<double> real(real_, "real", 2), body_place(body_place_, "body_place", 2);
     const Array<double> armature(armature_, "armature", 1);
+    a_model_was_made = true;
     const index n = whole.size(0), bodies = body_element.size();
     if (whole.size(1) != WHOLE || real.size(0) != n || real.size(1) != REAL)
         refuse("an element has %lld whole and %lld real numbers", static_cast<long long>(WHOLE),
@@ -81,9 +89,10 @@ void read(Job& job, int which, const char* name, nb::handle given, index width, 
     job.in_step[which] = ndim == 2 ? width : 0;
 }
 
-// Run an algorithm on a batch; False when a hinge has no inertia to move. `outs`: one array (count, size) each.
+// Run an algorithm on a batch; False when a hinge has no inertia to move or a result is not finite. `outs`: one array
+// (count, size) each; with `keep` they are then as they were.
 bool run(RigidModel& m, const char* name, nb::handle q, nb::handle v, nb::handle x, nb::handle pull, nb::handle base_,
-         nb::tuple outs, index threads, nb::handle frame_, bool passive) {
+         nb::tuple outs, index threads, nb::handle frame_, bool passive, bool keep) {
     const Algorithm& kernel = algorithm(name);
     const index nv = m.model.nv;
     if (static_cast<int>(outs.size()) != outputs_of(kernel)) refuse("%s has %d outputs", name, outputs_of(kernel));
@@ -120,7 +129,7 @@ bool run(RigidModel& m, const char* name, nb::handle q, nb::handle v, nb::handle
     if (kernel.out[0] == SIX_DOFS && !job.frame) refuse("%s takes a frame", name);
     if (count == 0) return true;
     nb::gil_scoped_release free;
-    return run_batch(kernel, job, count, best_kernels().lanes, threads);
+    return run_several(kernel, job, count, threads, keep);
 }
 
 // Seconds that one call of a kernel takes, looped in C++; for benchmarks.
@@ -167,7 +176,7 @@ void bind(nb::module_& m) {
         }, array("base"), "Velocity and acceleration of what the base hangs from; gravity as an acceleration upwards.")
         .def("run", &run, nb::arg("algorithm"), array("q"), array("v"), array("x"), array("pull"), array("base"),
              nb::arg("outs"), nb::arg("threads") = 1, array("frame") = nb::none(), nb::arg("passive") = false,
-             "Run an algorithm on a batch of states.")
+             nb::arg("keep") = false, "Run an algorithm on a batch of states.")
         .def("set_passive", &set_passive, array("spring_whole"), array("spring_real"), array("ball_whole"),
              array("ball_real"), array("tendon_real"), array("strand_whole"), array("strand_real"), nb::arg("in_python"),
              "Springs and dampers of hinges and tendons; once, before the model is used.")
@@ -182,6 +191,13 @@ void bind(nb::module_& m) {
         return names;
     }, "The algorithms that have a kernel.");
     m.def("instruction_set", [] { return best_kernels().name; }, "The build of the rigid kernels in use.");
+    m.def("instruction_sets", [] {
+        nb::list names;
+        for (int i = 0; i < known_kernels().count; ++i)
+            if (known_kernels().runs[i]) names.append(known_kernels().kernels[i]->name);
+        return names;
+    }, "The builds of the rigid kernels that this machine can run, best last.");
+    m.def("use_instruction_set", &use_kernels, nb::arg("name"), "Choose a build; before the first model is compiled.");
     m.def("lanes", [] { return best_kernels().lanes; }, "How many states a register of that build holds.");
     bind_calls(m);
 }

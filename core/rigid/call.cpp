@@ -33,6 +33,9 @@ struct Said {
     }
 };
 
+// New results with more numbers than this (128 MB) go to Python, which looks at the memory first.
+constexpr index LARGE = index(1) << 24;
+
 // Single states, and batches with one leading axis. `count` is the number of states, -1 for a single one.
 struct Fast {
     const Call& c;
@@ -43,6 +46,7 @@ struct Fast {
     Body frame;
     index count = -1;
     int outputs;
+    bool given = false;  // whether the outputs are the caller's
     PyObject* held[OUTPUTS] = {};
 
     explicit Fast(const Call& call)
@@ -85,6 +89,8 @@ struct Fast {
 
     // The outputs, given or new; false when what was given does not fit.
     bool hold_outputs(PyObject* out) {
+        given = out != nullptr;
+        if (!given && numbers_of(kernel, model, states()) > LARGE) return false;
         if (out && outputs > 1 && (!PyTuple_CheckExact(out) || PyTuple_GET_SIZE(out) != outputs)) return false;
         for (int i = 0; i < outputs; ++i) {
             npy_intp axes[4] = {count};
@@ -113,20 +119,12 @@ struct Fast {
     }
 
     bool run(index threads) {
-        bool fine;
-        if (count < 0) {
-            fine = kernel.one(job, 0, 1, rigid.workspace.hold(kernel.one_bytes(job)));
-        } else {
-            const index worth = 1 + count * model.count / 20000;
-            const index cores = static_cast<index>(std::thread::hardware_concurrency());
-            if (threads == 0) threads = worth < cores ? worth : cores;
-            nb::gil_scoped_release free;
-            fine = run_batch(kernel, job, count, best_kernels().lanes, threads);
-        }
-        for (int i = 0; i < outputs && fine; ++i)  // kernels look at matrices over the dofs as they write them
-            fine = kernel.out[i] == DOFS_DOFS || kernel.out[i] == DOFS_DOFS_DOFS ||
-                   finite(job.out[i], states() * size_of(kernel.out[i], model));
-        return fine;
+        if (count < 0) return run_one(kernel, rigid, job, given);
+        const index worth = 1 + count * model.count / 20000;
+        const index cores = static_cast<index>(std::thread::hardware_concurrency());
+        if (threads == 0) threads = worth < cores ? worth : cores;
+        nb::gil_scoped_release free;
+        return run_several(kernel, job, count, threads, given);
     }
 
     PyObject* result() {

@@ -48,8 +48,17 @@ struct Kernels {
     int count;
 };
 
-// The best build for this machine.
+// All builds, and which of them this machine can run.
+struct KnownKernels {
+    const Kernels* kernels[3];
+    bool runs[3];
+    int count;
+};
+const KnownKernels& known_kernels();
+
+// The build in use: the best for this machine, unless another was chosen by its name (false: it cannot run here).
 const Kernels& best_kernels();
+bool choose_kernels(const char* name);
 
 }  // namespace rigid
 }  // namespace soacraft

@@ -49,7 +49,7 @@ struct RigidModel {
     Model model;
     double base[12] = {};
     bool retired = false;
-    Workspace workspace;
+    Workspace workspace, before;
 
     Job job() const {
         Job j = {};

@@ -61,7 +61,7 @@ WORTH_A_THREAD = 20_000
 
 _KERNELS = frozenset(kernel_names())
 _CORES = os.cpu_count() or 1
-_SEEN = ("vv", "vvv")  # kernels look at these as they write them
+_FROM_ANCHOR = ("poses", "jacobian")  # kernels see a sub-graph from its anchor
 
 
 class Compiled:
@@ -107,14 +107,14 @@ class Compiled:
             for tail, out in zip(tails, p.out or (None,) * len(tails), strict=True)
         ]
         rows = tuple(x.reshape(count, math.prod(tail)) for x, tail in zip(to, tails, strict=True))
-        if any(np.may_share_memory(x, y) for x in given for y in rows):
+        moved = isinstance(p.graph, SubGraph) and p.function in _FROM_ANCHOR
+        if moved or any(np.may_share_memory(x, y) for x in given for y in rows):
             rows = tuple(np.empty(x.shape) for x in rows)
         frame = self.model.frame(p.layout, p.nodes[0]) if use.kernel == "jacobian" else None
         threads = p.threads or self._threads(count)
         passive = p.passive or use.kernel == "passive_force"
-        fine = self.model.kernels.run(use.kernel, q, v, x, pull, base, rows, threads, frame, passive)
-        unseen = (x for x, tail in zip(rows, use.tails, strict=True) if tail not in _SEEN)
-        if not fine or not all(np.isfinite(x).all() for x in unseen):
+        keep = any(out is not None for out in p.out)
+        if not self.model.kernels.run(use.kernel, q, v, x, pull, base, rows, threads, frame, passive, keep):
             return None
         found = tuple(x.reshape(y.shape) for x, y in zip(rows, to, strict=True))
         return self._from_anchor(p, found) if isinstance(p.graph, SubGraph) else found
@@ -127,7 +127,7 @@ class Compiled:
     @staticmethod
     def _from_anchor(p: Problem, found: tuple[Array, ...]) -> tuple[Array, ...]:
         """Kernels see a sub-graph from its anchor; poses and Jacobians are asked for in the inertial frame."""
-        if p.function not in ("poses", "jacobian"):
+        if p.function not in _FROM_ANCHOR:
             return found
         R0, p0 = p.state.configuration.base
         if p.function == "jacobian":

@@ -8,7 +8,8 @@ import numpy as np
 
 from soacraft.dynamics.problem import Problem
 from soacraft.errors import StateError
-from soacraft.spatial.checks import Array
+from soacraft.results import refuse_large
+from soacraft.spatial.checks import Array, state_text
 
 Tail = tuple[int, ...]
 
@@ -54,6 +55,38 @@ def _what(out: Any) -> str:
     return f"{type(out).__name__} of length {len(out)}" if isinstance(out, tuple | list) else type(out).__name__
 
 
+#: What to use in place of a dense result.
+_INSTEAD = {
+    "mass_matrix": "mass_matrix_multiply(g, q, x), or the operator H * phi * M * phi.T * H.T",
+    "mass_matrix_inverse": "mass_matrix_solve(g, q, x), or the operator (H * phi * M * phi.T * H.T).inv",
+    "coriolis_matrix": "bias_force(g, q, v), or the operators of sc.operators(g)",
+    "mass_matrix_gradient": "the operator (H * phi * M * phi.T * H.T).diff(body)",
+    "inverse_dynamics_derivatives": "the operator derivatives expr.diff(body) and expr.dot()",
+    "forward_dynamics_derivatives": "the operator derivatives expr.diff(body) and expr.dot()",
+}
+
+#: How many 6 x 6 blocks for each body the reference engine holds at a time.
+_BLOCKS = 8
+
+
+def refuse_large_results(p: Problem, tails: tuple[Tail, ...]) -> None:
+    """Raise `SizeError` for results that would take more than half of the free memory, before any is allocated."""
+    instead = _INSTEAD.get(p.function)
+    cure = f"Use {instead}." if instead and not p.batch else "Take the batch in parts."
+    for tail, out in zip(tails, p.out, strict=True):
+        if out is None:
+            refuse_large((*p.batch, *tail), lambda: f"the result of {p.function} for {p.graph.name!r}", cure)
+
+
+def refuse_large_work(p: Problem) -> None:
+    """The same for what the reference engine works on: blocks of all bodies in all states."""
+    refuse_large(
+        (*p.batch, p.n, 6, 6, _BLOCKS),
+        lambda: f"what {p.function} for {p.graph.name!r} works on",
+        "Take the batch in parts." if p.batch else "Take a sub-graph.",
+    )
+
+
 def deliver(p: Problem, results: tuple[Any, ...], tails: tuple[Tail, ...]) -> tuple[Array, ...]:
     """The results in `out` or in new arrays, if all are finite. Read-only ones are kept by others: they are copied."""
     for value in results:
@@ -80,9 +113,9 @@ def not_finite(p: Problem, value: Array | None = None) -> StateError:
     )
     where = ""
     if value is not None and p.batch and value.shape[: len(p.batch)] == p.batch:
-        where = f" in state {tuple(int(i) for i in np.argwhere(~np.isfinite(value))[0][: len(p.batch)])}"
+        where = state_text(np.argwhere(~np.isfinite(value))[0][: len(p.batch)], p.batch)
     given = f" ({sizes})" if sizes else ""
     return StateError(
-        f"the result of {p.function} for {p.graph.name!r} is not finite{where}: numbers of this size overflow{given}. "
+        f"{where}the result of {p.function} for {p.graph.name!r} is not finite: numbers of this size overflow{given}. "
         "Check the units and the state."
     )

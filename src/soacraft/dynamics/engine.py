@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from soacraft.dynamics.compiled import compiled_engine
-from soacraft.dynamics.delivery import Tail, deliver, read_out
+from soacraft.dynamics.delivery import Tail, deliver, read_out, refuse_large_results
 from soacraft.dynamics.problem import Problem
 from soacraft.dynamics.reference import REFERENCE
 from soacraft.model.interface import Graph
@@ -31,4 +31,5 @@ def answer(p: Problem, tail: Tail, out: Any) -> Array:
 def answers(p: Problem, tails: tuple[Tail, ...], out: Any) -> tuple[Array, ...]:
     """Work a problem out whose results are several arrays."""
     read_out(p, out, tails)
+    refuse_large_results(p, tails)
     return deliver(p, engine_of(p.graph).run(p), tails)

@@ -7,6 +7,7 @@ z along it. Elements are numbered depth first. This file alone builds `_core.Rig
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from soacraft import _core
+from soacraft.errors import SoacraftError
 from soacraft.model.frame import Body, Frame
 from soacraft.model.hinges import HINGES, Free, Hinge, RollingBall, Spherical, Weld
 from soacraft.model.hinges.product import ScrewProduct
@@ -238,6 +240,26 @@ def depth_first(layout: Layout) -> list[int]:
     return order
 
 
+def choose_instruction_set(name: str | None) -> str:
+    """Use the kernels built for an instruction set (None: the best this machine has), and say which are in use.
+
+    The environment variable SOACRAFT_KERNELS gives the name at import: "portable", "x86_64_v3" (AVX2) or "x86_64_v4"
+    (AVX-512).
+
+    >>> choose_instruction_set(None) in _core.instruction_sets()
+    True
+    """
+    has = _core.instruction_sets()
+    if name and name not in has:
+        raise SoacraftError(
+            f"SOACRAFT_KERNELS={name!r}: there are no kernels of that name that this machine can run; it has "
+            f"{', '.join(has)}. Unset the variable for the best of them."
+        )
+    if name:
+        _core.use_instruction_set(name)
+    return _core.instruction_set()
+
+
 def kernel_names() -> list[str]:
     """The algorithms that have a kernel."""
     return _core.algorithms()
@@ -264,3 +286,4 @@ def retire(layout: Layout | None) -> None:
 
 _core.set_state_array(StateArray)
 _KNOWN: WeakKeyDictionary[Layout, CompiledModel | None] = WeakKeyDictionary()
+choose_instruction_set(os.environ.get("SOACRAFT_KERNELS"))

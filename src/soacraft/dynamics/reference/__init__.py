@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from soacraft.dynamics.delivery import not_finite
+from soacraft.dynamics.delivery import not_finite, refuse_large_work
 from soacraft.dynamics.problem import Problem
 from soacraft.dynamics.reference import (
     accelerations,
@@ -28,7 +28,7 @@ from soacraft.dynamics.reference import (
     passive,
     poses,
 )
-from soacraft.errors import SingularError
+from soacraft.errors import SingularError, StateError
 
 __all__ = ["ALGORITHMS", "REFERENCE", "Reference"]
 
@@ -73,16 +73,25 @@ class Reference:
 
     def run(self, p: Problem) -> tuple[Any, ...]:
         """The results, each with leading axes that broadcast to the batch."""
+        refuse_large_work(p)
         with np.errstate(all="ignore"):
             try:
                 found = ALGORITHMS[p.function](p)
-            except (SingularError, np.linalg.LinAlgError) as problem:
-                if not composite.finite(p):
+            except (SingularError, StateError, np.linalg.LinAlgError) as problem:
+                if _overflowed(p, problem):
                     raise not_finite(p) from None
-                if isinstance(problem, SingularError):
+                if isinstance(problem, SingularError | StateError):
                     raise
                 raise SingularError(f"{p.function} of {p.graph.name!r}: {problem}.") from None
         return found if isinstance(found, tuple) else (found,)
+
+
+def _overflowed(p: Problem, problem: Exception) -> bool:
+    """Whether an error came of numbers that overflow on the way."""
+    try:
+        return not composite.finite(p) or (isinstance(problem, StateError) and "overflow" in str(problem))
+    except StateError:
+        return True
 
 
 REFERENCE = Reference()

@@ -1,0 +1,126 @@
+"""Which build of the kernels runs, and which calls run on them at once."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import soacraft as sc
+from soacraft import _core
+from soacraft.dynamics import Dynamics
+
+PROGRAM = """
+import numpy as np, soacraft as sc
+from soacraft import _core
+mb = sc.load("arm7")
+q = np.linspace(-1.0, 1.0, 7)
+print(_core.instruction_set(), _core.lanes(), *(float(x).hex() for x in sc.dynamics.forward_dynamics(mb, q, q, q)))
+"""
+
+
+def started(name):
+    """A new interpreter with SOACRAFT_KERNELS set."""
+    environment = {k: v for k, v in os.environ.items() if k != "SOACRAFT_KERNELS"}
+    environment |= {} if name is None else {"SOACRAFT_KERNELS": name}
+    return subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, env=environment)
+
+
+def test_each_that_the_machine_has_can_be_chosen():
+    """And gives the same numbers to rounding."""
+    found = {name: started(name) for name in (None, *_core.instruction_sets())}
+    numbers = {}
+    for name, run in found.items():
+        assert run.returncode == 0, run.stderr
+        used, lanes, *vdot = run.stdout.split()
+        assert used == (name or _core.instruction_sets()[-1])
+        assert int(lanes) == {"portable": 2, "x86_64_v3": 4, "x86_64_v4": 8}[used]
+        numbers[name] = np.array([float.fromhex(x) for x in vdot])
+    for other in numbers.values():
+        np.testing.assert_allclose(other, numbers["portable"], rtol=1e-11)
+
+
+def test_an_unknown_one_is_an_error_that_lists_what_there_is():
+    run = started("x86_64_v9")
+    assert run.returncode != 0
+    last = run.stderr.strip().splitlines()[-1]
+    assert last == (
+        "soacraft.errors.SoacraftError: SOACRAFT_KERNELS='x86_64_v9': there are no kernels of that name that this "
+        f"machine can run; it has {', '.join(_core.instruction_sets())}. Unset the variable for the best of them."
+    )
+
+
+def test_none_is_chosen_once_a_model_is_compiled():
+    Dynamics(sc.load("arm7"))
+    with pytest.raises(ValueError, match="a model was compiled already"):
+        _core.use_instruction_set("portable")
+
+
+# -- quick calls ---------------------------------------------------------------------------------------------
+
+QUICK = {
+    "inverse_dynamics": 3,
+    "forward_dynamics": 3,
+    "mass_matrix": 1,
+    "mass_matrix_inverse": 1,
+    "inverse_dynamics_derivatives": 3,
+    "forward_dynamics_derivatives": 3,
+    "poses": 1,
+}
+
+
+def counts(call):
+    return call.answered, call.passed_on
+
+
+@pytest.mark.parametrize("function", QUICK)
+@pytest.mark.parametrize("batch", [(), (3,)])
+def test_the_quick_call_answers_what_it_is_meant_for(function, batch):
+    """One state or a batch, with and without out= and threads=; lists, other dtypes and forces go to Python."""
+    mb = sc.load("arm7")
+    call = getattr(Dynamics(mb), function)
+    args = [np.full((*batch, mb.nv), 0.1 * (i + 1)) for i in range(QUICK[function])]
+    assert counts(call) == (0, 0)
+    found = call(*args)
+    assert counts(call) == (1, 0)
+    if function != "poses":
+        out = tuple(np.empty_like(x) for x in found) if isinstance(found, tuple) else np.empty_like(found)
+        call(*args, out=out, threads=2)
+        assert counts(call) == (2, 0)
+    before = counts(call)[0]
+    call(*(x.tolist() for x in args))
+    call(*(x.astype(np.float32) for x in args))
+    assert counts(call) == (before, 2)
+
+
+def test_a_jacobian_is_quick_from_its_second_call():
+    call = Dynamics(sc.load("arm7")).jacobian
+    for wanted in ((0, 1), (1, 1), (2, 1)):
+        call(np.zeros(7), "link7/tool")
+        assert counts(call) == wanted
+
+
+def test_stored_forces_and_refusals_are_passed_on():
+    mb = sc.load("arm7")
+    call = Dynamics(mb).forward_dynamics
+    mb.set_force("link7/tool", [0, 0, 0, 1, 0, 0])
+    call(np.zeros(7), np.zeros(7), np.zeros(7))
+    assert counts(call) == (0, 1)
+    mb.clear_forces()
+    with pytest.raises(sc.errors.StateError):
+        call(np.zeros(7), np.full(7, np.nan), np.zeros(7))
+    assert counts(call) == (0, 2)
+    call(np.zeros(7), np.zeros(7), np.zeros(7))
+    assert counts(call) == (1, 2)
+
+
+@pytest.mark.parametrize("threads", [None, 1, 2])
+def test_states_of_other_scales_are_quick(threads):
+    """The verdict of a kernel does not depend on units: a molecule needs no fallback."""
+    mb = sc.serial_chain(4, length=1e-10, mass=1e-26)
+    call = Dynamics(mb).forward_dynamics
+    q = np.array([0.3, -0.5, 0.8, 0.2])
+    call(q, np.zeros(4), np.full(4, 1e-46))
+    call(np.stack([q] * 9), np.zeros((9, 4)), np.full((9, 4), 1e-46), threads=threads)
+    assert counts(call) == (2, 0)
