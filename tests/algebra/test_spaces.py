@@ -7,7 +7,7 @@ import pytest
 
 import soacraft as sc
 from soacraft.algebra.space import columns, fits, real
-from soacraft.errors import SpaceError, StaleError
+from soacraft.errors import SpaceError, StaleError, StateError
 
 I = sc.I
 
@@ -227,15 +227,17 @@ def test_a_square_array_is_a_block_of_columns(s):
     assert (s.phi * np.ones((18, 0))).shape == (18, 0)
 
 
-def test_nan_in_a_vector_passes_through(s):
-    """Not refused: as in numpy, what depends on it is NaN and nothing is hidden."""
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_a_vector_with_a_bad_number_is_refused(s, bad):
     x = np.zeros(18)
-    x[s.body.block(2)] = np.nan  # lower
-    y = s.phi * x
-    assert np.isnan(y["base"]).all()
-    y = s.phi.T * x
-    assert np.isnan(y["lower"]).all()
-    assert not np.isnan(y["base"]).any()
+    x[13] = bad
+    for A in (s.phi, s.phi.T, s.M, s.phi * s.M):
+        with pytest.raises(StateError, match=rf"x, for a vector of body\[18\], must be finite: entry 13 is {bad}\."):
+            A * x
+    with pytest.raises(StateError, match=r"must be finite: entry \(13, 0\) is"):
+        s.phi * x[:, None]
+    with pytest.raises(StateError, match=r"the other one, .* must be finite: entry 13"):
+        s.V + x
 
 
 def test_a_vector_of_another_space(s):

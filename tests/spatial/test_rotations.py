@@ -146,8 +146,8 @@ def test_normalize_quaternion():
     np.testing.assert_allclose(rot.normalize_quaternion([0, 0, 0, 1 + 5e-7], "q"), [0, 0, 0, 1], atol=1e-16)
     exact = rot.quaternion_exp([0.1, 0.2, 0.3])
     assert np.array_equal(rot.normalize_quaternion(exact, "q"), exact)
-    text = (r"^the attitude of 'base' is not a unit quaternion \[x, y, z, w\]: \(0, 0, 0, 1.1\) has norm 1.1; "
-            r"normalise it first$")
+    text = (r"^state 1 of 2: the attitude of 'base' is not a unit quaternion \[x, y, z, w\]: \(0, 0, 0, 1.1\) has "
+            r"norm 1.1; normalise it first$")
     with pytest.raises(StateError, match=text):
         rot.normalize_quaternion([[0, 0, 0, 1], [0, 0, 0, 1.1]], "the attitude of 'base'")
     with pytest.raises(StateError, match="has norm 0; normalise"):

@@ -14,6 +14,7 @@ from soacraft.algebra.operator import DIAGONAL, Leaf, Operator
 from soacraft.algebra.selection import chosen, is_several, submatrix
 from soacraft.algebra.space import Space
 from soacraft.errors import SingularError, SpaceError
+from soacraft.results import finite_or_refused, refuse_large
 
 Array = npt.NDArray[np.float64]
 
@@ -43,8 +44,9 @@ def block(expr: Operator, i: Any, j: Any) -> Array:
     if is_several(i) or is_several(j):
         return submatrix(expr, i, j)
     (rows, cols), batch = expr.spaces, expr.batch
-    found = _block(expr, rows.index(i), cols.index(j))
-    return np.array(np.broadcast_to(found, (*batch, *found.shape[-2:])))
+    with np.errstate(all="ignore"):
+        found = _block(expr, rows.index(i), cols.index(j))
+    return _delivered(expr, np.array(np.broadcast_to(found, (*batch, *found.shape[-2:]))), "a block of ")
 
 
 def _block(expr: Operator, i: int, j: int) -> Array:
@@ -102,6 +104,24 @@ def array(expr: Operator) -> Array:
     cheaper form; only an inverse of no known structure is formed densely.
     """
     (rows, cols), batch = expr.spaces, expr.batch
+    _refuse_dense(expr)
+    with np.errstate(all="ignore"):
+        dense = _array(expr)
+    return _delivered(expr, np.array(np.broadcast_to(dense, (*batch, rows.size, cols.size))))
+
+
+def _refuse_dense(expr: Operator) -> None:
+    (rows, cols), batch = expr.spaces, expr.batch
+    cure = "Multiply the operator with vectors (A * x), or take its blocks (A[i, j]): neither forms the matrix."
+    refuse_large((*batch, rows.size, cols.size), lambda: f"the dense matrix of {expr.text()}", cure)
+
+
+def _delivered(expr: Operator, x: Array, what: str = "") -> Array:
+    return finite_or_refused(x, lambda: f"{what}{expr.text()}")
+
+
+def _array(expr: Operator) -> Array:
+    rows, cols = expr.spaces
     found = rules.array(expr)
     if found is not None:
         dense = found[0]()
@@ -114,7 +134,7 @@ def array(expr: Operator) -> Array:
             dense[..., rows.block(i), cols.block(j)] = x
     else:
         dense = expr.apply(np.eye(cols.size))
-    return np.array(np.broadcast_to(dense, (*batch, rows.size, cols.size)))
+    return dense
 
 
 def _dense(expr: Operator) -> Array:
@@ -150,6 +170,12 @@ def trace(expr: Operator) -> Any:
     rows, cols = expr.spaces
     if rows != cols:
         raise SpaceError(f"{expr.text()} has no trace, it maps {rows} <- {cols}.")
+    with np.errstate(all="ignore"):
+        return _delivered(expr, _trace(expr), "the trace of ")
+
+
+def _trace(expr: Operator) -> Any:
+    cols = expr.spaces[1]
     if expr.pattern() is not None:
         diagonal = expr.blocks().diagonal()
         return sum(np.trace(x, axis1=-2, axis2=-1) for x in diagonal) + np.zeros(expr.batch)
@@ -170,12 +196,14 @@ def by_branch(expr: Operator) -> dict[tuple[int, int], Array]:
     (rows, cols), batch = expr.spaces, expr.batch
     if rows.tree is None or cols.tree is None:
         raise SpaceError(f"{expr.text()} maps {rows} <- {cols}: only hinge and body spaces have branches.")
+    _refuse_dense(expr)
     result = {}
     for right in cols.tree.branches:
         picked = np.concatenate([np.arange(cols.size)[cols.block(k)] for k in right.nodes])
         x = np.zeros((cols.size, len(picked)))
         x[picked, np.arange(len(picked))] = 1.0
-        y = np.broadcast_to(expr.apply(x), (*batch, rows.size, len(picked)))
+        with np.errstate(all="ignore"):
+            y = _delivered(expr, np.broadcast_to(expr.apply(x), (*batch, rows.size, len(picked))), "blocks of ")
         for left in rows.tree.branches:
             where = np.concatenate([np.arange(rows.size)[rows.block(k)] for k in left.nodes])
             result[left.index, right.index] = y[..., where, :]

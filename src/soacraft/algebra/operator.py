@@ -17,6 +17,7 @@ from soacraft.algebra.blocks import Blocks, Sizes
 from soacraft.algebra.space import Space, columns, real
 from soacraft.algebra.vectors import StackedVector
 from soacraft.errors import SpaceError
+from soacraft.results import finite_or_refused, refuse_large
 
 if TYPE_CHECKING:
     from soacraft.algebra.cost import Cost
@@ -251,8 +252,11 @@ class Operator(ABC):
             raise SpaceError("I * x is x; I takes its space from an operator beside it, not from an array.")
         rows, cols = self.spaces
         data, vector = self._columns_of(x, cols)
-        y = self.apply(data)
-        y = np.broadcast_to(y, (*np.broadcast_shapes(self.batch, data.shape[:-2]), *y.shape[-2:]))
+        batch = np.broadcast_shapes(self.batch, data.shape[:-2])
+        refuse_large((*batch, rows.size, data.shape[-1]), lambda: f"{self.text()} * x", "Take fewer columns or states.")
+        with np.errstate(all="ignore"):
+            y = self.apply(data)
+        y = finite_or_refused(np.broadcast_to(y, (*batch, *y.shape[-2:])), lambda: f"{self.text()} * x")
         found = StackedVector(rows, y[..., 0] if vector else y, not vector)
         if isinstance(x, StackedVector):
             found.carry(x)

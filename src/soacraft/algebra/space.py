@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from soacraft.algebra.tree import Tree
-from soacraft.errors import SpaceError, near
+from soacraft.errors import SpaceError, StateError, near
 
 Array = npt.NDArray[np.float64]
 
@@ -131,12 +131,23 @@ def numbers(x: Any, space: Space, what: str) -> Array:
         raise SpaceError(f"{what} cannot be read as a vector of {space}: {error}.") from None
 
 
+def finite_numbers(x: Any, space: Space, what: str) -> Array:
+    """The same of an array that a user gives: it must be finite."""
+    data = numbers(x, space, what)
+    good = np.isfinite(data)
+    if not good.all():
+        where = tuple(int(i) for i in np.argwhere(~good)[0])
+        entry = where[0] if len(where) == 1 else where
+        raise StateError(f"{what}, for a vector of {space}, must be finite: entry {entry} is {data[where]}.")
+    return data
+
+
 def columns(x: Any, space: Space, batch: tuple[int, ...], what: str) -> tuple[Array, bool]:
     """A vector (N,) or a block of vectors (N, m) as columns (..., N, m), and whether it was a vector.
 
     With a batch of states of shape B, B + (N,) is one vector and B + (N, m) one block for each state.
     """
-    data = numbers(x, space, what)
+    data = finite_numbers(x, space, what)
     size, shape = space.size, data.shape
     if shape[-1:] == (size,) and (data.ndim == 1 or shape[:-1] == batch):
         return data[..., None], True

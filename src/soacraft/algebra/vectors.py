@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from soacraft.algebra.selection import chosen, entries, is_several
-from soacraft.algebra.space import Space, numbers, real
+from soacraft.algebra.space import Space, finite_numbers, numbers, real
 from soacraft.errors import SpaceError
+from soacraft.results import finite_or_refused
 
 Array = npt.NDArray[np.float64]
 
@@ -44,7 +45,7 @@ class StackedVector:
 
     def __init__(self, space: Space, data: Array, is_columns: bool = False) -> None:
         self.space = space
-        self._data = np.array(numbers(data, space, "the data"))
+        self._data = finite_or_refused(np.array(numbers(data, space, "the data")), lambda: f"a vector of {space}")
         self._data.flags.writeable = False
         self._columns = is_columns
         self._scale = 0.0
@@ -120,12 +121,13 @@ class StackedVector:
             return NotImplemented  # type: ignore[no-any-return]
         if np.isscalar(other) and other == 0:  # the start of sum(...)
             return self._made(do(self._data, 0.0))
-        data = numbers(other, self.space, "the other one")
+        data = finite_numbers(other, self.space, "the other one")
         if data.shape != self.shape:
             raise SpaceError(
                 f"cannot combine a vector of {self.space}, shape {self.shape}, with an array of shape {data.shape}."
             )
-        return self._made(do(self._data, data))
+        with np.errstate(all="ignore"):
+            return self._made(do(self._data, data))
 
     def _join(self, other: StackedVector, do: Callable[[Any, Any], Any]) -> StackedVector:
         """Vectors of the same space, or blocks of as many of them; batches of states broadcast."""
@@ -137,7 +139,8 @@ class StackedVector:
         alike = self._columns == other._columns and (not self._columns or self.shape[-1] == other.shape[-1])
         try:
             if alike:
-                return self._made(do(self._data, other._data), other)
+                with np.errstate(all="ignore"):
+                    return self._made(do(self._data, other._data), other)
         except ValueError:
             alike = False
         kinds = ["columns" if x._columns else "a vector" for x in (self, other)]
@@ -165,7 +168,8 @@ class StackedVector:
         if isinstance(c, (StackedVector, list, tuple)) or (isinstance(c, np.ndarray) and c.ndim):
             raise SpaceError("a stacked vector is scaled by a number; for the inner product write x.dot(y).")
         factor = real(c, "a stacked vector cannot be scaled by")
-        return self._made(self._data * factor, factor=factor)
+        with np.errstate(all="ignore"):
+            return self._made(self._data * factor, factor=factor)
 
     __rmul__ = __mul__
 
@@ -173,14 +177,16 @@ class StackedVector:
         divisor = real(c, "a stacked vector cannot be divided by")
         if divisor == 0:
             raise SpaceError("a stacked vector cannot be divided by zero.")
-        return self._made(self._data / divisor, factor=1.0 / divisor)
+        with np.errstate(all="ignore"):
+            return self._made(self._data / divisor, factor=1.0 / divisor)
 
     def dot(self, other: Any) -> Any:
         """The inner product x* y, one number for each state of a batch."""
         product = self._meet(other, np.multiply)
         if product is NotImplemented:
             raise SpaceError(f"x.dot(y) takes a vector of {self.space}, not {other!r}.")
-        return product._data.sum(axis=-2 if self._columns else -1)
+        with np.errstate(all="ignore"):
+            return finite_or_refused(product._data.sum(axis=-2 if self._columns else -1), "x.dot(y)")
 
 
 def _defers(x: Any) -> bool:

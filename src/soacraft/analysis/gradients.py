@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from soacraft.analysis.finite import refusing_overflow
 from soacraft.dynamics.arguments import check_loops, read_graph, read_problem
 from soacraft.dynamics.engine import answer
 from soacraft.dynamics.inertias import log_det_mass_matrix
@@ -39,6 +40,7 @@ def mass_matrix_gradient(
     return answer(p, (p.nv,) * 3, out)
 
 
+@refusing_overflow()
 def christoffel(g: Graph, q: Any, *, threads: int | None = None, ignore_loops: bool = False) -> Array:
     """The Christoffel symbols of the first kind, (..., nv, nv, nv): C_i = Gamma_ijk v_j v_k. O(nv^3).
 
@@ -103,6 +105,7 @@ def log_det_gradient(
     return answer(p, (p.nv,), out)
 
 
+@refusing_overflow()
 def fixman_potential(g: Graph, q: Any, kT: float = 1.0, *, ignore_loops: bool = False) -> Any:
     """The Fixman potential (kT/2) log det Mcal (...): it undoes the bias that rigid constraints put on a distribution.
 
@@ -117,6 +120,7 @@ def fixman_potential(g: Graph, q: Any, kT: float = 1.0, *, ignore_loops: bool = 
     return half * log_det_mass_matrix(g, q, ignore_loops=ignore_loops)
 
 
+@refusing_overflow()
 def fixman_force(g: Graph, q: Any, kT: float = 1.0, *, ignore_loops: bool = False) -> Array:
     """The generalized force -(kT/2) d log det Mcal of the Fixman potential, (..., nv). O(n).
 

@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.linalg
 
+from soacraft.analysis.finite import refusing_overflow
 from soacraft.dynamics.arguments import read_problem
 from soacraft.dynamics.derivatives import forward_dynamics_derivatives
 from soacraft.dynamics.problem import Problem
@@ -29,6 +30,7 @@ from soacraft.errors import ModelError
 from soacraft.model.hinges.base import H_T_of, dH_of
 from soacraft.model.interface import Graph
 from soacraft.model.realize import times
+from soacraft.results import refuse_large
 from soacraft.spatial.checks import Array
 from soacraft.spatial.transforms import crm
 
@@ -92,6 +94,7 @@ def _eigen(A: Array) -> tuple[Complex, Complex]:
     return values, vectors / np.linalg.norm(vectors, axis=0)
 
 
+@refusing_overflow()
 def linearize(
     g: Graph, q: Any, v: Any, force: Any, f_ext: Any = None, *, passive: bool = True, ignore_loops: bool = False
 ) -> Linearization:
@@ -116,6 +119,8 @@ def linearize(
     """
     p = read_problem("linearize", g, q=q, v=v, force=force, f_ext=f_ext, stored=True, ignore_loops=ignore_loops)
     nv = p.nv
+    cure = "Take a sub-graph, or the batch in parts."
+    refuse_large((*p.batch, 2 * nv, 2 * nv), f"A of linearize for {g.name!r}", cure)
     A, B = np.zeros((*p.batch, 2 * nv, 2 * nv)), np.zeros((*p.batch, 2 * nv, nv))
     A[..., :nv, :nv], A[..., :nv, nv:] = kinematic_block(p), np.eye(nv)
     found = forward_dynamics_derivatives(

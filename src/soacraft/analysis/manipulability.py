@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from soacraft.analysis.finite import refusing_overflow
 from soacraft.dynamics.arguments import check_loops, read_graph, read_nodes, read_problem
 from soacraft.dynamics.nodes import Nodes, jacobian
 from soacraft.dynamics.problem import Problem
@@ -15,6 +16,7 @@ from soacraft.errors import ModelError, SingularError
 from soacraft.model.frame import Body
 from soacraft.model.interface import Graph
 from soacraft.model.kinematics import pose_of_frame
+from soacraft.results import refuse_large
 from soacraft.spatial.checks import Array
 from soacraft.spatial.rotations import cross
 
@@ -22,6 +24,7 @@ from soacraft.spatial.rotations import cross
 CLOSE = 1e-9
 
 
+@refusing_overflow()
 def jacobian_gradient(g: Graph, q: Any, nodes: Nodes, *, ignore_loops: bool = False) -> Array:
     """dJ/dq of nodes in inertial axes, (..., 6 k, nv, nv): [:, i, c] is column i along dof c. O(k nv^2).
 
@@ -37,6 +40,11 @@ def jacobian_gradient(g: Graph, q: Any, nodes: Nodes, *, ignore_loops: bool = Fa
     """
     frames = read_nodes("jacobian_gradient", g, nodes)
     p = read_problem("jacobian_gradient", g, q=q, nodes=frames, ignore_loops=ignore_loops)
+    refuse_large(
+        (*p.batch, 6 * len(frames), p.nv, p.nv),
+        f"jacobian_gradient of {g.name!r}",
+        "Take fewer nodes, a sub-graph, or the batch in parts.",
+    )
     screws = Screws(p)
     dS = screws.along()
     return np.concatenate([_of_node(p, screws, dS, j) for j in range(len(frames))], axis=-3)
@@ -82,6 +90,7 @@ class Manipulability:
         return f"Manipulability: volume {self.volume:.4g}, smallest {self.smallest:.4g}, condition {self.condition:.4g}"
 
 
+@refusing_overflow("volume_gradient", "smallest_gradient", "condition", "condition_gradient")
 def manipulability(
     g: Graph, q: Any, nodes: Nodes, rows: Any = None, *, scale: Any = None, ignore_loops: bool = False
 ) -> Manipulability:
@@ -107,6 +116,7 @@ def manipulability(
     return measures(J[..., picked, :] * weight[:, None], dJ[..., picked, :, :] * weight[:, None, None])
 
 
+@refusing_overflow("volume_gradient", "smallest_gradient", "condition", "condition_gradient")
 def measures(J: Array, dJ: Array) -> Manipulability:
     """The measures of any Jacobian J (..., m, n) with its derivatives dJ (..., m, n, c); m may exceed n. O(m n c).
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from soacraft.analysis.finite import refusing_overflow
 from soacraft.dynamics.arguments import check_loops, read_graph
 from soacraft.dynamics.inertias import mass_matrix_inverse
 from soacraft.dynamics.nodes import Nodes, jacobian, operational_space_compliance, operational_space_inertia
@@ -38,6 +39,7 @@ class OperationalSpace:
         return f"OperationalSpace of {names}: {rows} directions, {columns} dofs{batch}"
 
 
+@refusing_overflow()
 def operational_space(
     g: Graph,
     q: Any,

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.linalg
 
+from soacraft.analysis.finite import refusing_overflow
 from soacraft.dynamics.arguments import check_loops, read_graph, read_passive, read_problem
 from soacraft.dynamics.forces import forward_dynamics
 from soacraft.dynamics.inertias import mass_matrix_solve
@@ -28,12 +29,14 @@ from soacraft.errors import ModelError, StateError
 from soacraft.model.interface import Graph
 from soacraft.model.realize import times
 from soacraft.recursions import gather
+from soacraft.results import refuse_large
 from soacraft.spatial.checks import Array, finite
 from soacraft.spatial.rotations import cross, skew
 
 PARAMETERS = ("m", "mc_x", "mc_y", "mc_z", "J_xx", "J_xy", "J_xz", "J_yy", "J_yz", "J_zz")
 
 
+@refusing_overflow()
 def parameters(g: Graph) -> Array:
     """The inertial parameters of all bodies, (10 n): m, m c and J about the body frame, body by body.
 
@@ -78,6 +81,7 @@ class Regressor:
         return f"Regressor: {nv} dofs, {count} parameters{batch}"
 
 
+@refusing_overflow()
 def parameter_regressor(
     g: Graph, q: Any, v: Any, vdot: Any, f_ext: Any = None, *, passive: bool = True, ignore_loops: bool = False
 ) -> Regressor:
@@ -108,6 +112,9 @@ def _matrix(p: Problem) -> Array:
     """Y, up the path of each body."""
     c, m = p.state.configuration, p.linear
     A = force_maps(p)
+    refuse_large(
+        (*p.batch, p.nv, 10 * p.n), f"the regressor of {p.graph.name!r}", "Take a sub-graph, or the batch in parts."
+    )
     Y = np.zeros((*p.batch, p.nv, 10 * p.n))
     for k in m.nodes:
         X, j, here = A[..., k, :, :], k, slice(10 * k, 10 * k + 10)
@@ -164,6 +171,7 @@ def _offset(p: Problem) -> Array:
     return offset
 
 
+@refusing_overflow()
 def forward_dynamics_sensitivity(
     g: Graph, q: Any, v: Any, force: Any, f_ext: Any = None, *, passive: bool = True, ignore_loops: bool = False
 ) -> Array:
@@ -208,6 +216,7 @@ class BaseParameters:
         return f"{self.rank} base parameters of {self.basis.shape[1]}, led by {', '.join(self.independent[:4])}, ..."
 
 
+@refusing_overflow()
 def base_parameters(
     g: Graph, samples: int | None = None, seed: int = 0, tolerance: float = 1e-10, *, ignore_loops: bool = False
 ) -> BaseParameters:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from soacraft.analysis.finite import refusing_overflow
 from soacraft.dynamics.arguments import check_loops, read_graph, read_prescribed, read_problem
 from soacraft.dynamics.forces import bias_force
 from soacraft.dynamics.nodes import Nodes, jacobian
@@ -29,6 +30,7 @@ from soacraft.recursions import forward_dynamics, newton_euler
 from soacraft.spatial.checks import Array
 
 
+@refusing_overflow()
 def disturbance_jacobian(
     g: Graph,
     q: Any,
@@ -98,6 +100,7 @@ class Underactuated:
         return f"Underactuated: active {', '.join(self.active) or 'none'}; passive {', '.join(self.passive) or 'none'}"
 
 
+@refusing_overflow()
 def underactuated(
     g: Graph, q: Any = None, v: Any = None, *, passive: Any, ignore_loops: bool = False
 ) -> Underactuated:

@@ -10,7 +10,8 @@ import numpy as np
 from soacraft.errors import ModelError, StateError
 from soacraft.model.hinges.base import Hinge, normalize_of
 from soacraft.model.named_states import entries_text, read_named
-from soacraft.spatial.checks import Array, finite, frozen
+from soacraft.results import refuse_large
+from soacraft.spatial.checks import Array, finite, frozen, state_text
 from soacraft.spatial.wrench import Wrench
 
 if TYPE_CHECKING:
@@ -60,15 +61,15 @@ def _vector(graph: Graph, value: Any, size: int, what: str, slices: Sequence[sli
         raise StateError(f"{name} has {size} entries, got {got}; by hinge: {by_hinge}.")
     if np.asarray(value).dtype.kind not in "iuf" or isinstance(value, np.ma.MaskedArray):
         return finite(value, (..., size), name, StateError)  # says what kind of thing was given
+    refuse_large(shape, name, "Take the batch in parts.")
     x = np.array(value, dtype=np.float64)
     bad = ~np.isfinite(x)
     if bad.any():
         *where, entry = (int(i) for i in np.argwhere(bad)[0])
         k = next(k for k, s in enumerate(slices) if s.start <= entry < s.stop)
-        state = f" in state {tuple(where)}" if where else ""
         raise StateError(
-            f"{name} must be finite: entry {entry}, of hinge {graph.layout.bodies[k].hinge_name!r}, is "
-            f"{x[(*where, entry)]}{state}."
+            f"{state_text(where, shape[:-1])}{name} must be finite: entry {entry}, of hinge "
+            f"{graph.layout.bodies[k].hinge_name!r}, is {x[(*where, entry)]}."
         )
     return x
 

@@ -24,6 +24,7 @@ from soacraft.model.layout import Layout
 from soacraft.model.sko import SKOModel
 from soacraft.model.state import State
 from soacraft.model.tendons import Tendon
+from soacraft.results import finite_or_refused
 from soacraft.spatial.checks import Array, frozen
 from soacraft.spatial.measured import Measured, RelativePose
 from soacraft.spatial.pose import Pose
@@ -349,9 +350,10 @@ class Graph(ABC):
         batch = common_batch(q=q, dv=dv)
         q, dv = np.broadcast_to(q, (*batch, self.nq)), np.broadcast_to(dv, (*batch, self.nv))
         moved = np.empty((*batch, self.nq))
-        for group in self.layout.groups:
-            moved[..., group.q_index] = integrate_of(group.hinge, q[..., group.q_index], dv[..., group.v_index])
-        return moved
+        with np.errstate(all="ignore"):
+            for group in self.layout.groups:
+                moved[..., group.q_index] = integrate_of(group.hinge, q[..., group.q_index], dv[..., group.v_index])
+        return finite_or_refused(moved, f"integrate(q, dv) of {self.name!r}")
 
     def difference(self, q0: Any, q1: Any) -> Array:
         """The tangent vector dv (nv) with `integrate(q0, dv) = q1`.
@@ -364,9 +366,10 @@ class Graph(ABC):
         batch = common_batch(q0=q0, q1=q1)
         q0, q1 = np.broadcast_to(q0, (*batch, self.nq)), np.broadcast_to(q1, (*batch, self.nq))
         dv = np.empty((*batch, self.nv))
-        for group in self.layout.groups:
-            dv[..., group.v_index] = difference_of(group.hinge, q0[..., group.q_index], q1[..., group.q_index])
-        return dv
+        with np.errstate(all="ignore"):
+            for group in self.layout.groups:
+                dv[..., group.v_index] = difference_of(group.hinge, q0[..., group.q_index], q1[..., group.q_index])
+        return finite_or_refused(dv, f"difference(q0, q1) of {self.name!r}")
 
     def qdot(self, q: Any = None, v: Any = None) -> Array:
         """The rates of the coordinates at velocity v; they differ from v where a hinge has a quaternion.
@@ -381,9 +384,10 @@ class Graph(ABC):
         batch = common_batch(q=q, v=v)
         q, v = np.broadcast_to(q, (*batch, self.nq)), np.broadcast_to(v, (*batch, self.nv))
         rates = np.empty((*batch, self.nq))
-        for group in self.layout.groups:
-            rates[..., group.q_index] = qdot_of(group.hinge, q[..., group.q_index], v[..., group.v_index])
-        return rates
+        with np.errstate(all="ignore"):
+            for group in self.layout.groups:
+                rates[..., group.q_index] = qdot_of(group.hinge, q[..., group.q_index], v[..., group.v_index])
+        return finite_or_refused(rates, f"qdot(q, v) of {self.name!r}")
 
     def _state(self, state: State | None) -> State:
         """The state asked for, fresh and of this graph."""
@@ -446,7 +450,9 @@ class Graph(ABC):
         if known != "body":
             R, p = s.configuration.world
             world = R[..., k, :, :], p[..., k, :]
-        return k, armature.padded(frozen(node_map(known, world, offset)), self.layout.dims[k], 6)
+        with np.errstate(all="ignore"):
+            block = finite_or_refused(node_map(known, world, offset), f"phi(k, O) of node {found.full_name!r}")
+        return k, armature.padded(frozen(block), self.layout.dims[k], 6)
 
     # -- motion of frames ------------------------------------------------------------------------------------
 
@@ -458,7 +464,9 @@ class Graph(ABC):
         pose of 'link3/tip' relative to 'link2': Pose(translation=(2, 0, 0))
         """
         frame, to, s = self.frame(of), self._or_root(relative_to), self._state(state)
-        R, p = kinematics.relative_pose(s, frame, to)
+        with np.errstate(all="ignore"):
+            R, p = kinematics.relative_pose(s, frame, to)
+        finite_or_refused(p, f"the position of {frame.full_name!r} relative to {to.full_name!r}")
         R, p = np.broadcast_to(R, (*s.batch, 3, 3)), np.broadcast_to(p, (*s.batch, 3))
         return RelativePose(Pose.unchecked(R, p), of=frame.full_name, relative_to=to.full_name)
 
@@ -505,7 +513,9 @@ class Graph(ABC):
         frame, to, s = self.frame(of), self._or_root(relative_to), self._state(state)
         axes = to if expressed_in is None else self.frame(expressed_in)
         relative = kinematics.relative_velocity if kind == "velocity" else kinematics.relative_acceleration
-        vector = np.broadcast_to(kinematics.expressed(s, axes, relative(s, frame, to)), (*s.batch, 6))
+        with np.errstate(all="ignore"):
+            vector = np.broadcast_to(kinematics.expressed(s, axes, relative(s, frame, to)), (*s.batch, 6))
+        finite_or_refused(vector, f"the {kind} of {frame.full_name!r} relative to {to.full_name!r}")
         names = {"of": frame.full_name, "relative_to": to.full_name, "expressed_in": axes.full_name}
         return Measured(vector, kind, **names)
 

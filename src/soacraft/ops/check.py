@@ -36,6 +36,7 @@ class OperatorReport:
 
     @property
     def ok(self) -> bool:
+        """Whether all are within the tolerance."""
         return all(error <= self.tolerance for _, error in self.checks)
 
     def __bool__(self) -> bool:

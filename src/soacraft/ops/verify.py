@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -38,10 +39,11 @@ class Verification:
     @property
     def worst(self) -> tuple[str, float]:
         """The model with the largest error, and that error."""
-        return max(self.errors, key=lambda pair: pair[1])
+        return max(self.errors, key=lambda pair: math.inf if math.isnan(pair[1]) else pair[1])
 
     @property
     def ok(self) -> bool:
+        """Whether both sides agreed everywhere."""
         return self.worst[1] <= self.tolerance
 
     def __bool__(self) -> bool:
@@ -51,7 +53,7 @@ class Verification:
         where, error = self.worst
         if self.ok:
             return f"equal on {_count(len(self.errors))}, largest relative error {error:.1e} on {where}"
-        failed = sum(e > self.tolerance for _, e in self.errors)
+        failed = sum(not e <= self.tolerance for _, e in self.errors)
         return f"not equal on {failed} of {_count(len(self.errors))}: relative error {error:.1e} on {where}"
 
     def _repr_html_(self) -> str:

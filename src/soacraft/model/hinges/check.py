@@ -41,7 +41,7 @@ class HingeCheck(NamedTuple):
 
 
 class HingeReport:
-    """What `check_hinge` found: a list of checks; `ok` if all passed. Prints as a table.
+    """What `check_hinge` found: a list of checks; `ok`, and true, if all passed. Prints as a table.
 
     >>> from soacraft.model.hinges import Weld
     >>> print(str(check_hinge(Weld())).splitlines()[0])
@@ -55,6 +55,9 @@ class HingeReport:
     def ok(self) -> bool:
         """Whether every check passed."""
         return all(check.ok for check in self.checks)
+
+    def __bool__(self) -> bool:
+        return self.ok
 
     @property
     def failures(self) -> tuple[HingeCheck, ...]:
