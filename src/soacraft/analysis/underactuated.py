@@ -162,7 +162,7 @@ def _solve(p: Problem, passive: Mask, X: Array) -> Array:
     m = p.linear
     free = [np.flatnonzero(passive[where]) for where in p.layout.v_slices]
     H = [m.H(k)[..., free[k], :] for k in m.nodes]
-    partly = SKOModel.trusted(m.tree, m.edges, H, [m.M(k) for k in m.nodes])
+    partly = SKOModel.trusted(m.tree, m.edges, H, [m.M(k) for k in m.nodes], lock=m.lock)
     ends = np.cumsum([0, *(len(part) for part in free)])
     found = forward_dynamics(partly, [X[..., ends[k] : ends[k + 1], :] for k in m.nodes]).vdot
     solved = np.empty(np.broadcast_shapes(X.shape, (*p.batch, *X.shape[-2:])))

@@ -117,7 +117,10 @@ class Compiled:
         if not self.model.kernels.run(use.kernel, q, v, x, pull, base, rows, threads, frame, passive, keep):
             return None
         found = tuple(x.reshape(y.shape) for x, y in zip(rows, to, strict=True))
-        return self._from_anchor(p, found) if isinstance(p.graph, SubGraph) else found
+        if not moved:
+            return found
+        with np.errstate(all="ignore"):
+            return self._from_anchor(p, found)
 
     @staticmethod
     def _tail(p: Problem, tail: str) -> tuple[int, ...]:
@@ -127,8 +130,6 @@ class Compiled:
     @staticmethod
     def _from_anchor(p: Problem, found: tuple[Array, ...]) -> tuple[Array, ...]:
         """Kernels see a sub-graph from its anchor; poses and Jacobians are asked for in the inertial frame."""
-        if p.function not in _FROM_ANCHOR:
-            return found
         R0, p0 = p.state.configuration.base
         if p.function == "jacobian":
             J = found[0]

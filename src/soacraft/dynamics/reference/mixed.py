@@ -26,7 +26,7 @@ def mixed_dynamics(p: Problem) -> tuple[Array, Array]:
     a = [sko.a(k) + (sko.H(k)[..., held[k], :].mT @ vdot[k][..., held[k], :])[..., 0] for k in sko.nodes]
     H_f = [sko.H(k)[..., free[k], :] for k in sko.nodes]
     M, b = [sko.M(k) for k in sko.nodes], [sko.b(k) for k in sko.nodes]
-    partly = SKOModel.trusted(sko.tree, sko.edges, H_f, M, lambda: a, lambda: b)
+    partly = SKOModel.trusted(sko.tree, sko.edges, H_f, M, lambda: a, lambda: b, lock=sko.lock)
     found = forward_dynamics(partly, [(force[k] + besides[k])[..., free[k], :] for k in sko.nodes])
     f = gather(sko, sko.A, [M[k] @ found.alpha[k] + b[k][..., None] for k in sko.nodes])
     all_vdot = {k: _filled(vdot[k], free[k], found.vdot[k]) for k in sko.nodes}
