@@ -169,6 +169,16 @@ def test_a_hinge_that_is_singular_at_some_states_only():
     assert (error.subject, error.text) == ("hinge 'yaw'", "has no inertia to move at the current state")
 
 
+def test_gimbal_lock_is_called_so():
+    mb = Multibody("neck")
+    mb.add_body("head", None, sc.Gimbal(), Inertia(1.0, (0.1, 0.2, 0.3), np.diag([1.0, 1.5, 2.0])))
+    assert [x.subject for x in check(mb).errors] == []
+    mb.q = [0.3, np.pi / 2, 0.1]
+    (error,) = check(mb).errors
+    assert (error.subject, error.text) == ("hinge 'head'", "is in gimbal lock at the current state")
+    assert error.cure == "keep away from it, or use a spherical hinge"
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_hinge_inertias_against_the_mass_matrix(seed):
     """D(k) of a base hinge is the Schur complement of its dofs, the inertia with locked hinges the diagonal block."""

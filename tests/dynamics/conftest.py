@@ -3,14 +3,12 @@ instruction set is chosen, only that is of interest.
 """
 
 import os
-
 from unittest.mock import patch
 
 import pytest
 
 from soacraft.dynamics import engine
 from soacraft.dynamics.reference import REFERENCE
-
 
 ENGINES = ["chosen engine"] if os.environ.get("SOACRAFT_KERNELS") else ["chosen engine", "reference"]
 

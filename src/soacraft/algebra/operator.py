@@ -17,7 +17,7 @@ from soacraft.algebra.blocks import Blocks, Sizes
 from soacraft.algebra.space import Space, columns, real
 from soacraft.algebra.vectors import StackedVector
 from soacraft.errors import SpaceError
-from soacraft.results import finite_or_refused, refuse_large
+from soacraft.results import refuse_large
 
 if TYPE_CHECKING:
     from soacraft.algebra.cost import Cost
@@ -256,8 +256,8 @@ class Operator(ABC):
         refuse_large((*batch, rows.size, data.shape[-1]), lambda: f"{self.text()} * x", "Take fewer columns or states.")
         with np.errstate(all="ignore"):
             y = self.apply(data)
-        y = finite_or_refused(np.broadcast_to(y, (*batch, *y.shape[-2:])), lambda: f"{self.text()} * x")
-        found = StackedVector(rows, y[..., 0] if vector else y, not vector)
+        y = np.broadcast_to(y, (*batch, *y.shape[-2:]))
+        found = StackedVector(rows, y[..., 0] if vector else y, not vector, lambda: f"{self.text()} * x")
         if isinstance(x, StackedVector):
             found.carry(x)
         return found

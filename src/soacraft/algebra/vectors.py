@@ -43,9 +43,12 @@ class StackedVector:
     __array_ufunc__ = None
     __iter__ = None  # neither blocks nor numbers: say which, by a label or by np.asarray
 
-    def __init__(self, space: Space, data: Array, is_columns: bool = False) -> None:
+    def __init__(
+        self, space: Space, data: Array, is_columns: bool = False, what: Callable[[], str] | None = None
+    ) -> None:
         self.space = space
-        self._data = finite_or_refused(np.array(numbers(data, space, "the data")), lambda: f"a vector of {space}")
+        name = (lambda: f"a vector of {space}") if what is None else what
+        self._data = finite_or_refused(np.array(numbers(data, space, "the data")), name)
         self._data.flags.writeable = False
         self._columns = is_columns
         self._scale = 0.0

@@ -11,6 +11,7 @@ from soacraft.errors import SingularError
 from soacraft.health.names import hinge_subject, whole
 from soacraft.health.report import Finding
 from soacraft.model import Graph, SKOModel, SubGraph
+from soacraft.model.gimbal_lock import is_locked
 from soacraft.recursions.articulated_body import SMALLEST
 from soacraft.spatial.checks import Array
 
@@ -28,11 +29,17 @@ def check_hinge_inertias(graph: Graph) -> Iterator[Finding]:
     states = ("neutral", "current", "random")
     q = np.stack([graph.neutral(), graph.current.q, graph.random_state(0)[0]])
     for k, relative in smallest_inertias(graph.sko(graph.state(q=q))).items():
-        where = [name for name, x in zip(states, np.broadcast_to(relative, (3,)), strict=True) if x <= SMALLEST]
-        if where:
-            text = "has no inertia to move" + ("" if len(where) == 3 else f" at the {' and the '.join(where)} state")
-            cure = "give mass or moment to its body or to one outboard of it, give it armature, or weld it"
-            yield Finding("error", hinge_subject(graph.bodies[k]), float(np.min(relative)), text, cure)
+        body, own = graph.bodies[k], q[:, graph.q_slice(graph.bodies[k])]
+        lost = [i for i, x in enumerate(np.broadcast_to(relative, (3,))) if x <= SMALLEST]
+        locked = [i for i in lost if is_locked(body.hinge, own[i])]
+        for which, text, cure in (
+            (locked, "is in gimbal lock", "keep away from it, or use a spherical hinge"),
+            ([i for i in lost if i not in locked], "has no inertia to move",
+             "give mass or moment to its body or to one outboard of it, give it armature, or weld it"),
+        ):  # fmt: skip
+            where = "" if len(which) == 3 else f" at the {' and the '.join(states[i] for i in which)} state"
+            if which:
+                yield Finding("error", hinge_subject(body), float(np.min(relative)), text + where, cure)
 
 
 def smallest_inertias(sko: SKOModel) -> dict[int, Array]:
