@@ -61,6 +61,40 @@ MODELS = {
 }
 
 
+def universal_on_a_ball():
+    """Nothing between them: of the three turns of the ball the universal joint sets two free, D has rank one."""
+    mb = sc.Multibody("coupling")
+    mb.add_body("ball", None, sc.Spherical())
+    J = np.array([[1.0, 0.2, 0.1], [0.2, 1.5, -0.3], [0.1, -0.3, 2.0]])
+    askew = sc.Pose.from_rpy(0.3, 0.5, 0.7)
+    mb.add_body("cross", "ball", sc.Universal((1, 0, 0), (0, 1, 0)), sc.Inertia(1.0, (0, 0, 0), J), askew)
+    return mb
+
+
+def point(pins):
+    """A point mass on a gimbal, or on three pins through one point."""
+
+    def model():
+        mb = sc.Multibody("point")
+        mass = sc.Inertia.point(1.0, (0.8, -0.3, 0.5))
+        if not pins:
+            mb.add_body("mass", None, sc.Gimbal((YAW, PITCH, ROLL)), mass)
+            return mb
+        mb.add_body("yaw", None, sc.Pin(YAW))
+        mb.add_body("pitch", "yaw", sc.Pin(PITCH))
+        mb.add_body("mass", "pitch", sc.Pin(ROLL), mass)
+        return mb
+
+    return model
+
+
+ALWAYS = {  # singular in every state
+    "universal joint on a ball": universal_on_a_ball,
+    "point mass on a gimbal": point(False),
+    "point mass on three pins": point(True),
+}
+
+
 def states(which, count, seed=0, length=1.0):
     """The model's regular states (count, nq), and what makes one of them singular."""
     rng, mb = np.random.default_rng(seed), MODELS[which](length=length)

@@ -11,7 +11,7 @@ from soacraft.errors import SingularError, SoacraftError
 
 J = np.array([[2.0, 0.3, -0.2], [0.3, 3.0, 0.1], [-0.2, 0.1, 4.0]])
 W, T = np.array([0.3, -0.2, 0.5]), np.array([0.7, 0.1, -0.4])
-BIG = [1e-280, 1e-200, 1e-154, 1e-110, 1e-103, 1e-46, 1e52, 1e102, 1e103, 1e110, 1e150, 1e154, 1e200, 1e290]
+BIG = [1e-280, 1e-154, 1e-103, 1e-46, 1e52, 1e103, 1e150, 1e154, 1e290]
 HINGES = {"ball": sc.Spherical(), "free": sc.Free(), "rolling ball": sc.RollingBall(1.0)}
 
 
