@@ -1,5 +1,8 @@
 """`sc.loops.recut`: another hinge of a loop is cut, and every body stands, moves and accelerates as before."""
 
+import inspect
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -401,3 +404,17 @@ def test_names_that_would_be_there_twice_are_refused():
     assert refusal(mb, hinge="rocker") == (
         "recut: 'four_bar' has a hinge 'ring' besides the loop of that name; rename one."
     )
+
+
+def test_a_long_ring_is_turned_around_without_deep_calls():
+    n = 400
+    mb = sc.serial_chain(n)
+    mb.root.add_node("end", sc.Pose(translation=(n, 0, 0)))
+    mb.close_loop("ring", "inertial/end", f"link{n}/tip", sc.Pin((0, 1, 0)))
+    limit = sys.getrecursionlimit()
+    try:
+        sys.setrecursionlimit(len(inspect.stack(0)) + 200)
+        other = recut(mb, "ring", "link1")
+    finally:
+        sys.setrecursionlimit(limit)
+    assert [body.name for body in other.bodies] == [f"link{k}" for k in range(n, 0, -1)]

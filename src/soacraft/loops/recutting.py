@@ -128,7 +128,7 @@ def recut(mb: Multibody, loop: Closure | str, hinge: Body | str) -> Multibody:
     _refuse_lost(plan)
     other = Multibody(mb.name, mb.gravity)
     copy_fixtures(mb.root, other.root)
-    for body in mb.bodies:
+    for body in _parents_first(plan):
         _hang(plan, other, body)
     other.set_state(*plan.state(other, mb.current))
     _copy_holdings(plan, other)
@@ -238,13 +238,21 @@ def _dofs(body: Body) -> tuple[str, ...]:
 # -- the new model ---------------------------------------------------------------------------------------------------
 
 
+def _parents_first(plan: Plan) -> list[Body]:
+    """The bodies in the order of the old model, but each after what it hangs from in the new one."""
+    order: dict[Body, None] = {}
+    for body in plan.mb.bodies:
+        path: list[Body] = []
+        carrier: Carrier = body
+        while isinstance(carrier, Body) and carrier not in order:
+            path.append(carrier)
+            carrier = plan.parent(carrier)
+        order.update(dict.fromkeys(reversed(path)))
+    return list(order)
+
+
 def _hang(plan: Plan, other: Multibody, body: Body) -> None:
-    """A body and, before it, what it hangs from."""
-    if body.name in other._bodies:
-        return
     parent = plan.parent(body)
-    if isinstance(parent, Body):
-        _hang(plan, other, parent)
     how = plan.hung.get(body) or Hung(parent, body.hinge, body.inboard, body.outboard, body.hinge_name)
     under = parent.name if isinstance(parent, Body) else None
     twin = other.add_body(body.name, under, how.hinge, body.inertia, how.inboard, how.outboard, how.name)
