@@ -5,6 +5,7 @@ import pytest
 
 from soacraft.errors import ModelError, StateError
 from soacraft.model import random_tree, serial_chain
+from soacraft.model.hinges import Pin
 from soacraft.spatial import Wrench
 
 
@@ -58,9 +59,39 @@ def test_snapshots_take_their_own_forces():
 def test_forces_survive_edits_of_other_bodies():
     mb = serial_chain(3)
     mb.set_force("link2", np.ones(6))
-    mb.set_force("link3/tip", Wrench((0, 0, 1), (0, 0, 0), expressed_in="link1"))
+    mb.set_force("link2", Wrench((0, 0, 1), (0, 0, 0), expressed_in="link1"))
     mb.remove("link3")
+    mb.reattach("link2", None, Pin((0, 0, 1)))
     assert [frame.name for frame, _ in mb.current.forces] == ["link2"]
+
+
+ACTS = "a stored force acts at {0!r}; end it first with mb.set_force({0!r}, None)."
+EXPRESSED = (
+    "the stored force at 'link1' is expressed in {!r}; end it first with mb.set_force('link1', None), or set it in "
+    "other axes."
+)
+EDITS = {
+    "remove": (lambda mb: mb.remove("link3"), "link3"),
+    "remove what it is on": (lambda mb: mb.remove("link3"), "link3/tip"),
+    "remove a subtree": (lambda mb: mb.remove("link2", subtree=True), "link3/tip"),
+    "remove a node": (lambda mb: mb["link3"].remove_node("tip"), "link3/tip"),
+}
+
+
+@pytest.mark.parametrize(("edit", "frame"), EDITS.values(), ids=EDITS)
+def test_no_edit_drops_a_stored_force(edit, frame):
+    """Neither one that acts at what goes, nor one that is expressed in its axes; after `set_force` it may go."""
+    for at, axes, text in ((frame, None, ACTS), ("link1", frame, EXPRESSED)):
+        mb = serial_chain(3)
+        mb.set_force(at, Wrench((0, 0, 1), (1, 0, 0), expressed_in=axes))
+        structure, before = mb.structure, mb.current
+        with pytest.raises(ModelError) as error:
+            edit(mb)
+        assert str(error.value) == text.format(frame)
+        assert (mb.structure, mb.current) == (structure, before)
+        mb.set_force(at, None)
+        edit(mb)
+        assert frame not in mb
 
 
 REFUSED = [

@@ -434,12 +434,27 @@ def test_records_copy_pickle_hash_and_stay_frozen(record):
         assert not pickle.loads(pickle.dumps(record)).q.flags.writeable
 
 
-def test_reattaching_resets_the_hinge_and_keeps_the_shapes():
+@pytest.mark.parametrize(
+    ("name", "number"), [("armature", 0.5), ("passive", Passive(damping=1.0)), ("limits", Limits(upper=1.0))]
+)
+def test_reattaching_drops_no_number_of_the_old_hinge(name, number):
+    mb = Multibody("arm")
+    arm = mb.add_body("arm", None, Pin((0, 0, 1)), Inertia(1.0))
+    setattr(arm, name, number)
+    structure = mb.structure
+    text = "hinge 'arm' has armature, springs, dampers, friction or limits, which the new hinge would not have; take"
+    with pytest.raises(ModelError, match=text):
+        mb.reattach("arm", None, Weld())
+    assert mb.structure == structure
+    assert isinstance(arm.hinge, Pin)
+
+
+def test_reattaching_keeps_the_shapes():
     mb = furnished()
     mb.remove_loop("hook")
-    arm = mb.reattach("arm", None, Pin((0, 0, 1)))
-    np.testing.assert_array_equal(arm.armature, [0.0])
-    assert (arm.passive, arm.limits) == (Passive().sized(arm.hinge, "arm"), Limits().sized(arm.hinge, "arm"))
+    arm = mb.body("arm")
+    arm.armature, arm.passive, arm.limits = 0, Passive(), Limits()
+    assert mb.reattach("arm", None, Pin((0, 0, 1))) is arm
     assert len(arm.geometries) == 1
     mb.remove_coupling("gear")
     mb.remove_actuator("motor")

@@ -110,14 +110,14 @@ class Carrier(Frame):
         return node
 
     def remove_node(self, node: Node | str) -> None:
-        """Take a node off this frame; its handle becomes stale."""
+        """Take a node off this frame; its handle becomes stale. One that a loop or a stored force needs is refused."""
         self.require_present()
         name = node if isinstance(node, str) else node.name
         found = self._nodes.get(name)
         if found is None or (isinstance(node, Node) and found is not node):
             raise ModelError(f"{self.kind} {self.name!r} has no node {name!r}; it has {_list(self._nodes)}.")
         self._graph._refuse_held({found})
-        self._graph._changed(forget=(found,))
+        self._graph._changed()
         del self._nodes[name], self._graph._nodes[found.full_name]
         found._removed = True
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from soacraft.errors import StateError
+from soacraft.errors import ModelError, StateError
 from soacraft.model.coordinates import force_frame, read_wrench
 from soacraft.model.frame import Body, Carrier, Frame, Root
 from soacraft.model.hinges.base import Hinge
@@ -50,17 +50,28 @@ class Multibody(Holdings):
         """How many configuration, velocity and acceleration quantities were worked out so far."""
         return self._counters
 
-    def _keep_state(self, gone: set[Frame]) -> None:
-        """Store the state by body; forget the forces at, or expressed in, frames that go."""
+    def _keep_state(self) -> None:
+        """Store the state by body."""
         if self._current is not None:
             layout = self._current.configuration.layout
             q, v, vdot = self._current.q, self._current.v, self._current.vdot
             for body, i, j in zip(layout.bodies, layout.q_slices, layout.v_slices, strict=True):
                 self._parts[body] = (q[i], v[j], vdot[j])
         self._current = None
-        for frame, wrench in list(self._forces.items()):
-            if gone & {frame, frame.carrier, wrench.expressed_in, getattr(wrench.expressed_in, "carrier", None)}:
-                del self._forces[frame]
+
+    def _refuse_held(self, gone: set[Frame], hinge: tuple[Body, Hinge, str] | None = None) -> None:
+        """Raise for frames, or a hinge that is to change, that closures, couplings, actuators or forces need."""
+        super()._refuse_held(gone, hinge)
+        for frame, wrench in self._forces.items():
+            axes = wrench.expressed_in
+            at = f"at {frame.full_name!r}"
+            cure = f"end it first with mb.set_force({frame.full_name!r}, None)"
+            if frame in gone or frame.carrier in gone:
+                raise ModelError(f"a stored force acts {at}; {cure}.")
+            if axes is not None and (axes in gone or axes.carrier in gone):
+                raise ModelError(
+                    f"the stored force {at} is expressed in {axes.full_name!r}; {cure}, or set it in other axes."
+                )
 
     @property
     def current(self) -> State:

@@ -26,7 +26,7 @@ from soacraft.model.names import one_dof
 from soacraft.model.records import Actuator, Attributes, Keyframe, Material, Record, read_text
 from soacraft.model.structure import Structure
 from soacraft.model.tendons import Tendon, make_tendon
-from soacraft.model.turning import renamed_actuator
+from soacraft.model.turning import has_hinge_numbers, renamed_actuator
 from soacraft.spatial.checks import Array, finite
 from soacraft.spatial.inertia import Inertia
 from soacraft.spatial.pose import Pose
@@ -333,6 +333,12 @@ class Holdings(Structure):
                         f"{end.full_name!r} is an end of loop {closure.name!r}; take that away first with "
                         f"mb.remove_loop({closure.name!r})."
                     )
+        if hinge is not None and has_hinge_numbers(hinge[0]):
+            raise ModelError(
+                f"hinge {hinge[0].hinge_name!r} has armature, springs, dampers, friction or limits, which the new hinge "
+                "would not have; take them away first, with body.armature = 0, body.passive = sc.Passive() and "
+                "body.limits = sc.Limits(), and give the new hinge its own."
+            )
         if not self._couplings and not self._actuators and not self._tendons:
             return
         old = {dof for body in gone if isinstance(body, Body) for dof in dof_names(body.hinge_name, body.hinge)}

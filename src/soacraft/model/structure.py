@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -48,16 +47,16 @@ class Structure(Graph):
         self._layout: Layout | None = None
 
     @abstractmethod
-    def _keep_state(self, gone: set[Frame]) -> None:
-        """Before a structural change: store the state by body and forget what belongs to frames that go."""
+    def _keep_state(self) -> None:
+        """Before a structural change: store the state by body."""
 
     @abstractmethod
     def _refuse_held(self, gone: set[Frame], hinge: tuple[Body, Hinge, str] | None = None) -> None:
-        """Raise for frames, or a hinge that is to change, that closures, couplings or actuators need."""
+        """Raise for frames, or a hinge that is to change, that closures, couplings, actuators or forces need."""
 
-    def _changed(self, forget: Iterable[Frame] = ()) -> None:
+    def _changed(self) -> None:
         """Before a structural change: keep the state by body, drop the flat form, count the version up."""
-        self._keep_state(set(forget))
+        self._keep_state()
         retire(self._layout)
         self._layout = None
         self._structure += 1
@@ -172,7 +171,7 @@ class Structure(Graph):
     def remove(self, body: Body | str, subtree: bool = False) -> None:
         """Take a body, with `subtree=True` also all that hangs from it, out; their handles become stale.
 
-        The state of what remains is kept.
+        The state of what remains is kept. What loops, couplings, actuators or stored forces need is refused.
 
         >>> from soacraft.model import serial_chain
         >>> mb = serial_chain(3)
@@ -188,7 +187,7 @@ class Structure(Graph):
             )
         gone = list(found.subtree())
         self._refuse_held(set(gone))
-        self._changed(forget=gone)
+        self._changed()
         del found.parent._children[found.name]
         for each in gone:
             del self._bodies[each.name], self._hinges[each.hinge_name]
@@ -209,9 +208,10 @@ class Structure(Graph):
     ) -> Body:
         """Hang a body, with all that is outboard of it, on another parent by a new hinge.
 
-        The state of everything else is kept. The new hinge has no armature, springs or limits. It starts neutral and
-        at rest; with `keep_pose` where the body keeps its pose in the inertial frame (refused when the hinge cannot
-        reach it) and, if the hinge allows it, its velocity.
+        The state of everything else is kept. The new hinge has no armature, springs or limits: a hinge that has some
+        is refused until they are taken away. It starts, and is in every keyframe, neutral and at rest; with `keep_pose`
+        it starts where the body keeps its pose in the inertial frame (refused when the hinge cannot reach it) and, if
+        the hinge allows it, its velocity.
 
         >>> from soacraft.model import serial_chain
         >>> from soacraft.model.hinges import Free
