@@ -1,5 +1,8 @@
 """`check`: each finding on a model with that one fault, none on a sound one; never a change, never an exception."""
 
+import sys
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -679,6 +682,40 @@ def test_large_models_are_checked_without_their_mass_matrix():
     report = check(serial_chain(450))
     assert report.ok
     assert [(x.subject, x.value) for x in report] == [("mass matrix", 450.0)]
+
+
+def calls_in(work):
+    """How many functions are called."""
+    count = 0
+
+    def note(frame, event, arg):
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    sys.setprofile(note)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def test_the_work_grows_with_the_number_of_bodies():
+    """A body more is some hundred calls more: 12,000 bodies are two seconds."""
+    once, twice = (calls_in(partial(check, serial_chain(n))) for n in (450, 900))
+    assert twice - once < 450 * 400
+
+
+def test_the_poses_are_computed_once_for_all_loops():
+    def configurations(loops):
+        mb = random_tree(20, seed=1)
+        for k in range(loops):
+            mb.close_loop(f"loop{k}", mb.bodies[k], mb.bodies[k + 5], Weld())
+        before = mb.counters["configuration"]
+        check(mb)
+        return mb.counters["configuration"] - before
+
+    assert configurations(12) == configurations(1)
 
 
 def test_a_nearly_singular_mass_matrix():

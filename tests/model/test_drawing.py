@@ -5,6 +5,7 @@ import re
 import pytest
 
 from soacraft.model import Multibody, random_tree, serial_chain
+from soacraft.model.drawing import DEEPEST
 from soacraft.model.hinges import Free, Pin, Spherical, Weld
 from soacraft.spatial import Inertia
 
@@ -79,6 +80,24 @@ def test_every_body_has_its_own_line_at_its_depth():
         while body.parent is not mb.root:
             depth, body = depth + 1, body.parent
         assert len(indent) == 3 * depth
+
+
+def test_deep_trees_are_continued_at_the_left():
+    """Every body has one line under the line of its parent; the text grows with the number of bodies."""
+    mb = random_tree(150, seed=1, branching=0.1)
+    parents, above = {}, []
+    for line in str(mb.tree()).splitlines()[1:]:
+        indent, mark, name, continued = re.match(r"((?:│  |   )*)([├└]─ )?(\S+).*?(  \(continued\))?$", line).groups()
+        depth = len(indent) // 3 + bool(mark)
+        assert depth <= DEEPEST
+        assert not continued or depth in (0, DEEPEST)
+        if mark:
+            assert name not in parents
+            parents[name] = above[depth - 1]
+        above[depth:] = [name]
+    assert parents == {body.name: body.parent.name for body in mb.bodies}
+    once, twice = (len(serial_chain(n).tree()) for n in (1000, 2000))
+    assert twice < 2.1 * once < 2.1 * 100 * 1000
 
 
 def test_the_text_shows_itself():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -31,8 +32,8 @@ def check_masses(graph: Graph) -> Iterator[Finding]:
 
 def check_moments(graph: Graph) -> Iterator[Finding]:
     """Principal moments that no distribution of mass has: the largest exceeds the sum of the others."""
-    for body in graph.bodies:
-        principal, turns = np.linalg.eigh(body.inertia.moment)
+    moments = np.array([body.inertia.moment for body in graph.bodies]).reshape(-1, 3, 3)
+    for body, principal, turns in zip(graph.bodies, *np.linalg.eigh(moments), strict=True):
         small, middle, large = (float(x) for x in principal)
         excess = large - middle - small
         if excess > 1e-9 * large:
@@ -55,13 +56,14 @@ def check_units(graph: Graph) -> Iterator[Finding]:
     if longest > LONGEST:
         text = f"two of its frames are {longest:.4g} m apart"
         yield Finding("note", f"{graph.name!r}", longest, text, "check that lengths are in metres")
-    for body in graph.bodies:
+    moments = np.linalg.eigvalsh(np.array([body.inertia.moment for body in graph.bodies]).reshape(-1, 3, 3))[:, 2]
+    for body, moment in zip(graph.bodies, moments, strict=True):
         I, subject = body.inertia, f"body {body.name!r}"
-        away = float(np.linalg.norm(I.com))
+        away = _length(I.com)
         if longest > 0.0 and away > 100.0 * longest:
             text = f"its centre of mass is {away:.4g} m from its frame, {away / longest:.0f} times any other distance"
             yield Finding("warning", subject, away, text, "check that lengths are in metres")
-        radius = float(np.sqrt(np.linalg.eigvalsh(I.moment)[-1] / I.mass)) if I.mass > 0.0 and I.moment.any() else 0.0
+        radius = float(np.sqrt(moment / I.mass)) if I.mass > 0.0 and I.moment.any() else 0.0
         if longest > 0.0 and radius > 10.0 * span:
             text = f"its radius of gyration is {radius:.4g} m in a model of {span:.4g} m"
             yield Finding("warning", subject, radius, text, "check that moments are in kg m^2 and lengths in metres")
@@ -89,7 +91,7 @@ def _lengths(graph: Graph) -> list[float]:
     """The distances between the frames of the model."""
     poses = [pose for body in graph.bodies for pose in (body.inboard, body.outboard)]
     poses += [node.pose for body in graph.bodies for node in body.nodes]
-    return [float(np.linalg.norm(pose.translation)) for pose in poses]
+    return [_length(pose.translation) for pose in poses]
 
 
 def _span(graph: Graph) -> float:
@@ -99,9 +101,13 @@ def _span(graph: Graph) -> float:
     for body in graph.bodies:
         steps: tuple[Array, ...] = (body.inboard.translation, body.outboard.translation)
         inner = reach.get(body.parent, 0.0) if isinstance(body.parent, Body) else 0.0
-        reach[body] = inner + sum(float(np.linalg.norm(step)) for step in steps)
-        span = max(span, reach[body] + float(np.linalg.norm(body.inertia.com)))
+        reach[body] = inner + sum(map(_length, steps))
+        span = max(span, reach[body] + _length(body.inertia.com))
     return span
+
+
+def _length(x: Array) -> float:
+    return math.hypot(*x.tolist())
 
 
 def check_gravity(graph: Graph) -> Iterator[Finding]:

@@ -12,6 +12,7 @@ from soacraft.health.names import hinge_subject, whole
 from soacraft.health.report import Finding
 from soacraft.model import Graph, SKOModel, SubGraph
 from soacraft.model.gimbal_lock import is_locked
+from soacraft.recursions._backend import beyond_doubt
 from soacraft.recursions.articulated_body import SMALLEST
 from soacraft.spatial.checks import Array
 
@@ -28,6 +29,8 @@ def check_hinge_inertias(graph: Graph) -> Iterator[Finding]:
         return
     states = ("neutral", "current", "random")
     q = np.stack([graph.neutral(), graph.current.q, graph.random_state(0)[0]])
+    if all(beyond_doubt(graph.sko(graph.state(q=each))) for each in q):
+        return
     for k, relative in smallest_inertias(graph.sko(graph.state(q=q))).items():
         body, own = graph.bodies[k], q[:, graph.q_slice(graph.bodies[k])]
         lost = [i for i, x in enumerate(np.broadcast_to(relative, (3,))) if x <= SMALLEST]

@@ -11,7 +11,8 @@ from soacraft.model import Closure, Graph
 from soacraft.model.closures import coordinate_names, coupling_error
 from soacraft.model.hinge_fit import hinge_gap, nearest_coordinates
 from soacraft.model.hinges import Hinge, pose_of
-from soacraft.spatial import Array, Pose
+from soacraft.model.state import State
+from soacraft.spatial import Pose
 
 OPEN = 1e-6  # metres and radians
 
@@ -22,12 +23,13 @@ def check_ties(graph: Graph) -> Iterator[Finding]:
     if np.array_equal(states[0][1], states[1][1]):
         del states[0]
     names = coordinate_names(graph) if graph.couplings else {}
+    at = {which: graph.state(q=q) for which, q in states}  # one for all closures, so that poses are computed once
     for loop in graph.loops:
         if loop.active and not loop.hinge.holonomic:
             text = f"{loop.hinge!r} is nonholonomic, so whether it is closed was not checked"
             yield Finding("note", f"loop {loop.name!r}", 0.0, text, "look at it yourself")
         elif loop.active:
-            errors = {which: closure_error(graph, loop, q) for which, q in states}
+            errors = {which: closure_error(loop, state) for which, state in at.items()}
             yield from _open(f"loop {loop.name!r}", errors)
     for coupling in graph.couplings:
         if coupling.active:
@@ -46,9 +48,9 @@ def _open(subject: str, errors: dict[str, tuple[float, float]]) -> Iterator[Find
     yield Finding(severity, subject, max(distance, angle), text, "start from coordinates that close it")
 
 
-def closure_error(graph: Graph, loop: Closure, q: Array) -> tuple[float, float]:
+def closure_error(loop: Closure, state: State) -> tuple[float, float]:
     """How far (metres, radians) frame b is from the nearest place, seen from a, that the hinge can reach."""
-    pose = graph.pose(loop.b, loop.a, graph.state(q=q))
+    pose = state.graph.pose(loop.b, loop.a, state)
     return nearest(loop.hinge, Pose.unchecked(pose.rotation, pose.translation))
 
 

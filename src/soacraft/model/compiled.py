@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -25,10 +25,10 @@ from soacraft.model.layout import Layout
 from soacraft.model.passive import rest_of
 from soacraft.model.read_only import StateArray
 from soacraft.spatial.checks import Array
-from soacraft.spatial.inertia import Inertia
 from soacraft.spatial.pose import Pose
 
 REVOLUTE, PRISMATIC, HELICAL, SPHERICAL, FREE, ROLLING = range(6)
+OnAxis = tuple[Pose, int, float, float]
 _KINDS: dict[type[Hinge], int] = {Spherical: SPHERICAL, Free: FREE, RollingBall: ROLLING}
 
 
@@ -41,7 +41,6 @@ class Element:
     q: int
     v: int
     place: Pose
-    inertia: Inertia = field(default_factory=Inertia)
     scale: float = 1.0
     pitch: float = 0.0
     hinge: Hinge | None = None
@@ -59,8 +58,10 @@ class CompiledModel:
         self.element_of = np.full(layout.n, -1, dtype=np.int64)
         self.places: list[Pose] = [Pose()] * layout.n
         self.hinge_elements = [range(0)] * layout.n
+        self._screws: dict[int, list[tuple[OnAxis, Pose]]] = {}  # of each hinge, by its id: many bodies may share one
         for k in depth_first(layout):
             self._add(layout, k, layout.bodies[k])
+        self.inertias = self._inertias(layout)
         self.armature = np.zeros(layout.nv)
         for J, where in zip(layout.armature, layout.v_slices, strict=True):
             if J is not None:
@@ -120,18 +121,42 @@ class CompiledModel:
         q, v = layout.q_slices[k].start, layout.v_slices[k].start
         hinge, first = body.hinge, len(self.elements)
         if isinstance(hinge, ScrewProduct):
-            for i, screw in enumerate(hinge.vectors):
-                axis, kind, scale, pitch = on_axis(screw)
+            for i, ((axis, kind, scale, pitch), back) in enumerate(self._on_axes(hinge)):
                 self.elements.append(Element(carrier, kind, q + i, v + i, place @ axis, scale=scale, pitch=pitch))
-                carrier, place = len(self.elements) - 1, axis.inv
+                carrier, place = len(self.elements) - 1, back
         elif not isinstance(hinge, Weld):
             self.elements.append(Element(carrier, _KINDS[type(hinge)], q, v, place, hinge=hinge))
             carrier, place = len(self.elements) - 1, Pose()
         self.hinge_elements[k] = range(first, len(self.elements))
         self.element_of[k], self.places[k] = carrier, place @ body.outboard
-        if carrier >= 0:
-            element = self.elements[carrier]
-            element.inertia = element.inertia + body.inertia.transformed(self.places[k])
+
+    def _on_axes(self, hinge: ScrewProduct) -> list[tuple[OnAxis, Pose]]:
+        """The axes of a hinge's screws, each with the way back."""
+        if id(hinge) not in self._screws:
+            found = [on_axis(screw) for screw in hinge.vectors]
+            self._screws[id(hinge)] = [(one, one[0].inv) for one in found]
+        return self._screws[id(hinge)]
+
+    @np.errstate(over="ignore", invalid="ignore")
+    def _inertias(self, layout: Layout) -> Array:
+        """By element the inertia of all bodies that are fixed to it, about the origin of its frame and in its axes:
+        six entries of J, three of m c, m. With R, p of a body's frame on the element and c, J_c of the body,
+
+            m c = m (R c + p),    J = R J_c R* - m c~ c~
+        """
+        R = np.array([x.rotation for x in self.places]).reshape(-1, 3, 3)
+        p = np.array([x.translation for x in self.places]).reshape(-1, 3)
+        inertias = [body.inertia for body in layout.bodies]
+        mass = np.array([x.mass for x in inertias]).reshape(-1, 1)
+        com = np.array([x.com for x in inertias]).reshape(-1, 3, 1)
+        c = (R @ com)[..., 0] + p
+        moment = R @ np.array([x.moment for x in inertias]).reshape(-1, 3, 3) @ R.mT
+        moment += mass[..., None] * ((c * c).sum(axis=-1)[:, None, None] * np.eye(3) - c[:, :, None] * c[:, None, :])
+        rows, columns = np.triu_indices(3)
+        found = np.zeros((len(self.elements), 10))
+        moving = self.element_of >= 0
+        np.add.at(found, self.element_of[moving], np.hstack([moment[:, rows, columns], mass * c, mass])[moving])
+        return found
 
     def _arrays(self) -> tuple[npt.NDArray[np.int64], Array, npt.NDArray[np.int64], Array, Array]:
         n = len(self.elements)
@@ -143,14 +168,14 @@ class CompiledModel:
             if p >= 0:
                 last[p] = max(last[p], last[k])
                 children[p] += 1
+        massless = ~self.inertias.any(axis=1)
         wides = branches = 0
         for k, e in enumerate(self.elements):
             wide, branch = e.kind > HELICAL, children[k] > 1
-            massless = e.inertia.mass == 0.0 and not e.inertia.moment.any()
             numbers = wides if wide else -1, branches if branch else -1
-            whole[k] = (e.parent, e.kind, e.q, e.v, *numbers, last[k], massless)
+            whole[k] = (e.parent, e.kind, e.q, e.v, *numbers, last[k], massless[k])
             wides, branches = wides + wide, branches + branch
-            real[k] = _numbers(e)
+            real[k] = _numbers(e, self.inertias[k])
         places = np.array([[*x.rotation.ravel(), *x.translation] for x in self.places]).reshape(-1, 12)
         return whole, real, self.element_of, places, self.armature
 
@@ -160,7 +185,7 @@ def _known(hinge: Hinge) -> bool:
     return type(hinge) in HINGES and (isinstance(hinge, ScrewProduct | Weld) or type(hinge) in _KINDS)
 
 
-def on_axis(screw: Array) -> tuple[Pose, int, float, float]:
+def on_axis(screw: Array) -> OnAxis:
     """A frame on the axis of a screw with z along it, the kind of the screw, its scale and pitch."""
     w, v = screw[:3], screw[3:]
     turn = float(np.linalg.norm(w))
@@ -182,20 +207,13 @@ def _to_axis(a: Array) -> Array:
     return np.stack([x, np.cross(a, x), a], axis=-1)
 
 
-def _numbers(e: Element) -> list[float]:
+def _numbers(e: Element, inertia: Array) -> list[float]:
     """An element in the order the core reads it."""
-    I = e.inertia
-    M = I.matrix()
     ball = [0.0] * 10
     if isinstance(e.hinge, RollingBall):
         t1, t2 = e.hinge.tangents
         ball = [e.hinge.radius, *e.hinge.normal, *t1, *t2]
-    J = M[:3, :3]
-    moment = (J[0, 0], J[0, 1], J[0, 2], J[1, 1], J[1, 2], J[2, 2])
-    return [
-        *e.place.rotation.ravel(), *e.place.translation, *moment, *(I.mass * I.com), I.mass,
-        e.scale, 1.0 / e.scale, e.pitch, *ball,
-    ]  # fmt: skip
+    return [*e.place.rotation.ravel(), *e.place.translation, *inertia, e.scale, 1.0 / e.scale, e.pitch, *ball]
 
 
 def _passive(layout: Layout) -> tuple[Any, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,6 +34,10 @@ def read_q(graph: Graph, q: Any, what: str = "q", rest: Array | None = None) -> 
     for group in layout.groups:
         if type(group.hinge).normalize is Hinge.normalize:
             continue
+        if group.hinge.batched:  # all bodies of the group at once; one by one only to say which hinge is at fault
+            with suppress(StateError):
+                x[..., group.q_index] = normalize_of(group.hinge, x[..., group.q_index], what)
+                continue
         for j, k in enumerate(group.bodies):
             body = layout.bodies[k]
             part = x[..., group.q_index[j]]

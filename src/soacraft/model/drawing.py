@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING
 
 from soacraft import markup
@@ -12,24 +13,38 @@ if TYPE_CHECKING:
     from soacraft.model.interface import Graph
 
 
+#: Bodies that are drawn one under the other; what hangs from the last starts again at the left.
+DEEPEST = 24
+
+
 def tree(graph: Graph) -> Text:
-    """Bodies under what they hang from."""
+    """Bodies under what they hang from. O(n): no line is indented by more than `DEEPEST` bodies."""
     layout = graph.layout
     n, nv = layout.n, layout.nv
     lines = [f"{_line(graph.name)}: {n} {'body' if n == 1 else 'bodies'}, {nv} {'dof' if nv == 1 else 'dofs'}"]
-    for anchor, roots in _anchors(graph).items():
-        lines.append(_line(anchor.name))
-        waiting = [(body, "", k == len(roots) - 1) for k, body in reversed(list(enumerate(roots)))]
+    parts = deque((_line(anchor.name), roots) for anchor, roots in _anchors(graph).items())
+    while parts:
+        head, roots = parts.popleft()
+        lines.append(head)
+        waiting = _under("", roots)
         while waiting:
             body, indent, last = waiting.pop()
-            lines.append(f"{indent}{'└─ ' if last else '├─ '}{_described(body)}")
             inner = [child for child in body.children if child in layout.index]
-            deeper = indent + ("   " if last else "│  ")
-            waiting += [(child, deeper, k == len(inner) - 1) for k, child in reversed(list(enumerate(inner)))]
+            cut = inner and len(indent) >= 3 * (DEEPEST - 1)
+            lines.append(f"{indent}{'└─ ' if last else '├─ '}{_described(body)}{'  (continued)' if cut else ''}")
+            if cut:
+                parts.append((f"{_line(body.name)}  (continued)", inner))
+            else:
+                waiting += _under(indent + ("   " if last else "│  "), inner)
     lines += [repr(closure) for closure in graph.loops]
     lines += [repr(coupling) for coupling in graph.couplings]
     lines += [repr(tendon) for tendon in graph.tendons]
     return Text("\n".join(lines))
+
+
+def _under(indent: str, bodies: list[Body]) -> list[tuple[Body, str, bool]]:
+    """Bodies to be drawn, the first at the end: each with its indentation and whether it is the last of them."""
+    return [(body, indent, k == len(bodies) - 1) for k, body in reversed(list(enumerate(bodies)))]
 
 
 def _described(body: Body) -> str:

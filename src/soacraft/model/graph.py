@@ -78,7 +78,11 @@ class Multibody(Holdings):
         """The current state; a new object after each change, so its identity is the version of the state."""
         layout = self.layout
         if self._current is None:
-            parts = [self._parts.get(body) or _at_rest(body.hinge) for body in layout.bodies]
+            rest: dict[int, HingeState] = {}  # by the id of a hinge: many bodies may share one
+            for hinge in (body.hinge for body in layout.bodies if body not in self._parts):
+                if id(hinge) not in rest:
+                    rest[id(hinge)] = _at_rest(hinge)
+            parts = [self._parts.get(body) or rest[id(body.hinge)] for body in layout.bodies]
             q, v, vdot = (frozen(np.concatenate([np.zeros(0), *(part[i] for part in parts)])) for i in range(3))
             motion = Motion(Configuration(layout, q, self._counters), v, self._counters)
             self._current = State(self, motion, vdot, tuple(self._forces.items()))

@@ -335,8 +335,8 @@ class Holdings(Structure):
                     )
         if hinge is not None and has_hinge_numbers(hinge[0]):
             raise ModelError(
-                f"hinge {hinge[0].hinge_name!r} has armature, springs, dampers, friction or limits, which the new hinge "
-                "would not have; take them away first, with body.armature = 0, body.passive = sc.Passive() and "
+                f"hinge {hinge[0].hinge_name!r} has armature, springs, dampers, friction or limits, which the new "
+                "hinge would not have; take them away first, with body.armature = 0, body.passive = sc.Passive() and "
                 "body.limits = sc.Limits(), and give the new hinge its own."
             )
         if not self._couplings and not self._actuators and not self._tendons:

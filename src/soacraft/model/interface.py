@@ -125,6 +125,8 @@ class Graph(ABC):
     def tree(self) -> Text:
         """The topology as text: bodies under what they hang from, with their hinges; then loops and couplings.
 
+        What hangs deeper than 24 bodies is continued in a part of its own, so that the text grows with n.
+
         >>> from soacraft.model import serial_chain
         >>> serial_chain(2).tree()
         chain: 2 bodies, 2 dofs

@@ -128,8 +128,11 @@ class Layout:
     def groups(self) -> tuple[HingeGroup, ...]:
         """The bodies grouped by equal hinges."""
         members: dict[Hinge, list[int]] = {}
+        known: dict[int, list[int]] = {}  # by the id of a hinge: to compare by value is dear, and many bodies share one
         for k, body in enumerate(self.bodies):
-            members.setdefault(body.hinge, []).append(k)
+            if id(body.hinge) not in known:
+                known[id(body.hinge)] = members.setdefault(body.hinge, [])
+            known[id(body.hinge)].append(k)
         return tuple(
             HingeGroup(
                 hinge,

@@ -172,6 +172,13 @@ def _riccati(sko: SKOModel, packed: PackedModel, M: Array) -> tuple[Array, Array
     return P, P_plus, D, G
 
 
+def beyond_doubt(sko: SKOModel) -> bool:
+    """Whether every hinge of a model at one state surely has inertia to move: the core doubts none."""
+    A, H, M = _blocks(sko)
+    *_, doubtful = _core.riccati(*_packed(sko, A, H), _flat(M), SMALLEST)
+    return doubtful < 0
+
+
 def _blocks(sko: SKOModel) -> tuple[list[Array], list[Array], list[Array]]:
     """A, H and M by node; a base node has no A."""
     edges = [x for x in sko.edges if x is not None]
