@@ -65,6 +65,10 @@ class ConvergenceError(SoacraftError, RuntimeError):
     """An iteration did not reach its tolerance; the message holds the residual."""
 
 
+class UnknownAttributeError(SoacraftError, AttributeError):
+    """An attribute was set that the object does not have, or that cannot be set."""
+
+
 class StaleError(SoacraftError, RuntimeError):
     """An expression or handle was made before a structural change of its model."""
 

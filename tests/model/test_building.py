@@ -215,7 +215,7 @@ def test_a_hinge_without_its_sizes_is_refused():
         def H_T(self, q):
             return np.zeros((6, 1))
 
-    with pytest.raises(ModelError, match="the hinge Half of 'hand' must have nv, a whole number; got None"):
+    with pytest.raises(ModelError, match="nv of the hinge Half of 'hand' must be a whole number from 0 to 6, got None"):
         arm().add_body("hand", hinge=Half())
 
 

@@ -27,8 +27,8 @@ def test_serial_chain_hinges():
     assert serial_chain(2, [Free(), slide]).nv == 7
     with pytest.raises(ModelError, match="3 links but 2 hinges; give one hinge for each link or one for all"):
         serial_chain(3, [Free(), slide])
-    for n in (0, -1, 2.0, "three"):
-        with pytest.raises(ModelError, match="a serial chain needs at least one link"):
+    for n in (0, -1, 2.0, "three", True):
+        with pytest.raises(ModelError, match="links of a serial chain must be a whole number of at least 1, got"):
             serial_chain(n)
 
 

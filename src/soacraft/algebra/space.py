@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from soacraft.algebra.tree import Tree
+from soacraft.arguments import whole_number
 from soacraft.errors import SpaceError, StateError, near
 
 Array = npt.NDArray[np.float64]
@@ -34,7 +35,9 @@ class Space:
         tree: Tree | None = None,
     ) -> None:
         self.kind, self.owner, self.axes, self.tree = kind, owner, axes, tree
-        self.labels, self.dims = tuple(labels), tuple(int(d) for d in dims)
+        self.labels, self.dims = tuple(labels), tuple(
+            d if type(d) is int else whole_number(d, f"a size of the space {kind!r}", 0, error=SpaceError) for d in dims
+        )
         self.offsets = np.concatenate([[0], np.cumsum(self.dims, dtype=np.int64)]).astype(np.int64)
         self.size = int(self.offsets[-1])
         self._numbers = {label: i for i, label in enumerate(self.labels)}

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from heapq import heapify, heappop, heappush
 
+from soacraft.arguments import whole_number
 from soacraft.errors import ModelError
 
 
@@ -35,14 +36,18 @@ class Tree:
     """
 
     def __init__(self, parents: Sequence[int], names: Sequence[str] | None = None) -> None:
-        self.parents = tuple(int(p) for p in parents)
-        self.n = len(self.parents)
+        given = list(parents)
+        self.n = len(given)
         self.names = tuple(str(k) for k in range(self.n)) if names is None else tuple(names)
         if len(self.names) != self.n:
             raise ModelError(f"{self.n} nodes but {len(self.names)} names were given; give one name for each node.")
         if len(set(self.names)) != self.n:
             twice = next(s for s in self.names if self.names.count(s) > 1)
             raise ModelError(f"the name {twice!r} stands for two nodes; names must be unique.")
+        self.parents = tuple(
+            p if type(p) is int else whole_number(p, f"the parent of node {name!r}")
+            for name, p in zip(self.names, given, strict=True)
+        )
         for k, p in enumerate(self.parents):
             if not -1 <= p < self.n:
                 raise ModelError(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from inspect import Signature, signature
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import ClassVar, Concatenate, ParamSpec, TypeVar
 
+from soacraft.attributes import Strict
 from soacraft.dynamics import derivatives, forces, inertias, motion, nodes, system
 from soacraft.dynamics.arguments import check_loops, read_graph
 from soacraft.dynamics.fast import fast_calls
@@ -32,7 +33,7 @@ def _bound(function: Callable[Concatenate[Graph, P], R]) -> Callable[Concatenate
     return method
 
 
-class Dynamics:
+class Dynamics(Strict):
     """A handle bound to one `Multibody` or sub-graph: the functions of `soacraft.dynamics` as methods.
 
     After a structural change of the model it raises `StaleError`: make a new one. Its methods
@@ -48,6 +49,8 @@ class Dynamics:
     >>> vdot
     array([2.])
     """
+
+    _cures: ClassVar = {"*": "a handle stays as it was made: make another with sc.Dynamics(mb, ignore_loops=...)"}
 
     def __init__(self, g: Graph, *, ignore_loops: bool = False) -> None:
         self._graph = read_graph("Dynamics", g)

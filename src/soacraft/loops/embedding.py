@@ -55,6 +55,8 @@ class ConstraintEmbedding(CompoundSystem, Solver):
 
     _METHOD = CONSTRAINT_EMBEDDING
 
+    _set_once = frozenset({"tolerance", "groups", "changes"})
+
     def __init__(
         self,
         graph: Graph,

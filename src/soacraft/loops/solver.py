@@ -13,6 +13,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from soacraft.attributes import Strict
 from soacraft.dynamics.arguments import read_prescribed, read_problem
 from soacraft.dynamics.compiled import pull_of
 from soacraft.dynamics.problem import Problem
@@ -100,7 +101,7 @@ class Answered(Findings):
         return _named(rows, found)
 
 
-class Solver(ABC):
+class Solver(Strict, ABC):
     """Dynamics of a closed chain. `tolerance` is how far a state may be off its closures (metres, radians, and their
     rates beside the largest of 1 and |v|).
 
@@ -111,6 +112,8 @@ class Solver(ABC):
     or a choice in doubt, driven closures - is worked out here.
     """
 
+    _set_once = frozenset({"tolerance"})
+    _cures: ClassVar = {"*": "a solver stays as it was made: make another, such as TreeAugmented(mb, tolerance=...)"}
     _METHOD: ClassVar[int | None] = None
     """The number of the compiled solver, if there is one."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from soacraft.arguments import whole_number
 from soacraft.errors import ModelError
 from soacraft.model.hinges.base import Hinge
 from soacraft.spatial.inertia import Inertia
@@ -46,12 +47,11 @@ def read_inertia(inertia: Any, name: str) -> Inertia:
 def read_hinge(hinge: Any, name: str, kind: str = "body") -> Hinge:
     """A hinge object, for a body or a loop of the given name."""
     if isinstance(hinge, Hinge):
-        for size in ("nq", "nv"):
-            count = getattr(hinge, size, None)
-            if not isinstance(count, int) or count < 0:
-                raise ModelError(
-                    f"the hinge {type(hinge).__name__} of {name!r} must have {size}, a whole number; got {count!r}."
-                )
+        if type(hinge).__module__.startswith("soacraft."):
+            return hinge
+        for size, most in (("nq", None), ("nv", 6)):  # more than six motions of one frame are not independent
+            what = f"{size} of the hinge {type(hinge).__name__} of {name!r}"
+            whole_number(getattr(hinge, size, None), what, 0, most)
         return hinge
     given = "none was given" if hinge is None else f"got {hinge!r}"
     if isinstance(hinge, type) and issubclass(hinge, Hinge):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy.typing as npt
 
+from soacraft.arguments import whole_number
 from soacraft.errors import ModelError
 from soacraft.model.graph import STANDARD_GRAVITY, Multibody
 from soacraft.model.hinges import Hinge, Pin
@@ -31,8 +32,7 @@ def serial_chain(
     >>> mb, mb.pose("link3/tip").translation
     (Multibody 'chain': 3 bodies, 3 dofs, array([1.5, 0. , 0. ]))
     """
-    if not isinstance(n, int) or n < 1:
-        raise ModelError(f"a serial chain needs at least one link, got n = {n!r}.")
+    n = whole_number(n, "the number of links of a serial chain", 1)
     mb = Multibody(name, gravity)
     rod = _rod(float(finite(mass, (), "mass of a link")), float(finite(length, (), "length of a link")))
     step = Pose(translation=(length, 0.0, 0.0))

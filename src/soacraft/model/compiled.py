@@ -168,7 +168,7 @@ class CompiledModel:
             if p >= 0:
                 last[p] = max(last[p], last[k])
                 children[p] += 1
-        massless = ~self.inertias.any(axis=1)
+        massless = np.asarray(~self.inertias.any(axis=1))
         wides = branches = 0
         for k, e in enumerate(self.elements):
             wide, branch = e.kind > HELICAL, children[k] > 1
@@ -295,9 +295,9 @@ def fast_call(
     return _core.call(model.kernels, kernel, forces, fallback, frames, wrap)
 
 
-def retire(layout: Layout | None) -> None:
+def retire(layout: Layout) -> None:
     """After a structural change: calls made for the old form go to Python, which says that they are stale."""
-    known = None if layout is None else _KNOWN.get(layout)
+    known = _KNOWN.get(layout)
     if known is not None:
         known.kernels.retire()
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from soacraft.attributes import Strict
 from soacraft.errors import ModelError, StaleError
 from soacraft.model.arguments import ROOT_NAME, read_inertia, read_name, read_pose
 from soacraft.model.catalogue import Catalogue
@@ -27,7 +28,32 @@ if TYPE_CHECKING:
     from soacraft.model.graph import Multibody
 
 
-class Frame:
+_INERTIA = "set body.inertia = sc.Inertia(mass, com, moment)"
+_PASSIVE = "set body.passive = sc.Passive(stiffness=..., damping=..., friction=...)"
+_LIMITS = "set body.limits = sc.Limits(lower=..., upper=..., velocity=..., effort=...)"
+_HANG = "hang the body anew with mb.reattach(body, parent, hinge)"
+_PLACE = "set body.inboard or body.outboard, the constant poses of its hinge, or the coordinates mb.q"
+_STATE = "set it for the model, as mb.q, mb.v or mb.vdot; body.q_slice and body.v_slice say where"
+#: How to do what is wished of a body by another name.
+CURES_OF_BODIES = {
+    **dict.fromkeys(("mass", "com", "moment", "moments", "center_of_mass", "centre_of_mass"), _INERTIA),
+    **dict.fromkeys(("damping", "stiffness", "friction", "spring", "damper", "rest", "springref"), _PASSIVE),
+    **dict.fromkeys(("lower", "upper", "effort", "limit", "range", "velocity", "velocity_limit"), _LIMITS),
+    **dict.fromkeys(("parent", "hinge", "joint", "hinge_name"), _HANG),
+    **dict.fromkeys(("pose", "position", "rotation", "translation", "origin", "offset"), _PLACE),
+    **dict.fromkeys(("q", "v", "vdot", "angle", "qdot"), _STATE),
+    **dict.fromkeys(("force", "wrench", "f_ext"), "let a force act with mb.set_force(body, wrench)"),
+    "children": "hang a body on it with mb.add_body(name, parent, hinge)",
+    "geometries": "add a shape with body.add_geometry(...)",
+    "geometry": "add a shape with body.add_geometry(...)",
+    "gravity": "gravity is the model's: mb.gravity",
+    "name": "names stay; add the body under another name",
+    "nodes": "add a node with body.add_node(name, pose)",
+    "rotor_inertia": "set body.armature",
+}
+
+
+class Frame(Strict):
     """A named frame of a `Multibody`: its inertial frame, a body or a node. Compared by identity."""
 
     _graph: Multibody
@@ -59,6 +85,9 @@ class Frame:
     def offset(self) -> Pose:
         """The constant pose of the frame in its carrier's frame."""
         return Pose()
+
+    def _called(self) -> str:
+        return f"{self.kind} {self.full_name!r}"
 
     def require_present(self) -> None:
         """Raise `StaleError` when the frame was removed from its model."""
@@ -175,6 +204,13 @@ class Body(Carrier):
     """
 
     kind = "body"
+    _cures: ClassVar = CURES_OF_BODIES
+    _parent: Carrier
+    _hinge: Hinge
+    _hinge_name: str
+    _inertia: Inertia
+    _inboard: Pose
+    _outboard: Pose
     _armature: Array | None = None
     _passive: Passive | None = None
     _limits: Limits | None = None
@@ -190,10 +226,10 @@ class Body(Carrier):
         inboard: Pose,
         outboard: Pose,
     ) -> None:
-        self._graph, self._name = parent.graph, name
-        self._parent, self._hinge, self._hinge_name = parent, hinge, hinge_name
-        self._inertia, self._inboard, self._outboard = inertia, inboard, outboard
-        self._nodes, self._children = {}, {}
+        vars(self).update(
+            _graph=parent.graph, _name=name, _parent=parent, _hinge=hinge, _hinge_name=hinge_name,
+            _inertia=inertia, _inboard=inboard, _outboard=outboard, _nodes={}, _children={},
+        )  # fmt: skip  (at once: models have thousands of bodies)
 
     def _plain_hinge(self) -> None:
         """A hinge without rotors, springs or limits."""
@@ -222,6 +258,7 @@ class Body(Carrier):
 
     @inertia.setter
     def inertia(self, value: Inertia) -> None:
+        _refuse_none(value, "inertia", self)
         value = read_inertia(value, self.name)
         self.require_present()
         self._graph._changed()
@@ -234,6 +271,7 @@ class Body(Carrier):
 
     @inboard.setter
     def inboard(self, value: Pose) -> None:
+        _refuse_none(value, "inboard", self)
         value = read_pose(value, f"inboard of {self.name!r}")
         self.require_present()
         self._graph._changed()
@@ -246,6 +284,7 @@ class Body(Carrier):
 
     @outboard.setter
     def outboard(self, value: Pose) -> None:
+        _refuse_none(value, "outboard", self)
         value = read_pose(value, f"outboard of {self.name!r}")
         self.require_present()
         self._graph._changed()
@@ -342,6 +381,12 @@ class Node(Frame):
     """A frame fixed on a body or on the inertial frame: where forces act and motion is asked for."""
 
     kind = "node"
+    _cures: ClassVar = {
+        **dict.fromkeys(("offset", "position", "rotation", "translation"), "set node.pose = sc.Pose(...)"),
+        "body": "a node stays on its body; add one to the other body with body.add_node(...)",
+        "force": "let a force act with mb.set_force(node, wrench)",
+        "wrench": "let a force act with mb.set_force(node, wrench)",
+    }
 
     def __init__(self, carrier: Carrier, name: str, pose: Pose) -> None:
         self._graph, self._name, self._carrier, self._pose = carrier.graph, name, carrier, pose
@@ -369,6 +414,7 @@ class Node(Frame):
 
     @pose.setter
     def pose(self, value: Pose) -> None:
+        _refuse_none(value, "pose", self)
         value = read_pose(value, f"the pose of node {self.full_name}")
         self.require_present()
         self._graph._changed()
@@ -386,6 +432,13 @@ class Node(Frame):
 
     def __repr__(self) -> str:
         return f"node {self.full_name!r}"
+
+
+def _refuse_none(value: Any, what: str, frame: Frame) -> None:
+    """None stands for a default where a frame is made; set later it would take away what is there."""
+    if value is None:
+        plain = "Inertia" if what == "inertia" else "Pose"
+        raise ModelError(f"{what} of {frame.full_name!r} cannot be None; for none at all set sc.{plain}().")
 
 
 def _list(names: Any) -> str:

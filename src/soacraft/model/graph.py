@@ -52,11 +52,12 @@ class Multibody(Holdings):
 
     def _keep_state(self) -> None:
         """Store the state by body."""
-        if self._current is not None:
-            layout = self._current.configuration.layout
-            q, v, vdot = self._current.q, self._current.v, self._current.vdot
-            for body, i, j in zip(layout.bodies, layout.q_slices, layout.v_slices, strict=True):
-                self._parts[body] = (q[i], v[j], vdot[j])
+        if self._current is None:
+            return
+        layout = self._current.configuration.layout
+        q, v, vdot = self._current.q, self._current.v, self._current.vdot
+        for body, i, j in zip(layout.bodies, layout.q_slices, layout.v_slices, strict=True):
+            self._parts[body] = (q[i], v[j], vdot[j])
         self._current = None
 
     def _refuse_held(self, gone: set[Frame], hinge: tuple[Body, Hinge, str] | None = None) -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from soacraft.algebra.tree import Branch, Tree
+from soacraft.arguments import Seed, read_seed
+from soacraft.attributes import Strict
 from soacraft.errors import ModelError, StateError
 from soacraft.markup import Text
 from soacraft.model import armature, drawing, kinematics, names, sampling
@@ -33,8 +35,37 @@ if TYPE_CHECKING:
     from soacraft.model.subgraph import SubGraph
 
 
-class Graph(ABC):
+class Graph(Strict, ABC):
     """Bodies that hang together, with a state: a `Multibody` or a `SubGraph`."""
+
+    _cures: ClassVar = {  # how to do what is wished for by another name
+        "a": "accelerations are mb.vdot",
+        "actuators": "add one with mb.add_actuator(...)",
+        "bodies": "add one with mb.add_body(...), take one out with mb.remove(...)",
+        "couplings": "add one with mb.couple(...), take one away with mb.remove_coupling(...)",
+        "current": "set the state with mb.set_state(q, v)",
+        "f_ext": "let a force act with mb.set_force(node, wrench)",
+        "forces": "let a force act with mb.set_force(node, wrench)",
+        "g": "the acceleration of gravity is mb.gravity, such as (0, 0, -9.81)",
+        "joints": "add a body with its hinge with mb.add_body(...)",
+        "keyframes": "add one with mb.add_keyframe(...)",
+        "limits": "each body has its own: body.limits = sc.Limits(lower=..., upper=...)",
+        "links": "add a body with mb.add_body(...)",
+        "loops": "add one with mb.close_loop(...), take one away with mb.remove_loop(...)",
+        "materials": "add one with mb.add_material(...)",
+        "name": "a copy may have another: mb.copy(name)",
+        "passive": "each body has its own: body.passive = sc.Passive(damping=...)",
+        "positions": "coordinates are mb.q",
+        "qddot": "accelerations are mb.vdot",
+        "qdot": "velocities are mb.v",
+        "records": "add one with mb.add_record(...)",
+        "state": "set the state with mb.set_state(q, v)",
+        "velocities": "velocities are mb.v",
+        "x": "the state is mb.q and mb.v",
+    }
+
+    def _called(self) -> str:
+        return f"{type(self).__name__} {self.name!r}"
 
     # -- what each kind provides -----------------------------------------------------------------------------
 
@@ -262,7 +293,7 @@ class Graph(ABC):
 
     @q.setter
     def q(self, value: npt.ArrayLike | Mapping[Any, Any]) -> None:
-        self.set_state(q=value)
+        self.set_state(q=self._given("q", value))
 
     @property
     def v(self) -> Array:
@@ -271,7 +302,7 @@ class Graph(ABC):
 
     @v.setter
     def v(self, value: npt.ArrayLike | Mapping[Any, Any]) -> None:
-        self.set_state(v=value)
+        self.set_state(v=self._given("v", value))
 
     @property
     def vdot(self) -> Array:
@@ -280,7 +311,14 @@ class Graph(ABC):
 
     @vdot.setter
     def vdot(self, value: npt.ArrayLike | Mapping[Any, Any]) -> None:
-        self.set_state(vdot=value)
+        self.set_state(vdot=self._given("vdot", value))
+
+    def _given(self, what: str, value: Any) -> Any:
+        """What is to be set; None, which elsewhere stands for what there is, would set nothing."""
+        if value is None:
+            rest = "mb.neutral()" if what == "q" else "np.zeros(mb.nv)"
+            raise StateError(f"{what} of {self.name!r} cannot be None; give its numbers, such as {rest}.")
+        return value
 
     def q_of(self, of: Body | str) -> Array:
         """The current coordinates of a hinge, given by its name or its body.
@@ -323,7 +361,7 @@ class Graph(ABC):
         parts = [np.asarray(body.hinge.neutral(), dtype=np.float64) for body in self.layout.bodies]
         return np.concatenate([np.zeros(0), *parts])
 
-    def random_state(self, seed: int | np.random.Generator = 0, limits: bool = False) -> tuple[Array, Array]:
+    def random_state(self, seed: Seed = 0, limits: bool = False) -> tuple[Array, Array]:
         """A random (q, v); the model's own state is left alone.
 
         Uniform rotations, angles within a turn, travels of about a metre, normally distributed velocities. With
@@ -336,7 +374,7 @@ class Graph(ABC):
         >>> bool(abs(mb.q_of("left_driver_joint") - mb.q_of("right_driver_joint"))[0] < 1e-12)
         True
         """
-        rng = np.random.default_rng(seed)
+        rng = read_seed(seed, f"the seed of random_state of {self.name!r}")
         if not isinstance(limits, bool | np.bool_):
             raise StateError(f"limits of random_state must be True or False, got {limits!r:.60}.")
         return sampling.draw_within(self, rng) if limits else sampling.draw(self, rng)

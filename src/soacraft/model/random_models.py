@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from soacraft.arguments import Seed, read_seed, whole_number
 from soacraft.errors import ModelError
 from soacraft.model.graph import STANDARD_GRAVITY, Multibody
 from soacraft.model.hinges import Hinge, examples
@@ -16,8 +16,6 @@ from soacraft.spatial.checks import Array
 from soacraft.spatial.inertia import Inertia
 from soacraft.spatial.pose import Pose
 from soacraft.spatial.rotations import exp
-
-Seed = int | np.random.Generator
 
 
 def random_tree(
@@ -41,11 +39,11 @@ def random_tree(
     >>> len(mb), mb.topology.is_serial, bool(np.all(mb.q == random_tree(5, seed=3, branching=0.0).q))
     (5, True, True)
     """
-    _count("n", n, 1)
-    _count("bases", bases, 1)
+    whole_number(n, "n", 1)
+    whole_number(bases, "bases", 1)
     if not 0.0 <= branching <= 1.0:
         raise ModelError(f"branching is a probability between 0 and 1, got {branching!r}.")
-    rng = np.random.default_rng(seed)
+    rng = read_seed(seed, "the seed of random_tree")
     mb = Multibody(name, gravity)
     kinds = _draw_hinges(rng, n, hinges)
     for k in range(n):
@@ -67,14 +65,14 @@ def random_tree(
 
 def random_pose(seed: Seed = 0, size: float = 0.5) -> Pose:
     """A pose with a uniformly random rotation and a translation within `size` along each axis."""
-    rng = np.random.default_rng(seed)
+    rng = read_seed(seed, "the seed of random_pose")
     quaternion = rng.standard_normal(4)
     return Pose.from_quaternion(quaternion / np.linalg.norm(quaternion), rng.uniform(-size, size, 3))
 
 
 def random_inertia(seed: Seed = 0) -> Inertia:
     """A full inertia of one to three kilograms, with the moment of a real body (triangle inequality)."""
-    rng = np.random.default_rng(seed)
+    rng = read_seed(seed, "the seed of random_inertia")
     mass = rng.uniform(1.0, 3.0)
     second_moments = mass * rng.uniform(0.01, 0.1, 3)  # of x^2, y^2, z^2 in principal axes
     R = exp(rng.uniform(-2.0, 2.0, 3))
@@ -95,11 +93,11 @@ def random_sko(
     >>> model.n, model.A(model.parent(0), 0).shape == (model.dims[model.parent(0)], model.dims[0])
     (6, True)
     """
-    _count("n", n, 1)
-    _count("bases", bases, 1)
-    _count("min_dim", min_dim, 1)
-    _count("max_dim", max_dim, min_dim)
-    rng = np.random.default_rng(seed)
+    whole_number(n, "n", 1)
+    whole_number(bases, "bases", 1)
+    whole_number(min_dim, "min_dim", 1)
+    whole_number(max_dim, "max_dim", min_dim)
+    rng = read_seed(seed, "the seed of random_sko")
     number = rng.permutation(n)
     parents = [-1] * n
     for k in range(n):
@@ -155,8 +153,3 @@ def _draw_inertia(rng: np.random.Generator, H: Array) -> Array:
     half = rng.standard_normal((dim, rank))
     M = half @ half.T + H.T @ H
     return np.asarray(0.5 * (M + M.T))
-
-
-def _count(what: str, value: Any, least: int) -> None:
-    if not isinstance(value, int | np.integer) or value < least:
-        raise ModelError(f"{what} must be a whole number of at least {least}, got {value!r}.")

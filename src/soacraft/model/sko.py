@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from soacraft.algebra.tree import Tree
+from soacraft.attributes import Strict
 from soacraft.errors import ModelError, SingularError
 from soacraft.spatial.checks import state_text
 
@@ -20,7 +21,7 @@ Lock = Callable[[int, tuple[int, ...]], str | None]  # of a node, in one state o
 FAINT = 1e-290
 
 
-class SKOModel:
+class SKOModel(Strict):
     """The structure every recursion works on (004 Eq. 1-3).
 
         V = A* H* v,   alpha = A* (H* vdot + a),   f = A (M alpha + b),   T = H f
@@ -33,6 +34,9 @@ class SKOModel:
     >>> m.tree.children(0), float(m.A(0, 1)[0, 0])
     ((1,), 1.0)
     """
+
+    _set_once = frozenset({"tree", "dims", "nvs", "memo"})
+    _cures: ClassVar = {"*": "an SKO model is constant: make another with sc.SKOModel(parents, A, H, M, a, b, names)"}
 
     def __init__(
         self,

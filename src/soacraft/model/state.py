@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
+from soacraft.attributes import Strict
 from soacraft.errors import StaleError
 from soacraft.model import armature, realize
 from soacraft.model import axes as representation
@@ -207,7 +208,7 @@ class Motion:
         )
 
 
-class State:
+class State(Strict):
     """An immutable snapshot of q, v, vdot and external forces of a graph; leading batch axes allowed.
 
     Made by `mb.state(...)`. The batch axes of its parts broadcast. What was worked out for it is kept.
@@ -218,6 +219,8 @@ class State:
     >>> s.batch, s.v.shape, s.replace(v=[0.0, 0.0, 1.0]).configuration is s.configuration
     ((5,), (5, 3), True)
     """
+
+    _cures: ClassVar = {"*": "a state is a snapshot: make another with state.replace(q=..., v=..., forces=...)"}
 
     def __init__(self, graph: Graph, motion: Motion, vdot: Array, forces: Forces) -> None:
         self._graph, self._motion, self._vdot, self._forces = graph, motion, vdot, forces

@@ -57,8 +57,9 @@ class Structure(Graph):
     def _changed(self) -> None:
         """Before a structural change: keep the state by body, drop the flat form, count the version up."""
         self._keep_state()
-        retire(self._layout)
-        self._layout = None
+        if self._layout is not None:
+            retire(self._layout)
+            self._layout = None
         self._structure += 1
 
     # -- names -----------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from soacraft import markup
 from soacraft.algebra.measure import scale
 from soacraft.algebra.nodes import I
 from soacraft.algebra.operator import Operator
+from soacraft.arguments import Seed, read_seed
 from soacraft.errors import SpaceError
 from soacraft.ops.binding import GraphBinding, SKOBinding
 from soacraft.ops.derived import diag_of
@@ -54,7 +55,7 @@ class OperatorReport:
         return markup.joined(head, markup.table(["check", "relative error", ""], rows))
 
 
-def check_operator(expr: Operator, tolerance: float = 1e-9, seed: int = 0) -> OperatorReport:
+def check_operator(expr: Operator, tolerance: float = 1e-9, seed: Seed = 0) -> OperatorReport:
     """Whether an operator keeps its promises; for small models, it forms the dense matrix.
 
     Products with vectors and with its transpose against the dense matrix, `y* (X x) = (X* y)* x`, every block against
@@ -68,7 +69,7 @@ def check_operator(expr: Operator, tolerance: float = 1e-9, seed: int = 0) -> Op
         raise SpaceError(f"check_operator takes an operator, not {expr!r}.")
     rows, cols = expr.spaces
     dense, size = expr.array(), scale(expr)
-    rng = np.random.default_rng(seed)
+    rng = read_seed(seed, "the seed of check_operator")
     x, y = rng.standard_normal((cols.size, 3)), rng.standard_normal((rows.size, 3))
     Xx, XTy = expr.apply(x), expr.apply_T(y)
     gaps: list[tuple[str, float]] = [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,7 @@ from soacraft.algebra.nodes import I
 from soacraft.algebra.operator import Operator
 from soacraft.algebra.space import Space
 from soacraft.algebra.vectors import StackedVector
+from soacraft.attributes import Strict
 from soacraft.errors import ModelError, SpaceError
 from soacraft.model.closures import refuse_loops
 from soacraft.model.interface import Graph
@@ -35,7 +36,7 @@ OneOperator = Literal[
 OneVector = Literal["v", "vdot", "V", "V_plus", "Delta_V", "alpha", "f", "T", "C", "a", "b", "z", "eps", "nu"]
 
 
-class Operators:
+class Operators(Strict):
     """The operators of one model as attributes; made by `sc.operators`.
 
     Operators: `H E_phi phi phi_tilde M R P P_plus D G K tau tau_bar E_psi psi psi_tilde Upsilon Omega B(nodes)`.
@@ -78,6 +79,9 @@ class Operators:
     z: StackedVector
     eps: StackedVector
     nu: StackedVector
+
+    _set_once = frozenset({"directions", "sensitivities"})
+    _cures: ClassVar = {"*": "operators follow from their model; give an expression a name with sc.define(name, expr)"}
 
     def __init__(self, binding: Bound) -> None:
         self._binding = binding

@@ -16,6 +16,7 @@ from soacraft.algebra.operator import Operator
 from soacraft.algebra.rules import structured
 from soacraft.algebra.space import fits
 from soacraft.algebra.vectors import StackedVector, measuring
+from soacraft.arguments import whole_number
 from soacraft.errors import ModelError, SpaceError
 from soacraft.model.interface import Graph
 from soacraft.model.random_models import random_sko, random_tree
@@ -124,6 +125,7 @@ def verify(left: Side, right: Side, on: Any = None, tolerance: float = 1e-9, see
     for side in (left, right):
         if not isinstance(side, Operator) and not callable(side):
             raise SpaceError(f"verify compares operators, or functions of an Operators namespace, not {side!r}.")
+    seed = whole_number(seed, "the seed of verify", 0, 2**32)
     with measuring():
         found = [(name, difference(_side(left, s), _side(right, s))) for name, s in _places(left, right, on, seed)]
     if not found:

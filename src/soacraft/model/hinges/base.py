@@ -15,10 +15,11 @@ from __future__ import annotations
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from soacraft.attributes import Strict
 from soacraft.errors import ModelError, StateError
 from soacraft.model.hinges.results import (
     checked_array,
@@ -34,7 +35,7 @@ from soacraft.spatial import Array, Pose, finite
 _STENCIL = ((1, 45 / 60), (2, -9 / 60), (3, 1 / 60))       # central differences of order six
 
 
-class Hinge(ABC):
+class Hinge(Strict, ABC):
     """A hinge: coordinates q (nq), velocities v (nv), a pose, and the map from v to the relative velocity.
 
         V_relative = H_T(q) v          outboard frame and axes, [angular; linear]
@@ -49,6 +50,16 @@ class Hinge(ABC):
     >>> H_T_of(Slider(), np.zeros((5, 1))).shape
     (5, 6, 1)
     """
+
+    _cures: ClassVar = {
+        **dict.fromkeys(
+            ("damping", "stiffness", "friction"), "springs and dampers are the body's: body.passive = sc.Passive(...)"
+        ),
+        **dict.fromkeys(("lower", "upper", "limits", "effort"), "limits are the body's: body.limits = sc.Limits(...)"),
+        "armature": "it is the body's: body.armature",
+        "name": "hinge_name= of mb.add_body and mb.reattach names a hinge",
+        "*": "hinges do not change: make a new one and hang the body by it with mb.reattach(body, parent, hinge)",
+    }
 
     nq: int
     """Number of coordinates."""

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from soacraft import markup
+from soacraft.arguments import Seed, read_seed, whole_number
 from soacraft.errors import ModelError, StateError
 from soacraft.model.hinges.base import (
     H_T_of,
@@ -92,7 +93,7 @@ class HingeReport:
         return "\n".join(lines)
 
 
-def check_hinge(hinge: Hinge, seed: int = 0) -> HingeReport:
+def check_hinge(hinge: Hinge, seed: Seed = 0) -> HingeReport:
     """Compare the methods of a hinge with each other by differences, at random and neutral coordinates.
 
     A method that returns the wrong type or shape is a `ModelError` that names it; methods that disagree are
@@ -104,7 +105,7 @@ def check_hinge(hinge: Hinge, seed: int = 0) -> HingeReport:
     True
     """
     _check_sizes(hinge)
-    rng = np.random.default_rng(seed)
+    rng = read_seed(seed, "the seed of check_hinge")
     neutral = checked_array(hinge, "neutral", hinge.neutral(), ())
     integrate_of(hinge, neutral, np.zeros(hinge.nv))         # `random` may use it: refuse it by its own name
     drawn = [checked_array(hinge, "random", hinge.random(rng), ()) for _ in range(_SAMPLES)]
@@ -151,10 +152,7 @@ def _check_sizes(hinge: Hinge) -> None:
         raise ModelError(f"check_hinge needs a Hinge, got {hinge!r}"
                          + ("; make an instance of the class first" if isinstance(hinge, type) else ""))
     for name, most in (("nq", 64), ("nv", 6)):
-        value = getattr(hinge, name, None)
-        if not isinstance(value, int | np.integer) or not 0 <= value <= most:
-            raise ModelError(f"{type(hinge).__name__}.{name} must be a whole number from 0 to {most}, "
-                             f"got {value!r}")
+        whole_number(getattr(hinge, name, None), f"{type(hinge).__name__}.{name}", 0, most)
 
 
 # -- the checks; each gives a line --------------------------------------------------------------------------

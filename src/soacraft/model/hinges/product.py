@@ -80,6 +80,8 @@ class ScrewProduct(Hinge):
 
     batched = True
 
+    _set_once = frozenset({"nq", "nv", "constant_H"})
+
     def __init__(self, screws: Array) -> None:
         if np.abs(screws).max(initial=0.0) > LARGEST:
             raise ModelError(f"{type(self).__name__}: the screws {number_text(screws)} are too large to work with; "

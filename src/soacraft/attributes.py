@@ -1,0 +1,60 @@
+"""Attributes that an object does not have are refused when they are set, with the one that was probably meant."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import Any, ClassVar
+
+from soacraft.errors import UnknownAttributeError
+
+
+class Strict:
+    """A base of classes whose objects take no attributes but those they have.
+
+    A misspelt or wished-for name would otherwise be kept and mean nothing. `_set_once` are the plain attributes that
+    `__init__` sets and nothing changes; `_cures` says by name how the thing is done. A user's own class derived from
+    one of ours may have attributes of its own.
+
+    >>> import soacraft as sc
+    >>> sc.Multibody("arm").gravty = (0, 0, -1.62)
+    Traceback (most recent call last):
+        ...
+    soacraft.errors.UnknownAttributeError: Multibody 'arm' has no attribute 'gravty'; did you mean 'gravity'?
+    """
+
+    _set_once: ClassVar[frozenset[str]] = frozenset()
+    _cures: ClassVar[Mapping[str, str]] = {}
+
+    def _called(self) -> str:
+        """The object in the words of a message."""
+        return f"this {type(self).__name__}"
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name[0] != "_" and not self._takes(name):
+            raise UnknownAttributeError(self._refusal(name))
+        object.__setattr__(self, name, value)
+
+    def _takes(self, name: str) -> bool:
+        return (name in self._set_once and name not in self.__dict__) or _may_set(type(self), name)
+
+    def _refusal(self, name: str) -> str:
+        """Why an attribute cannot be set, and what to do."""
+        known = hasattr(type(self), name) or name in self.__dict__
+        why = f"{name} of {self._called()} cannot be set" if known else f"{self._called()} has no attribute {name!r}"
+        if name in self._cures:
+            return f"{why}; {self._cures[name]}."
+        names = [x for x in dir(type(self)) if not x.startswith("_")]
+        settable = [x for x in names if _may_set(type(self), x)]
+        close = get_close_matches(name, settable, 1, 0.6) or get_close_matches(name, [*names, *self._cures], 2, 0.7)
+        if close and not known:
+            return f"{why}; did you mean {' or '.join(map(repr, close))}?"
+        return f"{why}; {self._cures.get('*') or 'what can be set is ' + (', '.join(settable) or 'nothing')}."
+
+
+def _may_set(cls: type, name: str) -> bool:
+    """Whether objects of a class have this attribute and let it be set; those of a user's own class take any."""
+    if cls.__module__.partition(".")[0] != "soacraft":
+        return True
+    member = getattr(cls, name, None)
+    return isinstance(member, property) and member.fset is not None
