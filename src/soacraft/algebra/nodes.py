@@ -258,6 +258,9 @@ class Inverse(Operator):
             self._known, self._asked = rules.inverse(self.arg), True
         return self._known
 
+    def __getstate__(self) -> dict[str, Any]:
+        return super().__getstate__() | {"_known": None, "_asked": False}
+
     def _structured(self) -> Operator:
         found = self.known()
         if found is None:

@@ -382,6 +382,10 @@ class Operator(ABC):
         store[name] = (tokens, fresh)
         return fresh
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What it is made of; what was worked out from it is worked out again."""
+        return {name: x for name, x in vars(self).items() if name not in ("_cache", "_watched", "_inverse")}
+
     def compile(self) -> Callable[..., Any]:
         """A function `f(q, v=None, *vectors)` of the expression, for many states: see `soacraft.ops.compile`."""
         from soacraft.algebra import rules

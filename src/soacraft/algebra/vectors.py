@@ -56,6 +56,10 @@ class StackedVector:
             wanted = f"(..., {space.size}, m)" if is_columns else f"(..., {space.size})"
             raise SpaceError(f"the data of a vector of {space} has shape {self.shape}, but {wanted} is wanted.")
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._data.flags.writeable = False
+
     @property
     def data(self) -> Array:
         """The numbers, read-only."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from inspect import Signature, signature
-from typing import ClassVar, Concatenate, ParamSpec, TypeVar
+from typing import Any, ClassVar, Concatenate, ParamSpec, TypeVar
 
 from soacraft.attributes import Strict
 from soacraft.dynamics import derivatives, forces, inertias, motion, nodes, system
@@ -31,6 +31,11 @@ def _bound(function: Callable[Concatenate[Graph, P], R]) -> Callable[Concatenate
     method.__signature__ = Signature([first.replace(name="self"), *others])  # type: ignore[attr-defined]
     method.__doc__ = f"{summary}\n\nAs `soacraft.dynamics.{function.__name__}`, of the bound graph."
     return method
+
+
+def _handle(kind: type[Dynamics], g: Graph, ignore_loops: bool) -> Dynamics:
+    """A handle that was copied, of the graph copied with it."""
+    return kind(g, ignore_loops=ignore_loops)
 
 
 class Dynamics(Strict):
@@ -69,6 +74,9 @@ class Dynamics(Strict):
                 "make a new one with sc.Dynamics(...)."
             )
         return self._graph
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _handle, (type(self), self.graph, self._ignore_loops)
 
     def __repr__(self) -> str:
         return f"Dynamics of {self._graph!r}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -103,11 +104,11 @@ def accelerations(
 
 def _twists(p: Problem, kind: str, out: Array | None) -> BodyArray:
     array = answer(p, (p.n, 6), out)
+    return BodyArray(p.graph, array, kind, axes_text(p.expressed_in), of_node=partial(_of_node, p, kind))
 
-    def of_node(frame: Frame) -> Array:
-        twist = np.array(np.broadcast_to(twist_of(p, frame, kind), (*p.batch, 6)))
-        if not np.isfinite(twist).all():
-            raise not_finite(p, twist)
-        return twist
 
-    return BodyArray(p.graph, array, kind, axes_text(p.expressed_in), of_node=of_node)
+def _of_node(p: Problem, kind: str, frame: Frame) -> Array:
+    twist = np.array(np.broadcast_to(twist_of(p, frame, kind), (*p.batch, 6)))
+    if not np.isfinite(twist).all():
+        raise not_finite(p, twist)
+    return twist

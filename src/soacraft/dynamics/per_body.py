@@ -33,12 +33,15 @@ class _PerBody:
         return key_names(self._graph)
 
     def _frame(self, frame: Any) -> Frame:
+        self._require_fresh()
+        return find_keyed(self._graph, frame)
+
+    def _require_fresh(self) -> None:
         if self._graph.structure != self._structure:
             raise StaleError(
                 f"this result of {self._graph.name!r} was made before a structural change of the model, so it no "
                 "longer answers to names; its arrays are unchanged."
             )
-        return find_keyed(self._graph, frame)
 
 
 class Poses(_PerBody):
@@ -69,6 +72,10 @@ class Poses(_PerBody):
             return self
 
         return make
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        self._require_fresh()
+        return Poses, (self._graph, self.rotation, self.translation)
 
     def __getitem__(self, frame: Frame | str) -> Pose:
         found = self._frame(frame)
@@ -116,6 +123,10 @@ class BodyArray(_PerBody, np.lib.mixins.NDArrayOperatorsMixin):
     ) -> None:
         super().__init__(graph)
         self._array, self.kind, self.expressed_in, self._rank, self._of_node = array, kind, expressed_in, rank, of_node
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        self._require_fresh()
+        return BodyArray, (self._graph, self._array, self.kind, self.expressed_in, self._rank, self._of_node)
 
     @overload
     def __getitem__(self, index: Frame | str) -> Array: ...

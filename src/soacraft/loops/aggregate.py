@@ -25,6 +25,9 @@ class Aggregate(CompoundSystem):
     def __init__(self, graph: Graph, units: Units) -> None:
         self._graph, self._structure, self.units = graph, graph.structure, units
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Aggregate, (self.graph, self.units)
+
     @property
     def graph(self) -> Graph:
         """The graph of the bodies."""
@@ -46,7 +49,7 @@ class Aggregate(CompoundSystem):
         found = EmbeddedModel(Constraints(graph, state), graph.sko(state, f_ext=read_forces(graph, f_ext)), self.units)
         if self._epoch is None:
             names = tuple(graph.dof_names[i] for i in found.independent)
-            self._epoch = Epoch(graph, names, f"{graph.name!r} with compound bodies")
+            self._epoch = Epoch(self, names)
         return found
 
     def __repr__(self) -> str:

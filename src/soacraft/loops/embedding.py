@@ -161,7 +161,25 @@ class ConstraintEmbedding(CompoundSystem, Solver):
         self._splits = found.splits
         self._sources[0] = Findings(self, found.independent)
         self._set_dependent(found.independent)
-        self._epoch = Epoch(self.graph, names, f"{self.graph.name!r} with compound bodies")
+        self._epoch = Epoch(self, names)
+
+    def _choices(self) -> dict[str, Any]:
+        return super()._choices() | {"embed": sorted(self._embedded), "independent": self._wanted}
+
+    def _memory(self) -> dict[str, Any]:
+        if self._epoch is None:
+            return super()._memory()
+        return super()._memory() | {"splits": self._splits, "chosen": self._source.chosen, "changes": self.changes}
+
+    def _recall(self, memory: dict[str, Any]) -> None:
+        super()._recall(memory)
+        if "chosen" in memory:
+            chosen, names = memory["chosen"], self.graph.dof_names
+            self._splits = memory["splits"]
+            self._sources[0] = Findings(self, chosen)
+            self._set_dependent(chosen)
+            self._epoch = Epoch(self, tuple(names[i] for i in chosen))
+            self.changes.extend(memory["changes"])
 
     # -- solving -----------------------------------------------------------------------------------------------------
 

@@ -26,10 +26,30 @@ from soacraft.spatial.checks import Array
 class Epoch:
     """One choice of independent dofs: the owner of the spaces made for it."""
 
-    def __init__(self, graph: Graph, dofs: tuple[str, ...], says: str) -> None:
-        self.graph, self.structure, self.dofs, self.says = graph, graph.structure, dofs, says
+    def __init__(self, system: CompoundSystem, dofs: tuple[str, ...]) -> None:
+        self.system, self.graph, self.structure, self.dofs = system, system.graph, system.graph.structure, dofs
+        self.says = f"{self.graph.name!r} with compound bodies"
         self.first: SKOModel | None = None
         self.members: dict[str, str] = {}  # bodies by name, with the compound body each is part of
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """The choice that a copied system has; that of an older choice is stale."""
+        self.require_current()
+        return _epoch_of, (self.system,)
+
+    def require_current(self) -> None:
+        """Raise `StaleError` after a structural change, or once other dofs were chosen."""
+        if self.structure != self.graph.structure:
+            raise StaleError(
+                f"this expression of {self} was made before a structural change of the model; make the solver and its "
+                "operators again."
+            )
+        now = self.system.epoch
+        if now is not self:
+            raise StaleError(
+                f"this expression of {self} was made for the independent dofs {_shown(self.dofs)}; they are now "
+                f"{_shown(now.dofs)}. Make its operators again with sc.operators(...)."
+            )
 
     def __str__(self) -> str:
         return self.says
@@ -40,6 +60,10 @@ class Epoch:
         if kind != "node" and self.members.get(name, name) != name:
             raise SpaceError(f"body {name!r} is part of the compound body {self.members[name]!r} of {self}; give that.")
         return name
+
+
+def _epoch_of(system: CompoundSystem) -> Epoch:
+    return system.epoch
 
 
 class CompoundSystem(ABC):
@@ -136,26 +160,17 @@ class EmbeddedBinding(SKOBinding):
             raise LoopError(f"operators of compound bodies are made for one state, got a batch {state.batch}.")
         return state
 
-    def _check(self) -> None:
-        epoch, now = self.owner, self.system.epoch
-        if epoch.structure != epoch.graph.structure:
-            raise StaleError(
-                f"this expression of {epoch} was made before a structural change of the model; make the solver and its "
-                "operators again."
-            )
-        if now is not epoch:
-            raise StaleError(
-                f"this expression of {epoch} was made for the independent dofs {_shown(epoch.dofs)}; they are now "
-                f"{_shown(now.dofs)}. Make its operators again with sc.operators(...)."
-            )
+    def __reduce__(self) -> tuple[Any, ...]:
+        self.owner.require_current()
+        return EmbeddedBinding, (self.system, self.snapshot, self.f_ext, self._force)
 
     def embedded(self) -> EmbeddedModel:
         """The numbers at the bound state; a `StaleError` when they need another choice of independent dofs."""
-        self._check()
+        self.owner.require_current()
         state = self._state()
         if self._found is None or self._found[0] is not state:
             found = self.system.model(state, self.f_ext)
-            self._check()
+            self.owner.require_current()
             if self._found is not None and self._found[0].configuration is state.configuration:
                 found.sko.memo = self._found[1].sko.memo
             self._found = state, found
@@ -172,9 +187,9 @@ class EmbeddedBinding(SKOBinding):
         if set(state) - {"q", "v", "vdot"}:
             unknown = ", ".join(sorted(set(state) - {"q", "v", "vdot"}))
             raise StateError(f"at() takes q=, v= and vdot=, not {unknown}.")
-        self._check()
+        self.owner.require_current()
         found = EmbeddedBinding(self.system, self._state().replace(**state), self.f_ext, self._force)
-        self._check()
+        self.owner.require_current()
         return found
 
     @property

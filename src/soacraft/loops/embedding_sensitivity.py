@@ -115,6 +115,9 @@ class EmbeddedLeaf(SensitivityLeaf):
         self.u = u
         self.terms = [u.source] if self._varies() else []
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return EmbeddedLeaf, (self.u, self.kind, self.nodes)
+
     def _varies(self) -> bool:
         """Whether it can be other than zero."""
         if self.kind == "dH":

@@ -143,11 +143,21 @@ class Solver(Strict, ABC):
     def __repr__(self) -> str:
         return f"{type(self).__name__} of {self._graph!r}"
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        raise ModelError(
-            f"a solver belongs to one model and is not copied; copy {self._graph.name!r} with mb.copy() and make a new "
-            f"one with sc.loops.{type(self).__name__}(...)."
-        )
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy is made anew for the copy of its graph, with the same choices, and goes on from the same turns."""
+        return _solver, (type(self), self.graph, self._choices(), self._memory())
+
+    def _choices(self) -> dict[str, Any]:
+        """What it was made with, by name."""
+        return {"tolerance": self.tolerance}
+
+    def _memory(self) -> dict[str, Any]:
+        """What is kept from call to call."""
+        return {"theta": dict(self._theta), "kept": self._kept}
+
+    def _recall(self, memory: dict[str, Any]) -> None:
+        """Go on from what another one kept."""
+        self._theta, self._kept = memory["theta"], memory["kept"]
 
     @abstractmethod
     def _solve(self, task: Task) -> Answer:
@@ -418,6 +428,13 @@ class Solver(Strict, ABC):
             f"{type(self).__name__} keeps the closures of {self._graph.name!r} as rows beside the tree, so there are "
             "no operators of the closed chain; sc.loops.ConstraintEmbedding(mb) makes it an SKO model that has them."
         )
+
+
+def _solver(kind: type[Solver], graph: Graph, choices: dict[str, Any], memory: dict[str, Any]) -> Solver:
+    """A solver that was copied."""
+    made = kind(graph, **choices)
+    made._recall(memory)
+    return made
 
 
 def _named(rows: list[Constraints], found: list[tuple[int, Indices]]) -> tuple[list[int], tuple[str, ...]]:

@@ -89,6 +89,11 @@ class Frame(Strict):
     def _called(self) -> str:
         return f"{self.kind} {self.full_name!r}"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        from soacraft.model.packing import reduced_frame
+
+        return reduced_frame(self)
+
     def require_present(self) -> None:
         """Raise `StaleError` when the frame was removed from its model."""
         if self._removed:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from soacraft.errors import ModelError, StateError
+from soacraft.model import packing
 from soacraft.model.coordinates import force_frame, read_wrench
 from soacraft.model.frame import Body, Carrier, Frame, Root
 from soacraft.model.hinges.base import Hinge
@@ -52,13 +53,18 @@ class Multibody(Holdings):
 
     def _keep_state(self) -> None:
         """Store the state by body."""
+        if self._current is not None:
+            self._parts = self._state_parts()
+            self._current = None
+
+    def _state_parts(self) -> dict[Body, HingeState]:
+        """The state by body, of those that were ever set."""
         if self._current is None:
-            return
+            return self._parts
         layout = self._current.configuration.layout
         q, v, vdot = self._current.q, self._current.v, self._current.vdot
-        for body, i, j in zip(layout.bodies, layout.q_slices, layout.v_slices, strict=True):
-            self._parts[body] = (q[i], v[j], vdot[j])
-        self._current = None
+        slices = zip(layout.bodies, layout.q_slices, layout.v_slices, strict=True)
+        return {body: (q[i], v[j], vdot[j]) for body, i, j in slices}
 
     def _refuse_held(self, gone: set[Frame], hinge: tuple[Body, Hinge, str] | None = None) -> None:
         """Raise for frames, or a hinge that is to change, that closures, couplings, actuators or forces need."""
@@ -198,6 +204,12 @@ class Multibody(Holdings):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Multibody:
         return self.copy()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return packing.reduced_model(self)
+
+    def __setstate__(self, state: Any) -> None:
+        packing.fill(self, state)
 
 
 def copy_fixtures(one: Carrier, other: Carrier) -> None:

@@ -178,6 +178,18 @@ class SKOModel(Strict):
             f"{least:.3g}. {cure}"
         )
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Its blocks; what was derived from them is derived again."""
+        a, b = (None if x is None else [f(k) for k in self.nodes] for x, f in ((self._a, self.a), (self._b, self.b)))
+        return {name: x for name, x in vars(self).items() if name != "_book"} | {"_a": a, "_b": b, "memo": {}, "lock": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        for blocks in (self._A, self._H, self._M, self._a or [], self._b or []):
+            for x in blocks:  # type: ignore[union-attr]
+                if x is not None:
+                    x.flags.writeable = False
+
     def __repr__(self) -> str:
         return f"SKOModel with {self.n} nodes, {sum(self.nvs)} dofs, blocks of size {sorted(set(self.dims))}"
 

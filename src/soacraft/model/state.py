@@ -298,6 +298,14 @@ class State(Strict):
             motion = Motion(configuration, v_new, g.counters, motion._base)
         return State(g, motion, vdot_new, self._forces if forces is None else read_forces(g, forces))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Its graph and its numbers; what was worked out for it is worked out again."""
+        self.require_fresh()
+        c, motion = self.configuration, self._motion
+        anchor = (None if c._base is None else c.base, motion.base)
+        numbers = (c.q, motion.v, self._vdot, self._forces)
+        return _restored, (self._graph, *numbers, *anchor, self._graph.current is self)
+
     def q_of(self, of: Body | str) -> Array:
         """The coordinates of a hinge, given by its name or its body, (*batch, nq of the hinge), read-only.
 
@@ -375,6 +383,25 @@ class State(Strict):
             turn = pose_of_frame(self, frame)[0].mT @ pose_of_frame(self, expressed_in)[0]
             wrench = np.concatenate([times(turn, wrench[..., :3]), times(turn, wrench[..., 3:])], axis=-1)
         return times(frame.offset.phi(), wrench)
+
+
+def _restored(
+    graph: Graph,
+    q: Array,
+    v: Array,
+    vdot: Array,
+    forces: Forces,
+    base: Poses | None,
+    moving: tuple[Array, Array] | None,
+    current: bool,
+) -> State:
+    """A state from its numbers; the current one of its graph where it was that."""
+    if current:
+        return graph.current
+    counters = graph.counters
+    configuration = Configuration(graph.layout, frozen(q), counters, None if base is None else lambda: base)
+    motion = Motion(configuration, frozen(v), counters, None if moving is None else lambda: moving)
+    return State(graph, motion, frozen(vdot), forces)
 
 
 def _same(x: Array, y: Array) -> bool:

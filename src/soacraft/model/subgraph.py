@@ -67,6 +67,11 @@ class SubGraph(Graph):
                 f"make it again with mb.subgraph([{names}])."
             )
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        self._require_fresh()
+        names = [body.name for body in self._layout.bodies]
+        return SubGraph, (self._mb, names, "moving" if self._moving else "rest")
+
     @property
     def name(self) -> str:
         """The model's name with the bodies in brackets."""

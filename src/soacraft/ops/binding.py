@@ -40,6 +40,10 @@ class Owner:
     def __hash__(self) -> int:
         return hash((id(self.graph.root), self.structure))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        self.check()
+        return Owner, (self.graph,)
+
     def __str__(self) -> str:
         return repr(self.graph.name)
 
@@ -101,6 +105,10 @@ class GraphBinding(ModelBinding):
         self.given_force = None if force is None else read(f"force of {self.owner}", force, graph.nv)
         if self.given_force is not None:
             common_batch(force=self.given_force, state=self.state.v)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        self.owner.check()
+        return GraphBinding, (self.graph, self.snapshot, self.axes, self.f_ext, self.given_force)
 
     @property
     def state(self) -> State:
@@ -167,6 +175,9 @@ class SKOBinding(ModelBinding):
         self.given_force = None if force is None else read("force of this SKO model", force, nv)
         given = {"v": self._v, "vdot": self._vdot, "force": self.given_force}
         common_batch(model=np.empty((*self.batch, 0)), **{what: x for what, x in given.items() if x is not None})
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return SKOBinding, (self.model, self._v, self._vdot, self.given_force)
 
     def sko(self) -> SKOModel:
         return self.model

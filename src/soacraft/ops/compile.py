@@ -57,6 +57,9 @@ class CompiledExpression:
         self._model = CompiledModel.of(self.graph.layout) if self.kernels or self._frames else None
         self._moving = any(len(leaf.changes()) > 1 for leaf in expr.leaves())
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.expr,)
+
     def __call__(self, q: Any, v: Any = None, *vectors: Any) -> Any:
         self._binding.owner.check()
         q = read_q(self.graph, q)

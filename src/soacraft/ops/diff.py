@@ -54,6 +54,9 @@ class Derivation:
         self._gauges: dict[int, tuple[Operator, tuple[Gauge, Gauge]]] = {}
         self._seams: dict[tuple[Gauge, Gauge], Term] = {}
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Derivation, (self.u,)
+
     # -- the turning of the axes ----------------------------------------------------------------------------------
 
     def gauge(self, x: Operator) -> tuple[Gauge, Gauge]:

@@ -89,6 +89,9 @@ class Operators(Strict):
         self.directions: dict[tuple[str | None, int], Direction] = {}
         self.sensitivities: dict[tuple[Any, ...], Any] = {}
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return operators_of, (self._binding,)
+
     @property
     def I(self) -> Operator:  # noqa: E743
         """The identity; it takes its space from its neighbour."""

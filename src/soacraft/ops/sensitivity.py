@@ -144,6 +144,9 @@ class Direction:
         self.rates: Any = None  # the derivatives of the named operators, made with the first expression
         self.source = self._source()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _again, (type(self), self.ops, *self.step)
+
     def _source(self) -> Source:
         return Velocity() if self.body is None else Unit(self.binding.graph.index(self.body), self.dof)
 
@@ -210,6 +213,13 @@ class Direction:
         """E_phi X, the derivative of E_phi in body axes (G1); None if only base bodies move: they have no edge."""
         parents = self.parents
         return self.ops.E_phi * self.X if any(parents[k] >= 0 for k in self.nodes) else None
+
+
+def _again(kind: type[Direction], ops: Operators, body: str | None, dof: int) -> Direction:
+    """The direction that was copied, of the operators copied with it; always the same object."""
+    if (body, dof) not in ops.directions:
+        ops.directions[body, dof] = kind(ops, body, dof)
+    return ops.directions[body, dof]
 
 
 def direction_of(ops: Operators, body: Any = None, dof: Any = 0) -> Direction:

@@ -208,6 +208,9 @@ class Derivative(Sum):
         self.d, self.of = d, of
         self.claims = frozenset({"symmetric"} & of.tags)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.d, self.of, self.terms)
+
     @property
     def called(self) -> str:
         """What makes it, such as K.diff('link')."""

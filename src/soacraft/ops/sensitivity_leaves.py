@@ -65,6 +65,9 @@ class SensitivityLeaf(BlockLeaf):
         text += "".join(f".{verbs[u.body is None]}({u.call})" for u in more)
         return text, f"[{words}]_{{{'; '.join(u.latex for u in (first, *more))}}}"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return make, (self.binding, self.kind, self.path, self.nodes)
+
     # -- numbers --------------------------------------------------------------------------------------------------
 
     def sources(self) -> list[Source]:
