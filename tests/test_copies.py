@@ -1,9 +1,7 @@
 """`pickle` and `copy.deepcopy` of everything a user may hold: independent of the first, with equal numbers."""
 
 import copy
-import multiprocessing
 import pickle
-from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
 import pytest
@@ -11,7 +9,6 @@ import pytest
 import soacraft as sc
 from soacraft import analysis
 from soacraft import dynamics as dyn
-from soacraft.errors import StaleError
 from soacraft.loops import ConstraintEmbedding, FullyAugmented, TreeAugmented
 from soacraft.model.hinges import examples
 from soacraft.ops.identities import IDENTITIES

@@ -19,6 +19,10 @@ from soacraft.results import finite_or_refused, refuse_large
 Array = npt.NDArray[np.float64]
 
 
+#: A product of more factors is not taken apart for one block, which would nest a call for each.
+LONG = 50
+
+
 class Row:
     """One block row of an expression, or several, so that `phi[o][p]` reads as printed."""
 
@@ -68,6 +72,8 @@ def _block(expr: Operator, i: int, j: int) -> Array:
 
 def _product_block(expr: Product, i: int, j: int) -> Array:
     """Sparse factors at the ends only choose which blocks of the middle are needed."""
+    if len(expr.factors) > LONG:
+        return _by_column(expr, i, j)
     first, *rest = expr.factors
     if first.pattern() is not None:
         tail = reduce(product, rest)

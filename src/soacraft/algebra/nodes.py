@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from soacraft.algebra.blocks import Blocks, identity
-from soacraft.algebra.operator import DIAGONAL, Leaf, Operator, Pattern
+from soacraft.algebra.operator import DIAGONAL, Leaf, Operator, Pattern, allowed
 from soacraft.algebra.space import Space
 from soacraft.errors import SingularError, SpaceError
 
@@ -54,11 +54,16 @@ class Identity(Operator):
 I = Identity()
 
 
+def _around(parts: tuple[Operator, ...]) -> int:
+    """The depth of an expression made of parts."""
+    return 1 + max(part.depth for part in parts)
+
+
 class Scaled(Operator):
     """A number times an operator."""
 
     def __init__(self, factor: int | float, arg: Operator) -> None:
-        self.factor, self.arg = factor, arg
+        self.factor, self.arg, self.depth = factor, arg, allowed(arg.depth + 1)
         self.rows, self.cols = arg.rows, arg.cols
 
     def apply(self, x: Array) -> Array:
@@ -88,8 +93,8 @@ class Sum(Operator):
 
     claims: frozenset[str] = frozenset()  # what is known of the sum, besides what its terms share
 
-    def __init__(self, terms: tuple[Operator, ...]) -> None:
-        self.terms = terms
+    def __init__(self, terms: tuple[Operator, ...], depth: int | None = None) -> None:
+        self.terms, self.depth = terms, allowed(_around(terms) if depth is None else depth)
         self.rows, self.cols = terms[0].rows, terms[0].cols
 
     def apply(self, x: Array) -> Array:
@@ -127,8 +132,8 @@ _MEET = {("d", x): x for x in "duts"} | {(x, "d"): x for x in "duts"} | {("u", "
 class Product(Operator):
     """A product, applied right to left."""
 
-    def __init__(self, factors: tuple[Operator, ...]) -> None:
-        self.factors = factors
+    def __init__(self, factors: tuple[Operator, ...], depth: int | None = None) -> None:
+        self.factors, self.depth = factors, allowed(_around(factors) if depth is None else depth)
         self.rows, self.cols = factors[0].rows, factors[-1].cols
 
     def apply(self, x: Array) -> Array:
@@ -166,7 +171,7 @@ class Power(Operator):
         if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0:
             raise SpaceError(f"{arg.text()} ** {n!r}: a power is a whole number, zero or more; .inv is the inverse.")
         _square(arg, f"**{n}")
-        self.arg, self.n = arg, int(n)
+        self.arg, self.n, self.depth = arg, int(n), allowed(arg.depth + 1)
         self.rows = self.cols = arg.rows
 
     def apply(self, x: Array) -> Array:
@@ -214,7 +219,7 @@ class Transpose(Operator):
     """The transpose of an expression."""
 
     def __init__(self, arg: Operator) -> None:
-        self.arg = arg
+        self.arg, self.depth = arg, allowed(arg.depth + 1)
         self.rows, self.cols = arg.cols, arg.rows
 
     def apply(self, x: Array) -> Array:
@@ -245,7 +250,7 @@ class Inverse(Operator):
 
     def __init__(self, arg: Operator) -> None:
         _square(arg, ".inv")
-        self.arg = arg
+        self.arg, self.depth = arg, allowed(arg.depth + 1)
         self.rows = self.cols = arg.rows
         self._known: tuple[Operator, str] | None = None
         self._asked = False
@@ -359,8 +364,9 @@ def product(left: Operator, right: Operator) -> Operator:
     if left.cols != right.rows:
         assert left.cols is not None and right.rows is not None
         raise SpaceError(_no_product(left, right, left.cols, right.rows))
-    factors = tuple(f for x in (left, right) for f in (x.factors if isinstance(x, Product) else (x,)))
-    return Product(factors)
+    parts = [(x.factors, x.depth) if isinstance(x, Product) else ((x,), x.depth + 1) for x in (left, right)]
+    (head, above), (tail, below) = parts
+    return Product((*head, *tail), max(above, below))
 
 
 def _no_product(left: Operator, right: Operator, takes: Space, gives: Space) -> str:
@@ -397,8 +403,9 @@ def total(left: Operator, right: Any, sign: str) -> Operator:
     if (left.rows, left.cols) != (right.rows, right.cols):
         raise SpaceError(_no_sum(left, right, sign))
     tail = right if sign == "+" else Scaled(-1, right)
-    head = left.terms if type(left) is Sum else (left,)
-    return Sum((*head, *(tail.terms if type(tail) is Sum else (tail,))))
+    parts = [(x.terms, x.depth) if type(x) is Sum else ((x,), x.depth + 1) for x in (left, tail)]
+    (head, above), (rest, below) = parts
+    return Sum((*head, *rest), max(above, below))
 
 
 def _beside(free: Operator, other: Operator, sign: str) -> Operator:

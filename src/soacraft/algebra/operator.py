@@ -28,6 +28,8 @@ Array = npt.NDArray[np.float64]
 Pattern = frozenset[str]
 Value = TypeVar("Value")
 
+#: How deep an expression may be nested. A level is up to seven calls inside each other, and Python allows a thousand.
+DEEPEST = 100
 #: Where non-zero blocks can stand: d on the diagonal, u (parent, child), t (child, parent), s sparse otherwise.
 DIAGONAL: Pattern = frozenset("d")
 
@@ -59,6 +61,8 @@ class Operator(ABC):
     __iter__ = None
     rows: Space | None
     cols: Space | None
+    depth: int = 1
+    """How many expressions are inside each other: 1 for a leaf, 2 for a sum or a product of leaves."""
 
     # -- what every kind of expression provides -------------------------------------------------------------------
 
@@ -498,6 +502,16 @@ class Leaf(Operator):
     @abstractmethod
     def bound_to(self, binding: Binding) -> Leaf:
         """The same operator with numbers from elsewhere."""
+
+
+def allowed(depth: int) -> int:
+    """A depth of nesting that every function of expressions can work with; a larger one is refused."""
+    if depth > DEEPEST:
+        raise SpaceError(
+            f"an expression nested {depth} deep is refused, {DEEPEST} is the deepest allowed: write sums and products "
+            "side by side, as a*b*c + d + e, or apply the parts to a vector one after the other."
+        )
+    return depth
 
 
 def _number(c: Any) -> int | float:

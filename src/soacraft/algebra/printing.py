@@ -74,9 +74,10 @@ def _latex(expr: Operator) -> tuple[str, int]:
         return _superscript(expr), ATOM
     if isinstance(expr, Scaled):
         sign = "-" if expr.factor == -1 else rf"{expr.factor!r}\,"
-        word = _bracketed(expr.arg, PRODUCT)
+        inner = _latex(expr.arg)  # once: to ask twice would double the work at every level
+        word = _in_brackets(*inner, PRODUCT)
         apart = word.startswith("-") or (isinstance(expr.arg, Scaled) and expr.factor != -1)
-        return sign + (_bracketed(expr.arg, ATOM) if apart else word), PRODUCT
+        return sign + (_in_brackets(*inner, ATOM) if apart else word), PRODUCT
     if isinstance(expr, Product):
         words = [_bracketed(f, PRODUCT if i == 0 else ATOM) for i, f in enumerate(expr.factors)]
         return r"\, ".join(words), PRODUCT
@@ -99,5 +100,8 @@ def _superscript(expr: Transpose | Inverse | Power) -> str:
 
 
 def _bracketed(expr: Operator, tightness: int) -> str:
-    words, holds = _latex(expr)
+    return _in_brackets(*_latex(expr), tightness)
+
+
+def _in_brackets(words: str, holds: int, tightness: int) -> str:
     return words if holds >= tightness else rf"\left[{words}\right]"

@@ -1,7 +1,7 @@
 """Models for `pickle` and what is made of them: empty frames first, then what they hold.
 
-A frame refers to its parent, its children and its model; followed one after the other such references nest as deep as the
-tree. So a model is made with all its frames empty, and a frame anywhere else is its model and its name.
+A frame refers to its parent, its children and its model; followed one after the other such references nest as deep as
+the tree. So a model is made with all its frames empty, and a frame anywhere else is its model and its name.
 """
 
 from __future__ import annotations

@@ -102,7 +102,10 @@ def _text_gap(expr: Operator, dense: Array) -> float:
     if not isinstance(binding, (GraphBinding, SKOBinding)):
         raise SpaceError(f"{expr.text()} is bound to no model.")
     own = {leaf.name: leaf for leaf in expr.leaves() if isinstance(leaf, (DefinedLeaf, GivenLeaf))}
-    return _gap(read_back(expr.text(), operators_of(binding), own).array(), dense)
+    found = read_back(expr.text(), operators_of(binding), own)
+    if found.rows is None:  # made of identities alone
+        found = found.with_space(expr.spaces[0])
+    return _gap(found.array(), dense)
 
 
 def read_back(text: str, s: Any, own: Mapping[str, Operator] | None = None) -> Operator:

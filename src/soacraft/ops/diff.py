@@ -33,6 +33,8 @@ from soacraft.ops.sensitivity_dual import Delta, Derivative
 from soacraft.ops.sensitivity_leaves import SensitivityLeaf, Step, ZeroLeaf
 from soacraft.ops.sensitivity_rates import GAUGES, LyapunovRate, Rates, Term, minus, plus, star, times
 
+#: Of a product that is differentiated: the product rule makes as many products of as many factors.
+MOST_FACTORS = 250
 #: How axes enter: "f", "v", "" or the names of nodes; None for an identity, which takes any.
 Gauge = str | tuple[str, ...] | None
 _STARRED: dict[Gauge, Gauge] = {"f": "v", "v": "f"}
@@ -180,6 +182,11 @@ class Derivation:
         return plus(times(to, term), minus(times(term, from_)), self.delta(term))
 
     def _product(self, factors: tuple[Operator, ...]) -> Term:
+        if len(factors) > MOST_FACTORS:
+            raise SpaceError(
+                f"the derivative of a product of {len(factors)} factors is a sum of as many products; "
+                f"{MOST_FACTORS} is the most allowed: differentiate its parts."
+            )
         terms: list[Term] = []
         for i, f in enumerate(factors):
             head, tail = factors[:i], factors[i + 1 :]

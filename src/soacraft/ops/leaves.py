@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from soacraft.algebra.blocks import Blocks, Sizes
-from soacraft.algebra.operator import Binding, Leaf, Operator, Pattern
+from soacraft.algebra.nodes import Identity
+from soacraft.algebra.operator import Binding, Leaf, Operator, Pattern, allowed
 from soacraft.algebra.space import Space
 from soacraft.algebra.tree import Tree
 from soacraft.ops.binding import Bound
@@ -161,6 +162,7 @@ class DefinedLeaf(BoundLeaf):
     def __init__(self, name: str, latex: str, meaning: Operator, claims: frozenset[str], source: str) -> None:
         self.name, self.latex_name, self.meaning, self.claims, self.source = name, latex, meaning, claims, source
         self.binding = next(meaning.leaves()).binding  # type: ignore[assignment]
+        self.depth = allowed(meaning.depth + 1)
         self.rows, self.cols = meaning.spaces
 
     def definition(self) -> Operator:
@@ -183,11 +185,37 @@ class DefinedLeaf(BoundLeaf):
         return DefinedLeaf(self.name, self.latex_name, meaning, self.claims, self.source)
 
 
+class BoundIdentity(Identity):
+    """The identity of a space of one model: what remains of an expression in which everything cancels.
+
+    It is bound as the leaf it takes its space from, so it can be differentiated, compiled and set to other states.
+    """
+
+    def __init__(self, beside: Leaf, of_rows: bool) -> None:
+        super().__init__(beside.rows if of_rows else beside.cols)
+        self.beside, self.of_rows = beside, of_rows
+
+    def leaves(self) -> Iterator[Leaf]:
+        yield self.beside
+
+    def with_leaves(self, change: Callable[[Leaf], Operator]) -> Operator:
+        changed = change(self.beside)
+        return BoundIdentity(changed, self.of_rows) if isinstance(changed, Leaf) else super().with_leaves(change)
+
+
+def bound_identity(expr: Operator, leaves: Iterable[Leaf]) -> Operator:
+    """An expression made of identities alone, bound as those of the leaves that have its space."""
+    if isinstance(expr, Identity):
+        beside = ((leaf, space is leaf.rows) for leaf in leaves for space in leaf.spaces if space == expr.rows)
+        return next((BoundIdentity(*found) for found in beside), expr)
+    return expr.with_parts(tuple(bound_identity(part, leaves) for part in expr.parts()))
+
+
 class DerivedLeaf(Leaf):
     """An operator worked out from the numbers of others: its leaves are theirs."""
 
     def __init__(self, *args: Operator) -> None:
-        self.args = args
+        self.args, self.depth = args, allowed(1 + max(arg.depth for arg in args))
         self.binding = next(leaf.binding for arg in args for leaf in arg.leaves())
 
     def leaves(self) -> Iterator[Leaf]:

@@ -18,6 +18,7 @@ from soacraft.errors import SpaceError
 from soacraft.ops import stated
 from soacraft.ops.binding import Bound
 from soacraft.ops.forms import write
+from soacraft.ops.leaves import bound_identity
 from soacraft.ops.letters import binding_of
 from soacraft.ops.search import Search
 from soacraft.ops.translate import Translator
@@ -49,11 +50,12 @@ def simplify(expr: Operator, seconds: float = 2.0) -> Operator:
     binding, budget = binding_of("simplify", expr), Budget(seconds)
     if binding is None:
         return expr
+    leaves = list(expr.leaves())
     while not budget.spent:
         found = _cheaper(expr, binding, budget.left)
         if found is expr:
             break
-        expr = found
+        expr = found if next(found.leaves(), None) is not None else bound_identity(found, leaves)
     return expr
 
 
