@@ -193,9 +193,8 @@ class HingeRateLeaf(SensitivityLeaf):
         bodies = self.binding.graph.bodies
         moved = frozenset.intersection(*(source.nodes(self.binding) for source in sources))
         units = tuple(source.j for source in sources if isinstance(source, Unit))
-        return frozenset(
-            k for k in moved if (bodies[k].hinge.H_T_varies(units) if units else not bodies[k].hinge.constant_H)
-        )
+        hinges = {k: bodies[k].hinge for k in moved if bodies[k].hinge.nv}
+        return frozenset(k for k, x in hinges.items() if (x.H_T_varies(units) if units else not x.constant_H))
 
     def sources(self) -> list[Source]:
         return [source for sources in self.terms for source in sources]

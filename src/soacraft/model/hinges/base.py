@@ -96,10 +96,9 @@ class Hinge(Strict, ABC):
         """The derivatives of `H_T`, (nv, 6, nv): `dH[j]` is along velocity j. Default: zero if `constant_H`,
         otherwise central differences (order six) along `integrate`."""
         q = np.asarray(q, dtype=np.float64)
-        if self.constant_H:
+        if self.constant_H or self.nv == 0:
             return np.zeros((*q.shape[:-1], self.nv, 6, self.nv))
-        return np.stack(self._differences(lambda x: np.asarray(self.H_T(x), dtype=np.float64), q)
-                        or [np.zeros((*q.shape[:-1], 0, 6, 0))], axis=-3)
+        return np.stack(self._differences(lambda x: np.asarray(self.H_T(x), dtype=np.float64), q), axis=-3)
 
     def derivative_of_H_T(self, q: Any, dofs: tuple[int, ...]) -> Array:
         """The derivative of `H_T` along velocity dofs[0], of that along dofs[1], and so on, (6, nv). The order counts
@@ -117,12 +116,12 @@ class Hinge(Strict, ABC):
 
     def H_T_varies(self, dofs: tuple[int, ...]) -> bool:
         """Whether `derivative_of_H_T` along these dofs can be other than zero. Default: unless `constant_H`."""
-        return not self.constant_H
+        return not self.constant_H and self.nv > 0
 
     def bias(self, q: Any, v: Any) -> Array:
         """The velocity-dependent acceleration `Hdot* v = sum_j dH[j] v v_j` (6)."""
         v = np.asarray(v, dtype=np.float64)
-        if self.constant_H:
+        if self.constant_H or self.nv == 0:
             return np.zeros((*lead_of(np.asarray(q), v), 6))
         return np.asarray(np.einsum("...jkm,...m,...j->...k", self.dH(q), v, v))
 
