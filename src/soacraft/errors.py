@@ -19,6 +19,7 @@ __all__ = [
     "SpaceError",
     "StaleError",
     "StateError",
+    "UnknownAttributeError",
 ]
 
 
