@@ -70,6 +70,14 @@ def test_counts_are_whole_numbers(wrong):
         sc.Space("body", ["a"], [wrong], owner=None)
 
 
+@pytest.mark.parametrize("wrong", [2.5, 2.0, "2", True, -1])
+def test_sizes_of_a_cost_are_whole_numbers(wrong):
+    cost = sc.operators(sc.serial_chain(2)).phi.cost()
+    assert cost.at(n=np.int64(20)) == 10 * cost.at(n=2) > 0
+    with pytest.raises(SpaceError, match="n of a cost must be a whole number of at least 0, got"):
+        cost.at(n=wrong)
+
+
 def test_numbers_within_bounds():
     assert whole_number(np.uint8(3), "it", 3, 3) == 3
     with pytest.raises(ModelError, match=r"^it must be a whole number from 0 to 2, got 3\.$"):

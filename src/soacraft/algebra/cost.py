@@ -10,6 +10,7 @@ from soacraft.algebra.nodes import Identity, Inverse, Power, Product, Scaled, Su
 from soacraft.algebra.operator import DIAGONAL, Leaf, Operator
 from soacraft.algebra.space import Space
 from soacraft.algebra.tree import Tree
+from soacraft.arguments import whole_number
 from soacraft.errors import SpaceError
 
 #: What a count is a function of: bodies, bodies on the longest path, serial segments.
@@ -64,7 +65,8 @@ class Count:
             for variable, power in zip(VARIABLES, powers, strict=True):
                 if power and variable not in sizes:
                     raise SpaceError(f"the cost {self} depends on {variable}: write at({variable}=...).")
-                c *= sizes.get(variable, 1) ** power
+                if power:
+                    c *= whole_number(sizes[variable], f"{variable} of a cost", 0, error=SpaceError) ** power
             total += c
         unknown = set(sizes) - set(VARIABLES)
         if unknown:
