@@ -181,7 +181,8 @@ class SKOModel(Strict):
     def __getstate__(self) -> dict[str, Any]:
         """Its blocks; what was derived from them is derived again."""
         a, b = (None if x is None else [f(k) for k in self.nodes] for x, f in ((self._a, self.a), (self._b, self.b)))
-        return {name: x for name, x in vars(self).items() if name != "_book"} | {"_a": a, "_b": b, "memo": {}, "lock": None}
+        kept = {name: x for name, x in vars(self).items() if name != "_book"}
+        return kept | {"_a": a, "_b": b, "memo": {}, "lock": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)

@@ -175,7 +175,7 @@ def _riccati(sko: SKOModel, packed: PackedModel, M: Array) -> tuple[Array, Array
 def beyond_doubt(sko: SKOModel) -> bool:
     """Whether every hinge of a model at one state surely has inertia to move: the core doubts none."""
     A, H, M = _blocks(sko)
-    *_, doubtful = _core.riccati(*_packed(sko, A, H), _flat(M), SMALLEST)
+    *_, doubtful = _core.riccati(*_packed(sko, A, H), _flat(M), DOUBTFUL)
     return doubtful < 0
 
 
