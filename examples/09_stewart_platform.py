@@ -53,7 +53,7 @@ if __name__ == "__main__":
 
     # inverse kinematics: the platform raised and tilted; the legs' lengths in closed form beside
     goal = sc.Pose.from_rpy(0.1, -0.15, 0.2, translation=(0.05, -0.1, 1.1))
-    q = sc.loops.solve_kinematics(mb, {"platform": goal}).q
+    q = sc.inverse_kinematics(mb, {"platform": goal}).q
     legs = [f"piston{i}" for i in range(1, 7)]
     travel = np.array([q[mb.q_slice(leg)][0] for leg in legs])
     sockets = HEADS @ goal.rotation.T + goal.translation

@@ -25,7 +25,7 @@ void read_place(const double* x, double* R, double* p) {
     for (int i = 0; i < 3; ++i) p[i] = x[9 + i];
 }
 
-constexpr index WHOLE = 10, REAL = 72;  // numbers of a closure in the arrays that describe it
+constexpr index WHOLE = 10, REAL = 73;  // numbers of a closure in the arrays that describe it
 
 void read_closures(Plan& plan, nb::handle whole_, nb::handle real_) {
     const Array<index> whole(whole_, "closure_whole", 2);
@@ -50,6 +50,7 @@ void read_closures(Plan& plan, nb::handle whole_, nb::handle real_) {
             refuse("closure %lld is not one of this tree", shown(i));
         read_place(r, c.a.R, c.a.p), read_place(r + 12, c.b.R, c.b.p), read_place(r + 24, c.R, c.p);
         for (int k = 0; k < 36; ++k) c.Q[k] = r[36 + k];
+        c.length = r[72];
         plan.size += c.rows;
         plan.follows = plan.follows || c.fit == CHAIN;
         plan.closures.push_back(c);
@@ -73,12 +74,13 @@ void read_hinges(Plan& plan, nb::handle whole_, nb::handle real_) {
     }
 }
 
-void read_couplings(Plan& plan, nb::handle whole_, nb::handle real_, nb::handle offsets_) {
+void read_couplings(Plan& plan, nb::handle whole_, nb::handle real_, nb::handle offsets_, nb::handle sizes_) {
     const Array<index> whole(whole_, "term_whole", 2);
-    const Array<double> real(real_, "term_real", 2), offsets(offsets_, "offsets", 1);
-    require_shape("term_real", real.size(0), whole.size(0));
+    const Array<double> real(real_, "term_real", 2), offsets(offsets_, "offsets", 1), sizes(sizes_, "sizes", 1);
+    require_shape("term_real", real.size(0), whole.size(0)), require_shape("sizes", sizes.size(), offsets.size());
     if (whole.size(1) != 4) refuse("a term has 4 whole numbers");
-    for (index i = 0; i < offsets.size(); ++i) plan.couplings.push_back({{}, offsets.data()[i], plan.size++});
+    for (index i = 0; i < offsets.size(); ++i)
+        plan.couplings.push_back({{}, offsets.data()[i], sizes.data()[i], plan.size++});
     const rigid::Model& tree = *plan.tree;
     for (index i = 0; i < whole.size(0); ++i) {
         const index* w = whole.data() + 4 * i;
@@ -97,7 +99,8 @@ void read_couplings(Plan& plan, nb::handle whole_, nb::handle real_, nb::handle 
 
 ClosedModel* make(nb::handle tree, nb::handle closure_whole, nb::handle closure_real, nb::handle hinge_whole,
                   nb::handle hinge_real, nb::handle term_whole, nb::handle term_real, nb::handle offsets,
-                  index coordinates, double tolerance) {
+                  nb::handle sizes, nb::handle units, index coordinates, double length, double inertia, double closed,
+                  double rank, double doubtful, double pivot, double rounding) {
     if (!nb::isinstance<rigid::RigidModel>(tree)) refuse("tree must be a RigidModel");
     auto made = std::make_unique<ClosedModel>();
     made->owner = nb::borrow(tree);
@@ -106,12 +109,16 @@ ClosedModel* make(nb::handle tree, nb::handle closure_whole, nb::handle closure_
     plan.tree = &made->tree->model;
     if (coordinates < 0 || coordinates > 6 * Array<index>(closure_whole, "closure_whole", 2).size(0))
         refuse("coordinates must be no fewer than none and no more than 6 of each closure");
-    plan.coordinates = coordinates, plan.tolerance = tolerance;
+    const Array<double> unit(units, "units", 1);
+    require_shape("units", unit.size(), plan.tree->nv);
+    plan.unit.assign(unit.data(), unit.data() + unit.size());
+    plan.coordinates = coordinates, plan.length = length, plan.inertia = inertia;
+    plan.tolerances = {closed, rank, doubtful, pivot, rounding};
     made->theta.assign(static_cast<std::size_t>(coordinates), 0.0);
     made->found = made->theta;
     read_hinges(plan, hinge_whole, hinge_real);
     read_closures(plan, closure_whole, closure_real);
-    read_couplings(plan, term_whole, term_real, offsets);
+    read_couplings(plan, term_whole, term_real, offsets, sizes);
     complete(plan);
     made->room = best_kernels().room(plan);
     return made.release();
@@ -422,8 +429,9 @@ void bind(nb::module_& m) {
         .def("time", &time_solver, nb::arg("method"), array("q"), array("v"), array("force"), nb::arg("repeats"),
              "Seconds of one solution, looped here.");
     m.def("closed_model", &make, nb::arg("tree"), array("closure_whole"), array("closure_real"), array("hinge_whole"),
-          array("hinge_real"), array("term_whole"), array("term_real"), array("offsets"), nb::arg("coordinates"),
-          nb::arg("tolerance"), nb::rv_policy::take_ownership, "Compile a closed chain from its tree and its closures.");
+          array("hinge_real"), array("term_whole"), array("term_real"), array("offsets"), array("sizes"), array("units"),
+          nb::arg("coordinates"), nb::arg("length"), nb::arg("inertia"), nb::arg("closed"), nb::arg("rank"),
+          nb::arg("doubtful"), nb::arg("pivot"), nb::arg("rounding"), nb::rv_policy::take_ownership, "Compile a closed chain from its tree and its closures.");
     m.def("closed_call", &make_call, nb::arg("model"), nb::arg("method"), nb::arg("forces"), nb::arg("fallback"),
           nb::arg("wrap"), nb::arg("source"), "A call of one method on single states that falls back to a Python function.");
 }

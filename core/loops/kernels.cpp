@@ -18,17 +18,18 @@ Base base_at(const double* a) {
 bool solve(const Plan& plan, void* memory, loops::Method method, const loops::State& s, const loops::Answer& out) {
     LoopWork w(plan, static_cast<char*>(memory));
     const Base base = base_at(s.base);
-    if (!take_rows(w, base, s.q, s.v, s.pull, s.theta, false, true)) return false;
     const double* T = s.force;
     if (s.passive) {
         for (index i = 0; i < w.model.nv; ++i) w.force[i] = s.force[i];
         each_passive<double>(*s.passive, s.q, s.v, [&w](index i, double x) { w.force[i] += x; });
         T = w.force;
     }
+    if (!take_rows(w, base, s.q, s.v, T, s.pull, s.theta, false, true)) return false;
     Residual left;
     const bool fine = method == loops::TREE_AUGMENTED ? tree_augmented(w, base, T, left)
                                                       : constraint_embedding(w, base, T, left);
-    if (!fine || !(left.closures <= w.plan.tolerance) || !(left.motion <= w.plan.tolerance)) return false;
+    const double allowed = plan.tolerances.closed;
+    if (!fine || !(left.closures <= allowed) || !(left.motion <= allowed)) return false;
     out.residual[0] = left.closures, out.residual[1] = left.motion;
     for (index i = 0; i < w.model.nv; ++i) out.vdot[i] = w.vdot[i];
     double* to = out.forces;
@@ -49,7 +50,7 @@ bool solve(const Plan& plan, void* memory, loops::Method method, const loops::St
 bool push(const Plan& plan, void* memory, const loops::State& s, const double* rhs, double* dv) {
     LoopWork w(plan, static_cast<char*>(memory));
     const Base base = base_at(s.base);
-    if (!take_rows(w, base, s.q, s.v, nullptr, s.theta, false, false)) return false;
+    if (!take_rows(w, base, s.q, s.v, nullptr, nullptr, s.theta, false, false)) return false;
     for (std::size_t i = 0; i < plan.closures.size(); ++i, rhs += 6)
         for (index r = 0; r < plan.closures[i].rows; ++r) {
             double sum = 0.0;
@@ -84,7 +85,7 @@ void add_jacobian(const LoopWork& w, const Closure& c, const Tie& t, index eleme
 
 bool rows(const Plan& plan, void* memory, const loops::State& s, const loops::Rows& out) {
     LoopWork w(plan, static_cast<char*>(memory));
-    if (!take_rows(w, base_at(s.base), s.q, s.v, nullptr, s.theta, true, false)) return false;
+    if (!take_rows(w, base_at(s.base), s.q, s.v, nullptr, nullptr, s.theta, true, false)) return false;
     for (index i = 0; i < plan.coordinates; ++i) out.theta[i] = w.theta[i];
     for (index i = 0; i < plan.size * w.model.nv; ++i) out.G[i] = 0.0;
     for (index i = 0; i < plan.size; ++i) out.gamma[i] = w.gamma[i];

@@ -26,6 +26,8 @@ struct RandomClosed {
         plan.coordinates = static_cast<index>(theta.size());
         close(random);
         if (random.integer(0, 1)) add_coupling(random);
+        plan.length = 1.0, plan.inertia = 1.0, plan.unit.assign(static_cast<std::size_t>(tree.model.nv), 1.0);
+        plan.tolerances = {1e-6, 1e-6, 1e-3, 1e-9, 1e-13};
         loops::complete(plan);
         one_group();
     }
@@ -39,7 +41,7 @@ private:
         Closure c = {};
         c.a.element = random.integer(-1, tree.model.count - 1), c.b.element = random.integer(-1, tree.model.count - 1);
         c.body_a = c.body_b = -1;
-        c.fit = random.integer(loops::WELD, loops::CHAIN);
+        c.fit = random.integer(loops::WELD, loops::CHAIN), c.length = 1.0;
         put_rotation(random, c.a.R), fill(random, c.a.p, 3), put_rotation(random, c.R), fill(random, c.p, 3);
         if (c.fit == loops::BALL)
             for (int i = 0; i < 9; ++i) c.R[i] = i % 4 == 0, c.p[i % 3] = 0.0;
@@ -94,6 +96,7 @@ private:
 
     void add_coupling(Random& random) {
         Coupling c = {};
+        c.size = 1.0;
         for (index k = 0; k < tree.model.count; ++k) {
             const Element& e = tree.elements[k];
             if (e.kind > HELICAL || random.integer(0, 2)) continue;
@@ -161,7 +164,7 @@ void test_closed_chain(unsigned seed) {
     LoopWork w(plan, memory.data());
     const Buffer<double> still(model.nv, 0.0);
     const auto rows = [&](const Buffer<double>& v) {
-        return take_rows(w, closed.base, closed.q.data(), v.data(), nullptr, closed.theta.data(), true, false);
+        return take_rows(w, closed.base, closed.q.data(), v.data(), nullptr, nullptr, closed.theta.data(), true, false);
     };
     if (!rows(closed.v) && gives_up("a closure at a singular pose of its own")) return;
     for (const Tie& t : Buffer<Tie>(w.ties, w.ties + plan.closures.size()))

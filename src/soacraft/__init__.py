@@ -89,12 +89,22 @@ from soacraft.spatial import Inertia, Pose, Wrench
 
 if TYPE_CHECKING:
     from soacraft import analysis, loops
-    from soacraft.loops import aggregate
+    from soacraft.loops.aggregate import aggregate
+    from soacraft.loops.kinematics import inverse_kinematics
+    from soacraft.loops.targets import Direction, Placement, Position
 
 __version__ = "0.1.0"
 
 #: What is imported when first asked for: it stands on scipy, which takes longer to import than all the rest.
-_LATER = {"analysis": "soacraft.analysis", "loops": "soacraft.loops", "aggregate": "soacraft.loops"}
+_LATER = {
+    "analysis": "soacraft.analysis",
+    "loops": "soacraft.loops",
+    "aggregate": "soacraft.loops",
+    "inverse_kinematics": "soacraft.loops.kinematics",
+    "Direction": "soacraft.loops.targets",
+    "Placement": "soacraft.loops.targets",
+    "Position": "soacraft.loops.targets",
+}
 
 __all__ = [
     "HINGES",
@@ -103,6 +113,7 @@ __all__ = [
     "Closure",
     "Coupling",
     "Cylindrical",
+    "Direction",
     "Dynamics",
     "Frame",
     "Free",
@@ -123,8 +134,10 @@ __all__ = [
     "Operators",
     "Passive",
     "Pin",
+    "Placement",
     "Planar",
     "Pose",
+    "Position",
     "Prismatic",
     "Proof",
     "Record",
@@ -150,6 +163,7 @@ __all__ = [
     "dynamics",
     "errors",
     "identities",
+    "inverse_kinematics",
     "load",
     "loops",
     "matrix",

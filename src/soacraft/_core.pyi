@@ -256,10 +256,18 @@ def closed_model(
     term_whole: _Integers,
     term_real: _Reals,
     offsets: _Reals,
+    sizes: _Reals,
+    units: _Reals,
     coordinates: int,
-    tolerance: float,
+    length: float,
+    inertia: float,
+    closed: float,
+    rank: float,
+    doubtful: float,
+    pivot: float,
+    rounding: float,
 ) -> ClosedModel:
-    """Compile a closed chain from its tree and its closures."""
+    """Compile a closed chain from its tree and its closures, with what they are measured by and all tolerances."""
 
 def closed_call(
     model: ClosedModel, method: int, forces: dict[Any, Any], fallback: Any, wrap: type, source: list[Any]

@@ -19,8 +19,8 @@ from soacraft.model.random_models import random_inertia, random_pose
 
 REFUSED = (ValueError, TypeError)
 NAMES = ("tree", "closure_whole", "closure_real", "hinge_whole", "hinge_real", "term_whole", "term_real", "offsets",
-         "coordinates", "tolerance")  # fmt: skip
-ARRAYS = NAMES[1:8]
+         "sizes", "units")  # fmt: skip
+ARRAYS = NAMES[1:]
 TREE_AUGMENTED, CONSTRAINT_EMBEDDING = range(2)
 
 
@@ -55,9 +55,9 @@ def good():
     """A model, the arguments its compiled form was made from, and what its solvers told it."""
     mb, told = mechanism(), []
 
-    def remember(*given):
-        told.append(given)
-        return _core.closed_model(*given)
+    def remember(*given, **named):
+        told.append({**dict(zip(NAMES, given, strict=True)), **named})
+        return _core.closed_model(*given, **named)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "_core", SimpleNamespace(closed_model=remember, closed_call=_core.closed_call))
@@ -73,7 +73,7 @@ def good():
     solvers[1].forward_dynamics(mb.q, np.zeros(mb.nv), np.zeros(mb.nv))
     mask = np.ones(mb.nv, dtype=np.int64)
     mask[solvers[1]._source.independent(mb.q)] = 0
-    given = dict(zip(NAMES, told[0], strict=True))
+    given = told[0]
     return SimpleNamespace(mb=mb, given=given, groups=(of_element, *inside), mask=mask, nv=mb.nv, nq=mb.nq)
 
 
@@ -199,10 +199,10 @@ def test_numbers_of_coordinates(good):
             made(good, coordinates=count)
     for tolerance in (None, "1", [1e-6]):
         with pytest.raises(REFUSED):
-            made(good, tolerance=tolerance)
+            made(good, closed=tolerance)
     for tolerance in (np.nan, -1.0, 0.0):  # then nothing is on its closures
         given = state(good)
-        made(good, tolerance=tolerance).run(TREE_AUGMENTED, *given)
+        made(good, closed=tolerance).run(TREE_AUGMENTED, *given)
         assert not given[6].any() or tolerance == 0.0
 
 
@@ -220,7 +220,7 @@ def test_closures_on_another_tree(good):
     """Elements and bodies that a smaller tree does not have."""
     small = sc.random_tree(2, 1, [sc.Pin((0, 0, 1))])
     with pytest.raises(ValueError, match="is not one of this tree"):
-        made(good, tree=CompiledModel.of(small.layout).kernels)
+        made(good, tree=CompiledModel.of(small.layout).kernels, units=np.ones(2))
 
 
 # -- telling it ----------------------------------------------------------------------------------------------------

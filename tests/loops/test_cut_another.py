@@ -346,7 +346,7 @@ def test_a_loop_that_is_open_is_refused():
     text = refusal(mb, kind=LoopError)
     assert text.startswith("recut: loop 'ring' of 'arms' is open by ")
     assert text.endswith(
-        " (metres and radians), so its bodies cannot all stay as they are. Close it first: s.assemble(q), "
+        " rad, so its bodies cannot all stay as they are. Close it first: s.assemble(q), "
         "s.project_velocity(q, v) of a solver s."
     )
     mb.remove_loop("ring")

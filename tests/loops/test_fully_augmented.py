@@ -236,7 +236,7 @@ def test_least_norm_of_many_rows_from_the_sparse_system(monkeypatch):
     mb = row_of_four_bars(30)
     mb["crank7"].inertia = random_inertia(1)
     force = force_of(mb)
-    dense_calls = counted(monkeypatch, "_least_dense")
+    dense_calls = counted(monkeypatch, "least_norm")
     sparse_calls = counted(monkeypatch, "_least_sparse", fully_augmented._System)
     sparse = FullyAugmented(mb).forward_dynamics(mb.q, mb.v, force)
     assert (len(dense_calls), len(sparse_calls)) == (0, 1)
@@ -253,7 +253,7 @@ def test_least_norm_of_many_rows_from_the_sparse_system(monkeypatch):
 def test_many_rows_that_do_not_repeat_each_other_are_left_alone(monkeypatch):
     mb = row_of_four_bars(70, sc.Screws(np.eye(6)[[2, 5, 0, 1]]))
     force = force_of(mb)
-    squares = counted(monkeypatch, "_least_dense")
+    squares = counted(monkeypatch, "least_norm")
     sparse = counted(monkeypatch, "_least_sparse", fully_augmented._System)
     full, tree = (S(mb).forward_dynamics(mb.q, mb.v, force) for S in reversed(BOTH))
     assert squares == sparse == []

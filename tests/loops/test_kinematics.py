@@ -1,5 +1,7 @@
 """Inverse kinematics: closed forms, there and back, loops kept, limits honoured, and what is said where it fails."""
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -8,10 +10,11 @@ from tests.loops.cases import FourBar, library, tie
 from tests.strategies import HINGES, SEEDS, rigid_trees
 
 import soacraft as sc
+from soacraft import Direction, Placement, Position, inverse_kinematics
 from soacraft.errors import ConvergenceError, LoopError, ModelError, StateError
-from soacraft.loops import Direction, Placement, Position, solve_kinematics
 from soacraft.loops.rows import Constraints
 from soacraft.loops.targets import aims_of, aims_rates, read_targets
+from soacraft.loops.tolerances import ASSEMBLED
 from soacraft.spatial.rotations import exp
 
 Y, Z = (0, 1, 0), (0, 0, 1)
@@ -53,7 +56,7 @@ def test_two_links_by_the_law_of_cosines(point, elbow):
     b = elbow * np.arccos((x * x + z * z - 2.0) / 2.0)
     a = np.arctan2(-z, x) - b / 2.0
     mb = sc.serial_chain(2)
-    r = solve_kinematics(mb, {"link2/tip": (x, 0.0, z)}, q0=[a + 0.1, b - elbow * 0.1])
+    r = inverse_kinematics(mb, {"link2/tip": (x, 0.0, z)}, q0=[a + 0.1, b - elbow * 0.1])
     assert r.converged
     assert r.starts == 1
     np.testing.assert_allclose(r.q, [a, b], atol=1e-8)
@@ -63,14 +66,14 @@ def test_two_links_by_the_law_of_cosines(point, elbow):
 def test_a_stretched_arm_leaves_its_singular_start():
     """Straight towards the target no step helps at first order."""
     mb = sc.serial_chain(2)
-    r = solve_kinematics(mb, {"link2/tip": (1.5, 0.0, 0.0)}, q0=[0.0, 0.0])
+    r = inverse_kinematics(mb, {"link2/tip": (1.5, 0.0, 0.0)}, q0=[0.0, 0.0])
     assert r.converged
     assert abs(abs(r.q[1]) - np.arccos(0.125)) < 1e-8
 
 
 def test_the_end_of_reach_is_reached():
     """There the Jacobian is singular at the answer."""
-    r = solve_kinematics(sc.serial_chain(2), {"link2/tip": (0.0, 0.0, -2.0)}, q0=[0.4, 0.9])
+    r = inverse_kinematics(sc.serial_chain(2), {"link2/tip": (0.0, 0.0, -2.0)}, q0=[0.4, 0.9])
     np.testing.assert_allclose(r.q, [np.pi / 2, 0.0], atol=1e-4)
     assert r.residual["link2/tip"].distance < 1e-9
 
@@ -81,7 +84,7 @@ def test_weights_say_what_is_given_up(weights, answer):
     mb = sc.Multibody("slide")
     mb.add_body("cart", None, sc.Prismatic((1, 0, 0)), UNIT)
     targets = [Position("cart", (x, 0, 0), weight=w) for x, w in zip((0.0, 1.0), weights, strict=True)]
-    r = solve_kinematics(mb, targets, allow_partial=True, q0=[0.3])
+    r = inverse_kinematics(mb, targets, allow_partial=True, q0=[0.3])
     assert not r.converged
     assert abs(r.q[0] - answer) < 1e-7
     assert abs(r.residual["cart position 1"].distance - answer) < 1e-7
@@ -91,15 +94,15 @@ def test_weights_say_what_is_given_up(weights, answer):
 @pytest.mark.parametrize("weight", [1e-200, 1e200])
 def test_one_weight_alone_changes_nothing(weight):
     mb = sc.serial_chain(2)
-    r = solve_kinematics(mb, Position("link2/tip", (1.0, 0.0, -1.0), weight=weight), q0=[0.1, 0.2])
-    np.testing.assert_array_equal(r.q, solve_kinematics(mb, {"link2/tip": (1.0, 0.0, -1.0)}, q0=[0.1, 0.2]).q)
+    r = inverse_kinematics(mb, Position("link2/tip", (1.0, 0.0, -1.0), weight=weight), q0=[0.1, 0.2])
+    np.testing.assert_array_equal(r.q, inverse_kinematics(mb, {"link2/tip": (1.0, 0.0, -1.0)}, q0=[0.1, 0.2]).q)
 
 
 def test_a_craft_flies_far():
     mb = sc.Multibody("craft")
     mb.add_body("craft", None, sc.Free(), UNIT)
     goal = sc.Pose.from_rpy(3.0, 0.2, -2.0, (1e6, 2000.0, -5e7))
-    r = solve_kinematics(mb, Placement("craft", goal, tolerance=1e-6))
+    r = inverse_kinematics(mb, Placement("craft", goal, tolerance=1e-6))
     assert r.starts == 1
     assert apart(pose_at(mb, "craft", r.q), goal) < 1e-6
 
@@ -109,7 +112,7 @@ def test_a_pin_comes_as_near_a_rotation_as_it_can():
     mb = sc.Multibody("dial")
     mb.add_body("dial", None, sc.Pin(Z), UNIT)
     goal = sc.Pose(exp([0, 0, 0.7]) @ exp([0.4, 0, 0]))
-    r = solve_kinematics(mb, {"dial": goal}, allow_partial=True)
+    r = inverse_kinematics(mb, {"dial": goal}, allow_partial=True)
     assert abs(r.q[0] - 0.7) < 1e-7
     assert abs(r.residual["dial"].angle - 0.4) < 1e-12
     assert r.residual["dial"].distance == 0.0
@@ -121,7 +124,7 @@ def test_a_direction_from_anywhere(angle):
     mb = sc.Multibody("lamp")
     mb.add_body("lamp", None, sc.Spherical(), UNIT)
     goal = exp([angle, 0, 0]) @ Z
-    r = solve_kinematics(mb, Direction("lamp", axis=Z, direction=3.0 * goal))
+    r = inverse_kinematics(mb, Direction("lamp", axis=Z, direction=3.0 * goal))
     R = mb.pose("lamp", state=mb.state(q=r.q)).rotation
     np.testing.assert_allclose(R @ Z, goal, atol=1e-9)
     assert 2.0 * np.arccos(min(1.0, abs(r.q[3]))) == pytest.approx(angle, abs=1e-7)  # the shortest way
@@ -168,7 +171,7 @@ def test_random_reachable_poses_of_arms(name, tip):
     rng = np.random.default_rng(4)
     for _ in range(8):
         goal = pose_at(mb, tip, within(mb, rng))
-        r = solve_kinematics(mb, {tip: goal})
+        r = inverse_kinematics(mb, {tip: goal})
         assert r.converged
         assert apart(pose_at(mb, tip, r.q), goal) < 3e-9
         lower = np.concatenate([body.limits.lower for body in mb.bodies])
@@ -189,7 +192,7 @@ def test_a_humanoid_places_hands_and_feet_at_once():
     targets = [*(Placement(name, T) for name, T in tips.items()),
                Placement("RARM_LINK7", hands, relative_to="LARM_LINK7"),
                Direction(chest, (1, 0, 0), gaze)]  # fmt: skip
-    r = solve_kinematics(mb, targets, limits=False)
+    r = inverse_kinematics(mb, targets, limits=False)
     assert r.converged
     for name, goal in tips.items():
         assert apart(pose_at(mb, name, r.q), goal) < 3e-9
@@ -202,7 +205,7 @@ def test_limits_of_no_width_hold_a_dof():
     mb = sc.load("simple_humanoid")
     q = np.array(mb.neutral())
     q[:7] = [0.6, 0.0, 0.0, 0.8, 1.0, -2.0, 0.5]
-    r = solve_kinematics(mb, {"LARM_LINK7": pose_at(mb, "LARM_LINK7", q)})
+    r = inverse_kinematics(mb, {"LARM_LINK7": pose_at(mb, "LARM_LINK7", q)})
     np.testing.assert_array_equal(r.q[7:], np.zeros(mb.nq - 7))
     np.testing.assert_allclose(np.abs(r.q[:4] @ q[:4]), 1.0, atol=1e-9)
     np.testing.assert_allclose(r.q[4:7], q[4:7], atol=1e-8)
@@ -215,7 +218,8 @@ def test_every_hinge_gets_back_from_nearby(mb, seed):
     q, v = mb.random_state(seed)
     tips = [body for body in mb.bodies if not body.children]
     goals = {body: pose_at(mb, body, q) for body in tips}
-    r = solve_kinematics(mb, goals, q0=mb.integrate(q, 0.02 * v / max(1.0, np.abs(v).max(initial=0.0))), tolerance=1e-8)
+    near = mb.integrate(q, 0.02 * v / max(1.0, np.abs(v).max(initial=0.0)))
+    r = inverse_kinematics(mb, goals, q0=near, tolerance=1e-8)
     for body, goal in goals.items():
         assert apart(pose_at(mb, body, r.q), goal) < 3e-8
 
@@ -225,7 +229,7 @@ def test_seen_from_a_moving_frame_or_by_the_ground():
     mb = sc.load("panda")
     q = within(mb, np.random.default_rng(8))
     goal = pose_at(mb, "attachment", q)
-    r = solve_kinematics(mb, Placement("inertial", goal.inv, relative_to="attachment"))
+    r = inverse_kinematics(mb, Placement("inertial", goal.inv, relative_to="attachment"))
     assert apart(pose_at(mb, "attachment", r.q), goal) < 5e-9
 
 
@@ -234,22 +238,22 @@ def test_a_subgraph_has_coordinates_of_its_own():
     mb.q = [0.3, -0.2, 0.4, 0.1]
     g = mb.subgraph(["link3", "link4"])
     goal = np.asarray(pose_at(mb, "link4/tip", [0.3, -0.2, 0.9, -0.8]).translation)
-    r = solve_kinematics(g, {"link4/tip": goal}, q0=[0.8, -0.6])
+    r = inverse_kinematics(g, {"link4/tip": goal}, q0=[0.8, -0.6])
     np.testing.assert_allclose(r.q, [0.9, -0.8], atol=1e-8)
     with pytest.raises(ModelError, match="'link1' is not on a body of 'chain\\[link3, link4\\]'"):
-        solve_kinematics(g, {"link1": (0, 0, 0)})
+        inverse_kinematics(g, {"link1": (0, 0, 0)})
 
 
 def test_a_model_without_dofs_is_where_it_is():
     mb = sc.Multibody("rock")
     mb.add_body("rock", None, sc.Weld(), UNIT)
-    assert solve_kinematics(mb, {"rock": (0, 0, 0)}).q.shape == (0,)
-    with pytest.raises(ConvergenceError, match="'rock' stays off by 2 m"):
-        solve_kinematics(mb, {"rock": (0, 2, 0)})
+    assert inverse_kinematics(mb, {"rock": (0, 0, 0)}).q.shape == (0,)
+    with pytest.raises(ConvergenceError, match=r"cannot be met: no dof .* 'rock' stays off by 2 m"):
+        inverse_kinematics(mb, {"rock": (0, 2, 0)})
 
 
 def test_an_empty_batch_gives_an_empty_answer():
-    r = solve_kinematics(sc.serial_chain(2), {"link2/tip": np.zeros((0, 3))})
+    r = inverse_kinematics(sc.serial_chain(2), {"link2/tip": np.zeros((0, 3))})
     assert r.q.shape == (0, 2)
     assert r.converged.shape == (0,)
     assert r.active_limits == ()
@@ -258,7 +262,7 @@ def test_an_empty_batch_gives_an_empty_answer():
 def test_batches_of_targets_and_starts():
     mb = sc.serial_chain(2)
     goals = np.array([[1.0, 0.0, -1.0], [0.5, 0.0, 0.5], [3.0, 0.0, 0.0]])
-    r = solve_kinematics(mb, {"link2/tip": goals}, q0=[[[0.1, 0.3]], [[0.1, -0.3]]], allow_partial=True)
+    r = inverse_kinematics(mb, {"link2/tip": goals}, q0=[[[0.1, 0.3]], [[0.1, -0.3]]], allow_partial=True)
     assert r.q.shape == (2, 3, 2)
     assert r.sides.shape == (2, 3, 2)
     np.testing.assert_array_equal(r.converged, [[True, True, False]] * 2)
@@ -269,15 +273,16 @@ def test_batches_of_targets_and_starts():
     assert (r.q[0, :2, 1] > 0).all()
     assert (r.q[1, :2, 1] < 0).all()
     assert "4 of 6 converged" in repr(r)
-    with pytest.raises(ConvergenceError, match=r"\(entry \(2,\) of the batch\): .* 'link2/tip' stays off by 1 m"):
-        solve_kinematics(mb, {"link2/tip": goals}, q0=[0.1, 0.3])
+    text = r"cannot be met in state \(2,\) of the batch: 'link2/tip' would have to be 3 m .* stays off by 1 m"
+    with pytest.raises(ConvergenceError, match=text):
+        inverse_kinematics(mb, {"link2/tip": goals}, q0=[0.1, 0.3])
 
 
 def test_the_model_is_left_alone_and_answers_repeat():
     mb = sc.load("ur5e")
     mb.q = np.full(6, 0.3)
     goal = pose_at(mb, mb.bodies[-1], within(mb, np.random.default_rng(0)))
-    first, second = (solve_kinematics(mb, {mb.bodies[-1]: goal}) for _ in range(2))
+    first, second = (inverse_kinematics(mb, {mb.bodies[-1]: goal}) for _ in range(2))
     np.testing.assert_array_equal(first.q, second.q)
     np.testing.assert_array_equal(mb.q, np.full(6, 0.3))
 
@@ -292,7 +297,7 @@ def test_loops_are_kept(name, tip):
     for seed in range(2):
         v = solver.project_velocity(mb.q, 0.4 * np.random.default_rng(seed).standard_normal(mb.nv), weight="plain")
         goal = pose_at(mb, tip, solver.assemble(mb.integrate(mb.q, v))).translation
-        r = solve_kinematics(mb, {tip: goal}, limits=False)
+        r = inverse_kinematics(mb, {tip: goal}, limits=False)
         assert r.converged
         assert opened(mb, r.q) < 1e-10
         assert max(max(gap) for gap in r.residual_of_loops.values()) < 1e-10
@@ -304,7 +309,7 @@ def test_loops_are_kept_where_the_target_is_not_met():
     """The nearest approach of a crank's end to a point: on the line from the pivot, with the loop closed."""
     bar = FourBar()
     mb = bar.build(0.8)
-    r = solve_kinematics(mb, {"crank/end": (2.0, 1.0, 0.0)}, allow_partial=True)
+    r = inverse_kinematics(mb, {"crank/end": (2.0, 1.0, 0.0)}, allow_partial=True)
     assert opened(mb, r.q) < 1e-10
     theta = np.arctan2(1.0, 2.0)
     np.testing.assert_allclose(r.q[0], theta, atol=1e-6)
@@ -318,14 +323,14 @@ def test_a_four_bar_follows_its_rocker():
     mb = bar.build(0.8)
     beta, gamma = bar.angles(1.1)
     end = bar.ground + bar.rocker * np.exp(1j * gamma)
-    r = solve_kinematics(mb, {"rocker/end": (end.real, end.imag, 0.0)})
+    r = inverse_kinematics(mb, {"rocker/end": (end.real, end.imag, 0.0)})
     np.testing.assert_allclose(r.q, [1.1, beta - 1.1, gamma], atol=1e-7)
 
 
 def test_an_open_start_is_closed():
     mb = FourBar().build(0.8)
     end = 0.4 * np.array([np.cos(1.0), np.sin(1.0), 0])
-    r = solve_kinematics(mb, {"crank/end": end}, q0=mb.q + np.array([0.1, -0.2, 0.15]))
+    r = inverse_kinematics(mb, {"crank/end": end}, q0=mb.q + np.array([0.1, -0.2, 0.15]))
     assert opened(mb, r.q) < 1e-10
     assert abs(r.q[0] - 1.0) < 1e-8
 
@@ -334,17 +339,17 @@ def test_couplings_are_kept():
     """Equal and opposite turns: the tip moves along a line, so the height cannot be had."""
     mb = sc.serial_chain(2)
     mb.couple("belt", {"link1": 2.0, "link2": 1.0})
-    r = solve_kinematics(mb, {"link2/tip": (1.2, 0.0, 0.0)}, q0=[0.3, -0.6])
+    r = inverse_kinematics(mb, {"link2/tip": (1.2, 0.0, 0.0)}, q0=[0.3, -0.6])
     np.testing.assert_allclose(r.q, [np.arccos(0.6), -2.0 * np.arccos(0.6)], atol=1e-8)
-    assert r.residual_of_loops["belt"].distance < 1e-12
-    r = solve_kinematics(mb, {"link2/tip": (1.2, 0.0, 0.7)}, q0=[0.3, -0.6], allow_partial=True)
+    assert r.residual_of_loops["belt"].distance <= 2.0 * ASSEMBLED
+    r = inverse_kinematics(mb, {"link2/tip": (1.2, 0.0, 0.7)}, q0=[0.3, -0.6], allow_partial=True)
     assert abs(r.residual["link2/tip"].distance - 0.7) < 1e-9
 
 
 def test_inactive_loops_tie_nothing():
     mb = sc.serial_chain(2)
     mb.couple("belt", {"link1": 2.0, "link2": 1.0}, active=False)
-    r = solve_kinematics(mb, {"link2/tip": (1.2, 0.0, 0.7)}, q0=[0.3, -0.6])
+    r = inverse_kinematics(mb, {"link2/tip": (1.2, 0.0, 0.7)}, q0=[0.3, -0.6])
     assert r.converged
     assert r.residual_of_loops == {}
 
@@ -357,19 +362,19 @@ def test_a_limit_stops_an_elbow():
     mb = sc.serial_chain(2)
     mb.body("link2").limits = sc.Limits(-0.5, 0.5)
     target = np.array([0.6, 0.0, -0.8])
-    r = solve_kinematics(mb, {"link2/tip": target}, q0=[0.2, 0.1], allow_partial=True)
+    r = inverse_kinematics(mb, {"link2/tip": target}, q0=[0.2, 0.1], allow_partial=True)
     assert r.q[1] == 0.5
     assert abs(r.q[0] - (np.arctan2(0.8, 0.6) - 0.25)) < 1e-7
     assert abs(r.residual["link2/tip"].distance - (2.0 * np.cos(0.25) - 1.0)) < 1e-10
     assert r.active_limits == ("link2 upper",)
     assert r.sides.tolist() == [0, 1]
-    assert solve_kinematics(mb, {"link2/tip": target}, q0=[0.2, 0.1], limits=False).converged
+    assert inverse_kinematics(mb, {"link2/tip": target}, q0=[0.2, 0.1], limits=False).converged
 
 
 def test_a_start_at_a_limit_may_leave_it():
     mb = sc.serial_chain(2)
     mb.body("link2").limits = sc.Limits(-2.5, 0.5)
-    r = solve_kinematics(mb, {"link2/tip": (1.0, 0.0, 1.0)}, q0=[0.0, 0.5])
+    r = inverse_kinematics(mb, {"link2/tip": (1.0, 0.0, 1.0)}, q0=[0.0, 0.5])
     np.testing.assert_allclose(r.q, [0.0, -np.pi / 2], atol=1e-8)
 
 
@@ -378,7 +383,7 @@ def test_the_angle_of_a_ball_is_limited():
     mb = sc.Multibody("lamp")
     mb.add_body("lamp", None, sc.Spherical(), UNIT).limits = sc.Limits(upper=0.5)
     goal = exp([0.8, 0, 0]) @ Z
-    r = solve_kinematics(mb, Direction("lamp", Z, goal), allow_partial=True, q0=[0, 0, np.sin(0.1), np.cos(0.1)])
+    r = inverse_kinematics(mb, Direction("lamp", Z, goal), allow_partial=True, q0=[0, 0, np.sin(0.1), np.cos(0.1)])
     np.testing.assert_allclose(r.q, [np.sin(0.25), 0, 0, np.cos(0.25)], atol=1e-6)
     assert abs(r.residual["lamp"].angle - 0.3) < 1e-9
     assert 2.0 * np.arcsin(np.linalg.norm(r.q[:3])) <= 0.5 + 1e-12
@@ -393,7 +398,7 @@ def test_limits_and_loops_together():
     end = 0.4 * np.array([np.cos(1.3), np.sin(1.3), 0.0])
     low, high = sorted((stop, stop + np.sign(mb.q[2] - stop) * 2.0))
     mb.body("rocker").limits = sc.Limits(low, high)
-    r = solve_kinematics(mb, {"crank/end": end}, allow_partial=True, restarts=0)
+    r = inverse_kinematics(mb, {"crank/end": end}, allow_partial=True, starts=1)
     assert opened(mb, r.q) < 1e-10
     assert low <= r.q[2] <= high
     np.testing.assert_allclose(r.q[[0, 2]], [0.95, stop], atol=1e-6)
@@ -405,11 +410,12 @@ def test_unreachable_targets_are_named_with_their_gap_and_the_limits_reached():
     mb = sc.serial_chain(2)
     mb.body("link2").limits = sc.Limits(-0.5, 0.5)
     with pytest.raises(ConvergenceError) as error:
-        solve_kinematics(mb, [Position("link2/tip", (0.6, 0.0, -0.8)), Direction("link1", Y, Y)], q0=[0.2, 0.1])
-    assert str(error.value) == (
-        "the targets of 'chain' cannot all be met: at the nearest approach 'link2/tip' stays off by 0.938 m, with "
-        "limits reached at 'link2' (upper). Move the targets, free more dofs, start from another q0, or pass "
-        "allow_partial=True."
+        inverse_kinematics(mb, [Position("link2/tip", (0.6, 0.0, -0.8)), Direction("link1", Y, Y)], q0=[0.2, 0.1])
+    assert re.fullmatch(
+        r"the targets of 'chain' cannot be met: no configuration within the limits does \(\d+ boxes of them "
+        r"excluded\)\. At the nearest approach 'link2/tip' stays off by 0\.938 m, with limits reached at 'link2' "
+        r"\(upper\)\. Move the targets, free more dofs, or pass allow_partial=True for the nearest approach\.",
+        str(error.value),
     )
 
 
@@ -421,10 +427,10 @@ def test_fixed_dofs_stay():
     q = np.array([0.1, 0.2, -0.3, -1.5, 0.2, 1.4, 0.5])
     goal = pose_at(mb, "attachment", q).translation
     near = mb.integrate(q, [0, 0.1, 0, -0.1, 0.1, 0.1, 0])
-    r = solve_kinematics(mb, {"attachment": goal}, fixed=["joint1", "joint3"], q0=near)
+    r = inverse_kinematics(mb, {"attachment": goal}, fixed=["joint1", "joint3"], q0=near)
     np.testing.assert_array_equal(r.q[[0, 2]], q[[0, 2]])
     np.testing.assert_allclose(pose_at(mb, "attachment", r.q).translation, goal, atol=1e-9)
-    r = solve_kinematics(mb, {"attachment": goal}, fixed={"joint7": 0.7}, q0=q)
+    r = inverse_kinematics(mb, {"attachment": goal}, fixed={"joint7": 0.7}, q0=q)
     assert r.converged
     assert r.q[6] == 0.7
 
@@ -434,7 +440,7 @@ def test_a_free_base_is_held_by_its_hinge_name():
     q = np.array(mb.neutral())
     q[7:] = 0.1 * np.random.default_rng(0).standard_normal(mb.nq - 7)
     goal = pose_at(mb, "LARM_LINK7", q)
-    r = solve_kinematics(mb, {"LARM_LINK7": goal}, fixed=["root"], limits=False)
+    r = inverse_kinematics(mb, {"LARM_LINK7": goal}, fixed=["root"], limits=False)
     np.testing.assert_array_equal(r.q[:7], mb.neutral()[:7])
     assert apart(pose_at(mb, "LARM_LINK7", r.q), goal) < 3e-9
 
@@ -443,9 +449,13 @@ def test_fixed_dofs_that_leave_a_loop_open():
     """Crank at 1.0 and rocker as it was: the coupler cannot span the gap. It says so with allow_partial too."""
     mb = FourBar().build(0.8)
     held = {"crank": 1.3, "rocker": float(mb.q[2])}
-    text = r"with 'crank', 'rocker' held: .* loop 'ring' stays open by 0\.105 m and .* rad\. Free more dofs"
+    text = (
+        r"cannot close with 'crank', 'rocker' held: .* loop 'ring' stays open by 0\.105 m and \S+ rad \('ring' would "
+        r"have to be 1\.205 m from hinge 'coupler', 0\.105 m beyond the 1\.1 m that the links and slides between "
+        r"reach\)\. Free"
+    )
     with pytest.raises(LoopError, match=text):
-        solve_kinematics(mb, {"coupler": (0, 0, 0)}, fixed=held, allow_partial=True)
+        inverse_kinematics(mb, {"coupler": (0, 0, 0)}, fixed=held, allow_partial=True)
 
 
 def test_fixed_dofs_that_contradict_a_coupling():
@@ -453,19 +463,19 @@ def test_fixed_dofs_that_contradict_a_coupling():
     tie(mb, "belt", ["link1", "link2"], [(1.0,), (1.0,)])
     text = r"with 'link1', 'link2' held: at the nearest approach coupling 'belt' stays off by 0\.7"
     with pytest.raises(LoopError, match=text):
-        solve_kinematics(mb, {"link3/tip": (1, 0, 1)}, fixed={"link1": 0.3, "link2": 0.4})
+        inverse_kinematics(mb, {"link3/tip": (1, 0, 1)}, fixed={"link1": 0.3, "link2": 0.4})
 
 
 def test_all_dofs_fixed_says_the_gap():
     mb = sc.serial_chain(1)
     with pytest.raises(ConvergenceError, match=r"'link1/tip' stays off by 1\.41 m"):
-        solve_kinematics(mb, {"link1/tip": (0, 0, -1)}, fixed=["link1"])
-    assert solve_kinematics(mb, {"link1/tip": (1, 0, 0)}, fixed=["link1"]).converged
+        inverse_kinematics(mb, {"link1/tip": (0, 0, -1)}, fixed=["link1"])
+    assert inverse_kinematics(mb, {"link1/tip": (1, 0, 0)}, fixed=["link1"]).converged
 
 
 # -- bad input ----------------------------------------------------------------------------------------------------
 
-ik, TIP = solve_kinematics, "link2/tip"
+ik, TIP = inverse_kinematics, "link2/tip"
 POINT = {TIP: (1.0, 0.0, -1.0)}
 
 
@@ -476,7 +486,7 @@ POINT = {TIP: (1.0, 0.0, -1.0)}
         (lambda mb: ik(mb, []), StateError, "was given no targets"),
         (lambda mb: ik(mb, 3), StateError, r"targets are given as \{node: Pose or point\}, .* got 3"),
         (lambda mb: ik(mb, [TIP]), StateError, "or as a list of Placement.* got 'link2/tip'"),
-        (lambda mb: ik("mb", POINT), ModelError, "solve_kinematics takes a Multibody .* got 'mb'"),
+        (lambda mb: ik("mb", POINT), ModelError, "inverse_kinematics takes a Multibody .* got 'mb'"),
         (lambda mb: ik(mb, {"hand": (1, 0, 0)}), ModelError, "'chain' has no frame 'hand'"),
         (lambda mb: ik(mb, {7: (1, 0, 0)}), ModelError, "a frame of 'chain' is given by itself or its name"),
         (lambda mb: ik(mb, {TIP: (1, np.nan, 0)}), StateError, "position of 'link2/tip' must be finite, got nan"),
@@ -499,11 +509,12 @@ POINT = {TIP: (1.0, 0.0, -1.0)}
         (lambda mb: ik(mb, POINT, fixed={"link1": np.nan}), StateError, "the fixed q of 'chain' must be finite"),
         (lambda mb: ik(mb, POINT, fixed={"link1": 2.0}), StateError,
          "dof 'link1' is fixed at 2, outside its limits -1.5 to 1.5; fix it within them"),
-        (lambda mb: ik(mb, POINT, limits="yes"), StateError, "limits of solve_kinematics must be True or False"),
+        (lambda mb: ik(mb, POINT, limits="yes"), StateError, "limits of inverse_kinematics must be True or False"),
         (lambda mb: ik(mb, POINT, allow_partial=1), StateError, "allow_partial .* must be True or False, got 1"),
-        (lambda mb: ik(mb, POINT, restarts=-1), StateError, "restarts .* whole number of at least 0, got -1"),
+        (lambda mb: ik(mb, POINT, starts=0), StateError, "starts .* whole number of at least 1, got 0"),
+        (lambda mb: ik(mb, POINT, seed=-1), StateError, "seed .* whole number of at least 0, got -1"),
         (lambda mb: ik(mb, POINT, steps=2.5), StateError, "steps .* whole number of at least 1, got 2.5"),
-        (lambda mb: ik(mb, POINT, tolerance=0.0), StateError, "tolerance of solve_kinematics must be positive"),
+        (lambda mb: ik(mb, POINT, tolerance=0.0), StateError, "tolerance of inverse_kinematics must be positive"),
         (lambda mb: ik(mb, {TIP: np.zeros((3, 3))}, q0=np.zeros((2, 2))), StateError,
          r"axes of the targets do not agree: q0 \(2,\), position of 'link2/tip' \(3,\)"),
     ],
@@ -521,26 +532,26 @@ def test_limits_that_cannot_be_kept_are_refused():
     mb = sc.serial_chain(2)
     mb.body("link1").limits = sc.Limits(1.0, -1.0)
     with pytest.raises(StateError, match="dof 'link1' has its lower limit 1 above its upper limit -1"):
-        solve_kinematics(mb, POINT)
+        inverse_kinematics(mb, POINT)
     mb = sc.Multibody("craft")
     mb.add_body("craft", None, sc.Free(), UNIT).limits = sc.Limits(upper=1.0)
     with pytest.raises(StateError, match="the limits of hinge 'craft' cannot be kept: the velocities of Free"):
-        solve_kinematics(mb, {"craft": (1, 2, 3)})
-    assert solve_kinematics(mb, {"craft": (1, 2, 3)}, limits=False).converged
+        inverse_kinematics(mb, {"craft": (1, 2, 3)})
+    assert inverse_kinematics(mb, {"craft": (1, 2, 3)}, limits=False).converged
     mb = sc.Multibody("lamp")
     mb.add_body("lamp", None, sc.Spherical(), UNIT).limits = sc.Limits(upper=0.2)
     with pytest.raises(StateError, match=r"hinge 'lamp' is fixed at a rotation of 0\.4, beyond its limit 0\.2"):
-        solve_kinematics(mb, Direction("lamp", Z, Y), fixed=["lamp"], q0=[0, 0, np.sin(0.2), np.cos(0.2)])
+        inverse_kinematics(mb, Direction("lamp", Z, Y), fixed=["lamp"], q0=[0, 0, np.sin(0.2), np.cos(0.2)])
 
 
 def test_one_velocity_of_a_ball_cannot_be_fixed():
     mb = sc.serial_chain(1, sc.Spherical())
     with pytest.raises(StateError, match="hinge 'link1' of 'chain' can be fixed as a whole only"):
-        solve_kinematics(mb, {"link1/tip": (0, 1, 0)}, fixed=["link1.0"])
+        inverse_kinematics(mb, {"link1/tip": (0, 1, 0)}, fixed=["link1.0"])
     with pytest.raises(StateError, match=r"'link1' in the fixed q of 'chain' must have shape \(\.\.\., 4\), got shape"):
-        solve_kinematics(mb, {"link1/tip": (0, 1, 0)}, fixed={"link1": 1.0})
+        inverse_kinematics(mb, {"link1/tip": (0, 1, 0)}, fixed={"link1": 1.0})
     quarter = [0.0, 0.0, np.sqrt(0.5), np.sqrt(0.5)]  # about z: the tip from x to y
-    assert solve_kinematics(mb, {"link1/tip": (0, 1, 0)}, fixed={"link1": quarter}).converged
+    assert inverse_kinematics(mb, {"link1/tip": (0, 1, 0)}, fixed={"link1": quarter}).converged
 
 
 def test_the_answer_prints_what_it_is():
@@ -548,8 +559,8 @@ def test_the_answer_prints_what_it_is():
     mb.body("link2").limits = sc.Limits(-0.5, 0.5)
     mb.q = [0.3, 0.2, -0.4]
     tie(mb, "belt", ["link1", "link3"], [(1.0,), (1.0,)])
-    text = repr(solve_kinematics(mb, {"link3": (0.6, 0.0, -0.8)}, q0=[0.2, 0.1, 0.0], allow_partial=True))
-    assert text.startswith("kinematics: not converged, ")
+    text = repr(inverse_kinematics(mb, {"link3": (0.6, 0.0, -0.8)}, q0=[0.2, 0.1, 0.0], allow_partial=True))
+    assert text.startswith("kinematics: not met from 100 starts, ")
     assert "link3: off by 0.938 m" in text
     assert "belt: off by" in text
     assert "at limits: link2 upper" in text

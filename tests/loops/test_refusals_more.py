@@ -88,13 +88,13 @@ def test_a_state_off_the_closures(kind, mb):
     refused(
         lambda: kind(mb).forward_dynamics(mb.q + np.array([0.0, 0.01, 0.0, 0.0, 0.0]), mb.v, REST),
         LoopError,
-        r"loop 'ring' of 'four_bar' is open by 0\.011 m and \S+ rad; the solver takes 1e-06\. Close it first: "
-        r"q = s\.assemble\(q\)\.",
+        r"loop 'ring' of 'four_bar' is open by 0\.011 m and \S+ rad; the solver takes 3\.4e-06 m and 1e-06 rad\. "
+        r"Close it first: q = s\.assemble\(q\)\.",
     )
     refused(
         lambda: kind(mb).forward_dynamics(mb.q, np.array([1.0, 0.0, 0.0, 0.0, 0.0]), REST),
         LoopError,
-        r"loop 'ring' of 'four_bar' opens at \d\.\d+ \(m/s or rad/s\) with this v; the solver takes 1e-06\. Make v "
+        r"loop 'ring' of 'four_bar' opens at \d\.\d+ \(m/s or rad/s\) with this v; the solver takes \S+e-06\. Make v "
         r"agree first: v = s\.project_velocity\(q, v\)\.",
     )
 
@@ -105,7 +105,7 @@ def test_a_state_too_far_off_to_be_projected(kind, mb):
         lambda: put_back(kind(mb), [0.0, np.pi, 0.0, 0.0, 0.0], mb.v),
         LoopError,
         r"the state of 'four_bar' is too far off its closures to be projected: loop 'ring' is open by 2\.6 m and "
-        r"\S+ rad, and \S+ stays\. Close it first: q = s\.assemble\(q\)\.",
+        r"\S+ rad, and \S+ stays \(radians, or lengths of the loop\)\. Close it first: q = s\.assemble\(q\)\.",
     )
 
 
@@ -171,8 +171,9 @@ def test_couplings_in_a_cycle_that_contradict_each_other(kind):
     refused(
         lambda: kind(mb).assemble(ZERO),
         LoopError,
-        r"'wheels' cannot be assembled from here: at the nearest approach coupling 'ca' stays off by 0\.\d+; coupling "
-        r"'bc' stays off by 0\.\d+; coupling 'ab' stays off by 0\.\d+\. Start from another q0\.",
+        r"'wheels' cannot be assembled from here: at the nearest approach coupling '(ab|bc|ca)' stays off by 0\.\d+; "
+        r"coupling '(ab|bc|ca)' stays off by 0\.\d+; coupling '(ab|bc|ca)' stays off by 0\.\d+\. Start from another "
+        r"q0\.",
     )
     refused(
         lambda: kind(mb).forward_dynamics(ZERO, ZERO, ZERO),

@@ -11,7 +11,8 @@ from soacraft.errors import LoopError
 from soacraft.loops import FullyAugmented, TreeAugmented, report
 from soacraft.loops.independent import choose
 from soacraft.loops.rows import Constraints
-from soacraft.loops.sizes import RANK, sizes_of
+from soacraft.loops.sizes import sizes_of
+from soacraft.loops.tolerances import RANK
 
 
 def chosen(mb):

@@ -11,14 +11,16 @@ from soacraft.model import Closure, Graph
 from soacraft.model.closures import coordinate_names, coupling_error
 from soacraft.model.hinge_fit import hinge_gap, nearest_coordinates
 from soacraft.model.hinges import Hinge, pose_of
+from soacraft.model.measure import CLOSED, measure_of
 from soacraft.model.state import State
 from soacraft.spatial import Pose
 
-OPEN = 1e-6  # metres and radians
-
 
 def check_ties(graph: Graph) -> Iterator[Finding]:
-    """Active closures and couplings whose error is more than rounding, at the neutral and the current coordinates."""
+    """Active closures and couplings that a solver would refuse as open, at the neutral and the current coordinates."""
+    if not graph.is_closed:
+        return
+    measure = measure_of(graph, np.asarray(graph.current.q))
     states = [("neutral", graph.neutral()), ("current", graph.current.q)]
     if np.array_equal(states[0][1], states[1][1]):
         del states[0]
@@ -29,16 +31,18 @@ def check_ties(graph: Graph) -> Iterator[Finding]:
             text = f"{loop.hinge!r} is nonholonomic, so whether it is closed was not checked"
             yield Finding("note", f"loop {loop.name!r}", 0.0, text, "look at it yourself")
         elif loop.active:
-            errors = {which: closure_error(loop, state) for which, state in at.items()}
-            yield from _open(f"loop {loop.name!r}", errors)
+            length = measure.loops[loop.name]
+            errors = {which: closure_error(loop, state, length) for which, state in at.items()}
+            yield from _open(f"loop {loop.name!r}", errors, length)
     for coupling in graph.couplings:
         if coupling.active:
             offs = {which: (abs(coupling_error(coupling, names, q)), 0.0) for which, q in states}
-            yield from _open(f"coupling {coupling.name!r}", offs)
+            yield from _open(f"coupling {coupling.name!r}", offs, measure.couplings[coupling.name])
 
 
-def _open(subject: str, errors: dict[str, tuple[float, float]]) -> Iterator[Finding]:
-    opened = [which for which, error in errors.items() if max(error) > OPEN]
+def _open(subject: str, errors: dict[str, tuple[float, float]], size: float) -> Iterator[Finding]:
+    """Those whose distance relative to a size, or angle, is more than solvers take by default."""
+    opened = [which for which, (distance, angle) in errors.items() if not max(distance / size, angle) <= CLOSED]
     if not opened:
         return
     distance, angle = errors[opened[0]]
@@ -48,19 +52,19 @@ def _open(subject: str, errors: dict[str, tuple[float, float]]) -> Iterator[Find
     yield Finding(severity, subject, max(distance, angle), text, "start from coordinates that close it")
 
 
-def closure_error(loop: Closure, state: State) -> tuple[float, float]:
+def closure_error(loop: Closure, state: State, length: float) -> tuple[float, float]:
     """How far (metres, radians) frame b is from the nearest place, seen from a, that the hinge can reach."""
     pose = state.graph.pose(loop.b, loop.a, state)
-    return nearest(loop.hinge, Pose.unchecked(pose.rotation, pose.translation))
+    return nearest(loop.hinge, Pose.unchecked(pose.rotation, pose.translation), length)
 
 
-def nearest(hinge: Hinge, target: Pose) -> tuple[float, float]:
-    """The distance and angle between `target` and the nearest pose of a hinge.
+def nearest(hinge: Hinge, target: Pose, length: float = 1.0) -> tuple[float, float]:
+    """The distance and angle between `target` and the nearest pose of a hinge, distances measured by a length.
 
     >>> from soacraft.model.hinges import Prismatic
     >>> [round(x, 9) for x in nearest(Prismatic((1, 0, 0)), Pose(translation=(5, 0.3, 0.4)))]
     [0.5, 0.0]
     """
-    q = nearest_coordinates(hinge, target)
+    q = nearest_coordinates(hinge, target, length=length)
     distance = np.linalg.norm(target.translation - pose_of(hinge, q).translation)
     return float(distance), float(np.linalg.norm(hinge_gap(hinge, q, target)[:3]))

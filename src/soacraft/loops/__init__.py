@@ -8,10 +8,10 @@ Every solver has `forward_dynamics` (batches, `f_ext`, closures driven by `U`), 
 `assemble`, `project_velocity` and `project`. An embedded system is an SKO model besides, with operators, `expand` and
 `advance`.
 
-Around them: `report` on mobility and open loops; `cut` and `recut` for the choice of the tree; `solve_kinematics` for
-`Placement`, `Position` and `Direction` of frames within limits; `forward_dynamics_derivatives` and `linearize`;
-`Holding`, `move_squeeze` and `balance_load` for several arms on one object; `aggregate` and geared hinges for compound
-bodies without loops.
+Around them: `report` on mobility and open loops; `cut` and `recut` for the choice of the tree;
+`sc.inverse_kinematics` for poses, positions and directions of frames within limits; `forward_dynamics_derivatives` and
+`linearize`; `Holding`, `move_squeeze` and `balance_load` for several arms on one object; `aggregate` and geared hinges
+for compound bodies without loops.
 
 Forward dynamics by `TreeAugmented` and `ConstraintEmbedding` is compiled for whole models of built-in hinges. A closure
 by a `RollingBall`, a hinge of the user's own, sub-graphs, hybrids, driven closures, inverse and mixed dynamics and
@@ -25,13 +25,13 @@ from soacraft.loops.embedding import ConstraintEmbedding
 from soacraft.loops.fully_augmented import FullyAugmented
 from soacraft.loops.geared import geared_sko
 from soacraft.loops.holding import Holding, Load, balance_load, move_squeeze
-from soacraft.loops.kinematics import KinematicsResult, solve_kinematics
+from soacraft.loops.kinematics import KinematicsResult
 from soacraft.loops.linearize import ClosedLinearization, linearize
 from soacraft.loops.recutting import recut
 from soacraft.loops.report import Report, report
 from soacraft.loops.results import Result
 from soacraft.loops.solver import Solver
-from soacraft.loops.targets import Direction, Gap, Placement, Position
+from soacraft.loops.targets import Gap
 from soacraft.loops.tree_augmented import TreeAugmented
 
 __all__ = [
@@ -40,14 +40,11 @@ __all__ = [
     "ConstraintEmbedding",
     "Cut",
     "Derivatives",
-    "Direction",
     "FullyAugmented",
     "Gap",
     "Holding",
     "KinematicsResult",
     "Load",
-    "Placement",
-    "Position",
     "Report",
     "Result",
     "Solver",
@@ -61,7 +58,6 @@ __all__ = [
     "move_squeeze",
     "recut",
     "report",
-    "solve_kinematics",
 ]
 
 

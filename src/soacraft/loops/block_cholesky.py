@@ -15,12 +15,11 @@ import numpy.typing as npt
 from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpstrf
 
+from soacraft.loops.tolerances import PIVOT_ZERO
 from soacraft.spatial.checks import Array
 
 Indices = npt.NDArray[np.intp]
 
-#: A pivot this small beside its reference is rounding.
-ZERO = 1e-12
 
 
 @dataclass(eq=False)
@@ -114,9 +113,9 @@ class BlockCholesky:
 
     def _pivoted(self, S: Array) -> tuple[Indices, Indices, Array]:
         """The rows that matter in the order of their pivots, the others, and the triangle of the first."""
-        if not len(S) or not np.diagonal(S).max() > ZERO:
+        if not len(S) or not np.diagonal(S).max() > PIVOT_ZERO:
             return np.zeros(0, int), np.arange(len(S)), np.zeros((0, 0))
-        factor, order, rank, _ = dpstrf(S, tol=ZERO, lower=1)
+        factor, order, rank, _ = dpstrf(S, tol=PIVOT_ZERO, lower=1)
         order = np.asarray(order) - 1
         L = np.tril(factor)[:rank, :rank]
         self.smallest = min(self.smallest, float(L[rank - 1, rank - 1] ** 2))
@@ -151,7 +150,7 @@ class BlockCholesky:
         where: list[tuple[int, int, int]] = []  # front, place in its dropped rows, row
         for number, f in enumerate(self._fronts):
             for a, row in enumerate(f.dropped):
-                if max(self._touched[row], np.abs(f.Y[:, a]).max(initial=0.0)) > ZERO:
+                if max(self._touched[row], np.abs(f.Y[:, a]).max(initial=0.0)) > PIVOT_ZERO:
                     where.append((number, a, int(row)))
         N = np.zeros((len(self._touched), len(where)))
         own: dict[int, list[tuple[int, int]]] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from soacraft.errors import LoopError
-from soacraft.loops.residuals import residual_of_rows, residuals
+from soacraft.loops.residuals import natural_rate, residual_of_rows, residuals
 from soacraft.loops.rows import Constraints, LoopRows
 from soacraft.loops.tasks import Task
 from soacraft.model.interface import Graph
@@ -16,41 +16,42 @@ from soacraft.spatial.checks import Array
 def closed_rows(graph: Graph, state: State, theta: dict[str, Array], tolerance: float) -> Constraints:
     """The rows at a state; where the last coordinates of a closure lead nowhere, from its neutral ones."""
     rows = Constraints(graph, state, theta)
-    lost = {x.name for x in rows.loops if x.name in theta and np.abs(x.gap).max() > tolerance}
+    lost = {x.name for x in rows.loops if x.name in theta and x.opening > tolerance}
     if not lost:
         return rows
     anew = Constraints(graph, state, {name: x for name, x in theta.items() if name not in lost})
-    gaps = {x.name: np.linalg.norm(x.gap) for x in rows.loops}
-    better = {x.name for x in anew.loops if np.linalg.norm(x.gap) < gaps[x.name]}
+    gaps = {x.name: x.opening for x in rows.loops}
+    better = {x.name for x in anew.loops if x.opening < gaps[x.name]}
     return anew if better >= lost else Constraints(graph, state, {k: x for k, x in theta.items() if k not in better})
 
 
 def check_state(task: Task, tolerance: float, moving: bool = True) -> None:
     """Raise `LoopError` for a state off its closures: in position, and if it moves in velocity."""
     rows = task.rows
-    where = dict(rows.places)
     mb = "mb." if rows.state is rows.graph.current else ""
     for loop in rows.loops:
-        if loop.name not in task.drives and np.abs(loop.gap).max() > tolerance:
+        if loop.name not in task.drives and not loop.opening <= tolerance:
             raise LoopError(
                 f"loop {loop.name!r} of {rows.graph.name!r} is open by {gap_text(loop)}; the solver takes "
-                f"{tolerance:g}. Close it first: {mb}q = s.assemble({mb}q)."
+                f"{tolerance * loop.length:.3g} m and {tolerance:.3g} rad. Close it first: {mb}q = s.assemble({mb}q)."
             )
     for row in rows.couplings:
-        if row.name not in task.drives and abs(row.residual) > tolerance:
+        if row.name not in task.drives and not row.opening <= tolerance:
             raise LoopError(
                 f"coupling {row.name!r} of {rows.graph.name!r} is off by {row.residual:.3g}; the solver takes "
-                f"{tolerance:g}. Close it first: {mb}q = s.assemble({mb}q)."
+                f"{tolerance * row.size:.3g}. Close it first: {mb}q = s.assemble({mb}q)."
             )
     if not moving:
         return
-    allowed = tolerance * max(1.0, float(np.abs(rows.state.v).max(initial=0.0)))
+    allowed = tolerance * rows.units * natural_rate(task)
     off = np.abs(rows.speed - task.U)
-    for name, at in where.items():
-        if off[at].max(initial=0.0) > allowed:
+    for name, at in rows.places:
+        if not (off[at] <= allowed[at]).all():
+            worst = at.start + int(np.argmax(off[at] / rows.units[at]))
             raise LoopError(
-                f"{kind(rows, name)} {name!r} of {rows.graph.name!r} opens at {off[at].max():.3g} (m/s or rad/s) with "
-                f"this v; the solver takes {allowed:.3g}. Make v agree first: {mb}v = s.project_velocity({mb}q, {mb}v)."
+                f"{kind(rows, name)} {name!r} of {rows.graph.name!r} opens at {off[worst]:.3g} (m/s or rad/s) with "
+                f"this v; the solver takes {allowed[worst]:.3g}. Make v agree first: {mb}v = "
+                f"s.project_velocity({mb}q, {mb}v)."
             )
 
 
@@ -62,11 +63,11 @@ def check_answer(
     rows = task.rows
     if not closures <= tolerance:
         off = np.abs(residual_of_rows(task, vdot))
-        name = max(rows.places, key=lambda x: float(off[x[1]].max(initial=0.0)))[0]
+        name, where = max(rows.places, key=lambda x: float((off / rows.units)[x[1]].max(initial=0.0)))
         raise LoopError(
             f"no acceleration satisfies the closures of {rows.graph.name!r}: {kind(rows, name)} {name!r} keeps a "
-            f"residual of {off.max():.3g}. Closures that repeat others contradict them here: the rank changes at this "
-            "configuration, or what drives them does not agree."
+            f"residual of {off[where].max():.3g}. Closures that repeat others contradict them here: the rank changes "
+            "at this configuration, or what drives them does not agree."
         )
     if not motion <= tolerance:
         raise LoopError(
@@ -77,7 +78,7 @@ def check_answer(
 
 def gap_text(loop: LoopRows) -> str:
     """By how much a loop is open."""
-    return f"{np.linalg.norm(loop.gap[3:]):.3g} m and {np.linalg.norm(loop.gap[:3]):.3g} rad"
+    return f"{loop.distance:.3g} m and {loop.angle:.3g} rad"
 
 
 def kind(rows: Constraints, name: str) -> str:

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from soacraft import _core
 from soacraft.loops.complement import complement
+from soacraft.loops.tolerances import CLOSED, DOUBTFUL, PIVOT, PIVOT_ROUNDING, RANK
 from soacraft.model.closures import Coupling, coordinate_names
 from soacraft.model.compiled import HELICAL, PRISMATIC, REVOLUTE, CompiledModel, on_axis
 from soacraft.model.frame import Body, Frame
@@ -25,6 +26,7 @@ from soacraft.model.hinges import HINGES, Hinge, Spherical, Weld
 from soacraft.model.hinges.base import H_T_of
 from soacraft.model.hinges.product import ScrewProduct
 from soacraft.model.interface import Graph
+from soacraft.model.measure import constant_measure_of
 from soacraft.spatial.checks import Array
 from soacraft.spatial.pose import Pose
 
@@ -65,6 +67,7 @@ class CompiledLoops:
         loops = [x for x in graph.loops if x.active]
         couplings = [x for x in graph.couplings if x.active]
         self.loops, self.couplings = tuple(x.name for x in loops), tuple(x.name for x in couplings)  # not the model
+        measure = constant_measure_of(graph)
         hinges: list[tuple[int, int, list[float]]] = []
         whole, real, self.starts, at = [], [], {}, 0
         for loop in loops:
@@ -78,7 +81,8 @@ class CompiledLoops:
                 Q[: len(rows)] = rows
             whole.append([ends[0][0], ends[1][0], ends[0][1], ends[1][1], fit, first, len(hinges), at,
                           6 - loop.hinge.nv, fixed])  # fmt: skip
-            real.append([*_numbers(ends[0][2]), *_numbers(ends[1][2]), *_numbers(outboard), *Q.ravel()])
+            real.append([*_numbers(ends[0][2]), *_numbers(ends[1][2]), *_numbers(outboard), *Q.ravel(),
+                         measure.loops[loop.name]])  # fmt: skip
             self.starts[loop.name] = slice(at, at + loop.hinge.nq)
             at += loop.hinge.nq
         self.coordinates = at
@@ -88,12 +92,20 @@ class CompiledLoops:
         self.core = _core.closed_model(
             tree.kernels,
             np.array(whole, dtype=np.int64).reshape(-1, 10),
-            np.array(real, dtype=np.float64).reshape(-1, 72),
+            np.array(real, dtype=np.float64).reshape(-1, 73),
             np.array([x[:2] for x in hinges], dtype=np.int64).reshape(-1, 2),
             np.array([x[2] for x in hinges], dtype=np.float64).reshape(-1, 14),
             *_terms(graph, tree, couplings),
-            at,
-            tolerance,
+            np.array([measure.couplings[x.name] for x in couplings], dtype=np.float64),
+            measure.dofs,
+            coordinates=at,
+            length=measure.length,
+            inertia=measure.inertia,
+            closed=tolerance,
+            rank=RANK,
+            doubtful=DOUBTFUL,
+            pivot=PIVOT,
+            rounding=PIVOT_ROUNDING,
         )
         self.core.set_gravity(np.ascontiguousarray(graph.gravity, dtype=np.float64))
         self.core.set_theta(self.neutral)
@@ -103,7 +115,7 @@ class CompiledLoops:
         self.forces = 6 * len(self.loops) + len(self.couplings)
 
     @classmethod
-    def of(cls, graph: Graph, tolerance: float = 1e-6) -> CompiledLoops | None:
+    def of(cls, graph: Graph, tolerance: float = CLOSED) -> CompiledLoops | None:
         """A new compiled form; None for a sub-graph, without ties, or with a hinge that it does not know."""
         if not isinstance(graph, Multibody) or not graph.is_closed or not graph.nv:
             return None

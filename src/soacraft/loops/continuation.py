@@ -10,16 +10,15 @@ from soacraft.errors import ConvergenceError, LoopError, StateError
 from soacraft.loops.checks import gap_text
 from soacraft.loops.embedding_model import EmbeddedModel
 from soacraft.loops.independent import dofs_named
+from soacraft.loops.tolerances import ROUNDED
 from soacraft.spatial.checks import Array, finite
 
 if TYPE_CHECKING:
     from soacraft.loops.embedding import ConstraintEmbedding
 
-#: Residuals of closures this small are closed.
-CLOSED = 1e-13
 #: Singular values of G_d this small beside the largest move nothing: near a singular pose the prediction decides.
 CUT = 1e-6
-#: A step whose correction is larger than this part of it, and than this many metres or radians, is halved.
+#: A step whose correction is larger than this part of it, and than this many radians or lengths, is halved.
 TRUST, SMALL = 0.1, 1e-3
 _STEPS, _HALVES = 20, 12
 
@@ -27,26 +26,28 @@ _STEPS, _HALVES = 20, 12
 def complete(s: ConstraintEmbedding, q: Array) -> Array:
     """The dependent coordinates from the independent ones, starting where they are in q: Gauss-Newton by group.
 
-    dq_d = -G_d^+ residual
+    dq_d = -G_d^+ residual                                                        in the units of rows and dofs
     """
     graph = s.graph
     for _ in range(_STEPS):
         found = s.held(q)
-        residual = found.one.residual
-        if np.abs(residual).max(initial=0.0) <= CLOSED:
+        rows = found.one
+        residual, d = rows.residual / rows.units, rows.measure.dofs
+        if rows.opening <= ROUNDED:
             return q
         dv = np.zeros(graph.nv)
         for u, compound in found.compounds.items():
             split = found.splits[u]
             if split is not None and split.rank:
-                G_d = compound.G[:, list(split.dependent)]
-                dv[compound.dofs[list(split.dependent)]] = -np.linalg.lstsq(G_d, residual[compound.rows], rcond=CUT)[0]
+                columns = list(split.dependent)
+                step = np.linalg.lstsq(compound.scaled[:, columns], residual[compound.rows], rcond=CUT)[0]
+                dv[compound.dofs[columns]] = -step / compound.dof_units[columns]
         q = graph.integrate(q, dv)
-        if np.abs(dv).max(initial=0.0) <= CLOSED:
+        if np.abs(d * dv).max(initial=0.0) <= ROUNDED:
             break
     rows = s.held(q).one
-    if np.abs(rows.residual).max(initial=0.0) > 1e3 * CLOSED:
-        worst = max(rows.loops, key=lambda x: float(np.linalg.norm(x.gap)), default=None)
+    if not rows.opening <= s.tolerance:
+        worst = max(rows.loops, key=lambda x: x.opening, default=None)
         text = f": loop {worst.name!r} stays open by {gap_text(worst)}" if worst is not None else ""
         raise ConvergenceError(
             f"the dependent dofs of {graph.name!r} cannot be found for these independent ones{text}. Start nearer, "
@@ -62,12 +63,12 @@ def advance(s: ConstraintEmbedding, q: Array, dv: Any, halves: int = _HALVES) ->
     v = found.expanded(dv)
     found = s.held(q, v)
     refuse_rank(s, found)
-    graph = s.graph
+    graph, d = s.graph, found.one.measure.dofs
     guess = graph.integrate(q, v + 0.5 * found.x0)
-    size = float(np.abs(v).max(initial=0.0))
+    size = float(np.abs(d * v).max(initial=0.0))
     try:
         moved = complete(s, guess)
-        correction = float(np.abs(graph.difference(guess, moved)).max(initial=0.0))
+        correction = float(np.abs(d * graph.difference(guess, moved)).max(initial=0.0))
         if correction <= max(TRUST * size, SMALL) and correction <= 1.0:
             return moved
     except ConvergenceError:
@@ -75,8 +76,9 @@ def advance(s: ConstraintEmbedding, q: Array, dv: Any, halves: int = _HALVES) ->
             raise
     if halves <= 0:
         raise ConvergenceError(
-            f"the loops of {graph.name!r} cannot be followed over a step of {size:.3g}: the prediction stays off by "
-            f"{correction:.3g}. The branch turns back here; choose other independent dofs."
+            f"the loops of {graph.name!r} cannot be followed over a step of {size:.3g} (radians, or lengths of the "
+            f"model): the prediction stays off by {correction:.3g}. The branch turns back here; choose other "
+            "independent dofs."
         )
     return advance(s, advance(s, q, 0.5 * dv, halves - 1), 0.5 * dv, halves - 1)
 

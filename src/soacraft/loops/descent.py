@@ -2,9 +2,9 @@
 
     min over dv of  |J dv + r|^2 + mu |dv|^2,    G dv = 0,    limits kept,      q <- closed(integrate(q, dv))
 
-with mu in proportion to |r|^2 (to 1 above that), so that steps stay small near singular configurations and become
-those of Gauss-Newton where the targets are met. G dv = 0 is a heavy row; what a step leaves open is closed before it is
-judged.
+r and dv in radians and in distances relative to the reach, mu in proportion to |r|^2 (to 1 above that), so that steps
+stay small near singular configurations and become those of Gauss-Newton where the targets are met. G dv = 0 is a heavy
+row; what a step leaves open is closed before it is judged.
 """
 
 from __future__ import annotations
@@ -15,18 +15,19 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import lsq_linear
 
-from soacraft.loops.assemble import CLOSED, NEARLY
 from soacraft.loops.bounds import Bounds
 from soacraft.loops.rows import Constraints
 from soacraft.loops.targets import Aim, aims_rates
+from soacraft.loops.tolerances import ASSEMBLED
 from soacraft.model.interface import Graph
 from soacraft.model.state import State
 from soacraft.spatial.checks import Array
 
-_HEAVY = 1e4  # of the rows of the closures beside the largest entry of J
+_HEAVY = 1e4  # of the rows of the closures relative to the largest entry of J
 _LARGEST = 1.0  # angle of a step, in radians
-_LEAST, _MOST = 1e-9, 1e9  # damping beside |r|^2
+_LEAST, _MOST = 1e-9, 1e9  # damping relative to |r|^2
 _STALLED = 1e-13  # part of |r|^2 by which a step must improve it
+_PATIENCE, _ENOUGH = 6, 0.7  # so many steps must bring |r|^2 down to this part, while other starts are left
 _CLOSING = 60  # steps
 
 
@@ -46,14 +47,15 @@ class Point(NamedTuple):
 
 
 class Search:
-    """A graph, its bounds and its targets; weights beside the heaviest."""
+    """A graph, its bounds and its targets; weights relative to the heaviest. Closures are closed within `closed`."""
 
-    def __init__(self, graph: Graph, bounds: Bounds, aims: list[Aim]) -> None:
-        self.graph, self.bounds, self.aims = graph, bounds, aims
+    def __init__(self, graph: Graph, bounds: Bounds, aims: list[Aim], closed: float) -> None:
+        self.graph, self.aims, self.closed = graph, aims, closed
+        self.bounds = bounds.measured_by(max(aim.length for aim in aims))
         self.start = graph.current.replace(v=np.zeros(graph.nv), vdot=np.zeros(graph.nv), forces=())
         self.closed_chain = graph.is_closed
         heaviest = max(aim.weight for aim in aims)
-        self.weights = np.concatenate([np.full(_rows(aim), aim.weight / heaviest) for aim in aims])
+        self.weights = np.concatenate([aim.weight / heaviest * aim.scales for aim in aims])
         self.iterations = 0
         self.nearest: Constraints | None = None
         """Of all that failed to close, the one least open."""
@@ -73,15 +75,25 @@ class Search:
         done = all(aim.met(r) for aim, r in zip(self.aims, parts, strict=True))
         return Point(state, rows, self.weights * np.concatenate(parts), done)
 
+    def costs(self, q: Array) -> Array:
+        """|r|^2 at many coordinates (count, nq), closures left as they are; angles to half the digits."""
+        still = np.zeros((len(q), self.graph.nv))
+        state = self.start.replace(q=q, v=still, vdot=still)
+        heaviest, total = max(aim.weight for aim in self.aims), np.zeros(len(q))
+        for aim in self.aims:
+            gap = aim.gaps(*aim.seen(state))
+            total += (aim.weight / heaviest) ** 2 * ((gap.distance / aim.length) ** 2 + gap.angle**2)
+        return total
+
     def _closed(self, rows: Constraints) -> Constraints | None:
         """Levenberg-Marquardt on the closures alone."""
 
         def point(rows: Constraints) -> Point:
-            return Point(rows.state, rows, rows.residual, bool(np.abs(rows.residual).max(initial=0.0) <= CLOSED))
+            return Point(rows.state, rows, rows.residual / rows.common_units, rows.opening <= ASSEMBLED)
 
         def jacobians(here: Point) -> tuple[Array, None]:
             assert here.rows is not None
-            return here.rows.jacobian(), None
+            return here.rows.jacobian() / here.rows.common_units[:, None] / self.bounds.units, None
 
         def move(here: Point, dv: Array) -> Point:
             assert here.rows is not None
@@ -90,25 +102,26 @@ class Search:
 
         end, _ = self._descend(point(rows), jacobians, move, _CLOSING)
         assert end.rows is not None
-        if np.abs(end.r).max(initial=0.0) <= NEARLY:
+        if end.rows.opening <= self.closed:
             return end.rows
-        if self.nearest is None or end.cost < float(self.nearest.residual @ self.nearest.residual):
+        if self.nearest is None or end.rows.opening < self.nearest.opening:
             self.nearest = end.rows
         return None
 
     # -- the descent -----------------------------------------------------------------------------------------
 
-    def descend(self, point: Point, steps: int) -> Point:
-        """From a point to one where the targets are met, or nothing gets better."""
+    def descend(self, point: Point, steps: int, hasty: bool = False) -> Point:
+        """From a point to one where the targets are met, or nothing gets better; if hasty, not better soon."""
 
         def jacobians(here: Point) -> tuple[Array, Array | None]:
-            J = self.weights[:, None] * aims_rates(self.graph, here.state, self.aims)
-            return J, None if here.rows is None else here.rows.jacobian()
+            J = self.weights[:, None] * aims_rates(self.graph, here.state, self.aims) / self.bounds.units
+            rows = here.rows
+            return J, None if rows is None else rows.jacobian() / rows.common_units[:, None] / self.bounds.units
 
         def move(here: Point, dv: Array) -> Point | None:
             return self.at(self.graph.integrate(here.state.q, dv), here.rows.theta if here.rows else None)
 
-        point, used = self._descend(point, jacobians, move, steps)
+        point, used = self._descend(point, jacobians, move, steps, hasty)
         self.iterations += used
         return point
 
@@ -118,19 +131,24 @@ class Search:
         jacobians: Callable[[Point], tuple[Array, Array | None]],
         move: Callable[[Point, Array], Point | None],
         steps: int,
+        hasty: bool = False,
     ) -> tuple[Point, int]:
-        damping = 1e-3
+        damping, hoped_for = 1e-3, np.inf
         for step in range(steps):
             if point.done or not self.bounds.free.any():
                 return point, step
+            if hasty and step % _PATIENCE == 0:
+                if point.cost > hoped_for:
+                    return point, step
+                hoped_for = _ENOUGH * point.cost
             J, G = jacobians(point)
             box = self.bounds.box(point.state.q)
             better, hoped = None, 0.0
             while better is None and damping < _MOST:
-                dv = self._shortened(point.state, self._step(J, G, point.r, damping * min(point.cost, 1.0), box))
-                after = move(point, dv)
+                y = self._shortened(self._step(J, G, point.r, damping * min(point.cost, 1.0), box))
+                after = move(point, y / self.bounds.units)
                 if after is not None and (after.done or after.cost < point.cost):
-                    better, hoped = after, float(np.sum((point.r + J @ dv) ** 2))
+                    better, hoped = after, float(np.sum((point.r + J @ y) ** 2))
                 else:
                     damping *= 4.0
             if better is None:
@@ -143,24 +161,21 @@ class Search:
         return point, steps
 
     def _step(self, J: Array, G: Array | None, r: Array, mu: float, box: tuple[Array, Array, Array]) -> Array:
-        """The damped step within the box, of the free dofs alone."""
+        """The damped step within the box, of the free dofs alone, in units: without the box where that is inside."""
         free, (lower, upper, B) = self.bounds.free, box
-        parts = [J @ B[:, free]]
+        B, lower, upper = B[:, free], lower[free], upper[free]
+        parts = [J @ B]
         if G is not None:
-            parts.append(_HEAVY * max(1.0, float(np.abs(J).max(initial=0.0))) * (G @ B[:, free]))
-        width = int(free.sum())
-        parts.append(np.sqrt(mu + 1e-14) * np.eye(width))
+            parts.append(_HEAVY * max(1.0, float(np.abs(J).max(initial=0.0))) * (G @ B))
+        parts.append(np.sqrt(mu + 1e-14) * np.eye(B.shape[1]))
         A = np.concatenate(parts)
         b = np.concatenate([-r, np.zeros(len(A) - len(r))])
-        found = lsq_linear(A, b, bounds=(lower[free], upper[free]), method="bvls")
-        return np.asarray(B[:, free] @ found.x)
+        y = np.linalg.lstsq(A, b, rcond=None)[0]
+        if (y < lower).any() or (y > upper).any():
+            y = lsq_linear(A, b, bounds=(lower, upper), method="bvls").x
+        return np.asarray(B @ y)
 
-    def _shortened(self, state: State, dv: Array) -> Array:
-        """A step that turns no hinge by more than the largest angle."""
-        sko = self.graph.sko(state)
-        turns = [np.abs(sko.H(k).T[:3] @ dv[v]).max(initial=0.0) for k, v in enumerate(self.graph.layout.v_slices)]
-        return dv * min(1.0, _LARGEST / max(max(turns, default=0.0), 1e-300))
-
-
-def _rows(aim: Aim) -> int:
-    return 6 if aim.kind == "pose" else 3
+    def _shortened(self, y: Array) -> Array:
+        """A step that turns no dof by more than the largest angle."""
+        most = float(np.abs(y[self.bounds.turning]).max(initial=0.0))
+        return y * min(1.0, _LARGEST / max(most, 1e-300))

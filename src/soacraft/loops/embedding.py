@@ -25,6 +25,7 @@ from soacraft.loops.rows import Constraints
 from soacraft.loops.sizes import sizes_of
 from soacraft.loops.solver import Answer, Findings, Solver
 from soacraft.loops.tasks import Task
+from soacraft.loops.tolerances import CLOSED
 from soacraft.model.coordinates import read_forces
 from soacraft.model.gears import DEPENDENT
 from soacraft.model.interface import Graph
@@ -62,7 +63,7 @@ class ConstraintEmbedding(CompoundSystem, Solver):
         graph: Graph,
         embed: Iterable[str] | None = None,
         independent: Iterable[Any] | None = None,
-        tolerance: float = 1e-6,
+        tolerance: float = CLOSED,
     ) -> None:
         super().__init__(graph, tolerance)
         self._embedded = _read_embed(graph, embed)
@@ -137,7 +138,7 @@ class ConstraintEmbedding(CompoundSystem, Solver):
             return found
         if choice.rank > found.rank:
             splits = found.with_ranks(sizes.scaled(G), wanted)
-        elif found.weak and nearby_rank(task.rows, G, choice)[0] < found.rank:
+        elif found.weak and nearby_rank(task.rows, G, choice, self.tolerance)[0] < found.rank:
             splits = found.without_weak(wanted)
         else:
             return found
@@ -200,7 +201,8 @@ class ConstraintEmbedding(CompoundSystem, Solver):
         """For a choice of independent dofs the rank that it was made with."""
         if chosen is None:
             return super()._rank_at(rows, chosen)
-        G, places, slices = rows.jacobian(), dict(rows.places), self.graph.layout.v_slices
+        G = rows.jacobian() / rows.units[:, None] / rows.measure.dofs
+        places, slices = dict(rows.places), self.graph.layout.v_slices
         free, redundant = set(chosen.tolist()), []
         for group in self.groups:
             dofs = np.concatenate([np.arange(slices[k].start, slices[k].stop) for k in group.members])
@@ -248,8 +250,7 @@ class ConstraintEmbedding(CompoundSystem, Solver):
         """The embedded system at rest."""
         kept = self._at_rest
         if kept is not None and kept.splits == self._splits and np.array_equal(kept.one.state.q, q):
-            closed = bool(np.abs(kept.one.residual).max(initial=0.0) <= self.tolerance)
-            return kept if closed else self.model(kept.one.state)
+            return kept if kept.one.opening <= self.tolerance else self.model(kept.one.state)
         return self.model(self.graph.state(q, np.zeros(self.graph.nv)))
 
     def held(self, q: Array, v: Array | None = None) -> EmbeddedModel:

@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from soacraft.loops import sizes
 from soacraft.loops.embedding_model import EmbeddedModel
 from soacraft.loops.embedding_split import Split, choose, singular_values
 from soacraft.loops.rows import Constraints, CouplingRow, LoopRows
+from soacraft.loops.sizes import sizes_of
 from soacraft.loops.tasks import Task
+from soacraft.loops.tolerances import RANK
 from soacraft.model.sko import SKOModel
 from soacraft.ops.namespace import operators
 from soacraft.recursions.forward_dynamics import ForwardDynamics
@@ -78,15 +79,16 @@ def rest_of(found: EmbeddedModel, task: Task) -> Augmented | None:
         return None
     w, r = np.concatenate(W), np.concatenate(R)
     G = _carried(found.sko, w) + r
-    split = choose(G, rank=_rank_beside(rows, where))
+    units, d = rows.units[where, None], rows.measure.dofs[found.independent]
+    split = choose(G / units / d, rank=_rank_beside(rows, where))
     return Augmented(w, r, np.concatenate(gamma), np.array(where, dtype=np.intp), G, split)
 
 
 def _rank_beside(rows: Constraints, where: list[int]) -> int:
     """How much some rows add to the rank of the others, all scaled."""
-    scaled = sizes.sizes_of(rows).scaled(rows.jacobian())
+    scaled = sizes_of(rows).scaled(rows.jacobian())
     whole, others = (singular_values(x) for x in (scaled, np.delete(scaled, where, axis=0)))
-    return int(np.sum(whole > sizes.RANK)) - int(np.sum(others > sizes.RANK))
+    return int(np.sum(whole > RANK)) - int(np.sum(others > RANK))
 
 
 def _carried(sko: SKOModel, W: Array) -> Array:

@@ -12,14 +12,17 @@ so that for the whole, with Xt = X extended by identities,  Mcal = Xt* Mcal_tree
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 
-from soacraft.loops import sizes
 from soacraft.loops.embedding_groups import Group, Units
-from soacraft.loops.embedding_split import RANK, Mask, Solved, Split, choose, revised, singular_values, solve
+from soacraft.loops.embedding_split import Mask, Solved, Split, choose, revised, singular_values, solve
+from soacraft.loops.independent import ranges
 from soacraft.loops.rows import Constraints
+from soacraft.loops.sizes import Sizes
+from soacraft.loops.tolerances import GROUP_RANK, RANK
 from soacraft.model.sko import SKOModel
 from soacraft.spatial.checks import Array
 
@@ -84,7 +87,7 @@ class Compound:
                     if k in self.at:
                         J = self.HA[:, self.at[k]].T
                         block += W @ J
-                        size = max(size, float(np.linalg.norm(W) * np.linalg.norm(J)))
+                        size = max(size, _size(W / loop.units[:, None], J / one.measure.dofs[self.dofs]))
                 rows.append(block)
                 where += range(places[loop.name].start, places[loop.name].stop)
         for coupling in one.couplings:
@@ -92,32 +95,52 @@ class Compound:
                 block = np.zeros((1, len(local)))
                 for dof, rate in coupling.rates.items():
                     block[0, local[dof]] = rate
-                    size = max(size, abs(rate))
+                    size = max(size, abs(rate) / (coupling.size * one.measure.dofs[dof]))
                 rows.append(block)
                 where.append(places[coupling.name].start)
         self.rows = np.array(where, dtype=np.intp)
         """Where its rows stand among all."""
         self.G, self.gamma = np.concatenate(rows), gamma[self.rows]
-        open_by = float(np.max(np.abs(one.open_by[self.rows]), initial=0.0))
-        self.size_of_rows, self.zero = size, max(RANK, 10.0 * open_by) * size
-        """What the rows are made of, and how small a singular value of theirs is zero."""
+        self.units, self.dof_units = one.units[self.rows], one.measure.dofs[self.dofs]
+        self.scaled = self.G / self.units[:, None] / self.dof_units
+        """G with rows and dofs in their units."""
+        open_by = float(np.max(np.abs(one.open_by[self.rows] / self.units), initial=0.0))
+        self.size_of_rows, self.zero = size, max(GROUP_RANK, 10.0 * open_by) * size
+        """What the scaled rows are made of, and how small a singular value of theirs is zero."""
 
     def partition(self, split: Split | None, wanted: Mask | None, hold: bool) -> tuple[Split, Solved]:
         """The split of the dofs to go on with (to `hold`: the one given), and X and x0 for it."""
         mine = None if wanted is None else wanted[self.dofs]
         if split is None:
-            split = choose(self.G, self.zero, mine)
-            return split, solve(self.G, self.gamma, split)
-        found = solve(self.G, self.gamma, split)
+            split = choose(self.scaled, self.zero, mine)
+            return split, self._solved(split)
+        found = self._solved(split)
         if hold:
             return split, found
-        better = revised(self.G, found, split, self.zero, self.size_of_rows, mine)
-        return (split, found) if better == split else (better, solve(self.G, self.gamma, better))
+        better = revised(self.scaled, found, split, self.zero, self.size_of_rows, mine)
+        return (split, found) if better == split else (better, self._solved(better))
+
+    def _solved(self, split: Split) -> Solved:
+        """X and x0 for a split, solved for in the units of rows and dofs."""
+        found, d = solve(self.scaled, self.gamma / self.units, split), self.dof_units
+        X = found.X * d[list(split.independent)] / d[:, None]
+        return replace(found, X=X, x0=found.x0 / d, G_d=self.G[:, list(split.dependent)])
+
+    def multipliers(self, left: Array, rank: int) -> Array:
+        """lambda of least norm with G* lambda = left, for G of known rank."""
+        everywhere = np.ones(self.G.shape, dtype=np.bool_)
+        found = ranges(self.G, rank, Sizes(self.units, self.dof_units, everywhere))
+        return np.asarray(found.inverse(self.G).T @ left)
 
     def is_weak(self, split: Split | None) -> bool:
         """Whether a singular value counts that is small beside what the rows are made of."""
-        kept = singular_values(self.G)[: 0 if split is None else split.rank]
-        return bool((kept <= sizes.RANK * self.size_of_rows).any())
+        kept = singular_values(self.scaled)[: 0 if split is None else split.rank]
+        return bool((kept <= RANK * self.size_of_rows).any())
+
+
+def _size(W: Array, J: Array) -> float:
+    """What W J is made of before it cancels; J has a dual space of angular and linear entries, as W has."""
+    return float(sum(np.linalg.norm(W[:, part]) * np.linalg.norm(J[part]) for part in (slice(0, 3), slice(3, None))))
 
 
 class EmbeddedModel:
@@ -155,8 +178,8 @@ class EmbeddedModel:
         for u, compound in self.compounds.items():
             mine = None if wanted is None else wanted[compound.dofs]
             part = scaled[np.ix_(compound.rows, compound.dofs)]
-            rank = int(np.sum(singular_values(part) > sizes.RANK))
-            found[u] = choose(compound.G, compound.zero, mine, rank)
+            rank = int(np.sum(singular_values(part) > RANK))
+            found[u] = choose(compound.scaled, compound.zero, mine, rank)
         return found
 
     def without_weak(self, wanted: Mask | None) -> list[Split | None]:
@@ -164,7 +187,7 @@ class EmbeddedModel:
         found: list[Split | None] = [None] * len(self.splits)
         for u, compound in self.compounds.items():
             mine = None if wanted is None else wanted[compound.dofs]
-            found[u] = choose(compound.G, sizes.RANK * compound.size_of_rows, mine)
+            found[u] = choose(compound.scaled, RANK * compound.size_of_rows, mine)
         return found
 
     # -- dofs ----------------------------------------------------------------------------------------------------

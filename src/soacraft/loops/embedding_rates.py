@@ -24,6 +24,7 @@ from soacraft.loops.embedding_model import EmbeddedModel
 from soacraft.loops.row_derivatives import curvatures, seen_from
 from soacraft.loops.rows import LoopRows
 from soacraft.model.frame import Body, Frame
+from soacraft.model.hinge_fit import hinge_inverse
 from soacraft.model.hinges.base import H_T_of, derivative_of_H_T_of, dH_of
 from soacraft.spatial.checks import Array
 from soacraft.spatial.transforms import crf, crm
@@ -105,8 +106,11 @@ class UnitRate:
         opened = self._opened(solved.X)
         if split.rank:
             dX[list(split.dependent)] = np.linalg.lstsq(solved.G_d, -opened, rcond=None)[0]
-        left = float(np.abs(opened + compound.G @ dX).max(initial=0.0))
-        size = max(1.0, float(np.abs(solved.X).max(initial=0.0))) * float(np.abs(self._all).max(initial=0.0))
+        d = compound.dof_units  # all in the units of rows and dofs
+        per = d[list(split.independent)]
+        left = float(np.abs((opened + compound.G @ dX) / compound.units[:, None] / per).max(initial=0.0))
+        X = solved.X * d[:, None] / per
+        size = max(1.0, float(np.abs(X).max(initial=0.0))) * float(np.abs(d * self._all).max(initial=0.0))
         if left > 1e3 * compound.zero * size:
             ties = ", ".join(map(repr, compound.group.ties))
             raise LoopError(
@@ -134,7 +138,7 @@ class UnitRate:
         T = seen_from(self.found.one.state, loop).phi().T
         J = J_b - T @ J_a
         j = J @ self._all
-        inverse = np.linalg.pinv(H_T_of(hinge, theta))
+        inverse = hinge_inverse(H_T_of(hinge, theta), loop.length)
         turned = np.einsum("jam,j->am", dH_of(hinge, theta), inverse @ j)
         return np.asarray(loop.Q @ (dJ_b - T @ dJ_a + crm(j) @ T @ J_a - turned @ inverse @ J))
 

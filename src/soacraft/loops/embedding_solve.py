@@ -66,8 +66,7 @@ def multipliers_of(found: EmbeddedModel, left: Array, known: Array) -> Array:
         if len(compound.rows):
             split = found.splits[u]
             rank = 0 if split is None else split.rank
-            U, sigma, V = np.linalg.svd(compound.G, full_matrices=False)
-            multipliers[compound.rows] = U[:, :rank] @ ((V[:rank] @ left[compound.dofs]) / sigma[:rank])
+            multipliers[compound.rows] = compound.multipliers(left[compound.dofs], rank)
     return multipliers
 
 
@@ -78,9 +77,9 @@ def choice_of(found: EmbeddedModel, rest: Augmented | None) -> Choice:
     redundant: list[int] = []
     for u, compound in found.compounds.items():
         split = found.splits[u]
-        redundant += repeated(compound.G, 0 if split is None else split.rank, compound.rows)
+        redundant += repeated(compound.scaled, 0 if split is None else split.rank, compound.rows)
     if rest is not None:
-        redundant += repeated(rest.G, rest.split.rank, rest.where)
+        redundant += repeated(rest.G / found.one.units[rest.where, None], rest.split.rank, rest.where)
         independent, rank = independent[list(rest.split.independent)], rank + rest.split.rank
     dependent = np.setdiff1d(np.arange(found.graph.nv), independent)
     condition = 1.0 / ratio if ratio > 0.0 else float("inf")

@@ -2,10 +2,10 @@
 
     G_d v_d + G_i v_i = 0,     v_d = -G_d^+ G_i v_i,     vdot_d = -G_d^+ (G_i vdot_i + Gdot v)          (formula F5)
 
-The dependent dofs are the first pivots of a QR factorization of G with column pivoting, in radians and metres as they
-are. The rank is the number of singular values above `RANK` times the size the rows have before they cancel; where a
-loop is open by more than that, above what it is open by. It then belongs to the split: near a singular pose all rows
-stay, until a singular value is rounding.
+The dependent dofs are the first pivots of a QR factorization of G with column pivoting, rows and dofs in their units
+(`soacraft.model.measure`). The rank is the number of singular values above `GROUP_RANK` times the size the rows have
+before they cancel; where a loop is open by more than that, above what it is open by. It then belongs to the split: near
+a singular pose all rows stay, until a singular value is rounding.
 """
 
 from __future__ import annotations
@@ -16,16 +16,10 @@ import numpy as np
 import numpy.typing as npt
 import scipy.linalg
 
-from soacraft.loops import sizes
+from soacraft.loops.tolerances import GROUP_RANK, GROUP_ROUNDING, POOR, RANK
 from soacraft.spatial.checks import Array
 
-#: Singular values of G this small beside the size of its rows are zero when dofs are chosen.
-RANK = 1e-10
-#: And this small when they were chosen before.
-ROUNDING = 1e-13
-#: A split with a smaller ratio of singular values of G_d is compared with the best one,
-DOUBTFUL = 1e-4
-#: and given up for one this many times better.
+#: A choice whose G_d is poorly conditioned is given up for one this many times better.
 BETTER = 30.0
 
 Mask = npt.NDArray[np.bool_]
@@ -69,7 +63,7 @@ def choose(G: Array, zero: float | None = None, wanted: Mask | None = None, rank
     """
     n = G.shape[1]
     if zero is None:
-        zero = RANK * float(np.linalg.norm(G))
+        zero = GROUP_RANK * float(np.linalg.norm(G))
     if rank is None:
         rank = int(np.sum(singular_values(G) > zero))
     if wanted is None:
@@ -97,9 +91,9 @@ def solve(G: Array, gamma: Array, split: Split) -> Solved:
     G_d, ratio = G[:, d], 1.0
     if d:
         right = np.concatenate([G[:, i], gamma[:, None]], axis=1)
-        found, _, _, sigma = np.linalg.lstsq(G_d, -right, rcond=ROUNDING)
+        found, _, _, sigma = np.linalg.lstsq(G_d, -right, rcond=GROUP_ROUNDING)
         X[d], x0[d] = found[:, :-1], found[:, -1]
-        ratio = float(sigma[-1] / sigma[0]) if sigma[-1] > ROUNDING * sigma[0] else 0.0
+        ratio = float(sigma[-1] / sigma[0]) if sigma[-1] > GROUP_ROUNDING * sigma[0] else 0.0
     misfit = float(np.max(np.abs(G @ X), initial=0.0)) / float(np.max(np.abs(X), initial=1.0))
     return Solved(X, x0, G_d, ratio, misfit)
 
@@ -110,13 +104,13 @@ def revised(G: Array, found: Solved, split: Split, zero: float, size: float, wan
     Given up when a row that was redundant is not any more, when a singular value has become rounding, or when other
     dofs are much better conditioned.
     """
-    if found.misfit > max(1e3 * zero, sizes.RANK * size):
+    if found.misfit > max(1e3 * zero, RANK * size):
         return choose(G, zero, wanted)
-    if found.ratio > DOUBTFUL or not split.rank:
+    if found.ratio > POOR or not split.rank:
         return split
-    if singular_values(G)[split.rank - 1] <= ROUNDING * size:
+    if singular_values(G)[split.rank - 1] <= GROUP_ROUNDING * size:
         return choose(G, zero, wanted)
-    other = choose(G, ROUNDING * size, wanted, split.rank)
+    other = choose(G, GROUP_ROUNDING * size, wanted, split.rank)
     return other if _ratio(G, other) > BETTER * found.ratio else split
 
 

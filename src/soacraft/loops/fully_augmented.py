@@ -12,11 +12,12 @@ from soacraft.dynamics.engine import answer
 from soacraft.dynamics.problem import Problem
 from soacraft.errors import SingularError
 from soacraft.loops.full_pattern import Bodies, Indices, Pattern, Ties, Values, times
-from soacraft.loops.independent import choose
-from soacraft.loops.rows import Constraints
+from soacraft.loops.independent import choose, least_norm
+from soacraft.loops.residuals import natural_rate
 from soacraft.loops.sizes import sizes_of
 from soacraft.loops.solver import Answer, Solver
 from soacraft.loops.tasks import Task
+from soacraft.loops.tolerances import CLOSED, GROUP_RANK
 from soacraft.model.interface import Graph
 from soacraft.spatial.checks import Array
 
@@ -49,7 +50,7 @@ class FullyAugmented(Solver):
     (5, True)
     """
 
-    def __init__(self, graph: Graph, tolerance: float = 1e-6) -> None:
+    def __init__(self, graph: Graph, tolerance: float = CLOSED) -> None:
         super().__init__(graph, tolerance)
         self._bodies: Bodies | None = None
         self._patterns: dict[tuple[tuple[int, ...], ...], tuple[Ties, Pattern]] = {}
@@ -76,7 +77,7 @@ class _Found(NamedTuple):
     """In the order of the matrix's columns."""
     settled: bool
     change: float
-    """The last one, beside the largest of 1 and the numbers watched."""
+    """The last one, relative to the largest of the numbers watched and what gravity and forces let bodies move by."""
     factor: Any
     slack: Array
     """With which it was factored."""
@@ -95,6 +96,7 @@ class _System:
         C, besides = ties.blocks(task.rows, self.hinges, self.A, self.a)
         self.c = task.Udot - besides
         self.compliance = ties.compliance(C)
+        self.least_acceleration = max(natural_rate(task) ** 2 * min(1.0, task.rows.measure.length), 1e-300)
         N_T = self.hinges.N_T
         self.values = Values(bodies.M, N_T, -N_T[:, :, :6] @ self.A.mT, C, np.zeros(ties.size))
 
@@ -129,11 +131,11 @@ class _System:
         """The multipliers of least norm that do the same; the same ones where no row repeats others."""
         multipliers = found.z[pattern.closures]
         if len(multipliers) <= DENSE:
-            return _least_dense(self.task.rows, multipliers)
+            return least_norm(self.task.rows, multipliers, GROUP_RANK)
         if not self._repeated(pattern, found):
             return multipliers
         least = self._least_sparse(pattern, found)
-        return least.z[pattern.closures] if least.settled else _least_dense(self.task.rows, multipliers)
+        return least.z[pattern.closures] if least.settled else least_norm(self.task.rows, multipliers, GROUP_RANK)
 
     # -- inside ----------------------------------------------------------------------------------------------
 
@@ -165,7 +167,8 @@ class _System:
                 factor = pattern.factored(values)
             except RuntimeError:
                 break
-            found = _Found(*_refined(K, factor, rhs, found.z, watched), factor, values.slack, K)
+            refined = _refined(K, factor, rhs, found.z, watched, self.least_acceleration)
+            found = _Found(*refined, factor, values.slack, K)
             if found.settled:
                 break
             part *= 1e-2
@@ -208,8 +211,11 @@ class _System:
         )
 
 
-def _refined(K: csc_array, factor: Any, rhs: Array, z: Array, watched: Indices) -> tuple[Array, bool, float]:
-    """Solve for what is left until the entries watched stay; whether they do, and their last change."""
+def _refined(
+    K: csc_array, factor: Any, rhs: Array, z: Array, watched: Indices, least: float
+) -> tuple[Array, bool, float]:
+    """Solve for what is left until the entries watched stay; whether they do, and their last change relative to the
+    largest of them, or to the least that counts."""
     before = np.inf
     for _ in range(_ROUNDS):
         step = factor.solve(rhs - K @ z)
@@ -218,9 +224,9 @@ def _refined(K: csc_array, factor: Any, rhs: Array, z: Array, watched: Indices) 
         if change <= 1e-14 * largest:
             return z, True, 0.0
         if change > 0.1 * before:  # rounding, or a slack too large for the stiffest closure
-            return z, change <= 1e-12 * largest, change / max(1.0, largest)
+            return z, change <= 1e-12 * largest, change / max(least, largest)
         before = change
-    return z, False, change / max(1.0, largest)
+    return z, False, change / max(least, largest)
 
 
 def _dense(task: Task) -> Answer:
@@ -238,14 +244,7 @@ def _dense(task: Task) -> Answer:
     M = answer(Problem("mass_matrix", rows.graph, {"q": rows.state.q}), (p.nv, p.nv), None)
     K = np.block([[M, (R @ G).T], [R @ G, np.zeros((len(R), len(R)))]])
     x = np.linalg.solve(K, np.concatenate([task.acting - C, R @ (task.Udot - rows.gamma)]))
-    return Answer(x[: p.nv], _least_dense(rows, R.T @ x[p.nv :]))
-
-
-def _least_dense(rows: Constraints, multipliers: Array) -> Array:
-    """By least squares on Gc*."""
-    G_T = rows.jacobian().T
-    least, _, rank, _ = np.linalg.lstsq(G_T, G_T @ multipliers, rcond=1e-10)
-    return np.asarray(least) if rank < len(multipliers) else multipliers
+    return Answer(x[: p.nv], least_norm(rows, R.T @ x[p.nv :]))
 
 
 def _laid_out(x: Array, numbers: Indices) -> Array:

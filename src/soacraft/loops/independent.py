@@ -2,9 +2,9 @@
 
     Gc v = 0:   v_d = -G_d^+ G_i v_i,    so  v = X v_i,    vdot = X vdot_i + x0                   (formula F5)
 
-The rank is the number of singular values of Gc above `sizes.RANK`, its rows and columns beside what they are before
-anything cancels. The columns of G_d are found by a QR factorization of it with column pivoting, the rows that matter by
-one of Gc*; so the choice is the same in all units. O(m nv^2).
+The rank is the number of singular values of Gc above `tolerances.RANK`, its rows and columns relative to what they are
+before anything cancels. The columns of G_d are found by a QR factorization of it with column pivoting, the rows that
+matter by one of Gc*; so the choice is the same in all units. O(m nv^2).
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ import scipy.linalg
 
 from soacraft.errors import LoopError
 from soacraft.loops.rows import Constraints, LoopRows
-from soacraft.loops.sizes import RANK, Sizes
+from soacraft.loops.sizes import Sizes, sizes_of
+from soacraft.loops.tolerances import RANK
 from soacraft.spatial.checks import Array
 
 Indices = npt.NDArray[np.intp]
@@ -160,6 +161,19 @@ def ranges(G: Array, rank: int, sizes: Sizes) -> Ranges:
     left = np.linalg.qr(sizes.rows[:, None] * U[:, :rank], mode="complete")[0]
     right = np.linalg.qr(sizes.dofs[:, None] * V[:rank].T, mode="complete")[0]
     return Ranges(left[:, :rank], left[:, rank:], right[:, :rank], right[:, rank:])
+
+
+def least_norm(one: Constraints, multipliers: Array, zero: float = RANK) -> Array:
+    """The multipliers of least norm with the same Gc* lambda: less the nearest of those that do nothing, N y with
+    N* Gc = 0, where singular values of the scaled rows up to `zero` are. O(m nv^2)."""
+    sizes = sizes_of(one)
+    U, sigma, _ = np.linalg.svd(sizes.scaled(one.jacobian()))
+    rank = int(np.sum(sigma > zero))
+    if rank == len(multipliers):
+        return multipliers
+    N = U[:, rank:] / sizes.rows[:, None]
+    N /= np.linalg.norm(N, axis=0)
+    return np.asarray(multipliers - N @ np.linalg.lstsq(N, multipliers, rcond=None)[0])
 
 
 def row_names(one: Constraints) -> list[str]:

@@ -10,8 +10,8 @@ import numpy as np
 from soacraft.dynamics.engine import answer
 from soacraft.dynamics.problem import Mask, Problem
 from soacraft.errors import LoopError, StateError
-from soacraft.loops.independent import Choice, choose, completed, dofs_named, expansion, ranges, refuse_held
-from soacraft.loops.residuals import residual_of_rows
+from soacraft.loops.independent import Choice, choose, completed, dofs_named, expansion, refuse_held
+from soacraft.loops.residuals import acceleration_of, energy_of, residual_of_rows
 from soacraft.loops.sizes import sizes_of
 from soacraft.loops.tasks import PRESCRIBED, Task, refuse_large
 from soacraft.model.coordinates import common_batch
@@ -52,16 +52,21 @@ def force_for(task: Task, choice: Choice, vdot_i: Array, actuated: Mask | None, 
     force = np.zeros(p.nv)
     where = choice.independent if actuated is None else np.flatnonzero(actuated)
     force[where] = np.linalg.lstsq(X[where].T, wanted, rcond=None)[0]
-    left = np.abs(X.T @ force - wanted).max(initial=0.0)
-    if left > tolerance * max(1.0, np.abs(wanted).max(initial=0.0)):
+    d, none = rows.measure.dofs, np.zeros(rows.size)
+    largest = max(energy_of(task, none), float(np.abs(whole / d).max(initial=0.0)))
+    left = np.abs((X.T @ force - wanted) / d[choice.independent]).max(initial=0.0)
+    if left > tolerance * max(largest, float(np.abs(wanted / d[choice.independent]).max(initial=0.0))):
         raise LoopError(
             f"forces at {', '.join(map(repr, dofs_named(rows, where))) or 'no dofs'} cannot give {rows.graph.name!r} "
             f"these accelerations: {left:.3g} of the generalized force is left. Actuate dofs that move all of "
             f"{', '.join(map(repr, names))}."
         )
     held = min(choice.rank, choose(G, sizes).rank)
-    left = np.abs(ranges(G, held, sizes).free.T @ (whole - force)).max(initial=0.0)
-    if left > tolerance * max(1.0, np.abs(whole).max(initial=0.0)):
+    c = sizes.dofs
+    allowed = np.linalg.svd(sizes.scaled(G))[2][held:]  # motions with Gc v = 0, in the sizes of the dofs
+    left = np.abs(allowed @ ((whole - force) / c)).max(initial=0.0)
+    largest = energy_of(task, none) * float(np.max(d / c, initial=1.0))
+    if left > tolerance * max(float(np.abs(whole / c).max(initial=0.0)), largest):
         raise LoopError(
             f"forces that give {rows.graph.name!r} these accelerations cannot be told: {left:.3g} of the generalized "
             "force rests on rows that nearly repeat others. The closures are too near a configuration where their rank "
@@ -94,7 +99,10 @@ def refuse_tied(task: Task, vdot: Array, tolerance: float) -> None:
 
 def _left(task: Task, vdot: Array, tolerance: float) -> tuple[float, str, float]:
     """The largest residual of the rows, of which closure it is, and how large it may be."""
-    off = np.abs(residual_of_rows(task, vdot))
-    name = max(task.rows.places, key=lambda x: float(off[x[1]].max(initial=0.0)), default=("", slice(0)))[0]
-    largest = max(1.0, np.abs(vdot).max(initial=0.0), np.abs(task.Udot).max(initial=0.0))
-    return float(off.max(initial=0.0)), name, tolerance * float(largest)
+    off, units = np.abs(residual_of_rows(task, vdot)), task.rows.units
+    if not len(off):
+        return 0.0, "", 0.0
+    worst = int(np.argmax(off / units))
+    name = next(name for name, where in task.rows.places if where.start <= worst < where.stop)
+    largest = max(acceleration_of(task, vdot, np.zeros(len(off))), float(np.abs(task.Udot / units).max()))
+    return float(off[worst]), name, tolerance * largest * float(units[worst])

@@ -18,17 +18,15 @@ import numpy as np
 from soacraft.errors import LoopError
 from soacraft.loops.checks import gap_text
 from soacraft.loops.rows import Constraints
-from soacraft.loops.tasks import Task, read_drives, states_of
+from soacraft.loops.tasks import Drives, Task, for_each, read_drives
 from soacraft.model.state import State
 from soacraft.spatial.checks import Array
 
 if TYPE_CHECKING:
     from soacraft.loops.solver import Solver
 
-#: A configuration with no more than this left open, in metres and radians, needs no step.
-CLOSED = 1e-15
-#: What may be left open where rounding allows no more: large mechanisms, many turns.
-NEARLY = 1e-9
+#: Steps go on while they halve what is open: at most to this.
+_SMALLEST = 1e-15
 _STEPS = 20
 
 
@@ -57,8 +55,11 @@ def project(s: Solver, q: Any, v: Any, U: Any = None) -> tuple[Array, Array]:
     3
     """
     p, drives = read_drives(s._read("project", q=q, v=v), U)
-    each = zip(states_of(p), drives, strict=True)
-    found = [_closed(s, state.replace(v=np.zeros(p.nv)), frozenset(driven)) for (state, _, _), driven in each]
+
+    def work(state: State, one: Any, forces: Any, driven: Drives) -> Array:
+        return _closed(s, state.replace(v=np.zeros(p.nv)), frozenset(driven))
+
+    found = for_each(p, drives, work)
     coordinates = np.reshape(found, (*p.batch, s.graph.nq))
     return coordinates, s.project_velocity(coordinates, p.given["v"], U)
 
@@ -68,7 +69,7 @@ def _closed(s: Solver, state: State, driven: frozenset[str]) -> Array:
     first = rows = _rows(s, state, driven)
     for _ in range(_STEPS):
         left = _open(rows)
-        if left <= CLOSED:
+        if left <= _SMALLEST:
             break
         dq = s._project(_Opening(rows, np.zeros(s.graph.nv), (), {}), "mass")
         after = _rows(s, rows.state.replace(q=s.graph.integrate(rows.state.q, dq)), driven)
@@ -76,10 +77,10 @@ def _closed(s: Solver, state: State, driven: frozenset[str]) -> Array:
             rows = after
         if not _open(after) <= 0.5 * left:
             break
-    if not _open(rows) <= NEARLY:
+    if not rows.opening <= s.tolerance:
         raise LoopError(
             f"the state of {s.graph.name!r} is too far off its closures to be projected: {_worst(first)}, and "
-            f"{_open(rows):.3g} stays. Close it first: q = s.assemble(q)."
+            f"{rows.opening:.3g} stays (radians, or lengths of the loop). Close it first: q = s.assemble(q)."
         )
     return np.array(rows.state.q)
 
@@ -91,12 +92,11 @@ def _rows(s: Solver, state: State, driven: frozenset[str]) -> Constraints:
 
 
 def _open(rows: Constraints) -> float:
-    return float(np.abs(rows.open_by).max(initial=0.0))
+    return float(np.abs(rows.open_by / rows.units).max(initial=0.0))
 
 
 def _worst(rows: Constraints) -> str:
     """What is open most, and by how much."""
-    told = [(float(np.linalg.norm(x.residual)), f"loop {x.name!r} is open by {gap_text(x)}", x.name)
-            for x in rows.loops]  # fmt: skip
-    told += [(abs(x.residual), f"coupling {x.name!r} is off by {abs(x.residual):.3g}", x.name) for x in rows.couplings]
+    told = [(x.opening, f"loop {x.name!r} is open by {gap_text(x)}", x.name) for x in rows.loops]
+    told += [(x.opening, f"coupling {x.name!r} is off by {abs(x.residual):.3g}", x.name) for x in rows.couplings]
     return max(x for x in told if x[2] not in rows.driven)[1]

@@ -13,13 +13,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from soacraft.errors import LoopError, ModelError
+from soacraft.loops.report import report
 from soacraft.loops.rows import Constraints
+from soacraft.loops.tolerances import CLOSED, read_tolerance
 from soacraft.model.closures import Closure
 from soacraft.model.frame import Body, Carrier, Frame
 from soacraft.model.graph import Multibody, copy_fixtures
+from soacraft.model.hinge_fit import hinge_inverse
 from soacraft.model.hinges import Free, Spherical
 from soacraft.model.hinges.base import H_T_of, Hinge, bias_of
 from soacraft.model.layout import dof_names
+from soacraft.model.measure import measure_of
 from soacraft.model.names import find_hinge
 from soacraft.model.records import Keyframe
 from soacraft.model.state import State
@@ -28,7 +32,6 @@ from soacraft.spatial.checks import Array
 from soacraft.spatial.pose import Pose
 from soacraft.spatial.transforms import crm
 
-_TOLERANCE = 1e-6
 _SAME = 1e-14
 
 
@@ -86,10 +89,10 @@ class Plan:
         X = self.mb.pose(loop.b, relative_to=loop.a, state=state).phi().T
         (V_a, alpha_a), (V_b, alpha_b) = (self._motion(frame, state) for frame in (loop.a, loop.b))
         xi = V_b - X @ V_a
-        H_T = H_T_of(hinge, theta)
-        rate = _nearest(H_T, xi)
+        inverse = hinge_inverse(H_T_of(hinge, theta), measure_of(self.mb, np.asarray(state.q)).loops[loop.name])
+        rate = inverse @ xi
         xidot = alpha_b - X @ alpha_a + crm(xi) @ X @ V_a
-        return _around(self.closing, hinge, theta, rate, _nearest(H_T, xidot - bias_of(hinge, theta, rate)))
+        return _around(self.closing, hinge, theta, rate, inverse @ (xidot - bias_of(hinge, theta, rate)))
 
     def _motion(self, frame: Frame, state: State) -> tuple[Array, Array]:
         """Velocity and acceleration of a frame in its own axes."""
@@ -99,7 +102,7 @@ class Plan:
         return carry @ state.motion.V[k], carry @ state.alpha[k]
 
 
-def recut(mb: Multibody, loop: Closure | str, hinge: Body | str) -> Multibody:
+def recut(mb: Multibody, loop: Closure | str, hinge: Body | str, tolerance: float = CLOSED) -> Multibody:
     """The same closed chain with `hinge`, one on the way around `loop`, as the closure, and the old closure as a hinge
     of the tree: a new model in the same state. O(n).
 
@@ -107,8 +110,8 @@ def recut(mb: Multibody, loop: Closure | str, hinge: Body | str) -> Multibody:
     the name of a hinge, or the body that hangs by it. Bodies between the two ends hang the other way round, their
     hinges turned. All bodies have the same poses and velocities and, under the same forces, the same accelerations.
     Nodes, geometry, other loops and couplings stay; the cut hinge must have none of what only a hinge of the tree can
-    have: armature, springs, dampers, friction, limits, actuators, couplings. A keyframe in which the loop is open has
-    its gap at the new closure.
+    have: armature, springs, dampers, friction, limits, actuators, couplings. The loop must be closed within
+    `tolerance`, as for `report`; a keyframe in which it is open has its gap at the new closure.
 
     >>> import soacraft as sc
     >>> mb = sc.load("five_bar")
@@ -124,7 +127,7 @@ def recut(mb: Multibody, loop: Closure | str, hinge: Body | str) -> Multibody:
         raise ModelError(f"recut takes a Multibody, got {mb!r:.80}; recut the whole model of a sub-graph.")
     closure = mb.loops.find(loop)
     plan = _plan(mb, closure, hinge)
-    _refuse_open(mb, closure)
+    _refuse_open(mb, closure, read_tolerance(tolerance, "recut"))
     _refuse_lost(plan)
     other = Multibody(mb.name, mb.gravity)
     copy_fixtures(mb.root, other.root)
@@ -170,20 +173,17 @@ def _path(carrier: Carrier) -> list[Body]:
 # -- refusals --------------------------------------------------------------------------------------------------------
 
 
-def _refuse_open(mb: Multibody, loop: Closure) -> None:
+def _refuse_open(mb: Multibody, loop: Closure, tolerance: float) -> None:
     """Bodies stay where they are only if the old closure holds."""
-    rows = next(x for x in Constraints(mb, mb.current).loops if x.name == loop.name)
-    for what, size in (("is open by", np.abs(rows.gap).max()), ("opens at", np.abs(rows.speed).max(initial=0.0))):
-        if size > _TOLERANCE:
-            raise LoopError(
-                f"recut: loop {loop.name!r} of {mb.name!r} {what} {size:.3g} (metres and radians{_per(what)}), so its "
-                "bodies cannot all stay as they are. Close it first: s.assemble(q), s.project_velocity(q, v) of a "
-                "solver s."
-            )
-
-
-def _per(what: str) -> str:
-    return " per second" if what == "opens at" else ""
+    off = next(x for x in report(mb, tolerance=tolerance).violations if x.name == loop.name)
+    if off.met:
+        return
+    gap = f"is open by {off.distance:.3g} m and {off.angle:.3g} rad"
+    how = f"opens at {off.speed:.3g} (m/s or rad/s)" if off.closed else gap
+    raise LoopError(
+        f"recut: loop {loop.name!r} of {mb.name!r} {how}, so its bodies cannot all stay as they are. Close it first: "
+        "s.assemble(q), s.project_velocity(q, v) of a solver s."
+    )
 
 
 def _refuse_lost(plan: Plan) -> None:
@@ -299,8 +299,3 @@ def _around(found: Turned | None, old: Hinge, q: Array, *rates: Array) -> tuple[
     if found is None:
         return q, *rates
     return found.q(old, q), *(found.v(old, q, x) for x in rates)
-
-
-def _nearest(H_T: Array, x: Array) -> Array:
-    """The shortest rates that bring H* rates nearest to x."""
-    return np.asarray(np.linalg.lstsq(H_T, x, rcond=None)[0]) if H_T.shape[1] else np.zeros(0)

@@ -10,12 +10,14 @@ import numpy as np
 from soacraft import markup
 from soacraft.dynamics.arguments import read_graph, read_problem
 from soacraft.errors import StateError
-from soacraft.loops.assemble import NEARLY, close, opening
+from soacraft.loops.assemble import close
 from soacraft.loops.bounds import Bounds
 from soacraft.loops.independent import Choice, choose, dofs_named, expansion, row_names, weakest_row
-from soacraft.loops.rows import Constraints
+from soacraft.loops.residuals import natural_rate
+from soacraft.loops.rows import Constraints, CouplingRow, LoopRows
 from soacraft.loops.sizes import sizes_of
-from soacraft.loops.tasks import states_of
+from soacraft.loops.tasks import Task, states_of
+from soacraft.loops.tolerances import CLOSED, read_tolerance
 from soacraft.model.interface import Graph
 from soacraft.spatial.checks import Array
 
@@ -25,8 +27,6 @@ NEAR = 1e-3
 _NEARBY = 0.05
 #: So many redundant rows and violations are printed.
 _SHOWN = 12
-#: Above this, in metres, radians and their rates, a closure is said to be violated.
-VIOLATED = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,16 +40,26 @@ class Violation:
     """In radians."""
     speed: float
     """The largest entry of Gc v."""
+    opening: float
+    """The angle, or the distance relative to the length of the loop; of a coupling, its sum relative to its terms."""
+    drift: float
+    """The speed in the same units, relative to how fast the mechanism moves."""
+    tolerance: float
+
+    @property
+    def closed(self) -> bool:
+        """Whether it is met in position."""
+        return self.opening <= self.tolerance
 
     @property
     def met(self) -> bool:
         """Whether it is met in position and velocity."""
-        return max(self.distance, self.angle, self.speed) <= VIOLATED
+        return self.closed and self.drift <= self.tolerance
 
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """The closures of a model at one state. Printing it tells all."""
+    """The closures of a model at one state. Printing it tells all; it is true where every closure is met."""
 
     name: str
     dofs: int
@@ -93,7 +103,10 @@ class Report:
     @property
     def closed(self) -> bool:
         """Whether every loop and coupling is met in position."""
-        return all(max(x.distance, x.angle) <= VIOLATED for x in self.violations)
+        return all(x.closed for x in self.violations)
+
+    def __bool__(self) -> bool:
+        return self.met
 
     def __repr__(self) -> str:
         lines = [
@@ -113,7 +126,7 @@ class Report:
                 f"near a singular configuration: smallest pivot {self.smallest:.1e} beside the largest, at "
                 f"{self.weakest}"
             )
-        off = sorted((x for x in self.violations if not x.met), key=lambda x: -max(x.distance, x.angle, x.speed))
+        off = sorted((x for x in self.violations if not x.met), key=lambda x: -max(x.opening, x.drift))
         if not off:
             lines.append("all closures are met")
         lines += [
@@ -137,8 +150,12 @@ class Report:
         return markup.joined(markup.paragraph(head), markup.table(titles, off), *below)
 
 
-def report(mb: Graph, q: Any = None, v: Any = None) -> Report:
+def report(mb: Graph, q: Any = None, v: Any = None, tolerance: float = CLOSED) -> Report:
     """Mobility, rank, redundant rows by name, singularity and violations at a state (default: the current one).
+
+    A closure is met that is open by no more than `tolerance`, as for the solvers: in radians, in distances relative to
+    the length of its loop, and in velocities relative to how fast the mechanism moves. `bool(report)` tells whether all
+    are.
 
     The rank counts what is more than 1e-6 of the rows before they cancel (`soacraft.loops.sizes`), independent dofs are
     found by pivoting. A configuration is singular where closed ones nearby have a larger rank; that is looked for only
@@ -151,6 +168,7 @@ def report(mb: Graph, q: Any = None, v: Any = None) -> Report:
     all closures are met
     """
     graph = read_graph("report", mb)
+    allowed = read_tolerance(tolerance, "report")
     q, v = graph.q if q is None else q, graph.v if v is None else v
     p = read_problem("loops.report", graph, ignore_loops=True, q=q, v=v)
     if p.batch:
@@ -161,8 +179,8 @@ def report(mb: Graph, q: Any = None, v: Any = None) -> Report:
     sizes = sizes_of(rows)
     choice = choose(G, sizes)
     names, weakest = row_names(rows), weakest_row(G, choice, sizes)
-    closed = np.abs(rows.residual).max(initial=0.0) <= VIOLATED
-    nearby, shaky = nearby_rank(rows, G, choice) if closed and rows.size else (choice.rank, False)
+    closed = rows.opening <= allowed
+    nearby, shaky = nearby_rank(rows, G, choice, allowed) if closed and rows.size else (choice.rank, False)
     return Report(
         name=graph.name,
         dofs=graph.nv,
@@ -174,20 +192,23 @@ def report(mb: Graph, q: Any = None, v: Any = None) -> Report:
         weakest="" if weakest is None else names[weakest],
         rank_nearby=nearby,
         shaky=shaky,
-        violations=_violations(rows),
+        violations=_violations(rows, allowed),
     )
 
 
-def _violations(rows: Constraints) -> tuple[Violation, ...]:
-    speeds = {name: float(np.abs(rows.speed[where]).max(initial=0.0)) for name, where in rows.places}
-    loops = [
-        Violation(x.name, float(np.linalg.norm(x.gap[3:])), float(np.linalg.norm(x.gap[:3])), speeds[x.name])
-        for x in rows.loops
-    ]
-    return (*loops, *(Violation(x.name, abs(x.residual), 0.0, speeds[x.name]) for x in rows.couplings))
+def _violations(rows: Constraints, tolerance: float) -> tuple[Violation, ...]:
+    rate = natural_rate(Task(rows, np.zeros(rows.graph.nv), (), {}))
+    found = []
+    ties: list[LoopRows | CouplingRow] = [*rows.loops, *rows.couplings]
+    for x, (_, where) in zip(ties, rows.places, strict=True):
+        distance, angle = (x.distance, x.angle) if isinstance(x, LoopRows) else (abs(x.residual), 0.0)
+        speed = float(np.abs(rows.speed[where]).max(initial=0.0))
+        drift = float(np.abs(rows.speed[where] / rows.units[where]).max(initial=0.0))
+        found.append(Violation(x.name, distance, angle, speed, x.opening, drift / rate if rate else drift, tolerance))
+    return tuple(found)
 
 
-def nearby_rank(rows: Constraints, G: Array, choice: Choice) -> tuple[int, bool]:
+def nearby_rank(rows: Constraints, G: Array, choice: Choice, tolerance: float) -> tuple[int, bool]:
     """The largest rank a few steps away along the closed configurations, the same steps every time; and whether no step
     led anywhere."""
     graph, q = rows.graph, rows.state.q
@@ -199,11 +220,10 @@ def nearby_rank(rows: Constraints, G: Array, choice: Choice) -> tuple[int, bool]
         step = X @ rng.standard_normal(X.shape[1])
         step *= _NEARBY / float(np.abs(sizes.dofs * step).max())
         moved = graph.integrate(q, step)
-        after = close(Constraints(graph, rows.state.replace(q=moved), rows.theta), anywhere, VIOLATED)
-        if opening(after) <= VIOLATED:
+        after = close(Constraints(graph, rows.state.replace(q=moved), rows.theta), anywhere, tolerance)
+        if after.opening <= tolerance:
             went = went or bool(np.abs(after.state.q - q).max() > 0.1 * np.abs(moved - q).max())
             after = close(after, anywhere)
-        if opening(after) <= NEARLY:
             found = max(found, choose(after.jacobian(), sizes_of(after)).rank)
     return found, bool(X.size) and not went
 

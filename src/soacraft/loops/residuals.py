@@ -12,13 +12,55 @@ from soacraft.spatial.checks import Array
 
 
 def residuals(task: Task, vdot: Array, multipliers: Array) -> tuple[float, float]:
-    """The residuals of the closures and of the equations of motion, each beside the largest number in it. O(n + m)."""
-    gamma = np.abs(task.rows.gamma).max(initial=0.0)
-    closures = np.abs(residual_of_rows(task, vdot)).max(initial=0.0)
-    left = residual_of_motion(task, vdot, multipliers)
-    motion, moving = np.abs(left).max(initial=0.0), np.abs(left + task.acting).max(initial=0.0)
-    largest = max(moving, np.abs(task.acting).max(initial=0.0), np.abs(multipliers).max(initial=0.0))
-    return float(closures / max(1.0, gamma, np.abs(vdot).max(initial=0.0))), float(motion / max(1.0, largest))
+    """The residuals of the closures and of the equations of motion, each in the units of the mechanism and relative to
+    the largest of what it is made of (`acceleration_of`, `energy_of`). O(n + m)."""
+    d, left = task.rows.measure.dofs, residual_of_motion(task, vdot, multipliers)
+    closures = np.abs(residual_of_rows(task, vdot) / task.rows.units).max(initial=0.0)
+    motion, moving = (float(np.abs(x / d).max(initial=0.0)) for x in (left, left + task.acting))
+    return (
+        _part(float(closures), acceleration_of(task, vdot, multipliers)),
+        _part(motion, max(moving, energy_of(task, multipliers))),
+    )
+
+
+def acceleration_of(task: Task, vdot: Array, multipliers: Array) -> float:
+    """The largest acceleration of which rows are made, in radians or lengths a second squared: |Gcdot v| and |vdot| in
+    their units, the square of the natural rate, and the constraint forces on the inertia of the whole."""
+    rows, measure = task.rows, task.rows.measure
+    carried = float(np.abs(multipliers * rows.units).max(initial=0.0))
+    return max(
+        float(np.abs(rows.gamma / rows.units).max(initial=0.0)),
+        float(np.abs(measure.dofs * vdot).max(initial=0.0)),
+        natural_rate(task) ** 2,
+        carried / measure.inertia if measure.inertia > 0.0 else 0.0,
+    )
+
+
+def energy_of(task: Task, multipliers: Array) -> float:
+    """The largest generalized force, for one radian or length: forces, constraint forces, and what the inertia of the
+    whole has at the natural rate."""
+    rows, measure = task.rows, task.rows.measure
+    return max(
+        float(np.abs(task.acting / measure.dofs).max(initial=0.0)),
+        float(np.abs(multipliers * rows.units).max(initial=0.0)),
+        measure.inertia * natural_rate(task) ** 2,
+    )
+
+
+def natural_rate(task: Task) -> float:
+    """How fast a mechanism moves, in radians or lengths a second: its dofs as they move, or as gravity and forces would
+    let the whole move on its own length. What rounding leaves of a velocity is small relative to it."""
+    rows, measure = task.rows, task.rows.measure
+    moving = float(np.abs(measure.dofs * rows.state.v).max(initial=0.0))
+    falling = float(np.linalg.norm(task.graph.gravity)) / measure.length
+    pushed = [float(np.abs(task.acting / measure.dofs).max(initial=0.0))]
+    pushed += [float(np.linalg.norm(f.moment) + np.linalg.norm(f.force) * measure.length) for _, f in task.forces]
+    forced = max(pushed) / measure.inertia if measure.inertia > 0.0 else 0.0
+    return max(moving, float(np.sqrt(max(falling, forced))))
+
+
+def _part(x: float, of: float) -> float:
+    return x / of if of > 0.0 else x
 
 
 def residual_of_rows(task: Task, vdot: Array) -> Array:

@@ -25,6 +25,7 @@ from soacraft.dynamics.reference.derivatives import along_q, along_v, crf_with, 
 from soacraft.loops.rows import Constraints, CouplingRow, LoopRows
 from soacraft.model.closures import coordinate_names
 from soacraft.model.frame import Body, Frame
+from soacraft.model.hinge_fit import hinge_inverse
 from soacraft.model.hinges.base import H_T_of, bias_of, dbias_of, dH_of
 from soacraft.model.hinges.rolling_ball import RollingBall
 from soacraft.model.kinematics import pose_of_frame
@@ -104,7 +105,7 @@ def _add_loop(found: RowDerivatives, loop: LoopRows, at: slice, bodies: Bodies, 
     a, b = bodies.at(loop.closure.a), bodies.at(loop.closure.b)
     X = seen_from(bodies.state, loop).phi().T
     H_T, dH = H_T_of(hinge, theta), dH_of(hinge, theta)
-    inverse = np.linalg.pinv(H_T)
+    inverse = hinge_inverse(H_T, loop.length)
     seen, J = X @ a.V, b.J - X @ a.J
     xi = b.V - seen
     rate = inverse @ xi

@@ -27,10 +27,11 @@ from soacraft.loops.complement import complement
 from soacraft.model.armature import padded
 from soacraft.model.closures import Closure, Coupling, coordinate_names, coupling_error
 from soacraft.model.frame import Body, Frame
-from soacraft.model.hinge_fit import hinge_gap, nearest_coordinates
+from soacraft.model.hinge_fit import hinge_gap, hinge_inverse, nearest_coordinates
 from soacraft.model.hinges.base import H_T_of, bias_of
 from soacraft.model.interface import Graph
 from soacraft.model.kinematics import pose_of_frame
+from soacraft.model.measure import Measure, measure_of
 from soacraft.model.state import State
 from soacraft.spatial.checks import Array
 from soacraft.spatial.pose import Pose
@@ -56,6 +57,8 @@ class LoopRows:
     """log(T_hinge^-1 T_ab), (6): [angle; distance] by which the loop is open."""
     speed: Array
     """Q xi, (m): how fast it opens."""
+    length: float
+    """The sum of its links, in metres: what a distance is measured by."""
     R_ab: Array
     """The axes of b seen from a."""
 
@@ -68,6 +71,26 @@ class LoopRows:
     def size(self) -> int:
         """The number of rows."""
         return len(self.Q)
+
+    @property
+    def angle(self) -> float:
+        """By how much it is open, in radians."""
+        return float(np.linalg.norm(self.gap[:3]))
+
+    @property
+    def distance(self) -> float:
+        """By how much it is open, in metres."""
+        return float(np.linalg.norm(self.gap[3:]))
+
+    @property
+    def opening(self) -> float:
+        """By how much it is open: the angle, or the distance relative to its length."""
+        return max(self.angle, self.distance / self.length)
+
+    @property
+    def units(self) -> Array:
+        """What a residual of each row is measured by: a radian, its length, or both, (m)."""
+        return _row_units(self.Q, self.length)
 
     def wrench(self, multipliers: Array) -> Array:
         """The constraint force on frame b at b in the axes of a, [moment; force], for the multipliers of its rows."""
@@ -86,11 +109,18 @@ class CouplingRow:
     """sum p''(q) v^2."""
     residual: float
     """sum p(q) - offset."""
+    size: float
+    """The largest of its terms at one radian or one length of the model: what its residual is measured by."""
 
     @property
     def name(self) -> str:
         """The coupling's name."""
         return self.coupling.name
+
+    @property
+    def opening(self) -> float:
+        """By how much it is off, relative to its size."""
+        return abs(self.residual) / self.size
 
 
 class Constraints:
@@ -103,6 +133,7 @@ class Constraints:
         if state.batch:
             raise LoopError(f"the rows of loops are made for one state, got a batch {state.batch}.")
         self.graph, self.state = graph, state
+        self.measure: Measure = measure_of(graph, np.asarray(state.q))
         self._guess = theta or {}
         compiled = rows_of(graph)
         self._arrays: RowArrays | None = None if compiled is None else compiled.rows(state.q, state.v, self._guess)
@@ -110,6 +141,7 @@ class Constraints:
     def with_couplings(self, extra: list[CouplingRow]) -> Constraints:
         """The same constraints and some more rows in hinge space behind them."""
         wider = Constraints.__new__(Constraints)
+        wider.measure = self.measure
         wider.graph, wider.state, wider._guess, wider._arrays = self.graph, self.state, self._guess, None
         wider.loops, wider.couplings, wider.driven = self.loops, [*self.couplings, *extra], self.driven
         return wider
@@ -119,11 +151,12 @@ class Constraints:
         """The closures, one by one."""
         loops = [x for x in self.graph.loops if x.active]
         if self._arrays is None:
-            return [loop_rows(self.graph, self.state, x, self._guess.get(x.name)) for x in loops]
+            lengths = self.measure.loops
+            return [loop_rows(self.graph, self.state, x, lengths[x.name], self._guess.get(x.name)) for x in loops]
         found, row, at = [], 0, 0
         for i, closure in enumerate(loops):
             rows, where = slice(row, row + 6 - closure.hinge.nv), slice(at, at + closure.hinge.nq)
-            found.append(_unpacked(self.graph, closure, self._arrays, i, rows, where))
+            found.append(_unpacked(self.graph, closure, self.measure, self._arrays, i, rows, where))
             row, at = rows.stop, where.stop
         return found
 
@@ -132,8 +165,8 @@ class Constraints:
         """The couplings, one by one."""
         if not self.graph.couplings:
             return []
-        names = coordinate_names(self.graph)
-        return [coupling_row(self.graph, self.state, x, names) for x in self.graph.couplings if x.active]
+        names, sizes = coordinate_names(self.graph), self.measure.couplings
+        return [coupling_row(self.graph, self.state, x, sizes[x.name], names) for x in self.graph.couplings if x.active]
 
     @cached_property
     def places(self) -> list[tuple[str, slice]]:
@@ -183,6 +216,35 @@ class Constraints:
             [np.zeros(0), *(x.residual for x in self.loops), np.array([x.residual for x in self.couplings])]
         )
 
+    @cached_property
+    def units(self) -> Array:
+        """What the residuals are measured by, (m): see `soacraft.model.measure`."""
+        sizes = np.array([x.size for x in self.couplings])
+        if self._arrays is None:
+            return np.concatenate([np.zeros(0), *(x.units for x in self.loops), sizes])
+        lengths = [np.full(6 - x.hinge.nv, self.measure.loops[x.name]) for x in self.graph.loops if x.active]
+        return np.concatenate([_row_units(self._arrays.Q, np.concatenate([np.zeros(0), *lengths])), sizes])
+
+    @cached_property
+    def common_units(self) -> Array:
+        """The same with the length of the model for all loops, (m): one metre counts as much as another, as in a sum of
+        squares it should."""
+        sizes = np.array([x.size for x in self.couplings])
+        Q = np.concatenate([np.zeros((0, 6)), *(x.Q for x in self.loops)]) if self._arrays is None else self._arrays.Q
+        return np.concatenate([_row_units(Q, self.measure.length), sizes])
+
+    @property
+    def opening(self) -> float:
+        """By how much closures and couplings are open at most: angles, distances relative to the lengths of their
+        loops, sums relative to the sizes of their couplings. Driven ones may be anywhere."""
+        off = [x.opening for x in self.couplings if x.name not in self.driven]
+        if self._arrays is None or self.driven:
+            off += [x.opening for x in self.loops if x.name not in self.driven]
+        elif len(gap := self._arrays.gap):
+            lengths = np.fromiter(self.measure.loops.values(), np.float64)
+            off += [np.linalg.norm(gap[:, :3], axis=1).max(), (np.linalg.norm(gap[:, 3:], axis=1) / lengths).max()]
+        return float(max(off, default=0.0))
+
     @property
     def open_by(self) -> Array:
         """The residual of what should be closed, (m): zero for driven closures."""
@@ -221,11 +283,16 @@ class Constraints:
         return G
 
 
-def loop_rows(graph: Graph, state: State, closure: Closure, guess: Array | None = None) -> LoopRows:
-    """The rows of a closure at a state."""
+def _row_units(Q: Array, length: Array | float) -> Array:
+    """|turns of Q| + |slides of Q| length, row by row."""
+    return np.asarray(np.linalg.norm(Q[:, :3], axis=1) + np.linalg.norm(Q[:, 3:], axis=1) * length)
+
+
+def loop_rows(graph: Graph, state: State, closure: Closure, length: float, guess: Array | None = None) -> LoopRows:
+    """The rows of a closure of a given length at a state."""
     (R_a, p_a), (R_b, p_b) = pose_of_frame(state, closure.a), pose_of_frame(state, closure.b)
     T_ab = Pose.unchecked(R_a.T @ R_b, R_a.T @ (p_b - p_a))
-    theta = nearest_coordinates(closure.hinge, T_ab, guess)
+    theta = nearest_coordinates(closure.hinge, T_ab, guess, length)
     gap = hinge_gap(closure.hinge, theta, T_ab)
     H_T = H_T_of(closure.hinge, theta)
     Q = complement(H_T)
@@ -233,7 +300,7 @@ def loop_rows(graph: Graph, state: State, closure: Closure, guess: Array | None 
     V_a, V_b = _velocity(graph, state, closure.a), _velocity(graph, state, closure.b)
     seen = X @ V_a
     xi = V_b - seen
-    rate = np.asarray(np.linalg.lstsq(H_T, xi, rcond=None)[0] if H_T.shape[1] else np.zeros(0))
+    rate = hinge_inverse(H_T, length) @ xi
     gamma = Q @ (crm(xi) @ seen - bias_of(closure.hinge, theta, rate))
     W: dict[int, Array] = {}
     for frame, left in ((closure.b, Q), (closure.a, -Q @ X)):
@@ -241,10 +308,12 @@ def loop_rows(graph: Graph, state: State, closure: Closure, guess: Array | None 
             k = graph.layout.index[frame.carrier]
             block = padded(left @ frame.offset.phi().T, len(Q), graph.layout.dims[k])
             W[k] = W[k] + block if k in W else block
-    return LoopRows(closure, theta, Q, W, gamma, Q @ gap, gap, Q @ xi, T_ab.rotation)
+    return LoopRows(closure, theta, Q, W, gamma, Q @ gap, gap, Q @ xi, length, T_ab.rotation)
 
 
-def _unpacked(graph: Graph, closure: Closure, x: RowArrays, i: int, rows: slice, where: slice) -> LoopRows:
+def _unpacked(
+    graph: Graph, closure: Closure, measure: Measure, x: RowArrays, i: int, rows: slice, where: slice
+) -> LoopRows:
     """The rows of one closure out of those of all."""
     W: dict[int, Array] = {}
     for frame, blocks in ((closure.b, x.W_b), (closure.a, x.W_a)):
@@ -253,11 +322,13 @@ def _unpacked(graph: Graph, closure: Closure, x: RowArrays, i: int, rows: slice,
             block = padded(blocks[rows], rows.stop - rows.start, graph.layout.dims[k])
             W[k] = W[k] + block if k in W else block
     return LoopRows(closure, x.theta[where], x.Q[rows], W, x.local[rows], x.residual[rows], x.gap[i], x.speed[rows],
-                    x.R_ab[i])  # fmt: skip
+                    measure.loops[closure.name], x.R_ab[i])  # fmt: skip
 
 
-def coupling_row(graph: Graph, state: State, coupling: Coupling, names: dict[str, int]) -> CouplingRow:
-    """The row of a coupling at a state."""
+def coupling_row(
+    graph: Graph, state: State, coupling: Coupling, size: float, names: dict[str, int]
+) -> CouplingRow:
+    """The row of a coupling of a given size at a state."""
     q, v, number = state.q, state.v, {name: i for i, name in enumerate(graph.dof_names)}
     rates, gamma = {}, 0.0
     for dof, c in coupling.terms.items():
@@ -265,7 +336,7 @@ def coupling_row(graph: Graph, state: State, coupling: Coupling, names: dict[str
         p = np.polynomial.Polynomial((0.0, *c))
         rates[i] = float(p.deriv()(x))
         gamma += float(p.deriv(2)(x)) * float(v[i]) ** 2
-    return CouplingRow(coupling, rates, gamma, coupling_error(coupling, names, q))
+    return CouplingRow(coupling, rates, gamma, coupling_error(coupling, names, q), size)
 
 
 def _velocity(graph: Graph, state: State, frame: Frame) -> Array:

@@ -29,7 +29,8 @@ from soacraft.recursions.types import Stacked
 from soacraft.spatial.checks import Array
 from soacraft.spatial.transforms import phi
 
-#: A compliance in turns this small beside that in slides, or the reverse, is rounding: no lever is so long.
+#: A compliance in turns this small relative to that in slides over the length of the loop, or the reverse, is
+#: rounding: no lever is so long.
 _ROUNDING = 1e-18
 
 
@@ -128,7 +129,8 @@ class Compliance:
                     size = np.abs(X)  # before anything cancels: rounding is measured by this
                     compliance = np.diagonal(size @ np.abs(self._Upsilon[k][:6, :6]) @ size.T)
                     turn, slide = turn + compliance[:3].max(), slide + compliance[3:].max()
-            turn, slide = max(turn, _ROUNDING * slide), max(slide, _ROUNDING * turn)
+            square = loop.length**2
+            turn, slide = max(turn, _ROUNDING * slide / square), max(slide, _ROUNDING * turn * square)
             found[row.where] = turn * np.sum(loop.Q[:, :3] ** 2, axis=1) + slide * np.sum(loop.Q[:, 3:] ** 2, axis=1)
         for row in self.list[len(self.rows.loops) :]:
             apart = [self._between(x, x) for x in row.sources] + [p @ self.D_inv[n] @ p.T for n, p in row.local]

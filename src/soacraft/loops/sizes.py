@@ -12,10 +12,10 @@ the last two in the mean of logarithms, loops before couplings: with the units o
 
     t = max T/c,   s = max S/c,   r_i = |turns of Q_i| t + |slides of Q_i| s,    r = max R/c of a coupling
 
-and Gc(i,j) / (r_i c_j) is at most 1 before anything cancels. Where it has a singular value below `RANK`, a motion
-against the closures opens them by no more than that part of what their ends move, which a solver takes for closed. The
-tolerance of states and answers is the same number; pivots of S, which are squares, are cut at its square. A way below
-`SHORT` of the extent of the model is rounding: it says nothing of c, and s is no less than it.
+and Gc(i,j) / (r_i c_j) is at most 1 before anything cancels. Where it has a singular value below `tolerances.RANK`, a
+motion against the closures opens them by no more than that part of what their ends move, which a solver takes for
+closed. The tolerance of states and answers is the same number; pivots of S, which are squares, are cut at its square.
+A way below `SHORT` of the extent of the model is rounding: it says nothing of c, and s is no less than it.
 """
 
 from __future__ import annotations
@@ -27,16 +27,13 @@ import numpy.typing as npt
 
 from soacraft.errors import LoopError
 from soacraft.loops.rows import Constraints, CouplingRow, LoopRows
+from soacraft.loops.tolerances import SHORT
 from soacraft.model.closures import coordinate_names
 from soacraft.model.frame import Body
 from soacraft.model.kinematics import pose_of_frame
 from soacraft.model.sko import SKOModel
 from soacraft.spatial.checks import Array
 
-#: Singular values of scaled rows this small are zero: axes that are parallel but for the digits of a file.
-RANK = 1e-6
-#: A way this small beside the extent of the model is rounding.
-SHORT = 1e-8
 #: How much a coupling says of the size of a dof beside a loop.
 _LESS = 1e-3
 

@@ -28,7 +28,8 @@ from soacraft.loops.residuals import residuals
 from soacraft.loops.results import Result, Source
 from soacraft.loops.rows import Constraints
 from soacraft.loops.sizes import sizes_of
-from soacraft.loops.tasks import Drives, Task, read_drives, refuse_large, states_of
+from soacraft.loops.tasks import Drives, Task, for_each, in_state, read_drives, refuse_large, states_of
+from soacraft.loops.tolerances import CLOSED
 from soacraft.model.coordinates import read_q
 from soacraft.model.graph import Multibody
 from soacraft.model.interface import Graph
@@ -117,7 +118,7 @@ class Solver(Strict, ABC):
     _METHOD: ClassVar[int | None] = None
     """The number of the compiled solver, if there is one."""
 
-    def __init__(self, graph: Graph, tolerance: float = 1e-6) -> None:
+    def __init__(self, graph: Graph, tolerance: float = CLOSED) -> None:
         if not isinstance(graph, Graph):
             raise ModelError(f"{type(self).__name__} takes a Multibody or a sub-graph of one, got {graph!r:.80}.")
         self.tolerance = float(finite(tolerance, (), f"tolerance of {type(self).__name__}"))
@@ -188,11 +189,15 @@ class Solver(Strict, ABC):
         p, drives = read_drives(p, U)
         if self._compiled is not None and not U and 0 not in p.batch:
             return self._compiled_result(p, self._compiled)
-        each = zip(states_of(p), drives, strict=True)
-        tasks = [self._task(s, one["force"], f, d, passive=p.passive) for (s, one, f), d in each]
-        answers = [self._solve(task) for task in tasks]
-        rest = [self._rest(task, x) for task, x in zip(tasks, answers, strict=True)]
-        return self._result(p, [x.vdot for x in answers], rest, Answered(self, tasks, answers))
+
+        def work(state: State, one: dict[str, Array], forces: Any, driven: Drives) -> tuple[Task, Answer, Array]:
+            task = self._task(state, one["force"], forces, driven, passive=p.passive)
+            answer = self._solve(task)
+            return task, answer, self._rest(task, answer)
+
+        found = for_each(p, drives, work)
+        source = Answered(self, [task for task, _, _ in found], [x for _, x, _ in found])
+        return self._result(p, [x.vdot for _, x, _ in found], [rest for _, _, rest in found], source)
 
     def mixed_dynamics(
         self,
@@ -214,10 +219,12 @@ class Solver(Strict, ABC):
         p = self._read("mixed_dynamics", q=q, v=v, force=force, vdot=vdot, f_ext=f_ext, passive=passive)
         dofs = np.flatnonzero(read_prescribed(self.graph, prescribed)).tolist()
         p, drives = read_drives(p, U)
-        found = []
-        for (s, one, f), d in zip(states_of(p), drives, strict=True):
-            task = self._task(s, _without(one["force"], dofs), f, d, passive=p.passive)
-            found.append(self._mixed(task, dofs, one["vdot"]))
+
+        def work(state: State, one: dict[str, Array], forces: Any, driven: Drives) -> tuple[Array, Array]:
+            task = self._task(state, _without(one["force"], dofs), forces, driven, passive=p.passive)
+            return self._mixed(task, dofs, one["vdot"])
+
+        found = for_each(p, drives, work)
         shape = (*p.batch, p.nv)
         return np.reshape([x for x, _ in found], shape), np.reshape([x for _, x in found], shape)
 
@@ -244,12 +251,12 @@ class Solver(Strict, ABC):
         p = inverse.read_independent(p, vdot_independent)
         p, drives = read_drives(p, U)
         mask = None if actuated is None else read_prescribed(self.graph, actuated, "actuated")
-        found = []
-        for (state, one, forces), d in zip(states_of(p), drives, strict=True):
-            task = self._task(state, np.zeros(p.nv), forces, d, passive=p.passive)
-            x = one["vdot_independent"]
-            found.append(inverse.force_for(task, self._choice(task.rows), x, mask, self.tolerance))
-        return np.reshape(found, (*p.batch, p.nv))
+
+        def work(state: State, one: dict[str, Array], forces: Any, driven: Drives) -> Array:
+            task = self._task(state, np.zeros(p.nv), forces, driven, passive=p.passive)
+            return inverse.force_for(task, self._choice(task.rows), one["vdot_independent"], mask, self.tolerance)
+
+        return np.reshape(for_each(p, drives, work), (*p.batch, p.nv))
 
     def assemble(self, q0: Any, fixed: Any = (), limits: bool = False) -> Array:
         """Coordinates near q0 at which every loop and coupling closes; the dofs or hinges named in `fixed` stay.
@@ -261,8 +268,7 @@ class Solver(Strict, ABC):
         """
         held, q = read_fixed(self.graph, fixed, read_q(self.graph, q0, rest=self.graph.q))
         p = self._read("assemble", q=q)
-        states = [state for state, _, _ in states_of(p)]
-        found = assembling.assemble_all(self.graph, states, held, self._theta, limits)
+        found = assembling.assemble_all(p, held, self._theta, limits, self.tolerance)
         return np.reshape(found, (*p.batch, self.graph.nq))
 
     def project_velocity(self, q: Any, v: Any, U: Any = None, weight: str = "mass") -> Array:
@@ -277,10 +283,11 @@ class Solver(Strict, ABC):
             raise StateError(f"weight of project_velocity must be 'mass' or 'plain', got {weight!r:.60}.")
         p = self._read("project_velocity", q=q, v=v)
         p, drives = read_drives(p, U)
-        each = zip(states_of(p), drives, strict=True)
-        tasks = [self._task(state, np.zeros(p.nv), (), d, moving=False) for (state, _, _), d in each]
-        found = [self._project(task, weight) for task in tasks]
-        return np.reshape(found, (*p.batch, p.nv))
+
+        def work(state: State, one: dict[str, Array], forces: Any, driven: Drives) -> Array:
+            return self._project(self._task(state, np.zeros(p.nv), (), driven, moving=False), weight)
+
+        return np.reshape(for_each(p, drives, work), (*p.batch, p.nv))
 
     def project(self, q: Any, v: Any, U: Any = None) -> tuple[Array, Array]:
         """The state on the closures next to (q, v), in the metric of the mass matrix: what an integrator does with
@@ -391,7 +398,8 @@ class Solver(Strict, ABC):
         assert self._METHOD is not None
         if not self._ready:
             state, one, forces = next(states_of(p))
-            self._solve(self._task(state, one["force"], forces, {}, passive=p.passive))
+            with in_state(p.batch, (0,) * len(p.batch)):
+                self._solve(self._task(state, one["force"], forces, {}, passive=p.passive))
         source = self._source
         count = math.prod(p.batch)
         full = [p.full(name) for name in ("q", "v", "force")]
@@ -400,11 +408,12 @@ class Solver(Strict, ABC):
         vdot, found, fine = compiled.run(self._METHOD, q, v, force, pull, p.threads, p.passive)
         rest = np.concatenate([found, q], axis=1)
         if not fine.all():
-            for i, (state, one, forces) in enumerate(states_of(p)):
+            for i, (where, (state, one, forces)) in enumerate(zip(np.ndindex(*p.batch), states_of(p), strict=True)):
                 if not fine[i]:
-                    task = self._task(state, one["force"], forces, {}, passive=p.passive)
-                    answer = self._solve(task)
-                    vdot[i], rest[i] = answer.vdot, self._rest(task, answer)
+                    with in_state(p.batch, where):
+                        task = self._task(state, one["force"], forces, {}, passive=p.passive)
+                        answer = self._solve(task)
+                        vdot[i], rest[i] = answer.vdot, self._rest(task, answer)
                     source = self._source if i == 0 else source
         return self._result(p, vdot, rest, source if source is self._source else source.mixed())
 

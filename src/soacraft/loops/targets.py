@@ -20,9 +20,11 @@ import numpy as np
 
 from soacraft.dynamics.nodes import jacobian
 from soacraft.errors import ModelError, StateError
+from soacraft.loops.tolerances import MET
 from soacraft.model.frame import Body, Frame
 from soacraft.model.interface import Graph
 from soacraft.model.kinematics import relative_pose
+from soacraft.model.lengths import chain, length_of
 from soacraft.model.state import State
 from soacraft.spatial.checks import Array, finite, frozen
 from soacraft.spatial.pose import Pose
@@ -43,8 +45,9 @@ class Gap(NamedTuple):
 class Target:
     """Where a frame shall be, seen from another: `Placement`, `Position` or `Direction`.
 
-    `weight` counts where not all targets can be met: the sum of |weight r|^2 is least, metres and radians alike.
-    `tolerance` is what counts as met, in metres and radians; without one that of the call.
+    `weight` counts where not all targets can be met: the sum of |weight r|^2 is least, r in radians and in distances
+    relative to the reach of the chain between the two frames. `tolerance` is what counts as met, in metres and radians;
+    without one that of the call.
     """
 
     relative_to: Frame | str | None = None
@@ -130,7 +133,10 @@ class Aim(NamedTuple):
     axis: Array
     goal: Any
     weight: float
-    tolerance: float
+    length: float
+    """What its distances are measured by, in metres: the links between its frames, or how far the goal is; the longest
+    of all aims."""
+    tolerance: Gap
 
     def seen(self, state: State) -> tuple[Array, Array]:
         """R and p of the frame seen from `relative_to`."""
@@ -158,9 +164,49 @@ class Aim(NamedTuple):
         angle = 0.0 if self.kind == "position" else float(np.linalg.norm(r[:3]))
         return Gap(0.0 if self.kind == "direction" else float(np.linalg.norm(r[-3:])), angle)
 
+    def gaps(self, R: Array, p: Array) -> Gap:
+        """What is left at many poses, (batch, 3, 3) and (batch, 3); angles by their cosines, to half the digits."""
+        none = np.zeros(len(p))
+        if self.kind == "direction":
+            return Gap(none, np.arccos(np.clip((R @ self.axis) @ self.goal, -1.0, 1.0)))
+        goal = self.goal if self.kind == "position" else self.goal.translation
+        distance = np.linalg.norm(p - goal, axis=-1)
+        if self.kind == "position":
+            return Gap(distance, none)
+        cosine = 0.5 * (np.einsum("ij,...ij->...", self.goal.rotation, R) - 1.0)
+        return Gap(distance, np.arccos(np.clip(cosine, -1.0, 1.0)))
+
     def met(self, r: Array) -> bool:
         """Whether a residual is within the tolerance."""
-        return bool(max(self.gap(r)) <= self.tolerance)
+        return self.met_by(self.gap(r))
+
+    def met_by(self, gap: Gap) -> bool:
+        """Whether what is left is within the tolerance."""
+        return bool(gap.distance <= self.tolerance.distance and gap.angle <= self.tolerance.angle)
+
+    @property
+    def scales(self) -> Array:
+        """What makes numbers of a residual: 1 of angles, one over the length of distances."""
+        parts = {"pose": (1.0,) * 3 + (1.0 / self.length,) * 3, "position": (1.0 / self.length,) * 3}
+        return np.array(parts.get(self.kind, (1.0,) * 3))
+
+
+def aim_at(
+    graph: Graph,
+    name: str,
+    kind: str,
+    frames: tuple[Frame, Frame],
+    goal: Any,
+    axis: Any = (0.0, 0.0, 0.0),
+    weight: float = 1.0,
+    tolerance: float = MET,
+    own: float | None = None,
+) -> Aim:
+    """A target for one state. `tolerance` is in radians and relative to its length, `own` in radians and metres."""
+    goal_at = np.zeros(3) if kind == "direction" else goal if kind == "position" else goal.translation
+    length = max(chain(*frames).length, float(np.linalg.norm(goal_at))) or length_of(graph) or 1.0
+    allowed = Gap(tolerance * length, tolerance) if own is None else Gap(own, own)
+    return Aim(name, kind, *frames, np.asarray(axis), goal, weight, length, allowed)
 
 
 def aims_rates(graph: Graph, state: State, aims: list[Aim]) -> Array:
@@ -194,7 +240,7 @@ def read_targets(targets: Any) -> list[AnyTarget]:
                 f"Direction(...); got {x!r:.60}."
             )
     if not found:
-        raise StateError("solve_kinematics was given no targets; to close loops alone there is s.assemble(q0).")
+        raise StateError("inverse_kinematics was given no targets; to close loops alone there is s.assemble(q0).")
     return found
 
 
@@ -225,9 +271,11 @@ def aims_of(graph: Graph, targets: list[AnyTarget], batch: tuple[int, ...], tole
         one = []
         for x, (frame, to), name in zip(targets, frames, names, strict=True):
             axis = x.axis if isinstance(x, Direction) else np.zeros(3)
-            own = tolerance if x.tolerance is None else float(x.tolerance)
-            one.append(Aim(name, x.kind, frame, to, axis, _goal(x, batch, i), float(x.weight), own))
-        found.append(one)
+            own = None if x.tolerance is None else float(x.tolerance)
+            goal, weight = _goal(x, batch, i), float(x.weight)
+            one.append(aim_at(graph, name, x.kind, (frame, to), goal, axis, weight, tolerance, own))
+        longest = max(aim.length for aim in one)  # so that one metre weighs as much as another
+        found.append([aim._replace(length=longest) for aim in one])
     return found
 
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from soacraft.dynamics.problem import Problem
-from soacraft.errors import LoopError, StateError
+from soacraft.errors import LoopError, SoacraftError, StateError
 from soacraft.loops.complement import complement
 from soacraft.loops.rows import Constraints, CouplingRow, LoopRows
 from soacraft.model.closures import Coupling
@@ -26,6 +27,7 @@ from soacraft.spatial.checks import Array, finite
 from soacraft.spatial.wrench import Wrench
 
 Drives = dict[str, tuple[Array, Array]]
+T = TypeVar("T")
 
 #: What the name of the row of a prescribed dof has before that of the dof.
 PRESCRIBED = "prescribed "
@@ -104,7 +106,8 @@ class Task:
         """The same with a row `vdot_i = given` for each of some dofs, as if each were a driven coupling."""
         names = self.graph.dof_names
         couplings = [Coupling(PRESCRIBED + names[i], {names[i]: (1.0,)}) for i in dofs]
-        extra = [CouplingRow(x, {i: 1.0}, 0.0, 0.0) for x, i in zip(couplings, dofs, strict=True)]
+        unit = 1.0 / self.rows.measure.dofs
+        extra = [CouplingRow(x, {i: 1.0}, 0.0, 0.0, unit[i]) for x, i in zip(couplings, dofs, strict=True)]
         drives = {x.name: (self.state.v[i], vdot[i]) for x, i in zip(couplings, dofs, strict=True)}
         return replace(self, rows=self.rows.with_couplings(extra), drives={**self.drives, **drives})
 
@@ -126,6 +129,27 @@ def states_of(p: Problem) -> Iterator[tuple[State, dict[str, Array], Forces]]:
         one = {name: x[i] for name, x in full.items()}
         state = current.replace(q=one["q"], v=one.get("v", np.zeros(p.nv)), vdot=np.zeros(p.nv), forces=())
         yield state, one, tuple((frame, _one_wrench(wrench, p.batch, i)) for frame, wrench in p.forces)
+
+
+@contextmanager
+def in_state(batch: tuple[int, ...], i: tuple[int, ...]) -> Iterator[None]:
+    """Errors in here say which state of a batch they are about."""
+    try:
+        yield
+    except SoacraftError as error:
+        if not batch:
+            raise
+        number = i[0] if len(i) == 1 else tuple(map(int, i))
+        raise type(error)(f"in state {number} of the batch: {error}") from error
+
+
+def for_each(p: Problem, drives: list[Drives], work: Callable[[State, dict[str, Array], Forces, Drives], T]) -> list[T]:
+    """What work makes of every state of a batch, in order."""
+    found = []
+    for i, (state, one, forces), driven in zip(np.ndindex(*p.batch), states_of(p), drives, strict=True):
+        with in_state(p.batch, i):
+            found.append(work(state, one, forces, driven))
+    return found
 
 
 def read_drives(p: Problem, U: Any) -> tuple[Problem, list[Drives]]:

@@ -8,19 +8,17 @@ from soacraft.dynamics.engine import answer
 from soacraft.dynamics.problem import Problem
 from soacraft.loops.block_cholesky import BlockCholesky
 from soacraft.loops.compiled import TREE_AUGMENTED
-from soacraft.loops.independent import choose
+from soacraft.loops.independent import least_norm
 from soacraft.loops.residuals import residual_of_rows, row_speeds
 from soacraft.loops.rows import Constraints
 from soacraft.loops.schur import Compliance
-from soacraft.loops.sizes import sizes_of
 from soacraft.loops.solver import Answer, Solver
 from soacraft.loops.tasks import Task
+from soacraft.loops.tolerances import CLOSED, PIVOT
 from soacraft.model.interface import Graph
 from soacraft.spatial.checks import Array
 
 _REFINEMENTS = 2
-#: A kept pivot this small beside its reference makes the factors a poor judge of the rows that repeat others.
-_SURE = 1e-9
 
 
 class TreeAugmented(Solver):
@@ -43,7 +41,7 @@ class TreeAugmented(Solver):
 
     _METHOD = TREE_AUGMENTED
 
-    def __init__(self, graph: Graph, tolerance: float = 1e-6) -> None:
+    def __init__(self, graph: Graph, tolerance: float = CLOSED) -> None:
         super().__init__(graph, tolerance)
         self._referred = False
         self._compile()
@@ -68,8 +66,8 @@ class TreeAugmented(Solver):
             vdot -= compliance.accelerations(step)
             if np.abs(step).max() <= 1e-9 * np.abs(multipliers).max(initial=0.0):
                 break
-        if factor.rank < task.rows.size or factor.smallest < _SURE:
-            multipliers = _least(task.rows, multipliers)
+        if factor.rank < task.rows.size or factor.smallest < PIVOT:
+            multipliers = least_norm(task.rows, multipliers)
         return Answer(vdot, multipliers)
 
     def _refer(self, compliance: Compliance) -> None:
@@ -100,15 +98,6 @@ def factored(rows: Constraints) -> tuple[Compliance, BlockCholesky]:
     compliance = Compliance(rows, rows.graph.sko(rows.state))
     sizes = [where.stop - where.start for _, where in rows.places]
     return compliance, BlockCholesky(sizes, compliance.blocks, compliance.reference)
-
-
-def _least(rows: Constraints, multipliers: Array) -> Array:
-    """The multipliers of least norm with the same Gc* lambda: those in the range of Gc, whose rank is that of the
-    scaled rows. O(m nv^2)."""
-    G, sizes = rows.jacobian(), sizes_of(rows)
-    U, _, _ = np.linalg.svd(np.where(sizes.moved, G, 0.0) / sizes.dofs, full_matrices=False)
-    U = U[:, : choose(G, sizes).rank]
-    return np.asarray(U @ (U.T @ multipliers))
 
 
 def _in_axes_of_b(rows: Constraints, x: Array) -> Array:

@@ -12,7 +12,9 @@ from soacraft.spatial.checks import Array
 from soacraft.spatial.pose import Pose
 from soacraft.spatial.transforms import se3_log
 
-REACHED = 1e-9  # metres and radians
+#: A pose this near is reached: in radians, and in distances relative to the length they are measured by.
+REACHED = 1e-9
+_SETTLED = 1e-13  # a step that moves the pose by less, measured alike, is the last
 _STEPS = 50
 _RANDOM_STARTS = 60
 
@@ -28,9 +30,10 @@ def hinge_gap(hinge: Hinge, q: Array, target: Pose) -> Array:
     return se3_log(gap.rotation, gap.translation)
 
 
-def nearest_coordinates(hinge: Hinge, target: Pose, guess: Array | None = None) -> Array:
+def nearest_coordinates(hinge: Hinge, target: Pose, guess: Array | None = None, length: float = 1.0) -> Array:
     """The coordinates of a hinge nearest to a pose: Gauss-Newton on the gap xi, `H*(q) dq = xi`.
 
+    Distances are measured by `length`, in metres: that of the mechanism, so that the nearest is so in all units.
     From a guess if there is one. Otherwise from the neutral coordinates and, where the hinge does not reach the pose
     from there, from others, always the same ones. For 1-dof, spherical and free hinges that reach it the first step is
     exact. A rolling ball may be anywhere on its plane, in closed form.
@@ -43,10 +46,10 @@ def nearest_coordinates(hinge: Hinge, target: Pose, guess: Array | None = None) 
         return np.concatenate([target.as_quaternion(), hinge.tangents @ target.translation])
     best, least = np.asarray(hinge.neutral() if guess is None else guess, dtype=np.float64), np.inf
     if guess is not None or not hinge.nv:
-        return _fitted(hinge, target, best)
-    for start in _starts(hinge, target):
-        q = _fitted(hinge, target, start)
-        left = float(np.linalg.norm(hinge_gap(hinge, q, target)))
+        return _fitted(hinge, target, best, length)
+    for start in _starts(hinge, target, length):
+        q = _fitted(hinge, target, start, length)
+        left = gap_size(hinge_gap(hinge, q, target), length)
         if left < least - 1e-12:
             best, least = q, left
         if least < REACHED:
@@ -54,18 +57,41 @@ def nearest_coordinates(hinge: Hinge, target: Pose, guess: Array | None = None) 
     return best
 
 
+def gap_size(gap: Array, length: float) -> float:
+    """The norm of a gap whose distances are measured by a length."""
+    return float(np.linalg.norm(gap / _units(length)))
+
+
+def hinge_inverse(H_T: Array, length: float) -> Array:
+    """(H*)^+, (nv, 6): the rates of a hinge that come nearest to a twist, slides measured by a length.
+
+    >>> hinge_inverse(np.array([[0.0], [0], [1], [0], [0], [0.5]]), 0.5).round(3)         # half a metre a radian
+    array([[0. , 0. , 0.5, 0. , 0. , 1. ]])
+    """
+    units = _units(length)
+    X = H_T / units[:, None]
+    size = np.linalg.norm(X, axis=0)
+    size[size <= 0.0] = 1.0
+    return np.asarray(np.linalg.pinv(X / size) / size[:, None] / units)
+
+
 def least_squares(X: Array, y: Array) -> Array:
     """The shortest x that brings X x nearest to y."""
     return np.asarray(np.linalg.lstsq(X, y, rcond=None)[0], dtype=np.float64)
 
 
-def _starts(hinge: Hinge, target: Pose) -> Iterator[Array]:
+def _units(length: float) -> Array:
+    """What turns and slides are measured by, (6)."""
+    return np.array([1.0, 1.0, 1.0, length, length, length])
+
+
+def _starts(hinge: Hinge, target: Pose, length: float) -> Iterator[Array]:
     """The neutral coordinates, where the translation alone fits (turns of a helical hinge), then random ones."""
     neutral = np.asarray(hinge.neutral(), dtype=np.float64)
     yield neutral
     if not hinge.holonomic:
         return
-    moved = _fitted(hinge, target, neutral, slice(3, 6))
+    moved = _fitted(hinge, target, neutral, length, slice(3, 6))
     if not np.array_equal(moved, neutral):
         yield moved
     rng = np.random.default_rng(0)
@@ -73,17 +99,21 @@ def _starts(hinge: Hinge, target: Pose) -> Iterator[Array]:
         yield np.asarray(hinge.random(rng), dtype=np.float64)
 
 
-def _fitted(hinge: Hinge, target: Pose, q: Array, rows: slice = slice(0, 6)) -> Array:
+def _fitted(hinge: Hinge, target: Pose, q: Array, length: float, rows: slice = slice(0, 6)) -> Array:
     """Gauss-Newton from q on some rows of the gap."""
-    gap = hinge_gap(hinge, q, target)[rows]
+    units = _units(length)[rows]
+    gap = hinge_gap(hinge, q, target)[rows] / units
     for _ in range(_STEPS if hinge.nv else 0):
-        step = least_squares(H_T_of(hinge, q)[rows], gap)
-        if np.linalg.norm(step) < 1e-13:
+        H_T = H_T_of(hinge, q)[rows] / units[:, None]
+        size = np.linalg.norm(H_T, axis=0)
+        size[size <= 0.0] = 1.0  # columns of the same size, turns and slides
+        step = least_squares(H_T / size, gap) / size
+        if np.linalg.norm(H_T @ step) < _SETTLED:
             break
         size, moved, left = 1.0, q, gap
         while size > 1e-3:  # a step that does not help is halved
             moved = integrate_of(hinge, q, size * step)
-            left = hinge_gap(hinge, moved, target)[rows]
+            left = hinge_gap(hinge, moved, target)[rows] / units
             if np.linalg.norm(left) <= np.linalg.norm(gap) * (1.0 + 1e-12) + 1e-15:
                 break
             size *= 0.5

@@ -232,8 +232,10 @@ class Structure(Graph):
         self._refuse_held(set(), (found, hinge, hinge_name))
         q, v = np.asarray(hinge.neutral(), dtype=np.float64), np.zeros(hinge.nv)
         if keep_pose:
-            q = hinge_at(hinge, inboard.inv @ self.pose(found, carrier) @ outboard.inv, hinge_name, found.name)
-            v = hinge_velocity(hinge, q, outboard, np.asarray(self.velocity(found, carrier, found)))
+            pose = self.pose(found, carrier)
+            length = sum(float(np.linalg.norm(x.translation)) for x in (inboard, pose, outboard)) or 1.0
+            q = hinge_at(hinge, inboard.inv @ pose @ outboard.inv, length, hinge_name, found.name)
+            v = hinge_velocity(hinge, q, outboard, np.asarray(self.velocity(found, carrier, found)), length)
         self._changed()
         del found.parent._children[found.name], self._hinges[found.hinge_name]
         carrier._children[found.name] = self._hinges[hinge_name] = found

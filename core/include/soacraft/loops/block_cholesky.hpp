@@ -9,9 +9,6 @@
 
 SOACRAFT_RIGID_BEGIN
 
-// Pivots above the first count, up to the second they do not; what lies between is doubtful.
-constexpr double THERE = 1e-9, ROUNDING = 1e-13;
-
 // Gather one dense block out of parts.
 inline void gather_parts(const LoopWork& w, const std::vector<loops::Front::Part>& parts, index width, double* D) {
     for (const loops::Front::Part& part : parts) {
@@ -36,9 +33,9 @@ inline bool factor_fronts(LoopWork& w) {
                     D[(part.top + r) * n + part.left + c] = D[(part.left + c) * n + part.top + r] = s[r * part.cols + c];
         }
         gather_parts(w, f.side, m, R);
-        const index rank = pivoted_cholesky(n, D, THERE, L, order, spare);
+        const index rank = pivoted_cholesky(n, D, plan.tolerances.pivot, L, order, spare);
         for (index i = rank; i < n; ++i)
-            if (!(spare[i] <= ROUNDING)) return false;
+            if (!(spare[i] <= plan.tolerances.rounding)) return false;
         w.rank[number] = rank;
         for (index i = 0; i < rank; ++i)
             for (index c = 0; c < m; ++c) X[i * m + c] = R[order[i] * m + c];

@@ -99,23 +99,34 @@ inline HingeAt hinge_at(const Plan& plan, const Closure& c, const double* theta)
     return found;
 }
 
-// x with H* x nearest to a twist; false where the columns of H* depend on each other.
-inline bool nearest(const HingeAt& hinge, const Twist& to, double* x) {
-    double A[36], tau[6], norm[6], b[6] = {to.w.x, to.w.y, to.w.z, to.v.x, to.v.y, to.v.z};
+// x with H* x nearest to a twist, slides measured by a length; false where the columns of H* depend on each other.
+// Columns of the same size: their pivots tell.
+inline bool nearest(const HingeAt& hinge, const Twist& to, double length, double* x) {
+    const double per = length > 0.0 ? 1.0 / length : 1.0;
+    double A[36], size[6], tau[6], norm[6];
+    double b[6] = {to.w.x, to.w.y, to.w.z, per * to.v.x, per * to.v.y, per * to.v.z};
     index order[6];
     const index n = hinge.count;
     for (index c = 0; c < n; ++c) {
         const Twist& h = hinge.H[c];
-        A[c] = h.w.x, A[n + c] = h.w.y, A[2 * n + c] = h.w.z;
-        A[3 * n + c] = h.v.x, A[4 * n + c] = h.v.y, A[5 * n + c] = h.v.z;
+        const double sum = dot(h.w, h.w) + per * per * dot(h.v, h.v), s = sum > 0.0 ? 1.0 / std::sqrt(sum) : 1.0;
+        size[c] = s;
+        A[c] = s * h.w.x, A[n + c] = s * h.w.y, A[2 * n + c] = s * h.w.z;
+        A[3 * n + c] = s * per * h.v.x, A[4 * n + c] = s * per * h.v.y, A[5 * n + c] = s * per * h.v.z;
     }
     PivotedQR qr{6, n, A, tau, norm, order};
     qr.factor();
     if (!(qr.ratio() > 1e-9)) return false;
     qr.apply_transposed(1, b);
     qr.solve_upper(1, b);
-    for (index i = 0; i < n; ++i) x[order[i]] = b[i];
+    for (index i = 0; i < n; ++i) x[order[i]] = size[order[i]] * b[i];
     return true;
+}
+
+// How much a column of H* moves: radians, or lengths where it slides only.
+inline double moved_by(const Twist& h, double length) {
+    const double turn = std::sqrt(dot(h.w, h.w));
+    return turn > 0.0 || !(length > 0.0) ? turn : std::sqrt(dot(h.v, h.v)) / length;
 }
 
 // Gauss-Newton from the coordinates as they are; false when it does not settle. Products of screws only.
@@ -123,8 +134,8 @@ inline bool follow(const Plan& plan, const Closure& c, const Place<double>& T_ab
     for (int step = 0; step < 12; ++step) {
         hinge = hinge_at(plan, c, theta);
         double x[6], size = 0.0;
-        if (!nearest(hinge, log_of(inverse(hinge.T) * T_ab), x)) return false;
-        for (index i = 0; i < hinge.count; ++i) size = larger(size, std::fabs(x[i]));
+        if (!nearest(hinge, log_of(inverse(hinge.T) * T_ab), c.length, x)) return false;
+        for (index i = 0; i < hinge.count; ++i) size = larger(size, moved_by(hinge.H[i], c.length) * std::fabs(x[i]));
         if (size < 1e-13) return true;
         if (size > 1.0) return false;
         for (index i = 0; i < hinge.count; ++i) theta[hinge_of(plan, c)[i].q] += x[i];
@@ -297,7 +308,7 @@ inline bool tie(const Plan& plan, const Closure& c, const Limb* limbs, bool want
     if (!c.fixed) {
         double rate[6];
         const Twist seen{turn_back(t.R_b, xi.w), turn_back(t.R_b, xi.v)};
-        if (!nearest(hinge, seen, rate)) return false;
+        if (!nearest(hinge, seen, c.length, rate)) return false;
         Twist outboard = still, bias = still;  // sum over i of rate_i crm(S_i) (sum over j > i of S_j rate_j)
         for (index i = hinge.count; i-- > 0;) {
             bias += rate[i] * motion_cross(hinge.H[i], outboard);

@@ -35,11 +35,10 @@ inline GroupWork group_work(LoopWork& w, const Group& g) {
     return GroupWork(g, w.group + g.at, w.group_order + g.order);
 }
 
-// The rows of a group on its own dofs; returns how large they are before they cancel.
-inline double tie_group(LoopWork& w, const Group& g, const GroupWork& s) {
+// The rows of a group on its own dofs.
+inline void tie_group(LoopWork& w, const Group& g, const GroupWork& s) {
     const Plan& plan = w.plan;
     for (index i = 0; i < s.m * s.n; ++i) s.G[i] = 0.0;
-    double size = 0.0;
     index row = 0;
     for (const loops::Reach& reach : g.closures) {
         const Closure& c = plan.closures[reach.closure];
@@ -50,7 +49,6 @@ inline double tie_group(LoopWork& w, const Group& g, const GroupWork& s) {
             const Vec3 arm = t.at - w.limbs[k].p;
             for (index j = 0, n = dofs(e.kind); j < n; ++j) {
                 const Twist at = carried(arm, w.S[e.d + j]);
-                size = larger(size, dot(at, at));
                 const index column = plan.column[e.d + j];
                 for (index r = 0; r < c.rows; ++r) s.G[(row + r) * s.n + column] += reach.sign[i] * dot(t.Q[r], at);
             }
@@ -60,23 +58,33 @@ inline double tie_group(LoopWork& w, const Group& g, const GroupWork& s) {
     for (index number : g.couplings) {
         const Coupling& c = plan.couplings[number];
         for (std::size_t k = 0; k < c.terms.size(); ++k) {
-            const double rate = w.rates[w.ratios[number].rates + k];
-            size = larger(size, rate * rate);
-            s.G[row * s.n + plan.column[c.terms[k].d]] += rate;
+            s.G[row * s.n + plan.column[c.terms[k].d]] += w.rates[w.ratios[number].rates + k];
         }
         ++row;
     }
-    return std::sqrt(size);
 }
 
-// Below this ratio of pivots Python looks whether other dofs, or another rank, are better.
-constexpr double DOUBTFUL = 1e-3;
-// How far G X may be from zero beside the rows: more is a change of rank.
-constexpr double MISFIT = 1e-6;
+// Whether G X is zero, rows and dofs in their units: a row that was redundant still is.
+inline bool fits(const LoopWork& w, const Group& g, const GroupWork& s) {
+    const Plan& plan = w.plan;
+    for (index r = 0; r < s.m; ++r) {
+        const double allowed = plan.tolerances.rank * w.unit[g.rows[r]];
+        for (index j = 0; j < s.ni; ++j) {
+            double sum = 0.0, most = 0.0;
+            for (index k = 0; k < s.n; ++k) {
+                const double x = s.X[k * s.ni + j];
+                sum += s.G[r * s.n + k] * x;
+                most = larger(most, plan.unit[plan.user_dof[g.dofs[k]]] * std::fabs(x));
+            }
+            if (!(std::fabs(sum) <= allowed * most)) return false;
+        }
+    }
+    return true;
+}
 
 // X and x0 of a group: v_S = X v_i, vdot_S = X vdot_i + x0.
 inline bool split_group(LoopWork& w, const Group& g, const GroupWork& s) {
-    const double size = tie_group(w, g, s);
+    tie_group(w, g, s);
     const index wide = s.ni + 1;
     for (index r = 0; r < s.m; ++r) {
         for (index j = 0; j < s.nd; ++j) s.A[r * s.nd + j] = s.G[r * s.n + g.dependent[j]];
@@ -85,11 +93,8 @@ inline bool split_group(LoopWork& w, const Group& g, const GroupWork& s) {
     }
     PivotedQR qr{s.m, s.nd, s.A, s.tau, s.norm, s.order};
     qr.factor();
-    if (!(qr.ratio() > DOUBTFUL)) return false;
+    if (!(qr.ratio() > w.plan.tolerances.doubtful)) return false;
     qr.apply_transposed(wide, s.B);
-    for (index r = s.nd; r < s.m; ++r)
-        for (index j = 0; j < s.ni; ++j)
-            if (!(std::fabs(s.B[r * wide + j]) <= MISFIT * size)) return false;  // a row that was redundant is not
     qr.solve_upper(wide, s.B);
     for (index i = 0; i < s.n * s.ni; ++i) s.X[i] = 0.0;
     for (index i = 0; i < s.n; ++i) s.x0[i] = 0.0;
@@ -99,7 +104,7 @@ inline bool split_group(LoopWork& w, const Group& g, const GroupWork& s) {
         for (index j = 0; j < s.ni; ++j) s.X[column * s.ni + j] = s.B[i * wide + j];
         s.x0[column] = s.B[i * wide + s.ni];
     }
-    return true;
+    return s.m == s.nd || fits(w, g, s);
 }
 
 // L L* = D in place, the inverse of the diagonal on it; false where a pivot is no more than `least`, or rounding.
@@ -293,16 +298,17 @@ inline void correct(LoopWork& w, const double* T) {
     for (index i = 0; i < w.model.nv; ++i) w.vdot[i] += w.step[i];
 }
 
-// The largest of Xt* x, x in the order of v.
+// The largest of Xt* x, in units; x in the order of v.
 inline double largest_reduced(LoopWork& w, const double* x) {
     double most = 0.0;
     for (const Group& g : w.plan.groups) {
         const GroupWork s = group_work(w, g);
         for (index j = 0; j < s.ni; ++j) {
-            double sum = s.free ? x[w.plan.user_dof[g.dofs[j]]] : 0.0;
+            const index own = w.plan.user_dof[g.dofs[s.free ? j : g.independent[j]]];
+            double sum = s.free ? x[own] : 0.0;
             for (index i = 0; i < s.n && !s.free; ++i)
                 sum += s.X[i * s.ni + j] * x[w.plan.user_dof[g.dofs[i]]];
-            most = larger(most, std::fabs(sum));
+            most = larger(most, std::fabs(sum) / w.plan.unit[own]);
         }
     }
     return most;
@@ -340,7 +346,7 @@ inline bool constraint_embedding(LoopWork& w, const Base& base, const double* T,
     release_all(w, spatial<double>(base.a), true, w.vdot);
     for (int round = 0;; ++round) {
         unbalanced(w, T, w.vdot, nullptr);
-        const double most = larger(1.0, largest(w.left, model.nv));
+        const double most = larger(w.plan.inertia * w.rate * w.rate, largest_force(w.plan, w.left));
         if (round == 2 || largest_reduced(w, w.left) <= 1e-13 * most) break;
         correct(w, w.left);
         accelerations(model, base, w.limbs, w.S, w.vdot, w.A);

@@ -25,6 +25,7 @@ struct Closure {
     index theta;         // where its coordinates stand
     index row, rows;
     index fixed;         // whether the rows do not turn with the coordinates
+    double length;       // of its links, in metres: what its distance is measured by; 0: unknown
     double Q[36];        // rows x 6 then: orthonormal, in the axes of b
 };
 
@@ -37,7 +38,18 @@ struct Term {
 struct Coupling {
     std::vector<Term> terms;
     double offset;
+    double size;         // its largest term: what its residual is measured by
     index row;
+};
+
+// All that is judged, as Python hands it over (soacraft/loops/tolerances.py and measure.py). Numbers without unit: rows
+// are in radians and lengths of their loops, dofs in radians and lengths of the model.
+struct Tolerances {
+    double closed;    // of states off their closures, and of what an answer leaves
+    double rank;      // G X this far from zero: a row that was redundant is not
+    double doubtful;  // ratio of pivots below which Python looks for other dofs, or another rank
+    double pivot;     // pivots of the Schur complement above it count,
+    double rounding;  // up to this one they do not; what lies between is doubtful
 };
 
 // One element on the way of a block of rows to the base.
@@ -115,7 +127,9 @@ struct Plan {
     std::vector<index> column;       // by d: its column in its group
     std::vector<index> user_dof;     // by d: where the user's v has it
     std::vector<double> scale;       // of rows: 1/sqrt of the compliance that rounding is measured by
-    double tolerance = 1e-6;
+    Tolerances tolerances = {};
+    double length = 0.0, inertia = 0.0;  // of the model; its mass times the square of its length
+    std::vector<double> unit;            // by v: what one SI unit of each dof is in radians or lengths
     index Y_size = 0, S_size = 0, L_size = 0, X_size = 0, order_size = 0, group_size = 0;
 };
 

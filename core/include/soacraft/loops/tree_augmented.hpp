@@ -128,6 +128,13 @@ inline void close_rows(LoopWork& w) {
     close_with(w, x);
 }
 
+// The largest of what is left of the rows, in units.
+inline double open_rows(const LoopWork& w) {
+    double most = 0.0;
+    for (index i = 0; i < w.plan.size; ++i) most = larger(most, std::fabs(w.row[i]) / w.unit[i]);
+    return most;
+}
+
 // vdot, lambda and what they leave, for the rows taken before; false where Python should look at it.
 inline bool tree_augmented(LoopWork& w, const Base& base, const double* T, Residual& left) {
     const Model& model = w.model;
@@ -142,12 +149,12 @@ inline bool tree_augmented(LoopWork& w, const Base& base, const double* T, Resid
     if (!schur(w) || !factor_fronts(w)) return false;
     for (index i = 0; i < m; ++i) w.lambda[i] = 0.0;
     row_residual(w, base, w.vdot, w.row);
+    const double before = open_rows(w);
     for (int round = 0; round < 3; ++round) {
         close_rows(w);
         accelerations(model, base, w.limbs, w.S, w.vdot, w.A);
         row_residual(w, base, w.vdot, w.row);
-        const double beside = larger(1.0, larger(largest(w.gamma, m), largest(w.vdot, model.nv)));
-        if (largest(w.row, m) <= 1e-13 * beside) break;
+        if (open_rows(w) <= 1e-13 * larger(before, largest_rate(w.plan, w.vdot))) break;
     }
     if (!least_norm(w, w.lambda)) return false;
     unbalanced(w, T, w.vdot, w.lambda);

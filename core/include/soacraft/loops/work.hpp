@@ -33,14 +33,15 @@ struct LoopWork {
     Tie* ties;
     Ratio* ratios;
     double *rates, *theta;
-    double *gamma, *open, *row, *lambda, *extra;         // by rows
+    double *gamma, *open, *row, *lambda, *extra, *unit;  // by rows; unit: what each is measured by
     double *Y, *blocks, *LL, *X, *half, *spare;          // of the Schur complement
     index *order, *rank;
     Twist* F;                       // of one way
     double* group;                  // of the groups
     index* group_order;
     std::size_t bytes;
-    double moving = 0.0;            // the largest of Mcal vdot + C
+    double moving = 0.0;            // the largest of Mcal vdot + C, in units
+    double rate = 0.0;              // how fast the mechanism moves, in radians or lengths a second
 
     LoopWork(const Plan& plan_, char* memory) : plan(plan_), model(*plan_.tree) {
         Cutter cut{memory};
@@ -56,7 +57,7 @@ struct LoopWork {
         cut(L, n + 36 * model.wides);
         cut(ties, static_cast<index>(plan.closures.size())), cut(ratios, static_cast<index>(plan.couplings.size()));
         cut(rates, terms), cut(theta, plan.coordinates);
-        cut(gamma, m), cut(open, m), cut(row, m), cut(lambda, m), cut(extra, 4 * m), cut(half, m), cut(spare, m);
+        cut(gamma, m), cut(open, m), cut(row, m), cut(lambda, m), cut(extra, 4 * m), cut(unit, m), cut(half, m), cut(spare, m);
         cut(Y, plan.Y_size), cut(blocks, plan.S_size), cut(LL, plan.L_size), cut(X, plan.X_size);
         cut(order, plan.order_size), cut(rank, static_cast<index>(plan.fronts.size()));
         cut(F, 6 * longest), cut(group, plan.group_size), cut(group_order, nv);
@@ -71,36 +72,74 @@ SOACRAFT_FLAT const Twist& of_element(const Twist* A, index element, const Twist
     return element < 0 ? ground : A[element];
 }
 
+inline double largest(const double* x, index n) {
+    double most = 0.0;
+    for (index i = 0; i < n; ++i) most = larger(most, std::fabs(x[i]));
+    return most;
+}
+
+// The largest of rates x of dofs in their units, and of generalized forces.
+inline double largest_rate(const Plan& plan, const double* x) {
+    double most = 0.0;
+    for (index i = 0; i < plan.tree->nv; ++i) most = larger(most, plan.unit[i] * std::fabs(x[i]));
+    return most;
+}
+inline double largest_force(const Plan& plan, const double* x) {
+    double most = 0.0;
+    for (index i = 0; i < plan.tree->nv; ++i) most = larger(most, std::fabs(x[i]) / plan.unit[i]);
+    return most;
+}
+
+inline double length_of(const double* x) { return std::sqrt(x[0] * x[0] + x[1] * x[1] + x[2] * x[2]); }
+
+// How fast a mechanism moves: its dofs as they move, or as gravity and forces would let the whole move on its own length.
+inline double natural_rate(const Plan& plan, const Base& base, const double* v, const double* force, const double* pull) {
+    double pushed = force ? largest_force(plan, force) : 0.0;
+    for (index k = 0; pull && k < plan.tree->body_count; ++k)
+        pushed = larger(pushed, length_of(pull + 6 * k) + plan.length * length_of(pull + 6 * k + 3));
+    const double falling = length_of(base.a + 3) / plan.length;
+    return larger(largest_rate(plan, v), std::sqrt(larger(falling, plan.inertia > 0.0 ? pushed / plan.inertia : 0.0)));
+}
+
+// Whether a closure is closed, and does not open: angles in radians, distances in lengths of its loop.
+inline bool is_closed(const Plan& plan, const Closure& c, const Tie& t, const double* unit, double rate) {
+    const double closed = plan.tolerances.closed;
+    if (!(length_of(t.gap) <= closed && length_of(t.gap + 3) <= closed * c.length)) return false;
+    for (index r = 0; r < c.rows; ++r)
+        if (!(std::fabs(t.speed[r]) <= closed * rate * unit[r])) return false;
+    return true;
+}
+
 // The stance and the rows at a state; false where the state is off its closures or Python should look at it. `wanted`:
 // coordinates of all closures' hinges; `checked`: a state off its closures is refused.
-inline bool take_rows(LoopWork& w, const Base& base, const double* q, const double* v, const double* pull,
-                      const double* theta, bool wanted, bool checked) {
+inline bool take_rows(LoopWork& w, const Base& base, const double* q, const double* v, const double* force,
+                      const double* pull, const double* theta, bool wanted, bool checked) {
     const Plan& plan = w.plan;
+    if (checked && !(plan.length > 0.0)) return false;  // only a state tells how large the model is
     take_stance(w.model, base, q, v, pull, w.limbs, w.S);
     for (index i = 0; i < plan.coordinates; ++i) w.theta[i] = theta[i];
-    double largest = 1.0;
-    for (index i = 0; i < w.model.nv; ++i) largest = larger(largest, std::fabs(v[i]));
-    const double speed = plan.tolerance * largest;
+    w.rate = checked ? natural_rate(plan, base, v, force, pull) : 0.0;
+    const double closed = plan.tolerances.closed;
     const Twist ground = spatial<double>(base.a);
     for (std::size_t i = 0; i < plan.closures.size(); ++i) {
         const Closure& c = plan.closures[i];
         Tie& t = w.ties[i];
         if (!tie(plan, c, w.limbs, wanted, w.theta, t)) return false;
-        for (int k = 0; checked && k < 6; ++k)
-            if (!(std::fabs(t.gap[k]) <= plan.tolerance)) return false;
+        for (index r = 0; r < c.rows; ++r)
+            w.unit[c.row + r] = length_of(t.local + 6 * r) + c.length * length_of(t.local + 6 * r + 3);
+        if (checked && !is_closed(plan, c, t, w.unit + c.row, w.rate)) return false;
         const Twist &A_a = c.a.element < 0 ? ground : w.limbs[c.a.element].A0,
                     &A_b = c.b.element < 0 ? ground : w.limbs[c.b.element].A0;
-        for (index r = 0; r < c.rows; ++r) {
-            if (checked && !(std::fabs(t.speed[r]) <= speed)) return false;
-            w.gamma[c.row + r] = t.gamma[r] + along(t, r, A_a, A_b);
-        }
+        for (index r = 0; r < c.rows; ++r) w.gamma[c.row + r] = t.gamma[r] + along(t, r, A_a, A_b);
     }
     index at = 0;
     for (std::size_t i = 0; i < plan.couplings.size(); ++i) {
         const Coupling& c = plan.couplings[i];
         const Ratio& r = w.ratios[i] = ratio(c, q, v, w.rates, at);
         at += static_cast<index>(c.terms.size());
-        if (checked && !(std::fabs(r.residual) <= plan.tolerance && std::fabs(r.speed) <= speed)) return false;
+        const double allowed = closed * c.size;
+        if (checked && !(std::fabs(r.residual) <= allowed && std::fabs(r.speed) <= allowed * w.rate)) return false;
+        w.unit[c.row] = c.size;
         w.gamma[c.row] = r.gamma;
     }
     return true;
@@ -132,12 +171,6 @@ inline void row_residual(const LoopWork& w, const Base& base, const double* vdot
     for (std::size_t i = 0; i < w.plan.couplings.size(); ++i) left[w.plan.couplings[i].row] += w.ratios[i].gamma;
 }
 
-inline double largest(const double* x, index n) {
-    double most = 0.0;
-    for (index i = 0; i < n; ++i) most = larger(most, std::fabs(x[i]));
-    return most;
-}
-
 // T - Mcal vdot - C - Gc* lambda into `w.left`, from the accelerations A; lambda may be null. O(n).
 inline void unbalanced(LoopWork& w, const double* T, const double* vdot, const double* lambda) {
     const Plan& plan = w.plan;
@@ -153,7 +186,7 @@ inline void unbalanced(LoopWork& w, const double* T, const double* vdot, const d
         if (c.a.element >= 0) w.f[c.a.element] -= pulled(t.r_a, push);
     }
     through_hinges(w.model, w.limbs, w.S, w.f, w.left);
-    w.moving = largest(w.left, w.model.nv);
+    w.moving = largest_force(plan, w.left);
     for (index i = 0; i < w.model.nv; ++i) {
         double& left = w.left[i];
         left = T[i] - left - (w.model.armed ? w.model.armature[i] * vdot[i] : 0.0);
@@ -166,17 +199,27 @@ inline void unbalanced(LoopWork& w, const double* T, const double* vdot, const d
     }
 }
 
-// What an answer leaves: of the closures beside 1, |Gcdot v|, |vdot|; of the motion beside 1, |T|, |Mcal vdot + C|,
-// |lambda|.
+// What an answer leaves of the closures and of the motion, in units, relative to the largest of what each is made of: as
+// soacraft/loops/residuals.py has it.
 struct Residual {
     double closures, motion;
 };
 
+inline double part(double x, double of) { return of > 0.0 ? x / of : x; }
+
 inline Residual residual_of(const LoopWork& w, const double* T) {
-    const index nv = w.model.nv, m = w.plan.size;
-    const double rows = larger(1.0, larger(largest(w.gamma, m), largest(w.vdot, nv)));
-    const double forces = larger(larger(1.0, w.moving), larger(largest(T, nv), largest(w.lambda, m)));
-    return {largest(w.row, m) / rows, largest(w.left, nv) / forces};
+    const Plan& plan = w.plan;
+    double left = 0.0, bent = 0.0, carried = 0.0;
+    for (index i = 0; i < plan.size; ++i) {
+        left = larger(left, std::fabs(w.row[i]) / w.unit[i]);
+        bent = larger(bent, std::fabs(w.gamma[i]) / w.unit[i]);
+        carried = larger(carried, std::fabs(w.lambda[i]) * w.unit[i]);
+    }
+    const double square = w.rate * w.rate;
+    const double moved = larger(square, plan.inertia > 0.0 ? carried / plan.inertia : 0.0);
+    const double rows = larger(larger(bent, moved), largest_rate(plan, w.vdot));
+    const double forces = larger(larger(w.moving, carried), larger(largest_force(plan, T), plan.inertia * square));
+    return {part(left, rows), part(largest_force(plan, w.left), forces)};
 }
 
 SOACRAFT_RIGID_END
