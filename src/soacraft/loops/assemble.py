@@ -12,6 +12,8 @@ closed configurations lead back towards the start,
 
 so that the answer is the nearest to q0 in the dofs (unless a hinge of the tree is nonholonomic). A start from which
 nothing closes (a mechanism stretched straight) is tried again from its neighbourhood, the same neighbours every time.
+Singular values of Gc up to `RANK` of the largest count as zero, as they do for the solvers: pins that are parallel but
+for the digits of a file do not turn a mechanism to where these agree best.
 Where a closure rolls, Gc has the row of its distance from the plane alone: a ball may be put anywhere.
 """
 
@@ -30,7 +32,7 @@ from soacraft.loops.checks import gap_text
 from soacraft.loops.progress import shown
 from soacraft.loops.rows import Constraints
 from soacraft.loops.tasks import in_state, states_of
-from soacraft.loops.tolerances import ASSEMBLED
+from soacraft.loops.tolerances import ASSEMBLED, RANK
 from soacraft.model.hinges.rolling_ball import RollingBall
 from soacraft.model.state import State
 from soacraft.spatial.checks import Array
@@ -40,7 +42,6 @@ _PATIENCE = 20  # so many steps must take a fifth off what is open
 _TRIES = 12
 _LARGEST = 0.5  # of a step in a single dof, in radians or lengths; the radius grows with the root of their number
 _SMALLEST = 1e-9  # radius
-_CUT = 1e-10  # singular values of Gc this small beside the largest move nothing
 _HEAVY = 1e4  # weight of the rows beside the distance, where limits are in the way
 
 
@@ -136,7 +137,7 @@ class _Step:
         self.J, self.r = _placing(rows, bounds)
         self.A = self.J @ self.B
         U, sigma, V = np.linalg.svd(self.A, full_matrices=False)
-        kept = sigma > _CUT * sigma.max(initial=0.0)
+        kept = sigma > RANK * sigma.max(initial=0.0)
         self.sigma, self.V, self.b = sigma[kept], V[kept], U[:, kept].T @ self.r
 
     def within(self, radius: float) -> Array:
@@ -214,7 +215,7 @@ def _towards(rows: Constraints, start: State, bounds: Bounds) -> Array:
     free, (lower, upper, B) = bounds.free, bounds.box(np.asarray(rows.state.q))
     A, lower, upper, B = _placing(rows, bounds)[0] @ B[:, free], lower[free], upper[free], B[:, free]
     d = B.T @ (bounds.units * rows.graph.difference(rows.state.q, start.q))
-    y = np.asarray(d - np.linalg.lstsq(A, A @ d, rcond=_CUT)[0])
+    y = np.asarray(d - np.linalg.lstsq(A, A @ d, rcond=RANK)[0])
     if (y < lower).any() or (y > upper).any():
         heavy = np.concatenate([_HEAVY * A, np.eye(len(d))])
         y = lsq_linear(heavy, np.concatenate([np.zeros(len(A)), d]), bounds=(lower, upper), method="bvls").x

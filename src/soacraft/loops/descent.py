@@ -9,16 +9,15 @@ row; what a step leaves open is closed before it is judged.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import lsq_linear
 
+from soacraft.loops.assemble import close
 from soacraft.loops.bounds import Bounds
 from soacraft.loops.rows import Constraints
 from soacraft.loops.targets import Aim, aims_rates
-from soacraft.loops.tolerances import ASSEMBLED
 from soacraft.model.interface import Graph
 from soacraft.model.state import State
 from soacraft.spatial.checks import Array
@@ -28,7 +27,6 @@ _LARGEST = 1.0  # angle of a step, in radians
 _LEAST, _MOST = 1e-9, 1e9  # damping relative to |r|^2
 _STALLED = 1e-13  # part of |r|^2 by which a step must improve it
 _PATIENCE, _ENOUGH = 6, 0.7  # so many steps must bring |r|^2 down to this part, while other starts are left
-_CLOSING = 60  # steps
 
 
 class Point(NamedTuple):
@@ -86,79 +84,56 @@ class Search:
         return total
 
     def _closed(self, rows: Constraints) -> Constraints | None:
-        """Levenberg-Marquardt on the closures alone."""
-
-        def point(rows: Constraints) -> Point:
-            return Point(rows.state, rows, rows.residual / rows.common_units, rows.opening <= ASSEMBLED)
-
-        def jacobians(here: Point) -> tuple[Array, None]:
-            assert here.rows is not None
-            return here.rows.jacobian() / here.rows.common_units[:, None] / self.bounds.units, None
-
-        def move(here: Point, dv: Array) -> Point:
-            assert here.rows is not None
-            q = self.bounds.inside(self.graph.integrate(here.state.q, dv))
-            return point(Constraints(self.graph, here.state.replace(q=q), here.rows.theta))
-
-        end, _ = self._descend(point(rows), jacobians, move, _CLOSING)
-        assert end.rows is not None
-        if end.rows.opening <= self.closed:
-            return end.rows
-        if self.nearest is None or end.rows.opening < self.nearest.opening:
-            self.nearest = end.rows
+        """The rows on the closures next to given ones; None where steps do not lead there."""
+        end = close(rows, self.bounds)
+        if end.opening <= self.closed:
+            return end
+        if self.nearest is None or end.opening < self.nearest.opening:
+            self.nearest = end
         return None
 
     # -- the descent -----------------------------------------------------------------------------------------
 
     def descend(self, point: Point, steps: int, hasty: bool = False) -> Point:
         """From a point to one where the targets are met, or nothing gets better; if hasty, not better soon."""
-
-        def jacobians(here: Point) -> tuple[Array, Array | None]:
-            J = self.weights[:, None] * aims_rates(self.graph, here.state, self.aims) / self.bounds.units
-            rows = here.rows
-            return J, None if rows is None else rows.jacobian() / rows.common_units[:, None] / self.bounds.units
-
-        def move(here: Point, dv: Array) -> Point | None:
-            return self.at(self.graph.integrate(here.state.q, dv), here.rows.theta if here.rows else None)
-
-        point, used = self._descend(point, jacobians, move, steps, hasty)
-        self.iterations += used
-        return point
-
-    def _descend(
-        self,
-        point: Point,
-        jacobians: Callable[[Point], tuple[Array, Array | None]],
-        move: Callable[[Point, Array], Point | None],
-        steps: int,
-        hasty: bool = False,
-    ) -> tuple[Point, int]:
         damping, hoped_for = 1e-3, np.inf
         for step in range(steps):
             if point.done or not self.bounds.free.any():
-                return point, step
+                break
             if hasty and step % _PATIENCE == 0:
                 if point.cost > hoped_for:
-                    return point, step
+                    break
                 hoped_for = _ENOUGH * point.cost
-            J, G = jacobians(point)
-            box = self.bounds.box(point.state.q)
-            better, hoped = None, 0.0
-            while better is None and damping < _MOST:
-                y = self._shortened(self._step(J, G, point.r, damping * min(point.cost, 1.0), box))
-                after = move(point, y / self.bounds.units)
-                if after is not None and (after.done or after.cost < point.cost):
-                    better, hoped = after, float(np.sum((point.r + J @ y) ** 2))
-                else:
-                    damping *= 4.0
-            if better is None:
-                return point, step + 1
-            stalled = not better.done and better.cost > (1.0 - _STALLED) * point.cost
-            gain = min(1.0, (point.cost - better.cost) / max(point.cost - hoped, 1e-300))
-            point, damping = better, max(damping * max(0.1, 1.0 - (2.0 * gain - 1.0) ** 3), _LEAST)
+            self.iterations += 1
+            after, damping = self._better(point, damping)
+            if after is None:
+                break
+            stalled = not after.done and after.cost > (1.0 - _STALLED) * point.cost
+            point = after
             if stalled:
-                return point, step + 1
-        return point, steps
+                break
+        return point
+
+    def _better(self, point: Point, damping: float) -> tuple[Point | None, float]:
+        """The point after a step that makes |r|^2 smaller, None where there is none; and the damping of the next."""
+        units, theta = self.bounds.units, point.rows.theta if point.rows else None
+        J, G = self._jacobians(point)
+        box = self.bounds.box(point.state.q)
+        while damping < _MOST:
+            y = self._shortened(self._step(J, G, point.r, damping * min(point.cost, 1.0), box))
+            after = self.at(self.graph.integrate(point.state.q, y / units), theta)
+            if after is not None and (after.done or after.cost < point.cost):
+                hoped = float(np.sum((point.r + J @ y) ** 2))
+                gain = min(1.0, (point.cost - after.cost) / max(point.cost - hoped, 1e-300))
+                return after, max(damping * max(0.1, 1.0 - (2.0 * gain - 1.0) ** 3), _LEAST)
+            damping *= 4.0
+        return None, damping
+
+    def _jacobians(self, point: Point) -> tuple[Array, Array | None]:
+        """The rates of the weighed residual and of the closures, rows and dofs in their units."""
+        J = self.weights[:, None] * aims_rates(self.graph, point.state, self.aims) / self.bounds.units
+        rows = point.rows
+        return J, None if rows is None else rows.jacobian() / rows.common_units[:, None] / self.bounds.units
 
     def _step(self, J: Array, G: Array | None, r: Array, mu: float, box: tuple[Array, Array, Array]) -> Array:
         """The damped step within the box, of the free dofs alone, in units: without the box where that is inside."""

@@ -235,10 +235,11 @@ def _box_proof(search: Search, q0: Array, aims: list[Aim]) -> str:
     boxes = excluded(search.bounds, state, aims)
     if not boxes:
         return ""
-    if boxes == 1:
-        return "no dof that is free brings them there"
+    if not search.bounds.free.any():
+        return "no dof is free to move"
     limited = np.isfinite(search.bounds.lower).any() or np.isfinite(search.bounds.upper).any()
-    return f"no configuration{' within the limits' if limited else ''} does ({boxes} boxes of them excluded)"
+    count = f"{boxes} box{'es' if boxes > 1 else ''}"
+    return f"no configuration{' within the limits' if limited else ''} does ({count} of them excluded)"
 
 
 def _loop_proof(search: Search, q0: Array) -> str:
