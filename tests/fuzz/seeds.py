@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from tests.files.full_model import full_model
+from tests.files.sdf import everything as everything_sdf
 from tests.files.urdf.everything import EVERYTHING
 
 import soacraft as sc
@@ -15,7 +16,7 @@ from soacraft.files.native import to_json
 
 MODELS = Path(__file__).parents[1] / "data" / "models"
 MJCF_DATA = Path(__file__).parents[1] / "files" / "mjcf" / "data"
-FORMATS = {"urdf": "model.urdf", "mjcf": "model.xml", "json": "model.json"}
+FORMATS = {"urdf": "model.urdf", "mjcf": "model.xml", "json": "model.json", "sdf": "model.sdf"}
 _LARGEST = 40_000
 
 
@@ -30,7 +31,7 @@ class Seed:
 @cache
 def seeds(kind: str) -> tuple[Seed, ...]:
     """The seeds of a format, in a fixed order."""
-    return tuple({"urdf": _urdf, "mjcf": _mjcf, "json": _json}[kind]())
+    return tuple({"urdf": _urdf, "mjcf": _mjcf, "json": _json, "sdf": _sdf}[kind]())
 
 
 @cache
@@ -46,6 +47,11 @@ def _urdf() -> list[Seed]:
         beside = {"robot.yaml": closures.read_bytes()} if closures.is_file() else {}
         found.append(Seed(path.read_bytes(), beside))
     return [seed for seed in found if len(seed.data) <= _LARGEST]
+
+
+def _sdf() -> list[Seed]:
+    link = "<sdf version='1.9'><model name='m'><link name='a'/></model></sdf>"
+    return [Seed(everything_sdf.EVERYTHING.encode(), {"part.sdf": everything_sdf.PART.encode()}), Seed(link.encode())]
 
 
 def _mjcf() -> list[Seed]:

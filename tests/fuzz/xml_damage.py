@@ -30,6 +30,7 @@ class Words:
     places: tuple[tuple[str, tuple[str, ...]], ...]
 
 
+
 @cache
 def words(kind: str) -> Words:
     """What the seeds and the tables of handlers say."""
@@ -43,12 +44,25 @@ def words(kind: str) -> Words:
                 found.setdefault(name, {})[value] = None
             if len(text := tostring(element)) < 600:
                 elements[text] = None
-    places = tuple((path, _attributes(rule)) for path, rule in (URDF if kind == "urdf" else MJCF).items())
+    handlers = {"urdf": dict(URDF), "mjcf": dict(MJCF)}.get(kind)
+    places = _written(kind) if handlers is None else tuple((path, _attributes(x)) for path, x in handlers.items())
     for path, names in places:
         tags[path.rpartition("/")[2]] = None
         for name in names:
             found.setdefault(name, {})
     return Words(tuple(tags), tuple(found), {k: tuple(v) for k, v in found.items()}, tuple(elements), places)
+
+
+def _written(kind: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """The paths of the elements of the seeds, of a format that has no table of handlers."""
+    paths: dict[str, tuple[str, ...]] = {}
+    waiting = [("", fromstring(seed.data)) for seed in seeds(kind)]
+    while waiting:
+        above, element = waiting.pop()
+        path = f"{above}/{element.tag}".lstrip("/")
+        paths[path] = tuple(element.attrib)
+        waiting += [(path, child) for child in element]
+    return tuple(paths.items())
 
 
 def _attributes(rule: object) -> tuple[str, ...]:

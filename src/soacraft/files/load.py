@@ -18,7 +18,7 @@ from soacraft.files.xml_tree import read_bytes, read_xml
 from soacraft.model import ImportReport, Multibody
 from soacraft.model.hinges import Hinge, Weld
 
-READABLE = ".urdf, .xml (MJCF or URDF) and .json (soacraft's own)"
+READABLE = ".urdf, .sdf, .xml (MJCF, URDF or SDF) and .json (soacraft's own)"
 
 
 def load(
@@ -31,12 +31,12 @@ def load(
 ) -> Multibody:
     """A model from a file, or a new copy of one that comes with soacraft, by its name; `models()` lists those.
 
-    A file is read by its suffix and content: `.urdf`; `.xml`, MJCF or URDF; `.json`, soacraft's own. What became of
-    every element of it is in `mb.import_report`; with `strict` a file is refused when something in it would change the
-    motion and is not simulated. With `lenient`, local faults of URDF and MJCF (an inertia that no body can have, a
-    mimic of an absent joint, a plugin) are lines of the report, and the rest is read. For URDF, `root` is the hinge of
-    the base on the inertial frame (by default a weld), and `merge_fixed` makes one body of those joined by fixed
-    joints. `mesh_roots` are folders in which meshes and packages may be.
+    A file is read by its suffix and content: `.urdf`; `.sdf`; `.xml`, MJCF, URDF or SDF; `.json`, soacraft's own. What
+    became of every element of it is in `mb.import_report`; with `strict` a file is refused when something in it would
+    change the motion and is not simulated. With `lenient`, local faults of URDF, SDF and MJCF (an inertia that no body
+    can have, a mimic of an absent joint, a plugin) are lines of the report, and the rest is read. For URDF, `root` is
+    the hinge of the base on the inertial frame (by default a weld), and `merge_fixed` makes one body of those joined by
+    fixed joints. `mesh_roots` are folders in which meshes, models and packages may be.
 
     >>> load("arm7")
     Multibody 'arm7': 7 bodies, 7 dofs
@@ -71,6 +71,11 @@ def _read(path: Path, root: Hinge | None, merge_fixed: bool, mesh_roots: tuple[P
         from soacraft.files.mjcf import read_mjcf
 
         return read_mjcf(path, mesh_roots=mesh_roots, lenient=lenient)
+    if suffix == ".sdf":
+        _refuse_urdf_options(f"{path} (SDF)", root, merge_fixed)
+        from soacraft.files.sdf import read_sdf
+
+        return read_sdf(path, mesh_roots=mesh_roots, lenient=lenient)
     if suffix == ".json":
         _refuse_urdf_options(f"{path} (soacraft's own)", root, merge_fixed)
         return read_native(path)
@@ -81,10 +86,11 @@ def _read(path: Path, root: Hinge | None, merge_fixed: bool, mesh_roots: tuple[P
 
 def _kind_of_xml(path: Path) -> str:
     tag = read_xml(read_bytes(path), str(path)).tag
-    kinds = {"mujoco": ".mjcf", "robot": ".urdf"}
+    kinds = {"mujoco": ".mjcf", "robot": ".urdf", "sdf": ".sdf"}
     if tag not in kinds:
         raise ModelFileError(
-            f"{path}: its outermost element is <{tag:.60}>; an .xml model is <mujoco> (MJCF) or <robot> (URDF)."
+            f"{path}: its outermost element is <{tag:.60}>; an .xml model is <mujoco> (MJCF), <robot> (URDF) "
+            "or <sdf> (SDF)."
         )
     return kinds[tag]
 
