@@ -15,7 +15,7 @@ FILES = sorted(path.relative_to(MODELS).as_posix() for kind in ("urdf", "xml") f
 NOT_SIMULATED = {
     "anybotics_anymal_b": {"frictionloss"}, "shadow_hand": {"frictionloss"}, "unitree_a1": {"frictionloss"},
     "gymnasium_mujoco/swimmer.xml": {"density", "viscosity"}, "skydio_x2": {"density", "viscosity"},
-    "mujoco_model/balloons.xml": {"density", "viscosity", "gravcomp"},
+    "mujoco_model/balloons.xml": {"density", "viscosity"},
 }  # fmt: skip
 """What the files say that would change the motion, and is not simulated."""
 
