@@ -104,6 +104,7 @@ def test_damping_and_friction(tmp_path):
     passive = mb.body("tip").passive
     assert (passive.damping, passive.friction, passive.stiffness) == (0.5, 0.25, 0.0)
     np.testing.assert_allclose(dyn.passive_force(mb, [0.3], [2.0]), [-1.0])
+    assert any(x.attribute == "damping" and x.note == "acts: is in passive of the body" for x in mb.import_report.used)
     assert any("no part of passive_force" in note for note in notes(mb, "recorded"))
     old = read_urdf(write(tmp_path, two_links('<joint_properties damping="0.5" friction="0"/>')))
     assert old.body("tip").passive.damping == 0.5

@@ -200,6 +200,8 @@ def dynamics(r: Reading, element: Element, target: Joint) -> None:
     for key, value in (("damping", read.damping), ("friction", read.friction)):
         if value < 0.0:
             raise fail(element, f'{key}="{element.attributes[key]}" must not be negative.')
+    if "damping" in element.attributes:
+        r.mark("damping", "used", "acts: is in passive of the body")
     if "friction" in element.attributes:
         note = "dry friction is kept in passive.friction, and is no part of passive_force"
         r.mark("friction", "recorded", note, dynamic=read.friction > 0.0)
