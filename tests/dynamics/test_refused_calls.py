@@ -26,6 +26,7 @@ def graph(function):
     for i in range(3):
         parent = mb.add_body(f"slide{i}", parent, sc.Prismatic((1, 0, 0)), inertia)
         parent.add_node("node")
+        parent.passive = sc.Passive(stiffness=10.0)
     return mb
 
 
@@ -68,9 +69,6 @@ def test_out_is_left_alone_when_numbers_overflow(function, by_handle, batch):
         given["q"].reshape(-1, g.nq)[-1, g.q_slice(f"slide{i}")] = 1.6e308
     for name in ("v", "vdot", "force", "x"):
         given[name].reshape(-1, g.nv)[-1] = 1e308
-    if function == "passive_force":  # has no springs here, so nothing overflows
-        call(given, out=out)
-        return
     assert_left_alone(call, given, outs, out, StateError)
 
 
