@@ -15,6 +15,7 @@ __all__ = [
     "ModelError",
     "ModelFileError",
     "SingularError",
+    "SizeError",
     "SoacraftError",
     "SpaceError",
     "StaleError",

@@ -35,7 +35,7 @@ class SKOModel(Strict):
     ((1,), 1.0)
     """
 
-    _set_once = frozenset({"tree", "dims", "nvs", "memo"})
+    _set_once = frozenset({"tree", "dims", "nvs", "memo", "lock"})
     _cures: ClassVar = {"*": "an SKO model is constant: make another with sc.SKOModel(parents, A, H, M, a, b, names)"}
 
     def __init__(

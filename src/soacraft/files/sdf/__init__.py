@@ -8,3 +8,7 @@ became of each, `scopes.py` gathers links, joints and frames by their scoped nam
 from soacraft.files.sdf.build import read_sdf
 
 __all__ = ["read_sdf"]
+
+
+def __dir__() -> list[str]:
+    return __all__
