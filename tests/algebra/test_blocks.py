@@ -1,5 +1,7 @@
 """Dictionaries of blocks against dense matrices: products, sums, transposes, batches, missing and empty blocks."""
 
+from itertools import groupby
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -65,14 +67,36 @@ def test_arithmetic(data, batch):
 
 
 @given(data=st.data(), batch=BATCHES)
-def test_single_blocks_and_sizes(data, batch):
+def test_single_blocks(data, batch):
     space = data.draw(spaces())
     X = data.draw(blocks(space, space, batch))
     D = dense(X)
-    sizes = dict(zip(zip(X.sizes.rows.tolist(), X.sizes.cols.tolist(), strict=True), X.sizes.sizes, strict=True))
     for i in range(len(space)):
         for j in range(len(space)):
-            at = D[..., space.block(i), space.block(j)]
-            close(X.block(i, j), at)
-            assert sizes.get((i, j), 0.0) == np.abs(at).max(initial=0.0)
+            close(X.block(i, j), D[..., space.block(i), space.block(j)])
     assert [x.shape[-2:] for x in X.diagonal()] == [(d, d) for d in space.dims]
+
+
+@given(data=st.data(), batch=BATCHES)
+def test_the_largest_entries_of_pieces(data, batch):
+    """Neighbours of one letter in one block are a piece."""
+    plain = data.draw(spaces())
+    letters = data.draw(st.lists(st.sampled_from("rm"), min_size=plain.size, max_size=plain.size))
+    words = ["".join(letters[plain.block(k)]) for k in range(len(plain))]
+    space = Space("body", plain.labels, plain.dims, None, units=words)
+    runs = [list(run) for word in words for run in _runs(word)]
+    ends = np.cumsum([0, *map(len, runs)])
+    assert space.pieces.tolist() == ends[:-1].tolist()
+    X = data.draw(blocks(space, space, batch))
+    D, found = np.abs(dense(X)), dense(X.magnitude)
+    assert found.shape == (len(runs), len(runs))
+    for a in range(len(runs)):
+        for b in range(len(runs)):
+            assert found[a, b] == D[..., ends[a] : ends[a + 1], ends[b] : ends[b + 1]].max(initial=0.0)
+    x = np.random.default_rng(0).standard_normal((*batch, space.size, 2))
+    for a in range(len(runs)):
+        np.testing.assert_array_equal(space.sizes(x)[..., a, :], np.abs(x[..., ends[a] : ends[a + 1], :]).max(axis=-2))
+
+
+def _runs(word):
+    return ("".join(run) for _, run in groupby(word))

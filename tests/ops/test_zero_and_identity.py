@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import soacraft as sc
-from soacraft.algebra import measure
+from soacraft.algebra import measure, rounding
 
 I = sc.I
 SCALES = [1e-250, 1e-100, 1e-12, 1.0, 1e12, 1e100, 1e250]
@@ -150,14 +150,14 @@ def test_many_bodies_are_probed(monkeypatch):
     monkeypatch.setattr(type(s.phi), "apply", lambda self, x: widths.append(x.shape[-1]) or apply(self, x))
     assert (s.phi * (I - s.E_phi)).is_identity()
     assert (s.H * s.psi * s.M * s.psi.T * s.H.T - s.D).is_zero()
-    assert set(widths) == {measure.PROBES}
+    assert set(widths) <= {measure.PROBES, rounding.NOISES * measure.PROBES}  # rounding goes with each column
     assert not (s.H * s.psi * s.M * s.psi.T * s.H.T - 1.001 * s.D).is_zero()
     one = s.B("link200") * s.B("link200").T
     assert not (s.phi * (I - s.E_phi) + 1e-3 * one).is_identity()
     small = sc.operators(sc.serial_chain(3))
     widths.clear()
     assert (small.phi * (I - small.E_phi)).is_identity()
-    assert set(widths) == {18}
+    assert set(widths) <= {18, rounding.NOISES * 18}
 
 
 def test_traces(s):

@@ -26,14 +26,6 @@ class Group(NamedTuple):
     cols_once: bool
 
 
-class Sizes(NamedTuple):
-    """The size of each block and where it stands."""
-
-    rows: Numbers
-    cols: Numbers
-    sizes: Array
-
-
 def _add(y: Array, where: Numbers, part: Array, once: bool) -> None:
     if once:
         y[..., where, :] += part
@@ -128,14 +120,44 @@ class Blocks:
         return Blocks(self.rows, other.cols, entries)
 
     @cached_property
-    def sizes(self) -> Sizes:
-        """The largest entry of each block, over all states of a batch."""
-        where = np.array(list(self.entries), dtype=np.int64).reshape(-1, 2)
-        largest = [float(np.max(np.abs(x), initial=0.0)) for x in self.entries.values()]
-        return Sizes(where[:, 0], where[:, 1], np.array(largest, dtype=np.float64))
+    def magnitude(self) -> Blocks:
+        """The largest entry of each piece, over all states of a batch: what X does at most to the sizes of pieces."""
+        rows, cols = self.rows.in_pieces, self.cols.in_pieces
+        entries: dict[Index, Array] = {}
+        for (i, j), x in self.entries.items():
+            if not x.size:
+                continue
+            largest = np.abs(x).reshape(-1, *x.shape[-2:]).max(axis=0)
+            if rows.dims[i] > 1 or cols.dims[j] > 1:
+                largest = np.maximum.reduceat(largest, _starts(self.rows, rows, i), axis=0)
+                largest = np.maximum.reduceat(largest, _starts(self.cols, cols, j), axis=1)
+            else:
+                largest = largest.max(keepdims=True)
+            entries[i, j] = largest
+        return Blocks(rows, cols, entries)
+
+    def or_larger(self, other: Blocks) -> Blocks:
+        """For magnitudes: the larger of each entry."""
+        entries = dict(self.entries)
+        for k, x in other.entries.items():
+            entries[k] = np.maximum(entries[k], x) if k in entries else x
+        return Blocks(self.rows, self.cols, entries)
+
+    def bounded(self) -> Blocks:
+        """For the magnitude of a symmetric operator: |X(i,j)| <= sqrt(|X(i,i)| |X(j,j)|) within each block."""
+        entries: dict[Index, Array] = {}
+        for (i, j), x in self.entries.items():
+            root = np.sqrt(np.diagonal(x)) if i == j else None
+            entries[i, j] = x if root is None else np.maximum(x, root[:, None] * root)
+        return Blocks(self.rows, self.cols, entries)
 
     def diagonal(self) -> list[Array]:
         return [self.block(k, k) for k in range(len(self.rows))]
+
+
+def _starts(space: Space, pieces: Space, i: int) -> Numbers:
+    """Where the pieces of block i start in it."""
+    return np.asarray(space.pieces[pieces.block(i)] - space.offsets[i])
 
 
 def identity(space: Space) -> Blocks:

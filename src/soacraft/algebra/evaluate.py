@@ -11,6 +11,7 @@ import numpy.typing as npt
 from soacraft.algebra import rules
 from soacraft.algebra.nodes import Identity, Inverse, Power, Product, Scaled, Sum, Transpose, product
 from soacraft.algebra.operator import DIAGONAL, Leaf, Operator
+from soacraft.algebra.regular import inverse, is_regular
 from soacraft.algebra.selection import chosen, is_several, submatrix
 from soacraft.algebra.space import Space
 from soacraft.errors import SingularError, SpaceError
@@ -165,10 +166,9 @@ def _dense(expr: Operator) -> Array:
 
 def dense_inverse(expr: Operator, X: Array) -> Array:
     """The inverse of the dense matrix X of an expression; refused where that is singular."""
-    values = np.linalg.svd(X, compute_uv=False)  # largest first
-    if values.size and not (values[..., -1] > np.finfo(float).eps * values.shape[-1] * values[..., 0]).all():
+    if not is_regular(X).all():
         raise SingularError(f"{expr.text()} is singular at this state, it has no inverse.")
-    return np.asarray(np.linalg.inv(X), dtype=np.float64)
+    return inverse(X)
 
 
 def trace(expr: Operator) -> Any:

@@ -11,6 +11,8 @@ import numpy.typing as npt
 
 from soacraft.algebra.blocks import Blocks, identity
 from soacraft.algebra.operator import DIAGONAL, Leaf, Operator, Pattern, allowed
+from soacraft.algebra.regular import inverse as regular_inverse
+from soacraft.algebra.regular import is_regular
 from soacraft.algebra.space import Space
 from soacraft.errors import SingularError, SpaceError
 
@@ -315,23 +317,15 @@ class Inverse(Operator):
 
 
 def _inverted(x: Array, of: Inverse, which: list[int]) -> Array:
-    """The inverses of diagonal blocks (..., blocks, d, d); a singular one is refused by name. Rows and columns are
-    brought to one size first, so that mixed units (moments beside masses) do not look singular.
-    """
-    rows = np.max(np.abs(x), axis=-1, keepdims=True)
-    even = x / np.where(rows > 0.0, rows, 1.0)
-    cols = np.max(np.abs(even), axis=-2, keepdims=True)
-    even = even / np.where(cols > 0.0, cols, 1.0)
-    d = x.shape[-1]
-    least = np.abs(even[..., 0, 0]) if d == 1 else np.linalg.svd(even, compute_uv=False)[..., -1]
-    bad = (least <= 1e-15 * d).reshape(-1, len(which)).any(axis=0)
+    """The inverses of diagonal blocks (..., blocks, d, d); a singular one is refused by name."""
+    bad = ~is_regular(x).reshape(-1, len(which)).all(axis=0)
     if bad.any():
         i = int(np.argmax(bad))
         raise SingularError(
             f"block {of.spaces[0].labels[which[i]]!r} of {of.arg.text()} is singular (largest entry "
-            f"{float(np.max(rows[..., i, :, :])):.3g}); an inverse needs every diagonal block to be regular."
+            f"{float(np.max(np.abs(x[..., i, :, :]))):.3g}); an inverse needs every diagonal block to be regular."
         )
-    return np.asarray(np.linalg.inv(even) / (cols.mT * rows.mT), dtype=np.float64)
+    return regular_inverse(x)
 
 
 def _square(arg: Operator, tried: str) -> None:

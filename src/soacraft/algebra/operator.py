@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
 import numpy as np
 import numpy.typing as npt
 
-from soacraft.algebra.blocks import Blocks, Sizes
+from soacraft.algebra.blocks import Blocks
+from soacraft.algebra.rounding import measurer
 from soacraft.algebra.space import Space, columns, real
 from soacraft.algebra.vectors import StackedVector
 from soacraft.errors import SpaceError
@@ -259,12 +260,19 @@ class Operator(ABC):
         batch = np.broadcast_shapes(self.batch, data.shape[:-2])
         refuse_large((*batch, rows.size, data.shape[-1]), lambda: f"{self.text()} * x", "Take fewer columns or states.")
         with np.errstate(all="ignore"):
-            y = self.apply(data)
+            y, rounding = self._followed(x, data)
         y = np.broadcast_to(y, (*batch, *y.shape[-2:]))
-        found = StackedVector(rows, y[..., 0] if vector else y, not vector, lambda: f"{self.text()} * x")
-        if isinstance(x, StackedVector):
-            found.carry(x)
-        return found
+        return StackedVector(rows, y[..., 0] if vector else y, not vector, lambda: f"{self.text()} * x", rounding)
+
+    def _followed(self, x: Any, data: Array) -> tuple[Array, Array | None]:
+        """The product with columns and, within `measuring()`, what rounding may have made of it."""
+        rng = measurer()
+        if rng is None:
+            return self.apply(data), None
+        from soacraft.algebra.measure import Followed
+
+        given = x if isinstance(x, StackedVector) else StackedVector(self.spaces[1], data, True)
+        return Followed(rng)(self, data, given.rounding)
 
     def _columns_of(self, x: Any, cols: Space) -> tuple[Array, bool]:
         """What the operator is applied to, as columns, and whether it was a vector."""
@@ -320,13 +328,15 @@ class Operator(ABC):
         return by_branch(self)
 
     def is_zero(self, tolerance: float = 1e-9) -> bool:
-        """Whether it vanishes, relative to the sum of the norms of its terms."""
+        """Whether it vanishes, row by row and column by column, relative to the terms it is the sum of: the same in any
+        units of length, mass and time (see `soacraft.algebra.measure`).
+        """
         from soacraft.algebra.measure import relative_norm
 
-        return bool(relative_norm(self) <= tolerance)
+        return bool(relative_norm(self, enough=tolerance) <= tolerance)
 
     def is_identity(self, tolerance: float = 1e-9) -> bool:
-        """Whether it is the identity, relative to the sum of the norms of its terms."""
+        """Whether `self - I` vanishes, as `is_zero` judges it."""
         return (self - nodes.I).is_zero(tolerance)
 
     def is_symmetric(self, tolerance: float = 1e-9) -> bool:
@@ -462,16 +472,19 @@ class Leaf(Operator):
     source: str = ""
     sweeps_in_product: int = 1  # how often a product with a vector goes over the tree
     dense: bool = False  # whether it is a plain matrix: a product costs n^2 block products
-    gain: float = 0.0  # what it does at least to the size of a vector: 1 for propagators
+    kernel: Operator | None = None  # E of a propagator (I - E)^-1
 
     def sweep(self, transposed: bool) -> str:
         """What a product with a vector runs: gather, scatter, diagonal, edges, pick-off."""
         found = self.pattern()
         return {DIAGONAL: "diagonal", frozenset("u"): "edges"}.get(found or DIAGONAL, "pick-off")
 
-    def sizes(self) -> Sizes:
-        """The sizes of its blocks that rounding is measured by, for a leaf whose pattern is not None."""
-        return self.blocks().sizes
+    def magnitude(self) -> Blocks:
+        """The sizes of the pieces of what its blocks were computed from, for a leaf whose pattern is not None: their
+        rounding is measured by them. Where nothing says otherwise their own sizes.
+        """
+        own = self.blocks().magnitude
+        return own.bounded() if "symmetric" in self.claims and self.rows == self.cols else own
 
     def definition(self) -> Operator | None:
         """The expression this name stands for, when a product runs that expression."""

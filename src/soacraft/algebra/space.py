@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,16 +14,20 @@ from soacraft.arguments import whole_number
 from soacraft.errors import SpaceError, StateError, near
 
 Array = npt.NDArray[np.float64]
+Numbers = npt.NDArray[np.int64]
 
 
 class Space:
     """A stacked vector space: a kind (hinge, body, node), a size for each label, an owner and its axes.
 
-    Two spaces are the same when all of these agree; only then may operators and vectors meet.
+    Two spaces are the same when all of these agree; only then may operators and vectors meet. `units` has a word for
+    each block with a letter for each of its entries: neighbours of one letter share a unit and are a *piece*. Sizes are
+    compared within a piece only, so that no choice of units changes what is called zero. Without `units` each block is
+    one piece.
 
-    >>> body = Space("body", ["base", "tip"], [6, 6], owner="arm")
-    >>> body, body.index("tip"), body.block(1)
-    (body[12], 1, slice(6, 12, None))
+    >>> body = Space("body", ["base", "tip"], [6, 6], owner="arm", units=["rrrmmm", "rrrmmm"])
+    >>> body, body.index("tip"), body.block(1), body.pieces
+    (body[12], 1, slice(6, 12, None), array([0, 3, 6, 9]))
     """
 
     def __init__(
@@ -33,11 +38,13 @@ class Space:
         owner: Any,
         axes: str | None = None,
         tree: Tree | None = None,
+        units: Sequence[str] | None = None,
     ) -> None:
         self.kind, self.owner, self.axes, self.tree = kind, owner, axes, tree
         self.labels, self.dims = tuple(labels), tuple(
             d if type(d) is int else whole_number(d, f"a size of the space {kind!r}", 0, error=SpaceError) for d in dims
         )
+        self.units = tuple("x" * d for d in self.dims) if units is None else tuple(units)
         self.offsets = np.concatenate([[0], np.cumsum(self.dims, dtype=np.int64)]).astype(np.int64)
         self.size = int(self.offsets[-1])
         self._numbers = {label: i for i, label in enumerate(self.labels)}
@@ -79,6 +86,36 @@ class Space:
             return self._numbers[name]
         hint = near(name if isinstance(name, str) else "", self.labels, "its labels are")
         raise SpaceError(f"{self} has no block {name!r:.60}{hint}")
+
+    @cached_property
+    def letters(self) -> npt.NDArray[np.str_]:
+        """The unit of each entry, one letter."""
+        return np.array(list("".join(self.units)), dtype="<U1")
+
+    @cached_property
+    def pieces(self) -> Numbers:
+        """Where the pieces start: neighbours in one block that share a unit."""
+        first = np.ones(self.size, dtype=np.bool_)
+        first[1:] = self.letters[1:] != self.letters[:-1]
+        first[[start for start, d in zip(self.offsets[:-1].tolist(), self.dims, strict=True) if d]] = True
+        return np.flatnonzero(first).astype(np.int64)
+
+    @cached_property
+    def piece_of(self) -> Numbers:
+        """The number of the piece of each entry."""
+        return np.searchsorted(self.pieces, np.arange(self.size), side="right") - 1
+
+    @cached_property
+    def in_pieces(self) -> Space:
+        """The space with one entry for each piece."""
+        counts = np.diff(np.searchsorted(self.pieces, self.offsets))
+        return Space(self.kind, self.labels, counts.tolist(), self.owner, self.axes, self.tree)
+
+    def sizes(self, x: Array) -> Array:
+        """The largest entry of each piece of stacked columns, (..., pieces, m) of (..., N, m)."""
+        if not self.size:
+            return np.zeros((*x.shape[:-2], 0, x.shape[-1]))
+        return np.asarray(np.maximum.reduceat(np.abs(x), self.pieces, axis=-2))
 
     def split(self, x: Array) -> list[Array]:
         """The blocks of stacked columns (..., N, m), as views."""

@@ -2,32 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from soacraft.algebra.rounding import measurer, noise
 from soacraft.algebra.selection import chosen, entries, is_several
 from soacraft.algebra.space import Space, finite_numbers, numbers, real
 from soacraft.errors import SpaceError
 from soacraft.results import finite_or_refused
 
 Array = npt.NDArray[np.float64]
-
-_measuring: ContextVar[bool] = ContextVar("measuring", default=False)
-
-
-@contextmanager
-def measuring() -> Iterator[None]:
-    """Sums of vectors remember how large the vectors were that were added up: see `StackedVector.scale`."""
-    token = _measuring.set(True)
-    try:
-        yield
-    finally:
-        _measuring.reset(token)
 
 
 class StackedVector:
@@ -44,14 +31,19 @@ class StackedVector:
     __iter__ = None  # neither blocks nor numbers: say which, by a label or by np.asarray
 
     def __init__(
-        self, space: Space, data: Array, is_columns: bool = False, what: Callable[[], str] | None = None
+        self,
+        space: Space,
+        data: Array,
+        is_columns: bool = False,
+        what: Callable[[], str] | None = None,
+        rounding: Array | None = None,
     ) -> None:
         self.space = space
         name = (lambda: f"a vector of {space}") if what is None else what
         self._data = finite_or_refused(np.array(numbers(data, space, "the data")), name)
         self._data.flags.writeable = False
         self._columns = is_columns
-        self._scale = 0.0
+        self._rounding = rounding
         if self._data.shape[-2 if is_columns else -1 :][:1] != (space.size,):
             wanted = f"(..., {space.size}, m)" if is_columns else f"(..., {space.size})"
             raise SpaceError(f"the data of a vector of {space} has shape {self.shape}, but {wanted} is wanted.")
@@ -66,22 +58,23 @@ class StackedVector:
         return self._data
 
     @property
-    def scale(self) -> float:
-        """The largest entry, or within `measuring()` that of the vectors it is a sum of: what its error is part of."""
-        return max(self._scale, float(np.max(np.abs(self._data), initial=0.0)))
+    def rounding(self) -> Array:
+        """Within `measuring()`: what rounding may have made of it, (..., N, NOISES m) for m columns."""
+        rng = measurer()
+        assert rng is not None
+        if self._rounding is None:
+            s = self.space.sizes(self._data if self._columns else self._data[..., None])
+            self._rounding = noise(self.space, s, rng)
+        return self._rounding
 
-    def _made(self, data: Array, *of: StackedVector, factor: float = 1.0) -> StackedVector:
-        """A vector like this one, made of it and others."""
-        found = StackedVector(self.space, data, self._columns)
-        if _measuring.get():
-            found._scale = abs(factor) * max(x.scale for x in (self, *of))
-        return found
-
-    def carry(self, x: StackedVector) -> None:
-        """Within `measuring()`: what was lost by cancellation in x is lost in a product with x as well."""
-        size = float(np.max(np.abs(x._data), initial=0.0))
-        if _measuring.get() and size:
-            self._scale = self.scale * (x.scale / size)
+    def _made(self, do: Callable[..., Array], *others: StackedVector | Array | float) -> StackedVector:
+        """A vector like this one, made of it and others by a linear map."""
+        rounding = None
+        with np.errstate(all="ignore"):
+            data = do(self._data, *(x._data if isinstance(x, StackedVector) else x for x in others))
+            if measurer() is not None:
+                rounding = do(self.rounding, *(x.rounding if isinstance(x, StackedVector) else 0.0 for x in others))
+        return StackedVector(self.space, data, self._columns, rounding=rounding)
 
     @property
     def is_columns(self) -> bool:
@@ -127,14 +120,13 @@ class StackedVector:
         if _defers(other):
             return NotImplemented  # type: ignore[no-any-return]
         if np.isscalar(other) and other == 0:  # the start of sum(...)
-            return self._made(do(self._data, 0.0))
+            return self._made(do, 0.0)
         data = finite_numbers(other, self.space, "the other one")
         if data.shape != self.shape:
             raise SpaceError(
                 f"cannot combine a vector of {self.space}, shape {self.shape}, with an array of shape {data.shape}."
             )
-        with np.errstate(all="ignore"):
-            return self._made(do(self._data, data))
+        return self._made(do, data)
 
     def _join(self, other: StackedVector, do: Callable[[Any, Any], Any]) -> StackedVector:
         """Vectors of the same space, or blocks of as many of them; batches of states broadcast."""
@@ -146,8 +138,7 @@ class StackedVector:
         alike = self._columns == other._columns and (not self._columns or self.shape[-1] == other.shape[-1])
         try:
             if alike:
-                with np.errstate(all="ignore"):
-                    return self._made(do(self._data, other._data), other)
+                return self._made(do, other)
         except ValueError:
             alike = False
         kinds = ["columns" if x._columns else "a vector" for x in (self, other)]
@@ -167,7 +158,7 @@ class StackedVector:
         return self._meet(other, lambda x, y: y - x)
 
     def __neg__(self) -> StackedVector:
-        return self._made(-self._data)
+        return self._made(np.negative)
 
     def __mul__(self, c: Any) -> StackedVector:
         if not isinstance(c, StackedVector) and _defers(c):
@@ -175,8 +166,7 @@ class StackedVector:
         if isinstance(c, (StackedVector, list, tuple)) or (isinstance(c, np.ndarray) and c.ndim):
             raise SpaceError("a stacked vector is scaled by a number; for the inner product write x.dot(y).")
         factor = real(c, "a stacked vector cannot be scaled by")
-        with np.errstate(all="ignore"):
-            return self._made(self._data * factor, factor=factor)
+        return self._made(lambda x: x * factor)
 
     __rmul__ = __mul__
 
@@ -184,8 +174,7 @@ class StackedVector:
         divisor = real(c, "a stacked vector cannot be divided by")
         if divisor == 0:
             raise SpaceError("a stacked vector cannot be divided by zero.")
-        with np.errstate(all="ignore"):
-            return self._made(self._data / divisor, factor=1.0 / divisor)
+        return self._made(lambda x: x / divisor)
 
     def dot(self, other: Any) -> Any:
         """The inner product x* y, one number for each state of a batch."""

@@ -14,7 +14,7 @@ so N = 0 for true coordinates, -w~ for a spherical hinge, -crm(v) for a free one
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -25,16 +25,21 @@ import scipy.linalg
 from soacraft.analysis.finite import refusing_overflow
 from soacraft.dynamics.arguments import read_problem
 from soacraft.dynamics.derivatives import forward_dynamics_derivatives
+from soacraft.dynamics.forces import forward_dynamics
 from soacraft.dynamics.problem import Problem
 from soacraft.errors import ModelError
 from soacraft.model.hinges.base import H_T_of, dH_of
 from soacraft.model.interface import Graph
 from soacraft.model.realize import times
+from soacraft.model.scale import scale_of
 from soacraft.results import refuse_large
 from soacraft.spatial.checks import Array
 from soacraft.spatial.transforms import crm
 
 Complex = npt.NDArray[np.complex128]
+
+#: Growth rates this small relative to the largest rate are what rounding makes of a double eigenvalue zero.
+NO_GROWTH = 1e-7
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +49,10 @@ class Linearization:
     A: Array
     B: Array
     dof_names: tuple[str, ...]
+    dof_sizes: Array | None = field(default=None, kw_only=True)
+    """What each dof is measured by (nv) where they are compared: the model's length for one that travels; default 1."""
+    rate: Any = field(default=0.0, kw_only=True)
+    """The rate (1/s) of what the forces and the motion do at each state: growth that is nothing to it is rounding."""
 
     def __iter__(self) -> Iterator[Array]:
         return iter((self.A, self.B))
@@ -52,7 +61,7 @@ class Linearization:
     def _spectrum(self) -> tuple[Complex, Complex]:
         values, vectors = np.empty(self.A.shape[:-1], complex), np.empty(self.A.shape, complex)
         for at in np.ndindex(self.A.shape[:-2]):
-            values[at], vectors[at] = _eigen(self.A[at])
+            values[at], vectors[at] = _eigen(self.A[at], self.dof_sizes)
         order = np.lexsort((values.imag, values.real), axis=-1)[..., ::-1]
         found = np.take_along_axis(values, order, axis=-1)
         return found, np.take_along_axis(vectors, order[..., None, :], axis=-1)
@@ -71,10 +80,11 @@ class Linearization:
     def is_stable(self) -> Any:
         """Whether no perturbation grows exponentially, for each state.
 
-        A rate below 1e-7 of the largest eigenvalue is taken for zero: so far rounding drives double eigenvalues apart.
+        A rate below 1e-7 of the largest eigenvalue, or of `rate`, is taken for zero: so far rounding drives double
+        eigenvalues apart.
         """
-        scale = np.maximum(1.0, np.abs(self.eigenvalues).max(axis=-1, initial=0.0))
-        return (self.eigenvalues.real <= 1e-7 * scale[..., None]).all(axis=-1)
+        scale = np.maximum(self.rate, np.abs(self.eigenvalues).max(axis=-1, initial=0.0))
+        return (self.eigenvalues.real <= NO_GROWTH * scale[..., None]).all(axis=-1)
 
     def __repr__(self) -> str:
         nv = len(self.dof_names)
@@ -82,16 +92,24 @@ class Linearization:
         return f"Linearization of {nv} dofs: A {2 * nv} x {2 * nv}, B {2 * nv} x {nv}{batch}"
 
 
-def _eigen(A: Array) -> tuple[Complex, Complex]:
+def _eigen(A: Array, sizes: Array | None) -> tuple[Complex, Complex]:
     """Eigenvalues, and eigenvectors of unit length as columns.
 
-    Asked for with A beside the identity, LAPACK does not scale the rows first: where entries that stand for zero hold
-    rounding that scaling would take them for numbers, and eigenvectors would lose half their digits.
+    In units of its own: dofs by their sizes, and the time in which no entry exceeds 1. Asked for with A and the
+    identity, LAPACK does not scale the rows further: where entries that stand for zero hold rounding that scaling would
+    take them for numbers, and eigenvectors would lose half their digits.
     """
-    if not len(A):
+    nv = len(A) // 2
+    if not nv:
         return np.empty(0, complex), np.empty((0, 0), complex)
-    values, vectors = scipy.linalg.eig(A, np.eye(len(A)))
-    return values, vectors / np.linalg.norm(vectors, axis=0)
+    u = np.tile(np.ones(nv) if sizes is None else sizes, 2)
+    plain = A * u / u[:, None]
+    N, K, C = plain[:nv, :nv], plain[nv:, :nv], plain[nv:, nv:]
+    rate = float(max(np.abs(N).max(), np.abs(C).max(), np.sqrt(np.abs(K).max()))) or 1.0
+    turned = np.repeat([1.0, rate], nv)  # xi, and dv in units of the rate
+    values, vectors = scipy.linalg.eig(plain * turned / turned[:, None] / rate, np.eye(2 * nv))
+    vectors = vectors * (u * turned)[:, None]
+    return values * rate, vectors / np.linalg.norm(vectors, axis=0)
 
 
 @refusing_overflow()
@@ -127,7 +145,20 @@ def linearize(
         g, p.full("q"), p.full("v"), p.full("force"), f_ext, passive=passive, ignore_loops=ignore_loops
     )
     A[..., nv:, :nv], A[..., nv:, nv:], B[..., nv:, :] = found
-    return Linearization(A, B, g.dof_names)
+    vdot = forward_dynamics(
+        g, p.full("q"), p.full("v"), p.full("force"), f_ext, passive=passive, ignore_loops=ignore_loops
+    )
+    sizes, rate = natural_sizes(g, p.full("v"), vdot)
+    return Linearization(A, B, g.dof_names, dof_sizes=sizes, rate=rate)
+
+
+def natural_sizes(g: Graph, v: Array, vdot: Array) -> tuple[Array, Array]:
+    """The size of each dof (nv), and the rate (1/s) of what moves or falls at each state."""
+    scale = scale_of(g)
+    sizes = scale.of("".join(g.layout.units.hinge))
+    falls = 1.0 / scale.time if np.any(g.gravity) else 0.0
+    moves = np.abs(v / sizes).max(axis=-1, initial=falls)
+    return sizes, np.maximum(moves, np.sqrt(np.abs(vdot / sizes).max(axis=-1, initial=0.0)))
 
 
 def kinematic_block(p: Problem) -> Array:

@@ -16,12 +16,16 @@ from soacraft.errors import ModelError, SingularError
 from soacraft.model.frame import Body
 from soacraft.model.interface import Graph
 from soacraft.model.kinematics import pose_of_frame
+from soacraft.model.scale import scale_of
+from soacraft.model.sko import BODY
 from soacraft.results import refuse_large
 from soacraft.spatial.checks import Array
 from soacraft.spatial.rotations import cross
 
-#: Two singular values this close, beside the largest, have no gradient of their own.
+#: Two singular values this close, relative to the larger, have no gradient of their own.
 CLOSE = 1e-9
+#: Singular values this small relative to the largest are zero.
+LOST = 1e-12
 
 
 @refusing_overflow()
@@ -82,7 +86,7 @@ class Manipulability:
     singular_values: Array
     """All singular values, the largest first."""
     rank: Any
-    """How many directions can be moved: singular values above 1e-12 of the largest."""
+    """How many directions can be moved: singular values above 1e-12 of the largest, lengths in units of the model's."""
 
     def __repr__(self) -> str:
         if np.ndim(self.volume):
@@ -113,12 +117,18 @@ def manipulability(
     dJ = jacobian_gradient(g, q, nodes, ignore_loops=ignore_loops)
     picked = _rows(rows, J.shape[-2])
     weight = _weights(scale, len(picked))
-    return measures(J[..., picked, :] * weight[:, None], dJ[..., picked, :, :] * weight[:, None, None])
+    sized = scale_of(g)
+    rows_of, dofs = sized.of(BODY * (J.shape[-2] // 6)), sized.of("".join(g.layout.units.hinge))
+    plain = (J / rows_of[:, None] * dofs)[..., picked, :]
+    rank = _rank(np.asarray(np.linalg.svd(plain, compute_uv=False), dtype=np.float64))
+    return measures(J[..., picked, :] * weight[:, None], dJ[..., picked, :, :] * weight[:, None, None], rank)
 
 
 @refusing_overflow("volume_gradient", "smallest_gradient", "condition", "condition_gradient")
-def measures(J: Array, dJ: Array) -> Manipulability:
+def measures(J: Array, dJ: Array, rank: Any = None) -> Manipulability:
     """The measures of any Jacobian J (..., m, n) with its derivatives dJ (..., m, n, c); m may exceed n. O(m n c).
+
+    Without a `rank` that is counted from its singular values, as if all its entries had one unit.
 
     >>> import numpy as np
     >>> from soacraft.analysis import measures
@@ -128,8 +138,7 @@ def measures(J: Array, dJ: Array) -> Manipulability:
     if J.shape[-2] == 0 or J.shape[-1] == 0:
         raise SingularError(f"a Jacobian of shape {J.shape[-2:]} has no singular values to measure.")
     U, s, W = np.linalg.svd(J, full_matrices=False)
-    lost = s[..., 0] <= 0.0
-    rank = np.sum(s > 1e-12 * np.where(lost, 1.0, s[..., 0])[..., None], axis=-1)
+    rank = _rank(s) if rank is None else rank
     ds = np.einsum("...ai,...abc,...ib->...ic", U, dJ, W)
     apart = _apart(s)
     full = rank == s.shape[-1]
@@ -147,9 +156,14 @@ def measures(J: Array, dJ: Array) -> Manipulability:
     )  # fmt: skip
 
 
+def _rank(s: Array) -> Any:
+    """How many singular values, the largest first, are not zero."""
+    return np.sum((s > LOST * s[..., :1]) & (s > 0.0), axis=-1)
+
+
 def _apart(s: Array) -> Any:
     """Whether each singular value is apart from its neighbours."""
-    gap = s[..., :-1] - s[..., 1:] > CLOSE * s[..., :1]
+    gap = s[..., :-1] - s[..., 1:] > CLOSE * s[..., :-1]
     edge = np.ones((*s.shape[:-1], 1), dtype=np.bool_)
     return np.concatenate([edge, gap], axis=-1) & np.concatenate([gap, edge], axis=-1)
 

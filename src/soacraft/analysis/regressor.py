@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.linalg
 
 from soacraft.analysis.finite import refusing_overflow
 from soacraft.dynamics.arguments import check_loops, read_graph, read_passive, read_problem
@@ -28,11 +27,18 @@ from soacraft.dynamics.reference.passive import along_dofs
 from soacraft.errors import ModelError, StateError
 from soacraft.model.interface import Graph
 from soacraft.model.realize import times
+from soacraft.model.scale import scale_of, scaled_random_state
 from soacraft.recursions import gather
 from soacraft.results import refuse_large
 from soacraft.spatial.checks import Array, finite
 from soacraft.spatial.rotations import cross, skew
 
+#: A part of a base parameter that is smaller, in units of the model, is rounding.
+NO_PART = 1e-12
+#: Remainders of columns that differ by less, relative to the larger, tie.
+TIE = 1e-6
+#: How well base parameters must give the forces at states they were not found from, relative to the largest.
+SEEN = 1e-7
 PARAMETERS = ("m", "mc_x", "mc_y", "mc_z", "J_xx", "J_xy", "J_xz", "J_yy", "J_yz", "J_zz")
 
 
@@ -222,8 +228,10 @@ def base_parameters(
 ) -> BaseParameters:
     """The combinations of inertial parameters that the forces of this model depend on. O(samples nv (10 n)^2).
 
-    The regressor at random states has their number as its rank; a QR factorization with column pivoting finds the
-    leading columns, Y[:, rest] = Y[:, columns] X, so the base parameters are pi[columns] + X pi[rest].
+    The regressor at random states has their number as its rank; orthogonalization with column pivoting finds the
+    leading columns, Y[:, rest] = Y[:, columns] X, so the base parameters are pi[columns] + X pi[rest]. States, forces
+    and parameters are in units of the model's own length and time, so yours do not matter: a remainder of a column
+    below `tolerance` of the largest column is zero.
 
     >>> import soacraft as sc
     >>> from soacraft.analysis import base_parameters
@@ -241,26 +249,55 @@ def base_parameters(
     if not 0.0 < small < 1.0:
         raise StateError(f"tolerance of base_parameters must be between 0 and 1, got {small:g}.")
     rng = np.random.default_rng(seed)
-    Y = _sampled(g, rng, samples or enough)
-    R, order = scipy.linalg.qr(Y, mode="r", pivoting=True)
-    size = np.abs(np.diagonal(R))
-    rank = int(np.sum(size > small * size[0])) if size.size and size[0] > 0.0 else 0
-    basis = np.zeros((rank, count))
-    basis[:, order[:rank]] = np.eye(rank)
-    basis[:, order[rank:]] = scipy.linalg.solve_triangular(R[:rank, :rank], R[:rank, rank:])
-    basis[np.abs(basis) < 1e-12] = 0.0
-    names, leading = parameter_names(g), order[:rank].astype(np.intp)
+    Y, units = _sampled(g, rng, samples or enough), np.tile(_parameter_units(g), len(g))
+    leading = _leading_columns(Y, small)
+    Q = np.linalg.qr(Y[:, leading])[0]
+    basis = np.linalg.solve(Q.T @ Y[:, leading], Q.T @ Y)
+    basis[np.abs(basis) < NO_PART] = 0.0
+    basis[:, leading] = np.eye(len(leading))
+    names, rank = parameter_names(g), len(leading)
     other = _sampled(g, rng, enough)
-    if not np.allclose(other[:, leading] @ basis, other, rtol=0.0, atol=1e-7 * np.abs(other).max(initial=1e-300)):
+    if not np.allclose(other[:, leading] @ basis, other, rtol=0.0, atol=SEEN * np.abs(other).max(initial=1e-300)):
         raise StateError(
             f"base_parameters of {g.name!r}: the {rank} combinations seen in {samples or enough} states do not give "
             "the forces in others; take more samples, or another tolerance."
         )
+    basis = units[leading][:, None] * basis / units
     return BaseParameters(tuple(names[i] for i in leading), leading, basis, basis @ parameters(g))
 
 
+def _leading_columns(Y: Array, small: float) -> npt.NDArray[np.intp]:
+    """Columns that all others depend on, the largest remainder first, until it is `small` relative to the first. Of
+    columns that tie, as those of a symmetric arm do, the first leads.
+    """
+    rest, Q = Y.copy(), np.zeros((len(Y), 0))
+    leading: list[int] = []
+    first = float(np.linalg.norm(Y, axis=0).max(initial=0.0))
+    while True:
+        norms = np.linalg.norm(rest, axis=0)
+        largest = float(norms.max(initial=0.0))
+        if largest <= small * first:
+            return np.array(leading, dtype=np.intp)
+        j = int(np.flatnonzero(norms >= (1.0 - TIE) * largest)[0])
+        q = rest[:, j] - Q @ (Q.T @ rest[:, j])
+        q /= np.linalg.norm(q)
+        Q = np.column_stack([Q, q])
+        rest -= np.outer(q, q @ rest)
+        rest[:, j] = 0.0
+        leading.append(j)
+
+
+def _parameter_units(g: Graph) -> Array:
+    """What the ten parameters of a body are counted in, for a unit of mass: one, the model's length, its square."""
+    L = scale_of(g).length
+    return np.array([1.0] + 3 * [L] + 6 * [L * L])
+
+
 def _sampled(g: Graph, rng: np.random.Generator, count: int) -> Array:
-    """The regressors of random states, one below the other."""
-    states = [(*g.random_state(rng), rng.standard_normal(g.nv)) for _ in range(count)]
+    """The regressors of random states, one below the other, without units: lengths and times are those of the model."""
+    states = [scaled_random_state(g, rng) for _ in range(count)]
     q, v, vdot = (np.array([state[i] for state in states]) for i in range(3))
-    return parameter_regressor(g, q, v, vdot, ignore_loops=True).matrix.reshape(-1, 10 * len(g))
+    Y = parameter_regressor(g, q, v, vdot, ignore_loops=True).matrix
+    L, t = scale_of(g)
+    force = (L / t) ** 2 / scale_of(g).of("".join(g.layout.units.hinge))
+    return np.asarray(Y / force[:, None]).reshape(-1, 10 * len(g)) * np.tile(_parameter_units(g), len(g))

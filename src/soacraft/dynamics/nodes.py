@@ -120,8 +120,8 @@ def operational_space_inertia(
 
     Where the compliance has rank below 6 k there is no inverse: a `SingularError` names the nodes and the rank. With
     `allow_singular=True` it is the pseudo-inverse: right for accelerations the nodes can have, zero for the others. The
-    rank is counted with turns and travels each scaled to their largest compliance, so that units play no part: an
-    eigenvalue below 1e-12 of the largest is taken for zero.
+    rank is counted, and the pseudo-inverse formed, with turns and travels each relative to their largest compliance, so
+    that units play no part: an eigenvalue below 1e-12 of the largest is taken for zero.
 
     >>> import numpy as np
     >>> import soacraft as sc

@@ -12,13 +12,14 @@ from soacraft.health.names import hinge_subject, whole
 from soacraft.health.report import Finding
 from soacraft.model import Graph, SKOModel, SubGraph
 from soacraft.model.gimbal_lock import is_locked
+from soacraft.model.scale import scale_of, scaled_random_state
 from soacraft.recursions._backend import beyond_doubt
 from soacraft.recursions.articulated_body import SMALLEST
 from soacraft.spatial.checks import Array
 
 DENSE = 400  # dofs; above that the mass matrix is not formed
 NOTHING = 1e-20  # of the inertia of all that is outboard
-_STEP = 1e-3
+_STEP = 1e-3  # of the model's time
 _STENCIL = ((1, 45 / 60), (2, -9 / 60), (3, 1 / 60))  # central differences of order six
 _EPS = float(np.finfo(float).eps)
 
@@ -28,7 +29,7 @@ def check_hinge_inertias(graph: Graph) -> Iterator[Finding]:
     if not graph.nv:
         return
     states = ("neutral", "current", "random")
-    q = np.stack([graph.neutral(), graph.current.q, graph.random_state(0)[0]])
+    q = np.stack([graph.neutral(), graph.current.q, scaled_random_state(graph, 0)[0]])
     if all(beyond_doubt(graph.sko(graph.state(q=each))) for each in q):
         return
     for k, relative in smallest_inertias(graph.sko(graph.state(q=q))).items():
@@ -68,7 +69,7 @@ def smallest_inertias(sko: SKOModel) -> dict[int, Array]:
         if sko.nvs[k]:
             HP = H(k) @ P
             locked = np.einsum("...ij,...jk,...ik->...i", H(k), R[k], H(k))
-            moves = locked > NOTHING * (H(k) ** 2).sum(axis=-1) * np.trace(R[k], axis1=-2, axis2=-1)[..., None]
+            moves = locked > NOTHING * (np.abs(H(k)) @ np.sqrt(sko.sizes(k, R[k]))[..., None])[..., 0] ** 2
             s = np.sqrt(np.where(moves, locked, 1.0))[..., None]
             D = HP @ H(k).mT / (s * s.mT)
             smallest[k] = np.linalg.eigvalsh(D)[..., 0] * moves.all(axis=-1)
@@ -119,7 +120,7 @@ def check_mass_matrix(graph: Graph) -> Iterator[Finding]:
     size = float(np.max((np.abs(M) @ np.abs(w) + np.abs(bias) + np.abs(T)) / s))
     rounding = 1e4 * _EPS * condition
     for what, gap, allowed in (
-        ("is not symmetric", np.abs(M - M.T).max() / np.abs(M).max(), 1e-12),
+        ("is not symmetric", np.abs((M - M.T) / s[:, None] / s).max(), 1e-12),
         ("times its inverse is not the identity", np.abs(product / s[:, None] * s).max(), 1e-9 + rounding),
         ("does not give what inverse dynamics gives", np.abs((M @ w + bias - T) / s).max() / size, 1e-9),
         ("forward dynamics does not undo inverse dynamics", np.abs((again - T) / s).max() / size, 1e-9 + rounding),
@@ -140,15 +141,16 @@ def check_power(graph: Graph) -> Iterator[Finding]:
         vdot = dyn.forward_dynamics(g, q, v, force, passive=False, ignore_loops=True)
     except SingularError:
         return  # named by the check of hinge inertias
-    t = _STEP * np.array([sign * k for k, _ in _STENCIL for sign in (1, -1)])[:, None]
+    step = _STEP * scale_of(g).time
+    t = step * np.array([sign * k for k, _ in _STENCIL for sign in (1, -1)])[:, None]
     Q, V = g.integrate(q, t * v), v + t * vdot
     energies = (dyn.kinetic_energy(g, Q, V, ignore_loops=True), dyn.potential_energy(g, Q, ignore_loops=True))
-    weights = np.array([sign * w for _, w in _STENCIL for sign in (1, -1)]) / _STEP
+    weights = np.array([sign * w for _, w in _STENCIL for sign in (1, -1)]) / step
     rates = [float(weights @ E) for E in energies]
     power = float(v @ force)
     gap = abs(sum(rates) - power)
     size = sum(map(abs, rates)) + float(np.abs(v) @ np.abs(force))
-    rounding = 1e3 * _EPS * sum(float(np.abs(E).max()) for E in energies) / _STEP
+    rounding = 1e3 * _EPS * sum(float(np.abs(E).max()) for E in energies) / step
     if not gap <= 1e-8 * size + rounding:
         text = f"at a random state energy changes by {sum(rates):.6g} W, the force gives {power:.6g} W"
         cure = "a hinge whose H_T does not fit its pose does this: run check_hinge on hinges of your own"
@@ -156,7 +158,6 @@ def check_power(graph: Graph) -> Iterator[Finding]:
 
 
 def _drawn(g: Graph) -> tuple[Array, Array, Array]:
-    """A random q, v and vdot; slow enough for differences on long chains."""
-    rng = np.random.default_rng(1)
-    q, v = g.random_state(rng)
-    return q, v / max(1.0, np.sqrt(g.nv) / 4.0), rng.standard_normal(g.nv)
+    """A random q, v and vdot in the model's own scale; slow enough for differences on long chains."""
+    q, v, vdot = scaled_random_state(g, 1)
+    return q, v / max(1.0, np.sqrt(g.nv) / 4.0), vdot

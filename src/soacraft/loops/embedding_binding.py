@@ -15,7 +15,7 @@ from soacraft.loops.embedding_sensitivity import EmbeddedDirection, embedded_dir
 from soacraft.model.coordinates import read_forces, read_v
 from soacraft.model.interface import Graph
 from soacraft.model.passive import passive_force
-from soacraft.model.sko import SKOModel
+from soacraft.model.sko import BODY, SKOModel
 from soacraft.model.state import State
 from soacraft.ops.binding import SKOBinding, block_name
 from soacraft.ops.namespace import Operators, operators_of
@@ -249,8 +249,9 @@ class EmbeddedBinding(SKOBinding):
         return blocks
 
     def node_space(self, names: tuple[str, ...]) -> Space:
-        whole, dims = self.compounds(), self.body.dims
-        return Space("node", names, [dims[whole[name]] if name in whole else 6 for name in names], self.owner)
+        whole = self.compounds()
+        units = [self.body.units[whole[name]] if name in whole else BODY for name in names]
+        return Space("node", names, list(map(len, units)), self.owner, units=units)
 
     def compounds(self) -> dict[str, int]:
         """The numbers of compound bodies by name."""

@@ -23,7 +23,7 @@ from soacraft.loops.independent import ranges
 from soacraft.loops.rows import Constraints
 from soacraft.loops.sizes import Sizes
 from soacraft.loops.tolerances import GROUP_RANK, RANK
-from soacraft.model.sko import SKOModel
+from soacraft.model.sko import EntryUnits, SKOModel
 from soacraft.spatial.checks import Array
 
 
@@ -271,7 +271,14 @@ class EmbeddedModel:
             A.append(None if edge is None else self._into_parent(group.parent, edge))
             H.append(tree.H(group.members[0]) if compound is None else self.solved[u].X.T @ compound.HA)
             M.append(tree.M(group.members[0]) if compound is None else self._inertia(compound))
-        return SKOModel.trusted(units.tree, A, H, M, self._a, self._b)
+        return SKOModel.trusted(units.tree, A, H, M, self._a, self._b, units=self._entry_units)
+
+    def _entry_units(self) -> EntryUnits:
+        body, dofs = self.tree.units.body, "".join(self.tree.units.hinge)
+        return EntryUnits(
+            tuple("".join(body[k] for k in group.members) for group in self.units.groups),
+            tuple("".join(dofs[i] for i in part) for part in self.parts),
+        )
 
     def _into_parent(self, p: int, edge: Array) -> Array:
         """e_j phi(j, c): the rows of body p in the unit it belongs to."""

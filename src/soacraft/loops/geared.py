@@ -24,7 +24,7 @@ from soacraft.algebra.tree import Tree
 from soacraft.errors import LoopError, SingularError
 from soacraft.model.gears import DEPENDENT
 from soacraft.model.interface import Graph
-from soacraft.model.sko import SKOModel
+from soacraft.model.sko import EntryUnits, SKOModel
 from soacraft.model.state import State
 from soacraft.spatial.checks import Array
 
@@ -93,7 +93,9 @@ def geared_sko(graph: Graph, state: State | None = None) -> SKOModel:
     A_kept = [_padded(A[k], len(M[tree.parent(k)]) if tree.parent(k) >= 0 else 0) for k in keep]
     names = Tree(parents, [tree.names[k] for k in keep])
     H, M, a, b = ([x[k] for k in keep] for x in (H, M, a, b))
-    return SKOModel.trusted(names, A_kept, H, M, lambda: a, lambda: b)
+    words = [(tree.units.body[k] + tree.units.hinge[k])[: m.shape[-1]] for k, m in zip(keep, M, strict=True)]
+    units = EntryUnits(tuple(words), tuple(tree.units.hinge[k] for k in keep))
+    return SKOModel.trusted(names, A_kept, H, M, lambda: a, lambda: b, units=lambda: units)
 
 
 def _eliminate(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from soacraft.analysis.linearize import Linearization, kinematic_block
+from soacraft.analysis.linearize import Linearization, kinematic_block, natural_sizes
 from soacraft.dynamics.derivatives import refuse_nonholonomic
 from soacraft.errors import LoopError, StateError
 from soacraft.loops.derivatives import at_task
@@ -80,7 +80,8 @@ def linearize(
     A[:m, :m], A[:m, m:] = (kinematic_block(p) @ X)[i], np.eye(m)
     A[m:, :m], A[m:, m:] = (d.dq @ X + d.dv @ Y)[i], (d.dv @ X)[i]
     B[m:] = d.dforce[i]
-    return ClosedLinearization(A, B, dofs_named(task.rows, i), X, Y)
+    dofs, rate = natural_sizes(p.graph, one["v"], np.zeros(p.nv))
+    return ClosedLinearization(A, B, dofs_named(task.rows, i), X, Y, dof_sizes=dofs[i], rate=rate)
 
 
 def _refuse_rolling(rows: Constraints) -> None:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from soacraft.algebra.tree import Tree
 from soacraft.model.frame import Body
 from soacraft.model.hinges.base import Hinge
+from soacraft.model.sko import BODY, EntryUnits
 from soacraft.spatial.checks import Array, frozen
 from soacraft.spatial.transforms import phi
 
@@ -123,6 +124,12 @@ class Layout:
             )
             for x in self.tendons
         )
+
+    @cached_property
+    def units(self) -> EntryUnits:
+        """The units of the nodes, those of rotors after the six of the body, and of the dofs."""
+        hinge = tuple(body.hinge.dof_units for body in self.bodies)
+        return EntryUnits(tuple((BODY + word)[:dim] for word, dim in zip(hinge, self.dims, strict=True)), hinge)
 
     @cached_property
     def groups(self) -> tuple[HingeGroup, ...]:

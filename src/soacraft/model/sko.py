@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,21 @@ Lock = Callable[[int, tuple[int, ...]], str | None]  # of a node, in one state o
 #: A hinge inertia below this may have lost digits: doubles end at 2e-308.
 FAINT = 1e-290
 
+#: An inertia is symmetric when its entries agree in nine digits, or what they differ by is rounding of the moments and
+#: masses on its diagonal.
+SYMMETRY, ROUNDING = 1e-9, 1e-12
+#: The units of a rigid body's velocity: three of turns (r), three of travels (m).
+BODY = "rrrmmm"
+
+
+class EntryUnits(NamedTuple):
+    """A word for each node with a letter for each entry: neighbours of one letter share a unit."""
+
+    body: tuple[str, ...]
+    """Of velocities and forces of the nodes."""
+    hinge: tuple[str, ...]
+    """Of generalized velocities and forces."""
+
 
 class SKOModel(Strict):
     """The structure every recursion works on (004 Eq. 1-3).
@@ -29,6 +44,10 @@ class SKOModel(Strict):
     `A[k]` is the weight A(p(k), k) of the edge above node k (`None` for a base node), `H[k]` maps the node's
     velocity space to its hinge (nv_k x dim_k, zero rows allowed), `M[k]` is symmetric positive semi-definite.
     Blocks may be non-square and singular, and may carry leading batch axes. Constant: make a new one to change it.
+
+    `units` says which entries of a node share a unit: words of letters for the velocities of the nodes and for the
+    hinges, as in `(["rrrmmm"], ["r"])` for one body on a pin; what is zero is judged within a unit. Without it all
+    entries of a node are taken to be of one unit.
 
     >>> m = SKOModel([-1, 0], A=[None, [[1.0]]], H=[[[1.0]], [[1.0]]], M=[[[2.0]], [[3.0]]])
     >>> m.tree.children(0), float(m.A(0, 1)[0, 0])
@@ -47,6 +66,7 @@ class SKOModel(Strict):
         a: Sequence[npt.ArrayLike] | None = None,
         b: Sequence[npt.ArrayLike] | None = None,
         names: Sequence[str] | None = None,
+        units: tuple[Sequence[str], Sequence[str]] | None = None,
     ) -> None:
         self.tree = Tree(parents, names)
         for what, given in (("A", A), ("H", H), ("M", M), ("a", a), ("b", b)):
@@ -65,7 +85,11 @@ class SKOModel(Strict):
                     f"H of node {self.names[k]!r} has {self.nvs[k]} rows for a velocity of size {self.dims[k]}; "
                     "a hinge map needs independent rows."
                 )
-            if not np.allclose(m, m.mT, rtol=1e-9, atol=1e-12 * float(np.max(np.abs(m), initial=0.0))):
+        self._units = None if units is None else self._read_units(units)
+        for k, m in enumerate(self._M):
+            root = np.sqrt(self.sizes(k, m))
+            rounding = ROUNDING * root[..., :, None] * root[..., None, :]
+            if not (np.abs(m - m.mT) <= SYMMETRY * np.abs(m) + rounding).all():
                 raise ModelError(f"M of node {self.names[k]!r} is not symmetric.")
         self._a, self._b = self._vectors("a", a), self._vectors("b", b)
         self.memo: dict[str, Any] = {}
@@ -82,6 +106,7 @@ class SKOModel(Strict):
         b: Callable[[], Sequence[Array]] | None = None,
         memo: dict[str, Any] | None = None,
         lock: Lock | None = None,
+        units: Callable[[], EntryUnits] | None = None,
     ) -> SKOModel:
         """Without checks, for models that are right by construction; a and b are worked out when first asked for.
 
@@ -93,6 +118,7 @@ class SKOModel(Strict):
         self.dims = tuple(block.shape[-1] for block in M)
         self.nvs = tuple(block.shape[-2] for block in H)
         self._a, self._b = a, b
+        self._units = units
         self.memo = {} if memo is None else memo
         self.lock = lock
         return self
@@ -182,7 +208,7 @@ class SKOModel(Strict):
         """Its blocks; what was derived from them is derived again."""
         a, b = (None if x is None else [f(k) for k in self.nodes] for x, f in ((self._a, self.a), (self._b, self.b)))
         kept = {name: x for name, x in vars(self).items() if name != "_book"}
-        return kept | {"_a": a, "_b": b, "memo": {}, "lock": None}
+        return kept | {"_a": a, "_b": b, "_units": self.units, "memo": {}, "lock": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
@@ -190,6 +216,24 @@ class SKOModel(Strict):
             for x in blocks:  # type: ignore[union-attr]
                 if x is not None:
                     x.flags.writeable = False
+
+    @property
+    def units(self) -> EntryUnits:
+        """Which entries share a unit; all of a node when nothing was said."""
+        if self._units is None:
+            self._units = EntryUnits(*(tuple("x" * size for size in sizes) for sizes in (self.dims, self.nvs)))
+        elif not isinstance(self._units, EntryUnits):
+            self._units = self._units()
+        return self._units
+
+    def sizes(self, k: int, X: Array) -> Array:
+        """The largest of the diagonal entries of X, an inertia of node k, that share a unit, (..., dim)."""
+        diagonal, word = np.abs(np.diagonal(X, axis1=-2, axis2=-1)), np.array(list(self.units.body[k]), dtype="<U1")
+        sizes = np.zeros(diagonal.shape)
+        for letter in set(self.units.body[k]):
+            where = word == letter
+            sizes[..., where] = diagonal[..., where].max(axis=-1, keepdims=True)
+        return sizes
 
     def __repr__(self) -> str:
         return f"SKOModel with {self.n} nodes, {sum(self.nvs)} dofs, blocks of size {sorted(set(self.dims))}"
@@ -230,6 +274,23 @@ class SKOModel(Strict):
         return vectors
 
     lock: Lock | None
+
+    def _read_units(self, given: Any) -> EntryUnits:
+        try:
+            body, hinge = (tuple(map(str, words)) for words in given)
+        except (TypeError, ValueError):
+            raise ModelError(
+                f"units of an SKO model are words for the nodes and words for the hinges, not {given!r:.60}."
+            ) from None
+        for what, words, sizes in (("velocity", body, self.dims), ("hinge", hinge, self.nvs)):
+            if tuple(map(len, words)) != sizes:
+                raise ModelError(
+                    f"units of the {what} of each node need a letter for each of its {sizes} entries, "
+                    f"got {words!r:.60}."
+                )
+        return EntryUnits(body, hinge)
+
+    _units: EntryUnits | Callable[[], EntryUnits] | None
     _a: list[Array] | Callable[[], Sequence[Array]] | None
     _b: list[Array] | Callable[[], Sequence[Array]] | None
 

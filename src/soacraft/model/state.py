@@ -363,8 +363,9 @@ class State(Strict):
             return armature.vectors(c.layout, frozen(representation.bias_in(axes, c.layout, world, motion.V, bias)))
 
         return SKOModel.trusted(
-            c.layout.tree, c.edges(axes), c.hinges(axes), c.inertias(axes), a, b, c.derived(axes), c.lock
-        )
+            c.layout.tree, c.edges(axes), c.hinges(axes), c.inertias(axes), a, b, c.derived(axes), c.lock,
+            lambda: c.layout.units,
+        )  # fmt: skip
 
     def _bias(self, forces: Forces) -> Array:
         c = self.configuration

@@ -16,7 +16,7 @@ from soacraft.model.coordinates import common_batch, read_forces
 from soacraft.model.interface import Graph
 from soacraft.model.names import find_body
 from soacraft.model.passive import passive_force
-from soacraft.model.sko import SKOModel
+from soacraft.model.sko import BODY, SKOModel
 from soacraft.model.state import State
 from soacraft.spatial.checks import finite, frozen
 
@@ -75,13 +75,13 @@ class ModelBinding:
     def body(self) -> Space:
         """The space of stacked body velocities and forces."""
         sko = self.sko()
-        return Space("body", sko.names, sko.dims, self.owner, self.axes, sko.tree)
+        return Space("body", sko.names, sko.dims, self.owner, self.axes, sko.tree, sko.units.body)
 
     @cached_property
     def hinge(self) -> Space:
         """The space of generalized velocities and forces."""
         sko = self.sko()
-        return Space("hinge", sko.names, sko.nvs, self.owner, None, sko.tree)
+        return Space("hinge", sko.names, sko.nvs, self.owner, None, sko.tree, sko.units.hinge)
 
     def token(self) -> object:
         """The store of what was derived from A, H and M: another one for another configuration."""
@@ -159,7 +159,7 @@ class GraphBinding(ModelBinding):
         return {(k, i): block for i, (k, block) in enumerate(found)}
 
     def node_space(self, names: tuple[str, ...]) -> Space:
-        return Space("node", names, [6] * len(names), self.owner, self.axes)
+        return Space("node", names, [6] * len(names), self.owner, self.axes, units=[BODY] * len(names))
 
 
 class SKOBinding(ModelBinding):
@@ -222,8 +222,9 @@ class SKOBinding(ModelBinding):
         return {(k := self.body.index(name), i): np.eye(self.body.dims[k]) for i, name in enumerate(names)}
 
     def node_space(self, names: tuple[str, ...]) -> Space:
-        dims = [self.body.dims[self.body.index(name)] for name in names]
-        return Space("node", names, dims, self.owner)
+        where = [self.body.index(name) for name in names]
+        units = [self.body.units[k] for k in where]
+        return Space("node", names, [self.body.dims[k] for k in where], self.owner, units=units)
 
 
 def block_name(graph: Graph, kind: str, given: Any) -> str:

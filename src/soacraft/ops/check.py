@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from soacraft import markup
-from soacraft.algebra.measure import scale
+from soacraft.algebra.measure import largest_ratio, random_columns, sizes
 from soacraft.algebra.nodes import I
 from soacraft.algebra.operator import Operator
 from soacraft.arguments import Seed, read_seed
@@ -67,37 +67,70 @@ def check_operator(expr: Operator, tolerance: float = 1e-9, seed: Seed = 0) -> O
     """
     if not isinstance(expr, Operator):
         raise SpaceError(f"check_operator takes an operator, not {expr!r}.")
-    rows, cols = expr.spaces
-    dense, size = expr.array(), scale(expr)
-    rng = read_seed(seed, "the seed of check_operator")
-    x, y = rng.standard_normal((cols.size, 3)), rng.standard_normal((rows.size, 3))
-    Xx, XTy = expr.apply(x), expr.apply_T(y)
-    gaps: list[tuple[str, float]] = [
-        ("product with vectors", _gap(Xx, dense @ x)),
-        ("transpose with vectors", _gap(XTy, dense.mT @ y)),
-        ("adjoint dot test", _gap(np.sum(y * Xx, axis=-2), np.sum(XTy * x, axis=-2))),
-        ("blocks", _blocks_gap(expr, dense)),
+    look = Look(expr, read_seed(seed, "the seed of check_operator"))
+    ratios: list[tuple[str, float]] = [
+        ("product with vectors", look.product()),
+        ("transpose with vectors", look.transpose()),
+        ("adjoint dot test", look.adjoint()),
+        ("blocks", look.ratio(_from_blocks(expr) - look.dense)),
     ]
-    gaps += [(f"tag {tag}", TAGS[tag](expr, dense)) for tag in sorted(expr.tags)]
-    gaps.append(("text reads back", _text_gap(expr, dense)))
-    return OperatorReport(expr.text(), tuple((name, gap / (size or 1.0)) for name, gap in gaps), tolerance)
+    ratios += [(f"tag {tag}", TAGS[tag](look)) for tag in sorted(expr.tags)]
+    ratios.append(("text reads back", look.ratio(_from_text(expr) - look.dense)))
+    return OperatorReport(expr.text(), tuple(ratios), tolerance)
 
 
-def _gap(x: Array, y: Array) -> float:
-    gap = float(np.max(np.abs(x - y), initial=0.0))
-    return gap if np.isfinite(gap) else float("inf")
+class Look:
+    """The dense matrix of an expression and the sizes that its errors are measured by, entry by entry: the largest of
+    what went into the entries that share their units (`soacraft.algebra.measure`).
+    """
+
+    def __init__(self, expr: Operator, rng: np.random.Generator) -> None:
+        rows, cols = expr.spaces
+        self.expr, self.dense = expr, expr.array()
+        pieces = cols.sizes(sizes(expr).swapaxes(-1, -2)).swapaxes(-1, -2)
+        self.sizes = pieces[..., rows.piece_of, :][..., cols.piece_of]
+        drawn = ([np.zeros((space.size, 0)), *random_columns(space, 3, rng)] for space in (cols, rows))
+        self.x, self.y = (np.concatenate(columns, axis=-1) for columns in drawn)
+
+    def ratio(self, gap: Array, size: Array | None = None) -> float:
+        """The largest error relative to its size."""
+        return largest_ratio(np.abs(gap), self.sizes if size is None else size)
+
+    def product(self) -> float:
+        """X x by sweeps and by the dense matrix."""
+        return self.ratio(self.expr.apply(self.x) - self.dense @ self.x, self.sizes @ np.abs(self.x))
+
+    def transpose(self) -> float:
+        """X* y by sweeps and by the dense matrix."""
+        return self.ratio(self.expr.apply_T(self.y) - self.dense.mT @ self.y, self.sizes.mT @ np.abs(self.y))
+
+    def adjoint(self) -> float:
+        """y* (X x) = (X* y)* x."""
+        gap = self.y.mT @ self.expr.apply(self.x) - self.expr.apply_T(self.y).mT @ self.x
+        return self.ratio(gap, np.abs(self.y).mT @ self.sizes @ np.abs(self.x))
+
+    def smallest(self) -> float:
+        """The smallest eigenvalue of the symmetric part, with rows and columns relative to the roots of their sizes."""
+        if not self.dense.size:
+            return np.inf
+        d = np.sqrt(np.diagonal(self.sizes, axis1=-2, axis2=-1))
+        d = np.where(d > 0.0, d, 1.0)
+        X = self.dense / d[..., :, None] / d[..., None, :]
+        return float(np.min(np.linalg.eigvalsh(0.5 * (X + X.mT))))
 
 
-def _blocks_gap(expr: Operator, dense: Array) -> float:
+def _from_blocks(expr: Operator) -> Array:
+    """The dense matrix, block by block."""
     rows, cols = expr.spaces
-    gaps = [
-        _gap(expr[i, j], dense[..., rows.block(i), cols.block(j)]) for i in range(len(rows)) for j in range(len(cols))
-    ]
-    return max(gaps, default=0.0)
+    X = np.zeros((*expr.batch, rows.size, cols.size))
+    for i in range(len(rows)):
+        for j in range(len(cols)):
+            X[..., rows.block(i), cols.block(j)] = expr[i, j]
+    return X
 
 
-def _text_gap(expr: Operator, dense: Array) -> float:
-    """Read the text with the names of the operators and nothing else."""
+def _from_text(expr: Operator) -> Array:
+    """The dense matrix of what the text reads back to, with the names of the operators and nothing else."""
     binding = next((leaf.binding for leaf in expr.leaves()), None)
     if not isinstance(binding, (GraphBinding, SKOBinding)):
         raise SpaceError(f"{expr.text()} is bound to no model.")
@@ -105,7 +138,7 @@ def _text_gap(expr: Operator, dense: Array) -> float:
     found = read_back(expr.text(), operators_of(binding), own)
     if found.rows is None:  # made of identities alone
         found = found.with_space(expr.spaces[0])
-    return _gap(found.array(), dense)
+    return found.array()
 
 
 def read_back(text: str, s: Any, own: Mapping[str, Operator] | None = None) -> Operator:
@@ -119,32 +152,27 @@ def read_back(text: str, s: Any, own: Mapping[str, Operator] | None = None) -> O
     return found
 
 
-def _symmetric(expr: Operator, dense: Array) -> float:
-    return _gap(dense, dense.mT)
+def _symmetric(look: Look) -> float:
+    return look.ratio(look.dense - look.dense.mT, np.maximum(look.sizes, look.sizes.mT))
 
 
-def _block_diagonal(expr: Operator, dense: Array) -> float:
-    rows, cols = expr.spaces
-    rest = dense.copy()
+def _block_diagonal(look: Look) -> float:
+    rows, cols = look.expr.spaces
+    rest = look.dense.copy()
     for k in range(len(rows)):
         rest[..., rows.block(k), cols.block(k)] = 0.0
-    return float(np.max(np.abs(rest), initial=0.0))
+    return look.ratio(rest)
 
 
-def _smallest(dense: Array) -> float:
-    """The smallest eigenvalue."""
-    return float(np.min(np.linalg.eigvalsh(0.5 * (dense + dense.mT)))) if dense.size else np.inf
+def _positive_semidefinite(look: Look) -> float:
+    return max(0.0, -look.smallest())
 
 
-def _positive_semidefinite(expr: Operator, dense: Array) -> float:
-    return max(0.0, -_smallest(dense))
+def _positive_definite(look: Look) -> float:
+    return 0.0 if look.smallest() > 0 else np.inf
 
 
-def _positive_definite(expr: Operator, dense: Array) -> float:
-    return 0.0 if _smallest(dense) > 0 else np.inf
-
-
-TAGS: dict[str, Callable[[Operator, Array], float]] = {
+TAGS: dict[str, Callable[[Look], float]] = {
     "symmetric": _symmetric,
     "block_diagonal": _block_diagonal,
     "positive_semidefinite": _positive_semidefinite,

@@ -7,6 +7,7 @@ from typing import Any
 from soacraft.algebra.completion import Budget, OutOfBudget
 from soacraft.algebra.operator import Operator
 from soacraft.errors import ModelError, SpaceError
+from soacraft.model.scale import scaled_random_state
 from soacraft.ops import definitions, from_numbers
 from soacraft.ops.binding import Bound, GraphBinding
 from soacraft.ops.leaves import DefinedLeaf
@@ -130,6 +131,6 @@ def _checked_at(binding: Bound) -> list[Operators]:
     found = [operators_of(binding)]
     if isinstance(binding, GraphBinding):
         for seed in range(STATES):
-            q, v = binding.graph.random_state(seed)
+            q, v, _ = scaled_random_state(binding.graph, seed)
             found.append(operators_of(binding.at(q=q, v=v)))
     return found

@@ -9,9 +9,11 @@ import numpy.typing as npt
 
 from soacraft.algebra.blocks import Blocks
 from soacraft.algebra.evaluate import block
+from soacraft.algebra.measure import magnitude
 from soacraft.algebra.nodes import Inverse
 from soacraft.algebra.operator import DIAGONAL, Operator, Pattern
 from soacraft.algebra.printing import before_dot
+from soacraft.algebra.rounding import NOISES, noise_blocks
 from soacraft.errors import SpaceError
 from soacraft.model.sko import SKOModel
 from soacraft.ops.leaves import BoundLeaf, DerivedLeaf, edges_of, tree_of, weights_of
@@ -67,12 +69,27 @@ class LyapunovLeaf(DiagonalLeaf):
         return super().key()
 
     def solve(self) -> dict[int, Array]:
-        tree = tree_of(self.spaces[0])
-        X = self.X.blocks().diagonal()
+        return self.solved(self.X.blocks())
+
+    def solved(self, X: Blocks) -> dict[int, Array]:
+        """The diagonal blocks of Y for any X."""
+        tree, diagonal = tree_of(self.spaces[0]), X.diagonal()
         if self.E.pattern() == UP:
-            return forward_lyapunov(tree, weights_of(self.E.blocks()), X, weights_of(self.other.blocks()))
+            return forward_lyapunov(tree, weights_of(self.E.blocks()), diagonal, weights_of(self.other.blocks()))
         A, B = self.E.T.blocks(), self.other.T.blocks()
-        return backward_lyapunov(tree, weights_of(A), X, weights_of(B))
+        return backward_lyapunov(tree, weights_of(A), diagonal, weights_of(B))
+
+    def magnitude(self) -> Blocks:
+        """What rounding of X, and of E Y E_B* at each node, becomes by the same recursion."""
+        (rows, cols), rng = self.spaces, np.random.default_rng(0)
+        sizes = super().magnitude()
+        carried = magnitude(self.E).times(sizes).times(magnitude(self.other).transposed())
+        local = magnitude(self.X).plus(carried)
+        local = Blocks(local.rows, local.cols, {(i, j): x for (i, j), x in local.entries.items() if i == j})
+        for _ in range(NOISES):
+            Y = self.solved(noise_blocks(rows, cols, local, rng))
+            sizes = sizes.or_larger(Blocks(rows, cols, {(k, k): x for k, x in Y.items()}).magnitude)
+        return sizes
 
 
 def lyapunov(E: Operator, X: Operator, other: Operator) -> Operator:
@@ -115,6 +132,13 @@ class DiagOf(DiagonalLeaf):
         self.latex_name = rf"\operatorname{{diagOf}}\left\{{{expr.latex()}\right\}}"
         self.source = "004 Eq. 26"
         self.claims = frozenset({"block_diagonal"} | ({"symmetric"} & expr.tags))
+
+    def magnitude(self) -> Blocks:
+        """Of a sparse expression the diagonal of what that was computed from."""
+        if self.expr.pattern() is None:
+            return super().magnitude()
+        whole = magnitude(self.expr)
+        return Blocks(whole.rows, whole.cols, {(i, j): x for (i, j), x in whole.entries.items() if i == j})
 
     def solve(self) -> dict[int, Array]:
         count = len(self.spaces[0])

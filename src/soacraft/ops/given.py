@@ -143,7 +143,7 @@ class GivenMatrix(GivenLeaf):
 
     def __init__(self, binding: Bound, name: str, rows: Space, cols: Space, matrix: Array) -> None:
         super().__init__(binding, name, rows, cols)
-        self.matrix, self.gain = matrix, float(np.max(np.abs(matrix), initial=0.0))
+        self.matrix = matrix
         self.matrix.flags.writeable = False
         self.claims = frozenset({"symmetric"} if rows == cols and is_exactly_symmetric(matrix) else ())
 

@@ -235,7 +235,8 @@ IDENTITIES: tuple[Identity, ...] = (
              + s.K.T * s.Omega * s.K),
     Identity("determinant of the innovations factor", "004 Eq. 52",
              lambda s: np.exp(_log_det(innovations(s))), lambda s: 1.0),
-    Identity("determinant of the mass matrix", "004 Eq. 53", lambda s: _log_det(mass_matrix(s)), _sum_log_det_D),
+    Identity("determinant of the mass matrix", "004 Eq. 53",  # as a ratio: a logarithm near zero is a choice of units
+             lambda s: np.exp(_log_det(mass_matrix(s)) - _sum_log_det_D(s)), lambda s: 1.0),
     # -- forward dynamics -----------------------------------------------------------------------------------------
     Identity("forward dynamics", "000 Eq. 31", _forward_dynamics, lambda s: s.vdot),
     Identity("residual forces z", "004 Eq. 58", lambda s: s.z,

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from soacraft.algebra.blocks import Blocks, Sizes
+from soacraft.algebra.blocks import Blocks
+from soacraft.algebra.measure import magnitude
 from soacraft.algebra.nodes import Identity
 from soacraft.algebra.operator import Binding, Leaf, Operator, Pattern, allowed
 from soacraft.algebra.space import Space
 from soacraft.algebra.tree import Tree
 from soacraft.ops.binding import Bound
-from soacraft.ops.table import Propagator, Sparse
+from soacraft.ops.table import MADE_OF, Propagator, Sparse, rounding_of_P
 from soacraft.recursions._backend import PackedBlocks, Sweeps
 from soacraft.recursions.types import Weights
 
@@ -80,13 +81,14 @@ class SparseLeaf(BlockLeaf):
     def entries(self) -> Mapping[tuple[int, int], Array]:
         return self.what.entries(self.binding.sko())
 
-    def sizes(self) -> Sizes:
-        less, found = self.what.less, self.blocks().sizes
-        if less is None:
-            return found
-        rows, cols = self.spaces
-        whole: Sizes = self.kept("sizes", lambda: Blocks(rows, cols, less(self.binding.sko())).sizes)
-        return Sizes(found.rows, found.cols, np.maximum(found.sizes, whole.sizes))
+    def magnitude(self) -> Blocks:
+        from soacraft.ops.namespace import operators_of
+
+        s = operators_of(self.binding)
+        if self.name == "P":
+            return rounding_of_P(s).blocks().magnitude.bounded()  # type: ignore[no-any-return]
+        made_of = MADE_OF.get(self.name)
+        return super().magnitude() if made_of is None else magnitude(made_of(s))
 
     def bound_to(self, binding: Binding) -> Leaf:
         return SparseLeaf(binding, self.what)  # type: ignore[arg-type]
@@ -124,7 +126,7 @@ class PickOffLeaf(BoundLeaf):
 class PropagatorLeaf(BoundLeaf):
     """phi, psi and their tilde forms: products are gathers and scatters, blocks are products along a path."""
 
-    gain = 1.0
+    kernel: Operator
 
     def __init__(self, binding: Bound, what: Propagator, kernel: Operator) -> None:
         self.binding, self.what, self.kernel = binding, what, kernel

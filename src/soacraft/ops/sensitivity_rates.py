@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from soacraft.algebra.blocks import Blocks
 from soacraft.algebra.nodes import Inverse, Product, Scaled, Sum, product
 from soacraft.algebra.operator import Leaf, Operator
 from soacraft.algebra.tree import Tree
@@ -119,11 +120,11 @@ class LyapunovRate(LyapunovLeaf):
     def key(self) -> tuple[Any, ...]:
         return (type(self).__name__, *(arg.key() for arg in self.args))
 
-    def solve(self) -> dict[int, Array]:
-        tree, X = tree_of(self.spaces[0]), self.X.blocks()
+    def solved(self, X: Blocks) -> dict[int, Array]:
+        tree = tree_of(self.spaces[0])
         reached = {k for i, _ in X.entries for k in tree.ancestors(i)}
         if self.E.pattern() != UP or len(reached) == tree.n:
-            return super().solve()
+            return super().solved(X)
         part = Part(tree, reached)
         A, B, old = self.E.blocks(), self.other.blocks(), part.nodes
         found = forward_lyapunov(

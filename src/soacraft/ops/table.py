@@ -150,7 +150,6 @@ class Sparse:
     claims: frozenset[str]
     source: str
     entries: Callable[[SKOModel], Entries]
-    less: Callable[[SKOModel], Entries] | None = None  # what it is the remainder of: rounding is measured by that
 
 
 @dataclass(frozen=True)
@@ -169,16 +168,33 @@ SPARSE = (
     Sparse("M", "M", "body", "body", "d", SYMMETRIC, "000 Eq. 15", inertia),
     Sparse("E_phi", r"\mathcal{E}_{\phi}", "body", "body", "u", frozenset(), "000 Eq. 7", kernel),
     Sparse("R", r"\mathcal{R}", "body", "body", "d", SYMMETRIC, "000 Eq. 19", composite),
-    Sparse("P", r"\mathcal{P}", "body", "body", "d", SYMMETRIC, "000 Eq. 22", articulated, composite),
-    Sparse("P_plus", r"\mathcal{P}^{+}", "body", "body", "d", SYMMETRIC, "000 Eq. 24", articulated_plus, composite),
+    Sparse("P", r"\mathcal{P}", "body", "body", "d", SYMMETRIC, "000 Eq. 22", articulated),
+    Sparse("P_plus", r"\mathcal{P}^{+}", "body", "body", "d", SYMMETRIC, "000 Eq. 24", articulated_plus),
     Sparse("D", r"\mathcal{D}", "hinge", "hinge", "d", DEFINITE, "000 Eq. 24", hinge_inertia),
     Sparse("G", r"\mathcal{G}", "body", "hinge", "d", frozenset(), "000 Eq. 24", gain),
     Sparse("K", r"\mathcal{K}", "body", "hinge", "u", frozenset(), "000 Eq. 24", shifted_gain),
     Sparse("tau", r"\tau", "body", "body", "d", SQUARE_DIAGONAL, "000 Eq. 24", projection),
-    Sparse("tau_bar", r"\bar{\tau}", "body", "body", "d", SQUARE_DIAGONAL, "000 Eq. 24", remainder, projection),
-    Sparse("E_psi", r"\mathcal{E}_{\psi}", "body", "body", "u", frozenset(), "000 Eq. 24", articulated_kernel, kernel),
+    Sparse("tau_bar", r"\bar{\tau}", "body", "body", "d", SQUARE_DIAGONAL, "000 Eq. 24", remainder),
+    Sparse("E_psi", r"\mathcal{E}_{\psi}", "body", "body", "u", frozenset(), "000 Eq. 24", articulated_kernel),
     Sparse("Upsilon", r"\Upsilon", "body", "body", "d", SYMMETRIC, "000 Eq. 36", compliance),
 )
+
+def rounding_of_P(s: Any) -> Any:
+    """N, an operator of the size of rounding in P: N = E_psi N E_psi* + P + E_phi P E_phi*, tips to base."""
+    return s.E_psi.lyapunov(s.P + s.E_phi * s.P * s.E_phi.T)
+
+
+#: What the blocks of an operator were computed from, in an `Operators` namespace: the sizes that their rounding is
+#: measured by; for P that is `rounding_of_P`.
+MADE_OF: dict[str, Callable[[Any], Any]] = {
+    "P_plus": lambda s: s.P,
+    "D": lambda s: s.H * s.P * s.H.T,
+    "G": lambda s: s.P * s.H.T * s.D.inv,
+    "K": lambda s: s.E_phi * s.G,
+    "tau": lambda s: s.G * s.H,
+    "tau_bar": lambda s: s.I + s.tau,
+    "E_psi": lambda s: s.E_phi * s.tau_bar,
+}
 
 PROPAGATORS = (
     Propagator("phi", r"\phi", "E_phi", False, "000 Eq. 9"),

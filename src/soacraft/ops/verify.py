@@ -8,25 +8,24 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from soacraft import markup
-from soacraft.algebra.measure import relative_norm
+from soacraft.algebra.measure import largest_ratio, relative_norm
 from soacraft.algebra.operator import Operator
-from soacraft.algebra.rules import structured
+from soacraft.algebra.rounding import ROUNDING, measurer, measuring, noise_sizes
 from soacraft.algebra.space import fits
-from soacraft.algebra.vectors import StackedVector, measuring
+from soacraft.algebra.vectors import StackedVector
 from soacraft.arguments import whole_number
 from soacraft.errors import ModelError, SpaceError
 from soacraft.model.interface import Graph
 from soacraft.model.random_models import random_sko, random_tree
+from soacraft.model.scale import scaled_random_state
 from soacraft.model.sko import SKOModel
 from soacraft.model.state import State
 from soacraft.ops.binding import GraphBinding
 from soacraft.ops.namespace import Operators, operators, operators_of
 from soacraft.ops.portable import portable, rebound
 
-Array = npt.NDArray[np.float64]
 Side = Operator | Callable[[Operators], Any]
 
 
@@ -67,18 +66,16 @@ def _count(n: int) -> str:
     return f"{n} model{'' if n == 1 else 's'}"
 
 
-def difference(left: Any, right: Any) -> float:
+def difference(left: Any, right: Any, enough: float = 0.0) -> float:
     """The relative difference of two operators, stacked vectors or numbers.
 
-    Vectors are measured by the largest entry of either, or of what was added up to them; numbers by the larger of the
-    two, so that a number is compared with zero exactly. An inverse of no known structure is formed densely.
+    Operators and vectors are compared piece by piece (entries that share a unit), so that units do not matter: vectors
+    by the largest entry of either in the piece, or where that is rounding, by what went into it. Plain numbers and
+    arrays have no units: they are compared by the largest entry of the two, a number with zero exactly. An inverse of
+    no known structure is formed densely. Between operators a difference of no more than `enough` is an upper bound.
     """
     if isinstance(left, Operator) and isinstance(right, Operator):
-        gap = left - right
-        if structured(gap):
-            return relative_norm(gap)
-        x, y = (_placed(side, gap).array() for side in (left, right))
-        return _gap(x, y, 0.0)
+        return relative_norm(left - right, dense=True, enough=enough)
     if isinstance(left, Operator) or isinstance(right, Operator):
         raise SpaceError("an operator can be compared with an operator only; use .array() for numbers.")
     if isinstance(left, StackedVector) and isinstance(right, StackedVector) and left.space != right.space:
@@ -86,25 +83,17 @@ def difference(left: Any, right: Any) -> float:
     x, y = np.asarray(left, dtype=np.float64), np.asarray(right, dtype=np.float64)
     if not (fits(x.shape, y.shape) or fits(y.shape, x.shape)):
         raise SpaceError(f"numbers of shape {x.shape} and of shape {y.shape} cannot be compared.")
-    return _gap(x, y, max(_added_up(left), _added_up(right)))
-
-
-def _placed(side: Operator, gap: Operator) -> Operator:
-    """A side with a space: that of the difference for an identity."""
-    return side.with_space(gap.spaces[0]) if side.rows is None else side
-
-
-def _added_up(x: Any) -> float:
-    """The largest entry of the vectors that were added up to x."""
-    return x.scale if isinstance(x, StackedVector) else 0.0
-
-
-def _gap(x: Array, y: Array, scale: float) -> float:
-    scale = max(scale, float(np.max(np.abs(x), initial=0.0)), float(np.max(np.abs(y), initial=0.0)))
-    gap = float(np.max(np.abs(x - y), initial=0.0))
-    if not np.isfinite(gap):
-        return float("inf")
-    return gap / scale if gap else 0.0
+    vector = next((side for side in (left, right) if isinstance(side, StackedVector)), None)
+    if vector is None:
+        largest = max(float(np.max(np.abs(side), initial=0.0)) for side in (x, y))
+        return largest_ratio(np.max(np.abs(x - y), initial=0.0), largest)
+    space = vector.space
+    x, y = (side if vector.is_columns else side[..., None] for side in (x, y))
+    size = np.maximum(space.sizes(x), space.sizes(y))
+    if measurer() is not None:
+        sides = [side for side in (left, right) if isinstance(side, StackedVector)]
+        size = np.maximum(size, ROUNDING * sum(noise_sizes(space, side.rounding) for side in sides))
+    return largest_ratio(space.sizes(x - y), size)
 
 
 def verify(left: Side, right: Side, on: Any = None, tolerance: float = 1e-9, seed: int = 0) -> Verification:
@@ -126,11 +115,20 @@ def verify(left: Side, right: Side, on: Any = None, tolerance: float = 1e-9, see
         if not isinstance(side, Operator) and not callable(side):
             raise SpaceError(f"verify compares operators, or functions of an Operators namespace, not {side!r}.")
     seed = whole_number(seed, "the seed of verify", 0, 2**32)
-    with measuring():
-        found = [(name, difference(_side(left, s), _side(right, s))) for name, s in _places(left, right, on, seed)]
+    found = [(name, _error(left, right, s, tolerance)) for name, s in _places(left, right, on, seed)]
     if not found:
         raise ModelError("verify needs at least one model: on=[] leaves nothing to compare.")
     return Verification(tuple(found), tolerance)
+
+
+def _error(left: Side, right: Side, s: Operators, tolerance: float) -> float:
+    """The difference on one model; where vectors differ, once more with what rounding may have made of them."""
+    one, other = _side(left, s), _side(right, s)
+    error = difference(one, other, tolerance)
+    if error > tolerance and any(isinstance(x, StackedVector) for x in (one, other)):
+        with measuring():
+            error = difference(_side(left, s), _side(right, s), tolerance)
+    return error
 
 
 def _side(side: Side, s: Operators) -> Any:
@@ -148,7 +146,7 @@ def _places(left: Side, right: Side, on: Any, seed: int) -> Iterable[tuple[str, 
     for binding in {id(leaf.binding): leaf.binding for leaf in leaves}.values():
         places.append((f"{binding.owner}", operators_of(binding)))  # type: ignore[attr-defined, arg-type]
         if isinstance(binding, GraphBinding):
-            q, v = binding.graph.random_state(seed)
+            q, v, _ = scaled_random_state(binding.graph, seed)
             places.append((f"{binding.owner} at a random state", operators_of(binding.at(q=q, v=v))))
     if not all(map(portable, sides)):
         return places

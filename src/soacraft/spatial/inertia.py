@@ -13,8 +13,8 @@ from soacraft.spatial.pose import Pose
 from soacraft.spatial.rotations import skew
 
 _EPS = float(np.finfo(float).eps)
-_SYMMETRY = 1e-8
-_NEGATIVE = 1e-9
+_SYMMETRY = 1e-8  # of the largest moment, or mass: files have few digits
+_NEGATIVE = 1e-9  # an eigenvalue, of the largest moment
 
 
 class Inertia:
@@ -93,13 +93,16 @@ class Inertia:
         mc = 0.5 * (M[:3, 3:] - M[:3, 3:].T)
         com = np.array([mc[2, 1], mc[0, 2], mc[1, 0]]) / m if m > 0.0 else np.zeros(3)
         C = skew(com)
+        moments, masses = float(np.abs(M[:3, :3]).max()), float(np.abs(M[3:, 3:]).max())
+        mixed = np.sqrt(moments) * np.sqrt(masses)  # what m c~ is bounded by
         form = np.block([[M[:3, :3], m * C], [-m * C, m * np.eye(3)]])
-        gap, scale = float(np.abs(M - form).max()), float(np.abs(M).max())
-        if gap > _SYMMETRY * scale:
+        size = np.repeat(np.repeat([[moments, mixed], [mixed, masses]], 3, axis=0), 3, axis=1)
+        gap = np.abs(M - form)
+        if (gap > _SYMMETRY * size).any():
             raise ModelError("matrix of an Inertia must have the form [[J, m c~], [-m c~, m I]] (angular "
-                             f"first), but differs from it by {gap:.3g}")
+                             f"first), but differs from it by {float(gap.max()):.3g}")
         J = M[:3, :3] + m * (C @ C)
-        J[np.abs(J) <= 8 * _EPS * scale] = 0.0
+        J[np.abs(J) <= 8 * _EPS * moments] = 0.0
         return cls(m, com, J)
 
     # -- the same inertia elsewhere, and sums ---------------------------------------------------------------

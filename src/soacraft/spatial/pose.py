@@ -187,7 +187,7 @@ class Pose:
             return _finite((R @ x[..., None])[..., 0] + p)
 
     def is_close(self, other: Pose, tolerance: float = 1e-9) -> bool:
-        """Whether every entry of rotation and translation agrees within `tolerance`.
+        """Whether every entry of the rotation, and of the translation in metres, agrees within `tolerance`.
 
         >>> Pose().is_close(Pose(translation=(0, 0, 1e-12)))
         True

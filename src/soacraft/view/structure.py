@@ -10,11 +10,13 @@ from soacraft.algebra.operator import Operator
 from soacraft.errors import SpaceError
 
 SHADES = "·░▒▓█"
+NOTHING = 1e-12  # of the largest entry: rounding
 
 
 def structure(operator: Any, labels: bool = True, widest: int = 60) -> str:
     """Blocks as shades: `·` zero, then by tens of the largest entry from `░` (a thousandth or less) to `█`.
 
+    Entries of an operator are compared with those of the same units only, turns with turns and travels with travels.
     One character for each block of an operator (two where labels are short of room), one for each entry of an array.
     A block's shade is that of its largest entry. Models with more than `widest` blocks are refused: name a sub-graph.
 
@@ -46,11 +48,16 @@ def _largest_of_blocks(expr: Operator, widest: int) -> Any:
             "look at a sub-graph."
         )
     dense = np.abs(expr.array())
+    for a in np.unique(rows.letters):
+        for b in np.unique(cols.letters):
+            where = np.ix_(rows.letters == a, cols.letters == b)
+            largest = float(np.max(dense[..., *where], initial=0.0))
+            dense[..., *where] /= largest or 1.0
     i, j = ([k for k, d in enumerate(space.dims) if d] for space in (rows, cols))
     return np.array([[np.max(dense[..., rows.block(a), cols.block(b)]) for b in j] for a in i])
 
 
 def _shade(x: float, largest: float) -> str:
-    if x <= 1e-12 * largest or largest == 0.0:
+    if x <= NOTHING * largest or largest == 0.0:
         return SHADES[0]
     return SHADES[max(1, min(4, 4 + int(np.floor(np.log10(x / largest) + 0.5))))]

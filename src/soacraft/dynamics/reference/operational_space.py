@@ -11,6 +11,7 @@ from soacraft.recursions import articulated_body, backward_lyapunov, block_of_As
 from soacraft.recursions.types import Stacked
 from soacraft.spatial.checks import Array
 
+#: Eigenvalues of the compliance this small relative to the largest, turns and travels each scaled, are zero.
 RANK_TOLERANCE = 1e-12
 
 
@@ -42,17 +43,17 @@ def operational_space_inertia(p: Problem) -> Array:
     size = C.shape[-1]
     scale = _scale(C)
     scaled = C / scale[..., :, None] / scale[..., None, :]
-    values = np.linalg.eigvalsh(scaled)
+    values, vectors = np.linalg.eigh(scaled)  # ascending: the last `rank` of them are kept
     rank = np.sum(values > RANK_TOLERANCE * np.max(values, axis=-1, keepdims=True, initial=0.0), axis=-1)
     if (rank == size).all():
         X = np.linalg.inv(scaled) / scale[..., :, None] / scale[..., None, :]
         return np.asarray(0.5 * (X + X.mT))
     if not p.allow_singular:
         raise SingularError(_rank_text(p, np.asarray(rank), size))
-    values, vectors = np.linalg.eigh(C)  # ascending: the last `rank` of them are kept
     keep = np.arange(size) >= size - rank[..., None]
     inverse = np.where(keep, 1.0 / np.where(keep, values, 1.0), 0.0)
-    return np.asarray((vectors * inverse[..., None, :]) @ vectors.mT)
+    X = (vectors * inverse[..., None, :]) @ vectors.mT / scale[..., :, None] / scale[..., None, :]
+    return np.asarray(X)
 
 
 def _scale(C: Array) -> Array:

@@ -161,6 +161,24 @@ class Hinge(Strict, ABC):
         """Random coordinates (nq), away from singular configurations of the hinge."""
         return self.integrate(self.neutral(), rng.uniform(-1.0, 1.0, self.nv))
 
+    def random_of(self, rng: np.random.Generator, length: float) -> Array:
+        """Random coordinates (nq) with travels of about a length: in a small mechanism a metre is far."""
+        lengths = np.array([length if letter == "m" else 1.0 for letter in self.coordinate_units])
+        return np.asarray(checked_array(self, "random", self.random(rng), ()) * lengths)
+
+    @property
+    def dof_units(self) -> str:
+        """The unit of each dof, one letter: r where it turns, m where it only travels (no angular part of `H_T` at the
+        neutral coordinates). Sizes are compared within a unit.
+        """
+        H = H_T_of(self, np.asarray(self.neutral(), dtype=np.float64))
+        return "".join("r" if column[:3].any() else "m" for column in H.T)
+
+    @property
+    def coordinate_units(self) -> str:
+        """The unit of each coordinate, one letter: m for a length. Default, for nq = nv: those of the dofs."""
+        return self.dof_units if self.nq == self.nv else "x" * self.nq
+
     def parameters(self) -> dict[str, Any]:
         """What `__init__` takes, read from the attributes of the same names; used to print and to compare."""
         names = [n for n, p in inspect.signature(type(self)).parameters.items()

@@ -108,19 +108,42 @@ def check_hinge(hinge: Hinge, seed: Seed = 0) -> HingeReport:
     rng = read_seed(seed, "the seed of check_hinge")
     neutral = checked_array(hinge, "neutral", hinge.neutral(), ())
     integrate_of(hinge, neutral, np.zeros(hinge.nv))         # `random` may use it: refuse it by its own name
-    drawn = [checked_array(hinge, "random", hinge.random(rng), ()) for _ in range(_SAMPLES)]
-    checks = [_neutral(hinge, neutral)] if hinge.neutral_is_identity else []
-    checks += [_normalized(hinge, [neutral, *drawn]), _rank(hinge, drawn)]
+    checked_array(hinge, "random", hinge.random(np.random.default_rng(seed)), ())
+    sizes = Sizes(hinge, neutral)
+    drawn = [checked_array(hinge, "random", hinge.random_of(rng, sizes.length), ()) for _ in range(_SAMPLES)]
+    checks = [_neutral(hinge, neutral, sizes)] if hinge.neutral_is_identity else []
+    checks += [_normalized(hinge, [neutral, *drawn], sizes), _rank(hinge, drawn, sizes)]
     errors: dict[str, list[float]] = {}
     for q in [*drawn, neutral]:
-        v = rng.uniform(-1.0, 1.0, hinge.nv)
-        for name, error in _at(hinge, q, v):
+        v = rng.uniform(-1.0, 1.0, hinge.nv) * sizes.v
+        for name, error in _at(hinge, q, v, sizes):
             errors.setdefault(name, []).append(error)
     checks += [_line(name, max(found)) for name, found in errors.items()]
-    checks.append(_round_trip(hinge, drawn, rng) if hinge.holonomic else _refuses_difference(hinge, drawn))
+    checks.append(_round_trip(hinge, drawn, rng, sizes) if hinge.holonomic else _refuses_difference(hinge, drawn))
     if hinge.batched:
-        checks.append(_batch(hinge, drawn, rng))
+        checks.append(_batch(hinge, drawn, rng, sizes))
     return HingeReport(hinge, checks)
+
+
+class Sizes:
+    """What numbers of a hinge are measured by: lengths by its own, the largest travel per radian of its dofs, or a
+    metre where it has none; angles by a radian.
+    """
+
+    def __init__(self, hinge: Hinge, neutral: Array) -> None:
+        H = H_T_of(hinge, neutral)
+        turn, travel = np.linalg.norm(H[:3], axis=0), np.linalg.norm(H[3:], axis=0)
+        self.length = float(np.max(travel[turn > 0.0] / turn[turn > 0.0], initial=0.0)) or 1.0
+        self.twist = np.repeat([1.0, self.length], 3)
+        self.v, self.q = (np.where(np.array(list(word), dtype="<U1") == "m", self.length, 1.0)
+                          for word in (hinge.dof_units, hinge.coordinate_units))
+        columns = self.v / self.twist[:, None]
+        self.plain = {"H_T": columns, "dH": self.v[:, None, None] * columns, "bias": 1.0 / self.twist, "dbias": columns,
+                      "qdot": 1.0 / self.q, "integrate": 1.0 / self.q, "difference": 1.0 / self.v}
+        """By what the answer of a method is multiplied to be without units."""
+
+    def pose_gap(self, a: Pose, b: Pose) -> float:
+        return max(_gap(a.rotation, b.rotation), _gap(a.translation / self.length, b.translation / self.length))
 
 
 _LINES = {                                                  # name: (allowed error, what to look for)
@@ -158,11 +181,11 @@ def _check_sizes(hinge: Hinge) -> None:
 # -- the checks; each gives a line --------------------------------------------------------------------------
 
 
-def _at(hinge: Hinge, q: Array, v: Array) -> Iterator[tuple[str, float]]:
+def _at(hinge: Hinge, q: Array, v: Array, sizes: Sizes) -> Iterator[tuple[str, float]]:
     """The checks at one configuration, as (name, error)."""
-    pose, H, dH = pose_of(hinge, q), H_T_of(hinge, q), dH_of(hinge, q)
+    pose, H, dH, plain = pose_of(hinge, q), H_T_of(hinge, q), dH_of(hinge, q), sizes.plain
     yield "pose is a rigid motion", _gap(pose.rotation.T @ pose.rotation, np.eye(3))
-    directions = np.eye(hinge.nv)
+    directions = np.diag(sizes.v)
 
     def moved(direction: Array) -> Callable[[float], Array]:
         return lambda t: integrate_of(hinge, q, t * direction)
@@ -176,45 +199,50 @@ def _at(hinge: Hinge, q: Array, v: Array) -> Iterator[tuple[str, float]]:
         return _rate(lambda t: f(path(t)))
 
     still = pose_of(hinge, integrate_of(hinge, q, np.zeros(hinge.nv)))
-    yield "integrate over no motion", _pose_gap(still, pose)
+    yield "integrate over no motion", sizes.pose_gap(still, pose)
     rates = [along(twist, e) for e in directions]
-    yield "pose rate / H_T", _gap(_columns(rates), H)
-    yield "qdot / integrate", _gap(_rate(moved(v)), qdot_of(hinge, q, v))
-    slopes = [along(lambda x: H_T_of(hinge, x), e) for e in directions]
-    yield "dH / differences of H_T", max((_gap(a, b) for a, b in zip(slopes, dH, strict=True)), default=0.0)
-    yield "bias / differences of H_T v", _gap(along(lambda x: H_T_of(hinge, x) @ v, v), bias_of(hinge, q, v))
+    yield "pose rate / H_T", _gap(_columns(rates) / sizes.twist[:, None], H * plain["H_T"])
+    yield "qdot / integrate", _gap(_rate(moved(v)) * plain["qdot"], qdot_of(hinge, q, v) * plain["qdot"])
+    slopes = [along(lambda x: H_T_of(hinge, x) * plain["H_T"], e) for e in directions]
+    gaps = (_gap(a, b) for a, b in zip(slopes, dH * plain["dH"], strict=True))
+    yield "dH / differences of H_T", max(gaps, default=0.0)
+    bias = along(lambda x: H_T_of(hinge, x) @ v, v)
+    yield "bias / differences of H_T v", _gap(bias * plain["bias"], bias_of(hinge, q, v) * plain["bias"])
     in_q, in_v = dbias_of(hinge, q, v)
     numeric = [along(lambda x: bias_of(hinge, x, v), e) for e in directions]
-    yield "dbias in q / differences of bias", _gap(_columns(numeric), in_q)
+    yield "dbias in q / differences of bias", _gap(_columns(numeric) / sizes.twist[:, None], in_q * plain["dbias"])
     numeric = [_rate(lambda t, e=e: bias_of(hinge, q, v + t * e)) for e in directions]  # type: ignore[misc]
-    yield "dbias in v / differences of bias", _gap(_columns(numeric), in_v)
+    yield "dbias in v / differences of bias", _gap(_columns(numeric) / sizes.twist[:, None], in_v * plain["dbias"])
 
 
-def _neutral(hinge: Hinge, neutral: Array) -> HingeCheck:
+def _neutral(hinge: Hinge, neutral: Array, sizes: Sizes) -> HingeCheck:
     pose = pose_of(hinge, neutral)
-    return _line("neutral pose is the identity", _pose_gap(pose, Pose()))
+    return _line("neutral pose is the identity", sizes.pose_gap(pose, Pose()))
 
 
-def _normalized(hinge: Hinge, samples: list[Array]) -> HingeCheck:
-    return _line("normalize keeps valid coordinates", max(_gap(normalize_of(hinge, q), q) for q in samples))
+def _normalized(hinge: Hinge, samples: list[Array], sizes: Sizes) -> HingeCheck:
+    gaps = (_gap(normalize_of(hinge, q) / sizes.q, q / sizes.q) for q in samples)
+    return _line("normalize keeps valid coordinates", max(gaps))
 
 
-def _rank(hinge: Hinge, samples: list[Array]) -> HingeCheck:
+def _rank(hinge: Hinge, samples: list[Array], sizes: Sizes) -> HingeCheck:
     """A singular configuration is allowed, a singular hinge is not: the best of the samples counts."""
     worst = 0.0
     if hinge.nv:
-        values = [np.linalg.svd(H_T_of(hinge, q), compute_uv=False) for q in samples]
-        worst = 0.0 if any(s[-1] > 1e-8 * s[0] for s in values) else 1.0
+        maps = [H_T_of(hinge, q) * sizes.plain["H_T"] for q in samples]
+        values = [np.linalg.svd(H, compute_uv=False) for H in maps]
+        worst = 0.0 if any(s[-1] > _LINES["H_T has independent columns"][0] * s[0] for s in values) else 1.0
     return _line("H_T has independent columns", worst)
 
 
-def _round_trip(hinge: Hinge, samples: list[Array], rng: np.random.Generator) -> HingeCheck:
+def _round_trip(hinge: Hinge, samples: list[Array], rng: np.random.Generator, sizes: Sizes) -> HingeCheck:
     worst = 0.0
     for q0, q1 in zip(samples, samples[1:] + samples[:1], strict=True):
-        dv = rng.uniform(-0.5, 0.5, hinge.nv)
+        dv = rng.uniform(-0.5, 0.5, hinge.nv) * sizes.v
         there = difference_of(hinge, q0, integrate_of(hinge, q0, dv))
         arrived = integrate_of(hinge, q0, difference_of(hinge, q0, q1))
-        worst = max(worst, _gap(there, dv), _pose_gap(pose_of(hinge, arrived), pose_of(hinge, q1)))
+        gap = sizes.pose_gap(pose_of(hinge, arrived), pose_of(hinge, q1))
+        worst = max(worst, _gap(there / sizes.v, dv / sizes.v), gap)
     return _line("integrate / difference", worst)
 
 
@@ -226,19 +254,19 @@ def _refuses_difference(hinge: Hinge, samples: list[Array]) -> HingeCheck:
     return _line("difference refuses", 1.0)
 
 
-def _batch(hinge: Hinge, samples: list[Array], rng: np.random.Generator) -> HingeCheck:
+def _batch(hinge: Hinge, samples: list[Array], rng: np.random.Generator, sizes: Sizes) -> HingeCheck:
     """The batch (2, 1, 2) of samples, and an empty one, against single calls."""
     Q = np.array(samples).reshape(2, 1, 2, hinge.nq)
-    V = rng.uniform(-1.0, 1.0, (2, 1, 2, hinge.nv))
-    worst = _pose_gap(pose_of(hinge, Q), over_batch(hinge, "pose", Q))
+    V = rng.uniform(-1.0, 1.0, (2, 1, 2, hinge.nv)) * sizes.v
+    worst = sizes.pose_gap(pose_of(hinge, Q), over_batch(hinge, "pose", Q))
     calls: list[tuple[str, Callable[..., Any], tuple[Array, ...]]] = [
         ("H_T", H_T_of, (Q,)), ("dH", dH_of, (Q,)), ("bias", bias_of, (Q, V)), ("dbias", dbias_of, (Q, V)),
         ("qdot", qdot_of, (Q, V)), ("integrate", integrate_of, (Q, V))]
     if hinge.holonomic:
         calls.append(("difference", difference_of, (Q, Q[::-1])))
     for method, call, arguments in calls:
-        together, single = call(hinge, *arguments), over_batch(hinge, method, *arguments)
-        worst = max(worst, _gap(np.asarray(together), np.asarray(single)))
+        together, single = np.asarray(call(hinge, *arguments)), np.asarray(over_batch(hinge, method, *arguments))
+        worst = max(worst, _gap(together * sizes.plain[method], single * sizes.plain[method]))
         call(hinge, *(a[:0] for a in arguments))
     return _line("batch / one at a time", worst)
 
@@ -262,7 +290,3 @@ def _gap(a: Array, b: Array) -> float:
     """The largest difference, relative to the largest entry of b where that exceeds 1."""
     scale = max(1.0, float(np.abs(b).max(initial=0.0)))
     return float(np.abs(a - b).max(initial=0.0)) / scale
-
-
-def _pose_gap(a: Pose, b: Pose) -> float:
-    return max(_gap(a.rotation, b.rotation), _gap(a.translation, b.translation))

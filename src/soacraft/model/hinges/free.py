@@ -39,6 +39,7 @@ class Free(Hinge):
     nq, nv = 7, 6
     batched = True
     constant_H = True
+    coordinate_units = "xxxxmmm"
 
     def neutral(self) -> Array:
         """At the inboard frame: [0, 0, 0, 1, 0, 0, 0]."""

@@ -20,6 +20,8 @@ from soacraft.spatial import Array, Pose, crm, frozen, number_text, shape_text, 
 
 #: Products of larger numbers could overflow.
 LARGEST = 1e150
+#: Screws whose directions differ by less, in radians or in the hinge's own length, are one motion counted twice.
+PARALLEL = 1e-8
 
 
 class Screw:
@@ -99,6 +101,11 @@ class ScrewProduct(Hinge):
     def vectors(self) -> tuple[Array, ...]:
         """The screws S_1, S_2, ... as [w; v], in the order they follow each other."""
         return tuple(screw.vector for screw in self._screws)
+
+    @property
+    def dof_units(self) -> str:
+        """r for a screw that turns, m for one that only travels."""
+        return "".join("r" if screw.vector[:3].any() else "m" for screw in self._screws)
 
     def neutral(self) -> Array:
         """All zero."""
@@ -187,23 +194,36 @@ class ScrewProduct(Hinge):
 
     def random(self, rng: np.random.Generator) -> Array:
         """Uniform over a turn (a metre either way for translations), away from singular configurations."""
-        span = np.array([s.span for s in self._screws])
+        return self.random_of(rng, 1.0)
+
+    def random_of(self, rng: np.random.Generator, length: float) -> Array:
+        """Uniform over a turn (a length either way for translations), away from singular configurations."""
+        span = self._spans(length)
         for _ in range(50):
             q = span * rng.uniform(-1.0, 1.0, self.nq)
-            if self.nv < 2 or self._spread(q) > 0.1:
+            if self.nv < 2 or self._spread(q, length) > 0.1:
                 break
         return q
 
-    def _spread(self, q: Array) -> float:
-        """Smallest singular value of H_T with columns of unit length: how independent the columns are."""
-        H = self.H_T(q)
+    def _spans(self, length: float) -> Array:
+        """Half the ranges of random coordinates: half a turn, or a length for a pure translation."""
+        return np.array([s.span if s.vector[:3].any() else length * s.span for s in self._screws])
+
+    def _spread(self, q: Array, length: float) -> float:
+        """Smallest singular value of H_T with columns of unit length, travels in units of `length`: how independent the
+        columns are.
+        """
+        H = self.H_T(q) / np.array([1.0, 1.0, 1.0, length, length, length])[:, None]
         return float(np.linalg.svd(H / np.sqrt(np.sum(H * H, axis=0)), compute_uv=False)[-1])
 
     def _independent(self) -> bool:
-        rng = np.random.default_rng(0)
-        span = np.array([s.span for s in self._screws])
-        tries = span * rng.uniform(-1.0, 1.0, (4, self.nq))
-        return self.nv <= 6 and any(self._spread(q) > 1e-8 for q in tries)
+        """Whether the columns are independent somewhere, in units of the hinge's own length: its largest travel per
+        radian.
+        """
+        turning = [s.vector for s in self._screws if s.vector[:3].any()]
+        length = max((float(np.linalg.norm(s[3:]) / np.linalg.norm(s[:3])) for s in turning), default=0.0) or 1.0
+        tries = self._spans(length) * np.random.default_rng(0).uniform(-1.0, 1.0, (4, self.nq))
+        return self.nv <= 6 and any(self._spread(q, length) > PARALLEL for q in tries)
 
     def _coordinates(self, q: Any) -> Array:
         q = np.asarray(q, dtype=np.float64)

@@ -45,6 +45,7 @@ class RollingBall(Hinge):
     holonomic = False
     batched = True
     neutral_is_identity = False
+    coordinate_units = "xxxxmm"
 
     def __init__(self, radius: float, normal: Any = (0.0, 0.0, 1.0)) -> None:
         self._radius = float(finite(radius, (), "radius of a RollingBall"))

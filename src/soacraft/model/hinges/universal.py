@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from soacraft.errors import ModelError
-from soacraft.model.hinges.product import ScrewProduct
+from soacraft.model.hinges.product import PARALLEL, ScrewProduct
 from soacraft.spatial import Array, number_text, unit
 
 
@@ -42,6 +42,6 @@ class Universal(ScrewProduct):
 
 def refuse_parallel(a: Array, b: Array, what: str) -> None:
     """An error if two unit vectors are parallel to rounding; used for pins in a row."""
-    if float(np.linalg.norm(np.cross(a, b))) < 1e-8:
+    if float(np.linalg.norm(np.cross(a, b))) < PARALLEL:
         raise ModelError(f"{what} must not be parallel, got {number_text(a)} and {number_text(b)}; "
                          "a single turn is a Pin")
