@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from soacraft import __version__
+from soacraft.cli.loading import Loading, add_options
 from soacraft.errors import SoacraftError
 
 __all__ = ["main"]
@@ -49,28 +50,31 @@ def _parser() -> argparse.ArgumentParser:
     convert.add_argument("--strict", action="store_true", help="write nothing if something that moves it would be lost")
     check = verbs.add_parser("check", help="look for mistakes in a model; status 1 when there are some")
     check.add_argument("model", help=MODEL)
+    for verb in (tour, shell, info, convert, check):
+        add_options(verb)
     verbs.add_parser("models", help="list the models that come with soacraft")
     return parser
 
 
 def _run(given: argparse.Namespace) -> int:
+    from soacraft.cli import model_files
+
+    if given.verb == "models":
+        return model_files.list_models()
+    how = Loading.given(given)
     if given.verb == "tour":
         from soacraft.cli.tour import tour
 
-        return tour(given.model)
+        return tour(given.model, how)
     if given.verb == "shell":
         from soacraft.cli.shell import shell
 
-        return shell(given.model, given.axes, given.command)
-    from soacraft.cli import model_files
-
+        return shell(given.model, given.axes, given.command, how)
     if given.verb == "info":
-        return model_files.info(given.model, given.report)
+        return model_files.info(given.model, given.report, how)
     if given.verb == "convert":
-        return model_files.convert(given.model, given.out, given.strict)
-    if given.verb == "check":
-        return model_files.check(given.model)
-    return model_files.list_models()
+        return model_files.convert(given.model, given.out, given.strict, how)
+    return model_files.check(given.model, how)
 
 
 def __dir__() -> list[str]:

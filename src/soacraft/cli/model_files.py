@@ -6,13 +6,14 @@ import tempfile
 from pathlib import Path
 
 import soacraft as sc
+from soacraft.cli.loading import AS_IT_IS, Loading
 from soacraft.files.load import refuse_not_simulated
 from soacraft.model import ImportReport
 
 
-def info(model: str, whole_report: bool = False) -> int:
+def info(model: str, whole_report: bool = False, how: Loading = AS_IT_IS) -> int:
     """Print the facts of a model, its tree, and the report of its import."""
-    mb = sc.load(model)
+    mb = how.load(model)
     print(facts(mb))
     print()
     print(mb.tree())
@@ -51,9 +52,9 @@ def facts(mb: sc.Multibody) -> str:
     return "\n".join(f"{name:10}  {value}" for name, value in counts.items() if value or name in always)
 
 
-def convert(model: str, out: str, strict: bool = False) -> int:
+def convert(model: str, out: str, strict: bool = False, how: Loading = AS_IT_IS) -> int:
     """Read a model and write it to a file; print what was lost on the way in and on the way out."""
-    mb = sc.load(model, strict=strict)
+    mb = how.load(model, strict)
     report = _written(mb, Path(out), strict)
     if mb.import_report is not None:
         print(f"read {model}: {mb.import_report!r}")
@@ -68,9 +69,9 @@ def _written(mb: sc.Multibody, out: Path, strict: bool) -> ImportReport:
     return sc.save(mb, out)
 
 
-def check(model: str) -> int:
+def check(model: str, how: Loading = AS_IT_IS) -> int:
     """Look for mistakes in a model; 1 when there are some."""
-    found = sc.check(sc.load(model))
+    found = sc.check(how.load(model))
     print(found)
     return 0 if found.ok else 1
 

@@ -7,6 +7,7 @@ from typing import Any, cast
 import numpy as np
 
 import soacraft as sc
+from soacraft.cli.loading import AS_IT_IS, Loading
 from soacraft.ops.table import NAMES
 
 BANNER = """soacraft {version}: {model!r}, {bodies} bodies, {dofs} dofs, {axes} axes.{loops}
@@ -17,9 +18,9 @@ Try:  massmat = H*phi*M*phi.T*H.T;  massmat.explain();  massmat.inv * np.ones(mb
 """
 
 
-def names_for(model: str, axes: str = "body") -> dict[str, Any]:
+def names_for(model: str, axes: str = "body", how: Loading = AS_IT_IS) -> dict[str, Any]:
     """What the shell knows at its start."""
-    mb = sc.load(model)
+    mb = how.load(model)
     q, v = mb.random_state(seed=0)
     mb.set_state(q, v)
     ops = sc.operators(mb, axes=axes, ignore_loops=True)
@@ -27,11 +28,11 @@ def names_for(model: str, axes: str = "body") -> dict[str, Any]:
     return {"sc": sc, "np": np, "mb": mb, "ops": ops, "B": ops.B, "I": sc.I, **named}
 
 
-def shell(model: str, axes: str = "body", command: str | None = None) -> int:
+def shell(model: str, axes: str = "body", command: str | None = None, how: Loading = AS_IT_IS) -> int:
     """Open IPython on a model or a file, or run one piece of code with the same names."""
     from IPython.terminal.embed import InteractiveShellEmbed
 
-    names = names_for(model, axes)
+    names = names_for(model, axes, how)
     mb = names["mb"]
     banner = BANNER.format(
         version=sc.__version__,

@@ -12,6 +12,7 @@ from rich.text import Text
 import soacraft as sc
 from soacraft.algebra.measure import relative_norm
 from soacraft.citations import cite
+from soacraft.cli.loading import AS_IT_IS, Loading
 from soacraft.errors import ModelError
 from soacraft.ops.verify import difference
 from soacraft.view import structure
@@ -59,9 +60,9 @@ def _indented(words: str) -> str:
     return "\n".join("    " + line for line in words.splitlines())
 
 
-def tour(model: str = "arm7", console: Console | None = None) -> int:
+def tour(model: str = "arm7", how: Loading = AS_IT_IS, console: Console | None = None) -> int:
     """Walk through the listings; 0 when every check passed, 1 otherwise."""
-    mb = sc.load(model)
+    mb = how.load(model)
     if not mb.nv:
         raise ModelError(f"the tour needs a model that moves, {model!r} has no dofs; try arm7.")
     _set_in_motion(mb)
