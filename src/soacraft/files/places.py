@@ -35,6 +35,7 @@ class Places:
     def __init__(self, home: Path, mesh_roots: Iterable[Path] = ()) -> None:
         self.roots = tuple(Path(folder).resolve() for folder in (home, *mesh_roots))
         self._packages = Packages(self.roots)
+        self._known: dict[str, Spot] = {}
 
     @property
     def home(self) -> Path:
@@ -49,6 +50,11 @@ class Places:
         >>> Places(Path("/models")).find("https://example.org/hand.stl").fault
         'https:// is not fetched'
         """
+        if text not in self._known:
+            self._known[text] = self._find(text)
+        return self._known[text]
+
+    def _find(self, text: str) -> Spot:
         if not text.strip() or "\0" in text or len(text) > MAX_PATH:
             return Spot("", fault=f"names no file: a path has 1 to {MAX_PATH} characters")
         scheme = _SCHEME.match(text)

@@ -150,7 +150,8 @@ class _Reader:
     def __init__(self, file: str) -> None:
         self._file = file
         self._open: list[Element] = []
-        self._texts: list[list[str]] = []
+        self._texts: dict[int, list[str]] = {}
+        self._names: set[str] = set()
         self._root: Element | None = None
         self._count = 0
         parser = self._parser = expat.ParserCreate("utf-8")
@@ -185,25 +186,29 @@ class _Reader:
             self._refuse(f"<{shorten(tag)}>: elements are nested more than {MAX_DEPTH} deep.")
         if len(attributes) > MAX_ATTRIBUTES:
             self._refuse(f"<{shorten(tag)}>: has {len(attributes)} attributes, more than {MAX_ATTRIBUTES}.")
-        if len(tag) > MAX_NAME or any(len(name) > MAX_NAME for name in attributes):
-            self._refuse(f"<{shorten(tag)}>: it or an attribute of it has a name of more than {MAX_NAME} characters.")
+        if tag not in self._names or not attributes.keys() <= self._names:
+            self._new_names(tag, attributes)
         element = Element(tag, attributes, self._parser.CurrentLineNumber, self._file)
         if self._open:
             self._open[-1].children.append(element)
         else:
             self._root = element
         self._open.append(element)
-        self._texts.append([])
+
+    def _new_names(self, tag: str, attributes: dict[str, str]) -> None:
+        if len(tag) > MAX_NAME or any(len(name) > MAX_NAME for name in attributes):
+            self._refuse(f"<{shorten(tag)}>: it or an attribute of it has a name of more than {MAX_NAME} characters.")
+        self._names.update((tag, *attributes))
 
     def _end(self, tag: str) -> None:
-        pieces = self._texts.pop()
         element = self._open.pop()
-        if pieces:
+        pieces = self._texts.pop(id(element), None)
+        if pieces is not None:
             element.text = "".join(pieces).strip()
 
     def _text(self, text: str) -> None:
         if not text.isspace():
-            self._texts[-1].append(text)
+            self._texts.setdefault(id(self._open[-1]), []).append(text)
 
     def _declaration(self, version: str, encoding: str | None, standalone: int) -> None:
         if encoding is not None and encoding.lower() not in _ENCODINGS:
@@ -255,7 +260,10 @@ def numbers(element: Element, attribute: str, count: int | None, default: Sequen
         if default is None:
             raise fail(element, f"needs the attribute {attribute!r}.")
         return np.array(default, dtype=np.float64)
-    return read_numbers(element, f'{attribute}="{shorten(text)}"', text, count)
+    values = plain_numbers(text, count)
+    if values is None:
+        return read_numbers(element, attribute_text(attribute, text), text, count)
+    return np.array(values, dtype=np.float64)
 
 
 def number(element: Element, attribute: str, default: float | None = None) -> float:
@@ -269,8 +277,35 @@ def number(element: Element, attribute: str, default: float | None = None) -> fl
     return float(numbers(element, attribute, 1)[0])
 
 
+def attribute_text(attribute: str, text: str) -> str:
+    """An attribute as it is named in an error."""
+    return f'{attribute}="{shorten(text)}"'
+
+
+def plain_numbers(text: str, count: int | None) -> list[float] | None:
+    """The numbers in a text, where that is quickly seen; None where `read_floats` has to look, or to refuse.
+
+    Of short ASCII texts without "_", float() reads those of `_NUMBER`, "nan" and "inf", and no others.
+
+    >>> plain_numbers("1 .5 -2e-1", 3), plain_numbers("1 nan", 2), plain_numbers("1 2", 3)
+    ([1.0, 0.5, -0.2], None, None)
+    """
+    if len(text) > _MAX_DIGITS or not text.isascii() or "_" in text:
+        return None
+    try:
+        values = [float(text)] if count == 1 else [float(part) for part in text.split()]
+    except ValueError:
+        return None
+    return values if (count is None or len(values) == count) and all(map(isfinite, values)) else None
+
+
 def read_numbers(element: Element, what: str, text: str, count: int | None) -> Array:
-    """The finite numbers in a text that stands at `element`; `what` names it in an error."""
+    """The finite numbers in a text that stands at `element`, as an array; `what` names it in an error."""
+    return np.array(read_floats(element, what, text, count), dtype=np.float64)
+
+
+def read_floats(element: Element, what: str, text: str, count: int | None) -> list[float]:
+    """The same as a list."""
     parts = text.split() if count is None else text.split(None, count)
     for part in parts[:count]:
         if _NUMBER.fullmatch(part[: _MAX_DIGITS + 1]) is None:
@@ -284,7 +319,7 @@ def read_numbers(element: Element, what: str, text: str, count: int | None) -> A
     for part, value in zip(parts, values, strict=True):
         if not isfinite(value):
             raise fail(element, f"{what} must be finite numbers, got {part!r}.")
-    return np.array(values, dtype=np.float64)
+    return values
 
 
 def _hint(part: str) -> str:

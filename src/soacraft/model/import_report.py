@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from soacraft import markup
@@ -43,8 +43,8 @@ class ImportReport:
 
     def __init__(self, entries: Iterable[Entry] = ()) -> None:
         self.entries = tuple(entries)
-        for entry in self.entries:
-            _check_status(entry.status)
+        for status in {entry.status for entry in self.entries}:
+            _check_status(status)
 
     def _with(self, status: str) -> tuple[Entry, ...]:
         return tuple(entry for entry in self.entries if entry.status == status)
@@ -167,6 +167,10 @@ def _check_status(status: str) -> None:
         raise ModelError(f"the status of an entry must be one of {', '.join(STATUSES)}; got {status!r}.")
 
 
+Outcome = tuple[str, str, bool]
+"""Status, note, and whether it is dynamic."""
+
+
 class ReportBuilder:
     """Collects the entries of a report while a file is read.
 
@@ -198,6 +202,21 @@ class ReportBuilder:
         where = self.file if file is None else file
         self._entries.append(Entry(where, line, element, name, attribute, status, note, dynamic))
         return len(self._entries) - 1
+
+    def add_all(
+        self, element: str, name: str, line: int, what: Outcome, attributes: Iterable[str], of: Mapping[str, Outcome]
+    ) -> None:
+        """Add entries for an element and for its attributes: what became of it, and of each of them.
+
+        >>> report = ReportBuilder("arm.urdf")
+        >>> report.add_all("robot/joint", "elbow", 3, ("used", "", False), ["axle"], {"axle": ("ignored", "?", True)})
+        >>> [(entry.attribute, entry.status, entry.dynamic) for entry in report.done().entries]
+        [('', 'used', False), ('axle', 'ignored', True)]
+        """
+        file, entries, new = self.file, self._entries, tuple.__new__  # half the time of Entry(...), 30 times a link
+        entries.append(new(Entry, (file, line, element, name, "", *what)))
+        for each in attributes:
+            entries.append(new(Entry, (file, line, element, name, each, *of[each])))
 
     def take_back(self, numbers: Iterable[int]) -> None:
         """Leave out entries that turned out not to be so."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from math import isnan
 from typing import Any
 
 import numpy as np
@@ -61,8 +62,11 @@ class Limits(_PerDof):
 
     def sized(self, hinge: Hinge, what: str) -> Limits:
         """The same limits with one entry for each dof."""
-        parts = [(getattr(self, name), f"{name} of the limits of {what}") for name in self.fields]
-        return Limits(*(_by_dof(x, hinge.nv, text) for x, text in parts))
+        sized = object.__new__(Limits)
+        for name in self.fields:
+            x = _by_dof(getattr(self, name), hinge.nv, name, "the limits of ", what)
+            object.__setattr__(sized, name, x)
+        return sized
 
 
 class Passive(_PerDof):
@@ -94,7 +98,7 @@ class Passive(_PerDof):
     def sized(self, hinge: Hinge, what: str) -> Passive:
         """The same numbers with one entry for each dof."""
         stiffness, damping, friction = (
-            _by_dof(getattr(self, name), hinge.nv, f"{name} of {what}") for name in self.fields[:3]
+            _by_dof(getattr(self, name), hinge.nv, name, "", what) for name in self.fields[:3]
         )
         if self.rest is not None and self.rest.shape != (hinge.nq,):
             raise ModelError(f"rest of {what} needs {hinge.nq} coordinates, got {self.rest.size}.")
@@ -116,10 +120,10 @@ def no_passive(nv: int) -> Passive:
 
 def read_armature(given: Any, hinge: Hinge, what: str) -> Array | None:
     """Rotor inertias by dof (nv), not negative; None when all are zero."""
-    J = _by_dof(finite(given, _shape(given), f"the armature of {what}"), hinge.nv, f"the armature of {what}")
+    J = _by_dof(finite(given, _shape(given), f"the armature of {what}"), hinge.nv, "the armature", "", what)
     if (J < 0.0).any():
         raise ModelError(f"the armature of {what} must not be negative, got {number_text(J)}.")
-    return frozen(J) if J.any() else None
+    return J if J.any() else None
 
 
 def _shape(given: Any) -> tuple[Any, ...]:
@@ -128,6 +132,8 @@ def _shape(given: Any) -> tuple[Any, ...]:
 
 
 def _bounds(given: Any, name: str) -> Array:
+    if type(given) is float and not isnan(given):
+        return frozen(np.array(given))
     try:
         x = np.array(given)
     except ValueError:  # ragged
@@ -140,10 +146,13 @@ def _bounds(given: Any, name: str) -> Array:
     return frozen(x)
 
 
-def _by_dof(x: Array, nv: int, what: str) -> Array:
-    if x.ndim and x.shape != (nv,):
-        raise ModelError(f"{what} needs one number, or {nv} for its dofs; got {x.size}.")
-    return np.array(np.broadcast_to(x, (nv,)))
+def _by_dof(x: Array, nv: int, name: str, part: str, what: str) -> Array:
+    """Read-only numbers, one for each dof; an error names x as "`name` of `part` `what`"."""
+    if x.shape == (nv,):
+        return frozen(x)
+    if x.ndim:
+        raise ModelError(f"{name} of {part}{what} needs one number, or {nv} for its dofs; got {x.size}.")
+    return frozen(x.reshape(1) if nv == 1 else np.full(nv, x))
 
 
 def _same(x: Any, y: Any) -> bool:

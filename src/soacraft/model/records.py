@@ -76,7 +76,7 @@ def read_rgba(value: Any, what: str) -> tuple[float, float, float, float] | None
     """Four numbers, or None."""
     if value is None:
         return None
-    r, g, b, a = (float(x) for x in finite(value, (4,), f"rgba of {what}"))
+    r, g, b, a = finite(value, (4,), f"rgba of {what}").tolist()
     return r, g, b, a
 
 
@@ -140,7 +140,7 @@ class Geometry(_Record):
 
 def _read_size(given: Any, kind: str, what: str) -> tuple[float, ...]:
     several = not isinstance(given, tuple | list) or len(given) > 0
-    size = tuple(float(x) for x in read_numbers(given, f"size of {what}")) if several else ()
+    size: tuple[float, ...] = tuple(read_numbers(given, f"size of {what}").tolist()) if several else ()
     wanted = _SIZES.get(kind)
     if wanted is not None and len(size) not in wanted:
         numbers = " or ".join(map(str, wanted)) + (" number" if wanted == (1,) else " numbers")

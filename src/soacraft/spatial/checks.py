@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isfinite
 from types import EllipsisType
 from typing import Any
 
@@ -15,6 +16,8 @@ Array = npt.NDArray[np.float64]
 Shape = tuple[int | EllipsisType | None, ...]
 
 _REAL_KINDS = "iuf"
+_FLOAT64 = np.dtype(np.float64)
+_SMALL = 16  # entries, of which looking at each as a number takes less time than two calls of numpy
 _KIND_NAMES = {"c": "complex numbers", "b": "booleans", "U": "text", "S": "bytes", "O": "objects",
                "M": "dates", "m": "time differences", "V": "records"}
 
@@ -34,6 +37,14 @@ def finite(value: Any, shape: Shape, what: str, error: type[SoacraftError] = Mod
         ...
     soacraft.errors.ModelError: the axis must be finite, got nan at index 1
     """
+    if type(value) is float and shape == () and isfinite(value):
+        return np.array(value)
+    if type(value) is tuple and shape in ((len(value),), (None,)) and all(map(_finite_float, value)):
+        return np.array(value, dtype=np.float64)
+    if type(value) is np.ndarray and value.dtype is _FLOAT64 and value.shape == shape and value.size <= _SMALL:
+        copy = value.copy()
+        if all(map(isfinite, copy.ravel().tolist())):
+            return copy
     try:
         array = np.asarray(value)
     except (ValueError, TypeError) as problem:
@@ -53,6 +64,10 @@ def finite(value: Any, shape: Shape, what: str, error: type[SoacraftError] = Mod
         place = f" at index {index[0] if len(index) == 1 else index}" if index else ""
         raise error(f"{what} must be finite, got {copy[index]}{place}")
     return copy
+
+
+def _finite_float(x: object) -> bool:
+    return type(x) is float and isfinite(x)
 
 
 def shape_fits(shape: tuple[int, ...], wanted: Shape) -> bool:
@@ -109,7 +124,7 @@ def state_text(where: Sequence[Any], batch: Sequence[int]) -> str:
 
 def frozen(array: Array) -> Array:
     """The same array, marked read-only."""
-    array.flags.writeable = False
+    array.setflags(write=False)
     return array
 
 

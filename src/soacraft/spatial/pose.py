@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Any, Self, overload
 
 import numpy as np
@@ -57,9 +58,7 @@ class Pose:
         if rotation.shape[:-2] != translation.shape[:-1]:
             rotation, translation = _same_batch(rotation, translation)
         pose = object.__new__(Pose)
-        rotation.flags.writeable = False
-        translation.flags.writeable = False
-        pose._rotation, pose._translation = rotation, translation
+        pose._rotation, pose._translation = frozen(rotation), frozen(translation)
         return pose
 
     # -- other representations ------------------------------------------------------------------------------
@@ -112,6 +111,9 @@ class Pose:
         >>> (Pose.from_rpy(0, 0, np.pi / 2) @ (1, 0, 0)).round(12)
         array([0., 1., 0.])
         """
+        if type(roll) is type(pitch) is type(yaw) is float and isfinite(roll) and isfinite(pitch) and isfinite(yaw):
+            p = _ZERO if translation is None else finite(translation, (..., 3), "translation of a Pose")
+            return Pose.unchecked(_from_angles(np.array((roll, pitch, yaw))), p)
         angles = [finite(x, (...,), f"{name} of a Pose") for x, name in
                   ((roll, "roll"), (pitch, "pitch"), (yaw, "yaw"))]
         try:
@@ -119,11 +121,7 @@ class Pose:
         except ValueError:
             shapes = ", ".join(shape_text(a.shape) for a in angles)
             raise ModelError(f"roll, pitch, yaw of a Pose must have matching shapes, got {shapes}") from None
-        cr, sr, cp, sp, cy, sy = np.cos(r), np.sin(r), np.cos(p), np.sin(p), np.cos(y), np.sin(y)
-        rows = [[cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
-                [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
-                [-sp, cp * sr, cp * cr]]
-        return Pose(np.stack([np.stack(row, axis=-1) for row in rows], axis=-2), translation)
+        return Pose(_from_angles(np.stack((r, p, y), axis=-1)), translation)
 
     def as_rpy(self) -> Array:
         """Roll, pitch, yaw (..., 3), with pitch in [-pi/2, pi/2]; at its ends only yaw -+ roll is known.
@@ -234,6 +232,22 @@ def _finite(x: Array) -> Array:
 def _made(R: Array, p: Array) -> Pose:
     """A pose that was computed from others."""
     return Pose.unchecked(R, _finite(p))
+
+
+def _from_angles(rpy: Array) -> Array:
+    """R = Rz(yaw) Ry(pitch) Rx(roll) (..., 3, 3); orthonormal to rounding, since cos^2 + sin^2 is 1 to rounding."""
+    if rpy.ndim == 1:  # the same arithmetic on plain numbers
+        (cr, cp, cy), (sr, sp, sy) = np.cos(rpy).tolist(), np.sin(rpy).tolist()
+        return np.array(_rows(cr, cp, cy, sr, sp, sy))
+    C, S = np.cos(rpy), np.sin(rpy)
+    rows = _rows(C[..., 0], C[..., 1], C[..., 2], S[..., 0], S[..., 1], S[..., 2])
+    return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
+
+
+def _rows(cr: Any, cp: Any, cy: Any, sr: Any, sp: Any, sy: Any) -> list[list[Any]]:
+    return [[cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
+            [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
+            [-sp, cp * sr, cp * cr]]
 
 
 def _same_batch(R: Array, p: Array) -> tuple[Array, Array]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from soacraft.files.urdf.parts import Loop, LoopEnd, Motor, Place
 from soacraft.files.urdf.reading import DONE, REPORTED, Handler, Reading, flatten
-from soacraft.files.xml_tree import Element, fail, read_numbers
+from soacraft.files.xml_tree import Element, fail, read_floats
 
 RECORDED: dict[str, str] = {
     "robot/gazebo": "gazebo",
@@ -51,7 +51,7 @@ def transmission(r: Reading, element: Element, target: Any) -> object:
     name = (actuators[0].attributes.get("name") if actuators else None) or r.owner or joints[0].attributes.get("name")
     if not name or not joints[0].attributes.get("name"):
         return r.record(element, path, "transmission")
-    gear = 1.0 if reduction is None else float(read_numbers(reduction, "the reduction", reduction.text, 1)[0])
+    gear = 1.0 if reduction is None else read_floats(reduction, "the reduction", reduction.text, 1)[0]
     kind = "" if interface is None else interface.text
     r.motors.append(Motor(element, name, joints[0].attributes["name"], gear, kind, flatten(element)))
     r.lines(element, path, "recorded", "is an actuator, in mb.actuators")

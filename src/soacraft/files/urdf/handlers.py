@@ -92,7 +92,7 @@ def solid(r: Reading, element: Element, target: Shape) -> None:
             size = r.size(element, "radius")
         case "mesh":
             target.mesh = r.path(element, "filename")
-            size = tuple(r.numbers(element, "scale", 3, (1.0, 1.0, 1.0)).tolist())
+            size = tuple(r.floats(element, "scale", 3, (1.0, 1.0, 1.0)))
         case _:
             size = r.size(element, "radius") + r.size(element, "length")
     target.kind, target.size = element.tag, size
@@ -117,7 +117,7 @@ def material(r: Reading, element: Element, target: Shape) -> Color:
 def color(r: Reading, element: Element, target: Color) -> None:
     """Red, green, blue and opacity."""
     r.once(target, "rgba", element)
-    red, green, blue, opacity = r.numbers(element, "rgba", 4).tolist()
+    red, green, blue, opacity = r.floats(element, "rgba", 4)
     target.rgba = (red, green, blue, opacity)
 
 

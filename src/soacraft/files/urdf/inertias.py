@@ -6,11 +6,11 @@ import numpy as np
 
 from soacraft.errors import ModelError
 from soacraft.files.urdf.parts import Inertial, Link
-from soacraft.files.urdf.reading import Reading, placed
+from soacraft.files.urdf.reading import IDENTITY, Reading, placed
 from soacraft.files.xml_tree import fail
 from soacraft.spatial import Array, Inertia, Pose
 
-_MASSLESS = Inertia()
+_MASSLESS, _HERE = Inertia(), Pose()
 _PATH = "robot/link/inertial"
 
 
@@ -20,15 +20,14 @@ def inertia_of(r: Reading, link: Link) -> Inertia:
     if given is None:
         r.later(link.element, "robot/link", "converted", "has no <inertial>: a massless body")
         return _MASSLESS
-    origin = Pose() if given.origin is None else given.origin
-    R = origin.rotation
+    origin = _HERE if given.origin is None else given.origin
     for tag, value in (("mass", given.mass), ("inertia", given.moment)):
         if value is None:
             what = "is massless" if tag == "mass" else "is a point mass"
             _fault(r, given, link, f"needs a <{tag}>; link {link.name!r:.80} would have none.", what)
     if given.mass is None:
         return _MASSLESS
-    moment = np.zeros((3, 3)) if given.moment is None else R @ given.moment @ R.T
+    moment = np.zeros((3, 3)) if given.moment is None else turned(given.moment, origin)
     try:
         return Inertia(given.mass, origin.translation, moment)
     except ModelError as problem:
@@ -36,6 +35,12 @@ def inertia_of(r: Reading, link: Link) -> Inertia:
         _fault(r, given, link, f"link {link.name!r:.80} cannot have this inertia: {problem}.", what)
         with placed(given.element):
             return Inertia(given.mass, origin.translation, nearest_moment(moment))
+
+
+def turned(moment: Array, pose: Pose) -> Array:
+    """R J R*."""
+    R = pose.rotation
+    return moment if R is IDENTITY else R @ moment @ R.T
 
 
 def _fault(r: Reading, given: Inertial, link: Link, text: str, what: str) -> None:

@@ -16,7 +16,7 @@ from soacraft.files.places import Places
 from soacraft.files.urdf.faults import local, only_looks
 from soacraft.files.urdf.motion import changes_motion
 from soacraft.files.urdf.parts import Color, Joint, Link, Loop, Motor, Place
-from soacraft.files.xml_tree import Element, fail, numbers, read_numbers, shorten, word
+from soacraft.files.xml_tree import Element, attribute_text, fail, plain_numbers, read_floats, shorten, word
 from soacraft.model.import_report import ReportBuilder
 from soacraft.model.records import Record
 from soacraft.spatial import Array, Pose
@@ -44,6 +44,8 @@ LARGEST = 1e100
 
 _DEFAULT = re.compile(r"\$\(optenv\s+\w+\s+([^$()]*)\)", re.ASCII)
 _LONGEST = 200
+_USED = ("used", "", False)
+IDENTITY = np.eye(3)
 _STILL = ("visual", "material", "color", "texture", "collision", "limit", "contact", "sensor")
 
 
@@ -73,7 +75,7 @@ class Reading:
         self.robot = ""
         self.owner = ""
         self._handlers, self._quiet = handlers, quiet
-        self._status: tuple[str, str, bool] = ("used", "", False)
+        self._status: tuple[str, str, bool] = _USED
         self._attributes: dict[str, tuple[str, str, bool]] = {}
 
     # -- the walk --------------------------------------------------------------------------------------------
@@ -84,7 +86,7 @@ class Reading:
         if handler is None:
             self.pass_over(element, path)
             return
-        self._status, self._attributes = ("used", "", False), {}
+        self._status, self._attributes = _USED, {}
         try:
             below = handler(self, element, target)
         except ModelFileError as problem:
@@ -123,14 +125,13 @@ class Reading:
             self.later(element, path, "ignored", problem.fault, dynamic=bool(local(path)), name=name)
 
     def _flush(self, element: Element, path: str) -> None:
-        add, name, line = self.report.add, self.owner, element.line
-        status, note, dynamic = self._status
-        add(path, status, name, "", note, line, dynamic=dynamic)
+        name, line, known = self.owner, element.line, self._attributes
         for attribute in element.attributes:
-            status, note, dynamic = self._attributes.get(attribute) or self._unknown(path, attribute)
-            add(path, status, name, attribute, note, line, dynamic=dynamic)
-        if element.text and "" not in self._attributes:
-            add(path, "ignored", name, "", f"the text {shorten(element.text)!r} means nothing here", line)
+            if attribute not in known:
+                known[attribute] = self._unknown(path, attribute)
+        self.report.add_all(path, name, line, self._status, element.attributes, known)
+        if element.text and "" not in known:
+            self.report.add(path, "ignored", name, "", f"the text {shorten(element.text)!r} means nothing here", line)
 
     def _unknown(self, path: str, attribute: str) -> tuple[str, str, bool]:
         quiet = self._quiet.get(f"{path}@{attribute}") or self._quiet.get(attribute)
@@ -169,7 +170,7 @@ class Reading:
 
     def mark(self, attribute: str, status: str = "used", note: str = "", dynamic: bool = False) -> None:
         """What to report for an attribute of the element at hand; '' for its text."""
-        self._attributes[attribute] = (status, note, dynamic)
+        self._attributes[attribute] = _USED if status == "used" and not note else (status, note, dynamic)
 
     def later(
         self,
@@ -187,39 +188,48 @@ class Reading:
 
     # -- attributes of the element at hand -------------------------------------------------------------------
 
-    def numbers(
+    def floats(
         self,
         element: Element,
         attribute: str,
         count: int,
         default: Sequence[float] | None = None,
         largest: float = LARGEST,
-    ) -> Array:
+    ) -> Sequence[float]:
         """Numbers of an attribute. Of `$(optenv NAME default)`, which xacro left, the default is taken."""
+        self._attributes[attribute] = _USED
         text = element.attributes.get(attribute)
-        left = None if text is None or "$" not in text else _DEFAULT.fullmatch(text.strip())
-        what = f'{attribute}="{shorten(text or "")}"'
-        if left is None:
-            self.mark(attribute)
-            values = numbers(element, attribute, count, default)
-        else:
-            note = "the default of a substitution left by xacro; the environment is not read"
-            self.mark(attribute, "converted", note)
-            values = read_numbers(element, what, left[1], count)
+        if text is None:
+            if default is None:
+                raise fail(element, f"needs the attribute {attribute!r}.")
+            return default
+        values = plain_numbers(text, count) or self._careful(element, attribute, text, count)
         if max(values) > largest or min(values) < -largest:
+            what = attribute_text(attribute, text)
             raise fail(element, f"{what} is too large; at most {largest:g} can be worked with.")
         return values
 
+    def _careful(self, element: Element, attribute: str, text: str, count: int) -> list[float]:
+        left = _DEFAULT.fullmatch(text.strip()) if "$" in text else None
+        if left is not None:
+            note = "the default of a substitution left by xacro; the environment is not read"
+            self.mark(attribute, "converted", note)
+        return read_floats(element, attribute_text(attribute, text), text if left is None else left[1], count)
+
+    def numbers(self, element: Element, attribute: str, count: int, default: Sequence[float] | None = None) -> Array:
+        """Numbers of an attribute as an array."""
+        return np.array(self.floats(element, attribute, count, default), dtype=np.float64)
+
     def number(self, element: Element, attribute: str, default: float | None = None, largest: float = LARGEST) -> float:
         """The one number of an attribute."""
-        return float(self.numbers(element, attribute, 1, None if default is None else (default,), largest)[0])
+        return self.floats(element, attribute, 1, None if default is None else (default,), largest)[0]
 
     def size(self, element: Element, attribute: str, count: int = 1) -> tuple[float, ...]:
         """Lengths: numbers that are not negative."""
-        values = self.numbers(element, attribute, count)
-        if (values < 0.0).any():
+        values = self.floats(element, attribute, count)
+        if min(values) < 0.0:
             raise fail(element, f'{attribute}="{shorten(element.attributes[attribute])}" must not be negative.')
-        return tuple(values.tolist())
+        return tuple(values)
 
     def word(self, element: Element, attribute: str, default: str | None = None) -> str:
         """The text of an attribute."""
@@ -234,18 +244,18 @@ class Reading:
     def pose(self, element: Element) -> Pose:
         """The pose of `xyz` and `rpy`: R = Rz(yaw) Ry(pitch) Rx(roll)."""
         xyz = self.numbers(element, "xyz", 3, (0.0, 0.0, 0.0))
-        rpy = self.numbers(element, "rpy", 3, (0.0, 0.0, 0.0))
-        if not rpy.any():
-            return Pose.unchecked(np.eye(3), xyz)
-        roll, pitch, yaw = rpy.tolist()
+        roll, pitch, yaw = self.floats(element, "rpy", 3, (0.0, 0.0, 0.0))
+        if roll == pitch == yaw == 0.0:
+            return Pose.unchecked(IDENTITY, xyz)
         return Pose.from_rpy(roll, pitch, yaw, translation=xyz)
 
     def axis(self, element: Element) -> Array:
         """A direction as it is written; what uses it normalises it and refuses zero."""
-        axis = self.numbers(element, "xyz", 3, (1.0, 0.0, 0.0))
-        if axis.any() and abs(float(axis @ axis) - 1.0) > 1e-6:
+        x, y, z = self.floats(element, "xyz", 3, (1.0, 0.0, 0.0))
+        square = x * x + y * y + z * z
+        if (x or y or z) and abs(square - 1.0) > 1e-6:
             self.mark("xyz", "converted", "the axis is normalised")
-        return axis
+        return np.array((x, y, z))
 
     def path(self, element: Element, attribute: str) -> str:
         """A file named in an attribute: relative to the model's folder where it can be. It is never opened."""

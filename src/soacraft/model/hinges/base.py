@@ -15,6 +15,7 @@ from __future__ import annotations
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -181,8 +182,7 @@ class Hinge(Strict, ABC):
 
     def parameters(self) -> dict[str, Any]:
         """What `__init__` takes, read from the attributes of the same names; used to print and to compare."""
-        names = [n for n, p in inspect.signature(type(self)).parameters.items()
-                 if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+        names = _parameter_names(type(self))
         if all(hasattr(self, n) for n in names):
             return {n: getattr(self, n) for n in names}
         return dict(vars(self))
@@ -222,6 +222,13 @@ class Hinge(Strict, ABC):
 
 
 # -- calls that are safe for every hinge and every batch ----------------------------------------------------
+
+
+@lru_cache(maxsize=256)
+def _parameter_names(kind: type[Hinge]) -> tuple[str, ...]:
+    """The names of what `__init__` of a hinge takes."""
+    parameters = inspect.signature(kind).parameters.items()
+    return tuple(n for n, p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD))
 
 
 def pose_of(hinge: Hinge, q: Array) -> Pose:
