@@ -47,7 +47,7 @@ def test_the_tour_on_a_file_with_an_odd_name(tmp_path, capsys):
         ("missing.urdf", "missing.urdf: there is no such file."),
         ("folder.urdf", "folder.urdf: is a folder; give the file inside it."),
         ("empty.xml", "empty.xml: is empty."),
-        ("notes.txt", "'notes.txt': it has suffix '.txt'; model files are .urdf, .xml (MJCF or URDF) and .json"),
+        ("notes.txt", "'notes.txt': it has suffix '.txt'; model files are .urdf, .xacro, .sdf, .xml (MJCF,"),
     ],
 )
 def test_what_is_no_model_file(verb, name, text, tmp_path, monkeypatch, capsys):

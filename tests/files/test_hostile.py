@@ -272,14 +272,13 @@ WRONG = {
     # -- which reader
     "neither": (
         "m.xml",
-        "<sdf/>",
-        "m.xml: its outermost element is <sdf>; an .xml model is <mujoco> (MJCF) or <robot>",
+        "<svg/>",
+        "m.xml: its outermost element is <svg>; an .xml model is <mujoco> (MJCF), <robot> (URDF) or <sdf>",
     ),
     "MJCF in .urdf": ("m.urdf", mjcf(), "m.urdf:1: <mujoco>: the root element of a URDF file is <robot>"),
     "JSON in .xml": ("m.xml", native(), "m.xml:1: is not well-formed XML"),
     "XML in .json": ("m.json", urdf(), "m.json: JSON is malformed"),
-    "another suffix": ("m.sdf", "<sdf/>", "it has suffix '.sdf'; model files are .urdf, .xml (MJCF or URDF) and .json"),
-    "xacro": ("m.urdf.xacro", urdf(), "Run xacro on it first, and load the .urdf it makes"),
+    "another suffix": ("m.step", "<sdf/>", "it has suffix '.step'; model files are .urdf, .xacro, .sdf, .xml (MJCF,"),
 }
 
 

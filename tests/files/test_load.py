@@ -94,7 +94,7 @@ def test_dashes_stand_for_underscores():
     [
         ("arm", "there is no model 'arm'. Did you mean 'arm7'"),
         ("zzz", "there is no model 'zzz'. There are 'arm7', 'pendulum', 'double_pendulum'"),
-        ("zzz", "a model file is named with its suffix: .urdf, .sdf, .xml (MJCF, URDF or SDF) and .json"),
+        ("zzz", "a model file is named with its suffix: .urdf, .xacro, .sdf, .xml (MJCF, URDF or SDF) and .json"),
         (7, "a model is loaded by its name or its file, such as load('arm7') or load('arm.urdf'); got 7."),
         (None, "or load('arm.urdf'); got None."),
         ("", "the name of a model or its file must be a text that a file can have, got ''."),
@@ -123,7 +123,7 @@ def folder(tmp_path):
     (tmp_path / "tiny.urdf").write_text(URDF)
     (tmp_path / "tiny_urdf.xml").write_text(URDF)
     (tmp_path / "tiny_mjcf.xml").write_text(MJCF)
-    (tmp_path / "other.xml").write_text("<page/>")
+    (tmp_path / "other.xml").write_text("<svg/>")
     save(load("arm7"), tmp_path / "arm7.json")
     return tmp_path
 
@@ -180,9 +180,9 @@ def test_wrong_options(options, text):
 @pytest.mark.parametrize(
     ("file", "text"),
     [
-        ("other.xml", "its outermost element is <page>; an .xml model is <mujoco> (MJCF), <robot> (URDF) or <sdf>"),
-        ("x.usd", "it has suffix '.usd'; model files are .urdf, .sdf, .xml (MJCF, URDF or SDF) and .json"),
-        ("x.urdf.xacro", "and .json (soacraft's own). Run xacro on it first, and load the .urdf it makes."),
+        ("other.xml", "other.xml: its outermost element is <svg>; an .xml model is <mujoco> (MJCF), <robot> (URDF) or"),
+        ("x.step", "suffix '.step'; model files are .urdf, .xacro, .sdf, .xml (MJCF, URDF or SDF) and .json"),
+        ("none.urdf.xacro", "none.urdf.xacro"),
         ("models/arm7", "models/arm7': it has no suffix; model files are .urdf"),
         ("none.urdf", "none.urdf"),
         ("none.xml", "none.xml"),

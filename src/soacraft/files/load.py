@@ -18,7 +18,7 @@ from soacraft.files.xml_tree import read_bytes, read_xml
 from soacraft.model import ImportReport, Multibody
 from soacraft.model.hinges import Hinge, Weld
 
-READABLE = ".urdf, .sdf, .xml (MJCF, URDF or SDF) and .json (soacraft's own)"
+READABLE = ".urdf, .xacro, .sdf, .xml (MJCF, URDF or SDF) and .json (soacraft's own)"
 
 
 def load(
@@ -28,15 +28,18 @@ def load(
     merge_fixed: bool = False,
     mesh_roots: Sequence[str | PathLike[str]] = (),
     lenient: bool = False,
+    srdf: str | PathLike[str] | None = None,
 ) -> Multibody:
     """A model from a file, or a new copy of one that comes with soacraft, by its name; `models()` lists those.
 
-    A file is read by its suffix and content: `.urdf`; `.sdf`; `.xml`, MJCF, URDF or SDF; `.json`, soacraft's own. What
-    became of every element of it is in `mb.import_report`; with `strict` a file is refused when something in it would
-    change the motion and is not simulated. With `lenient`, local faults of URDF, SDF and MJCF (an inertia that no body
-    can have, a mimic of an absent joint, a plugin) are lines of the report, and the rest is read. For URDF, `root` is
-    the hinge of the base on the inertial frame (by default a weld), and `merge_fixed` makes one body of those joined by
-    fixed joints. `mesh_roots` are folders in which meshes, models and packages may be.
+    A file is read by its suffix and content: `.urdf`; `.xacro`, which the package `xacro` runs to make URDF (it is a
+    program: load only those you trust); `.sdf`; `.xml`, MJCF, URDF or SDF; `.json`, soacraft's own. What became of
+    every element is in `mb.import_report`; with `strict` a file is refused when something in it would change the motion
+    and is not simulated. With `lenient`, local faults of URDF, SRDF, SDF and MJCF (an inertia that no body can have, a
+    mimic of an absent joint, a plugin) are lines of the report, and the rest is read. For URDF, `root` is the hinge of
+    the base on the inertial frame (by default a weld), and `merge_fixed` makes one body of those joined by fixed
+    joints. `mesh_roots` are folders in which meshes, models and packages may be. `srdf` is an SRDF file of the robot:
+    its groups, states and pairs of links become records of the model.
 
     >>> load("arm7")
     Multibody 'arm7': 7 bodies, 7 dofs
@@ -51,6 +54,10 @@ def load(
     else:
         _refuse_urdf_options(repr(text), root, merge_fixed)
         mb = _by_name(text)
+    if srdf is not None:
+        from soacraft.files.srdf import read_srdf
+
+        read_srdf(mb, Path(_text(srdf)), lenient)
     if strict and mb.import_report is not None:
         refuse_not_simulated(text, mb.import_report)
     return mb
@@ -61,7 +68,7 @@ def _read(path: Path, root: Hinge | None, merge_fixed: bool, mesh_roots: tuple[P
     suffix = path.suffix.lower()
     if suffix == ".xml":
         suffix = _kind_of_xml(path)
-    if suffix == ".urdf":
+    if suffix in (".urdf", ".xacro"):
         from soacraft.files.urdf import read_urdf
 
         hinge = Weld() if root is None else root
@@ -79,9 +86,8 @@ def _read(path: Path, root: Hinge | None, merge_fixed: bool, mesh_roots: tuple[P
     if suffix == ".json":
         _refuse_urdf_options(f"{path} (soacraft's own)", root, merge_fixed)
         return read_native(path)
-    hint = " Run xacro on it first, and load the .urdf it makes." if suffix == ".xacro" else ""
     what = f"suffix {path.suffix!r:.60}" if suffix else "no suffix"
-    raise ModelFileError(f"cannot load {str(path)!r}: it has {what}; model files are {READABLE}.{hint}")
+    raise ModelFileError(f"cannot load {str(path)!r}: it has {what}; model files are {READABLE}.")
 
 
 def _kind_of_xml(path: Path) -> str:

@@ -15,6 +15,7 @@ _LOCAL = {
     "robot/frame": False,
     "closed_loop": True,
     "name_mot": False,
+    "srdf": False,
 }
 """Paths of elements, and keys of robot.yaml."""
 

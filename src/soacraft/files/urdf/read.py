@@ -8,11 +8,12 @@ from pathlib import Path
 from soacraft.files.places import Places
 from soacraft.files.urdf import handlers
 from soacraft.files.urdf.build import build
+from soacraft.files.urdf.expand import urdf_text
 from soacraft.files.urdf.finish import check_size, check_ties, finish
 from soacraft.files.urdf.reading import Reading
 from soacraft.files.urdf.robot_yaml import read_robot_yaml
 from soacraft.files.urdf.topology import topology
-from soacraft.files.xml_tree import fail, read_bytes, read_xml
+from soacraft.files.xml_tree import fail, read_xml
 from soacraft.model import Multibody
 from soacraft.model.hinges import Hinge, Weld
 
@@ -30,7 +31,8 @@ def read_urdf(
     The root link hangs on the inertial frame by `root` (default: `Weld()`). Fixed joints are bodies on a `Weld`; with
     `merge_fixed` their links become nodes of the body they are fixed on, which takes their inertia. Meshes are looked
     for, never opened, in the file's folder, in `mesh_roots` and in packages. A `robot.yaml` next to the file gives loop
-    closures and actuators. Gravity is the default of `Multibody`. With `lenient`, local faults are lines of the report.
+    closures and actuators. A `.xacro` file is first expanded by the package `xacro`. Gravity is the default of
+    `Multibody`. With `lenient`, local faults are lines of the report.
 
     >>> import tempfile
     >>> text = "<robot name='rod'><link name='rod'><inertial><mass value='2'/>" \\
@@ -43,11 +45,12 @@ def read_urdf(
     """
     path = Path(path)
     hinge = Weld() if root is None else root
-    robot = read_xml(read_bytes(path), str(path))
+    data, file = urdf_text(path)
+    robot = read_xml(data, file)
     if robot.tag != "robot":
         raise fail(robot, "the root element of a URDF file is <robot>.")
     files = Places(path.parent, [Path(each) for each in mesh_roots])
-    r = Reading(str(path), files, handlers.HANDLERS, handlers.QUIET, lenient)
+    r = Reading(file, files, handlers.HANDLERS, handlers.QUIET, lenient)
     r.walk(robot, "robot", None)
     check_size(r, robot)
     check_ties(r)

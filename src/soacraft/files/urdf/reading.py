@@ -46,7 +46,7 @@ _DEFAULT = re.compile(r"\$\(optenv\s+\w+\s+([^$()]*)\)", re.ASCII)
 _LONGEST = 200
 _USED = ("used", "", False)
 IDENTITY = np.eye(3)
-_STILL = ("visual", "material", "color", "texture", "collision", "limit", "contact", "sensor")
+_STILL = ("visual", "material", "color", "texture", "collision", "limit", "contact", "sensor", "srdf")
 
 
 class Reading:
@@ -62,7 +62,9 @@ class Reading:
         handlers: Mapping[str, Handler],
         quiet: Mapping[str, str],
         lenient: bool = False,
+        language: str = "URDF",
     ) -> None:
+        self.language = language
         self.file, self.files, self.lenient = file, files, lenient
         self.report = ReportBuilder(file)
         self.links: dict[str, Link] = {}
@@ -95,10 +97,10 @@ class Reading:
             return
         if below is REPORTED:
             return
-        self._flush(element, path)
+        self.report_now(element, path)
         if below is not DONE:
             for child in element.children:
-                if path == "robot":
+                if "/" not in path:
                     self.owner = ""
                 self.walk(child, under(path, child.tag), below)
 
@@ -124,7 +126,8 @@ class Reading:
             self.go_on(problem, path)
             self.later(element, path, "ignored", problem.fault, dynamic=bool(local(path)), name=name)
 
-    def _flush(self, element: Element, path: str) -> None:
+    def report_now(self, element: Element, path: str) -> None:
+        """The lines of the element at hand and its attributes."""
         name, line, known = self.owner, element.line, self._attributes
         for attribute in element.attributes:
             if attribute not in known:
@@ -137,7 +140,7 @@ class Reading:
         quiet = self._quiet.get(f"{path}@{attribute}") or self._quiet.get(attribute)
         if attribute == "xmlns" or attribute.startswith(("xmlns:", "xsi:")):
             quiet = "is about names of elements"
-        return "ignored", quiet or "URDF has no such attribute here", quiet is None and moves(path)
+        return "ignored", quiet or f"{self.language} has no such attribute here", quiet is None and moves(path)
 
     def pass_over(self, element: Element, path: str) -> None:
         """Report an element that nobody handles, and all inside it, as ignored."""
@@ -145,7 +148,7 @@ class Reading:
         if element.tag.startswith("xacro:"):
             note = "is left from xacro; expand the file first"
         else:
-            note = quiet or "URDF has no such element here"
+            note = quiet or f"{self.language} has no such element here"
         self.lines(element, path, "ignored", note, quiet is None and moves(path))
 
     def lines(self, element: Element, path: str, status: str, note: str, dynamic: bool = False) -> None:
