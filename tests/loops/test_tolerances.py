@@ -42,13 +42,13 @@ def test_what_a_file_rounds_is_assembled_and_taken(kind):
     mb = rounded_bar()
     start = np.array([1.4, *mb.q[1:]])
     s, strict = kind(mb), kind(mb, tolerance=1e-10)
-    q = s.assemble(start, fix=["crank"])
+    q = s.assemble(start, fixed=["crank"])
     assert 1e-10 < opening(mb, q) < 1e-7
     assert s.forward_dynamics(q, ZERO, ZERO).rank == 2
     assert opening(mb, s.project(q, ZERO)[0]) < 1e-7
     np.testing.assert_allclose(s.assemble(q), q, atol=1e-6)  # it does not move to where the pins agree best
     with pytest.raises(LoopError, match="'rounded' cannot be assembled from here: at the nearest approach loop 'ring'"):
-        strict.assemble(start, fix=["crank"])
+        strict.assemble(start, fixed=["crank"])
     with pytest.raises(LoopError, match=r"is open by \S+ m and \S+ rad; the solver takes 3\.4e-10 m and 1e-10 rad"):
         strict.forward_dynamics(q, ZERO, ZERO)
     with pytest.raises(LoopError, match="too far off its closures to be projected"):
@@ -74,7 +74,7 @@ def test_embedded_dofs_and_kinematics_keep_it_too():
 
 def test_report_and_recut_have_the_same():
     mb = rounded_bar()
-    mb.q = TreeAugmented(mb).assemble([1.4, *mb.q[1:]], fix=["crank"])
+    mb.q = TreeAugmented(mb).assemble([1.4, *mb.q[1:]], fixed=["crank"])
     assert report(mb)
     assert not report(mb, tolerance=1e-10)
     assert recut(mb, "ring", "rocker").loops
@@ -158,7 +158,7 @@ def test_a_state_that_cannot_be_assembled_or_projected_is_named():
     s, q = TreeAugmented(mb), np.tile(mb.q, (4, 1))
     q[2, 0] = 2.5
     with pytest.raises(LoopError, match=r"^in state 2 of the batch: 'four_bar' cannot be assembled from here"):
-        s.assemble(q, fix=["crank", "coupler"])
+        s.assemble(q, fixed=["crank", "coupler"])
     q[2] = [0.0, np.pi, 0.0]
     with pytest.raises(LoopError, match=r"^in state 2 of the batch: the state of 'four_bar' is too far off"):
         s.project(q, np.zeros((4, 3)))
