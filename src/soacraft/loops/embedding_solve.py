@@ -37,7 +37,7 @@ def refined(found: EmbeddedModel, task: Task, vdot: Array, known: Array) -> tupl
     """
     left = unbalanced(task, vdot, known)
     moved = np.concatenate([np.zeros(0), *found.reduced(left)])
-    if np.abs(moved).max(initial=0.0) <= _REFINE * np.abs(left).max(initial=1.0):
+    if np.abs(moved).max(initial=0.0) <= _REFINE * np.abs(left).max(initial=0.0):
         return vdot, left
     sko = found.sko
     plain = SKOModel.trusted(sko.tree, sko.edges, [sko.H(k) for k in sko.nodes], [sko.M(k) for k in sko.nodes])

@@ -24,6 +24,7 @@ from soacraft.algebra.tree import Tree
 from soacraft.errors import LoopError, SingularError
 from soacraft.model.gears import DEPENDENT
 from soacraft.model.interface import Graph
+from soacraft.model.measure import CLOSED
 from soacraft.model.sko import EntryUnits, SKOModel
 from soacraft.model.state import State
 from soacraft.spatial.checks import Array
@@ -135,7 +136,7 @@ def _check_speeds(graph: Graph, state: State, gears: list[Gear]) -> None:
     for gear in gears:
         link, rotor = (state.v[..., graph.layout.v_slices[k].start] for k in (gear.link, gear.rotor))
         off = np.max(np.abs(rotor - gear.ratio * link), initial=0.0)
-        if state.batch or off > 1e-6 * max(1.0, float(np.max(np.abs(rotor), initial=0.0))):
+        if state.batch or off > CLOSED * float(np.max(np.abs([rotor, gear.ratio * link]), initial=0.0)):
             what = "a batch of states" if state.batch else f"off by {off:.3g} rad/s"
             raise LoopError(
                 f"the rotor {graph.bodies[gear.rotor].name!r} of {graph.name!r} does not turn with its gear: {what}. "

@@ -149,7 +149,7 @@ class Holding:
             raise StateError(f"share takes one force, got a batch {T.shape[:-1]}.")
         f0 = np.linalg.lstsq(self.A, w, rcond=_RANK)[0]
         left = w - self.A @ f0
-        if np.abs(left).max() > 1e-9 * max(1.0, np.abs(w).max()):
+        if np.abs(left).max() > 1e-9 * np.abs(w).max():
             raise SingularError(
                 f"the hands at {self._listed()} cannot give {self.held.full_name!r} this wrench: a moment of "
                 f"{np.linalg.norm(left[:3]):.3g} N m and a force of {np.linalg.norm(left[3:]):.3g} N are left over. "

@@ -55,9 +55,12 @@ class Kept(NamedTuple):
 class Result:
     """Accelerations and constraint forces of a closed chain; leading axes as those of the arguments.
 
-    `residual` is worked out anew from the answer, as the larger of
-        |Gc vdot + Gcdot v - Udot|, beside the largest of 1, |Gcdot v|, |vdot|: the closures
-        |inverse dynamics(vdot, constraint forces) - force|, beside the largest of 1, both of them, |constraint force|
+    `residual` is computed anew from the answer, as the larger of
+        |Gc vdot + Gcdot v - Udot|, relative to the largest of |Gcdot v|, |vdot|, w^2, |constraint force| / inertia
+        |inverse dynamics(vdot, constraint forces) - force|, relative to the largest of both, |constraint force|,
+        inertia w^2
+    all in radians and in lengths of loops and of the model, with w how fast it moves, or gravity and forces would let
+    it move, and the inertia that of its mass on its length. So the number is the same in all units.
     """
 
     def __init__(self, vdot: Array, rest: Array, source: Source) -> None:

@@ -103,8 +103,10 @@ class Answered(Findings):
 
 
 class Solver(Strict, ABC):
-    """Dynamics of a closed chain. `tolerance` is how far a state may be off its closures (metres, radians, and their
-    rates beside the largest of 1 and |v|).
+    """Dynamics of a closed chain. `tolerance` is how far a state may be off its closures, a number without unit: angles
+    in radians, distances relative to the length of their loop, the sum of its links, couplings relative to the largest
+    of their terms, and velocities in these units relative to how fast the mechanism moves (`soacraft.model.measure`).
+    `assemble`, `project`, `complete` and `advance` judge by the same one, and answers satisfy their equations to it.
 
     After a structural change of the model it raises `StaleError`: make a new one. The coordinates of the closures'
     hinges and the choice of independent dofs are kept from call to call, so that turns are counted and names stay.
