@@ -151,7 +151,7 @@ def test_assembly_and_kinematics_by_name():
     ):
         assert np.allclose(call(), wanted, atol=1e-9)
     arm = sc.serial_chain(2)
-    r = sc.loops.solve_kinematics(arm, {"link2/tip": (1.0, 0.0, -1.0)}, q0={"link2": 1.2})
+    r = sc.inverse_kinematics(arm, {"link2/tip": (1.0, 0.0, -1.0)}, q0={"link2": 1.2})
     assert np.allclose(r.q, [0.0, np.pi / 2], atol=1e-8)
 
 
