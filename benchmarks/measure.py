@@ -15,6 +15,8 @@ Loop = Callable[[int], object]
 #: Seconds since some moment.
 Clock = Callable[[], float]
 Key = TypeVar("Key", bound=Hashable)
+#: What passes in no time took less than this: some clocks of processor time go in steps.
+TICK = 1e-7
 
 
 def microseconds(jobs: Mapping[Key, Work], rounds: int, at_least: float = 2e-3) -> dict[Key, float]:
@@ -74,7 +76,7 @@ def _repeats(loop: Loop, at_least: float, clock: Clock) -> int:
 def _time(loop: Loop, repeats: int, clock: Clock) -> float:
     start = clock()
     loop(repeats)
-    return (clock() - start) / repeats
+    return max(clock() - start, TICK) / repeats
 
 
 def growth(sizes: Sequence[float], times: Sequence[float]) -> float:
