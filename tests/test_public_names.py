@@ -99,3 +99,4 @@ def test_every_error_is_in_the_family():
     assert issubclass(sc.errors.ModelError, ValueError)
     assert issubclass(sc.errors.StateError, ValueError)
     assert issubclass(sc.errors.SpaceError, TypeError)
+    assert issubclass(sc.errors.SizeError, MemoryError)

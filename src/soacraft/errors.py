@@ -25,7 +25,13 @@ __all__ = [
 
 
 class SoacraftError(Exception):
-    """Base of every error raised by soacraft."""
+    """Base of every error raised by soacraft.
+
+    Of a number that is not finite, `entry` is its index in an array of shape `shape`.
+    """
+
+    entry: tuple[int, ...] = ()
+    shape: tuple[int, ...] = ()
 
 
 class ModelError(SoacraftError, ValueError):

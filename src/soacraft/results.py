@@ -38,7 +38,9 @@ def finite_or_refused(
     where = tuple(int(i) for i in np.argwhere(~good)[0])
     entry = f"entry {where[0] if len(where) == 1 else where}" if where else "it"
     name = what if isinstance(what, str) else what()
-    raise error(f"{name} is not finite: {entry} is {x[where]}, numbers of this size overflow. {cure}")
+    refusal = error(f"{name} is not finite: {entry} is {x[where]}, numbers of this size overflow. {cure}")
+    refusal.entry, refusal.shape = where, np.shape(x)
+    raise refusal
 
 
 def free_memory() -> int | None:

@@ -39,7 +39,7 @@ def test_rank_deficiency_is_reported():
     )
     with pytest.raises(SingularError, match=r"of 'link7/tool', 'link7/camera' has rank 6 of 12, so"):
         dyn.operational_space_inertia(arm, BENT, ["link7/tool", "link7/camera"])
-    with pytest.raises(SingularError, match=r"has rank 3 of 6 in state \(1,\), so"):
+    with pytest.raises(SingularError, match=r"^state 1 of 3: .* has rank 3 of 6, so"):
         dyn.operational_space_inertia(arm, [BENT, np.zeros(7), np.zeros(7)], "link7/tool")
 
 

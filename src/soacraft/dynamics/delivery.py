@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from soacraft.dynamics.problem import Problem
-from soacraft.errors import StateError
+from soacraft.errors import SoacraftError, StateError
 from soacraft.results import refuse_large
 from soacraft.spatial.checks import Array, state_text
 
@@ -106,14 +106,16 @@ def _deliver(p: Problem, value: Any, tail: Tail, out: Array | None) -> Array:
     return out
 
 
-def not_finite(p: Problem, value: Array | None = None) -> StateError:
-    """The error for numbers that overflow on the way."""
+def not_finite(p: Problem, value: Array | None = None, cause: SoacraftError | None = None) -> StateError:
+    """The error for numbers that overflow in a result, or on the way to it."""
     sizes = ", ".join(
         f"|{name}| up to {float(np.max(np.abs(x))):.3g}" for name, x in p.given.items() if x.size
     )
-    where = ""
-    if value is not None and p.batch and value.shape[: len(p.batch)] == p.batch:
-        where = state_text(np.argwhere(~np.isfinite(value))[0][: len(p.batch)], p.batch)
+    at, shape = (cause.entry, cause.shape) if cause is not None else ((), ())
+    if value is not None:
+        at, shape = tuple(np.argwhere(~np.isfinite(value))[0].tolist()), value.shape
+    axes = len(p.batch)
+    where = state_text(at[:axes], p.batch) if shape[:axes] == p.batch else ""
     given = f" ({sizes})" if sizes else ""
     return StateError(
         f"{where}the result of {p.function} for {p.graph.name!r} is not finite: numbers of this size overflow{given}. "

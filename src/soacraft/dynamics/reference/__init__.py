@@ -79,7 +79,8 @@ class Reference:
                 found = ALGORITHMS[p.function](p)
             except (SingularError, StateError, np.linalg.LinAlgError) as problem:
                 if _overflowed(p, problem):
-                    raise not_finite(p) from None
+                    cause = problem if isinstance(problem, StateError) else None
+                    raise not_finite(p, cause=cause) from None
                 if isinstance(problem, SingularError | StateError):
                     raise
                 raise SingularError(f"{p.function} of {p.graph.name!r}: {problem}.") from None

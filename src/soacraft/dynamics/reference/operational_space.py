@@ -9,7 +9,7 @@ from soacraft.dynamics.reference.turning import both, node_axes
 from soacraft.errors import SingularError
 from soacraft.recursions import articulated_body, backward_lyapunov, block_of_AsXB
 from soacraft.recursions.types import Stacked
-from soacraft.spatial.checks import Array
+from soacraft.spatial.checks import Array, state_text
 
 #: Eigenvalues of the compliance this small relative to the largest, turns and travels each scaled, are zero.
 RANK_TOLERANCE = 1e-12
@@ -68,9 +68,8 @@ def _scale(C: Array) -> Array:
 def _rank_text(p: Problem, rank: Array, size: int) -> str:
     names = ", ".join(repr(node.full_name) for node in p.nodes)
     where = tuple(int(i) for i in np.argwhere(rank < size)[0])
-    state = f" in state {where}" if where else ""
     return (
-        f"the operational-space compliance of {names} has rank {int(rank[where])} of {size}{state}, so it has no "
-        "inverse: the nodes cannot move in all directions there. Ask for fewer nodes, move away from the singular "
-        "configuration, or take allow_singular=True for the pseudo-inverse."
+        f"{state_text(where, rank.shape)}the operational-space compliance of {names} has rank {int(rank[where])} of "
+        f"{size}, so it has no inverse: the nodes cannot move in all directions there. Ask for fewer nodes, move away "
+        "from the singular configuration, or take allow_singular=True for the pseudo-inverse."
     )
