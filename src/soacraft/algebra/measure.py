@@ -150,6 +150,8 @@ class Followed:
         rows, cols = expr.spaces
         y, kernel = expr.apply(xd[..., : self.m]), _kernel(expr)
         size = rows.sizes(y)
+        if _is_dense(expr):
+            size = size + magnitude(expr).apply(s)
         if kernel is not None:
             along = magnitude(kernel).apply(s + size)
             s, size = s + along, size + along
@@ -219,6 +221,12 @@ def _of_numbers(expr: Operator) -> Blocks:
     """Of an inverse or a power: its own sizes."""
     own = expr.blocks().magnitude
     return own.bounded() if "symmetric" in expr.tags else own
+
+
+def _is_dense(expr: Operator) -> bool:
+    """Whether it is a plain matrix, or the transpose of one."""
+    leaf = expr.arg if isinstance(expr, Transpose) else expr
+    return isinstance(leaf, Leaf) and leaf.dense
 
 
 def _kernel(expr: Operator) -> Operator | None:

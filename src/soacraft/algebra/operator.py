@@ -493,8 +493,8 @@ class Leaf(Operator):
         return {DIAGONAL: "diagonal", frozenset("u"): "edges"}.get(found or DIAGONAL, "pick-off")
 
     def magnitude(self) -> Blocks:
-        """The sizes of the pieces of what its blocks were computed from, for a leaf whose pattern is not None: their
-        rounding is measured by them. Where nothing says otherwise their own sizes.
+        """The sizes of the pieces of what its blocks were computed from, for a leaf that has a pattern or is dense:
+        their rounding is measured by them. Where nothing says otherwise their own sizes.
         """
         own = self.blocks().magnitude
         return own.bounded() if "symmetric" in self.claims and self.rows == self.cols else own

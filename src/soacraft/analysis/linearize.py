@@ -49,8 +49,8 @@ class Linearization:
     A: Array
     B: Array
     dof_names: tuple[str, ...]
-    dof_sizes: Array | None = field(default=None, kw_only=True)
-    """What each dof is measured by (nv) where they are compared: the model's length for one that travels; default 1."""
+    dof_sizes: tuple[float, ...] = field(default=(), kw_only=True)
+    """What each dof is measured by where they are compared: the model's length for one that travels; default 1."""
     rate: Any = field(default=0.0, kw_only=True)
     """The rate (1/s) of what the forces and the motion do at each state: growth that is nothing to it is rounding."""
 
@@ -92,7 +92,7 @@ class Linearization:
         return f"Linearization of {nv} dofs: A {2 * nv} x {2 * nv}, B {2 * nv} x {nv}{batch}"
 
 
-def _eigen(A: Array, sizes: Array | None) -> tuple[Complex, Complex]:
+def _eigen(A: Array, sizes: tuple[float, ...]) -> tuple[Complex, Complex]:
     """Eigenvalues, and eigenvectors of unit length as columns.
 
     In units of its own: dofs by their sizes, and the time in which no entry exceeds 1. Asked for with A and the
@@ -102,7 +102,7 @@ def _eigen(A: Array, sizes: Array | None) -> tuple[Complex, Complex]:
     nv = len(A) // 2
     if not nv:
         return np.empty(0, complex), np.empty((0, 0), complex)
-    u = np.tile(np.ones(nv) if sizes is None else sizes, 2)
+    u = np.tile(sizes or np.ones(nv), 2)
     plain = A * u / u[:, None]
     N, K, C = plain[:nv, :nv], plain[nv:, :nv], plain[nv:, nv:]
     rate = float(max(np.abs(N).max(), np.abs(C).max(), np.sqrt(np.abs(K).max()))) or 1.0
@@ -149,7 +149,7 @@ def linearize(
         g, p.full("q"), p.full("v"), p.full("force"), f_ext, passive=passive, ignore_loops=ignore_loops
     )
     sizes, rate = natural_sizes(g, p.full("v"), vdot)
-    return Linearization(A, B, g.dof_names, dof_sizes=sizes, rate=rate)
+    return Linearization(A, B, g.dof_names, dof_sizes=tuple(sizes.tolist()), rate=rate)
 
 
 def natural_sizes(g: Graph, v: Array, vdot: Array) -> tuple[Array, Array]:

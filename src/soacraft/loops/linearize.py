@@ -81,7 +81,7 @@ def linearize(
     A[m:, :m], A[m:, m:] = (d.dq @ X + d.dv @ Y)[i], (d.dv @ X)[i]
     B[m:] = d.dforce[i]
     dofs, rate = natural_sizes(p.graph, one["v"], np.zeros(p.nv))
-    return ClosedLinearization(A, B, dofs_named(task.rows, i), X, Y, dof_sizes=dofs[i], rate=rate)
+    return ClosedLinearization(A, B, dofs_named(task.rows, i), X, Y, dof_sizes=tuple(dofs[i].tolist()), rate=rate)
 
 
 def _refuse_rolling(rows: Constraints) -> None:

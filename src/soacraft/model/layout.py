@@ -128,8 +128,12 @@ class Layout:
     @cached_property
     def units(self) -> EntryUnits:
         """The units of the nodes, those of rotors after the six of the body, and of the dofs."""
-        hinge = tuple(body.hinge.dof_units for body in self.bodies)
-        return EntryUnits(tuple((BODY + word)[:dim] for word, dim in zip(hinge, self.dims, strict=True)), hinge)
+        hinge = [""] * self.n
+        for group in self.groups:
+            word = group.hinge.dof_units
+            for k in group.bodies.tolist():
+                hinge[k] = word
+        return EntryUnits(tuple((BODY + word)[:dim] for word, dim in zip(hinge, self.dims, strict=True)), tuple(hinge))
 
     @cached_property
     def groups(self) -> tuple[HingeGroup, ...]:

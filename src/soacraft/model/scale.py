@@ -8,6 +8,7 @@ another.
 from __future__ import annotations
 
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -35,7 +36,7 @@ class Scale(NamedTuple):
 
 
 def scale_of(graph: Graph) -> Scale:
-    """The scale of a model. O(n).
+    """The scale of a model. O(n), kept for a structure.
 
     The length is that of `length_of`, or the travel of a hinge per radian where that is more; a metre for a model that
     has neither. The time is sqrt(length / gravity), in which what falls has fallen so far; a second without gravity.
@@ -44,6 +45,13 @@ def scale_of(graph: Graph) -> Scale:
     >>> scale_of(serial_chain(3)).length                              # rods of 1 m
     3.0
     """
+    known = _KNOWN.get(graph)
+    if known is None or known[0] != graph.structure:
+        known = _KNOWN[graph] = (graph.structure, _scale_of(graph))
+    return known[1]
+
+
+def _scale_of(graph: Graph) -> Scale:
     lengths = [length_of(graph)]
     for group in graph.layout.groups:
         H = H_T_of(group.hinge, np.asarray(group.hinge.neutral(), dtype=np.float64))
@@ -65,3 +73,6 @@ def scaled_random_state(graph: Graph, seed: Seed = 0) -> tuple[Array, Array, Arr
     q = np.concatenate([np.zeros(0), *(body.hinge.random_of(rng, scale.length) for body in graph.layout.bodies)])
     rate = scale.of("".join(graph.layout.units.hinge)) / scale.time
     return q, rng.standard_normal(graph.nv) * rate, rng.standard_normal(graph.nv) * rate / scale.time
+
+
+_KNOWN: WeakKeyDictionary[Graph, tuple[int, Scale]] = WeakKeyDictionary()

@@ -156,6 +156,9 @@ class GivenMatrix(GivenLeaf):
     def blocks(self) -> Blocks:
         raise AssertionError("the blocks of a dense matrix stand everywhere")
 
+    def magnitude(self) -> Blocks:
+        return largest_of_units(self.rows, self.cols, self.matrix)
+
     def sweep(self, transposed: bool) -> str:
         return "dense"
 
@@ -197,6 +200,9 @@ class GivenInverse(DerivedLeaf):
     def blocks(self) -> Blocks:
         raise AssertionError("the blocks of a dense matrix stand everywhere")
 
+    def magnitude(self) -> Blocks:
+        return largest_of_units(*self.spaces, self._inverse())
+
     def sweep(self, transposed: bool) -> str:
         return "dense"
 
@@ -208,6 +214,21 @@ class GivenInverse(DerivedLeaf):
 
     def apply_T(self, x: Array) -> Array:
         return np.asarray(self._inverse().mT @ x)
+
+
+def largest_of_units(rows: Space, cols: Space, matrix: Array) -> Blocks:
+    """The magnitude of a plain matrix: nobody knows what its numbers were computed from, so that rounding in each is
+    measured by the largest of the same units.
+    """
+    pieces = np.zeros((len(rows.pieces), len(cols.pieces)))
+    for a in set(rows.letters.tolist()):
+        for b in set(cols.letters.tolist()):
+            here, there = rows.letters == a, cols.letters == b
+            at = np.ix_(here[rows.pieces], there[cols.pieces])
+            pieces[at] = np.abs(matrix[..., here, :][..., there]).max(initial=0.0)
+    up, across = rows.in_pieces, cols.in_pieces
+    blocks = {(i, j): pieces[up.block(i), across.block(j)] for i in range(len(rows)) for j in range(len(cols))}
+    return Blocks(up, across, blocks)
 
 
 def inverse_of_given(x: Operator) -> tuple[Operator, str] | None:
