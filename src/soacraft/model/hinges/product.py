@@ -34,7 +34,7 @@ class Screw:
     and p = x v.
     """
 
-    __slots__ = ("H_T", "basis", "rate", "vector")
+    __slots__ = ("H_T", "basis", "rate", "turns", "vector")
 
     def __init__(self, vector: Array) -> None:
         w, v = vector[:3], vector[3:]
@@ -50,6 +50,7 @@ class Screw:
             basis[2, :9], basis[2, 9:] = K.ravel(), -K @ (K @ u)
             basis[3, :9], basis[3, 9:] = (K @ K).ravel(), K @ u
         self.vector, self.rate, self.basis = frozen(vector.copy()), rate, frozen(basis)
+        self.turns = bool(vector[:3].any())
         self.H_T = frozen(vector.reshape(6, 1).copy())
 
     def motion(self, x: Array) -> tuple[Array, Array]:
@@ -67,8 +68,8 @@ class Screw:
     @property
     def span(self) -> float:
         """Half the range of random coordinates: half a turn, or a metre for a pure translation."""
-        w, v = self.vector[:3], self.vector[3:]
-        return math.pi / self.rate if w.any() else 1.0 / float(np.sqrt(v @ v))
+        v = self.vector[3:]
+        return math.pi / self.rate if self.turns else 1.0 / float(np.sqrt(v @ v))
 
 
 @lru_cache(maxsize=4096)
@@ -105,7 +106,7 @@ class ScrewProduct(Hinge):
     @property
     def dof_units(self) -> str:
         """r for a screw that turns, m for one that only travels."""
-        return "".join("r" if screw.vector[:3].any() else "m" for screw in self._screws)
+        return "".join("r" if screw.turns else "m" for screw in self._screws)
 
     def neutral(self) -> Array:
         """All zero."""
@@ -199,15 +200,16 @@ class ScrewProduct(Hinge):
     def random_of(self, rng: np.random.Generator, length: float) -> Array:
         """Uniform over a turn (a length either way for translations), away from singular configurations."""
         span = self._spans(length)
-        for _ in range(50):
-            q = span * rng.uniform(-1.0, 1.0, self.nq)
-            if self.nv < 2 or self._spread(q, length) > 0.1:
+        q = span * rng.uniform(-1.0, 1.0, self.nq)
+        for _ in range(49 if self.nv > 1 else 0):
+            if self._spread(q, length) > 0.1:
                 break
+            q = span * rng.uniform(-1.0, 1.0, self.nq)
         return q
 
     def _spans(self, length: float) -> Array:
         """Half the ranges of random coordinates: half a turn, or a length for a pure translation."""
-        return np.array([s.span if s.vector[:3].any() else length * s.span for s in self._screws])
+        return np.array([s.span if s.turns else length * s.span for s in self._screws])
 
     def _spread(self, q: Array, length: float) -> float:
         """Smallest singular value of H_T with columns of unit length, travels in units of `length`: how independent the
@@ -220,7 +222,7 @@ class ScrewProduct(Hinge):
         """Whether the columns are independent somewhere, in units of the hinge's own length: its largest travel per
         radian.
         """
-        turning = [s.vector for s in self._screws if s.vector[:3].any()]
+        turning = [s.vector for s in self._screws if s.turns]
         length = max((float(np.linalg.norm(s[3:]) / np.linalg.norm(s[:3])) for s in turning), default=0.0) or 1.0
         tries = self._spans(length) * np.random.default_rng(0).uniform(-1.0, 1.0, (4, self.nq))
         return self.nv <= 6 and any(self._spread(q, length) > PARALLEL for q in tries)
