@@ -86,7 +86,7 @@ def test_nothing_printed_has_a_number():
 
 def test_the_tour_cites_by_name_and_ends_with_the_key():
     out = io.StringIO()
-    assert tour("double_pendulum", Console(file=out, width=200, highlight=False)) == 0
+    assert tour("double_pendulum", console=Console(file=out, width=200, highlight=False)) == 0
     text = out.getvalue()
     body, _, end = text.partition("The papers:")
     assert not CODE.search(body)

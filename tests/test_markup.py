@@ -7,7 +7,7 @@ import pytest
 
 import soacraft as sc
 from soacraft import markup
-from soacraft.loops import TreeAugmented, report, solve_kinematics
+from soacraft.loops import TreeAugmented, report
 from soacraft.markup import Html, Text
 
 HOSTILE = "<img src=x onerror=alert(1)>&amp;\"'<script>"
@@ -71,7 +71,7 @@ def shown():
         "loops": report(mb),
         "result": loops.forward_dynamics(mb.q, mb.v, np.ones(2)),
         "batch": loops.forward_dynamics(np.stack([mb.q, mb.q]), np.stack([mb.v, mb.v]), np.ones(2)),
-        "kinematics": solve_kinematics(tree, {"link2/tip": (1.0, 0.0, -1.0)}, q0=[0.1, 0.2]),
+        "kinematics": sc.inverse_kinematics(tree, {"link2/tip": (1.0, 0.0, -1.0)}, q0=[0.1, 0.2]),
         "identities": sc.identities,
         "papers": sc.papers(),
         "models": sc.models(),

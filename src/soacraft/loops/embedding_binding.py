@@ -172,7 +172,7 @@ class EmbeddedBinding(SKOBinding):
             found = self.system.model(state, self.f_ext)
             self.owner.require_current()
             if self._found is not None and self._found[0].configuration is state.configuration:
-                found.sko.memo = self._found[1].sko.memo
+                found.sko.share_memo(self._found[1].sko)
             self._found = state, found
         return self._found[1]
 

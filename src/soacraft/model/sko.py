@@ -204,6 +204,10 @@ class SKOModel(Strict):
             f"{least:.3g}. {cure}"
         )
 
+    def share_memo(self, other: SKOModel) -> None:
+        """Use what was derived from the A, H and M of another model, which are the same as here."""
+        vars(self)["memo"] = other.memo
+
     def __getstate__(self) -> dict[str, Any]:
         """Its blocks; what was derived from them is derived again."""
         a, b = (None if x is None else [f(k) for k in self.nodes] for x, f in ((self._a, self.a), (self._b, self.b)))

@@ -124,6 +124,7 @@ def log_rate(w: npt.ArrayLike) -> Array:
 
         I + w~ / 2 + ((1 - (t/2) cot(t/2)) / t^2) w~ w~,   t = |w| <= pi                     (..., 3) -> (..., 3, 3)
 
+    >>> from soacraft.spatial.rotations import exp
     >>> turned = log(exp([0.3, 0.1, -0.2]) @ exp([0, 0, 1e-6]))
     >>> bool(np.allclose((turned - [0.3, 0.1, -0.2]) / 1e-6, log_rate([0.3, 0.1, -0.2])[:, 2], atol=1e-6))
     True
