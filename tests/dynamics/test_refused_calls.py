@@ -169,3 +169,14 @@ def test_of_a_subgraph_too():
     with pytest.raises(StateError):
         dyn.poses(g, [1.7e308], out=outs)
     assert all((x == 1.0).all() for x in outs)
+
+
+def test_what_a_rotation_leaves_on_an_axis_by_its_own_rounding_is_no_inertia():
+    """A point mass that a pin has turned onto the axis of another pin, but for the rounding of the rotation."""
+    mb = sc.Multibody("polar")
+    mb.add_body("yaw", None, sc.Pin((0, 0, 1)))
+    mb.add_body("pitch", "yaw", sc.Pin((0, 1, 0)), sc.Inertia.point(1.0, (1, 0, 0)))
+    q, zero, one = np.array([0.0, np.pi / 2]), np.zeros(2), np.ones(2)
+    for call in (partial(dyn.forward_dynamics, mb), sc.Dynamics(mb).forward_dynamics):
+        with pytest.raises(SingularError, match="the hinge of 'yaw' has no inertia to move"):
+            call(q, zero, one)

@@ -70,6 +70,11 @@ SOACRAFT_INLINE void meet_sizes(Size size, Dofs dofs, T tolerance, bool massless
             grown[r] += square * (massless ? sizes[i] : own);
         }
     }
+    // Rotations are rounded too: what they turn away from an axis leaves the square of their rounding on it.
+    for (index i = 0; i + 2 < size && i < 6; i += 3)
+        for (index r = 0; r < dofs; ++r)
+            for (index j = i; j < i + 3; ++j)
+                along[r] += tolerance * H[r * size + j] * H[r * size + j] * (sizes[i] + sizes[i + 1] + sizes[i + 2]);
 }
 
 // L L* = D and whether every eigenvalue of D, its rows and columns divided by the roots of `along`, is above `tolerance`.

@@ -33,7 +33,9 @@ OneOperator = Literal[
     "H", "M", "E_phi", "R", "P", "P_plus", "D", "G", "K", "tau", "tau_bar", "E_psi", "Upsilon", "phi", "phi_tilde",
     "psi", "psi_tilde", "Omega", "I", "coriolis", "B_hat", "X_v", "W_v", "dH_v",
 ]  # fmt: skip
-OneVector = Literal["v", "vdot", "V", "V_plus", "Delta_V", "alpha", "f", "T", "C", "passive", "a", "b", "z", "eps", "nu"]
+OneVector = Literal[
+    "v", "vdot", "V", "V_plus", "Delta_V", "alpha", "f", "T", "C", "passive", "a", "b", "z", "eps", "nu"
+]  # fmt: skip
 
 
 class Operators(Strict):
@@ -73,7 +75,6 @@ class Operators(Strict):
     f: StackedVector
     T: StackedVector
     C: StackedVector
-    passive: StackedVector
     passive: StackedVector
     a: StackedVector
     b: StackedVector

@@ -49,7 +49,7 @@ def articulated_body(sko: SKOModel) -> ArticulatedBody:
         P[k] = M(k) + sum(A(k, j) @ P_plus[j] @ A(k, j).mT for j in sko.children(k))
         HP = H(k) @ P[k]
         D[k] = HP @ H(k).mT
-        E = _diagonal(M(k)) + sum(A(k, j) @ E_plus[j] @ A(k, j).mT for j in sko.children(k))
+        E = _diagonal(M(k)) + sum(_turned(A(k, j) @ E_plus[j] @ A(k, j).mT) for j in sko.children(k))
         G[k] = _solve(D[k], HP, sko, k, E).mT  # P H* D^-1
         P_plus[k] = _symmetric(P[k] - G[k] @ HP)  # (I - G H) P
         tau_bar = np.eye(P[k].shape[-1]) - G[k] @ H(k)
@@ -65,6 +65,20 @@ def _symmetric(X: Array) -> Array:
 def _diagonal(P: Array) -> Array:
     """The diagonal alone, as sizes."""
     return np.abs(P) * np.eye(P.shape[-1])
+
+
+def _turned(E: Array) -> Array:
+    """With the rounding of rotations: of what they turn away from an axis, its square stays on the axis.
+
+    The first three entries of a rigid body are turns, the next three travels.
+    """
+    if E.shape[-1] < 6:
+        return E
+    E = np.array(E)
+    for i in (0, 3):
+        part = slice(i, i + 3)
+        E[..., part, part] += SMALLEST * np.trace(E[..., part, part], axis1=-2, axis2=-1)[..., None, None] * np.eye(3)
+    return E
 
 
 def _solve(D: Array, HP: Array, sko: SKOModel, k: int, E: Array) -> Array:
