@@ -56,9 +56,11 @@ class Result:
     """Accelerations and constraint forces of a closed chain; leading axes as those of the arguments.
 
     `residual` is computed anew from the answer, as the larger of
+
         |Gc vdot + Gcdot v - Udot|, relative to the largest of |Gcdot v|, |vdot|, w^2, |constraint force| / inertia
         |inverse dynamics(vdot, constraint forces) - force|, relative to the largest of both, |constraint force|,
         inertia w^2
+
     all in radians and in lengths of loops and of the model, with w how fast it moves, or gravity and forces would let
     it move, and the inertia that of its mass on its length. So the number is the same in all units.
     """
