@@ -43,9 +43,14 @@ class Packages:
         """The folders given and the ancestors of the first, nearest first, by their names as packages."""
         found: dict[str, list[Path]] = {}
         for folder in (*self._folders, *self._above):
-            for name in {folder.name, manifest_name(folder)} - {""}:
+            for name in {folder.name, self._manifests.get(folder, "")} - {""}:
                 found.setdefault(name, []).append(folder)
         return found
+
+    @cached_property
+    def _manifests(self) -> dict[Path, str]:
+        """Those of the folders given and the ancestors of the first that have a `package.xml`, with the name in it."""
+        return {each: manifest_name(each) for each in (*self._folders, *self._above) if _has_manifest(each)}
 
     @cached_property
     def _above(self) -> list[Path]:
@@ -53,10 +58,10 @@ class Packages:
 
     def _next_to(self, name: str) -> list[Path]:
         """The package of that name in the folder that holds the file's own package, or in its workspace."""
-        own = next((each for each in (self._folders[0], *self._above) if (each / _MANIFEST).is_file()), None)
+        own = next((each for each in (self._folders[0], *self._above) if each in self._manifests), None)
         near = [] if own is None else [own.parent / name]
         near += [self._workspace[name]] if name in self._workspace else []
-        return [each for each in near if (each / _MANIFEST).is_file()]
+        return [each for each in near if _has_manifest(each)]
 
     @cached_property
     def _workspace(self) -> dict[str, Path]:
@@ -74,10 +79,14 @@ class Packages:
         return [share for share in shares if share.is_dir()]
 
 
+def _has_manifest(folder: Path) -> bool:
+    return os.path.isfile(os.path.join(folder, _MANIFEST))
+
+
 def manifest_name(folder: Path) -> str:
     """The name in the `package.xml` of a folder, '' where there is none."""
     try:
-        with open(folder / _MANIFEST, "rb") as file:
+        with open(os.path.join(folder, _MANIFEST), "rb") as file:
             found = _NAME.search(file.read(64 * 1024))
     except OSError:
         return ""
@@ -88,7 +97,7 @@ def _packages_in(folders: Sequence[Path]) -> dict[str, Path]:
     """The packages in folders by name, the first of a name: the folders, what is in them, and one folder deeper."""
     found: dict[str, Path] = {}
     for count, place in enumerate(_candidates(folders)):
-        if (place / _MANIFEST).is_file():
+        if _has_manifest(place):
             found.setdefault(manifest_name(place) or place.name, place)
         if count >= _MOST:
             break
@@ -100,7 +109,7 @@ def _candidates(folders: Sequence[Path]) -> Iterator[Path]:
         yield folder
         for child in _inside(folder):
             yield child
-            if not (child / _MANIFEST).is_file():
+            if not _has_manifest(child):
                 yield from _inside(child)
 
 

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
 from pathlib import Path, PureWindowsPath
+from sys import float_info
 from typing import NoReturn
 from xml.parsers import expat
 
@@ -151,10 +152,11 @@ class _Reader:
         self._file = file
         self._open: list[Element] = []
         self._texts: dict[int, list[str]] = {}
-        self._names: set[str] = set()
+        self._names: dict[str, str] = {}  # of elements and attributes, each once: expat adds them
+        self._known = 0
         self._root: Element | None = None
         self._count = 0
-        parser = self._parser = expat.ParserCreate("utf-8")
+        parser = self._parser = expat.ParserCreate("utf-8", intern=self._names)
         parser.buffer_text = True
         parser.StartElementHandler = self._start
         parser.EndElementHandler = self._end
@@ -179,32 +181,35 @@ class _Reader:
         raise ModelFileError(f"{self._file}:{self._parser.CurrentLineNumber}: {text}")
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
-        self._count += 1 + len(attributes)
+        above, number = self._open, len(attributes)
+        self._count += 1 + number
+        if self._count > MAX_ELEMENTS or len(above) >= MAX_DEPTH or number > MAX_ATTRIBUTES:
+            self._too_much(tag, number)
+        if len(self._names) != self._known:
+            self._new_names(tag, attributes)
+        element = Element(tag, attributes, self._parser.CurrentLineNumber, self._file, [])
+        if above:
+            above[-1].children.append(element)
+        else:
+            self._root = element
+        above.append(element)
+
+    def _too_much(self, tag: str, number: int) -> NoReturn:
         if self._count > MAX_ELEMENTS:
             self._refuse(f"<{shorten(tag)}>: the file has more than {MAX_ELEMENTS} elements and attributes.")
         if len(self._open) >= MAX_DEPTH:
             self._refuse(f"<{shorten(tag)}>: elements are nested more than {MAX_DEPTH} deep.")
-        if len(attributes) > MAX_ATTRIBUTES:
-            self._refuse(f"<{shorten(tag)}>: has {len(attributes)} attributes, more than {MAX_ATTRIBUTES}.")
-        if tag not in self._names or not attributes.keys() <= self._names:
-            self._new_names(tag, attributes)
-        element = Element(tag, attributes, self._parser.CurrentLineNumber, self._file)
-        if self._open:
-            self._open[-1].children.append(element)
-        else:
-            self._root = element
-        self._open.append(element)
+        self._refuse(f"<{shorten(tag)}>: has {number} attributes, more than {MAX_ATTRIBUTES}.")
 
     def _new_names(self, tag: str, attributes: dict[str, str]) -> None:
         if len(tag) > MAX_NAME or any(len(name) > MAX_NAME for name in attributes):
             self._refuse(f"<{shorten(tag)}>: it or an attribute of it has a name of more than {MAX_NAME} characters.")
-        self._names.update((tag, *attributes))
+        self._known = len(self._names)
 
     def _end(self, tag: str) -> None:
         element = self._open.pop()
-        pieces = self._texts.pop(id(element), None)
-        if pieces is not None:
-            element.text = "".join(pieces).strip()
+        if self._texts and id(element) in self._texts:
+            element.text = "".join(self._texts.pop(id(element))).strip()
 
     def _text(self, text: str) -> None:
         if not text.isspace():
@@ -282,10 +287,11 @@ def attribute_text(attribute: str, text: str) -> str:
     return f'{attribute}="{shorten(text)}"'
 
 
-def plain_numbers(text: str, count: int | None) -> list[float] | None:
+def plain_numbers(text: str, count: int | None, largest: float = float_info.max) -> list[float] | None:
     """The numbers in a text, where that is quickly seen; None where `read_floats` has to look, or to refuse.
 
-    Of short ASCII texts without "_", float() reads those of `_NUMBER`, "nan" and "inf", and no others.
+    Of short ASCII texts without "_", float() reads those of `_NUMBER`, "nan" and "inf", and no others. The sum of the
+    sizes is at most `largest`, and so is each of them; with "nan" or "inf" it is not.
 
     >>> plain_numbers("1 .5 -2e-1", 3), plain_numbers("1 nan", 2), plain_numbers("1 2", 3)
     ([1.0, 0.5, -0.2], None, None)
@@ -293,10 +299,25 @@ def plain_numbers(text: str, count: int | None) -> list[float] | None:
     if len(text) > _MAX_DIGITS or not text.isascii() or "_" in text:
         return None
     try:
-        values = [float(text)] if count == 1 else [float(part) for part in text.split()]
+        values = list(map(float, text.split()))
     except ValueError:
         return None
-    return values if (count is None or len(values) == count) and all(map(isfinite, values)) else None
+    return values if (count is None or len(values) == count) and sum(map(abs, values)) <= largest else None
+
+
+def plain_number(text: str, largest: float = float_info.max) -> float | None:
+    """The one number in a text, as `plain_numbers` sees it.
+
+    >>> plain_number(" -2e-1 "), plain_number("nan"), plain_number("1 2")
+    (-0.2, None, None)
+    """
+    if len(text) > _MAX_DIGITS or not text.isascii() or "_" in text:
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if -largest <= value <= largest else None
 
 
 def read_numbers(element: Element, what: str, text: str, count: int | None) -> Array:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 from soacraft import markup
 from soacraft.errors import ModelError
@@ -39,12 +39,32 @@ class ImportReport:
     What would change the motion and is not simulated comes first in the table, marked with an exclamation mark.
     """
 
-    __slots__ = ("entries",)
+    __slots__ = ("_entries", "_lines")
 
     def __init__(self, entries: Iterable[Entry] = ()) -> None:
-        self.entries = tuple(entries)
-        for status in {entry.status for entry in self.entries}:
-            _check_status(status)
+        self._entries: tuple[Entry, ...] | None = tuple(entries)
+        self._lines: list[Lines] = []
+        for status in {entry.status for entry in self._entries}:
+            check_status(status)
+
+    @classmethod
+    def _of(cls, lines: list[Lines]) -> ImportReport:
+        """The report of what a builder collected. Most reports are never read: entries are made when asked for."""
+        report = cls()
+        report._entries, report._lines = None, lines
+        return report
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """The entries in the order of the file."""
+        lines, entries = self._lines, self._entries  # in this order: another thread may be making them
+        if entries is None:
+            entries = self._entries = tuple(_entries_of(lines))
+            self._lines = []
+        return entries
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ImportReport, (self.entries,)
 
     def _with(self, status: str) -> tuple[Entry, ...]:
         return tuple(entry for entry in self.entries if entry.status == status)
@@ -162,13 +182,30 @@ def _aligned(rows: list[tuple[str, str, str, str]]) -> list[str]:
     return ["  ".join(cells).rstrip() for cells in padded]
 
 
-def _check_status(status: str) -> None:
+def check_status(status: str) -> None:
+    """Refuse what is none of the `STATUSES`."""
     if status not in STATUSES:
         raise ModelError(f"the status of an entry must be one of {', '.join(STATUSES)}; got {status!r}.")
 
 
 Outcome = tuple[str, str, bool]
 """Status, note, and whether it is dynamic."""
+USED: Outcome = ("used", "", False)
+Lines = Entry | tuple[str, int, str, str, Outcome, tuple[str, ...], Mapping[str, Outcome]]
+"""An entry, or those of an element and its attributes: file, line, element, name, what became of it, its attributes,
+and what became of those.
+"""
+
+
+def _entries_of(lines: Iterable[Lines]) -> Iterator[Entry]:
+    for each in lines:
+        if isinstance(each, Entry):
+            yield each
+            continue
+        file, line, element, name, what, attributes, of = each
+        yield Entry(file, line, element, name, "", *what)
+        for attribute in attributes:
+            yield Entry(file, line, element, name, attribute, *of[attribute])
 
 
 class ReportBuilder:
@@ -184,7 +221,7 @@ class ReportBuilder:
 
     def __init__(self, file: str = "") -> None:
         self.file = file
-        self._entries: list[Entry | None] = []
+        self._lines: list[Lines | None] = []
 
     def add(
         self,
@@ -198,31 +235,30 @@ class ReportBuilder:
         dynamic: bool = False,
     ) -> int:
         """Add one entry; its number."""
-        _check_status(status)
+        check_status(status)
         where = self.file if file is None else file
-        self._entries.append(Entry(where, line, element, name, attribute, status, note, dynamic))
-        return len(self._entries) - 1
+        self._lines.append(Entry(where, line, element, name, attribute, status, note, dynamic))
+        return len(self._lines) - 1
 
     def add_all(
         self, element: str, name: str, line: int, what: Outcome, attributes: Iterable[str], of: Mapping[str, Outcome]
     ) -> None:
         """Add entries for an element and for its attributes: what became of it, and of each of them.
 
+        The statuses are not checked again, and `of` must not change afterwards.
+
         >>> report = ReportBuilder("arm.urdf")
         >>> report.add_all("robot/joint", "elbow", 3, ("used", "", False), ["axle"], {"axle": ("ignored", "?", True)})
         >>> [(entry.attribute, entry.status, entry.dynamic) for entry in report.done().entries]
         [('', 'used', False), ('axle', 'ignored', True)]
         """
-        file, entries, new = self.file, self._entries, tuple.__new__  # half the time of Entry(...), 30 times a link
-        entries.append(new(Entry, (file, line, element, name, "", *what)))
-        for each in attributes:
-            entries.append(new(Entry, (file, line, element, name, each, *of[each])))
+        self._lines.append((self.file, line, element, name, what, tuple(attributes), of))
 
     def take_back(self, numbers: Iterable[int]) -> None:
         """Leave out entries that turned out not to be so."""
         for number in numbers:
-            self._entries[number] = None
+            self._lines[number] = None
 
     def done(self) -> ImportReport:
         """The report so far."""
-        return ImportReport(entry for entry in self._entries if entry is not None)
+        return ImportReport._of([each for each in self._lines if each is not None])

@@ -60,8 +60,24 @@ class Limits(_PerDof):
         for name, given in zip(self.fields, (lower, upper, velocity, effort), strict=True):
             object.__setattr__(self, name, _bounds(given, name))
 
+    @classmethod
+    def of_one_dof(cls, lower: float, upper: float, velocity: float, effort: float) -> Limits:
+        """The limits of a hinge with one dof, from numbers known not to be NaN.
+
+        >>> Limits.of_one_dof(-1.5, 1.5, np.inf, 87.0).effort
+        array([87.])
+        """
+        limits = object.__new__(Limits)
+        numbers = frozen(np.array((lower, upper, velocity, effort)))
+        for k, name in enumerate(cls.fields):
+            object.__setattr__(limits, name, numbers[k : k + 1])
+        return limits
+
     def sized(self, hinge: Hinge, what: str) -> Limits:
         """The same limits with one entry for each dof."""
+        one_each = (hinge.nv,)
+        if self.lower.shape == self.upper.shape == self.velocity.shape == self.effort.shape == one_each:
+            return self
         sized = object.__new__(Limits)
         for name in self.fields:
             x = _by_dof(getattr(self, name), hinge.nv, name, "the limits of ", what)

@@ -35,7 +35,7 @@ class Inertia:
     _matrix: Array | None
 
     def __init__(self, mass: Any = 0.0, com: Any = (0.0, 0.0, 0.0), moment: Any = None) -> None:
-        m = float(finite(mass, (), "mass of an Inertia"))
+        m = _mass(mass)
         c = finite(com, (3,), "com of an Inertia")
         J = np.zeros((3, 3)) if moment is None else finite(moment, (3, 3), "moment of an Inertia")
         if m < 0.0:
@@ -46,6 +46,20 @@ class Inertia:
             raise ModelError(f"com of an Inertia is too far away, got {number_text(float(np.abs(c).max()))}")
         self._mass, self._com, self._matrix = m, frozen(c), None
         self._moment = frozen(_checked_moment(J, rounding=64 * _EPS * spread))
+
+    @classmethod
+    def of_finite(cls, mass: float, com: Array, moment: Array) -> Inertia:
+        """An inertia of float64 arrays known to be finite and of moderate size; they become read-only and are not
+        copied. The rest is checked as always.
+
+        >>> Inertia.of_finite(2.0, np.zeros(3), np.eye(3)) == Inertia(2.0, (0, 0, 0), np.eye(3))
+        True
+        """
+        if mass < 0.0 or not _plainly_positive(*moment.ravel().tolist()):
+            return Inertia(mass, com, moment)
+        inertia = object.__new__(Inertia)
+        inertia._mass, inertia._com, inertia._moment, inertia._matrix = mass, frozen(com), frozen(moment), None
+        return inertia
 
     # -- parts ----------------------------------------------------------------------------------------------
 
@@ -253,7 +267,7 @@ def _plainly_positive(a: float, h: float, g: float, h2: float, b: float, f: floa
 
 
 def _mass(mass: Any) -> float:
-    return float(finite(mass, (), "mass of an Inertia"))
+    return mass if type(mass) is float and isfinite(mass) else float(finite(mass, (), "mass of an Inertia"))
 
 
 def _not_negative(value: Any, what: str) -> float:

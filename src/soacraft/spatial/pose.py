@@ -55,7 +55,8 @@ class Pose:
         >>> Pose.unchecked(np.eye(3), np.zeros(3)) == Pose()
         True
         """
-        if rotation.shape[:-2] != translation.shape[:-1]:
+        single = rotation.ndim == 2 and translation.ndim == 1
+        if not single and rotation.shape[:-2] != translation.shape[:-1]:
             rotation, translation = _same_batch(rotation, translation)
         pose = object.__new__(Pose)
         pose._rotation, pose._translation = frozen(rotation), frozen(translation)

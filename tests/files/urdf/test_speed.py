@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from time import process_time
 
 import numpy as np
 import pytest
 
 import soacraft as sc
-from soacraft.errors import ModelFileError
-from soacraft.files.xml_tree import Element, plain_numbers, read_bytes, read_floats, read_xml
+from soacraft.errors import ModelError, ModelFileError
+from soacraft.files.xml_tree import Element, plain_number, plain_numbers, read_bytes, read_floats, read_xml
+from soacraft.model import Entry, ImportReport, ReportBuilder
+from soacraft.model.hinges import Pin
 from soacraft.spatial.inertia import _plainly_positive
 
 TEXTS = (
@@ -29,6 +33,55 @@ def test_numbers_seen_quickly_are_those_read_carefully(text, count):
     assert quick is None or quick == careful
     if careful and text.isascii() and len(text) <= 1000:
         assert quick == careful
+    if count == 1:
+        assert plain_number(text) == (None if quick is None else quick[0])
+
+
+def test_numbers_near_the_largest_are_read_though_their_sum_is_beyond_it(tmp_path):
+    assert plain_numbers("6 -6", 2, largest=12.0) == [6.0, -6.0]
+    assert plain_numbers("6 -6", 2, largest=11.9) is None
+    assert plain_number("-6", largest=6.0) == -6.0
+    assert plain_number("-6", largest=5.9) is None
+    text = robot(2).replace('<origin xyz="1 0 0"', '<origin xyz="6e99 -6e99 9e99"')
+    (path := tmp_path / "far.urdf").write_text(text)
+    np.testing.assert_array_equal(sc.load(path).body("l1").inboard.translation, [6e99, -6e99, 9e99])
+    path.write_text(text.replace("9e99", "9e100"))
+    with pytest.raises(ModelFileError, match="is too large; at most 1e\\+100 can be worked with"):
+        sc.load(path)
+
+
+def test_entries_of_a_report_are_made_when_read_and_then_kept():
+    build = ReportBuilder("arm.urdf")
+    build.add("robot", "used", "arm", line=1)
+    build.add_all("robot/joint", "elbow", 3, ("converted", "turned", False), ["axle"], {"axle": ("ignored", "?", True)})
+    report = build.done()
+    build.add("robot/link", "used", "late", line=9)
+    entries = (
+        Entry("arm.urdf", 1, "robot", "arm", "", "used", "", False),
+        Entry("arm.urdf", 3, "robot/joint", "elbow", "", "converted", "turned", False),
+        Entry("arm.urdf", 3, "robot/joint", "elbow", "axle", "ignored", "?", True),
+    )
+    assert pickle.loads(pickle.dumps(report)) == report == ImportReport(entries) == copy.deepcopy(report)
+    assert report.entries == entries
+    assert report.entries is report.entries
+    assert len(build.done()) == 4
+
+
+def test_limits_and_inertias_of_numbers_already_checked_are_those_that_check_them():
+    hinge = Pin((0, 0, 1))
+    quick, careful = sc.Limits.of_one_dof(-1.0, 2.0, np.inf, 3.0), sc.Limits(-1.0, 2.0, np.inf, 3.0)
+    assert quick == careful.sized(hinge, "elbow")
+    assert quick.sized(hinge, "elbow") is quick
+    assert not quick.upper.flags.writeable
+    com, solid = np.array([0.1, 0.2, 0.3]), np.diag([1.0, 2.0, 2.5])
+    for moment in (solid, np.diag([1.0, 1.0, 0.0]), np.zeros((3, 3))):
+        assert sc.Inertia.of_finite(2.0, com.copy(), moment.copy()) == sc.Inertia(2.0, com, moment)
+    made = sc.Inertia.of_finite(2.0, com, solid)
+    assert not made.com.flags.writeable
+    assert not made.moment.flags.writeable
+    for mass, moment in ((-1.0, solid), (1.0, -solid), (1.0, solid + np.triu(np.ones((3, 3)), 1))):
+        with pytest.raises(ModelError, match="of an Inertia must"):
+            sc.Inertia.of_finite(mass, com, moment)
 
 
 def test_moments_that_are_plainly_positive_have_positive_eigenvalues():

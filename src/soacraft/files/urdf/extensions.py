@@ -6,7 +6,7 @@ from typing import Any
 
 from soacraft.files.urdf.parts import Loop, LoopEnd, Motor, Place
 from soacraft.files.urdf.reading import DONE, REPORTED, Handler, Reading, flatten
-from soacraft.files.xml_tree import Element, fail, read_floats
+from soacraft.files.xml_tree import Element, read_floats
 
 RECORDED: dict[str, str] = {
     "robot/gazebo": "gazebo",
@@ -81,9 +81,7 @@ def loop_joint(r: Reading, element: Element, target: Any) -> Loop | object:
 def loop_axis(r: Reading, element: Element, target: Loop) -> None:
     """The axis about which the ends turn, in the frame of each."""
     r.once(target, "axis", element)
-    target.axis = r.axis(element)
-    if not target.axis.any():
-        raise fail(element, f"the axis of loop joint {target.name!r} must not be zero.")
+    target.axis = r.axis(element, "loop joint", target.name)
 
 
 def loop_end(r: Reading, element: Element, target: Loop) -> None:

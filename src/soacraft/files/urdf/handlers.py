@@ -16,6 +16,7 @@ from soacraft.files.urdf.parts import Color, Dynamics, Inertial, Joint, Limit, L
 from soacraft.files.urdf.reading import Handler, Reading
 from soacraft.files.xml_tree import Element, fail
 
+_BOUNDS = ("lower", "upper", "velocity", "effort")
 TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
 
 
@@ -57,8 +58,9 @@ def mass(r: Reading, element: Element, target: Inertial) -> None:
 def inertia(r: Reading, element: Element, target: Inertial) -> None:
     """The moment of inertia about the centre of mass, in the axes of the inertial element's origin."""
     r.once(target, "moment", element)
-    xx, xy, xz, yy, yz, zz = (r.number(element, f"i{ij}") for ij in ("xx", "xy", "xz", "yy", "yz", "zz"))
-    target.moment = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    xx, xy, xz = r.number(element, "ixx"), r.number(element, "ixy"), r.number(element, "ixz")
+    yy, yz, zz = r.number(element, "iyy"), r.number(element, "iyz"), r.number(element, "izz")
+    target.moment = np.array((xx, xy, xz, xy, yy, yz, xz, yz, zz)).reshape(3, 3)
 
 
 def origin(r: Reading, element: Element, target: Inertial | Shape | Joint) -> None:
@@ -156,9 +158,7 @@ def axis(r: Reading, element: Element, target: Joint) -> None:
         _ignore(r, element, f"a {target.type} joint has no axis")
         return
     r.once(target, "axis", element)
-    target.axis = r.axis(element)
-    if not target.axis.any():
-        raise fail(element, f"the axis of joint {target.name!r} must not be zero; give a direction such as 0 0 1.")
+    target.axis = r.axis(element, "joint", target.name)
 
 
 def limit(r: Reading, element: Element, target: Joint) -> None:
@@ -167,19 +167,20 @@ def limit(r: Reading, element: Element, target: Joint) -> None:
         _ignore(r, element, f"limits of a {target.type} joint mean nothing in URDF")
         return
     r.once(target, "limit", element)
-    read = {key: r.number(element, key, largest=NO_LIMIT) if key in element.attributes else None
-            for key in ("lower", "upper", "velocity", "effort")}  # fmt: skip
-    for key in ("velocity", "effort"):
-        if (read[key] or 0.0) < 0.0:
+    lower, upper, velocity, effort = (
+        r.number(element, key, largest=NO_LIMIT) if key in element.attributes else None for key in _BOUNDS
+    )
+    for key, value in (("velocity", velocity), ("effort", effort)):
+        if (value or 0.0) < 0.0:
             raise fail(element, f'{key}="{element.attributes[key]}" must not be negative.')
     if target.type == "continuous":
         for key in {"lower", "upper"} & set(element.attributes):
             r.mark(key, "ignored", "a continuous joint has no ends")
-    elif read["lower"] is None and read["upper"] is None:
+    elif lower is None and upper is None:
         r.note("converted", "without lower and upper the joint has no ends (0 for both would lock it)")
-    elif (read["lower"] or 0.0) > (read["upper"] or 0.0):
-        raise fail(element, f"lower={read['lower'] or 0.0:g} is above upper={read['upper'] or 0.0:g}; swap them.")
-    target.limit = Limit(**read, element=element)
+    elif (lower or 0.0) > (upper or 0.0):
+        raise fail(element, f"lower={lower or 0.0:g} is above upper={upper or 0.0:g}; swap them.")
+    target.limit = Limit(lower, upper, velocity, effort, element)
 
 
 def _ignore(r: Reading, element: Element, note: str, dynamic: bool = False) -> None:

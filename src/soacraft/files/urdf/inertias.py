@@ -21,15 +21,15 @@ def inertia_of(r: Reading, link: Link) -> Inertia:
         r.later(link.element, "robot/link", "converted", "has no <inertial>: a massless body")
         return _MASSLESS
     origin = _HERE if given.origin is None else given.origin
-    for tag, value in (("mass", given.mass), ("inertia", given.moment)):
-        if value is None:
-            what = "is massless" if tag == "mass" else "is a point mass"
-            _fault(r, given, link, f"needs a <{tag}>; link {link.name!r:.80} would have none.", what)
+    if given.mass is None:
+        _fault(r, given, link, f"needs a <mass>; link {link.name!r:.80} would have none.", "is massless")
+    if given.moment is None:
+        _fault(r, given, link, f"needs a <inertia>; link {link.name!r:.80} would have none.", "is a point mass")
     if given.mass is None:
         return _MASSLESS
     moment = np.zeros((3, 3)) if given.moment is None else turned(given.moment, origin)
     try:
-        return Inertia(given.mass, origin.translation, moment)
+        return Inertia.of_finite(given.mass, origin.translation, moment)
     except ModelError as problem:
         what = "has the moment without its negative part"
         _fault(r, given, link, f"link {link.name!r:.80} cannot have this inertia: {problem}.", what)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from functools import lru_cache
+from math import copysign, inf
 
 import numpy as np
 
@@ -68,14 +69,14 @@ def limits_of(joint: Joint) -> Limits | None:
     limit = joint.limit
     if limit is None or joint.type not in ("revolute", "continuous", "prismatic"):
         return None
-    ends = (-np.inf, np.inf)
+    lower, upper = -inf, inf
     if joint.type != "continuous" and not (limit.lower is None and limit.upper is None):
-        ends = (limit.lower or 0.0, limit.upper or 0.0)
-    velocity = np.inf if limit.velocity is None else limit.velocity
-    effort = np.inf if limit.effort is None else limit.effort
-    return Limits(*(_open(x) for x in (*ends, velocity, effort)))
+        lower, upper = _open(limit.lower or 0.0), _open(limit.upper or 0.0)
+    velocity = inf if limit.velocity is None else _open(limit.velocity)
+    effort = inf if limit.effort is None else _open(limit.effort)
+    return Limits.of_one_dof(lower, upper, velocity, effort)
 
 
 def _open(x: float) -> float:
     """Infinite for the number that stands for no bound."""
-    return float(np.copysign(np.inf, x)) if abs(x) >= NO_LIMIT else x
+    return copysign(inf, x) if abs(x) >= NO_LIMIT else x

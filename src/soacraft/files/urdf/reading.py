@@ -16,21 +16,38 @@ from soacraft.files.places import Places
 from soacraft.files.urdf.faults import local, only_looks
 from soacraft.files.urdf.motion import changes_motion
 from soacraft.files.urdf.parts import Color, Joint, Link, Loop, Motor, Place
-from soacraft.files.xml_tree import Element, attribute_text, fail, plain_numbers, read_floats, shorten, word
-from soacraft.model.import_report import ReportBuilder
+from soacraft.files.xml_tree import (
+    Element,
+    attribute_text,
+    fail,
+    plain_number,
+    plain_numbers,
+    read_floats,
+    shorten,
+    word,
+)
+from soacraft.model.import_report import USED, Outcome, ReportBuilder, check_status
 from soacraft.model.records import Record
 from soacraft.spatial import Array, Pose
 
 
-@contextmanager
-def placed(element: Element) -> Iterator[None]:
-    """Turn what the model refuses into an error with file, line and element."""
-    try:
-        yield
-    except ModelFileError:
-        raise
-    except SoacraftError as problem:
-        raise fail(element, str(problem)) from None
+class placed:
+    """Turn what the model refuses into an error with file, line and element.
+
+    A class, for it is entered for every body, and a generator takes three times as long.
+    """
+
+    __slots__ = ("_element",)
+
+    def __init__(self, element: Element) -> None:
+        self._element = element
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, problem: BaseException | None, trace: object) -> None:
+        if isinstance(problem, SoacraftError) and not isinstance(problem, ModelFileError):
+            raise fail(self._element, str(problem)) from None
 
 
 Handler = Callable[["Reading", Element, Any], Any]
@@ -44,8 +61,8 @@ LARGEST = 1e100
 
 _DEFAULT = re.compile(r"\$\(optenv\s+\w+\s+([^$()]*)\)", re.ASCII)
 _LONGEST = 200
-_USED = ("used", "", False)
 IDENTITY = np.eye(3)
+_ZEROS = (0.0, 0.0, 0.0)
 _STILL = ("visual", "material", "color", "texture", "collision", "limit", "contact", "sensor", "srdf")
 
 
@@ -77,8 +94,8 @@ class Reading:
         self.robot = ""
         self.owner = ""
         self._handlers, self._quiet = handlers, quiet
-        self._status: tuple[str, str, bool] = _USED
-        self._attributes: dict[str, tuple[str, str, bool]] = {}
+        self._status: Outcome = USED
+        self._attributes: dict[str, Outcome] = {}
 
     # -- the walk --------------------------------------------------------------------------------------------
 
@@ -88,7 +105,7 @@ class Reading:
         if handler is None:
             self.pass_over(element, path)
             return
-        self._status, self._attributes = _USED, {}
+        self._status, self._attributes = USED, {}
         try:
             below = handler(self, element, target)
         except ModelFileError as problem:
@@ -99,8 +116,9 @@ class Reading:
             return
         self.report_now(element, path)
         if below is not DONE:
+            outermost = "/" not in path
             for child in element.children:
-                if "/" not in path:
+                if outermost:
                     self.owner = ""
                 self.walk(child, under(path, child.tag), below)
 
@@ -128,15 +146,16 @@ class Reading:
 
     def report_now(self, element: Element, path: str) -> None:
         """The lines of the element at hand and its attributes."""
-        name, line, known = self.owner, element.line, self._attributes
+        known = self._attributes
         for attribute in element.attributes:
             if attribute not in known:
                 known[attribute] = self._unknown(path, attribute)
-        self.report.add_all(path, name, line, self._status, element.attributes, known)
+        self.report.add_all(path, self.owner, element.line, self._status, element.attributes, known)
         if element.text and "" not in known:
-            self.report.add(path, "ignored", name, "", f"the text {shorten(element.text)!r} means nothing here", line)
+            note = f"the text {shorten(element.text)!r} means nothing here"
+            self.report.add(path, "ignored", self.owner, "", note, element.line)
 
-    def _unknown(self, path: str, attribute: str) -> tuple[str, str, bool]:
+    def _unknown(self, path: str, attribute: str) -> Outcome:
         quiet = self._quiet.get(f"{path}@{attribute}") or self._quiet.get(attribute)
         if attribute == "xmlns" or attribute.startswith(("xmlns:", "xsi:")):
             quiet = "is about names of elements"
@@ -169,11 +188,16 @@ class Reading:
 
     def note(self, status: str, note: str, dynamic: bool = False) -> None:
         """What to report for the element at hand, when it is not simply used."""
+        check_status(status)
         self._status = (status, note, dynamic)
 
     def mark(self, attribute: str, status: str = "used", note: str = "", dynamic: bool = False) -> None:
         """What to report for an attribute of the element at hand; '' for its text."""
-        self._attributes[attribute] = _USED if status == "used" and not note else (status, note, dynamic)
+        if status == "used" and not note:
+            self._attributes[attribute] = USED
+        else:
+            check_status(status)
+            self._attributes[attribute] = (status, note, dynamic)
 
     def later(
         self,
@@ -200,13 +224,16 @@ class Reading:
         largest: float = LARGEST,
     ) -> Sequence[float]:
         """Numbers of an attribute. Of `$(optenv NAME default)`, which xacro left, the default is taken."""
-        self._attributes[attribute] = _USED
+        self._attributes[attribute] = USED
         text = element.attributes.get(attribute)
         if text is None:
             if default is None:
                 raise fail(element, f"needs the attribute {attribute!r}.")
             return default
-        values = plain_numbers(text, count) or self._careful(element, attribute, text, count)
+        values = plain_numbers(text, count, largest)
+        if values is not None:
+            return values
+        values = self._careful(element, attribute, text, count)
         if max(values) > largest or min(values) < -largest:
             what = attribute_text(attribute, text)
             raise fail(element, f"{what} is too large; at most {largest:g} can be worked with.")
@@ -219,12 +246,13 @@ class Reading:
             self.mark(attribute, "converted", note)
         return read_floats(element, attribute_text(attribute, text), text if left is None else left[1], count)
 
-    def numbers(self, element: Element, attribute: str, count: int, default: Sequence[float] | None = None) -> Array:
-        """Numbers of an attribute as an array."""
-        return np.array(self.floats(element, attribute, count, default), dtype=np.float64)
-
     def number(self, element: Element, attribute: str, default: float | None = None, largest: float = LARGEST) -> float:
         """The one number of an attribute."""
+        text = element.attributes.get(attribute)
+        value = None if text is None else plain_number(text, largest)
+        if value is not None:
+            self._attributes[attribute] = USED
+            return value
         return self.floats(element, attribute, 1, None if default is None else (default,), largest)[0]
 
     def size(self, element: Element, attribute: str, count: int = 1) -> tuple[float, ...]:
@@ -236,7 +264,7 @@ class Reading:
 
     def word(self, element: Element, attribute: str, default: str | None = None) -> str:
         """The text of an attribute."""
-        self.mark(attribute)
+        self._attributes[attribute] = USED
         return word(element, attribute, default)
 
     def label(self, element: Element, attribute: str = "name") -> str:
@@ -246,17 +274,21 @@ class Reading:
 
     def pose(self, element: Element) -> Pose:
         """The pose of `xyz` and `rpy`: R = Rz(yaw) Ry(pitch) Rx(roll)."""
-        xyz = self.numbers(element, "xyz", 3, (0.0, 0.0, 0.0))
-        roll, pitch, yaw = self.floats(element, "rpy", 3, (0.0, 0.0, 0.0))
+        xyz = np.array(self.floats(element, "xyz", 3, _ZEROS))
+        if element.attributes.get("rpy") == "0 0 0":  # what most files write most often
+            self._attributes["rpy"] = USED
+            return Pose.unchecked(IDENTITY, xyz)
+        roll, pitch, yaw = self.floats(element, "rpy", 3, _ZEROS)
         if roll == pitch == yaw == 0.0:
             return Pose.unchecked(IDENTITY, xyz)
         return Pose.from_rpy(roll, pitch, yaw, translation=xyz)
 
-    def axis(self, element: Element) -> Array:
-        """A direction as it is written; what uses it normalises it and refuses zero."""
+    def axis(self, element: Element, of: str, name: str) -> Array:
+        """A direction as it is written, not zero; what uses it normalises it."""
         x, y, z = self.floats(element, "xyz", 3, (1.0, 0.0, 0.0))
-        square = x * x + y * y + z * z
-        if (x or y or z) and abs(square - 1.0) > 1e-6:
+        if not (x or y or z):
+            raise fail(element, f"the axis of {of} {name!r} must not be zero; give a direction such as 0 0 1.")
+        if abs(x * x + y * y + z * z - 1.0) > 1e-6:
             self.mark("xyz", "converted", "the axis is normalised")
         return np.array((x, y, z))
 

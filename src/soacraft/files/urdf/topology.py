@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from itertools import islice
 
 from soacraft.algebra.tree import Tree
+from soacraft.errors import ModelError
 from soacraft.files.urdf.parts import Joint, Link
 from soacraft.files.urdf.reading import Reading
 from soacraft.files.xml_tree import Element, fail, shorten
@@ -69,6 +70,14 @@ def _order(r: Reading, above: dict[str, Joint], roots: list[Link]) -> tuple[Link
     names = [link.name for link in roots] + list(above)
     number = {name: k for k, name in enumerate(names)}
     parents = [number.get(above[name].parent or "", -1) if name in above else -1 for name in names]
+    try:
+        return tuple([r.links[names[k]] for k in Tree(parents, names).base_to_tips()])
+    except ModelError:  # a cycle: nothing else is left that a tree refuses
+        raise _cycle(r, above, _not_reached(parents, names)) from None
+
+
+def _not_reached(parents: list[int], names: list[str]) -> str:
+    """The first name from which no walk over the parents ends at a base node. O(n)."""
     below: dict[int, list[int]] = {}
     for k, p in enumerate(parents):
         below.setdefault(p, []).append(k)
@@ -77,9 +86,7 @@ def _order(r: Reading, above: dict[str, Joint], roots: list[Link]) -> tuple[Link
         kids = below.get(waiting.pop(), [])
         waiting += kids
         reached.update(kids)
-    if len(reached) < len(names):
-        raise _cycle(r, above, next(name for k, name in enumerate(names) if k not in reached))
-    return tuple(r.links[names[k]] for k in Tree(parents, names).base_to_tips())
+    return next(name for k, name in enumerate(names) if k not in reached)
 
 
 def _cycle(r: Reading, above: dict[str, Joint], name: str) -> Exception:
