@@ -15,11 +15,18 @@ from types import ModuleType
 
 import analysis
 import growth
+import loading
 import loops
 import machine
 import peers
 
-BENCHMARKS: dict[str, ModuleType] = {"growth": growth, "peers": peers, "analysis": analysis, "loops": loops}
+BENCHMARKS: dict[str, ModuleType] = {
+    "growth": growth,
+    "peers": peers,
+    "analysis": analysis,
+    "loops": loops,
+    "loading": loading,
+}
 RESULTS = Path(__file__).parent / "results"
 README = Path(__file__).parents[1] / "README.md"
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import pkgutil
 import subprocess
 import sys
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 
@@ -21,16 +23,21 @@ def test_public_name_exists_with_a_docstring(name):
         assert inspect.getdoc(thing), name
 
 
+def imported_for_types() -> dict[str, str]:
+    """The names that `soacraft/__init__.py` shows to type checkers, with the modules it takes them from."""
+    tree = ast.parse(Path(sc.__file__).read_text())
+    block = next(x for x in tree.body if isinstance(x, ast.If))
+    taken = [(name.asname or name.name, x.module) for x in block.body for name in x.names]
+    assert len(dict(taken)) == len(taken)
+    return dict(taken)
+
+
 def test_the_list_is_complete():
-    """Whatever the package gathers from its layers is on the list."""
-    ours = ("analysis", "dynamics", "errors", "loops")
-    helpers = {"annotations", "import_module", "Any", "TYPE_CHECKING"}
-    gathered = {
-        name
-        for name, thing in vars(sc).items()
-        if not name.startswith("_") and not (inspect.ismodule(thing) and name not in ours)
-    }
-    assert (gathered - helpers) | set(sc._LATER) == set(sc.__all__)
+    """What type checkers see is what is imported on demand, and is on the list."""
+    homes = {name: f"soacraft.{home}".rstrip(".") for name, home in sc._HOME.items()}
+    assert imported_for_types() == homes
+    assert sorted(sc._HOME) == sorted(sc.__all__)
+    assert sum(len(names.split()) for names in sc._HOMES.values()) == len(sc._HOME)
 
 
 def packages() -> list[str]:
@@ -47,10 +54,49 @@ def test_a_package_shows_its_public_names_and_nothing_else(name):
     assert len(set(package.__all__)) == len(package.__all__)
 
 
-def test_what_is_slow_to_import_waits():
-    """`import soacraft` brings in neither scipy nor a file format's own library."""
-    code = "import sys, soacraft; print([x for x in ('scipy', 'mujoco', 'yaml', 'soacraft.loops') if x in sys.modules])"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+def modules_after(code: str) -> set[str]:
+    """What a new interpreter has imported after some code, besides numpy and what it had at its start."""
+    before, after = "import sys, numpy; before = {*sys.modules}", "print(*{*sys.modules} - before)"
+    program = f"{before}; import soacraft as sc; {code}; {after}"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
+#: What takes long to import, or is for one kind of file or one kind of question.
+HEAVY = {
+    "IPython", "asyncio", "decimal", "email", "fractions", "http", "importlib.resources", "json", "matplotlib",
+    "msgspec", "mujoco", "numpy.ma", "numpy.random", "pinocchio", "rich", "scipy", "socket", "sympy", "tempfile",
+    "urllib", "xml", "yaml",
+}  # fmt: skip
+
+
+def test_importing_soacraft_imports_nothing_else_of_it():
+    assert {x for x in modules_after("pass") if not x.startswith("importlib.")} == {"soacraft"}
+
+
+@pytest.mark.parametrize(
+    ("code", "used"),
+    [
+        ("pass", set()),
+        ("sc.Multibody('arm')", set()),
+        ("sc.load('arm7')", set()),
+        ("mb = sc.load('arm7'); sc.dynamics.mass_matrix(mb, mb.q)", set()),
+        ("sc.operators(sc.load('arm7'), 'H phi')", {"decimal", "fractions"}),
+        ("sc.load('panda')", {"decimal", "importlib.resources", "json", "msgspec", "tempfile", "xml"}),
+    ],
+)
+def test_what_is_slow_to_import_waits_until_it_is_used(code, used):
+    """Neither `import soacraft` nor plain work with models brings in what only some of it needs."""
+    assert HEAVY & modules_after(code) <= used
+
+
+def test_a_layer_is_an_attribute_without_an_import_of_its_own():
+    assert {f"soacraft.{layer}" for layer in sc._LAYERS} <= modules_after("; ".join(f"sc.{x}" for x in sc._LAYERS))
+
+
+def test_names_are_imported_once_and_unknown_ones_refused():
+    code = "assert 'Pin' not in vars(sc); pin = sc.Pin; assert vars(sc)['Pin'] is pin is sc.Pin"
+    assert "soacraft.model.hinges" in modules_after(code)
     assert sc.loops.__name__ == "soacraft.loops"
     with pytest.raises(AttributeError, match="module 'soacraft' has no attribute 'nothing'"):
         sc.nothing  # noqa: B018

@@ -24,87 +24,103 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from soacraft import dynamics, errors
-from soacraft.algebra import I, Operator, Space, StackedVector
-from soacraft.citations import papers
-from soacraft.dynamics import Dynamics
-from soacraft.files import load, models, save
-from soacraft.health import check
-from soacraft.model import (
-    Actuator,
-    Body,
-    Closure,
-    Coupling,
-    Frame,
-    Geometry,
-    ImportReport,
-    Keyframe,
-    Limits,
-    Material,
-    Multibody,
-    Node,
-    Passive,
-    Record,
-    SKOModel,
-    State,
-    SubGraph,
-    Tendon,
-    random_sko,
-    random_tree,
-    serial_chain,
-)
-from soacraft.model.hinges import (
-    HINGES,
-    Cylindrical,
-    Free,
-    Gimbal,
-    Helical,
-    Hinge,
-    Pin,
-    Planar,
-    Prismatic,
-    RollingBall,
-    Screws,
-    Spherical,
-    Universal,
-    Weld,
-    check_hinge,
-)
-from soacraft.ops import (
-    Identity,
-    Operators,
-    Proof,
-    check_operator,
-    define,
-    diag_of,
-    identities,
-    matrix,
-    operators,
-    prove,
-    simplify,
-    state_identity,
-    verify,
-)
-from soacraft.spatial import Inertia, Pose, Wrench
-
 if TYPE_CHECKING:
-    from soacraft import analysis, loops
+    from soacraft import analysis, dynamics, errors, loops
+    from soacraft.algebra import I, Operator, Space, StackedVector
+    from soacraft.citations import papers
+    from soacraft.dynamics import Dynamics
+    from soacraft.files.load import load, models
+    from soacraft.files.save import save
+    from soacraft.health import check
     from soacraft.loops.aggregate import aggregate
     from soacraft.loops.kinematics import inverse_kinematics
     from soacraft.loops.targets import Direction, Placement, Position
+    from soacraft.model import (
+        Actuator,
+        Body,
+        Closure,
+        Coupling,
+        Frame,
+        Geometry,
+        ImportReport,
+        Keyframe,
+        Limits,
+        Material,
+        Multibody,
+        Node,
+        Passive,
+        Record,
+        SKOModel,
+        State,
+        SubGraph,
+        Tendon,
+        random_sko,
+        random_tree,
+        serial_chain,
+    )
+    from soacraft.model.hinges import (
+        HINGES,
+        Cylindrical,
+        Free,
+        Gimbal,
+        Helical,
+        Hinge,
+        Pin,
+        Planar,
+        Prismatic,
+        RollingBall,
+        Screws,
+        Spherical,
+        Universal,
+        Weld,
+        check_hinge,
+    )
+    from soacraft.ops.check import check_operator
+    from soacraft.ops.define import define, matrix, state_identity
+    from soacraft.ops.derived import diag_of
+    from soacraft.ops.identities import Identity, identities
+    from soacraft.ops.namespace import Operators, operators
+    from soacraft.ops.proof import Proof
+    from soacraft.ops.prove import prove
+    from soacraft.ops.simplify import simplify
+    from soacraft.ops.verify import verify
+    from soacraft.spatial import Inertia, Pose, Wrench
 
 __version__ = "0.1.0"
 
-#: What is imported when first asked for: it stands on scipy, which takes longer to import than all the rest.
-_LATER = {
-    "analysis": "soacraft.analysis",
-    "loops": "soacraft.loops",
-    "aggregate": "soacraft.loops",
-    "inverse_kinematics": "soacraft.loops.kinematics",
-    "Direction": "soacraft.loops.targets",
-    "Placement": "soacraft.loops.targets",
-    "Position": "soacraft.loops.targets",
+#: Where each name is from. Importing soacraft imports none of it: each is imported when it is first asked for.
+_HOMES = {
+    "": "analysis dynamics errors loops",
+    "algebra": "I Operator Space StackedVector",
+    "citations": "papers",
+    "dynamics": "Dynamics",
+    "files.load": "load models",
+    "files.save": "save",
+    "health": "check",
+    "loops.aggregate": "aggregate",
+    "loops.kinematics": "inverse_kinematics",
+    "loops.targets": "Direction Placement Position",
+    "model": """
+        Actuator Body Closure Coupling Frame Geometry ImportReport Keyframe Limits Material Multibody Node Passive
+        Record SKOModel State SubGraph Tendon random_sko random_tree serial_chain
+    """,
+    "model.hinges": """
+        HINGES Cylindrical Free Gimbal Helical Hinge Pin Planar Prismatic RollingBall Screws Spherical Universal Weld
+        check_hinge
+    """,
+    "ops.check": "check_operator",
+    "ops.define": "define matrix state_identity",
+    "ops.derived": "diag_of",
+    "ops.identities": "Identity identities",
+    "ops.namespace": "Operators operators",
+    "ops.proof": "Proof",
+    "ops.prove": "prove",
+    "ops.simplify": "simplify",
+    "ops.verify": "verify",
+    "spatial": "Inertia Pose Wrench",
 }
+_LAYERS = ("algebra", "citations", "files", "health", "model", "ops", "recursions", "spatial")
+_HOME = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 __all__ = [
     "HINGES",
@@ -182,10 +198,15 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _LATER:
+    """A name of the list, kept from then on; or a layer, such as `soacraft.spatial`."""
+    if name in _LAYERS:
+        return import_module(f"soacraft.{name}")
+    if name not in _HOME:
         raise AttributeError(f"module 'soacraft' has no attribute {name!r}")
-    module = import_module(_LATER[name])
-    return module if _LATER[name].endswith(f".{name}") else getattr(module, name)
+    home = _HOME[name]
+    value = getattr(import_module(f"soacraft.{home}"), name) if home else import_module(f"soacraft.{name}")
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:

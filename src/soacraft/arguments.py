@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from soacraft.errors import ModelError, SoacraftError
 
 #: The entropy that numpy's generators hold; a larger seed says no more.
 LARGEST_SEED = 2**128 - 1
-Seed = int | np.random.Generator
+Seed: TypeAlias = "int | np.random.Generator"  # a text: numpy imports its generators when they are asked for
 
 
 def whole_number(

@@ -25,7 +25,7 @@ def quick(tmp_path_factory):
     return folder, done.stdout
 
 
-@pytest.mark.parametrize("name", ["growth", "peers", "analysis", "loops"])
+@pytest.mark.parametrize("name", ["growth", "peers", "analysis", "loops", "loading"])
 def test_a_quick_run_writes_its_results(quick, name):
     folder, printed = quick
     result, page = json.loads((folder / f"{name}.json").read_text()), (folder / f"{name}.md").read_text()
@@ -40,6 +40,13 @@ def test_growth_has_every_series(quick):
     assert {series["state"] for series in result["series"]} == {"repeated", "new state"}
     assert all(len(series["times"]) == len(result["sizes"]) for series in result["series"])
     assert all(row["difference"] < 1e-10 for row in result["peer"])
+
+
+def test_loading_measures_both_readers_and_the_imports(quick):
+    result = json.loads((quick[0] / "loading.json").read_text())
+    assert result["bodies"] == 30
+    assert all(t > 0 for t in (*result["loading"].values(), *result["imports"].values()))
+    assert {"soacraft", "Pinocchio"} <= set(result["loading"])
 
 
 def test_peers_have_every_row_on_every_model(quick, monkeypatch):

@@ -13,8 +13,6 @@ from soacraft.errors import ModelFileError
 from soacraft.files import library
 from soacraft.files.builtin import BUILTIN
 from soacraft.files.library import ModelFacts
-from soacraft.files.native import read_native
-from soacraft.files.xml_tree import read_bytes, read_xml
 from soacraft.model import ImportReport, Multibody
 from soacraft.model.hinges import Hinge, Weld
 
@@ -85,12 +83,16 @@ def _read(path: Path, root: Hinge | None, merge_fixed: bool, mesh_roots: tuple[P
         return read_sdf(path, mesh_roots=mesh_roots, lenient=lenient)
     if suffix == ".json":
         _refuse_urdf_options(f"{path} (soacraft's own)", root, merge_fixed)
+        from soacraft.files.native import read_native
+
         return read_native(path)
     what = f"suffix {path.suffix!r:.60}" if suffix else "no suffix"
     raise ModelFileError(f"cannot load {str(path)!r}: it has {what}; model files are {READABLE}.")
 
 
 def _kind_of_xml(path: Path) -> str:
+    from soacraft.files.xml_tree import read_bytes, read_xml
+
     tag = read_xml(read_bytes(path), str(path)).tag
     kinds = {"mujoco": ".mjcf", "robot": ".urdf", "sdf": ".sdf"}
     if tag not in kinds:

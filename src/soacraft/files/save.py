@@ -8,7 +8,6 @@ from typing import Any
 
 from soacraft.errors import ModelFileError
 from soacraft.files.load import read_path
-from soacraft.files.native import write_native
 from soacraft.model import ImportReport, Multibody
 
 
@@ -29,10 +28,12 @@ def save(mb: Multibody, path: str | PathLike[str]) -> ImportReport:
         raise ModelFileError(f"a Multibody is saved, got {mb!r:.60}; a sub-graph or a state is part of one.")
     target = _path(path)
     if target.suffix.lower() == ".json":
+        from soacraft.files.native import write_native
+
         write_native(mb, target)
         return ImportReport()
     if target.suffix.lower() == ".urdf":
-        from soacraft.files.urdf import write_urdf
+        from soacraft.files.urdf.write import write_urdf
 
         return write_urdf(mb, target)
     what = f"suffix {target.suffix!r:.60}" if target.suffix else "no suffix"

@@ -12,12 +12,11 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from soacraft.arguments import Seed
 from soacraft.model.hinges.base import H_T_of
 from soacraft.model.interface import Graph
 from soacraft.model.lengths import length_of
 from soacraft.spatial.checks import Array
-
-Seed = int | np.random.Generator
 
 
 class Scale(NamedTuple):

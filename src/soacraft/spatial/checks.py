@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from math import isfinite
 from types import EllipsisType
@@ -50,7 +51,7 @@ def finite(value: Any, shape: Shape, what: str, error: type[SoacraftError] = Mod
     except (ValueError, TypeError) as problem:
         raise error(f"{what} must be an array of real numbers, got a ragged or unreadable "
                     f"{type(value).__name__}: {problem}") from None
-    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+    if is_masked_array(value) and np.ma.is_masked(value):
         raise error(f"{what} must be real numbers, but entries of the masked array given are masked")
     if array.dtype.kind not in _REAL_KINDS:
         kind = _KIND_NAMES.get(array.dtype.kind, str(array.dtype))
@@ -64,6 +65,15 @@ def finite(value: Any, shape: Shape, what: str, error: type[SoacraftError] = Mod
         place = f" at index {index[0] if len(index) == 1 else index}" if index else ""
         raise error(f"{what} must be finite, got {copy[index]}{place}")
     return copy
+
+
+def is_masked_array(value: object) -> bool:
+    """Whether this is an array of `numpy.ma`; while nobody has imported that, there is none.
+
+    >>> is_masked_array(np.ma.masked_equal([1, 2], 2)), is_masked_array(np.zeros(2))
+    (True, False)
+    """
+    return "numpy.ma" in sys.modules and isinstance(value, np.ma.MaskedArray)
 
 
 def _finite_float(x: object) -> bool:

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from tests.files.urdf.everything import EVERYTHING
 
 from soacraft.errors import ModelFileError
-from soacraft.files.urdf import read_urdf, write_urdf
+from soacraft.files.urdf import read_urdf
+from soacraft.files.urdf.write import write_urdf
 from soacraft.model.hinges import Free, Weld
 
 VALUES = re.findall(r'="([^"]*)"', EVERYTHING)

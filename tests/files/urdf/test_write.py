@@ -11,7 +11,8 @@ from soacraft import dynamics as dyn
 from soacraft.errors import ModelFileError
 from soacraft.files.builtin import BUILTIN
 from soacraft.files.file_names import whole_name
-from soacraft.files.urdf import read_urdf, write_urdf
+from soacraft.files.urdf import read_urdf
+from soacraft.files.urdf.write import write_urdf
 from soacraft.model import (
     Actuator,
     Geometry,

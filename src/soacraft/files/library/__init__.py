@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
-from importlib.resources.abc import Traversable
+from typing import TYPE_CHECKING
 
-import msgspec
-
-from soacraft.files.native import from_json
 from soacraft.model import Multibody
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
 
 __all__ = ["ModelFacts", "folder", "index", "licence_text", "read"]
 
@@ -35,12 +34,16 @@ class ModelFacts:
 
 def folder() -> Traversable:
     """Where the models are."""
+    from importlib.resources import files
+
     return files(__package__)
 
 
 @cache
 def index() -> dict[str, ModelFacts]:
     """The facts of the library's models, by name."""
+    import msgspec
+
     found = msgspec.json.decode(folder().joinpath("index.json").read_bytes(), type=list[ModelFacts])
     return {facts.name: facts for facts in found}
 
@@ -51,6 +54,8 @@ def read(name: str) -> Multibody:
     >>> read("panda").nv
     7
     """
+    from soacraft.files.native import from_json
+
     return from_json(folder().joinpath(f"{name}.json").read_bytes(), f"library model {name!r}")
 
 

@@ -11,7 +11,6 @@ from soacraft.files.urdf.build import build
 from soacraft.files.urdf.expand import urdf_text
 from soacraft.files.urdf.finish import check_size, check_ties, finish
 from soacraft.files.urdf.reading import Reading
-from soacraft.files.urdf.robot_yaml import read_robot_yaml
 from soacraft.files.urdf.topology import topology
 from soacraft.files.xml_tree import fail, read_xml
 from soacraft.model import Multibody
@@ -56,6 +55,9 @@ def read_urdf(
     check_ties(r)
     built = build(r, topology(r, robot), robot, hinge, merge_fixed)
     finish(built)
-    read_robot_yaml(built, path.parent / "robot.yaml")
+    if (path.parent / "robot.yaml").is_file():
+        from soacraft.files.urdf.robot_yaml import read_robot_yaml
+
+        read_robot_yaml(built, path.parent / "robot.yaml")
     built.mb.import_report, built.mb.mesh_folder = r.report.done(), files.home
     return built.mb

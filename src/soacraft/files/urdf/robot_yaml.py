@@ -37,9 +37,7 @@ class RobotYaml(msgspec.Struct):
 
 
 def read_robot_yaml(built: Built, path: Path) -> None:
-    """Add the loops and actuators of a `robot.yaml`, if there is one."""
-    if not path.is_file():
-        return
+    """Add the loops and actuators of a `robot.yaml`."""
     try:
         _read(built, path)
     except ModelFileError as problem:
