@@ -1,21 +1,14 @@
-"""Hypothesis profiles: "ci" (bounded, the same draws every run), or HYPOTHESIS_PROFILE=long."""
+"""The hypothesis profile of tests/profiles.py: "ci", or HYPOTHESIS_PROFILE=long; no log files; how much was drawn."""
 
 import os
 from pathlib import Path
 
 import mujoco
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
+from tests import profiles
 
-settings.register_profile(
-    "ci",
-    max_examples=50,
-    derandomize=True,
-    deadline=None,
-    print_blob=True,
-    suppress_health_check=[HealthCheck.too_slow],
-)
-settings.register_profile("long", settings.get_profile("ci"), max_examples=1000, derandomize=False)
+profiles.register()
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 #: MuJoCo appends its warnings to this file in the working folder, unless somebody else takes them.

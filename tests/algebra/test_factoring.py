@@ -1,7 +1,8 @@
 """Factoring: what is taken out of brackets multiplies out to what was there, and costs no more."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.profiles import tries
 
 from soacraft.algebra.completion import Budget
 from soacraft.algebra.factoring import Factoring, common_end, common_start, divided
@@ -27,7 +28,7 @@ def multiplied_out(form):
     return found
 
 
-@settings(max_examples=80)
+@tries(80)
 @given(polynomials, polynomials)
 def test_forms_multiply_out(p, q):
     for x in (p, p * q, p * q + q):
@@ -37,7 +38,7 @@ def test_forms_multiply_out(p, q):
             assert form.price <= factoring().plain(x)
 
 
-@settings(max_examples=60)
+@tries(60)
 @given(polynomials, polynomials, st.booleans())
 def test_division_leaves_a_rest(p, q, mirrored):
     if p and q:

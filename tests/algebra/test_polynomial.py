@@ -5,8 +5,9 @@ from functools import reduce
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.profiles import tries
 
 from soacraft.algebra.polynomial import Alphabet, Polynomial, exact, quotient
 
@@ -32,7 +33,7 @@ def close(x, y):
     np.testing.assert_allclose(x, y, atol=1e-12 * (1 + np.max(np.abs(x)) + np.max(np.abs(y))))
 
 
-@settings(max_examples=60)
+@tries(60)
 @given(polynomials, polynomials)
 def test_arithmetic_is_that_of_matrices(p, q):
     close(value(p + q), value(p) + value(q))
@@ -43,7 +44,7 @@ def test_arithmetic_is_that_of_matrices(p, q):
     close(value(p.between(("a",), ("s", "b"))), A @ value(p) @ MATRICES["s"] @ B)
 
 
-@settings(max_examples=40)
+@tries(40)
 @given(polynomials, polynomials)
 def test_a_letter_is_replaced_everywhere(p, q):
     expected = np.zeros((4, 4))
@@ -95,7 +96,7 @@ def test_quotients_stay_exact():
     assert quotient(5, -1) == -5
 
 
-@settings(max_examples=60)
+@tries(60)
 @given(words, words, words, words)
 def test_products_keep_the_order_of_words(u, v, x, y):
     heavy = Alphabet(weights={"a": 3}, order=("s", "b"))

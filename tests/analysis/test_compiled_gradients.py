@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.analysis.cases import GRAPHS, along_dofs, armed
-from tests.dynamics.calls import GRAVITY, close, share, tree
+from tests.dynamics.calls import GRAVITY, close, tree
+from tests.profiles import tries
 
 import soacraft as sc
 from soacraft import analysis, dynamics
@@ -84,7 +85,7 @@ def graphs(draw):
 
 @every_call
 @given(g=graphs(), batch=st.sampled_from([(), (1,), (2,), (8,), (9,), (17,), (2, 3)]), seed=st.integers(0, 100))
-@share(2.0)
+@tries(100)
 def test_engines_agree(function, g, batch, seed):
     q, v = states(g, seed, batch)
     close(by_kernels(function, g, q, v), by_reference(function, g, q, v))

@@ -3,7 +3,6 @@
 import inspect
 
 import numpy as np
-from hypothesis import settings
 
 import soacraft as sc
 from soacraft import dynamics as dyn
@@ -49,11 +48,6 @@ SOLVES = {  # those that invert hinge inertias
     "operational_space_compliance", "operational_space_inertia", "forward_dynamics_derivatives",
 }  # fmt: skip
 DERIVATIVES = {"inverse_dynamics_derivatives", "forward_dynamics_derivatives"}
-
-
-def share(part):
-    """Settings with a part of the profile's number of examples: what is drawn for each function adds up."""
-    return settings(max_examples=max(1, int(part * settings.default.max_examples)))
 
 
 def names_of(function):

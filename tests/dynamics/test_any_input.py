@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.dynamics.calls import CALLS, DERIVATIVES, arguments, arrays, keyword, names_of, share
+from tests.dynamics.calls import CALLS, DERIVATIVES, arguments, arrays, keyword, names_of
+from tests.profiles import tries
 
 import soacraft as sc
 from soacraft import dynamics as dyn
@@ -132,7 +133,7 @@ every = pytest.mark.parametrize("function", sorted(CALLS))
 
 @every
 @given(data=st.data(), by_handle=st.booleans())
-@share(0.4)
+@tries(20)
 def test_odd_and_wrong_arrays(function, data, by_handle):
     g = graph(function)
     odd, plain = data.draw(one_bad_apple(function))
@@ -142,7 +143,7 @@ def test_odd_and_wrong_arrays(function, data, by_handle):
 
 @every
 @given(data=st.data(), by_handle=st.booleans())
-@share(0.3)
+@tries(15)
 def test_huge_values(function, data, by_handle):
     """A finite answer or an error; never NaN, inf, a warning or the end of the interpreter."""
     g = graph(function)
@@ -172,7 +173,7 @@ OUT = {
 
 @every
 @given(kind=st.sampled_from(sorted(OUT)), batch=st.sampled_from([(), (1,), (3,), (2, 2)]), by_handle=st.booleans())
-@share(0.2)
+@tries(10)
 def test_any_out(function, kind, batch, by_handle):
     g = graph(function)
     plain = arguments(g, 1, batch)
@@ -187,7 +188,7 @@ def test_any_out(function, kind, batch, by_handle):
 
 
 @given(x=st.data(), by_handle=st.booleans())
-@share(0.5)
+@tries(25)
 def test_any_threads(x, by_handle):
     g = graph("forward_dynamics")
     plain = arguments(g, 1, (3,))

@@ -8,10 +8,11 @@ import pinocchio as pin
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.dynamics.calls import CALLS, DERIVATIVES, GRAVITY, arguments, arrays, call, close, share
+from tests.dynamics.calls import CALLS, DERIVATIVES, GRAVITY, arguments, arrays, call, close
 from tests.peers.agreement import TOLERANCE, distance
 from tests.peers.kinds import KINDS, tree
 from tests.peers.peers import PEERS
+from tests.profiles import tries
 
 import soacraft as sc
 from soacraft import _core
@@ -85,7 +86,7 @@ def graphs(draw, holonomic):
 
 @pytest.mark.parametrize("function", FUNCTIONS)
 @given(data=st.data(), count=st.sampled_from([None, 1, 2, 8, 9, 17]), seed=st.integers(0, 100))
-@share(0.4)
+@tries(20)
 def test_engines_agree(function, data, count, seed):
     g = data.draw(graphs(function in DERIVATIVES))
     given = arguments(g, seed, () if count is None else (count,))

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.dynamics.calls import CALLS, DERIVATIVES, GRAVITY, arguments, arrays, call, close, share
+from tests.dynamics.calls import CALLS, DERIVATIVES, GRAVITY, arguments, arrays, call, close
+from tests.profiles import tries
 
 import soacraft as sc
 from soacraft.dynamics import engine
@@ -40,7 +41,7 @@ def graphs(draw, holonomic):
 
 @pytest.mark.parametrize("function", sorted(CALLS))
 @given(data=st.data(), count=st.sampled_from([None, 1, 2, 5, 8, 9, 17]), seed=st.integers(0, 100))
-@share(0.4)
+@tries(20)
 def test_engines_agree(function, data, count, seed):
     g = data.draw(graphs(function in DERIVATIVES))
     given = arguments(g, seed, () if count is None else (count,))
@@ -55,7 +56,7 @@ def test_engines_agree(function, data, count, seed):
 
 
 @given(n=st.integers(1, 300), seed=st.integers(0, 9))
-@share(0.2)
+@tries(10)
 def test_long_chains_of_pins(n, seed):
     """The residual of forward dynamics in inverse dynamics, the size being that of the larger of force and bias."""
     mb = sc.serial_chain(n, sc.Pin((0.0, 1.0, 0.0)), length=1.0 / n)

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.dynamics.calls import arguments, close, share, subtree, tree
+from tests.dynamics.calls import arguments, close, subtree, tree
+from tests.profiles import tries
 
 import soacraft as sc
 from soacraft import dynamics as dyn
@@ -12,7 +13,7 @@ from soacraft.errors import SingularError, StateError
 
 
 @given(data=st.data(), seed=st.integers(0, 50))
-@share(0.5)
+@tries(25)
 def test_any_subset(data, seed):
     mb = tree(seed % 4)
     mask = np.array(data.draw(st.lists(st.booleans(), min_size=mb.nv, max_size=mb.nv)))

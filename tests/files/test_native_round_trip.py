@@ -6,9 +6,10 @@ import inspect
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.files.full_model import SUBNORMAL, full_model
+from tests.profiles import tries
 
 import soacraft as sc
 from soacraft.files.builtin import BUILTIN
@@ -48,7 +49,7 @@ def test_built_in_models(name):
 
 
 @given(seed=st.integers(0, 10**6), n=st.integers(0, 12))
-@settings(max_examples=25, deadline=None)
+@tries(25)
 def test_random_trees_at_random_states(seed, n):
     mb = random_tree(n, seed) if n else Multibody("none")
     mb.set_state(*mb.random_state(seed=seed))
@@ -56,7 +57,7 @@ def test_random_trees_at_random_states(seed, n):
 
 
 @given(numbers=st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=7, max_size=7))
-@settings(max_examples=50, deadline=None)
+@tries(50)
 def test_any_number_comes_back(numbers):
     mb = Multibody("x", gravity=numbers[:3])
     body = mb.add_body("a", None, sc.Pin((0, 0, 1)))

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.identities.test_identities import TOL, allowed, wrong
+from tests.profiles import tries
 from tests.strategies import AXES, keep, parents, rigid_trees
 
 import soacraft as sc
@@ -33,7 +34,7 @@ def armature(mb):
 
 
 @pytest.mark.parametrize("axes", AXES)
-@settings(max_examples=12)
+@tries(12)
 @given(data=st.data())
 def test_identities_hold_on_trees(axes, data):
     s = data.draw(armed(axes, parents(max_size=6)))
@@ -42,7 +43,7 @@ def test_identities_hold_on_trees(axes, data):
 
 
 @pytest.mark.parametrize("axes", AXES)
-@settings(max_examples=6)
+@tries(6)
 @given(data=st.data())
 def test_identities_hold_on_serial_chains(axes, data):
     s = data.draw(armed(axes, parents(min_size=2, max_size=6, serial=True)))

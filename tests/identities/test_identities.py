@@ -2,9 +2,10 @@
 closed graphs with compound bodies."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.embedded import sample
+from tests.profiles import tries
 from tests.strategies import AXES, CLASSES, keep, operators, parents
 
 import soacraft as sc
@@ -26,7 +27,7 @@ def wrong(s, chosen):
 
 
 @pytest.mark.parametrize("kind", CLASSES)
-@settings(max_examples=40)
+@tries(40)
 @given(data=st.data())
 def test_identities_hold_on_trees(kind, data):
     s = data.draw(operators(kind, parents(max_size=6)))
@@ -35,7 +36,7 @@ def test_identities_hold_on_trees(kind, data):
 
 
 @pytest.mark.parametrize("kind", CLASSES)
-@settings(max_examples=15)
+@tries(15)
 @given(data=st.data())
 def test_identities_hold_on_serial_chains(kind, data):
     s = data.draw(operators(kind, parents(min_size=2, max_size=6, serial=True)))

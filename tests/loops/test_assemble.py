@@ -4,9 +4,10 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from scipy.optimize import least_squares
 from tests.loops.cases import HOLONOMIC, LIBRARY, FourBar, Z, closed_graphs, near, project, row_of_four_bars
+from tests.profiles import tries
 from tests.strategies import SEEDS
 
 import soacraft as sc
@@ -23,7 +24,7 @@ def left_open(mb, q):
     return np.abs(Constraints(mb, mb.state(q=q)).residual).max(initial=0.0)
 
 
-@settings(max_examples=20)
+@tries(20)
 @given(closed_graphs(max_loops=2, hinges=HOLONOMIC), SEEDS)
 def test_a_configuration_nearby_closes(mb, seed):
     """Away from a closed configuration by a little it closes again."""
@@ -133,7 +134,7 @@ def test_limits_are_left_alone_unless_asked_for():
     near(TreeAugmented(mb).assemble(mb.q), mb.q, 1e-12)
 
 
-@settings(max_examples=15)
+@tries(15)
 @given(closed_graphs(max_loops=2, hinges=[sc.Pin(Z), sc.Prismatic(Z), sc.Spherical()]), SEEDS)
 def test_random_graphs_close_within_limits(mb, seed):
     """Limits around a closed configuration, a start outside."""
@@ -222,7 +223,7 @@ def test_what_is_left_open_is_the_least_there_is(seed):
 
 
 @pytest.mark.parametrize("weight", ["mass", "plain"])
-@settings(max_examples=20)
+@tries(20)
 @given(closed_graphs(), SEEDS)
 def test_projected_velocities_are_allowed_and_nearest(weight, mb, seed):
     """Gc v = 0, what was taken away is orthogonal to what is allowed, and an allowed velocity stays."""

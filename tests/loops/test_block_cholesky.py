@@ -4,9 +4,10 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.loops.cases import near
+from tests.profiles import tries
 from tests.strategies import SEEDS
 
 from soacraft.loops.block_cholesky import BlockCholesky
@@ -31,7 +32,7 @@ def gram_matrices(draw):
     return sizes, Y, units
 
 
-@settings(max_examples=100)
+@tries(100)
 @given(gram_matrices(), SEEDS)
 def test_against_the_pseudo_inverse(drawn, seed):
     sizes, Y, units = drawn

@@ -12,7 +12,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.limits import run_limited
 from tests.loops.cases import (
@@ -32,6 +32,7 @@ from tests.loops.cases import (
     rod,
     row_of_four_bars,
 )
+from tests.profiles import tries
 from tests.strategies import SEEDS
 
 import soacraft as sc
@@ -123,7 +124,7 @@ def test_answers_on_random_closed_graphs(kind):
     """Any hinges in the tree and in the loops, rotors, polynomial couplings, redundant rows; nearly all in C++."""
     asked, answered, repeating = [], [], []
 
-    @settings(max_examples=35)
+    @tries(35)
     @given(closed_graphs(closing=KNOWN), SEEDS, st.booleans())
     def check(mb, seed, rotors):
         mb = with_rotors(mb) if rotors else mb

@@ -5,9 +5,10 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.loops.cases import CLOSING, FourBar, close, closed_graphs, comparable, library, near, project, tie
+from tests.profiles import tries
 from tests.strategies import HINGES
 
 import soacraft as sc
@@ -164,7 +165,7 @@ def test_a_rolling_ball_is_cut_and_not_turned():
     )
 
 
-@settings(max_examples=12)
+@tries(12)
 @given(data=st.data())
 def test_random_graphs(data):
     """Loops that share bodies or repeat each other, with couplings; every hinge of every loop that can be cut."""

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.loops.cases import FourBar, Z, comparable, near, project, rod, row_of_four_bars
+from tests.profiles import tries
 from tests.strategies import SEEDS
 
 import soacraft as sc
@@ -187,7 +188,7 @@ def built(joints, bodies, q, seed, root):
     return cut(told, root=root).build(bodies, q=where)
 
 
-@settings(max_examples=25)
+@tries(25)
 @given(graphs(), SEEDS, st.data())
 def test_random_graphs_whatever_the_root_the_order_and_the_directions(graph, seed, data):
     joints, bodies, q, poses = graph
@@ -201,7 +202,7 @@ def test_random_graphs_whatever_the_root_the_order_and_the_directions(graph, see
     same_motion([first, *(built(joints, bodies, q, seed + i, root) for i, root in enumerate(roots))], seed)
 
 
-@settings(max_examples=10)
+@tries(10)
 @given(graphs(floating=True), SEEDS, st.data())
 def test_without_a_joint_to_the_ground_the_root_floats(graph, seed, data):
     joints, bodies, q, poses = graph

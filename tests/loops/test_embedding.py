@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from tests.loops.cases import (
     LIBRARY,
     FourBar,
@@ -18,6 +18,7 @@ from tests.loops.cases import (
     row_of_four_bars,
     tie,
 )
+from tests.profiles import tries
 
 import soacraft as sc
 from soacraft import dynamics as dyn
@@ -40,7 +41,7 @@ def check(mb, solver=None, reference=None, tolerance=1e-9):
     return found
 
 
-@settings(max_examples=60)
+@tries(60)
 @given(mb=closed_graphs())
 def test_random_closed_graphs(mb):
     check(mb, reference=comparable(mb, force_of(mb)))

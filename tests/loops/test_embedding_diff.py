@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from tests.loops.cases import (
     CLOSING,
     HOLONOMIC,
@@ -16,6 +16,7 @@ from tests.loops.cases import (
     tie,
 )
 from tests.ops.differences import every_hinge, expressions, gap, mass_matrix
+from tests.profiles import tries
 from tests.strategies import keep
 
 import soacraft as sc
@@ -219,7 +220,7 @@ def test_robots(name, dofs, step):
     assert off < 1e-7, what
 
 
-@settings(max_examples=30)
+@tries(30)
 @given(mb=closed_graphs(max_bodies=5, hinges=HOLONOMIC, closing=[x for x in CLOSING if x.holonomic]))
 def test_the_kinetic_energy_of_random_systems(mb):
     """v* dMcal v = v* dM v + 2 v* M dX v_i, from the gradient of the tree and from the linearized rows: other code."""

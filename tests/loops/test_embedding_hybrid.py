@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.dynamics.calls import share
 from tests.loops.cases import (
     LIBRARY,
     closed_graphs,
@@ -16,6 +15,7 @@ from tests.loops.cases import (
     near,
     row_of_four_bars,
 )
+from tests.profiles import tries
 
 from soacraft.loops import ConstraintEmbedding
 
@@ -24,7 +24,7 @@ def ties(mb):
     return [x.name for x in mb.loops] + [x.name for x in mb.couplings]
 
 
-@share(0.8)
+@tries(40)
 @given(mb=closed_graphs(), data=st.data())
 def test_random_closed_graphs(mb, data):
     force = force_of(mb)

@@ -4,9 +4,10 @@ from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from tests.identities.test_identities import allowed, wrong
 from tests.loops.cases import LIBRARY, FourBar, close, closed_graphs, library, near, project, row_of_four_bars
+from tests.profiles import tries
 from tests.strategies import keep
 
 import soacraft as sc
@@ -144,7 +145,7 @@ def test_each_identity_holds_on_embedded_systems(identity):
     assert found.ok, found
 
 
-@settings(max_examples=25)
+@tries(25)
 @given(mb=closed_graphs(max_bodies=5))
 def test_identities_hold_on_random_embedded_systems(mb):
     solver = ConstraintEmbedding(mb)

@@ -4,9 +4,10 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.loops.cases import FourBar, library, tie
+from tests.profiles import tries
 from tests.strategies import HINGES, SEEDS, rigid_trees
 
 import soacraft as sc
@@ -133,7 +134,7 @@ def test_a_direction_from_anywhere(angle):
 # -- the rates ----------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=30)
+@tries(30)
 @given(rigid_trees(), SEEDS, st.booleans())
 def test_rates_are_the_gradient(mb, seed, relative):
     """d/dt of |r|^2 / 2 along v, by differences, is r* (rates v), far from the target too."""
@@ -211,7 +212,7 @@ def test_limits_of_no_width_hold_a_dof():
     np.testing.assert_allclose(r.q[4:7], q[4:7], atol=1e-8)
 
 
-@settings(max_examples=15)
+@tries(15)
 @given(rigid_trees(hinges=[hinge for hinge in HINGES if hinge.holonomic]), SEEDS)
 def test_every_hinge_gets_back_from_nearby(mb, seed):
     """From a configuration nearby, any tree of any hinges that do not roll; welded ones are there already."""

@@ -10,9 +10,10 @@ from types import SimpleNamespace
 import numpy as np
 import pinocchio as pin
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from tests.loops.cases import close, closed_graphs, comparable, dense, force_of, generalized, library, near, project
 from tests.peers.to_pinocchio import InPinocchio, se3
+from tests.profiles import tries
 from tests.strategies import SEEDS
 
 import soacraft as sc
@@ -78,7 +79,7 @@ def assert_agree(mb, force, solvers, tolerance=1e-9):
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
-@settings(max_examples=25)
+@tries(25)
 @given(closed_graphs(2, 6, 3, couplings=False, hinges=TREE_HINGES, closing=CLOSING), SEEDS)
 def test_random_closed_graphs(solver, mb, seed):
     force = force_of(mb, seed)

@@ -4,9 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.loops.cases import Z, close, near, row_of_four_bars, tie
+from tests.profiles import tries
 from tests.strategies import SEEDS, keep, parents, pose
 
 import soacraft as sc
@@ -136,7 +137,7 @@ def counted(graph):
 # -- drawn chains -------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=40)
+@tries(40)
 @given(plans())
 def test_all_count_the_same(plan):
     mb = plan.build()
@@ -145,7 +146,7 @@ def test_all_count_the_same(plan):
     assert counted(mb) == {rank}
 
 
-@settings(max_examples=30)
+@tries(30)
 @given(plans(), st.integers(0, 5))
 def test_in_sub_graphs(plan, k):
     mb = plan.build()
@@ -155,7 +156,7 @@ def test_in_sub_graphs(plan, k):
     assert counted(part) == {rank}
 
 
-@settings(max_examples=30)
+@tries(30)
 @given(plans(), st.sampled_from([1e-3, 1.0, 1e3]))
 def test_multipliers_have_least_norm_in_all_units(plan, scale):
     """They have no part that does nothing."""
@@ -172,7 +173,7 @@ def test_multipliers_have_least_norm_in_all_units(plan, scale):
         assert np.abs(idle).max(initial=0.0) <= 1e-6 * max(np.abs(found).max(initial=0.0), scale)  # of the weights
 
 
-@settings(max_examples=25)
+@tries(25)
 @given(plans())
 def test_in_all_units(plan):
     rank = rank_by_singular_values(plan.build())
@@ -180,7 +181,7 @@ def test_in_all_units(plan):
     assert [chosen(plan.build(scale)).rank for scale in SCALES] == [rank] * len(SCALES)
 
 
-@settings(max_examples=25)
+@tries(25)
 @given(plans(), SEEDS)
 def test_forces_give_the_accelerations_back(plan, seed):
     mb, rng = plan.build(), np.random.default_rng(seed)

@@ -4,8 +4,9 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from tests.loops.cases import FourBar, Z, close, closed_graphs, comparable, force_of, near, project, row_of_four_bars
+from tests.profiles import tries
 from tests.strategies import SEEDS
 
 import soacraft as sc
@@ -200,7 +201,7 @@ def test_a_refusal_leaves_the_solver_as_it_was(solver, mb):
 
 
 @pytest.mark.parametrize("kind", BOTH)
-@settings(max_examples=20)
+@tries(20)
 @given(closed_graphs(), SEEDS)
 def test_inverse_dynamics_undoes_forward_dynamics(kind, mb, seed):
     comparable(mb, force_of(mb, seed))

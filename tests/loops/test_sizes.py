@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from tests.loops.cases import FourBar, Z, close, closed_graphs, comparable, rod, row_of_four_bars
+from tests.profiles import tries
 from tests.strategies import keep
 
 import soacraft as sc
@@ -77,7 +78,7 @@ def test_the_solvers_count_as_the_report_does(tilt):
     assert ranks == {report(mb).rank}
 
 
-@settings(max_examples=30)
+@tries(30)
 @given(closed_graphs())
 def test_scaled_rows_are_at_most_one(mb):
     """Each entry stands beside what it is made of."""

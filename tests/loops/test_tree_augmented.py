@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from hypothesis import given
-from tests.dynamics.calls import share
 from tests.loops.cases import (
     LIBRARY,
     FourBar,
@@ -19,6 +18,7 @@ from tests.loops.cases import (
     project,
     row_of_four_bars,
 )
+from tests.profiles import tries
 from tests.strategies import SEEDS
 
 import soacraft as sc
@@ -43,7 +43,7 @@ def test_accelerations_of_random_closed_graphs(mb, seed):
     assert r.residual < 1e-9
 
 
-@share(0.6)
+@tries(30)
 @given(closed_graphs())
 def test_the_compliance_is_that_of_dense_solves(mb):
     rows = Constraints(mb, mb.state())
@@ -155,7 +155,7 @@ def test_a_spatial_ring_cut_at_each_of_its_hinges():
 # -- physics --------------------------------------------------------------------------------------------------
 
 
-@share(0.4)
+@tries(20)
 @given(closed_graphs(), SEEDS)
 def test_constraint_forces_do_no_work(mb, seed):
     force = force_of(mb, seed)

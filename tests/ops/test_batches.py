@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.profiles import tries
 from tests.strategies import AXES, keep, one_of_batch, rigid_trees, sko_models
 
 import soacraft as sc
@@ -74,7 +75,7 @@ def compare(batch, singles):
 
 
 @pytest.mark.parametrize("axes", AXES)
-@settings(max_examples=6)
+@tries(6)
 @given(mb=rigid_trees())
 def test_states_of_a_rigid_tree(axes, mb):
     keep()
@@ -84,7 +85,7 @@ def test_states_of_a_rigid_tree(axes, mb):
     compare(batch, [sc.operators(mb.state(q[i], v[i], vdot[i]), axes=axes) for i in range(COUNT)])
 
 
-@settings(max_examples=8)
+@tries(8)
 @given(model=sko_models(batch=COUNT), seed=st.integers(0, 9))
 def test_states_of_an_sko_model(model, seed):
     keep()

@@ -5,9 +5,10 @@ from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.embedded import sample
+from tests.profiles import tries
 from tests.strategies import keep
 
 import soacraft as sc
@@ -96,7 +97,7 @@ def expressions(draw, name, rows, cols, depth):
 
 
 @pytest.mark.parametrize("name", MODELS)
-@settings(max_examples=40)
+@tries(40)
 @given(data=st.data())
 def test_random_expressions(name, data):
     spaces = st.sampled_from(["body", "hinge"])
@@ -122,7 +123,7 @@ def test_random_expressions(name, data):
 
 
 @pytest.mark.parametrize("name", MODELS)
-@settings(max_examples=10)
+@tries(10)
 @given(data=st.data())
 def test_random_expressions_at_another_state(name, data):
     """`with_leaves` rebuilds every kind of expression; `at` with nothing given changes nothing."""

@@ -4,8 +4,9 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.profiles import tries
 from tests.strategies import CLASSES, keep, operators, parents
 
 import soacraft as sc
@@ -87,7 +88,7 @@ def close(x, y, what=""):
 
 
 @pytest.mark.parametrize("kind", CLASSES)
-@settings(max_examples=8)
+@tries(8)
 @given(data=st.data())
 def test_known_inverses(kind, data):
     """Products, blocks and the dense matrix, against numpy; none of them by dense arithmetic."""

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.embedded import sample
+from tests.profiles import tries
 from tests.strategies import AXES, SKO, dense, keep, models
 
 import soacraft as sc
@@ -109,7 +110,7 @@ def eliminated(Mcal, model, d):
 
 
 @pytest.mark.parametrize("kind", SKO)
-@settings(max_examples=30)
+@tries(30)
 @given(data=st.data())
 def test_values_against_dense_matrices(kind, data):
     """From E, H and M alone: D and I + H phi K by eliminating the dense mass matrix, the rest by definition."""
@@ -172,7 +173,7 @@ def test_pick_off_takes_one_or_several_nodes():
 
 
 @given(data=st.data())
-@settings(max_examples=20)
+@tries(20)
 def test_blocks_by_name_number_and_object(data):
     mb = sc.load("biped")
     s = sc.operators(mb)

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.profiles import tries
 from tests.strategies import AXES, SKO, keep, models, rigid_trees
 
 import soacraft as sc
@@ -27,7 +28,7 @@ def stack(y):
 
 
 @pytest.mark.parametrize("kind", SKO)
-@settings(max_examples=25)
+@tries(25)
 @given(data=st.data(), seed=st.integers(0, 99))
 def test_inverse_dynamics_is_newton_euler(kind, data, seed):
     model = data.draw(models(kind))
@@ -46,7 +47,7 @@ def test_inverse_dynamics_is_newton_euler(kind, data, seed):
 
 
 @pytest.mark.parametrize("kind", SKO)
-@settings(max_examples=25)
+@tries(25)
 @given(data=st.data(), seed=st.integers(0, 99))
 def test_with_a_force_everything_answers_to_it(kind, data, seed):
     model = data.draw(models(kind))
@@ -60,7 +61,7 @@ def test_with_a_force_everything_answers_to_it(kind, data, seed):
     close(s.H * s.f, T)
 
 
-@settings(max_examples=15)
+@tries(15)
 @given(mb=rigid_trees())
 def test_generalized_vectors_are_the_same_in_all_axes(mb):
     """Not eps and nu: they hold alpha+, the rate of components in those axes."""

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.profiles import tries
 from tests.strategies import SKO, dense, models, one_of_batch, sko_models
 
 import soacraft as sc
@@ -25,7 +26,7 @@ def stack(y, model):
 
 
 @pytest.mark.parametrize("kind", SKO)
-@settings(max_examples=40)
+@tries(40)
 @given(data=st.data())
 def test_the_riccati_equation(kind, data):
     """M = P - E_A P+ E_A*, D = H P H*, G = P H* D^-1, P+ = (I - G H) P, symmetric; prod det D = det Mcal."""
@@ -49,7 +50,7 @@ def test_the_riccati_equation(kind, data):
 
 
 @pytest.mark.parametrize("kind", SKO)
-@settings(max_examples=40)
+@tries(40)
 @given(data=st.data(), seed=st.integers(0, 99))
 def test_newton_euler_is_dense_inverse_dynamics(kind, data, seed):
     """alpha = A*(H* vdot + a), f = A(M alpha + b), T = H f."""
@@ -65,7 +66,7 @@ def test_newton_euler_is_dense_inverse_dynamics(kind, data, seed):
 
 
 @pytest.mark.parametrize("kind", SKO)
-@settings(max_examples=40)
+@tries(40)
 @given(data=st.data(), seed=st.integers(0, 99))
 def test_forward_dynamics_solves_the_dense_equations(kind, data, seed):
     """Mcal vdot + C = T, C = H A (M A* a + b); and back by Newton-Euler."""
@@ -82,7 +83,7 @@ def test_forward_dynamics_solves_the_dense_equations(kind, data, seed):
 
 
 @pytest.mark.parametrize("kind", SKO)
-@settings(max_examples=30)
+@tries(30)
 @given(data=st.data())
 def test_the_mass_matrix_by_composite_bodies(kind, data):
     model = data.draw(models(kind))
@@ -92,7 +93,7 @@ def test_the_mass_matrix_by_composite_bodies(kind, data):
     close(Mcal, Mcal.T)
 
 
-@settings(max_examples=10)
+@tries(10)
 @given(model=sko_models(batch=3), seed=st.integers(0, 99))
 def test_batches_are_loops(model, seed):
     T = np.random.default_rng(seed).standard_normal((3, sum(model.nvs)))

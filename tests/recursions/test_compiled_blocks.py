@@ -4,9 +4,10 @@ import contextlib
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.embedded import sample
+from tests.profiles import tries
 from tests.strategies import SKO, models, sko_models
 
 import soacraft as sc
@@ -129,7 +130,7 @@ def test_lyapunov_with_two_families_of_weights(form, model):
 
 
 @pytest.mark.parametrize("kind", SKO)
-@settings(max_examples=40)
+@tries(40)
 @given(data=st.data(), seed=st.integers(0, 99))
 def test_any_drawn_model(kind, data, seed):
     model = data.draw(models(kind))
@@ -142,7 +143,7 @@ def test_any_drawn_model(kind, data, seed):
         same(twin(model, model.A, upsilon), recursion(model, model.A, upsilon), model.n)
 
 
-@settings(max_examples=10)
+@tries(10)
 @given(model=sko_models(batch=2))
 def test_batches_run_the_recursion(model):
     T = [np.ones((nv, 1)) for nv in model.nvs]

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.profiles import tries
 from tests.strategies import SKO, dense, models, one_of_batch, parents, scrambled, sko_models
 
 from soacraft.recursions import backward_lyapunov, block_of_AsXB, block_of_AXBs, composite_body, forward_lyapunov
@@ -44,7 +45,7 @@ class TwoWeights:
 
 
 @pytest.mark.parametrize("kind", SKO)
-@settings(max_examples=40)
+@tries(40)
 @given(data=st.data(), seed=st.integers(0, 99))
 def test_forward_lyapunov(kind, data, seed):
     """X = Y - E_A Y E_B*, and Y is the diagonal of A X B*."""
@@ -58,7 +59,7 @@ def test_forward_lyapunov(kind, data, seed):
 
 
 @pytest.mark.parametrize("kind", SKO)
-@settings(max_examples=40)
+@tries(40)
 @given(data=st.data(), seed=st.integers(0, 99))
 def test_backward_lyapunov(kind, data, seed):
     """X = Y - diagOf(E_A* Y E_B), and Y is the diagonal of A* X B."""
@@ -74,7 +75,7 @@ def test_backward_lyapunov(kind, data, seed):
 
 
 @pytest.mark.parametrize("kind", SKO)
-@settings(max_examples=40)
+@tries(40)
 @given(data=st.data(), seed=st.integers(0, 99))
 def test_blocks_of_both_products(kind, data, seed):
     """Every pair of nodes: the same, related either way, unrelated with and without a common ancestor."""
@@ -117,7 +118,7 @@ def test_siblings_meet_in_their_parent():
 
 
 @pytest.mark.parametrize("kind", SKO)
-@settings(max_examples=25)
+@tries(25)
 @given(data=st.data())
 def test_composite_bodies_are_the_diagonal_of_A_M_A_star(kind, data):
     model = data.draw(models(kind))
@@ -127,7 +128,7 @@ def test_composite_bodies_are_the_diagonal_of_A_M_A_star(kind, data):
         close(R[k], Z[d.body(k), d.body(k)])
 
 
-@settings(max_examples=10)
+@tries(10)
 @given(model=sko_models(batch=3))
 def test_batched_composite_bodies_are_a_loop(model):
     R = composite_body(model)

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.profiles import tries
 from tests.strategies import SKO, dense, models, one_of_batch, parents, scrambled, sko_models
 
 from soacraft.algebra import Space, Tree
@@ -35,7 +36,7 @@ def stack(y, n):
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("kind", SKO)
-@settings(max_examples=25)
+@tries(25)
 @given(data=st.data(), m=SIZES, seed=st.integers(0, 99))
 def test_a_sweep_is_the_product_with_dense_A(kind, form, data, m, seed):
     model = data.draw(models(kind))
@@ -48,7 +49,7 @@ def test_a_sweep_is_the_product_with_dense_A(kind, form, data, m, seed):
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("kind", SKO)
-@settings(max_examples=25)
+@tries(25)
 @given(data=st.data(), batch=st.lists(st.integers(0, 3), max_size=2), m=SIZES, seed=st.integers(0, 99))
 def test_the_compiled_sweep_is_the_recursion(kind, form, data, batch, m, seed):
     model = data.draw(models(kind))
@@ -64,7 +65,7 @@ def test_the_compiled_sweep_is_the_recursion(kind, form, data, batch, m, seed):
 
 
 @pytest.mark.parametrize("form", FORMS)
-@settings(max_examples=15)
+@tries(15)
 @given(model=sko_models(batch=3), m=SIZES, seed=st.integers(0, 99), own=st.booleans())
 def test_batched_weights_are_a_loop(form, model, m, seed, own):
     """With weights for each state, and the same or other columns for each."""
