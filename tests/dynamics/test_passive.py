@@ -206,6 +206,10 @@ def test_a_tendon_pulls_both_ends_and_is_slack_between():
     for q, stretch in (([0.3, 0.1], 0.5 - 0.2), ([0.05, 0.0], 0.0), ([0.0, 0.4], -0.4 + 0.1)):
         tension = 3.0 * stretch + 0.5 * (2.0 * 1.0 - 3.0)
         close(dyn.forward_dynamics(mb, q, [1.0, 3.0], [0.0, 0.0]), [-2.0 * tension, tension / 2.0], 1e-15)
+        dq, dv, _ = dyn.inverse_dynamics_derivatives(mb, q, [1.0, 3.0], [0.0, 0.0])
+        square = np.outer([2.0, -1.0], [2.0, -1.0])
+        close(dq, 3.0 * bool(stretch) * square, 1e-15)
+        close(dv, 0.5 * square, 1e-15)
     mb.remove_tendon("cable")
     assert not dyn.forward_dynamics(mb, [0.3, 0.1], [1.0, 3.0], [0.0, 0.0]).any()
 

@@ -160,7 +160,16 @@ MUTATIONS = (
         "moved[..., inner, :] += times(",
     ),
     Mutation(
-        "Hdot", "sign of H of a rolling ball", BALL, "H[..., 3:, :] = skew(lever)", "H[..., 3:, :] = -skew(lever)"
+        "Hdot", "sign of H of a rolling ball", BALL, "H[..., 3:, :] = skew(lever)", "H[..., 3:, :] = -skew(lever)", 0, 2
+    ),
+    Mutation(
+        "Hdot",
+        "sign of derivatives of H of a rolling ball",
+        BALL,
+        "H[..., 3:, :] = skew(lever)",
+        "H[..., 3:, :] = -skew(lever)",
+        1,
+        2,
     ),
     Mutation("Hdot", "columns of H not carried outward", PRODUCT, "v + p @ skew(w).T", "v - p @ skew(w).T"),
     # -- the frame of a free hinge's velocity --------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """Break the product on purpose, one sign at a time, and see that tests fail.
 
     python -m tests.mutations.run                     stop at the first test that fails, for each mutation
-    python -m tests.mutations.run --each              the first that fails in each folder of tests
+    python -m tests.mutations.run --each              the first that fails in each folder or file of tests
     python -m tests.mutations.run phi quaternion      only these
 
 Works on a copy of `src` and `tests` in a temporary folder; the tree itself is never touched. Ends with status 1 when a
@@ -24,6 +24,8 @@ from pathlib import Path
 from tests.mutations.mutations import MUTATIONS, Mutation
 
 ROOT = Path(__file__).resolve().parents[2]
+#: The tests of a group of mutations; of all others, `FOLDERS`.
+OWN = {"passive": ("dynamics/test_passive.py", "dynamics/test_passive_force.py", "loops/test_passive.py")}
 FOLDERS = ("anchors", "identities", "recursions", "ops", "model", "spatial", "loops", "peers", "pycraft")
 
 # The editable install finds `soacraft` before sys.path is asked: its finder is taken out, so that the copy is found.
@@ -40,7 +42,7 @@ sys.exit(pytest.main(sys.argv[1:]))
 
 
 def copy_of_the_tree(folder: Path) -> Path:
-    """`src`, `tests` and the settings, with the compiled module beside the package."""
+    """`src`, `tests` and the settings, with the compiled module in the package."""
     from soacraft import _core
 
     leave = shutil.ignore_patterns("__pycache__", ".*cache*", "*.so")
@@ -95,23 +97,24 @@ def noticed(copy: Path, mutation: Mutation, parts: Sequence[Sequence[str]]) -> l
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("only", nargs="*", help="how titles of mutations begin: a group, or more of it (default: all)")
-    parser.add_argument("--folders", nargs="+", default=FOLDERS, metavar="FOLDER", help="folders of tests to run")
-    parser.add_argument("--each", action="store_true", help="look at each folder of tests by itself")
+    parser.add_argument("--folders", nargs="+", metavar="PATH", help="folders or files of tests to run")
+    parser.add_argument("--each", action="store_true", help="look at each folder or file of tests by itself")
     asked = parser.parse_args(arguments)
     chosen = [m for m in MUTATIONS if not asked.only or m.title.startswith(tuple(asked.only))]
     if not chosen:
         parser.error(f"no mutation is called {asked.only}; there are: {', '.join(m.title for m in MUTATIONS)}")
-    folders = [name for name in asked.folders if (ROOT / "tests" / name).is_dir()]
+    tests = {m.group: tuple(asked.folders or OWN.get(m.group, FOLDERS)) for m in chosen}
     missed = 0
     with tempfile.TemporaryDirectory() as place:
         copy = copy_of_the_tree(Path(place))
-        broken = first_failure(copy, folders)
-        if broken:
-            print(f"the copy fails before anything was broken: {broken}")
-            return 1
+        for some in dict.fromkeys(tests.values()):
+            if broken := first_failure(copy, some):
+                print(f"the copy fails before anything was broken: {broken}")
+                return 1
         for mutation in chosen:
             start = time.monotonic()
-            names = noticed(copy, mutation, [[name] for name in folders] if asked.each else [folders])
+            own = tests[mutation.group]
+            names = noticed(copy, mutation, [[name] for name in own] if asked.each else [own])
             missed += not names
             seconds = f"{time.monotonic() - start:.0f} s"
             print(f"{mutation.title} ({seconds})", *(names or ["NOT NOTICED"]), sep="\n    ", flush=True)
