@@ -74,6 +74,7 @@ BAD_FORESTS = {
     "order short": (dict(order=integers(0, 1)), "parent must have length 2, got 3"),
     "cycle": (dict(parent=integers(-1, 2, 1)), "order[1] = 1: a node must come after its parent"),
     "parent beyond": (dict(parent=integers(-1, 0, BIG)), f"parent[2] = {BIG}: must be a node, or -1"),
+    "parent one beyond": (dict(parent=integers(-1, 0, 3)), "parent[2] = 3: must be a node, or -1"),
     "order real": (dict(order=np.arange(3.0)), "order must be a C-contiguous int64 array with 1 axis"),
     "order nothing": (dict(order=None), "it is no array"),
     "parent strided": (dict(parent=np.arange(6)[::2]), "it is not contiguous"),

@@ -203,6 +203,7 @@ BAD_SWEEPS = {
     "own parent": (dict(parent=np.array([-1, 1, 1])), "order[1] = 1: a node must come after its parent"),
     "cycle": (dict(parent=np.array([-1, 2, 1])), "order[1] = 1: a node must come after its parent"),
     "parent beyond": (dict(parent=np.array([-1, 0, BIG])), f"parent[2] = {BIG}: must be a node, or -1"),
+    "parent one beyond": (dict(parent=np.array([-1, 0, 3])), "parent[2] = 3: must be a node, or -1"),
     "parent below": (dict(parent=np.array([-1, 0, -2])), "parent[2] = -2: must be a node, or -1"),
     "parent long": (dict(parent=np.arange(4) - 1), "parent must have length 3, got 4"),
     "offset start": (dict(offset=np.array([1, 2, 5, 6])), "offset[0] = 1: the first offset must be 0"),

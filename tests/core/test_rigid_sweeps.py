@@ -140,6 +140,15 @@ def test_a_huge_angle_leaves_the_other_states_alone(name, lane, angle):
 
 
 @pytest.mark.parametrize("name", SWEEPS)
+@pytest.mark.parametrize("angle", [1e6, -1e12, 1e300])
+def test_a_huge_angle_of_a_single_state(name, angle):
+    mb = TREES["pins"]()
+    q, v, x = (each[0] for each in some(mb, 1))
+    q[2] = angle
+    close(getattr(sc.Dynamics(mb), name)(q, v, x), reference(mb, name, q, v, x), 1e-10)
+
+
+@pytest.mark.parametrize("name", SWEEPS)
 @pytest.mark.parametrize("tree", TREES)
 def test_a_single_state_is_a_state_of_the_batch(name, tree):
     mb = TREES[tree]()

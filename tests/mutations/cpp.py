@@ -38,9 +38,10 @@ from tests.mutations.survivors import SURVIVORS
 
 SWEEPS, MATRICES = "core/test_rigid_sweeps.py", "core/test_rigid_matrices.py"
 DERIVATIVES, SINGULAR = "core/test_rigid_derivatives.py", "core/test_singular_states.py"
-GRADIENTS = "analysis/test_compiled_gradients.py"
-RIGID = (SWEEPS, MATRICES, DERIVATIVES, GRADIENTS, SINGULAR)
-CLOSED = ("core/test_closed_model.py", "loops/test_compiled.py")
+GRADIENTS, OPERATORS = "analysis/test_compiled_gradients.py", "dynamics/test_against_operators.py"
+REFUSALS = "core/test_rigid_model.py"
+RIGID = (SWEEPS, MATRICES, DERIVATIVES, OPERATORS, REFUSALS, GRADIENTS, SINGULAR)
+CLOSED = ("core/test_closed_model.py", "loops/test_followed.py", "loops/test_compiled.py")
 BLOCKS = ("core/test_core.py", "core/test_block_engine.py", "recursions/test_compiled_blocks.py")
 
 
@@ -57,7 +58,9 @@ TESTS = (
     (("derivatives", "columns", "variation"), _first(DERIVATIVES)),
     (("crba", "minv", "matrix", "matrices", "algorithms"), _first(MATRICES)),
     (("log_det", "gradient", "access"), _first(GRADIENTS)),
+    (("kinematics",), _first(OPERATORS)),
     (("standing", "verdict"), _first(SINGULAR)),
+    (("binding",), _first(REFUSALS)),
     (("rigid",), _first(SWEEPS)),
     (("call.cpp",), (SWEEPS, *CLOSED)),
     (("",), BLOCKS),
@@ -179,7 +182,7 @@ def made(copy: Path, chosen: Sequence[Mutant]) -> list[int]:
         if not kept.exists() and any(copy.iterdir()):
             raise SystemExit(f"{copy} holds something else than a build of mutants; name another folder")
         shutil.rmtree(copy)
-    numbers = planted(copy_of_the_tree(copy), chosen)
+    numbers = sorted(planted(copy_of_the_tree(copy), chosen))
     kept.write_text(json.dumps({"digest": known, "numbers": numbers}))
     return numbers
 
