@@ -142,6 +142,21 @@ def test_inertia_that_is_no_number_moves_nothing():
     assert riccati_call().but(tolerance=np.nan).run()[4] == 2
 
 
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("n", [2, 3, 4, 5, 7])
+def test_the_smallest_eigenvalue_decides_what_moves(n, seed):
+    """W W* has rank n // 2, so n - n // 2 eigenvalues of M = W W* + e I are e. The bound by the trace of M^-1 alone,
+    about 1 / e for each of them, does not tell whether e is above the tolerance.
+    """
+    W = np.random.default_rng(seed).standard_normal((n, n // 2))
+    W /= np.linalg.norm(W, axis=1)[:, None]
+    tree = dict(order=integers(0), parent=integers(-1), offset=integers(0, n), hinge_offset=integers(0, n))
+    for e, moves in ((0.9e-3, False), (1.02e-3, True), (2e-3, True)):
+        M = W @ W.T + e * np.eye(n)
+        found = _core.riccati(**tree, A=np.zeros(0), H=np.eye(n).ravel(), M=M.ravel(), tolerance=1e-3)
+        assert (found[4] == -1) == moves
+
+
 def test_no_columns():
     call = dynamics_call().but(T=np.ones((2, 0)), a=np.ones((6, 0)), b=np.ones((6, 0)))
     assert [x.shape for x in call.run()] == [(2, 0), (6, 0), (6, 0), (2, 0), (2, 0)]
