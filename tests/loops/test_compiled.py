@@ -272,6 +272,20 @@ def test_a_batch_with_one_state_off_its_closures(kind):
 
 
 @pytest.mark.parametrize("kind", SOLVERS)
+def test_a_model_without_lengths_of_its_own(kind):
+    """Only a state tells how large two sliders at the origin are: without it any velocity would be slow."""
+    mb = sc.Multibody("sliders", gravity=(0, 0, -9.81))
+    for name in ("a", "b"):
+        mb.add_body(name, None, sc.Prismatic((1, 0, 0)), sc.Inertia.point(1.0, (0, 0, 0)))
+    mb.close_loop("tie", "a", "b", sc.Weld())
+    solver = ready(mb, kind)
+    q, force = np.array([0.3, 0.3]), np.array([1.0, 0.0])
+    near(solver.forward_dynamics(q, np.ones(2), force).vdot, np.array([0.5, 0.5]), 1e-14)
+    with pytest.raises(LoopError, match="loop 'tie' of 'sliders' opens at 1"):
+        solver.forward_dynamics(q, np.array([1.0, 0.0]), force)
+
+
+@pytest.mark.parametrize("kind", SOLVERS)
 def test_an_empty_batch(kind):
     mb = library("five_bar")
     for solver in (kind(mb), ready(mb, kind)):

@@ -1,3 +1,51 @@
 """Mutants of the C++ code that no test can notice, as (file, statement, changed): the reason."""
 
-SURVIVORS: dict[tuple[str, str, str], str] = {}
+RIGID, LOOPS = "core/include/soacraft/rigid", "core/include/soacraft/loops"
+
+SURVIVORS: dict[tuple[str, str, str], str] = {
+    (
+        "core/include/soacraft/poison.hpp",
+        "return (bytes + 63) / 64 * 64 + 64;",
+        "return (bytes + 63) / 64 * 64 - 64;",
+    ): "compiled with the address sanitizer alone; `./run check` runs the program that has it",
+    (
+        "core/include/soacraft/cholesky.hpp",
+        "const T tangent = (half < T(0) ? T(-1) : T(1)) / (std::fabs(half) + std::sqrt(half * half + T(1)));",
+        "const T tangent = (half <= T(0) ? T(-1) : T(1)) / (std::fabs(half) + std::sqrt(half * half + T(1)));",
+    ): "where half is 0, turning by 45 degrees either way takes the entry away",
+    (
+        f"{RIGID}/minv.hpp",
+        "const index columns = model.elements[piece.tip].last > piece.tip + 1 ? EIGHT + 6 : piece.count;",
+        "const index columns = model.elements[piece.tip].last >= piece.tip + 1 ? EIGHT + 6 : piece.count;",
+    ): "a tip that carries nothing gets columns that nobody reads: slower, and no more",
+    (
+        f"{RIGID}/grid.hpp",
+        "const index end = w > 1 && next + w <= n ? next : n;",
+        "const index end = w > 1 && next + w < n ? next : n;",
+    ): "the last square is copied twice, number by number and as a whole: the same numbers",
+    (
+        f"{RIGID}/mass_gradient.hpp",
+        "const index left = e.parent < 0 ? 0 : first[e.parent + 1];",
+        "const index left = e.parent <= 0 ? 0 : first[e.parent + 1];",
+    ): "what it clears are entries of the first base element, and the rows begin outboard of it",
+    (
+        f"{LOOPS}/closure_rows.hpp",
+        "} else if (yy >= zz) {",
+        "} else if (yy > zz) {",
+    ): "where yy is zz both ways give the same quaternion, to rounding",
+    (
+        f"{LOOPS}/closure_rows.hpp",
+        "if (size < 1e-13) return true;",
+        "if (size <= 1e-13) return true;",
+    ): "a step of exactly 1e-13, which no model gives, is taken or not: rounding",
+    (
+        f"{LOOPS}/hinge_factor.hpp",
+        "if (!(sum > small)) return false;",
+        "if (!(sum >= small)) return false;",
+    ): "sum is small where both are 0; then the answer is no number, and its residual sends the state to Python too",
+    (
+        f"{LOOPS}/work.hpp",
+        "longest = longest < steps ? steps : longest;",
+        "longest = longest <= steps ? steps : longest;",
+    ): "the larger of two equal numbers is either",
+}
