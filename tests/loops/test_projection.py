@@ -5,6 +5,7 @@ import pytest
 from tests.loops.cases import near
 
 import soacraft as sc
+from soacraft.errors import SingularError
 from soacraft.loops import ConstraintEmbedding, FullyAugmented, TreeAugmented
 from soacraft.model.random_models import random_inertia, random_pose
 
@@ -31,6 +32,16 @@ def test_a_jump_to_a_far_configuration(Solver):
         p, w = solver.project(np.array(q), v)
         near(p, q)
         near(w, found)
+
+
+@pytest.mark.parametrize("Solver", SOLVERS)
+def test_a_hinge_without_inertia_is_named(Solver):
+    mb = wrist()
+    mb.add_body("dust", "hand", sc.Spherical(), sc.Inertia(0.0))
+    with pytest.raises(SingularError, match="the hinge of 'dust' has no inertia to move"):
+        Solver(mb).project_velocity(mb.q, np.ones(mb.nv))
+    v = Solver(mb).project_velocity(mb.q, np.ones(mb.nv), weight="plain")
+    near(v, [1.0, 1.0, 0.0, 1.0, 1.0, 1.0])
 
 
 def door():

@@ -39,7 +39,7 @@ from tests.mutations.survivors import SURVIVORS
 SWEEPS, MATRICES = "core/test_rigid_sweeps.py", "core/test_rigid_matrices.py"
 DERIVATIVES, SINGULAR = "core/test_rigid_derivatives.py", "core/test_singular_states.py"
 GRADIENTS, OPERATORS = "analysis/test_compiled_gradients.py", "dynamics/test_against_operators.py"
-REFUSALS = "core/test_rigid_model.py"
+PASSIVE, REFUSALS = "dynamics/test_passive.py", "core/test_rigid_model.py"
 RIGID = (SWEEPS, MATRICES, DERIVATIVES, OPERATORS, REFUSALS, GRADIENTS, SINGULAR)
 CLOSED = ("core/test_closed_model.py", "loops/test_followed.py", "loops/test_compiled.py")
 BLOCKS = ("core/test_core.py", "core/test_block_engine.py", "recursions/test_compiled_blocks.py")
@@ -54,7 +54,8 @@ def _first(*names: str) -> tuple[str, ...]:
 #: fails, they take about a minute.
 TESTS = (
     (("loops",), CLOSED),
-    (("passive",), ("core/test_passive.py", "dynamics/test_passive.py")),
+    (("passive",), ("core/test_passive.py", PASSIVE)),
+    (("rigid/call",), _first(SWEEPS, PASSIVE)),
     (("derivatives", "columns", "variation"), _first(DERIVATIVES)),
     (("crba", "minv", "matrix", "matrices", "algorithms"), _first(MATRICES)),
     (("log_det", "gradient", "access"), _first(GRADIENTS)),
@@ -152,8 +153,8 @@ def _unplant(copy: Path, mutant: Mutant, number: int) -> None:
 def first_failure(copy: Path, number: int, tests: Sequence[str]) -> str | None:
     """The name of the first test that fails or ends the interpreter with a mutant, None when all pass."""
     arguments = ["-x", "-v", "--no-header", "--tb=no", "--no-summary", "-p", "no:cacheprovider"]
-    settings = {"SOACRAFT_MUTANT": str(number), "PYTHONDONTWRITEBYTECODE": "1", "OPENBLAS_NUM_THREADS": "1",
-                "PYTHONUNBUFFERED": "1"}  # fmt: skip
+    settings = {"SOACRAFT_MUTANT": str(number), "OPENBLAS_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1",
+                "PYTHONDONTWRITEBYTECODE": ""}  # fmt: skip
 
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 5))

@@ -29,6 +29,11 @@ SURVIVORS: dict[tuple[str, str, str], str] = {
         "const index left = e.parent <= 0 ? 0 : first[e.parent + 1];",
     ): "what it clears are entries of the first base element, and the rows begin outboard of it",
     (
+        "core/rigid/rigid_model.hpp",
+        "threads = threads < 1 ? 1 : threads;",
+        "threads = threads <= 1 ? 1 : threads;",
+    ): "1 is 1",
+    (
         f"{LOOPS}/closure_rows.hpp",
         "} else if (yy >= zz) {",
         "} else if (yy > zz) {",

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import numpy as np
 
 from soacraft.dynamics.engine import answer
 from soacraft.dynamics.problem import Problem
+from soacraft.errors import SingularError
 from soacraft.loops.independent import choose
+from soacraft.loops.rows import Constraints
 from soacraft.loops.sizes import sizes_of
 from soacraft.loops.tasks import Task
+from soacraft.recursions import _backend
 from soacraft.spatial.checks import Array
 
 
@@ -24,8 +29,21 @@ def project(task: Task, weight: str) -> Array:
     if weight == "plain":
         return v - _least(Y, left, rank)
     p = Problem("mass_matrix", rows.graph, {"q": rows.state.q})
-    L = np.linalg.cholesky(answer(p, (p.nv, p.nv), None))
-    return v - np.linalg.solve(L.T, _least(np.linalg.solve(L, Y.T).T, left, rank))
+    L = _root(rows, answer(p, (p.nv, p.nv), None))
+    half = np.asarray(np.linalg.solve(L, Y.T).T, dtype=np.float64)
+    jump = np.linalg.solve(L.T, _least(half, left, rank))
+    return np.asarray(v - jump, dtype=np.float64)
+
+
+def _root(rows: Constraints, M: Array) -> Array:
+    """L of M = L L*; `SingularError` where a hinge has no inertia to move, with its name."""
+    with suppress(np.linalg.LinAlgError):
+        return np.asarray(np.linalg.cholesky(M))
+    _backend.articulated_body(rows.graph.sko(rows.state))
+    raise SingularError(
+        f"the mass matrix of {rows.graph.name!r} is singular to rounding: velocities cannot be weighed by it. "
+        "Use weight='plain'."
+    )
 
 
 def _least(Y: Array, left: Array, rank: int) -> Array:
