@@ -117,6 +117,23 @@ def test_a_hinge_relaxed_where_it_stands():
     close(dq - bare, np.diag(np.concatenate([body.passive.stiffness for body in mb.bodies])), 1e-13)
 
 
+@pytest.mark.parametrize("angle", [0.02, 0.2, 0.3, 2.5])
+def test_a_ball_turned_a_little_and_far(angle):
+    """The rate of the rotation vector by its series and by its closed form, against central differences."""
+    mb = sc.random_tree(1, 1, [sc.Spherical()], gravity=GRAVITY)
+    (body,) = mb.bodies
+    rest, zero = body.hinge.random(np.random.default_rng(2)), np.zeros(3)
+    body.passive = sc.Passive([1.0, 2.0, 3.0], rest=rest)
+    q = mb.integrate(rest, angle * np.array([2.0, -1.0, 2.0]) / 3.0)
+    found, bare = (dyn.inverse_dynamics_derivatives(mb, q, zero, zero, passive=passive)[0] for passive in (True, False))
+    wanted = np.zeros((3, 3))
+    for steps, weight in ((1, 45 / 60), (2, -9 / 60), (3, 1 / 60)):
+        for sign in (1, -1):
+            forces = [dyn.passive_force(mb, mb.integrate(q, sign * steps * 1e-2 * e), zero) for e in np.eye(3)]
+            wanted -= sign * weight / 1e-2 * np.stack(forces, axis=-1)
+    close(found - bare, wanted, 1e-10)
+
+
 @pytest.mark.parametrize("function", FEEL)
 def test_left_out_they_are_as_if_they_were_not_there(function):
     holonomic = function in DERIVATIVES

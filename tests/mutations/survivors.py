@@ -29,6 +29,11 @@ SURVIVORS: dict[tuple[str, str, str], str] = {
         "const index left = e.parent <= 0 ? 0 : first[e.parent + 1];",
     ): "what it clears are entries of the first base element, and the rows begin outboard of it",
     (
+        f"{RIGID}/fd_derivatives.hpp",
+        "return margin > 0.0;",
+        "return margin >= 0.0;",
+    ): "a margin of 0 takes a D of 0; then the matrices are not finite, which is refused too",
+    (
         "core/rigid/rigid_model.hpp",
         "threads = threads < 1 ? 1 : threads;",
         "threads = threads <= 1 ? 1 : threads;",
