@@ -32,7 +32,7 @@ from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import version
 from pathlib import Path
 
-from tests.mutations.cpp_mutants import Mutant, plant, sample
+from tests.mutations.cpp_mutants import Mutant, mutants, plant, sample
 from tests.mutations.run import LAUNCH, ROOT
 from tests.mutations.survivors import SURVIVORS
 
@@ -213,6 +213,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--try", nargs="+", type=int, dest="numbers", metavar="N", help="only these, by number")
     parser.add_argument("--jobs", type=int, default=2, help="how many at once")
     asked = parser.parse_args(arguments)
+    for path, statement, _ in SURVIVORS.keys() - {m.key for m in mutants(ROOT)}:
+        print(f"survivors.py lists what is no mutant any more: {path}: {statement}")
     chosen = [m for m in sample(ROOT, asked.count) if any(part in m.path for part in asked.only)]
     chosen = some(chosen, asked.some) if asked.some else chosen
     with tempfile.TemporaryDirectory() as place:
@@ -236,7 +238,7 @@ def tried(copy: Path, chosen: Sequence[Mutant], numbers: Sequence[int], jobs: in
     with ThreadPoolExecutor(jobs) as pool:
         for number, failed, seconds in pool.map(one, numbers):
             mutant = chosen[number - 1]
-            reason = SURVIVORS.get((mutant.path, mutant.statement, mutant.changed))
+            reason = SURVIVORS.get(mutant.key)
             word = "noticed" if failed else "cannot be noticed" if reason else "NOT NOTICED"
             counts[word] += 1
             print(f"{number}: {word} ({seconds:.0f} s) {mutant.title}\n    {failed or reason or ''}", flush=True)

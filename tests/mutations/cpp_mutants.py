@@ -50,6 +50,11 @@ class Mutant:
         return f"{self.path}{which}: {self.statement}  ->  {self.changed or '(nothing)'}"
 
     @property
+    def key(self) -> tuple[str, str, str]:
+        """What it is listed by among those that no test can notice."""
+        return self.path, self.statement, self.changed
+
+    @property
     def rank(self) -> str:
         """A number without meaning that orders mutants the same way every time."""
         return hashlib.sha256(self.title.encode()).hexdigest()

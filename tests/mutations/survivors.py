@@ -39,6 +39,11 @@ SURVIVORS: dict[tuple[str, str, str], str] = {
         "return margin >= 0.0;",
     ): "a margin of 0 takes a D of 0; then the matrices are not finite, which is refused too",
     (
+        f"{RIGID}/id_derivatives.hpp",
+        "if (w.number.run[k] > 0 || end < model.nv)",
+        "if (w.number.run[k] >= 0 || end < model.nv)",
+    ): "rows that are written from end to end are cleared first: slower, and no more",
+    (
         "core/rigid/rigid_model.hpp",
         "threads = threads < 1 ? 1 : threads;",
         "threads = threads <= 1 ? 1 : threads;",
@@ -87,4 +92,9 @@ SURVIVORS: dict[tuple[str, str, str], str] = {
         'const bool v3 = __builtin_cpu_supports("avx2") || __builtin_cpu_supports("fma") && '
         '__builtin_cpu_supports("bmi2");',
     ): "not in the portable build; and it takes a processor that has one of the three and not the others",
+    (
+        f"{LOOPS}/work.hpp",
+        "if (checked && !(plan.length > 0.0)) return false;",
+        "if (checked && !(plan.length >= 0.0)) return false;",
+    ): "only sliders have no length; rows in units of 0 then let no state pass the checks that follow",
 }
