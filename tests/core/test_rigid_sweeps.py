@@ -159,6 +159,7 @@ def test_a_single_state_is_a_state_of_the_batch(name, tree):
         one = call(q[i], v[i], x[i])
         close(one, whole[i])
         assert np.array_equal(call(q[i], v[i], x[i], threads=3), one)
+    assert (call.answered, call.passed_on) == (21, 0)
 
 
 @pytest.mark.parametrize("name", SWEEPS)
