@@ -132,9 +132,9 @@ def test_none_is_no_state(graph, name):
 )  # fmt: skip
 def test_none_takes_nothing_away(frame, name, plain):
     mb = arm()
-    before, structure = getattr(mb[frame], name), mb.structure
+    before, version = getattr(mb[frame], name), mb.version
     with pytest.raises(ModelError) as error:
         setattr(mb[frame], name, None)
     assert str(error.value) == f"{name} of {frame!r} cannot be None; for none at all set sc.{plain}()."
     assert getattr(mb[frame], name) is before
-    assert mb.structure == structure
+    assert mb.version == version

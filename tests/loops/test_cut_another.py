@@ -296,10 +296,10 @@ def test_what_the_model_holds_comes_along():
 
 def test_the_model_is_left_alone():
     mb = two_arms(3, sc.Spherical(), "left2", sc.Pin(Z))
-    before, text, structure = mb.q.copy(), str(mb.tree()), mb.structure
+    before, text, version = mb.q.copy(), str(mb.tree()), mb.version
     recut(mb, mb.loops["ring"], mb.body("left1"))
     np.testing.assert_array_equal(mb.q, before)
-    assert (str(mb.tree()), mb.structure) == (text, structure)
+    assert (str(mb.tree()), mb.version) == (text, version)
 
 
 def test_nodes_are_made_once():

@@ -200,13 +200,13 @@ def test_couplings_in_a_cycle_that_agree_or_lock_are_told(kind):
 def test_a_closure_across_two_graphs(mb, first):
     other = BAR.build(0.9)
     ends = (other["rocker"], "crank") if first else ("crank", other["rocker"])
-    before = (mb.structure, len(mb.loops))
+    before = (mb.version, len(mb.loops))
     refused(
         lambda: mb.close_loop("x", *ends, sc.Pin(Z)),
         ModelError,
         r"body 'rocker' belongs to another model of the same name, 'four_bar'\.",
     )
-    assert (mb.structure, len(mb.loops)) == before
+    assert (mb.version, len(mb.loops)) == before
 
 
 @pytest.mark.parametrize("augmented", [TreeAugmented, FullyAugmented])

@@ -187,12 +187,12 @@ REFUSED = [
 def test_add_body_refuses(arguments, text):
     mb = arm()
     mb.set_state([0.1, 0.2, 0.3])
-    before, structure = mb.current, mb.structure
+    before, version = mb.current, mb.version
     with pytest.raises(ModelError) as error:
         mb.add_body(**arguments)
     assert text in str(error.value)
     assert mb.current is before
-    assert mb.structure == structure
+    assert mb.version == version
     assert len(mb) == 2
 
 
@@ -279,14 +279,14 @@ def test_asking_for_a_body_where_there_is_none():
 def test_parameters_can_be_set_and_the_state_is_kept():
     mb = arm()
     mb.set_state([0.1, 0.2, 0.3], [1, 2, 3], [4, 5, 6])
-    old, structure = mb.state(), mb.structure
+    old, version = mb.state(), mb.version
     upper = mb["upper"]
     upper.inertia = Inertia(5.0)
     upper.inboard = Pose(translation=(0, 0, 1.0))
     upper.outboard = Pose(translation=(0, 0, 2.0))
     mb["upper/tool"].pose = Pose(translation=(0, 0, 4.0))
     mb.gravity = (0, 0, -1)
-    assert mb.structure == structure + 5
+    assert mb.version == version + 5
     assert mb.total_mass == 6.0
     np.testing.assert_allclose(mb.pose("upper/tool").translation, [0, 0, 7.0])
     for now, then in ((mb.q, [0.1, 0.2, 0.3]), (mb.v, [1, 2, 3]), (mb.vdot, [4, 5, 6])):
@@ -298,11 +298,11 @@ def test_parameters_can_be_set_and_the_state_is_kept():
 @pytest.mark.parametrize(("name", "value"), [("inertia", 3.0), ("inboard", (0, 0, 0)), ("outboard", "x")])
 def test_bad_parameters_are_refused(name, value):
     mb = arm()
-    before, structure = getattr(mb["upper"], name), mb.structure
+    before, version = getattr(mb["upper"], name), mb.version
     with pytest.raises(ModelError, match="'upper' must be"):
         setattr(mb["upper"], name, value)
     assert getattr(mb["upper"], name) is before
-    assert mb.structure == structure
+    assert mb.version == version
 
 
 def test_adding_a_node_keeps_states_fresh():

@@ -40,9 +40,9 @@ def assert_same_state(before, after, except_for=()):
 
 def test_adding_keeps_the_state_of_what_is_there():
     mb = random_tree(8, seed=1)
-    before, structure = state_of(mb), mb.structure
+    before, version = state_of(mb), mb.version
     new = mb.add_body("new", "body3", Spherical())
-    assert mb.structure == structure + 1
+    assert mb.version == version + 1
     assert_same_state(before, {k: x for k, x in state_of(mb).items() if k != "new"})
     np.testing.assert_array_equal(mb.q[new.q_slice], [0, 0, 0, 1])
     np.testing.assert_array_equal(mb.v[new.v_slice], np.zeros(3))
@@ -62,14 +62,14 @@ def test_remove_keeps_the_state_of_what_remains():
 
 def test_remove_a_body_with_children():
     mb = serial_chain(4)
-    structure = mb.structure
+    version = mb.version
     with pytest.raises(ModelError) as error:
         mb.remove("link2")
     assert str(error.value) == (
         "body 'link2' carries 'link3'; remove them too with mb.remove('link2', subtree=True), or reattach them first."
     )
     assert len(mb) == 4
-    assert mb.structure == structure
+    assert mb.version == version
     mb.q = [0.1, 0.2, 0.3, 0.4]
     mb.remove("link2", subtree=True)
     assert [body.name for body in mb.bodies] == ["link1"]
@@ -164,7 +164,7 @@ def test_a_loop_is_refused():
     mb.add_body("upper_arm", None, Pin((0, 0, 1)))
     mb.add_body("forearm", "upper_arm", Pin((0, 0, 1)))
     mb.add_body("hand", "forearm", Pin((0, 0, 1)))
-    before, structure = mb.current, mb.structure
+    before, version = mb.current, mb.version
     with pytest.raises(ModelError) as error:
         mb.reattach("upper_arm", parent="forearm", hinge=Pin((0, 0, 1)), hinge_name="elbow")
     assert str(error.value) == (
@@ -175,7 +175,7 @@ def test_a_loop_is_refused():
     with pytest.raises(ModelError, match=r"\(hand -> hand\)"):
         mb.reattach("hand", parent="hand", hinge=Pin((0, 0, 1)))
     assert mb.current is before
-    assert mb.structure == structure
+    assert mb.version == version
 
 
 def test_reattach_refuses_bad_arguments_and_keeps_everything():

@@ -84,11 +84,11 @@ def test_no_edit_drops_a_stored_force(edit, frame):
     for at, axes, text in ((frame, None, ACTS), ("link1", frame, EXPRESSED)):
         mb = serial_chain(3)
         mb.set_force(at, Wrench((0, 0, 1), (1, 0, 0), expressed_in=axes))
-        structure, before = mb.structure, mb.current
+        version, before = mb.version, mb.current
         with pytest.raises(ModelError) as error:
             edit(mb)
         assert str(error.value) == text.format(frame)
-        assert (mb.structure, mb.current) == (structure, before)
+        assert (mb.version, mb.current) == (version, before)
         mb.set_force(at, None)
         edit(mb)
         assert frame not in mb

@@ -70,17 +70,17 @@ def test_what_was_given_may_be_changed_later():
 
 def test_what_changes_the_motion_is_part_of_the_structure():
     mb = model()
-    structure, state = mb.structure, mb.current
+    version, state = mb.version, mb.current
     mb["upper"].limits = Limits(upper=1)
-    assert mb.structure == structure
+    assert mb.version == version
     assert mb.current is state
     mb["upper"].passive = Passive(damping=1)
-    assert mb.structure == structure + 1
+    assert mb.version == version + 1
     mb["upper"].gravity_compensation = 0.5
-    assert mb.structure == structure + 2
+    assert mb.version == version + 2
     mb.set_state(v=np.arange(6.0))
     mb["upper"].armature = 0.5
-    assert mb.structure == structure + 3
+    assert mb.version == version + 3
     np.testing.assert_array_equal(mb.v, np.arange(6.0))
     with pytest.raises(StaleError):
         state.require_fresh()
@@ -135,9 +135,9 @@ def test_bad_values_are_refused_and_change_nothing(attribute, value, text):
     mb = model()
     upper = mb["upper"]
     upper.armature, upper.limits, upper.passive = 0.5, Limits(upper=1), Passive(damping=2)
-    before = mb.structure, upper.limits, upper.passive
+    before = mb.version, upper.limits, upper.passive
     refused(lambda: setattr(upper, attribute, value), text)
-    assert (mb.structure, upper.limits, upper.passive) == before
+    assert (mb.version, upper.limits, upper.passive) == before
     np.testing.assert_array_equal(upper.armature, [0.5])
 
 

@@ -155,14 +155,14 @@ def test_ragged_sizes_are_refused():
 
 def test_geometry_on_frames():
     mb = serial_chain(2)
-    structure = mb.structure
+    version = mb.version
     link = mb["link1"]
     ball, named, third = (link.add_geometry(Geometry(name, "sphere", 1)) for name in ("", "geometry2", ""))
     assert link.geometries == (ball, named, third)
     assert link.geometries.names == ("geometry0", "geometry2", "geometry1")
     assert mb.root.geometries == mb["link2"].geometries == ()
     assert mb.root.add_geometry(Geometry("floor", "plane")).name == "floor"
-    assert mb.structure == structure  # old states and expressions stay good
+    assert mb.version == version  # old states and expressions stay good
     link.remove_geometry("geometry2")
     link.remove_geometry(third)
     assert link.geometries == (ball,)
@@ -210,11 +210,11 @@ def test_materials():
 
 def test_actuators():
     mb = serial_chain(3)
-    structure = mb.structure
+    version = mb.version
     motor = mb.add_actuator(Actuator("motor", "motor", {"link1": 50, "link2": -1.0}, {"site": "tool"}))
     assert dict(motor.gears) == {"link1": 50.0, "link2": -1.0}
     assert mb.actuators["motor"] is motor
-    assert mb.structure == structure
+    assert mb.version == version
     tendon = mb.add_actuator(Actuator("pull", "motor"))
     mb.remove_actuator(motor)
     assert mb.actuators == (tendon,)
@@ -441,11 +441,11 @@ def test_reattaching_drops_no_number_of_the_old_hinge(name, number):
     mb = Multibody("arm")
     arm = mb.add_body("arm", None, Pin((0, 0, 1)), Inertia(1.0))
     setattr(arm, name, number)
-    structure = mb.structure
+    version = mb.version
     text = "hinge 'arm' has armature, springs, dampers, friction or limits, which the new hinge would not have; take"
     with pytest.raises(ModelError, match=text):
         mb.reattach("arm", None, Weld())
-    assert mb.structure == structure
+    assert mb.version == version
     assert isinstance(arm.hinge, Pin)
 
 

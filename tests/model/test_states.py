@@ -146,7 +146,7 @@ def test_a_snapshot_does_not_follow_the_model():
     assert mb.state() is mb.current is not s
     assert s.graph is mb
     assert s.batch == ()
-    assert s.structure == mb.structure
+    assert s.version == mb.version
 
 
 def test_what_is_not_given_comes_from_the_current_state():

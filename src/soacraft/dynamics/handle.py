@@ -60,7 +60,7 @@ class Dynamics(Strict):
     def __init__(self, g: Graph, *, ignore_loops: bool = False) -> None:
         self._graph = read_graph("Dynamics", g)
         check_loops("Dynamics", g, ignore_loops)
-        self._structure, self._ignore_loops = g.structure, bool(ignore_loops)
+        self._version, self._ignore_loops = g.version, bool(ignore_loops)
         if isinstance(g, Multibody):
             names = [name for name in dir(type(self)) if not name.startswith("_") and name != "graph"]
             self.__dict__.update(fast_calls(g, {name: getattr(self, name) for name in names}, self._ignore_loops))
@@ -68,7 +68,7 @@ class Dynamics(Strict):
     @property
     def graph(self) -> Graph:
         """The graph, if its structure is still the one the handle was made for."""
-        if self._graph.structure != self._structure:
+        if self._graph.version != self._version:
             raise StaleError(
                 f"this handle of {self._graph.name!r} was made before a structural change of the model; "
                 "make a new one with sc.Dynamics(...)."

@@ -19,10 +19,10 @@ from soacraft.spatial.pose import Pose
 class _PerBody:
     """The graph a result is of, as it was then."""
 
-    __slots__ = ("_graph", "_index", "_structure")
+    __slots__ = ("_graph", "_index", "_version")
 
     def __init__(self, graph: Graph) -> None:
-        self._graph, self._structure, self._index = graph, graph.structure, graph.layout.index
+        self._graph, self._version, self._index = graph, graph.version, graph.layout.index
 
     @property
     def bodies(self) -> tuple[Body, ...]:
@@ -37,7 +37,7 @@ class _PerBody:
         return find_keyed(self._graph, frame)
 
     def _require_fresh(self) -> None:
-        if self._graph.structure != self._structure:
+        if self._graph.version != self._version:
             raise StaleError(
                 f"this result of {self._graph.name!r} was made before a structural change of the model, so it no "
                 "longer answers to names; its arrays are unchanged."
@@ -63,11 +63,11 @@ class Poses(_PerBody):
     def maker(cls, graph: Graph) -> Callable[[Array, Array], Poses]:
         """A quick way to make many results of one graph, as long as its structure stays."""
         pattern, new = cls(graph, np.empty(0), np.empty(0)), cls.__new__
-        structure, index = pattern._structure, pattern._index
+        version, index = pattern._version, pattern._index
 
         def make(rotation: Array, translation: Array) -> Poses:
             self = new(cls)
-            self._graph, self._structure, self._index = graph, structure, index
+            self._graph, self._version, self._index = graph, version, index
             self.rotation, self.translation = rotation, translation
             return self
 

@@ -23,7 +23,7 @@ class Aggregate(CompoundSystem):
     """
 
     def __init__(self, graph: Graph, units: Units) -> None:
-        self._graph, self._structure, self.units = graph, graph.structure, units
+        self._graph, self._version, self.units = graph, graph.version, units
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Aggregate, (self.graph, self.units)
@@ -31,7 +31,7 @@ class Aggregate(CompoundSystem):
     @property
     def graph(self) -> Graph:
         """The graph of the bodies."""
-        if self._graph.structure != self._structure:
+        if self._graph.version != self._version:
             raise StaleError(
                 f"these compound bodies of {self._graph.name!r} were made before a structural change of the model; "
                 "make them again with sc.aggregate(...)."

@@ -216,8 +216,8 @@ def rows_of(graph: Graph) -> CompiledLoops | None:
     if not isinstance(graph, Multibody):
         return None
     known = _KNOWN.get(graph)
-    if known is None or known[0] != graph.structure:
-        known = _KNOWN[graph] = (graph.structure, CompiledLoops.of(graph))
+    if known is None or known[0] != graph.version:
+        known = _KNOWN[graph] = (graph.version, CompiledLoops.of(graph))
     return known[1]
 
 

@@ -27,7 +27,7 @@ class Epoch:
     """One choice of independent dofs: the owner of the spaces made for it."""
 
     def __init__(self, system: CompoundSystem, dofs: tuple[str, ...]) -> None:
-        self.system, self.graph, self.structure, self.dofs = system, system.graph, system.graph.structure, dofs
+        self.system, self.graph, self.version, self.dofs = system, system.graph, system.graph.version, dofs
         self.says = f"{self.graph.name!r} with compound bodies"
         self.first: SKOModel | None = None
         self.members: dict[str, str] = {}  # bodies by name, with the compound body each is part of
@@ -39,7 +39,7 @@ class Epoch:
 
     def require_current(self) -> None:
         """Raise `StaleError` after a structural change, or once other dofs were chosen."""
-        if self.structure != self.graph.structure:
+        if self.version != self.graph.version:
             raise StaleError(
                 f"this expression of {self} was made before a structural change of the model; make the solver and its "
                 "operators again."

@@ -126,7 +126,7 @@ class Solver(Strict, ABC):
         self.tolerance = float(finite(tolerance, (), f"tolerance of {type(self).__name__}"))
         if not self.tolerance > 0.0:
             raise ModelError(f"tolerance of {type(self).__name__} must be positive, got {self.tolerance}.")
-        self._graph, self._structure = graph, graph.structure
+        self._graph, self._version = graph, graph.version
         self._coordinates: dict[str, Array] = {}
         self._kept: Indices | None = None
         self._compiled: CompiledLoops | None = None
@@ -136,7 +136,7 @@ class Solver(Strict, ABC):
     @property
     def graph(self) -> Graph:
         """The graph, if its structure is still the one the solver was made for."""
-        if self._graph.structure != self._structure:
+        if self._graph.version != self._version:
             raise StaleError(
                 f"this solver of {self._graph.name!r} was made before a structural change of the model; "
                 f"make a new one with sc.loops.{type(self).__name__}(...)."

@@ -91,7 +91,7 @@ class Graph(Strict, ABC):
 
     @property
     @abstractmethod
-    def structure(self) -> int:
+    def version(self) -> int:
         """The structural version: it grows with every change of structure or parameters."""
 
     @property

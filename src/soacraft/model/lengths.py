@@ -55,8 +55,8 @@ def length_of(graph: Graph) -> float:
     3.0
     """
     known = _KNOWN.get(graph)
-    if known is None or known[0] != graph.structure:
-        known = _KNOWN[graph] = (graph.structure, _length_of(graph))
+    if known is None or known[0] != graph.version:
+        known = _KNOWN[graph] = (graph.version, _length_of(graph))
     return known[1]
 
 

@@ -61,8 +61,8 @@ def measure_of(graph: Graph, q: Array) -> Measure:
     (3.0, {'ring': 3.0})
     """
     known = _KNOWN.get(graph)
-    if known is None or known[0] != graph.structure:
-        known = _KNOWN[graph] = (graph.structure, _measure(graph, length_of(graph)))
+    if known is None or known[0] != graph.version:
+        known = _KNOWN[graph] = (graph.version, _measure(graph, length_of(graph)))
     found = known[1]
     return found if found.length > 0.0 else _measure(graph, float(np.abs(q).max(initial=0.0)) or 1.0)
 

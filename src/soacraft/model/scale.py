@@ -45,8 +45,8 @@ def scale_of(graph: Graph) -> Scale:
     3.0
     """
     known = _KNOWN.get(graph)
-    if known is None or known[0] != graph.structure:
-        known = _KNOWN[graph] = (graph.structure, _scale_of(graph))
+    if known is None or known[0] != graph.version:
+        known = _KNOWN[graph] = (graph.version, _scale_of(graph))
     return known[1]
 
 

@@ -224,7 +224,7 @@ class State(Strict):
 
     def __init__(self, graph: Graph, motion: Motion, vdot: Array, forces: Forces) -> None:
         self._graph, self._motion, self._vdot, self._forces = graph, motion, vdot, forces
-        self._structure, self._gravity = graph.structure, graph.gravity
+        self._version, self._gravity = graph.version, graph.gravity
         wrenches = {f"the wrench at {frame.full_name!r}": np.asarray(wrench) for frame, wrench in forces}
         self._batch = common_batch(q=motion.configuration.q, v=motion.v, vdot=vdot, **wrenches)
         self._memo = Memo(graph.counters, "acceleration")
@@ -235,9 +235,9 @@ class State(Strict):
         return self._graph
 
     @property
-    def structure(self) -> int:
+    def version(self) -> int:
         """The structural version of the model the state was made for."""
-        return self._structure
+        return self._version
 
     @property
     def configuration(self) -> Configuration:
@@ -321,7 +321,7 @@ class State(Strict):
 
     def require_fresh(self) -> None:
         """Raise `StaleError` when the model's structure changed after the state was made."""
-        if self._structure != self._graph.structure:
+        if self._version != self._graph.version:
             raise StaleError(
                 f"this state of {self._graph.name!r} was made before a structural change of the model; "
                 "make a new one with mb.state(...)."

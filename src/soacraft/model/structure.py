@@ -43,7 +43,7 @@ class Structure(Graph):
         self._nodes: dict[str, Node] = {}  # by full name
         self._tendons: dict[str, Tendon] = {}
         self._parts: dict[Body, HingeState] = {}  # q, v, vdot of each hinge while there is no flat form
-        self._structure = 0
+        self._version = 0
         self._layout: Layout | None = None
 
     @abstractmethod
@@ -60,7 +60,7 @@ class Structure(Graph):
         if self._layout is not None:
             retire(self._layout)
             self._layout = None
-        self._structure += 1
+        self._version += 1
 
     # -- names -----------------------------------------------------------------------------------------------
 
@@ -75,9 +75,9 @@ class Structure(Graph):
         return self._root
 
     @property
-    def structure(self) -> int:
+    def version(self) -> int:
         """The structural version: it grows with every change of structure or parameters."""
-        return self._structure
+        return self._version
 
     def __contains__(self, name: object) -> bool:
         if isinstance(name, Frame):

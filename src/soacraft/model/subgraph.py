@@ -46,7 +46,7 @@ class SubGraph(Graph):
         chosen = _chosen(multibody, bodies)
         self._mb, self._moving = multibody, bool(anchor == "moving")
         self._layout = Layout([body for body in multibody.bodies if body in chosen], multibody.layout.tendons)
-        self._made_at = multibody.structure
+        self._made_at = multibody.version
         names = [body.name for body in self._layout.bodies]
         shown = ", ".join(names if len(names) <= 4 else [*names[:2], "...", names[-1]])
         self._name = f"{multibody.name}[{shown}]"
@@ -60,7 +60,7 @@ class SubGraph(Graph):
     # -- identity --------------------------------------------------------------------------------------------
 
     def _require_fresh(self) -> None:
-        if self._made_at != self._mb.structure:
+        if self._made_at != self._mb.version:
             names = ", ".join(repr(body.name) for body in self._layout.bodies)
             raise StaleError(
                 f"sub-graph of {self._mb.name!r} was made before a structural change of the model; "
@@ -98,9 +98,9 @@ class SubGraph(Graph):
         return self._moving
 
     @property
-    def structure(self) -> int:
+    def version(self) -> int:
         """The structural version of the model."""
-        return self._mb.structure
+        return self._mb.version
 
     @property
     def counters(self) -> Counter[str]:

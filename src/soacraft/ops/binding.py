@@ -27,18 +27,18 @@ class Owner:
     """The bodies a space belongs to: equal for equal sets of bodies of one model, until its structure changes."""
 
     def __init__(self, graph: Graph) -> None:
-        self.graph, self.structure, self.bodies = graph, graph.structure, graph.bodies
+        self.graph, self.version, self.bodies = graph, graph.version, graph.bodies
 
     def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, Owner)
             and self.graph.root is other.graph.root
-            and self.structure == other.structure
+            and self.version == other.version
             and self.bodies == other.bodies
         )
 
     def __hash__(self) -> int:
-        return hash((id(self.graph.root), self.structure))
+        return hash((id(self.graph.root), self.version))
 
     def __reduce__(self) -> tuple[Any, ...]:
         self.check()
@@ -54,7 +54,7 @@ class Owner:
 
     def check(self) -> None:
         """Raise `StaleError` after a structural change."""
-        if self.graph.structure != self.structure:
+        if self.graph.version != self.version:
             raise StaleError(
                 f"this expression of {self.graph.name!r} was made before a structural change of the model; "
                 "make its operators again with sc.operators(...)."
