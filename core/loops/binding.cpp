@@ -106,6 +106,7 @@ ClosedModel* make(nb::handle tree, nb::handle closure_whole, nb::handle closure_
     made->owner = nb::borrow(tree);
     made->tree = nb::cast<rigid::RigidModel*>(tree);
     Plan& plan = made->plan;
+    made->stamp = made->tree->stamp;
     plan.tree = &made->tree->model;
     if (coordinates < 0 || coordinates > 6 * Array<index>(closure_whole, "closure_whole", 2).size(0))
         refuse("coordinates must be no fewer than none and no more than 6 of each closure");
@@ -233,7 +234,7 @@ void run(ClosedModel& m, index number, nb::handle q_, nb::handle v_, nb::handle 
     const rigid::Model& tree = m.tree->model;
     const Array<double> vdot(vdot_, "vdot", 2, true), rest(rest_, "rest", 2, true);
     const Array<index> fine(fine_, "fine", 1, true);
-    const index count = fine.size(), forces = m.forces(), width = forces + 2;
+    const index count = fine.size(), forces = m.forces(), width = forces + 2, nv = tree.nv;
     const Input q(q_, "q", count, tree.nq), v(v_, "v", count, tree.nv), force(force_, "force", count, tree.nv);
     const Input pull(pull_, "pull", count, 6 * tree.body_count);
     if (!q.data || !v.data || !force.data) refuse("q, v and force must be given");
@@ -246,6 +247,10 @@ void run(ClosedModel& m, index number, nb::handle q_, nb::handle v_, nb::handle 
     const std::size_t held = m.room;
     for (rigid::Workspace& space : spaces) space.hold(held);
     const Kernels& kernels = best_kernels();
+    rigid::Job now = {};
+    now.passive = m.tree->acting(passive);
+    const auto held_tables = m.tree->pin(now);  // a parameter may change meanwhile
+    Plan plan;
     std::vector<double> followed(count == 1 && m.plan.follows ? m.theta.size() : 0);
     double* theta = followed.empty() ? nullptr : followed.data();
     const auto work = [&](index t) {
@@ -253,15 +258,16 @@ void run(ClosedModel& m, index number, nb::handle q_, nb::handle v_, nb::handle 
         for (index i = count * t / threads; i < count * (t + 1) / threads; ++i) {
             State s = m.state();
             s.q = q.row(i), s.v = v.row(i), s.force = force.row(i), s.pull = pull.row(i);
-            s.passive = m.tree->acting(passive);
+            s.passive = now.passive;
             double* out = rest.data() + i * width;
-            const bool good = kernels.solve(m.plan, memory, method, s, {vdot.data() + i * tree.nv, out, out + forces, theta});
-            fine.data()[i] = good && rigid::finite(vdot.data() + i * tree.nv, tree.nv) && rigid::finite(out, width);
+            const bool good = kernels.solve(plan, memory, method, s, {vdot.data() + i * nv, out, out + forces, theta});
+            fine.data()[i] = good && rigid::finite(vdot.data() + i * nv, nv) && rigid::finite(out, width);
         }
     };
     nb::gil_scoped_release free;
     const std::lock_guard<std::mutex> lock(m.changing);
     if (!m.ready[method] || held != m.room) return;  // changed before the lock: Python looks at all states
+    plan = m.plan, plan.tree = now.model;
     rigid::share(threads, work);
     if (theta && fine.data()[0]) m.theta.swap(followed);
 }
@@ -337,7 +343,7 @@ PyObject* quick(const Call& c, PyObject* const* args, std::size_t given, PyObjec
     ClosedModel& m = *static_cast<ClosedModel*>(c.model);
     const Method method = *static_cast<const Method*>(c.kernel);
     bool passive = true;
-    if (!c.wrap || given != 3 || !only_passive(args + 3, names, passive) || m.tree->retired || !m.ready[method] ||
+    if (!c.wrap || given != 3 || !only_passive(args + 3, names, passive) || m.tree->retired || m.outdated() || !m.ready[method] ||
         PyDict_GET_SIZE(c.forces) != 0 || (passive && m.tree->passive_in_python))
         return nullptr;
     const rigid::Model& tree = m.tree->model;
@@ -409,6 +415,7 @@ void bind(nb::module_& m) {
     const auto array = [](const char* name) { return nb::arg(name).none(); };
     nb::class_<ClosedModel>(m, "ClosedModel", "A compiled closed chain.")
         .def_prop_ro("size", [](const ClosedModel& c) { return c.plan.size; })
+        .def_prop_ro("outdated", [](const ClosedModel& c) { return c.outdated(); }, "Whether a parameter of the tree changed.")
         .def("set_groups", &set_groups, array("of_element"), array("of_closure"), array("of_coupling"))
         .def("set_dependent", &set_dependent, array("mask"))
         .def("set_reference", &set_reference, array("reference"))

@@ -14,6 +14,7 @@ namespace loops {
 struct ClosedModel {
     nanobind::object owner;  // keeps the tree alive
     const rigid::RigidModel* tree;
+    unsigned long long stamp;  // of the tree when the plan was made: another one means other parameters
     Plan plan;
     rigid::Workspace workspace;  // of single calls
     std::vector<double> theta;   // the coordinates of the closures' hinges, from which they are followed
@@ -23,6 +24,7 @@ struct ClosedModel {
     std::size_t room = 0;
     std::mutex changing;  // a batch runs without Python's lock: nothing is changed under it
 
+    bool outdated() const { return tree->stamp != stamp; }
     State state() const {
         State s = {};
         for (int i = 0; i < 6; ++i) s.base[i] = base[i];

@@ -1,6 +1,7 @@
 // `_core.RigidModel`: the compiled rigid tree.
 #define SOACRAFT_IMPORTS_NUMPY
 #include "algorithms.hpp"
+#include "parameters.hpp"
 #include "set_passive.hpp"
 
 #include <chrono>
@@ -9,69 +10,9 @@ namespace soacraft {
 namespace rigid {
 namespace {
 
-bool a_model_was_made = false;  // from then on the kernels are chosen
-
 void use_kernels(const char* name) {
     if (a_model_was_made) refuse("a model was compiled already");
     if (!choose_kernels(name)) refuse("this machine has no kernels %s", name);
-}
-
-constexpr index WHOLE = 8, REAL = 35;  // numbers of an element in the arrays that describe a model
-
-RigidModel* make(nb::handle whole_, nb::handle real_, nb::handle body_element_, nb::handle body_place_,
-                 nb::handle armature_, index nq, index nv) {
-    const Array<index> whole(whole_, "whole", 2), body_element(body_element_, "body_element", 1);
-    const Array<double> real(real_, "real", 2), body_place(body_place_, "body_place", 2);
-    const Array<double> armature(armature_, "armature", 1);
-    a_model_was_made = true;
-    const index n = whole.size(0), bodies = body_element.size();
-    if (whole.size(1) != WHOLE || real.size(0) != n || real.size(1) != REAL)
-        refuse("an element has %lld whole and %lld real numbers", static_cast<long long>(WHOLE),
-               static_cast<long long>(REAL));
-    if (body_place.size(0) != bodies || body_place.size(1) != 12) refuse("a body has a place of 12 numbers");
-    auto made = std::make_unique<RigidModel>();
-    index wides = 0, branches = 0, d = 0;
-    bool in_order = true;
-    for (index k = 0; k < n; ++k) {
-        const index* w = whole.data() + WHOLE * k;
-        const double* r = real.data() + REAL * k;
-        Element e = {};
-        e.parent = w[0], e.kind = w[1], e.q = w[2], e.v = w[3], e.wide = w[4], e.branch = w[5], e.last = w[6];
-        e.massless = w[7] != 0, e.d = d;
-        const index coordinates = e.kind <= HELICAL ? 1 : e.kind == SPHERICAL ? 4 : e.kind == FREE ? 7 : 6;
-        if (e.kind < REVOLUTE || e.kind > ROLLING || e.parent < -1 || e.parent >= k || e.q < 0 || e.v < 0 ||
-            e.q + coordinates > nq || e.v + dofs(e.kind) > nv || e.last <= k || e.last > n ||
-            (e.kind > HELICAL) != (e.wide >= 0) || (e.wide >= 0 && e.wide != wides) || e.branch < -1 ||
-            e.branch >= n || (e.branch < 0 && e.last > k + 1 && whole.data()[WHOLE * (k + 1)] != k))
-            refuse("element %lld is not that of a tree", static_cast<long long>(k));
-        d += dofs(e.kind), in_order = in_order && e.v == e.d;
-        if (e.wide >= 0) ++wides;
-        if (e.branch >= branches) branches = e.branch + 1;
-        double* const fields[] = {e.R, e.p, e.J, e.h, &e.m, &e.scale, &e.unscale, &e.pitch, &e.radius, e.normal, e.t1, e.t2};
-        const int lengths[] = {9, 3, 6, 3, 1, 1, 1, 1, 1, 3, 3, 3};
-        for (int f = 0; f < 12; ++f)
-            for (int i = 0; i < lengths[f]; ++i) fields[f][i] = *r++;
-        made->elements.push_back(e);
-        if (e.kind > HELICAL) made->quaternions.push_back(e.q);
-    }
-    if (d != nv) refuse("the elements have %lld dofs, not %lld", static_cast<long long>(d), static_cast<long long>(nv));
-    if (armature.size() != nv) refuse("a dof has one armature");
-    made->armature.assign(armature.data(), armature.data() + nv);
-    bool armed = false;
-    for (Element& e : made->elements)
-        for (index i = e.v; i < e.v + dofs(e.kind); ++i)
-            if (made->armature[static_cast<std::size_t>(i)] != 0.0) e.armed = armed = true;
-    for (index b = 0; b < bodies; ++b) {
-        Body body;
-        body.element = body_element.data()[b];
-        if (body.element < -1 || body.element >= n) refuse("body %lld is on no element", static_cast<long long>(b));
-        for (int i = 0; i < 9; ++i) body.R[i] = body_place.data()[12 * b + i];
-        for (int i = 0; i < 3; ++i) body.p[i] = body_place.data()[12 * b + 9 + i];
-        made->bodies.push_back(body);
-    }
-    made->model = {n, nq, nv, wides, branches, bodies, made->elements.data(), made->bodies.data(),
-                   in_order, made->armature.data(), armed};
-    return made.release();
 }
 
 // An input of a batch: (count, width), or (width,) for all states alike, or None.
@@ -128,6 +69,7 @@ bool run(RigidModel& m, const char* name, nb::handle q, nb::handle v, nb::handle
     }
     if (kernel.out[0] == SIX_DOFS && !job.frame) refuse("%s takes a frame", name);
     if (count == 0) return true;
+    const auto held_tables = m.pin(job);
     nb::gil_scoped_release free;
     return run_several(kernel, job, count, threads, keep);
 }
@@ -169,22 +111,33 @@ void bind(nb::module_& m) {
     nb::class_<RigidModel>(m, "RigidModel", "A compiled rigid tree.")
         .def_prop_ro("retired", [](const RigidModel& r) { return r.retired; })
         .def("retire", [](RigidModel& r) { r.retired = true; }, "Send every call to Python from now on.")
-        .def("set_base", [](RigidModel& r, nb::handle base_) {
-            const Array<double> base(base_, "base", 1);
-            if (base.size() != 12) refuse("base has 12 numbers");
-            for (int i = 0; i < 12; ++i) r.base[i] = base.data()[i];
-        }, array("base"), "Velocity and acceleration of what the base hangs from; gravity as an acceleration upwards.")
+        .def_prop_ro("stamp", [](const RigidModel& r) { return r.stamp; }, "How often a parameter changed.")
+        .def_prop_ro("count", [](const RigidModel& r) { return r.model.count; }, "The number of elements.")
+        .def_prop_ro("outdated", [](const RigidModel& r) { return r.outdated; })
+        .def("outdate", [](RigidModel& r) { r.outdated = true, ++r.stamp; },
+             "Send every call to Python until it brings new parameters.")
+        .def("touch", [](RigidModel& r) { ++r.stamp; }, "A parameter changed that the tree itself does not have.")
+        .def("set_parameters", &set_parameters, array("inboard_R"), array("inboard_p"), array("outboard_R"),
+             array("outboard_p"), array("mass"), array("com"), array("moment"), array("armature"),
+             "The parameters of all bodies.")
+        .def("set_inertia", &set_inertia, nb::arg("body"), nb::arg("mass"), nb::arg("com"), nb::arg("moment"))
+        .def("set_pose", &set_pose, nb::arg("body"), nb::arg("inboard"), nb::arg("rotation"), nb::arg("translation"))
+        .def("set_armature", &set_armature, nb::arg("body"), nb::arg("armature"))
+        .def("set_gravity", &set_gravity, nb::arg("gravity"), "Gravity, for calls of single states.")
+        .def("elements_of_bodies", &elements_of_bodies, "By body: its element, and those of its hinge from first to last.")
+        .def("elements", &elements, "By element: its kind, and where its coordinates and velocities begin.")
+        .def("place", &place_of, nb::arg("body"), "Where a body is on its element: rotation and translation.")
         .def("run", &run, nb::arg("algorithm"), array("q"), array("v"), array("x"), array("pull"), array("base"),
              nb::arg("outs"), nb::arg("threads") = 1, array("frame") = nb::none(), nb::arg("passive") = false,
              nb::arg("keep") = false, "Run an algorithm on a batch of states.")
         .def("set_passive", &set_passive, array("spring_whole"), array("spring_real"), array("ball_whole"),
              array("ball_real"), array("tendon_real"), array("strand_whole"), array("strand_real"), nb::arg("in_python"),
-             "Springs and dampers of hinges and tendons; once, before the model is used.")
+             "Springs and dampers of hinges and tendons.")
         .def("time", &time_kernel, nb::arg("algorithm"), array("q"), array("v"), array("x"), nb::arg("repeats"),
              "Seconds of one kernel call, looped here.");
-    m.def("rigid_model", &make, array("whole"), array("real"), array("body_element"), array("body_place"),
-          array("armature"), nb::arg("nq"), nb::arg("nv"), nb::rv_policy::take_ownership,
-          "Compile a rigid tree from its elements.");
+    m.def("rigid_model", &make, array("parent"), array("hinge"), array("q"), array("v"), array("hinge_kind"),
+          array("hinge_end"), array("hinge_ball"), array("screw_kind"), array("screw"), nb::arg("nq"), nb::arg("nv"),
+          nb::rv_policy::take_ownership, "Compile a tree of bodies; its parameters are set next.");
     m.def("algorithms", [] {
         nb::list names;
         for (int i = 0; i < best_kernels().count; ++i) names.append(best_kernels().algorithms[i].name);

@@ -123,6 +123,7 @@ struct Fast {
         const index worth = 1 + count * model.count / 20000;
         const index cores = static_cast<index>(std::thread::hardware_concurrency());
         if (threads == 0) threads = worth < cores ? worth : cores;
+        const auto held_tables = rigid.pin(job);
         nb::gil_scoped_release free;
         return run_several(kernel, job, count, threads, given);
     }
@@ -145,7 +146,7 @@ PyObject* fast(const Call& c, PyObject* const* args, std::size_t given, PyObject
     Fast f(c);
     const std::size_t inputs = static_cast<std::size_t>(f.kernel.inputs) + (c.frames ? 1 : 0);
     Said said;
-    if (given != inputs || f.rigid.retired || PyDict_GET_SIZE(c.forces) != 0 || !said.read(args + given, names, f.kernel.sprung))
+    if (given != inputs || f.rigid.retired || f.rigid.outdated || PyDict_GET_SIZE(c.forces) != 0 || !said.read(args + given, names, f.kernel.sprung))
         return nullptr;
     if (f.kernel.sprung && said.passive) {
         if (f.rigid.passive_in_python) return nullptr;

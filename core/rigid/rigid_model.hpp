@@ -1,6 +1,7 @@
 // A compiled rigid tree as the bindings hold it: its elements, its bodies, and a workspace for single calls.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -10,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "assembly.hpp"
 #include "job.hpp"
 
 namespace soacraft {
@@ -35,18 +37,53 @@ private:
     std::size_t size_ = 0;
 };
 
-struct RigidModel {
+// The numbers that kernels read, and views of them.
+struct Tables {
     std::vector<Element> elements;
     std::vector<Body> bodies;
-    std::vector<index> quaternions;  // where they stand in q
     std::vector<double> armature;
     std::vector<Spring> springs;
     std::vector<Ball> balls;
     std::vector<Tendon> tendons;
     std::vector<Strand> strands;
+    Model model = {};
     Passive passive = {};
+
+    Tables() = default;
+    Tables(const Tables& other)
+        : elements(other.elements), bodies(other.bodies), armature(other.armature), springs(other.springs),
+          balls(other.balls), tendons(other.tendons), strands(other.strands), model(other.model) {
+        view();
+    }
+    Tables& operator=(const Tables&) = delete;
+
+    void view() {
+        model.elements = elements.data(), model.bodies = bodies.data(), model.armature = armature.data();
+        passive = {static_cast<index>(springs.size()), static_cast<index>(balls.size()),
+                   static_cast<index>(tendons.size()), springs.data(), balls.data(), tendons.data(), strands.data()};
+    }
+    // Which of some elements have armature.
+    void mark_armature(index first, index last) {
+        for (index k = first; k < last; ++k) {
+            Element& e = elements[static_cast<std::size_t>(k)];
+            e.armed = 0;
+            for (index i = e.v; i < e.v + dofs(e.kind); ++i)
+                if (armature[static_cast<std::size_t>(i)] != 0.0) e.armed = 1, model.armed = 1;
+        }
+    }
+};
+
+// Python's lock guards all of it. A batch, which runs without that lock, holds the tables it began with (`pin`); a change
+// of a parameter meanwhile goes to a copy of them.
+struct RigidModel {
+    Assembly assembly;
+    std::shared_ptr<Tables> tables = std::make_shared<Tables>();
+    std::vector<index> quaternions;  // where they stand in q
     bool passive_in_python = false;  // it has passive forces that only Python knows, or refuses
-    Model model;
+    bool outdated = false;           // Python knows newer parameters: calls go there, and it brings them
+    unsigned long long stamp = 0;    // counts the changes of parameters
+    Model model = {};                // of the tables as they are now
+    Passive passive = {};
     double base[12] = {};
     bool retired = false;
     Workspace workspace, before;
@@ -60,6 +97,22 @@ struct RigidModel {
     // What acts of springs and dampers; null for none.
     const Passive* acting(bool wanted) const {
         return wanted && (passive.springs_count || passive.balls_count || passive.tendons_count) ? &passive : nullptr;
+    }
+    // The tables for as long as a job runs without Python's lock; the job reads from them alone.
+    std::shared_ptr<const Tables> pin(Job& job) const {
+        job.model = &tables->model;
+        if (job.passive) job.passive = &tables->passive;
+        return tables;
+    }
+    // Change the tables: a copy where a batch holds them.
+    template <class Work>
+    void change(const Work& work) {
+        if (tables.use_count() > 1) tables = std::make_shared<Tables>(*tables);
+        std::atomic_thread_fence(std::memory_order_acquire);
+        work(*tables);
+        tables->view();
+        model = tables->model, passive = tables->passive;
+        ++stamp;
     }
 };
 

@@ -9,7 +9,6 @@ namespace rigid {
 
 // springs: whole (q, v), real (k, d, rest). balls: whole (q, v, free), real (k 6, d 6, rest 7). tendons: real (k, d, low,
 // high). strands: whole (tendon, q, v), real (c), by tendon. `in_python`: Python has more of them, and takes the calls.
-// Called once, before the model is used.
 inline void set_passive(RigidModel& m, nb::handle spring_whole_, nb::handle spring_real_, nb::handle ball_whole_,
                         nb::handle ball_real_, nb::handle tendon_real_, nb::handle strand_whole_,
                         nb::handle strand_real_, bool in_python) {
@@ -56,10 +55,9 @@ inline void set_passive(RigidModel& m, nb::handle spring_whole_, nb::handle spri
         t.last = i + 1;
         strands.push_back({w[1], w[2], strand_real.data()[i]});
     }
-    m.springs.swap(springs), m.balls.swap(balls), m.tendons.swap(tendons), m.strands.swap(strands);
-    m.passive = {static_cast<index>(m.springs.size()), static_cast<index>(m.balls.size()),
-                 static_cast<index>(m.tendons.size()), m.springs.data(), m.balls.data(), m.tendons.data(),
-                 m.strands.data()};
+    m.change([&](Tables& t) {
+        t.springs.swap(springs), t.balls.swap(balls), t.tendons.swap(tendons), t.strands.swap(strands);
+    });
     m.passive_in_python = in_python;
 }
 

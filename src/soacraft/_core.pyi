@@ -109,8 +109,49 @@ class RigidModel:
     def retire(self) -> None:
         """Send every call to Python from now on."""
 
-    def set_base(self, base: _Reals) -> None:
-        """Velocity and acceleration of what the base hangs from; gravity as an acceleration upwards."""
+    @property
+    def stamp(self) -> int:
+        """How often a parameter changed."""
+
+    @property
+    def count(self) -> int:
+        """The number of elements."""
+
+    @property
+    def outdated(self) -> bool: ...
+    def outdate(self) -> None:
+        """Send every call to Python until it brings new parameters."""
+
+    def touch(self) -> None:
+        """A parameter changed that the tree itself does not have."""
+
+    def set_parameters(
+        self,
+        inboard_R: _Reals,
+        inboard_p: _Reals,
+        outboard_R: _Reals,
+        outboard_p: _Reals,
+        mass: _Reals,
+        com: _Reals,
+        moment: _Reals,
+        armature: _Reals,
+    ) -> None:
+        """The parameters of all bodies."""
+
+    def set_inertia(self, body: int, mass: float, com: _Reals, moment: _Reals) -> None: ...
+    def set_pose(self, body: int, inboard: bool, rotation: _Reals, translation: _Reals) -> None: ...
+    def set_armature(self, body: int, armature: _Reals) -> None: ...
+    def set_gravity(self, gravity: _Reals) -> None:
+        """Gravity, for calls of single states."""
+
+    def elements_of_bodies(self) -> tuple[_Integers, _Integers, _Integers]:
+        """By body: its element, and those of its hinge from first to last."""
+
+    def elements(self) -> tuple[_Integers, _Integers, _Integers]:
+        """By element: its kind, and where its coordinates and velocities begin."""
+
+    def place(self, body: int) -> _Reals:
+        """Where a body is on its element: rotation and translation."""
 
     def run(
         self,
@@ -157,15 +198,19 @@ class Call:
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
 
 def rigid_model(
-    whole: _Integers,
-    real: _Reals,
-    body_element: _Integers,
-    body_place: _Reals,
-    armature: _Reals,
+    parent: _Integers,
+    hinge: _Integers,
+    q: _Integers,
+    v: _Integers,
+    hinge_kind: _Integers,
+    hinge_end: _Integers,
+    hinge_ball: _Reals,
+    screw_kind: _Integers,
+    screw: _Reals,
     nq: int,
     nv: int,
 ) -> RigidModel:
-    """Compile a rigid tree from its elements."""
+    """Compile a tree of bodies; its parameters are set next."""
 
 def call(
     model: RigidModel,
@@ -197,6 +242,10 @@ def lanes() -> int:
 
 class ClosedModel:
     """A compiled closed chain."""
+
+    @property
+    def outdated(self) -> bool:
+        """Whether a parameter of the tree changed."""
 
     @property
     def size(self) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from difflib import get_close_matches
+from functools import lru_cache
 from typing import Any, ClassVar
 
 from soacraft.errors import UnknownAttributeError
@@ -31,12 +32,12 @@ class Strict:
         return f"this {type(self).__name__}"
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name[0] != "_" and not self._takes(name):
+        if name[0] != "_" and not _may_set(type(self), name) and not self._takes(name):
             raise UnknownAttributeError(self._refusal(name))
         object.__setattr__(self, name, value)
 
     def _takes(self, name: str) -> bool:
-        return (name in self._set_once and name not in self.__dict__) or _may_set(type(self), name)
+        return name in self._set_once and name not in self.__dict__
 
     def _refusal(self, name: str) -> str:
         """Why an attribute cannot be set, and what to do."""
@@ -52,6 +53,7 @@ class Strict:
         return f"{why}; {self._cures.get('*') or 'what can be set is ' + (', '.join(settable) or 'nothing')}."
 
 
+@lru_cache(maxsize=1024)
 def _may_set(cls: type, name: str) -> bool:
     """Whether objects of a class have this attribute and let it be set; those of a user's own class take any."""
     if cls.__module__.partition(".")[0] != "soacraft":

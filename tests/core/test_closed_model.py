@@ -64,10 +64,10 @@ def good():
         solvers = [TreeAugmented(mb), ConstraintEmbedding(mb)]
     groups = [(group.members, group.ties) for group in solvers[1].groups]
     compiled = solvers[1]._compiled
-    of_element = np.full(len(compiled._tree.elements), -1, dtype=np.int64)
+    of_element = np.full(compiled._tree.count, -1, dtype=np.int64)
     for number, (members, _) in enumerate(groups):
         for k in members:
-            of_element[compiled._tree.hinge_elements[k]] = number
+            of_element[compiled._tree.hinge_elements(k)] = number
     of_tie = {name: number for number, (_, ties) in enumerate(groups) for name in ties}
     inside = [np.array([of_tie[x.name] for x in some], dtype=np.int64) for some in (mb.loops, mb.couplings)]
     solvers[1].forward_dynamics(mb.q, np.zeros(mb.nv), np.zeros(mb.nv))

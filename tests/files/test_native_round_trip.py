@@ -106,7 +106,8 @@ def test_nothing_is_forgotten():
     """A new attribute of a model or body must find its place in the format, in `same`, and here."""
     mb = sc.serial_chain(2)
     assert set(vars(mb)) == {
-        "_name", "_gravity", "_root", "_bodies", "_hinges", "_nodes", "_parts", "_version", "_layout", "_loops",
+        "_name", "_gravity", "_root", "_bodies", "_hinges", "_nodes", "_parts", "_version", "_parameters", "_lock",
+        "_layout", "_loops",
         "_couplings",
         "_actuators", "_materials", "_keyframes", "_records", "_import_report", "_forces", "_current", "_counters",
         "_ties", "_tendons", "_mesh_folder",

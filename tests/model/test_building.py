@@ -279,18 +279,22 @@ def test_asking_for_a_body_where_there_is_none():
 def test_parameters_can_be_set_and_the_state_is_kept():
     mb = arm()
     mb.set_state([0.1, 0.2, 0.3], [1, 2, 3], [4, 5, 6])
-    old, version = mb.state(), mb.version
+    old, version, parameters = mb.state(), mb.version, mb.parameters
+    assert mb.pose("upper/tool", state=old).translation[2] != 7.0
     upper = mb["upper"]
     upper.inertia = Inertia(5.0)
     upper.inboard = Pose(translation=(0, 0, 1.0))
     upper.outboard = Pose(translation=(0, 0, 2.0))
     mb["upper/tool"].pose = Pose(translation=(0, 0, 4.0))
     mb.gravity = (0, 0, -1)
-    assert mb.version == version + 5
+    assert (mb.version, mb.parameters) == (version, parameters + 5)
     assert mb.total_mass == 6.0
     np.testing.assert_allclose(mb.pose("upper/tool").translation, [0, 0, 7.0])
     for now, then in ((mb.q, [0.1, 0.2, 0.3]), (mb.v, [1, 2, 3]), (mb.vdot, [4, 5, 6])):
         np.testing.assert_array_equal(now, then)
+    np.testing.assert_allclose(mb.pose("upper/tool", state=old).translation, [0, 0, 7.0])  # an old state too
+    np.testing.assert_array_equal(mb.sko(old).b(0), mb.sko().b(0))
+    mb.add_body("more", None, Pin((0, 0, 1)))
     with pytest.raises(StaleError, match="this state of 'arm' was made before a structural change of the model"):
         mb.sko(old)
 

@@ -68,22 +68,28 @@ def test_what_was_given_may_be_changed_later():
         np.testing.assert_array_equal(kept, [1, 2])
 
 
-def test_what_changes_the_motion_is_part_of_the_structure():
+def test_what_changes_the_motion_is_counted():
     mb = model()
-    version, state = mb.version, mb.current
+    version, parameters, state = mb.version, mb.parameters, mb.current
     mb["upper"].limits = Limits(upper=1)
-    assert mb.version == version
+    assert (mb.version, mb.parameters) == (version, parameters)
     assert mb.current is state
     mb["upper"].passive = Passive(damping=1)
-    assert mb.version == version + 1
+    assert (mb.version, mb.parameters) == (version, parameters + 1)
     mb["upper"].gravity_compensation = 0.5
-    assert mb.version == version + 2
+    assert (mb.version, mb.parameters) == (version, parameters + 2)
+    assert mb.current is not state
+    state.require_fresh()
     mb.set_state(v=np.arange(6.0))
-    mb["upper"].armature = 0.5
-    assert mb.version == version + 3
+    mb["upper"].armature = 0.25  # the node grows
+    assert (mb.version, mb.parameters) == (version + 1, parameters + 2)
     np.testing.assert_array_equal(mb.v, np.arange(6.0))
     with pytest.raises(StaleError):
         state.require_fresh()
+    state = mb.current
+    mb["upper"].armature = 0.5  # and stays
+    assert (mb.version, mb.parameters) == (version + 1, parameters + 3)
+    state.require_fresh()
     assert mb.layout.armature[0] is None
     np.testing.assert_array_equal(mb.layout.armature[1], [0.5])
     assert mb.layout.dims == (6, 7, 6, 6)

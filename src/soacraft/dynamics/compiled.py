@@ -138,7 +138,7 @@ class Compiled:
         return R0 @ R, p0 + (R0 @ x[..., None])[..., 0]
 
     def _threads(self, count: int) -> int:
-        return min(_CORES, 1 + count * len(self.model.elements) // WORTH_A_THREAD)
+        return min(_CORES, 1 + count * self.model.count // WORTH_A_THREAD)
 
     @staticmethod
     def _rows(p: Problem, name: str, count: int) -> Array:

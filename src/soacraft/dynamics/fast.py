@@ -10,8 +10,6 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-import numpy as np
-
 from soacraft.dynamics.arguments import RIGHT_WITH_LOOPS
 from soacraft.dynamics.compiled import USES
 from soacraft.dynamics.per_body import Poses
@@ -40,9 +38,6 @@ def fast_calls(
     model = CompiledModel.of(mb.layout)
     if model is None or not mb.nv:
         return {}
-    base = np.zeros(12)
-    base[9:] = -mb.gravity
-    model.kernels.set_base(base)
     known = set(kernel_names())
     refused = mb.is_closed and not ignore_loops
     holonomic = all(group.hinge.holonomic for group in mb.layout.groups)
@@ -54,23 +49,23 @@ def fast_calls(
         and not (refused and name not in RIGHT_WITH_LOOPS)
     }
     calls["poses"] = fast_call(model, "poses", {}, methods["poses"], wrap=Poses.maker(mb))
-    frames: dict[Any, bytes] = {}
-    calls["jacobian"] = fast_call(model, "jacobian", {}, _noting(mb, model, frames, methods["jacobian"]), frames=frames)
+    calls["jacobian"] = fast_call(
+        model, "jacobian", {}, _noting(mb, model, methods["jacobian"]), frames=model.frames
+    )
     return calls
 
 
-def _noting(
-    mb: Multibody, model: CompiledModel, frames: dict[Any, bytes], jacobian: Callable[..., Any]
-) -> Callable[..., Any]:
+def _noting(mb: Multibody, model: CompiledModel, jacobian: Callable[..., Any]) -> Callable[..., Any]:
     """The method, and from then on the quick call knows the node it was asked for."""
 
     @wraps(jacobian)
     def noting(*args: Any, **kwargs: Any) -> Any:
         found = jacobian(*args, **kwargs)
         if len(args) == 2 and isinstance(args[1], str | Frame):
-            frame = mb.frame(args[1])
-            if isinstance(frame.carrier, Body):
-                frames[args[1]] = model.frame(mb.layout, frame).tobytes()
+            with mb._lock:  # a pose that changes meanwhile would be noted as it was
+                frame = mb.frame(args[1])
+                if isinstance(frame.carrier, Body) and model.parameters == mb.parameters:
+                    model.frames[args[1]] = model.frame(mb.layout, frame).tobytes()
         return found
 
     return noting

@@ -26,6 +26,7 @@ from soacraft.model.hinges import HINGES, Hinge, Spherical, Weld
 from soacraft.model.hinges.base import H_T_of
 from soacraft.model.hinges.product import ScrewProduct
 from soacraft.model.interface import Graph
+from soacraft.model.layout import Layout
 from soacraft.model.measure import constant_measure_of
 from soacraft.spatial.checks import Array
 from soacraft.spatial.pose import Pose
@@ -173,11 +174,11 @@ class CompiledLoops:
 
     def set_groups(self, groups: list[tuple[tuple[int, ...], tuple[str, ...]]]) -> None:
         """Compound bodies: their members by body number, and the closures and couplings inside."""
-        of_element = np.full(len(self._tree.elements), -1, dtype=np.int64)
+        of_element = np.full(self._tree.count, -1, dtype=np.int64)
         of_tie: dict[str, int] = {}
         for number, (members, ties) in enumerate(groups):
             for k in members:
-                of_element[self._tree.hinge_elements[k]] = number
+                of_element[self._tree.hinge_elements(k)] = number
             of_tie.update(dict.fromkeys(ties, number))
         self.core.set_groups(of_element, *(np.array([of_tie[name] for name in some], dtype=np.int64)
                                            for some in (self.loops, self.couplings)))  # fmt: skip
@@ -198,7 +199,7 @@ class CompiledLoops:
         count = len(q)
         vdot, rest = np.empty((count, self._nv)), np.empty((count, self.forces + 2))
         fine = np.zeros(count, dtype=np.int64)
-        threads = threads or min(_CORES, 1 + count * len(self._tree.elements) // _WORTH_A_THREAD)
+        threads = threads or min(_CORES, 1 + count * self._tree.count // _WORTH_A_THREAD)
         self.core.run(method, q, v, force, pull, vdot, rest, fine, threads, passive)
         return vdot, rest, fine.astype(bool)
 
@@ -212,13 +213,13 @@ class CompiledLoops:
 
 
 def rows_of(graph: Graph) -> CompiledLoops | None:
-    """The compiled rows of a graph, made once for its structure."""
+    """The compiled rows of a graph, made once until it changes."""
     if not isinstance(graph, Multibody):
         return None
-    known = _KNOWN.get(graph)
-    if known is None or known[0] != graph.version:
-        known = _KNOWN[graph] = (graph.version, CompiledLoops.of(graph))
-    return known[1]
+    layout = graph.layout
+    if layout not in _KNOWN:
+        _KNOWN[layout] = CompiledLoops.of(graph)
+    return _KNOWN[layout]
 
 
 def _known(hinge: Hinge) -> bool:
@@ -268,7 +269,7 @@ def _end(graph: Multibody, tree: CompiledModel, frame: Frame) -> tuple[int, int,
     if not isinstance(frame.carrier, Body):
         return -1, -1, frame.offset
     k = graph.layout.index[frame.carrier]
-    return int(tree.element_of[k]), k, tree.places[k] @ frame.offset
+    return int(tree.element_of[k]), k, tree.place(k) @ frame.offset
 
 
 def _numbers(place: Pose) -> list[float]:
@@ -279,8 +280,9 @@ def _terms(graph: Multibody, tree: CompiledModel, couplings: list[Coupling]) -> 
     names = coordinate_names(graph) if couplings else {}
     number = {name: i for i, name in enumerate(graph.dof_names)}
     element = {}
-    for e, one in enumerate(tree.elements):
-        element.update(dict.fromkeys(range(one.v, one.v + (1 if one.kind <= HELICAL else 0)), e))
+    for e, (kind, v) in enumerate(zip(tree.kinds.tolist(), tree.v_starts.tolist(), strict=True)):
+        if kind <= HELICAL:
+            element[v] = e
     whole, real = [], []
     degree = max((len(c) for x in couplings for c in x.terms.values()), default=1)
     for i, x in enumerate(couplings):
@@ -293,4 +295,4 @@ def _terms(graph: Multibody, tree: CompiledModel, couplings: list[Coupling]) -> 
 
 _WORTH_A_THREAD = 5_000
 _CORES = os.cpu_count() or 1
-_KNOWN: WeakKeyDictionary[Multibody, tuple[Any, CompiledLoops | None]] = WeakKeyDictionary()
+_KNOWN: WeakKeyDictionary[Layout, CompiledLoops | None] = WeakKeyDictionary()

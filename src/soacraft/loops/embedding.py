@@ -98,6 +98,12 @@ class ConstraintEmbedding(CompoundSystem, Solver):
             mask[independent] = 0
             self._compiled.core.set_dependent(mask)
 
+    def _renew(self) -> None:
+        super()._renew()
+        self._at_rest, self._found_for = None, WeakKeyDictionary()
+        if self._source.chosen is not None:
+            self._set_dependent(self._source.chosen)
+
     @property
     def _ready(self) -> bool:
         return self._splits is not None

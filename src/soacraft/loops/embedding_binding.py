@@ -16,7 +16,7 @@ from soacraft.model.coordinates import read_forces, read_v
 from soacraft.model.interface import Graph
 from soacraft.model.passive import passive_force
 from soacraft.model.sko import BODY, SKOModel
-from soacraft.model.state import State
+from soacraft.model.state import Motion, State
 from soacraft.ops.binding import SKOBinding, block_name
 from soacraft.ops.namespace import Operators, operators_of
 from soacraft.recursions import _backend
@@ -145,7 +145,7 @@ class EmbeddedBinding(SKOBinding):
         self._force = None if force is None else read_v(system.graph, force, "force")
         if self._force is not None and self._force.ndim > 1:
             raise LoopError(f"operators of compound bodies take one force of {system.graph.nv} entries, not a batch.")
-        self._found: tuple[State, EmbeddedModel] | None = None
+        self._found: tuple[State, Motion, EmbeddedModel] | None = None
         found = system.model(self._state())
         self.owner: Any = system.epoch
         if system.epoch.first is None:
@@ -168,13 +168,14 @@ class EmbeddedBinding(SKOBinding):
         """The numbers at the bound state; a `StaleError` when they need another choice of independent dofs."""
         self.owner.require_current()
         state = self._state()
-        if self._found is None or self._found[0] is not state:
+        motion, before = state.motion, self._found  # another motion after a change of parameters
+        if before is None or before[0] is not state or before[1] is not motion:
             found = self.system.model(state, self.f_ext)
             self.owner.require_current()
-            if self._found is not None and self._found[0].configuration is state.configuration:
-                found.sko.share_memo(self._found[1].sko)
-            self._found = state, found
-        return self._found[1]
+            if before is not None and before[1].configuration is motion.configuration:
+                found.sko.share_memo(before[2].sko)
+            self._found = before = state, motion, found
+        return before[2]
 
     def sko(self) -> SKOModel:
         return self.embedded().sko

@@ -55,6 +55,10 @@ class FullyAugmented(Solver):
         self._bodies: Bodies | None = None
         self._patterns: dict[tuple[tuple[int, ...], ...], tuple[Ties, Pattern]] = {}
 
+    def _renew(self) -> None:
+        self._bodies, self._patterns = None, {}
+        super()._renew()
+
     def _solve(self, task: Task) -> Answer:
         if self._bodies is None:
             self._bodies = Bodies(task.graph.layout, task.state.configuration.maps)

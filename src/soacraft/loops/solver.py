@@ -53,7 +53,7 @@ class Findings:
 
     def __init__(self, solver: Solver, chosen: Indices | None = None, uniform: bool = True) -> None:
         graph = solver._graph
-        self._solver = solver
+        self._solver, self._parameters = solver, graph.parameters
         self.chosen = chosen
         """The independent dofs, where the solver chooses them."""
         self._uniform = uniform  # whether all states of a batch were solved with that choice
@@ -75,7 +75,17 @@ class Findings:
         rows = [self._rows(one) for one in q]
         return _named(rows, [self._solver._rank_at(one, chosen) for one in rows])
 
+    def require_same_parameters(self) -> None:
+        """Raise `StaleError` when other parameters would answer for those that a result was found with."""
+        graph = self._solver._graph
+        if graph.parameters != self._parameters:
+            raise StaleError(
+                f"rank and independent dofs of this result were not asked for before a parameter of {graph.name!r} "
+                "changed; solve again."
+            )
+
     def _rows(self, q: Array) -> Constraints:
+        self.require_same_parameters()
         solver, graph = self._solver, self._solver.graph
         return closed_rows(graph, graph.state(q, np.zeros(graph.nv)), solver._theta, solver.tolerance)
 
@@ -89,10 +99,12 @@ class Answered(Findings):
 
     def independent(self, q: Array) -> Indices:
         """The independent dofs at the first state."""
+        self.require_same_parameters()
         return self._solver._choice(self._tasks[0].rows).independent if self._tasks else np.zeros(0, dtype=np.intp)
 
     def ranks(self, q: Array) -> tuple[list[int], tuple[str, ...]]:
         """The rank at each state, as the solver found it or by pivoting, and the names of all redundant rows."""
+        self.require_same_parameters()
         rows, found = [task.rows for task in self._tasks], []
         for one, x in zip(rows, self._answers, strict=True):
             if x.rank is None or x.redundant is None:
@@ -108,7 +120,8 @@ class Solver(Strict, ABC):
     of their terms, and velocities in these units relative to how fast the mechanism moves (`soacraft.model.measure`).
     `assemble`, `project`, `complete` and `advance` judge by the same one, and answers satisfy their equations to it.
 
-    After a structural change of the model it raises `StaleError`: make a new one. The coordinates of the closures'
+    After a structural change of the model it raises `StaleError`: make a new one; after a change of parameters it goes on
+    with the new ones, and results of before say their rank no more if they were not asked yet. The coordinates of the closures'
     hinges and the choice of independent dofs are kept from call to call, so that turns are counted and names stay.
 
     Where compiled code is sure of a state, it takes the call; what it is not sure of - a state off its closures, a rank
@@ -126,7 +139,7 @@ class Solver(Strict, ABC):
         self.tolerance = float(finite(tolerance, (), f"tolerance of {type(self).__name__}"))
         if not self.tolerance > 0.0:
             raise ModelError(f"tolerance of {type(self).__name__} must be positive, got {self.tolerance}.")
-        self._graph, self._version = graph, graph.version
+        self._graph, self._version, self._parameters = graph, graph.version, graph.parameters
         self._coordinates: dict[str, Array] = {}
         self._kept: Indices | None = None
         self._compiled: CompiledLoops | None = None
@@ -141,7 +154,17 @@ class Solver(Strict, ABC):
                 f"this solver of {self._graph.name!r} was made before a structural change of the model; "
                 f"make a new one with sc.loops.{type(self).__name__}(...)."
             )
+        if self._parameters != self._graph.parameters:
+            self._parameters = self._graph.parameters
+            self._renew()
         return self._graph
+
+    def _renew(self) -> None:
+        """After a change of parameters: forget what was derived from them; turns and choices of dofs are kept."""
+        theta, self._sources[0] = dict(self._theta), Findings(self, self._source.chosen)
+        if self._compiled is not None:
+            self._compile()
+            self._theta = theta
 
     def __repr__(self) -> str:
         return f"{type(self).__name__} of {self._graph!r}"

@@ -46,6 +46,10 @@ class TreeAugmented(Solver):
         self._referred = False
         self._compile()
 
+    def _renew(self) -> None:
+        self._referred = False
+        super()._renew()
+
     @property
     def _ready(self) -> bool:
         return self._referred

@@ -1,17 +1,15 @@
 """The compiled form of a rigid graph: built once per structural change, used by the named algorithms.
 
 Every body becomes one element for each dof of a product of screws, one element for a spherical, free or rolling hinge,
-and no element for a weld, whose inertia is merged into what carries it. An element's frame stands on the hinge axis,
-z along it. Elements are numbered depth first. This file alone builds `_core.RigidModel`.
+and no element for a weld, whose inertia is merged into what carries it (`core/rigid/assembly.hpp`). An element's frame
+is on the hinge axis, z along it. Elements are numbered depth first. This file alone builds `_core.RigidModel`.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -28,60 +26,72 @@ from soacraft.spatial.checks import Array
 from soacraft.spatial.pose import Pose
 
 REVOLUTE, PRISMATIC, HELICAL, SPHERICAL, FREE, ROLLING = range(6)
+WELD, PRODUCT = -1, -2
 OnAxis = tuple[Pose, int, float, float]
-_KINDS: dict[type[Hinge], int] = {Spherical: SPHERICAL, Free: FREE, RollingBall: ROLLING}
-
-
-@dataclass
-class Element:
-    """One simple hinge and what moves with it."""
-
-    parent: int
-    kind: int
-    q: int
-    v: int
-    place: Pose
-    scale: float = 1.0
-    pitch: float = 0.0
-    hinge: Hinge | None = None
+Whole = npt.NDArray[np.int64]
+_KINDS: dict[type[Hinge], int] = {Weld: WELD, Spherical: SPHERICAL, Free: FREE, RollingBall: ROLLING}
 
 
 class CompiledModel:
-    """A rigid graph for the compiled kernels: `kernels` runs them, `elements` and `places` say what became of a body.
+    """A rigid graph for the compiled kernels: `kernels` runs them.
 
-    `places[k]` is the frame of body k on its element `element_of[k]` (-1: welded to the base); its hinge became the
-    elements `hinge_elements[k]`.
+    Body k is fixed on the element `element_of[k]` (-1: welded to the base), at `place(k)`; its hinge became the
+    elements `hinge_elements(k)`, of the kinds `kinds`, whose velocities begin at `v_starts`. What a tree is made of
+    stays for a structure; `update` brings the parameters.
     """
 
     def __init__(self, layout: Layout) -> None:
-        self.elements: list[Element] = []
-        self.element_of = np.full(layout.n, -1, dtype=np.int64)
-        self.places: list[Pose] = [Pose()] * layout.n
-        self.hinge_elements = [range(0)] * layout.n
-        self._screws: dict[int, list[tuple[OnAxis, Pose]]] = {}  # of each hinge, by its id: many bodies may share one
-        for k in depth_first(layout):
-            self._add(layout, k, layout.bodies[k])
-        self.inertias = self._inertias(layout)
-        self.armature = np.zeros(layout.nv)
+        self.parameters = -1
+        """The version of the parameters that the kernels have."""
+        self.frames: dict[Any, bytes] = {}
+        """Frames that quick calls were asked for, by what they were called: as `frame` gives them."""
+        self.kernels = _core.rigid_model(*_tree(layout), *_hinges(layout), layout.nq, layout.nv)
+        self.element_of, self._first, self._last = self.kernels.elements_of_bodies()
+        self.kinds, _, self.v_starts = self.kernels.elements()
+        self.update(layout)
+
+    def update(self, layout: Layout) -> None:
+        """Bring all parameters to the kernels. O(n)."""
+        armature = np.zeros(layout.nv)
         for J, where in zip(layout.armature, layout.v_slices, strict=True):
             if J is not None:
-                self.armature[where] = J
-        self.kernels = _core.rigid_model(*self._arrays(), layout.nq, layout.nv)
-        if layout.sprung or layout.tendons or layout.compensated:
-            self.kernels.set_passive(*_passive(layout))
+                armature[where] = J
+        n, (R_in, p_in), (R_out, p_out), bodies = layout.n, layout.inboard, layout.outboard, layout.inertias
+        self.kernels.set_passive(*_passive(layout))
+        self.kernels.set_gravity(layout.gravity)
+        self.frames.clear()
+        self.kernels.set_parameters(R_in.reshape(n, 9), p_in, R_out.reshape(n, 9), p_out, *bodies, armature)
+        self.parameters = layout.parameters
+
+    @property
+    def count(self) -> int:
+        """The number of elements."""
+        return len(self.kinds)
+
+    def hinge_elements(self, k: int) -> range:
+        """The elements that the hinge of body k became."""
+        return range(int(self._first[k]), int(self._last[k]))
+
+    def place(self, k: int) -> Pose:
+        """The frame of body k on its element."""
+        x = self.kernels.place(k)
+        return Pose.unchecked(x[:9].reshape(3, 3), x[9:])
 
     @classmethod
     def of(cls, layout: Layout) -> CompiledModel | None:
-        """The compiled form of a layout, made once; None when a hinge is not a built-in one."""
-        if layout not in _KNOWN:
-            _KNOWN[layout] = cls(layout) if all(_known(group.hinge) for group in layout.groups) else None
-        return _KNOWN[layout]
+        """The compiled form of a layout, made once for its structure; None when a hinge is not a built-in one."""
+        if not layout.compiled:
+            layout.compiled[:] = [cls(layout) if all(_known(group.hinge) for group in layout.groups) else None]
+        model: CompiledModel | None = layout.compiled[0]
+        if model is not None and model.parameters < layout.parameters:
+            model.update(layout)
+        return model
 
     def frame(self, layout: Layout, frame: Frame) -> Array:
         """A frame on a body as the kernels read it: the number of its element, then rotation and translation."""
         assert isinstance(frame.carrier, Body)
         k = layout.index[frame.carrier]
-        place = self.places[k] @ frame.offset
+        place = self.place(k) @ frame.offset
         return np.array([self.element_of[k], *place.rotation.ravel(), *place.translation])
 
     def compliance(self, layout: Layout, q: Array, frames: Sequence[Frame], own_axes: bool = False) -> Array | None:
@@ -114,75 +124,38 @@ class CompiledModel:
         whole: Array = C.reshape(size, size)
         return 0.5 * (whole + whole.T)
 
-    def _add(self, layout: Layout, k: int, body: Body) -> None:
-        p = layout.parents[k]
-        carrier = int(self.element_of[p]) if p >= 0 else -1
-        place = (self.places[p] if p >= 0 else Pose()) @ body.inboard
-        q, v = layout.q_slices[k].start, layout.v_slices[k].start
-        hinge, first = body.hinge, len(self.elements)
-        if isinstance(hinge, ScrewProduct):
-            for i, ((axis, kind, scale, pitch), back) in enumerate(self._on_axes(hinge)):
-                self.elements.append(Element(carrier, kind, q + i, v + i, place @ axis, scale=scale, pitch=pitch))
-                carrier, place = len(self.elements) - 1, back
-        elif not isinstance(hinge, Weld):
-            self.elements.append(Element(carrier, _KINDS[type(hinge)], q, v, place, hinge=hinge))
-            carrier, place = len(self.elements) - 1, Pose()
-        self.hinge_elements[k] = range(first, len(self.elements))
-        self.element_of[k], self.places[k] = carrier, place @ body.outboard
 
-    def _on_axes(self, hinge: ScrewProduct) -> list[tuple[OnAxis, Pose]]:
-        """The axes of a hinge's screws, each with the way back."""
-        if id(hinge) not in self._screws:
-            found = [on_axis(screw) for screw in hinge.vectors]
-            self._screws[id(hinge)] = [(one, one[0].inv) for one in found]
-        return self._screws[id(hinge)]
+def _tree(layout: Layout) -> tuple[Whole, Whole, Whole, Whole]:
+    """By body: its parent, the number of its hinge's group, and where its coordinates and velocities begin."""
+    hinge = np.empty(layout.n, dtype=np.int64)
+    for number, group in enumerate(layout.groups):
+        hinge[group.bodies] = number
+    starts = (np.array([x.start for x in some], dtype=np.int64) for some in (layout.q_slices, layout.v_slices))
+    return np.array(layout.parents, dtype=np.int64), hinge, *starts
 
-    @np.errstate(over="ignore", invalid="ignore")
-    def _inertias(self, layout: Layout) -> Array:
-        """By element the inertia of all bodies that are fixed to it, about the origin of its frame and in its axes:
-        six entries of J, three of m c, m. With R, p of a body's frame on the element and c, J_c of the body,
 
-            m c = m (R c + p),    J = R J_c R* - m c~ c~
-        """
-        R = np.array([x.rotation for x in self.places]).reshape(-1, 3, 3)
-        p = np.array([x.translation for x in self.places]).reshape(-1, 3)
-        inertias = [body.inertia for body in layout.bodies]
-        mass = np.array([x.mass for x in inertias]).reshape(-1, 1)
-        com = np.array([x.com for x in inertias]).reshape(-1, 3, 1)
-        c = (R @ com)[..., 0] + p
-        moment = R @ np.array([x.moment for x in inertias]).reshape(-1, 3, 3) @ R.mT
-        moment += mass[..., None] * ((c * c).sum(axis=-1)[:, None, None] * np.eye(3) - c[:, :, None] * c[:, None, :])
-        rows, columns = np.triu_indices(3)
-        found = np.zeros((len(self.elements), 10))
-        moving = self.element_of >= 0
-        np.add.at(found, self.element_of[moving], np.hstack([moment[:, rows, columns], mass * c, mass])[moving])
-        return found
-
-    def _arrays(self) -> tuple[npt.NDArray[np.int64], Array, npt.NDArray[np.int64], Array, Array]:
-        n = len(self.elements)
-        whole, real = np.zeros((n, 8), dtype=np.int64), np.zeros((n, 35))
-        last = np.arange(1, n + 1)
-        children = np.zeros(n, dtype=np.int64)
-        for k in range(n - 1, -1, -1):
-            p = self.elements[k].parent
-            if p >= 0:
-                last[p] = max(last[p], last[k])
-                children[p] += 1
-        massless = np.asarray(~self.inertias.any(axis=1))
-        wides = branches = 0
-        for k, e in enumerate(self.elements):
-            wide, branch = e.kind > HELICAL, children[k] > 1
-            numbers = wides if wide else -1, branches if branch else -1
-            whole[k] = (e.parent, e.kind, e.q, e.v, *numbers, last[k], massless[k])
-            wides, branches = wides + wide, branches + branch
-            real[k] = _numbers(e, self.inertias[k])
-        places = np.array([[*x.rotation.ravel(), *x.translation] for x in self.places]).reshape(-1, 12)
-        return whole, real, self.element_of, places, self.armature
+def _hinges(layout: Layout) -> tuple[Whole, Whole, Array, Whole, Array]:
+    """By group of hinges: the kind, one past the last of its screws, the numbers of a rolling ball. Then by screw: its
+    kind; the frame on its axis, its scale and pitch.
+    """
+    hinges = [group.hinge for group in layout.groups]
+    kind = [PRODUCT if isinstance(x, ScrewProduct) else _KINDS[type(x)] for x in hinges]
+    screws = [[on_axis(screw) for screw in x.vectors] if isinstance(x, ScrewProduct) else [] for x in hinges]
+    ball = np.zeros((len(hinges), 10))
+    for row, x in zip(ball, hinges, strict=True):
+        if isinstance(x, RollingBall):
+            row[:] = [x.radius, *x.normal, *x.tangents[0], *x.tangents[1]]
+    numbers = [[*x.rotation.ravel(), *x.translation, scale, pitch] for some in screws for x, _, scale, pitch in some]
+    return (
+        np.array(kind, dtype=np.int64), np.cumsum([len(some) for some in screws], dtype=np.int64), ball,
+        np.array([one for some in screws for _, one, _, _ in some], dtype=np.int64),
+        np.array(numbers, dtype=np.float64).reshape(-1, 14),
+    )  # fmt: skip
 
 
 def _known(hinge: Hinge) -> bool:
     """Whether the kernels know a hinge: a built-in one, not a subclass of it, of a kind they have."""
-    return type(hinge) in HINGES and (isinstance(hinge, ScrewProduct | Weld) or type(hinge) in _KINDS)
+    return type(hinge) in HINGES and (isinstance(hinge, ScrewProduct) or type(hinge) in _KINDS)
 
 
 def on_axis(screw: Array) -> OnAxis:
@@ -205,15 +178,6 @@ def _to_axis(a: Array) -> Array:
     x = x - a * a[i]
     x /= np.linalg.norm(x)
     return np.stack([x, np.cross(a, x), a], axis=-1)
-
-
-def _numbers(e: Element, inertia: Array) -> list[float]:
-    """An element in the order the core reads it."""
-    ball = [0.0] * 10
-    if isinstance(e.hinge, RollingBall):
-        t1, t2 = e.hinge.tangents
-        ball = [e.hinge.radius, *e.hinge.normal, *t1, *t2]
-    return [*e.place.rotation.ravel(), *e.place.translation, *inertia, e.scale, 1.0 / e.scale, e.pitch, *ball]
 
 
 def _passive(layout: Layout) -> tuple[Any, ...]:
@@ -245,17 +209,6 @@ def _passive(layout: Layout) -> tuple[Any, ...]:
         whole([x[:3] for x in strands], 3), np.array([x[3] for x in strands], dtype=np.float64),
         bool(layout.compensated) or layout.sprung_in_vain is not None,
     )  # fmt: skip
-
-
-def depth_first(layout: Layout) -> list[int]:
-    """Bodies so that everything outboard of a body follows it at once."""
-    order: list[int] = []
-    stack = list(reversed(layout.tree.children(-1)))
-    while stack:
-        k = stack.pop()
-        order.append(k)
-        stack.extend(reversed(layout.tree.children(k)))
-    return order
 
 
 def choose_instruction_set(name: str | None) -> str:
@@ -295,13 +248,5 @@ def fast_call(
     return _core.call(model.kernels, kernel, forces, fallback, frames, wrap)
 
 
-def retire(layout: Layout) -> None:
-    """After a structural change: calls made for the old form go to Python, which says that they are stale."""
-    known = _KNOWN.get(layout)
-    if known is not None:
-        known.kernels.retire()
-
-
 _core.set_state_array(StateArray)
-_KNOWN: WeakKeyDictionary[Layout, CompiledModel | None] = WeakKeyDictionary()
 choose_instruction_set(os.environ.get("SOACRAFT_KERNELS"))

@@ -25,6 +25,7 @@ from soacraft.spatial.inertia import Inertia
 from soacraft.spatial.pose import Pose
 
 if TYPE_CHECKING:
+    from soacraft.model.compiled import CompiledModel
     from soacraft.model.graph import Multibody
 
 
@@ -140,7 +141,9 @@ class Carrier(Frame):
             raise ModelError(f"{self.kind} {self.name!r} already has a node {name!r}; names are unique within a body.")
         self._graph._refuse_taken(f"{self.full_name}/{name}", f"node {name!r} of {self.name!r}")
         node = Node(self, name, read_pose(pose, f"the pose of node {self.full_name}/{name}"))
-        self._nodes[name] = self._graph._nodes[node.full_name] = node
+        with self._graph._lock:
+            self._graph._set(node, "_pose", node.pose, _tell_node)  # the lengths of a model are those to its nodes
+            self._nodes[name] = self._graph._nodes[node.full_name] = node
         return node
 
     def remove_node(self, node: Node | str) -> None:
@@ -151,9 +154,10 @@ class Carrier(Frame):
         if found is None or (isinstance(node, Node) and found is not node):
             raise ModelError(f"{self.kind} {self.name!r} has no node {name!r}; it has {_list(self._nodes)}.")
         self._graph._refuse_held({found})
-        self._graph._changed()
-        del self._nodes[name], self._graph._nodes[found.full_name]
-        found._removed = True
+        with self._graph._lock:
+            self._graph._changed()
+            del self._nodes[name], self._graph._nodes[found.full_name]
+            found._removed = True
 
     @property
     def geometries(self) -> Catalogue[Geometry]:
@@ -258,7 +262,7 @@ class Body(Carrier):
 
     @property
     def inertia(self) -> Inertia:
-        """Mass, centre of mass and moment. Setting it makes old states and expressions stale."""
+        """Mass, centre of mass and moment."""
         return self._inertia
 
     @inertia.setter
@@ -266,8 +270,8 @@ class Body(Carrier):
         _refuse_none(value, "inertia", self)
         value = read_inertia(value, self.name)
         self.require_present()
-        self._graph._changed()
-        self._inertia = value
+        compensated = self._compensation != 0.0  # by a force that depends on the mass
+        self._graph._set(self, "_inertia", value, None if compensated else _tell_inertia)
 
     @property
     def inboard(self) -> Pose:
@@ -279,8 +283,7 @@ class Body(Carrier):
         _refuse_none(value, "inboard", self)
         value = read_pose(value, f"inboard of {self.name!r}")
         self.require_present()
-        self._graph._changed()
-        self._inboard = value
+        self._graph._set(self, "_inboard", value, _tell_inboard)
 
     @property
     def outboard(self) -> Pose:
@@ -292,15 +295,14 @@ class Body(Carrier):
         _refuse_none(value, "outboard", self)
         value = read_pose(value, f"outboard of {self.name!r}")
         self.require_present()
-        self._graph._changed()
-        self._outboard = value
+        self._graph._set(self, "_outboard", value, _tell_outboard)
 
     @property
     def armature(self) -> Array:
         """The inertia of rotors on each dof of the hinge (nv), read-only. One number stands for all dofs.
 
-        It is a block extension of the node (formula F1): the mass matrix gains it on its diagonal. Setting it makes
-        old states and expressions stale.
+        It is a block extension of the node (formula F1): the mass matrix gains it on its diagonal. A hinge that gets
+        its first one, or loses it, has nodes of another size: old states and expressions are stale then.
         """
         return frozen(np.zeros(self.hinge.nv)) if self._armature is None else self._armature
 
@@ -308,13 +310,17 @@ class Body(Carrier):
     def armature(self, value: Any) -> None:
         J = read_armature(value, self.hinge, f"hinge {self.hinge_name!r}")
         self.require_present()
-        self._graph._changed()
-        self._armature = J
+        with self._graph._lock:
+            if (J is None) == (self._armature is None):
+                self._graph._set(self, "_armature", J, _tell_armature)
+            else:  # another size of the node
+                self._graph._changed()
+                self._armature = J
 
     @property
     def passive(self) -> Passive:
         """Springs, dampers and friction of the hinge. Springs and dampers act in all dynamics; `passive=False` leaves
-        them out, `dynamics.passive_force` gives their force. Setting it makes old states and expressions stale.
+        them out, `dynamics.passive_force` gives their force.
         """
         return no_passive(self.hinge.nv) if self._passive is None else self._passive
 
@@ -324,15 +330,13 @@ class Body(Carrier):
             raise ModelError(f"passive of hinge {self.hinge_name!r} must be a Passive(...), got {value!r:.60}.")
         sized = value.sized(self.hinge, f"hinge {self.hinge_name!r}")
         self.require_present()
-        self._graph._changed()
-        self._passive = sized
+        self._graph._set(self, "_passive", sized)
 
     @property
     def gravity_compensation(self) -> float:
         """The part of the body's weight that a force at its centre of mass carries: 0 none of it, 1 all.
 
-        The force -compensation m g is a passive force, as springs are. Setting it makes old states and expressions
-        stale.
+        The force -compensation m g is a passive force, as springs are.
         """
         return self._compensation
 
@@ -340,8 +344,7 @@ class Body(Carrier):
     def gravity_compensation(self, value: float) -> None:
         part = float(finite(value, (), f"gravity_compensation of {self.name!r}")) + 0.0  # no negative zero
         self.require_present()
-        self._graph._changed()
-        self._compensation = part
+        self._graph._set(self, "_compensation", part)
 
     @property
     def limits(self) -> Limits:
@@ -414,7 +417,7 @@ class Node(Frame):
 
     @property
     def pose(self) -> Pose:
-        """The constant pose of the node in its body's frame. Setting it makes old states stale."""
+        """The constant pose of the node in its body's frame."""
         return self._pose
 
     @pose.setter
@@ -422,8 +425,7 @@ class Node(Frame):
         _refuse_none(value, "pose", self)
         value = read_pose(value, f"the pose of node {self.full_name}")
         self.require_present()
-        self._graph._changed()
-        self._pose = value
+        self._graph._set(self, "_pose", value, _tell_node)
 
     @property
     def offset(self) -> Pose:
@@ -437,6 +439,33 @@ class Node(Frame):
 
     def __repr__(self) -> str:
         return f"node {self.full_name!r}"
+
+
+# -- what the compiled model of a graph is told of one parameter -------------------------------------------
+
+
+def _tell_inertia(model: CompiledModel, k: int, inertia: Inertia) -> None:
+    model.kernels.set_inertia(k, inertia._mass, inertia._com, inertia._moment)
+
+
+def _tell_inboard(model: CompiledModel, k: int, pose: Pose) -> None:
+    model.kernels.set_pose(k, True, pose.rotation, pose.translation)
+    model.frames.clear()
+
+
+def _tell_outboard(model: CompiledModel, k: int, pose: Pose) -> None:
+    model.kernels.set_pose(k, False, pose.rotation, pose.translation)
+    model.frames.clear()
+
+
+def _tell_armature(model: CompiledModel, k: int, armature: Array | None) -> None:
+    if armature is not None:
+        model.kernels.set_armature(k, armature)
+
+
+def _tell_node(model: CompiledModel, k: int, pose: Pose) -> None:
+    model.kernels.touch()
+    model.frames.clear()
 
 
 def _refuse_none(value: Any, what: str, frame: Frame) -> None:

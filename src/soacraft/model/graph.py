@@ -15,6 +15,7 @@ from soacraft.model.coordinates import force_frame, read_wrench
 from soacraft.model.frame import Body, Carrier, Frame, Root
 from soacraft.model.hinges.base import Hinge
 from soacraft.model.holdings import Holdings
+from soacraft.model.layout import Layout
 from soacraft.model.state import Configuration, Motion, State
 from soacraft.model.structure import HingeState
 from soacraft.model.subgraph import SubGraph
@@ -61,7 +62,7 @@ class Multibody(Holdings):
         """The state by body, of those that were ever set."""
         if self._current is None:
             return self._parts
-        layout = self._current.configuration.layout
+        layout = self._current.layout
         q, v, vdot = self._current.q, self._current.v, self._current.vdot
         slices = zip(layout.bodies, layout.q_slices, layout.v_slices, strict=True)
         return {body: (q[i], v[j], vdot[j]) for body, i, j in slices}
@@ -83,17 +84,28 @@ class Multibody(Holdings):
     @property
     def current(self) -> State:
         """The current state; a new object after each change, so its identity is the version of the state."""
-        layout = self.layout
-        if self._current is None:
-            rest: dict[int, HingeState] = {}  # by the id of a hinge: many bodies may share one
-            for hinge in (body.hinge for body in layout.bodies if body not in self._parts):
-                if id(hinge) not in rest:
-                    rest[id(hinge)] = _at_rest(hinge)
-            parts = [self._parts.get(body) or rest[id(body.hinge)] for body in layout.bodies]
-            q, v, vdot = (frozen(np.concatenate([np.zeros(0), *(part[i] for part in parts)])) for i in range(3))
-            motion = Motion(Configuration(layout, q, self._counters), v, self._counters)
-            self._current = State(self, motion, vdot, tuple(self._forces.items()))
-        return self._current
+        current, layout = self._current, self.layout
+        if current is None or current.made_for is not layout:
+            with self._lock:
+                current, layout = self._current, self.layout
+                if current is None or current.version != layout.version:
+                    self._keep_state()  # of a thread that set a state while the structure changed
+                    current = self._state_of(layout)
+                elif current.made_for is not layout:
+                    current = State(self, current.motion, np.asarray(current.vdot), current.forces)
+                self._current = current
+        return current
+
+    def _state_of(self, layout: Layout) -> State:
+        """The state by body as one; hinges that have none are neutral and at rest."""
+        rest: dict[int, HingeState] = {}  # by the id of a hinge: many bodies may share one
+        for hinge in (body.hinge for body in layout.bodies if body not in self._parts):
+            if id(hinge) not in rest:
+                rest[id(hinge)] = _at_rest(hinge)
+        parts = [self._parts.get(body) or rest[id(body.hinge)] for body in layout.bodies]
+        q, v, vdot = (frozen(np.concatenate([np.zeros(0), *(part[i] for part in parts)])) for i in range(3))
+        motion = Motion(Configuration(layout, q, self._counters), v, self._counters)
+        return State(self, motion, vdot, tuple(self._forces.items()))
 
     def set_state(self, q: Any = None, v: Any = None, vdot: Any = None) -> None:
         """Change the current state, all or nothing: when one part is refused, none is changed.

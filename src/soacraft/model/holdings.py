@@ -126,9 +126,11 @@ class Holdings(Structure):
         if hinge.nv >= 6:
             raise LoopError(f"loop {name!r}: {hinge!r} leaves all six freedoms, so it closes nothing.")
         closure = Closure(name, a, b, hinge, _truth(active, name), make_attributes(attributes, f"loop {name!r}"))
-        self._changed()
-        self._loops[name] = closure
-        self._ties += closure.active
+        with self._lock:
+            self._changed()
+            self._loops[name] = closure
+            self._ties += closure.active
+            hinge.watch(self)
         return closure
 
     def couple(
@@ -156,24 +158,27 @@ class Holdings(Structure):
         what = f"coupling {name!r}"
         value = float(finite(offset, (), f"the offset of {what}"))
         coupling = Coupling(name, read, value, _truth(active, name), make_attributes(attributes, what))
-        self._changed()
-        self._couplings[name] = coupling
-        self._ties += coupling.active
+        with self._lock:
+            self._changed()
+            self._couplings[name] = coupling
+            self._ties += coupling.active
         return coupling
 
     def remove_loop(self, loop: Closure | str) -> None:
         """Take a loop closure away."""
         found = self.loops.find(loop)
-        self._changed()
-        del self._loops[found.name]
-        self._ties -= found.active
+        with self._lock:
+            self._changed()
+            del self._loops[found.name]
+            self._ties -= found.active
 
     def remove_coupling(self, coupling: Coupling | str) -> None:
         """Take a coupling away."""
         found = self.couplings.find(coupling)
-        self._changed()
-        del self._couplings[found.name]
-        self._ties -= found.active
+        with self._lock:
+            self._changed()
+            del self._couplings[found.name]
+            self._ties -= found.active
 
     def add_geared_hinge(
         self,
@@ -235,15 +240,17 @@ class Holdings(Structure):
         """
         self._new("tendon", name, self._tendons)
         tendon = make_tendon(self, name, terms, stiffness, damping, rest, attributes)
-        self._changed()
-        self._tendons[name] = tendon
+        with self._lock:
+            self._changed()
+            self._tendons[name] = tendon
         return tendon
 
     def remove_tendon(self, tendon: Tendon | str) -> None:
         """Take a tendon away."""
         found = self.tendons.find(tendon)
-        self._changed()
-        del self._tendons[found.name]
+        with self._lock:
+            self._changed()
+            del self._tendons[found.name]
 
     # -- actuators, keyframes, materials, records ------------------------------------------------------------
 

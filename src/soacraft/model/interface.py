@@ -92,7 +92,12 @@ class Graph(Strict, ABC):
     @property
     @abstractmethod
     def version(self) -> int:
-        """The structural version: it grows with every change of structure or parameters."""
+        """The version of the structure: handles, states and expressions are stale when it grows."""
+
+    @property
+    @abstractmethod
+    def parameters(self) -> int:
+        """The version of the parameters: handles, states and expressions stay valid when it grows."""
 
     @property
     @abstractmethod

@@ -1,4 +1,9 @@
-"""The constant flat form of a graph: order, slices, stacked parameters; made once per structural change."""
+"""The constant flat form of a graph: order, slices, stacked parameters.
+
+What follows from the structure is made once per structural change; after a change of parameters a layout with the same
+structure takes the place of the old one (`renewed`). A layout is the key of all that was derived from both: it reads no
+parameter of its bodies after they changed, but raises `StaleError`.
+"""
 
 from __future__ import annotations
 
@@ -6,27 +11,32 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from soacraft.algebra.tree import Tree
+from soacraft.errors import StaleError
 from soacraft.model.frame import Body
 from soacraft.model.hinges.base import Hinge
+from soacraft.model.hinges.watched import is_builtin
 from soacraft.model.sko import BODY, EntryUnits
 from soacraft.spatial.checks import Array, frozen
+from soacraft.spatial.pose import Pose
 from soacraft.spatial.transforms import phi
 
 if TYPE_CHECKING:
+    from soacraft.model.structure import Structure
     from soacraft.model.tendons import Tendon
 
+T = TypeVar("T")
 Indices = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True)
 class HingeGroup:
-    """The bodies that hang by equal hinges: their hinge numbers are worked out in one call.
+    """The bodies that hang by equal hinges, or by one of a user's own: their numbers are computed in one call.
 
     `q[..., q_index]` has shape (..., bodies, nq), `v[..., v_index]` (..., bodies, nv).
     """
@@ -46,36 +56,72 @@ class Pull(NamedTuple):
     c: Array
 
 
+class parameter(cached_property[T]):
+    """A property of a layout, read once from the parameters of its bodies; refused if they changed meanwhile."""
+
+    def __get__(self, layout: Any, owner: type[Any] | None = None) -> Any:
+        value = super().__get__(layout, owner)
+        if layout is not None and not layout.is_current:
+            layout.__dict__.pop(self.attrname, None)
+            layout.require_current()
+        return value
+
+
 class Layout:
     """Bodies of a graph, parents first, with where their numbers stand and their parameters stacked.
 
-    Of the tendons given it has those whose dofs are all its own.
+    Of the tendons given it has those whose dofs are all its own. `version` and `parameters` are those of the model it
+    was made for.
     """
 
-    def __init__(self, bodies: Sequence[Body], tendons: Iterable[Tendon] = ()) -> None:
+    def __init__(self, model: Structure, bodies: Sequence[Body], tendons: Iterable[Tendon] = ()) -> None:
+        self._model = model
+        self.version, self.parameters, self.gravity = model.version, model.parameters, model.gravity
+        self.compiled: list[Any] = []
+        """What `soacraft.model.compiled` made for this structure; shared by the layouts of all parameters."""
         self.bodies = tuple(bodies)
         self.n = len(self.bodies)
         self.index = {body: k for k, body in enumerate(self.bodies)}
-        parents = [-1] * self.n
-        for k, body in enumerate(self.bodies):
-            if isinstance(body.parent, Body):
-                parents[k] = self.index.get(body.parent, -1)
-        self.parents = tuple(parents)
-        q_ends = np.cumsum([0] + [body.hinge.nq for body in self.bodies]).tolist()
-        v_ends = np.cumsum([0] + [body.hinge.nv for body in self.bodies]).tolist()
-        self.q_slices = tuple(slice(i, j) for i, j in pairwise(q_ends))
-        self.v_slices = tuple(slice(i, j) for i, j in pairwise(v_ends))
+        find = self.index.get
+        self.parents = tuple([find(body._parent, -1) for body in self.bodies])  # type: ignore[call-overload]
+        hinges = [body._hinge for body in self.bodies]
+        q_ends = np.cumsum([0] + [hinge.nq for hinge in hinges]).tolist()
+        v_ends = np.cumsum([0] + [hinge.nv for hinge in hinges]).tolist()
+        self.q_slices = tuple([slice(i, j) for i, j in pairwise(q_ends)])
+        self.v_slices = tuple([slice(i, j) for i, j in pairwise(v_ends)])
         self.nq, self.nv = int(q_ends[-1]), int(v_ends[-1])
         given = tuple(tendons)
         own = set(self.dof_names) if given else set()
         self.tendons = tuple(x for x in given if own.issuperset(x.terms))
+
+    def renewed(self) -> Layout:
+        """The layout of the same structure with the parameters that the bodies have now. O(1) until they are read."""
+        drop = _PARAMETERS if all(is_builtin(group.hinge) for group in self.groups) else _PARAMETERS | _OF_HINGES
+        other = Layout.__new__(Layout)
+        vars(other).update({name: x for name, x in vars(self).items() if name not in drop})
+        other.parameters, other.gravity = self._model.parameters, self._model.gravity
+        return other
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the model still has the structure and the parameters of this layout."""
+        return self.parameters == self._model.parameters and self.version == self._model.version
+
+    def require_current(self) -> None:
+        """Raise `StaleError` when the model has changed."""
+        if not self.is_current:
+            what = "structure" if self.version != self._model.version else "parameters"
+            raise StaleError(
+                f"the {what} of {self._model.name!r} changed before all numbers of an older form were computed, so "
+                "they would be of neither; ask the model, or a state of it, again."
+            )
 
     @cached_property
     def tree(self) -> Tree:
         """The tree of the bodies, numbered as in `bodies`."""
         return Tree(self.parents, [body.name for body in self.bodies])
 
-    @cached_property
+    @parameter
     def armature(self) -> tuple[Array | None, ...]:
         """Rotor inertias by body (nv_k), None for a body without."""
         return tuple(body._armature for body in self.bodies)
@@ -83,25 +129,25 @@ class Layout:
     @cached_property
     def extended(self) -> bool:
         """Whether a body has armature, so that its node is larger than six."""
-        return any(J is not None for J in self.armature)
+        return any(dim > 6 for dim in self.dims)
 
     @cached_property
     def dims(self) -> tuple[int, ...]:
         """The size of each node: six, and one more for every dof of a body with armature."""
         return tuple(6 if J is None else 6 + J.size for J in self.armature)
 
-    @cached_property
+    @parameter
     def sprung(self) -> tuple[int, ...]:
         """The numbers of the bodies whose hinges have springs or dampers."""
         return tuple(k for k, body in enumerate(self.bodies) if body._passive is not None and body._passive.acts)
 
-    @cached_property
+    @parameter
     def sprung_in_vain(self) -> Body | None:
         """A body with a spring in a nonholonomic hinge, which has no displacement along its dofs."""
         bodies = (self.bodies[k] for k in self.sprung)
         return next((x for x in bodies if not x.hinge.holonomic and x.passive.stiffness.any()), None)
 
-    @cached_property
+    @parameter
     def compensated(self) -> tuple[Body, ...]:
         """The bodies of whose weight a part is carried."""
         return tuple(body for body in self.bodies if body._compensation != 0.0 and body.inertia.mass != 0.0)
@@ -137,21 +183,22 @@ class Layout:
 
     @cached_property
     def groups(self) -> tuple[HingeGroup, ...]:
-        """The bodies grouped by equal hinges."""
-        members: dict[Hinge, list[int]] = {}
+        """The bodies grouped by equal hinges; those of a user's own classes by one and the same."""
+        members: dict[Hinge | int, list[int]] = {}
         known: dict[int, list[int]] = {}  # by the id of a hinge: to compare by value is dear, and many bodies share one
         for k, body in enumerate(self.bodies):
-            if id(body.hinge) not in known:
-                known[id(body.hinge)] = members.setdefault(body.hinge, [])
-            known[id(body.hinge)].append(k)
+            hinge = body._hinge
+            if id(hinge) not in known:  # a user's own may have attributes that no comparison sees
+                known[id(hinge)] = members.setdefault(hinge if is_builtin(hinge) else id(hinge), [])
+            known[id(hinge)].append(k)
+        starts = (np.array([x.start for x in some], dtype=np.intp) for some in (self.q_slices, self.v_slices))
+        q_starts, v_starts = starts
         return tuple(
             HingeGroup(
-                hinge,
-                np.array(ks, dtype=np.intp),
-                np.array([self.q_slices[k].start for k in ks], dtype=np.intp)[:, None] + np.arange(hinge.nq),
-                np.array([self.v_slices[k].start for k in ks], dtype=np.intp)[:, None] + np.arange(hinge.nv),
+                hinge, where, q_starts[where, None] + np.arange(hinge.nq), v_starts[where, None] + np.arange(hinge.nv)
             )
-            for hinge, ks in members.items()
+            for where in (np.array(ks, dtype=np.intp) for ks in members.values())
+            for hinge in (self.bodies[int(where[0])].hinge,)
         )
 
     @cached_property
@@ -162,32 +209,45 @@ class Layout:
             names += dof_names(body.hinge_name, body.hinge)
         return tuple(names)
 
-    @cached_property
+    @parameter
     def inboard(self) -> tuple[Array, Array]:
         """Rotations (n, 3, 3) and translations (n, 3) of the inboard poses."""
-        return self._stacked([body.inboard.rotation for body in self.bodies], (3, 3)), self._stacked(
-            [body.inboard.translation for body in self.bodies], (3,)
-        )
+        return self._poses([body._inboard for body in self.bodies])
 
-    @cached_property
+    @parameter
     def outboard(self) -> tuple[Array, Array]:
         """Rotations (n, 3, 3) and translations (n, 3) of the outboard poses."""
-        return self._stacked([body.outboard.rotation for body in self.bodies], (3, 3)), self._stacked(
-            [body.outboard.translation for body in self.bodies], (3,)
-        )
+        return self._poses([body._outboard for body in self.bodies])
 
-    @cached_property
+    @parameter
     def to_body(self) -> Array:
         """phi*(O, B), which refers a hinge twist to the body frame and axes, (n, 6, 6)."""
         return frozen(phi(*self.outboard).mT)
 
-    @cached_property
+    @parameter
     def M(self) -> Array:
         """Spatial inertias in body axes, (n, 6, 6)."""
-        return self._stacked([body.inertia.matrix() for body in self.bodies], (6, 6))
+        return self._stacked([body._inertia.matrix() for body in self.bodies], (6, 6))
+
+    @parameter
+    def inertias(self) -> tuple[Array, Array, Array]:
+        """Masses (n), centres of mass (n, 3) and moments about them (n, 9) in body axes."""
+        some = [body._inertia for body in self.bodies]
+        com, moment = [x.com for x in some], [x.moment for x in some]
+        mass = frozen(np.array([x.mass for x in some], dtype=np.float64))
+        return mass, self._stacked(com, (3,)), self._stacked(moment, (9,))
+
+    def _poses(self, poses: list[Pose]) -> tuple[Array, Array]:
+        rotations, translations = [x.rotation for x in poses], [x.translation for x in poses]
+        return self._stacked(rotations, (3, 3)), self._stacked(translations, (3,))
 
     def _stacked(self, parts: list[Array], shape: tuple[int, ...]) -> Array:
         return frozen(np.array(parts, dtype=np.float64).reshape(self.n, *shape))
+
+
+_PARAMETERS = frozenset(name for name, x in vars(Layout).items() if isinstance(x, parameter))
+#: What a user's own hinge may change too, when its attributes are set.
+_OF_HINGES = frozenset({"groups", "units"})
 
 
 def dof_names(name: str, hinge: Hinge) -> list[str]:

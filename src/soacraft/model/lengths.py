@@ -14,6 +14,7 @@ import numpy as np
 
 from soacraft.model.frame import Body, Carrier, Frame
 from soacraft.model.interface import Graph
+from soacraft.model.layout import Layout
 from soacraft.spatial.checks import Array
 
 
@@ -48,16 +49,17 @@ def chain(a: Frame, b: Frame) -> Chain:
 def length_of(graph: Graph) -> float:
     """The length of a model in metres: the longest chain of links from a body at the base to a node, a joint or the
     radius of gyration of a body, the base itself left out; without any, how far apart the bodies at the base are. Zero
-    where nothing has an extent. O(n), kept for a structure.
+    where nothing has an extent. O(n), kept until the model changes.
 
     >>> from soacraft.model import serial_chain
     >>> length_of(serial_chain(3))
     3.0
     """
-    known = _KNOWN.get(graph)
-    if known is None or known[0] != graph.version:
-        known = _KNOWN[graph] = (graph.version, _length_of(graph))
-    return known[1]
+    layout = graph.layout
+    known = _KNOWN.get(layout)
+    if known is None:
+        known = _KNOWN[layout] = _length_of(graph)
+    return known
 
 
 def _length_of(graph: Graph) -> float:
@@ -117,4 +119,4 @@ def _shared(a: Carrier, b: Carrier) -> Carrier:
             ends[i] = x.parent if isinstance(x, Body) else None
 
 
-_KNOWN: WeakKeyDictionary[Graph, tuple[int, float]] = WeakKeyDictionary()
+_KNOWN: WeakKeyDictionary[Layout, float] = WeakKeyDictionary()

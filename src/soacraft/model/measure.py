@@ -6,7 +6,7 @@
 
 With r_i = |turns of Q_i| + |slides of Q_i| length the unit of row i, and d_j the number of such units of dof j in one
 SI unit, Gc(i,j) / (r_i d_j) is a number without unit. Other than `soacraft.loops.sizes`, which measures rank by levers
-as they are at a state, these units depend on the structure alone: compiled code is handed them once, and steps towards
+as they are at a state, these units depend on the model alone: compiled code is handed them once, and steps towards
 closed configurations are compared in them.
 """
 
@@ -21,6 +21,7 @@ import numpy.typing as npt
 from soacraft.model.frame import Body
 from soacraft.model.hinges.base import H_T_of
 from soacraft.model.interface import Graph
+from soacraft.model.layout import Layout
 from soacraft.model.lengths import chain, length_of
 from soacraft.spatial.checks import Array
 
@@ -50,7 +51,7 @@ class Measure(NamedTuple):
 
 
 def measure_of(graph: Graph, q: Array) -> Measure:
-    """The units of a graph, kept for its structure. A model without any length, point masses on slides through one
+    """The units of a graph, kept until it changes. A model without any length, point masses on slides through one
     point, has that of its largest coordinate at q; at zero all is in metres. O(n + loops depth).
 
     >>> import soacraft as sc
@@ -60,17 +61,17 @@ def measure_of(graph: Graph, q: Array) -> Measure:
     >>> found.length, found.loops
     (3.0, {'ring': 3.0})
     """
-    known = _KNOWN.get(graph)
-    if known is None or known[0] != graph.version:
-        known = _KNOWN[graph] = (graph.version, _measure(graph, length_of(graph)))
-    found = known[1]
+    found = constant_measure_of(graph)
     return found if found.length > 0.0 else _measure(graph, float(np.abs(q).max(initial=0.0)) or 1.0)
 
 
 def constant_measure_of(graph: Graph) -> Measure:
-    """The units as far as the structure tells them: a length is zero where only a state would tell it."""
-    measure_of(graph, np.zeros(0))
-    return _KNOWN[graph][1]
+    """The units as far as the model tells them: a length is zero where only a state would tell it."""
+    layout = graph.layout
+    known = _KNOWN.get(layout)
+    if known is None:
+        known = _KNOWN[layout] = _measure(graph, length_of(graph))
+    return known
 
 
 def _measure(graph: Graph, length: float) -> Measure:
@@ -98,4 +99,4 @@ def _columns(body: Body) -> tuple[Array, Array]:
     return np.linalg.norm(H_T[:3], axis=0), np.linalg.norm(H_T[3:6], axis=0)
 
 
-_KNOWN: WeakKeyDictionary[Graph, tuple[int, Measure]] = WeakKeyDictionary()
+_KNOWN: WeakKeyDictionary[Layout, Measure] = WeakKeyDictionary()

@@ -7,6 +7,7 @@ the tree. So a model is made with all its frames empty, and a frame anywhere els
 from __future__ import annotations
 
 from collections import Counter
+from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from soacraft.model.frame import Body, Carrier, Frame, Node, Root
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 Reduced = tuple[Any, ...]
 #: What belongs to the process, or is made again when it is asked for.
-_LEFT_OUT = {"_current", "_layout", "_counters", "_root", "_bodies", "_hinges"}
+_LEFT_OUT = {"_current", "_layout", "_counters", "_lock", "_root", "_bodies", "_hinges"}
 
 
 def reduced_model(mb: Multibody) -> Reduced:
@@ -58,7 +59,9 @@ def fill(mb: Multibody, state: tuple[dict[str, Any], list[dict[str, Any]]]) -> N
     for frame, own in zip(frames, of_frames, strict=True):
         vars(frame).update(own)
     hinges = {body.hinge_name: body for body in mb._bodies.values()}
-    vars(mb).update(held, _hinges=hinges, _layout=None, _current=None, _counters=Counter())
+    vars(mb).update(held, _hinges=hinges, _layout=None, _current=None, _counters=Counter(), _lock=RLock())
+    for hinge in (*(body.hinge for body in mb._bodies.values()), *(loop.hinge for loop in mb._loops.values())):
+        hinge.watch(mb)
 
 
 def reduced_frame(frame: Frame) -> Reduced:

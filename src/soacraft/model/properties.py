@@ -137,9 +137,10 @@ def no_passive(nv: int) -> Passive:
 def read_armature(given: Any, hinge: Hinge, what: str) -> Array | None:
     """Rotor inertias by dof (nv), not negative; None when all are zero."""
     J = _by_dof(finite(given, _shape(given), f"the armature of {what}"), hinge.nv, "the armature", "", what)
-    if (J < 0.0).any():
+    numbers = J.tolist()
+    if min(numbers, default=0.0) < 0.0:
         raise ModelError(f"the armature of {what} must not be negative, got {number_text(J)}.")
-    return J if J.any() else None
+    return J if any(numbers) else None
 
 
 def _shape(given: Any) -> tuple[Any, ...]:

@@ -15,6 +15,7 @@ import numpy as np
 from soacraft.arguments import Seed
 from soacraft.model.hinges.base import H_T_of
 from soacraft.model.interface import Graph
+from soacraft.model.layout import Layout
 from soacraft.model.lengths import length_of
 from soacraft.spatial.checks import Array
 
@@ -35,7 +36,7 @@ class Scale(NamedTuple):
 
 
 def scale_of(graph: Graph) -> Scale:
-    """The scale of a model. O(n), kept for a structure.
+    """The scale of a model. O(n), kept until the model changes.
 
     The length is that of `length_of`, or the travel of a hinge per radian where that is more; a metre for a model that
     has neither. The time is sqrt(length / gravity), in which what falls has fallen so far; a second without gravity.
@@ -44,10 +45,11 @@ def scale_of(graph: Graph) -> Scale:
     >>> scale_of(serial_chain(3)).length                              # rods of 1 m
     3.0
     """
-    known = _KNOWN.get(graph)
-    if known is None or known[0] != graph.version:
-        known = _KNOWN[graph] = (graph.version, _scale_of(graph))
-    return known[1]
+    layout = graph.layout
+    known = _KNOWN.get(layout)
+    if known is None:
+        known = _KNOWN[layout] = _scale_of(graph)
+    return known
 
 
 def _scale_of(graph: Graph) -> Scale:
@@ -74,4 +76,4 @@ def scaled_random_state(graph: Graph, seed: Seed = 0) -> tuple[Array, Array, Arr
     return q, rng.standard_normal(graph.nv) * rate, rng.standard_normal(graph.nv) * rate / scale.time
 
 
-_KNOWN: WeakKeyDictionary[Graph, tuple[int, Scale]] = WeakKeyDictionary()
+_KNOWN: WeakKeyDictionary[Layout, Scale] = WeakKeyDictionary()

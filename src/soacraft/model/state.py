@@ -1,7 +1,9 @@
 """Immutable snapshots of a graph's state, with what was worked out for them.
 
 A `Configuration` holds what depends on q alone and is shared by all states with that q; a `Motion` adds v; a
-`State` adds vdot and external forces. So a change of v recomputes nothing that depends on q only.
+`State` adds vdot and external forces. So a change of v recomputes nothing that depends on q only. All of it is of one
+layout: after a change of parameters a state goes on with a new configuration and motion of the same q and v, and an old
+one computes nothing more.
 """
 
 from __future__ import annotations
@@ -54,8 +56,8 @@ _NUMBERS = {
 class Memo:
     """Values computed when first asked for, finite or refused; each evaluation is counted under `what`."""
 
-    def __init__(self, counters: Counter[str], what: str) -> None:
-        self._counters, self._what = counters, what
+    def __init__(self, layout: Layout, counters: Counter[str], what: str) -> None:
+        self._layout, self.counters, self._what = layout, counters, what
         self._values: dict[Any, Any] = {}
 
     def __call__(self, key: Any, work: Callable[[], T]) -> T:
@@ -66,7 +68,8 @@ class Memo:
                 if isinstance(x, np.ndarray):
                     name = _NUMBERS.get(key if isinstance(key, str) else key[0], str(key))
                     finite_or_refused(x, name, "Check the units of the model, q and v.")
-            self._counters[self._what] += 1
+            self._layout.require_current()
+            self.counters[self._what] += 1
             self._values[key] = value
         known: T = self._values[key]
         return known
@@ -79,7 +82,14 @@ class Configuration:
         self, layout: Layout, q: Array, counters: Counter[str], base: Callable[[], Poses] | None = None
     ) -> None:
         self.layout, self.q, self._base = layout, q, base
-        self._memo = Memo(counters, "configuration")
+        self._memo = Memo(layout, counters, "configuration")
+        self._next: Configuration | None = None
+
+    def renewed(self, layout: Layout) -> Configuration:
+        """The same q with other parameters; the same object for all states that share it."""
+        if self._next is None or self._next.layout is not layout:
+            self._next = Configuration(layout, self.q, self._memo.counters, self._base)
+        return self._next
 
     @property
     def relative(self) -> Poses:
@@ -155,7 +165,14 @@ class Motion:
         base: Callable[[], tuple[Array, Array]] | None = None,
     ) -> None:
         self.configuration, self.v, self._base = configuration, v, base
-        self._memo = Memo(counters, "velocity")
+        self._memo = Memo(configuration.layout, counters, "velocity")
+        self._next: Motion | None = None
+
+    def renewed(self, layout: Layout) -> Motion:
+        """The same q and v with other parameters; the same object for all states that share it."""
+        if self._next is None or self._next.configuration.layout is not layout:
+            self._next = Motion(self.configuration.renewed(layout), self.v, self._memo.counters, self._base)
+        return self._next
 
     @property
     def base(self) -> tuple[Array, Array] | None:
@@ -211,7 +228,8 @@ class Motion:
 class State(Strict):
     """An immutable snapshot of q, v, vdot and external forces of a graph; leading batch axes allowed.
 
-    Made by `mb.state(...)`. The batch axes of its parts broadcast. What was worked out for it is kept.
+    Made by `mb.state(...)`. The batch axes of its parts broadcast. What was computed for it is kept as long as the
+    parameters of the model are; after a change of one its numbers are those of the new parameters.
 
     >>> from soacraft.model import serial_chain
     >>> mb = serial_chain(3)
@@ -220,14 +238,18 @@ class State(Strict):
     ((5,), (5, 3), True)
     """
 
+    _set_once = frozenset({"made_for"})
     _cures: ClassVar = {"*": "a state is a snapshot: make another with state.replace(q=..., v=..., forces=...)"}
+    made_for: Layout
+    """The flat form of its graph when it was made."""
 
     def __init__(self, graph: Graph, motion: Motion, vdot: Array, forces: Forces) -> None:
-        self._graph, self._motion, self._vdot, self._forces = graph, motion, vdot, forces
-        self._version, self._gravity = graph.version, graph.gravity
+        self._graph, self._vdot, self._forces = graph, vdot, forces
+        self.made_for = motion.configuration.layout
+        self._version = self.made_for.version
         wrenches = {f"the wrench at {frame.full_name!r}": np.asarray(wrench) for frame, wrench in forces}
         self._batch = common_batch(q=motion.configuration.q, v=motion.v, vdot=vdot, **wrenches)
-        self._memo = Memo(graph.counters, "acceleration")
+        self._parts = motion, self._new_memo(motion)
 
     @property
     def graph(self) -> Graph:
@@ -239,15 +261,32 @@ class State(Strict):
         """The structural version of the model the state was made for."""
         return self._version
 
+    def _new_memo(self, motion: Motion) -> Memo:
+        return Memo(motion.configuration.layout, self._graph.counters, "acceleration")
+
+    def _now(self) -> tuple[Motion, Memo]:
+        """The motion, and what was computed besides, with the parameters that the model has now."""
+        motion, memo = self._parts
+        if motion.configuration.layout.parameters != self._graph.parameters and self._version == self._graph.version:
+            motion = motion.renewed(self._graph.layout)
+            memo = self._new_memo(motion)
+            self._parts = motion, memo
+        return motion, memo
+
     @property
     def configuration(self) -> Configuration:
-        """What depends on q only; the same object for states that share q."""
-        return self._motion.configuration
+        """What depends on q only; the same object for states that share q, another after a change of parameters."""
+        return self._now()[0].configuration
 
     @property
     def motion(self) -> Motion:
-        """What depends on q and v; the same object for states that share both."""
-        return self._motion
+        """What depends on q and v; the same object for states that share both, another after a change of parameters."""
+        return self._now()[0]
+
+    @property
+    def layout(self) -> Layout:
+        """The flat form it was last looked at with: where its numbers stand."""
+        return self._parts[0].configuration.layout
 
     @property
     def batch(self) -> tuple[int, ...]:
@@ -257,19 +296,19 @@ class State(Strict):
     @property
     def q(self) -> Array:
         """Coordinates, (*batch, nq), read-only."""
-        x = np.broadcast_to(self.configuration.q, (*self._batch, self.configuration.layout.nq))
+        x = np.broadcast_to(self._parts[0].configuration.q, (*self._batch, self.layout.nq))
         return of_state(self._graph, "q", x)
 
     @property
     def v(self) -> Array:
         """Velocities, (*batch, nv), read-only."""
-        x = np.broadcast_to(self._motion.v, (*self._batch, self.configuration.layout.nv))
+        x = np.broadcast_to(self._parts[0].v, (*self._batch, self.layout.nv))
         return of_state(self._graph, "v", x)
 
     @property
     def vdot(self) -> Array:
         """Accelerations, (*batch, nv), read-only."""
-        x = np.broadcast_to(self._vdot, (*self._batch, self.configuration.layout.nv))
+        x = np.broadcast_to(self._vdot, (*self._batch, self.layout.nv))
         return of_state(self._graph, "vdot", x)
 
     @property
@@ -287,7 +326,7 @@ class State(Strict):
         A part may be given by names: `s.replace(q={"elbow": 0.3})` moves that hinge alone.
         """
         self.require_fresh()
-        g, motion = self._graph, self._motion
+        g, motion = self._graph, self.motion
         configuration = motion.configuration
         if q is not None and not _same(q := read_q(g, q, rest=configuration.q), configuration.q):
             configuration = Configuration(configuration.layout, q, g.counters, configuration._base)
@@ -301,8 +340,8 @@ class State(Strict):
     def __reduce__(self) -> tuple[Any, ...]:
         """Its graph and its numbers; what was worked out for it is worked out again."""
         self.require_fresh()
-        c, motion = self.configuration, self._motion
-        anchor = (None if c._base is None else c.base, motion.base)
+        motion = self.motion
+        c, anchor = motion.configuration, (motion.configuration._base, motion._base)
         numbers = (c.q, motion.v, self._vdot, self._forces)
         return _restored, (self._graph, *numbers, *anchor, self._graph.current is self)
 
@@ -332,33 +371,40 @@ class State(Strict):
     @property
     def alpha(self) -> Array:
         """alpha(k) = A*(p,k) alpha(p) + H*(k) vdot(k) + a(k), body axes, (..., n, 6)."""
+        motion, memo = self._now()
+        c = motion.configuration
 
         def work() -> Array:
-            c = self.configuration
             rate = realize.hinge_twists(c.layout, c.maps, self._vdot)
-            return realize.scatter(c.layout, c.A, rate + self._motion.a)
+            return realize.scatter(c.layout, c.A, rate + motion.a)
 
-        return self._memo("alpha", work)
+        return memo("alpha", work)
 
     @property
     def b(self) -> Array:
         """b(k) = crf(V) M V - M [0; g] - external forces, body axes, (..., n, 6)."""
-        return self._memo("b", lambda: frozen(self._bias(self._forces)))
+        motion, memo = self._now()
+        return memo("b", lambda: frozen(self._bias(motion, self._forces)))
 
     def sko(self, axes: Axes, forces: Forces = ()) -> SKOModel:
         """The SKO model at this state; `forces` act besides the state's own."""
+        motion, memo = self._now()
         if forces:
-            return self._sko(axes, forces)
-        return self._memo(("sko", axes), lambda: self._sko(axes, ()))
+            return self._sko(motion, memo, axes, forces)
+        return memo(("sko", axes), lambda: self._sko(motion, memo, axes, ()))
 
-    def _sko(self, axes: Axes, forces: Forces) -> SKOModel:
-        c, motion = self.configuration, self._motion
+    def _sko(self, motion: Motion, memo: Memo, axes: Axes, forces: Forces) -> SKOModel:
+        c = motion.configuration
 
         def a() -> list[Array]:
             return armature.vectors(c.layout, motion.coriolis(axes))
 
         def b() -> list[Array]:
-            bias = self.b if not forces else self._bias(self._forces + forces)
+            if forces:
+                bias = self._bias(motion, self._forces + forces)
+                c.layout.require_current()
+            else:
+                bias = memo("b", lambda: frozen(self._bias(motion, self._forces)))
             world = _IDENTITY if axes == "body" else c.world
             return armature.vectors(c.layout, frozen(representation.bias_in(axes, c.layout, world, motion.V, bias)))
 
@@ -367,9 +413,9 @@ class State(Strict):
             lambda: c.layout.units,
         )  # fmt: skip
 
-    def _bias(self, forces: Forces) -> Array:
-        c = self.configuration
-        b = self._motion.gyroscopic - realize.weight(c.layout, c.world[0], self._gravity)
+    def _bias(self, motion: Motion, forces: Forces) -> Array:
+        c = motion.configuration
+        b = motion.gyroscopic - realize.weight(c.layout, c.world[0], c.layout.gravity)
         for frame, wrench in forces:
             assert isinstance(frame.carrier, Body)
             k = c.layout.index[frame.carrier]
@@ -392,16 +438,15 @@ def _restored(
     v: Array,
     vdot: Array,
     forces: Forces,
-    base: Poses | None,
-    moving: tuple[Array, Array] | None,
+    base: Callable[[], Poses] | None,
+    moving: Callable[[], tuple[Array, Array]] | None,
     current: bool,
 ) -> State:
     """A state from its numbers; the current one of its graph where it was that."""
     if current:
         return graph.current
     counters = graph.counters
-    configuration = Configuration(graph.layout, frozen(q), counters, None if base is None else lambda: base)
-    motion = Motion(configuration, frozen(v), counters, None if moving is None else lambda: moving)
+    motion = Motion(Configuration(graph.layout, frozen(q), counters, base), frozen(v), counters, moving)
     return State(graph, motion, frozen(vdot), forces)
 
 

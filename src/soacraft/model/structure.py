@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
+from threading import RLock
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -12,9 +14,10 @@ from soacraft.algebra.tree import Tree
 from soacraft.errors import ModelError, near
 from soacraft.model.arguments import ROOT_NAME, read_hinge, read_inertia, read_name, read_pose
 from soacraft.model.attach import hinge_at, hinge_velocity
-from soacraft.model.compiled import retire
+from soacraft.model.compiled import CompiledModel
 from soacraft.model.frame import Body, Carrier, Frame, Node, Root
 from soacraft.model.hinges.base import Hinge
+from soacraft.model.hinges.watched import Watcher
 from soacraft.model.interface import Graph, size_text
 from soacraft.model.layout import Layout
 from soacraft.model.names import frame_names, hinge_note
@@ -27,10 +30,15 @@ if TYPE_CHECKING:
     from soacraft.model.graph import Multibody
 
 HingeState = tuple[Array, Array, Array]
+Tell = Callable[[CompiledModel, int, Any], None]
 
 
-class Structure(Graph):
-    """The editable half of a `Multibody`. Every change of structure or parameters counts `structure` up."""
+class Structure(Graph, Watcher):
+    """The editable half of a `Multibody`. A change of structure counts `version` up, one of a parameter `parameters`.
+
+    What was derived from the model belongs to both counts, which its `layout` carries. Edits, and the making of a
+    layout, happen under a lock; a count grows before the edit, so that what other threads read meanwhile is refused.
+    """
 
     def __init__(self, name: str, gravity: npt.ArrayLike) -> None:
         if not isinstance(name, str) or not name.strip():
@@ -43,8 +51,9 @@ class Structure(Graph):
         self._nodes: dict[str, Node] = {}  # by full name
         self._tendons: dict[str, Tendon] = {}
         self._parts: dict[Body, HingeState] = {}  # q, v, vdot of each hinge while there is no flat form
-        self._version = 0
+        self._version = self._parameters = 0
         self._layout: Layout | None = None
+        self._lock = RLock()
 
     @abstractmethod
     def _keep_state(self) -> None:
@@ -58,9 +67,29 @@ class Structure(Graph):
         """Before a structural change: keep the state by body, drop the flat form, count the version up."""
         self._keep_state()
         if self._layout is not None:
-            retire(self._layout)
+            for model in self._layout.compiled:
+                if model is not None:
+                    model.kernels.retire()
             self._layout = None
         self._version += 1
+
+    def _set(self, owner: Any, name: str, value: Any, tell: Tell | None = None) -> None:
+        """Set a parameter of the model or of a frame of it. `tell` brings it to the compiled model, with the number of
+        the body; without it the compiled model gets all parameters when it is next asked for.
+        """
+        with self._lock:
+            before = self._parameters
+            self._parameters = before + 1
+            owner.__dict__[name] = value
+            layout = self._layout
+            if layout is None or not layout.compiled or layout.compiled[0] is None:
+                return
+            model: CompiledModel = layout.compiled[0]
+            if tell is None or model.parameters != before:
+                model.kernels.outdate()
+                return
+            tell(model, layout.index.get(owner, -1), value)
+            model.parameters = before + 1
 
     # -- names -----------------------------------------------------------------------------------------------
 
@@ -76,8 +105,22 @@ class Structure(Graph):
 
     @property
     def version(self) -> int:
-        """The structural version: it grows with every change of structure or parameters."""
+        """The version of the structure: it grows when bodies, hinges, loops, couplings or tendons come or go."""
         return self._version
+
+    @property
+    def parameters(self) -> int:
+        """The version of the parameters: it grows when inertias, constant poses, armature, springs, gravity or the
+        attributes of a user's own hinge change. Handles, states and expressions stay valid then, with the new numbers.
+
+        >>> from soacraft.model import serial_chain
+        >>> mb = serial_chain(2)
+        >>> before = mb.version, mb.parameters
+        >>> mb["link1"].inertia = Inertia(2.0)
+        >>> mb.version == before[0], mb.parameters > before[1]
+        (True, True)
+        """
+        return self._parameters
 
     def __contains__(self, name: object) -> bool:
         if isinstance(name, Frame):
@@ -164,9 +207,11 @@ class Structure(Graph):
         inboard = read_pose(inboard, f"inboard of {name!r}")
         outboard = read_pose(outboard, f"outboard of {name!r}")
         body = Body(carrier, name, hinge, hinge_name, inertia, inboard, outboard)
-        self._changed()
-        self._bodies[name] = self._hinges[hinge_name] = body
-        carrier._children[name] = body
+        with self._lock:
+            self._changed()
+            self._bodies[name] = self._hinges[hinge_name] = body
+            carrier._children[name] = body
+            hinge.watch(self)
         return body
 
     def remove(self, body: Body | str, subtree: bool = False) -> None:
@@ -188,14 +233,15 @@ class Structure(Graph):
             )
         gone = list(found.subtree())
         self._refuse_held(set(gone))
-        self._changed()
-        del found.parent._children[found.name]
-        for each in gone:
-            del self._bodies[each.name], self._hinges[each.hinge_name]
-            self._parts.pop(each, None)
-            for node in each._nodes.values():
-                del self._nodes[node.full_name]
-            each._removed = True
+        with self._lock:
+            self._changed()
+            del found.parent._children[found.name]
+            for each in gone:
+                del self._bodies[each.name], self._hinges[each.hinge_name]
+                self._parts.pop(each, None)
+                for node in each._nodes.values():
+                    del self._nodes[node.full_name]
+                each._removed = True
 
     def reattach(
         self,
@@ -236,14 +282,21 @@ class Structure(Graph):
             length = sum(float(np.linalg.norm(x.translation)) for x in (inboard, pose, outboard)) or 1.0
             q = hinge_at(hinge, inboard.inv @ pose @ outboard.inv, length, hinge_name, found.name)
             v = hinge_velocity(hinge, q, outboard, np.asarray(self.velocity(found, carrier, found)), length)
-        self._changed()
-        del found.parent._children[found.name], self._hinges[found.hinge_name]
-        carrier._children[found.name] = self._hinges[hinge_name] = found
-        found._parent, found._hinge, found._hinge_name = carrier, hinge, hinge_name
-        found._inboard, found._outboard = inboard, outboard
-        found._plain_hinge()
-        self._parts[found] = (q, v, np.zeros(hinge.nv))
+        with self._lock:
+            self._changed()
+            del found.parent._children[found.name], self._hinges[found.hinge_name]
+            carrier._children[found.name] = self._hinges[hinge_name] = found
+            found._parent, found._hinge, found._hinge_name = carrier, hinge, hinge_name
+            found._inboard, found._outboard = inboard, outboard
+            found._plain_hinge()
+            self._parts[found] = (q, v, np.zeros(hinge.nv))
+            hinge.watch(self)
         return found
+
+    def _hinge_changes(self) -> None:
+        """An attribute of a user's own hinge: all that was derived from it is of older parameters."""
+        with self._lock:
+            self._parameters += 1
 
     def _hinge_name(self, name: Any, body: Body | None) -> str:
         read_name("hinge", name)
@@ -268,14 +321,13 @@ class Structure(Graph):
 
     @property
     def gravity(self) -> Array:
-        """The acceleration of gravity in the inertial frame (3). Setting it makes old states stale."""
+        """The acceleration of gravity in the inertial frame (3)."""
         return self._gravity
 
     @gravity.setter
     def gravity(self, value: npt.ArrayLike) -> None:
         g = _read_gravity(self._name, value)
-        self._changed()
-        self._gravity = g
+        self._set(self, "_gravity", g, _tell_gravity)
 
     @property
     def total_mass(self) -> float:
@@ -286,14 +338,25 @@ class Structure(Graph):
 
     @property
     def layout(self) -> Layout:
-        """The constant flat form, made when first read after a structural change. O(n)."""
-        if self._layout is None:
-            bodies = list(self._bodies.values())
-            number = {body: k for k, body in enumerate(bodies)}
-            parents = [number[body._parent] if isinstance(body._parent, Body) else -1 for body in bodies]
+        """The constant flat form, made when first read after a change: O(n), of a parameter O(1) until it is read."""
+        layout = self._layout
+        if layout is None or layout.parameters != self.parameters:
+            with self._lock:
+                layout = self._layout = self._make_layout() if self._layout is None else self._layout.renewed()
+        return layout
+
+    def _make_layout(self) -> Layout:
+        bodies = list(self._bodies.values())
+        number = {body: k for k, body in enumerate(bodies)}
+        parents = [number.get(body._parent, -1) for body in bodies]  # type: ignore[call-overload]
+        if any(p >= k for k, p in enumerate(parents)):
             order = Tree(parents, list(self._bodies)).base_to_tips()
-            self._layout = Layout([bodies[k] for k in order], self._tendons.values())
-        return self._layout
+            bodies = [bodies[k] for k in order]
+        return Layout(self, bodies, self._tendons.values())
+
+
+def _tell_gravity(model: CompiledModel, k: int, gravity: Array) -> None:
+    model.kernels.set_gravity(gravity)
 
 
 def _read_gravity(name: str, gravity: Any) -> Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -45,7 +46,7 @@ class SubGraph(Graph):
             raise ModelError(f"anchor must be 'rest' or 'moving', got {anchor!r}.")
         chosen = _chosen(multibody, bodies)
         self._mb, self._moving = multibody, bool(anchor == "moving")
-        self._layout = Layout([body for body in multibody.bodies if body in chosen], multibody.layout.tendons)
+        self._layout = Layout(multibody, [x for x in multibody.bodies if x in chosen], multibody.layout.tendons)
         self._made_at = multibody.version
         names = [body.name for body in self._layout.bodies]
         shown = ", ".join(names if len(names) <= 4 else [*names[:2], "...", names[-1]])
@@ -99,8 +100,13 @@ class SubGraph(Graph):
 
     @property
     def version(self) -> int:
-        """The structural version of the model."""
+        """The version of the model's structure."""
         return self._mb.version
+
+    @property
+    def parameters(self) -> int:
+        """The version of the model's parameters."""
+        return self._mb.parameters
 
     @property
     def counters(self) -> Counter[str]:
@@ -137,7 +143,11 @@ class SubGraph(Graph):
     def layout(self) -> Layout:
         """The constant flat form of its bodies."""
         self._require_fresh()
-        return self._layout
+        layout = self._layout
+        if layout.parameters != self._mb.parameters:
+            with self._mb._lock:
+                layout = self._layout = self._layout.renewed()
+        return layout
 
     def frame(self, frame: Any) -> Frame:
         """A frame on one of its bodies, or on the inertial frame, from itself or its name."""
@@ -200,24 +210,13 @@ class SubGraph(Graph):
         )
         return State(self, motion, frozen(np.asarray(whole.vdot)[..., self._v_index]), forces)
 
-    def _base_pose(self, whole: State) -> Any:
-        """A function that gives the anchor's pose; None on the inertial frame."""
-        if isinstance(self._anchor, Root):
-            return None
-        k = self._mb.layout.index[self._anchor]
+    def _base_pose(self, whole: State) -> AnchorPose | None:
+        """What gives the anchor's pose; None on the inertial frame."""
+        return AnchorPose(self._anchor, whole) if isinstance(self._anchor, Body) else None
 
-        def base() -> Poses:
-            R, p = whole.configuration.world
-            return R[..., k, :, :], p[..., k, :]
-
-        return base
-
-    def _base_motion(self, whole: State) -> Any:
-        """A function that gives the anchor's velocity and acceleration in its body axes; None at rest."""
-        if isinstance(self._anchor, Root) or not self._moving:
-            return None
-        k = self._mb.layout.index[self._anchor]
-        return lambda: (whole.motion.V[..., k, :], whole.alpha[..., k, :])
+    def _base_motion(self, whole: State) -> AnchorMotion | None:
+        """What gives the anchor's velocity and acceleration in its body axes; None at rest."""
+        return AnchorMotion(self._anchor, whole) if isinstance(self._anchor, Body) and self._moving else None
 
     def set_state(self, q: Any = None, v: Any = None, vdot: Any = None) -> None:
         """Change its part of the model's state, all or nothing."""
@@ -238,6 +237,31 @@ class SubGraph(Graph):
                 "for a batch make a snapshot with g.state(q, v)."
             )
         return value
+
+
+@dataclass(frozen=True)
+class AnchorPose:
+    """Where an anchor is in a state of its model, with the parameters that the model has when it is asked."""
+
+    anchor: Body
+    whole: State
+
+    def __call__(self) -> Poses:
+        c = self.whole.configuration
+        k, (R, p) = c.layout.index[self.anchor], c.world
+        return R[..., k, :, :], p[..., k, :]
+
+
+@dataclass(frozen=True)
+class AnchorMotion:
+    """How an anchor moves in a state of its model: velocity and acceleration in its body axes."""
+
+    anchor: Body
+    whole: State
+
+    def __call__(self) -> tuple[Array, Array]:
+        k = self.whole.layout.index[self.anchor]
+        return self.whole.motion.V[..., k, :], self.whole.alpha[..., k, :]
 
 
 def _chosen(multibody: Multibody, bodies: Iterable[Body | str]) -> set[Body]:

@@ -54,8 +54,12 @@ class CompiledExpression:
         self.expr, self.graph, self._binding = expr, binding.graph, binding
         self.kernels = _kernels_of(expr, binding)
         self._frames = _picked_off(expr, binding)
-        self._model = CompiledModel.of(self.graph.layout) if self.kernels or self._frames else None
         self._moving = any(len(leaf.changes()) > 1 for leaf in expr.leaves())
+
+    @property
+    def _model(self) -> CompiledModel | None:
+        """The compiled tree with the parameters that the model has now."""
+        return CompiledModel.of(self.graph.layout) if self.kernels or self._frames else None
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.expr,)
@@ -70,13 +74,14 @@ class CompiledExpression:
         return found[0] if len(found) == 1 else found
 
     def _dense(self, q: Array, v: Array | None) -> Array:
-        if self._model is not None and self._frames and q.ndim == 1:
-            compliance = self._model.compliance(
+        model = self._model
+        if model is not None and self._frames and q.ndim == 1:
+            compliance = model.compliance(
                 self.graph.layout, q, self._frames, own_axes=self._binding.axes == "body"
             )
             if compliance is not None:
                 return compliance
-        if self._model is not None and self.kernels is not None and self.kernels[1] in kernel_names():
+        if model is not None and self.kernels is not None and self.kernels[1] in kernel_names():
             n = self.graph.nv
             found = self._run(self.kernels[1], q, None, n * n)
             if found is not None:
@@ -97,13 +102,14 @@ class CompiledExpression:
 
     def _run(self, kernel: str, q: Array, x: Array | None, width: int) -> Array | None:
         """Every state through a kernel; None when it could not answer, so that the sweeps say why."""
-        assert self._model is not None
+        model = self._model
+        assert model is not None
         count = math.prod(q.shape[:-1])
         out = np.empty((count, width))
         rows = np.ascontiguousarray(q.reshape(count, -1))
         zero = None if x is None else np.zeros(self.graph.nv)
         given = None if x is None else np.ascontiguousarray(x if x.ndim == 1 else x.reshape(count, -1))
-        fine = self._model.kernels.run(kernel, rows, zero, given, None, np.zeros(12), (out,))
+        fine = model.kernels.run(kernel, rows, zero, given, None, np.zeros(12), (out,))
         return out if fine and np.isfinite(out).all() else None
 
     def explain(self) -> Explanation:

@@ -42,7 +42,12 @@ def finite(value: Any, shape: Shape, what: str, error: type[SoacraftError] = Mod
         return np.array(value)
     if type(value) is tuple and shape in ((len(value),), (None,)) and all(map(_finite_float, value)):
         return np.array(value, dtype=np.float64)
-    if type(value) is np.ndarray and value.dtype is _FLOAT64 and value.shape == shape and value.size <= _SMALL:
+    if (
+        type(value) is np.ndarray
+        and value.dtype is _FLOAT64
+        and (value.shape == shape or (shape == (None,) and value.ndim == 1))
+        and value.size <= _SMALL
+    ):
         copy = value.copy()
         if all(map(isfinite, copy.ravel().tolist())):
             return copy

@@ -20,7 +20,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from soacraft.attributes import Strict
 from soacraft.errors import ModelError, StateError
 from soacraft.model.hinges.results import (
     checked_array,
@@ -31,12 +30,13 @@ from soacraft.model.hinges.results import (
     tail_of,
 )
 from soacraft.model.hinges.text import same_value, value_text
+from soacraft.model.hinges.watched import Watched, ask
 from soacraft.spatial import Array, Pose, finite
 
 _STENCIL = ((1, 45 / 60), (2, -9 / 60), (3, 1 / 60))       # central differences of order six
 
 
-class Hinge(Strict, ABC):
+class Hinge(Watched, ABC):
     """A hinge: coordinates q (nq), velocities v (nv), a pose, and the map from v to the relative velocity.
 
         V_relative = H_T(q) v          outboard frame and axes, [angular; linear]
@@ -185,7 +185,7 @@ class Hinge(Strict, ABC):
         names = _parameter_names(type(self))
         if all(hasattr(self, n) for n in names):
             return {n: getattr(self, n) for n in names}
-        return dict(vars(self))
+        return self.__getstate__()
 
     def __repr__(self) -> str:
         parts = [f"{name}={value_text(value)}" for name, value in self.parameters().items()]
@@ -239,7 +239,7 @@ def pose_of(hinge: Hinge, q: Array) -> Pose:
     (5,)
     """
     if hinge.batched:
-        return checked_pose(hinge, hinge.pose(q), q.shape[:-1])
+        return checked_pose(hinge, ask(hinge, hinge.pose, q), q.shape[:-1])
     result: Pose = over_batch(hinge, "pose", q)
     return result
 
@@ -272,10 +272,11 @@ def derivative_of_H_T_of(hinge: Hinge, q: Array, dofs: tuple[int, ...]) -> Array
     (5, 6, 3)
     """
     if hinge.batched:
-        return checked_array(hinge, "derivative_of_H_T", hinge.derivative_of_H_T(q, dofs), q.shape[:-1])
+        return checked_array(hinge, "derivative_of_H_T", ask(hinge, hinge.derivative_of_H_T, q, dofs), q.shape[:-1])
     out = np.empty((*q.shape[:-1], 6, hinge.nv))
     for index in np.ndindex(*q.shape[:-1]):
-        out[index] = checked_single(hinge, "derivative_of_H_T", hinge.derivative_of_H_T(q[index].copy(), dofs))
+        one = ask(hinge, hinge.derivative_of_H_T, q[index].copy(), dofs)
+        out[index] = checked_single(hinge, "derivative_of_H_T", one)
     return out
 
 
@@ -298,7 +299,7 @@ def dbias_of(hinge: Hinge, q: Array, v: Array) -> tuple[Array, Array]:
     ((5, 6, 3), (5, 6, 3))
     """
     if hinge.batched:
-        return checked_pair(hinge, hinge.dbias(q, v), lead_of(q, v))
+        return checked_pair(hinge, ask(hinge, hinge.dbias, q, v), lead_of(q, v))
     result: tuple[Array, Array] = over_batch(hinge, "dbias", q, v)
     return result
 
@@ -351,11 +352,11 @@ def normalize_of(hinge: Hinge, q: Array, what: str = "q") -> Array:
     array([0., 0., 0., 1.])
     """
     if hinge.batched:
-        return checked_array(hinge, "normalize", hinge.normalize(q, what), np.shape(q)[:-1])
+        return checked_array(hinge, "normalize", ask(hinge, hinge.normalize, q, what), np.shape(q)[:-1])
     q = finite(q, (..., hinge.nq), what, StateError)
     out = np.empty(q.shape)
     for index in np.ndindex(*q.shape[:-1]):
-        out[index] = checked_array(hinge, "normalize", hinge.normalize(q[index], what), ())
+        out[index] = checked_array(hinge, "normalize", ask(hinge, hinge.normalize, q[index], what), ())
     return out
 
 
@@ -373,9 +374,9 @@ def over_batch(hinge: Hinge, method: str, *args: Array) -> Any:
     call = getattr(hinge, method)
     lead = lead_of(*args)
     if not lead:
-        return checked_single(hinge, method, call(*args))
+        return checked_single(hinge, method, ask(hinge, call, *args))
     full = [np.broadcast_to(a, (*lead, a.shape[-1])) for a in args]
-    entries = {index: checked_single(hinge, method, call(*(a[index].copy() for a in full)))
+    entries = {index: checked_single(hinge, method, ask(hinge, call, *(a[index].copy() for a in full)))
                for index in np.ndindex(*lead)}
     if method == "pose":
         R, p = np.empty((*lead, 3, 3)), np.empty((*lead, 3))
@@ -395,6 +396,6 @@ def over_batch(hinge: Hinge, method: str, *args: Array) -> Any:
 
 def _call(hinge: Hinge, method: str, *args: Array) -> Array:
     if hinge.batched:
-        return checked_array(hinge, method, getattr(hinge, method)(*args), lead_of(*args))
+        return checked_array(hinge, method, ask(hinge, getattr(hinge, method), *args), lead_of(*args))
     result: Array = over_batch(hinge, method, *args)
     return result

@@ -1,0 +1,272 @@
+// From bodies to elements: which elements a tree of bodies becomes, and their numbers, kept as its parameters change.
+//
+// A product of screws becomes one element for each screw, a spherical, free or rolling hinge one element, and a weld
+// none: its body moves with what carries it. With T(p) the place of the parent on its element, X the axis frame of the
+// first screw and Y the way back from that of the last one (both I for other hinges),
+//
+//     first element of k   = T(p) inboard(k) X        T(k) = Y outboard(k)
+//     a weld                                          T(k) = T(p) inboard(k) outboard(k)
+//
+// The inertia of an element is that of all bodies on it. What a change of one body reaches is the bodies welded to it, the
+// elements that hang on those, and one inertia.
+#pragma once
+
+#include <vector>
+
+#include "soacraft/rigid/model.hpp"
+
+namespace soacraft {
+namespace rigid {
+
+constexpr index WELD = -1, PRODUCT = -2;  // kinds of hinges that are no kind of element
+
+// A rotation, row-major, and a translation.
+struct Frame {
+    double R[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1}, p[3] = {};
+};
+
+inline Frame operator*(const Frame& a, const Frame& b) {
+    Frame c;
+    for (int i = 0; i < 3; ++i) {
+        c.p[i] = a.p[i];
+        for (int j = 0; j < 3; ++j) {
+            c.R[3 * i + j] = a.R[3 * i] * b.R[j] + a.R[3 * i + 1] * b.R[3 + j] + a.R[3 * i + 2] * b.R[6 + j];
+            c.p[i] += a.R[3 * i + j] * b.p[j];
+        }
+    }
+    return c;
+}
+
+inline Frame inverse(const Frame& a) {
+    Frame b;
+    for (int i = 0; i < 3; ++i) {
+        b.p[i] = 0.0;
+        for (int j = 0; j < 3; ++j) b.R[3 * i + j] = a.R[3 * j + i], b.p[i] -= a.R[3 * j + i] * a.p[j];
+    }
+    return b;
+}
+
+// One screw of a hinge: the frame on its axis with z along it, and the way back.
+struct Screw {
+    index kind;
+    double scale, pitch;
+    Frame axis, back;
+};
+
+struct Hinge {
+    index kind;         // WELD, PRODUCT, or that of its one element
+    index first, last;  // its screws
+    double ball[10];    // of a rolling ball: radius, normal, two tangents
+};
+
+// A body of the user's with its parameters, and what became of its hinge.
+struct Link {
+    index parent, hinge, q, v;
+    Frame inboard, outboard;
+    double mass, com[3], moment[9];  // about the centre of mass, in body axes
+    index first, last;               // the elements of its hinge
+};
+
+class Assembly {
+public:
+    std::vector<Screw> screws;
+    std::vector<Hinge> hinges;
+    std::vector<Link> links;  // parents first
+
+    // The elements and the places of the bodies on them, without their numbers. False for links that are no tree.
+    bool lay_out(std::vector<Element>& elements, std::vector<Body>& bodies) {
+        const index n = size(links);
+        children_.assign(links.size() + 2, 0);
+        for (index k = 0; k < n; ++k)
+            if (links[at(k)].parent < -1 || links[at(k)].parent >= k) return false;
+        list_by(links.size() + 1, children_, child_, [&](index k) { return links[at(k)].parent + 1; });
+        bodies.assign(links.size(), Body{});
+        elements.clear();
+        std::vector<index> stack;
+        push_children(stack, -1);
+        while (!stack.empty()) {  // depth first
+            const index k = stack.back();
+            stack.pop_back();
+            Link& link = links[at(k)];
+            const Hinge& hinge = hinges[at(link.hinge)];
+            index carrier = link.parent < 0 ? -1 : bodies[at(link.parent)].element;
+            link.first = size(elements);
+            const index count = hinge.kind == WELD ? 0 : hinge.kind == PRODUCT ? hinge.last - hinge.first : 1;
+            for (index i = 0; i < count; ++i) {
+                elements.push_back(new_element(link, hinge, i, carrier));
+                carrier = size(elements) - 1;
+            }
+            link.last = size(elements);
+            bodies[at(k)].element = carrier;
+            push_children(stack, k);
+        }
+        number(elements);
+        list_by(elements.size() + 1, on_, body_on_, [&](index k) { return bodies[at(k)].element + 1; });
+        return true;
+    }
+
+    // All numbers of elements and places, parents first.
+    void settle(std::vector<Element>& elements, std::vector<Body>& bodies) const {
+        for (index k = 0; k < size(links); ++k) {
+            hang(k, elements, bodies);
+            place(k, bodies);
+        }
+        for (index e = 0; e < size(elements); ++e) add_up(e, elements, bodies);
+    }
+
+    // After a change of inboard(k) or outboard(k).
+    void settle_pose(index k, std::vector<Element>& elements, std::vector<Body>& bodies) const {
+        std::vector<index> waiting(1, k);
+        while (!waiting.empty()) {
+            const index j = waiting.back();
+            waiting.pop_back();
+            hang(j, elements, bodies);
+            if (j != k && links[at(j)].first != links[at(j)].last) continue;  // its place on its own element stays
+            place(j, bodies);
+            push_children(waiting, j);
+        }
+        settle_inertia(k, elements, bodies);
+    }
+
+    // After a change of mass, com or moment of k, or of its place.
+    void settle_inertia(index k, std::vector<Element>& elements, const std::vector<Body>& bodies) const {
+        const index e = bodies[at(k)].element;
+        if (e >= 0) add_up(e, elements, bodies);
+    }
+
+private:
+    std::vector<index> children_, child_;  // of link k: child_[children_[k + 1]] to child_[children_[k + 2]]
+    std::vector<index> on_, body_on_;      // of element e likewise: the bodies on it
+
+    static std::size_t at(index i) { return static_cast<std::size_t>(i); }
+    template <class T>
+    static index size(const std::vector<T>& x) { return static_cast<index>(x.size()); }
+
+    // Links by a key from 0 to keys - 1, each list in the order of the links.
+    template <class Key>
+    void list_by(std::size_t keys, std::vector<index>& starts, std::vector<index>& list, Key key) const {
+        starts.assign(keys + 1, 0);
+        list.resize(links.size());
+        for (index k = 0; k < size(links); ++k) ++starts[at(key(k)) + 1];
+        for (std::size_t i = 0; i < keys; ++i) starts[i + 1] += starts[i];
+        std::vector<index> next(starts.begin(), starts.end() - 1);
+        for (index k = 0; k < size(links); ++k) list[at(next[at(key(k))]++)] = k;
+    }
+
+    void push_children(std::vector<index>& stack, index k) const {
+        for (index i = children_[at(k + 2)]; i-- > children_[at(k + 1)];) stack.push_back(child_[at(i)]);
+    }
+
+    Element new_element(const Link& link, const Hinge& hinge, index i, index carrier) const {
+        Element e = {};
+        e.parent = carrier, e.q = link.q + i, e.v = link.v + i, e.scale = e.unscale = 1.0;
+        e.kind = hinge.kind;
+        if (hinge.kind == PRODUCT) {
+            const Screw& screw = screws[at(hinge.first + i)];
+            e.kind = screw.kind, e.scale = screw.scale, e.unscale = 1.0 / screw.scale, e.pitch = screw.pitch;
+        }
+        const double* b = hinge.ball;
+        e.radius = b[0];
+        for (int j = 0; j < 3; ++j) e.normal[j] = b[1 + j], e.t1[j] = b[4 + j], e.t2[j] = b[7 + j];
+        return e;
+    }
+
+    // Which elements have several dofs, which gather from several children, and where each one's outboard part ends.
+    static void number(std::vector<Element>& elements) {
+        const index n = size(elements);
+        std::vector<index> children(elements.size(), 0);
+        index wides = 0, branches = 0, d = 0;
+        for (index k = n; k-- > 0;) {
+            Element& e = elements[at(k)];
+            if (e.last == 0) e.last = k + 1;
+            if (e.parent < 0) continue;
+            Element& p = elements[at(e.parent)];
+            p.last = p.last > e.last ? p.last : e.last;
+            ++children[at(e.parent)];
+        }
+        for (index k = 0; k < n; ++k) {
+            Element& e = elements[at(k)];
+            e.wide = e.kind > HELICAL ? wides++ : -1;
+            e.branch = children[at(k)] > 1 ? branches++ : -1;
+            e.d = d, d += dofs(e.kind);
+        }
+    }
+
+    // Where the elements of a hinge are on what carries them.
+    void hang(index k, std::vector<Element>& elements, const std::vector<Body>& bodies) const {
+        const Link& link = links[at(k)];
+        const Hinge& hinge = hinges[at(link.hinge)];
+        Frame from = carried(link.parent, bodies) * link.inboard;
+        for (index e = link.first; e < link.last; ++e) {
+            if (hinge.kind == PRODUCT) {
+                const Screw& screw = screws[at(hinge.first + e - link.first)];
+                set(elements[at(e)], from * screw.axis);
+                from = screw.back;
+            } else {
+                set(elements[at(e)], from);
+            }
+        }
+    }
+
+    // Where the body is on its element.
+    void place(index k, std::vector<Body>& bodies) const {
+        const Link& link = links[at(k)];
+        const Hinge& hinge = hinges[at(link.hinge)];
+        Frame to;
+        if (hinge.kind == WELD) to = carried(link.parent, bodies) * link.inboard;
+        if (hinge.kind == PRODUCT) to = screws[at(hinge.last - 1)].back;
+        set(bodies[at(k)], to * link.outboard);
+    }
+
+    static Frame carried(index parent, const std::vector<Body>& bodies) {
+        Frame frame;
+        if (parent < 0) return frame;
+        const Body& b = bodies[at(parent)];
+        for (int i = 0; i < 9; ++i) frame.R[i] = b.R[i];
+        for (int i = 0; i < 3; ++i) frame.p[i] = b.p[i];
+        return frame;
+    }
+
+    template <class To>
+    static void set(To& to, const Frame& frame) {
+        for (int i = 0; i < 9; ++i) to.R[i] = frame.R[i];
+        for (int i = 0; i < 3; ++i) to.p[i] = frame.p[i];
+    }
+
+    // The inertia of all bodies on an element, about the origin of its frame: with R, p of a body's frame on it,
+    //
+    //     m c = m (R c + p),    J = R J_c R* - m c~ c~
+    void add_up(index e, std::vector<Element>& elements, const std::vector<Body>& bodies) const {
+        Element& to = elements[at(e)];
+        double J[6] = {}, h[3] = {}, m = 0.0;
+        for (index i = on_[at(e + 1)]; i < on_[at(e + 2)]; ++i) {
+            const index k = body_on_[at(i)];
+            const Link& link = links[at(k)];
+            const Body& b = bodies[at(k)];
+            double c[3], RJ[9];
+            for (int r = 0; r < 3; ++r) {
+                const double* R = b.R + 3 * r;
+                c[r] = b.p[r] + R[0] * link.com[0] + R[1] * link.com[1] + R[2] * link.com[2];
+                for (int s = 0; s < 3; ++s)
+                    RJ[3 * r + s] = R[0] * link.moment[s] + R[1] * link.moment[3 + s] + R[2] * link.moment[6 + s];
+            }
+            const double cc = c[0] * c[0] + c[1] * c[1] + c[2] * c[2];
+            int x = 0;
+            for (int r = 0; r < 3; ++r)
+                for (int s = r; s < 3; ++s, ++x) {
+                    const double* R = b.R + 3 * s;
+                    J[x] += RJ[3 * r] * R[0] + RJ[3 * r + 1] * R[1] + RJ[3 * r + 2] * R[2] +
+                            link.mass * ((r == s ? cc : 0.0) - c[r] * c[s]);
+                }
+            for (int r = 0; r < 3; ++r) h[r] += link.mass * c[r];
+            m += link.mass;
+        }
+        bool any = m != 0.0;
+        for (int x = 0; x < 6; ++x) to.J[x] = J[x], any = any || J[x] != 0.0;
+        for (int r = 0; r < 3; ++r) to.h[r] = h[r], any = any || h[r] != 0.0;
+        to.m = m, to.massless = !any;
+    }
+};
+
+}  // namespace rigid
+}  // namespace soacraft
