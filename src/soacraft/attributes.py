@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -53,10 +53,12 @@ class Strict:
         return f"{why}; {self._cures.get('*') or 'what can be set is ' + (', '.join(settable) or 'nothing')}."
 
 
-@lru_cache(maxsize=1024)
-def _may_set(cls: type, name: str) -> bool:
+def _settable(cls: type[Any], name: str) -> bool:
     """Whether objects of a class have this attribute and let it be set; those of a user's own class take any."""
     if cls.__module__.partition(".")[0] != "soacraft":
         return True
     member = getattr(cls, name, None)
     return isinstance(member, property) and member.fset is not None
+
+
+_may_set: Callable[..., bool] = lru_cache(maxsize=1024)(_settable)

@@ -169,7 +169,7 @@ def test_a_stale_sub_graph(function):
     mb = armed(tree(1, n=8, holonomic=True, bases=1))
     g = subtree(mb)
     given = arguments(g)
-    mb.gravity = (0, 0, 0)
+    mb.add_body("more", None, sc.Pin((0, 0, 1)))
     with pytest.raises(StaleError, match="was made before a structural change of the model"):
         call(function, g, given)
 

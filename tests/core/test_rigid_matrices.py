@@ -243,9 +243,9 @@ def test_calls(kernel):
 def test_elements_must_have_the_dofs():
     layout = chain(3).layout
     with pytest.raises(ValueError, match="the elements have 3 dofs, not 4"):
-        _core.rigid_model(*_tree(layout), *_hinges(layout), 3, 4)
+        _core.rigid_model(**_tree(layout), **_hinges(layout), nq=3, nv=4)
     with pytest.raises(ValueError, match="a hinge is beyond q or v"):
-        _core.rigid_model(*_tree(layout), *_hinges(layout), 2, 3)
+        _core.rigid_model(**_tree(layout), **_hinges(layout), nq=2, nv=3)
 
 
 BAD_TREES = {
@@ -264,8 +264,7 @@ BAD_TREES = {
 @pytest.mark.parametrize("name", BAD_TREES)
 def test_a_tree_that_makes_no_sense_is_refused(name):
     layout = sc.serial_chain(3).layout
-    names = "parent hinge q v hinge_kind hinge_end hinge_ball screw_kind screw".split()
-    good = dict(zip(names, (*_tree(layout), *_hinges(layout)), strict=True))
+    good = {**_tree(layout), **_hinges(layout)}
     assert _core.rigid_model(**good, nq=3, nv=3).count == 3
     bad, message = BAD_TREES[name]
     with pytest.raises(ValueError, match=message):

@@ -15,6 +15,7 @@ from soacraft.model.frame import Body, Frame
 from soacraft.model.interface import Graph
 from soacraft.model.names import find_dofs
 from soacraft.model.passive import compensation, refuse_rolling
+from soacraft.model.steady import disturbed
 from soacraft.spatial.checks import Array
 
 #: More threads than this are taken for this many; no machine gains from more.
@@ -46,6 +47,7 @@ def read_problem(
     `passive`: so do the forces that the model itself has.
     """
     graph = read_graph(function, g)
+    before = graph.layout
     act = read_passive(function, graph, passive)
     check_loops(function, graph, ignore_loops)
     with np.errstate(all="ignore"):
@@ -53,7 +55,7 @@ def read_problem(
         own = read_forces(graph, f_ext)
     forces = (graph.current.forces if stored else ()) + own + (compensation(graph) if act else ())
     wrenches = {f"the wrench at {frame.full_name!r}": np.asarray(wrench) for frame, wrench in own}
-    return Problem(
+    p = Problem(
         function,
         graph,
         arrays,
@@ -65,6 +67,9 @@ def read_problem(
         None if prescribed is None else read_prescribed(graph, prescribed),
         act,
     )
+    if p.layout is not before:
+        raise disturbed(graph.name, function)
+    return p
 
 
 def _read(graph: Graph, name: str, value: Any) -> Array:

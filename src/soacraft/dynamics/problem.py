@@ -15,6 +15,7 @@ from soacraft.model.interface import Graph
 from soacraft.model.layout import Layout
 from soacraft.model.sko import SKOModel
 from soacraft.model.state import State
+from soacraft.model.steady import disturbed
 from soacraft.spatial.checks import Array
 
 Mask = npt.NDArray[np.bool_]
@@ -43,20 +44,26 @@ class Problem:
     allow_singular: bool = False
     out: tuple[Array | None, ...] = field(default=())
 
-    @property
-    def layout(self) -> Layout:
-        """The constant flat form of the graph."""
-        return self.graph.layout
+    layout: Layout = field(init=False)
+    """The constant flat form of the graph as it was when the arguments were read."""
+
+    def __post_init__(self) -> None:
+        self.layout = self.graph.layout
 
     @property
     def n(self) -> int:
         """The number of bodies."""
-        return self.graph.layout.n
+        return self.layout.n
 
     @property
     def nv(self) -> int:
         """The number of dofs."""
-        return self.graph.layout.nv
+        return self.layout.nv
+
+    def require_steady(self, error: Exception | None = None) -> None:
+        """Raise `StaleError` when the graph was edited after the arguments were read."""
+        if not self.layout.is_current:
+            raise disturbed(self.graph.name, self.function) from error
 
     def full(self, name: str) -> Array:
         """One of the given arrays with all batch axes, C-contiguous."""

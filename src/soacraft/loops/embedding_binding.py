@@ -17,7 +17,7 @@ from soacraft.model.interface import Graph
 from soacraft.model.passive import passive_force
 from soacraft.model.sko import BODY, SKOModel
 from soacraft.model.state import Motion, State
-from soacraft.ops.binding import SKOBinding, block_name
+from soacraft.ops.binding import SKOBinding, again_pinned, block_name
 from soacraft.ops.namespace import Operators, operators_of
 from soacraft.recursions import _backend
 from soacraft.spatial.checks import Array
@@ -162,11 +162,19 @@ class EmbeddedBinding(SKOBinding):
 
     def __reduce__(self) -> tuple[Any, ...]:
         self.owner.require_current()
-        return EmbeddedBinding, (self.system, self.snapshot, self.f_ext, self._force)
+        self.check_parameters()
+        given = (self.system, self.snapshot, self.f_ext, self._force)
+        return (EmbeddedBinding, given) if self._pinned is None else (again_pinned, (EmbeddedBinding, given))
+
+    @property
+    def parameters(self) -> int:
+        """The version of the model's parameters."""
+        return self.system.graph.parameters
 
     def embedded(self) -> EmbeddedModel:
         """The numbers at the bound state; a `StaleError` when they need another choice of independent dofs."""
         self.owner.require_current()
+        self.check_parameters()
         state = self._state()
         motion, before = state.motion, self._found  # another motion after a change of parameters
         if before is None or before[0] is not state or before[1] is not motion:
@@ -191,7 +199,7 @@ class EmbeddedBinding(SKOBinding):
         self.owner.require_current()
         found = EmbeddedBinding(self.system, self._state().replace(**state), self.f_ext, self._force)
         self.owner.require_current()
-        return found
+        return found if self._pinned is None else found.pinned()
 
     @property
     def given_force(self) -> Array | None:

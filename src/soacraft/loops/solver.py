@@ -120,9 +120,10 @@ class Solver(Strict, ABC):
     of their terms, and velocities in these units relative to how fast the mechanism moves (`soacraft.model.measure`).
     `assemble`, `project`, `complete` and `advance` judge by the same one, and answers satisfy their equations to it.
 
-    After a structural change of the model it raises `StaleError`: make a new one; after a change of parameters it goes on
-    with the new ones, and results of before say their rank no more if they were not asked yet. The coordinates of the closures'
-    hinges and the choice of independent dofs are kept from call to call, so that turns are counted and names stay.
+    After a structural change of the model it raises `StaleError`: make a new one. After a change of parameters it goes
+    on with the new ones; a result of before, whose rank was not asked for, does not tell it any more. The coordinates
+    of the closures' hinges and the choice of independent dofs are kept from call to call, so that turns are counted and
+    names stay.
 
     Where compiled code is sure of a state, it takes the call; what it is not sure of - a state off its closures, a rank
     or a choice in doubt, driven closures - is worked out here.

@@ -28,7 +28,6 @@ from soacraft.spatial.pose import Pose
 REVOLUTE, PRISMATIC, HELICAL, SPHERICAL, FREE, ROLLING = range(6)
 WELD, PRODUCT = -1, -2
 OnAxis = tuple[Pose, int, float, float]
-Whole = npt.NDArray[np.int64]
 _KINDS: dict[type[Hinge], int] = {Weld: WELD, Spherical: SPHERICAL, Free: FREE, RollingBall: ROLLING}
 
 
@@ -45,7 +44,7 @@ class CompiledModel:
         """The version of the parameters that the kernels have."""
         self.frames: dict[Any, bytes] = {}
         """Frames that quick calls were asked for, by what they were called: as `frame` gives them."""
-        self.kernels = _core.rigid_model(*_tree(layout), *_hinges(layout), layout.nq, layout.nv)
+        self.kernels = _core.rigid_model(**_tree(layout), **_hinges(layout), nq=layout.nq, nv=layout.nv)
         self.element_of, self._first, self._last = self.kernels.elements_of_bodies()
         self.kinds, _, self.v_starts = self.kernels.elements()
         self.update(layout)
@@ -56,11 +55,13 @@ class CompiledModel:
         for J, where in zip(layout.armature, layout.v_slices, strict=True):
             if J is not None:
                 armature[where] = J
-        n, (R_in, p_in), (R_out, p_out), bodies = layout.n, layout.inboard, layout.outboard, layout.inertias
+        n, (R_in, p_in), (R_out, p_out) = layout.n, layout.inboard, layout.outboard
+        mass, com, moment = layout.inertias
         self.kernels.set_passive(*_passive(layout))
         self.kernels.set_gravity(layout.gravity)
         self.frames.clear()
-        self.kernels.set_parameters(R_in.reshape(n, 9), p_in, R_out.reshape(n, 9), p_out, *bodies, armature)
+        R_in, R_out = R_in.reshape(n, 9), R_out.reshape(n, 9)
+        self.kernels.set_parameters(R_in, p_in, R_out, p_out, mass, com, moment, armature)
         self.parameters = layout.parameters
 
     @property
@@ -125,16 +126,16 @@ class CompiledModel:
         return 0.5 * (whole + whole.T)
 
 
-def _tree(layout: Layout) -> tuple[Whole, Whole, Whole, Whole]:
+def _tree(layout: Layout) -> dict[str, Any]:
     """By body: its parent, the number of its hinge's group, and where its coordinates and velocities begin."""
     hinge = np.empty(layout.n, dtype=np.int64)
     for number, group in enumerate(layout.groups):
         hinge[group.bodies] = number
-    starts = (np.array([x.start for x in some], dtype=np.int64) for some in (layout.q_slices, layout.v_slices))
-    return np.array(layout.parents, dtype=np.int64), hinge, *starts
+    q, v = (np.array([x.start for x in some], dtype=np.int64) for some in (layout.q_slices, layout.v_slices))
+    return {"parent": np.array(layout.parents, dtype=np.int64), "hinge": hinge, "q": q, "v": v}
 
 
-def _hinges(layout: Layout) -> tuple[Whole, Whole, Array, Whole, Array]:
+def _hinges(layout: Layout) -> dict[str, Any]:
     """By group of hinges: the kind, one past the last of its screws, the numbers of a rolling ball. Then by screw: its
     kind; the frame on its axis, its scale and pitch.
     """
@@ -146,11 +147,13 @@ def _hinges(layout: Layout) -> tuple[Whole, Whole, Array, Whole, Array]:
         if isinstance(x, RollingBall):
             row[:] = [x.radius, *x.normal, *x.tangents[0], *x.tangents[1]]
     numbers = [[*x.rotation.ravel(), *x.translation, scale, pitch] for some in screws for x, _, scale, pitch in some]
-    return (
-        np.array(kind, dtype=np.int64), np.cumsum([len(some) for some in screws], dtype=np.int64), ball,
-        np.array([one for some in screws for _, one, _, _ in some], dtype=np.int64),
-        np.array(numbers, dtype=np.float64).reshape(-1, 14),
-    )  # fmt: skip
+    return {
+        "hinge_kind": np.array(kind, dtype=np.int64),
+        "hinge_end": np.cumsum([len(some) for some in screws], dtype=np.int64),
+        "hinge_ball": ball,
+        "screw_kind": np.array([one for some in screws for _, one, _, _ in some], dtype=np.int64),
+        "screw": np.array(numbers, dtype=np.float64).reshape(-1, 14),
+    }
 
 
 def _known(hinge: Hinge) -> bool:

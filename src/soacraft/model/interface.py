@@ -25,6 +25,7 @@ from soacraft.model.hinges.base import difference_of, integrate_of, qdot_of
 from soacraft.model.layout import Layout
 from soacraft.model.sko import SKOModel
 from soacraft.model.state import State
+from soacraft.model.steady import steady
 from soacraft.model.tendons import Tendon
 from soacraft.results import finite_or_refused
 from soacraft.spatial.checks import Array, frozen
@@ -340,6 +341,7 @@ class Graph(Strict, ABC):
         """The current velocities of a hinge, given by its name or its body, or of one dof."""
         return self.current.v_of(of)
 
+    @steady
     def state(self, q: Any = None, v: Any = None, vdot: Any = None, forces: Any = None) -> State:
         """An immutable snapshot; what is not given is that of the current state. Leading batch axes allowed.
 
@@ -355,6 +357,7 @@ class Graph(Strict, ABC):
             return current
         return current.replace(q, v, vdot, forces)
 
+    @steady
     def neutral(self) -> Array:
         """The coordinates at which every hinge is neutral.
 
@@ -384,6 +387,7 @@ class Graph(Strict, ABC):
             raise StateError(f"limits of random_state must be True or False, got {limits!r:.60}.")
         return sampling.draw_within(self, rng) if limits else sampling.draw(self, rng)
 
+    @steady
     def integrate(self, q: Any, dv: Any) -> Array:
         """Move from q by the tangent vector dv (nv): exact for constant hinge velocities over unit time.
 
@@ -400,6 +404,7 @@ class Graph(Strict, ABC):
                 moved[..., group.q_index] = integrate_of(group.hinge, q[..., group.q_index], dv[..., group.v_index])
         return finite_or_refused(moved, f"integrate(q, dv) of {self.name!r}")
 
+    @steady
     def difference(self, q0: Any, q1: Any) -> Array:
         """The tangent vector dv (nv) with `integrate(q0, dv) = q1`.
 
@@ -416,6 +421,7 @@ class Graph(Strict, ABC):
                 dv[..., group.v_index] = difference_of(group.hinge, q0[..., group.q_index], q1[..., group.q_index])
         return finite_or_refused(dv, f"difference(q0, q1) of {self.name!r}")
 
+    @steady
     def qdot(self, q: Any = None, v: Any = None) -> Array:
         """The rates of the coordinates at velocity v; they differ from v where a hinge has a quaternion.
 
@@ -447,6 +453,7 @@ class Graph(Strict, ABC):
 
     # -- the SKO model and its companions --------------------------------------------------------------------
 
+    @steady
     def sko(self, state: State | None = None, axes: str = "body", f_ext: Any = None) -> SKOModel:
         """The SKO model at a state, in `body`, `inertial` or `origin` axes. O(n).
 
@@ -461,6 +468,7 @@ class Graph(Strict, ABC):
         """
         return self._state(state).sko(check_axes(axes), read_forces(self, f_ext))
 
+    @steady
     def body_velocities(self, state: State | None = None, axes: str = "body") -> list[Array]:
         """V(k) of every body, a moving anchor's velocity included (000 Eq. 3); [V; v] with armature. O(n).
 
@@ -473,6 +481,7 @@ class Graph(Strict, ABC):
         motion = self._state(state).motion
         return armature.vectors(self.layout, motion.velocities(check_axes(axes)), motion.v)
 
+    @steady
     def node_block(self, node: Frame | str, state: State | None = None, axes: str = "body") -> tuple[int, Array]:
         """The number of the body a node is on, and phi(k, O) from forces at the node to forces on the body.
 
@@ -501,6 +510,7 @@ class Graph(Strict, ABC):
 
     # -- motion of frames ------------------------------------------------------------------------------------
 
+    @steady
     def pose(self, of: Frame | str, relative_to: Frame | str | None = None, state: State | None = None) -> RelativePose:
         """The pose of a frame seen from another (default: the inertial frame).
 
@@ -515,6 +525,7 @@ class Graph(Strict, ABC):
         R, p = np.broadcast_to(R, (*s.batch, 3, 3)), np.broadcast_to(p, (*s.batch, 3))
         return RelativePose(Pose.unchecked(R, p), of=frame.full_name, relative_to=to.full_name)
 
+    @steady
     def velocity(
         self,
         of: Frame | str,
@@ -535,6 +546,7 @@ class Graph(Strict, ABC):
         """
         return self._measured("velocity", of, relative_to, expressed_in, state)
 
+    @steady
     def acceleration(
         self,
         of: Frame | str,

@@ -7,7 +7,7 @@ parameter of its bodies after they changed, but raises `StaleError`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -20,6 +20,7 @@ from soacraft.algebra.tree import Tree
 from soacraft.errors import StaleError
 from soacraft.model.frame import Body
 from soacraft.model.hinges.base import Hinge
+from soacraft.model.hinges.product import ScrewProduct
 from soacraft.model.hinges.watched import is_builtin
 from soacraft.model.sko import BODY, EntryUnits
 from soacraft.spatial.checks import Array, frozen
@@ -59,9 +60,9 @@ class Pull(NamedTuple):
 class parameter(cached_property[T]):
     """A property of a layout, read once from the parameters of its bodies; refused if they changed meanwhile."""
 
-    def __get__(self, layout: Any, owner: type[Any] | None = None) -> Any:
-        value = super().__get__(layout, owner)
-        if layout is not None and not layout.is_current:
+    def __get__(self, layout: Any, owner: type[Any] | None = None) -> T:  # type: ignore[override]
+        value: T = super().__get__(layout, owner)
+        if not layout.is_current:
             layout.__dict__.pop(self.attrname, None)
             layout.require_current()
         return value
@@ -82,8 +83,8 @@ class Layout:
         self.bodies = tuple(bodies)
         self.n = len(self.bodies)
         self.index = {body: k for k, body in enumerate(self.bodies)}
-        find = self.index.get
-        self.parents = tuple([find(body._parent, -1) for body in self.bodies])  # type: ignore[call-overload]
+        find: Callable[[Any, int], int] = self.index.get
+        self.parents = tuple([find(body._parent, -1) for body in self.bodies])
         hinges = [body._hinge for body in self.bodies]
         q_ends = np.cumsum([0] + [hinge.nq for hinge in hinges]).tolist()
         v_ends = np.cumsum([0] + [hinge.nv for hinge in hinges]).tolist()
@@ -184,12 +185,12 @@ class Layout:
     @cached_property
     def groups(self) -> tuple[HingeGroup, ...]:
         """The bodies grouped by equal hinges; those of a user's own classes by one and the same."""
-        members: dict[Hinge | int, list[int]] = {}
-        known: dict[int, list[int]] = {}  # by the id of a hinge: to compare by value is dear, and many bodies share one
+        members: dict[Hashable, list[int]] = {}
+        known: dict[int, list[int]] = {}  # by the id of a hinge: many bodies may share one
         for k, body in enumerate(self.bodies):
             hinge = body._hinge
-            if id(hinge) not in known:  # a user's own may have attributes that no comparison sees
-                known[id(hinge)] = members.setdefault(hinge if is_builtin(hinge) else id(hinge), [])
+            if id(hinge) not in known:
+                known[id(hinge)] = members.setdefault(_group_key(hinge), [])
             known[id(hinge)].append(k)
         starts = (np.array([x.start for x in some], dtype=np.intp) for some in (self.q_slices, self.v_slices))
         q_starts, v_starts = starts
@@ -248,6 +249,15 @@ class Layout:
 _PARAMETERS = frozenset(name for name, x in vars(Layout).items() if isinstance(x, parameter))
 #: What a user's own hinge may change too, when its attributes are set.
 _OF_HINGES = frozenset({"groups", "units"})
+
+
+def _group_key(hinge: Hinge) -> Hashable:
+    """Equal for hinges that give the same numbers. A user's own may have attributes that no comparison sees; products
+    of screws share the screws, which are compared sooner than what they were made of.
+    """
+    if not is_builtin(hinge):
+        return id(hinge)
+    return (type(hinge), hinge._screws) if isinstance(hinge, ScrewProduct) else hinge
 
 
 def dof_names(name: str, hinge: Hinge) -> list[str]:

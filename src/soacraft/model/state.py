@@ -62,8 +62,12 @@ class Memo:
 
     def __call__(self, key: Any, work: Callable[[], T]) -> T:
         if key not in self._values:
-            with np.errstate(all="ignore"):
-                value = work()
+            try:
+                with np.errstate(all="ignore"):
+                    value = work()
+            except Exception:
+                self._layout.require_current()
+                raise
             for x in value if isinstance(value, tuple) else (value,):
                 if isinstance(x, np.ndarray):
                     name = _NUMBERS.get(key if isinstance(key, str) else key[0], str(key))
@@ -325,6 +329,13 @@ class State(Strict):
 
         A part may be given by names: `s.replace(q={"elbow": 0.3})` moves that hinge alone.
         """
+        try:
+            new = self._replaced(q, v, vdot, forces)
+        finally:  # what fits another structure, and what does not, says nothing of this one
+            self.require_fresh()
+        return new
+
+    def _replaced(self, q: Any, v: Any, vdot: Any, forces: Any) -> State:
         self.require_fresh()
         g, motion = self._graph, self.motion
         configuration = motion.configuration

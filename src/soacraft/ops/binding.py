@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -67,9 +67,29 @@ class ModelBinding:
     axes: str | None
     owner: Any
     operators: Any = None  # the namespace made of this binding, kept by `namespace.operators_of`
+    _pinned: int | None = None
 
     def sko(self) -> SKOModel:
         raise AssertionError("each kind of binding provides its SKO model")
+
+    @property
+    def parameters(self) -> int:
+        """The version of the model's parameters; blocks alone have but one."""
+        return 0
+
+    def pinned(self) -> Self:
+        """The same for the parameters of now alone: of an expression that was rewritten by what holds for these."""
+        made = object.__new__(type(self))
+        vars(made).update(vars(self), operators=None, _pinned=self.parameters)
+        return made
+
+    def check_parameters(self) -> None:
+        """Raise `StaleError` for other parameters than those it is pinned to."""
+        if self._pinned is not None and self._pinned != self.parameters:
+            raise StaleError(
+                f"this expression of {self.owner} was simplified by what holds for the parameters that the model had; "
+                "they changed: simplify it again."
+            )
 
     @cached_property
     def body(self) -> Space:
@@ -108,12 +128,20 @@ class GraphBinding(ModelBinding):
 
     def __reduce__(self) -> tuple[Any, ...]:
         self.owner.check()
-        return GraphBinding, (self.graph, self.snapshot, self.axes, self.f_ext, self.given_force)
+        self.check_parameters()
+        given = (self.graph, self.snapshot, self.axes, self.f_ext, self.given_force)
+        return (GraphBinding, given) if self._pinned is None else (again_pinned, (GraphBinding, given))
+
+    @property
+    def parameters(self) -> int:
+        """The version of the model's parameters."""
+        return self.graph.parameters
 
     @property
     def state(self) -> State:
         """The bound snapshot, or the current state."""
         self.owner.check()
+        self.check_parameters()
         return self.graph.state() if self.snapshot is None else self.snapshot
 
     def sko(self) -> SKOModel:
@@ -132,7 +160,8 @@ class GraphBinding(ModelBinding):
         if unknown:
             raise StateError(f"at() takes q=, v= and vdot=, not {', '.join(sorted(unknown))}.")
         snapshot = self.state.replace(**state)
-        return GraphBinding(self.graph, snapshot, self.axes or "body", self.f_ext, self.given_force)
+        found = GraphBinding(self.graph, snapshot, self.axes or "body", self.f_ext, self.given_force)
+        return found if self._pinned is None else found.pinned()
 
     def velocity(self) -> Array:
         return self.state.v
@@ -225,6 +254,11 @@ class SKOBinding(ModelBinding):
         where = [self.body.index(name) for name in names]
         units = [self.body.units[k] for k in where]
         return Space("node", names, [self.body.dims[k] for k in where], self.owner, units=units)
+
+
+def again_pinned(kind: Any, given: tuple[Any, ...]) -> Any:
+    """A pinned binding that was copied."""
+    return kind(*given).pinned()
 
 
 def block_name(graph: Graph, kind: str, given: Any) -> str:

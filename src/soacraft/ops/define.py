@@ -59,7 +59,7 @@ def state_identity(name: str, left: Operator, right: Operator, source: str = "st
 
     It is checked with numbers first, at the bound state and at random states, and refused with its residual if it does
     not hold. It belongs to the model or sub-graph, and the axes, of its operators: on a chain you may state what holds
-    on chains only. `.forget()` takes it back.
+    on chains only. It is used while the model has the parameters that it was checked with. `.forget()` takes it back.
 
     >>> import soacraft as sc
     >>> s = sc.operators(sc.serial_chain(4))
@@ -76,7 +76,7 @@ def state_identity(name: str, left: Operator, right: Operator, source: str = "st
     binding = _binding("state_identity", f"the identity {name!r} relates", left - right)
     known = book_of(binding).identities
     old = known.get((name, binding.body))
-    if old is not None:
+    if old is not None and old.parameters == binding.parameters:
         if (old.left.key(), old.right.key()) == (left.key(), right.key()):
             return old
         raise ModelError(f"the identity {name!r} is already stated: {old!r}; choose another name, or forget() it.")
@@ -85,7 +85,7 @@ def state_identity(name: str, left: Operator, right: Operator, source: str = "st
         found = verify(one, other, on=places)
         if not found.ok:
             raise ModelError(f"the identity {name!r} does not hold: {found!r}.")
-    known[name, binding.body] = StatedIdentity(name, source, left, right, binding)
+    known[name, binding.body] = StatedIdentity(name, source, left, right, binding, binding.parameters)
     return known[name, binding.body]
 
 

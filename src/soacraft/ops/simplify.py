@@ -21,6 +21,7 @@ from soacraft.ops.forms import write
 from soacraft.ops.leaves import bound_identity
 from soacraft.ops.letters import binding_of
 from soacraft.ops.search import Search
+from soacraft.ops.sensitivity_leaves import SensitivityLeaf
 from soacraft.ops.translate import Translator
 
 #: A price: block products, leaves, inverses that only a rule knows, additions, multiplications, letters that the input
@@ -50,13 +51,24 @@ def simplify(expr: Operator, seconds: float = 2.0) -> Operator:
     binding, budget = binding_of("simplify", expr), Budget(seconds)
     if binding is None:
         return expr
-    leaves = list(expr.leaves())
+    given, leaves = expr, list(expr.leaves())
     while not budget.spent:
         found = _cheaper(expr, binding, budget.left)
         if found is expr:
             break
         expr = found if next(found.leaves(), None) is not None else bound_identity(found, leaves)
-    return expr
+    if expr is given or not _rests_on_parameters(given, binding):
+        return expr
+    pinned = binding.pinned()
+    return expr.with_leaves(lambda leaf: leaf.bound_to(pinned))
+
+
+def _rests_on_parameters(expr: Operator, binding: Bound) -> bool:
+    """Whether relations may have been used that hold for some parameters of a model: those of X for a pin on whose axis
+    the body frame is (000 Eq. 39), and what was stated.
+    """
+    known = stated.book_of(binding).identities.values()
+    return bool(known) or any(isinstance(leaf, SensitivityLeaf) for leaf in expr.leaves())
 
 
 def _cheaper(expr: Operator, binding: Bound, seconds: float) -> Operator:

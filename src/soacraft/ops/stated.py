@@ -18,13 +18,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StatedIdentity:
-    """left = right, stated for one model and checked with numbers."""
+    """left = right, stated for one model with the parameters it had, and checked with numbers."""
 
     name: str
     source: str
     left: Operator
     right: Operator
     binding: Bound = field(repr=False)
+    parameters: int = field(repr=False)
 
     def forget(self) -> None:
         """Take it back: `prove` and `simplify` use it no more."""
@@ -83,7 +84,7 @@ def teach(translator: Translator) -> None:
     if binding is None:
         return
     for (_, body), identity in list(book_of(binding).identities.items()):
-        if body == binding.body:
+        if body == binding.body and identity.parameters == binding.parameters:
             translator.stated.append(identity.name)
             translator.relate(
                 identity.name, identity.source, moved(identity.left, binding), moved(identity.right, binding)
