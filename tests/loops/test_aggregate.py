@@ -83,6 +83,8 @@ def test_it_follows_the_current_state():
     mb.q = np.linspace(0.1, 0.7, 7)
     near(M.array(), dyn.mass_matrix(mb, mb.q), 1e-12)
     mb["link2"].inertia = sc.Inertia(2.0)
+    near(M.array(), dyn.mass_matrix(mb.copy(), mb.q), 1e-12)
+    mb.add_body("more", "link2", sc.Weld())
     with pytest.raises(StaleError, match="made before a structural change"):
         M.array()
 

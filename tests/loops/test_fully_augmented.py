@@ -21,7 +21,7 @@ from tests.loops.cases import (
 from tests.strategies import SEEDS
 
 import soacraft as sc
-from soacraft.errors import SingularError, StaleError
+from soacraft.errors import SingularError
 from soacraft.loops import FullyAugmented, TreeAugmented, fully_augmented
 from soacraft.model.random_models import random_inertia, random_pose
 
@@ -223,8 +223,7 @@ def test_inertia_is_never_an_old_one():
     old, force = FullyAugmented(mb), force_of(mb)
     old.forward_dynamics(mb.q, mb.v, force)
     mb["crank1"].inertia = random_inertia(1)
-    with pytest.raises(StaleError, match=r"make a new one with sc\.loops\.FullyAugmented"):
-        old.forward_dynamics(mb.q, mb.v, force)
+    near(old.forward_dynamics(mb.q, mb.v, force).vdot, dense(mb, force).vdot)
     near(FullyAugmented(mb).forward_dynamics(mb.q, mb.v, force).vdot, dense(mb, force).vdot)
 
 
