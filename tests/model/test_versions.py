@@ -364,7 +364,7 @@ def test_a_refused_call_leaves_its_out_alone():
     hinge = Meddling()
     mb = on_racks(Rack(), hinge, Rack())
     hinge.method, hinge.edit, out = "H_T", lambda: EDITS["parameter"](mb), np.full(3, 7.0)
-    with pytest.raises(StaleError, match="edited while|changed before"):
+    with pytest.raises(StaleError, match=r"edited while|changed before"):
         dyn.forward_dynamics(mb, np.ones(3), np.ones(3), np.ones(3), out=out)
     np.testing.assert_array_equal(out, 7.0)
 

@@ -37,6 +37,8 @@ ROWS = "loops/rows.py"
 SPLIT = "loops/embedding_split.py"
 EMBEDDED = "loops/embedding_model.py"
 PASSIVE = "model/passive.py"
+EDITS = "model/structure.py"
+TELLING = "model/frame.py"
 
 MUTATIONS = (
     # -- phi ---------------------------------------------------------------------------------------------------
@@ -218,13 +220,28 @@ MUTATIONS = (
         "self.pose(q0).inv @ self.pose(q1)",
         "self.pose(q1).inv @ self.pose(q0)",
     ),
+    # -- parameters that change ----------------------------------------------------------------------------------
+    Mutation("parameters", "not counted", EDITS, "self._parameters = before + 1", "self._parameters = before"),
+    Mutation("parameters", "an attribute of a hinge not counted", EDITS, "self._parameters += 1", "pass"),
+    Mutation("parameters", "kernels not told of springs", EDITS, "model.kernels.outdate()", "pass"),
+    Mutation("parameters", "quick calls of before", EDITS, "model.kernels.retire()", "pass"),
+    Mutation("parameters", "kernels not told of gravity", EDITS, "model.kernels.set_gravity(gravity)", "pass"),
+    Mutation("parameters", "outboard for inboard", TELLING, "set_pose(k, False,", "set_pose(k, True,"),
+    Mutation("parameters", "armature not told", TELLING, "model.kernels.set_armature(k, armature)", "pass"),
+    Mutation("parameters", "frames noted before", TELLING, "model.frames.clear()", "pass", 0, 3),
+    Mutation("parameters", "nodes noted before", TELLING, "model.frames.clear()", "pass", 2, 3),
+    Mutation("parameters", "first armature", TELLING, "if (J is None) == (self._armature", "if True or (None"),
+    Mutation("parameters", "old states", STATE, "motion = motion.renewed(self._graph.layout)", "pass"),
+    Mutation("parameters", "part of a model", "model/subgraph.py", "self._layout.renewed()", "self._layout"),
+    Mutation("parameters", "compiled form", "model/compiled.py", "model.parameters < layout.parameters", "False"),
+    Mutation("parameters", "old inertias", "model/layout.py", "not in drop}", 'not in drop or name == "M"}'),
     # -- forces ------------------------------------------------------------------------------------------------
     Mutation(
         "forces",
         "sign of gravity",
         STATE,
-        "self._motion.gyroscopic - realize.weight(",
-        "self._motion.gyroscopic + realize.weight(",
+        "motion.gyroscopic - realize.weight(",
+        "motion.gyroscopic + realize.weight(",
     ),
     Mutation("forces", "gravity turned the wrong way", REALIZE, "times(R.mT, gravity)", "times(R, gravity)"),
     Mutation("forces", "sign of external forces", STATE, "b[..., k, :] -= pull", "b[..., k, :] += pull"),
