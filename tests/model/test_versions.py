@@ -148,6 +148,26 @@ def test_a_node_counts_for_the_length_of_a_model():
     assert scale_of(mb).time == np.sqrt(5.0)
 
 
+@pytest.mark.parametrize("how", ["handle", "function"])
+def test_results_of_before_answer_for_bodies(how):
+    """Their numbers are what they were; those of a node would be made of old and new parameters."""
+    mb = welded()
+    d = sc.Dynamics(mb) if how == "handle" else dyn
+    g = () if how == "handle" else (mb,)
+    q, v = np.array(mb.q), np.array(mb.v)
+    for ask in (lambda: d.poses(*g, q), lambda: d.velocities(*g, q, v)):
+        found = ask()
+        mb["b6"].add_node(f"late{mb.parameters}")
+        before, late = np.array(found["b6/node"]), np.array(found[f"b6/late{mb.parameters}"])
+        np.testing.assert_array_equal(late, np.array(found["b6"]))
+        body = np.array(found["b6"])
+        mb["b6/node"].pose = random_pose(np.random.default_rng(mb.parameters))
+        np.testing.assert_array_equal(np.array(found["b6"]), body)
+        with pytest.raises(StaleError, match="it answers for bodies, not for 'b6/node', which would be of other"):
+            found["b6/node"]
+        assert np.abs(np.array(ask()["b6/node"]) - before).max() > 1e-3
+
+
 # -- a user's own hinge ----------------------------------------------------------------------------------------
 
 

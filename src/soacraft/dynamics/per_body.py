@@ -19,10 +19,11 @@ from soacraft.spatial.pose import Pose
 class _PerBody:
     """The graph a result is of, as it was then."""
 
-    __slots__ = ("_graph", "_index", "_version")
+    __slots__ = ("_graph", "_index", "_parameters", "_version")
 
     def __init__(self, graph: Graph) -> None:
         self._graph, self._version, self._index = graph, graph.version, graph.layout.index
+        self._parameters = graph.parameters
 
     @property
     def bodies(self) -> tuple[Body, ...]:
@@ -34,7 +35,13 @@ class _PerBody:
 
     def _frame(self, frame: Any) -> Frame:
         self._require_fresh()
-        return find_keyed(self._graph, frame)
+        found: Frame = find_keyed(self._graph, frame)
+        if not isinstance(found, Body) and self._graph.parameters != self._parameters:
+            raise StaleError(
+                f"this result of {self._graph.name!r} was made before a parameter of the model changed; it answers for "
+                f"bodies, not for {found.full_name!r}, which would be of other parameters. Compute it again."
+            )
+        return found
 
     def _require_fresh(self) -> None:
         if self._graph.version != self._version:
@@ -68,6 +75,7 @@ class Poses(_PerBody):
         def make(rotation: Array, translation: Array) -> Poses:
             self = new(cls)
             self._graph, self._version, self._index = graph, version, index
+            self._parameters = graph.parameters
             self.rotation, self.translation = rotation, translation
             return self
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -49,6 +50,13 @@ class Problem:
 
     def __post_init__(self) -> None:
         self.layout = self.graph.layout
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All but the flat form, which a copy takes from its own graph."""
+        return {name: x for name, x in vars(self).items() if name != "layout"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, layout=state["graph"].layout)
 
     @property
     def n(self) -> int:

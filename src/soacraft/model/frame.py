@@ -142,7 +142,6 @@ class Carrier(Frame):
         self._graph._refuse_taken(f"{self.full_name}/{name}", f"node {name!r} of {self.name!r}")
         node = Node(self, name, read_pose(pose, f"the pose of node {self.full_name}/{name}"))
         with self._graph._lock:
-            self._graph._set(node, "_pose", node.pose, _tell_node)  # the lengths of a model are those to its nodes
             self._nodes[name] = self._graph._nodes[node.full_name] = node
         return node
 

@@ -8,13 +8,12 @@ is judged relative to them, so that it is the same in all units.
 from __future__ import annotations
 
 from typing import NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from soacraft.model.frame import Body, Carrier, Frame
 from soacraft.model.interface import Graph
-from soacraft.model.layout import Layout
+from soacraft.model.kept import Kept
 from soacraft.spatial.checks import Array
 
 
@@ -55,11 +54,7 @@ def length_of(graph: Graph) -> float:
     >>> length_of(serial_chain(3))
     3.0
     """
-    layout = graph.layout
-    known = _KNOWN.get(layout)
-    if known is None:
-        known = _KNOWN[layout] = _length_of(graph)
-    return known
+    return _KEPT(graph)
 
 
 def _length_of(graph: Graph) -> float:
@@ -119,4 +114,4 @@ def _shared(a: Carrier, b: Carrier) -> Carrier:
             ends[i] = x.parent if isinstance(x, Body) else None
 
 
-_KNOWN: WeakKeyDictionary[Layout, float] = WeakKeyDictionary()
+_KEPT = Kept(_length_of)

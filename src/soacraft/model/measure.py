@@ -13,7 +13,6 @@ closed configurations are compared in them.
 from __future__ import annotations
 
 from typing import NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +20,7 @@ import numpy.typing as npt
 from soacraft.model.frame import Body
 from soacraft.model.hinges.base import H_T_of
 from soacraft.model.interface import Graph
-from soacraft.model.layout import Layout
+from soacraft.model.kept import Kept
 from soacraft.model.lengths import chain, length_of
 from soacraft.spatial.checks import Array
 
@@ -67,11 +66,7 @@ def measure_of(graph: Graph, q: Array) -> Measure:
 
 def constant_measure_of(graph: Graph) -> Measure:
     """The units as far as the model tells them: a length is zero where only a state would tell it."""
-    layout = graph.layout
-    known = _KNOWN.get(layout)
-    if known is None:
-        known = _KNOWN[layout] = _measure(graph, length_of(graph))
-    return known
+    return _KEPT(graph)
 
 
 def _measure(graph: Graph, length: float) -> Measure:
@@ -99,4 +94,4 @@ def _columns(body: Body) -> tuple[Array, Array]:
     return np.linalg.norm(H_T[:3], axis=0), np.linalg.norm(H_T[3:6], axis=0)
 
 
-_KNOWN: WeakKeyDictionary[Layout, Measure] = WeakKeyDictionary()
+_KEPT = Kept(lambda graph: _measure(graph, length_of(graph)))

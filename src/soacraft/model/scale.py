@@ -8,14 +8,13 @@ another.
 from __future__ import annotations
 
 from typing import NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from soacraft.arguments import Seed
 from soacraft.model.hinges.base import H_T_of
 from soacraft.model.interface import Graph
-from soacraft.model.layout import Layout
+from soacraft.model.kept import Kept
 from soacraft.model.lengths import length_of
 from soacraft.spatial.checks import Array
 
@@ -45,11 +44,7 @@ def scale_of(graph: Graph) -> Scale:
     >>> scale_of(serial_chain(3)).length                              # rods of 1 m
     3.0
     """
-    layout = graph.layout
-    known = _KNOWN.get(layout)
-    if known is None:
-        known = _KNOWN[layout] = _scale_of(graph)
-    return known
+    return _KEPT(graph)
 
 
 def _scale_of(graph: Graph) -> Scale:
@@ -76,4 +71,4 @@ def scaled_random_state(graph: Graph, seed: Seed = 0) -> tuple[Array, Array, Arr
     return q, rng.standard_normal(graph.nv) * rate, rng.standard_normal(graph.nv) * rate / scale.time
 
 
-_KNOWN: WeakKeyDictionary[Layout, Scale] = WeakKeyDictionary()
+_KEPT = Kept(_scale_of)
