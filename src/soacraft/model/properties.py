@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from math import isnan
+from math import inf, isnan
 from typing import Any
 
 import numpy as np
@@ -136,6 +136,8 @@ def no_passive(nv: int) -> Passive:
 
 def read_armature(given: Any, hinge: Hinge, what: str) -> Array | None:
     """Rotor inertias by dof (nv), not negative; None when all are zero."""
+    if type(given) is float and 0.0 < given < inf and hinge.nv:  # at once: it may change at every step
+        return frozen(np.full(hinge.nv, given))
     J = _by_dof(finite(given, _shape(given), f"the armature of {what}"), hinge.nv, "the armature", "", what)
     numbers = J.tolist()
     if min(numbers, default=0.0) < 0.0:
