@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from tests.profiles import tries
 
 import soacraft as sc
 from soacraft.errors import StaleError
@@ -297,6 +298,4 @@ def numbers(q, v, x, node):
 
 
 TestEdits = Edits.TestCase
-TestEdits.settings = settings(
-    max_examples=8, stateful_step_count=14, deadline=None, suppress_health_check=list(HealthCheck)
-)
+TestEdits.settings = settings(tries(8), stateful_step_count=14, suppress_health_check=list(HealthCheck))
