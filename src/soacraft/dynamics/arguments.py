@@ -48,25 +48,30 @@ def read_problem(
     """
     graph = read_graph(function, g)
     before = graph.layout
-    act = read_passive(function, graph, passive)
-    check_loops(function, graph, ignore_loops)
-    with np.errstate(all="ignore"):
-        arrays = {name: _read(graph, name, value) for name, value in given.items()}
-        own = read_forces(graph, f_ext)
-    forces = (graph.current.forces if stored else ()) + own + (compensation(graph) if act else ())
-    wrenches = {f"the wrench at {frame.full_name!r}": np.asarray(wrench) for frame, wrench in own}
-    p = Problem(
-        function,
-        graph,
-        arrays,
-        forces,
-        common_batch(**arrays, **wrenches),
-        read_threads(function, threads),
-        nodes,
-        expressed_in,
-        None if prescribed is None else read_prescribed(graph, prescribed),
-        act,
-    )
+    try:
+        act = read_passive(function, graph, passive)
+        check_loops(function, graph, ignore_loops)
+        with np.errstate(all="ignore"):
+            arrays = {name: _read(graph, name, value) for name, value in given.items()}
+            own = read_forces(graph, f_ext)
+        forces = (graph.current.forces if stored else ()) + own + (compensation(graph) if act else ())
+        wrenches = {f"the wrench at {frame.full_name!r}": np.asarray(wrench) for frame, wrench in own}
+        p = Problem(
+            function,
+            graph,
+            arrays,
+            forces,
+            common_batch(**arrays, **wrenches),
+            read_threads(function, threads),
+            nodes,
+            expressed_in,
+            None if prescribed is None else read_prescribed(graph, prescribed),
+            act,
+        )
+    except Exception as error:
+        if not before.is_current:
+            raise disturbed(graph.name, function) from error
+        raise
     if p.layout is not before:
         raise disturbed(graph.name, function)
     return p

@@ -99,7 +99,7 @@ class Layout:
         """The layout of the same structure with the parameters that the bodies have now. O(1) until they are read."""
         drop = _PARAMETERS if all(is_builtin(group.hinge) for group in self.groups) else _PARAMETERS | _OF_HINGES
         other = Layout.__new__(Layout)
-        vars(other).update({name: x for name, x in vars(self).items() if name not in drop})
+        vars(other).update({name: x for name, x in dict(vars(self)).items() if name not in drop})
         other.parameters, other.gravity = self._model.parameters, self._model.gravity
         return other
 

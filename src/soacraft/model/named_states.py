@@ -59,8 +59,9 @@ def entries_text(graph: Graph, of_q: bool) -> str:
     >>> entries_text(sc.load("quadrotor_arm"), True)
     'hull (7), yaw, arm, hand'
     """
-    slices = graph.layout.q_slices if of_q else graph.layout.v_slices
-    sizes = [(body.hinge_name, at.stop - at.start) for body, at in zip(graph.bodies, slices, strict=True)]
+    layout = graph.layout
+    slices = layout.q_slices if of_q else layout.v_slices
+    sizes = [(body.hinge_name, at.stop - at.start) for body, at in zip(layout.bodies, slices, strict=True)]
     listed = [name if n == 1 else f"{name} ({n})" for name, n in sizes if n]
     return ", ".join(listed if len(listed) <= _LISTED else [*listed[: _LISTED - 2], "...", listed[-1]]) or "none"
 
@@ -71,8 +72,9 @@ def _value(value: Any, width: int, what: str) -> Array:
 
 
 def _missing(graph: Graph, taken: Any, of_q: bool) -> str:
-    slices = graph.layout.q_slices if of_q else graph.layout.v_slices
-    names = [repr(b.hinge_name) for b, at in zip(graph.bodies, slices, strict=True) if not taken[at].all()]
+    layout = graph.layout
+    slices = layout.q_slices if of_q else layout.v_slices
+    names = [repr(b.hinge_name) for b, at in zip(layout.bodies, slices, strict=True) if not taken[at].all()]
     return ", ".join(names if len(names) <= 6 else [*names[:5], "..."])
 
 

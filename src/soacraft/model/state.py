@@ -272,9 +272,11 @@ class State(Strict):
         """The motion, and what was computed besides, with the parameters that the model has now."""
         motion, memo = self._parts
         if motion.configuration.layout.parameters != self._graph.parameters and self._version == self._graph.version:
-            motion = motion.renewed(self._graph.layout)
-            memo = self._new_memo(motion)
-            self._parts = motion, memo
+            layout = self._graph.layout
+            if layout.version == self._version:  # not edited since
+                motion = motion.renewed(layout)
+                memo = self._new_memo(motion)
+                self._parts = motion, memo
         return motion, memo
 
     @property
