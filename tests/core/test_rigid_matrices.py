@@ -248,47 +248,6 @@ def test_elements_must_have_the_dofs():
         _core.rigid_model(**_tree(layout), **_hinges(layout), nq=2, nv=3)
 
 
-BAD_TREES = {
-    "parent": (np.array([-1, 1, 1]), "not those of a tree, parents first"),
-    "hinge": (np.array([0, 0, 1]), "body 2 is not that of a tree"),
-    "q": (np.array([0, 1, -1]), "body 2 is not that of a tree"),
-    "v": (np.array([0, 1]), "one parent, hinge, q and v"),
-    "hinge_kind": (np.array([7]), "hinge 0 has no such kind"),
-    "hinge_end": (np.array([2]), "hinge 0 has no such kind, or not its screws"),
-    "hinge_ball": (np.zeros((1, 9)), r"hinge_ball must be \(1, 10\)"),
-    "screw_kind": (np.array([3]), "screw 0 has no such kind"),
-    "screw": (np.zeros((1, 13)), r"screw must be \(1, 14\)"),
-}
-
-
-@pytest.mark.parametrize("name", BAD_TREES)
-def test_a_tree_that_makes_no_sense_is_refused(name):
-    layout = sc.serial_chain(3).layout
-    good = {**_tree(layout), **_hinges(layout)}
-    assert _core.rigid_model(**good, nq=3, nv=3).count == 3
-    bad, message = BAD_TREES[name]
-    with pytest.raises(ValueError, match=message):
-        _core.rigid_model(**{**good, name: bad}, nq=3, nv=3)
-
-
-@pytest.mark.parametrize(
-    ("call", "given", "message"),
-    [
-        ("set_inertia", (3, 1.0, np.zeros(3), np.eye(3)), "there is no body 3"),
-        ("set_inertia", (0, 1.0, np.zeros(2), np.eye(3)), "com must be an array of 3 float64"),
-        ("set_inertia", (0, 1.0, np.zeros(3), [[1.0]]), "moment is no array"),
-        ("set_pose", (-1, True, np.eye(3), np.zeros(3)), "there is no body -1"),
-        ("set_pose", (0, True, np.eye(3, dtype=np.float32), np.zeros(3)), "rotation must be an array of 9 float64"),
-        ("set_armature", (0, np.zeros(2)), "armature must be an array of 1 float64"),
-        ("set_gravity", (np.zeros((1, 1, 3)),), "gravity must be an array of 3 float64"),
-        ("place", (5,), "there is no body 5"),
-    ],
-)
-def test_a_parameter_that_does_not_fit_is_refused(call, given, message):
-    with pytest.raises(ValueError, match=message):
-        getattr(CompiledModel(chain(3).layout).kernels, call)(*given)
-
-
 def test_every_dof_must_have_its_armature():
     layout = chain(3).layout
     (R, p), bodies = layout.inboard, layout.inertias

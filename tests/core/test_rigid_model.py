@@ -5,10 +5,9 @@ import pytest
 
 import soacraft as sc
 from soacraft import _core
-from soacraft.model.compiled import CompiledModel
+from soacraft.model.compiled import CompiledModel, _hinges, _tree
 from soacraft.model.random_models import random_inertia, random_pose
 
-PARENT, KIND, Q, V, WIDE, BRANCH, LAST = range(7)
 NQ, NV, ELEMENTS = 7, 6, 4
 
 
@@ -24,51 +23,56 @@ def tree():
 @pytest.fixture
 def arrays():
     """What the compiled form is made from."""
-    names = ("whole", "real", "body_element", "body_place", "armature")
-    given = dict(zip(names, CompiledModel(tree().layout)._arrays(), strict=True))
-    assert given["whole"].shape == (ELEMENTS, 8)
-    return given | {"nq": NQ, "nv": NV}
+    layout = tree().layout
+    given = {**_tree(layout), **_hinges(layout), "nq": NQ, "nv": NV}
+    assert _core.rigid_model(**given).count == ELEMENTS
+    return given
 
 
-BAD_ELEMENTS = {
-    "no such kind": (1, KIND, 99),
-    "a kind below": (0, KIND, -1),
-    "carries itself": (2, PARENT, 2),
-    "after its child": (0, PARENT, 1),
-    "parent below": (0, PARENT, -2),
-    "q below": (0, Q, -1),
-    "q beyond": (3, Q, NQ),
-    "quaternion beyond": (1, Q, NQ - 3),
-    "v below": (0, V, -1),
-    "v beyond": (3, V, NV),
-    "dofs beyond": (1, V, NV - 2),
-    "ends at itself": (3, LAST, 3),
-    "ends beyond": (0, LAST, ELEMENTS + 1),
-    "a wide pin": (0, WIDE, 0),
-    "a narrow ball": (1, WIDE, -1),
-    "balls not in order": (1, WIDE, 1),
-    "branch below": (0, BRANCH, -2),
-    "branch beyond": (0, BRANCH, ELEMENTS),
-    "no branch, and another's child follows": (1, LAST, 3),
+BEYOND = "a hinge is beyond q or v"
+BAD_ENTRIES = {
+    "carries itself": ("parent", 2, 2, "the bodies are not those of a tree, parents first"),
+    "after its child": ("parent", 0, 1, "the bodies are not those of a tree, parents first"),
+    "parent below": ("parent", 0, -2, "the bodies are not those of a tree, parents first"),
+    "hinge below": ("hinge", 1, -1, "body 1 is not that of a tree"),
+    "hinge beyond": ("hinge", 3, 4, "body 3 is not that of a tree"),
+    "q below": ("q", 0, -1, "body 0 is not that of a tree"),
+    "q beyond": ("q", 3, NQ, BEYOND),
+    "quaternion beyond": ("q", 1, NQ - 3, BEYOND),
+    "v below": ("v", 2, -1, "body 2 is not that of a tree"),
+    "v beyond": ("v", 3, NV, BEYOND),
+    "dofs beyond": ("v", 1, NV - 2, BEYOND),
+    "another hinge": ("hinge", 1, 0, "the elements have 4 dofs, not 6"),
+    "no such kind": ("hinge_kind", 1, 99, "hinge 1 has no such kind, or not its screws"),
+    "a kind below": ("hinge_kind", 0, -3, "hinge 0 has no such kind, or not its screws"),
+    "a kind of a screw": ("hinge_kind", 1, 2, "hinge 1 has no such kind, or not its screws"),
+    "a ball with screws": ("hinge_kind", 0, 3, "hinge 0 has no such kind, or not its screws"),
+    "screws beyond": ("hinge_end", 3, 4, "hinge 3 has no such kind, or not its screws"),
+    "screws backwards": ("hinge_end", 2, 0, "hinge 2 has no such kind, or not its screws"),
+    "no such screw": ("screw_kind", 2, 3, "screw 2 has no such kind"),
+    "a screw below": ("screw_kind", 0, -1, "screw 0 has no such kind"),
 }
 
 
-@pytest.mark.parametrize("case", BAD_ELEMENTS)
-def test_elements_of_no_tree_are_refused(arrays, case):
-    element, entry, value = BAD_ELEMENTS[case]
-    arrays["whole"][element, entry] = value
-    with pytest.raises(ValueError, match=f"element {element} is not that of a tree"):
+@pytest.mark.parametrize("case", BAD_ENTRIES)
+def test_bodies_of_no_tree_are_refused(arrays, case):
+    name, at, value, message = BAD_ENTRIES[case]
+    arrays[name][at] = value
+    with pytest.raises(ValueError, match=message):
         _core.rigid_model(**arrays)
 
 
 @pytest.mark.parametrize(
     ("name", "cut", "message"),
     [
-        ("whole", np.s_[:, :7], "an element has 8 whole and 35 real numbers"),
-        ("real", np.s_[:3], "an element has 8 whole and 35 real numbers"),
-        ("real", np.s_[:, :34], "an element has 8 whole and 35 real numbers"),
-        ("body_place", np.s_[:3], "a body has a place of 12 numbers"),
-        ("body_place", np.s_[:, :11], "a body has a place of 12 numbers"),
+        ("hinge", np.s_[:3], "a body has one parent, hinge, q and v"),
+        ("q", np.s_[:3], "a body has one parent, hinge, q and v"),
+        ("v", np.s_[:3], "a body has one parent, hinge, q and v"),
+        ("hinge_end", np.s_[:3], "a hinge has one end of its screws"),
+        ("hinge_ball", np.s_[:3], r"hinge_ball must be \(4, 10\)"),
+        ("hinge_ball", np.s_[:, :9], r"hinge_ball must be \(4, 10\)"),
+        ("screw", np.s_[:2], r"screw must be \(3, 14\)"),
+        ("screw", np.s_[:, :13], r"screw must be \(3, 14\)"),
     ],
 )
 def test_arrays_that_do_not_fit_are_refused(arrays, name, cut, message):
@@ -77,16 +81,46 @@ def test_arrays_that_do_not_fit_are_refused(arrays, name, cut, message):
         _core.rigid_model(**arrays)
 
 
-@pytest.mark.parametrize("element", [-2, ELEMENTS])
-def test_a_body_on_no_element_is_refused(arrays, element):
-    arrays["body_element"][2] = element
-    with pytest.raises(ValueError, match="body 2 is on no element"):
-        _core.rigid_model(**arrays)
+def test_seven_screws_are_more_than_a_hinge_has():
+    pin = {**_tree(one := sc.serial_chain(1).layout), **_hinges(one)}
+    pin |= {"hinge_end": np.array([7]), "screw_kind": np.zeros(7, np.int64), "screw": np.tile(pin["screw"], (7, 1))}
+    with pytest.raises(ValueError, match="hinge 0 has no such kind, or not its screws"):
+        _core.rigid_model(**pin, nq=7, nv=7)
 
 
-def test_a_body_on_the_ground_or_on_the_last_element(arrays):
-    arrays["body_element"][:2] = -1, ELEMENTS - 1
-    assert not _core.rigid_model(**arrays).retired
+@pytest.mark.parametrize(
+    ("call", "given", "message"),
+    [
+        ("set_inertia", (4, 1.0, np.zeros(3), np.eye(3)), "there is no body 4"),
+        ("set_inertia", (0, 1.0, np.zeros(2), np.eye(3)), "com must be an array of 3 float64"),
+        ("set_inertia", (0, 1.0, np.zeros(3), [[1.0]]), "moment is no array"),
+        ("set_pose", (-1, True, np.eye(3), np.zeros(3)), "there is no body -1"),
+        ("set_pose", (0, True, np.eye(3, dtype=np.float32), np.zeros(3)), "rotation must be an array of 9 float64"),
+        ("set_pose", (0, False, np.eye(3), np.zeros((1, 1, 3))), "translation must be an array of 3 float64"),
+        ("set_armature", (0, np.zeros(2)), "armature must be an array of 1 float64"),
+        ("set_armature", (1, np.zeros(1)), "armature must be an array of 3 float64"),
+        ("set_gravity", (np.array(1.0),), "gravity must be an array of 3 float64"),
+        ("place", (5,), "there is no body 5"),
+    ],
+)
+def test_a_parameter_that_does_not_fit_is_refused(call, given, message):
+    """And nothing changes: not the numbers, not the count of changes."""
+    kernels = CompiledModel(tree().layout).kernels
+    before = kernels.stamp, *(kernels.place(k).tobytes() for k in range(4))
+    with pytest.raises(ValueError, match=message):
+        getattr(kernels, call)(*given)
+    assert (kernels.stamp, *(kernels.place(k).tobytes() for k in range(4))) == before
+
+
+@pytest.mark.parametrize("cut", ["inboard_R", "inboard_p", "outboard_R", "outboard_p", "mass", "com", "moment"])
+def test_parameters_that_are_too_few_are_refused(cut):
+    layout = tree().layout
+    names = "inboard_R inboard_p outboard_R outboard_p mass com moment".split()
+    (R_in, p_in), (R_out, p_out) = layout.inboard, layout.outboard
+    given = dict(zip(names, (R_in.reshape(4, 9), p_in, R_out.reshape(4, 9), p_out, *layout.inertias), strict=True))
+    given[cut] = given[cut][:3]
+    with pytest.raises(ValueError, match=r"must be \(4, |a body has one mass"):
+        CompiledModel(layout).kernels.set_parameters(**given, armature=np.zeros(NV))
 
 
 # -- run -----------------------------------------------------------------------------------------------------------
