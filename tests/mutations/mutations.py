@@ -231,7 +231,7 @@ MUTATIONS = (
     Mutation("parameters", "frames noted before", TELLING, "model.frames.clear()", "pass", 0, 3),
     Mutation("parameters", "nodes noted before", TELLING, "model.frames.clear()", "pass", 2, 3),
     Mutation("parameters", "first armature", TELLING, "if (J is None) == (self._armature", "if True or (None"),
-    Mutation("parameters", "old states", STATE, "motion = motion.renewed(self._graph.layout)", "pass"),
+    Mutation("parameters", "old states", STATE, "motion = motion.renewed(layout)", "pass"),
     Mutation("parameters", "part of a model", "model/subgraph.py", "self._layout.renewed()", "self._layout"),
     Mutation("parameters", "compiled form", "model/compiled.py", "model.parameters < layout.parameters", "False"),
     Mutation("parameters", "old inertias", "model/layout.py", "not in drop}", 'not in drop or name == "M"}'),
