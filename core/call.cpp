@@ -3,6 +3,7 @@
 #include <structmember.h>
 
 #include <cstddef>
+#include <cstring>
 #include <new>
 
 namespace soacraft {
@@ -38,6 +39,7 @@ int traverse(PyObject* self, visitproc visit, void* arg) {
     Py_VISIT(c->fallback);
     Py_VISIT(c->frames);
     Py_VISIT(c->wrap);
+    Py_VISIT(c->arguments);
     Py_VISIT(Py_TYPE(self));
     return 0;
 }
@@ -57,6 +59,7 @@ void dealloc(PyObject* self) {
     Py_CLEAR(c->fallback);
     Py_CLEAR(c->frames);
     Py_CLEAR(c->wrap);
+    Py_CLEAR(c->arguments);
     Py_CLEAR(c->owner);
     type->tp_free(self);
     Py_DECREF(type);
@@ -114,6 +117,8 @@ nb::object new_call(Quick quick, nb::handle owner, void* model, const void* kern
     c->frames = frames.is_none() ? nullptr : frames.inc_ref().ptr();
     c->wrap = wrap.is_none() ? nullptr : wrap.inc_ref().ptr();
     c->quick = quick, c->model = model, c->kernel = kernel;
+    c->arguments = nullptr, c->tied = c->ignores = false;
+    std::memset(c->roles, 0, sizeof c->roles);
     c->answered = c->passed_on = 0;
     PyObject_GC_Track(reinterpret_cast<PyObject*>(c));
     return nb::steal(reinterpret_cast<PyObject*>(c));

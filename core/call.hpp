@@ -18,11 +18,14 @@ struct Call {
     PyObject_HEAD
     vectorcallfunc vectorcall;
     PyObject* owner;     // the Python object of the model
-    PyObject* forces;    // a dict: while it is not empty, Python takes the calls
+    PyObject* forces;    // a dict of the forces that act besides those of the call
     PyObject* fallback;  // the Python function
-    PyObject* frames;    // of a Jacobian: a dict from what the caller names to the bytes of 13 numbers; of a closed
-                         // chain: a list with the source of its results; or null
+    PyObject* frames;    // a dict from the nodes that a caller may name to the bytes of 13 numbers; of a closed chain: a
+                         // list with the source of its results; or null
     PyObject* wrap;      // makes the result of the outputs, or null
+    PyObject* arguments; // the names of the arguments, or null
+    unsigned char roles[8];  // what each of them is for
+    bool tied, ignores;      // whether Python refuses a call for the model's loops; whether it ignores them unless told otherwise
     Quick quick;
     void* model;         // inside `owner`
     const void* kernel;

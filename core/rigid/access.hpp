@@ -10,6 +10,10 @@ SOACRAFT_RIGID_BEGIN
 // What a register holds side by side: columns of one state, or states of a batch.
 typedef Pack<SOACRAFT_LANES> Abreast;
 
+// The functions of an algorithm in its table: for one state and for packs of states, or for one state alone.
+#define SOACRAFT_BOTH(f) run_##f<double>, run_##f<Abreast>, room_for_##f<double>, room_for_##f<Abreast>
+#define SOACRAFT_SINGLY(A) run_singly<A>, run_singly<A>, room_singly<A>, room_singly<A>
+
 // The states that one run of a kernel works on: `first`, and for packs the next ones; the last is repeated in a tail.
 template <class T>
 struct Rows {
@@ -174,22 +178,87 @@ struct Ranks {
     static std::size_t bytes(const Model& m) { return room<T>(rank_room<T>(m.nq)) + 3 * room<T>(rank_room<T>(m.nv)); }
 };
 
-// Wrenches on bodies, in their axes, as forces on elements; null when there are none.
+// Six numbers of a wrench for the states at work.
 template <class T>
-SOACRAFT_INLINE Spatial<T>* pulls(const Job& job, const Rows<T>& rows, Spatial<T>* on) {
-    if (!job.in[PULL]) return nullptr;
-    const Reader<T> f(job, PULL, rows);
-    const Model& model = *job.model;
-    const T o(0.0);
-    for (index k = 0; k < model.count; ++k) on[k] = {{o, o, o}, {o, o, o}};
-    for (index b = 0; b < model.body_count; ++b) {
-        const Body& body = model.bodies[b];
-        if (body.element < 0) continue;
-        const Place<T> X{mat<T>(body.R), vec<T>(body.p)};
-        on[body.element] += inward(X, Spatial<T>{three<T>(f, 6 * b), three<T>(f, 6 * b + 3)});
+SOACRAFT_FLAT Spatial<T> wrench_of(const Wrench& wrench, const Rows<T>& rows) {
+    T x[6];
+    for (int c = 0; c < 6; ++c) {
+        double own[Lanes<T>::count];
+        for (int i = 0; i < Lanes<T>::count; ++i) own[i] = wrench.f[rows.row[i] * wrench.step + c];
+        std::memcpy(static_cast<void*>(&x[c]), own, sizeof own);
     }
-    return on;
+    return {{x[0], x[1], x[2]}, {x[3], x[4], x[5]}};
 }
+
+// External forces on elements, in their axes, of wrenches on bodies and at nodes: phi(k, O) f, first turned where the
+// wrench is in the axes of another frame.
+template <class T>
+struct Pulls {
+    Spatial<T>* on = nullptr;
+    Mat<T>* R = nullptr;  // rotations of the elements, where a wrench needs them
+
+    template <class Taker>
+    Pulls(const Job& job, Taker& bench) {
+        if (job.in[PULL] || job.wrench_count) on = bench.template take<Spatial<T>>(job.model->count);
+        if (job.turned) R = bench.template take<Mat<T>>(job.model->count);
+    }
+
+    // By elements; null when there are none.
+    template <class In>
+    SOACRAFT_INLINE const Spatial<T>* at(const Job& job, const Rows<T>& rows, const In& q) const {
+        if (!on) return nullptr;
+        const Model& model = *job.model;
+        const T o(0.0);
+        for (index k = 0; k < model.count; ++k) on[k] = {{o, o, o}, {o, o, o}};
+        if (job.in[PULL]) add_rows(job, rows);
+        for (index k = 0; k < model.count && job.turned; ++k) {
+            const Element& e = model.elements[k];
+            const Mat<T> own = place<T>(e, q).R;
+            R[k] = e.parent < 0 ? own : R[e.parent] * own;
+        }
+        for (index i = 0; i < job.wrench_count; ++i) add(job.wrenches[i], rows);
+        return on;
+    }
+
+private:
+    SOACRAFT_INLINE void add_rows(const Job& job, const Rows<T>& rows) const {
+        const Reader<T> f(job, PULL, rows);
+        for (index b = 0; b < job.model->body_count; ++b) {
+            const Body& body = job.model->bodies[b];
+            if (body.element < 0) continue;
+            const Place<T> X{mat<T>(body.R), vec<T>(body.p)};
+            on[body.element] += inward(X, Spatial<T>{three<T>(f, 6 * b), three<T>(f, 6 * b + 3)});
+        }
+    }
+    SOACRAFT_INLINE void add(const Wrench& wrench, const Rows<T>& rows) const {
+        const index k = wrench.at.element;
+        if (k < 0) return;  // welded to the base
+        Spatial<T> f = wrench_of(wrench, rows);
+        Place<T> X{mat<T>(wrench.at.R), vec<T>(wrench.at.p)};
+        if (wrench.turned) {
+            const Mat<T> axes = mat<T>(wrench.axes.R);
+            const index other = wrench.axes.element;
+            X.R = transpose(R[k]) * (other < 0 ? axes : R[other] * axes);
+        }
+        on[k] += inward(X, f);
+    }
+};
+
+template <class T>
+std::size_t room_for_pulls(const Job& job) {
+    Room taken;
+    Pulls<T>(job, taken);
+    return taken.bytes;
+}
+
+// An output from some place on.
+template <class Out>
+struct Part_of {
+    Out to;
+    index from;
+    template <class T>
+    SOACRAFT_FLAT void set(index k, const T& x) { to.set(from + k, x); }
+};
 
 // The generalized force with what springs and dampers add to it, in `whole`; itself where they do not act.
 template <class T>
@@ -200,10 +269,35 @@ SOACRAFT_FLAT Rank<T> with_passive(const Job& job, const Rank<T>& q, const Rank<
     return {whole};
 }
 
+// Where the base hangs from.
+template <class T>
+SOACRAFT_FLAT Place<T> place_of(const Job& job) { return {mat<T>(job.place), vec<T>(job.place + 9)}; }
+
 SOACRAFT_FLAT Base base_of(const Job& job) {
     Base base;
     for (int i = 0; i < 6; ++i) base.V[i] = job.base[i], base.a[i] = job.base[6 + i];
     return base;
+}
+
+// Methods: an algorithm for one state, and its work, taken from a bench or counted in a Room. One state after the other.
+template <class Method>
+bool run_singly(const Job& job, index first, index last, void* workspace) {
+    Bench bench{static_cast<char*>(workspace)};
+    const Method method(job, bench);
+    bool fine = true;
+    for (index i = first; i < last; ++i) {
+        double* out[OUTPUTS];
+        for (int k = 0; k < OUTPUTS; ++k) out[k] = job.out[k] + i * job.out_step[k];
+        fine &= method.fill(job, Rows<double>(i, last), out);
+    }
+    return fine;
+}
+
+template <class Method>
+std::size_t room_singly(const Job& job) {
+    Room taken;
+    Method(job, taken);
+    return taken.bytes;
 }
 
 SOACRAFT_RIGID_END

@@ -11,29 +11,49 @@ namespace soacraft {
 namespace rigid {
 
 inline const Algorithm& algorithm(const char* name) {
-    const Kernels& k = best_kernels();
-    for (int i = 0; i < k.count; ++i)
-        if (std::strcmp(k.algorithms[i].name, name) == 0) return k.algorithms[i];
+    for (const Algorithm* a : algorithms_of(best_kernels()))
+        if (std::strcmp(a->name, name) == 0) return *a;
     refuse("there is no kernel %s", name);
 }
 
-// The axes of one state's output.
-inline int axes_of(Shape shape, const Model& m, npy_intp* axes) {
+// The axes of one state's input or output, in words: v dofs, q coordinates, n bodies, k nodes.
+inline const char* axes_text(Shape shape) {
     switch (shape) {
-        case DOFS: axes[0] = m.nv; return 1;
-        case DOFS_DOFS: axes[0] = axes[1] = m.nv; return 2;
-        case DOFS_DOFS_DOFS: axes[0] = axes[1] = axes[2] = m.nv; return 3;
-        case SIX_DOFS: axes[0] = 6, axes[1] = m.nv; return 2;
-        case BODIES_3_3: axes[0] = m.body_count, axes[1] = axes[2] = 3; return 3;
-        case BODIES_3: axes[0] = m.body_count, axes[1] = 3; return 2;
-        default: return 0;
+        case THREE: return "3";
+        case SIX: return "6";
+        case COORDINATES: return "q";
+        case DOFS: return "v";
+        case DOFS_DOFS: return "v v";
+        case DOFS_DOFS_DOFS: return "v v v";
+        case BODIES_3_3: return "n 3 3";
+        case BODIES_3: return "n 3";
+        case BODIES_6: return "n 6";
+        case NODES_3_3: return "k 3 3";
+        case NODES_3: return "k 3";
+        case NODES_6: return "k 6";
+        case SIXES: return "6k";
+        case SIXES_DOFS: return "6k v";
+        case SIXES_SIXES: return "6k 6k";
+        default: return "";
     }
 }
 
-inline index size_of(Shape shape, const Model& m) {
+// The same in numbers, read from the words.
+inline int axes_of(Shape shape, const Model& m, index nodes, npy_intp* axes) {
+    int count = 0;
+    for (const char* at = axes_text(shape); *at; at += *at == ' ') {
+        npy_intp size = 1;
+        for (; *at && *at != ' '; ++at)
+            size *= *at == 'v' ? m.nv : *at == 'q' ? m.nq : *at == 'n' ? m.body_count : *at == 'k' ? nodes : *at - '0';
+        axes[count++] = size;
+    }
+    return count;
+}
+
+inline index size_of(Shape shape, const Job& job) {
     npy_intp axes[3];
     index size = 1;
-    const int ndim = axes_of(shape, m, axes);
+    const int ndim = axes_of(shape, *job.model, job.frame_count, axes);
     for (int i = 0; i < ndim; ++i) size *= axes[i];
     return size;
 }
@@ -45,9 +65,9 @@ inline int outputs_of(const Algorithm& a) {
 }
 
 // How many numbers a job gives for `states` states, all outputs together.
-inline index numbers_of(const Algorithm& a, const Model& m, index states) {
+inline index numbers_of(const Algorithm& a, const Job& job, index states) {
     index sum = 0;
-    for (int i = 0; i < outputs_of(a); ++i) sum += states * size_of(a.out[i], m);
+    for (int i = 0; i < outputs_of(a); ++i) sum += states * size_of(a.out[i], job);
     return sum;
 }
 
@@ -56,7 +76,7 @@ class Before {
 public:
     Before(const Algorithm& a, const Job& job, index states, Workspace& space)
         : kernel_(a), job_(job), states_(states),
-          kept_(static_cast<double*>(space.hold(static_cast<std::size_t>(numbers_of(a, *job.model, states)) * sizeof(double)))) {
+          kept_(static_cast<double*>(space.hold(static_cast<std::size_t>(numbers_of(a, job, states)) * sizeof(double)))) {
         copy(false);
     }
     void restore() const { copy(true); }
@@ -65,7 +85,7 @@ private:
     void copy(bool back) const {
         double* at = kept_;
         for (int i = 0; i < outputs_of(kernel_); ++i) {
-            const index count = states_ * size_of(kernel_.out[i], *job_.model);
+            const index count = states_ * size_of(kernel_.out[i], job_);
             std::memcpy(back ? job_.out[i] : at, back ? at : job_.out[i], static_cast<std::size_t>(count) * sizeof(double));
             at += count;
         }
@@ -80,7 +100,7 @@ private:
 inline bool finite_outputs(const Algorithm& a, const Job& job, index states) {
     for (int i = 0; i < outputs_of(a); ++i)
         if (a.out[i] != DOFS_DOFS && a.out[i] != DOFS_DOFS_DOFS &&
-            !finite(job.out[i], states * size_of(a.out[i], *job.model)))
+            !finite(job.out[i], states * size_of(a.out[i], job)))
             return false;
     return true;
 }

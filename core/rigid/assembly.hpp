@@ -106,16 +106,16 @@ public:
     }
 
     // All numbers of elements and places, parents first.
-    void settle(std::vector<Element>& elements, std::vector<Body>& bodies) const {
+    void settle(std::vector<Element>& elements, std::vector<Body>& bodies, double* fixed) const {
         for (index k = 0; k < size(links); ++k) {
             hang(k, elements, bodies);
             place(k, bodies);
         }
-        for (index e = 0; e < size(elements); ++e) add_up(e, elements, bodies);
+        for (index e = -1; e < size(elements); ++e) set_inertia(e, elements, bodies, fixed);
     }
 
     // After a change of inboard(k) or outboard(k).
-    void settle_pose(index k, std::vector<Element>& elements, std::vector<Body>& bodies) const {
+    void settle_pose(index k, std::vector<Element>& elements, std::vector<Body>& bodies, double* fixed) const {
         std::vector<index> waiting(1, k);
         while (!waiting.empty()) {
             const index j = waiting.back();
@@ -125,13 +125,12 @@ public:
             place(j, bodies);
             push_children(waiting, j);
         }
-        settle_inertia(k, elements, bodies);
+        settle_inertia(k, elements, bodies, fixed);
     }
 
     // After a change of mass, com or moment of k, or of its place.
-    void settle_inertia(index k, std::vector<Element>& elements, const std::vector<Body>& bodies) const {
-        const index e = bodies[at(k)].element;
-        if (e >= 0) add_up(e, elements, bodies);
+    void settle_inertia(index k, std::vector<Element>& elements, const std::vector<Body>& bodies, double* fixed) const {
+        set_inertia(bodies[at(k)].element, elements, bodies, fixed);
     }
 
 private:
@@ -233,12 +232,26 @@ private:
         for (int i = 0; i < 3; ++i) to.p[i] = frame.p[i];
     }
 
-    // The inertia of all bodies on an element, about the origin of its frame: with R, p of a body's frame on it,
+    // The inertia of an element, or of what is welded to the base: J, m c and m in a row.
+    void set_inertia(index e, std::vector<Element>& elements, const std::vector<Body>& bodies, double* fixed) const {
+        double sum[10] = {};
+        add_up(e, bodies, sum, sum + 6, sum[9]);
+        if (e < 0) {
+            for (int i = 0; i < 10; ++i) fixed[i] = sum[i];
+            return;
+        }
+        Element& to = elements[at(e)];
+        bool any = false;
+        for (double x : sum) any = any || x != 0.0;
+        for (int i = 0; i < 6; ++i) to.J[i] = sum[i];
+        for (int i = 0; i < 3; ++i) to.h[i] = sum[6 + i];
+        to.m = sum[9], to.massless = !any;
+    }
+
+    // The sum over the bodies on an element, about the origin of its frame: with R, p of a body's frame on it,
     //
     //     m c = m (R c + p),    J = R J_c R* - m c~ c~
-    void add_up(index e, std::vector<Element>& elements, const std::vector<Body>& bodies) const {
-        Element& to = elements[at(e)];
-        double J[6] = {}, h[3] = {}, m = 0.0;
+    void add_up(index e, const std::vector<Body>& bodies, double* J, double* h, double& m) const {
         for (index i = on_[at(e + 1)]; i < on_[at(e + 2)]; ++i) {
             const index k = body_on_[at(i)];
             const Link& link = links[at(k)];
@@ -261,10 +274,6 @@ private:
             for (int r = 0; r < 3; ++r) h[r] += link.mass * c[r];
             m += link.mass;
         }
-        bool any = m != 0.0;
-        for (int x = 0; x < 6; ++x) to.J[x] = J[x], any = any || J[x] != 0.0;
-        for (int r = 0; r < 3; ++r) to.h[r] = h[r], any = any || h[r] != 0.0;
-        to.m = m, to.massless = !any;
     }
 };
 

@@ -30,62 +30,91 @@ void read(Job& job, int which, const char* name, nb::handle given, index width, 
     job.in_step[which] = ndim == 2 ? width : 0;
 }
 
+// Twelve numbers, or none.
+void read_twelve(const char* name, nb::handle given, double* to) {
+    if (given.is_none()) return;
+    const Array<double> x(given, name, 1);
+    if (x.size() != 12) refuse("%s has 12 numbers", name);
+    for (int i = 0; i < 12; ++i) to[i] = x.data()[i];
+}
+
+// The nodes asked for: 13 numbers each, in one row after the other.
+std::vector<Body> read_frames(const RigidModel& m, const Algorithm& kernel, nb::handle given) {
+    std::vector<Body> frames;
+    if (!given.is_none()) {
+        const Array<double> x(given, "frame", 1);
+        for (index i = 0; i < x.size() / 13; ++i) {
+            frames.emplace_back();
+            if (!read_frame(m, x.data() + 13 * i, frames.back())) refuse("frame %lld is on no element", static_cast<long long>(i));
+        }
+        if (x.size() % 13) refuse("a frame has 13 numbers, the first an element");
+    }
+    if (kernel.has(NODES) && frames.empty()) refuse("%s takes a frame", kernel.name);
+    return frames;
+}
+
 // Run an algorithm on a batch; False when a hinge has no inertia to move or a result is not finite. `outs`: one array
 // (count, size) each; with `keep` they are then as they were.
-bool run(RigidModel& m, const char* name, nb::handle q, nb::handle v, nb::handle x, nb::handle pull, nb::handle base_,
-         nb::tuple outs, index threads, nb::handle frame_, bool passive, bool keep) {
+bool run(RigidModel& m, const char* name, nb::handle q, nb::handle v, nb::handle x, nb::handle pull, nb::handle base,
+         nb::tuple outs, index threads, nb::handle frame, bool passive, bool keep, nb::handle y, nb::handle mask_,
+         nb::handle place) {
     const Algorithm& kernel = algorithm(name);
-    const index nv = m.model.nv;
     if (static_cast<int>(outs.size()) != outputs_of(kernel)) refuse("%s has %d outputs", name, outputs_of(kernel));
-    Job job = m.job();
-    job.passive = m.acting(passive && kernel.sprung);
+    Job job = m.job(true);
+    job.passive = m.acting(passive && kernel.has(SPRUNG));
+    const std::vector<Body> frames = read_frames(m, kernel, frame);
+    job.frames = frames.data(), job.frame_count = static_cast<index>(frames.size());
     index count = -1;
     std::vector<std::unique_ptr<Array<double>>> held;
     for (std::size_t i = 0; i < outs.size(); ++i) {
         held.push_back(std::make_unique<Array<double>>(outs[i], "out", 2, true));
         const Array<double>& out = *held.back();
-        if (out.size(1) != size_of(kernel.out[i], m.model) || (count >= 0 && out.size(0) != count))
+        if (out.size(1) != size_of(kernel.out[i], job) || (count >= 0 && out.size(0) != count))
             refuse("out %d must have %lld columns, and as many rows as the others", static_cast<int>(i),
-                   static_cast<long long>(size_of(kernel.out[i], m.model)));
+                   static_cast<long long>(size_of(kernel.out[i], job)));
         count = out.size(0);
         job.out[i] = out.data(), job.out_step[i] = out.size(1);
     }
-    read(job, Q, "q", q, m.model.nq, count);
-    read(job, V, "v", v, nv, count);
-    read(job, X, "x", x, nv, count);
+    const nb::handle given[] = {q, v, x, y};
+    const char* names[] = {"q", "v", "x", "y"};
+    for (int i = 0; i < VECTORS; ++i) {
+        const Shape shape = kernel.in[i];
+        if (shape == NONE) continue;
+        read(job, i, names[i], given[i], shape == COORDINATES ? m.model.nq : m.model.nv, count);
+        if (!job.in[i] && shape == ZEROS) job.in[i] = m.zeros.data();
+        if (!job.in[i]) refuse("%s takes %s", name, names[i]);
+    }
     read(job, PULL, "pull", pull, 6 * m.model.body_count, count);
-    for (int i = 0; i < kernel.inputs; ++i)
-        if (!job.in[i]) refuse("%s takes %d inputs", name, kernel.inputs);
-    if (!base_.is_none()) {
-        const Array<double> base(base_, "base", 1);
-        if (base.size() != 12) refuse("base has 12 numbers");
-        for (int i = 0; i < 12; ++i) job.base[i] = base.data()[i];
+    read_twelve("base", base, job.base), read_twelve("place", place, job.place);
+    if (kernel.has(MASKED)) {
+        PyArrayObject* mask = reinterpret_cast<PyArrayObject*>(mask_.ptr());
+        if (!PyArray_Check(mask_.ptr()) || PyArray_TYPE(mask) != NPY_BOOL || PyArray_NDIM(mask) != 1 ||
+            PyArray_DIM(mask, 0) != m.model.nv || !PyArray_ISCARRAY_RO(mask))
+            refuse("%s takes a mask of %lld dofs", name, static_cast<long long>(m.model.nv));
+        job.mask = static_cast<const unsigned char*>(PyArray_DATA(mask));
     }
-    Body frame;
-    if (!frame_.is_none()) {
-        const Array<double> given(frame_, "frame", 1);
-        if (given.size() != 13 || !read_frame(m, given.data(), frame)) refuse("frame has 13 numbers, the first an element");
-        job.frame = &frame;
-    }
-    if (kernel.out[0] == SIX_DOFS && !job.frame) refuse("%s takes a frame", name);
     if (count == 0) return true;
     const auto held_tables = m.pin(job);
     nb::gil_scoped_release free;
     return run_several(kernel, job, count, threads, keep);
 }
 
-// Seconds that one call of a kernel takes, looped in C++; for benchmarks.
+// Seconds that one call of a kernel takes, looped in C++; for benchmarks. A node is on the last element, a mask is empty.
 double time_kernel(RigidModel& m, const char* name, nb::handle q_, nb::handle v_, nb::handle x_, index repeats) {
     const Algorithm& kernel = algorithm(name);
     const Array<double> q(q_, "q", 1), v(v_, "v", 1), x(x_, "x", 1);
     if (q.size() != m.model.nq || v.size() != m.model.nv || x.size() != m.model.nv) refuse("q, v or x has a wrong length");
-    if (kernel.out[0] == SIX_DOFS) refuse("a Jacobian takes a frame");
-    Job job = m.job();
-    job.passive = m.acting(kernel.sprung);
-    job.in[Q] = q.data(), job.in[V] = v.data(), job.in[X] = x.data();
+    Job job = m.job(kernel.has(BASED));
+    job.passive = m.acting(kernel.has(SPRUNG));
+    const double* const given[] = {q.data(), v.data(), x.data(), x.data()};
+    for (int i = 0; i < VECTORS; ++i)
+        job.in[i] = kernel.in[i] == COORDINATES ? q.data() : kernel.in[i] == ZEROS ? m.zeros.data() : given[i];
+    const Body node = {m.model.count - 1, {1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0}, {0.1, 0.2, 0.3}};
+    const std::vector<unsigned char> mask(static_cast<std::size_t>(m.model.nv), 0);
+    job.frames = &node, job.frame_count = 1, job.mask = mask.data();
     std::vector<std::vector<double>> y;
     for (int i = 0; i < outputs_of(kernel); ++i) {
-        y.emplace_back(static_cast<std::size_t>(size_of(kernel.out[i], m.model)));
+        y.emplace_back(static_cast<std::size_t>(size_of(kernel.out[i], job)));
         job.out[i] = y.back().data();
     }
     void* space = m.workspace.hold(kernel.one_bytes(job));
@@ -93,6 +122,25 @@ double time_kernel(RigidModel& m, const char* name, nb::handle q_, nb::handle v_
     for (index i = 0; i < repeats; ++i) kernel.one(job, 0, 1, space);
     const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start;
     return passed.count() / static_cast<double>(repeats);
+}
+
+// The table of this build: the axes of inputs and outputs in words, and what else takes part.
+nb::dict table() {
+    nb::dict rows;
+    for (const Algorithm* a : algorithms_of(best_kernels())) {
+        nb::list in, out, parts;
+        for (Shape shape : a->in)
+            if (shape != NONE) in.append(shape == ZEROS ? "0" : axes_text(shape));
+        for (Shape shape : a->out)
+            if (shape != NONE) out.append(axes_text(shape));
+        const char* names[] = {"passive", "gravity", "forces", "forces in own axes", "nodes", "prescribed"};
+        for (unsigned i = 0; i < 6; ++i)
+            if (a->has(1u << i)) parts.append(names[i]);
+        nb::dict row;
+        row["inputs"] = nb::tuple(in), row["outputs"] = nb::tuple(out), row["parts"] = nb::tuple(parts);
+        rows[a->name] = row;
+    }
+    return rows;
 }
 
 void* numpy() {
@@ -129,7 +177,8 @@ void bind(nb::module_& m) {
         .def("place", &place_of, nb::arg("body"), "Where a body is on its element: rotation and translation.")
         .def("run", &run, nb::arg("algorithm"), array("q"), array("v"), array("x"), array("pull"), array("base"),
              nb::arg("outs"), nb::arg("threads") = 1, array("frame") = nb::none(), nb::arg("passive") = false,
-             nb::arg("keep") = false, "Run an algorithm on a batch of states.")
+             nb::arg("keep") = false, array("y") = nb::none(), array("mask") = nb::none(), array("place") = nb::none(),
+             "Run an algorithm on a batch of states.")
         .def("set_passive", &set_passive, array("spring_whole"), array("spring_real"), array("ball_whole"),
              array("ball_real"), array("tendon_real"), array("strand_whole"), array("strand_real"), nb::arg("in_python"),
              "Springs and dampers of hinges and tendons.")
@@ -138,11 +187,7 @@ void bind(nb::module_& m) {
     m.def("rigid_model", &make, array("parent"), array("hinge"), array("q"), array("v"), array("hinge_kind"),
           array("hinge_end"), array("hinge_ball"), array("screw_kind"), array("screw"), nb::arg("nq"), nb::arg("nv"),
           nb::rv_policy::take_ownership, "Compile a tree of bodies; its parameters are set next.");
-    m.def("algorithms", [] {
-        nb::list names;
-        for (int i = 0; i < best_kernels().count; ++i) names.append(best_kernels().algorithms[i].name);
-        return names;
-    }, "The algorithms that have a kernel.");
+    m.def("algorithms", &table, "The algorithms that have a kernel, by name, with the shapes of their inputs and outputs.");
     m.def("instruction_set", [] { return best_kernels().name; }, "The build of the rigid kernels in use.");
     m.def("instruction_sets", [] {
         nb::list names;

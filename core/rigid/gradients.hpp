@@ -11,11 +11,11 @@
 
 SOACRAFT_RIGID_BEGIN
 
-// Methods: an algorithm for one state, and its work, taken from a bench or counted in a Room.
+
 struct MassMatrixGradient {
     GradientWork<Abreast> work;
     template <class Taker>
-    MassMatrixGradient(const Model& m, Taker& bench) : work(gradient_work<Abreast>(m, bench)) {}
+    MassMatrixGradient(const Job& job, Taker& bench) : work(gradient_work<Abreast>(*job.model, bench)) {}
     SOACRAFT_INLINE bool fill(const Job& job, const Rows<double>& rows, double* const* out) const {
         return mass_matrix_gradient<Abreast>(*job.model, Reader<double>(job, Q, rows), work, out[0]);
     }
@@ -24,7 +24,7 @@ struct MassMatrixGradient {
 struct CoriolisMatrix {
     CoriolisWork<Abreast> work;
     template <class Taker>
-    CoriolisMatrix(const Model& m, Taker& bench) : work(coriolis_work<Abreast>(m, bench)) {}
+    CoriolisMatrix(const Job& job, Taker& bench) : work(coriolis_work<Abreast>(*job.model, bench)) {}
     SOACRAFT_INLINE bool fill(const Job& job, const Rows<double>& rows, double* const* out) const {
         const Reader<double> q(job, Q, rows), v(job, V, rows);
         return coriolis_matrix<Abreast>(*job.model, q, v, work, out[0]);
@@ -56,12 +56,11 @@ struct ForwardDynamics {
 template <class Dynamics>
 struct Derivatives {
     decltype(Dynamics::work(*static_cast<const Model*>(nullptr), *static_cast<Bench*>(nullptr))) work;
-    Spatial<double>* forces;
+    Pulls<double> pulls;
     double* whole;
     template <class Taker>
-    Derivatives(const Model& m, Taker& bench)
-        : work(Dynamics::work(m, bench)), forces(bench.template take<Spatial<double>>(m.count)),
-          whole(bench.template take<double>(m.nv)) {}
+    Derivatives(const Job& job, Taker& bench)
+        : work(Dynamics::work(*job.model, bench)), pulls(job, bench), whole(bench.template take<double>(job.model->nv)) {}
     SOACRAFT_INLINE bool fill(const Job& job, const Rows<double>& rows, double* const* out) const {
         const Reader<double> q(job, Q, rows), v(job, V, rows);
         Reader<double> x(job, X, rows);
@@ -70,31 +69,10 @@ struct Derivatives {
             each_passive<double>(*job.passive, q, v, [&](index i, double own) { whole[i] += own; });
             x.x = whole;
         }
-        return Dynamics::fill(*job.model, base_of(job), q, v, x, pulls(job, rows, forces), work, out) &&
+        return Dynamics::fill(*job.model, base_of(job), q, v, x, pulls.at(job, rows, q), work, out) &&
                (!job.passive || Dynamics::add_passive(job, q, out));
     }
 };
-
-// One state after the other, its columns side by side.
-template <class Method>
-bool run_singly(const Job& job, index first, index last, void* workspace) {
-    Bench bench{static_cast<char*>(workspace)};
-    const Method method(*job.model, bench);
-    bool fine = true;
-    for (index i = first; i < last; ++i) {
-        double* out[OUTPUTS];
-        for (int k = 0; k < OUTPUTS; ++k) out[k] = job.out[k] + i * job.out_step[k];
-        fine &= method.fill(job, Rows<double>(i, last), out);
-    }
-    return fine;
-}
-
-template <class Method>
-std::size_t room_singly(const Job& job) {
-    Room taken;
-    Method(*job.model, taken);
-    return taken.bytes;
-}
 
 template <class T>
 bool run_log_det(const Job& job, index first, index last, void* workspace) {

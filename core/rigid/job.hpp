@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <vector>
 
 #include "soacraft/rigid/model.hpp"
 #include "soacraft/rigid/passive.hpp"
@@ -10,18 +11,34 @@
 namespace soacraft {
 namespace rigid {
 
-enum Input : int { Q = 0, V = 1, X = 2, PULL = 3, INPUTS = 4 };
-constexpr int OUTPUTS = 3;
+// What a kernel may be given: coordinates, velocities, one or two more vectors over the dofs, wrenches on bodies.
+enum Input : int { Q = 0, V = 1, X = 2, Y = 3, PULL = 4, INPUTS = 5 };
+constexpr int VECTORS = 4, OUTPUTS = 4;
+
+// A wrench at a frame: six numbers for each state, or (a step of 0) for all of them. `turned`: they are in the axes of
+// `axes`, not in those of the frame.
+struct Wrench {
+    Body at, axes;
+    bool turned;
+    const double* f;
+    index step;
+};
 
 // Rows of arrays for `count` states. A step of 0 uses one row for all states; a null input is absent.
 struct Job {
     const Model* model;
-    double base[12];  // velocity and acceleration of what the base hangs from
+    double base[12];   // velocity and acceleration of what the base hangs from, in its axes
+    double place[12];  // rotation (row-major) and translation of what the base hangs from
     const double* in[INPUTS];
     index in_step[INPUTS];
     double* out[OUTPUTS];
     index out_step[OUTPUTS];
-    const Body* frame;  // of a Jacobian: the frame asked for
+    const Body* frames;  // the nodes asked for
+    index frame_count;
+    const Wrench* wrenches;  // besides those of `in[PULL]`
+    index wrench_count;
+    bool turned;             // whether one of them is
+    const unsigned char* mask;  // of prescribed dofs
     const Passive* passive;  // springs and dampers that act, or null
 };
 
@@ -29,24 +46,41 @@ struct Job {
 typedef bool (*Kernel)(const Job&, index first, index last, void* workspace);
 typedef std::size_t (*Size)(const Job&);
 
-// The shape of one state's output.
-enum Shape : int { NONE, NUMBER, DOFS, DOFS_DOFS, DOFS_DOFS_DOFS, SIX_DOFS, BODIES_3_3, BODIES_3 };
+// The shape of one state's input or output; n bodies, k nodes. ZEROS: an input over the dofs that the driver fills.
+enum Shape : int {
+    NONE, NUMBER, THREE, SIX, COORDINATES, DOFS, ZEROS, DOFS_DOFS, DOFS_DOFS_DOFS,
+    BODIES_3_3, BODIES_3, BODIES_6, NODES_3_3, NODES_3, NODES_6, SIXES, SIXES_DOFS, SIXES_SIXES
+};
+
+// What else takes part: springs and dampers; gravity, besides the motion of the anchor; wrenches, in any axes or in those
+// of their nodes alone; a list of nodes; a mask of dofs.
+enum Part : unsigned { SPRUNG = 1, BASED = 2, PULLED = 4, PULLED_IN_OWN_AXES = 8, NODES = 16, MASKED = 32 };
 
 struct Algorithm {
     const char* name;
-    int inputs;  // 1: q, 2: q and v, 3: q, v and x
+    Shape in[VECTORS];
     Shape out[OUTPUTS];
     Kernel one, batch;
     Size one_bytes, batch_bytes;
-    bool sprung;  // whether springs and dampers take part
+    unsigned parts;
+    bool has(unsigned part) const { return (parts & part) != 0; }
 };
 
+// The algorithms of one build: tables that each end with a row without a name.
+constexpr int TABLES = 4;
 struct Kernels {
     const char* name;
     int lanes;
-    const Algorithm* algorithms;
-    int count;
+    const Algorithm* tables[TABLES];
 };
+
+// All of them in one list.
+inline std::vector<const Algorithm*> algorithms_of(const Kernels& kernels) {
+    std::vector<const Algorithm*> all;
+    for (const Algorithm* table : kernels.tables)
+        for (const Algorithm* a = table; a && a->name; ++a) all.push_back(a);
+    return all;
+}
 
 // All builds, and which of them this machine can run.
 struct KnownKernels {

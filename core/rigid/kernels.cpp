@@ -14,14 +14,14 @@ bool run_inverse_dynamics(const Job& job, index first, index last, void* workspa
     Bench bench{static_cast<char*>(workspace)};
     Moving<T>* moving = bench.take<Moving<T>>(model.count);
     Motion<T>* branches = bench.take<Motion<T>>(model.branches);
-    Spatial<T>* forces = bench.take<Spatial<T>>(model.count);
+    const Pulls<T> pulls(job, bench);
     const Ranks<T> ranks(model, bench);
     for (index i = first; i < last; i += Lanes<T>::count) {
         const Rows<T> rows(i, last);
         const Rank<T> q = read_rank(job, Q, rows, model.nq, ranks.q), v = read_rank(job, V, rows, model.nv, ranks.v);
         const Rank<T> vdot = read_rank(job, X, rows, model.nv, ranks.x);
         Rank<T> tau = write_rank(job, 0, rows, ranks.y);
-        inverse_dynamics<T>(model, base_of(job), q, v, vdot, pulls(job, rows, forces), moving, branches, tau);
+        inverse_dynamics<T>(model, base_of(job), q, v, vdot, pulls.at(job, rows, q), moving, branches, tau);
         if (job.passive) each_passive<T>(*job.passive, q, v, [&](index i, const T& x) { tau.set(i, tau[i] - x); });
         deliver(job, 0, rows, model.nv, tau);
     }
@@ -30,8 +30,8 @@ bool run_inverse_dynamics(const Job& job, index first, index last, void* workspa
 
 template <class T>
 std::size_t room_for_inverse_dynamics(const Job& job) {
-    const index n = job.model->count;
-    return room<Moving<T>>(n) + room<Motion<T>>(job.model->branches) + room<Spatial<T>>(n) + Ranks<T>::bytes(*job.model);
+    return room<Moving<T>>(job.model->count) + room<Motion<T>>(job.model->branches) + room_for_pulls<T>(job) +
+           Ranks<T>::bytes(*job.model);
 }
 
 template <class T>
@@ -43,7 +43,7 @@ bool run_forward_dynamics(const Job& job, index first, index last, void* workspa
     work.wides = bench.take<Wide<T>>(model.wides);
     work.branches = bench.take<Carried<T>>(model.branches);
     work.motions = bench.take<Spatial<T>>(model.branches);
-    Spatial<T>* forces = bench.take<Spatial<T>>(model.count);
+    const Pulls<T> pulls(job, bench);
     const Ranks<T> ranks(model, bench);
     T* whole = bench.take<T>(job.passive ? model.nv : 0);
     bool fine = true;
@@ -52,7 +52,7 @@ bool run_forward_dynamics(const Job& job, index first, index last, void* workspa
         const Rank<T> q = read_rank(job, Q, rows, model.nq, ranks.q), v = read_rank(job, V, rows, model.nv, ranks.v);
         const Rank<T> tau = with_passive(job, q, v, read_rank(job, X, rows, model.nv, ranks.x), whole);
         Rank<T> vdot = write_rank(job, 0, rows, ranks.y);
-        fine &= forward_dynamics<T>(model, base_of(job), q, v, tau, pulls(job, rows, forces), work, vdot);
+        fine &= forward_dynamics<T>(model, base_of(job), q, v, tau, pulls.at(job, rows, q), work, vdot);
         deliver(job, 0, rows, model.nv, vdot);
     }
     return fine;
@@ -62,7 +62,7 @@ template <class T>
 std::size_t room_for_forward_dynamics(const Job& job) {
     const Model& m = *job.model;
     return room<Joint<T>>(m.count) + room<Wide<T>>(m.wides) + room<Carried<T>>(m.branches) +
-           room<Spatial<T>>(m.branches) + room<Spatial<T>>(m.count) + Ranks<T>::bytes(m) +
+           room<Spatial<T>>(m.branches) + room_for_pulls<T>(job) + Ranks<T>::bytes(m) +
            room<T>(job.passive ? m.nv : 0);
 }
 
@@ -94,7 +94,7 @@ bool run_poses(const Job& job, index first, index last, void* workspace) {
     for (index i = first; i < last; i += Lanes<T>::count) {
         const Rows<T> rows(i, last);
         Writer<T> rotation(job, 0, rows), translation(job, 1, rows);
-        poses<T>(model, no_place<T>(), Reader<T>(job, Q, rows), places, rotation, translation);
+        poses<T>(model, place_of<T>(job), Reader<T>(job, Q, rows), places, rotation, translation);
     }
     return true;
 }
@@ -110,11 +110,16 @@ bool run_jacobian(const Job& job, index first, index last, void* workspace) {
     Bench bench{static_cast<char*>(workspace)};
     Place<T>* places = bench.take<Place<T>>(model.count);
     index* path = bench.take<index>(model.count);
-    const Place<T> spot = place_at<T>(job.frame->R, job.frame->p);
+    const Place<T> base{place_of<T>(job).R, {T(0.0), T(0.0), T(0.0)}};
+    const index size = 6 * model.nv;
     for (index i = first; i < last; i += Lanes<T>::count) {
         const Rows<T> rows(i, last);
-        Writer<T> J(job, 0, rows);
-        jacobian<T>(model, no_place<T>(), Reader<T>(job, Q, rows), job.frame->element, spot, path, places, J);
+        Writer<T>(job, 0, rows).clear(size * job.frame_count);
+        for (index f = 0; f < job.frame_count; ++f) {
+            const Body& frame = job.frames[f];
+            Part_of<Writer<T>> J{Writer<T>(job, 0, rows), size * f};
+            jacobian<T>(model, base, Reader<T>(job, Q, rows), frame.element, place_at<T>(frame.R, frame.p), path, places, J);
+        }
     }
     return true;
 }
@@ -126,28 +131,35 @@ std::size_t room_for_jacobian(const Job& job) {
 
 #define SOACRAFT_NAME2(x) #x
 #define SOACRAFT_NAME(x) SOACRAFT_NAME2(x)
-#define SOACRAFT_BOTH(f) run_##f<double>, run_##f<Abreast>, room_for_##f<double>, room_for_##f<Abreast>
-#define SOACRAFT_SINGLY(A) run_singly<A>, run_singly<A>, room_singly<A>, room_singly<A>
 
-// Name, number of inputs, shapes of the outputs, the functions, and whether springs and dampers take part.
-const Algorithm algorithms[] = {
-    {"inverse_dynamics", 3, {DOFS}, SOACRAFT_BOTH(inverse_dynamics), true},
-    {"forward_dynamics", 3, {DOFS}, SOACRAFT_BOTH(forward_dynamics), true},
-    {"inverse_dynamics_derivatives", 3, {DOFS_DOFS, DOFS_DOFS, DOFS_DOFS}, SOACRAFT_SINGLY(Derivatives<InverseDynamics>), true},
-    {"forward_dynamics_derivatives", 3, {DOFS_DOFS, DOFS_DOFS, DOFS_DOFS}, SOACRAFT_SINGLY(Derivatives<ForwardDynamics>), true},
-    {"mass_matrix", 1, {DOFS_DOFS}, SOACRAFT_BOTH(mass_matrix), false},
-    {"mass_matrix_inverse", 1, {DOFS_DOFS}, SOACRAFT_BOTH(mass_matrix_inverse), false},
-    {"mass_matrix_gradient", 1, {DOFS_DOFS_DOFS}, SOACRAFT_SINGLY(MassMatrixGradient), false},
-    {"coriolis_matrix", 2, {DOFS_DOFS}, SOACRAFT_SINGLY(CoriolisMatrix), false},
-    {"log_det_mass_matrix", 1, {NUMBER}, SOACRAFT_BOTH(log_det), false},
-    {"log_det_gradient", 1, {DOFS}, SOACRAFT_BOTH(log_det_gradient), false},
-    {"passive_force", 2, {DOFS}, SOACRAFT_BOTH(passive_force), true},
-    {"poses", 1, {BODIES_3_3, BODIES_3}, SOACRAFT_BOTH(poses), false},
-    {"jacobian", 1, {SIX_DOFS}, SOACRAFT_BOTH(jacobian), false},
+// Name, inputs, outputs, the functions, and what else takes part.
+extern const Algorithm dynamics_algorithms[];
+const Algorithm dynamics_algorithms[] = {
+    {"inverse_dynamics", {COORDINATES, DOFS, DOFS}, {DOFS}, SOACRAFT_BOTH(inverse_dynamics), SPRUNG | BASED | PULLED},
+    {"bias_force", {COORDINATES, DOFS, ZEROS}, {DOFS}, SOACRAFT_BOTH(inverse_dynamics), SPRUNG | BASED | PULLED},
+    {"gravity_force", {COORDINATES, ZEROS, ZEROS}, {DOFS}, SOACRAFT_BOTH(inverse_dynamics), BASED},
+    {"mass_matrix_multiply", {COORDINATES, ZEROS, DOFS}, {DOFS}, SOACRAFT_BOTH(inverse_dynamics), 0},
+    {"forward_dynamics", {COORDINATES, DOFS, DOFS}, {DOFS}, SOACRAFT_BOTH(forward_dynamics), SPRUNG | BASED | PULLED},
+    {"mass_matrix_solve", {COORDINATES, ZEROS, DOFS}, {DOFS}, SOACRAFT_BOTH(forward_dynamics), 0},
+    {"inverse_dynamics_derivatives", {COORDINATES, DOFS, DOFS}, {DOFS_DOFS, DOFS_DOFS, DOFS_DOFS},
+     SOACRAFT_SINGLY(Derivatives<InverseDynamics>), SPRUNG | BASED | PULLED_IN_OWN_AXES},
+    {"forward_dynamics_derivatives", {COORDINATES, DOFS, DOFS}, {DOFS_DOFS, DOFS_DOFS, DOFS_DOFS},
+     SOACRAFT_SINGLY(Derivatives<ForwardDynamics>), SPRUNG | BASED | PULLED_IN_OWN_AXES},
+    {"mass_matrix", {COORDINATES}, {DOFS_DOFS}, SOACRAFT_BOTH(mass_matrix), 0},
+    {"mass_matrix_inverse", {COORDINATES}, {DOFS_DOFS}, SOACRAFT_BOTH(mass_matrix_inverse), 0},
+    {"mass_matrix_gradient", {COORDINATES}, {DOFS_DOFS_DOFS}, SOACRAFT_SINGLY(MassMatrixGradient), 0},
+    {"coriolis_matrix", {COORDINATES, DOFS}, {DOFS_DOFS}, SOACRAFT_SINGLY(CoriolisMatrix), 0},
+    {"log_det_mass_matrix", {COORDINATES}, {NUMBER}, SOACRAFT_BOTH(log_det), 0},
+    {"log_det_gradient", {COORDINATES}, {DOFS}, SOACRAFT_BOTH(log_det_gradient), 0},
+    {"passive_force", {COORDINATES, DOFS}, {DOFS}, SOACRAFT_BOTH(passive_force), SPRUNG},
+    {"poses", {COORDINATES}, {BODIES_3_3, BODIES_3}, SOACRAFT_BOTH(poses), 0},
+    {"jacobian", {COORDINATES}, {SIXES_DOFS}, SOACRAFT_BOTH(jacobian), NODES},
+    {},
 };
 
+extern const Algorithm motion_algorithms[], mixed_algorithms[], coordinate_algorithms[];  // the other files of kernels
 extern const Kernels kernels;
-const Kernels kernels = {SOACRAFT_NAME(SOACRAFT_TARGET), SOACRAFT_LANES, algorithms,
-                         sizeof algorithms / sizeof *algorithms};
+const Kernels kernels = {SOACRAFT_NAME(SOACRAFT_TARGET), SOACRAFT_LANES,
+                         {dynamics_algorithms, motion_algorithms, mixed_algorithms, coordinate_algorithms}};
 
 SOACRAFT_RIGID_END

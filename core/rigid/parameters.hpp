@@ -76,7 +76,7 @@ inline void set_parameters(RigidModel& m, nb::handle inboard_R, nb::handle inboa
     m.change([&](Tables& t) {
         t.armature.assign(armature.data(), armature.data() + armature.size());
         t.model.armed = 0, t.mark_armature(0, t.model.count);
-        m.assembly.settle(t.elements, t.bodies);
+        m.assembly.settle(t.elements, t.bodies, t.model.fixed);
     });
     m.outdated = false;
 }
@@ -111,8 +111,9 @@ inline RigidModel* make(nb::handle parent_, nb::handle hinge_, nb::handle q_, nb
     }
     if (d != nv) refuse("the elements have %lld dofs, not %lld", static_cast<long long>(d), static_cast<long long>(nv));
     t.armature.assign(static_cast<std::size_t>(nv), 0.0);
-    t.model = {static_cast<index>(t.elements.size()), nq, nv, wides, branches, n, nullptr, nullptr, in_order, nullptr, 0};
-    made->change([&](Tables& own) { a.settle(own.elements, own.bodies); });
+    t.model = {static_cast<index>(t.elements.size()), nq, nv, wides, branches, n, nullptr, nullptr, in_order, nullptr, 0, {}};
+    made->zeros.assign(static_cast<std::size_t>(nv) + 1, 0.0);  // of a tree without dofs too they are somewhere
+    made->change([&](Tables& own) { a.settle(own.elements, own.bodies, own.model.fixed); });
     return made.release();
 }
 
@@ -144,7 +145,7 @@ inline void set_inertia(RigidModel& m, index k, double mass, nb::handle com_, nb
     link.mass = mass;
     for (int i = 0; i < 3; ++i) link.com[i] = com[i];
     for (int i = 0; i < 9; ++i) link.moment[i] = moment[i];
-    m.change([&](Tables& t) { m.assembly.settle_inertia(k, t.elements, t.bodies); });
+    m.change([&](Tables& t) { m.assembly.settle_inertia(k, t.elements, t.bodies, t.model.fixed); });
 }
 
 inline void set_pose(RigidModel& m, index k, bool inboard, nb::handle rotation, nb::handle translation) {
@@ -152,7 +153,7 @@ inline void set_pose(RigidModel& m, index k, bool inboard, nb::handle rotation, 
     Frame frame;
     copy_numbers(rotation, 9, "rotation", frame.R), copy_numbers(translation, 3, "translation", frame.p);
     (inboard ? link.inboard : link.outboard) = frame;
-    m.change([&](Tables& t) { m.assembly.settle_pose(k, t.elements, t.bodies); });
+    m.change([&](Tables& t) { m.assembly.settle_pose(k, t.elements, t.bodies, t.model.fixed); });
 }
 
 // Of all dofs of a hinge.

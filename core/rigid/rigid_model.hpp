@@ -79,6 +79,7 @@ struct RigidModel {
     Assembly assembly;
     std::shared_ptr<Tables> tables = std::make_shared<Tables>();
     std::vector<index> quaternions;  // where they stand in q
+    std::vector<double> zeros;       // one for each dof, for kernels that are given some
     bool passive_in_python = false;  // it has passive forces that only Python knows, or refuses
     bool outdated = false;           // Python knows newer parameters: calls go there, and it brings them
     unsigned long long stamp = 0;    // counts the changes of parameters
@@ -88,10 +89,12 @@ struct RigidModel {
     bool retired = false;
     Workspace workspace, before;
 
-    Job job() const {
+    // `based`: gravity takes part.
+    Job job(bool based) const {
         Job j = {};
         j.model = &model;
-        for (int i = 0; i < 12; ++i) j.base[i] = base[i];
+        for (int i = 0; i < 12 && based; ++i) j.base[i] = base[i];
+        j.place[0] = j.place[4] = j.place[8] = 1.0;
         return j;
     }
     // What acts of springs and dampers; null for none.

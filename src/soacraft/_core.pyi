@@ -166,9 +166,12 @@ class RigidModel:
         frame: _Reals | None = None,
         passive: bool = False,
         keep: bool = False,
+        y: _Reals | None = None,
+        mask: npt.NDArray[np.bool_] | None = None,
+        place: _Reals | None = None,
     ) -> bool:
-        """Run an algorithm on a batch of states; False when a hinge may have no inertia to move, or a result is not
-        finite. With `keep` the arrays of `outs` are then as they were.
+        """Run an algorithm on a batch of states; a node is 13 numbers of `frame`. False when a hinge may have no inertia
+        to move, or a result is not finite; with `keep` the arrays of `outs` are then as they were.
         """
 
     def set_passive(
@@ -215,18 +218,24 @@ def rigid_model(
 def call(
     model: RigidModel,
     algorithm: str,
+    arguments: tuple[str, ...],
     forces: dict[Any, Any],
     fallback: Callable[..., Any],
-    frames: dict[Any, bytes] | None = None,
+    frames: dict[Any, bytes],
     wrap: Callable[..., Any] | None = None,
+    tied: bool = False,
+    ignores: bool = False,
 ) -> Call:
-    """A call of one algorithm on single states that falls back to a Python function."""
+    """A call of one algorithm on single states and batches that falls back to a Python function."""
 
 def set_state_array(type: type) -> None:
     """The class of the read-only arrays of states, which calls take as they take plain arrays."""
 
-def algorithms() -> list[str]:
-    """The algorithms that have a kernel."""
+def set_wrench_type(type: type) -> None:
+    """The class of wrenches, which calls read."""
+
+def algorithms() -> dict[str, dict[str, tuple[str, ...]]]:
+    """The algorithms that have a kernel, by name, with the shapes of their inputs and outputs."""
 
 def instruction_set() -> str:
     """The build of the rigid kernels in use."""

@@ -7,13 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.analysis.cases import GRAPHS, along_dofs, armed
-from tests.dynamics.calls import GRAVITY, close, tree
+from tests.dynamics.calls import GRAVITY, close, reference_alone, tree
 from tests.profiles import tries
 
 import soacraft as sc
 from soacraft import analysis, dynamics
-from soacraft.dynamics import compiled, engine
-from soacraft.dynamics.reference import REFERENCE
+from soacraft.dynamics import compiled
 from soacraft.errors import SingularError, StateError
 from soacraft.model.hinges import examples
 
@@ -41,7 +40,7 @@ def by_kernels(function, g, q, v, **extra):
 
 
 def by_reference(function, g, q, v):
-    with patch.object(engine, "engine_of", lambda graph: REFERENCE):
+    with reference_alone():
         return CALLS[function](g, q, v)
 
 

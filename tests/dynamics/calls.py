@@ -1,53 +1,39 @@
 """Every dynamics function with the names of its arguments, and models and arguments to call it with."""
 
 import inspect
+from contextlib import contextmanager
+from unittest.mock import patch
 
 import numpy as np
 
 import soacraft as sc
 from soacraft import dynamics as dyn
+from soacraft.dynamics import engine, quick
+from soacraft.dynamics.reference import REFERENCE
+from soacraft.dynamics.table import TABLE, VECTORS
 from soacraft.model.hinges import examples
+from soacraft.model.layout import Layout
 
 GRAVITY = (1.5, -2.0, -9.0)  # askew, so that no axis is spared
 
-# The arguments after the graph. Those in BATCHED may have leading axes.
-CALLS = {
-    "inverse_dynamics": "q v vdot f_ext",
-    "forward_dynamics": "q v force f_ext",
-    "mixed_dynamics": "q v force vdot prescribed f_ext",
-    "mass_matrix": "q",
-    "mass_matrix_inverse": "q",
-    "mass_matrix_multiply": "q x",
-    "mass_matrix_solve": "q x",
-    "log_det_mass_matrix": "q",
-    "bias_force": "q v f_ext",
-    "gravity_force": "q",
-    "poses": "q",
-    "velocities": "q v",
-    "accelerations": "q v vdot",
-    "interbody_forces": "q v vdot f_ext",
-    "passive_force": "q v",
-    "passive_energy": "q",
-    "jacobian": "q nodes",
-    "jacobian_dot_v": "q v nodes",
-    "operational_space_compliance": "q nodes",
-    "operational_space_inertia": "q nodes",
-    "center_of_mass": "q",
-    "kinetic_energy": "q v",
-    "potential_energy": "q",
-    "momentum": "q v",
-    "centroidal_momentum_matrix": "q",
-    "composite_inertia": "q",
-    "inverse_dynamics_derivatives": "q v vdot f_ext",
-    "forward_dynamics_derivatives": "q v force f_ext",
-    "compensating_force": "q node_forces",
-}
-BATCHED = ("q", "v", "vdot", "force", "x")
-SOLVES = {  # those that invert hinge inertias
-    "forward_dynamics", "mixed_dynamics", "mass_matrix_inverse", "mass_matrix_solve", "log_det_mass_matrix",
-    "operational_space_compliance", "operational_space_inertia", "forward_dynamics_derivatives",
-}  # fmt: skip
-DERIVATIVES = {"inverse_dynamics_derivatives", "forward_dynamics_derivatives"}
+# The arguments after the graph, but for the axes of results. Those in BATCHED may have leading axes.
+ROWS = [row for row in TABLE.values() if row.module == "dynamics"]
+CALLS = {row.name: row.arguments.removesuffix(" expressed_in") for row in ROWS}
+BATCHED = VECTORS
+SOLVES = {row.name for row in ROWS if row.solves}  # those that invert hinge inertias
+DERIVATIVES = {row.name for row in ROWS if row.holonomic}
+
+
+@contextmanager
+def reference_alone():
+    """The reference engine computes everything: no kernel, no quick call."""
+    calls = property(lambda self: {}, lambda self, value: self.__dict__.__setitem__("calls", value))
+    with (
+        patch.object(engine, "engine_of", lambda graph: REFERENCE),
+        patch.object(quick, "quick_call", lambda *args: None),
+        patch.object(Layout, "calls", calls, create=True),
+    ):
+        yield
 
 
 def names_of(function):

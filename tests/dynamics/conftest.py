@@ -3,12 +3,9 @@ instruction set is chosen, only that is of interest.
 """
 
 import os
-from unittest.mock import patch
 
 import pytest
-
-from soacraft.dynamics import engine
-from soacraft.dynamics.reference import REFERENCE
+from tests.dynamics.calls import reference_alone
 
 ENGINES = ["chosen engine"] if os.environ.get("SOACRAFT_KERNELS") else ["chosen engine", "reference"]
 
@@ -17,7 +14,7 @@ ENGINES = ["chosen engine"] if os.environ.get("SOACRAFT_KERNELS") else ["chosen 
 def which_engine(request):
     """The engine the functions use."""
     if request.param == "reference":
-        with patch.object(engine, "engine_of", lambda graph: REFERENCE):
+        with reference_alone():
             yield request.param
     else:
         yield request.param

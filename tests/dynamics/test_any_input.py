@@ -4,19 +4,16 @@ answer, or an error of the soacraft family. Right is what the reference engine s
 
 from datetime import timedelta
 from functools import cache, partial
-from unittest.mock import patch
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.dynamics.calls import CALLS, DERIVATIVES, arguments, arrays, keyword, names_of
+from tests.dynamics.calls import CALLS, DERIVATIVES, arguments, arrays, keyword, names_of, reference_alone
 from tests.profiles import tries
 
 import soacraft as sc
 from soacraft import dynamics as dyn
-from soacraft.dynamics import engine
-from soacraft.dynamics.reference import REFERENCE
 from soacraft.errors import SoacraftError
 from soacraft.model.hinges import examples
 
@@ -113,7 +110,7 @@ def outcome(function, g, given, by_handle, **extra):
 
 def by_reference(function, g, plain):
     """What the reference engine says."""
-    with patch.object(engine, "engine_of", lambda graph: REFERENCE):
+    with reference_alone():
         return outcome(function, g, plain, by_handle=False)
 
 

@@ -1,17 +1,13 @@
 """The engine chosen for a graph against the reference engine: drawn trees of every hinge, single states and batches."""
 
-from unittest.mock import patch
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.dynamics.calls import CALLS, DERIVATIVES, GRAVITY, arguments, arrays, call, close
+from tests.dynamics.calls import CALLS, DERIVATIVES, GRAVITY, arguments, arrays, call, close, reference_alone
 from tests.profiles import tries
 
 import soacraft as sc
-from soacraft.dynamics import engine
-from soacraft.dynamics.reference import REFERENCE
 from soacraft.model.hinges import examples
 
 HINGES = {type(hinge).__name__: hinge for hinge in examples()}
@@ -49,7 +45,7 @@ def test_engines_agree(function, data, count, seed):
         given |= {"f_ext": None, "node_forces": {}}
     threads = data.draw(st.sampled_from([None, 1, 2]))
     found = arrays(call(function, g, given, threads=threads))
-    with patch.object(engine, "engine_of", lambda graph: REFERENCE):
+    with reference_alone():
         wanted = arrays(call(function, g, given))
     for ours, theirs in zip(found, wanted, strict=True):
         close(ours, theirs)

@@ -12,9 +12,8 @@ from soacraft.errors import LoopError, StaleError
 
 # Right for any q and v that agree with the loops: kinematics, and sums over bodies or hinges.
 ANSWERS = {
-    "poses", "velocities", "accelerations", "jacobian", "jacobian_dot_v", "center_of_mass", "momentum",
-    "centroidal_momentum_matrix", "kinetic_energy", "potential_energy", "passive_energy",
-    "passive_force",
+    "poses", "velocities", "accelerations", "node_motion", "jacobian", "jacobian_dot_v", "center_of_mass", "momentum",
+    "centroidal_momentum_matrix", "kinetic_energy", "potential_energy", "passive_energy", "passive_force",
 }  # fmt: skip
 # What is carried by which hinge, what moves under which force, and what is outboard of what, depends on the loops.
 REFUSES = {

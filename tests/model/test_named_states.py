@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import soacraft as sc
-from soacraft.dynamics.compiled import USES
 from soacraft.errors import StateError
 from soacraft.model.compiled import CompiledModel, fast_call
 
@@ -228,5 +227,5 @@ def test_quick_calls_take_state_arrays():
     def fallback(*args, **kwargs):
         raise AssertionError("the quick call left it to Python")
 
-    call = fast_call(CompiledModel.of(mb.layout), USES["mass_matrix"].kernel, {}, fallback)
+    call = fast_call(CompiledModel.of(mb.layout), "mass_matrix", ("q",), fallback)
     assert np.allclose(call(mb.q), sc.dynamics.mass_matrix(mb, np.array(mb.q)), atol=1e-12)

@@ -13,11 +13,13 @@ from soacraft.analysis.finite import refusing_overflow
 from soacraft.dynamics.arguments import check_loops, read_graph, read_problem
 from soacraft.dynamics.engine import answer
 from soacraft.dynamics.inertias import log_det_mass_matrix
+from soacraft.dynamics.quick import quick
 from soacraft.errors import ModelError, StateError
 from soacraft.model.interface import Graph
 from soacraft.spatial.checks import Array, finite
 
 
+@quick
 def mass_matrix_gradient(
     g: Graph, q: Any, *, out: Array | None = None, threads: int | None = None, ignore_loops: bool = False
 ) -> Array:
@@ -37,7 +39,7 @@ def mass_matrix_gradient(
            [-1.,  0.]])
     """
     p = read_problem("mass_matrix_gradient", g, q=q, threads=threads, ignore_loops=ignore_loops)
-    return answer(p, (p.nv,) * 3, out)
+    return answer(p, out)
 
 
 @refusing_overflow()
@@ -66,6 +68,7 @@ def christoffel(g: Graph, q: Any, *, threads: int | None = None, ignore_loops: b
     return np.asarray(0.5 * (d + np.swapaxes(d, -1, -2) - np.moveaxis(d, -1, -3)))
 
 
+@quick
 def coriolis_matrix(
     g: Graph, q: Any, v: Any, *, out: Array | None = None, threads: int | None = None, ignore_loops: bool = False
 ) -> Array:
@@ -85,9 +88,10 @@ def coriolis_matrix(
            [ 0.,  0.]])
     """
     p = read_problem("coriolis_matrix", g, q=q, v=v, threads=threads, ignore_loops=ignore_loops)
-    return answer(p, (p.nv, p.nv), out)
+    return answer(p, out)
 
 
+@quick
 def log_det_gradient(
     g: Graph, q: Any, *, out: Array | None = None, threads: int | None = None, ignore_loops: bool = False
 ) -> Array:
@@ -102,7 +106,7 @@ def log_det_gradient(
     array([0.        , 0.66666667])
     """
     p = read_problem("log_det_gradient", g, q=q, threads=threads, ignore_loops=ignore_loops)
-    return answer(p, (p.nv,), out)
+    return answer(p, out)
 
 
 @refusing_overflow()

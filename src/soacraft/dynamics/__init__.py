@@ -44,14 +44,14 @@ from soacraft.dynamics.inertias import (
     mass_matrix_multiply,
     mass_matrix_solve,
 )
-from soacraft.dynamics.motion import accelerations, poses, velocities
+from soacraft.dynamics.motion import accelerations, node_motion, poses, velocities
 from soacraft.dynamics.nodes import (
     jacobian,
     jacobian_dot_v,
     operational_space_compliance,
     operational_space_inertia,
 )
-from soacraft.dynamics.per_body import BodyArray, Poses
+from soacraft.dynamics.per_body import BodyArray, NodeMotion, Poses
 from soacraft.dynamics.system import (
     center_of_mass,
     centroidal_momentum_matrix,
@@ -64,6 +64,7 @@ from soacraft.dynamics.system import (
 __all__ = [
     "BodyArray",
     "Dynamics",
+    "NodeMotion",
     "Poses",
     "accelerations",
     "bias_force",
@@ -87,6 +88,7 @@ __all__ = [
     "mass_matrix_solve",
     "mixed_dynamics",
     "momentum",
+    "node_motion",
     "operational_space_compliance",
     "operational_space_inertia",
     "passive_energy",

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from soacraft.dynamics.problem import Mask, Problem
+from soacraft.dynamics.table import TABLE
 from soacraft.errors import ModelError, StateError
 from soacraft.model.closures import refuse_loops
 from soacraft.model.coordinates import common_batch, read_forces, read_q, read_v
@@ -20,14 +21,6 @@ from soacraft.spatial.checks import Array
 
 #: More threads than this are taken for this many; no machine gains from more.
 MOST_THREADS = 256
-
-#: What is right with loop closures and couplings too, for any q and v that agree with them. All else refuses a graph
-#: with active ones, unless told to ignore them. (The handle leaves it to its methods.)
-RIGHT_WITH_LOOPS = frozenset(
-    "poses velocities accelerations jacobian jacobian_dot_v center_of_mass momentum centroidal_momentum_matrix "
-    "kinetic_energy potential_energy passive_energy passive_force Dynamics".split()
-)
-
 
 def read_problem(
     function: str,
@@ -102,9 +95,11 @@ def _cure(function: str, g: Any) -> str:
 
 
 def check_loops(function: str, graph: Graph, ignore_loops: Any) -> None:
-    """Raise `LoopError` where a function would answer for the tree alone though loops or couplings tie it."""
-    told = isinstance(ignore_loops, bool | np.bool_)
-    refuse_loops(function, graph, (told and function in RIGHT_WITH_LOOPS) or ignore_loops)
+    """Raise `LoopError` where a function would answer for the tree alone though loops or couplings tie it. (A handle
+    leaves it to its methods.)"""
+    told, row = isinstance(ignore_loops, bool | np.bool_), TABLE.get(function)
+    right = function == "Dynamics" if row is None else row.right_with_loops
+    refuse_loops(function, graph, (told and right) or ignore_loops)
 
 
 def read_passive(function: str, graph: Graph, passive: Any) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from soacraft.dynamics.problem import Problem
+from soacraft.dynamics.table import TABLE
 from soacraft.errors import SoacraftError, StateError
 from soacraft.results import refuse_large
 from soacraft.spatial.checks import Array, state_text
@@ -55,23 +56,13 @@ def _what(out: Any) -> str:
     return f"{type(out).__name__} of length {len(out)}" if isinstance(out, tuple | list) else type(out).__name__
 
 
-#: What to use in place of a dense result.
-_INSTEAD = {
-    "mass_matrix": "mass_matrix_multiply(g, q, x), or the operator H * phi * M * phi.T * H.T",
-    "mass_matrix_inverse": "mass_matrix_solve(g, q, x), or the operator (H * phi * M * phi.T * H.T).inv",
-    "coriolis_matrix": "bias_force(g, q, v), or the operators of sc.operators(g)",
-    "mass_matrix_gradient": "the operator (H * phi * M * phi.T * H.T).diff(body)",
-    "inverse_dynamics_derivatives": "the operator derivatives expr.diff(body) and expr.dot()",
-    "forward_dynamics_derivatives": "the operator derivatives expr.diff(body) and expr.dot()",
-}
-
 #: How many 6 x 6 blocks for each body the reference engine holds at a time.
 _BLOCKS = 8
 
 
 def refuse_large_results(p: Problem, tails: tuple[Tail, ...]) -> None:
     """Raise `SizeError` for results that would take more than half of the free memory, before any is allocated."""
-    instead = _INSTEAD.get(p.function)
+    instead = TABLE[p.function].instead
     cure = f"Use {instead}." if instead and not p.batch else "Take the batch in parts."
     for tail, out in zip(tails, p.out, strict=True):
         if out is None:

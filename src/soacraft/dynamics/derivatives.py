@@ -7,6 +7,7 @@ from typing import Any
 from soacraft.dynamics.arguments import read_problem
 from soacraft.dynamics.engine import answers
 from soacraft.dynamics.problem import Problem
+from soacraft.dynamics.quick import quick
 from soacraft.errors import StateError
 from soacraft.model.interface import Graph
 from soacraft.spatial.checks import Array
@@ -14,6 +15,7 @@ from soacraft.spatial.checks import Array
 Three = tuple[Array, Array, Array]
 
 
+@quick
 def inverse_dynamics_derivatives(
     g: Graph,
     q: Any,
@@ -57,6 +59,7 @@ def inverse_dynamics_derivatives(
     return _three(p, out)
 
 
+@quick
 def forward_dynamics_derivatives(
     g: Graph,
     q: Any,
@@ -110,5 +113,5 @@ def refuse_nonholonomic(p: Problem) -> None:
 
 def _three(p: Problem, out: Any) -> Three:
     refuse_nonholonomic(p)
-    found = answers(p, ((p.nv, p.nv),) * 3, out)
+    found = answers(p, out)
     return found[0], found[1], found[2]

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from soacraft.dynamics.compiled import compiled_engine
-from soacraft.dynamics.delivery import Tail, deliver, read_out, refuse_large_results
+from soacraft.dynamics.delivery import deliver, read_out, refuse_large_results
 from soacraft.dynamics.problem import Problem
 from soacraft.dynamics.reference import REFERENCE
+from soacraft.dynamics.table import TABLE
 from soacraft.model.interface import Graph
 from soacraft.spatial.checks import Array
 
@@ -23,13 +24,14 @@ def engine_of(graph: Graph) -> Engine:
     return compiled_engine(graph) or REFERENCE
 
 
-def answer(p: Problem, tail: Tail, out: Any) -> Array:
-    """Work a problem out whose result is one array of shape (*batch, *tail)."""
-    return answers(p, (tail,), out)[0]
+def answer(p: Problem, out: Any) -> Array:
+    """Compute a problem whose result is one array."""
+    return answers(p, out)[0]
 
 
-def answers(p: Problem, tails: tuple[Tail, ...], out: Any) -> tuple[Array, ...]:
-    """Work a problem out whose results are several arrays."""
+def answers(p: Problem, out: Any) -> tuple[Array, ...]:
+    """Compute a problem whose results are several arrays; their shapes are those of the table."""
+    tails = TABLE[p.function].tails(p)
     read_out(p, out, tails)
     refuse_large_results(p, tails)
     before = tuple(None if x is None else x.copy() for x in p.out)

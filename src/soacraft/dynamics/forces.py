@@ -14,13 +14,15 @@ from typing import Any
 
 from soacraft.dynamics.arguments import read_axes, read_problem
 from soacraft.dynamics.engine import answer, answers
-from soacraft.dynamics.per_body import BodyArray
+from soacraft.dynamics.per_body import BodyArray, axes_text
+from soacraft.dynamics.quick import quick
 from soacraft.errors import StateError
 from soacraft.model.frame import Frame
 from soacraft.model.interface import Graph
 from soacraft.spatial.checks import Array
 
 
+@quick
 def inverse_dynamics(
     g: Graph,
     q: Any,
@@ -50,9 +52,10 @@ def inverse_dynamics(
         "inverse_dynamics", g, q=q, v=v, vdot=vdot,
         f_ext=f_ext, stored=True, threads=threads, passive=passive, ignore_loops=ignore_loops,
     )  # fmt: skip
-    return answer(p, (p.nv,), out)
+    return answer(p, out)
 
 
+@quick
 def forward_dynamics(
     g: Graph,
     q: Any,
@@ -90,9 +93,10 @@ def forward_dynamics(
         passive=passive,
         ignore_loops=ignore_loops,
     )
-    return answer(p, (p.nv,), out)
+    return answer(p, out)
 
 
+@quick
 def mixed_dynamics(
     g: Graph,
     q: Any,
@@ -131,10 +135,11 @@ def mixed_dynamics(
         "mixed_dynamics", g, q=q, v=v, force=force, vdot=vdot,
         prescribed=prescribed, f_ext=f_ext, stored=True, threads=threads, passive=passive, ignore_loops=ignore_loops,
     )  # fmt: skip
-    found = answers(p, ((p.nv,), (p.nv,)), out)
+    found = answers(p, out)
     return found[0], found[1]
 
 
+@quick
 def bias_force(
     g: Graph,
     q: Any,
@@ -163,9 +168,10 @@ def bias_force(
         "bias_force", g, q=q, v=v,
         f_ext=f_ext, stored=True, threads=threads, passive=passive, ignore_loops=ignore_loops,
     )  # fmt: skip
-    return answer(p, (p.nv,), out)
+    return answer(p, out)
 
 
+@quick
 def gravity_force(
     g: Graph, q: Any, *, out: Array | None = None, threads: int | None = None, ignore_loops: bool = False
 ) -> Array:
@@ -182,9 +188,10 @@ def gravity_force(
     array([29.43,  9.81])
     """
     p = read_problem("gravity_force", g, q=q, threads=threads, ignore_loops=ignore_loops)
-    return answer(p, (p.nv,), out)
+    return answer(p, out)
 
 
+@quick
 def interbody_forces(
     g: Graph,
     q: Any,
@@ -221,9 +228,10 @@ def interbody_forces(
         "interbody_forces", g, q=q, v=v, vdot=vdot,
         f_ext=f_ext, stored=True, threads=threads, expressed_in=axes, passive=passive, ignore_loops=ignore_loops,
     )  # fmt: skip
-    return BodyArray(g, answer(p, (p.n, 6), out), "interbody forces", axes_text(axes))
+    return BodyArray(g, answer(p, out), "interbody forces", axes_text(axes))
 
 
+@quick
 def passive_force(
     g: Graph, q: Any, v: Any, *, out: Array | None = None, threads: int | None = None, ignore_loops: bool = False
 ) -> Array:
@@ -249,9 +257,10 @@ def passive_force(
     array([ 0., -2.])
     """
     p = read_problem("passive_force", g, q=q, v=v, threads=threads, ignore_loops=ignore_loops)
-    return answer(p, (p.nv,), out)
+    return answer(p, out)
 
 
+@quick
 def compensating_force(
     g: Graph,
     q: Any,
@@ -277,11 +286,4 @@ def compensating_force(
     if node_forces is None:
         raise StateError("compensating_force needs the forces at nodes, {node: wrench}; got None.")
     p = read_problem("compensating_force", g, q=q, f_ext=node_forces, threads=threads, ignore_loops=ignore_loops)
-    return answer(p, (p.nv,), out)
-
-
-def axes_text(axes: Frame | str) -> str:
-    """The axes of a result in words."""
-    if isinstance(axes, Frame):
-        return repr(axes.full_name)
-    return {"inertial": "'inertial'"}.get(axes, f"each {axes}'s own axes")
+    return answer(p, out)

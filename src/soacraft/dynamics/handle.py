@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Concatenate, ParamSpec, TypeVar
 from soacraft.attributes import Strict
 from soacraft.dynamics import derivatives, forces, inertias, motion, nodes, system
 from soacraft.dynamics.arguments import check_loops, read_graph
-from soacraft.dynamics.fast import fast_calls
+from soacraft.dynamics.quick import quick_calls
 from soacraft.errors import StaleError
 from soacraft.model.graph import Multibody
 from soacraft.model.interface import Graph
@@ -63,7 +63,7 @@ class Dynamics(Strict):
         self._version, self._ignore_loops = g.version, bool(ignore_loops)
         if isinstance(g, Multibody):
             names = [name for name in dir(type(self)) if not name.startswith("_") and name != "graph"]
-            self.__dict__.update(fast_calls(g, {name: getattr(self, name) for name in names}, self._ignore_loops))
+            self.__dict__.update(quick_calls(g, {name: getattr(self, name) for name in names}, self._ignore_loops))
 
     @property
     def graph(self) -> Graph:
@@ -98,6 +98,7 @@ class Dynamics(Strict):
     poses = _bound(motion.poses)
     velocities = _bound(motion.velocities)
     accelerations = _bound(motion.accelerations)
+    node_motion = _bound(motion.node_motion)
     jacobian = _bound(nodes.jacobian)
     jacobian_dot_v = _bound(nodes.jacobian_dot_v)
     operational_space_compliance = _bound(nodes.operational_space_compliance)

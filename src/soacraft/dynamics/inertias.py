@@ -7,10 +7,12 @@ from typing import Any
 from soacraft.dynamics.arguments import read_problem
 from soacraft.dynamics.engine import answer
 from soacraft.dynamics.per_body import BodyArray
+from soacraft.dynamics.quick import quick
 from soacraft.model.interface import Graph
 from soacraft.spatial.checks import Array
 
 
+@quick
 def mass_matrix(
     g: Graph, q: Any, *, out: Array | None = None, threads: int | None = None, ignore_loops: bool = False
 ) -> Array:
@@ -28,9 +30,10 @@ def mass_matrix(
            [2., 1.]])
     """
     p = read_problem("mass_matrix", g, q=q, threads=threads, ignore_loops=ignore_loops)
-    return answer(p, (p.nv, p.nv), out)
+    return answer(p, out)
 
 
+@quick
 def mass_matrix_inverse(
     g: Graph, q: Any, *, out: Array | None = None, threads: int | None = None, ignore_loops: bool = False
 ) -> Array:
@@ -46,9 +49,10 @@ def mass_matrix_inverse(
            [-2.,  5.]])
     """
     p = read_problem("mass_matrix_inverse", g, q=q, threads=threads, ignore_loops=ignore_loops)
-    return answer(p, (p.nv, p.nv), out)
+    return answer(p, out)
 
 
+@quick
 def mass_matrix_multiply(
     g: Graph, q: Any, x: Any, *, out: Array | None = None, threads: int | None = None, ignore_loops: bool = False
 ) -> Array:
@@ -63,9 +67,10 @@ def mass_matrix_multiply(
     array([7., 3.])
     """
     p = read_problem("mass_matrix_multiply", g, q=q, x=x, threads=threads, ignore_loops=ignore_loops)
-    return answer(p, (p.nv,), out)
+    return answer(p, out)
 
 
+@quick
 def mass_matrix_solve(
     g: Graph, q: Any, x: Any, *, out: Array | None = None, threads: int | None = None, ignore_loops: bool = False
 ) -> Array:
@@ -80,9 +85,10 @@ def mass_matrix_solve(
     array([1., 1.])
     """
     p = read_problem("mass_matrix_solve", g, q=q, x=x, threads=threads, ignore_loops=ignore_loops)
-    return answer(p, (p.nv,), out)
+    return answer(p, out)
 
 
+@quick
 def log_det_mass_matrix(
     g: Graph, q: Any, *, out: Array | None = None, threads: int | None = None, ignore_loops: bool = False
 ) -> Any:
@@ -97,9 +103,10 @@ def log_det_mass_matrix(
     0.69314718056
     """
     p = read_problem("log_det_mass_matrix", g, q=q, threads=threads, ignore_loops=ignore_loops)
-    return answer(p, (), out)[()]
+    return answer(p, out)[()]
 
 
+@quick
 def composite_inertia(
     g: Graph, q: Any, *, out: Array | None = None, threads: int | None = None, ignore_loops: bool = False
 ) -> BodyArray:
@@ -117,4 +124,4 @@ def composite_inertia(
     2.0
     """
     p = read_problem("composite_inertia", g, q=q, threads=threads, ignore_loops=ignore_loops)
-    return BodyArray(g, answer(p, (p.n, 6, 6), out), "composite inertias", "each body's own axes", rank=2)
+    return BodyArray(g, answer(p, out), "composite inertias", "each body's own axes", rank=2)

@@ -5,20 +5,19 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-import numpy as np
-
-from soacraft.dynamics.arguments import read_axes, read_problem
-from soacraft.dynamics.delivery import not_finite
+from soacraft.dynamics.arguments import read_axes, read_nodes, read_problem
 from soacraft.dynamics.engine import answer, answers
-from soacraft.dynamics.forces import axes_text
-from soacraft.dynamics.per_body import BodyArray, Poses
+from soacraft.dynamics.node_twists import node_twist
+from soacraft.dynamics.nodes import Nodes
+from soacraft.dynamics.per_body import BodyArray, NodeMotion, Poses, axes_text
 from soacraft.dynamics.problem import Problem
-from soacraft.dynamics.reference.turning import twist_of
+from soacraft.dynamics.quick import quick
 from soacraft.model.frame import Frame
 from soacraft.model.interface import Graph
 from soacraft.spatial.checks import Array
 
 
+@quick
 def poses(
     g: Graph, q: Any, *, out: tuple[Array, Array] | None = None, threads: int | None = None, ignore_loops: bool = False
 ) -> Poses:
@@ -37,10 +36,11 @@ def poses(
     ((2, 3), (2, 4, 4))
     """
     p = read_problem("poses", g, q=q, threads=threads, ignore_loops=ignore_loops)
-    rotation, translation = answers(p, ((p.n, 3, 3), (p.n, 3)), out)
+    rotation, translation = answers(p, out)
     return Poses(g, rotation, translation)
 
 
+@quick
 def velocities(
     g: Graph,
     q: Any,
@@ -70,6 +70,7 @@ def velocities(
     return _twists(p, "velocities", out)
 
 
+@quick
 def accelerations(
     g: Graph,
     q: Any,
@@ -102,13 +103,42 @@ def accelerations(
     return _twists(p, "accelerations", out)
 
 
+@quick
+def node_motion(
+    g: Graph,
+    q: Any,
+    v: Any,
+    vdot: Any,
+    nodes: Nodes,
+    expressed_in: Frame | str = "inertial",
+    *,
+    out: tuple[Array, Array, Array, Array] | None = None,
+    threads: int | None = None,
+    ignore_loops: bool = False,
+) -> NodeMotion:
+    """Pose, velocity and acceleration of k nodes relative to the inertial frame, in one call. O(n).
+
+        T(O) = T(k) T(k,O),   [omega; dp/dt],   [d omega/dt; d^2 p/dt^2]           of each node's origin O on a body k
+
+    The result has `rotation` (..., k, 3, 3), `translation` (..., k, 3), `velocity` and `acceleration` (..., k, 6); one
+    node is a list of one. `expressed_in` gives the axes of velocity and acceleration: "inertial", "node" (each node's
+    own) or a frame. For all bodies there are `poses`, `velocities` and `accelerations`.
+
+    >>> import numpy as np
+    >>> import soacraft as sc
+    >>> from soacraft import dynamics as dyn
+    >>> found = dyn.node_motion(sc.load("double_pendulum"), [0.0, 0.0], [1.0, 0.0], [0.0, 0.0], ["upper", "lower/tip"])
+    >>> found.translation[1] + 0.0, found.velocity[1, 3:] + 0.0
+    (array([ 0.,  0., -2.]), array([2., 0., 0.]))
+    """
+    frames, axes = read_nodes("node_motion", g, nodes), read_axes("node_motion", g, expressed_in, "node")
+    p = read_problem(
+        "node_motion", g, q=q, v=v, vdot=vdot,
+        nodes=frames, expressed_in=axes, threads=threads, ignore_loops=ignore_loops,
+    )  # fmt: skip
+    return NodeMotion(*answers(p, out))
+
+
 def _twists(p: Problem, kind: str, out: Array | None) -> BodyArray:
-    array = answer(p, (p.n, 6), out)
-    return BodyArray(p.graph, array, kind, axes_text(p.expressed_in), of_node=partial(_of_node, p, kind))
-
-
-def _of_node(p: Problem, kind: str, frame: Frame) -> Array:
-    twist = np.array(np.broadcast_to(twist_of(p, frame, kind), (*p.batch, 6)))
-    if not np.isfinite(twist).all():
-        raise not_finite(p, twist)
-    return twist
+    array = answer(p, out)
+    return BodyArray(p.graph, array, kind, axes_text(p.expressed_in), of_node=partial(node_twist, p, kind))

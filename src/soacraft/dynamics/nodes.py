@@ -9,6 +9,7 @@ import numpy as np
 from soacraft.dynamics.arguments import read_axes, read_nodes, read_problem
 from soacraft.dynamics.engine import answer
 from soacraft.dynamics.problem import Problem
+from soacraft.dynamics.quick import quick
 from soacraft.model.frame import Frame
 from soacraft.model.interface import Graph
 from soacraft.spatial.checks import Array
@@ -16,6 +17,7 @@ from soacraft.spatial.checks import Array
 Nodes = Frame | str | list[Frame | str] | tuple[Frame | str, ...]
 
 
+@quick
 def jacobian(
     g: Graph,
     q: Any,
@@ -42,9 +44,10 @@ def jacobian(
            [0., 0.]])
     """
     p = _problem("jacobian", g, nodes, expressed_in, q=q, threads=threads, ignore_loops=ignore_loops)
-    return answer(p, (6 * len(p.nodes), p.nv), out)
+    return answer(p, out)
 
 
+@quick
 def jacobian_dot_v(
     g: Graph,
     q: Any,
@@ -71,9 +74,10 @@ def jacobian_dot_v(
     p = _problem(
         "jacobian_dot_v", g, nodes, expressed_in, q=q, v=v, vdot=np.zeros(0), threads=threads, ignore_loops=ignore_loops
     )
-    return answer(p, (6 * len(p.nodes),), out)
+    return answer(p, out)
 
 
+@quick
 def operational_space_compliance(
     g: Graph,
     q: Any,
@@ -100,9 +104,10 @@ def operational_space_compliance(
     p = _problem(
         "operational_space_compliance", g, nodes, expressed_in, q=q, threads=threads, ignore_loops=ignore_loops
     )
-    return answer(p, (6 * len(p.nodes),) * 2, out)
+    return answer(p, out)
 
 
+@quick
 def operational_space_inertia(
     g: Graph,
     q: Any,
@@ -137,7 +142,7 @@ def operational_space_inertia(
     """
     p = _problem("operational_space_inertia", g, nodes, expressed_in, q=q, threads=threads, ignore_loops=ignore_loops)
     p.allow_singular = bool(allow_singular)
-    return answer(p, (6 * len(p.nodes),) * 2, out)
+    return answer(p, out)
 
 
 def _problem(function: str, g: Any, nodes: Any, expressed_in: Any, **given: Any) -> Problem:

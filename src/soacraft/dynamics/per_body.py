@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, overload
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -108,6 +108,19 @@ class Poses(_PerBody):
         return f"poses of {_shown(self._graph, self.rotation.shape[:-3])}"
 
 
+class NodeMotion(NamedTuple):
+    """Motion of k nodes relative to the inertial frame: poses, and [angular; linear] of their origins."""
+
+    rotation: Array
+    """(..., k, 3, 3)"""
+    translation: Array
+    """(..., k, 3)"""
+    velocity: Array
+    """(..., k, 6)"""
+    acceleration: Array
+    """(..., k, 6): [d omega/dt; d^2 p/dt^2]"""
+
+
 class BodyArray(_PerBody, np.lib.mixins.NDArrayOperatorsMixin):
     """Numbers for all bodies, (..., n, 6) or (..., n, 6, 6), in the order of `g.bodies`.
 
@@ -131,6 +144,22 @@ class BodyArray(_PerBody, np.lib.mixins.NDArrayOperatorsMixin):
     ) -> None:
         super().__init__(graph)
         self._array, self.kind, self.expressed_in, self._rank, self._of_node = array, kind, expressed_in, rank, of_node
+
+    @classmethod
+    def maker(
+        cls, graph: Graph, kind: str, expressed_in: str
+    ) -> Callable[[Array, Callable[[Frame], Array] | None], BodyArray]:
+        """A quick way to make many results of one graph, as long as its structure stays."""
+        pattern, new = cls(graph, np.empty(0), kind, expressed_in), cls.__new__
+        version, index = pattern._version, pattern._index
+
+        def make(array: Array, of_node: Callable[[Frame], Array] | None) -> BodyArray:
+            self = new(cls)
+            self._graph, self._version, self._index = graph, version, index
+            self._array, self.kind, self.expressed_in, self._rank, self._of_node = array, kind, expressed_in, 1, of_node
+            return self
+
+        return make
 
     def __reduce__(self) -> tuple[Any, ...]:
         self._require_fresh()
@@ -190,3 +219,10 @@ class BodyArray(_PerBody, np.lib.mixins.NDArrayOperatorsMixin):
 def _shown(graph: Graph, batch: tuple[int, ...]) -> str:
     several = f", batch {batch}" if batch else ""
     return f"{graph.name!r} ({size_text(graph.layout.n, graph.layout.nv)}{several})"
+
+
+def axes_text(axes: Frame | str) -> str:
+    """The axes of a result in words."""
+    if isinstance(axes, Frame):
+        return repr(axes.full_name)
+    return {"inertial": "'inertial'"}.get(axes, f"each {axes}'s own axes")

@@ -6,10 +6,12 @@ from typing import Any
 
 from soacraft.dynamics.arguments import read_problem
 from soacraft.dynamics.engine import answer
+from soacraft.dynamics.quick import quick
 from soacraft.model.interface import Graph
 from soacraft.spatial.checks import Array
 
 
+@quick
 def center_of_mass(
     g: Graph, q: Any, *, out: Array | None = None, threads: int | None = None, ignore_loops: bool = False
 ) -> Array:
@@ -24,9 +26,10 @@ def center_of_mass(
     array([ 0. ,  0. , -1.5])
     """
     p = read_problem("center_of_mass", g, q=q, threads=threads, ignore_loops=ignore_loops)
-    return answer(p, (3,), out)
+    return answer(p, out)
 
 
+@quick
 def kinetic_energy(
     g: Graph, q: Any, v: Any, *, out: Array | None = None, threads: int | None = None, ignore_loops: bool = False
 ) -> Any:
@@ -41,9 +44,10 @@ def kinetic_energy(
     2.5
     """
     p = read_problem("kinetic_energy", g, q=q, v=v, threads=threads, ignore_loops=ignore_loops)
-    return answer(p, (), out)[()]
+    return answer(p, out)[()]
 
 
+@quick
 def potential_energy(
     g: Graph, q: Any, *, out: Array | None = None, threads: int | None = None, ignore_loops: bool = False
 ) -> Any:
@@ -60,9 +64,10 @@ def potential_energy(
     -29.43
     """
     p = read_problem("potential_energy", g, q=q, threads=threads, ignore_loops=ignore_loops)
-    return answer(p, (), out)[()]
+    return answer(p, out)[()]
 
 
+@quick
 def passive_energy(
     g: Graph, q: Any, *, out: Array | None = None, threads: int | None = None, ignore_loops: bool = False
 ) -> Any:
@@ -81,9 +86,10 @@ def passive_energy(
     0.2
     """
     p = read_problem("passive_energy", g, q=q, threads=threads, ignore_loops=ignore_loops)
-    return answer(p, (), out)[()]
+    return answer(p, out)[()]
 
 
+@quick
 def momentum(
     g: Graph, q: Any, v: Any, *, out: Array | None = None, threads: int | None = None, ignore_loops: bool = False
 ) -> Array:
@@ -98,9 +104,10 @@ def momentum(
     array([ 0., -2.,  0.,  2.,  0.,  0.])
     """
     p = read_problem("momentum", g, q=q, v=v, threads=threads, ignore_loops=ignore_loops)
-    return answer(p, (6,), out)
+    return answer(p, out)
 
 
+@quick
 def centroidal_momentum_matrix(
     g: Graph, q: Any, *, out: Array | None = None, threads: int | None = None, ignore_loops: bool = False
 ) -> Array:
@@ -115,4 +122,4 @@ def centroidal_momentum_matrix(
     array([3., 1.])
     """
     p = read_problem("centroidal_momentum_matrix", g, q=q, threads=threads, ignore_loops=ignore_loops)
-    return answer(p, (6, p.nv), out)
+    return answer(p, out)

@@ -120,7 +120,7 @@ def _inverse_dynamics_derivatives(task: Task, vdot: Array, multipliers: Array) -
     given = {"q": task.state.q, "v": task.state.v, "vdot": vdot}
     forces = task.forces + body_forces(task.rows, multipliers)
     p = Problem("inverse_dynamics_derivatives", task.graph, given, forces, passive=task.passive)
-    found = answers(p, ((p.nv, p.nv),) * 3, None)
+    found = answers(p, None)
     return found[0], found[1], found[2]
 
 

@@ -52,7 +52,7 @@ def unbalanced(task: Task, vdot: Array, known: Array) -> Array:
     forces = body_forces(rows, known) if known.any() else ()
     given = {"q": rows.state.q, "v": rows.state.v, "vdot": vdot}
     p = Problem("inverse_dynamics", rows.graph, given, task.forces + forces)
-    left -= answer(p, (p.nv,), None)
+    left -= answer(p, None)
     for row, (_, where) in zip(rows.couplings, rows.places[len(rows.loops) :], strict=True):
         for dof, rate in row.rates.items():
             left[dof] -= rate * known[where.start]

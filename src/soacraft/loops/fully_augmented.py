@@ -244,8 +244,8 @@ def _dense(task: Task) -> Answer:
     U, _, _ = np.linalg.svd(sizes.scaled(G), full_matrices=False)
     R = (U[:, : choose(G, sizes).rank] / sizes.rows[:, None]).T
     p = Problem("bias_force", rows.graph, given, task.forces)
-    C = answer(p, (p.nv,), None)
-    M = answer(Problem("mass_matrix", rows.graph, {"q": rows.state.q}), (p.nv, p.nv), None)
+    C = answer(p, None)
+    M = answer(Problem("mass_matrix", rows.graph, {"q": rows.state.q}), None)
     K = np.block([[M, (R @ G).T], [R @ G, np.zeros((len(R), len(R)))]])
     x = np.linalg.solve(K, np.concatenate([task.acting - C, R @ (task.Udot - rows.gamma)]))
     return Answer(x[: p.nv], least_norm(rows, R.T @ x[p.nv :]))

@@ -47,7 +47,7 @@ def force_for(task: Task, choice: Choice, vdot_i: Array, actuated: Mask | None, 
     refuse_held(rows, G, choice, X, sizes)
     given = {"q": rows.state.q, "v": rows.state.v, "vdot": vdot}
     p = Problem("inverse_dynamics", rows.graph, given, task.forces)
-    whole = np.array(answer(p, (p.nv,), None)) - task.besides
+    whole = np.array(answer(p, None)) - task.besides
     wanted = X.T @ whole
     force = np.zeros(p.nv)
     where = choice.independent if actuated is None else np.flatnonzero(actuated)

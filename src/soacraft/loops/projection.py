@@ -29,7 +29,7 @@ def project(task: Task, weight: str) -> Array:
     if weight == "plain":
         return v - _least(Y, left, rank)
     p = Problem("mass_matrix", rows.graph, {"q": rows.state.q})
-    L = _root(rows, answer(p, (p.nv, p.nv), None))
+    L = _root(rows, answer(p, None))
     half = np.asarray(np.linalg.solve(L, Y.T).T, dtype=np.float64)
     jump = np.linalg.solve(L.T, _least(half, left, rank))
     return np.asarray(v - jump, dtype=np.float64)

@@ -77,7 +77,7 @@ def residual_of_motion(task: Task, vdot: Array, multipliers: Array) -> Array:
     rows = task.rows
     given = {"q": rows.state.q, "v": rows.state.v, "vdot": vdot}
     p = Problem("inverse_dynamics", rows.graph, given, task.forces)
-    return np.array(answer(p, (p.nv,), None)) + rows.jacobian().T @ multipliers - task.acting
+    return np.array(answer(p, None)) + rows.jacobian().T @ multipliers - task.acting
 
 
 def row_speeds(rows: Constraints, v: Array) -> Array:

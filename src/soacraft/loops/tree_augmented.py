@@ -57,7 +57,7 @@ class TreeAugmented(Solver):
     def _solve(self, task: Task) -> Answer:
         given = {"q": task.state.q, "v": task.state.v, "force": task.acting}
         p = Problem("forward_dynamics", task.graph, given, task.forces)
-        vdot = np.array(answer(p, (p.nv,), None))
+        vdot = np.array(answer(p, None))
         if not task.rows.size:
             return Answer(vdot, np.zeros(0))
         compliance, factor = factored(task.rows)

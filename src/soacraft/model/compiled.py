@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from soacraft.model.passive import rest_of
 from soacraft.model.read_only import StateArray
 from soacraft.spatial.checks import Array
 from soacraft.spatial.pose import Pose
+from soacraft.spatial.wrench import Wrench
 
 REVOLUTE, PRISMATIC, HELICAL, SPHERICAL, FREE, ROLLING = range(6)
 WELD, PRODUCT = -1, -2
@@ -89,8 +91,10 @@ class CompiledModel:
         return model
 
     def frame(self, layout: Layout, frame: Frame) -> Array:
-        """A frame on a body as the kernels read it: the number of its element, then rotation and translation."""
-        assert isinstance(frame.carrier, Body)
+        """A frame as the kernels read it: the number of its element, then rotation and translation. One that is not on
+        a body has -2 for a number: it has axes, but nothing acts there."""
+        if not isinstance(frame.carrier, Body):
+            return np.array([-2, *frame.offset.rotation.ravel(), *frame.offset.translation])
         k = layout.index[frame.carrier]
         place = self.place(k) @ frame.offset
         return np.array([self.element_of[k], *place.rotation.ravel(), *place.translation])
@@ -234,22 +238,42 @@ def choose_instruction_set(name: str | None) -> str:
     return _core.instruction_set()
 
 
+@cache
+def kernel_table() -> dict[str, dict[str, tuple[str, ...]]]:
+    """The algorithms that have a kernel: the axes of their inputs and outputs (q coordinates, v dofs, 0 zeros that they
+    are given, n bodies, k nodes), and what else takes part.
+
+    >>> kernel_table()["bias_force"]["inputs"]
+    ('q', 'v', '0')
+    """
+    return _core.algorithms()
+
+
 def kernel_names() -> list[str]:
     """The algorithms that have a kernel."""
-    return _core.algorithms()
+    return list(kernel_table())
 
 
 def fast_call(
     model: CompiledModel,
     kernel: str,
-    forces: dict[Any, Any],
+    arguments: tuple[str, ...],
     fallback: Callable[..., Any],
+    forces: dict[Any, Any] | None = None,
     frames: dict[Any, bytes] | None = None,
     wrap: Callable[..., Any] | None = None,
+    tied: bool = False,
+    ignores: bool = False,
 ) -> Callable[..., Any]:
-    """A call of one kernel on single states; while `forces` is not empty, and for all else, it calls `fallback`."""
-    return _core.call(model.kernels, kernel, forces, fallback, frames, wrap)
+    """A call of one kernel on single states and batches, with arguments of these names; what it is not sure of it
+    hands to `fallback`. `forces` act besides those of the call. `frames` gives nodes as the kernels read them.
+    `tied`: loops tie the model that the kernel does not know; then only a call is answered that ignores them, by
+    `ignore_loops=True` or, when nothing is said, by `ignores`.
+    """
+    forces, frames = {} if forces is None else forces, {} if frames is None else frames
+    return _core.call(model.kernels, kernel, arguments, forces, fallback, frames, wrap, tied, ignores)
 
 
 _core.set_state_array(StateArray)
+_core.set_wrench_type(Wrench)
 choose_instruction_set(os.environ.get("SOACRAFT_KERNELS"))

@@ -94,6 +94,7 @@ class Layout:
         given = tuple(tendons)
         own = set(self.dof_names) if given else set()
         self.tendons = tuple(x for x in given if own.issuperset(x.terms))
+        self.calls: dict[str, Any] = {}  # quick calls by name, for as long as this form is the graph's
 
     def renewed(self) -> Layout:
         """The layout of the same structure with the parameters that the bodies have now. O(1) until they are read."""

@@ -45,11 +45,10 @@ SOACRAFT_FLAT void set_column(Out& J, index width, index at, const Vec<T>& w, co
     J.set(3 * width + at, v.x), J.set(4 * width + at, v.y), J.set(5 * width + at, v.z);
 }
 
-// J = B* phi* H* for one frame at `spot` on an element: [angular; linear] in base axes, 6 x nv. O(depth) and the zeros.
+// J = B* phi* H* for one frame at `spot` on an element: [angular; linear] in base axes, 6 x nv, zeroed before. O(depth).
 template <class T, class In, class Out>
 SOACRAFT_INLINE void jacobian(const Model& model, const Place<T>& base, const In& q, index element,
                               const Place<T>& spot, index* SOACRAFT_RESTRICT path, Place<T>* SOACRAFT_RESTRICT w, Out& J) {
-    J.clear(6 * model.nv);
     index depth = 0;
     for (index k = element; k >= 0; k = model.elements[k].parent) path[depth++] = k;
     Place<T> at = base;

@@ -41,6 +41,7 @@ struct Model {
     index in_order;  // whether the user's dofs are in the order of the elements: v = d
     const double* armature;  // the user's, in the order of v: what a dof adds to its own inertia
     index armed;             // whether an element is
+    double fixed[10];        // the inertia of what is welded to the base, as J, h and m of an element
 };
 
 SOACRAFT_INLINE index dofs(index kind) { return kind <= HELICAL ? 1 : kind == FREE ? 6 : 3; }

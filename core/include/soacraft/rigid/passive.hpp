@@ -103,6 +103,33 @@ SOACRAFT_FLAT void each_passive(const Passive& p, const In& q, const In& v, cons
     }
 }
 
+// k |q - rest|^2 / 2 of springs and tendons.
+template <class T, class In>
+SOACRAFT_INLINE T passive_energy(const Passive& p, const In& q) {
+    T twice(0.0);
+    for (index k = 0; k < p.springs_count; ++k) {
+        const Spring& s = p.springs[k];
+        const T x = q[s.q] - T(s.rest);
+        twice += T(s.k) * x * x;
+    }
+    for (index k = 0; k < p.balls_count; ++k) {
+        const Ball& s = p.balls[k];
+        const Vec<T> w = turned_by<T>(s.rest, q, s.q);
+        twice += T(s.k[0]) * w.x * w.x + T(s.k[1]) * w.y * w.y + T(s.k[2]) * w.z * w.z;
+        if (!s.free) continue;
+        const Vec<T> u = moved_by<T>(s.rest, q, s.q);
+        twice += T(s.k[3]) * u.x * u.x + T(s.k[4]) * u.y * u.y + T(s.k[5]) * u.z * u.z;
+    }
+    for (index k = 0; k < p.tendons_count; ++k) {
+        const Tendon& t = p.tendons[k];
+        T length(0.0);
+        for (index i = t.first; i < t.last; ++i) length += T(p.strands[i].c) * q[p.strands[i].q];
+        const T stretch = minimum(length - T(t.low), T(0.0)) - minimum(T(t.high) - length, T(0.0));
+        twice += T(t.k) * stretch * stretch;
+    }
+    return T(0.5) * twice;
+}
+
 // How the rotation vector w varies when the turn does in its own axes: I + w~/2 + ((1 - (t/2) cot(t/2)) / t^2) w~ w~.
 SOACRAFT_FLAT void log_rate(const Vec<double>& w, double* J) {
     const double s = dot(w, w), t = std::sqrt(s);

@@ -1,12 +1,13 @@
 """The reference engine: every dynamics function in Python, on the recursions of the papers, batches side by side.
 
-It is right for every hinge, tree and sub-graph, and is what compiled kernels are compared with. One algorithm, one
-file; each is a function of a `Problem`. Add one to `ALGORITHMS` and it can be called.
+It is right for every hinge, tree and sub-graph, and is what compiled kernels are compared with. An algorithm is a
+function of a `Problem`, in the chapter that its row of `dynamics.table` names.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -28,43 +29,29 @@ from soacraft.dynamics.reference import (
     passive,
     poses,
 )
+from soacraft.dynamics.table import TABLE
 from soacraft.errors import SingularError, StateError
 
 __all__ = ["ALGORITHMS", "REFERENCE", "Reference"]
 
+_CHAPTERS: dict[str, ModuleType] = {
+    "accelerations": accelerations,
+    "composite": composite,
+    "derivatives": derivatives,
+    "energy": energy,
+    "forward": forward,
+    "gradients": gradients,
+    "inverse": inverse,
+    "jacobian": jacobian,
+    "mixed": mixed,
+    "momentum": momentum,
+    "operational_space": operational_space,
+    "passive": passive,
+    "poses": poses,
+}
+
 ALGORITHMS: dict[str, Callable[[Problem], Any]] = {
-    "inverse_dynamics": inverse.inverse_dynamics,
-    "bias_force": inverse.bias_force,
-    "gravity_force": inverse.gravity_force,
-    "interbody_forces": inverse.interbody_forces,
-    "compensating_force": inverse.compensating_force,
-    "passive_force": passive.passive_force,
-    "passive_energy": passive.passive_energy,
-    "mass_matrix_multiply": inverse.mass_matrix_multiply,
-    "forward_dynamics": forward.forward_dynamics,
-    "mass_matrix_solve": forward.mass_matrix_solve,
-    "mass_matrix_inverse": forward.mass_matrix_inverse,
-    "log_det_mass_matrix": forward.log_det_mass_matrix,
-    "mixed_dynamics": mixed.mixed_dynamics,
-    "mass_matrix": composite.mass_matrix,
-    "composite_inertia": composite.composite_inertia,
-    "poses": poses.poses,
-    "velocities": accelerations.velocities,
-    "accelerations": accelerations.accelerations,
-    "jacobian": jacobian.jacobian,
-    "jacobian_dot_v": jacobian.jacobian_dot_v,
-    "operational_space_compliance": operational_space.operational_space_compliance,
-    "operational_space_inertia": operational_space.operational_space_inertia,
-    "kinetic_energy": energy.kinetic_energy,
-    "potential_energy": energy.potential_energy,
-    "center_of_mass": momentum.center_of_mass,
-    "momentum": momentum.momentum,
-    "centroidal_momentum_matrix": momentum.centroidal_momentum_matrix,
-    "mass_matrix_gradient": gradients.mass_matrix_gradient,
-    "coriolis_matrix": gradients.coriolis_matrix,
-    "log_det_gradient": gradients.log_det_gradient,
-    "inverse_dynamics_derivatives": derivatives.inverse_dynamics_derivatives,
-    "forward_dynamics_derivatives": derivatives.forward_dynamics_derivatives,
+    row.name: getattr(_CHAPTERS[row.reference], row.name) for row in TABLE.values()
 }
 
 

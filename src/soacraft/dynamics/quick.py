@@ -1,0 +1,122 @@
+"""Calls that cost little more than their kernel: of the public functions, and of the methods of a `Dynamics` handle.
+
+Such a call takes plain float64 arrays, a single state or a batch with one leading axis, nodes and wrenches at them;
+whatever it is not sure of goes to the function it stands for, which checks, explains and takes care of the rest. Calls
+are kept with the layout of a model, so that a structural change ends them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial, update_wrapper
+from types import FunctionType
+from typing import Any, ParamSpec, TypeVar, cast
+
+from soacraft.dynamics.arguments import read_problem
+from soacraft.dynamics.node_twists import node_twist
+from soacraft.dynamics.per_body import BodyArray, NodeMotion, Poses
+from soacraft.dynamics.table import TABLE
+from soacraft.model.compiled import CompiledModel, fast_call
+from soacraft.model.frame import Frame
+from soacraft.model.graph import Multibody
+from soacraft.spatial.checks import Array
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Function = Callable[..., Any]
+
+
+def quick(function: Callable[P, R]) -> Callable[P, R]:
+    """The function of the table, answered by a quick call of the graph where there is one."""
+    name, whole, make = function.__name__, Multibody, _call_of
+
+    def quickly(g: Any, *args: Any, **kwargs: Any) -> Any:
+        if type(g) is whole:
+            return ((g._layout or g.layout).calls.get(name) or make(g, function))(*args, **kwargs)
+        return function(g, *args, **kwargs)
+
+    # in the function's own module, where doctest and pickle look for it
+    made = FunctionType(quickly.__code__, function.__globals__, name, quickly.__defaults__, quickly.__closure__)
+    return cast(Callable[P, R], update_wrapper(made, function))
+
+
+def _call_of(mb: Multibody, function: Function) -> Function:
+    """The quick call of a function for a model, made once for its layout; where there is none, the function itself."""
+    plain = partial(function, mb)
+    call = quick_call(mb, function.__name__, plain) or plain
+    mb.layout.calls[function.__name__] = call
+    return call
+
+
+def quick_calls(mb: Multibody, methods: dict[str, Function], ignore_loops: bool) -> dict[str, Function]:
+    """Quick forms of the methods of a handle, where there are."""
+    found = {name: quick_call(mb, name, method, ignore_loops) for name, method in methods.items()}
+    return {name: call for name, call in found.items() if call is not None}
+
+
+def quick_call(mb: Multibody, name: str, fallback: Function, ignore_loops: bool = False) -> Function | None:
+    """A quick call of one row of the table; None where there is no kernel, or the model has a hinge of the user's own,
+    no dofs, or a hinge that the function refuses. One that Python refuses for the model's loops answers only when told
+    to ignore them.
+    """
+    row = TABLE.get(name)
+    model = CompiledModel.of(mb.layout)
+    if row is None or row.kernel is None or model is None or not mb.nv:
+        return None
+    if row.holonomic and not all(group.hinge.holonomic for group in mb.layout.groups):
+        return None
+    return fast_call(
+        model,
+        row.kernel,
+        row.given,
+        fallback,
+        mb.acting_forces if row.stored else None,
+        _frames(mb, model),
+        _WRAPS[name](mb) if name in _WRAPS else None,
+        mb.is_closed and not row.right_with_loops,
+        ignore_loops,
+    )
+
+
+def _frames(mb: Multibody, model: CompiledModel) -> dict[Any, bytes]:
+    """The frames of a model, which quick calls share."""
+    if not isinstance(model.frames, Frames):
+        model.frames = Frames(mb, model)
+    return model.frames
+
+
+class Frames(dict[Any, bytes]):
+    """Nodes and bodies, by themselves or by name, as the kernels read them; one is made when it is first asked for.
+    A change of a constant pose clears them.
+    """
+
+    def __init__(self, mb: Multibody, model: CompiledModel) -> None:
+        super().__init__()
+        self._mb, self._model = mb, model
+
+    def __missing__(self, named: Any) -> bytes:
+        mb, model = self._mb, self._model
+        with mb._lock:  # a pose that changes meanwhile would be noted as it was
+            found = model.frame(mb.layout, mb.frame(named)).tobytes()
+            if model.parameters == mb.parameters:
+                self[named] = found
+        return found
+
+
+def _twists(kind: str, mb: Multibody) -> Callable[..., BodyArray]:
+    make, of_node = BodyArray.maker(mb, kind, "'inertial'"), partial(_of_node, mb, kind)
+    return lambda array, *state: make(array, partial(of_node, state))
+
+
+def _of_node(mb: Multibody, kind: str, state: tuple[Array, ...], frame: Frame) -> Array:
+    """The velocity or acceleration of a node, at the state its result was computed for."""
+    given: dict[str, Any] = dict(zip(TABLE[kind].vectors, state, strict=True))
+    return node_twist(read_problem(kind, mb, **given), kind, frame)
+
+
+_WRAPS: dict[str, Callable[[Multibody], Callable[..., Any]]] = {
+    "poses": Poses.maker,
+    "velocities": partial(_twists, "velocities"),
+    "accelerations": partial(_twists, "accelerations"),
+    "node_motion": lambda mb: NodeMotion,
+}
