@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
@@ -15,13 +15,13 @@ from soacraft.arguments import Seed, read_seed
 from soacraft.attributes import Strict
 from soacraft.errors import ModelError, StateError
 from soacraft.markup import Text
-from soacraft.model import armature, drawing, kinematics, names, sampling
+from soacraft.model import armature, drawing, kinematics, names, sampling, tangent
 from soacraft.model.axes import check_axes, node_map
 from soacraft.model.catalogue import Catalogue
 from soacraft.model.closures import Closure, Coupling
 from soacraft.model.coordinates import common_batch, read_forces, read_q, read_v
 from soacraft.model.frame import Body, Frame, Node, Root
-from soacraft.model.hinges.base import difference_of, integrate_of, qdot_of
+from soacraft.model.hinges.base import qdot_of
 from soacraft.model.layout import Layout
 from soacraft.model.sko import SKOModel
 from soacraft.model.state import State
@@ -34,6 +34,9 @@ from soacraft.spatial.pose import Pose
 
 if TYPE_CHECKING:
     from soacraft.model.subgraph import SubGraph
+
+Moves = Callable[[Any, Any], Array]
+Varies = Callable[[Any, Any], tuple[Array, Array]]
 
 
 class Graph(Strict, ABC):
@@ -395,14 +398,8 @@ class Graph(Strict, ABC):
         >>> serial_chain(2).integrate([0.1, 0.2], [1.0, 0.0])
         array([1.1, 0.2])
         """
-        q, dv = read_q(self, q), read_v(self, dv, "dv")
-        batch = common_batch(q=q, dv=dv)
-        q, dv = np.broadcast_to(q, (*batch, self.nq)), np.broadcast_to(dv, (*batch, self.nv))
-        moved = np.empty((*batch, self.nq))
-        with np.errstate(all="ignore"):
-            for group in self.layout.groups:
-                moved[..., group.q_index] = integrate_of(group.hinge, q[..., group.q_index], dv[..., group.v_index])
-        return finite_or_refused(moved, f"integrate(q, dv) of {self.name!r}")
+        call: Moves = self.layout.calls.get("integrate") or tangent.quick(self, tangent.integrate, "q", "dv")
+        return call(q, dv)
 
     @steady
     def difference(self, q0: Any, q1: Any) -> Array:
@@ -412,14 +409,41 @@ class Graph(Strict, ABC):
         >>> serial_chain(2).difference([0.5, 0.0], [2.0, 0.0])
         array([1.5, 0. ])
         """
-        q0, q1 = read_q(self, q0, "q0"), read_q(self, q1, "q1")
-        batch = common_batch(q0=q0, q1=q1)
-        q0, q1 = np.broadcast_to(q0, (*batch, self.nq)), np.broadcast_to(q1, (*batch, self.nq))
-        dv = np.empty((*batch, self.nv))
-        with np.errstate(all="ignore"):
-            for group in self.layout.groups:
-                dv[..., group.v_index] = difference_of(group.hinge, q0[..., group.q_index], q1[..., group.q_index])
-        return finite_or_refused(dv, f"difference(q0, q1) of {self.name!r}")
+        call: Moves = self.layout.calls.get("difference") or tangent.quick(self, tangent.difference, "q0", "q1")
+        return call(q0, q1)
+
+    def integrate_jacobians(self, q: Any, dv: Any) -> tuple[Array, Array]:
+        """How `integrate` varies: its derivatives along q and in dv, (nv, nv) each, in tangent spaces. O(nv^2).
+
+            integrate(integrate(q, d), dv) = integrate(integrate(q, dv), first d + ...)
+            integrate(q, dv + d)           = integrate(integrate(q, dv), second d + ...)
+
+        The identity for true coordinates; Ad^-1 and the right Jacobian of a spherical or free hinge. A rolling ball is
+        refused: its dofs do not span its places.
+
+        >>> from soacraft.model import serial_chain
+        >>> serial_chain(2).integrate_jacobians([0.1, 0.2], [1.0, 0.0])[0]
+        array([[1., 0.],
+               [0., 1.]])
+        """
+        name, work = "integrate_jacobians", tangent.integrate_jacobians
+        call: Varies = self.layout.calls.get(name) or tangent.quick(self, work, "q", "dv")
+        return call(q, dv)
+
+    def difference_jacobians(self, q0: Any, q1: Any) -> tuple[Array, Array]:
+        """How `difference` varies: its derivatives along q0 and along q1, (nv, nv) each, in tangent spaces. O(nv^2).
+
+            difference(integrate(q0, d), q1) = difference(q0, q1) + first d + ...
+            difference(q0, integrate(q1, d)) = difference(q0, q1) + second d + ...
+
+        >>> from soacraft.model import serial_chain
+        >>> serial_chain(2).difference_jacobians([0.5, 0.0], [2.0, 0.0])[0] + 0.0
+        array([[-1.,  0.],
+               [ 0., -1.]])
+        """
+        name, work = "difference_jacobians", tangent.difference_jacobians
+        call: Varies = self.layout.calls.get(name) or tangent.quick(self, work, "q0", "q1")
+        return call(q0, q1)
 
     @steady
     def qdot(self, q: Any = None, v: Any = None) -> Array:

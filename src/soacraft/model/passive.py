@@ -10,6 +10,8 @@ sense: a rotation vector for a spherical hinge; for a free one the rotation vect
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from soacraft.errors import ModelError
@@ -17,15 +19,17 @@ from soacraft.model.coordinates import Forces
 from soacraft.model.frame import Body, Node
 from soacraft.model.hinges import Free, Spherical
 from soacraft.model.hinges.base import Hinge, difference_of, has_coordinates, integrate_of
-from soacraft.model.interface import Graph
 from soacraft.model.layout import Layout
 from soacraft.model.realize import projected, times
-from soacraft.model.state import State
 from soacraft.spatial.checks import Array, number_text
 from soacraft.spatial.pose import Pose
 from soacraft.spatial.rotations import quaternion_to_matrix, skew
 from soacraft.spatial.transforms import log_rate
 from soacraft.spatial.wrench import Wrench
+
+if TYPE_CHECKING:
+    from soacraft.model.interface import Graph
+    from soacraft.model.state import State
 
 _STENCIL = ((1, 45 / 60), (2, -9 / 60), (3, 1 / 60))  # central differences of order six
 
