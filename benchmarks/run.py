@@ -19,6 +19,7 @@ import loading
 import loops
 import machine
 import peers
+import road
 
 BENCHMARKS: dict[str, ModuleType] = {
     "growth": growth,
@@ -26,6 +27,7 @@ BENCHMARKS: dict[str, ModuleType] = {
     "analysis": analysis,
     "loops": loops,
     "loading": loading,
+    "road": road,
 }
 RESULTS = Path(__file__).parent / "results"
 README = Path(__file__).parents[1] / "README.md"

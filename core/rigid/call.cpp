@@ -213,13 +213,19 @@ struct Fast {
             held[0] = nullptr;
             return PyArray_Return(reinterpret_cast<PyArrayObject*>(one));  // one number is a scalar
         }
-        PyObject* all = PyTuple_New(outputs);
+        return tuple_of(&PyTuple_Type);
+    }
+
+    // The outputs in a tuple, or in a class derived from it that adds nothing but names.
+    PyObject* tuple_of(PyTypeObject* type) {
+        PyObject* all = type->tp_alloc(type, outputs);
         for (int i = 0; all && i < outputs; ++i) Py_INCREF(held[i]), PyTuple_SET_ITEM(all, i, held[i]);
         return all;
     }
 
     // What `wrap` makes of the outputs; numbers of bodies also keep the state they belong to, as it was.
     PyObject* wrapped() {
+        if (PyType_Check(c.wrap)) return tuple_of(reinterpret_cast<PyTypeObject*>(c.wrap));
         PyObject* all[OUTPUTS + VECTORS];
         std::size_t size = 0, copies = 0;
         for (; size < static_cast<std::size_t>(outputs); ++size) all[size] = held[size];
@@ -258,6 +264,9 @@ nb::object make_call(nb::handle owner, const char* name, nb::tuple arguments, nb
     RigidModel* model = nb::cast<RigidModel*>(owner);
     const Algorithm& kernel = algorithm(name);
     if (!PyDict_Check(frames.ptr())) refuse("frames must be a dict");
+    if (PyType_Check(wrap.ptr()) && (!PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(wrap.ptr()), &PyTuple_Type) ||
+                                     reinterpret_cast<PyTypeObject*>(wrap.ptr())->tp_basicsize != PyTuple_Type.tp_basicsize))
+        refuse("a class that wraps results must be a named tuple");
     if (arguments.size() > MOST_ARGUMENTS) refuse("a call has at most %d arguments", static_cast<int>(MOST_ARGUMENTS));
     unsigned char roles[MOST_ARGUMENTS] = {};
     int numbers = 0, wanted = 0;

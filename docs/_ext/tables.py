@@ -13,6 +13,7 @@ from citations import cited, first_line, uses
 
 import soacraft as sc
 from soacraft.citations import PAPERS, cite, papers
+from soacraft.dynamics.table import TABLE
 from soacraft.model.hinges import examples
 from soacraft.ops import table, vectors
 
@@ -112,6 +113,18 @@ def models() -> str:
     return markdown(["name", "bodies", "dofs", "description"], rows)
 
 
+def algorithms() -> str:
+    """The table of named algorithms: what they take and give, in whose axes and with which kernel."""
+    rows = []
+    for row in TABLE.values():
+        where = "" if row.module == "dynamics" else "analysis."
+        axes = [f"({', '.join(['...', *shape.split()])})" for shape in row.outputs]
+        marks = ["yes" if x else "" for x in (row.right_with_loops, row.stored, row.kernel)]
+        rows.append([f"`{where}{row.name}`", f"`{', '.join(row.given)}`", ", ".join(axes), f"`{row.equation}`", *marks])
+    head = ["function", "after the graph", "results", "equation", "right with loops", "stored forces", "kernel"]
+    return markdown(head, rows)
+
+
 def references() -> str:
     """The papers."""
     return markdown(["cited as", "in docstrings", "reference"], [[p.short, p.number, p.reference] for p in papers()])
@@ -125,6 +138,7 @@ PAGES = {
     "identities": identities,
     "hinges": hinges,
     "models": models,
+    "algorithms": algorithms,
 }
 
 

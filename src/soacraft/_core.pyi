@@ -170,8 +170,8 @@ class RigidModel:
         mask: npt.NDArray[np.bool_] | None = None,
         place: _Reals | None = None,
     ) -> bool:
-        """Run an algorithm on a batch of states; a node is 13 numbers of `frame`. False when a hinge may have no inertia
-        to move, or a result is not finite; with `keep` the arrays of `outs` are then as they were.
+        """Run an algorithm on a batch of states; a node is 13 numbers of `frame`. False when a hinge may have no
+        inertia to move, or a result is not finite; with `keep` the arrays of `outs` are then as they were.
         """
 
     def set_passive(

@@ -25,7 +25,7 @@ def quick(tmp_path_factory):
     return folder, done.stdout
 
 
-@pytest.mark.parametrize("name", ["growth", "peers", "analysis", "loops", "loading"])
+@pytest.mark.parametrize("name", ["growth", "peers", "analysis", "loops", "loading", "road"])
 def test_a_quick_run_writes_its_results(quick, name):
     folder, printed = quick
     result, page = json.loads((folder / f"{name}.json").read_text()), (folder / f"{name}.md").read_text()
@@ -96,6 +96,15 @@ def test_loops_have_every_solver_on_every_model(quick):
     assert [(entry["model"], entry["states"]) for entry in result["batches"]] == [("row 1", 8), ("cassie", 8)]
     for figure in ("exponent of CE | at most 1.2 |", "exponent of TA | at most 1.2 |", "at least 1 |", "| growth |"):
         assert figure in page
+
+
+def test_road_has_every_kernel(quick):
+    result, page = json.loads((quick[0] / "road.json").read_text()), (quick[0] / "road.md").read_text()
+    for name in ("forward_dynamics", "node_motion", "mixed_dynamics", "integrate", "fixman_force"):
+        assert f"| `{name}` |" in page
+    assert set(result["before"]) <= set(result["rows"])
+    assert all(t > 0 for row in result["rows"].values() for t in row.values())
+    assert all({"function", "kernel"} <= set(row) for row in result["rows"].values())
 
 
 def test_results_that_differ_are_not_timed(monkeypatch):

@@ -5,6 +5,7 @@ Gradients are in the tangent sense: along dof c means along `g.integrate(q, t e_
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from soacraft.dynamics.inertias import log_det_mass_matrix
 from soacraft.dynamics.quick import quick
 from soacraft.errors import ModelError, StateError
 from soacraft.model.interface import Graph
+from soacraft.results import finite_or_refused
 from soacraft.spatial.checks import Array, finite
 
 
@@ -124,7 +126,6 @@ def fixman_potential(g: Graph, q: Any, kT: float = 1.0, *, ignore_loops: bool = 
     return half * log_det_mass_matrix(g, q, ignore_loops=ignore_loops)
 
 
-@refusing_overflow()
 def fixman_force(g: Graph, q: Any, kT: float = 1.0, *, ignore_loops: bool = False) -> Array:
     """The generalized force -(kT/2) d log det Mcal of the Fixman potential, (..., nv). O(n).
 
@@ -136,11 +137,15 @@ def fixman_force(g: Graph, q: Any, kT: float = 1.0, *, ignore_loops: bool = Fals
     """
     check_loops("fixman_force", read_graph("fixman_force", g), ignore_loops)
     half = 0.5 * _temperature(kT)
-    return -half * log_det_gradient(g, q, ignore_loops=ignore_loops)
+    gradient = log_det_gradient(g, q, ignore_loops=ignore_loops)
+    if half <= 1.0:
+        return -half * gradient
+    with np.errstate(over="ignore"):
+        return finite_or_refused(-half * gradient, "the result of fixman_force")
 
 
 def _temperature(kT: Any) -> float:
-    value = float(finite(kT, (), "kT", StateError))
+    value = kT if type(kT) is float and math.isfinite(kT) else float(finite(kT, (), "kT", StateError))
     if value < 0.0:
         raise StateError(f"kT must not be negative, got {value:g}.")
     return value

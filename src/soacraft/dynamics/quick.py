@@ -118,5 +118,5 @@ _WRAPS: dict[str, Callable[[Multibody], Callable[..., Any]]] = {
     "poses": Poses.maker,
     "velocities": partial(_twists, "velocities"),
     "accelerations": partial(_twists, "accelerations"),
-    "node_motion": lambda mb: NodeMotion,
+    "node_motion": lambda mb: NodeMotion,  # a class is filled without being called
 }

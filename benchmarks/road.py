@@ -1,0 +1,142 @@
+"""Calls from Python and the kernels of the same work: what the road to the kernel costs, one state, one thread.
+
+A call is that of the public function, `sc.dynamics.forward_dynamics(mb, q, v, force)`, and that of the method of a
+handle, `sc.Dynamics(mb).forward_dynamics(q, v, force)`; the kernel is looped in the core.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from growth import table
+from measure import Loop, repeated, shortest
+
+import soacraft as sc
+from soacraft import analysis
+from soacraft.dynamics.table import TABLE
+from soacraft.model.compiled import CompiledModel
+
+NODE = "link7/tool"
+#: Microseconds of the public functions before quick calls answered them, measured on one core of an AVX2 machine.
+BEFORE = {
+    "forward_dynamics": 88, "inverse_dynamics": 83, "bias_force": 78, "gravity_force": 65, "mass_matrix": 68,
+    "mass_matrix_inverse": 62, "mass_matrix_multiply": 67, "mass_matrix_solve": 88, "log_det_mass_matrix": 59,
+    "poses": 69, "velocities": 600, "accelerations": 1170, "kinetic_energy": 535, "potential_energy": 338, "center_of_mass": 700,
+    "momentum": 697, "passive_force": 67, "passive_energy": 61, "jacobian": 107, "jacobian_dot_v": 843,
+    "operational_space_compliance": 174, "operational_space_inertia": 1970, "mixed_dynamics": 2880,
+    "forward_dynamics_derivatives": 114, "mass_matrix_gradient": 65, "coriolis_matrix": 71, "log_det_gradient": 66,
+    "with one wrench, node axes": 236, "with one wrench, inertial axes": 574, "with one stored wrench": 190,
+    "integrate": 492, "difference": 705, "fixman_force": 99,
+}  # fmt: skip
+
+
+def run(quick: bool = False) -> dict[str, Any]:
+    """Measure; the result is plain data."""
+    loops = dynamics_rows() | force_rows() | coordinate_rows()
+    loops |= {("fixman_force", kind): loop for kind, loop in fixman_row().items()}
+    times = shortest(loops, 1 if quick else 15, at_least=1e-4 if quick else 2e-3)
+    rows: dict[str, dict[str, float]] = {}
+    for (name, kind), t in times.items():
+        rows.setdefault(name, {})[kind] = t
+    return {"rows": rows, "before": BEFORE}
+
+
+def dynamics_rows() -> dict[tuple[str, str], Loop]:
+    """Every algorithm of the table that has a kernel, on the 7-dof arm."""
+    mb = sc.load("arm7")
+    handle = sc.Dynamics(mb)
+    loops: dict[tuple[str, str], Loop] = {}
+    for row in TABLE.values():
+        if row.kernel is None:
+            continue
+        module = sc.dynamics if row.module == "dynamics" else analysis
+        args = arguments(mb, row.given)
+        loops[row.name, "function"] = repeated(partial(getattr(module, row.name), mb, *args))
+        if row.module == "dynamics":
+            loops[row.name, "handle"] = repeated(partial(getattr(handle, row.name), *args))
+        loops[row.name, "kernel"] = kernel(mb, row.kernel)
+    return loops
+
+
+def force_rows() -> dict[tuple[str, str], Loop]:
+    """Forward dynamics with wrenches, and with springs and dampers."""
+    mb, pushed, sprung = (sc.load("arm7") for _ in range(3))
+    pushed.set_force(NODE, [0.0, 0.0, 0.0, 1.0, 2.0, 3.0])
+    for body in sprung.bodies:
+        body.passive = sc.Passive(stiffness=2.0, damping=0.1)
+    own, turned = sc.Wrench((0, 0, 0), (1, 2, 3)), sc.Wrench((0, 0, 0), (1, 2, 3), expressed_in="inertial")
+    cases: dict[str, tuple[sc.Multibody, tuple[Any, ...]]] = {
+        "with one wrench, node axes": (mb, ({NODE: own},)),
+        "with one wrench, inertial axes": (mb, ({NODE: turned},)),
+        "with three wrenches": (mb, ({NODE: turned, "link3": own, "link5": own},)),
+        "with one stored wrench": (pushed, ()),
+        "with springs and dampers": (sprung, ()),
+    }
+    loops: dict[tuple[str, str], Loop] = {}
+    for name, (model, extra) in cases.items():
+        args = (*arguments(model, ("q", "v", "force")), *extra)
+        loops[name, "function"] = repeated(partial(sc.dynamics.forward_dynamics, model, *args))
+        loops[name, "handle"] = repeated(partial(sc.Dynamics(model).forward_dynamics, *args))
+        loops[name, "kernel"] = kernel(model, "forward_dynamics")
+    return loops
+
+
+def coordinate_rows() -> dict[tuple[str, str], Loop]:
+    """Moving along the tangent space of a model of 10 dofs: a free, a spherical and a pin hinge."""
+    mb = sc.random_tree(3, 1, [sc.Free(), sc.Spherical(), sc.Pin((0, 0, 1))], branching=0.0)
+    q, other, dv = np.array(mb.random_state(0)[0]), np.array(mb.random_state(1)[0]), np.linspace(-1, 1, mb.nv)
+    loops: dict[tuple[str, str], Loop] = {}
+    for name, second in (("integrate", dv), ("difference", other)):
+        for each in (name, f"{name}_jacobians"):
+            loops[each, "function"] = repeated(partial(getattr(mb, each), q, second))
+            loops[each, "kernel"] = kernel(mb, each)
+    return loops
+
+
+def fixman_row() -> dict[str, Loop]:
+    """The force of the Fixman potential, the kernel being that of the gradient of log det."""
+    mb = sc.load("arm7")
+    return {
+        "function": repeated(partial(analysis.fixman_force, mb, *arguments(mb, ("q",)), 0.6)),
+        "kernel": kernel(mb, "log_det_gradient"),
+    }
+
+
+def arguments(mb: sc.Multibody, names: tuple[str, ...]) -> tuple[Any, ...]:
+    """Plain arrays, a node, a mask; no forces."""
+    rng = np.random.default_rng(0)
+    q, v = map(np.array, mb.random_state(0))
+    vector = rng.standard_normal(mb.nv)
+    given: dict[str, Any] = {"q": q, "v": v, "nodes": NODE, "prescribed": np.arange(mb.nv) % 3 == 1}
+    return tuple(given.get(name, vector) for name in names if name not in ("f_ext", "expressed_in"))
+
+
+def kernel(mb: sc.Multibody, name: str) -> Loop:
+    """A kernel on one state, looped in the core."""
+    model = CompiledModel.of(mb.layout)
+    assert model is not None
+    q, v = mb.random_state(0)
+    time: Callable[..., float] = model.kernels.time
+    return lambda n: time(name, q, v, np.zeros(mb.nv), n)
+
+
+def text(result: dict[str, Any]) -> str:
+    """The result as Markdown."""
+    rows = []
+    for name, found in result["rows"].items():
+        before = result["before"].get(name)
+        rows.append(
+            [
+                f"`{name}`" if " " not in name else f"`forward_dynamics` {name}",
+                *(f"{found[kind]:.2f}" if kind in found else "" for kind in ("kernel", "handle", "function")),
+                "" if before is None else f"{before:,.0f}",
+            ]
+        )
+    words = (
+        "Microseconds of one thread on its core, the least of several rounds; the 7-dof arm, and 10 dofs for "
+        "`integrate` and what follows it. Before: the public function when Python still checked every argument."
+    )
+    return f"{words}\n\n{table(['call', 'kernel', 'handle', 'function', 'before'], rows, 1)}"
