@@ -24,12 +24,12 @@ NODE = "link7/tool"
 BEFORE = {
     "forward_dynamics": 88, "inverse_dynamics": 83, "bias_force": 78, "gravity_force": 65, "mass_matrix": 68,
     "mass_matrix_inverse": 62, "mass_matrix_multiply": 67, "mass_matrix_solve": 88, "log_det_mass_matrix": 59,
-    "poses": 69, "velocities": 600, "accelerations": 1170, "kinetic_energy": 535, "potential_energy": 338, "center_of_mass": 700,
-    "momentum": 697, "passive_force": 67, "passive_energy": 61, "jacobian": 107, "jacobian_dot_v": 843,
-    "operational_space_compliance": 174, "operational_space_inertia": 1970, "mixed_dynamics": 2880,
-    "forward_dynamics_derivatives": 114, "mass_matrix_gradient": 65, "coriolis_matrix": 71, "log_det_gradient": 66,
-    "with one wrench, node axes": 236, "with one wrench, inertial axes": 574, "with one stored wrench": 190,
-    "integrate": 492, "difference": 705, "fixman_force": 99,
+    "poses": 69, "velocities": 600, "accelerations": 1170, "kinetic_energy": 535, "potential_energy": 338,
+    "center_of_mass": 700, "momentum": 697, "passive_force": 67, "passive_energy": 61, "jacobian": 107,
+    "jacobian_dot_v": 843, "operational_space_compliance": 174, "operational_space_inertia": 1970,
+    "mixed_dynamics": 2880, "forward_dynamics_derivatives": 114, "mass_matrix_gradient": 65, "coriolis_matrix": 71,
+    "log_det_gradient": 66, "with one wrench, node axes": 236, "with one wrench, inertial axes": 574,
+    "with one stored wrench": 190, "integrate": 492, "difference": 705, "fixman_force": 99,
 }  # fmt: skip
 
 
