@@ -390,7 +390,6 @@ class Graph(Strict, ABC):
             raise StateError(f"limits of random_state must be True or False, got {limits!r:.60}.")
         return sampling.draw_within(self, rng) if limits else sampling.draw(self, rng)
 
-    @steady
     def integrate(self, q: Any, dv: Any) -> Array:
         """Move from q by the tangent vector dv (nv): exact for constant hinge velocities over unit time.
 
@@ -401,7 +400,6 @@ class Graph(Strict, ABC):
         call: Moves = self.layout.calls.get("integrate") or tangent.quick(self, tangent.integrate, "q", "dv")
         return call(q, dv)
 
-    @steady
     def difference(self, q0: Any, q1: Any) -> Array:
         """The tangent vector dv (nv) with `integrate(q0, dv) = q1`.
 

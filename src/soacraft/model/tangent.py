@@ -18,6 +18,7 @@ from soacraft.model.compiled import CompiledModel, fast_call
 from soacraft.model.coordinates import common_batch, read_q, read_v
 from soacraft.model.hinges import Free, Spherical
 from soacraft.model.hinges.base import Hinge, difference_of, has_coordinates, integrate_of
+from soacraft.model.steady import steady
 from soacraft.results import finite_or_refused
 from soacraft.spatial.checks import Array
 from soacraft.spatial.rotations import exp, skew
@@ -31,6 +32,7 @@ Pair = tuple[Array, Array]
 _STENCIL = ((1, 45 / 60), (2, -9 / 60), (3, 1 / 60))  # central differences of order six
 
 
+@steady
 def integrate(graph: Graph, q: Any, dv: Any) -> Array:
     """The coordinates reached from q by the tangent vector dv."""
     q, dv = _broadcast(graph, q=read_q(graph, q), dv=read_v(graph, dv, "dv"))
@@ -41,6 +43,7 @@ def integrate(graph: Graph, q: Any, dv: Any) -> Array:
     return finite_or_refused(moved, f"integrate(q, dv) of {graph.name!r}")
 
 
+@steady
 def difference(graph: Graph, q0: Any, q1: Any) -> Array:
     """The tangent vector from q0 to q1."""
     q0, q1 = _broadcast(graph, q0=read_q(graph, q0, "q0"), q1=read_q(graph, q1, "q1"))
@@ -51,6 +54,7 @@ def difference(graph: Graph, q0: Any, q1: Any) -> Array:
     return finite_or_refused(dv, f"difference(q0, q1) of {graph.name!r}")
 
 
+@steady
 def integrate_jacobians(graph: Graph, q: Any, dv: Any) -> Pair:
     """How `integrate` varies with q and with dv."""
     refuse_nonholonomic(graph, "integrate_jacobians")
@@ -62,6 +66,7 @@ def integrate_jacobians(graph: Graph, q: Any, dv: Any) -> Pair:
     return _blocks(graph, q.shape[:-1], of_group, "integrate_jacobians(q, dv)")
 
 
+@steady
 def difference_jacobians(graph: Graph, q0: Any, q1: Any) -> Pair:
     """How `difference` varies with q0 and with q1."""
     refuse_nonholonomic(graph, "difference_jacobians")
