@@ -7,7 +7,7 @@ import weakref
 
 import numpy as np
 import pytest
-from tests.dynamics.calls import CALLS, GRAVITY, arguments, arrays, close, pick, reference_alone, tree_for
+from tests.dynamics.calls import CALLS, GRAVITY, arguments, arrays, close, nodes_of, pick, reference_alone, tree_for
 from tests.dynamics.springs import sprung
 
 import soacraft as sc
@@ -309,6 +309,30 @@ def test_an_edit_ends_the_calls_of_a_model():
     with pytest.raises(StaleError):
         handle.forward_dynamics(q, q, q)
     assert dyn.forward_dynamics(mb, q[:6], q[:6], q[:6]).shape == (6,)
+
+
+EDITS = {
+    "inertia": lambda mb: setattr(mb.bodies[3], "inertia", sc.Inertia(3.0, (0.1, 0.0, 0.2), np.eye(3))),
+    "inertia of what is welded to the ground": lambda mb: setattr(mb.bodies[-1], "inertia", sc.Inertia(7.0, (1, 2, 3))),
+    "inboard pose": lambda mb: setattr(mb.bodies[2], "inboard", sc.Pose(translation=(0.3, 0.2, 0.1))),
+    "outboard pose": lambda mb: setattr(mb.bodies[2], "outboard", sc.Pose(translation=(0.0, 0.2, 0.1))),
+    "armature": lambda mb: setattr(mb.bodies[4], "armature", 0.7),
+    "springs": lambda mb: setattr(mb.bodies[1], "passive", sc.Passive(damping=2.0)),
+    "gravity": lambda mb: setattr(mb, "gravity", (0.5, 1.0, 2.0)),
+    "pose of a node": lambda mb: setattr(mb[nodes_of(mb)[0]], "pose", sc.Pose(translation=(0.5, 0.0, 0.0))),
+}
+
+
+@every
+def test_after_an_edit_the_next_number_is_that_of_a_new_model(name):
+    """Of a model whose calls were all made before."""
+    mb = model("inverse_dynamics_derivatives")
+    args = plain(mb, name, (3,)) if name != "operational_space_inertia" else [arguments(mb, 1)["q"], mb.bodies[-2].name]
+    extra = {"allow_singular": True} if name == "operational_space_inertia" else {}
+    for edit in EDITS.values():
+        function(name)(mb, *args, **extra)
+        edit(mb)
+        same(function(name)(mb, *args, **extra), function(name)(mb.copy(), *args, **extra), 1e-12)
 
 
 def test_a_model_is_freed_with_its_calls():
