@@ -43,7 +43,7 @@ inline bool find_frame(const RigidModel& m, PyObject* frames, PyObject* named, b
     } else {
         PyErr_Clear();
         known = PyObject_GetItem(frames, named);
-        if (!known) PyErr_Clear();
+        if (!known && PyErr_ExceptionMatches(PyExc_Exception)) PyErr_Clear();  // Python says it better; but an interrupt stays
     }
     double x[13];
     const bool fits = known && PyBytes_CheckExact(known) && PyBytes_GET_SIZE(known) == sizeof x;

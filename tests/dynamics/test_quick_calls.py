@@ -7,7 +7,7 @@ import weakref
 
 import numpy as np
 import pytest
-from tests.dynamics.calls import CALLS, GRAVITY, arguments, arrays, close, nodes_of, pick, reference_alone, tree_for
+from tests.dynamics.calls import CALLS, GRAVITY, arguments, arrays, close, keyword, pick, reference_alone, tree_for
 from tests.dynamics.springs import sprung
 
 import soacraft as sc
@@ -61,7 +61,7 @@ def same(found, wanted, tolerance=1e-10):
 
 
 @every
-@pytest.mark.parametrize("batch", [(), (1,), (11,)])
+@pytest.mark.parametrize("batch", [(), (11,)])
 def test_the_quick_call_answers_as_the_reference_does(name, batch):
     mb = model(name)
     args = plain(mb, name, batch)
@@ -319,20 +319,28 @@ EDITS = {
     "armature": lambda mb: setattr(mb.bodies[4], "armature", 0.7),
     "springs": lambda mb: setattr(mb.bodies[1], "passive", sc.Passive(damping=2.0)),
     "gravity": lambda mb: setattr(mb, "gravity", (0.5, 1.0, 2.0)),
-    "pose of a node": lambda mb: setattr(mb[nodes_of(mb)[0]], "pose", sc.Pose(translation=(0.5, 0.0, 0.0))),
+    "pose of a node": lambda mb: setattr(mb[f"{mb.bodies[-2].name}/tip"], "pose", sc.Pose(translation=(0.5, 0, 0))),
 }
 
 
-@every
-def test_after_an_edit_the_next_number_is_that_of_a_new_model(name):
+@pytest.mark.parametrize("edit", EDITS)
+def test_after_an_edit_the_next_number_is_that_of_a_new_model(edit):
     """Of a model whose calls were all made before."""
     mb = model("inverse_dynamics_derivatives")
-    args = plain(mb, name, (3,)) if name != "operational_space_inertia" else [arguments(mb, 1)["q"], mb.bodies[-2].name]
-    extra = {"allow_singular": True} if name == "operational_space_inertia" else {}
-    for edit in EDITS.values():
-        function(name)(mb, *args, **extra)
-        edit(mb)
-        same(function(name)(mb, *args, **extra), function(name)(mb.copy(), *args, **extra), 1e-12)
+
+    def numbers(g):
+        given = arguments(g, 1, (3,)) | {"nodes": f"{mb.bodies[-2].name}/tip"}
+        for name in KERNELS:
+            args = [given[x] for x in TABLE[name].given if x not in ("f_ext", "expressed_in")]
+            yield name, function(name)(g, *args, **keyword(name))
+
+    before = dict(numbers(mb))
+    EDITS[edit](mb)
+    wanted = dict(numbers(mb.copy()))
+    for name, found in numbers(mb):
+        same(found, wanted[name], 1e-12)
+    pairs = (zip(arrays(before[name]), arrays(wanted[name]), strict=True) for name in KERNELS)
+    assert any(not np.array_equal(x, y) for pair in pairs for x, y in pair)
 
 
 def test_a_model_is_freed_with_its_calls():

@@ -10,7 +10,7 @@ unit, results that overflow and those of more than half of the free memory are e
 
 Loops: on a graph with active loop closures or couplings a function that answers for its tree alone raises `LoopError`;
 `ignore_loops=True` asks for that answer. Right with loops too, for any q and v that agree with them, and never refused:
-`poses`, `velocities`, `accelerations`, `jacobian`, `jacobian_dot_v`, `center_of_mass`, `momentum`,
+`poses`, `velocities`, `accelerations`, `node_motion`, `jacobian`, `jacobian_dot_v`, `center_of_mass`, `momentum`,
 `centroidal_momentum_matrix`, `kinetic_energy`, `potential_energy`, `passive_energy`, `passive_force`. A sub-graph has
 the loops, couplings and tendons that lie wholly inside it.
 
