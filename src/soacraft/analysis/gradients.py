@@ -15,7 +15,7 @@ from soacraft.dynamics.arguments import check_loops, read_graph, read_problem
 from soacraft.dynamics.engine import answer
 from soacraft.dynamics.inertias import log_det_mass_matrix
 from soacraft.dynamics.quick import quick
-from soacraft.errors import ModelError, StateError
+from soacraft.errors import LoopError, ModelError, StateError
 from soacraft.model.interface import Graph
 from soacraft.results import finite_or_refused
 from soacraft.spatial.checks import Array, finite
@@ -135,9 +135,12 @@ def fixman_force(g: Graph, q: Any, kT: float = 1.0, *, ignore_loops: bool = Fals
     >>> fixman_force(sc.load("double_pendulum"), [0.3, np.pi / 4], kT=2.0) + 0.0
     array([ 0.        , -0.66666667])
     """
-    check_loops("fixman_force", read_graph("fixman_force", g), ignore_loops)
     half = 0.5 * _temperature(kT)
-    gradient = log_det_gradient(g, q, ignore_loops=ignore_loops)
+    try:
+        gradient = log_det_gradient(g, q, ignore_loops=ignore_loops)
+    except (LoopError, ModelError):
+        check_loops("fixman_force", read_graph("fixman_force", g), ignore_loops)  # the same, of this function
+        raise
     if half <= 1.0:
         return -half * gradient
     with np.errstate(over="ignore"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple, overload
 
 import numpy as np
@@ -147,16 +148,19 @@ class BodyArray(_PerBody, np.lib.mixins.NDArrayOperatorsMixin):
 
     @classmethod
     def maker(
-        cls, graph: Graph, kind: str, expressed_in: str
-    ) -> Callable[[Array, Callable[[Frame], Array] | None], BodyArray]:
-        """A quick way to make many results of one graph, as long as its structure stays."""
+        cls, graph: Graph, kind: str, expressed_in: str, of_node: Callable[[tuple[Array, ...], Frame], Array]
+    ) -> Callable[..., BodyArray]:
+        """A quick way to make many results of one graph, as long as its structure stays: of an array, and of the state
+        that `of_node` needs for a node.
+        """
         pattern, new = cls(graph, np.empty(0), kind, expressed_in), cls.__new__
         version, index = pattern._version, pattern._index
 
-        def make(array: Array, of_node: Callable[[Frame], Array] | None) -> BodyArray:
+        def make(array: Array, *state: Array) -> BodyArray:
             self = new(cls)
             self._graph, self._version, self._index = graph, version, index
-            self._array, self.kind, self.expressed_in, self._rank, self._of_node = array, kind, expressed_in, 1, of_node
+            self._array, self.kind, self.expressed_in, self._rank = array, kind, expressed_in, 1
+            self._of_node = partial(of_node, state)
             return self
 
         return make

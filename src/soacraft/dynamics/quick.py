@@ -104,8 +104,7 @@ class Frames(dict[Any, bytes]):
 
 
 def _twists(kind: str, mb: Multibody) -> Callable[..., BodyArray]:
-    make, of_node = BodyArray.maker(mb, kind, "'inertial'"), partial(_of_node, mb, kind)
-    return lambda array, *state: make(array, partial(of_node, state))
+    return BodyArray.maker(mb, kind, "'inertial'", partial(_of_node, mb, kind))
 
 
 def _of_node(mb: Multibody, kind: str, state: tuple[Array, ...], frame: Frame) -> Array:
