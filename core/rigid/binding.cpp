@@ -45,7 +45,7 @@ std::vector<Body> read_frames(const RigidModel& m, const Algorithm& kernel, nb::
         const Array<double> x(given, "frame", 1);
         for (index i = 0; i < x.size() / 13; ++i) {
             frames.emplace_back();
-            if (!read_frame(m, x.data() + 13 * i, frames.back())) refuse("frame %lld is on no element", static_cast<long long>(i));
+            if (!read_frame(m, x.data() + 13 * i, frames.back())) refuse("a frame has 13 numbers, the first an element");
         }
         if (x.size() % 13) refuse("a frame has 13 numbers, the first an element");
     }

@@ -40,6 +40,7 @@ SWEEPS, MATRICES = "core/test_rigid_sweeps.py", "core/test_rigid_matrices.py"
 DERIVATIVES, SINGULAR = "core/test_rigid_derivatives.py", "core/test_singular_states.py"
 GRADIENTS, OPERATORS = "analysis/test_compiled_gradients.py", "dynamics/test_against_operators.py"
 PASSIVE, REFUSALS = "dynamics/test_passive.py", "core/test_rigid_model.py"
+QUICK = "dynamics/test_quick_calls.py"
 RIGID = (SWEEPS, MATRICES, DERIVATIVES, OPERATORS, REFUSALS, GRADIENTS, SINGULAR)
 CLOSED = ("core/test_closed_model.py", "loops/test_followed.py", "loops/test_compiled.py")
 BLOCKS = ("core/test_core.py", "core/test_block_engine.py", "recursions/test_compiled_blocks.py")
@@ -55,7 +56,8 @@ def _first(*names: str) -> tuple[str, ...]:
 TESTS = (
     (("loops",), CLOSED),
     (("passive",), ("core/test_passive.py", PASSIVE)),
-    (("rigid/call",), _first(SWEEPS, PASSIVE)),
+    (("rigid/call", "wrenches", "tracks", "mixed", "motion", "compliance"), _first(QUICK, SWEEPS, PASSIVE)),
+    (("coordinate",), ("model/test_tangent.py",)),
     (("derivatives", "columns", "variation", "sheet"), _first(DERIVATIVES)),
     (("crba", "minv", "matrix", "matrices", "algorithms"), _first(MATRICES)),
     (("log_det", "gradient", "access"), _first(GRADIENTS)),
