@@ -159,6 +159,7 @@ class BodyArray(_PerBody, np.lib.mixins.NDArrayOperatorsMixin):
         def make(array: Array, *state: Array) -> BodyArray:
             self = new(cls)
             self._graph, self._version, self._index = graph, version, index
+            self._parameters = graph.parameters
             self._array, self.kind, self.expressed_in, self._rank = array, kind, expressed_in, 1
             self._of_node = partial(of_node, state)
             return self

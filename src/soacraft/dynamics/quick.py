@@ -12,12 +12,15 @@ from functools import partial, update_wrapper
 from types import FunctionType
 from typing import Any, ParamSpec, TypeVar, cast
 
+import numpy as np
+
 from soacraft.dynamics.arguments import read_problem
+from soacraft.dynamics.engine import answers
 from soacraft.dynamics.node_twists import node_twist
 from soacraft.dynamics.per_body import BodyArray, NodeMotion, Poses
 from soacraft.dynamics.table import TABLE
 from soacraft.model.compiled import CompiledModel, fast_call
-from soacraft.model.frame import Frame
+from soacraft.model.frame import Body, Frame
 from soacraft.model.graph import Multibody
 from soacraft.spatial.checks import Array
 
@@ -109,8 +112,11 @@ def _twists(kind: str, mb: Multibody) -> Callable[..., BodyArray]:
 
 def _of_node(mb: Multibody, kind: str, state: tuple[Array, ...], frame: Frame) -> Array:
     """The velocity or acceleration of a node, at the state its result was computed for."""
-    given: dict[str, Any] = dict(zip(TABLE[kind].vectors, state, strict=True))
-    return node_twist(read_problem(kind, mb, **given), kind, frame)
+    given: dict[str, Any] = {"vdot": np.zeros(mb.nv)} | dict(zip(TABLE[kind].vectors, state, strict=True))
+    if not isinstance(frame.carrier, Body):  # it rests
+        return node_twist(read_problem(kind, mb, **given), kind, frame)
+    _, _, velocity, acceleration = answers(read_problem("node_motion", mb, nodes=(frame,), **given), None)
+    return (velocity if kind == "velocities" else acceleration)[..., 0, :]
 
 
 _WRAPS: dict[str, Callable[[Multibody], Callable[..., Any]]] = {
