@@ -115,8 +115,12 @@ def _of_node(mb: Multibody, kind: str, state: tuple[Array, ...], frame: Frame) -
     given: dict[str, Any] = {"vdot": np.zeros(mb.nv)} | dict(zip(TABLE[kind].vectors, state, strict=True))
     if not isinstance(frame.carrier, Body):  # it rests
         return node_twist(read_problem(kind, mb, **given), kind, frame)
-    _, _, velocity, acceleration = answers(read_problem("node_motion", mb, nodes=(frame,), **given), None)
-    return (velocity if kind == "velocities" else acceleration)[..., 0, :]
+
+    def plain(**given: Any) -> NodeMotion:
+        return NodeMotion(*answers(read_problem("node_motion", mb, **given), None))
+
+    motion: NodeMotion = (quick_call(mb, "node_motion", plain) or plain)(**given, nodes=(frame,))
+    return (motion.velocity if kind == "velocities" else motion.acceleration)[..., 0, :]
 
 
 _WRAPS: dict[str, Callable[[Multibody], Callable[..., Any]]] = {
