@@ -110,13 +110,18 @@ void bind(nb::module_& m);  // rigid/binding.cpp
 namespace loops {
 void bind(nb::module_& m);  // loops/binding.cpp
 }
+namespace program {
+void bind(nb::module_& m);  // program/binding.cpp
+}
 
 }  // namespace soacraft
 
 NB_MODULE(_core, m) {
+    nb::set_leak_warnings(false);  // caches of users may live until the interpreter ends; tests look for leaks
     soacraft::bind_call_type(m);
     soacraft::rigid::bind(m);
     soacraft::loops::bind(m);
+    soacraft::program::bind(m);
     soacraft::bind_blocks(m);
     const auto array = [](const char* name) { return nb::arg(name).none(); };  // None gets our own refusal
     m.doc() = "Compiled kernels of soacraft: the sweeps of an SKO model on flat arrays.";

@@ -199,7 +199,7 @@ struct Fast {
     bool run(index threads) {
         if (count < 0) return run_one(kernel, rigid, job, given);
         const index worth = 1 + count * model.count / 20000;
-        const index cores = static_cast<index>(std::thread::hardware_concurrency());
+        static const index cores = static_cast<index>(std::thread::hardware_concurrency());  // asking costs microseconds
         if (threads == 0) threads = worth < cores ? worth : cores;
         const auto held_tables = rigid.pin(job);
         nb::gil_scoped_release free;

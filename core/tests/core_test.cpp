@@ -14,6 +14,7 @@ void test_rigid(unsigned seed);   // rigid_test.cpp
 void test_kernels(unsigned seed); // kernels_test.cpp
 void test_loops(unsigned seed);   // loops_test.cpp
 void test_passive(unsigned seed); // passive_test.cpp
+void test_programs(unsigned seed);  // program_test.cpp
 
 namespace {
 
@@ -163,6 +164,7 @@ int main() {
         test_loops(seed);
         if (seed < 100) test_kernels(seed);
         test_passive(seed);
+        test_programs(seed);
     }
     test_faults();
     for (const auto& one : given_up) std::printf("core_test: %4d given up: %s\n", one.second, one.first.c_str());

@@ -333,3 +333,145 @@ def closed_call(
     """A call of one method on single states that falls back to a Python function; makes objects of the class `wrap`
     with vdot, _rest and _source, the one entry of `source`.
     """
+
+# -- programs of operator expressions ----------------------------------------------------------------------------------
+
+class Plan:
+    """The fields of a model's operators, and how each is made."""
+
+    def blocks_given(self) -> None:
+        """A, H and M, fields 0 to 2, are numbers from outside."""
+
+    def blocks_rigid(
+        self, bodies: npt.NDArray[Any], screws: npt.NDArray[Any], version: int, axes: int, nq: int
+    ) -> None:
+        """A, H and M, fields 0 to 2, are those of a rigid tree at q."""
+
+    def set_bodies(self, bodies: npt.NDArray[Any], screws: npt.NDArray[Any], version: int) -> None:
+        """Other parameters of the same bodies."""
+
+    def space(self, offset: _Integers) -> int:
+        """A space besides that of the bodies (0) and of the hinges (1)."""
+
+    def given(self, rows: int, cols: int, row: _Integers, col: _Integers, constant: bool) -> int:
+        """A field whose numbers are given, once or at every state."""
+
+    def pick_off(self, cols: int, spots: npt.NDArray[Any]) -> int:
+        """phi(k, O) of nodes."""
+
+    def set_spots(self, field: int, spots: npt.NDArray[Any]) -> None:
+        """The nodes of a pick-off at other places on their bodies."""
+
+    def product(self, X: int, left: bool, Y: int, right: bool) -> int:
+        """X Y, either of them transposed."""
+
+    def sum(self, a: float, X: int, left: bool, b: float, Y: int, right: bool, part: int = 0) -> int:
+        """a X + b Y (Y = -1: none), or of it the diagonal blocks (1) or those off it (2)."""
+
+    def inverse(self, X: int) -> int:
+        """Of a block-diagonal field, positive definite when the numbers come."""
+
+    def lyapunov(self, A: int, X: int, B: int, backward: bool) -> int:
+        """Y = X + E_A Y E_B*, or backward Y = X + diagOf{ E_A* Y E_B }."""
+
+    def riccati(self, A: int, H: int, M: int) -> int:
+        """P; the next three are P+, D and G."""
+
+    def places(self, field: int) -> tuple[list[int], list[int], list[int]]:
+        """Rows and columns of its blocks, and where each begins."""
+
+class Program:
+    """The steps of a product with columns, and the fields they need."""
+
+    @property
+    def needs(self) -> int: ...
+
+class Store:
+    """The current state of a model."""
+
+    @property
+    def ready(self) -> bool: ...
+    @property
+    def stamp(self) -> int: ...
+    @property
+    def q_stamp(self) -> int: ...
+    parameters: int
+    """The version of the model's parameters."""
+
+    def state(self) -> tuple[int, _Reals, _Reals, _Reals]:
+        """The stamp, q, v and vdot, all of one instant."""
+
+    def set(self, q: Any, v: Any, vdot: Any) -> bool:
+        """Set what is not None; False, and nothing changed, for what Python should read."""
+
+    def put(self, q: _Reals, v: _Reals, vdot: _Reals) -> None:
+        """The state as Python read it."""
+
+    def end(self) -> None:
+        """The model's structure changed: this is no longer its state."""
+
+class Numbers:
+    """The numbers of a plan at one state, made when first needed."""
+
+    def give(self, field: int, data: _Reals) -> None:
+        """The numbers of a field that is given."""
+
+    def set_q(self, q: _Reals) -> None:
+        """Another state."""
+
+    def set_base(self, base: _Reals) -> None:
+        """The pose of what base bodies hang from: R row by row, then p."""
+
+    def follow(self, store: Store) -> None:
+        """Be always at the current state of a model."""
+
+    def missing(self, program: Program) -> list[int]:
+        """The fields that must be given first, at the state as it is now."""
+
+    def run(self, program: Program, x: _Reals) -> _Reals | None:
+        """The product with columns (N, m); None when a number is in doubt or not finite."""
+
+    def block(self, program: Program, field: int, i: int, j: int) -> _Reals | None:
+        """One block of a field."""
+
+    def blocks(self, program: Program, field: int) -> _Reals | None:
+        """The numbers of a field, block after block."""
+
+def plan(order: _Integers, parent: _Integers, body_offset: _Integers, hinge_offset: _Integers) -> Plan:
+    """A plan without fields."""
+
+def program(
+    plan: Plan, spaces: list[int], steps: list[tuple[int, int, int, int, int, float, float]], fields: list[int]
+) -> Program:
+    """A program: `spaces` of its registers, the argument first, the result second."""
+
+def numbers(plan: Plan) -> Numbers:
+    """No numbers yet."""
+
+def store(nq: int, nv: int, quaternions: _Integers, parameters: int) -> Store:
+    """A state that is not ready."""
+
+def product(
+    numbers: Numbers, program: Program, fallback: Callable[[Any], Any], wrap: Callable[[_Reals], Any] | None
+) -> Call:
+    """The product of a program with a vector or columns, at the state that numbers are at."""
+
+def batch(
+    numbers: Numbers, program: Program, q: _Reals | None, x: _Reals, given: list[tuple[int, _Reals]]
+) -> _Reals | None:
+    """Products (B, N, m) at a batch of states."""
+
+def compiled_program(
+    numbers: Numbers,
+    program: Program,
+    store: Store,
+    quaternions: _Integers,
+    fallback: Callable[..., Any],
+    rigid: RigidModel | None,
+    kernel: str | None,
+    dense: str | None,
+) -> Call:
+    """An expression as a function f(q, v, x) of one state or a batch."""
+
+def record_layouts() -> dict[str, tuple[Any, ...]]:
+    """How C++ lays out the records that plans are made of: the size, then name, offset, type and length of members."""

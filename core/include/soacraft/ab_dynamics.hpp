@@ -3,7 +3,7 @@
 
 #include "riccati.hpp"
 
-namespace soacraft {
+SOACRAFT_BEGIN
 
 // Stacked columns: the force T, eps, nu and vdot on hinges, a, b, z and alpha on nodes.
 template <typename T>
@@ -110,4 +110,4 @@ SOACRAFT_INLINE index ab_dynamics(const Hinged<T>& model, const Articulated<cons
     return singular;
 }
 
-}  // namespace soacraft
+SOACRAFT_END

@@ -3,7 +3,7 @@
 
 #include "config.hpp"
 
-namespace soacraft {
+SOACRAFT_BEGIN
 
 // The right-hand side of a product: a slice u, or the sum of two slices u + w formed on the fly.
 template <typename T>
@@ -66,4 +66,4 @@ SOACRAFT_INLINE void add_transpose_product(index rows, index cols, index m, cons
         detail::add_transpose_product(rows, cols, m, A, x, y);
 }
 
-}  // namespace soacraft
+SOACRAFT_END

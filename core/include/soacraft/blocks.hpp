@@ -4,7 +4,7 @@
 #include "block.hpp"
 #include "tree.hpp"
 
-namespace soacraft {
+SOACRAFT_BEGIN
 
 template <typename T>
 struct BlockList {
@@ -37,4 +37,4 @@ SOACRAFT_INLINE void add_blocks_transposed(const BlockList<T>& X, index m, const
     }
 }
 
-}  // namespace soacraft
+SOACRAFT_END

@@ -1,11 +1,9 @@
 // Small symmetric matrices, row-major: Cholesky factor, solve, and a bound below on the eigenvalues.
 #pragma once
 
-#include <cmath>
+#include "scalar.hpp"
 
-#include "config.hpp"
-
-namespace soacraft {
+SOACRAFT_BEGIN
 
 // L L* = D from the lower triangle of D, into the lower triangle of L (which may be D itself).
 // False unless D is positive definite.
@@ -18,8 +16,8 @@ SOACRAFT_INLINE bool cholesky(index n, const T* D, T* L) {
             if (c < r) {
                 L[r * n + c] = sum / L[c * n + c];
             } else {
-                if (!(sum > T(0))) return false;
-                L[r * n + r] = std::sqrt(sum);
+                if (!above(sum, T(0))) return false;
+                L[r * n + r] = square_root(sum);
             }
         }
     return true;
@@ -103,13 +101,18 @@ SOACRAFT_INLINE T smallest_eigenvalue(index n, T* S) {
     return smallest;
 }
 
-// Whether every eigenvalue of D = L L* is above `least` (not negative). Nearly always the bound decides.
+// Whether every eigenvalue of D = L L* is above `least` (not negative). Nearly always the bound decides; of several
+// states side by side it alone does.
 // `work` holds n n + n entries.
 template <typename T>
 SOACRAFT_INLINE bool eigenvalues_above(T least, index n, const T* D, const T* L, T* work) {
-    if (least * trace_of_inverse(n, L, work + n * n) < T(1)) return true;
-    for (index i = 0; i < n * n; ++i) work[i] = D[i];
-    return smallest_eigenvalue(n, work) > least;
+    if (above(T(1), least * trace_of_inverse(n, L, work + n * n))) return true;
+    if constexpr (Several<T>::value) {
+        return false;
+    } else {
+        for (index i = 0; i < n * n; ++i) work[i] = D[i];
+        return smallest_eigenvalue(n, work) > least;
+    }
 }
 
-}  // namespace soacraft
+SOACRAFT_END

@@ -15,6 +15,18 @@
 #define SOACRAFT_RESTRICT __restrict__
 #endif
 
+// Kernels are built several times, for several instruction sets. Each build has a namespace of its own, so that the
+// linker never joins code meant for different machines.
+#if !defined(SOACRAFT_TARGET)
+#define SOACRAFT_TARGET portable
+#endif
+#define SOACRAFT_BEGIN \
+    namespace soacraft { \
+    inline namespace SOACRAFT_TARGET {
+#define SOACRAFT_END \
+    }                \
+    }
+
 namespace soacraft {
 
 using index = std::int64_t;

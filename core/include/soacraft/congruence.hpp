@@ -3,7 +3,7 @@
 
 #include "block.hpp"
 
-namespace soacraft {
+SOACRAFT_BEGIN
 
 namespace detail {
 
@@ -58,4 +58,4 @@ SOACRAFT_INLINE void add_AsYB(index rows, index inner, index width, index cols, 
         detail::add_AsYB(rows, inner, width, cols, A, Y, B, t, Z);
 }
 
-}  // namespace soacraft
+SOACRAFT_END

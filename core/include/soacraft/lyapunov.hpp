@@ -7,7 +7,7 @@
 #include "congruence.hpp"
 #include "sweeps.hpp"
 
-namespace soacraft {
+SOACRAFT_BEGIN
 
 namespace detail {
 
@@ -58,4 +58,4 @@ SOACRAFT_INLINE void backward_lyapunov(const Tree& tree, const Slices& right, co
     }
 }
 
-}  // namespace soacraft
+SOACRAFT_END

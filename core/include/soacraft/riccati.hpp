@@ -5,7 +5,7 @@
 #include "congruence.hpp"
 #include "sweeps.hpp"
 
-namespace soacraft {
+SOACRAFT_BEGIN
 
 // The weights and hinge maps of an SKO model. Block by block, M, P and P+ are cut by `body_body`, H and G by
 // `hinge_body` (H is dofs x size, G is size x dofs), D by `hinge_hinge`. No node has more dofs than its size.
@@ -61,9 +61,8 @@ SOACRAFT_INLINE void meet_sizes(Size size, Dofs dofs, T tolerance, bool massless
     const T least = T(FAINT) / tolerance;
     for (index r = 0; r < dofs; ++r) along[r] = grown[r] = T(0);
     for (index i = 0; i < size; ++i) {
-        const T own = std::fabs(P[i * size + i]);
-        if (!(sizes[i] > T(FORGOTTEN) * own)) sizes[i] = own;
-        if (sizes[i] < least) sizes[i] = least;
+        const T own = absolute(P[i * size + i]);
+        sizes[i] = maximum(if_larger(FORGOTTEN, sizes[i], own), least);
         for (index r = 0; r < dofs; ++r) {
             const T square = H[r * size + i] * H[r * size + i];
             along[r] += square * sizes[i];
@@ -82,7 +81,7 @@ SOACRAFT_INLINE void meet_sizes(Size size, Dofs dofs, T tolerance, bool massless
 template <typename Dofs, typename T>
 SOACRAFT_INLINE bool factor_dofs(Dofs n, T tolerance, const T* along, const T* D, T* L, T* work) {
     T *const root = work, *const scaled = root + n;
-    for (index r = 0; r < n; ++r) root[r] = std::sqrt(along[r]);
+    for (index r = 0; r < n; ++r) root[r] = square_root(along[r]);
     for (index r = 0; r < n; ++r)
         for (index c = 0; c < n; ++c) scaled[r * n + c] = D[r * n + c] / root[r] / root[c];
     if (!cholesky(n, scaled, L) || !eigenvalues_above(tolerance, n, scaled, L, scaled + n * n)) return false;
@@ -109,7 +108,7 @@ SOACRAFT_INLINE bool articulate(Size size, Dofs dofs, T tolerance, bool massless
         }
     meet_sizes(size, dofs, tolerance, massless, P, H, sizes, along, grown);
     if (dofs == 1) {
-        if (!(D[0] > tolerance * along[0])) return false;
+        if (!above(D[0], tolerance * along[0])) return false;
         for (index i = 0; i < size; ++i) G[i] = HP[i] / D[0];
     } else if (dofs > 1) {
         if (!factor_dofs(dofs, tolerance, along, D, L, L + dofs * dofs)) return false;
@@ -162,7 +161,7 @@ SOACRAFT_INLINE index riccati(const Hinged<T>& model, const T* M, T tolerance, c
         T* const G = out.G + at;
         T* const sizes = all_sizes + tree.node.start(k);
         bool massless = true;
-        for (index j = 0; j < size; ++j) massless = massless && M[body.start(k) + j * size + j] == T(0);
+        for (index j = 0; j < size; ++j) massless = massless && is_zero(M[body.start(k) + j * size + j]);
         const bool moves =
             size == 6 && dofs == 1
                 ? detail::articulate(Fixed<6>{}, Fixed<1>{}, tolerance, massless, H, P, P_plus, D, G, sizes, work)
@@ -178,4 +177,4 @@ SOACRAFT_INLINE index riccati(const Hinged<T>& model, const T* M, T tolerance, c
     return -1;
 }
 
-}  // namespace soacraft
+SOACRAFT_END

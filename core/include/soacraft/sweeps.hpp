@@ -4,7 +4,7 @@
 #include "block.hpp"
 #include "tree.hpp"
 
-namespace soacraft {
+SOACRAFT_BEGIN
 
 namespace detail {
 
@@ -73,4 +73,4 @@ SOACRAFT_INLINE void scatter_tilde(const Tree& tree, const Edges<T>& A, index m,
     }
 }
 
-}  // namespace soacraft
+SOACRAFT_END

@@ -3,7 +3,7 @@
 
 #include "config.hpp"
 
-namespace soacraft {
+SOACRAFT_BEGIN
 
 // Cuts a stacked array into one slice per node (or per block); slices may be empty.
 struct Slices {
@@ -30,4 +30,4 @@ struct Edges {
     SOACRAFT_INLINE const T* operator()(index k) const { return data + block.start(k); }
 };
 
-}  // namespace soacraft
+SOACRAFT_END

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from soacraft.algebra import rules
+from soacraft.algebra.instant import at_one_instant
 from soacraft.algebra.nodes import Identity, Inverse, Power, Product, Scaled, Sum, Transpose, product
 from soacraft.algebra.operator import DIAGONAL, Leaf, Operator
 from soacraft.algebra.regular import inverse, is_regular
@@ -44,13 +45,18 @@ class Row:
         return f"block rows {', '.join(repr(labels[k]) for k in self.i)} of {self.expr.text()}"
 
 
+@at_one_instant
 def block(expr: Operator, i: Any, j: Any) -> Array:
     """Block (i, j), from structure: the rest is not formed. Slices and lists give several blocks in one array."""
     if is_several(i) or is_several(j):
         return submatrix(expr, i, j)
     (rows, cols), batch = expr.spaces, expr.batch
+    row, col, leaf = rows.index(i), cols.index(j), next(expr.leaves(), None)
+    computed = None if leaf is None else leaf.binding.block(expr, row, col)
+    if computed is not None:
+        return computed
     with np.errstate(all="ignore"):
-        found = _block(expr, rows.index(i), cols.index(j))
+        found = _block(expr, row, col)
     return _delivered(expr, np.array(np.broadcast_to(found, (*batch, *found.shape[-2:]))), "a block of ")
 
 
@@ -95,7 +101,14 @@ def _shape(expr: Operator, i: int, j: int) -> tuple[int, int]:
 
 def _by_column(expr: Operator, i: int, j: int) -> Array:
     rows, cols = expr.spaces
-    return expr.apply(unit_columns(cols, cols.block(j)))[..., rows.block(i), :]
+    return columns_of(expr, unit_columns(cols, cols.block(j)))[..., rows.block(i), :]
+
+
+def columns_of(expr: Operator, x: Array) -> Array:
+    """The product with columns (..., N, m): by the program of the expression where it has one."""
+    leaf = next(expr.leaves(), None)
+    found = None if leaf is None else leaf.binding.columns(expr, x)
+    return expr.apply(x) if found is None else found
 
 
 def unit_columns(space: Space, which: slice) -> Array:
@@ -106,6 +119,7 @@ def unit_columns(space: Space, which: slice) -> Array:
     return x
 
 
+@at_one_instant
 def array(expr: Operator) -> Array:
     """The dense matrix. Sparse ones are filled in, the others are products with the identity, unless a rule knows a
     cheaper form; only an inverse of no known structure is formed densely.
@@ -135,12 +149,13 @@ def _array(expr: Operator) -> Array:
     elif not rules.structured(expr):
         dense = _dense(expr)
     elif expr.pattern() is not None:
-        blocks = expr.blocks()
+        leaf = next(expr.leaves(), None)
+        blocks = (None if leaf is None else leaf.binding.blocks(expr)) or expr.blocks()
         dense = np.zeros((*blocks.batch, rows.size, cols.size))
         for (i, j), x in blocks.entries.items():
             dense[..., rows.block(i), cols.block(j)] = x
     else:
-        dense = expr.apply(np.eye(cols.size))
+        dense = columns_of(expr, np.eye(cols.size))
     return dense
 
 
@@ -171,6 +186,7 @@ def dense_inverse(expr: Operator, X: Array) -> Array:
     return inverse(X)
 
 
+@at_one_instant
 def trace(expr: Operator) -> Any:
     """The sum of the traces of the diagonal blocks."""
     rows, cols = expr.spaces
@@ -187,7 +203,7 @@ def _trace(expr: Operator) -> Any:
         return sum(np.trace(x, axis1=-2, axis2=-1) for x in diagonal) + np.zeros(expr.batch)
     result = np.zeros(expr.batch)
     for chunk in chunks(cols):
-        y = expr.apply(unit_columns(cols, chunk))
+        y = columns_of(expr, unit_columns(cols, chunk))
         result = result + np.trace(y[..., chunk, :], axis1=-2, axis2=-1)
     return result
 
@@ -197,6 +213,7 @@ def chunks(space: Space, width: int = 256) -> list[slice]:
     return [slice(i, min(i + width, space.size)) for i in range(0, space.size, width)]
 
 
+@at_one_instant
 def by_branch(expr: Operator) -> dict[tuple[int, int], Array]:
     """Dense blocks between the serial segments of the tree (004 Eq. 61-63)."""
     (rows, cols), batch = expr.spaces, expr.batch
@@ -209,7 +226,7 @@ def by_branch(expr: Operator) -> dict[tuple[int, int], Array]:
         x = np.zeros((cols.size, len(picked)))
         x[picked, np.arange(len(picked))] = 1.0
         with np.errstate(all="ignore"):
-            y = _delivered(expr, np.broadcast_to(expr.apply(x), (*batch, rows.size, len(picked))), "blocks of ")
+            y = _delivered(expr, np.broadcast_to(columns_of(expr, x), (*batch, rows.size, len(picked))), "blocks of ")
         for left in rows.tree.branches:
             where = np.concatenate([np.arange(rows.size)[rows.block(k)] for k in left.nodes])
             result[left.index, right.index] = y[..., where, :]

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from soacraft.algebra.blocks import Blocks, identity
 from soacraft.algebra.evaluate import chunks, unit_columns
+from soacraft.algebra.instant import at_one_instant
 from soacraft.algebra.nodes import Identity, Inverse, Power, Product, Scaled, Sum, Transpose
 from soacraft.algebra.operator import Leaf, Operator
 from soacraft.algebra.rounding import NOISES, ROUNDING, noise, noise_sizes
@@ -34,6 +35,7 @@ PROBES = 8
 FOLLOWED = 8
 
 
+@at_one_instant
 def relative_norm(expr: Operator, dense: bool = False, enough: float = 0.0) -> float:
     """The largest ratio, over columns and pieces of rows, of |expr x| to the sum of the sizes of its terms.
 

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from soacraft.algebra.evaluate import chunks, unit_columns
+from soacraft.algebra.instant import at_one_instant
 from soacraft.algebra.operator import DIAGONAL, Operator
 from soacraft.algebra.rules import structured
 from soacraft.errors import SpaceError
@@ -15,6 +16,7 @@ from soacraft.errors import SpaceError
 Array = npt.NDArray[np.float64]
 
 
+@at_one_instant
 def norm(expr: Operator, kind: Any) -> Any:
     """The Frobenius norm, or the largest singular value, from blocks where the expression is sparse."""
     if kind not in ("fro", 2) or isinstance(kind, bool):

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from soacraft.algebra.blocks import Blocks
+from soacraft.algebra.instant import at_one_instant
 from soacraft.algebra.rounding import measurer
 from soacraft.algebra.space import Space, columns, real
 from soacraft.algebra.vectors import StackedVector
@@ -49,6 +50,20 @@ class Binding(Protocol):
         """Equal for bindings that give the same numbers."""
 
     def at(self, **state: Any) -> Binding: ...
+
+    def product_call(
+        self, expr: Operator, fallback: Callable[[Any], StackedVector]
+    ) -> Callable[[Any], StackedVector] | None:
+        """A quick call for products of an expression with vectors, or None."""
+
+    def columns(self, expr: Operator, x: Array) -> Array | None:
+        """The product of an expression with columns, or None when its recursions should compute it."""
+
+    def block(self, expr: Operator, i: int, j: int) -> Array | None:
+        """Block (i, j) of an expression, or None when its recursions should compute it."""
+
+    def blocks(self, expr: Operator) -> Blocks | None:
+        """All blocks of an expression that has a pattern, or None when its recursions should compute them."""
 
 
 class Operator(ABC):
@@ -141,6 +156,8 @@ class Operator(ABC):
     def __mul__(self, other: StackedVector | npt.ArrayLike) -> StackedVector: ...
 
     def __mul__(self, other: Any) -> Operator | StackedVector:
+        if type(other) is np.ndarray and other.ndim:
+            return self._times(other)
         if isinstance(other, Operator):
             return nodes.product(self, other)
         if _is_array(other):
@@ -254,6 +271,24 @@ class Operator(ABC):
     # -- numbers --------------------------------------------------------------------------------------------------
 
     def _times(self, x: Any) -> StackedVector:
+        """The product with numbers: by a call that costs little more than its sweeps, where there is one."""
+        call = self.__dict__.get("_call")
+        if call is None:
+            call = self.__dict__["_call"] = self._quick_call() or self._checked_product
+        if measurer() is not None:
+            return self._checked_product(x)
+        if isinstance(x, StackedVector) and x.space is self.cols and x.data.ndim == 1 + x.is_columns:
+            x = x.data
+        return call(x)
+
+    def _quick_call(self) -> Callable[[Any], StackedVector] | None:
+        leaf = next(self.leaves(), None)
+        if leaf is None or self.rows is None:
+            return None
+        return leaf.binding.product_call(self, self._checked_product)
+
+    @at_one_instant
+    def _checked_product(self, x: Any) -> StackedVector:
         if self.cols is None:
             raise SpaceError("I * x is x; I takes its space from an operator beside it, not from an array.")
         rows, cols = self.spaces
@@ -269,7 +304,9 @@ class Operator(ABC):
         """The product with columns and, within `measuring()`, what rounding may have made of it."""
         rng = measurer()
         if rng is None:
-            return self.apply(data), None
+            from soacraft.algebra.evaluate import columns_of
+
+            return columns_of(self, data), None
         from soacraft.algebra.measure import Followed
 
         given = x if isinstance(x, StackedVector) else StackedVector(self.spaces[1], data, True)
@@ -399,7 +436,7 @@ class Operator(ABC):
 
     def __getstate__(self) -> dict[str, Any]:
         """What it is made of; what was worked out from it is worked out again."""
-        return {name: x for name, x in vars(self).items() if name not in ("_cache", "_watched", "_inverse")}
+        return {name: x for name, x in vars(self).items() if name not in ("_cache", "_watched", "_inverse", "_call")}
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Operator:
         """As `copy` would do it by itself, in fewer calls for each level of the expression."""

@@ -48,6 +48,18 @@ class StackedVector:
             wanted = f"(..., {space.size}, m)" if is_columns else f"(..., {space.size})"
             raise SpaceError(f"the data of a vector of {space} has shape {self.shape}, but {wanted} is wanted.")
 
+    @classmethod
+    def maker(cls, space: Space) -> Callable[[Array], StackedVector]:
+        """A quick way to make vectors of a space of numbers that are finite, of the right size and read-only."""
+        new = cls.__new__
+
+        def make(data: Array) -> StackedVector:
+            self = new(cls)
+            self.space, self._data, self._columns, self._rounding = space, data, data.ndim == 2, None
+            return self
+
+        return make
+
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         self._data.flags.writeable = False

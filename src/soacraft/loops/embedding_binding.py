@@ -8,6 +8,7 @@ from typing import Any, overload
 
 import numpy as np
 
+from soacraft.algebra.instant import held
 from soacraft.algebra.space import Space
 from soacraft.errors import LoopError, SpaceError, StaleError, StateError
 from soacraft.loops.embedding_model import EmbeddedModel
@@ -155,7 +156,8 @@ class EmbeddedBinding(SKOBinding):
         self.model = system.epoch.first
 
     def _state(self) -> State:
-        state = self.system.graph.state() if self.snapshot is None else self.snapshot
+        graph = self.system.graph
+        state = held(graph, graph.state) if self.snapshot is None else self.snapshot
         if state.batch:
             raise LoopError(f"operators of compound bodies are made for one state, got a batch {state.batch}.")
         return state

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from soacraft import _core
 from soacraft.errors import ModelError, StateError
 from soacraft.model import packing
 from soacraft.model.coordinates import force_frame, read_wrench
@@ -16,6 +17,7 @@ from soacraft.model.frame import Body, Carrier, Frame, Root
 from soacraft.model.hinges.base import Hinge
 from soacraft.model.holdings import Holdings
 from soacraft.model.layout import Layout
+from soacraft.model.plans import quaternions_of
 from soacraft.model.state import Configuration, Motion, State
 from soacraft.model.structure import HingeState
 from soacraft.model.subgraph import SubGraph
@@ -43,6 +45,8 @@ class Multibody(Holdings):
         super().__init__(name, gravity)
         self._forces: dict[Frame, Wrench] = {}
         self._current: State | None = None
+        self._store: _core.Store | None = None  # the numbers of the current state, for compiled calls
+        self._stamp = 0  # that of the store when `_current` was made
         self._counters: Counter[str] = Counter()
 
     # -- the state -------------------------------------------------------------------------------------------
@@ -57,13 +61,24 @@ class Multibody(Holdings):
         if self._current is not None:
             self._parts = self._state_parts()
             self._current = None
+        if self._store is not None:
+            self._store.end()
+            self._store = None
+
+    def _count_parameters(self) -> None:
+        self._parameters += 1
+        if self._store is not None:
+            self._store.parameters = self._parameters
 
     def _state_parts(self) -> dict[Body, HingeState]:
         """The state by body, of those that were ever set."""
         if self._current is None:
             return self._parts
-        layout = self._current.layout
-        q, v, vdot = self._current.q, self._current.v, self._current.vdot
+        now = self._current
+        layout = now.layout
+        q, v, vdot = now.q, now.v, now.vdot
+        if self._store is not None and self._store.stamp != self._stamp:
+            _, q, v, vdot = self._store.state()
         slices = zip(layout.bodies, layout.q_slices, layout.v_slices, strict=True)
         return {body: (q[i], v[j], vdot[j]) for body, i, j in slices}
 
@@ -84,17 +99,43 @@ class Multibody(Holdings):
     @property
     def current(self) -> State:
         """The current state; a new object after each change, so its identity is the version of the state."""
-        current, layout = self._current, self.layout
-        if current is None or current.made_for is not layout:
+        current, layout, store = self._current, self.layout, self._store
+        if current is None or current.made_for is not layout or store is None or store.stamp != self._stamp:
             with self._lock:
-                current, layout = self._current, self.layout
-                if current is None or current.version != layout.version:
-                    self._keep_state()  # of a thread that set a state while the structure changed
-                    current = self._state_of(layout)
-                elif current.made_for is not layout:
-                    current = State(self, current.motion, np.asarray(current.vdot), current.forces)
-                self._current = current
+                current = self._current = self._caught_up(self.layout)
         return current
+
+    def _caught_up(self, layout: Layout) -> State:
+        """The current state, once more where the structure, the parameters or the store changed since it was made."""
+        current, store = self._current, self._store
+        if current is None or store is None or current.version != layout.version:
+            self._keep_state()  # of a thread that set a state while the structure changed
+            current = self._state_of(layout)
+            self._store = store = _core.store(layout.nq, layout.nv, quaternions_of(layout), self._parameters)
+            store.put(current.motion.configuration.q, current.motion.v, np.ascontiguousarray(current.vdot))
+            self._stamp = store.stamp
+        elif store.stamp != self._stamp:
+            self._stamp, *numbers = store.state()
+            current = current.at_numbers(*numbers)
+        elif current.made_for is not layout:
+            current = State(self, current.motion, np.asarray(current.vdot), current.forces)
+        return current
+
+    @property
+    def store(self) -> _core.Store:
+        """The numbers of the current state for compiled calls; another one after a structural change."""
+        self.current  # noqa: B018  (makes it)
+        assert self._store is not None
+        return self._store
+
+    def _set_current(self, state: State) -> None:
+        """Make a state the current one."""
+        with self._lock:
+            state.require_fresh()
+            self._current = state
+            assert self._store is not None
+            self._store.put(*(np.ascontiguousarray(x) for x in (state.configuration.q, state.motion.v, state.vdot)))
+            self._stamp = self._store.stamp
 
     def _state_of(self, layout: Layout) -> State:
         """The state by body as one; hinges that have none are neutral and at rest."""
@@ -119,6 +160,8 @@ class Multibody(Holdings):
         >>> mb.q, mb.v
         (array([0.1, 0.5]), array([1., 0.]))
         """
+        if self._store is not None and self._store.set(q, v, vdot):
+            return
         new = self.current.replace(q, v, vdot)
         for what, x in (("q", new.configuration.q), ("v", new.motion.v), ("vdot", new.vdot)):
             if x.ndim > 1:
@@ -126,7 +169,7 @@ class Multibody(Holdings):
                     f"{what} of {self._name!r} holds one state, got an array of shape {x.shape}; "
                     "for a batch make a snapshot with mb.state(q, v)."
                 )
-        self._current = new
+        self._set_current(new)
 
     def set_force(self, node: Frame | str, wrench: Any) -> None:
         """Let a wrench act at a node from now on: six numbers in node axes, or a `Wrench`; None ends it.
@@ -159,7 +202,7 @@ class Multibody(Holdings):
         self._set_forces({})
 
     def _set_forces(self, forces: dict[Frame, Wrench]) -> None:
-        self._current = self.current.replace(forces=tuple(forces.items()))
+        self._set_current(self.current.replace(forces=tuple(forces.items())))
         self._forces.clear()  # the same dictionary always: compiled calls look at it
         self._forces.update(forces)
 

@@ -91,6 +91,7 @@ class Layout:
         self.q_slices = tuple([slice(i, j) for i, j in pairwise(q_ends)])
         self.v_slices = tuple([slice(i, j) for i, j in pairwise(v_ends)])
         self.nq, self.nv = int(q_ends[-1]), int(v_ends[-1])
+        self.roads: dict[str, Any] = {}  # what `soacraft.ops` compiled for it, by axes
         given = tuple(tendons)
         own = set(self.dof_names) if given else set()
         self.tendons = tuple(x for x in given if own.issuperset(x.terms))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Reduced = tuple[Any, ...]
 #: What belongs to the process, or is made again when it is asked for.
-_LEFT_OUT = {"_current", "_layout", "_counters", "_lock", "_root", "_bodies", "_hinges"}
+_LEFT_OUT = {"_current", "_store", "_stamp", "_layout", "_counters", "_lock", "_root", "_bodies", "_hinges"}
 
 
 def reduced_model(mb: Multibody) -> Reduced:
@@ -59,7 +59,8 @@ def fill(mb: Multibody, state: tuple[dict[str, Any], list[dict[str, Any]]]) -> N
     for frame, own in zip(frames, of_frames, strict=True):
         vars(frame).update(own)
     hinges = {body.hinge_name: body for body in mb._bodies.values()}
-    vars(mb).update(held, _hinges=hinges, _layout=None, _current=None, _counters=Counter(), _lock=RLock())
+    own = {"_layout": None, "_current": None, "_store": None, "_stamp": 0, "_counters": Counter(), "_lock": RLock()}
+    vars(mb).update(held, _hinges=hinges, **own)
     for hinge in (*(body.hinge for body in mb._bodies.values()), *(loop.hinge for loop in mb._loops.values())):
         hinge.watch(mb)
 

@@ -350,6 +350,16 @@ class State(Strict):
             motion = Motion(configuration, v_new, g.counters, motion._base)
         return State(g, motion, vdot_new, self._forces if forces is None else read_forces(g, forces))
 
+    def at_numbers(self, q: Array, v: Array, vdot: Array) -> State:
+        """The same state at other numbers, which are checked; unchanged parts keep what was computed for them."""
+        g, motion = self._graph, self.motion
+        configuration = motion.configuration
+        if not _same(q, configuration.q):
+            configuration = Configuration(configuration.layout, frozen(q), g.counters, configuration._base)
+        if configuration is not motion.configuration or not _same(v, motion.v):
+            motion = Motion(configuration, frozen(v), g.counters, motion._base)
+        return State(g, motion, frozen(vdot), self._forces)
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Its graph and its numbers; what was worked out for it is worked out again."""
         self.require_fresh()

@@ -79,7 +79,7 @@ class Structure(Graph, Watcher):
         """
         with self._lock:
             before = self._parameters
-            self._parameters = before + 1
+            self._count_parameters()
             owner.__dict__[name] = value
             layout = self._layout
             if layout is None or not layout.compiled or layout.compiled[0] is None:
@@ -296,7 +296,11 @@ class Structure(Graph, Watcher):
     def _hinge_changes(self) -> None:
         """An attribute of a user's own hinge: all that was derived from it is of older parameters."""
         with self._lock:
-            self._parameters += 1
+            self._count_parameters()
+
+    @abstractmethod
+    def _count_parameters(self) -> None:
+        """Before a parameter changes: count the version up."""
 
     def _hinge_name(self, name: Any, body: Body | None) -> str:
         read_name("hinge", name)

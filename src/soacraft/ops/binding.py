@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from soacraft.algebra.blocks import Blocks
+from soacraft.algebra.instant import held
+from soacraft.algebra.operator import Operator
 from soacraft.algebra.space import Space
+from soacraft.algebra.vectors import StackedVector
 from soacraft.errors import ModelError, SpaceError, StaleError, StateError
 from soacraft.model.axes import check_axes
 from soacraft.model.coordinates import common_batch, read_forces
@@ -103,6 +107,32 @@ class ModelBinding:
         sko = self.sko()
         return Space("hinge", sko.names, sko.nvs, self.owner, None, sko.tree, sko.units.hinge)
 
+    def product_call(
+        self, expr: Operator, fallback: Callable[[Any], StackedVector]
+    ) -> Callable[[Any], StackedVector] | None:
+        """A quick call for products of an expression with vectors, or None."""
+        from soacraft.ops import programs
+
+        return programs.product_call(expr, fallback)
+
+    def columns(self, expr: Operator, x: Array) -> Array | None:
+        """The product of an expression with columns, or None when its recursions should compute it."""
+        from soacraft.ops import programs
+
+        return programs.columns(expr, x)
+
+    def block(self, expr: Operator, i: int, j: int) -> Array | None:
+        """Block (i, j) of an expression, or None when its recursions should compute it."""
+        from soacraft.ops import programs
+
+        return programs.block(expr, i, j)
+
+    def blocks(self, expr: Operator) -> Blocks | None:
+        """All blocks of an expression that has a pattern, or None when its recursions should compute them."""
+        from soacraft.ops import programs
+
+        return programs.blocks(expr)
+
     def token(self) -> object:
         """The store of what was derived from A, H and M: another one for another configuration."""
         return self.sko().memo
@@ -142,7 +172,7 @@ class GraphBinding(ModelBinding):
         """The bound snapshot, or the current state."""
         self.owner.check()
         self.check_parameters()
-        return self.graph.state() if self.snapshot is None else self.snapshot
+        return held(self.graph, self.graph.state) if self.snapshot is None else self.snapshot
 
     def sko(self) -> SKOModel:
         return self.graph.sko(self.state, self.axes or "body", self.f_ext)

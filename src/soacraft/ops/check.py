@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from soacraft import markup
+from soacraft.algebra.evaluate import columns_of
 from soacraft.algebra.measure import largest_ratio, random_columns, sizes
 from soacraft.algebra.nodes import I
 from soacraft.algebra.operator import Operator
@@ -98,15 +99,15 @@ class Look:
 
     def product(self) -> float:
         """X x by sweeps and by the dense matrix."""
-        return self.ratio(self.expr.apply(self.x) - self.dense @ self.x, self.sizes @ np.abs(self.x))
+        return self.ratio(columns_of(self.expr, self.x) - self.dense @ self.x, self.sizes @ np.abs(self.x))
 
     def transpose(self) -> float:
         """X* y by sweeps and by the dense matrix."""
-        return self.ratio(self.expr.apply_T(self.y) - self.dense.mT @ self.y, self.sizes.mT @ np.abs(self.y))
+        return self.ratio(columns_of(self.expr.T, self.y) - self.dense.mT @ self.y, self.sizes.mT @ np.abs(self.y))
 
     def adjoint(self) -> float:
         """y* (X x) = (X* y)* x."""
-        gap = self.y.mT @ self.expr.apply(self.x) - self.expr.apply_T(self.y).mT @ self.x
+        gap = self.y.mT @ columns_of(self.expr, self.x) - columns_of(self.expr.T, self.y).mT @ self.x
         return self.ratio(gap, np.abs(self.y).mT @ self.sizes @ np.abs(self.x))
 
     def smallest(self) -> float:

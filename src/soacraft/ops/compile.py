@@ -1,30 +1,30 @@
 """`expr.compile()`: an expression as a function of the state, for many states.
 
-The mass matrix and its inverse, however they are written, and blocks `B.T*Omega*B` go to the kernels that are made for
-them (a product with the inverse is articulated-body forward dynamics); any other expression runs its sweeps at a
-snapshot of the state. `explain()` says which.
+The mass matrix and its inverse, however they are written, go to the kernels that are made for them (a product with the
+inverse is articulated-body forward dynamics); any other expression runs its program, for one state or for several side
+by side. `explain()` says which.
 """
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from soacraft import _core
 from soacraft.algebra.explain import Explanation, Step
-from soacraft.algebra.nodes import Inverse, Product
+from soacraft.algebra.nodes import Inverse
 from soacraft.algebra.operator import Operator
 from soacraft.errors import SpaceError
-from soacraft.model.compiled import CompiledModel, kernel_names
+from soacraft.model.compiled import CompiledModel
 from soacraft.model.coordinates import read_q, read_v
-from soacraft.model.frame import Frame
+from soacraft.model.plans import quaternions_of
 from soacraft.model.subgraph import SubGraph
 from soacraft.ops.binding import GraphBinding
-from soacraft.ops.leaves import PickOffLeaf
 from soacraft.ops.namespace import operators_of
-from soacraft.ops.recognise import as_mass_matrix, named
+from soacraft.ops.programs import road_of
+from soacraft.ops.recognise import as_mass_matrix
 
 Array = npt.NDArray[np.float64]
 
@@ -53,76 +53,53 @@ class CompiledExpression:
             )
         self.expr, self.graph, self._binding = expr, binding.graph, binding
         self.kernels = _kernels_of(expr, binding)
-        self._frames = _picked_off(expr, binding)
         self._moving = any(len(leaf.changes()) > 1 for leaf in expr.leaves())
-
-    @property
-    def _model(self) -> CompiledModel | None:
-        """The compiled tree with the parameters that the model has now."""
-        return CompiledModel.of(self.graph.layout) if self.kernels or self._frames else None
+        self._quick = self._quick_call() or self._checked
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.expr,)
 
     def __call__(self, q: Any, v: Any = None, *vectors: Any) -> Any:
+        v = v if self._moving else None
+        if len(vectors) > 1:
+            return tuple(self._quick(q, v, x) for x in vectors)
+        return self._quick(q, v, *vectors)
+
+    def _quick_call(self) -> Any:
+        """A call that costs little more than its kernel or program; None for expressions that have no program."""
+        graph, binding = self.graph, self._binding
+        if isinstance(graph, SubGraph) and binding.axes != "body":
+            return None  # what it hangs from moves with the model
+        road = road_of(binding)
+        lowered = road.lowered(self.expr) if road.rigid else None
+        if lowered is None or lowered.outside:
+            return None
+        numbers = _core.numbers(road.fields.plan)
+        lowered.provide(numbers)
+        model = None if self.kernels is None else CompiledModel.of(graph.layout)
+        product, dense = self.kernels if model is not None and self.kernels is not None else (None, None)
+        store, quaternions = graph.root.graph.store, quaternions_of(graph.layout)
+        rigid = None if model is None else model.kernels
+        return _core.compiled_program(
+            numbers, lowered.program, store, quaternions, self._checked, rigid, product, dense
+        )
+
+    def _checked(self, q: Any, v: Any = None, *vectors: Any) -> Any:
+        """The same for what the quick call is not sure of: the expression at a snapshot of the state."""
         self._binding.owner.check()
-        q = read_q(self.graph, q)
-        v = read_v(self.graph, v) if v is not None and self._moving else None
-        if not vectors:
-            return self._dense(q, v)
-        found = tuple(self._product(q, v, x) for x in vectors)
-        return found[0] if len(found) == 1 else found
-
-    def _dense(self, q: Array, v: Array | None) -> Array:
-        model = self._model
-        if model is not None and self._frames and q.ndim == 1:
-            compliance = model.compliance(
-                self.graph.layout, q, self._frames, own_axes=self._binding.axes == "body"
-            )
-            if compliance is not None:
-                return compliance
-        if model is not None and self.kernels is not None and self.kernels[1] in kernel_names():
-            n = self.graph.nv
-            found = self._run(self.kernels[1], q, None, n * n)
-            if found is not None:
-                return found.reshape(*q.shape[:-1], n, n)
-        return self._at(q, v).array()
-
-    def _product(self, q: Array, v: Array | None, x: Any) -> Array:
-        numbers = np.asarray(x)
-        fits = numbers.dtype == np.float64 and numbers.shape in ((self.graph.nv,), (*q.shape[:-1], self.graph.nv))
-        if self._model is not None and self.kernels is not None and fits and np.isfinite(numbers).all():
-            found = self._run(self.kernels[0], q, numbers, self.graph.nv)
-            if found is not None:
-                return found.reshape(*q.shape[:-1], self.graph.nv)
-        return np.asarray(self._at(q, v) * x)
-
-    def _at(self, q: Array, v: Array | None) -> Operator:
-        return self.expr.at(q=q) if v is None else self.expr.at(q=q, v=v)
-
-    def _run(self, kernel: str, q: Array, x: Array | None, width: int) -> Array | None:
-        """Every state through a kernel; None when it could not answer, so that the sweeps say why."""
-        model = self._model
-        assert model is not None
-        count = math.prod(q.shape[:-1])
-        out = np.empty((count, width))
-        rows = np.ascontiguousarray(q.reshape(count, -1))
-        zero = None if x is None else np.zeros(self.graph.nv)
-        given = None if x is None else np.ascontiguousarray(x if x.ndim == 1 else x.reshape(count, -1))
-        fine = model.kernels.run(kernel, rows, zero, given, None, np.zeros(12), (out,))
-        return out if fine and np.isfinite(out).all() else None
+        CompiledModel.of(self.graph.layout)  # newer parameters, for the calls to come
+        state = {"q": read_q(self.graph, q)} | ({} if v is None else {"v": read_v(self.graph, v)})
+        expr = self.expr.at(**state)
+        return np.asarray(expr * vectors[0]) if vectors else expr.array()
 
     def explain(self) -> Explanation:
         """What a call runs."""
         plain = self.expr.explain()
-        if self._model is not None and self._frames:
-            by_forces = Step("kernel", "forward_dynamics", "O(n)", "compiled: unit forces at the nodes")
-            return Explanation(plain.expression, plain.spaces, plain.product, plain.block, by_forces)
-        if self._model is None or self.kernels is None:
+        if self.kernels is None or CompiledModel.of(self.graph.layout) is None:
             return plain
         product, dense = self.kernels
         steps = (Step("kernel", product, "O(n)", "compiled"),)
-        array = Step("kernel", dense, "O(N^2)", "compiled") if dense in kernel_names() else plain.array
+        array = Step("kernel", dense, "O(N^2)", "compiled")
         return Explanation(plain.expression, plain.spaces, steps, plain.block, array)
 
     def __repr__(self) -> str:
@@ -139,17 +116,6 @@ def _kernels_of(expr: Operator, binding: GraphBinding) -> tuple[str, str] | None
     if expr.key() == written_out.key() or (isinstance(expr, Inverse) and _is_mass_matrix(expr.arg)):
         return "forward_dynamics", "mass_matrix_inverse"
     return None
-
-
-def _picked_off(expr: Operator, binding: GraphBinding) -> list[Frame]:
-    """The nodes of B.T*Omega*B, for a graph on the inertial frame in body or inertial axes; empty for other forms."""
-    if not isinstance(expr, Product) or len(expr.factors) != 3 or isinstance(binding.graph, SubGraph):
-        return []
-    _, Omega, B = expr.factors
-    form = isinstance(B, PickOffLeaf) and expr.factors[0].key() == B.T.key() and named(Omega, "Omega")
-    if not form or binding.axes == "origin" or not isinstance(B, PickOffLeaf):
-        return []
-    return [binding.graph.frame(name) for name in B.nodes]
 
 
 def _is_mass_matrix(expr: Operator) -> bool:

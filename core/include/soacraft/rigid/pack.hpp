@@ -4,7 +4,24 @@
 #include <cmath>
 #include <cstring>
 
+#include "../scalar.hpp"
 #include "target.hpp"
+
+SOACRAFT_RIGID_BEGIN
+
+template <int W>
+struct Pack;
+
+SOACRAFT_RIGID_END
+
+SOACRAFT_BEGIN
+
+template <int W>
+struct Several<rigid::SOACRAFT_TARGET::Pack<W>> {
+    static constexpr bool value = true;
+};
+
+SOACRAFT_END
 
 SOACRAFT_RIGID_BEGIN
 
@@ -67,6 +84,7 @@ struct Pack {
     SOACRAFT_FLAT Pack& operator+=(Pack b) { x += b.x; return *this; }
     SOACRAFT_FLAT Pack& operator-=(Pack b) { x -= b.x; return *this; }
     SOACRAFT_FLAT Pack& operator*=(Pack b) { x *= b.x; return *this; }
+    SOACRAFT_FLAT Pack& operator/=(Pack b) { x /= b.x; return *this; }
     SOACRAFT_FLAT friend Pack operator+(Pack a, Pack b) { return Pack(a.x + b.x); }
     SOACRAFT_FLAT friend Pack operator-(Pack a, Pack b) { return Pack(a.x - b.x); }
     SOACRAFT_FLAT friend Pack operator*(Pack a, Pack b) { return Pack(a.x * b.x); }
@@ -101,6 +119,28 @@ SOACRAFT_FLAT Pack<W> minimum(const Pack<W>& a, const Pack<W>& b) { return Pack<
 template <int W>
 SOACRAFT_FLAT Pack<W> larger_by(double factor, const Pack<W>& a, const Pack<W>& b) {
     return Pack<W>(a.x > factor * b.x ? a.x : b.x);
+}
+
+// What the block engine asks for (`../scalar.hpp`).
+template <int W>
+SOACRAFT_FLAT Pack<W> absolute(const Pack<W>& a) { return Pack<W>(a.x < 0.0 ? -a.x : a.x); }
+template <int W>
+SOACRAFT_FLAT Pack<W> square_root(const Pack<W>& a) {
+    Pack<W> r;
+    for (int i = 0; i < W; ++i) r.x[i] = std::sqrt(a.x[i]);
+    return r;
+}
+template <int W>
+SOACRAFT_FLAT Pack<W> maximum(const Pack<W>& a, const Pack<W>& b) { return Pack<W>(a.x < b.x ? b.x : a.x); }
+template <int W>
+SOACRAFT_FLAT Pack<W> if_larger(double factor, const Pack<W>& a, const Pack<W>& b) { return larger_by(factor, a, b); }
+template <int W>
+SOACRAFT_FLAT bool above(const Pack<W>& a, const Pack<W>& b) { return !any_not_above(a, b); }
+template <int W>
+SOACRAFT_FLAT bool is_zero(const Pack<W>& a) {
+    bool all = true;
+    for (int i = 0; i < W; ++i) all = all && a.x[i] == 0.0;
+    return all;
 }
 
 // sin and cos together: reduction by pi/2 in two pieces and minimax polynomials, no branch in the lanes;

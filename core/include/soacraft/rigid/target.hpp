@@ -1,12 +1,7 @@
-// Rigid kernels are built several times, for several instruction sets. Each build has a namespace of its own, so that
-// the linker never joins code meant for different machines.
+// The namespace of the rigid kernels, one for each instruction set they are built for.
 #pragma once
 
 #include "../config.hpp"
-
-#if !defined(SOACRAFT_TARGET)
-#define SOACRAFT_TARGET portable
-#endif
 
 #define SOACRAFT_RIGID_BEGIN \
     namespace soacraft {     \

@@ -1,0 +1,205 @@
+// How the fields of a plan are made, for one state or several side by side.
+#pragma once
+
+#include "../congruence.hpp"
+#include "../riccati.hpp"
+#include "rigid_fill.hpp"
+
+SOACRAFT_PROGRAM_BEGIN
+
+// A hinge inertia this small relative to what it was computed from is in doubt (`verdict.hpp`, `_backend.DOUBTFUL`).
+constexpr double DOUBT = 1e-12;
+// A block whose inverse, its rows and columns brought to one size, has a larger trace is left to Python.
+constexpr double ILL_CONDITIONED = 1e8;
+
+template <class T>
+struct Made {
+    const Plan* plan;
+    T* arena;
+    T* work;
+
+    SOACRAFT_FLAT const Field& field(index f) const { return plan->fields[f]; }
+    SOACRAFT_FLAT T* block(index f, index i) const { return arena + field(f).at + field(f).start[i]; }
+    SOACRAFT_FLAT index rows(index f, index i) const { return size(field(f).rows, field(f).row[i]); }
+    SOACRAFT_FLAT index cols(index f, index i) const { return size(field(f).cols, field(f).col[i]); }
+    SOACRAFT_FLAT index size(index space, index k) const {
+        const index* const at = plan->spaces[space].offset + k;
+        return at[1] - at[0];
+    }
+    SOACRAFT_FLAT void clear(index f) const {
+        T* const to = arena + field(f).at;
+        for (index i = 0; i < field(f).start[field(f).count]; ++i) to[i] = T(0.0);
+    }
+};
+
+// Z += op(X) op(Y), Z rows x cols, `inner` between.
+template <class Rows, class Inner, class Cols, class T>
+SOACRAFT_FLAT void multiply(Rows rows, Inner inner, Cols cols, const T* X, index Xr, index Xi, const T* Y, index Yi,
+                            index Yc, T* SOACRAFT_RESTRICT Z) {
+    for (index r = 0; r < rows; ++r)
+        for (index i = 0; i < inner; ++i) {
+            const T x = X[r * Xr + i * Xi];
+            for (index c = 0; c < cols; ++c) Z[r * cols + c] += x * Y[i * Yi + c * Yc];
+        }
+}
+
+template <class T>
+SOACRAFT_INLINE void make_product(const Made<T>& m, const Maker& maker) {
+    const index X = maker.in[0], Y = maker.in[1], Z = maker.out[0];
+    const bool left = maker.transposed & 1, right = maker.transposed & 2;
+    m.clear(Z);
+    for (index t = 0; t < maker.length; t += 3) {
+        const index x = maker.list[t], y = maker.list[t + 1], z = maker.list[t + 2];
+        const index rows = m.rows(Z, z), cols = m.cols(Z, z), inner = left ? m.rows(X, x) : m.cols(X, x);
+        const T *const a = m.block(X, x), *const b = m.block(Y, y);
+        T* const to = m.block(Z, z);
+        const Fixed<6> six{};
+        if (rows == 6 && cols == 6 && inner == 6 && !left && !right)
+            multiply(six, six, six, a, 6, 1, b, 6, 1, to);
+        else
+            multiply(rows, inner, cols, a, left ? 1 : inner, left ? rows : 1, b, right ? 1 : cols, right ? inner : 1, to);
+    }
+}
+
+template <class T>
+SOACRAFT_INLINE void make_sum(const Made<T>& m, const Maker& maker) {
+    const index Z = maker.out[0];
+    m.clear(Z);
+    const index* list = maker.list;
+    for (int side = 0; side < 2; ++side) {
+        const index X = maker.in[side];
+        if (X < 0) continue;
+        const bool turned = maker.transposed & (1 << side);
+        const T factor(maker.factor[side]);
+        for (index x = 0; x < m.field(X).count; ++x) {
+            const index z = *list++;
+            if (z < 0) continue;
+            const index rows = m.rows(X, x), cols = m.cols(X, x);
+            const T* const from = m.block(X, x);
+            T* const to = m.block(Z, z);
+            for (index r = 0; r < rows; ++r)
+                for (index c = 0; c < cols; ++c) to[turned ? c * rows + r : r * cols + c] += factor * from[r * cols + c];
+        }
+    }
+}
+
+// Of positive definite blocks, by Cholesky on rows and columns of unit diagonal; false for others.
+template <class T>
+SOACRAFT_INLINE bool make_inverse(const Made<T>& m, const Maker& maker) {
+    const index X = maker.in[0], Z = maker.out[0];
+    for (index i = 0; i < m.field(X).count; ++i) {
+        const index n = m.rows(X, i);
+        const T* const from = m.block(X, i);
+        T* const to = m.block(Z, i);
+        if (n == 1) {
+            if (!above(from[0], T(0.0))) return false;
+            to[0] = T(1.0) / from[0];
+            continue;
+        }
+        T *const root = m.work, *const even = root + n, *const L = even + n * n, *const t = L + n * n;
+        for (index r = 0; r < n; ++r) {
+            if (!above(from[r * n + r], T(0.0))) return false;
+            root[r] = T(1.0) / square_root(from[r * n + r]);
+        }
+        for (index r = 0; r < n; ++r)
+            for (index c = 0; c < n; ++c) {
+                even[r * n + c] = from[r * n + c] * root[r] * root[c];
+                const T other = from[c * n + r] * root[r] * root[c];
+                if (!above(T(1e-12), absolute(even[r * n + c] - other))) return false;
+            }
+        if (!cholesky(n, even, L) || !above(T(ILL_CONDITIONED), trace_of_inverse(n, L, t))) return false;
+        for (index c = 0; c < n; ++c) {
+            for (index r = 0; r < n; ++r) t[r] = T(r == c ? 1.0 : 0.0);
+            cholesky_solve(n, 1, L, t);
+            for (index r = 0; r < n; ++r) to[r * n + c] = t[r] * root[r] * root[c];
+        }
+    }
+    return true;
+}
+
+// Y(k) = X(k) + sum over children j of A(k,j) Y(j) B*(k,j), tips to base; backward Y(k) = X(k) + A*(p,k) Y(p) B(p,k).
+template <class T>
+SOACRAFT_INLINE void make_lyapunov(const Made<T>& m, const Maker& maker) {
+    const index A = maker.in[0], X = maker.in[1], B = maker.in[2], Y = maker.out[0];
+    const Forest& forest = m.plan->forest;
+    const index *const a = maker.list, *const b = a + forest.count, *const x = b + forest.count;
+    m.clear(Y);
+    for (index k = 0; k < forest.count; ++k) {
+        if (x[k] < 0) continue;
+        const index size = m.rows(Y, k) * m.cols(Y, k);
+        const T* const from = m.block(X, x[k]);
+        T* const to = m.block(Y, k);
+        for (index i = 0; i < size; ++i) to[i] = from[i];
+    }
+    for (index i = 0; i < forest.count; ++i) {
+        const index k = forest.order[maker.how == FORWARD ? forest.count - 1 - i : i], p = forest.parent[k];
+        if (p < 0 || a[k] < 0 || b[k] < 0) continue;
+        const index kr = m.rows(Y, k), kc = m.cols(Y, k), pr = m.rows(Y, p), pc = m.cols(Y, p);
+        if (!kr || !kc || !pr || !pc) continue;
+        if (maker.how == FORWARD)
+            add_AYBs(pr, kr, kc, pc, m.block(A, a[k]), m.block(Y, k), m.block(B, b[k]), m.work, m.block(Y, p));
+        else
+            add_AsYB(kr, pr, pc, kc, m.block(A, a[k]), m.block(Y, p), m.block(B, b[k]), m.work, m.block(Y, k));
+    }
+}
+
+// False when a hinge may have no inertia to move.
+template <class T>
+SOACRAFT_INLINE bool make_riccati(const Made<T>& m, const Maker& maker) {
+    const index A = maker.in[0], H = maker.in[1], M = maker.in[2];
+    const index P = maker.out[0], P_plus = maker.out[1], D = maker.out[2], G = maker.out[3];
+    const Forest& forest = m.plan->forest;
+    const Space& body = m.plan->spaces[m.field(P).rows];
+    const index *const a = maker.list, *const x = a + forest.count;
+    T* const sizes = m.work;
+    T* const work = sizes + body.offset[forest.count];
+    for (index i = 0; i < body.offset[forest.count]; ++i) sizes[i] = T(0.0);
+    m.clear(P);
+    for (index k = 0; k < forest.count; ++k) {
+        if (x[k] < 0) continue;
+        const T* const from = m.block(M, x[k]);
+        T* const to = m.block(P, k);
+        for (index i = 0; i < m.rows(P, k) * m.cols(P, k); ++i) to[i] = from[i];
+    }
+    for (index i = forest.count; i-- > 0;) {
+        const index k = forest.order[i], p = forest.parent[k];
+        const index size = m.rows(P, k), dofs = m.rows(D, k);
+        const T* const inertia = x[k] < 0 ? nullptr : m.block(M, x[k]);
+        bool massless = true;
+        for (index j = 0; inertia && j < size; ++j) massless = massless && is_zero(inertia[j * size + j]);
+        T* const own = sizes + body.offset[k];
+        const bool moves = size == 6 && dofs == 1
+                               ? detail::articulate(Fixed<6>{}, Fixed<1>{}, T(DOUBT), massless, m.block(H, k),
+                                                    m.block(P, k), m.block(P_plus, k), m.block(D, k), m.block(G, k), own, work)
+                               : detail::articulate(size, dofs, T(DOUBT), massless, m.block(H, k), m.block(P, k),
+                                                    m.block(P_plus, k), m.block(D, k), m.block(G, k), own, work);
+        if (!moves) return false;
+        if (p < 0 || a[k] < 0) continue;
+        const index inboard = m.rows(P, p);
+        const T* const edge = m.block(A, a[k]);
+        add_AYBs(inboard, size, size, inboard, edge, m.block(P_plus, k), edge, work, m.block(P, p));
+        T* const carried = sizes + body.offset[p];
+        for (index r = 0; r < inboard; ++r)
+            for (index c = 0; c < size; ++c) carried[r] += edge[r * size + c] * edge[r * size + c] * own[c];
+    }
+    return true;
+}
+
+// One maker; those that are given have their numbers already.
+template <class T, class In>
+SOACRAFT_INLINE bool make(const Made<T>& m, index number, const In& q, const Pose<T>& base) {
+    const Maker& maker = m.plan->makers[number];
+    switch (maker.how) {
+        case RIGID: fill_at(Filled<T>{m.plan, m.arena}, q, base); return true;
+        case PICK_OFF: fill_pick_off(Filled<T>{m.plan, m.arena}, maker.out[0], m.plan->spots[number]); return true;
+        case PRODUCT: make_product(m, maker); return true;
+        case SUM: make_sum(m, maker); return true;
+        case INVERSE: return make_inverse(m, maker);
+        case FORWARD:
+        case BACKWARD: make_lyapunov(m, maker); return true;
+        case RICCATI: return make_riccati(m, maker);
+        default: return true;
+    }
+}
+
+SOACRAFT_PROGRAM_END
