@@ -281,6 +281,7 @@ class Operator(ABC):
             x = x.data
         return call(x)
 
+    @at_one_instant
     def _quick_call(self) -> Callable[[Any], StackedVector] | None:
         leaf = next(self.leaves(), None)
         if leaf is None or self.rows is None:
