@@ -421,6 +421,7 @@ class Operator(ABC):
         """The same expression with every leaf replaced."""
         return self.with_parts(tuple(part.with_leaves(change) for part in self.parts()))
 
+    @at_one_instant
     def cached(self, name: str, compute: Callable[[], Value]) -> Value:
         """Work out once for as long as no leaf takes other numbers."""
         if "_watched" not in self.__dict__:

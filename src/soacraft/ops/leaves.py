@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from soacraft.algebra.blocks import Blocks
+from soacraft.algebra.instant import at_one_instant
 from soacraft.algebra.measure import magnitude
 from soacraft.algebra.nodes import Identity
 from soacraft.algebra.operator import Binding, Leaf, Operator, Pattern, allowed
@@ -27,6 +28,7 @@ class BoundLeaf(Leaf):
 
     binding: Bound
 
+    @at_one_instant
     def kept(self, kind: str, work: Callable[[], Any]) -> Any:
         """Worked out once for a configuration."""
         memo = self.binding.sko().memo
