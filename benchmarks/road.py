@@ -6,8 +6,10 @@ handle, `sc.Dynamics(mb).forward_dynamics(q, v, force)`; the kernel is looped in
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from functools import partial
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -37,11 +39,16 @@ def run(quick: bool = False) -> dict[str, Any]:
     """Measure; the result is plain data."""
     loops = dynamics_rows() | force_rows() | coordinate_rows()
     loops |= {("fixman_force", kind): loop for kind, loop in fixman_row().items()}
-    times = shortest(loops, 1 if quick else 15, at_least=1e-4 if quick else 2e-3)
+    loops |= operator_rows() | chain_rows(100 if quick else 10_000)
+    rounds, at_least = (1, 1e-4) if quick else (15, 2e-3)
+    batches = {key: loops.pop(key) for key in list(loops) if key[0].endswith(OF_BATCH)}
+    times = shortest(loops, rounds, at_least)
+    for key, t in shortest(batches, rounds, at_least, clock=time.process_time).items():
+        times[key] = t / BATCH  # processor time of all threads, for each state
     rows: dict[str, dict[str, float]] = {}
     for (name, kind), t in times.items():
         rows.setdefault(name, {})[kind] = t
-    return {"rows": rows, "before": BEFORE}
+    return {"rows": rows, "before": BEFORE | BEFORE_PROGRAMS}
 
 
 def dynamics_rows() -> dict[tuple[str, str], Loop]:
@@ -96,6 +103,88 @@ def coordinate_rows() -> dict[tuple[str, str], Loop]:
     return loops
 
 
+#: Microseconds before expressions ran as programs; those of the chain milliseconds.
+BEFORE_PROGRAMS = {
+    "massmat * x": 440, "massmat * x, unchanged state": 60, "massmat.inv * x": 700, "Omega * X": 700, "psi * X": 600,
+    "R * X": 500, "P * X": 500, "massmat, compiled": 10, "massmat.inv, compiled": 10, "J * x, compiled": 830,
+    "H*psi*M*psi.T*H.T, compiled": 830, "Omega, compiled": 830, "H*psi*M*psi.T*H.T, batch of 4,096": 100,
+    "Omega, batch of 4,096": 100, "chain of 10,000: massmat * x": 44_000, "chain of 10,000: massmat.inv * x": 180_000,
+    "chain of 10,000: Omega[i, j]": 132_000,
+}  # fmt: skip
+#: States that follow each other, so that nothing is at the state it was at before.
+STATES = 64
+BATCH, OF_BATCH = 4096, "batch of 4,096"
+
+
+def operator_rows() -> dict[tuple[str, str], Loop]:
+    """Products of live expressions after `mb.set_state(q, v)`, and expressions compiled to functions of q."""
+    mb = sc.load("arm7")
+    s = sc.operators(mb)
+    massmat = s.H * s.phi * s.M * s.phi.T * s.H.T
+    x, X = np.ones(mb.nv), np.ones(s.body.size)
+    inverse, forward = kernel(mb, "inverse_dynamics"), kernel(mb, "forward_dynamics")
+    loops: dict[tuple[str, str], Loop] = {("set_state", "function"): after_states(mb, lambda: None)}
+    for name, expr, vector, work in (
+        ("massmat * x", massmat, x, inverse), ("massmat.inv * x", massmat.inv, x, forward),
+        ("Omega * X", s.Omega, X, None), ("psi * X", s.psi, X, None), ("R * X", s.R, X, None), ("P * X", s.P, X, None),
+    ):  # fmt: skip
+        loops[name, "function"] = after_states(mb, partial(expr.__mul__, vector))
+        if work is not None:
+            loops[name, "kernel"] = work
+    loops["massmat * x, unchanged state", "function"] = repeated(partial(massmat.__mul__, x))
+    return loops | compiled_rows(mb, s, massmat)
+
+
+def compiled_rows(mb: sc.Multibody, s: Any, massmat: Any) -> dict[tuple[str, str], Loop]:
+    """`expr.compile()`, one state and a batch."""
+    forms = {
+        "massmat": (massmat, "inverse_dynamics"),
+        "massmat.inv": (massmat.inv, "forward_dynamics"),
+        "J * x": (s.B([NODE]).T * s.phi.T * s.H.T, "poses"),
+        "H*psi*M*psi.T*H.T": (s.H * s.psi * s.M * s.psi.T * s.H.T, "forward_dynamics"),
+        "Omega": (s.Omega, None),
+    }
+    loops: dict[tuple[str, str], Loop] = {}
+    Q = np.array([mb.random_state(seed)[0] for seed in range(BATCH)])
+    for name, (expr, work) in forms.items():
+        f, x = expr.compile(), np.ones(expr.shape[1])
+        loops[f"{name}, compiled", "function"] = with_states(mb, lambda q, f=f, x=x: f(q, None, x))
+        loops[f"{name}, {OF_BATCH}", "function"] = repeated(partial(f, Q, None, x))
+        if work is not None:
+            loops[f"{name}, compiled", "kernel"] = kernel(mb, work)
+    return loops
+
+
+def chain_rows(count: int = 10_000) -> dict[tuple[str, str], Loop]:
+    """A long chain at new states."""
+    mb = sc.serial_chain(count)
+    s = sc.operators(mb)
+    massmat, x = s.H * s.phi * s.M * s.phi.T * s.H.T, np.ones(mb.nv)
+    what = {
+        "massmat * x": partial(massmat.__mul__, x),
+        "massmat.inv * x": partial(massmat.inv.__mul__, x),
+        "Omega[i, j]": lambda: s.Omega[count // 2, count // 2 + 10],
+    }
+    return {(f"chain of 10,000: {name}", "function"): after_states(mb, do, 4) for name, do in what.items()}
+
+
+def after_states(mb: sc.Multibody, do: Callable[[], Any], count: int = STATES) -> Loop:
+    """What is done after the state was set anew."""
+    v = np.zeros(mb.nv)
+
+    def both(q: Any) -> None:
+        mb.set_state(q, v)
+        do()
+
+    return with_states(mb, both, count)
+
+
+def with_states(mb: sc.Multibody, do: Callable[[Any], Any], count: int = STATES) -> Loop:
+    """What is done with one state after the other."""
+    states = cycle([np.array(mb.random_state(seed)[0]) for seed in range(count)])
+    return repeated(lambda: do(next(states)))
+
+
 def fixman_row() -> dict[str, Loop]:
     """The force of the Fixman potential, the kernel being that of the gradient of log det."""
     mb = sc.load("arm7")
@@ -119,8 +208,8 @@ def kernel(mb: sc.Multibody, name: str) -> Loop:
     model = CompiledModel.of(mb.layout)
     assert model is not None
     q, v = mb.random_state(0)
-    time: Callable[..., float] = model.kernels.time
-    return lambda n: time(name, q, v, np.zeros(mb.nv), n)
+    loop: Callable[..., float] = model.kernels.time
+    return lambda n: loop(name, q, v, np.zeros(mb.nv), n)
 
 
 def text(result: dict[str, Any]) -> str:
@@ -130,7 +219,7 @@ def text(result: dict[str, Any]) -> str:
         before = result["before"].get(name)
         rows.append(
             [
-                f"`{name}`" if " " not in name else f"`forward_dynamics` {name}",
+                f"`forward_dynamics` {name}" if name.startswith("with ") else f"`{name}`",
                 *(f"{found[kind]:.2f}" if kind in found else "" for kind in ("kernel", "handle", "function")),
                 "" if before is None else f"{before:,.0f}",
             ]

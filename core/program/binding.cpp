@@ -244,6 +244,16 @@ Written* make_program(Builder& b, nb::list spaces_, nb::list steps_, nb::list fi
     return made.release();
 }
 
+nb::list makers_of(const Written& w) {
+    const char* const words[] = {"given", "blocks at q", "nodes at q", "product", "sum", "inverse", "Lyapunov", "Lyapunov", "Riccati"};
+    nb::list all;
+    for (index number : w.needs) {
+        const Maker& maker = w.builder->makers[static_cast<std::size_t>(number)];
+        all.append(nb::make_tuple(words[maker.how], maker.out[0]));
+    }
+    return all;
+}
+
 // -- numbers -------------------------------------------------------------------------------------------------------
 
 void require_of(const Numbers& n, const Written& w) {
@@ -364,7 +374,7 @@ void bind(nb::module_& m) {
         .def("riccati", &Builder::riccati, nb::arg("A"), nb::arg("H"), nb::arg("M"))
         .def("places", &places, nb::arg("field"), "Rows and columns of its blocks, and where each begins.");
     nb::class_<Written>(m, "Program", "The steps of a product with columns, and the fields they need.")
-        .def_prop_ro("needs", [](const Written& w) { return static_cast<index>(w.needs.size()); });
+        .def_prop_ro("makers", &makers_of, "How the fields it needs are made, in order: a word and the first field of each.");
     nb::class_<Numbers>(m, "Numbers", "The numbers of a plan at one state, made when first needed.")
         .def("give", &give, nb::arg("field"), array("data"))
         .def("set_q", &set_q, array("q"))

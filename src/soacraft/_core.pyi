@@ -384,7 +384,8 @@ class Program:
     """The steps of a product with columns, and the fields they need."""
 
     @property
-    def needs(self) -> int: ...
+    def makers(self) -> list[tuple[str, int]]:
+        """How the fields it needs are made, in order: a word and the first field of each."""
 
 class Store:
     """The current state of a model."""

@@ -56,7 +56,12 @@ def test_recognised_forms_say_their_kernel(mb, name):
 @pytest.mark.parametrize("name", OTHERS)
 def test_other_forms_keep_their_sweeps(mb, name):
     expr = OTHERS[name](sc.operators(mb))
-    assert repr(expr.compile().explain()) == repr(expr.explain())
+    explained, plain = expr.compile().explain(), expr.explain()
+    assert (explained.product, explained.block, explained.array) == (plain.product, plain.block, plain.array)
+    assert any(line.startswith("blocks at q: A, H, M") for line in explained.program)
+    assert explained.program[-1].startswith("r1 = ")
+    assert explained.microseconds > 0
+    assert "microseconds a call" in repr(explained)
 
 
 def test_on_a_sub_graph(mb):

@@ -41,6 +41,9 @@ class Explanation:
     block: Step
     array: Step
     source: Operator | None = field(default=None, repr=False, compare=False)
+    program: tuple[str, ...] = ()
+    """Of a compiled expression: what its program does, line by line; `microseconds` is what a call took."""
+    microseconds: float | None = field(default=None, compare=False)
 
     @property
     def cost(self) -> Cost | None:
@@ -67,6 +70,13 @@ class Explanation:
         numbered = [(str(i + 1), s) for i, s in enumerate(self.product)]
         return [*numbered, ("[i, j]", self.block), ("array", self.array)]
 
+    def _program(self) -> list[str]:
+        """The program, and what it was measured to take."""
+        if self.microseconds is None:
+            return []
+        head = f"program {len(self.program)} lines, " if self.program else "kernel  "
+        return [f"{head}{self.microseconds:.2g} microseconds a call", *(f"        {line}" for line in self.program)]
+
     def _papers(self) -> list[str]:
         found = key(step.why for _, step in self._steps)
         return [f"papers  {found}"] if found else []
@@ -78,11 +88,12 @@ class Explanation:
         lines = ["  ".join(w.ljust(n) for w, n in zip(r, widths, strict=True)).rstrip() for r in rows]
         rule = "-" * max(len(line) for line in lines)
         head = f"{self.expression} : {self.spaces}"
-        return "\n".join([head, lines[0], rule, *lines[1:-2], rule, *lines[-2:], *self._costs(), *self._papers()])
+        below = (*self._costs(), *self._program(), *self._papers())
+        return "\n".join([head, lines[0], rule, *lines[1:-2], rule, *lines[-2:], *below])
 
     def _repr_html_(self) -> str:
         rows = [(name, s.kind, markup.code(s.operator), s.cost, cite(s.why)) for name, s in self._steps]
-        below = [markup.paragraph(line) for line in (*self._costs(), *self._papers())]
+        below = [markup.paragraph(line) for line in (*self._costs(), *self._program(), *self._papers())]
         head = markup.paragraph(markup.Html(f"{markup.code(self.expression)} : {markup.words(self.spaces)}"))
         return markup.joined(head, markup.table(HEAD, rows), *below)
 

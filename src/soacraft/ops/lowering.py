@@ -45,6 +45,7 @@ class Fields:
         self.plan = plan
         self.rigid = False  # whether C++ knows where nodes are
         self.picked: dict[int, tuple[Frame, ...]] = {}  # the nodes of pick-off fields
+        self.names: dict[int, str] = {}  # how the fields are written
         self.constants: dict[int, Array] = {}  # numbers of the fields that are the same at every state
         self._known: dict[Any, int] = {}
         self._spaces: dict[tuple[int, ...], int] = {}
@@ -66,7 +67,9 @@ class Fields:
 
     def named(self, name: str) -> int:
         """A field of the table of operators."""
-        return self.once(name, lambda: _NAMED[name](self))
+        made = self.once(name, lambda: _NAMED[name](self))
+        self.names.setdefault(made, name.replace("_inv", ".inv"))
+        return made
 
     def eye(self, space: Space) -> int:
         """The identity of a space."""
@@ -115,7 +118,7 @@ _NAMED: dict[str, Callable[[Fields], int]] = {
     "K": lambda f: f.times(A, f.named("G")),
     "tau": lambda f: f.times(f.named("G"), H),
     "tau_bar": lambda f: f.complement(f.named("tau")),
-    "E_psi": lambda f: f.times(A, f.named("tau_bar")),
+    "E_psi": lambda f: f.plan.sum(1.0, A, False, -1.0, f.times(f.named("K"), H), False),  # E_phi (I - G H)
     "D_inv": lambda f: f.plan.inverse(f.named("D")),
     "Upsilon": _compliance,
 }
@@ -194,6 +197,29 @@ def numbers_of(leaf: Leaf) -> Array:
     return np.concatenate([np.zeros(0), *(x.ravel() for x in leaf.blocks().entries.values())])
 
 
+def listing(fields: Fields, makers: list[tuple[str, int]], steps: list[Step]) -> tuple[str, ...]:
+    """A program in words: how its fields are made, then what its steps do."""
+
+    def name(which: int) -> str:
+        return fields.names.get(which, f"field {which}")
+
+    made = [
+        f"{how}: {'A, H, M' if how == 'blocks at q' else 'P, P_plus, D, G' if how == 'Riccati' else name(which)}"
+        for how, which in makers
+        if how != "given"
+    ]
+    return (*made, *(_step_text(step, name) for step in steps))
+
+
+def _step_text(step: Step, name: Callable[[int], str]) -> str:
+    act, which, x, other, out, a, b = step
+    if act == COMBINE:
+        return f"r{out} = {a:g} r{x}" + ("" if other < 0 else f" + {b:g} r{other}")
+    kind = ("", "", "gather", "scatter", "gather~", "scatter~")[act]
+    star = ".T" if act == APPLY_T else ""
+    return f"r{out} = {kind}({name(which)}) r{x}" if kind else f"r{out} = {name(which)}{star} r{x}"
+
+
 # -- forms -------------------------------------------------------------------------------------------------------------
 
 
@@ -225,23 +251,29 @@ def _without(key: Any, identity: Any) -> Any:
 # -- fields ------------------------------------------------------------------------------------------------------------
 
 
-@singledispatch
 def field(expr: Operator, low: Lowering) -> int:
     """The field of an expression that has blocks."""
+    made = _field(expr, low)
+    low.fields.names.setdefault(made, expr.text())
+    return made
+
+
+@singledispatch
+def _field(expr: Operator, low: Lowering) -> int:
     raise NotLowered
 
 
-@field.register
+@_field.register
 def _(expr: Leaf, low: Lowering) -> int:
     return low.given(expr)
 
 
-@field.register
+@_field.register
 def _(expr: SparseLeaf, low: Lowering) -> int:
     return low.fields.named(expr.name)
 
 
-@field.register
+@_field.register
 def _(expr: PickOffLeaf, low: Lowering) -> int:
     if not low.fields.rigid:
         return low.given(expr)
@@ -255,27 +287,27 @@ def _(expr: PickOffLeaf, low: Lowering) -> int:
     return made
 
 
-@field.register
+@_field.register
 def _(expr: DefinedLeaf, low: Lowering) -> int:
     return field(expr.meaning, low)
 
 
-@field.register
+@_field.register
 def _(expr: Identity, low: Lowering) -> int:
     return low.fields.eye(expr.spaces[0])
 
 
-@field.register
+@_field.register
 def _(expr: Scaled, low: Lowering) -> int:
     return low.fields.scaled(float(expr.factor), field(expr.arg, low))
 
 
-@field.register
+@_field.register
 def _(expr: Transpose, low: Lowering) -> int:
     return low.fields.scaled(1.0, field(expr.arg, low), turned=True)
 
 
-@field.register
+@_field.register
 def _(expr: Sum, low: Lowering) -> int:
     (a, first), *rest = [_factor(term) for term in expr.terms]
     total = field(first, low) if a == 1.0 else low.fields.scaled(a, field(first, low))
@@ -284,7 +316,7 @@ def _(expr: Sum, low: Lowering) -> int:
     return total
 
 
-@field.register
+@_field.register
 def _(expr: Product, low: Lowering) -> int:
     result, turned = _turned(expr.factors[0], low)
     for factor in expr.factors[1:]:
@@ -293,12 +325,12 @@ def _(expr: Product, low: Lowering) -> int:
     return result
 
 
-@field.register
+@_field.register
 def _(expr: Power, low: Lowering) -> int:
     raise NotLowered
 
 
-@field.register
+@_field.register
 def _(expr: Inverse, low: Lowering) -> int:
     if expr.arg.pattern() == DIAGONAL:
         if isinstance(expr.arg, SparseLeaf) and expr.arg.name == "D":
@@ -313,7 +345,7 @@ def _(expr: Inverse, low: Lowering) -> int:
     return field(known[0], low)
 
 
-@field.register
+@_field.register
 def _(expr: LyapunovLeaf, low: Lowering) -> int:
     if type(expr) is not LyapunovLeaf:
         return low.given(expr)
@@ -323,7 +355,7 @@ def _(expr: LyapunovLeaf, low: Lowering) -> int:
     return low.fields.plan.lyapunov(field(expr.E.T, low), X, field(expr.other.T, low), True)
 
 
-@field.register
+@_field.register
 def _(expr: DiagOf, low: Lowering) -> int:
     if expr.expr.pattern() is None:
         return low.given(expr)
@@ -475,7 +507,8 @@ def _(expr: RiccatiInverse, low: Lowering, x: int, turned: bool) -> int:
     H_field, E_field = field(H_arg, low), field(E, low)
     P = plan.riccati(E_field, H_field, field(X, low))
     D, G = P + 2, P + 3
-    K, E_psi = f.times(E_field, G), f.times(E_field, f.complement(f.times(G, H_field)))
+    K = f.times(E_field, G)
+    E_psi = plan.sum(1.0, E_field, False, -1.0, f.times(K, H_field), False)
     D_inv, hinge, body = plan.inverse(D), H_arg.spaces[0], H_arg.spaces[1]
 
     def chain(start: int, *acts: tuple[int, int, Space]) -> int:

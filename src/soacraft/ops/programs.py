@@ -25,7 +25,7 @@ from soacraft.model.plans import given_plan, records_of, rigid_plan, spots_of
 from soacraft.model.sko import SKOModel
 from soacraft.model.state import State
 from soacraft.ops.binding import Bound, GraphBinding
-from soacraft.ops.lowering import Fields, Lowering, NotLowered, field, form, numbers_of
+from soacraft.ops.lowering import Fields, Lowering, NotLowered, Step, field, form, listing, numbers_of
 
 Array = npt.NDArray[np.float64]
 
@@ -60,7 +60,7 @@ class Road:
                 program = _core.program(self.fields.plan, spaces, [], [made])
                 found: Lowered | None = Lowered(self.fields, program, low.outside, made)
             else:
-                found = Lowered(self.fields, low.program(expr), low.outside)
+                found = Lowered(self.fields, low.program(expr), low.outside, steps=low.steps)
         except NotLowered:
             found = None
         if not low.outside:  # leaves whose numbers Python computes belong to one expression
@@ -72,9 +72,19 @@ class Lowered:
     """A program, and the leaves whose numbers Python gives it at every state."""
 
     def __init__(
-        self, fields: Fields, program: _core.Program, outside: dict[int, tuple[Leaf, bytes]], field: int = -1
+        self,
+        fields: Fields,
+        program: _core.Program,
+        outside: dict[int, tuple[Leaf, bytes]],
+        field: int = -1,
+        steps: list[Step] | None = None,
     ) -> None:
-        self.fields, self.program, self.outside, self.field = fields, program, outside, field
+        self.fields, self.program, self.outside, self.field, self._steps = fields, program, outside, field, steps or []
+
+    @property
+    def listing(self) -> tuple[str, ...]:
+        """The program in words."""
+        return listing(self.fields, self.program.makers, self._steps)
 
     def provide(self, numbers: _core.Numbers) -> bool:
         """Give the numbers that are missing at the state as it is; False when a leaf has other blocks than before."""

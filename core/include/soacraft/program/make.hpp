@@ -77,8 +77,12 @@ SOACRAFT_INLINE void make_sum(const Made<T>& m, const Maker& maker) {
             const index rows = m.rows(X, x), cols = m.cols(X, x);
             const T* const from = m.block(X, x);
             T* const to = m.block(Z, z);
-            for (index r = 0; r < rows; ++r)
-                for (index c = 0; c < cols; ++c) to[turned ? c * rows + r : r * cols + c] += factor * from[r * cols + c];
+            if (turned) {
+                for (index r = 0; r < rows; ++r)
+                    for (index c = 0; c < cols; ++c) to[c * rows + r] += factor * from[r * cols + c];
+            } else {
+                for (index i = 0; i < rows * cols; ++i) to[i] += factor * from[i];
+            }
         }
     }
 }
