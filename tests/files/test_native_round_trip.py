@@ -110,7 +110,7 @@ def test_nothing_is_forgotten():
         "_layout", "_loops",
         "_couplings",
         "_actuators", "_materials", "_keyframes", "_records", "_import_report", "_forces", "_current", "_counters",
-        "_ties", "_tendons", "_mesh_folder",
+        "_ties", "_tendons", "_mesh_folder", "_store", "_stamp",
     }  # fmt: skip
     derived = {"full_name", "graph", "carrier", "offset", "q_slice", "v_slice", "body"}
     assert properties(sc.Body) - derived == {
