@@ -105,7 +105,8 @@ def test_road_has_every_kernel(quick):
     assert set(result["before"]) <= set(result["rows"])
     assert all(t > 0 for row in result["rows"].values() for t in row.values())
     assert all("function" in row for row in result["rows"].values())
-    assert all("kernel" in result["rows"][name] for name in ("forward_dynamics", "massmat * x", "massmat.inv, compiled"))
+    for name in ("forward_dynamics", "massmat * x", "massmat.inv, compiled"):
+        assert "kernel" in result["rows"][name]
 
 
 def test_results_that_differ_are_not_timed(monkeypatch):

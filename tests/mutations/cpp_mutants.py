@@ -20,7 +20,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 #: Where kernels, loops and drivers are; bindings that only describe arguments to Python are not worth breaking.
-SOURCES = ("core/include/soacraft", "core/rigid", "core/loops", "core/program", "core/call.cpp", "core/block_module.cpp")
+SOURCES = (
+    "core/include/soacraft", "core/rigid", "core/loops", "core/program", "core/call.cpp", "core/block_module.cpp",
+)  # fmt: skip
 
 _EXPRESSION = re.compile(r"^(?P<left>[\w.\->\[\]()*+ ,]*?\S) (?P<how>=|\+=|-=|\*=) (?P<right>[^={].*);$")
 _TYPES = "T|double|bool|index|int|Vec<T>|Spatial<T>"

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from soacraft import _core
 from soacraft.errors import ModelError, StateError
 from soacraft.model import packing
 from soacraft.model.coordinates import force_frame, read_wrench
@@ -17,7 +16,7 @@ from soacraft.model.frame import Body, Carrier, Frame, Root
 from soacraft.model.hinges.base import Hinge
 from soacraft.model.holdings import Holdings
 from soacraft.model.layout import Layout
-from soacraft.model.plans import quaternions_of
+from soacraft.model.plans import Store, make_store, quaternions_of
 from soacraft.model.state import Configuration, Motion, State
 from soacraft.model.structure import HingeState
 from soacraft.model.subgraph import SubGraph
@@ -45,7 +44,7 @@ class Multibody(Holdings):
         super().__init__(name, gravity)
         self._forces: dict[Frame, Wrench] = {}
         self._current: State | None = None
-        self._store: _core.Store | None = None  # the numbers of the current state, for compiled calls
+        self._store: Store | None = None  # the numbers of the current state, for compiled calls
         self._stamp = 0  # that of the store when `_current` was made
         self._counters: Counter[str] = Counter()
 
@@ -111,7 +110,7 @@ class Multibody(Holdings):
         if current is None or store is None or current.version != layout.version:
             self._keep_state()  # of a thread that set a state while the structure changed
             current = self._state_of(layout)
-            self._store = store = _core.store(layout.nq, layout.nv, quaternions_of(layout), self._parameters)
+            self._store = store = make_store(layout.nq, layout.nv, quaternions_of(layout), self._parameters)
             store.put(current.motion.configuration.q, current.motion.v, np.ascontiguousarray(current.vdot))
             self._stamp = store.stamp
         elif store.stamp != self._stamp:
@@ -122,7 +121,7 @@ class Multibody(Holdings):
         return current
 
     @property
-    def store(self) -> _core.Store:
+    def store(self) -> Store:
         """The numbers of the current state for compiled calls; another one after a structural change."""
         self.current  # noqa: B018  (makes it)
         assert self._store is not None

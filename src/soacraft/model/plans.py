@@ -7,7 +7,7 @@ as abstract, embedded and flexible models have them. A plan belongs to a structu
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,14 @@ from soacraft.model.hinges import HINGES, Free, Hinge, RollingBall, Spherical, W
 from soacraft.model.hinges.base import H_T_of
 from soacraft.model.hinges.product import ScrewProduct
 from soacraft.model.layout import HingeGroup, Layout
+
+#: What C++ offers, for the layers above: `soacraft._core` is imported here alone.
+Plan: TypeAlias = _core.Plan
+Program: TypeAlias = _core.Program
+Numbers: TypeAlias = _core.Numbers
+Store: TypeAlias = _core.Store
+make_program, make_numbers, make_store = _core.program, _core.numbers, _core.store
+product_of, batch_of, function_of = _core.product, _core.batch, _core.compiled_program
 
 Records = npt.NDArray[Any]
 Integers = npt.NDArray[np.int64]
@@ -45,7 +53,7 @@ def is_built_in(hinge: Hinge) -> bool:
     return type(hinge) in HINGES and (isinstance(hinge, ScrewProduct) or type(hinge) in _KINDS)
 
 
-def rigid_plan(layout: Layout, axes: Axes) -> _core.Plan | None:
+def rigid_plan(layout: Layout, axes: Axes) -> Plan | None:
     """The plan of a rigid tree in these axes; None when a hinge is the user's own."""
     if not all(is_built_in(group.hinge) for group in layout.groups):
         return None
@@ -54,14 +62,14 @@ def rigid_plan(layout: Layout, axes: Axes) -> _core.Plan | None:
     return plan
 
 
-def given_plan(tree: Tree, dims: Sequence[int], nvs: Sequence[int]) -> _core.Plan:
+def given_plan(tree: Tree, dims: Sequence[int], nvs: Sequence[int]) -> Plan:
     """The plan of a tree whose A, H and M are given as numbers."""
     plan = empty_plan(tree, dims, nvs)
     plan.blocks_given()
     return plan
 
 
-def empty_plan(tree: Tree, dims: Sequence[int], nvs: Sequence[int]) -> _core.Plan:
+def empty_plan(tree: Tree, dims: Sequence[int], nvs: Sequence[int]) -> Plan:
     """A plan without blocks yet."""
     order, parents = (np.array(x, dtype=np.int64) for x in (tree.base_to_tips(), tree.parents))
     return _core.plan(order, parents, offsets_of(dims), offsets_of(nvs))

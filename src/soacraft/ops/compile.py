@@ -14,14 +14,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from soacraft import _core
 from soacraft.algebra.explain import Explanation, Step
 from soacraft.algebra.nodes import Inverse
 from soacraft.algebra.operator import Operator
 from soacraft.errors import SoacraftError, SpaceError
 from soacraft.model.compiled import CompiledModel
 from soacraft.model.coordinates import read_q, read_v
-from soacraft.model.plans import quaternions_of
+from soacraft.model.plans import function_of, make_numbers, quaternions_of
 from soacraft.model.subgraph import SubGraph
 from soacraft.ops.binding import GraphBinding
 from soacraft.ops.namespace import operators_of
@@ -76,13 +75,13 @@ class CompiledExpression:
         lowered = road.lowered(self.expr) if road.rigid else None
         if lowered is None or lowered.outside:
             return None
-        numbers = _core.numbers(road.fields.plan)
+        numbers = make_numbers(road.fields.plan)
         lowered.provide(numbers)
         model = None if self.kernels is None else CompiledModel.of(graph.layout)
         product, dense = self.kernels if model is not None and self.kernels is not None else (None, None)
         store, quaternions = graph.root.graph.store, quaternions_of(graph.layout)
         rigid = None if model is None else model.kernels
-        return _core.compiled_program(
+        return function_of(
             numbers, lowered.program, store, quaternions, self._checked, rigid, product, dense
         )
 

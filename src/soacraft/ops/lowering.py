@@ -13,12 +13,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from soacraft import _core
 from soacraft.algebra.nodes import Identity, Inverse, Power, Product, Scaled, Sum, Transpose
 from soacraft.algebra.operator import DIAGONAL, Leaf, Operator
 from soacraft.algebra.space import Space
 from soacraft.model.frame import Body, Frame
-from soacraft.model.plans import spots_of
+from soacraft.model.plans import Plan, Program, make_program, spots_of
 from soacraft.ops.binding import GraphBinding
 from soacraft.ops.derived import UP, DiagOf, LyapunovLeaf, RiccatiInverse, SweptInverse
 from soacraft.ops.given import GivenBlocks
@@ -41,7 +40,7 @@ class NotLowered(Exception):
 class Fields:
     """The fields of a model, by name: made once for a structure and its axes."""
 
-    def __init__(self, plan: _core.Plan, body: Space, hinge: Space) -> None:
+    def __init__(self, plan: Plan, body: Space, hinge: Space) -> None:
         self.plan = plan
         self.rigid = False  # whether C++ knows where nodes are
         self.picked: dict[int, tuple[Frame, ...]] = {}  # the nodes of pick-off fields
@@ -134,7 +133,7 @@ class Lowering:
         self.steps: list[Step] = []
         self._free: dict[int, list[int]] = {}
 
-    def program(self, expr: Operator) -> _core.Program:
+    def program(self, expr: Operator) -> Program:
         """The program of products with an expression."""
         rows, cols = expr.spaces
         self.registers = [self.fields.space(cols), self.fields.space(rows)]
@@ -145,7 +144,7 @@ class Lowering:
             act, which, one, other, out, a, b = self.steps[-1]
             assert out == last
             self.steps[-1] = (act, which, one, other, 1, a, b)
-        return _core.program(self.fields.plan, self.registers, self.steps, [])
+        return make_program(self.fields.plan, self.registers, self.steps, [])
 
     def register(self, space: int) -> int:
         """A register for a vector of a space."""

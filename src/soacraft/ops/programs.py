@@ -14,14 +14,24 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from soacraft import _core
 from soacraft.algebra.blocks import Blocks
 from soacraft.algebra.evaluate import unit_columns
 from soacraft.algebra.operator import Leaf, Operator
 from soacraft.algebra.vectors import StackedVector
 from soacraft.model.graph import Multibody
 from soacraft.model.layout import Layout
-from soacraft.model.plans import given_plan, records_of, rigid_plan, spots_of
+from soacraft.model.plans import (
+    Numbers,
+    Program,
+    batch_of,
+    given_plan,
+    make_numbers,
+    make_program,
+    product_of,
+    records_of,
+    rigid_plan,
+    spots_of,
+)
 from soacraft.model.sko import SKOModel
 from soacraft.model.state import State
 from soacraft.ops.binding import Bound, GraphBinding
@@ -36,7 +46,7 @@ class Road:
     def __init__(self, fields: Fields, rigid: bool, parameters: int) -> None:
         self.fields, self.rigid, self.parameters = fields, rigid, parameters
         fields.rigid = rigid
-        self.live: _core.Numbers | None = None  # numbers that follow the current state of the model
+        self.live: Numbers | None = None  # numbers that follow the current state of the model
         self._programs: dict[Any, Lowered | None] = {}
 
     def update(self, layout: Layout) -> None:
@@ -57,7 +67,7 @@ class Road:
             if as_field:
                 made = field(expr, low)
                 spaces = [self.fields.space(space) for space in expr.spaces]
-                program = _core.program(self.fields.plan, spaces, [], [made])
+                program = make_program(self.fields.plan, spaces, [], [made])
                 found: Lowered | None = Lowered(self.fields, program, low.outside, made)
             else:
                 found = Lowered(self.fields, low.program(expr), low.outside, steps=low.steps)
@@ -74,7 +84,7 @@ class Lowered:
     def __init__(
         self,
         fields: Fields,
-        program: _core.Program,
+        program: Program,
         outside: dict[int, tuple[Leaf, bytes]],
         field: int = -1,
         steps: list[Step] | None = None,
@@ -86,7 +96,7 @@ class Lowered:
         """The program in words."""
         return listing(self.fields, self.program.makers, self._steps)
 
-    def provide(self, numbers: _core.Numbers) -> bool:
+    def provide(self, numbers: Numbers) -> bool:
         """Give the numbers that are missing at the state as it is; False when a leaf has other blocks than before."""
         for which in numbers.missing(self.program):
             constant = self.fields.constants.get(which)
@@ -120,7 +130,7 @@ def road_of(binding: Bound) -> Road:
     return road
 
 
-def numbers_at(binding: Bound, road: Road, lowered: Lowered) -> _core.Numbers | None:
+def numbers_at(binding: Bound, road: Road, lowered: Lowered) -> Numbers | None:
     """The numbers of a road at the state of a binding, for a program; None for a batch."""
     if binding.batch:
         return None
@@ -130,7 +140,7 @@ def numbers_at(binding: Bound, road: Road, lowered: Lowered) -> _core.Numbers | 
         if live and not lowered.outside:
             assert isinstance(binding.graph, Multibody)
             if road.live is None:
-                road.live = _core.numbers(road.fields.plan)
+                road.live = make_numbers(road.fields.plan)
                 road.live.follow(binding.graph.store)
             return road.live
         return _kept(lowered, binding, state, _memo(binding, state), lambda: _numbers_of_state(binding, state, road))
@@ -143,23 +153,23 @@ def _memo(binding: GraphBinding, state: State) -> dict[Any, Any]:
 
 
 def _kept(
-    lowered: Lowered, binding: Bound, at: Any, memo: dict[Any, Any], make: Callable[[], _core.Numbers], key: Any = ()
-) -> _core.Numbers:
+    lowered: Lowered, binding: Bound, at: Any, memo: dict[Any, Any], make: Callable[[], Numbers], key: Any = ()
+) -> Numbers:
     """Numbers made once for a configuration; for once where leaves in Python may depend on more than that."""
     if lowered.outside:
         own = vars(binding).get("_numbers")
         if own is None or own[0] is not at:
             own = vars(binding)["_numbers"] = (at, make())
-        numbers: _core.Numbers = own[1]
+        numbers: Numbers = own[1]
         return numbers
     if ("numbers", *map(id, key)) not in memo:
         memo["numbers", *map(id, key)] = (make(), key)  # the key stays, so that its id does
-    kept: _core.Numbers = memo["numbers", *map(id, key)][0]
+    kept: Numbers = memo["numbers", *map(id, key)][0]
     return kept
 
 
-def _numbers_of_state(binding: GraphBinding, state: State, road: Road) -> _core.Numbers:
-    numbers = _core.numbers(road.fields.plan)
+def _numbers_of_state(binding: GraphBinding, state: State, road: Road) -> Numbers:
+    numbers = make_numbers(road.fields.plan)
     numbers.set_q(np.ascontiguousarray(state.configuration.q))
     if binding.axes != "body":
         R, p = state.configuration.base
@@ -167,8 +177,8 @@ def _numbers_of_state(binding: GraphBinding, state: State, road: Road) -> _core.
     return numbers
 
 
-def _numbers_of_blocks(sko: SKOModel, road: Road) -> _core.Numbers:
-    numbers = _core.numbers(road.fields.plan)
+def _numbers_of_blocks(sko: SKOModel, road: Road) -> Numbers:
+    numbers = make_numbers(road.fields.plan)
     edges = [x for x in sko.edges if x is not None]
     for which, found in enumerate((edges, [sko.H(k) for k in sko.nodes], [sko.M(k) for k in sko.nodes])):
         numbers.give(which, np.concatenate([np.zeros(0), *(np.ravel(x) for x in found)]))
@@ -250,7 +260,7 @@ def blocks(expr: Operator) -> Blocks | None:
 
 def _batch(binding: Bound, road: Road, lowered: Lowered, x: Array) -> Array | None:
     """The same for a batch of states, several side by side."""
-    batch, numbers = binding.batch, _core.numbers(road.fields.plan)
+    batch, numbers = binding.batch, make_numbers(road.fields.plan)
     lead = np.broadcast_shapes(batch, x.shape[:-2])
     if lead != batch:
         return None
@@ -281,7 +291,7 @@ def _batch(binding: Bound, road: Road, lowered: Lowered, x: Array) -> Array | No
             numbers.give(which, road.fields.constants[which])
     columns = x if x.ndim == 2 else np.broadcast_to(x, (*batch, *x.shape[-2:]))
     flat = np.ascontiguousarray(columns.reshape(-1 if x.ndim > 2 else 1, *x.shape[-2:]))
-    found: Array | None = _core.batch(numbers, lowered.program, q, flat, given)
+    found: Array | None = batch_of(numbers, lowered.program, q, flat, given)
     return None if found is None else found.reshape(*batch, *found.shape[-2:])
 
 
@@ -308,7 +318,7 @@ def product_call(expr: Operator, fallback: Callable[[Any], StackedVector]) -> Ca
     if numbers is None or numbers is not road.live or not lowered.provide(numbers):
         return None
     assert expr.rows is not None
-    call: Callable[[Any], StackedVector] = _core.product(
+    call: Callable[[Any], StackedVector] = product_of(
         numbers, lowered.program, fallback, StackedVector.maker(expr.rows)
     )
     return call
