@@ -8,10 +8,11 @@ from functools import reduce
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.embedded import sample
 from tests.ops.test_expressions import LEAVES, MODELS, expressions, model
+from tests.profiles import tries
 from tests.strategies import AXES
 
 import soacraft as sc
@@ -114,7 +115,7 @@ def test_both_sides_of_every_identity(identity):
 
 
 @pytest.mark.parametrize("name", MODELS)
-@settings(max_examples=25)
+@tries(25)
 @given(data=st.data())
 def test_random_expressions(name, data):
     rows, cols = data.draw(st.sampled_from(sorted(LEAVES)))
@@ -372,6 +373,19 @@ def test_the_whole_batch_takes_part_in_products_of_factors():
     parts = [s.phi, s.M, s.phi.T, s.tau_bar, s.psi, s.P, s.psi.T, s.Upsilon, s.E_phi, s.R, I - s.E_psi, s.phi_tilde]
     agree(reduce(lambda x, y: x * y, parts), "twelve factors", 1e-11)
     agree(sum(parts[1:], parts[0]), "twelve terms", 1e-11)
+
+
+def test_classes_of_the_users_own_are_asked_for_their_products():
+    class Doubled(type(sc.operators(sc.serial_chain(1)).M)):
+        def apply(self, x):
+            return 2 * super().apply(x)
+
+    s = sc.operators(sc.serial_chain(3))
+    x = np.ones(18)
+    s.M * x, (s.phi * s.M) * x
+    M2 = Doubled(s.binding, s.M.what)
+    close(M2 * x, 2 * np.asarray(s.M * x))
+    close((s.phi * M2) * x, 2 * np.asarray((s.phi * s.M) * x))
 
 
 # -- threads ----------------------------------------------------------------------------------------------------------

@@ -54,8 +54,8 @@ def is_built_in(hinge: Hinge) -> bool:
 
 
 def rigid_plan(layout: Layout, axes: Axes) -> Plan | None:
-    """The plan of a rigid tree in these axes; None when a hinge is the user's own."""
-    if not all(is_built_in(group.hinge) for group in layout.groups):
+    """The plan of a rigid tree in these axes; None when a hinge is the user's own, or there is no body."""
+    if not layout.n or not all(is_built_in(group.hinge) for group in layout.groups):
         return None
     plan = empty_plan(layout.tree, layout.dims, [s.stop - s.start for s in layout.v_slices])
     plan.blocks_rigid(*records_of(layout), layout.parameters, AXES.index(axes), layout.nq)

@@ -19,9 +19,9 @@ from soacraft.algebra.space import Space
 from soacraft.model.frame import Body, Frame
 from soacraft.model.plans import Plan, Program, make_program, spots_of
 from soacraft.ops.binding import GraphBinding
-from soacraft.ops.derived import UP, DiagOf, LyapunovLeaf, RiccatiInverse, SweptInverse
+from soacraft.ops.derived import UP, DiagOf, DiagonalLeaf, LyapunovLeaf, RiccatiInverse, SweptInverse
 from soacraft.ops.given import GivenBlocks
-from soacraft.ops.leaves import DefinedLeaf, DerivedLeaf, PickOffLeaf, PropagatorLeaf, SparseLeaf
+from soacraft.ops.leaves import BlockLeaf, DefinedLeaf, DerivedLeaf, PickOffLeaf, PropagatorLeaf, SparseLeaf
 
 Array = npt.NDArray[np.float64]
 
@@ -31,6 +31,18 @@ HIGHEST_POWER = 16
 A, H, M = range(3)
 APPLY, APPLY_T, GATHER, SCATTER, GATHER_TILDE, SCATTER_TILDE, COMBINE = range(7)
 Step = tuple[int, int, int, int, int, float, float]
+
+
+#: The leaves that are lowered by what they are. Others, and classes of the user's own made of these, are lowered by
+#: their blocks, if their products are those of their blocks.
+_KNOWN = frozenset(
+    {SparseLeaf, PickOffLeaf, PropagatorLeaf, DefinedLeaf, LyapunovLeaf, DiagOf, SweptInverse, RiccatiInverse}
+)
+_BY_BLOCKS = frozenset(
+    method
+    for kind in (BlockLeaf, DiagonalLeaf, PickOffLeaf)
+    for method in (kind.apply, kind.apply_T)
+)
 
 
 class NotLowered(Exception):
@@ -172,7 +184,8 @@ class Lowering:
 
     def given(self, leaf: Leaf) -> int:
         """The field of a leaf whose numbers Python computes."""
-        if leaf.pattern() is None or (blocks := leaf.blocks()).batch:
+        by_blocks = type(leaf).apply in _BY_BLOCKS and type(leaf).apply_T in _BY_BLOCKS
+        if not by_blocks or leaf.pattern() is None or (blocks := leaf.blocks()).batch:
             raise NotLowered
         where = np.array(list(blocks.entries), dtype=np.int64).reshape(-1, 2)
         rows, cols = (self.fields.space(space) for space in leaf.spaces)
@@ -185,7 +198,7 @@ class Lowering:
                 self.fields.constants[field] = numbers_of(leaf)
             return field
 
-        field = self.fields.once((type(leaf).__name__, form(leaf), where.tobytes()), make)
+        field = self.fields.once((form(leaf), where.tobytes()), make)
         if not constant:
             self.outside[field] = (leaf, where.tobytes())
         return field
@@ -228,9 +241,9 @@ def form(expr: Operator) -> Any:
         return form(expr.meaning)
     if isinstance(expr, DerivedLeaf):  # the names in its key may have had other meanings
         forms = tuple(form(arg) for arg in expr.args)
-        return (type(expr).__name__, _without(expr.key(), expr.binding.identity()), *forms)
-    if isinstance(expr, Leaf):
-        return _without(expr.key(), expr.binding.identity())
+        return (type(expr), _without(expr.key(), expr.binding.identity()), *forms)
+    if isinstance(expr, Leaf):  # a class of the user's own may have the name of another
+        return (type(expr), _without(expr.key(), expr.binding.identity()))
     if isinstance(expr, Scaled):
         return ("scaled", expr.factor, form(expr.arg))
     if isinstance(expr, Power):
@@ -252,7 +265,7 @@ def _without(key: Any, identity: Any) -> Any:
 
 def field(expr: Operator, low: Lowering) -> int:
     """The field of an expression that has blocks."""
-    made = _field(expr, low)
+    made = low.given(expr) if isinstance(expr, Leaf) and type(expr) not in _KNOWN else _field(expr, low)
     low.fields.names.setdefault(made, expr.text())
     return made
 
@@ -260,11 +273,6 @@ def field(expr: Operator, low: Lowering) -> int:
 @singledispatch
 def _field(expr: Operator, low: Lowering) -> int:
     raise NotLowered
-
-
-@_field.register
-def _(expr: Leaf, low: Lowering) -> int:
-    return low.given(expr)
 
 
 @_field.register
@@ -346,8 +354,6 @@ def _(expr: Inverse, low: Lowering) -> int:
 
 @_field.register
 def _(expr: LyapunovLeaf, low: Lowering) -> int:
-    if type(expr) is not LyapunovLeaf:
-        return low.given(expr)
     X = field(expr.X, low)
     if expr.E.pattern() == UP:
         return low.fields.plan.lyapunov(field(expr.E, low), X, field(expr.other, low), False)
@@ -379,9 +385,15 @@ def _factor(expr: Operator) -> tuple[float, Operator]:
 # -- steps -------------------------------------------------------------------------------------------------------------
 
 
-@singledispatch
 def steps(expr: Operator, low: Lowering, x: int, turned: bool) -> int:
     """The register with the product of an expression (or its transpose) with register x."""
+    if isinstance(expr, Leaf) and type(expr) not in _KNOWN:
+        return _apply(field(expr, low), expr, low, x, turned)
+    return _steps(expr, low, x, turned)
+
+
+@singledispatch
+def _steps(expr: Operator, low: Lowering, x: int, turned: bool) -> int:
     return _apply(field(expr, low), expr, low, x, turned)
 
 
@@ -390,29 +402,29 @@ def _apply(which: int, expr: Operator, low: Lowering, x: int, turned: bool) -> i
     return low.act(APPLY_T if turned else APPLY, which, x, cols if turned else rows)
 
 
-@steps.register
+@_steps.register
 def _(expr: Identity, low: Lowering, x: int, turned: bool) -> int:
     return x
 
 
-@steps.register
+@_steps.register
 def _(expr: PropagatorLeaf, low: Lowering, x: int, turned: bool) -> int:
     tilde = expr.what.tilde
     act = (SCATTER_TILDE if tilde else SCATTER) if turned else (GATHER_TILDE if tilde else GATHER)
     return low.act(act, field(expr.kernel, low), x, expr.spaces[0])
 
 
-@steps.register
+@_steps.register
 def _(expr: DefinedLeaf, low: Lowering, x: int, turned: bool) -> int:
     return steps(expr.meaning, low, x, turned)
 
 
-@steps.register
+@_steps.register
 def _(expr: Transpose, low: Lowering, x: int, turned: bool) -> int:
     return steps(expr.arg, low, x, not turned)
 
 
-@steps.register
+@_steps.register
 def _(expr: Scaled, low: Lowering, x: int, turned: bool) -> int:
     c, arg = _factor(expr)
     return _scaled(c, arg, low, x, turned)
@@ -426,7 +438,7 @@ def _scaled(c: float, arg: Operator, low: Lowering, x: int, turned: bool) -> int
     return low.combine(c, y, 0.0, -1, out)
 
 
-@steps.register
+@_steps.register
 def _(expr: Product, low: Lowering, x: int, turned: bool) -> int:
     return _chain(list(expr.factors), low, x, turned)
 
@@ -441,7 +453,7 @@ def _chain(factors: list[Operator], low: Lowering, x: int, turned: bool) -> int:
     return y
 
 
-@steps.register
+@_steps.register
 def _(expr: Sum, low: Lowering, x: int, turned: bool) -> int:
     terms = [_factor(term) for term in expr.terms]
     c, arg = terms[0]
@@ -459,14 +471,14 @@ def _(expr: Sum, low: Lowering, x: int, turned: bool) -> int:
     return low.combine(a, total, 0.0, -1, low.register(low.registers[x]) if total == x else total)
 
 
-@steps.register
+@_steps.register
 def _(expr: Power, low: Lowering, x: int, turned: bool) -> int:
     if expr.n > HIGHEST_POWER:
         raise NotLowered
     return _chain([expr.arg] * expr.n, low, x, turned)
 
 
-@steps.register
+@_steps.register
 def _(expr: Inverse, low: Lowering, x: int, turned: bool) -> int:
     if expr.arg.pattern() == DIAGONAL:
         return _apply(field(expr, low), expr, low, x, turned)
@@ -476,7 +488,7 @@ def _(expr: Inverse, low: Lowering, x: int, turned: bool) -> int:
     return steps(known[0], low, x, turned)
 
 
-@steps.register
+@_steps.register
 def _(expr: SweptInverse, low: Lowering, x: int, turned: bool) -> int:
     """C^-1 (I - L C^-1)^-1 with -L on the edges."""
     plan, whole = low.fields.plan, field(expr.arg, low)
@@ -498,7 +510,7 @@ def _(expr: SweptInverse, low: Lowering, x: int, turned: bool) -> int:
     return z
 
 
-@steps.register
+@_steps.register
 def _(expr: RiccatiInverse, low: Lowering, x: int, turned: bool) -> int:
     """(I - H psi K)* D^-1 (I - H psi K) with X in the place of M; it is symmetric."""
     H_arg, E, X = expr.args
