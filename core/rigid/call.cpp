@@ -88,12 +88,14 @@ struct Fast {
     bool given = false;  // whether the outputs are the caller's
     PyObject* inputs[VECTORS] = {};
     PyObject* held[OUTPUTS] = {};
+    PyObject* meant[OUTPUTS] = {};  // the caller's arrays that share memory with inputs
 
     explicit Fast(const Call& call)
         : c(call), rigid(*static_cast<RigidModel*>(call.model)), kernel(*static_cast<const Algorithm*>(call.kernel)),
           model(rigid.model), job(rigid.job(kernel.has(BASED))), outputs(outputs_of(kernel)) {}
     ~Fast() {
         for (PyObject* one : held) Py_XDECREF(one);
+        for (PyObject* one : meant) Py_XDECREF(one);
     }
 
     index states() const { return count < 0 ? 1 : count; }
@@ -175,13 +177,30 @@ struct Fast {
             }
             PyObject* to = outputs > 1 ? PyTuple_GET_ITEM(out, i) : out;
             job.out[i] = data_of(to, ndim, axes);
-            if (!job.out[i] || !PyArray_ISWRITEABLE(reinterpret_cast<PyArrayObject*>(to)) || meets_input(i, size))
-                return false;
+            if (!job.out[i] || !PyArray_ISWRITEABLE(reinterpret_cast<PyArrayObject*>(to))) return false;
             for (int k = 0; k < i; ++k)
                 if (overlap(job.out[i], states() * size, job.out[k], states() * size_of(kernel.out[k], job))) return false;
-            Py_INCREF(held[i] = to);
+            if (meets_input(i, size)) {  // written elsewhere first
+                held[i] = PyArray_SimpleNew(ndim, axes, NPY_DOUBLE);
+                if (!held[i]) return false;
+                job.out[i] = static_cast<double*>(PyArray_DATA(reinterpret_cast<PyArrayObject*>(held[i])));
+                Py_INCREF(meant[i] = to);
+            } else {
+                Py_INCREF(held[i] = to);
+            }
         }
         return true;
+    }
+
+    // Outputs that share memory with inputs get their numbers once all are computed.
+    void deliver() {
+        for (int i = 0; i < outputs; ++i) {
+            if (!meant[i]) continue;
+            const auto bytes = static_cast<std::size_t>(states() * size_of(kernel.out[i], job)) * sizeof(double);
+            std::memcpy(PyArray_DATA(reinterpret_cast<PyArrayObject*>(meant[i])), job.out[i], bytes);
+            Py_DECREF(held[i]);
+            held[i] = meant[i], meant[i] = nullptr;
+        }
     }
 
     // Whether an output shares memory with what the kernel reads.
@@ -256,7 +275,9 @@ PyObject* fast(const Call& c, PyObject* const* args, std::size_t given, PyObject
     }
     if (!f.read(said) || !f.hold_outputs(said.out)) return nullptr;
     if (f.rigid.stamp != stamp || f.rigid.retired) return nullptr;  // edited by another thread while Python gave a frame
-    return f.run(said.threads) ? f.result() : nullptr;
+    if (!f.run(said.threads)) return nullptr;
+    f.deliver();
+    return f.result();
 }
 
 nb::object make_call(nb::handle owner, const char* name, nb::tuple arguments, nb::handle forces, nb::handle fallback,

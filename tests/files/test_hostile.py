@@ -13,7 +13,7 @@ import soacraft as sc
 from soacraft.errors import ModelFileError
 from soacraft.files.native import to_json
 
-SECONDS = 20
+SECONDS = 60
 MEGABYTES = 500
 LINK = "<link name='a'/>"
 INERTIAL = (
