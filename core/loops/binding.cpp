@@ -352,7 +352,7 @@ PyObject* quick(const Call& c, PyObject* const* args, std::size_t given, PyObjec
     s.passive = m.tree->acting(passive);
     s.q = data_of(args[0], 1, &nq), s.v = data_of(args[1], 1, &nv), s.force = data_of(args[2], 1, &nv);
     if (!s.q || !s.v || !s.force || !rigid::finite(s.q, nq) || !rigid::finite(s.v, nv) || !rigid::finite(s.force, nv) ||
-        !rigid::unit_quaternions(*m.tree, s.q))
+        !rigid::unit_quaternions(m.tree->quaternions, s.q))
         return nullptr;
     PyObject* out[2] = {PyArray_SimpleNew(1, &nv, NPY_DOUBLE), nullptr};
     if (out[0]) out[1] = PyArray_SimpleNew(1, &width, NPY_DOUBLE);

@@ -1,7 +1,7 @@
 // The build of the solvers of closed chains that goes with that of the rigid kernels.
 #include "job.hpp"
 
-#include "rigid/job.hpp"
+#include "soacraft/rigid/job.hpp"
 
 namespace soacraft {
 namespace rigid {

@@ -27,8 +27,6 @@ Builder* make_plan(nb::handle order_, nb::handle parent_, nb::handle body_, nb::
     Indices order = copied(order_, "order"), parent = copied(parent_, "parent");
     const index n = static_cast<index>(order.size());
     require_length("parent", static_cast<index>(parent.size()), n);
-    std::vector<unsigned char> seen(order.size());
-    require(check_tree(order.data(), parent.data(), n, seen.data()));
     return new Builder(std::move(order), std::move(parent), offsets(body_, "body_offset", n),
                        offsets(hinge_, "hinge_offset", n));
 }
@@ -73,95 +71,26 @@ nb::dict layouts() {
     return all;
 }
 
-index coordinates(const RigidBody& b) {
-    switch (b.kind) {
-        case SCREWS: return b.nv;
-        case BALL: return 4;
-        case ANYWHERE: return 7;
-        case ROLLS: return 6;
-        default: return 0;
-    }
-}
-
-void check_bodies(const Builder& b, const std::vector<RigidBody>& bodies, const std::vector<Screw>& screws, index nq) {
-    if (static_cast<index>(bodies.size()) != b.count()) refuse("there is one record for each node");
-    const index dofs[] = {-1, 0, 3, 6, 3};
-    for (index k = 0; k < b.count(); ++k) {
-        const RigidBody& body = bodies[static_cast<std::size_t>(k)];
-        const index size = b.size(0, k), nv = b.size(1, k);
-        const bool known = body.kind >= SCREWS && body.kind <= ROLLS;
-        const bool screwed = known && body.kind == SCREWS;
-        if (!known || body.nv != nv || nv > 6 || (screwed ? nv < 1 : dofs[body.kind] != nv) || body.q < 0 ||
-            body.q + coordinates(body) > nq || body.parent != b.parent[static_cast<std::size_t>(k)] || body.parent >= k ||
-            size != (body.extended ? 6 + nv : 6) ||
-            (screwed && (body.screws < 0 || body.screws + nv > static_cast<index>(screws.size()))) ||
-            (body.kind == ROLLS && body.constant) || (body.kind != ROLLS && !screwed && !body.constant))
-            refuse("body %lld is not that of a rigid tree", static_cast<long long>(k));
-    }
-}
-
-void set_bodies(Builder& b, nb::handle bodies_, nb::handle screws_, unsigned long long version) {
-    std::vector<RigidBody> bodies = records<RigidBody>(bodies_, "bodies");
-    std::vector<Screw> screws = records<Screw>(screws_, "screws");
-    check_bodies(b, bodies, screws, b.plan.rigid.nq);
-    b.bodies = std::move(bodies), b.screws = std::move(screws);
-    ++b.parameters;
-    b.version = version;
-    b.refresh();
-}
-
-// A, H and M: fields 0, 1 and 2.
-void blocks_of(Builder& b) {
-    if (!b.fields.empty()) refuse("A, H and M come first");
-    b.edges(0, 0), b.diagonal(1, 0), b.diagonal(0, 0);
+void set_parameters(Builder& b, nb::handle bodies, nb::handle screws, unsigned long long version) {
+    set_bodies(b, records<RigidBody>(bodies, "bodies"), records<Screw>(screws, "screws"), version);
 }
 
 void blocks_given(Builder& b) {
-    blocks_of(b);
+    add_A_H_M(b);
     for (index f = 0; f < 3; ++f) b.given(f, true);
 }
 
 void blocks_rigid(Builder& b, nb::handle bodies, nb::handle screws, unsigned long long version, int axes, index nq) {
-    if (axes < BODY_AXES || axes > ORIGIN_AXES || nq < 0) refuse("there are three kinds of axes");
-    b.plan.rigid.nq = nq;
-    set_bodies(b, bodies, screws, version);
-    blocks_of(b);
-    RigidTree& rigid = b.plan.rigid;
-    rigid.axes = axes, rigid.A = 0, rigid.H = 1, rigid.M = 2;
-    rigid.edge = b.keep(b.above(0));
-    rigid.world = b.plan.arena;
-    b.plan.arena += 12 * b.count();
-    b.add_maker({RIGID, 0, {-1, -1, -1}, {0, 1, 2, -1}, {0, 0}, nullptr, 0});
-    rigid.count = b.count();
+    add_rigid(b, records<RigidBody>(bodies, "bodies"), records<Screw>(screws, "screws"), version, axes, nq);
 }
 
 index given_field(Builder& b, index rows, index cols, nb::handle row_, nb::handle col_, bool constant) {
-    b.require_space(rows), b.require_space(cols);
     Indices row = copied(row_, "row"), col = copied(col_, "col");
     require_length("col", static_cast<index>(col.size()), static_cast<index>(row.size()));
-    require(check_places("row", row.data(), static_cast<index>(row.size()), b.spaces[static_cast<std::size_t>(rows)].count));
-    require(check_places("col", col.data(), static_cast<index>(col.size()), b.spaces[static_cast<std::size_t>(cols)].count));
-    return b.given(b.add_field(rows, cols, std::move(row), std::move(col)), constant);
+    return add_given(b, rows, cols, std::move(row), std::move(col), constant);
 }
 
-index pick_off(Builder& b, index cols, nb::handle spots_) {
-    b.require_space(cols);
-    std::vector<Spot> spots = records<Spot>(spots_, "spots");
-    if (b.plan.rigid.count == 0 || b.spaces[static_cast<std::size_t>(cols)].count != static_cast<index>(spots.size()))
-        refuse("a pick-off has one spot of a rigid tree for each node");
-    Indices row, col;
-    for (std::size_t i = 0; i < spots.size(); ++i) {
-        if (spots[i].body < 0 || spots[i].body >= b.count() || b.size(cols, static_cast<index>(i)) != 6)
-            refuse("spot %lld is on no body", static_cast<long long>(i));
-        row.push_back(spots[i].body), col.push_back(static_cast<index>(i));
-    }
-    const index f = b.add_field(0, cols, std::move(row), std::move(col));
-    b.nodes.push_back(std::move(spots));
-    const index maker = b.add_maker({PICK_OFF, 0, {-1, -1, -1}, {f, -1, -1, -1}, {0, 0}, nullptr, 0});
-    b.spots[static_cast<std::size_t>(maker)] = b.nodes.back().data();
-    b.refresh();
-    return f;
-}
+index pick_off(Builder& b, index cols, nb::handle spots) { return add_pick_off(b, cols, records<Spot>(spots, "spots")); }
 
 // The nodes of a pick-off at other places on their bodies.
 void set_spots(Builder& b, index f, nb::handle spots_) {
@@ -178,25 +107,14 @@ void set_spots(Builder& b, index f, nb::handle spots_) {
 
 // -- programs ------------------------------------------------------------------------------------------------------
 
-index length_of(const Builder& b, index space) {
-    const Space& s = b.spaces[static_cast<std::size_t>(space)];
-    return s.offset[s.count];
-}
-
 // `spaces`: of the registers, the first that of the argument, the second that of the result. `steps`: tuples
 // (act, field, in, other, out, a, b). `fields`: more that must be made.
 Written* make_program(Builder& b, nb::list spaces_, nb::list steps_, nb::list fields_) {
     auto made = std::make_unique<Written>();
-    made->builder = &b;
     Indices spaces;
-    for (nb::handle s : spaces_) {
-        spaces.push_back(nb::cast<index>(s));
-        b.require_space(spaces.back());
-    }
-    const index count = static_cast<index>(spaces.size());
-    if (count < 2) refuse("a program has an argument and a result");
-    std::vector<char> seen(b.makers.size(), 0), written(spaces.size(), 0);
-    written[0] = 1;
+    for (nb::handle s : spaces_) spaces.push_back(nb::cast<index>(s));
+    made->begin(b, std::move(spaces));
+    std::vector<char> seen(b.makers.size(), 0);
     for (nb::handle one : steps_) {
         const auto t = nb::cast<nb::tuple>(one);
         if (t.size() != 7) refuse("a step has seven parts");
@@ -204,43 +122,14 @@ Written* make_program(Builder& b, nb::list spaces_, nb::list steps_, nb::list fi
         s.act = nb::cast<int>(t[0]), s.field = nb::cast<index>(t[1]), s.in = nb::cast<index>(t[2]);
         s.other = nb::cast<index>(t[3]), s.out = nb::cast<index>(t[4]);
         s.factor[0] = nb::cast<double>(t[5]), s.factor[1] = nb::cast<double>(t[6]);
-        if (s.act < APPLY || s.act > COMBINE || s.in < 0 || s.in >= count || s.out < 1 || s.out >= count ||
-            s.other < -1 || s.other >= count || !written[static_cast<std::size_t>(s.in)] ||
-            (s.other >= 0 && !written[static_cast<std::size_t>(s.other)]))
-            refuse("a step names a register that holds nothing");
-        const index from = spaces[static_cast<std::size_t>(s.in)], to = spaces[static_cast<std::size_t>(s.out)];
-        if (s.act == COMBINE) {
-            b.require_same(from, to);
-            if (s.other >= 0) b.require_same(spaces[static_cast<std::size_t>(s.other)], to);
-            s.size = length_of(b, to);
-        } else {
-            b.require_field(s.field);
-            const Field& f = b.field(s.field);
-            if (s.in == s.out) refuse("a step reads what it writes");
-            b.require_same(s.act == APPLY_T ? f.rows : f.cols, from), b.require_same(s.act == APPLY_T ? f.cols : f.rows, to);
-            if (s.act >= GATHER) {
-                b.require_on_nodes(f.rows);
-                made->lists.push_back(b.above(s.field));
-                s.list = made->lists.back().data();
-            }
-            made->need(s.field, seen);
-        }
-        written[static_cast<std::size_t>(s.out)] = 1;
-        made->steps.push_back(s);
+        made->add(s);
+        if (s.act != COMBINE) made->need(s.field, seen);
     }
-    if (!made->steps.empty() && !written[1]) refuse("a program writes its result");
     for (nb::handle f : fields_) {
         b.require_field(nb::cast<index>(f));
         made->need(nb::cast<index>(f), seen);
     }
-    index room = 0;
-    for (index r = 0; r < count; ++r) {
-        made->registers.push_back(room);
-        if (r > 1) room += length_of(b, spaces[static_cast<std::size_t>(r)]);
-    }
-    made->program = {&b.plan, made->needs.data(), static_cast<index>(made->needs.size()), made->steps.data(),
-                     static_cast<index>(made->steps.size()), made->registers.data(), room, length_of(b, spaces[1]),
-                     length_of(b, spaces[0])};
+    made->end();
     return made.release();
 }
 
@@ -264,13 +153,8 @@ void give(Numbers& n, index f, nb::handle data_) {
     n.builder->require_field(f);
     const Array<double> data(data_, "data", 1);
     const Field& field = n.builder->field(f);
-    const index maker = n.builder->maker_of[static_cast<std::size_t>(f)];
-    if (maker < 0 || n.builder->makers[static_cast<std::size_t>(maker)].how != GIVEN) refuse("that field is not given");
     require_length("data", data.size(), field.start[field.count]);
-    n.grow();
-    std::memcpy(n.arena.data() + field.at, data.data(), static_cast<std::size_t>(data.size()) * sizeof(double));
-    n.forget_made();
-    n.made[static_cast<std::size_t>(maker)] = 1;
+    n.give(f, data.data());
 }
 
 void set_q(Numbers& n, nb::handle q_) {
@@ -340,7 +224,7 @@ nb::object block(Numbers& n, const Written& w, index f, index i, index j) {
     if (at == field.count) return result;
     const double* const from = n.arena.data() + field.at + field.start[at];
     if (!rigid::finite(from, height * width)) return nb::none();
-    if (height * width) std::memcpy(out.data(), from, static_cast<std::size_t>(height * width) * sizeof(double));
+    if (height > 0 && width > 0) std::memcpy(out.data(), from, static_cast<std::size_t>(height * width) * sizeof(double));
     return result;
 }
 
@@ -361,7 +245,7 @@ void bind(nb::module_& m) {
         .def("blocks_given", &blocks_given, "A, H and M are numbers from outside.")
         .def("blocks_rigid", &blocks_rigid, array("bodies"), array("screws"), nb::arg("version"), nb::arg("axes"), nb::arg("nq"),
              "A, H and M are those of a rigid tree at q.")
-        .def("set_bodies", &set_bodies, array("bodies"), array("screws"), nb::arg("version"), "Other parameters of the same bodies.")
+        .def("set_bodies", &set_parameters, array("bodies"), array("screws"), nb::arg("version"), "Other parameters of the same bodies.")
         .def("space", [](Builder& b, nb::handle offset) { return b.add_space(offsets(offset, "offset")); }, array("offset"))
         .def("given", &given_field, nb::arg("rows"), nb::arg("cols"), array("row"), array("col"), nb::arg("constant"))
         .def("pick_off", &pick_off, nb::arg("cols"), array("spots"))
@@ -374,6 +258,13 @@ void bind(nb::module_& m) {
         .def("riccati", &Builder::riccati, nb::arg("A"), nb::arg("H"), nb::arg("M"))
         .def("places", &places, nb::arg("field"), "Rows and columns of its blocks, and where each begins.");
     nb::class_<Written>(m, "Program", "The steps of a product with columns, and the fields they need.")
+        .def("saved", [](const Written& w, const Numbers& n) {
+            require_of(n, w);
+            if (w.steps.empty()) refuse("that program has no steps");
+            ProgramFile file = file_of(w, n);
+            const std::string bytes = bytes_of(file);
+            return nb::bytes(bytes.data(), bytes.size());
+        }, nb::arg("numbers"), "The bytes of a file that C++ loads.")
         .def_prop_ro("makers", &makers_of, "How the fields it needs are made, in order: a word and the first field of each.");
     nb::class_<Numbers>(m, "Numbers", "The numbers of a plan at one state, made when first needed.")
         .def("give", &give, nb::arg("field"), array("data"))
@@ -393,7 +284,7 @@ void bind(nb::module_& m) {
           nb::rv_policy::take_ownership);
     m.def("program", &make_program, nb::arg("plan"), nb::arg("spaces"), nb::arg("steps"), nb::arg("fields"),
           nb::rv_policy::take_ownership, nb::keep_alive<0, 1>());
-    m.def("numbers", [](Builder& b) { return new Numbers(&b); }, nb::arg("plan"), nb::rv_policy::take_ownership,
+    m.def("numbers", [](Builder& b) { return new Numbers(&b, machine()); }, nb::arg("plan"), nb::rv_policy::take_ownership,
           nb::keep_alive<0, 1>());
     m.def("record_layouts", &layouts, "How C++ lays out the records that plans are made of.");
     bind_calls(m);

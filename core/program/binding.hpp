@@ -8,8 +8,8 @@
 #include <memory>
 
 #include "call.hpp"
-#include "numbers.hpp"
 #include "require.hpp"
+#include "soacraft/files/program_file.hpp"
 
 namespace soacraft {
 namespace program {

@@ -73,13 +73,6 @@ struct Compiled {
     nb::object keep[4];
     const Store* store = nullptr;  // that of the model: not ready once its structure changed
 
-    bool unit(const double* q) const {
-        for (index at : quaternions) {
-            const double n = q[at] * q[at] + q[at + 1] * q[at + 1] + q[at + 2] * q[at + 2] + q[at + 3] * q[at + 3];
-            if (!(n > (1.0 - 1e-6) * (1.0 - 1e-6) && n < (1.0 + 1e-6) * (1.0 + 1e-6))) return false;
-        }
-        return true;
-    }
     Indices quaternions;
 };
 
@@ -233,7 +226,7 @@ PyObject* compiled(const Call& call, PyObject* const* args, std::size_t given, P
     const double* const q = qdim == 2 ? data_of(args[0], 2, q_axes) : qdim == 1 ? data_of(args[0], 1, q_axes + 1) : nullptr;
     if (!q || count == 0 || !rigid::finite(q, count * nq)) return nullptr;
     for (index s = 0; s < count; ++s)
-        if (!c.unit(q + s * nq)) return nullptr;
+        if (!rigid::unit_quaternions(c.quaternions, q + s * nq)) return nullptr;
     const bool dense = given < 3, batch = qdim == 2;
     const double* x = c.eye.data();
     index x_step = 0, columns = dense ? p.cols : 1;

@@ -1,8 +1,8 @@
 // Which build of the programs' kernels is used: that of the rigid kernels.
 #include <cstring>
 
-#include "rigid/job.hpp"
 #include "soacraft/program/plan.hpp"
+#include "soacraft/rigid/job.hpp"
 
 namespace soacraft {
 namespace program {

@@ -3,6 +3,7 @@
 #include "algorithms.hpp"
 #include "parameters.hpp"
 #include "set_passive.hpp"
+#include "soacraft/files/model_file.hpp"
 
 #include <chrono>
 
@@ -124,6 +125,37 @@ double time_kernel(RigidModel& m, const char* name, nb::handle q_, nb::handle v_
     return passed.count() / static_cast<double>(repeats);
 }
 
+// The bytes of a file that C++ loads (`soacraft/multibody.hpp`). `frames`: tuples of a name, a body and twelve numbers.
+nb::bytes saved(const RigidModel& m, nb::list frames) {
+    if (m.outdated || m.passive_in_python) refuse("the model has parameters that only Python knows");
+    TreeFile file;
+    const Tables& t = *m.tables;
+    file.nq = t.model.nq, file.nv = t.model.nv;
+    for (int i = 0; i < 3; ++i) file.gravity[i] = -m.base[9 + i];
+    file.screws = m.assembly.screws, file.hinges = m.assembly.hinges, file.links = m.assembly.links;
+    file.armature = t.armature, file.springs = t.springs, file.balls = t.balls;
+    file.tendons = t.tendons, file.strands = t.strands;
+    for (nb::handle one : frames) {
+        const auto parts = nb::cast<nb::tuple>(one);
+        if (parts.size() != 3) refuse("a frame has a name, a body and a place");
+        NamedFrame frame;
+        Py_ssize_t length = 0;
+        const char* name = PyUnicode_AsUTF8AndSize(nb::handle(parts[0]).ptr(), &length);
+        if (!name) throw nb::python_error();
+        frame.name.assign(name, static_cast<std::size_t>(length));
+        if (length > files::MOST_LETTERS) refuse("the name of a frame has more than %lld bytes", static_cast<long long>(files::MOST_LETTERS));
+        frame.body = nb::cast<index>(parts[1]);
+        double place[12];
+        copy_numbers(parts[2], 12, "place", place);
+        for (int i = 0; i < 9; ++i) frame.at.R[i] = place[i];
+        for (int i = 0; i < 3; ++i) frame.at.p[i] = place[9 + i];
+        file.frames.push_back(std::move(frame));
+    }
+    const std::string bytes = bytes_of(file);
+    read_tree(bytes);  // what would be refused there is refused here
+    return nb::bytes(bytes.data(), bytes.size());
+}
+
 // The table of this build: the axes of inputs and outputs in words, and what else takes part.
 nb::dict table() {
     nb::dict rows;
@@ -182,6 +214,7 @@ void bind(nb::module_& m) {
         .def("set_passive", &set_passive, array("spring_whole"), array("spring_real"), array("ball_whole"),
              array("ball_real"), array("tendon_real"), array("strand_whole"), array("strand_real"), nb::arg("in_python"),
              "Springs and dampers of hinges and tendons.")
+        .def("saved", &saved, nb::arg("frames"), "The bytes of a file that C++ loads.")
         .def("time", &time_kernel, nb::arg("algorithm"), array("q"), array("v"), array("x"), nb::arg("repeats"),
              "Seconds of one kernel call, looped here.");
     m.def("rigid_model", &make, array("parent"), array("hinge"), array("q"), array("v"), array("hinge_kind"),

@@ -144,7 +144,7 @@ struct Fast {
         const index rows = ndim == 2 ? count : 1;
         if (!x || !finite(x, rows * size)) return false;
         for (index r = 0; kernel.in[which] == COORDINATES && r < rows; ++r)
-            if (!unit_quaternions(rigid, x + r * size)) return false;
+            if (!unit_quaternions(rigid.quaternions, x + r * size)) return false;
         job.in[which] = x, job.in_step[which] = ndim == 2 ? size : 0;
         inputs[which] = value;
         return true;

@@ -1,7 +1,7 @@
 // Which build of the rigid kernels this machine can run, and which is used.
 #include <cstring>
 
-#include "job.hpp"
+#include "soacraft/rigid/job.hpp"
 
 namespace soacraft {
 namespace rigid {

@@ -23,8 +23,6 @@ struct Numbers {
     }
 };
 
-constexpr const char* NO_TREE = "body %lld is not that of a tree";
-
 // The hinges that the bodies have: `kind` WELD, PRODUCT or that of an element, `end` one past the last of its screws,
 // `ball` of a rolling one. Screws: kind, then axis frame, scale and pitch.
 inline void read_hinges(Assembly& a, nb::handle kind_, nb::handle end_, nb::handle ball_, nb::handle screw_kind_,
@@ -37,22 +35,18 @@ inline void read_hinges(Assembly& a, nb::handle kind_, nb::handle end_, nb::hand
         double x[14];
         screw.copy(i, x);
         s.kind = screw_kind.data()[i], s.scale = x[12], s.pitch = x[13];
-        if (s.kind < REVOLUTE || s.kind > HELICAL) refuse("screw %lld has no such kind", static_cast<long long>(i));
         for (int k = 0; k < 9; ++k) s.axis.R[k] = x[k];
         for (int k = 0; k < 3; ++k) s.axis.p[k] = x[9 + k];
-        s.back = inverse(s.axis);
         a.screws.push_back(s);
     }
     index first = 0;
     for (index i = 0; i < kind.size(); ++i) {
         Hinge h = {};
         h.kind = kind.data()[i], h.first = first, h.last = first = end.data()[i];
-        if ((h.kind != WELD && h.kind != PRODUCT && (h.kind < SPHERICAL || h.kind > ROLLING)) || h.last < h.first ||
-            h.last > screw_kind.size() || (h.kind == PRODUCT) != (h.last > h.first) || h.last - h.first > 6)
-            refuse("hinge %lld has no such kind, or not its screws", static_cast<long long>(i));
         ball.copy(i, h.ball);
         a.hinges.push_back(h);
     }
+    check_hinges(a);
 }
 
 // The parameters of all bodies: constant poses as rotations and translations, masses, centres of mass, moments; and the
@@ -94,24 +88,9 @@ inline RigidModel* make(nb::handle parent_, nb::handle hinge_, nb::handle q_, nb
     for (index k = 0; k < n; ++k) {
         Link link = {};
         link.parent = parent.data()[k], link.hinge = hinge.data()[k], link.q = q.data()[k], link.v = v.data()[k];
-        if (link.hinge < 0 || link.hinge >= static_cast<index>(a.hinges.size()) || link.q < 0 || link.v < 0)
-            refuse(NO_TREE, static_cast<long long>(k));
         a.links.push_back(link);
     }
-    Tables& t = *made->tables;
-    if (!a.lay_out(t.elements, t.bodies)) refuse("the bodies are not those of a tree, parents first");
-    index d = 0, wides = 0, branches = 0;
-    bool in_order = true;
-    for (const Element& e : t.elements) {
-        const index coordinates = e.kind <= HELICAL ? 1 : e.kind == SPHERICAL ? 4 : e.kind == FREE ? 7 : 6;
-        if (e.q + coordinates > nq || e.v + dofs(e.kind) > nv) refuse("a hinge is beyond q or v");
-        in_order = in_order && e.v == e.d, d = e.d + dofs(e.kind);
-        wides += e.wide >= 0, branches += e.branch >= 0;
-        if (e.kind > HELICAL) made->quaternions.push_back(e.q);
-    }
-    if (d != nv) refuse("the elements have %lld dofs, not %lld", static_cast<long long>(d), static_cast<long long>(nv));
-    t.armature.assign(static_cast<std::size_t>(nv), 0.0);
-    t.model = {static_cast<index>(t.elements.size()), nq, nv, wides, branches, n, nullptr, nullptr, in_order, nullptr, 0, {}};
+    made->quaternions = lay_out(a, *made->tables, nq, nv);
     made->zeros.assign(static_cast<std::size_t>(nv) + 1, 0.0);  // of a tree without dofs too they are somewhere
     made->change([&](Tables& own) { a.settle(own.elements, own.bodies, own.model.fixed); });
     return made.release();

@@ -2,76 +2,16 @@
 #pragma once
 
 #include <atomic>
-#include <cstdint>
-#include <cstdlib>
-#include <cstring>
 #include <memory>
-#include <new>
 #include <system_error>
 #include <thread>
 #include <vector>
 
-#include "assembly.hpp"
-#include "job.hpp"
+#include "soacraft/rigid/tables.hpp"
+#include "soacraft/workspace.hpp"
 
 namespace soacraft {
 namespace rigid {
-
-// Memory on a cache line that grows when asked for more.
-class Workspace {
-public:
-    void* hold(std::size_t bytes) {
-        if (bytes > size_) {
-            size_ = (bytes + 63) / 64 * 64;
-            memory_.reset(std::aligned_alloc(64, size_));
-            if (!memory_) size_ = 0, throw std::bad_alloc();
-        }
-        return memory_.get();
-    }
-
-private:
-    struct Free {
-        void operator()(void* p) const { std::free(p); }
-    };
-    std::unique_ptr<void, Free> memory_;
-    std::size_t size_ = 0;
-};
-
-// The numbers that kernels read, and views of them.
-struct Tables {
-    std::vector<Element> elements;
-    std::vector<Body> bodies;
-    std::vector<double> armature;
-    std::vector<Spring> springs;
-    std::vector<Ball> balls;
-    std::vector<Tendon> tendons;
-    std::vector<Strand> strands;
-    Model model = {};
-    Passive passive = {};
-
-    Tables() = default;
-    Tables(const Tables& other)
-        : elements(other.elements), bodies(other.bodies), armature(other.armature), springs(other.springs),
-          balls(other.balls), tendons(other.tendons), strands(other.strands), model(other.model) {
-        view();
-    }
-    Tables& operator=(const Tables&) = delete;
-
-    void view() {
-        model.elements = elements.data(), model.bodies = bodies.data(), model.armature = armature.data();
-        passive = {static_cast<index>(springs.size()), static_cast<index>(balls.size()),
-                   static_cast<index>(tendons.size()), springs.data(), balls.data(), tendons.data(), strands.data()};
-    }
-    // Which of some elements have armature.
-    void mark_armature(index first, index last) {
-        for (index k = first; k < last; ++k) {
-            Element& e = elements[static_cast<std::size_t>(k)];
-            e.armed = 0;
-            for (index i = e.v; i < e.v + dofs(e.kind); ++i)
-                if (armature[static_cast<std::size_t>(i)] != 0.0) e.armed = 1, model.armed = 1;
-        }
-    }
-};
 
 // Python's lock guards all of it. A batch, which runs without that lock, holds the tables it began with (`pin`); a change
 // of a parameter meanwhile goes to a copy of them.
@@ -118,27 +58,6 @@ struct RigidModel {
         ++stamp;
     }
 };
-
-// Whether all numbers are finite: one more than an exponent of all ones runs over into the sign.
-inline bool finite(const double* x, index n) {
-    constexpr std::uint64_t exponent = 0x7ff0000000000000u, one = 0x0010000000000000u;
-    std::uint64_t seen = 0;
-    for (index i = 0; i < n; ++i) {
-        std::uint64_t bits;
-        std::memcpy(&bits, x + i, sizeof bits);
-        seen |= (bits & exponent) + one;
-    }
-    return (seen >> 63) == 0;
-}
-
-// Whether the quaternions of a row are within 1e-6 of unit.
-inline bool unit_quaternions(const RigidModel& m, const double* q) {
-    for (index at : m.quaternions) {
-        const double n = q[at] * q[at] + q[at + 1] * q[at + 1] + q[at + 2] * q[at + 2] + q[at + 3] * q[at + 3];
-        if (!(n > (1.0 - 1e-6) * (1.0 - 1e-6) && n < (1.0 + 1e-6) * (1.0 + 1e-6))) return false;
-    }
-    return true;
-}
 
 // A frame on an element as Python keeps it: the number of the element, then rotation and translation, 13 numbers.
 inline bool read_frame(const RigidModel& m, const double* x, Body& frame) {

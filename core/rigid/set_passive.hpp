@@ -20,43 +20,36 @@ inline void set_passive(RigidModel& m, nb::handle spring_whole_, nb::handle spri
         ball_whole.size(1) != 3 || ball_real.size(1) != 19 || ball_real.size(0) != ball_whole.size(0) ||
         tendon_real.size(1) != 4 || strand_whole.size(1) != 3 || strand_real.size() != strand_whole.size(0))
         refuse("springs have 2 and 3 numbers, balls 3 and 19, tendons 4, strands 3 and 1");
-    const auto within = [&m](index q, index nq, index v, index nv) {
-        if (q < 0 || v < 0 || q + nq > m.model.nq || v + nv > m.model.nv) refuse("a spring is on no dof of this tree");
-    };
-    std::vector<Spring> springs;
-    std::vector<Ball> balls;
-    std::vector<Tendon> tendons;
-    std::vector<Strand> strands;
+    Tables read;
+    read.model.nq = m.model.nq, read.model.nv = m.model.nv;
     for (index i = 0; i < spring_whole.size(0); ++i) {
         const index* w = spring_whole.data() + 2 * i;
         const double* r = spring_real.data() + 3 * i;
-        within(w[0], 1, w[1], 1);
-        springs.push_back({w[0], w[1], r[0], r[1], r[2]});
+        read.springs.push_back({w[0], w[1], r[0], r[1], r[2]});
     }
     for (index i = 0; i < ball_whole.size(0); ++i) {
         const index* w = ball_whole.data() + 3 * i;
         const double* r = ball_real.data() + 19 * i;
         Ball b = {w[0], w[1], w[2] != 0, {}, {}, {}};
-        within(b.q, b.free ? 7 : 4, b.v, b.free ? 6 : 3);
         for (int k = 0; k < 6; ++k) b.k[k] = r[k], b.d[k] = r[6 + k];
         for (int k = 0; k < 7; ++k) b.rest[k] = r[12 + k];
-        balls.push_back(b);
+        read.balls.push_back(b);
     }
     for (index i = 0; i < tendon_real.size(0); ++i) {
         const double* r = tendon_real.data() + 4 * i;
-        tendons.push_back({0, 0, r[0], r[1], r[2], r[3]});
+        read.tendons.push_back({0, 0, r[0], r[1], r[2], r[3]});
     }
     for (index i = 0; i < strand_whole.size(0); ++i) {
         const index* w = strand_whole.data() + 3 * i;
-        within(w[1], 1, w[2], 1);
         if (w[0] < 0 || w[0] >= tendon_real.size(0) || (i > 0 && w[0] < w[-3])) refuse("strands stand by tendons");
-        Tendon& t = tendons[static_cast<std::size_t>(w[0])];
+        Tendon& t = read.tendons[static_cast<std::size_t>(w[0])];
         if (t.last == 0) t.first = i;
         t.last = i + 1;
-        strands.push_back({w[1], w[2], strand_real.data()[i]});
+        read.strands.push_back({w[1], w[2], strand_real.data()[i]});
     }
+    check_passive(read);
     m.change([&](Tables& t) {
-        t.springs.swap(springs), t.balls.swap(balls), t.tendons.swap(tendons), t.strands.swap(strands);
+        t.springs.swap(read.springs), t.balls.swap(read.balls), t.tendons.swap(read.tendons), t.strands.swap(read.strands);
     });
     m.passive_in_python = in_python;
 }

@@ -15,6 +15,7 @@ void test_kernels(unsigned seed); // kernels_test.cpp
 void test_loops(unsigned seed);   // loops_test.cpp
 void test_passive(unsigned seed); // passive_test.cpp
 void test_programs(unsigned seed);  // program_test.cpp
+void test_files();                  // files_test.cpp
 
 namespace {
 
@@ -167,6 +168,7 @@ int main() {
         test_programs(seed);
     }
     test_faults();
+    test_files();
     for (const auto& one : given_up) std::printf("core_test: %4d given up: %s\n", one.second, one.first.c_str());
     expect_few_given_up();
     std::printf("core_test: %d checks passed\n", checks);

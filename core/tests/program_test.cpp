@@ -1,5 +1,5 @@
 // Programs against dense matrices: random forests with blocks of any size, rigid trees, packs against single states.
-#include "soacraft/program/builder.hpp"
+#include "soacraft/program/written.hpp"
 #include "support.hpp"
 
 namespace soacraft {

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from soacraft.algebra import I, Operator, Space, StackedVector
     from soacraft.citations import papers
     from soacraft.dynamics import Dynamics
+    from soacraft.files.core_file import save_core
     from soacraft.files.load import load, models
     from soacraft.files.save import save
     from soacraft.health import check
@@ -94,6 +95,7 @@ _HOMES = {
     "algebra": "I Operator Space StackedVector",
     "citations": "papers",
     "dynamics": "Dynamics",
+    "files.core_file": "save_core",
     "files.load": "load models",
     "files.save": "save",
     "health": "check",
@@ -190,6 +192,7 @@ __all__ = [
     "random_sko",
     "random_tree",
     "save",
+    "save_core",
     "serial_chain",
     "simplify",
     "state_identity",

@@ -109,6 +109,9 @@ class RigidModel:
     def retire(self) -> None:
         """Send every call to Python from now on."""
 
+    def saved(self, frames: list[tuple[str, int, _Reals]]) -> bytes:
+        """The bytes of a file that C++ loads; frames are a name, a body, and rotation and translation on it."""
+
     @property
     def stamp(self) -> int:
         """How often a parameter changed."""
@@ -386,6 +389,9 @@ class Program:
     @property
     def makers(self) -> list[tuple[str, int]]:
         """How the fields it needs are made, in order: a word and the first field of each."""
+
+    def saved(self, numbers: Numbers) -> bytes:
+        """The bytes of a file that C++ loads."""
 
 class Store:
     """The current state of a model."""

@@ -20,6 +20,21 @@
 #if !defined(SOACRAFT_TARGET)
 #define SOACRAFT_TARGET portable
 #endif
+#define SOACRAFT_TEXT2(x) #x
+#define SOACRAFT_TEXT(x) SOACRAFT_TEXT2(x)
+#define SOACRAFT_TARGET_NAME SOACRAFT_TEXT(SOACRAFT_TARGET)
+
+// How many states a register holds.
+#if !defined(SOACRAFT_LANES)
+#if defined(__AVX512F__)
+#define SOACRAFT_LANES 8
+#elif defined(__AVX__)
+#define SOACRAFT_LANES 4
+#else
+#define SOACRAFT_LANES 2
+#endif
+#endif
+
 #define SOACRAFT_BEGIN \
     namespace soacraft { \
     inline namespace SOACRAFT_TARGET {

@@ -1,7 +1,7 @@
 """The compiled form of a rigid graph: built once per structural change, used by the named algorithms.
 
 Every body becomes one element for each dof of a product of screws, one element for a spherical, free or rolling hinge,
-and no element for a weld, whose inertia is merged into what carries it (`core/rigid/assembly.hpp`). An element's frame
+and no element for a weld, whose inertia is merged into what carries it (`core/include/soacraft/rigid/assembly.hpp`). An element's frame
 is on the hinge axis, z along it. Elements are numbered depth first. This file alone builds `_core.RigidModel`.
 """
 
@@ -84,11 +84,16 @@ class CompiledModel:
     def of(cls, layout: Layout) -> CompiledModel | None:
         """The compiled form of a layout, made once for its structure; None when a hinge is not a built-in one."""
         if not layout.compiled:
-            layout.compiled[:] = [cls(layout) if all(_known(group.hinge) for group in layout.groups) else None]
+            layout.compiled[:] = [cls(layout) if all(cls.knows(group.hinge) for group in layout.groups) else None]
         model: CompiledModel | None = layout.compiled[0]
         if model is not None and model.parameters < layout.parameters:
             model.update(layout)
         return model
+
+    @staticmethod
+    def knows(hinge: Hinge) -> bool:
+        """Whether the kernels know a hinge: a built-in one, not a subclass of it, of a kind they have."""
+        return type(hinge) in HINGES and (isinstance(hinge, ScrewProduct) or type(hinge) in _KINDS)
 
     def frame(self, layout: Layout, frame: Frame) -> Array:
         """A frame as the kernels read it: the number of its element, then rotation and translation. One that is not on
@@ -158,11 +163,6 @@ def _hinges(layout: Layout) -> dict[str, Any]:
         "screw_kind": np.array([one for some in screws for _, one, _, _ in some], dtype=np.int64),
         "screw": np.array(numbers, dtype=np.float64).reshape(-1, 14),
     }
-
-
-def _known(hinge: Hinge) -> bool:
-    """Whether the kernels know a hinge: a built-in one, not a subclass of it, of a kind they have."""
-    return type(hinge) in HINGES and (isinstance(hinge, ScrewProduct) or type(hinge) in _KINDS)
 
 
 def on_axis(screw: Array) -> OnAxis:

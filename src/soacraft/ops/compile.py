@@ -8,6 +8,7 @@ by side. `explain()` says which.
 from __future__ import annotations
 
 from dataclasses import replace
+from os import PathLike
 from time import perf_counter
 from typing import Any
 
@@ -17,7 +18,7 @@ import numpy.typing as npt
 from soacraft.algebra.explain import Explanation, Step
 from soacraft.algebra.nodes import Inverse
 from soacraft.algebra.operator import Operator
-from soacraft.errors import SoacraftError, SpaceError
+from soacraft.errors import ModelFileError, SoacraftError, SpaceError
 from soacraft.model.compiled import CompiledModel
 from soacraft.model.coordinates import read_q, read_v
 from soacraft.model.plans import function_of, make_numbers, quaternions_of
@@ -92,6 +93,35 @@ class CompiledExpression:
         state = {"q": read_q(self.graph, q)} | ({} if v is None else {"v": read_v(self.graph, v)})
         expr = self.expr.at(**state)
         return np.asarray(expr * vectors[0]) if vectors else expr.array()
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the program for C++: `soacraft::Expression::load(path)` multiplies it with vectors at any q.
+
+        The file holds the parameters of the model as they are now. An expression without a program of its own is
+        refused: one that depends on v, on a hinge of your own, or on what a sub-graph hangs from.
+
+        >>> import tempfile
+        >>> import soacraft as sc
+        >>> H, psi = sc.operators(sc.load("arm7"), "H psi")
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     (H * psi).compile().save(f"{folder}/H_psi.soacraft")
+        """
+        from soacraft.files.core_file import core_path
+        from soacraft.files.native import write_bytes
+
+        target = core_path(path)
+        self._binding.owner.check()
+        moving_base = isinstance(self.graph, SubGraph) and self._binding.axes != "body"
+        road = road_of(self._binding)
+        lowered = road.lowered(self.expr) if road.rigid and not moving_base else None
+        if lowered is None or lowered.outside or not self.expr.shape[1]:
+            raise ModelFileError(
+                f"{self.expr.text():.200} cannot be saved for C++: a part of it is computed in Python, since it depends "
+                "on v, on a hinge of your own or on what a sub-graph hangs from; or it takes no vector."
+            )
+        numbers = _core.numbers(road.fields.plan)
+        lowered.provide(numbers)
+        write_bytes(target, lowered.program.saved(numbers))
 
     def explain(self) -> Explanation:
         """What a call runs, and what it took on this machine: the least of a few calls at the current state.

@@ -2,15 +2,14 @@
 // with std::invalid_argument.
 #pragma once
 
-#include <cstdio>
 #include <cstring>
 #include <deque>
 #include <map>
-#include <stdexcept>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "../reject.hpp"
 #include "plan.hpp"
 
 namespace soacraft {
@@ -18,12 +17,8 @@ namespace program {
 
 using Indices = std::vector<index>;
 
-template <typename... Args>
-[[noreturn]] void reject(const char* format, Args... args) {
-    char text[256];
-    std::snprintf(text, sizeof text, format, args...);
-    throw std::invalid_argument(text);
-}
+// No space, field or list is longer: sums and products of their sizes do not overflow.
+constexpr index MOST_NUMBERS = index(1) << 40;
 
 struct Builder {
     Plan plan = {};
@@ -40,10 +35,17 @@ struct Builder {
     std::map<Indices, index> known;  // what was asked for before
     unsigned long long parameters = 0;  // counts changes of the bodies
     unsigned long long version = 0;     // of the model's parameters, as the caller counts them
+    index most = MOST_NUMBERS;          // of all fields together, and of a list
 
-    Builder(Indices order_, Indices parent_, Indices body, Indices hinge)
-        : order(std::move(order_)), parent(std::move(parent_)) {
-        plan.forest = {static_cast<index>(order.size()), order.data(), parent.data()};
+    Builder(Indices order_, Indices parent_, Indices body, Indices hinge, index most_ = MOST_NUMBERS)
+        : order(std::move(order_)), parent(std::move(parent_)), most(most_) {
+        const index n = static_cast<index>(order.size());
+        std::vector<unsigned char> seen(order.size());
+        if (parent.size() != order.size()) reject("a node has one parent");
+        reject_fault(check_tree(order.data(), parent.data(), n, seen.data()));
+        for (const Indices* offset : {&body, &hinge})
+            if (static_cast<index>(offset->size()) != n + 1) reject("a space of the nodes has a slice for each");
+        plan.forest = {n, order.data(), parent.data()};
         add_space(std::move(body));
         add_space(std::move(hinge));
         refresh();
@@ -57,6 +59,9 @@ struct Builder {
     }
     index add_space(Indices offset) {
         const index n = static_cast<index>(offset.size()) - 1;
+        if (n < 0) reject("a space has one offset more than slices");
+        reject_fault(check_slices("offset", offset.data(), n, offset.back()));
+        if (offset.back() > most) reject("a space of %lld numbers is too large", static_cast<long long>(offset.back()));
         spaces.push_back({n, keep(std::move(offset))});
         refresh();
         return static_cast<index>(spaces.size()) - 1;
@@ -76,7 +81,11 @@ struct Builder {
     index add_field(index rows, index cols, Indices row, Indices col) {
         const index n = static_cast<index>(row.size());
         Indices start(row.size() + 1, 0);
-        for (std::size_t i = 0; i < row.size(); ++i) start[i + 1] = start[i] + size(rows, row[i]) * size(cols, col[i]);
+        for (std::size_t i = 0; i < row.size(); ++i) {
+            const index height = size(rows, row[i]), width = size(cols, col[i]), left = most - plan.arena - start[i];
+            if (height > 0 && width > left / height) reject("the fields of a plan have more than %lld numbers", static_cast<long long>(most));
+            start[i + 1] = start[i] + height * width;
+        }
         const index room = start.back();
         fields.push_back({rows, cols, n, keep(std::move(row)), keep(std::move(col)), keep(std::move(start)), plan.arena});
         maker_of.push_back(-1);
@@ -137,6 +146,7 @@ struct Builder {
             const index r = left ? x.col[i] : x.row[i], k = left ? x.row[i] : x.col[i];
             const auto meets = by_row.find(k);
             if (meets == by_row.end()) continue;
+            if (list.size() > static_cast<std::size_t>(most)) reject("a product of fields has more than %lld terms", static_cast<long long>(most));
             for (index j : meets->second) {
                 const index c = right ? y.row[j] : y.col[j];
                 const auto [at, fresh] = places.emplace(r * width + c, static_cast<index>(row.size()));
@@ -284,28 +294,6 @@ struct Builder {
         static_assert(sizeof b == sizeof x, "");
         std::memcpy(&b, &x, sizeof b);
         return b;
-    }
-};
-
-// A program and what it points to.
-struct Written {
-    Builder* builder;
-    Program program = {};
-    std::vector<Step> steps;
-    Indices needs, registers;
-    std::deque<Indices> lists;
-
-    // The makers of a field, those it needs first.
-    void need(index f, std::vector<char>& seen) {
-        const index number = builder->maker_of[static_cast<std::size_t>(f)];
-        if (number < 0) reject("nothing makes field %lld", static_cast<long long>(f));
-        if (seen[static_cast<std::size_t>(number)]) return;
-        seen[static_cast<std::size_t>(number)] = 1;
-        const Maker maker = builder->makers[static_cast<std::size_t>(number)];
-        for (index in : maker.in)
-            if (in >= 0) need(in, seen);
-        if (maker.how == PICK_OFF && builder->plan.rigid.count) need(builder->plan.rigid.M, seen);
-        needs.push_back(number);
     }
 };
 

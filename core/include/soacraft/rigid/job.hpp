@@ -1,12 +1,12 @@
-// What the bindings ask of a kernel: one algorithm on one state or on a batch, at the widest registers there are.
+// What a driver asks of a kernel: one algorithm on one state or on a batch, at the widest registers there are.
 #pragma once
 
 #include <cstddef>
 #include <vector>
 
-#include "soacraft/rigid/model.hpp"
-#include "soacraft/rigid/passive.hpp"
-#include "soacraft/rigid/rnea.hpp"
+#include "model.hpp"
+#include "passive.hpp"
+#include "rnea.hpp"
 
 namespace soacraft {
 namespace rigid {

@@ -4,8 +4,8 @@
 #include <cstring>
 #include <vector>
 
-#include "rigid/rigid_model.hpp"
-#include "soacraft/program/builder.hpp"
+#include "../workspace.hpp"
+#include "builder.hpp"
 
 namespace soacraft {
 namespace program {
@@ -21,19 +21,32 @@ struct Store {
 
 struct Numbers {
     Builder* builder;
+    const Machine* on;
     Store* store = nullptr;  // the state it follows, or null
     std::vector<double> arena, q, work, registers;
     std::vector<unsigned char> made;
     double base[12] = {1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0};
     unsigned long long q_stamp = 0, parameters = 0;
 
-    explicit Numbers(Builder* b) : builder(b), parameters(b->parameters) {}
+    Numbers(Builder* b, const Machine& machine) : builder(b), on(&machine), parameters(b->parameters) {}
 
     void grow() {
         const auto room = static_cast<std::size_t>(builder->plan.arena);
         if (arena.size() < room) arena.resize(room);
         if (made.size() < builder->makers.size()) made.resize(builder->makers.size(), 0);
         if (work.size() < static_cast<std::size_t>(builder->plan.work)) work.resize(static_cast<std::size_t>(builder->plan.work));
+    }
+    // The numbers of a field that is given.
+    void give(index f, const double* data) {
+        builder->require_field(f);
+        const Field& field = builder->field(f);
+        const index maker = builder->maker_of[static_cast<std::size_t>(f)];
+        if (maker < 0 || builder->makers[static_cast<std::size_t>(maker)].how != GIVEN) reject("that field is not given");
+        grow();
+        const index count = field.start[field.count];
+        if (count > 0) std::memcpy(arena.data() + field.at, data, static_cast<std::size_t>(count) * sizeof(double));
+        forget_made();
+        made[static_cast<std::size_t>(maker)] = 1;
     }
     // What is made is made again; what is given stays.
     void forget_made() {
@@ -82,7 +95,7 @@ struct Numbers {
                 return false;
         }
         if (builder->plan.rigid.count && static_cast<index>(q.size()) != builder->plan.rigid.nq) return false;
-        return machine().make_one(j, arena.data(), made.data(), work.data());
+        return on->make_one(j, arena.data(), made.data(), work.data());
     }
     bool run(const Program& program, const double* x, index columns, double* out) {
         if (!make(program)) return false;
@@ -90,7 +103,7 @@ struct Numbers {
         if (registers.size() < room) registers.resize(room);
         Job j = job(program);
         j.x = x, j.columns = columns, j.out = out;
-        return machine().run_one(j, arena.data(), registers.data()) && rigid::finite(out, program.rows * columns);
+        return on->run_one(j, arena.data(), registers.data()) && rigid::finite(out, program.rows * columns);
     }
 };
 

@@ -1,9 +1,9 @@
 // How a kernel reads its inputs and writes its outputs: one row, or a pack of rows side by side.
 #pragma once
 
+#include "../poison.hpp"
+#include "grid.hpp"
 #include "job.hpp"
-#include "soacraft/poison.hpp"
-#include "soacraft/rigid/grid.hpp"
 
 SOACRAFT_RIGID_BEGIN
 

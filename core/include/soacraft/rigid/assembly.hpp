@@ -13,7 +13,7 @@
 
 #include <vector>
 
-#include "soacraft/rigid/model.hpp"
+#include "model.hpp"
 
 namespace soacraft {
 namespace rigid {

@@ -3,11 +3,11 @@
 #pragma once
 
 #include "access.hpp"
-#include "soacraft/rigid/coriolis_matrix.hpp"
-#include "soacraft/rigid/fd_derivatives.hpp"
-#include "soacraft/rigid/id_derivatives.hpp"
-#include "soacraft/rigid/log_det.hpp"
-#include "soacraft/rigid/mass_gradient.hpp"
+#include "coriolis_matrix.hpp"
+#include "fd_derivatives.hpp"
+#include "id_derivatives.hpp"
+#include "log_det.hpp"
+#include "mass_gradient.hpp"
 
 SOACRAFT_RIGID_BEGIN
 

@@ -1,0 +1,120 @@
+// The numbers of a rigid tree that kernels read, and how they come from its bodies, hinges and springs. What is no tree is
+// refused with std::invalid_argument.
+#pragma once
+
+#include <vector>
+
+#include "../reject.hpp"
+#include "assembly.hpp"
+#include "job.hpp"
+
+namespace soacraft {
+namespace rigid {
+
+// The numbers that kernels read, and views of them.
+struct Tables {
+    std::vector<Element> elements;
+    std::vector<Body> bodies;
+    std::vector<double> armature;
+    std::vector<Spring> springs;
+    std::vector<Ball> balls;
+    std::vector<Tendon> tendons;
+    std::vector<Strand> strands;
+    Model model = {};
+    Passive passive = {};
+
+    Tables() = default;
+    Tables(const Tables& other)
+        : elements(other.elements), bodies(other.bodies), armature(other.armature), springs(other.springs),
+          balls(other.balls), tendons(other.tendons), strands(other.strands), model(other.model) {
+        view();
+    }
+    Tables& operator=(const Tables&) = delete;
+
+    void view() {
+        model.elements = elements.data(), model.bodies = bodies.data(), model.armature = armature.data();
+        passive = {static_cast<index>(springs.size()), static_cast<index>(balls.size()),
+                   static_cast<index>(tendons.size()), springs.data(), balls.data(), tendons.data(), strands.data()};
+    }
+    // Which of some elements have armature.
+    void mark_armature(index first, index last) {
+        for (index k = first; k < last; ++k) {
+            Element& e = elements[static_cast<std::size_t>(k)];
+            e.armed = 0;
+            for (index i = e.v; i < e.v + dofs(e.kind); ++i)
+                if (armature[static_cast<std::size_t>(i)] != 0.0) e.armed = 1, model.armed = 1;
+        }
+    }
+};
+
+constexpr index coordinates(index kind) { return kind <= HELICAL ? 1 : kind == SPHERICAL ? 4 : kind == FREE ? 7 : 6; }
+
+// The screws and hinges of an assembly: known kinds, and each hinge with the screws that follow those of the one before.
+inline void check_hinges(Assembly& a) {
+    const index count = static_cast<index>(a.screws.size());
+    for (index i = 0; i < count; ++i) {
+        Screw& s = a.screws[static_cast<std::size_t>(i)];
+        if (s.kind < REVOLUTE || s.kind > HELICAL) reject("screw %lld has no such kind", static_cast<long long>(i));
+        s.back = inverse(s.axis);
+    }
+    index first = 0;
+    for (index i = 0; i < static_cast<index>(a.hinges.size()); ++i) {
+        const Hinge& h = a.hinges[static_cast<std::size_t>(i)];
+        if ((h.kind != WELD && h.kind != PRODUCT && (h.kind < SPHERICAL || h.kind > ROLLING)) || h.first != first ||
+            h.last < first || h.last > count || (h.kind == PRODUCT) != (h.last > first) || h.last - first > 6)
+            reject("hinge %lld has no such kind, or not its screws", static_cast<long long>(i));
+        first = h.last;
+    }
+}
+
+// What does not change with the parameters of a tree: which elements its links become, every coordinate and every dof being
+// that of one of them. The hinges are checked already. Returns where the quaternions are in q.
+inline std::vector<index> lay_out(Assembly& a, Tables& t, index nq, index nv) {
+    constexpr index MOST = index(1) << 40;
+    if (nq < 0 || nv < 0 || nq > MOST || nv > MOST) reject("q and v have lengths of no tree");
+    for (std::size_t k = 0; k < a.links.size(); ++k) {
+        const Link& link = a.links[k];
+        if (link.hinge < 0 || link.hinge >= static_cast<index>(a.hinges.size()) || link.q < 0 || link.q > nq ||
+            link.v < 0 || link.v > nv)
+            reject("body %lld is not that of a tree", static_cast<long long>(k));
+    }
+    if (!a.lay_out(t.elements, t.bodies)) reject("the bodies are not those of a tree, parents first");
+    index all_q = 0, all_v = 0, wides = 0, branches = 0;
+    bool in_order = true;
+    std::vector<index> quaternions;
+    for (const Element& e : t.elements) {
+        if (e.q > nq - coordinates(e.kind) || e.v > nv - dofs(e.kind)) reject("a hinge is beyond q or v");
+        all_q += coordinates(e.kind), all_v += dofs(e.kind);
+        in_order = in_order && e.v == e.d;
+        wides += e.wide >= 0, branches += e.branch >= 0;
+        if (e.kind > HELICAL) quaternions.push_back(e.q);
+    }
+    if (all_v != nv) reject("the elements have %lld dofs, not %lld", static_cast<long long>(all_v), static_cast<long long>(nv));
+    if (all_q != nq) reject("the elements have %lld coordinates, not %lld", static_cast<long long>(all_q), static_cast<long long>(nq));
+    std::vector<char> q(static_cast<std::size_t>(nq), 0), v(static_cast<std::size_t>(nv), 0);
+    const auto take = [](std::vector<char>& of, index first, index count) {
+        for (index i = first; i < first + count; ++i)
+            if (of[static_cast<std::size_t>(i)]++) reject("two hinges share coordinate or dof %lld", static_cast<long long>(i));
+    };
+    for (const Element& e : t.elements) take(q, e.q, coordinates(e.kind)), take(v, e.v, dofs(e.kind));
+    t.armature.assign(static_cast<std::size_t>(nv), 0.0);
+    t.model = {static_cast<index>(t.elements.size()), nq, nv, wides, branches, static_cast<index>(a.links.size()), nullptr,
+               nullptr, in_order, nullptr, 0, {}};
+    return quaternions;
+}
+
+// Springs and dampers are on dofs of the tree, and the strands of a tendon are there.
+inline void check_passive(const Tables& t) {
+    const auto within = [&t](index q, index width, index v, index count) {
+        if (q < 0 || v < 0 || q > t.model.nq - width || v > t.model.nv - count) reject("a spring is on no dof of this tree");
+    };
+    for (const Spring& s : t.springs) within(s.q, 1, s.v, 1);
+    for (const Ball& b : t.balls) within(b.q, b.free ? 7 : 4, b.v, b.free ? 6 : 3);
+    for (const Strand& s : t.strands) within(s.q, 1, s.v, 1);
+    for (const Tendon& x : t.tendons)
+        if (x.first < 0 || x.first > x.last || x.last > static_cast<index>(t.strands.size()))
+            reject("a tendon has strands that are not there");
+}
+
+}  // namespace rigid
+}  // namespace soacraft
