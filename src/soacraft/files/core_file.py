@@ -22,10 +22,11 @@ def save_core(mb: Multibody, path: str | PathLike[str], ignore_loops: bool = Fal
     know is refused: hinges of your own, weight compensation, and loops unless they are to be ignored.
 
     >>> import tempfile
+    >>> from pathlib import Path
     >>> from soacraft.files import load
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     save_core(load("arm7"), f"{folder}/arm7.soacraft")
-    ...     open(f"{folder}/arm7.soacraft", "rb").read(8)
+    ...     Path(f"{folder}/arm7.soacraft").read_bytes()[:8]
     b'soacraft'
     """
     from soacraft.files.native import write_bytes
@@ -40,14 +41,14 @@ def save_core(mb: Multibody, path: str | PathLike[str], ignore_loops: bool = Fal
     if model is None:
         own = next(body for body in layout.bodies if not CompiledModel.knows(body.hinge))
         raise ModelFileError(
-            f"{mb.name!r} cannot be saved for C++: hinge {own.hinge_name!r} is a {type(own.hinge).__name__}, which only "
-            "Python knows. Use a built-in hinge."
+            f"{mb.name!r} cannot be saved for C++: hinge {own.hinge_name!r} is a {type(own.hinge).__name__}, which "
+            "only Python knows. Use a built-in hinge."
         )
     in_python = [*layout.compensated, *([] if layout.sprung_in_vain is None else [layout.sprung_in_vain])]
     if in_python:
         raise ModelFileError(
-            f"{mb.name!r} cannot be saved for C++: body {in_python[0].name!r} has weight compensation, or a spring in a "
-            "nonholonomic hinge, which only Python knows. Take it away first."
+            f"{mb.name!r} cannot be saved for C++: body {in_python[0].name!r} has weight compensation, or a spring in "
+            "a nonholonomic hinge, which only Python knows. Take it away first."
         )
     frames: list[tuple[str, int, Any]] = []
     for k, body in enumerate(layout.bodies):

@@ -1,8 +1,8 @@
 """The compiled form of a rigid graph: built once per structural change, used by the named algorithms.
 
 Every body becomes one element for each dof of a product of screws, one element for a spherical, free or rolling hinge,
-and no element for a weld, whose inertia is merged into what carries it (`core/include/soacraft/rigid/assembly.hpp`). An element's frame
-is on the hinge axis, z along it. Elements are numbered depth first. This file alone builds `_core.RigidModel`.
+and no element for a weld, whose inertia is merged into what carries it (`rigid/assembly.hpp` of the core). An element's
+frame is on the hinge axis, z along it. Elements are numbered depth first. This file alone builds `_core.RigidModel`.
 """
 
 from __future__ import annotations

@@ -116,8 +116,8 @@ class CompiledExpression:
         lowered = road.lowered(self.expr) if road.rigid and not moving_base else None
         if lowered is None or lowered.outside or not self.expr.shape[1]:
             raise ModelFileError(
-                f"{self.expr.text():.200} cannot be saved for C++: a part of it is computed in Python, since it depends "
-                "on v, on a hinge of your own or on what a sub-graph hangs from; or it takes no vector."
+                f"{self.expr.text():.200} cannot be saved for C++: a part of it is computed in Python, since it "
+                "depends on v, on a hinge of your own or on what a sub-graph hangs from; or it takes no vector."
             )
         numbers = _core.numbers(road.fields.plan)
         lowered.provide(numbers)
