@@ -13,6 +13,8 @@ namespace soacraft {
 
 namespace nb = nanobind;
 
+[[noreturn]] inline void refuse(const char* text) { throw nb::value_error(text); }
+
 template <typename... Args>
 [[noreturn]] void refuse(const char* format, Args... args) {
     char text[256];

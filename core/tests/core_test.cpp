@@ -7,8 +7,6 @@
 #include "soacraft/sweeps.hpp"
 #include "support.hpp"
 
-using namespace soacraft;
-
 void test_engine(unsigned seed);  // engine_test.cpp
 void test_rigid(unsigned seed);   // rigid_test.cpp
 void test_kernels(unsigned seed); // kernels_test.cpp
@@ -17,6 +15,7 @@ void test_passive(unsigned seed); // passive_test.cpp
 void test_programs(unsigned seed);  // program_test.cpp
 void test_files();                  // files_test.cpp
 
+namespace soacraft {
 namespace {
 
 // (phi - I) x by repeated products with the dense E_A; phi = I + E_A + E_A^2 + ... ends, the forest being
@@ -153,8 +152,10 @@ void test_faults() {
 }
 
 }  // namespace
+}  // namespace soacraft
 
 int main() {
+    using namespace soacraft;
     for (unsigned seed = 0; seed < 400; ++seed) {
         test_sweeps<double>(seed);
         test_sweeps<float>(seed);

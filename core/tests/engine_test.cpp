@@ -4,8 +4,7 @@
 #include "soacraft/lyapunov.hpp"
 #include "support.hpp"
 
-using namespace soacraft;
-
+namespace soacraft {
 namespace {
 
 // X Y, either of them transposed.
@@ -289,8 +288,10 @@ void test_eigenvalues(unsigned seed) {
 }
 
 }  // namespace
+}  // namespace soacraft
 
 void test_engine(unsigned seed) {
+    using namespace soacraft;
     test_lyapunov<double>(seed);
     test_lyapunov<float>(seed);
     test_riccati<double>(seed);

@@ -65,7 +65,7 @@ TESTS = (
     (("kinematics",), _first(OPERATORS)),
     (("standing", "verdict"), _first(SINGULAR)),
     (("binding",), _first(REFUSALS)),
-    (("assembly", "parameters", "rigid_model"), _first(REFUSALS, "model/test_versions.py")),
+    (("assembly", "parameters", "rigid_model", "tables"), _first(REFUSALS, "model/test_versions.py")),
     (("rigid",), _first(SWEEPS)),
     (("call.cpp",), (SWEEPS, *CLOSED)),
     (("",), BLOCKS),

@@ -8,6 +8,8 @@
 
 namespace soacraft {
 
+[[noreturn]] inline void reject(const char* text) { throw std::invalid_argument(text); }
+
 template <typename... Args>
 [[noreturn]] void reject(const char* format, Args... args) {
     char text[256];
