@@ -14,7 +14,7 @@ from soacraft.dynamics.problem import Problem
 from soacraft.dynamics.reference.screws import Screws
 from soacraft.errors import ModelError, SingularError
 from soacraft.model.frame import Body
-from soacraft.model.interface import Graph
+from soacraft.model.graph import Graph
 from soacraft.model.kinematics import pose_of_frame
 from soacraft.model.scale import scale_of
 from soacraft.model.sko import BODY

@@ -25,7 +25,7 @@ from soacraft.dynamics.problem import Problem
 from soacraft.dynamics.reference.blocks import vector
 from soacraft.dynamics.reference.passive import along_dofs
 from soacraft.errors import ModelError, StateError
-from soacraft.model.interface import Graph
+from soacraft.model.graph import Graph
 from soacraft.model.realize import times
 from soacraft.model.scale import scale_of, scaled_random_state
 from soacraft.recursions import gather

@@ -12,8 +12,8 @@ import numpy as np
 from soacraft.analysis.underactuated import free_base
 from soacraft.errors import ModelError
 from soacraft.model.frame import Body, Root
-from soacraft.model.graph import Multibody, copy_fixtures
 from soacraft.model.hinges import Free, Hinge, Spherical
+from soacraft.model.multibody import Multibody, copy_fixtures
 from soacraft.model.records import Actuator, Keyframe
 from soacraft.model.state import State
 from soacraft.model.turning import Turned, copy_hinge_numbers, has_hinge_numbers, renamed_dofs, turned

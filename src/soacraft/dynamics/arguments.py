@@ -13,7 +13,7 @@ from soacraft.errors import ModelError, StateError
 from soacraft.model.closures import refuse_loops
 from soacraft.model.coordinates import common_batch, read_forces, read_q, read_v
 from soacraft.model.frame import Body, Frame
-from soacraft.model.interface import Graph
+from soacraft.model.graph import Graph
 from soacraft.model.names import find_dofs
 from soacraft.model.passive import compensation, refuse_rolling
 from soacraft.model.steady import disturbed

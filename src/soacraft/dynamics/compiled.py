@@ -16,7 +16,7 @@ from soacraft.dynamics.problem import Problem
 from soacraft.dynamics.reference import REFERENCE
 from soacraft.dynamics.table import TABLE
 from soacraft.model.compiled import CompiledModel, kernel_table
-from soacraft.model.interface import Graph
+from soacraft.model.graph import Graph
 from soacraft.model.subgraph import SubGraph
 from soacraft.spatial.checks import Array
 

@@ -18,7 +18,7 @@ from soacraft.dynamics.per_body import BodyArray, axes_text
 from soacraft.dynamics.quick import quick
 from soacraft.errors import StateError
 from soacraft.model.frame import Frame
-from soacraft.model.interface import Graph
+from soacraft.model.graph import Graph
 from soacraft.spatial.checks import Array
 
 

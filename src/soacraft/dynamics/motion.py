@@ -13,7 +13,7 @@ from soacraft.dynamics.per_body import BodyArray, NodeMotion, Poses, axes_text
 from soacraft.dynamics.problem import Problem
 from soacraft.dynamics.quick import quick
 from soacraft.model.frame import Frame
-from soacraft.model.interface import Graph
+from soacraft.model.graph import Graph
 from soacraft.spatial.checks import Array
 
 

@@ -11,7 +11,7 @@ from soacraft.dynamics.engine import answer
 from soacraft.dynamics.problem import Problem
 from soacraft.dynamics.quick import quick
 from soacraft.model.frame import Frame
-from soacraft.model.interface import Graph
+from soacraft.model.graph import Graph
 from soacraft.spatial.checks import Array
 
 Nodes = Frame | str | list[Frame | str] | tuple[Frame | str, ...]

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from soacraft.errors import ModelError, StaleError
 from soacraft.model.frame import Body, Frame
-from soacraft.model.interface import Graph, size_text
+from soacraft.model.graph import Graph, size_text
 from soacraft.model.names import find_keyed, key_names
 from soacraft.spatial.checks import Array
 from soacraft.spatial.pose import Pose

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from soacraft.model.coordinates import Forces
 from soacraft.model.frame import Frame
-from soacraft.model.interface import Graph
+from soacraft.model.graph import Graph
 from soacraft.model.layout import Layout
 from soacraft.model.sko import SKOModel
 from soacraft.model.state import State

@@ -21,7 +21,7 @@ from soacraft.dynamics.per_body import BodyArray, NodeMotion, Poses
 from soacraft.dynamics.table import TABLE
 from soacraft.model.compiled import CompiledModel, fast_call
 from soacraft.model.frame import Body, Frame
-from soacraft.model.graph import Multibody
+from soacraft.model.multibody import Multibody
 from soacraft.spatial.checks import Array
 
 P = ParamSpec("P")

@@ -12,7 +12,7 @@ from soacraft.loops.embedding_model import EmbeddedModel
 from soacraft.loops.rows import Constraints
 from soacraft.model.closures import refuse_loops
 from soacraft.model.coordinates import read_forces
-from soacraft.model.interface import Graph
+from soacraft.model.graph import Graph
 from soacraft.model.state import State
 
 

@@ -18,8 +18,8 @@ from soacraft.dynamics.arguments import read_prescribed
 from soacraft.dynamics.problem import Mask
 from soacraft.errors import StateError
 from soacraft.model.coordinates import read_q
+from soacraft.model.graph import Graph
 from soacraft.model.hinges.base import has_coordinates, integrate_of
-from soacraft.model.interface import Graph
 from soacraft.model.measure import measure_of
 from soacraft.model.ranges import Ranges
 from soacraft.spatial.checks import Array

@@ -14,9 +14,9 @@ import numpy as np
 
 from soacraft.errors import LoopError, ModelError, StateError
 from soacraft.model.frame import Frame
-from soacraft.model.graph import Multibody
 from soacraft.model.hinges import Free
 from soacraft.model.hinges.base import Hinge
+from soacraft.model.multibody import Multibody
 from soacraft.model.turning import Turned, turned
 from soacraft.spatial.checks import Array, finite
 from soacraft.spatial.inertia import Inertia

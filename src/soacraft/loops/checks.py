@@ -8,7 +8,7 @@ from soacraft.errors import LoopError
 from soacraft.loops.residuals import natural_rate, residual_of_rows, residuals
 from soacraft.loops.rows import Constraints, LoopRows
 from soacraft.loops.tasks import Task
-from soacraft.model.interface import Graph
+from soacraft.model.graph import Graph
 from soacraft.model.state import State
 from soacraft.spatial.checks import Array
 

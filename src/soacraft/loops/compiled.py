@@ -21,13 +21,13 @@ from soacraft.loops.tolerances import CLOSED, DOUBTFUL, PIVOT, PIVOT_ROUNDING, R
 from soacraft.model.closures import Coupling, coordinate_names
 from soacraft.model.compiled import HELICAL, PRISMATIC, REVOLUTE, CompiledModel, on_axis
 from soacraft.model.frame import Body, Frame
-from soacraft.model.graph import Multibody
+from soacraft.model.graph import Graph
 from soacraft.model.hinges import HINGES, Hinge, Spherical, Weld
 from soacraft.model.hinges.base import H_T_of
 from soacraft.model.hinges.product import ScrewProduct
-from soacraft.model.interface import Graph
 from soacraft.model.layout import Layout
 from soacraft.model.measure import constant_measure_of
+from soacraft.model.multibody import Multibody
 from soacraft.spatial.checks import Array
 from soacraft.spatial.pose import Pose
 

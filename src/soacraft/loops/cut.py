@@ -12,9 +12,9 @@ from soacraft.loops.building import GROUND, Edge, Joint, build
 from soacraft.loops.recutting import recut
 from soacraft.model.closures import Closure
 from soacraft.model.frame import Frame
-from soacraft.model.graph import Multibody
+from soacraft.model.graph import Graph
 from soacraft.model.hinges.base import Hinge
-from soacraft.model.interface import Graph
+from soacraft.model.multibody import Multibody
 from soacraft.spatial.pose import Pose
 
 

@@ -18,7 +18,7 @@ from soacraft.loops.assemble import close
 from soacraft.loops.bounds import Bounds
 from soacraft.loops.rows import Constraints
 from soacraft.loops.targets import Aim, aims_rates
-from soacraft.model.interface import Graph
+from soacraft.model.graph import Graph
 from soacraft.model.state import State
 from soacraft.spatial.checks import Array
 

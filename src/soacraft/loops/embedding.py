@@ -28,7 +28,7 @@ from soacraft.loops.tasks import Task
 from soacraft.loops.tolerances import CLOSED
 from soacraft.model.coordinates import read_forces
 from soacraft.model.gears import DEPENDENT
-from soacraft.model.interface import Graph
+from soacraft.model.graph import Graph
 from soacraft.model.state import State
 from soacraft.spatial.checks import Array
 

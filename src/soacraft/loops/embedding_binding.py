@@ -14,7 +14,7 @@ from soacraft.errors import LoopError, SpaceError, StaleError, StateError
 from soacraft.loops.embedding_model import EmbeddedModel
 from soacraft.loops.embedding_sensitivity import EmbeddedDirection, embedded_direction
 from soacraft.model.coordinates import read_forces, read_v
-from soacraft.model.interface import Graph
+from soacraft.model.graph import Graph
 from soacraft.model.passive import passive_force
 from soacraft.model.sko import BODY, SKOModel
 from soacraft.model.state import Motion, State

@@ -15,7 +15,7 @@ from soacraft.algebra.tree import Tree
 from soacraft.errors import LoopError
 from soacraft.model.closures import Closure, Coupling
 from soacraft.model.frame import Body
-from soacraft.model.interface import Graph
+from soacraft.model.graph import Graph
 
 
 @dataclass(frozen=True)

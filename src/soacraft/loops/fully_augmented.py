@@ -18,7 +18,7 @@ from soacraft.loops.sizes import sizes_of
 from soacraft.loops.solver import Answer, Solver
 from soacraft.loops.tasks import Task
 from soacraft.loops.tolerances import CLOSED, GROUP_RANK
-from soacraft.model.interface import Graph
+from soacraft.model.graph import Graph
 from soacraft.spatial.checks import Array
 
 #: How far the closures give way in the first solution, beside the compliance of their bodies.

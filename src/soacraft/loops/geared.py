@@ -23,7 +23,7 @@ import numpy as np
 from soacraft.algebra.tree import Tree
 from soacraft.errors import LoopError, SingularError
 from soacraft.model.gears import DEPENDENT
-from soacraft.model.interface import Graph
+from soacraft.model.graph import Graph
 from soacraft.model.measure import CLOSED
 from soacraft.model.sko import EntryUnits, SKOModel
 from soacraft.model.state import State

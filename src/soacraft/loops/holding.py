@@ -22,7 +22,7 @@ from soacraft.dynamics.nodes import jacobian
 from soacraft.errors import ModelError, SingularError, StateError
 from soacraft.model.coordinates import read_q, read_v
 from soacraft.model.frame import Frame
-from soacraft.model.interface import Graph
+from soacraft.model.graph import Graph
 from soacraft.model.kinematics import relative_pose
 from soacraft.spatial.checks import Array, finite
 from soacraft.spatial.pose import Pose

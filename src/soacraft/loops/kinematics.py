@@ -26,7 +26,7 @@ from soacraft.loops.rows import Constraints
 from soacraft.loops.targets import Aim, Gap, aims_of, batch_of, read_targets
 from soacraft.loops.tolerances import CLOSED, MET, read_tolerance
 from soacraft.model.coordinates import read_q
-from soacraft.model.interface import Graph
+from soacraft.model.graph import Graph
 from soacraft.spatial.checks import Array
 
 #: Starts by default. Of 2,700 poses, positions and directions that arms of six and seven dofs can take, all are met

@@ -18,12 +18,12 @@ from soacraft.loops.rows import Constraints
 from soacraft.loops.tolerances import CLOSED, read_tolerance
 from soacraft.model.closures import Closure
 from soacraft.model.frame import Body, Carrier, Frame
-from soacraft.model.graph import Multibody, copy_fixtures
 from soacraft.model.hinge_fit import hinge_inverse
 from soacraft.model.hinges import Free, Spherical
 from soacraft.model.hinges.base import H_T_of, Hinge, bias_of
 from soacraft.model.layout import dof_names
 from soacraft.model.measure import measure_of
+from soacraft.model.multibody import Multibody, copy_fixtures
 from soacraft.model.names import find_hinge
 from soacraft.model.records import Keyframe
 from soacraft.model.state import State

@@ -18,7 +18,7 @@ from soacraft.loops.rows import Constraints, CouplingRow, LoopRows
 from soacraft.loops.sizes import sizes_of
 from soacraft.loops.tasks import Task, states_of
 from soacraft.loops.tolerances import CLOSED, read_tolerance
-from soacraft.model.interface import Graph
+from soacraft.model.graph import Graph
 from soacraft.spatial.checks import Array
 
 #: Beside the largest pivot of Gc, a smallest one below this is near a singular configuration.

@@ -27,9 +27,9 @@ from soacraft.loops.complement import complement
 from soacraft.model.armature import padded
 from soacraft.model.closures import Closure, Coupling, coordinate_names, coupling_error
 from soacraft.model.frame import Body, Frame
+from soacraft.model.graph import Graph
 from soacraft.model.hinge_fit import hinge_gap, hinge_inverse, nearest_coordinates
 from soacraft.model.hinges.base import H_T_of, bias_of
-from soacraft.model.interface import Graph
 from soacraft.model.kinematics import pose_of_frame
 from soacraft.model.measure import Measure, measure_of
 from soacraft.model.state import State

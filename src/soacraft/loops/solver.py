@@ -31,8 +31,8 @@ from soacraft.loops.sizes import sizes_of
 from soacraft.loops.tasks import Drives, Task, for_each, in_state, read_drives, refuse_large, states_of
 from soacraft.loops.tolerances import CLOSED
 from soacraft.model.coordinates import read_q
-from soacraft.model.graph import Multibody
-from soacraft.model.interface import Graph
+from soacraft.model.graph import Graph
+from soacraft.model.multibody import Multibody
 from soacraft.model.state import State
 from soacraft.spatial.checks import Array, finite
 

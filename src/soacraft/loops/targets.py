@@ -22,7 +22,7 @@ from soacraft.dynamics.nodes import jacobian
 from soacraft.errors import ModelError, StateError
 from soacraft.loops.tolerances import MET
 from soacraft.model.frame import Body, Frame
-from soacraft.model.interface import Graph
+from soacraft.model.graph import Graph
 from soacraft.model.kinematics import relative_pose
 from soacraft.model.lengths import chain, length_of
 from soacraft.model.state import State

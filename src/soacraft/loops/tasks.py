@@ -18,8 +18,8 @@ from soacraft.loops.rows import Constraints, CouplingRow, LoopRows
 from soacraft.model.closures import Coupling
 from soacraft.model.coordinates import Forces, common_batch
 from soacraft.model.frame import Body
+from soacraft.model.graph import Graph
 from soacraft.model.hinges.base import H_T_of, Hinge, derivative_of_H_T_of
-from soacraft.model.interface import Graph
 from soacraft.model.passive import along_dofs
 from soacraft.model.sko import SKOModel
 from soacraft.model.state import State

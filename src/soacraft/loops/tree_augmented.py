@@ -15,7 +15,7 @@ from soacraft.loops.schur import Compliance
 from soacraft.loops.solver import Answer, Solver
 from soacraft.loops.tasks import Task
 from soacraft.loops.tolerances import CLOSED, PIVOT
-from soacraft.model.interface import Graph
+from soacraft.model.graph import Graph
 from soacraft.spatial.checks import Array
 
 _REFINEMENTS = 2

@@ -5,9 +5,9 @@ from soacraft.model.catalogue import Catalogue
 from soacraft.model.chains import serial_chain
 from soacraft.model.closures import Closure, Coupling, refuse_loops
 from soacraft.model.frame import Body, Frame, Node, Root
-from soacraft.model.graph import STANDARD_GRAVITY, Multibody
+from soacraft.model.graph import Graph
 from soacraft.model.import_report import Entry, ImportReport, ReportBuilder
-from soacraft.model.interface import Graph
+from soacraft.model.multibody import STANDARD_GRAVITY, Multibody
 from soacraft.model.properties import Limits, Passive
 from soacraft.model.random_models import random_inertia, random_pose, random_sko, random_tree
 from soacraft.model.records import Actuator, Geometry, Keyframe, Material, Record

@@ -21,7 +21,7 @@ from soacraft.model.records import Attributes, Plain, read_attributes, read_numb
 from soacraft.spatial.checks import Array
 
 if TYPE_CHECKING:
-    from soacraft.model.interface import Graph
+    from soacraft.model.graph import Graph
     from soacraft.model.structure import Structure
 
 

@@ -17,7 +17,7 @@ from soacraft.spatial.wrench import Wrench
 
 if TYPE_CHECKING:
     from soacraft.model.frame import Frame
-    from soacraft.model.interface import Graph
+    from soacraft.model.graph import Graph
 
 Forces = tuple[tuple["Frame", Wrench], ...]
 

@@ -10,7 +10,7 @@ from soacraft.markup import Text
 from soacraft.model.frame import Body, Carrier
 
 if TYPE_CHECKING:
-    from soacraft.model.interface import Graph
+    from soacraft.model.graph import Graph
 
 
 #: Bodies that are drawn one under the other; what hangs from the last starts again at the left.

@@ -26,7 +26,7 @@ from soacraft.spatial.pose import Pose
 
 if TYPE_CHECKING:
     from soacraft.model.compiled import CompiledModel
-    from soacraft.model.graph import Multibody
+    from soacraft.model.multibody import Multibody
 
 
 _INERTIA = "set body.inertia = sc.Inertia(mass, com, moment)"
@@ -129,7 +129,7 @@ class Carrier(Frame):
     def add_node(self, name: str, pose: Pose | None = None) -> Node:
         """Fix a node on this frame; `pose` is the node's pose in it (default: at its origin).
 
-        >>> from soacraft.model.graph import Multibody
+        >>> from soacraft.model.multibody import Multibody
         >>> mb = Multibody("shop")
         >>> dock = mb.root.add_node("dock", Pose(translation=(1, 0, 0)))
         >>> mb["inertial/dock"] is dock
@@ -166,7 +166,7 @@ class Carrier(Frame):
     def add_geometry(self, geometry: Geometry) -> Geometry:
         """Fix a shape on this frame; one without a name gets one. It has no inertia of its own.
 
-        >>> from soacraft.model.graph import Multibody
+        >>> from soacraft.model.multibody import Multibody
         >>> mb = Multibody("shop")
         >>> mb.root.add_geometry(Geometry("", "plane")).name
         'geometry0'

@@ -32,7 +32,7 @@ from soacraft.spatial.inertia import Inertia
 from soacraft.spatial.pose import Pose
 
 if TYPE_CHECKING:
-    from soacraft.model.graph import Multibody
+    from soacraft.model.multibody import Multibody
 
 T = TypeVar("T")
 KeyframeParts = tuple[dict[Body, tuple[Hinge, Array, Array]], Attributes]  # by body, for the hinge it then had
@@ -202,7 +202,7 @@ class Holdings(Structure):
         `ratio` for each radian or metre of the hinge. The rotor's inertia is exact, its gyroscopic moments included.
         `sc.loops` solves for both: `ConstraintEmbedding` as one compound body, `sc.loops.geared_sko` in closed form.
 
-        >>> from soacraft.model.graph import Multibody
+        >>> from soacraft.model.multibody import Multibody
         >>> from soacraft.model.hinges import Pin
         >>> mb = Multibody("arm")
         >>> mb.add_geared_hinge("upper", None, Pin((0, 0, 1)), Inertia(2.0), ratio=100, rotor=Inertia(0.1))

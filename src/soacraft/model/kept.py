@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 from weakref import WeakKeyDictionary
 
-from soacraft.model.interface import Graph
+from soacraft.model.graph import Graph
 from soacraft.model.layout import Layout
 
 T = TypeVar("T")

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from soacraft.model.frame import Body, Carrier, Frame
-from soacraft.model.interface import Graph
+from soacraft.model.graph import Graph
 from soacraft.model.kept import Kept
 from soacraft.spatial.checks import Array
 

@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from soacraft.model.frame import Body
+from soacraft.model.graph import Graph
 from soacraft.model.hinges.base import H_T_of
-from soacraft.model.interface import Graph
 from soacraft.model.kept import Kept
 from soacraft.model.lengths import chain, length_of
 from soacraft.spatial.checks import Array

@@ -12,7 +12,7 @@ from soacraft.model.names import q_place, v_place
 from soacraft.spatial.checks import Array, finite
 
 if TYPE_CHECKING:
-    from soacraft.model.interface import Graph
+    from soacraft.model.graph import Graph
 
 #: So many hinges are listed in a message.
 _LISTED = 12

@@ -25,8 +25,8 @@ from soacraft.model.hinges.base import Hinge, has_coordinates
 from soacraft.model.layout import dof_names
 
 if TYPE_CHECKING:
-    from soacraft.model.graph import Multibody
-    from soacraft.model.interface import Graph
+    from soacraft.model.graph import Graph
+    from soacraft.model.multibody import Multibody
 
 #: A body and which dofs of its hinge: all of them, or one.
 Dofs = tuple[Body, slice]

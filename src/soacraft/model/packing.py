@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from soacraft.model.frame import Body, Carrier, Frame, Node, Root
 
 if TYPE_CHECKING:
-    from soacraft.model.graph import Multibody
+    from soacraft.model.multibody import Multibody
 
 Reduced = tuple[Any, ...]
 #: What belongs to the process, or is made again when it is asked for.

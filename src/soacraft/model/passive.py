@@ -28,7 +28,7 @@ from soacraft.spatial.transforms import log_rate
 from soacraft.spatial.wrench import Wrench
 
 if TYPE_CHECKING:
-    from soacraft.model.interface import Graph
+    from soacraft.model.graph import Graph
     from soacraft.model.state import State
 
 _STENCIL = ((1, 45 / 60), (2, -9 / 60), (3, 1 / 60))  # central differences of order six

@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from soacraft.arguments import Seed, read_seed, whole_number
 from soacraft.errors import ModelError
-from soacraft.model.graph import STANDARD_GRAVITY, Multibody
 from soacraft.model.hinges import Hinge, examples
+from soacraft.model.multibody import STANDARD_GRAVITY, Multibody
 from soacraft.model.sko import SKOModel
 from soacraft.spatial.checks import Array
 from soacraft.spatial.inertia import Inertia

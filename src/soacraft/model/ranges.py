@@ -15,7 +15,7 @@ from soacraft.model.hinges.spherical import Spherical
 from soacraft.spatial.checks import Array
 
 if TYPE_CHECKING:
-    from soacraft.model.interface import Graph
+    from soacraft.model.graph import Graph
 
 
 @dataclass(frozen=True, eq=False)

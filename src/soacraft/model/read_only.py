@@ -12,7 +12,7 @@ from soacraft.errors import StateError
 from soacraft.spatial.checks import Array
 
 if TYPE_CHECKING:
-    from soacraft.model.interface import Graph
+    from soacraft.model.graph import Graph
 
 
 class StateArray(np.ndarray[Any, np.dtype[np.float64]]):

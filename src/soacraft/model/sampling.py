@@ -13,7 +13,7 @@ from soacraft.model.ranges import Ranges
 from soacraft.spatial.checks import Array
 
 if TYPE_CHECKING:
-    from soacraft.model.interface import Graph
+    from soacraft.model.graph import Graph
 
 #: A coupling is kept when what is left of it is this small relative to the sizes of its terms.
 _KEPT = 1e-12

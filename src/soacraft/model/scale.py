@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from soacraft.arguments import Seed
+from soacraft.model.graph import Graph
 from soacraft.model.hinges.base import H_T_of
-from soacraft.model.interface import Graph
 from soacraft.model.kept import Kept
 from soacraft.model.lengths import length_of
 from soacraft.spatial.checks import Array

@@ -32,7 +32,7 @@ from soacraft.spatial.checks import Array, frozen
 from soacraft.spatial.transforms import phi
 
 if TYPE_CHECKING:
-    from soacraft.model.interface import Graph
+    from soacraft.model.graph import Graph
 
 T = TypeVar("T")
 _IDENTITY: Poses = (frozen(np.eye(3)), frozen(np.zeros(3)))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 from soacraft.errors import StaleError
 
 if TYPE_CHECKING:
-    from soacraft.model.interface import Graph
+    from soacraft.model.graph import Graph
 
 G = TypeVar("G", bound="Graph")
 P = ParamSpec("P")

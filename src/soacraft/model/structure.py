@@ -16,9 +16,9 @@ from soacraft.model.arguments import ROOT_NAME, read_hinge, read_inertia, read_n
 from soacraft.model.attach import hinge_at, hinge_velocity
 from soacraft.model.compiled import CompiledModel
 from soacraft.model.frame import Body, Carrier, Frame, Node, Root
+from soacraft.model.graph import Graph, size_text
 from soacraft.model.hinges.base import Hinge
 from soacraft.model.hinges.watched import Watcher
-from soacraft.model.interface import Graph, size_text
 from soacraft.model.layout import Layout
 from soacraft.model.names import frame_names, hinge_note
 from soacraft.model.tendons import Tendon
@@ -27,7 +27,7 @@ from soacraft.spatial.inertia import Inertia
 from soacraft.spatial.pose import Pose
 
 if TYPE_CHECKING:
-    from soacraft.model.graph import Multibody
+    from soacraft.model.multibody import Multibody
 
 HingeState = tuple[Array, Array, Array]
 Tell = Callable[[CompiledModel, int, Any], None]

@@ -15,7 +15,7 @@ from soacraft.model.catalogue import Catalogue
 from soacraft.model.closures import Closure, Coupling
 from soacraft.model.coordinates import read_q, read_v
 from soacraft.model.frame import Body, Frame, Root
-from soacraft.model.interface import Graph, size_text
+from soacraft.model.graph import Graph, size_text
 from soacraft.model.kinematics import pose_of_frame
 from soacraft.model.layout import Layout
 from soacraft.model.names import find_keyed
@@ -25,7 +25,7 @@ from soacraft.spatial.checks import Array, frozen
 from soacraft.spatial.wrench import Wrench
 
 if TYPE_CHECKING:
-    from soacraft.model.graph import Multibody
+    from soacraft.model.multibody import Multibody
 
 
 class SubGraph(Graph):

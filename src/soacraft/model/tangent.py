@@ -25,7 +25,7 @@ from soacraft.spatial.rotations import exp, skew
 from soacraft.spatial.transforms import log_rate, se3_exp
 
 if TYPE_CHECKING:
-    from soacraft.model.interface import Graph
+    from soacraft.model.graph import Graph
     from soacraft.model.layout import HingeGroup
 
 Pair = tuple[Array, Array]

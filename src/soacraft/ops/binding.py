@@ -17,7 +17,7 @@ from soacraft.algebra.vectors import StackedVector
 from soacraft.errors import ModelError, SpaceError, StaleError, StateError
 from soacraft.model.axes import check_axes
 from soacraft.model.coordinates import common_batch, read_forces
-from soacraft.model.interface import Graph
+from soacraft.model.graph import Graph
 from soacraft.model.names import find_body
 from soacraft.model.passive import passive_force
 from soacraft.model.sko import BODY, SKOModel

@@ -15,7 +15,7 @@ from soacraft.algebra.vectors import StackedVector
 from soacraft.attributes import Strict
 from soacraft.errors import ModelError, SpaceError
 from soacraft.model.closures import refuse_loops
-from soacraft.model.interface import Graph
+from soacraft.model.graph import Graph
 from soacraft.model.sko import SKOModel
 from soacraft.model.state import State
 from soacraft.ops import from_numbers, vectors

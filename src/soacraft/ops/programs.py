@@ -18,8 +18,8 @@ from soacraft.algebra.blocks import Blocks
 from soacraft.algebra.evaluate import unit_columns
 from soacraft.algebra.operator import Leaf, Operator
 from soacraft.algebra.vectors import StackedVector
-from soacraft.model.graph import Multibody
 from soacraft.model.layout import Layout
+from soacraft.model.multibody import Multibody
 from soacraft.model.plans import (
     Numbers,
     Program,

@@ -24,7 +24,7 @@ from soacraft.algebra.operator import Operator
 from soacraft.algebra.printing import latex_words
 from soacraft.errors import ModelError, StateError
 from soacraft.model.axes import check_axes, velocity_map
-from soacraft.model.interface import Graph
+from soacraft.model.graph import Graph
 from soacraft.model.names import find_step
 from soacraft.model.realize import times
 from soacraft.ops.binding import GraphBinding

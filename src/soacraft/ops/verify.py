@@ -17,7 +17,7 @@ from soacraft.algebra.space import fits
 from soacraft.algebra.vectors import StackedVector
 from soacraft.arguments import whole_number
 from soacraft.errors import ModelError, SpaceError
-from soacraft.model.interface import Graph
+from soacraft.model.graph import Graph
 from soacraft.model.random_models import random_sko, random_tree
 from soacraft.model.scale import scaled_random_state
 from soacraft.model.sko import SKOModel
