@@ -212,7 +212,7 @@ def _diff_page(result: dict[str, Any]) -> str:
         rows.append(cells)
     words = (
         f"`expr * x` and `expr.diff(body) * x` on a chain of {found['bodies']:,} bodies in body axes, along the hinge "
-        "in the middle; repeated at one state, and at a new one, where what the factors need is worked out anew. With "
+        "in the middle; repeated at one state, and at a new one, where what the factors need is computed anew. With "
         "P and psi the derivative takes one articulated-body sweep more."
     )
     head = ["expression", "product", "derivative", "ratio", "new state: product", "derivative", "ratio"]

@@ -1,7 +1,7 @@
 """How operator-vector products grow with the number of bodies: serial chains and trees of 100 to 10,000 bodies.
 
 Two costs are kept apart. "new state" sets `mb.q` and forms the product: poses, hinge maps and, where the expression
-needs them, articulated-body inertias are worked out anew. "repeated" forms the product again at the same state.
+needs them, articulated-body inertias are computed anew. "repeated" forms the product again at the same state.
 """
 
 from __future__ import annotations

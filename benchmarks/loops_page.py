@@ -156,7 +156,7 @@ def _timed() -> str:
     return (
         "## What was timed\n\nStates differ from call to call, 1 ms of motion apart. soacraft: "
         "`s.forward_dynamics(q, v, x)`, `s` a solver with all its checks, `x` random forces; the result has "
-        "accelerations, constraint forces and residuals; rank and independent dofs are worked out when they are read. "
+        "accelerations, constraint forces and residuals; rank and independent dofs are computed when they are read. "
         "Pinocchio: "
         "`pin.constraintDynamics(model, data, q, v, x, loops, loop_data, settings)` with `CONTACT_3D`, without "
         f"stabilization, `settings = ProximalSettings{CONSTRAINT_DYNAMICS}`; and its other algorithm for loops, "

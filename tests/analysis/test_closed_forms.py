@@ -1,4 +1,4 @@
-"""Small systems worked out by hand."""
+"""Small systems computed by hand."""
 
 import numpy as np
 import pytest

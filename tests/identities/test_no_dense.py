@@ -39,7 +39,7 @@ def test_products_and_blocks_form_no_dense_matrix(identity, model, no_dense):
     for side in (identity.left, identity.right):
         expr = side(s)
         if not isinstance(expr, Operator):
-            continue  # a stacked vector: worked out just now
+            continue  # a stacked vector: computed just now
         rows, cols = expr.spaces
         x = np.linspace(-1.0, 1.0, cols.size)
         assert (expr * x).shape == (*expr.batch, rows.size)

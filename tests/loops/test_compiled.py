@@ -683,7 +683,7 @@ def test_what_a_result_tells_later_is_of_its_own_state(kind):
     up, z, force = mb.q, np.zeros(3), np.ones(3)
     q = np.zeros(3)
     flat = solver.forward_dynamics(q, z, force)
-    again = solver.forward_dynamics(q, z, force)  # the first may have been worked out in Python
+    again = solver.forward_dynamics(q, z, force)  # the first may have been computed in Python
     both = np.stack([q, q])
     several = solver.forward_dynamics(both, z, force)
     q[:], both[:] = up, up

@@ -1,4 +1,4 @@
-"""States: setting, refusing, snapshots, batches, and what is worked out only once."""
+"""States: setting, refusing, snapshots, batches, and what is computed only once."""
 
 import numpy as np
 import pytest
@@ -238,7 +238,7 @@ def test_difference_refuses_where_a_hinge_does():
         mb.difference(mb.q, mb.q)
 
 
-# -- nothing is worked out twice --------------------------------------------------------------------------------
+# -- nothing is computed twice --------------------------------------------------------------------------------
 
 
 def everything(mb):

@@ -1,4 +1,4 @@
-"""Live operators, snapshots, caches: what follows the state, what does not, and what is worked out again."""
+"""Live operators, snapshots, caches: what follows the state, what does not, and what is computed again."""
 
 import copy
 from functools import partial

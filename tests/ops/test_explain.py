@@ -151,7 +151,7 @@ def test_explaining_and_printing_compute_nothing(identity, monkeypatch):
     sides = [side(s) for side in (identity.left, identity.right)] if not vectors(identity, s) else []
 
     def refuse(*args, **kwargs):
-        raise AssertionError("something was worked out")
+        raise AssertionError("something was computed")
 
     for module, names in (
         (table, ("articulated_body", "composite_body", "backward_lyapunov")),
@@ -174,5 +174,5 @@ def test_explaining_and_printing_compute_nothing(identity, monkeypatch):
 
 
 def vectors(identity, s):
-    """Identities of vectors and numbers are worked out when asked for."""
+    """Identities of vectors and numbers are computed when asked for."""
     return not isinstance(identity.left(s), sc.Operator)

@@ -162,7 +162,7 @@ def test_simplifying_computes_nothing(monkeypatch):
     examples = [left(s) for left, _ in EXAMPLES.values()]
 
     def refuse(*args, **kwargs):
-        raise AssertionError("something was worked out")
+        raise AssertionError("something was computed")
 
     for module, names in (
         (table, ("articulated_body", "composite_body", "backward_lyapunov")),

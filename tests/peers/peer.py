@@ -46,7 +46,7 @@ class Peer(ABC):
         self.A[np.ix_(held, rows)] = null_space(part.N.T).T if held else 0.0
         self._held += len(held)
 
-    # -- what the peer works out, in its own velocities ------------------------------------------------------
+    # -- what the peer computes, in its own velocities ------------------------------------------------------
 
     @abstractmethod
     def own_mass_matrix(self): ...

@@ -93,7 +93,7 @@ class Cost:
     """Block products of a product with a vector (`product`), of one block (`block`), of the dense matrix (`array`).
 
     Costs of one model are ordered by the product with a vector. An addition of blocks counts nothing beside a product;
-    what is worked out once for a configuration (P, D, K, ...) is not counted.
+    what is computed once for a configuration (P, D, K, ...) is not counted.
     """
 
     def __init__(self, product: Count, block: Count, array: Count, sizes: Mapping[str, int]) -> None:

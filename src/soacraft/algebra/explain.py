@@ -32,7 +32,7 @@ class Step:
 @dataclass(frozen=True)
 class Explanation:
     """Prints as a table. `product` lists the sweeps of a product with a vector in the order they run; `cost` counts
-    them, `simplified` is what `simplify` would give, worked out when it is asked for or printed.
+    them, `simplified` is what `simplify` would give, computed when it is asked for or printed.
     """
 
     expression: str
@@ -149,7 +149,7 @@ def _inverse_steps(expr: Inverse, transposed: bool, why: str) -> list[Step]:
     found = expr.known()
     if found is not None:
         return _steps(found[0], transposed, found[1])
-    return [Step("dense", expr.text(), "O(N^3)", "no structured inverse is known: only .array() works it out")]
+    return [Step("dense", expr.text(), "O(N^3)", "no structured inverse is known: only .array() computes it")]
 
 
 def block_step(expr: Operator) -> Step:

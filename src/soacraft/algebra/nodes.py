@@ -258,7 +258,7 @@ class Inverse(Operator):
         self._asked = False
 
     def known(self) -> tuple[Operator, str] | None:
-        """An expression with the same value that sweeps can work out, and its source; None when there is none."""
+        """An expression with the same value that sweeps can compute, and its source; None when there is none."""
         from soacraft.algebra import rules
 
         if not self._asked:
@@ -340,7 +340,7 @@ def transpose(x: Operator) -> Operator:
 
 
 def inverse(x: Operator) -> Operator:
-    """x.inv; the inverse of an inverse is the operator itself. Made once, so that what it works out is kept."""
+    """x.inv; the inverse of an inverse is the operator itself. Made once, so that what it computes is kept."""
     if isinstance(x, Inverse):
         return x.arg
     if "_inverse" not in x.__dict__:

@@ -69,7 +69,7 @@ class Binding(Protocol):
 class Operator(ABC):
     """A linear map from one stacked space to another, `rows <- cols`.
 
-    `* @ + - .T .inv **` and numbers combine operators; a product with an array or a stacked vector is worked out at
+    `* @ + - .T .inv **` and numbers combine operators; a product with an array or a stacked vector is computed at
     once by sweeps; `expr[i, j]` is one block, slices and lists of bodies give several; `.array()` and
     `np.asarray(expr)` form the dense matrix.
     """
@@ -203,7 +203,7 @@ class Operator(ABC):
 
     @property
     def inv(self) -> Operator:
-        """The inverse, worked out from structure where the papers know one (see `explain`)."""
+        """The inverse, computed from structure where the papers know one (see `explain`)."""
         return nodes.inverse(self)
 
     def lyapunov(self, X: Operator, other: Operator | None = None) -> Operator:
@@ -346,7 +346,7 @@ class Operator(ABC):
         return [] if self.rows is None else list(self.rows.labels)
 
     def array(self) -> Array:
-        """The dense matrix, with the batch's leading axes. `explain()` says how it is worked out."""
+        """The dense matrix, with the batch's leading axes. `explain()` says how it is computed."""
         from soacraft.algebra.evaluate import array
 
         return array(self)
@@ -423,7 +423,7 @@ class Operator(ABC):
 
     @at_one_instant
     def cached(self, name: str, compute: Callable[[], Value]) -> Value:
-        """Work out once for as long as no leaf takes other numbers."""
+        """Compute once for as long as no leaf takes other numbers."""
         if "_watched" not in self.__dict__:
             self.__dict__["_watched"] = {key: f for leaf in self.leaves() for key, f in leaf.changes().items()}
         tokens = [token() for token in self.__dict__["_watched"].values()]
@@ -437,7 +437,7 @@ class Operator(ABC):
         return fresh
 
     def __getstate__(self) -> dict[str, Any]:
-        """What it is made of; what was worked out from it is worked out again."""
+        """What it is made of; what was computed from it is computed again."""
         return {name: x for name, x in vars(self).items() if name not in ("_cache", "_watched", "_inverse", "_call")}
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Operator:

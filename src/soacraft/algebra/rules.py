@@ -18,7 +18,7 @@ from soacraft.algebra.operator import Leaf, Operator
 
 Array = npt.NDArray[np.float64]
 
-#: expression -> (an expression for its inverse that sweeps can work out, the source that says so)
+#: expression -> (an expression for its inverse that sweeps can compute, the source that says so)
 InverseRule = Callable[[Operator], tuple[Operator, str] | None]
 #: expression -> (a function that forms the dense matrix, the source)
 ArrayRule = Callable[[Operator], tuple[Callable[[], Array], str] | None]
@@ -83,7 +83,7 @@ def _inverse_of_product(parts: list[Operator]) -> tuple[Operator, str] | None:
 
 
 def structured(x: Operator) -> bool:
-    """Whether sweeps can work out x: no inverse in it is known only as a dense matrix."""
+    """Whether sweeps can compute x: no inverse in it is known only as a dense matrix."""
     if isinstance(x, Inverse):
         return x.pattern() is not None or x.known() is not None
     meaning = x.definition() if isinstance(x, Leaf) else None

@@ -1,4 +1,4 @@
-"""Which engine works a call out: the compiled one where the model offers it, the Python reference elsewhere."""
+"""Which engine computes a call: the compiled one where the model offers it, the Python reference elsewhere."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from soacraft.spatial.checks import Array
 
 
 class Engine(Protocol):
-    """Works out the function named in a problem; a tuple of arrays whose leading axes broadcast to the batch."""
+    """Computes the function named in a problem; a tuple of arrays whose leading axes broadcast to the batch."""
 
     def run(self, p: Problem) -> tuple[Any, ...]: ...
 

@@ -1,7 +1,7 @@
 """The compiled form of a closed chain: its rows and solvers in `_core`, for built-in hinges.
 
 What it does not answer - a state off its closures, a rank or a choice of dofs in doubt, a hinge of the user's own -
-goes to Python, which works it out or says what is wrong. This file alone builds `_core.ClosedModel`.
+goes to Python, which computes it or says what is wrong. This file alone builds `_core.ClosedModel`.
 """
 
 from __future__ import annotations

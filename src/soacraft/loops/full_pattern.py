@@ -1,6 +1,6 @@
 """What the fully-augmented system keeps from state to state: stacked bodies and hinges, and where every number stands.
 
-Blocks of bodies, hinges and closures are stacked and filled up with zeros to one size, so that all are worked out at
+Blocks of bodies, hinges and closures are stacked and filled up with zeros to one size, so that all are computed at
 once; `Pattern` then takes their numbers into the columns of the sparse matrix.
 """
 

@@ -91,7 +91,7 @@ class Findings:
 
 
 class Answered(Findings):
-    """What belongs to a result that was worked out in Python."""
+    """What belongs to a result that was computed in Python."""
 
     def __init__(self, solver: Solver, tasks: list[Task], answers: list[Answer]) -> None:
         super().__init__(solver)
@@ -126,7 +126,7 @@ class Solver(Strict, ABC):
     names stay.
 
     Where compiled code is sure of a state, it takes the call; what it is not sure of - a state off its closures, a rank
-    or a choice in doubt, driven closures - is worked out here.
+    or a choice in doubt, driven closures - is computed here.
     """
 
     _set_once = frozenset({"tolerance"})

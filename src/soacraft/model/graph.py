@@ -111,7 +111,7 @@ class Graph(Strict, ABC):
     @property
     @abstractmethod
     def counters(self) -> Counter[str]:
-        """How many configuration, velocity and acceleration quantities were worked out."""
+        """How many configuration, velocity and acceleration quantities were computed."""
 
     @abstractmethod
     def set_state(self, q: Any = None, v: Any = None, vdot: Any = None) -> None:

@@ -52,7 +52,7 @@ class Multibody(Holdings):
 
     @property
     def counters(self) -> Counter[str]:
-        """How many configuration, velocity and acceleration quantities were worked out so far."""
+        """How many configuration, velocity and acceleration quantities were computed so far."""
         return self._counters
 
     def _keep_state(self) -> None:

@@ -1,7 +1,7 @@
 """The numbers of a rigid tree at one state, as plain functions of stacked arrays (..., n, ...).
 
 Body axes throughout, any leading batch axes; `soacraft.model.axes` changes the representation. Hinge numbers
-are worked out once per group of equal hinges, 6 x 6 algebra for all bodies at once; only sweeps go body by
+are computed once per group of equal hinges, 6 x 6 algebra for all bodies at once; only sweeps go body by
 body.
 """
 

@@ -108,7 +108,7 @@ class SKOModel(Strict):
         lock: Lock | None = None,
         units: Callable[[], EntryUnits] | None = None,
     ) -> SKOModel:
-        """Without checks, for models that are right by construction; a and b are worked out when first asked for.
+        """Without checks, for models that are right by construction; a and b are computed when first asked for.
 
         `memo` holds what was derived from A, H and M alone: pass the same one for states that differ in velocity only.
         `lock` says of a node whether its hinge is in gimbal lock, for the errors of `singular`.

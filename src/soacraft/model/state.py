@@ -1,4 +1,4 @@
-"""Immutable snapshots of a graph's state, with what was worked out for them.
+"""Immutable snapshots of a graph's state, with what was computed for them.
 
 A `Configuration` holds what depends on q alone and is shared by all states with that q; a `Motion` adds v; a
 `State` adds vdot and external forces. So a change of v recomputes nothing that depends on q only. All of it is of one
@@ -327,7 +327,7 @@ class State(Strict):
         return f"State of {self._graph.name!r}: {self.q.shape[-1]} coordinates, {self.v.shape[-1]} velocities{batch}"
 
     def replace(self, q: Any = None, v: Any = None, vdot: Any = None, forces: Any = None) -> State:
-        """The same state with some parts new; unchanged parts keep what was worked out for them.
+        """The same state with some parts new; unchanged parts keep what was computed for them.
 
         A part may be given by names: `s.replace(q={"elbow": 0.3})` moves that hinge alone.
         """
@@ -361,7 +361,7 @@ class State(Strict):
         return State(g, motion, frozen(vdot), self._forces)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Its graph and its numbers; what was worked out for it is worked out again."""
+        """Its graph and its numbers; what was computed for it is computed again."""
         self.require_fresh()
         motion = self.motion
         c, anchor = motion.configuration, (motion.configuration._base, motion._base)

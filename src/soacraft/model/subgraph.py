@@ -133,7 +133,7 @@ class SubGraph(Graph):
 
     @property
     def is_closed(self) -> bool:
-        """Whether one of those is active; worked out once."""
+        """Whether one of those is active; computed once."""
         self._require_fresh()
         if self._closed is None:
             self._closed = super().is_closed

@@ -92,7 +92,7 @@ def state_identity(name: str, left: Operator, right: Operator, source: str = "st
 def matrix(like: Operator, array: Any, name: str = "A") -> Operator:
     """A constant operator of your own from a dense matrix, between the spaces of the operator `like`.
 
-    A product with it costs N^2, and it is the one kind of operator whose inverse is worked out densely, once. The
+    A product with it costs N^2, and it is the one kind of operator whose inverse is computed densely, once. The
     numbers stay as they are at every state, so its derivatives are zero. Blocks by body: `s.block_diagonal`.
 
     >>> import numpy as np

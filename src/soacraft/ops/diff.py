@@ -44,7 +44,7 @@ _LEAF_GAUGES: dict[str, tuple[Gauge, Gauge]] = {
 
 
 class Derivation:
-    """Differentiates expressions along one direction; every part is worked out once."""
+    """Differentiates expressions along one direction; every part is computed once."""
 
     def __init__(self, u: Direction) -> None:
         self.u = u

@@ -182,7 +182,7 @@ class GivenMatrix(GivenLeaf):
 
 
 class GivenInverse(DerivedLeaf):
-    """The inverse of a dense matrix of numbers, worked out once."""
+    """The inverse of a dense matrix of numbers, computed once."""
 
     dense = True
 

@@ -43,7 +43,7 @@ class BlockLeaf(BoundLeaf):
 
     def entries(self) -> Mapping[tuple[int, int], Array]:
         """The non-zero blocks."""
-        raise AssertionError("each kind works out its blocks")
+        raise AssertionError("each kind computes its blocks")
 
     def _once(self, kind: str, work: Callable[[], Any]) -> Any:
         """Kept for as long as the numbers stay."""
@@ -216,7 +216,7 @@ def bound_identity(expr: Operator, leaves: Iterable[Leaf]) -> Operator:
 
 
 class DerivedLeaf(Leaf):
-    """An operator worked out from the numbers of others: its leaves are theirs."""
+    """An operator computed from the numbers of others: its leaves are theirs."""
 
     def __init__(self, *args: Operator) -> None:
         self.args, self.depth = args, allowed(1 + max(arg.depth for arg in args))

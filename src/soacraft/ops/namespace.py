@@ -44,7 +44,7 @@ class Operators(Strict):
     Operators: `H E_phi phi phi_tilde M R P P_plus D G K tau tau_bar E_psi psi psi_tilde Upsilon Omega B(nodes)`.
     For derivatives: `X(body, dof) W(body, dof) dH(body, dof) W_nd(nodes, body, dof)`, along the velocity `X_v W_v dH_v
     W_nd_v(nodes) B_hat`, and the Coriolis matrix `coriolis`.
-    Stacked vectors, worked out when asked for: `v vdot V V_plus Delta_V alpha f T C passive a b z eps nu`.
+    Stacked vectors, computed when asked for: `v vdot V V_plus Delta_V alpha f T C passive a b z eps nu`.
     Operators and vectors of your own numbers: `block_diagonal diagonal sparse vector`, and `sc.matrix`.
     """
 

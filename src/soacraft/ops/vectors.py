@@ -1,4 +1,4 @@
-"""The stacked vectors of the papers, worked out from the operators so that their inside can be seen.
+"""The stacked vectors of the papers, computed from the operators so that their inside can be seen.
 
     V = phi* H* v,   alpha = phi* (H* vdot + a),   f = phi (M alpha + b),   T = H f          (002; 004 Eq. 1)
     z = psi (K T + P a + b),   eps = T - H z,   nu = D^-1 eps                                 (004 Eq. 58)
