@@ -1,4 +1,4 @@
-"""The named algorithms beside Pinocchio and MuJoCo: one call and batches, growth, memory and the cost of a call.
+"""The named algorithms compared with Pinocchio and MuJoCo: one call and batches, growth, memory and the cost of a call.
 
 Every model is measured in a process of its own, with one thread; there, rounds of all calls of all libraries follow one
 another. Times are minima over the rounds. Before that, results are compared.

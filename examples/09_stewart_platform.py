@@ -51,7 +51,7 @@ if __name__ == "__main__":
     print(mb.tree())
     print(sc.loops.report(mb))
 
-    # inverse kinematics: the platform raised and tilted; the legs' lengths in closed form beside
+    # inverse kinematics: the platform raised and tilted; the legs' lengths in closed form, to compare
     goal = sc.Pose.from_rpy(0.1, -0.15, 0.2, translation=(0.05, -0.1, 1.1))
     q = sc.inverse_kinematics(mb, {"platform": goal}).q
     legs = [f"piston{i}" for i in range(1, 7)]

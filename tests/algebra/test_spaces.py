@@ -451,7 +451,7 @@ def test_I_alone_has_no_size():
     ):
         refused(text, attempt)
     refused("I + I has no size by itself: I takes its space from a neighbour, as in I - H*psi*K.", (I + I).array)
-    refused("I * x is x; I takes its space from an operator beside it, not from an array.", lambda: I * np.ones(3))
+    refused("I * x is x; I takes its space from a neighbouring operator, not from an array.", lambda: I * np.ones(3))
     assert repr(I) == "I"
     assert (I * I).text() == "I*I"
 

@@ -176,7 +176,7 @@ def test_a_free_base_far_away():
 
 @pytest.mark.parametrize("spread", [3.0, 0.1])
 def test_chain_of_a_hundred(spread):
-    """Against the expressions; and what is left of 1 beside what the peer leaves."""
+    """Against the expressions; and what is left of 1 compared with what the peer leaves."""
     mb = chain(100)
     q = np.random.default_rng(0).uniform(-spread, spread, 100)
     found, inverse = (run(mb, kernel, q) for kernel in KERNELS)

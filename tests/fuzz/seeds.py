@@ -22,7 +22,7 @@ _LARGEST = 40_000
 
 @dataclass(frozen=True)
 class Seed:
-    """A sound file, and the files that stand beside it."""
+    """A sound file, and the files next to it."""
 
     data: bytes
     beside: dict[str, bytes] = field(default_factory=dict)

@@ -88,7 +88,7 @@ class Dense:
     rank: int
     condition: float
     contradiction: float
-    """What the rows that repeat others leave, beside the rest: no acceleration satisfies them all."""
+    """What the rows that repeat others leave, relative to the rest: no acceleration satisfies them all."""
 
 
 def dense(mb, force, f_ext=None, Udot=0.0):
@@ -145,7 +145,7 @@ def generalized(mb, result):
 
 
 def near(x, y, tolerance=1e-9):
-    """Whether two arrays agree beside the largest of 1 and their entries."""
+    """Whether two arrays agree relative to the largest of 1 and their entries."""
     scale = max(1.0, np.abs(y).max(initial=0.0))
     assert np.abs(np.asarray(x) - y).max(initial=0.0) <= tolerance * scale
 

@@ -181,7 +181,7 @@ def test_calls_are_answered_by_compiled_code(kind, model):
 @pytest.mark.parametrize("hinges", [(sc.Cylindrical(Z), sc.Pin(Z)), (sc.Pin(Z), sc.Spherical())])
 @pytest.mark.parametrize("kind", SOLVERS)
 def test_multipliers_are_the_least_beside_rows_that_hold_nothing(kind, hinges):
-    """The turning rows of a planar closure on a slide have no compliance: what is small beside them is not small."""
+    """The turning rows of a planar closure on a slide have no compliance: small relative to them is not small."""
     mb = sc.Multibody("least", gravity=(0, -9.81, 0))
     mb.add_body("slide", None, sc.Prismatic((1, 0, 0)), sc.Inertia(1.0, (0, 0, 0), np.eye(3)))
     ahead = sc.Pose(translation=(1, 0, 0))

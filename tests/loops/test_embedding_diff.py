@@ -70,7 +70,7 @@ class Closed:
         return self.differences(dof, arrays)
 
     def worst(self, dofs=None, names=None):
-        """The largest gap, beside the derivative, the operator or one."""
+        """The largest gap, relative to the derivative, the operator or one."""
         names, found = list(self.known) if names is None else names, {}
         for dof in self.dofs if dofs is None else dofs:
             for name, wanted in self.expected(dof, names).items():
@@ -520,5 +520,5 @@ def test_a_loop_to_the_ground_under_a_moving_anchor():
 
 
 def test_loops_kept_as_rows_are_not_in_the_operators():
-    with pytest.raises(LoopError, match="'loop1' of 'row' is kept as rows beside the embedded tree"):
+    with pytest.raises(LoopError, match="'loop1' of 'row' is kept as rows next to the embedded tree"):
         sc.operators(ConstraintEmbedding(row_of_four_bars(2), embed=["loop0"]))

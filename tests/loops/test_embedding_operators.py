@@ -153,13 +153,13 @@ def test_batches_are_refused():
 def test_augmented_solvers_have_no_operators():
     mb = FourBar().build(0.7)
     for ask in (lambda s: sc.operators(s), lambda s: s.operators(mb.q), lambda s: s.sko(mb.q)):
-        with pytest.raises(LoopError, match="TreeAugmented keeps the closures of 'four_bar' as rows beside the tree"):
+        with pytest.raises(LoopError, match="TreeAugmented keeps the closures of 'four_bar' as rows next to the tree"):
             ask(TreeAugmented(mb))
 
 
 def test_a_hybrid_has_no_operators():
     mb = row_of_four_bars(2)
-    with pytest.raises(LoopError, match="'loop1' of 'row' is kept as rows beside the embedded tree, which alone does"):
+    with pytest.raises(LoopError, match="'loop1' of 'row' is kept as rows next to the embedded tree, which alone does"):
         sc.operators(ConstraintEmbedding(mb, embed=["loop0"]))
 
 

@@ -299,7 +299,7 @@ class Wrong(TreeAugmented):
 
 @pytest.mark.parametrize("scale", [1e-6, 1.0])
 def test_independent_dofs_that_are_held(scale):
-    """Of a millionth of a metre, what is left of the rows is small in metres and large beside them."""
+    """Of a millionth of a metre, what is left of the rows is small in metres and large relative to them."""
     mb, rest = yoke(scale), np.zeros(3)
     close(mb, "pin", "left", "wheel", sc.Pin(Z))
     text = (

@@ -167,8 +167,8 @@ def test_an_augmented_solver_has_no_operators(solver, mb, ask):
     refused(
         lambda: getattr(solver, ask)(mb.q),
         LoopError,
-        rf"{type(solver).__name__} keeps the closures of 'four_bar' as rows beside the tree, so there are no operators "
-        r"of the closed chain; sc\.loops\.ConstraintEmbedding\(mb\) makes it an SKO model that has them\.",
+        rf"{type(solver).__name__} keeps the closures of 'four_bar' as rows next to the tree, so there are no "
+        r"operators of the closed chain; sc\.loops\.ConstraintEmbedding\(mb\) makes it an SKO model that has them\.",
     )
 
 

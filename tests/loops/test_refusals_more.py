@@ -214,7 +214,7 @@ def test_operators_of_an_augmented_solver(augmented, mb):
     refused(
         lambda: sc.operators(augmented(mb)),
         LoopError,
-        rf"{augmented.__name__} keeps the closures of 'four_bar' as rows beside the tree, so there are no operators "
+        rf"{augmented.__name__} keeps the closures of 'four_bar' as rows next to the tree, so there are no operators "
         r"of the closed chain; sc\.loops\.ConstraintEmbedding\(mb\) makes it an SKO model that has them\.",
     )
 
@@ -223,7 +223,7 @@ def test_operators_of_a_hybrid():
     mb = sc.load("robotiq_2f85")
     loop = mb.loops[0].name
     s = ConstraintEmbedding(mb, embed=[loop])
-    with pytest.raises(LoopError, match="are kept as rows beside the embedded tree, which alone does not know them"):
+    with pytest.raises(LoopError, match="are kept as rows next to the embedded tree, which alone does not know them"):
         sc.operators(s)
 
 

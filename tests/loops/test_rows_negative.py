@@ -28,7 +28,7 @@ def moving(hinge):
 
 
 def off(mb, dropped):
-    """How far the acceleration is off when `dropped` is left out of Gcdot v, beside the right one."""
+    """How far the acceleration is off when `dropped` is left out of Gcdot v, relative to the right one."""
     force = force_of(mb)
     right, wrong = dense(mb, force), dense(mb, force, Udot=dropped)
     scale = max(1.0, np.abs(right.vdot).max())

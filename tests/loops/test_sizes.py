@@ -1,4 +1,4 @@
-"""Rank beside what rows are before they cancel: in all units, for axes parallel but for the digits of a file."""
+"""Rank relative to what rows are before they cancel: in all units, for axes parallel but for the digits of a file."""
 
 import numpy as np
 import pytest
@@ -81,7 +81,7 @@ def test_the_solvers_count_as_the_report_does(tilt):
 @tries(30)
 @given(closed_graphs())
 def test_scaled_rows_are_at_most_one(mb):
-    """Each entry stands beside what it is made of."""
+    """Each entry is judged relative to what it is made of."""
     rows = Constraints(mb, mb.state())
     G = sizes_of(rows).scaled(rows.jacobian())
     assert np.abs(G).max(initial=0.0) <= 1.0 + 1e-12

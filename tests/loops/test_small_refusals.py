@@ -145,14 +145,14 @@ def test_one_or_several_ties_kept_as_rows():
     refused(
         lambda: sc.operators(one),
         LoopError,
-        r"'loop1' of 'row' is kept as rows beside the embedded tree, which alone does not know it; embed all loops and "
-        r"couplings for its operators and coordinates\.",
+        r"'loop1' of 'row' is kept as rows next to the embedded tree, which alone does not know it; embed all loops "
+        r"and couplings for its operators and coordinates\.",
     )
     two = ConstraintEmbedding(row_of_four_bars(3), embed=["loop1"])
     refused(
         lambda: sc.operators(two),
         LoopError,
-        r"'loop0', 'loop2' of 'row' are kept as rows beside the embedded tree, which alone does not know them; .*",
+        r"'loop0', 'loop2' of 'row' are kept as rows next to the embedded tree, which alone does not know them; .*",
     )
 
 

@@ -98,7 +98,7 @@ def test_derivatives_of_what_is_made_with_them(axes):
     ahead, behind = (expr.at(q=mb.integrate(mb.q, step)).array() for step in (e, -e))
     found = expr.diff(body)
     np.testing.assert_allclose(found.array(), (ahead - behind) / 2e-5, atol=1e-7 * np.abs(expr.array()).max())
-    assert sc.check_operator(found)  # also where W(body) of the papers stands beside W
+    assert sc.check_operator(found)  # also where W(body) of the papers is next to W
 
 
 def test_batches_and_snapshots():

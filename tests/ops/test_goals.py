@@ -1,4 +1,4 @@
-"""Goals for `sc.prove`, true ones beside false ones that look alike, on models and axes of every kind.
+"""Goals for `sc.prove`, true ones and false ones that look alike, on models and axes of every kind.
 
 Each pair is a true relation and one that differs from it by a star, a sign, a tilde, a lost term or a number. Nothing
 but the definitions is used: the list of identities is empty here.

@@ -47,7 +47,7 @@ def test_known_roots():
 
 @pytest.mark.parametrize("length", [1e-10, 1.0, 1e7])
 def test_every_row_is_accurate_in_any_units(length):
-    """Rows of moments and of masses: W W* = X entry by entry, beside sqrt(x(i,i) x(j,j))."""
+    """Rows of moments and of masses: W W* = X entry by entry, relative to sqrt(x(i,i) x(j,j))."""
     rng = np.random.default_rng(0)
     a = rng.standard_normal((6, 6))
     units = np.repeat([length, 1.0], 3)

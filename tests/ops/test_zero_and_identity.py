@@ -78,7 +78,7 @@ def test_a_product_that_cancels_is_zero(s):
 
 @pytest.mark.parametrize(("small", "zero"), [(1e-6, False), (1e-10, False), (1e-14, True)])
 def test_small_beside_large_is_not_rounding(small, zero):
-    """H M H* picks an entry of M that is small beside another of the same block: rounding is 1e-12 of that."""
+    """H M H* picks an entry of M that is small relative to another of the same block: rounding is 1e-12 of that."""
     one = np.eye(2)
     s = sc.operators(sc.SKOModel([-1], [None], [one[:1]], [np.diag([small, 1.0])]))
     assert (s.H * s.M * s.H.T).is_zero() is zero

@@ -226,7 +226,7 @@ def test_a_small_moment_of_its_own_is_inertia(scale):
 
 @pytest.mark.parametrize(("length", "mass"), [(1e-10, 1e-26), (1e-9, 1.0), (1.0, 1e-20), (1e9, 1e24)])
 def test_units_do_not_make_a_hinge_singular(length, mass):
-    """Molecules and moons: what counts is the inertia beside that with the outboard hinges locked."""
+    """Molecules and moons: what counts is the inertia relative to that with the outboard hinges locked."""
     mb = sc.serial_chain(3, length=length, mass=mass)
     mb.set_state(q=[0.3, -0.5, 0.8])
     H, phi, M = sc.operators(mb, "H phi M")

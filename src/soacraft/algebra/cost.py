@@ -92,7 +92,7 @@ NOTHING = Count({})
 class Cost:
     """Block products of a product with a vector (`product`), of one block (`block`), of the dense matrix (`array`).
 
-    Costs of one model are ordered by the product with a vector. An addition of blocks counts nothing beside a product;
+    Costs of one model are ordered by the product with a vector. An addition of blocks counts nothing next to a product;
     what is computed once for a configuration (P, D, K, ...) is not counted.
     """
 

@@ -1,6 +1,6 @@
 """Symmetric blocks: whether they are positive, their Cholesky factors and their square roots.
 
-Every judgement is made after row and column i are divided by s(i) = sqrt|x(i,i)|, so that moments beside masses, in
+Every judgement is made after row and column i are divided by s(i) = sqrt|x(i,i)|, so that moments among masses, in
 whatever units, are judged alike: in a positive semi-definite block |x(i,j)| <= s(i) s(j).
 """
 

@@ -52,7 +52,7 @@ class Identity(Operator):
         return ("I",)
 
 
-#: The identity operator of whatever space stands beside it.
+#: The identity operator of whatever space its neighbour has.
 I = Identity()
 
 
@@ -391,9 +391,9 @@ def total(left: Operator, right: Any, sign: str) -> Operator:
             "for a multiple of the identity write c*I, for numbers use .array()."
         )
     if left.rows is None and right.rows is not None:
-        left = _beside(left, right, sign)
+        left = _with_neighbour(left, right, sign)
     elif right.rows is None and left.rows is not None:
-        right = _beside(right, left, sign)
+        right = _with_neighbour(right, left, sign)
     if (left.rows, left.cols) != (right.rows, right.cols):
         raise SpaceError(_no_sum(left, right, sign))
     tail = right if sign == "+" else Scaled(-1, right)
@@ -402,7 +402,7 @@ def total(left: Operator, right: Any, sign: str) -> Operator:
     return Sum((*head, *rest), max(above, below))
 
 
-def _beside(free: Operator, other: Operator, sign: str) -> Operator:
+def _with_neighbour(free: Operator, other: Operator, sign: str) -> Operator:
     if other.rows != other.cols or other.rows is None:
         raise SpaceError(
             f"cannot form {free.text()} {sign} {other.text()}: I is square, but {other.text()} maps "

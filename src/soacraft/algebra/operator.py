@@ -291,7 +291,7 @@ class Operator(ABC):
     @at_one_instant
     def _checked_product(self, x: Any) -> StackedVector:
         if self.cols is None:
-            raise SpaceError("I * x is x; I takes its space from an operator beside it, not from an array.")
+            raise SpaceError("I * x is x; I takes its space from a neighbouring operator, not from an array.")
         rows, cols = self.spaces
         data, vector = self._columns_of(x, cols)
         batch = np.broadcast_shapes(self.batch, data.shape[:-2])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from soacraft.algebra.nodes import Identity, Inverse, Power, Product, Scaled, Sum, Transpose
 from soacraft.algebra.operator import Leaf, Operator
 
-# How tightly a piece of text holds together: what stands beside a tighter operation gets parentheses.
+# How tightly a piece of text holds together: what is next to a tighter operation gets parentheses.
 SUM, PRODUCT, ATOM = 0, 1, 2
 
 

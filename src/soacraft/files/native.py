@@ -193,19 +193,19 @@ def _rename_files(model: schema.Model, home: Path | None, folder: Path) -> None:
 
 
 def write_bytes(path: Path, data: bytes) -> None:
-    """Write a file whole or not at all: a new file beside it takes its place when it is complete."""
-    beside = path.parent / f".soacraft-{secrets.token_hex(8)}.tmp"
+    """Write a file whole or not at all: a new file next to it takes its place when it is complete."""
+    partial = path.parent / f".soacraft-{secrets.token_hex(8)}.tmp"
     try:
         if path.is_dir():
             raise ModelFileError(f"cannot write {str(path)!r}: it is a folder; give the name of a file.")
         try:
-            with open(beside, "xb") as file:
+            with open(partial, "xb") as file:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
-            os.replace(beside, path)
+            os.replace(partial, path)
         except BaseException:
-            beside.unlink(missing_ok=True)
+            partial.unlink(missing_ok=True)
             raise
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error

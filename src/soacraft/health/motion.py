@@ -47,7 +47,7 @@ def check_hinge_inertias(graph: Graph) -> Iterator[Finding]:
 
 
 def smallest_inertias(sko: SKOModel) -> dict[int, Array]:
-    """The smallest eigenvalue of D(k) beside H(k) R(k) H*(k), by node with dofs (004 Eq. 31-33). O(n).
+    """The smallest eigenvalue of D(k) relative to H(k) R(k) H*(k), by node with dofs (004 Eq. 31-33). O(n).
 
     As `articulated_body`, but it goes on past hinges without inertia.
 

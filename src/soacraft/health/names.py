@@ -111,7 +111,7 @@ def check_import(graph: Graph) -> Iterator[Finding]:
     if missing:
         first = missing[0]
         text = f"{len(missing)} files, such as that of {first.name or first.element!r}, were not found"
-        cure = "put them beside the model file, or name their folder in mesh_roots"
+        cure = "put them next to the model file, or name their folder in mesh_roots"
         yield Finding("note", "meshes", float(len(missing)), text, cure)
 
 

@@ -42,7 +42,7 @@ _PATIENCE = 20  # so many steps must take a fifth off what is open
 _TRIES = 12
 _LARGEST = 0.5  # of a step in a single dof, in radians or lengths; the radius grows with the root of their number
 _SMALLEST = 1e-9  # radius
-_HEAVY = 1e4  # weight of the rows beside the distance, where limits are in the way
+_HEAVY = 1e4  # weight of the rows relative to the distance, where limits are in the way
 
 
 def assemble_all(p: Problem, fixed: Mask, theta: dict[str, Array], limits: Any, tolerance: float) -> list[Array]:

@@ -47,17 +47,17 @@ class BlockCholesky:
         self._starts = np.cumsum([0, *sizes])
         self._scale = 1.0 / np.sqrt(np.where(reference > 0.0, reference, 1.0))
         self._S: dict[tuple[int, int], Array] = {}
-        self._beside: dict[int, set[int]] = {i: set() for i in range(len(sizes))}
+        self._neighbours: dict[int, set[int]] = {i: set() for i in range(len(sizes))}
         for (i, j), block in blocks.items():
             left, right = self._scale[self._of(i)], self._scale[self._of(j)]
             self._S[i, j] = left[:, None] * block * right
             if i != j:
-                self._beside[i].add(j)
-                self._beside[j].add(i)
+                self._neighbours[i].add(j)
+                self._neighbours[j].add(i)
         self._touched = np.zeros(len(reference))
         self.smallest = 1.0
         self._fronts: list[_Front] = []
-        while self._beside:
+        while self._neighbours:
             self._fronts.append(self._eliminate(self._next()))
         self.redundant: Indices = np.sort(np.concatenate([np.zeros(0, int), *(f.dropped for f in self._fronts)]))
         self.rank = len(reference) - len(self.redundant)
@@ -91,12 +91,12 @@ class BlockCholesky:
 
     def _next(self) -> list[int]:
         """The block with the fewest neighbours, and those that have the same ones."""
-        first = min(self._beside, key=lambda i: (len(self._beside[i]), i))
-        around = self._beside[first] | {first}
-        return [first, *sorted(j for j in self._beside[first] if self._beside[j] | {j} == around)]
+        first = min(self._neighbours, key=lambda i: (len(self._neighbours[i]), i))
+        around = self._neighbours[first] | {first}
+        return [first, *sorted(j for j in self._neighbours[first] if self._neighbours[j] | {j} == around)]
 
     def _eliminate(self, group: list[int]) -> _Front:
-        others = sorted(set().union(*(self._beside[i] for i in group)) - set(group))
+        others = sorted(set().union(*(self._neighbours[i] for i in group)) - set(group))
         own, beyond = self._numbers(group), self._numbers(others)
         S, R = self._dense(group, group), self._dense(group, others)
         keep, drop, L = self._pivoted(S)
@@ -106,9 +106,9 @@ class BlockCholesky:
             np.maximum.at(self._touched, beyond, np.abs(X).max(axis=0, initial=0.0))
             self._subtract(others, X.T @ X)
         for i in group:
-            del self._beside[i]
+            del self._neighbours[i]
         for i in others:
-            self._beside[i] = (self._beside[i] | set(others)) - {i} - set(group)
+            self._neighbours[i] = (self._neighbours[i] | set(others)) - {i} - set(group)
         return _Front(own[keep], own[drop], beyond, L, X, Y)
 
     def _pivoted(self, S: Array) -> tuple[Indices, Indices, Array]:

@@ -16,7 +16,7 @@ from soacraft.spatial.checks import Array, finite
 if TYPE_CHECKING:
     from soacraft.loops.embedding import ConstraintEmbedding
 
-#: Singular values of G_d this small beside the largest move nothing: near a singular pose the prediction decides.
+#: Singular values of G_d this small relative to the largest move nothing: near a singular pose the prediction decides.
 CUT = 1e-6
 #: A step whose correction is larger than this part of it, and than this many radians or lengths, is halved.
 TRUST, SMALL = 0.1, 1e-3

@@ -207,18 +207,18 @@ def _named(what: str, given: Any, joints: list[Joint]) -> set[str]:
 
 def _distances(joints: list[Joint], root: str) -> dict[str, int]:
     """The number of joints from each body to the root; every body must be reached."""
-    beside: dict[str, list[str]] = {root: []}
+    neighbours: dict[str, list[str]] = {root: []}
     for joint in joints:
-        beside.setdefault(joint.a, []).append(joint.b)
-        beside.setdefault(joint.b, []).append(joint.a)
+        neighbours.setdefault(joint.a, []).append(joint.b)
+        neighbours.setdefault(joint.b, []).append(joint.a)
     depth, queue = {root: 0}, deque([root])
     while queue:
         body = queue.popleft()
-        for other in beside[body]:
+        for other in neighbours[body]:
             if other not in depth:
                 depth[other] = depth[body] + 1
                 queue.append(other)
-    for body in beside:
+    for body in neighbours:
         if body not in depth:
             raise LoopError(f"no joint connects {body!r} with {root!r}; a body that floats needs a Free() joint to it.")
     return depth

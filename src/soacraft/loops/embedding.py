@@ -116,7 +116,7 @@ class ConstraintEmbedding(CompoundSystem, Solver):
         if rest:
             verb, them = ("is", "it") if len(rest) == 1 else ("are", "them")
             raise LoopError(
-                f"{', '.join(map(repr, rest))} of {self.graph.name!r} {verb} kept as rows beside the embedded tree, "
+                f"{', '.join(map(repr, rest))} of {self.graph.name!r} {verb} kept as rows next to the embedded tree, "
                 f"which alone does not know {them}; embed all loops and couplings for its operators and coordinates."
             )
         forces = read_forces(self.graph, f_ext)

@@ -30,7 +30,7 @@ from soacraft.spatial.checks import Array
 
 @dataclass(frozen=True, eq=False)
 class Augmented:
-    """The rows that stay beside the embedded tree."""
+    """The rows that stay next to the embedded tree."""
 
     W: Array
     """(m, size of all units)."""
@@ -80,11 +80,11 @@ def rest_of(found: EmbeddedModel, task: Task) -> Augmented | None:
     w, r = np.concatenate(W), np.concatenate(R)
     G = _carried(found.sko, w) + r
     units, d = rows.units[where, None], rows.measure.dofs[found.independent]
-    split = choose(G / units / d, rank=_rank_beside(rows, where))
+    split = choose(G / units / d, rank=_rank_without(rows, where))
     return Augmented(w, r, np.concatenate(gamma), np.array(where, dtype=np.intp), G, split)
 
 
-def _rank_beside(rows: Constraints, where: list[int]) -> int:
+def _rank_without(rows: Constraints, where: list[int]) -> int:
     """How much some rows add to the rank of the others, all scaled."""
     scaled = sizes_of(rows).scaled(rows.jacobian())
     whole, others = (singular_values(x) for x in (scaled, np.delete(scaled, where, axis=0)))

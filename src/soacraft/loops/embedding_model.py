@@ -133,7 +133,7 @@ class Compound:
         return np.asarray(found.inverse(self.G).T @ left)
 
     def is_weak(self, split: Split | None) -> bool:
-        """Whether a singular value counts that is small beside what the rows are made of."""
+        """Whether a singular value counts that is small relative to what the rows are made of."""
         kept = singular_values(self.scaled)[: 0 if split is None else split.rank]
         return bool((kept <= RANK * self.size_of_rows).any())
 

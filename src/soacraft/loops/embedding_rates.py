@@ -143,7 +143,7 @@ class UnitRate:
         return np.asarray(loop.Q @ (dJ_b - T @ dJ_a + crm(j) @ T @ J_a - turned @ inverse @ J))
 
     def _frame(self, frame: Frame) -> tuple[Array, Array]:
-        """How a frame moves beside what the group hangs from, and how that changes in its own axes, (6, n) each."""
+        """How a frame moves relative to what carries the group, and how that changes in its own axes, (6, n) each."""
         body = frame.carrier
         k = self.found.graph.layout.index[body] if isinstance(body, Body) else -1
         if k not in self._at:

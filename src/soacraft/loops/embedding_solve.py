@@ -15,7 +15,7 @@ from soacraft.model.sko import SKOModel
 from soacraft.recursions import _backend
 from soacraft.spatial.checks import Array
 
-#: What may stay unbalanced beside the constraint forces before the accelerations are refined.
+#: What may stay unbalanced relative to the constraint forces before the accelerations are refined.
 _REFINE = 1e-13
 
 
@@ -33,7 +33,7 @@ def solve(found: EmbeddedModel, task: Task, rest: Augmented | None) -> tuple[Arr
 def refined(found: EmbeddedModel, task: Task, vdot: Array, known: Array) -> tuple[Array, Array]:
     """vdot, and T - Mcal vdot - C - G* lambda for the known multipliers: what the embedded rows carry. O(n).
 
-    Where Xt* of it is more than rounding (bodies of a milligram beside others of a kilogram), one step of refinement.
+    Where Xt* of it is more than rounding (bodies of a milligram among others of a kilogram), one step of refinement.
     """
     left = unbalanced(task, vdot, known)
     moved = np.concatenate([np.zeros(0), *found.reduced(left)])

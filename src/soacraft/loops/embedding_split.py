@@ -48,9 +48,9 @@ class Solved:
     """vdot = X vdot_i + x0, (n)."""
     G_d: Array
     ratio: float
-    """The smallest singular value of G_d beside the largest; 1 without dependent dofs."""
+    """The smallest singular value of G_d relative to the largest; 1 without dependent dofs."""
     misfit: float
-    """How far G X is from zero, beside X."""
+    """How far G X is from zero, relative to X."""
 
 
 def choose(G: Array, zero: float | None = None, wanted: Mask | None = None, rank: int | None = None) -> Split:

@@ -21,7 +21,7 @@ from soacraft.loops.tolerances import CLOSED, GROUP_RANK
 from soacraft.model.graph import Graph
 from soacraft.spatial.checks import Array
 
-#: How far the closures give way in the first solution, beside the compliance of their bodies.
+#: How far the closures give way in the first solution, relative to the compliance of their bodies.
 SLACK = 1e-8
 #: Up to this number of rows dense least squares are the fastest.
 DENSE = 128

@@ -27,7 +27,7 @@ from soacraft.model.kinematics import relative_pose
 from soacraft.spatial.checks import Array, finite
 from soacraft.spatial.pose import Pose
 
-_RANK = 1e-10  # singular values beside the largest that count
+_RANK = 1e-10  # singular values relative to the largest that count
 
 
 def move_squeeze(A: Any, f: Any, weight: Any = None) -> tuple[Array, Array]:

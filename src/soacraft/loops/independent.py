@@ -42,7 +42,7 @@ class Choice:
     condition: float
     """Of G_d on the rows that matter."""
     smallest: float
-    """The smallest pivot that counts beside the largest; 1 without any."""
+    """The smallest pivot that counts relative to the largest; 1 without any."""
 
     def __repr__(self) -> str:
         return (
@@ -54,7 +54,7 @@ class Choice:
 def choose(G: Array, sizes: Sizes | None = None) -> Choice:
     """The best conditioned choice for a constraint Jacobian (m, nv) with rows and dofs of given sizes.
 
-    Without sizes all entries are beside the largest.
+    Without sizes all entries are relative to the largest.
 
     >>> choose(np.array([[1.0, -5.0, 0.0], [2.0, -10.0, 0.0]]))
     2 independent and 1 dependent dofs, rank 1, 1 redundant rows, condition 1

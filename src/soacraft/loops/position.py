@@ -4,7 +4,7 @@
     v <- v - Mcal^-1 Gc* S^+ Gc v                                        S = Gc Mcal^-1 Gc*, formula F3
 
 Both are least in the metric of the mass matrix: they change nothing along the motions that the closures allow. So near
-a singular pose, where an acceleration across the branch is rounding beside a row that vanishes, or S^+ leaves such a
+a singular pose, where an acceleration across the branch is rounding next to a row that vanishes, or S^+ leaves such a
 row out, what was integrated along the branch stays and what leads off it goes.
 """
 

@@ -70,7 +70,7 @@ class Report:
     independent: tuple[str, ...]
     """Dofs that set the motion."""
     smallest: float
-    """The smallest pivot of Gc that was kept, beside the largest."""
+    """The smallest pivot of Gc that was kept, relative to the largest."""
     weakest: str
     """The row it belongs to, the nearest to repeating others; empty without rows that count."""
     rank_nearby: int
@@ -123,7 +123,7 @@ class Report:
             lines.append(f"singular configuration: the rank is {self.rank} here and {self.rank_nearby} nearby")
         elif self.near_singular:
             lines.append(
-                f"near a singular configuration: smallest pivot {self.smallest:.1e} beside the largest, at "
+                f"near a singular configuration: smallest pivot {self.smallest:.1e} relative to the largest, at "
                 f"{self.weakest}"
             )
         off = sorted((x for x in self.violations if not x.met), key=lambda x: -max(x.opening, x.drift))

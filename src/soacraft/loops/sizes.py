@@ -34,7 +34,7 @@ from soacraft.model.kinematics import pose_of_frame
 from soacraft.model.sko import SKOModel
 from soacraft.spatial.checks import Array
 
-#: How much a coupling says of the size of a dof beside a loop.
+#: How much a coupling says of the size of a dof relative to a loop.
 _LESS = 1e-3
 
 
@@ -49,7 +49,7 @@ class Sizes(NamedTuple):
     """(m, nv): which dofs move which rows; what others have is rounding."""
 
     def scaled(self, G: Array) -> Array:
-        """Rows and columns beside their sizes."""
+        """Rows and columns relative to their sizes."""
         return np.where(self.moved, G / self.rows[:, None] / self.dofs, 0.0)
 
 
@@ -96,7 +96,7 @@ def sizes_of(one: Constraints) -> Sizes:
 
 
 def _extent(one: Constraints) -> float:
-    """How large the model is, and how far from the origin of its axes: positions are rounded beside this."""
+    """How large the model is, and how far from the origin of its axes: positions are rounded relative to this."""
     M = one.graph.layout.M
     heavy = M[M[:, 5, 5] > 0.0]
     bodies = np.sqrt(np.trace(heavy[:, :3, :3], axis1=1, axis2=2) / heavy[:, 5, 5])

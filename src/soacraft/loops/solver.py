@@ -460,7 +460,7 @@ class Solver(Strict, ABC):
 
     def _no_operators(self) -> LoopError:
         return LoopError(
-            f"{type(self).__name__} keeps the closures of {self._graph.name!r} as rows beside the tree, so there are "
+            f"{type(self).__name__} keeps the closures of {self._graph.name!r} as rows next to the tree, so there are "
             "no operators of the closed chain; sc.loops.ConstraintEmbedding(mb) makes it an SKO model that has them."
         )
 

@@ -29,7 +29,7 @@ def hinges(layout: Layout, H: list[Array]) -> list[Array]:
     """[H(k)  I] for bodies with armature."""
     if not layout.extended:
         return H
-    return [block if J is None else _beside(block) for block, J in zip(H, layout.armature, strict=True)]
+    return [block if J is None else _with_identity(block) for block, J in zip(H, layout.armature, strict=True)]
 
 
 def inertias(layout: Layout, M: list[Array]) -> list[Array]:
@@ -63,7 +63,7 @@ def padded(block: Array, rows: int, cols: int) -> Array:
     return frozen(wide)
 
 
-def _beside(H: Array) -> Array:
+def _with_identity(H: Array) -> Array:
     nv = H.shape[-2]
     wide = np.zeros((*H.shape[:-1], 6 + nv))
     wide[..., :6], wide[..., 6:] = H, np.eye(nv)

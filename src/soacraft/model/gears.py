@@ -1,4 +1,4 @@
-"""Hinges driven through a gear: a rotor beside the link, tied to it by a coupling."""
+"""Hinges driven through a gear: a rotor next to the link, tied to it by a coupling."""
 
 from __future__ import annotations
 

@@ -138,7 +138,7 @@ class Derivation:
         return self._between(self.gauge(right)[0], self.gauge(left)[1])
 
     def offsets(self, term: Operator, whole: Operator) -> tuple[Term, Term]:
-        """How the axes of a term turn beside those of its sum."""
+        """How the axes of a term turn relative to those of its sum."""
         (to, from_), (all_to, all_from) = self.gauge(term), self.gauge(whole)
         if to is None:
             return None, self._between(all_to, all_from)
@@ -161,7 +161,7 @@ class Derivation:
             change = self.delta(x.arg)
             return None if change is None else star(change)
         if isinstance(x, Sum):
-            return self._joined(x, plus(*(self._beside(term, x) for term in x.terms)))
+            return self._joined(x, plus(*(self._relative_to(term, x) for term in x.terms)))
         if isinstance(x, Product):
             return self._joined(x, self._product(x.factors))
         if isinstance(x, Power):
@@ -176,7 +176,7 @@ class Derivation:
             return None
         return Scaled(c * x.factor, x.arg) if isinstance(x, Scaled) else Scaled(c, x)
 
-    def _beside(self, term: Operator, whole: Operator) -> Term:
+    def _relative_to(self, term: Operator, whole: Operator) -> Term:
         """The derivative of a term of a sum, in the axes of the sum."""
         to, from_ = self.offsets(term, whole)
         return plus(times(to, term), minus(times(term, from_)), self.delta(term))
@@ -240,7 +240,7 @@ class Derivation:
     def _lyapunov(self, x: LyapunovLeaf) -> Term:
         """X = Y - E Y B* gives dX + dE Y B* + E Y dB* = dY - E dY B*."""
         E, B = x.E, x.other
-        own = self._beside_gauge(x.X, self.gauge(x))
+        own = self._relative_to_gauge(x.X, self.gauge(x))
         left, right = times(self.delta(E), x, B.T), times(E, x, star_of(self.delta(B)))
         if x.source == "004 Eq. 23":
             edges = plus(left, right)
@@ -250,7 +250,7 @@ class Derivation:
             return None
         return LyapunovRate(E, changed, B) if "symmetric" in x.claims else lyapunov(E, changed, B)
 
-    def _beside_gauge(self, x: Operator, wanted: tuple[Gauge, Gauge]) -> Term:
+    def _relative_to_gauge(self, x: Operator, wanted: tuple[Gauge, Gauge]) -> Term:
         """The derivative of x in given axes."""
         to, from_ = self.gauge(x)
         turned = (None, self._between(*wanted)) if to is None else (

@@ -195,23 +195,23 @@ class BoundIdentity(Identity):
     It is bound as the leaf it takes its space from, so it can be differentiated, compiled and set to other states.
     """
 
-    def __init__(self, beside: Leaf, of_rows: bool) -> None:
-        super().__init__(beside.rows if of_rows else beside.cols)
-        self.beside, self.of_rows = beside, of_rows
+    def __init__(self, neighbour: Leaf, of_rows: bool) -> None:
+        super().__init__(neighbour.rows if of_rows else neighbour.cols)
+        self.neighbour, self.of_rows = neighbour, of_rows
 
     def leaves(self) -> Iterator[Leaf]:
-        yield self.beside
+        yield self.neighbour
 
     def with_leaves(self, change: Callable[[Leaf], Operator]) -> Operator:
-        changed = change(self.beside)
+        changed = change(self.neighbour)
         return BoundIdentity(changed, self.of_rows) if isinstance(changed, Leaf) else super().with_leaves(change)
 
 
 def bound_identity(expr: Operator, leaves: Iterable[Leaf]) -> Operator:
     """An expression made of identities alone, bound as those of the leaves that have its space."""
     if isinstance(expr, Identity):
-        beside = ((leaf, space is leaf.rows) for leaf in leaves for space in leaf.spaces if space == expr.rows)
-        return next((BoundIdentity(*found) for found in beside), expr)
+        neighbours = ((leaf, space is leaf.rows) for leaf in leaves for space in leaf.spaces if space == expr.rows)
+        return next((BoundIdentity(*leaf) for leaf in neighbours), expr)
     return expr.with_parts(tuple(bound_identity(part, leaves) for part in expr.parts()))
 
 

@@ -86,7 +86,7 @@ class PackedBlocks:
 
 
 def on_columns(sweep: Callable[[Array], Array], x: Array) -> Array:
-    """Run a sweep on (..., N, m) by laying the batch beside the columns."""
+    """Run a sweep on (..., N, m) by laying the batch next to the columns."""
     if x.ndim == 2:
         return sweep(np.ascontiguousarray(x))
     *batch, size, m = x.shape

@@ -108,7 +108,7 @@ class Peer:
 
 
 def distance(ours, theirs):
-    """The largest difference beside the largest entry; entries below a millionth are taken as they are."""
+    """The largest difference relative to the largest entry; entries below a millionth are taken as they are."""
     scale = max(np.abs(theirs).max(initial=0.0), 1e-6)
     return float(np.abs(ours - theirs).max(initial=0.0) / scale)
 

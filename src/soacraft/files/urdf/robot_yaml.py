@@ -1,4 +1,4 @@
-"""`robot.yaml` beside a URDF file: which frames close loops, and which joints have motors.
+"""`robot.yaml` next to a URDF file: which frames close loops, and which joints have motors.
 
     closed_loop: [[frame, frame], ...]      the ends of each loop
     type: ['6d', '3d', ...]                 '6d' holds position and rotation (Weld), '3d' position (Spherical)
