@@ -1,4 +1,4 @@
-"""Which equation stands behind which name: read from docstrings, the table of operators and the identities."""
+"""Which equation belongs to which name: read from docstrings, the table of operators and the identities."""
 
 from __future__ import annotations
 

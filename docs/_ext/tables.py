@@ -43,7 +43,7 @@ def equations() -> str:
 
 
 def operators() -> str:
-    """Every operator: its symbol, its spaces, where its blocks stand and what they are."""
+    """Every operator: its symbol, its spaces, where its blocks are and what they are."""
     rows = []
     for row in table.SPARSE:
         claims = ", ".join(c.replace("_", " ") for c in CLAIMS if c in row.claims)
@@ -80,7 +80,7 @@ def identities() -> str:
     return markdown(["", "name", "relation", "holds on", "source"], rows)
 
 
-#: What q and v of each hinge are, in the order they stand.
+#: What q and v of each hinge are, in their order.
 COORDINATES = {
     "Weld": ("none", "none"),
     "Pin": ("angle", "its rate"),

@@ -1,6 +1,6 @@
 """soacraft: a workbench for multibody dynamics built on the Spatial Operator Algebra.
 
-Type the mathematics as it stands in the paper and get the number, the structure, the cost and the picture:
+Type the mathematics as the paper prints it and get the number, the structure, the cost and the picture:
 
 >>> import soacraft as sc
 >>> H, phi, M = sc.operators(sc.load("arm7"), "H phi M")

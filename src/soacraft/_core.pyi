@@ -297,7 +297,7 @@ class ClosedModel:
         threads: int = 1,
         passive: bool = False,
     ) -> None:
-        """Solve a batch of states; `fine` says where the answer stands."""
+        """Solve a batch of states; `fine` says where the answer holds."""
 
     def impulse(self, q: _Reals, v: _Reals, theta: _Reals, rhs: _Reals, dv: _Reals) -> bool:
         """The jump of velocities that closes the rows by rhs; False where Python should look at it."""

@@ -1,4 +1,4 @@
-"""The names printed in the papers, so that the listings of the PyCraft paper run as they stand.
+"""The names printed in the papers, so that the listings of the PyCraft paper run as printed.
 
 Thin wrappers round `sc.operators(g, axes="inertial")`: the classes of section 3 (`HClass`, `EPhiClass`, `SPOClass`,
 ...), their methods (`asArray`, `getTranspose`, `inverse`, `isZero`, `LyapunovRecursion`, ...), and the short
@@ -172,7 +172,7 @@ class PClass(SpatialDiagonalMatrixOperator):
 
 
 class SKOClass(SpatialSquareMatrixOperator):
-    """A kernel operator: `SKOClass(ephi * taubar)`; its blocks stand on the edges of the tree."""
+    """A kernel operator: `SKOClass(ephi * taubar)`; its blocks are on the edges of the tree."""
 
     def __init__(self, kernel: SpatialMatrixOperator | Operator) -> None:
         operator: Operator = _unwrapped(kernel)

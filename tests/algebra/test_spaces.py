@@ -181,9 +181,9 @@ def test_powers_and_inverses_of_what_is_not_square(s):
 
 @pytest.mark.parametrize("row", [np.ones(18), [1.0] * 18, np.ones((2, 18))])
 def test_an_array_on_the_left_is_refused(s, row):
-    refused("an array stands left of phi; for a row vector write (phi).T * x.", lambda: row * s.phi)
+    refused("an array is left of phi; for a row vector write (phi).T * x.", lambda: row * s.phi)
     if isinstance(row, np.ndarray):
-        refused("an array stands left of phi; for a row vector write (phi).T * x.", lambda: row @ s.phi)
+        refused("an array is left of phi; for a row vector write (phi).T * x.", lambda: row @ s.phi)
 
 
 @pytest.mark.parametrize(

@@ -201,7 +201,7 @@ def test_division():
 
 def test_an_operator_beside_a_vector():
     s = sc.operators(sc.load("double_pendulum"))
-    refused("an array stands left of phi; for a row vector write (phi).T * x.", lambda: s.V * s.phi)
+    refused("an array is left of phi; for a row vector write (phi).T * x.", lambda: s.V * s.phi)
     refused(
         "cannot form phi + StackedVector: an operator adds to operators only; "
         "for a multiple of the identity write c*I, for numbers use .array().",

@@ -150,7 +150,7 @@ WRONG = {
     "a key twice": (
         "m.json",
         native().replace('"name"', '"name": "x", "name"', 1),
-        "the name 'name' stands twice in one",
+        "the name 'name' occurs twice in one",
     ),
     "the name of the inertial frame": (
         "m.json",
@@ -408,7 +408,7 @@ YAML = {
     "no text": (b"a: \xff", "robot.yaml: is not YAML that can be read"),
     "no keys": ("[1, 2]", "robot.yaml: must hold keys such as closed_loop"),
     "a number for a key": ("1: 2", "robot.yaml: must hold keys such as closed_loop"),
-    "a key twice": ("type: []\ntype: []", "robot.yaml:2: <key name='type'>: stands twice"),
+    "a key twice": ("type: []\ntype: []", "robot.yaml:2: <key name='type'>: occurs twice"),
     "a text for loops": ("closed_loop: x", "robot.yaml: Expected `array`, got `str`"),
     "a loop of one": ("closed_loop: [[a]]\ntype: [6d]", "robot.yaml: Expected `array` of length 2"),
     "a loop of nothing": (

@@ -54,7 +54,7 @@ FAULTS = {
     "a mass that is none": (urdf(inertial("nan")), "robot/link/inertial/mass", "camera", "must be finite", True),
     "a moment that is none": (urdf(inertial(ixx="")), "robot/link/inertial/inertia", "camera", 'ixx="" must be', True),
     "no mass": (urdf("<inertial/>"), "robot/link/inertial", "camera", "needs a <mass>", True),
-    "two inertials": (urdf("<inertial/>" + inertial()), "robot/link/inertial", "camera", "stands twice", True),
+    "two inertials": (urdf("<inertial/>" + inertial()), "robot/link/inertial", "camera", "occurs twice", True),
     "a collision that is none": (
         urdf("<collision><geometry><sphere radius='-1'/></geometry></collision>"),
         "robot/link/collision/geometry/sphere",

@@ -223,7 +223,7 @@ def test_refused_with_the_place(case):
         (b'{"format": "soacraft-model/1", "name": "x", "gravity": [0, 0, ' + b"9" * 400 + b"]}", "out of range"),
         (
             b'{"format": "soacraft-model/1", "name": "x", "gravity": [0, 0, 1], "name": "y"}',
-            "the name 'name' stands twice",
+            "the name 'name' occurs twice",
         ),
         (b'{"format": "soacraft-model/1", "name": "x", "gravity": [0, 0, 1]} more', "trailing characters"),
         (b'{"format": "soacraft-model/1", "x": ' + b"[" * 100_000, "is nested too deeply"),

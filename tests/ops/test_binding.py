@@ -203,7 +203,7 @@ def test_at_refuses_what_is_no_state(mb):
     with pytest.raises(StateError, match=f"q of 'random tree' has {mb.nq} entries, got 3"):
         s.phi.at(q=[1, 2, 3])
     sko = sc.operators(sc.random_sko(3, seed=1))
-    text = r"^an SKO model stands at one configuration: at\(\) takes v= and vdot= only\.$"
+    text = r"^an SKO model is at one configuration: at\(\) takes v= and vdot= only\.$"
     for given in ({"q": [1.0]}, {"t": 1.0}):
         with pytest.raises(StateError, match=text):
             sko.phi.at(**given)

@@ -319,7 +319,7 @@ def test_what_has_no_derivative_is_refused():
         sc.I.diff("body1")
     sko = sc.operators(sc.random_sko(4, seed=1))
     for ask in (lambda: sko.phi.diff("node1"), sko.phi.dot, lambda: sko.X("node1"), lambda: sko.coriolis):
-        with pytest.raises(sc.errors.ModelError, match="an SKO model stands at one configuration and has no hinges"):
+        with pytest.raises(sc.errors.ModelError, match="an SKO model is at one configuration and has no hinges"):
             ask()
     elsewhere = sc.operators(mb.state(q=mb.random_state(3)[0]))
     with pytest.raises(sc.errors.SpaceError, match="has operators of several states or models"):

@@ -17,7 +17,7 @@ Numbers = npt.NDArray[np.int64]
 
 
 class Group(NamedTuple):
-    """Blocks of one shape: where their rows and columns stand, and whether each place occurs once."""
+    """Blocks of one shape: where their rows and columns are, and whether each place occurs once."""
 
     rows: Numbers
     cols: Numbers

@@ -47,7 +47,7 @@ class Explanation:
 
     @property
     def cost(self) -> Cost | None:
-        """The cost as it stands."""
+        """The cost as it is."""
         return None if self.source is None else self.source.cost()
 
     @cached_property
@@ -99,7 +99,7 @@ class Explanation:
 
 
 def _shortened(text: str, width: int = 48) -> str:
-    """The beginning of a long text: the whole expression stands above the table."""
+    """The beginning of a long text: the whole expression is above the table."""
     return text if len(text) <= width else text[: width - 3].rstrip() + "..."
 
 

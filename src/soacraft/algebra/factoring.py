@@ -41,7 +41,7 @@ class Factoring:
         return self._words[word]
 
     def plain(self, p: Polynomial) -> Price:
-        """What a polynomial costs as it stands."""
+        """What a polynomial costs as it is."""
         return _added(self.nothing, *(self.price(word) for word in p), *[self.addition] * (len(p) - 1))
 
     def form(self, p: Polynomial) -> Form:
@@ -118,7 +118,7 @@ def common_end(words: list[Word]) -> Word:
 
 
 def _divisors(p: Polynomial, mirrored: bool) -> Iterator[Polynomial]:
-    """What may stand on the right (mirrored: on the left) of several words: what follows a shared start, and shared
+    """What may be on the right (mirrored: on the left) of several words: what follows a shared start, and shared
     ends.
     """
 

@@ -33,7 +33,7 @@ Value = TypeVar("Value")
 
 #: How deep an expression may be nested. A level is up to five calls inside each other, and Python allows a thousand.
 DEEPEST = 150
-#: Where non-zero blocks can stand: d on the diagonal, u (parent, child), t (child, parent), s sparse otherwise.
+#: Where non-zero blocks can be: d on the diagonal, u (parent, child), t (child, parent), s sparse otherwise.
 DIAGONAL: Pattern = frozenset("d")
 
 
@@ -168,7 +168,7 @@ class Operator(ABC):
 
     def __rmul__(self, other: Any) -> Operator:
         if _is_array(other):
-            raise SpaceError(f"an array stands left of {self.text()}; for a row vector write ({self.text()}).T * x.")
+            raise SpaceError(f"an array is left of {self.text()}; for a row vector write ({self.text()}).T * x.")
         return nodes.Scaled(_number(other), self)
 
     __rmatmul__ = __rmul__

@@ -57,7 +57,7 @@ def _between(space: Space, index: slice) -> list[int]:
         stop = space.index(index.stop) + 1
         if start >= stop:
             raise SpaceError(
-                f"there is nothing from {space.labels[start]!r} to {space.labels[stop - 1]!r} in {space}: blocks stand "
+                f"there is nothing from {space.labels[start]!r} to {space.labels[stop - 1]!r} in {space}: blocks are "
                 "in the order of its labels, base first."
             )
     return list(range(start, stop))

@@ -67,7 +67,7 @@ class Space:
         return hash((self.kind, self.axes, self.size, self.labels))
 
     def block(self, i: int) -> slice:
-        """Where block i stands in a stacked vector."""
+        """Where block i is in a stacked vector."""
         return slice(int(self.offsets[i]), int(self.offsets[i + 1]))
 
     def index(self, label: Any) -> int:

@@ -20,7 +20,7 @@ def mass_matrix(
 
         Mcal = H phi M phi* H* = H (phi R + R phi* - R) H*                      (000 Eq. 16 and 20, 004 Algorithm 4.2)
 
-    Armature J stands on its diagonal: M(k) is diag(M, J) and H(k) is [H  I] for a hinge that has some.
+    Armature J is on its diagonal: M(k) is diag(M, J) and H(k) is [H  I] for a hinge that has some.
 
     >>> import numpy as np
     >>> import soacraft as sc

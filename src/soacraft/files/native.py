@@ -1,6 +1,6 @@
 """The native model format: a model to JSON and back, bit for bit.
 
-`to_json` and `from_json` work on bytes, `write_native` and `read_native` on files. `schema.py` says what stands where.
+`to_json` and `from_json` work on bytes, `write_native` and `read_native` on files. `schema.py` says what is where.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ def _refuse_duplicates(data: bytes, file: str) -> None:
         seen: set[str] = set()
         for name, _ in pairs:
             if name in seen:
-                raise ModelFileError(f"{file}: the name {name!r:.60} stands twice in one object.")
+                raise ModelFileError(f"{file}: the name {name!r:.60} occurs twice in one object.")
             seen.add(name)
 
     def nothing(text: str) -> None:

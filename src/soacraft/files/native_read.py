@@ -146,7 +146,7 @@ class Reader:
             return _KINDS[type(x)](**msgspec.structs.asdict(x))
 
     def _pose(self, x: schema.Pose | None, place: str) -> Pose:
-        """The pose with its rotation as it stands, if that is a rotation to 1e-12."""
+        """The pose with its rotation as written, if that is a rotation to 1e-12."""
         if x is None:
             return Pose()
         p = np.zeros(3) if x.translation is None else np.array(x.translation)

@@ -1,4 +1,4 @@
-"""The native model format `soacraft-model/1`: what stands where in the JSON.
+"""The native model format `soacraft-model/1`: what is where in the JSON.
 
 Each class is one kind of JSON object; a field it does not know is refused. A field that may be left out has a default,
 and is left out where the model has that default bit for bit.
@@ -292,7 +292,7 @@ class Entry(Object, array_like=True):
 
 
 class Model(Object):
-    """A whole model. Bodies stand in the order they were added; a parent may come after its children."""
+    """A whole model. Bodies are in the order they were added; a parent may come after its children."""
 
     format: Literal["soacraft-model/1"]
     name: str

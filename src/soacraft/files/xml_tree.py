@@ -39,7 +39,7 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 @dataclass(slots=True)
 class Element:
-    """One element of an XML file, with what is inside it and where it stands."""
+    """One element of an XML file, with what is inside it and where it is."""
 
     tag: str
     attributes: dict[str, str]
@@ -321,7 +321,7 @@ def plain_number(text: str, largest: float = float_info.max) -> float | None:
 
 
 def read_numbers(element: Element, what: str, text: str, count: int | None) -> Array:
-    """The finite numbers in a text that stands at `element`, as an array; `what` names it in an error."""
+    """The finite numbers in a text at `element`, as an array; `what` names it in an error."""
     return np.array(read_floats(element, what, text, count), dtype=np.float64)
 
 

@@ -193,7 +193,7 @@ class CompiledLoops:
         threads: int | None,
         passive: bool = False,
     ) -> tuple[Array, Array, npt.NDArray[np.bool_]]:
-        """A batch of states, all (count, ...): vdot, [forces, residuals], and where the answers stand. `passive`:
+        """A batch of states, all (count, ...): vdot, [forces, residuals], and where the answers hold. `passive`:
         springs and dampers act.
         """
         count = len(q)

@@ -58,7 +58,7 @@ def forward_dynamics_derivatives(
     along `mb.integrate(q, t e)` for each dof e of the tree, so also along those that open the loops: there the rows of
     formula F2 are what they are at the nearest pose of the closures' hinges, and nothing pulls the loops shut. Along
     motions that the closures allow, `dq X` and `dv X`, no such choice plays a part; `linearize` gives these. With
-    redundant rows only they are defined: elsewhere the rows contradict each other and least squares stand in.
+    redundant rows only they are defined: elsewhere the rows contradict each other and least squares take their place.
 
     All closures count as at rest: there is no `U` that drives them here. `passive=False` leaves the model's own springs
     and dampers out.

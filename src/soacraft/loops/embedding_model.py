@@ -34,7 +34,7 @@ class Compound:
         self.group, layout = group, one.graph.layout
         ends = np.cumsum([0, *(tree.dims[k] for k in group.members)]).tolist()
         self.at = {k: slice(i, j) for k, i, j in zip(group.members, ends[:-1], ends[1:], strict=True)}
-        """Where each member's velocity stands in that of the compound body."""
+        """Where each member's velocity is in that of the compound body."""
         self.dofs = np.concatenate(
             [np.arange(layout.v_slices[k].start, layout.v_slices[k].stop) for k in group.members]
         ).astype(np.intp)
@@ -99,7 +99,7 @@ class Compound:
                 rows.append(block)
                 where.append(places[coupling.name].start)
         self.rows = np.array(where, dtype=np.intp)
-        """Where its rows stand among all."""
+        """Where its rows are among all."""
         self.G, self.gamma = np.concatenate(rows), gamma[self.rows]
         self.units, self.dof_units = one.units[self.rows], one.measure.dofs[self.dofs]
         self.scaled = self.G / self.units[:, None] / self.dof_units
@@ -251,7 +251,7 @@ class EmbeddedModel:
     # -- blocks --------------------------------------------------------------------------------------------------
 
     def place(self, k: int) -> tuple[int, slice]:
-        """The unit of body k, and where its velocity stands in that of the unit."""
+        """The unit of body k, and where its velocity is in that of the unit."""
         u = self.units.of[k]
         return u, self.compounds[u].at[k] if u in self.compounds else slice(0, self.tree.dims[k])
 

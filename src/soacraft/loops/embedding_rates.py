@@ -132,7 +132,7 @@ class UnitRate:
         return np.concatenate(rows)
 
     def _of_loop(self, loop: LoopRows) -> Array:
-        """The rows of a closure, turned: what stands before X, (m, n)."""
+        """The rows of a closure, turned: what is before X, (m, n)."""
         hinge, theta = loop.closure.hinge, loop.theta
         (J_a, dJ_a), (J_b, dJ_b) = self._frame(loop.closure.a), self._frame(loop.closure.b)
         T = seen_from(self.found.one.state, loop).phi().T

@@ -1,4 +1,4 @@
-"""What the fully-augmented system keeps from state to state: stacked bodies and hinges, and where every number stands.
+"""What the fully-augmented system keeps from state to state: stacked bodies and hinges, and where every number is.
 
 Blocks of bodies, hinges and closures are stacked and filled up with zeros to one size, so that all are computed at
 once; `Pattern` then takes their numbers into the columns of the sparse matrix.
@@ -40,7 +40,7 @@ class _Kind(NamedTuple):
     nv: int
     rotor: bool
     parts: list[tuple[int, Indices]]
-    """Where their maps stand: the hinge group and the numbers in it."""
+    """Where their maps are: the hinge group and the numbers in it."""
 
     def hinges(self, maps: tuple[Array, ...]) -> Hinges:
         """N*, and (H*)^+, from H = U S V*. A hinge that is singular, or one without dofs, has more rows of N*."""
@@ -156,7 +156,7 @@ class Values(NamedTuple):
 
 
 class Pattern:
-    """Where the numbers stand in the matrix, which has its columns in an order that keeps its factors sparse.
+    """Where the numbers are in the matrix, which has its columns in an order that keeps its factors sparse.
 
     Numbers that are zero at all states so far have no place: if one is not, the pattern no longer fits. A RuntimeError
     tells of a singular matrix.

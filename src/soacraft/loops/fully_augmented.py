@@ -40,7 +40,7 @@ class FullyAugmented(Solver):
     The sparse LU factorization has a little slack e in the closures, so that redundant rows do no harm; what it
     leaves open is solved for again until nothing is left. Of the multipliers that do the same, those of least norm are
     taken: by dense least squares on Gc* for few rows, from the same matrix with other numbers for many. O(n) for trees
-    and rows of loops, with a large factor. Where the numbers stand in the matrix, and the order of its columns, is
+    and rows of loops, with a large factor. Where the numbers are in the matrix, and the order of its columns, is
     found at the first call.
 
     >>> import soacraft as sc

@@ -280,7 +280,7 @@ def _copy_holdings(plan: Plan, other: Multibody) -> None:
 
 
 def _end(other: Multibody, carrier: Carrier, pose: Pose, name: str) -> Frame:
-    """The frame of the new model at a pose on a body: itself, a node that stands there, or a new one."""
+    """The frame of the new model at a pose on a body: itself, a node that is there, or a new one."""
     twin = other.frame(carrier.name)
     assert isinstance(twin, Carrier)
     if pose.is_close(Pose(), _SAME):

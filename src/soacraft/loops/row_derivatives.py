@@ -6,7 +6,7 @@ H_c* rate, and Q chosen so that dQ = -Q dH_c* H_c*^+, the rows of formula F2 cha
 
     d(Gc v)              = Q (dxi - dH_c* rate),            dxi = dV_b - dseen,   dseen = X dV_a + crm(seen) J
     d(Gc vdot + Gcdot v) = Q (dalpha_b - X dalpha_a - crm(X alpha_a) J + crm(xi) dseen - crm(seen) dxi
-                              - d(Hdot_c* rate) - dH_c* H_c*^+ (what stands behind Q))
+                              - d(Hdot_c* rate) - dH_c* H_c*^+ (what is behind Q))
     d(Gc* lambda)        = J* dw - (X J_a)* crf(J) w,       w = Q* lambda,   dw = -(H_c*^+)* dH_c w
 
 besides what forces held in the axes of their bodies do. dV and dalpha of the bodies come from the outward sweep of the

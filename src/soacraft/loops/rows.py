@@ -170,7 +170,7 @@ class Constraints:
 
     @cached_property
     def places(self) -> list[tuple[str, slice]]:
-        """The names of closures and couplings and where their rows stand, closures first."""
+        """The names of closures and couplings and where their rows are, closures first."""
         found, at = [], 0
         for loop in self.graph.loops:
             if loop.active:

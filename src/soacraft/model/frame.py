@@ -360,13 +360,13 @@ class Body(Carrier):
 
     @property
     def q_slice(self) -> slice:
-        """Where the hinge's coordinates stand in `mb.q`."""
+        """Where the hinge's coordinates are in `mb.q`."""
         self.require_present()
         return self._graph.q_slice(self)
 
     @property
     def v_slice(self) -> slice:
-        """Where the hinge's velocities stand in `mb.v`."""
+        """Where the hinge's velocities are in `mb.v`."""
         self.require_present()
         return self._graph.v_slice(self)
 

@@ -289,7 +289,7 @@ class Holdings(Structure):
 
     @property
     def keyframes(self) -> Catalogue[Keyframe]:
-        """The named states, by name or number. Hinges that came later stand at their neutral coordinates, at rest."""
+        """The named states, by name or number. Hinges that came later are at their neutral coordinates, at rest."""
         layout = self.layout
         found = []
         for name, (parts, attributes) in self._keyframes.items():

@@ -15,7 +15,7 @@ _ABSENT = ("repaired", "recorded", "ignored")
 class Entry(NamedTuple):
     """What became of one element, or of one attribute of it.
 
-    `used`: it is in the model as it stands in the file. `converted`: it is, in another form; the note says how.
+    `used`: it is in the model as the file has it. `converted`: it is, in another form; the note says how.
     `repaired`: it is wrong in the file, and `lenient` put in its place what the note says. `recorded`: the model keeps
     it, and does not simulate it. `ignored`: the model does not have it; the note says why.
 
@@ -71,7 +71,7 @@ class ImportReport:
 
     @property
     def used(self) -> tuple[Entry, ...]:
-        """What is in the model as it stands in the file."""
+        """What is in the model as the file has it."""
         return self._with("used")
 
     @property

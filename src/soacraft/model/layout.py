@@ -69,7 +69,7 @@ class parameter(cached_property[T]):
 
 
 class Layout:
-    """Bodies of a graph, parents first, with where their numbers stand and their parameters stacked.
+    """Bodies of a graph, parents first, with where their numbers are and their parameters stacked.
 
     Of the tendons given it has those whose dofs are all its own. `version` and `parameters` are those of the model it
     was made for.

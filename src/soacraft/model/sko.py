@@ -251,7 +251,7 @@ class SKOModel(Strict):
         p = self.tree.parents[k]
         if p < 0:
             if block is not None:
-                raise ModelError(f"node {self.names[k]!r} stands on the root and has no edge: give None for its A.")
+                raise ModelError(f"node {self.names[k]!r} is on the root and has no edge: give None for its A.")
             return None
         if block is None:
             raise ModelError(f"A of node {self.names[k]!r} is missing; its parent is {self.names[p]!r}.")

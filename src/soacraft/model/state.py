@@ -291,7 +291,7 @@ class State(Strict):
 
     @property
     def layout(self) -> Layout:
-        """The flat form it was last looked at with: where its numbers stand."""
+        """The flat form it was last looked at with: where its numbers are."""
         return self._parts[0].configuration.layout
 
     @property

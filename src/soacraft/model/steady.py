@@ -21,7 +21,7 @@ R = TypeVar("R")
 
 
 def steady(method: Callable[Concatenate[G, P], R]) -> Callable[Concatenate[G, P], R]:
-    """A method of a graph whose answer, or error, stands only if the graph stayed as it was."""
+    """A method of a graph whose answer, or error, holds only if the graph stayed as it was."""
 
     @wraps(method)
     def call(graph: G, /, *args: P.args, **kwargs: P.kwargs) -> R:

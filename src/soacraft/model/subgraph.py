@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 class SubGraph(Graph):
     """Connected bodies of a model, with their own q and v; made by `mb.subgraph([...])`.
 
-    What its root hangs from, the anchor, stands at its pose in the model's current state: at rest, or with
+    What its root hangs from, the anchor, is at its pose in the model's current state: at rest, or with
     `anchor="moving"` with its velocity and acceleration. Gravity acts in the true inertial direction.
 
     >>> from soacraft.model import serial_chain
@@ -183,7 +183,7 @@ class SubGraph(Graph):
         return self._bound[1]
 
     def _in_own_axes(self, layout: Layout, whole: State, wrench: Wrench) -> Wrench:
-        """A wrench in the axes of a frame outside, which stands as in the model's state, is turned to inertial axes."""
+        """A wrench in the axes of a frame outside, which is as in the model's state, is turned to inertial axes."""
         axes = wrench.expressed_in
         if axes is None or not isinstance(axes.carrier, Body) or axes.carrier in layout.index:
             return wrench

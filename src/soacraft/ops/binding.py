@@ -247,7 +247,7 @@ class SKOBinding(ModelBinding):
     def at(self, **state: Any) -> SKOBinding:
         """The same operators with another v or vdot; an SKO model is constant and has no q."""
         if "q" in state or set(state) - {"v", "vdot"}:
-            raise StateError("an SKO model stands at one configuration: at() takes v= and vdot= only.")
+            raise StateError("an SKO model is at one configuration: at() takes v= and vdot= only.")
         given = {"v": self._v, "vdot": self._vdot, "force": self.given_force} | state
         return SKOBinding(self.model, **given)
 
@@ -267,7 +267,7 @@ class SKOBinding(ModelBinding):
     def direction(self, ops: Any, body: Any = None, dof: Any = 0) -> Any:
         """What its operators are differentiated along: nothing, for a plain SKO model."""
         raise ModelError(
-            "an SKO model stands at one configuration and has no hinges to move along, so its operators have no "
+            "an SKO model is at one configuration and has no hinges to move along, so its operators have no "
             "derivatives; bind a Multibody or a sub-graph."
         )
 

@@ -154,7 +154,7 @@ class GivenMatrix(GivenLeaf):
         return None
 
     def blocks(self) -> Blocks:
-        raise AssertionError("the blocks of a dense matrix stand everywhere")
+        raise AssertionError("the blocks of a dense matrix are everywhere")
 
     def magnitude(self) -> Blocks:
         return largest_of_units(self.rows, self.cols, self.matrix)
@@ -198,7 +198,7 @@ class GivenInverse(DerivedLeaf):
         return None
 
     def blocks(self) -> Blocks:
-        raise AssertionError("the blocks of a dense matrix stand everywhere")
+        raise AssertionError("the blocks of a dense matrix are everywhere")
 
     def magnitude(self) -> Blocks:
         return largest_of_units(*self.spaces, self._inverse())

@@ -13,7 +13,7 @@ from soacraft.ops.vectors import VECTORS
 ALONG_VELOCITY = ("coriolis", "B_hat", "X_v", "W_v", "dH_v")
 #: Functions that give the operators of derivatives.
 FOR_DERIVATIVES = ("X", "W", "dH", "W_nd", "W_nd_v")
-#: Functions that stand in the text of an expression.
+#: Functions that occur in the text of an expression.
 FUNCTIONS = ("diag_of", "root_rate")
 
 

@@ -168,14 +168,14 @@ class Direction:
 
     @property
     def call(self) -> str:
-        """What stands in the parentheses of `diff`."""
+        """What is in the parentheses of `diff`."""
         if self.body is None:
             return ""
         return repr(self.body) + (f", {self.dof}" if self.dof else "")
 
     @property
     def latex(self) -> str:
-        """What stands in a subscript."""
+        """What is in a subscript."""
         if self.body is None:
             return "v"
         name = r"\mathrm{" + latex_words(self.body) + "}"

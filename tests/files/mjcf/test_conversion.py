@@ -162,7 +162,7 @@ def test_mocap_and_gravcomp_are_said(mb):
     gravcomp = entries["arm", "gravcomp"]
     assert (gravcomp.status, gravcomp.dynamic) == ("converted", False)
     assert gravcomp.note == "acts: is gravity_compensation of the body"
-    assert entries["hook", "mocap"].note == "is fixed where it stands"
+    assert entries["hook", "mocap"].note == "is fixed where it is"
 
 
 def test_keyframes():

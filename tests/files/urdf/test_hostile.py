@@ -53,7 +53,7 @@ CASES = {
     "world as child": (robot(link("base"), joint("j", "fixed", "base", "world")), "its child link 'world' is not in"),
     "no parent": (two_links().replace('<parent link="base"/>', ""), "<joint name='j'>: needs a <parent"),
     "no child": (two_links().replace('<child link="tip"/>', ""), "<joint name='j'>: needs a <child"),
-    "two parent elements": (two_links('<parent link="tip"/>'), "<parent>: stands twice in <joint name='j'>"),
+    "two parent elements": (two_links('<parent link="tip"/>'), "<parent>: occurs twice in <joint name='j'>"),
     "own parent": (robot(link("a"), joint("j", "fixed", "a", "a")), "<joint name='j'>: link 'a' is its own parent"),
     "two parents": (
         robot(link("a"), link("b"), link("c"), joint("j", "fixed", "a", "c"), joint("k", "fixed", "b", "c")),
@@ -74,7 +74,7 @@ CASES = {
     ),
     "zero axis": (two_links('<axis xyz="0 0 0"/>'), "<axis>: the axis of joint 'j' must not be zero"),
     "short axis": (two_links('<axis xyz="0 1"/>'), '<axis>: xyz="0 1" must be 3 numbers, got 2'),
-    "two axes": (two_links('<axis xyz="0 0 1"/><axis xyz="0 0 1"/>'), "<axis>: stands twice"),
+    "two axes": (two_links('<axis xyz="0 0 1"/><axis xyz="0 0 1"/>'), "<axis>: occurs twice"),
     "nan origin": (two_links('<origin xyz="nan 0 0"/>'), "<origin>: xyz=\"nan 0 0\" must be finite numbers, got 'nan'"),
     "inf origin": (two_links('<origin rpy="0 inf 0"/>'), "must be finite numbers, got 'inf'"),
     "huge origin": (two_links('<origin xyz="0 1e999 0"/>'), "must be finite numbers, got '1e999'"),
@@ -89,7 +89,7 @@ CASES = {
     "nan mass": (robot(link("a", inertial("NaN"))), '<mass>: value="NaN" must be finite numbers'),
     "two masses": (
         robot(link("a", inertial().replace("<inertia ", '<mass value="1"/><inertia '))),
-        "<mass>: stands twice",
+        "<mass>: occurs twice",
     ),
     "no mass": (robot(link("a", inertial().replace('<mass value="1"/>', ""))), "<inertial>: needs a <mass>; link 'a'"),
     "no moment": (
@@ -106,7 +106,7 @@ CASES = {
         '<inertia>: ixx="1e308" is too large; at most 1e+100 can be worked with',
     ),
     "overflowing origin": (two_links('<origin xyz="0 -1e200 0"/>'), '<origin>: xyz="0 -1e200 0" is too large'),
-    "two inertials": (robot(link("a", inertial() * 2)), "<inertial>: stands twice in <link name='a'>"),
+    "two inertials": (robot(link("a", inertial() * 2)), "<inertial>: occurs twice in <link name='a'>"),
     "mimic of nothing": (
         two_links('<mimic joint="k"/>'),
         "<mimic>: joint 'j' follows 'k', which is not in the file; there are 'j'",

@@ -79,7 +79,7 @@ CASES = {
     "a list": ("[1, 2]", "must hold keys such as closed_loop, type and name_mot, got [1, 2]"),
     "nothing": ("", "must hold keys such as closed_loop"),
     "numbers as keys": ("1: 2", "must hold keys such as"),
-    "twice": ("name_mot: [ja]\nname_mot: [jb]\n", "robot.yaml:2: <key name='name_mot'>: stands twice"),
+    "twice": ("name_mot: [ja]\nname_mot: [jb]\n", "robot.yaml:2: <key name='name_mot'>: occurs twice"),
     "two documents": ("a: 1\n---\nb: 2\n", "is not YAML that can be read"),
     "wrong kind": ("closed_loop: [[1, 2]]\ntype: [6d]", "Expected `str`, got `int`"),
     "three ends": ("closed_loop: [[a, b, jb]]\ntype: [6d]", "length 2"),

@@ -11,7 +11,7 @@ base bodies hang from, the derivatives along all dofs at once are columns that o
                                 + M dalpha + d(crf(V) M V) - dF(k)
                     dT(k)     = H df(k) + [dH f(k)]
 
-where [..] stands in the columns of the own hinge only. Along v the brackets are [H*] and [crm(V) H* + d(Hdot* v)].
+where [..] is in the columns of the own hinge only. Along v the brackets are [H*] and [crm(V) H* + d(Hdot* v)].
 F(k) is the external force on the body: constant in body axes, unless it is expressed in another frame's axes. Armature
 gives T the term J vdot, which changes with vdot alone; so all of this is about the six of each body.
 """
@@ -80,7 +80,7 @@ class Motion(NamedTuple):
 
 
 class Seeds(NamedTuple):
-    """What stands in the columns of the own hinge, (..., 6, nv_k) and (..., nv_k, nv_k) by body."""
+    """What is in the columns of the own hinge, (..., 6, nv_k) and (..., nv_k, nv_k) by body."""
 
     V: list[Array]
     alpha: list[Array]

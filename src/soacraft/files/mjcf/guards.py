@@ -33,7 +33,7 @@ _TEXTS = frozenset(
 
 
 def require_numbers(element: Element, attribute: str, text: str) -> None:
-    """Refuse NaN and infinity where numbers stand, negative masses, and texts of endless length."""
+    """Refuse NaN and infinity where numbers are expected, negative masses, and texts of endless length."""
     if attribute in _TEXTS:
         if len(text) > MAX_NAME and attribute != "data":
             raise fail(element, f"{attribute} has {len(text)} characters, more than {MAX_NAME}.")

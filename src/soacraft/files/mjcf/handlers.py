@@ -56,7 +56,7 @@ _record_only = rule("recorded", rest="recorded", given=False)
 
 HANDLERS: dict[str, Handler] = {
     "mujoco": rule(used="model"),
-    "include": rule(used="file", given=False, note="its elements stand in its place"),
+    "include": rule(used="file", given=False, note="its elements take its place"),
     "compiler": rule(
         used="angle autolimits balanceinertia boundinertia boundmass eulerseq inertiafromgeom inertiagrouprange "
         "settotalmass alignfree coordinate fitaabb conflict assetdir meshdir texturedir strippath",
@@ -119,7 +119,7 @@ HANDLERS: dict[str, Handler] = {
     "worldbody": rule(used="childclass"),
     "body": rule(
         used=f"name childclass pos {_TURN}", converted="mocap gravcomp", ignored="user simple fuse sleep",
-        notes={"mocap": "is fixed where it stands", "fuse": "fixed bodies are kept apart",
+        notes={"mocap": "is fixed where it is", "fuse": "fixed bodies are kept apart",
                "gravcomp": "acts: is gravity_compensation of the body"},
     ),
     "frame": rule(used=f"name childclass pos {_TURN} scale massscale"),

@@ -33,7 +33,7 @@ def mend(walk: Walk, trees: Iterable[Given], problem: ModelFileError) -> bool:
 
 
 def _chain(trees: Iterable[Given], element: Element) -> list[Given]:
-    """What MuJoCo is given of an element, after all that it stands in; empty if it is given nothing."""
+    """What MuJoCo is given of an element, after all that it is inside of; empty if it is given nothing."""
     above: dict[int, Given] = {}
     waiting = list(trees)
     while waiting:

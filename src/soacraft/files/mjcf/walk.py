@@ -203,7 +203,7 @@ class Walk:
         """Where a file of the model is. It is not opened here.
 
         As MuJoCo does: in `folder` (meshdir or texturedir) of the main file's folder, or else next to the file in which
-        the element stands, without `folder`. Then in `mesh_roots`.
+        the element is, without `folder`. Then in `mesh_roots`.
         """
         text = element.attributes[attribute].strip()
         if not text:
@@ -248,7 +248,7 @@ def value_of(text: str) -> Any:
 
 
 def to_text(root: Given, first_line: int, lines: dict[int, Element]) -> str:
-    """XML text that starts after `first_line` empty lines, one element to a line; fills in what stands on each."""
+    """XML text that starts after `first_line` empty lines, one element to a line; fills in what is on each."""
     out: list[str] = [""] * first_line
     waiting: list[Given | str] = [root]
     while waiting:

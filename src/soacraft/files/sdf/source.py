@@ -92,7 +92,7 @@ class Source:
         """The one child with a tag, None where there is none; a second is refused."""
         here = [each for each in element.children if each.tag == tag]
         if len(here) > 1:
-            raise fail(here[1], f"stands twice in {element!r} (line {element.line}); leave one.")
+            raise fail(here[1], f"occurs twice in {element!r} (line {element.line}); leave one.")
         return here[0] if here else None
 
     def numbers(self, element: Element, count: int) -> Array:

@@ -64,7 +64,7 @@ def inertia(r: Reading, element: Element, target: Inertial) -> None:
 
 
 def origin(r: Reading, element: Element, target: Inertial | Shape | Joint) -> None:
-    """A pose in the frame of what it stands in."""
+    """A pose in the frame of what it is inside of."""
     r.once(target, "origin", element)
     target.origin = r.pose(element)
 

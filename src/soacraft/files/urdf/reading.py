@@ -303,9 +303,9 @@ class Reading:
         return spot.name
 
     def once(self, target: Any, field: str, element: Element) -> None:
-        """Refuse an element that stands twice where only one can be."""
+        """Refuse an element that occurs twice where only one can be."""
         if getattr(target, field) is not None:
-            raise fail(element, f"stands twice in {target.element!r} (line {target.element.line}); leave one.")
+            raise fail(element, f"occurs twice in {target.element!r} (line {target.element.line}); leave one.")
 
 
 def moves(path: str) -> bool:

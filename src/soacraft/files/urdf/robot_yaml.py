@@ -95,7 +95,7 @@ def _parse(path: Path) -> tuple[dict[str, int], dict[str, Any]]:
             raise ModelFileError(f"{path}:{line}: a merge key (<<) is not read; write the values out.")
         if key.value in lines:
             where = Element("key", {"name": key.value}, key.start_mark.line + 1, str(path))
-            raise fail(where, "stands twice; leave one.")
+            raise fail(where, "occurs twice; leave one.")
         lines[key.value] = key.start_mark.line + 1
     return lines, data
 
