@@ -31,10 +31,10 @@ Function = Callable[..., Any]
 
 def quick(function: Callable[P, R]) -> Callable[P, R]:
     """The function of the table, answered by a quick call of the graph where there is one."""
-    name, whole, make = function.__name__, Multibody, _call_of
+    name, model_type, make = function.__name__, Multibody, _call_of
 
     def quickly(g: Any, *args: Any, **kwargs: Any) -> Any:
-        if type(g) is whole:
+        if type(g) is model_type:
             return ((g._layout or g.layout).calls.get(name) or make(g, function))(*args, **kwargs)
         return function(g, *args, **kwargs)
 

@@ -34,7 +34,7 @@ from soacraft.spatial.pose import Pose
 TREE_AUGMENTED, CONSTRAINT_EMBEDDING = range(2)
 WELD, TURN, SLIDE, BALL, CHAIN = range(5)
 
-Whole = npt.NDArray[np.int64]
+Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +70,7 @@ class CompiledLoops:
         self.loops, self.couplings = tuple(x.name for x in loops), tuple(x.name for x in couplings)  # not the model
         measure = constant_measure_of(graph)
         hinges: list[tuple[int, int, list[float]]] = []
-        whole, real, self.starts, at = [], [], {}, 0
+        indices, numbers, self.starts, at = [], [], {}, 0
         for loop in loops:
             first, fit = len(hinges), _fit(loop.hinge)
             outboard = _add_hinge(loop.hinge, at, hinges)
@@ -80,9 +80,9 @@ class CompiledLoops:
             if fixed:
                 rows = complement(H_T_of(loop.hinge, np.asarray(loop.hinge.neutral(), dtype=np.float64)))
                 Q[: len(rows)] = rows
-            whole.append([ends[0][0], ends[1][0], ends[0][1], ends[1][1], fit, first, len(hinges), at,
+            indices.append([ends[0][0], ends[1][0], ends[0][1], ends[1][1], fit, first, len(hinges), at,
                           6 - loop.hinge.nv, fixed])  # fmt: skip
-            real.append([*_numbers(ends[0][2]), *_numbers(ends[1][2]), *_numbers(outboard), *Q.ravel(),
+            numbers.append([*_numbers(ends[0][2]), *_numbers(ends[1][2]), *_numbers(outboard), *Q.ravel(),
                          measure.loops[loop.name]])  # fmt: skip
             self.starts[loop.name] = slice(at, at + loop.hinge.nq)
             at += loop.hinge.nq
@@ -92,8 +92,8 @@ class CompiledLoops:
         self.neutral = np.concatenate([np.zeros(0), *(np.array(x.hinge.neutral(), np.float64) for x in loops)])
         self.core = _core.closed_model(
             tree.kernels,
-            np.array(whole, dtype=np.int64).reshape(-1, 10),
-            np.array(real, dtype=np.float64).reshape(-1, 73),
+            np.array(indices, dtype=np.int64).reshape(-1, 10),
+            np.array(numbers, dtype=np.float64).reshape(-1, 73),
             np.array([x[:2] for x in hinges], dtype=np.int64).reshape(-1, 2),
             np.array([x[2] for x in hinges], dtype=np.float64).reshape(-1, 14),
             *_terms(graph, tree, couplings),
@@ -276,21 +276,21 @@ def _numbers(place: Pose) -> list[float]:
     return [*place.rotation.ravel(), *place.translation]
 
 
-def _terms(graph: Multibody, tree: CompiledModel, couplings: list[Coupling]) -> tuple[Whole, Array, Array]:
+def _terms(graph: Multibody, tree: CompiledModel, couplings: list[Coupling]) -> tuple[Integers, Array, Array]:
     names = coordinate_names(graph) if couplings else {}
     number = {name: i for i, name in enumerate(graph.dof_names)}
     element = {}
     for e, (kind, v) in enumerate(zip(tree.kinds.tolist(), tree.v_starts.tolist(), strict=True)):
         if kind <= HELICAL:
             element[v] = e
-    whole, real = [], []
+    indices, coefficients = [], []
     degree = max((len(c) for x in couplings for c in x.terms.values()), default=1)
     for i, x in enumerate(couplings):
         for dof, c in x.terms.items():
-            whole.append([i, element[number[dof]], number[dof], names[dof]])
-            real.append([*c, *(0.0,) * (degree - len(c))])
+            indices.append([i, element[number[dof]], number[dof], names[dof]])
+            coefficients.append([*c, *(0.0,) * (degree - len(c))])
     offsets = np.array([x.offset for x in couplings], dtype=np.float64)
-    return np.array(whole, dtype=np.int64).reshape(-1, 4), np.array(real).reshape(-1, degree), offsets
+    return np.array(indices, dtype=np.int64).reshape(-1, 4), np.array(coefficients).reshape(-1, degree), offsets
 
 
 _WORTH_A_THREAD = 5_000

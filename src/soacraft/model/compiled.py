@@ -131,8 +131,8 @@ class CompiledModel:
             C = np.einsum("aji,ajbk->aibk", turn, C)
         else:
             C = np.einsum("aibk,bjk->aibj", C, turn)
-        whole: Array = C.reshape(size, size)
-        return 0.5 * (whole + whole.T)
+        square: Array = C.reshape(size, size)
+        return 0.5 * (square + square.T)
 
 
 def _tree(layout: Layout) -> dict[str, Any]:
@@ -204,16 +204,16 @@ def _passive(layout: Layout) -> tuple[Any, ...]:
     strands = [(t, i, j, c) for t, x in enumerate(layout.pulls) for i, j, c in zip(x.q, x.v, x.c, strict=True)]
     tendons = [(x.tendon.stiffness, x.tendon.damping, *x.tendon.rest) for x in layout.pulls]
 
-    def whole(rows: list[Any], width: int) -> npt.NDArray[np.int64]:
+    def integers(rows: list[Any], width: int) -> npt.NDArray[np.int64]:
         return np.array(rows, dtype=np.int64).reshape(-1, width)
 
-    def real(rows: list[Any], width: int) -> Array:
+    def floats(rows: list[Any], width: int) -> Array:
         return np.array(rows, dtype=np.float64).reshape(-1, width)
 
     return (
-        whole([x[:2] for x in springs], 2), real([x[2:] for x in springs], 3),
-        whole([x for x, _ in balls], 3), real([x for _, x in balls], 19), real(tendons, 4),
-        whole([x[:3] for x in strands], 3), np.array([x[3] for x in strands], dtype=np.float64),
+        integers([x[:2] for x in springs], 2), floats([x[2:] for x in springs], 3),
+        integers([x for x, _ in balls], 3), floats([x for _, x in balls], 19), floats(tendons, 4),
+        integers([x[:3] for x in strands], 3), np.array([x[3] for x in strands], dtype=np.float64),
         bool(layout.compensated) or layout.sprung_in_vain is not None,
     )  # fmt: skip
 

@@ -177,57 +177,59 @@ class SubGraph(Graph):
     @property
     def current(self) -> State:
         """Its part of the model's current state; a new object after each change of that."""
-        layout, whole = self.layout, self._mb.current
-        if self._bound is None or self._bound[0] is not whole:
-            self._bound = (whole, self._bind(layout, whole))
+        layout, model_state = self.layout, self._mb.current
+        if self._bound is None or self._bound[0] is not model_state:
+            self._bound = (model_state, self._bind(layout, model_state))
         return self._bound[1]
 
-    def _in_own_axes(self, layout: Layout, whole: State, wrench: Wrench) -> Wrench:
+    def _in_own_axes(self, layout: Layout, model_state: State, wrench: Wrench) -> Wrench:
         """A wrench in the axes of a frame outside, which is as in the model's state, is turned to inertial axes."""
         axes = wrench.expressed_in
         if axes is None or not isinstance(axes.carrier, Body) or axes.carrier in layout.index:
             return wrench
-        R = pose_of_frame(whole, axes)[0]
+        R = pose_of_frame(model_state, axes)[0]
         return Wrench(R @ wrench.moment, R @ wrench.force, expressed_in=self.root)
 
-    def _bind(self, layout: Layout, whole: State) -> State:
+    def _bind(self, layout: Layout, model_state: State) -> State:
         """The part of the model's state, keeping what the last one shares with it."""
         before = self._bound
-        if before is not None and before[0].configuration is whole.configuration:
+        if before is not None and before[0].configuration is model_state.configuration:
             configuration = before[1].configuration
         else:
-            q = frozen(np.asarray(whole.q)[..., self._q_index])
-            configuration = Configuration(layout, q, self.counters, self._base_pose(whole))
-        if before is not None and before[0].motion is whole.motion and not self._moving:
+            q = frozen(np.asarray(model_state.q)[..., self._q_index])
+            configuration = Configuration(layout, q, self.counters, self._base_pose(model_state))
+        if before is not None and before[0].motion is model_state.motion and not self._moving:
             motion = before[1].motion
         else:
-            v = frozen(np.asarray(whole.v)[..., self._v_index])
-            motion = Motion(configuration, v, self.counters, self._base_motion(whole))
+            v = frozen(np.asarray(model_state.v)[..., self._v_index])
+            motion = Motion(configuration, v, self.counters, self._base_motion(model_state))
         forces = tuple(
-            (frame, self._in_own_axes(layout, whole, wrench))
-            for frame, wrench in whole.forces
+            (frame, self._in_own_axes(layout, model_state, wrench))
+            for frame, wrench in model_state.forces
             if frame.carrier in layout.index
         )
-        return State(self, motion, frozen(np.asarray(whole.vdot)[..., self._v_index]), forces)
+        return State(self, motion, frozen(np.asarray(model_state.vdot)[..., self._v_index]), forces)
 
-    def _base_pose(self, whole: State) -> AnchorPose | None:
+    def _base_pose(self, model_state: State) -> AnchorPose | None:
         """What gives the anchor's pose; None on the inertial frame."""
-        return AnchorPose(self._anchor, whole) if isinstance(self._anchor, Body) else None
+        return AnchorPose(self._anchor, model_state) if isinstance(self._anchor, Body) else None
 
-    def _base_motion(self, whole: State) -> AnchorMotion | None:
+    def _base_motion(self, model_state: State) -> AnchorMotion | None:
         """What gives the anchor's velocity and acceleration in its body axes; None at rest."""
-        return AnchorMotion(self._anchor, whole) if isinstance(self._anchor, Body) and self._moving else None
+        return AnchorMotion(self._anchor, model_state) if isinstance(self._anchor, Body) and self._moving else None
 
     def set_state(self, q: Any = None, v: Any = None, vdot: Any = None) -> None:
         """Change its part of the model's state, all or nothing."""
         self._require_fresh()
-        whole, own = self._mb.current, self.current
+        model_state, own = self._mb.current, self.current
         self._mb.set_state(
-            None if q is None else _with(whole.q, self._q_index, self._single("q", read_q(self, q, rest=own.q))),
-            None if v is None else _with(whole.v, self._v_index, self._single("v", read_v(self, v, rest=own.v))),
+            None if q is None else _with(model_state.q, self._q_index, self._single("q", read_q(self, q, rest=own.q))),
+            None if v is None else _with(model_state.v, self._v_index, self._single("v", read_v(self, v, rest=own.v))),
             None
             if vdot is None
-            else _with(whole.vdot, self._v_index, self._single("vdot", read_v(self, vdot, "vdot", rest=own.vdot))),
+            else _with(
+                model_state.vdot, self._v_index, self._single("vdot", read_v(self, vdot, "vdot", rest=own.vdot))
+            ),
         )
 
     def _single(self, what: str, value: Array) -> Array:
@@ -244,10 +246,10 @@ class AnchorPose:
     """Where an anchor is in a state of its model, with the parameters that the model has when it is asked."""
 
     anchor: Body
-    whole: State
+    model_state: State
 
     def __call__(self) -> Poses:
-        c = self.whole.configuration
+        c = self.model_state.configuration
         k, (R, p) = c.layout.index[self.anchor], c.world
         return R[..., k, :, :], p[..., k, :]
 
@@ -257,11 +259,11 @@ class AnchorMotion:
     """How an anchor moves in a state of its model: velocity and acceleration in its body axes."""
 
     anchor: Body
-    whole: State
+    model_state: State
 
     def __call__(self) -> tuple[Array, Array]:
-        k = self.whole.layout.index[self.anchor]
-        return self.whole.motion.V[..., k, :], self.whole.alpha[..., k, :]
+        k = self.model_state.layout.index[self.anchor]
+        return self.model_state.motion.V[..., k, :], self.model_state.alpha[..., k, :]
 
 
 def _chosen(multibody: Multibody, bodies: Iterable[Body | str]) -> set[Body]:
@@ -305,7 +307,7 @@ def _positions(slices: Sequence[slice], bodies: Sequence[int]) -> npt.NDArray[np
     return np.concatenate([np.zeros(0, dtype=np.intp), *parts])
 
 
-def _with(whole: Array, index: npt.NDArray[np.intp], part: Array) -> Array:
-    changed = np.array(whole)
+def _with(all_parts: Array, index: npt.NDArray[np.intp], part: Array) -> Array:
+    changed = np.array(all_parts)
     changed[index] = part
     return changed
