@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import soacraft as sc
-from soacraft.ops.sensitivity_rules import lam
+from soacraft.ops.derivatives.rules import lam
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "derivatives.md").read_text()

@@ -2,7 +2,7 @@
 
 Along an independent dof the dofs of its unit alone move, by the column X e of v = X v_i. The edge above the unit then
 changes by A(p,S) X, its hinge map by dH (`soacraft.loops.embedding_rates`), no inertia does. So d E_phi = E_phi X as in
-a tree, and the rules for all other operators are those of trees (`soacraft.ops.sensitivity_rates`); only H X = 0 and
+a tree, and the rules for all other operators are those of trees (`soacraft.ops.derivatives.rates`); only H X = 0 and
 its kin do not hold.
 """
 
@@ -17,9 +17,9 @@ import numpy as np
 from soacraft.errors import LoopError, ModelError
 from soacraft.loops.embedding_rates import UnitRate
 from soacraft.model.frame import Body
+from soacraft.ops.derivatives.directions import Direction, Source, dof_number
+from soacraft.ops.derivatives.leaves import Entries, SensitivityLeaf, momentum_cross
 from soacraft.ops.namespace import Operators, operators_of
-from soacraft.ops.sensitivity import Direction, Source, dof_number
-from soacraft.ops.sensitivity_leaves import Entries, SensitivityLeaf, momentum_cross
 from soacraft.spatial.checks import Array
 
 if TYPE_CHECKING:

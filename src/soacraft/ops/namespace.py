@@ -20,9 +20,9 @@ from soacraft.model.sko import SKOModel
 from soacraft.model.state import State
 from soacraft.ops import from_numbers, vectors
 from soacraft.ops.binding import Bound, GraphBinding, SKOBinding
+from soacraft.ops.derivatives.directions import Direction, direction_of
 from soacraft.ops.leaves import DefinedLeaf, PickOffLeaf, PropagatorLeaf, SparseLeaf
 from soacraft.ops.names import ALONG_VELOCITY
-from soacraft.ops.sensitivity import Direction, direction_of
 from soacraft.ops.table import NAMES, PROPAGATORS, SPARSE
 
 Array = npt.NDArray[np.float64]

@@ -14,8 +14,8 @@ from soacraft.algebra.operator import DIAGONAL, Operator
 from soacraft.model.sko import SKOModel
 from soacraft.ops import side_rules
 from soacraft.ops.compile import CompiledExpression
+from soacraft.ops.derivatives.diff import DIFF_RULES
 from soacraft.ops.derived import DOWN, UP, LyapunovLeaf, RiccatiInverse, SweptInverse, lyapunov
-from soacraft.ops.diff import DIFF_RULES
 from soacraft.ops.given import inverse_of_given
 from soacraft.ops.inverses import inverse_by_normal_form
 from soacraft.ops.leaves import BoundLeaf, DefinedLeaf, PropagatorLeaf, edges_of, tree_of

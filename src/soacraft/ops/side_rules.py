@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from soacraft.algebra.operator import Leaf
 from soacraft.ops import translate
 from soacraft.ops.binding import GraphBinding
+from soacraft.ops.derivatives.leaves import SensitivityLeaf
+from soacraft.ops.derivatives.rules import on_base, one_dof, papers_pin
 from soacraft.ops.derived import LyapunovLeaf
 from soacraft.ops.namespace import operators_of
-from soacraft.ops.sensitivity_leaves import SensitivityLeaf
-from soacraft.ops.sensitivity_rules import on_base, one_dof, papers_pin
 
 
 def of_derivatives(leaf: Leaf) -> Iterator[translate.SideRule]:

@@ -5,9 +5,9 @@ import pytest
 from tests.ops.differences import along_velocity, dofs, every_hinge, gap, mass_matrix, some_nodes, stencil
 
 import soacraft as sc
-from soacraft.ops import diff, sensitivity, sensitivity_leaves, sensitivity_rates
-from soacraft.ops.sensitivity_leaves import momentum_cross
-from soacraft.ops.sensitivity_rules import SIDE_RULES, side_rules
+from soacraft.ops.derivatives import diff, directions, leaves, rates
+from soacraft.ops.derivatives.leaves import momentum_cross
+from soacraft.ops.derivatives.rules import SIDE_RULES, side_rules
 from soacraft.spatial.transforms import crf, crm
 
 
@@ -34,21 +34,21 @@ def without_turning(d, x):
 
 
 MISTAKES = {
-    "sign of X and W": ("inertial", sensitivity_leaves, "crf", lambda x: -crf(x)),
-    "sign of X in body axes": ("body", sensitivity_leaves, "crf", lambda x: -crf(x)),
-    "velocities for forces": ("body", sensitivity_leaves, "crf", crm),
+    "sign of X and W": ("inertial", leaves, "crf", lambda x: -crf(x)),
+    "sign of X in body axes": ("body", leaves, "crf", lambda x: -crf(x)),
+    "velocities for forces": ("body", leaves, "crf", crm),
     "axes that do not turn": ("inertial", diff.Derivation, "connection", without_turning),
     "axes that do not turn, origin": ("origin", diff.Derivation, "connection", without_turning),
     "velocities that turn as forces": ("origin", diff, "_STARRED", {}),
-    "hinge maps that stay": ("body", sensitivity.Direction, "dH", None),
-    "phi for phi~": ("body", sensitivity_rates.Rates, "_phi", lambda r: r.s.phi * r.u.X * r.s.phi),
+    "hinge maps that stay": ("body", directions.Direction, "dH", None),
+    "phi for phi~": ("body", rates.Rates, "_phi", lambda r: r.s.phi * r.u.X * r.s.phi),
     "a Lyapunov equation with E_phi": (
-        "body", sensitivity_rates, "lyapunov_rate",
-        lambda E, X: None if X is None else sensitivity_rates.LyapunovRate(operators(E).E_phi, X, operators(E).E_phi),
+        "body", rates, "lyapunov_rate",
+        lambda E, X: None if X is None else rates.LyapunovRate(operators(E).E_phi, X, operators(E).E_phi),
     ),
-    "sign of B_hat": ("body", sensitivity_leaves, "momentum_cross", lambda x: -momentum_cross(x)),
+    "sign of B_hat": ("body", leaves, "momentum_cross", lambda x: -momentum_cross(x)),
     "bodies inboard that turn": (
-        "inertial", sensitivity_leaves.TwistLeaf, "_moved", lambda leaf: [leaf.binding.graph.layout.n - 1],
+        "inertial", leaves.TwistLeaf, "_moved", lambda leaf: [leaf.binding.graph.layout.n - 1],
     ),
 }  # fmt: skip
 

@@ -10,7 +10,7 @@ inertial axes, where W* = -W), nothing for hinges and in body axes. In a product
     d(A B) = W_to A B - A B W_from + (delta A) B + A (delta B)
 
 so that the derivative of the mass matrix reads the same in all axes. delta of the leaves is in
-`soacraft.ops.sensitivity_rates`. Derivatives are in the tangent sense, along `graph.integrate(q, t e)`; second ones do
+`soacraft.ops.derivatives.rates`. Derivatives are in the tangent sense, along `graph.integrate(q, t e)`; second ones do
 not commute where velocities are not the rates of coordinates.
 """
 
@@ -23,15 +23,15 @@ from soacraft.algebra.nodes import Identity, Inverse, Power, Product, Scaled, Su
 from soacraft.algebra.operator import Leaf, Operator
 from soacraft.errors import SpaceError
 from soacraft.ops.binding import GraphBinding, SKOBinding
+from soacraft.ops.derivatives.directions import Direction, direction_of
+from soacraft.ops.derivatives.dual import Delta, Derivative
+from soacraft.ops.derivatives.leaves import SensitivityLeaf, Step, ZeroLeaf
+from soacraft.ops.derivatives.rates import GAUGES, LyapunovRate, Rates, Term, minus, plus, star, times
 from soacraft.ops.derived import DiagOf, LyapunovLeaf, SweptInverse, diag_of, lyapunov
 from soacraft.ops.given import GivenInverse, GivenLeaf
 from soacraft.ops.leaves import PickOffLeaf, PropagatorLeaf, SparseLeaf
 from soacraft.ops.namespace import operators_of
 from soacraft.ops.roots import RootLeaf, RootRate
-from soacraft.ops.sensitivity import Direction, direction_of
-from soacraft.ops.sensitivity_dual import Delta, Derivative
-from soacraft.ops.sensitivity_leaves import SensitivityLeaf, Step, ZeroLeaf
-from soacraft.ops.sensitivity_rates import GAUGES, LyapunovRate, Rates, Term, minus, plus, star, times
 
 #: Of a product that is differentiated: the product rule makes as many products of as many factors.
 MOST_FACTORS = 250

@@ -1,7 +1,7 @@
 """Derivatives of the operators of the papers, the turning of the axes left out (G1-G18).
 
 In body axes these are the derivatives; in other axes each operator A gains [A]_W = W A - A W (see
-`soacraft.ops.diff`). With EX = E_phi X, and Pi, rho, y the solutions of Lyapunov equations:
+`soacraft.ops.derivatives.diff`). With EX = E_phi X, and Pi, rho, y the solutions of Lyapunov equations:
 
     E_phi    E_phi X                         phi      phi~ X phi
     H        dH                              M, B     0
@@ -26,9 +26,9 @@ from soacraft.algebra.blocks import Blocks
 from soacraft.algebra.nodes import Inverse, Product, Scaled, Sum, product
 from soacraft.algebra.operator import Leaf, Operator
 from soacraft.algebra.tree import Tree
+from soacraft.ops.derivatives.directions import Direction
 from soacraft.ops.derived import UP, LyapunovLeaf, diag_of
 from soacraft.ops.leaves import tree_of
-from soacraft.ops.sensitivity import Direction
 from soacraft.recursions._backend import forward_lyapunov
 
 Array = npt.NDArray[np.float64]

@@ -25,7 +25,7 @@ from soacraft.ops.namespace import operators_of
 from soacraft.recursions._backend import PackedBlocks
 
 if TYPE_CHECKING:
-    from soacraft.ops.diff import Derivation
+    from soacraft.ops.derivatives.diff import Derivation
 
 Array = npt.NDArray[np.float64]
 
@@ -229,7 +229,7 @@ class Derivative(Sum):
 
     def with_leaves(self, change: Callable[[Leaf], Operator]) -> Operator:
         """The derivative of the same expression bound elsewhere; for other changes the sum of the terms."""
-        from soacraft.ops.diff import differentiated
+        from soacraft.ops.derivatives.diff import differentiated
 
         old = list(self.of.leaves())
         new = [change(leaf) for leaf in old]

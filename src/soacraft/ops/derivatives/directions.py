@@ -2,7 +2,7 @@
 
 Along dof j of hinge i the bodies outboard of it move; along the current velocity all do. Either is a vector w of the
 hinge space. With s(k) = H*(k) w(k) and V = phi* H* w the derivatives of all operators follow from three block-diagonal
-ones (`soacraft.ops.sensitivity_leaves`):
+ones (`soacraft.ops.derivatives.leaves`):
 
     X  = diag{ crf(s(k)) }          how phi(p,k) changes:    d phi(p,k) = phi(p,k) X(k)
     W  = diag{ the turning of the axes }                     zero in body axes
@@ -30,8 +30,8 @@ from soacraft.model.realize import times
 from soacraft.ops.binding import GraphBinding
 
 if TYPE_CHECKING:
+    from soacraft.ops.derivatives.leaves import SensitivityLeaf
     from soacraft.ops.namespace import Operators
-    from soacraft.ops.sensitivity_leaves import SensitivityLeaf
 
 Array = npt.NDArray[np.float64]
 
@@ -188,7 +188,7 @@ class Direction:
 
     def leaf(self, kind: str, *nodes: str) -> SensitivityLeaf:
         """X, W, dH of this direction, W_nd of nodes."""
-        from soacraft.ops.sensitivity_leaves import make
+        from soacraft.ops.derivatives.leaves import make
 
         return make(self.binding, kind, (self.step,), nodes)
 

@@ -22,9 +22,9 @@ from soacraft.algebra.operator import DIAGONAL, Binding, Leaf, Operator, Pattern
 from soacraft.model.axes import check_axes, velocity_map
 from soacraft.model.hinges.base import derivative_of_H_T_of
 from soacraft.ops.binding import GraphBinding
+from soacraft.ops.derivatives.directions import AnchorMotion, Direction, Source, Unit, direction_of
 from soacraft.ops.leaves import BlockLeaf, DerivedLeaf
 from soacraft.ops.namespace import operators_of
-from soacraft.ops.sensitivity import AnchorMotion, Direction, Source, Unit, direction_of
 from soacraft.spatial.rotations import skew
 from soacraft.spatial.transforms import crf
 
@@ -253,7 +253,7 @@ def momentum_cross(x: Array) -> Array:
 
 def make(binding: GraphBinding, kind: str, path: tuple[Step, ...], nodes: tuple[str, ...] = ()) -> SensitivityLeaf:
     """A leaf of the first direction of the path, differentiated along the others."""
-    from soacraft.ops.diff import Derivation
+    from soacraft.ops.derivatives.diff import Derivation
 
     known = operators_of(binding).sensitivities
     key = (kind, path, nodes)
