@@ -81,9 +81,9 @@ if TYPE_CHECKING:
     from soacraft.ops.derived import diag_of
     from soacraft.ops.identities import Identity, identities
     from soacraft.ops.namespace import Operators, operators
-    from soacraft.ops.proof import Proof
-    from soacraft.ops.prove import prove
-    from soacraft.ops.simplify import simplify
+    from soacraft.ops.proofs.proof import Proof
+    from soacraft.ops.proofs.prove import prove
+    from soacraft.ops.proofs.simplify import simplify
     from soacraft.ops.verify import verify
     from soacraft.spatial import Inertia, Pose, Wrench
 
@@ -115,9 +115,9 @@ _HOMES = {
     "ops.derived": "diag_of",
     "ops.identities": "Identity identities",
     "ops.namespace": "Operators operators",
-    "ops.proof": "Proof",
-    "ops.prove": "prove",
-    "ops.simplify": "simplify",
+    "ops.proofs.proof": "Proof",
+    "ops.proofs.prove": "prove",
+    "ops.proofs.simplify": "simplify",
     "ops.verify": "verify",
     "spatial": "Inertia Pose Wrench",
 }

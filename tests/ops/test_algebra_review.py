@@ -13,8 +13,8 @@ from tests.ops.differences import mass_matrix, with_armature
 
 import soacraft as sc
 from soacraft.errors import ModelError, SingularError, SpaceError, StaleError
-from soacraft.ops import side_rules
-from soacraft.ops.simplify import _leaves
+from soacraft.ops.proofs import side_rules
+from soacraft.ops.proofs.simplify import _leaves
 
 I = sc.I
 

@@ -5,11 +5,11 @@ from soacraft.ops.define import define, matrix, state_identity
 from soacraft.ops.derived import diag_of
 from soacraft.ops.identities import Identity, identities
 from soacraft.ops.namespace import Operators, operators
-from soacraft.ops.proof import Proof
-from soacraft.ops.prove import prove
+from soacraft.ops.proofs.proof import Proof
+from soacraft.ops.proofs.prove import prove
+from soacraft.ops.proofs.simplify import simplify
+from soacraft.ops.proofs.stated import StatedIdentity
 from soacraft.ops.rules import install as _install
-from soacraft.ops.simplify import simplify
-from soacraft.ops.stated import StatedIdentity
 from soacraft.ops.verify import Verification, verify
 
 _install()

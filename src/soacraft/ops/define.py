@@ -8,14 +8,15 @@ from soacraft.algebra.completion import Budget, OutOfBudget
 from soacraft.algebra.operator import Operator
 from soacraft.errors import ModelError, SpaceError
 from soacraft.model.scale import scaled_random_state
-from soacraft.ops import definitions, from_numbers
+from soacraft.ops import from_numbers
 from soacraft.ops.binding import Bound, GraphBinding
 from soacraft.ops.leaves import DefinedLeaf
-from soacraft.ops.letters import binding_of
 from soacraft.ops.names import check_name, latex_of
 from soacraft.ops.namespace import Operators, operators_of
-from soacraft.ops.stated import StatedIdentity, book_of
-from soacraft.ops.translate import Translator
+from soacraft.ops.proofs import definitions
+from soacraft.ops.proofs.letters import binding_of
+from soacraft.ops.proofs.stated import StatedIdentity, book_of
+from soacraft.ops.proofs.translate import Translator
 from soacraft.ops.verify import verify
 
 #: Random states of its model that a stated identity is checked at.

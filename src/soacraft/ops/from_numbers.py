@@ -15,7 +15,7 @@ from soacraft.errors import ModelError, SpaceError
 from soacraft.ops.binding import Bound, GraphBinding
 from soacraft.ops.given import GivenBlocks, GivenMatrix, Index
 from soacraft.ops.names import check_name
-from soacraft.ops.stated import book_of
+from soacraft.ops.proofs.stated import book_of
 
 if TYPE_CHECKING:
     from soacraft.ops.namespace import Operators

@@ -12,17 +12,17 @@ from soacraft.algebra import rules
 from soacraft.algebra.nodes import I, Identity, Product, Scaled, Sum, Transpose, product
 from soacraft.algebra.operator import DIAGONAL, Operator
 from soacraft.model.sko import SKOModel
-from soacraft.ops import side_rules
 from soacraft.ops.compile import CompiledExpression
 from soacraft.ops.derivatives.diff import DIFF_RULES
 from soacraft.ops.derived import DOWN, UP, LyapunovLeaf, RiccatiInverse, SweptInverse, lyapunov
 from soacraft.ops.given import inverse_of_given
-from soacraft.ops.inverses import inverse_by_normal_form
 from soacraft.ops.leaves import BoundLeaf, DefinedLeaf, PropagatorLeaf, edges_of, tree_of
 from soacraft.ops.namespace import operators_of
+from soacraft.ops.proofs import side_rules
+from soacraft.ops.proofs.inverses import inverse_by_normal_form
+from soacraft.ops.proofs.simplify import simplify
 from soacraft.ops.recognise import as_mass_matrix
 from soacraft.ops.roots import ROOT_RULES
-from soacraft.ops.simplify import simplify
 from soacraft.recursions import block_of_AsXB, block_of_AXBs, mass_matrix
 from soacraft.recursions._backend import composite_body
 from soacraft.recursions.products import along

@@ -13,7 +13,7 @@ from soacraft.ops.binding import Bound, GraphBinding
 from soacraft.ops.leaves import DefinedLeaf
 
 if TYPE_CHECKING:
-    from soacraft.ops.translate import Translator
+    from soacraft.ops.proofs.translate import Translator
 
 
 @dataclass(frozen=True)

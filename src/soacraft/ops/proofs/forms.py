@@ -8,8 +8,8 @@ from soacraft.algebra.factoring import Form
 from soacraft.algebra.nodes import Identity, product
 from soacraft.algebra.operator import Operator
 from soacraft.algebra.space import Space
-from soacraft.ops.letters import plus
-from soacraft.ops.translate import Translator
+from soacraft.ops.proofs.letters import plus
+from soacraft.ops.proofs.translate import Translator
 
 
 def write(translator: Translator, form: Form, rows: Space | None) -> Operator:

@@ -9,8 +9,8 @@ from soacraft.algebra.completion import Rule, System
 from soacraft.algebra.nodes import Inverse, Product, Scaled, Sum, Transpose
 from soacraft.algebra.operator import Leaf, Operator
 from soacraft.algebra.polynomial import Polynomial
-from soacraft.ops import definitions
-from soacraft.ops.translate import SERIAL, Translator
+from soacraft.ops.proofs import definitions
+from soacraft.ops.proofs.translate import SERIAL, Translator
 
 
 @dataclass(frozen=True)

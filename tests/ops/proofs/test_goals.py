@@ -13,7 +13,7 @@ from tests.embedded import sample
 from tests.ops.differences import with_armature
 
 import soacraft as sc
-from soacraft.ops import definitions
+from soacraft.ops.proofs import definitions
 
 I = sc.I
 

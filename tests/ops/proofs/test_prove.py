@@ -13,8 +13,8 @@ from soacraft.algebra.completion import System
 from soacraft.algebra.polynomial import Polynomial
 from soacraft.citations import cite
 from soacraft.errors import SpaceError
-from soacraft.ops import definitions, translate
-from soacraft.ops.letters import Letters
+from soacraft.ops.proofs import definitions, translate
+from soacraft.ops.proofs.letters import Letters
 
 I = sc.I
 

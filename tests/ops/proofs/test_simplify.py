@@ -10,8 +10,9 @@ from tests.embedded import sample
 import soacraft as sc
 from soacraft.algebra.nodes import Identity
 from soacraft.errors import SingularError, SpaceError, StaleError
-from soacraft.ops import derived, table, translate
+from soacraft.ops import derived, table
 from soacraft.ops.leaves import PickOffLeaf
+from soacraft.ops.proofs import translate
 from soacraft.recursions import _backend
 
 I = sc.I

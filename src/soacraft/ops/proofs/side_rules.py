@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from soacraft.algebra.operator import Leaf
-from soacraft.ops import translate
 from soacraft.ops.binding import GraphBinding
 from soacraft.ops.derivatives.leaves import SensitivityLeaf
 from soacraft.ops.derivatives.rules import on_base, one_dof, papers_pin
 from soacraft.ops.derived import LyapunovLeaf
 from soacraft.ops.namespace import operators_of
+from soacraft.ops.proofs import translate
 
 
 def of_derivatives(leaf: Leaf) -> Iterator[translate.SideRule]:

@@ -9,13 +9,13 @@ from soacraft.algebra.completion import Budget, Contradiction, OutOfBudget
 from soacraft.algebra.operator import Operator
 from soacraft.errors import SoacraftError, SpaceError
 from soacraft.model.random_models import random_sko
-from soacraft.ops import stated
-from soacraft.ops.chain import Chain, between
-from soacraft.ops.letters import binding_of
 from soacraft.ops.namespace import Operators, operators
-from soacraft.ops.places import check
-from soacraft.ops.proof import Proof, Step
-from soacraft.ops.translate import Translator
+from soacraft.ops.proofs import stated
+from soacraft.ops.proofs.chain import Chain, between
+from soacraft.ops.proofs.letters import binding_of
+from soacraft.ops.proofs.places import check
+from soacraft.ops.proofs.proof import Proof, Step
+from soacraft.ops.proofs.translate import Translator
 from soacraft.ops.verify import Side, verify
 
 TOLERANCE = 1e-9

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from soacraft.algebra.completion import Budget, OutOfBudget, Relation, System, complete
 from soacraft.algebra.factoring import Factoring, Price
 from soacraft.algebra.polynomial import Number, Polynomial, Word, quotient
-from soacraft.ops import definitions
-from soacraft.ops.translate import Translator
+from soacraft.ops.proofs import definitions
+from soacraft.ops.proofs.translate import Translator
 
 #: How many polynomials are followed at once, how many of their neighbours are looked at closely, and how many rounds
 #: may pass without anything cheaper.

@@ -15,14 +15,14 @@ from soacraft.algebra.factoring import Factoring, Price
 from soacraft.algebra.nodes import Inverse, Product, Sum, product
 from soacraft.algebra.operator import Leaf, Operator
 from soacraft.errors import SpaceError
-from soacraft.ops import stated
 from soacraft.ops.binding import Bound
 from soacraft.ops.derivatives.leaves import SensitivityLeaf
-from soacraft.ops.forms import write
 from soacraft.ops.leaves import bound_identity
-from soacraft.ops.letters import binding_of
-from soacraft.ops.search import Search
-from soacraft.ops.translate import Translator
+from soacraft.ops.proofs import stated
+from soacraft.ops.proofs.forms import write
+from soacraft.ops.proofs.letters import binding_of
+from soacraft.ops.proofs.search import Search
+from soacraft.ops.proofs.translate import Translator
 
 #: A price: block products, leaves, inverses that only a rule knows, additions, multiplications, letters that the input
 #: does not have.

@@ -8,10 +8,10 @@ from soacraft.algebra.nodes import Scaled
 from soacraft.algebra.operator import Operator
 from soacraft.algebra.polynomial import quotient
 from soacraft.errors import SoacraftError
-from soacraft.ops import definitions
-from soacraft.ops.forms import write
-from soacraft.ops.letters import binding_of, plain_number
-from soacraft.ops.translate import Translator
+from soacraft.ops.proofs import definitions
+from soacraft.ops.proofs.forms import write
+from soacraft.ops.proofs.letters import binding_of, plain_number
+from soacraft.ops.proofs.translate import Translator
 
 SECONDS = 0.5
 

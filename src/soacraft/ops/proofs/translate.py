@@ -13,12 +13,12 @@ from soacraft.algebra.operator import DIAGONAL, Leaf, Operator
 from soacraft.algebra.polynomial import Alphabet, Number, Polynomial, exact, quotient
 from soacraft.algebra.rules import square_parts
 from soacraft.errors import SingularError
-from soacraft.ops import definitions
 from soacraft.ops.binding import Bound
-from soacraft.ops.definitions import Definition, words
 from soacraft.ops.derived import UP, DiagOf, LyapunovLeaf, diag_of
 from soacraft.ops.leaves import DefinedLeaf, PropagatorLeaf, SparseLeaf
-from soacraft.ops.letters import Letters
+from soacraft.ops.proofs import definitions
+from soacraft.ops.proofs.definitions import Definition, words
+from soacraft.ops.proofs.letters import Letters
 from soacraft.ops.roots import RootLeaf, RootRate
 from soacraft.ops.table import NAMES
 
