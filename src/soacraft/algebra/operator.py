@@ -453,7 +453,7 @@ class Operator(ABC):
         return other
 
     def compile(self) -> Callable[..., Any]:
-        """A function `f(q, v=None, *vectors)` of the expression, for many states: see `soacraft.ops.compile`."""
+        """A function `f(q, v=None, *vectors)` of the expression, for many states: see `ops.programs.compile`."""
         from soacraft.algebra import rules
 
         compiled: Callable[..., Any] = rules.compile_rule[0](self)

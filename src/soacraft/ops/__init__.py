@@ -1,4 +1,7 @@
-"""Operators of the papers on any model, their rules, identities, and the checks that use them."""
+"""Operators of the papers on any model, their rules, identities, and the checks that use them.
+
+Rooms: `derivatives` (`expr.diff`, `expr.dot`), `proofs` (`sc.prove`, `sc.simplify`), `programs` (expressions compiled).
+"""
 
 from soacraft.ops.check import OperatorReport, check_operator
 from soacraft.ops.define import define, matrix, state_identity

@@ -111,27 +111,27 @@ class ModelBinding:
         self, expr: Operator, fallback: Callable[[Any], StackedVector]
     ) -> Callable[[Any], StackedVector] | None:
         """A quick call for products of an expression with vectors, or None."""
-        from soacraft.ops import programs
+        from soacraft.ops.programs import roads
 
-        return programs.product_call(expr, fallback)
+        return roads.product_call(expr, fallback)
 
     def columns(self, expr: Operator, x: Array) -> Array | None:
         """The product of an expression with columns, or None when its recursions should compute it."""
-        from soacraft.ops import programs
+        from soacraft.ops.programs import roads
 
-        return programs.columns(expr, x)
+        return roads.columns(expr, x)
 
     def block(self, expr: Operator, i: int, j: int) -> Array | None:
         """Block (i, j) of an expression, or None when its recursions should compute it."""
-        from soacraft.ops import programs
+        from soacraft.ops.programs import roads
 
-        return programs.block(expr, i, j)
+        return roads.block(expr, i, j)
 
     def blocks(self, expr: Operator) -> Blocks | None:
         """All blocks of an expression that has a pattern, or None when its recursions should compute them."""
-        from soacraft.ops import programs
+        from soacraft.ops.programs import roads
 
-        return programs.blocks(expr)
+        return roads.blocks(expr)
 
     def token(self) -> object:
         """The store of what was derived from A, H and M: another one for another configuration."""

@@ -12,12 +12,12 @@ from soacraft.algebra import rules
 from soacraft.algebra.nodes import I, Identity, Product, Scaled, Sum, Transpose, product
 from soacraft.algebra.operator import DIAGONAL, Operator
 from soacraft.model.sko import SKOModel
-from soacraft.ops.compile import CompiledExpression
 from soacraft.ops.derivatives.diff import DIFF_RULES
 from soacraft.ops.derived import DOWN, UP, LyapunovLeaf, RiccatiInverse, SweptInverse, lyapunov
 from soacraft.ops.given import inverse_of_given
 from soacraft.ops.leaves import BoundLeaf, DefinedLeaf, PropagatorLeaf, edges_of, tree_of
 from soacraft.ops.namespace import operators_of
+from soacraft.ops.programs.compile import CompiledExpression
 from soacraft.ops.proofs import side_rules
 from soacraft.ops.proofs.inverses import inverse_by_normal_form
 from soacraft.ops.proofs.simplify import simplify

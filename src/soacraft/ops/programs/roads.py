@@ -35,7 +35,7 @@ from soacraft.model.plans import (
 from soacraft.model.sko import SKOModel
 from soacraft.model.state import State
 from soacraft.ops.binding import Bound, GraphBinding
-from soacraft.ops.lowering import Fields, Lowering, NotLowered, Step, field, form, listing, numbers_of
+from soacraft.ops.programs.lowering import Fields, Lowering, NotLowered, Step, field, form, listing, numbers_of
 
 Array = npt.NDArray[np.float64]
 

@@ -21,7 +21,7 @@ from soacraft.model.hinges import examples
 from soacraft.model.random_models import random_inertia, random_pose
 from soacraft.ops.check import read_back
 from soacraft.ops.identities import IDENTITIES
-from soacraft.ops.programs import binding_of, road_of
+from soacraft.ops.programs.roads import binding_of, road_of
 
 I = sc.I
 NAMES = "H M E_phi R P P_plus D G K tau tau_bar E_psi Upsilon phi phi_tilde psi psi_tilde Omega".split()

@@ -25,7 +25,7 @@ from soacraft.model.plans import function_of, make_numbers, quaternions_of
 from soacraft.model.subgraph import SubGraph
 from soacraft.ops.binding import GraphBinding
 from soacraft.ops.namespace import operators_of
-from soacraft.ops.programs import road_of
+from soacraft.ops.programs.roads import road_of
 from soacraft.ops.recognise import as_mass_matrix
 
 Array = npt.NDArray[np.float64]

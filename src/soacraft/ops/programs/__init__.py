@@ -1,0 +1,12 @@
+"""Expressions as compiled programs: the one place of `ops` that uses `soacraft._core`.
+
+In: an expression, bound to a model. Out: its products, blocks and batches, or None where the recursions in Python
+should compute them. `lowering` turns an expression into fields and steps, `roads` keeps the plan of a model with its
+programs and runs them on the numbers of a state, `compile` is `expr.compile()`.
+"""
+
+__all__: list[str] = []
+
+
+def __dir__() -> list[str]:
+    return __all__
