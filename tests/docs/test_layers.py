@@ -1,4 +1,4 @@
-"""The picture of the layers and the walks of the architecture page: of the house as it is."""
+"""The picture of the layers: drawn from the import contract, nothing left out."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 SVG = "{http://www.w3.org/2000/svg}"
-#: Where the files that the page names are looked for.
-FOLDERS = ("", "src/soacraft", "core", "core/include/soacraft", "docs")
 
 
 @pytest.fixture(scope="module")
@@ -27,11 +25,6 @@ def layers():
         yield layers
     finally:
         sys.path.remove(folder)
-
-
-@pytest.fixture(scope="module")
-def page() -> str:
-    return (ROOT / "docs" / "architecture.md").read_text()
 
 
 def contract_layers() -> list[str]:
@@ -83,35 +76,3 @@ def test_the_picture_is_written_once(layers, tmp_path):
     before = path.stat().st_mtime_ns
     layers.write(path)
     assert path.stat().st_mtime_ns == before
-
-
-def test_the_page_shows_the_picture_and_has_every_layer_in_its_table(page):
-    assert "```{image} generated/layers.svg" in page
-    table = page.split("| layer |")[1].split("\n\n")[0]
-    first = " ".join(line.split("|")[1] for line in table.splitlines()[1:] if line.startswith("|"))
-    assert set(re.findall(r"`(\w+)`", first)) == {name for name in contract_layers() if is_there(name)}
-
-
-def found(name: str) -> Path | None:
-    """A file from the end of its path."""
-    near = (ROOT / folder / name for folder in FOLDERS)
-    anywhere = (path for folder in ("src", "core", "tests") for path in (ROOT / folder).rglob(Path(name).name))
-    return next((x for x in (*near, *anywhere) if x.is_file() and str(x).endswith(f"/{name}")), None)
-
-
-def test_the_files_that_the_page_names_are_there(page):
-    names = set(re.findall(r"`([\w./]+\.(?:py|pyi|hpp|cpp|toml))`", page))
-    assert len(names) > 60
-    assert sorted(name for name in names if found(name) is None) == []
-
-
-def test_what_the_walks_name_is_in_the_files_they_name(page):
-    """A row of a walk: the file, the names in it, what happens."""
-    rows = re.findall(r"^\| `([\w./]+\.\w+)` \| (`[^|]+`) \| ", page, re.MULTILINE)
-    assert len(rows) > 50
-    for file, names in rows:
-        path = found(file)
-        assert path is not None, file
-        words = set(re.findall(r"\w+", path.read_text()))
-        missing = set(re.findall(r"\w+", names)) - words
-        assert not missing, (file, missing)

@@ -119,7 +119,7 @@ class CompiledExpression:
                 f"{self.expr.text():.200} cannot be saved for C++: a part of it is computed in Python, since it "
                 "depends on v, on a hinge of your own or on what a sub-graph hangs from; or it takes no vector."
             )
-        numbers = _core.numbers(road.fields.plan)
+        numbers = make_numbers(road.fields.plan)
         lowered.provide(numbers)
         write_bytes(target, lowered.program.saved(numbers))
 
