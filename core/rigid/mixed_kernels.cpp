@@ -13,13 +13,13 @@ struct MixedSpace {
     Pulls<T> pulls;
     T *q, *v, *given_force, *given_vdot, *vdot, *force, *whole, *all;
     template <class Taker>
-    MixedSpace(const Job& job, Taker& bench) : work(*job.model, bench),
-        moving(bench.template take<Moving<T>>(job.model->count)),
-        branches(bench.template take<Motion<T>>(job.model->branches)), pulls(job, bench),
-        q(bench.template take<T>(rank_room<T>(job.model->nq))) {
+    MixedSpace(const Job& job, Taker& arena) : work(*job.model, arena),
+        moving(arena.template take<Moving<T>>(job.model->count)),
+        branches(arena.template take<Motion<T>>(job.model->branches)), pulls(job, arena),
+        q(arena.template take<T>(rank_room<T>(job.model->nq))) {
         const index n = job.model->nv;
-        for (T** one : {&v, &given_force, &given_vdot, &vdot, &force}) *one = bench.template take<T>(rank_room<T>(n));
-        whole = bench.template take<T>(job.passive ? n : 0), all = bench.template take<T>(n);
+        for (T** one : {&v, &given_force, &given_vdot, &vdot, &force}) *one = arena.template take<T>(rank_room<T>(n));
+        whole = arena.template take<T>(job.passive ? n : 0), all = arena.template take<T>(n);
     }
 };
 
@@ -27,8 +27,8 @@ template <class T>
 bool run_mixed_dynamics(const Job& job, index first, index last, void* workspace) {
     const Model& model = *job.model;
     const index n = model.nv;
-    Bench bench{static_cast<char*>(workspace)};
-    const MixedSpace<T> space(job, bench);
+    Arena arena{static_cast<char*>(workspace)};
+    const MixedSpace<T> space(job, arena);
     bool fine = true;
     for (index i = first; i < last; i += Lanes<T>::count) {
         const Rows<T> rows(i, last);
@@ -58,7 +58,7 @@ std::size_t room_for_mixed_dynamics(const Job& job) {
 struct Compliance {
     ComplianceWork<Abreast> work;
     template <class Taker>
-    Compliance(const Job& job, Taker& bench) : work(*job.model, job.frame_count, false, bench) {}
+    Compliance(const Job& job, Taker& arena) : work(*job.model, job.frame_count, false, arena) {}
     SOACRAFT_INLINE bool fill(const Job& job, const Rows<double>& rows, double* const* out) const {
         return compliance<Abreast>(*job.model, place_of<double>(job).R, Reader<double>(job, Q, rows).x, job.frames,
                                    job.frame_count, work, out[0]);
@@ -68,7 +68,7 @@ struct Compliance {
 struct OperationalInertia {
     ComplianceWork<Abreast> work;
     template <class Taker>
-    OperationalInertia(const Job& job, Taker& bench) : work(*job.model, job.frame_count, true, bench) {}
+    OperationalInertia(const Job& job, Taker& arena) : work(*job.model, job.frame_count, true, arena) {}
     SOACRAFT_INLINE bool fill(const Job& job, const Rows<double>& rows, double* const* out) const {
         const index size = 6 * job.frame_count;
         return compliance<Abreast>(*job.model, place_of<double>(job).R, Reader<double>(job, Q, rows).x, job.frames,

@@ -9,8 +9,8 @@ SOACRAFT_RIGID_BEGIN
 template <class T, class Method>
 bool run_tracks(const Job& job, index first, index last, void* workspace) {
     const Model& model = *job.model;
-    Bench bench{static_cast<char*>(workspace)};
-    Track<T>* at = bench.take<Track<T>>(model.count);
+    Arena arena{static_cast<char*>(workspace)};
+    Track<T>* at = arena.take<Track<T>>(model.count);
     const Track<T> ground = ground_of<T>(base_of(job), place_of<T>(job));
     const index count = Method::of_nodes ? last_of(job.frames, job.frame_count) : model.count;
     bool fine = true;

@@ -142,7 +142,7 @@ template <class T>
 constexpr index rank_room(index n) { return Lanes<T>::count == 1 ? 0 : n; }
 
 // A workspace cut into arrays, each on a cache line.
-struct Bench {
+struct Arena {
     char* at;
     template <class S>
     S* take(index n) {
@@ -172,9 +172,9 @@ struct Room {
 template <class T>
 struct Ranks {
     T *q, *v, *x, *y;
-    Ranks(const Model& m, Bench& bench)
-        : q(bench.take<T>(rank_room<T>(m.nq))), v(bench.take<T>(rank_room<T>(m.nv))),
-          x(bench.take<T>(rank_room<T>(m.nv))), y(bench.take<T>(rank_room<T>(m.nv))) {}
+    Ranks(const Model& m, Arena& arena)
+        : q(arena.take<T>(rank_room<T>(m.nq))), v(arena.take<T>(rank_room<T>(m.nv))),
+          x(arena.take<T>(rank_room<T>(m.nv))), y(arena.take<T>(rank_room<T>(m.nv))) {}
     static std::size_t bytes(const Model& m) { return room<T>(rank_room<T>(m.nq)) + 3 * room<T>(rank_room<T>(m.nv)); }
 };
 
@@ -198,9 +198,9 @@ struct Pulls {
     Mat<T>* R = nullptr;  // rotations of the elements, where a wrench needs them
 
     template <class Taker>
-    Pulls(const Job& job, Taker& bench) {
-        if (job.in[PULL] || job.wrench_count) on = bench.template take<Spatial<T>>(job.model->count);
-        if (job.turned) R = bench.template take<Mat<T>>(job.model->count);
+    Pulls(const Job& job, Taker& arena) {
+        if (job.in[PULL] || job.wrench_count) on = arena.template take<Spatial<T>>(job.model->count);
+        if (job.turned) R = arena.template take<Mat<T>>(job.model->count);
     }
 
     // By elements; null when there are none.
@@ -279,11 +279,11 @@ SOACRAFT_FLAT Base base_of(const Job& job) {
     return base;
 }
 
-// Methods: an algorithm for one state, and its work, taken from a bench or counted in a Room. One state after the other.
+// Methods: an algorithm for one state, and its work, taken from an arena or counted in a Room. One state after the other.
 template <class Method>
 bool run_singly(const Job& job, index first, index last, void* workspace) {
-    Bench bench{static_cast<char*>(workspace)};
-    const Method method(job, bench);
+    Arena arena{static_cast<char*>(workspace)};
+    const Method method(job, arena);
     bool fine = true;
     for (index i = first; i < last; ++i) {
         double* out[OUTPUTS];

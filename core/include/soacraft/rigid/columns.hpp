@@ -48,14 +48,14 @@ struct ColumnWork {
 // Up to so many columns are written where they belong; of more, so many at a time go on a tray.
 constexpr index DIRECT = 64, TRAY = 32;
 
-template <class C, class Bench>
-SOACRAFT_INLINE ColumnWork<C> column_work(const Model& model, Bench& bench) {
+template <class C, class Arena>
+SOACRAFT_INLINE ColumnWork<C> column_work(const Model& model, Arena& arena) {
     ColumnWork<C> w;
-    w.rows = bench.template take<DofRow>(model.nv);
-    w.columns = Table<STIRRED_ROWS, C>::take(model.nv, bench);
-    w.driven = bench.template take<Driven<C>>(model.nv);
-    w.branches = bench.template take<Stirred<C>>(model.branches);
-    w.trays = bench.template take<double>(3 * TRAY * model.nv);
+    w.rows = arena.template take<DofRow>(model.nv);
+    w.columns = Table<STIRRED_ROWS, C>::take(model.nv, arena);
+    w.driven = arena.template take<Driven<C>>(model.nv);
+    w.branches = arena.template take<Stirred<C>>(model.branches);
+    w.trays = arena.template take<double>(3 * TRAY * model.nv);
     return w;
 }
 

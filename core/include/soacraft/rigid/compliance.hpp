@@ -26,20 +26,20 @@ struct ComplianceWork {
     double *J, *zeros;      // 6 nodes x nv; nv
     double *scaled, *inverse;  // (6 nodes)^2 each
     template <class Taker>
-    ComplianceWork(const Model& m, index nodes, bool inverted, Taker& bench) {
+    ComplianceWork(const Model& m, index nodes, bool inverted, Taker& arena) {
         const index size = 36 * nodes * nodes;
-        aba.joints = bench.template take<Joint<C>>(m.count);
-        aba.wides = bench.template take<Wide<C>>(m.wides);
-        aba.branches = bench.template take<Carried<C>>(m.branches);
-        aba.motions = bench.template take<Spatial<C>>(m.branches);
-        pull = bench.template take<Spatial<C>>(m.count);
-        vdot = bench.template take<C>(m.nv);
-        at = bench.template take<Place<double>>(m.count);
-        path = bench.template take<index>(m.count);
-        J = bench.template take<double>(6 * nodes * m.nv);
-        zeros = bench.template take<double>(m.nv);
-        scaled = bench.template take<double>(inverted ? size : 0);
-        inverse = bench.template take<double>(inverted ? size : 0);
+        aba.joints = arena.template take<Joint<C>>(m.count);
+        aba.wides = arena.template take<Wide<C>>(m.wides);
+        aba.branches = arena.template take<Carried<C>>(m.branches);
+        aba.motions = arena.template take<Spatial<C>>(m.branches);
+        pull = arena.template take<Spatial<C>>(m.count);
+        vdot = arena.template take<C>(m.nv);
+        at = arena.template take<Place<double>>(m.count);
+        path = arena.template take<index>(m.count);
+        J = arena.template take<double>(6 * nodes * m.nv);
+        zeros = arena.template take<double>(m.nv);
+        scaled = arena.template take<double>(inverted ? size : 0);
+        inverse = arena.template take<double>(inverted ? size : 0);
     }
 };
 

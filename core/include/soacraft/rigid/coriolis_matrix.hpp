@@ -108,11 +108,11 @@ struct CoriolisWork : TreeWork<SweptAlong<double>> {
     Table<CORIOLIS_ROWS, C> columns;
 };
 
-template <class C, class Bench>
-SOACRAFT_INLINE CoriolisWork<C> coriolis_work(const Model& model, Bench& bench) {
+template <class C, class Arena>
+SOACRAFT_INLINE CoriolisWork<C> coriolis_work(const Model& model, Arena& arena) {
     CoriolisWork<C> w;
-    w.take(model, bench);
-    w.columns = Table<CORIOLIS_ROWS, C>::take(model.nv, bench);
+    w.take(model, arena);
+    w.columns = Table<CORIOLIS_ROWS, C>::take(model.nv, arena);
     return w;
 }
 

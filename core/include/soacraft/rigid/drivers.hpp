@@ -12,11 +12,11 @@ SOACRAFT_RIGID_BEGIN
 template <class T>
 bool run_inverse_dynamics(const Job& job, index first, index last, void* workspace) {
     const Model& model = *job.model;
-    Bench bench{static_cast<char*>(workspace)};
-    Moving<T>* moving = bench.take<Moving<T>>(model.count);
-    Motion<T>* branches = bench.take<Motion<T>>(model.branches);
-    const Pulls<T> pulls(job, bench);
-    const Ranks<T> ranks(model, bench);
+    Arena arena{static_cast<char*>(workspace)};
+    Moving<T>* moving = arena.take<Moving<T>>(model.count);
+    Motion<T>* branches = arena.take<Motion<T>>(model.branches);
+    const Pulls<T> pulls(job, arena);
+    const Ranks<T> ranks(model, arena);
     for (index i = first; i < last; i += Lanes<T>::count) {
         const Rows<T> rows(i, last);
         const Rank<T> q = read_rank(job, Q, rows, model.nq, ranks.q), v = read_rank(job, V, rows, model.nv, ranks.v);
@@ -38,15 +38,15 @@ std::size_t room_for_inverse_dynamics(const Job& job) {
 template <class T>
 bool run_forward_dynamics(const Job& job, index first, index last, void* workspace) {
     const Model& model = *job.model;
-    Bench bench{static_cast<char*>(workspace)};
+    Arena arena{static_cast<char*>(workspace)};
     AbaWork<T> work;
-    work.joints = bench.take<Joint<T>>(model.count);
-    work.wides = bench.take<Wide<T>>(model.wides);
-    work.branches = bench.take<Carried<T>>(model.branches);
-    work.motions = bench.take<Spatial<T>>(model.branches);
-    const Pulls<T> pulls(job, bench);
-    const Ranks<T> ranks(model, bench);
-    T* whole = bench.take<T>(job.passive ? model.nv : 0);
+    work.joints = arena.take<Joint<T>>(model.count);
+    work.wides = arena.take<Wide<T>>(model.wides);
+    work.branches = arena.take<Carried<T>>(model.branches);
+    work.motions = arena.take<Spatial<T>>(model.branches);
+    const Pulls<T> pulls(job, arena);
+    const Ranks<T> ranks(model, arena);
+    T* whole = arena.take<T>(job.passive ? model.nv : 0);
     bool fine = true;
     for (index i = first; i < last; i += Lanes<T>::count) {
         const Rows<T> rows(i, last);
@@ -70,8 +70,8 @@ std::size_t room_for_forward_dynamics(const Job& job) {
 template <class T>
 bool run_passive_force(const Job& job, index first, index last, void* workspace) {
     const Model& model = *job.model;
-    Bench bench{static_cast<char*>(workspace)};
-    const Ranks<T> ranks(model, bench);
+    Arena arena{static_cast<char*>(workspace)};
+    const Ranks<T> ranks(model, arena);
     for (index i = first; i < last; i += Lanes<T>::count) {
         const Rows<T> rows(i, last);
         const Rank<T> q = read_rank(job, Q, rows, model.nq, ranks.q), v = read_rank(job, V, rows, model.nv, ranks.v);
@@ -108,9 +108,9 @@ std::size_t room_for_poses(const Job& job) {
 template <class T>
 bool run_jacobian(const Job& job, index first, index last, void* workspace) {
     const Model& model = *job.model;
-    Bench bench{static_cast<char*>(workspace)};
-    Place<T>* places = bench.take<Place<T>>(model.count);
-    index* path = bench.take<index>(model.count);
+    Arena arena{static_cast<char*>(workspace)};
+    Place<T>* places = arena.take<Place<T>>(model.count);
+    index* path = arena.take<index>(model.count);
     const Place<T> base{place_of<T>(job).R, {T(0.0), T(0.0), T(0.0)}};
     const index size = 6 * model.nv;
     for (index i = first; i < last; i += Lanes<T>::count) {

@@ -74,13 +74,13 @@ struct FdWork : TreeWork<Gathered<double>> {
     ColumnWork<C> columns;
 };
 
-template <class C, class Bench>
-SOACRAFT_INLINE FdWork<C> fd_work(const Model& model, Bench& bench) {
+template <class C, class Arena>
+SOACRAFT_INLINE FdWork<C> fd_work(const Model& model, Arena& arena) {
     FdWork<C> w;
-    w.take(model, bench);
-    w.passed = bench.template take<Passed<double>>(model.count);
-    w.dofs = bench.template take<Solved<double>>(model.nv);
-    w.columns = column_work<C>(model, bench);
+    w.take(model, arena);
+    w.passed = arena.template take<Passed<double>>(model.count);
+    w.dofs = arena.template take<Solved<double>>(model.nv);
+    w.columns = column_work<C>(model, arena);
     return w;
 }
 

@@ -15,7 +15,7 @@ SOACRAFT_RIGID_BEGIN
 struct MassMatrixGradient {
     GradientWork<Abreast> work;
     template <class Taker>
-    MassMatrixGradient(const Job& job, Taker& bench) : work(gradient_work<Abreast>(*job.model, bench)) {}
+    MassMatrixGradient(const Job& job, Taker& arena) : work(gradient_work<Abreast>(*job.model, arena)) {}
     SOACRAFT_INLINE bool fill(const Job& job, const Rows<double>& rows, double* const* out) const {
         return mass_matrix_gradient<Abreast>(*job.model, Reader<double>(job, Q, rows), work, out[0]);
     }
@@ -24,7 +24,7 @@ struct MassMatrixGradient {
 struct CoriolisMatrix {
     CoriolisWork<Abreast> work;
     template <class Taker>
-    CoriolisMatrix(const Job& job, Taker& bench) : work(coriolis_work<Abreast>(*job.model, bench)) {}
+    CoriolisMatrix(const Job& job, Taker& arena) : work(coriolis_work<Abreast>(*job.model, arena)) {}
     SOACRAFT_INLINE bool fill(const Job& job, const Rows<double>& rows, double* const* out) const {
         const Reader<double> q(job, Q, rows), v(job, V, rows);
         return coriolis_matrix<Abreast>(*job.model, q, v, work, out[0]);
@@ -38,7 +38,7 @@ struct InverseDynamics {
         return add_passive_rates(*job.passive, q, job.model->nv, out[0], out[1]);
     }
     template <class Taker>
-    static IdWork<Abreast> work(const Model& m, Taker& bench) { return id_work<Abreast>(m, bench); }
+    static IdWork<Abreast> work(const Model& m, Taker& arena) { return id_work<Abreast>(m, arena); }
     template <class... Given>
     static SOACRAFT_INLINE bool fill(const Given&... given) { return inverse_dynamics_derivatives<Abreast>(given...); }
 };
@@ -48,19 +48,19 @@ struct ForwardDynamics {
         return add_passive_response(*job.passive, q, job.model->nv, out[2], out[0], out[1]);
     }
     template <class Taker>
-    static FdWork<Abreast> work(const Model& m, Taker& bench) { return fd_work<Abreast>(m, bench); }
+    static FdWork<Abreast> work(const Model& m, Taker& arena) { return fd_work<Abreast>(m, arena); }
     template <class... Given>
     static SOACRAFT_INLINE bool fill(const Given&... given) { return forward_dynamics_derivatives<Abreast>(given...); }
 };
 
 template <class Dynamics>
 struct Derivatives {
-    decltype(Dynamics::work(*static_cast<const Model*>(nullptr), *static_cast<Bench*>(nullptr))) work;
+    decltype(Dynamics::work(*static_cast<const Model*>(nullptr), *static_cast<Arena*>(nullptr))) work;
     Pulls<double> pulls;
     double* whole;
     template <class Taker>
-    Derivatives(const Job& job, Taker& bench)
-        : work(Dynamics::work(*job.model, bench)), pulls(job, bench), whole(bench.template take<double>(job.model->nv)) {}
+    Derivatives(const Job& job, Taker& arena)
+        : work(Dynamics::work(*job.model, arena)), pulls(job, arena), whole(arena.template take<double>(job.model->nv)) {}
     SOACRAFT_INLINE bool fill(const Job& job, const Rows<double>& rows, double* const* out) const {
         const Reader<double> q(job, Q, rows), v(job, V, rows);
         Reader<double> x(job, X, rows);
@@ -76,9 +76,9 @@ struct Derivatives {
 
 template <class T>
 bool run_log_det(const Job& job, index first, index last, void* workspace) {
-    Bench bench{static_cast<char*>(workspace)};
-    const LogDetWork<T> work = log_det_work<T>(*job.model, bench);
-    T* space = bench.take<T>(rank_room<T>(job.model->nq));
+    Arena arena{static_cast<char*>(workspace)};
+    const LogDetWork<T> work = log_det_work<T>(*job.model, arena);
+    T* space = arena.take<T>(rank_room<T>(job.model->nq));
     bool fine = true;
     for (index i = first; i < last; i += Lanes<T>::count) {
         const Rows<T> rows(i, last);
@@ -93,10 +93,10 @@ bool run_log_det(const Job& job, index first, index last, void* workspace) {
 template <class T>
 bool run_log_det_gradient(const Job& job, index first, index last, void* workspace) {
     const Model& model = *job.model;
-    Bench bench{static_cast<char*>(workspace)};
-    const LogDetWork<T> work = log_det_work<T>(model, bench);
-    T* space = bench.take<T>(rank_room<T>(model.nq));
-    T* found = bench.take<T>(rank_room<T>(model.nv));
+    Arena arena{static_cast<char*>(workspace)};
+    const LogDetWork<T> work = log_det_work<T>(model, arena);
+    T* space = arena.take<T>(rank_room<T>(model.nq));
+    T* found = arena.take<T>(rank_room<T>(model.nv));
     bool fine = true;
     for (index i = first; i < last; i += Lanes<T>::count) {
         const Rows<T> rows(i, last);

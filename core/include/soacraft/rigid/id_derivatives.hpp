@@ -62,12 +62,12 @@ struct IdWork : TreeWork<Composite<double>> {
 };
 
 // The arrays of a model, taken one after the other.
-template <class C, class Bench>
-SOACRAFT_INLINE IdWork<C> id_work(const Model& model, Bench& bench) {
+template <class C, class Arena>
+SOACRAFT_INLINE IdWork<C> id_work(const Model& model, Arena& arena) {
     IdWork<C> w;
-    w.take(model, bench);
-    w.a = bench.template take<Accelerated<double>>(model.count);
-    w.columns = Table<ID_ROWS, C>::take(model.nv, bench);
+    w.take(model, arena);
+    w.a = arena.template take<Accelerated<double>>(model.count);
+    w.columns = Table<ID_ROWS, C>::take(model.nv, arena);
     return w;
 }
 

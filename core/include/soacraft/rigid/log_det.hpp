@@ -33,11 +33,11 @@ struct LogDetWork {
     Sized<T>* branches;        // P, later Upsilon
 };
 
-template <class T, class Bench>
-SOACRAFT_INLINE LogDetWork<T> log_det_work(const Model& m, Bench& bench) {
-    return {bench.template take<HingeTurn<T>>(m.count), bench.template take<Place<T>>(m.count),
-            bench.template take<Articulated<T>>(m.count), bench.template take<Eliminated<T>>(m.nv),
-            bench.template take<Sized<T>>(m.branches)};
+template <class T, class Arena>
+SOACRAFT_INLINE LogDetWork<T> log_det_work(const Model& m, Arena& arena) {
+    return {arena.template take<HingeTurn<T>>(m.count), arena.template take<Place<T>>(m.count),
+            arena.template take<Articulated<T>>(m.count), arena.template take<Eliminated<T>>(m.nv),
+            arena.template take<Sized<T>>(m.branches)};
 }
 
 // G, D and P+ of all hinges. False when one has no inertia to move.

@@ -53,20 +53,20 @@ struct GradientWork {
     Numbering number;
 };
 
-template <class C, class Bench>
-SOACRAFT_INLINE GradientWork<C> gradient_work(const Model& model, Bench& bench) {
+template <class C, class Arena>
+SOACRAFT_INLINE GradientWork<C> gradient_work(const Model& model, Arena& arena) {
     const index n = model.count;
     constexpr index width = columns_in<C, double>;
     GradientWork<C> w;
     w.step = (Table<GRADIENT_ROWS, C>::groups(model.nv) + 1) * width;
-    w.turns = bench.template take<HingeTurn<double>>(n);
-    w.at = bench.template take<Place<double>>(n);
-    w.r = bench.template take<Vec<double>>(n);
-    w.R = bench.template take<Rigid<double>>(n);
-    w.columns = Table<GRADIENT_ROWS, C>::take(model.nv, bench);
-    w.U = bench.template take<double>(6 * w.step);
-    w.path = bench.template take<double>(w.step);
-    w.number = take_numbering(model, bench);
+    w.turns = arena.template take<HingeTurn<double>>(n);
+    w.at = arena.template take<Place<double>>(n);
+    w.r = arena.template take<Vec<double>>(n);
+    w.R = arena.template take<Rigid<double>>(n);
+    w.columns = Table<GRADIENT_ROWS, C>::take(model.nv, arena);
+    w.U = arena.template take<double>(6 * w.step);
+    w.path = arena.template take<double>(w.step);
+    w.number = take_numbering(model, arena);
     return w;
 }
 

@@ -13,48 +13,48 @@ SOACRAFT_RIGID_BEGIN
 SOACRAFT_FLAT index row_step(index nv) { return (((nv + EIGHT) * 8 + 63) / 64 | 1) * 8; }
 
 template <class T, class Taker>
-SOACRAFT_INLINE CrbaWork<T> crba_work(const Model& m, Taker& bench) {
+SOACRAFT_INLINE CrbaWork<T> crba_work(const Model& m, Taker& arena) {
     CrbaWork<T> w;
     w.step = row_step(m.nv);
-    w.turns = bench.template take<HingeTurn<T>>(m.count);
-    w.at = bench.template take<Place<T>>(m.count);
-    w.R = bench.template take<Rigid<T>>(m.count);
-    w.r = bench.template take<Vec<T>>(m.count);
-    w.piece_of = bench.template take<index>(m.count);
-    w.pieces = bench.template take<Piece>(m.count);
-    w.H = bench.template take<T>(6 * m.nv);
-    w.F = bench.template take<T>(6 * w.step);
+    w.turns = arena.template take<HingeTurn<T>>(m.count);
+    w.at = arena.template take<Place<T>>(m.count);
+    w.R = arena.template take<Rigid<T>>(m.count);
+    w.r = arena.template take<Vec<T>>(m.count);
+    w.piece_of = arena.template take<index>(m.count);
+    w.pieces = arena.template take<Piece>(m.count);
+    w.H = arena.template take<T>(6 * m.nv);
+    w.F = arena.template take<T>(6 * w.step);
     return w;
 }
 
 template <class T, class Taker>
-SOACRAFT_INLINE MinvWork<T> minv_work(const Model& m, Taker& bench) {
+SOACRAFT_INLINE MinvWork<T> minv_work(const Model& m, Taker& arena) {
     MinvWork<T> w;
     w.step = row_step(m.nv);
-    w.turns = bench.template take<HingeTurn<T>>(m.count);
-    w.at = bench.template take<Place<T>>(m.count);
-    w.piece_of = bench.template take<index>(m.count);
-    w.dofs = bench.template take<Dof<T>>(m.nv);
-    w.w = bench.template take<T>(EIGHT * m.nv);
-    w.wides = bench.template take<Square<T>>(m.wides);
-    w.branches = bench.template take<Sized<T>>(m.branches);
-    w.pieces = bench.template take<Piece>(m.count);
-    w.passages = bench.template take<Passage<T>>(m.count);
-    w.z = bench.template take<T>(6 * w.step);
-    w.y = bench.template take<T>(6 * w.step);
+    w.turns = arena.template take<HingeTurn<T>>(m.count);
+    w.at = arena.template take<Place<T>>(m.count);
+    w.piece_of = arena.template take<index>(m.count);
+    w.dofs = arena.template take<Dof<T>>(m.nv);
+    w.w = arena.template take<T>(EIGHT * m.nv);
+    w.wides = arena.template take<Square<T>>(m.wides);
+    w.branches = arena.template take<Sized<T>>(m.branches);
+    w.pieces = arena.template take<Piece>(m.count);
+    w.passages = arena.template take<Passage<T>>(m.count);
+    w.z = arena.template take<T>(6 * w.step);
+    w.y = arena.template take<T>(6 * w.step);
     return w;
 }
 
 // The two algorithms under one roof.
 struct MassMatrix {
     template <class T, class Taker>
-    static CrbaWork<T> work(const Model& m, Taker& bench) { return crba_work<T>(m, bench); }
+    static CrbaWork<T> work(const Model& m, Taker& arena) { return crba_work<T>(m, arena); }
     template <class C, class T, class In>
     static bool fill(const Model& m, const In& q, const CrbaWork<T>& w, T* y) { return mass_matrix<C>(m, q, w, y); }
 };
 struct MassMatrixInverse {
     template <class T, class Taker>
-    static MinvWork<T> work(const Model& m, Taker& bench) { return minv_work<T>(m, bench); }
+    static MinvWork<T> work(const Model& m, Taker& arena) { return minv_work<T>(m, arena); }
     template <class C, class T, class In>
     static bool fill(const Model& m, const In& q, const MinvWork<T>& w, T* y) { return mass_matrix_inverse<C>(m, q, w, y); }
 };
@@ -65,11 +65,11 @@ struct Sheets {
     T *grid, *sorted;
     index* dof_at;  // the dof that stands at a place of the user's
     template <class Taker>
-    Sheets(const Model& m, Taker& bench) {
+    Sheets(const Model& m, Taker& arena) {
         const index size = m.nv * m.nv;
-        grid = bench.template take<T>(m.in_order ? rank_room<T>(size) : size);
-        sorted = bench.template take<T>(m.in_order ? 0 : rank_room<T>(size));
-        dof_at = bench.template take<index>(m.in_order ? 0 : m.nv);
+        grid = arena.template take<T>(m.in_order ? rank_room<T>(size) : size);
+        sorted = arena.template take<T>(m.in_order ? 0 : rank_room<T>(size));
+        dof_at = arena.template take<index>(m.in_order ? 0 : m.nv);
     }
     SOACRAFT_INLINE void number(const Model& m) const {
         for (index k = 0; k < m.count && !m.in_order; ++k)
@@ -85,10 +85,10 @@ struct Sheets {
 
 // One state after the other.
 template <class Matrix>
-bool run_matrix(const Job& job, index first, index last, Bench bench, double*) {
+bool run_matrix(const Job& job, index first, index last, Arena arena, double*) {
     const Model& model = *job.model;
-    const auto work = Matrix::template work<double>(model, bench);
-    const Sheets<double> sheets(model, bench);
+    const auto work = Matrix::template work<double>(model, arena);
+    const Sheets<double> sheets(model, arena);
     sheets.number(model);
     bool fine = true;
     for (index i = first; i < last; ++i) {
@@ -105,12 +105,12 @@ bool run_matrix(const Job& job, index first, index last, Bench bench, double*) {
 constexpr index SMALL = 40;
 
 template <class Matrix>
-bool run_matrix(const Job& job, index first, index last, Bench bench, Abreast*) {
+bool run_matrix(const Job& job, index first, index last, Arena arena, Abreast*) {
     const Model& model = *job.model;
-    if (model.nv > SMALL) return run_matrix<Matrix>(job, first, last, bench, static_cast<double*>(nullptr));
-    const auto work = Matrix::template work<Abreast>(model, bench);
-    const Sheets<Abreast> sheets(model, bench);
-    Abreast* space = bench.take<Abreast>(model.nq);
+    if (model.nv > SMALL) return run_matrix<Matrix>(job, first, last, arena, static_cast<double*>(nullptr));
+    const auto work = Matrix::template work<Abreast>(model, arena);
+    const Sheets<Abreast> sheets(model, arena);
+    Abreast* space = arena.take<Abreast>(model.nq);
     sheets.number(model);
     bool fine = true;
     for (index i = first; i < last; i += SOACRAFT_LANES) {
@@ -135,14 +135,14 @@ std::size_t room_for_matrix(const Job& job) {
 
 template <class T>
 bool run_mass_matrix(const Job& job, index first, index last, void* workspace) {
-    return run_matrix<MassMatrix>(job, first, last, Bench{static_cast<char*>(workspace)}, static_cast<T*>(nullptr));
+    return run_matrix<MassMatrix>(job, first, last, Arena{static_cast<char*>(workspace)}, static_cast<T*>(nullptr));
 }
 template <class T>
 std::size_t room_for_mass_matrix(const Job& job) { return room_for_matrix<MassMatrix, T>(job); }
 
 template <class T>
 bool run_mass_matrix_inverse(const Job& job, index first, index last, void* workspace) {
-    return run_matrix<MassMatrixInverse>(job, first, last, Bench{static_cast<char*>(workspace)}, static_cast<T*>(nullptr));
+    return run_matrix<MassMatrixInverse>(job, first, last, Arena{static_cast<char*>(workspace)}, static_cast<T*>(nullptr));
 }
 template <class T>
 std::size_t room_for_mass_matrix_inverse(const Job& job) { return room_for_matrix<MassMatrixInverse, T>(job); }

@@ -27,10 +27,10 @@ struct MixedWork {
     Carried<T>* branches;
     Taken<T>* taken;   // by dofs
     template <class Taker>
-    MixedWork(const Model& m, Taker& bench)
-        : X(bench.template take<Place<T>>(m.count)), V(bench.template take<Spatial<T>>(m.count)),
-          c(bench.template take<Spatial<T>>(m.count)), a(bench.template take<Spatial<T>>(m.count)),
-          branches(bench.template take<Carried<T>>(m.branches)), taken(bench.template take<Taken<T>>(m.nv)) {}
+    MixedWork(const Model& m, Taker& arena)
+        : X(arena.template take<Place<T>>(m.count)), V(arena.template take<Spatial<T>>(m.count)),
+          c(arena.template take<Spatial<T>>(m.count)), a(arena.template take<Spatial<T>>(m.count)),
+          branches(arena.template take<Carried<T>>(m.branches)), taken(arena.template take<Taken<T>>(m.nv)) {}
 };
 
 // Column i of H*, of unit length where the hinge has one dof.

@@ -15,10 +15,10 @@ struct Numbering {
     index* place;  // where a dof stands in the user's order; null when that is the same
 };
 
-template <class Bench>
-SOACRAFT_INLINE Numbering take_numbering(const Model& model, Bench& bench) {
-    return {bench.template take<index>(model.count + 1), bench.template take<index>(model.count),
-            bench.template take<index>(model.nv)};
+template <class Arena>
+SOACRAFT_INLINE Numbering take_numbering(const Model& model, Arena& arena) {
+    return {arena.template take<index>(model.count + 1), arena.template take<index>(model.count),
+            arena.template take<index>(model.nv)};
 }
 
 SOACRAFT_INLINE void number_dofs(const Model& model, Numbering& to) {
@@ -42,9 +42,9 @@ struct Table {
     double* x;
 
     static SOACRAFT_FLAT index groups(index nv) { return (nv + width - 1) / width; }
-    template <class Bench>
-    static SOACRAFT_INLINE Table take(index nv, Bench& bench) {
-        return {bench.template take<double>(groups(nv) * ROWS * width)};
+    template <class Arena>
+    static SOACRAFT_INLINE Table take(index nv, Arena& arena) {
+        return {arena.template take<double>(groups(nv) * ROWS * width)};
     }
     // One number of one dof, and one row of the group that begins with dof c.
     SOACRAFT_FLAT double& at(index row, index j) const { return x[(j / width * ROWS + row) * width + j % width]; }

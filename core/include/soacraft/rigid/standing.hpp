@@ -64,12 +64,12 @@ struct TreeWork {
     Turn<double>* turns;
     Numbering number;
 
-    template <class Bench>
-    SOACRAFT_INLINE void take(const Model& model, Bench& bench) {
-        at = bench.template take<Standing<double>>(model.count);
-        branches = bench.template take<Sum>(model.branches);
-        turns = bench.template take<Turn<double>>(model.count);
-        number = take_numbering(model, bench);
+    template <class Arena>
+    SOACRAFT_INLINE void take(const Model& model, Arena& arena) {
+        at = arena.template take<Standing<double>>(model.count);
+        branches = arena.template take<Sum>(model.branches);
+        turns = arena.template take<Turn<double>>(model.count);
+        number = take_numbering(model, arena);
     }
     // A new state; C holds the hinges that are turned together.
     template <class C, class In>
