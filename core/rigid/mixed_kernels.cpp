@@ -16,9 +16,9 @@ struct MixedSpace {
     MixedSpace(const Job& job, Taker& arena) : work(*job.model, arena),
         moving(arena.template take<Moving<T>>(job.model->count)),
         branches(arena.template take<Motion<T>>(job.model->branches)), pulls(job, arena),
-        q(arena.template take<T>(rank_room<T>(job.model->nq))) {
+        q(arena.template take<T>(vector_room<T>(job.model->nq))) {
         const index n = job.model->nv;
-        for (T** one : {&v, &given_force, &given_vdot, &vdot, &force}) *one = arena.template take<T>(rank_room<T>(n));
+        for (T** one : {&v, &given_force, &given_vdot, &vdot, &force}) *one = arena.template take<T>(vector_room<T>(n));
         whole = arena.template take<T>(job.passive ? n : 0), all = arena.template take<T>(n);
     }
 };
@@ -32,14 +32,14 @@ bool run_mixed_dynamics(const Job& job, index first, index last, void* workspace
     bool fine = true;
     for (index i = first; i < last; i += Lanes<T>::count) {
         const Rows<T> rows(i, last);
-        const Rank<T> q = read_rank(job, Q, rows, model.nq, space.q), v = read_rank(job, V, rows, n, space.v);
-        const Rank<T> force = read_rank(job, X, rows, n, space.given_force);
-        const Rank<T> vdot = read_rank(job, Y, rows, n, space.given_vdot);
-        Rank<T> all_vdot = write_rank(job, 0, rows, space.vdot), all_force = write_rank(job, 1, rows, space.force);
+        const StateVector<T> q = read_vector(job, Q, rows, model.nq, space.q), v = read_vector(job, V, rows, n, space.v);
+        const StateVector<T> force = read_vector(job, X, rows, n, space.given_force);
+        const StateVector<T> vdot = read_vector(job, Y, rows, n, space.given_vdot);
+        StateVector<T> all_vdot = write_vector(job, 0, rows, space.vdot), all_force = write_vector(job, 1, rows, space.force);
         const Spatial<T>* pull = space.pulls.at(job, rows, q);
         fine &= mixed_accelerations<T>(model, base_of(job), q, v, with_passive(job, q, v, force, space.whole), vdot,
                                        job.mask, pull, space.work, all_vdot);
-        Rank<T> all{space.all};
+        StateVector<T> all{space.all};
         inverse_dynamics<T>(model, base_of(job), q, v, all_vdot, pull, space.moving, space.branches, all);
         if (job.passive) each_passive<T>(*job.passive, q, v, [&](index k, const T& x) { all.set(k, all[k] - x); });
         for (index k = 0; k < n; ++k) all_force.set(k, job.mask[k] ? all[k] : force[k]);

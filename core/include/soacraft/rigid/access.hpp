@@ -76,10 +76,10 @@ struct Writer<double> {
 // One input or output of the states at work. For a single state it is the row itself; for a pack, rows are turned into
 // packs once, column by column, and back.
 template <class T>
-struct Rank;
+struct StateVector;
 
 template <>
-struct Rank<double> {
+struct StateVector<double> {
     double* x;
     SOACRAFT_FLAT double operator[](index i) const { return x[i]; }
     SOACRAFT_FLAT void set(index i, double value) { x[i] = value; }
@@ -87,19 +87,19 @@ struct Rank<double> {
 };
 
 template <int W>
-struct Rank<Pack<W>> {
+struct StateVector<Pack<W>> {
     Pack<W>* x;
     SOACRAFT_FLAT const Pack<W>& operator[](index i) const { return x[i]; }
     SOACRAFT_FLAT void set(index i, const Pack<W>& value) { x[i] = value; }
     SOACRAFT_INLINE void clear(index n) { std::memset(static_cast<void*>(x), 0, static_cast<std::size_t>(n) * sizeof *x); }
 };
 
-SOACRAFT_FLAT Rank<double> read_rank(const Job& job, int which, const Rows<double>& rows, index, double*) {
+SOACRAFT_FLAT StateVector<double> read_vector(const Job& job, int which, const Rows<double>& rows, index, double*) {
     return {const_cast<double*>(job.in[which]) + rows.row[0] * job.in_step[which]};
 }
 
 template <int W>
-SOACRAFT_INLINE Rank<Pack<W>> read_rank(const Job& job, int which, const Rows<Pack<W>>& rows, index n, Pack<W>* space) {
+SOACRAFT_INLINE StateVector<Pack<W>> read_vector(const Job& job, int which, const Rows<Pack<W>>& rows, index n, Pack<W>* space) {
     const double* x[W];
     for (int i = 0; i < W; ++i) x[i] = job.in[which] + rows.row[i] * job.in_step[which];
     index k = 0;
@@ -113,33 +113,33 @@ SOACRAFT_INLINE Rank<Pack<W>> read_rank(const Job& job, int which, const Rows<Pa
     return {space};
 }
 
-SOACRAFT_FLAT Rank<double> write_rank(const Job& job, int which, const Rows<double>& rows, double*) {
+SOACRAFT_FLAT StateVector<double> write_vector(const Job& job, int which, const Rows<double>& rows, double*) {
     return {job.out[which] + rows.row[0] * job.out_step[which]};
 }
 template <int W>
-SOACRAFT_FLAT Rank<Pack<W>> write_rank(const Job&, int, const Rows<Pack<W>>&, Pack<W>* space) {
+SOACRAFT_FLAT StateVector<Pack<W>> write_vector(const Job&, int, const Rows<Pack<W>>&, Pack<W>* space) {
     return {space};
 }
 
 // What a pack left in its space goes to its rows; a single state is there already.
-SOACRAFT_FLAT void deliver(const Job&, int, const Rows<double>&, index, const Rank<double>&) {}
+SOACRAFT_FLAT void deliver(const Job&, int, const Rows<double>&, index, const StateVector<double>&) {}
 template <int W>
-SOACRAFT_INLINE void deliver(const Job& job, int which, const Rows<Pack<W>>& rows, index n, const Rank<Pack<W>>& rank) {
+SOACRAFT_INLINE void deliver(const Job& job, int which, const Rows<Pack<W>>& rows, index n, const StateVector<Pack<W>>& vector) {
     double* y[W];
     for (int i = 0; i < W; ++i) y[i] = job.out[which] + rows.row[i] * job.out_step[which];
     index k = 0;
     for (; k + W <= n; k += W) {
-        Pack<W>* r = rank.x + k;
+        Pack<W>* r = vector.x + k;
         transpose(r);
         for (int i = 0; i < rows.count; ++i) store(y[i] + k, r[i]);
     }
     for (; k < n; ++k)
-        for (int i = 0; i < rows.count; ++i) y[i][k] = rank.x[k].x[i];
+        for (int i = 0; i < rows.count; ++i) y[i][k] = vector.x[k].x[i];
 }
 
-// Space for a rank of n numbers; a single state needs none.
+// Space for a vector of n numbers; a single state needs none.
 template <class T>
-constexpr index rank_room(index n) { return Lanes<T>::count == 1 ? 0 : n; }
+constexpr index vector_room(index n) { return Lanes<T>::count == 1 ? 0 : n; }
 
 // A workspace cut into arrays, each on a cache line.
 struct Arena {
@@ -170,12 +170,12 @@ struct Room {
 
 // Space for the three inputs and the output of a sweep.
 template <class T>
-struct Ranks {
+struct StateVectors {
     T *q, *v, *x, *y;
-    Ranks(const Model& m, Arena& arena)
-        : q(arena.take<T>(rank_room<T>(m.nq))), v(arena.take<T>(rank_room<T>(m.nv))),
-          x(arena.take<T>(rank_room<T>(m.nv))), y(arena.take<T>(rank_room<T>(m.nv))) {}
-    static std::size_t bytes(const Model& m) { return room<T>(rank_room<T>(m.nq)) + 3 * room<T>(rank_room<T>(m.nv)); }
+    StateVectors(const Model& m, Arena& arena)
+        : q(arena.take<T>(vector_room<T>(m.nq))), v(arena.take<T>(vector_room<T>(m.nv))),
+          x(arena.take<T>(vector_room<T>(m.nv))), y(arena.take<T>(vector_room<T>(m.nv))) {}
+    static std::size_t bytes(const Model& m) { return room<T>(vector_room<T>(m.nq)) + 3 * room<T>(vector_room<T>(m.nv)); }
 };
 
 // Six numbers of a wrench for the states at work.
@@ -262,7 +262,8 @@ struct Part_of {
 
 // The generalized force with what springs and dampers add to it, in `whole`; itself where they do not act.
 template <class T>
-SOACRAFT_FLAT Rank<T> with_passive(const Job& job, const Rank<T>& q, const Rank<T>& v, const Rank<T>& tau, T* whole) {
+SOACRAFT_FLAT StateVector<T> with_passive(const Job& job, const StateVector<T>& q, const StateVector<T>& v,
+                                         const StateVector<T>& tau, T* whole) {
     if (!job.passive) return tau;
     for (index i = 0; i < job.model->nv; ++i) whole[i] = tau[i];
     each_passive<T>(*job.passive, q, v, [&](index i, const T& x) { whole[i] += x; });

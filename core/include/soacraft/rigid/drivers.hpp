@@ -16,12 +16,13 @@ bool run_inverse_dynamics(const Job& job, index first, index last, void* workspa
     Moving<T>* moving = arena.take<Moving<T>>(model.count);
     Motion<T>* branches = arena.take<Motion<T>>(model.branches);
     const Pulls<T> pulls(job, arena);
-    const Ranks<T> ranks(model, arena);
+    const StateVectors<T> vectors(model, arena);
     for (index i = first; i < last; i += Lanes<T>::count) {
         const Rows<T> rows(i, last);
-        const Rank<T> q = read_rank(job, Q, rows, model.nq, ranks.q), v = read_rank(job, V, rows, model.nv, ranks.v);
-        const Rank<T> vdot = read_rank(job, X, rows, model.nv, ranks.x);
-        Rank<T> tau = write_rank(job, 0, rows, ranks.y);
+        const StateVector<T> q = read_vector(job, Q, rows, model.nq, vectors.q),
+                             v = read_vector(job, V, rows, model.nv, vectors.v);
+        const StateVector<T> vdot = read_vector(job, X, rows, model.nv, vectors.x);
+        StateVector<T> tau = write_vector(job, 0, rows, vectors.y);
         inverse_dynamics<T>(model, base_of(job), q, v, vdot, pulls.at(job, rows, q), moving, branches, tau);
         if (job.passive) each_passive<T>(*job.passive, q, v, [&](index i, const T& x) { tau.set(i, tau[i] - x); });
         deliver(job, 0, rows, model.nv, tau);
@@ -32,7 +33,7 @@ bool run_inverse_dynamics(const Job& job, index first, index last, void* workspa
 template <class T>
 std::size_t room_for_inverse_dynamics(const Job& job) {
     return room<Moving<T>>(job.model->count) + room<Motion<T>>(job.model->branches) + room_for_pulls<T>(job) +
-           Ranks<T>::bytes(*job.model);
+           StateVectors<T>::bytes(*job.model);
 }
 
 template <class T>
@@ -45,14 +46,15 @@ bool run_forward_dynamics(const Job& job, index first, index last, void* workspa
     work.branches = arena.take<Carried<T>>(model.branches);
     work.motions = arena.take<Spatial<T>>(model.branches);
     const Pulls<T> pulls(job, arena);
-    const Ranks<T> ranks(model, arena);
+    const StateVectors<T> vectors(model, arena);
     T* whole = arena.take<T>(job.passive ? model.nv : 0);
     bool fine = true;
     for (index i = first; i < last; i += Lanes<T>::count) {
         const Rows<T> rows(i, last);
-        const Rank<T> q = read_rank(job, Q, rows, model.nq, ranks.q), v = read_rank(job, V, rows, model.nv, ranks.v);
-        const Rank<T> tau = with_passive(job, q, v, read_rank(job, X, rows, model.nv, ranks.x), whole);
-        Rank<T> vdot = write_rank(job, 0, rows, ranks.y);
+        const StateVector<T> q = read_vector(job, Q, rows, model.nq, vectors.q),
+                             v = read_vector(job, V, rows, model.nv, vectors.v);
+        const StateVector<T> tau = with_passive(job, q, v, read_vector(job, X, rows, model.nv, vectors.x), whole);
+        StateVector<T> vdot = write_vector(job, 0, rows, vectors.y);
         fine &= forward_dynamics<T>(model, base_of(job), q, v, tau, pulls.at(job, rows, q), work, vdot);
         deliver(job, 0, rows, model.nv, vdot);
     }
@@ -63,7 +65,7 @@ template <class T>
 std::size_t room_for_forward_dynamics(const Job& job) {
     const Model& m = *job.model;
     return room<Joint<T>>(m.count) + room<Wide<T>>(m.wides) + room<Carried<T>>(m.branches) +
-           room<Spatial<T>>(m.branches) + room_for_pulls<T>(job) + Ranks<T>::bytes(m) +
+           room<Spatial<T>>(m.branches) + room_for_pulls<T>(job) + StateVectors<T>::bytes(m) +
            room<T>(job.passive ? m.nv : 0);
 }
 
@@ -71,11 +73,12 @@ template <class T>
 bool run_passive_force(const Job& job, index first, index last, void* workspace) {
     const Model& model = *job.model;
     Arena arena{static_cast<char*>(workspace)};
-    const Ranks<T> ranks(model, arena);
+    const StateVectors<T> vectors(model, arena);
     for (index i = first; i < last; i += Lanes<T>::count) {
         const Rows<T> rows(i, last);
-        const Rank<T> q = read_rank(job, Q, rows, model.nq, ranks.q), v = read_rank(job, V, rows, model.nv, ranks.v);
-        Rank<T> force = write_rank(job, 0, rows, ranks.y);
+        const StateVector<T> q = read_vector(job, Q, rows, model.nq, vectors.q),
+                             v = read_vector(job, V, rows, model.nv, vectors.v);
+        StateVector<T> force = write_vector(job, 0, rows, vectors.y);
         force.clear(model.nv);
         if (job.passive) each_passive<T>(*job.passive, q, v, [&](index k, const T& x) { force.set(k, force[k] + x); });
         deliver(job, 0, rows, model.nv, force);
@@ -85,7 +88,7 @@ bool run_passive_force(const Job& job, index first, index last, void* workspace)
 
 template <class T>
 std::size_t room_for_passive_force(const Job& job) {
-    return Ranks<T>::bytes(*job.model);
+    return StateVectors<T>::bytes(*job.model);
 }
 
 template <class T>

@@ -78,11 +78,11 @@ template <class T>
 bool run_log_det(const Job& job, index first, index last, void* workspace) {
     Arena arena{static_cast<char*>(workspace)};
     const LogDetWork<T> work = log_det_work<T>(*job.model, arena);
-    T* space = arena.take<T>(rank_room<T>(job.model->nq));
+    T* space = arena.take<T>(vector_room<T>(job.model->nq));
     bool fine = true;
     for (index i = first; i < last; i += Lanes<T>::count) {
         const Rows<T> rows(i, last);
-        const Rank<T> q = read_rank(job, Q, rows, job.model->nq, space);
+        const StateVector<T> q = read_vector(job, Q, rows, job.model->nq, space);
         T found(0.0);
         fine &= log_det<Abreast>(*job.model, q, work, found);
         Writer<T>(job, 0, rows).set(0, found);
@@ -95,13 +95,13 @@ bool run_log_det_gradient(const Job& job, index first, index last, void* workspa
     const Model& model = *job.model;
     Arena arena{static_cast<char*>(workspace)};
     const LogDetWork<T> work = log_det_work<T>(model, arena);
-    T* space = arena.take<T>(rank_room<T>(model.nq));
-    T* found = arena.take<T>(rank_room<T>(model.nv));
+    T* space = arena.take<T>(vector_room<T>(model.nq));
+    T* found = arena.take<T>(vector_room<T>(model.nv));
     bool fine = true;
     for (index i = first; i < last; i += Lanes<T>::count) {
         const Rows<T> rows(i, last);
-        const Rank<T> q = read_rank(job, Q, rows, model.nq, space);
-        Rank<T> gradient = write_rank(job, 0, rows, found);
+        const StateVector<T> q = read_vector(job, Q, rows, model.nq, space);
+        StateVector<T> gradient = write_vector(job, 0, rows, found);
         fine &= log_det_gradient<Abreast>(model, q, work, gradient);
         deliver(job, 0, rows, model.nv, gradient);
     }
@@ -112,7 +112,7 @@ template <class T>
 std::size_t room_for_log_det_gradient(const Job& job) {
     Room taken;
     log_det_work<T>(*job.model, taken);
-    return taken.bytes + room<T>(rank_room<T>(job.model->nq)) + room<T>(rank_room<T>(job.model->nv));
+    return taken.bytes + room<T>(vector_room<T>(job.model->nq)) + room<T>(vector_room<T>(job.model->nv));
 }
 template <class T>
 std::size_t room_for_log_det(const Job& job) { return room_for_log_det_gradient<T>(job); }

@@ -67,8 +67,8 @@ struct Sheets {
     template <class Taker>
     Sheets(const Model& m, Taker& arena) {
         const index size = m.nv * m.nv;
-        grid = arena.template take<T>(m.in_order ? rank_room<T>(size) : size);
-        sorted = arena.template take<T>(m.in_order ? 0 : rank_room<T>(size));
+        grid = arena.template take<T>(m.in_order ? vector_room<T>(size) : size);
+        sorted = arena.template take<T>(m.in_order ? 0 : vector_room<T>(size));
         dof_at = arena.template take<index>(m.in_order ? 0 : m.nv);
     }
     SOACRAFT_INLINE void number(const Model& m) const {
@@ -94,7 +94,7 @@ bool run_matrix(const Job& job, index first, index last, Arena arena, double*) {
     for (index i = first; i < last; ++i) {
         double* out = job.out[0] + i * job.out_step[0];
         const Rows<double> rows(i, last);
-        const Rank<double> q = read_rank(job, Q, rows, model.nq, nullptr);
+        const StateVector<double> q = read_vector(job, Q, rows, model.nq, nullptr);
         fine &= Matrix::template fill<Abreast>(model, q, work, model.in_order ? out : sheets.grid);
         if (!model.in_order) sheets.sort(model.nv, out);
     }
@@ -115,10 +115,10 @@ bool run_matrix(const Job& job, index first, index last, Arena arena, Abreast*) 
     bool fine = true;
     for (index i = first; i < last; i += SOACRAFT_LANES) {
         const Rows<Abreast> rows(i, last);
-        const Rank<Abreast> q = read_rank(job, Q, rows, model.nq, space);
+        const StateVector<Abreast> q = read_vector(job, Q, rows, model.nq, space);
         fine &= Matrix::template fill<Abreast>(model, q, work, sheets.grid);
         if (!model.in_order) sheets.sort(model.nv, sheets.sorted);
-        deliver(job, 0, rows, model.nv * model.nv, Rank<Abreast>{model.in_order ? sheets.grid : sheets.sorted});
+        deliver(job, 0, rows, model.nv * model.nv, StateVector<Abreast>{model.in_order ? sheets.grid : sheets.sorted});
     }
     return fine;
 }
@@ -130,7 +130,7 @@ std::size_t room_for_matrix(const Job& job) {
     Room taken;
     Matrix::template work<T>(model, taken);
     Sheets<T>(model, taken);
-    return taken.bytes + room<T>(rank_room<T>(model.nq));
+    return taken.bytes + room<T>(vector_room<T>(model.nq));
 }
 
 template <class T>
