@@ -69,7 +69,7 @@ inline void set_parameters(RigidModel& m, nb::handle inboard_R, nb::handle inboa
     }
     m.change([&](Tables& t) {
         t.armature.assign(armature.data(), armature.data() + armature.size());
-        t.model.armed = 0, t.mark_armature(0, t.model.count);
+        t.model.has_armature = 0, t.mark_armature(0, t.model.count);
         m.assembly.settle(t.elements, t.bodies, t.model.fixed);
     });
     m.outdated = false;

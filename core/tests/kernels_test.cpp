@@ -51,8 +51,8 @@ struct Case {
     double base[12], place[12];
     std::unique_ptr<Springs> springs;
 
-    Case(Random& random, index n, bool armed, bool in_order, bool sprung)
-        : tree(random, n, armed), count(random.integer(1, 5)) {
+    Case(Random& random, index n, bool has_armature, bool in_order, bool sprung)
+        : tree(random, n, has_armature), count(random.integer(1, 5)) {
         Model& m = tree.model;
         if (!in_order) reverse_dofs();
         for (index k = -1; k < m.count; ++k) {

@@ -17,8 +17,8 @@ struct RandomClosed {
     Buffer<double> theta;
     Base base = {};
 
-    RandomClosed(Random& random, index n, bool armed)
-        : tree(random, n, armed), q(tree.state(random)), v(random.numbers<double>(tree.model.nv)) {
+    RandomClosed(Random& random, index n, bool has_armature)
+        : tree(random, n, has_armature), q(tree.state(random)), v(random.numbers<double>(tree.model.nv)) {
         for (int i = 0; i < 3; ++i) base.a[3 + i] = random.numbers<double>(1)[0];
         plan.tree = &tree.model;
         const index closures = random.integer(1, 3);

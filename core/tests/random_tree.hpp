@@ -32,7 +32,7 @@ struct RandomTree {
     Buffer<double> armature;
     Model model = {};
 
-    RandomTree(Random& random, index n, bool armed) : elements(n) {
+    RandomTree(Random& random, index n, bool has_armature) : elements(n) {
         Buffer<index> children(n, 0);
         index nq = 0, nv = 0;
         for (index k = 0; k < n; ++k) {
@@ -45,7 +45,7 @@ struct RandomTree {
             nq += e.kind <= HELICAL ? 1 : e.kind == SPHERICAL ? 4 : e.kind == FREE ? 7 : 6;
             nv += dofs(e.kind);
             body(random, e);
-            for (index i = 0; i < dofs(e.kind); ++i) armature.push_back(armed && random.integer(0, 2) ? 0.375 : 0.0);
+            for (index i = 0; i < dofs(e.kind); ++i) armature.push_back(has_armature && random.integer(0, 2) ? 0.375 : 0.0);
             for (index p = e.parent; p >= 0; p = at(p).parent) elements[p].last = k + 1;
         }
         for (index k = 0; k < n; ++k)
@@ -58,7 +58,7 @@ struct RandomTree {
         model.armature = armature.data();
         for (Element& e : elements)
             for (index i = 0; i < dofs(e.kind); ++i)
-                if (armature[e.v + i] != 0.0) e.armed = 1, model.armed = 1;
+                if (armature[e.v + i] != 0.0) e.has_armature = 1, model.has_armature = 1;
     }
 
     const Element& at(index k) const { return elements[k]; }

@@ -189,7 +189,7 @@ inline void unbalanced(LoopWork& w, const double* T, const double* vdot, const d
     w.moving = largest_force(plan, w.left);
     for (index i = 0; i < w.model.nv; ++i) {
         double& left = w.left[i];
-        left = T[i] - left - (w.model.armed ? w.model.armature[i] * vdot[i] : 0.0);
+        left = T[i] - left - (w.model.has_armature ? w.model.armature[i] * vdot[i] : 0.0);
     }
     for (std::size_t i = 0; lambda && i < plan.couplings.size(); ++i) {
         const Coupling& c = plan.couplings[i];

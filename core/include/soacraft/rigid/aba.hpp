@@ -124,19 +124,19 @@ SOACRAFT_FLAT Spatial<T> solve(const Articulated<T>& P, const Sizes<T>& of, cons
 }
 
 // D = H P H* + J of a hinge with three dofs, U = P H*.
-template <bool ARMED, class T>
+template <bool ARMATURE, class T>
 SOACRAFT_FLAT Sym<T> hinge_inertia(const double* J, const Spatial<T>* S, const Spatial<T>* U) {
     Sym<T> D{dot(S[0], U[0]), dot(S[0], U[1]), dot(S[0], U[2]), dot(S[1], U[1]), dot(S[1], U[2]), dot(S[2], U[2])};
-    if (ARMED) D.xx += T(J[0]), D.yy += T(J[1]), D.zz += T(J[2]);
+    if (ARMATURE) D.xx += T(J[0]), D.yy += T(J[1]), D.zz += T(J[2]);
     return D;
 }
 
 // A hinge with three dofs and columns S of H*.
-template <bool ARMED, class T>
+template <bool ARMATURE, class T>
 SOACRAFT_FLAT T past_three(const double* J, Carried<T>& k, Wide<T>& me, const Spatial<T>* S, const Vec<T>& tau,
                            const Spatial<T>& c, const T& along) {
     for (int i = 0; i < 3; ++i) me.U[i] = k.P * S[i];
-    const Sym<T> D = hinge_inertia<ARMED>(J, S, me.U);
+    const Sym<T> D = hinge_inertia<ARMATURE>(J, S, me.U);
     T smallest;
     me.D_inv = inverse(D, smallest);
     me.u = tau - Vec<T>{dot(S[0], k.z), dot(S[1], k.z), dot(S[2], k.z)};
@@ -230,8 +230,8 @@ SOACRAFT_FLAT void columns(const Element& e, const In& q, Spatial<T>* S) {
     S[2] = {{o, o, i}, {l.y, -l.x, o}};
 }
 
-// The three sweeps. ARMED: whether the model has armature; one without is spared the looking.
-template <bool ARMED, class T, class In, class Out>
+// The three sweeps. ARMATURE: whether the model has armature; one without is spared the looking.
+template <bool ARMATURE, class T, class In, class Out>
 SOACRAFT_INLINE bool articulated_sweeps(const Model& model, const Base& base, const In& q, const In& v, const In& tau,
                                         const Spatial<T>* pull, const AbaWork<T>& work, Out& vdot) {
     Joint<T>* SOACRAFT_RESTRICT w = work.joints;
@@ -265,11 +265,11 @@ SOACRAFT_INLINE bool articulated_sweeps(const Model& model, const Base& base, co
         const Sizes<T> grown = meet(my.of, my.P, e);
         const Place<T>& X = me.X;
         Carried<T> out;
-        if (e.kind == REVOLUTE && !(ARMED && e.armed)) {
+        if (e.kind == REVOLUTE && !(ARMATURE && e.has_armature)) {
             margin = minimum(margin, my.P.A.zz - T(DOUBT) * my.of.A);
             out = past_turn(my, me, X, T(e.unscale) * tau[e.v], c, grown.A);
         } else {
-            if (e.kind == PRISMATIC || e.kind == HELICAL || (ARMED && e.kind == REVOLUTE)) {
+            if (e.kind == PRISMATIC || e.kind == HELICAL || (ARMATURE && e.kind == REVOLUTE)) {
                 me.U = {my.P.B.c, {my.P.C.xz, my.P.C.yz, my.P.C.zz}};
                 T D = me.U.v.z;
                 me.u = T(e.unscale) * tau[e.v] - my.z.v.z;
@@ -278,19 +278,19 @@ SOACRAFT_INLINE bool articulated_sweeps(const Model& model, const Base& base, co
                     me.U = Spatial<T>{{my.P.A.xz, my.P.A.yz, my.P.A.zz}, {my.P.B.a.z, my.P.B.b.z, my.P.B.c.z}} + h * me.U;
                     D = me.U.w.z + h * me.U.v.z;
                     me.u = T(e.unscale) * tau[e.v] - my.z.w.z - h * my.z.v.z;
-                } else if (ARMED && e.kind == REVOLUTE) {
+                } else if (ARMATURE && e.kind == REVOLUTE) {
                     me.U = {{my.P.A.xz, my.P.A.yz, my.P.A.zz}, {my.P.B.a.z, my.P.B.b.z, my.P.B.c.z}};
                     D = me.U.w.z;
                     me.u = T(e.unscale) * tau[e.v] - my.z.w.z;
                 }
-                if (ARMED) D += T(e.unscale * e.unscale * J[0]);
+                if (ARMATURE) D += T(e.unscale * e.unscale * J[0]);
                 margin = minimum(margin, D - T(DOUBT) * along_dof(my.of, e));
                 me.D_inv = T(1.0) / D;
                 eliminate(my, me, c, along_dof(grown, e));
             } else if (e.kind == FREE) {
                 T here;
                 const Spatial<T> force{three<T>(tau, e.v), three<T>(tau, e.v + 3)};
-                if (ARMED && e.armed) {
+                if (ARMATURE && e.has_armature) {
                     my = past_free(J, my, work.wides[e.wide], force, c, here);
                 } else {
                     work.wides[e.wide].a = solve(my.P, my.of, force - my.z, here);
@@ -302,7 +302,7 @@ SOACRAFT_INLINE bool articulated_sweeps(const Model& model, const Base& base, co
                 Spatial<T> S[3];
                 columns<T>(e, q, S);
                 const T least = T(DOUBT) * along_dof(my.of, e), along = along_dof(grown, e);
-                const T smallest = past_three<ARMED>(J, my, work.wides[e.wide], S, three<T>(tau, e.v), c, along);
+                const T smallest = past_three<ARMATURE>(J, my, work.wides[e.wide], S, three<T>(tau, e.v), c, along);
                 margin = minimum(margin, smallest - least);
             }
             out = {inward(X, my.P), inward(X, my.z), shifted(X.p, my.of)};
@@ -336,10 +336,10 @@ SOACRAFT_INLINE bool articulated_sweeps(const Model& model, const Base& base, co
             if (e.kind == HELICAL) a.v.z += T(e.pitch) * rate;
         } else if (e.kind == FREE) {
             const Wide<T>& wide = work.wides[e.wide];
-            const Spatial<T> rate = ARMED && e.armed ? free_rates(wide, a) : wide.a - a;
+            const Spatial<T> rate = ARMATURE && e.has_armature ? free_rates(wide, a) : wide.a - a;
             vdot.set(e.v, rate.w.x), vdot.set(e.v + 1, rate.w.y), vdot.set(e.v + 2, rate.w.z);
             vdot.set(e.v + 3, rate.v.x), vdot.set(e.v + 4, rate.v.y), vdot.set(e.v + 5, rate.v.z);
-            a = ARMED && e.armed ? a + rate : wide.a;
+            a = ARMATURE && e.has_armature ? a + rate : wide.a;
         } else {
             const Wide<T>& wide = work.wides[e.wide];
             const Vec<T> rate =
@@ -358,7 +358,7 @@ SOACRAFT_INLINE bool articulated_sweeps(const Model& model, const Base& base, co
 template <class T, class In, class Out>
 SOACRAFT_INLINE bool forward_dynamics(const Model& model, const Base& base, const In& q, const In& v, const In& tau,
                                       const Spatial<T>* pull, const AbaWork<T>& work, Out& vdot) {
-    return model.armed ? articulated_sweeps<true, T>(model, base, q, v, tau, pull, work, vdot)
+    return model.has_armature ? articulated_sweeps<true, T>(model, base, q, v, tau, pull, work, vdot)
                        : articulated_sweeps<false, T>(model, base, q, v, tau, pull, work, vdot);
 }
 

@@ -87,7 +87,7 @@ SOACRAFT_INLINE bool mass_matrix(const Model& model, const In& q, const CrbaWork
         for (index k = w.pieces[piece.parent].tip; k > w.pieces[piece.parent].first; --k) l += w.at[k].p;
         shift_columns<C>(l, w.F, w.step, piece.d, end);
     }
-    for (index k = 0; k < model.count && model.armed; ++k) {
+    for (index k = 0; k < model.count && model.has_armature; ++k) {
         const Element& e = model.elements[k];
         for (index i = 0; i < dofs(e.kind); ++i) out[(e.d + i) * (n + 1)] += T(model.armature[e.v + i]);
     }

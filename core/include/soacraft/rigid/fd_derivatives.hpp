@@ -148,7 +148,7 @@ SOACRAFT_INLINE bool fd_columns(const Model& model, const Base& base, const In& 
             margin = minimum(margin, T(e.unscale * e.unscale) * D - T(DOUBT) * along_dof(my.of, e, i));
             take_out(my.of, T(e.scale * e.scale) * along_dof(grown, e, i), w.dofs[j].G);
         });
-        if (e.kind == FREE && !e.armed) {
+        if (e.kind == FREE && !e.has_armature) {
             my = nothing_gathered<T>();
             my.z = {me.R * three<T>(tau, e.v), me.R * three<T>(tau, e.v + 3)};
         }

@@ -189,7 +189,7 @@ SOACRAFT_INLINE bool inverse_dynamics_derivatives(const Model& model, const Base
     for (index k = 0; k < model.count; ++k)
         if (model.elements[k].wide >= 0) y[2].mirror_square(first[k], first[k + 1]);
     double bad = 0.0;
-    for (index i = 0; i < model.nv && model.armed; ++i) bad += nonsense(out[2][i * (model.nv + 1)] += model.armature[i]);
+    for (index i = 0; i < model.nv && model.has_armature; ++i) bad += nonsense(out[2][i * (model.nv + 1)] += model.armature[i]);
     return bad == 0.0;
 }
 

@@ -65,7 +65,7 @@ SOACRAFT_INLINE bool eliminate_dofs(const Model& model, const In& q, const LogDe
             margin = minimum(margin, T(e.unscale * e.unscale) * dof.D - T(DOUBT) * along_dof(my.of, e, i));
             take_out(my.of, T(e.scale * e.scale) * along_dof(grown, e, i), dof.G);
         });
-        if (e.kind == FREE && !e.armed) my = no;
+        if (e.kind == FREE && !e.has_armature) my = no;
         w.P[k] = P;
         if (e.parent >= 0) {
             carry = {shifted(w.at[k].p, P), shifted(w.at[k].p, my.of)};

@@ -64,8 +64,8 @@ SOACRAFT_FLAT Articulated<T> shifted(const Vec<T>& l, const Articulated<T>& P) {
                    Vec<T>{P.B.a.z, P.B.b.z, P.B.c.z}, P.C);
 }
 
-// H, G and D^-1 of every dof. False when a hinge has no inertia to move. ARMED as in forward dynamics.
-template <bool ARMED, class C, class T, class In>
+// H, G and D^-1 of every dof. False when a hinge has no inertia to move. ARMATURE as in forward dynamics.
+template <bool ARMATURE, class C, class T, class In>
 SOACRAFT_INLINE bool factor(const Model& model, const In& q, const MinvWork<T>& w) {
     turn<C>(model, q, w.turns);
     stand(model, q, w.turns, w.at);
@@ -87,7 +87,7 @@ SOACRAFT_INLINE bool factor(const Model& model, const In& q, const MinvWork<T>& 
         if (e.kind <= HELICAL) {
             const Spatial<T> U = e.kind == REVOLUTE ? Spatial<T>{P.A * H[0].w, turn_back(P.B, H[0].w)} : P * H[0];
             T D = e.kind == REVOLUTE ? dot(H[0].w, U.w) : dot(H[0], U);
-            if (ARMED) D += T(J[0]);
+            if (ARMATURE) D += T(J[0]);
             margin = minimum(margin, T(e.unscale * e.unscale) * D - T(DOUBT) * along_dof(my.of, e));
             me->D_inv = T(1.0) / D;
             me->H = H[0], me->G = me->D_inv * U;
@@ -96,20 +96,20 @@ SOACRAFT_INLINE bool factor(const Model& model, const In& q, const MinvWork<T>& 
         } else if (e.kind == FREE) {
             T here;
             Spatial<T> G[6];
-            const bool armed = ARMED && e.armed;
-            const Articulated<T> P_inv = armed ? past_six(J, P, my.of, H, G, here) : inverse(P, my.of, here);
+            const bool has_armature = ARMATURE && e.has_armature;
+            const Articulated<T> P_inv = has_armature ? past_six(J, P, my.of, H, G, here) : inverse(P, my.of, here);
             margin = minimum(margin, here);
             for (int i = 0; i < 6; ++i) {
-                me[i].H = H[i], me[i].G = armed ? G[i] : H[i];
+                me[i].H = H[i], me[i].G = has_armature ? G[i] : H[i];
                 const Spatial<T> a = swapped(P_inv * swapped(H[i]));  // D^-1 = H P^-1 H* as H H* = I; G = H*, if J = 0
                 for (int j = 0; j < 6; ++j) w.wides[e.wide].D_inv[6 * j + i] = dot(H[j], a);
             }
-            if (!armed) my = no;
+            if (!has_armature) my = no;
         } else {
             Spatial<T> U[3];
             for (int c = 0; c < 3; ++c) U[c] = P * H[c];
             T smallest;
-            const Sym<T> Q = inverse(hinge_inertia<ARMED>(J, H, U), smallest);
+            const Sym<T> Q = inverse(hinge_inertia<ARMATURE>(J, H, U), smallest);
             margin = minimum(margin, smallest - T(DOUBT) * along_dof(my.of, e));
             const T all[9] = {Q.xx, Q.xy, Q.xz, Q.xy, Q.yy, Q.yz, Q.xz, Q.yz, Q.zz};
             for (int i = 0; i < 9; ++i) w.wides[e.wide].D_inv[i] = all[i];
@@ -210,7 +210,7 @@ SOACRAFT_INLINE void cross_piece(const Model& model, const MinvWork<T>& w, const
                     for (index j = 1; j < count; ++j) x += C(D_inv[i * count + j]) * u[j];
                     s[row + i][b] = x;
                 }
-                if (e.kind == FREE && !e.armed) {  // G H = I: only its own force passes
+                if (e.kind == FREE && !e.has_armature) {  // G H = I: only its own force passes
                     z[b] = none<C>();
                     for (index i = 0; i < count; ++i) u[i] = unit<C, T>(own + i);
                 }
@@ -288,7 +288,7 @@ template <class C, class T, class In>
 SOACRAFT_INLINE bool mass_matrix_inverse(const Model& model, const In& q, const MinvWork<T>& w, T* out) {
     constexpr int width = columns_in<C, T>;
     const index n = model.nv;
-    if (!(model.armed ? factor<true, C>(model, q, w) : factor<false, C>(model, q, w))) return false;
+    if (!(model.has_armature ? factor<true, C>(model, q, w) : factor<false, C>(model, q, w))) return false;
     const index pieces = cut(model, w.pieces, w.piece_of);
     for (index i = 0; i < pieces; ++i) {
         const Piece& piece = w.pieces[i];

@@ -103,7 +103,7 @@ SOACRAFT_INLINE bool mixed_accelerations(const Model& model, const Base& base, c
                                               my, w.taken[e.v + i]));
             ++free;
         }
-        if (free == 6 && !e.armed) {  // nothing is left but rounding
+        if (free == 6 && !e.has_armature) {  // nothing is left but rounding
             my = nothing<T>();
             my.z = {three<T>(tau, e.v), three<T>(tau, e.v + 3)};
         }

@@ -20,7 +20,7 @@ struct Element {
     index branch;    // number among the elements whose children are accumulated, or -1: the one child follows
     index last;      // one past the last element outboard of this one
     int massless;
-    int armed;       // whether a dof of it has armature
+    int has_armature;       // whether a dof of it has armature
     index d;         // where its dofs stand when counted in the order of the elements
     double R[9], p[3];           // row-major
     double J[6], h[3], m;        // moment xx xy xz yy yz zz about the frame, first moment, mass
@@ -40,7 +40,7 @@ struct Model {
     const Body* bodies;
     index in_order;  // whether the user's dofs are in the order of the elements: v = d
     const double* armature;  // the user's, in the order of v: what a dof adds to its own inertia
-    index armed;             // whether an element is
+    index has_armature;             // whether an element is
     double fixed[10];        // the inertia of what is welded to the base, as J, h and m of an element
 };
 

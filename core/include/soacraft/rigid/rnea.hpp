@@ -127,7 +127,7 @@ SOACRAFT_INLINE void inverse_dynamics(const Model& model, const Base& base, cons
         project<T>(e, q, moving[k].f, tau);
         if (e.parent >= 0) moving[e.parent].f += inward(moving[k].X, moving[k].f);
     }
-    for (index i = 0; i < model.nv && model.armed; ++i) tau.set(i, tau[i] + T(model.armature[i]) * vdot[i]);
+    for (index i = 0; i < model.nv && model.has_armature; ++i) tau.set(i, tau[i] + T(model.armature[i]) * vdot[i]);
 }
 
 SOACRAFT_RIGID_END

@@ -40,9 +40,9 @@ struct Tables {
     void mark_armature(index first, index last) {
         for (index k = first; k < last; ++k) {
             Element& e = elements[static_cast<std::size_t>(k)];
-            e.armed = 0;
+            e.has_armature = 0;
             for (index i = e.v; i < e.v + dofs(e.kind); ++i)
-                if (armature[static_cast<std::size_t>(i)] != 0.0) e.armed = 1, model.armed = 1;
+                if (armature[static_cast<std::size_t>(i)] != 0.0) e.has_armature = 1, model.has_armature = 1;
         }
     }
 };

@@ -142,7 +142,7 @@ SOACRAFT_INLINE T kinetic_energy(const Model& model, const Spatial<T>& ground, c
         V[k] = outward(place<T>(e, q), e.parent < 0 ? ground : V[e.parent]) + across<T>(e, q, v);
         if (!e.massless) twice += dot(V[k], inertia<T>(e) * V[k]);
     }
-    for (index i = 0; i < model.nv && model.armed; ++i) twice += T(model.armature[i]) * v[i] * v[i];
+    for (index i = 0; i < model.nv && model.has_armature; ++i) twice += T(model.armature[i]) * v[i] * v[i];
     return T(0.5) * twice;
 }
 
