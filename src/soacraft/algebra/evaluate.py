@@ -50,14 +50,19 @@ def block(expr: Operator, i: Any, j: Any) -> Array:
     """Block (i, j), from structure: the rest is not formed. Slices and lists give several blocks in one array."""
     if is_several(i) or is_several(j):
         return submatrix(expr, i, j)
-    (rows, cols), batch = expr.spaces, expr.batch
+    rows, cols = expr.spaces
     row, col, leaf = rows.index(i), cols.index(j), next(expr.leaves(), None)
     computed = None if leaf is None else leaf.binding.block(expr, row, col)
-    if computed is not None:
-        return computed
+    return block_by_recursions(expr, row, col) if computed is None else computed
+
+
+def block_by_recursions(expr: Operator, i: int, j: int) -> Array:
+    """Block (i, j) as the recursions give it: zero exactly where their arithmetic is, so that sizes tell it from
+    rounding.
+    """
     with np.errstate(all="ignore"):
-        found = _block(expr, row, col)
-    return _delivered(expr, np.array(np.broadcast_to(found, (*batch, *found.shape[-2:]))), "a block of ")
+        found = _block(expr, i, j)
+    return _delivered(expr, np.array(np.broadcast_to(found, (*expr.batch, *found.shape[-2:]))), "a block of ")
 
 
 def _block(expr: Operator, i: int, j: int) -> Array:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from soacraft.algebra.blocks import Blocks
-from soacraft.algebra.evaluate import block
+from soacraft.algebra.evaluate import block_by_recursions
 from soacraft.algebra.measure import magnitude
 from soacraft.algebra.nodes import Inverse
 from soacraft.algebra.operator import DIAGONAL, Operator, Pattern
@@ -144,7 +144,7 @@ class DiagOf(DiagonalLeaf):
         count = len(self.spaces[0])
         if self.expr.pattern() is not None:
             return dict(enumerate(self.expr.blocks().diagonal()))
-        return {k: block(self.expr, k, k) for k in range(count)}
+        return {k: block_by_recursions(self.expr, k, k) for k in range(count)}
 
 
 def diag_of(expr: Operator) -> Operator:

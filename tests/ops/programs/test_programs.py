@@ -430,3 +430,16 @@ def test_results_belong_to_one_state_while_another_thread_sets_it(name):
         sys.setswitchinterval(interval)
     for one in found[:: 1 + len(found) // 300]:
         assert any(np.allclose(one, good, rtol=1e-9, atol=1e-12) for good in wanted), name
+
+
+@pytest.mark.parametrize("axes", AXES)
+def test_an_axis_through_the_origin(axes):
+    """What is zero in exact arithmetic is rounding in fused products; the diagonal of Omega is judged by its sizes."""
+    axis = np.array([0.3, -1.1, 0.7])
+    axis /= np.linalg.norm(axis)
+    mb = sc.Multibody("through the origin")
+    mb.add_body("carrier", None, sc.Weld(), sc.Inertia(1.0), inboard=sc.Pose(translation=tuple(0.37 * axis)))
+    mb.add_body("wheel", "carrier", sc.Pin(tuple(axis)), sc.Inertia(1.0, (0.1, 0.2, 0.3)))
+    mb.set_state(np.array([0.8]))
+    s = sc.operators(mb, axes=axes)
+    assert sc.verify(lambda s: sc.diag_of(s.Omega), lambda s: s.Upsilon, on=s).ok
