@@ -24,22 +24,22 @@ struct Column {
 
 }  // namespace
 
-__global__ void forward_dynamics_on_gpu(Model model, portable::Base base, double* q, double* v, double* tau, double* vdot,
-                                        portable::AbaWork<double>* work, soacraft::index count) {
+__global__ void forward_dynamics_on_gpu(Model model, rigid::portable::Base base, double* q, double* v, double* tau, double* vdot,
+                                        rigid::portable::AbaWork<double>* work, soacraft::index count) {
     const soacraft::index i = blockIdx.x * static_cast<soacraft::index>(blockDim.x) + threadIdx.x;
     if (i >= count) return;
     Column out{vdot + i, count};
-    portable::forward_dynamics<double>(model, base, Column{q + i, count}, Column{v + i, count}, Column{tau + i, count},
+    rigid::portable::forward_dynamics<double>(model, base, Column{q + i, count}, Column{v + i, count}, Column{tau + i, count},
                                        nullptr, work[i], out);
 }
 
-__global__ void inverse_dynamics_on_gpu(Model model, portable::Base base, double* q, double* v, double* vdot, double* tau,
-                                        portable::Moving<double>* work, portable::Motion<double>* branches,
+__global__ void inverse_dynamics_on_gpu(Model model, rigid::portable::Base base, double* q, double* v, double* vdot, double* tau,
+                                        rigid::portable::Moving<double>* work, rigid::portable::Motion<double>* branches,
                                         soacraft::index count) {
     const soacraft::index i = blockIdx.x * static_cast<soacraft::index>(blockDim.x) + threadIdx.x;
     if (i >= count) return;
     Column out{tau + i, count};
-    portable::inverse_dynamics<double>(model, base, Column{q + i, count}, Column{v + i, count}, Column{vdot + i, count},
+    rigid::portable::inverse_dynamics<double>(model, base, Column{q + i, count}, Column{v + i, count}, Column{vdot + i, count},
                                        nullptr, work + i * model.count, branches + i * model.branches, out);
 }
 
@@ -57,23 +57,23 @@ __global__ void lyapunov_on_gpu(soacraft::Tree tree, soacraft::Edges<double> A, 
     soacraft::backward_lyapunov(tree, tree.node, A, A, block, X, backward, work);
 }
 
-__global__ void mass_matrices_on_gpu(Model model, double* q, double* M, double* M_inv, portable::CrbaWork<double>* crba,
-                                     portable::MinvWork<double>* minv, bool* fine, soacraft::index count) {
+__global__ void mass_matrices_on_gpu(Model model, double* q, double* M, double* M_inv, rigid::portable::CrbaWork<double>* crba,
+                                     rigid::portable::MinvWork<double>* minv, bool* fine, soacraft::index count) {
     const soacraft::index i = blockIdx.x * static_cast<soacraft::index>(blockDim.x) + threadIdx.x, size = model.nv * model.nv;
     if (i >= count) return;
-    fine[i] = portable::mass_matrix<double>(model, Column{q + i, count}, crba[i], M + i * size) &&
-              portable::mass_matrix_inverse<double>(model, Column{q + i, count}, minv[i], M_inv + i * size);
+    fine[i] = rigid::portable::mass_matrix<double>(model, Column{q + i, count}, crba[i], M + i * size) &&
+              rigid::portable::mass_matrix_inverse<double>(model, Column{q + i, count}, minv[i], M_inv + i * size);
 }
 
 __global__ void gradients_on_gpu(Model model, double* q, double* v, double* dM, double* C, double* log_det, double* d,
-                                 portable::GradientWork<double>* gradient, portable::CoriolisWork<double>* coriolis,
-                                 portable::LogDetWork<double>* work, bool* fine, soacraft::index count) {
+                                 rigid::portable::GradientWork<double>* gradient, rigid::portable::CoriolisWork<double>* coriolis,
+                                 rigid::portable::LogDetWork<double>* work, bool* fine, soacraft::index count) {
     const soacraft::index i = blockIdx.x * static_cast<soacraft::index>(blockDim.x) + threadIdx.x, size = model.nv * model.nv;
     if (i >= count) return;
     const Column at{q + i, count}, along{v + i, count};
     Column to{d + i, count};
-    fine[i] = portable::mass_matrix_gradient<double>(model, at, gradient[i], dM + i * size * model.nv) &&
-              portable::coriolis_matrix<double>(model, at, along, coriolis[i], C + i * size) &&
-              portable::log_det<double>(model, at, work[i], log_det[i]) &&
-              portable::log_det_gradient<double>(model, at, work[i], to);
+    fine[i] = rigid::portable::mass_matrix_gradient<double>(model, at, gradient[i], dM + i * size * model.nv) &&
+              rigid::portable::coriolis_matrix<double>(model, at, along, coriolis[i], C + i * size) &&
+              rigid::portable::log_det<double>(model, at, work[i], log_det[i]) &&
+              rigid::portable::log_det_gradient<double>(model, at, work[i], to);
 }
