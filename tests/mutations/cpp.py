@@ -54,7 +54,7 @@ def _first(*names: str) -> tuple[str, ...]:
 #: Which tests are tried, in this order, for the files whose path has one of the words. All together, where nothing
 #: fails, they take about a minute.
 TESTS = (
-    (("program",), ("ops/test_programs.py", "algebra/test_spaces.py", "ops/test_compile.py")),
+    (("program",), ("ops/programs/test_programs.py", "algebra/test_spaces.py", "ops/programs/test_compile.py")),
     (("loops",), CLOSED),
     (("passive",), ("core/test_passive.py", PASSIVE)),
     (("rigid/call", "wrenches", "tracks", "mixed", "motion", "compliance"), _first(QUICK, SWEEPS, PASSIVE)),
