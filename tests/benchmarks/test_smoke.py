@@ -105,8 +105,8 @@ def test_road_has_every_kernel(quick):
     assert set(result["before"]) <= set(result["rows"])
     assert all(t > 0 for row in result["rows"].values() for t in row.values())
     assert all("function" in row for row in result["rows"].values())
-    for name in ("forward_dynamics", "massmat * x", "massmat.inv, compiled"):
-        assert "kernel" in result["rows"][name]
+    of_no_kernel = (" * X", "unchanged", "Omega", "batch", "chain", "set_state")
+    assert all("kernel" in row or any(w in name for w in of_no_kernel) for name, row in result["rows"].items())
 
 
 def test_results_that_differ_are_not_timed(monkeypatch):

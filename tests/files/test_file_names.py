@@ -10,7 +10,7 @@ from soacraft.files.native import from_json, same, to_json
 
 URDF = """<robot name='r'><material name='paint'><texture filename='looks/wood.png'/></material><link name='a'>
 <visual><geometry><mesh filename='meshes/in.stl'/></geometry><material name='paint'/></visual>
-<visual><geometry><mesh filename='../shared/out.stl'/></geometry></visual>
+<visual><geometry><mesh filename='../elsewhere/out.stl'/></geometry></visual>
 <visual><geometry><mesh filename='package://elsewhere/x.stl'/></geometry></visual></link></robot>"""
 MJCF = """<mujoco><compiler meshdir='meshes'/><asset><mesh name='m' file='in.stl'/>
 <texture name='wood' type='2d' file='../looks/wood.png'/><material name='paint' texture='wood'/></asset>
@@ -21,7 +21,7 @@ MJCF = """<mujoco><compiler meshdir='meshes'/><asset><mesh name='m' file='in.stl
 @pytest.fixture
 def home(tmp_path):
     """A robot's folder with its meshes, another next to it, and one deeper for copies."""
-    for file in ("robot/meshes/in.stl", "robot/looks/wood.png", "shared/out.stl", "copies/deep/.keep"):
+    for file in ("robot/meshes/in.stl", "robot/looks/wood.png", "elsewhere/out.stl", "copies/deep/.keep"):
         (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / file).touch()
     (tmp_path / "robot" / "m.urdf").write_text(URDF)
@@ -44,7 +44,7 @@ def names(mb):
 @pytest.mark.parametrize("source", ["robot/m.urdf", "robot/m.xml"])
 def test_names_lead_to_the_same_files(source, kind, target, home):
     mb = sc.load(home / source)
-    files = [home / "robot/meshes/in.stl", home / "shared/out.stl", "package://elsewhere/x.stl",
+    files = [home / "robot/meshes/in.stl", home / "elsewhere/out.stl", "package://elsewhere/x.stl",
              home / "robot/looks/wood.png"]  # fmt: skip
     assert names(mb) == (files if source.endswith("urdf") else [files[0], files[-1]])
     report = sc.save(mb, home / f"{target}{kind}")

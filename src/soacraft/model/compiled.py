@@ -8,7 +8,7 @@ frame is on the hinge axis, z along it. Elements are numbered depth first. This 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -103,36 +103,6 @@ class CompiledModel:
         k = layout.index[frame.carrier]
         place = self.place(k) @ frame.offset
         return np.array([self.element_of[k], *place.rotation.ravel(), *place.translation])
-
-    def compliance(self, layout: Layout, q: Array, frames: Sequence[Frame], own_axes: bool = False) -> Array | None:
-        """B* Omega B of frames at one q: J times the accelerations that unit forces at the frames cause, all of them
-        in one batch of forward dynamics. In base axes, or each frame's own; None when a hinge has nothing to move.
-        """
-        n, nv, size = layout.n, layout.nv, 6 * len(frames)
-        pull, vdot, J = np.zeros((size, n, 6)), np.empty((size, nv)), np.empty((size, nv))
-        R, p = np.empty((1, 9 * n)), np.empty((1, 3 * n))
-        nothing, still = np.zeros(12), np.zeros(nv)
-        self.kernels.run("poses", q, None, None, None, nothing, (R, p))
-        turns = []
-        for i, frame in enumerate(frames):
-            assert isinstance(frame.carrier, Body)
-            k, rows = layout.index[frame.carrier], slice(6 * i, 6 * i + 6)
-            pull[rows, k] = frame.offset.phi().T
-            turns.append(R.reshape(n, 3, 3)[k] @ frame.offset.rotation)
-            self.kernels.run(
-                "jacobian", q, None, None, None, nothing, (J[rows].reshape(1, 6 * nv),), 1, self.frame(layout, frame)
-            )
-        fine = self.kernels.run("forward_dynamics", q, still, still, pull.reshape(size, 6 * n), nothing, (vdot,))
-        if not fine or not np.isfinite(vdot).all():
-            return None
-        C = (J @ vdot.T).reshape(2 * len(frames), 3, 2 * len(frames), 3)
-        turn = np.repeat(np.array(turns).reshape(-1, 3, 3), 2, axis=0)
-        if own_axes:
-            C = np.einsum("aji,ajbk->aibk", turn, C)
-        else:
-            C = np.einsum("aibk,bjk->aibj", C, turn)
-        square: Array = C.reshape(size, size)
-        return 0.5 * (square + square.T)
 
 
 def _tree(layout: Layout) -> dict[str, Any]:

@@ -15,8 +15,9 @@ import numpy.typing as npt
 from soacraft import _core
 from soacraft.algebra.tree import Tree
 from soacraft.model.axes import AXES, Axes
+from soacraft.model.compiled import CompiledModel
 from soacraft.model.frame import Body, Frame
-from soacraft.model.hinges import HINGES, Free, Hinge, RollingBall, Spherical, Weld
+from soacraft.model.hinges import Free, Hinge, RollingBall, Spherical, Weld
 from soacraft.model.hinges.base import H_T_of
 from soacraft.model.hinges.product import ScrewProduct
 from soacraft.model.layout import HingeGroup, Layout
@@ -48,14 +49,9 @@ def _dtype(name: str) -> np.dtype[Any]:
 BODY_RECORD, SCREW_RECORD, SPOT_RECORD = (_dtype(name) for name in ("RigidBody", "Screw", "Spot"))
 
 
-def is_built_in(hinge: Hinge) -> bool:
-    """Whether C++ knows a hinge: a built-in one, not a subclass of it."""
-    return type(hinge) in HINGES and (isinstance(hinge, ScrewProduct) or type(hinge) in _KINDS)
-
-
 def rigid_plan(layout: Layout, axes: Axes) -> Plan | None:
     """The plan of a rigid tree in these axes; None when a hinge is the user's own, or there is no body."""
-    if not layout.n or not all(is_built_in(group.hinge) for group in layout.groups):
+    if not layout.n or not all(CompiledModel.knows(group.hinge) for group in layout.groups):
         return None
     plan = empty_plan(layout.tree, layout.dims, [s.stop - s.start for s in layout.v_slices])
     plan.blocks_rigid(*records_of(layout), layout.parameters, AXES.index(axes), layout.nq)

@@ -133,5 +133,8 @@ def test_compliance_of_nodes(mb, axes):
     f, wanted = expr.compile(), expr.at(q=q).array()
     np.testing.assert_allclose(f(q), wanted, rtol=1e-8, atol=1e-9 * np.abs(wanted).max())
     np.testing.assert_allclose(f(states(mb)), expr.at(q=states(mb)).array(), atol=1e-9 * np.abs(wanted).max())
+    assert f.explain().program[0] == "blocks at q: A, H, M"  # in all three axes C++ knows where the nodes are
+    assert any(line.startswith("nodes at q: B(") for line in f.explain().program)
+    assert f._quick.passed_on == 0
     x = np.ones(18)
     np.testing.assert_allclose(f(q, None, x), wanted @ x, rtol=1e-8, atol=1e-8 * np.abs(wanted).max())

@@ -52,7 +52,7 @@ class NotLowered(Exception):
 class Fields:
     """The fields of a model, by name: made once for a structure and its axes."""
 
-    def __init__(self, plan: Plan, body: Space, hinge: Space) -> None:
+    def __init__(self, plan: Plan, body: Space) -> None:
         self.plan = plan
         self.rigid = False  # whether C++ knows where nodes are
         self.picked: dict[int, tuple[Frame, ...]] = {}  # the nodes of pick-off fields
@@ -60,7 +60,7 @@ class Fields:
         self.constants: dict[int, Array] = {}  # numbers of the fields that are the same at every state
         self._known: dict[Any, int] = {}
         self._spaces: dict[tuple[int, ...], int] = {}
-        self._body, self._hinge = body, hinge
+        self._body = body
 
     def once(self, key: Any, make: Callable[[], int]) -> int:
         """A field by a key that says all about it."""

@@ -120,13 +120,13 @@ def road_of(binding: Bound) -> Road:
             plan = rigid_plan(layout, axes)  # type: ignore[arg-type]
             rigid = plan is not None
             plan = plan or given_plan(layout.tree, layout.dims, binding.hinge.dims)
-            road = roads[axes] = Road(Fields(plan, binding.body, binding.hinge), rigid, layout.parameters)
+            road = roads[axes] = Road(Fields(plan, binding.body), rigid, layout.parameters)
         road.update(layout)
         return road
     road = vars(binding).get("_road")
     if road is None:
         plan = given_plan(binding.sko().tree, binding.body.dims, binding.hinge.dims)
-        road = vars(binding)["_road"] = Road(Fields(plan, binding.body, binding.hinge), False, 0)
+        road = vars(binding)["_road"] = Road(Fields(plan, binding.body), False, 0)
     return road
 
 
