@@ -155,7 +155,7 @@ def test_explaining_and_printing_compute_nothing(identity, monkeypatch):
 
     for module, names in (
         (table, ("articulated_body", "composite_body", "backward_lyapunov")),
-        (derived, ("riccati", "forward_lyapunov", "backward_lyapunov", "block")),
+        (derived, ("riccati", "forward_lyapunov", "backward_lyapunov", "block_by_recursions")),
     ):
         for name in names:
             monkeypatch.setattr(module, name, refuse)

@@ -167,7 +167,7 @@ def test_simplifying_computes_nothing(monkeypatch):
 
     for module, names in (
         (table, ("articulated_body", "composite_body", "backward_lyapunov")),
-        (derived, ("riccati", "forward_lyapunov", "backward_lyapunov", "block")),
+        (derived, ("riccati", "forward_lyapunov", "backward_lyapunov", "block_by_recursions")),
     ):
         for name in names:
             monkeypatch.setattr(module, name, refuse)
