@@ -7,6 +7,7 @@ import pytest
 
 import soacraft as sc
 from soacraft.errors import ModelError, SpaceError
+from soacraft.model.random_models import random_inertia, random_pose
 from soacraft.ops import OperatorReport, Verification
 from soacraft.ops.check import TAGS
 from soacraft.ops.leaves import PropagatorLeaf, SparseLeaf
@@ -262,3 +263,14 @@ def test_reports_are_plain_data():
     report = Verification((("a", 1e-12), ("b", 2.0)), 1e-9)
     assert report.worst == ("b", 2.0)
     assert repr(report) == "not equal on 1 of 2 models: relative error 2.0e+00 on b"
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_arms_that_cancel_are_rounding(seed):
+    """A hinge at the origin, its body's frame a metre away: the velocity at the origin is the rounding of two arms."""
+    mb = sc.Multibody("a body that turns about the origin")
+    mb.add_body("link", None, sc.Pin((3, -5, 8)), random_inertia(2), sc.Pose(), random_pose(seed))
+    mb.set_state(*mb.random_state(seed))
+    s = sc.operators(mb, axes="origin")
+    assert sc.verify(lambda s: s.V, lambda s: s.phi.T * (s.H.T * s.v), on=s)
+    assert not sc.verify(lambda s: s.V, lambda s: s.Delta_V + 1e-8 * s.vector("body", np.ones(6)), on=s)

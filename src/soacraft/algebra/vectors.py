@@ -79,6 +79,10 @@ class StackedVector:
             self._rounding = noise(self.space, s, rng)
         return self._rounding
 
+    def with_rounding(self, rounding: Array) -> StackedVector:
+        """The same numbers, computed from larger ones that cancelled."""
+        return StackedVector(self.space, self._data, self._columns, rounding=rounding)
+
     def _made(self, do: Callable[..., Array], *others: StackedVector | Array | float) -> StackedVector:
         """A vector like this one, made of it and others by a linear map."""
         rounding = None

@@ -15,6 +15,7 @@ from soacraft.loops.embedding_model import EmbeddedModel
 from soacraft.loops.embedding_sensitivity import EmbeddedDirection, embedded_direction
 from soacraft.model.coordinates import read_forces, read_v
 from soacraft.model.graph import Graph
+from soacraft.model.lengths import longest_arm
 from soacraft.model.passive import passive_force
 from soacraft.model.sko import BODY, SKOModel
 from soacraft.model.state import Motion, State
@@ -238,6 +239,10 @@ class EmbeddedBinding(SKOBinding):
             return None
         own = found.graph.body_velocities(found.one.state)
         return [found.stacked(own, u) for u in range(len(found.units.groups))]
+
+    def longest_arm(self) -> float:
+        """The longest arm of the bodies of its tree about the origin, in metres."""
+        return longest_arm(self.system.graph)
 
     def nodes(self, nodes: Any) -> tuple[str, ...]:
         """Names of nodes and bodies of the tree, or of whole compound bodies."""

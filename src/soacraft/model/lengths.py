@@ -57,6 +57,16 @@ def length_of(graph: Graph) -> float:
     return _KEPT(graph)
 
 
+def longest_arm(graph: Graph) -> float:
+    """In metres: of a body from the inertial frame, along the links, even where they lead back to it. O(n depth).
+
+    >>> from soacraft.model import serial_chain
+    >>> longest_arm(serial_chain(3))
+    2.0
+    """
+    return max((sum(chain(graph.root, body).links) for body in graph.bodies), default=0.0)
+
+
 def _length_of(graph: Graph) -> float:
     reach: dict[Body, float] = {}
     longest, at_base = 0.0, []

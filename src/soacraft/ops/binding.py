@@ -18,6 +18,7 @@ from soacraft.errors import ModelError, SpaceError, StaleError, StateError
 from soacraft.model.axes import check_axes
 from soacraft.model.coordinates import common_batch, read_forces
 from soacraft.model.graph import Graph
+from soacraft.model.lengths import longest_arm
 from soacraft.model.names import find_body
 from soacraft.model.passive import passive_force
 from soacraft.model.sko import BODY, SKOModel
@@ -207,6 +208,10 @@ class GraphBinding(ModelBinding):
         """True velocities of the bodies, a moving anchor's included."""
         return self.graph.body_velocities(self.state, self.axes or "body")
 
+    def longest_arm(self) -> float:
+        """The longest arm of its bodies about the origin, in metres."""
+        return longest_arm(self.graph)
+
     def nodes(self, nodes: Any) -> tuple[str, ...]:
         """Names of nodes, from one or several nodes or names."""
         several = nodes if isinstance(nodes, (list, tuple)) else [nodes]
@@ -263,6 +268,10 @@ class SKOBinding(ModelBinding):
 
     def body_velocities(self) -> Sequence[Array] | None:
         return None
+
+    def longest_arm(self) -> float:
+        """Blocks alone have no arms."""
+        return 0.0
 
     def direction(self, ops: Any, body: Any = None, dof: Any = 0) -> Any:
         """What its operators are differentiated along: nothing, for a plain SKO model."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from soacraft.algebra.rounding import measurer, noise
 from soacraft.algebra.vectors import StackedVector
 
 if TYPE_CHECKING:
@@ -52,7 +53,22 @@ def passive(s: Operators) -> StackedVector:
 def V(s: Operators) -> StackedVector:
     """Body velocities, V = phi* H* v (000 Eq. 10); with a moving anchor its velocity is carried along."""
     known = s.binding.body_velocities()
-    return s.phi.T * Delta_V(s) if known is None else _stack(s, known)
+    if known is None:
+        return s.phi.T * Delta_V(s)
+    stacked = _stack(s, known)
+    rng = measurer()
+    return stacked if rng is None else stacked.with_rounding(noise(s.body, _sizes_of_velocities(s, stacked.data), rng))
+
+
+def _sizes_of_velocities(s: Operators, data: Array) -> Array:
+    """The sizes (..., pieces, 1) of what velocities are computed from: a linear one is an angular one times arms, which
+    may cancel.
+    """
+    sizes = s.body.sizes(data[..., None])
+    letters = s.body.letters[s.body.pieces]
+    slides = 1 + np.flatnonzero((letters[:-1] == "r") & (letters[1:] == "m"))
+    sizes[..., slides, :] += s.binding.longest_arm() * sizes[..., slides - 1, :]
+    return sizes
 
 
 def V_plus(s: Operators) -> StackedVector:
