@@ -17,7 +17,7 @@ from side_by_side import require
 import soacraft as sc
 from soacraft.analysis import log_det_gradient, mass_matrix_gradient
 from soacraft.dynamics import forward_dynamics, mass_matrix
-from soacraft.model.compiled import CompiledModel
+from soacraft.model.flat.compiled import CompiledModel
 
 SIZES, QUICK = (100, 200, 500, 1000, 2000, 5000, 10_000), (5, 10, 20)
 STEP = 1e-5

@@ -21,7 +21,7 @@ from side_by_side import ROWS, Ours, measure, random_states
 
 from soacraft import _core
 from soacraft.dynamics import Dynamics
-from soacraft.model.compiled import CompiledModel
+from soacraft.model.flat.compiled import CompiledModel
 
 __all__ = ["run", "summary", "text"]
 

@@ -19,7 +19,7 @@ from measure import Loop, repeated, shortest
 import soacraft as sc
 from soacraft import analysis
 from soacraft.dynamics.table import TABLE
-from soacraft.model.compiled import CompiledModel
+from soacraft.model.flat.compiled import CompiledModel
 
 NODE = "link7/tool"
 #: Microseconds of the public functions before quick calls answered them, measured on one core of an AVX2 machine.

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import soacraft as sc
 from soacraft.model.hinges import examples
-from soacraft.model.random_models import random_inertia, random_pose
+from soacraft.model.samples.random_models import random_inertia, random_pose
 
 AXES = ("body", "inertial", "origin")
 SEEDS = st.integers(0, 999)

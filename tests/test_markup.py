@@ -7,7 +7,8 @@ import pytest
 
 import soacraft as sc
 from soacraft import markup
-from soacraft.loops import TreeAugmented, report
+from soacraft.kinematics import report
+from soacraft.loops import TreeAugmented
 from soacraft.markup import Html, Text
 
 HOSTILE = "<img src=x onerror=alert(1)>&amp;\"'<script>"

@@ -40,7 +40,7 @@ def contract(text: str) -> Contract:
     >>> contract('''[[tool.importlinter.contracts]]
     ... id = "layers"
     ... layers = ["(view)", "model | files", "errors"]
-    ... ignore_imports = ["soacraft.model.compiled -> soacraft"]
+    ... ignore_imports = ["soacraft.model.flat.compiled -> soacraft"]
     ... ''')
     Contract(rows=[['view'], ['model', 'files'], ['errors']], meet_core={'model'})
     """

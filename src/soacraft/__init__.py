@@ -25,7 +25,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from soacraft import analysis, dynamics, errors, loops
+    from soacraft import analysis, dynamics, errors, loops, robot
     from soacraft.algebra import I, Operator, Space, StackedVector
     from soacraft.citations import papers
     from soacraft.dynamics import Dynamics
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from soacraft.files.load import load, models
     from soacraft.files.save import save
     from soacraft.health import check
-    from soacraft.loops.aggregate import aggregate
-    from soacraft.loops.kinematics import inverse_kinematics
-    from soacraft.loops.targets import Direction, Placement, Position
+    from soacraft.kinematics.inverse import inverse_kinematics
+    from soacraft.kinematics.targets import Direction, Placement, Position
+    from soacraft.loops.embedding.aggregate import aggregate
     from soacraft.model import (
         Actuator,
         Body,
@@ -91,7 +91,7 @@ __version__ = "0.1.0"
 
 #: Where each name is from. Importing soacraft imports none of it: each is imported when it is first asked for.
 _HOMES = {
-    "": "analysis dynamics errors loops",
+    "": "analysis dynamics errors loops robot",
     "algebra": "I Operator Space StackedVector",
     "citations": "papers",
     "dynamics": "Dynamics",
@@ -99,9 +99,9 @@ _HOMES = {
     "files.load": "load models",
     "files.save": "save",
     "health": "check",
-    "loops.aggregate": "aggregate",
-    "loops.kinematics": "inverse_kinematics",
-    "loops.targets": "Direction Placement Position",
+    "kinematics.inverse": "inverse_kinematics",
+    "kinematics.targets": "Direction Placement Position",
+    "loops.embedding.aggregate": "aggregate",
     "model": """
         Actuator Body Closure Coupling Frame Geometry ImportReport Keyframe Limits Material Multibody Node Passive
         Record SKOModel State SubGraph Tendon random_sko random_tree serial_chain
@@ -121,7 +121,7 @@ _HOMES = {
     "ops.verify": "verify",
     "spatial": "Inertia Pose Wrench",
 }
-_LAYERS = ("algebra", "citations", "files", "health", "model", "ops", "recursions", "spatial")
+_LAYERS = ("algebra", "citations", "files", "health", "kinematics", "model", "ops", "recursions", "spatial")
 _HOME = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 __all__ = [
@@ -191,6 +191,7 @@ __all__ = [
     "prove",
     "random_sko",
     "random_tree",
+    "robot",
     "save",
     "save_core",
     "serial_chain",

@@ -26,7 +26,7 @@ import numpy.typing as npt
 from soacraft.algebra import I, Operator, StackedVector
 from soacraft.algebra.operator import DIAGONAL
 from soacraft.errors import SpaceError
-from soacraft.model.sko import SKOModel
+from soacraft.model.flat.sko import SKOModel
 from soacraft.ops import Operators, operators
 from soacraft.ops.namespace import operators_of
 

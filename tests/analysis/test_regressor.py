@@ -8,7 +8,7 @@ from tests.dynamics.calls import GRAVITY, close, subtree, tree, wrenches
 import soacraft as sc
 from soacraft import analysis, dynamics
 from soacraft.errors import ModelError, StateError
-from soacraft.model.random_models import random_inertia
+from soacraft.model.samples.random_models import random_inertia
 
 every_graph = pytest.mark.parametrize("name", GRAPHS)
 

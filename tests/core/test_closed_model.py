@@ -9,13 +9,13 @@ import pytest
 
 import soacraft as sc
 from soacraft import _core
+from soacraft.kinematics import compiled as module
+from soacraft.kinematics.rows import Constraints
 from soacraft.loops import ConstraintEmbedding, TreeAugmented
-from soacraft.loops import compiled as module
-from soacraft.loops.rows import Constraints
-from soacraft.model.closures import coordinate_names
-from soacraft.model.compiled import CompiledModel
+from soacraft.model.flat.compiled import CompiledModel
 from soacraft.model.hinges.base import pose_of
-from soacraft.model.random_models import random_inertia, random_pose
+from soacraft.model.samples.random_models import random_inertia, random_pose
+from soacraft.model.tree.closures import coordinate_names
 
 REFUSED = (ValueError, TypeError)
 NAMES = ("tree", "closure_whole", "closure_real", "hinge_whole", "hinge_real", "term_whole", "term_real", "offsets",

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from soacraft.model import serial_chain
-from soacraft.model.compiled import CompiledModel
+from soacraft.model.flat.compiled import CompiledModel
 
 NONE = {
     "spring_whole": np.zeros((0, 2), np.int64), "spring_real": np.zeros((0, 3)),

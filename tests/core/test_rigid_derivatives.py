@@ -11,9 +11,9 @@ from soacraft import _core
 from soacraft import dynamics as dyn
 from soacraft.dynamics.problem import Problem
 from soacraft.dynamics.reference import REFERENCE
-from soacraft.model.compiled import CompiledModel
+from soacraft.model.flat.compiled import CompiledModel
 from soacraft.model.hinges import examples
-from soacraft.model.random_models import random_inertia, random_pose
+from soacraft.model.samples.random_models import random_inertia, random_pose
 
 HOLONOMIC = [hinge for hinge in examples() if hinge.holonomic]
 GRAVITY = (1.5, -2.0, -9.0)

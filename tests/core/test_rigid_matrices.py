@@ -9,9 +9,9 @@ import soacraft as sc
 from soacraft import _core
 from soacraft import dynamics as dyn
 from soacraft.errors import SingularError, StateError
-from soacraft.model.compiled import CompiledModel, _hinges, _tree
+from soacraft.model.flat.compiled import CompiledModel, _hinges, _tree
 from soacraft.model.hinges import examples
-from soacraft.model.random_models import random_inertia, random_pose
+from soacraft.model.samples.random_models import random_inertia, random_pose
 
 KERNELS = ("mass_matrix", "mass_matrix_inverse")
 HINGES = {type(hinge).__name__: hinge for hinge in examples()}

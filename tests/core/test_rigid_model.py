@@ -5,8 +5,8 @@ import pytest
 
 import soacraft as sc
 from soacraft import _core
-from soacraft.model.compiled import CompiledModel, _hinges, _tree
-from soacraft.model.random_models import random_inertia, random_pose
+from soacraft.model.flat.compiled import CompiledModel, _hinges, _tree
+from soacraft.model.samples.random_models import random_inertia, random_pose
 
 NQ, NV, ELEMENTS = 7, 6, 4
 

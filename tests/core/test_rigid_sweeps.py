@@ -15,8 +15,8 @@ from soacraft import dynamics as dyn
 from soacraft.dynamics.problem import Problem
 from soacraft.dynamics.reference import REFERENCE
 from soacraft.errors import StaleError, StateError
-from soacraft.model.compiled import CompiledModel
-from soacraft.model.random_models import random_inertia, random_pose
+from soacraft.model.flat.compiled import CompiledModel
+from soacraft.model.samples.random_models import random_inertia, random_pose
 
 SWEEPS = ("inverse_dynamics", "forward_dynamics")
 LAST = {"inverse_dynamics": "vdot", "forward_dynamics": "force"}

@@ -8,7 +8,7 @@ import soacraft as sc
 from soacraft import _core, analysis
 from soacraft import dynamics as dyn
 from soacraft.errors import SingularError
-from soacraft.model.compiled import CompiledModel
+from soacraft.model.flat.compiled import CompiledModel
 
 KERNELS = {  # the shapes of the results, and whether v and a force are taken
     "forward_dynamics": ("v", True),

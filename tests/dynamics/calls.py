@@ -11,8 +11,8 @@ from soacraft import dynamics as dyn
 from soacraft.dynamics import engine, quick
 from soacraft.dynamics.reference import REFERENCE
 from soacraft.dynamics.table import TABLE, VECTORS
+from soacraft.model.flat.layout import Layout
 from soacraft.model.hinges import examples
-from soacraft.model.layout import Layout
 
 GRAVITY = (1.5, -2.0, -9.0)  # askew, so that no axis is spared
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 import soacraft as sc
-from soacraft.model.closures import coordinate_names
+from soacraft.model.tree.closures import coordinate_names
 
 
 def sprung(mb, seed=0, even=False, tendons=2, compensated=True):

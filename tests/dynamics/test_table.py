@@ -12,7 +12,7 @@ from soacraft import dynamics as dyn
 from soacraft.dynamics.reference import ALGORITHMS
 from soacraft.dynamics.table import TABLE, VECTORS
 
-COORDINATES = {"integrate", "difference", "integrate_jacobians", "difference_jacobians"}  # of model/tangent.py
+COORDINATES = {"integrate", "difference", "integrate_jacobians", "difference_jacobians"}  # of model/states/tangent.py
 every_row = pytest.mark.parametrize("row", TABLE.values(), ids=lambda row: row.name)
 
 

@@ -8,9 +8,9 @@ from tests.strategies import HINGES, SEEDS, keep, parents, pose, rigid_trees
 
 import soacraft as sc
 from soacraft import dynamics as dyn
-from soacraft.loops.rows import Constraints
-from soacraft.model.closures import coordinate_names
+from soacraft.kinematics.rows import Constraints
 from soacraft.model.hinges.base import pose_of
+from soacraft.model.tree.closures import coordinate_names
 
 CLOSING = [hinge for hinge in HINGES if hinge.nv < 6]
 HOLONOMIC = [hinge for hinge in HINGES if hinge.holonomic]

@@ -16,7 +16,7 @@ from soacraft import dynamics as dyn
 from soacraft.loops import ConstraintEmbedding, FullyAugmented, TreeAugmented
 from soacraft.loops.position import project
 from soacraft.model import serial_chain
-from soacraft.model.kinematics import pose_of_frame
+from soacraft.model.states.kinematics import pose_of_frame
 
 SOLVERS = (TreeAugmented, FullyAugmented, ConstraintEmbedding)
 

@@ -38,13 +38,13 @@ from tests.strategies import SEEDS
 import soacraft as sc
 from soacraft import _core
 from soacraft.errors import LoopError, ModelError, StaleError, StateError
+from soacraft.kinematics.compiled import CompiledLoops
+from soacraft.kinematics.rows import Constraints
 from soacraft.loops import ConstraintEmbedding, FullyAugmented, TreeAugmented
-from soacraft.loops.compiled import CompiledLoops
 from soacraft.loops.results import Result
-from soacraft.loops.rows import Constraints
-from soacraft.model.hinge_fit import nearest_coordinates
 from soacraft.model.hinges.base import pose_of
-from soacraft.model.random_models import random_inertia, random_pose
+from soacraft.model.samples.random_models import random_inertia, random_pose
+from soacraft.model.states.hinge_fit import nearest_coordinates
 
 SOLVERS = [TreeAugmented, ConstraintEmbedding]
 KNOWN = [hinge for hinge in CLOSING if not isinstance(hinge, sc.RollingBall)]
@@ -53,7 +53,7 @@ MODELS = {name: lambda name=name: library(name) for name in LIBRARY} | {"row": l
 
 def rows_in_python():
     """Nobody gets compiled rows."""
-    return mock.patch("soacraft.loops.rows.rows_of", return_value=None)
+    return mock.patch("soacraft.kinematics.rows.rows_of", return_value=None)
 
 
 def without_compiled(solver):
@@ -806,7 +806,7 @@ def project_at(mb, q, seed=5):
 def assert_same_rows(mb, solver):
     """The rows at the state of the model from those of Python, each seen through its own Q."""
     seen = []
-    for patch in (mock.patch("soacraft.loops.rows.loop_rows", side_effect=AssertionError), rows_in_python()):
+    for patch in (mock.patch("soacraft.kinematics.rows.loop_rows", side_effect=AssertionError), rows_in_python()):
         with patch:
             rows = Constraints(mb, mb.state(), solver._theta)
             Q = rows.loops[0].Q

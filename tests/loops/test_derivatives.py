@@ -23,9 +23,9 @@ from tests.loops.cases import (
 
 import soacraft as sc
 from soacraft.errors import LoopError, StateError
+from soacraft.kinematics.rows import Constraints
 from soacraft.loops import forward_dynamics_derivatives
-from soacraft.loops.rows import Constraints
-from soacraft.model.random_models import random_inertia, random_pose
+from soacraft.model.samples.random_models import random_inertia, random_pose
 
 SOLVERS = [sc.loops.TreeAugmented, sc.loops.FullyAugmented, sc.loops.ConstraintEmbedding]
 

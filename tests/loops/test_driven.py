@@ -8,7 +8,7 @@ from tests.loops.cases import FourBar, Z, close, near
 import soacraft as sc
 from soacraft.errors import LoopError, StateError
 from soacraft.loops import ConstraintEmbedding, FullyAugmented, TreeAugmented
-from soacraft.model.random_models import random_inertia, random_pose
+from soacraft.model.samples.random_models import random_inertia, random_pose
 
 KINDS = (TreeAugmented, FullyAugmented, ConstraintEmbedding)
 X, Y = (1, 0, 0), (0, 1, 0)

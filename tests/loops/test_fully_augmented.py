@@ -23,7 +23,7 @@ from tests.strategies import SEEDS
 import soacraft as sc
 from soacraft.errors import SingularError
 from soacraft.loops import FullyAugmented, TreeAugmented, fully_augmented
-from soacraft.model.random_models import random_inertia, random_pose
+from soacraft.model.samples.random_models import random_inertia, random_pose
 
 BOTH = (TreeAugmented, FullyAugmented)
 

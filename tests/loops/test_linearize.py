@@ -9,7 +9,7 @@ from tests.loops.test_derivatives import SOLVERS, arms, difference
 import soacraft as sc
 from soacraft.errors import LoopError, StateError
 from soacraft.loops import linearize
-from soacraft.model.random_models import random_inertia, random_pose
+from soacraft.model.samples.random_models import random_inertia, random_pose
 
 
 @pytest.mark.parametrize("make", SOLVERS, ids=lambda x: x.__name__)

@@ -17,9 +17,9 @@ from tests.profiles import tries
 from tests.strategies import SEEDS
 
 import soacraft as sc
+from soacraft.kinematics.rows import Constraints
 from soacraft.loops import ConstraintEmbedding, FullyAugmented, TreeAugmented
-from soacraft.loops.rows import Constraints
-from soacraft.model.random_models import random_inertia, random_pose
+from soacraft.model.samples.random_models import random_inertia, random_pose
 
 TREE_HINGES = [
     sc.Pin((0.6, 0.0, 0.8)),

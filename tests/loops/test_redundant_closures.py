@@ -10,10 +10,10 @@ from tests.loops.cases import FourBar, Z, close, force_of, generalized, near, pr
 
 import soacraft as sc
 from soacraft import dynamics as dyn
+from soacraft.kinematics.independent import row_names
+from soacraft.kinematics.rows import Constraints
 from soacraft.loops import ConstraintEmbedding, FullyAugmented, TreeAugmented
-from soacraft.loops.independent import row_names
-from soacraft.loops.rows import Constraints
-from soacraft.model.random_models import random_inertia, random_pose
+from soacraft.model.samples.random_models import random_inertia, random_pose
 
 SOLVERS = [TreeAugmented, FullyAugmented, ConstraintEmbedding]
 

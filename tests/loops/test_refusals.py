@@ -11,8 +11,8 @@ from tests.strategies import SEEDS
 
 import soacraft as sc
 from soacraft.errors import LoopError, ModelError, StaleError, StateError
+from soacraft.kinematics.rows import Constraints
 from soacraft.loops import FullyAugmented, TreeAugmented
-from soacraft.loops.rows import Constraints
 
 FOUR_BAR = FourBar()
 BOTH = (TreeAugmented, FullyAugmented)

@@ -9,9 +9,10 @@ from tests.loops.cases import CONDITION, dense, generalized, near
 
 import soacraft as sc
 from soacraft import dynamics as dyn
-from soacraft.loops import ConstraintEmbedding, FullyAugmented, TreeAugmented, assemble, report
-from soacraft.loops.bounds import Bounds
-from soacraft.loops.rows import Constraints
+from soacraft.kinematics import assemble, report
+from soacraft.kinematics.bounds import Bounds
+from soacraft.kinematics.rows import Constraints
+from soacraft.loops import ConstraintEmbedding, FullyAugmented, TreeAugmented
 
 MODELS = Path(__file__).parents[1] / "data" / "models"
 #: Loops and couplings, rows, rank; and whether the Schur complement is conditioned well enough to compare every dof.

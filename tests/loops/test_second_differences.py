@@ -11,11 +11,11 @@ from scipy.spatial.transform import Rotation
 from tests.loops.cases import CLOSING, close, force_of, project, tie
 
 import soacraft as sc
+from soacraft.kinematics.rows import Constraints
 from soacraft.loops import ConstraintEmbedding, FullyAugmented, TreeAugmented
-from soacraft.loops.rows import Constraints
-from soacraft.model.closures import coordinate_names
 from soacraft.model.hinges.base import integrate_of, pose_of
-from soacraft.model.random_models import random_inertia, random_pose
+from soacraft.model.samples.random_models import random_inertia, random_pose
+from soacraft.model.tree.closures import coordinate_names
 
 X, Y, Z = np.eye(3)
 SEED = 3

@@ -23,10 +23,10 @@ from tests.strategies import SEEDS
 
 import soacraft as sc
 from soacraft import dynamics as dyn
+from soacraft.kinematics.rows import Constraints
 from soacraft.loops import TreeAugmented
-from soacraft.loops.rows import Constraints
 from soacraft.loops.tree_augmented import factored
-from soacraft.model.random_models import random_inertia, random_pose
+from soacraft.model.samples.random_models import random_inertia, random_pose
 
 FOUR_BAR = FourBar()
 

@@ -7,7 +7,7 @@ from tests.strategies import dense
 import soacraft as sc
 from soacraft.model import AXES, Multibody, random_tree
 from soacraft.model.hinges import examples
-from soacraft.model.random_models import random_inertia, random_pose
+from soacraft.model.samples.random_models import random_inertia, random_pose
 
 
 def pair():

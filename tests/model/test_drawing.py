@@ -5,8 +5,8 @@ import re
 import pytest
 
 from soacraft.model import Multibody, random_tree, serial_chain
-from soacraft.model.drawing import DEEPEST
 from soacraft.model.hinges import Free, Pin, Spherical, Weld
+from soacraft.model.tree.drawing import DEEPEST
 from soacraft.spatial import Inertia
 
 ODD = ['say "hi"', "two\nlines", "Ärmel ☂ 腕", "back\\slash", "<b>&amp;#35;", "`tick`", "#quot;", "a|b;c[0]{1}(2)"]

@@ -13,8 +13,8 @@ from tests.profiles import tries
 
 import soacraft as sc
 from soacraft.errors import StaleError
-from soacraft.model.random_models import random_inertia, random_pose
-from soacraft.model.scale import scale_of
+from soacraft.model.samples.random_models import random_inertia, random_pose
+from soacraft.model.sizes.scale import scale_of
 
 SEEDS = st.integers(0, 999)
 CHOICES = st.integers(0, 99)

@@ -11,7 +11,7 @@ import pytest
 
 import soacraft as sc
 from soacraft.errors import StateError
-from soacraft.model.compiled import CompiledModel, fast_call
+from soacraft.model.flat.compiled import CompiledModel, fast_call
 
 
 def leg() -> sc.Multibody:

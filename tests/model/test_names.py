@@ -7,7 +7,7 @@ import pytest
 
 import soacraft as sc
 from soacraft.errors import ModelError, SpaceError, StateError
-from soacraft.model.names import find_body, find_coordinates, find_dofs, find_hinge, key_names
+from soacraft.model.tree.names import find_body, find_coordinates, find_dofs, find_hinge, key_names
 
 Z = (0.0, 0.0, 1.0)
 

@@ -6,8 +6,8 @@ import pytest
 
 import soacraft as sc
 from soacraft.errors import StateError
-from soacraft.model import tangent
 from soacraft.model.hinges import examples
+from soacraft.model.states import tangent
 
 FUNCTIONS = ("integrate", "difference", "integrate_jacobians", "difference_jacobians")
 every = pytest.mark.parametrize("name", FUNCTIONS)

@@ -10,8 +10,8 @@ import soacraft as sc
 from soacraft import dynamics as dyn
 from soacraft.errors import LoopError, ModelError, StaleError
 from soacraft.loops import ConstraintEmbedding, FullyAugmented, TreeAugmented
-from soacraft.model.random_models import random_inertia, random_pose
-from soacraft.model.scale import scale_of
+from soacraft.model.samples.random_models import random_inertia, random_pose
+from soacraft.model.sizes.scale import scale_of
 
 
 def close(found, wanted, tolerance=1e-11):

@@ -22,23 +22,23 @@ class Mutation(NamedTuple):
 
 PHI = "spatial/transforms.py"
 QUATERNION = "spatial/rotations.py"
-AXES = "model/axes.py"
-STATE = "model/state.py"
-REALIZE = "model/realize.py"
+AXES = "model/flat/axes.py"
+STATE = "model/states/state.py"
+REALIZE = "model/flat/realize.py"
 PRODUCT = "model/hinges/product.py"
 FREE = "model/hinges/free.py"
 BALL = "model/hinges/rolling_ball.py"
-FRAMES = "model/kinematics.py"
+FRAMES = "model/states/kinematics.py"
 RICCATI = "recursions/articulated_body.py"
 LYAPUNOV = "recursions/lyapunov.py"
 BLOCKS = "recursions/products.py"
 TABLE = "ops/table.py"
-ROWS = "loops/rows.py"
-SPLIT = "loops/embedding_split.py"
-EMBEDDED = "loops/embedding_model.py"
-PASSIVE = "model/passive.py"
-EDITS = "model/structure.py"
-TELLING = "model/frame.py"
+ROWS = "kinematics/rows.py"
+SPLIT = "loops/embedding/split.py"
+EMBEDDED = "loops/embedding/model.py"
+PASSIVE = "model/flat/passive.py"
+EDITS = "model/tree/structure.py"
+TELLING = "model/tree/frame.py"
 
 MUTATIONS = (
     # -- phi ---------------------------------------------------------------------------------------------------
@@ -63,7 +63,7 @@ MUTATIONS = (
     Mutation(
         "phi",
         "sign of l to the body frame",
-        "model/layout.py",
+        "model/flat/layout.py",
         "phi(*self.outboard).mT",
         "phi(self.outboard[0], -self.outboard[1]).mT",
     ),
@@ -232,9 +232,9 @@ MUTATIONS = (
     Mutation("parameters", "nodes noted before", TELLING, "model.frames.clear()", "pass", 2, 3),
     Mutation("parameters", "first armature", TELLING, "if (J is None) == (self._armature", "if True or (None"),
     Mutation("parameters", "old states", STATE, "motion = motion.renewed(layout)", "pass"),
-    Mutation("parameters", "part of a model", "model/subgraph.py", "self._layout.renewed()", "self._layout"),
-    Mutation("parameters", "compiled form", "model/compiled.py", "model.parameters < layout.parameters", "False"),
-    Mutation("parameters", "old inertias", "model/layout.py", "not in drop}", 'not in drop or name == "M"}'),
+    Mutation("parameters", "part of a model", "model/tree/subgraph.py", "self._layout.renewed()", "self._layout"),
+    Mutation("parameters", "compiled form", "model/flat/compiled.py", "model.parameters < layout.parameters", "False"),
+    Mutation("parameters", "old inertias", "model/flat/layout.py", "not in drop}", 'not in drop or name == "M"}'),
     # -- forces ------------------------------------------------------------------------------------------------
     Mutation(
         "forces",

@@ -7,7 +7,7 @@ import pytest
 
 import soacraft as sc
 from soacraft.errors import ModelError, SpaceError
-from soacraft.model.random_models import random_inertia, random_pose
+from soacraft.model.samples.random_models import random_inertia, random_pose
 from soacraft.ops import OperatorReport, Verification
 from soacraft.ops.check import TAGS
 from soacraft.ops.leaves import PropagatorLeaf, SparseLeaf

@@ -9,7 +9,7 @@ from tests.peers.peers import PEERS
 
 import soacraft as sc
 from soacraft import _core
-from soacraft.model.compiled import CompiledModel
+from soacraft.model.flat.compiled import CompiledModel
 
 OTHERS = ("Pinocchio", "MuJoCo")
 ONE_DOF = [kind for kind in KINDS if kind.split()[0] in ("pin", "prismatic", "helical", "screw")]

@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 import soacraft as sc
-from soacraft.model.frame import Frame
 from soacraft.model.hinges.product import ScrewProduct
-from soacraft.model.properties import Limits, Passive
+from soacraft.model.tree.frame import Frame
+from soacraft.model.tree.properties import Limits, Passive
 
 
 class Units(NamedTuple):

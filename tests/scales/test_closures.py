@@ -9,10 +9,11 @@ from tests.scales.scaled import NINE, Units, coordinate_units, force_units, scal
 
 import soacraft as sc
 from soacraft.errors import LoopError
-from soacraft.loops import ConstraintEmbedding, FullyAugmented, TreeAugmented, report
-from soacraft.loops.rows import Constraints
-from soacraft.loops.sizes import sizes_of
-from soacraft.loops.tolerances import CLOSED, RANK
+from soacraft.kinematics import report
+from soacraft.kinematics.rows import Constraints
+from soacraft.kinematics.sizes import sizes_of
+from soacraft.kinematics.tolerances import CLOSED, RANK
+from soacraft.loops import ConstraintEmbedding, FullyAugmented, TreeAugmented
 
 SOLVERS = (TreeAugmented, ConstraintEmbedding, FullyAugmented)
 

@@ -9,7 +9,7 @@ import soacraft as sc
 from soacraft.errors import ModelError
 from soacraft.health.motion import smallest_inertias
 from soacraft.model.hinges import Hinge, examples
-from soacraft.model.scale import scale_of, scaled_random_state
+from soacraft.model.sizes.scale import scale_of, scaled_random_state
 from soacraft.spatial.rotations import exp
 from soacraft.view.structure import structure
 

@@ -32,7 +32,7 @@ from soacraft.dynamics.forces import bias_force
 from soacraft.dynamics.problem import Problem
 from soacraft.dynamics.reference.blocks import columns
 from soacraft.errors import StateError
-from soacraft.model.graph import Graph
+from soacraft.model.tree.graph import Graph
 from soacraft.spatial.checks import Array, finite
 
 

@@ -16,7 +16,7 @@ from soacraft.dynamics.engine import answer
 from soacraft.dynamics.inertias import log_det_mass_matrix
 from soacraft.dynamics.quick import quick
 from soacraft.errors import LoopError, ModelError, StateError
-from soacraft.model.graph import Graph
+from soacraft.model.tree.graph import Graph
 from soacraft.results import finite_or_refused
 from soacraft.spatial.checks import Array, finite
 

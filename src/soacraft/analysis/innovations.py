@@ -16,10 +16,10 @@ import numpy as np
 
 from soacraft.dynamics.problem import Problem
 from soacraft.dynamics.reference.blocks import columns
-from soacraft.model import armature, realize
-from soacraft.model.armature import padded
+from soacraft.model.flat import armature, realize
+from soacraft.model.flat.armature import padded
+from soacraft.model.flat.sko import SKOModel
 from soacraft.model.hinges.base import dH_of
-from soacraft.model.sko import SKOModel
 from soacraft.recursions import articulated_body, gather, scatter
 from soacraft.recursions.articulated_body import ArticulatedBody
 from soacraft.recursions.types import Stacked

@@ -28,10 +28,10 @@ from soacraft.dynamics.derivatives import forward_dynamics_derivatives
 from soacraft.dynamics.forces import forward_dynamics
 from soacraft.dynamics.problem import Problem
 from soacraft.errors import ModelError
-from soacraft.model.graph import Graph
+from soacraft.model.flat.realize import times
 from soacraft.model.hinges.base import H_T_of, dH_of
-from soacraft.model.realize import times
-from soacraft.model.scale import scale_of
+from soacraft.model.sizes.scale import scale_of
+from soacraft.model.tree.graph import Graph
 from soacraft.results import refuse_large
 from soacraft.spatial.checks import Array
 from soacraft.spatial.transforms import crm

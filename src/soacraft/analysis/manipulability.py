@@ -13,11 +13,11 @@ from soacraft.dynamics.nodes import Nodes, jacobian
 from soacraft.dynamics.problem import Problem
 from soacraft.dynamics.reference.screws import Screws
 from soacraft.errors import ModelError, SingularError
-from soacraft.model.frame import Body
-from soacraft.model.graph import Graph
-from soacraft.model.kinematics import pose_of_frame
-from soacraft.model.scale import scale_of
-from soacraft.model.sko import BODY
+from soacraft.model.flat.sko import BODY
+from soacraft.model.sizes.scale import scale_of
+from soacraft.model.states.kinematics import pose_of_frame
+from soacraft.model.tree.frame import Body
+from soacraft.model.tree.graph import Graph
 from soacraft.results import refuse_large
 from soacraft.spatial.checks import Array
 from soacraft.spatial.rotations import cross

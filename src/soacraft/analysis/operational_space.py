@@ -11,8 +11,8 @@ from soacraft.analysis.finite import refusing_overflow
 from soacraft.dynamics.arguments import check_loops, read_graph
 from soacraft.dynamics.inertias import mass_matrix_inverse
 from soacraft.dynamics.nodes import Nodes, jacobian, operational_space_compliance, operational_space_inertia
-from soacraft.model.frame import Frame
-from soacraft.model.graph import Graph
+from soacraft.model.tree.frame import Frame
+from soacraft.model.tree.graph import Graph
 from soacraft.spatial.checks import Array
 
 

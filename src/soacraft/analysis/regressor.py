@@ -25,9 +25,9 @@ from soacraft.dynamics.problem import Problem
 from soacraft.dynamics.reference.blocks import vector
 from soacraft.dynamics.reference.passive import along_dofs
 from soacraft.errors import ModelError, StateError
-from soacraft.model.graph import Graph
-from soacraft.model.realize import times
-from soacraft.model.scale import scale_of, scaled_random_state
+from soacraft.model.flat.realize import times
+from soacraft.model.sizes.scale import scale_of, scaled_random_state
+from soacraft.model.tree.graph import Graph
 from soacraft.recursions import gather
 from soacraft.results import refuse_large
 from soacraft.spatial.checks import Array, finite

@@ -1,6 +1,6 @@
 """Re-rooting a free-floating tree: the same mechanics, told from another base.
 
-The hinges between the two bases are turned around (`soacraft.model.turning`, formula F9).
+The hinges between the two bases are turned around (`soacraft.model.tree.turning`, formula F9).
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ import numpy as np
 
 from soacraft.analysis.underactuated import free_base
 from soacraft.errors import ModelError
-from soacraft.model.frame import Body, Root
 from soacraft.model.hinges import Free, Hinge, Spherical
-from soacraft.model.multibody import Multibody, copy_fixtures
-from soacraft.model.records import Actuator, Keyframe
-from soacraft.model.state import State
-from soacraft.model.turning import Turned, copy_hinge_numbers, has_hinge_numbers, renamed_dofs, turned
+from soacraft.model.states.state import State
+from soacraft.model.tree.frame import Body, Root
+from soacraft.model.tree.multibody import Multibody, copy_fixtures
+from soacraft.model.tree.records import Actuator, Keyframe
+from soacraft.model.tree.turning import Turned, copy_hinge_numbers, has_hinge_numbers, renamed_dofs, turned
 from soacraft.spatial.checks import Array
 from soacraft.spatial.pose import Pose
 

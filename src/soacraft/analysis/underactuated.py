@@ -22,10 +22,10 @@ from soacraft.dynamics.nodes import Nodes, jacobian
 from soacraft.dynamics.problem import Mask, Problem
 from soacraft.dynamics.reference.blocks import over_dofs, rows
 from soacraft.errors import ModelError
-from soacraft.model.frame import Body, Frame
-from soacraft.model.graph import Graph
+from soacraft.model.flat.sko import SKOModel
 from soacraft.model.hinges import Free
-from soacraft.model.sko import SKOModel
+from soacraft.model.tree.frame import Body, Frame
+from soacraft.model.tree.graph import Graph
 from soacraft.recursions import forward_dynamics, newton_euler
 from soacraft.spatial.checks import Array
 

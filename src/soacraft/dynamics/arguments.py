@@ -10,13 +10,13 @@ import numpy as np
 from soacraft.dynamics.problem import Mask, Problem
 from soacraft.dynamics.table import TABLE
 from soacraft.errors import ModelError, StateError
-from soacraft.model.closures import refuse_loops
-from soacraft.model.coordinates import common_batch, read_forces, read_q, read_v
-from soacraft.model.frame import Body, Frame
-from soacraft.model.graph import Graph
-from soacraft.model.names import find_dofs
-from soacraft.model.passive import compensation, refuse_rolling
-from soacraft.model.steady import disturbed
+from soacraft.model.flat.passive import compensation, refuse_rolling
+from soacraft.model.flat.steady import disturbed
+from soacraft.model.states.coordinates import common_batch, read_forces, read_q, read_v
+from soacraft.model.tree.closures import refuse_loops
+from soacraft.model.tree.frame import Body, Frame
+from soacraft.model.tree.graph import Graph
+from soacraft.model.tree.names import find_dofs
 from soacraft.spatial.checks import Array
 
 #: More threads than this are taken for this many; no machine gains from more.

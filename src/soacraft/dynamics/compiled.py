@@ -15,9 +15,9 @@ import numpy as np
 from soacraft.dynamics.problem import Problem
 from soacraft.dynamics.reference import REFERENCE
 from soacraft.dynamics.table import TABLE
-from soacraft.model.compiled import CompiledModel, kernel_table
-from soacraft.model.graph import Graph
-from soacraft.model.subgraph import SubGraph
+from soacraft.model.flat.compiled import CompiledModel, kernel_table
+from soacraft.model.tree.graph import Graph
+from soacraft.model.tree.subgraph import SubGraph
 from soacraft.spatial.checks import Array
 
 #: A batch with fewer states times bodies than this runs on one thread unless told otherwise.

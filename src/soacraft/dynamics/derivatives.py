@@ -9,7 +9,7 @@ from soacraft.dynamics.engine import answers
 from soacraft.dynamics.problem import Problem
 from soacraft.dynamics.quick import quick
 from soacraft.errors import StateError
-from soacraft.model.graph import Graph
+from soacraft.model.tree.graph import Graph
 from soacraft.spatial.checks import Array
 
 Three = tuple[Array, Array, Array]

@@ -9,7 +9,7 @@ from soacraft.dynamics.delivery import deliver, read_out, refuse_large_results
 from soacraft.dynamics.problem import Problem
 from soacraft.dynamics.reference import REFERENCE
 from soacraft.dynamics.table import TABLE
-from soacraft.model.graph import Graph
+from soacraft.model.tree.graph import Graph
 from soacraft.spatial.checks import Array
 
 

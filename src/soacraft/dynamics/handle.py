@@ -11,8 +11,8 @@ from soacraft.dynamics import derivatives, forces, inertias, motion, nodes, syst
 from soacraft.dynamics.arguments import check_loops, read_graph
 from soacraft.dynamics.quick import quick_calls
 from soacraft.errors import StaleError
-from soacraft.model.graph import Graph
-from soacraft.model.multibody import Multibody
+from soacraft.model.tree.graph import Graph
+from soacraft.model.tree.multibody import Multibody
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -8,7 +8,7 @@ from soacraft.dynamics.arguments import read_problem
 from soacraft.dynamics.engine import answer
 from soacraft.dynamics.per_body import BodyArray
 from soacraft.dynamics.quick import quick
-from soacraft.model.graph import Graph
+from soacraft.model.tree.graph import Graph
 from soacraft.spatial.checks import Array
 
 

@@ -10,8 +10,8 @@ from soacraft.dynamics.arguments import read_axes, read_nodes, read_problem
 from soacraft.dynamics.engine import answer
 from soacraft.dynamics.problem import Problem
 from soacraft.dynamics.quick import quick
-from soacraft.model.frame import Frame
-from soacraft.model.graph import Graph
+from soacraft.model.tree.frame import Frame
+from soacraft.model.tree.graph import Graph
 from soacraft.spatial.checks import Array
 
 Nodes = Frame | str | list[Frame | str] | tuple[Frame | str, ...]

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from soacraft.errors import ModelError, StaleError
-from soacraft.model.frame import Body, Frame
-from soacraft.model.graph import Graph, size_text
-from soacraft.model.names import find_keyed, key_names
+from soacraft.model.tree.frame import Body, Frame
+from soacraft.model.tree.graph import Graph, size_text
+from soacraft.model.tree.names import find_keyed, key_names
 from soacraft.spatial.checks import Array
 from soacraft.spatial.pose import Pose
 

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from soacraft.model.coordinates import Forces
-from soacraft.model.frame import Frame
-from soacraft.model.graph import Graph
-from soacraft.model.layout import Layout
-from soacraft.model.sko import SKOModel
-from soacraft.model.state import State
-from soacraft.model.steady import disturbed
+from soacraft.model.flat.layout import Layout
+from soacraft.model.flat.sko import SKOModel
+from soacraft.model.flat.steady import disturbed
+from soacraft.model.states.coordinates import Forces
+from soacraft.model.states.state import State
+from soacraft.model.tree.frame import Frame
+from soacraft.model.tree.graph import Graph
 from soacraft.spatial.checks import Array
 
 Mask = npt.NDArray[np.bool_]

@@ -19,9 +19,9 @@ from soacraft.dynamics.engine import answers
 from soacraft.dynamics.node_twists import node_twist
 from soacraft.dynamics.per_body import BodyArray, NodeMotion, Poses
 from soacraft.dynamics.table import TABLE
-from soacraft.model.compiled import CompiledModel, fast_call
-from soacraft.model.frame import Body, Frame
-from soacraft.model.multibody import Multibody
+from soacraft.model.flat.compiled import CompiledModel, fast_call
+from soacraft.model.tree.frame import Body, Frame
+from soacraft.model.tree.multibody import Multibody
 from soacraft.spatial.checks import Array
 
 P = ParamSpec("P")

@@ -7,7 +7,7 @@ from typing import Any
 from soacraft.dynamics.arguments import read_problem
 from soacraft.dynamics.engine import answer
 from soacraft.dynamics.quick import quick
-from soacraft.model.graph import Graph
+from soacraft.model.tree.graph import Graph
 from soacraft.spatial.checks import Array
 
 

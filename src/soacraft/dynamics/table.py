@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from soacraft.dynamics.problem import Problem
-from soacraft.model.compiled import kernel_table
+from soacraft.model.flat.compiled import kernel_table
 
 #: Arguments that hold one vector for each state.
 VECTORS = ("q", "v", "vdot", "force", "x")

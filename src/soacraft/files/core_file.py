@@ -11,7 +11,7 @@ import numpy as np
 from soacraft.errors import ModelFileError
 from soacraft.files.load import read_path
 from soacraft.model import Multibody
-from soacraft.model.closures import refuse_loops
+from soacraft.model.tree.closures import refuse_loops
 
 
 def save_core(mb: Multibody, path: str | PathLike[str], ignore_loops: bool = False) -> None:
@@ -30,7 +30,7 @@ def save_core(mb: Multibody, path: str | PathLike[str], ignore_loops: bool = Fal
     b'soacraft'
     """
     from soacraft.files.native import write_bytes
-    from soacraft.model.compiled import CompiledModel
+    from soacraft.model.flat.compiled import CompiledModel
 
     if not isinstance(mb, Multibody):
         raise ModelFileError(f"a Multibody is saved for C++, got {mb!r:.60}; a sub-graph or a state is part of one.")

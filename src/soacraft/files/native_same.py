@@ -11,8 +11,8 @@ import numpy as np
 
 from soacraft.files.file_names import whole_name
 from soacraft.model import Multibody
-from soacraft.model.frame import Body, Carrier, Frame
 from soacraft.model.hinges import Hinge
+from soacraft.model.tree.frame import Body, Carrier, Frame
 from soacraft.spatial import Inertia, Pose, Wrench
 
 Fact = tuple[str, Any]

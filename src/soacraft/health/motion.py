@@ -11,8 +11,8 @@ from soacraft.errors import SingularError
 from soacraft.health.names import hinge_subject, whole
 from soacraft.health.report import Finding
 from soacraft.model import Graph, SKOModel, SubGraph
-from soacraft.model.gimbal_lock import is_locked
-from soacraft.model.scale import scale_of, scaled_random_state
+from soacraft.model.sizes.scale import scale_of, scaled_random_state
+from soacraft.model.states.gimbal_lock import is_locked
 from soacraft.recursions._backend import beyond_doubt
 from soacraft.recursions.articulated_body import SMALLEST
 from soacraft.spatial.checks import Array

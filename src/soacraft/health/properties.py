@@ -8,9 +8,9 @@ import numpy as np
 
 from soacraft.health.report import Finding
 from soacraft.model import Body, Graph
+from soacraft.model.flat.layout import dof_names
 from soacraft.model.hinges import HINGES, Hinge, Spherical, check_hinge, difference_of
 from soacraft.model.hinges.base import has_coordinates
-from soacraft.model.layout import dof_names
 from soacraft.spatial.checks import Array
 
 

@@ -8,11 +8,11 @@ import numpy as np
 
 from soacraft.health.report import Finding
 from soacraft.model import Closure, Graph
-from soacraft.model.closures import coordinate_names, coupling_error
-from soacraft.model.hinge_fit import hinge_gap, nearest_coordinates
 from soacraft.model.hinges import Hinge, pose_of
-from soacraft.model.measure import CLOSED, measure_of
-from soacraft.model.state import State
+from soacraft.model.sizes.measure import CLOSED, measure_of
+from soacraft.model.states.hinge_fit import hinge_gap, nearest_coordinates
+from soacraft.model.states.state import State
+from soacraft.model.tree.closures import coordinate_names, coupling_error
 from soacraft.spatial import Pose
 
 

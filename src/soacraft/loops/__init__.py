@@ -10,28 +10,26 @@ Every solver has `forward_dynamics` (batches, `f_ext`, closures driven by `U`), 
 
 Around them: `report` on mobility and open loops; `cut` and `recut` for the choice of the tree;
 `sc.inverse_kinematics` for poses, positions and directions of frames within limits; `forward_dynamics_derivatives` and
-`linearize`; `Holding`, `move_squeeze` and `balance_load` for several arms on one object; `aggregate` and geared hinges
-for compound bodies without loops.
+`linearize`; `aggregate` and geared hinges for compound bodies without loops.
 
 Forward dynamics by `TreeAugmented` and `ConstraintEmbedding` is compiled for whole models of built-in hinges. A closure
 by a `RollingBall`, a hinge of the user's own, sub-graphs, hybrids, driven closures, inverse and mixed dynamics and
 `FullyAugmented` run in Python; assembly, kinematics and projections run there on compiled rows.
 """
 
-from soacraft.loops.aggregate import Aggregate, aggregate
-from soacraft.loops.cut import Cut, cut
+from soacraft.kinematics.inverse import KinematicsResult
+from soacraft.kinematics.report import Report, report
+from soacraft.kinematics.targets import Gap
 from soacraft.loops.derivatives import Derivatives, forward_dynamics_derivatives
-from soacraft.loops.embedding import ConstraintEmbedding
+from soacraft.loops.embedding.aggregate import Aggregate, aggregate
+from soacraft.loops.embedding.geared import geared_sko
+from soacraft.loops.embedding.solver import ConstraintEmbedding
 from soacraft.loops.fully_augmented import FullyAugmented
-from soacraft.loops.geared import geared_sko
-from soacraft.loops.holding import Holding, Load, balance_load, move_squeeze
-from soacraft.loops.kinematics import KinematicsResult
+from soacraft.loops.graph.cut import Cut, cut
+from soacraft.loops.graph.recutting import recut
 from soacraft.loops.linearize import ClosedLinearization, linearize
-from soacraft.loops.recutting import recut
-from soacraft.loops.report import Report, report
 from soacraft.loops.results import Result
 from soacraft.loops.solver import Solver
-from soacraft.loops.targets import Gap
 from soacraft.loops.tree_augmented import TreeAugmented
 
 __all__ = [
@@ -42,20 +40,16 @@ __all__ = [
     "Derivatives",
     "FullyAugmented",
     "Gap",
-    "Holding",
     "KinematicsResult",
-    "Load",
     "Report",
     "Result",
     "Solver",
     "TreeAugmented",
     "aggregate",
-    "balance_load",
     "cut",
     "forward_dynamics_derivatives",
     "geared_sko",
     "linearize",
-    "move_squeeze",
     "recut",
     "report",
 ]

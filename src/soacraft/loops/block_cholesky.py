@@ -15,7 +15,7 @@ import numpy.typing as npt
 from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpstrf
 
-from soacraft.loops.tolerances import PIVOT_ZERO
+from soacraft.kinematics.tolerances import PIVOT_ZERO
 from soacraft.spatial.checks import Array
 
 Indices = npt.NDArray[np.intp]

@@ -11,12 +11,12 @@ import numpy as np
 from soacraft.dynamics.derivatives import refuse_nonholonomic
 from soacraft.dynamics.engine import answers
 from soacraft.dynamics.problem import Problem
-from soacraft.loops.checks import check_answer
-from soacraft.loops.independent import ranges
-from soacraft.loops.row_derivatives import RowDerivatives, row_derivatives
-from soacraft.loops.rows import LoopRows
-from soacraft.loops.sizes import sizes_of
-from soacraft.loops.tasks import Task, body_forces, states_of
+from soacraft.kinematics.checks import check_answer
+from soacraft.kinematics.independent import ranges
+from soacraft.kinematics.row_derivatives import RowDerivatives, row_derivatives
+from soacraft.kinematics.rows import LoopRows
+from soacraft.kinematics.sizes import sizes_of
+from soacraft.kinematics.tasks import Task, body_forces, states_of
 from soacraft.spatial.checks import Array
 from soacraft.spatial.rotations import skew
 

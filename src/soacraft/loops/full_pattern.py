@@ -14,8 +14,8 @@ import numpy.typing as npt
 from scipy.sparse import csc_array
 from scipy.sparse.linalg import splu
 
-from soacraft.loops.rows import Constraints
-from soacraft.model.layout import Layout
+from soacraft.kinematics.rows import Constraints
+from soacraft.model.flat.layout import Layout
 from soacraft.spatial.checks import Array
 
 Indices = npt.NDArray[np.intp]

@@ -11,14 +11,14 @@ from scipy.sparse import csc_array
 from soacraft.dynamics.engine import answer
 from soacraft.dynamics.problem import Problem
 from soacraft.errors import SingularError
+from soacraft.kinematics.independent import choose, least_norm
+from soacraft.kinematics.residuals import natural_rate
+from soacraft.kinematics.sizes import sizes_of
+from soacraft.kinematics.tasks import Task
+from soacraft.kinematics.tolerances import CLOSED, GROUP_RANK
 from soacraft.loops.full_pattern import Bodies, Indices, Pattern, Ties, Values, times
-from soacraft.loops.independent import choose, least_norm
-from soacraft.loops.residuals import natural_rate
-from soacraft.loops.sizes import sizes_of
 from soacraft.loops.solver import Answer, Solver
-from soacraft.loops.tasks import Task
-from soacraft.loops.tolerances import CLOSED, GROUP_RANK
-from soacraft.model.graph import Graph
+from soacraft.model.tree.graph import Graph
 from soacraft.spatial.checks import Array
 
 #: How far the closures give way in the first solution, relative to the compliance of their bodies.

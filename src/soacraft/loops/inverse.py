@@ -10,11 +10,11 @@ import numpy as np
 from soacraft.dynamics.engine import answer
 from soacraft.dynamics.problem import Mask, Problem
 from soacraft.errors import LoopError, StateError
-from soacraft.loops.independent import Choice, choose, completed, dofs_named, expansion, refuse_held
-from soacraft.loops.residuals import acceleration_of, energy_of, residual_of_rows
-from soacraft.loops.sizes import sizes_of
-from soacraft.loops.tasks import PRESCRIBED, Task, refuse_large
-from soacraft.model.coordinates import common_batch
+from soacraft.kinematics.independent import Choice, choose, completed, dofs_named, expansion, refuse_held
+from soacraft.kinematics.residuals import acceleration_of, energy_of, residual_of_rows
+from soacraft.kinematics.sizes import sizes_of
+from soacraft.kinematics.tasks import PRESCRIBED, Task, refuse_large
+from soacraft.model.states.coordinates import common_batch
 from soacraft.spatial.checks import Array, finite
 
 

@@ -10,11 +10,11 @@ import numpy as np
 from soacraft.analysis.linearize import Linearization, kinematic_block, natural_sizes
 from soacraft.dynamics.derivatives import refuse_nonholonomic
 from soacraft.errors import LoopError, StateError
+from soacraft.kinematics.independent import completed, dofs_named, expansion, refuse_held
+from soacraft.kinematics.rows import Constraints
+from soacraft.kinematics.sizes import sizes_of
+from soacraft.kinematics.tasks import states_of
 from soacraft.loops.derivatives import at_task
-from soacraft.loops.independent import completed, dofs_named, expansion, refuse_held
-from soacraft.loops.rows import Constraints
-from soacraft.loops.sizes import sizes_of
-from soacraft.loops.tasks import states_of
 from soacraft.spatial.checks import Array
 
 if TYPE_CHECKING:

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from soacraft.errors import LoopError
-from soacraft.loops.checks import gap_text
-from soacraft.loops.rows import Constraints
-from soacraft.loops.tasks import Drives, Task, for_each, read_drives
-from soacraft.model.state import State
+from soacraft.kinematics.checks import gap_text
+from soacraft.kinematics.rows import Constraints
+from soacraft.kinematics.tasks import Drives, Task, for_each, read_drives
+from soacraft.model.states.state import State
 from soacraft.spatial.checks import Array
 
 if TYPE_CHECKING:

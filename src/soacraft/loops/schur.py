@@ -19,11 +19,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from soacraft.loops.rows import Constraints, LoopRows
-from soacraft.model.frame import Body
-from soacraft.model.kinematics import pose_of_frame
-from soacraft.model.sko import SKOModel
-from soacraft.model.state import State
+from soacraft.kinematics.rows import Constraints, LoopRows
+from soacraft.model.flat.sko import SKOModel
+from soacraft.model.states.kinematics import pose_of_frame
+from soacraft.model.states.state import State
+from soacraft.model.tree.frame import Body
 from soacraft.recursions import _backend, gather, scatter
 from soacraft.recursions.types import Stacked
 from soacraft.spatial.checks import Array

@@ -18,22 +18,23 @@ from soacraft.dynamics.arguments import read_prescribed, read_problem
 from soacraft.dynamics.compiled import pull_of
 from soacraft.dynamics.problem import Problem
 from soacraft.errors import LoopError, ModelError, StaleError, StateError
-from soacraft.loops import assemble as assembling
-from soacraft.loops import inverse, position, projection
-from soacraft.loops.bounds import read_fixed
-from soacraft.loops.checks import check_answer, check_state, closed_rows
-from soacraft.loops.compiled import CompiledLoops
-from soacraft.loops.independent import Choice, Indices, choose, dofs_named, keep_or_choose, row_names
-from soacraft.loops.residuals import residuals
+from soacraft.kinematics import assemble as assembling
+from soacraft.kinematics import projection
+from soacraft.kinematics.bounds import read_fixed
+from soacraft.kinematics.checks import check_answer, check_state, closed_rows
+from soacraft.kinematics.compiled import CompiledLoops
+from soacraft.kinematics.independent import Choice, Indices, choose, dofs_named, keep_or_choose, row_names
+from soacraft.kinematics.residuals import residuals
+from soacraft.kinematics.rows import Constraints
+from soacraft.kinematics.sizes import sizes_of
+from soacraft.kinematics.tasks import Drives, Task, for_each, in_state, read_drives, refuse_large, states_of
+from soacraft.kinematics.tolerances import CLOSED
+from soacraft.loops import inverse, position
 from soacraft.loops.results import Result, Source
-from soacraft.loops.rows import Constraints
-from soacraft.loops.sizes import sizes_of
-from soacraft.loops.tasks import Drives, Task, for_each, in_state, read_drives, refuse_large, states_of
-from soacraft.loops.tolerances import CLOSED
-from soacraft.model.coordinates import read_q
-from soacraft.model.graph import Graph
-from soacraft.model.multibody import Multibody
-from soacraft.model.state import State
+from soacraft.model.states.coordinates import read_q
+from soacraft.model.states.state import State
+from soacraft.model.tree.graph import Graph
+from soacraft.model.tree.multibody import Multibody
 from soacraft.spatial.checks import Array, finite
 
 
@@ -117,7 +118,7 @@ class Answered(Findings):
 class Solver(Strict, ABC):
     """Dynamics of a closed chain. `tolerance` is how far a state may be off its closures, a number without unit: angles
     in radians, distances relative to the length of their loop, the sum of its links, couplings relative to the largest
-    of their terms, and velocities in these units relative to how fast the mechanism moves (`soacraft.model.measure`).
+    of their terms, and velocities in these units relative to how fast the mechanism moves (`model.sizes.measure`).
     `assemble`, `project`, `complete` and `advance` judge by the same one, and answers satisfy their equations to it.
 
     After a structural change of the model it raises `StaleError`: make a new one. After a change of parameters it goes

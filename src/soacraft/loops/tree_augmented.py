@@ -6,16 +6,16 @@ import numpy as np
 
 from soacraft.dynamics.engine import answer
 from soacraft.dynamics.problem import Problem
+from soacraft.kinematics.compiled import TREE_AUGMENTED
+from soacraft.kinematics.independent import least_norm
+from soacraft.kinematics.residuals import residual_of_rows, row_speeds
+from soacraft.kinematics.rows import Constraints
+from soacraft.kinematics.tasks import Task
+from soacraft.kinematics.tolerances import CLOSED, PIVOT
 from soacraft.loops.block_cholesky import BlockCholesky
-from soacraft.loops.compiled import TREE_AUGMENTED
-from soacraft.loops.independent import least_norm
-from soacraft.loops.residuals import residual_of_rows, row_speeds
-from soacraft.loops.rows import Constraints
 from soacraft.loops.schur import Compliance
 from soacraft.loops.solver import Answer, Solver
-from soacraft.loops.tasks import Task
-from soacraft.loops.tolerances import CLOSED, PIVOT
-from soacraft.model.graph import Graph
+from soacraft.model.tree.graph import Graph
 from soacraft.spatial.checks import Array
 
 _REFINEMENTS = 2

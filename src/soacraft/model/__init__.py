@@ -1,20 +1,20 @@
 """Models: frames, bodies, nodes, hinges, the editable graph, sub-graphs, states, and SKO models."""
 
-from soacraft.model.axes import AXES
-from soacraft.model.catalogue import Catalogue
-from soacraft.model.chains import serial_chain
-from soacraft.model.closures import Closure, Coupling, refuse_loops
-from soacraft.model.frame import Body, Frame, Node, Root
-from soacraft.model.graph import Graph
-from soacraft.model.import_report import Entry, ImportReport, ReportBuilder
-from soacraft.model.multibody import STANDARD_GRAVITY, Multibody
-from soacraft.model.properties import Limits, Passive
-from soacraft.model.random_models import random_inertia, random_pose, random_sko, random_tree
-from soacraft.model.records import Actuator, Geometry, Keyframe, Material, Record
-from soacraft.model.sko import SKOModel
-from soacraft.model.state import State
-from soacraft.model.subgraph import SubGraph
-from soacraft.model.tendons import Tendon
+from soacraft.model.flat.axes import AXES
+from soacraft.model.flat.sko import SKOModel
+from soacraft.model.samples.chains import serial_chain
+from soacraft.model.samples.random_models import random_inertia, random_pose, random_sko, random_tree
+from soacraft.model.states.state import State
+from soacraft.model.tree.catalogue import Catalogue
+from soacraft.model.tree.closures import Closure, Coupling, refuse_loops
+from soacraft.model.tree.frame import Body, Frame, Node, Root
+from soacraft.model.tree.graph import Graph
+from soacraft.model.tree.import_report import Entry, ImportReport, ReportBuilder
+from soacraft.model.tree.multibody import STANDARD_GRAVITY, Multibody
+from soacraft.model.tree.properties import Limits, Passive
+from soacraft.model.tree.records import Actuator, Geometry, Keyframe, Material, Record
+from soacraft.model.tree.subgraph import SubGraph
+from soacraft.model.tree.tendons import Tendon
 
 __all__ = [
     "AXES",

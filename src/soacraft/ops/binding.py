@@ -15,14 +15,14 @@ from soacraft.algebra.operator import Operator
 from soacraft.algebra.space import Space
 from soacraft.algebra.vectors import StackedVector
 from soacraft.errors import ModelError, SpaceError, StaleError, StateError
-from soacraft.model.axes import check_axes
-from soacraft.model.coordinates import common_batch, read_forces
-from soacraft.model.graph import Graph
-from soacraft.model.lengths import longest_arm
-from soacraft.model.names import find_body
-from soacraft.model.passive import passive_force
-from soacraft.model.sko import BODY, SKOModel
-from soacraft.model.state import State
+from soacraft.model.flat.axes import check_axes
+from soacraft.model.flat.passive import passive_force
+from soacraft.model.flat.sko import BODY, SKOModel
+from soacraft.model.sizes.lengths import longest_arm
+from soacraft.model.states.coordinates import common_batch, read_forces
+from soacraft.model.states.state import State
+from soacraft.model.tree.graph import Graph
+from soacraft.model.tree.names import find_body
 from soacraft.spatial.checks import finite, frozen
 
 Array = npt.NDArray[np.float64]

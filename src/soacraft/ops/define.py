@@ -7,7 +7,7 @@ from typing import Any
 from soacraft.algebra.completion import Budget, OutOfBudget
 from soacraft.algebra.operator import Operator
 from soacraft.errors import ModelError, SpaceError
-from soacraft.model.scale import scaled_random_state
+from soacraft.model.sizes.scale import scaled_random_state
 from soacraft.ops import from_numbers
 from soacraft.ops.binding import Bound, GraphBinding
 from soacraft.ops.leaves import DefinedLeaf

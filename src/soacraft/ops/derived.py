@@ -15,7 +15,7 @@ from soacraft.algebra.operator import DIAGONAL, Operator, Pattern
 from soacraft.algebra.printing import before_dot
 from soacraft.algebra.rounding import NOISES, noise_blocks
 from soacraft.errors import SpaceError
-from soacraft.model.sko import SKOModel
+from soacraft.model.flat.sko import SKOModel
 from soacraft.ops.leaves import BoundLeaf, DerivedLeaf, edges_of, tree_of, weights_of
 from soacraft.ops.table import riccati
 from soacraft.recursions._backend import Sweeps, backward_lyapunov, forward_lyapunov

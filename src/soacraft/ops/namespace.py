@@ -14,10 +14,10 @@ from soacraft.algebra.space import Space
 from soacraft.algebra.vectors import StackedVector
 from soacraft.attributes import Strict
 from soacraft.errors import ModelError, SpaceError
-from soacraft.model.closures import refuse_loops
-from soacraft.model.graph import Graph
-from soacraft.model.sko import SKOModel
-from soacraft.model.state import State
+from soacraft.model.flat.sko import SKOModel
+from soacraft.model.states.state import State
+from soacraft.model.tree.closures import refuse_loops
+from soacraft.model.tree.graph import Graph
 from soacraft.ops import from_numbers, vectors
 from soacraft.ops.binding import Bound, GraphBinding, SKOBinding
 from soacraft.ops.derivatives.directions import Direction, direction_of

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from soacraft.algebra.blocks import Blocks
 from soacraft.algebra.operator import Leaf, Operator
 from soacraft.algebra.space import Space
-from soacraft.model.chains import serial_chain
+from soacraft.model.samples.chains import serial_chain
 from soacraft.ops.binding import GraphBinding
 from soacraft.ops.namespace import VECTORS, Operators
 

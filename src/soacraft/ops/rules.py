@@ -11,7 +11,7 @@ import numpy.typing as npt
 from soacraft.algebra import rules
 from soacraft.algebra.nodes import I, Identity, Product, Scaled, Sum, Transpose, product
 from soacraft.algebra.operator import DIAGONAL, Operator
-from soacraft.model.sko import SKOModel
+from soacraft.model.flat.sko import SKOModel
 from soacraft.ops.derivatives.diff import DIFF_RULES
 from soacraft.ops.derived import DOWN, UP, LyapunovLeaf, RiccatiInverse, SweptInverse, lyapunov
 from soacraft.ops.given import inverse_of_given

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from soacraft.model.sko import SKOModel
+from soacraft.model.flat.sko import SKOModel
 from soacraft.ops.blockwise import blockwise
 from soacraft.recursions._backend import articulated_body, backward_lyapunov, composite_body
 from soacraft.recursions.articulated_body import ArticulatedBody

@@ -17,11 +17,11 @@ from soacraft.algebra.space import fits
 from soacraft.algebra.vectors import StackedVector
 from soacraft.arguments import whole_number
 from soacraft.errors import ModelError, SpaceError
-from soacraft.model.graph import Graph
-from soacraft.model.random_models import random_sko, random_tree
-from soacraft.model.scale import scaled_random_state
-from soacraft.model.sko import SKOModel
-from soacraft.model.state import State
+from soacraft.model.flat.sko import SKOModel
+from soacraft.model.samples.random_models import random_sko, random_tree
+from soacraft.model.sizes.scale import scaled_random_state
+from soacraft.model.states.state import State
+from soacraft.model.tree.graph import Graph
 from soacraft.ops.binding import GraphBinding
 from soacraft.ops.namespace import Operators, operators, operators_of
 from soacraft.ops.portable import portable, rebound

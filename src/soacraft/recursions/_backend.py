@@ -12,7 +12,7 @@ import numpy.typing as npt
 from soacraft import _core, recursions
 from soacraft.algebra.space import Space
 from soacraft.algebra.tree import Tree
-from soacraft.model.sko import SKOModel
+from soacraft.model.flat.sko import SKOModel
 from soacraft.recursions.articulated_body import ArticulatedBody
 from soacraft.recursions.forward_dynamics import ForwardDynamics
 from soacraft.recursions.gather import gather, gather_tilde

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from soacraft.model.sko import FAINT, SKOModel
+from soacraft.model.flat.sko import FAINT, SKOModel
 from soacraft.recursions.types import Stacked
 from soacraft.results import finite_or_refused
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from soacraft.model.sko import SKOModel
+from soacraft.model.flat.sko import SKOModel
 from soacraft.recursions.lyapunov import forward_lyapunov
 from soacraft.recursions.types import Stacked
 

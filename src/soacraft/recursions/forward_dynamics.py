@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from soacraft.model.sko import SKOModel
+from soacraft.model.flat.sko import SKOModel
 from soacraft.recursions.articulated_body import articulated_body
 from soacraft.recursions.types import Blocks, Stacked
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from soacraft.model.sko import SKOModel
+from soacraft.model.flat.sko import SKOModel
 from soacraft.recursions.types import Array, Blocks
 
 

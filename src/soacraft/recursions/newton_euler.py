@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from soacraft.model.sko import SKOModel
+from soacraft.model.flat.sko import SKOModel
 from soacraft.recursions.gather import gather
 from soacraft.recursions.scatter import scatter
 from soacraft.recursions.types import Blocks, Stacked

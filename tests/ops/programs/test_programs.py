@@ -18,7 +18,7 @@ from tests.strategies import AXES
 import soacraft as sc
 from soacraft.errors import SingularError, StaleError, StateError
 from soacraft.model.hinges import examples
-from soacraft.model.random_models import random_inertia, random_pose
+from soacraft.model.samples.random_models import random_inertia, random_pose
 from soacraft.ops.check import read_back
 from soacraft.ops.identities import IDENTITIES
 from soacraft.ops.programs.roads import binding_of, road_of

@@ -42,7 +42,7 @@ struct Coupling {
     index row;
 };
 
-// All that is judged, as Python hands it over (soacraft/loops/tolerances.py and measure.py). Numbers without unit: rows
+// All that is judged, as Python hands it over (soacraft/kinematics/tolerances.py and measure.py). Numbers without unit: rows
 // are in radians and lengths of their loops, dofs in radians and lengths of the model.
 struct Tolerances {
     double closed;    // of states off their closures, and of what an answer leaves

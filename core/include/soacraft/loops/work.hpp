@@ -200,7 +200,7 @@ inline void unbalanced(LoopWork& w, const double* T, const double* vdot, const d
 }
 
 // What an answer leaves of the closures and of the motion, in units, relative to the largest of what each is made of: as
-// soacraft/loops/residuals.py has it.
+// soacraft/kinematics/residuals.py has it.
 struct Residual {
     double closures, motion;
 };

@@ -1,4 +1,4 @@
-// The blocks of a rigid tree at q: A, H and M of every body in one of three representations (see `model/axes.py`).
+// The blocks of a rigid tree at q: A, H and M of every body in one of three representations (see `model/flat/axes.py`).
 #pragma once
 
 #include "../rigid/small.hpp"

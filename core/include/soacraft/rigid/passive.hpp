@@ -1,4 +1,4 @@
-// Springs and dampers of a tree: forces along its dofs besides the generalized force. The law is model/passive.py.
+// Springs and dampers of a tree: forces along its dofs besides the generalized force. The law is model/flat/passive.py.
 //
 //     spring:  -k (q - rest) - d v
 //     ball:    -k log(rest^-1 q) - d v, the rotation vector in outboard axes;  of a free hinge also -k R* (p - p_rest) - d v

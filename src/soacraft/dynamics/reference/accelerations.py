@@ -6,7 +6,7 @@ import numpy as np
 
 from soacraft.dynamics.problem import Problem
 from soacraft.dynamics.reference.turning import turned, twist_of
-from soacraft.model.kinematics import pose_of_frame
+from soacraft.model.states.kinematics import pose_of_frame
 from soacraft.spatial.checks import Array
 from soacraft.spatial.rotations import cross
 

@@ -27,10 +27,10 @@ from soacraft.dynamics.reference.blocks import columns, over_dofs
 from soacraft.dynamics.reference.composite import mass_matrix
 from soacraft.dynamics.reference.forward import forward_dynamics, solve_columns
 from soacraft.dynamics.reference.passive import along_dofs_derivatives
-from soacraft.model.frame import Body
+from soacraft.model.flat.realize import times
 from soacraft.model.hinges.base import dbias_of, dH_of
-from soacraft.model.kinematics import pose_of_frame
-from soacraft.model.realize import times
+from soacraft.model.states.kinematics import pose_of_frame
+from soacraft.model.tree.frame import Body
 from soacraft.recursions import newton_euler
 from soacraft.spatial.checks import Array
 from soacraft.spatial.rotations import skew

@@ -6,7 +6,7 @@ import numpy as np
 
 from soacraft.dynamics.problem import Problem
 from soacraft.dynamics.reference.momentum import first_moment
-from soacraft.model.realize import times
+from soacraft.model.flat.realize import times
 from soacraft.spatial.checks import Array
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from soacraft.dynamics.problem import Mask, Problem
 from soacraft.dynamics.reference.screws import Screws
-from soacraft.model.realize import scatter, times
+from soacraft.model.flat.realize import scatter, times
 from soacraft.recursions import articulated_body, backward_lyapunov
 from soacraft.recursions.types import Stacked
 from soacraft.spatial.checks import Array

@@ -8,9 +8,9 @@ from soacraft.dynamics.problem import Problem
 from soacraft.dynamics.reference.blocks import columns, over_bodies, vector
 from soacraft.dynamics.reference.passive import along_dofs
 from soacraft.dynamics.reference.turning import turned
-from soacraft.model import armature
-from soacraft.model.frame import Body
-from soacraft.model.realize import weight
+from soacraft.model.flat import armature
+from soacraft.model.flat.realize import weight
+from soacraft.model.tree.frame import Body
 from soacraft.recursions import gather, newton_euler
 from soacraft.spatial.checks import Array
 

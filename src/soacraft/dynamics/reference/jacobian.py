@@ -6,7 +6,7 @@ import numpy as np
 
 from soacraft.dynamics.problem import Problem
 from soacraft.dynamics.reference.turning import both, node_axes, twist_of
-from soacraft.model.frame import Frame
+from soacraft.model.tree.frame import Frame
 from soacraft.spatial.checks import Array
 
 

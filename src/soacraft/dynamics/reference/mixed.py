@@ -8,7 +8,7 @@ import numpy.typing as npt
 from soacraft.dynamics.problem import Problem
 from soacraft.dynamics.reference.blocks import columns, vector
 from soacraft.dynamics.reference.passive import along_dofs
-from soacraft.model.sko import SKOModel
+from soacraft.model.flat.sko import SKOModel
 from soacraft.recursions import forward_dynamics, gather
 from soacraft.spatial.checks import Array
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from soacraft.dynamics.problem import Problem
 from soacraft.errors import SingularError
-from soacraft.model.realize import times
+from soacraft.model.flat.realize import times
 from soacraft.recursions import composite_body
 from soacraft.spatial.checks import Array
 from soacraft.spatial.transforms import phi

@@ -1,12 +1,12 @@
-"""Springs, dampers and gravity compensation: the law is `soacraft.model.passive`, here is where it enters."""
+"""Springs, dampers and gravity compensation: the law is `soacraft.model.flat.passive`, here is where it enters."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from soacraft.dynamics.problem import Problem
-from soacraft.model import passive
-from soacraft.model.realize import times
+from soacraft.model.flat import passive
+from soacraft.model.flat.realize import times
 from soacraft.spatial.checks import Array
 
 _NOTHING: Array = np.zeros(())

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from soacraft.dynamics.problem import Problem
-from soacraft.model.frame import Frame
-from soacraft.model.kinematics import acceleration_of_frame, pose_of_frame, velocity_of_frame
-from soacraft.model.realize import times
+from soacraft.model.flat.realize import times
+from soacraft.model.states.kinematics import acceleration_of_frame, pose_of_frame, velocity_of_frame
+from soacraft.model.tree.frame import Frame
 from soacraft.spatial.checks import Array
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from soacraft.model.arguments import ROOT_NAME
+from soacraft.model.tree.arguments import ROOT_NAME
 
 
 class Names:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from soacraft.model.arguments import ROOT_NAME
+from soacraft.model.tree.arguments import ROOT_NAME
 
 
 class Names:

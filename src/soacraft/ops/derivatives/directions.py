@@ -23,10 +23,10 @@ import numpy.typing as npt
 from soacraft.algebra.operator import Operator
 from soacraft.algebra.printing import latex_words
 from soacraft.errors import ModelError, StateError
-from soacraft.model.axes import check_axes, velocity_map
-from soacraft.model.graph import Graph
-from soacraft.model.names import find_step
-from soacraft.model.realize import times
+from soacraft.model.flat.axes import check_axes, velocity_map
+from soacraft.model.flat.realize import times
+from soacraft.model.tree.graph import Graph
+from soacraft.model.tree.names import find_step
 from soacraft.ops.binding import GraphBinding
 
 if TYPE_CHECKING:

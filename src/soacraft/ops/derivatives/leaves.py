@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from soacraft.algebra.blocks import Blocks
 from soacraft.algebra.operator import DIAGONAL, Binding, Leaf, Operator, Pattern
-from soacraft.model.axes import check_axes, velocity_map
+from soacraft.model.flat.axes import check_axes, velocity_map
 from soacraft.model.hinges.base import derivative_of_H_T_of
 from soacraft.ops.binding import GraphBinding
 from soacraft.ops.derivatives.directions import AnchorMotion, Direction, Source, Unit, direction_of

@@ -1,4 +1,4 @@
-"""Expressions as compiled programs; they reach the core through `model/plans.py`.
+"""Expressions as compiled programs; they reach the core through `model/flat/plans.py`.
 
 In: an expression, bound to a model. Out: its products, blocks and batches, or None where the recursions in Python
 should compute them. `lowering` turns an expression into fields and steps, `roads` keeps the plan of a model with its

@@ -19,10 +19,10 @@ from soacraft.algebra.explain import Explanation, Step
 from soacraft.algebra.nodes import Inverse
 from soacraft.algebra.operator import Operator
 from soacraft.errors import ModelFileError, SoacraftError, SpaceError
-from soacraft.model.compiled import CompiledModel
-from soacraft.model.coordinates import read_q, read_v
-from soacraft.model.plans import function_of, make_numbers, quaternions_of
-from soacraft.model.subgraph import SubGraph
+from soacraft.model.flat.compiled import CompiledModel
+from soacraft.model.flat.plans import function_of, make_numbers, quaternions_of
+from soacraft.model.states.coordinates import read_q, read_v
+from soacraft.model.tree.subgraph import SubGraph
 from soacraft.ops.binding import GraphBinding
 from soacraft.ops.namespace import operators_of
 from soacraft.ops.programs.roads import road_of

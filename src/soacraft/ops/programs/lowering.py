@@ -1,6 +1,6 @@
 """Expressions as programs: which fields must be made, and the steps that take a vector through them.
 
-A field is a block-sparse operator of the plan (`soacraft.model.plans`). What has blocks becomes a field only where its
+A field is a block-sparse operator of the plan (`model.flat.plans`). What has blocks becomes a field only where its
 numbers are needed together, in inverses and equations; everywhere else a product is applied factor by factor.
 """
 
@@ -16,8 +16,8 @@ import numpy.typing as npt
 from soacraft.algebra.nodes import Identity, Inverse, Power, Product, Scaled, Sum, Transpose
 from soacraft.algebra.operator import DIAGONAL, Leaf, Operator
 from soacraft.algebra.space import Space
-from soacraft.model.frame import Body, Frame
-from soacraft.model.plans import Plan, Program, make_program, spots_of
+from soacraft.model.flat.plans import Plan, Program, make_program, spots_of
+from soacraft.model.tree.frame import Body, Frame
 from soacraft.ops.binding import GraphBinding
 from soacraft.ops.derived import UP, DiagOf, DiagonalLeaf, LyapunovLeaf, RiccatiInverse, SweptInverse
 from soacraft.ops.given import GivenBlocks

@@ -18,9 +18,8 @@ from soacraft.algebra.blocks import Blocks
 from soacraft.algebra.evaluate import unit_columns
 from soacraft.algebra.operator import Leaf, Operator
 from soacraft.algebra.vectors import StackedVector
-from soacraft.model.layout import Layout
-from soacraft.model.multibody import Multibody
-from soacraft.model.plans import (
+from soacraft.model.flat.layout import Layout
+from soacraft.model.flat.plans import (
     Numbers,
     Program,
     batch_of,
@@ -32,8 +31,9 @@ from soacraft.model.plans import (
     rigid_plan,
     spots_of,
 )
-from soacraft.model.sko import SKOModel
-from soacraft.model.state import State
+from soacraft.model.flat.sko import SKOModel
+from soacraft.model.states.state import State
+from soacraft.model.tree.multibody import Multibody
 from soacraft.ops.binding import Bound, GraphBinding
 from soacraft.ops.programs.lowering import Fields, Lowering, NotLowered, Step, field, form, listing, numbers_of
 

@@ -8,8 +8,8 @@ from itertools import pairwise
 
 from soacraft.algebra.operator import Operator
 from soacraft.errors import SingularError
-from soacraft.model.random_models import random_sko
-from soacraft.model.scale import scaled_random_state
+from soacraft.model.samples.random_models import random_sko
+from soacraft.model.sizes.scale import scaled_random_state
 from soacraft.ops.binding import Bound, GraphBinding
 from soacraft.ops.namespace import operators
 from soacraft.ops.portable import portable, rebound

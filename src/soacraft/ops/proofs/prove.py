@@ -8,7 +8,7 @@ from typing import Any
 from soacraft.algebra.completion import Budget, Contradiction, OutOfBudget
 from soacraft.algebra.operator import Operator
 from soacraft.errors import SoacraftError, SpaceError
-from soacraft.model.random_models import random_sko
+from soacraft.model.samples.random_models import random_sko
 from soacraft.ops.namespace import Operators, operators
 from soacraft.ops.proofs import stated
 from soacraft.ops.proofs.chain import Chain, between

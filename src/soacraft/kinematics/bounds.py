@@ -1,0 +1,145 @@
+"""The limits and held dofs of a search through configurations: a box around every configuration.
+
+A step dv = B y / d, d the units of the dofs (`model.sizes.measure`), keeps the limits when `lower <= y <= upper`.
+B is the identity but for a spherical hinge, whose limit is an angle of rotation: there the first axis of B is that of
+the rotation so far, along which the angle grows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import copy
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from soacraft.dynamics.arguments import read_prescribed
+from soacraft.dynamics.problem import Mask
+from soacraft.errors import StateError
+from soacraft.model.hinges.base import has_coordinates, integrate_of
+from soacraft.model.sizes.measure import measure_of
+from soacraft.model.states.coordinates import read_q
+from soacraft.model.states.ranges import Ranges
+from soacraft.model.tree.graph import Graph
+from soacraft.spatial.checks import Array
+
+#: A coordinate this near its limit, in radians or lengths of the model, is at it.
+AT_LIMIT = 1e-9
+Sides = npt.NDArray[np.int8]
+
+
+class Bounds:
+    """Which dofs may move (`free`), and how far."""
+
+    def __init__(self, graph: Graph, fixed: Mask, limits: bool) -> None:
+        ranges, measure = Ranges(graph, limits), measure_of(graph, np.asarray(graph.q))
+        self.graph, self.fixed, self.place = graph, fixed, ranges.place
+        self.lower, self.upper, self.balls = ranges.lower, ranges.upper, ranges.balls
+        self.units, self.turning, self.length = measure.dofs, measure.turning, measure.length
+        self.free = ~fixed & (self.lower < self.upper)
+        for ball in self.balls:
+            self.free[ball.v] &= ball.largest > 0.0
+
+    def measured_by(self, length: float) -> Bounds:
+        """The same bounds with slides in another length than that of the model."""
+        found = copy(self)
+        found.units = np.where(self.turning, self.units, self.units * self.length / length)
+        return found
+
+    def check_fixed(self, q: Array) -> None:
+        """Raise `StateError` where a dof is held outside its limits."""
+        for i in np.flatnonzero(self.fixed & (self.place >= 0)):
+            x = float(q[self.place[i]])
+            if not self.lower[i] <= x <= self.upper[i]:
+                raise StateError(
+                    f"dof {self.graph.dof_names[i]!r} is fixed at {x:.6g}, outside its limits {self.lower[i]:.6g} to "
+                    f"{self.upper[i]:.6g}; fix it within them, let it go, or pass limits=False."
+                )
+        for ball in self.balls:
+            angle = float(np.linalg.norm(ball.rotation(q)))
+            if self.fixed[ball.v].any() and angle > ball.largest:
+                raise StateError(
+                    f"hinge {ball.name!r} is fixed at a rotation of {angle:.6g}, beyond its limit {ball.largest:.6g}; "
+                    "fix it within, let it go, or pass limits=False."
+                )
+
+    def inside(self, q: Array) -> Array:
+        """The nearest coordinates within the limits; fixed ones as they are."""
+        q = np.array(q)
+        bounded = ~self.fixed & (self.place >= 0)
+        where = self.place[bounded]
+        q[where] = np.clip(q[where], self.lower[bounded], self.upper[bounded])
+        for ball in self.balls:
+            w = ball.rotation(q)
+            angle = float(np.linalg.norm(w))
+            if angle > ball.largest and not self.fixed[ball.v].any():
+                q[ball.q] = integrate_of(ball.hinge, np.asarray(ball.hinge.neutral()), ball.largest / angle * w)
+        return q
+
+    def box(self, q: Array) -> tuple[Array, Array, Array]:
+        """lower and upper of y, and B, at coordinates within the limits."""
+        x = np.where(self.place >= 0, q[self.place], 0.0)
+        lower, upper = self.units * np.minimum(self.lower - x, 0.0), self.units * np.maximum(self.upper - x, 0.0)
+        B = np.eye(self.graph.nv)
+        for ball in self.balls:
+            w = ball.rotation(q)
+            angle = float(np.linalg.norm(w))
+            if angle > 0.0:
+                axes = np.linalg.svd(w[:, None])[0]
+                B[ball.v, ball.v] = axes * np.sign(axes[:, 0] @ w)
+            upper[ball.v.start] = max(ball.largest - angle, 0.0)
+            lower[ball.v.start] = -ball.largest - angle
+        return lower, upper, B
+
+    def sides(self, q: Array) -> Sides:
+        """-1 for dofs at their lower limit, 1 at their upper one or at both, 0 elsewhere, (nv)."""
+        found = np.zeros(self.graph.nv, dtype=np.int8)
+        known = self.place >= 0
+        x, near = q[self.place[known]], AT_LIMIT / self.units[known]
+        high, low = x >= self.upper[known] - near, x <= self.lower[known] + near
+        found[known] = np.where(high, 1, np.where(low, -1, 0))
+        for ball in self.balls:
+            found[ball.v] = int(np.linalg.norm(ball.rotation(q)) >= ball.largest - AT_LIMIT)
+        return found
+
+    def drawn(self, q: Array, rng: np.random.Generator, count: int) -> Array:
+        """Coordinates anywhere within the limits, (count, nq): uniform between two limits and over a whole turn, else
+        some lengths of the model away."""
+        graph, size = self.graph, (count, self.graph.nv)
+        dv = rng.uniform(-np.pi, np.pi, size) / self.units
+        known = np.isfinite(self.lower) & np.isfinite(self.upper)
+        uniform = rng.uniform(np.where(known, self.lower, 0.0), np.where(known, self.upper, 1.0), size)
+        dv[:, known] = (uniform - np.where(self.place >= 0, q[self.place], 0.0))[:, known]
+        found = np.array(graph.integrate(np.broadcast_to(q, (count, len(q))), np.where(self.free, dv, 0.0)))
+        where = self.place[~self.fixed & (self.place >= 0)]
+        low, high = (x[~self.fixed & (self.place >= 0)] for x in (self.lower, self.upper))
+        found[:, where] = np.clip(found[:, where], low, high)
+        return np.array([self.inside(x) for x in found]) if self.balls else found
+
+    def scattered(self, q: Array, rng: np.random.Generator, spread: float) -> Array:
+        """Other coordinates within the limits: from nearby (spread near 0) to anywhere (1)."""
+        graph = self.graph
+        dv = 2.0 * spread * rng.standard_normal(graph.nv) / self.units
+        known = np.isfinite(self.lower) & np.isfinite(self.upper)
+        uniform = rng.uniform(np.where(known, self.lower, 0.0), np.where(known, self.upper, 1.0))
+        dv[known] = spread * (uniform - np.where(self.place >= 0, q[self.place], 0.0))[known]
+        return self.inside(graph.integrate(q, np.where(self.free, dv, 0.0)))
+
+
+def read_fixed(graph: Graph, fixed: Any, q0: Array) -> tuple[Mask, Array]:
+    """The mask of the dofs held, and q0 with the values given for them.
+
+    `fixed` names dofs or hinges, or is `{dof or hinge: value}`. A hinge with a quaternion is held whole or not at all.
+    """
+    q = np.array(q0)
+    mask = read_prescribed(graph, list(fixed) if isinstance(fixed, Mapping) else fixed, "fixed")
+    if isinstance(fixed, Mapping):
+        q = np.array(read_q(graph, fixed, "the fixed q", rest=q0))
+    for body, v in zip(graph.bodies, graph.layout.v_slices, strict=True):
+        if not has_coordinates(body.hinge) and mask[v].any() and not mask[v].all():
+            raise StateError(
+                f"hinge {body.hinge_name!r} of {graph.name!r} can be fixed as a whole only, since its velocities are "
+                f"not rates of its coordinates; name {body.hinge_name!r} instead of single dofs."
+            )
+    return mask, q

@@ -1,0 +1,233 @@
+"""Which dofs of a closed chain are independent, which rows are redundant: by pivoting.
+
+    Gc v = 0:   v_d = -G_d^+ G_i v_i,    so  v = X v_i,    vdot = X vdot_i + x0                   (formula F5)
+
+The rank is the number of singular values of Gc above `tolerances.RANK`, its rows and columns relative to what they are
+before anything cancels. The columns of G_d are found by a QR factorization of it with column pivoting, the rows that
+matter by one of Gc*; so the choice is the same in all units. O(m nv^2).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import scipy.linalg
+
+from soacraft.errors import LoopError
+from soacraft.kinematics.rows import Constraints, LoopRows
+from soacraft.kinematics.sizes import Sizes, sizes_of
+from soacraft.kinematics.tolerances import RANK
+from soacraft.spatial.checks import Array
+
+Indices = npt.NDArray[np.intp]
+
+#: A kept choice whose G_d is worse conditioned than this, and this many times worse than the best, is given up.
+WORST_CONDITION = 1e3
+#: So much of scaled rows may be left when independent dofs move: what does not count, times what a choice makes of it.
+OPEN = RANK * WORST_CONDITION
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """Independent and dependent dofs, and the rows that repeat others, at one state."""
+
+    independent: Indices
+    dependent: Indices
+    rank: int
+    redundant: Indices
+    """Row numbers."""
+    condition: float
+    """Of G_d on the rows that matter."""
+    smallest: float
+    """The smallest pivot that counts relative to the largest; 1 without any."""
+
+    def __repr__(self) -> str:
+        return (
+            f"{len(self.independent)} independent and {len(self.dependent)} dependent dofs, rank {self.rank}, "
+            f"{len(self.redundant)} redundant rows, condition {self.condition:.3g}"
+        )
+
+
+def choose(G: Array, sizes: Sizes | None = None) -> Choice:
+    """The best conditioned choice for a constraint Jacobian (m, nv) with rows and dofs of given sizes.
+
+    Without sizes all entries are relative to the largest.
+
+    >>> choose(np.array([[1.0, -5.0, 0.0], [2.0, -10.0, 0.0]]))
+    2 independent and 1 dependent dofs, rank 1, 1 redundant rows, condition 1
+    """
+    G = _scaled(G, sizes)
+    rank = int(np.sum(np.linalg.svd(G, compute_uv=False) > RANK)) if G.size else 0
+    columns, pivots = _pivots(G)
+    dependent, redundant = np.sort(columns[:rank]), np.sort(_pivots(G.T)[0][rank:])
+    independent = np.setdiff1d(np.arange(G.shape[1]), dependent)
+    smallest = float(pivots[rank - 1] / pivots[0]) if rank else 1.0
+    return Choice(independent, dependent, rank, redundant, _condition(G[:, dependent]), smallest)
+
+
+def weakest_row(G: Array, choice: Choice, sizes: Sizes | None = None) -> int | None:
+    """The row nearest to repeating the others that count; None without any.
+
+    >>> G = np.array([[1.0, 0.0], [1.0, 1e-3], [0.0, 0.0]])
+    >>> weakest_row(G, choose(G))
+    0
+    """
+    return int(_pivots(_scaled(G, sizes).T)[0][choice.rank - 1]) if choice.rank else None
+
+
+def keep_or_choose(G: Array, kept: Indices | None, sizes: Sizes | None = None) -> Choice:
+    """The kept independent dofs while they serve nearly as well as the best ones, else the best ones."""
+    best = choose(G, sizes)
+    if kept is None or len(kept) != len(best.independent):
+        return best
+    dependent = np.setdiff1d(np.arange(G.shape[1]), kept)
+    condition = _condition(_scaled(G, sizes)[:, dependent])
+    if condition > max(WORST_CONDITION, WORST_CONDITION * best.condition):
+        return best
+    return Choice(np.asarray(kept), dependent, best.rank, best.redundant, condition, best.smallest)
+
+
+def expansion(G: Array, choice: Choice, sizes: Sizes | None = None) -> Array:
+    """X (nv, independent): all velocities from the independent ones. Rows that nearly repeat others count by size.
+
+    >>> G = np.array([[1.0, -5.0]])
+    >>> expansion(G, choose(G))
+    array([[1. ],
+           [0.2]])
+    """
+    i, d = choice.independent, choice.dependent
+    G, c = (G, np.ones(G.shape[1])) if sizes is None else (sizes.scaled(G), sizes.dofs)
+    X = np.zeros((G.shape[1], len(i)))
+    X[i] = np.eye(len(i))
+    X[d] = -_solve(G[:, d], G[:, i] * c[i]) / c[d, None]
+    return X
+
+
+def completed(G: Array, choice: Choice, independent: Array, rhs: Array, sizes: Sizes | None = None) -> Array:
+    """The x with Gc x = rhs and the given independent entries, or columns; least squares where rows repeat others."""
+    x = np.zeros((G.shape[1], *rhs.shape[1:]))
+    x[choice.independent] = independent
+    left, d = rhs - G @ x, choice.dependent
+    if sizes is None:
+        x[d] = _solve(G[:, d], left)
+    else:
+        x[d] = (_solve(sizes.scaled(G)[:, d], (left.T / sizes.rows).T).T / sizes.dofs[d]).T
+    return x
+
+
+def refuse_held(one: Constraints, G: Array, choice: Choice, X: Array, sizes: Sizes) -> None:
+    """Raise `LoopError` when the closures hold some of the dofs chosen to be independent: Gc X is not zero."""
+    scaled = X * sizes.dofs[:, None] / sizes.dofs[choice.independent]
+    open_by = np.abs(sizes.scaled(G) @ scaled).max(axis=1, initial=0.0)
+    if open_by.max(initial=0.0) > OPEN * np.abs(scaled).max(initial=1.0):
+        name = max(one.places, key=lambda x: float(open_by[x[1]].max(initial=0.0)))[0]
+        shown = ", ".join(map(repr, dofs_named(one, choice.independent)))
+        raise LoopError(
+            f"{name!r} of {one.graph.name!r} holds some of the dofs taken for independent, {shown}: "
+            f"{open_by.max():.3g} of its rows is left. The closures are too near a configuration where their rank "
+            "changes."
+        )
+
+
+class Ranges(NamedTuple):
+    """The ranges of Gc and Gc* for a given rank, by orthonormal columns."""
+
+    moved: Array
+    """(m, rank): what rows can be moved by."""
+    repeated: Array
+    """(m, m - rank): multipliers that do nothing, N* Gc = 0."""
+    held: Array
+    """(nv, rank): the velocities that Gc sees."""
+    free: Array
+    """(nv, nv - rank): those that it allows, Gc v = 0."""
+
+    def inverse(self, G: Array) -> Array:
+        """Gc^+."""
+        return np.asarray(self.held @ np.linalg.solve(self.moved.T @ G @ self.held, self.moved.T))
+
+
+def ranges(G: Array, rank: int, sizes: Sizes) -> Ranges:
+    """The ranges that belong to the largest singular values of the scaled rows: the same ones in all units.
+
+    >>> G = np.array([[1.0, -1.0], [2.0, -2.0]])
+    >>> np.round(ranges(G, 1, Sizes(np.ones(2), np.ones(2), G != 0.0)).inverse(G), 3)
+    array([[ 0.1,  0.2],
+           [-0.1, -0.2]])
+    """
+    U, _, V = np.linalg.svd(sizes.scaled(G))
+    left = np.linalg.qr(sizes.rows[:, None] * U[:, :rank], mode="complete")[0]
+    right = np.linalg.qr(sizes.dofs[:, None] * V[:rank].T, mode="complete")[0]
+    return Ranges(left[:, :rank], left[:, rank:], right[:, :rank], right[:, rank:])
+
+
+def least_norm(one: Constraints, multipliers: Array, zero: float = RANK) -> Array:
+    """The multipliers of least norm with the same Gc* lambda: less the nearest of those that do nothing, N y with
+    N* Gc = 0, where singular values of the scaled rows up to `zero` are. O(m nv^2)."""
+    sizes = sizes_of(one)
+    U, sigma, _ = np.linalg.svd(sizes.scaled(one.jacobian()))
+    rank = int(np.sum(sigma > zero))
+    if rank == len(multipliers):
+        return multipliers
+    N = U[:, rank:] / sizes.rows[:, None]
+    N /= np.linalg.norm(N, axis=0)
+    return np.asarray(multipliers - N @ np.linalg.lstsq(N, multipliers, rcond=None)[0])
+
+
+def row_names(one: Constraints) -> list[str]:
+    """A readable name for each row, all different: the loop and the motion it forbids, in the axes of its frame b."""
+    names: dict[str, int] = {}
+    for loop in one.loops:
+        for i in range(loop.size):
+            name = f"{loop.name}: {_motion(loop, i)}"
+            names[name if name not in names else f"{name} (row {i})"] = i
+    return [*names, *(row.name for row in one.couplings)]
+
+
+def dofs_named(one: Constraints, numbers: Indices) -> tuple[str, ...]:
+    """The names of dofs."""
+    names = one.graph.dof_names
+    return tuple(names[i] for i in numbers)
+
+
+def _scaled(G: Array, sizes: Sizes | None) -> Array:
+    return G / max(float(np.abs(G).max(initial=0.0)), 1e-9) if sizes is None else sizes.scaled(G)
+
+
+def _pivots(G: Array) -> tuple[Indices, Array]:
+    """The columns in the order of their pivots, and these."""
+    if not G.size:
+        return np.arange(G.shape[1]), np.zeros(0)
+    R, order = scipy.linalg.qr(G, mode="r", pivoting=True)
+    return np.asarray(order), np.abs(np.diagonal(R))
+
+
+def _condition(G_d: Array) -> float:
+    if not G_d.size:
+        return 1.0
+    values = np.linalg.svd(G_d, compute_uv=False)
+    return float(values[0] / values[-1]) if values[-1] > 0.0 else float("inf")
+
+
+def _solve(G_d: Array, rhs: Array) -> Array:
+    return np.asarray(np.linalg.lstsq(G_d, rhs, rcond=None)[0])
+
+
+def _motion(loop: LoopRows, i: int) -> str:
+    turn, slide = loop.Q[i, :3], loop.Q[i, 3:]
+    if np.abs(slide).max() < 1e-9:
+        return f"turn about {_axis(turn)}"
+    if np.abs(turn).max() < 1e-9:
+        return f"slide along {_axis(slide)}"
+    return f"turn about {_axis(turn)} with slide along {_axis(slide)}"
+
+
+def _axis(x: Array) -> str:
+    unit = x / np.linalg.norm(x)
+    largest = int(np.argmax(np.abs(unit)))
+    if np.abs(unit[largest]) > 1.0 - 1e-12:
+        return "xyz"[largest]
+    unit = np.where(np.abs(unit) < 5e-4, 0.0, unit * np.sign(unit[largest]))
+    return "({:.3g}, {:.3g}, {:.3g})".format(*unit)

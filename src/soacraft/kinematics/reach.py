@@ -1,0 +1,128 @@
+"""What a chain cannot reach, whatever its hinges do: bounds on the distance between two frames from links alone.
+
+Links between free hinges are rigid. With l_i their lengths, and the travels of hinges that slide among them,
+
+    max over i of (l_i - sum of the others) <= distance <= sum of l_i                         (triangle inequality)
+
+A pose fixes where its last link starts, so that is left out. What is outside these bounds is proved to be out of reach.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from soacraft.kinematics.bounds import Bounds
+from soacraft.kinematics.targets import Aim
+from soacraft.model.hinges import Cylindrical, Gimbal, Helical, Pin, Prismatic, Spherical, Universal, Weld
+from soacraft.model.hinges.base import pose_of
+from soacraft.model.sizes.lengths import chain, hinge_point
+from soacraft.model.states.kinematics import pose_of_frame
+from soacraft.model.states.state import State
+from soacraft.model.tree.frame import Body, Frame
+from soacraft.spatial.checks import Array
+
+#: Hinges whose two frames have one origin.
+TURNING = (Weld, Pin, Universal, Gimbal, Spherical)
+_SLACK = 1e-9  # relative to the reach: what rounding may make of a bound
+
+
+class Joint(NamedTuple):
+    """A free hinge on the way from one frame to another."""
+
+    body: Body
+    first: Array
+    """Where it is entered, in the inertial frame at the state."""
+    last: Array
+    """Where it is left."""
+    travel: tuple[float, float]
+    """The least and largest distance between the two."""
+
+
+def joints_between(bounds: Bounds, state: State, a: Frame, b: Frame) -> list[Joint]:
+    """The hinges from frame a to frame b that are not held, in this order."""
+    graph = bounds.graph
+    shared = chain(a, b)
+    found = []
+    up = set(_ancestors(a))  # those climbed on the way from a are left by their inboard side
+    for body in shared.bodies:
+        k = graph.layout.index.get(body)
+        if k is None or not bounds.free[graph.layout.v_slices[k]].any():
+            continue
+        moved = pose_of(body.hinge, np.asarray(state.q[graph.layout.q_slices[k]]))
+        inboard = _point(state, body, np.asarray((body.outboard.inv @ moved.inv).translation))
+        outboard = _point(state, body, hinge_point(body))
+        ends = (outboard, inboard) if body in up else (inboard, outboard)
+        found.append(Joint(body, *ends, _travel(bounds, state, body, k)))
+    return found
+
+
+def out_of_reach(bounds: Bounds, state: State, aim: Aim) -> str:
+    """Why a position or a pose cannot be met: a text, empty where links do not tell."""
+    if aim.kind == "direction":
+        return ""
+    joints = joints_between(bounds, state, aim.to, aim.frame)
+    if not joints:
+        return ""
+    (R_to, p_to), (R, p) = pose_of_frame(state, aim.to), pose_of_frame(state, aim.frame)
+    goal = np.asarray(aim.goal if aim.kind == "position" else aim.goal.translation)
+    spans = [(x, x) for x in _links(joints)] + [x.travel for x in joints]
+    if aim.kind == "position":
+        last = float(np.linalg.norm(p - joints[-1].last))
+        spans.append((last, last))
+    else:
+        goal = goal + aim.goal.rotation @ (R.T @ (joints[-1].last - p))
+    wanted = float(np.linalg.norm(goal - R_to.T @ (joints[0].first - p_to)))
+    least, most = _bounds(spans)
+    slack = _SLACK * max(most if np.isfinite(most) else 0.0, wanted) + aim.tolerance.distance
+    if least - slack <= wanted <= most + slack:
+        return ""
+    ends = f"{aim.name!r}" if aim.kind == "position" else f"the last hinge before {aim.name!r}"
+    how, bound = ("beyond", most) if wanted > most else ("within", least)
+    what = "the links and slides between reach" if wanted > most else "the links between keep it outside"
+    return (
+        f"{ends} would have to be {wanted:.4g} m from hinge {joints[0].body.hinge_name!r}, {abs(wanted - bound):.3g} m "
+        f"{how} the {bound:.4g} m that {what}"
+    )
+
+
+def _links(joints: list[Joint]) -> list[float]:
+    return [float(np.linalg.norm(y.first - x.last)) for x, y in pairwise(joints)]
+
+
+def _bounds(spans: list[tuple[float, float]]) -> tuple[float, float]:
+    """The least and the largest distance that a chain of spans leaves."""
+    most = sum(high for _, high in spans)
+    if not np.isfinite(most):
+        return 0.0, most
+    return max(0.0, max((low - (most - high) for low, high in spans), default=0.0)), most
+
+
+def _travel(bounds: Bounds, state: State, body: Body, k: int) -> tuple[float, float]:
+    """How far apart the two frames of a hinge can be."""
+    hinge, dof = body.hinge, bounds.graph.layout.v_slices[k].stop - 1  # the travel is the last, or the only one
+    if isinstance(hinge, TURNING):
+        return 0.0, 0.0
+    if not isinstance(hinge, Prismatic | Cylindrical | Helical):
+        return 0.0, np.inf
+    low, high = bounds.lower[dof], bounds.upper[dof]
+    if bounds.fixed[dof]:
+        low = high = float(state.q[bounds.place[dof]])
+    scale = abs(hinge.pitch) if isinstance(hinge, Helical) else 1.0
+    ends = sorted((abs(low), abs(high)))
+    return scale * (0.0 if low <= 0.0 <= high else ends[0]), scale * ends[1]
+
+
+def _point(state: State, frame: Frame, at: Array) -> Array:
+    R, p = pose_of_frame(state, frame)
+    return np.asarray(p + R @ at)
+
+
+def _ancestors(frame: Frame) -> list[Body]:
+    found, carrier = [], frame.carrier
+    while isinstance(carrier, Body):
+        found.append(carrier)
+        carrier = carrier.parent
+    return found

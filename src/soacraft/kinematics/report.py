@@ -1,0 +1,233 @@
+"""`report`: what the closures of a model leave it, and how well they are met."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from soacraft import markup
+from soacraft.dynamics.arguments import read_graph, read_problem
+from soacraft.errors import StateError
+from soacraft.kinematics.assemble import close
+from soacraft.kinematics.bounds import Bounds
+from soacraft.kinematics.independent import Choice, choose, dofs_named, expansion, row_names, weakest_row
+from soacraft.kinematics.residuals import natural_rate
+from soacraft.kinematics.rows import Constraints, CouplingRow, LoopRows
+from soacraft.kinematics.sizes import sizes_of
+from soacraft.kinematics.tasks import Task, states_of
+from soacraft.kinematics.tolerances import CLOSED, read_tolerance
+from soacraft.model.tree.graph import Graph
+from soacraft.spatial.checks import Array
+
+#: Beside the largest pivot of Gc, a smallest one below this is near a singular configuration.
+NEAR = 1e-3
+#: How far nearby is, in radians, and in lengths of the loops.
+_NEARBY = 0.05
+#: So many redundant rows and violations are printed.
+_SHOWN = 12
+
+
+@dataclass(frozen=True, eq=False)
+class Violation:
+    """How far a loop or coupling is from being met."""
+
+    name: str
+    distance: float
+    """In metres; of a coupling, in the units of its sum."""
+    angle: float
+    """In radians."""
+    speed: float
+    """The largest entry of Gc v."""
+    opening: float
+    """The angle, or the distance relative to the length of the loop; of a coupling, its sum relative to its terms."""
+    drift: float
+    """The speed in the same units, relative to how fast the mechanism moves."""
+    tolerance: float
+
+    @property
+    def closed(self) -> bool:
+        """Whether it is met in position."""
+        return self.opening <= self.tolerance
+
+    @property
+    def met(self) -> bool:
+        """Whether it is met in position and velocity."""
+        return self.closed and self.drift <= self.tolerance
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """The closures of a model at one state. Printing it tells all; it is true where every closure is met."""
+
+    name: str
+    dofs: int
+    rows: int
+    rank: int
+    redundant: tuple[str, ...]
+    """Rows that repeat others, by name."""
+    independent: tuple[str, ...]
+    """Dofs that set the motion."""
+    smallest: float
+    """The smallest pivot of Gc that was kept, relative to the largest."""
+    weakest: str
+    """The row it belongs to, the nearest to repeating others; empty without rows that count."""
+    rank_nearby: int
+    """The largest rank at closed configurations nearby; above `rank` at a singular configuration."""
+    shaky: bool
+    """Whether its motions are of first order only: no step along them leads to another closed configuration."""
+    violations: tuple[Violation, ...]
+    """One for each active loop and coupling, met or not."""
+
+    @property
+    def mobility(self) -> int:
+        """The number of independent dofs here: dofs less rank."""
+        return self.dofs - self.rank
+
+    @property
+    def singular(self) -> bool:
+        """Whether the mechanism has more freedom here than nearby, or only seems to have it."""
+        return self.shaky or self.rank < self.rank_nearby
+
+    @property
+    def near_singular(self) -> bool:
+        """Whether the rank is about to change, or has."""
+        return self.singular or self.smallest < NEAR
+
+    @property
+    def met(self) -> bool:
+        """Whether every loop and coupling is met."""
+        return all(x.met for x in self.violations)
+
+    @property
+    def closed(self) -> bool:
+        """Whether every loop and coupling is met in position."""
+        return all(x.closed for x in self.violations)
+
+    def __bool__(self) -> bool:
+        return self.met
+
+    def __repr__(self) -> str:
+        lines = [
+            f"{self.name}: {self.dofs} dofs, {self.rows} rows of rank {self.rank}, mobility {self.mobility}"
+            f" ({_listed(self.independent)})"
+        ]
+        if self.redundant:
+            count = f"{len(self.redundant)} redundant row{'s' if len(self.redundant) > 1 else ''}"
+            shown = "; ".join(self.redundant[:_SHOWN])
+            lines.append(f"{count}: {shown}{' ...' if len(self.redundant) > _SHOWN else ''}")
+        if self.shaky:
+            lines.append("singular configuration: it gives way to first order, and no closed one is nearby")
+        elif self.singular:
+            lines.append(f"singular configuration: the rank is {self.rank} here and {self.rank_nearby} nearby")
+        elif self.near_singular:
+            lines.append(
+                f"near a singular configuration: smallest pivot {self.smallest:.1e} relative to the largest, at "
+                f"{self.weakest}"
+            )
+        off = sorted((x for x in self.violations if not x.met), key=lambda x: -max(x.opening, x.drift))
+        if not off:
+            lines.append("all closures are met")
+        lines += [
+            f"{x.name!r} is off by {x.distance:.3g} m, {x.angle:.3g} rad, {x.speed:.3g} in speed" for x in off[:_SHOWN]
+        ]
+        if len(off) > _SHOWN:
+            lines.append(f"and {len(off) - _SHOWN} others by less")
+        if not self.closed:
+            lines.append("rank and mobility are those of an open configuration; s.assemble(q) closes it")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        head, *notes = repr(self).splitlines()
+        rows = [
+            (x.name, f"{x.distance:.3g}", f"{x.angle:.3g}", f"{x.speed:.3g}", "met" if x.met else "off")
+            for x in self.violations
+        ]
+        off = sorted(rows, key=lambda row: row[-1] == "met")
+        titles = ["loop or coupling", "distance [m]", "angle [rad]", "speed", ""]
+        below = [markup.paragraph(line) for line in notes if " is off by " not in line]
+        return markup.joined(markup.paragraph(head), markup.table(titles, off), *below)
+
+
+def report(mb: Graph, q: Any = None, v: Any = None, tolerance: float = CLOSED) -> Report:
+    """Mobility, rank, redundant rows by name, singularity and violations at a state (default: the current one).
+
+    A closure is met that is open by no more than `tolerance`, as for the solvers: in radians, in distances relative to
+    the length of its loop, and in velocities relative to how fast the mechanism moves. `bool(report)` tells whether all
+    are.
+
+    The rank counts what is more than 1e-6 of the rows before they cancel (`kinematics.sizes`), independent dofs are
+    found by pivoting. A configuration is singular where closed ones nearby have a larger rank; that is looked for only
+    when the loops are closed. O(m nv^2).
+
+    >>> import soacraft as sc
+    >>> sc.loops.report(sc.load("robotiq_2f85"))
+    robotiq_2f85: 8 dofs, 7 rows of rank 5, mobility 3 (...)
+    2 redundant rows: right_follower:right_coupler: slide along x; left_follower:left_coupler: slide along x
+    all closures are met
+    """
+    graph = read_graph("report", mb)
+    allowed = read_tolerance(tolerance, "report")
+    q, v = graph.q if q is None else q, graph.v if v is None else v
+    p = read_problem("loops.report", graph, ignore_loops=True, q=q, v=v)
+    if p.batch:
+        raise StateError(f"report takes one state, got a batch {p.batch}.")
+    ((state, _, _),) = states_of(p)
+    rows = Constraints(graph, state)
+    G = rows.jacobian()
+    sizes = sizes_of(rows)
+    choice = choose(G, sizes)
+    names, weakest = row_names(rows), weakest_row(G, choice, sizes)
+    closed = rows.opening <= allowed
+    nearby, shaky = nearby_rank(rows, G, choice, allowed) if closed and rows.size else (choice.rank, False)
+    return Report(
+        name=graph.name,
+        dofs=graph.nv,
+        rows=rows.size,
+        rank=choice.rank,
+        redundant=tuple(names[i] for i in choice.redundant),
+        independent=dofs_named(rows, choice.independent),
+        smallest=choice.smallest,
+        weakest="" if weakest is None else names[weakest],
+        rank_nearby=nearby,
+        shaky=shaky,
+        violations=_violations(rows, allowed),
+    )
+
+
+def _violations(rows: Constraints, tolerance: float) -> tuple[Violation, ...]:
+    rate = natural_rate(Task(rows, np.zeros(rows.graph.nv), (), {}))
+    found = []
+    ties: list[LoopRows | CouplingRow] = [*rows.loops, *rows.couplings]
+    for x, (_, where) in zip(ties, rows.places, strict=True):
+        distance, angle = (x.distance, x.angle) if isinstance(x, LoopRows) else (abs(x.residual), 0.0)
+        speed = float(np.abs(rows.speed[where]).max(initial=0.0))
+        drift = float(np.abs(rows.speed[where] / rows.units[where]).max(initial=0.0))
+        found.append(Violation(x.name, distance, angle, speed, x.opening, drift / rate if rate else drift, tolerance))
+    return tuple(found)
+
+
+def nearby_rank(rows: Constraints, G: Array, choice: Choice, tolerance: float) -> tuple[int, bool]:
+    """The largest rank a few steps away along the closed configurations, the same steps every time; and whether no step
+    led anywhere."""
+    graph, q = rows.graph, rows.state.q
+    found, went = choice.rank, False
+    sizes, rng = sizes_of(rows), np.random.default_rng(0)
+    X = expansion(G, choice, sizes)
+    anywhere = Bounds(graph, np.zeros(graph.nv, dtype=np.bool_), limits=False)
+    for _ in range(3 if X.size else 0):
+        step = X @ rng.standard_normal(X.shape[1])
+        step *= _NEARBY / float(np.abs(sizes.dofs * step).max())
+        moved = graph.integrate(q, step)
+        after = close(Constraints(graph, rows.state.replace(q=moved), rows.theta), anywhere, tolerance)
+        if after.opening <= tolerance:
+            went = went or bool(np.abs(after.state.q - q).max() > 0.1 * np.abs(moved - q).max())
+            after = close(after, anywhere)
+            found = max(found, choose(after.jacobian(), sizes_of(after)).rank)
+    return found, bool(X.size) and not went
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    shown = names if len(names) <= 8 else (*names[:7], "...")
+    return ", ".join(shown) or "locked"

@@ -1,0 +1,147 @@
+"""How the rows of closures and couplings change along each dof and each velocity: analytic.
+
+A step along the dofs moves frame b, seen from a, by the columns J = J_b - X J_a, at b in the axes of b. On a closed
+state the closure's hinge then moves by dtheta = H_c^+ J, and X by -crm(J) X. With `seen` = X V_a, xi = V_b - seen =
+H_c* rate, and Q chosen so that dQ = -Q dH_c* H_c*^+, the rows of formula F2 change by
+
+    d(Gc v)              = Q (dxi - dH_c* rate),            dxi = dV_b - dseen,   dseen = X dV_a + crm(seen) J
+    d(Gc vdot + Gcdot v) = Q (dalpha_b - X dalpha_a - crm(X alpha_a) J + crm(xi) dseen - crm(seen) dxi
+                              - d(Hdot_c* rate) - dH_c* H_c*^+ (what is behind Q))
+    d(Gc* lambda)        = J* dw - (X J_a)* crf(J) w,       w = Q* lambda,   dw = -(H_c*^+)* dH_c w
+
+besides what forces held in the axes of their bodies do. dV and dalpha of the bodies come from the outward sweep of the
+inverse-dynamics derivatives. O((n + m) nv).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from soacraft.dynamics.problem import Problem
+from soacraft.dynamics.reference.derivatives import along_q, along_v, crf_with, motion_of, outward
+from soacraft.kinematics.rows import Constraints, CouplingRow, LoopRows
+from soacraft.model.hinges.base import H_T_of, bias_of, dbias_of, dH_of
+from soacraft.model.hinges.rolling_ball import RollingBall
+from soacraft.model.states.hinge_fit import hinge_inverse
+from soacraft.model.states.kinematics import pose_of_frame
+from soacraft.model.states.state import State
+from soacraft.model.tree.closures import coordinate_names
+from soacraft.model.tree.frame import Body, Frame
+from soacraft.spatial.checks import Array
+from soacraft.spatial.pose import Pose
+from soacraft.spatial.transforms import crm
+
+
+@dataclass(frozen=True, eq=False)
+class RowDerivatives:
+    """The derivatives of all rows at one state, vdot and multipliers held."""
+
+    dq: Array
+    """Of Gc vdot + Gcdot v along the dofs, (m, nv)."""
+    dv: Array
+    """Of Gc vdot + Gcdot v along the velocities, (m, nv)."""
+    speed: Array
+    """Of Gc v along the dofs, (m, nv)."""
+    push: Array
+    """Of Gc* lambda along the dofs, besides that of forces held in the axes of their bodies, (nv, nv)."""
+    turns: dict[str, tuple[Array, Array]]
+    """By loop: J, and dw along the dofs, (6, nv) each."""
+
+
+class Seen(NamedTuple):
+    """How a frame moves, in its own axes: velocity, acceleration less gravity (6), and their columns (6, nv)."""
+
+    V: Array
+    alpha: Array
+    J: Array
+    dV: Array
+    dalpha_q: Array
+    dalpha_v: Array
+
+
+class Bodies:
+    """How the frames of a graph move with accelerations vdot, and how that changes."""
+
+    def __init__(self, rows: Constraints, v: Array, vdot: Array) -> None:
+        self.state = rows.state.replace(v=v, vdot=vdot)
+        p = Problem("rows", rows.graph, {"q": self.state.q, "v": self.state.v, "vdot": vdot})
+        m = motion_of(p, vdot)
+        self.dV, self.dalpha_q = outward(p, m, along_q(p, m))
+        self.J, self.dalpha_v = outward(p, m, along_v(p, m))
+        self._index, self._gravity = p.layout.index, rows.graph.gravity
+
+    def at(self, frame: Frame) -> Seen:
+        """The motion of a frame."""
+        weight = np.concatenate([np.zeros(3), pose_of_frame(self.state, frame)[0].T @ self._gravity])
+        if not isinstance(frame.carrier, Body):
+            still = np.zeros((6, self.J.shape[-1]))
+            return Seen(np.zeros(6), -weight, still, still, still, still)
+        k, to_frame = self._index[frame.carrier], frame.offset.phi().T
+        V, alpha = to_frame @ self.state.motion.V[k], to_frame @ self.state.alpha[k] - weight
+        return Seen(V, alpha, *(to_frame @ x[k] for x in (self.J, self.dV, self.dalpha_q, self.dalpha_v)))
+
+
+def row_derivatives(rows: Constraints, v: Array, vdot: Array, multipliers: Array) -> RowDerivatives:
+    """The derivatives of the rows, made for a closed state, at its coordinates and any v."""
+    m, nv = rows.size, rows.graph.nv
+    found = RowDerivatives(np.zeros((m, nv)), np.zeros((m, nv)), np.zeros((m, nv)), np.zeros((nv, nv)), {})
+    bodies = Bodies(rows, v, vdot)
+    for loop, (_, at) in zip(rows.loops, rows.places, strict=False):
+        _add_loop(found, loop, at, bodies, multipliers[at])
+    for row, (_, at) in zip(rows.couplings, rows.places[len(rows.loops) :], strict=True):
+        for i, (second, third) in curvatures(rows, row).items():
+            found.dq[at, i] = second * vdot[i] + third * v[i] ** 2
+            found.dv[at, i] = 2.0 * second * v[i]
+            found.speed[at, i] = second * v[i]
+            found.push[i, i] += second * multipliers[at.start]
+    return found
+
+
+def _add_loop(found: RowDerivatives, loop: LoopRows, at: slice, bodies: Bodies, multipliers: Array) -> None:
+    hinge, theta, Q = loop.closure.hinge, loop.theta, loop.Q
+    a, b = bodies.at(loop.closure.a), bodies.at(loop.closure.b)
+    X = seen_from(bodies.state, loop).phi().T
+    H_T, dH = H_T_of(hinge, theta), dH_of(hinge, theta)
+    inverse = hinge_inverse(H_T, loop.length)
+    seen, J = X @ a.V, b.J - X @ a.J
+    xi = b.V - seen
+    rate = inverse @ xi
+    bias_q, bias_v = dbias_of(hinge, theta, rate)
+    dtheta = J[:3] if isinstance(hinge, RollingBall) else inverse @ J
+
+    def turned(x: Array) -> Array:
+        """Columns dH* x."""
+        return np.asarray(np.einsum("jam,m,jd->ad", dH, x, dtheta))
+
+    dseen = X @ a.dV + crm(seen) @ J
+    dxi = b.dV - dseen
+    behind = b.alpha - X @ a.alpha + crm(xi) @ seen - bias_of(hinge, theta, rate)
+    da = b.dalpha_q - X @ a.dalpha_q - crm(X @ a.alpha) @ J + crm(xi) @ dseen - crm(seen) @ dxi
+    da -= bias_q @ dtheta + bias_v @ inverse @ (dxi - turned(rate))
+    found.dq[at] = Q @ (da - turned(inverse @ behind))
+    found.speed[at] = Q @ (dxi - turned(rate))
+    da = b.dalpha_v - X @ a.dalpha_v + crm(xi) @ X @ a.J - crm(seen) @ J - bias_v @ inverse @ J
+    found.dv[at] = Q @ da
+    w = Q.T @ multipliers
+    dw = -inverse.T @ np.einsum("jam,a,jd->md", dH, w, dtheta)
+    found.push[:] += J.T @ dw - (X @ a.J).T @ crf_with(w) @ J
+    found.turns[loop.name] = J, dw
+
+
+def seen_from(state: State, loop: LoopRows) -> Pose:
+    """The pose of b seen from a."""
+    (R_a, p_a), (R_b, p_b) = (pose_of_frame(state, frame) for frame in (loop.closure.a, loop.closure.b))
+    return Pose.unchecked(R_a.T @ R_b, R_a.T @ (p_b - p_a))
+
+
+def curvatures(rows: Constraints, row: CouplingRow) -> dict[int, tuple[float, float]]:
+    """p''(q) and p'''(q) of a coupling, by dof number."""
+    number = {name: i for i, name in enumerate(rows.graph.dof_names)}
+    places, found = coordinate_names(rows.graph), {}
+    for dof, c in row.coupling.terms.items():
+        p, x = np.polynomial.Polynomial((0.0, *c)), rows.state.q[places[dof]]
+        found[number[dof]] = float(p.deriv(2)(x)), float(p.deriv(3)(x))
+    return found

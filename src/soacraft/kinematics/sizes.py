@@ -1,0 +1,160 @@
+"""What the rows of closures are before they cancel: the measure of rank, of which units make nothing.
+
+The ends of loop L, both seen at b, turn by T_j and move by S_j at most with dof j, whatever the other end does. S_j is
+that of the hinge, and T_j times the way from it to b, from frame to frame; both are zero for a dof that carries both
+ends. A coupling moves by R_j at most. Dofs get sizes c_j in which all that moves one closure moves it alike:
+
+    c_j = T_j                            of a dof that turns
+    c_j l = S_j,   l = max S/T           of one that slides, in a loop that others turn
+    c_j s = S_j,   c_j r = R_j           in a loop that nothing turns, in a coupling, with an unknown s or r for each
+
+the last two in the mean of logarithms, loops before couplings: with the units of S and R those of c change. Then
+
+    t = max T/c,   s = max S/c,   r_i = |turns of Q_i| t + |slides of Q_i| s,    r = max R/c of a coupling
+
+and Gc(i,j) / (r_i c_j) is at most 1 before anything cancels. Where it has a singular value below `tolerances.RANK`, a
+motion against the closures opens them by no more than that part of what their ends move, which a solver takes for
+closed. The tolerance of states and answers is the same number; pivots of S, which are squares, are cut at its square.
+A way below `SHORT` of the extent of the model is rounding: it says nothing of c, and s is no less than it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from soacraft.errors import LoopError
+from soacraft.kinematics.rows import Constraints, CouplingRow, LoopRows
+from soacraft.kinematics.tolerances import SHORT
+from soacraft.model.flat.sko import SKOModel
+from soacraft.model.states.kinematics import pose_of_frame
+from soacraft.model.tree.closures import coordinate_names
+from soacraft.model.tree.frame import Body
+from soacraft.spatial.checks import Array
+
+#: How much a coupling says of the size of a dof relative to a loop.
+_LESS = 1e-3
+
+
+class Sizes(NamedTuple):
+    """The sizes of rows and of dofs."""
+
+    rows: Array
+    """(m), positive."""
+    dofs: Array
+    """(nv), positive."""
+    moved: npt.NDArray[np.bool_]
+    """(m, nv): which dofs move which rows; what others have is rounding."""
+
+    def scaled(self, G: Array) -> Array:
+        """Rows and columns relative to their sizes."""
+        return np.where(self.moved, G / self.rows[:, None] / self.dofs, 0.0)
+
+
+class _Moves(NamedTuple):
+    """How far the dofs move the ends of a loop."""
+
+    T: Array
+    """(nv), turns."""
+    S: Array
+    """(nv), slides."""
+    longest: float
+    """The largest S / T; 0 where that is rounding, or nothing turns."""
+
+
+def sizes_of(one: Constraints) -> Sizes:
+    """The sizes of all rows and dofs at a state. O(loops depth), and cubic in the number of slides.
+
+    >>> import soacraft as sc
+    >>> mb = sc.serial_chain(3)                                       # rods of 1 m
+    >>> _ = mb.close_loop("ring", "inertial", "link3/tip", sc.Spherical())
+    >>> sizes_of(Constraints(mb, mb.state())).rows
+    array([3., 3., 3.])
+    """
+    graph, sko, short = one.graph, one.graph.sko(one.state), SHORT * _extent(one)
+    moves = [_moves(one, sko, loop, short) for loop in one.loops]
+    turns = np.concatenate([np.zeros(0), *(np.linalg.norm(sko.H(k)[:, :3], axis=1) for k in sko.nodes)])
+    rates = [_rates(one, row, turns) for row in one.couplings]
+    dofs = _sizes_of_dofs(turns, moves, rates)
+    rows, moved = np.ones(one.size), np.zeros((one.size, graph.nv), dtype=np.bool_)
+    for loop, (T, S, _), (_, where) in zip(one.loops, moves, one.places, strict=False):
+        t = np.max(T / dofs, initial=0.0)
+        s = max(np.max(S / dofs, initial=0.0), short * t)
+        rows[where] = np.linalg.norm(loop.Q[:, :3], axis=1) * t + np.linalg.norm(loop.Q[:, 3:], axis=1) * s
+        moved[where] = (T > 0.0) | (S > 0.0)
+    for R, (_, where) in zip(rates, one.places[len(one.loops) :], strict=True):
+        rows[where], moved[where] = np.max(R / dofs, initial=0.0), R > 0.0
+    rows[rows <= 0.0] = 1.0
+    if not np.isfinite(short) or not np.isfinite(rows).all():
+        raise LoopError(
+            f"the closures of {graph.name!r} are too large to work with: lengths at this q, or coefficients of "
+            "couplings, overflow. Give coordinates in the range of the mechanism."
+        )
+    return Sizes(rows, dofs, moved)
+
+
+def _extent(one: Constraints) -> float:
+    """How large the model is, and how far from the origin of its axes: positions are rounded relative to this."""
+    M = one.graph.layout.M
+    heavy = M[M[:, 5, 5] > 0.0]
+    bodies = np.sqrt(np.trace(heavy[:, :3, :3], axis1=1, axis2=2) / heavy[:, 5, 5])
+    ends = [pose_of_frame(one.state, x)[1] for loop in one.loops for x in (loop.closure.a, loop.closure.b)]
+    far = np.linalg.norm([np.zeros(3), *ends, *one.state.configuration.world[1]], axis=1)
+    return float(max(np.max(far), np.max(bodies, initial=0.0)))
+
+
+def _moves(one: Constraints, sko: SKOModel, loop: LoopRows, short: float) -> _Moves:
+    graph, T, S = one.graph, np.zeros(one.graph.nv), np.zeros(one.graph.nv)
+    b = pose_of_frame(one.state, loop.closure.b)[1]
+    ends = [(x, x.carrier) for x in (loop.closure.a, loop.closure.b) if isinstance(x.carrier, Body)]
+    paths = [set(sko.tree.ancestors(graph.layout.index[body])) for _, body in ends]
+    both = set.intersection(*paths) if len(paths) > 1 else set()
+    for frame, body in ends:
+        here = pose_of_frame(one.state, frame)[1]
+        k, way = graph.layout.index[body], float(np.linalg.norm(b - here))
+        while k >= 0 and k not in both:
+            there = pose_of_frame(one.state, graph.bodies[k])[1]
+            way, here = way + float(np.linalg.norm(here - there)), there
+            H_T, where = sko.H(k).T, graph.layout.v_slices[k]
+            T[where] = np.linalg.norm(H_T[:3], axis=0)
+            S[where] = np.linalg.norm(H_T[3:6], axis=0) + way * T[where]
+            k = sko.parent(k)
+    longest = float(np.max(S[T > 0.0] / T[T > 0.0], initial=0.0))
+    return _Moves(T, S, longest if longest > short else 0.0)
+
+
+def _rates(one: Constraints, row: CouplingRow, turns: Array) -> Array:
+    """R (nv): |p'(q)| before its terms cancel; of a turn no nearer to zero than a radian."""
+    R, names, places = np.zeros(one.graph.nv), one.graph.dof_names, coordinate_names(one.graph)
+    for j in row.rates:
+        place = places.get(names[j])
+        at = max(0.0 if place is None else abs(one.state.q[place]), 1.0 if turns[j] > 0.0 else 0.0)
+        R[j] = sum(n * abs(c) * at ** (n - 1) for n, c in enumerate(row.coupling.terms[names[j]], start=1))
+    return R
+
+
+def _sizes_of_dofs(turns: Array, moves: list[_Moves], rates: list[Array]) -> Array:
+    """c (nv): of slides by least squares in logarithms, with an unknown number for each closure without a length."""
+    c = np.where(turns > 0.0, turns, 1.0)
+    says: list[tuple[int, int, float, float]] = []  # of which dof, with which unknown, what, with what weight
+    for i, (_, S, length) in enumerate(moves):
+        for j in np.flatnonzero((S > 0.0) & (turns <= 0.0)).tolist():
+            says.append((j, -1 if length > 0.0 else i, S[j] / (length or 1.0), 1.0))
+    for i, R in enumerate(rates, start=len(moves)):
+        says += [(j, i, R[j], _LESS) for j in np.flatnonzero(R > 0.0).tolist()]
+    slides = {j: n for n, j in enumerate(sorted({j for j, *_ in says if turns[j] <= 0.0}))}
+    unknown = {i: n for n, i in enumerate(sorted({i for _, i, *_ in says if i >= 0}), start=len(slides))}
+    if not slides:
+        return c
+    A, y = np.zeros((len(says), len(slides) + len(unknown))), np.zeros(len(says))
+    for row, (j, i, value, weight) in enumerate(says):
+        if j in slides:
+            A[row, slides[j]] = weight
+        if i >= 0:
+            A[row, unknown[i]] = weight
+        y[row] = weight * np.log(value if j in slides else value / c[j])
+    found = np.linalg.lstsq(A, y, rcond=1e-10)[0]
+    c[list(slides)] = np.exp(found[: len(slides)])
+    return c

@@ -1,0 +1,96 @@
+"""Forward dynamics on an embedded system, its multipliers, and which dofs and rows count."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.linalg
+
+from soacraft.dynamics.engine import answer
+from soacraft.dynamics.problem import Problem
+from soacraft.kinematics.independent import Choice
+from soacraft.kinematics.tasks import Task, body_forces
+from soacraft.loops.embedding.hybrid import Augmented, add_rows
+from soacraft.loops.embedding.model import EmbeddedModel
+from soacraft.model.flat.sko import SKOModel
+from soacraft.recursions import _backend
+from soacraft.spatial.checks import Array
+
+#: What may stay unbalanced relative to the constraint forces before the accelerations are refined.
+_REFINE = 1e-13
+
+
+def solve(found: EmbeddedModel, task: Task, rest: Augmented | None) -> tuple[Array, Array]:
+    """vdot_i by AB forward dynamics, and the multipliers of the rows that are not embedded, zero for others. O(n)."""
+    sko = found.sko
+    free = _backend.forward_dynamics(sko, found.reduced(task.acting[:, None]))
+    multipliers = np.zeros(task.rows.size)
+    if rest is None:
+        return np.concatenate([np.zeros(0), *(free.vdot[k][:, 0] for k in sko.nodes)]), multipliers
+    vdot, multipliers[rest.where] = add_rows(found, free, rest)
+    return vdot, multipliers
+
+
+def refined(found: EmbeddedModel, task: Task, vdot: Array, known: Array) -> tuple[Array, Array]:
+    """vdot, and T - Mcal vdot - C - G* lambda for the known multipliers: what the embedded rows carry. O(n).
+
+    Where Xt* of it is more than rounding (bodies of a milligram among others of a kilogram), one step of refinement.
+    """
+    left = unbalanced(task, vdot, known)
+    moved = np.concatenate([np.zeros(0), *found.reduced(left)])
+    if np.abs(moved).max(initial=0.0) <= _REFINE * np.abs(left).max(initial=0.0):
+        return vdot, left
+    sko = found.sko
+    plain = SKOModel.trusted(sko.tree, sko.edges, [sko.H(k) for k in sko.nodes], [sko.M(k) for k in sko.nodes])
+    step = _backend.forward_dynamics(plain, found.reduced(left[:, None]))
+    better = vdot + found.expanded(np.concatenate([step.vdot[k][:, 0] for k in sko.nodes]))
+    return better, unbalanced(task, better, known)
+
+
+def unbalanced(task: Task, vdot: Array, known: Array) -> Array:
+    """T - Mcal vdot - C - G* lambda for the known multipliers, by compiled inverse dynamics. O(n)."""
+    rows, left = task.rows, np.array(task.acting)
+    forces = body_forces(rows, known) if known.any() else ()
+    given = {"q": rows.state.q, "v": rows.state.v, "vdot": vdot}
+    p = Problem("inverse_dynamics", rows.graph, given, task.forces + forces)
+    left -= answer(p, None)
+    for row, (_, where) in zip(rows.couplings, rows.places[len(rows.loops) :], strict=True):
+        for dof, rate in row.rates.items():
+            left[dof] -= rate * known[where.start]
+    return left
+
+
+def multipliers_of(found: EmbeddedModel, left: Array, known: Array) -> Array:
+    """The multipliers of the embedded rows, G_S* lambda = what is left of the forces on the group, of least norm."""
+    multipliers = known.copy()
+    for u, compound in found.compounds.items():
+        if len(compound.rows):
+            split = found.splits[u]
+            rank = 0 if split is None else split.rank
+            multipliers[compound.rows] = compound.multipliers(left[compound.dofs], rank)
+    return multipliers
+
+
+def choice_of(found: EmbeddedModel, rest: Augmented | None) -> Choice:
+    """Independent and dependent dofs, rank and redundant rows of the whole; in the order of the embedded system."""
+    independent, rank = found.independent, found.rank
+    ratio = min((x.ratio for x in found.solved.values()), default=1.0)
+    redundant: list[int] = []
+    for u, compound in found.compounds.items():
+        split = found.splits[u]
+        redundant += repeated(compound.scaled, 0 if split is None else split.rank, compound.rows)
+    if rest is not None:
+        redundant += repeated(rest.G / found.one.units[rest.where, None], rest.split.rank, rest.where)
+        independent, rank = independent[list(rest.split.independent)], rank + rest.split.rank
+    dependent = np.setdiff1d(np.arange(found.graph.nv), independent)
+    condition = 1.0 / ratio if ratio > 0.0 else float("inf")
+    return Choice(independent, dependent, rank, np.array(sorted(redundant), dtype=np.intp), condition, ratio)
+
+
+def repeated(G: Array, rank: int, numbers: np.ndarray[tuple[int], np.dtype[np.intp]]) -> list[int]:
+    """The rows that repeat others."""
+    if rank == len(G):
+        return []
+    if not rank:
+        return [int(i) for i in numbers]
+    order = scipy.linalg.qr(G.T, mode="r", pivoting=True)[1]
+    return [int(i) for i in numbers[order[rank:]]]

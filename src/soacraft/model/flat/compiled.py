@@ -1,0 +1,249 @@
+"""The compiled form of a rigid graph: built once per structural change, used by the named algorithms.
+
+Every body becomes one element for each dof of a product of screws, one element for a spherical, free or rolling hinge,
+and no element for a weld, whose inertia is merged into what carries it (`rigid/assembly.hpp` of the core). An element's
+frame is on the hinge axis, z along it. Elements are numbered depth first. This file alone builds `_core.RigidModel`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from soacraft import _core
+from soacraft.errors import SoacraftError
+from soacraft.model.flat.layout import Layout
+from soacraft.model.flat.passive import rest_of
+from soacraft.model.hinges import HINGES, Free, Hinge, RollingBall, Spherical, Weld
+from soacraft.model.hinges.product import ScrewProduct
+from soacraft.model.states.read_only import StateArray
+from soacraft.model.tree.frame import Body, Frame
+from soacraft.spatial.checks import Array
+from soacraft.spatial.pose import Pose
+from soacraft.spatial.wrench import Wrench
+
+REVOLUTE, PRISMATIC, HELICAL, SPHERICAL, FREE, ROLLING = range(6)
+WELD, PRODUCT = -1, -2
+OnAxis = tuple[Pose, int, float, float]
+_KINDS: dict[type[Hinge], int] = {Weld: WELD, Spherical: SPHERICAL, Free: FREE, RollingBall: ROLLING}
+
+
+class CompiledModel:
+    """A rigid graph for the compiled kernels: `kernels` runs them.
+
+    Body k is fixed on the element `element_of[k]` (-1: welded to the base), at `place(k)`; its hinge became the
+    elements `hinge_elements(k)`, of the kinds `kinds`, whose velocities begin at `v_starts`. What a tree is made of
+    stays for a structure; `update` brings the parameters.
+    """
+
+    def __init__(self, layout: Layout) -> None:
+        self.parameters = -1
+        """The version of the parameters that the kernels have."""
+        self.frames: dict[Any, bytes] = {}
+        """Frames that quick calls were asked for, by what they were called: as `frame` gives them."""
+        self.kernels = _core.rigid_model(**_tree(layout), **_hinges(layout), nq=layout.nq, nv=layout.nv)
+        self.element_of, self._first, self._last = self.kernels.elements_of_bodies()
+        self.kinds, _, self.v_starts = self.kernels.elements()
+        self.update(layout)
+
+    def update(self, layout: Layout) -> None:
+        """Bring all parameters to the kernels. O(n)."""
+        armature = np.zeros(layout.nv)
+        for J, where in zip(layout.armature, layout.v_slices, strict=True):
+            if J is not None:
+                armature[where] = J
+        n, (R_in, p_in), (R_out, p_out) = layout.n, layout.inboard, layout.outboard
+        mass, com, moment = layout.inertias
+        self.kernels.set_passive(*_passive(layout))
+        self.kernels.set_gravity(layout.gravity)
+        self.frames.clear()
+        R_in, R_out = R_in.reshape(n, 9), R_out.reshape(n, 9)
+        self.kernels.set_parameters(R_in, p_in, R_out, p_out, mass, com, moment, armature)
+        self.parameters = layout.parameters
+
+    @property
+    def count(self) -> int:
+        """The number of elements."""
+        return len(self.kinds)
+
+    def hinge_elements(self, k: int) -> range:
+        """The elements that the hinge of body k became."""
+        return range(int(self._first[k]), int(self._last[k]))
+
+    def place(self, k: int) -> Pose:
+        """The frame of body k on its element."""
+        x = self.kernels.place(k)
+        return Pose.unchecked(x[:9].reshape(3, 3), x[9:])
+
+    @classmethod
+    def of(cls, layout: Layout) -> CompiledModel | None:
+        """The compiled form of a layout, made once for its structure; None when a hinge is not a built-in one."""
+        if not layout.compiled:
+            layout.compiled[:] = [cls(layout) if all(cls.knows(group.hinge) for group in layout.groups) else None]
+        model: CompiledModel | None = layout.compiled[0]
+        if model is not None and model.parameters < layout.parameters:
+            model.update(layout)
+        return model
+
+    @staticmethod
+    def knows(hinge: Hinge) -> bool:
+        """Whether the kernels know a hinge: a built-in one, not a subclass of it, of a kind they have."""
+        return type(hinge) in HINGES and (isinstance(hinge, ScrewProduct) or type(hinge) in _KINDS)
+
+    def frame(self, layout: Layout, frame: Frame) -> Array:
+        """A frame as the kernels read it: the number of its element, then rotation and translation. One that is not on
+        a body has -2 for a number: it has axes, but nothing acts there."""
+        if not isinstance(frame.carrier, Body):
+            return np.array([-2, *frame.offset.rotation.ravel(), *frame.offset.translation])
+        k = layout.index[frame.carrier]
+        place = self.place(k) @ frame.offset
+        return np.array([self.element_of[k], *place.rotation.ravel(), *place.translation])
+
+
+def _tree(layout: Layout) -> dict[str, Any]:
+    """By body: its parent, the number of its hinge's group, and where its coordinates and velocities begin."""
+    hinge = np.empty(layout.n, dtype=np.int64)
+    for number, group in enumerate(layout.groups):
+        hinge[group.bodies] = number
+    q, v = (np.array([x.start for x in some], dtype=np.int64) for some in (layout.q_slices, layout.v_slices))
+    return {"parent": np.array(layout.parents, dtype=np.int64), "hinge": hinge, "q": q, "v": v}
+
+
+def _hinges(layout: Layout) -> dict[str, Any]:
+    """By group of hinges: the kind, one past the last of its screws, the numbers of a rolling ball. Then by screw: its
+    kind; the frame on its axis, its scale and pitch.
+    """
+    hinges = [group.hinge for group in layout.groups]
+    kind = [PRODUCT if isinstance(x, ScrewProduct) else _KINDS[type(x)] for x in hinges]
+    screws = [[on_axis(screw) for screw in x.vectors] if isinstance(x, ScrewProduct) else [] for x in hinges]
+    ball = np.zeros((len(hinges), 10))
+    for row, x in zip(ball, hinges, strict=True):
+        if isinstance(x, RollingBall):
+            row[:] = [x.radius, *x.normal, *x.tangents[0], *x.tangents[1]]
+    numbers = [[*x.rotation.ravel(), *x.translation, scale, pitch] for some in screws for x, _, scale, pitch in some]
+    return {
+        "hinge_kind": np.array(kind, dtype=np.int64),
+        "hinge_end": np.cumsum([len(some) for some in screws], dtype=np.int64),
+        "hinge_ball": ball,
+        "screw_kind": np.array([one for some in screws for _, one, _, _ in some], dtype=np.int64),
+        "screw": np.array(numbers, dtype=np.float64).reshape(-1, 14),
+    }
+
+
+def on_axis(screw: Array) -> OnAxis:
+    """A frame on the axis of a screw with z along it, the kind of the screw, its scale and pitch."""
+    w, v = screw[:3], screw[3:]
+    turn = float(np.linalg.norm(w))
+    if turn == 0.0:
+        travel = float(np.linalg.norm(v))
+        return Pose.unchecked(_to_axis(v / travel), np.zeros(3)), PRISMATIC, travel, 0.0
+    pitch = float(w @ v) / turn**2
+    axis = Pose.unchecked(_to_axis(w / turn), np.cross(w, v) / turn**2)
+    return axis, REVOLUTE if abs(pitch) == 0.0 else HELICAL, turn, pitch
+
+
+def _to_axis(a: Array) -> Array:
+    """A rotation that takes z to the unit vector a; exact for the coordinate axes."""
+    i = int(np.argmin(np.abs(a)))
+    x = np.zeros(3)
+    x[i] = 1.0
+    x = x - a * a[i]
+    x /= np.linalg.norm(x)
+    return np.stack([x, np.cross(a, x), a], axis=-1)
+
+
+def _passive(layout: Layout) -> tuple[Any, ...]:
+    """Springs, dampers and tendons as the core reads them; whether some passive forces are left to Python."""
+    springs: list[tuple[int, int, float, float, float]] = []
+    balls: list[tuple[tuple[int, int, bool], list[float]]] = []
+    for k in layout.sprung:
+        body, q, v = layout.bodies[k], layout.q_slices[k].start, layout.v_slices[k].start
+        own, rest = body.passive, rest_of(body)
+        if isinstance(body.hinge, Spherical | Free):
+            free = isinstance(body.hinge, Free)
+            pad = [0.0] * (0 if free else 3)
+            balls.append(((q, v, free), [*own.stiffness, *pad, *own.damping, *pad, *rest, *pad]))
+        else:  # of a nonholonomic hinge dampers alone: no coordinate of its counts
+            numbers = zip(own.stiffness, own.damping, rest, strict=False)
+            springs += [(q + i, v + i, float(s), float(d), float(x)) for i, (s, d, x) in enumerate(numbers)]
+    strands = [(t, i, j, c) for t, x in enumerate(layout.pulls) for i, j, c in zip(x.q, x.v, x.c, strict=True)]
+    tendons = [(x.tendon.stiffness, x.tendon.damping, *x.tendon.rest) for x in layout.pulls]
+
+    def integers(rows: list[Any], width: int) -> npt.NDArray[np.int64]:
+        return np.array(rows, dtype=np.int64).reshape(-1, width)
+
+    def floats(rows: list[Any], width: int) -> Array:
+        return np.array(rows, dtype=np.float64).reshape(-1, width)
+
+    return (
+        integers([x[:2] for x in springs], 2), floats([x[2:] for x in springs], 3),
+        integers([x for x, _ in balls], 3), floats([x for _, x in balls], 19), floats(tendons, 4),
+        integers([x[:3] for x in strands], 3), np.array([x[3] for x in strands], dtype=np.float64),
+        bool(layout.compensated) or layout.sprung_in_vain is not None,
+    )  # fmt: skip
+
+
+def choose_instruction_set(name: str | None) -> str:
+    """Use the kernels built for an instruction set (None: the best this machine has), and say which are in use.
+
+    The environment variable SOACRAFT_KERNELS gives the name at import: "portable", "x86_64_v3" (AVX2) or "x86_64_v4"
+    (AVX-512).
+
+    >>> choose_instruction_set(None) in _core.instruction_sets()
+    True
+    """
+    has = _core.instruction_sets()
+    if name and name not in has:
+        raise SoacraftError(
+            f"SOACRAFT_KERNELS={name!r}: there are no kernels of that name that this machine can run; it has "
+            f"{', '.join(has)}. Unset the variable for the best of them."
+        )
+    if name:
+        _core.use_instruction_set(name)
+    return _core.instruction_set()
+
+
+@cache
+def kernel_table() -> dict[str, dict[str, tuple[str, ...]]]:
+    """The algorithms that have a kernel: the axes of their inputs and outputs (q coordinates, v dofs, 0 zeros that they
+    are given, n bodies, k nodes), and what else takes part.
+
+    >>> kernel_table()["bias_force"]["inputs"]
+    ('q', 'v', '0')
+    """
+    return _core.algorithms()
+
+
+def kernel_names() -> list[str]:
+    """The algorithms that have a kernel."""
+    return list(kernel_table())
+
+
+def fast_call(
+    model: CompiledModel,
+    kernel: str,
+    arguments: tuple[str, ...],
+    fallback: Callable[..., Any],
+    forces: dict[Any, Any] | None = None,
+    frames: dict[Any, bytes] | None = None,
+    wrap: Callable[..., Any] | None = None,
+    tied: bool = False,
+    ignores: bool = False,
+) -> Callable[..., Any]:
+    """A call of one kernel on single states and batches, with arguments of these names; what it is not sure of it
+    hands to `fallback`. `forces` act besides those of the call. `frames` gives nodes as the kernels read them.
+    `tied`: loops tie the model that the kernel does not know; then only a call is answered that ignores them, by
+    `ignore_loops=True` or, when nothing is said, by `ignores`.
+    """
+    forces, frames = {} if forces is None else forces, {} if frames is None else frames
+    return _core.call(model.kernels, kernel, arguments, forces, fallback, frames, wrap, tied, ignores)
+
+
+_core.set_state_array(StateArray)
+_core.set_wrench_type(Wrench)
+choose_instruction_set(os.environ.get("SOACRAFT_KERNELS"))

@@ -1,0 +1,272 @@
+"""The constant flat form of a graph: order, slices, stacked parameters.
+
+What follows from the structure is made once per structural change; after a change of parameters a layout with the same
+structure takes the place of the old one (`renewed`). A layout is the key of all that was derived from both: it reads no
+parameter of its bodies after they changed, but raises `StaleError`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from soacraft.algebra.tree import Tree
+from soacraft.errors import StaleError
+from soacraft.model.flat.sko import BODY, EntryUnits
+from soacraft.model.hinges.base import Hinge
+from soacraft.model.hinges.product import ScrewProduct
+from soacraft.model.hinges.watched import is_builtin
+from soacraft.model.tree.frame import Body
+from soacraft.spatial.checks import Array, frozen
+from soacraft.spatial.pose import Pose
+from soacraft.spatial.transforms import phi
+
+if TYPE_CHECKING:
+    from soacraft.model.tree.structure import Structure
+    from soacraft.model.tree.tendons import Tendon
+
+T = TypeVar("T")
+Indices = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class HingeGroup:
+    """The bodies that hang by equal hinges, or by one of a user's own: their numbers are computed in one call.
+
+    `q[..., q_index]` has shape (..., bodies, nq), `v[..., v_index]` (..., bodies, nv).
+    """
+
+    hinge: Hinge
+    bodies: Indices
+    q_index: Indices
+    v_index: Indices
+
+
+class Pull(NamedTuple):
+    """A tendon: the numbers of its coordinates in q and of its dofs in v, and their coefficients."""
+
+    tendon: Tendon
+    q: Indices
+    v: Indices
+    c: Array
+
+
+class parameter(cached_property[T]):
+    """A property of a layout, read once from the parameters of its bodies; refused if they changed meanwhile."""
+
+    def __get__(self, layout: Any, owner: type[Any] | None = None) -> T:  # type: ignore[override]
+        value: T = super().__get__(layout, owner)
+        if not layout.is_current:
+            layout.__dict__.pop(self.attrname, None)
+            layout.require_current()
+        return value
+
+
+class Layout:
+    """Bodies of a graph, parents first, with where their numbers are and their parameters stacked.
+
+    Of the tendons given it has those whose dofs are all its own. `version` and `parameters` are those of the model it
+    was made for.
+    """
+
+    def __init__(self, model: Structure, bodies: Sequence[Body], tendons: Iterable[Tendon] = ()) -> None:
+        self._model = model
+        self.version, self.parameters, self.gravity = model.version, model.parameters, model.gravity
+        self.compiled: list[Any] = []
+        """What `soacraft.model.flat.compiled` made for this structure; shared by the layouts of all parameters."""
+        self.bodies = tuple(bodies)
+        self.n = len(self.bodies)
+        self.index = {body: k for k, body in enumerate(self.bodies)}
+        find: Callable[[Any, int], int] = self.index.get
+        self.parents = tuple([find(body._parent, -1) for body in self.bodies])
+        hinges = [body._hinge for body in self.bodies]
+        q_ends = np.cumsum([0] + [hinge.nq for hinge in hinges]).tolist()
+        v_ends = np.cumsum([0] + [hinge.nv for hinge in hinges]).tolist()
+        self.q_slices = tuple([slice(i, j) for i, j in pairwise(q_ends)])
+        self.v_slices = tuple([slice(i, j) for i, j in pairwise(v_ends)])
+        self.nq, self.nv = int(q_ends[-1]), int(v_ends[-1])
+        self.roads: dict[str, Any] = {}  # what `soacraft.ops` compiled for it, by axes
+        given = tuple(tendons)
+        own = set(self.dof_names) if given else set()
+        self.tendons = tuple(x for x in given if own.issuperset(x.terms))
+        self.calls: dict[str, Any] = {}  # quick calls by name, for as long as this form is the graph's
+
+    def renewed(self) -> Layout:
+        """The layout of the same structure with the parameters that the bodies have now. O(1) until they are read."""
+        drop = _PARAMETERS if all(is_builtin(group.hinge) for group in self.groups) else _PARAMETERS | _OF_HINGES
+        other = Layout.__new__(Layout)
+        vars(other).update({name: x for name, x in dict(vars(self)).items() if name not in drop})
+        other.parameters, other.gravity = self._model.parameters, self._model.gravity
+        return other
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the model still has the structure and the parameters of this layout."""
+        return self.parameters == self._model.parameters and self.version == self._model.version
+
+    def require_current(self) -> None:
+        """Raise `StaleError` when the model has changed."""
+        if not self.is_current:
+            what = "structure" if self.version != self._model.version else "parameters"
+            raise StaleError(
+                f"the {what} of {self._model.name!r} changed before all numbers of an older form were computed, so "
+                "they would be of neither; ask the model, or a state of it, again."
+            )
+
+    @cached_property
+    def tree(self) -> Tree:
+        """The tree of the bodies, numbered as in `bodies`."""
+        return Tree(self.parents, [body.name for body in self.bodies])
+
+    @parameter
+    def armature(self) -> tuple[Array | None, ...]:
+        """Rotor inertias by body (nv_k), None for a body without."""
+        return tuple(body._armature for body in self.bodies)
+
+    @cached_property
+    def extended(self) -> bool:
+        """Whether a body has armature, so that its node is larger than six."""
+        return any(dim > 6 for dim in self.dims)
+
+    @cached_property
+    def dims(self) -> tuple[int, ...]:
+        """The size of each node: six, and one more for every dof of a body with armature."""
+        return tuple(6 if J is None else 6 + J.size for J in self.armature)
+
+    @parameter
+    def sprung(self) -> tuple[int, ...]:
+        """The numbers of the bodies whose hinges have springs or dampers."""
+        return tuple(k for k, body in enumerate(self.bodies) if body._passive is not None and body._passive.acts)
+
+    @parameter
+    def sprung_in_vain(self) -> Body | None:
+        """A body with a spring in a nonholonomic hinge, which has no displacement along its dofs."""
+        bodies = (self.bodies[k] for k in self.sprung)
+        return next((x for x in bodies if not x.hinge.holonomic and x.passive.stiffness.any()), None)
+
+    @parameter
+    def compensated(self) -> tuple[Body, ...]:
+        """The bodies of whose weight a part is carried."""
+        return tuple(body for body in self.bodies if body._compensation != 0.0 and body.inertia.mass != 0.0)
+
+    @cached_property
+    def pulls(self) -> tuple[Pull, ...]:
+        """Each tendon, with the numbers of its coordinates and dofs and their coefficients."""
+        if not self.tendons:
+            return ()
+        place = {}
+        for body, q, v in zip(self.bodies, self.q_slices, self.v_slices, strict=True):
+            names = dof_names(body.hinge_name, body.hinge)
+            place.update({name: (q.start + i, v.start + i) for i, name in enumerate(names)})
+        return tuple(
+            Pull(
+                x,
+                np.array([place[dof][0] for dof in x.terms], dtype=np.intp),
+                np.array([place[dof][1] for dof in x.terms], dtype=np.intp),
+                frozen(np.array(list(x.terms.values()))),
+            )
+            for x in self.tendons
+        )
+
+    @cached_property
+    def units(self) -> EntryUnits:
+        """The units of the nodes, those of rotors after the six of the body, and of the dofs."""
+        hinge = [""] * self.n
+        for group in self.groups:
+            word = group.hinge.dof_units
+            for k in group.bodies.tolist():
+                hinge[k] = word
+        return EntryUnits(tuple((BODY + word)[:dim] for word, dim in zip(hinge, self.dims, strict=True)), tuple(hinge))
+
+    @cached_property
+    def groups(self) -> tuple[HingeGroup, ...]:
+        """The bodies grouped by equal hinges; those of a user's own classes by one and the same."""
+        members: dict[Hashable, list[int]] = {}
+        known: dict[int, list[int]] = {}  # by the id of a hinge: many bodies may share one
+        for k, body in enumerate(self.bodies):
+            hinge = body._hinge
+            if id(hinge) not in known:
+                known[id(hinge)] = members.setdefault(_group_key(hinge), [])
+            known[id(hinge)].append(k)
+        starts = (np.array([x.start for x in some], dtype=np.intp) for some in (self.q_slices, self.v_slices))
+        q_starts, v_starts = starts
+        return tuple(
+            HingeGroup(
+                hinge, where, q_starts[where, None] + np.arange(hinge.nq), v_starts[where, None] + np.arange(hinge.nv)
+            )
+            for where in (np.array(ks, dtype=np.intp) for ks in members.values())
+            for hinge in (self.bodies[int(where[0])].hinge,)
+        )
+
+    @cached_property
+    def dof_names(self) -> tuple[str, ...]:
+        """The hinge's name for one dof, `name.0`, `name.1`, ... for several."""
+        names: list[str] = []
+        for body in self.bodies:
+            names += dof_names(body.hinge_name, body.hinge)
+        return tuple(names)
+
+    @parameter
+    def inboard(self) -> tuple[Array, Array]:
+        """Rotations (n, 3, 3) and translations (n, 3) of the inboard poses."""
+        return self._poses([body._inboard for body in self.bodies])
+
+    @parameter
+    def outboard(self) -> tuple[Array, Array]:
+        """Rotations (n, 3, 3) and translations (n, 3) of the outboard poses."""
+        return self._poses([body._outboard for body in self.bodies])
+
+    @parameter
+    def to_body(self) -> Array:
+        """phi*(O, B), which refers a hinge twist to the body frame and axes, (n, 6, 6)."""
+        return frozen(phi(*self.outboard).mT)
+
+    @parameter
+    def M(self) -> Array:
+        """Spatial inertias in body axes, (n, 6, 6)."""
+        return self._stacked([body._inertia.matrix() for body in self.bodies], (6, 6))
+
+    @parameter
+    def inertias(self) -> tuple[Array, Array, Array]:
+        """Masses (n), centres of mass (n, 3) and moments about them (n, 9) in body axes."""
+        some = [body._inertia for body in self.bodies]
+        com, moment = [x.com for x in some], [x.moment for x in some]
+        mass = frozen(np.array([x.mass for x in some], dtype=np.float64))
+        return mass, self._stacked(com, (3,)), self._stacked(moment, (9,))
+
+    def _poses(self, poses: list[Pose]) -> tuple[Array, Array]:
+        rotations, translations = [x.rotation for x in poses], [x.translation for x in poses]
+        return self._stacked(rotations, (3, 3)), self._stacked(translations, (3,))
+
+    def _stacked(self, parts: list[Array], shape: tuple[int, ...]) -> Array:
+        return frozen(np.array(parts, dtype=np.float64).reshape(self.n, *shape))
+
+
+_PARAMETERS = frozenset(name for name, x in vars(Layout).items() if isinstance(x, parameter))
+#: What a user's own hinge may change too, when its attributes are set.
+_OF_HINGES = frozenset({"groups", "units"})
+
+
+def _group_key(hinge: Hinge) -> Hashable:
+    """Equal for hinges that give the same numbers. A user's own may have attributes that no comparison sees; products
+    of screws share the screws, which are compared sooner than what they were made of.
+    """
+    if not is_builtin(hinge):
+        return id(hinge)
+    return (type(hinge), hinge._screws) if isinstance(hinge, ScrewProduct) else hinge
+
+
+def dof_names(name: str, hinge: Hinge) -> list[str]:
+    """The names of the dofs of a hinge of that name.
+
+    >>> from soacraft.model.hinges import Pin, Spherical
+    >>> dof_names("elbow", Pin((0, 0, 1))), dof_names("hip", Spherical())
+    (['elbow'], ['hip.0', 'hip.1', 'hip.2'])
+    """
+    return [name] if hinge.nv == 1 else [f"{name}.{i}" for i in range(hinge.nv)]

@@ -1,0 +1,90 @@
+"""Pose, velocity and acceleration of any frame, and of one relative to another; all in inertial axes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from soacraft.model.flat.realize import Poses, times
+from soacraft.model.tree.frame import Body, Frame
+from soacraft.spatial.checks import Array
+from soacraft.spatial.rotations import cross
+
+if TYPE_CHECKING:
+    from soacraft.model.states.state import State
+
+Twist = tuple[Array, Array]
+_ZERO = np.zeros(3)
+
+
+def pose_of_frame(state: State, frame: Frame) -> Poses:
+    """Rotation and origin of a frame in the inertial frame. O(1) once the body poses are known."""
+    R_node, p_node = frame.offset.rotation, frame.offset.translation
+    if not isinstance(frame.carrier, Body):
+        return R_node, p_node
+    k = state.configuration.layout.index[frame.carrier]
+    R, p = state.configuration.world
+    R, p = R[..., k, :, :], p[..., k, :]
+    return R @ R_node, p + times(R, p_node)
+
+
+def velocity_of_frame(state: State, frame: Frame) -> Twist:
+    """Angular velocity of a frame and velocity of its origin: `w`, `v + w x r`."""
+    if not isinstance(frame.carrier, Body):
+        return _ZERO, _ZERO
+    k = state.configuration.layout.index[frame.carrier]
+    R = state.configuration.world[0][..., k, :, :]
+    V = state.motion.V[..., k, :]
+    w, v = times(R, V[..., :3]), times(R, V[..., 3:])
+    return w, v + cross(w, times(R, frame.offset.translation))
+
+
+def acceleration_of_frame(state: State, frame: Frame) -> Twist:
+    """d w/dt of a frame and d^2 p/dt^2 of its origin: `wdot`, `vdot + w x v + wdot x r + w x (w x r)`.
+
+    The body-axes alpha(k) is the rate of the components, so the origin's acceleration is `alpha_v + w x v`.
+    """
+    if not isinstance(frame.carrier, Body):
+        return _ZERO, _ZERO
+    k = state.configuration.layout.index[frame.carrier]
+    R = state.configuration.world[0][..., k, :, :]
+    V, alpha = state.motion.V[..., k, :], state.alpha[..., k, :]
+    w, wdot = times(R, V[..., :3]), times(R, alpha[..., :3])
+    origin = times(R, alpha[..., 3:] + cross(V[..., :3], V[..., 3:]))
+    r = times(R, frame.offset.translation)
+    return wdot, origin + cross(wdot, r) + cross(w, cross(w, r))
+
+
+def relative_pose(state: State, of: Frame, to: Frame) -> Poses:
+    """The pose of one frame seen from another."""
+    (R, p), (R_to, p_to) = pose_of_frame(state, of), pose_of_frame(state, to)
+    return R_to.mT @ R, times(R_to.mT, p - p_to)
+
+
+def relative_velocity(state: State, of: Frame, to: Frame) -> Twist:
+    """As seen by an observer moving with `to`: `w - w_to`, `v - v_to - w_to x r`, r from `to` to `of`."""
+    (w, v), (w_to, v_to) = velocity_of_frame(state, of), velocity_of_frame(state, to)
+    r = pose_of_frame(state, of)[1] - pose_of_frame(state, to)[1]
+    return w - w_to, v - v_to - cross(w_to, r)
+
+
+def relative_acceleration(state: State, of: Frame, to: Frame) -> Twist:
+    """The rates of the relative velocity as an observer moving with `to` sees them:
+
+    wdot - wdot_to - w_to x w_rel,   a - a_to - wdot_to x r - w_to x (w_to x r) - 2 w_to x v_rel
+    """
+    (wdot, a), (wdot_to, a_to) = acceleration_of_frame(state, of), acceleration_of_frame(state, to)
+    w_rel, v_rel = relative_velocity(state, of, to)
+    w_to, _ = velocity_of_frame(state, to)
+    r = pose_of_frame(state, of)[1] - pose_of_frame(state, to)[1]
+    turning = cross(w_to, cross(w_to, r)) + 2.0 * cross(w_to, v_rel)
+    return wdot - wdot_to - cross(w_to, w_rel), a - a_to - cross(wdot_to, r) - turning
+
+
+def expressed(state: State, frame: Frame, twist: Twist) -> Array:
+    """[angular; linear] of a twist turned from inertial axes into the axes of a frame, (..., 6)."""
+    R_T = pose_of_frame(state, frame)[0].mT
+    angular, linear = times(R_T, twist[0]), times(R_T, twist[1])
+    angular, linear = np.broadcast_arrays(angular, linear)
+    return np.concatenate([angular, linear], axis=-1)

@@ -1,0 +1,89 @@
+"""`mb.q`, `mb.v`, `mb.vdot` and those of states: arrays that say how they are changed when one tries to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NoReturn
+from weakref import ref
+
+import numpy as np
+
+from soacraft.errors import StateError
+from soacraft.spatial.checks import Array
+
+if TYPE_CHECKING:
+    from soacraft.model.tree.graph import Graph
+
+
+class StateArray(np.ndarray[Any, np.dtype[np.float64]]):
+    """A read-only array of a graph's state; its copies, and what is computed from it, can be written to.
+
+    >>> from soacraft.model import serial_chain
+    >>> mb = serial_chain(2)
+    >>> mb.q[1] = 0.3
+    Traceback (most recent call last):
+        ...
+    soacraft.errors.StateError: q of 'chain' is read-only, so q[1] = 0.3 is refused. Set it by name, \
+mb.set_state(q={'link2': 0.3}), or the whole, mb.q = [...]; a snapshot with some of it new is s.replace(q=...).
+    """
+
+    _of: tuple[ref[Graph], str] | None = None  # a weak reference: numbers that are kept do not keep a model
+
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+        plain = np.asarray(array)
+        return plain[()] if return_scalar else plain
+
+    def copy(self, order: Any = "C") -> Any:
+        return np.array(self, order=order)
+
+    def __repr__(self) -> str:
+        return repr(np.asarray(self))
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if not self.flags.writeable:
+            self._refuse(f"[{key!r:.40}] = {value!r:.40}", self._named(key, value))
+        super().__setitem__(key, value)
+
+    def _named(self, key: Any, value: Any) -> str:
+        """The change as a dictionary by name, where it is one of one coordinate."""
+        graph, what = self._source()
+        single = isinstance(key, int | np.integer) and self.ndim == 1 and -self.size <= key < self.size
+        if graph is not None and single:
+            slices = graph.layout.q_slices if what == "q" else graph.layout.v_slices
+            for body, at in zip(graph.bodies, slices, strict=True):
+                if at.start <= key % self.size < at.stop:
+                    shown = f"{value!r:.40}" if at.stop - at.start == 1 else "[...]"
+                    return f"{{{body.hinge_name!r}: {shown}}}"
+        return "{name: value}"
+
+    def _source(self) -> tuple[Graph | None, str]:
+        return (None, "q") if self._of is None else (self._of[0](), self._of[1])
+
+    def _refuse(self, tried: str, change: str) -> NoReturn:
+        graph, what = self._source()
+        whose = "a state" if graph is None else repr(graph.name)
+        raise StateError(
+            f"{what} of {whose} is read-only, so {what}{tried} is refused. Set it by name, "
+            f"mb.set_state({what}={change}), or the whole, mb.{what} = [...]; a snapshot with some of it new is "
+            f"s.replace({what}=...)."
+        )
+
+
+def _in_place(name: str) -> Callable[[StateArray, Any], Any]:
+    def method(self: StateArray, other: Any) -> Any:
+        if not self.flags.writeable:
+            self._refuse(" += ... and the like", "...")
+        return getattr(np.ndarray, name)(self, other)
+
+    return method
+
+
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul"):
+    setattr(StateArray, f"__i{_name}__", _in_place(f"__i{_name}__"))
+
+
+def of_state(graph: Graph, what: str, x: Array) -> Array:
+    """A read-only array as q, v or vdot of a graph's state."""
+    found = x.view(StateArray)
+    found._of = (ref(graph), what)
+    return found

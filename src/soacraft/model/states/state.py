@@ -1,0 +1,478 @@
+"""Immutable snapshots of a graph's state, with what was computed for them.
+
+A `Configuration` holds what depends on q alone and is shared by all states with that q; a `Motion` adds v; a
+`State` adds vdot and external forces. So a change of v recomputes nothing that depends on q only. All of it is of one
+layout: after a change of parameters a state goes on with a new configuration and motion of the same q and v, and an old
+one computes nothing more.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+import numpy as np
+
+from soacraft.attributes import Strict
+from soacraft.errors import StaleError
+from soacraft.model.flat import armature, realize
+from soacraft.model.flat import axes as representation
+from soacraft.model.flat.axes import Axes
+from soacraft.model.flat.layout import Layout
+from soacraft.model.flat.realize import Poses, times
+from soacraft.model.flat.sko import SKOModel
+from soacraft.model.states.coordinates import Forces, common_batch, read_forces, read_q, read_v
+from soacraft.model.states.gimbal_lock import gimbal_lock
+from soacraft.model.states.kinematics import pose_of_frame
+from soacraft.model.states.read_only import of_state
+from soacraft.model.tree.frame import Body, Frame
+from soacraft.results import finite_or_refused
+from soacraft.spatial.checks import Array, frozen
+from soacraft.spatial.transforms import phi
+
+if TYPE_CHECKING:
+    from soacraft.model.tree.graph import Graph
+
+T = TypeVar("T")
+_IDENTITY: Poses = (frozen(np.eye(3)), frozen(np.zeros(3)))
+
+
+#: What the numbers of a memo are, for the error when they overflow.
+_NUMBERS = {
+    "relative": "the pose of each body in its parent's frame",
+    "world": "the pose of each body in the inertial frame",
+    "A": "phi(p(k), k)",
+    "maps": "H*(k)",
+    "twists": "H*(k) v(k)",
+    "V": "the velocity V(k) of each body",
+    "a": "the Coriolis acceleration a(k) of each body",
+    "gyroscopic": "the gyroscopic force of each body",
+    "alpha": "the acceleration alpha(k) of each body",
+    "b": "the force b(k) on each body",
+}
+
+
+class Memo:
+    """Values computed when first asked for, finite or refused; each evaluation is counted under `what`."""
+
+    def __init__(self, layout: Layout, counters: Counter[str], what: str) -> None:
+        self._layout, self.counters, self._what = layout, counters, what
+        self._values: dict[Any, Any] = {}
+
+    def __call__(self, key: Any, work: Callable[[], T]) -> T:
+        if key not in self._values:
+            try:
+                with np.errstate(all="ignore"):
+                    value = work()
+            except Exception:
+                self._layout.require_current()
+                raise
+            for x in value if isinstance(value, tuple) else (value,):
+                if isinstance(x, np.ndarray):
+                    name = _NUMBERS.get(key if isinstance(key, str) else key[0], str(key))
+                    finite_or_refused(x, name, "Check the units of the model, q and v.")
+            self._layout.require_current()
+            self.counters[self._what] += 1
+            self._values[key] = value
+        known: T = self._values[key]
+        return known
+
+
+class Configuration:
+    """All that depends on q only: poses, edges, hinge maps and inertias in each representation."""
+
+    def __init__(
+        self, layout: Layout, q: Array, counters: Counter[str], base: Callable[[], Poses] | None = None
+    ) -> None:
+        self.layout, self.q, self._base = layout, q, base
+        self._memo = Memo(layout, counters, "configuration")
+        self._next: Configuration | None = None
+
+    def renewed(self, layout: Layout) -> Configuration:
+        """The same q with other parameters; the same object for all states that share it."""
+        if self._next is None or self._next.layout is not layout:
+            self._next = Configuration(layout, self.q, self._memo.counters, self._base)
+        return self._next
+
+    @property
+    def relative(self) -> Poses:
+        """Each body frame in its parent's, R (..., n, 3, 3) and l (..., n, 3)."""
+        return self._memo("relative", lambda: realize.relative_poses(self.layout, self.q))
+
+    @property
+    def world(self) -> Poses:
+        """Each body frame in the inertial frame."""
+        return self._memo("world", lambda: realize.world_poses(self.layout, self.relative, self.base))
+
+    @property
+    def base(self) -> Poses:
+        """The pose of what the base bodies hang from."""
+        return _IDENTITY if self._base is None else self._memo("base", self._base)
+
+    @property
+    def A(self) -> Array:
+        """phi(p(k), k) in body axes for every body, base bodies included, (..., n, 6, 6)."""
+        return self._memo("A", lambda: frozen(phi(*self.relative)))
+
+    @property
+    def maps(self) -> tuple[Array, ...]:
+        """H*(k) in body axes by hinge group."""
+        return self._memo("maps", lambda: realize.hinge_maps(self.layout, self.q))
+
+    def edges(self, axes: Axes) -> list[Array | None]:
+        """A(p(k), k) by k."""
+
+        def work() -> list[Array | None]:
+            A = self.A if axes == "body" else np.empty((0, 6, 6))
+            world = _IDENTITY if axes == "body" else self.world
+            return armature.edges(self.layout, representation.edges(axes, self.layout, A, self.relative, world))
+
+        return self._memo(("edges", axes), work)
+
+    def hinges(self, axes: Axes) -> list[Array]:
+        """H(k) by k."""
+        world = _IDENTITY if axes == "body" else self.world
+
+        def work() -> list[Array]:
+            return armature.hinges(self.layout, representation.hinges(axes, self.layout, self.maps, world))
+
+        return self._memo(("hinges", axes), work)
+
+    def inertias(self, axes: Axes) -> list[Array]:
+        """M(k) by k."""
+        world = _IDENTITY if axes == "body" else self.world
+
+        def work() -> list[Array]:
+            return armature.inertias(self.layout, representation.inertias(axes, self.layout, world))
+
+        return self._memo(("inertias", axes), work)
+
+    def lock(self, k: int, where: tuple[int, ...]) -> str | None:
+        """What to say of the hinge of body k in one state of the batch if it is in gimbal lock."""
+        body, q = self.layout.bodies[k], self.q[..., self.layout.q_slices[k]]
+        return gimbal_lock(body.hinge, body.hinge_name, q[where]) if len(where) == q.ndim - 1 else None
+
+    def derived(self, axes: Axes) -> dict[str, Any]:
+        """The store for what recursions derive from A, H and M in these axes."""
+        return self._memo(("derived", axes), dict)
+
+
+class Motion:
+    """All that depends on q and v: body velocities and the velocity-dependent accelerations and forces."""
+
+    def __init__(
+        self,
+        configuration: Configuration,
+        v: Array,
+        counters: Counter[str],
+        base: Callable[[], tuple[Array, Array]] | None = None,
+    ) -> None:
+        self.configuration, self.v, self._base = configuration, v, base
+        self._memo = Memo(configuration.layout, counters, "velocity")
+        self._next: Motion | None = None
+
+    def renewed(self, layout: Layout) -> Motion:
+        """The same q and v with other parameters; the same object for all states that share it."""
+        if self._next is None or self._next.configuration.layout is not layout:
+            self._next = Motion(self.configuration.renewed(layout), self.v, self._memo.counters, self._base)
+        return self._next
+
+    @property
+    def base(self) -> tuple[Array, Array] | None:
+        """Velocity and acceleration, in its body axes, of what the base bodies hang from; None at rest."""
+        return None if self._base is None else self._memo("base", self._base)
+
+    @property
+    def twists(self) -> Array:
+        """H*(k) v(k), body axes, (..., n, 6)."""
+        c = self.configuration
+        return self._memo("twists", lambda: realize.hinge_twists(c.layout, c.maps, self.v))
+
+    @property
+    def V(self) -> Array:
+        """Body velocities V(k) in body axes, (..., n, 6)."""
+        c, base = self.configuration, self.base
+        return self._memo("V", lambda: realize.scatter(c.layout, c.A, self.twists, None if base is None else base[0]))
+
+    @property
+    def a(self) -> Array:
+        """a(k) in body axes, (..., n, 6); a moving anchor's acceleration enters those of its bodies."""
+
+        def work() -> Array:
+            c = self.configuration
+            a = realize.coriolis(c.layout, c.q, self.v, self.V, self.twists)
+            if self.base is not None:
+                for k in c.layout.tree.children(-1):
+                    a[..., k, :] += times(c.A[..., k, :, :].mT, self.base[1])
+            return frozen(a)
+
+        return self._memo("a", work)
+
+    @property
+    def gyroscopic(self) -> Array:
+        """crf(V(k)) M(k) V(k), body axes, (..., n, 6)."""
+        return self._memo("gyroscopic", lambda: frozen(realize.gyroscopic(self.configuration.layout, self.V)))
+
+    def velocities(self, axes: Axes) -> Array:
+        """V(k) in the axes asked for, (..., n, 6)."""
+        world = _IDENTITY if axes == "body" else self.configuration.world
+        return self._memo(("V", axes), lambda: representation.velocities(axes, world, self.V))
+
+    def coriolis(self, axes: Axes) -> Array:
+        """a(k) in the axes asked for, (..., n, 6)."""
+        c = self.configuration
+        world = _IDENTITY if axes == "body" else c.world
+        return self._memo(
+            ("a", axes),
+            lambda: representation.coriolis_in(axes, c.layout, world, c.relative, self.V, self.a),
+        )
+
+
+class State(Strict):
+    """An immutable snapshot of q, v, vdot and external forces of a graph; leading batch axes allowed.
+
+    Made by `mb.state(...)`. The batch axes of its parts broadcast. What was computed for it is kept as long as the
+    parameters of the model are; after a change of one its numbers are those of the new parameters.
+
+    >>> from soacraft.model import serial_chain
+    >>> mb = serial_chain(3)
+    >>> s = mb.state(q=np.zeros((5, 3)), v=[1.0, 0.0, 0.0])
+    >>> s.batch, s.v.shape, s.replace(v=[0.0, 0.0, 1.0]).configuration is s.configuration
+    ((5,), (5, 3), True)
+    """
+
+    _set_once = frozenset({"made_for"})
+    _cures: ClassVar = {"*": "a state is a snapshot: make another with state.replace(q=..., v=..., forces=...)"}
+    made_for: Layout
+    """The flat form of its graph when it was made."""
+
+    def __init__(self, graph: Graph, motion: Motion, vdot: Array, forces: Forces) -> None:
+        self._graph, self._vdot, self._forces = graph, vdot, forces
+        self.made_for = motion.configuration.layout
+        self._version = self.made_for.version
+        wrenches = {f"the wrench at {frame.full_name!r}": np.asarray(wrench) for frame, wrench in forces}
+        self._batch = common_batch(q=motion.configuration.q, v=motion.v, vdot=vdot, **wrenches)
+        self._parts = motion, self._new_memo(motion)
+
+    @property
+    def graph(self) -> Graph:
+        """The model or sub-graph the state belongs to."""
+        return self._graph
+
+    @property
+    def version(self) -> int:
+        """The structural version of the model the state was made for."""
+        return self._version
+
+    def _new_memo(self, motion: Motion) -> Memo:
+        return Memo(motion.configuration.layout, self._graph.counters, "acceleration")
+
+    def _now(self) -> tuple[Motion, Memo]:
+        """The motion, and what was computed besides, with the parameters that the model has now."""
+        motion, memo = self._parts
+        if motion.configuration.layout.parameters != self._graph.parameters and self._version == self._graph.version:
+            layout = self._graph.layout
+            if layout.version == self._version:  # not edited since
+                motion = motion.renewed(layout)
+                memo = self._new_memo(motion)
+                self._parts = motion, memo
+        return motion, memo
+
+    @property
+    def configuration(self) -> Configuration:
+        """What depends on q only; the same object for states that share q, another after a change of parameters."""
+        return self._now()[0].configuration
+
+    @property
+    def motion(self) -> Motion:
+        """What depends on q and v; the same object for states that share both, another after a change of parameters."""
+        return self._now()[0]
+
+    @property
+    def layout(self) -> Layout:
+        """The flat form it was last looked at with: where its numbers are."""
+        return self._parts[0].configuration.layout
+
+    @property
+    def batch(self) -> tuple[int, ...]:
+        """The leading axes, () for a single state."""
+        return self._batch
+
+    @property
+    def q(self) -> Array:
+        """Coordinates, (*batch, nq), read-only."""
+        x = np.broadcast_to(self._parts[0].configuration.q, (*self._batch, self.layout.nq))
+        return of_state(self._graph, "q", x)
+
+    @property
+    def v(self) -> Array:
+        """Velocities, (*batch, nv), read-only."""
+        x = np.broadcast_to(self._parts[0].v, (*self._batch, self.layout.nv))
+        return of_state(self._graph, "v", x)
+
+    @property
+    def vdot(self) -> Array:
+        """Accelerations, (*batch, nv), read-only."""
+        x = np.broadcast_to(self._vdot, (*self._batch, self.layout.nv))
+        return of_state(self._graph, "vdot", x)
+
+    @property
+    def forces(self) -> Forces:
+        """External forces as pairs (frame, Wrench)."""
+        return self._forces
+
+    def __repr__(self) -> str:
+        batch = "" if not self._batch else f", batch {self._batch}"
+        return f"State of {self._graph.name!r}: {self.q.shape[-1]} coordinates, {self.v.shape[-1]} velocities{batch}"
+
+    def replace(self, q: Any = None, v: Any = None, vdot: Any = None, forces: Any = None) -> State:
+        """The same state with some parts new; unchanged parts keep what was computed for them.
+
+        A part may be given by names: `s.replace(q={"elbow": 0.3})` moves that hinge alone.
+        """
+        try:
+            new = self._replaced(q, v, vdot, forces)
+        finally:  # what fits another structure, and what does not, says nothing of this one
+            self.require_fresh()
+        return new
+
+    def _replaced(self, q: Any, v: Any, vdot: Any, forces: Any) -> State:
+        self.require_fresh()
+        g, motion = self._graph, self.motion
+        configuration = motion.configuration
+        if q is not None and not _same(q := read_q(g, q, rest=configuration.q), configuration.q):
+            configuration = Configuration(configuration.layout, q, g.counters, configuration._base)
+        v_new = motion.v if v is None else read_v(g, v, rest=motion.v)
+        vdot_new = self._vdot if vdot is None else read_v(g, vdot, "vdot", rest=self._vdot)
+        common_batch(q=configuration.q, v=v_new, vdot=vdot_new)
+        if configuration is not motion.configuration or not _same(v_new, motion.v):
+            motion = Motion(configuration, v_new, g.counters, motion._base)
+        return State(g, motion, vdot_new, self._forces if forces is None else read_forces(g, forces))
+
+    def at_numbers(self, q: Array, v: Array, vdot: Array) -> State:
+        """The same state at other numbers, which are checked; unchanged parts keep what was computed for them."""
+        g, motion = self._graph, self.motion
+        configuration = motion.configuration
+        if not _same(q, configuration.q):
+            configuration = Configuration(configuration.layout, frozen(q), g.counters, configuration._base)
+        if configuration is not motion.configuration or not _same(v, motion.v):
+            motion = Motion(configuration, frozen(v), g.counters, motion._base)
+        return State(g, motion, frozen(vdot), self._forces)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Its graph and its numbers; what was computed for it is computed again."""
+        self.require_fresh()
+        motion = self.motion
+        c, anchor = motion.configuration, (motion.configuration._base, motion._base)
+        numbers = (c.q, motion.v, self._vdot, self._forces)
+        return _restored, (self._graph, *numbers, *anchor, self._graph.current is self)
+
+    def q_of(self, of: Body | str) -> Array:
+        """The coordinates of a hinge, given by its name or its body, (*batch, nq of the hinge), read-only.
+
+        >>> import soacraft as sc
+        >>> sc.load("panda").state({"joint4": -1.5}).q_of("joint4")
+        array([-1.5])
+        """
+        return self.q[..., self._graph.q_slice(of)]
+
+    def v_of(self, of: Body | str) -> Array:
+        """The velocities of a hinge, given by its name or its body, or of one dof, (*batch, nv of it), read-only."""
+        return self.v[..., self._graph.v_slice(of)]
+
+    def require_fresh(self) -> None:
+        """Raise `StaleError` when the model's structure changed after the state was made."""
+        if self._version != self._graph.version:
+            raise StaleError(
+                f"this state of {self._graph.name!r} was made before a structural change of the model; "
+                "make a new one with mb.state(...)."
+            )
+
+    # -- numbers ---------------------------------------------------------------------------------------------
+
+    @property
+    def alpha(self) -> Array:
+        """alpha(k) = A*(p,k) alpha(p) + H*(k) vdot(k) + a(k), body axes, (..., n, 6)."""
+        motion, memo = self._now()
+        c = motion.configuration
+
+        def work() -> Array:
+            rate = realize.hinge_twists(c.layout, c.maps, self._vdot)
+            return realize.scatter(c.layout, c.A, rate + motion.a)
+
+        return memo("alpha", work)
+
+    @property
+    def b(self) -> Array:
+        """b(k) = crf(V) M V - M [0; g] - external forces, body axes, (..., n, 6)."""
+        motion, memo = self._now()
+        return memo("b", lambda: frozen(self._bias(motion, self._forces)))
+
+    def sko(self, axes: Axes, forces: Forces = ()) -> SKOModel:
+        """The SKO model at this state; `forces` act besides the state's own."""
+        motion, memo = self._now()
+        if forces:
+            return self._sko(motion, memo, axes, forces)
+        return memo(("sko", axes), lambda: self._sko(motion, memo, axes, ()))
+
+    def _sko(self, motion: Motion, memo: Memo, axes: Axes, forces: Forces) -> SKOModel:
+        c = motion.configuration
+
+        def a() -> list[Array]:
+            return armature.vectors(c.layout, motion.coriolis(axes))
+
+        def b() -> list[Array]:
+            if forces:
+                bias = self._bias(motion, self._forces + forces)
+                c.layout.require_current()
+            else:
+                bias = memo("b", lambda: frozen(self._bias(motion, self._forces)))
+            world = _IDENTITY if axes == "body" else c.world
+            return armature.vectors(c.layout, frozen(representation.bias_in(axes, c.layout, world, motion.V, bias)))
+
+        return SKOModel.trusted(
+            c.layout.tree, c.edges(axes), c.hinges(axes), c.inertias(axes), a, b, c.derived(axes), c.lock,
+            lambda: c.layout.units,
+        )  # fmt: skip
+
+    def _bias(self, motion: Motion, forces: Forces) -> Array:
+        c = motion.configuration
+        b = motion.gyroscopic - realize.weight(c.layout, c.world[0], c.layout.gravity)
+        for frame, wrench in forces:
+            assert isinstance(frame.carrier, Body)
+            k = c.layout.index[frame.carrier]
+            pull = self.force_on_body(frame, np.asarray(wrench), wrench.expressed_in)
+            b = np.array(np.broadcast_to(b, np.broadcast_shapes(b.shape, (*pull.shape[:-1], c.layout.n, 6))))
+            b[..., k, :] -= pull
+        return b
+
+    def force_on_body(self, frame: Frame, wrench: Array, expressed_in: Frame | None) -> Array:
+        """phi(k, O) f: a wrench at a frame, referred to its body frame in body axes."""
+        if expressed_in is not None:
+            turn = pose_of_frame(self, frame)[0].mT @ pose_of_frame(self, expressed_in)[0]
+            wrench = np.concatenate([times(turn, wrench[..., :3]), times(turn, wrench[..., 3:])], axis=-1)
+        return times(frame.offset.phi(), wrench)
+
+
+def _restored(
+    graph: Graph,
+    q: Array,
+    v: Array,
+    vdot: Array,
+    forces: Forces,
+    base: Callable[[], Poses] | None,
+    moving: Callable[[], tuple[Array, Array]] | None,
+    current: bool,
+) -> State:
+    """A state from its numbers; the current one of its graph where it was that."""
+    if current:
+        return graph.current
+    counters = graph.counters
+    motion = Motion(Configuration(graph.layout, frozen(q), counters, base), frozen(v), counters, moving)
+    return State(graph, motion, frozen(vdot), forces)
+
+
+def _same(x: Array, y: Array) -> bool:
+    """Whether two arrays are equal bit for bit; -0.0 is not 0.0."""
+    return x.shape == y.shape and x.tobytes() == y.tobytes()

@@ -1,0 +1,141 @@
+"""What ties a tree together besides its hinges: loop closures and couplings of coordinates.
+
+They are records here; `soacraft.loops` solves for them. Until then the dynamics functions refuse a graph that has some,
+unless they are told to ignore them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from soacraft.errors import LoopError, ModelError
+from soacraft.model.hinges.base import Hinge, has_coordinates
+from soacraft.model.tree.frame import Frame
+from soacraft.model.tree.names import one_dof
+from soacraft.model.tree.records import Attributes, Plain, read_attributes, read_numbers
+from soacraft.spatial.checks import Array
+
+if TYPE_CHECKING:
+    from soacraft.model.tree.graph import Graph
+    from soacraft.model.tree.structure import Structure
+
+
+@dataclass(frozen=True, eq=False)
+class Closure(Plain):
+    """A loop closure: frame `b` may move relative to frame `a` only as `hinge` allows. Made by `mb.close_loop`.
+
+    An inactive one is kept and ties nothing.
+    """
+
+    name: str
+    a: Frame
+    b: Frame
+    hinge: Hinge
+    active: bool = True
+    attributes: Attributes = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        off = "" if self.active else ", inactive"
+        return f"loop {self.name!r}: {self.b.full_name!r} on {self.a.full_name!r} by {self.hinge!r}{off}"
+
+
+@dataclass(frozen=True, eq=False)
+class Coupling(Plain):
+    """Coordinates tied to each other: sum over dofs of `p(q) = offset`. Made by `mb.couple`.
+
+    `terms` has for each dof the coefficients (c1, c2, ...) of `p(q) = c1 q + c2 q^2 + ...`.
+    """
+
+    name: str
+    terms: Mapping[str, tuple[float, ...]]
+    offset: float = 0.0
+    active: bool = True
+    attributes: Attributes = field(default_factory=dict)
+
+    @property
+    def linear(self) -> bool:
+        """Whether every term is a ratio times its coordinate."""
+        return all(len(c) == 1 for c in self.terms.values())
+
+    def __repr__(self) -> str:
+        parts = [
+            f"{c:g} {dof}{'' if power == 1 else f'^{power}'}"
+            for dof, coefficients in self.terms.items()
+            for power, c in enumerate(coefficients, 1)
+            if c
+        ]
+        return f"coupling {self.name!r}: {' + '.join(parts)} = {self.offset:g}{'' if self.active else ', inactive'}"
+
+
+def read_terms(name: str, terms: Any, graph: Structure) -> Mapping[str, tuple[float, ...]]:
+    """The terms of a coupling, for dofs that exist and are true coordinates. O(number of terms)."""
+    if not isinstance(terms, Mapping) or not terms:
+        raise ModelError(f"coupling {name!r} needs {{dof: ratio, ...}}, got {terms!r:.60}.")
+    read: dict[str, tuple[float, ...]] = {}
+    for dof, ratio in terms.items():
+        dof = one_dof(graph, dof, f"coupling {name!r}", coordinate=True)
+        if dof in read:
+            raise ModelError(f"coupling {name!r} names dof {dof!r} twice; name it once.")
+        c = read_numbers(ratio, f"the ratio of {dof!r} in coupling {name!r}")
+        if not c.any():
+            raise ModelError(f"coupling {name!r}: the ratio of {dof!r} is zero; leave the dof out.")
+        read[dof] = tuple(float(x) for x in np.trim_zeros(c, "b"))
+    return MappingProxyType(read)
+
+
+def coordinate_names(graph: Graph) -> dict[str, int]:
+    """The dofs whose velocity is the rate of one coordinate, with the number of that coordinate in q."""
+    layout = graph.layout
+    names, found, at = layout.dof_names, {}, 0
+    for body, where in zip(layout.bodies, layout.q_slices, strict=True):
+        nv = body.hinge.nv
+        if has_coordinates(body.hinge):
+            found.update({names[at + i]: where.start + i for i in range(nv)})
+        at += nv
+    return found
+
+
+def coupling_error(coupling: Coupling, names: Mapping[str, int], q: Array) -> float:
+    """The sum over dofs of p(q) = c1 q + c2 q^2 + ... less the offset; `names` are those of `coordinate_names`.
+
+    >>> from soacraft.model import serial_chain
+    >>> mb = serial_chain(2)
+    >>> coupling_error(mb.couple("gear", {"link1": 1, "link2": -3}), coordinate_names(mb), np.array([0.5, 0.125]))
+    0.125
+    """
+    values = (np.polynomial.polynomial.polyval(q[names[dof]], (0.0, *c)) for dof, c in coupling.terms.items())
+    return float(sum(values, start=-coupling.offset))
+
+
+def make_attributes(given: Any, what: str) -> Attributes:
+    """The attributes of a closure or coupling."""
+    return read_attributes(given, f"the attributes of {what}")
+
+
+def refuse_loops(function: str, graph: Graph, ignore_loops: Any = False) -> None:
+    """Raise `LoopError` for a graph with active closures or couplings, unless told to ignore them."""
+    if not isinstance(ignore_loops, bool | np.bool_):
+        raise LoopError(f"ignore_loops of {function} must be True or False, got {ignore_loops!r:.60}.")
+    if ignore_loops or not graph.is_closed:
+        return
+    loops = [x.name for x in graph.loops if x.active]
+    couplings = [x.name for x in graph.couplings if x.active]
+    what = " and ".join(
+        f"{kind}{'s' if len(names) > 1 else ''} {_shown(names)}"
+        for kind, names in (("loop", loops), ("coupling", couplings))
+        if names
+    )
+    raise LoopError(
+        f"{function}: {graph.name!r} has {what}, which the tree alone does not know. Pass ignore_loops=True for the "
+        "tree without them, or solve with them: sc.loops.ConstraintEmbedding(mb)."
+    )
+
+
+def _shown(names: list[str]) -> str:
+    quoted = [repr(name) for name in names]
+    return ", ".join(quoted if len(quoted) <= 12 else [*quoted[:10], "...", quoted[-1]])

@@ -1,0 +1,478 @@
+"""Frames of a model: the inertial frame, bodies, and the nodes fixed on them.
+
+A body's chain: parent body frame -> (inboard, constant) -> inboard hinge frame -> (hinge) -> outboard hinge
+frame -> (outboard, constant) -> body frame.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from soacraft.attributes import Strict
+from soacraft.errors import ModelError, StaleError
+from soacraft.model.hinges.base import Hinge
+from soacraft.model.tree.arguments import ROOT_NAME, read_inertia, read_name, read_pose
+from soacraft.model.tree.catalogue import Catalogue
+from soacraft.model.tree.properties import Limits, Passive, no_passive, read_armature
+from soacraft.model.tree.records import Geometry
+from soacraft.spatial.checks import Array, finite, frozen
+from soacraft.spatial.inertia import Inertia
+from soacraft.spatial.pose import Pose
+
+if TYPE_CHECKING:
+    from soacraft.model.flat.compiled import CompiledModel
+    from soacraft.model.tree.multibody import Multibody
+
+
+_INERTIA = "set body.inertia = sc.Inertia(mass, com, moment)"
+_PASSIVE = "set body.passive = sc.Passive(stiffness=..., damping=..., friction=...)"
+_LIMITS = "set body.limits = sc.Limits(lower=..., upper=..., velocity=..., effort=...)"
+_HANG = "hang the body anew with mb.reattach(body, parent, hinge)"
+_PLACE = "set body.inboard or body.outboard, the constant poses of its hinge, or the coordinates mb.q"
+_STATE = "set it for the model, as mb.q, mb.v or mb.vdot; body.q_slice and body.v_slice say where"
+#: How to do what is wished of a body by another name.
+CURES_OF_BODIES = {
+    **dict.fromkeys(("mass", "com", "moment", "moments", "center_of_mass", "centre_of_mass"), _INERTIA),
+    **dict.fromkeys(("damping", "stiffness", "friction", "spring", "damper", "rest", "springref"), _PASSIVE),
+    **dict.fromkeys(("lower", "upper", "effort", "limit", "range", "velocity", "velocity_limit"), _LIMITS),
+    **dict.fromkeys(("parent", "hinge", "joint", "hinge_name"), _HANG),
+    **dict.fromkeys(("pose", "position", "rotation", "translation", "origin", "offset"), _PLACE),
+    **dict.fromkeys(("q", "v", "vdot", "angle", "qdot"), _STATE),
+    **dict.fromkeys(("force", "wrench", "f_ext"), "let a force act with mb.set_force(body, wrench)"),
+    "children": "hang a body on it with mb.add_body(name, parent, hinge)",
+    "geometries": "add a shape with body.add_geometry(...)",
+    "geometry": "add a shape with body.add_geometry(...)",
+    "gravity": "gravity is the model's: mb.gravity",
+    "name": "names stay; add the body under another name",
+    "nodes": "add a node with body.add_node(name, pose)",
+    "rotor_inertia": "set body.armature",
+}
+
+
+class Frame(Strict):
+    """A named frame of a `Multibody`: its inertial frame, a body or a node. Compared by identity."""
+
+    _graph: Multibody
+    _name: str
+    _removed = False
+    kind = "frame"
+
+    @property
+    def name(self) -> str:
+        """The frame's own name (for a node, within its body)."""
+        return self._name
+
+    @property
+    def full_name(self) -> str:
+        """The name that finds the frame in its model: `mb[frame.full_name] is frame`."""
+        return self._name
+
+    @property
+    def graph(self) -> Multibody:
+        """The model the frame belongs to."""
+        return self._graph
+
+    @property
+    def carrier(self) -> Carrier:
+        """The body (or inertial frame) the frame is fixed on: itself, unless it is a node."""
+        raise AssertionError("every kind of frame says what carries it")
+
+    @property
+    def offset(self) -> Pose:
+        """The constant pose of the frame in its carrier's frame."""
+        return Pose()
+
+    def _called(self) -> str:
+        return f"{self.kind} {self.full_name!r}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        from soacraft.model.tree.packing import reduced_frame
+
+        return reduced_frame(self)
+
+    def require_present(self) -> None:
+        """Raise `StaleError` when the frame was removed from its model."""
+        if self._removed:
+            raise StaleError(
+                f"{self.kind} {self.full_name!r} was removed from {self._graph.name!r}; "
+                "look it up again or add it anew."
+            )
+
+
+class Carrier(Frame):
+    """A frame that carries nodes and on which bodies hang: the inertial frame or a body."""
+
+    _nodes: dict[str, Node]
+    _children: dict[str, Body]
+    _geometries: Mapping[str, Geometry] = MappingProxyType({})  # an own dict from the first one on
+
+    @property
+    def carrier(self) -> Carrier:
+        """Itself."""
+        return self
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """The nodes on this frame, in the order they were added."""
+        return tuple(self._nodes.values())
+
+    @property
+    def children(self) -> tuple[Body, ...]:
+        """The bodies that hang from this frame, in the order they were attached."""
+        return tuple(self._children.values())
+
+    def add_node(self, name: str, pose: Pose | None = None) -> Node:
+        """Fix a node on this frame; `pose` is the node's pose in it (default: at its origin).
+
+        >>> from soacraft.model.tree.multibody import Multibody
+        >>> mb = Multibody("shop")
+        >>> dock = mb.root.add_node("dock", Pose(translation=(1, 0, 0)))
+        >>> mb["inertial/dock"] is dock
+        True
+        """
+        self.require_present()
+        read_name("node", name)
+        if name in self._nodes:
+            raise ModelError(f"{self.kind} {self.name!r} already has a node {name!r}; names are unique within a body.")
+        self._graph._refuse_taken(f"{self.full_name}/{name}", f"node {name!r} of {self.name!r}")
+        node = Node(self, name, read_pose(pose, f"the pose of node {self.full_name}/{name}"))
+        with self._graph._lock:
+            self._nodes[name] = self._graph._nodes[node.full_name] = node
+        return node
+
+    def remove_node(self, node: Node | str) -> None:
+        """Take a node off this frame; its handle becomes stale. One that a loop or a stored force needs is refused."""
+        self.require_present()
+        name = node if isinstance(node, str) else node.name
+        found = self._nodes.get(name)
+        if found is None or (isinstance(node, Node) and found is not node):
+            raise ModelError(f"{self.kind} {self.name!r} has no node {name!r}; it has {_list(self._nodes)}.")
+        self._graph._refuse_held({found})
+        with self._graph._lock:
+            self._graph._changed()
+            del self._nodes[name], self._graph._nodes[found.full_name]
+            found._removed = True
+
+    @property
+    def geometries(self) -> Catalogue[Geometry]:
+        """The shapes fixed on this frame, by name or number."""
+        return Catalogue(self._geometries.values(), "geometry")
+
+    def add_geometry(self, geometry: Geometry) -> Geometry:
+        """Fix a shape on this frame; one without a name gets one. It has no inertia of its own.
+
+        >>> from soacraft.model.tree.multibody import Multibody
+        >>> mb = Multibody("shop")
+        >>> mb.root.add_geometry(Geometry("", "plane")).name
+        'geometry0'
+        """
+        self.require_present()
+        if not isinstance(geometry, Geometry):
+            raise ModelError(f"add_geometry takes a Geometry(name, kind, size, ...), got {geometry!r:.60}.")
+        if not geometry.name:
+            free = (f"geometry{i}" for i in range(len(self._geometries) + 1))
+            geometry = replace(geometry, name=next(name for name in free if name not in self._geometries))
+        if geometry.name in self._geometries:
+            raise ModelError(f"{self.kind} {self.name!r} already has a geometry {geometry.name!r}; names are unique.")
+        if not isinstance(self._geometries, dict):
+            self._geometries = {}
+        self._geometries[geometry.name] = geometry
+        return geometry
+
+    def remove_geometry(self, geometry: Geometry | str) -> None:
+        """Take a shape off this frame."""
+        self.require_present()
+        found = self.geometries.find(geometry)
+        self._geometries = {name: each for name, each in self._geometries.items() if name != found.name}
+
+
+class Root(Carrier):
+    """The inertial frame of a model; `mb.root`."""
+
+    kind = "the inertial frame"
+
+    def __init__(self, graph: Multibody) -> None:
+        self._graph, self._name = graph, ROOT_NAME
+        self._nodes, self._children = {}, {}
+
+    def __repr__(self) -> str:
+        return f"inertial frame of {self._graph.name!r}"
+
+
+class Body(Carrier):
+    """A rigid body with the hinge that hangs it on its parent. Made by `Multibody.add_body`.
+
+    `inertia`, `inboard`, `outboard`, `gravity_compensation`, and the hinge's `armature`, `passive` and `limits` can be
+    set; the hinge and the parent change by `mb.reattach`.
+    """
+
+    kind = "body"
+    _cures: ClassVar = CURES_OF_BODIES
+    _parent: Carrier
+    _hinge: Hinge
+    _hinge_name: str
+    _inertia: Inertia
+    _inboard: Pose
+    _outboard: Pose
+    _armature: Array | None = None
+    _passive: Passive | None = None
+    _limits: Limits | None = None
+    _compensation: float = 0.0
+
+    def __init__(
+        self,
+        parent: Carrier,
+        name: str,
+        hinge: Hinge,
+        hinge_name: str,
+        inertia: Inertia,
+        inboard: Pose,
+        outboard: Pose,
+    ) -> None:
+        vars(self).update(
+            _graph=parent.graph, _name=name, _parent=parent, _hinge=hinge, _hinge_name=hinge_name,
+            _inertia=inertia, _inboard=inboard, _outboard=outboard, _nodes={}, _children={},
+        )  # fmt: skip  (at once: models have thousands of bodies)
+
+    def _plain_hinge(self) -> None:
+        """A hinge without rotors, springs or limits."""
+        self._armature, self._passive, self._limits = None, None, None
+
+    @property
+    def parent(self) -> Body | Root:
+        """The body, or the inertial frame, this body hangs from."""
+        assert isinstance(self._parent, Body | Root)
+        return self._parent
+
+    @property
+    def hinge(self) -> Hinge:
+        """The hinge between the parent and this body."""
+        return self._hinge
+
+    @property
+    def hinge_name(self) -> str:
+        """The hinge's name, by default the body's; `mb.dof_names` are made of it."""
+        return self._hinge_name
+
+    @property
+    def inertia(self) -> Inertia:
+        """Mass, centre of mass and moment."""
+        return self._inertia
+
+    @inertia.setter
+    def inertia(self, value: Inertia) -> None:
+        _refuse_none(value, "inertia", self)
+        value = read_inertia(value, self.name)
+        self.require_present()
+        compensated = self._compensation != 0.0  # by a force that depends on the mass
+        self._graph._set(self, "_inertia", value, None if compensated else _tell_inertia)
+
+    @property
+    def inboard(self) -> Pose:
+        """The constant pose of the inboard hinge frame in the parent's body frame."""
+        return self._inboard
+
+    @inboard.setter
+    def inboard(self, value: Pose) -> None:
+        _refuse_none(value, "inboard", self)
+        value = read_pose(value, f"inboard of {self.name!r}")
+        self.require_present()
+        self._graph._set(self, "_inboard", value, _tell_inboard)
+
+    @property
+    def outboard(self) -> Pose:
+        """The constant pose of the body frame in the outboard hinge frame."""
+        return self._outboard
+
+    @outboard.setter
+    def outboard(self, value: Pose) -> None:
+        _refuse_none(value, "outboard", self)
+        value = read_pose(value, f"outboard of {self.name!r}")
+        self.require_present()
+        self._graph._set(self, "_outboard", value, _tell_outboard)
+
+    @property
+    def armature(self) -> Array:
+        """The inertia of rotors on each dof of the hinge (nv), read-only. One number stands for all dofs.
+
+        It is a block extension of the node (formula F1): the mass matrix gains it on its diagonal. A hinge that gets
+        its first one, or loses it, has nodes of another size: old states and expressions are stale then.
+        """
+        return frozen(np.zeros(self.hinge.nv)) if self._armature is None else self._armature
+
+    @armature.setter
+    def armature(self, value: Any) -> None:
+        J = read_armature(value, self.hinge, f"hinge {self.hinge_name!r}")
+        self.require_present()
+        with self._graph._lock:
+            if (J is None) == (self._armature is None):
+                self._graph._set(self, "_armature", J, _tell_armature)
+            else:  # another size of the node
+                self._graph._changed()
+                self._armature = J
+
+    @property
+    def passive(self) -> Passive:
+        """Springs, dampers and friction of the hinge. Springs and dampers act in all dynamics; `passive=False` leaves
+        them out, `dynamics.passive_force` gives their force.
+        """
+        return no_passive(self.hinge.nv) if self._passive is None else self._passive
+
+    @passive.setter
+    def passive(self, value: Passive) -> None:
+        if not isinstance(value, Passive):
+            raise ModelError(f"passive of hinge {self.hinge_name!r} must be a Passive(...), got {value!r:.60}.")
+        sized = value.sized(self.hinge, f"hinge {self.hinge_name!r}")
+        self.require_present()
+        self._graph._set(self, "_passive", sized)
+
+    @property
+    def gravity_compensation(self) -> float:
+        """The part of the body's weight that a force at its centre of mass carries: 0 none of it, 1 all.
+
+        The force -compensation m g is a passive force, as springs are.
+        """
+        return self._compensation
+
+    @gravity_compensation.setter
+    def gravity_compensation(self, value: float) -> None:
+        part = float(finite(value, (), f"gravity_compensation of {self.name!r}")) + 0.0  # no negative zero
+        self.require_present()
+        self._graph._set(self, "_compensation", part)
+
+    @property
+    def limits(self) -> Limits:
+        """Bounds of the hinge's coordinates, velocities and efforts; kept, not enforced."""
+        return Limits().sized(self.hinge, self.hinge_name) if self._limits is None else self._limits
+
+    @limits.setter
+    def limits(self, value: Limits) -> None:
+        if not isinstance(value, Limits):
+            raise ModelError(f"limits of hinge {self.hinge_name!r} must be Limits(...), got {value!r:.60}.")
+        sized = value.sized(self.hinge, f"hinge {self.hinge_name!r}")
+        self.require_present()
+        self._limits = sized
+
+    @property
+    def q_slice(self) -> slice:
+        """Where the hinge's coordinates are in `mb.q`."""
+        self.require_present()
+        return self._graph.q_slice(self)
+
+    @property
+    def v_slice(self) -> slice:
+        """Where the hinge's velocities are in `mb.v`."""
+        self.require_present()
+        return self._graph.v_slice(self)
+
+    def subtree(self) -> Iterator[Body]:
+        """This body and every body outboard of it, parents first."""
+        waiting = [self]
+        while waiting:
+            body = waiting.pop()
+            yield body
+            waiting.extend(reversed(body._children.values()))
+
+    def __repr__(self) -> str:
+        if self._removed:
+            return f"body {self.name!r} (removed)"
+        return f"body {self.name!r} on {self.parent.name!r} by {self.hinge!r}"
+
+
+class Node(Frame):
+    """A frame fixed on a body or on the inertial frame: where forces act and motion is asked for."""
+
+    kind = "node"
+    _cures: ClassVar = {
+        **dict.fromkeys(("offset", "position", "rotation", "translation"), "set node.pose = sc.Pose(...)"),
+        "body": "a node stays on its body; add one to the other body with body.add_node(...)",
+        "force": "let a force act with mb.set_force(node, wrench)",
+        "wrench": "let a force act with mb.set_force(node, wrench)",
+    }
+
+    def __init__(self, carrier: Carrier, name: str, pose: Pose) -> None:
+        self._graph, self._name, self._carrier, self._pose = carrier.graph, name, carrier, pose
+
+    @property
+    def full_name(self) -> str:
+        """`body/node`; both may hold '/' themselves, since no two frames of a model have the same full name."""
+        return f"{self._carrier.name}/{self._name}"
+
+    @property
+    def carrier(self) -> Carrier:
+        """The body (or inertial frame) the node is on."""
+        return self._carrier
+
+    @property
+    def body(self) -> Body | Root:
+        """The body (or inertial frame) the node is on."""
+        assert isinstance(self._carrier, Body | Root)
+        return self._carrier
+
+    @property
+    def pose(self) -> Pose:
+        """The constant pose of the node in its body's frame."""
+        return self._pose
+
+    @pose.setter
+    def pose(self, value: Pose) -> None:
+        _refuse_none(value, "pose", self)
+        value = read_pose(value, f"the pose of node {self.full_name}")
+        self.require_present()
+        self._graph._set(self, "_pose", value, _tell_node)
+
+    @property
+    def offset(self) -> Pose:
+        """The constant pose of the node in its body's frame."""
+        return self._pose
+
+    def require_present(self) -> None:
+        """Raise `StaleError` when the node, or the body it is on, was removed."""
+        self._carrier.require_present()
+        super().require_present()
+
+    def __repr__(self) -> str:
+        return f"node {self.full_name!r}"
+
+
+# -- what the compiled model of a graph is told of one parameter -------------------------------------------
+
+
+def _tell_inertia(model: CompiledModel, k: int, inertia: Inertia) -> None:
+    model.kernels.set_inertia(k, inertia._mass, inertia._com, inertia._moment)
+
+
+def _tell_inboard(model: CompiledModel, k: int, pose: Pose) -> None:
+    model.kernels.set_pose(k, True, pose.rotation, pose.translation)
+    model.frames.clear()
+
+
+def _tell_outboard(model: CompiledModel, k: int, pose: Pose) -> None:
+    model.kernels.set_pose(k, False, pose.rotation, pose.translation)
+    model.frames.clear()
+
+
+def _tell_armature(model: CompiledModel, k: int, armature: Array | None) -> None:
+    if armature is not None:
+        model.kernels.set_armature(k, armature)
+
+
+def _tell_node(model: CompiledModel, k: int, pose: Pose) -> None:
+    model.kernels.touch()
+    model.frames.clear()
+
+
+def _refuse_none(value: Any, what: str, frame: Frame) -> None:
+    """None stands for a default where a frame is made; set later it would take away what is there."""
+    if value is None:
+        plain = "Inertia" if what == "inertia" else "Pose"
+        raise ModelError(f"{what} of {frame.full_name!r} cannot be None; for none at all set sc.{plain}().")
+
+
+def _list(names: Any) -> str:
+    return ", ".join(repr(name) for name in names) or "none"

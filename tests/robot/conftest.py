@@ -1,0 +1,1 @@
+from tests.strategies import counted_draws  # noqa: F401  used by every test here
