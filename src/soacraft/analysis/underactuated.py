@@ -120,7 +120,7 @@ def underactuated(
     True
     """
     if isinstance(g, Graph):
-        q, v = (g.q if q is None else q), (g.v if v is None else v)
+        q, v = (g.current.q if q is None else q), (g.current.v if v is None else v)
     p, mask = _problem("underactuated", g, q, passive, ignore_loops, v=v)
     columns, follow = _response(p, mask)
     C = bias_force(g, p.full("q"), p.full("v"), ignore_loops=ignore_loops)

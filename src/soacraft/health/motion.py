@@ -29,11 +29,11 @@ def check_hinge_inertias(graph: Graph) -> Iterator[Finding]:
     if not graph.nv:
         return
     states = ("neutral", "current", "random")
-    q = np.stack([graph.neutral(), graph.current.q, scaled_random_state(graph, 0)[0]])
+    q = np.stack([graph.layout.neutral(), graph.current.q, scaled_random_state(graph, 0)[0]])
     if all(beyond_doubt(graph.sko(graph.state(q=each))) for each in q):
         return
     for k, relative in smallest_inertias(graph.sko(graph.state(q=q))).items():
-        body, own = graph.bodies[k], q[:, graph.q_slice(graph.bodies[k])]
+        body, own = graph.bodies[k], q[:, graph.layout.q_slices[k]]
         lost = [i for i, x in enumerate(np.broadcast_to(relative, (3,))) if x <= SMALLEST]
         locked = [i for i in lost if is_locked(body.hinge, own[i])]
         for which, text, cure in (

@@ -11,6 +11,7 @@ from soacraft.model import Closure, Graph
 from soacraft.model.hinges import Hinge, pose_of
 from soacraft.model.sizes.measure import CLOSED, measure_of
 from soacraft.model.states.hinge_fit import hinge_gap, nearest_coordinates
+from soacraft.model.states.kinematics import frame_pose
 from soacraft.model.states.state import State
 from soacraft.model.tree.closures import coordinate_names, coupling_error
 from soacraft.spatial import Pose
@@ -21,7 +22,7 @@ def check_ties(graph: Graph) -> Iterator[Finding]:
     if not graph.is_closed:
         return
     measure = measure_of(graph, np.asarray(graph.current.q))
-    states = [("neutral", graph.neutral()), ("current", graph.current.q)]
+    states = [("neutral", graph.layout.neutral()), ("current", graph.current.q)]
     if np.array_equal(states[0][1], states[1][1]):
         del states[0]
     names = coordinate_names(graph) if graph.couplings else {}
@@ -54,7 +55,7 @@ def _open(subject: str, errors: dict[str, tuple[float, float]], size: float) -> 
 
 def closure_error(loop: Closure, state: State, length: float) -> tuple[float, float]:
     """How far (metres, radians) frame b is from the nearest place, seen from a, that the hinge can reach."""
-    pose = state.graph.pose(loop.b, loop.a, state)
+    pose = frame_pose(state, loop.b, loop.a)
     return nearest(loop.hinge, Pose.unchecked(pose.rotation, pose.translation), length)
 
 

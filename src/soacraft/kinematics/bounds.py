@@ -33,7 +33,7 @@ class Bounds:
     """Which dofs may move (`free`), and how far."""
 
     def __init__(self, graph: Graph, fixed: Mask, limits: bool) -> None:
-        ranges, measure = Ranges(graph, limits), measure_of(graph, np.asarray(graph.q))
+        ranges, measure = Ranges(graph, limits), measure_of(graph, np.asarray(graph.current.q))
         self.graph, self.fixed, self.place = graph, fixed, ranges.place
         self.lower, self.upper, self.balls = ranges.lower, ranges.upper, ranges.balls
         self.units, self.turning, self.length = measure.dofs, measure.turning, measure.length

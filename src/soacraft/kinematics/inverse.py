@@ -162,7 +162,8 @@ the targets, free more dofs, or pass allow_partial=True for the nearest approach
     wanted = read_targets(targets)
     _check_options(limits, allow_partial, starts, seed, steps)
     met, closed = (MET, CLOSED) if tolerance is None else (read_tolerance(tolerance, "inverse_kinematics"),) * 2
-    mask, q = read_fixed(graph, fixed, read_q(graph, graph.q if q0 is None else q0, "q0", graph.q))
+    now = graph.current.q
+    mask, q = read_fixed(graph, fixed, read_q(graph, now if q0 is None else q0, "q0", now))
     bounds = Bounds(graph, mask, bool(limits))
     batch = batch_of(wanted, q)
     each_q = np.broadcast_to(q, (*batch, graph.nq)).reshape(math.prod(batch), graph.nq)

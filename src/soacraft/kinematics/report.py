@@ -169,7 +169,7 @@ def report(mb: Graph, q: Any = None, v: Any = None, tolerance: float = CLOSED) -
     """
     graph = read_graph("report", mb)
     allowed = read_tolerance(tolerance, "report")
-    q, v = graph.q if q is None else q, graph.v if v is None else v
+    q, v = graph.current.q if q is None else q, graph.current.v if v is None else v
     p = read_problem("loops.report", graph, ignore_loops=True, q=q, v=v)
     if p.batch:
         raise StateError(f"report takes one state, got a batch {p.batch}.")

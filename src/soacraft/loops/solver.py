@@ -293,7 +293,7 @@ class Solver(Strict, ABC):
         manifold of the hinges, then towards q0 along the closed configurations. What cannot close is a `LoopError` that
         says by how much. Closures that are to be driven are closed as the others.
         """
-        held, q = read_fixed(self.graph, fixed, read_q(self.graph, q0, rest=self.graph.q))
+        held, q = read_fixed(self.graph, fixed, read_q(self.graph, q0, rest=self.graph.current.q))
         p = self._read("assemble", q=q)
         found = assembling.assemble_all(p, held, self._theta, limits, self.tolerance)
         return np.reshape(found, (*p.batch, self.graph.nq))

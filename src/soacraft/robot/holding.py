@@ -116,7 +116,7 @@ class Holding:
         if transmits not in ("wrench", "force"):
             raise ModelError(f"transmits of Holding must be 'wrench' or 'force', got {transmits!r:.60}.")
         self.nodes = _hands(self.graph, self.held, nodes)
-        coordinates = read_q(self.graph, self.graph.q if q is None else q)
+        coordinates = read_q(self.graph, self.graph.current.q if q is None else q)
         if coordinates.ndim > 1:
             raise StateError(f"Holding takes one configuration, got a batch {coordinates.shape[:-1]}.")
         state = self.graph.current.replace(q=coordinates)

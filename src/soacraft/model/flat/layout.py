@@ -212,6 +212,11 @@ class Layout:
             names += dof_names(body.hinge_name, body.hinge)
         return tuple(names)
 
+    def neutral(self) -> Array:
+        """The coordinates at which every hinge is neutral (nq)."""
+        parts = [np.asarray(body.hinge.neutral(), dtype=np.float64) for body in self.bodies]
+        return np.concatenate([np.zeros(0), *parts])
+
     @parameter
     def inboard(self) -> tuple[Array, Array]:
         """Rotations (n, 3, 3) and translations (n, 3) of the inboard poses."""

@@ -1,14 +1,22 @@
-"""Pose, velocity and acceleration of any frame, and of one relative to another; all in inertial axes."""
+"""Pose, velocity and acceleration of any frame, and of one relative to another.
+
+Numbers are in inertial axes; `frame_pose`, `frame_velocity` and `frame_acceleration` give them to users, finite or
+refused, in the axes that were asked for.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from soacraft.model.flat.realize import Poses, times
 from soacraft.model.tree.frame import Body, Frame
+from soacraft.results import finite_or_refused
 from soacraft.spatial.checks import Array
+from soacraft.spatial.measured import Measured, RelativePose
+from soacraft.spatial.pose import Pose
 from soacraft.spatial.rotations import cross
 
 if TYPE_CHECKING:
@@ -88,3 +96,34 @@ def expressed(state: State, frame: Frame, twist: Twist) -> Array:
     angular, linear = times(R_T, twist[0]), times(R_T, twist[1])
     angular, linear = np.broadcast_arrays(angular, linear)
     return np.concatenate([angular, linear], axis=-1)
+
+
+# -- for users -----------------------------------------------------------------------------------------------
+
+
+def frame_pose(state: State, of: Frame, to: Frame) -> RelativePose:
+    """The pose of one frame seen from another, finite or refused."""
+    with np.errstate(all="ignore"):
+        R, p = relative_pose(state, of, to)
+    finite_or_refused(p, f"the position of {of.full_name!r} relative to {to.full_name!r}")
+    R, p = np.broadcast_to(R, (*state.batch, 3, 3)), np.broadcast_to(p, (*state.batch, 3))
+    return RelativePose(Pose.unchecked(R, p), of=of.full_name, relative_to=to.full_name)
+
+
+def frame_velocity(state: State, of: Frame, to: Frame, axes: Frame) -> Measured:
+    """`relative_velocity` in the axes of a frame."""
+    return _measured("velocity", relative_velocity, state, of, to, axes)
+
+
+def frame_acceleration(state: State, of: Frame, to: Frame, axes: Frame) -> Measured:
+    """`relative_acceleration` in the axes of a frame."""
+    return _measured("acceleration", relative_acceleration, state, of, to, axes)
+
+
+def _measured(
+    kind: str, relative: Callable[[State, Frame, Frame], Twist], state: State, of: Frame, to: Frame, axes: Frame
+) -> Measured:
+    with np.errstate(all="ignore"):
+        vector = np.broadcast_to(expressed(state, axes, relative(state, of, to)), (*state.batch, 6))
+    finite_or_refused(vector, f"the {kind} of {of.full_name!r} relative to {to.full_name!r}")
+    return Measured(vector, kind, of=of.full_name, relative_to=to.full_name, expressed_in=axes.full_name)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 import numpy as np
 
 from soacraft.attributes import Strict
-from soacraft.errors import StaleError
+from soacraft.errors import StaleError, StateError
 from soacraft.model.flat import armature, realize
 from soacraft.model.flat import axes as representation
 from soacraft.model.flat.axes import Axes
@@ -27,6 +27,7 @@ from soacraft.model.states.gimbal_lock import gimbal_lock
 from soacraft.model.states.kinematics import pose_of_frame
 from soacraft.model.states.read_only import of_state
 from soacraft.model.tree.frame import Body, Frame
+from soacraft.model.tree.names import q_place, v_place
 from soacraft.results import finite_or_refused
 from soacraft.spatial.checks import Array, frozen
 from soacraft.spatial.transforms import phi
@@ -375,11 +376,11 @@ class State(Strict):
         >>> sc.load("panda").state({"joint4": -1.5}).q_of("joint4")
         array([-1.5])
         """
-        return self.q[..., self._graph.q_slice(of)]
+        return self.q[..., q_place(self._graph, of)]
 
     def v_of(self, of: Body | str) -> Array:
         """The velocities of a hinge, given by its name or its body, or of one dof, (*batch, nv of it), read-only."""
-        return self.v[..., self._graph.v_slice(of)]
+        return self.v[..., v_place(self._graph, of)]
 
     def require_fresh(self) -> None:
         """Raise `StaleError` when the model's structure changed after the state was made."""
@@ -453,6 +454,18 @@ class State(Strict):
             turn = pose_of_frame(self, frame)[0].mT @ pose_of_frame(self, expressed_in)[0]
             wrench = np.concatenate([times(turn, wrench[..., :3]), times(turn, wrench[..., 3:])], axis=-1)
         return times(frame.offset.phi(), wrench)
+
+
+def asked_state(graph: Graph, state: Any) -> State:
+    """The state that a graph is asked about, fresh and its own: the current one for None."""
+    if state is None:
+        return graph.current
+    if not isinstance(state, State):
+        raise StateError(f"a state is made by mb.state(q, v); got {state!r}.")
+    if state.graph is not graph:
+        raise StateError(f"the state belongs to {state.graph.name!r}, not to {graph.name!r}.")
+    state.require_fresh()
+    return state
 
 
 def _restored(

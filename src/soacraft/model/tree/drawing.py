@@ -1,27 +1,68 @@
-"""Pictures of a topology as text: plain, Mermaid, Graphviz."""
+"""Pictures of a topology as text: plain, Mermaid, Graphviz; `Drawn`, a graph that shows them."""
 
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING
 
 from soacraft import markup
 from soacraft.markup import Text
 from soacraft.model.tree.frame import Body, Carrier
-
-if TYPE_CHECKING:
-    from soacraft.model.tree.graph import Graph
-
+from soacraft.model.tree.graph import Graph, size_text
 
 #: Bodies that are drawn one under the other; what hangs from the last starts again at the left.
 DEEPEST = 24
 
 
+class Drawn(Graph):
+    """A graph that users look at."""
+
+    def tree(self) -> Text:
+        """The topology as text: bodies under what they hang from, with their hinges; then loops and couplings.
+
+        What hangs deeper than 24 bodies is continued in a part of its own, so that the text grows with n.
+
+        >>> from soacraft.model import serial_chain
+        >>> serial_chain(2).tree()
+        chain: 2 bodies, 2 dofs
+        inertial
+        └─ link1  Pin(axis=(0, 1, 0))
+           └─ link2  Pin(axis=(0, 1, 0))  [tip]
+        """
+        return tree(self)
+
+    def to_mermaid(self) -> Text:
+        """The topology as a Mermaid flowchart; closures are dotted.
+
+        >>> from soacraft.model import serial_chain
+        >>> print(serial_chain(1).to_mermaid())
+        flowchart TD
+            n0["inertial"]
+            n1["link1"]
+            n0 -->|"link1: Pin"| n1
+        """
+        return mermaid(self)
+
+    def to_dot(self) -> Text:
+        """The topology in Graphviz's language; closures are dashed.
+
+        >>> from soacraft.model import serial_chain
+        >>> print(serial_chain(1).to_dot())
+        digraph "chain" {
+            n0 [label="inertial", shape=box];
+            n1 [label="link1"];
+            n0 -> n1 [label="link1: Pin"];
+        }
+        """
+        return dot(self)
+
+    def _repr_html_(self) -> str:
+        return html(self)
+
+
 def tree(graph: Graph) -> Text:
     """Bodies under what they hang from. O(n): no line is indented by more than `DEEPEST` bodies."""
     layout = graph.layout
-    n, nv = layout.n, layout.nv
-    lines = [f"{_line(graph.name)}: {n} {'body' if n == 1 else 'bodies'}, {nv} {'dof' if nv == 1 else 'dofs'}"]
+    lines = [f"{_line(graph.name)}: {size_text(layout.n, layout.nv)}"]
     parts = deque((_line(anchor.name), roots) for anchor, roots in _anchors(graph).items())
     while parts:
         head, roots = parts.popleft()

@@ -18,6 +18,7 @@ from soacraft.errors import ModelError, StaleError
 from soacraft.model.hinges.base import Hinge
 from soacraft.model.tree.arguments import ROOT_NAME, read_inertia, read_name, read_pose
 from soacraft.model.tree.catalogue import Catalogue
+from soacraft.model.tree.cures import CURES_OF_BODIES
 from soacraft.model.tree.properties import Limits, Passive, no_passive, read_armature
 from soacraft.model.tree.records import Geometry
 from soacraft.spatial.checks import Array, finite, frozen
@@ -27,31 +28,6 @@ from soacraft.spatial.pose import Pose
 if TYPE_CHECKING:
     from soacraft.model.flat.compiled import CompiledModel
     from soacraft.model.tree.multibody import Multibody
-
-
-_INERTIA = "set body.inertia = sc.Inertia(mass, com, moment)"
-_PASSIVE = "set body.passive = sc.Passive(stiffness=..., damping=..., friction=...)"
-_LIMITS = "set body.limits = sc.Limits(lower=..., upper=..., velocity=..., effort=...)"
-_HANG = "hang the body anew with mb.reattach(body, parent, hinge)"
-_PLACE = "set body.inboard or body.outboard, the constant poses of its hinge, or the coordinates mb.q"
-_STATE = "set it for the model, as mb.q, mb.v or mb.vdot; body.q_slice and body.v_slice say where"
-#: How to do what is wished of a body by another name.
-CURES_OF_BODIES = {
-    **dict.fromkeys(("mass", "com", "moment", "moments", "center_of_mass", "centre_of_mass"), _INERTIA),
-    **dict.fromkeys(("damping", "stiffness", "friction", "spring", "damper", "rest", "springref"), _PASSIVE),
-    **dict.fromkeys(("lower", "upper", "effort", "limit", "range", "velocity", "velocity_limit"), _LIMITS),
-    **dict.fromkeys(("parent", "hinge", "joint", "hinge_name"), _HANG),
-    **dict.fromkeys(("pose", "position", "rotation", "translation", "origin", "offset"), _PLACE),
-    **dict.fromkeys(("q", "v", "vdot", "angle", "qdot"), _STATE),
-    **dict.fromkeys(("force", "wrench", "f_ext"), "let a force act with mb.set_force(body, wrench)"),
-    "children": "hang a body on it with mb.add_body(name, parent, hinge)",
-    "geometries": "add a shape with body.add_geometry(...)",
-    "geometry": "add a shape with body.add_geometry(...)",
-    "gravity": "gravity is the model's: mb.gravity",
-    "name": "names stay; add the body under another name",
-    "nodes": "add a node with body.add_node(name, pose)",
-    "rotor_inertia": "set body.armature",
-}
 
 
 class Frame(Strict):

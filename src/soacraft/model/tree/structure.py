@@ -16,10 +16,14 @@ from soacraft.model.flat.compiled import CompiledModel
 from soacraft.model.flat.layout import Layout
 from soacraft.model.hinges.base import Hinge
 from soacraft.model.hinges.watched import Watcher
+from soacraft.model.states.frame_motion import FrameMotion
+from soacraft.model.states.stated import Stated
 from soacraft.model.tree.arguments import ROOT_NAME, read_hinge, read_inertia, read_name, read_pose
 from soacraft.model.tree.attach import hinge_at, hinge_velocity
+from soacraft.model.tree.drawing import Drawn
 from soacraft.model.tree.frame import Body, Carrier, Frame, Node, Root
-from soacraft.model.tree.graph import Graph, size_text
+from soacraft.model.tree.graph import size_text
+from soacraft.model.tree.lookup import Lookup
 from soacraft.model.tree.names import frame_names, hinge_note
 from soacraft.model.tree.tendons import Tendon
 from soacraft.spatial.checks import Array, finite, frozen
@@ -33,7 +37,7 @@ HingeState = tuple[Array, Array, Array]
 Tell = Callable[[CompiledModel, int, Any], None]
 
 
-class Structure(Graph, Watcher):
+class Structure(Lookup, Drawn, Stated, FrameMotion, Watcher):
     """The editable half of a `Multibody`. A change of structure counts `version` up, one of a parameter `parameters`.
 
     What was derived from the model belongs to both counts, which its `layout` carries. Edits, and the making of a

@@ -14,12 +14,16 @@ from soacraft.errors import ModelError, StaleError, StateError
 from soacraft.model.flat.layout import Layout
 from soacraft.model.flat.realize import Poses
 from soacraft.model.states.coordinates import read_q, read_v
+from soacraft.model.states.frame_motion import FrameMotion
 from soacraft.model.states.kinematics import pose_of_frame
 from soacraft.model.states.state import Configuration, Motion, State
+from soacraft.model.states.stated import Stated
 from soacraft.model.tree.catalogue import Catalogue
 from soacraft.model.tree.closures import Closure, Coupling
+from soacraft.model.tree.drawing import Drawn
 from soacraft.model.tree.frame import Body, Frame, Root
-from soacraft.model.tree.graph import Graph, size_text
+from soacraft.model.tree.graph import size_text
+from soacraft.model.tree.lookup import Lookup
 from soacraft.model.tree.names import find_keyed
 from soacraft.spatial.checks import Array, frozen
 from soacraft.spatial.wrench import Wrench
@@ -28,7 +32,7 @@ if TYPE_CHECKING:
     from soacraft.model.tree.multibody import Multibody
 
 
-class SubGraph(Graph):
+class SubGraph(Lookup, Drawn, Stated, FrameMotion):
     """Connected bodies of a model, with their own q and v; made by `mb.subgraph([...])`.
 
     What its root hangs from, the anchor, is at its pose in the model's current state: at rest, or with

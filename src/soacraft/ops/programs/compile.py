@@ -145,7 +145,7 @@ class CompiledExpression:
 
     def _microseconds(self) -> float | None:
         """Of one call at the current state; None where the expression has no value there."""
-        q, x = np.array(self.graph.q), np.ones(self.expr.shape[1])
+        q, x = np.array(self.graph.current.q), np.ones(self.expr.shape[1])
         elsewhere = self.graph.integrate(q, np.full(self.graph.nv, 1e-3))  # so that no call is at the state it was at
         calls = []
         try:
