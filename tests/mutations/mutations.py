@@ -221,8 +221,8 @@ MUTATIONS = (
         "self.pose(q1).inv @ self.pose(q0)",
     ),
     # -- parameters that change ----------------------------------------------------------------------------------
-    Mutation("parameters", "not counted", EDITS, "self._parameters = before + 1", "self._parameters = before"),
-    Mutation("parameters", "an attribute of a hinge not counted", EDITS, "self._parameters += 1", "pass"),
+    Mutation("parameters", "not counted", EDITS, "self._count_parameters()", "pass", 0, 2),
+    Mutation("parameters", "an attribute of a hinge not counted", EDITS, "self._count_parameters()", "pass", 1, 2),
     Mutation("parameters", "kernels not told of springs", EDITS, "model.kernels.outdate()", "pass"),
     Mutation("parameters", "quick calls of before", EDITS, "model.kernels.retire()", "pass"),
     Mutation("parameters", "kernels not told of gravity", EDITS, "model.kernels.set_gravity(gravity)", "pass"),

@@ -26,7 +26,7 @@ from tests.mutations.mutations import MUTATIONS, Mutation
 ROOT = Path(__file__).resolve().parents[2]
 #: The tests of a group of mutations; of all others, `FOLDERS`.
 OWN = {"passive": ("dynamics/test_passive.py", "dynamics/test_passive_force.py", "loops/test_passive.py")}
-FOLDERS = ("anchors", "identities", "recursions", "ops", "model", "spatial", "loops", "peers", "pycraft")
+FOLDERS = ("anchors", "identities", "recursions", "ops", "model", "spatial", "kinematics", "loops", "peers", "pycraft")
 
 # The editable install finds `soacraft` before sys.path is asked: its finder is taken out, so that the copy is found.
 LAUNCH = """
