@@ -14,6 +14,7 @@ __all__ = [
     "LoopError",
     "ModelError",
     "ModelFileError",
+    "SimulationError",
     "SingularError",
     "SizeError",
     "SoacraftError",
@@ -71,6 +72,17 @@ class LoopError(SoacraftError, ValueError):
 
 class ConvergenceError(SoacraftError, RuntimeError):
     """An iteration did not reach its tolerance; the message holds the residual."""
+
+
+class SimulationError(SoacraftError, RuntimeError):
+    """A motion cannot be carried on: the step became too small, a number is not finite, a closure was lost, events
+    follow each other without end.
+
+    `t` is the time reached, `run` what was computed up to there.
+    """
+
+    t: float = float("nan")
+    run: object = None
 
 
 class UnknownAttributeError(SoacraftError, AttributeError):

@@ -61,7 +61,7 @@ def integrate_jacobians(graph: Graph, q: Any, dv: Any) -> Pair:
     q, dv = _broadcast(graph, q=read_q(graph, q), dv=read_v(graph, dv, "dv"))
 
     def of_group(group: HingeGroup) -> Pair:
-        return _integrate_rates(group.hinge, q[..., group.q_index], dv[..., group.v_index])
+        return integrate_rates(group.hinge, q[..., group.q_index], dv[..., group.v_index])
 
     return _blocks(graph, q.shape[:-1], of_group, "integrate_jacobians(q, dv)")
 
@@ -120,7 +120,7 @@ def _blocks(graph: Graph, batch: tuple[int, ...], of_group: Callable[[HingeGroup
 # -- of one hinge ----------------------------------------------------------------------------------------------------
 
 
-def _integrate_rates(hinge: Hinge, q: Array, dv: Array) -> Pair:
+def integrate_rates(hinge: Hinge, q: Array, dv: Array) -> Pair:
     """q exp(d) exp(dv) = q exp(dv) exp(Ad(exp(dv))^-1 d) and exp(dv + d) = exp(dv) exp(Jr(dv) d)."""
     if _plain(hinge, "integrate"):
         eye = np.broadcast_to(np.eye(hinge.nv), (*q.shape[:-1], hinge.nv, hinge.nv))

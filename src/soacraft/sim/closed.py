@@ -1,0 +1,67 @@
+"""Closed chains in motion: accelerations by a solver, and every state put back on its closures.
+
+Tree-augmented and fully-augmented solvers integrate all dofs and project each state, least in the metric of the mass
+matrix, so that branches are kept through singular poses. Constraint embedding integrates the independent dofs: the
+dependent ones, predicted by their own rates, are solved for at every stage.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from soacraft.kinematics.rows import Constraints
+from soacraft.loops import ConstraintEmbedding, Solver
+from soacraft.spatial.checks import Array
+
+if TYPE_CHECKING:
+    from soacraft.sim.prescribed import Prescribed
+
+
+class Closed:
+    """The closures of a model and their solver."""
+
+    def __init__(self, solver: Solver) -> None:
+        self.solver = solver
+        self._embedded = isinstance(solver, ConstraintEmbedding)
+
+    def accelerations(self, q: Array, v: Array, force: Array) -> Array:
+        """vdot at a state on the closures."""
+        return self.solver.forward_dynamics(q, v, force).vdot
+
+    def mixed(
+        self, q: Array, v: Array, force: Array, vdot: Array, prescribed: npt.NDArray[np.bool_]
+    ) -> tuple[Array, Array]:
+        """vdot and force, where some accelerations are prescribed."""
+        return self.solver.mixed_dynamics(q, v, force, vdot, prescribed)
+
+    def onto(self, q: Array, v: Array, prescribed: Prescribed | None) -> tuple[Array, Array]:
+        """The state on the closures next to (q, v)."""
+        if prescribed is not None:
+            return self._held(q, v, prescribed)
+        if isinstance(self.solver, ConstraintEmbedding):
+            q = self.solver.complete(q)
+            return q, self.solver.expand(q, v[_numbers(self.solver, q)])
+        return self.solver.project(q, v)
+
+    def _held(self, q: Array, v: Array, prescribed: Prescribed) -> tuple[Array, Array]:
+        """With prescribed coordinates and velocities held: the others close the loops."""
+        solver, names = self.solver, self.solver.graph.dof_names
+        q = solver.assemble(q, fixed=[names[i] for i in prescribed.dofs])
+        rows = Constraints(solver.graph, solver.graph.state(q, v))
+        G = rows.jacobian() / rows.units[:, None]
+        free = ~prescribed.mask
+        v = np.array(v)
+        v[free] -= np.linalg.lstsq(G[:, free], G @ v, rcond=1e-9)[0]
+        return q, v
+
+    def violation(self, q: Array, v: Array) -> float:
+        """How far the closures are open: radians, or lengths of the loop."""
+        return float(Constraints(self.solver.graph, self.solver.graph.state(q, v)).opening)
+
+
+def _numbers(solver: ConstraintEmbedding, q: Array) -> list[int]:
+    number = {name: i for i, name in enumerate(solver.graph.dof_names)}
+    return [number[name] for name in solver.independent(q)]

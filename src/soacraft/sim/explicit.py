@@ -1,0 +1,83 @@
+"""Explicit Runge-Kutta methods in the chart of the step's start (Runge-Kutta-Munthe-Kaas).
+
+    U_i = h sum over j < i of a_ij K_j,    K_i = rate(x, U_i, w(t + c_i h, move(x, U_i))),    u = h sum of b_i K_i
+
+The rate carries dexp^-1 exactly, so that the order on quaternions is that of the tableau (Munthe-Kaas 1999; Hairer,
+Lubich, Wanner, Geometric Numerical Integration, IV.8).
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+from scipy.integrate import DOP853
+
+from soacraft.sim.steps import Method, Problem, Step, check_turn, hermite
+from soacraft.spatial.checks import Array
+
+
+class Explicit(Method):
+    """An explicit method with the tableau A, b, c."""
+
+    A: ClassVar[Array]
+    b: ClassVar[Array]
+    c: ClassVar[Array]
+
+    def step(self, problem: Problem, t: float, x: Array, h: float, w: Array) -> Step:
+        """One step; the velocity at its end is computed for the next one."""
+        K = np.zeros((len(self.b) + 1, problem.manifold.size))
+        K[0] = w
+        for i in range(1, len(self.b)):
+            K[i] = _slope(problem, t, x, h, h * (self.A[i, :i] @ K[:i]), self.c[i])
+        u = h * (self.b @ K[:-1])
+        check_turn(problem.manifold, u, t, h)
+        end = problem.settle(t + h, problem.manifold.move(x, u), True)
+        w1 = problem.rates(t + h, end)
+        K[-1] = problem.manifold.rate(x, u, w1)
+        F = hermite(u, h * K[0], h * K[-1])
+        return Step(problem, t, h, x, end, w, w1, self._dense(problem, t, x, h, K, F), self._error(h, K))
+
+    def _dense(self, problem: Problem, t: float, x: Array, h: float, K: Array, F: Array) -> Array:
+        return F
+
+    def _error(self, h: float, K: Array) -> Array | None:
+        return None
+
+
+def _slope(problem: Problem, t: float, x: Array, h: float, u: Array, c: float) -> Array:
+    """K at chart coordinates u."""
+    check_turn(problem.manifold, u, t, h)
+    point = problem.settle(t + c * h, problem.manifold.move(x, u), False)
+    return problem.manifold.rate(x, u, problem.rates(t + c * h, point))
+
+
+class RK4(Explicit):
+    """The classical method of order four."""
+
+    name = "rk4"
+    order = 4
+    A = np.array([[0, 0, 0, 0], [0.5, 0, 0, 0], [0, 0.5, 0, 0], [0, 0, 1, 0]])
+    b = np.array([1, 2, 2, 1]) / 6
+    c = np.array([0, 0.5, 0.5, 1])
+
+
+class Dop853(Explicit):
+    """Dormand and Prince's method of order eight with estimates of order five and three and dense output of order seven
+    (Hairer, Norsett, Wanner, Solving Ordinary Differential Equations I, II.5-6). Twelve evaluations a step, and three
+    for the dense output.
+    """
+
+    name = "dop853"
+    order = 8
+    adaptive = True
+    A, b, c = DOP853.A[: DOP853.n_stages, : DOP853.n_stages], DOP853.B, DOP853.C[: DOP853.n_stages]
+
+    def _error(self, h: float, K: Array) -> Array:
+        return np.asarray(h * np.array([DOP853.E5 @ K, DOP853.E3 @ K]))
+
+    def _dense(self, problem: Problem, t: float, x: Array, h: float, K: Array, F: Array) -> Array:
+        more = np.concatenate([K, np.zeros((len(DOP853.A_EXTRA), K.shape[1]))])
+        for i, (a, c) in enumerate(zip(DOP853.A_EXTRA, DOP853.C_EXTRA, strict=True), len(K)):
+            more[i] = _slope(problem, t, x, h, h * (a[:i] @ more[:i]), c)
+        return np.concatenate([F, h * (DOP853.D @ more)])

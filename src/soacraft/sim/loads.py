@@ -1,0 +1,89 @@
+"""What pushes a model besides what it has itself: loads, each a generalized force at (t, state), and their work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+import numpy as np
+
+from soacraft import dynamics as dyn
+from soacraft.errors import StateError
+from soacraft.model.states.state import State
+from soacraft.model.tree.multibody import Multibody
+from soacraft.spatial.checks import Array, finite
+
+
+class Load(Protocol):
+    """A force element: what `p.add` takes besides plain functions."""
+
+    @property
+    def name(self) -> str:
+        """The name in `run.forces` and `run.work`."""
+
+    def bind(self, mb: Multibody) -> None:
+        """Look up what the element acts on; a `ModelError` for what the model does not have."""
+
+    def force(self, t: float, state: State) -> Array:
+        """The generalized force (nv)."""
+
+
+class Function:
+    """A function f(t, state): {node: wrench}, a generalized force (nv), a pair of both, or None."""
+
+    def __init__(self, name: str, function: Callable[[float, State], Any]) -> None:
+        self.name, self._function = name, function
+
+    def bind(self, mb: Multibody) -> None:
+        """Take the model."""
+        self._mb = mb
+
+    def force(self, t: float, state: State) -> Array:
+        """What the function gives, as a generalized force."""
+        given = self._function(t, state)
+        wrenches, forces = given if isinstance(given, tuple) and len(given) == 2 else (given, None)
+        if not isinstance(wrenches, Mapping) and forces is None:
+            wrenches, forces = None, wrenches
+        total = np.zeros(self._mb.nv)
+        if forces is not None:
+            what = f"the force of {self.name!r} at t = {t:.9g} s"
+            try:
+                total += finite(forces, (self._mb.nv,), what, StateError)
+            except StateError as wrong:
+                raise StateError(
+                    f"{wrong} A force is {{node: wrench}}, an array of nv = {self._mb.nv} numbers, or a pair of both."
+                ) from None
+        if wrenches:
+            total += dyn.compensating_force(self._mb, state.q, wrenches, ignore_loops=True)
+        return total
+
+
+class Stored:
+    """The wrenches of `mb.set_force`. They act in the dynamics themselves; here only their work is counted."""
+
+    name = "mb.set_force"
+
+    def bind(self, mb: Multibody) -> None:
+        """Take the model."""
+        self._mb = mb
+
+    def force(self, t: float, state: State) -> Array:
+        """Their generalized force."""
+        forces = self._mb.acting_forces
+        if not forces:
+            return np.zeros(self._mb.nv)
+        return dyn.compensating_force(self._mb, state.q, dict(forces), ignore_loops=True)
+
+
+class Passive:
+    """Springs, dampers and gravity compensation of the model. They act in the dynamics; here their work is counted."""
+
+    name = "passive"
+
+    def bind(self, mb: Multibody) -> None:
+        """Take the model."""
+        self._mb = mb
+
+    def force(self, t: float, state: State) -> Array:
+        """`dynamics.passive_force`."""
+        return dyn.passive_force(self._mb, state.q, state.v, ignore_loops=True)

@@ -1,0 +1,89 @@
+"""Motions that are given: coordinates as functions of time, whose forces are found by mixed dynamics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from soacraft.errors import ModelError, StateError, near
+from soacraft.model.hinges.base import has_coordinates
+from soacraft.model.tree.closures import coordinate_names
+from soacraft.model.tree.multibody import Multibody
+from soacraft.spatial.checks import Array, finite
+
+
+class Prescribed:
+    """Dofs with their motions: f(t) gives (coordinate, rate, acceleration), or is a spline that has derivatives."""
+
+    def __init__(self, mb: Multibody) -> None:
+        self._mb = mb
+        self._motions: dict[int, tuple[str, int, Callable[[float], Any]]] = {}
+        self.mask = np.zeros(mb.nv, dtype=bool)
+        """Which dofs are prescribed."""
+
+    @property
+    def dofs(self) -> list[int]:
+        """The numbers of the prescribed dofs."""
+        return sorted(self._motions)
+
+    def set(self, name: str, motion: Any, t: float) -> None:
+        """Prescribe a dof, or let it go with None."""
+        number, place = find_dof(self._mb, name)
+        if motion is None:
+            self._motions.pop(number, None)
+            self.mask[number] = False
+            return
+        function = _read(name, motion)
+        _values(name, function, t)
+        self._motions[number] = (name, place, function)
+        self.mask[number] = True
+
+    def impose(self, t: float, q: Array, v: Array) -> None:
+        """Set the coordinates and velocities of prescribed dofs."""
+        for number, (name, place, function) in self._motions.items():
+            q[place], v[number], _ = _values(name, function, t)
+
+    def accelerations(self, t: float) -> Array:
+        """vdot (nv) at the prescribed dofs, zero elsewhere."""
+        found = np.zeros(self._mb.nv)
+        for number, (name, _, function) in self._motions.items():
+            found[number] = _values(name, function, t)[2]
+        return found
+
+
+def find_dof(mb: Multibody, name: str) -> tuple[int, int]:
+    """The number of a dof with a coordinate of its own, and the place of that coordinate in q."""
+    if name not in mb.dof_names:
+        raise ModelError(f"{mb.name!r} has no dof {name!r:.60}{near(str(name), mb.dof_names, 'its dofs are')}")
+    known = coordinate_names(mb)
+    number = mb.dof_names.index(name)
+    if name not in known:
+        body = next(x for x in mb.bodies if mb.v_slice(x).start <= number < mb.v_slice(x).stop)
+        assert not has_coordinates(body.hinge)
+        raise ModelError(
+            f"dof {name!r} of {mb.name!r} has no coordinate of its own: hinge {body.hinge_name!r} is a "
+            f"{type(body.hinge).__name__}, whose coordinates are a quaternion. Use a Gimbal in its place."
+        )
+    return number, known[name]
+
+
+def _read(name: str, motion: Any) -> Callable[[float], Any]:
+    if hasattr(motion, "derivative") and callable(motion):  # a spline of scipy, a polynomial
+        first = motion.derivative()
+        second = first.derivative()
+        return lambda t: (motion(t), first(t), second(t))
+    if not callable(motion):
+        raise StateError(f"the motion of {name!r} must be a function of t, or None to let it go; got {motion!r:.60}.")
+    return motion  # type: ignore[no-any-return]
+
+
+def _values(name: str, function: Callable[[float], Any], t: float) -> Array:
+    given = function(t)
+    if np.shape(given) != (3,):
+        raise StateError(
+            f"the motion of {name!r} must give three numbers, (coordinate, rate, acceleration); at t = {t:.9g} s it "
+            f"gave {given!r:.60}. Or give a spline of scipy.interpolate, whose derivatives are known."
+        )
+    return finite(given, (3,), f"the motion of {name!r} at t = {t:.9g} s", StateError)

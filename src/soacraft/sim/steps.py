@@ -1,0 +1,109 @@
+"""What integrators are written against, and what one step of them is."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+import numpy as np
+
+from soacraft.errors import SimulationError
+from soacraft.sim.manifold import LARGEST_TURN, Manifold
+from soacraft.spatial.checks import Array
+
+
+class Problem(Protocol):
+    """A motion: a manifold and a velocity at each of its points."""
+
+    @property
+    def manifold(self) -> Manifold:
+        """Where the state lives."""
+
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        """How many coordinates, tangents of coordinates and velocities there are: a point is [coordinates; velocities;
+        rest], its velocity [tangent of coordinates; accelerations; rest]."""
+
+    def rates(self, t: float, x: Array) -> Array:
+        """The velocity at a point, a tangent vector."""
+
+    def tangent(self, q: Array, v: Array) -> Array:
+        """The tangent vector of the coordinates for velocities v."""
+
+    def settle(self, t: float, x: Array, end: bool) -> Array:
+        """The point of the motion next to x: put back on closures, prescribed coordinates set. `end` is True at the end
+        of a step, False at its stages, which may be less tight."""
+
+
+@dataclass
+class Step:
+    """One step: from x0 at t0 to x1 at t0 + h, with the velocities w0 and w1 there."""
+
+    problem: Problem
+    t0: float
+    h: float
+    x0: Array
+    x1: Array
+    w0: Array
+    w1: Array
+    F: Array
+    """The chart coordinates u between the ends: `dense` evaluates them."""
+    error: Array | None = None
+    """Two estimates of the local error as tangent vectors, (2, size), where the method has them."""
+
+    def at(self, theta: float) -> Array:
+        """The state at the fraction theta of the step."""
+        if theta <= 0.0:
+            return self.x0
+        if theta >= 1.0:
+            return self.x1
+        moved = self.problem.manifold.move(self.x0, dense(self.F, theta))
+        return self.problem.settle(self.t0 + theta * self.h, moved, False)
+
+
+def dense(F: Array, theta: float) -> Array:
+    """u(theta) = theta (F0 + (1 - theta) (F1 + theta (F2 + (1 - theta) (F3 + ...)))).
+
+    >>> dense(np.array([[2.0], [1.0]]), 0.5)
+    array([1.25])
+    """
+    u = np.zeros(F.shape[1:])
+    for i in range(len(F) - 1, -1, -1):
+        u = (u + F[i]) * (theta if i % 2 == 0 else 1.0 - theta)
+    return u
+
+
+def hermite(u: Array, slope0: Array, slope1: Array) -> Array:
+    """The cubic with value 0 and u and the given slopes (per step) at the ends, as rows for `dense`. Order three."""
+    return np.array([u, slope0 - u, 2.0 * u - (slope0 + slope1)])
+
+
+class Method(ABC):
+    """An integrator. It sees a `Problem`, never a model; it keeps nothing from step to step."""
+
+    name: ClassVar[str]
+    order: ClassVar[int]
+    adaptive: ClassVar[bool] = False
+    """Whether it estimates its error, so that the step can follow a tolerance."""
+
+    @abstractmethod
+    def step(self, problem: Problem, t: float, x: Array, h: float, w: Array) -> Step:
+        """A step of length h from x, where the velocity is w."""
+
+    def __repr__(self) -> str:
+        return f"{self.name} (order {self.order}, {'adaptive' if self.adaptive else 'fixed'} step)"
+
+
+class TurnedTooFar(SimulationError):
+    """A step left the chart of a rotation: a shorter one is needed."""
+
+
+def check_turn(manifold: Manifold, u: Array, t: float, h: float) -> None:
+    """Raise when a step turns a hinge by more than its chart allows, or overflows."""
+    turn = manifold.turn(u)
+    if not turn <= LARGEST_TURN:
+        raise TurnedTooFar(
+            f"at t = {t:.9g} s a step of {h:.3g} s turns a hinge by {turn:.3g} rad; at most {LARGEST_TURN:g} rad are "
+            f"allowed within a step. Take steps below {0.9 * h * LARGEST_TURN / turn if turn > 0 else 0.0:.2g} s."
+        )

@@ -1,0 +1,134 @@
+"""A model in motion as a problem for integrators: coordinates, velocities and the work of every force.
+
+    x = [q; v; work],    rates = [v; vdot; T_1 . v, T_2 . v, ...]
+
+with vdot by forward dynamics of the tree, mixed dynamics where motions are prescribed, or a solver of closed chains.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from soacraft import dynamics as dyn
+from soacraft.model.sizes.measure import measure_of
+from soacraft.model.tree.multibody import Multibody
+from soacraft.sim.closed import Closed
+from soacraft.sim.loads import Load, Passive, Stored
+from soacraft.sim.manifold import Coordinates, Product, Vectors
+from soacraft.sim.prescribed import Prescribed
+from soacraft.spatial.checks import Array
+
+#: A dof is judged by its own speed, but by no less than this part of the fastest.
+_SLOWEST = 1e-3
+
+
+class Mechanism:
+    """The problem: a model, what pushes it, the motions it is given, and the solver of its closures, if any."""
+
+    def __init__(
+        self,
+        mb: Multibody,
+        loads: Sequence[Load] = (),
+        prescribed: Prescribed | None = None,
+        closed: Closed | None = None,
+    ) -> None:
+        self.mb, self._loads, self._closed = mb, list(loads), closed
+        self._prescribed = prescribed if prescribed is not None and prescribed.dofs else None
+        self._silent: list[Load] = [Stored()]  # act in the dynamics functions: only their work is counted here
+        if _has_passive(mb):
+            self._silent.append(Passive())
+        for load in self._silent:
+            load.bind(mb)
+        self.names = tuple(x.name for x in [*self._loads, *self._silent])
+        if self._prescribed is not None:
+            self.names += ("prescribed",)
+        self.coordinates = Coordinates(mb)
+        self.manifold = Product([self.coordinates, Vectors(mb.nv), Vectors(len(self.names))])
+        self.sizes = (mb.nq, self.coordinates.size, mb.nv)
+        self._dynamics = dyn.Dynamics(mb, ignore_loops=closed is not None)
+
+    def point(self, q: Array, v: Array, work: Array | None = None) -> Array:
+        """The state as one array."""
+        return np.concatenate([q, v, np.zeros(len(self.names)) if work is None else work])
+
+    def parts(self, x: Array) -> tuple[Array, Array, Array]:
+        """q, v and the work done."""
+        nq, nv = self.mb.nq, self.mb.nv
+        return x[:nq], x[nq : nq + nv], x[nq + nv :]
+
+    def tangent(self, q: Array, v: Array) -> Array:
+        """The velocity as a tangent vector of the coordinates."""
+        return self.coordinates.tangent(q, v)
+
+    def rates(self, t: float, x: Array) -> Array:
+        """[v; vdot; powers]."""
+        q, v, _ = self.parts(x)
+        forces = self.forces(t, q, v)
+        total = forces[: len(self._loads)].sum(axis=0)
+        if self._prescribed is None:
+            vdot = self._accelerations(q, v, total)
+        else:
+            wanted = self._prescribed.accelerations(t)
+            vdot, force = self._mixed(q, v, total, wanted)
+            forces = np.concatenate([forces, [np.where(self._prescribed.mask, force - total, 0.0)]])
+        return np.concatenate([self.tangent(q, v), vdot, forces @ v])
+
+    def forces(self, t: float, q: Array, v: Array) -> Array:
+        """The generalized force of every load, and of what the model has itself, (loads, nv)."""
+        loads = [*self._loads, *self._silent] if self._busy else []
+        if not loads:
+            return np.zeros((len(self._loads) + len(self._silent), self.mb.nv))
+        state = self.mb.state(q, v)
+        return np.array([x.force(t, state) for x in loads])
+
+    @property
+    def _busy(self) -> bool:
+        return bool(self._loads or len(self._silent) > 1 or self.mb.acting_forces)
+
+    def _accelerations(self, q: Array, v: Array, force: Array) -> Array:
+        if self._closed is not None:
+            return self._closed.accelerations(q, v, force)
+        return self._dynamics.forward_dynamics(q, v, force)
+
+    def _mixed(self, q: Array, v: Array, force: Array, vdot: Array) -> tuple[Array, Array]:
+        assert self._prescribed is not None
+        if self._closed is not None:
+            return self._closed.mixed(q, v, force, vdot, self._prescribed.mask)
+        return self._dynamics.mixed_dynamics(q, v, force, vdot, self._prescribed.mask)
+
+    def settle(self, t: float, x: Array, end: bool) -> Array:
+        """Prescribed coordinates as they are told, the rest on the closures."""
+        if self._prescribed is None and self._closed is None:
+            return x
+        q, v, work = self.parts(np.array(x))
+        if self._prescribed is not None:
+            self._prescribed.impose(t, q, v)
+        if self._closed is not None:
+            q, v = self._closed.onto(q, v, self._prescribed)
+        return np.concatenate([q, v, work])
+
+    def scale(self, x: Array, w: Array) -> Array:
+        """What errors are measured by, in any units: radians and lengths of the model for coordinates; for velocities
+        these per the time in which a dof moves or speeds up, (size). Work is not measured: infinite."""
+        q, v, work = self.parts(x)
+        nt, nv = self.coordinates.size, self.mb.nv
+        measure = measure_of(self.mb, q)
+        unit = 1.0 / measure.dofs
+        rate = np.maximum(np.abs(v) / unit, np.sqrt(np.abs(w[nt : nt + nv]) / unit))
+        gravity = float(np.linalg.norm(self.mb.gravity))
+        fastest = max(float(rate.max(initial=0.0)), float(np.sqrt(gravity / measure.length)) if gravity > 0.0 else 0.0)
+        rate = np.maximum(rate, _SLOWEST * (fastest or 1.0))
+        travels = np.full(nt - nv, measure.length)
+        return np.concatenate([unit, travels, unit * rate, np.full(len(work), np.inf)])
+
+    def mask(self) -> npt.NDArray[np.bool_]:
+        """Which parts of a tangent vector count in the error."""
+        return np.arange(self.manifold.size) < self.coordinates.size + self.mb.nv
+
+
+def _has_passive(mb: Multibody) -> bool:
+    springs = any(x.passive.stiffness.any() or x.passive.damping.any() for x in mb.bodies)
+    return springs or len(mb.tendons) > 0 or any(x.gravity_compensation for x in mb.bodies)

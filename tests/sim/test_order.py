@@ -1,0 +1,175 @@
+"""The observed order of every method equals its theory: on trees, on quaternions, on what rolls."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+from tests.anchors.reference import unit_quaternions
+
+import soacraft as sc
+from soacraft import dynamics as dyn
+from soacraft.model.samples.random_models import random_inertia, random_pose
+from soacraft.sim.explicit import RK4, Dop853
+from soacraft.sim.manifold import Coordinates
+from soacraft.sim.partitioned import EulerSymplectic, Verlet
+from soacraft.sim.system import Mechanism
+
+
+def tree(hinges, seed=1):
+    """A branched tree with random bodies, in a random state."""
+    mb = sc.Multibody("tree", gravity=(0.5, -1.0, -3.0))
+    for k, hinge in enumerate(hinges):
+        parent = None if k == 0 else f"b{(k - 1) // 2}"
+        mb.add_body(f"b{k}", parent, hinge, random_inertia(seed + k), random_pose(seed + k), random_pose(9 + k))
+    mb.set_state(*mb.random_state(seed))
+    return mb
+
+
+class Slider(sc.Hinge):
+    """A user's own hinge, whose coordinate is the exponential of what moves at unit speed."""
+
+    nq = nv = 1
+
+    def neutral(self):
+        return np.ones(1)
+
+    def pose(self, q):
+        return sc.Pose(translation=(np.log(q[0]), 0, 0))
+
+    def H_T(self, q):
+        return np.array([[0.0], [0], [0], [1], [0], [0]])
+
+    def qdot(self, q, v):
+        return q * v
+
+    def integrate(self, q, dv):
+        return q * np.exp(dv)
+
+    def difference(self, q0, q1):
+        return np.log(q1 / q0)
+
+    def random(self, rng):
+        return rng.uniform(0.5, 1.5, 1)
+
+
+MODELS = {
+    "pins and slides": lambda: tree([sc.Pin((0, 1, 0)), sc.Prismatic((1, 0, 0)), sc.Gimbal()]),
+    "ball joints": lambda: tree([sc.Spherical(), sc.Pin((0, 0, 1)), sc.Spherical()]),
+    "free": lambda: tree([sc.Free(), sc.Universal((1, 0, 0), (0, 1, 0)), sc.Spherical()]),
+    "rolling": lambda: tree([sc.RollingBall(0.7), sc.Pin((1, 0, 0))]),
+    "own": lambda: tree([sc.Spherical(), Slider()]),
+}
+
+
+def exact(mb, time):
+    """q and v after some time, by scipy on the plain coordinates: quaternions are four numbers there."""
+
+    def rates(_, x):
+        q, v = unit_quaternions(mb, x[: mb.nq]), x[mb.nq :]
+        return np.concatenate([mb.qdot(q, v), dyn.forward_dynamics(mb, q, v, np.zeros(mb.nv))])
+
+    start = np.concatenate([mb.q, mb.v])
+    x = solve_ivp(rates, (0.0, time), start, "DOP853", rtol=1e-13, atol=1e-14).y[:, -1]
+    return np.concatenate([unit_quaternions(mb, x[: mb.nq]), x[mb.nq :]])
+
+
+def advance(method, problem, time, steps):
+    x, h = problem.point(problem.mb.q, problem.mb.v), time / steps
+    w = problem.rates(0.0, x)
+    for i in range(steps):
+        step = method.step(problem, i * h, x, h, w)
+        x, w = step.x1, step.w1
+    return x, step
+
+
+def observed(method, problem, time, steps, wanted):
+    """log2 of the ratio of the errors with so many steps and twice as many."""
+    size = problem.mb.nq + problem.mb.nv
+    errors = [np.abs(advance(method, problem, time, n)[0][:size] - wanted).max() for n in (steps, 2 * steps)]
+    return np.log2(errors[0] / errors[1])
+
+
+CASES = {
+    "euler_symplectic": (EulerSymplectic(), 60),
+    "verlet": (Verlet(), 30),
+    "rk4": (RK4(), 12),
+    "dop853": (Dop853(), 2),
+}
+
+
+@cache
+def reached(name):
+    """The model and where it is after 0.3 s."""
+    mb = MODELS[name]()
+    return mb, exact(mb, 0.3)
+
+
+#: A user's own hinge has its dynamics in Python, so the methods that take many steps are tried on the others.
+PAIRS = [(name, method) for name in MODELS for method in CASES if name != "own" or method in ("rk4", "dop853")]
+
+
+@pytest.mark.parametrize(("name", "method"), PAIRS)
+def test_observed_order(name, method):
+    mb, wanted = reached(name)
+    integrator, steps = CASES[method]
+    found = observed(integrator, Mechanism(mb), 0.3, steps, wanted)
+    assert integrator.order - 0.4 < found < integrator.order + 1.6
+
+
+@pytest.mark.parametrize(("method", "order"), [(RK4(), 3), (Dop853(), 7)])
+def test_dense_output(method, order):
+    """Between the ends of one step of half the length the error is less by 2^(order + 1)."""
+    mb = MODELS["free"]()
+    problem = Mechanism(mb)
+    errors = []
+    for h in (0.2, 0.1):
+        x = problem.point(mb.q, mb.v)
+        step = method.step(problem, 0.0, x, h, problem.rates(0.0, x))
+        errors.append(np.abs(step.at(0.37)[: mb.nq + mb.nv] - exact(mb, 0.37 * h)).max())
+        assert step.at(1.0) is step.x1
+    assert np.log2(errors[0] / errors[1]) > order + 0.5
+
+
+def test_a_chart_without_its_correction_would_lose_order():
+    """With udot = w in place of dexp^-1(u) w the method of order four has order two on quaternions."""
+
+    class Wrong(Coordinates):
+        def rate(self, x, u, w):
+            return w
+
+    mb = MODELS["ball joints"]()
+    problem = Mechanism(mb)
+    wanted = exact(mb, 0.3)
+    factors = (Wrong(mb), *problem.manifold.factors[1:])
+    problem.manifold = type(problem.manifold)(factors)
+    assert observed(RK4(), problem, 0.3, 12, wanted) < 2.5
+
+
+def test_a_constant_spin_is_exact():
+    """A free body without gravity that spins about a principal axis: one step of any method is exact."""
+    mb = sc.Multibody("top", gravity=(0, 0, 0))
+    mb.add_body("body", None, sc.Spherical(), sc.Inertia(1.0, (0, 0, 0), np.diag([1.0, 2.0, 3.0])))
+    mb.set_state([0, 0, 0, 1], [0, 0, 2.0])
+    problem = Mechanism(mb)
+    for method, _ in CASES.values():
+        x, _ = advance(method, problem, 1.0, 1)
+        np.testing.assert_allclose(x[:4], [0, 0, np.sin(1.0), np.cos(1.0)], atol=1e-15)
+
+
+def test_a_step_that_turns_too_far_is_refused():
+    mb = sc.Multibody("top", gravity=(0, 0, 0))
+    mb.add_body("body", None, sc.Spherical(), sc.Inertia(1.0, (0, 0, 0), np.diag([1.0, 2.0, 3.0])))
+    mb.set_state([0, 0, 0, 1], [0, 0, 40.0])
+    with pytest.raises(sc.errors.SimulationError, match=r"a step of 0.1 s turns a hinge by 4 rad; at most 3 rad"):
+        advance(RK4(), Mechanism(mb), 0.1, 1)
+
+
+def test_a_nonholonomic_hinge_of_the_users_own_is_refused():
+    class Mine(sc.RollingBall):
+        pass
+
+    mb = sc.Multibody("rolling")
+    mb.add_body("ball", None, Mine(0.5), random_inertia(1))
+    with pytest.raises(sc.errors.ModelError, match=r"hinge 'ball' of 'rolling' .* is nonholonomic and not a built-in"):
+        Coordinates(mb)
