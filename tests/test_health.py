@@ -386,7 +386,7 @@ def test_records_that_point_nowhere():
 
 def test_an_actuator_of_a_dof_that_is_not_there():
     mb = arm()
-    mb._actuators["ghost"] = Actuator("ghost", "motor", {"knee": 1.0})
+    mb._attachments.actuators["ghost"] = Actuator("ghost", "motor", {"knee": 1.0})
     assert only(mb) == Finding(
         "error", "actuator 'ghost'", "knee", "drives 'knee', which is no dof of the model", "correct its gears"
     )

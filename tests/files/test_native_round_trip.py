@@ -82,7 +82,7 @@ def test_the_order_of_bodies_and_children_is_kept():
     mb.add_body("late", "link3", sc.Weld())
     mb.reattach("link4", parent="link3", hinge=sc.Pin((0, 0, 1)))
     assert [child.name for child in mb.body("link3").children] == ["late", "link4"]
-    assert next(iter(mb._bodies)) == "link1"
+    assert next(iter(mb._tree.bodies)) == "link1"
     assert mb.bodies[0].name == "link3"
     back = round_trip(mb)
     assert [body.name for body in back.bodies] == [body.name for body in mb.bodies]
@@ -105,13 +105,14 @@ def test_it_computes_the_same_bits():
 def test_nothing_is_forgotten():
     """A new attribute of a model or body must find its place in the format, in `same`, and here."""
     mb = sc.serial_chain(2)
-    assert set(vars(mb)) == {
-        "_name", "_gravity", "_root", "_bodies", "_hinges", "_nodes", "_parts", "_version", "_parameters", "_lock",
-        "_layout", "_loops",
-        "_couplings",
-        "_actuators", "_materials", "_keyframes", "_records", "_import_report", "_forces", "_current", "_counters",
-        "_ties", "_tendons", "_mesh_folder", "_store", "_stamp",
+    assert set(vars(mb)) == {"_name", "_gravity", "_tree", "_attachments", "_state", "_edits"}
+    assert set(vars(mb._tree)) == {"root", "bodies", "hinges", "nodes"}
+    assert set(vars(mb._attachments)) == {
+        "_mb", "loops", "couplings", "tendons", "actuators", "materials", "keyframes", "records", "import_report",
+        "mesh_folder", "active",
     }  # fmt: skip
+    assert set(vars(mb._state)) == {"_mb", "parts", "forces", "store", "counters", "_state", "_stamp"}
+    assert set(vars(mb._edits)) == {"version", "parameters", "lock", "layout", "_state"}
     derived = {"full_name", "graph", "carrier", "offset", "q_slice", "v_slice", "body"}
     assert properties(sc.Body) - derived == {
         "name", "parent", "hinge", "hinge_name", "inertia", "inboard", "outboard", "nodes", "children", "geometries",

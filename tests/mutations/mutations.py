@@ -37,7 +37,8 @@ ROWS = "kinematics/rows.py"
 SPLIT = "loops/embedding/split.py"
 EMBEDDED = "loops/embedding/model.py"
 PASSIVE = "model/flat/passive.py"
-EDITS = "model/tree/structure.py"
+EDITS = "model/tree/edits.py"
+MODEL = "model/tree/multibody.py"
 TELLING = "model/tree/frame.py"
 
 MUTATIONS = (
@@ -221,11 +222,11 @@ MUTATIONS = (
         "self.pose(q1).inv @ self.pose(q0)",
     ),
     # -- parameters that change ----------------------------------------------------------------------------------
-    Mutation("parameters", "not counted", EDITS, "self._count_parameters()", "pass", 0, 2),
-    Mutation("parameters", "an attribute of a hinge not counted", EDITS, "self._count_parameters()", "pass", 1, 2),
+    Mutation("parameters", "not counted", EDITS, "self.parameter()", "pass", 0, 2),
+    Mutation("parameters", "an attribute of a hinge not counted", EDITS, "self.parameter()", "pass", 1, 2),
     Mutation("parameters", "kernels not told of springs", EDITS, "model.kernels.outdate()", "pass"),
     Mutation("parameters", "quick calls of before", EDITS, "model.kernels.retire()", "pass"),
-    Mutation("parameters", "kernels not told of gravity", EDITS, "model.kernels.set_gravity(gravity)", "pass"),
+    Mutation("parameters", "kernels not told of gravity", MODEL, "model.kernels.set_gravity(gravity)", "pass"),
     Mutation("parameters", "outboard for inboard", TELLING, "set_pose(k, False,", "set_pose(k, True,"),
     Mutation("parameters", "armature not told", TELLING, "model.kernels.set_armature(k, armature)", "pass"),
     Mutation("parameters", "frames noted before", TELLING, "model.frames.clear()", "pass", 0, 3),

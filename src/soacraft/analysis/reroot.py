@@ -13,8 +13,9 @@ from soacraft.analysis.underactuated import free_base
 from soacraft.errors import ModelError
 from soacraft.model.hinges import Free, Hinge, Spherical
 from soacraft.model.states.state import State
+from soacraft.model.tree.copying import copy_attachments, copy_fixtures, copy_forces
 from soacraft.model.tree.frame import Body, Root
-from soacraft.model.tree.multibody import Multibody, copy_fixtures
+from soacraft.model.tree.multibody import Multibody
 from soacraft.model.tree.records import Actuator, Keyframe
 from soacraft.model.tree.turning import Turned, copy_hinge_numbers, has_hinge_numbers, renamed_dofs, turned
 from soacraft.spatial.checks import Array
@@ -68,8 +69,8 @@ def reroot(mb: Multibody, body: Body | str) -> Multibody:
         return Keyframe(keyframe.name, q, v, keyframe.attributes)
 
     other.set_state(*_moved(mb, other, around, new, mb.current))
-    mb._copy_forces(other)
-    mb._copy_holdings(other, renamed_dofs(around), told)
+    copy_forces(mb, other)
+    copy_attachments(mb, other, renamed_dofs(around), told)
     return other
 
 

@@ -35,7 +35,7 @@ def quick(function: Callable[P, R]) -> Callable[P, R]:
 
     def quickly(g: Any, *args: Any, **kwargs: Any) -> Any:
         if type(g) is model_type:
-            return ((g._layout or g.layout).calls.get(name) or make(g, function))(*args, **kwargs)
+            return ((g._edits.layout or g.layout).calls.get(name) or make(g, function))(*args, **kwargs)
         return function(g, *args, **kwargs)
 
     # in the function's own module, where doctest and pickle look for it
@@ -99,7 +99,7 @@ class Frames(dict[Any, bytes]):
 
     def __missing__(self, named: Any) -> bytes:
         mb, model = self._mb, self._model
-        with mb._lock:  # a pose that changes meanwhile would be noted as it was
+        with mb._edits.lock:  # a pose that changes meanwhile would be noted as it was
             found = model.frame(mb.layout, mb.frame(named)).tobytes()
             if model.parameters == mb.parameters:
                 self[named] = found

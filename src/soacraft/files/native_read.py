@@ -68,7 +68,7 @@ class Reader:
         self._carried(mb.root, m.root or schema.Root(), "$.root")
         for i in order:
             self._body(mb, m.bodies[i], f"$.bodies[{i}]")
-        mb._bodies = {body.name: mb._bodies[body.name] for body in m.bodies}
+        mb._tree.reorder(body.name for body in m.bodies)
         self._order(mb.root, m.root or schema.Root(), "$.root")
         for i, body in enumerate(m.bodies):
             self._order(mb.body(body.name), body, f"$.bodies[{i}]")
@@ -238,8 +238,8 @@ class Reader:
     def _state(self, mb: Multibody) -> None:
         """The state of each hinge, bit for bit, then the forces."""
         parts = {mb.body(x.name): self._hinge_state(x, mb.body(x.name), i) for i, x in enumerate(self.model.bodies)}
-        mb._changed()
-        mb._parts.update(parts)
+        mb._edits.structure()
+        mb._state.parts.update(parts)
         forces: dict[Frame, Wrench] = {}
         for i, x in enumerate(self.model.forces):
             with self.at(f"$.forces[{i}]"):
@@ -247,7 +247,7 @@ class Reader:
                 if frame in forces:
                     raise self.fail(f"$.forces[{i}].at", f"there is a force at {x.at!r} already.")
                 forces[frame] = read_wrench(mb, frame, Wrench(x.moment, x.force, x.expressed_in))
-        mb._set_forces(forces)
+        mb._state.set_forces(forces)
 
     def _hinge_state(self, x: schema.Body, body: Body, i: int) -> tuple[Array, Array, Array]:
         place, hinge = f"$.bodies[{i}]", body.hinge

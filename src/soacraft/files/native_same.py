@@ -45,7 +45,7 @@ def _facts(mb: Multibody, home: Path | None = None) -> Iterator[Fact]:
     """Everything a model holds, place by place; names of files as whole paths where their folder is given."""
     yield "name", mb.name
     yield "gravity", mb.gravity
-    yield "order of the bodies", list(mb._bodies)
+    yield "order of the bodies", list(mb._tree.bodies)
     yield "bodies", [body.name for body in mb.bodies]
     yield from _carried(mb.root, "the inertial frame", home)
     for body in mb.bodies:

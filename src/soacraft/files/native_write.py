@@ -24,13 +24,13 @@ _NO_BOUND = {"lower": -np.inf, "upper": np.inf, "velocity": np.inf, "effort": np
 
 def model_of(mb: Multibody) -> schema.Model:
     """The whole model; what cannot be said in the format is refused by name."""
-    number = {name: i for i, name in enumerate(mb._bodies)}
+    number = {name: i for i, name in enumerate(mb._tree.bodies)}
     return schema.Model(
         format=schema.FORMAT,
         name=mb.name,
         gravity=_numbers(mb.gravity),
         root=_root(mb, number),
-        bodies=tuple(_body(mb, body, number) for body in mb._bodies.values()),
+        bodies=tuple(_body(mb, body, number) for body in mb._tree.bodies.values()),
         forces=tuple(_force(frame, wrench) for frame, wrench in mb.acting_forces.items()),
         loops=tuple(_loop(loop) for loop in mb.loops),
         couplings=tuple(

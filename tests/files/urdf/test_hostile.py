@@ -225,7 +225,7 @@ def seconds(path, **options):
 def test_a_chain_of_a_hundred_thousand_links(tmp_path):
     short, _ = seconds(write(tmp_path, chain(10_000)))
     taken, mb = seconds(write(tmp_path, chain(100_000)))
-    assert len(mb._bodies) == 100_000
+    assert len(mb._tree.bodies) == 100_000
     assert taken < 30 * max(short, 0.2)  # linear: ten times, with room for noise
 
 
@@ -235,7 +235,7 @@ def test_a_star_and_many_shapes_on_one_body(tmp_path, merge_fixed):
     star = robot(link("hub", SPHERE * n), *(link(f"l{i}", SPHERE) for i in range(n)),
                  *(joint(f"j{i}", "fixed", "hub", f"l{i}") for i in range(n)))  # fmt: skip
     taken, mb = seconds(write(tmp_path, star), merge_fixed=merge_fixed)
-    assert sum(len(body._geometries) for body in mb._bodies.values()) == 2 * n
+    assert sum(len(body._geometries) for body in mb._tree.bodies.values()) == 2 * n
     assert taken < 20
 
 

@@ -165,7 +165,7 @@ def _mimic(built: Built, joint: Joint) -> None:
             raise fail(mimic.element, f"joint {bad.name!r:.80} is {bad.type}; only joints with one dof can follow.")
         terms = {dof: 1.0} | ({other: -mimic.multiplier} if mimic.multiplier else {})
         name = dof
-        while name in built.mb._loops:
+        while name in built.mb._attachments.loops:
             name += "_mimic"
         built.mb.couple(name, terms, mimic.offset)
 

@@ -23,8 +23,9 @@ from soacraft.model.sizes.measure import measure_of
 from soacraft.model.states.hinge_fit import hinge_inverse
 from soacraft.model.states.state import State
 from soacraft.model.tree.closures import Closure
+from soacraft.model.tree.copying import copy_attachments, copy_fixtures, copy_forces
 from soacraft.model.tree.frame import Body, Carrier, Frame
-from soacraft.model.tree.multibody import Multibody, copy_fixtures
+from soacraft.model.tree.multibody import Multibody
 from soacraft.model.tree.names import find_hinge
 from soacraft.model.tree.records import Keyframe
 from soacraft.model.tree.turning import Turned, copy_hinge_numbers, has_hinge_numbers, renamed_dofs, turned
@@ -134,7 +135,7 @@ def recut(mb: Multibody, loop: Closure | str, hinge: Body | str, tolerance: floa
     for body in _parents_first(plan):
         _hang(plan, other, body)
     other.set_state(*plan.state(other, mb.current))
-    _copy_holdings(plan, other)
+    _copy_rest(plan, other)
     return other
 
 
@@ -263,7 +264,7 @@ def _hang(plan: Plan, other: Multibody, body: Body) -> None:
         copy_hinge_numbers("recut", twin, parent, plan.turned[parent].order)
 
 
-def _copy_holdings(plan: Plan, other: Multibody) -> None:
+def _copy_rest(plan: Plan, other: Multibody) -> None:
     """Forces, closures and records on the frames and dofs of the same names; the new closure for the old."""
     mb, cut, loop = plan.mb, plan.cut, plan.loop
 
@@ -271,8 +272,8 @@ def _copy_holdings(plan: Plan, other: Multibody) -> None:
         q, v, _ = plan.state(other, mb.state(keyframe.q, keyframe.v))
         return Keyframe(keyframe.name, q, v, keyframe.attributes)
 
-    mb._copy_forces(other)
-    mb._copy_holdings(other, renamed_dofs(plan.turned), told)
+    copy_forces(mb, other)
+    copy_attachments(mb, other, renamed_dofs(plan.turned), told)
     other.remove_loop(loop.name)
     a = _end(other, cut.parent, cut.inboard, cut.hinge_name)
     b = _end(other, cut, cut.outboard.inv, cut.hinge_name)

@@ -28,7 +28,7 @@ from soacraft.spatial.pose import Pose
 from soacraft.spatial.transforms import phi
 
 if TYPE_CHECKING:
-    from soacraft.model.tree.structure import Structure
+    from soacraft.model.tree.multibody import Multibody
     from soacraft.model.tree.tendons import Tendon
 
 T = TypeVar("T")
@@ -75,7 +75,7 @@ class Layout:
     was made for.
     """
 
-    def __init__(self, model: Structure, bodies: Sequence[Body], tendons: Iterable[Tendon] = ()) -> None:
+    def __init__(self, model: Multibody, bodies: Sequence[Body], tendons: Iterable[Tendon] = ()) -> None:
         self._model = model
         self.version, self.parameters, self.gravity = model.version, model.parameters, model.gravity
         self.compiled: list[Any] = []

@@ -1,8 +1,11 @@
 """The editable tree: frames, bodies and nodes, what hangs on them, sub-graphs, and the names of it all.
 
 `multibody` is the model a user edits. `graph` is what operators and algorithms ask of it or of a `subgraph`; `lookup`,
-`drawing` and, in `states`, `stated` and `frame_motion` are what users ask besides. `frame`, `structure` and `holdings`
-hold the parts, `closures`, `properties`, `tendons`, `gears` and `records` are the parts besides bodies.
+`drawing` and, in `states`, `stated` and `frame_motion` are what users ask besides.
+
+A model is composed of a `body_tree`, `attachments`, its current state (`states.current`) and its `edits`; `editing` has
+the edits that concern several of them. `frame`, `closures`, `properties`, `tendons`, `gears` and `records` are what
+trees and attachments are made of.
 """
 
 __all__: list[str] = []

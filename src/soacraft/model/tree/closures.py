@@ -22,7 +22,6 @@ from soacraft.spatial.checks import Array
 
 if TYPE_CHECKING:
     from soacraft.model.tree.graph import Graph
-    from soacraft.model.tree.structure import Structure
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +71,7 @@ class Coupling(Plain):
         return f"coupling {self.name!r}: {' + '.join(parts)} = {self.offset:g}{'' if self.active else ', inactive'}"
 
 
-def read_terms(name: str, terms: Any, graph: Structure) -> Mapping[str, tuple[float, ...]]:
+def read_terms(name: str, terms: Any, graph: Graph) -> Mapping[str, tuple[float, ...]]:
     """The terms of a coupling, for dofs that exist and are true coordinates. O(number of terms)."""
     if not isinstance(terms, Mapping) or not terms:
         raise ModelError(f"coupling {name!r} needs {{dof: ratio, ...}}, got {terms!r:.60}.")

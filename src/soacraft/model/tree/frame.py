@@ -115,10 +115,10 @@ class Carrier(Frame):
         read_name("node", name)
         if name in self._nodes:
             raise ModelError(f"{self.kind} {self.name!r} already has a node {name!r}; names are unique within a body.")
-        self._graph._refuse_taken(f"{self.full_name}/{name}", f"node {name!r} of {self.name!r}")
+        self._graph._tree.refuse_taken(f"{self.full_name}/{name}", f"node {name!r} of {self.name!r}")
         node = Node(self, name, read_pose(pose, f"the pose of node {self.full_name}/{name}"))
-        with self._graph._lock:
-            self._nodes[name] = self._graph._nodes[node.full_name] = node
+        with self._graph._edits.lock:
+            self._graph._tree.add_node(node)
         return node
 
     def remove_node(self, node: Node | str) -> None:
@@ -129,10 +129,9 @@ class Carrier(Frame):
         if found is None or (isinstance(node, Node) and found is not node):
             raise ModelError(f"{self.kind} {self.name!r} has no node {name!r}; it has {_list(self._nodes)}.")
         self._graph._refuse_held({found})
-        with self._graph._lock:
-            self._graph._changed()
-            del self._nodes[name], self._graph._nodes[found.full_name]
-            found._removed = True
+        with self._graph._edits.lock:
+            self._graph._edits.structure()
+            self._graph._tree.remove_node(found)
 
     @property
     def geometries(self) -> Catalogue[Geometry]:
@@ -246,7 +245,7 @@ class Body(Carrier):
         value = read_inertia(value, self.name)
         self.require_present()
         compensated = self._compensation != 0.0  # by a force that depends on the mass
-        self._graph._set(self, "_inertia", value, None if compensated else _tell_inertia)
+        self._graph._edits.set(self, "_inertia", value, None if compensated else _tell_inertia)
 
     @property
     def inboard(self) -> Pose:
@@ -258,7 +257,7 @@ class Body(Carrier):
         _refuse_none(value, "inboard", self)
         value = read_pose(value, f"inboard of {self.name!r}")
         self.require_present()
-        self._graph._set(self, "_inboard", value, _tell_inboard)
+        self._graph._edits.set(self, "_inboard", value, _tell_inboard)
 
     @property
     def outboard(self) -> Pose:
@@ -270,7 +269,7 @@ class Body(Carrier):
         _refuse_none(value, "outboard", self)
         value = read_pose(value, f"outboard of {self.name!r}")
         self.require_present()
-        self._graph._set(self, "_outboard", value, _tell_outboard)
+        self._graph._edits.set(self, "_outboard", value, _tell_outboard)
 
     @property
     def armature(self) -> Array:
@@ -285,11 +284,11 @@ class Body(Carrier):
     def armature(self, value: Any) -> None:
         J = read_armature(value, self.hinge, f"hinge {self.hinge_name!r}")
         self.require_present()
-        with self._graph._lock:
+        with self._graph._edits.lock:
             if (J is None) == (self._armature is None):
-                self._graph._set(self, "_armature", J, _tell_armature)
+                self._graph._edits.set(self, "_armature", J, _tell_armature)
             else:  # another size of the node
-                self._graph._changed()
+                self._graph._edits.structure()
                 self._armature = J
 
     @property
@@ -305,7 +304,7 @@ class Body(Carrier):
             raise ModelError(f"passive of hinge {self.hinge_name!r} must be a Passive(...), got {value!r:.60}.")
         sized = value.sized(self.hinge, f"hinge {self.hinge_name!r}")
         self.require_present()
-        self._graph._set(self, "_passive", sized)
+        self._graph._edits.set(self, "_passive", sized)
 
     @property
     def gravity_compensation(self) -> float:
@@ -319,7 +318,7 @@ class Body(Carrier):
     def gravity_compensation(self, value: float) -> None:
         part = float(finite(value, (), f"gravity_compensation of {self.name!r}")) + 0.0  # no negative zero
         self.require_present()
-        self._graph._set(self, "_compensation", part)
+        self._graph._edits.set(self, "_compensation", part)
 
     @property
     def limits(self) -> Limits:
@@ -400,7 +399,7 @@ class Node(Frame):
         _refuse_none(value, "pose", self)
         value = read_pose(value, f"the pose of node {self.full_name}")
         self.require_present()
-        self._graph._set(self, "_pose", value, _tell_node)
+        self._graph._edits.set(self, "_pose", value, _tell_node)
 
     @property
     def offset(self) -> Pose:

@@ -13,14 +13,14 @@ from soacraft.spatial.inertia import Inertia
 from soacraft.spatial.pose import Pose
 
 if TYPE_CHECKING:
-    from soacraft.model.tree.holdings import Holdings
+    from soacraft.model.tree.multibody import Multibody
 
 #: The attribute of a coupling that names the dof which should not be independent.
 DEPENDENT = "dependent"
 
 
 def add_geared_hinge(
-    mb: Holdings,
+    mb: Multibody,
     name: str,
     parent: Body | Root | str | None,
     hinge: Hinge | None,
@@ -45,7 +45,7 @@ def add_geared_hinge(
     spin = Pin(axis)
     if not isinstance(rotor, Inertia):
         raise ModelError(f"geared hinge {name!r}: the rotor must be an Inertia(mass, com, moment), got {rotor!r:.60}.")
-    known = {*mb._bodies, *mb._hinges, *mb.couplings.names}
+    known = {*mb._tree.bodies, *mb._tree.hinges, *mb.couplings.names}
     taken = [x for x in (f"{name}_rotor", f"{name}_gear") if x in known]
     if taken:
         raise ModelError(f"geared hinge {name!r} needs the name {taken[0]!r}, which {mb.name!r} has already.")

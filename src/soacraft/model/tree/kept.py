@@ -27,7 +27,7 @@ class Kept(Generic[T]):
         self._known: WeakKeyDictionary[Layout, tuple[int, T]] = WeakKeyDictionary()
 
     def __call__(self, graph: Graph) -> T:
-        layout, nodes = graph.layout, len(graph.root.graph._nodes)
+        layout, nodes = graph.layout, len(graph.root.graph._tree.nodes)
         known = self._known.get(layout)
         if known is None or known[0] != nodes:
             known = self._known[layout] = (nodes, self._work(graph))

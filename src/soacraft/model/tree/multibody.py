@@ -3,30 +3,46 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
-from soacraft.errors import ModelError, StateError
+from soacraft.errors import ModelError
+from soacraft.model.flat.compiled import CompiledModel
 from soacraft.model.flat.layout import Layout
-from soacraft.model.flat.plans import Store, make_store, quaternions_of
+from soacraft.model.flat.plans import Store
 from soacraft.model.hinges.base import Hinge
-from soacraft.model.states.coordinates import force_frame, read_wrench
-from soacraft.model.states.state import Configuration, Motion, State
-from soacraft.model.tree import packing
-from soacraft.model.tree.frame import Body, Carrier, Frame, Root
-from soacraft.model.tree.holdings import Holdings
-from soacraft.model.tree.structure import HingeState
+from soacraft.model.states.current import CurrentState
+from soacraft.model.states.frame_motion import FrameMotion
+from soacraft.model.states.state import State
+from soacraft.model.states.stated import Stated
+from soacraft.model.tree import editing, gears, packing
+from soacraft.model.tree.attachments import Attachments
+from soacraft.model.tree.body_tree import BodyTree
+from soacraft.model.tree.catalogue import Catalogue
+from soacraft.model.tree.closures import Closure, Coupling
+from soacraft.model.tree.copying import copy_into
+from soacraft.model.tree.drawing import Drawn
+from soacraft.model.tree.edits import Edits
+from soacraft.model.tree.frame import Body, Frame, Root
+from soacraft.model.tree.graph import size_text
+from soacraft.model.tree.import_report import ImportReport
+from soacraft.model.tree.lookup import Lookup
+from soacraft.model.tree.records import Actuator, Keyframe, Material, Record
 from soacraft.model.tree.subgraph import SubGraph
-from soacraft.spatial.checks import finite, frozen
+from soacraft.model.tree.tendons import Tendon
+from soacraft.spatial.checks import Array, finite, frozen
+from soacraft.spatial.inertia import Inertia
+from soacraft.spatial.pose import Pose
 from soacraft.spatial.wrench import Wrench
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.80665)
 
 
-class Multibody(Holdings):
+class Multibody(Lookup, Drawn, Stated, FrameMotion):
     """A tree of rigid bodies, editable at any time, with its current state `q, v, vdot` and external forces.
 
     Loop closures and couplings tie it together; geometry, actuators, keyframes and records go with it.
@@ -41,111 +57,374 @@ class Multibody(Holdings):
     """
 
     def __init__(self, name: str = "model", gravity: npt.ArrayLike = STANDARD_GRAVITY) -> None:
-        super().__init__(name, gravity)
-        self._forces: dict[Frame, Wrench] = {}
-        self._current: State | None = None
-        self._store: Store | None = None  # the numbers of the current state, for compiled calls
-        self._stamp = 0  # that of the store when `_current` was made
-        self._counters: Counter[str] = Counter()
-
-    # -- the state -------------------------------------------------------------------------------------------
+        if not isinstance(name, str) or not name.strip():
+            raise ModelError(f"the name of a model must be a non-empty string, got {name!r}.")
+        self._name = name
+        self._gravity = _read_gravity(name, gravity)
+        self._tree = BodyTree(Root(self))
+        self._attachments = Attachments(self)
+        self._state = CurrentState(self)
+        self._edits = Edits(self._state)
 
     @property
-    def counters(self) -> Counter[str]:
-        """How many configuration, velocity and acceleration quantities were computed so far."""
-        return self._counters
+    def name(self) -> str:
+        """The model's name."""
+        return self._name
 
-    def _keep_state(self) -> None:
-        """Store the state by body."""
-        if self._current is not None:
-            self._parts = self._state_parts()
-            self._current = None
-        if self._store is not None:
-            self._store.end()
-            self._store = None
+    def __repr__(self) -> str:
+        n, nv = len(self._tree.bodies), sum(body.hinge.nv for body in self._tree.bodies.values())
+        return f"Multibody {self._name!r}: {size_text(n, nv)}"
 
-    def _count_parameters(self) -> None:
-        self._parameters += 1
-        if self._store is not None:
-            self._store.parameters = self._parameters
+    # -- versions and the flat form --------------------------------------------------------------------------
 
-    def _state_parts(self) -> dict[Body, HingeState]:
-        """The state by body, of those that were ever set."""
-        if self._current is None:
-            return self._parts
-        now = self._current
-        layout = now.layout
-        q, v, vdot = now.q, now.v, now.vdot
-        if self._store is not None and self._store.stamp != self._stamp:
-            _, q, v, vdot = self._store.state()
-        slices = zip(layout.bodies, layout.q_slices, layout.v_slices, strict=True)
-        return {body: (q[i], v[j], vdot[j]) for body, i, j in slices}
+    @property
+    def version(self) -> int:
+        """The version of the structure: it grows when bodies, hinges, loops, couplings or tendons come or go."""
+        return self._edits.version
+
+    @property
+    def parameters(self) -> int:
+        """The version of the parameters: it grows when inertias, constant poses, armature, springs, gravity or the
+        attributes of a user's own hinge change. Handles, states and expressions stay valid then, with the new numbers.
+
+        >>> from soacraft.model import serial_chain
+        >>> mb = serial_chain(2)
+        >>> before = mb.version, mb.parameters
+        >>> mb["link1"].inertia = Inertia(2.0)
+        >>> mb.version == before[0], mb.parameters > before[1]
+        (True, True)
+        """
+        return self._edits.parameters
+
+    @property
+    def layout(self) -> Layout:
+        """The constant flat form, made when first read after a change: O(n), of a parameter O(1) until it is read."""
+        edits = self._edits
+        layout = edits.layout
+        if layout is None or layout.parameters != edits.parameters:
+            with edits.lock:
+                layout = edits.layout = self._made_layout() if edits.layout is None else edits.layout.renewed()
+        return layout
+
+    def _made_layout(self) -> Layout:
+        return Layout(self, self._tree.parents_first(), self._attachments.tendons.values())
+
+    # -- the tree --------------------------------------------------------------------------------------------
+
+    @property
+    def root(self) -> Root:
+        """The inertial frame; nodes can be added to it."""
+        return self._tree.root
+
+    def frame(self, frame: Any) -> Frame:
+        """A body, node or the inertial frame, from itself or its name: "upper", "upper/tool", "inertial"."""
+        return self._tree.frame(frame)
+
+    def __contains__(self, name: object) -> bool:
+        if isinstance(name, Frame):
+            return name.graph is self and not name._removed
+        return isinstance(name, str) and (self._tree.find(name) is not None or name in self._tree.hinges)
+
+    def add_body(
+        self,
+        name: str,
+        parent: Body | Root | str | None = None,
+        hinge: Hinge | None = None,
+        inertia: Inertia | None = None,
+        inboard: Pose | None = None,
+        outboard: Pose | None = None,
+        hinge_name: str | None = None,
+    ) -> Body:
+        """Hang a new body on `parent` (None: the inertial frame) by `hinge`. O(1).
+
+        `inboard` is the pose of the inboard hinge frame in the parent's body frame, `outboard` that of the
+        body frame in the outboard hinge frame. The hinge starts neutral and at rest; other hinges keep their
+        state.
+
+        >>> from soacraft.model import Multibody
+        >>> from soacraft.model.hinges import Prismatic
+        >>> mb = Multibody("rail")
+        >>> mb.add_body("cart", hinge=Prismatic(axis=(1, 0, 0)), inertia=Inertia(2.0))
+        body 'cart' on 'inertial' by Prismatic(axis=(1, 0, 0))
+        """
+        return editing.add_body(self, name, parent, hinge, inertia, inboard, outboard, hinge_name)
+
+    def remove(self, body: Body | str, subtree: bool = False) -> None:
+        """Take a body, with `subtree=True` also all that hangs from it, out; their handles become stale.
+
+        The state of what remains is kept. What loops, couplings, actuators or stored forces need is refused.
+
+        >>> from soacraft.model import serial_chain
+        >>> mb = serial_chain(3)
+        >>> mb.remove("link2", subtree=True)
+        >>> mb
+        Multibody 'chain': 1 body, 1 dof
+        """
+        editing.remove(self, body, subtree)
+
+    def reattach(
+        self,
+        body: Body | str,
+        parent: Body | Root | str | None,
+        hinge: Hinge | None = None,
+        inboard: Pose | None = None,
+        outboard: Pose | None = None,
+        keep_pose: bool = False,
+        hinge_name: str | None = None,
+    ) -> Body:
+        """Hang a body, with all that is outboard of it, on another parent by a new hinge.
+
+        The state of everything else is kept. The new hinge has no armature, springs or limits: a hinge that has some
+        is refused until they are taken away. It starts, and is in every keyframe, neutral and at rest; with `keep_pose`
+        it starts where the body keeps its pose in the inertial frame (refused when the hinge cannot reach it) and, if
+        the hinge allows it, its velocity.
+
+        >>> from soacraft.model import serial_chain
+        >>> from soacraft.model.hinges import Free
+        >>> mb = serial_chain(3)
+        >>> before = mb.pose("link3")
+        >>> mb.reattach("link3", parent=None, hinge=Free(), keep_pose=True)
+        body 'link3' on 'inertial' by Free()
+        >>> mb.pose("link3").is_close(before)
+        True
+        """
+        return editing.reattach(self, body, parent, hinge, inboard, outboard, keep_pose, hinge_name)
+
+    def add_geared_hinge(
+        self,
+        name: str,
+        parent: Body | Root | str | None = None,
+        hinge: Hinge | None = None,
+        inertia: Inertia | None = None,
+        *,
+        ratio: float,
+        rotor: Inertia,
+        rotor_axis: npt.ArrayLike | None = None,
+        rotor_pose: Pose | None = None,
+        inboard: Pose | None = None,
+        outboard: Pose | None = None,
+        hinge_name: str | None = None,
+    ) -> Body:
+        """Hang a link on `parent` by a hinge of one dof that a rotor drives through a gear (formula F1). O(1).
+
+        Besides the link there are then a body `name_rotor`, on the same parent by a pin about `rotor_axis` (default:
+        the axis of the hinge) at `rotor_pose` (default: `inboard`), and a coupling `name_gear`: the rotor turns by
+        `ratio` for each radian or metre of the hinge. The rotor's inertia is exact, its gyroscopic moments included.
+        `sc.loops` solves for both: `ConstraintEmbedding` as one compound body, `sc.loops.geared_sko` in closed form.
+
+        >>> from soacraft.model.tree.multibody import Multibody
+        >>> from soacraft.model.hinges import Pin
+        >>> mb = Multibody("arm")
+        >>> mb.add_geared_hinge("upper", None, Pin((0, 0, 1)), Inertia(2.0), ratio=100, rotor=Inertia(0.1))
+        body 'upper' on 'inertial' by Pin(axis=(0, 0, 1))
+        >>> list(mb.couplings)
+        [coupling 'upper_gear': 1 upper_rotor + -100 upper = 0]
+        """
+        return gears.add_geared_hinge(
+            self, name, parent, hinge, inertia, ratio, rotor, rotor_axis, rotor_pose, inboard, outboard, hinge_name
+        )
 
     def _refuse_held(self, gone: set[Frame], hinge: tuple[Body, Hinge, str] | None = None) -> None:
         """Raise for frames, or a hinge that is to change, that closures, couplings, actuators or forces need."""
-        super()._refuse_held(gone, hinge)
-        for frame, wrench in self._forces.items():
-            axes = wrench.expressed_in
-            at = f"at {frame.full_name!r}"
-            cure = f"end it first with mb.set_force({frame.full_name!r}, None)"
-            if frame in gone or frame.carrier in gone:
-                raise ModelError(f"a stored force acts {at}; {cure}.")
-            if axes is not None and (axes in gone or axes.carrier in gone):
-                raise ModelError(
-                    f"the stored force {at} is expressed in {axes.full_name!r}; {cure}, or set it in other axes."
-                )
+        self._attachments.refuse_held(gone, hinge)
+        self._state.refuse_held(gone)
+
+    @property
+    def gravity(self) -> Array:
+        """The acceleration of gravity in the inertial frame (3)."""
+        return self._gravity
+
+    @gravity.setter
+    def gravity(self, value: npt.ArrayLike) -> None:
+        self._edits.set(self, "_gravity", _read_gravity(self._name, value), _tell_gravity)
+
+    @property
+    def total_mass(self) -> float:
+        """The sum of the bodies' masses."""
+        return float(sum(body.inertia.mass for body in self._tree.bodies.values()))
+
+    # -- attachments -----------------------------------------------------------------------------------------
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether a loop closure or a coupling is active. O(1)."""
+        return self._attachments.active > 0
+
+    @property
+    def loops(self) -> Catalogue[Closure]:
+        """The loop closures, by name or number."""
+        return Catalogue(self._attachments.loops.values(), "loop")
+
+    def close_loop(
+        self,
+        name: str,
+        node_a: Frame | str,
+        node_b: Frame | str,
+        hinge: Hinge,
+        active: bool = True,
+        attributes: Mapping[str, Any] | None = None,
+    ) -> Closure:
+        """Close a loop: `node_b` may move relative to `node_a` only as `hinge` allows. O(1).
+
+        The hinge's inboard frame is that of `node_a`, its outboard frame that of `node_b`: a `Pin` closes with five
+        rows, a `Weld` with six, a `Spherical` hinge with three. The frames are bodies, nodes or the inertial frame,
+        on two different bodies.
+
+        >>> from soacraft.model import serial_chain
+        >>> from soacraft.model.hinges import Spherical
+        >>> mb = serial_chain(3)
+        >>> mb.close_loop("ring", "inertial", "link3/tip", Spherical())
+        loop 'ring': 'link3/tip' on 'inertial' by Spherical()
+        """
+        return self._attachments.close_loop(name, node_a, node_b, hinge, active, attributes)
+
+    def remove_loop(self, loop: Closure | str) -> None:
+        """Take a loop closure away."""
+        self._attachments.untie("loop", self._attachments.loops, loop)
+
+    @property
+    def couplings(self) -> Catalogue[Coupling]:
+        """The couplings of coordinates, by name or number."""
+        return Catalogue(self._attachments.couplings.values(), "coupling")
+
+    def couple(
+        self,
+        name: str,
+        terms: Mapping[Any, float | tuple[float, ...]],
+        offset: float = 0.0,
+        active: bool = True,
+        attributes: Mapping[str, Any] | None = None,
+    ) -> Coupling:
+        """Tie coordinates: the sum of `ratio q(dof)` over `{dof: ratio, ...}` is `offset`. O(number of dofs).
+
+        A dof is given by its name; where a hinge has one, its body or the name of that does.
+
+        A gear, a mimic joint `q = m q_other + o` ({q: 1, q_other: -m}, offset o), a differential. A ratio may also be
+        the coefficients (c1, c2, ...) of a polynomial c1 q + c2 q^2 + ...
+
+        >>> from soacraft.model import serial_chain
+        >>> serial_chain(2).couple("gear", {"link1": 1, "link2": -3})
+        coupling 'gear': 1 link1 + -3 link2 = 0
+        """
+        return self._attachments.couple(name, terms, offset, active, attributes)
+
+    def remove_coupling(self, coupling: Coupling | str) -> None:
+        """Take a coupling away."""
+        self._attachments.untie("coupling", self._attachments.couplings, coupling)
+
+    def add_tendon(
+        self,
+        name: str,
+        terms: Mapping[Any, float],
+        stiffness: float = 0.0,
+        damping: float = 0.0,
+        rest: float | tuple[float, float] = 0.0,
+        attributes: Mapping[str, Any] | None = None,
+    ) -> Tendon:
+        """Pull at coordinates with a spring and a damper along L, the sum of `c q` over `{dof: c, ...}`. O(1).
+
+        A dof is given by its name; where a hinge has one, its body or the name of that does.
+
+            force on each dof = -c (stiffness (L - rest) + damping Ldot)
+
+        `rest` may be a range (low, high) in which the spring is slack. It is a passive force: it acts in all dynamics,
+        and `passive=False` leaves it out. Old states and expressions become stale.
+
+        >>> from soacraft.model import serial_chain
+        >>> serial_chain(2).add_tendon("cable", {"link1": 1.0, "link2": -0.5}, stiffness=20.0, rest=(0.0, 0.1))
+        tendon 'cable': L = 1 link1 + -0.5 link2, stiffness 20 from 0 to 0.1, damping 0
+        """
+        return self._attachments.add_tendon(name, terms, stiffness, damping, rest, attributes)
+
+    def remove_tendon(self, tendon: Tendon | str) -> None:
+        """Take a tendon away."""
+        self._attachments.untie("tendon", self._attachments.tendons, tendon)
+
+    @property
+    def actuators(self) -> Catalogue[Actuator]:
+        """The actuators, by name or number."""
+        return Catalogue(self._attachments.actuators.values(), "actuator")
+
+    def add_actuator(self, actuator: Actuator) -> Actuator:
+        """Keep an actuator of dofs of this model."""
+        return self._attachments.add_actuator(actuator)
+
+    def remove_actuator(self, actuator: Actuator | str) -> None:
+        """Take an actuator away."""
+        del self._attachments.actuators[self.actuators.find(actuator).name]
+
+    @property
+    def materials(self) -> Catalogue[Material]:
+        """The materials that geometries name, by name or number."""
+        return Catalogue(self._attachments.materials.values(), "material")
+
+    def add_material(self, material: Material) -> Material:
+        """Keep a material."""
+        return self._attachments.add_material(material)
+
+    @property
+    def keyframes(self) -> Catalogue[Keyframe]:
+        """The named states, by name or number. Hinges that came later are at their neutral coordinates, at rest."""
+        return Catalogue(self._attachments.told_keyframes(), "keyframe")
+
+    def add_keyframe(self, keyframe: Keyframe) -> Keyframe:
+        """Keep a named state of the whole model.
+
+        >>> from soacraft.model import serial_chain
+        >>> mb = serial_chain(2)
+        >>> home = mb.add_keyframe(Keyframe("home", [0.1, 0.2], [0.0, 0.0]))
+        >>> mb.set_state(mb.keyframes["home"].q)
+        """
+        return self._attachments.add_keyframe(keyframe)
+
+    @property
+    def records(self) -> Catalogue[Record]:
+        """What a file said besides, in its order: sensors, cameras, contact pairs."""
+        return Catalogue(self._attachments.records, "record")
+
+    def add_record(self, record: Record) -> Record:
+        """Keep a record."""
+        return self._attachments.add_record(record)
+
+    @property
+    def import_report(self) -> ImportReport | None:
+        """What became of every element of the file the model was read from; None for one built in Python."""
+        return self._attachments.import_report
+
+    @import_report.setter
+    def import_report(self, value: ImportReport | None) -> None:
+        self._attachments.set_import_report(value)
+
+    @property
+    def mesh_folder(self) -> Path | None:
+        """The folder that names of meshes and textures are relative to: that of the file the model was read from.
+
+        None for a model built in Python, until it is set. `save` writes the names so that they lead to the same files.
+        """
+        return self._attachments.mesh_folder
+
+    @mesh_folder.setter
+    def mesh_folder(self, value: str | PathLike[str] | None) -> None:
+        self._attachments.set_mesh_folder(value)
+
+    # -- the current state -----------------------------------------------------------------------------------
 
     @property
     def current(self) -> State:
         """The current state; a new object after each change, so its identity is the version of the state."""
-        current, layout, store = self._current, self.layout, self._store
-        if current is None or current.made_for is not layout or store is None or store.stamp != self._stamp:
-            with self._lock:
-                current = self._current = self._caught_up(self.layout)
-        return current
-
-    def _caught_up(self, layout: Layout) -> State:
-        """The current state, once more where the structure, the parameters or the store changed since it was made."""
-        current, store = self._current, self._store
-        if current is None or store is None or current.version != layout.version:
-            self._keep_state()  # of a thread that set a state while the structure changed
-            current = self._state_of(layout)
-            self._store = store = make_store(layout.nq, layout.nv, quaternions_of(layout), self._parameters)
-            store.put(current.motion.configuration.q, current.motion.v, np.ascontiguousarray(current.vdot))
-            self._stamp = store.stamp
-        elif store.stamp != self._stamp:
-            self._stamp, *numbers = store.state()
-            current = current.at_numbers(*numbers)
-        elif current.made_for is not layout:
-            current = State(self, current.motion, np.asarray(current.vdot), current.forces)
-        return current
+        return self._state.get(self.layout)
 
     @property
     def store(self) -> Store:
         """The numbers of the current state for compiled calls; another one after a structural change."""
         self.current  # noqa: B018  (makes it)
-        assert self._store is not None
-        return self._store
+        assert self._state.store is not None
+        return self._state.store
 
-    def _set_current(self, state: State) -> None:
-        """Make a state the current one."""
-        with self._lock:
-            state.require_fresh()
-            self._current = state
-            assert self._store is not None
-            self._store.put(*(np.ascontiguousarray(x) for x in (state.configuration.q, state.motion.v, state.vdot)))
-            self._stamp = self._store.stamp
-
-    def _state_of(self, layout: Layout) -> State:
-        """The state by body as one; hinges that have none are neutral and at rest."""
-        rest: dict[int, HingeState] = {}  # by the id of a hinge: many bodies may share one
-        for hinge in (body.hinge for body in layout.bodies if body not in self._parts):
-            if id(hinge) not in rest:
-                rest[id(hinge)] = _at_rest(hinge)
-        parts = [self._parts.get(body) or rest[id(body.hinge)] for body in layout.bodies]
-        q, v, vdot = (frozen(np.concatenate([np.zeros(0), *(part[i] for part in parts)])) for i in range(3))
-        motion = Motion(Configuration(layout, q, self._counters), v, self._counters)
-        return State(self, motion, vdot, tuple(self._forces.items()))
+    @property
+    def counters(self) -> Counter[str]:
+        """How many configuration, velocity and acceleration quantities were computed so far."""
+        return self._state.counters
 
     def set_state(self, q: Any = None, v: Any = None, vdot: Any = None) -> None:
         """Change the current state, all or nothing: when one part is refused, none is changed.
@@ -159,16 +438,9 @@ class Multibody(Holdings):
         >>> mb.q, mb.v
         (array([0.1, 0.5]), array([1., 0.]))
         """
-        if self._store is not None and self._store.set(q, v, vdot):
-            return
-        new = self.current.replace(q, v, vdot)
-        for what, x in (("q", new.configuration.q), ("v", new.motion.v), ("vdot", new.vdot)):
-            if x.ndim > 1:
-                raise StateError(
-                    f"{what} of {self._name!r} holds one state, got an array of shape {x.shape}; "
-                    "for a batch make a snapshot with mb.state(q, v)."
-                )
-        self._set_current(new)
+        store = self._state.store
+        if store is None or not store.set(q, v, vdot):  # plain arrays are written at once
+            self._state.set(q, v, vdot)
 
     def set_force(self, node: Frame | str, wrench: Any) -> None:
         """Let a wrench act at a node from now on: six numbers in node axes, or a `Wrench`; None ends it.
@@ -179,31 +451,16 @@ class Multibody(Holdings):
         >>> mb.current.forces[0][0]
         node 'link2/tip'
         """
-        frame = force_frame(self, node)
-        forces = {key: value for key, value in self._forces.items() if key is not frame}
-        if wrench is not None:
-            forces[frame] = read_wrench(self, frame, wrench)
-            shape = np.shape(np.asarray(forces[frame]))
-            if len(shape) != 1:
-                raise StateError(
-                    f"the wrench at {frame.full_name!r} must be one wrench, got an array of shape {shape}; "
-                    "for a batch use mb.state(..., forces={node: wrenches})."
-                )
-        self._set_forces(forces)
+        self._state.set_force(node, wrench)
 
     @property
     def acting_forces(self) -> dict[Frame, Wrench]:
         """The forces that act now, by node: always the same dictionary, to look at and not to change."""
-        return self._forces
+        return self._state.forces
 
     def clear_forces(self) -> None:
         """Take all external forces away."""
-        self._set_forces({})
-
-    def _set_forces(self, forces: dict[Frame, Wrench]) -> None:
-        self._set_current(self.current.replace(forces=tuple(forces.items())))
-        self._forces.clear()  # the same dictionary always: compiled calls look at it
-        self._forces.update(forces)
+        self._state.set_forces({})
 
     # -- parts and copies ------------------------------------------------------------------------------------
 
@@ -229,29 +486,8 @@ class Multibody(Holdings):
         Multibody 'twin': 2 bodies, 2 dofs
         """
         other = Multibody(self._name if name is None else name, self._gravity)
-        copy_fixtures(self._root, other.root)
-        for body in self.bodies:
-            twin = other.add_body(
-                body.name,
-                None if isinstance(body.parent, Root) else body.parent.name,
-                body.hinge, body.inertia, body.inboard, body.outboard, body.hinge_name,
-            )  # fmt: skip
-            twin._armature, twin._passive, twin._limits = body._armature, body._passive, body._limits
-            copy_fixtures(body, twin)
-        # the insertion order decides the order of siblings after later edits
-        other._bodies = {name: other._bodies[name] for name in self._bodies}
-        other._changed()
-        other.set_state(self.q, self.v, self.vdot)
-        self._copy_forces(other)
-        self._copy_holdings(other)
+        copy_into(self, other)
         return other
-
-    def _copy_forces(self, other: Multibody) -> None:
-        """The external forces, at the frames of the same names."""
-        for frame, wrench in self._forces.items():
-            axes = wrench.expressed_in
-            axes_name = axes.full_name if isinstance(axes, Frame) else None
-            other.set_force(frame.full_name, Wrench(wrench.moment, wrench.force, axes_name))
 
     def __copy__(self) -> Multibody:
         return self.copy()
@@ -266,16 +502,9 @@ class Multibody(Holdings):
         packing.fill(self, state)
 
 
-def copy_fixtures(one: Carrier, other: Carrier) -> None:
-    """The nodes and geometries of a frame, and what of its weight is compensated."""
-    for node in one.nodes:
-        other.add_node(node.name, node.pose)
-    if one._geometries:
-        other._geometries = dict(one._geometries)
-    if isinstance(one, Body) and isinstance(other, Body):
-        other._compensation = one._compensation
+def _tell_gravity(model: CompiledModel, k: int, gravity: Array) -> None:
+    model.kernels.set_gravity(gravity)
 
 
-def _at_rest(hinge: Hinge) -> HingeState:
-    neutral = finite(hinge.neutral(), (hinge.nq,), f"neutral() of {hinge!r}")
-    return neutral, np.zeros(hinge.nv), np.zeros(hinge.nv)
+def _read_gravity(name: str, gravity: Any) -> Array:
+    return frozen(finite(gravity, (3,), f"gravity of {name!r}"))

@@ -25,8 +25,8 @@ from soacraft.model.tree.arguments import ROOT_NAME
 from soacraft.model.tree.frame import Body, Frame
 
 if TYPE_CHECKING:
+    from soacraft.model.tree.body_tree import BodyTree
     from soacraft.model.tree.graph import Graph
-    from soacraft.model.tree.multibody import Multibody
 
 #: A body and which dofs of its hinge: all of them, or one.
 Dofs = tuple[Body, slice]
@@ -43,10 +43,10 @@ def find_body(graph: Graph, given: Any, error: Error = ModelError) -> Body:
     """
     if not isinstance(given, str):
         return _own(graph, _object(graph, given, error), error)
-    mb = _model(graph)
-    body = mb._bodies.get(given) or mb._hinges.get(given)
+    tree = _tree(graph)
+    body = tree.bodies.get(given) or tree.hinges.get(given)
     if body is None:
-        frame = mb._find(given)
+        frame = tree.find(given)
         if frame is not None:
             raise error(f"{frame.full_name!r} is not a body of {graph.name!r}.")
         raise error(f"{graph.name!r} has no body or hinge {given!r}{_close(graph, given, _body_names)}")
@@ -57,8 +57,8 @@ def find_hinge(graph: Graph, given: Any, error: Error = ModelError) -> Body:
     """The body of a hinge, from the name of the hinge, or from the body or its name. O(1)."""
     if not isinstance(given, str):
         return _own(graph, _object(graph, given, error), error)
-    mb = _model(graph)
-    body = mb._hinges.get(given) or mb._bodies.get(given)
+    tree = _tree(graph)
+    body = tree.hinges.get(given) or tree.bodies.get(given)
     if body is None:
         raise error(f"{graph.name!r} has no hinge or body {given!r}{_close(graph, given, _body_names)}")
     return _own(graph, body, error)
@@ -74,10 +74,10 @@ def find_dofs(graph: Graph, given: Any, error: Error = ModelError) -> Dofs:
     if not isinstance(given, str):
         body = _object(graph, given, error)
         return _own(graph, body, error), slice(0, body.hinge.nv)
-    mb = _model(graph)
-    if (one := _one_dof(mb, given)) is not None:
+    tree = _tree(graph)
+    if (one := _one_dof(tree, given)) is not None:
         return _own(graph, one[0], error), slice(one[1], one[1] + 1)
-    hinge = mb._hinges.get(given) or mb._bodies.get(given)
+    hinge = tree.hinges.get(given) or tree.bodies.get(given)
     if hinge is None:
         raise error(f"{graph.name!r} has no dof, hinge or body {given!r}{_close(graph, given, _dof_names)}")
     return _own(graph, hinge, error), slice(0, hinge.hinge.nv)
@@ -85,9 +85,9 @@ def find_dofs(graph: Graph, given: Any, error: Error = ModelError) -> Dofs:
 
 def find_step(graph: Graph, given: Any) -> tuple[Body, int | None]:
     """A body or hinge, and the number in its hinge where the name is that of one of several dofs. O(1)."""
-    mb = _model(graph)
-    if isinstance(given, str) and given not in mb._bodies and given not in mb._hinges:
-        one = _one_dof(mb, given)
+    tree = _tree(graph)
+    if isinstance(given, str) and given not in tree.bodies and given not in tree.hinges:
+        one = _one_dof(tree, given)
         if one is not None:
             return _own(graph, one[0], ModelError), one[1]
     return find_body(graph, given), None
@@ -111,7 +111,7 @@ def one_dof(graph: Graph, given: Any, what: str, coordinate: bool = False) -> st
 def find_coordinates(graph: Graph, given: Any, error: Error = ModelError) -> Dofs:
     """`find_dofs` for where hinge and body are meant alike; a name that means different ones is refused. O(1)."""
     body, part = find_dofs(graph, given, error)
-    other = _model(graph)._bodies.get(given) if isinstance(given, str) else None
+    other = _tree(graph).bodies.get(given) if isinstance(given, str) else None
     if other is not None and other is not body:
         raise error(
             f"{given!r} is a body of {graph.name!r} and the hinge of another, {body.name!r}; give the body that is "
@@ -122,8 +122,8 @@ def find_coordinates(graph: Graph, given: Any, error: Error = ModelError) -> Dof
 
 def find_keyed(graph: Graph, given: Any) -> Frame:
     """What `mb[given]` is: a frame, else the body of a hinge of that name."""
-    mb = _model(graph)
-    if isinstance(given, str) and given in mb._hinges and mb._find(given) is None:
+    tree = _tree(graph)
+    if isinstance(given, str) and given in tree.hinges and tree.find(given) is None:
         return find_body(graph, given)
     return graph.frame(given)
 
@@ -149,9 +149,9 @@ def v_place(graph: Graph, given: Any, error: Error = ModelError) -> slice:
     return slice(start + part.start, start + part.stop)
 
 
-def hinge_note(mb: Multibody, name: str) -> str:
+def hinge_note(graph: Graph, name: str) -> str:
     """What to say besides where a frame is wanted and the name is that of a hinge."""
-    body = mb._hinges.get(name)
+    body = _tree(graph).hinges.get(name)
     return "" if body is None else f"; {name!r} is the hinge of body {body.name!r}, whose frame is {body.name!r}."
 
 
@@ -171,9 +171,9 @@ def key_names(graph: Graph) -> list[str]:
 # -- inside --------------------------------------------------------------------------------------------------
 
 
-def _model(graph: Graph) -> Multibody:
-    """The whole model."""
-    return graph.root.graph
+def _tree(graph: Graph) -> BodyTree:
+    """The tree of the whole model."""
+    return graph.root.graph._tree
 
 
 def _object(graph: Graph, given: Any, error: Error) -> Body:
@@ -194,13 +194,13 @@ def _own(graph: Graph, body: Body, error: Error) -> Body:
     return body
 
 
-def _one_dof(mb: Multibody, name: str) -> tuple[Body, int] | None:
+def _one_dof(tree: BodyTree, name: str) -> tuple[Body, int] | None:
     """The body of a single dof and the number of the dof in its hinge, from a name of `dof_names`."""
-    body = mb._hinges.get(name)
+    body = tree.hinges.get(name)
     if body is not None and body.hinge.nv == 1:
         return body, 0
     hinge, _, number = name.rpartition(".")
-    body = mb._hinges.get(hinge)
+    body = tree.hinges.get(hinge)
     if body is None or body.hinge.nv < 2 or number not in map(str, range(body.hinge.nv)):
         return None
     return body, int(number)

@@ -6,32 +6,44 @@ the tree. So a model is made with all its frames empty, and a frame anywhere els
 
 from __future__ import annotations
 
-from collections import Counter
-from threading import RLock
 from typing import TYPE_CHECKING, Any
 
+from soacraft.model.states.current import CurrentState
+from soacraft.model.tree.attachments import Attachments
+from soacraft.model.tree.body_tree import BodyTree
+from soacraft.model.tree.edits import Edits
 from soacraft.model.tree.frame import Body, Carrier, Frame, Node, Root
 
 if TYPE_CHECKING:
     from soacraft.model.tree.multibody import Multibody
 
 Reduced = tuple[Any, ...]
-#: What belongs to the process, or is made again when it is asked for.
-_LEFT_OUT = {"_current", "_store", "_stamp", "_layout", "_counters", "_lock", "_root", "_bodies", "_hinges"}
+#: What a model is composed of: packed part by part, without what belongs to the process or is made when asked for.
+_PARTS = {"_tree", "_attachments", "_state", "_edits"}
 
 
 def reduced_model(mb: Multibody) -> Reduced:
     """What `__reduce__` of a model gives: the names of its frames, then what model and frames hold. O(n)."""
-    carriers: list[Carrier] = [mb.root, *mb._bodies.values()]
-    names = [(x.name, tuple(node.name for node in x.nodes)) for x in carriers]
-    held = {name: x for name, x in vars(mb).items() if name not in _LEFT_OUT}
-    held["_parts"] = mb._state_parts()
-    held["_keyframes"] = {
+    tree, state = mb._tree, mb._state
+    names = [(x.name, tuple(node.name for node in x.nodes)) for x in (tree.root, *tree.bodies.values())]
+    attached = {name: x for name, x in vars(mb._attachments).items() if name != "_mb"}
+    attached["keyframes"] = {
         name: ({body: part for body, part in parts.items() if not body._removed}, attributes)
-        for name, (parts, attributes) in mb._keyframes.items()
+        for name, (parts, attributes) in mb._attachments.keyframes.items()
     }
-    frames: list[Frame] = [*carriers, *(node for x in carriers for node in x.nodes)]
-    return empty_model, (type(mb), names), (held, [_held(frame) for frame in frames])
+    held = {
+        "own": {name: x for name, x in vars(mb).items() if name not in _PARTS},
+        "versions": (mb.version, mb.parameters),
+        "attachments": attached,
+        "state": {"parts": state.by_body(), "forces": state.forces},
+        "frames": [_held(frame) for frame in _frames(tree)],
+    }
+    return empty_model, (type(mb), names), held
+
+
+def _frames(tree: BodyTree) -> list[Frame]:
+    carriers: list[Carrier] = [tree.root, *tree.bodies.values()]
+    return [*carriers, *(node for x in carriers for node in x.nodes)]
 
 
 def _held(frame: Frame) -> dict[str, Any]:
@@ -41,28 +53,32 @@ def _held(frame: Frame) -> dict[str, Any]:
 
 def empty_model(kind: type[Multibody], names: list[tuple[str, tuple[str, ...]]]) -> Multibody:
     """A model whose frames have names and nothing else."""
-    mb = kind.__new__(kind)
-    carriers: list[Carrier] = [Root.__new__(Root), *(Body.__new__(Body) for _ in names[1:])]
-    for carrier, (name, nodes) in zip(carriers, names, strict=True):
+    mb, root = kind.__new__(kind), Root.__new__(Root)
+    bodies = [Body.__new__(Body) for _ in names[1:]]
+    for carrier, (name, nodes) in zip((root, *bodies), names, strict=True):
         vars(carrier).update(_graph=mb, _name=name, _nodes={node: Node.__new__(Node) for node in nodes})
         for own, node in carrier._nodes.items():
             vars(node).update(_graph=mb, _name=own)
-    vars(mb).update(_root=carriers[0], _bodies={x.name: x for x in carriers[1:]})
+    mb._tree = BodyTree(root)
+    mb._tree.bodies.update((body.name, body) for body in bodies)
     return mb
 
 
-def fill(mb: Multibody, state: tuple[dict[str, Any], list[dict[str, Any]]]) -> None:
+def fill(mb: Multibody, held: dict[str, Any]) -> None:
     """Give an empty model, and its frames, what they hold."""
-    held, of_frames = state
-    carriers: list[Carrier] = [mb.root, *mb._bodies.values()]
-    frames: list[Frame] = [*carriers, *(node for x in carriers for node in x.nodes)]
-    for frame, own in zip(frames, of_frames, strict=True):
+    tree = mb._tree
+    frames = _frames(tree)
+    for frame, own in zip(frames, held["frames"], strict=True):
         vars(frame).update(own)
-    hinges = {body.hinge_name: body for body in mb._bodies.values()}
-    own = {"_layout": None, "_current": None, "_store": None, "_stamp": 0, "_counters": Counter(), "_lock": RLock()}
-    vars(mb).update(held, _hinges=hinges, **own)
-    for hinge in (*(body.hinge for body in mb._bodies.values()), *(loop.hinge for loop in mb._loops.values())):
-        hinge.watch(mb)
+    tree.hinges.update((body.hinge_name, body) for body in tree.bodies.values())
+    tree.nodes.update((frame.full_name, frame) for frame in frames if isinstance(frame, Node))
+    vars(mb).update(held["own"], _attachments=Attachments(mb), _state=CurrentState(mb))
+    vars(mb._attachments).update(held["attachments"])
+    vars(mb._state).update(held["state"])
+    mb._edits = Edits(mb._state, *held["versions"])
+    ties = mb._attachments.loops.values()
+    for hinge in (*(body.hinge for body in tree.bodies.values()), *(loop.hinge for loop in ties)):
+        hinge.watch(mb._edits)
 
 
 def reduced_frame(frame: Frame) -> Reduced:
@@ -75,5 +91,5 @@ def reduced_frame(frame: Frame) -> Reduced:
 
 def find_frame(mb: Multibody, carrier: str | None, node: str | None) -> Frame:
     """A frame of a model that is perhaps still empty."""
-    found: Carrier = mb.root if carrier is None else mb._bodies[carrier]
-    return found if node is None else found._nodes[node]
+    on: Carrier = mb.root if carrier is None else mb._tree.bodies[carrier]
+    return on if node is None else on._nodes[node]

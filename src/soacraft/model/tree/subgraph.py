@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from soacraft.errors import ModelError, StaleError, StateError
+from soacraft.errors import ModelError, StaleError
 from soacraft.model.flat.layout import Layout
 from soacraft.model.flat.realize import Poses
 from soacraft.model.states.coordinates import read_q, read_v
+from soacraft.model.states.current import single
 from soacraft.model.states.frame_motion import FrameMotion
 from soacraft.model.states.kinematics import pose_of_frame
 from soacraft.model.states.state import Configuration, Motion, State
@@ -149,7 +150,7 @@ class SubGraph(Lookup, Drawn, Stated, FrameMotion):
         self._require_fresh()
         layout = self._layout
         if layout.parameters != self._mb.parameters:
-            with self._mb._lock:
+            with self._mb._edits.lock:
                 layout = self._layout = self._layout.renewed()
         return layout
 
@@ -227,22 +228,18 @@ class SubGraph(Lookup, Drawn, Stated, FrameMotion):
         self._require_fresh()
         model_state, own = self._mb.current, self.current
         self._mb.set_state(
-            None if q is None else _with(model_state.q, self._q_index, self._single("q", read_q(self, q, rest=own.q))),
-            None if v is None else _with(model_state.v, self._v_index, self._single("v", read_v(self, v, rest=own.v))),
+            None if q is None else self._with("q", model_state.q, self._q_index, read_q(self, q, rest=own.q)),
+            None if v is None else self._with("v", model_state.v, self._v_index, read_v(self, v, rest=own.v)),
             None
             if vdot is None
-            else _with(
-                model_state.vdot, self._v_index, self._single("vdot", read_v(self, vdot, "vdot", rest=own.vdot))
-            ),
+            else self._with("vdot", model_state.vdot, self._v_index, read_v(self, vdot, "vdot", rest=own.vdot)),
         )
 
-    def _single(self, what: str, value: Array) -> Array:
-        if value.ndim > 1:
-            raise StateError(
-                f"{what} of {self._name!r} holds one state, got an array of shape {value.shape}; "
-                "for a batch make a snapshot with g.state(q, v)."
-            )
-        return value
+    def _with(self, what: str, all_parts: Array, index: npt.NDArray[np.intp], part: Array) -> Array:
+        """The numbers of the model, with those of the sub-graph new."""
+        changed = np.array(all_parts)
+        changed[index] = single(self._name, what, part, "g")
+        return changed
 
 
 @dataclass(frozen=True)
@@ -309,9 +306,3 @@ def _until(path: list[int], end: int | None) -> list[int]:
 def _positions(slices: Sequence[slice], bodies: Sequence[int]) -> npt.NDArray[np.intp]:
     parts = [np.arange(slices[k].start, slices[k].stop, dtype=np.intp) for k in bodies]
     return np.concatenate([np.zeros(0, dtype=np.intp), *parts])
-
-
-def _with(all_parts: Array, index: npt.NDArray[np.intp], part: Array) -> Array:
-    changed = np.array(all_parts)
-    changed[index] = part
-    return changed

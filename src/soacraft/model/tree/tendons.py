@@ -21,7 +21,7 @@ from soacraft.model.tree.records import Attributes, Plain
 from soacraft.spatial.checks import finite
 
 if TYPE_CHECKING:
-    from soacraft.model.tree.structure import Structure
+    from soacraft.model.tree.graph import Graph
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +46,7 @@ class Tendon(Plain):
 
 
 def make_tendon(
-    graph: Structure, name: str, terms: Any, stiffness: Any, damping: Any, rest: Any, attributes: Any
+    graph: Graph, name: str, terms: Any, stiffness: Any, damping: Any, rest: Any, attributes: Any
 ) -> Tendon:
     """A tendon on coordinates of a model, checked."""
     what = f"tendon {name!r}"
@@ -60,7 +60,7 @@ def make_tendon(
     return Tendon(name, _read_terms(name, terms, graph), k, d, (float(low) + 0.0, float(high) + 0.0), kept)
 
 
-def _read_terms(name: str, terms: Any, graph: Structure) -> Mapping[str, float]:
+def _read_terms(name: str, terms: Any, graph: Graph) -> Mapping[str, float]:
     if not isinstance(terms, Mapping) or not terms:
         raise ModelError(f"tendon {name!r} needs {{dof: coefficient, ...}}, got {terms!r:.60}.")
     read: dict[str, float] = {}

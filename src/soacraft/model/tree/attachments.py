@@ -1,0 +1,233 @@
+"""`Attachments`: what a model has besides its tree and its state. Loop closures, couplings and tendons are part of its
+structure; actuators, keyframes, materials and records describe it. The methods of `Multibody` of the same names have
+the documentation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from soacraft.errors import LoopError, ModelError
+from soacraft.model.flat.layout import dof_names
+from soacraft.model.hinges.base import Hinge, has_coordinates
+from soacraft.model.states.coordinates import read_q, read_v
+from soacraft.model.tree.arguments import read_hinge
+from soacraft.model.tree.catalogue import Catalogue
+from soacraft.model.tree.closures import Closure, Coupling, make_attributes, read_terms
+from soacraft.model.tree.frame import Body, Frame
+from soacraft.model.tree.import_report import ImportReport
+from soacraft.model.tree.names import one_dof
+from soacraft.model.tree.records import Actuator, Attributes, Keyframe, Material, Record, read_text
+from soacraft.model.tree.tendons import Tendon, make_tendon
+from soacraft.model.tree.turning import has_hinge_numbers
+from soacraft.spatial.checks import Array, finite
+
+if TYPE_CHECKING:
+    from soacraft.model.tree.multibody import Multibody
+
+T = TypeVar("T")
+Tie = TypeVar("Tie", Closure, Coupling, Tendon)
+KeyframeParts = tuple[dict[Body, tuple[Hinge, Array, Array]], Attributes]  # by body, for the hinge it then had
+
+
+class Attachments:
+    """Closures, couplings, tendons, actuators, materials, keyframes and records, by name."""
+
+    def __init__(self, mb: Multibody) -> None:
+        self._mb = mb
+        self.loops: dict[str, Closure] = {}
+        self.couplings: dict[str, Coupling] = {}
+        self.tendons: dict[str, Tendon] = {}
+        self.actuators: dict[str, Actuator] = {}
+        self.materials: dict[str, Material] = {}
+        self.keyframes: dict[str, KeyframeParts] = {}
+        self.records: list[Record] = []
+        self.import_report: ImportReport | None = None
+        self.mesh_folder: Path | None = None
+        self.active = 0  # closures and couplings that tie
+
+    # -- parts of the structure ------------------------------------------------------------------------------
+
+    def close_loop(self, name: Any, node_a: Any, node_b: Any, hinge: Any, active: Any, attributes: Any) -> Closure:
+        """Close a loop. O(1)."""
+        self._new("loop", name, self.loops)
+        self._new("coupling", name, self.couplings)  # their rows go by name
+        a, b = self._mb.frame(node_a), self._mb.frame(node_b)
+        hinge = read_hinge(hinge, name, "loop")
+        if a.carrier is b.carrier:
+            raise LoopError(
+                f"loop {name!r}: {a.full_name!r} and {b.full_name!r} are both on {a.carrier.name!r}; "
+                "a loop closes between two bodies."
+            )
+        if hinge.nv >= 6:
+            raise LoopError(f"loop {name!r}: {hinge!r} leaves all six freedoms, so it closes nothing.")
+        closure = Closure(name, a, b, hinge, _truth(active, name), make_attributes(attributes, f"loop {name!r}"))
+        hinge.watch(self._mb._edits)
+        self._tie(self.loops, closure)
+        return closure
+
+    def couple(self, name: Any, terms: Any, offset: Any, active: Any, attributes: Any) -> Coupling:
+        """Tie coordinates. O(number of dofs)."""
+        self._new("coupling", name, self.couplings)
+        self._new("loop", name, self.loops)
+        what = f"coupling {name!r}"
+        read = read_terms(name, terms, self._mb)
+        value = float(finite(offset, (), f"the offset of {what}"))
+        coupling = Coupling(name, read, value, _truth(active, name), make_attributes(attributes, what))
+        self._tie(self.couplings, coupling)
+        return coupling
+
+    def add_tendon(
+        self, name: Any, terms: Any, stiffness: Any, damping: Any, rest: Any, attributes: Any
+    ) -> Tendon:
+        """Pull at coordinates with a spring and a damper. O(1)."""
+        self._new("tendon", name, self.tendons)
+        tendon = make_tendon(self._mb, name, terms, stiffness, damping, rest, attributes)
+        self._tie(self.tendons, tendon)
+        return tendon
+
+    def _tie(self, known: dict[str, Tie], new: Tie) -> None:
+        with self._mb._edits.lock:
+            self._mb._edits.structure()
+            known[new.name] = new
+            self.active += _ties(new)
+
+    def untie(self, kind: str, known: dict[str, Tie], given: Any) -> None:
+        """Take a closure, coupling or tendon away."""
+        old = Catalogue(known.values(), kind).find(given)
+        with self._mb._edits.lock:
+            self._mb._edits.structure()
+            del known[old.name]
+            self.active -= _ties(old)
+
+    # -- descriptions ----------------------------------------------------------------------------------------
+
+    def add_actuator(self, actuator: Actuator) -> Actuator:
+        """Keep an actuator of dofs of this model."""
+        _of(Actuator, actuator)
+        what = f"actuator {actuator.name!r}"
+        self._new("actuator", actuator.name, self.actuators)
+        gears = {one_dof(self._mb, dof, what): gear for dof, gear in actuator.gears.items()}
+        if len(gears) < len(actuator.gears):
+            raise ModelError(f"{what} names a dof of {self._mb.name!r} twice; name it once.")
+        if gears != actuator.gears:  # named by hinges or bodies
+            actuator = replace(actuator, gears=gears)
+        self.actuators[actuator.name] = actuator
+        return actuator
+
+    def add_material(self, material: Material) -> Material:
+        """Keep a material."""
+        _of(Material, material)
+        self._new("material", material.name, self.materials)
+        self.materials[material.name] = material
+        return material
+
+    def add_record(self, record: Record) -> Record:
+        """Keep a record."""
+        self.records.append(_of(Record, record))
+        return record
+
+    def add_keyframe(self, keyframe: Keyframe) -> Keyframe:
+        """Keep a named state of the model."""
+        _of(Keyframe, keyframe)
+        self._new("keyframe", keyframe.name, self.keyframes)
+        q = read_q(self._mb, keyframe.q, f"q of keyframe {keyframe.name!r}")
+        v = read_v(self._mb, keyframe.v, f"v of keyframe {keyframe.name!r}")
+        layout = self._mb.layout
+        slices = zip(layout.bodies, layout.q_slices, layout.v_slices, strict=True)
+        parts = {body: (body.hinge, q[i], v[j]) for body, i, j in slices}
+        self.keyframes[keyframe.name] = (parts, dict(keyframe.attributes))
+        return Keyframe(keyframe.name, q, v, keyframe.attributes)
+
+    def told_keyframes(self) -> list[Keyframe]:
+        """The keyframes for the hinges of now; one that came later is neutral and at rest."""
+        layout, told = self._mb.layout, []
+        for name, (parts, attributes) in self.keyframes.items():
+            q, v = self._mb.neutral(), np.zeros(layout.nv)
+            for body, i, j in zip(layout.bodies, layout.q_slices, layout.v_slices, strict=True):
+                hinge = parts[body][0] if body in parts else None
+                if hinge is body.hinge or hinge == body.hinge:
+                    _, q[i], v[j] = parts[body]
+            told.append(Keyframe(name, q, v, attributes))
+        return told
+
+    def set_import_report(self, report: Any) -> None:
+        """What became of every element of a file."""
+        self.import_report = None if report is None else _of(ImportReport, report)
+
+    def set_mesh_folder(self, folder: Any) -> None:
+        """The folder that names of meshes and textures are relative to."""
+        if folder is not None and not isinstance(folder, str | PathLike):
+            raise ModelError(f"mesh_folder of {self._mb.name!r} must be a folder or None, got {folder!r:.60}.")
+        self.mesh_folder = None if folder is None else Path(folder).resolve()
+
+    # -- what needs what -------------------------------------------------------------------------------------
+
+    def refuse_held(self, gone: set[Frame], hinge: tuple[Body, Hinge, str] | None = None) -> None:
+        """Raise for frames, or a hinge that is to change, that closures, couplings, tendons or actuators need."""
+        for closure in self.loops.values():
+            for end in (closure.a, closure.b):
+                if end in gone or end.carrier in gone:
+                    raise ModelError(
+                        f"{end.full_name!r} is an end of loop {closure.name!r}; take that away first with "
+                        f"mb.remove_loop({closure.name!r})."
+                    )
+        if hinge is not None and has_hinge_numbers(hinge[0]):
+            raise ModelError(
+                f"hinge {hinge[0].hinge_name!r} has armature, springs, dampers, friction or limits, which the new "
+                "hinge would not have; take them away first, with body.armature = 0, body.passive = sc.Passive() and "
+                "body.limits = sc.Limits(), and give the new hinge its own."
+            )
+        if not self.couplings and not self.actuators and not self.tendons:
+            return
+        old = {dof for body in gone if isinstance(body, Body) for dof in dof_names(body.hinge_name, body.hinge)}
+        dofs = coordinates = frozenset[str]()
+        if hinge is not None:
+            body, new, name = hinge
+            old = set(dof_names(body.hinge_name, body.hinge))
+            dofs = frozenset(dof_names(name, new))
+            coordinates = dofs if has_coordinates(new) else coordinates
+        for coupling in self.couplings.values():
+            _refuse_use("coupling", coupling.name, coupling.terms, old - coordinates)
+        for tendon in self.tendons.values():
+            _refuse_use("tendon", tendon.name, tendon.terms, old - coordinates)
+        for actuator in self.actuators.values():
+            _refuse_use("actuator", actuator.name, actuator.gears, old - dofs)
+
+    def _new(self, kind: str, name: Any, known: Mapping[str, Any]) -> None:
+        read_text(name, f"the name of a {kind}")
+        if name in known:
+            article = "an" if kind == "actuator" else "a"
+            raise ModelError(f"{self._mb.name!r} already has {article} {kind} {name!r}; names are unique.")
+
+
+def _ties(record: Closure | Coupling | Tendon) -> bool:
+    """Whether it ties coordinates now; a tendon pulls at them."""
+    return not isinstance(record, Tendon) and record.active
+
+
+def _refuse_use(kind: str, name: str, used: Iterable[str], lost: AbstractSet[str]) -> None:
+    for dof in used:
+        if dof in lost:
+            raise ModelError(
+                f"dof {dof!r} is part of {kind} {name!r}; take that away first with mb.remove_{kind}({name!r})."
+            )
+
+
+def _of(kind: type[T], item: Any) -> T:
+    if not isinstance(item, kind):
+        raise ModelError(f"{kind.__name__}(...) is wanted here, got {item!r:.60}.")
+    return item
+
+
+def _truth(value: Any, name: str) -> bool:
+    if not isinstance(value, bool | np.bool_):
+        raise ModelError(f"active of {name!r} must be True or False, got {value!r:.60}.")
+    return bool(value)

@@ -1,0 +1,79 @@
+"""Edits of the tree of a model: what they do to its frames, its attachments and its state. The methods of `Multibody`
+of the same names have the documentation.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from soacraft.errors import ModelError
+from soacraft.model.tree.arguments import read_hinge, read_inertia, read_pose
+from soacraft.model.tree.attach import hinge_at, hinge_velocity
+from soacraft.model.tree.frame import Body
+
+if TYPE_CHECKING:
+    from soacraft.model.tree.multibody import Multibody
+
+
+def add_body(
+    mb: Multibody, name: Any, parent: Any, hinge: Any, inertia: Any, inboard: Any, outboard: Any, hinge_name: Any
+) -> Body:
+    """Hang a new body on `parent`. O(1)."""
+    tree = mb._tree
+    name, carrier = tree.body_name(name), tree.carrier(parent)
+    hinge = read_hinge(hinge, name)
+    hinge_name = tree.hinge_name(name if hinge_name is None else hinge_name)
+    inertia = read_inertia(inertia, name)
+    inboard = read_pose(inboard, f"inboard of {name!r}")
+    outboard = read_pose(outboard, f"outboard of {name!r}")
+    body = Body(carrier, name, hinge, hinge_name, inertia, inboard, outboard)
+    edits = mb._edits
+    with edits.lock:
+        edits.structure()
+        tree.add(body)
+        hinge.watch(edits)
+    return body
+
+
+def remove(mb: Multibody, body: Any, subtree: bool) -> None:
+    """Take a body, and with `subtree` what hangs from it, out."""
+    top = mb.body(body)
+    if top._children and not subtree:
+        raise ModelError(
+            f"body {top.name!r} carries {', '.join(map(repr, top._children))}; remove them too "
+            f"with mb.remove({top.name!r}, subtree=True), or reattach them first."
+        )
+    gone = list(top.subtree())
+    mb._refuse_held(set(gone))
+    with mb._edits.lock:
+        mb._edits.structure()
+        mb._tree.remove(gone)
+        mb._state.forget(gone)
+
+
+def reattach(
+    mb: Multibody, body: Any, parent: Any, hinge: Any, inboard: Any, outboard: Any, keep_pose: bool, hinge_name: Any
+) -> Body:
+    """Hang a body, with all that is outboard of it, on another parent by a new hinge."""
+    tree = mb._tree
+    moved, carrier = mb.body(body), tree.carrier(parent)
+    hinge = read_hinge(hinge, moved.name)
+    hinge_name = moved.hinge_name if hinge_name is None else tree.hinge_name(hinge_name, moved)
+    inboard = read_pose(inboard, f"inboard of {moved.name!r}")
+    outboard = read_pose(outboard, f"outboard of {moved.name!r}")
+    tree.refuse_loop(moved, carrier, hinge_name)
+    mb._refuse_held(set(), (moved, hinge, hinge_name))
+    q, v = np.asarray(hinge.neutral(), dtype=np.float64), np.zeros(hinge.nv)
+    if keep_pose:
+        pose = mb.pose(moved, carrier)
+        length = sum(float(np.linalg.norm(x.translation)) for x in (inboard, pose, outboard)) or 1.0
+        q = hinge_at(hinge, inboard.inv @ pose @ outboard.inv, length, hinge_name, moved.name)
+        v = hinge_velocity(hinge, q, outboard, np.asarray(mb.velocity(moved, carrier, moved)), length)
+    with mb._edits.lock:
+        mb._edits.structure()
+        tree.rehang(moved, carrier, hinge, hinge_name, inboard, outboard)
+        mb._state.parts[moved] = (q, v, np.zeros(hinge.nv))
+        hinge.watch(mb._edits)
+    return moved

@@ -1,0 +1,80 @@
+"""Edits of a model: the counts of its changes, the lock they happen under, and the flat form of the latest counts.
+
+A count grows before its edit, so that what other threads read meanwhile is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import RLock
+from typing import TYPE_CHECKING, Any, Protocol
+
+from soacraft.model.hinges.watched import Watcher
+
+if TYPE_CHECKING:
+    from soacraft.model.flat.compiled import CompiledModel
+    from soacraft.model.flat.layout import Layout
+
+Tell = Callable[["CompiledModel", int, Any], None]
+
+
+class Told(Protocol):
+    """What is told of an edit before it happens: the current state of the model."""
+
+    def keep(self) -> None:
+        """The structure is about to change."""
+
+    def count(self, parameters: int) -> None:
+        """The parameters are about to have this version."""
+
+
+class Edits(Watcher):
+    """The versions of a model: `version` of its structure, `parameters` of its parameters.
+
+    What was derived from the model belongs to both, which its `layout` carries. Edits, and the making of a layout,
+    happen under `lock`.
+    """
+
+    def __init__(self, state: Told, version: int = 0, parameters: int = 0) -> None:
+        self.version, self.parameters = version, parameters
+        self.lock = RLock()
+        self.layout: Layout | None = None
+        self._state = state
+
+    def structure(self) -> None:
+        """Before a structural change: keep the state by body, drop the flat form, count the version up."""
+        self._state.keep()
+        if self.layout is not None:
+            for model in self.layout.compiled:
+                if model is not None:
+                    model.kernels.retire()
+            self.layout = None
+        self.version += 1
+
+    def parameter(self) -> None:
+        """Before a parameter changes: count the version up."""
+        self.parameters += 1
+        self._state.count(self.parameters)
+
+    def set(self, owner: Any, name: str, value: Any, tell: Tell | None = None) -> None:
+        """Set a parameter of the model or of a frame of it. `tell` brings it to the compiled model, with the number of
+        the body; without it the compiled model gets all parameters when it is next asked for.
+        """
+        with self.lock:
+            before = self.parameters
+            self.parameter()
+            owner.__dict__[name] = value
+            layout = self.layout
+            if layout is None or not layout.compiled or layout.compiled[0] is None:
+                return
+            model: CompiledModel = layout.compiled[0]
+            if tell is None or model.parameters != before:
+                model.kernels.outdate()
+                return
+            tell(model, layout.index.get(owner, -1), value)
+            model.parameters = before + 1
+
+    def _hinge_changes(self) -> None:
+        """An attribute of a user's own hinge: all that was derived from it is of older parameters."""
+        with self.lock:
+            self.parameter()
