@@ -109,7 +109,7 @@ def _docstrings() -> Iterator[Use]:
     for module in _modules():
         if module.__name__ in (table.__name__, vectors.__name__):
             continue
-        paper = "000" if module.__name__ == "soacraft.pycraft" else None
+        paper = "000" if module.__name__.startswith("soacraft.pycraft") else None
         for name, thing in _public(module):
             for citation in cited(inspect.getdoc(thing) or "", paper):
                 yield Use(citation, first_line(thing), f"`{name}`")

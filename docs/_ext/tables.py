@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from citations import cited, first_line, uses
+from errata import ERRATA, witness
 
 import soacraft as sc
 from soacraft.citations import PAPERS, cite, papers
@@ -125,6 +126,12 @@ def algorithms() -> str:
     return markdown(head, rows)
 
 
+def errata() -> str:
+    """Every misprint: where, what is printed, what is true, and the witness, computed now."""
+    rows = [[cite(x.place), _text(x.printed), _text(cite(x.true)), _text(witness(x.witness))] for x in ERRATA]
+    return markdown(["where", "printed", "true", "witness"], rows)
+
+
 def references() -> str:
     """The papers."""
     return markdown(["cited as", "in docstrings", "reference"], [[p.short, p.number, p.reference] for p in papers()])
@@ -139,6 +146,7 @@ PAGES = {
     "hinges": hinges,
     "models": models,
     "algorithms": algorithms,
+    "errata": errata,
 }
 
 

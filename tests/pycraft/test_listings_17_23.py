@@ -158,8 +158,8 @@ def test_the_general_form_for_any_hinge(name):
     o, s = listing_operators(g), sc.operators(g, axes="inertial")
     for body in g.bodies:
         for dof in range(body.hinge.nv):
-            Hi, Hsi, Hdi = H_iClass(g, body, dof), Hs_iClass(g, body, dof), Hd_iClass(g, body, dof)
-            W, X, dH = Hi.operator, Hdi.operator, s.dH(body, dof)
+            W, X, dH = s.W(body, dof), s.X(body, dof), s.dH(body, dof)
+            Hi, Hsi, Hdi = (SpatialDiagonalMatrixOperator(x) for x in (W, W - X, X))
             # Listing 18 as mended holds for every hinge
             phi_i = Hsi * o.phi - o.phi * Hi + o.phi * Hdi * o.phi
             assert (phi_i.operator - o.phi.operator.diff(body, dof)).is_zero()
@@ -201,5 +201,68 @@ def test_bad_bodies_are_refused_by_name():
     for kind in (H_iClass, Hs_iClass, Hd_iClass):
         with pytest.raises(sc.errors.ModelError, match="'link9'"):
             kind(g, "link9")
-        with pytest.raises(sc.errors.ModelError, match="dof must be a number from 0 to 0 or a name, got 1"):
-            kind(g, "link3", 1)
+
+
+def hung_by(hinge, outboard=None):
+    """A chain whose third body hangs by a hinge of any kind, its frame where it is said to be."""
+    mb = sc.Multibody("odd")
+    for k in range(4):
+        third = k == 2
+        mb.add_body(
+            f"link{k + 1}", None if k == 0 else f"link{k}", hinge if third else sc.Pin([0, 0.6, 0.8]),
+            sc.Inertia(1.0 + k, [0.1, 0.2, 0.3], np.diag([0.1, 0.2, 0.25])), sc.Pose(translation=[0.3, 0.1, 0.2]),
+            outboard=outboard if third else None,
+        )  # fmt: skip
+    mb.set_state(*mb.random_state(3))
+    return mb
+
+
+@pytest.mark.parametrize(
+    ("hinge", "outboard", "why"),
+    [
+        (sc.Helical([0, 0, 1], 0.1), None, "Helical"),
+        (sc.Prismatic([0, 0, 1]), None, "Prismatic"),
+        (sc.Pin([0, 0, 1]), sc.Pose(translation=[0.2, 0, 0.5]), "Pin.*, its frame 0.2 m off the axis"),
+        (sc.Gimbal(), None, "Gimbal"),
+    ],
+    ids=["helical", "prismatic", "off the axis", "gimbal"],
+)
+def test_what_is_printed_for_pins_is_refused_for_other_hinges(hinge, outboard, why):
+    """Eq. 41c, Listings 19 and 21 as printed are not the derivatives there; the general form is X.diff."""
+    g = hung_by(hinge, outboard)
+    for kind in (H_iClass, Hs_iClass, Hd_iClass):
+        with pytest.raises(sc.errors.ModelError, match=f"'link3' hangs by {why}.*; Listings 17 to 23 .*X.diff"):
+            kind(g, "link3")
+    # what would have come out, and what is right
+    s, o = sc.operators(g, axes="inertial"), listing_operators(g)
+    X = SpatialDiagonalMatrixOperator(s.X("link3"))
+    printed = o.H * o.phi * (X * o.phi * o.M - o.M * o.phistar * X) * o.phistar * o.Hst
+    slope = differences(g, g["link3"])
+    right = slope(lambda state: listing_operators(state).massmat.asArray())
+    apart(printed, right)
+    close(o.massmat.diff("link3"), right)
+    # the other hinges of the model are pins, and Listing 19 holds along them as printed
+    X = Hd_iClass(g, "link2")
+    printed = o.H * o.phi * (X * o.phi * o.M - o.M * o.phistar * X) * o.phistar * o.Hst
+    close(printed, differences(g, g["link2"])(lambda state: listing_operators(state).massmat.asArray()))
+
+
+def test_a_frame_along_the_axis_is_on_it():
+    """Also where rounding has put it beside the axis."""
+    for axis in ([0, 0, 1], [1, 2, 3], [0.3, -0.1, 0.7]):
+        g = hung_by(sc.Pin(axis), sc.Pose(translation=0.37 * np.asarray(axis) / np.linalg.norm(axis)))
+        o, X = listing_operators(g), Hd_iClass(g, "link3")
+        printed = o.H * o.phi * (X * o.phi * o.M - o.M * o.phistar * X) * o.phistar * o.Hst
+        assert (printed - o.massmat.diff("link3")).isZero()
+
+
+def test_the_classes_are_for_rigid_trees_in_inertial_axes():
+    for g in (sc.operators(PAPERS["chain"]), sc.random_sko(4, seed=1)):
+        with pytest.raises(sc.errors.ModelError, match="is for a tree of rigid bodies in inertial axes"):
+            Hd_iClass(g, 0)
+
+
+def test_they_derive_as_printed(g):
+    for kind in (H_iClass, Hs_iClass, Hd_iClass):
+        assert issubclass(kind, HStarClass)
+        assert isinstance(kind(g, g.bodies[2]), HStarClass)

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from soacraft.algebra.blocks import Blocks
+from soacraft.algebra.held import Held
 from soacraft.algebra.instant import at_one_instant
 from soacraft.algebra.rounding import measurer
 from soacraft.algebra.space import Space, columns, real
@@ -160,6 +161,8 @@ class Operator(ABC):
             return self._times(other)
         if isinstance(other, Operator):
             return nodes.product(self, other)
+        if isinstance(other, Held):
+            return NotImplemented
         if _is_array(other):
             return self._times(other)
         return nodes.Scaled(_number(other), self)
@@ -183,12 +186,12 @@ class Operator(ABC):
         return nodes.Scaled(-1, self)
 
     def __add__(self, other: Any) -> Operator:
-        return nodes.total(self, other, "+")
+        return NotImplemented if isinstance(other, Held) else nodes.total(self, other, "+")
 
     __radd__ = __add__
 
     def __sub__(self, other: Any) -> Operator:
-        return nodes.total(self, other, "-")
+        return NotImplemented if isinstance(other, Held) else nodes.total(self, other, "-")
 
     def __rsub__(self, other: Any) -> Operator:
         return nodes.total(-self, other, "+")
@@ -213,6 +216,20 @@ class Operator(ABC):
         from soacraft.algebra import rules
 
         return rules.lyapunov(self, X, self if other is None else other)
+
+    def remainder(self, X: Operator, other: Operator | None = None) -> Operator:
+        """The remainder R of A* X B on a tree, for the transposed kernel operators of A and B (004 Lemma 5, Eq. 21):
+        A* X B = Y + A~* Y + Y B~ + R with Y = E.T.lyapunov(X, E_B.T). Zero on a serial chain.
+
+        >>> import soacraft as sc
+        >>> psi, E_psi, Upsilon, H, D, Omega = sc.operators(sc.load("biped"), "psi E_psi Upsilon H D Omega")
+        >>> R = E_psi.T.remainder(H.T * D.inv * H)
+        >>> (Omega - (psi.T * Upsilon + Upsilon * psi - Upsilon + R)).is_zero()
+        True
+        """
+        from soacraft.algebra import rules
+
+        return rules.remainder_rule[0](self, X, self if other is None else other)
 
     def sqrt(self) -> Operator:
         """The square root W of a block-diagonal operator X: W W = X, symmetric and positive semi-definite. O(n).

@@ -31,6 +31,7 @@ last_inverse_rules: list[InverseRule] = []
 array_rules: list[ArrayRule] = []
 block_rules: list[BlockRule] = []
 lyapunov_rule: list[Callable[[Operator, Operator, Operator], Operator]] = []
+remainder_rule: list[Callable[[Operator, Operator, Operator], Operator]] = []
 compile_rule: list[Callable[[Operator], Any]] = []
 simplify_rule: list[Callable[[Operator, float], Operator]] = []
 #: what -> root of a block-diagonal operator: "sqrt", "cholesky"

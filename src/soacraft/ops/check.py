@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from soacraft import markup
 from soacraft.algebra.evaluate import columns_of
+from soacraft.algebra.held import released
 from soacraft.algebra.measure import largest_ratio, random_columns, sizes
 from soacraft.algebra.nodes import I
 from soacraft.algebra.operator import Operator
@@ -66,6 +67,7 @@ def check_operator(expr: Operator, tolerance: float = 1e-9, seed: Seed = 0) -> O
     >>> sc.check_operator(sc.operators(sc.load("arm7"), "Omega")).ok
     True
     """
+    expr = released(expr)
     if not isinstance(expr, Operator):
         raise SpaceError(f"check_operator takes an operator, not {expr!r}.")
     look = Look(expr, read_seed(seed, "the seed of check_operator"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from soacraft.algebra.completion import Budget, OutOfBudget
+from soacraft.algebra.held import released
 from soacraft.algebra.operator import Operator
 from soacraft.errors import ModelError, SpaceError
 from soacraft.model.sizes.scale import scaled_random_state
@@ -39,6 +40,7 @@ def define(name: str, expr: Operator, latex: str | None = None, source: str = ""
     (L*H*phi : hinge[7] <- body[42], H*psi : hinge[7] <- body[42], L : hinge[7] <- hinge[7])
     """
     check_name(name)
+    expr = released(expr)
     binding = _binding("define", f"{name} stands for", expr)
     expr.spaces  # noqa: B018  refuses an identity without a space
     known = book_of(binding).definitions
@@ -71,6 +73,7 @@ def state_identity(name: str, left: Operator, right: Operator, source: str = "st
     """
     if not isinstance(name, str) or not name.strip():
         raise ModelError(f"an identity needs a name in words, not {name!r}.")
+    left, right = released(left), released(right)
     for side in (left, right):
         if not isinstance(side, Operator):
             raise SpaceError(f"the identity {name!r} relates operators, not {side!r}.")
@@ -103,6 +106,7 @@ def matrix(like: Operator, array: Any, name: str = "A") -> Operator:
     >>> S * D * S.T, (S * S.T).is_identity()
     (S*D*S.T : hinge[7] <- hinge[7], True)
     """
+    like = released(like)
     if not isinstance(like, Operator):
         raise SpaceError(f"matrix takes an operator that maps between the spaces meant, such as D or H, not {like!r}.")
     return from_numbers.matrix(_binding("matrix", f"{name} takes its spaces from", like), like, array, name)

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from soacraft.algebra.blocks import Blocks
 from soacraft.algebra.evaluate import block_by_recursions
+from soacraft.algebra.held import released
 from soacraft.algebra.measure import magnitude
 from soacraft.algebra.nodes import Inverse
 from soacraft.algebra.operator import DIAGONAL, Operator, Pattern
@@ -155,6 +156,7 @@ def diag_of(expr: Operator) -> Operator:
     >>> sc.diag_of(E_psi.T * Upsilon * E_psi)
     diag_of(E_psi.T*Upsilon*E_psi) : body[42] <- body[42]
     """
+    expr = released(expr)
     if not isinstance(expr, Operator):
         raise SpaceError(f"diag_of takes an operator, not {expr!r}.")
     rows, cols = expr.spaces

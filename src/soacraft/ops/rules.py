@@ -22,6 +22,7 @@ from soacraft.ops.proofs import side_rules
 from soacraft.ops.proofs.inverses import inverse_by_normal_form
 from soacraft.ops.proofs.simplify import simplify
 from soacraft.ops.recognise import as_mass_matrix
+from soacraft.ops.remainder import remainder
 from soacraft.ops.roots import ROOT_RULES
 from soacraft.recursions import block_of_AsXB, block_of_AXBs, mass_matrix
 from soacraft.recursions._backend import composite_body
@@ -216,6 +217,7 @@ def install() -> None:
     rules.array_rules[:] = [array_of_mass_matrix]
     rules.block_rules[:] = [block_of_propagator, block_of_defined, block_of_product]
     rules.lyapunov_rule[:] = [lyapunov]
+    rules.remainder_rule[:] = [remainder]
     rules.compile_rule[:] = [CompiledExpression]
     rules.simplify_rule[:] = [simplify]
     side_rules.install()

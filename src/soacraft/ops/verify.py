@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from soacraft import markup
+from soacraft.algebra.held import released
 from soacraft.algebra.measure import largest_ratio, relative_norm
 from soacraft.algebra.operator import Operator
 from soacraft.algebra.rounding import ROUNDING, measurer, measuring, noise_sizes
@@ -111,6 +112,7 @@ def verify(left: Side, right: Side, on: Any = None, tolerance: float = 1e-9, see
     >>> verify(H * P, H).ok
     False
     """
+    left, right = released(left), released(right)
     for side in (left, right):
         if not isinstance(side, Operator) and not callable(side):
             raise SpaceError(f"verify compares operators, or functions of an Operators namespace, not {side!r}.")

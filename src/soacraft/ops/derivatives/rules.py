@@ -20,6 +20,8 @@ from soacraft.ops.binding import GraphBinding
 from soacraft.ops.namespace import Operators
 
 Side = Callable[[Operators, Any, Any], Operator]
+#: How far off its axis a body frame may be to be on it, as part of its distance from the hinge: rounding.
+ON_AXIS = 1e-15
 Condition = Callable[[Operators, Any, Any], bool]
 
 
@@ -72,7 +74,12 @@ def papers_pin(s: Operators, body: Any, dof: Any) -> bool:
     found = _body(s, body)
     if not isinstance(found.hinge, Pin) or s.binding.axes == "origin":
         return False
-    return not np.cross(found.hinge.axis, found.outboard.translation).any()
+    return off_axis(found) <= ON_AXIS * float(np.linalg.norm(found.outboard.translation))
+
+
+def off_axis(body: Any) -> float:
+    """How far the frame of a body that hangs by a pin is off the axis, in metres."""
+    return float(np.linalg.norm(np.cross(body.hinge.axis, body.outboard.translation)))
 
 
 def _mass_matrix(s: Operators) -> Operator:

@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any
 
 from soacraft.algebra.completion import Budget, Contradiction, OutOfBudget
+from soacraft.algebra.held import released
 from soacraft.algebra.operator import Operator
 from soacraft.errors import SoacraftError, SpaceError
 from soacraft.model.samples.random_models import random_sko
@@ -59,7 +60,7 @@ def _positive(seconds: Any) -> float:
 
 def _sides(left: Side, right: Side) -> tuple[Operator, Operator]:
     found = []
-    for side in (left, right):
+    for side in (released(left), released(right)):
         if callable(side) and not isinstance(side, Operator):
             side = side(_anywhere())
         if not isinstance(side, Operator):

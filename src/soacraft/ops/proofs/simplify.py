@@ -12,6 +12,7 @@ from functools import reduce
 from soacraft.algebra.completion import Budget, OutOfBudget
 from soacraft.algebra.cost import in_product, multiplications
 from soacraft.algebra.factoring import Factoring, Price
+from soacraft.algebra.held import released
 from soacraft.algebra.nodes import Inverse, Product, Sum, product
 from soacraft.algebra.operator import Leaf, Operator
 from soacraft.errors import SpaceError
@@ -44,6 +45,7 @@ def simplify(expr: Operator, seconds: float = 2.0) -> Operator:
     >>> sc.simplify((I + H * phi * K).inv)
     I - H*psi*K : hinge[7] <- hinge[7]
     """
+    expr = released(expr)
     if not isinstance(expr, Operator):
         raise SpaceError(f"simplify takes an operator, not {expr!r}.")
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 < seconds < float("inf"):
