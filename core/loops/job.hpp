@@ -9,7 +9,8 @@
 namespace soacraft {
 namespace loops {
 
-enum Method : int { TREE_AUGMENTED = 0, CONSTRAINT_EMBEDDING = 1, METHODS = 2 };
+// What a plan is for: rows alone, or a solver.
+enum Method : int { TREE_AUGMENTED = 0, CONSTRAINT_EMBEDDING = 1, ROWS = 2, METHODS = 3 };
 
 // One state; `pull` may be null.
 struct State {

@@ -252,8 +252,11 @@ def use_instruction_set(name: str) -> None:
 def lanes() -> int:
     """How many states a register of that build holds."""
 
-class ClosedModel:
-    """A compiled closed chain."""
+class ClosedSolver:
+    """A compiled closed chain: its rows, and its solver. It never changes."""
+
+    def __init__(self, tree: RigidModel, plan: Any) -> None:
+        """Compile a plan, an object with the fields of `soacraft.kinematics.plan.Plan`, for a tree."""
 
     @property
     def outdated(self) -> bool:
@@ -263,41 +266,23 @@ class ClosedModel:
     def size(self) -> int:
         """The number of rows."""
 
-    def set_groups(self, of_element: _Integers, of_closure: _Integers, of_coupling: _Integers) -> None:
-        """Compound bodies: the group of each element (-1: none), closure and coupling."""
-
-    def set_dependent(self, mask: _Integers) -> None:
-        """Which dofs are dependent; from then on constraint embedding is ready."""
-
-    def set_reference(self, reference: _Reals) -> None:
-        """What rounding of the rows' compliance is measured by; from then on the tree-augmented solver is ready."""
-
-    def theta(self) -> _Reals:
-        """The coordinates of the closures' hinges, as followed last."""
-
-    def set_theta(self, theta: _Reals) -> None:
-        """The coordinates of the closures' hinges, from which they are followed."""
-
-    def set_gravity(self, gravity: _Reals) -> None:
-        """The acceleration of gravity."""
-
-    def unready(self, method: int) -> None:
-        """Send the calls of a method to Python until it is ready again."""
-
     def run(
         self,
-        method: int,
         q: _Reals,
         v: _Reals,
         force: _Reals,
         pull: _Reals | None,
+        theta: _Reals,
         vdot: _Reals,
         rest: _Reals,
+        followed: _Reals,
         fine: _Integers,
         threads: int = 1,
         passive: bool = False,
     ) -> None:
-        """Solve a batch of states; `fine` says where the answer holds."""
+        """Solve a batch of states; `followed` gets the coordinates of the closures' hinges, found from `theta`; `fine`
+        says where the answer holds.
+        """
 
     def impulse(self, q: _Reals, v: _Reals, theta: _Reals, rhs: _Reals, dv: _Reals) -> bool:
         """The jump of velocities that closes the rows by rhs; False where Python should look at it."""
@@ -305,36 +290,12 @@ class ClosedModel:
     def rows(self, q: _Reals, v: _Reals, theta: _Reals, outs: tuple[_Reals, ...]) -> bool:
         """The rows at one state; False where Python should look at it."""
 
-    def time(self, method: int, q: _Reals, v: _Reals, force: _Reals, repeats: int) -> float:
+    def time(self, q: _Reals, v: _Reals, force: _Reals, theta: _Reals, repeats: int) -> float:
         """Seconds of one solution, looped in the core; below zero when Python would have to look at it."""
 
-def closed_model(
-    tree: RigidModel,
-    closure_whole: _Integers,
-    closure_real: _Reals,
-    hinge_whole: _Integers,
-    hinge_real: _Reals,
-    term_whole: _Integers,
-    term_real: _Reals,
-    offsets: _Reals,
-    sizes: _Reals,
-    units: _Reals,
-    coordinates: int,
-    length: float,
-    inertia: float,
-    closed: float,
-    rank: float,
-    doubtful: float,
-    pivot: float,
-    rounding: float,
-) -> ClosedModel:
-    """Compile a closed chain from its tree and its closures, with what they are measured by and all tolerances."""
-
-def closed_call(
-    model: ClosedModel, method: int, forces: dict[Any, Any], fallback: Any, wrap: type, source: list[Any]
-) -> Call:
-    """A call of one method on single states that falls back to a Python function; makes objects of the class `wrap`
-    with vdot, _rest and _source, the one entry of `source`.
+def closed_call(solver: ClosedSolver, forces: dict[Any, Any], fallback: Any, wrap: type, source: Any) -> Call:
+    """A call (q, v, force, theta, passive) on single states; what it is not sure of goes to a Python function. It makes
+    objects of the class `wrap` with vdot, _rest and _source, and _theta where coordinates are followed.
     """
 
 # -- programs of operator expressions ----------------------------------------------------------------------------------

@@ -42,7 +42,7 @@ GRADIENTS, OPERATORS = "analysis/test_compiled_gradients.py", "dynamics/test_aga
 PASSIVE, REFUSALS = "dynamics/test_passive.py", "core/test_rigid_model.py"
 QUICK = "dynamics/test_quick_calls.py"
 RIGID = (SWEEPS, MATRICES, DERIVATIVES, OPERATORS, REFUSALS, GRADIENTS, SINGULAR)
-CLOSED = ("core/test_closed_model.py", "kinematics/test_followed.py", "loops/test_compiled.py")
+CLOSED = ("core/test_closed_solver.py", "kinematics/test_followed.py", "loops/test_compiled.py")
 BLOCKS = ("core/test_core.py", "core/test_block_engine.py", "recursions/test_compiled_blocks.py")
 
 

@@ -8,6 +8,7 @@ health report has them from too.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from soacraft.errors import StateError
@@ -27,7 +28,9 @@ __all__ = [
     "POOR",
     "RANK",
     "ROUNDED",
+    "SCALED",
     "SHORT",
+    "Tolerances",
     "read_tolerance",
 ]
 
@@ -58,6 +61,22 @@ PIVOT = 1e-9
 PIVOT_ROUNDING = 1e-13
 #: here.
 PIVOT_ZERO = 1e-12
+#: The largest scaled compliance of rows lies between these where their scale serves: it is 1 before anything cancels at
+#: the state the scale was made for, and far from it that state says nothing of rounding.
+SCALED = 1e-3, 1e2
+
+
+@dataclass(frozen=True)
+class Tolerances:
+    """What compiled code is handed, with the words it has for each."""
+
+    closed: float = CLOSED
+    rank: float = RANK
+    doubtful: float = DOUBTFUL
+    pivot: float = PIVOT
+    rounding: float = PIVOT_ROUNDING
+    lowest: float = SCALED[0]
+    highest: float = SCALED[1]
 
 
 def read_tolerance(tolerance: Any, function: str) -> float:

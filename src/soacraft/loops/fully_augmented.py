@@ -16,8 +16,9 @@ from soacraft.kinematics.residuals import natural_rate
 from soacraft.kinematics.sizes import sizes_of
 from soacraft.kinematics.tasks import Task
 from soacraft.kinematics.tolerances import CLOSED, GROUP_RANK
+from soacraft.loops.findings import Answer
 from soacraft.loops.full_pattern import Bodies, Indices, Pattern, Ties, Values, times
-from soacraft.loops.solver import Answer, Solver
+from soacraft.loops.solver import Solver
 from soacraft.model.tree.graph import Graph
 from soacraft.spatial.checks import Array
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
@@ -17,6 +17,72 @@ from soacraft.spatial.checks import Array
 Indices = npt.NDArray[np.intp]
 
 
+class Rank(Protocol):
+    """What is known of the rows at one state."""
+
+    @property
+    def rank(self) -> int: ...
+    @property
+    def condition(self) -> float: ...
+
+
+class Info:
+    """What is to be known of the closures at the states of a result, computed when first asked for.
+
+    >>> import soacraft as sc
+    >>> mb = sc.load("five_bar")
+    >>> s = sc.loops.TreeAugmented(mb)
+    >>> r = s.forward_dynamics(s.assemble(mb.q), mb.v, np.zeros(mb.nv))
+    >>> r.info.ranks, len(r.info.independent), len(r.info.redundant)
+    ([3], 3, 3)
+    """
+
+    def __init__(
+        self, independent: Callable[[], Indices], ranks: Callable[[], tuple[Sequence[Rank], tuple[str, ...]]]
+    ) -> None:
+        self._find_independent, self._find_ranks = independent, ranks
+
+    @cached_property
+    def independent(self) -> Indices:
+        """The independent dofs at the first state, by number."""
+        return self._find_independent()
+
+    @cached_property
+    def _ranks(self) -> tuple[list[int], list[float], tuple[str, ...]]:
+        found, redundant = self._find_ranks()
+        return [x.rank for x in found], [x.condition for x in found], redundant
+
+    @property
+    def ranks(self) -> list[int]:
+        """The rank of the constraint Jacobian at each state."""
+        return self._ranks[0]
+
+    @property
+    def conditions(self) -> list[float]:
+        """The condition number of the dependent dofs' part of the scaled rows at each state."""
+        return self._ranks[1]
+
+    @property
+    def redundant(self) -> tuple[str, ...]:
+        """Rows that repeat others in any of the states, by name."""
+        return self._ranks[2]
+
+    @property
+    def is_known(self) -> bool:
+        """Whether ranks have been computed."""
+        return "_ranks" in self.__dict__
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy knows all, and asks no solver."""
+        return _known_info, (self.independent, self._ranks)
+
+
+def _known_info(independent: Indices, ranks: tuple[list[int], list[float], tuple[str, ...]]) -> Info:
+    made = Info(lambda: independent, lambda: ((), ()))
+    made.__dict__.update(independent=independent, _ranks=ranks)
+    return made
+
+
 class Source(Protocol):
     """What belongs to all results of one solver and one choice of independent dofs."""
 
@@ -27,11 +93,8 @@ class Source(Protocol):
     @property
     def dof_names(self) -> tuple[str, ...]: ...
 
-    def independent(self, q: Array) -> Indices:
-        """The independent dofs at a configuration."""
-
-    def ranks(self, q: Array) -> tuple[list[int], tuple[str, ...]]:
-        """The rank at each configuration of a list, and the names of all redundant rows."""
+    def info(self, q: Array) -> Info:
+        """What is to be known at each configuration of a list."""
 
 
 class Kept(NamedTuple):
@@ -40,16 +103,11 @@ class Kept(NamedTuple):
     loops: tuple[str, ...]
     couplings: tuple[str, ...]
     dof_names: tuple[str, ...]
-    found: tuple[list[int], tuple[str, ...]]
-    chosen: Indices
+    known: Info
 
-    def independent(self, q: Array) -> Indices:
-        """The independent dofs at the first state."""
-        return self.chosen
-
-    def ranks(self, q: Array) -> tuple[list[int], tuple[str, ...]]:
-        """The rank at each state, and the names of all redundant rows."""
-        return self.found
+    def info(self, q: Array) -> Info:
+        """What was known when it was copied."""
+        return self.known
 
 
 class Result:
@@ -64,6 +122,8 @@ class Result:
     all in radians and in lengths of loops and of the model, with w how fast it moves, or gravity and forces would let
     it move, and the inertia that of its mass on its length. So the number is the same in all units.
     """
+
+    _theta: Array | None = None  # the coordinates of the closures' hinges, for the next call
 
     def __init__(self, vdot: Array, rest: Array, source: Source) -> None:
         self.vdot = vdot
@@ -101,26 +161,39 @@ class Result:
         """The larger of the two residuals: a number, in a batch an array of numbers."""
         return np.maximum(self.residual_of_closures, self.residual_of_motion)[()]
 
+    @cached_property
+    def info(self) -> Info:
+        """Rank, redundant rows, independent dofs and condition at its states."""
+        return self._source.info(self._q)
+
     @property
     def rank(self) -> Any:
-        """Of the constraint Jacobian: a number, in a batch an array of numbers. Worked out when first asked for."""
+        """Of the constraint Jacobian: a number, in a batch an array of numbers."""
         batch = self.vdot.shape[:-1]
-        return np.reshape(self._found[0], batch).astype(int) if batch else self._found[0][0]
+        return np.reshape(self.info.ranks, batch).astype(int) if batch else self.info.ranks[0]
 
     @property
     def redundant(self) -> tuple[str, ...]:
         """Rows that repeat others, by name (in a batch: in any of the states)."""
-        return self._found[1]
+        return self.info.redundant
+
+    @property
+    def condition(self) -> Any:
+        """The condition number of the scaled rows on the dependent dofs: a number, in a batch an array of numbers. It
+        grows without bound towards a configuration where the rank changes, and so does what rounding does to vdot.
+        """
+        batch = self.vdot.shape[:-1]
+        return np.reshape(self.info.conditions, batch) if batch else self.info.conditions[0]
 
     @property
     def independent(self) -> tuple[str, ...]:
         """The names of the independent dofs (in a batch: at its first state)."""
-        return tuple(self._source.dof_names[i] for i in self._independent)
+        return tuple(self._source.dof_names[i] for i in self.info.independent)
 
     @property
     def vdot_independent(self) -> Array:
         """The accelerations of the independent dofs, (..., mobility)."""
-        return np.asarray(self.vdot[..., self._independent])
+        return np.asarray(self.vdot[..., self.info.independent])
 
     @property
     def _forces(self) -> int:
@@ -131,18 +204,9 @@ class Result:
         q = self._rest[..., self._forces + 2 :]
         return q.reshape(math.prod(q.shape[:-1]), q.shape[-1])
 
-    @cached_property
-    def _found(self) -> tuple[list[int], tuple[str, ...]]:
-        return self._source.ranks(self._q)
-
-    @cached_property
-    def _independent(self) -> Indices:
-        return self._source.independent(self._q[0]) if len(self._q) else np.zeros(0, dtype=np.intp)
-
     def __reduce__(self) -> tuple[Any, ...]:
         source = self._source
-        kept = Kept(source.loops, source.couplings, source.dof_names, self._found, self._independent)
-        return Result, (self.vdot, self._rest, kept)
+        return Result, (self.vdot, self._rest, Kept(source.loops, source.couplings, source.dof_names, self.info))
 
     def __repr__(self) -> str:
         batch = self.vdot.shape[:-1]
@@ -155,7 +219,7 @@ class Result:
         if not batch:
             lines.append(f"vdot: {_shown(self.vdot)}")
             lines += [f"{name!r}: {_shown(x)}" for name, x in list(self.multipliers.items())[:12]]
-        if "_found" in self.__dict__ and self.redundant:
+        if self.info.is_known and self.redundant:
             lines.append(f"redundant: {'; '.join(self.redundant[:12])}{' ...' if len(self.redundant) > 12 else ''}")
         return "\n".join(lines)
 

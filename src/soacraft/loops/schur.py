@@ -16,10 +16,12 @@ so two closures meet in S only when they have a moving ancestor in common. No de
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
 from soacraft.kinematics.rows import Constraints, LoopRows
+from soacraft.kinematics.tolerances import SCALED
 from soacraft.model.flat.sko import SKOModel
 from soacraft.model.states.kinematics import pose_of_frame
 from soacraft.model.states.state import State
@@ -54,7 +56,7 @@ class _Row:
 class Compliance:
     """Gc Mcal^-1 Gc* by blocks of closures, and Mcal^-1 Gc* lambda. Blocks: O(depth) each.
 
-    `blocks[i, j]`, i <= j, holds those that are not zero by structure. `reference` (m) measures what is zero: for a
+    `reference` (m) measures what is zero: for a
     loop the largest compliance of its frames in turns, and in slides, each alone and open, as sums of magnitudes.
     """
 
@@ -74,7 +76,7 @@ class Compliance:
             row.sources = [self._climb(k, W) for k, W in loop.W.items() if not self._still[k]]
         for row, coupling in zip(self.list[len(rows.loops) :], rows.couplings, strict=True):
             self._in_hinge_space(row, coupling.rates)
-        self.blocks, self.reference = self._all_blocks(), self._reference()
+        self.reference = self._reference()
 
     def psi(self, p: int, k: int) -> Array:
         """psi(p,k) = A(p,k) (I - G(k) H(k))."""
@@ -104,7 +106,9 @@ class Compliance:
             if self.sko.parent(k) >= 0 and not self._still[self.sko.parent(k)]:
                 row.sources.append(self._climb(self.sko.parent(k), -p @ self._K[k].T))
 
-    def _all_blocks(self) -> dict[tuple[int, int], Array]:
+    @cached_property
+    def blocks(self) -> dict[tuple[int, int], Array]:
+        """Those that are not zero by structure, by the numbers (i, j) of closures, i <= j."""
         meeting: dict[int, list[int]] = {}  # by the base body they hang from
         for i, row in enumerate(self.list):
             roots = {list(x.Z)[-1] for x in row.sources} | {self._root(n) for n, _ in row.local}
@@ -119,6 +123,13 @@ class Compliance:
             if block.any() or i == j:
                 blocks[i, j] = block
         return blocks
+
+    def is_like(self, reference: Array) -> bool:
+        """Whether another reference, of another state, measures what is zero here too."""
+        known = np.where(reference > 0.0, reference, 1.0)
+        own = [(self.blocks.get((i, i)), known[row.where]) for i, row in enumerate(self.list)]
+        largest = max((float((block.diagonal() / x).max()) for block, x in own if block is not None), default=0.0)
+        return SCALED[0] < largest < SCALED[1]
 
     def _reference(self) -> Array:
         found = np.zeros(self.rows.size)

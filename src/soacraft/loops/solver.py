@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -22,14 +23,15 @@ from soacraft.kinematics import assemble as assembling
 from soacraft.kinematics import projection
 from soacraft.kinematics.bounds import read_fixed
 from soacraft.kinematics.checks import check_answer, check_state, closed_rows
-from soacraft.kinematics.compiled import CompiledLoops
-from soacraft.kinematics.independent import Choice, Indices, choose, dofs_named, keep_or_choose, row_names
+from soacraft.kinematics.compiled import CompiledClosures
+from soacraft.kinematics.independent import Choice, Indices, choose, dofs_named, keep_or_choose
 from soacraft.kinematics.residuals import residuals
 from soacraft.kinematics.rows import Constraints
 from soacraft.kinematics.sizes import sizes_of
 from soacraft.kinematics.tasks import Drives, Task, for_each, in_state, read_drives, refuse_large, states_of
 from soacraft.kinematics.tolerances import CLOSED
 from soacraft.loops import inverse, position
+from soacraft.loops.findings import Answer, Answered, Findings
 from soacraft.loops.results import Result, Source
 from soacraft.model.states.coordinates import read_q
 from soacraft.model.states.state import State
@@ -38,81 +40,15 @@ from soacraft.model.tree.multibody import Multibody
 from soacraft.spatial.checks import Array, finite
 
 
-class Answer(NamedTuple):
-    """What a solver finds at one state; rank and redundant row numbers where it finds them on the way."""
+class Chosen(NamedTuple):
+    """What a solver made of its plan; another choice is another one, taken as a whole."""
 
-    vdot: Array
-    multipliers: Array
-    rank: int | None = None
-    redundant: Indices | None = None
-
-
-class Findings:
-    """What belongs to the results of one solver and one choice of independent dofs, if it makes one. Reading it changes
-    nothing but the dofs that an augmented solver names first.
-    """
-
-    def __init__(self, solver: Solver, chosen: Indices | None = None, uniform: bool = True) -> None:
-        graph = solver._graph
-        self._solver, self._parameters = solver, graph.parameters
-        self.chosen = chosen
-        """The independent dofs, where the solver chooses them."""
-        self._uniform = uniform  # whether all states of a batch were solved with that choice
-        self.loops = tuple(x.name for x in graph.loops if x.active)
-        self.couplings = tuple(x.name for x in graph.couplings if x.active)
-        self.dof_names = graph.dof_names
-
-    def mixed(self) -> Findings:
-        """The same for a batch whose later states were solved with another choice."""
-        return Findings(self._solver, self.chosen, uniform=False)
-
-    def independent(self, q: Array) -> Indices:
-        """The independent dofs at a configuration."""
-        return self._solver._choice(self._rows(q)).independent if self.chosen is None else self.chosen
-
-    def ranks(self, q: Array) -> tuple[list[int], tuple[str, ...]]:
-        """The rank at each configuration of a list, and the names of all redundant rows."""
-        chosen = self.chosen if self._uniform else None
-        rows = [self._rows(one) for one in q]
-        return _named(rows, [self._solver._rank_at(one, chosen) for one in rows])
-
-    def require_same_parameters(self) -> None:
-        """Raise `StaleError` when other parameters would answer for those that a result was found with."""
-        graph = self._solver._graph
-        if graph.parameters != self._parameters:
-            raise StaleError(
-                f"rank and independent dofs of this result were not asked for before a parameter of {graph.name!r} "
-                "changed; solve again."
-            )
-
-    def _rows(self, q: Array) -> Constraints:
-        self.require_same_parameters()
-        solver, graph = self._solver, self._solver.graph
-        return closed_rows(graph, graph.state(q, np.zeros(graph.nv)), solver._theta, solver.tolerance)
-
-
-class Answered(Findings):
-    """What belongs to a result that was computed in Python."""
-
-    def __init__(self, solver: Solver, tasks: list[Task], answers: list[Answer]) -> None:
-        super().__init__(solver)
-        self._tasks, self._answers = tasks, answers
-
-    def independent(self, q: Array) -> Indices:
-        """The independent dofs at the first state."""
-        self.require_same_parameters()
-        return self._solver._choice(self._tasks[0].rows).independent if self._tasks else np.zeros(0, dtype=np.intp)
-
-    def ranks(self, q: Array) -> tuple[list[int], tuple[str, ...]]:
-        """The rank at each state, as the solver found it or by pivoting, and the names of all redundant rows."""
-        self.require_same_parameters()
-        rows, found = [task.rows for task in self._tasks], []
-        for one, x in zip(rows, self._answers, strict=True):
-            if x.rank is None or x.redundant is None:
-                found.append(self._solver._rank_at(one, None))
-            else:
-                found.append((x.rank, x.redundant))
-        return _named(rows, found)
+    source: Findings
+    """What belongs to the results."""
+    compiled: CompiledClosures | None = None
+    """The compiled solver; None before the first state, or where there is none."""
+    call: Callable[..., Result | None] | None = None
+    """The same for single states."""
 
 
 class Solver(Strict, ABC):
@@ -127,14 +63,12 @@ class Solver(Strict, ABC):
     names stay.
 
     Where compiled code is sure of a state, it takes the call; what it is not sure of - a state off its closures, a rank
-    or a choice in doubt, driven closures - is computed here.
+    or a choice in doubt, driven closures - is computed here. Threads may share a solver: every call takes one plan and
+    the coordinates of one call before it, and leaves its own.
     """
 
     _set_once = frozenset({"tolerance"})
     _cures: ClassVar = {"*": "a solver stays as it was made: make another, such as TreeAugmented(mb, tolerance=...)"}
-    _METHOD: ClassVar[int | None] = None
-    """The number of the compiled solver, if there is one."""
-
     def __init__(self, graph: Graph, tolerance: float = CLOSED) -> None:
         if not isinstance(graph, Graph):
             raise ModelError(f"{type(self).__name__} takes a Multibody or a sub-graph of one, got {graph!r:.80}.")
@@ -143,10 +77,12 @@ class Solver(Strict, ABC):
             raise ModelError(f"tolerance of {type(self).__name__} must be positive, got {self.tolerance}.")
         self._graph, self._version, self._parameters = graph, graph.version, graph.parameters
         self._coordinates: dict[str, Array] = {}
+        self._turns: Array | None = None  # those coordinates as compiled code takes them
         self._kept: Indices | None = None
-        self._compiled: CompiledLoops | None = None
-        self._sources = [Findings(self)]  # the one that holds now, where compiled calls look for it
         graph.layout  # noqa: B018  (a stale sub-graph says so here)
+        self._compiled = self._compile()  # the rows; what it is to solve by is chosen at the first state
+        self._follow()
+        self._chosen = Chosen(Findings(self))
 
     @property
     def graph(self) -> Graph:
@@ -163,10 +99,10 @@ class Solver(Strict, ABC):
 
     def _renew(self) -> None:
         """After a change of parameters: forget what was derived from them; turns and choices of dofs are kept."""
-        theta, self._sources[0] = dict(self._theta), Findings(self, self._source.chosen)
-        if self._compiled is not None:
-            self._compile()
-            self._theta = theta
+        theta = dict(self._theta)
+        self._compiled = self._compile()
+        self._theta = theta
+        self._chosen = Chosen(Findings(self))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__} of {self._graph!r}"
@@ -212,10 +148,17 @@ class Solver(Strict, ABC):
         the force unless `passive=False`, as in `soacraft.dynamics`. A batch runs on `threads` threads, by default as
         many as pay; answers do not depend on them.
         """
+        call = self._chosen.call
+        if call is not None and f_ext is None and U is None and threads is None:
+            result = call(q, v, force, self._turns, passive)
+            if result is not None:
+                if result._theta is not None:
+                    self._turns = result._theta
+                return result
         p = self._read("forward_dynamics", q=q, v=v, force=force, f_ext=f_ext, threads=threads, passive=passive)
         p, drives = read_drives(p, U)
         if self._compiled is not None and not U and 0 not in p.batch:
-            return self._compiled_result(p, self._compiled)
+            return self._compiled_result(p)
 
         def work(state: State, one: dict[str, Array], forces: Any, driven: Drives) -> tuple[Task, Answer, Array]:
             task = self._task(state, one["force"], forces, driven, passive=p.passive)
@@ -386,54 +329,62 @@ class Solver(Strict, ABC):
         force[dofs] = -answer.multipliers[task.rows.size :]
         return answer.vdot, force
 
+    # -- what is carried from call to call ---------------------------------------------------------------------
+
     @property
     def _theta(self) -> dict[str, Array]:
         """The coordinates of the closures' hinges where they were last seen, by name."""
-        if self._compiled is not None:
-            found = self._compiled.followed()
-            self._coordinates.update({name: x for name, x in found.items() if name in self._coordinates})
+        if self._compiled is not None and self._turns is not None:
+            closures, turns = self._compiled.plan.closures, self._turns
+            now = {name: turns[closures.starts[name]] for name in closures.follows if name in self._coordinates}
+            if now:
+                self._coordinates = {**self._coordinates, **now}
         return self._coordinates
 
     @_theta.setter
     def _theta(self, theta: dict[str, Array]) -> None:
         self._coordinates = theta
+        self._follow()
+
+    def _follow(self) -> None:
+        """Let compiled code find the coordinates of the closures' hinges from those known."""
         if self._compiled is not None:
-            self._compiled.follow(theta)
+            guess = self._compiled.guess(self._coordinates)
+            self._turns = guess if guess is not None else self._compiled.plan.closures.neutral
 
     # -- compiled ----------------------------------------------------------------------------------------------
 
-    def _compile(self) -> None:
-        """Let compiled code take the calls that it is sure of."""
-        graph = self._graph
-        self._compiled = CompiledLoops.of(graph, self.tolerance)
-        if self._compiled is not None and isinstance(graph, Multibody) and self._METHOD is not None:
-            call = self._compiled.call(self._METHOD, graph.acting_forces, self.forward_dynamics, Result, self._sources)
-            self.__dict__["forward_dynamics"] = call
+    def _compile(self) -> CompiledClosures | None:
+        """The compiled rows from which compiled solvers are made; None where there is no such solver."""
+        return None
 
-    @property
-    def _source(self) -> Findings:
-        """What belongs to the results from now on."""
-        return self._sources[0]
+    def _prepare(self, task: Task) -> None:
+        """Make the plan for what is like this state, with `_take`; solve nothing."""
 
-    @property
-    def _ready(self) -> bool:
-        """Whether the compiled solver has been told what it needs."""
-        return False
+    def _take(self, compiled: CompiledClosures | None, chosen: Indices | None = None) -> None:
+        """Let this compiled solver take the calls from now on."""
+        source, call, graph = Findings(self, chosen), None, self._graph
+        if compiled is not None and isinstance(graph, Multibody):
+            call = compiled.call(graph.acting_forces, Result, source)
+        self._chosen = Chosen(source, compiled, call)
 
-    def _compiled_result(self, p: Problem, compiled: CompiledLoops) -> Result:
-        """All states of a batch side by side; those that compiled code is not sure of one by one."""
-        assert self._METHOD is not None
-        if not self._ready:
+    def _compiled_result(self, p: Problem) -> Result:
+        """All states of a batch at once; those that compiled code is not sure of one by one."""
+        if self._chosen.compiled is None:
             state, one, forces = next(states_of(p))
             with in_state(p.batch, (0,) * len(p.batch)):
-                self._solve(self._task(state, one["force"], forces, {}, passive=p.passive))
-        source = self._source
+                self._prepare(self._task(state, one["force"], forces, {}, passive=p.passive))
+        source, compiled, _ = self._chosen
+        assert compiled is not None
+        assert self._turns is not None
         count = math.prod(p.batch)
         full = [p.full(name) for name in ("q", "v", "force")]
         q, v, force = (np.ascontiguousarray(x.reshape(count, x.shape[-1])) for x in full)
         pull = pull_of(p, count) if p.forces else None
-        vdot, found, fine = compiled.run(self._METHOD, q, v, force, pull, p.threads, p.passive)
-        rest = np.concatenate([found, q], axis=1)
+        vdot, left, theta, fine = compiled.run(q, v, force, pull, self._turns, p.threads, p.passive)
+        if count == 1 and fine[0] and compiled.plan.closures.follows:
+            self._turns = theta[0]
+        rest = np.concatenate([left, q], axis=1)
         if not fine.all():
             for i, (where, (state, one, forces)) in enumerate(zip(np.ndindex(*p.batch), states_of(p), strict=True)):
                 if not fine[i]:
@@ -441,8 +392,8 @@ class Solver(Strict, ABC):
                         task = self._task(state, one["force"], forces, {}, passive=p.passive)
                         answer = self._solve(task)
                         vdot[i], rest[i] = answer.vdot, self._rest(task, answer)
-                    source = self._source if i == 0 else source
-        return self._result(p, vdot, rest, source if source is self._source else source.mixed())
+                    source = self._chosen.source if i == 0 else source
+        return self._result(p, vdot, rest, source if source is self._chosen.source else source.mixed())
 
     def _rest(self, task: Task, x: Answer) -> Array:
         """Forces of loops and couplings, residuals of closures and motion, q."""
@@ -454,10 +405,9 @@ class Solver(Strict, ABC):
         width = len(rest[0]) if len(rest) else 6 * len(source.loops) + len(source.couplings) + 2 + self.graph.nq
         return Result(np.reshape(vdot, (*p.batch, p.nv)), np.reshape(rest, (*p.batch, width)), source)
 
-    def _rank_at(self, rows: Constraints, chosen: Indices | None) -> tuple[int, Indices]:
+    def _choice_at(self, rows: Constraints, chosen: Indices | None) -> Choice:
         """The rank and the redundant rows at a state; solvers may have their own way to find them."""
-        choice = choose(rows.jacobian(), sizes_of(rows))
-        return choice.rank, choice.redundant
+        return choose(rows.jacobian(), sizes_of(rows))
 
     def _no_operators(self) -> LoopError:
         return LoopError(
@@ -471,16 +421,6 @@ def _solver(kind: type[Solver], graph: Graph, choices: dict[str, Any], memory: d
     made = kind(graph, **choices)
     made._recall(memory)
     return made
-
-
-def _named(rows: list[Constraints], found: list[tuple[int, Indices]]) -> tuple[list[int], tuple[str, ...]]:
-    """The ranks, and the names of all redundant rows."""
-    redundant: dict[str, None] = {}
-    for one, (_, repeated) in zip(rows, found, strict=True):
-        if len(repeated):
-            names = row_names(one)
-            redundant.update({names[i]: None for i in repeated})
-    return [rank for rank, _ in found], tuple(redundant)
 
 
 def _forces(task: Task, x: Answer) -> list[Array]:

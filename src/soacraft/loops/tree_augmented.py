@@ -6,16 +6,16 @@ import numpy as np
 
 from soacraft.dynamics.engine import answer
 from soacraft.dynamics.problem import Problem
-from soacraft.kinematics.compiled import TREE_AUGMENTED
+from soacraft.kinematics.compiled import CompiledClosures
 from soacraft.kinematics.independent import least_norm
 from soacraft.kinematics.residuals import residual_of_rows, row_speeds
 from soacraft.kinematics.rows import Constraints
 from soacraft.kinematics.tasks import Task
-from soacraft.kinematics.tolerances import CLOSED, PIVOT
+from soacraft.kinematics.tolerances import PIVOT
 from soacraft.loops.block_cholesky import BlockCholesky
+from soacraft.loops.findings import Answer
 from soacraft.loops.schur import Compliance
-from soacraft.loops.solver import Answer, Solver
-from soacraft.model.tree.graph import Graph
+from soacraft.loops.solver import Solver
 from soacraft.spatial.checks import Array
 
 _REFINEMENTS = 2
@@ -39,20 +39,11 @@ class TreeAugmented(Solver):
     (3, 3, True)
     """
 
-    _METHOD = TREE_AUGMENTED
+    def _compile(self) -> CompiledClosures | None:
+        return CompiledClosures.of(self._graph, self.tolerance)
 
-    def __init__(self, graph: Graph, tolerance: float = CLOSED) -> None:
-        super().__init__(graph, tolerance)
-        self._referred = False
-        self._compile()
-
-    def _renew(self) -> None:
-        self._referred = False
-        super()._renew()
-
-    @property
-    def _ready(self) -> bool:
-        return self._referred
+    def _prepare(self, task: Task) -> None:
+        self._refer(Compliance(task.rows, task.graph.sko(task.state)))
 
     def _solve(self, task: Task) -> Answer:
         given = {"q": task.state.q, "v": task.state.v, "force": task.acting}
@@ -75,18 +66,21 @@ class TreeAugmented(Solver):
         return Answer(vdot, multipliers)
 
     def _refer(self, compliance: Compliance) -> None:
-        """Tell the compiled solver what rounding is measured by."""
-        if self._compiled is not None and self._compiled.size == compliance.rows.size:
-            self._compiled.core.set_reference(compliance.reference)
-            self._referred = True
+        """Make a plan with what rounding is measured by here, unless that of the one in use serves."""
+        if self._compiled is None or self._compiled.size != compliance.rows.size:
+            return
+        now = self._chosen.compiled
+        if now is None or now.plan.compliance is None or not compliance.is_like(now.plan.compliance):
+            self._take(self._compiled.augmented(compliance.reference))
 
     def _project(self, task: Task, weight: str) -> Array:
         """By mass: an impulse of the closures, v - Mcal^-1 Gc* S^+ (Gc v - U), from the same factorization."""
         if weight != "mass" or not task.rows.size:
             return super()._project(task, weight)
         rows, open_by = task.rows, task.rows.speed - task.U
-        if self._compiled is not None and self._referred:
-            jump = self._compiled.impulse(rows.state.q, rows.state.v, rows.theta, _in_axes_of_b(rows, open_by))
+        compiled = self._chosen.compiled
+        if compiled is not None:
+            jump = compiled.impulse(rows.state.q, rows.state.v, rows.theta, _in_axes_of_b(rows, open_by))
             if jump is not None:
                 return np.asarray(task.state.v + jump)
         compliance, factor = factored(task.rows)

@@ -76,9 +76,9 @@ def test_a_new_choice_of_dofs_makes_old_operators_stale():
     D, dofs = s.D, solver.epoch.dofs
     D.array()
     other = next(name for name in mb.dof_names if name not in dofs and name != "link1")
-    solver._splits = None  # as after a pose where these dofs are bad
-    solver._compiled.core.unready(solver._METHOD)
-    solver._wanted = np.array([name == other for name in mb.dof_names])
+    solver.system.splits = None  # as after a pose where these dofs are bad
+    solver._chosen = solver._chosen._replace(compiled=None, call=None)
+    solver.system.wanted = np.array([name == other for name in mb.dof_names])
     solver.forward_dynamics(mb.q, mb.v, np.zeros(mb.nv))
     assert solver.epoch.dofs == (other,)
     with pytest.raises(StaleError) as error:
@@ -99,10 +99,10 @@ def test_dofs_are_chosen_anew_where_they_became_bad():
     bar = FourBar(crank=0.4, coupler=1.1, rocker=0.9, ground=1.0)
     mb = bar.build(1.0)
     solver = ConstraintEmbedding(mb)
-    solver._wanted = np.array([name == "rocker" for name in mb.dof_names])
+    solver.system.wanted = np.array([name == "rocker" for name in mb.dof_names])
     s = sc.operators(solver)
     assert solver.epoch.dofs == ("rocker",)
-    solver._wanted = None
+    solver.system.wanted = None
     stretched = np.arccos((bar.ground**2 + (bar.crank + bar.coupler) ** 2 - bar.rocker**2) / (2 * bar.ground * 1.5))
     mb.set_state(bar.build(stretched + 1e-9).q, np.zeros(3))
     with pytest.raises(StaleError, match="made for the independent dofs 'rocker'; they are now"):

@@ -218,9 +218,9 @@ def test_a_result_keeps_the_dofs_it_was_found_with():
     solver = ConstraintEmbedding(mb)
     first = solver.forward_dynamics(mb.q, mb.v, np.zeros(3))
     before = solver.epoch
-    solver._wanted = np.array([name == "rocker" for name in mb.dof_names])
-    solver._splits = None
-    solver._compiled.core.unready(solver._METHOD)
+    solver.system.wanted = np.array([name == "rocker" for name in mb.dof_names])
+    solver.system.splits = None
+    solver._chosen = solver._chosen._replace(compiled=None, call=None)
     solver.forward_dynamics(mb.q, mb.v, np.zeros(3))
     after = solver.epoch
     assert first.independent == before.dofs != after.dofs

@@ -244,8 +244,8 @@ inline void find_groups(Plan& plan, const std::vector<index>& group_of, const st
     }
 }
 
-// Ways, blocks and fronts, for a plan whose tree, closures and couplings are set.
-inline void complete(Plan& plan) {
+// What follows for a plan whose tree, closures and couplings are set; ways, blocks and fronts where it is to be `augmented`.
+inline void complete(Plan& plan, bool augmented = true) {
     using namespace planning;
     plan.user_dof.assign(at(plan.tree->nv), 0);
     for (index k = 0; k < plan.tree->count; ++k) {
@@ -253,6 +253,7 @@ inline void complete(Plan& plan) {
         for (index i = 0; i < rigid::dofs(e.kind); ++i) plan.user_dof[at(e.d + i)] = e.v + i;
     }
     plan.scale.assign(at(plan.size), 1.0);
+    if (!augmented) return;
     find_ways(plan);
     find_fronts(plan);
 }

@@ -1,6 +1,6 @@
 // The compiled form of a closed chain: a rigid tree, its closures and couplings, and what follows from who shares what.
 //
-// All of it is made once; only the dependent dofs of groups and the sizes that rounding is measured by are set anew.
+// All of it is made once, with the choices of Python's plan: another choice is another one.
 #pragma once
 
 #include <vector>
@@ -50,6 +50,7 @@ struct Tolerances {
     double doubtful;  // ratio of pivots below which Python looks for other dofs, or another rank
     double pivot;     // pivots of the Schur complement above it count,
     double rounding;  // up to this one they do not; what lies between is doubtful
+    double lowest, highest;  // between them is the largest scaled compliance of rows whose scale serves here
 };
 
 // One element on the way of a block of rows to the base.

@@ -75,7 +75,7 @@ inline bool schur(LoopWork& w) {
                 if (block.i == block.j && r == c) most = larger(most, sum);
             }
     }
-    return most < 1e2 && most > 1e-3;
+    return most < plan.tolerances.highest && most > plan.tolerances.lowest;
 }
 
 // vdot <- vdot - Mcal^-1 Gc* lambda; x: multipliers of scaled rows.

@@ -1,0 +1,190 @@
+"""The closures and couplings of a model as arrays that compiled code reads; for built-in hinges."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from soacraft.kinematics.complement import complement
+from soacraft.model.flat.compiled import HELICAL, PRISMATIC, REVOLUTE, CompiledModel, on_axis
+from soacraft.model.hinges import HINGES, Hinge, Spherical, Weld
+from soacraft.model.hinges.base import H_T_of
+from soacraft.model.hinges.product import ScrewProduct
+from soacraft.model.sizes.measure import constant_measure_of
+from soacraft.model.tree.closures import Coupling, coordinate_names
+from soacraft.model.tree.frame import Body, Frame
+from soacraft.model.tree.graph import Graph
+from soacraft.model.tree.multibody import Multibody
+from soacraft.spatial.checks import Array
+from soacraft.spatial.pose import Pose
+
+WELD, TURN, SLIDE, BALL, CHAIN = range(5)
+
+Integers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class ClosureArrays:
+    """The active closures, closures first, then couplings, of one compiled tree."""
+
+    loops: tuple[str, ...]
+    couplings: tuple[str, ...]
+    closure_whole: Integers
+    """(loops, 10): the elements and bodies of a and b, how coordinates are found, the screws of the hinge, where its
+    coordinates begin, the number of rows, whether these are constant."""
+    closure_real: Array
+    """(loops, 73): the places of a, b and the hinge's outboard side, its rows, its length."""
+    hinge_whole: Integers
+    """(screws, 2): kind and coordinate."""
+    hinge_real: Array
+    """(screws, 14): place, scale, pitch."""
+    term_whole: Integers
+    """(terms, 4): coupling, element, v, q."""
+    term_real: Array
+    """(terms, degree)."""
+    offsets: Array
+    sizes: Array
+    """Of couplings: the largest of their terms."""
+    units: Array
+    """(nv): what one SI unit of each dof is in radians or lengths."""
+    coordinates: int
+    """Of all closures' hinges."""
+    length: float
+    inertia: float
+    """Of the model, and its mass times the square of its length."""
+    starts: dict[str, slice]
+    """Where the coordinates of each closure's hinge are."""
+    follows: tuple[str, ...]
+    """Loops whose coordinates are found from those they had before."""
+    neutral: Array
+    """The coordinates of all closures' hinges to begin with."""
+
+    @property
+    def forces(self) -> int:
+        """The number of constraint forces in an answer."""
+        return 6 * len(self.loops) + len(self.couplings)
+
+
+def is_known(graph: Graph) -> bool:
+    """Whether compiled code knows every closure of a graph, and there is one; sub-graphs it does not take."""
+    if not isinstance(graph, Multibody) or not graph.is_closed or not graph.nv:
+        return False
+    return all(_known(x.hinge) for x in graph.loops if x.active)
+
+
+def closure_arrays(graph: Multibody, tree: CompiledModel) -> ClosureArrays:
+    """The arrays of a graph whose closures are known."""
+    loops = [x for x in graph.loops if x.active]
+    couplings = [x for x in graph.couplings if x.active]
+    measure = constant_measure_of(graph)
+    hinges: list[tuple[int, int, list[float]]] = []
+    indices, numbers, at = [], [], 0
+    starts: dict[str, slice] = {}
+    for loop in loops:
+        first, fit = len(hinges), _fit(loop.hinge)
+        outboard = _add_hinge(loop.hinge, at, hinges)
+        ends = [_end(graph, tree, x) for x in (loop.a, loop.b)]
+        fixed = fit != CHAIN or _is_fixed(loop.hinge)
+        Q = np.zeros((6, 6))
+        if fixed:
+            rows = complement(H_T_of(loop.hinge, np.asarray(loop.hinge.neutral(), dtype=np.float64)))
+            Q[: len(rows)] = rows
+        indices.append([ends[0][0], ends[1][0], ends[0][1], ends[1][1], fit, first, len(hinges), at,
+                        6 - loop.hinge.nv, fixed])  # fmt: skip
+        numbers.append([*_numbers(ends[0][2]), *_numbers(ends[1][2]), *_numbers(outboard), *Q.ravel(),
+                        measure.loops[loop.name]])  # fmt: skip
+        starts[loop.name] = slice(at, at + loop.hinge.nq)
+        at += loop.hinge.nq
+    term_whole, term_real, offsets = _terms(graph, tree, couplings)
+    return ClosureArrays(
+        loops=tuple(x.name for x in loops),
+        couplings=tuple(x.name for x in couplings),
+        closure_whole=np.array(indices, dtype=np.int64).reshape(-1, 10),
+        closure_real=np.array(numbers, dtype=np.float64).reshape(-1, 73),
+        hinge_whole=np.array([x[:2] for x in hinges], dtype=np.int64).reshape(-1, 2),
+        hinge_real=np.array([x[2] for x in hinges], dtype=np.float64).reshape(-1, 14),
+        term_whole=term_whole,
+        term_real=term_real,
+        offsets=offsets,
+        sizes=np.array([measure.couplings[x.name] for x in couplings], dtype=np.float64),
+        units=measure.dofs,
+        coordinates=at,
+        length=measure.length,
+        inertia=measure.inertia,
+        starts=starts,
+        follows=tuple(x.name for x in loops if _fit(x.hinge) == CHAIN),
+        neutral=np.concatenate([np.zeros(0), *(np.array(x.hinge.neutral(), np.float64) for x in loops)]),
+    )
+
+
+def _known(hinge: Hinge) -> bool:
+    builtin = type(hinge) in HINGES and isinstance(hinge, ScrewProduct | Weld | Spherical)
+    return builtin and hinge.nv < 6
+
+
+def _fit(hinge: Hinge) -> int:
+    """How its coordinates are found from a pose."""
+    if isinstance(hinge, Weld):
+        return WELD
+    if isinstance(hinge, Spherical):
+        return BALL
+    assert isinstance(hinge, ScrewProduct)
+    kinds = [on_axis(x)[1] for x in hinge.vectors]
+    return TURN if kinds == [REVOLUTE] else SLIDE if kinds == [PRISMATIC] else CHAIN
+
+
+def _is_fixed(hinge: Hinge) -> bool:
+    """Whether the columns of H* do not depend on the coordinates: no screw moves one that lies inboard of it."""
+    assert isinstance(hinge, ScrewProduct)
+    vectors = [np.asarray(x) for x in hinge.vectors]
+    return not any(_moves(x, y) for i, y in enumerate(vectors) for x in vectors[i + 1 :])
+
+
+def _moves(x: Array, y: Array) -> bool:
+    """Whether crm(x) y is not zero."""
+    w = np.cross(x[:3], y[:3])
+    v = np.cross(x[:3], y[3:]) + np.cross(x[3:], y[:3])
+    return bool(np.abs(w).max() > 0.0 or np.abs(v).max() > 0.0)
+
+
+def _add_hinge(hinge: Hinge, at: int, hinges: list[tuple[int, int, list[float]]]) -> Pose:
+    """Add the screws of a hinge; what leads from the last one to its outboard side."""
+    place = Pose()
+    if isinstance(hinge, ScrewProduct):
+        for i, screw in enumerate(hinge.vectors):
+            axis, kind, scale, pitch = on_axis(screw)
+            assert kind in (REVOLUTE, PRISMATIC, HELICAL)
+            hinges.append((kind, at + i, [*_numbers(place @ axis), scale, pitch]))
+            place = axis.inv
+    return place
+
+
+def _end(graph: Multibody, tree: CompiledModel, frame: Frame) -> tuple[int, int, Pose]:
+    """The element and the body that carry a frame, and where it is on the element."""
+    if not isinstance(frame.carrier, Body):
+        return -1, -1, frame.offset
+    k = graph.layout.index[frame.carrier]
+    return int(tree.element_of[k]), k, tree.place(k) @ frame.offset
+
+
+def _numbers(place: Pose) -> list[float]:
+    return [*place.rotation.ravel(), *place.translation]
+
+
+def _terms(graph: Multibody, tree: CompiledModel, couplings: list[Coupling]) -> tuple[Integers, Array, Array]:
+    names = coordinate_names(graph) if couplings else {}
+    number = {name: i for i, name in enumerate(graph.dof_names)}
+    element = {}
+    for e, (kind, v) in enumerate(zip(tree.kinds.tolist(), tree.v_starts.tolist(), strict=True)):
+        if kind <= HELICAL:
+            element[v] = e
+    indices, coefficients = [], []
+    degree = max((len(c) for x in couplings for c in x.terms.values()), default=1)
+    for i, x in enumerate(couplings):
+        for dof, c in x.terms.items():
+            indices.append([i, element[number[dof]], number[dof], names[dof]])
+            coefficients.append([*c, *(0.0,) * (degree - len(c))])
+    offsets = np.array([x.offset for x in couplings], dtype=np.float64)
+    return np.array(indices, dtype=np.int64).reshape(-1, 4), np.array(coefficients).reshape(-1, degree), offsets

@@ -1,0 +1,172 @@
+"""The embedded system of a closed chain: its groups, its choice of independent dofs, and its SKO model at a state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from soacraft.dynamics.arguments import read_prescribed
+from soacraft.errors import LoopError
+from soacraft.kinematics.checks import check_state
+from soacraft.kinematics.independent import Indices, choose, dofs_named
+from soacraft.kinematics.report import nearby_rank
+from soacraft.kinematics.rows import Constraints
+from soacraft.kinematics.sizes import sizes_of
+from soacraft.kinematics.tasks import Task
+from soacraft.loops.embedding.binding import CompoundSystem, Epoch
+from soacraft.loops.embedding.groups import Units, find_groups
+from soacraft.loops.embedding.model import EmbeddedModel
+from soacraft.loops.embedding.split import Mask, Split
+from soacraft.model.states.coordinates import read_forces
+from soacraft.model.states.state import State
+from soacraft.model.tree.gears import DEPENDENT
+from soacraft.model.tree.graph import Graph
+from soacraft.spatial.checks import Array
+
+if TYPE_CHECKING:
+    from soacraft.loops.embedding.solver import ConstraintEmbedding
+
+
+class EmbeddedSystem(CompoundSystem):
+    """A closed chain as a tree of bodies and compound bodies, for the solver that has it. `sc.operators(...)` takes it.
+
+    Its choice of independent dofs is made at the first state, and made anew where it serves badly; operators belong to
+    one choice.
+    """
+
+    def __init__(self, solver: ConstraintEmbedding, embedded: frozenset[str], wanted: Mask | None) -> None:
+        graph = solver._graph
+        self._solver, self.embedded, self.wanted = solver, embedded, wanted
+        self.groups = find_groups(graph, embedded)
+        self.units = Units(graph.topology, self.groups)
+        self._spare = _spare(graph)
+        self.splits: list[Split | None] | None = None
+        """The dofs of each unit, as chosen last."""
+        self.independent: Indices | None = None
+        """All independent dofs, in the order of the units."""
+        self.changes: list[str] = []
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _system_of, (self._solver,)
+
+    @property
+    def graph(self) -> Graph:
+        """The graph of the bodies."""
+        return self._solver.graph
+
+    @property
+    def rest(self) -> list[str]:
+        """The loops and couplings that are not embedded."""
+        return [name for name in active_names(self.graph) if name not in self.embedded]
+
+    def model(self, state: State, f_ext: Any = None) -> EmbeddedModel:
+        """The embedded system at a state on its closures: its SKO model, Xt and x0."""
+        if rest := self.rest:
+            verb, them = ("is", "it") if len(rest) == 1 else ("are", "them")
+            raise LoopError(
+                f"{', '.join(map(repr, rest))} of {self.graph.name!r} {verb} kept as rows next to the embedded tree, "
+                f"which alone does not know {them}; embed all loops and couplings for its operators and coordinates."
+            )
+        forces = read_forces(self.graph, f_ext)
+        task = Task(self._solver._rows(state), np.zeros(self.graph.nv), forces, {})
+        check_state(task, self._solver.tolerance)
+        return self.at(task)
+
+    def at(self, task: Task) -> EmbeddedModel:
+        """The system at a state that was checked, with a new choice of dofs where the one in use serves badly."""
+        wanted = self._spare if self.wanted is None else self.wanted
+        gamma = task.rows.gamma - task.Udot
+        found = EmbeddedModel(task.rows, task.sko, self.units, self.splits, wanted, gamma)
+        if found.splits != self.splits:
+            found = self._of_right_rank(task, found, wanted, gamma)
+        if found.splits != self.splits or self._epoch is None:
+            self._choose(found)
+        return found
+
+    def held(self, rows: Constraints) -> EmbeddedModel:
+        """The system at any rows for the independent dofs as they are: no check, no new choice."""
+        return EmbeddedModel(rows, rows.state.sko("body"), self.units, self.splits, hold=True)
+
+    def _of_right_rank(self, task: Task, found: EmbeddedModel, wanted: Mask | None, gamma: Array) -> EmbeddedModel:
+        """A new choice of dofs with the rank that the scaled rows have; a lower one only where it is so nearby too."""
+        G, sizes = task.rows.jacobian(), sizes_of(task.rows)
+        choice = choose(G, sizes)
+        if choice.rank == found.rank:
+            return found
+        if choice.rank > found.rank:
+            splits = found.with_ranks(sizes.scaled(G), wanted)
+        elif found.weak and nearby_rank(task.rows, G, choice, self._solver.tolerance)[0] < found.rank:
+            splits = found.without_weak(wanted)
+        else:
+            return found
+        return EmbeddedModel(task.rows, task.sko, self.units, splits, wanted, gamma)
+
+    def _choose(self, found: EmbeddedModel) -> None:
+        """Take note of a new choice of independent dofs."""
+        names = dofs_named(found.one, found.independent)
+        if self.wanted is not None:
+            lost = set(np.flatnonzero(self.wanted)) - set(found.independent.tolist())
+            if lost:
+                shown = ", ".join(repr(self.graph.dof_names[i]) for i in sorted(lost))
+                raise LoopError(
+                    f"{shown} of {self.graph.name!r} cannot be independent here: the closures tie it to other dofs. "
+                    f"Independent dofs that work: {', '.join(map(repr, names)) or 'none'}."
+                )
+        if self._epoch is not None:
+            old = self._epoch.dofs
+            what = "the rank changed" if len(old) != len(names) else "other dofs are better conditioned"
+            self.changes.append(f"{what}: the independent dofs are now {', '.join(names)}; they were {', '.join(old)}")
+        self.take(found.splits, found.independent)
+
+    def take(self, splits: list[Split | None], independent: Indices) -> None:
+        """Go on with this choice of dofs."""
+        names = self.graph.dof_names
+        self.splits, self.independent = splits, independent
+        self._epoch = Epoch(self, tuple(names[i] for i in independent))
+        self._solver._embed(independent)
+
+
+def _system_of(solver: ConstraintEmbedding) -> EmbeddedSystem:
+    return solver.system
+
+
+def active_names(graph: Graph) -> list[str]:
+    """The active loops and couplings."""
+    return [x.name for x in graph.loops if x.active] + [x.name for x in graph.couplings if x.active]
+
+
+def read_embed(graph: Graph, embed: Iterable[str] | None) -> frozenset[str]:
+    known = active_names(graph)
+    if embed is None:
+        return frozenset(known)
+    if isinstance(embed, str) or not isinstance(embed, Iterable):
+        raise LoopError(f"embed takes a list of names of loops and couplings, got {embed!r:.60}.")
+    names = list(embed)
+    for name in names:
+        if name not in known:
+            shown = ", ".join(map(repr, known)) or "none"
+            raise LoopError(f"{graph.name!r} has no active loop or coupling {name!r:.60} to embed; it has {shown}.")
+        if names.count(name) > 1:
+            raise LoopError(f"embed names {name!r} of {graph.name!r} twice; name it once.")
+    return frozenset(names)
+
+
+def read_wanted(graph: Graph, independent: Any) -> Mask | None:
+    """The dofs that should be independent; None for any."""
+    if independent is None:
+        return None
+    if isinstance(independent, str | bytes | Mapping) or not isinstance(independent, Iterable):
+        raise LoopError(
+            f"independent takes a list of names or numbers of dofs of {graph.name!r}, or a mask; got "
+            f"{independent!r:.60}."
+        )
+    items = independent if isinstance(independent, np.ndarray) else list(independent)
+    return read_prescribed(graph, items, "independent")
+
+
+def _spare(graph: Graph) -> Mask | None:
+    """The dofs that should be independent where couplings say which are not (rotors of geared hinges)."""
+    spare = {x.attributes[DEPENDENT] for x in graph.couplings if x.active and DEPENDENT in x.attributes}
+    return np.array([name not in spare for name in graph.dof_names]) if spare else None

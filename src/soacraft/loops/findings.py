@@ -1,0 +1,114 @@
+"""What belongs to the results of a solver besides their numbers, computed when it is asked for: rank, redundant rows,
+independent dofs, condition."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from soacraft.errors import StaleError
+from soacraft.kinematics.checks import closed_rows
+from soacraft.kinematics.independent import Choice, Indices, row_names
+from soacraft.kinematics.rows import Constraints
+from soacraft.kinematics.tasks import Task
+from soacraft.loops.results import Info
+from soacraft.spatial.checks import Array
+
+if TYPE_CHECKING:
+    from soacraft.loops.solver import Solver
+
+
+class Answer(NamedTuple):
+    """What a solver finds at one state; the choice of dofs where it makes one on the way."""
+
+    vdot: Array
+    multipliers: Array
+    choice: Choice | None = None
+
+
+class Findings:
+    """What belongs to the results of one solver and one choice of independent dofs, if it makes one. Reading it changes
+    nothing but the dofs that an augmented solver names first.
+    """
+
+    def __init__(self, solver: Solver, chosen: Indices | None = None, uniform: bool = True) -> None:
+        graph = solver._graph
+        self._solver, self._parameters = solver, graph.parameters
+        self.chosen = chosen
+        """The independent dofs, where the solver chooses them."""
+        self._uniform = uniform  # whether all states of a batch were solved with that choice
+        self.loops = tuple(x.name for x in graph.loops if x.active)
+        self.couplings = tuple(x.name for x in graph.couplings if x.active)
+        self.dof_names = graph.dof_names
+
+    def mixed(self) -> Findings:
+        """The same for a batch whose later states were solved with another choice."""
+        return Findings(self._solver, self.chosen, uniform=False)
+
+    def info(self, q: Array) -> Info:
+        """What is to be known at each configuration of a list."""
+        chosen = self.chosen if self._uniform else None
+
+        def choices() -> tuple[list[Choice], tuple[str, ...]]:
+            rows = [self._rows(one) for one in q]
+            return _named(rows, [self._solver._choice_at(one, chosen) for one in rows])
+
+        return Info(lambda: self._independent(q), choices)
+
+    def _independent(self, q: Array) -> Indices:
+        """The independent dofs at the first configuration."""
+        if self.chosen is not None or not len(q):
+            return np.zeros(0, dtype=np.intp) if self.chosen is None else self.chosen
+        return self._solver._choice(self._rows(q[0])).independent
+
+    def require_same_parameters(self) -> None:
+        """Raise `StaleError` when other parameters would answer for those that a result was found with."""
+        graph = self._solver._graph
+        if graph.parameters != self._parameters:
+            raise StaleError(
+                f"rank and independent dofs of this result were not asked for before a parameter of {graph.name!r} "
+                "changed; solve again."
+            )
+
+    def _rows(self, q: Array) -> Constraints:
+        self.require_same_parameters()
+        solver, graph = self._solver, self._solver.graph
+        return closed_rows(graph, graph.state(q, np.zeros(graph.nv)), solver._theta, solver.tolerance)
+
+
+class Answered(Findings):
+    """What belongs to a result that was computed in Python."""
+
+    def __init__(self, solver: Solver, tasks: Sequence[Task], answers: Sequence[Answer]) -> None:
+        super().__init__(solver)
+        self._tasks, self._answers = tasks, answers
+
+    def info(self, q: Array) -> Info:
+        """What the solver found on the way, or would choose."""
+
+        def asked(work: Callable[[], tuple[list[Choice], tuple[str, ...]]]) -> tuple[list[Choice], tuple[str, ...]]:
+            self.require_same_parameters()
+            return work()
+
+        def choices() -> tuple[list[Choice], tuple[str, ...]]:
+            rows = [task.rows for task in self._tasks]
+            each = zip(rows, self._answers, strict=True)
+            return _named(rows, [x.choice or self._solver._choice_at(one, None) for one, x in each])
+
+        return Info(lambda: self._independent(q), lambda: asked(choices))
+
+    def _independent(self, q: Array) -> Indices:
+        self.require_same_parameters()
+        return self._solver._choice(self._tasks[0].rows).independent if self._tasks else np.zeros(0, dtype=np.intp)
+
+
+def _named(rows: list[Constraints], choices: list[Choice]) -> tuple[list[Choice], tuple[str, ...]]:
+    """The choices, and the names of all redundant rows."""
+    redundant: dict[str, None] = {}
+    for one, choice in zip(rows, choices, strict=True):
+        if len(choice.redundant):
+            names = row_names(one)
+            redundant.update({names[i]: None for i in choice.redundant})
+    return choices, tuple(redundant)
