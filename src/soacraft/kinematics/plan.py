@@ -1,7 +1,7 @@
 """The plan of a compiled solver of a closed chain: all that it is made from, and never changes.
 
 In goes a model with the choices made for it; `_core.ClosedSolver(tree, plan)` reads the fields by name. Another choice
-of dofs, another gravity, other tolerances are another plan and another solver. What a solve carries to the next one, the
+of dofs, another gravity, other tolerances are another plan and another solver. What a solve carries to the next, the
 coordinates of the closures' hinges, is no part of it: it is an argument, and comes back with the result.
 """
 

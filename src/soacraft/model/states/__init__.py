@@ -1,6 +1,6 @@
 """States of a model: coordinates read, named and drawn at random, moved along their tangent space.
 
-`state` holds a state with all that was computed for it, `current` that of a model; `kinematics` the motion of any frame.
+`state` holds a state with all that was computed for it, `current` a model's; `kinematics` the motion of any frame.
 """
 
 __all__: list[str] = []
