@@ -252,7 +252,10 @@ def test_a_vector_of_another_space(s):
 
 def test_sub_graphs_do_not_mix(mb, s):
     part = sc.operators(mb.subgraph(["upper", "lower"]))
-    text = " Operators of different models or sub-graphs cannot be mixed; bind both to the same one."
+    text = (
+        " Operators of different models or sub-graphs cannot be mixed; bind both to the same one, or put a map between "
+        "them: sc.ops.between(a, b)."
+    )
     refused(
         "cannot form H * phi: H takes a vector of body[18] of 'arm', but phi gives a vector of body[12] of "
         "'arm[upper, lower]'." + text,
@@ -291,11 +294,12 @@ def test_axes_do_not_mix(mb, s):
     other = sc.operators(mb, axes="inertial")
     refused(
         "cannot form H * phi: H takes a vector of body[18] in body axes, but phi gives a vector of body[18] "
-        "in inertial axes. Bind both with the same axes=...",
+        "in inertial axes. Bind both with the same axes=..., or put a map between them: sc.ops.between(a, b).",
         lambda: s.H * other.phi,
     )
     refused(
-        "cannot add vectors of body[18] in inertial axes and body[18] in body axes. Bind both with the same axes=...",
+        "cannot add vectors of body[18] in inertial axes and body[18] in body axes. Bind both with the same axes=..., "
+        "or put a map between them: sc.ops.between(a, b).",
         lambda: other.V + s.V,
     )
     tool = other.B("lower/tool")

@@ -140,7 +140,8 @@ def test_vectors_of_different_spaces():
     other = StackedVector(Space("hinge", ["base", "tip"], [1, 2], owner="leg"), np.ones(3))
     refused(
         "cannot add vectors of hinge[3] of arm and hinge[3] of leg. "
-        "Operators of different models or sub-graphs cannot be mixed; bind both to the same one.",
+        "Operators of different models or sub-graphs cannot be mixed; bind both to the same one, or put a map between "
+        "them: sc.ops.between(a, b).",
         lambda: x - other,
     )
     refused("cannot add vectors of hinge[3] and body[6].", lambda: x.dot(y))

@@ -138,9 +138,12 @@ class Space:
             if check is not None:
                 check()
         if self.kind == other.kind and self.owner != other.owner:
-            return " Operators of different models or sub-graphs cannot be mixed; bind both to the same one."
+            return (
+                " Operators of different models or sub-graphs cannot be mixed; bind both to the same one, or put a map "
+                "between them: sc.ops.between(a, b)."
+            )
         if self.kind == other.kind and self.axes != other.axes:
-            return " Bind both with the same axes=..."
+            return " Bind both with the same axes=..., or put a map between them: sc.ops.between(a, b)."
         return ""
 
 

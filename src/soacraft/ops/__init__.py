@@ -1,12 +1,14 @@
 """Operators of the papers on any model, their rules, identities, and the checks that use them.
 
-Rooms: `derivatives` (`expr.diff`, `expr.dot`), `proofs` (`sc.prove`, `sc.simplify`), `programs` (expressions compiled).
+Rooms: `maps` (`between`), `derivatives` (`expr.diff`, `expr.dot`), `proofs` (`sc.prove`, `sc.simplify`), `programs`
+(expressions compiled).
 """
 
 from soacraft.ops.check import OperatorReport, check_operator
 from soacraft.ops.define import define, matrix, state_identity
 from soacraft.ops.derived import diag_of
 from soacraft.ops.identities import Identity, identities
+from soacraft.ops.maps.between import Between, between
 from soacraft.ops.namespace import Operators, operators
 from soacraft.ops.proofs.proof import Proof
 from soacraft.ops.proofs.prove import prove
@@ -18,12 +20,14 @@ from soacraft.ops.verify import Verification, verify
 _install()
 
 __all__ = [
+    "Between",
     "Identity",
     "OperatorReport",
     "Operators",
     "Proof",
     "StatedIdentity",
     "Verification",
+    "between",
     "check_operator",
     "define",
     "diag_of",

@@ -24,6 +24,7 @@ from soacraft.model.sizes.scale import scaled_random_state
 from soacraft.model.states.state import State
 from soacraft.model.tree.graph import Graph
 from soacraft.ops.binding import GraphBinding
+from soacraft.ops.maps.leaves import MapLeaf, is_mixed
 from soacraft.ops.namespace import Operators, operators, operators_of
 from soacraft.ops.portable import portable, rebound
 
@@ -117,10 +118,20 @@ def verify(left: Side, right: Side, on: Any = None, tolerance: float = 1e-9, see
         if not isinstance(side, Operator) and not callable(side):
             raise SpaceError(f"verify compares operators, or functions of an Operators namespace, not {side!r}.")
     seed = whole_number(seed, "the seed of verify", 0, 2**32)
+    if isinstance(left, Operator) and isinstance(right, Operator) and is_mixed(left, right):
+        return Verification(((_models(left, right, on), difference(left, right, tolerance)),), tolerance)
     found = [(name, _error(left, right, s, tolerance)) for name, s in _places(left, right, on, seed)]
     if not found:
         raise ModelError("verify needs at least one model: on=[] leaves nothing to compare.")
     return Verification(tuple(found), tolerance)
+
+
+def _models(left: Operator, right: Operator, on: Any) -> str:
+    """The models that the maps of an expression lead between: it is compared there alone, at their states."""
+    if on is not None:
+        raise SpaceError("an expression with a map between models is compared on those models; leave on= out.")
+    maps = [leaf.numbers for side in (left, right) for leaf in side.leaves() if isinstance(leaf, MapLeaf)]
+    return " and ".join(dict.fromkeys(f"{s.owner}" for m in maps for s in (m.a, m.b)))
 
 
 def _error(left: Side, right: Side, s: Operators, tolerance: float) -> float:

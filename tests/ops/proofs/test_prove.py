@@ -428,7 +428,7 @@ def test_what_prove_refuses():
     moved = s.phi.at(q=np.zeros(7))
     refused(
         "prove takes operators of one model at one state, but phi and phi are bound to different ones; bind both with "
-        "the same sc.operators(...).",
+        "the same sc.operators(...), or map between them with sc.ops.between(a, b).",
         lambda: sc.prove(s.phi, moved),
     )
 

@@ -13,13 +13,14 @@ from soacraft.algebra.space import Space
 from soacraft.errors import LoopError, SpaceError, StaleError, StateError
 from soacraft.loops.embedding.model import EmbeddedModel
 from soacraft.loops.embedding.sensitivity import EmbeddedDirection, embedded_direction
+from soacraft.loops.embedding.tree_map import TreeMap
 from soacraft.model.flat.passive import passive_force
 from soacraft.model.flat.sko import BODY, SKOModel
 from soacraft.model.sizes.lengths import longest_arm
 from soacraft.model.states.coordinates import read_forces, read_v
 from soacraft.model.states.state import Motion, State
 from soacraft.model.tree.graph import Graph
-from soacraft.ops.binding import SKOBinding, again_pinned, block_name
+from soacraft.ops.binding import GraphBinding, SKOBinding, again_pinned, block_name
 from soacraft.ops.namespace import Operators, operators_of
 from soacraft.recursions import _backend
 from soacraft.spatial.checks import Array
@@ -190,6 +191,10 @@ class EmbeddedBinding(SKOBinding):
 
     def sko(self) -> SKOModel:
         return self.embedded().sko
+
+    def into_tree(self, tree: GraphBinding) -> TreeMap:
+        """The map to the tree of its members, for `sc.ops.between`."""
+        return TreeMap(self, tree)
 
     def identity(self) -> Hashable:
         return (id(self.system), id(self.owner), id(self.snapshot) if self.snapshot is not None else None)

@@ -345,7 +345,8 @@ def _direction(expr: Operator, body: Any, dof: Any = 0) -> Direction:
             "them to one."
         )
     binding = next(iter(bindings.values()))
-    assert isinstance(binding, (GraphBinding, SKOBinding))
+    if not isinstance(binding, (GraphBinding, SKOBinding)):
+        raise SpaceError(f"{expr.text()} maps between two models and has no derivative; differentiate in each of them.")
     return direction_of(operators_of(binding), body, dof)
 
 

@@ -11,17 +11,26 @@ from soacraft.algebra.polynomial import Number, Polynomial, Word
 from soacraft.algebra.space import Space
 from soacraft.errors import SpaceError
 from soacraft.ops.binding import Bound, GraphBinding, SKOBinding
+from soacraft.ops.maps.leaves import MapLeaf
 from soacraft.ops.namespace import operators_of
 
 
-def binding_of(tried: str, *exprs: Operator) -> Bound | None:
-    """The one binding of all leaves, None for expressions made of identities; mixed ones are refused."""
-    found = {leaf.binding.identity(): leaf for expr in exprs for leaf in expr.leaves()}
+def binding_of(tried: str, *exprs: Operator, maps: bool = False) -> Bound | None:
+    """The one binding of all leaves, None for expressions made of identities; mixed ones are refused, with `maps` only
+    where no map leads between them: then it is that of the model that the first map leads to.
+    """
+    leaves = [leaf for expr in exprs for leaf in expr.leaves()]
+    if maps and (ways := [leaf.numbers for leaf in leaves if isinstance(leaf, MapLeaf)]):
+        known = {s.identity() for way in ways for s in (way.a, way.b)}
+        if all(isinstance(leaf, MapLeaf) or leaf.binding.identity() in known for leaf in leaves):
+            return ways[0].b
+    found = {leaf.binding.identity(): leaf for leaf in leaves}
     if len(found) > 1:
         a, b = list(found.values())[:2]
+        cure = ", or map between them with sc.ops.between(a, b)" if maps else ""
         raise SpaceError(
             f"{tried} takes operators of one model at one state, but {a.name} and {b.name} are bound to different "
-            "ones; bind both with the same sc.operators(...)."
+            f"ones; bind both with the same sc.operators(...){cure}."
         )
     for leaf in found.values():
         binding = leaf.binding

@@ -11,6 +11,7 @@ from soacraft.errors import SingularError
 from soacraft.model.samples.random_models import random_sko
 from soacraft.model.sizes.scale import scaled_random_state
 from soacraft.ops.binding import Bound, GraphBinding
+from soacraft.ops.maps.leaves import is_mixed
 from soacraft.ops.namespace import operators
 from soacraft.ops.portable import portable, rebound
 from soacraft.ops.verify import difference
@@ -37,6 +38,8 @@ def check(own: Bound | None, chain: Sequence[Operator], stated: bool, serial: bo
     """
     if own is None:
         return Checked(_errors(chain), "no model: it is made of identities alone")
+    if is_mixed(*chain):
+        return Checked(_errors(chain), "the models that its maps lead between, at their states")
     if not stated and portable(chain[0]) and portable(chain[-1]):
         branching = 0.0 if serial else 0.6
         models = [operators(random_sko(n, seed=40 + n, branching=branching)).binding for n in SIZES]

@@ -88,7 +88,7 @@ def _same_spaces(left: Operator, right: Operator) -> tuple[Operator, Operator]:
 
 
 def _chain(left: Operator, right: Operator, budget: Budget) -> Chain | None:
-    translator = Translator(binding_of("prove", left, right), budget)
+    translator = Translator(binding_of("prove", left, right, maps=True), budget)
     stated.teach(translator)
     return between(translator, left, right)
 

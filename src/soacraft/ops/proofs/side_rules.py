@@ -13,6 +13,7 @@ from soacraft.ops.binding import GraphBinding
 from soacraft.ops.derivatives.leaves import SensitivityLeaf
 from soacraft.ops.derivatives.rules import on_base, one_dof, papers_pin
 from soacraft.ops.derived import LyapunovLeaf
+from soacraft.ops.maps.known import of_maps
 from soacraft.ops.namespace import operators_of
 from soacraft.ops.proofs import translate
 
@@ -60,4 +61,4 @@ def of_lambda(leaf: Leaf) -> Iterator[translate.SideRule]:
 
 def install() -> None:
     """Teach the translator."""
-    translate.side_rules[:] = [of_derivatives, of_lambda]
+    translate.side_rules[:] = [of_derivatives, of_lambda, of_maps]

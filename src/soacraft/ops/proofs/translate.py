@@ -16,6 +16,7 @@ from soacraft.errors import SingularError
 from soacraft.ops.binding import Bound
 from soacraft.ops.derived import UP, DiagOf, LyapunovLeaf, diag_of
 from soacraft.ops.leaves import DefinedLeaf, PropagatorLeaf, SparseLeaf
+from soacraft.ops.maps.known import of_second_model
 from soacraft.ops.proofs import definitions
 from soacraft.ops.proofs.definitions import Definition, words
 from soacraft.ops.proofs.letters import Letters
@@ -125,7 +126,7 @@ class Translator(Letters):
 
     def letter(self, leaf: Leaf) -> str:
         """The letter of a leaf."""
-        if _is_paper(leaf):
+        if _is_paper(leaf) and self._is_first(leaf):
             if leaf.name == "Upsilon" and definitions.UPSILON not in self.relations:
                 self._learn_upsilon(leaf)
             return "R" if isinstance(leaf, LyapunovLeaf) else leaf.name
@@ -134,6 +135,11 @@ class Translator(Letters):
             self._letters[key] = self._fresh(leaf.name, leaf)
             self._learn(leaf, self._letters[key])
         return self._letters[key]
+
+    def _is_first(self, leaf: Leaf) -> bool:
+        """Whether it belongs to the model whose rules are ready, not to another that a map leads to."""
+        own = self.binding
+        return own is None or leaf.binding is own or leaf.binding.identity() == own.identity()
 
     def _fresh(self, name: str, meaning: Operator) -> str:
         while name in self.operators or name in NAMES or name == "D.inv":
@@ -149,7 +155,10 @@ class Translator(Letters):
             meaning = self.read(leaf.meaning)
             self.definitions.append(Definition(letter, meaning, leaf.source))
             return
-        for name, source, left, right in [*_own_relations(leaf), *(r for rule in side_rules for r in rule(leaf))]:
+        brought = [*_own_relations(leaf), *(r for rule in side_rules for r in rule(leaf))]
+        if _is_paper(leaf):
+            brought += of_second_model(leaf)
+        for name, source, left, right in brought:
             self.relate(name, source, left, right)
 
     def relate(self, name: str, source: str, left: Operator, right: Operator | None) -> None:
