@@ -123,7 +123,7 @@ class NamedMap(GraphMap):
 
         V_b(k) = V_a(k),    v_b(k) = H_b^+(k) (J_a(k) - phi_b*(p,k) J_a(p)) v_a
 
-    refused where the hinge of k does not allow that motion. The speed of a rotor of b is v_b(k), told by V_a(k), V_a(p).
+    refused where the hinge of k does not allow that motion. The speed of a rotor of b is v_b(k), by V_a(k) and V_a(p).
     """
 
     def check(self) -> None:
