@@ -53,7 +53,7 @@ def _pin(s: Operators, body: Any) -> Direction:
     if body is None:
         raise ModelError("Listing 17 takes the body whose coordinate is varied, not None.")
     u = direction_of(s, body)
-    found = binding.graph[str(u.body)]
+    found = binding.graph.bodies[binding.graph.index(str(u.body))]
     if not papers_pin(s, found, 0):
         raise ModelError(
             f"H~*(i) (000 Eq. 39) is for a pin with the body frame on its axis, but {found.name!r} hangs by "

@@ -437,3 +437,39 @@ def test_a_system_alone_needs_no_model():
     """The rules are symbols: reducing computes no numbers."""
     assert isinstance(definitions.base(), System)
     assert definitions.base().reduce(Polynomial.of("phi", "E_phi")) == definitions.words("phi - I")
+
+
+@pytest.mark.parametrize("model", [sc.load("arm7"), sc.load("biped"), sc.random_sko(6, seed=2)], ids=str)
+def test_kernel_operators_are_nilpotent(model):
+    """000 Eq. 9: a power vanishes from the length of the longest path on, and not before."""
+    s = sc.operators(model)
+    E, longest = s.E_phi, max(s.body.tree.depth)
+    for zero in (E**longest, E.T**longest, s.E_psi ** (longest + 2), (2 * E) ** longest, s.phi * E**longest * s.M):
+        proof = sc.prove(zero, 0 * zero)
+        assert proof, proof
+        assert f"a path has at most {longest} bodies" in proof.full()
+    assert not sc.prove(E ** (longest - 1), 0 * E)
+    series = I + E
+    for k in range(2, longest):
+        series = series + E**k
+    assert sc.prove(s.phi, series)
+    assert not sc.prove(s.phi, series + E ** (longest - 1))
+
+
+@pytest.mark.parametrize("model", [sc.load("biped"), sc.random_sko(6, seed=2)], ids=["tree", "sko"])
+def test_the_diagonal_of_a_product_is_a_lyapunov_solution(model):
+    """004 Eq. 15 and 25, for any two propagation operators and any block-diagonal X."""
+    s = sc.operators(model)
+    phi, psi, E, F, M, X = s.phi, s.psi, s.E_phi, s.E_psi, s.M, s.H.T * s.H
+    for left, right in (
+        (phi.T * M * psi, E.T.lyapunov(M, F.T)),
+        (psi.T * X * phi, F.T.lyapunov(X, E.T)),
+        (phi.T * M * phi, E.T.lyapunov(M)),
+        (psi.T * X * psi, F.T.lyapunov(X)),
+        (phi * M * psi.T, E.lyapunov(M, F)),
+        (psi * X * phi.T, F.lyapunov(X, E)),
+        (s.Omega, s.Upsilon),
+    ):
+        proof = sc.prove(sc.diag_of(left), right)
+        assert proof, proof
+        assert not sc.prove(sc.diag_of(left), 2 * right)

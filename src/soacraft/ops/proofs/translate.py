@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from functools import reduce
 from itertools import repeat
-from typing import Any
+from typing import Any, TypeGuard
 
 from soacraft.algebra.completion import Budget, Relation, System
-from soacraft.algebra.nodes import Identity, Inverse, Power, Product, Scaled, Sum, Transpose
+from soacraft.algebra.nodes import Identity, Inverse, Power, Product, Scaled, Sum, Transpose, product
 from soacraft.algebra.operator import DIAGONAL, Leaf, Operator
-from soacraft.algebra.polynomial import Alphabet, Number, Polynomial, exact, quotient
+from soacraft.algebra.polynomial import Alphabet, Number, Polynomial, Word, exact, quotient
 from soacraft.algebra.rules import square_parts
 from soacraft.errors import SingularError
 from soacraft.ops.binding import Bound
-from soacraft.ops.derived import UP, DiagOf, LyapunovLeaf, diag_of
+from soacraft.ops.derived import DOWN, UP, DiagOf, LyapunovLeaf, diag_of, lyapunov
 from soacraft.ops.leaves import DefinedLeaf, PropagatorLeaf, SparseLeaf
 from soacraft.ops.maps.known import of_second_model
 from soacraft.ops.proofs import definitions
@@ -27,6 +27,8 @@ from soacraft.ops.table import NAMES
 SideRule = tuple[str, str, Operator, Operator | None]
 
 SERIAL = ", on a chain"
+#: Kernel operators whose powers add up to a propagation operator.
+SERIES = {"E_phi": "phi", "E_psi": "psi"}
 
 #: leaf -> the relations it brings along, such as H*X = 0. `right` None is zero. Add to it to teach `prove` and
 #: `simplify` a new kind of leaf.
@@ -110,7 +112,7 @@ class Translator(Letters):
         if isinstance(expr, Product):
             return self._times([self.read(f) for f in expr.factors])
         if isinstance(expr, Power):
-            return self._times(repeat(self.read(expr.arg), expr.n))
+            return self._power(expr)
         assert isinstance(expr, Inverse)
         return self._inverse(expr)
 
@@ -123,6 +125,39 @@ class Translator(Letters):
             self.budget.check(len(found) * len(p))
             found = found * p
         return found
+
+    def _power(self, expr: Power) -> Polynomial:
+        """A power; those of a kernel operator bring along that they end with the longest path (000 Eq. 9)."""
+        tree, kind = expr.spaces[0].tree, expr.arg.pattern()
+        longest = 0 if tree is None or kind not in (UP, DOWN) else max(tree.depth, default=0)
+        if not 1 < longest <= expr.n + 1:
+            return self._times(repeat(self.read(expr.arg), expr.n))
+        if longest <= expr.n:
+            return self._vanishing_power(expr, longest)
+        kernel = expr.arg.arg if isinstance(expr.arg, Transpose) else expr.arg
+        if isinstance(kernel, SparseLeaf) and kernel.name in SERIES:
+            self._learn_series(kernel.name, longest)
+        return self._times(repeat(self.read(expr.arg), expr.n))
+
+    def _vanishing_power(self, expr: Power, longest: int) -> Polynomial:
+        """A letter of its own, which is zero on this tree: no path has more bodies than its depth."""
+        key = expr.key()
+        if key not in self._letters:
+            self._letters[key] = letter = self._fresh(expr.text(), expr)
+            self._on_this_tree(f"{expr.text()} is zero, a path has at most {longest} bodies", Polynomial.of(letter))
+        return Polynomial.of(self._letters[key])
+
+    def _learn_series(self, kernel: str, longest: int) -> None:
+        """phi = I + E_phi + ... as far as the longest path goes."""
+        terms: dict[Word, Number] = {(kernel,) * k: -1 for k in range(longest)}
+        name = f"power series of {SERIES[kernel]}, a path has at most {longest} bodies"
+        self._on_this_tree(name, Polynomial({(SERIES[kernel],): 1, **terms}))
+
+    def _on_this_tree(self, name: str, zero: Polynomial) -> None:
+        """A relation that holds on trees of this depth: it is checked on this model."""
+        if name not in self.stated:
+            self.stated.append(name)
+            self.relations.append(Relation(name, "000 Eq. 9", zero))
 
     def letter(self, leaf: Leaf) -> str:
         """The letter of a leaf."""
@@ -179,11 +214,27 @@ class Translator(Letters):
     def _diagonal(self, leaf: DiagOf) -> Polynomial:
         """diagOf is linear; it keeps block-diagonal words, and of phi*X or X*phi.T it keeps X."""
         inner = definitions.base().reduce(self.base(self.read(leaf.expr)), self.budget)
-        kept, rest = self._split(inner)
-        if not rest:
-            return kept
-        c = rest.terms[self.alphabet.leading(rest)]
-        return kept + Polynomial.of(self._diagonal_letter(leaf, rest.scaled(quotient(1, c)))).scaled(c)
+        found, rest = self._split(inner)
+        if rest:
+            c = rest.terms[self.alphabet.leading(rest)]
+            found = found + Polynomial.of(self._diagonal_letter(leaf, rest.scaled(quotient(1, c)))).scaled(c)
+        self._learn_lyapunov(leaf.expr, found)
+        return found
+
+    def _learn_lyapunov(self, expr: Operator, diagonal: Polynomial) -> None:
+        """The diagonal of A X B*, and of A* X B, is the solution of a Lyapunov equation (004 Eq. 15, 25)."""
+        if not isinstance(expr, Product) or len(expr.factors) < 3:
+            return
+        left, *middle, right = expr.factors
+        X = reduce(product, middle)
+        for A, B, source in ((left, right.T, "004 Eq. 15"), (left.T, right, "004 Eq. 25")):
+            if not (_is_path(A) and _is_path(B) and X.pattern() == DIAGONAL):
+                continue
+            E, F = A.kernel, B.kernel
+            Y = lyapunov(E, X, F) if A is left else lyapunov(E.T, X, F.T)
+            zero = diagonal - self.read(Y)
+            if zero:
+                self.relations.append(Relation(f"diagonal of {expr.text()}", source, zero))
 
     def _split(self, p: Polynomial) -> tuple[Polynomial, Polynomial]:
         """The diagonal of the words where it is plain to see, and the other words."""
@@ -280,6 +331,11 @@ def _is_paper(leaf: Leaf) -> bool:
     if isinstance(leaf, DefinedLeaf):
         return leaf.name == "Omega"
     return isinstance(leaf, (SparseLeaf, PropagatorLeaf)) and leaf.name in NAMES
+
+
+def _is_path(x: Operator) -> TypeGuard[PropagatorLeaf]:
+    """Whether it is phi or psi."""
+    return isinstance(x, PropagatorLeaf) and not x.what.tilde
 
 
 def _is_serial(leaf: Leaf) -> bool:
