@@ -120,7 +120,7 @@ RETIRED = {"fix": "fixed", "tol": "tolerance"}
 def calls() -> dict[str, inspect.Signature]:
     """Every public function, class and method with its signature."""
     found = {}
-    for module in (sc, sc.dynamics, sc.loops, sc.robot, sc.analysis, sc.pycraft):
+    for module in (sc, sc.dynamics, sc.loops, sc.robot, sc.sim, sc.analysis, sc.pycraft):
         for name in module.__all__:
             thing = getattr(module, name)
             parts = vars(thing).items() if inspect.isclass(thing) else ()

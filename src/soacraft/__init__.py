@@ -25,7 +25,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from soacraft import analysis, dynamics, errors, loops, robot
+    from soacraft import analysis, dynamics, errors, loops, robot, sim
     from soacraft.algebra import I, Operator, Space, StackedVector
     from soacraft.citations import papers
     from soacraft.dynamics import Dynamics
@@ -91,7 +91,7 @@ __version__ = "0.1.0"
 
 #: Where each name is from. Importing soacraft imports none of it: each is imported when it is first asked for.
 _HOMES = {
-    "": "analysis dynamics errors loops robot",
+    "": "analysis dynamics errors loops robot sim",
     "algebra": "I Operator Space StackedVector",
     "citations": "papers",
     "dynamics": "Dynamics",
@@ -195,6 +195,7 @@ __all__ = [
     "save",
     "save_core",
     "serial_chain",
+    "sim",
     "simplify",
     "state_identity",
     "verify",

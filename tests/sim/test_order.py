@@ -10,8 +10,9 @@ from tests.anchors.reference import unit_quaternions
 import soacraft as sc
 from soacraft import dynamics as dyn
 from soacraft.model.samples.random_models import random_inertia, random_pose
+from soacraft.model.states.tangent import right_jacobian, right_jacobian_of_turn
 from soacraft.sim.explicit import RK4, Dop853
-from soacraft.sim.manifold import Coordinates
+from soacraft.sim.manifold import Coordinates, turn_rate, twist_rate
 from soacraft.sim.partitioned import EulerSymplectic, Verlet
 from soacraft.sim.system import Mechanism
 
@@ -173,3 +174,12 @@ def test_a_nonholonomic_hinge_of_the_users_own_is_refused():
     mb.add_body("ball", None, Mine(0.5), random_inertia(1))
     with pytest.raises(sc.errors.ModelError, match=r"hinge 'ball' of 'rolling' .* is nonholonomic and not a built-in"):
         Coordinates(mb)
+
+
+@pytest.mark.parametrize("turn", [0.0, 1e-5, 0.3, 0.999, 1.001, 2.9])
+def test_rates_of_charts_are_the_inverses_of_right_jacobians(turn):
+    rng = np.random.default_rng(3)
+    u, w = rng.standard_normal((2, 6))
+    u[:3] *= turn / np.linalg.norm(u[:3])
+    np.testing.assert_allclose(right_jacobian(u) @ twist_rate(u, w), w, rtol=0, atol=1e-13)
+    np.testing.assert_allclose(right_jacobian_of_turn(u[:3]) @ turn_rate(u[:3], w[:3]), w[:3], rtol=0, atol=1e-13)

@@ -1,6 +1,27 @@
-"""Motion in time."""
+"""Motion in time: a model carried on from its state, with forces, controls, events and a log.
 
-__all__: list[str] = []
+    p = sc.sim.Propagator(mb, rtol=1e-9)                      # or integrator="rk4", step=0.001
+    p.control("elbow", lambda t, state: -2.0 * state.v[0])
+    p.event("down", lambda t, state: state.q[0], direction=-1)
+    run = p.advance_to(10.0)                                  # run.t, run.q, run.v, run.energy, run.at(t), run.check()
+
+Integrators are written against products of manifolds (`manifold`), so quaternions lose no order. Time is in whole
+nanoseconds inside.
+"""
+
+from soacraft.sim.events import Happened
+from soacraft.sim.log import read
+from soacraft.sim.propagator import Propagator
+from soacraft.sim.run import Balance, Run, Sample
+
+__all__ = [
+    "Balance",
+    "Happened",
+    "Propagator",
+    "Run",
+    "Sample",
+    "read",
+]
 
 
 def __dir__() -> list[str]:

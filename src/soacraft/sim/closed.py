@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from soacraft.errors import LoopError
 from soacraft.kinematics.rows import Constraints
 from soacraft.loops import ConstraintEmbedding, Solver
 from soacraft.spatial.checks import Array
@@ -25,7 +26,6 @@ class Closed:
 
     def __init__(self, solver: Solver) -> None:
         self.solver = solver
-        self._embedded = isinstance(solver, ConstraintEmbedding)
 
     def accelerations(self, q: Array, v: Array, force: Array) -> Array:
         """vdot at a state on the closures."""
@@ -56,6 +56,31 @@ class Closed:
         v = np.array(v)
         v[free] -= np.linalg.lstsq(G[:, free], G @ v, rcond=1e-9)[0]
         return q, v
+
+    def require_closed(self, q: Array, v: Array) -> None:
+        """Raise `LoopError`, with the cure, where a run would begin off its closures."""
+        try:
+            self.solver.forward_dynamics(q, v, np.zeros(self.solver.graph.nv))
+        except LoopError as wrong:
+            raise LoopError(
+                f"a run cannot begin off its closures: {wrong} Close the model first: s = sc.loops.TreeAugmented(mb); "
+                "mb.q = s.assemble(mb.q); mb.v = s.project_velocity(mb.q, mb.v)."
+            ) from None
+
+    def require_free(self, number: int, name: str, others: list[int]) -> None:
+        """Raise `LoopError` where closures, and the dofs prescribed already, fix a dof."""
+        graph = self.solver.graph
+        rows = Constraints(graph, graph.current)
+        G = rows.jacobian() / rows.units[:, None] / rows.measure.dofs
+        held = np.eye(graph.nv)[others]
+        before = np.linalg.matrix_rank(np.concatenate([G, held]), tol=1e-8)
+        if np.linalg.matrix_rank(np.concatenate([G, held, np.eye(graph.nv)[[number]]]), tol=1e-8) == before:
+            tied = [graph.dof_names[i] for i in others]
+            besides = f", with {', '.join(map(repr, tied))} prescribed," if tied else ""
+            raise LoopError(
+                f"dof {name!r} of {graph.name!r} cannot be prescribed: the closures{besides} fix its motion already. "
+                "Let another dof go with p.prescribe(name, None), or open the loop."
+            )
 
     def violation(self, q: Array, v: Array) -> float:
         """How far the closures are open: radians, or lengths of the loop."""

@@ -27,16 +27,18 @@ class Explicit(Method):
     def step(self, problem: Problem, t: float, x: Array, h: float, w: Array) -> Step:
         """One step; the velocity at its end is computed for the next one."""
         K = np.zeros((len(self.b) + 1, problem.manifold.size))
-        K[0] = w
+        K[0], last = w, np.zeros(0)
         for i in range(1, len(self.b)):
-            K[i] = _slope(problem, t, x, h, h * (self.A[i, :i] @ K[:i]), self.c[i])
+            last = h * (self.A[i, :i] @ K[:i])
+            K[i] = _slope(problem, t, x, h, last, self.c[i])
         u = h * (self.b @ K[:-1])
         check_turn(problem.manifold, u, t, h)
         end = problem.settle(t + h, problem.manifold.move(x, u), True)
         w1 = problem.rates(t + h, end)
         K[-1] = problem.manifold.rate(x, u, w1)
         F = hermite(u, h * K[0], h * K[-1])
-        return Step(problem, t, h, x, end, w, w1, self._dense(problem, t, x, h, K, F), self._error(h, K))
+        steepness = (K[-1] - K[-2], u - last) if self.adaptive else None  # the last stage is at t + h as well
+        return Step(problem, t, h, x, end, w, w1, self._dense(problem, t, x, h, K, F), self._error(h, K), steepness)
 
     def _dense(self, problem: Problem, t: float, x: Array, h: float, K: Array, F: Array) -> Array:
         return F

@@ -11,19 +11,20 @@ regular: steps stay inside (`turn(u)` below `LARGEST_TURN`).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
+from scipy.special import zeta
 
 from soacraft.errors import ModelError
 from soacraft.model.flat.layout import HingeGroup
 from soacraft.model.hinges import Free, RollingBall, Spherical
 from soacraft.model.hinges.base import Hinge, has_coordinates
-from soacraft.model.states.tangent import integrate_rates, right_jacobian
+from soacraft.model.states.tangent import integrate_rates
 from soacraft.model.tree.graph import Graph
 from soacraft.spatial.checks import Array
-from soacraft.spatial.rotations import cross
 
 #: The largest turn of one hinge within one step, in radians; the chart of rotations ends at 2 pi.
 LARGEST_TURN = 3.0
@@ -174,27 +175,49 @@ class Product:
         return max((f.turn(u[t]) for f, _, t in self._parts), default=0.0)
 
 
+#: |B_2k| / (2k)! = 2 zeta(2k) / (2 pi)^2k, with the numbers of Bernoulli, for k = 1, 2, ...
+_BERNOULLI = [float(2.0 * zeta(2 * k) / (2.0 * np.pi) ** (2 * k)) for k in range(1, 12)]
+
+
 def turn_rate(u: Array, w: Array) -> Array:
     """Jr(u)^-1 w of a rotation: w + (u x w)/2 + c u x (u x w), c = (1 - (t/2) cot(t/2)) / t^2, t = |u|.
 
     >>> turn_rate(np.array([0.0, 0.0, 1.0]), np.array([0.0, 0.0, 2.0]))      # a turn about a constant axis
     array([0., 0., 2.])
     """
-    s = float(u @ u)
-    if s < 0.01:  # c = sum of |B_2i| s^(i - 1) / (2i)!, with the numbers of Bernoulli
-        c = 1 / 12 + s / 720 * (1 + s / 42 * (1 + s / 40))
-    else:
-        half = 0.5 * np.sqrt(s)
-        c = (1.0 - half / np.tan(half)) / s
-    across = cross(u, w)
-    return np.asarray(w + 0.5 * across + c * cross(u, across))
+    across = _cross(u, w)
+    return np.asarray(w + 0.5 * across + _coefficient(float(u @ u))[0] * _cross(u, across))
 
 
 def twist_rate(u: Array, w: Array) -> Array:
-    """Jr(u)^-1 w of a twist [angular; linear], by the blocks of Jr."""
-    J = right_jacobian(u)
-    angular = turn_rate(u[:3], w[:3])
-    return np.concatenate([angular, turn_rate(u[:3], w[3:] - J[3:, :3] @ angular)])
+    """Jr(u)^-1 w of a twist [angular; linear]: the same as of a rotation, in dual numbers angular + eps linear, whose
+    eps-part is the derivative. There u . u is s + 2 eps (angular . linear), and c is c(s) + eps c'(s) 2 (...)."""
+    a, b, x, y = u[:3], u[3:], w[:3], w[3:]
+    c, slope = _coefficient(float(a @ a))
+    ax = _cross(a, x)
+    aax, second = _cross(a, ax), _cross(b, x) + _cross(a, y)
+    angular = x + 0.5 * ax + c * aax
+    linear = y + 0.5 * second + c * (_cross(b, ax) + _cross(a, second)) + (2.0 * slope * float(a @ b)) * aax
+    return np.concatenate([angular, linear])
+
+
+def _coefficient(s: float) -> tuple[float, float]:
+    """c = (1 - (t/2) cot(t/2)) / t^2 as a function of s = t^2, and its derivative; below 1 by their series."""
+    if s < 1.0:
+        c = slope = 0.0
+        for a in reversed(_BERNOULLI):
+            slope = slope * s + c
+            c = c * s + a
+        return c, slope
+    half = 0.5 * math.sqrt(s)
+    cot = 1.0 / math.tan(half)
+    c = (1.0 - half * cot) / s
+    return c, -((cot - half * (1.0 + cot * cot)) / (8.0 * half) + c) / s
+
+
+def _cross(a: Array, b: Array) -> Array:
+    (x, y, z), (p, q, r) = a.tolist(), b.tolist()
+    return np.array([y * r - z * q, z * p - x * r, x * q - y * p])
 
 
 def _is_plain(hinge: Hinge) -> bool:

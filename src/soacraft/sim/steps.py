@@ -51,6 +51,8 @@ class Step:
     """The chart coordinates u between the ends: `dense` evaluates them."""
     error: Array | None = None
     """Two estimates of the local error as tangent vectors, (2, size), where the method has them."""
+    steepness: tuple[Array, Array] | None = None
+    """A difference of rates and that of the coordinates it belongs to, where the method can tell a stiff problem."""
 
     def at(self, theta: float) -> Array:
         """The state at the fraction theta of the step."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from soacraft import dynamics as dyn
 from soacraft.model.sizes.measure import measure_of
@@ -36,6 +35,7 @@ class Mechanism:
         closed: Closed | None = None,
     ) -> None:
         self.mb, self._loads, self._closed = mb, list(loads), closed
+        self.parameters = mb.parameters
         self._prescribed = prescribed if prescribed is not None and prescribed.dofs else None
         self._silent: list[Load] = [Stored()]  # act in the dynamics functions: only their work is counted here
         if _has_passive(mb):
@@ -50,13 +50,17 @@ class Mechanism:
         self.sizes = (mb.nq, self.coordinates.size, mb.nv)
         self._dynamics = dyn.Dynamics(mb, ignore_loops=closed is not None)
 
+    def replace(self, old: Load, new: Load) -> None:
+        """Let a load take the place of another of the same name."""
+        self._loads[self._loads.index(old)] = new
+
     def point(self, q: Array, v: Array, work: Array | None = None) -> Array:
         """The state as one array."""
         return np.concatenate([q, v, np.zeros(len(self.names)) if work is None else work])
 
     def parts(self, x: Array) -> tuple[Array, Array, Array]:
         """q, v and the work done."""
-        nq, nv = self.mb.nq, self.mb.nv
+        nq, _, nv = self.sizes
         return x[:nq], x[nq : nq + nv], x[nq + nv :]
 
     def tangent(self, q: Array, v: Array) -> Array:
@@ -66,17 +70,31 @@ class Mechanism:
     def rates(self, t: float, x: Array) -> Array:
         """[v; vdot; powers]."""
         q, v, _ = self.parts(x)
-        forces = self.forces(t, q, v)
-        total = forces[: len(self._loads)].sum(axis=0)
-        if self._prescribed is None:
-            vdot = self._accelerations(q, v, total)
-        else:
-            wanted = self._prescribed.accelerations(t)
-            vdot, force = self._mixed(q, v, total, wanted)
-            forces = np.concatenate([forces, [np.where(self._prescribed.mask, force - total, 0.0)]])
+        vdot, forces = self._solved(t, q, v)
         return np.concatenate([self.tangent(q, v), vdot, forces @ v])
 
-    def forces(self, t: float, q: Array, v: Array) -> Array:
+    def all_forces(self, t: float, q: Array, v: Array) -> Array:
+        """The generalized force of everything in `names`, (names, nv)."""
+        return self._forces(t, q, v) if self._prescribed is None else self._solved(t, q, v)[1]
+
+    def violations(self, q: Array, v: Array) -> Array:
+        """How far the closures are open, at each of many states."""
+        if self._closed is None:
+            return np.zeros(len(q))
+        return np.array([self._closed.violation(*one) for one in zip(q, v, strict=True)])
+
+    def _solved(self, t: float, q: Array, v: Array) -> tuple[Array, Array]:
+        """vdot, and all forces."""
+        forces = self._forces(t, q, v)
+        total = forces[: len(self._loads)].sum(axis=0)
+        if self._prescribed is None:
+            return self._accelerations(q, v, total), forces
+        vdot, force = self._mixed(q, v, total, self._prescribed.accelerations(t))
+        reaction = np.where(self._prescribed.mask, force, 0.0)
+        forces[: len(self._loads), self._prescribed.mask] = 0.0  # where motion is given, nothing else drives
+        return vdot, np.concatenate([forces, [reaction]])
+
+    def _forces(self, t: float, q: Array, v: Array) -> Array:
         """The generalized force of every load, and of what the model has itself, (loads, nv)."""
         loads = [*self._loads, *self._silent] if self._busy else []
         if not loads:
@@ -123,10 +141,6 @@ class Mechanism:
         rate = np.maximum(rate, _SLOWEST * (fastest or 1.0))
         travels = np.full(nt - nv, measure.length)
         return np.concatenate([unit, travels, unit * rate, np.full(len(work), np.inf)])
-
-    def mask(self) -> npt.NDArray[np.bool_]:
-        """Which parts of a tangent vector count in the error."""
-        return np.arange(self.manifold.size) < self.coordinates.size + self.mb.nv
 
 
 def _has_passive(mb: Multibody) -> bool:

@@ -1,0 +1,109 @@
+"""Controls: forces on dofs, and actuators of the model by the laws their file gave them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from soacraft.errors import ModelError, StateError, near
+from soacraft.model.states.state import State
+from soacraft.model.tree.closures import coordinate_names
+from soacraft.model.tree.multibody import Multibody
+from soacraft.model.tree.records import Actuator
+from soacraft.sim.clock import nanoseconds
+from soacraft.spatial.checks import Array, finite
+
+
+class Control:
+    """A control u of a dof or an actuator: a number, a function of (t, state), or (times, values), linear in between.
+
+    On a dof u is the generalized force. On an actuator u is cut to its `ctrlrange`, the actuator's force is
+
+        f = gain u + b0 + b1 length + b2 velocity,    length = sum of gear q,   velocity = sum of gear v
+
+    cut to its `forcerange`, and each dof feels gear f: a motor has b = 0, a position servo gain = -b1 = kp, a velocity
+    servo gain = -b2 = kv.
+    """
+
+    def __init__(self, name: str, u: Any) -> None:
+        self.name, self._u = name, u
+        self.knots: list[int] = []
+        """Nanoseconds at which u has a kink: steps end there."""
+        if isinstance(u, tuple) and len(u) == 2:
+            times = finite(u[0], (None,), f"times of {name!r}", StateError)
+            values = finite(u[1], (None,), f"values of {name!r}", StateError)
+            if len(times) != len(values) or not len(times) or (np.diff(times) <= 0.0).any():
+                raise StateError(
+                    f"the control of {name!r} over time takes (times, values), as many of both and times that grow; "
+                    f"got {len(times)} times and {len(values)} values."
+                )
+            self._u = lambda t, state: float(np.interp(t, times, values))
+            self.knots = [nanoseconds(t, f"a time of {name!r}") for t in times]
+        elif not callable(u):
+            finite(u, (), f"the control of {name!r}", StateError)
+
+    def bind(self, mb: Multibody) -> None:
+        """Find the actuator or the dof."""
+        actuators = {x.name: x for x in mb.actuators}
+        names = mb.dof_names
+        self._row = np.zeros(mb.nv)
+        self._law: Law | None = None
+        if self.name in actuators:
+            self._law = Law(mb, actuators[self.name])
+            self._row = self._law.row
+        elif self.name in names:
+            self._row[names.index(self.name)] = 1.0
+        else:
+            known = [*actuators, *names]
+            raise ModelError(
+                f"{mb.name!r} has no actuator or dof {self.name!r:.60}{near(self.name, known, 'it has')}"
+            )
+
+    def force(self, t: float, state: State) -> Array:
+        """The generalized force."""
+        u = self._u(t, state) if callable(self._u) else self._u
+        if np.ndim(u) or not np.isrealobj(u) or not np.isfinite(u):
+            raise StateError(f"the control of {self.name!r} must be one finite number, got {u!r:.60} at t = {t:.9g} s.")
+        return self._row * (float(u) if self._law is None else self._law.force(float(u), state))
+
+
+class Law:
+    """How an actuator's control becomes its force."""
+
+    def __init__(self, mb: Multibody, actuator: Actuator) -> None:
+        what, self._facts = f"actuator {actuator.name!r} of {mb.name!r}", actuator.attributes
+        for key, plain in (("dyntype", ("none",)), ("gaintype", ("fixed",)), ("biastype", ("none", "affine"))):
+            if self._facts.get(key, plain[0]) not in plain:
+                raise ModelError(
+                    f"{what} has {key} {self._facts[key]!r}, which is kept and not simulated. Let its force act with "
+                    "p.add(function of t and state)."
+                )
+        if not actuator.gears:
+            raise ModelError(f"{what} drives no dof by a constant gear; let its force act with p.add(...).")
+        self.row, self._length = np.zeros(mb.nv), np.zeros(mb.nq)
+        places = coordinate_names(mb)
+        for dof, gear in actuator.gears.items():
+            self.row[mb.dof_names.index(dof)] = gear
+            if dof in places:
+                self._length[places[dof]] = gear
+        self._gain = self._numbers("gainprm", 1, 1.0)[0]
+        self._bias = self._numbers("biasprm", 3, 0.0) if self._facts.get("biastype") == "affine" else np.zeros(3)
+        if self._bias[1] and not set(actuator.gears) <= set(places):
+            raise ModelError(f"{what} is a position servo on dofs without coordinates of their own; use p.add(...).")
+
+    def _numbers(self, key: str, count: int, missing: float) -> Array:
+        given = np.atleast_1d(np.asarray(self._facts.get(key, missing), dtype=np.float64))[:count]
+        return np.concatenate([given, np.zeros(count - len(given))])
+
+    def force(self, u: float, state: State) -> float:
+        """gain u + b0 + b1 length + b2 velocity, within its limits."""
+        u = self._cut(u, "ctrlrange")
+        b0, b1, b2 = self._bias
+        return self._cut(self._gain * u + b0 + b1 * (self._length @ state.q) + b2 * (self.row @ state.v), "forcerange")
+
+    def _cut(self, x: float, key: str) -> float:
+        if key not in self._facts:
+            return x
+        lower, upper = np.asarray(self._facts[key], dtype=np.float64)
+        return float(min(max(x, lower), upper))

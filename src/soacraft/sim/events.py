@@ -1,0 +1,138 @@
+"""Zero-crossings: where a function of time and state changes its sign, located to the integrator's accuracy.
+
+A step is looked at in parts. Where a sign changes, the zero is found on the dense output, then the step is taken again
+up to there, and moved until the function is zero at its own end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.optimize import brentq
+
+from soacraft.errors import StateError
+from soacraft.model.states.state import State
+from soacraft.sim.steps import Step
+from soacraft.spatial.checks import Array
+
+#: Parts of a step at which signs are looked at: what changes twice within one is not seen.
+_PARTS = (0.25, 0.5, 0.75, 1.0)
+#: Where an event has just happened the sign is told this much later, in seconds, and then at times that grow: hops that
+#: are short next to a step, as of a ball that comes to rest, are not missed.
+_JUST_AFTER, _GROWS = 1e-12, 30.0
+#: Events this near are one instant, in seconds: the resolution of the clock.
+_ONE_INSTANT = 1e-9
+
+
+@dataclass
+class Event:
+    """A function g(t, state) and what happens at its zeros."""
+
+    name: str
+    g: Callable[[float, State], Any]
+    direction: int = 0
+    action: Callable[[float, State], Any] | None = None
+    stop: bool = False
+
+    def value(self, t: float, state: State) -> float:
+        """g, a finite number."""
+        given = self.g(t, state)
+        if np.ndim(given) or isinstance(given, bool | np.bool_ | str) or not np.isrealobj(given) or given is None:
+            raise StateError(
+                f"the function of event {self.name!r} must give one number, got {given!r:.60} at t = {t:.9g} s. "
+                "For several, add an event for each."
+            )
+        value = float(given)
+        if not np.isfinite(value):
+            raise StateError(f"the function of event {self.name!r} must be finite, got {value} at t = {t:.9g} s.")
+        return value
+
+
+class Happened(NamedTuple):
+    """An event that happened: `run.events` lists them."""
+
+    t: float
+    name: str
+    q: Array
+    v: Array
+
+
+class Crossing(NamedTuple):
+    """Where in a step, and which events, in the order in which they were added."""
+
+    theta: float
+    events: list[Event]
+
+
+class Watch:
+    """The events of a run, with the values of their functions at the present state."""
+
+    def __init__(self, state_at: Callable[[Array], State]) -> None:
+        self.events: list[Event] = []
+        self._state_at = state_at
+        self._signs: dict[str, float] = {}  # of each function at the present state; none where it was just zero
+
+    def moved(self, t: float, x: Array, happened: list[Event], jumped: bool) -> None:
+        """Take note of a new present state: after a step, after events there, or after a jump of the state."""
+        names = {event.name for event in happened}
+        for event in self.events:
+            if event.name in names:
+                self._signs.pop(event.name, None)
+            elif jumped or event.name not in self._signs:
+                self._signs[event.name] = float(np.sign(event.value(t, self._state_at(x))))
+
+    def find(self, step: Step) -> Crossing | None:
+        """The first crossing within a step, if there is one."""
+        if not self.events:
+            return None
+        states: dict[float, State] = {}
+
+        def value(event: Event, theta: float) -> float:
+            if theta not in states:
+                states[theta] = self._state_at(step.at(theta))
+            return event.value(step.t0 + theta * step.h, states[theta])
+
+        zeros, ends = [], {}
+        for event in self.events:
+            theta, ends[event.name] = self._first(event, value, step.h)
+            zeros.append(theta)
+        first = min(zeros)
+        if first > 1.0:
+            self._signs.update({name: sign for name, sign in ends.items() if sign})
+            return None
+        near = [x for x, theta in zip(self.events, zeros, strict=True) if (theta - first) * step.h <= _ONE_INSTANT]
+        return Crossing(first, near)
+
+    def _first(self, event: Event, value: Callable[[Event, float], float], h: float) -> tuple[float, float]:
+        """The first zero in a step, 2 where there is none, and the sign at the end."""
+        before = self._signs.get(event.name, 0.0)
+        last = 0.0
+        for theta in _PARTS if before else (*_just_after(h), *_PARTS):
+            sign = float(np.sign(value(event, theta)))
+            if before and sign and sign != before and event.direction in (0, sign):
+                return self._zero(event, value, last, theta, before), sign
+            before, last = sign or before, theta if sign else last
+        return 2.0, before
+
+    def _zero(
+        self, event: Event, value: Callable[[Event, float], float], a: float, b: float, before: float
+    ) -> float:
+        if value(event, a) * before <= 0.0:  # on its zero to rounding
+            return a
+        return float(brentq(lambda theta: value(event, theta), a, b, xtol=1e-15, rtol=8.9e-16))
+
+    def value(self, event: Event, t: float, x: Array) -> float:
+        """The function of an event at a state."""
+        return event.value(t, self._state_at(x))
+
+
+def _just_after(h: float) -> list[float]:
+    """Parts of a step of length h from just after its start on."""
+    thetas, theta = [], _JUST_AFTER / h
+    while theta < _PARTS[0]:
+        thetas.append(theta)
+        theta *= _GROWS
+    return thetas

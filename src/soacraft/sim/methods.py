@@ -1,0 +1,21 @@
+"""The integrators by name."""
+
+from __future__ import annotations
+
+from soacraft.errors import StateError, near
+from soacraft.sim.explicit import RK4, Dop853
+from soacraft.sim.partitioned import EulerSymplectic, Verlet
+from soacraft.sim.steps import Method
+
+METHODS: dict[str, type[Method]] = {x.name: x for x in (Dop853, RK4, EulerSymplectic, Verlet)}
+
+
+def find_method(name: str) -> Method:
+    """A method by its name.
+
+    >>> find_method("rk4")
+    rk4 (order 4, fixed step)
+    """
+    if name not in METHODS:
+        raise StateError(f"there is no integrator {name!r:.60}{near(str(name), METHODS)}")
+    return METHODS[name]()

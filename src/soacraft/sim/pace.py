@@ -1,0 +1,75 @@
+"""How long a step may be: local errors against a tolerance, in the model's own units."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from soacraft.sim.steps import Method, Step
+from soacraft.spatial.checks import Array
+
+if TYPE_CHECKING:
+    from soacraft.sim.system import Mechanism
+
+_SAFETY, _LEAST, _MOST = 0.9, 0.2, 8.0
+#: The boundary of stability of Dormand and Prince's method: a step times the fastest rate beyond it is unstable.
+_STABLE = 6.1
+#: So many steps at the boundary, without so many in a row within it, are a stiff problem (Hairer and Wanner).
+_STIFF_STEPS, _CALM_STEPS = 15, 6
+
+
+class Pace:
+    """The step size of an adaptive method. The error of a step is the mean square of its components, each relative to
+    `rtol` and to what `Mechanism.scale` measures it by."""
+
+    def __init__(self, method: Method, rtol: float) -> None:
+        self.method, self.rtol = method, rtol
+        self._unstable = self._calm = 0
+
+    def first(self, problem: Mechanism, t: float, x: Array, w: Array) -> float:
+        """A first step (Hairer, Norsett, Wanner, II.4): a hundredth of the time in which the state changes, less where
+        its rates do."""
+        scale = self._scale(problem, x, w)
+        d1 = _size(w, scale)
+        if d1 <= 0.0:
+            return 1e-6
+        h = 0.01 / self.rtol / d1
+        moved = problem.settle(t + h, problem.manifold.move(x, h * w), False)
+        d2 = _size(problem.rates(t + h, moved) - w, scale) / h
+        return float(min(100.0 * h, (0.01 / max(d1, d2)) ** (1.0 / (self.method.order + 1))))
+
+    def error(self, problem: Mechanism, step: Step) -> float:
+        """1 where the step is just as good as asked for."""
+        if step.error is None:
+            return 0.0
+        scale = np.maximum(self._scale(problem, step.x0, step.w0), self._scale(problem, step.x1, step.w1))
+        e5, e3 = _size(step.error[0], scale) ** 2, _size(step.error[1], scale) ** 2
+        return float(e5 / np.sqrt(e5 + 0.01 * e3)) if e5 > 0.0 else 0.0
+
+    def next(self, h: float, error: float, refused: bool) -> float:
+        """The step after one of length h; no longer where one was just refused."""
+        factor = _MOST if error <= 0.0 else _SAFETY * error ** (-1.0 / self.method.order)
+        return h * min(1.0 if refused else _MOST, max(_LEAST, factor))
+
+    def is_stiff(self, problem: Mechanism, step: Step) -> bool:
+        """Whether stability, not accuracy, has limited the steps for a while."""
+        if step.steepness is None:
+            return False
+        scale = self._scale(problem, step.x1, step.w1)
+        rise, run = (_size(x, scale) for x in step.steepness)
+        if run > 0.0 and step.h * rise > _STABLE * run:
+            self._calm, self._unstable = 0, self._unstable + 1
+        else:
+            self._calm += 1
+            if self._calm >= _CALM_STEPS:
+                self._unstable = 0
+        return self._unstable >= _STIFF_STEPS
+
+    def _scale(self, problem: Mechanism, x: Array, w: Array) -> Array:
+        return self.rtol * problem.scale(x, w)
+
+
+def _size(u: Array, scale: Array) -> float:
+    counted = np.isfinite(scale)
+    return float(np.sqrt(np.mean((u[counted] / scale[counted]) ** 2))) if counted.any() else 0.0

@@ -1,0 +1,477 @@
+"""`Propagator`: carries the state of a model through time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from os import PathLike
+from typing import Any, ClassVar, cast
+
+import numpy as np
+
+from soacraft.attributes import Strict
+from soacraft.errors import LoopError, ModelError, SimulationError, SoacraftError, StaleError, StateError
+from soacraft.loops import ConstraintEmbedding, FullyAugmented, Solver, TreeAugmented
+from soacraft.markup import Text
+from soacraft.model.states.state import State
+from soacraft.model.tree.multibody import Multibody
+from soacraft.sim.clock import Instant, nanoseconds, positive_nanoseconds
+from soacraft.sim.closed import Closed
+from soacraft.sim.drives import Control
+from soacraft.sim.events import Crossing, Event, Happened, Watch
+from soacraft.sim.loads import Function, Load
+from soacraft.sim.log import Log
+from soacraft.sim.methods import find_method
+from soacraft.sim.pace import Pace
+from soacraft.sim.prescribed import Prescribed, find_dof
+from soacraft.sim.progress import Bar
+from soacraft.sim.recorder import Recorder
+from soacraft.sim.report import report
+from soacraft.sim.run import Run
+from soacraft.sim.steps import Step
+from soacraft.sim.system import Mechanism
+from soacraft.spatial.checks import Array, finite
+
+_SOLVERS: dict[str, type[Solver]] = {"ta": TreeAugmented, "fa": FullyAugmented, "ce": ConstraintEmbedding}
+#: Events closer than this, so many times in a row, are without end, in nanoseconds.
+_STORM, _STORM_COUNT = 100, 8
+
+
+class Propagator(Strict):
+    """Carries the state of a model through time, from its present state at time t.
+
+    `solver`: "tree"; for closed chains "ta", "fa" (all dofs, projected at every stage), "ce" (independent dofs), or a
+    solver of `sc.loops`; "auto" takes "tree" or "ta" and says why (`p.report()`). `integrator`: "dop853" (adaptive, to
+    `rtol` per step in the model's own units), or with a fixed `step` in seconds "rk4", "euler_symplectic", "verlet".
+
+    Functions are called as f(t, state). While callbacks and actions of events run, at a pause and after a run the model
+    has the state of the run; a callback that changes it makes the run go on from there. Times are rounded to
+    nanoseconds.
+
+    >>> import numpy as np
+    >>> import soacraft as sc
+    >>> mb = sc.load("pendulum")                                   # 1 kg at 1 m, g = 9.81
+    >>> mb.set_state([-np.pi / 2], [0.0])
+    >>> run = sc.sim.Propagator(mb, rtol=1e-12).advance_to(1.0)
+    >>> np.sin(mb.q), bool(abs(run.energy[-1] - run.energy[0]) < 1e-10)
+    (array([0.98629175]), True)
+    """
+
+    _cures: ClassVar = {"*": "a propagator stays as it was made: make another with sc.sim.Propagator(...)"}
+
+    def __init__(
+        self,
+        mb: Multibody,
+        solver: str | Solver = "auto",
+        integrator: str = "dop853",
+        rtol: float = 1e-9,
+        step: float | None = None,
+        t: float = 0.0,
+    ) -> None:
+        if not isinstance(mb, Multibody):
+            raise ModelError(f"a Propagator takes a Multibody, got {mb!r:.80}.")
+        self._mb, self._version = mb, mb.version
+        self._closed, self._why = _read_solver(mb, solver)
+        self._method = find_method(integrator)
+        self._rtol = float(finite(rtol, (), "rtol", StateError))
+        if not 1e-14 <= self._rtol <= 0.1:
+            raise StateError(f"rtol must be between 1e-14 and 0.1, got {self._rtol:g}.")
+        if not self._method.adaptive and step is None:
+            raise StateError(f"{self._method.name} takes fixed steps: give step= in seconds, such as step=0.001.")
+        self._step = None if step is None else positive_nanoseconds(step, "step")
+        self._now = Instant(nanoseconds(t, "t"))
+        self._origin = self._now.ns
+        self._loads: list[Load] = []
+        self._controls: dict[str, Control] = {}
+        self._prescribed = Prescribed(mb)
+        self._callbacks: list[tuple[int, int, Callable[[float, State], Any]]] = []  # next time, period, function
+        self._watch = Watch(self._state_at)
+        self._problem: Mechanism | None = None
+        self._pace = Pace(self._method, self._rtol)
+        self._length: float | None = None  # of the next step, where it adapts
+        self._x: Array | None = None  # the present point
+        self._seen: tuple[Array, Array] | None = None  # the model's q and v when it was left
+        self._work: dict[str, float] = {}
+        self._storm: list[int] = []
+        self._running = False
+        self._run: Run | None = None
+
+    # -- what users set ----------------------------------------------------------------------------------------
+
+    @property
+    def t(self) -> float:
+        """The present time in seconds."""
+        return self._now.seconds
+
+    @property
+    def run(self) -> Run | None:
+        """The last run, complete or not."""
+        return self._run
+
+    @property
+    def mb(self) -> Multibody:
+        """The model, if its structure is still the one the propagator was made for."""
+        if self._mb.version != self._version:
+            raise StaleError(
+                f"the structure of {self._mb.name!r} changed after this propagator was made; make a new one with "
+                "sc.sim.Propagator(mb, t=p.t)."
+            )
+        return self._mb
+
+    def add(self, *loads: Load | Callable[[float, State], Any]) -> None:
+        """Let force elements or functions act. A function f(t, state) gives {node: wrench}, a generalized force (nv),
+        a pair of both, or None. Springs and dampers of the model act without being added."""
+        for load in loads:
+            known = {x.name for x in self._loads} | set(self._controls)
+            element: Load
+            if hasattr(load, "force") and hasattr(load, "bind"):
+                element = cast(Load, load)
+            elif callable(load):
+                name = getattr(load, "__name__", type(load).__name__)
+                element = Function(_free_name(name.strip("<>"), known), load)
+            else:
+                raise StateError(f"add takes force elements and functions of (t, state), got {load!r:.60}.")
+            if element.name in known:
+                raise StateError(f"a force {element.name!r} acts already; give the new one another name.")
+            self._refuse_new(f"the force {element.name!r}", "Add it before, with a function that is zero until then.")
+            element.bind(self.mb)
+            self._loads.append(element)
+            self._problem = None
+
+    def _refuse_new(self, what: str, cure: str) -> None:
+        if self._running:
+            raise StateError(f"{what} is new, and cannot begin to act while a run goes on. {cure}")
+
+    def control(self, name: str, u: Any) -> None:
+        """Drive an actuator or a dof with u: a number, a function of (t, state), or (times, values), linear in between.
+        A new control takes the place of the old one."""
+        control = Control(name, u)
+        control.bind(self.mb)
+        if name in self._controls and self._problem is not None:
+            self._problem.replace(self._controls[name], control)
+        else:
+            self._refuse_new(f"the control of {name!r}", f"Begin with p.control({name!r}, 0.0).")
+            self._problem = None
+        self._controls[name] = control
+
+    def prescribe(self, name: str, motion: Any) -> None:
+        """Let a dof move as told: `motion(t)` gives (coordinate, rate, acceleration), or is a spline of scipy. None
+        lets it go. The force it takes is `run.forces["prescribed"]`. A dof that the closures already fix is refused."""
+        number, _ = find_dof(self.mb, name)
+        if motion is not None and self._closed is not None:
+            self._closed.require_free(number, name, self._prescribed.dofs)
+        if not self._prescribed.dofs:
+            self._refuse_new(f"the motion of {name!r}", "Prescribe it before.")
+            self._problem = None
+        self._prescribed.set(name, motion, self.t)
+
+    def event(
+        self,
+        name: str,
+        g: Callable[[float, State], Any],
+        direction: int = 0,
+        action: Callable[[float, State], Any] | None = None,
+        stop: bool = False,
+    ) -> None:
+        """Where g(t, state) crosses zero, rising (1), falling (-1) or either (0): note it, act, and maybe stop.
+
+        Several events at one instant, within a nanosecond, act in the order in which they were added; each sees the
+        state that the one before left. Crossings are looked for in quarters of steps.
+        """
+        if any(x.name == name for x in self._watch.events):
+            raise StateError(f"there is an event {name!r} already; give the new one another name.")
+        if direction not in (-1, 0, 1):
+            raise StateError(f"direction of event {name!r} must be -1, 0 or 1, got {direction!r:.40}.")
+        if not callable(g) or not (action is None or callable(action)):
+            raise StateError(f"event {name!r} takes functions of (t, state), got {g!r:.40} and {action!r:.40}.")
+        found = Event(str(name), g, int(direction), action, bool(stop))
+        found.value(self.t, self.mb.current)
+        self._watch.events.append(found)
+
+    def every(self, period: float, callback: Callable[[float, State], Any]) -> None:
+        """Call callback(t, state) now and after every period, in seconds. Several at one time are called in the order
+        in which they were added."""
+        if not callable(callback):
+            raise StateError(f"every takes a function of (t, state), got {callback!r:.60}.")
+        self._callbacks.append((self._now.ns, positive_nanoseconds(period, "the period"), callback))
+
+    def report(self) -> Text:
+        """What acts, what does not, which solver and integrator, and why."""
+        return Text(report(self.mb, self._why, repr(self._method), self._loads, self._controls, self._prescribed))
+
+    def __repr__(self) -> str:
+        return f"Propagator of {self._mb.name!r} at t = {self.t:.9g} s: {self._why.partition(':')[0]}, {self._method!r}"
+
+    # -- running -----------------------------------------------------------------------------------------------
+
+    def advance_to(self, t: float, log: str | PathLike[str] | None = None, progress: bool = False) -> Run:
+        """Carry the model on to time t, in seconds; the run up to there.
+
+        `log` writes an HDF5 file as it goes (`sc.sim.read`); `progress` shows a bar once it takes over a second. What
+        goes wrong is a `SimulationError` with time and cause; `error.run` and `p.run` hold what was computed, and the
+        model is at the last good state. After Ctrl-C likewise.
+        """
+        goal = nanoseconds(t, "t")
+        if goal < self._now.ns or (goal == self._now.ns and self._now.rest > 0.0):
+            raise StateError(f"the run is at t = {self.t:.9g} s already, so it cannot advance to {goal / 1e9:.9g} s.")
+        problem = self._problem = self._made()
+        x, w = self._start(problem)
+        opened = None if log is None else Log(log, _sizes(problem), problem.names, self._method.name)
+        recorder = Recorder(problem, self._method.name, opened)
+        recorder.row(self.t, x, w)
+        stopped, self._running = "", True
+        with Bar(f"simulating {self._mb.name}", self.t, goal / 1e9, progress) as bar:
+            try:
+                stopped = self._advance(goal, x, w, recorder, bar)
+            except SoacraftError as cause:
+                raise self._failed(cause, recorder) from cause
+            except BaseException:
+                self._end(recorder, "interrupted")
+                raise
+            finally:
+                self._running = False
+        return self._end(recorder, stopped)
+
+    def _advance(self, goal: int, x: Array, w: Array, recorder: Recorder, bar: Bar) -> str:
+        x, w = self._call_back(x, w, recorder)
+        while self._now.ns < goal:
+            step, end, error = self._taken(x, w, self._next_stop(goal))
+            crossing = self._watch.find(step)
+            if crossing is not None:
+                step, end = self._cut(step, crossing)
+            self._now, self._x = end, step.x1
+            if step.h > 0.0:
+                recorder.step(step, end.seconds, None if error is None else error * self._rtol)
+            x, w = step.x1, step.w1
+            if crossing is not None:
+                x, w, stop = self._act(crossing, x, w, recorder)
+                if stop:
+                    return stop
+            x, w = self._call_back(x, w, recorder)
+            bar.at(end.seconds)
+        return ""
+
+    # -- steps -------------------------------------------------------------------------------------------------
+
+    def _next_stop(self, goal: int) -> int:
+        """The next nanosecond at which a step must end."""
+        due = [x[0] for x in self._callbacks]
+        due += [ns for control in self._controls.values() for ns in control.knots if ns > self._now.ns]
+        stop = min([goal, *due])
+        if not self._method.adaptive and self._step is not None:
+            grid = self._origin + ((self._now.ns - self._origin) // self._step + 1) * self._step
+            stop = min(stop, grid)
+        return stop
+
+    def _taken(self, x: Array, w: Array, stop: int) -> tuple[Step, Instant, float | None]:
+        """A step that is good enough, and no longer than to the stop."""
+        problem, t = self._current, self.t
+        if not self._method.adaptive:
+            return self._method.step(problem, t, x, self._now.until(stop), w), Instant(stop), None
+        if self._length is None:
+            first = self._pace.first(problem, t, x, w)
+            self._length = first if self._step is None else min(first, self._step / 1e9)
+        refused = False
+        while True:
+            end = self._end_of_step(stop)
+            h = self._now.until(end)
+            cause: SoacraftError | None = None
+            try:
+                step = self._method.step(problem, t, x, h, w)
+                error = self._pace.error(problem, step)
+            except (SoacraftError, ArithmeticError) as wrong:
+                if isinstance(wrong, StaleError) or not isinstance(wrong, SoacraftError):
+                    raise
+                cause, error = wrong, np.inf  # a shorter step may not meet it
+            if error <= 1.0:
+                if h >= 0.5 * self._length or refused:  # not one that was cut short by a stop
+                    self._length = self._pace.next(h, error, refused)
+                if self._pace.is_stiff(problem, step):
+                    raise SimulationError(
+                        f"the problem is stiff: stability limits the step to {h:.2g} s, far below what an error of "
+                        f"{self._rtol:g} needs. Use integrator='radau', or softer springs and dampers."
+                    )
+                return step, Instant(end), error
+            refused = True
+            self._length = 0.25 * h if not np.isfinite(error) else self._pace.next(h, error, True)
+            if self._length < 2e-9:
+                why = f": {cause}" if cause is not None else f" (the error is {error:.3g} times what is allowed)"
+                raise SimulationError(
+                    f"the step size fell below a nanosecond{why} A force that jumps needs an event where it does; a "
+                    "stiff problem an implicit method; else loosen rtol."
+                ) from cause
+
+    def _end_of_step(self, stop: int) -> int:
+        """Where a step of the present length ends; one that nearly reaches the stop reaches it."""
+        assert self._length is not None
+        left = self._now.until(stop)
+        if self._length >= left:
+            return stop
+        length = 0.5 * left if self._length > 0.55 * left else self._length
+        return min(stop, self._now.ns + max(1, int(length * 1e9)))
+
+    def _cut(self, step: Step, crossing: Crossing) -> tuple[Step, Instant]:
+        """The step again, up to the first event, moved until its function is zero at the step's own end."""
+        event, theta = crossing.events[0], crossing.theta
+        if theta <= 0.0:
+            return Step(step.problem, step.t0, 0.0, step.x0, step.x0, step.w0, step.w0, step.F), self._now
+        h = theta * step.h
+        part = self._method.step(step.problem, step.t0, step.x0, h, step.w0)
+        for _ in range(4):
+            g = self._watch.value(event, step.t0 + h, part.x1)
+            ahead = self._watch.value(event, step.t0 + 0.99 * h, part.at(0.99))
+            slope = (g - ahead) / (0.01 * h)
+            move = -g / slope if slope else 0.0
+            if not abs(move) <= 0.01 * h or abs(move) <= 4e-16 * max(h, abs(step.t0)):
+                break
+            h += move
+            part = self._method.step(step.problem, step.t0, step.x0, h, step.w0)
+        return part, self._now.later(h)
+
+    # -- events and callbacks ----------------------------------------------------------------------------------
+
+    def _act(self, crossing: Crossing, x: Array, w: Array, recorder: Recorder) -> tuple[Array, Array, str]:
+        """Let events happen, one after the other."""
+        stop, jumped = "", False
+        self._check_storm(crossing)
+        for event in crossing.events:
+            q, v, _ = self._current.parts(x)
+            recorder.events.append(Happened(self.t, event.name, np.array(q), np.array(v)))
+            if event.action is not None:
+                recorder.flush()
+                x, w, changed = self._given_to(event.action, x, w)
+                jumped = jumped or changed
+            stop = stop or (event.name if event.stop else "")
+        if jumped:
+            recorder.row(self.t, x, w)
+        self._watch.moved(self.t, x, crossing.events, jumped)
+        return x, w, stop
+
+    def _check_storm(self, crossing: Crossing) -> None:
+        self._storm = [*self._storm[-_STORM_COUNT:], self._now.ns]
+        if len(self._storm) > _STORM_COUNT and self._storm[-1] - self._storm[0] <= _STORM * _STORM_COUNT:
+            raise SimulationError(
+                f"events follow each other without end: {crossing.events[0].name!r} and others happened "
+                f"{len(self._storm)} times within {self._storm[-1] - self._storm[0]} ns (Zeno). Let the action bring "
+                "the model to rest, or stop=True."
+            )
+
+    def _call_back(self, x: Array, w: Array, recorder: Recorder) -> tuple[Array, Array]:
+        """Call what is due now."""
+        for i, (due, period, callback) in enumerate(self._callbacks):
+            if due > self._now.ns or self._now.rest > 0.0:
+                continue
+            self._callbacks[i] = (due + period, period, callback)
+            recorder.flush()
+            x, w, changed = self._given_to(callback, x, w)
+            if changed:
+                recorder.row(self.t, x, w)
+                self._watch.moved(self.t, x, [], True)
+        return x, w
+
+    def _given_to(self, function: Callable[[float, State], Any], x: Array, w: Array) -> tuple[Array, Array, bool]:
+        """Call a user's function with the model at the present state; what it changed there is the new state."""
+        self._x = x
+        self._place(x, w)
+        q, v = np.array(self._mb.q), np.array(self._mb.v)
+        function(self.t, self._mb.current)
+        changed = not (np.array_equal(self.mb.q, q) and np.array_equal(self._mb.v, v))
+        problem = self._current
+        if changed:
+            x = problem.point(np.array(self._mb.q), np.array(self._mb.v), problem.parts(x)[2])
+            x, self._length = problem.settle(self.t, x, True), None
+        w = problem.rates(self.t, x)  # it may also have changed a control, or a parameter of the model
+        self._x = x
+        return x, w, changed
+
+    # -- beginning and end -------------------------------------------------------------------------------------
+
+    @property
+    def _current(self) -> Mechanism:
+        assert self._problem is not None
+        return self._problem
+
+    def _made(self) -> Mechanism:
+        """The problem with all that acts now."""
+        if self._problem is not None and self._problem.parameters == self.mb.parameters:
+            return self._problem
+        return Mechanism(self.mb, [*self._loads, *self._controls.values()], self._prescribed, self._closed)
+
+    def _start(self, problem: Mechanism) -> tuple[Array, Array]:
+        """The point at which the run goes on: where it was left, or the state that the model was given meanwhile."""
+        mb, seen = self.mb, self._seen
+        q, v = np.array(mb.q), np.array(mb.v)
+        if seen is None or not (np.array_equal(q, seen[0]) and np.array_equal(v, seen[1])) or self._x is None:
+            self._x, self._length = problem.point(q, v), None
+            self._watch.moved(self.t, self._x, [], True)
+        work = [self._work.get(name, 0.0) for name in problem.names]
+        x = problem.point(*problem.parts(self._x)[:2], np.array(work))
+        if self._closed is not None and not self._prescribed.dofs:
+            self._closed.require_closed(q, v)
+        x = problem.settle(self.t, x, True)
+        w = problem.rates(self.t, x)
+        self._watch.moved(self.t, x, [], False)
+        self._x = x
+        return x, w
+
+    def _state_at(self, x: Array) -> State:
+        q, v, _ = self._current.parts(x)
+        return self._mb.state(q, v)
+
+    def _place(self, x: Array, w: Array) -> None:
+        """Set the model to a state of the run."""
+        q, v, _ = self._current.parts(x)
+        _, nt, nv = self._current.sizes
+        self._mb.set_state(q, v, w[nt : nt + nv])
+
+    def _end(self, recorder: Recorder, stopped: str) -> Run:
+        """Leave the model at the present state and keep the run."""
+        if self._x is not None and self._mb.version == self._version:
+            q, v, work = self._current.parts(self._x)
+            self._mb.set_state(q, v)
+            self._seen = np.array(self._mb.q), np.array(self._mb.v)
+            self._work = dict(zip(self._current.names, work.tolist(), strict=True))
+        self._run = recorder.run(stopped)
+        return self._run
+
+    def _failed(self, cause: SoacraftError, recorder: Recorder) -> SimulationError:
+        run = self._end(recorder, type(cause).__name__)
+        found = SimulationError(f"the run of {self._mb.name!r} stopped at t = {self.t:.9g} s: {cause}")
+        found.t, found.run = self.t, run
+        return found
+
+
+def _read_solver(mb: Multibody, solver: str | Solver) -> tuple[Closed | None, str]:
+    """The solver of closures, None for a tree, and why."""
+    if isinstance(solver, Solver):
+        if solver.graph is not mb:
+            raise ModelError(f"the solver is of {solver.graph.name!r}, not of the model {mb.name!r} that is to move.")
+        return Closed(solver), f"{type(solver).__name__}: as given"
+    known = ("auto", "tree", *_SOLVERS)
+    if solver not in known:
+        names = ", ".join(map(repr, known))
+        raise ModelError(f"solver must be one of {names} or a solver of sc.loops, got {solver!r:.60}.")
+    if not mb.is_closed:
+        if solver not in ("auto", "tree"):
+            raise LoopError(f"{mb.name!r} has no active loops or couplings for solver={solver!r}; use solver='tree'.")
+        return None, "tree: there are no loops or couplings"
+    if solver == "tree":
+        raise LoopError(
+            f"{mb.name!r} has {len(mb.loops)} loops and {len(mb.couplings)} couplings, which solver='tree' would "
+            "ignore; use 'ta', 'fa' or 'ce', or make them inactive."
+        )
+    if solver == "auto":
+        why = "tree-augmented: there are loops or couplings, and projection keeps their branch through singular poses"
+        return Closed(TreeAugmented(mb)), why
+    return Closed(_SOLVERS[solver](mb)), f"{_SOLVERS[solver].__name__}: as given"
+
+
+def _free_name(name: str, known: set[str]) -> str:
+    """The name, or with a number where it is taken."""
+    if name not in known:
+        return name
+    return next(f"{name}{i}" for i in range(2, len(known) + 3) if f"{name}{i}" not in known)
+
+
+def _sizes(problem: Mechanism) -> dict[str, tuple[int, ...]]:
+    nq, nv, loads = problem.mb.nq, problem.mb.nv, len(problem.names)
+    return {"q": (nq,), "v": (nv,), "vdot": (nv,), "work": (loads,), "forces": (loads, nv)}

@@ -1,0 +1,56 @@
+"""`p.report()`: what acts in a run and what does not."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import numpy as np
+
+from soacraft.model.tree.multibody import Multibody
+from soacraft.sim.loads import Load
+from soacraft.sim.prescribed import Prescribed
+from soacraft.spatial.checks import Array
+
+
+def report(
+    mb: Multibody, solver: str, integrator: str, loads: Sequence[Load], controls: Collection[str], given: Prescribed
+) -> str:
+    """Lines of what was decided, what acts, and what the model has that does not act."""
+    lines = [f"{mb.name!r}: {len(mb)} bodies, {mb.nv} dofs", f"solver: {solver}", f"integrator: {integrator}", "acts:"]
+    acting = [f"gravity {tuple(float(x) for x in mb.gravity)}"] if mb.gravity.any() else []
+    sprung = [x.hinge_name for x in mb.bodies if x.passive.stiffness.any() or x.passive.damping.any()]
+    acting += [f"springs and dampers of hinges: {_listed(sprung)}"] if sprung else []
+    acting += [f"tendons: {_listed([x.name for x in mb.tendons])}"] if len(mb.tendons) else []
+    compensated = [x.name for x in mb.bodies if x.gravity_compensation]
+    acting += [f"gravity compensation of {_listed(compensated)}"] if compensated else []
+    stored = [x.full_name for x in mb.acting_forces]
+    acting += [f"forces of mb.set_force at {_listed(stored)}"] if stored else []
+    acting += [f"{type(x).__name__} {x.name!r}" for x in loads] + [f"control of {name!r}" for name in controls]
+    acting += [f"prescribed motion of {_listed([mb.dof_names[i] for i in given.dofs])}"] if given.dofs else []
+    lines += [f"  {x}" for x in acting] or ["  nothing"]
+    idle = _idle(mb, loads, controls)
+    return "\n".join([*lines, "does not act:", *(f"  {x}" for x in idle)] if idle else lines)
+
+
+def _idle(mb: Multibody, loads: Sequence[Load], controls: Collection[str]) -> list[str]:
+    """What the model has and nothing here lets act."""
+    kinds = {(type(x).__name__, getattr(x, "hinge", "")) for x in loads}
+    rubbing = [x.hinge_name for x in mb.bodies if x.passive.friction.any()]
+    rubbing = [x for x in rubbing if ("HingeFriction", x) not in kinds]
+    limited = [x.hinge_name for x in mb.bodies if _is_limited(x.limits.lower, x.limits.upper)]
+    limited = [x for x in limited if ("JointLimit", x) not in kinds]
+    still = [x.name for x in mb.actuators if x.name not in controls]
+    found = [f"friction of {_listed(rubbing)}: add sc.sim.HingeFriction(hinge)"] if rubbing else []
+    found += [f"limits of {_listed(limited)}: add sc.sim.JointLimit(hinge)"] if limited else []
+    found += [f"actuators {_listed(still)}: p.control(name, u)"] if still else []
+    off = [x.name for x in mb.loops if not x.active] + [x.name for x in mb.couplings if not x.active]
+    return found + ([f"inactive loops and couplings: {_listed(off)}"] if off else [])
+
+
+def _is_limited(lower: Array, upper: Array) -> bool:
+    return bool(np.isfinite(lower).any() or np.isfinite(upper).any())
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - 6} more" if len(names) > 6 else ""
+    return ", ".join(map(repr, names[:6])) + more

@@ -1,0 +1,138 @@
+"""What a simulation gives: states over time, energy, work, events; with dense output and a check of the balance."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from soacraft.attributes import Strict
+from soacraft.errors import StateError
+from soacraft.sim.events import Happened
+from soacraft.sim.steps import Step
+from soacraft.spatial.checks import Array, finite
+
+
+class Sample(NamedTuple):
+    """A state between the recorded ones."""
+
+    t: float
+    q: Array
+    v: Array
+
+
+class Balance(NamedTuple):
+    """The energy balance of a run: what went in as work, what the energy grew by, and what is left."""
+
+    energy: float
+    """By how much kinetic and potential energy grew, at jumps of the state not counted."""
+    work: Mapping[str, float]
+    """The work of every force."""
+    imbalance: float
+    """The largest difference of the two over the run."""
+    accuracy: float | None
+    """What the local errors of the integrator add up to, as an energy; None where it estimates none."""
+
+    @property
+    def holds(self) -> bool | None:
+        """Whether the imbalance is no more than the accuracy explains; None where it is not known."""
+        return None if self.accuracy is None else self.imbalance <= self.accuracy
+
+    def __repr__(self) -> str:
+        lines = [f"energy grew by   {self.energy: .6g} J"]
+        lines += [f"work of {name!r}: {value: .6g} J" for name, value in self.work.items()]
+        lines.append(f"imbalance        {self.imbalance: .3g} J")
+        if self.accuracy is None:
+            lines.append("accuracy         not known: the method estimates no error; compare with half the step")
+        else:
+            word = "explained by" if self.holds else "MORE than"
+            lines.append(f"accuracy         {self.accuracy: .3g} J: the imbalance is {word} the integrator's error")
+        return "\n".join(lines)
+
+
+class Run(Strict):
+    """The states of a simulation, a row for every step: `t` (n), `q` (n, nq), `v` and `vdot` (n, nv).
+
+    Where an event or a callback changed the state there are two rows with the same time, before and after. `energy`
+    (n) is kinetic, potential and that of springs; `forces[name]` (n, nv) and `work[name]` (n) are of every force;
+    `violation` (n) is how far closures are open, in radians or lengths of the loop; `events` what happened.
+    """
+
+    _set_once = frozenset(
+        "t q v vdot energy kinetic potential work forces violation events steps jumps integrator stopped_by".split()
+    )
+
+    def __init__(
+        self,
+        rows: Mapping[str, Array],
+        work: Mapping[str, Array],
+        forces: Mapping[str, Array],
+        events: list[Happened],
+        integrator: str,
+        stopped_by: str = "",
+        dense: list[tuple[float, Step]] | None = None,
+        explained: float | None = None,
+    ) -> None:
+        self.t, self.q, self.v, self.vdot = rows["t"], rows["q"], rows["v"], rows["vdot"]
+        self.kinetic, self.potential = rows["kinetic"], rows["potential"]
+        self.energy = self.kinetic + self.potential + rows["springs"]
+        self.violation = rows["violation"]
+        self.work, self.forces, self.events = dict(work), dict(forces), list(events)
+        self.integrator, self.stopped_by = integrator, stopped_by
+        self._dense, self._explained = dense, explained
+
+    def __len__(self) -> int:
+        return len(self.t)
+
+    def __repr__(self) -> str:
+        span = f"t = {self.t[0]:.6g} to {self.t[-1]:.6g} s" if len(self) else "no time"
+        end = f", stopped by {self.stopped_by!r}" if self.stopped_by else ""
+        return f"Run: {len(self)} rows, {span} by {self.integrator}, {len(self.events)} events{end}"
+
+    def at(self, t: Any) -> Sample:
+        """The state at a time between the first and the last, by the dense output of the integrator. At a jump the
+        state after it.
+
+        >>> import soacraft as sc
+        >>> mb = sc.load("pendulum")
+        >>> mb.q = [np.pi / 2]                                      # released level: down after a quarter period
+        >>> run = sc.sim.Propagator(mb).advance_to(1.0)
+        >>> bool(abs(run.at(0.591960486894).q[0]) < 1e-8)
+        True
+        """
+        t = float(finite(t, (), "the time", StateError))
+        if not len(self) or not self.t[0] <= t <= self.t[-1]:
+            known = f"{self.t[0]:.9g} to {self.t[-1]:.9g} s" if len(self) else "no time"
+            raise StateError(f"t = {t:.9g} s is not in this run, which covers {known}.")
+        if self._dense is None:
+            raise StateError("a run read from a file has its rows alone and no dense output; interpolate run.q.")
+        i = bisect_right(self._dense, t, key=lambda x: x[0]) - 1
+        if t >= self.t[-1] or i < 0:
+            row = -1 if t >= self.t[-1] else 0
+            return Sample(t, self.q[row].copy(), self.v[row].copy())
+        step = self._dense[i][1]
+        x = step.at((t - step.t0) / step.h)
+        nq, nv = self.q.shape[1], self.v.shape[1]
+        return Sample(t, x[:nq].copy(), x[nq : nq + nv].copy())
+
+    def check(self) -> Balance:
+        """The balance of energy: kinetic and potential energy grow by the work of all forces, springs included.
+
+            max over t of | (T + V)(t) - (T + V)(0) - sum of work(t) |,     jumps of the state taken out
+
+        Against it the accuracy: the sum of the local errors of all steps, each as a part of the largest kinetic energy
+        and of the swing of the potential. O(rows).
+        """
+        energy = self.kinetic + self.potential
+        grown = np.concatenate([np.zeros(min(len(energy), 1)), np.diff(energy)])
+        grown[1:][np.diff(self.t) <= 0.0] = 0.0
+        total = np.cumsum(grown)
+        left = total - sum(self.work.values(), np.zeros(len(energy)))
+        swing = float(self.kinetic.max(initial=0.0) + np.ptp(self.potential) if len(energy) else 0.0)
+        rounding = 1e-15 * len(energy) * (swing + float(np.abs(self.potential).max(initial=0.0)))
+        accuracy = None if self._explained is None else self._explained * swing + rounding
+        work = {name: float(x[-1]) for name, x in self.work.items() if len(x)}
+        imbalance = float(np.abs(left - left[0]).max()) if len(left) else 0.0
+        return Balance(float(total[-1]) if len(total) else 0.0, work, imbalance, accuracy)

@@ -1,0 +1,118 @@
+"""Zero-crossings: located to the integrator's accuracy, ordered at one instant, storms stopped."""
+
+import numpy as np
+import pytest
+
+import soacraft as sc
+from soacraft.errors import SimulationError, StateError
+
+PERIOD = 2.36784194757623745
+
+
+def pendulum():
+    mb = sc.load("pendulum")
+    mb.set_state([-np.pi / 2], [0.0])
+    return mb
+
+
+@pytest.mark.parametrize("pauses", [(5.0,), (0.3, 1.7, 3.1, 5.0)])
+def test_every_crossing_is_found_once(pauses):
+    """Downwards every half period; rising and falling by turns."""
+    p = sc.sim.Propagator(pendulum(), rtol=1e-12)
+    p.event("down", lambda t, state: np.sin(state.q[0]))
+    p.event("rising", lambda t, state: np.sin(state.q[0]), direction=1)
+    p.event("falling", lambda t, state: np.sin(state.q[0]), direction=-1)
+    events = [x for t in pauses for x in p.advance_to(t).events]
+    times = {name: [x.t for x in events if x.name == name] for name in ("down", "rising", "falling")}
+    wanted = PERIOD * np.array([0.25, 0.75, 1.25, 1.75])
+    np.testing.assert_allclose(times["down"], wanted, rtol=0, atol=1e-11)
+    np.testing.assert_allclose(times["rising"], wanted[::2], rtol=0, atol=1e-11)
+    np.testing.assert_allclose(times["falling"], wanted[1::2], rtol=0, atol=1e-11)
+
+
+def test_a_fixed_step_method_locates_to_its_own_accuracy():
+    errors = []
+    for step in (0.02, 0.01):
+        p = sc.sim.Propagator(pendulum(), integrator="rk4", step=step)
+        p.event("down", lambda t, state: state.q[0], stop=True)
+        p.advance_to(2.0)
+        errors.append(abs(p.t - PERIOD / 4))
+    assert 12 < errors[0] / errors[1] < 24  # order four
+
+
+def test_a_run_stops_and_goes_on():
+    mb = pendulum()
+    p = sc.sim.Propagator(mb, rtol=1e-11)
+    p.event("down", lambda t, state: state.q[0], stop=True)
+    run = p.advance_to(5.0)
+    assert run.stopped_by == "down"
+    assert p.t == run.t[-1] == pytest.approx(PERIOD / 4, abs=1e-9)
+    assert abs(mb.q[0]) < 1e-12
+    again = p.advance_to(5.0)
+    assert again.t[-1] == pytest.approx(0.75 * PERIOD, abs=1e-9)
+    assert p.advance_to(2.0).stopped_by == ""
+    assert p.t == 2.0
+
+
+def test_events_at_one_instant_act_in_the_order_they_were_added():
+    mb = pendulum()
+    order = []
+
+    def note(name, factor):
+        def action(t, state):
+            order.append((name, state.v[0]))
+            mb.v = factor * mb.v
+
+        return action
+
+    p = sc.sim.Propagator(mb, rtol=1e-10)
+    p.event("second", lambda t, state: 3.0 * state.q[0], action=note("second", 0.5))
+    p.event("first", lambda t, state: np.sin(state.q[0]), action=note("first", 2.0))
+    run = p.advance_to(1.0)
+    assert [x.name for x in run.events] == ["second", "first"]
+    assert [x[0] for x in order] == ["second", "first"]
+    assert order[1][1] == 0.5 * order[0][1]  # each sees what the one before left
+    assert run.events[0].t == run.events[1].t
+
+
+def test_two_crossings_within_a_step_are_both_found():
+    """A step as long as the whole motion of a free mass: parts of it are looked at."""
+    mb = sc.Multibody("mass", gravity=(0, 0, -10))
+    mb.add_body("mass", None, sc.Prismatic((0, 0, 1)), sc.Inertia(1.0, (0, 0, 0), np.eye(3)))
+    mb.set_state([0.0], [10.0])
+    p = sc.sim.Propagator(mb, integrator="rk4", step=2.0)
+    p.event("height", lambda t, state: state.q[0] - 3.75)
+    run = p.advance_to(2.0)
+    np.testing.assert_allclose([x.t for x in run.events], [0.5, 1.5], atol=1e-12)
+
+
+def test_a_storm_of_events_is_stopped():
+    """The bounces of a ball with e = 0.5 add up to 3 falls: there is an end to them in time, but not in number."""
+    mb = sc.Multibody("ball", gravity=(0, 0, -9.81))
+    mb.add_body("ball", None, sc.Prismatic((0, 0, 1)), sc.Inertia(1.0, (0, 0, 0), np.eye(3)))
+    mb.set_state([1.0], [0.0])
+
+    def bounce(t, state):
+        mb.v = -0.5 * mb.v
+
+    p = sc.sim.Propagator(mb)
+    p.event("touch", lambda t, state: state.q[0], direction=-1, action=bounce)
+    with pytest.raises(SimulationError, match=r"events follow each other without end: 'touch' .* \(Zeno\)") as storm:
+        p.advance_to(2.0)
+    assert storm.value.t == pytest.approx(3 * np.sqrt(2 / 9.81), abs=1e-6)
+    assert len(storm.value.run.events) > 20
+
+
+def test_an_event_function_that_fails_later_stops_the_run():
+    p = sc.sim.Propagator(pendulum())
+    p.event("odd", lambda t, state: 1.0 if t < 0.5 else np.array([1.0, 2.0]))
+    with pytest.raises(SimulationError, match=r"the function of event 'odd' must give one number") as e:
+        p.advance_to(1.0)
+    assert isinstance(e.value.__cause__, StateError)
+
+
+def test_an_event_of_that_name_is_there():
+    p = sc.sim.Propagator(pendulum())
+    p.event("a", lambda t, state: 1.0)
+    with pytest.raises(StateError, match=r"there is an event 'a' already"):
+        p.event("a", lambda t, state: 1.0)

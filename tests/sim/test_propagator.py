@@ -1,0 +1,337 @@
+"""Propagators: pauses, callbacks, controls, given motions, forces, failures and refusals."""
+
+import numpy as np
+import pytest
+
+import soacraft as sc
+from soacraft import dynamics as dyn
+from soacraft.errors import LoopError, ModelError, SimulationError, StaleError, StateError
+
+
+def pendulum(q=1.0, v=0.0):
+    mb = sc.load("pendulum")
+    mb.set_state([q], [v])
+    return mb
+
+
+def spinning():
+    """A tree with quaternions."""
+    mb = sc.random_tree(3, seed=4, hinges=[sc.Spherical(), sc.Free(), sc.Pin((0, 1, 0))])
+    mb.set_state(*mb.random_state(2))
+    return mb
+
+
+# -- time ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("integrator", ["rk4", "euler_symplectic", "verlet"])
+def test_one_go_and_two_halves_give_the_same_bits(integrator):
+    ends = []
+    for pauses in ((0.2,), (0.1, 0.2), (0.07, 0.1, 0.2)):
+        mb = spinning()
+        p = sc.sim.Propagator(mb, integrator=integrator, step=0.01)
+        for t in pauses:
+            p.advance_to(t)
+        ends.append(np.concatenate([mb.q, mb.v]))
+    assert np.array_equal(ends[0], ends[1])
+    assert np.array_equal(ends[0], ends[2])
+
+
+def test_a_restart_from_saved_numbers_gives_the_same_bits():
+    mb = spinning()
+    whole = sc.sim.Propagator(mb, integrator="rk4", step=0.01).advance_to(0.2)
+    half = np.searchsorted(whole.t, 0.1)
+    other = spinning()
+    other.set_state(whole.q[half], whole.v[half])
+    sc.sim.Propagator(other, integrator="rk4", step=0.01, t=whole.t[half]).advance_to(0.2)
+    assert np.array_equal(other.q, whole.q[-1])
+    assert np.array_equal(other.v, whole.v[-1])
+
+
+def test_callbacks_never_slip_and_see_the_model():
+    mb = pendulum()
+    seen, p = [], sc.sim.Propagator(mb, rtol=1e-6)
+    p.every(0.001, lambda t, state: seen.append((t, state.q[0], mb.q[0], mb.vdot[0])))
+    run = p.advance_to(0.1)
+    p.advance_to(0.2)
+    times = np.array([x[0] for x in seen])
+    assert len(seen) == 201
+    np.testing.assert_array_equal(times, np.arange(201) / 1000)
+    assert all(x[1] == x[2] for x in seen)
+    np.testing.assert_allclose([x[3] for x in seen], [-9.81 * np.sin(x[1]) for x in seen], rtol=1e-12)
+    assert run.at(0.05).q[0] == pytest.approx(seen[50][1], abs=1e-9)
+
+
+def test_a_callback_may_change_the_state():
+    mb = pendulum()
+    p = sc.sim.Propagator(mb)
+
+    def kick(t, state):
+        if t == 0.5:
+            mb.v = [3.0]
+
+    p.every(0.25, kick)
+    run = p.advance_to(0.5)
+    assert mb.v[0] == 3.0
+    assert list(run.t[-2:]) == [0.5, 0.5]
+    assert run.at(0.5).v[0] == 3.0
+
+
+def test_a_digital_controller_sets_a_control():
+    """Sampled every 10 ms and held: the same as the exact solution of a mass under piecewise constant force."""
+    mb = sc.Multibody("mass", gravity=(0, 0, 0))
+    mb.add_body("mass", None, sc.Prismatic((1, 0, 0)), sc.Inertia(2.0, (0, 0, 0), np.eye(3)), hinge_name="slide")
+    mb.set_state([1.0], [0.0])
+    p = sc.sim.Propagator(mb)
+    p.control("slide", 0.0)
+    p.every(0.01, lambda t, state: p.control("slide", -4.0 * state.q[0]))
+    run = p.advance_to(0.2)
+    x, v = 1.0, 0.0
+    for _ in range(20):
+        a = -2.0 * x
+        x, v = x + 0.01 * v + 0.5e-4 * a, v + 0.01 * a
+    np.testing.assert_allclose([mb.q[0], mb.v[0]], [x, v], atol=1e-12)
+    assert run.check().holds
+    assert run.work["slide"][-1] == pytest.approx(0.5 * 2.0 * v**2, rel=1e-9)
+
+
+# -- forces -------------------------------------------------------------------------------------------------------
+
+
+def test_work_of_every_force_balances_the_energy():
+    mb = spinning()
+    mb.bodies[2].passive = sc.Passive(stiffness=3.0, damping=0.4)
+    mb.bodies[0].passive = sc.Passive(stiffness=[1.0, 2.0, 3.0])
+    node = mb.bodies[1].add_node("push", sc.Pose(translation=(0.1, 0, 0.2)))
+    mb.set_force(node, [0, 0, 0.1, 0.2, 0, 0])
+
+    def drag(t, state):
+        return {node: -0.3 * np.asarray(mb.velocity(node, state=state, expressed_in=node))}
+
+    p = sc.sim.Propagator(mb, rtol=1e-10)
+    p.add(drag, lambda t, state: np.sin(t) * np.ones(mb.nv))
+    p.control(mb.dof_names[-1], (np.array([0.0, 0.2, 0.5]), np.array([0.0, 1.0, -1.0])))
+    balance = p.advance_to(0.5).check()
+    assert set(balance.work) == {"drag", "lambda", mb.dof_names[-1], "mb.set_force", "passive"}
+    assert all(abs(x) > 1e-3 for x in balance.work.values())
+    assert balance.holds
+    assert balance.imbalance < 1e-8
+    assert balance.energy == pytest.approx(sum(balance.work.values()), abs=1e-8)
+    assert "explained by the integrator's error" in repr(balance)
+
+
+def test_a_missing_force_is_seen_by_the_check():
+    """Without the work of one force the balance does not hold: the check can fail."""
+    mb = pendulum()
+    p = sc.sim.Propagator(mb)
+    p.control("bob", 0.5)
+    run = p.advance_to(1.0)
+    assert run.check().holds
+    run.work["bob"][:] = 0.0
+    assert run.check().holds is False
+    assert "MORE than the integrator's error" in repr(run.check())
+
+
+def test_a_prescribed_motion_equals_the_same_motion_by_its_force():
+    mb = sc.load("double_pendulum")
+
+    def motion(t):
+        return 0.3 * np.sin(4 * t), 1.2 * np.cos(4 * t), -4.8 * np.sin(4 * t)
+
+    upper = mb.dof_names[0]
+    mb.set_state([0.0, 0.4], [1.2, 0.0])
+    p = sc.sim.Propagator(mb, rtol=1e-11)
+    p.prescribe(upper, motion)
+    run = p.advance_to(1.0)
+    np.testing.assert_allclose(run.q[:, 0], 0.3 * np.sin(4 * run.t), atol=1e-15)
+    np.testing.assert_allclose(run.vdot[:, 0], -4.8 * np.sin(4 * run.t), atol=1e-12)
+    assert run.check().imbalance < 1e-9
+    end = mb.q.copy()
+
+    mb.set_state([0.0, 0.4], [1.2, 0.0])
+    again = sc.sim.Propagator(mb, rtol=1e-11)
+
+    def force(t, state):
+        """What it takes at this very state, by inverse dynamics of the wanted acceleration."""
+        vdot = np.array([motion(t)[2], 0.0])
+        return dyn.mixed_dynamics(mb, state.q, state.v, np.zeros(2), vdot, [upper])[1]
+
+    again.add(force)
+    other = again.advance_to(1.0)
+    np.testing.assert_allclose(mb.q, end, atol=1e-8)
+    assert other.work["force"][-1] == pytest.approx(run.work["prescribed"][-1], abs=1e-8)
+
+
+def test_actuators_follow_their_laws():
+    """A position servo: gain (u - q) - kv v, within its limits; its static error is that of the spring it is."""
+    mb = pendulum(0.0)
+    mb["bob"].passive = sc.Passive(damping=5.0)
+    facts = dict(gaintype="fixed", gainprm=(20.0,), biastype="affine", biasprm=(0.0, -20.0, -1.0))
+    facts["ctrlrange"] = (-0.5, 0.5)
+    mb.add_actuator(sc.Actuator("servo", "position", {"bob": 1.0}, facts))
+    p = sc.sim.Propagator(mb, rtol=1e-8)
+    p.control("servo", 2.0)
+    run = p.advance_to(8.0)
+    assert 20.0 * (0.5 - mb.q[0]) == pytest.approx(9.81 * np.sin(mb.q[0]), abs=1e-4)
+    assert run.forces["servo"][0, 0] == pytest.approx(10.0)
+    mb.add_actuator(sc.Actuator("muscle", "muscle", {"bob": 1.0}, dict(dyntype="muscle")))
+    with pytest.raises(ModelError, match=r"actuator 'muscle' of 'pendulum' has dyntype 'muscle', which is kept"):
+        p.control("muscle", 1.0)
+
+
+def test_the_report_says_what_acts_and_what_does_not():
+    mb = pendulum()
+    mb["bob"].passive = sc.Passive(stiffness=1.0, friction=0.3)
+    mb["bob"].limits = sc.Limits(lower=-1.0, upper=1.0)
+    mb.add_actuator(sc.Actuator("motor", "motor", {"bob": 2.0}))
+    p = sc.sim.Propagator(mb)
+    p.add(lambda t, state: None)
+    assert str(p.report()).splitlines() == [
+        "'pendulum': 1 bodies, 1 dofs",
+        "solver: tree: there are no loops or couplings",
+        "integrator: dop853 (order 8, adaptive step)",
+        "acts:",
+        "  gravity (0.0, 0.0, -9.81)",
+        "  springs and dampers of hinges: 'bob'",
+        "  Function 'lambda'",
+        "does not act:",
+        "  friction of 'bob': add sc.sim.HingeFriction(hinge)",
+        "  limits of 'bob': add sc.sim.JointLimit(hinge)",
+        "  actuators 'motor': p.control(name, u)",
+    ]
+
+
+# -- failures -----------------------------------------------------------------------------------------------------
+
+
+def test_a_force_that_blows_up_stops_the_run_and_keeps_it():
+    mb = sc.Multibody("mass", gravity=(0, 0, 0))
+    mb.add_body("mass", None, sc.Prismatic((1, 0, 0)), sc.Inertia(1.0, (0, 0, 0), np.eye(3)))
+    mb.set_state([1.0], [0.0])
+    p = sc.sim.Propagator(mb)
+    p.add(lambda t, state: [-1.0 / state.q[0] ** 3])  # reaches 0 at t = 1 with infinite speed
+    with pytest.raises(SimulationError, match=r"'mass' stopped at t = 0.99\d* s: the step size fell below") as e:
+        p.advance_to(2.0)
+    assert 0.99 < e.value.t < 1.0
+    run = e.value.run
+    assert run is p.run
+    assert run.t[-1] == e.value.t
+    # q = sqrt(1 - t^2)
+    np.testing.assert_allclose(run.at(0.5).q, np.sqrt(0.75), rtol=1e-9)
+    assert mb.q[0] == run.q[-1, 0]
+
+
+def test_a_number_that_is_not_finite_stops_the_run():
+    mb = pendulum()
+    p = sc.sim.Propagator(mb, integrator="rk4", step=0.01)
+    p.add(lambda t, state: [np.nan if t > 0.5 else 0.0])
+    with pytest.raises(SimulationError, match=r"at t = 0.5 s: the force of 'lambda' at t = 0.505 s must be finite"):
+        p.advance_to(1.0)
+    assert p.t == 0.5
+    assert len(p.run) == 51
+
+
+def test_an_interrupt_keeps_what_was_computed():
+    mb = pendulum()
+    p = sc.sim.Propagator(mb, integrator="rk4", step=0.01)
+
+    def stop(t, state):
+        if t >= 0.3:
+            raise KeyboardInterrupt
+
+    p.every(0.1, stop)
+    with pytest.raises(KeyboardInterrupt):
+        p.advance_to(1.0)
+    assert p.t == pytest.approx(0.3)
+    assert p.run.stopped_by == "interrupted"
+    assert len(p.run) == 31
+    assert mb.q[0] == p.run.q[-1, 0]
+
+
+def test_a_stiff_problem_is_named():
+    mb = pendulum()
+    mb["bob"].passive = sc.Passive(damping=1e6)
+    p = sc.sim.Propagator(mb, rtol=1e-6)
+    with pytest.raises(SimulationError, match=r"the problem is stiff: stability limits the step to .* Use integrator="):
+        p.advance_to(1.0)
+    assert p.t > 0.0
+
+
+# -- refusals -----------------------------------------------------------------------------------------------------
+
+REFUSED = {
+    "an unknown dof": (lambda p: p.control("elbo", 1.0), ModelError, r"'pendulum' has no actuator or dof 'elbo'"),
+    "an unknown motion": (lambda p: p.prescribe("elbow", None), ModelError, r"'pendulum' has no dof 'elbow'; did you"),
+    "a bare number": (
+        lambda p: p.prescribe("bob", np.sin),
+        StateError,
+        r"the motion of 'bob' must give three numbers, \(coordinate, rate, acceleration\); at t = 0 s it gave",
+    ),
+    "an event with an array": (
+        lambda p: p.event("touch", lambda t, state: state.q),
+        StateError,
+        r"the function of event 'touch' must give one number, got .* For several, add an event for each",
+    ),
+    "an event that is NaN": (
+        lambda p: p.event("touch", lambda t, state: np.nan),
+        StateError,
+        r"the function of event 'touch' must be finite, got nan at t = 0 s",
+    ),
+    "a direction": (lambda p: p.event("a", lambda t, s: 1.0, direction=2), StateError, r"must be -1, 0 or 1, got 2"),
+    "no function": (lambda p: p.every(0.1, 3), StateError, r"every takes a function of \(t, state\), got 3"),
+    "a period": (lambda p: p.every(0.0, print), StateError, r"the period must be a nanosecond or more, got 0 s"),
+    "the past": (lambda p: p.advance_to(-1.0), StateError, r"the run is at t = 0 s already, so it cannot advance to"),
+    "a force": (lambda p: p.add(3.0), StateError, r"add takes force elements and functions of \(t, state\), got 3.0"),
+    "times": (lambda p: p.control("bob", ([0, 0], [1, 2])), StateError, r"takes \(times, values\), as many of both"),
+    "NaN time": (lambda p: p.advance_to(np.nan), StateError, r"t must be"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refusals(name):
+    call, kind, text = REFUSED[name]
+    p = sc.sim.Propagator(pendulum())
+    with pytest.raises(kind, match=text):
+        call(p)
+    assert p.t == 0.0
+    assert p.advance_to(0.01).t[-1] == 0.01
+
+
+def test_what_a_propagator_cannot_be():
+    mb = pendulum()
+    for arguments, text in (
+        (dict(solver="ta"), r"'pendulum' has no active loops or couplings for solver='ta'"),
+        (dict(solver="best"), r"solver must be one of 'auto', 'tree', 'ta', 'fa', 'ce' or a solver"),
+        (dict(integrator="rk5"), r"there is no integrator 'rk5'; did you mean 'rk4'"),
+        (dict(integrator="rk4"), r"rk4 takes fixed steps: give step= in seconds"),
+        (dict(rtol=0.0), r"rtol must be between 1e-14 and 0.1, got 0"),
+        (dict(step=-1.0), r"step must be a nanosecond or more, got -1 s"),
+    ):
+        with pytest.raises((ModelError, StateError, LoopError), match=text):
+            sc.sim.Propagator(mb, **arguments)
+    with pytest.raises(ModelError, match="a Propagator takes a Multibody"):
+        sc.sim.Propagator("arm")
+    with pytest.raises(sc.errors.UnknownAttributeError, match="a propagator stays as it was made"):
+        sc.sim.Propagator(mb).rtol = 1e-3
+
+
+def test_a_force_on_a_removed_body_and_other_changes_of_structure():
+    mb = sc.load("double_pendulum")
+    node = mb["lower"].add_node("end", sc.Pose())
+    p = sc.sim.Propagator(mb)
+    p.add(lambda t, state: {node: [0, 0, 0, 1, 0, 0]})
+    p.advance_to(0.01)
+    mb.remove("lower")
+    with pytest.raises(StaleError, match=r"the structure of 'double_pendulum' changed after this propagator was made"):
+        p.advance_to(0.02)
+    q = sc.sim.Propagator(mb)
+    q.add(lambda t, state: {node: [0, 0, 0, 1, 0, 0]})
+    with pytest.raises((ModelError, StaleError), match=r"end"):
+        q.advance_to(0.02)
+
+
+def test_new_forces_cannot_begin_within_a_run():
+    p = sc.sim.Propagator(pendulum())
+    p.every(0.1, lambda t, state: p.control("bob", 1.0))
+    with pytest.raises(SimulationError, match=r"the control of 'bob' is new, and cannot begin to act while a run"):
+        p.advance_to(1.0)
