@@ -11,7 +11,7 @@ from soacraft.analysis.finite import refusing_overflow
 from soacraft.dynamics.arguments import check_loops, read_graph, read_nodes, read_problem
 from soacraft.dynamics.nodes import Nodes, jacobian
 from soacraft.dynamics.problem import Problem
-from soacraft.dynamics.reference.screws import Screws
+from soacraft.dynamics.reference.gradients import Screws
 from soacraft.errors import ModelError, SingularError
 from soacraft.model.flat.sko import BODY
 from soacraft.model.sizes.scale import scale_of

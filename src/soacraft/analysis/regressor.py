@@ -23,7 +23,7 @@ from soacraft.dynamics.forces import forward_dynamics
 from soacraft.dynamics.inertias import mass_matrix_solve
 from soacraft.dynamics.problem import Problem
 from soacraft.dynamics.reference.blocks import vector
-from soacraft.dynamics.reference.passive import along_dofs
+from soacraft.dynamics.reference.inverse import along_dofs
 from soacraft.errors import ModelError, StateError
 from soacraft.model.flat.realize import times
 from soacraft.model.sizes.scale import scale_of, scaled_random_state

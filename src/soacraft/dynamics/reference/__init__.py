@@ -1,7 +1,7 @@
 """The reference engine: every dynamics function in Python, on the recursions of the papers, batches side by side.
 
 It is right for every hinge, tree and sub-graph, and is what compiled kernels are compared with. An algorithm is a
-function of a `Problem`, in the chapter that its row of `dynamics.table` names.
+function of a `Problem`, in the chapter that its row of `dynamics.table` names. The equations are at the top of each.
 """
 
 from __future__ import annotations
@@ -14,40 +14,20 @@ import numpy as np
 
 from soacraft.dynamics.delivery import not_finite, refuse_large_work
 from soacraft.dynamics.problem import Problem
-from soacraft.dynamics.reference import (
-    accelerations,
-    composite,
-    derivatives,
-    energy,
-    forward,
-    gradients,
-    inverse,
-    jacobian,
-    mixed,
-    momentum,
-    operational_space,
-    passive,
-    poses,
-)
+from soacraft.dynamics.reference import derivatives, energy, forward, gradients, inertia, inverse, kinematics
 from soacraft.dynamics.table import TABLE
 from soacraft.errors import SingularError, StateError
 
 __all__ = ["ALGORITHMS", "REFERENCE", "Reference"]
 
 _CHAPTERS: dict[str, ModuleType] = {
-    "accelerations": accelerations,
-    "composite": composite,
-    "derivatives": derivatives,
+    "kinematics": kinematics,
     "energy": energy,
-    "forward": forward,
-    "gradients": gradients,
+    "inertia": inertia,
     "inverse": inverse,
-    "jacobian": jacobian,
-    "mixed": mixed,
-    "momentum": momentum,
-    "operational_space": operational_space,
-    "passive": passive,
-    "poses": poses,
+    "forward": forward,
+    "derivatives": derivatives,
+    "gradients": gradients,
 }
 
 ALGORITHMS: dict[str, Callable[[Problem], Any]] = {
@@ -77,7 +57,7 @@ class Reference:
 def _overflowed(p: Problem, problem: Exception) -> bool:
     """Whether an error came of numbers that overflow on the way."""
     try:
-        return not composite.finite(p) or (isinstance(problem, StateError) and "overflow" in str(problem))
+        return not inertia.finite(p) or (isinstance(problem, StateError) and "overflow" in str(problem))
     except StateError:
         return True
 

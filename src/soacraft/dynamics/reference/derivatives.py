@@ -24,9 +24,9 @@ import numpy as np
 
 from soacraft.dynamics.problem import Problem
 from soacraft.dynamics.reference.blocks import columns, over_dofs
-from soacraft.dynamics.reference.composite import mass_matrix
 from soacraft.dynamics.reference.forward import forward_dynamics, solve_columns
-from soacraft.dynamics.reference.passive import along_dofs_derivatives
+from soacraft.dynamics.reference.inertia import mass_matrix
+from soacraft.dynamics.reference.inverse import along_dofs_derivatives
 from soacraft.model.flat.realize import times
 from soacraft.model.hinges.base import dbias_of, dH_of
 from soacraft.model.states.kinematics import pose_of_frame

@@ -1,13 +1,22 @@
-"""Kinetic and potential energy."""
+"""Energy, the centre of mass, momentum.
+
+    kinetic      V* M V / 2 + v* J v / 2                 J the armature
+    potential    -sum m g.c                              of springs and tendons k |q - rest|^2 / 2
+    momentum     h = sum phi(0,k) M(k) V(k)              about the inertial origin
+    centroidal   phi(c,k) R(k) H*(k) by body k           about the centre of mass, by composite inertias R
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
 from soacraft.dynamics.problem import Problem
-from soacraft.dynamics.reference.momentum import first_moment
+from soacraft.errors import SingularError
+from soacraft.model.flat import passive
 from soacraft.model.flat.realize import times
+from soacraft.recursions import composite_body
 from soacraft.spatial.checks import Array
+from soacraft.spatial.transforms import phi
 
 
 def kinetic_energy(p: Problem) -> Array:
@@ -23,3 +32,54 @@ def kinetic_energy(p: Problem) -> Array:
 def potential_energy(p: Problem) -> Array:
     """-sum m g.c, zero when every centre of mass is at the inertial origin."""
     return np.asarray(-(first_moment(p) @ p.graph.gravity))
+
+
+def passive_energy(p: Problem) -> Array:
+    """k |q - rest|^2 / 2 of springs and tendons, and sum of compensation m g.c."""
+    q, bodies = p.given["q"], p.layout.compensated
+    total = passive.energy_along_dofs(p.layout, q)
+    if bodies:
+        R, at = p.state.configuration.world
+        for body in bodies:
+            k = p.layout.index[body]
+            com = at[..., k, :] + times(R[..., k, :, :], body.inertia.com)
+            total = total + body.gravity_compensation * body.inertia.mass * np.asarray(com @ p.graph.gravity)
+    return total
+
+
+# -- centre of mass and momentum ---------------------------------------------------------------------------------------
+
+
+def first_moment(p: Problem) -> Array:
+    """sum m c, c the centres of mass in the inertial frame, (..., 3)."""
+    R, origin = p.state.configuration.world
+    mass = np.array([body.inertia.mass for body in p.layout.bodies]).reshape(p.n, 1)
+    com = np.array([body.inertia.com for body in p.layout.bodies]).reshape(p.n, 3)
+    return np.asarray(np.sum(mass * (origin + times(R, com)), axis=-2))
+
+
+def center_of_mass(p: Problem) -> Array:
+    """sum m c / sum m."""
+    mass = sum(body.inertia.mass for body in p.layout.bodies)
+    if mass <= 0.0:
+        raise SingularError(f"{p.graph.name!r} has no mass, so it has no centre of mass; give a body some.")
+    return first_moment(p) / mass
+
+
+def momentum(p: Problem) -> Array:
+    """sum phi(0,k) M(k) V(k)."""
+    moved = times(phi(*p.state.configuration.world), times(p.layout.M, p.state.motion.V))
+    return np.asarray(np.sum(moved, axis=-2))
+
+
+def centroidal_momentum_matrix(p: Problem) -> Array:
+    """phi(c,k) R(k) H*(k) by body k, c at the centre of mass with inertial axes; armature has no momentum."""
+    m = p.linear
+    center = center_of_mass(p)
+    R_world, origin = p.state.configuration.world
+    R = composite_body(m)
+    X = np.zeros((*p.batch, 6, p.nv))
+    for k, where in enumerate(p.layout.v_slices):
+        to_center = phi(R_world[..., k, :, :], origin[..., k, :] - center)
+        X[..., where] = to_center @ R[k][..., :6, :6] @ m.H(k)[..., :6].mT
+    return X

@@ -1,13 +1,22 @@
-"""Articulated-body forward dynamics and the inverse of the mass matrix."""
+"""Articulated-body forward dynamics, the inverse of the mass matrix, and mixed dynamics.
+
+    vdot    = (I - H psi K)* D^-1 [T - H psi (K T + P a + b)] - K* psi* a
+    Mcal^-1 = (I - H psi K)* D^-1 (I - H psi K),    log det Mcal = sum log det D(k)
+
+In mixed dynamics some accelerations are prescribed (p) and the forces at the other dofs (f) are known: the same with
+H -> H_f and a -> a + H_p* vdot_p; then T_p = H_p f.
+"""
 
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from soacraft.dynamics.problem import Problem
 from soacraft.dynamics.reference.blocks import columns, over_dofs, rows, vector
-from soacraft.dynamics.reference.passive import along_dofs
-from soacraft.recursions import articulated_body
+from soacraft.dynamics.reference.inverse import along_dofs
+from soacraft.model.flat.sko import SKOModel
+from soacraft.recursions import articulated_body, gather
 from soacraft.recursions import forward_dynamics as recursion
 from soacraft.spatial.checks import Array
 
@@ -40,3 +49,37 @@ def log_det_mass_matrix(p: Problem) -> Array:
     for block in D.values():
         total = total + np.linalg.slogdet(block).logabsdet
     return total
+
+
+# -- mixed dynamics ----------------------------------------------------------------------------------------------------
+
+
+def mixed_dynamics(p: Problem) -> tuple[Array, Array]:
+    """AB dynamics with H -> H_f and a -> a + H_p* vdot_p; then f = phi (M alpha + b), T_p = H_p f; what acts along the
+    dofs besides the force is part of both T_f and T_p."""
+    assert p.prescribed is not None
+    sko, where = p.sko, p.layout.v_slices
+    held = [np.flatnonzero(p.prescribed[i]) for i in where]
+    free = [np.flatnonzero(~p.prescribed[i]) for i in where]
+    own = np.broadcast_to(along_dofs(p), (*p.batch, p.nv))
+    force, vdot = columns(p, p.given["force"]), columns(p, p.given["vdot"])
+    besides = columns(p, own)
+    a = [sko.a(k) + (sko.H(k)[..., held[k], :].mT @ vdot[k][..., held[k], :])[..., 0] for k in sko.nodes]
+    H_f = [sko.H(k)[..., free[k], :] for k in sko.nodes]
+    M, b = [sko.M(k) for k in sko.nodes], [sko.b(k) for k in sko.nodes]
+    partly = SKOModel.trusted(sko.tree, sko.edges, H_f, M, lambda: a, lambda: b, lock=sko.lock)
+    solved = recursion(partly, [(force[k] + besides[k])[..., free[k], :] for k in sko.nodes])
+    f = gather(sko, sko.A, [M[k] @ solved.alpha[k] + b[k][..., None] for k in sko.nodes])
+    all_vdot = {k: _filled(vdot[k], free[k], solved.vdot[k]) for k in sko.nodes}
+    all_force = {
+        k: _filled(force[k], held[k], sko.H(k)[..., held[k], :] @ f[k] - besides[k][..., held[k], :]) for k in sko.nodes
+    }
+    return vector(p, all_vdot), vector(p, all_force)
+
+
+def _filled(known: Array, where: npt.NDArray[np.intp], rest: Array) -> Array:
+    """A column with the other entries put in their places."""
+    lead = np.broadcast_shapes(known.shape[:-2], rest.shape[:-2])
+    column = np.array(np.broadcast_to(known, (*lead, *known.shape[-2:])))
+    column[..., where, :] = rest
+    return column

@@ -1,4 +1,11 @@
-"""Newton-Euler inverse dynamics, and what it gives for special accelerations and forces."""
+"""Newton-Euler inverse dynamics, what it gives for special accelerations and forces, and what springs and dampers add.
+
+    base to tips    alpha = phi* (H* vdot + a)
+    tips to base    f = phi (M alpha + b),    T = H f - passive
+
+At vdot = 0 it is the bias force C, without a and b the product Mcal x, with gravity alone the force that holds it up.
+Springs, dampers and gravity compensation follow the law of `soacraft.model.flat.passive`.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +13,14 @@ import numpy as np
 
 from soacraft.dynamics.problem import Problem
 from soacraft.dynamics.reference.blocks import columns, over_bodies, vector
-from soacraft.dynamics.reference.passive import along_dofs
-from soacraft.dynamics.reference.turning import turned
-from soacraft.model.flat import armature
+from soacraft.dynamics.reference.kinematics import turned
+from soacraft.model.flat import armature, passive
 from soacraft.model.flat.realize import weight
 from soacraft.model.tree.frame import Body
 from soacraft.recursions import gather, newton_euler
 from soacraft.spatial.checks import Array
+
+_NOTHING: Array = np.zeros(())
 
 
 def inverse_dynamics(p: Problem) -> Array:
@@ -57,3 +65,23 @@ def _projected(p: Problem, forces: Array) -> Array:
     m = p.linear
     f = gather(m, m.A, [x[..., None] for x in armature.vectors(p.layout, forces)])
     return vector(p, {k: m.H(k) @ f[k] for k in m.nodes})
+
+
+# -- springs, dampers and gravity compensation -------------------------------------------------------------------------
+
+
+def along_dofs(p: Problem) -> Array:
+    """What acts along the dofs besides the force (..., nv); 0 where nothing does."""
+    return passive.along_dofs(p.layout, p.given["q"], p.given["v"]) if p.passive else _NOTHING
+
+
+def along_dofs_derivatives(p: Problem) -> tuple[Array, Array]:
+    """Its derivatives along the dofs and in v (..., nv, nv); 0 where nothing acts."""
+    if not p.passive:
+        return _NOTHING, _NOTHING
+    return passive.along_dofs_derivatives(p.layout, p.given["q"], p.given["v"])
+
+
+def passive_force(p: Problem) -> Array:
+    """All of it as one generalized force."""
+    return passive.passive_force(p.state)

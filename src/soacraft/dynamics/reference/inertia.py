@@ -1,18 +1,48 @@
-"""Operational space: blocks of Omega between the bodies of the nodes, and their inverse."""
+"""The mass matrix by composite-body inertias, and the inertia that nodes feel.
+
+    R(k)    = sum over children of phi R phi* + M(k)              tips to base
+    Mcal    = H phi M phi* H* = H (phi R + R phi* - R) H*         composite-body algorithm
+    Lambda  = (J Mcal^-1 J*)^-1 = (B* Omega B)^-1                 operational space
+    Omega(i,j) = psi*(c,i) Upsilon(c) psi(c,j)                    c the closest common ancestor of i and j
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
 from soacraft.dynamics.problem import Problem
-from soacraft.dynamics.reference.turning import both, node_axes
+from soacraft.dynamics.reference.blocks import over_bodies
+from soacraft.dynamics.reference.kinematics import both, node_axes
 from soacraft.errors import SingularError
-from soacraft.recursions import articulated_body, backward_lyapunov, block_of_AsXB
+from soacraft.recursions import articulated_body, backward_lyapunov, block_of_AsXB, composite_body
+from soacraft.recursions import mass_matrix as recursion
 from soacraft.recursions.types import Stacked
 from soacraft.spatial.checks import Array, state_text
 
 #: Eigenvalues of the compliance this small relative to the largest, turns and travels each scaled, are zero.
 RANK_TOLERANCE = 1e-12
+
+
+def mass_matrix(p: Problem) -> Array:
+    """H phi M phi* H* = H (phi R + R phi* - R) H*."""
+    return recursion(p.linear, composite_body(p.linear))
+
+
+def composite_inertia(p: Problem) -> Array:
+    """R(k) = sum over children of phi R phi*, + M(k); of a node with armature the part of the body."""
+    R = composite_body(p.linear)
+    return over_bodies(p, {k: R[k][..., :6, :6] for k in R}, (6, 6))
+
+
+def finite(p: Problem) -> bool:
+    """Whether the composite inertias and what the hinges see of them are finite: if not, an articulated inertia that
+    looks singular is one that overflowed."""
+    m = p.linear
+    R = composite_body(m)
+    return all(bool(np.isfinite(R[k]).all() and np.isfinite(m.H(k) @ R[k] @ m.H(k).mT).all()) for k in m.nodes)
+
+
+# -- operational space -------------------------------------------------------------------------------------------------
 
 
 def operational_space_compliance(p: Problem) -> Array:
