@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from soacraft.algebra.space import Space
+from soacraft.algebra.space import Space, offsets_of
 from soacraft.errors import SpaceError
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def _looked_up(expr: Operator, left: list[int], right: list[int]) -> Array:
 
 def _places(space: Space, blocks: list[int]) -> dict[int, slice]:
     """Where each chosen block goes."""
-    ends = np.cumsum([0, *(space.dims[k] for k in blocks)]).tolist()
+    ends = offsets_of(space.dims[k] for k in blocks).tolist()
     return {k: slice(ends[n], ends[n + 1]) for n, k in enumerate(blocks)}
 
 

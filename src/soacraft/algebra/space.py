@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -15,6 +15,15 @@ from soacraft.errors import SpaceError, StateError, near
 
 Array = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.int64]
+
+
+def offsets_of(sizes: Iterable[int]) -> npt.NDArray[np.int64]:
+    """Where slices of these sizes begin, and where the last ends.
+
+    >>> offsets_of([2, 0, 3]).tolist()
+    [0, 2, 2, 5]
+    """
+    return np.cumsum([0, *sizes], dtype=np.int64)
 
 
 class Space:
@@ -45,7 +54,7 @@ class Space:
             d if type(d) is int else whole_number(d, f"a size of the space {kind!r}", 0, error=SpaceError) for d in dims
         )
         self.units = tuple("x" * d for d in self.dims) if units is None else tuple(units)
-        self.offsets = np.concatenate([[0], np.cumsum(self.dims, dtype=np.int64)]).astype(np.int64)
+        self.offsets = offsets_of(self.dims)
         self.size = int(self.offsets[-1])
         self._numbers = {label: i for i, label in enumerate(self.labels)}
 

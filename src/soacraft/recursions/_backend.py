@@ -1,4 +1,8 @@
-"""The compiled twins of the recursions, on flat arrays. Batched blocks run the Python recursion itself."""
+"""The compiled twins of the recursions, on flat arrays. Batched blocks run the Python recursion itself.
+
+A product with a vector runs its program (`ops/programs`). `Sweeps` and `PackedBlocks` are factors on their own: what
+`is_zero`, `verify` and derivatives apply one by one, and what is left where there is no program.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from soacraft import _core, recursions
-from soacraft.algebra.space import Space
+from soacraft.algebra.space import Space, offsets_of
 from soacraft.algebra.tree import Tree
 from soacraft.model.flat.sko import SKOModel
 from soacraft.recursions.articulated_body import ArticulatedBody
@@ -36,7 +40,7 @@ class Sweeps:
         if not self.batched:
             flat = [np.empty(0) if x is None else np.ravel(x) for x in edges]
             self._edge = np.concatenate([np.empty(0), *flat])
-            self._edge_offset = np.cumsum([0, *(len(x) for x in flat)], dtype=np.int64)
+            self._edge_offset = offsets_of(map(len, flat))
             self._order = np.array(tree.base_to_tips(), dtype=np.int64)
             self._parent = np.array(tree.parents, dtype=np.int64)
 
@@ -75,7 +79,7 @@ class PackedBlocks:
     def __init__(self, rows: Space, cols: Space, entries: Mapping[tuple[int, int], Array]) -> None:
         where = np.array(list(entries), dtype=np.int64).reshape(-1, 2)
         flat = [np.ravel(x) for x in entries.values()]
-        offset = np.cumsum([0, *(len(x) for x in flat)], dtype=np.int64)
+        offset = offsets_of(map(len, flat))
         data = np.concatenate([np.empty(0), *flat])
         row, col = np.ascontiguousarray(where[:, 0]), np.ascontiguousarray(where[:, 1])
         self._parts = (row, col, rows.offsets, cols.offsets, data, offset)
@@ -119,7 +123,7 @@ def _lyapunov(tree: Nodes, A: Weights, X: Blocks, B: Weights | None, backward: b
         recursion = recursions.backward_lyapunov if backward else recursions.forward_lyapunov
         return recursion(tree, A, X, B)
     shapes = [x.shape for x in diagonal]
-    sizes = _offsets([r for r, _ in shapes]), _offsets([c for _, c in shapes])
+    sizes = offsets_of(r for r, _ in shapes), offsets_of(c for _, c in shapes)
     Y = _core.lyapunov(order, parent, *sizes, _flat(left), _flat(right), _flat(diagonal), backward)
     return _cut(Y, shapes)
 
@@ -186,7 +190,7 @@ def _blocks(sko: SKOModel) -> tuple[list[Array], list[Array], list[Array]]:
 
 
 def _packed(sko: SKOModel, A: Sequence[Array], H: Sequence[Array]) -> PackedModel:
-    return *_numbering(sko), _offsets(sko.dims), _offsets(sko.nvs), _flat(A), _flat(H)
+    return *_numbering(sko), offsets_of(sko.dims), offsets_of(sko.nvs), _flat(A), _flat(H)
 
 
 def _numbering(tree: Nodes) -> tuple[Integers, Integers]:
@@ -197,10 +201,6 @@ def _numbering(tree: Nodes) -> tuple[Integers, Integers]:
 
 def _batched(*lists: Iterable[Array]) -> bool:
     return any(x.ndim > 2 for blocks in lists for x in blocks)
-
-
-def _offsets(sizes: Sequence[int]) -> Integers:
-    return np.cumsum([0, *sizes], dtype=np.int64)
 
 
 def _flat(blocks: Iterable[Array]) -> Array:

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from soacraft import _core
+from soacraft.algebra.space import offsets_of
 from soacraft.algebra.tree import Tree
 from soacraft.model.flat.axes import AXES, Axes
 from soacraft.model.flat.compiled import CompiledModel
@@ -69,11 +70,6 @@ def empty_plan(tree: Tree, dims: Sequence[int], nvs: Sequence[int]) -> Plan:
     """A plan without blocks yet."""
     order, parents = (np.array(x, dtype=np.int64) for x in (tree.base_to_tips(), tree.parents))
     return _core.plan(order, parents, offsets_of(dims), offsets_of(nvs))
-
-
-def offsets_of(sizes: Sequence[int]) -> Integers:
-    """Where slices of these sizes begin, and where the last ends."""
-    return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]).astype(np.int64)
 
 
 def records_of(layout: Layout) -> tuple[Records, Records]:
