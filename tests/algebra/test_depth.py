@@ -11,7 +11,7 @@ import pytest
 import soacraft as sc
 from soacraft.algebra.operator import DEEPEST
 from soacraft.errors import SpaceError
-from soacraft.ops.derivatives.diff import MOST_FACTORS
+from soacraft.ops.derivatives.deltas import MOST_FACTORS
 
 
 @pytest.fixture(scope="module")

@@ -74,6 +74,14 @@ assert_type(mass_matrix.diff("link3"), sc.Operator)
 assert_type(mass_matrix.at(q={"link3": 0.3}), sc.Operator)
 assert_type(mass_matrix.array(), Array)
 assert_type(mass_matrix.text(), str)
+f = mass_matrix.inv.compile()
+assert_type(f(mb.q), Array)
+assert_type(f(mb.q, None, mb.v), Array)
+assert_type(f(mb.q, None, mb.v, mb.v), tuple[Array, ...])
+assert_type(f.expr, sc.Operator)
+assert_type(f.explain().program, tuple[str, ...])
+if TYPE_CHECKING:
+    assert_type(f.save("inverse.soacraft"), None)
 
 # functions, and what is imported when first asked for
 assert_type(sc.dynamics.mass_matrix(mb, mb.q), Array)
@@ -94,4 +102,5 @@ assert_type(sc.loops.report(mb), sc.loops.Report)
 if TYPE_CHECKING:  # what is misspelled is marked: mypy complains of an "ignore" that is not needed
     _ = s.mass_matrx  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
     _ = mb["link1"].mass  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
+    _ = f.sve  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
     _ = sc.dynamics.mass_matrx  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]

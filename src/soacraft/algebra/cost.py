@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from functools import singledispatch
+from typing import Any, NamedTuple
 
 from soacraft.algebra import explain
+from soacraft.algebra.dispatch import no_rule
 from soacraft.algebra.nodes import Identity, Inverse, Power, Product, Scaled, Sum, Transpose
 from soacraft.algebra.operator import DIAGONAL, Leaf, Operator
 from soacraft.algebra.space import Space
@@ -166,41 +168,58 @@ def _trees(expr: Operator) -> list[Tree]:
 
 def in_product(expr: Operator) -> Count:
     """Block products of a product with a vector."""
-    found: Count | int = walked(expr, _leaf_count, N, N * N * N)
-    return NOTHING + found
+    count: Count | int = counted(expr, Weights(_leaf_count, N, N * N * N))
+    return NOTHING + count
 
 
 def multiplications(expr: Operator) -> int:
     """Multiplications of numbers in a product with a vector: what decides between equal numbers of blocks."""
     size = expr.rows.size if expr.rows is not None else 0
-    found: int = walked(expr, _leaf_multiplications, size, size**3)
-    return found
+    count: int = counted(expr, Weights(_leaf_multiplications, size, size**3))
+    return count
 
 
-def walked(expr: Operator, leaf: Callable[[Leaf], Any], diagonal: Any, dense: Any) -> Any:
-    """The sum over what a product runs; nothing is 0."""
+class Weights(NamedTuple):
+    """What is counted: of a leaf, of a block-diagonal inverse, of a dense one."""
 
-    def visit(x: Operator) -> Any:
-        if isinstance(x, Identity):
-            return 0
-        if isinstance(x, Leaf):
-            meaning = x.definition()
-            return leaf(x) if meaning is None else visit(meaning)
-        if isinstance(x, Inverse):
-            if x.arg.pattern() == DIAGONAL:
-                return diagonal
-            found = x.known()
-            return dense if found is None else visit(found[0])
-        if isinstance(x, Power):
-            return x.n * visit(x.arg)
-        own = getattr(x, "runs", None)
-        if own is not None:  # an expression that runs in a way of its own, with blocks that are kept
-            runs, kept = own()
-            return kept * diagonal + sum(visit(part) for part in runs)
-        assert isinstance(x, (Sum, Product, Scaled, Transpose))
-        return sum(visit(part) for part in x.parts())
+    leaf: Callable[[Leaf], Any]
+    diagonal: Any
+    dense: Any
 
-    return visit(expr)
+
+@singledispatch
+def counted(x: Operator, weights: Weights) -> Any:
+    """The sum over what a product with a vector runs; nothing is 0."""
+    raise no_rule("cost", x)
+
+
+@counted.register
+def _(x: Identity, weights: Weights) -> Any:
+    return 0
+
+
+@counted.register
+def _(x: Leaf, weights: Weights) -> Any:
+    meaning = x.definition()
+    return weights.leaf(x) if meaning is None else counted(meaning, weights)
+
+
+@counted.register
+def _(x: Inverse, weights: Weights) -> Any:
+    if x.arg.pattern() == DIAGONAL:
+        return weights.diagonal
+    known = x.known()
+    return weights.dense if known is None else counted(known[0], weights)
+
+
+@counted.register
+def _(x: Power, weights: Weights) -> Any:
+    return x.n * counted(x.arg, weights)
+
+
+@counted.register
+def _(x: Sum | Product | Scaled | Transpose, weights: Weights) -> Any:
+    return sum(counted(part, weights) for part in x.parts())
 
 
 def _leaf_count(leaf: Leaf) -> Count:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from functools import reduce
+from functools import reduce, singledispatch
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from soacraft.algebra import rules
+from soacraft.algebra.dispatch import no_rule
 from soacraft.algebra.instant import at_one_instant
 from soacraft.algebra.nodes import Identity, Inverse, Power, Product, Scaled, Sum, Transpose, product
 from soacraft.algebra.operator import DIAGONAL, Leaf, Operator
@@ -68,21 +69,38 @@ def block_by_recursions(expr: Operator, i: int, j: int) -> Array:
 def _block(expr: Operator, i: int, j: int) -> Array:
     if expr.pattern() is not None:
         return expr.blocks().block(i, j)
-    found = rules.block(expr)
-    if found is not None:
-        return found[0](i, j)
-    if isinstance(expr, Sum):
-        return reduce(np.add, [_block(t, i, j) for t in expr.terms])
-    if isinstance(expr, Scaled):
-        return expr.factor * _block(expr.arg, i, j)
-    if isinstance(expr, Transpose):
-        return _block(expr.arg, j, i).mT
-    if isinstance(expr, Product):
-        return _product_block(expr, i, j)
+    rule = rules.block(expr)
+    return _long_block(expr, i, j) if rule is None else rule[0](i, j)
+
+
+@singledispatch
+def _long_block(expr: Operator, i: int, j: int) -> Array:
+    """Block (i, j) of an expression whose blocks reach along paths."""
     return _by_column(expr, i, j)
 
 
-def _product_block(expr: Product, i: int, j: int) -> Array:
+def _by_column(expr: Operator, i: int, j: int) -> Array:
+    rows, cols = expr.spaces
+    return columns_of(expr, unit_columns(cols, cols.block(j)))[..., rows.block(i), :]
+
+
+@_long_block.register
+def _(expr: Sum, i: int, j: int) -> Array:
+    return reduce(np.add, [_block(t, i, j) for t in expr.terms])
+
+
+@_long_block.register
+def _(expr: Scaled, i: int, j: int) -> Array:
+    return expr.factor * _block(expr.arg, i, j)
+
+
+@_long_block.register
+def _(expr: Transpose, i: int, j: int) -> Array:
+    return _block(expr.arg, j, i).mT
+
+
+@_long_block.register
+def _(expr: Product, i: int, j: int) -> Array:
     """Sparse factors at the ends only choose which blocks of the middle are needed."""
     if len(expr.factors) > LONG:
         return _by_column(expr, i, j)
@@ -102,11 +120,6 @@ def _product_block(expr: Product, i: int, j: int) -> Array:
 def _shape(expr: Operator, i: int, j: int) -> tuple[int, int]:
     rows, cols = expr.spaces
     return rows.dims[i], cols.dims[j]
-
-
-def _by_column(expr: Operator, i: int, j: int) -> Array:
-    rows, cols = expr.spaces
-    return columns_of(expr, unit_columns(cols, cols.block(j)))[..., rows.block(i), :]
 
 
 def columns_of(expr: Operator, x: Array) -> Array:
@@ -164,24 +177,47 @@ def _array(expr: Operator) -> Array:
     return dense
 
 
+@singledispatch
 def _dense(expr: Operator) -> Array:
     """Dense arithmetic, for expressions that hold an inverse of no known structure."""
-    meaning = expr.definition() if isinstance(expr, Leaf) else None
-    if meaning is not None:
-        return meaning.array()
-    parts = [part.array() for part in expr.parts()]
-    if isinstance(expr, Inverse):
-        return dense_inverse(expr.arg, parts[0])
-    if isinstance(expr, Sum):
-        return reduce(np.add, parts)
-    if isinstance(expr, Product):
-        return reduce(np.matmul, parts)
-    if isinstance(expr, Scaled):
-        return expr.factor * parts[0]
-    if isinstance(expr, Power):
-        return np.linalg.matrix_power(parts[0], expr.n)
-    assert isinstance(expr, Transpose)
-    return parts[0].mT
+    raise no_rule("array", expr)
+
+
+@_dense.register
+def _(expr: Leaf) -> Array:
+    meaning = expr.definition()
+    assert meaning is not None  # a leaf with numbers of its own has structure
+    return array(meaning)
+
+
+@_dense.register
+def _(expr: Inverse) -> Array:
+    return dense_inverse(expr.arg, array(expr.arg))
+
+
+@_dense.register
+def _(expr: Sum) -> Array:
+    return reduce(np.add, map(array, expr.terms))
+
+
+@_dense.register
+def _(expr: Product) -> Array:
+    return reduce(np.matmul, map(array, expr.factors))
+
+
+@_dense.register
+def _(expr: Scaled) -> Array:
+    return expr.factor * array(expr.arg)
+
+
+@_dense.register
+def _(expr: Power) -> Array:
+    return np.linalg.matrix_power(array(expr.arg), expr.n)
+
+
+@_dense.register
+def _(expr: Transpose) -> Array:
+    return array(expr.arg).mT
 
 
 def dense_inverse(expr: Operator, X: Array) -> Array:
@@ -238,27 +274,51 @@ def by_branch(expr: Operator) -> dict[tuple[int, int], Array]:
     return result
 
 
+@singledispatch
 def tags(expr: Operator) -> frozenset[str]:
     """What follows from the claims of the leaves."""
-    found = {"block_diagonal"} if expr.pattern() == DIAGONAL and expr.rows == expr.cols else set()
-    if isinstance(expr, Leaf):
-        return expr.claims
-    if isinstance(expr, Identity):
-        return frozenset({"symmetric", "positive_definite", "block_diagonal"})
-    if isinstance(expr, (Transpose, Inverse)):
-        keep = {"symmetric", "positive_definite", "block_diagonal"} & expr.arg.tags
-        return frozenset(found | keep)
-    if isinstance(expr, Scaled):
-        positive = {"positive_definite", "positive_semidefinite"} if expr.factor > 0 else set()
-        return frozenset(found | (({"symmetric"} | positive) & expr.arg.tags))
-    if isinstance(expr, Sum):
-        shared = frozenset.intersection(*(t.tags for t in expr.terms)) & {"symmetric", "positive_definite"}
-        return frozenset(found | shared | expr.claims)
-    if isinstance(expr, Product) and _palindrome(expr):
-        middle = expr.factors[len(expr.factors) // 2].tags
-        definite = {"positive_definite", "positive_semidefinite"} & middle
-        return frozenset(found | {"symmetric"} | ({"positive_semidefinite"} if definite else set()))
-    return frozenset(found)
+    return _on_diagonal(expr)
+
+
+def _on_diagonal(expr: Operator) -> frozenset[str]:
+    diagonal = expr.pattern() == DIAGONAL and expr.rows == expr.cols
+    return frozenset({"block_diagonal"} if diagonal else ())
+
+
+@tags.register
+def _(expr: Leaf) -> frozenset[str]:
+    return expr.claims
+
+
+@tags.register
+def _(expr: Identity) -> frozenset[str]:
+    return frozenset({"symmetric", "positive_definite", "block_diagonal"})
+
+
+@tags.register
+def _(expr: Transpose | Inverse) -> frozenset[str]:
+    return _on_diagonal(expr) | ({"symmetric", "positive_definite", "block_diagonal"} & expr.arg.tags)
+
+
+@tags.register
+def _(expr: Scaled) -> frozenset[str]:
+    positive = {"positive_definite", "positive_semidefinite"} if expr.factor > 0 else set()
+    return _on_diagonal(expr) | (({"symmetric"} | positive) & expr.arg.tags)
+
+
+@tags.register
+def _(expr: Sum) -> frozenset[str]:
+    shared = frozenset.intersection(*(t.tags for t in expr.terms)) & {"symmetric", "positive_definite"}
+    return _on_diagonal(expr) | shared | expr.claims
+
+
+@tags.register
+def _(expr: Product) -> frozenset[str]:
+    """X Y X* is symmetric where Y is, and no less than zero where Y is no less."""
+    if not _palindrome(expr):
+        return _on_diagonal(expr)
+    definite = {"positive_definite", "positive_semidefinite"} & expr.factors[len(expr.factors) // 2].tags
+    return _on_diagonal(expr) | {"symmetric"} | ({"positive_semidefinite"} if definite else set())
 
 
 def _palindrome(expr: Product) -> bool:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, singledispatch
 from typing import TYPE_CHECKING
 
 from soacraft import markup
 from soacraft.algebra import rules
+from soacraft.algebra.dispatch import no_rule
 from soacraft.algebra.nodes import Identity, Inverse, Power, Product, Scaled, Sum, Transpose
 from soacraft.algebra.operator import DIAGONAL, Leaf, Operator
 from soacraft.citations import cite, key
@@ -106,85 +107,119 @@ def _shortened(text: str, width: int = 48) -> str:
 def explain(expr: Operator) -> Explanation:
     """The plan of a product with a vector, of one block and of the dense matrix."""
     rows, cols = expr.spaces
-    steps = tuple(_steps(expr, False, ""))
-    return Explanation(expr.text(), f"{rows} <- {cols}", steps, block_step(expr), array_step(expr), expr)
+    product = tuple(steps(expr, False, ""))
+    return Explanation(expr.text(), f"{rows} <- {cols}", product, block_step(expr), array_step(expr), expr)
 
 
+# -- the sweeps of a product with a vector ----------------------------------------------------------------------------
+
+
+@singledispatch
 def steps(expr: Operator, transposed: bool, why: str) -> list[Step]:
-    """The sweeps of a product with a vector."""
-    return _steps(expr, transposed, why)
+    """The sweeps of a product with a vector, in the order they run."""
+    raise no_rule("explain", expr)
 
 
-def _steps(expr: Operator, transposed: bool, why: str) -> list[Step]:
-    own = getattr(expr, "steps", None)
-    if own is not None:  # an expression that runs in a way of its own
-        return list(own(transposed, why))
-    if isinstance(expr, Transpose):
-        return _steps(expr.arg, not transposed, why)
-    if isinstance(expr, Product):
-        order = expr.factors if transposed else reversed(expr.factors)
-        return [step for f in order for step in _steps(f, transposed, why)]
-    if isinstance(expr, Sum):
-        return [step for t in expr.terms for step in _steps(t, transposed, why)]
-    if isinstance(expr, Scaled):
-        return _steps(expr.arg, transposed, why)
-    if isinstance(expr, Power):
-        return _steps(expr.arg, transposed, why) * expr.n
-    if isinstance(expr, Identity):
-        return []
-    if isinstance(expr, Leaf):
-        meaning = expr.definition()
-        if meaning is not None:
-            return _steps(meaning, transposed, why or expr.source)
-        star = ".T" if transposed else ""
-        cost = "O(N^2)" if expr.dense else "O(n)"
-        return [Step(expr.sweep(transposed), expr.name + star, cost, why or expr.source)]
-    assert isinstance(expr, Inverse)
-    return _inverse_steps(expr, transposed, why)
+@steps.register
+def _(expr: Leaf, transposed: bool, why: str) -> list[Step]:
+    meaning = expr.definition()
+    if meaning is not None:
+        return steps(meaning, transposed, why or expr.source)
+    star = ".T" if transposed else ""
+    cost = "O(N^2)" if expr.dense else "O(n)"
+    return [Step(expr.sweep(transposed), expr.name + star, cost, why or expr.source)]
 
 
-def _inverse_steps(expr: Inverse, transposed: bool, why: str) -> list[Step]:
+@steps.register
+def _(expr: Identity, transposed: bool, why: str) -> list[Step]:
+    return []
+
+
+@steps.register
+def _(expr: Transpose, transposed: bool, why: str) -> list[Step]:
+    return steps(expr.arg, not transposed, why)
+
+
+@steps.register
+def _(expr: Product, transposed: bool, why: str) -> list[Step]:
+    order = expr.factors if transposed else reversed(expr.factors)
+    return [step for f in order for step in steps(f, transposed, why)]
+
+
+@steps.register
+def _(expr: Sum, transposed: bool, why: str) -> list[Step]:
+    return [step for t in expr.terms for step in steps(t, transposed, why)]
+
+
+@steps.register
+def _(expr: Scaled, transposed: bool, why: str) -> list[Step]:
+    return steps(expr.arg, transposed, why)
+
+
+@steps.register
+def _(expr: Power, transposed: bool, why: str) -> list[Step]:
+    return steps(expr.arg, transposed, why) * expr.n
+
+
+@steps.register
+def _(expr: Inverse, transposed: bool, why: str) -> list[Step]:
     if expr.arg.pattern() == DIAGONAL:
         return [Step("diagonal", expr.text(), "O(n)", why or "inverse block by block")]
-    found = expr.known()
-    if found is not None:
-        return _steps(found[0], transposed, found[1])
+    known = expr.known()
+    if known is not None:
+        return steps(known[0], transposed, known[1])
     return [Step("dense", expr.text(), "O(N^3)", "no structured inverse is known: only .array() computes it")]
 
 
+# -- one block, and the dense matrix -----------------------------------------------------------------------------------
+
+
 def block_step(expr: Operator) -> Step:
-    """How one block is found."""
+    """How one block is computed."""
     if not rules.structured(expr):
         return Step("refused", expr.text(), "", "no structured inverse is known")
     if expr.pattern() is not None:
         return Step("look-up", expr.text(), "O(1) to O(n)", "sparse: the block itself")
-    if isinstance(expr, (Transpose, Scaled)):
-        return block_step(expr.arg)
-    if isinstance(expr, Sum):
-        return _block_step_of_sum(expr)
-    core: Operator = expr
-    if isinstance(core, Product):
-        inner = [f for f in core.factors if f.pattern() is None]
-        first, last = core.factors.index(inner[0]), len(core.factors) - core.factors[::-1].index(inner[-1])
-        core = Product(core.factors[first:last]) if last - first > 1 else inner[0]
-        if not isinstance(core, Product):
-            return block_step(core)
-    found = rules.block(core)
-    if found is not None:
-        return Step("path", core.text(), "O(n) or less", found[1])
-    return Step("column", expr.text(), "O(n)", "a product with one block column")
+    return _long_block_step(expr)
 
 
-def _block_step_of_sum(expr: Sum) -> Step:
+@singledispatch
+def _long_block_step(expr: Operator) -> Step:
+    """The same for an expression whose blocks reach along paths."""
+    return _rule_or_column(expr, expr)
+
+
+@_long_block_step.register
+def _(expr: Transpose | Scaled) -> Step:
+    return block_step(expr.arg)
+
+
+@_long_block_step.register
+def _(expr: Sum) -> Step:
     """The sum of the terms' blocks: the step of the dearest term tells the cost."""
-    steps = [block_step(term) for term in expr.terms]
-    dearest = max(steps, key=lambda step: ("look-up", "path", "column").index(step.kind))
-    whys = dict.fromkeys(step.why for step in steps if step.kind == dearest.kind)
+    terms = [block_step(term) for term in expr.terms]
+    dearest = max(terms, key=lambda step: ("look-up", "path", "column").index(step.kind))
+    whys = dict.fromkeys(step.why for step in terms if step.kind == dearest.kind)
     return Step(dearest.kind, expr.text(), dearest.cost, "term by term: " + "; ".join(whys))
 
 
+@_long_block_step.register
+def _(expr: Product) -> Step:
+    """Sparse factors at the ends only choose which blocks of the middle are needed."""
+    inner = [f for f in expr.factors if f.pattern() is None]
+    first, last = expr.factors.index(inner[0]), len(expr.factors) - expr.factors[::-1].index(inner[-1])
+    return _rule_or_column(Product(expr.factors[first:last]), expr) if last - first > 1 else block_step(inner[0])
+
+
+def _rule_or_column(core: Operator, expr: Operator) -> Step:
+    rule = rules.block(core)
+    if rule is not None:
+        return Step("path", core.text(), "O(n) or less", rule[1])
+    return Step("column", expr.text(), "O(n)", "a product with one block column")
+
+
 def array_step(expr: Operator) -> Step:
-    """How the dense matrix is found."""
+    """How the dense matrix is computed."""
     found = rules.array(expr)
     if found is not None:
         return Step("recursion", expr.text(), "O(N^2)", found[1])

@@ -12,7 +12,7 @@ has its own unit, row by row and column by column: lengths, masses and times in 
 
 from __future__ import annotations
 
-from functools import reduce
+from functools import reduce, singledispatch
 
 import numpy as np
 import numpy.typing as npt
@@ -103,12 +103,23 @@ def _measured(expr: Operator, x: Array, dense: bool = False) -> tuple[Array, Arr
     return y, np.maximum(terms, ROUNDING * noise_sizes(rows, d))
 
 
+@singledispatch
 def _terms(expr: Operator) -> list[Operator]:
-    if isinstance(expr, Sum):
-        return [t for term in expr.terms for t in _terms(term)]
-    if isinstance(expr, Scaled):
-        return [Scaled(expr.factor, t) for t in _terms(expr.arg)]
+    """The terms that an expression is the sum of."""
     return [expr]
+
+
+@_terms.register
+def _(expr: Sum) -> list[Operator]:
+    return [t for term in expr.terms for t in _terms(term)]
+
+
+@_terms.register
+def _(expr: Scaled) -> list[Operator]:
+    return [Scaled(expr.factor, t) for t in _terms(expr.arg)]
+
+
+# -- columns with their rounding ---------------------------------------------------------------------------------------
 
 
 class Followed:
@@ -120,29 +131,12 @@ class Followed:
     def __call__(self, expr: Operator, x: Array, d: Array) -> tuple[Array, Array]:
         """expr x, and what rounding may have made of it."""
         self.m = x.shape[-1]
-        found = self._product(expr, _together(x, d))
-        return found[..., : self.m], found[..., self.m :]
+        xd = followed(expr, self, _together(x, d))
+        return xd[..., : self.m], xd[..., self.m :]
 
-    def _product(self, expr: Operator, xd: Array) -> Array:
-        """Of [x d], as one array."""
-        if isinstance(expr, Product):
-            for factor in reversed(expr.factors):
-                xd = self._product(factor, xd)
-            return xd
-        if isinstance(expr, Sum):
-            return reduce(np.add, [self._product(t, xd) for t in expr.terms])
-        if isinstance(expr, Scaled):
-            return expr.factor * self._product(expr.arg, xd)
-        if isinstance(expr, Identity):
-            return xd
-        if isinstance(expr, Power) and expr.n <= FOLLOWED:
-            return reduce(lambda z, _: self._product(expr.arg, z), range(expr.n), xd)
-        meaning = _meaning(expr)
-        if meaning is not None:
-            return self._product(meaning, xd)
+    def by_numbers(self, expr: Operator, xd: Array) -> Array:
+        """By an expression as it is: its own product, with the rounding of its own numbers."""
         s = expr.spaces[1].sizes(xd[..., : self.m])
-        if self.dense and isinstance(expr, Inverse) and not structured(expr):
-            return self._solved(expr, xd, s)
         if expr.pattern() is None or isinstance(expr, Power):
             return self._swept(expr, xd, s)
         return self._shaken(expr.apply(xd), expr.spaces[0], magnitude(expr).apply(s))
@@ -160,8 +154,9 @@ class Followed:
         d = expr.apply(xd[..., self.m :] + noise(cols, s, self.rng))
         return _together(y, d + noise(rows, size, self.rng))
 
-    def _solved(self, expr: Inverse, xd: Array, s: Array) -> Array:
+    def solved(self, expr: Inverse, xd: Array) -> Array:
         """X^-1 x for an inverse of no known structure, densely: X y is off by rounding of |X| |y|."""
+        s = expr.spaces[1].sizes(xd[..., : self.m])
         space, X, X_inv = expr.spaces[0], expr.arg.array(), expr.array()
         largest = space.sizes(space.sizes(X).swapaxes(-1, -2)).swapaxes(-1, -2)
         y = X_inv @ xd[..., : self.m]
@@ -185,38 +180,144 @@ def _together(x: Array, d: Array) -> Array:
     return np.concatenate([np.broadcast_to(z, (*lead, *z.shape[-2:])) for z in (x, d)], axis=-1)
 
 
+@singledispatch
+def followed(expr: Operator, follow: Followed, xd: Array) -> Array:
+    """The product of an expression with [x d], as one array."""
+    meaning = _meaning(expr)
+    return follow.by_numbers(expr, xd) if meaning is None else followed(meaning, follow, xd)
+
+
+@followed.register
+def _(expr: Product, follow: Followed, xd: Array) -> Array:
+    for factor in reversed(expr.factors):
+        xd = followed(factor, follow, xd)
+    return xd
+
+
+@followed.register
+def _(expr: Sum, follow: Followed, xd: Array) -> Array:
+    return reduce(np.add, [followed(t, follow, xd) for t in expr.terms])
+
+
+@followed.register
+def _(expr: Scaled, follow: Followed, xd: Array) -> Array:
+    return expr.factor * followed(expr.arg, follow, xd)
+
+
+@followed.register
+def _(expr: Identity, follow: Followed, xd: Array) -> Array:
+    return xd
+
+
+@followed.register
+def _(expr: Power, follow: Followed, xd: Array) -> Array:
+    if expr.n > FOLLOWED:
+        return follow.by_numbers(expr, xd)
+    return reduce(lambda z, _: followed(expr.arg, follow, z), range(expr.n), xd)
+
+
+@followed.register
+def _(expr: Inverse, follow: Followed, xd: Array) -> Array:
+    meaning = _meaning(expr)
+    if meaning is not None:
+        return followed(meaning, follow, xd)
+    return follow.solved(expr, xd) if follow.dense and not structured(expr) else follow.by_numbers(expr, xd)
+
+
+@singledispatch
 def _meaning(expr: Operator) -> Operator | None:
     """The expression that is computed in place of one."""
-    if isinstance(expr, Leaf):
-        return expr.definition()
-    if isinstance(expr, Inverse) and expr.pattern() is None:
-        known = expr.known()
-        return None if known is None else known[0]
-    if isinstance(expr, Transpose):
-        if isinstance(expr.arg, Inverse) and not structured(expr.arg):
-            return expr.arg.arg.T.inv
-        if isinstance(expr.arg, (Sum, Product, Scaled, Power)):
-            return _transposed(expr.arg)
-        meaning = _meaning(expr.arg)
-        return None if meaning is None else meaning.T
     return None
 
 
+@_meaning.register
+def _(expr: Leaf) -> Operator | None:
+    return expr.definition()
+
+
+@_meaning.register
+def _(expr: Inverse) -> Operator | None:
+    known = expr.known() if expr.pattern() is None else None
+    return None if known is None else known[0]
+
+
+@_meaning.register
+def _(expr: Transpose) -> Operator | None:
+    return _starred(expr.arg)
+
+
+@singledispatch
+def _starred(expr: Operator) -> Operator | None:
+    """What is computed in place of the transpose of an expression: the star goes inside sums and products."""
+    meaning = _meaning(expr)
+    return None if meaning is None else meaning.T
+
+
+@_starred.register
+def _(expr: Sum) -> Operator | None:
+    return Sum(tuple(t.T for t in expr.terms))
+
+
+@_starred.register
+def _(expr: Product) -> Operator | None:
+    return Product(tuple(f.T for f in reversed(expr.factors)))
+
+
+@_starred.register
+def _(expr: Scaled) -> Operator | None:
+    return Scaled(expr.factor, expr.arg.T)
+
+
+@_starred.register
+def _(expr: Power) -> Operator | None:
+    return Power(expr.arg.T, expr.n)
+
+
+@_starred.register
+def _(expr: Inverse) -> Operator | None:
+    if not structured(expr):
+        return expr.arg.T.inv
+    meaning = _meaning(expr)
+    return None if meaning is None else meaning.T
+
+
+# -- sizes of blocks ---------------------------------------------------------------------------------------------------
+
+
+@singledispatch
 def magnitude(expr: Operator) -> Blocks:
     """|expr| for a sparse expression: the size, piece by piece, of what its numbers were computed from."""
-    if isinstance(expr, Identity):
-        return identity(expr.spaces[0].in_pieces)
-    if isinstance(expr, Sum):
-        return reduce(Blocks.plus, map(magnitude, expr.terms))
-    if isinstance(expr, Product):
-        return reduce(Blocks.times, map(magnitude, expr.factors))
-    if isinstance(expr, Scaled):
-        return magnitude(expr.arg).scaled(abs(expr.factor))
-    if isinstance(expr, Transpose):
-        return magnitude(expr.arg).transposed()
-    if isinstance(expr, Leaf):
-        return expr.cached("magnitude", expr.magnitude)
     return expr.cached("magnitude", lambda: _of_numbers(expr))
+
+
+@magnitude.register
+def _(expr: Leaf) -> Blocks:
+    return expr.cached("magnitude", expr.magnitude)
+
+
+@magnitude.register
+def _(expr: Identity) -> Blocks:
+    return identity(expr.spaces[0].in_pieces)
+
+
+@magnitude.register
+def _(expr: Sum) -> Blocks:
+    return reduce(Blocks.plus, map(magnitude, expr.terms))
+
+
+@magnitude.register
+def _(expr: Product) -> Blocks:
+    return reduce(Blocks.times, map(magnitude, expr.factors))
+
+
+@magnitude.register
+def _(expr: Scaled) -> Blocks:
+    return magnitude(expr.arg).scaled(abs(expr.factor))
+
+
+@magnitude.register
+def _(expr: Transpose) -> Blocks:
+    return magnitude(expr.arg).transposed()
 
 
 def _of_numbers(expr: Operator) -> Blocks:
@@ -237,15 +338,3 @@ def _kernel(expr: Operator) -> Operator | None:
         kernel = _kernel(expr.arg)
         return None if kernel is None else kernel.T
     return expr.kernel if isinstance(expr, Leaf) else None
-
-
-def _transposed(expr: Operator) -> Operator:
-    """The transpose with the star moved inside sums and products."""
-    if isinstance(expr, Sum):
-        return Sum(tuple(t.T for t in expr.terms))
-    if isinstance(expr, Product):
-        return Product(tuple(f.T for f in reversed(expr.factors)))
-    if isinstance(expr, Scaled):
-        return Scaled(expr.factor, expr.arg.T)
-    assert isinstance(expr, Power)
-    return Power(expr.arg.T, expr.n)

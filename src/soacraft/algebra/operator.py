@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
 import numpy as np
 import numpy.typing as npt
 
+from soacraft.algebra import nodes  # operators themselves: the package imports them first, and they import this file
 from soacraft.algebra.blocks import Blocks
 from soacraft.algebra.held import Held
 from soacraft.algebra.instant import at_one_instant
@@ -24,6 +25,7 @@ from soacraft.errors import SpaceError
 from soacraft.results import refuse_large
 
 if TYPE_CHECKING:
+    from soacraft.algebra.compiled import Compiled
     from soacraft.algebra.cost import Cost
     from soacraft.algebra.evaluate import Row
     from soacraft.algebra.explain import Explanation
@@ -163,9 +165,7 @@ class Operator(ABC):
             return nodes.product(self, other)
         if isinstance(other, Held):
             return NotImplemented
-        if _is_array(other):
-            return self._times(other)
-        return nodes.Scaled(_number(other), self)
+        return self._times(other) if _is_array(other) else nodes.Scaled(_number(other), self)
 
     __matmul__ = __mul__
 
@@ -229,7 +229,7 @@ class Operator(ABC):
         """
         from soacraft.algebra import rules
 
-        return rules.remainder_rule[0](self, X, self if other is None else other)
+        return rules.remainder(self, X, self if other is None else other)
 
     def sqrt(self) -> Operator:
         """The square root W of a block-diagonal operator X: W W = X, symmetric and positive semi-definite. O(n).
@@ -245,7 +245,7 @@ class Operator(ABC):
         """
         from soacraft.algebra import rules
 
-        return rules.root_rule["sqrt"](self)
+        return rules.sqrt(self)
 
     def cholesky(self) -> Operator:
         """The Cholesky factor L of a block-diagonal operator X: L L* = X, lower triangular in every block. O(n).
@@ -259,7 +259,7 @@ class Operator(ABC):
         """
         from soacraft.algebra import rules
 
-        return rules.root_rule["cholesky"](self)
+        return rules.cholesky(self)
 
     def diff(self, body: Any, dof: Any = 0) -> Operator:
         """The derivative along dof `dof` (a number or a name) of the hinge of a body, as an operator (G1-G19).
@@ -271,19 +271,19 @@ class Operator(ABC):
         """
         from soacraft.algebra import rules
 
-        return rules.diff_rule["diff"](self, body, dof)
+        return rules.diff(self, body, dof)
 
     def dot(self) -> Operator:
         """The time derivative along the current velocity, as an operator."""
         from soacraft.algebra import rules
 
-        return rules.diff_rule["dot"](self)
+        return rules.dot(self)
 
     def along(self, body: Any = None, dof: Any = 0) -> Operator:
         """`diff`, or without a body `dot`, with the turning of the axes left out: the same in body axes."""
         from soacraft.algebra import rules
 
-        return rules.diff_rule["along"](self, body, dof)
+        return rules.along(self, body, dof)
 
     # -- numbers --------------------------------------------------------------------------------------------------
 
@@ -469,12 +469,11 @@ class Operator(ABC):
             vars(other)[name] = deepcopy(x, memo) if whole else tuple([deepcopy(part, memo) for part in x])
         return other
 
-    def compile(self) -> Callable[..., Any]:
+    def compile(self) -> Compiled:
         """A function `f(q, v=None, *vectors)` of the expression, for many states: see `ops.programs.compile`."""
         from soacraft.algebra import rules
 
-        compiled: Callable[..., Any] = rules.compile_rule[0](self)
-        return compiled
+        return rules.compiled(self)
 
     def simplify(self, seconds: float = 2.0) -> Operator:
         """The cheapest expression of the same value that is known: see `soacraft.simplify`.
@@ -606,5 +605,3 @@ def _is_array(x: Any) -> bool:
     except ValueError:  # ragged rows
         return True
 
-
-from soacraft.algebra import nodes  # noqa: E402  the kinds of expression are operators themselves

@@ -7,12 +7,14 @@ what holds for any matrices: the inverse of a number, a transpose, a product of 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import reduce
+from functools import reduce, singledispatch
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from soacraft.algebra.compiled import Compiled
+from soacraft.algebra.dispatch import no_rule
 from soacraft.algebra.nodes import Identity, Inverse, Product, Scaled, Transpose, product
 from soacraft.algebra.operator import Leaf, Operator
 
@@ -30,14 +32,9 @@ inverse_rules: list[InverseRule] = []
 last_inverse_rules: list[InverseRule] = []
 array_rules: list[ArrayRule] = []
 block_rules: list[BlockRule] = []
-lyapunov_rule: list[Callable[[Operator, Operator, Operator], Operator]] = []
-remainder_rule: list[Callable[[Operator, Operator, Operator], Operator]] = []
-compile_rule: list[Callable[[Operator], Any]] = []
-simplify_rule: list[Callable[[Operator, float], Operator]] = []
-#: what -> root of a block-diagonal operator: "sqrt", "cholesky"
-root_rule: dict[str, Callable[[Operator], Operator]] = {}
-#: what -> derivative: "diff" (expression, body, dof), "dot" (expression), "along" (expression, body, dof)
-diff_rule: dict[str, Callable[..., Operator]] = {}
+
+
+# -- inverses -----------------------------------------------------------------------------------------------------
 
 
 def inverse(x: Operator) -> tuple[Operator, str] | None:
@@ -46,18 +43,38 @@ def inverse(x: Operator) -> tuple[Operator, str] | None:
         found = rule(x)
         if found is not None:
             return found
-    if isinstance(x, Identity):
-        return x, "I is its own inverse"
-    if isinstance(x, Scaled) and x.factor != 0 and structured(x.arg.inv):
-        return Scaled(1.0 / x.factor, x.arg.inv), "inverse of a multiple"
-    if isinstance(x, Transpose) and structured(x.arg.inv):
-        return x.arg.inv.T, "inverse of a transpose"
+    own = _inverse_of_kind(x)
+    if own is not None:
+        return own
     parts = square_parts(x)
     plain = isinstance(x, Product) and len(parts) == len(x.factors)
     if plain and (found := _inverse_of_product(parts)) is not None:
         return found
     found = next((found for rule in last_inverse_rules if (found := rule(x)) is not None), None)
     return found if found is not None or plain else _inverse_of_product(parts)
+
+
+@singledispatch
+def _inverse_of_kind(x: Operator) -> tuple[Operator, str] | None:
+    """What holds for any matrices."""
+    return None
+
+
+@_inverse_of_kind.register
+def _(x: Identity) -> tuple[Operator, str] | None:
+    return x, "I is its own inverse"
+
+
+@_inverse_of_kind.register
+def _(x: Scaled) -> tuple[Operator, str] | None:
+    if x.factor == 0 or not structured(x.arg.inv):
+        return None
+    return Scaled(1.0 / x.factor, x.arg.inv), "inverse of a multiple"
+
+
+@_inverse_of_kind.register
+def _(x: Transpose) -> tuple[Operator, str] | None:
+    return (x.arg.inv.T, "inverse of a transpose") if structured(x.arg.inv) else None
 
 
 def square_parts(x: Operator) -> list[Operator]:
@@ -83,14 +100,24 @@ def _inverse_of_product(parts: list[Operator]) -> tuple[Operator, str] | None:
     return reduce(product, inverses), "inverse of a product of square factors"
 
 
+@singledispatch
 def structured(x: Operator) -> bool:
     """Whether sweeps can compute x: no inverse in it is known only as a dense matrix."""
-    if isinstance(x, Inverse):
-        return x.pattern() is not None or x.known() is not None
-    meaning = x.definition() if isinstance(x, Leaf) else None
-    if meaning is not None:
-        return structured(meaning)
-    return all(structured(part) for part in x.parts())
+    return all(map(structured, x.parts()))
+
+
+@structured.register
+def _(x: Inverse) -> bool:
+    return x.pattern() is not None or x.known() is not None
+
+
+@structured.register
+def _(x: Leaf) -> bool:
+    meaning = x.definition()
+    return meaning is None or structured(meaning)
+
+
+# -- dense matrices and blocks ------------------------------------------------------------------------------------
 
 
 def array(x: Operator) -> tuple[Callable[[], Array], str] | None:
@@ -103,11 +130,58 @@ def block(x: Operator) -> tuple[Callable[[int, int], Array], str] | None:
     return next((found for rule in block_rules if (found := rule(x)) is not None), None)
 
 
+# -- what the layers above compute: each registers its function of `Operator` -------------------------------------
+
+
+@singledispatch
 def lyapunov(E: Operator, X: Operator, other: Operator) -> Operator:
-    """The operator Y of a Lyapunov equation, by the recursion that the layer above provides."""
-    return lyapunov_rule[0](E, X, other)
+    """The operator Y of a Lyapunov equation."""
+    raise no_rule("lyapunov", E)
 
 
+@singledispatch
+def remainder(E: Operator, X: Operator, other: Operator) -> Operator:
+    """The remainder of A* X B on a tree."""
+    raise no_rule("remainder", E)
+
+
+@singledispatch
+def sqrt(x: Operator) -> Operator:
+    """The symmetric square root of a block-diagonal operator."""
+    raise no_rule("sqrt", x)
+
+
+@singledispatch
+def cholesky(x: Operator) -> Operator:
+    """The Cholesky factor of a block-diagonal operator."""
+    raise no_rule("cholesky", x)
+
+
+@singledispatch
+def diff(x: Operator, body: Any, dof: Any) -> Operator:
+    """The derivative along a dof of the hinge of a body."""
+    raise no_rule("diff", x)
+
+
+@singledispatch
+def dot(x: Operator) -> Operator:
+    """The derivative along the current velocity."""
+    raise no_rule("dot", x)
+
+
+@singledispatch
+def along(x: Operator, body: Any, dof: Any) -> Operator:
+    """Either of them with the turning of the axes left out."""
+    raise no_rule("along", x)
+
+
+@singledispatch
+def compiled(x: Operator) -> Compiled:
+    """The expression as a function of the state."""
+    raise no_rule("compile", x)
+
+
+@singledispatch
 def simplify(x: Operator, seconds: float = 2.0) -> Operator:
-    """A cheaper expression of the same value, by the layer above; x itself where it knows none."""
-    return next((rule(x, seconds) for rule in simplify_rule), x)
+    """A cheaper expression of the same value; x itself where none is known."""
+    return x

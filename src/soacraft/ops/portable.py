@@ -2,20 +2,37 @@
 
 from __future__ import annotations
 
+from functools import singledispatch
+
 from soacraft.algebra.operator import Leaf, Operator
 from soacraft.ops.binding import Bound
 from soacraft.ops.leaves import DefinedLeaf, DerivedLeaf, PropagatorLeaf, SparseLeaf
 
 
+@singledispatch
 def portable(expr: Operator) -> bool:
     """Whether every leaf has a meaning on any SKO model: not those that pick off nodes, nor derivatives."""
-    if isinstance(expr, DefinedLeaf):
-        return portable(expr.meaning)
-    if isinstance(expr, DerivedLeaf):
-        return all(map(portable, expr.args))
-    if isinstance(expr, Leaf):
-        return isinstance(expr, (SparseLeaf, PropagatorLeaf))
     return all(map(portable, expr.parts()))
+
+
+@portable.register
+def _(expr: Leaf) -> bool:
+    return False
+
+
+@portable.register
+def _(expr: SparseLeaf | PropagatorLeaf) -> bool:
+    return True
+
+
+@portable.register
+def _(expr: DefinedLeaf) -> bool:
+    return portable(expr.meaning)
+
+
+@portable.register
+def _(expr: DerivedLeaf) -> bool:
+    return all(map(portable, expr.args))
 
 
 def rebound(expr: Operator, binding: Bound) -> Operator:

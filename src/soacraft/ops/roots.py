@@ -161,6 +161,3 @@ def _lower_rate(L: Array, Z: Array) -> Array:
 def root_rate(W: Operator, Z: Operator) -> Operator:
     """The derivative of a root W of X where X changes by Z: W Y* + Y W* = Z."""
     return RootRate(W, Z)
-
-
-ROOT_RULES: dict[str, Callable[[Operator], Operator]] = {"sqrt": sqrt, "cholesky": cholesky}

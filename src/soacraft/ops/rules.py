@@ -12,7 +12,7 @@ from soacraft.algebra import rules
 from soacraft.algebra.nodes import I, Identity, Product, Scaled, Sum, Transpose, product
 from soacraft.algebra.operator import DIAGONAL, Operator
 from soacraft.model.flat.sko import SKOModel
-from soacraft.ops.derivatives.diff import DIFF_RULES
+from soacraft.ops.derivatives.diff import along, diff, dot
 from soacraft.ops.derived import DOWN, UP, LyapunovLeaf, RiccatiInverse, SweptInverse, lyapunov
 from soacraft.ops.given import inverse_of_given
 from soacraft.ops.leaves import BoundLeaf, DefinedLeaf, PropagatorLeaf, edges_of, tree_of
@@ -23,10 +23,10 @@ from soacraft.ops.proofs.inverses import inverse_by_normal_form
 from soacraft.ops.proofs.simplify import simplify
 from soacraft.ops.recognise import as_mass_matrix
 from soacraft.ops.remainder import remainder
-from soacraft.ops.roots import ROOT_RULES
+from soacraft.ops.roots import cholesky, sqrt
 from soacraft.recursions import block_of_AsXB, block_of_AXBs, mass_matrix
 from soacraft.recursions._backend import composite_body
-from soacraft.recursions.products import along
+from soacraft.recursions.products import along as weights_along
 
 Array = npt.NDArray[np.float64]
 
@@ -144,7 +144,7 @@ def block_of_propagator(x: Operator) -> tuple[Callable[[int, int], Array], str] 
         if path is None or (x.what.tilde and i == j):
             return np.zeros((space.dims[i], space.dims[j]))
         found = np.eye(space.dims[j])
-        for weight in along(sweeps.A, path):
+        for weight in weights_along(sweeps.A, path):
             found = weight @ found
         return found
 
@@ -216,10 +216,13 @@ def install() -> None:
     rules.last_inverse_rules[:] = [inverse_by_normal_form]
     rules.array_rules[:] = [array_of_mass_matrix]
     rules.block_rules[:] = [block_of_propagator, block_of_defined, block_of_product]
-    rules.lyapunov_rule[:] = [lyapunov]
-    rules.remainder_rule[:] = [remainder]
-    rules.compile_rule[:] = [CompiledExpression]
-    rules.simplify_rule[:] = [simplify]
+    rules.lyapunov.register(Operator, lyapunov)
+    rules.remainder.register(Operator, remainder)
+    rules.sqrt.register(Operator, sqrt)
+    rules.cholesky.register(Operator, cholesky)
+    rules.diff.register(Operator, diff)
+    rules.dot.register(Operator, dot)
+    rules.along.register(Operator, along)
+    rules.compiled.register(Operator, CompiledExpression)
+    rules.simplify.register(Operator, simplify)
     side_rules.install()
-    rules.diff_rule.update(DIFF_RULES)
-    rules.root_rule.update(ROOT_RULES)

@@ -5,7 +5,7 @@ import pytest
 from tests.ops.differences import along_velocity, dofs, every_hinge, gap, mass_matrix, some_nodes, stencil
 
 import soacraft as sc
-from soacraft.ops.derivatives import diff, directions, leaves, rates
+from soacraft.ops.derivatives import diff, directions, gauges, leaves, rates
 from soacraft.ops.derivatives.leaves import momentum_cross
 from soacraft.ops.derivatives.rules import SIDE_RULES, side_rules
 from soacraft.spatial.transforms import crf, crm
@@ -39,7 +39,7 @@ MISTAKES = {
     "velocities for forces": ("body", leaves, "crf", crm),
     "axes that do not turn": ("inertial", diff.Derivation, "connection", without_turning),
     "axes that do not turn, origin": ("origin", diff.Derivation, "connection", without_turning),
-    "velocities that turn as forces": ("origin", diff, "_STARRED", {}),
+    "velocities that turn as forces": ("origin", gauges, "_STARRED", {}),
     "hinge maps that stay": ("body", directions.Direction, "dH", None),
     "phi for phi~": ("body", rates.Rates, "_phi", lambda r: r.s.phi * r.u.X * r.s.phi),
     "a Lyapunov equation with E_phi": (

@@ -8,15 +8,16 @@ itself. Carried along, `y' = F y, dy' = F dy + dF y`, it costs about twice as mu
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cached_property
+from functools import cached_property, singledispatch
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from soacraft.algebra import explain
+from soacraft.algebra import cost, explain
 from soacraft.algebra.blocks import Blocks
+from soacraft.algebra.dispatch import no_rule
 from soacraft.algebra.nodes import Inverse, Power, Product, Scaled, Sum, Transpose
 from soacraft.algebra.operator import Leaf, Operator, Pattern
 from soacraft.algebra.printing import before_dot
@@ -124,27 +125,9 @@ class Push:
         if self.d.delta(x) is None:
             y, dy = self.m.times(x, T, y if keep else None, dy)
             return y, dy
-        if isinstance(x, Transpose):
-            return self(x.arg, not T, y, dy, keep)
-        if isinstance(x, Scaled):
-            y, dy = self(x.arg, T, y, dy, keep)
-            return self.m.add(None, y, x.factor), self.m.add(None, dy, x.factor)
-        if isinstance(x, Sum):
-            return self._sum(x, T, y, dy, keep)
-        if isinstance(x, Product):
-            return self._chain(x.factors, T, y, dy, keep)
-        if isinstance(x, Power):
-            return self._chain((x.arg,) * x.n, T, y, dy, keep)
-        if isinstance(x, Inverse):
-            y = self.m.times(x, T, y)[0]
-            change = self.d.delta(x.arg)
-            assert change is not None
-            dy = self.m.add(dy, self.m.change(change, T, y), -1.0)
-            return y, self.m.times(x, T, dy)[0]
-        assert isinstance(x, Leaf)
-        return self._leaf(x, T, y, dy, keep)
+        return pushed(x, self, T, y, dy, keep)
 
-    def _chain(self, factors: tuple[Operator, ...], T: bool, y: Any, dy: Any, keep: bool) -> tuple[Any, Any]:
+    def chain(self, factors: tuple[Operator, ...], T: bool, y: Any, dy: Any, keep: bool) -> tuple[Any, Any]:
         """One factor after the other; y is dropped after the last one that changes."""
         order = list(factors if T else reversed(factors))
         seams = [self.d.seam(a, b) if T else self.d.seam(b, a) for a, b in pairwise(order)]
@@ -159,43 +142,84 @@ class Push:
             y, dy = self(f, T, y, dy, keep or i < last)
         return y, dy
 
-    def _sum(self, x: Sum, T: bool, y: Any, dy: Any, keep: bool) -> tuple[Any, Any]:
-        found, rate = None, None
-        for term in x.terms:
-            row, col = self.d.offsets(term, x)
-            first, then = (row, col) if T else (col, row)
-            start = dy if first is None else self.m.add(dy, self.m.change(first, T, y), 1.0 if T else -1.0)
-            y_term, dy_term = self(term, T, y, start, keep or then is not None)
-            if then is not None:
-                dy_term = self.m.add(dy_term, self.m.change(then, T, y_term), -1.0 if T else 1.0)
-            found, rate = self.m.add(found, y_term), self.m.add(rate, dy_term)
-        return found, rate
 
-    def _leaf(self, x: Leaf, T: bool, y: Any, dy: Any, keep: bool) -> tuple[Any, Any]:
-        meaning = x.definition()
-        if meaning is not None:
-            return self(meaning, T, y, dy, keep)
-        if isinstance(x, PropagatorLeaf):
-            return self._propagator(x, T, y, dy)
-        change = self.d.delta(x)
-        assert change is not None
-        changed = self.m.change(change, T, y)
-        y, dy = self.m.times(x, T, y if keep else None, dy)
-        return y, self.m.add(dy, changed)
+@singledispatch
+def pushed(x: Operator, push: Push, T: bool, y: Any, dy: Any, keep: bool) -> tuple[Any, Any]:
+    """y and dy through a kind of expression that changes."""
+    raise no_rule("diff", x)
 
-    def _propagator(self, x: PropagatorLeaf, T: bool, y: Any, dy: Any) -> tuple[Any, Any]:
-        """dphi = phi dE phi; phi~ = phi E."""
-        dE = self.d.delta(x.kernel)
-        assert dE is not None
-        moved = self.m.times(x, T, y)[0]
-        whole = x
-        reached = moved
-        if x.what.tilde:
-            whole = getattr(operators_of(x.binding), x.what.name.removesuffix("_tilde"))
-            reached = self.m.add(moved, y)
-            dy = self.m.times(x.kernel, T, dy)[0]
-        dy = self.m.add(dy, self.m.change(dE, T, reached))
-        return moved, self.m.times(whole, T, dy)[0]
+
+@pushed.register
+def _(x: Transpose, push: Push, T: bool, y: Any, dy: Any, keep: bool) -> tuple[Any, Any]:
+    return push(x.arg, not T, y, dy, keep)
+
+
+@pushed.register
+def _(x: Scaled, push: Push, T: bool, y: Any, dy: Any, keep: bool) -> tuple[Any, Any]:
+    y, dy = push(x.arg, T, y, dy, keep)
+    return push.m.add(None, y, x.factor), push.m.add(None, dy, x.factor)
+
+
+@pushed.register
+def _(x: Product, push: Push, T: bool, y: Any, dy: Any, keep: bool) -> tuple[Any, Any]:
+    return push.chain(x.factors, T, y, dy, keep)
+
+
+@pushed.register
+def _(x: Power, push: Push, T: bool, y: Any, dy: Any, keep: bool) -> tuple[Any, Any]:
+    return push.chain((x.arg,) * x.n, T, y, dy, keep)
+
+
+@pushed.register
+def _(x: Sum, push: Push, T: bool, y: Any, dy: Any, keep: bool) -> tuple[Any, Any]:
+    m, total, rate = push.m, None, None
+    for term in x.terms:
+        row, col = push.d.offsets(term, x)
+        first, then = (row, col) if T else (col, row)
+        start = dy if first is None else m.add(dy, m.change(first, T, y), 1.0 if T else -1.0)
+        y_term, dy_term = push(term, T, y, start, keep or then is not None)
+        if then is not None:
+            dy_term = m.add(dy_term, m.change(then, T, y_term), -1.0 if T else 1.0)
+        total, rate = m.add(total, y_term), m.add(rate, dy_term)
+    return total, rate
+
+
+@pushed.register
+def _(x: Inverse, push: Push, T: bool, y: Any, dy: Any, keep: bool) -> tuple[Any, Any]:
+    """d(F^-1) = -F^-1 dF F^-1."""
+    m, change = push.m, push.d.delta(x.arg)
+    assert change is not None
+    y = m.times(x, T, y)[0]
+    dy = m.add(dy, m.change(change, T, y), -1.0)
+    return y, m.times(x, T, dy)[0]
+
+
+@pushed.register
+def _(x: Leaf, push: Push, T: bool, y: Any, dy: Any, keep: bool) -> tuple[Any, Any]:
+    meaning, m = x.definition(), push.m
+    if meaning is not None:
+        return push(meaning, T, y, dy, keep)
+    change = push.d.delta(x)
+    assert change is not None
+    changed = m.change(change, T, y)
+    y, dy = m.times(x, T, y if keep else None, dy)
+    return y, m.add(dy, changed)
+
+
+@pushed.register
+def _(x: PropagatorLeaf, push: Push, T: bool, y: Any, dy: Any, keep: bool) -> tuple[Any, Any]:
+    """dphi = phi dE phi; phi~ = phi E."""
+    m, dE = push.m, push.d.delta(x.kernel)
+    assert dE is not None
+    moved = m.times(x, T, y)[0]
+    whole = x
+    reached = moved
+    if x.what.tilde:
+        whole = getattr(operators_of(x.binding), x.what.name.removesuffix("_tilde"))
+        reached = m.add(moved, y)
+        dy = m.times(x.kernel, T, dy)[0]
+    dy = m.add(dy, m.change(dE, T, reached))
+    return moved, m.times(whole, T, dy)[0]
 
 
 class Derivative(Sum):
@@ -270,21 +294,8 @@ class Derivative(Sum):
     def blocks(self) -> Blocks:
         return self.cached("blocks", super().blocks)
 
-    def steps(self, transposed: bool, why: str) -> list[explain.Step]:
-        """What a product with a vector runs."""
-        if self.pattern() is not None:
-            name = self.called + (".T" if transposed else "")
-            return [explain.Step("sparse", name, "O(n)", why or "blocks kept for the state")]
-        return self._listed(transposed, why).steps
-
-    def runs(self) -> tuple[list[Operator], int]:
-        """The operators that a product with a vector runs, each as often as it does, and how many kept blocks."""
-        if self.pattern() is not None:
-            return [], 1
-        listed = self._listed(False, "")
-        return listed.runs, listed.kept
-
-    def _listed(self, transposed: bool, why: str) -> Steps:
+    def listed(self, transposed: bool, why: str) -> Steps:
+        """What a product with a vector runs: the operators, each as often as it does, and how many kept blocks."""
         machine = Steps(why)
         self._run(machine, transposed, True)
         return machine
@@ -294,3 +305,19 @@ class Delta(Derivative):
     """The derivative of an expression, the turning of the axes left out."""
 
     turning = False
+
+
+@explain.steps.register
+def _(expr: Derivative, transposed: bool, why: str) -> list[explain.Step]:
+    if expr.pattern() is not None:
+        name = expr.called + (".T" if transposed else "")
+        return [explain.Step("sparse", name, "O(n)", why or "blocks kept for the state")]
+    return expr.listed(transposed, why).steps
+
+
+@cost.counted.register
+def _(x: Derivative, weights: cost.Weights) -> Any:
+    if x.pattern() is not None:
+        return weights.diagonal
+    listed = x.listed(False, "")
+    return listed.kept * weights.diagonal + sum(cost.counted(part, weights) for part in listed.runs)

@@ -17,6 +17,7 @@ In body axes these are the derivatives; in other axes each operator A gains [A]_
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -67,19 +68,34 @@ def symmetric_part(x: Term) -> Term:
     return None if x is None else x + star(x)
 
 
+@singledispatch
 def star(x: Operator) -> Operator:
     """The transpose with the star moved inside sums and products; symmetric leaves are their own."""
-    if isinstance(x, Sum):
-        found = plus(*(star(t) for t in x.terms))
-        assert found is not None
-        return found
-    if isinstance(x, Product):
-        found = times(*(star(f) for f in reversed(x.factors)))
-        assert found is not None
-        return found
-    if isinstance(x, Scaled):
-        return Scaled(x.factor, star(x.arg))
-    return x if isinstance(x, (Leaf, Inverse)) and "symmetric" in x.tags else x.T
+    return x.T
+
+
+@star.register
+def _(x: Sum) -> Operator:
+    starred = plus(*map(star, x.terms))
+    assert starred is not None
+    return starred
+
+
+@star.register
+def _(x: Product) -> Operator:
+    starred = times(*map(star, reversed(x.factors)))
+    assert starred is not None
+    return starred
+
+
+@star.register
+def _(x: Scaled) -> Operator:
+    return Scaled(x.factor, star(x.arg))
+
+
+@star.register
+def _(x: Leaf | Inverse) -> Operator:
+    return x if "symmetric" in x.tags else x.T
 
 
 # -- solutions of Lyapunov equations ------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from soacraft.algebra.compiled import Compiled
 from soacraft.algebra.explain import Explanation, Step
 from soacraft.algebra.nodes import Inverse
 from soacraft.algebra.operator import Operator
@@ -31,7 +32,7 @@ from soacraft.ops.recognise import as_mass_matrix
 Array = npt.NDArray[np.float64]
 
 
-class CompiledExpression:
+class CompiledExpression(Compiled):
     """`f(q, v=None, *vectors)`: the product with a vector at q, a tuple for several; without vectors the dense matrix.
 
     q may have leading batch axes; vectors then have the same ones, or none. `v` matters to time derivatives and what is

@@ -35,7 +35,9 @@ from soacraft.model.flat.sko import SKOModel
 from soacraft.model.states.state import State
 from soacraft.model.tree.multibody import Multibody
 from soacraft.ops.binding import Bound, GraphBinding
-from soacraft.ops.programs.lowering import Fields, Lowering, NotLowered, Step, field, form, listing, numbers_of
+from soacraft.ops.programs.fields import Fields, NotLowered, field, numbers_of
+from soacraft.ops.programs.forms import form
+from soacraft.ops.programs.steps import Lowering, Step, listing
 
 Array = npt.NDArray[np.float64]
 

@@ -10,7 +10,8 @@ from soacraft.algebra.nodes import Inverse, Product, Scaled, Sum, Transpose
 from soacraft.algebra.operator import Leaf, Operator
 from soacraft.algebra.polynomial import Polynomial
 from soacraft.ops.proofs import definitions
-from soacraft.ops.proofs.translate import SERIAL, Translator
+from soacraft.ops.proofs.relations import SERIAL
+from soacraft.ops.proofs.translate import Translator
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,10 @@ from soacraft.ops.derived import LyapunovLeaf
 from soacraft.ops.maps.known import of_maps
 from soacraft.ops.namespace import operators_of
 from soacraft.ops.proofs import translate
+from soacraft.ops.proofs.relations import SideRule
 
 
-def of_derivatives(leaf: Leaf) -> Iterator[translate.SideRule]:
+def of_derivatives(leaf: Leaf) -> Iterator[SideRule]:
     """The relations of X, W and B_hat, where the hinges and the axes allow them."""
     if not isinstance(leaf, SensitivityLeaf) or not leaf.terms:
         return
@@ -28,7 +29,7 @@ def of_derivatives(leaf: Leaf) -> Iterator[translate.SideRule]:
         yield from _of_X(leaf)
 
 
-def _of_X(X: SensitivityLeaf) -> Iterator[translate.SideRule]:
+def _of_X(X: SensitivityLeaf) -> Iterator[SideRule]:
     s, (body, dof) = operators_of(X.binding), X.path[0]
     dofs = [(body, dof)] if body is not None else _dofs(X.binding)
     if all(one_dof(s, *at) for at in dofs):
@@ -44,7 +45,7 @@ def _dofs(binding: GraphBinding) -> list[tuple[str, int]]:
     return [(body.name, 0) for body in binding.graph.bodies if body.hinge.nv]
 
 
-def of_lambda(leaf: Leaf) -> Iterator[translate.SideRule]:
+def of_lambda(leaf: Leaf) -> Iterator[SideRule]:
     """P changes by lambda - X P - P X* along a hinge of one dof, where lambda solves 000 Eq. 43 (G6a)."""
     if type(leaf) is not LyapunovLeaf:
         return

@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from functools import reduce
+from functools import reduce, singledispatch
 from itertools import repeat
-from typing import Any, TypeGuard
+from typing import Any
 
 from soacraft.algebra.completion import Budget, Relation, System
+from soacraft.algebra.dispatch import no_rule
 from soacraft.algebra.nodes import Identity, Inverse, Power, Product, Scaled, Sum, Transpose, product
 from soacraft.algebra.operator import DIAGONAL, Leaf, Operator
 from soacraft.algebra.polynomial import Alphabet, Number, Polynomial, Word, exact, quotient
 from soacraft.algebra.rules import square_parts
 from soacraft.errors import SingularError
 from soacraft.ops.binding import Bound
-from soacraft.ops.derived import DOWN, UP, DiagOf, LyapunovLeaf, diag_of, lyapunov
-from soacraft.ops.leaves import DefinedLeaf, PropagatorLeaf, SparseLeaf
+from soacraft.ops.derived import DOWN, UP, DiagOf, diag_of, lyapunov
+from soacraft.ops.leaves import DefinedLeaf, SparseLeaf
 from soacraft.ops.maps.known import of_second_model
 from soacraft.ops.proofs import definitions
 from soacraft.ops.proofs.definitions import Definition, words
 from soacraft.ops.proofs.letters import Letters
-from soacraft.ops.roots import RootLeaf, RootRate
+from soacraft.ops.proofs.relations import SERIAL, SideRule, is_path, is_serial, own_relations, paper_letter
 from soacraft.ops.table import NAMES
 
-#: What is known of a leaf besides its name: (name, source, left, right), found by those who make such leaves.
-SideRule = tuple[str, str, Operator, Operator | None]
-
-SERIAL = ", on a chain"
 #: Kernel operators whose powers add up to a propagation operator.
 SERIES = {"E_phi": "phi", "E_psi": "psi"}
 
@@ -97,47 +94,32 @@ class Translator(Letters):
     def read(self, expr: Operator) -> Polynomial:
         """The polynomial of an expression, its names as letters, multiplied out."""
         self.budget.check()
-        if isinstance(expr, Identity):
-            return Polynomial.of()
-        if isinstance(expr, DiagOf):
-            return self._diagonal(expr)
-        if isinstance(expr, Leaf):
-            return Polynomial.of(self.letter(expr))
-        if isinstance(expr, Scaled):
-            return self.read(expr.arg).scaled(exact(expr.factor))
-        if isinstance(expr, Transpose):
-            return self._transposed(self.read(expr.arg))
-        if isinstance(expr, Sum):
-            return reduce(Polynomial.plus, [self.read(t) for t in expr.terms])
-        if isinstance(expr, Product):
-            return self._times([self.read(f) for f in expr.factors])
-        if isinstance(expr, Power):
-            return self._power(expr)
-        assert isinstance(expr, Inverse)
-        return self._inverse(expr)
+        return polynomial(expr, self)
 
-    def _transposed(self, p: Polynomial) -> Polynomial:
-        return self.alphabet.transposed(p)  # by the letters known now that p was read
+    def transposed(self, p: Polynomial) -> Polynomial:
+        """The star of a polynomial, by the letters known now that it was read."""
+        return self.alphabet.transposed(p)
 
-    def _times(self, factors: Iterable[Polynomial]) -> Polynomial:
+    def times(self, factors: Iterable[Polynomial]) -> Polynomial:
+        """The product, within the budget."""
         found = Polynomial.of()
         for p in factors:
             self.budget.check(len(found) * len(p))
             found = found * p
         return found
 
-    def _power(self, expr: Power) -> Polynomial:
+    def power(self, expr: Power) -> Polynomial:
         """A power; those of a kernel operator bring along that they end with the longest path (000 Eq. 9)."""
         tree, kind = expr.spaces[0].tree, expr.arg.pattern()
         longest = 0 if tree is None or kind not in (UP, DOWN) else max(tree.depth, default=0)
         if not 1 < longest <= expr.n + 1:
-            return self._times(repeat(self.read(expr.arg), expr.n))
+            return self.times(repeat(self.read(expr.arg), expr.n))
         if longest <= expr.n:
             return self._vanishing_power(expr, longest)
         kernel = expr.arg.arg if isinstance(expr.arg, Transpose) else expr.arg
         if isinstance(kernel, SparseLeaf) and kernel.name in SERIES:
             self._learn_series(kernel.name, longest)
-        return self._times(repeat(self.read(expr.arg), expr.n))
+        return self.times(repeat(self.read(expr.arg), expr.n))
 
     def _vanishing_power(self, expr: Power, longest: int) -> Polynomial:
         """A letter of its own, which is zero on this tree: no path has more bodies than its depth."""
@@ -161,10 +143,11 @@ class Translator(Letters):
 
     def letter(self, leaf: Leaf) -> str:
         """The letter of a leaf."""
-        if _is_paper(leaf) and self._is_first(leaf):
-            if leaf.name == "Upsilon" and definitions.UPSILON not in self.relations:
+        paper = paper_letter(leaf)
+        if paper is not None and self._is_first(leaf):
+            if paper == "Upsilon" and definitions.UPSILON not in self.relations:
                 self._learn_upsilon(leaf)
-            return "R" if isinstance(leaf, LyapunovLeaf) else leaf.name
+            return paper
         key = leaf.key()
         if key not in self._letters:
             self._letters[key] = self._fresh(leaf.name, leaf)
@@ -190,8 +173,8 @@ class Translator(Letters):
             meaning = self.read(leaf.meaning)
             self.definitions.append(Definition(letter, meaning, leaf.source))
             return
-        brought = [*_own_relations(leaf), *(r for rule in side_rules for r in rule(leaf))]
-        if _is_paper(leaf):
+        brought = [*own_relations(leaf), *(r for rule in side_rules for r in rule(leaf))]
+        if paper_letter(leaf) is not None:
             brought += of_second_model(leaf)
         for name, source, left, right in brought:
             self.relate(name, source, left, right)
@@ -205,13 +188,13 @@ class Translator(Letters):
     def _learn_upsilon(self, leaf: Leaf) -> None:
         """Its backward Lyapunov equation; on a single chain that needs no diagOf (000 Eq. 36-37)."""
         self.relations.append(definitions.UPSILON)
-        if _is_serial(leaf):
+        if is_serial(leaf):
             zero = words("Upsilon - E_psi.T Upsilon E_psi - H.T D.inv H")
             self.relations.append(Relation(f"backward Lyapunov equation of Upsilon{SERIAL}", "000 Eq. 37", zero))
 
     # -- diagonals ------------------------------------------------------------------------------------------------
 
-    def _diagonal(self, leaf: DiagOf) -> Polynomial:
+    def diagonal(self, leaf: DiagOf) -> Polynomial:
         """diagOf is linear; it keeps block-diagonal words, and of phi*X or X*phi.T it keeps X."""
         inner = definitions.base().reduce(self.base(self.read(leaf.expr)), self.budget)
         found, rest = self._split(inner)
@@ -228,7 +211,7 @@ class Translator(Letters):
         left, *middle, right = expr.factors
         X = reduce(product, middle)
         for A, B, source in ((left, right.T, "004 Eq. 15"), (left.T, right, "004 Eq. 25")):
-            if not (_is_path(A) and _is_path(B) and X.pattern() == DIAGONAL):
+            if not (is_path(A) and is_path(B) and X.pattern() == DIAGONAL):
                 continue
             E, F = A.kernel, B.kernel
             Y = lyapunov(E, X, F) if A is left else lyapunov(E.T, X, F.T)
@@ -269,31 +252,16 @@ class Translator(Letters):
 
     # -- inverses -------------------------------------------------------------------------------------------------
 
-    def _inverse(self, expr: Inverse) -> Polynomial:
-        """By the structure of what is inverted, by what the papers know, or a letter of its own."""
-        arg = expr.arg
-        if isinstance(arg, Identity):
-            return Polynomial.of()
-        if isinstance(arg, Scaled) and arg.factor:
-            return self.read(arg.arg.inv).scaled(quotient(1, exact(arg.factor)))
-        if isinstance(arg, Transpose):
-            return self._transposed(self.read(arg.arg.inv))
-        if isinstance(arg, Power):
-            return self._times(repeat(self.read(arg.arg.inv), arg.n))
-        parts = square_parts(arg)
-        if isinstance(arg, Product) and len(parts) == len(arg.factors):
-            return self._times([self.read(part.inv) for part in reversed(parts)])
-        return self._inverse_of(expr, self.read(arg), parts)
-
-    def _inverse_of(self, expr: Inverse, p: Polynomial, parts: list[Operator]) -> Polynomial:
+    def inverse(self, expr: Inverse) -> Polynomial:
         """Of the whole where the papers know it, else part by part."""
+        p, parts = self.read(expr.arg), square_parts(expr.arg)
         normal = definitions.base().reduce(self.base(p), self.budget)
         if not normal:
             raise SingularError(f"{expr.arg.text()} is zero, it has no inverse.")
         c = normal.terms[self.alphabet.leading(normal)]
         monic = normal.scaled(quotient(1, c))
         if len(parts) > 1 and monic not in definitions.inverses():
-            return self._times([self.read(part.inv) for part in reversed(parts)])
+            return self.times([self.read(part.inv) for part in reversed(parts)])
         letter, size = self._inverse_letter(expr, p, monic, c)
         return Polynomial.of(letter).scaled(quotient(size, c))
 
@@ -324,42 +292,92 @@ class Translator(Letters):
         return self._inverses[normal]
 
 
-def _is_paper(leaf: Leaf) -> bool:
-    """Whether it is one of the operators of the papers."""
-    if isinstance(leaf, LyapunovLeaf):
-        return leaf.key()[:2] == ("leaf", "R")
-    if isinstance(leaf, DefinedLeaf):
-        return leaf.name == "Omega"
-    return isinstance(leaf, (SparseLeaf, PropagatorLeaf)) and leaf.name in NAMES
+# -- kinds of expression -----------------------------------------------------------------------------------------------
 
 
-def _is_path(x: Operator) -> TypeGuard[PropagatorLeaf]:
-    """Whether it is phi or psi."""
-    return isinstance(x, PropagatorLeaf) and not x.what.tilde
+@singledispatch
+def polynomial(expr: Operator, t: Translator) -> Polynomial:
+    """The polynomial of a kind of expression."""
+    raise no_rule("prove", expr)
 
 
-def _is_serial(leaf: Leaf) -> bool:
-    tree = leaf.spaces[0].tree
-    return tree is not None and tree.is_serial
+@polynomial.register
+def _(expr: Identity, t: Translator) -> Polynomial:
+    return Polynomial.of()
 
 
-def _own_relations(leaf: Leaf) -> Iterator[SideRule]:
-    """What does not change is zero; what a root is the root of; what a Lyapunov solution solves (004 Eq. 12, 22)."""
-    if leaf.pattern() == frozenset():
-        yield f"{leaf.name} is zero", leaf.source, leaf, None
-    if isinstance(leaf, RootLeaf):
-        yield f"{leaf.name} times its transpose", leaf.source, leaf * leaf.T, leaf.X
-    if isinstance(leaf, RootRate):
-        yield f"equation of {leaf.name}", leaf.source, leaf.W * leaf.T + leaf * leaf.W.T, leaf.Z
-    if not isinstance(leaf, LyapunovLeaf):
-        return
-    E, X, other = leaf.E, leaf.X, leaf.other
-    if E.pattern() == UP:
-        yield f"forward Lyapunov equation of {leaf.name}", "004 Eq. 12", leaf - E * leaf * other.T, X
-    else:
-        yield f"backward Lyapunov equation of {leaf.name}", "004 Eq. 22", leaf - DiagOf(E * leaf * other.T), X
-        if _is_serial(leaf):
-            yield f"backward Lyapunov equation of {leaf.name}{SERIAL}", "004 Eq. 28", leaf - E * leaf * other.T, X
+@polynomial.register
+def _(expr: Leaf, t: Translator) -> Polynomial:
+    return Polynomial.of(t.letter(expr))
+
+
+@polynomial.register
+def _(expr: DiagOf, t: Translator) -> Polynomial:
+    return t.diagonal(expr)
+
+
+@polynomial.register
+def _(expr: Scaled, t: Translator) -> Polynomial:
+    return t.read(expr.arg).scaled(exact(expr.factor))
+
+
+@polynomial.register
+def _(expr: Transpose, t: Translator) -> Polynomial:
+    return t.transposed(t.read(expr.arg))
+
+
+@polynomial.register
+def _(expr: Sum, t: Translator) -> Polynomial:
+    return reduce(Polynomial.plus, map(t.read, expr.terms))
+
+
+@polynomial.register
+def _(expr: Product, t: Translator) -> Polynomial:
+    return t.times(list(map(t.read, expr.factors)))
+
+
+@polynomial.register
+def _(expr: Power, t: Translator) -> Polynomial:
+    return t.power(expr)
+
+
+@polynomial.register
+def _(expr: Inverse, t: Translator) -> Polynomial:
+    return of_inverse(expr.arg, expr, t)
+
+
+@singledispatch
+def of_inverse(arg: Operator, expr: Inverse, t: Translator) -> Polynomial:
+    """The polynomial of an inverse, by the kind of what is inverted: as the papers know it, or a letter of its own."""
+    return t.inverse(expr)
+
+
+@of_inverse.register
+def _(arg: Identity, expr: Inverse, t: Translator) -> Polynomial:
+    return Polynomial.of()
+
+
+@of_inverse.register
+def _(arg: Scaled, expr: Inverse, t: Translator) -> Polynomial:
+    return t.read(arg.arg.inv).scaled(quotient(1, exact(arg.factor))) if arg.factor else t.inverse(expr)
+
+
+@of_inverse.register
+def _(arg: Transpose, expr: Inverse, t: Translator) -> Polynomial:
+    return t.transposed(t.read(arg.arg.inv))
+
+
+@of_inverse.register
+def _(arg: Power, expr: Inverse, t: Translator) -> Polynomial:
+    return t.times(repeat(t.read(arg.arg.inv), arg.n))
+
+
+@of_inverse.register
+def _(arg: Product, expr: Inverse, t: Translator) -> Polynomial:
+    parts = square_parts(arg)
+    if len(parts) < len(arg.factors):
+        return t.inverse(expr)
+    return t.times([t.read(part.inv) for part in reversed(parts)])
 
 
 #: Block diagonals that the papers know: (expression, its diagonal, source).

@@ -1,0 +1,55 @@
+"""Forms of expressions: what is written, whatever it is bound to. One program serves all of one form."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+from typing import Any
+
+from soacraft.algebra.nodes import Identity, Power, Scaled
+from soacraft.algebra.operator import Leaf, Operator
+from soacraft.ops.leaves import DefinedLeaf, DerivedLeaf
+
+
+@singledispatch
+def form(expr: Operator) -> Any:
+    """What is written, whatever it is bound to: equal for expressions that one program serves."""
+    return (type(expr).__name__, *map(form, expr.parts()))
+
+
+@form.register
+def _(expr: Leaf) -> Any:
+    """A class of the user's own may have the name of another."""
+    return (type(expr), _without(expr.key(), expr.binding.identity()))
+
+
+@form.register
+def _(expr: DefinedLeaf) -> Any:
+    return form(expr.meaning)
+
+
+@form.register
+def _(expr: DerivedLeaf) -> Any:
+    """The names in its key may have had other meanings."""
+    return (type(expr), _without(expr.key(), expr.binding.identity()), *map(form, expr.args))
+
+
+@form.register
+def _(expr: Scaled) -> Any:
+    return ("scaled", expr.factor, form(expr.arg))
+
+
+@form.register
+def _(expr: Power) -> Any:
+    return ("power", expr.n, form(expr.arg))
+
+
+@form.register
+def _(expr: Identity) -> Any:
+    space = expr.spaces[0]
+    return ("I", space.kind, space.dims if space.kind == "node" else None)
+
+
+def _without(key: Any, identity: Any) -> Any:
+    if isinstance(key, tuple):
+        return None if key == identity else tuple(_without(x, identity) for x in key)
+    return None if key is identity or (type(key) is type(identity) and key == identity) else key

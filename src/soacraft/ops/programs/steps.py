@@ -1,0 +1,254 @@
+"""Steps of a program: what takes a vector through an expression, from register to register.
+
+A step applies a field or its transpose, sweeps along the tree with one, or adds two registers:
+
+    y = F x,    y = F* x,    y = gather(E) x,    y = scatter(E) x,    z = a x + b y
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import singledispatch
+
+from soacraft.algebra.nodes import Identity, Inverse, Power, Product, Scaled, Sum, Transpose
+from soacraft.algebra.operator import DIAGONAL, Leaf, Operator
+from soacraft.algebra.space import Space
+from soacraft.model.flat.plans import Program, make_program
+from soacraft.ops.derived import UP, RiccatiInverse, SweptInverse
+from soacraft.ops.leaves import DefinedLeaf, PropagatorLeaf
+from soacraft.ops.programs.fields import KNOWN, Fields, Needed, NotLowered, factor_of, field
+
+#: A higher power is left to Python, which squares sparse operators; up to this one it is applied again and again.
+HIGHEST_POWER = 16
+
+APPLY, APPLY_T, GATHER, SCATTER, GATHER_TILDE, SCATTER_TILDE, COMBINE = range(7)
+Step = tuple[int, int, int, int, int, float, float]
+
+
+class Lowering(Needed):
+    """One expression: its registers and steps, and the fields that these need."""
+
+    def __init__(self, fields: Fields) -> None:
+        super().__init__(fields)
+        self.registers: list[int] = []
+        self.steps: list[Step] = []
+        self._free: dict[int, list[int]] = {}
+
+    def program(self, expr: Operator) -> Program:
+        """The program of products with an expression."""
+        rows, cols = expr.spaces
+        self.registers = [self.fields.space(cols), self.fields.space(rows)]
+        last = steps(expr, self, 0, False)
+        if last == 0:
+            self.combine(1.0, 0, 0.0, -1, 1)
+        else:
+            act, which, one, other, out, a, b = self.steps[-1]
+            assert out == last
+            self.steps[-1] = (act, which, one, other, 1, a, b)
+        return make_program(self.fields.plan, self.registers, self.steps, [])
+
+    def register(self, space: int) -> int:
+        """A register for a vector of a space."""
+        free = self._free.get(space)
+        if free:
+            return free.pop()
+        self.registers.append(space)
+        return len(self.registers) - 1
+
+    def release(self, register: int) -> None:
+        """Nobody reads it any more; the argument itself is never released."""
+        if register > 1:
+            self._free.setdefault(self.registers[register], []).append(register)
+
+    def act(self, what: int, field: int, x: int, space: Space) -> int:
+        """Apply a field, or the sweep of one, to a register; the result is in a register of its own."""
+        out = self.register(self.fields.space(space))
+        self.steps.append((what, field, x, -1, out, 1.0, 0.0))
+        return out
+
+    def combine(self, a: float, x: int, b: float, other: int, out: int) -> int:
+        """out = a x + b other."""
+        self.steps.append((COMBINE, -1, x, other, out, a, b))
+        return out
+
+
+def listing(fields: Fields, makers: list[tuple[str, int]], steps: list[Step]) -> tuple[str, ...]:
+    """A program in words: how its fields are made, then what its steps do."""
+
+    def name(which: int) -> str:
+        return fields.names.get(which, f"field {which}")
+
+    made = [
+        f"{how}: {'A, H, M' if how == 'blocks at q' else 'P, P_plus, D, G' if how == 'Riccati' else name(which)}"
+        for how, which in makers
+        if how != "given"
+    ]
+    return (*made, *(_step_text(step, name) for step in steps))
+
+
+def _step_text(step: Step, name: Callable[[int], str]) -> str:
+    act, which, x, other, out, a, b = step
+    if act == COMBINE:
+        return f"r{out} = {a:g} r{x}" + ("" if other < 0 else f" + {b:g} r{other}")
+    kind = ("", "", "gather", "scatter", "gather~", "scatter~")[act]
+    star = ".T" if act == APPLY_T else ""
+    return f"r{out} = {kind}({name(which)}) r{x}" if kind else f"r{out} = {name(which)}{star} r{x}"
+
+
+# -- kinds of expression -----------------------------------------------------------------------------------------------
+
+
+def steps(expr: Operator, low: Lowering, x: int, turned: bool) -> int:
+    """The register with the product of an expression (or its transpose) with register x."""
+    if isinstance(expr, Leaf) and type(expr) not in KNOWN:
+        return _apply(field(expr, low), expr, low, x, turned)
+    return _steps(expr, low, x, turned)
+
+
+@singledispatch
+def _steps(expr: Operator, low: Lowering, x: int, turned: bool) -> int:
+    return _apply(field(expr, low), expr, low, x, turned)
+
+
+def _apply(which: int, expr: Operator, low: Lowering, x: int, turned: bool) -> int:
+    rows, cols = expr.spaces
+    return low.act(APPLY_T if turned else APPLY, which, x, cols if turned else rows)
+
+
+@_steps.register
+def _(expr: Identity, low: Lowering, x: int, turned: bool) -> int:
+    return x
+
+
+@_steps.register
+def _(expr: PropagatorLeaf, low: Lowering, x: int, turned: bool) -> int:
+    tilde = expr.what.tilde
+    act = (SCATTER_TILDE if tilde else SCATTER) if turned else (GATHER_TILDE if tilde else GATHER)
+    return low.act(act, field(expr.kernel, low), x, expr.spaces[0])
+
+
+@_steps.register
+def _(expr: DefinedLeaf, low: Lowering, x: int, turned: bool) -> int:
+    return steps(expr.meaning, low, x, turned)
+
+
+@_steps.register
+def _(expr: Transpose, low: Lowering, x: int, turned: bool) -> int:
+    return steps(expr.arg, low, x, not turned)
+
+
+@_steps.register
+def _(expr: Scaled, low: Lowering, x: int, turned: bool) -> int:
+    c, arg = factor_of(expr)
+    return _scaled(c, arg, low, x, turned)
+
+
+def _scaled(c: float, arg: Operator, low: Lowering, x: int, turned: bool) -> int:
+    y = steps(arg, low, x, turned)
+    if c == 1.0:
+        return y
+    out = low.register(low.registers[y]) if y == x else y
+    return low.combine(c, y, 0.0, -1, out)
+
+
+@_steps.register
+def _(expr: Product, low: Lowering, x: int, turned: bool) -> int:
+    return _chain(list(expr.factors), low, x, turned)
+
+
+def _chain(factors: list[Operator], low: Lowering, x: int, turned: bool) -> int:
+    y = x
+    for factor in factors if turned else reversed(factors):
+        z = steps(factor, low, y, turned)
+        if y not in (x, z):
+            low.release(y)
+        y = z
+    return y
+
+
+@_steps.register
+def _(expr: Sum, low: Lowering, x: int, turned: bool) -> int:
+    terms = [factor_of(term) for term in expr.terms]
+    c, arg = terms[0]
+    total, a = steps(arg, low, x, turned), c
+    for b, term in terms[1:]:
+        y = steps(term, low, x, turned)
+        fresh = total if total != x else y if y != x else low.register(low.registers[x])
+        low.combine(a, total, b, y, fresh)
+        for used in (total, y):
+            if used not in (x, fresh):
+                low.release(used)
+        total, a = fresh, 1.0
+    if a == 1.0:
+        return total
+    return low.combine(a, total, 0.0, -1, low.register(low.registers[x]) if total == x else total)
+
+
+@_steps.register
+def _(expr: Power, low: Lowering, x: int, turned: bool) -> int:
+    if expr.n > HIGHEST_POWER:
+        raise NotLowered
+    return _chain([expr.arg] * expr.n, low, x, turned)
+
+
+@_steps.register
+def _(expr: Inverse, low: Lowering, x: int, turned: bool) -> int:
+    if expr.arg.pattern() == DIAGONAL:
+        return _apply(field(expr, low), expr, low, x, turned)
+    known = expr.known()
+    if known is None:
+        raise NotLowered
+    return steps(known[0], low, x, turned)
+
+
+@_steps.register
+def _(expr: SweptInverse, low: Lowering, x: int, turned: bool) -> int:
+    """C^-1 (I - L C^-1)^-1 with -L on the edges."""
+    plan, whole = low.fields.plan, field(expr.arg, low)
+    if expr.arg.pattern() not in (frozenset("du"), UP):
+        raise NotLowered
+    try:
+        C_inv = plan.inverse(low.fields.scaled(1.0, whole, part=1))
+    except ValueError:
+        raise NotLowered from None
+    L = low.fields.times(low.fields.scaled(-1.0, whole, part=2), C_inv)
+    space = expr.spaces[0]
+    if turned:
+        y = low.act(APPLY_T, C_inv, x, space)
+        z = low.act(SCATTER, L, y, space)
+    else:
+        y = low.act(GATHER, L, x, space)
+        z = low.act(APPLY, C_inv, y, space)
+    low.release(y)
+    return z
+
+
+@_steps.register
+def _(expr: RiccatiInverse, low: Lowering, x: int, turned: bool) -> int:
+    """(I - H psi K)* D^-1 (I - H psi K) with X in the place of M; it is symmetric."""
+    H_arg, E, X = expr.args
+    f, plan = low.fields, low.fields.plan
+    H_field, E_field = field(H_arg, low), field(E, low)
+    P = plan.riccati(E_field, H_field, field(X, low))
+    D, G = P + 2, P + 3
+    K = f.times(E_field, G)
+    E_psi = plan.sum(1.0, E_field, False, -1.0, f.times(K, H_field), False)
+    D_inv, hinge, body = plan.inverse(D), H_arg.spaces[0], H_arg.spaces[1]
+
+    def chain(start: int, *acts: tuple[int, int, Space]) -> int:
+        y = start
+        for what, which, space in acts:
+            z = low.act(what, which, y, space)
+            if y != start:
+                low.release(y)
+            y = z
+        return y
+
+    inner = chain(x, (APPLY, K, body), (GATHER, E_psi, body), (APPLY, H_field, hinge))
+    low.combine(1.0, x, -1.0, inner, inner)
+    middle = low.act(APPLY, D_inv, inner, hinge)
+    low.release(inner)
+    outer = chain(middle, (APPLY_T, H_field, body), (SCATTER, E_psi, body), (APPLY_T, K, hinge))
+    low.combine(1.0, middle, -1.0, outer, outer)
+    low.release(middle)
+    return outer
