@@ -4,7 +4,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, note
 from hypothesis import strategies as st
 from tests.analysis.cases import GRAPHS, along_dofs, armed
 from tests.dynamics.calls import GRAVITY, close, reference_alone, tree
@@ -82,12 +82,13 @@ def graphs(draw):
     return mb.subgraph(list(body.subtree()), anchor=draw(st.sampled_from(["rest", "moving"])))
 
 
-@every_call
 @given(g=graphs(), batch=st.sampled_from([(), (1,), (2,), (8,), (9,), (17,), (2, 3)]), seed=st.integers(0, 100))
-@tries(100)
-def test_engines_agree(function, g, batch, seed):
+@tries(80)
+def test_engines_agree(g, batch, seed):
     q, v = states(g, seed, batch)
-    close(by_kernels(function, g, q, v), by_reference(function, g, q, v))
+    for function in CALLS:
+        note(function)
+        close(by_kernels(function, g, q, v), by_reference(function, g, q, v))
 
 
 @every_call

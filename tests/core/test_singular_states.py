@@ -46,12 +46,11 @@ def test_one_singular_state_wherever_it_stands(which, kernel, threads):
 
 
 @pytest.mark.parametrize("which", ALWAYS)
-@each_kernel
-def test_many_singular_states(which, kernel):
+def test_many_singular_states(which):
     """Where a hinge has next to nothing to move, rounding is larger at the next: not one state in a thousand passes."""
     mb, rng = ALWAYS[which](), np.random.default_rng(3)
-    passed = [i for i in range(1000) if answers(mb, kernel, mb.random_state(rng)[0][None])]
-    assert passed == []
+    for q in [mb.random_state(rng)[0][None] for _ in range(1000)]:
+        assert [kernel for kernel in KERNELS if answers(mb, kernel, q)] == []
 
 
 @pytest.mark.parametrize("which", ALWAYS)

@@ -27,7 +27,7 @@ def wrong(s, chosen):
 
 
 @pytest.mark.parametrize("kind", CLASSES)
-@tries(40)
+@tries(15)
 @given(data=st.data())
 def test_identities_hold_on_trees(kind, data):
     s = data.draw(operators(kind, parents(max_size=6)))
@@ -36,7 +36,7 @@ def test_identities_hold_on_trees(kind, data):
 
 
 @pytest.mark.parametrize("kind", CLASSES)
-@tries(15)
+@tries(8)
 @given(data=st.data())
 def test_identities_hold_on_serial_chains(kind, data):
     s = data.draw(operators(kind, parents(min_size=2, max_size=6, serial=True)))

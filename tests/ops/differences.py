@@ -28,10 +28,14 @@ def along_dofs(graph, expr, which):
     return np.einsum("s,dsij->dij", WEIGHTS, values.reshape(len(which), len(OFFSETS), *values.shape[-2:]))
 
 
+def along_states(expr, **states):
+    """The derivative of an expression along states at the offsets, in one batch."""
+    return np.einsum("s,sij->ij", WEIGHTS, expr.at(**states).array())
+
+
 def along_velocity(graph, expr):
     """The time derivative with constant velocities: vdot = 0."""
-    moved = graph.integrate(graph.q, OFFSETS[:, None] * graph.v)
-    return np.einsum("s,sij->ij", WEIGHTS, expr.at(q=moved).array())
+    return along_states(expr, q=graph.integrate(graph.q, OFFSETS[:, None] * graph.v))
 
 
 def gap(x, y):

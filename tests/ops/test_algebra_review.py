@@ -219,12 +219,27 @@ def test_derivatives_of_a_model_whose_parameters_changed():
 # -- what is known of the leaves of derivatives -------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("model", "axes"), [("arm7", "inertial"), ("hinges", "body"), ("hinges", "origin")])
-def test_equations_43_to_46(model, axes):
-    """000 Eq. 43 to 46 in the general form of G6a, proved for a pin and for a screw."""
-    mb, body = sc.load(model), {"arm7": "link3", "hinges": "helical"}[model]
+def branched():
+    """A pin and a screw, inboard and outboard of them hinges of several dofs, and a branch at each."""
+    mb, pin = sc.Multibody("branched"), sc.Pin((0.3, 1.0, 0.2))
+    for name, parent, hinge in (
+        ("base", None, sc.Universal((1.0, 0.0, 0.0), (0.0, 1.0, 0.0))),
+        ("pin", "base", pin),
+        ("helical", "pin", sc.Helical((0.1, 0.2, 1.0), 0.3)),
+        ("side", "pin", pin),
+        ("ball", "helical", sc.Spherical()),
+        ("tip", "helical", pin),
+    ):
+        own = sc.Inertia.box(1.5, (0.2, 0.3, 0.4))
+        mb.add_body(name, parent, hinge, own, sc.Pose(translation=(0.2, 0.1, 0.3)), sc.Pose(translation=(0.1, 0.2, 0)))
     mb.set_state(*mb.random_state(1))
-    s = sc.operators(mb, axes=axes)
+    return mb
+
+
+@pytest.mark.parametrize(("body", "axes"), [("pin", "inertial"), ("helical", "body"), ("helical", "origin")])
+def test_equations_43_to_46(body, axes):
+    """000 Eq. 43 to 46 in the general form of G6a, proved for a pin and for a screw."""
+    s = sc.operators(branched(), axes=axes)
     X, P, H, phi, D_inv = s.X(body), s.P, s.H, s.phi, s.D.inv
     lam = s.E_psi.lyapunov(X * P + P * X.T)
     plus, minus = I + H * phi * s.K, I - H * s.psi * s.K

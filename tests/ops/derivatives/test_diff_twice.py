@@ -36,7 +36,7 @@ def test_second_derivatives_are_those_of_differences(place, axes):
     s = sc.operators(graph, axes=axes)
     known = expressions(s, some_nodes(graph))
     for k, (a, i, b, j) in enumerate(pairs(graph)):
-        for name, expr in list(known.items())[k % 8 : -1 : 8]:
+        for name, expr in list(known.items())[k % 16 : -1 : 16]:
             first = expr.diff(a, i)
             expected = along_dofs(graph, first, [graph.v_slice(b).start + j])[0]
             assert gap(first.diff(b, j).array(), expected) < 1e-7, (name, a.name, i, b.name, j)
