@@ -28,21 +28,20 @@ struct Arrays {
     Buffer<Piece> pieces;
     Buffer<T> H, F, w, z, y;
     Buffer<Dof<T>> dofs;
-    Buffer<Square<T>> wides;
+    Buffer<Coupled<T>> wides;
     Buffer<Sized<T>> branches;
     Buffer<Passage<T>> passages;
 
     explicit Arrays(const Model& m)
         : n(m.count), nv(m.nv), step(m.nv + EIGHT), turns(n), at(n),
           R(n), r(n), piece_of(n), pieces(n), H(6 * nv), F(6 * (nv + EIGHT)), w(EIGHT * nv), z(6 * (nv + EIGHT)),
-          y(6 * (nv + EIGHT)), dofs(nv), wides(m.wides),
-          branches(m.branches), passages(n) {}
+          y(6 * (nv + EIGHT)), dofs(nv), wides(m.wides), branches(m.branches), passages(n) {}
     CrbaWork<T> crba() {
         return {turns.data(), at.data(), R.data(), r.data(), piece_of.data(), pieces.data(), H.data(), F.data(), step};
     }
     MinvWork<T> minv() {
-        return {turns.data(), at.data(), piece_of.data(), dofs.data(), w.data(), wides.data(), branches.data(),
-                pieces.data(), passages.data(), z.data(), y.data(), step};
+        return {turns.data(), at.data(), piece_of.data(), dofs.data(), w.data(), wides.data(), branches.data(), pieces.data(),
+                passages.data(), z.data(), y.data(), step};
     }
 };
 
@@ -82,6 +81,16 @@ struct Row {
     void set(index i, double value) { x[i] = value; }
 };
 
+// Each array that a kernel asks for, on the heap by itself.
+struct Heap {
+    std::vector<std::unique_ptr<char[]>> held;
+    template <class S>
+    S* take(index n) {
+        held.push_back(std::make_unique<char[]>(static_cast<std::size_t>(n) * sizeof(S)));
+        return reinterpret_cast<S*>(held.back().get());
+    }
+};
+
 // At rest and without weight the force is M vdot, and forward dynamics gives vdot back.
 void test_dynamics(const Model& model, const Buffer<double>& q_, const Buffer<double>& M, Random& random) {
     const index n = model.nv;
@@ -94,26 +103,13 @@ void test_dynamics(const Model& model, const Buffer<double>& q_, const Buffer<do
     Buffer<Motion<double>> motions(model.branches);
     inverse_dynamics<double>(model, Base{}, q, still, vdot, nullptr, moving.data(), motions.data(), tau);
     expect(close(tau.x, wanted), "the force is the mass matrix times the acceleration");
-    Buffer<Joint<double>> joints(model.count);
-    Buffer<Wide<double>> wides(model.wides);
-    Buffer<Carried<double>> branches(model.branches);
-    Buffer<Spatial<double>> at(model.branches);
-    const AbaWork<double> work{joints.data(), wides.data(), branches.data(), at.data()};
+    Heap heap;
+    const AbaWork<double> work(model, heap);
     expect(forward_dynamics<double>(model, Base{}, q, still, tau, nullptr, work, found), "every hinge has inertia to move");
     double worst = 0.0;
     for (index i = 0; i < n; ++i) worst = std::fmax(worst, std::fabs(found[i] - vdot[i]));
     expect(worst < 1e-9, "forward dynamics undoes inverse dynamics");
 }
-
-// Each array that a kernel asks for, on the heap by itself.
-struct Heap {
-    std::vector<std::unique_ptr<char[]>> held;
-    template <class S>
-    S* take(index n) {
-        held.push_back(std::make_unique<char[]>(static_cast<std::size_t>(n) * sizeof(S)));
-        return reinterpret_cast<S*>(held.back().get());
-    }
-};
 
 // q after a short step t along v.
 Buffer<double> stepped(const Model& model, Buffer<double> q, const Buffer<double>& v, double t) {

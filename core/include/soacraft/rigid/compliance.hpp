@@ -26,12 +26,8 @@ struct ComplianceWork {
     double *J, *zeros;      // 6 nodes x nv; nv
     double *scaled, *inverse;  // (6 nodes)^2 each
     template <class Taker>
-    ComplianceWork(const Model& m, index nodes, bool inverted, Taker& arena) {
+    ComplianceWork(const Model& m, index nodes, bool inverted, Taker& arena) : aba(m, arena) {
         const index size = 36 * nodes * nodes;
-        aba.joints = arena.template take<Joint<C>>(m.count);
-        aba.wides = arena.template take<Wide<C>>(m.wides);
-        aba.branches = arena.template take<Carried<C>>(m.branches);
-        aba.motions = arena.template take<Spatial<C>>(m.branches);
         pull = arena.template take<Spatial<C>>(m.count);
         vdot = arena.template take<C>(m.nv);
         at = arena.template take<Place<double>>(m.count);

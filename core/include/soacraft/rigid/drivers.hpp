@@ -40,11 +40,7 @@ template <class T>
 bool run_forward_dynamics(const Job& job, index first, index last, void* workspace) {
     const Model& model = *job.model;
     Arena arena{static_cast<char*>(workspace)};
-    AbaWork<T> work;
-    work.joints = arena.take<Joint<T>>(model.count);
-    work.wides = arena.take<Wide<T>>(model.wides);
-    work.branches = arena.take<Carried<T>>(model.branches);
-    work.motions = arena.take<Spatial<T>>(model.branches);
+    const AbaWork<T> work(model, arena);
     const Pulls<T> pulls(job, arena);
     const StateVectors<T> vectors(model, arena);
     T* whole = arena.take<T>(job.passive ? model.nv : 0);
@@ -64,9 +60,9 @@ bool run_forward_dynamics(const Job& job, index first, index last, void* workspa
 template <class T>
 std::size_t room_for_forward_dynamics(const Job& job) {
     const Model& m = *job.model;
-    return room<Joint<T>>(m.count) + room<Wide<T>>(m.wides) + room<Carried<T>>(m.branches) +
-           room<Spatial<T>>(m.branches) + room_for_pulls<T>(job) + StateVectors<T>::bytes(m) +
-           room<T>(job.passive ? m.nv : 0);
+    Room taken;
+    AbaWork<T>(m, taken);
+    return taken.bytes + room_for_pulls<T>(job) + StateVectors<T>::bytes(m) + room<T>(job.passive ? m.nv : 0);
 }
 
 template <class T>

@@ -54,13 +54,7 @@ SOACRAFT_FLAT Vec<T> back(const Gathered<T>& k, const Spatial<T>& S) {
     return turn_back(k.Bw, S.w) + turn_back(k.Bv, S.v);
 }
 
-// What one dof keeps for the sweep outward.
-template <class T>
-struct Solved {
-    Spatial<T> G;
-    T rate;  // D^-1 u
-};
-// And an element: what it passes inward; its acceleration, and what velocity adds to it.
+// What an element keeps: what it passes inward; its acceleration, and what velocity adds to it.
 template <class T>
 struct Passed {
     Articulated<T> P;
@@ -88,23 +82,16 @@ SOACRAFT_FLAT void keep_six(double* to, const Spatial<double>& a) {
     to[0] = a.w.x, to[1] = a.w.y, to[2] = a.w.z, to[3] = a.v.x, to[4] = a.v.y, to[5] = a.v.z;
 }
 
-// Take one dof out of k; J is its armature.
+// Bcal past a dof:  b = Bcal* S,  Bcal+ = Bcal - G b*;  and the row that the dof keeps, about the common point d away.
 template <class T, class Column>
-SOACRAFT_FLAT T take_dof(Gathered<T>& k, const Column& S, const T& J, const T& tau, const Vec<T>& d, Solved<T>& dof,
-                         DofRow& row) {
-    const Spatial<T> U = k.P * S;
-    const T D = dot(S, U) + J, D_inv = T(1.0) / D, u = tau - dot(S, k.z);
+SOACRAFT_FLAT void pass_coriolis(const Column& S, const Taken<T>& dof, const Vec<T>& d, Gathered<T>& k, DofRow& row) {
     const Vec<T> b = back(k, S);
-    dof.G = D_inv * U, dof.rate = D_inv * u;
-    take_out(k.P, U, dof.G);
-    k.z += u * dof.G;
     k.Bw.a -= b.x * dof.G.w, k.Bw.b -= b.y * dof.G.w, k.Bw.c -= b.z * dof.G.w;
     k.Bv.a -= b.x * dof.G.v, k.Bv.b -= b.y * dof.G.v, k.Bv.c -= b.z * dof.G.v;
     keep_six(row.S, motion_at(-d, whole(S)));
     keep_six(row.G, force_from(d, dof.G));
-    row.c[0] = D_inv * b.x, row.c[1] = D_inv * b.y, row.c[2] = D_inv * b.z;
-    row.D_inv = D_inv;
-    return D;
+    row.c[0] = dof.D_inv * b.x, row.c[1] = dof.D_inv * b.y, row.c[2] = dof.D_inv * b.z;
+    row.D_inv = dof.D_inv;
 }
 
 // The factorization and all columns of one tree, elements [first, last). False when a hinge has no inertia to move.
@@ -140,16 +127,14 @@ SOACRAFT_INLINE bool fd_columns(const Model& model, const Base& base, const In& 
         }
         if (pull) my.z -= Spatial<T>{me.R * pull[k].w, me.R * pull[k].v};
         my.z += my.P * passed.extra;
-        const Sizes<T> grown = meet(my.of, my.P, e);
         const Vec<T> d = me.r - c;
-        each_column<true>(e, q, me.R, [&](index i, const auto& S) {
+        take_hinge(model, e, q, TreeAxes<T>{me.R}, my.P, my.of, margin, [&](index i, const auto& S, const Taken<T>& dof) {
             const index j = w.number.first[k] + i;
-            const T D = take_dof(my, S, T(model.armature[e.v + i]), tau[e.v + i], d, w.dofs[j], w.columns.rows[j]);
-            margin = minimum(margin, T(e.unscale * e.unscale) * D - T(DOUBT) * along_dof(my.of, e, i));
-            take_out(my.of, T(e.scale * e.scale) * along_dof(grown, e, i), w.dofs[j].G);
+            w.dofs[j] = pass_force(S, dof, tau[e.v + i], my.z);
+            pass_coriolis(S, dof, d, my, w.columns.rows[j]);
         });
-        if (e.kind == FREE && !e.has_armature) {
-            my = nothing_gathered<T>();
+        if (takes_all(e)) {
+            my = nothing;
             my.z = {me.R * three<T>(tau, e.v), me.R * three<T>(tau, e.v + 3)};
         }
         passed.P = my.P, passed.z = my.z;

@@ -1,7 +1,7 @@
 // The logarithm of the determinant of the mass matrix (000 Eq. 47, 004 Eq. 53) and its gradient along all dofs. O(n).
 //
 //     P(k) = sum over children j of phi(k,j) P+(j) phi*(k,j) + M(k)
-//     D = H P H* + J,    G = P H* D^-1,    P+ = (I - G H) P,    log det = sum of log D          J: armature
+//     P+ by the hinge step (hinge_step.hpp),    log det = sum of log D
 //
 // and from the base outwards, with the paper's Upsilon and Y(k) = phi*(p,k) Upsilon(p) phi(p,k),
 //
@@ -17,26 +17,19 @@
 
 SOACRAFT_RIGID_BEGIN
 
-// What one dof keeps.
-template <class T>
-struct Eliminated {
-    Spatial<T> G;
-    T D;
-};
-
 template <class T>
 struct LogDetWork {
     HingeTurn<T>* turns;        // by elements
     Place<T>* at;
     Articulated<T>* P;          // P+
-    Eliminated<T>* dofs;        // in the order of the elements
+    Taken<T>* dofs;        // in the order of the elements
     Sized<T>* branches;        // P, later Upsilon
 };
 
 template <class T, class Arena>
 SOACRAFT_INLINE LogDetWork<T> log_det_work(const Model& m, Arena& arena) {
     return {arena.template take<HingeTurn<T>>(m.count), arena.template take<Place<T>>(m.count),
-            arena.template take<Articulated<T>>(m.count), arena.template take<Eliminated<T>>(m.nv),
+            arena.template take<Articulated<T>>(m.count), arena.template take<Taken<T>>(m.nv),
             arena.template take<Sized<T>>(m.branches)};
 }
 
@@ -45,7 +38,7 @@ template <class C, class T, class In>
 SOACRAFT_INLINE bool eliminate_dofs(const Model& model, const In& q, const LogDetWork<T>& w) {
     turn<C>(model, q, w.turns);
     stand(model, q, w.turns, w.at);
-    const Sized<T> no{nothing<T>().P, no_sizes<T>()};
+    const Sized<T> no{no_inertia<T>(), no_sizes<T>()};
     for (index i = 0; i < model.branches; ++i) w.branches[i] = no;
     T margin(1.0);
     Sized<T> carry = no;
@@ -55,17 +48,8 @@ SOACRAFT_INLINE bool eliminate_dofs(const Model& model, const In& q, const LogDe
         Sized<T> my = e.branch >= 0 ? w.branches[e.branch] : e.last > k + 1 ? carry : no;
         Articulated<T>& P = my.P;
         if (!e.massless) P += e.parent < 0 ? inertia<T>(e) : turned(R, inertia<T>(e));
-        const Sizes<T> grown = meet(my.of, P, e);
-        each_column<true>(e, q, R, [&](index i, const auto& S) {
-            Eliminated<T>& dof = w.dofs[e.d + i];
-            const Spatial<T> U = P * S;
-            dof.D = dot(S, U) + T(model.armature[e.v + i]);
-            dof.G = (T(1.0) / dof.D) * U;
-            take_out(P, U, dof.G);
-            margin = minimum(margin, T(e.unscale * e.unscale) * dof.D - T(DOUBT) * along_dof(my.of, e, i));
-            take_out(my.of, T(e.scale * e.scale) * along_dof(grown, e, i), dof.G);
-        });
-        if (e.kind == FREE && !e.has_armature) my = no;
+        take_hinge(model, e, q, TreeAxes<T>{R}, P, my.of, margin,
+                   [&](index i, const auto&, const Taken<T>& dof) { w.dofs[e.d + i] = dof; });
         w.P[k] = P;
         if (e.parent >= 0) {
             carry = {shifted(w.at[k].p, P), shifted(w.at[k].p, my.of)};
@@ -96,6 +80,8 @@ SOACRAFT_INLINE bool log_det(const Model& model, const In& q, const LogDetWork<T
 
 // -- gradient ---------------------------------------------------------------------------------------------------------
 
+template <class T>
+SOACRAFT_FLAT Spatial<T> swapped(const Spatial<T>& a) { return {a.v, a.w}; }
 // Y a, for Y with the linear part first.
 template <class T>
 SOACRAFT_FLAT Spatial<T> respond(const Articulated<T>& Y, const Spatial<T>& a) { return swapped(Y * swapped(a)); }
@@ -156,7 +142,7 @@ SOACRAFT_FLAT T along(const Spatial<T>& S, const Articulated<T>& Y, const Articu
 
 // What a rolling ball adds: 2 G* (I - Y P+), row by row, times the change (l x a_c) x a_i of its columns.
 template <class T, class In>
-SOACRAFT_INLINE Vec<T> of_ball(const Element& e, const In& q, const Mat<T>& R, const Eliminated<T>* dofs,
+SOACRAFT_INLINE Vec<T> of_ball(const Element& e, const In& q, const Mat<T>& R, const Taken<T>* dofs,
                                const Articulated<T>& Y, const Articulated<T>& P) {
     Spatial<T> S[3];
     hinge_columns(e, q, R, S);
@@ -175,21 +161,21 @@ SOACRAFT_INLINE Vec<T> of_ball(const Element& e, const In& q, const Mat<T>& R, c
 template <class C, class T, class In, class Out>
 SOACRAFT_INLINE bool log_det_gradient(const Model& model, const In& q, const LogDetWork<T>& w, Out& gradient) {
     if (!eliminate_dofs<C>(model, q, w)) return false;
-    Articulated<T> carry = nothing<T>().P;
+    Articulated<T> carry = no_inertia<T>();
     for (index k = 0; k < model.count; ++k) {
         const Element& e = model.elements[k];
         const Mat<T>& R = w.at[k].R;
-        Articulated<T> Y = nothing<T>().P;
+        Articulated<T> Y = no_inertia<T>();
         if (e.parent >= 0) {
             const index branch = model.elements[e.parent].branch;
             Y = shifted(-w.at[k].p, branch >= 0 ? w.branches[branch].P : carry);
         }
         const Articulated<T> before = Y, P = w.P[k];
         each_column(e, q, R, [&](index i, const auto& S) {
-            const Eliminated<T>& dof = w.dofs[e.d + i];
+            const Taken<T>& dof = w.dofs[e.d + i];
             gradient.set(e.v + i, T(-2.0) * along(S, before, P));
             const Spatial<T> y = respond(Y, dof.G);
-            put_in(Y, S, (T(0.5) * (dot(dof.G, y) + T(1.0) / dof.D)) * whole(S) - y);
+            put_in(Y, S, (T(0.5) * (dot(dof.G, y) + dof.D_inv)) * whole(S) - y);
         });
         if (e.kind == ROLLING) {
             const Vec<T> more = of_ball(e, q, R, w.dofs + e.d, before, P);

@@ -36,7 +36,7 @@ SOACRAFT_INLINE MinvWork<T> minv_work(const Model& m, Taker& arena) {
     w.piece_of = arena.template take<index>(m.count);
     w.dofs = arena.template take<Dof<T>>(m.nv);
     w.w = arena.template take<T>(EIGHT * m.nv);
-    w.wides = arena.template take<Square<T>>(m.wides);
+    w.wides = arena.template take<Coupled<T>>(m.wides);
     w.branches = arena.template take<Sized<T>>(m.branches);
     w.pieces = arena.template take<Piece>(m.count);
     w.passages = arena.template take<Passage<T>>(m.count);

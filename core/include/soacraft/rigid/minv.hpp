@@ -3,7 +3,7 @@
 //     P(k)  = sum over children j of phi(k,j) P+(j) phi*(k,j) + M(k)
 //     D(k)  = H(k) P(k) H*(k),    G(k) = P(k) H*(k) D^-1(k),    P+(k) = (I - G(k) H(k)) P(k)
 //
-// and armature added to D.
+// dof by dof, with armature added to D (hinge_step.hpp).
 //
 // A unit force at dof j puts z = psi(k,j) G(j) on a body k inboard of it; all outboard of k free to move, k answers it with
 // the acceleration -Y(k) z, where Y is the paper's Upsilon. So the inverse has rank six between what is inboard of a body
@@ -26,13 +26,13 @@ SOACRAFT_RIGID_BEGIN
 template <class T>
 struct Dof {
     Spatial<T> H, G;
-    T D_inv;  // of a one-dof hinge
+    T D_inv;
 };
 
-// D^-1 of a hinge with several dofs, by rows.
+// H_j . G_i of a hinge with several dofs, j < i, at 6 j + i: what dof i, taken out first, changes at dof j.
 template <class T>
-struct Square {
-    T D_inv[36];
+struct Coupled {
+    T HG[36];
 };
 
 // psi across a piece and Upsilon at its outer end: six rows of EIGHT.
@@ -48,7 +48,7 @@ struct MinvWork {
     index* piece_of;           // of a tip
     Dof<T>* dofs;
     T* w;                      // by dofs, rows of EIGHT
-    Square<T>* wides;
+    Coupled<T>* wides;
     Sized<T>* branches;
     Piece* pieces;             // as many as elements
     Passage<T>* passages;
@@ -64,68 +64,30 @@ SOACRAFT_FLAT Articulated<T> shifted(const Vec<T>& l, const Articulated<T>& P) {
                    Vec<T>{P.B.a.z, P.B.b.z, P.B.c.z}, P.C);
 }
 
-// H, G and D^-1 of every dof. False when a hinge has no inertia to move. ARMATURE as in forward dynamics.
-template <bool ARMATURE, class C, class T, class In>
+// H, G and D^-1 of every dof. False when a hinge has no inertia to move.
+template <class C, class T, class In>
 SOACRAFT_INLINE bool factor(const Model& model, const In& q, const MinvWork<T>& w) {
     turn<C>(model, q, w.turns);
     stand(model, q, w.turns, w.at);
-    const Sized<T> no{nothing<T>().P, no_sizes<T>()};
+    const Sized<T> no{no_inertia<T>(), no_sizes<T>()};
     for (index i = 0; i < model.branches; ++i) w.branches[i] = no;
     T margin(1.0);
     Sized<T> carry = no;
     for (index k = model.count; k-- > 0;) {
         const Element& e = model.elements[k];
-        const double* J = model.armature + e.v;
-        Dof<T>* me = w.dofs + e.d;
         const Mat<T>& R = w.at[k].R;
         Sized<T> my = e.branch >= 0 ? w.branches[e.branch] : e.last > k + 1 ? carry : no;
-        Articulated<T>& P = my.P;
-        if (!e.massless) P += e.parent < 0 ? inertia<T>(e) : turned(R, inertia<T>(e));
-        const Sizes<T> grown = meet(my.of, P, e);
-        Spatial<T> H[6];
-        hinge_columns(e, q, R, H);
-        if (e.kind <= HELICAL) {
-            const Spatial<T> U = e.kind == REVOLUTE ? Spatial<T>{P.A * H[0].w, turn_back(P.B, H[0].w)} : P * H[0];
-            T D = e.kind == REVOLUTE ? dot(H[0].w, U.w) : dot(H[0], U);
-            if (ARMATURE) D += T(J[0]);
-            margin = minimum(margin, T(e.unscale * e.unscale) * D - T(DOUBT) * along_dof(my.of, e));
-            me->D_inv = T(1.0) / D;
-            me->H = H[0], me->G = me->D_inv * U;
-            if (e.parent >= 0)
-                take_out(P, U, me->G), take_out(my.of, T(e.scale * e.scale) * along_dof(grown, e), me->G);
-        } else if (e.kind == FREE) {
-            T here;
-            Spatial<T> G[6];
-            const bool has_armature = ARMATURE && e.has_armature;
-            const Articulated<T> P_inv = has_armature ? past_six(J, P, my.of, H, G, here) : inverse(P, my.of, here);
-            margin = minimum(margin, here);
-            for (int i = 0; i < 6; ++i) {
-                me[i].H = H[i], me[i].G = has_armature ? G[i] : H[i];
-                const Spatial<T> a = swapped(P_inv * swapped(H[i]));  // D^-1 = H P^-1 H* as H H* = I; G = H*, if J = 0
-                for (int j = 0; j < 6; ++j) w.wides[e.wide].D_inv[6 * j + i] = dot(H[j], a);
-            }
-            if (!has_armature) my = no;
-        } else {
-            Spatial<T> U[3];
-            for (int c = 0; c < 3; ++c) U[c] = P * H[c];
-            T smallest;
-            const Sym<T> Q = inverse(hinge_inertia<ARMATURE>(J, H, U), smallest);
-            margin = minimum(margin, smallest - T(DOUBT) * along_dof(my.of, e));
-            const T all[9] = {Q.xx, Q.xy, Q.xz, Q.xy, Q.yy, Q.yz, Q.xz, Q.yz, Q.zz};
-            for (int i = 0; i < 9; ++i) w.wides[e.wide].D_inv[i] = all[i];
-            me[0].G = Q.xx * U[0] + Q.xy * U[1] + Q.xz * U[2];
-            me[1].G = Q.xy * U[0] + Q.yy * U[1] + Q.yz * U[2];
-            me[2].G = Q.xz * U[0] + Q.yz * U[1] + Q.zz * U[2];
-            for (int c = 0; c < 3; ++c) {
-                me[c].H = H[c];
-                take_out(P, U[c], me[c].G), take_out(my.of, along_dof(grown, e), me[c].G);
-            }
-        }
-        if (e.parent >= 0) {
-            const Element& p = model.elements[e.parent];
-            carry = {shifted(w.at[k].p, P), shifted(w.at[k].p, my.of)};
-            if (p.branch >= 0) w.branches[p.branch] += carry;
-        }
+        if (!e.massless) my.P += e.parent < 0 ? inertia<T>(e) : turned(R, inertia<T>(e));
+        take_hinge(model, e, q, TreeAxes<T>{R}, my.P, my.of, margin, [&](index i, const auto& S, const Taken<T>& dof) {
+            w.dofs[e.d + i] = {whole(S), dof.G, dof.D_inv};
+        });
+        const Dof<T>* me = w.dofs + e.d;
+        for (index i = 1; i < dofs(e.kind); ++i)
+            for (index j = 0; j < i; ++j) w.wides[e.wide].HG[6 * j + i] = dot(me[j].H, me[i].G);
+        if (e.parent < 0) continue;
+        carry = {shifted(w.at[k].p, my.P), shifted(w.at[k].p, my.of)};
+        const index branch = model.elements[e.parent].branch;
+        if (branch >= 0) w.branches[branch] += carry;
     }
     return !any_not_above(margin, T(0.0));
 }
@@ -143,7 +105,7 @@ SOACRAFT_FLAT void add(Spatial<C>& x, const C& s, const Spatial<T>& a) { add(x.w
 // H x
 template <class C, class T>
 SOACRAFT_FLAT C across_hinge(index kind, const Spatial<T>& H, const Spatial<C>& x) {
-    return kind == REVOLUTE ? along(H.w, x.w) : kind == PRISMATIC ? along(H.v, x.v) : along(H, x);
+    return kind == REVOLUTE || kind == SPHERICAL ? along(H.w, x.w) : kind == PRISMATIC ? along(H.v, x.v) : along(H, x);
 }
 
 // 1 in column i, 0 elsewhere (and everywhere when i is no column of a C); i within 16 of 0.
@@ -197,24 +159,17 @@ SOACRAFT_INLINE void cross_piece(const Model& model, const MinvWork<T>& w, const
         const index row = e.d - piece.d, count = dofs(e.kind);
         for (int b = 0; b < B; ++b) {
             const index own = row - column - b * width;
-            if (count == 1) {
-                const C u = unit<C, T>(own) - across_hinge(e.kind, me->H, z[b]);
-                add(z[b], u, me->G);
-                s[row][b] = C(me->D_inv) * u;
-            } else {
-                const T* D_inv = w.wides[e.wide].D_inv;
-                C u[6];
-                for (index i = 0; i < count; ++i) u[i] = unit<C, T>(own + i) - along(me[i].H, z[b]);
-                for (index i = 0; i < count; ++i) {
-                    C x = C(D_inv[i * count]) * u[0];
-                    for (index j = 1; j < count; ++j) x += C(D_inv[i * count + j]) * u[j];
-                    s[row + i][b] = x;
-                }
-                if (e.kind == FREE && !e.has_armature) {  // G H = I: only its own force passes
-                    z[b] = none<C>();
-                    for (index i = 0; i < count; ++i) u[i] = unit<C, T>(own + i);
-                }
-                for (index i = 0; i < count; ++i) add(z[b], u[i], me[i].G);
+            C u[6];
+            for (index i = 0; i < count; ++i) u[i] = unit<C, T>(own + i) - across_hinge(e.kind, me[i].H, z[b]);
+            for (index i = count - 1; i > 0; --i)
+                for (index j = 0; j < i; ++j) u[j] -= C(w.wides[e.wide].HG[6 * j + i]) * u[i];
+            for (index i = 0; i < count; ++i) {
+                add(z[b], u[i], me[i].G);
+                s[row + i][b] = C(me[i].D_inv) * u[i];
+            }
+            if (takes_all(e)) {  // only its own force passes, along H*
+                z[b] = none<C>();
+                for (index i = 0; i < count; ++i) add(z[b], unit<C, T>(own + i), me[i].H);
             }
             add_cross(z[b].w, w.at[k].p, z[b].v);
         }
@@ -239,6 +194,8 @@ SOACRAFT_INLINE void cross_piece(const Model& model, const MinvWork<T>& w, const
             add_cross(a[b].v, -w.at[k].p, a[b].w);
             C rate[6];
             for (index i = 0; i < count; ++i) rate[i] = s[row + i][b] - along(me[i].G, a[b]);
+            for (index i = 1; i < count; ++i)
+                for (index j = 0; j < i; ++j) rate[i] -= C(w.wides[e.wide].HG[6 * j + i]) * rate[j];
             for (index i = 0; i < count; ++i) {
                 if (e.kind != PRISMATIC) add(a[b].w, rate[i], me[i].H.w);
                 if (e.kind != REVOLUTE && e.kind != SPHERICAL) add(a[b].v, rate[i], me[i].H.v);
@@ -288,7 +245,7 @@ template <class C, class T, class In>
 SOACRAFT_INLINE bool mass_matrix_inverse(const Model& model, const In& q, const MinvWork<T>& w, T* out) {
     constexpr int width = columns_in<C, T>;
     const index n = model.nv;
-    if (!(model.has_armature ? factor<true, C>(model, q, w) : factor<false, C>(model, q, w))) return false;
+    if (!factor<C>(model, q, w)) return false;
     const index pieces = cut(model, w.pieces, w.piece_of);
     for (index i = 0; i < pieces; ++i) {
         const Piece& piece = w.pieces[i];

@@ -27,8 +27,10 @@ SOACRAFT_RIGID_BEGIN
 
 #if (defined(__GNUC__) || defined(__clang__)) && !defined(SOACRAFT_NOT_FLAT)
 #define SOACRAFT_FLAT __attribute__((always_inline)) SOACRAFT_INLINE
+#define SOACRAFT_APART __attribute__((noinline)) SOACRAFT_INLINE  // what would take registers from a sweep, and is rare
 #else
 #define SOACRAFT_FLAT SOACRAFT_INLINE
+#define SOACRAFT_APART SOACRAFT_INLINE
 #endif
 
 // sin r = r + r * sine_polynomial(r^2) and cos r = 1 - r^2/2 + r^4 * cosine_polynomial(r^2) for |r| <= pi/4: minimax

@@ -14,67 +14,10 @@
 // needs the angular part w of U only: T = -2 int x~ x'~ dm, p is the linear momentum. M and B of several bodies are sums.
 #pragma once
 
-#include "inertial.hpp"
 #include "rnea.hpp"
+#include "twists.hpp"
 
 SOACRAFT_RIGID_BEGIN
-
-// Twists that only turn about, or only slide along, a line through the origin.
-template <class T>
-struct Turning {
-    Vec<T> w;
-};
-template <class T>
-struct Sliding {
-    Vec<T> v;
-};
-
-template <class T>
-SOACRAFT_FLAT Vec<T> zeros() { return {T(0.0), T(0.0), T(0.0)}; }
-template <class T>
-SOACRAFT_FLAT Spatial<T> whole(const Turning<T>& S) { return {S.w, zeros<T>()}; }
-template <class T>
-SOACRAFT_FLAT Spatial<T> whole(const Sliding<T>& S) { return {zeros<T>(), S.v}; }
-template <class T>
-SOACRAFT_FLAT Spatial<T> whole(const Spatial<T>& S) { return S; }
-
-template <class T>
-SOACRAFT_FLAT Sliding<T> operator+(const Sliding<T>& a, const Sliding<T>& b) { return {a.v + b.v}; }
-template <class T>
-SOACRAFT_FLAT Turning<T> operator*(const T& s, const Turning<T>& a) { return {s * a.w}; }
-template <class T>
-SOACRAFT_FLAT Sliding<T> operator*(const T& s, const Sliding<T>& a) { return {s * a.v}; }
-template <class T>
-SOACRAFT_FLAT void operator+=(Spatial<T>& V, const Turning<T>& S) { V.w += S.w; }
-template <class T>
-SOACRAFT_FLAT void operator+=(Spatial<T>& V, const Sliding<T>& S) { V.v += S.v; }
-
-template <class T>
-SOACRAFT_FLAT Spatial<T> motion_cross(const Spatial<T>& V, const Turning<T>& S) {
-    return {cross(V.w, S.w), cross(V.v, S.w)};
-}
-template <class T>
-SOACRAFT_FLAT Sliding<T> motion_cross(const Spatial<T>& V, const Sliding<T>& S) { return {cross(V.w, S.v)}; }
-template <class T>
-SOACRAFT_FLAT Spatial<T> force_cross(const Turning<T>& S, const Spatial<T>& f) {
-    return {cross(S.w, f.w), cross(S.w, f.v)};
-}
-template <class T>
-SOACRAFT_FLAT Spatial<T> force_cross(const Sliding<T>& S, const Spatial<T>& f) { return {cross(S.v, f.v), zeros<T>()}; }
-template <class T>
-SOACRAFT_FLAT T dot(const Turning<T>& S, const Spatial<T>& f) { return dot(S.w, f.w); }
-template <class T>
-SOACRAFT_FLAT T dot(const Sliding<T>& S, const Spatial<T>& f) { return dot(S.v, f.v); }
-template <class T>
-SOACRAFT_FLAT Spatial<T> operator*(const Rigid<T>& I, const Turning<T>& S) { return {I.J * S.w, cross(S.w, I.h)}; }
-template <class T>
-SOACRAFT_FLAT Spatial<T> operator*(const Rigid<T>& I, const Sliding<T>& S) { return {cross(I.h, S.v), I.m * S.v}; }
-template <class T>
-SOACRAFT_FLAT Spatial<T> operator*(const Articulated<T>& P, const Turning<T>& S) {
-    return {P.A * S.w, turn_back(P.B, S.w)};
-}
-template <class T>
-SOACRAFT_FLAT Spatial<T> operator*(const Articulated<T>& P, const Sliding<T>& S) { return {P.B * S.v, P.C * S.v}; }
 
 // A motion about a point l away, and a force from there.
 template <class T>
@@ -125,31 +68,5 @@ template <class T>
 SOACRAFT_FLAT Vec<T> back(const Coriolis<T>& B, const Sliding<T>& S) { return cross(B.p2, S.v); }
 template <class T>
 SOACRAFT_FLAT Vec<T> back(const Coriolis<T>& B, const Spatial<T>& S) { return turn_back(B.A, S.w) + cross(B.p2, S.v); }
-
-// f(i, S_i) for the dofs of an element whose axes are R, in their order or from the last.
-template <bool backwards = false, class T, class In, class F>
-SOACRAFT_FLAT void each_column(const Element& e, const In& q, const Mat<T>& R, F&& f) {
-    switch (e.kind) {
-        case REVOLUTE: f(0, Turning<T>{T(e.scale) * R.c}); return;
-        case PRISMATIC: f(0, Sliding<T>{T(e.scale) * R.c}); return;
-        case HELICAL: f(0, Spatial<T>{T(e.scale) * R.c, T(e.scale * e.pitch) * R.c}); return;
-        case ROLLING: {
-            Spatial<T> S[3];
-            hinge_columns(e, q, R, S);
-            for (index i = 0; i < 3; ++i) f(backwards ? 2 - i : i, S[backwards ? 2 - i : i]);
-            return;
-        }
-        default: break;
-    }
-    const Vec<T> axes[3] = {R.a, R.b, R.c};
-    const index count = e.kind == FREE ? 6 : 3;
-    for (index n = 0; n < count; ++n) {
-        const index i = backwards ? count - 1 - n : n;
-        if (i < 3)
-            f(i, Turning<T>{axes[i]});
-        else
-            f(i, Sliding<T>{axes[i - 3]});
-    }
-}
 
 SOACRAFT_RIGID_END

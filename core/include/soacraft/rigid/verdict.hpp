@@ -6,18 +6,13 @@
 // beside the second, so that no choice of units changes the verdict. A D in doubt is not refused here: Python decides.
 #pragma once
 
+#include "../doubt.hpp"
 #include "model.hpp"
 
 SOACRAFT_RIGID_BEGIN
 
 // A hinge inertia smaller than this beside the size of P counts as none; loops.
 constexpr double SINGULAR = 1e-14;
-// One smaller than this beside what it was computed from is in doubt: 1e-16 is rounding, the rest is what G may lose;
-constexpr double DOUBT = 1e-12;
-// so is one near the end of the numbers with all their digits (2e-308).
-constexpr double FAINT = 1e-290;
-// What was larger outboard by less than this is forgotten: its rounding is below the doubt.
-constexpr double FORGOTTEN = 1e3;
 
 template <class T>
 SOACRAFT_FLAT T size(const Articulated<T>& P) { return P.A.xx + P.A.yy + P.A.zz + P.C.xx + P.C.yy + P.C.zz; }
