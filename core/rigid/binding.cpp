@@ -224,8 +224,7 @@ void bind(nb::module_& m) {
     m.def("instruction_set", [] { return best_kernels().name; }, "The build of the rigid kernels in use.");
     m.def("instruction_sets", [] {
         nb::list names;
-        for (int i = 0; i < known_kernels().count; ++i)
-            if (known_kernels().runs[i]) names.append(known_kernels().kernels[i]->name);
+        for (const Kernels* kernels : runnable_kernels()) names.append(kernels->name);
         return names;
     }, "The builds of the rigid kernels that this machine can run, best last.");
     m.def("use_instruction_set", &use_kernels, nb::arg("name"), "Choose a build; before the first model is compiled.");

@@ -86,7 +86,7 @@ SURVIVORS: dict[tuple[str, str, str], str] = {
         "threads > rigid::MOST_THREADS ? rigid::MOST_THREADS : threads;",
     ): "as many threads as states are as many as states",
     (
-        "core/rigid/dispatch.cpp",
+        "core/dispatch.cpp",
         'const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && '
         '__builtin_cpu_supports("bmi2");',
         'const bool v3 = __builtin_cpu_supports("avx2") || __builtin_cpu_supports("fma") && '

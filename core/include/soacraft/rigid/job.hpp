@@ -82,13 +82,8 @@ inline std::vector<const Algorithm*> algorithms_of(const Kernels& kernels) {
     return all;
 }
 
-// All builds, and which of them this machine can run.
-struct KnownKernels {
-    const Kernels* kernels[3];
-    bool runs[3];
-    int count;
-};
-const KnownKernels& known_kernels();
+// The builds that this machine can run, best last.
+std::vector<const Kernels*> runnable_kernels();
 
 // The build in use: the best for this machine, unless another was chosen by its name (false: it cannot run here).
 const Kernels& best_kernels();
