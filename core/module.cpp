@@ -12,6 +12,7 @@
 #include "require.hpp"
 #include "soacraft/blocks.hpp"
 #include "soacraft/checks.hpp"
+#include "soacraft/doubt.hpp"
 #include "soacraft/sweeps.hpp"
 
 namespace nb = nanobind;
@@ -125,6 +126,7 @@ NB_MODULE(_core, m) {
     soacraft::bind_blocks(m);
     const auto array = [](const char* name) { return nb::arg(name).none(); };  // None gets our own refusal
     m.doc() = "Compiled kernels of soacraft: the sweeps of an SKO model on flat arrays.";
+    m.attr("DOUBT") = soacraft::DOUBT;
     m.def("version", [] { return SOACRAFT_VERSION; }, "The version of soacraft this module was built from.");
     m.def("gather", &soacraft::gather_array, array("order"), array("parent"), array("offset"), array("edge"),
           array("edge_offset"), array("x"), "tilde"_a = false,

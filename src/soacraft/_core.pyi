@@ -15,6 +15,8 @@ import numpy.typing as npt
 _Reals = npt.NDArray[np.float64]
 _Integers = npt.NDArray[np.int64]
 
+DOUBT: float  # a hinge inertia this small relative to what it was computed from is in doubt
+
 def version() -> str:
     """The version of soacraft this module was built from."""
 
@@ -339,7 +341,13 @@ class Plan:
         """Y = X + E_A Y E_B*, or backward Y = X + diagOf{ E_A* Y E_B }."""
 
     def riccati(self, A: int, H: int, M: int) -> int:
-        """P; the next three are P+, D and G."""
+        """P; the next two are D and G."""
+
+    def past_hinge(self, P: int) -> int:
+        """P+ for the P of a Riccati equation."""
+
+    def remainder(self, X: int, Y: int, Z: int) -> int:
+        """X - Y Z, where Y Z has at most one term for each block of X."""
 
     def places(self, field: int) -> tuple[list[int], list[int], list[int]]:
         """Rows and columns of its blocks, and where each begins."""

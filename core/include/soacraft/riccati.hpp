@@ -3,6 +3,7 @@
 
 #include "cholesky.hpp"
 #include "congruence.hpp"
+#include "doubt.hpp"
 #include "sweeps.hpp"
 
 SOACRAFT_BEGIN
@@ -46,10 +47,6 @@ SOACRAFT_INLINE void remove_hinge(Size size, Dofs dofs, const T* P, const T* G, 
             P_plus[r * size + c] = P_plus[c * size + r] = (upper + lower) * T(0.5);
         }
 }
-
-// What was larger outboard by less than this is forgotten: its rounding is below the doubt. Inertias below the second may
-// have lost digits at the end of the range of doubles.
-constexpr double FORGOTTEN = 1e3, FAINT = 1e-290;
 
 // `sizes`: for each row of P what its rounding is part of, as it is carried inward,  dP+ = (I - G H) dP (I - G H)*.
 // At the node itself that is the diagonal of P, unless more was lost outboard. `along`: the same of each dof, h size h*.

@@ -27,7 +27,7 @@ Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 #: A hinge inertia this small relative to what it was computed from is looked at again, as in the kernels.
-DOUBTFUL = 1e-12
+DOUBTFUL = _core.DOUBT
 PackedModel = tuple[Integers, Integers, Integers, Integers, Array, Array]  # order, parent, offsets, weights, hinge maps
 
 
