@@ -134,7 +134,8 @@ Written* make_program(Builder& b, nb::list spaces_, nb::list steps_, nb::list fi
 }
 
 nb::list makers_of(const Written& w) {
-    const char* const words[] = {"given", "blocks at q", "nodes at q", "product", "sum", "inverse", "Lyapunov", "Lyapunov", "Riccati"};
+    const char* const words[] = {"given", "blocks at q", "nodes at q", "product", "sum", "inverse", "Lyapunov", "Lyapunov", "Riccati", "past the hinges",
+                                 "remainder"};
     nb::list all;
     for (index number : w.needs) {
         const Maker& maker = w.builder->makers[static_cast<std::size_t>(number)];
@@ -256,6 +257,8 @@ void bind(nb::module_& m) {
         .def("inverse", &Builder::inverse, nb::arg("X"))
         .def("lyapunov", &Builder::lyapunov, nb::arg("A"), nb::arg("X"), nb::arg("B"), nb::arg("backward"))
         .def("riccati", &Builder::riccati, nb::arg("A"), nb::arg("H"), nb::arg("M"))
+        .def("past_hinge", &Builder::past_hinge, nb::arg("P"))
+        .def("remainder", &Builder::remainder, nb::arg("X"), nb::arg("Y"), nb::arg("Z"))
         .def("places", &places, nb::arg("field"), "Rows and columns of its blocks, and where each begins.");
     nb::class_<Written>(m, "Program", "The steps of a product with columns, and the fields they need.")
         .def("saved", [](const Written& w, const Numbers& n) {

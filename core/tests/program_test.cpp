@@ -150,23 +150,26 @@ Written written(Builder& b, const Indices& spaces, Buffer<Step> steps, const Ind
 void test_fields(Case& c) {
     Builder& b = c.builder;
     const index P = b.riccati(0, 1, 2), R = b.lyapunov(0, 2, 0, false), Y = b.lyapunov(0, 2, 0, true);
-    const index K = b.product(0, false, P + 3, false), G_H = b.product(P + 3, false, 1, false);
-    const index turned = b.product(1, true, P + 2, false), D_inv = b.inverse(P + 2);
+    const index K = b.product(0, false, P + 2, false), G_H = b.product(P + 2, false, 1, false), P_plus = b.past_hinge(P);
+    const index turned = b.product(1, true, P + 1, false), D_inv = b.inverse(P + 1), E_psi = b.remainder(0, K, 1);
     const index sum = b.sum(2.0, 0, false, -3.0, 0, true, 0), diagonal = b.sum(1.0, sum, false, 0.0, -1, false, 1);
-    expect(b.riccati(0, 1, 2) == P && b.product(0, false, P + 3, false) == K, "a field is made once");
-    const Written w = written(b, {0, 0}, {}, {P, P + 3, R, Y, K, G_H, turned, D_inv, sum, diagonal});
+    expect(b.riccati(0, 1, 2) == P && b.product(0, false, P + 2, false) == K && b.past_hinge(P) == P_plus &&
+               b.remainder(0, K, 1) == E_psi,
+           "a field is made once");
+    const Written w = written(b, {0, 0}, {}, {P, P_plus, R, Y, K, G_H, turned, D_inv, sum, diagonal, E_psi});
     if (!c.make(w.program, 0)) {
         gives_up("a hinge of a random model is in doubt");
         return;
     }
-    const D A = c.dense(0), H = c.dense(1), M = c.dense(2), p = c.dense(P), p_plus = c.dense(P + 1), d = c.dense(P + 2),
-            g = c.dense(P + 3);
+    const D A = c.dense(0), H = c.dense(1), M = c.dense(2), p = c.dense(P), p_plus = c.dense(P_plus), d = c.dense(P + 1),
+            g = c.dense(P + 2);
     expect(close(p.a, combined(1, M, 1, times(times(A, p_plus), A, false, true)).a), "P = M + E P+ E*");
     expect(close(d.a, times(times(H, p), H, false, true).a), "D = H P H*");
     expect(close(times(g, d).a, times(p, H, false, true).a), "G D = P H*");
     expect(close(p_plus.a, combined(1, p, -1, times(times(g, H), p)).a), "P+ = (I - G H) P");
     expect(close(c.dense(R).a, combined(1, M, 1, times(times(A, c.dense(R)), A, false, true)).a), "R = M + E R E*");
     expect(close(c.dense(K).a, times(A, g).a) && close(c.dense(G_H).a, times(g, H).a), "products");
+    expect(close(c.dense(E_psi).a, combined(1, A, -1, times(times(A, g), H)).a), "E_psi = E_phi - K H");
     expect(close(c.dense(turned).a, times(H, d, true).a), "a product with a transpose");
     const D inverse = c.dense(D_inv), gap = combined(1, times(inverse, d), -1, unit(d.rows));
     expect(largest(gap) <= 1e-14 * (1.0 + 36.0 * largest(inverse) * largest(d)), "D^-1 D = I");
@@ -248,6 +251,8 @@ void test_refusals(Case& c) {
     if (edges) expect(refused([&] { b.inverse(0); }), "the inverse of edges");
     if (edges) expect(refused([&] { b.on_diagonal(0); }), "edges on the diagonal");
     expect(refused([&] { b.above(2); }), "a diagonal on the edges");
+    expect(refused([&] { b.past_hinge(2); }), "P+ of what no Riccati equation gives");
+    if (edges) expect(refused([&] { b.remainder(2, 0, 2); }), "a product taken from blocks that are not there");
 }
 
 }  // namespace

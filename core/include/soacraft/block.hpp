@@ -49,6 +49,10 @@ template <typename T, typename Rhs>
 SOACRAFT_INLINE void add_product(index rows, index cols, index m, const T* A, Rhs x, T* y) {
     if (rows == 6 && cols == 6 && m == 1)
         detail::add_product(Fixed<6>{}, Fixed<6>{}, Fixed<1>{}, A, x, y);
+    else if (rows == 6 && cols == 6 && m == 6)  // a column of blocks
+        detail::add_product(Fixed<6>{}, Fixed<6>{}, Fixed<6>{}, A, x, y);
+    else if (rows == 1 && cols == 6 && m == 1)  // H of one dof
+        detail::add_product(Fixed<1>{}, Fixed<6>{}, Fixed<1>{}, A, x, y);
     else if (m == 1)
         detail::add_product(rows, cols, Fixed<1>{}, A, x, y);
     else
@@ -60,6 +64,10 @@ template <typename T, typename Rhs>
 SOACRAFT_INLINE void add_transpose_product(index rows, index cols, index m, const T* A, Rhs x, T* y) {
     if (rows == 6 && cols == 6 && m == 1)
         detail::add_transpose_product(Fixed<6>{}, Fixed<6>{}, Fixed<1>{}, A, x, y);
+    else if (rows == 6 && cols == 6 && m == 6)
+        detail::add_transpose_product(Fixed<6>{}, Fixed<6>{}, Fixed<6>{}, A, x, y);
+    else if (rows == 1 && cols == 6 && m == 1)
+        detail::add_transpose_product(Fixed<1>{}, Fixed<6>{}, Fixed<1>{}, A, x, y);
     else if (m == 1)
         detail::add_transpose_product(rows, cols, Fixed<1>{}, A, x, y);
     else

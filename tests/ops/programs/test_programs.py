@@ -16,6 +16,7 @@ from tests.profiles import tries
 from tests.strategies import AXES
 
 import soacraft as sc
+from soacraft import _core
 from soacraft.errors import SingularError, StaleError, StateError
 from soacraft.model.hinges import examples
 from soacraft.model.samples.random_models import random_inertia, random_pose
@@ -443,3 +444,62 @@ def test_an_axis_through_the_origin(axes):
     mb.set_state(np.array([0.8]))
     s = sc.operators(mb, axes=axes)
     assert sc.verify(lambda s: sc.diag_of(s.Omega), lambda s: s.Upsilon, on=s).ok
+
+
+# -- what a plan refuses ----------------------------------------------------------------------------------------------
+
+
+def plan_of_two():
+    """A plan of two nodes, of 6 and 6 rows with one dof each, whose blocks are given; spaces 0 (body) and 1 (hinge)."""
+    plan = _core.plan(*(np.array(x, dtype=np.int64) for x in ([0, 1], [-1, 0], [0, 6, 12], [0, 1, 2])))
+    plan.blocks_given()
+    return plan
+
+
+COMBINE = 6
+
+
+@pytest.mark.parametrize(
+    "registers, step",
+    [
+        ([0, 0], (COMBINE, -1, 0, 0, 1, 1.0, 1.0)),
+        ([0, 0, 0], (COMBINE, -1, 0, -1, 1, 1.0, 0.0)),
+    ],
+)
+def test_steps_that_a_program_takes(registers, step):
+    _core.program(plan_of_two(), registers, [step], [])
+
+
+@pytest.mark.parametrize(
+    "registers, steps, text",
+    [
+        ([1, 0, 0], [(0, 2, 0, -1, 2, 1.0, 0.0)], "spaces 0 and 1 differ"),
+        ([1, 0, 0], [(1, 1, 0, -1, 2, 1.0, 0.0), (COMBINE, -1, 2, 0, 1, 1.0, 1.0)], "spaces 1 and 0 differ"),
+        ([0, 0, 0], [(COMBINE, -1, 2, -1, 1, 1.0, 0.0)], "a step names a register that holds nothing"),
+        ([0, 0, 0], [(COMBINE, -1, 0, 2, 1, 1.0, 1.0)], "a step names a register that holds nothing"),
+        ([0, 0], [(COMBINE, -1, 0, -2, 1, 1.0, 1.0)], "a step names a register that holds nothing"),
+        ([0, 0], [(COMBINE, -1, -1, -1, 1, 1.0, 0.0)], "a step names a register that holds nothing"),
+        ([0, 0], [(COMBINE, -1, 2, -1, 1, 1.0, 0.0)], "a step names a register that holds nothing"),
+        ([0, 0], [(COMBINE, -1, 0, 2, 1, 1.0, 1.0)], "a step names a register that holds nothing"),
+        ([0, 0], [(COMBINE, -1, 0, -1, 0, 1.0, 0.0)], "a step names a register that holds nothing"),
+        ([0, 0], [(COMBINE, -1, 0, -1, 2, 1.0, 0.0)], "a step names a register that holds nothing"),
+        ([0, 0], [(7, 0, 0, -1, 1, 1.0, 0.0)], "a step names a register that holds nothing"),
+    ],
+)
+def test_steps_that_a_program_refuses(registers, steps, text):
+    with pytest.raises(ValueError, match=text):
+        _core.program(plan_of_two(), registers, steps, [])
+
+
+def test_fields_that_a_plan_refuses():
+    plan = plan_of_two()
+    P = plan.riccati(0, 1, 2)
+    assert plan.past_hinge(P) == plan.past_hinge(P)
+    for field in (2, P + 1, P + 2):
+        with pytest.raises(ValueError, match=f"field {field} is no P of a Riccati equation"):
+            plan.past_hinge(field)
+    with pytest.raises(ValueError, match="a product is taken from a block that is not there"):
+        plan.remainder(2, 0, 2)  # M - E M: E M is off the diagonal
+    both = plan.sum(1.0, 2, False, 1.0, 0, False)  # M + E: E M has two terms there
+    with pytest.raises(ValueError, match="two products are taken from one block"):
+        plan.remainder(both, both, both)

@@ -65,10 +65,12 @@ inline Indices places_of_fields(const Indices& asked) {
     switch (asked[0]) {
         case PRODUCT: return {1, 3};
         case SUM: return {1, 3};
-        case INVERSE: return {1};
+        case INVERSE:
+        case PAST_HINGE: return {1};
         case FORWARD:
         case BACKWARD:
-        case RICCATI: return {1, 2, 3};
+        case RICCATI:
+        case REMAINDER: return {1, 2, 3};
         default: return {};
     }
 }
@@ -163,6 +165,8 @@ inline void add_maker(Builder& b, const MakerFile& m) {
         case FORWARD:
         case BACKWARD: wants(4), b.lyapunov(a[1], a[2], a[3], a[0] == BACKWARD); break;
         case RICCATI: wants(4), b.riccati(a[1], a[2], a[3]); break;
+        case PAST_HINGE: wants(2), b.past_hinge(a[1]); break;
+        case REMAINDER: wants(4), b.remainder(a[1], a[2], a[3]); break;
         default: reject("a maker has no such kind");
     }
 }

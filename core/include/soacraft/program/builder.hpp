@@ -226,11 +226,12 @@ struct Builder {
         }
         return at;
     }
+    // For each node the block of a field of the nodes on the diagonal, or -1; refused when another block is not zero.
     Indices on_diagonal(index X) const {
         const Field& x = field(X);
         Indices at(static_cast<std::size_t>(count()), -1);
         for (index i = 0; i < x.count; ++i) {
-            if (x.row[i] != x.col[i] || x.row[i] >= count()) reject("a block is not on the diagonal");
+            if (x.row[i] != x.col[i]) reject("a block is not on the diagonal");
             at[static_cast<std::size_t>(x.row[i])] = i;
         }
         return at;
@@ -252,7 +253,7 @@ struct Builder {
         return known[asked] = Y;
     }
 
-    // P, P+, D and G, one after the other.
+    // P, D and G, one after the other.
     index riccati(index A, index H, index M) {
         require_field(A), require_field(H), require_field(M);
         const Indices asked{RICCATI, A, H, M};
@@ -268,15 +269,64 @@ struct Builder {
             if (maps[static_cast<std::size_t>(k)] != k || field(H).count != count()) reject("H has a block for each node");
             const index n = size(body, k), dofs = size(hinge, k);
             if (dofs > n) reject("a hinge has no more dofs than its node rows");
-            const index room = n + dofs * (n + 3 * dofs + 4);
+            const index room = n * n + n + dofs * (n + 3 * dofs + 4);
             work = work < room ? room : work;
         }
         const index P = diagonal(body, body);
-        diagonal(body, body), diagonal(hinge, hinge), diagonal(body, hinge);
+        diagonal(hinge, hinge), diagonal(body, hinge);
         const index length = static_cast<index>(list.size());
         const index nodes_size = spaces[static_cast<std::size_t>(body)].offset[count()];
-        add_maker({RICCATI, 0, {A, H, M}, {P, P + 1, P + 2, P + 3}, {1, 1}, keep(std::move(list)), length}, work + nodes_size);
+        add_maker({RICCATI, 0, {A, H, M}, {P, P + 1, P + 2, -1}, {1, 1}, keep(std::move(list)), length}, work + nodes_size);
         return known[asked] = P;
+    }
+
+    // P+ for the P of a Riccati equation. Few programs want it, so the equation does not keep it.
+    index past_hinge(index P) {
+        require_field(P);
+        const index number = maker_of[static_cast<std::size_t>(P)];
+        const Maker solved = number < 0 ? Maker{} : makers[static_cast<std::size_t>(number)];
+        if (number < 0 || solved.how != RICCATI || solved.out[0] != P) reject("field %lld is no P of a Riccati equation", static_cast<long long>(P));
+        const Indices asked{PAST_HINGE, P};
+        if (const auto at = known.find(asked); at != known.end()) return at->second;
+        const index H = solved.in[1], G = solved.out[2], body = field(P).rows;
+        index work = 0;
+        for (index k = 0; k < count(); ++k) {
+            const index room = size(field(H).rows, k) * size(body, k);
+            work = work < room ? room : work;
+        }
+        const index P_plus = diagonal(body, body);
+        add_maker({PAST_HINGE, 0, {P, H, G}, {P_plus, -1, -1, -1}, {1, 1}, nullptr, 0}, work);
+        return known[asked] = P_plus;
+    }
+
+    // X - Y Z, where Y Z has at most one term for each block of X and none elsewhere: E_psi = E_phi - K H.
+    index remainder(index X, index Y, index Z) {
+        require_field(X), require_field(Y), require_field(Z);
+        const Field x = field(X), y = field(Y), z = field(Z);
+        require_same(x.rows, y.rows), require_same(x.cols, z.cols), require_same(y.cols, z.rows);
+        const Indices asked{REMAINDER, X, Y, Z};
+        if (const auto at = known.find(asked); at != known.end()) return at->second;
+        const index width = spaces[static_cast<std::size_t>(x.cols)].count;
+        std::unordered_map<index, index> places;
+        for (index i = 0; i < x.count; ++i) places[x.row[i] * width + x.col[i]] = i;
+        std::unordered_map<index, Indices> by_row;
+        for (index i = 0; i < z.count; ++i) by_row[z.row[i]].push_back(i);
+        Indices list(2 * static_cast<std::size_t>(x.count), -1);
+        for (index i = 0; i < y.count; ++i) {
+            const auto meets = by_row.find(y.col[i]);
+            if (meets == by_row.end()) continue;
+            for (index j : meets->second) {
+                const auto at = places.find(y.row[i] * width + z.col[j]);
+                if (at == places.end()) reject("a product is taken from a block that is not there");
+                index* const pair = list.data() + 2 * at->second;
+                if (pair[0] >= 0) reject("two products are taken from one block");
+                pair[0] = i, pair[1] = j;
+            }
+        }
+        const index out = add_field(x.rows, x.cols, {x.row, x.row + x.count}, {x.col, x.col + x.count});
+        const index length = static_cast<index>(list.size());
+        add_maker({REMAINDER, 0, {X, Y, Z}, {out, -1, -1, -1}, {1, 1}, keep(std::move(list)), length});
+        return known[asked] = out;
     }
 
     void require_same(index a, index b) const {

@@ -7,10 +7,10 @@
 
 SOACRAFT_PROGRAM_BEGIN
 
-// A hinge inertia this small relative to what it was computed from is in doubt (`verdict.hpp`, `_backend.DOUBTFUL`).
-constexpr double DOUBT = 1e-12;
 // A block whose inverse, its rows and columns brought to one size, has a larger trace is left to Python.
 constexpr double ILL_CONDITIONED = 1e8;
+// So is one whose entries, brought to that size, differ from those across the diagonal by more than rounding.
+constexpr double ASYMMETRIC = 1e-12;
 
 template <class T>
 struct Made {
@@ -40,6 +40,18 @@ SOACRAFT_FLAT void multiply(Rows rows, Inner inner, Cols cols, const T* X, index
         for (index i = 0; i < inner; ++i) {
             const T x = X[r * Xr + i * Xi];
             for (index c = 0; c < cols; ++c) Z[r * cols + c] += x * Y[i * Yi + c * Yc];
+        }
+}
+
+// Z = X - A B
+template <class Rows, class Inner, class Cols, class T>
+SOACRAFT_FLAT void subtract_product(Rows rows, Inner inner, Cols cols, const T* X, const T* A, const T* B,
+                                    T* SOACRAFT_RESTRICT Z) {
+    for (index r = 0; r < rows; ++r)
+        for (index c = 0; c < cols; ++c) {
+            T z = X[r * cols + c];
+            for (index i = 0; i < inner; ++i) z -= A[r * inner + i] * B[i * cols + c];
+            Z[r * cols + c] = z;
         }
 }
 
@@ -109,7 +121,7 @@ SOACRAFT_INLINE bool make_inverse(const Made<T>& m, const Maker& maker) {
             for (index c = 0; c < n; ++c) {
                 even[r * n + c] = from[r * n + c] * root[r] * root[c];
                 const T other = from[c * n + r] * root[r] * root[c];
-                if (!above(T(1e-12), absolute(even[r * n + c] - other))) return false;
+                if (!above(T(ASYMMETRIC), absolute(even[r * n + c] - other))) return false;
             }
         if (!cholesky(n, even, L) || !above(T(ILL_CONDITIONED), trace_of_inverse(n, L, t))) return false;
         for (index c = 0; c < n; ++c) {
@@ -147,41 +159,76 @@ SOACRAFT_INLINE void make_lyapunov(const Made<T>& m, const Maker& maker) {
     }
 }
 
-// False when a hinge may have no inertia to move.
+// X - Y Z, one term for each block.
+template <class T>
+SOACRAFT_INLINE void make_remainder(const Made<T>& m, const Maker& maker) {
+    const index X = maker.in[0], Y = maker.in[1], Z = maker.in[2], out = maker.out[0];
+    for (index i = 0; i < m.field(X).count; ++i) {
+        const index y = maker.list[2 * i], z = maker.list[2 * i + 1], rows = m.rows(X, i), cols = m.cols(X, i);
+        const index inner = y < 0 ? 0 : m.cols(Y, y);
+        const T *const from = m.block(X, i), *const a = y < 0 ? nullptr : m.block(Y, y);
+        const T* const b = y < 0 ? nullptr : m.block(Z, z);
+        T* const to = m.block(out, i);
+        const Fixed<6> six{};
+        if (rows == 6 && cols == 6 && inner == 1)
+            subtract_product(six, Fixed<1>{}, six, from, a, b, to);
+        else
+            subtract_product(rows, inner, cols, from, a, b, to);
+    }
+}
+
+// P+(k) = the symmetric part of P(k) - G(k) H(k) P(k).
+template <class T>
+SOACRAFT_INLINE void make_past_hinge(const Made<T>& m, const Maker& maker) {
+    const index P = maker.in[0], H = maker.in[1], G = maker.in[2], P_plus = maker.out[0];
+    for (index k = 0; k < m.plan->forest.count; ++k) {
+        const index size = m.rows(P, k), dofs = m.rows(H, k);
+        for (index i = 0; i < dofs * size; ++i) m.work[i] = T(0.0);
+        detail::add_product(dofs, size, size, m.block(H, k), One<T>{m.block(P, k)}, m.work);
+        detail::remove_hinge(size, dofs, m.block(P, k), m.block(G, k), m.work, m.block(P_plus, k));
+    }
+}
+
+// P, D and G; of P+ only that of the node at hand is kept. P(k) begins as M(k) when it is first met, by a child or by the
+// sweep itself: one walk through memory, which is what long chains wait for. False when a hinge may have no inertia to
+// move.
 template <class T>
 SOACRAFT_INLINE bool make_riccati(const Made<T>& m, const Maker& maker) {
     const index A = maker.in[0], H = maker.in[1], M = maker.in[2];
-    const index P = maker.out[0], P_plus = maker.out[1], D = maker.out[2], G = maker.out[3];
+    const index P = maker.out[0], D = maker.out[1], G = maker.out[2];
     const Forest& forest = m.plan->forest;
     const Space& body = m.plan->spaces[m.field(P).rows];
     const index *const a = maker.list, *const x = a + forest.count;
-    T* const sizes = m.work;
-    T* const work = sizes + body.offset[forest.count];
-    for (index i = 0; i < body.offset[forest.count]; ++i) sizes[i] = T(0.0);
-    m.clear(P);
-    for (index k = 0; k < forest.count; ++k) {
-        if (x[k] < 0) continue;
-        const T* const from = m.block(M, x[k]);
-        T* const to = m.block(P, k);
-        for (index i = 0; i < m.rows(P, k) * m.cols(P, k); ++i) to[i] = from[i];
-    }
+    T* const sizes = m.work;  // below zero: not yet met
+    T* const P_plus = sizes + body.offset[forest.count];
+    for (index i = 0; i < body.offset[forest.count]; ++i) sizes[i] = T(-1.0);
+    const auto meet = [&](index k) {
+        const index size = m.rows(P, k);
+        T *const to = m.block(P, k), *const own = sizes + body.offset[k];
+        if (size == 0 || !above(T(0.0), own[0])) return;
+        const T* const from = x[k] < 0 ? nullptr : m.block(M, x[k]);
+        for (index i = 0; i < size * size; ++i) to[i] = from ? from[i] : T(0.0);
+        for (index i = 0; i < size; ++i) own[i] = T(0.0);
+    };
     for (index i = forest.count; i-- > 0;) {
         const index k = forest.order[i], p = forest.parent[k];
         const index size = m.rows(P, k), dofs = m.rows(D, k);
+        meet(k);
         const T* const inertia = x[k] < 0 ? nullptr : m.block(M, x[k]);
         bool massless = true;
         for (index j = 0; inertia && j < size; ++j) massless = massless && is_zero(inertia[j * size + j]);
-        T* const own = sizes + body.offset[k];
+        T *const own = sizes + body.offset[k], *const work = P_plus + size * size;
         const bool moves = size == 6 && dofs == 1
                                ? detail::articulate(Fixed<6>{}, Fixed<1>{}, T(DOUBT), massless, m.block(H, k),
-                                                    m.block(P, k), m.block(P_plus, k), m.block(D, k), m.block(G, k), own, work)
+                                                    m.block(P, k), P_plus, m.block(D, k), m.block(G, k), own, work)
                                : detail::articulate(size, dofs, T(DOUBT), massless, m.block(H, k), m.block(P, k),
-                                                    m.block(P_plus, k), m.block(D, k), m.block(G, k), own, work);
+                                                    P_plus, m.block(D, k), m.block(G, k), own, work);
         if (!moves) return false;
         if (p < 0 || a[k] < 0) continue;
+        meet(p);
         const index inboard = m.rows(P, p);
         const T* const edge = m.block(A, a[k]);
-        add_AYBs(inboard, size, size, inboard, edge, m.block(P_plus, k), edge, work, m.block(P, p));
+        add_AYBs(inboard, size, size, inboard, edge, P_plus, edge, work, m.block(P, p));
         T* const carried = sizes + body.offset[p];
         for (index r = 0; r < inboard; ++r)
             for (index c = 0; c < size; ++c) carried[r] += edge[r * size + c] * edge[r * size + c] * own[c];
@@ -202,6 +249,8 @@ SOACRAFT_INLINE bool make(const Made<T>& m, index number, const In& q, const Pos
         case FORWARD:
         case BACKWARD: make_lyapunov(m, maker); return true;
         case RICCATI: return make_riccati(m, maker);
+        case PAST_HINGE: make_past_hinge(m, maker); return true;
+        case REMAINDER: make_remainder(m, maker); return true;
         default: return true;
     }
 }

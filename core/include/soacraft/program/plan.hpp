@@ -42,11 +42,14 @@ enum How : int {
     INVERSE,    // of a block-diagonal, positive definite X
     FORWARD,    // Y = X + E_A Y E_B*, tips to base
     BACKWARD,   // Y = X + diagOf{ E_A* Y E_B }, base to tips
-    RICCATI,    // P, P+, D, G of E, H and M
+    RICCATI,    // P, D, G of E, H and M
+    PAST_HINGE, // P+ = (I - G H) P
+    REMAINDER,  // X - Y Z, block by block
 };
 
 // What `list` holds: of a product triples (block of X, block of Y, block of the result); of a sum for each block of X,
-// then of Y, the block of the result or -1; of equations for each node the block of E (and of E_B), then of X; -1: none.
+// then of Y, the block of the result or -1; of equations for each node the block of E (and of E_B), then of X; of a
+// remainder for each block of X those of Y and of Z; -1: none.
 struct Maker {
     int how;
     int transposed;  // bit 0: X, bit 1: Y; of what is given: whether it is the same at every state

@@ -38,10 +38,9 @@ SOACRAFT_FLAT Mat<T> turned_by(const In& q, index i) {
 template <class T>
 SOACRAFT_FLAT Pose<T> motion_of(const Screw& screw, const T& x) {
     const T t = T(screw.rate) * x;
-    T s, c, half, other;
-    sine_cosine(t, s, c);
+    T half, other;
     sine_cosine(T(0.5) * t, half, other);
-    c = T(2.0) * half * half;
+    const T s = T(2.0) * half * other, c = T(2.0) * half * half;  // sin t and 1 - cos t, which keeps its digits
     T e[12];
     const double* const b = screw.basis;
     for (int i = 0; i < 9; ++i) e[i] = T(b[i]) + s * T(b[24 + i]) + c * T(b[36 + i]);

@@ -40,9 +40,8 @@ struct Written {
     void add(Step s) {
         const Builder& b = *builder;
         const index count = static_cast<index>(spaces.size());
-        if (s.act < APPLY || s.act > COMBINE || s.in < 0 || s.in >= count || s.out < 1 || s.out >= count ||
-            s.other < -1 || s.other >= count || !written_[static_cast<std::size_t>(s.in)] ||
-            (s.other >= 0 && !written_[static_cast<std::size_t>(s.other)]))
+        const auto holds = [&](index r) { return r >= 0 && r < count && written_[static_cast<std::size_t>(r)]; };
+        if (s.act < APPLY || s.act > COMBINE || s.out < 1 || s.out >= count || !holds(s.in) || (s.other != -1 && !holds(s.other)))
             reject("a step names a register that holds nothing");
         const index from = space_of(s.in), to = space_of(s.out);
         if (s.act == COMBINE) {

@@ -119,13 +119,13 @@ _NAMED: dict[str, Callable[[Fields], int]] = {
     "M": lambda f: M,
     "R": lambda f: f.plan.lyapunov(A, M, A, False),
     "P": _riccati(0),
-    "P_plus": _riccati(1),
-    "D": _riccati(2),
-    "G": _riccati(3),
+    "P_plus": lambda f: f.plan.past_hinge(f.named("P")),
+    "D": _riccati(1),
+    "G": _riccati(2),
     "K": lambda f: f.times(A, f.named("G")),
     "tau": lambda f: f.times(f.named("G"), H),
     "tau_bar": lambda f: f.complement(f.named("tau")),
-    "E_psi": lambda f: f.plan.sum(1.0, A, False, -1.0, f.times(f.named("K"), H), False),  # E_phi (I - G H)
+    "E_psi": lambda f: f.plan.remainder(A, f.named("K"), H),  # E_phi (I - G H)
     "D_inv": lambda f: f.plan.inverse(f.named("D")),
     "Upsilon": _compliance,
 }

@@ -79,7 +79,7 @@ def listing(fields: Fields, makers: list[tuple[str, int]], steps: list[Step]) ->
         return fields.names.get(which, f"field {which}")
 
     made = [
-        f"{how}: {'A, H, M' if how == 'blocks at q' else 'P, P_plus, D, G' if how == 'Riccati' else name(which)}"
+        f"{how}: {'A, H, M' if how == 'blocks at q' else 'P, D, G' if how == 'Riccati' else name(which)}"
         for how, which in makers
         if how != "given"
     ]
@@ -230,9 +230,9 @@ def _(expr: RiccatiInverse, low: Lowering, x: int, turned: bool) -> int:
     f, plan = low.fields, low.fields.plan
     H_field, E_field = field(H_arg, low), field(E, low)
     P = plan.riccati(E_field, H_field, field(X, low))
-    D, G = P + 2, P + 3
+    D, G = P + 1, P + 2
     K = f.times(E_field, G)
-    E_psi = plan.sum(1.0, E_field, False, -1.0, f.times(K, H_field), False)
+    E_psi = plan.remainder(E_field, K, H_field)
     D_inv, hinge, body = plan.inverse(D), H_arg.spaces[0], H_arg.spaces[1]
 
     def chain(start: int, *acts: tuple[int, int, Space]) -> int:
