@@ -145,7 +145,7 @@ PyObject* new_result(const Call& c, PyObject* const* out) {
 
 double* data_of_new(PyObject* x) { return static_cast<double*>(PyArray_DATA(reinterpret_cast<PyArrayObject*>(x))); }
 
-// One state, (q, v, force, theta, passive) with contiguous float64 arrays; the result has vdot, [forces, residuals, q] and,
+// One state, (q, v, force, theta, passive) with contiguous float64 arrays; the result has vdot, [forces, residuals, q, v] and,
 // where some closure's coordinates are followed, all of these.
 PyObject* quick(const Call& c, PyObject* const* args, std::size_t given, PyObject* names) {
     const ClosedSolver& m = *static_cast<const ClosedSolver*>(c.model);
@@ -154,7 +154,7 @@ PyObject* quick(const Call& c, PyObject* const* args, std::size_t given, PyObjec
     if (m.tree->retired || m.outdated() || PyDict_GET_SIZE(c.forces) != 0 || (passive && m.tree->passive_in_python))
         return nullptr;
     const rigid::Model& tree = m.tree->model;
-    const npy_intp nq = tree.nq, nv = tree.nv, filled = m.forces() + 2, width = filled + nq, turns = m.plan.coordinates;
+    const npy_intp nq = tree.nq, nv = tree.nv, filled = m.forces() + 2, width = filled + nq + nv, turns = m.plan.coordinates;
     State s = m.state(data_of(args[3], 1, &turns));
     s.passive = m.tree->acting(passive);
     s.q = data_of(args[0], 1, &nq), s.v = data_of(args[1], 1, &nv), s.force = data_of(args[2], 1, &nv);
@@ -170,6 +170,7 @@ PyObject* quick(const Call& c, PyObject* const* args, std::size_t given, PyObjec
         if (best_kernels().solve(m.plan, m.workspace.hold(m.room), m.method, s, {vdot, rest, rest + m.forces(), theta}) &&
             rigid::finite(vdot, nv) && rigid::finite(rest, filled)) {
             std::memcpy(rest + filled, s.q, static_cast<std::size_t>(nq) * sizeof(double));
+            std::memcpy(rest + filled + nq, s.v, static_cast<std::size_t>(nv) * sizeof(double));
             result = new_result(c, out);
         }
     }

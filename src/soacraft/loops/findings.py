@@ -14,6 +14,9 @@ from soacraft.kinematics.independent import Choice, Indices, row_names
 from soacraft.kinematics.rows import Constraints
 from soacraft.kinematics.tasks import Task
 from soacraft.loops.results import Info
+from soacraft.model.states.state import State
+from soacraft.model.tree.graph import Graph
+from soacraft.model.tree.subgraph import SubGraph
 from soacraft.spatial.checks import Array
 
 if TYPE_CHECKING:
@@ -42,6 +45,17 @@ class Findings:
         self.loops = tuple(x.name for x in graph.loops if x.active)
         self.couplings = tuple(x.name for x in graph.couplings if x.active)
         self.dof_names = graph.dof_names
+        self.moves_by = "".join(graph.layout.units.hinge)
+        self._anchored = _anchored(graph)
+
+    def graph(self) -> Graph:
+        """The graph, if it is still as it was when the result was found."""
+        graph = self._solver.graph
+        if graph.parameters != self._parameters or self._anchored is not _anchored(graph):
+            raise StaleError(
+                f"hinge forces of this result were not asked for before {graph.name!r} changed; solve again."
+            )
+        return graph
 
     def mixed(self) -> Findings:
         """The same for a batch whose later states were solved with another choice."""
@@ -76,6 +90,11 @@ class Findings:
         self.require_same_parameters()
         solver, graph = self._solver, self._solver.graph
         return closed_rows(graph, graph.state(q, np.zeros(graph.nv)), solver._theta, solver.tolerance)
+
+
+def _anchored(graph: Graph) -> State | None:
+    """What the pose of a sub-graph's anchor follows from."""
+    return graph.multibody.current if isinstance(graph, SubGraph) else None
 
 
 class Answered(Findings):

@@ -11,7 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from soacraft import markup
-from soacraft.errors import StaleError
+from soacraft.errors import StaleError, StateError
+from soacraft.loops.hinge_forces import HingeForces, hinge_forces
+from soacraft.model.states.coordinates import Forces
+from soacraft.model.tree.graph import Graph
+from soacraft.model.tree.names import v_place
 from soacraft.spatial.checks import Array
 
 Indices = npt.NDArray[np.intp]
@@ -93,6 +97,13 @@ class Source(Protocol):
     @property
     def dof_names(self) -> tuple[str, ...]: ...
 
+    @property
+    def moves_by(self) -> str:
+        """For each dof a letter: r where it turns, m where it travels."""
+
+    def graph(self) -> Graph:
+        """The graph, if it is still as it was when the result was found."""
+
     def info(self, q: Array) -> Info:
         """What is to be known at each configuration of a list."""
 
@@ -103,7 +114,12 @@ class Kept(NamedTuple):
     loops: tuple[str, ...]
     couplings: tuple[str, ...]
     dof_names: tuple[str, ...]
+    moves_by: str
     known: Info
+
+    def graph(self) -> Graph:
+        """None: what hinge forces are computed from stayed with the original."""
+        raise StaleError("a copied result has no model to compute hinge forces with; ask the original, or solve again.")
 
     def info(self, q: Array) -> Info:
         """What was known when it was copied."""
@@ -124,11 +140,13 @@ class Result:
     """
 
     _theta: Array | None = None  # the coordinates of the closures' hinges, for the next call
+    _loads: Forces | None = None  # external forces; None where none but the model's gravity compensation act
+    _passive = True  # whether that does
 
     def __init__(self, vdot: Array, rest: Array, source: Source) -> None:
         self.vdot = vdot
         """(..., nv), of all dofs of the tree."""
-        self._rest = rest  # forces of loops and couplings, residuals of closures and motion, q
+        self._rest = rest  # forces of loops and couplings, residuals of closures and motion, q, v
         self._source = source
 
     @property
@@ -160,6 +178,50 @@ class Result:
     def residual(self) -> Any:
         """The larger of the two residuals: a number, in a batch an array of numbers."""
         return np.maximum(self.residual_of_closures, self.residual_of_motion)[()]
+
+    # -- forces through hinges, accelerations by name --------------------------------------------------------------
+
+    @cached_property
+    def hinge_forces(self) -> HingeForces:
+        """The reactions of all hinges, cut ones too: `r.hinge_forces["crank"]` by body, hinge or loop, at any node and
+        in any axes by `.at(...)`. Computed when first asked for.
+        """
+        graph, split = self._source.graph(), self._forces + 2 + self._source.graph().nq
+        q, v = self._rest[..., self._forces + 2 : split], self._rest[..., split:]
+        return hinge_forces(graph, q, v, self.vdot, self.multipliers, self._loads, self._passive)
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """The units of vdot, by dof."""
+        return tuple("rad/s^2" if letter == "r" else "m/s^2" for letter in self._source.moves_by)
+
+    def __getitem__(self, name: Any) -> Any:
+        """The acceleration of a dof, (...), or of all dofs of a hinge or body, (..., n), by name."""
+        if isinstance(name, str) and name in self._source.dof_names:
+            return self.vdot[..., self._source.dof_names.index(name)][()]
+        return self.vdot[..., v_place(self._source.graph(), name)]
+
+    def table(self) -> str:
+        """The accelerations by dof with their units, and the multipliers of loops and couplings, as text; of one state.
+
+        >>> import soacraft as sc
+        >>> mb = sc.load("double_pendulum")
+        >>> loose = mb.couple("gear", {"upper": 1, "lower": -2})
+        >>> r = sc.loops.ConstraintEmbedding(mb).forward_dynamics([0.2, 0.1], [0, 0], [0, 0])
+        >>> print(r.table())
+        dof    vdot      unit
+        upper  -1.1398   rad/s^2
+        lower  -0.5699   rad/s^2
+        gear   ...       multipliers
+        """
+        if self.vdot.ndim > 1:
+            raise StateError(f"a table shows one state, and this is a batch {self.vdot.shape[:-1]}; take vdot[i].")
+        names, units = self._source.dof_names, self.units
+        rows = [(name, f"{x:.6g}", unit) for name, x, unit in zip(names, self.vdot + 0.0, units, strict=True)]
+        rows += [(name, _shown(x), "multipliers") for name, x in self.multipliers.items()]
+        rows = [("dof", "vdot", "unit"), *rows]
+        widths = [max(len(row[i]) for row in rows) for i in (0, 1)]
+        return "\n".join(f"{a:<{widths[0]}}  {b:<{widths[1]}}  {c}".rstrip() for a, b, c in rows)
 
     @cached_property
     def info(self) -> Info:
@@ -201,12 +263,13 @@ class Result:
 
     @property
     def _q(self) -> Array:
-        q = self._rest[..., self._forces + 2 :]
+        q = self._rest[..., self._forces + 2 : self._rest.shape[-1] - self.vdot.shape[-1]]
         return q.reshape(math.prod(q.shape[:-1]), q.shape[-1])
 
     def __reduce__(self) -> tuple[Any, ...]:
         source = self._source
-        return Result, (self.vdot, self._rest, Kept(source.loops, source.couplings, source.dof_names, self.info))
+        kept = Kept(source.loops, source.couplings, source.dof_names, source.moves_by, self.info)
+        return Result, (self.vdot, self._rest, kept)
 
     def __repr__(self) -> str:
         batch = self.vdot.shape[:-1]

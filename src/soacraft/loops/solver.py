@@ -152,6 +152,8 @@ class Solver(Strict, ABC):
         if call is not None and f_ext is None and U is None and threads is None:
             result = call(q, v, force, self._turns, passive)
             if result is not None:
+                if not passive:
+                    result._passive = False
                 if result._theta is not None:
                     self._turns = result._theta
                 return result
@@ -384,7 +386,7 @@ class Solver(Strict, ABC):
         vdot, left, theta, fine = compiled.run(q, v, force, pull, self._turns, p.threads, p.passive)
         if count == 1 and fine[0] and compiled.plan.closures.follows:
             self._turns = theta[0]
-        rest = np.concatenate([left, q], axis=1)
+        rest = np.concatenate([left, q, v], axis=1)
         if not fine.all():
             for i, (where, (state, one, forces)) in enumerate(zip(np.ndindex(*p.batch), states_of(p), strict=True)):
                 if not fine[i]:
@@ -396,14 +398,17 @@ class Solver(Strict, ABC):
         return self._result(p, vdot, rest, source if source is self._chosen.source else source.mixed())
 
     def _rest(self, task: Task, x: Answer) -> Array:
-        """Forces of loops and couplings, residuals of closures and motion, q."""
+        """Forces of loops and couplings, residuals of closures and motion, q, v."""
         left = residuals(task, x.vdot, x.multipliers)
         check_answer(task, x.vdot, x.multipliers, self.tolerance, left)
-        return np.concatenate([*_forces(task, x), left, task.state.q])
+        return np.concatenate([*_forces(task, x), left, task.state.q, task.state.v])
 
     def _result(self, p: Problem, vdot: Any, rest: Any, source: Source) -> Result:
-        width = len(rest[0]) if len(rest) else 6 * len(source.loops) + len(source.couplings) + 2 + self.graph.nq
-        return Result(np.reshape(vdot, (*p.batch, p.nv)), np.reshape(rest, (*p.batch, width)), source)
+        forces = 6 * len(source.loops) + len(source.couplings)
+        width = len(rest[0]) if len(rest) else forces + 2 + self.graph.nq + p.nv
+        made = Result(np.reshape(vdot, (*p.batch, p.nv)), np.reshape(rest, (*p.batch, width)), source)
+        made._loads = p.forces
+        return made
 
     def _choice_at(self, rows: Constraints, chosen: Indices | None) -> Choice:
         """The rank and the redundant rows at a state; solvers may have their own way to find them."""
