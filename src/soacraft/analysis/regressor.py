@@ -163,7 +163,7 @@ def _offset(p: Problem) -> Array:
     """J_a vdot, less what external forces, springs and dampers do."""
     offset = np.zeros((*p.batch, p.nv)) - along_dofs(p)
     vdot = p.given["vdot"]
-    for J, where in zip(p.layout.armature, p.layout.v_slices, strict=True):
+    for J, where in zip(p.layout.armature, p.layout.hinge_v, strict=True):
         if J is not None:
             offset[..., where] += J * vdot[..., where]
     if p.forces:

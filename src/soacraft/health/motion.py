@@ -33,7 +33,7 @@ def check_hinge_inertias(graph: Graph) -> Iterator[Finding]:
     if all(beyond_doubt(graph.sko(graph.state(q=each))) for each in q):
         return
     for k, relative in smallest_inertias(graph.sko(graph.state(q=q))).items():
-        body, own = graph.bodies[k], q[:, graph.layout.q_slices[k]]
+        body, own = graph.bodies[k], q[:, graph.layout.hinge_q[k]]
         lost = [i for i, x in enumerate(np.broadcast_to(relative, (3,))) if x <= SMALLEST]
         locked = [i for i in lost if is_locked(body.hinge, own[i])]
         for which, text, cure in (

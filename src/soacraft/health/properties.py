@@ -17,7 +17,7 @@ from soacraft.spatial.checks import Array
 def check_limits(graph: Graph) -> Iterator[Finding]:
     """Limits that contradict each other, and coordinates outside of them."""
     now = graph.current.q
-    for body, where in zip(graph.bodies, graph.layout.q_slices, strict=True):
+    for body, where in zip(graph.bodies, graph.layout.hinge_q, strict=True):
         if body._limits is None:
             continue
         yield from _bounds(body)

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from soacraft.dynamics.problem import Problem
-from soacraft.dynamics.reference.blocks import columns, over_dofs
+from soacraft.dynamics.reference.blocks import columns
 from soacraft.dynamics.reference.forward import forward_dynamics, solve_columns
 from soacraft.dynamics.reference.inertia import mass_matrix
 from soacraft.dynamics.reference.inverse import along_dofs_derivatives
@@ -105,7 +105,7 @@ def motion_of(p: Problem, vdot: Array) -> Motion:
         phi_T = c.A[..., k, :, :].mT
         V_plus[..., k, :] = times(phi_T, base_V if parent < 0 else motion.V[..., parent, :])
         alpha_plus[..., k, :] = times(phi_T, base_alpha if parent < 0 else alpha[..., parent, :])
-    H_T = [sko.H(k)[..., :6].mT for k in sko.nodes]
+    H_T = [sko.H(k)[..., : where.stop - where.start, :6].mT for k, where in enumerate(layout.hinge_v)]
     return Motion(c.A, H_T, motion.V, V_plus, alpha_plus, motion.twists, f, *_hinges(p, vdot, f))
 
 
@@ -167,7 +167,7 @@ def crf_with(f: Array) -> Array:
 
 def outward(p: Problem, m: Motion, seeds: Seeds) -> tuple[Array, Array]:
     """dV and dalpha of all bodies, (..., n, 6, nv), base to tips; alpha less gravity."""
-    where, lead = p.layout.v_slices, m.f.shape[:-2]
+    where, lead = p.layout.hinge_v, m.f.shape[:-2]
     dV, dalpha = np.zeros((*lead, p.n, 6, p.nv)), np.zeros((*lead, p.n, 6, p.nv))
     for k in p.layout.tree.base_to_tips():
         parent, phi_T = p.layout.parents[k], m.A[..., k, :, :].mT
@@ -182,23 +182,23 @@ def outward(p: Problem, m: Motion, seeds: Seeds) -> tuple[Array, Array]:
 
 def _sweep(p: Problem, m: Motion, seeds: Seeds, moved: bool) -> Array:
     """The two sweeps on columns over all dofs; `moved`: the external forces change with the configuration."""
-    where, M = p.layout.v_slices, p.layout.M
+    where, M = p.layout.hinge_v, p.layout.M
     dV, dalpha = outward(p, m, seeds)
     rate = crf_with(times(M, m.V)) + crf(m.V) @ M  # of crf(V) M V
     df = M @ dalpha + rate @ dV
     if moved:
         _less_turned_forces(p, m, df)
-    dT = {}
+    dT = np.zeros((*df.shape[:-3], p.nv, p.nv))
     for k in p.layout.tree.tips_to_base():
         parent = p.layout.parents[k]
-        dT[k] = m.H_T[k].mT @ df[..., k, :, :]
+        dT[..., where[k], :] = m.H_T[k].mT @ df[..., k, :, :]
         if seeds.T is not None:
-            dT[k][..., where[k]] += seeds.T[k]
+            dT[..., where[k], where[k]] += seeds.T[k]
         if parent >= 0:
             if seeds.f is not None:
                 df[..., k, :, where[k]] += seeds.f[k]
             df[..., parent, :, :] += m.A[..., k, :, :] @ df[..., k, :, :]
-    return over_dofs(p, dT)
+    return dT
 
 
 def _less_turned_forces(p: Problem, m: Motion, df: Array) -> None:
@@ -231,5 +231,5 @@ def _turns(p: Problem, m: Motion) -> Array:
         parent = p.layout.parents[k]
         if parent >= 0:
             J[..., k, :, :] = m.A[..., k, :, :].mT @ J[..., parent, :, :]
-        J[..., k, :, p.layout.v_slices[k]] += m.H_T[k]
+        J[..., k, :, p.layout.hinge_v[k]] += m.H_T[k]
     return J[..., :3, :]

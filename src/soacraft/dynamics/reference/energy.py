@@ -23,7 +23,7 @@ def kinetic_energy(p: Problem) -> Array:
     """V* M V / 2, with armature + v* J v / 2."""
     V, v = p.state.motion.V, p.given["v"]
     twice = np.sum(V * times(p.layout.M, V), axis=(-2, -1))
-    for where, J in zip(p.layout.v_slices, p.layout.armature, strict=True):
+    for where, J in zip(p.layout.hinge_v, p.layout.armature, strict=True):
         if J is not None:
             twice = twice + v[..., where] ** 2 @ J
     return np.asarray(0.5 * twice)

@@ -81,7 +81,7 @@ class Screws:
             dH = p.layout.to_body[group.bodies][..., None, :, :] @ dH_of(group.hinge, q[..., group.q_index])
             moved = self.to_world[..., group.bodies, None, :, :] @ dH  # (..., bodies, c, 6, i)
             for j, k in enumerate(group.bodies):
-                found.append((p.layout.v_slices[k], np.moveaxis(moved[..., j, :, :, :], -3, -1)))
+                found.append((p.layout.hinge_v[k], np.moveaxis(moved[..., j, :, :, :], -3, -1)))
         return found
 
     def along(self) -> Array:

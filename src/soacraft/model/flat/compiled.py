@@ -54,7 +54,7 @@ class CompiledModel:
     def update(self, layout: Layout) -> None:
         """Bring all parameters to the kernels. O(n)."""
         armature = np.zeros(layout.nv)
-        for J, where in zip(layout.armature, layout.v_slices, strict=True):
+        for J, where in zip(layout.armature, layout.hinge_v, strict=True):
             if J is not None:
                 armature[where] = J
         n, (R_in, p_in), (R_out, p_out) = layout.n, layout.inboard, layout.outboard
@@ -82,9 +82,12 @@ class CompiledModel:
 
     @classmethod
     def of(cls, layout: Layout) -> CompiledModel | None:
-        """The compiled form of a layout, made once for its structure; None when a hinge is not a built-in one."""
+        """The compiled form of a layout, made once for its structure; None when a hinge is not a built-in one, or a
+        body has coordinates of its own.
+        """
         if not layout.compiled:
-            layout.compiled[:] = [cls(layout) if all(cls.knows(group.hinge) for group in layout.groups) else None]
+            known = layout.rigid and all(cls.knows(group.hinge) for group in layout.groups)
+            layout.compiled[:] = [cls(layout) if known else None]
         model: CompiledModel | None = layout.compiled[0]
         if model is not None and model.parameters < layout.parameters:
             model.update(layout)
@@ -162,7 +165,7 @@ def _passive(layout: Layout) -> tuple[Any, ...]:
     springs: list[tuple[int, int, float, float, float]] = []
     balls: list[tuple[tuple[int, int, bool], list[float]]] = []
     for k in layout.sprung:
-        body, q, v = layout.bodies[k], layout.q_slices[k].start, layout.v_slices[k].start
+        body, q, v = layout.bodies[k], layout.hinge_q[k].start, layout.hinge_v[k].start
         own, rest = body.passive, rest_of(body)
         if isinstance(body.hinge, Spherical | Free):
             free = isinstance(body.hinge, Free)

@@ -23,7 +23,7 @@ from soacraft.model.hinges.base import Hinge
 from soacraft.model.hinges.product import ScrewProduct
 from soacraft.model.hinges.watched import is_builtin
 from soacraft.model.tree.frame import Body
-from soacraft.spatial.checks import Array, frozen
+from soacraft.spatial.checks import Array, finite, frozen
 from soacraft.spatial.pose import Pose
 from soacraft.spatial.transforms import phi
 
@@ -46,6 +46,13 @@ class HingeGroup:
     bodies: Indices
     q_index: Indices
     v_index: Indices
+
+
+class Own(NamedTuple):
+    """Coordinates of bodies themselves: their numbers in q and in v, where their rates are."""
+
+    q: Indices
+    v: Indices
 
 
 class Pull(NamedTuple):
@@ -71,6 +78,9 @@ class parameter(cached_property[T]):
 class Layout:
     """Bodies of a graph, parents first, with where their numbers are and their parameters stacked.
 
+    Every body is a node with a size (`dims`), a slice of q and a slice of v. In the slices are the coordinates and dofs
+    of its hinge (`hinge_q`, `hinge_v`), then those of the body itself (`own`), of which a rigid one has none.
+
     Of the tendons given it has those whose dofs are all its own. `version` and `parameters` are those of the model it
     was made for.
     """
@@ -85,12 +95,12 @@ class Layout:
         self.index = {body: k for k, body in enumerate(self.bodies)}
         find: Callable[[Any, int], int] = self.index.get
         self.parents = tuple([find(body._parent, -1) for body in self.bodies])
-        hinges = [body._hinge for body in self.bodies]
-        q_ends = np.cumsum([0] + [hinge.nq for hinge in hinges]).tolist()
-        v_ends = np.cumsum([0] + [hinge.nv for hinge in hinges]).tolist()
+        q_ends = np.cumsum([0] + [body._hinge.nq + len(body._own) for body in self.bodies]).tolist()
+        v_ends = np.cumsum([0] + [body._hinge.nv + len(body._own) for body in self.bodies]).tolist()
         self.q_slices = tuple([slice(i, j) for i, j in pairwise(q_ends)])
         self.v_slices = tuple([slice(i, j) for i, j in pairwise(v_ends)])
         self.nq, self.nv = int(q_ends[-1]), int(v_ends[-1])
+        self.rigid = not any(body._own for body in self.bodies)
         self.roads: dict[str, Any] = {}  # what `soacraft.ops` compiled for it, by axes
         given = tuple(tendons)
         own = set(self.dof_names) if given else set()
@@ -124,6 +134,31 @@ class Layout:
         """The tree of the bodies, numbered as in `bodies`."""
         return Tree(self.parents, [body.name for body in self.bodies])
 
+    @cached_property
+    def hinge_q(self) -> tuple[slice, ...]:
+        """Where the coordinates of each hinge are in q: the first of its body's."""
+        return self._of_hinges(self.q_slices)
+
+    @cached_property
+    def hinge_v(self) -> tuple[slice, ...]:
+        """Where the dofs of each hinge are in v: the first of its body's."""
+        return self._of_hinges(self.v_slices)
+
+    def _of_hinges(self, nodes: tuple[slice, ...]) -> tuple[slice, ...]:
+        if self.rigid:
+            return nodes
+        return tuple(slice(x.start, x.stop - len(body._own)) for x, body in zip(nodes, self.bodies, strict=True))
+
+    @cached_property
+    def own(self) -> Own:
+        """Where the coordinates and dofs of bodies themselves are, those of one body after those of its hinge."""
+        none = np.zeros(0, dtype=np.intp)
+        if self.rigid:
+            return Own(none, none)
+        q = [np.arange(x.stop, y.stop) for x, y in zip(self.hinge_q, self.q_slices, strict=True)]
+        v = [np.arange(x.stop, y.stop) for x, y in zip(self.hinge_v, self.v_slices, strict=True)]
+        return Own(np.concatenate([none, *q]), np.concatenate([none, *v]))
+
     @parameter
     def armature(self) -> tuple[Array | None, ...]:
         """Rotor inertias by body (nv_k), None for a body without."""
@@ -131,13 +166,14 @@ class Layout:
 
     @cached_property
     def extended(self) -> bool:
-        """Whether a body has armature, so that its node is larger than six."""
+        """Whether a node is larger than six: a body has armature, or coordinates of its own."""
         return any(dim > 6 for dim in self.dims)
 
     @cached_property
     def dims(self) -> tuple[int, ...]:
-        """The size of each node: six, and one more for every dof of a body with armature."""
-        return tuple(6 if J is None else 6 + J.size for J in self.armature)
+        """The size of each node: six, one more for every coordinate of its own and for every dof with armature."""
+        sizes = zip(self.bodies, self.armature, strict=True)
+        return tuple(6 + len(body._own) + (0 if J is None else J.size) for body, J in sizes)
 
     @parameter
     def sprung(self) -> tuple[int, ...]:
@@ -160,10 +196,10 @@ class Layout:
         """Each tendon, with the numbers of its coordinates and dofs and their coefficients."""
         if not self.tendons:
             return ()
-        place = {}
+        place = {}  # tendons are of dofs with coordinates: those of a body end with the coordinates of its own
         for body, q, v in zip(self.bodies, self.q_slices, self.v_slices, strict=True):
-            names = dof_names(body.hinge_name, body.hinge)
-            place.update({name: (q.start + i, v.start + i) for i, name in enumerate(names)})
+            names = dofs_of(body)
+            place.update({name: (q.stop - len(names) + i, v.start + i) for i, name in enumerate(names)})
         return tuple(
             Pull(
                 x,
@@ -176,13 +212,18 @@ class Layout:
 
     @cached_property
     def units(self) -> EntryUnits:
-        """The units of the nodes, those of rotors after the six of the body, and of the dofs."""
+        """The units of the nodes, those of their own coordinates and of rotors after the six, and of the dofs."""
         hinge = [""] * self.n
         for group in self.groups:
             word = group.hinge.dof_units
             for k in group.bodies.tolist():
                 hinge[k] = word
-        return EntryUnits(tuple((BODY + word)[:dim] for word, dim in zip(hinge, self.dims, strict=True)), tuple(hinge))
+        own = ["x" * len(body._own) for body in self.bodies]
+        node = zip(own, hinge, self.dims, strict=True)
+        return EntryUnits(
+            tuple((BODY + x + word)[:dim] for x, word, dim in node),
+            tuple(word + x for word, x in zip(hinge, own, strict=True)),
+        )
 
     @cached_property
     def groups(self) -> tuple[HingeGroup, ...]:
@@ -206,16 +247,18 @@ class Layout:
 
     @cached_property
     def dof_names(self) -> tuple[str, ...]:
-        """The hinge's name for one dof, `name.0`, `name.1`, ... for several."""
+        """The hinge's name for one dof, `name.0`, `name.1`, ... for several; then those of the body itself."""
         names: list[str] = []
         for body in self.bodies:
-            names += dof_names(body.hinge_name, body.hinge)
+            names += dofs_of(body)
         return tuple(names)
 
     def neutral(self) -> Array:
-        """The coordinates at which every hinge is neutral (nq)."""
-        parts = [np.asarray(body.hinge.neutral(), dtype=np.float64) for body in self.bodies]
-        return np.concatenate([np.zeros(0), *parts])
+        """The coordinates at which every hinge is neutral, those of bodies themselves zero (nq)."""
+        q = np.zeros(self.nq)
+        for body, where in zip(self.bodies, self.hinge_q, strict=True):
+            q[where] = neutral_of(body._hinge)
+        return q
 
     @parameter
     def inboard(self) -> tuple[Array, Array]:
@@ -275,3 +318,13 @@ def dof_names(name: str, hinge: Hinge) -> list[str]:
     (['elbow'], ['hip.0', 'hip.1', 'hip.2'])
     """
     return [name] if hinge.nv == 1 else [f"{name}.{i}" for i in range(hinge.nv)]
+
+
+def dofs_of(body: Body) -> list[str]:
+    """The names of the dofs of a body: those of its hinge, then `body.name` for those of its own."""
+    return [*dof_names(body.hinge_name, body.hinge), *(f"{body.name}.{name}" for name in body._own)]
+
+
+def neutral_of(hinge: Hinge) -> Array:
+    """The neutral coordinates of a hinge; a user's own are checked."""
+    return finite(hinge.neutral(), (hinge.nq,), f"neutral() of {hinge!r}")

@@ -54,7 +54,7 @@ def along_dofs(layout: Layout, q: Array, v: Array) -> Array:
     refuse_rolling(layout)
     force = np.zeros((*np.broadcast_shapes(q.shape[:-1], v.shape[:-1]), layout.nv))
     for k in layout.sprung:
-        body, at, where = layout.bodies[k], layout.q_slices[k], layout.v_slices[k]
+        body, at, where = layout.bodies[k], layout.hinge_q[k], layout.hinge_v[k]
         passive = body.passive
         force[..., where] -= passive.damping * v[..., where]
         if passive.stiffness.any():
@@ -72,7 +72,7 @@ def along_dofs_derivatives(layout: Layout, q: Array, v: Array) -> tuple[Array, A
     shape = (*np.broadcast_shapes(q.shape[:-1], v.shape[:-1]), layout.nv, layout.nv)
     dq, dv = np.zeros(shape), np.zeros(shape)
     for k in layout.sprung:
-        body, at, where = layout.bodies[k], layout.q_slices[k], layout.v_slices[k]
+        body, at, where = layout.bodies[k], layout.hinge_q[k], layout.hinge_v[k]
         passive = body.passive
         dv[..., where, where] -= np.diag(passive.damping)
         if passive.stiffness.any():
@@ -93,7 +93,7 @@ def energy_along_dofs(layout: Layout, q: Array) -> Array:
     for k in layout.sprung:
         body = layout.bodies[k]
         if body.passive.stiffness.any():
-            total += 0.5 * displacement(body, q[..., layout.q_slices[k]]) ** 2 @ body.passive.stiffness
+            total += 0.5 * displacement(body, q[..., layout.hinge_q[k]]) ** 2 @ body.passive.stiffness
     for tendon, at_q, _, c in layout.pulls:
         length = q[..., at_q] @ c
         total += 0.5 * tendon.stiffness * (length - np.clip(length, *tendon.rest)) ** 2

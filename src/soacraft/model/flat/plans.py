@@ -51,8 +51,10 @@ BODY_RECORD, SCREW_RECORD, SPOT_RECORD = (_dtype(name) for name in ("RigidBody",
 
 
 def rigid_plan(layout: Layout, axes: Axes) -> Plan | None:
-    """The plan of a rigid tree in these axes; None when a hinge is the user's own, or there is no body."""
-    if not layout.n or not all(CompiledModel.knows(group.hinge) for group in layout.groups):
+    """The plan of a rigid tree in these axes; None when a hinge is the user's own, when a body has coordinates of its
+    own, or when there is no body.
+    """
+    if not layout.n or not layout.rigid or not all(CompiledModel.knows(group.hinge) for group in layout.groups):
         return None
     plan = empty_plan(layout.tree, layout.dims, [s.stop - s.start for s in layout.v_slices])
     plan.blocks_rigid(*records_of(layout), layout.parameters, AXES.index(axes), layout.nq)

@@ -70,8 +70,9 @@ def constant_measure_of(graph: Graph) -> Measure:
 
 
 def _measure(graph: Graph, length: float) -> Measure:
-    columns = [_columns(body) for body in graph.bodies]
-    turns, slides = (np.concatenate([np.zeros(0), *(x[i] for x in columns)]) for i in range(2))
+    turns, slides = np.zeros(graph.nv), np.zeros(graph.nv)
+    for body, where in zip(graph.bodies, graph.layout.hinge_v, strict=True):
+        turns[where], slides[where] = _columns(body)
     per = slides / length if length > 0.0 else slides
     dofs = np.where(turns > 0.0, turns, per)
     dofs[dofs <= 0.0] = 1.0

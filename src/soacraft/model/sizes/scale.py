@@ -66,7 +66,10 @@ def scaled_random_state(graph: Graph, seed: Seed = 0) -> tuple[Array, Array, Arr
     ((2,), (2,), (2,))
     """
     rng, scale = np.random.default_rng(seed), scale_of(graph)
-    q = np.concatenate([np.zeros(0), *(body.hinge.random_of(rng, scale.length) for body in graph.layout.bodies)])
+    q = np.zeros(graph.nq)
+    for body, where in zip(graph.bodies, graph.layout.hinge_q, strict=True):
+        q[where] = body.hinge.random_of(rng, scale.length)
+    q[graph.layout.own.q] = rng.standard_normal(graph.layout.own.q.size)
     rate = scale.of("".join(graph.layout.units.hinge)) / scale.time
     return q, rng.standard_normal(graph.nv) * rate, rng.standard_normal(graph.nv) * rate / scale.time
 

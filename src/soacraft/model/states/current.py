@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from soacraft.errors import ModelError, StateError
-from soacraft.model.flat.layout import Layout
+from soacraft.model.flat.layout import Layout, neutral_of
 from soacraft.model.flat.plans import Store, make_store, quaternions_of
-from soacraft.model.hinges.base import Hinge
 from soacraft.model.states.coordinates import force_frame, read_wrench
 from soacraft.model.states.state import Configuration, Motion, State
 from soacraft.model.tree.frame import Body, Frame
-from soacraft.spatial.checks import Array, finite, frozen
+from soacraft.spatial.checks import Array, frozen
 from soacraft.spatial.wrench import Wrench
 
 if TYPE_CHECKING:
@@ -60,6 +59,10 @@ class CurrentState:
         """Bodies that are no longer there have no state."""
         for body in bodies:
             self.parts.pop(body, None)
+
+    def rehang(self, body: Body, q: Array, v: Array) -> None:
+        """A body has a new hinge, which is at q and v; coordinates of the body itself stay."""
+        self.parts[body] = _with_own(body, (q, v, np.zeros(v.size)), self.parts.get(body))
 
     def refuse_held(self, gone: set[Frame]) -> None:
         """Raise for frames that stored forces need."""
@@ -117,8 +120,8 @@ class CurrentState:
         rest: dict[int, HingeState] = {}  # by the id of a hinge: many bodies may share one
         for hinge in (body.hinge for body in layout.bodies if body not in self.parts):
             if id(hinge) not in rest:
-                rest[id(hinge)] = _at_rest(hinge)
-        parts = [self.parts.get(body) or rest[id(body.hinge)] for body in layout.bodies]
+                rest[id(hinge)] = neutral_of(hinge), np.zeros(hinge.nv), np.zeros(hinge.nv)
+        parts = [self.parts.get(body) or _with_own(body, rest[id(body.hinge)]) for body in layout.bodies]
         q, v, vdot = (frozen(np.concatenate([np.zeros(0), *(part[i] for part in parts)])) for i in range(3))
         motion = Motion(Configuration(layout, q, self.counters), v, self.counters)
         return State(self._mb, motion, vdot, tuple(self.forces.items()))
@@ -172,6 +175,11 @@ def single(name: str, what: str, value: Array, graph: str) -> Array:
     return value
 
 
-def _at_rest(hinge: Hinge) -> HingeState:
-    neutral = finite(hinge.neutral(), (hinge.nq,), f"neutral() of {hinge!r}")
-    return neutral, np.zeros(hinge.nv), np.zeros(hinge.nv)
+def _with_own(body: Body, hinge: HingeState, before: HingeState | None = None) -> HingeState:
+    """The state of a hinge, then that of the coordinates of its body itself: as before, else zero."""
+    if not body._own:
+        return hinge
+    m = len(body._own)
+    own = (np.zeros(m),) * 3 if before is None else tuple(x[x.size - m :] for x in before)
+    q, v, vdot = (np.concatenate(pair) for pair in zip(hinge, own, strict=True))
+    return q, v, vdot

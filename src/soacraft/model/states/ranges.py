@@ -44,7 +44,8 @@ class Ranges:
         self.place: npt.NDArray[np.intp] = np.full(layout.nv, -1, dtype=np.intp)
         self.lower, self.upper = np.full(layout.nv, -np.inf), np.full(layout.nv, np.inf)
         self.balls: list[Ball] = []
-        for body, q, v in zip(layout.bodies, layout.q_slices, layout.v_slices, strict=True):
+        self.place[layout.own.v] = layout.own.q
+        for body, q, v in zip(layout.bodies, layout.hinge_q, layout.hinge_v, strict=True):
             if has_coordinates(body.hinge):
                 self.place[v] = np.arange(q.start, q.stop)
             if limits and body._limits is not None:

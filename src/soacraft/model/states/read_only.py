@@ -49,7 +49,7 @@ mb.set_state(q={'link2': 0.3}), or the whole, mb.q = [...]; a snapshot with some
         graph, what = self._source()
         single = isinstance(key, int | np.integer) and self.ndim == 1 and -self.size <= key < self.size
         if graph is not None and single:
-            slices = graph.layout.q_slices if what == "q" else graph.layout.v_slices
+            slices = graph.layout.hinge_q if what == "q" else graph.layout.hinge_v
             for body, at in zip(graph.bodies, slices, strict=True):
                 if at.start <= key % self.size < at.stop:
                     shown = f"{value!r:.40}" if at.stop - at.start == 1 else "[...]"

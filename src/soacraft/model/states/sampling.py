@@ -22,9 +22,13 @@ _DRAWS = 4
 
 
 def draw(graph: Graph, rng: np.random.Generator) -> tuple[Array, Array]:
-    """Hinges wherever they can be, normally distributed velocities."""
-    parts = [np.asarray(body.hinge.random(rng), dtype=np.float64) for body in graph.layout.bodies]
-    return np.concatenate([np.zeros(0), *parts]), rng.standard_normal(graph.nv)
+    """Hinges wherever they can be, normally distributed velocities, as are coordinates of bodies themselves."""
+    layout = graph.layout
+    q = np.zeros(layout.nq)
+    for body, where in zip(layout.bodies, layout.hinge_q, strict=True):
+        q[where] = body.hinge.random(rng)
+    q[layout.own.q] = rng.standard_normal(layout.own.q.size)
+    return q, rng.standard_normal(layout.nv)
 
 
 def draw_within(graph: Graph, rng: np.random.Generator) -> tuple[Array, Array]:
@@ -126,8 +130,9 @@ def _slowed(graph: Graph, ties: Ties, q: Array, v: Array) -> Array:
             tied = {ties.place[i] for i, _ in terms}
             joined = sorted({i for group in groups if tied & set(group) for i in group})
             groups = [group for group in groups if not tied & set(group)] + [joined]
-    limits = [body.limits.velocity for body in graph.layout.bodies]
-    limit = np.maximum(np.concatenate([np.zeros(0), *limits]), 0.0)
+    limit = np.full(graph.nv, np.inf)
+    for body, where in zip(graph.layout.bodies, graph.layout.hinge_v, strict=True):
+        limit[where] = np.maximum(body.limits.velocity, 0.0)
     for group in groups:
         ratio = np.max(np.abs(v[group]) / np.maximum(limit[group], np.finfo(float).tiny))
         if ratio > 1.0:

@@ -151,7 +151,7 @@ class Configuration:
 
     def lock(self, k: int, where: tuple[int, ...]) -> str | None:
         """What to say of the hinge of body k in one state of the batch if it is in gimbal lock."""
-        body, q = self.layout.bodies[k], self.q[..., self.layout.q_slices[k]]
+        body, q = self.layout.bodies[k], self.q[..., self.layout.hinge_q[k]]
         return gimbal_lock(body.hinge, body.hinge_name, q[where]) if len(where) == q.ndim - 1 else None
 
     def derived(self, axes: Axes) -> dict[str, Any]:

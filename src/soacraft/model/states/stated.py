@@ -153,4 +153,6 @@ class Stated(Graph):
         with np.errstate(all="ignore"):
             for group in self.layout.groups:
                 rates[..., group.q_index] = qdot_of(group.hinge, q[..., group.q_index], v[..., group.v_index])
+        own = self.layout.own
+        rates[..., own.q] = v[..., own.v]
         return finite_or_refused(rates, f"qdot(q, v) of {self.name!r}")

@@ -40,6 +40,8 @@ def integrate(graph: Graph, q: Any, dv: Any) -> Array:
     with np.errstate(all="ignore"):
         for group in graph.layout.groups:
             moved[..., group.q_index] = integrate_of(group.hinge, q[..., group.q_index], dv[..., group.v_index])
+        own = graph.layout.own
+        moved[..., own.q] = q[..., own.q] + dv[..., own.v]
     return finite_or_refused(moved, f"integrate(q, dv) of {graph.name!r}")
 
 
@@ -51,6 +53,8 @@ def difference(graph: Graph, q0: Any, q1: Any) -> Array:
     with np.errstate(all="ignore"):
         for group in graph.layout.groups:
             dv[..., group.v_index] = difference_of(group.hinge, q0[..., group.q_index], q1[..., group.q_index])
+        own = graph.layout.own
+        dv[..., own.v] = q1[..., own.q] - q0[..., own.q]
     return finite_or_refused(dv, f"difference(q0, q1) of {graph.name!r}")
 
 
@@ -63,7 +67,7 @@ def integrate_jacobians(graph: Graph, q: Any, dv: Any) -> Pair:
     def of_group(group: HingeGroup) -> Pair:
         return integrate_rates(group.hinge, q[..., group.q_index], dv[..., group.v_index])
 
-    return _blocks(graph, q.shape[:-1], of_group, "integrate_jacobians(q, dv)")
+    return _blocks(graph, q.shape[:-1], of_group, (1.0, 1.0), "integrate_jacobians(q, dv)")
 
 
 @steady
@@ -75,7 +79,7 @@ def difference_jacobians(graph: Graph, q0: Any, q1: Any) -> Pair:
     def of_group(group: HingeGroup) -> Pair:
         return _difference_rates(group.hinge, q0[..., group.q_index], q1[..., group.q_index])
 
-    return _blocks(graph, q0.shape[:-1], of_group, "difference_jacobians(q0, q1)")
+    return _blocks(graph, q0.shape[:-1], of_group, (-1.0, 1.0), "difference_jacobians(q0, q1)")
 
 
 def refuse_nonholonomic(graph: Graph, function: str) -> None:
@@ -105,14 +109,19 @@ def _broadcast(graph: Graph, **given: Array) -> Pair:
     return first, second
 
 
-def _blocks(graph: Graph, batch: tuple[int, ...], of_group: Callable[[HingeGroup], Pair], what: str) -> Pair:
-    """Blocks on the diagonal, by hinges."""
+def _blocks(
+    graph: Graph, batch: tuple[int, ...], of_group: Callable[[HingeGroup], Pair], of_own: tuple[float, float], what: str
+) -> Pair:
+    """Blocks on the diagonal, by hinges; numbers on it for the coordinates of bodies themselves."""
     found = np.zeros((*batch, graph.nv, graph.nv)), np.zeros((*batch, graph.nv, graph.nv))
     with np.errstate(all="ignore"):
         for group in graph.layout.groups:
             rows, columns = group.v_index[:, :, None], group.v_index[:, None, :]
             for to, block in zip(found, of_group(group), strict=True):
                 to[..., rows, columns] = block
+    own = graph.layout.own.v
+    for to, rate in zip(found, of_own, strict=True):
+        to[..., own, own] = rate
     first, second = (finite_or_refused(x, f"{what} of {graph.name!r}") for x in found)
     return first, second
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from soacraft.errors import LoopError, ModelError
-from soacraft.model.flat.layout import dof_names
+from soacraft.model.flat.layout import dof_names, dofs_of
 from soacraft.model.hinges.base import Hinge, has_coordinates
 from soacraft.model.states.coordinates import read_q, read_v
 from soacraft.model.tree.arguments import read_hinge
@@ -187,7 +187,7 @@ class Attachments:
             )
         if not self.couplings and not self.actuators and not self.tendons:
             return
-        old = {dof for body in gone if isinstance(body, Body) for dof in dof_names(body.hinge_name, body.hinge)}
+        old = {dof for body in gone if isinstance(body, Body) for dof in dofs_of(body)}
         dofs = coordinates = frozenset[str]()
         if hinge is not None:
             body, new, name = hinge

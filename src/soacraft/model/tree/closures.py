@@ -90,12 +90,12 @@ def read_terms(name: str, terms: Any, graph: Graph) -> Mapping[str, tuple[float,
 def coordinate_names(graph: Graph) -> dict[str, int]:
     """The dofs whose velocity is the rate of one coordinate, with the number of that coordinate in q."""
     layout = graph.layout
-    names, found, at = layout.dof_names, {}, 0
-    for body, where in zip(layout.bodies, layout.q_slices, strict=True):
-        nv = body.hinge.nv
+    names = layout.dof_names
+    found: dict[str, int] = {}
+    for body, q, v in zip(layout.bodies, layout.hinge_q, layout.hinge_v, strict=True):
         if has_coordinates(body.hinge):
-            found.update({names[at + i]: where.start + i for i in range(nv)})
-        at += nv
+            found.update(zip(names[v], range(q.start, q.stop), strict=True))
+    found.update((names[j], i) for i, j in zip(layout.own.q.tolist(), layout.own.v.tolist(), strict=True))
     return found
 
 

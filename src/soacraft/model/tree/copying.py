@@ -23,7 +23,7 @@ def copy_into(mb: Multibody, other: Multibody) -> None:
             None if isinstance(body.parent, Root) else body.parent.name,
             body.hinge, body.inertia, body.inboard, body.outboard, body.hinge_name,
         )  # fmt: skip
-        twin._armature, twin._passive, twin._limits = body._armature, body._passive, body._limits
+        twin._armature, twin._passive, twin._limits, twin._own = body._armature, body._passive, body._limits, body._own
         copy_fixtures(body, twin)
     other._tree.reorder(mb._tree.bodies)
     other._edits.structure()

@@ -74,6 +74,6 @@ def reattach(
     with mb._edits.lock:
         mb._edits.structure()
         tree.rehang(moved, carrier, hinge, hinge_name, inboard, outboard)
-        mb._state.parts[moved] = (q, v, np.zeros(hinge.nv))
+        mb._state.rehang(moved, q, v)
         hinge.watch(mb._edits)
     return moved

@@ -198,6 +198,7 @@ class Body(Carrier):
     _passive: Passive | None = None
     _limits: Limits | None = None
     _compensation: float = 0.0
+    _own: tuple[str, ...] = ()  # names of coordinates besides those of its hinge: of a rigid body none
 
     def __init__(
         self,

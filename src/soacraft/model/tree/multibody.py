@@ -72,7 +72,7 @@ class Multibody(Lookup, Drawn, Stated, FrameMotion):
         return self._name
 
     def __repr__(self) -> str:
-        n, nv = len(self._tree.bodies), sum(body.hinge.nv for body in self._tree.bodies.values())
+        n, nv = len(self._tree.bodies), sum(body.hinge.nv + len(body._own) for body in self._tree.bodies.values())
         return f"Multibody {self._name!r}: {size_text(n, nv)}"
 
     # -- versions and the flat form --------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from soacraft.errors import ModelError, near
-from soacraft.model.flat.layout import dof_names
+from soacraft.model.flat.layout import dofs_of
 from soacraft.model.hinges.base import Hinge, has_coordinates
 from soacraft.model.tree.arguments import ROOT_NAME
 from soacraft.model.tree.frame import Body, Frame
@@ -96,8 +96,8 @@ def find_step(graph: Graph, given: Any) -> tuple[Body, int | None]:
 def one_dof(graph: Graph, given: Any, what: str, coordinate: bool = False) -> str:
     """The name of a single dof that `what` needs, of one that is a coordinate where asked for. O(1)."""
     body, part = find_dofs(graph, given, lambda text: ModelError(f"{what}: {text}"))
-    dofs = dof_names(body.hinge_name, body.hinge)[part]
-    if coordinate and not has_coordinates(body.hinge):
+    dofs = dofs_of(body)[part]
+    if coordinate and part.start < body.hinge.nv and not has_coordinates(body.hinge):
         raise ModelError(
             f"{what}: {graph.name!r} has no coordinate {given!r:.60}: the velocities of {body.hinge!r} are not rates "
             "of its coordinates."
@@ -131,7 +131,10 @@ def find_keyed(graph: Graph, given: Any) -> Frame:
 def q_place(graph: Graph, given: Any, error: Error = ModelError) -> slice:
     """Where the coordinates of a hinge, or of a dof that is one coordinate, are in q."""
     body, part = find_coordinates(graph, given, error)
-    at, nv = graph.layout.q_slices[graph.layout.index[body]], body.hinge.nv
+    k, nv = graph.layout.index[body], body.hinge.nv
+    at = graph.layout.hinge_q[k]
+    if part.start >= nv and nv < part.stop:  # a coordinate of the body itself
+        return slice(at.stop + part.start - nv, at.stop + part.stop - nv)
     if part.stop - part.start == nv:
         return at
     if not has_coordinates(body.hinge):
@@ -201,9 +204,12 @@ def _one_dof(tree: BodyTree, name: str) -> tuple[Body, int] | None:
         return body, 0
     hinge, _, number = name.rpartition(".")
     body = tree.hinges.get(hinge)
-    if body is None or body.hinge.nv < 2 or number not in map(str, range(body.hinge.nv)):
+    if body is not None and body.hinge.nv > 1 and number in map(str, range(body.hinge.nv)):
+        return body, int(number)
+    body = tree.bodies.get(hinge)
+    if body is None or number not in body._own:
         return None
-    return body, int(number)
+    return body, body.hinge.nv + body._own.index(number)
 
 
 def _body_names(graph: Graph) -> Iterator[str]:
@@ -214,7 +220,7 @@ def _body_names(graph: Graph) -> Iterator[str]:
 
 def _dof_names(graph: Graph) -> Iterator[str]:
     for body in graph.bodies:
-        yield from dict.fromkeys((*dof_names(body.hinge_name, body.hinge), body.hinge_name, body.name))
+        yield from dict.fromkeys((*dofs_of(body), body.hinge_name, body.name))
 
 
 def _close(graph: Graph, name: str, names: Callable[[Graph], Iterator[str]]) -> str:
