@@ -9,14 +9,19 @@ Integrators are written against products of manifolds (`manifold`), so quaternio
 nanoseconds inside.
 """
 
+from soacraft.sim.elements import Drag, JointLimit
 from soacraft.sim.events import Happened
+from soacraft.sim.friction import HingeFriction
 from soacraft.sim.log import read
 from soacraft.sim.propagator import Propagator
 from soacraft.sim.run import Balance, Run, Sample
 
 __all__ = [
     "Balance",
+    "Drag",
     "Happened",
+    "HingeFriction",
+    "JointLimit",
     "Propagator",
     "Run",
     "Sample",

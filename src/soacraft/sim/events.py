@@ -15,6 +15,7 @@ from scipy.optimize import brentq
 
 from soacraft.errors import StateError
 from soacraft.model.states.state import State
+from soacraft.sim.friction import HingeFriction
 from soacraft.sim.steps import Step
 from soacraft.spatial.checks import Array
 
@@ -36,6 +37,8 @@ class Event:
     direction: int = 0
     action: Callable[[float, State], Any] | None = None
     stop: bool = False
+    friction: HingeFriction | None = None
+    """Of a friction that sticks or slips there."""
 
     def value(self, t: float, state: State) -> float:
         """g, a finite number."""
@@ -74,6 +77,10 @@ class Watch:
         self.events: list[Event] = []
         self._state_at = state_at
         self._signs: dict[str, float] = {}  # of each function at the present state; none where it was just zero
+
+    def forget(self) -> None:
+        """The state jumped: all signs are told anew."""
+        self._signs = {}
 
     def moved(self, t: float, x: Array, happened: list[Event], jumped: bool) -> None:
         """Take note of a new present state: after a step, after events there, or after a jump of the state."""

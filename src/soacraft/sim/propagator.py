@@ -18,6 +18,7 @@ from soacraft.sim.clock import Instant, nanoseconds, positive_nanoseconds
 from soacraft.sim.closed import Closed
 from soacraft.sim.drives import Control
 from soacraft.sim.events import Crossing, Event, Happened, Watch
+from soacraft.sim.friction import HingeFriction
 from soacraft.sim.loads import Function, Load
 from soacraft.sim.log import Log
 from soacraft.sim.methods import find_method
@@ -135,7 +136,15 @@ class Propagator(Strict):
             self._refuse_new(f"the force {element.name!r}", "Add it before, with a function that is zero until then.")
             element.bind(self.mb)
             self._loads.append(element)
+            if isinstance(element, HingeFriction) and element.smooth is None:
+                self._watch_friction(element)
             self._problem = None
+
+    def _watch_friction(self, friction: HingeFriction) -> None:
+        def margin(t: float, state: State) -> float:
+            return friction.margin(self._current, t, state)
+
+        self._watch.events.append(Event(friction.name, margin, -1, friction=friction))
 
     def _refuse_new(self, what: str, cure: str) -> None:
         if self._running:
@@ -336,6 +345,10 @@ class Propagator(Strict):
         for event in crossing.events:
             q, v, _ = self._current.parts(x)
             recorder.events.append(Happened(self.t, event.name, np.array(q), np.array(v)))
+            if event.friction is not None:
+                self._current.settle_frictions(self.t, x, [event.friction])
+                x = self._current.settle(self.t, x, True)
+                w, jumped = self._current.rates(self.t, x), True
             if event.action is not None:
                 recorder.flush()
                 x, w, changed = self._given_to(event.action, x, w)
@@ -378,7 +391,10 @@ class Propagator(Strict):
         problem = self._current
         if changed:
             x = problem.point(np.array(self._mb.q), np.array(self._mb.v), problem.parts(x)[2])
+            problem.settle_frictions(self.t, x, ())
             x, self._length = problem.settle(self.t, x, True), None
+        else:
+            problem.settle_frictions(self.t, x, ())
         w = problem.rates(self.t, x)  # it may also have changed a control, or a parameter of the model
         self._x = x
         return x, w, changed
@@ -402,11 +418,12 @@ class Propagator(Strict):
         q, v = np.array(mb.q), np.array(mb.v)
         if seen is None or not (np.array_equal(q, seen[0]) and np.array_equal(v, seen[1])) or self._x is None:
             self._x, self._length = problem.point(q, v), None
-            self._watch.moved(self.t, self._x, [], True)
+            self._watch.forget()
         work = [self._work.get(name, 0.0) for name in problem.names]
         x = problem.point(*problem.parts(self._x)[:2], np.array(work))
         if self._closed is not None and not self._prescribed.dofs:
             self._closed.require_closed(q, v)
+        problem.settle_frictions(self.t, x, ())
         x = problem.settle(self.t, x, True)
         w = problem.rates(self.t, x)
         self._watch.moved(self.t, x, [], False)

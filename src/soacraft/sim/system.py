@@ -7,14 +7,18 @@ with vdot by forward dynamics of the tree, mixed dynamics where motions are pres
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from typing import Any
 
 import numpy as np
 
 from soacraft import dynamics as dyn
+from soacraft.errors import LoopError, SimulationError
 from soacraft.model.sizes.measure import measure_of
+from soacraft.model.states.state import State
 from soacraft.model.tree.multibody import Multibody
 from soacraft.sim.closed import Closed
+from soacraft.sim.friction import HingeFriction
 from soacraft.sim.loads import Load, Passive, Stored
 from soacraft.sim.manifold import Coordinates, Product, Vectors
 from soacraft.sim.prescribed import Prescribed
@@ -36,15 +40,23 @@ class Mechanism:
     ) -> None:
         self.mb, self._loads, self._closed = mb, list(loads), closed
         self.parameters = mb.parameters
-        self._prescribed = prescribed if prescribed is not None and prescribed.dofs else None
+        self.frictions = [x for x in self._loads if isinstance(x, HingeFriction) and x.smooth is None]
+        given = prescribed is not None and bool(prescribed.dofs)
+        self._prescribed = (prescribed or Prescribed(mb)) if given or self.frictions else None
+        if self.frictions and closed is not None:
+            raise LoopError(
+                f"the {self.frictions[0].name} of {mb.name!r} would stick, which a closed chain does not know yet; "
+                "give HingeFriction(..., smooth=speed)."
+            )
         self._silent: list[Load] = [Stored()]  # act in the dynamics functions: only their work is counted here
         if _has_passive(mb):
             self._silent.append(Passive())
         for load in self._silent:
             load.bind(mb)
         self.names = tuple(x.name for x in [*self._loads, *self._silent])
-        if self._prescribed is not None:
+        if given:
             self.names += ("prescribed",)
+        self._given = given
         self.coordinates = Coordinates(mb)
         self.manifold = Product([self.coordinates, Vectors(mb.nv), Vectors(len(self.names))])
         self.sizes = (mb.nq, self.coordinates.size, mb.nv)
@@ -89,10 +101,39 @@ class Mechanism:
         total = forces[: len(self._loads)].sum(axis=0)
         if self._prescribed is None:
             return self._accelerations(q, v, total), forces
-        vdot, force = self._mixed(q, v, total, self._prescribed.accelerations(t))
-        reaction = np.where(self._prescribed.mask, force, 0.0)
-        forces[: len(self._loads), self._prescribed.mask] = 0.0  # where motion is given, nothing else drives
-        return vdot, np.concatenate([forces, [reaction]])
+        mask = np.array(self._prescribed.mask)
+        mask[[x.number for x in self.frictions if x.sticks]] = True
+        if not mask.any():
+            vdot, reaction = self._accelerations(q, v, total), np.zeros(len(v))
+        else:
+            vdot, force = self._mixed(q, v, total, self._prescribed.accelerations(t), mask)
+            reaction = np.where(mask, force - total, 0.0)  # what it takes besides the loads
+        for x in self.frictions:
+            if x.sticks and not self._prescribed.mask[x.number]:
+                forces[self._loads.index(x), x.number] += reaction[x.number]
+                reaction[x.number] = 0.0
+        return vdot, np.concatenate([forces, [reaction]]) if self._given else forces
+
+    def held_by(self, friction: HingeFriction, t: float, state: State) -> float:
+        """The force with which a friction holds its dof."""
+        return float(self._solved(t, state.q, state.v)[1][self._loads.index(friction), friction.number])
+
+    def settle_frictions(self, t: float, x: Array, stopped: Collection[HingeFriction]) -> None:
+        """Let every friction decide, until all agree: one that lets go changes what the others must hold."""
+        if not self.frictions:
+            return
+        q, v, _ = self.parts(np.array(x))
+        v[[f.number for f in stopped]] = 0.0
+        state = self.mb.state(q, v)
+        for f in stopped:
+            f.decide(self, t, state, True)
+        others = [f for f in self.frictions if f not in stopped or f.sticks]
+        for _ in range(2 * len(others) + 1):
+            changed = [f.decide(self, t, state, False) for f in others]
+            if not any(changed):
+                return
+        names = ", ".join(f.name for f in self.frictions)
+        raise SimulationError(f"the frictions of {self.mb.name!r} do not agree on what sticks: {names}.")
 
     def _forces(self, t: float, q: Array, v: Array) -> Array:
         """The generalized force of every load, and of what the model has itself, (loads, nv)."""
@@ -111,11 +152,10 @@ class Mechanism:
             return self._closed.accelerations(q, v, force)
         return self._dynamics.forward_dynamics(q, v, force)
 
-    def _mixed(self, q: Array, v: Array, force: Array, vdot: Array) -> tuple[Array, Array]:
-        assert self._prescribed is not None
+    def _mixed(self, q: Array, v: Array, force: Array, vdot: Array, mask: Any) -> tuple[Array, Array]:
         if self._closed is not None:
-            return self._closed.mixed(q, v, force, vdot, self._prescribed.mask)
-        return self._dynamics.mixed_dynamics(q, v, force, vdot, self._prescribed.mask)
+            return self._closed.mixed(q, v, force, vdot, mask)
+        return self._dynamics.mixed_dynamics(q, v, force, vdot, mask)
 
     def settle(self, t: float, x: Array, end: bool) -> Array:
         """Prescribed coordinates as they are told, the rest on the closures."""
@@ -124,8 +164,9 @@ class Mechanism:
         q, v, work = self.parts(np.array(x))
         if self._prescribed is not None:
             self._prescribed.impose(t, q, v)
+            v[[f.number for f in self.frictions if f.sticks]] = 0.0
         if self._closed is not None:
-            q, v = self._closed.onto(q, v, self._prescribed)
+            q, v = self._closed.onto(q, v, self._prescribed if self._given else None)
         return np.concatenate([q, v, work])
 
     def scale(self, x: Array, w: Array) -> Array:

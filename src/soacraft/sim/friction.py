@@ -1,0 +1,113 @@
+"""Dry friction in a hinge, with stiction: a dof slips, or sticks until the force on it is more than friction holds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from soacraft.errors import StateError
+from soacraft.model.states.state import State
+from soacraft.model.tree.multibody import Multibody
+from soacraft.sim.elements import not_negative
+from soacraft.sim.prescribed import find_dof
+from soacraft.spatial.checks import Array
+
+if TYPE_CHECKING:
+    from soacraft.sim.system import Mechanism
+
+
+class HingeFriction:
+    """Dry and viscous friction on a dof.
+
+        slipping   -sign (coulomb + (static - coulomb) exp(-(v / stribeck)^2)) - viscous v       (Stribeck)
+        sticking   v = 0, with the force that it takes, up to `static`
+
+    A dof that comes to rest sticks if static friction can hold it; the instants are events of the run. `coulomb` is by
+    default the friction of the hinge (`body.passive.friction`), `static` is `coulomb`. With `smooth` (rad/s or m/s) the
+    sign is tanh(v / smooth), nothing sticks, and there are no events: for closed chains.
+
+    >>> import soacraft as sc
+    >>> mb = sc.load("pendulum")                                     # 1 kg at 1 m
+    >>> mb.q = [0.1]
+    >>> p = sc.sim.Propagator(mb)
+    >>> p.add(HingeFriction("bob", coulomb=2.0))                     # 9.81 sin 0.1 is less: it stays
+    >>> p.advance_to(1.0).forces["friction of bob"][-1].round(6)
+    array([0.979366])
+    """
+
+    def __init__(
+        self,
+        hinge: str,
+        coulomb: float | None = None,
+        static: float | None = None,
+        viscous: float = 0.0,
+        stribeck: float | None = None,
+        smooth: float | None = None,
+    ) -> None:
+        self.hinge, self.name = hinge, f"friction of {hinge}"
+        self._given = coulomb, static
+        self._viscous = not_negative(viscous, f"viscous {self.name}")
+        self._stribeck = _speed(stribeck, f"stribeck speed of the {self.name}")
+        self.smooth = _speed(smooth, f"smooth speed of the {self.name}")
+        self.sign = 0.0
+        """The direction in which the dof slips; 0 where it sticks."""
+
+    def bind(self, mb: Multibody) -> None:
+        """Find the dof and its friction."""
+        self.number, _ = find_dof(mb, self.hinge)
+        body = next(x for x in mb.bodies if mb.v_slice(x).start <= self.number < mb.v_slice(x).stop)
+        own = body.passive.friction[self.number - mb.v_slice(body).start]
+        coulomb, static = self._given
+        self.coulomb = not_negative(own if coulomb is None else coulomb, f"coulomb {self.name}")
+        self.static = not_negative(self.coulomb if static is None else static, f"static {self.name}")
+        if self.static < self.coulomb:
+            raise StateError(
+                f"the static {self.name}, {self.static:g}, must not be less than {self.coulomb:g}, coulomb."
+            )
+
+    @property
+    def sticks(self) -> bool:
+        """Whether the dof is held now."""
+        return self.smooth is None and self.sign == 0.0
+
+    def force(self, t: float, state: State) -> Array:
+        """The generalized force while it slips; while it sticks, the mechanism finds it."""
+        total = np.zeros(state.v.shape[-1])
+        v = float(state.v[self.number])
+        sign = self.sign if self.smooth is None else float(np.tanh(v / self.smooth))
+        extra = self.static - self.coulomb
+        dry = self.coulomb + (extra * float(np.exp(-((v / self._stribeck) ** 2))) if self._stribeck and extra else 0.0)
+        total[self.number] = -sign * dry - self._viscous * v
+        return total
+
+    # -- sticking and slipping ---------------------------------------------------------------------------------------
+
+    def margin(self, problem: Mechanism, t: float, state: State) -> float:
+        """What falls through zero when it slips (how much more it could hold) or sticks (its speed)."""
+        if self.sign:
+            return self.sign * float(state.v[self.number])
+        return self.static - abs(problem.held_by(self, t, state))
+
+    def decide(self, problem: Mechanism, t: float, state: State, event: bool) -> bool:
+        """At rest: stick if friction can hold it, else slip to where it is pushed. Whether something changed. At the
+        instant of its `event` one that stuck slips, whatever rounding says."""
+        before = self.sign
+        v = float(state.v[self.number])
+        if v != 0.0:
+            self.sign = float(np.sign(v))
+            return self.sign != before
+        self.sign = 0.0
+        holds = problem.held_by(self, t, state)
+        if abs(holds) > self.static or (event and before == 0.0):
+            self.sign = -float(np.sign(holds))
+        return self.sign != before
+
+
+def _speed(value: Any, what: str) -> float | None:
+    if value is None:
+        return None
+    found = not_negative(value, what)
+    if found <= 0.0:
+        raise StateError(f"the {what} must be positive, got {found:g}.")
+    return found

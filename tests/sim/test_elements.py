@@ -1,0 +1,154 @@
+"""Force elements against closed forms: dry friction with stiction, limits of joints, drag."""
+
+import numpy as np
+import pytest
+
+import soacraft as sc
+from soacraft.errors import LoopError, ModelError, StateError
+
+
+def block(gravity=(0, 0, 0), q=0.0, v=0.0, mass=2.0):
+    mb = sc.Multibody("block", gravity=gravity)
+    mb.add_body("block", None, sc.Prismatic((1, 0, 0)), sc.Inertia(mass, (0, 0, 0), np.eye(3)), hinge_name="slide")
+    mb.set_state([q], [v])
+    return mb
+
+
+def test_a_sliding_block_stops_and_sticks():
+    """At 3 m/s under mu = 0.3 it stops after 1.5290519878 m, and stays."""
+    mb = block(v=3.0)
+    p = sc.sim.Propagator(mb)
+    p.add(sc.sim.HingeFriction("slide", 0.3 * 2.0 * 9.81))
+    run = p.advance_to(3.0)
+    (stop,) = run.events
+    assert stop.name == "friction of slide"
+    assert stop.t == pytest.approx(3.0 / (0.3 * 9.81), abs=1e-9)
+    assert mb.q[0] == pytest.approx(1.5290519878, abs=1e-9)
+    assert mb.v[0] == 0.0
+    assert run.at(2.0).q[0] == mb.q[0]
+    assert run.work["friction of slide"][-1] == pytest.approx(-9.0, abs=1e-9)
+    assert run.check().holds
+
+
+@pytest.mark.parametrize(("mu", "slides"), [(0.578, False), (0.577, True), (0.3, True)])
+def test_a_block_on_an_incline(mu, slides):
+    """It sticks where mu >= tan 30 deg = 0.57735; with mu = 0.3 it slides at 2.3562872367 m/s2."""
+    angle = np.deg2rad(30.0)
+    mb = block(gravity=(9.81 * np.sin(angle), 0, -9.81 * np.cos(angle)), mass=1.0)
+    p = sc.sim.Propagator(mb)
+    p.add(sc.sim.HingeFriction("slide", mu * 9.81 * np.cos(angle)))
+    run = p.advance_to(1.0)
+    wanted = 9.81 * (np.sin(angle) - mu * np.cos(angle)) if slides else 0.0
+    np.testing.assert_allclose([mb.q[0], mb.v[0]], [0.5 * wanted, wanted], atol=1e-9)
+    assert not slides or mu != 0.3 or wanted == pytest.approx(2.3562872367)
+    if not slides:
+        np.testing.assert_allclose(run.forces["friction of slide"][:, 0], -9.81 * np.sin(angle))
+
+
+def test_a_spring_loosens_and_sticks_again():
+    """A slow pull by a spring: it slips when the spring pulls with the static friction, and stops where the oscillator
+    x'' = k (u - x) - coulomb has no speed left: with u = slip point held, after half a period."""
+    k, static, coulomb = 8.0, 2.0, 1.0
+    mb = block(mass=2.0)
+    p = sc.sim.Propagator(mb, rtol=1e-10)
+    p.add(sc.sim.HingeFriction("slide", coulomb, static))
+    p.add(lambda t, state: [k * (min(t, 0.25 + 1e-9) - state.q[0])])
+    run = p.advance_to(4.0)
+    first, second = run.events[0].t, run.events[1].t
+    assert first == pytest.approx(static / k, abs=1e-8)
+    assert second - first == pytest.approx(np.pi / np.sqrt(k / 2.0), abs=1e-6)
+    assert mb.q[0] == pytest.approx(2 * (static - coulomb) / k, abs=1e-6)
+    assert len(run.events) == 2
+    assert mb.v[0] == 0.0
+
+
+def test_two_frictions_in_one_arm():
+    """A double pendulum that swings out and comes to rest off its lowest pose, held by friction in both hinges."""
+    mb = sc.load("double_pendulum")
+    mb.set_state([0.8, 0.3], [0.0, 0.0])
+    p = sc.sim.Propagator(mb, rtol=1e-7)
+    names = mb.dof_names
+    p.add(sc.sim.HingeFriction(names[0], 3.0), sc.sim.HingeFriction(names[1], 1.5))
+    run = p.advance_to(6.0)
+    np.testing.assert_array_equal(mb.v, 0.0)
+    held = np.array([run.forces[f"friction of {x}"][-1] for x in names])
+    total = sc.dynamics.gravity_force(mb, mb.q)
+    np.testing.assert_allclose(held.sum(axis=0), total, atol=1e-9)
+    assert abs(total[0]) <= 3.0
+    assert abs(total[1]) <= 1.5
+    assert run.check().imbalance < 1e-5
+
+
+def test_smooth_friction_has_no_events():
+    mb = block(v=3.0)
+    p = sc.sim.Propagator(mb, rtol=1e-6)
+    p.add(sc.sim.HingeFriction("slide", 5.886, smooth=0.1))
+    run = p.advance_to(0.9)
+    assert run.events == []
+    assert mb.v[0] == pytest.approx(3.0 - 2.943 * 0.9, abs=1e-2)
+
+
+def test_stribeck_and_viscous():
+    mb = block()
+    mb["block"].passive = sc.Passive(friction=1.0)
+    f = sc.sim.HingeFriction("slide", static=1.5, viscous=0.2, stribeck=0.1)
+    f.bind(mb)
+    f.sign = 1.0
+    assert f.force(0.0, mb.state(v=[0.0]))[0] == pytest.approx(-1.5)
+    assert f.force(0.0, mb.state(v=[0.1]))[0] == pytest.approx(-1.0 - 0.5 / np.e - 0.02)
+    assert f.force(0.0, mb.state(v=[9.0]))[0] == pytest.approx(-1.0 - 1.8)
+
+
+def test_a_compliant_limit_returns_the_energy():
+    """Without damping a spring: half a period inside, the speed turned round."""
+    mb = block(v=1.0)
+    p = sc.sim.Propagator(mb, rtol=1e-9)
+    p.add(sc.sim.JointLimit("slide", stiffness=2e4, upper=0.5))
+    run = p.advance_to(0.7)
+    assert mb.v[0] == pytest.approx(-1.0, abs=1e-6)
+    inside = np.pi / np.sqrt(2e4 / 2.0)
+    assert mb.q[0] == pytest.approx(0.5 - (0.7 - 0.5 - inside), abs=1e-6)
+    assert run.work["limit of slide"][-1] == pytest.approx(0.0, abs=1e-7)
+
+
+def test_terminal_speed():
+    """m g = c v^2 in free fall with quadratic drag, and v = v_t tanh(g t / v_t) on the way."""
+    mb = sc.Multibody("ball", gravity=(0, 0, -9.81))
+    mb.add_body("ball", None, sc.Free(), sc.Inertia(2.0, (0, 0, 0), np.eye(3)))
+    mb.set_state([0.2, 0.4, 0.4, 0.8, 0, 0, 0], np.zeros(6))
+    p = sc.sim.Propagator(mb)
+    p.add(sc.sim.Drag("ball", quadratic=0.5))
+    p.advance_to(1.5)
+    terminal = np.sqrt(2.0 * 9.81 / 0.5)
+    fall = np.asarray(mb.velocity("ball").linear)
+    np.testing.assert_allclose(fall, [0, 0, -terminal * np.tanh(9.81 * 1.5 / terminal)], atol=1e-7)
+
+
+def test_refusals():
+    mb = block()
+    for make, kind, text in (
+        (lambda: sc.sim.JointLimit("slide", 10.0), ModelError, r"dof 'slide' of 'block' has no limits; give"),
+        (lambda: sc.sim.JointLimit("slide", -1.0), StateError, r"stiffness of the limit of slide must not be negative"),
+        (lambda: sc.sim.JointLimit("slide", 1.0, lower=2, upper=1), ModelError, r"must have lower < upper, got 2"),
+        (lambda: sc.sim.HingeFriction("slid", 1.0), ModelError, r"'block' has no dof 'slid'; did you mean 'slide'"),
+        (lambda: sc.sim.HingeFriction("slide", 2.0, 1.0), StateError, r"must not be less than 2, coulomb"),
+        (lambda: sc.sim.HingeFriction("slide", 2.0, stribeck=0.0), StateError, r"must be positive, got 0"),
+        (lambda: sc.sim.Drag("block/nose"), ModelError, r"nose"),
+    ):
+        p = sc.sim.Propagator(mb)
+        with pytest.raises(kind, match=text):
+            p.add(make())
+    p = sc.sim.Propagator(mb)
+    p.add(sc.sim.HingeFriction("slide", 1.0))
+    with pytest.raises(StateError, match=r"a force 'friction of slide' acts already"):
+        p.add(sc.sim.HingeFriction("slide", 1.0))
+
+
+def test_a_closed_chain_does_not_stick_yet():
+    from tests.loops.cases import row_of_four_bars
+
+    mb = row_of_four_bars(1)
+    p = sc.sim.Propagator(mb)
+    p.add(sc.sim.HingeFriction(mb.dof_names[0], 0.1))
+    with pytest.raises(LoopError, match=r"would stick, which a closed chain does not know yet; give HingeFriction"):
+        p.advance_to(0.1)
