@@ -31,7 +31,7 @@ class HingeFriction:
     >>> mb = sc.load("pendulum")                                     # 1 kg at 1 m
     >>> mb.q = [0.1]
     >>> p = sc.sim.Propagator(mb)
-    >>> p.add(HingeFriction("bob", coulomb=2.0))                     # 9.81 sin 0.1 is less: it stays
+    >>> p.add(sc.sim.HingeFriction("bob", coulomb=2.0))              # 9.81 sin 0.1 is less: it stays
     >>> p.advance_to(1.0).forces["friction of bob"][-1].round(6)
     array([0.979366])
     """
