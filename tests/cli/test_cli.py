@@ -12,6 +12,7 @@ import soacraft as sc
 from soacraft.cli import main
 from soacraft.cli import tour as tour_module
 from soacraft.cli.shell import names_for
+from soacraft.cli.tour_sim import tour_sim
 from soacraft.ops.table import NAMES
 
 
@@ -114,3 +115,12 @@ def test_shell_knows_every_operator():
     expr = eval("(H*phi*M*phi.T*H.T) * (H*phi*M*phi.T*H.T).inv", names)
     assert expr.is_identity()
     assert names["ops"].phi.rows.axes == "inertial"
+
+
+def test_tour_of_a_simulation_passes_and_saves():
+    out = io.StringIO()
+    assert tour_sim(Console(file=out, width=100)) == 0
+    text = out.getvalue()
+    assert "✗" not in text
+    assert text.count("✓") == 5
+    assert "run.h5" in text

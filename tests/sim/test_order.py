@@ -12,9 +12,11 @@ from soacraft import dynamics as dyn
 from soacraft.model.samples.random_models import random_inertia, random_pose
 from soacraft.model.states.tangent import right_jacobian, right_jacobian_of_turn
 from soacraft.sim.explicit import RK4, Dop853
+from soacraft.sim.gauss import Gauss4, Gauss6
 from soacraft.sim.manifold import Coordinates, turn_rate, twist_rate
 from soacraft.sim.partitioned import EulerSymplectic, Verlet
 from soacraft.sim.system import Mechanism
+from soacraft.sim.variational import Variational, Variational4
 
 
 def tree(hinges, seed=1):
@@ -96,6 +98,10 @@ CASES = {
     "verlet": (Verlet(), 30),
     "rk4": (RK4(), 12),
     "dop853": (Dop853(), 2),
+    "gauss4": (Gauss4(), 6),
+    "gauss6": (Gauss6(), 4),
+    "variational": (Variational(), 16),
+    "variational4": (Variational4(), 8),
 }
 
 
@@ -108,6 +114,7 @@ def reached(name):
 
 #: A user's own hinge has its dynamics in Python, so the methods that take many steps are tried on the others.
 PAIRS = [(name, method) for name in MODELS for method in CASES if name != "own" or method in ("rk4", "dop853")]
+PAIRS = [x for x in PAIRS if x[0] != "rolling" or not x[1].startswith("variational")]  # which are for holonomic hinges
 
 
 @pytest.mark.parametrize(("name", "method"), PAIRS)

@@ -36,7 +36,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"soacraft {__version__}")
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
     tour = verbs.add_parser("tour", help="walk through listings 1 to 16 of the PyCraft paper")
-    tour.add_argument("model", nargs="?", default="arm7", help=f"{MODEL} (default: arm7)")
+    tour.add_argument("model", nargs="?", default="arm7", help=f"{MODEL}, or sim for a simulation (default: arm7)")
     shell = verbs.add_parser("shell", help="IPython with a model, I and all operators at hand")
     shell.add_argument("model", nargs="?", default="arm7", help=f"{MODEL} (default: arm7)")
     shell.add_argument("--axes", choices=("body", "inertial", "origin"), default="body")
@@ -65,6 +65,10 @@ def _run(given: argparse.Namespace) -> int:
     if given.verb == "tour":
         from soacraft.cli.tour import tour
 
+        if given.model == "sim":
+            from soacraft.cli.tour_sim import tour_sim
+
+            return tour_sim()
         return tour(given.model, how)
     if given.verb == "shell":
         from soacraft.cli.shell import shell

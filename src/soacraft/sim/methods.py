@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from soacraft.errors import StateError, near
 from soacraft.sim.explicit import RK4, Dop853
+from soacraft.sim.gauss import Gauss4, Gauss6
 from soacraft.sim.partitioned import EulerSymplectic, Verlet
 from soacraft.sim.steps import Method
+from soacraft.sim.variational import Variational, Variational4
 
-METHODS: dict[str, type[Method]] = {x.name: x for x in (Dop853, RK4, EulerSymplectic, Verlet)}
+_ALL: tuple[type[Method], ...] = (Dop853, RK4, EulerSymplectic, Verlet, Variational, Variational4, Gauss4, Gauss6)
+METHODS = {x.name: x for x in _ALL}
 
 
 def find_method(name: str) -> Method:

@@ -42,7 +42,8 @@ class Propagator(Strict):
 
     `solver`: "tree"; for closed chains "ta", "fa" (all dofs, projected at every stage), "ce" (independent dofs), or a
     solver of `sc.loops`; "auto" takes "tree" or "ta" and says why (`p.report()`). `integrator`: "dop853" (adaptive, to
-    `rtol` per step in the model's own units), or with a fixed `step` in seconds "rk4", "euler_symplectic", "verlet".
+    `rtol` per step in the model's own units), or with a fixed `step` in seconds "rk4", "euler_symplectic", "verlet",
+    "gauss4", "gauss6", "variational", "variational4".
 
     Functions are called as f(t, state). While callbacks and actions of events run, at a pause and after a run the model
     has the state of the run; a callback that changes it makes the run go on from there. Times are rounded to

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from soacraft import dynamics as dyn
-from soacraft.errors import LoopError, SimulationError
+from soacraft.errors import LoopError, ModelError, SimulationError
 from soacraft.model.sizes.measure import measure_of
 from soacraft.model.states.state import State
 from soacraft.model.tree.multibody import Multibody
@@ -65,6 +65,18 @@ class Mechanism:
     def replace(self, old: Load, new: Load) -> None:
         """Let a load take the place of another of the same name."""
         self._loads[self._loads.index(old)] = new
+
+    def require_plain(self, method: str) -> None:
+        """Raise for a method that takes trees of holonomic hinges, whose motion nothing prescribes."""
+        for body in self.mb.bodies:
+            if not body.hinge.holonomic:
+                raise ModelError(
+                    f"{method} takes holonomic hinges, but hinge {body.hinge_name!r} of {self.mb.name!r} is a "
+                    f"{type(body.hinge).__name__}; use 'rk4' or 'dop853'."
+                )
+        if self._closed is not None or self._prescribed is not None:
+            what = "loops or couplings" if self._closed is not None else "prescribed or sticking dofs"
+            raise ModelError(f"{method} takes trees, and {self.mb.name!r} has {what}; use 'rk4' or 'dop853'.")
 
     def point(self, q: Array, v: Array, work: Array | None = None) -> Array:
         """The state as one array."""

@@ -1,0 +1,125 @@
+"""A variational integrator for trees: it keeps momentum to rounding and the energy bounded, over any number of steps.
+
+The action of a step is taken at its middle (Marsden and West 2001; on groups Bou-Rabee and Marsden 2009). With
+q1 = q0 exp(xi), qm = q0 exp(xi/2), v = xi/h, p = Mcal(qm) v the momentum and f = dL/dq(qm, v) + force,
+
+    Ld = h L(qm, v),     pi = p + (h/2) Jr(xi/2)* f
+    mu0 = Jl(xi)^-* pi - h Ad(exp(-xi/2))* f          solved for xi
+    mu1 = Jr(xi)^-* pi,     v1 = Mcal(q1)^-1 mu1
+
+where mu = Mcal v is the momentum of the dofs, in their own (left-trivialised) axes, and Jl(xi) = Jr(-xi). The gradient
+of the kinetic energy comes from the derivatives of inverse dynamics: with C the Coriolis force of quasi-velocities,
+
+    dT/dq = ((dC/dv)* v - ad_v* mu) / 2                  ad_v* mu = mu x v for turns; zero for plain coordinates
+
+since v . C is the rate of T along v at constant v.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from soacraft import dynamics as dyn
+from soacraft.errors import ConvergenceError, StateError
+from soacraft.model.hinges import Free, Spherical
+from soacraft.model.tree.multibody import Multibody
+from soacraft.sim.steps import Method, Problem, Step, check_turn, hermite
+from soacraft.sim.system import Mechanism
+from soacraft.spatial.checks import Array
+from soacraft.spatial.rotations import cross
+
+#: Rounds of the iteration for a step, and what is rounding relative to the momentum.
+_ROUNDS, _SMALL = 60, 4e-16
+
+
+class Variational(Method):
+    """Order two, symplectic on every tree of pins, slides, ball joints and free bodies; implicit, with derivatives of
+    inverse dynamics: O(n depth) a round. Forces enter as in Lagrange and d'Alembert."""
+
+    name = "variational"
+    order = 2
+
+    def step(self, problem: Problem, t: float, x: Array, h: float, w: Array) -> Step:
+        """One step; nothing is kept but q and v, from which the momentum is told to rounding."""
+        if not isinstance(problem, Mechanism):
+            raise StateError(f"{self.name} needs a mechanism, which tells its inertia; got {problem!r:.60}.")
+        problem.require_plain(self.name)
+        q, v, work = problem.parts(x)
+        mu = dyn.mass_matrix_multiply(problem.mb, q, v)
+        powers = np.zeros(len(work))
+        start, moved = q, np.zeros(len(v))
+        for part in self._parts():
+            q, mu, power = _middle(problem, t, q, mu, part * h, v)
+            powers += part * h * power
+            t += part * h
+            v = dyn.mass_matrix_solve(problem.mb, q, mu)
+        if not np.array_equal(start, q):
+            moved = problem.mb.difference(start, q)
+        end = problem.point(q, v, work + powers)
+        w1 = problem.rates(t, end)
+        u = np.concatenate([moved, v - problem.parts(x)[1], powers])
+        check_turn(problem.manifold, u, t, h)
+        F = hermite(u, h * w, h * problem.manifold.rate(x, u, w1))
+        return Step(problem, t - h, h, x, end, w, w1, F)
+
+    def _parts(self) -> tuple[float, ...]:
+        return (1.0,)
+
+
+class Variational4(Variational):
+    """Order four: three steps of order two, the middle one back (Yoshida 1990), symplectic as these."""
+
+    name = "variational4"
+    order = 4
+
+    def _parts(self) -> tuple[float, ...]:
+        a = 1.0 / (2.0 - 2.0 ** (1.0 / 3.0))
+        return (a, 1.0 - 2.0 * a, a)
+
+
+def _middle(problem: Mechanism, t: float, q: Array, mu: Array, h: float, v: Array) -> tuple[Array, Array, Array]:
+    """q1, mu1 and the powers at the middle, from q0 and mu0; v is a guess."""
+    mb = problem.mb
+    xi = h * v
+    size = float(np.abs(mu).max(initial=0.0))
+    last = np.inf
+    for _ in range(_ROUNDS):
+        half = mb.integrate(q, 0.5 * xi)
+        f, p, powers = _gradient(problem, t + 0.5 * h, half, xi / h)
+        to_half, whole = mb.integrate_jacobians(q, 0.5 * xi), mb.integrate_jacobians(q, xi)[1]
+        back = mb.integrate_jacobians(q, -xi)[1]  # Jl(xi) = Jr(-xi)
+        pi = p + 0.5 * h * (to_half[1].T @ f)
+        left = mu - np.linalg.solve(back.T, pi) + h * (to_half[0].T @ f)
+        step = h * dyn.mass_matrix_solve(mb, half, left)
+        xi = xi + step
+        change = float(np.abs(step).max(initial=0.0))
+        if change <= _SMALL * float(np.abs(xi).max(initial=0.0)) or (change >= 0.5 * last and change < 1e-12):
+            return mb.integrate(q, xi), np.asarray(np.linalg.solve(whole.T, pi), dtype=np.float64), powers
+        last = change
+    raise ConvergenceError(
+        f"a variational step of {h:.3g} s did not converge in {_ROUNDS} rounds (a change of {last:.2g} is left, the "
+        f"momentum is {size:.3g}); take a smaller step."
+    )
+
+
+def _gradient(problem: Mechanism, t: float, q: Array, v: Array) -> tuple[Array, Array, Array]:
+    """dL/dq and forces, the momentum, and the powers of the forces."""
+    mb = problem.mb
+    mu = dyn.mass_matrix_multiply(mb, q, v)
+    forces = problem.all_forces(t, q, v)
+    in_v = dyn.inverse_dynamics_derivatives(mb, q, v, np.zeros(mb.nv), passive=False)[1]
+    kinetic = 0.5 * (in_v.T @ v - _bracket(mb, v, mu))
+    return kinetic - dyn.gravity_force(mb, q) + forces.sum(axis=0), mu, forces @ v
+
+
+def _bracket(mb: Multibody, v: Array, mu: Array) -> Array:
+    """ad_v* mu, hinge by hinge: (ad_v* mu) . w = mu . [v, w]."""
+    found = np.zeros(len(v))
+    for group in mb.layout.groups:
+        for at in group.v_index if type(group.hinge) in (Spherical, Free) else ():
+            w, m = v[at], mu[at]
+            found[at[:3]] = cross(m[:3], w[:3])
+            if len(at) == 6:
+                found[at[:3]] += cross(m[3:], w[3:])
+                found[at[3:]] = cross(m[3:], w[:3])
+    return found

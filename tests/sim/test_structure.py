@@ -1,0 +1,93 @@
+"""Structure-preserving methods: momentum to rounding, bounded energy, reversibility; what they refuse."""
+
+import numpy as np
+import pytest
+from tests.sim.test_order import tree
+
+import soacraft as sc
+from soacraft import dynamics as dyn
+from soacraft.errors import SimulationError
+
+
+def floating():
+    """A free body with a ball joint and a pin, in space."""
+    mb = tree([sc.Free(), sc.Spherical(), sc.Pin((0, 1, 0))], seed=3)
+    mb.gravity = (0, 0, 0)
+    mb.bodies[2].passive = sc.Passive(stiffness=2.0)  # an inner force changes no momentum
+    return mb
+
+
+@pytest.mark.parametrize("method", ["variational", "variational4"])
+def test_momentum_is_kept_to_rounding(method):
+    mb = floating()
+    before = dyn.momentum(mb, mb.q, mb.v)
+    run = sc.sim.Propagator(mb, integrator=method, step=0.02).advance_to(1.0)
+    drift = np.abs(dyn.momentum(mb, run.q, run.v) - before).max()
+    assert drift < 1e-12 * np.abs(before).max()
+    assert np.ptp(run.v[:, -1]) > 0.1
+
+
+def test_momentum_is_not_kept_by_others():
+    """The same run by rk4: what the test above sees is not the tree's doing."""
+    mb = floating()
+    before = dyn.momentum(mb, mb.q, mb.v)
+    run = sc.sim.Propagator(mb, integrator="rk4", step=0.02).advance_to(1.0)
+    assert np.abs(dyn.momentum(mb, run.q, run.v) - before).max() > 1e-9
+
+
+def energy_errors(method, step, times):
+    """The largest error of the energy of a pendulum in each of some stretches of time."""
+    mb = sc.load("pendulum")
+    mb.set_state([2.0], [0.0])
+    p = sc.sim.Propagator(mb, integrator=method, step=step)
+    energy = 9.81 * -np.cos(2.0)
+    return [np.abs(p.advance_to(t).energy - energy).max() for t in times]
+
+
+def test_energy_stays_bounded():
+    """The error of the variational method is the same after the first swings and after many; that of rk4 grows."""
+    early, _, late = energy_errors("variational", 0.05, (5.0, 45.0, 50.0))
+    assert late < 1.05 * early
+    early, _, late = energy_errors("rk4", 0.05, (5.0, 45.0, 50.0))
+    assert late > 5 * early
+
+
+@pytest.mark.parametrize("method", ["variational", "gauss4"])
+def test_a_motion_runs_back(method):
+    mb = tree([sc.Pin((0, 1, 0)), sc.Pin((1, 0, 0)), sc.Gimbal()])
+    start = np.array(mb.q)
+    sc.sim.Propagator(mb, integrator=method, step=0.02).advance_to(0.4)
+    assert np.abs(mb.q - start).max() > 0.1
+    mb.v = -mb.v
+    sc.sim.Propagator(mb, integrator=method, step=0.02).advance_to(0.4)
+    np.testing.assert_allclose(mb.q, start, atol=1e-11)
+
+
+def test_damping_and_controls_act_in_a_variational_step():
+    """Against dop853, to the order: half the step, a quarter of the error."""
+    errors = []
+    for method, step in (("dop853", None), ("variational", 0.01), ("variational", 0.005)):
+        mb = tree([sc.Spherical(), sc.Pin((0, 0, 1))])
+        mb.bodies[0].passive = sc.Passive(stiffness=3.0, damping=0.5)
+        p = sc.sim.Propagator(mb, integrator=method, step=step, rtol=1e-10)
+        p.control(mb.dof_names[-1], lambda t, state: np.cos(5 * t) - 0.3 * state.v[-1])
+        run = p.advance_to(0.3)
+        errors.append(np.array(mb.v))
+    assert 3.0 < np.abs(errors[1] - errors[0]).max() / np.abs(errors[2] - errors[0]).max() < 5.0
+    assert run.check().imbalance < 1e-3 * np.ptp(run.energy)
+
+
+def test_refusals():
+    ball = tree([sc.RollingBall(0.5)])
+    with pytest.raises(SimulationError, match=r"variational takes holonomic hinges, but hinge 'b0' of 'tree' is a Roll"):
+        sc.sim.Propagator(ball, integrator="variational", step=0.01).advance_to(0.1)
+    mb = sc.load("pendulum")
+    p = sc.sim.Propagator(mb, integrator="variational", step=0.01)
+    p.prescribe("bob", lambda t: (t, 1.0, 0.0))
+    with pytest.raises(SimulationError, match=r"variational takes trees, and 'pendulum' has prescribed or sticking dofs"):
+        p.advance_to(0.1)
+    mb.set_state([0.0], [500.0])
+    for method in ("variational", "gauss6"):
+        p = sc.sim.Propagator(mb, integrator=method, step=5.0)
+        with pytest.raises(SimulationError, match=r"did not converge in \d+ rounds .* take a smaller step"):
+            p.advance_to(10.0)
