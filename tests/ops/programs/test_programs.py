@@ -460,7 +460,7 @@ COMBINE = 6
 
 
 @pytest.mark.parametrize(
-    "registers, step",
+    ("registers", "step"),
     [
         ([0, 0], (COMBINE, -1, 0, 0, 1, 1.0, 1.0)),
         ([0, 0, 0], (COMBINE, -1, 0, -1, 1, 1.0, 0.0)),
@@ -471,7 +471,7 @@ def test_steps_that_a_program_takes(registers, step):
 
 
 @pytest.mark.parametrize(
-    "registers, steps, text",
+    ("registers", "steps", "text"),
     [
         ([1, 0, 0], [(0, 2, 0, -1, 2, 1.0, 0.0)], "spaces 0 and 1 differ"),
         ([1, 0, 0], [(1, 1, 0, -1, 2, 1.0, 0.0), (COMBINE, -1, 2, 0, 1, 1.0, 1.0)], "spaces 1 and 0 differ"),
