@@ -55,6 +55,7 @@ def _first(*names: str) -> tuple[str, ...]:
 #: fails, they take about a minute.
 TESTS = (
     (("program",), ("ops/programs/test_programs.py", "algebra/test_spaces.py", "ops/programs/test_compile.py")),
+    (("dispatch",), ("core/test_instruction_sets.py",)),
     (("loops",), CLOSED),
     (("passive",), ("core/test_passive.py", PASSIVE)),
     (("rigid/call", "wrenches", "tracks", "mixed", "motion", "compliance"), _first(QUICK, SWEEPS, PASSIVE)),

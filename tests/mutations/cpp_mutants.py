@@ -22,6 +22,7 @@ from pathlib import Path
 #: Where kernels, loops and drivers are; bindings that only describe arguments to Python are not worth breaking.
 SOURCES = (
     "core/include/soacraft", "core/rigid", "core/loops", "core/program", "core/call.cpp", "core/block_module.cpp",
+    "core/dispatch.cpp",
 )  # fmt: skip
 #: Headers for C++ programs, of which Python's module has little or nothing: `core/tests/files_test.cpp` and
 #: `tests/examples/test_cpp.py` look at them.

@@ -30,6 +30,7 @@ from soacraft.ops.programs.roads import road_of
 from soacraft.ops.recognise import as_mass_matrix
 
 Array = npt.NDArray[np.float64]
+_ABSENT = object()  # None is a vector that is refused
 
 
 class CompiledExpression(Compiled):
@@ -62,11 +63,13 @@ class CompiledExpression(Compiled):
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.expr,)
 
-    def __call__(self, q: Any, v: Any = None, *vectors: Any) -> Any:
+    def __call__(self, q: Any, v: Any = None, x: Any = _ABSENT, *more: Any) -> Any:
         v = v if self._moving else None
-        if len(vectors) > 1:
-            return tuple(self._quick(q, v, x) for x in vectors)
-        return self._quick(q, v, *vectors)
+        if x is _ABSENT:
+            return self._quick(q, v)
+        if more:
+            return tuple(self._quick(q, v, vector) for vector in (x, *more))
+        return self._quick(q, v, x)
 
     def _quick_call(self) -> Any:
         """A call that costs little more than its kernel or program; None for expressions that have no program."""
