@@ -42,6 +42,9 @@ class BodyTree:
 
     def frame(self, frame: Any) -> Frame:
         """A body, node or the inertial frame, from itself or its name."""
+        known = self.find(frame) if isinstance(frame, str) else None
+        if known is not None:
+            return known
         mb = self._model
         if isinstance(frame, Frame):
             if frame.graph is not mb:
@@ -51,11 +54,8 @@ class BodyTree:
             return frame
         if not isinstance(frame, str):
             raise ModelError(f"a frame of {mb.name!r} is given by itself or its name, got {frame!r}.")
-        known = self.find(frame)
-        if known is None:
-            hint = hinge_note(mb, frame) or near(frame, frame_names(mb), "it has")
-            raise ModelError(f"{mb.name!r} has no frame {frame!r}{hint}")
-        return known
+        hint = hinge_note(mb, frame) or near(frame, frame_names(mb), "it has")
+        raise ModelError(f"{mb.name!r} has no frame {frame!r}{hint}")
 
     def carrier(self, parent: Any) -> Carrier:
         """What a body is to hang from: the inertial frame for None."""

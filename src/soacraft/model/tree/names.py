@@ -176,7 +176,7 @@ def key_names(graph: Graph) -> list[str]:
 
 def _tree(graph: Graph) -> BodyTree:
     """The tree of the whole model."""
-    return graph.root.graph._tree
+    return graph.root._graph._tree
 
 
 def _object(graph: Graph, given: Any, error: Error) -> Body:
