@@ -15,6 +15,16 @@ Base base_at(const double* a) {
     return base;
 }
 
+// Whether some rows were taken to repeat others.
+bool redundant(const LoopWork& w, loops::Method method) {
+    index kept = 0;
+    if (method == loops::TREE_AUGMENTED)
+        for (std::size_t i = 0; i < w.plan.fronts.size(); ++i) kept += w.rank[i];
+    else
+        for (const Group& g : w.plan.groups) kept += static_cast<index>(g.dependent.size());
+    return kept < w.plan.size;
+}
+
 bool solve(const Plan& plan, void* memory, loops::Method method, const loops::State& s, const loops::Answer& out) {
     LoopWork w(plan, static_cast<char*>(memory));
     const Base base = base_at(s.base);
@@ -30,6 +40,8 @@ bool solve(const Plan& plan, void* memory, loops::Method method, const loops::St
                                                       : constraint_embedding(w, base, T, left);
     const double allowed = plan.tolerances.closed;
     if (!fine || !(left.closures <= allowed) || !(left.motion <= allowed)) return false;
+    if (redundant(w, method) && !(left.closures <= plan.tolerances.repeated + plan.tolerances.open_rows * w.open_by))
+        return false;  // a row was left out that counts: near a singular pose
     out.residual[0] = left.closures, out.residual[1] = left.motion;
     for (index i = 0; i < w.model.nv; ++i) out.vdot[i] = w.vdot[i];
     double* to = out.forces;

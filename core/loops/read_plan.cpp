@@ -164,7 +164,8 @@ void read_scales(Plan& plan, nb::handle compliance_) {
 
 Tolerances read_tolerances(nb::handle given) {
     return {number(given, "closed"),   number(given, "rank"), number(given, "doubtful"), number(given, "pivot"),
-            number(given, "rounding"), number(given, "lowest"), number(given, "highest")};
+            number(given, "rounding"), number(given, "repeated"), number(given, "open_rows"), number(given, "lowest"),
+            number(given, "highest")};
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ struct RandomClosed {
         close(random);
         if (random.integer(0, 1)) add_coupling(random);
         plan.length = 1.0, plan.inertia = 1.0, plan.unit.assign(static_cast<std::size_t>(tree.model.nv), 1.0);
-        plan.tolerances = {1e-6, 1e-6, 1e-3, 1e-9, 1e-13, 1e-3, 1e2};
+        plan.tolerances = {1e-6, 1e-6, 1e-3, 1e-9, 1e-13, 1e-12, 10.0, 1e-3, 1e2};
         loops::complete(plan);
         one_group();
     }

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from tests.loops.cases import near
+from tests.loops.cases import FourBar, near
 
 import soacraft as sc
 from soacraft.errors import SingularError
+from soacraft.kinematics.rows import Constraints
 from soacraft.loops import ConstraintEmbedding, FullyAugmented, TreeAugmented
 from soacraft.model.samples.random_models import random_inertia, random_pose
 
@@ -42,6 +43,22 @@ def test_a_hinge_without_inertia_is_named(Solver):
         Solver(mb).project_velocity(mb.q, np.ones(mb.nv))
     v = Solver(mb).project_velocity(mb.q, np.ones(mb.nv), weight="plain")
     near(v, [1.0, 1.0, 0.0, 1.0, 1.0, 1.0])
+
+
+@pytest.mark.parametrize("Solver", SOLVERS)
+def test_links_without_mass_that_the_closures_hold(Solver):
+    """A coupler that weighs nothing has nothing to move by itself, and moves with the cranks: the nearest velocity by
+    kinetic energy along the one freedom t is t (t* Mcal v) / (t* Mcal t)."""
+    mb = FourBar().build(0.9)
+    mb["coupler"].inertia = sc.Inertia(0.0)
+    v, e = np.array([1.0, -2.0, 0.5]), 1e-6
+    t = (FourBar().build(0.9 + e).q - FourBar().build(0.9 - e).q) / (2.0 * e)
+    M = sc.dynamics.mass_matrix(mb, mb.q, ignore_loops=True)
+    assert M[1, 1] == 0.0
+    near(Solver(mb).project_velocity(mb.q, v), t * (t @ M @ v) / (t @ M @ t), 1e-8)
+    q, found = Solver(mb).project(mb.q + 1e-7, v)
+    assert Constraints(mb, mb.state(q=q)).open_part <= 1e-15
+    near(found, t * (t @ M @ v) / (t @ M @ t), 1e-5)
 
 
 def door():

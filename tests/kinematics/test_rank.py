@@ -13,7 +13,7 @@ from tests.strategies import SEEDS, keep, parents, pose
 import soacraft as sc
 from soacraft.errors import LoopError, StateError
 from soacraft.kinematics import report
-from soacraft.kinematics.independent import Choice, choose
+from soacraft.kinematics.independent import Partition, choose
 from soacraft.kinematics.rows import Constraints
 from soacraft.kinematics.sizes import sizes_of
 from soacraft.kinematics.tasks import Task
@@ -282,7 +282,7 @@ def test_forces_for_accelerations_that_the_closures_do_not_allow():
     mb, rest = yoke(), np.zeros(3)
     close(mb, "pin", "left", "wheel", sc.Pin(Z))
     rows = Constraints(mb, mb.state(v=rest))
-    wrong = Choice(np.array([1]), np.array([0, 2]), 2, np.arange(9), 1.0, 1.0)
+    wrong = Partition(np.array([1]), np.array([0, 2]), 2, np.arange(9), 1.0, 1.0)
     text = (
         r"no acceleration of 'yoke' satisfies its closures with those given for 'right': 0\.\d+ is left at '(yoke|pin)'"
         r"\. The rank changes at this configuration, or what drives the closures does not agree\."
@@ -295,7 +295,7 @@ class Wrong(TreeAugmented):
     """Takes a dof for independent that the closures hold."""
 
     def _choice(self, rows):
-        return Choice(np.array([1]), np.array([0, 2]), 2, np.arange(9), 1.0, 1.0)
+        return Partition(np.array([1]), np.array([0, 2]), 2, np.arange(9), 1.0, 1.0)
 
 
 @pytest.mark.parametrize("scale", [1e-6, 1.0])
@@ -317,7 +317,7 @@ def test_forces_that_rest_on_rounding():
     """A choice that takes a dof for held which no closure holds."""
     mb = yoke()
     rows, turned = Constraints(mb, mb.state(v=np.zeros(3))), ((mb["wheel"], sc.Wrench((0, 0, 1), (0, 0, 0))),)
-    wrong = Choice(np.array([1]), np.array([0, 2]), 2, np.arange(5), 1.0, 1.0)
+    wrong = Partition(np.array([1]), np.array([0, 2]), 2, np.arange(5), 1.0, 1.0)
     text = (
         "forces that give 'yoke' these accelerations cannot be told: 1 of the generalized force rests on rows that "
         "nearly repeat others. The closures are too near a configuration where their rank changes."

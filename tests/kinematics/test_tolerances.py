@@ -8,6 +8,8 @@ import soacraft as sc
 from soacraft import inverse_kinematics
 from soacraft.errors import ConvergenceError, LoopError, StateError
 from soacraft.kinematics import report
+from soacraft.kinematics.bounds import Bounds
+from soacraft.kinematics.boxes import excluded
 from soacraft.kinematics.rows import Constraints
 from soacraft.loops import ConstraintEmbedding, FullyAugmented, TreeAugmented, recut
 
@@ -192,3 +194,15 @@ def test_a_kinematics_result_is_true_where_all_targets_are_met():
     assert far.impossible
     assert repr(far).startswith("kinematics: cannot be met ('link2/tip' would have to be 3 m from hinge 'link1'")
     assert far.residual["link2/tip"].distance == pytest.approx(1.0)
+
+
+def test_a_proof_that_loops_cannot_close_has_the_same():
+    """A rocker too long by a thousandth, and all dofs held: it cannot close, unless that much may be open."""
+    mb = FourBar().build(0.9)
+    mb["rocker"].nodes[0].pose = sc.Pose(translation=(BAR.rocker + 1e-3, 0, 0))
+    bounds = Bounds(mb, np.ones(3, dtype=bool), limits=True)
+    assert excluded(bounds, mb.current, [])
+    assert not excluded(bounds, mb.current, [], closed=1e-2)
+    with pytest.raises(LoopError, match="the loops of 'four_bar' cannot close with 'crank', 'coupler', 'rocker' held"):
+        inverse_kinematics(mb, {"crank": mb.pose("crank")}, fixed=list(mb.dof_names), starts=2)
+    assert inverse_kinematics(mb, {"crank": mb.pose("crank")}, fixed=list(mb.dof_names), tolerance=1e-2, starts=2)

@@ -65,6 +65,24 @@ def test_a_plan_never_changes(kind):
     assert type(solver).forward_dynamics is Solver.forward_dynamics
 
 
+def test_another_choice_of_dofs_is_another_solver():
+    """The first one goes on answering as before."""
+    bar = FourBar(crank=1.0, coupler=0.6, rocker=1.0, ground=1.5)
+    mb = bar.build(1.2)
+    solver = solved(mb, ConstraintEmbedding)
+    first, theta = solver._chosen, solver._turns
+    given = [x[None] for x in (mb.q, np.zeros(3), np.ones(3))]
+    before = first.compiled.run(*given, None, theta, 1)
+    chosen = first.source.chosen
+    other = next(i for i in range(3) if i not in chosen)
+    solver.system.take(np.array([other]), loose=False)
+    assert solver._chosen.compiled is not first.compiled
+    for one, two in zip(before, first.compiled.run(*given, None, theta, 1), strict=True):
+        assert np.array_equal(one, two)
+    near(solver.forward_dynamics(mb.q, np.zeros(3), np.ones(3)).vdot, before[0][0])
+    assert solver.forward_dynamics(mb.q, np.zeros(3), np.ones(3)).independent == (mb.dof_names[other],)
+
+
 def test_constraint_embedding_has_an_embedded_system():
     mb = library("robotiq_2f85")
     solver = solved(mb, ConstraintEmbedding)

@@ -14,7 +14,7 @@ so that the answer is the nearest to q0 in the dofs (unless a hinge of the tree 
 nothing closes (a mechanism stretched straight) is tried again from its neighbourhood, the same neighbours every time.
 Singular values of Gc up to `RANK` of the largest count as zero, as they do for the solvers: pins that are parallel but
 for the digits of a file do not turn a mechanism to where these agree best.
-Where a closure rolls, Gc has the row of its distance from the plane alone: a ball may be put anywhere.
+Where a closure rolls, Gc has only the rows that say where it is: a ball may be put anywhere on its plane.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from soacraft.errors import LoopError, StateError
 from soacraft.kinematics.bounds import Bounds
 from soacraft.kinematics.checks import gap_text
 from soacraft.kinematics.progress import shown
-from soacraft.kinematics.rows import Constraints
+from soacraft.kinematics.rows import Constraints, seen_from
 from soacraft.kinematics.tasks import in_state, states_of
 from soacraft.kinematics.tolerances import ASSEMBLED, RANK
-from soacraft.model.hinges.rolling_ball import RollingBall
+from soacraft.model.states.hinge_fit import placing_rows
 from soacraft.model.states.state import State
 from soacraft.spatial.checks import Array
 
@@ -238,13 +238,13 @@ def _moved(rows: Constraints, bounds: Bounds, dv: Array) -> Constraints:
 def _placing(rows: Constraints, bounds: Bounds) -> tuple[Array, Array]:
     """The rows that say where things are, and their residual, in units: all but those that forbid to slip."""
     J, r = rows.jacobian() / rows.common_units[:, None] / bounds.units, rows.residual / rows.common_units
-    if not any(x.active and isinstance(x.hinge, RollingBall) for x in rows.graph.loops):
+    if all(x.hinge.holonomic for x in rows.graph.loops if x.active):
         return J, r
     parts = [np.eye(where.stop - where.start) for _, where in rows.places]
     for i, (loop, (_, where)) in enumerate(zip(rows.loops, rows.places, strict=False)):
-        if isinstance(loop.closure.hinge, RollingBall):  # the way to its plane, in lengths of the model
-            unit = rows.common_units[where] / rows.measure.length
-            parts[i] = (unit * (loop.Q[:, 3:] @ loop.R_ab.T @ loop.closure.hinge.normal))[None]
+        if not loop.closure.hinge.holonomic:
+            T_ab, scale = seen_from(rows.state, loop), rows.common_units[where]
+            parts[i] = placing_rows(loop.closure.hinge, T_ab, loop.Q, scale, rows.measure.length)
     E = block_diag(*parts)
     return E @ J, E @ r
 

@@ -40,10 +40,10 @@ class _Rates(NamedTuple):
     angle: Array
 
 
-def excluded(bounds: Bounds, state: State, aims: list[Aim]) -> int:
+def excluded(bounds: Bounds, state: State, aims: list[Aim], closed: float = CLOSED) -> int:
     """The number of boxes it took to prove that no configuration meets the aims, loops and couplings; 0 without a
-    proof. O(boxes n)."""
-    boxes = _Boxes.of(bounds, state, [*aims, *closing_aims(bounds)])
+    proof. Loops may be open by `closed`. O(boxes n)."""
+    boxes = _Boxes.of(bounds, state, [*aims, *closing_aims(bounds, closed)])
     if boxes is None:
         return 0
     (q, h), count = boxes.all(), 0
@@ -58,13 +58,13 @@ def excluded(bounds: Bounds, state: State, aims: list[Aim]) -> int:
     return 0
 
 
-def closing_aims(bounds: Bounds) -> list[Aim]:
+def closing_aims(bounds: Bounds, closed: float = CLOSED) -> list[Aim]:
     """What closures by hinges that turn ask of their frames: to be at the same point, welded ones in the same axes."""
     found = []
     for x in bounds.graph.loops:
         if x.active and isinstance(x.hinge, TURNING):
             kind, goal = ("pose", Pose()) if isinstance(x.hinge, Weld) else ("position", np.zeros(3))
-            found.append(aim_at(bounds.graph, x.name, kind, (x.b, x.a), goal, tolerance=CLOSED))
+            found.append(aim_at(bounds.graph, x.name, kind, (x.b, x.a), goal, tolerance=closed))
     return found
 
 

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from soacraft import _core
 from soacraft.kinematics.closure_arrays import closure_arrays, is_known
 from soacraft.kinematics.plan import CONSTRAINT_EMBEDDING, TREE_AUGMENTED, Groups, Plan
-from soacraft.kinematics.tolerances import CLOSED, Tolerances
+from soacraft.kinematics.tolerances import CLOSED, RANK, Tolerances
 from soacraft.model.flat.compiled import CompiledModel
 from soacraft.model.flat.layout import Layout
 from soacraft.model.tree.graph import Graph
@@ -72,12 +72,18 @@ class CompiledClosures:
         gravity = np.ascontiguousarray(graph.gravity, dtype=np.float64)
         return cls(tree, Plan(closure_arrays(graph, tree), Tolerances(closed=tolerance), gravity))
 
-    def augmented(self, compliance: Array) -> CompiledClosures:
-        """The tree-augmented solver, for rows of these compliances."""
-        return CompiledClosures(self._tree, replace(self.plan, method=TREE_AUGMENTED, compliance=compliance))
+    def augmented(self, compliance: Array, loose: bool = False) -> CompiledClosures:
+        """The tree-augmented solver, for rows of these compliances; `loose`: redundant ones repeat others but for the
+        digits of a file.
+        """
+        plan = replace(self.plan, tolerances=self._tolerances(loose), method=TREE_AUGMENTED, compliance=compliance)
+        return CompiledClosures(self._tree, plan)
 
     def embedded(
-        self, groups: Sequence[tuple[tuple[int, ...], tuple[str, ...]]], independent: npt.NDArray[np.intp]
+        self,
+        groups: Sequence[tuple[tuple[int, ...], tuple[str, ...]]],
+        independent: npt.NDArray[np.intp],
+        loose: bool = False,
     ) -> CompiledClosures:
         """Constraint embedding with these compound bodies (their members by body number, and the closures and couplings
         inside) and these independent dofs.
@@ -93,8 +99,17 @@ class CompiledClosures:
                 for some in (closures.loops, closures.couplings))  # fmt: skip
         dependent = np.ones(self._nv, dtype=np.int64)
         dependent[independent] = 0
-        plan = replace(self.plan, method=CONSTRAINT_EMBEDDING, groups=Groups(of_element, *tied), dependent=dependent)
+        plan = replace(
+            self.plan,
+            tolerances=self._tolerances(loose),
+            method=CONSTRAINT_EMBEDDING,
+            groups=Groups(of_element, *tied),
+            dependent=dependent,
+        )
         return CompiledClosures(self._tree, plan)
+
+    def _tolerances(self, loose: bool) -> Tolerances:
+        return replace(self.plan.tolerances, repeated=RANK) if loose else self.plan.tolerances
 
     def guess(self, theta: Mapping[str, Array]) -> Array | None:
         """All coordinates from those known; None when one that must be known is not."""

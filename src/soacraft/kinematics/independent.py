@@ -2,14 +2,14 @@
 
     Gc v = 0:   v_d = -G_d^+ G_i v_i,    so  v = X v_i,    vdot = X vdot_i + x0                   (formula F5)
 
-The rank is the number of singular values of Gc above `tolerances.RANK`, its rows and columns relative to what they are
-before anything cancels. The columns of G_d are found by a QR factorization of it with column pivoting, the rows that
-matter by one of Gc*; so the choice is the same in all units. O(m nv^2).
+Of a matrix; what a state has is in `kinematics.partition`. The columns of G_d are found by a QR factorization of Gc
+with column pivoting, its rows and columns relative to what they are before anything cancels, the rows that matter by
+one of Gc*; so the choice is the same in all units. O(m nv^2).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -19,19 +19,15 @@ import scipy.linalg
 from soacraft.errors import LoopError
 from soacraft.kinematics.rows import Constraints, LoopRows
 from soacraft.kinematics.sizes import Sizes, sizes_of
-from soacraft.kinematics.tolerances import RANK
+from soacraft.kinematics.tolerances import BETTER, HELD, POOR_CONDITION, RANK, ZERO
 from soacraft.spatial.checks import Array
 
 Indices = npt.NDArray[np.intp]
-
-#: A kept choice whose G_d is worse conditioned than this, and this many times worse than the best, is given up.
-WORST_CONDITION = 1e3
-#: So much of scaled rows may be left when independent dofs move: what does not count, times what a choice makes of it.
-OPEN = RANK * WORST_CONDITION
+Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
-class Choice:
+class Partition:
     """Independent and dependent dofs, and the rows that repeat others, at one state."""
 
     independent: Indices
@@ -43,6 +39,12 @@ class Choice:
     """Of G_d on the rows that matter."""
     smallest: float
     """The smallest pivot that counts relative to the largest; 1 without any."""
+    loose: bool = False
+    """Whether rows that repeat others do so but for more than rounding: the digits of a file."""
+
+    def of_rows(self, numbers: Indices) -> Partition:
+        """The same with other numbers for its rows."""
+        return replace(self, redundant=numbers[self.redundant])
 
     def __repr__(self) -> str:
         return (
@@ -51,46 +53,69 @@ class Choice:
         )
 
 
-def choose(G: Array, sizes: Sizes | None = None) -> Choice:
+def choose(
+    G: Array,
+    sizes: Sizes | None = None,
+    rank: int | None = None,
+    wanted: Mask | None = None,
+    kept: Indices | None = None,
+) -> Partition:
     """The best conditioned choice for a constraint Jacobian (m, nv) with rows and dofs of given sizes.
 
-    Without sizes all entries are relative to the largest.
+    Without sizes rows and dofs are scaled; without a rank, singular values above `RANK` count. Dofs `wanted`
+    independent are left so wherever the others can carry the rank; those `kept` while they serve nearly as well as the
+    best ones.
 
-    >>> choose(np.array([[1.0, -5.0, 0.0], [2.0, -10.0, 0.0]]))
+    >>> choose(np.array([[0.1, -0.5, 0.0], [0.2, -1.0, 0.0]]))
     2 independent and 1 dependent dofs, rank 1, 1 redundant rows, condition 1
     """
-    G = _scaled(G, sizes)
-    rank = int(np.sum(np.linalg.svd(G, compute_uv=False) > RANK)) if G.size else 0
-    columns, pivots = _pivots(G)
-    dependent, redundant = np.sort(columns[:rank]), np.sort(_pivots(G.T)[0][rank:])
+    G = G if sizes is None else sizes.scaled(G)
+    if rank is None:
+        rank = int(np.sum(singular_values(G) > RANK))
+    dependent, smallest = _columns(G, rank, wanted)
+    condition = condition_of(G[:, dependent])
+    redundant = np.sort(_pivots(G.T)[0][rank:])
+    if kept is not None and len(kept) == G.shape[1] - rank:
+        before = np.setdiff1d(np.arange(G.shape[1]), kept)
+        worse = condition_of(G[:, before])
+        if not (worse > POOR_CONDITION and worse > BETTER * condition):
+            return Partition(np.asarray(kept), before, rank, redundant, worse, smallest)
     independent = np.setdiff1d(np.arange(G.shape[1]), dependent)
+    return Partition(independent, dependent, rank, redundant, condition, smallest)
+
+
+def _columns(G: Array, rank: int, wanted: Mask | None) -> tuple[Indices, float]:
+    """The dependent dofs, sorted, and the smallest pivot of the best ones relative to the largest."""
+    columns, pivots = _pivots(G)
     smallest = float(pivots[rank - 1] / pivots[0]) if rank else 1.0
-    return Choice(independent, dependent, rank, redundant, _condition(G[:, dependent]), smallest)
+    if wanted is None:
+        return np.sort(columns[:rank]), smallest
+    free, rest = np.flatnonzero(~wanted), np.flatnonzero(wanted)
+    order, pivots = _pivots(G[:, free])
+    dependent = free[order[: min(rank, int(np.sum(pivots > ZERO)))]]
+    if len(dependent) < rank:
+        A = G[:, dependent]
+        left = G[:, rest] - A @ np.linalg.lstsq(A, G[:, rest], rcond=None)[0]
+        dependent = np.append(dependent, rest[_pivots(left)[0][: rank - len(dependent)]])
+    return np.sort(dependent), smallest
 
 
-def weakest_row(G: Array, choice: Choice, sizes: Sizes | None = None) -> int | None:
+def singular_values(G: Array) -> Array:
+    """The singular values, largest first; none for an empty matrix."""
+    return np.asarray(np.linalg.svd(G, compute_uv=False), dtype=np.float64) if G.size else np.zeros(0)
+
+
+def weakest_row(G: Array, choice: Partition, sizes: Sizes | None = None) -> int | None:
     """The row nearest to repeating the others that count; None without any.
 
     >>> G = np.array([[1.0, 0.0], [1.0, 1e-3], [0.0, 0.0]])
     >>> weakest_row(G, choose(G))
     0
     """
-    return int(_pivots(_scaled(G, sizes).T)[0][choice.rank - 1]) if choice.rank else None
+    return int(_pivots((G if sizes is None else sizes.scaled(G)).T)[0][choice.rank - 1]) if choice.rank else None
 
 
-def keep_or_choose(G: Array, kept: Indices | None, sizes: Sizes | None = None) -> Choice:
-    """The kept independent dofs while they serve nearly as well as the best ones, else the best ones."""
-    best = choose(G, sizes)
-    if kept is None or len(kept) != len(best.independent):
-        return best
-    dependent = np.setdiff1d(np.arange(G.shape[1]), kept)
-    condition = _condition(_scaled(G, sizes)[:, dependent])
-    if condition > max(WORST_CONDITION, WORST_CONDITION * best.condition):
-        return best
-    return Choice(np.asarray(kept), dependent, best.rank, best.redundant, condition, best.smallest)
-
-
-def expansion(G: Array, choice: Choice, sizes: Sizes | None = None) -> Array:
+def expansion(G: Array, choice: Partition, sizes: Sizes | None = None) -> Array:
     """X (nv, independent): all velocities from the independent ones. Rows that nearly repeat others count by size.
 
     >>> G = np.array([[1.0, -5.0]])
@@ -106,7 +131,7 @@ def expansion(G: Array, choice: Choice, sizes: Sizes | None = None) -> Array:
     return X
 
 
-def completed(G: Array, choice: Choice, independent: Array, rhs: Array, sizes: Sizes | None = None) -> Array:
+def completed(G: Array, choice: Partition, independent: Array, rhs: Array, sizes: Sizes | None = None) -> Array:
     """The x with Gc x = rhs and the given independent entries, or columns; least squares where rows repeat others."""
     x = np.zeros((G.shape[1], *rhs.shape[1:]))
     x[choice.independent] = independent
@@ -118,11 +143,11 @@ def completed(G: Array, choice: Choice, independent: Array, rhs: Array, sizes: S
     return x
 
 
-def refuse_held(one: Constraints, G: Array, choice: Choice, X: Array, sizes: Sizes) -> None:
+def refuse_held(one: Constraints, G: Array, choice: Partition, X: Array, sizes: Sizes) -> None:
     """Raise `LoopError` when the closures hold some of the dofs chosen to be independent: Gc X is not zero."""
     scaled = X * sizes.dofs[:, None] / sizes.dofs[choice.independent]
     open_by = np.abs(sizes.scaled(G) @ scaled).max(axis=1, initial=0.0)
-    if open_by.max(initial=0.0) > OPEN * np.abs(scaled).max(initial=1.0):
+    if open_by.max(initial=0.0) > HELD * np.abs(scaled).max(initial=1.0):
         name = max(one.places, key=lambda x: float(open_by[x[1]].max(initial=0.0)))[0]
         shown = ", ".join(map(repr, dofs_named(one, choice.independent)))
         raise LoopError(
@@ -163,12 +188,11 @@ def ranges(G: Array, rank: int, sizes: Sizes) -> Ranges:
     return Ranges(left[:, :rank], left[:, rank:], right[:, :rank], right[:, rank:])
 
 
-def least_norm(one: Constraints, multipliers: Array, zero: float = RANK) -> Array:
+def least_norm(one: Constraints, multipliers: Array, rank: int) -> Array:
     """The multipliers of least norm with the same Gc* lambda: less the nearest of those that do nothing, N y with
-    N* Gc = 0, where singular values of the scaled rows up to `zero` are. O(m nv^2)."""
+    N* Gc = 0, for scaled rows of known rank. O(m nv^2)."""
     sizes = sizes_of(one)
-    U, sigma, _ = np.linalg.svd(sizes.scaled(one.jacobian()))
-    rank = int(np.sum(sigma > zero))
+    U, _, _ = np.linalg.svd(sizes.scaled(one.jacobian()))
     if rank == len(multipliers):
         return multipliers
     N = U[:, rank:] / sizes.rows[:, None]
@@ -192,10 +216,6 @@ def dofs_named(one: Constraints, numbers: Indices) -> tuple[str, ...]:
     return tuple(names[i] for i in numbers)
 
 
-def _scaled(G: Array, sizes: Sizes | None) -> Array:
-    return G / max(float(np.abs(G).max(initial=0.0)), 1e-9) if sizes is None else sizes.scaled(G)
-
-
 def _pivots(G: Array) -> tuple[Indices, Array]:
     """The columns in the order of their pivots, and these."""
     if not G.size:
@@ -204,10 +224,11 @@ def _pivots(G: Array) -> tuple[Indices, Array]:
     return np.asarray(order), np.abs(np.diagonal(R))
 
 
-def _condition(G_d: Array) -> float:
+def condition_of(G_d: Array) -> float:
+    """The largest singular value relative to the smallest; 1 without any."""
     if not G_d.size:
         return 1.0
-    values = np.linalg.svd(G_d, compute_uv=False)
+    values = singular_values(G_d)
     return float(values[0] / values[-1]) if values[-1] > 0.0 else float("inf")
 
 

@@ -233,7 +233,7 @@ def _reach_proof(search: Search, q0: Array) -> str:
 def _box_proof(search: Search, q0: Array, aims: list[Aim]) -> str:
     """No configuration is left."""
     state = search.start.replace(q=search.bounds.inside(q0))
-    boxes = excluded(search.bounds, state, aims)
+    boxes = excluded(search.bounds, state, aims, search.closed)
     if not boxes:
         return ""
     if not search.bounds.free.any():
@@ -245,7 +245,7 @@ def _box_proof(search: Search, q0: Array, aims: list[Aim]) -> str:
 
 def _loop_proof(search: Search, q0: Array) -> str:
     state = search.start.replace(q=search.bounds.inside(q0))
-    texts = (out_of_reach(search.bounds, state, aim) for aim in closing_aims(search.bounds))
+    texts = (out_of_reach(search.bounds, state, aim) for aim in closing_aims(search.bounds, search.closed))
     return next((text for text in texts if text), "") or _box_proof(search, q0, [])
 
 

@@ -10,21 +10,17 @@ import numpy as np
 from soacraft import markup
 from soacraft.dynamics.arguments import read_graph, read_problem
 from soacraft.errors import StateError
-from soacraft.kinematics.assemble import close
-from soacraft.kinematics.bounds import Bounds
-from soacraft.kinematics.independent import Choice, choose, dofs_named, expansion, row_names, weakest_row
+from soacraft.kinematics.independent import dofs_named, row_names, weakest_row
+from soacraft.kinematics.partition import nearby_rank, partition
 from soacraft.kinematics.residuals import natural_rate
 from soacraft.kinematics.rows import Constraints, CouplingRow, LoopRows
 from soacraft.kinematics.sizes import sizes_of
 from soacraft.kinematics.tasks import Task, states_of
 from soacraft.kinematics.tolerances import CLOSED, read_tolerance
 from soacraft.model.tree.graph import Graph
-from soacraft.spatial.checks import Array
 
 #: Beside the largest pivot of Gc, a smallest one below this is near a singular configuration.
 NEAR = 1e-3
-#: How far nearby is, in radians, and in lengths of the loops.
-_NEARBY = 0.05
 #: So many redundant rows and violations are printed.
 _SHOWN = 12
 
@@ -157,9 +153,9 @@ def report(mb: Graph, q: Any = None, v: Any = None, tolerance: float = CLOSED) -
     the length of its loop, and in velocities relative to how fast the mechanism moves. `bool(report)` tells whether all
     are.
 
-    The rank counts what is more than 1e-6 of the rows before they cancel (`kinematics.sizes`), independent dofs are
-    found by pivoting. A configuration is singular where closed ones nearby have a larger rank; that is looked for only
-    when the loops are closed. O(m nv^2).
+    The rank is that of the solvers: what is more than 1e-6 of the rows before they cancel counts, and less where it
+    does nearby (`kinematics.partition`). Independent dofs are found by pivoting. A configuration is singular where
+    closed ones nearby have a larger rank; that is looked for only when the loops are closed. O(m nv^2).
 
     >>> import soacraft as sc
     >>> sc.loops.report(sc.load("robotiq_2f85"))
@@ -175,12 +171,10 @@ def report(mb: Graph, q: Any = None, v: Any = None, tolerance: float = CLOSED) -
         raise StateError(f"report takes one state, got a batch {p.batch}.")
     ((state, _, _),) = states_of(p)
     rows = Constraints(graph, state)
-    G = rows.jacobian()
-    sizes = sizes_of(rows)
-    choice = choose(G, sizes)
-    names, weakest = row_names(rows), weakest_row(G, choice, sizes)
+    sizes, choice = sizes_of(rows), partition(rows, tolerance=allowed)
+    names, weakest = row_names(rows), weakest_row(rows.jacobian(), choice, sizes)
     closed = rows.opening <= allowed
-    nearby, shaky = nearby_rank(rows, G, choice, allowed) if closed and rows.size else (choice.rank, False)
+    nearby, shaky = nearby_rank(rows, choice, sizes, allowed) if closed and rows.size else (choice.rank, False)
     return Report(
         name=graph.name,
         dofs=graph.nv,
@@ -206,26 +200,6 @@ def _violations(rows: Constraints, tolerance: float) -> tuple[Violation, ...]:
         drift = float(np.abs(rows.speed[where] / rows.units[where]).max(initial=0.0))
         found.append(Violation(x.name, distance, angle, speed, x.opening, drift / rate if rate else drift, tolerance))
     return tuple(found)
-
-
-def nearby_rank(rows: Constraints, G: Array, choice: Choice, tolerance: float) -> tuple[int, bool]:
-    """The largest rank a few steps away along the closed configurations, the same steps every time; and whether no step
-    led anywhere."""
-    graph, q = rows.graph, rows.state.q
-    found, went = choice.rank, False
-    sizes, rng = sizes_of(rows), np.random.default_rng(0)
-    X = expansion(G, choice, sizes)
-    anywhere = Bounds(graph, np.zeros(graph.nv, dtype=np.bool_), limits=False)
-    for _ in range(3 if X.size else 0):
-        step = X @ rng.standard_normal(X.shape[1])
-        step *= _NEARBY / float(np.abs(sizes.dofs * step).max())
-        moved = graph.integrate(q, step)
-        after = close(Constraints(graph, rows.state.replace(q=moved), rows.theta), anywhere, tolerance)
-        if after.opening <= tolerance:
-            went = went or bool(np.abs(after.state.q - q).max() > 0.1 * np.abs(moved - q).max())
-            after = close(after, anywhere)
-            found = max(found, choose(after.jacobian(), sizes_of(after)).rank)
-    return found, bool(X.size) and not went
 
 
 def _listed(names: tuple[str, ...]) -> str:

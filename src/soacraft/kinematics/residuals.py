@@ -8,6 +8,7 @@ from soacraft.dynamics.engine import answer
 from soacraft.dynamics.problem import Problem
 from soacraft.kinematics.rows import Constraints
 from soacraft.kinematics.tasks import Task
+from soacraft.kinematics.tolerances import OPEN_ROWS, REPEATED
 from soacraft.spatial.checks import Array
 
 
@@ -21,6 +22,14 @@ def residuals(task: Task, vdot: Array, multipliers: Array) -> tuple[float, float
         _part(float(closures), acceleration_of(task, vdot, multipliers)),
         _part(motion, max(moving, energy_of(task, multipliers))),
     )
+
+
+def repeats(task: Task, vdot: Array) -> bool:
+    """Whether accelerations leave nothing of the rows but rounding, and what the loops are open by. Then no row is left
+    out that counts: an answer for some rows that satisfies all is the answer for all (Gauss's least constraint)."""
+    rows = task.rows
+    left = float(np.abs(residual_of_rows(task, vdot) / rows.units).max(initial=0.0))
+    return left <= (REPEATED + OPEN_ROWS * rows.open_part) * acceleration_of(task, vdot, np.zeros(rows.size))
 
 
 def acceleration_of(task: Task, vdot: Array, multipliers: Array) -> float:

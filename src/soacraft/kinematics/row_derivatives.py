@@ -22,16 +22,13 @@ import numpy as np
 
 from soacraft.dynamics.problem import Problem
 from soacraft.dynamics.reference.derivatives import along_q, along_v, crf_with, motion_of, outward
-from soacraft.kinematics.rows import Constraints, CouplingRow, LoopRows
+from soacraft.kinematics.rows import Constraints, CouplingRow, LoopRows, seen_from
 from soacraft.model.hinges.base import H_T_of, bias_of, dbias_of, dH_of
-from soacraft.model.hinges.rolling_ball import RollingBall
-from soacraft.model.states.hinge_fit import hinge_inverse
+from soacraft.model.states.hinge_fit import along_twists, hinge_inverse
 from soacraft.model.states.kinematics import pose_of_frame
-from soacraft.model.states.state import State
 from soacraft.model.tree.closures import coordinate_names
 from soacraft.model.tree.frame import Body, Frame
 from soacraft.spatial.checks import Array
-from soacraft.spatial.pose import Pose
 from soacraft.spatial.transforms import crm
 
 
@@ -103,14 +100,19 @@ def row_derivatives(rows: Constraints, v: Array, vdot: Array, multipliers: Array
 def _add_loop(found: RowDerivatives, loop: LoopRows, at: slice, bodies: Bodies, multipliers: Array) -> None:
     hinge, theta, Q = loop.closure.hinge, loop.theta, loop.Q
     a, b = bodies.at(loop.closure.a), bodies.at(loop.closure.b)
-    X = seen_from(bodies.state, loop).phi().T
+    T_ab = seen_from(bodies.state, loop)
+    X = T_ab.phi().T
     H_T, dH = H_T_of(hinge, theta), dH_of(hinge, theta)
     inverse = hinge_inverse(H_T, loop.length)
     seen, J = X @ a.V, b.J - X @ a.J
     xi = b.V - seen
     rate = inverse @ xi
     bias_q, bias_v = dbias_of(hinge, theta, rate)
-    dtheta = J[:3] if isinstance(hinge, RollingBall) else inverse @ J
+    dtheta = inverse @ J
+    if not hinge.holonomic:  # it can be put in more places than it moves to: along all twists
+        dtheta, length = J, loop.length
+        dH = along_twists(hinge, T_ab, length, lambda q, pose: H_T_of(hinge, q))
+        bias_q = along_twists(hinge, T_ab, length, lambda q, pose: bias_of(hinge, q, rate)).T
 
     def turned(x: Array) -> Array:
         """Columns dH* x."""
@@ -129,12 +131,6 @@ def _add_loop(found: RowDerivatives, loop: LoopRows, at: slice, bodies: Bodies, 
     dw = -inverse.T @ np.einsum("jam,a,jd->md", dH, w, dtheta)
     found.push[:] += J.T @ dw - (X @ a.J).T @ crf_with(w) @ J
     found.turns[loop.name] = J, dw
-
-
-def seen_from(state: State, loop: LoopRows) -> Pose:
-    """The pose of b seen from a."""
-    (R_a, p_a), (R_b, p_b) = (pose_of_frame(state, frame) for frame in (loop.closure.a, loop.closure.b))
-    return Pose.unchecked(R_a.T @ R_b, R_a.T @ (p_b - p_a))
 
 
 def curvatures(rows: Constraints, row: CouplingRow) -> dict[int, tuple[float, float]]:

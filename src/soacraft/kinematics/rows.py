@@ -254,6 +254,11 @@ class Constraints:
                 left[where] = 0.0
         return left
 
+    @property
+    def open_part(self) -> float:
+        """The largest of it in units: radians, and lengths of loops."""
+        return float(np.abs(self.open_by / self.units).max(initial=0.0))
+
     @cached_property
     def speed(self) -> Array:
         """Gc v, (m); of a sub-graph with a moving anchor, what that adds included."""
@@ -281,6 +286,12 @@ class Constraints:
             for i, rate in row.rates.items():
                 G[rows.start, i] = rate
         return G
+
+
+def seen_from(state: State, loop: LoopRows) -> Pose:
+    """The pose of b seen from a."""
+    (R_a, p_a), (R_b, p_b) = (pose_of_frame(state, frame) for frame in (loop.closure.a, loop.closure.b))
+    return Pose.unchecked(R_a.T @ R_b, R_a.T @ (p_b - p_a))
 
 
 def _row_units(Q: Array, length: Array | float) -> Array:

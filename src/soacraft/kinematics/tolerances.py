@@ -17,19 +17,29 @@ from soacraft.spatial.checks import finite
 
 __all__ = [
     "ASSEMBLED",
+    "BETTER",
     "CLOSED",
+    "CLOSEST",
     "DOUBTFUL",
-    "GROUP_RANK",
-    "GROUP_ROUNDING",
+    "FURTHEST",
+    "HELD",
     "MET",
+    "NEARBY",
+    "OPEN_ROWS",
     "PIVOT",
     "PIVOT_ROUNDING",
     "PIVOT_ZERO",
-    "POOR",
+    "POOR_CONDITION",
     "RANK",
-    "ROUNDED",
+    "REPEATED",
+    "ROUNDING",
     "SCALED",
     "SHORT",
+    "SHRINKS",
+    "SINGULAR",
+    "SMALL",
+    "TRUST",
+    "ZERO",
     "Tolerances",
     "read_tolerance",
 ]
@@ -41,20 +51,39 @@ MET = 1e-9
 #: cannot be closed so well (large mechanisms, many turns, the digits of a file) is brought as near as steps bring it,
 #: and judged by `tolerance=`.
 ASSEMBLED = 1e-11
-#: Where dependent dofs are followed from step to step: some hundred times what rounding leaves of ten bodies.
-ROUNDED = 1e-13
+#: Where projection on the closures and following dependent dofs end at most: steps go on while they halve what is open.
+CLOSEST = 1e-15
 #: Singular values of rows and columns in their sizes (`kinematics.sizes`) that are zero: axes parallel but for the
 #: digits of a file. A motion against such rows opens the closures by no more than that part, which is taken for closed.
 RANK = 1e-6
-#: Singular values of the rows of a group, relative to their size, that are zero when its dofs are chosen (and where a
-#: solution with all rows is made one of least norm),
-GROUP_RANK = 1e-10
-#: and when they were chosen before: near a singular pose all rows stay.
-GROUP_ROUNDING = 1e-13
-#: Below this ratio of pivots of a group's dependent dofs compiled code leaves the state to Python,
-DOUBTFUL = 1e-3
-#: and below this one of singular values Python compares the choice with the best one.
-POOR = 1e-4
+#: and those that are zero whatever else is known: rounding of positions decides on them, to fewer than six digits. What
+#: lies between the two counts where it does nearby (`kinematics.partition`).
+ZERO = 1e-10
+#: Open loops make singular values of redundant rows of about what they are open by: up to so many times that they do
+#: not count.
+OPEN_ROWS = 10.0
+#: How far nearby is, in radians, and in lengths of the loops: far enough to tell rows that vanish from others.
+NEARBY = 0.05
+#: Dependent dofs whose part of the scaled rows is worse conditioned than this are given up
+POOR_CONDITION = 1e3
+#: for others that are better by this factor; compiled code leaves a state to Python where pivots are in this ratio.
+BETTER = 30.0
+DOUBTFUL = 1.0 / POOR_CONDITION
+#: So much of scaled rows may be left when independent dofs move: what does not count, times what a choice makes of it.
+HELD = RANK * POOR_CONDITION
+#: A singular value of the dependent dofs' columns relative to the largest that is rounding.
+ROUNDING = 1e-13
+#: A step of dependent dofs whose correction is larger than this part of it, and than so many radians or lengths, is
+#: halved;
+TRUST, SMALL = 0.1, 1e-3
+#: a correction that is larger than this, in radians or lengths, or that does not shrink by this factor from step to
+#: step, leads to another branch.
+FURTHEST, SHRINKS = 1.0, 0.5
+#: A pivot of the mass matrix relative to the inertia of its own dof that is rounding: nothing to move.
+SINGULAR = 1e-13
+#: Relative to the accelerations, so much may be left of rows that repeat others where they truly do: rounding of some
+#: ten bodies. More, and they do not: compiled code leaves the state to Python.
+REPEATED = 1e-12
 #: Pivots of the scaled compliance of the closures, squares of singular values: above the first they count,
 PIVOT = 1e-9
 #: up to the second they are rounding; what lies between compiled code leaves to Python, which cuts
@@ -77,6 +106,8 @@ class Tolerances:
     rounding: float = PIVOT_ROUNDING
     lowest: float = SCALED[0]
     highest: float = SCALED[1]
+    repeated: float = REPEATED
+    open_rows: float = OPEN_ROWS
 
 
 def read_tolerance(tolerance: Any, function: str) -> float:

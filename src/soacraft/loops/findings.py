@@ -3,14 +3,14 @@ independent dofs, condition."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from soacraft.errors import StaleError
 from soacraft.kinematics.checks import closed_rows
-from soacraft.kinematics.independent import Choice, Indices, row_names
+from soacraft.kinematics.independent import Indices, Partition, row_names
 from soacraft.kinematics.rows import Constraints
 from soacraft.kinematics.tasks import Task
 from soacraft.loops.results import Info
@@ -28,7 +28,7 @@ class Answer(NamedTuple):
 
     vdot: Array
     multipliers: Array
-    choice: Choice | None = None
+    choice: Partition | None = None
 
 
 class Findings:
@@ -65,7 +65,7 @@ class Findings:
         """What is to be known at each configuration of a list."""
         chosen = self.chosen if self._uniform else None
 
-        def choices() -> tuple[list[Choice], tuple[str, ...]]:
+        def choices() -> tuple[list[Partition], tuple[str, ...]]:
             rows = [self._rows(one) for one in q]
             return _named(rows, [self._solver._choice_at(one, chosen) for one in rows])
 
@@ -107,23 +107,20 @@ class Answered(Findings):
     def info(self, q: Array) -> Info:
         """What the solver found on the way, or would choose."""
 
-        def asked(work: Callable[[], tuple[list[Choice], tuple[str, ...]]]) -> tuple[list[Choice], tuple[str, ...]]:
+        def choices() -> tuple[list[Partition], tuple[str, ...]]:
             self.require_same_parameters()
-            return work()
-
-        def choices() -> tuple[list[Choice], tuple[str, ...]]:
             rows = [task.rows for task in self._tasks]
             each = zip(rows, self._answers, strict=True)
             return _named(rows, [x.choice or self._solver._choice_at(one, None) for one, x in each])
 
-        return Info(lambda: self._independent(q), lambda: asked(choices))
+        return Info(lambda: self._independent(q), choices)
 
     def _independent(self, q: Array) -> Indices:
         self.require_same_parameters()
         return self._solver._choice(self._tasks[0].rows).independent if self._tasks else np.zeros(0, dtype=np.intp)
 
 
-def _named(rows: list[Constraints], choices: list[Choice]) -> tuple[list[Choice], tuple[str, ...]]:
+def _named(rows: list[Constraints], choices: list[Partition]) -> tuple[list[Partition], tuple[str, ...]]:
     """The choices, and the names of all redundant rows."""
     redundant: dict[str, None] = {}
     for one, choice in zip(rows, choices, strict=True):

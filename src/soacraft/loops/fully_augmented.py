@@ -11,11 +11,12 @@ from scipy.sparse import csc_array
 from soacraft.dynamics.engine import answer
 from soacraft.dynamics.problem import Problem
 from soacraft.errors import SingularError
-from soacraft.kinematics.independent import choose, least_norm
-from soacraft.kinematics.residuals import natural_rate
+from soacraft.kinematics.independent import Partition, least_norm
+from soacraft.kinematics.partition import partition
+from soacraft.kinematics.residuals import natural_rate, repeats
 from soacraft.kinematics.sizes import sizes_of
 from soacraft.kinematics.tasks import Task
-from soacraft.kinematics.tolerances import CLOSED, GROUP_RANK
+from soacraft.kinematics.tolerances import CLOSED
 from soacraft.loops.findings import Answer
 from soacraft.loops.full_pattern import Bodies, Indices, Pattern, Ties, Values, times
 from soacraft.loops.solver import Solver
@@ -70,9 +71,10 @@ class FullyAugmented(Solver):
         if pattern is not known:
             self._patterns = {**dict(list(self._patterns.items())[1 - _PATTERNS :]), key: (ties, pattern)}
         found = system.solve(pattern)
-        if found.change > self.tolerance:
-            return _dense(task)
-        return Answer(system.hinge_accelerations(found.z[pattern.bodies]), system.least(pattern, found))
+        vdot = system.hinge_accelerations(found.z[pattern.bodies])
+        if found.change > self.tolerance or not repeats(task, vdot):
+            return _dense(task, partition(task.rows, tolerance=self.tolerance))
+        return Answer(vdot, system.least(pattern, found))
 
 
 class _Found(NamedTuple):
@@ -136,11 +138,14 @@ class _System:
         """The multipliers of least norm that do the same; the same ones where no row repeats others."""
         multipliers = found.z[pattern.closures]
         if len(multipliers) <= DENSE:
-            return least_norm(self.task.rows, multipliers, GROUP_RANK)
+            return self._least_dense(multipliers)
         if not self._repeated(pattern, found):
             return multipliers
         least = self._least_sparse(pattern, found)
-        return least.z[pattern.closures] if least.settled else least_norm(self.task.rows, multipliers, GROUP_RANK)
+        return least.z[pattern.closures] if least.settled else self._least_dense(multipliers)
+
+    def _least_dense(self, multipliers: Array) -> Array:
+        return least_norm(self.task.rows, multipliers, partition(self.task.rows).rank)
 
     # -- inside ----------------------------------------------------------------------------------------------
 
@@ -234,7 +239,7 @@ def _refined(
     return z, False, change / max(least, largest)
 
 
-def _dense(task: Task) -> Answer:
+def _dense(task: Task, choice: Partition) -> Answer:
     """Where the sparse system does not settle, so near is a change of rank: with as many rows, combined, as count.
 
         Gc ~ R* (R Gc),    [ Mcal  (R Gc)* ] [ vdot ]   [ T - C           ]
@@ -243,13 +248,13 @@ def _dense(task: Task) -> Answer:
     rows = task.rows
     G, sizes, given = rows.jacobian(), sizes_of(rows), {"q": rows.state.q, "v": rows.state.v}
     U, _, _ = np.linalg.svd(sizes.scaled(G), full_matrices=False)
-    R = (U[:, : choose(G, sizes).rank] / sizes.rows[:, None]).T
+    R = (U[:, : choice.rank] / sizes.rows[:, None]).T
     p = Problem("bias_force", rows.graph, given, task.forces)
     C = answer(p, None)
     M = answer(Problem("mass_matrix", rows.graph, {"q": rows.state.q}), None)
     K = np.block([[M, (R @ G).T], [R @ G, np.zeros((len(R), len(R)))]])
     x = np.linalg.solve(K, np.concatenate([task.acting - C, R @ (task.Udot - rows.gamma)]))
-    return Answer(x[: p.nv], least_norm(rows, R.T @ x[p.nv :]))
+    return Answer(x[: p.nv], least_norm(rows, R.T @ x[p.nv :], choice.rank), choice)
 
 
 def _laid_out(x: Array, numbers: Indices) -> Array:

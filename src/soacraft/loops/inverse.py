@@ -10,7 +10,8 @@ import numpy as np
 from soacraft.dynamics.engine import answer
 from soacraft.dynamics.problem import Mask, Problem
 from soacraft.errors import LoopError, StateError
-from soacraft.kinematics.independent import Choice, choose, completed, dofs_named, expansion, refuse_held
+from soacraft.kinematics.independent import Partition, completed, dofs_named, expansion, refuse_held
+from soacraft.kinematics.partition import partition
 from soacraft.kinematics.residuals import acceleration_of, energy_of, residual_of_rows
 from soacraft.kinematics.sizes import sizes_of
 from soacraft.kinematics.tasks import PRESCRIBED, Task, refuse_large
@@ -27,7 +28,7 @@ def read_independent(p: Problem, vdot: Any) -> Problem:
     return replace(p, given={**p.given, "vdot_independent": x}, batch=batch)
 
 
-def force_for(task: Task, choice: Choice, vdot_i: Array, actuated: Mask | None, tolerance: float) -> Array:
+def force_for(task: Task, choice: Partition, vdot_i: Array, actuated: Mask | None, tolerance: float) -> Array:
     """T in the size of the tree, zero but at the actuated dofs: X_a* T_a = X* (Mcal vdot + C - passive).
 
     Refused where forward dynamics would not give vdot back: it opens the closures, or what is left of the force is not
@@ -61,7 +62,7 @@ def force_for(task: Task, choice: Choice, vdot_i: Array, actuated: Mask | None, 
             f"these accelerations: {left:.3g} of the generalized force is left. Actuate dofs that move all of "
             f"{', '.join(map(repr, names))}."
         )
-    held = min(choice.rank, choose(G, sizes).rank)
+    held = min(choice.rank, partition(rows).rank)
     c = sizes.dofs
     allowed = np.linalg.svd(sizes.scaled(G))[2][held:]  # motions with Gc v = 0, in the sizes of the dofs
     left = np.abs(allowed @ ((whole - force) / c)).max(initial=0.0)
@@ -75,7 +76,7 @@ def force_for(task: Task, choice: Choice, vdot_i: Array, actuated: Mask | None, 
     return force
 
 
-def refuse_open(task: Task, choice: Choice, vdot: Array, tolerance: float) -> None:
+def refuse_open(task: Task, choice: Partition, vdot: Array, tolerance: float) -> None:
     """Raise `LoopError` when the closures do not let the independent dofs have their accelerations."""
     off, name, allowed = _left(task, vdot, tolerance)
     if off > allowed:

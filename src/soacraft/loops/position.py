@@ -19,14 +19,13 @@ from soacraft.errors import LoopError
 from soacraft.kinematics.checks import gap_text
 from soacraft.kinematics.rows import Constraints
 from soacraft.kinematics.tasks import Drives, Task, for_each, read_drives
+from soacraft.kinematics.tolerances import CLOSEST
 from soacraft.model.states.state import State
 from soacraft.spatial.checks import Array
 
 if TYPE_CHECKING:
     from soacraft.loops.solver import Solver
 
-#: Steps go on while they halve what is open: at most to this.
-_SMALLEST = 1e-15
 _STEPS = 20
 
 
@@ -68,14 +67,14 @@ def _closed(s: Solver, state: State, driven: frozenset[str]) -> Array:
     """Gauss-Newton steps while they help."""
     first = rows = _rows(s, state, driven)
     for _ in range(_STEPS):
-        left = _open(rows)
-        if left <= _SMALLEST:
+        left = rows.open_part
+        if left <= CLOSEST:
             break
         dq = s._project(_Opening(rows, np.zeros(s.graph.nv), (), {}), "mass")
         after = _rows(s, rows.state.replace(q=s.graph.integrate(rows.state.q, dq)), driven)
-        if _open(after) < left:
+        if after.open_part < left:
             rows = after
-        if not _open(after) <= 0.5 * left:
+        if not after.open_part <= 0.5 * left:
             break
     if not rows.opening <= s.tolerance:
         raise LoopError(
@@ -89,10 +88,6 @@ def _rows(s: Solver, state: State, driven: frozenset[str]) -> Constraints:
     rows = s._rows(state)
     rows.driven = driven
     return rows
-
-
-def _open(rows: Constraints) -> float:
-    return float(np.abs(rows.open_by / rows.units).max(initial=0.0))
 
 
 def _worst(rows: Constraints) -> str:

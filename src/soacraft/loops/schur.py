@@ -124,8 +124,10 @@ class Compliance:
                 blocks[i, j] = block
         return blocks
 
-    def is_like(self, reference: Array) -> bool:
+    def is_like(self, reference: Array | None) -> bool:
         """Whether another reference, of another state, measures what is zero here too."""
+        if reference is None:
+            return False
         known = np.where(reference > 0.0, reference, 1.0)
         own = [(self.blocks.get((i, i)), known[row.where]) for i, row in enumerate(self.list)]
         largest = max((float((block.diagonal() / x).max()) for block, x in own if block is not None), default=0.0)

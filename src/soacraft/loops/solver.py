@@ -24,10 +24,10 @@ from soacraft.kinematics import projection
 from soacraft.kinematics.bounds import read_fixed
 from soacraft.kinematics.checks import check_answer, check_state, closed_rows
 from soacraft.kinematics.compiled import CompiledClosures
-from soacraft.kinematics.independent import Choice, Indices, choose, dofs_named, keep_or_choose
+from soacraft.kinematics.independent import Indices, Partition, dofs_named
+from soacraft.kinematics.partition import partition
 from soacraft.kinematics.residuals import residuals
 from soacraft.kinematics.rows import Constraints
-from soacraft.kinematics.sizes import sizes_of
 from soacraft.kinematics.tasks import Drives, Task, for_each, in_state, read_drives, refuse_large, states_of
 from soacraft.kinematics.tolerances import CLOSED
 from soacraft.loops import inverse, position
@@ -317,10 +317,10 @@ class Solver(Strict, ABC):
         check_state(task, self.tolerance, moving)
         return task
 
-    def _choice(self, rows: Constraints) -> Choice:
-        choice = keep_or_choose(rows.jacobian(), self._kept, sizes_of(rows))
-        self._kept = choice.independent
-        return choice
+    def _choice(self, rows: Constraints) -> Partition:
+        found = partition(rows, self._kept, tolerance=self.tolerance)
+        self._kept = found.independent
+        return found
 
     def _mixed(self, task: Task, dofs: list[int], vdot: Array) -> tuple[Array, Array]:
         wider = task.with_prescribed(dofs, vdot)
@@ -410,9 +410,9 @@ class Solver(Strict, ABC):
         made._loads = p.forces
         return made
 
-    def _choice_at(self, rows: Constraints, chosen: Indices | None) -> Choice:
+    def _choice_at(self, rows: Constraints, chosen: Indices | None) -> Partition:
         """The rank and the redundant rows at a state; solvers may have their own way to find them."""
-        return choose(rows.jacobian(), sizes_of(rows))
+        return partition(rows, tolerance=self.tolerance)
 
     def _no_operators(self) -> LoopError:
         return LoopError(

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import numpy as np
+import scipy.linalg
 
 from soacraft.dynamics.engine import answer
 from soacraft.dynamics.problem import Problem
+from soacraft.errors import SingularError
 from soacraft.kinematics.compiled import CompiledClosures
-from soacraft.kinematics.independent import least_norm
-from soacraft.kinematics.residuals import residual_of_rows, row_speeds
+from soacraft.kinematics.independent import Partition, least_norm
+from soacraft.kinematics.partition import partition
+from soacraft.kinematics.residuals import repeats, residual_of_rows, row_speeds
 from soacraft.kinematics.rows import Constraints
+from soacraft.kinematics.sizes import sizes_of
 from soacraft.kinematics.tasks import Task
-from soacraft.kinematics.tolerances import PIVOT
+from soacraft.kinematics.tolerances import OPEN_ROWS, PIVOT, REPEATED
 from soacraft.loops.block_cholesky import BlockCholesky
 from soacraft.loops.findings import Answer
 from soacraft.loops.schur import Compliance
@@ -52,7 +56,6 @@ class TreeAugmented(Solver):
         if not task.rows.size:
             return Answer(vdot, np.zeros(0))
         compliance, factor = factored(task.rows)
-        self._refer(compliance)
         multipliers = np.zeros(task.rows.size)
         for _ in range(1 + _REFINEMENTS):
             left = residual_of_rows(task, vdot)
@@ -61,17 +64,23 @@ class TreeAugmented(Solver):
             vdot -= compliance.accelerations(step)
             if np.abs(step).max() <= 1e-9 * np.abs(multipliers).max(initial=0.0):
                 break
-        if factor.rank < task.rows.size or factor.smallest < PIVOT:
-            multipliers = least_norm(task.rows, multipliers)
-        return Answer(vdot, multipliers)
+        if factor.rank == task.rows.size and factor.smallest >= PIVOT:
+            self._refer(compliance)
+            return Answer(vdot, multipliers)
+        choice = partition(task.rows, tolerance=self.tolerance)
+        self._refer(compliance, choice.loose)
+        if not repeats(task, vdot):
+            return _by_singular_values(task, choice)
+        return Answer(vdot, least_norm(task.rows, multipliers, choice.rank), choice)
 
-    def _refer(self, compliance: Compliance) -> None:
+    def _refer(self, compliance: Compliance, loose: bool = False) -> None:
         """Make a plan with what rounding is measured by here, unless that of the one in use serves."""
         if self._compiled is None or self._compiled.size != compliance.rows.size:
             return
         now = self._chosen.compiled
-        if now is None or now.plan.compliance is None or not compliance.is_like(now.plan.compliance):
-            self._take(self._compiled.augmented(compliance.reference))
+        was_loose = now is not None and now.plan.tolerances.repeated > REPEATED
+        if now is None or was_loose < loose or not compliance.is_like(now.plan.compliance):
+            self._take(self._compiled.augmented(compliance.reference, loose or was_loose))
 
     def _project(self, task: Task, weight: str) -> Array:
         """By mass: an impulse of the closures, v - Mcal^-1 Gc* S^+ (Gc v - U), from the same factorization."""
@@ -81,14 +90,46 @@ class TreeAugmented(Solver):
         compiled = self._chosen.compiled
         if compiled is not None:
             jump = compiled.impulse(rows.state.q, rows.state.v, rows.theta, _in_axes_of_b(rows, open_by))
-            if jump is not None:
+            if jump is not None and _allowed(task, task.state.v + jump):
                 return np.asarray(task.state.v + jump)
-        compliance, factor = factored(task.rows)
+        try:
+            compliance, factor = factored(task.rows)
+        except SingularError:  # a hinge without inertia to move; the closures may hold it
+            return super()._project(task, weight)
         self._refer(compliance)
         v = np.array(task.state.v)
         for _ in range(1 + _REFINEMENTS):
             v -= compliance.accelerations(factor.solve(row_speeds(task.rows, v) - task.U))
-        return v
+        return v if _allowed(task, v) else super()._project(task, weight)
+
+
+def _allowed(task: Task, v: Array) -> bool:
+    """Whether velocities leave nothing of the rows but rounding, and what the loops are open by: then no row was left
+    out that counts, as it would be near a singular pose."""
+    rows = task.rows
+    left = (rows.speed + rows.jacobian() @ (v - task.state.v) - task.U) / rows.units
+    size = max(float(np.abs((rows.speed - task.U) / rows.units).max()), float(np.abs(rows.measure.dofs * v).max()))
+    return float(np.abs(left).max()) <= (REPEATED + OPEN_ROWS * rows.open_part) * size
+
+
+def _by_singular_values(task: Task, choice: Partition) -> Answer:
+    """Where S is too near singular to be formed: with Mcal = L L* and Y = Gc L^-*, as many singular values as count.
+
+        vdot = vdot_f - L^-* Y^+ (Gc vdot_f + Gcdot v - Udot),    lambda = (Y*)^+ Y^+ (...)             O(m nv^2)
+    """
+    rows, sizes = task.rows, sizes_of(task.rows)
+    G = np.where(sizes.moved, rows.jacobian(), 0.0) / sizes.rows[:, None]
+    L = np.linalg.cholesky(answer(Problem("mass_matrix", rows.graph, {"q": rows.state.q}), None))
+    U, sigma, V = np.linalg.svd(scipy.linalg.solve_triangular(L, G.T, lower=True).T, full_matrices=False)
+    U, sigma, V = U[:, : choice.rank], sigma[: choice.rank], V[: choice.rank]
+    given = {"q": rows.state.q, "v": rows.state.v, "force": task.acting}
+    vdot = np.array(answer(Problem("forward_dynamics", task.graph, given, task.forces), None))
+    multipliers = np.zeros(rows.size)
+    for _ in range(1 + _REFINEMENTS):
+        step = (U.T @ (residual_of_rows(task, vdot) / sizes.rows)) / sigma
+        vdot -= scipy.linalg.solve_triangular(L, V.T @ step, lower=True, trans="T")
+        multipliers += U @ (step / sigma) / sizes.rows
+    return Answer(vdot, least_norm(rows, multipliers, choice.rank), choice)
 
 
 def factored(rows: Constraints) -> tuple[Compliance, BlockCholesky]:

@@ -76,7 +76,7 @@ def test_a_new_choice_of_dofs_makes_old_operators_stale():
     D, dofs = s.D, solver.epoch.dofs
     D.array()
     other = next(name for name in mb.dof_names if name not in dofs and name != "link1")
-    solver.system.splits = None  # as after a pose where these dofs are bad
+    solver.system.independent = None  # as after a pose where these dofs are bad
     solver._chosen = solver._chosen._replace(compiled=None, call=None)
     solver.system.wanted = np.array([name == other for name in mb.dof_names])
     solver.forward_dynamics(mb.q, mb.v, np.zeros(mb.nv))

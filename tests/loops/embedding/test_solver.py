@@ -219,7 +219,7 @@ def test_a_result_keeps_the_dofs_it_was_found_with():
     first = solver.forward_dynamics(mb.q, mb.v, np.zeros(3))
     before = solver.epoch
     solver.system.wanted = np.array([name == "rocker" for name in mb.dof_names])
-    solver.system.splits = None
+    solver.system.independent = None
     solver._chosen = solver._chosen._replace(compiled=None, call=None)
     solver.forward_dynamics(mb.q, mb.v, np.zeros(3))
     after = solver.epoch

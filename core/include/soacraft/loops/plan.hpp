@@ -50,6 +50,8 @@ struct Tolerances {
     double doubtful;  // ratio of pivots below which Python looks for other dofs, or another rank
     double pivot;     // pivots of the Schur complement above it count,
     double rounding;  // up to this one they do not; what lies between is doubtful
+    double repeated;   // what may be left of rows that repeat others, relative to the accelerations,
+    double open_rows;  // and besides so many times what the loops are open by
     double lowest, highest;  // between them is the largest scaled compliance of rows whose scale serves here
 };
 

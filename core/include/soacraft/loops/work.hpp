@@ -41,6 +41,7 @@ struct LoopWork {
     index* group_order;
     std::size_t bytes;
     double moving = 0.0;            // the largest of Mcal vdot + C, in units
+    double open_by = 0.0;           // the largest opening, in radians, lengths of loops, sizes of couplings
     double rate = 0.0;              // how fast the mechanism moves, in radians or lengths a second
 
     LoopWork(const Plan& plan_, char* memory) : plan(plan_), model(*plan_.tree) {
@@ -128,6 +129,7 @@ inline bool take_rows(LoopWork& w, const Base& base, const double* q, const doub
         for (index r = 0; r < c.rows; ++r)
             w.unit[c.row + r] = length_of(t.local + 6 * r) + c.length * length_of(t.local + 6 * r + 3);
         if (checked && !is_closed(plan, c, t, w.unit + c.row, w.rate)) return false;
+        w.open_by = larger(w.open_by, larger(length_of(t.gap), length_of(t.gap + 3) / c.length));
         const Twist &A_a = c.a.element < 0 ? ground : w.limbs[c.a.element].A0,
                     &A_b = c.b.element < 0 ? ground : w.limbs[c.b.element].A0;
         for (index r = 0; r < c.rows; ++r) w.gamma[c.row + r] = t.gamma[r] + along(t, r, A_a, A_b);
@@ -139,6 +141,7 @@ inline bool take_rows(LoopWork& w, const Base& base, const double* q, const doub
         at += static_cast<index>(c.terms.size());
         const double allowed = closed * c.size;
         if (checked && !(std::fabs(r.residual) <= allowed && std::fabs(r.speed) <= allowed * w.rate)) return false;
+        w.open_by = larger(w.open_by, std::fabs(r.residual) / c.size);
         w.unit[c.row] = c.size;
         w.gamma[c.row] = r.gamma;
     }

@@ -9,51 +9,60 @@ import numpy as np
 from soacraft.errors import ConvergenceError, LoopError, StateError
 from soacraft.kinematics.checks import gap_text
 from soacraft.kinematics.independent import dofs_named
-from soacraft.kinematics.tolerances import ROUNDED
+from soacraft.kinematics.tolerances import CLOSEST, FURTHEST, OPEN_ROWS, RANK, SHRINKS, SMALL, TRUST, ZERO
 from soacraft.loops.embedding.model import EmbeddedModel
 from soacraft.spatial.checks import Array, finite
 
 if TYPE_CHECKING:
     from soacraft.loops.embedding.solver import ConstraintEmbedding
 
-#: Singular values of G_d this small relative to the largest move nothing: near a singular pose the prediction decides.
-CUT = 1e-6
-#: A step whose correction is larger than this part of it, and than this many radians or lengths, is halved.
-TRUST, SMALL = 0.1, 1e-3
 _STEPS, _HALVES = 20, 12
 
 
 def complete(s: ConstraintEmbedding, q: Array) -> Array:
     """The dependent coordinates from the independent ones, starting where they are in q: Gauss-Newton by group.
 
-    dq_d = -G_d^+ residual                                                        in the units of rows and dofs
+        dq_d = -G_d^+ residual                                                    in the units of rows and dofs
+
+    while a step halves what is open. Steps must be short, and each much shorter than the one before: so there is one
+    solution next to the start (Kantorovich), and it is the one reached. What would lead elsewhere is refused.
     """
-    graph = s.graph
+    found, before, needed = s.held(q), np.inf, 0.0
     for _ in range(_STEPS):
-        found = s.held(q)
-        rows = found.one
-        residual, d = rows.residual / rows.units, rows.measure.dofs
-        if rows.opening <= ROUNDED:
-            return q
-        dv = np.zeros(graph.nv)
-        for u, compound in found.compounds.items():
-            split = found.splits[u]
-            if split is not None and split.rank:
-                columns = list(split.dependent)
-                step = np.linalg.lstsq(compound.scaled[:, columns], residual[compound.rows], rcond=CUT)[0]
-                dv[compound.dofs[columns]] = -step / compound.dof_units[columns]
-        q = graph.integrate(q, dv)
-        if np.abs(d * dv).max(initial=0.0) <= ROUNDED:
+        left = found.one.open_part
+        if left <= CLOSEST:
             break
-    rows = s.held(q).one
-    if not rows.opening <= s.tolerance:
+        dv = _correction(found, left)
+        needed = size = float(np.abs(found.one.measure.dofs * dv).max(initial=0.0))
+        if size > FURTHEST or (size > SMALL and size > SHRINKS * before):
+            break
+        after = s.held(s.graph.integrate(q, dv))
+        if after.one.open_part < left:
+            q, found = np.asarray(after.one.state.q), after
+        if not after.one.open_part <= 0.5 * left:
+            break
+        before, needed = size, 0.0
+    rows = found.one
+    if needed > SMALL or not rows.opening <= s.tolerance:
         worst = max(rows.loops, key=lambda x: x.opening, default=None)
         text = f": loop {worst.name!r} stays open by {gap_text(worst)}" if worst is not None else ""
         raise ConvergenceError(
-            f"the dependent dofs of {graph.name!r} cannot be found for these independent ones{text}. Start nearer, "
+            f"the dependent dofs of {s.graph.name!r} cannot be found for these independent ones{text}. Start nearer, "
             "move in smaller steps, or use s.assemble(q)."
         )
     return q
+
+
+def _correction(found: EmbeddedModel, left: float) -> Array:
+    """The step of the dependent dofs that closes the loops, (nv). Singular values that do not count while so much is
+    open move nothing: near a singular pose the start decides."""
+    rows, dv = found.one, np.zeros(found.graph.nv)
+    residual, zero = rows.residual / rows.units, min(RANK, max(ZERO, OPEN_ROWS * left))
+    for compound in found.compounds.values():
+        if columns := list(compound.split.dependent):
+            step = np.linalg.lstsq(compound.scaled[:, columns], residual[compound.rows], rcond=zero)[0]
+            dv[compound.dofs[columns]] = -step / compound.dof_units[columns]
+    return dv
 
 
 def advance(s: ConstraintEmbedding, q: Array, dv: Any, halves: int = _HALVES) -> Array:

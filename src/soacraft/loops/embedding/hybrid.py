@@ -16,12 +16,11 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from soacraft.kinematics.rows import Constraints, CouplingRow, LoopRows
-from soacraft.kinematics.sizes import sizes_of
+from soacraft.kinematics.independent import Partition, choose
+from soacraft.kinematics.partition import partition
+from soacraft.kinematics.rows import CouplingRow, LoopRows
 from soacraft.kinematics.tasks import Task
-from soacraft.kinematics.tolerances import RANK
 from soacraft.loops.embedding.model import EmbeddedModel
-from soacraft.loops.embedding.split import Split, choose, singular_values
 from soacraft.model.flat.sko import SKOModel
 from soacraft.ops.namespace import operators
 from soacraft.recursions.forward_dynamics import ForwardDynamics
@@ -42,7 +41,7 @@ class Augmented:
     """Their numbers among all rows."""
     G: Array
     """W A* H* + R, (m, independent dofs)."""
-    split: Split
+    split: Partition
     """Which of the independent dofs depend on others by these rows."""
 
 
@@ -80,15 +79,8 @@ def rest_of(found: EmbeddedModel, task: Task) -> Augmented | None:
     w, r = np.concatenate(W), np.concatenate(R)
     G = _carried(found.sko, w) + r
     units, d = rows.units[where, None], rows.measure.dofs[found.independent]
-    split = choose(G / units / d, rank=_rank_without(rows, where))
+    split = choose(G / units / d, rank=partition(rows).rank - found.rank)
     return Augmented(w, r, np.concatenate(gamma), np.array(where, dtype=np.intp), G, split)
-
-
-def _rank_without(rows: Constraints, where: list[int]) -> int:
-    """How much some rows add to the rank of the others, all scaled."""
-    scaled = sizes_of(rows).scaled(rows.jacobian())
-    whole, others = (singular_values(x) for x in (scaled, np.delete(scaled, where, axis=0)))
-    return int(np.sum(whole > RANK)) - int(np.sum(others > RANK))
 
 
 def _carried(sko: SKOModel, W: Array) -> Array:

@@ -17,12 +17,12 @@ from functools import cached_property
 
 import numpy as np
 
-from soacraft.kinematics.independent import ranges
+from soacraft.kinematics.independent import Indices, ranges
 from soacraft.kinematics.rows import Constraints
 from soacraft.kinematics.sizes import Sizes
-from soacraft.kinematics.tolerances import GROUP_RANK, RANK
+from soacraft.kinematics.tolerances import OPEN_ROWS, ZERO
 from soacraft.loops.embedding.groups import Group, Units
-from soacraft.loops.embedding.split import Mask, Solved, Split, choose, revised, singular_values, solve
+from soacraft.loops.embedding.split import Solved, Split, solve
 from soacraft.model.flat.sko import EntryUnits, SKOModel
 from soacraft.spatial.checks import Array
 
@@ -30,7 +30,9 @@ from soacraft.spatial.checks import Array
 class Compound:
     """One group of bodies at one state: its own operators, and the rows that tie it."""
 
-    def __init__(self, one: Constraints, tree: SKOModel, group: Group, gamma: Array) -> None:
+    def __init__(
+        self, one: Constraints, tree: SKOModel, group: Group, gamma: Array, dependent: frozenset[int]
+    ) -> None:
         self.group, layout = group, one.graph.layout
         ends = np.cumsum([0, *(tree.dims[k] for k in group.members)]).tolist()
         self.at = {k: slice(i, j) for k, i, j in zip(group.members, ends[:-1], ends[1:], strict=True)}
@@ -39,6 +41,11 @@ class Compound:
             [np.arange(layout.v_slices[k].start, layout.v_slices[k].stop) for k in group.members]
         ).astype(np.intp)
         """The dofs of its members, in the order of the members."""
+        numbers = self.dofs.tolist()
+        self.split = Split(
+            tuple(i for i, dof in enumerate(numbers) if dof in dependent),
+            tuple(i for i, dof in enumerate(numbers) if dof not in dependent),
+        )
         self.size = int(ends[-1])
         self._sweep(tree)
         self._tie(one, gamma)
@@ -78,16 +85,13 @@ class Compound:
         local = {int(dof): i for i, dof in enumerate(self.dofs)}
         rows = [np.zeros((0, len(local)))]
         where: list[int] = []
-        size = 0.0
         places = dict(one.places)
         for loop in one.loops:
             if loop.name in self.group.ties:
                 block = np.zeros((loop.size, len(local)))
                 for k, W in loop.W.items():  # what moves with the parent of the group moves no row
                     if k in self.at:
-                        J = self.HA[:, self.at[k]].T
-                        block += W @ J
-                        size = max(size, _size(W / loop.units[:, None], J / one.measure.dofs[self.dofs]))
+                        block += W @ self.HA[:, self.at[k]].T
                 rows.append(block)
                 where += range(places[loop.name].start, places[loop.name].stop)
         for coupling in one.couplings:
@@ -95,7 +99,6 @@ class Compound:
                 block = np.zeros((1, len(local)))
                 for dof, rate in coupling.rates.items():
                     block[0, local[dof]] = rate
-                    size = max(size, abs(rate) / (coupling.size * one.measure.dofs[dof]))
                 rows.append(block)
                 where.append(places[coupling.name].start)
         self.rows = np.array(where, dtype=np.intp)
@@ -104,43 +107,21 @@ class Compound:
         self.units, self.dof_units = one.units[self.rows], one.measure.dofs[self.dofs]
         self.scaled = self.G / self.units[:, None] / self.dof_units
         """G with rows and dofs in their units."""
-        open_by = float(np.max(np.abs(one.open_by[self.rows] / self.units), initial=0.0))
-        self.size_of_rows, self.zero = size, max(GROUP_RANK, 10.0 * open_by) * size
-        """What the scaled rows are made of, and how small a singular value of theirs is zero."""
+        self.zero = max(ZERO, OPEN_ROWS * float(np.max(np.abs(one.open_by[self.rows] / self.units), initial=0.0)))
+        """How small a part of them is rounding, or what the loops are open by."""
 
-    def partition(self, split: Split | None, wanted: Mask | None, hold: bool) -> tuple[Split, Solved]:
-        """The split of the dofs to go on with (to `hold`: the one given), and X and x0 for it."""
-        mine = None if wanted is None else wanted[self.dofs]
-        if split is None:
-            split = choose(self.scaled, self.zero, mine)
-            return split, self._solved(split)
-        found = self._solved(split)
-        if hold:
-            return split, found
-        better = revised(self.scaled, found, split, self.zero, self.size_of_rows, mine)
-        return (split, found) if better == split else (better, self._solved(better))
-
-    def _solved(self, split: Split) -> Solved:
-        """X and x0 for a split, solved for in the units of rows and dofs."""
-        found, d = solve(self.scaled, self.gamma / self.units, split), self.dof_units
-        X = found.X * d[list(split.independent)] / d[:, None]
-        return replace(found, X=X, x0=found.x0 / d, G_d=self.G[:, list(split.dependent)])
+    @cached_property
+    def solved(self) -> Solved:
+        """X and x0, solved for in the units of rows and dofs."""
+        found, d = solve(self.scaled, self.gamma / self.units, self.split), self.dof_units
+        X = found.X * d[list(self.split.independent)] / d[:, None]
+        return replace(found, X=X, x0=found.x0 / d, G_d=self.G[:, list(self.split.dependent)])
 
     def multipliers(self, left: Array, rank: int) -> Array:
         """lambda of least norm with G* lambda = left, for G of known rank."""
         everywhere = np.ones(self.G.shape, dtype=np.bool_)
         found = ranges(self.G, rank, Sizes(self.units, self.dof_units, everywhere))
         return np.asarray(found.inverse(self.G).T @ left)
-
-    def is_weak(self, split: Split | None) -> bool:
-        """Whether a singular value counts that is small relative to what the rows are made of."""
-        kept = singular_values(self.scaled)[: 0 if split is None else split.rank]
-        return bool((kept <= RANK * self.size_of_rows).any())
-
-
-def _size(W: Array, J: Array) -> float:
-    """What W J is made of before it cancels; J has a dual space of angular and linear entries, as W has."""
-    return float(sum(np.linalg.norm(W[:, part]) * np.linalg.norm(J[part]) for part in (slice(0, 3), slice(3, None))))
 
 
 class EmbeddedModel:
@@ -151,44 +132,22 @@ class EmbeddedModel:
         one: Constraints,
         tree: SKOModel,
         units: Units,
-        splits: Sequence[Split | None] | None = None,
-        wanted: Mask | None = None,
+        dependent: Indices | None = None,
         gamma: Array | None = None,
-        hold: bool = False,
     ) -> None:
         self.one, self.tree, self.units, self.graph = one, tree, units, one.graph
-        splits = [None] * len(units.groups) if splits is None else splits
         gamma = one.gamma if gamma is None else gamma
+        numbers = frozenset[int]() if dependent is None else frozenset(dependent.tolist())
         self.compounds = {
-            u: Compound(one, tree, group, gamma) for u, group in enumerate(units.groups) if units.is_compound(u)
+            u: Compound(one, tree, group, gamma, numbers)
+            for u, group in enumerate(units.groups)
+            if units.is_compound(u)
         }
-        self.splits: list[Split | None] = [None] * len(units.groups)
-        self.solved: dict[int, Solved] = {}
-        for u, compound in self.compounds.items():
-            self.splits[u], self.solved[u] = compound.partition(splits[u], wanted, hold)
 
-    @property
-    def weak(self) -> bool:
-        """Whether rows count here that give way by so little that elsewhere they would be taken for repeated ones."""
-        return any(compound.is_weak(self.splits[u]) for u, compound in self.compounds.items())
-
-    def with_ranks(self, scaled: Array, wanted: Mask | None) -> list[Split | None]:
-        """Splits of the ranks that the rows of all closures have when scaled (sizes.py)."""
-        found: list[Split | None] = [None] * len(self.splits)
-        for u, compound in self.compounds.items():
-            mine = None if wanted is None else wanted[compound.dofs]
-            part = scaled[np.ix_(compound.rows, compound.dofs)]
-            rank = int(np.sum(singular_values(part) > RANK))
-            found[u] = choose(compound.scaled, compound.zero, mine, rank)
-        return found
-
-    def without_weak(self, wanted: Mask | None) -> list[Split | None]:
-        """Splits in which such rows do not count."""
-        found: list[Split | None] = [None] * len(self.splits)
-        for u, compound in self.compounds.items():
-            mine = None if wanted is None else wanted[compound.dofs]
-            found[u] = choose(compound.scaled, RANK * compound.size_of_rows, mine)
-        return found
+    @cached_property
+    def solved(self) -> dict[int, Solved]:
+        """X and x0 of the compound bodies."""
+        return {u: compound.solved for u, compound in self.compounds.items()}
 
     # -- dofs ----------------------------------------------------------------------------------------------------
 
@@ -198,11 +157,10 @@ class EmbeddedModel:
         slices = self.graph.layout.v_slices
         found = []
         for u, group in enumerate(self.units.groups):
-            split = self.splits[u]
-            if split is None:
+            if u not in self.compounds:
                 found.append(np.arange(slices[group.members[0]].start, slices[group.members[0]].stop, dtype=np.intp))
             else:
-                found.append(self.compounds[u].dofs[list(split.independent)])
+                found.append(self.compounds[u].dofs[list(self.compounds[u].split.independent)])
         return found
 
     @cached_property

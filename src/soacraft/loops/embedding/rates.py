@@ -20,8 +20,8 @@ from functools import cached_property
 import numpy as np
 
 from soacraft.errors import LoopError
-from soacraft.kinematics.row_derivatives import curvatures, seen_from
-from soacraft.kinematics.rows import LoopRows
+from soacraft.kinematics.row_derivatives import curvatures
+from soacraft.kinematics.rows import LoopRows, seen_from
 from soacraft.loops.embedding.model import EmbeddedModel
 from soacraft.model.hinges.base import H_T_of, derivative_of_H_T_of, dH_of
 from soacraft.model.states.hinge_fit import hinge_inverse
@@ -100,11 +100,10 @@ class UnitRate:
     @cached_property
     def _dX(self) -> Array:
         """How the dependent dofs follow the independent ones differently, (n, n_i)."""
-        compound, solved, split = self.found.compounds[self.u], self.found.solved[self.u], self.found.splits[self.u]
-        dX = np.zeros_like(solved.X)
-        assert split is not None
+        compound, solved = self.found.compounds[self.u], self.found.solved[self.u]
+        split, dX = compound.split, np.zeros_like(solved.X)
         opened = self._opened(solved.X)
-        if split.rank:
+        if split.dependent:
             dX[list(split.dependent)] = np.linalg.lstsq(solved.G_d, -opened, rcond=None)[0]
         d = compound.dof_units  # all in the units of rows and dofs
         per = d[list(split.independent)]

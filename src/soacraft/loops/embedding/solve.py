@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import scipy.linalg
 
 from soacraft.dynamics.engine import answer
 from soacraft.dynamics.problem import Problem
-from soacraft.kinematics.independent import Choice
+from soacraft.kinematics.independent import Partition
+from soacraft.kinematics.partition import partition_with
 from soacraft.kinematics.tasks import Task, body_forces
 from soacraft.loops.embedding.hybrid import Augmented, add_rows
 from soacraft.loops.embedding.model import EmbeddedModel
@@ -62,35 +62,13 @@ def unbalanced(task: Task, vdot: Array, known: Array) -> Array:
 def multipliers_of(found: EmbeddedModel, left: Array, known: Array) -> Array:
     """The multipliers of the embedded rows, G_S* lambda = what is left of the forces on the group, of least norm."""
     multipliers = known.copy()
-    for u, compound in found.compounds.items():
+    for compound in found.compounds.values():
         if len(compound.rows):
-            split = found.splits[u]
-            rank = 0 if split is None else split.rank
-            multipliers[compound.rows] = compound.multipliers(left[compound.dofs], rank)
+            multipliers[compound.rows] = compound.multipliers(left[compound.dofs], len(compound.split.dependent))
     return multipliers
 
 
-def choice_of(found: EmbeddedModel, rest: Augmented | None) -> Choice:
+def choice_of(found: EmbeddedModel, rest: Augmented | None) -> Partition:
     """Independent and dependent dofs, rank and redundant rows of the whole; in the order of the embedded system."""
-    independent, rank = found.independent, found.rank
-    ratio = min((x.ratio for x in found.solved.values()), default=1.0)
-    redundant: list[int] = []
-    for u, compound in found.compounds.items():
-        split = found.splits[u]
-        redundant += repeated(compound.scaled, 0 if split is None else split.rank, compound.rows)
-    if rest is not None:
-        redundant += repeated(rest.G / found.one.units[rest.where, None], rest.split.rank, rest.where)
-        independent, rank = independent[list(rest.split.independent)], rank + rest.split.rank
-    dependent = np.setdiff1d(np.arange(found.graph.nv), independent)
-    condition = 1.0 / ratio if ratio > 0.0 else float("inf")
-    return Choice(independent, dependent, rank, np.array(sorted(redundant), dtype=np.intp), condition, ratio)
-
-
-def repeated(G: Array, rank: int, numbers: np.ndarray[tuple[int], np.dtype[np.intp]]) -> list[int]:
-    """The rows that repeat others."""
-    if rank == len(G):
-        return []
-    if not rank:
-        return [int(i) for i in numbers]
-    order = scipy.linalg.qr(G.T, mode="r", pivoting=True)[1]
-    return [int(i) for i in numbers[order[rank:]]]
+    independent = found.independent if rest is None else found.independent[rest.split.independent]
+    return partition_with(found.one, independent)

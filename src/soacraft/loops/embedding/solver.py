@@ -10,7 +10,8 @@ import numpy as np
 
 from soacraft.errors import StateError
 from soacraft.kinematics.compiled import CompiledClosures
-from soacraft.kinematics.independent import Choice, Indices
+from soacraft.kinematics.independent import Indices, Partition
+from soacraft.kinematics.partition import partition_with
 from soacraft.kinematics.rows import Constraints
 from soacraft.kinematics.tasks import Task
 from soacraft.kinematics.tolerances import CLOSED
@@ -19,7 +20,7 @@ from soacraft.loops.embedding.continuation import advance, complete, read_rates
 from soacraft.loops.embedding.groups import Group
 from soacraft.loops.embedding.hybrid import rest_of
 from soacraft.loops.embedding.model import EmbeddedModel
-from soacraft.loops.embedding.solve import choice_of, multipliers_of, refined, repeated, solve, unbalanced
+from soacraft.loops.embedding.solve import choice_of, multipliers_of, refined, solve, unbalanced
 from soacraft.loops.embedding.system import EmbeddedSystem, active_names, read_embed, read_wanted
 from soacraft.loops.findings import Answer
 from soacraft.loops.solver import Solver
@@ -63,8 +64,8 @@ class ConstraintEmbedding(Solver):
         super().__init__(graph, tolerance)
         self.system = EmbeddedSystem(self, self._embedded, read_wanted(graph, independent))
         """The SKO model of the embedded tree, whose operators `sc.operators` gives."""
-        self._at_rest: EmbeddedModel | None = None
-        self._found_for: WeakKeyDictionary[Constraints, Choice] = WeakKeyDictionary()
+        self._at_rest: tuple[Epoch, EmbeddedModel] | None = None
+        self._found_for: WeakKeyDictionary[Constraints, Partition] = WeakKeyDictionary()
 
     def __repr__(self) -> str:
         count = f"{len(self.groups)} compound bod{'y' if len(self.groups) == 1 else 'ies'}"
@@ -122,19 +123,19 @@ class ConstraintEmbedding(Solver):
         return CompiledClosures.of(self._graph, self.tolerance)
 
     def _prepare(self, task: Task) -> None:
-        self.system.at(task)
+        self.system.choose(task.rows)
 
-    def _embed(self, independent: Indices) -> None:
+    def _embed(self, independent: Indices, loose: bool) -> None:
         """Make the plan of a choice of independent dofs."""
         base = self._compiled
         ties = [(group.members, group.ties) for group in self.groups]
-        self._take(None if base is None else base.embedded(ties, independent), independent)
+        self._take(None if base is None else base.embedded(ties, independent, loose), independent)
 
     def _renew(self) -> None:
         super()._renew()
         self._at_rest, self._found_for = None, WeakKeyDictionary()
         if self.system.independent is not None:
-            self._embed(self.system.independent)
+            self._embed(self.system.independent, self.system.loose)
 
     def _choices(self) -> dict[str, Any]:
         return super()._choices() | {"embed": sorted(self._embedded), "independent": self.system.wanted}
@@ -143,7 +144,7 @@ class ConstraintEmbedding(Solver):
         system = self.system
         if system.independent is None:
             return super()._memory()
-        return super()._memory() | {"choice": (system.splits, system.independent), "changes": system.changes}
+        return super()._memory() | {"choice": (system.independent, system.loose), "changes": system.changes}
 
     def _recall(self, memory: dict[str, Any]) -> None:
         super()._recall(memory)
@@ -166,27 +167,13 @@ class ConstraintEmbedding(Solver):
         choice = self._found_for[task.rows] = choice_of(found, rest)
         return Answer(vdot, multipliers, choice)
 
-    def _choice_at(self, rows: Constraints, chosen: Indices | None) -> Choice:
+    def _choice_at(self, rows: Constraints, chosen: Indices | None) -> Partition:
         """For a choice of independent dofs the rank that it was made with."""
         if chosen is None:
             return super()._choice_at(rows, chosen)
-        G = rows.jacobian() / rows.units[:, None] / rows.measure.dofs
-        places, slices = dict(rows.places), self.graph.layout.v_slices
-        free, redundant, ratio = set(chosen.tolist()), list[int](), 1.0
-        for group in self.groups:
-            dofs = np.concatenate([np.arange(slices[k].start, slices[k].stop) for k in group.members])
-            where = np.concatenate([np.arange(places[name].start, places[name].stop) for name in group.ties])
-            dependent = [i for i in dofs.tolist() if i not in free]
-            redundant += repeated(G[np.ix_(where, dofs)], len(dependent), where)
-            if dependent:
-                sigma = np.linalg.svd(G[np.ix_(where, dependent)], compute_uv=False)
-                ratio = min(ratio, float(sigma[-1] / sigma[0]) if sigma[0] > 0.0 else 0.0)
-        dependent_dofs = np.setdiff1d(np.arange(self.graph.nv), chosen)
-        condition = 1.0 / ratio if ratio > 0.0 else float("inf")
-        repeats = np.array(sorted(redundant), dtype=np.intp)
-        return Choice(chosen, dependent_dofs, len(dependent_dofs), repeats, condition, ratio)
+        return partition_with(rows, chosen)
 
-    def _choice(self, rows: Constraints) -> Choice:
+    def _choice(self, rows: Constraints) -> Partition:
         """The choice that rows were solved with, or that holds at their state now."""
         if rows not in self._found_for:
             task = Task(rows, np.zeros(self.graph.nv), (), {})
@@ -224,8 +211,8 @@ class ConstraintEmbedding(Solver):
 
     def _at(self, q: Array) -> EmbeddedModel:
         """The embedded system at rest."""
-        kept = self._at_rest
-        if kept is not None and kept.splits == self.system.splits and np.array_equal(kept.one.state.q, q):
+        kept = self._kept_at(q)
+        if kept is not None:
             return kept if kept.one.opening <= self.tolerance else self.model(kept.one.state)
         return self.model(self.graph.state(q, np.zeros(self.graph.nv)))
 
@@ -233,16 +220,22 @@ class ConstraintEmbedding(Solver):
         """The embedded system at any state (default: at rest), for the independent dofs as they are: no check, no new
         choice. The last one at rest is kept.
         """
-        kept = self._at_rest
-        if v is None and kept is not None and kept.splits == self.system.splits and np.array_equal(kept.one.state.q, q):
+        kept = self._kept_at(q) if v is None else None
+        if kept is not None:
             return kept
         state = self.graph.state(q, np.zeros(self.graph.nv) if v is None else v)
         rows = Constraints(self.graph, state, self._theta)
         self._theta = {**self._theta, **rows.theta}
         found = self.system.held(rows)
         if v is None:
-            self._at_rest = found
+            self._at_rest = self.system.epoch, found
         return found
+
+    def _kept_at(self, q: Array) -> EmbeddedModel | None:
+        """The last one at rest, if it is at q and its dofs are those chosen now."""
+        if self._at_rest is None or self._at_rest[0] is not self.system.epoch:
+            return None
+        return self._at_rest[1] if np.array_equal(self._at_rest[1].one.state.q, q) else None
 
     def _one(self, function: str, q: Any) -> Array:
         p = self._read(function, q=q)

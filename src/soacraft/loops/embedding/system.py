@@ -10,15 +10,14 @@ import numpy as np
 from soacraft.dynamics.arguments import read_prescribed
 from soacraft.errors import LoopError
 from soacraft.kinematics.checks import check_state
-from soacraft.kinematics.independent import Indices, choose, dofs_named
-from soacraft.kinematics.report import nearby_rank
+from soacraft.kinematics.independent import Indices, Mask, dofs_named
+from soacraft.kinematics.partition import partition
 from soacraft.kinematics.rows import Constraints
-from soacraft.kinematics.sizes import sizes_of
 from soacraft.kinematics.tasks import Task
 from soacraft.loops.embedding.binding import CompoundSystem, Epoch
 from soacraft.loops.embedding.groups import Units, find_groups
 from soacraft.loops.embedding.model import EmbeddedModel
-from soacraft.loops.embedding.split import Mask, Split
+from soacraft.model.flat.sko import SKOModel
 from soacraft.model.states.coordinates import read_forces
 from soacraft.model.states.state import State
 from soacraft.model.tree.gears import DEPENDENT
@@ -42,10 +41,10 @@ class EmbeddedSystem(CompoundSystem):
         self.groups = find_groups(graph, embedded)
         self.units = Units(graph.topology, self.groups)
         self._spare = _spare(graph)
-        self.splits: list[Split | None] | None = None
-        """The dofs of each unit, as chosen last."""
         self.independent: Indices | None = None
-        """All independent dofs, in the order of the units."""
+        """The independent dofs as chosen last, in the order of the units."""
+        self.loose = False
+        """Whether redundant rows repeat others but for the digits of a file."""
         self.changes: list[str] = []
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -76,38 +75,47 @@ class EmbeddedSystem(CompoundSystem):
 
     def at(self, task: Task) -> EmbeddedModel:
         """The system at a state that was checked, with a new choice of dofs where the one in use serves badly."""
+        independent = self.choose(task.rows)
+        return self._with_dofs(independent, task.rows, task.sko, task.rows.gamma - task.Udot)
+
+    def choose(self, rows: Constraints) -> Indices:
+        """The independent dofs at a state: those in use, or a new choice where they serve badly. Another thread may
+        make another choice meanwhile."""
+        now = self.independent
+        kept = None if now is None else np.sort(now)
         wanted = self._spare if self.wanted is None else self.wanted
-        gamma = task.rows.gamma - task.Udot
-        found = EmbeddedModel(task.rows, task.sko, self.units, self.splits, wanted, gamma)
-        if found.splits != self.splits:
-            found = self._of_right_rank(task, found, wanted, gamma)
-        if found.splits != self.splits or self._epoch is None:
-            self._choose(found)
-        return found
+        found = partition(rows, kept, wanted, self.embedded, self._solver.tolerance)
+        if now is None or kept is None or not np.array_equal(found.independent, kept):
+            now = self._in_order(found.independent)
+            self._note(rows, now, found.loose)
+        elif found.loose and not self.loose:
+            self.loose = True
+            self._solver._embed(now, loose=True)
+        return now
 
     def held(self, rows: Constraints) -> EmbeddedModel:
         """The system at any rows for the independent dofs as they are: no check, no new choice."""
-        return EmbeddedModel(rows, rows.state.sko("body"), self.units, self.splits, hold=True)
+        assert self.independent is not None
+        return self._with_dofs(self.independent, rows, rows.state.sko("body"))
 
-    def _of_right_rank(self, task: Task, found: EmbeddedModel, wanted: Mask | None, gamma: Array) -> EmbeddedModel:
-        """A new choice of dofs with the rank that the scaled rows have; a lower one only where it is so nearby too."""
-        G, sizes = task.rows.jacobian(), sizes_of(task.rows)
-        choice = choose(G, sizes)
-        if choice.rank == found.rank:
-            return found
-        if choice.rank > found.rank:
-            splits = found.with_ranks(sizes.scaled(G), wanted)
-        elif found.weak and nearby_rank(task.rows, G, choice, self._solver.tolerance)[0] < found.rank:
-            splits = found.without_weak(wanted)
-        else:
-            return found
-        return EmbeddedModel(task.rows, task.sko, self.units, splits, wanted, gamma)
+    def _with_dofs(
+        self, independent: Indices, rows: Constraints, sko: SKOModel, gamma: Array | None = None
+    ) -> EmbeddedModel:
+        dependent = np.setdiff1d(np.arange(self.graph.nv), independent)
+        return EmbeddedModel(rows, sko, self.units, dependent, gamma)
 
-    def _choose(self, found: EmbeddedModel) -> None:
+    def _in_order(self, independent: Indices) -> Indices:
+        """Dofs in the order of the units."""
+        slices, mine = self.graph.layout.v_slices, set(independent.tolist())
+        members = [k for group in self.units.groups for k in group.members]
+        order = [i for k in members for i in range(slices[k].start, slices[k].stop)]
+        return np.array([i for i in order if i in mine], dtype=np.intp)
+
+    def _note(self, rows: Constraints, independent: Indices, loose: bool) -> None:
         """Take note of a new choice of independent dofs."""
-        names = dofs_named(found.one, found.independent)
+        names = dofs_named(rows, independent)
         if self.wanted is not None:
-            lost = set(np.flatnonzero(self.wanted)) - set(found.independent.tolist())
+            lost = set(np.flatnonzero(self.wanted)) - set(independent.tolist())
             if lost:
                 shown = ", ".join(repr(self.graph.dof_names[i]) for i in sorted(lost))
                 raise LoopError(
@@ -118,14 +126,14 @@ class EmbeddedSystem(CompoundSystem):
             old = self._epoch.dofs
             what = "the rank changed" if len(old) != len(names) else "other dofs are better conditioned"
             self.changes.append(f"{what}: the independent dofs are now {', '.join(names)}; they were {', '.join(old)}")
-        self.take(found.splits, found.independent)
+        self.take(independent, loose)
 
-    def take(self, splits: list[Split | None], independent: Indices) -> None:
+    def take(self, independent: Indices, loose: bool) -> None:
         """Go on with this choice of dofs."""
         names = self.graph.dof_names
-        self.splits, self.independent = splits, independent
+        self.independent, self.loose = independent, loose
         self._epoch = Epoch(self, tuple(names[i] for i in independent))
-        self._solver._embed(independent)
+        self._solver._embed(independent, loose)
 
 
 def _system_of(solver: ConstraintEmbedding) -> EmbeddedSystem:

@@ -154,6 +154,15 @@ class Hinge(Watched, ABC):
         self._vector_space("difference")
         return np.asarray(q1, dtype=np.float64) - np.asarray(q0, dtype=np.float64)
 
+    def place(self, pose: Pose) -> Array:
+        """The coordinates (nq) at which the outboard frame is nearest to a pose, given where it cannot get there along
+        its velocities: a nonholonomic hinge that is to close a loop needs it. Others are asked for `H_T` instead.
+        """
+        raise ModelError(
+            f"{self!r} does not say where it is: to close a loop by a nonholonomic hinge, give {type(self).__name__} a "
+            "method place(pose) that returns its coordinates nearest to a pose."
+        )
+
     def normalize(self, q: Any, what: str = "q") -> Array:
         """A checked copy of coordinates (..., nq); quaternions near unit are made unit, others refused."""
         return finite(q, (..., self.nq), what, StateError)
@@ -302,6 +311,16 @@ def dbias_of(hinge: Hinge, q: Array, v: Array) -> tuple[Array, Array]:
         return checked_pair(hinge, ask(hinge, hinge.dbias, q, v), lead_of(q, v))
     result: tuple[Array, Array] = over_batch(hinge, "dbias", q, v)
     return result
+
+
+def place_of(hinge: Hinge, pose: Pose) -> Array:
+    """`hinge.place(pose)`: (nq).
+
+    >>> from soacraft.model.hinges import RollingBall
+    >>> place_of(RollingBall(0.5), Pose(translation=(1, 2, 9)))
+    array([0., 0., 0., 1., 1., 2.])
+    """
+    return np.asarray(checked_single(hinge, "place", ask(hinge, hinge.place, pose)))
 
 
 def has_coordinates(hinge: Hinge) -> bool:

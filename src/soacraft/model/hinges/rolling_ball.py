@@ -137,6 +137,10 @@ class RollingBall(Hinge):
                          "so where the ball ends depends on its path, and no constant velocity leads from "
                          "one configuration to another in general. Use integrate along the motion instead")
 
+    def place(self, pose: Pose) -> Array:
+        """The attitude as it is, the contact below the centre: a ball may be anywhere on its plane."""
+        return np.concatenate([pose.as_quaternion(), self._tangents @ pose.translation])
+
     def normalize(self, q: Any, what: str = "q") -> Array:
         """Checked coordinates with a unit quaternion; refused if its length is further than 1e-6 from 1."""
         q = finite(q, (..., 6), what, StateError)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from soacraft.model.hinges.base import H_T_of, Hinge, integrate_of, pose_of
-from soacraft.model.hinges.rolling_ball import RollingBall
+from soacraft.model.hinges.base import H_T_of, Hinge, integrate_of, place_of, pose_of
 from soacraft.spatial.checks import Array
 from soacraft.spatial.pose import Pose
-from soacraft.spatial.transforms import se3_log
+from soacraft.spatial.transforms import se3_exp, se3_log
 
 #: A pose this near is reached: in radians, and in distances relative to the length they are measured by.
 REACHED = 1e-9
@@ -36,14 +35,14 @@ def nearest_coordinates(hinge: Hinge, target: Pose, guess: Array | None = None, 
     Distances are measured by `length`, in metres: that of the mechanism, so that the nearest is so in all units.
     From a guess if there is one. Otherwise from the neutral coordinates and, where the hinge does not reach the pose
     from there, from others, always the same ones. For 1-dof, spherical and free hinges that reach it the first step is
-    exact. A rolling ball may be anywhere on its plane, in closed form.
+    exact. A nonholonomic hinge, such as a ball that rolls, says itself where it is (`Hinge.place`).
 
     >>> from soacraft.model.hinges import Prismatic
     >>> nearest_coordinates(Prismatic((1, 0, 0)), Pose(translation=(5, 0.3, 0.4)))
     array([5.])
     """
-    if isinstance(hinge, RollingBall):
-        return np.concatenate([target.as_quaternion(), hinge.tangents @ target.translation])
+    if not hinge.holonomic:
+        return place_of(hinge, target)
     best, least = np.asarray(hinge.neutral() if guess is None else guess, dtype=np.float64), np.inf
     if guess is not None or not hinge.nv:
         return _fitted(hinge, target, best, length)
@@ -55,6 +54,36 @@ def nearest_coordinates(hinge: Hinge, target: Pose, guess: Array | None = None, 
         if least < REACHED:
             break
     return best
+
+
+#: Central differences of order six: of a tenth of a percent of a radian, or of the length, they are exact to rounding.
+_STENCIL = ((1, 45 / 60), (2, -9 / 60), (3, 1 / 60))
+_STEP = 2e-3
+
+
+def along_twists(hinge: Hinge, target: Pose, length: float, work: Callable[[Array, Pose], Array]) -> Array:
+    """The derivatives (6, ...) of what depends on a pose and on the coordinates of a nonholonomic hinge placed there,
+    as the pose moves along each twist in its own axes: the hinge can be put in more places than it moves to by itself.
+    """
+    found = []
+    for k, unit in enumerate(_units(length)):
+        total = np.zeros(())
+        for i, weight in _STENCIL:
+            twist = i * _STEP * unit * np.eye(6)[k]
+            there, back = (target @ Pose.unchecked(*se3_exp(x)) for x in (twist, -twist))
+            total = total + weight * (work(place_of(hinge, there), there) - work(place_of(hinge, back), back))
+        found.append(total / (_STEP * unit))
+    return np.asarray(found)
+
+
+def placing_rows(hinge: Hinge, target: Pose, Q: Array, scale: Array, length: float) -> Array:
+    """E (m', m): the combinations of the rows Q of a nonholonomic hinge, in their scale, that say where it is; the
+    others only forbid to slip. The gap to the nearest place changes along the first alone.
+    """
+    units = _units(length)
+    rates = along_twists(hinge, target, length, lambda q, pose: hinge_gap(hinge, q, pose))
+    U, sigma, _ = np.linalg.svd((Q / scale[:, None]) @ (rates.T * units))
+    return np.asarray(U[:, : int(np.sum(sigma > 0.1))].T)
 
 
 def gap_size(gap: Array, length: float) -> float:
@@ -89,8 +118,6 @@ def _starts(hinge: Hinge, target: Pose, length: float) -> Iterator[Array]:
     """The neutral coordinates, where the translation alone fits (turns of a helical hinge), then random ones."""
     neutral = np.asarray(hinge.neutral(), dtype=np.float64)
     yield neutral
-    if not hinge.holonomic:
-        return
     moved = _fitted(hinge, target, neutral, length, slice(3, 6))
     if not np.array_equal(moved, neutral):
         yield moved
