@@ -167,3 +167,35 @@ def test_identities_print_both_sides():
         for side in relation:
             assert side.count("{") == side.count("}")
             assert side.count("(") == side.count(")")
+
+
+def test_an_identity_shows_its_relation():
+    one = sc.identities.find("block-diagonalization")[0]
+    assert repr(one) == "block-diagonalization: H*psi*M*psi.T*H.T = D  (Jain 2016 Eq. 27, Jain 2011 Eq. 46)"
+    assert one.latex() == r"H\, \psi\, M\, \psi^{*}\, H^{*} = \mathcal{D}"
+    assert one._repr_latex_() == f"${one.latex()}$"
+    assert one.equations == ("000 Eq. 27", "004 Eq. 46")
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("004 Eq. 46", ["block-diagonalization"]),
+        ("Jain 2016 Eq. 27", ["block-diagonalization"]),
+        ("000 Eq. 46", []),
+        ("000 Eq. 2", ["innovations factorization", "innovations factor inverse", "mass matrix inverse"]),
+        ("004 Lemma 8", ["E psi"]),
+        ("004 Eq. 58 nu", ["accelerations by innovations", "generalized accelerations"]),
+        ("tau P_plus", []),
+        ("004 Corollary 6.1 mass", ["determinant of the mass matrix"]),
+    ],
+)
+def test_identities_are_searched_by_equation_operator_and_word(text, names):
+    assert [x.name for x in sc.identities.find(text)] == names
+
+
+def test_every_equation_of_the_papers_has_a_line():
+    """In the identities, or in the table that is made of docstrings (tests/docs)."""
+    found = {place for identity in sc.identities for place in identity.equations}
+    assert {f"004 Eq. {n}" for n in (11, 12, 16, 17, 18, 19, 21, 22, 45, 46, 49, 50, 54, 55, 56, 57, 60)} <= found
+    assert {f"004 Lemma {n}" for n in range(3, 13)} <= found

@@ -6,6 +6,7 @@ import importlib
 import inspect
 import pkgutil
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -85,6 +86,8 @@ def _numbers(text: str) -> Iterator[str]:
 def uses() -> list[Use]:
     """Every use of an equation, sorted by paper and number."""
     found = {*_operators(), *_identities(), *_docstrings(), *_listings()}
+    public = {use.citation for use in found if _is_public(use.where)}
+    found = {use for use in found if _is_public(use.where) or use.citation not in public}
     return sorted(found, key=lambda use: (use.citation.place, use.where, use.what))
 
 
@@ -124,6 +127,12 @@ def _listings() -> Iterator[Use]:
         match = re.fullmatch(r"\s+# Listing (\d+)(, and .*)?", line)
         if match:
             yield Use(Citation("000", "Listing", match[1]), "runs, misprints mended", f"`tests/pycraft`, `{test}`")
+
+
+def _is_public(where: str) -> bool:
+    """Whether users meet a name: those of modules inside the packages of the first level are for developers."""
+    path = where.strip("`").split(".")
+    return path[0] != "soacraft" or len(path) == 3 or ".".join(path[:3]) not in sys.modules
 
 
 def _each(source: str, what: str, where: str) -> Iterator[Use]:

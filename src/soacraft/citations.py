@@ -83,6 +83,46 @@ def cite_papers(text: str) -> str:
     return _NUMBER.sub(lambda match: PAPERS[match[1]].short, text)
 
 
+_KINDS = {"Eq": "Eq.", "Lemma": "Lemma", "Cor": "Corollary", "Corollary": "Corollary"}
+_PLACE = re.compile(
+    r"(?:(?P<paper>00[0-4]|[A-Z][a-z]+ \d{4})(?!\d)\s*)?(?:(?P<kind>Eq|Lemma|Cor|Corollary)\b\.?\s+)?"
+    r"(?P<number>\d{1,2}(?:\.\d)?[a-g]?)?(?![\w])"
+)
+
+
+def each(source: str) -> tuple[str, ...]:
+    """The places that a source names, each by itself.
+
+    >>> each("000 Eq. 2, 28, 004 Eq. 49, Lemma 11")
+    ('000 Eq. 2', '000 Eq. 28', '004 Eq. 49', '004 Lemma 11')
+    """
+    found, paper, kind = [], "", ""
+    for part in re.split(r"[,;]\s*", source):
+        match = _PLACE.fullmatch(part.strip())
+        if match is None:
+            continue
+        paper, kind = match["paper"] or paper, _KINDS[match["kind"]] if match["kind"] else kind
+        if match["number"] and kind:
+            found.append(f"{paper} {kind} {match['number']}")
+    return tuple(found)
+
+
+def numbered(text: str) -> tuple[list[str], list[str]]:
+    """The places that a text names, by the numbers of the papers where it says of which, and its other words.
+
+    >>> numbered("Jain 2011 Eq. 44 psi"), numbered("Eq. 26")
+    ((['004 Eq. 44'], ['psi']), ([' Eq. 26'], []))
+    """
+    shorts = {paper.short: paper.number for paper in PAPERS.values()}
+    places: list[str] = []
+    for match in list(_PLACE.finditer(text)):
+        if match["kind"] and match["number"]:
+            paper = match["paper"] or ""
+            places.append(f"{shorts.get(paper, paper)} {_KINDS[match['kind']]} {match['number']}")
+            text = text.replace(match[0], " ", 1)
+    return places, text.split()
+
+
 def key(sources: Iterable[str]) -> str:
     """One line that says which papers some sources are from; empty where they name none.
 

@@ -20,12 +20,13 @@ def test_tour_walks_every_listing_and_passes():
     out = io.StringIO()
     assert tour_module.tour(console=Console(file=out, width=100)) == 0
     words = out.getvalue()
-    for listing in ("Listing 1", "Listing 2", "Listing 3", "4 and 5", "6 to 9", "10", "11 to 13", "14", "15 and 16"):
+    listings = ["Listing 1", "Listing 2", "Listing 3", "4 and 5", "6 to 9", "10", "11 to 13", "14", "15 and 16"]
+    for listing in [*listings, "17", "18 and 19", "20 to 22", "23"]:
         assert listing in words
     assert "H*phi*M*phi.T*H.T : hinge[7] <- hinge[7]" in words
     assert "gather" in words  # what explain() says
     assert "█" in words  # the picture of the mass matrix
-    assert words.count("✓") == 13
+    assert words.count("✓") == 21
     assert "✗" not in words
     assert "Where to go next" in words
 
@@ -34,7 +35,7 @@ def test_tour_fails_when_a_check_fails(monkeypatch):
     monkeypatch.setattr(tour_module, "TOLERANCE", -1.0)
     out = io.StringIO()
     assert tour_module.tour(console=Console(file=out)) == 1
-    assert "0 passed, 13 failed" in out.getvalue()
+    assert "0 passed, 21 failed" in out.getvalue()
 
 
 def toured(model):
@@ -48,7 +49,7 @@ def test_tour_walks_trees_with_free_bases_welds_and_many_tips():
     for model, tool in tools.items():
         status, words = toured(model)
         assert status == 0, words
-        assert words.count("✓") == 13
+        assert words.count("✓") == 21
         assert f"the tool is {tool}" in words
 
 
@@ -58,18 +59,18 @@ def test_tour_of_a_model_without_nodes_with_armature():
         for node in body.nodes:
             body.remove_node(node)
         body.armature = 0.1
-    _, words = toured_copy(mb)
+    _, words = toured_copy(mb, checks=13)  # it has no pin with the frame on its axis
     assert "the tool is body" in words
 
 
-def toured_copy(mb):
+def toured_copy(mb, checks=21):
     """The tour of a model that is first written to a file."""
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/model.json"
         sc.save(mb, path)
         status, words = toured(path)
     assert status == 0, words
-    assert words.count("✓") == 13
+    assert words.count("✓") == checks
     return status, words
 
 
@@ -124,3 +125,29 @@ def test_tour_of_a_simulation_passes_and_saves():
     assert "✗" not in text
     assert text.count("✓") == 5
     assert "run.h5" in text
+
+
+def test_the_tour_goes_to_the_last_listing(capsys):
+    assert main(["tour", "arm7"]) == 0
+    out = capsys.readouterr().out
+    for number in ("Listing 1:", "Listings 15 and 16:", "Listing 17:", "Listings 20 to 22:", "Listing 23:"):
+        assert number in out
+    for equation in ("Eq. 41b", "Eq. 41d", "Eq. 42", "Eq. 44a", "Eq. 44c", "Eq. 45", "Eq. 46", "Eq. 48"):
+        assert f"(Jain 2016 {equation})" in out
+
+
+def test_the_tour_leaves_out_what_is_for_pins(capsys):
+    assert main(["tour", "top"]) == 0
+    assert "for a pin with the body frame on its axis, and this model has none" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("axes", "said"),
+    [("body", "body axes (the papers' are inertial: --axes inertial)."), ("inertial", "inertial axes (the papers').")],
+)
+def test_the_shell_says_in_which_axes_it_is(axes, said, capsys, monkeypatch):
+    from IPython.terminal.embed import InteractiveShellEmbed
+
+    monkeypatch.setattr(InteractiveShellEmbed, "__call__", lambda self: print(self.banner1))
+    assert main(["shell", "arm7", "--axes", axes]) == 0
+    assert said in capsys.readouterr().out

@@ -100,7 +100,7 @@ def test_papers_are_cited_by_name(ext):
     for name, page in ext.tables.PAGES.items():
         shown = re.findall(r"(?<![\w.])00[0-4](?![\w.]*\d)", page())
         assert (len(shown) == 5) if name == "papers" else not shown, name
-    assert "| Jain 2011 Eq. 17 |" in ext.tables.identities()
+    assert "| Jain 2011 Eq. 17, Lemma 4 |" in ext.tables.identities()
     assert "## Jain 2011: SKO-models paper" in ext.tables.equations()
 
 
@@ -113,3 +113,23 @@ def test_every_public_name_is_documented():
     page = (ROOT / "docs" / "api.md").read_text()
     documented = set(re.findall(r":: soacraft\.(\w+)$", page, re.MULTILINE))
     assert set(sc.__all__) <= documented
+
+
+def test_no_equation_of_the_two_papers_is_left_out(ext):
+    places = {str(use.citation).rstrip("abcdefg") for use in ext.citations.uses()}
+    for paper, last in (("000", 48), ("004", 63)):
+        assert [n for n in range(1, last + 1) if f"{paper} Eq. {n}" not in places] == []
+    assert [n for n in range(1, 13) if f"004 Lemma {n}" not in places] == []
+    for place in ("004 Corollary 3.1", "004 Corollary 6.1", *(f"004 Algorithm {n}" for n in (3.1, 4.1, 4.2, 4.3, 6.1))):
+        assert place in places
+
+
+def test_equations_lead_to_public_names(ext):
+    """An inner name stands in the table only where no public one has the equation."""
+    where = {str(use.citation): [] for use in ext.citations.uses()}
+    for use in ext.citations.uses():
+        where[str(use.citation)].append(use.where)
+    assert "`soacraft.analysis.christoffel`" in where["000 Eq. 38"]
+    assert "`soacraft.analysis.log_det_gradient`" in where["000 Eq. 48"]
+    assert "`soacraft.recursions.block_of_AsXB`" in where["004 Algorithm 4.3"]
+    assert not any("soacraft.ops.rules" in x or "soacraft.health" in x for x in where["000 Eq. 24"])

@@ -31,7 +31,8 @@ class Row:
 
     def __init__(self, expr: Operator, i: Any) -> None:
         rows = expr.spaces[0]
-        self.expr, self.i = expr, chosen(rows, i) if is_several(i) else rows.index(i)
+        self.expr, self.i = expr, i
+        self.numbers = chosen(rows, i)
 
     def __getitem__(self, j: Any) -> Array:
         return block(self.expr, self.i, j)
@@ -41,9 +42,9 @@ class Row:
 
     def __repr__(self) -> str:
         labels = self.expr.spaces[0].labels
-        if isinstance(self.i, int):
-            return f"block row {labels[self.i]!r} of {self.expr.text()}"
-        return f"block rows {', '.join(repr(labels[k]) for k in self.i)} of {self.expr.text()}"
+        if not is_several(self.i):
+            return f"block row {labels[self.numbers[0]]!r} of {self.expr.text()}"
+        return f"block rows {', '.join(repr(labels[k]) for k in self.numbers)} of {self.expr.text()}"
 
 
 @at_one_instant
@@ -263,13 +264,13 @@ def by_branch(expr: Operator) -> dict[tuple[int, int], Array]:
     _refuse_dense(expr)
     result = {}
     for right in cols.tree.branches:
-        picked = np.concatenate([np.arange(cols.size)[cols.block(k)] for k in right.nodes])
+        picked = np.concatenate([np.arange(cols.size)[cols.block(k)] for k in cols.order if k in right.nodes])
         x = np.zeros((cols.size, len(picked)))
         x[picked, np.arange(len(picked))] = 1.0
         with np.errstate(all="ignore"):
             y = _delivered(expr, np.broadcast_to(columns_of(expr, x), (*batch, rows.size, len(picked))), "blocks of ")
         for left in rows.tree.branches:
-            where = np.concatenate([np.arange(rows.size)[rows.block(k)] for k in left.nodes])
+            where = np.concatenate([np.arange(rows.size)[rows.block(k)] for k in rows.order if k in left.nodes])
             result[left.index, right.index] = y[..., where, :]
     return result
 

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from soacraft.algebra.blocks import Blocks, identity
-from soacraft.algebra.evaluate import chunks, unit_columns
+from soacraft.algebra.evaluate import array, chunks, unit_columns
 from soacraft.algebra.instant import at_one_instant
 from soacraft.algebra.nodes import Identity, Inverse, Power, Product, Scaled, Sum, Transpose
 from soacraft.algebra.operator import Leaf, Operator
@@ -157,7 +157,7 @@ class Followed:
     def solved(self, expr: Inverse, xd: Array) -> Array:
         """X^-1 x for an inverse of no known structure, densely: X y is off by rounding of |X| |y|."""
         s = expr.spaces[1].sizes(xd[..., : self.m])
-        space, X, X_inv = expr.spaces[0], expr.arg.array(), expr.array()
+        space, X, X_inv = expr.spaces[0], array(expr.arg), array(expr)
         largest = space.sizes(space.sizes(X).swapaxes(-1, -2)).swapaxes(-1, -2)
         y = X_inv @ xd[..., : self.m]
         return np.asarray(X_inv @ self._shaken(xd, space, s + largest @ space.sizes(y)))

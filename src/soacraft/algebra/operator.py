@@ -262,7 +262,8 @@ class Operator(ABC):
         return rules.cholesky(self)
 
     def diff(self, body: Any, dof: Any = 0) -> Operator:
-        """The derivative along dof `dof` (a number or a name) of the hinge of a body, as an operator (G1-G19).
+        """The derivative along dof `dof` (a number or a name) of the hinge of a body, as an operator (G1-G19); for a
+        pin with the body frame on its axis it is what 000 Eq. 41-46 print, misprints mended.
 
         The body may be given by the name of its hinge, and one dof of several by its own name: `expr.diff("hip.1")`.
 
@@ -292,10 +293,14 @@ class Operator(ABC):
         call = self.__dict__.get("_call")
         if call is None:
             call = self.__dict__["_call"] = self._quick_call() or self._checked_product
+        if self.cols is not None and self.cols.numbering is not None and not isinstance(x, StackedVector):
+            data, vector = columns(x, self.cols, self.batch, "x")
+            data = self.cols.inward(data, -2)
+            x = StackedVector(self.cols, data[..., 0] if vector else data, not vector)
         if measurer() is not None:
             return self._checked_product(x)
-        if isinstance(x, StackedVector) and x.space is self.cols and x.data.ndim == 1 + x.is_columns:
-            x = x.data
+        if isinstance(x, StackedVector) and x.space is self.cols and x.in_model_order.ndim == 1 + x.is_columns:
+            x = x.in_model_order
         return call(x)
 
     @at_one_instant
@@ -339,7 +344,7 @@ class Operator(ABC):
                 f"cannot form {self.text()} * x: it takes a vector of {cols.describe_against(x.space)}, "
                 f"but x is a vector of {x.space.describe_against(cols)}." + cols.mismatch(x.space)
             )
-        data = x.data if x.is_columns else x.data[..., None]
+        data = x.in_model_order if x.is_columns else x.in_model_order[..., None]
         try:
             np.broadcast_shapes(data.shape[:-2], self.batch)
         except ValueError:
@@ -366,7 +371,8 @@ class Operator(ABC):
         """The dense matrix, with the batch's leading axes. `explain()` says how it is computed."""
         from soacraft.algebra.evaluate import array
 
-        return array(self)
+        rows, cols = self.spaces
+        return cols.outward(rows.outward(array(self), -2), -1)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
         return np.asarray(self.array(), dtype=dtype)

@@ -48,6 +48,8 @@ def chosen(space: Space, index: Any) -> list[int]:
 def _between(space: Space, index: slice) -> list[int]:
     if index.step is not None:
         raise SpaceError(f"blocks of {space} are chosen one after another: a slice of them takes no step.")
+    if space.numbering is not None:
+        return _between_numbers(space, index)
     start = 0 if index.start is None else _end(space, index.start)
     if index.stop is None:
         stop = len(space)
@@ -61,6 +63,25 @@ def _between(space: Space, index: slice) -> list[int]:
                 "in the order of its labels, base first."
             )
     return list(range(start, stop))
+
+
+def _between_numbers(space: Space, index: slice) -> list[int]:
+    """In a numbering from 1: a slice of numbers leaves its end out, one of names takes both ends along."""
+
+    def place(end: Any, whole: int, last: int) -> int:
+        if end is None:
+            return whole
+        if _is_number(end):
+            return min(max(int(end) - 1, 0), len(space))
+        return space.order.index(space.index(end)) + last
+
+    start, stop = place(index.start, 0, 0), place(index.stop, len(space), 1)
+    if start >= stop and not (_is_number(index.start) or _is_number(index.stop)):
+        raise SpaceError(
+            f"there is nothing from {index.start!r} to {index.stop!r} in {space}: blocks are in the order of its "
+            "numbering."
+        )
+    return list(space.order[start:stop])
 
 
 def _end(space: Space, end: Any) -> int:

@@ -34,6 +34,9 @@ class Space:
     compared within a piece only, so that no choice of units changes what is called zero. Without `units` each block is
     one piece.
 
+    `numbering` are the blocks in the order that the user counts them, from 1: numbers, arrays and pictures that users
+    meet are in it. What is computed inside stays in the order of the labels.
+
     >>> body = Space("body", ["base", "tip"], [6, 6], owner="arm", units=["rrrmmm", "rrrmmm"])
     >>> body, body.index("tip"), body.block(1), body.pieces
     (body[12], 1, slice(6, 12, None), array([0, 3, 6, 9]))
@@ -48,7 +51,9 @@ class Space:
         axes: str | None = None,
         tree: Tree | None = None,
         units: Sequence[str] | None = None,
+        numbering: Sequence[int] | None = None,
     ) -> None:
+        self.numbering = None if numbering is None else tuple(numbering)
         self.kind, self.owner, self.axes, self.tree = kind, owner, axes, tree
         self.labels, self.dims = tuple(labels), tuple(
             d if type(d) is int else whole_number(d, f"a size of the space {kind!r}", 0, error=SpaceError) for d in dims
@@ -68,6 +73,7 @@ class Space:
         return self is other or (
             isinstance(other, Space)
             and (self.kind, self.axes, self.dims) == (other.kind, other.axes, other.dims)
+            and self.numbering == other.numbering
             and bool(self.owner == other.owner)
             and self.labels == other.labels
         )
@@ -84,6 +90,10 @@ class Space:
         block work too.
         """
         if isinstance(label, (int, np.integer)) and not isinstance(label, bool):
+            if self.numbering is not None:
+                if not 1 <= label <= len(self):
+                    raise SpaceError(f"{self} has blocks 1 to {len(self)} in this numbering, not {label}.")
+                return self.numbering[int(label) - 1]
             if not -len(self) <= label < len(self):
                 raise SpaceError(f"{self} has {len(self)} blocks, there is no number {label}.")
             return int(label) % len(self)
@@ -95,6 +105,25 @@ class Space:
             return self._numbers[name]
         hint = near(name if isinstance(name, str) else "", self.labels, "its labels are")
         raise SpaceError(f"{self} has no block {name!r:.60}{hint}")
+
+    @property
+    def order(self) -> Sequence[int]:
+        """The blocks in the order that users meet them."""
+        return range(len(self)) if self.numbering is None else self.numbering
+
+    @cached_property
+    def shown(self) -> Numbers:
+        """Where the entries are that users meet one after another."""
+        every = [np.arange(self.offsets[k], self.offsets[k + 1]) for k in self.order]
+        return np.concatenate([np.zeros(0, dtype=np.int64), *every])
+
+    def outward(self, x: Array, axis: int = -1) -> Array:
+        """Numbers in the order that users meet them."""
+        return x if self.numbering is None else np.take(x, self.shown, axis)
+
+    def inward(self, x: Array, axis: int = -1) -> Array:
+        """Numbers that users gave in their order, in that of the labels."""
+        return x if self.numbering is None else np.take(x, np.argsort(self.shown), axis)
 
     @cached_property
     def letters(self) -> npt.NDArray[np.str_]:
@@ -118,7 +147,8 @@ class Space:
     def in_pieces(self) -> Space:
         """The space with one entry for each piece."""
         counts = np.diff(np.searchsorted(self.pieces, self.offsets))
-        return Space(self.kind, self.labels, counts.tolist(), self.owner, self.axes, self.tree)
+        sizes, numbering = counts.tolist(), self.numbering
+        return Space(self.kind, self.labels, sizes, self.owner, self.axes, self.tree, numbering=numbering)
 
     def sizes(self, x: Array) -> Array:
         """The largest entry of each piece of stacked columns, (..., pieces, m) of (..., N, m)."""
@@ -138,6 +168,8 @@ class Space:
             words += f" of {self.owner}"
         if self.axes != other.axes and None not in (self.axes, other.axes):
             words += f" in {self.axes} axes"
+        if self.numbering != other.numbering:
+            words += " numbered base first" if self.numbering is None else " in a numbering of its own"
         return words
 
     def mismatch(self, other: Space) -> str:
@@ -153,6 +185,8 @@ class Space:
             )
         if self.kind == other.kind and self.axes != other.axes:
             return " Bind both with the same axes=..., or put a map between them: sc.ops.between(a, b)."
+        if self.kind == other.kind and self.numbering != other.numbering:
+            return " Bind both with the same numbering=..."
         return ""
 
 

@@ -15,6 +15,8 @@ from soacraft.errors import SpaceError
 from soacraft.results import finite_or_refused
 
 Array = npt.NDArray[np.float64]
+#: How the numbers of a block are printed.
+PRINT: dict[str, Any] = {"precision": 6, "suppress_small": True, "max_line_width": 120}
 
 
 class StackedVector:
@@ -66,8 +68,22 @@ class StackedVector:
 
     @property
     def data(self) -> Array:
-        """The numbers, read-only."""
+        """The numbers, read-only; in the numbering of the operators it comes from."""
+        if self.space.numbering is None:
+            return self._data
+        shown = self.space.outward(self._data, self._axis)
+        shown.flags.writeable = False
+        return shown
+
+    @property
+    def in_model_order(self) -> Array:
+        """The numbers in the order of the model's bodies, whatever the numbering, read-only."""
         return self._data
+
+    @property
+    def _axis(self) -> int:
+        """The axis of the entries."""
+        return -2 if self._columns else -1
 
     @property
     def rounding(self) -> Array:
@@ -106,7 +122,7 @@ class StackedVector:
         return len(self._data)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
-        return np.array(self._data, dtype=dtype) if copy or dtype is not None else self._data
+        return np.array(self.data, dtype=dtype) if copy or dtype is not None else self.data
 
     def __getitem__(self, label: Any) -> Array:
         several = is_several(label)
@@ -122,9 +138,9 @@ class StackedVector:
             return head
         width = max((len(s) for s in self.space.labels), default=0)
         rows = [
-            f"  {label:<{width}}  {np.array2string(self[i], precision=6, suppress_small=True, max_line_width=120)}"
-            for i, label in enumerate(self.space.labels)
-            if self.space.dims[i]
+            f"  {label:<{width}}  {np.array2string(self._data[self.space.block(k)], **PRINT)}"
+            for k, label in ((k, self.space.labels[k]) for k in self.space.order)
+            if self.space.dims[k]
         ]
         if len(rows) > 24:
             rows = [*rows[:12], f"  ... {len(rows) - 18} more ...", *rows[-6:]]
@@ -142,7 +158,7 @@ class StackedVector:
             raise SpaceError(
                 f"cannot combine a vector of {self.space}, shape {self.shape}, with an array of shape {data.shape}."
             )
-        return self._made(do, data)
+        return self._made(do, self.space.inward(data, self._axis))
 
     def _join(self, other: StackedVector, do: Callable[[Any, Any], Any]) -> StackedVector:
         """Vectors of the same space, or blocks of as many of them; batches of states broadcast."""

@@ -46,7 +46,7 @@ def mass_matrix_gradient(
 
 @refusing_overflow()
 def christoffel(g: Graph, q: Any, *, threads: int | None = None, ignore_loops: bool = False) -> Array:
-    """The Christoffel symbols of the first kind, (..., nv, nv, nv): C_i = Gamma_ijk v_j v_k. O(nv^3).
+    """The Christoffel symbols of the first kind (000 Eq. 38), (..., nv, nv, nv): C_i = Gamma_ijk v_j v_k. O(nv^3).
 
         Gamma_ijk = (d Mcal_ij/dq_k + d Mcal_ik/dq_j - d Mcal_jk/dq_i) / 2
 
@@ -97,7 +97,7 @@ def coriolis_matrix(
 def log_det_gradient(
     g: Graph, q: Any, *, out: Array | None = None, threads: int | None = None, ignore_loops: bool = False
 ) -> Array:
-    """The gradient of log det Mcal along all dofs together, (..., nv). O(n).
+    """The gradient of log det Mcal along all dofs together (000 Eq. 48), (..., nv). O(n).
 
         Y = phi*(p,c) Upsilon(p) phi(p,c),    gradient_c = -2 tr(crm(H*_c) Y P+(c)) + 2 tr(G*(c) (I - Y P+(c)) dH*_c)
 
@@ -114,6 +114,7 @@ def log_det_gradient(
 @refusing_overflow()
 def fixman_potential(g: Graph, q: Any, kT: float = 1.0, *, ignore_loops: bool = False) -> Any:
     """The Fixman potential (kT/2) log det Mcal (...): it undoes the bias that rigid constraints put on a distribution.
+    At kT = 1 it is half of what 000 Eq. 47 prints, which is `sc.dynamics.log_det_mass_matrix`.
 
     >>> import numpy as np
     >>> import soacraft as sc

@@ -35,7 +35,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="soacraft", description="A workbench for multibody dynamics.")
     parser.add_argument("--version", action="version", version=f"soacraft {__version__}")
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
-    tour = verbs.add_parser("tour", help="walk through listings 1 to 16 of the PyCraft paper")
+    tour = verbs.add_parser("tour", help="walk through listings 1 to 23 of the PyCraft paper")
     tour.add_argument("model", nargs="?", default="arm7", help=f"{MODEL}, or sim for a simulation (default: arm7)")
     shell = verbs.add_parser("shell", help="IPython with a model, I and all operators at hand")
     shell.add_argument("model", nargs="?", default="arm7", help=f"{MODEL} (default: arm7)")

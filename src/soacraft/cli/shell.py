@@ -10,12 +10,19 @@ import soacraft as sc
 from soacraft.cli.loading import AS_IT_IS, Loading
 from soacraft.ops.table import NAMES
 
-BANNER = """soacraft {version}: {model!r}, {bodies} bodies, {dofs} dofs, {axes} axes.{loops}
+BANNER = """soacraft {version}: {model!r}, {bodies} bodies, {dofs} dofs, {axes} axes{papers}.{loops}
   mb       the model; change mb.q and every expression gives its new value
   ops      all operators and stacked vectors (ops.V, ops.alpha, ops.C, ...)
   {names} B I
 Try:  massmat = H*phi*M*phi.T*H.T;  massmat.explain();  massmat.inv * np.ones(mb.nv)
 """
+
+#: What the banner says of the axes.
+AXES = {
+    "body": " (the papers' are inertial: --axes inertial)",
+    "inertial": " (the papers')",
+    "origin": " (phi is I; the papers' are inertial: --axes inertial)",
+}
 
 
 def names_for(model: str, axes: str = "body", how: Loading = AS_IT_IS) -> dict[str, Any]:
@@ -40,6 +47,7 @@ def shell(model: str, axes: str = "body", command: str | None = None, how: Loadi
         bodies=len(mb),
         dofs=mb.nv,
         axes=axes,
+        papers=AXES[axes],
         names=" ".join(NAMES),
         loops=" Its loops and couplings are ignored." if mb.is_closed else "",
     )

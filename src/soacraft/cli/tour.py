@@ -1,4 +1,4 @@
-"""`soacraft tour`: listings 1 to 16 of the PyCraft paper on any model, each with its numbers and its check."""
+"""`soacraft tour`: listings 1 to 23 of the PyCraft paper on any model, each with its numbers and its check."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from soacraft.algebra.measure import relative_norm
 from soacraft.citations import cite
 from soacraft.cli.loading import AS_IT_IS, Loading
 from soacraft.errors import ModelError
+from soacraft.ops.derivatives.rules import papers_pin
 from soacraft.ops.verify import difference
 from soacraft.view import structure
 
@@ -77,6 +78,7 @@ def tour(model: str = "arm7", how: Loading = AS_IT_IS, console: Console | None =
     _articulated_bodies(t, ops)
     _inverse_and_dynamics(t, mb, ops)
     _operational_space(t, ops, tool.carrier.name, mb.topology.is_serial)
+    _sensitivities(t, mb, ops)
     _every_identity(t)
     t.console.print()
     t.say(f"{t.passed} passed, {t.failed} failed")
@@ -187,8 +189,58 @@ def _operational_space(t: Tour, ops: Any, tip: str, serial: bool) -> None:
     if serial:
         t.check("Omega = psi.T*Y + Y*psi - Y (000 Eq. 35)", relative_norm(Omega - (psi.T * Y + Y * psi - Y)))
     else:  # Eq. 35 is for serial chains
-        t.check("Upsilon is the block diagonal of Omega (on any tree)", relative_norm(sc.diag_of(Omega) - Y))
+        R = E_psi.T.remainder(H.T * D.inv * H)
+        gap = relative_norm(Omega - (psi.T * Y + Y * psi - Y + R))
+        t.check("Omega = psi.T*Y + Y*psi - Y + R, R between branches (000 Eq. 35, 004 Eq. 21)", gap)
     t.show(f"Omega[{tip!r}, {tip!r}], one block, nothing else formed", Omega[tip, tip])
+
+
+def _sensitivities(t: Tour, mb: sc.Multibody, ops: Any) -> None:
+    """Along the third hinge from the tip that is a pin with the body frame on its axis, as the listings want it."""
+    pins = [body for body in mb.bodies if papers_pin(ops, body, 0)]
+    if not pins:
+        t.listing("Listings 17 to 23", "left out")
+        t.say("  They are for a pin with the body frame on its axis, and this model has none.")
+        return
+    body = pins[-3:][0].name
+    H, phi, M, psi, P, D, G, K, E_psi, Y, tau_bar = ops["H phi M psi P D G K E_psi Upsilon tau_bar"]
+    t.listing("Listing 17", f"how the operators change along the hinge of {body!r}")
+    W, X = ops.W(body), ops.X(body)  # H~(<= i) and H~(= i); H~(< i) is their difference
+    t.show("Hi", W)
+    t.show("Hdi", X)
+
+    t.listing("Listings 18 and 19", "the derivatives of the basic operators and of the mass matrix")
+    massmat = H * phi * M * phi.T * H.T
+    t.check("phi_i = Hsi*phi - phi*Hi + phi*Hdi*phi (000 Eq. 41b)",
+            _slope_gap(phi, body, (W - X) * phi - phi * W + phi * X * phi))  # fmt: skip
+    t.check("M_i = Hi*M - M*Hi (000 Eq. 41d)", _slope_gap(M, body, W * M - M * W))
+    of_massmat = H * phi * (X * phi * M - M * phi.T * X) * phi.T * H.T
+    t.show("massmat_i", of_massmat)
+    t.check("massmat_i = massmat.diff (000 Eq. 42)", _slope_gap(massmat, body, of_massmat))
+
+    t.listing("Listings 20 to 22", "those of articulated bodies and of the factors")
+    lam = E_psi.lyapunov(X * P - P * X)
+    t.show("lambda", lam)
+    t.check("D_i = H*lambda*H.T (000 Eq. 44a)", _slope_gap(D, body, H * lam * H.T))
+    of_G = tau_bar * lam * H.T * D.inv + (W - X) * G
+    t.check("G_i = tau_bar*lambda*H.T*D.inv + Hsi*G (000 Eq. 44c)", _slope_gap(G, body, of_G))
+    of_factor = H * phi * (X * ops.phi_tilde * P + tau_bar * lam) * H.T * D.inv
+    t.check("InFac_i (000 Eq. 45)", _slope_gap(I + H * phi * K, body, of_factor))
+    inverse = I - H * psi * K
+    of_inverse = -(H * psi * (X * phi * K + tau_bar * lam * H.T * D.inv) * inverse)
+    t.check("InFacInv_i (000 Eq. 46)", _slope_gap(inverse, body, of_inverse))
+
+    t.listing("Listing 23", "the gradient of the Fixman potential log det massmat")
+    gradient = 2 * (P * Y * X).trace()
+    t.show("2*trace(P*Y*Hdi)", gradient)
+    size = float(np.abs(P[body, body] @ Y[body, body]).sum() * np.abs(X[body, body]).max())
+    gap = abs(float(gradient - (D.inv * D.diff(body)).trace()))
+    t.check("it is trace(D.inv * D_i) (000 Eq. 48)", gap / size)
+
+
+def _slope_gap(expr: sc.Operator, body: str, found: sc.Operator) -> float:
+    """How far what the paper says is from `expr.diff`."""
+    return relative_norm(expr.diff(body) - found)
 
 
 def _every_identity(t: Tour) -> None:
@@ -198,7 +250,7 @@ def _every_identity(t: Tour) -> None:
     held = [x for x in sc.identities() if not x.conditions]
     errors = {x: sc.verify(x.left, x.right, on=ops).worst[1] for x in held}
     worst = max(errors, key=lambda x: errors[x])
-    t.check(f"{len(held)} identities; the worst is {worst}", errors[worst])
+    t.check(f"{len(held)} identities; the worst is {worst.name} ({worst.citation})", errors[worst])
 
 
 NEXT = """

@@ -23,6 +23,7 @@ from soacraft.model.states.coordinates import common_batch, read_forces
 from soacraft.model.states.state import State
 from soacraft.model.tree.graph import Graph
 from soacraft.model.tree.names import find_body
+from soacraft.ops.numbering import read_numbering
 from soacraft.spatial.checks import finite, frozen
 
 Array = npt.NDArray[np.float64]
@@ -72,6 +73,7 @@ class ModelBinding:
     axes: str | None
     owner: Any
     operators: Any = None  # the namespace made of this binding, kept by `namespace.operators_of`
+    numbering: tuple[int, ...] | None = None  # the bodies in the order that users count them
     _pinned: int | None = None
 
     def sko(self) -> SKOModel:
@@ -100,13 +102,13 @@ class ModelBinding:
     def body(self) -> Space:
         """The space of stacked body velocities and forces."""
         sko = self.sko()
-        return Space("body", sko.names, sko.dims, self.owner, self.axes, sko.tree, sko.units.body)
+        return Space("body", sko.names, sko.dims, self.owner, self.axes, sko.tree, sko.units.body, self.numbering)
 
     @cached_property
     def hinge(self) -> Space:
         """The space of generalized velocities and forces."""
         sko = self.sko()
-        return Space("hinge", sko.names, sko.nvs, self.owner, None, sko.tree, sko.units.hinge)
+        return Space("hinge", sko.names, sko.nvs, self.owner, None, sko.tree, sko.units.hinge, self.numbering)
 
     def product_call(
         self, expr: Operator, fallback: Callable[[Any], StackedVector]
@@ -149,10 +151,12 @@ class GraphBinding(ModelBinding):
         axes: str = "body",
         f_ext: Any = None,
         force: Any = None,
+        numbering: Any = None,
     ) -> None:
         self.graph, self.snapshot, self.axes, self.f_ext = graph, state, check_axes(axes), read_forces(graph, f_ext)
         self.owner = Owner(graph)
-        self.sko()
+        tree = self.sko().tree
+        self.numbering = read_numbering(numbering, tree, lambda body: tree.names.index(block_name(graph, "body", body)))
         self.given_force = None if force is None else read(f"force of {self.owner}", force, graph.nv)
         if self.given_force is not None:
             common_batch(force=self.given_force, state=self.state.v)
@@ -160,8 +164,12 @@ class GraphBinding(ModelBinding):
     def __reduce__(self) -> tuple[Any, ...]:
         self.owner.check()
         self.check_parameters()
-        given = (self.graph, self.snapshot, self.axes, self.f_ext, self.given_force)
+        given = (self.graph, self.snapshot, self.axes, self.f_ext, self.given_force, self._named())
         return (GraphBinding, given) if self._pinned is None else (again_pinned, (GraphBinding, given))
+
+    def _named(self) -> list[str] | None:
+        """The bodies in the order that users count them, by name."""
+        return None if self.numbering is None else [self.graph.bodies[k].name for k in self.numbering]
 
     @property
     def parameters(self) -> int:
@@ -183,7 +191,7 @@ class GraphBinding(ModelBinding):
         return self.state.batch
 
     def identity(self) -> Hashable:
-        return (self.owner, self.axes, id(self.snapshot) if self.snapshot is not None else None)
+        return (self.owner, self.axes, id(self.snapshot) if self.snapshot is not None else None, self.numbering)
 
     def at(self, **state: Any) -> GraphBinding:
         """The same operators at a snapshot."""
@@ -191,7 +199,7 @@ class GraphBinding(ModelBinding):
         if unknown:
             raise StateError(f"at() takes q=, v= and vdot=, not {', '.join(sorted(unknown))}.")
         snapshot = self.state.replace(**state)
-        found = GraphBinding(self.graph, snapshot, self.axes or "body", self.f_ext, self.given_force)
+        found = GraphBinding(self.graph, snapshot, self.axes or "body", self.f_ext, self.given_force, self._named())
         return found if self._pinned is None else found.pinned()
 
     def velocity(self) -> Array:
@@ -223,7 +231,9 @@ class GraphBinding(ModelBinding):
         return {(k, i): block for i, (k, block) in enumerate(found)}
 
     def node_space(self, names: tuple[str, ...]) -> Space:
-        return Space("node", names, [6] * len(names), self.owner, self.axes, units=[BODY] * len(names))
+        sizes, units = [6] * len(names), [BODY] * len(names)
+        counted = None if self.numbering is None else range(len(names))
+        return Space("node", names, sizes, self.owner, self.axes, units=units, numbering=counted)
 
 
 class SKOBinding(ModelBinding):
@@ -231,8 +241,11 @@ class SKOBinding(ModelBinding):
 
     axes = None
 
-    def __init__(self, model: SKOModel, v: Any = None, vdot: Any = None, force: Any = None) -> None:
+    def __init__(
+        self, model: SKOModel, v: Any = None, vdot: Any = None, force: Any = None, numbering: Any = None
+    ) -> None:
         self.owner = self.model = model
+        self.numbering = read_numbering(numbering, model.tree, self._number)
         self.batch = batch_of(model)
         nv = sum(model.nvs)
         self._v, self._vdot = (read(f"{what} of this SKO model", x, nv) for what, x in (("v", v), ("vdot", vdot)))
@@ -241,20 +254,31 @@ class SKOBinding(ModelBinding):
         common_batch(model=np.empty((*self.batch, 0)), **{what: x for what, x in given.items() if x is not None})
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return SKOBinding, (self.model, self._v, self._vdot, self.given_force)
+        return SKOBinding, (self.model, self._v, self._vdot, self.given_force, self._named())
+
+    def _number(self, node: Any) -> int:
+        names = self.model.names
+        if isinstance(node, str) and node in names:
+            return names.index(node)
+        if isinstance(node, (int, np.integer)) and not isinstance(node, bool) and 0 <= node < len(names):
+            return int(node)
+        raise ModelError(f"numbering: this SKO model has no node {node!r:.60}; its nodes are {', '.join(names)}.")
+
+    def _named(self) -> list[str] | None:
+        return None if self.numbering is None else [self.model.names[k] for k in self.numbering]
 
     def sko(self) -> SKOModel:
         return self.model
 
     def identity(self) -> Hashable:
-        return id(self.model)
+        return id(self.model), self.numbering
 
     def at(self, **state: Any) -> SKOBinding:
         """The same operators with another v or vdot; an SKO model is constant and has no q."""
         if "q" in state or set(state) - {"v", "vdot"}:
             raise StateError("an SKO model is at one configuration: at() takes v= and vdot= only.")
         given = {"v": self._v, "vdot": self._vdot, "force": self.given_force} | state
-        return SKOBinding(self.model, **given)
+        return SKOBinding(self.model, **given, numbering=self._named())
 
     def velocity(self) -> Array:
         return self._v
@@ -292,7 +316,8 @@ class SKOBinding(ModelBinding):
     def node_space(self, names: tuple[str, ...]) -> Space:
         where = [self.body.index(name) for name in names]
         units = [self.body.units[k] for k in where]
-        return Space("node", names, [self.body.dims[k] for k in where], self.owner, units=units)
+        counted = None if self.numbering is None else range(len(names))
+        return Space("node", names, [self.body.dims[k] for k in where], self.owner, units=units, numbering=counted)
 
 
 def again_pinned(kind: Any, given: tuple[Any, ...]) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from soacraft import markup
-from soacraft.algebra.evaluate import columns_of
+from soacraft.algebra.evaluate import array, columns_of
 from soacraft.algebra.held import released
 from soacraft.algebra.measure import largest_ratio, random_columns, sizes
 from soacraft.algebra.nodes import I
@@ -89,7 +89,7 @@ class Look:
 
     def __init__(self, expr: Operator, rng: np.random.Generator) -> None:
         rows, cols = expr.spaces
-        self.expr, self.dense = expr, expr.array()
+        self.expr, self.dense = expr, array(expr)
         pieces = cols.sizes(sizes(expr).swapaxes(-1, -2)).swapaxes(-1, -2)
         self.sizes = pieces[..., rows.piece_of, :][..., cols.piece_of]
         drawn = ([np.zeros((space.size, 0)), *random_columns(space, 3, rng)] for space in (cols, rows))
@@ -128,7 +128,7 @@ def _from_blocks(expr: Operator) -> Array:
     X = np.zeros((*expr.batch, rows.size, cols.size))
     for i in range(len(rows)):
         for j in range(len(cols)):
-            X[..., rows.block(i), cols.block(j)] = expr[i, j]
+            X[..., rows.block(i), cols.block(j)] = expr[rows.labels[i], cols.labels[j]]
     return X
 
 
@@ -141,7 +141,7 @@ def _from_text(expr: Operator) -> Array:
     found = read_back(expr.text(), operators_of(binding), own)
     if found.rows is None:  # made of identities alone
         found = found.with_space(expr.spaces[0])
-    return found.array()
+    return array(found)
 
 
 def read_back(text: str, s: Any, own: Mapping[str, Operator] | None = None) -> Operator:

@@ -55,7 +55,7 @@ def diagonal(s: Operators, name: Any, values: Any, space: Any) -> Operator:
     """The operator with given values on its diagonal."""
     _check(s.binding, name)
     where = _space_of_values(s, name, values, space)
-    x = np.asarray(stacked(s.binding, name, where, values).data)
+    x = stacked(s.binding, name, where, values).in_model_order
     if x.ndim != 1:
         raise ModelError(
             f"{name}: the values have shape {x.shape}, but ({where.size},) is wanted: a constant operator has the same "
@@ -75,7 +75,7 @@ def matrix(binding: Bound, like: Operator, array: Any, name: Any) -> Operator:
             f"{name}: the matrix has shape {x.shape}, but {(rows.size, cols.size)} is wanted, as {like.text()} maps "
             f"{rows} <- {cols}."
         )
-    return GivenMatrix(binding, name, rows, cols, x)
+    return GivenMatrix(binding, name, rows, cols, cols.inward(rows.inward(x, -2), -1))
 
 
 # -- vectors ------------------------------------------------------------------------------------------------------
@@ -85,7 +85,7 @@ def stacked(binding: Bound, name: str, space: Space, values: Any) -> StackedVect
     """A stacked vector of an array, or of a dictionary by body, node or dof; what it does not name is zero."""
     if not isinstance(values, Mapping):
         whole = _numbers(name, f"the values of {space}", values)
-        return StackedVector(space, np.full(space.size, float(whole)) if whole.ndim == 0 else whole)
+        return StackedVector(space, np.full(space.size, float(whole)) if whole.ndim == 0 else _inward(space, whole))
     read = [(key, _numbers(name, f"the part of {_shown(key)}", x)) for key, x in values.items()]
     found: dict[int, tuple[Any, Array]] = {}
     for key, x in read:
@@ -107,6 +107,18 @@ def stacked(binding: Bound, name: str, space: Space, values: Any) -> StackedVect
     for i, (_, x) in found.items():
         data[..., i] = x
     return StackedVector(space, data)
+
+
+def whole(space: Space, data: Any) -> StackedVector:
+    """A stacked vector of all its numbers, in the order that users count; one of the same space is taken as it is."""
+    if isinstance(data, StackedVector) and data.space == space:
+        return data
+    return StackedVector(space, _inward(space, np.asarray(data, dtype=np.float64)))
+
+
+def _inward(space: Space, x: Array) -> Array:
+    """Numbers in the order of the labels; of another length they are refused where they are used."""
+    return space.inward(x) if x.shape[-1:] == (space.size,) else x
 
 
 def space_named(s: Operators, space: Any) -> Space:

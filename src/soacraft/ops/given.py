@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from soacraft.algebra.blocks import Blocks
 from soacraft.algebra.definite import definiteness, is_exactly_symmetric
-from soacraft.algebra.evaluate import dense_inverse
+from soacraft.algebra.evaluate import array, dense_inverse
 from soacraft.algebra.operator import Binding, Leaf, Operator, Pattern
 from soacraft.algebra.printing import before_dot
 from soacraft.algebra.space import Space
@@ -207,7 +207,7 @@ class GivenInverse(DerivedLeaf):
         return "dense"
 
     def _inverse(self) -> Array:
-        return self.cached("inverse", lambda: dense_inverse(self.arg, self.arg.array()))
+        return self.cached("inverse", lambda: dense_inverse(self.arg, array(self.arg)))
 
     def apply(self, x: Array) -> Array:
         return np.asarray(self._inverse() @ x)

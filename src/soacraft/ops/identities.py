@@ -7,6 +7,7 @@ slides, 002 the PyCraft slides, 004 the SKO-models paper; misprints are correcte
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
@@ -17,11 +18,12 @@ import numpy as np
 from soacraft import markup
 from soacraft.algebra.nodes import I
 from soacraft.algebra.operator import Operator
-from soacraft.citations import cite
+from soacraft.citations import cite, each, numbered
 from soacraft.errors import ModelError
 from soacraft.ops.derived import diag_of
-from soacraft.ops.namespace import Operators
+from soacraft.ops.namespace import VECTORS, Operators
 from soacraft.ops.printed import Relation, printed
+from soacraft.ops.table import NAMES
 
 Side = Callable[[Operators], Any]
 
@@ -59,8 +61,20 @@ class Identity:
             return _listed, (self.name, self.source)
         return Identity, (self.name, self.source, self.left, self.right, self.conditions)
 
+    @property
+    def equations(self) -> tuple[str, ...]:
+        """The equations it is, each by itself: ("000 Eq. 26", "004 Eq. 45")."""
+        return each(self.source)
+
+    def latex(self) -> str:
+        """left = right as the papers print them."""
+        return self.relation.latex
+
     def __repr__(self) -> str:
-        return f"{self.name} ({self.citation})"
+        return f"{self.name}: {self.relation.text}  ({_where(self)})"
+
+    def _repr_latex_(self) -> str:
+        return f"${self.relation.latex}$"
 
 
 def _listed(name: str, source: str) -> Identity:
@@ -116,6 +130,11 @@ def _forward_dynamics(s: Operators) -> Any:
     return L.T * (s.D.inv * bracket) - s.K.T * (s.psi.T * s.a)
 
 
+def _bias(s: Operators) -> Any:
+    """M phi* a + b."""
+    return s.M * (s.phi.T * s.a) + s.b
+
+
 def _nodes(s: Operators) -> Operator:
     """B of the tips and of one inner body."""
     names = s.body.labels
@@ -156,26 +175,32 @@ IDENTITIES: tuple[Identity, ...] = (
              lambda s: s.E_phi.T * s.alpha + s.H.T * s.vdot + s.a),
     Identity("interbody forces, implicit", "004 Eq. 1", lambda s: s.f, lambda s: s.E_phi * s.f + s.M * s.alpha + s.b),
     # -- composite bodies -----------------------------------------------------------------------------------------
-    Identity("forward Lyapunov equation of R", "000 Eq. 21", lambda s: s.M, lambda s: s.R - s.E_phi * s.R * s.E_phi.T),
+    Identity("forward Lyapunov equation of R", "000 Eq. 21, 004 Eq. 18, Lemma 4", lambda s: s.M,
+             lambda s: s.R - s.E_phi * s.R * s.E_phi.T),
     Identity("R is the diagonal of phi M phi*", "004 Eq. 15", lambda s: diag_of(s.phi * s.M * s.phi.T), lambda s: s.R),
     Identity("decomposition of phi M phi*", "000 Eq. 18", lambda s: s.phi * s.M * s.phi.T,
              lambda s: s.phi * s.R + s.R * s.phi.T - s.R),
-    Identity("decomposition with tildes", "002", lambda s: s.phi * s.M * s.phi.T,
+    Identity("decomposition with tildes", "002, 004 Eq. 19", lambda s: s.phi * s.M * s.phi.T,
              lambda s: s.R + s.phi_tilde * s.R + s.R * s.phi_tilde.T),
     Identity("mass matrix by composite bodies", "000 Eq. 20", mass_matrix,
              lambda s: s.H * (s.phi * s.R + s.R * s.phi.T - s.R) * s.H.T),
-    Identity("mass matrix, diagonal and triangles", "004 Eq. 17", mass_matrix,
+    Identity("mass matrix, diagonal and triangles", "004 Eq. 17, Lemma 4", mass_matrix,
              lambda s: s.H * s.R * s.H.T + s.H * s.phi_tilde * s.R * s.H.T + s.H * s.R * s.phi_tilde.T * s.H.T),
-    Identity("general forward Lyapunov equation", "004 Eq. 12", lambda s: s.R,
+    Identity("general forward Lyapunov equation", "004 Eq. 12, Lemma 3", lambda s: s.R,
              lambda s: _lyapunov(s) - s.E_phi * _lyapunov(s) * s.E_psi.T),
-    Identity("decomposition of A X B*", "004 Eq. 11", lambda s: s.phi * s.R * s.psi.T,
+    Identity("decomposition of A X B*", "004 Eq. 11, Lemma 3", lambda s: s.phi * s.R * s.psi.T,
              lambda s: _lyapunov(s) + s.phi_tilde * _lyapunov(s) + _lyapunov(s) * s.psi_tilde.T),
-    Identity("general backward Lyapunov equation", "004 Eq. 22", lambda s: s.M,
+    Identity("kernels on both sides of a diagonal", "004 Eq. 16", lambda s: s.E_phi * s.R * s.E_psi.T,
+             lambda s: diag_of(s.E_phi * s.R * s.E_psi.T)),
+    Identity("general backward Lyapunov equation", "004 Eq. 22, Lemma 5", lambda s: s.M,
              lambda s: _backward(s) - diag_of(s.E_phi.T * _backward(s) * s.E_psi)),
     Identity("diagonal of A* X B", "004 Eq. 25", lambda s: diag_of(s.phi.T * s.M * s.psi), _backward),
-    _serial("decomposition of A* X B", "004 Eq. 27", lambda s: s.phi.T * s.M * s.psi,
+    Identity("decomposition of A* X B on a tree", "004 Eq. 21, Lemma 5", lambda s: s.phi.T * s.M * s.psi,
+             lambda s: _backward(s) + s.phi_tilde.T * _backward(s) + _backward(s) * s.psi_tilde
+             + s.E_phi.T.remainder(s.M, s.E_psi.T)),
+    _serial("decomposition of A* X B", "004 Eq. 27, Lemma 6", lambda s: s.phi.T * s.M * s.psi,
             lambda s: _backward(s) + s.phi_tilde.T * _backward(s) + _backward(s) * s.psi_tilde),
-    _serial("backward Lyapunov equation, serial", "004 Eq. 28", lambda s: s.M,
+    _serial("backward Lyapunov equation, serial", "004 Eq. 28, Lemma 6", lambda s: s.M,
             lambda s: _backward(s) - s.E_phi.T * _backward(s) * s.E_psi),
     # -- articulated bodies ---------------------------------------------------------------------------------------
     Identity("D", "000 Eq. 24", lambda s: s.D, lambda s: s.H * s.P * s.H.T),
@@ -185,16 +210,16 @@ IDENTITIES: tuple[Identity, ...] = (
     Identity("tau bar", "000 Eq. 24", lambda s: s.tau_bar, lambda s: I - s.tau),
     Identity("P+ between projections", "000 Eq. 24", lambda s: s.P_plus, lambda s: s.tau_bar * s.P * s.tau_bar.T),
     Identity("P+ from the left", "000 Eq. 24", lambda s: s.P_plus, lambda s: s.tau_bar * s.P),
-    Identity("E psi", "004 Eq. 34", lambda s: s.E_psi, lambda s: s.E_phi * s.tau_bar),
+    Identity("E psi", "004 Eq. 34, Lemma 8", lambda s: s.E_psi, lambda s: s.E_phi * s.tau_bar),
     Identity("Riccati equation", "000 Eq. 25", lambda s: s.M, lambda s: s.P - s.E_psi * s.P * s.E_psi.T),
-    Identity("Riccati equation, written out", "004 Eq. 31", lambda s: s.M,
+    Identity("Riccati equation, written out", "004 Eq. 31, Lemma 7", lambda s: s.M,
              lambda s: s.P - s.E_phi * (I - s.P * s.H.T * (s.H * s.P * s.H.T).inv * s.H) * s.P * s.E_phi.T),
     Identity("Riccati equation with P+", "004 Eq. 36", lambda s: s.M, lambda s: s.P - s.E_phi * s.P_plus * s.E_phi.T),
     Identity("Riccati equation, mixed", "004 Eq. 36", lambda s: s.M, lambda s: s.P - s.E_psi * s.P * s.E_phi.T),
     Identity("tau is a projection", "004 Eq. 32", lambda s: s.tau * s.tau, lambda s: s.tau),
     Identity("tau P tau*", "002", lambda s: s.tau * s.P * s.tau.T, lambda s: s.tau * s.P),
     Identity("E psi annihilates G", "004 Eq. 37", lambda s: s.E_psi * s.G, lambda s: 0 * s.K),
-    Identity("H G", "004 Eq. 38", lambda s: s.H * s.G, lambda s: _one(s, "hinge")),
+    Identity("H G", "004 Eq. 38, Lemma 9", lambda s: s.H * s.G, lambda s: _one(s, "hinge")),
     Identity("H tau", "004 Eq. 38", lambda s: s.H * s.tau, lambda s: s.H),
     Identity("H tau bar", "004 Eq. 38", lambda s: s.H * s.tau_bar, lambda s: 0 * s.H),
     Identity("innovations factor by G", "004 Eq. 38", innovations, lambda s: s.H * s.phi * s.G),
@@ -204,41 +229,55 @@ IDENTITIES: tuple[Identity, ...] = (
              lambda s: s.H * s.phi * s.psi.inv),
     Identity("phi M psi*", "004 Eq. 41", lambda s: s.phi * s.M * s.psi.T,
              lambda s: s.P + s.phi_tilde * s.P + s.P * s.psi_tilde.T),
-    Identity("psi M psi*", "004 Eq. 42", lambda s: s.psi * s.M * s.psi.T,
+    Identity("psi M psi*", "004 Eq. 42, Lemma 10", lambda s: s.psi * s.M * s.psi.T,
              lambda s: s.P + s.psi_tilde * s.P + s.P * s.psi_tilde.T),
     Identity("difference of inverses", "004 Eq. 43", lambda s: s.psi.inv - s.phi.inv, lambda s: s.K * s.H),
     Identity("psi inverse phi", "004 Eq. 44", lambda s: s.psi.inv * s.phi, lambda s: I + s.K * s.H * s.phi),
     Identity("phi psi inverse", "004 Eq. 44", lambda s: s.phi * s.psi.inv, lambda s: I + s.phi * s.K * s.H),
     Identity("phi inverse psi", "004 Eq. 44", lambda s: s.phi.inv * s.psi, lambda s: I - s.K * s.H * s.psi),
     Identity("psi phi inverse", "004 Eq. 44", lambda s: s.psi * s.phi.inv, lambda s: I - s.psi * s.K * s.H),
-    Identity("H phi to H psi", "000 Eq. 26", lambda s: innovations_inverse(s) * s.H * s.phi, lambda s: s.H * s.psi),
-    Identity("phi K to psi K", "000 Eq. 26", lambda s: s.phi * s.K * innovations_inverse(s), lambda s: s.psi * s.K),
-    Identity("H psi to H phi", "000 Eq. 26", lambda s: innovations(s) * s.H * s.psi, lambda s: s.H * s.phi),
-    Identity("psi K to phi K", "000 Eq. 26", lambda s: s.psi * s.K * innovations(s), lambda s: s.phi * s.K),
-    Identity("block-diagonalization", "000 Eq. 27", lambda s: s.H * s.psi * s.M * s.psi.T * s.H.T, lambda s: s.D),
+    Identity("H phi to H psi", "000 Eq. 26, 004 Eq. 45",
+             lambda s: innovations_inverse(s) * s.H * s.phi, lambda s: s.H * s.psi),
+    Identity("phi K to psi K", "000 Eq. 26, 004 Eq. 45",
+             lambda s: s.phi * s.K * innovations_inverse(s), lambda s: s.psi * s.K),
+    Identity("H psi to H phi", "000 Eq. 26, 004 Eq. 45", lambda s: innovations(s) * s.H * s.psi, lambda s: s.H * s.phi),
+    Identity("psi K to phi K", "000 Eq. 26, 004 Eq. 45", lambda s: s.psi * s.K * innovations(s), lambda s: s.phi * s.K),
+    Identity("block-diagonalization", "000 Eq. 27, 004 Eq. 46", lambda s: s.H * s.psi * s.M * s.psi.T * s.H.T,
+             lambda s: s.D),
     Identity("phi M phi* by articulated bodies", "004 Eq. 47", lambda s: s.phi * s.M * s.phi.T,
              lambda s: s.P + s.phi_tilde * s.P + s.P * s.phi_tilde.T + s.phi * s.K * s.D * s.K.T * s.phi.T),
     Identity("phi M phi* H*", "004 Eq. 48", lambda s: s.phi * s.M * s.phi.T * s.H.T,
              lambda s: (I + s.phi * s.K * s.H) * s.P * s.phi.T * s.H.T),
     # -- factorization and inverse --------------------------------------------------------------------------------
-    Identity("innovations factorization", "000 Eq. 28", mass_matrix, lambda s: innovations(s) * s.D * innovations(s).T),
-    Identity("innovations factor inverse", "000 Eq. 29", lambda s: innovations(s) * innovations_inverse(s),
+    Identity("innovations factorization", "000 Eq. 2, 28, 004 Eq. 49, Lemma 11", mass_matrix,
+             lambda s: innovations(s) * s.D * innovations(s).T),
+    Identity("innovations factor inverse", "000 Eq. 2, 29, 004 Eq. 50, Lemma 11",
+             lambda s: innovations(s) * innovations_inverse(s),
              lambda s: _one(s, "hinge")),
     Identity("innovations factor inverse, left", "000 Eq. 29", lambda s: innovations_inverse(s) * innovations(s),
              lambda s: _one(s, "hinge")),
-    Identity("mass matrix inverse", "000 Eq. 30",
+    Identity("mass matrix inverse", "000 Eq. 2, 30, 004 Eq. 51, Lemma 11",
              lambda s: mass_matrix(s) * innovations_inverse(s).T * s.D.inv * innovations_inverse(s),
              lambda s: _one(s, "hinge")),
     Identity("mass matrix inverse, expanded", "004 Eq. 51",
              lambda s: innovations_inverse(s).T * s.D.inv * innovations_inverse(s),
              lambda s: s.D.inv - s.D.inv * s.H * s.psi * s.K - s.K.T * s.psi.T * s.H.T * s.D.inv
              + s.K.T * s.Omega * s.K),
-    Identity("determinant of the innovations factor", "004 Eq. 52",
+    Identity("determinant of the innovations factor", "004 Eq. 52, Corollary 6.1",
              lambda s: np.exp(_log_det(innovations(s))), lambda s: 1.0),
-    Identity("determinant of the mass matrix", "004 Eq. 53",  # as a ratio: a logarithm near zero is a choice of units
+    Identity("determinant of the mass matrix", "004 Eq. 53, Corollary 6.1",
+             # as a ratio: a logarithm near zero is a choice of units
              lambda s: np.exp(_log_det(mass_matrix(s)) - _sum_log_det_D(s)), lambda s: 1.0),
     # -- forward dynamics -----------------------------------------------------------------------------------------
-    Identity("forward dynamics", "000 Eq. 31", _forward_dynamics, lambda s: s.vdot),
+    Identity("forward dynamics", "000 Eq. 31, 004 Eq. 54, Lemma 12", _forward_dynamics, lambda s: s.vdot),
+    Identity("forward dynamics by the inverse", "004 Eq. 55, Lemma 12", lambda s: s.vdot,
+             lambda s: innovations_inverse(s).T * (s.D.inv * (innovations_inverse(s) * (s.T - s.C)))),
+    Identity("bias through the innovations factor", "004 Eq. 56, Lemma 12",
+             lambda s: innovations_inverse(s) * s.H * s.phi * _bias(s),
+             lambda s: (s.H * s.psi * s.P + s.D * s.K.T * s.phi.T) * s.a + s.H * s.psi * s.b),
+    Identity("bias through the inverse", "004 Eq. 57, Lemma 12",
+             lambda s: innovations_inverse(s).T * s.D.inv * innovations_inverse(s) * s.H * s.phi * _bias(s),
+             lambda s: innovations_inverse(s).T * s.D.inv * s.H * s.psi * (s.P * s.a + s.b) + s.K.T * s.psi.T * s.a),
     Identity("residual forces z", "004 Eq. 58", lambda s: s.z,
              lambda s: s.E_phi * (s.z + s.G * s.eps) + s.P * s.a + s.b),
     Identity("accelerations by innovations", "004 Eq. 58", lambda s: s.alpha, lambda s: s.psi.T * (s.H.T * s.nu + s.a)),
@@ -248,14 +287,18 @@ IDENTITIES: tuple[Identity, ...] = (
     Identity("hinge forces by P+", "004 Eq. 58", lambda s: s.f,
              lambda s: s.P_plus * (s.E_phi.T * s.alpha) + s.z + s.G * s.eps),
     # -- operational space ----------------------------------------------------------------------------------------
-    Identity("operational compliance", "000 Eq. 34", lambda s: s.phi.T * s.H.T * mass_matrix(s).inv * s.H * s.phi,
+    Identity("operational compliance", "000 Eq. 34, 004 Eq. 60",
+             lambda s: s.phi.T * s.H.T * mass_matrix(s).inv * s.H * s.phi,
              lambda s: s.Omega),
-    Identity("compliance of nodes", "000 Eq. 33",
+    Identity("compliance of nodes", "000 Eq. 32, 33, 004 Eq. 59, 60",
              _compliance_of_nodes,
              lambda s: _nodes(s).T * s.Omega * _nodes(s)),
     Identity("Upsilon, backward Lyapunov equation", "004 Eq. 22", lambda s: s.H.T * s.D.inv * s.H,
              lambda s: s.Upsilon - diag_of(s.E_psi.T * s.Upsilon * s.E_psi)),
     Identity("Upsilon is the diagonal of Omega", "002", lambda s: diag_of(s.Omega), lambda s: s.Upsilon),
+    Identity("decomposition of Omega on a tree", "000 Eq. 35, 004 Eq. 21", lambda s: s.Omega,
+             lambda s: s.psi.T * s.Upsilon + s.Upsilon * s.psi - s.Upsilon
+             + s.E_psi.T.remainder(s.H.T * s.D.inv * s.H)),
     _serial("Upsilon, serial", "000 Eq. 37", lambda s: s.H.T * s.D.inv * s.H,
             lambda s: s.Upsilon - s.E_psi.T * s.Upsilon * s.E_psi),
     _serial("decomposition of Omega", "000 Eq. 35", lambda s: s.Omega,
@@ -284,12 +327,24 @@ class Identities(tuple[Identity, ...]):
         return Identities(IDENTITIES)
 
     def find(self, text: str) -> Identities:
-        """Those that have every word of a text in their name, their source ("Jain 2011", "004 Eq. 15"), their
-        conditions or the text of their sides. Upper and lower case matter in sides alone.
+        """Those of an equation ("004 Eq. 15", "Jain 2011 Lemma 5", "Eq. 26") that have every other word of the text:
+        the name of an operator or vector that occurs in them, or a word of their name, their source, their conditions
+        or the text of a side. Upper and lower case matter in sides alone.
+
+        >>> [x.name for x in identities.find("004 Lemma 11")]
+        ['innovations factorization', 'innovations factor inverse', 'mass matrix inverse']
+        >>> [x.name for x in identities.find("Eq. 24 tau_bar")]
+        ['tau bar', 'P+ between projections', 'P+ from the left']
         """
         if not isinstance(text, str):
             raise ModelError(f"identities are searched by words, not by {text!r}.")
-        return Identities(identity for identity in self if all(_has(identity, word) for word in text.split()))
+        wanted, words = numbered(text)
+        return Identities(
+            identity
+            for identity in self
+            if all(any(one.endswith(place) for one in identity.equations) for place in wanted)
+            and all(_has(identity, word) for word in words)
+        )
 
     def __repr__(self) -> str:
         rows = [(identity.name, identity.relation.text, f"({_where(identity)})") for identity in self]
@@ -302,6 +357,9 @@ class Identities(tuple[Identity, ...]):
 
 
 def _has(identity: Identity, word: str) -> bool:
+    if word in (*NAMES, *VECTORS):
+        sides = f"{identity.name} {identity.relation.text}"
+        return re.search(rf"(?<![\w.]){word}(?!\w)", sides) is not None
     words = " ".join((identity.name, identity.citation, identity.source, *identity.conditions))
     return word.lower() in words.lower() or word in identity.relation.text
 

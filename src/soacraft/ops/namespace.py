@@ -137,11 +137,14 @@ class Operators(Strict):
         return self.directions[body, dof]
 
     def X(self, body: Any, dof: Any = 0) -> Operator:
-        """diag{ crf(H*(k) e) }, zero but for the body whose hinge moves: d E_phi = E_phi X in body axes (G1)."""
+        """diag{ crf(H*(k) e) }, zero but for the body whose hinge moves: d E_phi = E_phi X in body axes (G1).
+
+        For a pin with the body frame on its axis it is H~*(k) (000 Eq. 39) in its place, H~(= i) of 000 Eq. 40.
+        """
         return direction_of(self, body, dof).leaf("X")
 
     def W(self, body: Any, dof: Any = 0) -> Operator:
-        """How the axes of the bodies outboard of a hinge turn (Eq. 40, corrected); zero in body axes."""
+        """How the axes of the bodies outboard of a hinge turn: H~(<= i) of 000 Eq. 40, corrected; zero in body axes."""
         return direction_of(self, body, dof).leaf("W")
 
     def dH(self, body: Any, dof: Any = 0) -> Operator:
@@ -260,7 +263,7 @@ class Operators(Strict):
         where = from_numbers.space_named(self, space)
         if isinstance(data, Mapping):
             return from_numbers.stacked(self._binding, "vector", where, data)
-        return StackedVector(where, np.asarray(data, dtype=np.float64))
+        return from_numbers.whole(where, data)
 
     def block_diagonal(self, name: str, blocks: Mapping[Any, Any], space: Any = None) -> Operator:
         """A constant block-diagonal operator of your own: `{body: block}`; bodies that are not named have zero blocks.
@@ -308,9 +311,13 @@ class Operators(Strict):
         """
         return from_numbers.diagonal(self, name, values, space)
 
+    def _counted(self) -> list[str]:
+        return [f"{n} {self.body.labels[k]}" for n, k in enumerate(self.body.order, 1)]
+
     def __repr__(self) -> str:
         bound = self._binding
         where = "" if bound.axes is None else f" in {bound.axes} axes"
+        where += "" if bound.numbering is None else f", numbered {' '.join(self._counted())}"
         return f"operators of {bound.owner}{where}: {self.body}, {self.hinge}\n  {' '.join(self.names())}"
 
 
@@ -325,28 +332,28 @@ def operators_of(binding: Bound) -> Operators:
 @overload
 def operators(
     model: Graph | State | SKOModel | Any, names: None = None, *, axes: str = "body", f_ext: Any = None,
-    force: Any = None, v: Any = None, vdot: Any = None, ignore_loops: bool = False,
+    force: Any = None, v: Any = None, vdot: Any = None, ignore_loops: bool = False, numbering: Any = None,
 ) -> Operators: ...
 
 
 @overload
 def operators(  # type: ignore[overload-overlap]
     model: Graph | State | SKOModel | Any, names: OneOperator, *, axes: str = "body", f_ext: Any = None,
-    force: Any = None, v: Any = None, vdot: Any = None, ignore_loops: bool = False,
+    force: Any = None, v: Any = None, vdot: Any = None, ignore_loops: bool = False, numbering: Any = None,
 ) -> Operator: ...
 
 
 @overload
 def operators(  # type: ignore[overload-overlap]
     model: Graph | State | SKOModel | Any, names: OneVector, *, axes: str = "body", f_ext: Any = None,
-    force: Any = None, v: Any = None, vdot: Any = None, ignore_loops: bool = False,
+    force: Any = None, v: Any = None, vdot: Any = None, ignore_loops: bool = False, numbering: Any = None,
 ) -> StackedVector: ...
 
 
 @overload
 def operators(
     model: Graph | State | SKOModel | Any, names: str, *, axes: str = "body", f_ext: Any = None,
-    force: Any = None, v: Any = None, vdot: Any = None, ignore_loops: bool = False,
+    force: Any = None, v: Any = None, vdot: Any = None, ignore_loops: bool = False, numbering: Any = None,
 ) -> tuple[Operator, ...]: ...
 
 
@@ -360,6 +367,7 @@ def operators(
     v: Any = None,
     vdot: Any = None,
     ignore_loops: bool = False,
+    numbering: Any = None,
 ) -> Any:
     """The operators of a model, or those named: `H, phi, M = sc.operators(mb, "H phi M")`.
 
@@ -371,6 +379,11 @@ def operators(
     embedding `sc.loops.ConstraintEmbedding(mb)` and `sc.aggregate(mb, bodies)` give those of the system with compound
     bodies (any object with a method `binding(f_ext, force)` does).
 
+    `numbering="tip"` counts bodies as the papers do, tip 1 and base n; a list of all bodies counts in its order.
+    Numbers as indices, stacked vectors as arrays, `.array()` and pictures are then in this order: phi(2,1) is
+    `phi[2, 1]`, and E_phi has its blocks below the diagonal. What belongs to the model (`q`, `v`, `force=`) stays in
+    the model's order.
+
     >>> import soacraft as sc
     >>> H, phi, M = sc.operators(sc.load("arm7"), "H phi M")
     >>> H * phi * M * phi.T * H.T
@@ -379,16 +392,18 @@ def operators(
     if isinstance(model, SKOModel):
         if axes != "body" or f_ext is not None:
             raise ModelError("an SKO model has blocks only: axes= and f_ext= need a Multibody or a sub-graph.")
-        binding: Bound = SKOBinding(model, v, vdot, force)
+        binding: Bound = SKOBinding(model, v, vdot, force, numbering)
     elif isinstance(model, (Graph, State)):
         if v is not None or vdot is not None:
             raise ModelError("v= and vdot= are for SKO models; bind mb.state(q, v, vdot) instead.")
         graph, state = (model, None) if isinstance(model, Graph) else (model.graph, model)
         refuse_loops("operators", graph, ignore_loops)
-        binding = GraphBinding(graph, state, axes, f_ext, force)
+        binding = GraphBinding(graph, state, axes, f_ext, force, numbering)
     elif callable(bind := getattr(model, "binding", None)):
-        if axes != "body" or v is not None or vdot is not None:
-            raise ModelError("axes=, v= and vdot= are not for a system with compound bodies; it is in body axes.")
+        if axes != "body" or v is not None or vdot is not None or numbering is not None:
+            raise ModelError(
+                "axes=, v=, vdot= and numbering= are not for a system with compound bodies; it is in body axes."
+            )
         binding = bind(f_ext=f_ext, force=force)
     else:
         raise ModelError(f"operators() takes a Multibody, a sub-graph, a state or an SKOModel, got {model!r}.")

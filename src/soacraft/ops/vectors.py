@@ -25,13 +25,13 @@ Array = npt.NDArray[np.float64]
 
 def v(s: Operators) -> StackedVector:
     """The generalized velocity."""
-    return s.vector(s.hinge, s.binding.velocity())
+    return StackedVector(s.hinge, s.binding.velocity())
 
 
 def vdot(s: Operators) -> StackedVector:
     """The generalized acceleration: the state's, or the answer to the given force (000 Eq. 31)."""
     if s.binding.given_force is None:
-        return s.vector(s.hinge, s.binding.acceleration())
+        return StackedVector(s.hinge, s.binding.acceleration())
     innovations = nu(s)
     return innovations - s.K.T * (s.psi.T * (s.H.T * innovations + a(s)))
 
@@ -41,13 +41,13 @@ def T(s: Operators) -> StackedVector:
     force = s.binding.given_force
     if force is None:
         return s.H * f(s)
-    return s.vector(s.hinge, np.broadcast_to(force, np.broadcast_shapes(force.shape, s.binding.velocity().shape)))
+    return StackedVector(s.hinge, np.broadcast_to(force, np.broadcast_shapes(force.shape, s.binding.velocity().shape)))
 
 
 def passive(s: Operators) -> StackedVector:
     """The generalized force of the model's own springs, dampers and gravity compensation. No operator contains it:
     Eq. 31 with T + passive in place of T gives the vdot of `dynamics.forward_dynamics`."""
-    return s.vector(s.hinge, s.binding.passive())
+    return StackedVector(s.hinge, s.binding.passive())
 
 
 def V(s: Operators) -> StackedVector:
@@ -57,7 +57,9 @@ def V(s: Operators) -> StackedVector:
         return s.phi.T * Delta_V(s)
     stacked = _stack(s, known)
     rng = measurer()
-    return stacked if rng is None else stacked.with_rounding(noise(s.body, _sizes_of_velocities(s, stacked.data), rng))
+    if rng is None:
+        return stacked
+    return stacked.with_rounding(noise(s.body, _sizes_of_velocities(s, stacked.in_model_order), rng))
 
 
 def _sizes_of_velocities(s: Operators, data: Array) -> Array:
@@ -126,7 +128,7 @@ def nu(s: Operators) -> StackedVector:
 def _stack(s: Operators, parts: Sequence[Array]) -> StackedVector:
     batch = np.broadcast_shapes(*(x.shape[:-1] for x in parts)) if parts else ()
     wide = [np.broadcast_to(x, (*batch, x.shape[-1])) for x in parts]
-    return s.vector(s.body, np.concatenate([np.zeros((*batch, 0)), *wide], axis=-1))
+    return StackedVector(s.body, np.concatenate([np.zeros((*batch, 0)), *wide], axis=-1))
 
 
 VECTORS: dict[str, Callable[[Operators], StackedVector]] = {

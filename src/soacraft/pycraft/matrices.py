@@ -119,8 +119,8 @@ class SpatialMatrixOperator(Held):
 
     def __call__(self, k: int, j: int | None = None) -> Element:
         rows, cols = self.operator.spaces
-        i = block_number(rows, k)
-        found: Element = self.operator[i, i if j is None else block_number(cols, j)].view(Element)
+        o, p = rows.labels[block_number(rows, k)], cols.labels[block_number(cols, k if j is None else j)]
+        found: Element = self.operator[o, p].view(Element)
         return found
 
     # -- arithmetic -----------------------------------------------------------------------------------------------

@@ -43,7 +43,7 @@ class SpatialVector(StackedVector):
             made = s.vector(_space_of_parts(s, data, space), data)
         else:
             made = s.vector(_space_of_numbers(s, np.asarray(data, dtype=np.float64), space), data)
-        super().__init__(made.space, made.data)
+        super().__init__(made.space, made.in_model_order)
 
     @classmethod
     def of(cls, x: StackedVector) -> SpatialVector:
@@ -56,11 +56,11 @@ class SpatialVector(StackedVector):
         return SpatialVector.of(super()._made(do, *others))
 
     def __setitem__(self, o: Any, x: npt.ArrayLike) -> None:
-        part = StackedVector(self.space, self.data)[o]
+        part = self[o]
         value = np.asarray(x, dtype=np.float64)
         if value.shape != part.shape or not np.isfinite(value).all():
             raise SpaceError(f"the part of {o!r:.60} is {part.shape} finite numbers, not {x!r:.60}.")
-        data = self.data.copy()
+        data = self.in_model_order.copy()
         data[..., self.space.block(self.space.index(o))] = value
         data.flags.writeable = False
         self._data = data
@@ -69,11 +69,12 @@ class SpatialVector(StackedVector):
         """The bodies (nodes) themselves; names, where a model has only names."""
         graph = getattr(self.space.owner, "graph", None)
         whole = graph is not None and all(label in graph for label in self.space.labels)
-        return [graph[label] for label in self.space.labels] if whole else list(self.space.labels)  # type: ignore[index]
+        labels = [self.space.labels[k] for k in self.space.order]
+        return [graph[label] for label in labels] if whole else labels  # type: ignore[index]
 
     def values(self) -> list[Array]:
         """The parts, in the order of the bodies."""
-        return [self[k] for k in range(len(self.space))]
+        return [self[self.space.labels[k]] for k in self.space.order]
 
     def items(self) -> list[tuple[Any, Array]]:
         """Bodies and their parts."""
@@ -85,7 +86,7 @@ class SpatialVector(StackedVector):
     def __call__(self, k: int | None = None) -> Any:
         if k is None:
             return tuple(self.data.ravel().tolist())
-        return self[block_number(self.space, k)]
+        return self[self.space.labels[block_number(self.space, k)]]
 
 
 def _space_of_parts(s: Operators, parts: Mapping[Any, Any], space: str | None) -> Any:

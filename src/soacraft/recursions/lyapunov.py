@@ -23,7 +23,7 @@ def forward_lyapunov(tree: Nodes, A: Weights, X: Blocks, B: Weights | None = Non
 
 
 def backward_lyapunov(tree: Nodes, A: Weights, X: Blocks, B: Weights | None = None) -> Stacked:
-    """X = Y - diagOf{ E_A* Y E_B }, base to tips (004 Eq. 22-24, 26; B defaults to A). O(n).
+    """X = Y - diagOf{ E_A* Y E_B }, base to tips (004 Eq. 22-24, 26, 29; B defaults to A). O(n).
 
         Y(k) = A*(p(k),k) Y(p(k)) B(p(k),k) + X(k)
     """

@@ -40,7 +40,7 @@ def block_of_AXBs(tree: Tree, A: Weights, Y: Blocks, B: Weights, i: int, j: int)
 
 
 def block_of_AsXB(tree: Tree, A: Weights, Y: Blocks, B: Weights, i: int, j: int) -> Array:
-    """Block (i, j) of Z = A* X B, where Y solves X = Y - diagOf{ E_A* Y E_B } (004 Eq. 25). O(depth).
+    """Block (i, j) of Z = A* X B, where Y solves X = Y - diagOf{ E_A* Y E_B } (004 Eq. 25, 30, Alg. 4.3). O(depth).
 
         A*(c,i) Y(c) B(c,j),   c the closest common ancestor of i and j (one of them, when they are related);
         0 when there is none

@@ -51,6 +51,7 @@ def finite(value: Any, shape: Shape, what: str, error: type[SoacraftError] = Mod
         copy = value.copy()
         if all(map(isfinite, copy.ravel().tolist())):
             return copy
+    value = getattr(value, "in_model_order", value)  # a stacked vector in a numbering of its own
     try:
         array = np.asarray(value)
     except (ValueError, TypeError) as problem:

@@ -163,7 +163,7 @@ class Pose:
 
     def phi(self) -> Array:
         """The force transformation `phi(a,b) = [[R, p~ R], [0, R]]` (..., 6, 6): from b to a; its transpose
-        carries velocities from a to b.
+        carries velocities from a to b (000 Eq. 4).
 
         >>> Pose(translation=(1, 0, 0)).phi().T @ [0, 0, 3, 0, 0, 0]     # omega along z: x moves along y
         array([0., 0., 3., 0., 3., 0.])

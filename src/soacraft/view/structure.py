@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from soacraft.algebra.evaluate import array
 from soacraft.algebra.operator import Operator
 from soacraft.errors import SpaceError
 
@@ -27,7 +28,7 @@ def structure(operator: Any, labels: bool = True, widest: int = 60) -> str:
     """
     if isinstance(operator, Operator):
         sizes, names = _largest_of_blocks(operator, widest), operator.spaces[0].labels
-        kept = [i for i, d in enumerate(operator.spaces[0].dims) if d]
+        kept = [i for i in operator.spaces[0].order if operator.spaces[0].dims[i]]
         names = tuple(names[i] for i in kept)
     else:
         sizes, names = np.abs(np.asarray(operator, dtype=np.float64)), ()
@@ -47,13 +48,13 @@ def _largest_of_blocks(expr: Operator, widest: int) -> Any:
             f"{expr.text()} has {len(rows)} x {len(cols)} blocks, a picture at most {widest} x {widest}; "
             "look at a sub-graph."
         )
-    dense = np.abs(expr.array())
+    dense = np.abs(array(expr))
     for a in np.unique(rows.letters):
         for b in np.unique(cols.letters):
             where = np.ix_(rows.letters == a, cols.letters == b)
             largest = float(np.max(dense[..., *where], initial=0.0))
             dense[..., *where] /= largest or 1.0
-    i, j = ([k for k, d in enumerate(space.dims) if d] for space in (rows, cols))
+    i, j = ([k for k in space.order if space.dims[k]] for space in (rows, cols))
     return np.array([[np.max(dense[..., rows.block(a), cols.block(b)]) for b in j] for a in i])
 
 

@@ -165,7 +165,7 @@ def test_a_hybrid_has_no_operators():
 
 def test_arguments_that_have_no_meaning_are_refused():
     solver = ConstraintEmbedding(FourBar().build(0.7))
-    with pytest.raises(ModelError, match="axes=, v= and vdot= are not for a system with compound bodies"):
+    with pytest.raises(ModelError, match="axes=, v=, vdot= and numbering= are not for a system with compound bodies"):
         sc.operators(solver, axes="inertial")
     with pytest.raises(LoopError, match="take one force of 3 entries, not a batch"):
         sc.operators(solver, force=np.zeros((2, 3)))

@@ -56,6 +56,7 @@ def read_v(graph: Graph, v: Any, what: str = "v", rest: Array | None = None) -> 
 def _vector(graph: Graph, value: Any, size: int, what: str, slices: Sequence[slice]) -> Array:
     """A float64 copy (..., size); an error names the model and the first bad entry's hinge."""
     name = f"{what} of {graph.name!r}"
+    value = getattr(value, "in_model_order", value)  # a stacked vector in a numbering of its own
     try:
         shape = np.shape(value)
     except ValueError:

@@ -55,6 +55,11 @@ class CompiledExpression(Compiled):
             raise SpaceError(
                 f"{expr.text()} cannot be compiled: it must be of one Multibody or sub-graph, at one state."
             )
+        if binding.numbering is not None:
+            raise SpaceError(
+                f"{expr.text()} cannot be compiled: a program takes and gives numbers in the order of the model; make "
+                "it of operators without numbering=."
+            )
         self.expr, self.graph, self._binding = expr, binding.graph, binding
         self.kernels = _kernels_of(expr, binding)
         self._moving = any(len(leaf.changes()) > 1 for leaf in expr.leaves())
