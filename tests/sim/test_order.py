@@ -15,6 +15,7 @@ from soacraft.sim.explicit import RK4, Dop853
 from soacraft.sim.gauss import Gauss4, Gauss6
 from soacraft.sim.manifold import Coordinates, turn_rate, twist_rate
 from soacraft.sim.partitioned import EulerSymplectic, Verlet
+from soacraft.sim.radau import Radau
 from soacraft.sim.system import Mechanism
 from soacraft.sim.variational import Variational, Variational4
 
@@ -100,6 +101,7 @@ CASES = {
     "dop853": (Dop853(), 2),
     "gauss4": (Gauss4(), 6),
     "gauss6": (Gauss6(), 4),
+    "radau": (Radau(1e-12), 8),
     "variational": (Variational(), 16),
     "variational4": (Variational4(), 8),
 }

@@ -79,7 +79,7 @@ def test_damping_and_controls_act_in_a_variational_step():
 
 def test_refusals():
     ball = tree([sc.RollingBall(0.5)])
-    with pytest.raises(SimulationError, match=r"variational takes holonomic hinges, but hinge 'b0' of 'tree' is a"):
+    with pytest.raises(SimulationError, match=r"variational takes holonomic hinges, but hinge 'b0' of 'tree' is"):
         sc.sim.Propagator(ball, integrator="variational", step=0.01).advance_to(0.1)
     mb = sc.load("pendulum")
     p = sc.sim.Propagator(mb, integrator="variational", step=0.01)

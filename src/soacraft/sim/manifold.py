@@ -102,6 +102,8 @@ class Coordinates:
                 )
         self.point_size = graph.nq
         self.size = self.nv + 2 * sum(len(x.bodies) for x in self._rolling)
+        self.is_group = not (self._rolling or self._own)
+        """Whether all hinges have plain coordinates, or turn as groups do."""
         self._plain = not (self._turning or self._rolling or self._own) and graph.nq == graph.nv
 
     def tangent(self, q: Array, v: Array) -> Array:

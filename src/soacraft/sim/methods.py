@@ -6,19 +6,21 @@ from soacraft.errors import StateError, near
 from soacraft.sim.explicit import RK4, Dop853
 from soacraft.sim.gauss import Gauss4, Gauss6
 from soacraft.sim.partitioned import EulerSymplectic, Verlet
+from soacraft.sim.radau import Radau
 from soacraft.sim.steps import Method
 from soacraft.sim.variational import Variational, Variational4
 
-_ALL: tuple[type[Method], ...] = (Dop853, RK4, EulerSymplectic, Verlet, Variational, Variational4, Gauss4, Gauss6)
-METHODS = {x.name: x for x in _ALL}
+_ADAPTIVE: tuple[type[Method], ...] = (Dop853, Radau)
+_FIXED: tuple[type[Method], ...] = (RK4, EulerSymplectic, Verlet, Variational, Variational4, Gauss4, Gauss6)
+METHODS = {x.name: x for x in _ADAPTIVE + _FIXED}
 
 
-def find_method(name: str) -> Method:
-    """A method by its name.
+def find_method(name: str, rtol: float = 1e-9) -> Method:
+    """A method by its name; implicit ones solve to a part of the tolerance.
 
     >>> find_method("rk4")
     rk4 (order 4, fixed step)
     """
     if name not in METHODS:
         raise StateError(f"there is no integrator {name!r:.60}{near(str(name), METHODS)}")
-    return METHODS[name]()
+    return Radau(rtol) if name == Radau.name else METHODS[name]()

@@ -37,19 +37,21 @@ class Pace:
         h = 0.01 / self.rtol / d1
         moved = problem.settle(t + h, problem.manifold.move(x, h * w), False)
         d2 = _size(problem.rates(t + h, moved) - w, scale) / h
-        return float(min(100.0 * h, (0.01 / max(d1, d2)) ** (1.0 / (self.method.order + 1))))
+        return float(min(100.0 * h, (0.01 / max(d1, d2)) ** (1.0 / self.method.error_order)))
 
     def error(self, problem: Mechanism, step: Step) -> float:
         """1 where the step is just as good as asked for."""
         if step.error is None:
             return 0.0
         scale = np.maximum(self._scale(problem, step.x0, step.w0), self._scale(problem, step.x1, step.w1))
+        if len(step.error) == 1:
+            return _size(step.error[0], scale)
         e5, e3 = _size(step.error[0], scale) ** 2, _size(step.error[1], scale) ** 2
         return float(e5 / np.sqrt(e5 + 0.01 * e3)) if e5 > 0.0 else 0.0
 
     def next(self, h: float, error: float, refused: bool) -> float:
         """The step after one of length h; no longer where one was just refused."""
-        factor = _MOST if error <= 0.0 else _SAFETY * error ** (-1.0 / self.method.order)
+        factor = _MOST if error <= 0.0 else _SAFETY * error ** (-1.0 / self.method.error_order)
         return h * min(1.0 if refused else _MOST, max(_LEAST, factor))
 
     def is_stiff(self, problem: Mechanism, step: Step) -> bool:

@@ -41,9 +41,9 @@ class Propagator(Strict):
     """Carries the state of a model through time, from its present state at time t.
 
     `solver`: "tree"; for closed chains "ta", "fa" (all dofs, projected at every stage), "ce" (independent dofs), or a
-    solver of `sc.loops`; "auto" takes "tree" or "ta" and says why (`p.report()`). `integrator`: "dop853" (adaptive, to
-    `rtol` per step in the model's own units), or with a fixed `step` in seconds "rk4", "euler_symplectic", "verlet",
-    "gauss4", "gauss6", "variational", "variational4".
+    solver of `sc.loops`; "auto" takes "tree" or "ta" and says why (`p.report()`). `integrator`: "dop853" or, for stiff
+    problems, "radau" (adaptive, to `rtol` per step in the model's own units), or with a fixed `step` in seconds "rk4",
+    "euler_symplectic", "verlet", "gauss4", "gauss6", "variational", "variational4".
 
     Functions are called as f(t, state). While callbacks and actions of events run, at a pause and after a run the model
     has the state of the run; a callback that changes it makes the run go on from there. Times are rounded to
@@ -73,10 +73,10 @@ class Propagator(Strict):
             raise ModelError(f"a Propagator takes a Multibody, got {mb!r:.80}.")
         self._mb, self._version = mb, mb.version
         self._closed, self._why = _read_solver(mb, solver)
-        self._method = find_method(integrator)
         self._rtol = float(finite(rtol, (), "rtol", StateError))
         if not 1e-14 <= self._rtol <= 0.1:
             raise StateError(f"rtol must be between 1e-14 and 0.1, got {self._rtol:g}.")
+        self._method = find_method(integrator, self._rtol)
         if not self._method.adaptive and step is None:
             raise StateError(f"{self._method.name} takes fixed steps: give step= in seconds, such as step=0.001.")
         self._step = None if step is None else positive_nanoseconds(step, "step")

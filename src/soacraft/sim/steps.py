@@ -28,6 +28,12 @@ class Problem(Protocol):
     def rates(self, t: float, x: Array) -> Array:
         """The velocity at a point, a tangent vector."""
 
+    def jacobian(self, t: float, x: Array, w: Array) -> Array:
+        """How the rate of u varies with u in the chart of x, at u = 0, where the velocity is w, (size, size)."""
+
+    def scale(self, x: Array, w: Array) -> Array:
+        """What each part of a tangent vector is measured by; infinite for what is not measured."""
+
     def tangent(self, q: Array, v: Array) -> Array:
         """The tangent vector of the coordinates for velocities v."""
 
@@ -50,7 +56,7 @@ class Step:
     F: Array
     """The chart coordinates u between the ends: `dense` evaluates them."""
     error: Array | None = None
-    """Two estimates of the local error as tangent vectors, (2, size), where the method has them."""
+    """One or two estimates of the local error as tangent vectors, (1 or 2, size), where the method has them."""
     steepness: tuple[Array, Array] | None = None
     """A difference of rates and that of the coordinates it belongs to, where the method can tell a stiff problem."""
 
@@ -88,6 +94,8 @@ class Method(ABC):
     order: ClassVar[int]
     adaptive: ClassVar[bool] = False
     """Whether it estimates its error, so that the step can follow a tolerance."""
+    error_order: ClassVar[int] = 8
+    """The power of the step with which the estimate grows."""
 
     @abstractmethod
     def step(self, problem: Problem, t: float, x: Array, h: float, w: Array) -> Step:

@@ -17,6 +17,7 @@ from soacraft.errors import LoopError, ModelError, SimulationError
 from soacraft.model.sizes.measure import measure_of
 from soacraft.model.states.state import State
 from soacraft.model.tree.multibody import Multibody
+from soacraft.sim import jacobian
 from soacraft.sim.closed import Closed
 from soacraft.sim.friction import HingeFriction
 from soacraft.sim.loads import Load, Passive, Stored
@@ -53,6 +54,8 @@ class Mechanism:
             self._silent.append(Passive())
         for load in self._silent:
             load.bind(mb)
+        self.count = len(self._loads)
+        """How many loads there are: the first of `names`."""
         self.names = tuple(x.name for x in [*self._loads, *self._silent])
         if given:
             self.names += ("prescribed",)
@@ -180,6 +183,12 @@ class Mechanism:
         if self._closed is not None:
             q, v = self._closed.onto(q, v, self._prescribed if self._given else None)
         return np.concatenate([q, v, work])
+
+    def jacobian(self, t: float, x: Array, w: Array) -> Array:
+        """The Jacobian in the chart of x: analytic on trees of holonomic hinges."""
+        q, v, _ = self.parts(x)
+        plain = self._closed is None and self._prescribed is None and self.coordinates.is_group
+        return jacobian.of_tree(self, t, q, v) if plain else jacobian.by_differences(self, t, x, w)
 
     def scale(self, x: Array, w: Array) -> Array:
         """What errors are measured by, in any units: radians and lengths of the model for coordinates; for velocities

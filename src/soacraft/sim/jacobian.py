@@ -1,0 +1,73 @@
+"""The Jacobian of a mechanism's rates in the chart of a state: what implicit methods need."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from soacraft import dynamics as dyn
+from soacraft.model.hinges import Free, Spherical
+from soacraft.spatial.checks import Array
+from soacraft.spatial.rotations import skew
+
+if TYPE_CHECKING:
+    from soacraft.sim.system import Mechanism
+
+#: The step of differences, relative to the sizes of dofs and velocities: the root of rounding.
+_STEP = 1.5e-8
+
+
+def of_tree(m: Mechanism, t: float, q: Array, v: Array) -> Array:
+    """[[-ad_v / 2, I], [dvdot/dq, dvdot/dv]], analytic but for forces that are functions; work feeds nothing back."""
+    nv, size = m.mb.nv, m.manifold.size
+    forces = m.all_forces(t, q, v)
+    total = forces[: m.count].sum(axis=0)
+    in_q, in_v, in_force = dyn.forward_dynamics_derivatives(m.mb, q, v, total)
+    J = np.zeros((size, size))
+    J[:nv, nv : 2 * nv] = np.eye(nv)
+    J[:nv, :nv] = _turning(m, v)
+    J[nv : 2 * nv, :nv], J[nv : 2 * nv, nv : 2 * nv] = in_q, in_v
+    if m.count:
+        J[nv : 2 * nv, : 2 * nv] += in_force @ _of_loads(m, t, q, v, total)
+    return J
+
+
+def by_differences(m: Mechanism, t: float, x: Array, w: Array) -> Array:
+    """Column by column: what is closed, rolls or is prescribed."""
+    size = m.manifold.size
+    J = np.zeros((size, size))
+    scale = m.scale(x, w)
+    for i in np.flatnonzero(np.isfinite(scale)):
+        d = np.zeros(size)
+        d[i] = _STEP * scale[i]
+        moved = m.settle(t, m.manifold.move(x, d), False)
+        J[:, i] = (m.manifold.rate(x, d, m.rates(t, moved)) - w) / d[i]
+    return J
+
+
+def _turning(m: Mechanism, v: Array) -> Array:
+    """How dexp^-1(u) v varies with u at u = 0: (u x v) / 2 for turns and twists."""
+    found = np.zeros((len(v), len(v)))
+    for group in m.mb.layout.groups:
+        for at in group.v_index if type(group.hinge) in (Spherical, Free) else ():
+            w = v[at]
+            found[np.ix_(at[:3], at[:3])] = -0.5 * skew(w[:3])
+            if len(at) == 6:
+                found[np.ix_(at[3:], at[:3])] = -0.5 * skew(w[3:])
+                found[np.ix_(at[3:], at[3:])] = -0.5 * skew(w[:3])
+    return found
+
+
+def _of_loads(m: Mechanism, t: float, q: Array, v: Array, total: Array) -> Array:
+    """The derivatives of the loads' force along dofs and in velocities, (nv, 2 nv), by differences."""
+    nv = m.mb.nv
+    unit = m.scale(m.point(q, v), np.zeros(m.manifold.size))
+    found = np.zeros((nv, 2 * nv))
+    for i in range(nv):
+        for column, part in ((i, 0), (nv + i, 1)):
+            d = np.zeros(nv)
+            d[i] = _STEP * unit[column]
+            moved = (m.mb.integrate(q, d), v) if part == 0 else (q, v + d)
+            found[:, column] = (m.all_forces(t, *moved)[: m.count].sum(axis=0) - total) / d[i]
+    return found
