@@ -2,6 +2,7 @@
 #define SOACRAFT_IMPORTS_NUMPY
 #include "algorithms.hpp"
 #include "parameters.hpp"
+#include "rollout.hpp"
 #include "set_passive.hpp"
 #include "soacraft/files/model_file.hpp"
 
@@ -98,6 +99,37 @@ bool run(RigidModel& m, const char* name, nb::handle q, nb::handle v, nb::handle
     const auto held_tables = m.pin(job);
     nb::gil_scoped_release free;
     return run_several(kernel, job, count, threads, keep);
+}
+
+// Many steps of the Runge-Kutta method from each state of a batch. `force`: (count or 1, steps or 1, nv). `Q` and `V` are
+// (count, steps + 1, nq or nv). None when all went well; else the state and the step at fault, and whether it turned too far.
+nb::object rollout(RigidModel& m, nb::handle q_, nb::handle v_, nb::handle force_, double h, nb::handle Q_, nb::handle V_,
+                   index threads) {
+    const Array<double> q(q_, "q", 2), v(v_, "v", 2), force(force_, "force", 3), Q(Q_, "Q", 3, true), V(V_, "V", 3, true);
+    RolloutTask task = {};
+    task.count = q.size(0), task.steps = Q.size(1) - 1, task.h = h;
+    const index nq = m.model.nq, nv = m.model.nv;
+    const bool fits = q.size(1) == nq && v.size(0) == task.count && v.size(1) == nv && Q.size(0) == task.count &&
+                      Q.size(2) == nq && V.size(0) == task.count && V.size(1) == task.steps + 1 && V.size(2) == nv &&
+                      (force.size(0) == 1 || force.size(0) == task.count) &&
+                      (force.size(1) == 1 || force.size(1) == task.steps) && force.size(2) == nv && task.steps >= 0;
+    if (!fits) refuse("the arrays of a rollout do not fit each other");
+    for (index k = 0; k < m.model.count; ++k)
+        if (m.model.elements[k].kind == ROLLING) refuse("a rollout takes no hinge that rolls");
+    if (m.passive_in_python || m.outdated) refuse("a rollout takes no passive forces that only Python knows");
+    task.q = q.data(), task.v = v.data(), task.force = force.data(), task.Q = Q.data(), task.V = V.data();
+    task.force_of_step = force.size(1) == 1 ? 0 : nv, task.force_of_state = force.size(0) == 1 ? 0 : force.size(1) * nv;
+    if (!task.count) return nb::none();
+    Job job = m.job(true);
+    job.passive = m.acting(true);
+    const auto held_tables = m.pin(job);
+    RolloutEnd end;
+    {
+        nb::gil_scoped_release free;
+        end = roll_out(task, job, threads);
+    }
+    if (end.state < 0) return nb::none();
+    return nb::make_tuple(end.state, end.step, end.turned);
 }
 
 // Seconds that one call of a kernel takes, looped in C++; for benchmarks. A node is on the last element, a mask is empty.
@@ -211,6 +243,8 @@ void bind(nb::module_& m) {
              nb::arg("outs"), nb::arg("threads") = 1, array("frame") = nb::none(), nb::arg("passive") = false,
              nb::arg("keep") = false, array("y") = nb::none(), array("mask") = nb::none(), array("place") = nb::none(),
              "Run an algorithm on a batch of states.")
+        .def("rollout", &rollout, array("q"), array("v"), array("force"), nb::arg("h"), array("Q"), array("V"),
+             nb::arg("threads") = 1, "Many steps of the Runge-Kutta method from each state of a batch.")
         .def("set_passive", &set_passive, array("spring_whole"), array("spring_real"), array("ball_whole"),
              array("ball_real"), array("tendon_real"), array("strand_whole"), array("strand_real"), nb::arg("in_python"),
              "Springs and dampers of hinges and tendons.")

@@ -192,6 +192,12 @@ class RigidModel:
     ) -> None:
         """Springs and dampers of hinges and tendons; once, before the model is used."""
 
+    def rollout(
+        self, q: _Reals, v: _Reals, force: _Reals, h: float, Q: _Reals, V: _Reals, threads: int = 1
+    ) -> tuple[int, int, bool] | None:
+        """Many steps of the Runge-Kutta method from each state of a batch; where one cannot go on, its number, the step,
+        and whether a hinge turned too far."""
+
     def time(self, algorithm: str, q: _Reals, v: _Reals, x: _Reals, repeats: int) -> float:
         """Seconds of one kernel call, looped in the core."""
 

@@ -1,0 +1,225 @@
+// Many steps of the classical Runge-Kutta method in one call, for one state or a batch: forward dynamics and `integrate`
+// are the kernels of the best build, pack by pack. Stages are in the chart of the step's start (Munthe-Kaas), so that
+// quaternions cost no order: udot = dexp^-1(u) w.
+#pragma once
+
+#include <cmath>
+#include <vector>
+
+#include "algorithms.hpp"
+
+namespace soacraft {
+namespace rigid {
+
+// c = (1 - (t/2) cot(t/2)) / t^2 as a function of s = t^2, and its derivative; below 1 sums of |B_2k| s^(k-1) / (2k)!.
+struct ChartTerm {
+    double c = 0.0, slope = 0.0;
+    explicit ChartTerm(double s) {
+        static constexpr double b[] = {1.0 / 12, 1.0 / 720, 1.0 / 30240, 1.0 / 1209600, 1.0 / 47900160,
+                                       691.0 / 1307674368000.0, 1.0 / 74724249600.0, 3617.0 / 10670622842880000.0,
+                                       43867.0 / 5109094217170944000.0, 174611.0 / 802857662698291200000.0,
+                                       77683.0 / 14101100039391805440000.0};
+        if (s < 1.0) {
+            for (int k = 10; k >= 0; --k) slope = slope * s + c, c = c * s + b[k];
+            return;
+        }
+        const double half = 0.5 * std::sqrt(s), cot = 1.0 / std::tan(half);
+        c = (1.0 - half * cot) / s;
+        slope = -((cot - half * (1.0 + cot * cot)) / (8.0 * half) + c) / s;
+    }
+};
+
+inline void cross3(const double* a, const double* b, double* to) {
+    const double x = a[1] * b[2] - a[2] * b[1], y = a[2] * b[0] - a[0] * b[2], z = a[0] * b[1] - a[1] * b[0];
+    to[0] = x, to[1] = y, to[2] = z;
+}
+
+// Jr(u)^-1 w of a turn (3 numbers) or a twist (6): a twist is a turn in dual numbers.
+inline void chart_rate(bool twist, const double* u, const double* w, double* to) {
+    const ChartTerm k(u[0] * u[0] + u[1] * u[1] + u[2] * u[2]);
+    double a[3], aa[3];
+    cross3(u, w, a), cross3(u, a, aa);
+    if (twist) {
+        double b[3], y[3], second[3], ba[3];
+        cross3(u + 3, w, b), cross3(u, w + 3, y);
+        for (int i = 0; i < 3; ++i) second[i] = b[i] + y[i];
+        cross3(u + 3, a, ba), cross3(u, second, y);
+        const double along = 2.0 * k.slope * (u[0] * u[3] + u[1] * u[4] + u[2] * u[5]);
+        for (int i = 0; i < 3; ++i) to[3 + i] = w[3 + i] + 0.5 * second[i] + k.c * (ba[i] + y[i]) + along * aa[i];
+    }
+    for (int i = 0; i < 3; ++i) to[i] = w[i] + 0.5 * a[i] + k.c * aa[i];
+}
+
+// What a rollout is given: states in rows, forces by state and step (steps of 0 for one that all share), the step h.
+struct RolloutTask {
+    const double *q, *v, *force;
+    index force_of_state, force_of_step;
+    index count, steps;
+    double h;
+    double *Q, *V;  // (count, steps + 1, nq) and (count, steps + 1, nv)
+};
+
+// Where a rollout ended early: the state and the step, and whether its hinge turned too far within a step.
+struct RolloutEnd {
+    index state = -1, step = -1;
+    bool turned = false;
+};
+
+class Roller {
+public:
+    Roller(const RolloutTask& task, const Job& job, index lanes)
+        : task_(task), dynamics_(algorithm("forward_dynamics")), integrate_(algorithm("integrate")), job_(job),
+          model_(*job.model), nq_(model_.nq), nv_(model_.nv), lanes_(lanes) {
+        const auto wide = [&](index n) { return std::vector<double>(static_cast<std::size_t>(lanes * n)); };
+        q_ = wide(nq_), stage_q_ = wide(nq_), v_ = wide(nv_), stage_v_ = wide(nv_), a_ = wide(nv_);
+        u_ = wide(nv_), slope_q_ = wide(nv_), sum_q_ = wide(nv_), sum_v_ = wide(nv_), force_ = wide(nv_);
+        const std::size_t one = dynamics_.one_bytes(job_), many = dynamics_.batch_bytes(job_);
+        space_.hold(one > many ? one : many), small_.hold(integrate_.one_bytes(job_));
+    }
+
+    // All steps of the states from `first` on, as many as a pack has or fewer.
+    bool run(index first, RolloutEnd& end) {
+        const index n = task_.count - first < lanes_ ? task_.count - first : lanes_;
+        copy(task_.q + first * nq_, n * nq_, q_.data()), copy(task_.v + first * nv_, n * nv_, v_.data());
+        store(first, n, 0);
+        for (index step = 0; step < task_.steps; ++step) {
+            const index bad = advance(first, n, step, end.turned);
+            if (bad >= 0) {
+                end.state = first + bad, end.step = step;
+                return false;
+            }
+            store(first, n, step + 1);
+        }
+        return true;
+    }
+
+private:
+    static void copy(const double* from, index size, double* to) {
+        std::memcpy(to, from, static_cast<std::size_t>(size) * sizeof(double));
+    }
+
+    void store(index first, index n, index row) {
+        for (index i = 0; i < n; ++i) {
+            const index at = (first + i) * (task_.steps + 1) + row;
+            copy(q_.data() + i * nq_, nq_, task_.Q + at * nq_), copy(v_.data() + i * nv_, nv_, task_.V + at * nv_);
+        }
+    }
+
+    // vdot of all states of the pack at the stage.
+    bool accelerations(const std::vector<double>& q, const std::vector<double>& v, index n) {
+        Job job = job_;
+        job.in[soacraft::rigid::Q] = q.data(), job.in_step[soacraft::rigid::Q] = nq_;
+        job.in[soacraft::rigid::V] = v.data(), job.in_step[soacraft::rigid::V] = nv_;
+        job.in[X] = force_.data(), job.in_step[X] = nv_;
+        job.out[0] = a_.data(), job.out_step[0] = nv_;
+        return (task_.count == 1 ? dynamics_.one : dynamics_.batch)(job, 0, n, space_.hold(0));
+    }
+
+    // to = q exp(u), state by state.
+    void move(index n) {
+        Job job = job_;
+        job.in[soacraft::rigid::Q] = q_.data(), job.in_step[soacraft::rigid::Q] = nq_;
+        job.in[soacraft::rigid::V] = u_.data(), job.in_step[soacraft::rigid::V] = nv_;
+        job.out[0] = stage_q_.data(), job.out_step[0] = nq_;
+        integrate_.one(job, 0, n, small_.hold(0));
+    }
+
+    // The rates of u for the velocities of the stage; plain coordinates have w itself.
+    void rates(index n) {
+        copy(stage_v_.data(), n * nv_, slope_q_.data());
+        for (index k = 0; k < model_.count; ++k) {
+            const Element& e = model_.elements[k];
+            if (e.kind != SPHERICAL && e.kind != FREE) continue;
+            for (index i = 0; i < n; ++i) {
+                const index at = i * nv_ + e.v;
+                chart_rate(e.kind == FREE, u_.data() + at, stage_v_.data() + at, slope_q_.data() + at);
+            }
+        }
+    }
+
+    // One step; the number of a state that cannot go on, or -1.
+    index advance(index first, index n, index step, bool& turned) {
+        for (index i = 0; i < n; ++i)
+            copy(task_.force + (first + i) * task_.force_of_state + step * task_.force_of_step, nv_, force_.data() + i * nv_);
+        const index size = n * nv_;
+        const double weight[] = {1.0, 2.0, 2.0, 1.0}, part[] = {0.5, 0.5, 1.0};
+        if (!accelerations(q_, v_, n)) return bad(a_, n);
+        copy(v_.data(), size, slope_q_.data());
+        for (int stage = 0;; ++stage) {
+            for (index i = 0; i < size; ++i) {
+                const auto j = static_cast<std::size_t>(i);
+                sum_q_[j] = (stage ? sum_q_[j] : 0.0) + weight[stage] * slope_q_[j];
+                sum_v_[j] = (stage ? sum_v_[j] : 0.0) + weight[stage] * a_[j];
+            }
+            if (stage == 3) break;
+            for (index i = 0; i < size; ++i) {
+                const auto j = static_cast<std::size_t>(i);
+                u_[j] = task_.h * part[stage] * slope_q_[j];
+                stage_v_[j] = v_[j] + task_.h * part[stage] * a_[j];
+            }
+            move(n), rates(n);
+            if (!accelerations(stage_q_, stage_v_, n)) return bad(a_, n);
+        }
+        for (index i = 0; i < size; ++i) {
+            const auto j = static_cast<std::size_t>(i);
+            u_[j] = task_.h / 6.0 * sum_q_[j], v_[j] += task_.h / 6.0 * sum_v_[j];
+        }
+        const index far = turned_too_far(n);
+        if (far >= 0) turned = true;
+        if (far >= 0) return far;
+        move(n);
+        q_.swap(stage_q_);
+        for (index i = 0; i < n; ++i)
+            if (!finite(v_.data() + i * nv_, nv_) || !finite(q_.data() + i * nq_, nq_)) return i;
+        return -1;
+    }
+
+    static constexpr double LARGEST_TURN = 3.0;  // that of sim/manifold.py
+
+    index turned_too_far(index n) const {
+        for (index k = 0; k < model_.count; ++k) {
+            const Element& e = model_.elements[k];
+            for (index i = 0; (e.kind == SPHERICAL || e.kind == FREE) && i < n; ++i) {
+                const double* u = u_.data() + i * nv_ + e.v;
+                if (!(u[0] * u[0] + u[1] * u[1] + u[2] * u[2] <= LARGEST_TURN * LARGEST_TURN)) return i;
+            }
+        }
+        return -1;
+    }
+
+    // The first state without finite accelerations; the first of all where a hinge has no inertia.
+    index bad(const std::vector<double>& a, index n) const {
+        for (index i = 0; i < n; ++i)
+            if (!finite(a.data() + i * nv_, nv_)) return i;
+        return 0;
+    }
+
+    const RolloutTask& task_;
+    const Algorithm &dynamics_, &integrate_;
+    const Job job_;
+    const Model& model_;
+    index nq_, nv_, lanes_;
+    std::vector<double> q_, stage_q_, v_, stage_v_, a_, u_, slope_q_, sum_q_, sum_v_, force_;
+    Workspace space_, small_;
+};
+
+// All states, their packs shared among threads. The first state at fault, or none.
+inline RolloutEnd roll_out(const RolloutTask& task, const Job& job, index threads) {
+    const index lanes = task.count == 1 ? 1 : best_kernels().lanes, packs = (task.count + lanes - 1) / lanes;
+    threads = threads < 1 ? 1 : threads > packs ? packs : threads > MOST_THREADS ? MOST_THREADS : threads;
+    std::vector<RolloutEnd> ends(static_cast<std::size_t>(threads));
+    std::vector<Roller> rollers;
+    rollers.reserve(ends.size());
+    for (index t = 0; t < threads; ++t) rollers.emplace_back(task, job, lanes);
+    share(threads, [&](index t) {
+        const auto at = static_cast<std::size_t>(t);
+        for (index pack = packs * t / threads; pack < packs * (t + 1) / threads; ++pack)
+            if (!rollers[at].run(pack * lanes, ends[at])) return;
+    });
+    for (const RolloutEnd& end : ends)
+        if (end.state >= 0) return end;
+    return {};
+}
+
+}  // namespace rigid
+}  // namespace soacraft

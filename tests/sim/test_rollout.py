@@ -1,0 +1,93 @@
+"""Compiled rollouts: the same as steps in Python, one state or a batch, any number of threads; what they refuse."""
+
+import numpy as np
+import pytest
+from tests.sim.test_order import tree
+
+import soacraft as sc
+from soacraft.errors import ModelError, SimulationError, StateError
+
+MODELS = {
+    "pins": lambda: sc.load("arm7"),
+    "quaternions": lambda: tree([sc.Free(), sc.Spherical(), sc.Gimbal(), sc.Pin((0, 1, 0))]),
+    "springs": lambda: sprung(),
+}
+
+
+def sprung():
+    mb = tree([sc.Spherical(), sc.Pin((0, 0, 1)), sc.Prismatic((1, 0, 0))])
+    for body in mb.bodies:
+        body.passive = sc.Passive(stiffness=4.0, damping=0.3)
+    return mb
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_rollout_is_what_steps_in_python_give(name):
+    mb = MODELS[name]()
+    mb.set_state(*mb.random_state(3))
+    p = sc.sim.Propagator(mb, integrator="rk4", step=0.01)
+    q, v = np.array(mb.q), np.array(mb.v)
+    Q, V = p.rollout(q, v, steps=20)
+    run = p.advance_to(0.2)
+    np.testing.assert_allclose(Q, run.q, rtol=0, atol=1e-11)
+    np.testing.assert_allclose(V, run.v, rtol=0, atol=1e-10)
+
+
+def test_batches_states_and_threads_agree():
+    mb = MODELS["quaternions"]()
+    rng = np.random.default_rng(1)
+    q, v = (np.array(x) for x in zip(*(mb.random_state(i) for i in range(11)), strict=True))
+    force = rng.standard_normal((11, 6, mb.nv))
+    p = sc.sim.Propagator(mb, integrator="rk4", step=0.005)
+    Q, V = p.rollout(q, v, force, steps=6)
+    assert Q.shape == (11, 7, mb.nq)
+    np.testing.assert_array_equal(p.rollout(q, v, force, steps=6, threads=3)[0], Q)
+    for i in (0, 5, 10):
+        one = p.rollout(q[i], v[i], force[i], steps=6)
+        np.testing.assert_allclose(one[0], Q[i], rtol=0, atol=1e-12)
+        np.testing.assert_allclose(one[1], V[i], rtol=0, atol=1e-11)
+    shared = p.rollout(q, v, force[0], steps=6)
+    np.testing.assert_array_equal(shared[0][0], Q[0])
+
+
+def test_a_held_force_is_that_of_each_step():
+    """A mass under a force that is held in each step: exact."""
+    mb = sc.Multibody("mass", gravity=(0, 0, 0))
+    mb.add_body("mass", None, sc.Prismatic((1, 0, 0)), sc.Inertia(2.0, (0, 0, 0), np.eye(3)))
+    p = sc.sim.Propagator(mb, integrator="rk4", step=0.5)
+    Q, V = p.rollout([0.0], [1.0], [[2.0], [-4.0]], steps=2)
+    np.testing.assert_allclose(V[:, 0], [1.0, 1.5, 0.5])
+    np.testing.assert_allclose(Q[:, 0], [0.0, 0.625, 1.125])
+    assert p.rollout([0.0], [1.0], steps=0)[0].shape == (1, 1)
+
+
+def test_refusals():
+    mb = sc.load("pendulum")
+
+    def fixed(model=mb):
+        return sc.sim.Propagator(model, integrator="rk4", step=0.1)
+
+    with pytest.raises(StateError, match=r"rollout is by integrator='rk4' with a step, this propagator has 'dop853'"):
+        sc.sim.Propagator(mb).rollout([0.0], [0.0])
+    p = fixed()
+    p.control("bob", 1.0)
+    with pytest.raises(StateError, match=r"rollout knows forces of the model and force= alone, not 'bob'"):
+        p.rollout([0.0], [0.0])
+    with pytest.raises(StateError, match=r"has shape \(1,\), \(5, 1\) or \(1, 5, 1\), got \(3, 1\)"):
+        fixed().rollout([0.0], [0.0], np.zeros((3, 1)), steps=5)
+    with pytest.raises(ModelError, match=r"steps of a rollout must be a whole number of at least 0, got -1"):
+        fixed().rollout([0.0], [0.0], steps=-1)
+    with pytest.raises(StateError, match=r"takes one state or a batch with one leading axis, got \(2, 2\)"):
+        fixed().rollout(np.zeros((2, 2, 1)), [0.0])
+    rolling = tree([sc.RollingBall(0.5)])
+    with pytest.raises(ModelError, match=r"rollout of 'tree' is not compiled: 'b0' rolls; use p.advance_to"):
+        fixed(rolling).rollout(rolling.q, rolling.v)
+    top = tree([sc.Spherical()])
+    q = np.tile(top.q, (9, 1))
+    v = np.zeros((9, 3))
+    v[7] = [0, 0, 90.0]
+    with pytest.raises(SimulationError, match=r"state 7 of the rollout of 'tree' stopped in step 0, at 0 s: a hinge"):
+        fixed(top).rollout(q, v, steps=3)
+    v[7] = 1e200
+    with pytest.raises(SimulationError, match=r"state 7 of the rollout of 'tree' stopped in step 0"):
+        fixed(top).rollout(q, v, steps=3)
