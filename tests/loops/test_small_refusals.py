@@ -72,8 +72,13 @@ def test_dynamics_of_a_solver(mb):
     refused(
         lambda: dyn.mass_matrix(s, mb.q),
         ModelError,
-        rf"mass_matrix takes a Multibody or a sub-graph of one, got {got}\. Of a closed chain write it in operators, "
-        r"s = sc\.operators\(sc\.loops\.ConstraintEmbedding\(mb\)\): the mass matrix is "
+        rf"mass_matrix takes a Multibody or a sub-graph of one, got {got}\. It has its own: s\.mass_matrix\(\.\.\.\)\.",
+    )
+    refused(
+        lambda: dyn.composite_inertia(s, mb.q),
+        ModelError,
+        rf"composite_inertia takes a Multibody or a sub-graph of one, got {got}\. Of a closed chain write it in "
+        r"operators, s = sc\.operators\(sc\.loops\.ConstraintEmbedding\(mb\)\): the mass matrix is "
         r"s\.H \* s\.phi \* s\.M \* s\.phi\.T \* s\.H\.T\.",
     )
     ops = sc.operators(s)
@@ -201,12 +206,12 @@ def test_one_state_and_many_accelerations(kind, mb):
     refused(
         lambda: s.inverse_dynamics(np.tile(mb.q, (3, 1)), mb.v, wanted),
         StateError,
-        r"the leading \(batch\) axes do not agree: vdot_independent \(4, 1\), the other arguments \(3, 3\)\.",
+        r"the leading \(batch\) axes do not agree: vdot \(4, 1\), the other arguments \(3, 3\)\.",
     )
     refused(
         lambda: s.inverse_dynamics(mb.q, mb.v, [1e200]),
         StateError,
-        r"vdot_independent of 'four_bar' is too large to work with: 1e\+200; a solver takes numbers up to 1e\+150\.",
+        r"vdot of 'four_bar' is too large to work with: 1e\+200; a solver takes numbers up to 1e\+150\.",
     )
 
 

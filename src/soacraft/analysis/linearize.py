@@ -24,10 +24,12 @@ import scipy.linalg
 
 from soacraft.analysis.finite import refusing_overflow
 from soacraft.dynamics.arguments import read_problem
+from soacraft.dynamics.coupled import is_coupled
 from soacraft.dynamics.derivatives import forward_dynamics_derivatives
 from soacraft.dynamics.forces import forward_dynamics
 from soacraft.dynamics.problem import Problem
 from soacraft.errors import ModelError
+from soacraft.late import higher
 from soacraft.model.flat.realize import times
 from soacraft.model.hinges.base import H_T_of, dH_of
 from soacraft.model.sizes.scale import scale_of
@@ -122,7 +124,7 @@ def linearize(
 
     in tangent coordinates: xi moves q to `g.integrate(q, xi)`. Any hinge but a rolling ball. External forces in node
     axes move with their nodes. The model's own springs, dampers and gravity compensation take part, unless
-    `passive=False`.
+    `passive=False`. Of a model with couplings it is that of its independent dofs, as `loops.linearize`.
 
     >>> import numpy as np
     >>> import soacraft as sc
@@ -135,6 +137,9 @@ def linearize(
     >>> np.round(np.abs(lin.eigenvalues.imag), 6)                     # sqrt(g / l)
     array([3.132092, 3.132092])
     """
+    if is_coupled(g, ignore_loops):
+        coupled: Linearization = higher("coupled_linearize")(g, q, v, force, f_ext, passive=passive)
+        return coupled
     p = read_problem("linearize", g, q=q, v=v, force=force, f_ext=f_ext, stored=True, ignore_loops=ignore_loops)
     nv = p.nv
     cure = "Take a sub-graph, or the batch in parts."

@@ -9,6 +9,7 @@ import numpy as np
 
 from soacraft.analysis.finite import refusing_overflow
 from soacraft.dynamics.arguments import check_loops, read_graph
+from soacraft.dynamics.coupled import is_coupled
 from soacraft.dynamics.inertias import mass_matrix_inverse
 from soacraft.dynamics.nodes import Nodes, jacobian, operational_space_compliance, operational_space_inertia
 from soacraft.model.tree.frame import Frame
@@ -66,7 +67,8 @@ def operational_space(
     >>> bool(np.allclose(s.jacobian @ s.consistent_inverse, np.eye(6)))
     True
     """
-    check_loops("operational_space", read_graph("operational_space", g), ignore_loops)
+    if not is_coupled(g, ignore_loops):
+        check_loops("operational_space", read_graph("operational_space", g), ignore_loops)
     C = operational_space_compliance(g, q, nodes, expressed_in, ignore_loops=ignore_loops)
     Lambda = operational_space_inertia(
         g, q, nodes, expressed_in, allow_singular=allow_singular, ignore_loops=ignore_loops

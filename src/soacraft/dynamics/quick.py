@@ -15,6 +15,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 import numpy as np
 
 from soacraft.dynamics.arguments import read_problem
+from soacraft.dynamics.coupled import with_couplings
 from soacraft.dynamics.engine import answers
 from soacraft.dynamics.node_twists import node_twist
 from soacraft.dynamics.per_body import BodyArray, NodeMotion, Poses
@@ -31,6 +32,7 @@ Function = Callable[..., Any]
 
 def quick(function: Callable[P, R]) -> Callable[P, R]:
     """The function of the table, answered by a quick call of the graph where there is one."""
+    function = with_couplings(function)
     name, model_type, make = function.__name__, Multibody, _call_of
 
     def quickly(g: Any, *args: Any, **kwargs: Any) -> Any:

@@ -21,11 +21,27 @@ from soacraft.spatial.checks import Array, finite
 
 def read_independent(p: Problem, vdot: Any) -> Problem:
     """The problem with accelerations of the independent dofs, whose leading axes join those of the others."""
-    x = finite(vdot, (..., None), f"vdot_independent of {p.graph.name!r}", StateError)
-    refuse_large(p.graph, "vdot_independent", x)
+    x = finite(vdot, (..., None), f"vdot of {p.graph.name!r}", StateError)
+    refuse_large(p.graph, "vdot", x)
     others = np.empty((*p.batch, p.nv))
-    batch = common_batch(**{"vdot_independent": x, "the other arguments": others})
+    batch = common_batch(**{"vdot": x, "the other arguments": others})
     return replace(p, given={**p.given, "vdot_independent": x}, batch=batch)
+
+
+def independent_part(task: Task, choice: Partition, vdot: Array, tolerance: float) -> Array:
+    """The accelerations of the independent dofs, from themselves or from those of all dofs, which must agree with the
+    closures.
+    """
+    if len(vdot) != task.graph.nv or len(vdot) == len(choice.independent):
+        return vdot
+    off, name, allowed = _left(task, vdot, tolerance)
+    if off > allowed:
+        raise LoopError(
+            f"vdot of all dofs of {task.graph.name!r} does not agree with its closures: {off:.3g} is left at {name!r}. "
+            "Take one of forward_dynamics, or give the independent dofs alone, "
+            f"{', '.join(map(repr, dofs_named(task.rows, choice.independent)))}."
+        )
+    return vdot[choice.independent]
 
 
 def force_for(task: Task, choice: Partition, vdot_i: Array, actuated: Mask | None, tolerance: float) -> Array:
@@ -38,8 +54,8 @@ def force_for(task: Task, choice: Partition, vdot_i: Array, actuated: Mask | Non
     names = dofs_named(rows, choice.independent)
     if len(vdot_i) != len(names):
         raise StateError(
-            f"vdot_independent of {rows.graph.name!r} has {len(names)} entries here, got {len(vdot_i)}; they are of "
-            f"{', '.join(map(repr, names)) or 'no dofs'}."
+            f"vdot of {rows.graph.name!r} has {len(names)} entries here, got {len(vdot_i)}; they are of "
+            f"{', '.join(map(repr, names)) or 'no dofs'}. All {rows.graph.nv} dofs may be given too."
         )
     G, sizes = rows.jacobian(), sizes_of(rows)
     vdot = completed(G, choice, vdot_i, task.Udot - rows.gamma, sizes)

@@ -24,6 +24,7 @@ from soacraft.kinematics import projection
 from soacraft.kinematics.bounds import read_fixed
 from soacraft.kinematics.checks import check_answer, check_state, closed_rows
 from soacraft.kinematics.compiled import CompiledClosures
+from soacraft.kinematics.followers import masters
 from soacraft.kinematics.independent import Indices, Partition, dofs_named
 from soacraft.kinematics.partition import partition
 from soacraft.kinematics.residuals import residuals
@@ -32,6 +33,7 @@ from soacraft.kinematics.tasks import Drives, Task, for_each, in_state, read_dri
 from soacraft.kinematics.tolerances import CLOSED
 from soacraft.loops import inverse, position
 from soacraft.loops.findings import Answer, Answered, Findings
+from soacraft.loops.named import NamedFunctions
 from soacraft.loops.results import Result, Source
 from soacraft.model.states.coordinates import read_q
 from soacraft.model.states.state import State
@@ -51,7 +53,7 @@ class Chosen(NamedTuple):
     """The same for single states."""
 
 
-class Solver(Strict, ABC):
+class Solver(NamedFunctions, Strict, ABC):
     """Dynamics of a closed chain. `tolerance` is how far a state may be off its closures, a number without unit: angles
     in radians, distances relative to the length of their loop, the sum of its links, couplings relative to the largest
     of their terms, and velocities in these units relative to how fast the mechanism moves (`model.sizes.measure`).
@@ -78,7 +80,7 @@ class Solver(Strict, ABC):
         self._graph, self._version, self._parameters = graph, graph.version, graph.parameters
         self._coordinates: dict[str, Array] = {}
         self._turns: Array | None = None  # those coordinates as compiled code takes them
-        self._kept: Indices | None = None
+        self._kept: Indices | None = masters(graph)
         graph.layout  # noqa: B018  (a stale sub-graph says so here)
         self._compiled = self._compile()  # the rows; what it is to solve by is chosen at the first state
         self._follow()
@@ -204,29 +206,32 @@ class Solver(Strict, ABC):
         self,
         q: Any,
         v: Any,
-        vdot_independent: Any,
+        vdot: Any,
         actuated: Any = None,
         f_ext: Any = None,
         U: Any = None,
         *,
         passive: bool = True,
     ) -> Array:
-        """The generalized force (..., nv) that gives the accelerations of the independent dofs, zero elsewhere.
+        """The generalized force (..., nv) that gives these accelerations, zero but at the actuated dofs.
 
             X_a* T_a = X* (Mcal vdot + C - passive),   vdot = X vdot_i + x0
 
         A closed chain has many: forces act at the `actuated` dofs alone (names, numbers or a mask; default: the
         independent dofs); more of them than needed share the work by least squares, too few are a `LoopError`.
-        `vdot_independent` is in the order of `independent(q)`.
+        `vdot` is of the independent dofs, in the order of `independent(q)`, or of all dofs, (..., nv): one that the
+        closures do not allow is a `LoopError`.
         """
         p = self._read("inverse_dynamics", q=q, v=v, f_ext=f_ext, passive=passive)
-        p = inverse.read_independent(p, vdot_independent)
+        p = inverse.read_independent(p, vdot)
         p, drives = read_drives(p, U)
         mask = None if actuated is None else read_prescribed(self.graph, actuated, "actuated")
 
         def work(state: State, one: dict[str, Array], forces: Any, driven: Drives) -> Array:
             task = self._task(state, np.zeros(p.nv), forces, driven, passive=p.passive)
-            return inverse.force_for(task, self._choice(task.rows), one["vdot_independent"], mask, self.tolerance)
+            choice = self._choice(task.rows)
+            vdot_i = inverse.independent_part(task, choice, one["vdot_independent"], self.tolerance)
+            return inverse.force_for(task, choice, vdot_i, mask, self.tolerance)
 
         return np.reshape(for_each(p, drives, work), (*p.batch, p.nv))
 

@@ -68,8 +68,12 @@ def operational_space_compliance(p: Problem) -> Array:
 
 
 def operational_space_inertia(p: Problem) -> Array:
-    """The inverse of the compliance, or where its rank is deficient and that is allowed, its pseudo-inverse."""
-    C = operational_space_compliance(p)
+    """The inverse of the compliance."""
+    return inverse_of_compliance(p, operational_space_compliance(p))
+
+
+def inverse_of_compliance(p: Problem, C: Array) -> Array:
+    """The inverse of a compliance, or where its rank is deficient and that is allowed, its pseudo-inverse."""
     size = C.shape[-1]
     scale = _scale(C)
     scaled = C / scale[..., :, None] / scale[..., None, :]

@@ -10,6 +10,7 @@ import numpy as np
 from soacraft.dynamics.arguments import read_prescribed
 from soacraft.errors import LoopError
 from soacraft.kinematics.checks import check_state
+from soacraft.kinematics.followers import followers
 from soacraft.kinematics.independent import Indices, Mask, dofs_named
 from soacraft.kinematics.partition import partition
 from soacraft.kinematics.rows import Constraints
@@ -175,6 +176,7 @@ def read_wanted(graph: Graph, independent: Any) -> Mask | None:
 
 
 def _spare(graph: Graph) -> Mask | None:
-    """The dofs that should be independent where couplings say which are not (rotors of geared hinges)."""
-    spare = {x.attributes[DEPENDENT] for x in graph.couplings if x.active and DEPENDENT in x.attributes}
+    """The dofs that should be independent where couplings say which are not (rotors of geared hinges, mimic joints)."""
+    told = {x.attributes[DEPENDENT] for x in graph.couplings if x.active and DEPENDENT in x.attributes}
+    spare = told or followers(graph)
     return np.array([name not in spare for name in graph.dof_names]) if spare else None
