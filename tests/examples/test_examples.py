@@ -156,3 +156,13 @@ def test_the_legs_of_a_stewart_platform_balance_the_weight_of_its_table():
     assert np.array([force[mb.v_slice(leg)][0] for leg in legs]) == pytest.approx(expected, rel=1e-5)
     others = np.delete(force, [mb.v_slice(leg).start for leg in legs])
     assert np.max(np.abs(others)) == 0
+
+
+def test_11_exact_linkages(run):
+    names, found, lines = run("11_exact_linkages.py")
+    assert number(found["off the line"]) < 1e-12
+    assert lines[0].endswith("on x = 1.050000000000")
+    assert found["Bennett's linkage"].startswith("1 freedom")
+    assert found["rank"] == "2"
+    assert sum(line.startswith("ring") for line in lines) == 3
+    assert names["q"][0] == pytest.approx(1.3, abs=1e-12)
