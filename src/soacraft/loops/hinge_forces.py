@@ -33,7 +33,8 @@ from soacraft.spatial.wrench import Wrench
 
 class HingeForces:
     """The wrench [moment; force] through every hinge, (..., 6): what acts there on the body outboard of it, of a cut
-    hinge on the body of its frame b. Motors, springs and couplings act through the hinge, so they are part of it.
+    hinge on the body of its frame b. Motors, springs and couplings act through the hinge, so they are part of it. Where
+    rows of closures repeat others, how hinges share the forces across them is that of `Result.multipliers`.
 
     `f["crank"]`, by body or hinge, is about the origin of the body's frame in its axes; `f["loop"]`, by the name of a
     closure, about the origin of its frame b in the axes of its frame a, as `Result.multipliers`. `f.at("crank", node,
