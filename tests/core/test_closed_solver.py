@@ -402,7 +402,7 @@ def test_calls_of_another_form(good):
     assert type(found) is Answer
     assert found._source == "here"
     assert np.array_equal(found.vdot, given[VDOT][0])
-    assert np.array_equal(found._rest, [*given[REST][0], *one[0]])
+    assert np.array_equal(found._rest, [*given[REST][0], *one[0], *one[1]])
     assert np.array_equal(found._theta, given[7][0])
     assert call() == ("Python", 0, [])
     assert call(*one, None) == ("Python", 6, [])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from tests.dynamics.springs import sprung
 from tests.loops.cases import dense, force_of, library, near
-from tests.loops.test_compiled import without_compiled
+from tests.loops.compiled_cases import without_compiled
 from tests.loops.test_derivatives import along_closures
 
 import soacraft as sc

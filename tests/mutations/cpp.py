@@ -42,7 +42,8 @@ GRADIENTS, OPERATORS = "analysis/test_compiled_gradients.py", "dynamics/test_aga
 PASSIVE, REFUSALS = "dynamics/test_passive.py", "core/test_rigid_model.py"
 QUICK = "dynamics/test_quick_calls.py"
 RIGID = (SWEEPS, MATRICES, DERIVATIVES, OPERATORS, REFUSALS, GRADIENTS, SINGULAR)
-CLOSED = ("core/test_closed_solver.py", "kinematics/test_followed.py", "loops/test_compiled.py")
+COMPILED = tuple(f"loops/test_compiled_{name}.py" for name in ("answers", "batches", "calls", "doubt", "lifetime"))
+CLOSED = ("core/test_closed_solver.py", "kinematics/test_followed.py", *COMPILED)
 BLOCKS = ("core/test_core.py", "core/test_block_engine.py", "recursions/test_compiled_blocks.py")
 
 
@@ -72,10 +73,10 @@ TESTS = (
     (("",), BLOCKS),
 )
 #: Tests that take long and see nothing that the others of their file do not: leaks, threads, long motions.
-LEFT_OUT = tuple(f"loops/test_compiled.py::test_{name}" for name in (
-    "hinges_with_turning_axes_along_a_motion", "a_call_while_it_is_taken_apart", "calls_do_not_leak",
-    "threads_that_share_a_solver_while_it_chooses_other_dofs", "threads_with_solvers_of_their_own",
-    "models_and_solvers_go"))  # fmt: skip
+LEFT_OUT = ("loops/test_compiled_doubt.py::test_hinges_with_turning_axes_along_a_motion", *(
+    f"loops/test_compiled_lifetime.py::test_{name}" for name in (
+        "a_call_while_it_is_taken_apart", "calls_do_not_leak", "threads_with_solvers_of_their_own",
+        "threads_that_share_a_solver_while_it_chooses_other_dofs", "models_and_solvers_go")))  # fmt: skip
 #: Unnoticed, of those that change an answer.
 ALLOWED = 0.05
 #: Processor time of the tests of one mutant: one that never ends is noticed too.

@@ -1,0 +1,178 @@
+"""Compiled solvers of closed chains give the answers of Python: random graphs, robots, forces."""
+
+
+from unittest import mock
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.loops.cases import (
+    Z,
+    close,
+    closed_graphs,
+    comparable,
+    force_of,
+    generalized,
+    library,
+    near,
+)
+from tests.loops.compiled_cases import (
+    KNOWN,
+    MODELS,
+    SOLVERS,
+    compiled,
+    equal,
+    in_python,
+    moved,
+    one_compiled,
+    ready,
+    rows_in_python,
+    same,
+    without_compiled,
+)
+from tests.profiles import tries
+from tests.strategies import SEEDS
+
+import soacraft as sc
+from soacraft.kinematics.compiled import CompiledClosures
+from soacraft.kinematics.rows import Constraints
+from soacraft.loops import ConstraintEmbedding, TreeAugmented
+from soacraft.model.samples.random_models import random_pose
+
+# -- answers -------------------------------------------------------------------------------------------------------
+
+
+def with_rotors(mb):
+    for k, body in enumerate(mb.bodies):
+        if k % 3 != 1:
+            body.armature = 0.1 * np.arange(k + 1, k + 1 + body.hinge.nv)
+    return mb
+
+
+@pytest.mark.parametrize("kind", SOLVERS)
+def test_answers_on_random_closed_graphs(kind):
+    """Any hinges in the tree and in the loops, rotors, polynomial couplings, redundant rows; nearly all in C++."""
+    asked, answered, repeating = [], [], []
+
+    @tries(35)
+    @given(closed_graphs(closing=KNOWN), SEEDS, st.booleans())
+    def check(mb, seed, rotors):
+        mb = with_rotors(mb) if rotors else mb
+        force = force_of(mb, seed)
+        comparable(mb, force)
+        solver = kind(mb)
+        if solver._compiled is None:
+            assert not mb.nv
+            return
+        wanted = in_python(solver, mb.q, mb.v, force)
+        found, fine = one_compiled(solver, mb.q, mb.v, force)
+        asked.append(mb)
+        if fine:
+            answered.append(mb)
+            same(mb, found, wanted)
+            assert found.residual < 1e-9
+            if wanted.rank < Constraints(mb, mb.state()).size:
+                repeating.append(mb)
+
+    check()
+    assert len(answered) >= 0.8 * len(asked)
+    assert len(repeating) >= 0.2 * len(asked)
+
+
+@pytest.mark.parametrize("kind", SOLVERS)
+@pytest.mark.parametrize("model", MODELS)
+def test_answers_on_models_of_the_library(kind, model):
+    mb = MODELS[model]()
+    solver = ready(mb, kind)
+    q, v, force = moved(mb, 6)
+    found, fine = compiled(solver, q, v, force)
+    assert fine.all() or model == "delta"  # whose rods weigh next to nothing: dofs in doubt everywhere
+    for i in np.flatnonzero(fine):
+        mb.set_state(q[i], v[i])
+        same(mb, found[i], in_python(solver, q[i], v[i], force[i]), 1e-8 if model == "delta" else 1e-9)
+
+
+@pytest.mark.parametrize("kind", SOLVERS)
+@pytest.mark.parametrize("model", MODELS)
+def test_calls_are_answered_by_compiled_code(kind, model):
+    """Where compiled code goes wrong its residual does, and Python answers instead: right, but slowly.
+    The dofs of a delta robot are in doubt to the embedding.
+    """
+    mb = MODELS[model]()
+    solver = ready(mb, kind)
+    call = solver._chosen.call
+    for state in zip(*moved(mb, 2), strict=True):
+        solver.forward_dynamics(*state)
+        solver.forward_dynamics(*state, passive=False)
+    in_doubt = model == "delta" and kind is ConstraintEmbedding
+    assert (call.answered, call.passed_on) == ((0, 4) if in_doubt else (4, 0))
+
+
+@pytest.mark.parametrize("hinges", [(sc.Cylindrical(Z), sc.Pin(Z)), (sc.Pin(Z), sc.Spherical())])
+@pytest.mark.parametrize("kind", SOLVERS)
+def test_multipliers_are_the_least_beside_rows_that_hold_nothing(kind, hinges):
+    """The turning rows of a planar closure on a slide have no compliance: small relative to them is not small."""
+    mb = sc.Multibody("least", gravity=(0, -9.81, 0))
+    mb.add_body("slide", None, sc.Prismatic((1, 0, 0)), sc.Inertia(1.0, (0, 0, 0), np.eye(3)))
+    ahead = sc.Pose(translation=(1, 0, 0))
+    tree = sc.Universal((1, 0, 0), (0, 1, 0))
+    mb.add_body("arm", "slide", tree, sc.Inertia(1.0, (0.1, 0.2, 0.3), np.eye(3)), ahead)
+    for seed, hinge in enumerate(hinges, 1):
+        close(mb, f"loop{seed}", "inertial", "arm", hinge, seed)
+    close(mb, "dead", "inertial", "slide", sc.Planar())
+    force = np.ones(3)
+    solver = ready(mb, kind)
+    found, fine = one_compiled(solver, mb.q, np.zeros(3), force)
+    assert fine
+    rows = Constraints(mb, mb.state())
+    G = rows.jacobian()
+    least = np.linalg.pinv(-G.T, rcond=1e-9) @ generalized(mb, found)
+    for loop, (name, where) in zip(rows.loops, rows.places, strict=True):
+        near(found.multipliers[name], loop.wrench(least[where]))
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_projected_velocity_is_that_of_python(model):
+    mb = MODELS[model]()
+    solver = ready(mb, TreeAugmented)
+    v = np.random.default_rng(2).standard_normal((3, mb.nv))
+    with mock.patch.object(CompiledClosures, "impulse", autospec=True, side_effect=CompiledClosures.impulse) as impulse:
+        found = solver.project_velocity(mb.q, v)
+    assert impulse.call_count == 3
+    with rows_in_python():
+        near(found, without_compiled(TreeAugmented(mb)).project_velocity(mb.q, v))
+
+
+# -- forces --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", SOLVERS)
+@pytest.mark.parametrize("axes", [None, "inertial"])
+def test_external_and_stored_forces(kind, axes):
+    mb = library("five_bar")
+    solver = ready(mb, kind)
+    twin = without_compiled(kind(mb))
+    q, v, force = moved(mb, 4)
+    body = mb.bodies[-1]
+    node = body.add_node("somewhere", random_pose(3)) if not body.nodes else body.nodes[0]
+    moment, push = np.array([1.0, 2.0, 3.0]), np.array([4.0, 5.0, 6.0])
+    wrench = sc.Wrench(moment, push, axes) if axes else np.concatenate([moment, push])
+    several = np.arange(24.0).reshape(4, 6)
+    for rows in (slice(None), 2):
+        state = q[rows], v[rows], force[rows]
+        free = solver.forward_dynamics(*state)
+        pulled = solver.forward_dynamics(*state, {node: wrench})
+        near(pulled.vdot, twin.forward_dynamics(*state, {node: wrench}).vdot, 1e-11)
+        for name, x in twin.forward_dynamics(*state, {node: wrench}).multipliers.items():
+            near(pulled.multipliers[name], x, 1e-10)
+        assert np.abs(pulled.vdot - free.vdot).max() > 1e-3
+        mb.set_force(node, wrench)
+        near(solver.forward_dynamics(*state).vdot, pulled.vdot, 1e-13)
+        near(solver.forward_dynamics(*state, {body: np.ones(6)}).vdot,
+             twin.forward_dynamics(*state, {body: np.ones(6)}).vdot, 1e-11)  # fmt: skip
+        mb.clear_forces()
+        assert equal(solver.forward_dynamics(*state), free)
+    found = solver.forward_dynamics(q, v, force, {body: several})
+    near(found.vdot, twin.forward_dynamics(q, v, force, {body: several}).vdot, 1e-11)
+    assert np.abs(found.vdot[0] - free.vdot[0]).max() > 1e-3
