@@ -195,7 +195,7 @@ class RigidModel:
     def rollout(
         self, q: _Reals, v: _Reals, force: _Reals, h: float, Q: _Reals, V: _Reals, threads: int = 1
     ) -> tuple[int, int, bool] | None:
-        """Many steps of the Runge-Kutta method from each state of a batch; where one cannot go on, its number, the step,
+        """Many steps of the Runge-Kutta method from each state of a batch; where one cannot go on, its number, step,
         and whether a hinge turned too far."""
 
     def time(self, algorithm: str, q: _Reals, v: _Reals, x: _Reals, repeats: int) -> float:
