@@ -13,7 +13,7 @@ from soacraft import dynamics
 from soacraft.dynamics.arguments import read_nodes, read_problem
 from soacraft.dynamics.delivery import read_out
 from soacraft.dynamics.problem import Problem
-from soacraft.dynamics.reference.operational_space import inverse_of_compliance
+from soacraft.dynamics.reference.inertia import inverse_of_compliance
 from soacraft.dynamics.table import TABLE
 from soacraft.errors import LoopError
 from soacraft.loops.derivatives import forward_dynamics_derivatives

@@ -26,7 +26,7 @@ from soacraft.model.tree.graph import Graph
 from soacraft.spatial.checks import Array
 
 if TYPE_CHECKING:
-    from soacraft.kinematics.independent import Choice
+    from soacraft.kinematics.independent import Partition
     from soacraft.kinematics.rows import Constraints
 
 COORDINATES = ("independent", "all")
@@ -67,7 +67,7 @@ class NamedFunctions:
         def _task(
             self, state: Any, force: Array, forces: Any, drives: Any, moving: bool = True, passive: bool = False
         ) -> Task: ...
-        def _choice(self, rows: Constraints) -> Choice: ...
+        def _choice(self, rows: Constraints) -> Partition: ...
 
     def mass_matrix(self, q: Any, coordinates: str = "independent") -> Array:
         """X* Mcal X, (..., m, m), in all coordinates (..., nv, nv).

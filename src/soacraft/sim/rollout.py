@@ -34,9 +34,9 @@ def rollout(
     for size, what in ((mb.nq, "q"), (mb.nv, "v")):
         refuse_large((count, steps + 1, size), f"{what} of a rollout of {mb.name!r}", "Take fewer states or steps.")
     Q, V = np.empty((count, steps + 1, mb.nq)), np.empty((count, steps + 1, mb.nv))
-    start = [np.ascontiguousarray(np.broadcast_to(x, (count, x.shape[-1]))) for x in (q, v)]
+    q0, v0 = (np.ascontiguousarray(np.broadcast_to(x, (count, x.shape[-1]))) for x in (q, v))
     wanted = 1 + count * len(mb) // _WORTH_A_THREAD
-    fault = model.kernels.rollout(*start, T, h, Q, V, threads or min(os.cpu_count() or 1, wanted))
+    fault = model.kernels.rollout(q0, v0, T, h, Q, V, threads or min(os.cpu_count() or 1, wanted))
     if fault is not None:
         state, step, turned = fault
         where = f"state {state} of the rollout of {mb.name!r} stopped in step {step}, at {step * h:.9g} s: "
