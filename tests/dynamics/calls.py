@@ -2,6 +2,7 @@
 
 import inspect
 from contextlib import contextmanager
+from functools import cache
 from unittest.mock import patch
 
 import numpy as np
@@ -56,6 +57,16 @@ def tree(seed=0, n=13, holonomic=False, **kwargs):
 def tree_for(function, seed=0, **kwargs):
     """A tree that a function accepts."""
     return tree(seed, holonomic=function in DERIVATIVES, **kwargs)
+
+
+def shared_tree(function):
+    """A tree that a function accepts, made once: for tests that leave it as it is."""
+    return _shared(function in DERIVATIVES)
+
+
+@cache
+def _shared(holonomic):
+    return tree(1, holonomic=holonomic)
 
 
 def subtree(mb, anchor="rest", least=3):

@@ -13,6 +13,7 @@ from tests.dynamics.calls import (
     names_of,
     pick,
     public_functions,
+    shared_tree,
     subtree,
     tree,
     tree_for,
@@ -37,7 +38,7 @@ def test_the_table_is_complete():
 
 @every
 def test_a_batch_is_a_loop(function):
-    g = tree_for(function, 1)
+    g = shared_tree(function)
     given = arguments(g, 2, (2, 3))
     together = arrays(call(function, g, given))
     for i in np.ndindex(2, 3):
@@ -59,7 +60,7 @@ def test_a_batch_of_a_sub_graph(function):
 @every
 def test_leading_axes_broadcast(function):
     """Any one argument may have the batch alone."""
-    g = tree_for(function, 1)
+    g = shared_tree(function)
     one, many = arguments(g, 2), arguments(g, 3, (4,))
     for name in names_of(function):
         found = arrays(call(function, g, one | {name: many[name]}))
@@ -71,7 +72,7 @@ def test_leading_axes_broadcast(function):
 
 @pytest.mark.parametrize("function", [name for name in FUNCTIONS if "f" in CALLS[name] and "_f" in CALLS[name]])
 def test_forces_may_have_the_batch_alone(function):
-    g = tree_for(function, 1)
+    g = shared_tree(function)
     one, many = arguments(g, 2), arguments(g, 3, (4,))
     found = arrays(call(function, g, one | {name: many[name] for name in ("f_ext", "node_forces")}))
     for ours in found:
@@ -84,7 +85,7 @@ def test_forces_may_have_the_batch_alone(function):
 
 @every
 def test_an_empty_batch(function):
-    g = tree_for(function, 1)
+    g = shared_tree(function)
     shapes = [x.shape for x in arrays(call(function, g, arguments(g, 2)))]
     for found, shape in zip(arrays(call(function, g, arguments(g, 2, (0,)))), shapes, strict=True):
         assert found.shape == (0, *shape)
@@ -92,7 +93,7 @@ def test_an_empty_batch(function):
 
 @every
 def test_batches_that_do_not_fit_are_refused(function):
-    g = tree_for(function, 1)
+    g = shared_tree(function)
     given, other = arguments(g, 2, (3,)), arguments(g, 2, (4,))
     names = names_of(function)
     if len(names) < 2:
@@ -127,7 +128,7 @@ def targets(result):
 @every
 @pytest.mark.parametrize("batch", [(), (3,)], ids=["one", "batch"])
 def test_out(function, batch):
-    g = tree_for(function, 1)
+    g = shared_tree(function)
     given = arguments(g, 2, batch)
     wanted = call(function, g, given)
     out = targets(wanted)
@@ -150,7 +151,7 @@ def test_out_may_be_an_argument():
 
 def test_results_are_new_and_writeable():
     for function in FUNCTIONS:
-        g = tree_for(function, 1)
+        g = shared_tree(function)
         given = arguments(g, 2)
         first, second = arrays(call(function, g, given)), arrays(call(function, g, given))
         for a, b in zip(first, second, strict=True):
@@ -195,7 +196,7 @@ def test_bad_out_for_several_results():
 
 @every
 def test_threads(function):
-    g = tree_for(function, 1)
+    g = shared_tree(function)
     given = arguments(g, 2, (3,))
     for threads in (None, 1, 2, np.int64(2)):
         call(function, g, given, threads=threads)
@@ -211,7 +212,7 @@ def test_threads(function):
 
 @every
 def test_every_array_is_checked(function):
-    g = tree_for(function, 1)
+    g = shared_tree(function)
     given = arguments(g, 2)
     for name in names_of(function):
         x, size = given[name], len(given[name])
@@ -237,7 +238,7 @@ def test_every_array_is_checked(function):
 @every
 def test_quaternions(function):
     """Within 1e-6 of unit they are normalised, beyond refused."""
-    g = tree_for(function, 1)
+    g = shared_tree(function)
     given = arguments(g, 2)
     body = next(body for body in g.bodies if isinstance(body.hinge, sc.Spherical))
     where = g.q_slice(body)
@@ -253,7 +254,7 @@ def test_quaternions(function):
 
 @every
 def test_what_is_not_a_graph_is_refused(function):
-    g = tree_for(function, 1)
+    g = shared_tree(function)
     given = arguments(g, 2)
     for bad in (None, 3, "arm", g.state(), g.sko()):
         with pytest.raises(ModelError, match=f"^{function} takes a Multibody or a sub-graph of one, got "):
@@ -359,7 +360,7 @@ def test_bad_nodes_and_axes(function):
 @every
 def test_the_handle_gives_the_same(function):
     """To rounding: a single call may take a kernel of its own."""
-    g = tree_for(function, 1)
+    g = shared_tree(function)
     given = arguments(g, 2)
     d = dyn.Dynamics(g)
     args = [given[name] for name in CALLS[function].split()]
@@ -412,7 +413,7 @@ def test_the_handle_follows_the_forces_of_the_model():
 
 @every
 def test_the_handle_checks_quaternions(function):
-    g = tree_for(function, 1)
+    g = shared_tree(function)
     d, given = dyn.Dynamics(g), arguments(g, 2)
     where = g.q_slice(next(body for body in g.bodies if isinstance(body.hinge, sc.Free)))
     extra = {"allow_singular": True} if function == "operational_space_inertia" else {}

@@ -4,7 +4,7 @@ import inspect
 
 import numpy as np
 import pytest
-from tests.dynamics.calls import CALLS, arguments, arrays, call, close, tree_for
+from tests.dynamics.calls import CALLS, arguments, arrays, call, close, shared_tree, tree_for
 
 import soacraft as sc
 from soacraft import dynamics as dyn
@@ -78,7 +78,7 @@ def test_refused(function, batch):
 def test_answered(function):
     g = tied(function)
     given = arguments(g, 2)
-    wanted = call(function, tree_for(function, 1), given)
+    wanted = call(function, shared_tree(function), given)
     same(call(function, g, given), wanted)
     same(call(function, g, given, ignore_loops=True), wanted)
 
@@ -87,7 +87,7 @@ def test_answered(function):
 @pytest.mark.parametrize("batch", [(), (3,)], ids=["one", "batch"])
 def test_ignored(function, batch):
     """With out= and threads= too."""
-    g, bare = tied(function), tree_for(function, 1)
+    g, bare = tied(function), shared_tree(function)
     given = arguments(g, 2, batch)
     wanted = call(function, bare, {name: on(bare, value) for name, value in given.items()})
     same(call(function, g, given, ignore_loops=True), wanted)
@@ -111,7 +111,7 @@ def on(mb, forces):
 
 @every
 def test_anything_but_true_and_false_is_refused(function):
-    g = tree_for(function, 1)
+    g = shared_tree(function)
     given = arguments(g, 2)
     for bad in (None, 1, "yes", np.array([True, False])):
         with pytest.raises(LoopError) as error:
@@ -121,7 +121,7 @@ def test_anything_but_true_and_false_is_refused(function):
 
 @refusing
 def test_what_is_inactive_or_taken_out_is_not_refused(function):
-    g, bare = tie(tree_for(function, 1), active=False), tree_for(function, 1)
+    g, bare = tie(tree_for(function, 1), active=False), shared_tree(function)
     given = arguments(bare, 2)
     wanted = call(function, bare, given)
     given = {name: on(g, value) for name, value in given.items()}

@@ -75,7 +75,7 @@ def compare(batch, singles):
 
 
 @pytest.mark.parametrize("axes", AXES)
-@tries(6)
+@tries(4)
 @given(mb=rigid_trees())
 def test_states_of_a_rigid_tree(axes, mb):
     keep()
