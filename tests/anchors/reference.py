@@ -26,24 +26,34 @@ def bias_force(ops):
 
 def forward(ops, T):
     """vdot for the generalized force T, in O(n) (000 Eq. 31)."""
-    H, psi, K, P, D, a, b = ops["H psi K P D a b"]
-    factor = sc.I - H * psi * K
-    T = ops.vector(ops.hinge, T)
-    vdot = factor.T * (D.inv * (T - H * (psi * (K * T + P * a + b)))) - K.T * (psi.T * a)
-    return np.asarray(vdot)
+    return accelerations(ops)(T)
+
+
+def accelerations(ops):
+    """The same as a function of T at the state that the operators are at."""
+    H, psi, K, P, D = ops["H psi K P D"]
+    factor, K_T, psi_T = (sc.I - H * psi * K).T, K.T, psi.T
+
+    def vdot(T):
+        T, a, b = ops.vector(ops.hinge, T), ops.a, ops.b
+        return np.asarray(factor * (D.inv * (T - H * (psi * (K * T + P * a + b)))) - K_T * (psi_T * a))
+
+    return vdot
 
 
 def fly(mb, times, T=None, tolerance=1e-12):
     """q and v at the given times, from the current state, with the accelerations of `forward`."""
-    T = np.zeros(mb.nv) if T is None else T
+    T, start, vdot = np.zeros(mb.nv) if T is None else T, (mb.q, mb.v), accelerations(sc.operators(mb))
 
     def rates(_, x):
         q, v = unit_quaternions(mb, x[: mb.nq]), x[mb.nq :]
-        return np.concatenate([mb.qdot(q, v), forward(sc.operators(mb.state(q, v)), T)])
+        mb.set_state(q, v)
+        return np.concatenate([mb.qdot(q, v), vdot(T)])
 
-    start = np.concatenate([mb.q, mb.v])
-    path = solve_ivp(rates, (0.0, times[-1]), start, "DOP853", t_eval=times, rtol=tolerance, atol=0.01 * tolerance)
+    within = {"rtol": tolerance, "atol": 0.01 * tolerance}
+    path = solve_ivp(rates, (0.0, times[-1]), np.concatenate(start), "DOP853", t_eval=times, **within)
     assert path.success, path.message
+    mb.set_state(*start)
     return np.array([unit_quaternions(mb, q) for q in path.y[: mb.nq].T]), path.y[mb.nq :].T
 
 
