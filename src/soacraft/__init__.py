@@ -70,6 +70,7 @@ if TYPE_CHECKING:
         Planar,
         Prismatic,
         RollingBall,
+        RollingDisc,
         Screws,
         Spherical,
         Universal,
@@ -110,8 +111,8 @@ _HOMES = {
         Record SKOModel State SubGraph Tendon random_sko random_tree serial_chain
     """,
     "model.hinges": """
-        HINGES Cylindrical Free Gimbal Helical Hinge Pin Planar Prismatic RollingBall Screws Spherical Universal Weld
-        check_hinge
+        HINGES Cylindrical Free Gimbal Helical Hinge Pin Planar Prismatic RollingBall RollingDisc Screws Spherical
+        Universal Weld check_hinge
     """,
     "ops.check": "check_operator",
     "ops.define": "define matrix state_identity",
@@ -163,6 +164,7 @@ __all__ = [
     "Proof",
     "Record",
     "RollingBall",
+    "RollingDisc",
     "SKOModel",
     "Screws",
     "Space",

@@ -23,6 +23,7 @@ from soacraft.model.hinges.pin import Pin
 from soacraft.model.hinges.planar import Planar
 from soacraft.model.hinges.prismatic import Prismatic
 from soacraft.model.hinges.rolling_ball import RollingBall
+from soacraft.model.hinges.rolling_disc import RollingDisc
 from soacraft.model.hinges.screws import Screws
 from soacraft.model.hinges.spherical import Spherical
 from soacraft.model.hinges.universal import Universal
@@ -30,7 +31,7 @@ from soacraft.model.hinges.weld import Weld
 
 __all__ = [
     "HINGES", "Cylindrical", "Free", "Gimbal", "H_T_of", "Helical", "Hinge", "HingeCheck", "HingeReport",
-    "Pin", "Planar", "Prismatic", "RollingBall", "Screws", "Spherical", "Universal", "Weld", "bias_of",
+    "Pin", "Planar", "Prismatic", "RollingBall", "RollingDisc", "Screws", "Spherical", "Universal", "Weld", "bias_of",
     "check_hinge", "dH_of", "dbias_of", "derivative_of_H_T_of", "difference_of", "examples", "integrate_of",
     "normalize_of", "over_batch", "pose_of", "qdot_of",
 ]

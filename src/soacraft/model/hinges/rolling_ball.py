@@ -52,7 +52,7 @@ class RollingBall(Hinge):
         if self._radius <= 0.0:
             raise ModelError(f"radius of a RollingBall must be positive, got {number_text(self._radius)}")
         self._normal = unit(normal, "normal of a RollingBall")
-        self._tangents = frozen(_tangents(self._normal))
+        self._tangents = frozen(plane_tangents(self._normal))
 
     @property
     def radius(self) -> float:
@@ -163,7 +163,7 @@ class RollingBall(Hinge):
         return self._radius * np.stack([w @ t2, -(w @ t1)], axis=-1)
 
 
-def _tangents(normal: Array) -> Array:
+def plane_tangents(normal: Array) -> Array:
     """Two unit vectors t1, t2 with t1 x t2 = normal."""
     start = np.array([1.0, 0.0, 0.0]) if abs(normal[0]) < 0.9 else np.array([0.0, 1.0, 0.0])
     t1 = start - normal * (normal @ start)
