@@ -17,6 +17,7 @@ import numpy.typing as npt
 from soacraft.dynamics.arguments import read_prescribed
 from soacraft.dynamics.problem import Mask
 from soacraft.errors import StateError
+from soacraft.kinematics.tolerances import AT_LIMIT
 from soacraft.model.hinges.base import has_coordinates, integrate_of
 from soacraft.model.sizes.measure import measure_of
 from soacraft.model.states.coordinates import read_q
@@ -24,8 +25,6 @@ from soacraft.model.states.ranges import Ranges
 from soacraft.model.tree.graph import Graph
 from soacraft.spatial.checks import Array
 
-#: A coordinate this near its limit, in radians or lengths of the model, is at it.
-AT_LIMIT = 1e-9
 Sides = npt.NDArray[np.int8]
 
 

@@ -16,11 +16,9 @@ from soacraft.kinematics.residuals import natural_rate
 from soacraft.kinematics.rows import Constraints, CouplingRow, LoopRows
 from soacraft.kinematics.sizes import sizes_of
 from soacraft.kinematics.tasks import Task, states_of
-from soacraft.kinematics.tolerances import CLOSED, read_tolerance
+from soacraft.kinematics.tolerances import CLOSED, NEAR_SINGULAR, read_tolerance
 from soacraft.model.tree.graph import Graph
 
-#: Beside the largest pivot of Gc, a smallest one below this is near a singular configuration.
-NEAR = 1e-3
 #: So many redundant rows and violations are printed.
 _SHOWN = 12
 
@@ -89,7 +87,7 @@ class Report:
     @property
     def near_singular(self) -> bool:
         """Whether the rank is about to change, or has."""
-        return self.singular or self.smallest < NEAR
+        return self.singular or self.smallest < NEAR_SINGULAR
 
     @property
     def met(self) -> bool:

@@ -17,27 +17,35 @@ from soacraft.spatial.checks import finite
 
 __all__ = [
     "ASSEMBLED",
+    "AT_LIMIT",
+    "BALANCED",
     "BETTER",
     "CLOSED",
     "CLOSEST",
     "DOUBTFUL",
     "FURTHEST",
     "HELD",
+    "LEVER",
     "MET",
     "NEARBY",
+    "NEAR_SINGULAR",
     "OPEN_ROWS",
     "PIVOT",
     "PIVOT_ROUNDING",
     "PIVOT_ZERO",
     "POOR_CONDITION",
     "RANK",
+    "REFINED",
     "REPEATED",
     "ROUNDING",
     "SCALED",
+    "SETTLED",
     "SHORT",
     "SHRINKS",
     "SINGULAR",
+    "SLACK",
     "SMALL",
+    "STALLED",
     "TRUST",
     "ZERO",
     "Tolerances",
@@ -90,6 +98,21 @@ PIVOT = 1e-9
 PIVOT_ROUNDING = 1e-13
 #: here.
 PIVOT_ZERO = 1e-12
+#: The smallest pivot that counts relative to the largest, below which a report says that a singular pose is near.
+NEAR_SINGULAR = 1e-3
+#: A coordinate this near its limit, in radians or lengths of the model, is at it.
+AT_LIMIT = 1e-9
+#: What may stay unbalanced relative to the constraint forces before embedded accelerations are refined.
+BALANCED = 1e-13
+#: Augmented accelerations are refined until multipliers change by no more than this part: the next round is rounding.
+REFINED = 1e-9
+#: How far closures give way in the first fully augmented solution, relative to the compliance of their bodies;
+SLACK = 1e-8
+#: a change of the accelerations by this part is rounding, and by this one it has settled where no round helps.
+SETTLED, STALLED = 1e-14, 1e-12
+#: A compliance in turns this small relative to that in slides over the length of the loop, or the reverse, is rounding:
+#: no lever is so long.
+LEVER = 1e-18
 #: The largest scaled compliance of rows lies between these where their scale serves: it is 1 before anything cancels at
 #: the state the scale was made for, and far from it that state says nothing of rounding.
 SCALED = 1e-3, 1e2

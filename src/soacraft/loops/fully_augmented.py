@@ -16,15 +16,13 @@ from soacraft.kinematics.partition import partition
 from soacraft.kinematics.residuals import natural_rate, repeats
 from soacraft.kinematics.sizes import sizes_of
 from soacraft.kinematics.tasks import Task
-from soacraft.kinematics.tolerances import CLOSED
+from soacraft.kinematics.tolerances import CLOSED, SETTLED, SLACK, STALLED
 from soacraft.loops.findings import Answer
 from soacraft.loops.full_pattern import Bodies, Indices, Pattern, Ties, Values, times
 from soacraft.loops.solver import Solver
 from soacraft.model.tree.graph import Graph
 from soacraft.spatial.checks import Array
 
-#: How far the closures give way in the first solution, relative to the compliance of their bodies.
-SLACK = 1e-8
 #: Up to this number of rows dense least squares are the fastest.
 DENSE = 128
 _ROUNDS = 40
@@ -231,10 +229,10 @@ def _refined(
         step = factor.solve(rhs - K @ z)
         z = z + step
         change, largest = (float(np.abs(x[watched]).max(initial=0.0)) for x in (step, z))
-        if change <= 1e-14 * largest:
+        if change <= SETTLED * largest:
             return z, True, 0.0
         if change > 0.1 * before:  # rounding, or a slack too large for the stiffest closure
-            return z, change <= 1e-12 * largest, change / max(least, largest)
+            return z, change <= STALLED * largest, change / max(least, largest)
         before = change
     return z, False, change / max(least, largest)
 

@@ -21,7 +21,7 @@ from functools import cached_property
 import numpy as np
 
 from soacraft.kinematics.rows import Constraints, LoopRows
-from soacraft.kinematics.tolerances import SCALED
+from soacraft.kinematics.tolerances import LEVER, SCALED
 from soacraft.model.flat.sko import SKOModel
 from soacraft.model.states.kinematics import pose_of_frame
 from soacraft.model.states.state import State
@@ -30,10 +30,6 @@ from soacraft.recursions import _backend, gather, scatter
 from soacraft.recursions.types import Stacked
 from soacraft.spatial.checks import Array
 from soacraft.spatial.transforms import phi
-
-#: A compliance in turns this small relative to that in slides over the length of the loop, or the reverse, is
-#: rounding: no lever is so long.
-_ROUNDING = 1e-18
 
 
 @dataclass(eq=False)
@@ -143,7 +139,7 @@ class Compliance:
                     compliance = np.diagonal(size @ np.abs(self._Upsilon[k][:6, :6]) @ size.T)
                     turn, slide = turn + compliance[:3].max(), slide + compliance[3:].max()
             square = loop.length**2
-            turn, slide = max(turn, _ROUNDING * slide / square), max(slide, _ROUNDING * turn * square)
+            turn, slide = max(turn, LEVER * slide / square), max(slide, LEVER * turn * square)
             found[row.where] = turn * np.sum(loop.Q[:, :3] ** 2, axis=1) + slide * np.sum(loop.Q[:, 3:] ** 2, axis=1)
         for row in self.list[len(self.rows.loops) :]:
             apart = [self._between(x, x) for x in row.sources] + [p @ self.D_inv[n] @ p.T for n, p in row.local]

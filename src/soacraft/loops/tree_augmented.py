@@ -15,7 +15,7 @@ from soacraft.kinematics.residuals import repeats, residual_of_rows, row_speeds
 from soacraft.kinematics.rows import Constraints
 from soacraft.kinematics.sizes import sizes_of
 from soacraft.kinematics.tasks import Task
-from soacraft.kinematics.tolerances import OPEN_ROWS, PIVOT, REPEATED
+from soacraft.kinematics.tolerances import OPEN_ROWS, PIVOT, REFINED, REPEATED
 from soacraft.loops.block_cholesky import BlockCholesky
 from soacraft.loops.findings import Answer
 from soacraft.loops.schur import Compliance
@@ -62,7 +62,7 @@ class TreeAugmented(Solver):
             step = factor.solve(left)
             multipliers += step
             vdot -= compliance.accelerations(step)
-            if np.abs(step).max() <= 1e-9 * np.abs(multipliers).max(initial=0.0):
+            if np.abs(step).max() <= REFINED * np.abs(multipliers).max(initial=0.0):
                 break
         if factor.rank == task.rows.size and factor.smallest >= PIVOT:
             self._refer(compliance)

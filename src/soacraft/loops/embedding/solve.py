@@ -9,14 +9,12 @@ from soacraft.dynamics.problem import Problem
 from soacraft.kinematics.independent import Partition
 from soacraft.kinematics.partition import partition_with
 from soacraft.kinematics.tasks import Task, body_forces
+from soacraft.kinematics.tolerances import BALANCED
 from soacraft.loops.embedding.hybrid import Augmented, add_rows
 from soacraft.loops.embedding.model import EmbeddedModel
 from soacraft.model.flat.sko import SKOModel
 from soacraft.recursions import _backend
 from soacraft.spatial.checks import Array
-
-#: What may stay unbalanced relative to the constraint forces before the accelerations are refined.
-_REFINE = 1e-13
 
 
 def solve(found: EmbeddedModel, task: Task, rest: Augmented | None) -> tuple[Array, Array]:
@@ -37,7 +35,7 @@ def refined(found: EmbeddedModel, task: Task, vdot: Array, known: Array) -> tupl
     """
     left = unbalanced(task, vdot, known)
     moved = np.concatenate([np.zeros(0), *found.reduced(left)])
-    if np.abs(moved).max(initial=0.0) <= _REFINE * np.abs(left).max(initial=0.0):
+    if np.abs(moved).max(initial=0.0) <= BALANCED * np.abs(left).max(initial=0.0):
         return vdot, left
     sko = found.sko
     plain = SKOModel.trusted(sko.tree, sko.edges, [sko.H(k) for k in sko.nodes], [sko.M(k) for k in sko.nodes])
