@@ -26,6 +26,14 @@ void make(ClosedSolver* at, nb::handle tree, nb::handle plan) {
     new (at) ClosedSolver(std::move(*made));
 }
 
+// Which closures and couplings are driven: the places of their numbers among `width`. False for a place out of range.
+bool fit_drives(const ClosedSolver& m, const index* place, index width) {
+    const auto closures = static_cast<index>(m.plan.closures.size());
+    for (index i = 0; i < closures + static_cast<index>(m.plan.couplings.size()); ++i)
+        if (place[i] < -1 || place[i] > width - (i < closures ? 12 : 2)) return false;
+    return true;
+}
+
 void require_method(const ClosedSolver& m) {
     if (m.method == ROWS) refuse("this plan is one of rows: it solves nothing");
 }
@@ -47,7 +55,8 @@ struct Input {
 
 // All states of a batch; `fine` (count) gets 1 where the answer stands, 0 where Python should look at the state.
 void run(const ClosedSolver& m, nb::handle q_, nb::handle v_, nb::handle force_, nb::handle pull_, nb::handle theta_,
-         nb::handle vdot_, nb::handle rest_, nb::handle followed_, nb::handle fine_, index threads, bool passive) {
+         nb::handle vdot_, nb::handle rest_, nb::handle followed_, nb::handle fine_, index threads, bool passive,
+         nb::handle driven_, nb::handle rates_) {
     require_method(m);
     const rigid::Model& tree = m.tree->model;
     const Array<double> vdot(vdot_, "vdot", 2, true), rest(rest_, "rest", 2, true), theta(theta_, "theta", 1);
@@ -62,6 +71,16 @@ void run(const ClosedSolver& m, nb::handle q_, nb::handle v_, nb::handle force_,
         refuse("vdot must be (%lld, %lld), rest (%lld, %lld)", shown(count), shown(tree.nv), shown(count), shown(width));
     if (followed.size(0) != count || followed.size(1) != m.plan.coordinates)
         refuse("followed must be (%lld, %lld)", shown(count), shown(m.plan.coordinates));
+    std::unique_ptr<Array<index>> driven;
+    std::unique_ptr<Array<double>> rates;
+    std::vector<index> places;
+    if (!driven_.is_none()) {
+        driven = std::make_unique<Array<index>>(driven_, "driven", 1), rates = std::make_unique<Array<double>>(rates_, "rates", 2);
+        require_shape("driven", driven->size(), static_cast<index>(m.plan.closures.size() + m.plan.couplings.size()));
+        require_shape("rates", rates->size(0), count);
+        places.assign(driven->data(), driven->data() + driven->size());  // its owner may change it meanwhile
+        if (!fit_drives(m, places.data(), rates->size(1))) refuse("driven has a place out of range");
+    }
     threads = threads < 1 ? 1 : threads > count ? count : threads > rigid::MOST_THREADS ? rigid::MOST_THREADS : threads;
     if (count == 0) return;
     for (index i = 0; i < count; ++i) fine.data()[i] = 0;
@@ -79,6 +98,8 @@ void run(const ClosedSolver& m, nb::handle q_, nb::handle v_, nb::handle force_,
             State s = m.state(theta.data());
             s.q = q.row(i), s.v = v.row(i), s.force = force.row(i), s.pull = pull.row(i);
             s.passive = now.passive;
+            const Drives drives{places.data(), rates ? rates->data() + i * rates->size(1) : nullptr};
+            s.drives = rates ? &drives : nullptr;
             double* out = rest.data() + i * width;
             const bool good = kernels.solve(plan, memory, m.method, s,
                                             {vdot.data() + i * nv, out, out + forces, followed.data() + i * plan.coordinates});
@@ -145,17 +166,35 @@ PyObject* new_result(const Call& c, PyObject* const* out) {
 
 double* data_of_new(PyObject* x) { return static_cast<double*>(PyArray_DATA(reinterpret_cast<PyArrayObject*>(x))); }
 
-// One state, (q, v, force, theta, passive) with contiguous float64 arrays; the result has vdot, [forces, residuals, q, v] and,
-// where some closure's coordinates are followed, all of these.
+// Arrays of the places of driven closures and couplings, and of their numbers.
+bool read_drives(const ClosedSolver& m, PyObject* driven, PyObject* rates, Drives& drives) {
+    if (!PyArray_CheckExact(driven) || !PyArray_CheckExact(rates)) return false;
+    PyArrayObject *places = reinterpret_cast<PyArrayObject*>(driven), *numbers = reinterpret_cast<PyArrayObject*>(rates);
+    const auto ties = static_cast<npy_intp>(m.plan.closures.size() + m.plan.couplings.size());
+    if (PyArray_TYPE(places) != NPY_INT64 || PyArray_NDIM(places) != 1 || PyArray_DIM(places, 0) != ties ||
+        !PyArray_ISCARRAY_RO(places) || PyArray_NDIM(numbers) != 1)
+        return false;
+    const npy_intp width = PyArray_DIM(numbers, 0);
+    drives = {static_cast<const index*>(PyArray_DATA(places)), data_of(rates, 1, &width)};
+    return drives.rates && rigid::finite(drives.rates, width) && fit_drives(m, drives.place, width);
+}
+
+// One state, (q, v, force, theta, passive) and where some are driven (driven, rates), with contiguous float64 arrays; the
+// result has vdot, [forces, residuals, q, v] and, where some closure's coordinates are followed, all of these.
 PyObject* quick(const Call& c, PyObject* const* args, std::size_t given, PyObject* names) {
     const ClosedSolver& m = *static_cast<const ClosedSolver*>(c.model);
-    if (!c.wrap || given != 5 || names || (args[4] != Py_True && args[4] != Py_False)) return nullptr;
+    if (!c.wrap || (given != 5 && given != 7) || names || (args[4] != Py_True && args[4] != Py_False)) return nullptr;
     const bool passive = args[4] == Py_True;
     if (m.tree->retired || m.outdated() || PyDict_GET_SIZE(c.forces) != 0 || (passive && m.tree->passive_in_python))
         return nullptr;
     const rigid::Model& tree = m.tree->model;
     const npy_intp nq = tree.nq, nv = tree.nv, filled = m.forces() + 2, width = filled + nq + nv, turns = m.plan.coordinates;
     State s = m.state(data_of(args[3], 1, &turns));
+    Drives drives;
+    if (given == 7) {
+        if (!read_drives(m, args[5], args[6], drives)) return nullptr;
+        s.drives = &drives;
+    }
     s.passive = m.tree->acting(passive);
     s.q = data_of(args[0], 1, &nq), s.v = data_of(args[1], 1, &nv), s.force = data_of(args[2], 1, &nv);
     if (!s.q || !s.v || !s.force || !s.theta || !rigid::finite(s.q, nq) || !rigid::finite(s.v, nv) ||
@@ -212,14 +251,18 @@ double time_solver(const ClosedSolver& m, nb::handle q_, nb::handle v_, nb::hand
 
 }  // namespace
 
+void bind_motion(nb::module_& m);  // motion_binding.cpp
+
 void bind(nb::module_& m) {
+    bind_motion(m);
     const auto array = [](const char* name) { return nb::arg(name).none(); };
     nb::class_<ClosedSolver>(m, "ClosedSolver", "A compiled closed chain: its rows, and its solver. It never changes.")
         .def("__init__", &make, nb::arg("tree").none(), nb::arg("plan").none(), "Compile a plan for a tree.")
         .def_prop_ro("size", [](const ClosedSolver& c) { return c.plan.size; })
         .def_prop_ro("outdated", [](const ClosedSolver& c) { return c.outdated(); }, "Whether a parameter of the tree changed.")
         .def("run", &run, array("q"), array("v"), array("force"), array("pull"), array("theta"), array("vdot"), array("rest"),
-             array("followed"), array("fine"), nb::arg("threads") = 1, nb::arg("passive") = false, "Solve a batch of states.")
+             array("followed"), array("fine"), nb::arg("threads") = 1, nb::arg("passive") = false, nb::arg("driven") = nb::none(), nb::arg("rates") = nb::none(),
+             "Solve a batch of states.")
         .def("impulse", &impulse, array("q"), array("v"), array("theta"), array("rhs"), array("dv"),
              "The jump of velocities that closes the rows by rhs, with the least kinetic energy.")
         .def("rows", &rows, array("q"), array("v"), array("theta"), nb::arg("outs"), "The rows at one state.")

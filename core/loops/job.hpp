@@ -17,6 +17,7 @@ struct State {
     double base[6];  // acceleration of the ground: gravity upwards
     const double *q, *v, *force, *pull, *theta;
     const rigid::Passive* passive;  // springs and dampers that act, or null
+    const Drives* drives;           // of closures and couplings, or null
 };
 
 // The answer at one state: vdot; the wrench of each closure on its frame b in the axes of a and the multiplier of each
@@ -30,11 +31,24 @@ struct Rows {
     double *theta, *gap, *Q, *R_ab, *local, *gamma, *speed, *residual, *W_a, *W_b, *G;
 };
 
+// Ways to move a closed chain (soacraft/loops/motion.hpp), and the force for it (inverse_embedding.hpp), which comes as v.
+enum Move : int { EXPAND = 0, COMPLETE = 1, ADVANCE = 2, PROJECT_VELOCITY = 3, PROJECT = 4, INVERSE_DYNAMICS = 5, MOVES = 6 };
+
+// One motion from the q of a state: of velocities or steps `x`, of all dofs or of the `count` independent ones in
+// `order`, into the outputs that it has; the coordinates of the closures' hinges follow in `theta`.
+struct Motion {
+    const double* x;
+    const index* order;
+    index count;
+    double *q, *v, *theta;
+};
+
 struct Kernels {
     std::size_t (*room)(const Plan&);  // bytes of the memory that the others take, on a cache line
     bool (*solve)(const Plan&, void* memory, Method, const State&, const Answer&);  // false: Python should look at it
     bool (*push)(const Plan&, void* memory, const State&, const double* rhs, double* dv);
     bool (*rows)(const Plan&, void* memory, const State&, const Rows&);
+    bool (*move)(const Plan&, void* memory, Move, const State&, const Motion&);
 };
 
 // The best build for this machine.

@@ -1,13 +1,13 @@
 // The solvers of closed chains for one instruction set; built several times, as the rigid kernels are.
 #include "job.hpp"
-#include "soacraft/loops/embedding.hpp"
-#include "soacraft/loops/tree_augmented.hpp"
+#include "soacraft/loops/constraint_embedding.hpp"
+#include "soacraft/loops/inverse_embedding.hpp"
 
 SOACRAFT_RIGID_BEGIN
 
 namespace {
 
-std::size_t room(const Plan& plan) { return LoopWork(plan, nullptr).bytes; }
+std::size_t room(const Plan& plan) { return LoopWork(plan, nullptr).bytes + MotionWork(plan, nullptr).bytes; }
 
 Base base_at(const double* a) {
     Base base = {};
@@ -34,7 +34,7 @@ bool solve(const Plan& plan, void* memory, loops::Method method, const loops::St
         each_passive<double>(*s.passive, s.q, s.v, [&w](index i, double x) { w.force[i] += x; });
         T = w.force;
     }
-    if (!take_rows(w, base, s.q, s.v, T, s.pull, s.theta, false, true)) return false;
+    if (!take_rows(w, base, s.q, s.v, T, s.pull, s.theta, false, true, s.drives)) return false;
     Residual left;
     const bool fine = method == loops::TREE_AUGMENTED ? tree_augmented(w, base, T, left)
                                                       : constraint_embedding(w, base, T, left);
@@ -131,9 +131,44 @@ bool rows(const Plan& plan, void* memory, const loops::State& s, const loops::Ro
     return true;
 }
 
+bool move(const Plan& plan, void* memory, loops::Move how, const loops::State& s, const loops::Motion& x) {
+    LoopWork w(plan, static_cast<char*>(memory));
+    MotionWork m(plan, static_cast<char*>(memory) + w.bytes);
+    const index nq = w.model.nq, nv = w.model.nv;
+    const double closed = plan.tolerances.closed;
+    for (index i = 0; i < nv; ++i) m.still[i] = 0.0;
+    for (index i = 0; i < plan.coordinates; ++i) w.theta[i] = s.theta[i];
+    const bool all = how == loops::COMPLETE || how == loops::PROJECT_VELOCITY || how == loops::PROJECT;
+    bool fine = all || find_places(w, x.order, x.count, m.place);
+    if (!fine || !plan.rest.empty()) return false;  // rows next to the groups: no motion in independent dofs alone
+    switch (how) {
+        case loops::EXPAND:
+            fine = rows_at(w, s.q, m.still) && opening(w) <= closed && expand(w, m.place, x.x, 1.0, x.v, nullptr);
+            break;
+        case loops::COMPLETE:
+            integrate(w.model, s.q, m.still, m.q);  // quaternions of unit length
+            fine = complete(w, m.still, m.dv, m.q, m.next);
+            break;
+        case loops::ADVANCE: fine = advance(w, m, s.q, x.x); break;
+        case loops::INVERSE_DYNAMICS: {
+            const Base base = base_at(s.base);
+            for (index i = 0; i < nv; ++i) m.dv[i] = 0.0;
+            if (s.passive) each_passive<double>(*s.passive, s.q, s.v, [&m](index i, double force) { m.dv[i] += force; });
+            fine = take_rows(w, base, s.q, s.v, m.dv, s.pull, s.theta, false, true) &&
+                   inverse_embedding(w, m, base, m.dv, x.x, x.v);
+            break;
+        }
+        case loops::PROJECT_VELOCITY: fine = close_velocity(w, s.q, x.x, x.v); break;
+        default: fine = close_position(w, m, s.q) && close_velocity(w, m.q, x.x, x.v); break;
+    }
+    for (index i = 0; x.q && i < nq; ++i) x.q[i] = m.q[i];
+    for (index i = 0; x.theta && i < plan.coordinates; ++i) x.theta[i] = w.theta[i];
+    return fine;
+}
+
 }  // namespace
 
 extern const loops::Kernels loop_kernels;
-const loops::Kernels loop_kernels = {room, solve, push, rows};
+const loops::Kernels loop_kernels = {room, solve, push, rows, move};
 
 SOACRAFT_RIGID_END

@@ -121,16 +121,16 @@ std::vector<index> indices(nb::handle source, const char* name, index size, inde
 void read_groups(Plan& plan, nb::handle groups) {
     const index n = plan.tree->count;
     const auto closures = static_cast<index>(plan.closures.size()), couplings = static_cast<index>(plan.couplings.size());
+    const std::vector<index> coupled = indices(field(groups, "of_coupling"), "of_coupling", couplings, -1, n);
     find_groups(plan, indices(field(groups, "of_element"), "of_element", n, -1, n),
-                indices(field(groups, "of_closure"), "of_closure", closures, -1, n),
-                indices(field(groups, "of_coupling"), "of_coupling", couplings, -1, n));
+                indices(field(groups, "of_closure"), "of_closure", closures, -1, n), coupled);
     for (const Coupling& c : plan.couplings)
         for (const Term& term : c.terms) {
             const auto number = static_cast<std::size_t>(&c - plan.couplings.data());
-            bool found = false;
+            bool found = coupled[number] < 0;
             for (const Group& g : plan.groups)
-                for (index i : g.couplings)
-                    if (static_cast<std::size_t>(i) == number)
+                for (const Tied& tied : g.ties)
+                    if (!tied.loop && static_cast<std::size_t>(tied.number) == number)
                         for (index k : g.elements) found = found || k == term.element;
             if (!found) refuse("coupling %lld reaches out of its group", shown(static_cast<index>(number)));
         }
@@ -165,7 +165,8 @@ void read_scales(Plan& plan, nb::handle compliance_) {
 Tolerances read_tolerances(nb::handle given) {
     return {number(given, "closed"),   number(given, "rank"), number(given, "doubtful"), number(given, "pivot"),
             number(given, "rounding"), number(given, "repeated"), number(given, "open_rows"), number(given, "lowest"),
-            number(given, "highest")};
+            number(given, "highest"),  number(given, "closest"), number(given, "furthest"), number(given, "shrinks"),
+            number(given, "trust"),    number(given, "small")};
 }
 
 }  // namespace
@@ -196,6 +197,7 @@ void read_plan(ClosedSolver& to, nb::handle given) {
     if (to.method == CONSTRAINT_EMBEDDING) {
         read_groups(plan, field(given, "groups"));
         read_dependent(plan, field(given, "dependent"));
+        arrange_groups(plan);
     }
 }
 

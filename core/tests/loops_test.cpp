@@ -3,9 +3,9 @@
 #include <memory>
 
 #include "random_tree.hpp"
-#include "soacraft/loops/embedding.hpp"
 #include "soacraft/loops/make_plan.hpp"
-#include "soacraft/loops/tree_augmented.hpp"
+#include "soacraft/loops/constraint_embedding.hpp"
+#include "soacraft/loops/motion.hpp"
 
 namespace soacraft {
 namespace {
@@ -27,7 +27,7 @@ struct RandomClosed {
         close(random);
         if (random.integer(0, 1)) add_coupling(random);
         plan.length = 1.0, plan.inertia = 1.0, plan.unit.assign(static_cast<std::size_t>(tree.model.nv), 1.0);
-        plan.tolerances = {1e-6, 1e-6, 1e-3, 1e-9, 1e-13, 1e-12, 10.0, 1e-3, 1e2};
+        plan.tolerances = {1e-6, 1e-6, 1e-3, 1e-9, 1e-13, 1e-12, 10.0, 1e-3, 1e2, 1e-15, 1.0, 0.5, 0.1, 1e-3};
         loops::complete(plan);
         one_group();
     }
@@ -114,6 +114,7 @@ private:
     void one_group() {
         const Buffer<index> group(tree.model.count, 0);
         loops::find_groups(plan, group, Buffer<index>(plan.closures.size(), 0), Buffer<index>(plan.couplings.size(), 0));
+        loops::arrange_groups(plan);
     }
 };
 
@@ -126,7 +127,11 @@ bool choose(RandomClosed& closed, LoopWork& w) {
     const GroupWork s(g, w.group, w.group_order);
     tie_group(w, g, s);
     Buffer<double> A(tall * n, 0.0), tau(n), norm(n);
-    for (index i = 0; i < m * n; ++i) A[i] = s.G[i];
+    for (const loops::Tied& tied : g.ties) {
+        const auto wide = static_cast<index>(tied.columns.size());
+        for (index r = 0; r < tied.rows; ++r)
+            for (index c = 0; c < wide; ++c) A[(tied.row + r) * n + tied.columns[c]] = s.G[tied.at + r * wide + c];
+    }
     Buffer<index> order(n);
     PivotedQR qr{tall, n, A.data(), tau.data(), norm.data(), order.data()};
     qr.factor();
@@ -135,6 +140,7 @@ bool choose(RandomClosed& closed, LoopWork& w) {
         if (pivot > 1e-12 && pivot < 1e-3) return false;
         (pivot > 1e-3 ? g.dependent : g.independent).push_back(order[i]);
     }
+    loops::arrange_groups(plan);
     return true;
 }
 
@@ -152,6 +158,45 @@ void measure(Plan& plan, LoopWork& w) {
     for (double& scale : plan.scale) scale = most > 0.0 ? 1.0 / std::sqrt(most) : 1.0;
 }
 
+// What is projected, completed or followed closes; velocities expanded from independent ones keep it closed.
+void test_motion(const RandomClosed& closed, LoopWork& w, const Buffer<double>& v, Random& random) {
+    const Plan& plan = closed.plan;
+    const Model& model = closed.tree.model;
+    Buffer<char> memory(MotionWork(plan, nullptr).bytes + 64);
+    MotionWork m(plan, memory.data());
+    for (index i = 0; i < model.nv; ++i) m.still[i] = 0.0;
+    const loops::Group& g = plan.groups[0];
+    Buffer<index> order;
+    for (index column : g.independent) order.push_back(plan.user_dof[g.dofs[column]]);
+    expect(find_places(w, order.data(), static_cast<index>(order.size()), m.place), "the order of independent dofs");
+    expect(order.empty() || !find_places(w, order.data(), static_cast<index>(order.size()) - 1, m.place), "one too few");
+    find_places(w, order.data(), static_cast<index>(order.size()), m.place);
+    const auto start = [&] {
+        for (index i = 0; i < plan.coordinates; ++i) w.theta[i] = closed.theta[i];
+        return rows_at(w, closed.q.data(), m.still);
+    };
+    const Buffer<double> x = random.numbers<double>(static_cast<index>(order.size()) + 1);
+    Buffer<double> to(model.nv);
+    if (!(start() && expand(w, m.place, x.data(), 1.0, to.data(), nullptr)) && gives_up("X is in doubt")) return;
+    if (!rows_at(w, closed.q.data(), to.data()) && gives_up("a closure at a singular pose of its own")) return;
+    Buffer<double> speed(plan.size);
+    speeds(w, speed.data());
+    double size = 1.0;
+    for (double each : to) size = std::fmax(size, std::fabs(each));
+    for (double each : speed) expect(std::fabs(each) < 1e-8 * size, "expanded velocities keep the loops closed");
+    start();
+    Buffer<double> along = x;
+    for (double& each : along) each *= 1e-3 / size;
+    if (advance(w, m, closed.q.data(), along.data())) {
+        expect(rows_at(w, m.q, m.still) && opening(w) < 1e-9, "what was followed is closed");
+    }
+    start();
+    if (!close_position(w, m, closed.q.data()) && gives_up("a state is not projected")) return;
+    expect(rows_at(w, m.q, m.still) && opening(w) < 1e-9, "what was projected is closed");
+    if (!close_velocity(w, m.q, v.data(), to.data()) && gives_up("a velocity of a projected state")) return;
+    for (index i = 0; i < model.nv; ++i) expect(std::fabs(to[i] - v[i]) < 1e-6, "a velocity on the closures stays");
+}
+
 }  // namespace
 
 void test_closed_chain(unsigned seed) {
@@ -160,16 +205,19 @@ void test_closed_chain(unsigned seed) {
     const Model& model = closed.tree.model;
     Plan& plan = closed.plan;
     const Buffer<double> T = random.numbers<double>(model.nv);
+    const auto rows_of = [&](LoopWork& at, const Buffer<double>& v) {
+        return take_rows(at, closed.base, closed.q.data(), v.data(), nullptr, nullptr, closed.theta.data(), true, false);
+    };
+    Buffer<char> before = closed.memory();
+    LoopWork start(plan, before.data());
+    if (!rows_of(start, closed.v) && gives_up("a closure at a singular pose of its own")) return;
+    for (const Tie& t : Buffer<Tie>(start.ties, start.ties + plan.closures.size()))
+        for (double gap : t.gap) expect(std::fabs(gap) < 1e-9, "a closure that was made to close");
+    if (!choose(closed, start) && gives_up("rank in doubt")) return;
     Buffer<char> memory = closed.memory();
     LoopWork w(plan, memory.data());
-    const Buffer<double> still(model.nv, 0.0);
-    const auto rows = [&](const Buffer<double>& v) {
-        return take_rows(w, closed.base, closed.q.data(), v.data(), nullptr, nullptr, closed.theta.data(), true, false);
-    };
-    if (!rows(closed.v) && gives_up("a closure at a singular pose of its own")) return;
-    for (const Tie& t : Buffer<Tie>(w.ties, w.ties + plan.closures.size()))
-        for (double gap : t.gap) expect(std::fabs(gap) < 1e-9, "a closure that was made to close");
-    if (!choose(closed, w) && gives_up("rank in doubt")) return;
+    const auto rows = [&](const Buffer<double>& v) { return rows_of(w, v); };
+    rows(closed.v);
     measure(plan, w);
     Buffer<double> speed(plan.size), v = closed.v;
     for (int twice = 0; twice < 2; ++twice) {
@@ -183,6 +231,8 @@ void test_closed_chain(unsigned seed) {
     for (std::size_t i = 0; i < plan.closures.size(); ++i)
         for (index r = 0; r < plan.closures[i].rows; ++r)
             expect(std::fabs(w.ties[i].speed[r]) < 1e-9, "a velocity that was projected");
+    test_motion(closed, w, v, random);
+    rows(v);
     Residual left;
     if (!tree_augmented(w, closed.base, T.data(), left) && gives_up("refused by the tree-augmented solver")) return;
     expect(left.closures < 1e-8 && left.motion < 1e-8, "residuals of the tree-augmented solver");

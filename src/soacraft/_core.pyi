@@ -287,9 +287,12 @@ class ClosedSolver:
         fine: _Integers,
         threads: int = 1,
         passive: bool = False,
+        driven: _Integers | None = None,
+        rates: _Reals | None = None,
     ) -> None:
         """Solve a batch of states; `followed` gets the coordinates of the closures' hinges, found from `theta`; `fine`
-        says where the answer holds.
+        says where the answer holds. `driven`: the place of the numbers of each driven closure (12) and coupling (2) in
+        `rates` (count, ...), -1 for others.
         """
 
     def impulse(self, q: _Reals, v: _Reals, theta: _Reals, rhs: _Reals, dv: _Reals) -> bool:
@@ -300,6 +303,33 @@ class ClosedSolver:
 
     def time(self, q: _Reals, v: _Reals, force: _Reals, theta: _Reals, repeats: int) -> float:
         """Seconds of one solution, looped in the core; below zero when Python would have to look at it."""
+
+def closed_motion(
+    solver: ClosedSolver,
+    motion: int,
+    q: _Reals,
+    x: _Reals,
+    order: _Integers,
+    theta: _Reals,
+    q_out: _Reals,
+    v_out: _Reals,
+    fine: _Integers,
+    threads: int = 1,
+    v: _Reals | None = None,
+    pull: _Reals | None = None,
+    passive: bool = False,
+) -> None:
+    """Expand, complete, advance, project_velocity, project or inverse_dynamics (0 to 5, the last one with v, external
+    forces and springs; the force is in `v_out`) of a batch of states; `fine` gets 1 where the answer holds. `order`:
+    the independent dofs in the order of x. Arrays that a motion does not have are (count, 0).
+    """
+
+def closed_motion_call(
+    solver: ClosedSolver, motion: int, order: _Integers, fallback: Any, forces: dict[Any, Any]
+) -> Call:
+    """A motion of single states, (q, theta), (q, x, theta) or (q, x, theta, v, passive); what it is not sure of goes to
+    a Python function, and inverse dynamics while `forces` is not empty.
+    """
 
 def closed_call(solver: ClosedSolver, forces: dict[Any, Any], fallback: Any, wrap: type, source: Any) -> Call:
     """A call (q, v, force, theta, passive) on single states; what it is not sure of goes to a Python function. It makes

@@ -42,8 +42,8 @@ GRADIENTS, OPERATORS = "analysis/test_compiled_gradients.py", "dynamics/test_aga
 PASSIVE, REFUSALS = "dynamics/test_passive.py", "core/test_rigid_model.py"
 QUICK = "dynamics/test_quick_calls.py"
 RIGID = (SWEEPS, MATRICES, DERIVATIVES, OPERATORS, REFUSALS, GRADIENTS, SINGULAR)
-COMPILED = tuple(f"loops/test_compiled_{name}.py" for name in ("answers", "batches", "calls", "doubt", "lifetime"))
-CLOSED = ("core/test_closed_solver.py", "kinematics/test_followed.py", *COMPILED)
+COMPILED = tuple(f"loops/test_compiled_{name}.py" for name in ("answers", "batches", "calls", "doubt", "lifetime", "tasks"))
+CLOSED = ("core/test_closed_solver.py", "kinematics/test_followed.py", *COMPILED, "loops/test_motion.py")
 BLOCKS = ("core/test_core.py", "core/test_block_engine.py", "recursions/test_compiled_blocks.py")
 
 
@@ -57,6 +57,7 @@ def _first(*names: str) -> tuple[str, ...]:
 TESTS = (
     (("program",), ("ops/programs/test_programs.py", "algebra/test_spaces.py", "ops/programs/test_compile.py")),
     (("dispatch",), ("core/test_instruction_sets.py",)),
+    (("loops/motion",), ("loops/test_motion.py", "loops/embedding/test_motion.py")),
     (("loops",), CLOSED),
     (("passive",), ("core/test_passive.py", PASSIVE)),
     (("rigid/call", "wrenches", "tracks", "mixed", "motion", "compliance"), _first(QUICK, SWEEPS, PASSIVE)),

@@ -17,13 +17,15 @@ import numpy.typing as npt
 
 from soacraft import _core
 from soacraft.kinematics.closure_arrays import closure_arrays, is_known
-from soacraft.kinematics.plan import CONSTRAINT_EMBEDDING, TREE_AUGMENTED, Groups, Plan
+from soacraft.kinematics.plan import CONSTRAINT_EMBEDDING, TREE_AUGMENTED, Groups, Integers, Plan
 from soacraft.kinematics.tolerances import CLOSED, RANK, Tolerances
 from soacraft.model.flat.compiled import CompiledModel
 from soacraft.model.flat.layout import Layout
 from soacraft.model.tree.graph import Graph
 from soacraft.model.tree.multibody import Multibody
 from soacraft.spatial.checks import Array
+
+EXPAND, COMPLETE, ADVANCE, PROJECT_VELOCITY, PROJECT, INVERSE_DYNAMICS = range(6)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,12 +56,20 @@ class CompiledClosures:
     `augmented` and `embedded` make others.
     """
 
-    def __init__(self, tree: CompiledModel, plan: Plan) -> None:
+    def __init__(self, tree: CompiledModel, plan: Plan, forces: dict[Any, Any]) -> None:
         self._tree, self.plan = tree, plan  # keeps the compiled tree alive
+        self._forces = forces  # those that act: with them a call on single states is not sure
         self.core = _core.ClosedSolver(tree.kernels, plan)
         self.size: int = self.core.size
         self._rows_of_loops = self.size - len(plan.closures.couplings)
         self._nv = len(plan.closures.units)
+        self._order = _NO_ORDER if plan.independent is None else plan.independent
+        self.motions: dict[int, Callable[..., Any]] = {
+            motion: _core.closed_motion_call(self.core, motion, self._order, _not_sure, forces)
+            for motion in _MOTIONS.get(plan.method, ())
+        }
+        """Calls (q, theta), (q, x, theta) or (q, x, theta, v, passive) on single states that give q, v and theta, of
+        those that the motion has; or None where it is not sure."""
 
     @classmethod
     def of(cls, graph: Graph, tolerance: float = CLOSED) -> CompiledClosures | None:
@@ -70,14 +80,15 @@ class CompiledClosures:
         if tree is None:
             return None
         gravity = np.ascontiguousarray(graph.gravity, dtype=np.float64)
-        return cls(tree, Plan(closure_arrays(graph, tree), Tolerances(closed=tolerance), gravity))
+        plan = Plan(closure_arrays(graph, tree), Tolerances(closed=tolerance), gravity)
+        return cls(tree, plan, graph.acting_forces)
 
     def augmented(self, compliance: Array, loose: bool = False) -> CompiledClosures:
         """The tree-augmented solver, for rows of these compliances; `loose`: redundant ones repeat others but for the
         digits of a file.
         """
         plan = replace(self.plan, tolerances=self._tolerances(loose), method=TREE_AUGMENTED, compliance=compliance)
-        return CompiledClosures(self._tree, plan)
+        return CompiledClosures(self._tree, plan, self._forces)
 
     def embedded(
         self,
@@ -95,7 +106,7 @@ class CompiledClosures:
                 of_element[self._tree.hinge_elements(k)] = number
             of_tie.update(dict.fromkeys(ties, number))
         closures = self.plan.closures
-        tied = (np.array([of_tie[name] for name in some], dtype=np.int64)
+        tied = (np.array([of_tie.get(name, -1) for name in some], dtype=np.int64)
                 for some in (closures.loops, closures.couplings))  # fmt: skip
         dependent = np.ones(self._nv, dtype=np.int64)
         dependent[independent] = 0
@@ -105,8 +116,9 @@ class CompiledClosures:
             method=CONSTRAINT_EMBEDDING,
             groups=Groups(of_element, *tied),
             dependent=dependent,
+            independent=np.ascontiguousarray(independent, dtype=np.int64),
         )
-        return CompiledClosures(self._tree, plan)
+        return CompiledClosures(self._tree, plan, self._forces)
 
     def _tolerances(self, loose: bool) -> Tolerances:
         return replace(self.plan.tolerances, repeated=RANK) if loose else self.plan.tolerances
@@ -157,22 +169,84 @@ class CompiledClosures:
         theta: Array,
         threads: int | None,
         passive: bool = False,
+        drives: tuple[Integers, Array] | None = None,
     ) -> tuple[Array, Array, Array, npt.NDArray[np.bool_]]:
         """A batch of states, all (count, ...), the closures' coordinates followed from theta: vdot, [forces,
-        residuals], theta, and where the answers hold. `passive`: springs and dampers act.
+        residuals], theta, and where the answers hold. `passive`: springs and dampers act. `drives` as `driven` makes
+        it.
         """
         count, closures = len(q), self.plan.closures
         vdot, rest = np.empty((count, self._nv)), np.empty((count, closures.forces + 2))
         followed, fine = np.empty((count, closures.coordinates)), np.zeros(count, dtype=np.int64)
         threads = threads or min(_CORES, 1 + count * self._tree.count // _WORTH_A_THREAD)
-        self.core.run(q, v, force, pull, theta, vdot, rest, followed, fine, threads, passive)
+        self.core.run(q, v, force, pull, theta, vdot, rest, followed, fine, threads, passive,
+                      *(drives or ()))  # fmt: skip
         return vdot, rest, followed, fine.astype(bool)
 
-    def call(self, forces: dict[Any, Any], wrap: type, source: Any) -> Callable[..., Any]:
-        """A call (q, v, force, theta, passive) on single states. It makes an object of the class `wrap` with the given
-        source, or None where it is not sure, and while `forces` is not empty.
+    def driven(self, states: Sequence[Mapping[str, tuple[Array, Array]]]) -> tuple[Integers, Array] | None:
+        """What drives closures and couplings in each state, `{name: (u, udot)}`, as compiled code takes it: where the
+        numbers of each are (-1: it is not driven), and these, (count, ...); None where nothing is.
         """
-        return _core.closed_call(self.core, forces, _not_sure, wrap, source)
+        names = list(states[0]) if states else []
+        if not names:
+            return None
+        closures, at = self.plan.closures, 0
+        place = {}
+        for name in names:
+            place[name], at = at, at + (12 if name in closures.loops else 2)
+        ties = (*closures.loops, *closures.couplings)
+        rates = [np.concatenate([x for name in names for x in one[name]]) for one in states]
+        return np.array([place.get(name, -1) for name in ties], dtype=np.int64), np.array(rates).reshape(-1, at)
+
+    def driven_plainly(self, U: Any) -> tuple[Integers, Array] | None:
+        """The same for one state, from plain arrays and numbers; None for what must be read with care."""
+        if type(U) is not dict:
+            return None
+        closures, at = self.plan.closures, 0
+        place = np.full(len(closures.loops) + len(closures.couplings), -1, dtype=np.int64)
+        parts: list[Array] = []
+        for name, pair in U.items():
+            if type(pair) is not tuple or len(pair) != 2:
+                return None
+            if name in closures.loops:
+                if not all(type(x) is np.ndarray and x.dtype == np.float64 and x.shape == _SIX for x in pair):
+                    return None
+                place[closures.loops.index(name)], at = at, at + 12
+                parts += pair
+            elif name in closures.couplings and all(type(x) is float for x in pair):
+                place[len(closures.loops) + closures.couplings.index(name)], at = at, at + 2
+                parts.append(np.array(pair))
+            else:
+                return None
+        return (place, np.concatenate(parts)) if parts else None
+
+    def move(
+        self,
+        motion: int,
+        theta: Array,
+        q: Array,
+        x: Array | None = None,
+        v: Array | None = None,
+        pull: Array | None = None,
+        passive: bool = False,
+    ) -> tuple[Array, Array, npt.NDArray[np.bool_]]:
+        """A motion of a batch of states (count, ...), with x in the order of the independent dofs: coordinates and
+        velocities (or forces), of those that it gives, and where they hold.
+        """
+        count = len(q)
+        x = np.empty((count, 0)) if x is None else x
+        q_out = np.empty((count, q.shape[1] if motion in (COMPLETE, ADVANCE, PROJECT) else 0))
+        v_out = np.empty((count, self._nv if motion not in (COMPLETE, ADVANCE) else 0))
+        fine = np.zeros(count, dtype=np.int64)
+        threads = min(_CORES, 1 + count * self._tree.count // _WORTH_A_THREAD)
+        _core.closed_motion(self.core, motion, q, x, self._order, theta, q_out, v_out, fine, threads, v, pull, passive)
+        return q_out, v_out, fine.astype(bool)
+
+    def call(self, wrap: type, source: Any) -> Callable[..., Any]:
+        """A call (q, v, force, theta, passive[, driven, rates]) on single states. It makes an object of the class
+        `wrap` with the given source, or None where it is not sure, and while forces act.
+        """
+        return _core.closed_call(self.core, self._forces, _not_sure, wrap, source)
 
 
 def rows_of(graph: Graph) -> CompiledClosures | None:
@@ -189,6 +263,12 @@ def _not_sure(*given: Any) -> None:
     """What a call answers that leaves a state to Python."""
 
 
+_NO_ORDER: Integers = np.zeros(0, dtype=np.int64)
+_MOTIONS = {
+    TREE_AUGMENTED: (PROJECT_VELOCITY, PROJECT),
+    CONSTRAINT_EMBEDDING: (EXPAND, COMPLETE, ADVANCE, INVERSE_DYNAMICS),
+}
+_SIX = (6,)
 _WORTH_A_THREAD = 5_000
 _CORES = os.cpu_count() or 1
 _KNOWN: WeakKeyDictionary[Layout, CompiledClosures | None] = WeakKeyDictionary()

@@ -60,4 +60,6 @@ class Plan:
     groups: Groups | None = None
     """For `CONSTRAINT_EMBEDDING`,"""
     dependent: Integers | None = None
-    """(nv): 1 for the dependent dofs, 0 for the independent ones."""
+    """(nv): 1 for the dependent dofs, 0 for the independent ones,"""
+    independent: Integers | None = None
+    """and these in the order of users, who move them."""

@@ -131,6 +131,11 @@ class Tolerances:
     highest: float = SCALED[1]
     repeated: float = REPEATED
     open_rows: float = OPEN_ROWS
+    closest: float = CLOSEST
+    furthest: float = FURTHEST
+    shrinks: float = SHRINKS
+    trust: float = TRUST
+    small: float = SMALL
 
 
 def read_tolerance(tolerance: Any, function: str) -> float:

@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from soacraft.dynamics.problem import Problem
 from soacraft.errors import LoopError
 from soacraft.kinematics.checks import gap_text
+from soacraft.kinematics.compiled import PROJECT
 from soacraft.kinematics.rows import Constraints
 from soacraft.kinematics.tasks import Drives, Task, for_each, read_drives
 from soacraft.kinematics.tolerances import CLOSEST
@@ -54,6 +56,8 @@ def project(s: Solver, q: Any, v: Any, U: Any = None) -> tuple[Array, Array]:
     3
     """
     p, drives = read_drives(s._read("project", q=q, v=v), U)
+    if not U:
+        return _without_drives(s, p)
 
     def work(state: State, one: Any, forces: Any, driven: Drives) -> Array:
         return _closed(s, state.replace(v=np.zeros(p.nv)), frozenset(driven))
@@ -61,6 +65,17 @@ def project(s: Solver, q: Any, v: Any, U: Any = None) -> tuple[Array, Array]:
     found = for_each(p, drives, work)
     coordinates = np.reshape(found, (*p.batch, s.graph.nq))
     return coordinates, s.project_velocity(coordinates, p.given["v"], U)
+
+
+def _without_drives(s: Solver, p: Problem) -> tuple[Array, Array]:
+    """All states side by side, where compiled code is sure of them."""
+
+    def one(q: Array, v: Array) -> tuple[Array, Array]:
+        moved = _closed(s, s.graph.current.replace(q=q, v=np.zeros(p.nv), vdot=np.zeros(p.nv), forces=()), frozenset())
+        return moved, s.project_velocity(moved, v)
+
+    moved, v = s._projected(p, PROJECT, one)
+    return moved, v
 
 
 def _closed(s: Solver, state: State, driven: frozenset[str]) -> Array:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from soacraft.attributes import Strict
 from soacraft.dynamics.arguments import read_prescribed, read_problem
@@ -23,7 +24,7 @@ from soacraft.kinematics import assemble as assembling
 from soacraft.kinematics import projection
 from soacraft.kinematics.bounds import read_fixed
 from soacraft.kinematics.checks import check_answer, check_state, closed_rows
-from soacraft.kinematics.compiled import CompiledClosures
+from soacraft.kinematics.compiled import INVERSE_DYNAMICS, PROJECT, PROJECT_VELOCITY, CompiledClosures
 from soacraft.kinematics.followers import masters
 from soacraft.kinematics.independent import Indices, Partition, dofs_named
 from soacraft.kinematics.partition import partition
@@ -33,12 +34,12 @@ from soacraft.kinematics.tasks import Drives, Task, for_each, in_state, read_dri
 from soacraft.kinematics.tolerances import CLOSED
 from soacraft.loops import inverse, position
 from soacraft.loops.findings import Answer, Answered, Findings
+from soacraft.loops.motion import Outputs, each
 from soacraft.loops.named import NamedFunctions
 from soacraft.loops.results import Result, Source
 from soacraft.model.states.coordinates import read_q
 from soacraft.model.states.state import State
 from soacraft.model.tree.graph import Graph
-from soacraft.model.tree.multibody import Multibody
 from soacraft.spatial.checks import Array, finite
 
 
@@ -65,7 +66,7 @@ class Solver(NamedFunctions, Strict, ABC):
     names stay.
 
     Where compiled code is sure of a state, it takes the call; what it is not sure of - a state off its closures, a rank
-    or a choice in doubt, driven closures - is computed here. Threads may share a solver: every call takes one plan and
+    or a choice in doubt - is computed here. Threads may share a solver: every call takes one plan and
     the coordinates of one call before it, and leaves its own.
     """
 
@@ -150,9 +151,10 @@ class Solver(NamedFunctions, Strict, ABC):
         the force unless `passive=False`, as in `soacraft.dynamics`. A batch runs on `threads` threads, by default as
         many as pay; answers do not depend on them.
         """
-        call = self._chosen.call
-        if call is not None and f_ext is None and U is None and threads is None:
-            result = call(q, v, force, self._turns, passive)
+        _, compiled, call = self._chosen
+        if call is not None and compiled is not None and f_ext is None and threads is None:
+            drives = () if U is None else compiled.driven_plainly(U)
+            result = None if drives is None else call(q, v, force, self._turns, passive, *drives)
             if result is not None:
                 if not passive:
                     result._passive = False
@@ -160,16 +162,16 @@ class Solver(NamedFunctions, Strict, ABC):
                     self._turns = result._theta
                 return result
         p = self._read("forward_dynamics", q=q, v=v, force=force, f_ext=f_ext, threads=threads, passive=passive)
-        p, drives = read_drives(p, U)
-        if self._compiled is not None and not U and 0 not in p.batch:
-            return self._compiled_result(p)
+        p, driven = read_drives(p, U)
+        if self._compiled is not None and 0 not in p.batch:
+            return self._compiled_result(p, driven)
 
-        def work(state: State, one: dict[str, Array], forces: Any, driven: Drives) -> tuple[Task, Answer, Array]:
-            task = self._task(state, one["force"], forces, driven, passive=p.passive)
+        def work(state: State, one: dict[str, Array], forces: Any, drives: Drives) -> tuple[Task, Answer, Array]:
+            task = self._task(state, one["force"], forces, drives, passive=p.passive)
             answer = self._solve(task)
             return task, answer, self._rest(task, answer)
 
-        found = for_each(p, drives, work)
+        found = for_each(p, driven, work)
         source = Answered(self, [task for task, _, _ in found], [x for _, x, _ in found])
         return self._result(p, [x.vdot for _, x, _ in found], [rest for _, _, rest in found], source)
 
@@ -222,9 +224,15 @@ class Solver(NamedFunctions, Strict, ABC):
         `vdot` is of the independent dofs, in the order of `independent(q)`, or of all dofs, (..., nv): one that the
         closures do not allow is a `LoopError`.
         """
+        if actuated is None and f_ext is None and U is None:
+            quick = self._quick(self._embedding(), INVERSE_DYNAMICS, q, vdot_independent, after=(v, passive))
+            if quick is not None:
+                return quick[1]
         p = self._read("inverse_dynamics", q=q, v=v, f_ext=f_ext, passive=passive)
         p = inverse.read_independent(p, vdot)
         p, drives = read_drives(p, U)
+        if actuated is None and not U and not p.forces:
+            return self._inverse(p)
         mask = None if actuated is None else read_prescribed(self.graph, actuated, "actuated")
 
         def work(state: State, one: dict[str, Array], forces: Any, driven: Drives) -> Array:
@@ -234,6 +242,24 @@ class Solver(NamedFunctions, Strict, ABC):
             return inverse.force_for(task, choice, vdot_i, mask, self.tolerance)
 
         return np.reshape(for_each(p, drives, work), (*p.batch, p.nv))
+
+    def _inverse(self, p: Problem) -> Array:
+        """The force at the independent dofs, for all states of a problem without external forces."""
+        current, still = self.graph.current, np.zeros(p.nv)
+
+        def attempt(q: Array, v: Array, x: Array) -> tuple[Outputs, npt.NDArray[np.bool_]] | None:
+            compiled, chosen = self._embedding(), self._chosen.source.chosen
+            if compiled is None or chosen is None or self._turns is None or x.shape[1] != len(chosen):
+                return None
+            _, force, fine = compiled.move(INVERSE_DYNAMICS, self._turns, q, x, v, None, p.passive)
+            return (force,), fine
+
+        def one(q: Array, v: Array, x: Array) -> Outputs:
+            state = current.replace(q=q, v=v, vdot=still, forces=())
+            task = self._task(state, still, (), {}, passive=p.passive)
+            return (inverse.force_for(task, self._choice(task.rows), x, None, self.tolerance),)
+
+        return each(p, ("q", "v", "vdot_independent"), attempt, one, (p.nv,))[0]
 
     def assemble(self, q0: Any, fixed: Any = (), limits: bool = False) -> Array:
         """Coordinates near q0 at which every loop and coupling closes; the dofs or hinges named in `fixed` stay.
@@ -256,21 +282,37 @@ class Solver(NamedFunctions, Strict, ABC):
         Weighed by mass it is what an impulse of the closures would do: it depends on no units and takes the least
         kinetic energy away. The position of q is checked.
         """
+        if U is None and weight == "mass":
+            quick = self._quick(self._augmented(), PROJECT_VELOCITY, q, v)
+            if quick is not None:
+                return quick[1]
         if weight not in ("mass", "plain"):
             raise StateError(f"weight of project_velocity must be 'mass' or 'plain', got {weight!r:.60}.")
         p = self._read("project_velocity", q=q, v=v)
         p, drives = read_drives(p, U)
 
-        def work(state: State, one: dict[str, Array], forces: Any, driven: Drives) -> Array:
+        def nearest(state: State, driven: Drives) -> Array:
             return self._project(self._task(state, np.zeros(p.nv), (), driven, moving=False), weight)
 
-        return np.reshape(for_each(p, drives, work), (*p.batch, p.nv))
+        if not U and weight == "mass":
+            current = self.graph.current
+
+            def one(q: Array, v: Array) -> Outputs:
+                return (nearest(current.replace(q=q, v=v, forces=()), {}),)
+
+            return self._projected(p, PROJECT_VELOCITY, one)[0]
+        found = for_each(p, drives, lambda state, one, forces, driven: nearest(state, driven))
+        return np.reshape(found, (*p.batch, p.nv))
 
     def project(self, q: Any, v: Any, U: Any = None) -> tuple[Array, Array]:
         """The state on the closures next to (q, v), in the metric of the mass matrix: what an integrator does with
         every stage. Driven closures (`U` as in `forward_dynamics`) stay where they are and move as they are told. What
         is far off is a `LoopError`: `assemble` closes it. See `position.project`.
         """
+        if U is None:
+            quick = self._quick(self._augmented(), PROJECT, q, v)
+            if quick is not None:
+                return quick[0], quick[1]
         return position.project(self, q, v, U)
 
     def independent(self, q: Any) -> tuple[str, ...]:
@@ -359,6 +401,44 @@ class Solver(NamedFunctions, Strict, ABC):
             guess = self._compiled.guess(self._coordinates)
             self._turns = guess if guess is not None else self._compiled.plan.closures.neutral
 
+    # -- compiled motions ----------------------------------------------------------------------------------------
+
+    def _augmented(self) -> CompiledClosures | None:
+        """The compiled rows with the compliance that projections need, once there are some."""
+        return None
+
+    def _embedding(self) -> CompiledClosures | None:
+        """The compiled embedding of all closures, once dofs are chosen."""
+        return None
+
+    def _quick(
+        self, compiled: CompiledClosures | None, motion: int, *given: Any, after: tuple[Any, ...] = ()
+    ) -> tuple[Array, Array] | None:
+        """The q and v that a motion of one state gives, of those that it has; None where compiled code is not sure."""
+        if compiled is None:
+            return None
+        found = compiled.motions[motion](*given, self._turns, *after)
+        if found is None:
+            return None
+        if found[2] is not None:
+            self._turns = found[2]
+        return found[0], found[1]
+
+    def _attempt(
+        self, compiled: CompiledClosures | None, motion: int, q: Array, x: Array | None = None
+    ) -> tuple[Outputs, npt.NDArray[np.bool_]] | None:
+        """A motion of many states, and where it holds; None as long as there is no plan for it."""
+        if compiled is None:
+            return None
+        assert self._turns is not None
+        *found, fine = compiled.move(motion, self._turns, q, x)
+        return tuple(x for x in found if x.shape[1]), fine
+
+    def _projected(self, p: Problem, motion: int, one: Callable[..., Outputs]) -> Outputs:
+        """A projection of all states of a problem."""
+        widths = (p.nv,) if motion == PROJECT_VELOCITY else (self.graph.nq, p.nv)
+        return each(p, ("q", "v"), lambda q, v: self._attempt(self._augmented(), motion, q, v), one, widths)
+
     # -- compiled ----------------------------------------------------------------------------------------------
 
     def _compile(self) -> CompiledClosures | None:
@@ -370,17 +450,17 @@ class Solver(NamedFunctions, Strict, ABC):
 
     def _take(self, compiled: CompiledClosures | None, chosen: Indices | None = None) -> None:
         """Let this compiled solver take the calls from now on."""
-        source, call, graph = Findings(self, chosen), None, self._graph
-        if compiled is not None and isinstance(graph, Multibody):
-            call = compiled.call(graph.acting_forces, Result, source)
+        source, call = Findings(self, chosen), None
+        if compiled is not None:
+            call = compiled.call(Result, source)
         self._chosen = Chosen(source, compiled, call)
 
-    def _compiled_result(self, p: Problem) -> Result:
+    def _compiled_result(self, p: Problem, drives: list[Drives]) -> Result:
         """All states of a batch at once; those that compiled code is not sure of one by one."""
         if self._chosen.compiled is None:
             state, one, forces = next(states_of(p))
             with in_state(p.batch, (0,) * len(p.batch)):
-                self._prepare(self._task(state, one["force"], forces, {}, passive=p.passive))
+                self._prepare(self._task(state, one["force"], forces, drives[0], passive=p.passive))
         source, compiled, _ = self._chosen
         assert compiled is not None
         assert self._turns is not None
@@ -388,7 +468,9 @@ class Solver(NamedFunctions, Strict, ABC):
         full = [p.full(name) for name in ("q", "v", "force")]
         q, v, force = (np.ascontiguousarray(x.reshape(count, x.shape[-1])) for x in full)
         pull = pull_of(p, count) if p.forces else None
-        vdot, left, theta, fine = compiled.run(q, v, force, pull, self._turns, p.threads, p.passive)
+        vdot, left, theta, fine = compiled.run(
+            q, v, force, pull, self._turns, p.threads, p.passive, compiled.driven(drives)
+        )
         if count == 1 and fine[0] and compiled.plan.closures.follows:
             self._turns = theta[0]
         rest = np.concatenate([left, q, v], axis=1)
@@ -396,7 +478,7 @@ class Solver(NamedFunctions, Strict, ABC):
             for i, (where, (state, one, forces)) in enumerate(zip(np.ndindex(*p.batch), states_of(p), strict=True)):
                 if not fine[i]:
                     with in_state(p.batch, where):
-                        task = self._task(state, one["force"], forces, {}, passive=p.passive)
+                        task = self._task(state, one["force"], forces, drives[i], passive=p.passive)
                         answer = self._solve(task)
                         vdot[i], rest[i] = answer.vdot, self._rest(task, answer)
                     source = self._chosen.source if i == 0 else source

@@ -82,6 +82,9 @@ class TreeAugmented(Solver):
         if now is None or was_loose < loose or not compliance.is_like(now.plan.compliance):
             self._take(self._compiled.augmented(compliance.reference, loose or was_loose))
 
+    def _augmented(self) -> CompiledClosures | None:
+        return self._chosen.compiled
+
     def _project(self, task: Task, weight: str) -> Array:
         """By mass: an impulse of the closures, v - Mcal^-1 Gc* S^+ (Gc v - U), from the same factorization."""
         if weight != "mass" or not task.rows.size:

@@ -62,46 +62,50 @@ inline void solve_lower_transposed(index rank, index stride, const double* L, do
     }
 }
 
-// A QR factorization with column pivoting of A (m x n, m >= n), by Householder reflections: R in the upper triangle, the
-// vectors v of I - tau v v* below it, v(j) = 1. Column j of R belongs to column order[j] of A.
+// A QR factorization of A (m x n, m >= n), by Householder reflections: R in the upper triangle, the vectors v of
+// I - tau v v* below it, v(j) = 1. The first `own` columns are pivoted: column j of R belongs to column order[j] of A. It may
+// end after some steps, for fewer rows than columns.
 struct PivotedQR {
     index m, n;
     double *A, *tau, *norm;
     index* order;
+    index own = n, steps = n;
 
     void factor() {
-        for (index c = 0; c < n; ++c) order[c] = c, norm[c] = length(0, c);
-        for (index j = 0; j < n; ++j) {
+        for (index c = 0; c < own; ++c) order[c] = c, norm[c] = length(0, c);
+        for (index j = 0; j < steps; ++j) {
             index best = j;
-            for (index c = j + 1; c < n; ++c)
+            for (index c = j + 1; c < own; ++c)
                 if (norm[c] > norm[best]) best = c;
             if (best != j) swap_columns(j, best);
             reflect(j);
-            for (index c = j + 1; c < n; ++c) norm[c] = length(j + 1, c);
+            for (index c = j + 1; c < own; ++c) norm[c] = length(j + 1, c);
         }
     }
 
-    // The smallest pivot beside the largest; 1 without columns.
+    // Pivot j.
+    double pivot(index j) const { return std::fabs(A[j * n + j]); }
+
+    // The smallest pivot relative to the largest; 1 without columns.
     double ratio() const {
-        if (n == 0) return 1.0;
-        const double first = std::fabs(A[0]), last = std::fabs(A[(n - 1) * n + n - 1]);
-        return first > 0.0 ? last / first : 0.0;
+        if (own == 0) return 1.0;
+        return pivot(0) > 0.0 ? pivot(own - 1) / pivot(0) : 0.0;
     }
 
     // B <- Q* B for columns of B (m x count).
     void apply_transposed(index count, double* B) const {
-        for (index j = 0; j < n; ++j) apply(j, count, B);
+        for (index j = 0; j < steps; ++j) apply(j, count, B);
     }
 
     // x <- Q x for one column.
     void apply(double* x) const {
-        for (index j = n; j-- > 0;) apply(j, 1, x);
+        for (index j = steps; j-- > 0;) apply(j, 1, x);
     }
 
-    // The leading n rows of B (count columns) <- R^-1 of them.
+    // The leading rows of B (own x count) <- R^-1 of them.
     void solve_upper(index count, double* B) const {
-        for (index i = n; i-- > 0;) {
-            for (index t = i + 1; t < n; ++t) {
+        for (index i = own; i-- > 0;) {
+            for (index t = i + 1; t < own; ++t) {
                 const double a = A[i * n + t];
                 for (index c = 0; c < count; ++c) B[i * count + c] -= a * B[t * count + c];
             }
@@ -110,9 +114,9 @@ struct PivotedQR {
         }
     }
 
-    // x (n) <- R^-* x.
+    // x (own) <- R^-* x.
     void solve_upper_transposed(double* x) const {
-        for (index i = 0; i < n; ++i) {
+        for (index i = 0; i < own; ++i) {
             for (index t = 0; t < i; ++t) x[i] -= A[t * n + i] * x[t];
             x[i] /= A[i * n + i];
         }

@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-#include "plan.hpp"
+#include "group_stages.hpp"
 
 namespace soacraft {
 namespace loops {
@@ -184,7 +184,8 @@ inline void reach_from(const rigid::Model& tree, const std::vector<index>& group
 
 }  // namespace planning
 
-// Compound bodies: the group of each element (-1: none), of each closure and of each coupling.
+// Compound bodies, before their dofs are chosen (`arrange_groups` follows): the group of each element (-1: none), of each
+// closure and of each coupling.
 inline void find_groups(Plan& plan, const std::vector<index>& group_of, const std::vector<index>& of_closure,
                  const std::vector<index>& of_coupling) {
     using namespace planning;
@@ -215,32 +216,34 @@ inline void find_groups(Plan& plan, const std::vector<index>& group_of, const st
     }
     for (std::size_t i = 0; i < plan.closures.size(); ++i) {
         const Closure& c = plan.closures[i];
+        for (index r = 0; of_closure[i] < 0 && r < c.rows; ++r) plan.rest.push_back({true, static_cast<index>(i), c.row + r});
         const auto where = known.find(of_closure[i]);
         if (where == known.end()) continue;  // between bodies without a moving hinge: nothing to tie
         Group& g = plan.groups[where->second];
         std::map<index, double> found;
         reach_from(tree, group_of, of_closure[i], c.b.element, 1.0, found);
         reach_from(tree, group_of, of_closure[i], c.a.element, -1.0, found);
-        Reach reach = {};
-        reach.closure = static_cast<index>(i);
-        for (const auto& each : found)
-            if (each.second != 0.0) reach.elements.push_back(each.first), reach.sign.push_back(each.second);
-        g.closures.push_back(std::move(reach));
+        Tied tied = {};
+        tied.loop = true, tied.number = static_cast<index>(i), tied.row = static_cast<index>(g.rows.size()), tied.rows = c.rows;
+        for (const auto& each : found) {
+            if (each.second == 0.0) continue;
+            const Element& e = tree.elements[each.first];
+            tied.elements.push_back(each.first), tied.sign.push_back(each.second);
+            for (index j = 0; j < rigid::dofs(e.kind); ++j) tied.columns.push_back(plan.column[at(e.d + j)]);
+        }
+        g.ties.push_back(std::move(tied));
         for (index r = 0; r < c.rows; ++r) g.rows.push_back(c.row + r);
     }
     for (std::size_t i = 0; i < plan.couplings.size(); ++i) {
+        if (of_coupling[i] < 0) plan.rest.push_back({false, static_cast<index>(i), plan.couplings[i].row});
         const auto where = known.find(of_coupling[i]);
         if (where == known.end()) continue;
-        plan.groups[where->second].couplings.push_back(static_cast<index>(i));
-        plan.groups[where->second].rows.push_back(plan.couplings[i].row);
-    }
-    index order = 0;
-    for (Group& g : plan.groups) {
-        const auto n = static_cast<index>(g.dofs.size()), m = static_cast<index>(g.rows.size());
-        g.at = plan.group_size, g.order = order;
-        order += n;
-        plan.group_size +=  // as GroupWork takes it
-            12 * n + 2 * m * n + m * (n + 1) + 4 * n * n + 5 * n;
+        Group& g = plan.groups[where->second];
+        Tied tied = {};
+        tied.number = static_cast<index>(i), tied.row = static_cast<index>(g.rows.size()), tied.rows = 1;
+        for (const Term& term : plan.couplings[i].terms) tied.columns.push_back(plan.column[at(term.d)]);
+        g.ties.push_back(std::move(tied));
+        g.rows.push_back(plan.couplings[i].row);
     }
 }
 

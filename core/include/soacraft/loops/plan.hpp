@@ -53,6 +53,9 @@ struct Tolerances {
     double repeated;   // what may be left of rows that repeat others, relative to the accelerations,
     double open_rows;  // and besides so many times what the loops are open by
     double lowest, highest;  // between them is the largest scaled compliance of rows whose scale serves here
+    double closest;   // what is open goes no lower
+    double furthest, shrinks;  // steps of dependent dofs are no longer, and each no more than this part of the one before
+    double trust, small;  // a step along a branch may be corrected by this part of it, or by so much
 };
 
 // One element on the way of a block of rows to the base.
@@ -94,11 +97,44 @@ struct Front {
     index L, X, order;                     // where its factors stand
 };
 
-// One closure's way inside its group: elements with the sign of its side.
-struct Reach {
-    index closure;
-    std::vector<index> elements;
+// The rows of one closure or coupling inside its group.
+struct Tied {
+    bool loop;
+    index number;                  // of the closure, or of the coupling
+    index row, rows;               // among the rows of the group
+    std::vector<index> elements;   // of a closure: those on its way, with the sign of its side
     std::vector<double> sign;
+    std::vector<index> columns;    // the dofs it has, as columns of the group
+    std::vector<index> place;      // of each: its column in the stage that takes its rows, or -1 - number among the independent
+    index at;                      // where its block of G begins, rows x columns
+};
+
+// One step of the orthogonal elimination of a group's dependent dofs: rows of closures and rows that earlier stages left,
+// on the columns that no later stage has (`own`) and others. It leaves `kept` rows on the others.
+struct Stage {
+    struct From {
+        index tied, stage;         // one of them; the other is -1
+        index row, rows;           // where they come to stand
+        std::vector<index> place;  // of each column of an earlier stage that it left: its column here
+    };
+    std::vector<From> from;
+    std::vector<index> columns;    // of the group, own first
+    index rows, own, kept;
+    index F, B, tau, order, t;     // where its numbers begin
+};
+
+// A row that no group holds, next to groups that hold others.
+struct Rest {
+    bool loop;
+    index number;  // of the closure, or of the coupling
+    index row;
+};
+
+// What is driven: by closure, then by coupling, the place of its numbers in `rates`, or -1. Of a closure the twist u of b
+// seen from a, at b in the axes of a, and its rate, 12 numbers; of a coupling 2.
+struct Drives {
+    const index* place;
+    const double* rates;
 };
 
 // Bodies that move as one (formula F5), or a single element without rows.
@@ -108,11 +144,12 @@ struct Group {
     std::vector<index> inboard;    // the place of each one's parent among them, -1: outside
     std::vector<index> dofs;       // in the order of the elements
     std::vector<index> first;      // the column of each element's first dof
-    std::vector<Reach> closures;
-    std::vector<index> couplings;
+    std::vector<Tied> ties;
     std::vector<index> rows;       // row numbers
     std::vector<index> dependent, independent;  // columns
+    std::vector<Stage> stages;     // in the order of elimination
     index at, order;               // where its workspace begins, and its order of pivots
+    index G_size, F_size, B_size, tau_size, t_size;
 };
 
 struct Plan {
@@ -126,14 +163,15 @@ struct Plan {
     std::vector<Way> ways;
     std::vector<Block> blocks;
     std::vector<Front> fronts;
-    std::vector<Group> groups;       // parents first; empty unless all closures and couplings are embedded
+    std::vector<Group> groups;       // parents first; empty unless closures and couplings are embedded
+    std::vector<Rest> rest;          // rows of those that are not
     std::vector<index> column;       // by d: its column in its group
     std::vector<index> user_dof;     // by d: where the user's v has it
     std::vector<double> scale;       // of rows: 1/sqrt of the compliance that rounding is measured by
     Tolerances tolerances = {};
     double length = 0.0, inertia = 0.0;  // of the model; its mass times the square of its length
     std::vector<double> unit;            // by v: what one SI unit of each dof is in radians or lengths
-    index Y_size = 0, S_size = 0, L_size = 0, X_size = 0, order_size = 0, group_size = 0;
+    index Y_size = 0, S_size = 0, L_size = 0, X_size = 0, order_size = 0, group_size = 0, rest_size = 0;
 };
 
 }  // namespace loops

@@ -39,6 +39,8 @@ struct LoopWork {
     Twist* F;                       // of one way
     double* group;                  // of the groups
     index* group_order;
+    double* rest;                   // of rows that no group holds
+    index* rest_order;
     std::size_t bytes;
     double moving = 0.0;            // the largest of Mcal vdot + C, in units
     double open_by = 0.0;           // the largest opening, in radians, lengths of loops, sizes of couplings
@@ -62,6 +64,7 @@ struct LoopWork {
         cut(Y, plan.Y_size), cut(blocks, plan.S_size), cut(LL, plan.L_size), cut(X, plan.X_size);
         cut(order, plan.order_size), cut(rank, static_cast<index>(plan.fronts.size()));
         cut(F, 6 * longest), cut(group, plan.group_size), cut(group_order, nv);
+        cut(rest, plan.rest_size), cut(rest_order, static_cast<index>(plan.rest.size()));
         bytes = cut.taken;
     }
 
@@ -102,19 +105,30 @@ inline double natural_rate(const Plan& plan, const Base& base, const double* v, 
     return larger(largest_rate(plan, v), std::sqrt(larger(falling, plan.inertia > 0.0 ? pushed / plan.inertia : 0.0)));
 }
 
-// Whether a closure is closed, and does not open: angles in radians, distances in lengths of its loop.
-inline bool is_closed(const Plan& plan, const Closure& c, const Tie& t, const double* unit, double rate) {
+// Whether a closure is closed, unless it is driven, and does not open: angles in radians, distances in lengths of its loop.
+inline bool is_closed(const Plan& plan, const Closure& c, const Tie& t, const double* unit, double rate, bool driven) {
     const double closed = plan.tolerances.closed;
-    if (!(length_of(t.gap) <= closed && length_of(t.gap + 3) <= closed * c.length)) return false;
+    if (!driven && !(length_of(t.gap) <= closed && length_of(t.gap + 3) <= closed * c.length)) return false;
     for (index r = 0; r < c.rows; ++r)
         if (!(std::fabs(t.speed[r]) <= closed * rate * unit[r])) return false;
     return true;
 }
 
+// A driven closure: its rows less U = Q u and Udot = Q (udot - w x u), the axes of a turning with -w as seen from b.
+inline void drive(const Closure& c, const Limb* limbs, const double* rates, Tie& t) {
+    const Twist u = to_axes(t.R_a, rates), udot = to_axes(t.R_a, rates + 6);
+    Vec3 w{0.0, 0.0, 0.0};
+    if (c.b.element >= 0) w += limbs[c.b.element].V.w;
+    if (c.a.element >= 0) w -= limbs[c.a.element].V.w;
+    const Twist rate = udot - Twist{cross(w, u.w), cross(w, u.v)};
+    for (index r = 0; r < c.rows; ++r) t.speed[r] -= dot(t.Q[r], u), t.gamma[r] -= dot(t.Q[r], rate);
+}
+
 // The stance and the rows at a state; false where the state is off its closures or Python should look at it. `wanted`:
 // coordinates of all closures' hinges; `checked`: a state off its closures is refused.
 inline bool take_rows(LoopWork& w, const Base& base, const double* q, const double* v, const double* force,
-                      const double* pull, const double* theta, bool wanted, bool checked) {
+                      const double* pull, const double* theta, bool wanted, bool checked,
+                      const loops::Drives* drives = nullptr) {
     const Plan& plan = w.plan;
     if (checked && !(plan.length > 0.0)) return false;  // only a state tells how large the model is
     take_stance(w.model, base, q, v, pull, w.limbs, w.S);
@@ -128,8 +142,11 @@ inline bool take_rows(LoopWork& w, const Base& base, const double* q, const doub
         if (!tie(plan, c, w.limbs, wanted, w.theta, t)) return false;
         for (index r = 0; r < c.rows; ++r)
             w.unit[c.row + r] = length_of(t.local + 6 * r) + c.length * length_of(t.local + 6 * r + 3);
-        if (checked && !is_closed(plan, c, t, w.unit + c.row, w.rate)) return false;
-        w.open_by = larger(w.open_by, larger(length_of(t.gap), length_of(t.gap + 3) / c.length));
+        const bool driven = drives && drives->place[i] >= 0;
+        if (driven && !c.fixed) return false;  // what it forbids turns with its coordinates
+        if (driven) drive(c, w.limbs, drives->rates + drives->place[i], t);
+        if (checked && !is_closed(plan, c, t, w.unit + c.row, w.rate, driven)) return false;
+        if (!driven) w.open_by = larger(w.open_by, larger(length_of(t.gap), length_of(t.gap + 3) / c.length));
         const Twist &A_a = c.a.element < 0 ? ground : w.limbs[c.a.element].A0,
                     &A_b = c.b.element < 0 ? ground : w.limbs[c.b.element].A0;
         for (index r = 0; r < c.rows; ++r) w.gamma[c.row + r] = t.gamma[r] + along(t, r, A_a, A_b);
@@ -137,11 +154,13 @@ inline bool take_rows(LoopWork& w, const Base& base, const double* q, const doub
     index at = 0;
     for (std::size_t i = 0; i < plan.couplings.size(); ++i) {
         const Coupling& c = plan.couplings[i];
-        const Ratio& r = w.ratios[i] = ratio(c, q, v, w.rates, at);
+        Ratio& r = w.ratios[i] = ratio(c, q, v, w.rates, at);
+        const index place = drives ? drives->place[plan.closures.size() + i] : -1;
+        if (place >= 0) r.speed -= drives->rates[place], r.gamma -= drives->rates[place + 1];
         at += static_cast<index>(c.terms.size());
         const double allowed = closed * c.size;
-        if (checked && !(std::fabs(r.residual) <= allowed && std::fabs(r.speed) <= allowed * w.rate)) return false;
-        w.open_by = larger(w.open_by, std::fabs(r.residual) / c.size);
+        if (checked && !((place >= 0 || std::fabs(r.residual) <= allowed) && std::fabs(r.speed) <= allowed * w.rate)) return false;
+        if (place < 0) w.open_by = larger(w.open_by, std::fabs(r.residual) / c.size);
         w.unit[c.row] = c.size;
         w.gamma[c.row] = r.gamma;
     }

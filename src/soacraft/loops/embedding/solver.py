@@ -7,9 +7,9 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
+import numpy.typing as npt
 
-from soacraft.errors import StateError
-from soacraft.kinematics.compiled import CompiledClosures
+from soacraft.kinematics.compiled import ADVANCE, COMPLETE, EXPAND, CompiledClosures
 from soacraft.kinematics.independent import Indices, Partition
 from soacraft.kinematics.partition import partition_with
 from soacraft.kinematics.rows import Constraints
@@ -23,6 +23,8 @@ from soacraft.loops.embedding.model import EmbeddedModel
 from soacraft.loops.embedding.solve import choice_of, multipliers_of, refined, solve, unbalanced
 from soacraft.loops.embedding.system import EmbeddedSystem, active_names, read_embed, read_wanted
 from soacraft.loops.findings import Answer
+from soacraft.loops.motion import Attempt, Outputs, each, with_rates
+from soacraft.loops.schur import Compliance
 from soacraft.loops.solver import Solver
 from soacraft.model.flat.sko import SKOModel
 from soacraft.model.states.state import State
@@ -32,7 +34,7 @@ from soacraft.spatial.checks import Array
 
 class ConstraintEmbedding(Solver):
     """The closed chain as a tree of bodies and compound bodies, in independent dofs: an SKO model. O(n) for loops of a
-    given size, cubic in the size of a group of loops.
+    given size, also where many loops share bodies in a row.
 
         vdot_i = Mcal^-1 (Xt* T - C),    vdot = Xt vdot_i + x0            by AB forward dynamics on the embedded model
 
@@ -66,6 +68,7 @@ class ConstraintEmbedding(Solver):
         """The SKO model of the embedded tree, whose operators `sc.operators` gives."""
         self._at_rest: tuple[Epoch, EmbeddedModel] | None = None
         self._found_for: WeakKeyDictionary[Constraints, Partition] = WeakKeyDictionary()
+        self._projections: CompiledClosures | None = None
 
     def __repr__(self) -> str:
         count = f"{len(self.groups)} compound bod{'y' if len(self.groups) == 1 else 'ies'}"
@@ -118,8 +121,7 @@ class ConstraintEmbedding(Solver):
     # -- plans -------------------------------------------------------------------------------------------------------
 
     def _compile(self) -> CompiledClosures | None:
-        if not self._embedded >= set(active_names(self._graph)):
-            return None
+        self._whole = self._embedded >= set(active_names(self._graph))  # no row stays next to the embedded tree
         return CompiledClosures.of(self._graph, self.tolerance)
 
     def _prepare(self, task: Task) -> None:
@@ -129,11 +131,12 @@ class ConstraintEmbedding(Solver):
         """Make the plan of a choice of independent dofs."""
         base = self._compiled
         ties = [(group.members, group.ties) for group in self.groups]
-        self._take(None if base is None else base.embedded(ties, independent, loose), independent)
+        compiled = None if base is None else base.embedded(ties, independent, loose)
+        self._take(compiled, independent if self._whole else None)
 
     def _renew(self) -> None:
         super()._renew()
-        self._at_rest, self._found_for = None, WeakKeyDictionary()
+        self._at_rest, self._found_for, self._projections = None, WeakKeyDictionary(), None
         if self.system.independent is not None:
             self._embed(self.system.independent, self.system.loose)
 
@@ -167,8 +170,21 @@ class ConstraintEmbedding(Solver):
         choice = self._found_for[task.rows] = choice_of(found, rest)
         return Answer(vdot, multipliers, choice)
 
+    def _augmented(self) -> CompiledClosures | None:
+        return self._projections
+
+    def _embedding(self) -> CompiledClosures | None:
+        return self._chosen.compiled if self._whole else None
+
+    def _project(self, task: Task, weight: str) -> Array:
+        if self._compiled is not None and self._projections is None and weight == "mass" and task.rows.size:
+            self._projections = self._compiled.augmented(Compliance(task.rows, task.sko).reference)
+        return super()._project(task, weight)
+
     def _choice_at(self, rows: Constraints, chosen: Indices | None) -> Partition:
         """For a choice of independent dofs the rank that it was made with."""
+        if not self._whole:
+            return self._choice(rows)
         if chosen is None:
             return super()._choice_at(rows, chosen)
         return partition_with(rows, chosen)
@@ -184,30 +200,60 @@ class ConstraintEmbedding(Solver):
     # -- independent coordinates -------------------------------------------------------------------------------------
 
     def expand(self, q: Any, v_independent: Any) -> Array:
-        """All velocities (nv) from the independent ones, in the order of `independent(q)`: Xt v_i.
+        """All velocities (..., nv) from the independent ones, in the order of `independent(q)`: Xt v_i.
 
         Here, in `complete` and in `advance` all closures are at rest: with driven ones integrate all dofs and use
         `project(q, v, U)`.
         """
-        found = self._at(self._one("expand", q))
-        return found.expanded(read_rates(found, v_independent, "v_independent"))
+        quick = self._quick(self._embedding(), EXPAND, q, v_independent)
+        if quick is not None:
+            return quick[1]
+
+        def one(q: Array, x: Array) -> Outputs:
+            found = self._at(q)
+            return (found.expanded(read_rates(found, x, "v_independent")),)
+
+        p = with_rates(self._read("expand", q=q), v_independent, "v_independent")
+        return each(p, ("q", "v_independent"), self._moved(EXPAND), one, (p.nv,))[0]
 
     def complete(self, q: Any) -> Array:
-        """The configuration with the independent coordinates of q in which all loops close; the dependent ones start
-        from those of q, which must be near. The independent dofs are those chosen last, or else at the current state.
+        """The configuration (..., nq) with the independent coordinates of q in which all loops close; the dependent
+        ones start from those of q, which must be near. The independent dofs are those chosen last, or else at the
+        current state.
         """
+        quick = self._quick(self._embedding(), COMPLETE, q)
+        if quick is not None:
+            return quick[0]
+        p = self._read("complete", q=q)
         self.epoch  # noqa: B018  (there must be a choice)
-        return complete(self, self._one("complete", q))
+        return each(p, ("q",), self._moved(COMPLETE), lambda q: (complete(self, q),), (self.graph.nq,))[0]
 
     def advance(self, q: Any, dv_independent: Any) -> Array:
         """Move the independent dofs by dv_i (tangent, as for `mb.integrate`) from a closed q, by continuation: the
         dependent ones are predicted with X and x0 and then solved for, in as many steps as that needs. It stays on its
-        branch through singular poses; a change of rank on the way is a `LoopError`.
+        branch through singular poses; a change of rank on the way is a `LoopError`. Batches too: (..., nq).
         """
-        q = self._one("advance", q)
-        if self.system.independent is None:
-            self._at(q)
-        return advance(self, q, dv_independent)
+        quick = self._quick(self._embedding(), ADVANCE, q, dv_independent)
+        if quick is not None:
+            return quick[0]
+
+        def one(q: Array, x: Array) -> Outputs:
+            if self.system.independent is None:
+                self._at(q)
+            return (advance(self, q, x),)
+
+        p = with_rates(self._read("advance", q=q), dv_independent, "dv_independent")
+        return each(p, ("q", "dv_independent"), self._moved(ADVANCE), one, (self.graph.nq,))[0]
+
+    def _moved(self, motion: int) -> Attempt:
+        """A motion of many states, unless the numbers are not those of the independent dofs."""
+
+        def attempt(q: Array, x: Array | None = None) -> tuple[Outputs, npt.NDArray[np.bool_]] | None:
+            chosen = self.system.independent
+            fits = chosen is not None and (x is None or x.shape[1] == len(chosen))
+            return self._attempt(self._embedding(), motion, q, x) if fits else None
+
+        return attempt
 
     def _at(self, q: Array) -> EmbeddedModel:
         """The embedded system at rest."""
@@ -236,9 +282,3 @@ class ConstraintEmbedding(Solver):
         if self._at_rest is None or self._at_rest[0] is not self.system.epoch:
             return None
         return self._at_rest[1] if np.array_equal(self._at_rest[1].one.state.q, q) else None
-
-    def _one(self, function: str, q: Any) -> Array:
-        p = self._read(function, q=q)
-        if p.batch:
-            raise StateError(f"{function} takes one configuration, got a batch {p.batch}.")
-        return p.given["q"]

@@ -1,0 +1,204 @@
+// Independent and dependent dofs of a group at one state: v_S = X v_i, vdot_S = X vdot_i + x0 (formula F5), by orthogonal
+// elimination stage by stage, and the multipliers of least norm from the same factors.
+//
+//     Q* [G_d, -G_i, -gamma] = [R, C],   R x_d = C                      own columns of a stage; the rest goes to the next
+#pragma once
+
+#include "work.hpp"
+
+SOACRAFT_RIGID_BEGIN
+
+using loops::Group;
+using loops::Stage;
+using loops::Tied;
+
+// The workspace of one group; `arrange_groups` counts what it takes.
+struct GroupWork {
+    index n, ni, nd, m;
+    bool free;  // a body that no row ties: X = I
+    Twist *U, *Uc, *F;                            // by independent dofs, the same, by elements
+    double *G, *front, *B, *tau, *norm, *t;       // blocks of rows; of the stages
+    double *X, *D, *x0, *h, *y, *nu, *Y;
+    index* order;
+
+    GroupWork(const Group& g, double* at, index* order_)
+        : n(static_cast<index>(g.dofs.size())), ni(static_cast<index>(g.rows.empty() ? g.dofs.size() : g.independent.size())),
+          nd(static_cast<index>(g.dependent.size())), m(static_cast<index>(g.rows.size())), free(g.rows.empty()),
+          order(order_) {
+        const auto take = [&at](index count) { double* found = at; at += count; return found; };
+        U = reinterpret_cast<Twist*>(take(6 * ni)), Uc = reinterpret_cast<Twist*>(take(6 * ni));
+        F = reinterpret_cast<Twist*>(take(6 * static_cast<index>(g.elements.size())));
+        G = take(g.G_size), front = take(g.F_size), B = take(g.B_size), tau = take(g.tau_size), norm = take(g.tau_size);
+        t = take(g.t_size), X = take(n * ni), D = take(ni * ni), x0 = take(n), h = take(n), y = take(n), nu = take(ni);
+        Y = take(ni);
+    }
+};
+
+inline GroupWork group_work(LoopWork& w, const Group& g) {
+    return GroupWork(g, w.group + g.at, w.group_order + g.order);
+}
+
+// The blocks of rows of a group on its own dofs.
+inline void tie_group(LoopWork& w, const Group& g, const GroupWork& s) {
+    for (const Tied& tied : g.ties) {
+        double* G = s.G + tied.at;
+        const auto wide = static_cast<index>(tied.columns.size());
+        if (!tied.loop) {
+            for (index c = 0; c < wide; ++c) G[c] = w.rates[w.ratios[tied.number].rates + c];
+            continue;
+        }
+        const Tie& t = w.ties[tied.number];
+        index c = 0;
+        for (std::size_t i = 0; i < tied.elements.size(); ++i) {
+            const index k = tied.elements[i];
+            const Element& e = w.model.elements[k];
+            const Vec3 arm = t.at - w.limbs[k].p;
+            for (index j = 0, n = dofs(e.kind); j < n; ++j, ++c) {
+                const Twist at = carried(arm, w.S[e.d + j]);
+                for (index r = 0; r < tied.rows; ++r) G[r * wide + c] = tied.sign[i] * dot(t.Q[r], at);
+            }
+        }
+    }
+}
+
+inline PivotedQR front_of(const GroupWork& s, const Stage& stage) {
+    const auto columns = static_cast<index>(stage.columns.size());
+    const index spare = stage.rows - stage.own, others = columns - stage.own;
+    const index steps = stage.own + (spare > others ? others : 0);  // rows that must be fewer go on as a triangle
+    return {stage.rows, columns, s.front + stage.F, s.tau + stage.tau, s.norm + stage.tau, s.order + stage.order, stage.own, steps};
+}
+
+// The rows of a stage: of closures, and of stages before it. `wide`: columns on the right, `fill` sets those of a tie.
+template <class Fill>
+inline void gather_stage(const Group& g, const GroupWork& s, const Stage& stage, index wide, const Fill& fill) {
+    const auto columns = static_cast<index>(stage.columns.size());
+    double *F = s.front + stage.F, *B = s.B + stage.B;
+    for (index i = 0; i < stage.rows * columns; ++i) F[i] = 0.0;
+    for (index i = 0; i < stage.rows * wide; ++i) B[i] = 0.0;
+    for (const Stage::From& from : stage.from) {
+        double *to = F + from.row * columns, *right = B + from.row * wide;
+        if (from.tied >= 0) {
+            fill(g.ties[from.tied], to, columns, right);
+            continue;
+        }
+        const Stage& before = g.stages[from.stage];
+        const auto old = static_cast<index>(before.columns.size());
+        const double *F0 = s.front + before.F + before.own * old, *B0 = s.B + before.B + before.own * wide;
+        const bool triangle = before.rows - before.own > old - before.own;  // below the diagonal are reflections
+        for (index r = 0; r < from.rows; ++r) {
+            for (index c = triangle ? r : 0; c < old - before.own; ++c) to[r * columns + from.place[c]] = F0[r * old + before.own + c];
+            for (index j = 0; j < wide; ++j) right[r * wide + j] = B0[r * wide + j];
+        }
+    }
+}
+
+// Factor all stages with their right-hand sides; false where a pivot is too small relative to the largest.
+template <class Fill>
+inline bool factor_stages(const Group& g, const GroupWork& s, index wide, double doubtful, const Fill& fill) {
+    double most = 0.0, least = 0.0;
+    for (const Stage& stage : g.stages) {
+        if (stage.rows < stage.own) return false;
+        gather_stage(g, s, stage, wide, fill);
+        PivotedQR qr = front_of(s, stage);
+        qr.factor();
+        const double large = qr.pivot(0), small = qr.pivot(stage.own - 1);
+        least = &stage == g.stages.data() || small < least ? small : least;
+        most = larger(most, large);
+        if (!(small > doubtful * large)) return false;
+        qr.apply_transposed(wide, s.B + stage.B);
+    }
+    return g.stages.empty() || least > doubtful * most;
+}
+
+// x of the dependent columns, last stage first: `set` takes a column, its row on the right, and may be asked for others by
+// `get`, which adds a multiple of what was set before.
+template <class Get, class Set>
+inline void solve_stages(const Group& g, const GroupWork& s, index wide, const Get& get, const Set& set) {
+    for (std::size_t number = g.stages.size(); number-- > 0;) {
+        const Stage& stage = g.stages[number];
+        const PivotedQR qr = front_of(s, stage);
+        double* B = s.B + stage.B;
+        for (index i = 0; i < stage.own; ++i)
+            for (index c = stage.own; c < qr.n; ++c) get(stage.columns[c], -qr.A[i * qr.n + c], B + i * wide);
+        qr.solve_upper(wide, B);
+        for (index i = 0; i < stage.own; ++i) set(stage.columns[qr.order[i]], B + i * wide);
+    }
+}
+
+// Whether G X is zero, rows and dofs in their units: a row that was redundant still is.
+inline bool fits(const LoopWork& w, const Group& g, const GroupWork& s) {
+    const Plan& plan = w.plan;
+    for (index j = 0; j < s.ni; ++j) {
+        double most = 0.0;
+        for (index k = 0; k < s.n; ++k)
+            most = larger(most, plan.unit[plan.user_dof[g.dofs[k]]] * std::fabs(s.X[k * s.ni + j]));
+        for (const Tied& tied : g.ties) {
+            const auto wide = static_cast<index>(tied.columns.size());
+            for (index r = 0; r < tied.rows; ++r) {
+                double sum = 0.0;
+                for (index c = 0; c < wide; ++c) sum += s.G[tied.at + r * wide + c] * s.X[tied.columns[c] * s.ni + j];
+                if (!(std::fabs(sum) <= plan.tolerances.rank * w.unit[g.rows[tied.row + r]] * most)) return false;
+            }
+        }
+    }
+    return true;
+}
+
+// X and x0 of a group: v_S = X v_i, vdot_S = X vdot_i + x0.
+inline bool split_group(LoopWork& w, const Group& g, const GroupWork& s) {
+    tie_group(w, g, s);
+    const index wide = s.ni + 1;
+    const auto fill = [&](const Tied& tied, double* F, index columns, double* right) {
+        const auto count = static_cast<index>(tied.columns.size());
+        const double* G = s.G + tied.at;
+        for (index r = 0; r < tied.rows; ++r) {
+            for (index c = 0; c < count; ++c) {
+                const index place = tied.place[c];
+                if (place >= 0) F[r * columns + place] = G[r * count + c];
+                else right[r * wide - 1 - place] = -G[r * count + c];
+            }
+            right[r * wide + s.ni] = -w.gamma[g.rows[tied.row + r]];
+        }
+    };
+    if (!factor_stages(g, s, wide, w.plan.tolerances.doubtful, fill)) return false;
+    for (index j = 0; j < s.ni; ++j) {
+        const index column = g.independent[j];
+        for (index i = 0; i < s.ni; ++i) s.X[column * s.ni + i] = i == j ? 1.0 : 0.0;
+        s.x0[column] = 0.0;
+    }
+    const auto get = [&](index column, double factor, double* to) {
+        for (index j = 0; j < s.ni; ++j) to[j] += factor * s.X[column * s.ni + j];
+        to[s.ni] += factor * s.x0[column];
+    };
+    const auto set = [&](index column, const double* x) {
+        for (index j = 0; j < s.ni; ++j) s.X[column * s.ni + j] = x[j];
+        s.x0[column] = x[s.ni];
+    };
+    solve_stages(g, s, wide, get, set);
+    return s.m == s.nd || fits(w, g, s);
+}
+
+// lambda of least norm with G_d* lambda = left on the dependent columns (s.y by columns, used up), by rows of the group.
+inline void multipliers(const Group& g, const GroupWork& s, double* lambda) {
+    for (const Stage& stage : g.stages) {  // R* y = left
+        const PivotedQR qr = front_of(s, stage);
+        double* t = s.t + stage.t;
+        for (index i = 0; i < stage.rows; ++i) t[i] = i < stage.own ? s.y[stage.columns[qr.order[i]]] : 0.0;
+        qr.solve_upper_transposed(t);
+        for (index i = 0; i < stage.own; ++i)
+            for (index c = stage.own; c < qr.n; ++c) s.y[stage.columns[c]] -= qr.A[i * qr.n + c] * t[i];
+    }
+    for (index r = 0; r < s.m; ++r) lambda[r] = 0.0;
+    for (std::size_t number = g.stages.size(); number-- > 0;) {  // Q y
+        const Stage& stage = g.stages[number];
+        double* t = s.t + stage.t;
+        front_of(s, stage).apply(t);
+        for (const Stage::From& from : stage.from)
+            for (index r = 0; r < from.rows; ++r) {
+                if (from.tied >= 0) lambda[g.ties[from.tied].row + r] = t[from.row + r];
+                else s.t[g.stages[from.stage].t + g.stages[from.stage].own + r] = t[from.row + r];
+            }
+    }
+}
+
+SOACRAFT_RIGID_END

@@ -1,0 +1,226 @@
+"""Driven closures, rows next to embedded ones and inverse dynamics in C++: the answers of the Python form on any
+hinges, batches, and what is left to Python."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from tests.loops.cases import CLOSING, closed_graphs, comparable, force_of, library, near
+from tests.profiles import tries
+from tests.strategies import SEEDS, keep
+
+import soacraft as sc
+from soacraft.errors import LoopError, StateError
+from soacraft.kinematics.compiled import INVERSE_DYNAMICS
+from soacraft.kinematics.rows import Constraints
+from soacraft.kinematics.tasks import Task, _turns
+from soacraft.loops import ConstraintEmbedding, TreeAugmented
+
+KNOWN = [hinge for hinge in CLOSING if not isinstance(hinge, sc.RollingBall)]
+
+
+def _still(hinge):
+    """Whether a hinge forbids always the same motions, so that it can be driven."""
+    q = np.asarray(hinge.random(np.random.default_rng(0)), dtype=float)
+    return not _turns(hinge, q)
+
+
+DRIVABLE = [hinge for hinge in KNOWN if _still(hinge)]
+
+
+def in_python(s):
+    """The solver with all of its work in Python but for its rows."""
+    s._compiled = None
+    s._chosen = s._chosen._replace(compiled=None, call=None)
+    return s
+
+
+def drives_for(mb, v, vdot):
+    """What drives all closures and couplings as velocities and accelerations of the dofs would: (u, udot) by name."""
+    rows = Constraints(mb, mb.state(mb.q, v))
+    G = rows.jacobian()
+    speed, bent = G @ v, G @ vdot + rows.gamma
+    U = {}
+    for loop, (name, at) in zip(rows.loops, rows.places, strict=False):
+        turn = np.kron(np.eye(2), loop.R_ab)
+        u = turn @ loop.Q.T @ speed[at]
+        still = Task(rows, np.zeros(mb.nv), (), {name: (u, np.zeros(6))}).Udot[at]
+        U[name] = u, turn @ loop.Q.T @ (bent[at] - still)
+    for row, (name, at) in zip(rows.couplings, rows.places[len(rows.loops) :], strict=True):
+        assert row.name == name
+        U[name] = float(speed[at.start]), float(bent[at.start])
+    return U
+
+
+@pytest.mark.parametrize("kind", [TreeAugmented, ConstraintEmbedding])
+def test_driven_closures_on_random_graphs(kind):
+    """All closures and couplings driven as random motions of the dofs would: those of Python, and the rows follow."""
+    asked, answered = [], []
+
+    @tries(12)
+    @given(closed_graphs(closing=DRIVABLE), SEEDS)
+    def check(mb, seed):
+        comparable(mb, force_of(mb, seed))
+        rng = np.random.default_rng(seed)
+        v, vdot, force = rng.standard_normal((3, mb.nv))
+        U = drives_for(mb, v, vdot)
+        s = kind(mb)
+        if s._compiled is None:
+            return
+        s.forward_dynamics(mb.q, mb.v, force)
+        found = s._chosen.call(mb.q, v, force, s._turns, True, *s._chosen.compiled.driven_plainly(U))
+        asked.append(mb)
+        if found is None:
+            return
+        answered.append(mb)
+        wanted = in_python(kind(mb)).forward_dynamics(mb.q, v, force, U=U)
+        near(found.vdot, wanted.vdot, 1e-8)
+        rows = Constraints(mb, mb.state(mb.q, v))
+        G = rows.jacobian()
+        near(G @ found.vdot + rows.gamma, G @ vdot + rows.gamma, 1e-8)
+
+    check()
+    assert len(answered) > 0.7 * len(asked) > 4
+
+
+def test_driven_closures_of_a_batch():
+    """Another drive in each state: the single states to the last bit; without positions to be closed."""
+    mb = library("delta")
+    name = mb.loops[0].name
+    rng = np.random.default_rng(4)
+    for kind in (TreeAugmented, ConstraintEmbedding):
+        s = kind(mb)
+        zero = np.zeros(mb.nv)
+        s.forward_dynamics(mb.q, zero, zero)
+        udot = rng.standard_normal((3, 6))
+        r = s.forward_dynamics(mb.q, zero, zero, U={name: (np.zeros(6), udot)})
+        before = s._chosen.call.answered
+        for i in range(3):
+            one = s.forward_dynamics(mb.q, zero, zero, U={name: (np.zeros(6), udot[i].copy())})
+            assert np.array_equal(one.vdot, r.vdot[i])
+        assert s._chosen.call.answered == before + 3
+        with pytest.raises(StateError, match=f"u of '{name}'"):
+            s.forward_dynamics(mb.q, zero, zero, U={name: (np.full(6, np.nan), udot[0].copy())})
+        with pytest.raises(LoopError, match="U names 'nothing'"):
+            s.forward_dynamics(mb.q, zero, zero, U={"nothing": (np.zeros(6), np.zeros(6))})
+        with pytest.raises(LoopError, match="opens at"):
+            s.forward_dynamics(mb.q, zero, zero, U={name: (np.ones(6), np.zeros(6))})
+
+
+def test_arguments_of_driven_runs_are_checked():
+    mb = library("five_bar")
+    s = TreeAugmented(mb)
+    zero = np.zeros(mb.nv)
+    s.forward_dynamics(mb.q, zero, zero)
+    compiled, ties = s._chosen.compiled, len(mb.loops) + len(mb.couplings)
+    state = [np.array([x]) for x in (mb.q, zero, zero)]
+    for places, width, text in (
+        (np.zeros(ties + 1, np.int64), 12, "driven has length"),
+        (np.full(ties, 1, np.int64), 12, "driven has a place out of range"),
+        (np.full(ties, -2, np.int64), 12, "driven has a place out of range"),
+    ):
+        with pytest.raises(ValueError, match=text):
+            compiled.run(*state, None, s._turns, 1, False, (places, np.zeros((1, width))))
+        assert s._chosen.call(mb.q, zero, zero, s._turns, True, places, np.zeros(width)) is None
+    with pytest.raises(ValueError, match="rates has length"):
+        compiled.run(*state, None, s._turns, 1, False, (np.full(ties, -1, np.int64), np.zeros((2, 0))))
+
+
+def test_rows_next_to_embedded_ones_on_random_graphs():
+    """One loop or coupling stays a row: those of Python with constraint forces, and of the tree-augmented solver."""
+    asked, answered, repeating = [], [], []
+
+    @tries(25)
+    @given(closed_graphs(min_bodies=3, closing=KNOWN), SEEDS)
+    def check(mb, seed):
+        names = [x.name for x in (*mb.loops, *mb.couplings)]
+        keep(len(names) > 1)
+        force = force_of(mb, seed)
+        comparable(mb, force)
+        embed = [x for i, x in enumerate(names) if i != seed % len(names)]
+        s = ConstraintEmbedding(mb, embed=embed)
+        if s._compiled is None:
+            return
+        s.forward_dynamics(mb.q, mb.v, force)
+        found = s._chosen.call(mb.q, mb.v, force, s._turns, True)
+        asked.append(mb)
+        if found is None:
+            return
+        answered.append(mb)
+        wanted = in_python(ConstraintEmbedding(mb, embed=embed)).forward_dynamics(mb.q, mb.v, force)
+        near(found.vdot, wanted.vdot, 1e-8)
+        near(*(np.hstack([x.multipliers[name] for name in names]) for x in (found, wanted)), 1e-7)
+        assert found.rank == wanted.rank
+        assert [*found.independent] == [*wanted.independent]
+        repeating.append(wanted.rank < sum(6 - x.hinge.nv for x in mb.loops) + len(mb.couplings))
+
+    check()
+    assert len(answered) > 0.6 * len(asked) > 5
+    assert any(repeating)
+
+
+def test_a_redundant_loop_next_to_embedded_ones():
+    """The out-of-plane row of a planar loop says nothing: its multiplier is the one of least norm."""
+    mb = library("cassie")
+    names = [x.name for x in mb.loops]
+    s = ConstraintEmbedding(mb, embed=names[1:])
+    r = s.forward_dynamics(mb.q, mb.v, force_of(mb))
+    again = s.forward_dynamics(mb.q, mb.v, force_of(mb))
+    assert s._chosen.call.answered == 1
+    wanted = TreeAugmented(mb).forward_dynamics(mb.q, mb.v, force_of(mb))
+    near(again.vdot, wanted.vdot, 1e-9)
+    near(again.multipliers[names[0]], wanted.multipliers[names[0]], 1e-8)
+    near(r.vdot, again.vdot, 1e-12)
+    with pytest.raises(LoopError, match="kept as rows next to the embedded tree"):
+        s.expand(mb.q, np.ones(3))
+
+
+def test_inverse_dynamics_on_random_graphs():
+    """The force of Python; forward dynamics gives the accelerations back."""
+    asked, answered = [], []
+
+    @tries(15)
+    @given(closed_graphs(closing=KNOWN), SEEDS)
+    def check(mb, seed):
+        comparable(mb, force_of(mb, seed))
+        s = ConstraintEmbedding(mb)
+        if s._compiled is None:
+            return
+        s.forward_dynamics(mb.q, mb.v, np.zeros(mb.nv))
+        chosen = s.system.independent
+        x = np.random.default_rng(seed).standard_normal(len(chosen))
+        found = s._chosen.compiled.motions[INVERSE_DYNAMICS](mb.q, x, s._turns, mb.v, True)
+        asked.append(mb)
+        if found is None:
+            return
+        answered.append(mb)
+        again = in_python(ConstraintEmbedding(mb))
+        near(found[1], again.inverse_dynamics(mb.q, mb.v, x), 1e-8)
+        assert not found[1][np.setdiff1d(np.arange(mb.nv), chosen)].any()
+        near(s.forward_dynamics(mb.q, mb.v, found[1]).vdot[chosen], x, 1e-7)
+
+    check()
+    assert len(answered) > 0.7 * len(asked) > 7
+
+
+def test_inverse_dynamics_of_a_batch_with_springs_and_forces():
+    mb = library("cassie")
+    mb.bodies[3].passive = sc.Passive(stiffness=20.0, damping=0.3)
+    s = ConstraintEmbedding(mb)
+    s.forward_dynamics(mb.q, mb.v, np.zeros(mb.nv))
+    n = len(s.system.independent)
+    x = np.random.default_rng(1).standard_normal((2, 2, n))
+    T = s.inverse_dynamics(mb.q, mb.v, x)
+    slow = in_python(ConstraintEmbedding(mb))
+    for i in np.ndindex(2, 2):
+        assert np.array_equal(T[i], s.inverse_dynamics(mb.q, mb.v, x[i].copy()))
+        near(T[i], slow.inverse_dynamics(mb.q, mb.v, x[i]), 1e-9)
+    assert s._chosen.compiled.motions[INVERSE_DYNAMICS].answered == 4
+    bare = s.inverse_dynamics(mb.q, mb.v, x[0, 0], passive=False)
+    assert np.abs(bare - T[0, 0]).max() > 1e-6
+    near(bare, slow.inverse_dynamics(mb.q, mb.v, x[0, 0], passive=False), 1e-9)
+    push = {mb.bodies[0].name: (1.0, 2.0, 3.0, 4.0, 5.0, 6.0)}
+    near(s.inverse_dynamics(mb.q, mb.v, x[0, 0], f_ext=push), slow.inverse_dynamics(mb.q, mb.v, x[0, 0], f_ext=push))
+    with pytest.raises(StateError, match="vdot_independent of 'cassie' has"):
+        s.inverse_dynamics(mb.q, mb.v, np.ones(n + 1))
+    with pytest.raises(LoopError, match="in state 1 of the batch: loop"):
+        s.inverse_dynamics(np.stack([mb.q, mb.integrate(mb.q, 0.1 * np.ones(mb.nv))]), mb.v, x[0, 0])
