@@ -30,7 +30,7 @@ void make(ClosedSolver* at, nb::handle tree, nb::handle plan) {
 bool fit_drives(const ClosedSolver& m, const index* place, index width) {
     const auto closures = static_cast<index>(m.plan.closures.size());
     for (index i = 0; i < closures + static_cast<index>(m.plan.couplings.size()); ++i)
-        if (place[i] < -1 || place[i] > width - (i < closures ? 12 : 2)) return false;
+        if (place[i] != -1 && (place[i] < 0 || place[i] > width - (i < closures ? 12 : 2))) return false;
     return true;
 }
 

@@ -258,7 +258,7 @@ def test_arguments_of_compiled_motions_are_checked():
     _core.closed_motion(*good)
     assert fine[0] == 1
     for place, wrong, text in (
-        (1, 5, "no motion 5"),
+        (1, 6, "no motion 6"),
         (1, -1, "no motion -1"),
         (1, PROJECT, "motion 4 needs another plan"),
         (2, np.ones((1, 2)), r"q must be \(1, 3\)"),
@@ -274,10 +274,11 @@ def test_arguments_of_compiled_motions_are_checked():
         with pytest.raises(ValueError, match=text):
             _core.closed_motion(*(wrong if i == place else x for i, x in enumerate(good)))
     for given_, text in (
-        ((1, EXPAND, order, print), "solver must be a ClosedSolver"),
-        ((core, PROJECT, order, print), "motion 4 needs another plan"),
-        ((core, EXPAND, np.array([-1]), print), "no place for dof -1"),
-        ((core, EXPAND, order, 1), "fallback must be callable"),
+        ((1, EXPAND, order, print, {}), "solver must be a ClosedSolver"),
+        ((core, PROJECT, order, print, {}), "motion 4 needs another plan"),
+        ((core, EXPAND, np.array([-1]), print, {}), "no place for dof -1"),
+        ((core, EXPAND, order, 1, {}), "fallback must be callable"),
+        ((core, EXPAND, order, print, []), "forces must be a dict"),
     ):
         with pytest.raises(ValueError, match=text):
             _core.closed_motion_call(*given_)

@@ -42,7 +42,9 @@ GRADIENTS, OPERATORS = "analysis/test_compiled_gradients.py", "dynamics/test_aga
 PASSIVE, REFUSALS = "dynamics/test_passive.py", "core/test_rigid_model.py"
 QUICK = "dynamics/test_quick_calls.py"
 RIGID = (SWEEPS, MATRICES, DERIVATIVES, OPERATORS, REFUSALS, GRADIENTS, SINGULAR)
-COMPILED = tuple(f"loops/test_compiled_{name}.py" for name in ("answers", "batches", "calls", "doubt", "lifetime", "tasks"))
+COMPILED = tuple(
+    f"loops/test_compiled_{name}.py" for name in ("answers", "batches", "calls", "doubt", "lifetime", "tasks")
+)
 CLOSED = ("core/test_closed_solver.py", "kinematics/test_followed.py", *COMPILED, "loops/test_motion.py")
 BLOCKS = ("core/test_core.py", "core/test_block_engine.py", "recursions/test_compiled_blocks.py")
 

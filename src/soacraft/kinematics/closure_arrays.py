@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -116,6 +117,26 @@ def closure_arrays(graph: Multibody, tree: CompiledModel) -> ClosureArrays:
         starts=starts,
         follows=tuple(x.name for x in loops if _fit(x.hinge) == CHAIN),
         neutral=np.concatenate([np.zeros(0), *(np.array(x.hinge.neutral(), np.float64) for x in loops)]),
+    )
+
+
+def with_prescribed(
+    closures: ClosureArrays, tree: CompiledModel, names: Sequence[str], dofs: Sequence[int]
+) -> ClosureArrays:
+    """The same with a coupling `q_i = anything` behind the others for each of some dofs: to be driven."""
+    first, degree = len(closures.couplings), closures.term_real.shape[1]
+    starts = sorted((int(v), e) for e, v in enumerate(tree.v_starts))
+    element = {i: max(x for x in starts if x[0] <= i)[1] for i in dofs}
+    terms = [[first + n, element[i], i, 0] for n, i in enumerate(dofs)]
+    rates = np.zeros((len(terms), degree))
+    rates[:, 0] = 1.0
+    return replace(
+        closures,
+        couplings=(*closures.couplings, *names),
+        term_whole=np.concatenate([closures.term_whole, np.array(terms, dtype=np.int64).reshape(-1, 4)]),
+        term_real=np.concatenate([closures.term_real, rates]),
+        offsets=np.concatenate([closures.offsets, np.zeros(len(terms))]),
+        sizes=np.concatenate([closures.sizes, 1.0 / closures.units[list(dofs)]]),
     )
 
 

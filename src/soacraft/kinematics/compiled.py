@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from soacraft import _core
-from soacraft.kinematics.closure_arrays import closure_arrays, is_known
+from soacraft.kinematics.closure_arrays import closure_arrays, is_known, with_prescribed
 from soacraft.kinematics.plan import CONSTRAINT_EMBEDDING, TREE_AUGMENTED, Groups, Integers, Plan
 from soacraft.kinematics.tolerances import CLOSED, RANK, Tolerances
 from soacraft.model.flat.compiled import CompiledModel
@@ -88,6 +88,12 @@ class CompiledClosures:
         digits of a file.
         """
         plan = replace(self.plan, tolerances=self._tolerances(loose), method=TREE_AUGMENTED, compliance=compliance)
+        return CompiledClosures(self._tree, plan, self._forces)
+
+    def prescribing(self, names: Sequence[str], dofs: Sequence[int], compliance: Array) -> CompiledClosures:
+        """The tree-augmented solver with a driven coupling of that name for each of some dofs behind the rows."""
+        closures = with_prescribed(self.plan.closures, self._tree, names, dofs)
+        plan = replace(self.plan, closures=closures, method=TREE_AUGMENTED, compliance=compliance)
         return CompiledClosures(self._tree, plan, self._forces)
 
     def embedded(

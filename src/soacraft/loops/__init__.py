@@ -14,8 +14,8 @@ Around them: `report` on mobility and open loops; `cut` and `recut` for the choi
 
 Forward dynamics by `TreeAugmented` and `ConstraintEmbedding`, hybrids, driven closures, projections, and motion and
 inverse dynamics of embedded systems are compiled for whole models of built-in hinges. A closure by a `RollingBall`, a
-hinge of the user's own, sub-graphs, mixed dynamics and `FullyAugmented` run in Python; assembly and kinematics run there
-on compiled rows.
+hinge of the user's own, sub-graphs and `FullyAugmented` run in Python; assembly and kinematics run there on compiled
+rows.
 """
 
 from soacraft.kinematics.inverse import KinematicsResult

@@ -196,13 +196,18 @@ class Solver(NamedFunctions, Strict, ABC):
         dofs = np.flatnonzero(read_prescribed(self.graph, prescribed)).tolist()
         p, drives = read_drives(p, U)
 
-        def work(state: State, one: dict[str, Array], forces: Any, driven: Drives) -> tuple[Array, Array]:
-            task = self._task(state, _without(one["force"], dofs), forces, driven, passive=p.passive)
-            return self._mixed(task, dofs, one["vdot"])
-
-        found = for_each(p, drives, work)
+        tried = self._mixed_at_once(p, dofs, drives)
         shape = (*p.batch, p.nv)
-        return np.reshape([x for x, _ in found], shape), np.reshape([x for _, x in found], shape)
+        count = math.prod(p.batch)
+        answers, fine = np.empty((2, count, p.nv)), np.zeros(count, dtype=np.bool_)
+        if tried is not None:
+            answers[0], answers[1], fine = tried
+        for i, (where, (state, one, forces)) in enumerate(zip(np.ndindex(*p.batch), states_of(p), strict=True)):
+            if not fine[i]:
+                with in_state(p.batch, where):
+                    task = self._task(state, _without(one["force"], dofs), forces, drives[i], passive=p.passive)
+                    answers[:, i] = self._mixed(task, dofs, one["vdot"])
+        return answers[0].reshape(shape), answers[1].reshape(shape)
 
     def inverse_dynamics(
         self,
@@ -225,7 +230,7 @@ class Solver(NamedFunctions, Strict, ABC):
         closures do not allow is a `LoopError`.
         """
         if actuated is None and f_ext is None and U is None:
-            quick = self._quick(self._embedding(), INVERSE_DYNAMICS, q, vdot_independent, after=(v, passive))
+            quick = self._quick(self._embedding(), INVERSE_DYNAMICS, q, vdot, after=(v, passive))
             if quick is not None:
                 return quick[1]
         p = self._read("inverse_dynamics", q=q, v=v, f_ext=f_ext, passive=passive)
@@ -257,7 +262,9 @@ class Solver(NamedFunctions, Strict, ABC):
         def one(q: Array, v: Array, x: Array) -> Outputs:
             state = current.replace(q=q, v=v, vdot=still, forces=())
             task = self._task(state, still, (), {}, passive=p.passive)
-            return (inverse.force_for(task, self._choice(task.rows), x, None, self.tolerance),)
+            choice = self._choice(task.rows)
+            vdot_i = inverse.independent_part(task, choice, x, self.tolerance)
+            return (inverse.force_for(task, choice, vdot_i, None, self.tolerance),)
 
         return each(p, ("q", "v", "vdot_independent"), attempt, one, (p.nv,))[0]
 
@@ -368,6 +375,12 @@ class Solver(NamedFunctions, Strict, ABC):
         found = partition(rows, self._kept, tolerance=self.tolerance)
         self._kept = found.independent
         return found
+
+    def _mixed_at_once(
+        self, p: Problem, dofs: list[int], drives: list[Drives]
+    ) -> tuple[Array, Array, npt.NDArray[np.bool_]] | None:
+        """vdot and force of all states by compiled code, and where they hold; None where it has no plan for it."""
+        return None
 
     def _mixed(self, task: Task, dofs: list[int], vdot: Array) -> tuple[Array, Array]:
         wider = task.with_prescribed(dofs, vdot)

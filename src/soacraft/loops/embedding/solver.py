@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 
+from soacraft.errors import SingularError
 from soacraft.kinematics.compiled import ADVANCE, COMPLETE, EXPAND, CompiledClosures
 from soacraft.kinematics.independent import Indices, Partition
 from soacraft.kinematics.partition import partition_with
@@ -178,7 +180,8 @@ class ConstraintEmbedding(Solver):
 
     def _project(self, task: Task, weight: str) -> Array:
         if self._compiled is not None and self._projections is None and weight == "mass" and task.rows.size:
-            self._projections = self._compiled.augmented(Compliance(task.rows, task.sko).reference)
+            with suppress(SingularError):  # a link without mass: Python projects
+                self._projections = self._compiled.augmented(Compliance(task.rows, task.sko).reference)
         return super()._project(task, weight)
 
     def _choice_at(self, rows: Constraints, chosen: Indices | None) -> Partition:
