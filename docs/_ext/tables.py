@@ -11,6 +11,7 @@ from typing import Any
 
 from citations import cited, first_line, uses
 from errata import ERRATA, witness
+from papers import page as papers_page
 
 import soacraft as sc
 from soacraft.citations import PAPERS, cite, papers
@@ -132,6 +133,11 @@ def errata() -> str:
     return markdown(["where", "printed", "true", "witness"], rows)
 
 
+def items() -> str:
+    """The papers item by item, each call run now."""
+    return papers_page(lambda head, rows: markdown(head, [[_text(cell) for cell in row] for row in rows]))
+
+
 def references() -> str:
     """The papers."""
     return markdown(["cited as", "in docstrings", "reference"], [[p.short, p.number, p.reference] for p in papers()])
@@ -147,6 +153,7 @@ PAGES = {
     "models": models,
     "algorithms": algorithms,
     "errata": errata,
+    "items": items,
 }
 
 
