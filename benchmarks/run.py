@@ -20,6 +20,7 @@ import loops
 import machine
 import peers
 import road
+import sim
 
 BENCHMARKS: dict[str, ModuleType] = {
     "growth": growth,
@@ -28,6 +29,7 @@ BENCHMARKS: dict[str, ModuleType] = {
     "loops": loops,
     "loading": loading,
     "road": road,
+    "sim": sim,
 }
 RESULTS = Path(__file__).parent / "results"
 README = Path(__file__).parents[1] / "README.md"
