@@ -42,6 +42,12 @@ def test_growth_has_every_series(quick):
     assert all(row["difference"] < 1e-10 for row in result["peer"])
 
 
+def test_steps_in_time_are_those_of_mujoco(quick):
+    rows = json.loads((quick[0] / "sim.json").read_text())["rows"]
+    assert [(x["model"], x["states"]) for x in rows] == [(m, n) for m in ("7-dof arm", "humanoid") for n in (1, 8)]
+    assert all(x["difference"] < 1e-12 and x["us"]["soacraft"] > 0 for x in rows)
+
+
 def test_loading_measures_both_readers_and_the_imports(quick):
     result = json.loads((quick[0] / "loading.json").read_text())
     assert result["bodies"] == 30

@@ -76,7 +76,7 @@ class Watch:
     def __init__(self, state_at: Callable[[Array], State]) -> None:
         self.events: list[Event] = []
         self._state_at = state_at
-        self._signs: dict[str, float] = {}  # of each function at the present state; none where it was just zero
+        self._signs: dict[str, float] = {}  # of each function at the present state; 0 where it was just zero
 
     def forget(self) -> None:
         """The state jumped: all signs are told anew."""
@@ -87,7 +87,7 @@ class Watch:
         names = {event.name for event in happened}
         for event in self.events:
             if event.name in names:
-                self._signs.pop(event.name, None)
+                self._signs[event.name] = 0.0
             elif jumped or event.name not in self._signs:
                 self._signs[event.name] = float(np.sign(event.value(t, self._state_at(x))))
 

@@ -61,7 +61,7 @@ class Run(Strict):
     """
 
     _set_once = frozenset(
-        "t q v vdot energy kinetic potential work forces violation events steps jumps integrator stopped_by".split()
+        "t q v vdot energy kinetic potential work forces violation events integrator stopped_by".split()
     )
 
     def __init__(
