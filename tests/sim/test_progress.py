@@ -7,7 +7,6 @@ from rich.console import Console
 
 from soacraft.sim import progress
 
-
 CASES = [(True, True, True), (False, True, False), (True, False, False)]
 
 
