@@ -89,7 +89,7 @@ class NamedFunctions:
         """(X* Mcal X)^-1, in all coordinates X (X* Mcal X)^-1 X*."""
 
         def at(r: Reduction) -> Array:
-            inverse = self._inverse(r)
+            inverse = self._inverse_of(r)
             return inverse if coordinates == "independent" else r.X @ inverse @ r.X.T
 
         return self._each("mass_matrix_inverse", at, coordinates, q=q)
@@ -132,13 +132,13 @@ class NamedFunctions:
 
         def at(r: Reduction) -> Array:
             J = np.asarray(dynamics.jacobian(self.graph, r.q, nodes, expressed_in)) @ r.X
-            return np.asarray(J @ self._inverse(r) @ J.T)
+            return np.asarray(J @ self._inverse_of(r) @ J.T)
 
         return self._each("operational_space_compliance", at, "all", q=q)
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
-    def _inverse(self, r: Reduction) -> Array:
+    def _inverse_of(self, r: Reduction) -> Array:
         M = r.X.T @ self._tree("mass_matrix", r.q) @ r.X
         try:
             L = np.linalg.cholesky(M)
