@@ -493,6 +493,9 @@ def test_steps_that_a_program_refuses(registers, steps, text):
 
 def test_fields_that_a_plan_refuses():
     plan = plan_of_two()
+    for field in (-1, 3):  # there are A, H and M
+        with pytest.raises(ValueError, match=f"there is no field {field}"):
+            plan.inverse(field)
     P = plan.riccati(0, 1, 2)
     assert plan.past_hinge(P) == plan.past_hinge(P)
     for field in (2, P + 1, P + 2):
