@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
-from tests.kinematics.test_rank import counted, plans, rank_by_singular_values
+from tests.kinematics.test_rank import Plan, counted, plans, rank_by_singular_values
 from tests.kinematics.test_tolerances import rounded_bar
 from tests.loops.cases import near, row_of_four_bars
 from tests.profiles import tries
@@ -184,3 +184,9 @@ def test_kept_dofs_are_given_up_for_much_better_ones():
     assert choose(np.array([[1.0, 1e-5], [0.0, 0.0]]), rank=1, kept=np.array([0])).condition == 1.0
     two = np.array([[1.0, 0.0, 1.0], [0.0, 1e-4, 1.0]])
     assert choose(two, kept=np.array([2])).independent.tolist() == [1]
+
+
+def test_rows_that_all_repeat_leave_the_tree_in_any_units():
+    """A pin on a pin's own axis: no row counts, and a slide in micrometres moves as one in metres."""
+    plan = Plan(bodies=((-1, "pin", 1, 0, 0), (0, "slide", 0, 0, 0)), seed=0, loops=((-1, 0, "pin", None),), gear=())
+    assert counted(plan.build(1e-6)) == {0}

@@ -70,11 +70,6 @@ SURVIVORS: dict[tuple[str, str, str], str] = {
     ): "the larger of two equal numbers is either",
     (
         f"{LOOPS}/embedding.hpp",
-        "if (!(qr.ratio() > w.plan.tolerances.doubtful)) return false;",
-        "if (!(qr.ratio() >= w.plan.tolerances.doubtful)) return false;",
-    ): "a ratio of pivots that is the tolerance to the last bit; either side of it is doubtful",
-    (
-        f"{LOOPS}/embedding.hpp",
         "w.f[k] = w.P[k] * A + w.z[k];",
         "w.f[k] = w.P[k] * A - w.z[k];",
     ): "the first answer is wrong, and the refinement that follows mends it to rounding: one round more",

@@ -133,3 +133,10 @@ def test_random_expressions_at_another_state(name, data):
     moved = drawn.expr.at()
     assert moved.text() == drawn.expr.text()
     np.testing.assert_allclose(moved.array(), drawn.dense, rtol=1e-8, atol=1e-10 * max(drawn.size, 1e-9))
+
+
+def test_what_cancels_in_an_inverse_is_zero():
+    """E_psi = E_phi - K H where both are equal: a rounding of the product, left there, is not symmetric, and no other
+    number of that block is there to judge it by."""
+    s = model("SKO model")
+    assert sc.check_operator((s.H * s.phi * (s.M + s.R) * s.phi.T * s.H.T).inv).ok

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import reduce, singledispatch
 from typing import Any
 
@@ -264,15 +265,20 @@ def by_branch(expr: Operator) -> dict[tuple[int, int], Array]:
     _refuse_dense(expr)
     result = {}
     for right in cols.tree.branches:
-        picked = np.concatenate([np.arange(cols.size)[cols.block(k)] for k in cols.order if k in right.nodes])
+        picked = np.concatenate([np.arange(cols.size)[cols.block(k)] for k in _in_order(cols, right.nodes)])
         x = np.zeros((cols.size, len(picked)))
         x[picked, np.arange(len(picked))] = 1.0
         with np.errstate(all="ignore"):
             y = _delivered(expr, np.broadcast_to(columns_of(expr, x), (*batch, rows.size, len(picked))), "blocks of ")
         for left in rows.tree.branches:
-            where = np.concatenate([np.arange(rows.size)[rows.block(k)] for k in rows.order if k in left.nodes])
+            where = np.concatenate([np.arange(rows.size)[rows.block(k)] for k in _in_order(rows, left.nodes)])
             result[left.index, right.index] = y[..., where, :]
     return result
+
+
+def _in_order(space: Space, branch: Sequence[int]) -> Sequence[int]:
+    """The nodes of a branch from its base to its tip, or as the numbering of the space has them."""
+    return branch if space.numbering is None else [k for k in space.order if k in branch]
 
 
 @singledispatch

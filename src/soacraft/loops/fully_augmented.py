@@ -13,7 +13,7 @@ from soacraft.dynamics.problem import Problem
 from soacraft.errors import SingularError
 from soacraft.kinematics.independent import Partition, least_norm
 from soacraft.kinematics.partition import partition
-from soacraft.kinematics.residuals import natural_rate, repeats
+from soacraft.kinematics.residuals import natural_rate, repeats, residuals
 from soacraft.kinematics.sizes import sizes_of
 from soacraft.kinematics.tasks import Task
 from soacraft.kinematics.tolerances import CLOSED, SETTLED, SLACK, STALLED
@@ -70,9 +70,11 @@ class FullyAugmented(Solver):
             self._patterns = {**dict(list(self._patterns.items())[1 - _PATTERNS :]), key: (ties, pattern)}
         found = system.solve(pattern)
         vdot = system.hinge_accelerations(found.z[pattern.bodies])
-        if found.change > self.tolerance or not repeats(task, vdot):
-            return _dense(task, partition(task.rows, tolerance=self.tolerance))
-        return Answer(vdot, system.least(pattern, found))
+        if found.change <= self.tolerance and repeats(task, vdot):
+            multipliers = system.least(pattern, found)  # `change` mixes turns and metres, `residuals` does not
+            if max(residuals(task, vdot, multipliers)) <= self.tolerance:
+                return Answer(vdot, multipliers)
+        return _dense(task, partition(task.rows, tolerance=self.tolerance))
 
 
 class _Found(NamedTuple):

@@ -7,7 +7,7 @@ the axes of the batch. Where nothing was chosen yet, the first state goes to Pyt
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -25,9 +25,16 @@ Attempt = Callable[..., tuple[Outputs, npt.NDArray[np.bool_]] | None]
 """Of arrays (count, ...): outputs (count, ...) and where they hold; None as long as compiled code is not ready."""
 
 
-def with_rates(p: Problem, x: Any, name: str) -> Problem:
-    """The problem with numbers for the independent dofs, whose leading axes join those of the others."""
-    rates = finite(x, (..., None), f"{name} of {p.graph.name!r}", StateError)
+def with_rates(p: Problem, x: Any, name: str, dofs: Callable[[], Iterable[str]]) -> Problem:
+    """The problem with numbers for the independent dofs, whose leading axes join those of the others; `dofs` names
+    these dofs where they are refused.
+    """
+    try:
+        rates = finite(x, (..., None), name, StateError)
+    except StateError:
+        names = ", ".join(map(repr, dofs())) or "no dofs"
+        finite(x, (..., None), f"{name} of {p.graph.name!r}, which is that of {names},", StateError)
+        raise
     batch = common_batch(**{name: rates, "the other arguments": np.empty((*p.batch, p.nv))})
     return replace(p, given={**p.given, name: rates}, batch=batch)
 

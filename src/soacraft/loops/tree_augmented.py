@@ -143,8 +143,9 @@ def _allowed(task: Task, v: Array) -> bool:
     out that counts, as it would be near a singular pose."""
     rows = task.rows
     left = (rows.speed + rows.jacobian() @ (v - task.state.v) - task.U) / rows.units
-    size = max(float(np.abs((rows.speed - task.U) / rows.units).max()), float(np.abs(rows.measure.dofs * v).max()))
-    return float(np.abs(left).max()) <= (REPEATED + OPEN_ROWS * rows.open_part) * size
+    speeds = (rows.speed - task.U) / rows.units, rows.measure.dofs * v
+    size = max(float(np.abs(x).max(initial=0.0)) for x in speeds)
+    return float(np.abs(left).max(initial=0.0)) <= (REPEATED + OPEN_ROWS * rows.open_part) * size
 
 
 def _by_singular_values(task: Task, choice: Partition) -> Answer:

@@ -43,15 +43,16 @@ SOACRAFT_FLAT void multiply(Rows rows, Inner inner, Cols cols, const T* X, index
         }
 }
 
-// Z = X - A B
+// Z = X - A B. The product is rounded before it is subtracted: what cancels leaves zero, not the rounding of a fused
+// multiplication, and zeros of structure stay zeros.
 template <class Rows, class Inner, class Cols, class T>
 SOACRAFT_FLAT void subtract_product(Rows rows, Inner inner, Cols cols, const T* X, const T* A, const T* B,
                                     T* SOACRAFT_RESTRICT Z) {
     for (index r = 0; r < rows; ++r)
         for (index c = 0; c < cols; ++c) {
-            T z = X[r * cols + c];
-            for (index i = 0; i < inner; ++i) z -= A[r * inner + i] * B[i * cols + c];
-            Z[r * cols + c] = z;
+            T product = T(0.0);
+            for (index i = 0; i < inner; ++i) product += A[r * inner + i] * B[i * cols + c];
+            Z[r * cols + c] = X[r * cols + c] - product;
         }
 }
 

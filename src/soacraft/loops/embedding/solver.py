@@ -216,7 +216,7 @@ class ConstraintEmbedding(Solver):
             found = self._at(q)
             return (found.expanded(read_rates(found, x, "v_independent")),)
 
-        p = with_rates(self._read("expand", q=q), v_independent, "v_independent")
+        p = with_rates(self._read("expand", q=q), v_independent, "v_independent", self._independent_now)
         return each(p, ("q", "v_independent"), self._moved(EXPAND), one, (p.nv,))[0]
 
     def complete(self, q: Any) -> Array:
@@ -245,8 +245,11 @@ class ConstraintEmbedding(Solver):
                 self._at(q)
             return (advance(self, q, x),)
 
-        p = with_rates(self._read("advance", q=q), dv_independent, "dv_independent")
+        p = with_rates(self._read("advance", q=q), dv_independent, "dv_independent", self._independent_now)
         return each(p, ("q", "dv_independent"), self._moved(ADVANCE), one, (self.graph.nq,))[0]
+
+    def _independent_now(self) -> tuple[str, ...]:
+        return self.epoch.dofs
 
     def _moved(self, motion: int) -> Attempt:
         """A motion of many states, unless the numbers are not those of the independent dofs."""
