@@ -59,6 +59,7 @@ def _first(*names: str) -> tuple[str, ...]:
 TESTS = (
     (("program",), ("ops/programs/test_programs.py", "algebra/test_spaces.py", "ops/programs/test_compile.py")),
     (("dispatch",), ("core/test_instruction_sets.py",)),
+    (("rollout",), ("sim/test_rollout.py",)),
     (("loops/motion",), ("loops/test_motion.py", "loops/embedding/test_motion.py")),
     (("loops",), CLOSED),
     (("passive",), ("core/test_passive.py", PASSIVE)),
