@@ -408,7 +408,8 @@ def test_calls_of_another_form(good):
     assert call(*one, None) == ("Python", 6, [])
     assert call(*one[:4], passive=True) == ("Python", 4, ["passive"])
     still = np.full(len(good.mb.loops) + len(good.mb.couplings), -1)
-    for driven, rates in ((still, []), (still, None), ([-1], np.zeros(0)), (None, np.zeros(0)), (still[:0], np.zeros(1))):
+    none = np.zeros(0)
+    for driven, rates in ((still, []), (still, None), ([-1], none), (None, none), (still[:0], np.zeros(1))):
         assert call(*one, driven, rates) == ("Python", 7, [])
     assert call(*one[:2], one[2][:-1].copy(), *one[3:]) == ("Python", 5, [])
     for i in range(5):
