@@ -138,11 +138,12 @@ program::ProgramFile some_program() {
     const index one = Builder::bits(1.0), minus = Builder::bits(-1.0);
     asked({PICK_OFF, 2});                          // 3: B
     x.makers.back().spots = {spot, spot};
-    asked({RICCATI, 0, 1, 2});                     // 4 to 7: P, P+, D, G
-    asked({PRODUCT, 0, 0, 7, 0});                  // 8: K
+    asked({RICCATI, 0, 1, 2});                     // 4 to 6: P, D, G
+    asked({PAST_HINGE, 4});                        // 7: P+
+    asked({PRODUCT, 0, 0, 6, 0});                  // 8: K
     asked({PRODUCT, 8, 0, 1, 0});                  // 9: K H
-    asked({SUM, 0, 0, 9, 0, 0, one, minus});       // 10: E_psi
-    asked({INVERSE, 6});                           // 11: D^-1
+    asked({REMAINDER, 0, 8, 1});                   // 10: E_psi
+    asked({INVERSE, 5});                           // 11: D^-1
     asked({PRODUCT, 1, 1, 11, 0});                 // 12: H* D^-1
     asked({PRODUCT, 12, 0, 1, 0});                 // 13
     asked({BACKWARD, 10, 13, 10});                 // 14: Upsilon
@@ -150,6 +151,7 @@ program::ProgramFile some_program() {
     asked({GIVEN, 1, 1});                          // 16
     x.makers.back().row = x.makers.back().col = {0, 1};
     x.makers.back().data = {2.0, 1, 0, 0, 0, 1, 0, 0, 0, 1};
+    asked({SUM, 0, 0, 9, 0, 0, one, minus});       // 17: E_psi again
     x.registers = {2, 1, 0, 0, 1};
     x.steps = {{APPLY, 3, 0, -1, 2, {1, 0}}, {APPLY, 14, 2, -1, 3, {1, 0}}, {APPLY, 15, 3, -1, 2, {1, 0}},
                {GATHER, 10, 2, -1, 3, {1, 0}}, {APPLY, 1, 3, -1, 4, {1, 0}}, {APPLY_T, 16, 4, -1, 1, {1, 0}},
