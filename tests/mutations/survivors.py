@@ -81,6 +81,11 @@ SURVIVORS: dict[tuple[str, str, str], str] = {
         "threads > rigid::MOST_THREADS ? rigid::MOST_THREADS : threads;",
     ): "as many threads as states are as many as states",
     (
+        "core/program/calls.cpp",
+        "if (!x || p.program->rows * columns > LARGE || p.program->register_room * columns > LARGE) return nullptr;",
+        "if (!x || p.program->rows * columns > LARGE && p.program->register_room * columns > LARGE) return nullptr;",
+    ): "products of so many columns go to Python, which asks for the memory first and gives the same numbers",
+    (
         "core/dispatch.cpp",
         'const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && '
         '__builtin_cpu_supports("bmi2");',
