@@ -81,6 +81,11 @@ SURVIVORS: dict[tuple[str, str, str], str] = {
         "threads > rigid::MOST_THREADS ? rigid::MOST_THREADS : threads;",
     ): "as many threads as states are as many as states",
     (
+        f"{RIGID}/compliance.hpp",
+        "if (!(1.0 > SURE_RANK * trace * trace_of_inverse)) return false;",
+        "if (!(1.0 >= SURE_RANK * trace * trace_of_inverse)) return false;",
+    ): "a bound of the rank that is one to the last bit; Python, asked on one side of it, gives the same numbers",
+    (
         "core/program/calls.cpp",
         "if (!x || p.program->rows * columns > LARGE || p.program->register_room * columns > LARGE) return nullptr;",
         "if (!x || p.program->rows * columns > LARGE && p.program->register_room * columns > LARGE) return nullptr;",
