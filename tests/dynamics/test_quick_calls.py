@@ -376,3 +376,15 @@ def test_every_function_of_the_calls_is_here():
     assert set(KERNELS) > set(CALLS) - {
         "interbody_forces", "compensating_force", "centroidal_momentum_matrix", "composite_inertia"
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("size", [6, 8])
+def test_a_mask_of_another_length_is_refused(size):
+    """Contiguous and of truth values, as the quick call takes them, but not one for each dof."""
+    mb = sc.load("arm7")
+    q, v = mb.random_state(1)
+    given = (q, v, np.zeros(7), np.zeros(7))
+    handle = sc.Dynamics(mb)
+    handle.mixed_dynamics(*given, np.ones(7, dtype=bool))
+    with pytest.raises(sc.errors.SoacraftError):
+        handle.mixed_dynamics(*given, np.ones(size, dtype=bool))
