@@ -66,6 +66,9 @@ def test_joints_that_follow_others_in_a_chain(tmp_path):
     np.testing.assert_allclose(
         dyn.mass_matrix(mb, q, ignore_loops=True), mass_matrix_in_pinocchio(path, both), atol=1e-12
     )
+    q[1] += 0.1
+    with pytest.raises(sc.errors.LoopError, match="coupling 'j2' of 'r' is off by"):
+        dyn.mass_matrix(mb, q)
     q[1:] = 0.3 - 2 * q[0], 0.3 - 2 * q[0], 1.0  # on the couplings, j1 is the one independent dof
     both = np.concatenate([q[:3], [np.cos(q[3]), np.sin(q[3])]])
     X, M = np.array([1.0, -2.0, -2.0, 0.0]), mass_matrix_in_pinocchio(path, both)

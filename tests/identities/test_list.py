@@ -52,8 +52,8 @@ def test_there_are_at_least_45_and_no_two_have_the_same_name():
 def test_every_identity_names_its_source():
     for identity in sc.identities():
         assert identity.source[:3] in ("000", "001", "002", "004"), identity
-        assert repr(identity).startswith(identity.name)
-        assert f" ({cite(identity.source)}" in repr(identity)
+        only = ", serial only" if "serial" in identity.conditions else ""
+        assert repr(identity) == f"{identity.name}: {identity.relation.text}  ({cite(identity.source)}{only})"
 
 
 def test_no_two_are_copies_or_transposes_of_each_other(s):

@@ -1,8 +1,10 @@
 """Closed chains to try solvers on, and a dense reference that shares nothing with them but the rows."""
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
+import pytest
 from hypothesis import strategies as st
 from tests.strategies import HINGES, SEEDS, keep, parents, pose, rigid_trees
 
@@ -247,3 +249,10 @@ def row_of_four_bars(n, hinge=None):
     mb.q = [np.pi / 2 if body.name.startswith("crank") else -np.pi / 2 for body in mb.bodies]
     mb.v = [-1.0 if body.name.startswith("crank") else 1.0 for body in mb.bodies]
     return mb
+
+
+def refused(call, error, text):
+    """A call raises this error, and says this and nothing more."""
+    with pytest.raises(error) as raised:
+        call()
+    assert re.fullmatch(text, str(raised.value)), str(raised.value)

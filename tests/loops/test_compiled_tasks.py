@@ -199,7 +199,7 @@ def test_inverse_dynamics_on_random_graphs():
         near(s.forward_dynamics(mb.q, mb.v, found[1]).vdot[chosen], x, 1e-7)
 
     check()
-    assert len(answered) >= 0.7 * len(asked) >= 5
+    assert len(answered) > 0.7 * len(asked) > 7
 
 
 def test_inverse_dynamics_of_a_batch_with_springs_and_forces():
@@ -230,7 +230,7 @@ def test_mixed_dynamics_on_random_graphs():
     """Prescribed dofs of any hinge, closures as they are: the accelerations and forces of Python."""
     asked, answered = [], []
 
-    @tries(15)
+    @tries(30)
     @given(closed_graphs(closing=KNOWN), SEEDS)
     def check(mb, seed):
         comparable(mb, force_of(mb, seed))
@@ -256,7 +256,7 @@ def test_mixed_dynamics_on_random_graphs():
         near(TreeAugmented(mb).forward_dynamics(mb.q, mb.v, found[1][0]).vdot, found[0][0], 1e-6)
 
     check()
-    assert len(answered) >= 0.7 * len(asked) >= 5
+    assert len(answered) > 0.7 * len(asked) > 7
 
 
 def test_mixed_dynamics_of_a_batch():

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 from hypothesis import given
-from tests.loops.cases import FourBar, closed_graphs, comparable, force_of, near, project, row_of_four_bars
+from tests.loops.cases import FourBar, closed_graphs, comparable, force_of, near, project, refused, row_of_four_bars
 from tests.profiles import tries
 from tests.strategies import SEEDS
 
@@ -29,12 +29,6 @@ def mb():
 @pytest.fixture(params=BOTH)
 def solver(request, mb):
     return request.param(mb)
-
-
-def refused(call, error, text):
-    with pytest.raises(error) as raised:
-        call()
-    assert re.fullmatch(text, str(raised.value)), str(raised.value)
 
 
 @pytest.mark.parametrize("kind", BOTH)

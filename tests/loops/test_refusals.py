@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from tests.loops.cases import FourBar, Z, close, near, project, row_of_four_bars
+from tests.loops.cases import FourBar, Z, close, near, project, refused, row_of_four_bars
 
 import soacraft as sc
 from soacraft import dynamics as dyn
@@ -29,10 +29,6 @@ def solver(request, mb):
     return request.param(mb)
 
 
-def refused(call, error, text):
-    with pytest.raises(error) as raised:
-        call()
-    assert re.fullmatch(text, str(raised.value)), str(raised.value)
 
 REST = np.zeros(5)
 

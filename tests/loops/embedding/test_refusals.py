@@ -1,10 +1,8 @@
 """What constraint embedding refuses, by text, with cures that work: what to embed, what is independent, open states."""
 
-import re
-
 import numpy as np
 import pytest
-from tests.loops.cases import FourBar, near, project, row_of_four_bars
+from tests.loops.cases import FourBar, near, project, refused, row_of_four_bars
 
 import soacraft as sc
 from soacraft import dynamics as dyn
@@ -21,12 +19,6 @@ def mb():
     made = FOUR_BAR.build(0.9)
     made.v = project(made, np.array([1.0, -1.0, 0.0]))
     return made
-
-
-def refused(call, error, text):
-    with pytest.raises(error) as raised:
-        call()
-    assert re.fullmatch(text, str(raised.value)), str(raised.value)
 
 
 def test_operators_at_an_open_state_are_cured_by_what_the_text_says(mb):
