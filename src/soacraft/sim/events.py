@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import brentq
 
-from soacraft.errors import StateError
+from soacraft.errors import SimulationError, StateError
 from soacraft.model.states.state import State
 from soacraft.sim.friction import HingeFriction
 from soacraft.sim.steps import Step
@@ -26,6 +26,8 @@ _PARTS = (0.25, 0.5, 0.75, 1.0)
 _JUST_AFTER, _GROWS = 1e-12, 30.0
 #: Events this near are one instant, in seconds: the resolution of the clock.
 _ONE_INSTANT = 1e-9
+#: Events closer than this, so many times in a row, are without end, in nanoseconds.
+_STORM, _STORM_COUNT = 100, 8
 
 
 @dataclass
@@ -77,6 +79,7 @@ class Watch:
         self.events: list[Event] = []
         self._state_at = state_at
         self._signs: dict[str, float] = {}  # of each function at the present state; 0 where it was just zero
+        self._storm: list[int] = []  # the last times at which something happened
 
     def forget(self) -> None:
         """The state jumped: all signs are told anew."""
@@ -130,6 +133,16 @@ class Watch:
         if value(event, a) * before <= 0.0:  # on its zero to rounding
             return a
         return float(brentq(lambda theta: value(event, theta), a, b, xtol=1e-15, rtol=8.9e-16))
+
+    def check_storm(self, ns: int, crossing: Crossing) -> None:
+        """Raise where events follow each other without end, as the hops of a ball that comes to rest."""
+        self._storm = [*self._storm[-_STORM_COUNT:], ns]
+        if len(self._storm) > _STORM_COUNT and self._storm[-1] - self._storm[0] <= _STORM * _STORM_COUNT:
+            raise SimulationError(
+                f"events follow each other without end: {crossing.events[0].name!r} and others happened "
+                f"{len(self._storm)} times within {self._storm[-1] - self._storm[0]} ns (Zeno). Let the action bring "
+                "the model to rest, or stop=True."
+            )
 
     def value(self, event: Event, t: float, x: Array) -> float:
         """The function of an event at a state."""

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from soacraft.sim.steps import Method, Step
+from soacraft.sim.steps import Method, Problem, Step
 from soacraft.spatial.checks import Array
-
-if TYPE_CHECKING:
-    from soacraft.sim.system import Mechanism
 
 _SAFETY, _LEAST, _MOST = 0.9, 0.2, 8.0
 #: The boundary of stability of Dormand and Prince's method: a step times the fastest rate beyond it is unstable.
@@ -21,13 +16,13 @@ _STIFF_STEPS, _CALM_STEPS = 15, 6
 
 class Pace:
     """The step size of an adaptive method. The error of a step is the mean square of its components, each relative to
-    `rtol` and to what `Mechanism.scale` measures it by."""
+    `rtol` and to what `Problem.scale` measures it by."""
 
     def __init__(self, method: Method, rtol: float) -> None:
         self.method, self.rtol = method, rtol
         self._unstable = self._calm = 0
 
-    def first(self, problem: Mechanism, t: float, x: Array, w: Array) -> float:
+    def first(self, problem: Problem, t: float, x: Array, w: Array) -> float:
         """A first step (Hairer, Norsett, Wanner, II.4): a hundredth of the time in which the state changes, less where
         its rates do."""
         scale = self._scale(problem, x, w)
@@ -39,7 +34,7 @@ class Pace:
         d2 = _size(problem.rates(t + h, moved) - w, scale) / h
         return float(min(100.0 * h, (0.01 / max(d1, d2)) ** (1.0 / self.method.error_order)))
 
-    def error(self, problem: Mechanism, step: Step) -> float:
+    def error(self, problem: Problem, step: Step) -> float:
         """1 where the step is just as good as asked for."""
         if step.error is None:
             return 0.0
@@ -54,7 +49,7 @@ class Pace:
         factor = _MOST if error <= 0.0 else _SAFETY * error ** (-1.0 / self.method.error_order)
         return h * min(1.0 if refused else _MOST, max(_LEAST, factor))
 
-    def is_stiff(self, problem: Mechanism, step: Step) -> bool:
+    def is_stiff(self, problem: Problem, step: Step) -> bool:
         """Whether stability, not accuracy, has limited the steps for a while."""
         if step.steepness is None:
             return False
@@ -68,7 +63,7 @@ class Pace:
                 self._unstable = 0
         return self._unstable >= _STIFF_STEPS
 
-    def _scale(self, problem: Mechanism, x: Array, w: Array) -> Array:
+    def _scale(self, problem: Problem, x: Array, w: Array) -> Array:
         return self.rtol * problem.scale(x, w)
 
 

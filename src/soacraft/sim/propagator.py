@@ -10,33 +10,28 @@ import numpy as np
 
 from soacraft.arguments import whole_number
 from soacraft.attributes import Strict
-from soacraft.errors import LoopError, ModelError, SimulationError, SoacraftError, StaleError, StateError
-from soacraft.loops import ConstraintEmbedding, FullyAugmented, Solver, TreeAugmented
+from soacraft.errors import ModelError, SimulationError, SoacraftError, StaleError, StateError
+from soacraft.loops import Solver
 from soacraft.markup import Text
 from soacraft.model.states.state import State
 from soacraft.model.tree.multibody import Multibody
+from soacraft.sim.choice import read_solver
 from soacraft.sim.clock import Instant, nanoseconds, positive_nanoseconds
-from soacraft.sim.closed import Closed
 from soacraft.sim.drives import Control
 from soacraft.sim.events import Crossing, Event, Happened, Watch
 from soacraft.sim.friction import HingeFriction
 from soacraft.sim.loads import Function, Load
 from soacraft.sim.log import Log
 from soacraft.sim.methods import find_method
-from soacraft.sim.pace import Pace
 from soacraft.sim.prescribed import Prescribed, find_dof
 from soacraft.sim.progress import Bar
 from soacraft.sim.recorder import Recorder
 from soacraft.sim.report import report
 from soacraft.sim.rollout import rollout
 from soacraft.sim.run import Run
-from soacraft.sim.steps import Step
+from soacraft.sim.stride import Stride
 from soacraft.sim.system import Mechanism
 from soacraft.spatial.checks import Array, finite
-
-_SOLVERS: dict[str, type[Solver]] = {"ta": TreeAugmented, "fa": FullyAugmented, "ce": ConstraintEmbedding}
-#: Events closer than this, so many times in a row, are without end, in nanoseconds.
-_STORM, _STORM_COUNT = 100, 8
 
 
 class Propagator(Strict):
@@ -74,7 +69,7 @@ class Propagator(Strict):
         if not isinstance(mb, Multibody):
             raise ModelError(f"a Propagator takes a Multibody, got {mb!r:.80}.")
         self._mb, self._version = mb, mb.version
-        self._closed, self._why = _read_solver(mb, solver)
+        self._closed, self._why = read_solver(mb, solver)
         self._rtol = float(finite(rtol, (), "rtol", StateError))
         if not 1e-14 <= self._rtol <= 0.1:
             raise StateError(f"rtol must be between 1e-14 and 0.1, got {self._rtol:g}.")
@@ -83,19 +78,16 @@ class Propagator(Strict):
             raise StateError(f"{self._method.name} takes fixed steps: give step= in seconds, such as step=0.001.")
         self._step = None if step is None else positive_nanoseconds(step, "step")
         self._now = Instant(nanoseconds(t, "t"))
-        self._origin = self._now.ns
+        self._stride = Stride(self._method, self._rtol, self._step, self._now.ns)
         self._loads: list[Load] = []
         self._controls: dict[str, Control] = {}
         self._prescribed = Prescribed(mb)
         self._callbacks: list[tuple[int, int, Callable[[float, State], Any]]] = []  # next time, period, function
         self._watch = Watch(self._state_at)
         self._problem: Mechanism | None = None
-        self._pace = Pace(self._method, self._rtol)
-        self._length: float | None = None  # of the next step, where it adapts
         self._x: Array | None = None  # the present point
         self._seen: tuple[Array, Array] | None = None  # the model's q and v when it was left
         self._work: dict[str, float] = {}
-        self._storm: list[int] = []
         self._running = False
         self._run: Run | None = None
 
@@ -270,10 +262,10 @@ class Propagator(Strict):
     def _advance(self, goal: int, x: Array, w: Array, recorder: Recorder, bar: Bar) -> str:
         x, w = self._call_back(x, w, recorder)
         while self._now.ns < goal:
-            step, end, error = self._taken(x, w, self._next_stop(goal))
+            step, end, error = self._stride.take(self._current, self._now, x, w, self._next_stop(goal))
             crossing = self._watch.find(step)
             if crossing is not None:
-                step, end = self._cut(step, crossing)
+                step, end = self._stride.cut(step, self._now, crossing, self._watch)
             self._now, self._x = end, step.x1
             if step.h > 0.0:
                 recorder.step(step, end.seconds, None if error is None else error * self._rtol)
@@ -286,89 +278,18 @@ class Propagator(Strict):
             bar.at(end.seconds)
         return ""
 
-    # -- steps -------------------------------------------------------------------------------------------------
-
     def _next_stop(self, goal: int) -> int:
         """The next nanosecond at which a step must end."""
         due = [x[0] for x in self._callbacks]
         due += [ns for control in self._controls.values() for ns in control.knots if ns > self._now.ns]
-        stop = min([goal, *due])
-        if not self._method.adaptive and self._step is not None:
-            grid = self._origin + ((self._now.ns - self._origin) // self._step + 1) * self._step
-            stop = min(stop, grid)
-        return stop
-
-    def _taken(self, x: Array, w: Array, stop: int) -> tuple[Step, Instant, float | None]:
-        """A step that is good enough, and no longer than to the stop."""
-        problem, t = self._current, self.t
-        if not self._method.adaptive:
-            return self._method.step(problem, t, x, self._now.until(stop), w), Instant(stop), None
-        if self._length is None:
-            first = self._pace.first(problem, t, x, w)
-            self._length = first if self._step is None else min(first, self._step / 1e9)
-        refused = False
-        while True:
-            end = self._end_of_step(stop)
-            h = self._now.until(end)
-            cause: SoacraftError | None = None
-            try:
-                step = self._method.step(problem, t, x, h, w)
-                error = self._pace.error(problem, step)
-            except (SoacraftError, ArithmeticError) as wrong:
-                if isinstance(wrong, StaleError) or not isinstance(wrong, SoacraftError):
-                    raise
-                cause, error = wrong, np.inf  # a shorter step may not meet it
-            if error <= 1.0:
-                if h >= 0.5 * self._length or refused:  # not one that was cut short by a stop
-                    self._length = self._pace.next(h, error, refused)
-                if self._pace.is_stiff(problem, step):
-                    raise SimulationError(
-                        f"the problem is stiff: stability limits the step to {h:.2g} s, far below what an error of "
-                        f"{self._rtol:g} needs. Use integrator='radau', or softer springs and dampers."
-                    )
-                return step, Instant(end), error
-            refused = True
-            self._length = 0.25 * h if not np.isfinite(error) else self._pace.next(h, error, True)
-            if self._length < 2e-9:
-                why = f": {cause}" if cause is not None else f" (the error is {error:.3g} times what is allowed)"
-                raise SimulationError(
-                    f"the step size fell below a nanosecond{why} A force that jumps needs an event where it does; a "
-                    "stiff problem an implicit method; else loosen rtol."
-                ) from cause
-
-    def _end_of_step(self, stop: int) -> int:
-        """Where a step of the present length ends; one that nearly reaches the stop reaches it."""
-        assert self._length is not None
-        left = self._now.until(stop)
-        if self._length >= left:
-            return stop
-        length = 0.5 * left if self._length > 0.55 * left else self._length
-        return min(stop, self._now.ns + max(1, int(length * 1e9)))
-
-    def _cut(self, step: Step, crossing: Crossing) -> tuple[Step, Instant]:
-        """The step again, up to the first event, moved until its function is zero at the step's own end."""
-        event, theta = crossing.events[0], crossing.theta
-        if theta <= 0.0:
-            return Step(step.problem, step.t0, 0.0, step.x0, step.x0, step.w0, step.w0, step.F), self._now
-        h = theta * step.h
-        part = self._method.step(step.problem, step.t0, step.x0, h, step.w0)
-        for _ in range(4):
-            g = self._watch.value(event, step.t0 + h, part.x1)
-            ahead = self._watch.value(event, step.t0 + 0.99 * h, part.at(0.99))
-            slope = (g - ahead) / (0.01 * h)
-            move = -g / slope if slope else 0.0
-            if not abs(move) <= 0.01 * h or abs(move) <= 4e-16 * max(h, abs(step.t0)):
-                break
-            h += move
-            part = self._method.step(step.problem, step.t0, step.x0, h, step.w0)
-        return part, self._now.later(h)
+        return self._stride.stop(self._now, min([goal, *due]))
 
     # -- events and callbacks ----------------------------------------------------------------------------------
 
     def _act(self, crossing: Crossing, x: Array, w: Array, recorder: Recorder) -> tuple[Array, Array, str]:
         """Let events happen, one after the other."""
         stop, jumped = "", False
-        self._check_storm(crossing)
+        self._watch.check_storm(self._now.ns, crossing)
         for event in crossing.events:
             q, v, _ = self._current.parts(x)
             recorder.events.append(Happened(self.t, event.name, np.array(q), np.array(v)))
@@ -385,15 +306,6 @@ class Propagator(Strict):
             recorder.row(self.t, x, w)
         self._watch.moved(self.t, x, crossing.events, jumped)
         return x, w, stop
-
-    def _check_storm(self, crossing: Crossing) -> None:
-        self._storm = [*self._storm[-_STORM_COUNT:], self._now.ns]
-        if len(self._storm) > _STORM_COUNT and self._storm[-1] - self._storm[0] <= _STORM * _STORM_COUNT:
-            raise SimulationError(
-                f"events follow each other without end: {crossing.events[0].name!r} and others happened "
-                f"{len(self._storm)} times within {self._storm[-1] - self._storm[0]} ns (Zeno). Let the action bring "
-                "the model to rest, or stop=True."
-            )
 
     def _call_back(self, x: Array, w: Array, recorder: Recorder) -> tuple[Array, Array]:
         """Call what is due now."""
@@ -419,7 +331,8 @@ class Propagator(Strict):
         if changed:
             x = problem.point(np.array(self._mb.q), np.array(self._mb.v), problem.parts(x)[2])
             problem.settle_frictions(self.t, x, ())
-            x, self._length = problem.settle(self.t, x, True), None
+            x = problem.settle(self.t, x, True)
+            self._stride.forget()
         else:
             problem.settle_frictions(self.t, x, ())
         w = problem.rates(self.t, x)  # it may also have changed a control, or a parameter of the model
@@ -444,7 +357,8 @@ class Propagator(Strict):
         mb, seen = self.mb, self._seen
         q, v = np.array(mb.q), np.array(mb.v)
         if seen is None or not (np.array_equal(q, seen[0]) and np.array_equal(v, seen[1])) or self._x is None:
-            self._x, self._length = problem.point(q, v), None
+            self._x = problem.point(q, v)
+            self._stride.forget()
             self._watch.forget()
         work = [self._work.get(name, 0.0) for name in problem.names]
         x = problem.point(*problem.parts(self._x)[:2], np.array(work))
@@ -482,31 +396,6 @@ class Propagator(Strict):
         found = SimulationError(f"the run of {self._mb.name!r} stopped at t = {self.t:.9g} s: {cause}")
         found.t, found.run = self.t, run
         return found
-
-
-def _read_solver(mb: Multibody, solver: str | Solver) -> tuple[Closed | None, str]:
-    """The solver of closures, None for a tree, and why."""
-    if isinstance(solver, Solver):
-        if solver.graph is not mb:
-            raise ModelError(f"the solver is of {solver.graph.name!r}, not of the model {mb.name!r} that is to move.")
-        return Closed(solver), f"{type(solver).__name__}: as given"
-    known = ("auto", "tree", *_SOLVERS)
-    if solver not in known:
-        names = ", ".join(map(repr, known))
-        raise ModelError(f"solver must be one of {names} or a solver of sc.loops, got {solver!r:.60}.")
-    if not mb.is_closed:
-        if solver not in ("auto", "tree"):
-            raise LoopError(f"{mb.name!r} has no active loops or couplings for solver={solver!r}; use solver='tree'.")
-        return None, "tree: there are no loops or couplings"
-    if solver == "tree":
-        raise LoopError(
-            f"{mb.name!r} has {len(mb.loops)} loops and {len(mb.couplings)} couplings, which solver='tree' would "
-            "ignore; use 'ta', 'fa' or 'ce', or make them inactive."
-        )
-    if solver == "auto":
-        why = "tree-augmented: there are loops or couplings, and projection keeps their branch through singular poses"
-        return Closed(TreeAugmented(mb)), why
-    return Closed(_SOLVERS[solver](mb)), f"{_SOLVERS[solver].__name__}: as given"
 
 
 def _free_name(name: str, known: set[str]) -> str:

@@ -1,0 +1,99 @@
+"""Steps that are good enough: how long each is, tried again shorter where its error is too large, cut at an event."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from soacraft.errors import SimulationError, SoacraftError, StaleError
+from soacraft.sim.clock import Instant
+from soacraft.sim.events import Crossing, Watch
+from soacraft.sim.pace import Pace
+from soacraft.sim.steps import Method, Problem, Step
+from soacraft.spatial.checks import Array
+
+
+class Stride:
+    """The steps of a run: of a fixed length from `origin` on, or as long as the method's error allows.
+
+    `step` is the fixed length, or the largest first one, in nanoseconds.
+    """
+
+    def __init__(self, method: Method, rtol: float, step: int | None, origin: int) -> None:
+        self._method, self._rtol, self._step, self._origin = method, rtol, step, origin
+        self._pace = Pace(method, rtol)
+        self._length: float | None = None  # of the next step, where it adapts
+
+    def forget(self) -> None:
+        """The next state has nothing to do with the last: begin with a careful step."""
+        self._length = None
+
+    def stop(self, now: Instant, stop: int) -> int:
+        """The nanosecond at which the next step must end, at the latest at `stop`."""
+        if self._method.adaptive or self._step is None:
+            return stop
+        return min(stop, self._origin + ((now.ns - self._origin) // self._step + 1) * self._step)
+
+    def take(self, problem: Problem, now: Instant, x: Array, w: Array, stop: int) -> tuple[Step, Instant, float | None]:
+        """A step that is good enough, and no longer than to the stop; where it ends; its error, relative to what is
+        allowed, where the method knows it."""
+        t = now.seconds
+        if not self._method.adaptive:
+            return self._method.step(problem, t, x, now.until(stop), w), Instant(stop), None
+        if self._length is None:
+            first = self._pace.first(problem, t, x, w)
+            self._length = first if self._step is None else min(first, self._step / 1e9)
+        refused = False
+        while True:
+            end = _end(now, self._length, stop)
+            h = now.until(end)
+            cause: SoacraftError | None = None
+            try:
+                step = self._method.step(problem, t, x, h, w)
+                error = self._pace.error(problem, step)
+            except SoacraftError as wrong:
+                if isinstance(wrong, StaleError):
+                    raise
+                cause, error = wrong, np.inf  # a shorter step may not meet it
+            if error <= 1.0:
+                if h >= 0.5 * self._length or refused:  # not one that was cut short by a stop
+                    self._length = self._pace.next(h, error, refused)
+                if self._pace.is_stiff(problem, step):
+                    raise SimulationError(
+                        f"the problem is stiff: stability limits the step to {h:.2g} s, far below what an error of "
+                        f"{self._rtol:g} needs. Use integrator='radau', or softer springs and dampers."
+                    )
+                return step, Instant(end), error
+            refused = True
+            self._length = 0.25 * h if not np.isfinite(error) else self._pace.next(h, error, True)
+            if self._length < 2e-9:
+                why = f": {cause}" if cause is not None else f" (the error is {error:.3g} times what is allowed)"
+                raise SimulationError(
+                    f"the step size fell below a nanosecond{why} A force that jumps needs an event where it does; a "
+                    "stiff problem an implicit method; else loosen rtol."
+                ) from cause
+
+    def cut(self, step: Step, now: Instant, crossing: Crossing, watch: Watch) -> tuple[Step, Instant]:
+        """The step again, up to the first event, moved until its function is zero at the step's own end."""
+        event, theta = crossing.events[0], crossing.theta
+        if theta <= 0.0:
+            return Step(step.problem, step.t0, 0.0, step.x0, step.x0, step.w0, step.w0, step.F), now
+        h = theta * step.h
+        part = self._method.step(step.problem, step.t0, step.x0, h, step.w0)
+        for _ in range(4):
+            g = watch.value(event, step.t0 + h, part.x1)
+            ahead = watch.value(event, step.t0 + 0.99 * h, part.at(0.99))
+            slope = (g - ahead) / (0.01 * h)
+            move = -g / slope if slope else 0.0
+            if not abs(move) <= 0.01 * h or abs(move) <= 4e-16 * max(h, abs(step.t0)):
+                break
+            h += move
+            part = self._method.step(step.problem, step.t0, step.x0, h, step.w0)
+        return part, now.later(h)
+
+
+def _end(now: Instant, length: float, stop: int) -> int:
+    """Where a step of this length ends; one that nearly reaches the stop reaches it."""
+    left = now.until(stop)
+    if length >= left:
+        return stop
+    return min(stop, now.ns + max(1, int((0.5 * left if length > 0.55 * left else length) * 1e9)))
