@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from soacraft.model import (
         Actuator,
         Body,
+        Bushing,
         Closure,
         Coupling,
         Frame,
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
         Passive,
         Record,
         SKOModel,
+        Spring,
         State,
         SubGraph,
         Tendon,
@@ -107,8 +109,8 @@ _HOMES = {
     "kinematics.targets": "Direction Placement Position",
     "loops.embedding.aggregate": "aggregate",
     "model": """
-        Actuator Body Closure Coupling Frame Geometry ImportReport Keyframe Limits Material Multibody Node Passive
-        Record SKOModel State SubGraph Tendon random_sko random_tree serial_chain
+        Actuator Body Bushing Closure Coupling Frame Geometry ImportReport Keyframe Limits Material Multibody Node
+        Passive Record SKOModel Spring State SubGraph Tendon random_sko random_tree serial_chain
     """,
     "model.hinges": """
         HINGES Cylindrical Free Gimbal Helical Hinge Pin Planar Prismatic RollingBall RollingDisc Screws Spherical
@@ -132,6 +134,7 @@ __all__ = [
     "HINGES",
     "Actuator",
     "Body",
+    "Bushing",
     "Closure",
     "Coupling",
     "Cylindrical",
@@ -169,6 +172,7 @@ __all__ = [
     "Screws",
     "Space",
     "Spherical",
+    "Spring",
     "StackedVector",
     "State",
     "SubGraph",

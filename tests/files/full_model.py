@@ -74,13 +74,18 @@ def random_of(rng: np.random.Generator) -> sc.Pose:
 
 
 def tie(mb: Multibody) -> None:
-    """Loops, couplings, tendons, actuators, keyframes, records and a report."""
+    """Loops, couplings, tendons, springs, bushings, actuators, keyframes, records and a report."""
     mb.close_loop("ring", "body3/b", "body5/a", sc.Universal((1, 0, 0), (0, 1, 0)), attributes={"solref": (0.02, 1)})
     mb.close_loop("spare", "inertial/dock", "body11", sc.Spherical(), active=False)
     mb.couple("gear", {"hinge1": 1.0, "body2": (-3.0, 0.0, 0.5)}, offset=-0.0, attributes={"note": "worm"})
     mb.couple("off", {"hinge3": 2.0}, offset=0.25, active=False)
     mb.add_tendon("cable", {"hinge1": 0.1, "body2": -3.0}, 20.0, 0.3, (-0.1, 5e-324), {"note": "steel"})
     mb.add_tendon("band", {"hinge3": 2.0}, rest=0.7)
+    mb.add_spring("span", "body3/b", "inertial/dock", 30.0, (0.1, 5e-324 + 0.1), 0.3, ["body5/a"], {"note": "bungee"})
+    mb.add_spring("strut", "body4", "body5")
+    K = np.diag([1.0, 2.0, 3.0, 4.0, 5.0, 6.0]) + 0.1
+    mb.add_bushing("mount", "body3/b", "body5/a", K, [0.1, 0, 0, 0, 0, 5e-324], random_of(np.random.default_rng(7)))
+    mb.add_torsion_spring("twist", "inertial/dock", "body2", 2.0, attributes={"note": "wire"})
     mb.add_actuator(Actuator("motor", "motor", {"hinge1": 100.0, "body4.1": -0.0}, {"range": (-1, 1), "limited": True}))
     mb.add_actuator(Actuator("muscle", "general", attributes={"site": "body3/b"}))
     q, v = mb.random_state(seed=9)

@@ -108,8 +108,8 @@ def test_nothing_is_forgotten():
     assert set(vars(mb)) == {"_name", "_gravity", "_tree", "_attachments", "_state", "_edits"}
     assert set(vars(mb._tree)) == {"root", "bodies", "hinges", "nodes"}
     assert set(vars(mb._attachments)) == {
-        "_mb", "loops", "couplings", "tendons", "actuators", "materials", "keyframes", "records", "import_report",
-        "mesh_folder", "active",
+        "_mb", "loops", "couplings", "tendons", "springs", "bushings", "actuators", "materials", "keyframes", "records",
+        "import_report", "mesh_folder", "active",
     }  # fmt: skip
     assert set(vars(mb._state)) == {"_mb", "parts", "forces", "store", "counters", "_state", "_stamp"}
     assert set(vars(mb._edits)) == {"version", "parameters", "lock", "layout", "_state"}

@@ -53,8 +53,8 @@ def test_the_protocol_is_what_a_graph_must_provide():
     own = {*HANDED_ON, "current", "set_state", "frame", "subgraph"}
     assert Graph.__abstractmethods__ == own
     derived = {
-        "bodies", "topology", "nq", "nv", "dof_names", "tendons", "is_closed", "index", "state", "integrate",
-        "difference", "sko", "body_velocities", "node_block",
+        "bodies", "topology", "nq", "nv", "dof_names", "tendons", "springs", "bushings", "is_closed", "index", "state",
+        "integrate", "difference", "sko", "body_velocities", "node_block",
     }  # fmt: skip
     assert {name for name in vars(Graph) if not name.startswith("_")} == own | derived
     assert not any(Graph in kind.__bases__ for kind in (Multibody, SubGraph))  # each mixin is one

@@ -78,7 +78,7 @@ def suits(p: Problem, parts: tuple[str, ...]) -> bool:
     them; nodes there are; passive forces that are those of hinges and tendons."""
     if p.expressed_in != "inertial" or ("nodes" in parts and not p.nodes):
         return False
-    if p.function in _PASSIVE_ALONE and (p.layout.compensated or p.layout.sprung_in_vain is not None):
+    if p.function in _PASSIVE_ALONE and p.layout.passive_in_python:
         return False
     return "forces in own axes" not in parts or all(w.expressed_in is None for _, w in p.forces)
 

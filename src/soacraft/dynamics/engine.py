@@ -9,6 +9,8 @@ from soacraft.dynamics.delivery import deliver, read_out, refuse_large_results
 from soacraft.dynamics.problem import Problem
 from soacraft.dynamics.reference import REFERENCE
 from soacraft.dynamics.table import TABLE
+from soacraft.model.flat import links
+from soacraft.model.sizes.measure import measure_of
 from soacraft.model.tree.graph import Graph
 from soacraft.spatial.checks import Array
 
@@ -24,6 +26,19 @@ def engine_of(graph: Graph) -> Engine:
     return compiled_engine(graph) or REFERENCE
 
 
+#: Functions whose results are derivatives, and the sign with which those of a force enter.
+_RATES = {"inverse_dynamics_derivatives": -1.0, "forward_dynamics_derivatives": 1.0}
+
+
+def _with_links(p: Problem, results: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The derivatives with how springs and bushings between nodes vary: engines hold their force in body axes."""
+    unit = 1.0 / measure_of(p.graph, p.given["q"].reshape(-1, p.layout.nq)[0]).dofs
+    parts = links.derivatives(p.state, unit)
+    for to, more in zip(results, parts, strict=False):
+        to += _RATES[p.function] * (results[2] @ more if p.function.startswith("forward") else more)
+    return results
+
+
 def answer(p: Problem, out: Any) -> Array:
     """Compute a problem whose result is one array."""
     return answers(p, out)[0]
@@ -37,6 +52,8 @@ def answers(p: Problem, out: Any) -> tuple[Array, ...]:
     before = tuple(None if x is None else x.copy() for x in p.out)
     try:
         results = engine_of(p.graph).run(p)
+        if p.passive and p.layout.has_links and p.function in _RATES:
+            results = _with_links(p, results)
     except Exception as error:
         p.require_steady(error)
         raise

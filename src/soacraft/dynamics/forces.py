@@ -240,6 +240,7 @@ def passive_force(
         -stiffness (q - rest) - damping v                 from `body.passive` of every body
         -c (stiffness (L - rest) + damping Ldot)          from `mb.tendons`, L = sum of c q
         J* [0; -compensation m g]                         from `body.gravity_compensation`
+        J* f                                              from `mb.springs` and `mb.bushings` between nodes
 
     The other functions of dynamics let it act besides `force`, unless `passive=False`. q - rest is in the tangent
     sense: the rotation vector of a spherical hinge (of length at most pi: at half a turn it changes sides); of a free

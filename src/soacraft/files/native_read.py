@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from soacraft.errors import ModelFileError, SoacraftError
+from soacraft.errors import ModelError, ModelFileError, SoacraftError
 from soacraft.files import schema
 from soacraft.files.native_write import HINGES, ORTHONORMAL
 from soacraft.files.xml_tree import cut
@@ -220,6 +220,17 @@ class Reader:
         for i, z in enumerate(self.model.tendons):
             with self.at(f"$.tendons[{i}]"):
                 mb.add_tendon(z.name, z.terms, z.stiffness, z.damping, z.rest, z.attributes)
+
+        for i, s in enumerate(self.model.springs):
+            with self.at(f"$.springs[{i}]"):
+                if len(s.nodes) < 2:
+                    raise ModelError(f"spring {s.name!r} needs two nodes or more, got {len(s.nodes)}.")
+                first, *through, last = s.nodes
+                mb.add_spring(s.name, first, last, s.stiffness, s.rest, s.damping, through, s.attributes)
+        for i, b in enumerate(self.model.bushings):
+            rest = self._pose(b.rest, f"$.bushings[{i}].rest")
+            with self.at(f"$.bushings[{i}]"):
+                mb.add_bushing(b.name, b.a, b.b, b.stiffness, b.damping, rest, b.attributes)
 
     def _records(self, mb: Multibody) -> None:
         m = self.model

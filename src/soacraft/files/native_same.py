@@ -52,7 +52,7 @@ def _facts(mb: Multibody, home: Path | None = None) -> Iterator[Fact]:
         yield from _body(mb, body, f"body {body.name!r}")
         yield from _carried(body, f"body {body.name!r}", home)
     yield "forces", [(frame, wrench) for frame, wrench in mb.acting_forces.items()]
-    for kind in ("loops", "couplings", "tendons", "actuators", "keyframes", "records"):
+    for kind in ("loops", "couplings", "tendons", "springs", "bushings", "actuators", "keyframes", "records"):
         yield kind, list(getattr(mb, kind))
     yield "materials", [replace(x, texture=whole_name(x.texture, home)) for x in mb.materials]
     yield "import report", None if mb.import_report is None else list(mb.import_report.entries)

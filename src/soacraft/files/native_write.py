@@ -9,7 +9,7 @@ import numpy as np
 
 from soacraft.errors import ModelFileError
 from soacraft.files import schema
-from soacraft.model import Body, Closure, Entry, Frame, Multibody
+from soacraft.model import Body, Bushing, Closure, Entry, Frame, Multibody
 from soacraft.model import hinges as kinds
 from soacraft.model.tree.frame import Carrier
 from soacraft.spatial import Array, Inertia, Pose, Wrench
@@ -39,6 +39,13 @@ def model_of(mb: Multibody) -> schema.Model:
         tendons=tuple(
             schema.Tendon(x.name, dict(x.terms), x.stiffness, x.damping, x.rest, dict(x.attributes)) for x in mb.tendons
         ),
+        springs=tuple(
+            schema.Spring(
+                x.name, tuple(n.full_name for n in x.nodes), x.stiffness, x.damping, x.rest, dict(x.attributes)
+            )
+            for x in mb.springs
+        ),
+        bushings=tuple(map(_bushing, mb.bushings)),
         actuators=tuple(schema.Actuator(x.name, x.kind, dict(x.gears), dict(x.attributes)) for x in mb.actuators),
         keyframes=tuple(
             schema.Keyframe(x.name, _numbers(x.q), _numbers(x.v), dict(x.attributes)) for x in mb.keyframes
@@ -168,6 +175,12 @@ def _force(frame: Frame, wrench: Wrench) -> schema.Force:
     axes = wrench.expressed_in
     name = None if axes is None else axes.full_name
     return schema.Force(frame.full_name, _numbers(wrench.moment), _numbers(wrench.force), name)
+
+
+def _bushing(x: Bushing) -> schema.Bushing:
+    rest = _pose(x.rest, f"rest of bushing {x.name!r}")
+    K, D = (tuple(tuple(row) for row in m.tolist()) for m in (x.stiffness, x.damping))
+    return schema.Bushing(x.name, x.a.full_name, x.b.full_name, K, D, rest, dict(x.attributes))
 
 
 def _loop(loop: Closure) -> schema.Loop:

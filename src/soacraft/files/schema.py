@@ -252,6 +252,29 @@ class Tendon(Object):
     attributes: Attributes = {}
 
 
+class Spring(Object):
+    """A spring and a damper along the line through nodes; slack in the range `rest` of its length."""
+
+    name: str
+    nodes: tuple[str, ...]
+    stiffness: float
+    damping: float
+    rest: tuple[float, float]
+    attributes: Attributes = {}
+
+
+class Bushing(Object):
+    """Six stiffnesses and dampings between the nodes a and b, turns first; at rest at the pose `rest` of b in a."""
+
+    name: str
+    a: str
+    b: str
+    stiffness: tuple[tuple[float, ...], ...]
+    damping: tuple[tuple[float, ...], ...]
+    rest: Pose | None = None
+    attributes: Attributes = {}
+
+
 class Actuator(Object):
     """What drives dofs; the gear of each."""
 
@@ -303,6 +326,8 @@ class Model(Object):
     loops: tuple[Loop, ...] = ()
     couplings: tuple[Coupling, ...] = ()
     tendons: tuple[Tendon, ...] = ()
+    springs: tuple[Spring, ...] = ()
+    bushings: tuple[Bushing, ...] = ()
     actuators: tuple[Actuator, ...] = ()
     keyframes: tuple[Keyframe, ...] = ()
     materials: tuple[Material, ...] = ()

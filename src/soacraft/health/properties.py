@@ -87,11 +87,18 @@ def check_springs(graph: Graph) -> Iterator[Finding]:
             for dof, x in zip(dof_names(body.hinge_name, body.hinge), getattr(body.passive, what), strict=True):
                 if x < 0.0:
                     yield Finding(severity, f"dof {dof!r}", float(x), f"its {what} is negative and {text}", cure)
-    for tendon in graph.tendons:
+    pulling = [(f"tendon {x.name!r}", x) for x in graph.tendons] + [(f"spring {y.name!r}", y) for y in graph.springs]
+    for name, spring in pulling:
         for what, severity, text, cure in ways[:2]:
-            value = getattr(tendon, what)
+            value = getattr(spring, what)
             if value < 0.0:
-                yield Finding(severity, f"tendon {tendon.name!r}", value, f"its {what} is negative and {text}", cure)
+                yield Finding(severity, name, value, f"its {what} is negative and {text}", cure)
+    for bushing in graph.bushings:
+        for what, severity, text, cure in ways[:2]:
+            values = np.linalg.eigvalsh(getattr(bushing, what))
+            if values[0] < -1e-12 * np.abs(values).max():  # rounding of the eigenvalues
+                where = f"bushing {bushing.name!r}"
+                yield Finding(severity, where, float(values[0]), f"its {what} is negative and {text}", cure)
 
 
 def check_own_hinges(graph: Graph) -> Iterator[Finding]:

@@ -13,6 +13,7 @@ from soacraft.model.tree.import_report import Entry, ImportReport, ReportBuilder
 from soacraft.model.tree.multibody import STANDARD_GRAVITY, Multibody
 from soacraft.model.tree.properties import Limits, Passive
 from soacraft.model.tree.records import Actuator, Geometry, Keyframe, Material, Record
+from soacraft.model.tree.springs import Bushing, Spring
 from soacraft.model.tree.subgraph import SubGraph
 from soacraft.model.tree.tendons import Tendon
 
@@ -21,6 +22,7 @@ __all__ = [
     "STANDARD_GRAVITY",
     "Actuator",
     "Body",
+    "Bushing",
     "Catalogue",
     "Closure",
     "Coupling",
@@ -39,6 +41,7 @@ __all__ = [
     "ReportBuilder",
     "Root",
     "SKOModel",
+    "Spring",
     "State",
     "SubGraph",
     "Tendon",

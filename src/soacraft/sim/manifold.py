@@ -16,7 +16,6 @@ from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
-from scipy.special import zeta
 
 from soacraft.errors import ModelError
 from soacraft.model.flat.layout import HingeGroup
@@ -25,6 +24,7 @@ from soacraft.model.hinges.base import Hinge, has_coordinates
 from soacraft.model.states.tangent import integrate_rates
 from soacraft.model.tree.graph import Graph
 from soacraft.spatial.checks import Array
+from soacraft.spatial.transforms import INVERSE_THIRD
 
 #: The largest turn of one hinge within one step, in radians; the chart of rotations ends at 2 pi.
 LARGEST_TURN = 3.0
@@ -177,10 +177,6 @@ class Product:
         return max((f.turn(u[t]) for f, _, t in self._parts), default=0.0)
 
 
-#: |B_2k| / (2k)! = 2 zeta(2k) / (2 pi)^2k, with the numbers of Bernoulli, for k = 1, 2, ...
-_BERNOULLI = [float(2.0 * zeta(2 * k) / (2.0 * np.pi) ** (2 * k)) for k in range(1, 12)]
-
-
 def turn_rate(u: Array, w: Array) -> Array:
     """Jr(u)^-1 w of a rotation: w + (u x w)/2 + c u x (u x w), c = (1 - (t/2) cot(t/2)) / t^2, t = |u|.
 
@@ -207,7 +203,7 @@ def _coefficient(s: float) -> tuple[float, float]:
     """c = (1 - (t/2) cot(t/2)) / t^2 as a function of s = t^2, and its derivative; below 1 by their series."""
     if s < 1.0:
         c = slope = 0.0
-        for a in reversed(_BERNOULLI):
+        for a in reversed(INVERSE_THIRD):
             slope = slope * s + c
             c = c * s + a
         return c, slope

@@ -21,6 +21,8 @@ def report(
     sprung = [x.hinge_name for x in mb.bodies if x.passive.stiffness.any() or x.passive.damping.any()]
     acting += [f"springs and dampers of hinges: {_listed(sprung)}"] if sprung else []
     acting += [f"tendons: {_listed([x.name for x in mb.tendons])}"] if len(mb.tendons) else []
+    between = [*mb.springs.names, *mb.bushings.names]
+    acting += [f"springs and bushings between nodes: {_listed(between)}"] if between else []
     compensated = [x.name for x in mb.bodies if x.gravity_compensation]
     acting += [f"gravity compensation of {_listed(compensated)}"] if compensated else []
     stored = [x.full_name for x in mb.acting_forces]

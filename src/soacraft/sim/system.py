@@ -207,4 +207,4 @@ class Mechanism:
 
 def _has_passive(mb: Multibody) -> bool:
     springs = any(x.passive.stiffness.any() or x.passive.damping.any() for x in mb.bodies)
-    return springs or len(mb.tendons) > 0 or any(x.gravity_compensation for x in mb.bodies)
+    return springs or len(mb.tendons) > 0 or mb.layout.has_links or any(x.gravity_compensation for x in mb.bodies)

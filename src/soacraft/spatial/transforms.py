@@ -135,6 +135,51 @@ def log_rate(w: npt.ArrayLike) -> Array:
     return np.asarray(np.eye(3) + 0.5 * K + _inverse_third(t) * (K @ K))
 
 
+def se3_log_rate(xi: npt.ArrayLike) -> Array:
+    """How the twist xi = log X varies when X moves with a twist in its own axes: `log(X exp(d)) = xi + J d + ...`
+
+        J = [[j(w), 0], [dj(w) along v, j(w)]],   j = `log_rate`                             (..., 6) -> (..., 6, 6)
+
+    A twist is a rotation vector in dual numbers w + eps v, and the eps-part of a function is its derivative along v.
+
+    >>> X = se3_exp([0.3, 0.1, -0.2, 1.0, 2.0, 3.0])
+    >>> d = se3_exp([0, 0, 1e-6, 0, 0, 0])
+    >>> moved = se3_log(X[0] @ d[0], X[1] + X[0] @ d[1])
+    >>> bool(np.allclose((moved - se3_log(*X)) / 1e-6, se3_log_rate(se3_log(*X))[:, 2], atol=1e-5))
+    True
+    """
+    xi = np.asarray(xi, dtype=np.float64)
+    w, v = xi[..., :3], xi[..., 3:]
+    s = np.sum(w * w, axis=-1)[..., None, None]
+    K, along = skew(w), skew(v)
+    c = _inverse_third(np.sqrt(s))
+    J = np.zeros((*xi.shape, 6))
+    J[..., :3, :3] = J[..., 3:, 3:] = np.eye(3) + 0.5 * K + c * (K @ K)
+    change = 2.0 * _inverse_third_slope(s) * np.sum(w * v, axis=-1)[..., None, None]
+    J[..., 3:, :3] = 0.5 * along + c * (K @ along + along @ K) + change * (K @ K)
+    return J
+
+
+#: |B_2k| / (2k)! with the numbers of Bernoulli, k = 1, 2, ...: (1 - (t/2) cot(t/2)) / t^2 as a series in t^2.
+INVERSE_THIRD = (
+    1 / 12, 1 / 720, 1 / 30240, 1 / 1209600, 1 / 47900160, 691 / 1307674368000, 1 / 74724249600,
+    3617 / 10670622842880000, 43867 / 5109094217170944000, 174611 / 802857662698291200000,
+    77683 / 14101100039391805440000,
+)  # fmt: skip
+
+
+def _inverse_third_slope(s: Array) -> Array:
+    """The derivative of (1 - (t/2) cot(t/2)) / t^2 in s = t^2; a series below 1, where the difference loses digits."""
+    series = np.zeros_like(s)
+    for k in range(len(INVERSE_THIRD) - 1, 0, -1):
+        series = series * s + k * INVERSE_THIRD[k]
+    safe = np.where(s < 1.0, 1.0, s)
+    half = 0.5 * np.sqrt(safe)
+    cot = 1.0 / np.tan(half)
+    slope = -((cot - half * (1.0 + cot * cot)) / (8.0 * half) + (1.0 - half * cot) / safe) / safe
+    return np.asarray(np.where(s < 1.0, series, slope))
+
+
 def _third(t: Array) -> Array:
     """(t - sin t) / t^3; a series below t = 0.5, where the difference loses digits."""
     s = t * t

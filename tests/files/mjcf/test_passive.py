@@ -1,4 +1,4 @@
-"""Springs, dampers, fixed tendons and gravcomp of MJCF files act as they do in MuJoCo, and the report says so."""
+"""Springs, dampers, tendons and gravcomp of MJCF files act as they do in MuJoCo, and the report says so."""
 
 import mujoco
 import numpy as np
@@ -24,8 +24,8 @@ def numbers(rng, count, low=-1.0, high=1.0):
 
 
 def chain(rng, flag=""):
-    """Five bodies on joints of all kinds, the first on a free one half of the time; two fixed tendons."""
-    bodies, scalar = "", []
+    """Five bodies on joints of all kinds, the first free half of the time; two fixed and two spatial tendons."""
+    bodies, scalar = f"<site name='s5' pos='{numbers(rng, 3)}'/>", []
     for i in range(5):
         kind = "free" if i == 0 and rng.random() < 0.5 else KINDS[rng.integers(3)]
         own = f"stiffness='{numbers(rng, 1, 1, 9)}' damping='{numbers(rng, 1, 0.1, 1)}'"
@@ -37,12 +37,16 @@ def chain(rng, flag=""):
         at = "" if kind == "free" else f"pos='{numbers(rng, 3)}'"
         bodies += f"<body name='b{i}' {place} {carried}><joint name='j{i}' type='{kind}' {own} {at}/>"
         bodies += f"<geom type='box' size='.1 .2 .05' pos='{numbers(rng, 3)}' mass='{numbers(rng, 1, 0.5, 2)}'/>"
+        bodies += f"<site name='s{i}' pos='{numbers(rng, 3)}' euler='{numbers(rng, 3)}'/>"
     tendons = ""
     for t in range(2):
         joints = "".join(f"<joint joint='{name}' coef='{numbers(rng, 1)}'/>" for name in scalar[t:])
         length = SPRINGLENGTHS[rng.integers(3)]
         if joints:
             tendons += f"<fixed name='t{t}' stiffness='{numbers(rng, 1, 1, 9)}' damping='.7' {length}>{joints}</fixed>"
+        sites = "".join(f"<site site='s{i}'/>" for i in rng.permutation(6)[: 2 + t])
+        length = ("", "springlength='.3'", "springlength='.2 1.5'")[rng.integers(3)]
+        tendons += f"<spatial name='r{t}' stiffness='{numbers(rng, 1, 1, 9)}' damping='.6' {length}>{sites}</spatial>"
     return (
         f"<mujoco><compiler angle='radian'/><option gravity='1 -2 -9'>{flag}</option><worldbody>{bodies}"
         f"{'</body>' * 5}</worldbody><tendon>{tendons}</tendon></mujoco>"
@@ -82,8 +86,9 @@ def test_a_pendulum(tmp_path):
     assert sc.analysis.linearize(mb, [0.2], [0.0], [0.0]).A[1, 1] == pytest.approx(-0.5, rel=1e-8)
 
 
-def fates(mb, element):
-    return {x.attribute: (x.status, x.dynamic, x.note) for x in mb.import_report.entries if x.element == element}
+def fates(mb, element, name=None):
+    told = [x for x in mb.import_report.entries if x.element == element and name in (None, x.name)]
+    return {x.attribute: (x.status, x.dynamic, x.note) for x in told}
 
 
 def test_the_report_says_what_acts(tmp_path):
@@ -93,28 +98,35 @@ def test_the_report_says_what_acts(tmp_path):
     assert told["frictionloss"][:2] == ("recorded", True)
 
 
-TENDONS = """<mujoco><default><tendon stiffness='4'/></default><worldbody><site name='s'/>
-<body><joint name='a'/><geom size='.1'/><site name='e'/></body></worldbody><tendon>
+TENDONS = """<mujoco><default><tendon stiffness='4'/></default><worldbody><site name='s' pos='0 0 2'/>
+<body><joint name='a'/><geom name='g' size='.1'/><site name='e' pos='1 0 0'/></body></worldbody><tendon>
 <fixed name='pull' damping='2' range='0 1'><joint joint='a' coef='3'/></fixed>
 <fixed name='plain' stiffness='0'><joint joint='a' coef='1'/></fixed>
 <fixed stiffness='1'><joint joint='a' coef='1'/></fixed>
-<spatial name='rope' damping='1'><site site='s'/><site site='e'/></spatial></tendon></mujoco>"""
+<spatial name='rope' damping='1'><site site='s'/><site site='e'/></spatial>
+<spatial name='wrapped'><site site='s'/><geom geom='g' sidesite='s'/><site site='e'/></spatial></tendon></mujoco>"""
 
 
 def test_tendons(tmp_path):
-    """Fixed ones with a spring or a damper act; a spatial one is kept, and its default spring is said to be."""
+    """Fixed ones with a spring or a damper act, and spatial ones through sites; one around a geom is kept, and its
+    default spring is said to be."""
     mb = read(tmp_path, TENDONS)
     assert [(x.name, dict(x.terms), x.stiffness, x.damping) for x in mb.tendons] == [
         ("pull", {"a": 3.0}, 4.0, 2.0),
         ("tendon2", {"a": 1.0}, 1.0, 0.0),
     ]
-    assert [x.name for x in mb.records if x.kind == "tendon"] == ["pull", "plain", "", "rope"]
+    assert [x.name for x in mb.records if x.kind == "tendon"] == ["pull", "plain", "", "rope", "wrapped"]
     fixed = [x for x in mb.import_report.entries if x.element == "mujoco/tendon/fixed" and x.name == "pull"]
     assert {x.attribute: x.status for x in fixed}["damping"] == "converted"
     assert {x.attribute: x.status for x in fixed}["range"] == "recorded"
-    spatial = fates(mb, "mujoco/tendon/spatial")
-    assert spatial["stiffness"] == ("recorded", True, "comes from its default: is kept, not simulated")
-    assert spatial["damping"][:2] == ("recorded", True)
+    (rope,) = mb.springs
+    assert (rope.name, [x.name for x in rope.nodes], rope.stiffness, rope.damping) == ("rope", ["s", "e"], 4.0, 1.0)
+    assert fates(mb, "mujoco/tendon/spatial", "rope")["damping"] == (
+        "converted", False, "acts where its path is of sites alone: is in mb.springs",
+    )  # fmt: skip
+    wrapped = fates(mb, "mujoco/tendon/spatial", "wrapped")
+    why = "its path has geoms or pulleys, or stays on one body: is kept, not simulated"
+    assert wrapped["stiffness"] == ("recorded", True, why)
     assert fates(mb, "mujoco/default/tendon")["stiffness"] == (
         "converted", False, "acts where the tendon is fixed: is in mb.tendons",
     )  # fmt: skip

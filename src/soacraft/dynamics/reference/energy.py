@@ -12,7 +12,7 @@ import numpy as np
 
 from soacraft.dynamics.problem import Problem
 from soacraft.errors import SingularError
-from soacraft.model.flat import passive
+from soacraft.model.flat import links, passive
 from soacraft.model.flat.realize import times
 from soacraft.recursions import composite_body
 from soacraft.spatial.checks import Array
@@ -35,7 +35,7 @@ def potential_energy(p: Problem) -> Array:
 
 
 def passive_energy(p: Problem) -> Array:
-    """k |q - rest|^2 / 2 of springs and tendons, and sum of compensation m g.c."""
+    """k |q - rest|^2 / 2 of springs and tendons, sum of compensation m g.c, and what is in springs between nodes."""
     q, bodies = p.given["q"], p.layout.compensated
     total = passive.energy_along_dofs(p.layout, q)
     if bodies:
@@ -44,7 +44,7 @@ def passive_energy(p: Problem) -> Array:
             k = p.layout.index[body]
             com = at[..., k, :] + times(R[..., k, :, :], body.inertia.com)
             total = total + body.gravity_compensation * body.inertia.mass * np.asarray(com @ p.graph.gravity)
-    return total
+    return total + links.energy(p.state) if p.layout.has_links else total
 
 
 # -- centre of mass and momentum ---------------------------------------------------------------------------------------

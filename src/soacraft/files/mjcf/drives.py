@@ -145,26 +145,52 @@ def add_tendons(build: Build) -> None:
 
 
 def _pull(build: Build, tendon: int, joints: dict[int, float] | None, element: Element | None) -> None:
-    """The spring and the damper of a tendon: of a fixed one they act, of a spatial one it is said that they do not."""
+    """The spring and the damper of a tendon: of a fixed one and of one through sites they act; of one around geoms or
+    pulleys it is said that they do not."""
     model = build.compiled.model
     k = 0.0 if "SPRING" in build.off else float(model.tendon_stiffness[tendon])
     d = 0.0 if "DAMPER" in build.off else float(model.tendon_damping[tendon])
+    sites = _through_sites(build, tendon) if joints is None else None
     for what, value in (("stiffness", k), ("damping", d)):
         key = f"tendon/{'spatial' if joints is None else 'fixed'}"
         if element is None:
             continue
-        if joints is None and value and what not in element.attributes:
-            build.walk.tell(element, "recorded", what, "comes from its default: is kept, not simulated", True, key=key)
+        if joints is None and value and sites is None:
+            why = "its path has geoms or pulleys, or stays on one body: is kept, not simulated"
+            build.walk.tell(element, "recorded", what, why, True, key=key)
         poly = getattr(model, f"tendon_{what}poly", None)
-        if joints is not None and poly is not None and np.any(poly[tendon]):
+        if (joints is not None or sites is not None) and poly is not None and np.any(poly[tendon]):
             build.walk.tell(element, "recorded", what, "only the linear term acts", True, key=key)
-    if joints is None or not (k or d):
+    if not (k or d) or (joints is None and sites is None):
+        return
+    if joints is None:
+        assert sites is not None
+        _span(build, tendon, sites, k, d, element)
         return
     drawn = sum(c * float(model.qpos0[model.jnt_qposadr[j]]) for j, c in joints.items())
     low, high = (float(x) - drawn for x in model.tendon_lengthspring[tendon])
     name = build.names.take("tendon", build.compiled.name("TENDON", tendon), f"tendon{tendon}")
     try:
         build.mb.add_tendon(name, {build.dofs[j][0]: c for j, c in joints.items()}, k, d, (low, high))
+    except ModelError as problem:
+        raise build.refused(element, problem) from None
+
+
+def _through_sites(build: Build, tendon: int) -> list[str] | None:
+    """The nodes of a tendon that goes through sites alone, on two bodies or more."""
+    path = _wraps(build, tendon)
+    nodes = [str(x[1]) for x in path if x[0] == "site"]
+    carriers = {build.mb.frame(x).carrier for x in nodes}
+    return nodes if len(nodes) == len(path) and len(carriers) > 1 else None
+
+
+def _span(build: Build, tendon: int, nodes: list[str], k: float, d: float, element: Element | None) -> None:
+    """The spring along a tendon through sites; its slack range is that of MuJoCo."""
+    low, high = (float(x) for x in build.compiled.model.tendon_lengthspring[tendon])
+    name = build.names.take("spring", build.compiled.name("TENDON", tendon), f"tendon{tendon}")
+    first, *through, last = nodes
+    try:
+        build.mb.add_spring(name, first, last, k, (low, high), d, through)
     except ModelError as problem:
         raise build.refused(element, problem) from None
 

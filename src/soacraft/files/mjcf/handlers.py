@@ -30,6 +30,7 @@ _BOUNDS = f"range limited {_SOLVER} actuatorfrcrange actuatorfrclimited"
 _LIMITS = dict.fromkeys(("range", "limited"), "limits are kept, not enforced")
 _ACTS = dict.fromkeys(("stiffness", "damping", "springref", "springdamper"), "acts: is in passive of the body")
 _PULLS = dict.fromkeys(_PULL.split(), "acts where the tendon is fixed: is in mb.tendons") | _LIMITS
+_SPANS = dict.fromkeys(_PULL.split(), "acts where its path is of sites alone: is in mb.springs") | _LIMITS
 _COORDINATE = {"ref": "coordinate = qpos - ref"} | _LIMITS | _ACTS
 _HARD = dict.fromkeys(("solref", "solimp", "torquescale"), "softness is kept; here the constraint is met exactly")
 _FREE = {"align": "as MuJoCo does"}
@@ -145,8 +146,8 @@ HANDLERS: dict[str, Handler] = {
                          before=assets.recorded("contact pair")),
     "contact/exclude": rule("recorded", rest="recorded", given=False, before=assets.recorded("contact exclude")),
     "tendon": _section,
-    "tendon/spatial": rule("recorded", used="name class", effects=f"{_PULL} {_TENDON}",
-                           recorded=_BOUNDS, ignored="group material rgba width user", notes=_LIMITS),
+    "tendon/spatial": rule("recorded", used="name class", converted=_PULL, effects=_TENDON,
+                           recorded=_BOUNDS, ignored="group material rgba width user", notes=_SPANS),
     "tendon/spatial/site": rule("recorded", recorded="site"),
     "tendon/spatial/geom": rule("recorded", recorded="geom sidesite"),
     "tendon/spatial/pulley": rule("recorded", recorded="divisor"),

@@ -187,7 +187,7 @@ def _passive(layout: Layout) -> tuple[Any, ...]:
         integers([x[:2] for x in springs], 2), floats([x[2:] for x in springs], 3),
         integers([x for x, _ in balls], 3), floats([x for _, x in balls], 19), floats(tendons, 4),
         integers([x[:3] for x in strands], 3), np.array([x[3] for x in strands], dtype=np.float64),
-        bool(layout.compensated) or layout.sprung_in_vain is not None,
+        layout.passive_in_python,
     )  # fmt: skip
 
 

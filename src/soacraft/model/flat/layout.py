@@ -7,7 +7,7 @@ parameter of its bodies after they changed, but raises `StaleError`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -22,13 +22,14 @@ from soacraft.model.flat.sko import BODY, EntryUnits
 from soacraft.model.hinges.base import Hinge
 from soacraft.model.hinges.product import ScrewProduct
 from soacraft.model.hinges.watched import is_builtin
-from soacraft.model.tree.frame import Body
+from soacraft.model.tree.frame import Body, Frame
 from soacraft.spatial.checks import Array, finite, frozen
 from soacraft.spatial.pose import Pose
 from soacraft.spatial.transforms import phi
 
 if TYPE_CHECKING:
     from soacraft.model.tree.multibody import Multibody
+    from soacraft.model.tree.springs import Bushing, Spring
     from soacraft.model.tree.tendons import Tendon
 
 T = TypeVar("T")
@@ -64,6 +65,14 @@ class Pull(NamedTuple):
     c: Array
 
 
+class Ends(NamedTuple):
+    """Nodes: the number of the body of each, -1 for the inertial frame, and where they are on it."""
+
+    bodies: Indices
+    R: Array
+    at: Array
+
+
 class parameter(cached_property[T]):
     """A property of a layout, read once from the parameters of its bodies; refused if they changed meanwhile."""
 
@@ -81,11 +90,19 @@ class Layout:
     Every body is a node with a size (`dims`), a slice of q and a slice of v. In the slices are the coordinates and dofs
     of its hinge (`hinge_q`, `hinge_v`), then those of the body itself (`own`), of which a rigid one has none.
 
-    Of the tendons given it has those whose dofs are all its own. `version` and `parameters` are those of the model it
+    Of the tendons given it has those whose dofs are all its own, of springs and bushings those between its bodies, and
+    between them and the inertial frame. `version` and `parameters` are those of the model it
     was made for.
     """
 
-    def __init__(self, model: Multibody, bodies: Sequence[Body], tendons: Iterable[Tendon] = ()) -> None:
+    def __init__(
+        self,
+        model: Multibody,
+        bodies: Sequence[Body],
+        tendons: Iterable[Tendon] = (),
+        springs: Iterable[Spring] = (),
+        bushings: Iterable[Bushing] = (),
+    ) -> None:
         self._model = model
         self.version, self.parameters, self.gravity = model.version, model.parameters, model.gravity
         self.compiled: list[Any] = []
@@ -105,6 +122,9 @@ class Layout:
         given = tuple(tendons)
         own = set(self.dof_names) if given else set()
         self.tendons = tuple(x for x in given if own.issuperset(x.terms))
+        self.springs = tuple(x for x in springs if _on_bodies(x.nodes, self.index))
+        self.bushings = tuple(x for x in bushings if _on_bodies((x.a, x.b), self.index))
+        self.has_links = bool(self.springs or self.bushings)
         self.calls: dict[str, Any] = {}  # quick calls by name, for as long as this form is the graph's
 
     def renewed(self) -> Layout:
@@ -191,6 +211,11 @@ class Layout:
         """The bodies of whose weight a part is carried."""
         return tuple(body for body in self.bodies if body._compensation != 0.0 and body.inertia.mass != 0.0)
 
+    @parameter
+    def passive_in_python(self) -> bool:
+        """Whether some passive forces are such that compiled code does not know them."""
+        return bool(self.compensated) or self.has_links or self.sprung_in_vain is not None
+
     @cached_property
     def pulls(self) -> tuple[Pull, ...]:
         """Each tendon, with the numbers of its coordinates and dofs and their coefficients."""
@@ -209,6 +234,22 @@ class Layout:
             )
             for x in self.tendons
         )
+
+    @parameter
+    def link_ends(self) -> Ends:
+        """The nodes of all springs, then the nodes a and then the nodes b of all bushings."""
+        frames = [x for spring in self.springs for x in spring.nodes]
+        frames += [x.a for x in self.bushings] + [x.b for x in self.bushings]
+        find: Callable[[Any, int], int] = self.index.get
+        bodies = np.array([find(x.carrier, -1) for x in frames], dtype=np.intp)
+        offsets = [x.offset for x in frames]
+        R = np.array([x.rotation for x in offsets]).reshape(-1, 3, 3)
+        return Ends(bodies, frozen(R), frozen(np.array([x.translation for x in offsets]).reshape(-1, 3)))
+
+    @cached_property
+    def spring_nodes(self) -> int:
+        """How many nodes springs have."""
+        return sum(len(x.nodes) for x in self.springs)
 
     @cached_property
     def units(self) -> EntryUnits:
@@ -308,6 +349,12 @@ def _group_key(hinge: Hinge) -> Hashable:
     if not is_builtin(hinge):
         return id(hinge)
     return (type(hinge), hinge._screws) if isinstance(hinge, ScrewProduct) else hinge
+
+
+def _on_bodies(nodes: Iterable[Frame], bodies: Container[object]) -> bool:
+    """Whether all nodes are on these bodies or on the inertial frame, at least one on a body."""
+    carriers = [x.carrier for x in nodes]
+    return any(x in bodies for x in carriers) and all(x in bodies or not isinstance(x, Body) for x in carriers)
 
 
 def dof_names(name: str, hinge: Hinge) -> list[str]:

@@ -1,10 +1,11 @@
-"""The forces that a model itself has: springs and dampers in its hinges and tendons, and gravity compensation.
+"""The forces that a model itself has: springs and dampers in hinges, tendons and between nodes, gravity compensation.
 
     force = -stiffness (q - rest) - damping v             of a hinge, dof by dof           (`body.passive`)
     force = -c (stiffness (L - rest) + damping Ldot)      of a tendon, L = sum of c q      (`mb.add_tendon`)
     force = J* [0; -compensation m g]                     at the centre of mass of a body  (`body.gravity_compensation`)
+    force = J* f                                          of springs between nodes         (`soacraft.model.flat.links`)
 
-The first two are forces along dofs; the third acts on bodies, as an external force does. q - rest is in the tangent
+The first two are forces along dofs; the others act on bodies, as external forces do. q - rest is in the tangent
 sense: a rotation vector for a spherical hinge; for a free one the rotation vector, and R* (p - p_rest).
 """
 
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from soacraft.errors import ModelError
+from soacraft.model.flat import links
 from soacraft.model.flat.layout import Layout
 from soacraft.model.flat.realize import projected, times
 from soacraft.model.hinges import Free, Spherical
@@ -163,11 +165,16 @@ def compensation(graph: Graph) -> Forces:
     )
 
 
+def own_forces(state: State) -> Forces:
+    """All that the model itself does to its bodies, besides the forces along dofs."""
+    return compensation(state.graph) + links.forces(state)
+
+
 def passive_force(state: State) -> Array:
     """All of them as one generalized force, (..., nv). O(n)."""
     layout, c = state.configuration.layout, state.configuration
     force = along_dofs(layout, c.q, state.motion.v)
-    pulls = compensation(state.graph)
+    pulls = own_forces(state)
     if not pulls:
         return force
     f = np.zeros((*c.world[0].shape[:-3], layout.n, 6))

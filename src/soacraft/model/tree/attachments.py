@@ -1,6 +1,6 @@
-"""`Attachments`: what a model has besides its tree and its state. Loop closures, couplings and tendons are part of its
-structure; actuators, keyframes, materials and records describe it. The methods of `Multibody` of the same names have
-the documentation.
+"""`Attachments`: what a model has besides its tree and its state. Loop closures, couplings, tendons, springs and
+bushings are part of its structure; actuators, keyframes, materials and records describe it. The methods of
+`Multibody` of the same names have the documentation.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from soacraft.model.tree.frame import Body, Frame
 from soacraft.model.tree.import_report import ImportReport
 from soacraft.model.tree.names import one_dof
 from soacraft.model.tree.records import Actuator, Attributes, Keyframe, Material, Record, read_text
+from soacraft.model.tree.springs import Bushing, Spring, make_bushing, make_spring
 from soacraft.model.tree.tendons import Tendon, make_tendon
 from soacraft.model.tree.turning import has_hinge_numbers
 from soacraft.spatial.checks import Array, finite
@@ -33,18 +34,20 @@ if TYPE_CHECKING:
     from soacraft.model.tree.multibody import Multibody
 
 T = TypeVar("T")
-Tie = TypeVar("Tie", Closure, Coupling, Tendon)
+Tie = TypeVar("Tie", Closure, Coupling, Tendon, Spring, Bushing)
 KeyframeParts = tuple[dict[Body, tuple[Hinge, Array, Array]], Attributes]  # by body, for the hinge it then had
 
 
 class Attachments:
-    """Closures, couplings, tendons, actuators, materials, keyframes and records, by name."""
+    """Closures, couplings, tendons, springs, bushings, actuators, materials, keyframes and records, by name."""
 
     def __init__(self, mb: Multibody) -> None:
         self._mb = mb
         self.loops: dict[str, Closure] = {}
         self.couplings: dict[str, Coupling] = {}
         self.tendons: dict[str, Tendon] = {}
+        self.springs: dict[str, Spring] = {}
+        self.bushings: dict[str, Bushing] = {}
         self.actuators: dict[str, Actuator] = {}
         self.materials: dict[str, Material] = {}
         self.keyframes: dict[str, KeyframeParts] = {}
@@ -93,6 +96,20 @@ class Attachments:
         self._tie(self.tendons, tendon)
         return tendon
 
+    def add_spring(self, name: Any, *given: Any) -> Spring:
+        """Pull nodes together with a spring and a damper. O(1)."""
+        self._new("spring", name, self.springs)
+        spring = make_spring(self._mb, name, *given)
+        self._tie(self.springs, spring)
+        return spring
+
+    def add_bushing(self, name: Any, *given: Any) -> Bushing:
+        """Join nodes by six stiffnesses. O(1)."""
+        self._new("bushing", name, self.bushings)
+        bushing = make_bushing(self._mb, name, *given)
+        self._tie(self.bushings, bushing)
+        return bushing
+
     def _tie(self, known: dict[str, Tie], new: Tie) -> None:
         with self._mb._edits.lock:
             self._mb._edits.structure()
@@ -100,7 +117,7 @@ class Attachments:
             self.active += _ties(new)
 
     def untie(self, kind: str, known: dict[str, Tie], given: Any) -> None:
-        """Take a closure, coupling or tendon away."""
+        """Take a closure, coupling, tendon, spring or bushing away."""
         old = Catalogue(known.values(), kind).find(given)
         with self._mb._edits.lock:
             self._mb._edits.structure()
@@ -171,13 +188,22 @@ class Attachments:
     # -- what needs what -------------------------------------------------------------------------------------
 
     def refuse_held(self, gone: set[Frame], hinge: tuple[Body, Hinge, str] | None = None) -> None:
-        """Raise for frames, or a hinge that is to change, that closures, couplings, tendons or actuators need."""
+        """Raise for frames, or a hinge that is to change, that closures, springs, couplings or others need."""
         for closure in self.loops.values():
             for end in (closure.a, closure.b):
                 if end in gone or end.carrier in gone:
                     raise ModelError(
                         f"{end.full_name!r} is an end of loop {closure.name!r}; take that away first with "
                         f"mb.remove_loop({closure.name!r})."
+                    )
+        springs = [("spring", x.name, x.nodes) for x in self.springs.values()]
+        springs += [("bushing", y.name, (y.a, y.b)) for y in self.bushings.values()]
+        for kind, name, nodes in springs:
+            for node in nodes:
+                if node in gone or node.carrier in gone:
+                    raise ModelError(
+                        f"{node.full_name!r} is a node of {kind} {name!r}; take that away first with "
+                        f"mb.remove_{kind}({name!r})."
                     )
         if hinge is not None and has_hinge_numbers(hinge[0]):
             raise ModelError(
@@ -208,9 +234,9 @@ class Attachments:
             raise ModelError(f"{self._mb.name!r} already has {article} {kind} {name!r}; names are unique.")
 
 
-def _ties(record: Closure | Coupling | Tendon) -> bool:
-    """Whether it ties coordinates now; a tendon pulls at them."""
-    return not isinstance(record, Tendon) and record.active
+def _ties(record: Closure | Coupling | Tendon | Spring | Bushing) -> bool:
+    """Whether it ties coordinates now; a tendon or a spring pulls at them."""
+    return isinstance(record, Closure | Coupling) and record.active
 
 
 def _refuse_use(kind: str, name: str, used: Iterable[str], lost: AbstractSet[str]) -> None:

@@ -69,6 +69,11 @@ def copy_attachments(
     for t in mb._attachments.tendons.values():
         pulled = {new.get(dof, dof): c for dof, c in t.terms.items()}
         other.add_tendon(t.name, pulled, t.stiffness, t.damping, t.rest, t.attributes)
+    for s in mb._attachments.springs.values():
+        first, *through, last = (x.full_name for x in s.nodes)
+        other.add_spring(s.name, first, last, s.stiffness, s.rest, s.damping, through, s.attributes)
+    for b in mb._attachments.bushings.values():
+        other.add_bushing(b.name, b.a.full_name, b.b.full_name, b.stiffness, b.damping, b.rest, b.attributes)
     for a in mb.actuators:
         other.add_actuator(renamed_actuator(a, new))
     other._attachments.materials.update(mb._attachments.materials)

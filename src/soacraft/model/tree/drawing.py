@@ -79,7 +79,7 @@ def tree(graph: Graph) -> Text:
                 waiting += _under(indent + ("   " if last else "│  "), inner)
     lines += [repr(closure) for closure in graph.loops]
     lines += [repr(coupling) for coupling in graph.couplings]
-    lines += [repr(tendon) for tendon in graph.tendons]
+    lines += [repr(x) for x in (*graph.tendons, *graph.springs, *graph.bushings)]
     return Text("\n".join(lines))
 
 

@@ -28,6 +28,7 @@ from soacraft.model.tree.closures import Closure, Coupling
 from soacraft.model.tree.cures import CURES_OF_GRAPHS
 from soacraft.model.tree.frame import Body, Frame, Root
 from soacraft.model.tree.names import find_body
+from soacraft.model.tree.springs import Bushing, Spring
 from soacraft.model.tree.tendons import Tendon
 from soacraft.results import finite_or_refused
 from soacraft.spatial.checks import Array, frozen
@@ -146,6 +147,16 @@ class Graph(Strict, ABC):
     def tendons(self) -> Catalogue[Tendon]:
         """The fixed tendons, by name or number (of a sub-graph: those of its own dofs)."""
         return Catalogue(self.layout.tendons, "tendon")
+
+    @property
+    def springs(self) -> Catalogue[Spring]:
+        """The springs between nodes, by name or number (of a sub-graph: those between its bodies)."""
+        return Catalogue(self.layout.springs, "spring")
+
+    @property
+    def bushings(self) -> Catalogue[Bushing]:
+        """The bushings between nodes, by name or number (of a sub-graph: those between its bodies)."""
+        return Catalogue(self.layout.bushings, "bushing")
 
     @property
     def is_closed(self) -> bool:

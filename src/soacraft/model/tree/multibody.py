@@ -8,6 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from soacraft.errors import ModelError
@@ -32,6 +33,7 @@ from soacraft.model.tree.graph import size_text
 from soacraft.model.tree.import_report import ImportReport
 from soacraft.model.tree.lookup import Lookup
 from soacraft.model.tree.records import Actuator, Keyframe, Material, Record
+from soacraft.model.tree.springs import Bushing, Spring
 from soacraft.model.tree.subgraph import SubGraph
 from soacraft.model.tree.tendons import Tendon
 from soacraft.spatial.checks import Array, finite, frozen
@@ -107,7 +109,10 @@ class Multibody(Lookup, Drawn, Stated, FrameMotion):
         return layout
 
     def _made_layout(self) -> Layout:
-        return Layout(self, self._tree.parents_first(), self._attachments.tendons.values())
+        kept = self._attachments
+        return Layout(
+            self, self._tree.parents_first(), kept.tendons.values(), kept.springs.values(), kept.bushings.values()
+        )
 
     # -- the tree --------------------------------------------------------------------------------------------
 
@@ -339,6 +344,85 @@ class Multibody(Lookup, Drawn, Stated, FrameMotion):
     def remove_tendon(self, tendon: Tendon | str) -> None:
         """Take a tendon away."""
         self._attachments.untie("tendon", self._attachments.tendons, tendon)
+
+    def add_spring(
+        self,
+        name: str,
+        node_a: Frame | str,
+        node_b: Frame | str,
+        stiffness: float = 0.0,
+        length: float | tuple[float, float] = 0.0,
+        damping: float = 0.0,
+        through: Iterable[Frame | str] = (),
+        attributes: Mapping[str, Any] | None = None,
+    ) -> Spring:
+        """Pull two nodes together with a spring and a damper along their line, by way of the nodes `through`. O(1).
+
+            tension = stiffness (L - length) + damping Ldot,     energy stiffness (L - length)^2 / 2
+
+        in N/m, m and N s/m; L is the length of the line. `length` may be a range (low, high) in which the spring is
+        slack, such as (0, 0.3) for a rope. It is a passive force: it acts in all dynamics, and `passive=False` leaves
+        it out. Old states and expressions become stale.
+
+        >>> import soacraft as sc
+        >>> mb = sc.load("pendulum")
+        >>> mb.root.add_node("wall", sc.Pose(translation=[1.0, 0.0, 0.0]))
+        Node 'wall' on 'inertial'
+        >>> mb.add_spring("s", "inertial/wall", "bob/tip", stiffness=20.0, length=0.5)
+        spring 's': 'inertial/wall' to 'bob/tip', stiffness 20 from 0.5 m, damping 0
+        """
+        return self._attachments.add_spring(name, node_a, node_b, stiffness, length, damping, through, attributes)
+
+    def remove_spring(self, spring: Spring | str) -> None:
+        """Take a spring away."""
+        self._attachments.untie("spring", self._attachments.springs, spring)
+
+    def add_bushing(
+        self,
+        name: str,
+        node_a: Frame | str,
+        node_b: Frame | str,
+        stiffness: npt.ArrayLike,
+        damping: npt.ArrayLike = 0.0,
+        rest: Pose | None = None,
+        attributes: Mapping[str, Any] | None = None,
+    ) -> Bushing:
+        """Join two nodes by an elastic element of six stiffnesses, at rest where b has the pose `rest` in a. O(1).
+
+            x = log(rest^-1 X_ab),   energy x* K x / 2,   on b in its axes -J* (K x + D xdot),  xdot = J (twist of b)
+
+        x = [turn; travel] is the displacement as a twist, J the rate of the logarithm. `stiffness` and `damping` are
+        six numbers, turns first (N m/rad, N/m), one for all, or symmetric matrices (6, 6). At half a turn x changes
+        sides. It is a passive force, as a spring is.
+
+        >>> import soacraft as sc
+        >>> mb = sc.load("pendulum")
+        >>> mb.add_bushing("mount", "inertial", "bob", [0, 5, 0, 0, 0, 0])
+        bushing 'mount': 'bob' on 'inertial', stiffness [0 5 0 0 0 0], damping [0 0 0 0 0 0]
+        """
+        return self._attachments.add_bushing(name, node_a, node_b, stiffness, damping, rest, attributes)
+
+    def add_torsion_spring(
+        self,
+        name: str,
+        node_a: Frame | str,
+        node_b: Frame | str,
+        stiffness: float,
+        damping: float = 0.0,
+        rest: Pose | None = None,
+        attributes: Mapping[str, Any] | None = None,
+    ) -> Bushing:
+        """Turn two nodes towards each other: a bushing of three equal stiffnesses in N m/rad, and none in travel. O(1).
+
+        The springs of a hinge are `body.passive`; this one is between any two nodes.
+        """
+        turns = np.array([1.0, 1.0, 1.0, 0.0, 0.0, 0.0])
+        k, d = (float(finite(x, (), f"numbers of torsion spring {name!r}")) for x in (stiffness, damping))
+        return self.add_bushing(name, node_a, node_b, k * turns, d * turns, rest, attributes)
+
+    def remove_bushing(self, bushing: Bushing | str) -> None:
+        """Take a bushing away."""
+        self._attachments.untie("bushing", self._attachments.bushings, bushing)
 
     @property
     def actuators(self) -> Catalogue[Actuator]:

@@ -51,13 +51,14 @@ class SubGraph(Lookup, Drawn, Stated, FrameMotion):
             raise ModelError(f"anchor must be 'rest' or 'moving', got {anchor!r}.")
         chosen = _chosen(multibody, bodies)
         self._mb, self._moving = multibody, bool(anchor == "moving")
-        self._layout = Layout(multibody, [x for x in multibody.bodies if x in chosen], multibody.layout.tendons)
+        wide = multibody.layout
+        own = [x for x in multibody.bodies if x in chosen]
+        self._layout = Layout(multibody, own, wide.tendons, wide.springs, wide.bushings)
         self._made_at = multibody.version
         names = [body.name for body in self._layout.bodies]
         shown = ", ".join(names if len(names) <= 4 else [*names[:2], "...", names[-1]])
         self._name = f"{multibody.name}[{shown}]"
         self._anchor = _anchor(multibody, self._layout)
-        wide = multibody.layout
         self._q_index = _positions(wide.q_slices, [wide.index[body] for body in self._layout.bodies])
         self._v_index = _positions(wide.v_slices, [wide.index[body] for body in self._layout.bodies])
         self._bound: tuple[State, State] | None = None

@@ -1,0 +1,177 @@
+"""The forces of springs and bushings between nodes, as wrenches on bodies; batches of states at once.
+
+    spring     L = sum of |p(i+1) - p(i)| over its nodes,  tension = stiffness (L - rest) + damping Ldot
+               pulls each node towards its neighbours
+    bushing    x = log(rest^-1 X_ab),  xdot = J(x) nu,  f_b = -J(x)* (K x + D xdot),  f_a = -phi(X_ab) f_b
+
+with X_ab the pose of node b relative to node a, nu the twist of b relative to a at b in its axes, and J the rate of the
+logarithm (`se3_log_rate`). The energy is stiffness (L - rest)^2 / 2 and x* K x / 2; dampers only take energy away.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from soacraft.errors import StateError
+from soacraft.model.flat.layout import Ends, Layout
+from soacraft.model.flat.realize import projected, times
+from soacraft.model.states.coordinates import Forces
+from soacraft.spatial.checks import Array
+from soacraft.spatial.rotations import cross
+from soacraft.spatial.transforms import se3_log, se3_log_rate
+from soacraft.spatial.wrench import Wrench
+
+if TYPE_CHECKING:
+    from soacraft.model.states.state import State
+
+_STENCIL = ((1, 45 / 60), (2, -9 / 60), (3, 1 / 60))  # central differences of order six
+#: The step of these differences, in radians and lengths of the model: seventh root of rounding, and a margin.
+_STEP = 2e-3
+
+
+class Moving(NamedTuple):
+    """Ends at a state: rotations and places in the inertial frame, turning and travelling in their own axes."""
+
+    R: Array
+    p: Array
+    w: Array
+    v: Array
+
+
+def moving(state: State, ends: Ends) -> Moving:
+    """Where nodes are and how they move."""
+    R, p = state.configuration.world
+    V = state.motion.V
+    shape = np.broadcast_shapes(p.shape[:-2], V.shape[:-2])
+    R = np.concatenate([np.broadcast_to(R, (*shape, *R.shape[-3:])), np.broadcast_to(np.eye(3), (*shape, 1, 3, 3))], -3)
+    p = np.concatenate([np.broadcast_to(p, (*shape, *p.shape[-2:])), np.zeros((*shape, 1, 3))], -2)
+    V = np.concatenate([np.broadcast_to(V, (*shape, *V.shape[-2:])), np.zeros((*shape, 1, 6))], -2)
+    k, turn = ends.bodies, ends.R.mT
+    w = V[..., k, :3]
+    v = V[..., k, 3:] + cross(w, ends.at)
+    R_k = R[..., k, :, :]
+    return Moving(R_k @ ends.R, p[..., k, :] + times(R_k, ends.at), times(turn, w), times(turn, v))
+
+
+def wrenches(state: State) -> Array:
+    """[moment; force] of all springs and bushings on each body, at its origin in its axes, (..., n, 6)."""
+    layout = state.configuration.layout
+    ends, at = layout.link_ends, moving(state, layout.link_ends)
+    on_ends = np.concatenate([_of_springs(layout, at), _of_bushings(layout, at)], axis=-2)
+    moment, force = times(ends.R, on_ends[..., :3]), times(ends.R, on_ends[..., 3:])
+    on_bodies = np.concatenate([moment + cross(ends.at, force), force], axis=-1)
+    total = np.zeros((*on_bodies.shape[:-2], layout.n + 1, 6))  # the last one is the inertial frame
+    for i, k in enumerate(ends.bodies.tolist()):
+        total[..., k, :] += on_bodies[..., i, :]
+    return total[..., :-1, :]
+
+
+def _of_springs(layout: Layout, at: Moving) -> Array:
+    """On the nodes of springs, in node axes."""
+    found = np.zeros((*at.p.shape[:-2], layout.spring_nodes, 6))
+    velocity = times(at.R, at.v)
+    start = 0
+    for spring in layout.springs:
+        count = len(spring.nodes)
+        here = slice(start, start + count)
+        p, v = at.p[..., here, :], velocity[..., here, :]
+        d, rate = np.diff(p, axis=-2), np.diff(v, axis=-2)
+        lengths = np.sqrt(np.sum(d * d, axis=-1))
+        u = d / np.where(lengths > 0.0, lengths, 1.0)[..., None]
+        L = lengths.sum(axis=-1)
+        stretch = L - np.clip(L, *spring.rest)
+        if (stretch * (lengths <= 0.0).any(axis=-1)).any():
+            raise StateError(
+                f"spring {spring.name!r} has no direction: two of its nodes are at one point, and it is "
+                f"{spring.rest[0]:g} m long at rest. Move them apart, or give it a length of 0."
+            )
+        tension = spring.stiffness * stretch + spring.damping * np.sum(u * rate, axis=(-2, -1))
+        pull = tension[..., None, None] * u
+        force = np.zeros((*pull.shape[:-2], count, 3))
+        force[..., :-1, :] += pull
+        force[..., 1:, :] -= pull
+        found[..., here, 3:] = times(at.R[..., here, :, :].mT, force)
+        start += count
+    return found
+
+
+def _of_bushings(layout: Layout, at: Moving) -> Array:
+    """On the nodes of bushings, first all a, then all b, in node axes."""
+    count = len(layout.bushings)
+    if not count:
+        return np.zeros((*at.p.shape[:-2], 0, 6))
+    x, R, p, nu = _relative(layout, at)
+    K, D = (np.array([getattr(b, what) for b in layout.bushings]) for what in ("stiffness", "damping"))
+    J = se3_log_rate(x)
+    on_b = -times(J.mT, times(K, x) + times(D, times(J, nu)))
+    moment, force = times(R, on_b[..., :3]), times(R, on_b[..., 3:])
+    return np.concatenate([-np.concatenate([moment + cross(p, force), force], axis=-1), on_b], axis=-2)
+
+
+def _relative(layout: Layout, at: Moving) -> tuple[Array, Array, Array, Array]:
+    """The logarithm of each bushing's displacement, the pose of b relative to a, and its twist in the axes of b."""
+    count, start = len(layout.bushings), layout.spring_nodes
+    (Ra, pa, wa, va), (Rb, pb, wb, vb) = (
+        Moving(at.R[..., s, :, :], at.p[..., s, :], at.w[..., s, :], at.v[..., s, :])
+        for s in (slice(start, start + count), slice(start + count, start + 2 * count))
+    )
+    R, p = Ra.mT @ Rb, times(Ra.mT, pb - pa)
+    nu = np.concatenate([wb - times(R.mT, wa), vb - times(R.mT, va + cross(wa, p))], axis=-1)
+    rest_R = np.array([b.rest.rotation for b in layout.bushings]).mT
+    rest_p = np.array([b.rest.translation for b in layout.bushings])
+    return se3_log(rest_R @ R, times(rest_R, p - rest_p)), R, p, nu
+
+
+def energy(state: State) -> Array:
+    """Of all springs and bushings, (...)."""
+    layout = state.configuration.layout
+    at = moving(state, layout.link_ends)
+    total, start = np.zeros(at.p.shape[:-2]), 0
+    for spring in layout.springs:
+        d = np.diff(at.p[..., start : start + len(spring.nodes), :], axis=-2)
+        L = np.sqrt(np.sum(d * d, axis=-1)).sum(axis=-1)
+        total = total + 0.5 * spring.stiffness * (L - np.clip(L, *spring.rest)) ** 2
+        start += len(spring.nodes)
+    if layout.bushings:
+        x = _relative(layout, at)[0]
+        K = np.array([b.stiffness for b in layout.bushings])
+        total = total + 0.5 * np.sum(x * times(K, x), axis=(-2, -1))
+    return np.asarray(total)
+
+
+def forces(state: State) -> Forces:
+    """The same wrenches as forces at the bodies they act on."""
+    layout = state.configuration.layout
+    if not layout.has_links:
+        return ()
+    f = wrenches(state)
+    touched = sorted({k for k in layout.link_ends.bodies.tolist() if k >= 0})
+    return tuple((layout.bodies[k], Wrench(f[..., k, :3], f[..., k, 3:])) for k in touched)
+
+
+def derivatives(state: State, sizes: Array) -> tuple[Array, Array]:
+    """J* df, the generalized force of how the wrenches vary along the dofs and in v, (..., nv, nv) each.
+
+    The first by differences of order six with steps relative to `sizes`, what a dof is measured by (nv); the second
+    exact, as wrenches are linear in v. J* itself varies as for any force in body axes, which is not counted here.
+    """
+    graph, c, v = state.graph, state.configuration, state.motion.v
+    nv, shape = graph.nv, np.broadcast_shapes(c.q.shape[:-1], v.shape[:-1])
+    q, v = (np.broadcast_to(x[..., None, :], (*shape, nv, x.shape[-1])) for x in (c.q, v))
+
+    def at(moved: Array, rates: Array) -> Array:
+        return wrenches(graph.current.replace(q=moved, v=rates, forces=()))
+
+    def pushed(f: Array) -> Array:
+        maps = tuple(x[..., None, :, :, :] for x in c.maps)
+        return projected(c.layout, c.A[..., None, :, :, :], maps, f).mT
+
+    steps = _STEP * sizes
+    df = np.zeros((*shape, nv, c.layout.n, 6))
+    for i, weight in _STENCIL:
+        d = np.broadcast_to(np.diag(i * steps), (*shape, nv, nv))
+        df += weight * (at(graph.integrate(q, d), v) - at(graph.integrate(q, -d), v))
+    rates = np.broadcast_to(np.eye(nv), (*shape, nv, nv))
+    return pushed(df / steps[:, None, None]), pushed(at(q, rates) - at(q, 0.0 * rates))

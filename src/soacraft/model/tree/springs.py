@@ -1,0 +1,127 @@
+"""Springs and bushings between nodes: records, part of a model's structure; `soacraft.model.flat.links` is their law.
+
+    spring     tension = stiffness (L - rest) + damping Ldot          along the line through its nodes, of length L
+    bushing    on b, in its axes: -J* (K x + D xdot),  x = log(rest^-1 X_ab),  xdot = J (twist of b relative to a)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from soacraft.errors import ModelError
+from soacraft.model.tree.closures import make_attributes
+from soacraft.model.tree.frame import Frame
+from soacraft.model.tree.records import Attributes, Plain
+from soacraft.spatial.checks import Array, finite, frozen
+from soacraft.spatial.pose import Pose
+
+if TYPE_CHECKING:
+    from soacraft.model.tree.multibody import Multibody
+
+#: How much the two halves of a stiffness or damping matrix may differ, relative to its largest entry: rounding.
+_SYMMETRIC = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Spring(Plain):
+    """A spring and a damper along the line from node to node. Made by `mb.add_spring`.
+
+    `rest` is the range of lengths (low, high), in metres, in which the spring is slack.
+    """
+
+    name: str
+    nodes: tuple[Frame, ...]
+    stiffness: float = 0.0
+    damping: float = 0.0
+    rest: tuple[float, float] = (0.0, 0.0)
+    attributes: Attributes = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        low, high = self.rest
+        rest = f"{low:g}" if low == high else f"{low:g} to {high:g}"
+        path = " to ".join(repr(x.full_name) for x in self.nodes)
+        return f"spring {self.name!r}: {path}, stiffness {self.stiffness:g} from {rest} m, damping {self.damping:g}"
+
+
+@dataclass(frozen=True, eq=False)
+class Bushing(Plain):
+    """An elastic joint of six stiffnesses between two nodes. Made by `mb.add_bushing`.
+
+    It is at rest where node b has the pose `rest` relative to node a.
+    """
+
+    name: str
+    a: Frame
+    b: Frame
+    stiffness: Array
+    damping: Array
+    rest: Pose
+    attributes: Attributes = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        numbers = [" ".join(f"{x:g}" for x in np.diag(m)) for m in (self.stiffness, self.damping)]
+        return (
+            f"bushing {self.name!r}: {self.b.full_name!r} on {self.a.full_name!r}, stiffness [{numbers[0]}], damping "
+            f"[{numbers[1]}]"
+        )
+
+
+def make_spring(
+    mb: Multibody, name: str, a: Any, b: Any, stiffness: Any, length: Any, damping: Any, through: Any, attributes: Any
+) -> Spring:
+    """A spring between nodes of a model, checked."""
+    what = f"spring {name!r}"
+    if isinstance(through, str | Frame) or not isinstance(through, Iterable):
+        raise ModelError(f"{what} goes through a list of nodes, got through={through!r:.60}.")
+    nodes = tuple(mb.frame(x) for x in (a, *through, b))
+    _require_bodies(what, nodes)
+    several = isinstance(length, list | tuple | np.ndarray) and np.ndim(length) > 0
+    low, high = np.broadcast_to(finite(length, (2,) if several else (), f"the length of {what}"), (2,))
+    if low < 0.0 or low > high:
+        raise ModelError(
+            f"the length at rest of {what} must be >= 0, or a range from low to high, got {low:g} to {high:g}."
+        )
+    numbers = (float(finite(x, (), f"the {n} of {what}")) + 0.0 for x, n in _numbers(stiffness, damping))
+    k, d = numbers
+    return Spring(name, nodes, k, d, (float(low) + 0.0, float(high) + 0.0), make_attributes(attributes, what))
+
+
+def make_bushing(
+    mb: Multibody, name: str, a: Any, b: Any, stiffness: Any, damping: Any, rest: Any, attributes: Any
+) -> Bushing:
+    """A bushing between nodes of a model, checked."""
+    what = f"bushing {name!r}"
+    ends = mb.frame(a), mb.frame(b)
+    _require_bodies(what, ends)
+    if rest is not None and (not isinstance(rest, Pose) or rest.batch_shape):
+        raise ModelError(f"rest of {what} is the Pose of node b relative to node a, got {rest!r:.60}.")
+    K, D = (_matrix(x, f"the {n} of {what}") for x, n in _numbers(stiffness, damping))
+    return Bushing(name, *ends, K, D, rest or Pose(), make_attributes(attributes, what))
+
+
+def _numbers(stiffness: Any, damping: Any) -> tuple[tuple[Any, str], tuple[Any, str]]:
+    return (stiffness, "stiffness"), (damping, "damping")
+
+
+def _require_bodies(what: str, nodes: tuple[Frame, ...]) -> None:
+    carriers = {x.carrier for x in nodes}
+    if len(carriers) < 2:
+        raise ModelError(
+            f"{what}: all its nodes are on {nodes[0].carrier.name!r}, where it would do nothing; it acts between two "
+            "bodies, or a body and the inertial frame."
+        )
+
+
+def _matrix(given: Any, what: str) -> Array:
+    """Six numbers for a diagonal one, or a symmetric matrix; turns first."""
+    matrix = np.ndim(given) == 2
+    x = finite(given, (6, 6) if matrix else (6,) if np.ndim(given) else (), what)
+    if not matrix:
+        return frozen(np.diag(np.broadcast_to(x, (6,))) + 0.0)
+    if np.abs(x - x.T).max() > _SYMMETRIC * np.abs(x).max():
+        raise ModelError(f"{what} must be symmetric; it differs from its transpose by {np.abs(x - x.T).max():.3g}.")
+    return frozen(0.5 * (x + x.T))
