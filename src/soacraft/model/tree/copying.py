@@ -1,45 +1,160 @@
-"""Copies of a model, and of what it has, on the frames and dofs of another one."""
+"""What a model has, told on the frames and dofs of another one: for copies, models in models, and trees told anew."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from soacraft.model.tree.frame import Body, Carrier, Frame, Root
-from soacraft.model.tree.records import Keyframe
+from soacraft.model.flat.layout import dofs_of
+from soacraft.model.tree.closures import Coupling
+from soacraft.model.tree.frame import Body, Carrier, Frame
+from soacraft.model.tree.records import Actuator, Geometry, Keyframe, Material, Record
+from soacraft.model.tree.renaming import Renaming
+from soacraft.model.tree.tendons import Tendon
 from soacraft.model.tree.turning import renamed_actuator
 from soacraft.spatial.wrench import Wrench
 
 if TYPE_CHECKING:
     from soacraft.model.tree.multibody import Multibody
 
+#: What of a body is said by how it hangs, or belongs to one model; everything else goes with it.
+_PLACED = frozenset(
+    "_graph _name _parent _hinge _hinge_name _inertia _inboard _outboard _nodes _children _geometries _removed".split()
+)
+#: The names as they are.
+SAME = Renaming(str, lambda name: False)
+
 
 def copy_into(mb: Multibody, other: Multibody) -> None:
     """Give an empty model all that a model has: bodies, nodes, closures, records, state and external forces."""
+    frames: dict[Frame, Frame] = {mb.root: other.root}
     copy_fixtures(mb.root, other.root)
-    for body in mb.bodies:
-        twin = other.add_body(
-            body.name,
-            None if isinstance(body.parent, Root) else body.parent.name,
-            body.hinge, body.inertia, body.inboard, body.outboard, body.hinge_name,
-        )  # fmt: skip
-        twin._armature, twin._passive, twin._limits, twin._own = body._armature, body._passive, body._limits, body._own
-        copy_fixtures(body, twin)
+    frames.update(zip(mb.root.nodes, other.root.nodes, strict=True))
+    copy_bodies(mb.bodies, other, frames)
     other._tree.reorder(mb._tree.bodies)
-    other._edits.structure()
-    other.set_state(mb.q, mb.v, mb.vdot)
-    copy_forces(mb, other)
-    copy_attachments(mb, other)
+    copy_state(mb, other, frames)
+    copy_parts(mb, other, frames)
+    other._attachments.records.extend(mb.records)
+    other._attachments.import_report, other._attachments.mesh_folder = mb.import_report, mb.mesh_folder
 
 
-def copy_fixtures(one: Carrier, other: Carrier) -> None:
+# -- by frames: a model, or a part of it, in another one -------------------------------------------------------
+
+
+def copy_bodies(
+    bodies: Iterable[Body], other: Multibody, frames: dict[Frame, Frame], names: Renaming = SAME
+) -> list[Body]:
+    """Bodies, parents first, with nodes, shapes and the numbers of their hinges; those that are in `frames` hang
+    already. `frames` are the frames of the other model by those of the first, and gain what is made."""
+    made = []
+    for body in bodies:
+        if body not in frames:
+            frames[body] = other.add_body(
+                names.new(body.name), frames[body.parent], body.hinge, body.inertia, body.inboard, body.outboard,  # type: ignore[arg-type]
+                names.new(body.hinge_name),
+            )  # fmt: skip
+            copy_numbers(body, _body(frames[body]))
+        twin = _body(frames[body])
+        copy_fixtures(body, twin, names)
+        frames.update(zip(body.nodes, twin.nodes, strict=True))
+        made.append(twin)
+    return made
+
+
+def copy_numbers(body: Body, twin: Body) -> None:
+    """All that a body has besides its place: the rotors, springs and limits of its hinge, and its own coordinates."""
+    vars(twin).update((name, x) for name, x in vars(body).items() if name not in _PLACED)
+
+
+def copy_fixtures(one: Carrier, other: Carrier, names: Renaming = SAME) -> None:
     """The nodes and geometries of a frame, and what of its weight is compensated."""
     for node in one.nodes:
         other.add_node(node.name, node.pose)
     if one._geometries:
-        other._geometries = dict(one._geometries)
+        other._geometries = {name: renamed_geometry(x, names) for name, x in one._geometries.items()}
     if isinstance(one, Body) and isinstance(other, Body):
         other._compensation = one._compensation
+
+
+def renamed_geometry(geometry: Geometry, names: Renaming) -> Geometry:
+    """A shape whose material, and what its attributes mention, have new names."""
+    if names is SAME:
+        return geometry
+    material = geometry.material and names.new(geometry.material)
+    kept = names.attributes(geometry.attributes)
+    return replace(geometry, material=material, mesh=names.file(geometry.mesh), attributes=kept)
+
+
+def copy_state(mb: Multibody, other: Multibody, frames: Mapping[Frame, Frame], fresh: Iterable[Body] = ()) -> None:
+    """q, v and vdot of the bodies, bit for bit, but of those with a `fresh` hinge, and the forces that act on them."""
+    mb.current  # noqa: B018  (makes it)
+    parts = mb._state.by_body()
+    other._edits.structure()
+    twins = _twins(frames, fresh)
+    other._state.parts.update((twins[body], part) for body, part in parts.items() if body in twins)
+    forces = dict(other.acting_forces)
+    for frame, wrench in mb.acting_forces.items():
+        if frame in frames:
+            axes = None if wrench.expressed_in is None else frames[wrench.expressed_in]
+            forces[frames[frame]] = Wrench(wrench.moment, wrench.force, axes)
+    if forces:
+        other._state.set_forces(forces)
+
+
+def copy_parts(
+    mb: Multibody,
+    other: Multibody,
+    frames: Mapping[Frame, Frame],
+    names: Renaming = SAME,
+    used: Callable[[object], bool] = lambda part: True,
+    fresh: Iterable[Body] = (),
+) -> None:
+    """Closures, couplings, tendons, actuators, materials and keyframes that are `used`, on the frames of a twin."""
+    to, own = other._attachments, mb._attachments
+    dofs: dict[str, str] = {}
+    for body, twin in _twins(frames).items():
+        dofs.update(zip(dofs_of(body), dofs_of(twin), strict=False))  # a fresh hinge has others: none of them is used
+    for x in filter(used, own.loops.values()):
+        ends = frames[x.a], frames[x.b]
+        to.close_loop(names.new(x.name), *ends, x.hinge, x.active, names.attributes(x.attributes))
+    for c in filter(used, own.couplings.values()):
+        terms = {dofs[dof]: term for dof, term in c.terms.items()}
+        to.couple(names.new(c.name), terms, c.offset, c.active, names.attributes(c.attributes))
+    for t in filter(used, own.tendons.values()):
+        pulled = {dofs[dof]: ratio for dof, ratio in t.terms.items()}
+        kept = names.attributes(t.attributes)
+        to.add_tendon(names.new(t.name), pulled, t.stiffness, t.damping, t.rest, kept)
+    for a in filter(used, own.actuators.values()):
+        driven = renamed_actuator(a, dofs)
+        to.add_actuator(replace(driven, name=names.new(a.name), attributes=names.attributes(a.attributes)))
+    for m in filter(used, own.materials.values()):
+        told = renamed_material(m, names)
+        to.materials.setdefault(told.name, told)
+    every, twins = _twins(frames), _twins(frames, fresh)
+    for name, (parts, attributes) in own.keyframes.items():
+        states = {twins[body]: x for body, x in parts.items() if body in twins}
+        if not parts or not every.keys().isdisjoint(parts):
+            to.keyframes[names.new(name)] = (states, dict(attributes))
+
+
+def dofs_needed(part: Coupling | Tendon | Actuator) -> Collection[str]:
+    """The dofs that a coupling ties, a tendon pulls at or an actuator drives."""
+    return part.gears if isinstance(part, Actuator) else part.terms
+
+
+def renamed_material(material: Material, names: Renaming) -> Material:
+    """A material under its new name."""
+    texture, kept = names.file(material.texture), names.attributes(material.attributes)
+    return replace(material, name=names.new(material.name), texture=texture, attributes=kept)
+
+
+def renamed_record(record: Record, names: Renaming) -> Record:
+    """A record that mentions new names, under a new name; one without a name, about a whole model, gets the prefix."""
+    return Record(record.kind, names.new(record.name), names.attributes(record.attributes))
+
+
+# -- by names: the same bodies, told in other coordinates ------------------------------------------------------
 
 
 def copy_forces(mb: Multibody, other: Multibody) -> None:
@@ -81,3 +196,15 @@ def copy_attachments(
         other.add_keyframe(told(keyframe))
     other._attachments.records.extend(mb.records)
     other._attachments.import_report, other._attachments.mesh_folder = mb.import_report, mb.mesh_folder
+
+
+def _twins(frames: Mapping[Frame, Frame], but: Iterable[Body] = ()) -> dict[Body, Body]:
+    """The bodies among the frames, but some; a parent that became an inertial frame is none."""
+    left = set(but)
+    pairs = ((one, twin) for one, twin in frames.items() if isinstance(one, Body) and isinstance(twin, Body))
+    return {one: twin for one, twin in pairs if one not in left}
+
+
+def _body(frame: Frame) -> Body:
+    assert isinstance(frame, Body)
+    return frame

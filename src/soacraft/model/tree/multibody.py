@@ -20,7 +20,7 @@ from soacraft.model.states.current import CurrentState
 from soacraft.model.states.frame_motion import FrameMotion
 from soacraft.model.states.state import State
 from soacraft.model.states.stated import Stated
-from soacraft.model.tree import editing, gears, packing
+from soacraft.model.tree import editing, extracting, gears, joining, packing
 from soacraft.model.tree.attachments import Attachments
 from soacraft.model.tree.body_tree import BodyTree
 from soacraft.model.tree.catalogue import Catalogue
@@ -228,6 +228,60 @@ class Multibody(Lookup, Drawn, Stated, FrameMotion):
         return gears.add_geared_hinge(
             self, name, parent, hinge, inertia, ratio, rotor, rotor_axis, rotor_pose, inboard, outboard, hinge_name
         )
+
+    # -- models in models ------------------------------------------------------------------------------------
+
+    def add_model(
+        self,
+        other: Multibody,
+        parent: Body | Root | str | None = None,
+        hinge: Hinge | None = None,
+        inboard: Pose | None = None,
+        prefix: str = "",
+    ) -> Catalogue[Body]:
+        """Hang a copy of a whole model on `parent` (None: the inertial frame): a gripper on an arm, arms on a torso.
+
+        All that it has comes with it: bodies, nodes, shapes, loops, couplings, tendons, actuators, limits, springs,
+        materials, keyframes, records, state and forces. `prefix` goes before the name of every part of it, and where
+        its attributes and records mention one; nodes and shapes on its bodies keep their own names
+        ("left_link7/tool"). `other` stays as it is. Gives the new bodies, by name or number. O(n).
+
+        Without a hinge (or with a `Weld`) its inertial frame is fixed at the pose `inboard` in `parent`, and its base
+        bodies hang there by the hinges they had. A model that floats, whose one base body has a `Free` hinge, hangs by
+        `hinge` instead. One whose one base body is welded may hang by any hinge, with all that was fixed on its
+        inertial frame: `inboard` is then the inboard frame of that hinge. Anything else is refused with what to do.
+
+        Names that this model has already are refused, all at once, before anything is changed. Gravity is that of this
+        model; where the other had another one, or a size that suggests other units, `import_report` says so. Handles,
+        states and expressions of before are stale.
+
+        >>> from soacraft.model import serial_chain
+        >>> from soacraft.model.hinges import Weld
+        >>> torso = serial_chain(1)
+        >>> left = torso.add_model(serial_chain(2), "link1", Weld(), Pose(translation=(1, 0, 0)), prefix="left_")
+        >>> left.names, torso["left_link1"].parent.name, torso["left_link2/tip"]
+        (('left_link1', 'left_link2'), 'link1', node 'left_link2/tip')
+        """
+        return joining.add_model(self, other, parent, hinge, inboard, prefix)
+
+    def extract(
+        self, body: Body | str, inboard: Pose | None = None, prefix: str = "", name: str | None = None
+    ) -> Multibody:
+        """A body, with all that hangs from it, as a model of its own; this model stays as it is. O(n).
+
+        The inertial frame of the new model is the frame of the body's parent, or is at the pose `inboard` in it:
+        `mb.extract(body, inboard, prefix)` gives back what `mb.add_model(other, parent, None, inboard, prefix)` took.
+        `prefix` is taken off the names that begin with it, and what is on the parent under such names comes too.
+        Loops to the parent become loops to the inertial frame; those to other bodies, and couplings, tendons and
+        actuators that need dofs of others, are refused with what to do. Keyframes keep the states of its hinges.
+        Records of bodies inside and outside stay behind, with a line in `import_report`. Gravity is that of this model.
+
+        >>> from soacraft.model import serial_chain
+        >>> mb = serial_chain(3)
+        >>> mb.extract("link2", name="hand")
+        Multibody 'hand': 2 bodies, 2 dofs
+        """
+        return extracting.extract(self, body, inboard, prefix, name)
 
     def _refuse_held(self, gone: set[Frame], hinge: tuple[Body, Hinge, str] | None = None) -> None:
         """Raise for frames, or a hinge that is to change, that closures, couplings, actuators or forces need."""

@@ -1,0 +1,167 @@
+"""A subtree of a model as a model of its own. `Multibody.extract` has the documentation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from soacraft.errors import ModelError
+from soacraft.model.flat.layout import dofs_of
+from soacraft.model.tree.arguments import ROOT_NAME, read_pose
+from soacraft.model.tree.closures import Closure
+from soacraft.model.tree.copying import (
+    copy_bodies,
+    copy_numbers,
+    copy_parts,
+    copy_state,
+    dofs_needed,
+    renamed_geometry,
+    renamed_record,
+)
+from soacraft.model.tree.frame import Body, Frame
+from soacraft.model.tree.import_report import Entry, ImportReport
+from soacraft.model.tree.joining import is_identity
+from soacraft.model.tree.records import Material, Record
+from soacraft.model.tree.renaming import Renaming, mentioned, names_of
+from soacraft.spatial.pose import Pose
+
+if TYPE_CHECKING:
+    from soacraft.model.tree.multibody import Multibody
+
+
+def extract(mb: Multibody, body: Any, inboard: Any, prefix: Any, name: Any) -> Multibody:
+    """A body, with all that hangs from it, as a model of its own. O(n)."""
+    from soacraft.model.tree.multibody import Multibody
+
+    top = mb.body(body)
+    if not isinstance(prefix, str):
+        raise ModelError(f"the prefix of names in a subtree must be a string, got {prefix!r:.60}.")
+    at = read_pose(inboard, f"inboard of the subtree of {top.name!r}")
+    inside = _Inside(mb, top, prefix)
+    inside.refuse_ties()
+    other = Multibody(top.name.removeprefix(prefix) or top.name if name is None else name, mb.gravity)
+    names = Renaming(lambda text: text.removeprefix(prefix), lambda text: text.startswith(prefix))
+    frames = _loosen(inside, other, at, names)
+    bodies = [each for each in mb.bodies if each in inside.bodies]
+    copy_bodies(bodies, other, frames, names)
+    other._tree.reorder(names.new(each) for each, x in mb._tree.bodies.items() if x in inside.bodies)
+    for each in bodies:
+        twin = frames[each]
+        assert isinstance(twin, Body)
+        twin._children = {names.new(key): other._tree.bodies[names.new(key)] for key in each._children}
+    copy_state(mb, other, frames)
+    copy_parts(mb, other, frames, names, inside.has)
+    left = []
+    for record in mb.records:
+        where = inside.place(record)
+        if where == "inside":
+            other._attachments.records.append(renamed_record(record, names))
+        elif where == "both":
+            note = f"also concerns parts of {mb.name!r} outside of the subtree of {top.name!r}"
+            left.append(Entry(mb.name, 0, record.kind, record.name, "", "ignored", note, False))
+    other._attachments.mesh_folder, report = mb.mesh_folder, mb.import_report
+    if left or report is not None:
+        other._attachments.import_report = ImportReport([*(() if report is None else report.entries), *left])
+    return other
+
+
+def _loosen(inside: _Inside, other: Multibody, at: Pose, names: Renaming) -> dict[Frame, Frame]:
+    """The body at the top hung on the inertial frame of a new model, which is at `at` in the frame of its parent, with
+    what of the parent goes with it."""
+    top, seen = inside.top, (lambda pose: pose) if is_identity(at) else at.inv.__matmul__
+    frames: dict[Frame, Frame] = {top.parent: other.root}
+    for node in inside.nodes:
+        place = seen(node.pose)
+        is_root = node.name.removeprefix(inside.prefix) == ROOT_NAME and place.is_close(Pose())
+        frames[node] = other.root if is_root else other.root.add_node(names.new(node.name), place)
+    for shape in inside.shapes:
+        told = renamed_geometry(shape, names)
+        other.root.add_geometry(replace(told, name=names.new(shape.name), pose=seen(shape.pose)))
+    twin = other.add_body(
+        names.new(top.name), None, top.hinge, top.inertia, seen(top.inboard), top.outboard, names.new(top.hinge_name)
+    )
+    copy_numbers(top, twin)
+    frames[top] = twin
+    return frames
+
+
+class _Inside:
+    """What of a model goes with a subtree."""
+
+    def __init__(self, mb: Multibody, top: Body, prefix: str) -> None:
+        self.mb, self.top, self.prefix, self.bodies = mb, top, prefix, set(top.subtree())
+        self.dofs = {dof for body in self.bodies for dof in dofs_of(body)}
+        tied = {end for loop in mb.loops if self._reaches(loop) for end in (loop.a, loop.b)}
+        axes = {w.expressed_in for frame, w in mb.acting_forces.items() if frame.carrier in self.bodies}
+        self.nodes = [x for x in top.parent.nodes if x in tied | axes or self._named(x.name)]
+        self.shapes = [x for x in top.parent.geometries if self._named(x.name)]
+        shapes = [*self.shapes, *(shape for body in self.bodies for shape in body.geometries)]
+        self._materials = {shape.material for shape in shapes}
+        self._names: tuple[set[str], set[str]] | None = None
+
+    def _named(self, name: str) -> bool:
+        return bool(self.prefix) and name.startswith(self.prefix)
+
+    def _reaches(self, loop: Closure) -> bool:
+        return loop.a.carrier in self.bodies or loop.b.carrier in self.bodies
+
+    def has(self, part: Any) -> bool:
+        """Whether a loop, coupling, tendon, actuator or material goes with the subtree."""
+        if isinstance(part, Closure):
+            return self._reaches(part)
+        if isinstance(part, Material):
+            return part.name in self._materials or self._named(part.name)
+        used = dofs_needed(part)
+        return not self.dofs.isdisjoint(used) or (not used and self._named(part.name))
+
+    def refuse_ties(self) -> None:
+        """Raise for what ties the subtree to bodies outside of it, its parent excepted."""
+        parts, top = self.mb._attachments, self.top
+        for loop in parts.loops.values():
+            out = [end for end in (loop.a, loop.b) if end.carrier not in self.bodies and end.carrier is not top.parent]
+            if out and self._reaches(loop):
+                raise self._tied("loop", loop.name, out[0].full_name)
+        kinds: tuple[tuple[str, Mapping[str, Any]], ...] = (
+            ("coupling", parts.couplings), ("tendon", parts.tendons), ("actuator", parts.actuators)
+        )  # fmt: skip
+        for kind, known in kinds:
+            for name, part in known.items():
+                used = dofs_needed(part)
+                out_dofs = [dof for dof in used if dof not in self.dofs]
+                if out_dofs and len(out_dofs) < len(used):
+                    raise self._tied(kind, name, out_dofs[0])
+        for frame, wrench in self.mb.acting_forces.items():
+            axes = wrench.expressed_in
+            if frame.carrier in self.bodies and axes is not None and axes.carrier not in {*self.bodies, top.parent}:
+                raise ModelError(
+                    f"the stored force at {frame.full_name!r} is expressed in {axes.full_name!r}, outside of the "
+                    f"subtree of {top.name!r}; set it in axes of the subtree, or end it first with "
+                    f"mb.set_force({frame.full_name!r}, None)."
+                )
+
+    def _tied(self, kind: str, name: str, outside: str) -> ModelError:
+        return ModelError(
+            f"{kind} {name!r} ties the subtree of {self.top.name!r} to {outside!r} outside of it; take it away first "
+            f"with mb.remove_{kind}({name!r}), or extract a body that carries both."
+        )
+
+    def place(self, record: Record) -> str:
+        """Whether what a record mentions is "inside" the subtree, outside (""), or "both"."""
+        within, known = self._known()
+        told = {record.name, *mentioned(record.attributes)} - {""}
+        mine = {name for name in told if name in within or self._named(name)}
+        if not mine:
+            return ""
+        return "both" if (told & known) - mine else "inside"
+
+    def _known(self) -> tuple[set[str], set[str]]:
+        if self._names is None:
+            within = set(self.dofs)
+            for body in self.bodies:
+                within |= {body.name, body.hinge_name, *(node.name for node in body.nodes), *body._geometries}
+            parts = self.mb._attachments
+            for known in (parts.loops, parts.couplings, parts.tendons, parts.actuators):
+                within |= {name for name, part in known.items() if self.has(part)}
+            self._names = within, names_of(self.mb, records=False)
+        return self._names

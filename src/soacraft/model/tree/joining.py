@@ -1,0 +1,268 @@
+"""Models in models: a whole model hung on a body of another one. `Multibody.add_model` has the documentation."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from soacraft.errors import ModelError
+from soacraft.model.hinges import Free, Weld
+from soacraft.model.hinges.base import Hinge
+from soacraft.model.sizes.lengths import length_of
+from soacraft.model.tree.arguments import ROOT_NAME, read_hinge, read_name, read_pose
+from soacraft.model.tree.catalogue import Catalogue
+from soacraft.model.tree.closures import Coupling
+from soacraft.model.tree.copying import (
+    copy_bodies,
+    copy_numbers,
+    copy_parts,
+    copy_state,
+    dofs_needed,
+    renamed_geometry,
+    renamed_material,
+    renamed_record,
+)
+from soacraft.model.tree.frame import Body, Carrier, Frame
+from soacraft.model.tree.import_report import Entry, ImportReport
+from soacraft.model.tree.records import Actuator, Geometry
+from soacraft.model.tree.renaming import Renaming, names_of
+from soacraft.model.tree.tendons import Tendon
+from soacraft.model.tree.turning import has_hinge_numbers
+from soacraft.spatial.checks import number_text
+from soacraft.spatial.pose import Pose
+
+if TYPE_CHECKING:
+    from soacraft.model.tree.multibody import Multibody
+
+#: Models whose lengths differ by so much are perhaps in different units (millimetres and metres): said, not refused.
+OTHER_UNITS = 300.0
+
+
+class Hang(NamedTuple):
+    """How a model hangs: on what its inertial frame is fixed and where, and the base body with a new hinge, if any."""
+
+    on: Carrier
+    at: Pose
+    base: Body | None = None
+    hinge: Hinge | None = None
+    outboard: Pose = Pose()
+
+    @property
+    def rides(self) -> bool:
+        """Whether what is fixed on the inertial frame moves with the base body, which was welded to it."""
+        return self.base is not None and isinstance(self.base.hinge, Weld)
+
+
+def add_model(mb: Multibody, other: Any, parent: Any, hinge: Any, inboard: Any, prefix: Any) -> Catalogue[Body]:
+    """Hang a whole model on `parent`. O(n)."""
+    from soacraft.model.tree.multibody import Multibody
+
+    if not isinstance(other, Multibody):
+        raise ModelError(
+            f"add_model takes a Multibody, got {other!r:.80}; sc.load(...) reads one, and mb.extract(body) gives a "
+            "subtree as one."
+        )
+    other = other.copy() if other is mb else other
+    if not isinstance(prefix, str):
+        raise ModelError(f"the prefix of a model that is added must be a string, got {prefix!r:.60}.")
+    hang = _read_hang(other, mb._tree.carrier(parent), hinge, read_pose(inboard, f"inboard of model {other.name!r}"))
+    folder = None if _same_folder(mb, other) else other.mesh_folder
+    names = Renaming(lambda name: prefix + name, names_of(other).__contains__, folder)
+    _refuse_names(mb, other, hang, names, prefix)
+    said = list(_differences(mb, other))
+    with mb._edits.lock:
+        before = list(mb._tree.bodies)
+        frames = _hang_base(mb, other, hang, names)
+        fresh = () if hang.base is None else (hang.base,)
+        made = copy_bodies(other.bodies, mb, frames, names)
+        _fix_root(other, hang, names, frames)
+        mb._tree.reorder([*before, *(names.new(name) for name in other._tree.bodies)])
+        for body in other.bodies:
+            twin = frames[body]
+            assert isinstance(twin, Body)
+            twin._children = {names.new(name): mb._tree.bodies[names.new(name)] for name in body._children}
+        copy_state(other, mb, frames, fresh)
+        copy_parts(other, mb, frames, names, fresh=fresh)
+        mb._attachments.records.extend(renamed_record(record, names) for record in other.records)
+        if folder is None:
+            mb._attachments.mesh_folder = mb.mesh_folder or other.mesh_folder
+        _join_reports(mb, other, said)
+    return Catalogue(made, "body")
+
+
+def _read_hang(other: Multibody, on: Carrier, hinge: Any, at: Pose) -> Hang:
+    """Where the base bodies of a model come to hang, or a `ModelError` with what to do instead."""
+    bases = other.root.children
+    if hinge is None:
+        return Hang(on, at)
+    hinge = read_hinge(hinge, other.name, "model")
+    floats = len(bases) == 1 and isinstance(bases[0].hinge, Free)
+    if isinstance(hinge, Weld) and not floats:
+        return Hang(on, at)
+    if len(bases) != 1 or not isinstance(bases[0].hinge, Weld | Free):
+        what = ", ".join(f"{x.name!r} by {x.hinge!r}" for x in bases[:4]) + (", ..." if len(bases) > 4 else "")
+        raise ModelError(
+            f"model {other.name!r} cannot hang by {hinge!r}: its base is {what or 'without bodies'}, and not one body "
+            f"that is welded or free. Give no hinge to fix its inertial frame on {on.name!r}, or put a body between: "
+            f"mount = mb.add_body('mount', {on.name!r}, {hinge!r}), then mb.add_model(other, 'mount')."
+        )
+    base = bases[0]
+    if has_hinge_numbers(base):
+        raise ModelError(
+            f"hinge {base.hinge_name!r} of model {other.name!r} has armature, springs, dampers, friction or limits, "
+            f"which {hinge!r} would not have; take them away first, with body.armature = 0, body.passive = "
+            "sc.Passive() and body.limits = sc.Limits(), or give no hinge."
+        )
+    _refuse_driven(other, base)
+    return Hang(on, at, base, hinge, base.inboard @ base.outboard)
+
+
+def _refuse_driven(other: Multibody, base: Body) -> None:
+    """Raise for couplings, tendons and actuators of the dofs of a free hinge that goes."""
+    parts = other._attachments
+    lost = {f"{base.hinge_name}.{j}" for j in range(base.hinge.nv)}
+    kinds: tuple[tuple[str, Mapping[str, Coupling | Tendon | Actuator]], ...] = (
+        ("coupling", parts.couplings), ("tendon", parts.tendons), ("actuator", parts.actuators)
+    )  # fmt: skip
+    for kind, each in kinds:
+        for name, part in each.items():
+            used = sorted(lost.intersection(dofs_needed(part)))
+            if used:
+                raise ModelError(
+                    f"dof {used[0]!r} of model {other.name!r} would go with its free hinge, and is part of {kind} "
+                    f"{name!r}; take that away first with other.remove_{kind}({name!r}), or give no hinge."
+                )
+
+
+def _hang_base(mb: Multibody, other: Multibody, hang: Hang, names: Renaming) -> dict[Frame, Frame]:
+    """The base bodies of a model on the parent; the frames of them by those of the model."""
+    frames: dict[Frame, Frame] = {}
+    for body in other.root.children:
+        hinge, inboard, outboard = body.hinge, hang.at @ body.inboard, body.outboard
+        if body is hang.base and hang.hinge is not None:
+            hinge, inboard, outboard = hang.hinge, hang.at, hang.outboard
+        twin = mb.add_body(
+            names.new(body.name), hang.on, hinge, body.inertia, inboard, outboard, names.new(body.hinge_name)  # type: ignore[arg-type]
+        )
+        copy_numbers(body, twin)
+        if body is hang.base:
+            twin._plain_hinge()
+        frames[body] = twin
+    return frames
+
+
+def _fix_root(other: Multibody, hang: Hang, names: Renaming, frames: dict[Frame, Frame]) -> None:
+    """What was fixed on the inertial frame of a model, fixed anew: on the base body where that was welded to it and
+    moves now, else on the parent."""
+    carrier, at = hang.on, hang.at
+    if hang.base is not None and hang.rides:
+        carrier, at = frames[hang.base].carrier, hang.outboard.inv
+    for node in other.root.nodes:
+        frames[node] = carrier.add_node(names.new(node.name), at @ node.pose)
+    for shape in other.root.geometries:
+        carrier.add_geometry(_moved(renamed_geometry(shape, names), names.new(shape.name), at))
+    frames[other.root] = carrier
+    if not is_identity(at) and _uses_root(other):
+        frames[other.root] = carrier.add_node(names.new(ROOT_NAME), at)
+
+
+def _moved(geometry: Geometry, name: str, at: Pose) -> Geometry:
+    return replace(geometry, name=name, pose=at @ geometry.pose)
+
+
+def _uses_root(mb: Multibody) -> bool:
+    """Whether a loop or the axes of a force need the inertial frame itself."""
+    ends = {end for loop in mb.loops for end in (loop.a, loop.b)}
+    return mb.root in ends | {wrench.expressed_in for wrench in mb.acting_forces.values()}
+
+
+def is_identity(pose: Pose) -> bool:
+    """Whether a pose is that of the frame itself, bit for bit."""
+    return bool((pose.rotation == np.eye(3)).all() and not pose.translation.any())
+
+
+# -- names that meet -------------------------------------------------------------------------------------------
+
+
+def _refuse_names(mb: Multibody, other: Multibody, hang: Hang, names: Renaming, prefix: str) -> None:
+    """Raise for names that the model has already, all of them at once, before anything is changed."""
+    mine, theirs, new = mb._attachments, other._attachments, names.new
+    for name in other._tree.bodies:
+        read_name("body", new(name))
+    full = [new(name) for name in other._tree.bodies]
+    full += [f"{new(node.carrier.name)}/{node.name}" for body in other.bodies for node in body.nodes]
+    on_parent = [*(node.name for node in other.root.nodes), *([ROOT_NAME] if _uses_root(other) else [])]
+    carrier, on = hang.on.name, hang.on
+    if hang.base is not None and hang.rides:
+        carrier, on = new(hang.base.name), hang.base
+    full += [f"{carrier}/{new(name)}" for name in on_parent]
+    ties, met = {*mine.loops, *mine.couplings}, {*theirs.loops, *theirs.couplings}
+    often = Counter(full)
+    taken = [("frame", name) for name in often if mb._tree.find(name) is not None or often[name] > 1]
+    taken += [("hinge", new(name)) for name in other._tree.hinges if new(name) in mb._tree.hinges]
+    taken += [("geometry", new(name)) for name in other.root._geometries if new(name) in on._geometries]
+    taken += [("loop or coupling", new(name)) for name in sorted(met) if new(name) in ties]
+    for kind, have, come in (
+        ("tendon", mine.tendons, theirs.tendons),
+        ("actuator", mine.actuators, theirs.actuators),
+        ("keyframe", mine.keyframes, theirs.keyframes),
+    ):
+        taken += [(kind, new(name)) for name in come if new(name) in have]
+    for name, material in theirs.materials.items():
+        renamed = renamed_material(material, names)
+        if mine.materials.get(new(name), renamed) != renamed:
+            taken.append(("material", new(name)))
+    if taken:
+        shown = ", ".join(f"{kind} {name!r}" for kind, name in taken[:6]) + (", ..." if len(taken) > 6 else "")
+        number = f"{len(taken)} name{'s' if len(taken) > 1 else ''}"
+        raise ModelError(
+            f"{mb.name!r} already has {number} of model {other.name!r} with prefix {prefix!r}: {shown}; give another "
+            f"prefix, such as mb.add_model(other, ..., prefix={other.name + '_'!r})."
+        )
+
+
+# -- what is said ----------------------------------------------------------------------------------------------
+
+
+def _differences(mb: Multibody, other: Multibody) -> Iterator[Entry]:
+    """What of a model is not so in the one it comes into."""
+    if (mb.gravity != other.gravity).any():
+        note = f"gravity is {number_text(other.gravity)} there; that of {mb.name!r}, {number_text(mb.gravity)}, acts"
+        yield Entry(other.name, 0, "model", other.name, "gravity", "ignored", note, True)
+    lengths = length_of(mb), length_of(other)
+    if min(lengths) > 0.0 and max(lengths) > OTHER_UNITS * min(lengths):
+        note = (
+            f"its longest chain is {lengths[1]:.3g} m, that of {mb.name!r} {lengths[0]:.3g} m: numbers are taken as "
+            "metres and kilograms in both; if one has other units, convert it first"
+        )
+        yield Entry(other.name, 0, "model", other.name, "length", "used", note, False)
+    if other.mesh_folder is None and mb.mesh_folder is not None and any(_files(other)):
+        note = f"no folder is known there for the names of meshes; they are relative to {str(mb.mesh_folder)!r} now"
+        yield Entry(other.name, 0, "model", other.name, "mesh_folder", "used", note, False)
+
+
+def _join_reports(mb: Multibody, other: Multibody, said: Iterable[Entry]) -> None:
+    """The reports of both files as one."""
+    mine, theirs = mb._attachments, other._attachments
+    entries = [*(() if theirs.import_report is None else theirs.import_report.entries), *said]
+    if entries or theirs.import_report is not None:
+        own = () if mine.import_report is None else mine.import_report.entries
+        mine.import_report = ImportReport([*own, *entries])
+
+
+def _same_folder(mb: Multibody, other: Multibody) -> bool:
+    """Whether the names of meshes of both are relative to one folder."""
+    if other.mesh_folder is None or other.mesh_folder == mb.mesh_folder:
+        return True
+    return mb.mesh_folder is None and not any(_files(mb))
+
+
+def _files(mb: Multibody) -> Iterator[str]:
+    """The files that shapes and materials name."""
+    carriers = (mb.root, *mb._tree.bodies.values())
+    yield from (shape.mesh for carrier in carriers for shape in carrier._geometries.values() if shape.mesh)
+    yield from (material.texture for material in mb._attachments.materials.values() if material.texture)
