@@ -32,7 +32,8 @@ CALLS = {
     "forward_dynamics_sensitivity": "q v force",
     "base_parameters": "",
 }
-OTHERS = {"parameters", "parameter_names", "measures", "reroot"}  # with tests of their own
+#: With tests of their own.
+OTHERS = {"parameter_derivatives", "parameter_names", "parameters", "measures", "reroot", "set_parameters"}
 BATCHED = ("q", "v", "vdot", "force")
 WITH_OUT = ("mass_matrix_gradient", "coriolis_matrix", "log_det_gradient")
 

@@ -12,6 +12,8 @@ from soacraft.analysis.gradients import (
 from soacraft.analysis.linearize import Linearization, linearize
 from soacraft.analysis.manipulability import Manipulability, jacobian_gradient, manipulability, measures
 from soacraft.analysis.operational_space import OperationalSpace, operational_space
+from soacraft.analysis.parametric.derivatives import parameter_derivatives
+from soacraft.analysis.parametric.vocabulary import set_parameters
 from soacraft.analysis.regressor import (
     BaseParameters,
     Regressor,
@@ -55,10 +57,12 @@ __all__ = [
     "mass_matrix_gradient",
     "measures",
     "operational_space",
+    "parameter_derivatives",
     "parameter_names",
     "parameter_regressor",
     "parameters",
     "reroot",
+    "set_parameters",
     "underactuated",
 ]
 

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from soacraft.analysis.finite import refusing_overflow
+from soacraft.analysis.parametric.vocabulary import TEN, read_parameters, ten_of, values_of
 from soacraft.dynamics.arguments import check_loops, read_graph, read_passive, read_problem
 from soacraft.dynamics.forces import forward_dynamics
 from soacraft.dynamics.inertias import mass_matrix_solve
@@ -40,36 +41,40 @@ NO_PART = 1e-12
 TIE = 1e-6
 #: How well base parameters must give the forces at states they were not found from, relative to the largest.
 SEEN = 1e-7
-PARAMETERS = ("m", "mc_x", "mc_y", "mc_z", "J_xx", "J_xy", "J_xz", "J_yy", "J_yz", "J_zz")
 
 
 @refusing_overflow()
-def parameters(g: Graph) -> Array:
-    """The inertial parameters of all bodies, (10 n): m, m c and J about the body frame, body by body.
+def parameters(g: Graph, names: Any = None) -> Array:
+    """The inertial parameters of all bodies, (10 n): m, m c and J about the body frame, body by body; or the values of
+    named parameters, such as "link3.mass" or "link3.inboard" (`soacraft.analysis.parametric.vocabulary`).
 
     >>> import soacraft as sc
     >>> from soacraft.analysis import parameters
     >>> parameters(sc.load("pendulum"))[:5]
     array([ 1.,  0.,  0., -1.,  1.])
+    >>> parameters(sc.load("pendulum"), ["bob.mass", "bob.inboard_x"])
+    array([1., 0.])
     """
-    read_graph("parameters", g)
-    found = np.zeros((len(g), 10))
-    for k, body in enumerate(g.bodies):
-        J = body.inertia.matrix()[:3, :3]
-        first = body.inertia.mass * body.inertia.com
-        found[k] = (body.inertia.mass, *first, J[0, 0], J[0, 1], J[0, 2], J[1, 1], J[1, 2], J[2, 2])
-    return found.ravel()
+    graph = read_graph("parameters", g)
+    if names is not None:
+        return values_of(read_parameters("parameters", graph, names))
+    return np.concatenate([ten_of(body.inertia) for body in graph.bodies])
 
 
-def parameter_names(g: Graph) -> tuple[str, ...]:
-    """Names for the entries of `parameters(g)`: `body.m`, `body.mc_x`, ...
+def parameter_names(g: Graph, names: Any = None) -> tuple[str, ...]:
+    """Names for the entries of `parameters(g, names)`: `body.m`, `body.mc_x`, ... for all inertial parameters.
 
     >>> import soacraft as sc
     >>> from soacraft.analysis import parameter_names
     >>> parameter_names(sc.load("pendulum"))[:5]
     ('bob.m', 'bob.mc_x', 'bob.mc_y', 'bob.mc_z', 'bob.J_xx')
+    >>> parameter_names(sc.load("pendulum"), "bob.com")
+    ('bob.com_x', 'bob.com_y', 'bob.com_z')
     """
-    return tuple(f"{body.name}.{name}" for body in read_graph("parameter_names", g).bodies for name in PARAMETERS)
+    graph = read_graph("parameter_names", g)
+    if names is not None:
+        return tuple(x.name for x in read_parameters("parameter_names", graph, names))
+    return tuple(f"{body.name}.{name}" for body in graph.bodies for name in TEN)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,12 @@
+"""Parameters of a model by name: their values, derivatives along them, and the best values of them.
+
+In: a model and names such as "link3.mass" or "link3.inboard". Out: numbers, derivatives, optima. `vocabulary` says what
+the names mean, `tangent` is the one sweep that carries a change of parameters through the motion and the forces,
+`derivatives` has what follows from it, `optimize` the search.
+"""
+
+__all__: list[str] = []
+
+
+def __dir__() -> list[str]:
+    return __all__
