@@ -80,6 +80,7 @@ if TYPE_CHECKING:
         check_hinge,
     )
     from soacraft.ops.check import check_operator
+    from soacraft.ops.check_derivative import check_derivative
     from soacraft.ops.define import define, matrix, state_identity
     from soacraft.ops.derived import diag_of
     from soacraft.ops.identities import Identity, identities
@@ -117,6 +118,7 @@ _HOMES = {
         Universal Weld check_hinge
     """,
     "ops.check": "check_operator",
+    "ops.check_derivative": "check_derivative",
     "ops.define": "define matrix state_identity",
     "ops.derived": "diag_of",
     "ops.identities": "Identity identities",
@@ -183,6 +185,7 @@ __all__ = [
     "aggregate",
     "analysis",
     "check",
+    "check_derivative",
     "check_hinge",
     "check_operator",
     "define",

@@ -2,6 +2,7 @@
 
 import re
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -82,3 +83,36 @@ def test_trees_are_equal_by_value():
 def test_what_is_no_tree_is_refused(arguments, text):
     with pytest.raises(ModelError, match=re.escape(text)):
         Tree(*arguments)
+
+
+def test_questions_by_name():
+    t = Tree([-1, 0, 1, 1, 3, -1], names=["pelvis", "trunk", "left", "right", "hand", "ball"])
+    assert t.branch_of("hand").names == ("right", "hand")
+    assert t.branch_of(1).index == 0
+    assert all(k in t.branch_of(k).nodes for k in range(t.n))
+    assert t.is_ancestor("pelvis", "hand")
+    assert t.is_ancestor(3, "hand")
+    assert not any(t.is_ancestor(*pair) for pair in (("hand", "pelvis"), ("left", "hand"), ("hand", "hand")))
+    assert t.common_ancestor("left", "hand") == "trunk"
+    assert t.common_ancestor("left", "hand", "pelvis") == "pelvis"
+    assert t.common_ancestor("hand") == "hand"
+    assert t.common_ancestor("hand", "ball") is None
+    adjacency = t.adjacency()
+    assert [(int(i), int(j)) for i, j in np.argwhere(adjacency)] == [(0, 1), (1, 2), (1, 3), (3, 4)]
+    reached = np.linalg.inv(np.eye(t.n) - adjacency)  # sum of powers: paths
+    assert all((reached[i, j] > 0.5) == (i == j or t.is_ancestor(i, j)) for i in range(t.n) for j in range(t.n))
+
+
+@pytest.mark.parametrize("ask", [lambda t: t.branch_of("hnd"), lambda t: t.is_ancestor("pelvis", "hnd")])
+def test_unknown_names_are_refused(ask):
+    with pytest.raises(ModelError, match=r"there is no node 'hnd' in this tree; did you mean 'hand'\?"):
+        ask(Tree([-1, 0], names=["pelvis", "hand"]))
+    with pytest.raises(ModelError, match="there is no node number 2: nodes are numbered 0 to 1"):
+        Tree([-1, 0]).branch_of(2)
+    with pytest.raises(ModelError, match="common_ancestor needs a node"):
+        Tree([-1]).common_ancestor()
+
+
+def test_several_parents_go_to_loops():
+    with pytest.raises(ModelError, match=r"node 'tip' has several parents, \(0, 1\).*sc.loops"):
+        Tree([-1, 0, (0, 1)], names=["base", "mid", "tip"])

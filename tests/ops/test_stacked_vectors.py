@@ -44,6 +44,9 @@ def test_inverse_dynamics_is_newton_euler(kind, data, seed):
     close(s.V, s.phi.T * (s.H.T * v))
     close(s.V_plus, s.E_phi.T * s.V)
     close(s.Delta_V, s.H.T * v)
+    close(s.alpha_plus + s.H.T * vdot + s.a, s.alpha)
+    close(s.E_phi * s.z_plus + s.P * s.a + s.b, s.z)
+    close(s.f, s.P_plus * s.alpha_plus + s.z_plus)
 
 
 @pytest.mark.parametrize("kind", SKO)
@@ -129,3 +132,20 @@ def test_names_give_fresh_values():
     mb.v = 3 * mb.v
     close(s.V, 3 * np.asarray(before))
     close(s["V"], s.V)
+
+
+@pytest.mark.parametrize("numbering", [None, "tip"])
+def test_coordinates_by_body(numbering):
+    mb = sc.load("hinges")
+    s = sc.operators(mb, numbering=numbering)
+    for body in mb.bodies:
+        np.testing.assert_array_equal(s.q[body], mb.q[mb.q_slice(body)])
+    np.testing.assert_array_equal(sc.operators(mb).q, mb.q)
+
+
+def test_coordinates_of_compound_bodies_are_those_of_their_members():
+    mb = sc.load("five_bar")
+    solver = sc.loops.ConstraintEmbedding(mb)
+    mb.q = solver.assemble(mb.q)
+    s = sc.operators(solver)
+    assert sorted(np.asarray(s.q)) == sorted(mb.q)

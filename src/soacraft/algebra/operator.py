@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from soacraft.algebra.cost import Cost
     from soacraft.algebra.evaluate import Row
     from soacraft.algebra.explain import Explanation
+    from soacraft.algebra.properties import Properties
 
 Array = npt.NDArray[np.float64]
 Pattern = frozenset[str]
@@ -382,6 +383,53 @@ class Operator(ABC):
         from soacraft.algebra.evaluate import trace
 
         return trace(self)
+
+    def log_det(self, dense: bool = False) -> Any:
+        """log |det|, from structure: that of the mass matrix is the sum of log det D(k) (004 Eq. 53), that of phi is 0,
+        block-triangular ones are the products of their diagonal blocks. -inf for a singular one.
+
+        An expression of which no factorization is known is refused; `dense=True` forms its matrix.
+
+        >>> import soacraft as sc
+        >>> mb = sc.load("arm7")
+        >>> H, phi, M = sc.operators(mb, "H phi M")
+        >>> mass_matrix = H * phi * M * phi.T * H.T
+        >>> bool(abs(mass_matrix.log_det() - sc.dynamics.log_det_mass_matrix(mb, mb.q)) < 1e-12), float(phi.log_det())
+        (True, 0.0)
+        """
+        from soacraft.algebra.determinant import log_det
+
+        return log_det(self, dense)
+
+    def det(self, dense: bool = False) -> Any:
+        """The determinant, as `log_det` finds it, with its sign; refused where no double holds it.
+
+        >>> import soacraft as sc
+        >>> E_phi, phi, I = sc.operators(sc.load("arm7"), "E_phi phi I")
+        >>> float(phi.det()), float(E_phi.det()), float((I - 2 * E_phi).det())
+        (1.0, 0.0, 1.0)
+        """
+        from soacraft.algebra.determinant import det
+
+        return det(self, dense)
+
+    def properties(self) -> Properties:
+        """Whether it is square, block-diagonal, triangular along the tree, nilpotent, invertible, symmetric, positive
+        definite or semi-definite: each True, False or None (not known), with the reason.
+
+        True is said by structure, or where it says so by the diagonal blocks at this state; False by structure or by
+        the numbers at this state, of which one is enough. O(n^2) flags for n nodes; numbers are looked at where
+        structure leaves a question, in models of up to 500 entries.
+
+        >>> import soacraft as sc
+        >>> E_phi = sc.operators(sc.load("arm7"), "E_phi")
+        >>> p = E_phi.properties()
+        >>> p.nilpotent, p.invertible, p.why["nilpotent"]
+        (True, False, 'no path of its blocks comes back to a node: its power 7 is zero')
+        """
+        from soacraft.algebra.properties import properties
+
+        return properties(self)
 
     def by_branch(self) -> dict[tuple[int, int], Array]:
         """Dense blocks by (row branch, column branch) of the tree of serial segments (004 Eq. 61-63)."""

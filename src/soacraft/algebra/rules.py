@@ -27,11 +27,21 @@ ArrayRule = Callable[[Operator], tuple[Callable[[], Array], str] | None]
 #: expression, i, j -> (a function that forms block (i, j), the source)
 BlockRule = Callable[[Operator], tuple[Callable[[int, int], Array], str] | None]
 
+#: expression -> (the sign of its determinant, the logarithm of its size, the source)
+DeterminantRule = Callable[[Operator], tuple[Any, Any, str] | None]
+#: expression -> why it is singular at every state
+SingularRule = Callable[[Operator], str | None]
+#: expression -> whether it is regular, and why
+RegularRule = Callable[[Operator], tuple[bool, str] | None]
+
 inverse_rules: list[InverseRule] = []
 #: asked when neither those nor the structure of the expression know an inverse
 last_inverse_rules: list[InverseRule] = []
 array_rules: list[ArrayRule] = []
 block_rules: list[BlockRule] = []
+determinant_rules: list[DeterminantRule] = []
+singular_rules: list[SingularRule] = []
+regular_rules: list[RegularRule] = []
 
 
 # -- inverses -----------------------------------------------------------------------------------------------------
@@ -130,6 +140,16 @@ def block(x: Operator) -> tuple[Callable[[int, int], Array], str] | None:
     return next((found for rule in block_rules if (found := rule(x)) is not None), None)
 
 
+def singular(x: Operator) -> str | None:
+    """Why x is singular at every state, None when that is not known."""
+    return next((why for rule in singular_rules if (why := rule(x)) is not None), None)
+
+
+def regular(x: Operator) -> tuple[bool, str] | None:
+    """Whether x has an inverse, and why; None when no rule says."""
+    return next((found for rule in regular_rules if (found := rule(x)) is not None), None)
+
+
 # -- what the layers above compute: each registers its function of `Operator` -------------------------------------
 
 
@@ -143,6 +163,12 @@ def lyapunov(E: Operator, X: Operator, other: Operator) -> Operator:
 def remainder(E: Operator, X: Operator, other: Operator) -> Operator:
     """The remainder of A* X B on a tree."""
     raise no_rule("remainder", E)
+
+
+@singledispatch
+def diag_of(x: Operator) -> Operator:
+    """The block diagonal."""
+    raise no_rule("diag_of", x)
 
 
 @singledispatch

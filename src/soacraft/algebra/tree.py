@@ -6,9 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from heapq import heapify, heappop, heappush
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from soacraft.arguments import whole_number
-from soacraft.errors import ModelError
+from soacraft.errors import ModelError, near
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,12 @@ class Tree:
         if len(set(self.names)) != self.n:
             twice = next(s for s in self.names if self.names.count(s) > 1)
             raise ModelError(f"the name {twice!r} stands for two nodes; names must be unique.")
+        for name, p in zip(self.names, given, strict=True):
+            if isinstance(p, (list, tuple, set, frozenset)):
+                raise ModelError(
+                    f"node {name!r} has several parents, {p!r:.60}: operators are those of a tree. Keep one of them, "
+                    "and close the others as loops: mb.close_loop(...) and the solvers of sc.loops."
+                )
         self.parents = tuple(
             p if type(p) is int else whole_number(p, f"the parent of node {name!r}")
             for name, p in zip(self.names, given, strict=True)
@@ -141,9 +151,85 @@ class Tree:
                 return None
         return i
 
+    # -- by name ------------------------------------------------------------------------------------------------
+
+    def number(self, node: Any) -> int:
+        """The number of a node, from its name, its number or an object with that name (a body)."""
+        if isinstance(node, (int, np.integer)) and not isinstance(node, bool):
+            if not 0 <= node < self.n:
+                raise ModelError(f"there is no node number {node}: nodes are numbered 0 to {self.n - 1}.")
+            return int(node)
+        given = node if isinstance(node, str) else getattr(node, "name", "")
+        name = given if isinstance(given, str) else ""
+        if name not in self._numbers:
+            raise ModelError(f"there is no node {node!r:.60} in this tree{near(name, self.names, 'its nodes are')}")
+        return self._numbers[name]
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {name: k for k, name in enumerate(self.names)}
+
+    def branch_of(self, node: Any) -> Branch:
+        """The serial segment that a node is on (004 section 7.1); `branch.nodes.index(number)` is its place there.
+
+        >>> Tree([-1, 0, 0], names=["trunk", "left", "right"]).branch_of("left")
+        Branch 1 on branch 0: left
+        """
+        return self.branches[self._segments[0][self.number(node)]]
+
+    def is_ancestor(self, node: Any, other: Any) -> bool:
+        """Whether a node is inboard of another one: on its path to the root, and not itself. O(depth).
+
+        >>> t = Tree([-1, 0, 0], names=["trunk", "left", "right"])
+        >>> t.is_ancestor("trunk", "left"), t.is_ancestor("left", "right"), t.is_ancestor("left", "left")
+        (True, False, False)
+        """
+        i, j = self.number(node), self.number(other)
+        return i != j and self.path(i, j) is not None
+
+    def common_ancestor(self, *nodes: Any) -> str | None:
+        """The name of the outermost node that is inboard of all of them, or one of them; None in different base trees.
+
+        >>> Tree([-1, 0, 0], names=["trunk", "left", "right"]).common_ancestor("left", "right")
+        'trunk'
+        """
+        if not nodes:
+            raise ModelError("common_ancestor needs a node at least.")
+        numbers = [self.number(node) for node in nodes]
+        found: int | None = numbers[0]
+        for k in numbers[1:]:
+            found = None if found is None else self.closest_common_ancestor(found, k)
+        return None if found is None else self.names[found]
+
+    def adjacency(self) -> npt.NDArray[np.int64]:
+        """1 at (parent, child): the matrix that E_phi has its weights in the place of (003 section II). O(n^2).
+
+        >>> Tree([-1, 0, 0]).adjacency().tolist()
+        [[0, 1, 1], [0, 0, 0], [0, 0, 0]]
+        """
+        found = np.zeros((self.n, self.n), dtype=np.int64)
+        for k, p in enumerate(self.parents):
+            if p >= 0:
+                found[p, k] = 1
+        return found
+
     @cached_property
     def branches(self) -> tuple[Branch, ...]:
         """The tree of serial segments, base segments first (004 section 7.1)."""
+        of, segments = self._segments
+        return tuple(
+            Branch(
+                index,
+                tuple(nodes),
+                of[self.parents[nodes[0]]] if self.parents[nodes[0]] >= 0 else None,
+                tuple(self.names[k] for k in nodes),
+            )
+            for index, nodes in enumerate(segments)
+        )
+
+    @cached_property
+    def _segments(self) -> tuple[dict[int, int], list[list[int]]]:
+        """The number of the segment of each node, and the nodes of each segment."""
         segments: list[list[int]] = []
         of: dict[int, int] = {}
         for k in self._order:
@@ -154,12 +240,4 @@ class Tree:
             else:
                 of[k] = len(segments)
                 segments.append([k])
-        return tuple(
-            Branch(
-                index,
-                tuple(nodes),
-                of[self.parents[nodes[0]]] if self.parents[nodes[0]] >= 0 else None,
-                tuple(self.names[k] for k in nodes),
-            )
-            for index, nodes in enumerate(segments)
-        )
+        return of, segments

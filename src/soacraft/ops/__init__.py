@@ -5,6 +5,7 @@ Rooms: `maps` (`between`), `derivatives` (`expr.diff`, `expr.dot`), `proofs` (`s
 """
 
 from soacraft.ops.check import OperatorReport, check_operator
+from soacraft.ops.check_derivative import DerivativeReport, check_derivative
 from soacraft.ops.define import define, matrix, state_identity
 from soacraft.ops.derived import diag_of
 from soacraft.ops.identities import Identity, identities
@@ -21,6 +22,7 @@ _install()
 
 __all__ = [
     "Between",
+    "DerivativeReport",
     "Identity",
     "OperatorReport",
     "Operators",
@@ -28,6 +30,7 @@ __all__ = [
     "StatedIdentity",
     "Verification",
     "between",
+    "check_derivative",
     "check_operator",
     "define",
     "diag_of",

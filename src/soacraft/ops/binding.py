@@ -202,6 +202,16 @@ class GraphBinding(ModelBinding):
         found = GraphBinding(self.graph, snapshot, self.axes or "body", self.f_ext, self.given_force, self._named())
         return found if self._pinned is None else found.pinned()
 
+    def moved(self, w: Array, t: float, in_time: bool) -> dict[str, Array]:
+        """The state after t along a velocity w; in time the velocity itself changes by vdot."""
+        state = self.state
+        there = {"q": self.graph.integrate(state.q, t * w + (0.5 * t * t * state.vdot if in_time else 0.0))}
+        return there | ({"v": state.v + t * state.vdot} if in_time else {})
+
+    def coordinates(self) -> tuple[list[int], Array]:
+        """How many coordinates each hinge has, and all of them."""
+        return [x.stop - x.start for x in self.graph.layout.q_slices], self.state.q
+
     def velocity(self) -> Array:
         return self.state.v
 
@@ -279,6 +289,10 @@ class SKOBinding(ModelBinding):
             raise StateError("an SKO model is at one configuration: at() takes v= and vdot= only.")
         given = {"v": self._v, "vdot": self._vdot, "force": self.given_force} | state
         return SKOBinding(self.model, **given, numbering=self._named())
+
+    def coordinates(self) -> tuple[list[int], Array]:
+        """Blocks alone have no coordinates."""
+        return [0] * self.model.n, np.zeros((*self.batch, 0))
 
     def velocity(self) -> Array:
         return self._v

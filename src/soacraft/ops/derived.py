@@ -227,15 +227,19 @@ class RiccatiInverse(DerivedLeaf):
     def sweep(self, transposed: bool) -> str:
         return "gather, diagonal, scatter"
 
+    def model(self) -> SKOModel:
+        """The SKO model that has X for its inertias."""
+        H, E, X = (arg.blocks() for arg in self.args)
+        tree = tree_of(E.rows)
+        return SKOModel.trusted(tree, edges_of(tree, E), H.diagonal(), X.diagonal())
+
     def inner(self) -> Operator:
         """The inverse of the SKO model that has X for its inertias, in spaces of its own."""
 
         def work() -> Operator:
             from soacraft.ops.namespace import operators
 
-            H, E, X = (arg.blocks() for arg in self.args)
-            tree = tree_of(E.rows)
-            sko = SKOModel.trusted(tree, edges_of(tree, E), H.diagonal(), X.diagonal())
+            sko = self.model()
             riccati(sko)
             ops = operators(sko)
             factor = ops.I - ops.H * ops.psi * ops.K

@@ -34,7 +34,8 @@ OneOperator = Literal[
     "psi", "psi_tilde", "Omega", "I", "coriolis", "B_hat", "X_v", "W_v", "dH_v",
 ]  # fmt: skip
 OneVector = Literal[
-    "v", "vdot", "V", "V_plus", "Delta_V", "alpha", "f", "T", "C", "passive", "a", "b", "z", "eps", "nu"
+    "q", "v", "vdot", "V", "V_plus", "Delta_V", "alpha", "alpha_plus", "f", "T", "C", "passive", "a", "b", "z",
+    "z_plus", "eps", "nu",
 ]  # fmt: skip
 
 
@@ -44,7 +45,8 @@ class Operators(Strict):
     Operators: `H E_phi phi phi_tilde M R P P_plus D G K tau tau_bar E_psi psi psi_tilde Upsilon Omega B(nodes)`.
     For derivatives: `X(body, dof) W(body, dof) dH(body, dof) W_nd(nodes, body, dof)`, along the velocity `X_v W_v dH_v
     W_nd_v(nodes) B_hat`, and the Coriolis matrix `coriolis`.
-    Stacked vectors, computed when asked for: `v vdot V V_plus Delta_V alpha f T C passive a b z eps nu`.
+    Stacked vectors, computed when asked for: `q v vdot V V_plus Delta_V alpha alpha_plus f T C passive a b z
+    z_plus eps nu`.
     Operators and vectors of your own numbers: `block_diagonal diagonal sparse vector`, and `sc.matrix`.
     """
 
@@ -66,12 +68,14 @@ class Operators(Strict):
     psi: Operator
     psi_tilde: Operator
     Omega: Operator
+    q: StackedVector
     v: StackedVector
     vdot: StackedVector
     V: StackedVector
     V_plus: StackedVector
     Delta_V: StackedVector
     alpha: StackedVector
+    alpha_plus: StackedVector
     f: StackedVector
     T: StackedVector
     C: StackedVector
@@ -79,6 +83,7 @@ class Operators(Strict):
     a: StackedVector
     b: StackedVector
     z: StackedVector
+    z_plus: StackedVector
     eps: StackedVector
     nu: StackedVector
 

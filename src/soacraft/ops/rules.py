@@ -13,7 +13,7 @@ from soacraft.algebra.nodes import I, Identity, Product, Scaled, Sum, Transpose,
 from soacraft.algebra.operator import DIAGONAL, Operator
 from soacraft.model.flat.sko import SKOModel
 from soacraft.ops.derivatives.diff import along, diff, dot
-from soacraft.ops.derived import DOWN, UP, LyapunovLeaf, RiccatiInverse, SweptInverse, lyapunov
+from soacraft.ops.derived import DOWN, UP, LyapunovLeaf, RiccatiInverse, SweptInverse, diag_of, lyapunov
 from soacraft.ops.given import inverse_of_given
 from soacraft.ops.leaves import BoundLeaf, DefinedLeaf, PropagatorLeaf, edges_of, tree_of
 from soacraft.ops.namespace import operators_of
@@ -24,6 +24,12 @@ from soacraft.ops.proofs.simplify import simplify
 from soacraft.ops.recognise import as_mass_matrix
 from soacraft.ops.remainder import remainder
 from soacraft.ops.roots import cholesky, sqrt
+from soacraft.ops.structure import (
+    determinant_of_mass_matrix,
+    regular_mass_matrix,
+    regular_propagator,
+    singular_projection,
+)
 from soacraft.recursions import block_of_AsXB, block_of_AXBs, mass_matrix
 from soacraft.recursions._backend import composite_body
 from soacraft.recursions.products import along as weights_along
@@ -216,6 +222,10 @@ def install() -> None:
     rules.last_inverse_rules[:] = [inverse_by_normal_form]
     rules.array_rules[:] = [array_of_mass_matrix]
     rules.block_rules[:] = [block_of_propagator, block_of_defined, block_of_product]
+    rules.determinant_rules[:] = [determinant_of_mass_matrix]
+    rules.singular_rules[:] = [singular_projection]
+    rules.regular_rules[:] = [regular_propagator, regular_mass_matrix]
+    rules.diag_of.register(Operator, diag_of)
     rules.lyapunov.register(Operator, lyapunov)
     rules.remainder.register(Operator, remainder)
     rules.sqrt.register(Operator, sqrt)

@@ -2,6 +2,7 @@
 
     V = phi* H* v,   alpha = phi* (H* vdot + a),   f = phi (M alpha + b),   T = H f          (002; 004 Eq. 1)
     z = psi (K T + P a + b),   eps = T - H z,   nu = D^-1 eps                                 (004 Eq. 58)
+    V+ = E_phi* V,   alpha+ = E_phi* alpha,   z+ = z + G eps                                  (001)
 
 A body with armature has more than six numbers in those of bodies: V is [V; v], alpha [alpha; vdot], f [f; J vdot].
 """
@@ -15,12 +16,20 @@ import numpy as np
 import numpy.typing as npt
 
 from soacraft.algebra.rounding import measurer, noise
+from soacraft.algebra.space import Space
 from soacraft.algebra.vectors import StackedVector
 
 if TYPE_CHECKING:
     from soacraft.ops.namespace import Operators
 
 Array = npt.NDArray[np.float64]
+
+
+def q(s: Operators) -> StackedVector:
+    """The coordinates of the hinges, theta of the papers (000 Eq. 5): `q["link3"]` are those of one."""
+    sizes, data = s.binding.coordinates()
+    space = Space("coordinate", s.hinge.labels, sizes, s.binding.owner, tree=s.hinge.tree, numbering=s.hinge.numbering)
+    return StackedVector(space, data)
 
 
 def v(s: Operators) -> StackedVector:
@@ -100,6 +109,11 @@ def alpha(s: Operators) -> StackedVector:
     return s.phi.T * (s.H.T * vdot(s) + a(s))
 
 
+def alpha_plus(s: Operators) -> StackedVector:
+    """Accelerations carried from the parents to the inboard side of the hinges, alpha+ = E_phi* alpha (001)."""
+    return s.E_phi.T * alpha(s)
+
+
 def f(s: Operators) -> StackedVector:
     """Interbody forces, f = phi (M alpha + b) (004 Eq. 1)."""
     return s.phi * (s.M * alpha(s) + b(s))
@@ -120,6 +134,11 @@ def eps(s: Operators) -> StackedVector:
     return T(s) - s.H * z(s)
 
 
+def z_plus(s: Operators) -> StackedVector:
+    """z on the inboard side of the hinges, z+ = z + G eps; z = E_phi z+ + P a + b (001)."""
+    return z(s) + s.G * eps(s)
+
+
 def nu(s: Operators) -> StackedVector:
     """nu = D^-1 eps (000 Eq. 31)."""
     return s.D.inv * eps(s)
@@ -132,12 +151,14 @@ def _stack(s: Operators, parts: Sequence[Array]) -> StackedVector:
 
 
 VECTORS: dict[str, Callable[[Operators], StackedVector]] = {
+    "q": q,
     "v": v,
     "vdot": vdot,
     "V": V,
     "V_plus": V_plus,
     "Delta_V": Delta_V,
     "alpha": alpha,
+    "alpha_plus": alpha_plus,
     "f": f,
     "T": T,
     "C": C,
@@ -145,6 +166,7 @@ VECTORS: dict[str, Callable[[Operators], StackedVector]] = {
     "a": a,
     "b": b,
     "z": z,
+    "z_plus": z_plus,
     "eps": eps,
     "nu": nu,
 }

@@ -2,60 +2,112 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from soacraft.algebra.evaluate import array
 from soacraft.algebra.operator import Operator
+from soacraft.algebra.space import Space
+from soacraft.algebra.support import support
 from soacraft.errors import SpaceError
 
 SHADES = "·░▒▓█"
 NOTHING = 1e-12  # of the largest entry: rounding
 
 
-def structure(operator: Any, labels: bool = True, widest: int = 60) -> str:
-    """Blocks as shades: `·` zero, then by tens of the largest entry from `░` (a thousandth or less) to `█`.
+def structure(operator: Any, labels: bool = True, widest: int = 60, borders: bool = True) -> str:
+    """Blocks as shades: `·` for what is zero by structure, at every state; then by tens of the largest entry from `░`
+    (a thousandth or less, or zero at this state alone) to `█`. Lines are drawn between the serial segments of the tree
+    (004 Fig. 4-6), unless `borders=False`. Of an array, `·` is a zero.
 
     Entries of an operator are compared with those of the same units only, turns with turns and travels with travels.
-    One character for each block of an operator (two where labels are short of room), one for each entry of an array.
-    A block's shade is that of its largest entry. Models with more than `widest` blocks are refused: name a sub-graph.
+    One character for each block of an operator, one for each entry of an array. A block's shade is that of its largest
+    entry. Models with more than `widest` blocks are refused: name a sub-graph.
 
     >>> import numpy as np
     >>> print(structure(np.array([[1.0, 0.0], [0.05, 2.0]])))
     █·
     ▒█
+    >>> import soacraft as sc
+    >>> tree = sc.SKOModel([-1, 0, 0], [None, [[1]], [[1]]], [[[1]]] * 3, [[[1]]] * 3, names=["trunk", "left", "right"])
+    >>> print(structure(sc.operators(tree, "phi")))
+    trunk █│█│█
+          ─┼─┼─
+     left ·│█│·
+          ─┼─┼─
+    right ·│·│█
     """
-    if isinstance(operator, Operator):
-        sizes, names = _largest_of_blocks(operator, widest), operator.spaces[0].labels
-        kept = [i for i in operator.spaces[0].order if operator.spaces[0].dims[i]]
-        names = tuple(names[i] for i in kept)
-    else:
-        sizes, names = np.abs(np.asarray(operator, dtype=np.float64)), ()
-        if sizes.ndim != 2 or max(sizes.shape) > widest:
-            raise SpaceError(f"a picture needs a matrix of at most {widest} x {widest}, got shape {sizes.shape}.")
-    lines = ["".join(_shade(x, float(np.max(sizes, initial=0.0))) for x in row) for row in sizes]
-    if not labels or not names:
-        return "\n".join(lines)
-    width = max(len(name) for name in names)
-    return "\n".join(f"{name:>{width}} {line}" for name, line in zip(names, lines, strict=True))
+    if not isinstance(operator, Operator):
+        return "\n".join(map("".join, _of_array(operator, widest)))
+    (rows, cols), cells = operator.spaces, _of_operator(operator, widest)
+    up, across = _drawn(rows), _drawn(cols)
+    over, beside = (_borders(rows, up), _borders(cols, across)) if borders else (set(), set())
+    width = max((len(rows.labels[i]) for i in up), default=0)
+    lines = []
+    for n, (i, row) in enumerate(zip(up, cells, strict=True)):
+        name = f"{rows.labels[i]:>{width}} " if labels else ""
+        if n in over:
+            lines.append(" " * len(name) + _joined(["─"] * len(row), beside, "┼"))
+        lines.append(name + _joined(row, beside, "│"))
+    return "\n".join(lines)
 
 
-def _largest_of_blocks(expr: Operator, widest: int) -> Any:
+def _of_array(given: Any, widest: int) -> list[list[str]]:
+    sizes = np.abs(np.asarray(given, dtype=np.float64))
+    if sizes.ndim != 2 or max(sizes.shape) > widest:
+        raise SpaceError(f"a picture needs a matrix of at most {widest} x {widest}, got shape {sizes.shape}.")
+    largest = float(np.max(sizes, initial=0.0))
+    return [[_shade(x, largest) for x in row] for row in sizes]
+
+
+def _of_operator(expr: Operator, widest: int) -> list[list[str]]:
+    """What can be non-zero has the shade of its size, the lightest one at least."""
     rows, cols = expr.spaces
     if max(len(rows), len(cols)) > widest:
         raise SpaceError(
             f"{expr.text()} has {len(rows)} x {len(cols)} blocks, a picture at most {widest} x {widest}; "
             "look at a sub-graph."
         )
-    dense = np.abs(array(expr))
+    can, sizes = support(expr), _relative_sizes(expr)
+
+    def shade(i: int, j: int) -> str:
+        largest = float(np.max(sizes[..., rows.block(i), cols.block(j)]))
+        return max(SHADES[1], _shade(largest, 1.0), key=SHADES.index) if can[i, j] else SHADES[0]
+
+    return [[shade(i, j) for j in _drawn(cols)] for i in _drawn(rows)]
+
+
+def _relative_sizes(expr: Operator) -> npt.NDArray[np.float64]:
+    """The entries relative to the largest of the same units."""
+    rows, cols = expr.spaces
+    dense: npt.NDArray[np.float64] = np.abs(array(expr))
     for a in np.unique(rows.letters):
         for b in np.unique(cols.letters):
             where = np.ix_(rows.letters == a, cols.letters == b)
             largest = float(np.max(dense[..., *where], initial=0.0))
             dense[..., *where] /= largest or 1.0
-    i, j = ([k for k in space.order if space.dims[k]] for space in (rows, cols))
-    return np.array([[np.max(dense[..., rows.block(a), cols.block(b)]) for b in j] for a in i])
+    return dense
+
+
+def _drawn(space: Space) -> list[int]:
+    """The blocks that have entries, in the order that users meet them."""
+    return [k for k in space.order if space.dims[k]]
+
+
+def _borders(space: Space, drawn: Sequence[int]) -> set[int]:
+    """Before which of the drawn blocks another serial segment begins."""
+    tree = space.tree
+    if tree is None:
+        return set()
+    segment = [tree.branch_of(k).index for k in drawn]
+    return {n for n in range(1, len(drawn)) if segment[n] != segment[n - 1]}
+
+
+def _joined(cells: Sequence[str], before: set[int], line: str) -> str:
+    return "".join((line if n in before else "") + cell for n, cell in enumerate(cells))
 
 
 def _shade(x: float, largest: float) -> str:

@@ -224,6 +224,12 @@ class EmbeddedBinding(SKOBinding):
         """An independent dof, without a body the current velocity, for derivatives."""
         return embedded_direction(ops, self, body, dof)
 
+    def coordinates(self) -> tuple[list[int], Array]:
+        """The coordinates of the members of each unit, one after the other."""
+        found, slices = self.embedded(), self.system.graph.layout.q_slices
+        units = [[found.one.state.q[slices[k]] for k in group.members] for group in found.units.groups]
+        return [sum(map(len, parts)) for parts in units], np.concatenate([np.zeros(0), *(x for u in units for x in u)])
+
     def velocity(self) -> Array:
         found = self.embedded()
         return np.asarray(found.one.state.v[found.independent])

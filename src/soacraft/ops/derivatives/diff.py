@@ -150,7 +150,7 @@ def diff(expr: Operator, body: Any, dof: Any = 0) -> Operator:
     """
     if body is None:
         raise SpaceError("diff needs a body or its name; for the derivative along the current velocity write dot().")
-    return differentiated(expr, _direction(expr, body, dof).step)
+    return differentiated(expr, direction_along(expr, body, dof).step)
 
 
 def dot(expr: Operator) -> Operator:
@@ -160,7 +160,7 @@ def dot(expr: Operator) -> Operator:
     >>> sc.operators(sc.load("arm7"), "phi").dot()
     phi_tilde*X_v*phi : body[42] <- body[42]
     """
-    return differentiated(expr, _direction(expr, None).step)
+    return differentiated(expr, direction_along(expr).step)
 
 
 def along(expr: Operator, body: Any = None, dof: Any = 0) -> Operator:
@@ -173,7 +173,7 @@ def along(expr: Operator, body: Any = None, dof: Any = 0) -> Operator:
     >>> phi.along("link3")
     phi_tilde * X('link3') * phi : body[42] <- body[42]
     """
-    return differentiated(expr, _direction(expr, body, dof).step, turning=False)
+    return differentiated(expr, direction_along(expr, body, dof).step, turning=False)
 
 
 def differentiated(expr: Operator, step: Step, turning: bool = True) -> Operator:
@@ -186,7 +186,8 @@ def differentiated(expr: Operator, step: Step, turning: bool = True) -> Operator
     return ZeroLeaf(expr) if found is None else found
 
 
-def _direction(expr: Operator, body: Any, dof: Any = 0) -> Direction:
+def direction_along(expr: Operator, body: Any = None, dof: Any = 0) -> Direction:
+    """What an expression is differentiated along; without a body the current velocity."""
     bindings = {leaf.binding.identity(): leaf.binding for leaf in expr.leaves()}
     if not bindings:
         raise SpaceError(f"{expr.text()} is bound to no model, so there is nothing to differentiate along.")
