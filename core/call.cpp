@@ -9,27 +9,28 @@
 namespace soacraft {
 namespace {
 
-PyObject* call(PyObject* self, PyObject* const* args, std::size_t nargsf, PyObject* names) {
-    Call& c = *reinterpret_cast<Call*>(self);
+// What `quick` answers, counted; null with an error set, or without one when Python should take the call.
+PyObject* answer(Call& c, PyObject* const* args, std::size_t given, PyObject* names) {
     try {
-        PyObject* found = c.quick(c, args, static_cast<std::size_t>(PyVectorcall_NARGS(nargsf)), names);
-        if (found) {
-            ++c.answered;
-            return found;
-        }
-        if (PyErr_Occurred()) return nullptr;
+        PyObject* found = c.quick(c, args, given, names);
+        if (found) ++c.answered;
+        else if (!PyErr_Occurred()) ++c.passed_on;
+        return found;
     } catch (const std::bad_alloc&) {
         return PyErr_NoMemory();
     } catch (const std::exception& error) {
         PyErr_SetString(PyExc_RuntimeError, error.what());
         return nullptr;
     }
-    if (!c.fallback) {
-        PyErr_SetString(PyExc_ReferenceError, "this call is being taken apart by the garbage collector");
-        return nullptr;
-    }
-    ++c.passed_on;
-    return PyObject_Vectorcall(c.fallback, args, nargsf, names);
+}
+
+PyObject* call(PyObject* self, PyObject* const* args, std::size_t nargsf, PyObject* names) {
+    Call& c = *reinterpret_cast<Call*>(self);
+    PyObject* found = answer(c, args, static_cast<std::size_t>(PyVectorcall_NARGS(nargsf)), names);
+    if (found || PyErr_Occurred()) return found;
+    if (c.fallback) return PyObject_Vectorcall(c.fallback, args, nargsf, names);
+    PyErr_SetString(PyExc_ReferenceError, "this call is being taken apart by the garbage collector");
+    return nullptr;
 }
 
 int traverse(PyObject* self, visitproc visit, void* arg) {
@@ -105,6 +106,10 @@ void make_call_type(nb::module_& m) {
 }
 
 }  // namespace
+
+PyObject* try_call(PyObject* call, PyObject* const* args, std::size_t given) {
+    return Py_TYPE(call) == call_type ? answer(*reinterpret_cast<Call*>(call), args, given, nullptr) : nullptr;
+}
 
 nb::object new_call(Quick quick, nb::handle owner, void* model, const void* kernel, nb::handle forces,
                     nb::handle fallback, nb::handle frames, nb::handle wrap) {

@@ -35,4 +35,8 @@ struct Call {
 nb::object new_call(Quick quick, nb::handle owner, void* model, const void* kernel, nb::handle forces,
                     nb::handle fallback, nb::handle frames, nb::handle wrap);
 
+// What a Call answers by itself; null, with an error set or without one, where its Python function would be asked, and for
+// other objects.
+PyObject* try_call(PyObject* call, PyObject* const* args, std::size_t given);
+
 }  // namespace soacraft

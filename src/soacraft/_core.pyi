@@ -331,6 +331,9 @@ def closed_motion_call(
     a Python function, and inverse dynamics while `forces` is not empty.
     """
 
+def closed_method(function: Callable[..., Any]) -> Any:
+    """A method (q, v, force) of solvers that asks their compiled call first, and then a Python function."""
+
 def closed_call(solver: ClosedSolver, forces: dict[Any, Any], fallback: Any, wrap: type, source: Any) -> Call:
     """A call (q, v, force, theta, passive) on single states; what it is not sure of goes to a Python function. It makes
     objects of the class `wrap` with vdot, _rest and _source, and _theta where coordinates are followed.

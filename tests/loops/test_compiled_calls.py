@@ -1,6 +1,7 @@
 """What quick calls of closed chains take, and what they pass on to Python."""
 
-
+import inspect
+import sys
 
 import numpy as np
 import pytest
@@ -129,3 +130,54 @@ def test_keywords_and_driven_closures(kind):
     near(driven.vdot, twin.forward_dynamics(q, v, force, U=drives).vdot, 1e-12)
     assert np.abs(driven.vdot - wanted.vdot).max() > 1e-3
     near(solver.forward_dynamics(q, v, force).vdot, wanted.vdot, 1e-13)
+
+
+# -- the method itself ---------------------------------------------------------------------------------------------
+
+
+def steps_of_python(function):
+    """What a function calls in Python, by name."""
+    called = []
+
+    def watch(frame, event, _):
+        if event == "call":
+            called.append(frame.f_code.co_name)
+
+    sys.setprofile(watch)
+    try:
+        found = function()
+    finally:
+        sys.setprofile(None)
+    return found, called[1:]  # the first is the function itself
+
+
+@pytest.mark.parametrize("kind", SOLVERS)
+def test_a_single_state_takes_no_step_of_python(kind):
+    mb = library("five_bar")
+    solver = ready(mb, kind)
+    state = tuple(x[0] for x in moved(mb, 1))
+    bound = solver.forward_dynamics
+    forms = (lambda: solver.forward_dynamics(*state), lambda: solver.forward_dynamics(*state, None, None, None),
+             lambda: solver.forward_dynamics(*state, f_ext=None, U=None, threads=None, passive=False),
+             lambda: kind.forward_dynamics(solver, *state), lambda: bound(*state))  # fmt: skip
+    for form in forms:
+        found, called = steps_of_python(form)
+        assert called == []
+        near(found.vdot, ready(mb, kind).forward_dynamics(*state).vdot)
+    assert "forward_dynamics" not in vars(solver)
+    assert not solver.forward_dynamics(*state, passive=False)._passive
+
+
+def test_arguments_given_twice_or_to_nothing_are_refused_as_those_of_a_function():
+    mb = library("five_bar")
+    solver = ready(mb, SOLVERS[0])
+    state = tuple(x[0] for x in moved(mb, 1))
+    with pytest.raises(TypeError, match="multiple values for argument 'f_ext'"):
+        solver.forward_dynamics(*state, None, f_ext=None)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'forces'"):
+        solver.forward_dynamics(*state, forces=None)
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'force'"):
+        solver.forward_dynamics(*state[:2])
+    with pytest.raises(AttributeError, match="'int' object has no attribute '_chosen'"):
+        SOLVERS[0].forward_dynamics(1, *state)
+    assert str(inspect.signature(solver.forward_dynamics)).startswith("(q: 'Any', v: 'Any', force: 'Any', f_ext")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -24,6 +24,8 @@ from soacraft.model.flat.layout import Layout
 from soacraft.model.tree.graph import Graph
 from soacraft.model.tree.multibody import Multibody
 from soacraft.spatial.checks import Array
+
+_Method = TypeVar("_Method", bound=Callable[..., Any])
 
 EXPAND, COMPLETE, ADVANCE, PROJECT_VELOCITY, PROJECT, INVERSE_DYNAMICS = range(6)
 
@@ -263,6 +265,13 @@ def rows_of(graph: Graph) -> CompiledClosures | None:
     if layout not in _KNOWN:
         _KNOWN[layout] = CompiledClosures.of(graph)
     return _KNOWN[layout]
+
+
+def compiled_first(method: _Method) -> _Method:
+    """The method (q, v, force) of solvers that asks the call which a solver has `_chosen` for single states first, from
+    the coordinates of its `_turns`, before a step of Python is made; all else is the method's own.
+    """
+    return cast(_Method, _core.closed_method(method))
 
 
 def _not_sure(*given: Any) -> None:

@@ -24,7 +24,7 @@ from soacraft.kinematics import assemble as assembling
 from soacraft.kinematics import projection
 from soacraft.kinematics.bounds import read_fixed
 from soacraft.kinematics.checks import check_answer, check_state, closed_rows
-from soacraft.kinematics.compiled import INVERSE_DYNAMICS, PROJECT, PROJECT_VELOCITY, CompiledClosures
+from soacraft.kinematics.compiled import INVERSE_DYNAMICS, PROJECT, PROJECT_VELOCITY, CompiledClosures, compiled_first
 from soacraft.kinematics.followers import masters
 from soacraft.kinematics.independent import Indices, Partition, dofs_named
 from soacraft.kinematics.partition import partition
@@ -132,6 +132,7 @@ class Solver(NamedFunctions, Strict, ABC):
 
     # -- what users call -------------------------------------------------------------------------------------
 
+    @compiled_first
     def forward_dynamics(
         self,
         q: Any,
@@ -152,8 +153,8 @@ class Solver(NamedFunctions, Strict, ABC):
         many as pay; answers do not depend on them.
         """
         _, compiled, call = self._chosen
-        if call is not None and compiled is not None and f_ext is None and threads is None:
-            drives = () if U is None else compiled.driven_plainly(U)
+        if U is not None and call is not None and compiled is not None and f_ext is None and threads is None:
+            drives = compiled.driven_plainly(U)
             result = None if drives is None else call(q, v, force, self._turns, passive, *drives)
             if result is not None:
                 if not passive:
