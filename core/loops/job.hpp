@@ -49,6 +49,8 @@ struct Kernels {
     bool (*push)(const Plan&, void* memory, const State&, const double* rhs, double* dv);
     bool (*rows)(const Plan&, void* memory, const State&, const Rows&);
     bool (*move)(const Plan&, void* memory, Move, const State&, const Motion&);
+    std::size_t (*closing_room)(const Plan&);  // bytes of the memory that the next one takes
+    bool (*assemble)(const Plan&, void* memory, const double* q, const double* theta, const Allowed&, double* to);
 };
 
 // The best build for this machine.

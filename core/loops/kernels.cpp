@@ -1,5 +1,6 @@
 // The solvers of closed chains for one instruction set; built several times, as the rigid kernels are.
 #include "job.hpp"
+#include "soacraft/loops/closing.hpp"
 #include "soacraft/loops/constraint_embedding.hpp"
 #include "soacraft/loops/inverse_embedding.hpp"
 
@@ -84,22 +85,11 @@ void row_on_body(const LoopWork& w, index body, const Tie& t, index r, double si
     to[0] = n.x, to[1] = n.y, to[2] = n.z, to[3] = v.x, to[4] = v.y, to[5] = v.z;
 }
 
-void add_jacobian(const LoopWork& w, const Closure& c, const Tie& t, index element, double sign, double* G) {
-    for (index k = element; k >= 0; k = w.model.elements[k].parent) {
-        const Element& e = w.model.elements[k];
-        const Vec3 arm = t.at - w.limbs[k].p;
-        for (index j = 0, n = dofs(e.kind); j < n; ++j) {
-            const Twist at = carried(arm, w.S[e.d + j]);
-            for (index r = 0; r < c.rows; ++r) G[(c.row + r) * w.model.nv + e.v + j] += sign * dot(t.Q[r], at);
-        }
-    }
-}
-
 bool rows(const Plan& plan, void* memory, const loops::State& s, const loops::Rows& out) {
     LoopWork w(plan, static_cast<char*>(memory));
     if (!take_rows(w, base_at(s.base), s.q, s.v, nullptr, nullptr, s.theta, true, false)) return false;
     for (index i = 0; i < plan.coordinates; ++i) out.theta[i] = w.theta[i];
-    for (index i = 0; i < plan.size * w.model.nv; ++i) out.G[i] = 0.0;
+    closure_jacobian(w, out.G);
     for (index i = 0; i < plan.size; ++i) out.gamma[i] = w.gamma[i];
     for (std::size_t i = 0; i < plan.closures.size(); ++i) {
         const Closure& c = plan.closures[i];
@@ -118,15 +108,11 @@ bool rows(const Plan& plan, void* memory, const loops::State& s, const loops::Ro
             row_on_body(w, c.body_a, t, r, -1.0, out.W_a + 6 * row);
             row_on_body(w, c.body_b, t, r, 1.0, out.W_b + 6 * row);
         }
-        add_jacobian(w, c, t, c.b.element, 1.0, out.G);
-        add_jacobian(w, c, t, c.a.element, -1.0, out.G);
     }
     for (std::size_t i = 0; i < plan.couplings.size(); ++i) {
         const Coupling& c = plan.couplings[i];
         const Ratio& r = w.ratios[i];
         out.local[c.row] = r.gamma, out.speed[c.row] = r.speed, out.residual[c.row] = r.residual;
-        for (std::size_t k = 0; k < c.terms.size(); ++k)
-            out.G[c.row * w.model.nv + c.terms[k].v] += w.rates[r.rates + k];
     }
     return true;
 }
@@ -166,9 +152,22 @@ bool move(const Plan& plan, void* memory, loops::Move how, const loops::State& s
     return fine;
 }
 
+std::size_t closing_room(const Plan& plan) { return room(plan) + ClosingWork(plan, nullptr).bytes; }
+
+bool assemble(const Plan& plan, void* memory, const double* q, const double* theta, const Allowed& allowed, double* to) {
+    LoopWork w(plan, static_cast<char*>(memory));
+    MotionWork m(plan, static_cast<char*>(memory) + w.bytes);
+    ClosingWork c(plan, static_cast<char*>(memory) + w.bytes + m.bytes);
+    for (index i = 0; i < w.model.nv; ++i) m.still[i] = 0.0;
+    for (index i = 0; i < plan.coordinates; ++i) w.theta[i] = theta[i];
+    if (!assemble(w, m, c, q, allowed)) return false;
+    for (index i = 0; i < w.model.nq; ++i) to[i] = m.q[i];
+    return true;
+}
+
 }  // namespace
 
 extern const loops::Kernels loop_kernels;
-const loops::Kernels loop_kernels = {room, solve, push, rows, move};
+const loops::Kernels loop_kernels = {room, solve, push, rows, move, closing_room, assemble};
 
 SOACRAFT_RIGID_END

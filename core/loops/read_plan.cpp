@@ -166,7 +166,10 @@ Tolerances read_tolerances(nb::handle given) {
     return {number(given, "closed"),   number(given, "rank"), number(given, "doubtful"), number(given, "pivot"),
             number(given, "rounding"), number(given, "repeated"), number(given, "open_rows"), number(given, "lowest"),
             number(given, "highest"),  number(given, "closest"), number(given, "furthest"), number(given, "shrinks"),
-            number(given, "trust"),    number(given, "small")};
+            number(given, "trust"),    number(given, "small"), number(given, "balanced"), number(given, "settled"),
+            number(given, "parallel"), number(given, "aligned"), number(given, "ahead"), number(given, "followed"),
+            number(given, "assembled"), number(given, "zero"), number(given, "clear"), number(given, "stride"),
+            number(given, "foretold"), number(given, "gained"), number(given, "nearest"), number(given, "turned_over")};
 }
 
 }  // namespace

@@ -324,6 +324,23 @@ def closed_motion(
     the independent dofs in the order of x. Arrays that a motion does not have are (count, 0).
     """
 
+def closed_assemble(
+    solver: ClosedSolver,
+    q: _Reals,
+    theta: _Reals,
+    free: _Integers,
+    lower: _Reals,
+    upper: _Reals,
+    place: _Integers,
+    nearest: bool,
+    q_out: _Reals,
+    fine: _Integers,
+    threads: int = 1,
+) -> None:
+    """Close the loops of configurations (count, nq), near where they are, by the free dofs alone, within limits by dof
+    (`place`: its coordinate, -1 for none); `nearest`: as near as can be. `fine` gets 1 where the answer holds.
+    """
+
 def closed_motion_call(
     solver: ClosedSolver, motion: int, order: _Integers, fallback: Any, forces: dict[Any, Any]
 ) -> Call:

@@ -1,19 +1,25 @@
 """Closing loops and projecting velocities."""
 
 import re
+from unittest import mock
 
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 from scipy.optimize import least_squares
 from tests.loops.cases import HOLONOMIC, LIBRARY, FourBar, Z, closed_graphs, near, project, row_of_four_bars
+from tests.loops.compiled_cases import KNOWN
 from tests.profiles import tries
-from tests.strategies import SEEDS
+from tests.strategies import SEEDS, keep
 
 import soacraft as sc
+from soacraft import _core
 from soacraft import dynamics as dyn
 from soacraft.errors import LoopError, StateError
+from soacraft.kinematics.assemble import _assemble
 from soacraft.kinematics.bounds import Bounds
+from soacraft.kinematics.compiled import rows_of
 from soacraft.kinematics.rows import Constraints
 from soacraft.loops import FullyAugmented, TreeAugmented
 
@@ -264,3 +270,110 @@ def test_turns_of_a_closure_are_counted():
         r = solver.forward_dynamics([angle, 0.01 * angle], [1.0, 0.01], [0.0, 0.0])
         assert r.rank == 1
     near(solver._theta["thread"], [20.0], 1e-12)
+
+
+# -- compiled ------------------------------------------------------------------------------------------------------
+
+
+def in_python():
+    """Compiled code is sure of nothing."""
+    return mock.patch("soacraft.kinematics.assemble._compiled",
+                      lambda q, *rest: (np.array(q), np.zeros(len(q), dtype=bool)))  # fmt: skip
+
+
+def nothing_in_python():
+    """What compiled code leaves fails."""
+    return mock.patch("soacraft.kinematics.assemble._assemble", side_effect=AssertionError("left to Python"))
+
+
+def test_compiled_assembly_of_random_closed_graphs_is_that_of_python():
+    """Any hinges, shared bodies, couplings, redundant rows, fixed dofs: the same configuration, and one that closes."""
+    asked, sure = [], []
+
+    @tries(40)
+    @given(closed_graphs(closing=KNOWN, hinges=HOLONOMIC), SEEDS, st.sampled_from([0.01, 0.1]), st.booleans())
+    def check(mb, seed, size, holding):
+        rows = rows_of(mb)
+        keep(rows is not None)
+        rng = np.random.default_rng(seed)
+        q0 = mb.integrate(mb.q, size * rng.standard_normal(mb.nv) / Constraints(mb, mb.state()).measure.dofs)
+        free = rng.random(mb.nv) < (0.8 if holding else 2.0)
+        for body in mb.bodies:
+            free[body.v_slice] |= body.hinge.nq != body.hinge.nv
+        bounds = Bounds(mb, ~free, limits=False)
+        asked.append(mb)
+        theta = Constraints(mb, mb.state()).theta
+        (found,), (fine,) = rows.assemble(q0[None], rows.guess(theta), bounds.free, bounds.allowed)
+        if not fine:
+            assert np.array_equal(found, q0)
+            return
+        sure.append(mb)
+        wanted = _assemble(bounds, mb.current.replace(q=q0, v=np.zeros(mb.nv)), theta, 1e-6)
+        assert Constraints(mb, mb.state(q=found), theta).opening <= 1e-11
+        assert np.array_equal(mb.difference(q0, found)[~free], np.zeros(mb.nv)[~free])
+        here, there = (bounds.units * mb.difference(q0, x) for x in (found, wanted))
+        near(np.linalg.norm(here), np.linalg.norm(there), 1e-8)
+        near(bounds.units * mb.difference(wanted, found), np.zeros(mb.nv), 1e-5)  # distances are flat at the nearest
+
+    check()
+    assert len(sure) >= 0.5 * len(asked)
+
+
+@pytest.mark.parametrize("name", ["five_bar", "cassie", "robotiq_2f85", "strandbeest"])
+def test_compiled_assembly_of_robots(name):
+    """The answers of Python, alone and in a batch, and nothing is left to it."""
+    mb = sc.load(name)
+    s, rng = TreeAugmented(mb), np.random.default_rng(1)
+    q = s.assemble(mb.q)
+    starts = np.array([mb.integrate(q, 0.02 * rng.standard_normal(mb.nv)) for _ in range(3)])
+    with nothing_in_python():
+        found = s.assemble(starts)
+        assert np.array_equal(s.assemble(starts[1]), found[1])
+        assert np.array_equal(s.assemble(starts[:, None])[:, 0], found)
+    with in_python():
+        wanted = s.assemble(starts[0])
+    near(mb.difference(wanted, found[0]), np.zeros(mb.nv), 1e-8)
+
+
+def test_limits_in_the_way_are_left_to_python():
+    """Inside them compiled code answers; where a step would leave them it does not, and the answer keeps them."""
+    mb = FourBar().build(0.9)
+    s, start = TreeAugmented(mb), mb.q + np.array([0.05, 0.0, 0.0])
+    with nothing_in_python():
+        free = s.assemble(start)
+    body = mb.body("crank")
+    body.limits = sc.Limits(-10.0, free[0] + 1e-3)
+    with nothing_in_python():
+        assert np.array_equal(TreeAugmented(mb).assemble(start, limits=False), free)
+    body.limits = sc.Limits(-10.0, free[0] - 1e-2)
+    q = TreeAugmented(mb).assemble(start, limits=True)
+    assert q[0] <= free[0] - 1e-2 + 1e-12
+    assert Constraints(mb, mb.state(q=q)).opening < 1e-9
+
+
+def test_a_batch_says_which_state_cannot_be_assembled():
+    mb = FourBar().build(0.9)
+    far = mb.q + np.array([0.0, 0.1, 0.0])
+    with pytest.raises(LoopError, match=r"^in state 1 of the batch: 'four_bar' cannot be assembled from here: "):
+        TreeAugmented(mb).assemble(np.array([mb.q, far]), fixed=["coupler", "crank", "rocker"])
+
+
+def test_compiled_assembly_refuses_arrays_that_do_not_fit():
+    mb = FourBar().build(0.9)
+    core, n = rows_of(mb).core, np.zeros(1, dtype=np.int64)
+    good = dict(q=mb.q[None], theta=rows_of(mb).guess({}), free=np.arange(3), lower=np.full(3, -9.0), upper=np.full(3, 9.0),
+                place=np.arange(3), nearest=True, q_out=np.empty((1, 3)), fine=n)  # fmt: skip
+    _core.closed_assemble(core, **good)
+    assert n == 1
+    for name, bad, text in [
+        ("q", np.zeros((1, 2)), "q and q_out must be"),
+        ("theta", np.zeros(7), "theta must have 1 entries"),
+        ("free", np.array([3]), "free has an entry 3 out of range"),
+        ("free", np.arange(4) % 3, "free has more than 3 entries"),
+        ("place", np.array([0, 1, 3]), "place has an entry 3 out of range"),
+        ("place", np.array([0, 1]), "place must have 3 entries"),
+        ("lower", np.zeros(2), "lower must have 3 entries"),
+        ("q_out", np.zeros((2, 3)), "q and q_out must be"),
+    ]:
+        with pytest.raises(ValueError, match=text):
+            _core.closed_assemble(core, **good | {name: bad})

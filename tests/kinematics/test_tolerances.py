@@ -1,17 +1,27 @@
 """One tolerance for all that judges a loop; states named in batches; what a report says is what it is as a bool."""
 
+import io
+import re
+import tokenize
+from dataclasses import fields, replace
+from pathlib import Path
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from tests.loops.cases import FourBar, Z, close, rod
 
 import soacraft as sc
-from soacraft import inverse_kinematics
+from soacraft import _core, inverse_kinematics
 from soacraft.errors import ConvergenceError, LoopError, StateError
 from soacraft.kinematics import report
 from soacraft.kinematics.bounds import Bounds
 from soacraft.kinematics.boxes import excluded
+from soacraft.kinematics.compiled import CompiledClosures
 from soacraft.kinematics.rows import Constraints
+from soacraft.kinematics.tolerances import Tolerances
 from soacraft.loops import ConstraintEmbedding, FullyAugmented, TreeAugmented, recut
+from soacraft.model.flat.compiled import CompiledModel
 
 BAR = FourBar()
 SOLVERS = (TreeAugmented, ConstraintEmbedding, FullyAugmented)
@@ -206,3 +216,53 @@ def test_a_proof_that_loops_cannot_close_has_the_same():
     with pytest.raises(LoopError, match="the loops of 'four_bar' cannot close with 'crank', 'coupler', 'rocker' held"):
         inverse_kinematics(mb, {"crank": mb.pose("crank")}, fixed=list(mb.dof_names), starts=2)
     assert inverse_kinematics(mb, {"crank": mb.pose("crank")}, fixed=list(mb.dof_names), tolerance=1e-2, starts=2)
+
+
+# -- one page ------------------------------------------------------------------------------------------------------
+
+ROOT = Path(sc.__file__).parents[2]
+#: Small numbers that judge nothing, by file (or any), with the reason.
+NO_TOLERANCES = {
+    (None, 1e-300): "keeps a quotient finite, and is no size of anything",
+    ("closure_rows.hpp", 1e-3): "where a series takes over from a quotient that loses digits: both are right there",
+}
+
+
+def small_numbers(path):
+    """Numbers of a thousandth or less in the code of a file, without its comments, docstrings and doctests."""
+    text = path.read_text()
+    if path.suffix == ".py":
+        tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+        words = [x.string for x in tokens if x.type == tokenize.NUMBER]
+    else:
+        words = re.findall(r"(?<![\w.])(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?", re.sub(r"//.*|/\*.*?\*/", "", text))
+    values = [float(x) for x in words if re.fullmatch(r"[\d._]*(?:[eE][-+]?\d+)?", x)]
+    return [x for x in values if 0.0 < x <= 1e-3]
+
+
+@pytest.mark.parametrize("folder", ["src/soacraft/kinematics", "src/soacraft/loops", "core/include/soacraft/loops"])
+def test_tolerances_are_on_one_page(folder):
+    """So that each has a name, a unit and a reason, and Python and C++ have the same."""
+    files = [x for x in sorted((ROOT / folder).rglob("*")) if x.suffix in (".py", ".hpp") and x.name != "tolerances.py"]
+    assert len(files) > 10
+    told = {(x.name, value) for x in files for value in small_numbers(x)}
+    assert {x for x in told if x not in NO_TOLERANCES and (None, x[1]) not in NO_TOLERANCES} == set()
+
+
+def test_small_numbers_are_seen(tmp_path):
+    """In code of both languages, however written; not in words about it."""
+    (tmp_path / "a.py").write_text('"""1e-9 in words."""\nx = 1e-9  # 1e-8\ny = 0.001\nz = 1e9 + 0.5\n')
+    (tmp_path / "a.hpp").write_text("double x = 2.5e-13 * y;  // 1e-4\nint n1e = 3; double z = .0005, w = 1e2;\n")
+    assert small_numbers(tmp_path / "a.py") == [1e-9, 1e-3]
+    assert small_numbers(tmp_path / "a.hpp") == [2.5e-13, 5e-4]
+
+
+def test_compiled_code_is_handed_every_tolerance_of_its_plan():
+    """A plan without one is refused by name."""
+    mb = sc.load("five_bar")
+    plan = CompiledClosures.of(mb).plan
+    tree = CompiledModel.of(mb.layout)
+    for field in fields(Tolerances):
+        given = SimpleNamespace(**{x.name: getattr(plan.tolerances, x.name) for x in fields(Tolerances) if x != field})
+        with pytest.raises(ValueError, match=f"a plan needs {field.name}"):
+            _core.ClosedSolver(tree.kernels, replace(plan, tolerances=given))

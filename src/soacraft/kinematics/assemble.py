@@ -19,6 +19,7 @@ Where a closure rolls, Gc has only the rows that say where it is: a ball may be 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -29,10 +30,22 @@ from soacraft.dynamics.problem import Mask, Problem
 from soacraft.errors import LoopError, StateError
 from soacraft.kinematics.bounds import Bounds
 from soacraft.kinematics.checks import gap_text
+from soacraft.kinematics.compiled import rows_of
 from soacraft.kinematics.progress import shown
 from soacraft.kinematics.rows import Constraints, seen_from
-from soacraft.kinematics.tasks import in_state, states_of
-from soacraft.kinematics.tolerances import ASSEMBLED, RANK
+from soacraft.kinematics.tasks import in_state
+from soacraft.kinematics.tolerances import (
+    ASSEMBLED,
+    DAMPED,
+    FORETOLD,
+    GAINED,
+    HEAVY,
+    LEAST_DAMPED,
+    NEAREST,
+    RANK,
+    SHORTEST,
+    STRIDE,
+)
 from soacraft.model.states.hinge_fit import placing_rows
 from soacraft.model.states.state import State
 from soacraft.spatial.checks import Array
@@ -40,35 +53,43 @@ from soacraft.spatial.checks import Array
 _STEPS = 200
 _PATIENCE = 20  # so many steps must take a fifth off what is open
 _TRIES = 12
-_LARGEST = 0.5  # of a step in a single dof, in radians or lengths; the radius grows with the root of their number
-_SMALLEST = 1e-9  # radius
-_HEAVY = 1e4  # weight of the rows relative to the distance, where limits are in the way
 
 
-def assemble_all(p: Problem, fixed: Mask, theta: dict[str, Array], limits: Any, tolerance: float) -> list[Array]:
-    """Coordinates near those of each state at which all loops and couplings close, the fixed dofs as they are.
-
-    As well as steps can; what is left open within the tolerance is closed. On a terminal with a bar where it takes over
-    a second. O(m nv^2) a step.
+def assemble_all(p: Problem, fixed: Mask, theta: dict[str, Array], limits: Any, tolerance: float) -> Array:
+    """Coordinates (count, nq) near those of each state at which all loops and couplings close, the fixed dofs as they
+    are. As well as steps can; what is left open within the tolerance is closed. What compiled code (`loops/closing.hpp`)
+    is not sure of is done here, on a terminal with a bar where it takes over a second. O(m nv^2) a step.
     """
     if not isinstance(limits, bool | np.bool_):
         raise StateError(f"limits of assemble must be True or False, got {limits!r:.60}.")
-    states = [state for state, _, _ in states_of(p)]
     bounds, told = Bounds(p.graph, fixed, bool(limits)), f"assembling {p.graph.name}"
-    each = list(zip(np.ndindex(*p.batch), states, strict=True))
-    for i, state in each:
+    each = list(np.ndindex(*p.batch))
+    q = p.full("q").reshape(len(each), p.graph.nq)
+    for i, one in zip(each, q, strict=True):
         with in_state(p.batch, i):
-            bounds.check_fixed(np.asarray(state.q))
-    found = []
-    for i, state in each if len(each) == 1 else shown(each, told):
-        with in_state(p.batch, i):
-            found.append(_assemble(bounds, state, theta, tolerance, told if len(each) == 1 else ""))
+            bounds.check_fixed(one)
+    found, sure = _compiled(q, bounds, theta, tolerance)
+    left = [k for k in range(len(each)) if not sure[k]]
+    current, still = p.graph.current, np.zeros(p.graph.nv)
+    for k in left if len(each) == 1 else shown(left, told):
+        with in_state(p.batch, each[k]):
+            start = current.replace(q=q[k], v=still, vdot=still, forces=())
+            found[k] = _assemble(bounds, start, theta, tolerance, told if len(each) == 1 else "")
     return found
+
+
+def _compiled(q: Array, bounds: Bounds, theta: dict[str, Array], tolerance: float) -> tuple[Array, Mask]:
+    """Coordinates (count, nq), and where compiled code is sure of them: full steps lead there, and no limit is met."""
+    rows, nothing = rows_of(bounds.graph), (np.array(q), np.zeros(len(q), dtype=np.bool_))
+    if rows is None or tolerance < ASSEMBLED or bounds.balls:
+        return nothing
+    guess = rows.guess(theta)
+    return nothing if guess is None else rows.assemble(q, guess, bounds.free, bounds.allowed)
 
 
 def _assemble(bounds: Bounds, start: State, theta: dict[str, Array], tolerance: float, told: str = "") -> Array:
     best: Constraints | None = None
-    starts = _starts(bounds, start)
+    starts = _Starts(bounds, start)
     for q in shown(starts, told) if told else starts:
         rows = close(Constraints(bounds.graph, start.replace(q=q), theta), bounds)
         if rows.opening <= tolerance:
@@ -79,11 +100,21 @@ def _assemble(bounds: Bounds, start: State, theta: dict[str, Array], tolerance: 
     raise LoopError(_text(best, bounds, tolerance))
 
 
-def _starts(bounds: Bounds, start: State) -> list[Array]:
-    """The start, then its neighbours, ever further away."""
-    q, rng = np.asarray(start.q), np.random.default_rng(0)
-    tries = _TRIES if bounds.free.any() else 0
-    return [bounds.inside(q), *(bounds.scattered(q, rng, min(1.0, 0.025 * 1.4**i)) for i in range(tries))]
+class _Starts:
+    """The start, then its neighbours, ever further away; each made when it is asked for."""
+
+    def __init__(self, bounds: Bounds, start: State) -> None:
+        self.bounds, self.q = bounds, np.asarray(start.q)
+        self.tries = _TRIES if bounds.free.any() else 0
+
+    def __len__(self) -> int:
+        return 1 + self.tries
+
+    def __iter__(self) -> Iterator[Array]:
+        yield self.bounds.inside(self.q)
+        rng = np.random.default_rng(0)
+        for i in range(self.tries):
+            yield self.bounds.scattered(self.q, rng, min(1.0, 0.025 * 1.4**i))
 
 
 # -- closing -------------------------------------------------------------------------------------------------------
@@ -92,7 +123,7 @@ def _starts(bounds: Bounds, start: State) -> list[Array]:
 def close(rows: Constraints, bounds: Bounds, enough: float = ASSEMBLED) -> Constraints:
     """Steps until no more than `enough` is open or nothing gets better."""
     free = bounds.free
-    largest = _LARGEST * float(np.sqrt(max(1, free.sum())))
+    largest = STRIDE * float(np.sqrt(max(1, free.sum())))
     radius, hoped = largest, np.inf
     for i in range(_STEPS if free.any() else 0):
         if rows.opening <= enough:
@@ -111,10 +142,10 @@ def close(rows: Constraints, bounds: Bounds, enough: float = ASSEMBLED) -> Const
 def _better(rows: Constraints, bounds: Bounds, radius: float, largest: float) -> tuple[Constraints | None, float]:
     """The rows after a step that makes them smaller, None where there is none; and the radius of the next."""
     step, here = _Step(rows, bounds), _size(rows) ** 2
-    while radius > _SMALLEST:
+    while radius > SHORTEST:
         dv = step.within(radius)
         foretold = here - float(np.sum((step.r + step.J @ (step.d * dv)) ** 2))
-        if foretold <= 1e-14 * here:
+        if foretold <= FORETOLD * here:
             break
         after = _moved(rows, bounds, dv)
         gained, length = (here - _size(after) ** 2) / foretold, float(np.linalg.norm(step.d * dv))
@@ -122,7 +153,7 @@ def _better(rows: Constraints, bounds: Bounds, radius: float, largest: float) ->
             radius = min(max(radius, 2.0 * length), 2.0 * largest)
         elif gained < 0.25:
             radius = 0.25 * min(radius, length)
-        if gained > 1e-3 or after.opening <= ASSEMBLED:
+        if gained > GAINED or after.opening <= ASSEMBLED:
             return after, radius
     return None, radius
 
@@ -146,7 +177,7 @@ class _Step:
         y, lower, upper = self._damped(mu), self.lower[self.free], self.upper[self.free]
         if (y < lower).any() or (y > upper).any():
             n = len(y)
-            A = np.concatenate([self.A, np.sqrt(mu + 1e-14) * np.eye(n)])
+            A = np.concatenate([self.A, np.sqrt(mu + DAMPED) * np.eye(n)])
             y = lsq_linear(A, np.concatenate([-self.r, np.zeros(n)]), bounds=(lower, upper), method="bvls").x
         return np.asarray(self.B @ y / self.d)
 
@@ -158,7 +189,7 @@ class _Step:
         if np.linalg.norm(self._damped(0.0)) <= radius:
             return 0.0
         high = float(np.linalg.norm(self.sigma * self.b)) / radius
-        low = 1e-24 * high
+        low = LEAST_DAMPED * high
         while high > 1.1 * low:
             mu = float(np.sqrt(low * high))
             length = float(np.linalg.norm(self._damped(mu)))
@@ -183,10 +214,10 @@ def _nearest(rows: Constraints, start: State, bounds: Bounds) -> Array:
     before, size = np.zeros(graph.nv), 1.0
     for _ in range(_STEPS):
         dv = _towards(rows, start, bounds)
-        if np.linalg.norm(d * dv) <= 1e-9 * (1.0 + far):
+        if np.linalg.norm(d * dv) <= NEAREST * (1.0 + far):
             break
         size = _size_of_step(d * before, d * dv, size)
-        largest = min(size, _LARGEST / float(np.abs(d * dv).max()))
+        largest = min(size, STRIDE / float(np.abs(d * dv).max()))
         nearer: Constraints | None = None
         for size in (largest, *(x for x in (1.0, 0.3, 0.1, 0.01) if x < largest)):
             after = close(_moved(rows, bounds, size * dv), bounds)
@@ -197,7 +228,7 @@ def _nearest(rows: Constraints, start: State, bounds: Bounds) -> Array:
         if nearer is None:
             break
         rows, before = nearer, dv
-        if gained <= 1e-9 * far:
+        if gained <= NEAREST * far:
             break
     return np.array(rows.state.q)
 
@@ -217,7 +248,7 @@ def _towards(rows: Constraints, start: State, bounds: Bounds) -> Array:
     d = B.T @ (bounds.units * rows.graph.difference(rows.state.q, start.q))
     y = np.asarray(d - np.linalg.lstsq(A, A @ d, rcond=RANK)[0])
     if (y < lower).any() or (y > upper).any():
-        heavy = np.concatenate([_HEAVY * A, np.eye(len(d))])
+        heavy = np.concatenate([HEAVY * A, np.eye(len(d))])
         y = lsq_linear(heavy, np.concatenate([np.zeros(len(A)), d]), bounds=(lower, upper), method="bvls").x
     return np.asarray(B @ y / bounds.units)
 

@@ -40,6 +40,12 @@ class Bounds:
         for ball in self.balls:
             self.free[ball.v] &= ball.largest > 0.0
 
+    @property
+    def allowed(self) -> tuple[Array, Array, npt.NDArray[np.int64]]:
+        """Lower and upper limits by dof and the places of their coordinates, of those that may move; -1: none."""
+        place = np.where(self.fixed, -1, self.place).astype(np.int64)
+        return self.lower, self.upper, place
+
     def measured_by(self, length: float) -> Bounds:
         """The same bounds with slides in another length than that of the model."""
         found = copy(self)

@@ -20,7 +20,7 @@ from soacraft.dynamics.problem import Mask
 from soacraft.kinematics.bounds import Bounds
 from soacraft.kinematics.reach import TURNING, joints_between
 from soacraft.kinematics.targets import Aim, aim_at
-from soacraft.kinematics.tolerances import CLOSED
+from soacraft.kinematics.tolerances import BOX_SLACK, CLOSED
 from soacraft.model.hinges import Cylindrical, Gimbal, Helical, Pin, Prismatic, Spherical, Universal, Weld
 from soacraft.model.states.kinematics import pose_of_frame
 from soacraft.model.states.state import State
@@ -30,7 +30,6 @@ from soacraft.spatial.pose import Pose
 
 _MOST = 2048  # boxes at a time
 _ROUNDS = 24
-_SLACK = 1e-7  # what rounding may make of an angle, from its cosine, and of a distance relative to the lengths
 
 
 class _Rates(NamedTuple):
@@ -121,8 +120,8 @@ class _Boxes:
         left = np.ones(len(q), dtype=np.bool_)
         for aim, rate in zip(self.aims, self.rates, strict=True):
             gap = aim.gaps(*aim.seen(state))
-            left &= gap.distance <= h @ rate.distance + aim.tolerance.distance + _SLACK * aim.length
-            left &= gap.angle <= h @ rate.angle + aim.tolerance.angle + _SLACK
+            left &= gap.distance <= h @ rate.distance + aim.tolerance.distance + BOX_SLACK * aim.length
+            left &= gap.angle <= h @ rate.angle + aim.tolerance.angle + BOX_SLACK
         at = coordinate_names(self.graph)
         for coupling in self.couplings:
             off, most, size = np.full(len(q), -coupling.offset), np.zeros(len(q)), np.zeros(len(q))

@@ -59,6 +59,8 @@ class ClosureArrays:
     """Where the coordinates of each closure's hinge are."""
     follows: tuple[str, ...]
     """Loops whose coordinates are found from those they had before."""
+    holonomic: bool
+    """Whether every hinge of the tree is: only then can one go back the way one came."""
     neutral: Array
     """The coordinates of all closures' hinges to begin with."""
 
@@ -116,6 +118,7 @@ def closure_arrays(graph: Multibody, tree: CompiledModel) -> ClosureArrays:
         inertia=measure.inertia,
         starts=starts,
         follows=tuple(x.name for x in loops if _fit(x.hinge) == CHAIN),
+        holonomic=all(body.hinge.holonomic for body in graph.bodies),
         neutral=np.concatenate([np.zeros(0), *(np.array(x.hinge.neutral(), np.float64) for x in loops)]),
     )
 

@@ -65,6 +65,7 @@ class CompiledClosures:
         self.size: int = self.core.size
         self._rows_of_loops = self.size - len(plan.closures.couplings)
         self._nv = len(plan.closures.units)
+        self._holonomic = plan.closures.holonomic
         self._order = _NO_ORDER if plan.independent is None else plan.independent
         self.motions: dict[int, Callable[..., Any]] = {
             motion: _core.closed_motion_call(self.core, motion, self._order, _not_sure, forces)
@@ -250,6 +251,19 @@ class CompiledClosures:
         _core.closed_motion(self.core, motion, q, x, self._order, theta, q_out, v_out, fine, threads, v, pull, passive)
         return q_out, v_out, fine.astype(bool)
 
+    def assemble(
+        self, q: Array, theta: Array, free: npt.NDArray[np.bool_], allowed: tuple[Array, Array, Integers]
+    ) -> tuple[Array, npt.NDArray[np.bool_]]:
+        """A batch of configurations (count, nq) with their loops closed, near where they were, and where that holds.
+        `allowed`: limits by dof, lower and upper, and the places of their coordinates, -1 where there is none.
+        """
+        count = len(q)
+        found, fine = np.array(q), np.zeros(count, dtype=np.int64)
+        threads = min(_CORES, 1 + _STEPS_TO_CLOSE * count * self._tree.count // _WORTH_A_THREAD)
+        _core.closed_assemble(self.core, np.ascontiguousarray(q), theta, np.flatnonzero(free), *allowed,
+                              self._holonomic, found, fine, threads)  # fmt: skip
+        return np.where(fine[:, None], found, q), fine.astype(bool)
+
     def call(self, wrap: type, source: Any) -> Callable[..., Any]:
         """A call (q, v, force, theta, passive[, driven, rates]) on single states. It makes an object of the class
         `wrap` with the given source, or None where it is not sure, and while forces act.
@@ -285,5 +299,6 @@ _MOTIONS = {
 }
 _SIX = (6,)
 _WORTH_A_THREAD = 5_000
+_STEPS_TO_CLOSE = 100
 _CORES = os.cpu_count() or 1
 _KNOWN: WeakKeyDictionary[Layout, CompiledClosures | None] = WeakKeyDictionary()

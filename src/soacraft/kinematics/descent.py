@@ -18,14 +18,12 @@ from soacraft.kinematics.assemble import close
 from soacraft.kinematics.bounds import Bounds
 from soacraft.kinematics.rows import Constraints
 from soacraft.kinematics.targets import Aim, aims_rates
+from soacraft.kinematics.tolerances import DAMPED, DAMPING, HEAVY, LEAST_DAMPING, MOST_DAMPING, UNIMPROVED
 from soacraft.model.states.state import State
 from soacraft.model.tree.graph import Graph
 from soacraft.spatial.checks import Array
 
-_HEAVY = 1e4  # of the rows of the closures relative to the largest entry of J
 _LARGEST = 1.0  # angle of a step, in radians
-_LEAST, _MOST = 1e-9, 1e9  # damping relative to |r|^2
-_STALLED = 1e-13  # part of |r|^2 by which a step must improve it
 _PATIENCE, _ENOUGH = 6, 0.7  # so many steps must bring |r|^2 down to this part, while other starts are left
 
 
@@ -96,7 +94,7 @@ class Search:
 
     def descend(self, point: Point, steps: int, hasty: bool = False) -> Point:
         """From a point to one where the targets are met, or nothing gets better; if hasty, not better soon."""
-        damping, hoped_for = 1e-3, np.inf
+        damping, hoped_for = DAMPING, np.inf
         for step in range(steps):
             if point.done or not self.bounds.free.any():
                 break
@@ -108,7 +106,7 @@ class Search:
             after, damping = self._better(point, damping)
             if after is None:
                 break
-            stalled = not after.done and after.cost > (1.0 - _STALLED) * point.cost
+            stalled = not after.done and after.cost > (1.0 - UNIMPROVED) * point.cost
             point = after
             if stalled:
                 break
@@ -119,13 +117,13 @@ class Search:
         units, theta = self.bounds.units, point.rows.theta if point.rows else None
         J, G = self._jacobians(point)
         box = self.bounds.box(point.state.q)
-        while damping < _MOST:
+        while damping < MOST_DAMPING:
             y = self._shortened(self._step(J, G, point.r, damping * min(point.cost, 1.0), box))
             after = self.at(self.graph.integrate(point.state.q, y / units), theta)
             if after is not None and (after.done or after.cost < point.cost):
                 hoped = float(np.sum((point.r + J @ y) ** 2))
                 gain = min(1.0, (point.cost - after.cost) / max(point.cost - hoped, 1e-300))
-                return after, max(damping * max(0.1, 1.0 - (2.0 * gain - 1.0) ** 3), _LEAST)
+                return after, max(damping * max(0.1, 1.0 - (2.0 * gain - 1.0) ** 3), LEAST_DAMPING)
             damping *= 4.0
         return None, damping
 
@@ -141,8 +139,8 @@ class Search:
         B, lower, upper = B[:, free], lower[free], upper[free]
         parts = [J @ B]
         if G is not None:
-            parts.append(_HEAVY * max(1.0, float(np.abs(J).max(initial=0.0))) * (G @ B))
-        parts.append(np.sqrt(mu + 1e-14) * np.eye(B.shape[1]))
+            parts.append(HEAVY * max(1.0, float(np.abs(J).max(initial=0.0))) * (G @ B))
+        parts.append(np.sqrt(mu + DAMPED) * np.eye(B.shape[1]))
         A = np.concatenate(parts)
         b = np.concatenate([-r, np.zeros(len(A) - len(r))])
         y = np.linalg.lstsq(A, b, rcond=None)[0]

@@ -19,7 +19,16 @@ import scipy.linalg
 from soacraft.errors import LoopError
 from soacraft.kinematics.rows import Constraints, LoopRows
 from soacraft.kinematics.sizes import Sizes, sizes_of
-from soacraft.kinematics.tolerances import BETTER, HELD, POOR_CONDITION, RANK, ZERO
+from soacraft.kinematics.tolerances import (
+    ALONG_AXIS,
+    BETTER,
+    HELD,
+    NO_COMPONENT,
+    NOT_PRINTED,
+    POOR_CONDITION,
+    RANK,
+    ZERO,
+)
 from soacraft.spatial.checks import Array
 
 Indices = npt.NDArray[np.intp]
@@ -238,9 +247,9 @@ def _solve(G_d: Array, rhs: Array) -> Array:
 
 def _motion(loop: LoopRows, i: int) -> str:
     turn, slide = loop.Q[i, :3], loop.Q[i, 3:]
-    if np.abs(slide).max() < 1e-9:
+    if np.abs(slide).max() < NO_COMPONENT:
         return f"turn about {_axis(turn)}"
-    if np.abs(turn).max() < 1e-9:
+    if np.abs(turn).max() < NO_COMPONENT:
         return f"slide along {_axis(slide)}"
     return f"turn about {_axis(turn)} with slide along {_axis(slide)}"
 
@@ -248,7 +257,7 @@ def _motion(loop: LoopRows, i: int) -> str:
 def _axis(x: Array) -> str:
     unit = x / np.linalg.norm(x)
     largest = int(np.argmax(np.abs(unit)))
-    if np.abs(unit[largest]) > 1.0 - 1e-12:
+    if np.abs(unit[largest]) > 1.0 - ALONG_AXIS:
         return "xyz"[largest]
-    unit = np.where(np.abs(unit) < 5e-4, 0.0, unit * np.sign(unit[largest]))
+    unit = np.where(np.abs(unit) < NOT_PRINTED, 0.0, unit * np.sign(unit[largest]))
     return "({:.3g}, {:.3g}, {:.3g})".format(*unit)

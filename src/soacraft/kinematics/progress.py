@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from time import perf_counter
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from rich.console import Console
 from rich.progress import Progress
 
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 _QUIET = 1.0  # seconds
 
 
-def shown(items: Sequence[T], what: str, console: Console | None = None) -> Iterator[T]:
+class Counted(Protocol[T_co]):
+    """Items whose number is known before they are."""
+
+    def __len__(self) -> int: ...
+
+    def __iter__(self) -> Iterator[T_co]: ...
+
+
+def shown(items: Counted[T], what: str, console: Console | None = None) -> Iterator[T]:
     """The items, one by one; once they take over a second a bar on stderr says how many are done, if it is a terminal.
 
     >>> list(shown([1, 2, 3], "counting"))

@@ -16,6 +16,7 @@ import numpy as np
 
 from soacraft.kinematics.bounds import Bounds
 from soacraft.kinematics.targets import Aim
+from soacraft.kinematics.tolerances import REACH_SLACK
 from soacraft.model.hinges import Cylindrical, Gimbal, Helical, Pin, Prismatic, Spherical, Universal, Weld
 from soacraft.model.hinges.base import pose_of
 from soacraft.model.sizes.lengths import chain, hinge_point
@@ -26,7 +27,6 @@ from soacraft.spatial.checks import Array
 
 #: Hinges whose two frames have one origin.
 TURNING = (Weld, Pin, Universal, Gimbal, Spherical)
-_SLACK = 1e-9  # relative to the reach: what rounding may make of a bound
 
 
 class Joint(NamedTuple):
@@ -76,7 +76,7 @@ def out_of_reach(bounds: Bounds, state: State, aim: Aim) -> str:
         goal = goal + aim.goal.rotation @ (R.T @ (joints[-1].last - p))
     wanted = float(np.linalg.norm(goal - R_to.T @ (joints[0].first - p_to)))
     least, most = _bounds(spans)
-    slack = _SLACK * max(most if np.isfinite(most) else 0.0, wanted) + aim.tolerance.distance
+    slack = REACH_SLACK * max(most if np.isfinite(most) else 0.0, wanted) + aim.tolerance.distance
     if least - slack <= wanted <= most + slack:
         return ""
     ends = f"{aim.name!r}" if aim.kind == "position" else f"the last hinge before {aim.name!r}"

@@ -27,15 +27,12 @@ import numpy.typing as npt
 
 from soacraft.errors import LoopError
 from soacraft.kinematics.rows import Constraints, CouplingRow, LoopRows
-from soacraft.kinematics.tolerances import SHORT
+from soacraft.kinematics.tolerances import LESS, SHORT, UNTOLD
 from soacraft.model.flat.sko import SKOModel
 from soacraft.model.states.kinematics import pose_of_frame
 from soacraft.model.tree.closures import coordinate_names
 from soacraft.model.tree.frame import Body
 from soacraft.spatial.checks import Array
-
-#: How much a coupling says of the size of a dof relative to a loop.
-_LESS = 1e-3
 
 
 class Sizes(NamedTuple):
@@ -143,7 +140,7 @@ def _sizes_of_dofs(turns: Array, moves: list[_Moves], rates: list[Array]) -> Arr
         for j in np.flatnonzero((S > 0.0) & (turns <= 0.0)).tolist():
             says.append((j, -1 if length > 0.0 else i, S[j] / (length or 1.0), 1.0))
     for i, R in enumerate(rates, start=len(moves)):
-        says += [(j, i, R[j], _LESS) for j in np.flatnonzero(R > 0.0).tolist()]
+        says += [(j, i, R[j], LESS) for j in np.flatnonzero(R > 0.0).tolist()]
     slides = {j: n for n, j in enumerate(sorted({j for j, *_ in says if turns[j] <= 0.0}))}
     unknown = {i: n for n, i in enumerate(sorted({i for _, i, *_ in says if i >= 0}), start=len(slides))}
     if not slides:
@@ -155,6 +152,6 @@ def _sizes_of_dofs(turns: Array, moves: list[_Moves], rates: list[Array]) -> Arr
         if i >= 0:
             A[row, unknown[i]] = weight
         y[row] = weight * np.log(value if j in slides else value / c[j])
-    found = np.linalg.lstsq(A, y, rcond=1e-10)[0]
+    found = np.linalg.lstsq(A, y, rcond=UNTOLD)[0]
     c[list(slides)] = np.exp(found[: len(slides)])
     return c

@@ -20,7 +20,7 @@ import numpy as np
 
 from soacraft.dynamics.nodes import jacobian
 from soacraft.errors import ModelError, StateError
-from soacraft.kinematics.tolerances import MET
+from soacraft.kinematics.tolerances import MET, SAME_DIRECTION
 from soacraft.model.sizes.lengths import chain, length_of
 from soacraft.model.states.kinematics import relative_pose
 from soacraft.model.states.state import State
@@ -314,7 +314,7 @@ def _turn(u: Array, goal: Array) -> Array:
     """The rotation vector of the shortest turn from u to the goal; of a half turn any one across."""
     across = skew(u) @ goal
     sine = float(np.linalg.norm(across))
-    if sine < 1e-12:
+    if sine < SAME_DIRECTION:
         if float(u @ goal) > 0.0:
             return np.asarray(across)
         across = skew(u) @ np.eye(3)[int(np.argmin(np.abs(u)))]

@@ -15,6 +15,7 @@ from soacraft.dynamics.problem import Problem
 from soacraft.errors import LoopError, SoacraftError, StateError
 from soacraft.kinematics.complement import complement
 from soacraft.kinematics.rows import Constraints, CouplingRow, LoopRows
+from soacraft.kinematics.tolerances import ALIGNED
 from soacraft.model.flat.passive import along_dofs
 from soacraft.model.flat.sko import SKOModel
 from soacraft.model.hinges.base import H_T_of, Hinge, derivative_of_H_T_of
@@ -224,7 +225,7 @@ def _turns(hinge: Hinge, q: Array) -> bool:
     """Whether the span of H* varies at q."""
     Q = complement(H_T_of(hinge, q))
     rates = [derivative_of_H_T_of(hinge, q, (i,)) for i in range(hinge.nv)]
-    return any(np.abs(Q @ dH_T).max(initial=0.0) > 1e-12 * max(1.0, np.abs(dH_T).max(initial=0.0)) for dH_T in rates)
+    return any(np.abs(Q @ dH_T).max(initial=0.0) > ALIGNED * max(1.0, np.abs(dH_T).max(initial=0.0)) for dH_T in rates)
 
 
 def _turned(R: Array, x: Array) -> Array:

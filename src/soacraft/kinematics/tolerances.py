@@ -16,37 +16,65 @@ from soacraft.model.sizes.measure import CLOSED, SHORT
 from soacraft.spatial.checks import finite
 
 __all__ = [
+    "AHEAD",
+    "ALIGNED",
+    "ALONG_AXIS",
     "ASSEMBLED",
     "AT_LIMIT",
     "BALANCED",
     "BETTER",
+    "BOX_SLACK",
+    "CLEAR",
     "CLOSED",
     "CLOSEST",
+    "DAMPED",
+    "DAMPING",
     "DOUBTFUL",
+    "FOLLOWED",
+    "FORETOLD",
     "FURTHEST",
+    "GAINED",
+    "HEAVY",
     "HELD",
+    "LEAST_DAMPED",
+    "LEAST_DAMPING",
+    "LESS",
     "LEVER",
+    "MASSLESS",
     "MET",
+    "MOST_DAMPING",
     "NEARBY",
+    "NEAREST",
     "NEAR_SINGULAR",
+    "NOT_PRINTED",
+    "NO_COMPONENT",
     "OPEN_ROWS",
+    "PARALLEL",
     "PIVOT",
     "PIVOT_ROUNDING",
     "PIVOT_ZERO",
     "POOR_CONDITION",
     "RANK",
+    "REACH_SLACK",
     "REFINED",
     "REPEATED",
     "ROUNDING",
+    "SAME",
+    "SAME_DIRECTION",
     "SCALED",
     "SETTLED",
     "SHORT",
+    "SHORTEST",
     "SHRINKS",
     "SINGULAR",
     "SLACK",
     "SMALL",
     "STALLED",
+    "STRIDE",
     "TRUST",
+    "TURNED_OVER",
+    "UNIMPROVED",
+    "UNTOLD",
     "ZERO",
     "Tolerances",
     "read_tolerance",
@@ -59,6 +87,31 @@ MET = 1e-9
 #: cannot be closed so well (large mechanisms, many turns, the digits of a file) is brought as near as steps bring it,
 #: and judged by `tolerance=`.
 ASSEMBLED = 1e-11
+#: The search for closed configurations goes on in steps of no more than this in a single dof, in radians or lengths:
+#: the radius of the trust region grows with the root of their number,
+STRIDE = 0.5
+#: and ends at this radius: a mechanism that must go so carefully does not get there.
+SHORTEST = 1e-9
+#: A step whose rows foretell less than this part of what is open, squared, is rounding;
+FORETOLD = 1e-14
+#: one that gains less than this part of what was foretold is not taken.
+GAINED = 1e-3
+#: The way back towards the start ends with steps, or gains, of this part of the distance: the next ones are rounding.
+NEAREST = 1e-9
+#: Added to the damping of steps within limits, in squares of scaled rows, so that every dof has a say of its own.
+DAMPED = 1e-14
+#: The least damping that is looked at, relative to the largest: the square root of the smallest singular value of rows.
+LEAST_DAMPED = 1e-24
+#: The rows of closures relative to what else a step is measured by, where both are in one least-squares problem: their
+#: square is well within the digits, and that of one over it is what is closed afterwards.
+HEAVY = 1e4
+#: Damping of inverse kinematics relative to the square of what is left: to begin with, and between these two.
+DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-3, 1e-9, 1e9
+#: A step of inverse kinematics that betters the square of what is left by less than this part ends a descent.
+UNIMPROVED = 1e-13
+#: Scaled pivots above this part of the largest count, for compiled assembly: well above `RANK`, so that singular values
+#: do too. Those up to `ZERO` do not, and what lies between is left to Python.
+CLEAR = 1e-4
 #: Where projection on the closures and following dependent dofs end at most: steps go on while they halve what is open.
 CLOSEST = 1e-15
 #: Singular values of rows and columns in their sizes (`kinematics.sizes`) that are zero: axes parallel but for the
@@ -113,6 +166,36 @@ SETTLED, STALLED = 1e-14, 1e-12
 #: A compliance in turns this small relative to that in slides over the length of the loop, or the reverse, is rounding:
 #: no lever is so long.
 LEVER = 1e-18
+#: Columns of a closure's hinge whose pivots are in this ratio depend on each other: its coordinates are not known.
+PARALLEL = 1e-9
+#: A turn or slide of a hinge of which no more than this part is off the others is one of them: rounding.
+ALIGNED = 1e-12
+#: An axis with so much more of it left than of another is taken for a row before it: so rounding does not choose rows.
+AHEAD = 1e-9
+#: Coordinates of a closure's hinge are found where a step moves it by less, in radians or lengths of the loop.
+FOLLOWED = 1e-13
+#: Sine of the angle from a pose turned over, to which no angle of a pin is nearest.
+TURNED_OVER = 1e-3
+#: A direction of a pose whose sine to another is less is that one, or its opposite.
+SAME_DIRECTION = 1e-12
+#: What rounding may make of bounds on a distance relative to the reach;
+REACH_SLACK = 1e-9
+#: of an angle from its cosine, which has half the digits, and of a distance relative to the lengths of a box.
+BOX_SLACK = 1e-7
+#: How much a coupling says of the size of a dof relative to a loop: loops decide where there are both.
+LESS = 1e-3
+#: Singular values of the logarithms of sizes that are zero: what is not told stays 1.
+UNTOLD = 1e-10
+#: Inertias of a node relative to its largest that are rounding, where they are inverted.
+MASSLESS = 1e-12
+#: Places of nodes that differ by a rounding or two are one, where a loop is cut elsewhere.
+SAME = 1e-14
+#: Components of a row of turns or slides in words: none,
+NO_COMPONENT = 1e-9
+#: along an axis,
+ALONG_AXIS = 1e-12
+#: and too small to be printed in three digits.
+NOT_PRINTED = 5e-4
 #: The largest scaled compliance of rows lies between these where their scale serves: it is 1 before anything cancels at
 #: the state the scale was made for, and far from it that state says nothing of rounding.
 SCALED = 1e-3, 1e2
@@ -136,6 +219,20 @@ class Tolerances:
     shrinks: float = SHRINKS
     trust: float = TRUST
     small: float = SMALL
+    balanced: float = BALANCED
+    settled: float = SETTLED
+    parallel: float = PARALLEL
+    aligned: float = ALIGNED
+    ahead: float = AHEAD
+    followed: float = FOLLOWED
+    assembled: float = ASSEMBLED
+    zero: float = ZERO
+    clear: float = CLEAR
+    stride: float = STRIDE
+    foretold: float = FORETOLD
+    gained: float = GAINED
+    nearest: float = NEAREST
+    turned_over: float = TURNED_OVER
 
 
 def read_tolerance(tolerance: Any, function: str) -> float:

@@ -15,6 +15,7 @@ from scipy.sparse import csc_array
 from scipy.sparse.linalg import splu
 
 from soacraft.kinematics.rows import Constraints
+from soacraft.kinematics.tolerances import MASSLESS
 from soacraft.model.flat.layout import Layout
 from soacraft.spatial.checks import Array
 
@@ -75,7 +76,7 @@ class Bodies:
         for k, J in enumerate(layout.armature):
             if J is not None:
                 self.M[k, range(6, 6 + J.size), range(6, 6 + J.size)] = J
-        self.M_inv = np.asarray(np.linalg.pinv(self.M, rcond=1e-12, hermitian=True))
+        self.M_inv = np.asarray(np.linalg.pinv(self.M, rcond=MASSLESS, hermitian=True))
         empty = Hinges(np.zeros((n, 6, width)), np.zeros((n, 6), dtype=bool), np.zeros((n, 6, width)))
         constant, self._varying = _kinds(layout)
         self._constant = _filled(empty, constant, maps)

@@ -131,8 +131,9 @@ inline bool least_norm(LoopWork& w, double* lambda) {
     if (kept == m) return true;
     double *g = w.extra, *d = g + m, *Ad = d + m;
     const double *scale = plan.scale.data();
-    double small = 0.0, before = 0.0;
-    for (index i = 0; i < m; ++i) small += 1e-28 * scale[i] * lambda[i] * scale[i] * lambda[i];
+    double size = 0.0, before = 0.0;
+    for (index i = 0; i < m; ++i) size += scale[i] * lambda[i] * scale[i] * lambda[i];
+    const double small = plan.tolerances.settled * plan.tolerances.settled * size;
     for (index round = 0; round <= 2 * (m - kept) + 20; ++round) {
         for (index i = 0; i < m; ++i) g[i] = scale[i] * lambda[i];
         to_free_rows(w, g);

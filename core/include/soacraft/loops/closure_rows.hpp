@@ -13,6 +13,7 @@ using loops::Closure;
 using loops::Coupling;
 using loops::Plan;
 using loops::Term;
+using loops::Tolerances;
 
 // One closure at one state.
 struct Tie {
@@ -101,7 +102,7 @@ inline HingeAt hinge_at(const Plan& plan, const Closure& c, const double* theta)
 
 // x with H* x nearest to a twist, slides measured by a length; false where the columns of H* depend on each other.
 // Columns of the same size: their pivots tell.
-inline bool nearest(const HingeAt& hinge, const Twist& to, double length, double* x) {
+inline bool nearest(const Tolerances& t, const HingeAt& hinge, const Twist& to, double length, double* x) {
     const double per = length > 0.0 ? 1.0 / length : 1.0;
     double A[36], size[6], tau[6], norm[6];
     double b[6] = {to.w.x, to.w.y, to.w.z, per * to.v.x, per * to.v.y, per * to.v.z};
@@ -116,7 +117,7 @@ inline bool nearest(const HingeAt& hinge, const Twist& to, double length, double
     }
     PivotedQR qr{6, n, A, tau, norm, order};
     qr.factor();
-    if (!(qr.ratio() > 1e-9)) return false;
+    if (!(qr.ratio() > t.parallel)) return false;
     qr.apply_transposed(1, b);
     qr.solve_upper(1, b);
     for (index i = 0; i < n; ++i) x[order[i]] = size[order[i]] * b[i];
@@ -134,10 +135,10 @@ inline bool follow(const Plan& plan, const Closure& c, const Place<double>& T_ab
     for (int step = 0; step < 12; ++step) {
         hinge = hinge_at(plan, c, theta);
         double x[6], size = 0.0;
-        if (!nearest(hinge, log_of(inverse(hinge.T) * T_ab), c.length, x)) return false;
+        if (!nearest(plan.tolerances, hinge, log_of(inverse(hinge.T) * T_ab), c.length, x)) return false;
         for (index i = 0; i < hinge.count; ++i) size = larger(size, moved_by(hinge.H[i], c.length) * std::fabs(x[i]));
-        if (size < 1e-13) return true;
-        if (size > 1.0) return false;
+        if (size < plan.tolerances.followed) return true;
+        if (size > plan.tolerances.furthest) return false;
         for (index i = 0; i < hinge.count; ++i) theta[hinge_of(plan, c)[i].q] += x[i];
     }
     hinge = hinge_at(plan, c, theta);
@@ -165,7 +166,7 @@ inline bool fit(const Plan& plan, const Closure& c, const Place<double>& T_ab, b
             const Place<double> in = place_at<double>(e.R, e.p);
             const Mat3 R = transpose(in.R) * (T_ab.R * transpose(out.R));
             const double x = R.a.x + R.b.y, y = R.a.y - R.b.x, n = std::sqrt(x * x + y * y);
-            if (!(n > 1e-3)) return false;  // turned over: no nearest angle
+            if (!(n > plan.tolerances.turned_over)) return false;  // turned over: no nearest angle
             const double cosine = x / n, sine = y / n;
             const Place<double> turn{{{cosine, sine, 0.0}, {-sine, cosine, 0.0}, {0.0, 0.0, 1.0}}, {0.0, 0.0, 0.0}};
             hinge.T = in * turn * out;
@@ -190,7 +191,7 @@ inline bool fit(const Plan& plan, const Closure& c, const Place<double>& T_ab, b
 
 // Vectors of `size` entries, orthonormal to the `count` in `basis` (rows of `size`, any) and each other, until
 // `wanted` of them are found; unit vectors are tried, the one that has most left first.
-inline void complete(int size, double* basis, int count, int wanted, double* found) {
+inline void complete(const Tolerances& t, int size, double* basis, int count, int wanted, double* found) {
     double unit[42];
     int known = 0;
     const auto orthogonal = [&](double* x) {
@@ -212,7 +213,7 @@ inline void complete(int size, double* basis, int count, int wanted, double* fou
         double x[6], before = 0.0;
         for (int i = 0; i < size; ++i) x[i] = basis[size * k + i], before += x[i] * x[i];
         const double n = orthogonal(x);
-        if (n > 1e-12 * std::sqrt(before) && n > 1e-14) keep(x, n);
+        if (n > t.aligned * std::sqrt(before)) keep(x, n);
     }
     for (int done = 0; done < wanted; ++done) {
         double best[6] = {}, most = 0.0;
@@ -220,7 +221,7 @@ inline void complete(int size, double* basis, int count, int wanted, double* fou
             double x[6] = {};
             x[axis] = 1.0;
             const double n = orthogonal(x);
-            if (n > most + 1e-9) {
+            if (n > most + t.ahead) {
                 most = n;
                 for (int i = 0; i < size; ++i) best[i] = x[i];
             }
@@ -231,7 +232,7 @@ inline void complete(int size, double* basis, int count, int wanted, double* fou
 }
 
 // How many of `count` rows of three are independent.
-inline int rank_of_three(const double* rows, int count) {
+inline int rank_of_three(const Tolerances& t, const double* rows, int count) {
     double A[18], tau[6], norm[6];
     index order[6];
     for (int k = 0; k < count; ++k)
@@ -239,12 +240,12 @@ inline int rank_of_three(const double* rows, int count) {
     PivotedQR qr{count >= 3 ? count : 3, count >= 3 ? 3 : count, A, tau, norm, order};
     qr.factor();
     int rank = 0;
-    for (index i = 0; i < qr.n; ++i) rank += std::fabs(A[i * qr.n + i]) > 1e-12 * std::fabs(A[0]) && A[0] != 0.0;
+    for (index i = 0; i < qr.n; ++i) rank += std::fabs(A[i * qr.n + i]) > t.aligned * std::fabs(A[0]) && A[0] != 0.0;
     return rank;
 }
 
 // Rows Q with Q H* = 0: turns alone, slides alone, then what ties the two.
-inline void forbidden(const HingeAt& hinge, double* Q) {
+inline void forbidden(const Tolerances& t, const HingeAt& hinge, double* Q) {
     const int n = static_cast<int>(hinge.count);
     double turns[18], slides[18], found[18];
     for (int c = 0; c < n; ++c) {
@@ -255,8 +256,8 @@ inline void forbidden(const HingeAt& hinge, double* Q) {
     int row = 0;
     for (int side = 0; side < 2; ++side) {
         double* half = side == 0 ? turns : slides;
-        const int wanted = 3 - rank_of_three(half, n);
-        complete(3, half, n, wanted, found);
+        const int wanted = 3 - rank_of_three(t, half, n);
+        complete(t, 3, half, n, wanted, found);
         for (int r = 0; r < wanted; ++r, ++row)
             for (int i = 0; i < 3; ++i)
                 Q[6 * row + 3 * side + i] = found[3 * r + i], Q[6 * row + 3 * (1 - side) + i] = 0.0;
@@ -266,7 +267,7 @@ inline void forbidden(const HingeAt& hinge, double* Q) {
     for (int c = 0; c < n; ++c)
         for (int i = 0; i < 3; ++i) basis[6 * c + i] = turns[3 * c + i], basis[6 * c + 3 + i] = slides[3 * c + i];
     for (int i = 0; i < 6 * row; ++i) basis[6 * n + i] = Q[i];
-    complete(6, basis, n + row, 6 - n - row, rest);
+    complete(t, 6, basis, n + row, 6 - n - row, rest);
     for (int i = 0; i < 6 * (6 - n - row); ++i) Q[6 * row + i] = rest[i];
 }
 
@@ -301,14 +302,14 @@ inline bool tie(const Plan& plan, const Closure& c, const Limb* limbs, bool want
     if (c.fixed)
         for (index i = 0; i < 6 * c.rows; ++i) t.local[i] = c.Q[i];
     else
-        forbidden(hinge, t.local);
+        forbidden(plan.tolerances, hinge, t.local);
     const Twist V_a = a.limb ? carried(t.r_a, a.limb->V) : still, V_b = b.limb ? carried(t.r_b, b.limb->V) : still;
     const Twist xi = V_b - V_a;
     Twist extra = motion_cross(xi, V_a);
     if (!c.fixed) {
         double rate[6];
         const Twist seen{turn_back(t.R_b, xi.w), turn_back(t.R_b, xi.v)};
-        if (!nearest(hinge, seen, c.length, rate)) return false;
+        if (!nearest(plan.tolerances, hinge, seen, c.length, rate)) return false;
         Twist outboard = still, bias = still;  // sum over i of rate_i crm(S_i) (sum over j > i of S_j rate_j)
         for (index i = hinge.count; i-- > 0;) {
             bias += rate[i] * motion_cross(hinge.H[i], outboard);

@@ -24,7 +24,7 @@ inline bool constraint_embedding(LoopWork& w, const Base& base, const double* T,
     for (int round = 0;; ++round) {
         unbalanced(w, T, w.vdot, known);
         const double most = larger(w.plan.inertia * w.rate * w.rate, largest_force(w.plan, w.left));
-        if (round == 2 || largest_reduced(w, w.left) <= 1e-13 * most) break;
+        if (round == 2 || largest_reduced(w, w.left) <= w.plan.tolerances.balanced * most) break;
         correct(w, w.left);
         accelerations(model, base, w.limbs, w.S, w.vdot, w.A);
         if (rest.m > 0) close_rest(w, rest, rank, base);

@@ -56,6 +56,15 @@ struct Tolerances {
     double closest;   // what is open goes no lower
     double furthest, shrinks;  // steps of dependent dofs are no longer, and each no more than this part of the one before
     double trust, small;  // a step along a branch may be corrected by this part of it, or by so much
+    double balanced;  // what refinement may leave of rows and of forces, relative to the largest
+    double settled;   // a change by this part is rounding
+    double parallel;  // columns of a closure's hinge with pivots in this ratio depend on each other
+    double aligned;   // a direction with no more than this part off the others is one of them
+    double ahead;     // an axis with so much more left than another is taken for a row first
+    double followed;  // where the coordinates of a closure's hinge are, in radians or lengths of its loop
+    double assembled, zero, clear;  // where loops are closed; pivots up to `zero` of the largest are none, above `clear` one
+    double stride, foretold, gained, nearest;  // steps towards closed loops: their size, what they must promise, bring, end at
+    double turned_over;  // sine of the angle from a pose that no angle of a pin is nearest to
 };
 
 // One element on the way of a block of rows to the base.
@@ -135,6 +144,15 @@ struct Rest {
 struct Drives {
     const index* place;
     const double* rates;
+};
+
+// What may move when loops are closed: dofs, and coordinates between limits.
+struct Allowed {
+    const index* free;
+    index count;
+    const double *lower, *upper;  // by dof
+    const index* place;           // of its coordinate, -1: it has none of its own
+    bool nearest;                 // whether to go back towards the start: not where the way there matters
 };
 
 // Bodies that move as one (formula F5), or a single element without rows.

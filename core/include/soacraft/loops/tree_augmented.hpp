@@ -154,7 +154,7 @@ inline bool tree_augmented(LoopWork& w, const Base& base, const double* T, Resid
         close_rows(w);
         accelerations(model, base, w.limbs, w.S, w.vdot, w.A);
         row_residual(w, base, w.vdot, w.row);
-        if (open_rows(w) <= 1e-13 * larger(before, largest_rate(w.plan, w.vdot))) break;
+        if (open_rows(w) <= w.plan.tolerances.balanced * larger(before, largest_rate(w.plan, w.vdot))) break;
     }
     if (!least_norm(w, w.lambda)) return false;
     unbalanced(w, T, w.vdot, w.lambda);
@@ -180,7 +180,7 @@ inline bool impulse(LoopWork& w, const double* rhs) {
         }
         row_rates(w, none<double>(), w.vdot, w.row);
         for (index i = 0; i < m; ++i) w.row[i] += rhs[i];
-        if (largest(w.row, m) <= 1e-15 * largest(rhs, m)) break;
+        if (largest(w.row, m) <= w.plan.tolerances.closest * largest(rhs, m)) break;
     }
     return true;
 }

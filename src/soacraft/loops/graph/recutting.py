@@ -15,7 +15,7 @@ import numpy as np
 from soacraft.errors import LoopError, ModelError
 from soacraft.kinematics.report import report
 from soacraft.kinematics.rows import Constraints
-from soacraft.kinematics.tolerances import CLOSED, read_tolerance
+from soacraft.kinematics.tolerances import CLOSED, SAME, read_tolerance
 from soacraft.model.flat.layout import dof_names
 from soacraft.model.hinges import Free, Spherical
 from soacraft.model.hinges.base import H_T_of, Hinge, bias_of
@@ -32,8 +32,6 @@ from soacraft.model.tree.turning import Turned, copy_hinge_numbers, has_hinge_nu
 from soacraft.spatial.checks import Array
 from soacraft.spatial.pose import Pose
 from soacraft.spatial.transforms import crm
-
-_SAME = 1e-14
 
 
 class Hung(NamedTuple):
@@ -284,10 +282,10 @@ def _end(other: Multibody, carrier: Carrier, pose: Pose, name: str) -> Frame:
     """The frame of the new model at a pose on a body: itself, a node that is there, or a new one."""
     twin = other.frame(carrier.name)
     assert isinstance(twin, Carrier)
-    if pose.is_close(Pose(), _SAME):
+    if pose.is_close(Pose(), SAME):
         return twin
     for node in twin.nodes:
-        if node.pose.is_close(pose, _SAME):
+        if node.pose.is_close(pose, SAME):
             return node
     taken = {node.name for node in twin.nodes}
     while name in taken:
