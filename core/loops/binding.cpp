@@ -251,12 +251,13 @@ double time_solver(const ClosedSolver& m, nb::handle q_, nb::handle v_, nb::hand
 
 }  // namespace
 
-void bind_method(nb::module_& m);    // method.cpp
-void bind_motion(nb::module_& m);    // motion_binding.cpp
-void bind_assembly(nb::module_& m);  // assembly_binding.cpp
+void bind_method(nb::module_& m);       // method.cpp
+void bind_motion(nb::module_& m);       // motion_binding.cpp
+void bind_assembly(nb::module_& m);     // assembly_binding.cpp
+void bind_derivatives(nb::module_& m);  // derivatives_binding.cpp
 
 void bind(nb::module_& m) {
-    bind_method(m), bind_motion(m), bind_assembly(m);
+    bind_method(m), bind_motion(m), bind_assembly(m), bind_derivatives(m);
     const auto array = [](const char* name) { return nb::arg(name).none(); };
     nb::class_<ClosedSolver>(m, "ClosedSolver", "A compiled closed chain: its rows, and its solver. It never changes.")
         .def("__init__", &make, nb::arg("tree").none(), nb::arg("plan").none(), "Compile a plan for a tree.")

@@ -43,6 +43,12 @@ struct Motion {
     double *q, *v, *theta;
 };
 
+// The derivatives of an answer along q, v and the force: of vdot (nv, nv) each, of the forces (numbers, nv) each; the
+// coordinates of the closures' hinges, unless null.
+struct Derived {
+    double *vdot[3], *forces[3], *theta;
+};
+
 struct Kernels {
     std::size_t (*room)(const Plan&);  // bytes of the memory that the others take, on a cache line
     bool (*solve)(const Plan&, void* memory, Method, const State&, const Answer&);  // false: Python should look at it
@@ -51,6 +57,8 @@ struct Kernels {
     bool (*move)(const Plan&, void* memory, Move, const State&, const Motion&);
     std::size_t (*closing_room)(const Plan&);  // bytes of the memory that the next one takes
     bool (*assemble)(const Plan&, void* memory, const double* q, const double* theta, const Allowed&, double* to);
+    std::size_t (*derive_room)(const Plan&);
+    bool (*derive)(const Plan&, void* memory, const State&, const Derived&);  // of a plan of tree-augmented dynamics
 };
 
 // The best build for this machine.

@@ -2,6 +2,7 @@
 #include "job.hpp"
 #include "soacraft/loops/closing.hpp"
 #include "soacraft/loops/constraint_embedding.hpp"
+#include "soacraft/loops/derivatives.hpp"
 #include "soacraft/loops/inverse_embedding.hpp"
 
 SOACRAFT_RIGID_BEGIN
@@ -16,33 +17,40 @@ Base base_at(const double* a) {
     return base;
 }
 
-// Whether some rows were taken to repeat others.
-bool redundant(const LoopWork& w, loops::Method method) {
+// How many rows were not taken to repeat others.
+index rows_kept(const LoopWork& w, loops::Method method) {
     index kept = 0;
     if (method == loops::TREE_AUGMENTED)
         for (std::size_t i = 0; i < w.plan.fronts.size(); ++i) kept += w.rank[i];
     else
         for (const Group& g : w.plan.groups) kept += static_cast<index>(g.dependent.size());
-    return kept < w.plan.size;
+    return kept;
 }
 
-bool solve(const Plan& plan, void* memory, loops::Method method, const loops::State& s, const loops::Answer& out) {
-    LoopWork w(plan, static_cast<char*>(memory));
-    const Base base = base_at(s.base);
-    const double* T = s.force;
+// vdot, lambda and what they leave at a state, and the generalized force T that acts; false where Python should look at it.
+bool settle(LoopWork& w, loops::Method method, const loops::State& s, const Base& base, const double*& T, Residual& left) {
+    const Plan& plan = w.plan;
+    T = s.force;
     if (s.passive) {
         for (index i = 0; i < w.model.nv; ++i) w.force[i] = s.force[i];
         each_passive<double>(*s.passive, s.q, s.v, [&w](index i, double x) { w.force[i] += x; });
         T = w.force;
     }
     if (!take_rows(w, base, s.q, s.v, T, s.pull, s.theta, false, true, s.drives)) return false;
-    Residual left;
     const bool fine = method == loops::TREE_AUGMENTED ? tree_augmented(w, base, T, left)
                                                       : constraint_embedding(w, base, T, left);
     const double allowed = plan.tolerances.closed;
     if (!fine || !(left.closures <= allowed) || !(left.motion <= allowed)) return false;
-    if (redundant(w, method) && !(left.closures <= plan.tolerances.repeated + plan.tolerances.open_rows * w.open_by))
-        return false;  // a row was left out that counts: near a singular pose
+    if (rows_kept(w, method) == plan.size) return true;
+    // otherwise a row was left out that counts: near a singular pose
+    return left.closures <= plan.tolerances.repeated + plan.tolerances.open_rows * w.open_by;
+}
+
+bool solve(const Plan& plan, void* memory, loops::Method method, const loops::State& s, const loops::Answer& out) {
+    LoopWork w(plan, static_cast<char*>(memory));
+    const double* T;
+    Residual left;
+    if (!settle(w, method, s, base_at(s.base), T, left)) return false;
     out.residual[0] = left.closures, out.residual[1] = left.motion;
     for (index i = 0; i < w.model.nv; ++i) out.vdot[i] = w.vdot[i];
     double* to = out.forces;
@@ -165,9 +173,28 @@ bool assemble(const Plan& plan, void* memory, const double* q, const double* the
     return true;
 }
 
+std::size_t derive_room(const Plan& plan) {
+    Room taken;
+    DerivativeWork(plan, taken);
+    return LoopWork(plan, nullptr).bytes + taken.bytes;
+}
+
+// By tree-augmented dynamics.
+bool derive(const Plan& plan, void* memory, const loops::State& s, const loops::Derived& out) {
+    LoopWork w(plan, static_cast<char*>(memory));
+    Arena arena{static_cast<char*>(memory) + w.bytes};
+    const DerivativeWork d(plan, arena);
+    const Base base = base_at(s.base);
+    const double* T;
+    Residual left;
+    if (!settle(w, loops::TREE_AUGMENTED, s, base, T, left)) return false;
+    for (index i = 0; out.theta && i < plan.coordinates; ++i) out.theta[i] = w.theta[i];
+    return derive_closed(w, d, base, s.q, s.v, T, s.pull, s.passive, rows_kept(w, loops::TREE_AUGMENTED), out);
+}
+
 }  // namespace
 
 extern const loops::Kernels loop_kernels;
-const loops::Kernels loop_kernels = {room, solve, push, rows, move, closing_room, assemble};
+const loops::Kernels loop_kernels = {room, solve, push, rows, move, closing_room, assemble, derive_room, derive};
 
 SOACRAFT_RIGID_END

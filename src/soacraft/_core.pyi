@@ -356,6 +356,29 @@ def closed_call(solver: ClosedSolver, forces: dict[Any, Any], fallback: Any, wra
     objects of the class `wrap` with vdot, _rest and _source, and _theta where coordinates are followed.
     """
 
+def closed_derivatives(
+    solver: ClosedSolver,
+    q: _Reals,
+    v: _Reals,
+    force: _Reals,
+    pull: _Reals | None,
+    theta: _Reals,
+    outs: tuple[_Reals, ...],
+    fine: _Integers,
+    threads: int = 1,
+    passive: bool = False,
+) -> None:
+    """Derivatives of a batch of states, for a plan of tree-augmented dynamics, along q, v and the force: of vdot
+    (count, nv nv) each, of the forces of closures and couplings (count, numbers nv) each; `fine` gets 1 where they
+    hold.
+    """
+
+def closed_derivatives_call(solver: ClosedSolver, forces: dict[Any, Any], fallback: Any) -> Call:
+    """A call (q, v, force, theta, passive) on single states that gives the six arrays, and theta where coordinates are
+    followed or else None; what it is not sure of goes to a Python function, as everything does while `forces` is not
+    empty.
+    """
+
 # -- programs of operator expressions ----------------------------------------------------------------------------------
 
 class Plan:

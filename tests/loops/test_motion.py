@@ -45,7 +45,7 @@ def in_python(s):
     s._compiled = None
     s._chosen = s._chosen._replace(compiled=None, call=None)
     if isinstance(s, ConstraintEmbedding):
-        s._projections = None
+        s._beside = None
     return s
 
 

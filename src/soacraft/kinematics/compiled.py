@@ -6,6 +6,7 @@ goes to Python, which computes it or says what is wrong. This file alone builds 
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -73,6 +74,11 @@ class CompiledClosures:
         }
         """Calls (q, theta), (q, x, theta) or (q, x, theta, v, passive) on single states that give q, v and theta, of
         those that the motion has; or None where it is not sure."""
+        self.derivatives: Callable[..., Any] = _not_sure
+        """A call (q, v, force, theta, passive) on single states that gives the derivatives of vdot along q, v and the
+        force, those of the constraint forces, and theta; or None where it is not sure."""
+        if plan.method == TREE_AUGMENTED:
+            self.derivatives = _core.closed_derivatives_call(self.core, forces, _not_sure)
 
     @classmethod
     def of(cls, graph: Graph, tolerance: float = CLOSED) -> CompiledClosures | None:
@@ -191,6 +197,20 @@ class CompiledClosures:
         self.core.run(q, v, force, pull, theta, vdot, rest, followed, fine, threads, passive,
                       *(drives or ()))  # fmt: skip
         return vdot, rest, followed, fine.astype(bool)
+
+    def derive(
+        self, q: Array, v: Array, force: Array, pull: Array | None, theta: Array, passive: bool
+    ) -> tuple[tuple[Array, ...], npt.NDArray[np.bool_]]:
+        """The derivatives of a batch of states along q, v and the force, (count, nv, nv) of vdot and (count, numbers,
+        nv) of the constraint forces, and where they hold.
+        """
+        count, nv, forces = len(q), self._nv, self.plan.closures.forces
+        shapes = ((count, nv, nv),) * 3 + ((count, forces, nv),) * 3
+        outs, fine = tuple(np.empty(shape) for shape in shapes), np.zeros(count, dtype=np.int64)
+        threads = min(_CORES, 1 + count * self._tree.count * nv // _WORTH_A_THREAD)
+        flat = tuple(x.reshape(count, math.prod(x.shape[1:])) for x in outs)
+        _core.closed_derivatives(self.core, q, v, force, pull, theta, flat, fine, threads, passive)
+        return outs, fine.astype(bool)
 
     def driven(self, states: Sequence[Mapping[str, tuple[Array, Array]]]) -> tuple[Integers, Array] | None:
         """What drives closures and couplings in each state, `{name: (u, udot)}`, as compiled code takes it: where the

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
+from soacraft.dynamics.compiled import pull_of
 from soacraft.dynamics.derivatives import refuse_nonholonomic
 from soacraft.dynamics.engine import answers
 from soacraft.dynamics.problem import Problem
@@ -16,7 +18,7 @@ from soacraft.kinematics.independent import ranges
 from soacraft.kinematics.row_derivatives import RowDerivatives, row_derivatives
 from soacraft.kinematics.rows import LoopRows
 from soacraft.kinematics.sizes import sizes_of
-from soacraft.kinematics.tasks import Task, body_forces, states_of
+from soacraft.kinematics.tasks import Task, body_forces, in_state, states_of
 from soacraft.spatial.checks import Array
 from soacraft.spatial.rotations import skew
 
@@ -24,11 +26,14 @@ if TYPE_CHECKING:
     from soacraft.loops.solver import Solver
 
 Three = tuple[Array, Array, Array]
+Ties = tuple[tuple[str, ...], tuple[str, ...]]
+"""The names of the loops and of the couplings."""
 
 
-@dataclass(frozen=True, eq=False)
 class Derivatives:
     """The derivatives of `Result.vdot` along the dofs, in v and in the force; unpacks as `dq, dv, dforce = ...`."""
+
+    __slots__ = ("_forces", "_ties", "dforce", "dq", "dv")
 
     dq: Array
     """(..., nv, nv)."""
@@ -36,21 +41,36 @@ class Derivatives:
     """(..., nv, nv)."""
     dforce: Array
     """(..., nv, nv): symmetric, of the rank of the independent dofs."""
-    multipliers: Mapping[str, Three]
-    """The same three for each of `Result.multipliers`: of a loop (..., 6, nv), of a coupling (..., nv)."""
+
+    def __init__(self, dq: Array, dv: Array, dforce: Array, forces: Three, ties: Ties) -> None:
+        self.dq, self.dv, self.dforce = dq, dv, dforce
+        self._forces, self._ties = forces, ties
+
+    @property
+    def multipliers(self) -> Mapping[str, Three]:
+        """The same three for each of `Result.multipliers`: of a loop (..., 6, nv), of a coupling (..., nv)."""
+        loops, couplings = self._ties
+        q, v, force = self._forces
+        found: dict[str, Three] = {}
+        for i, name in enumerate(loops):
+            at = slice(6 * i, 6 * i + 6)
+            found[name] = q[..., at, :], v[..., at, :], force[..., at, :]
+        for i, name in enumerate(couplings, 6 * len(loops)):
+            found[name] = q[..., i, :], v[..., i, :], force[..., i, :]
+        return found
 
     def __iter__(self) -> Iterator[Array]:
         return iter((self.dq, self.dv, self.dforce))
 
     def __repr__(self) -> str:
-        names = ", ".join(map(repr, self.multipliers)) or "nothing"
+        names = ", ".join(map(repr, (*self._ties[0], *self._ties[1]))) or "nothing"
         return f"Derivatives of vdot {self.dq.shape}, and of the multipliers of {names}"
 
 
 def forward_dynamics_derivatives(
     solver: Solver, q: Any, v: Any, force: Any, f_ext: Any = None, *, passive: bool = True
 ) -> Derivatives:
-    """The derivatives of `solver.forward_dynamics` at closed states, exact for every hinge. O(n nv + nv^3).
+    """The derivatives of `solver.forward_dynamics` at closed states, exact for every hinge. O(n nv + m nv^2) for m rows.
 
         [ Mcal  Gc* ] [ dvdot   ]   [ dforce - dT - d(Gc* lambda) ]      dT: of the inverse dynamics, vdot held
         [ Gc    0   ] [ dlambda ] = [ -d(Gc vdot + Gcdot v)       ]                              (formula F14)
@@ -73,23 +93,50 @@ def forward_dynamics_derivatives(
     ...                  s.forward_dynamics(q, 0 * q, np.zeros(mb.nv)).vdot + dforce @ np.ones(mb.nv)))
     True
     """
+    compiled = solver._augmented()
+    if compiled is not None and f_ext is None:
+        quick = compiled.derivatives(q, v, force, solver._turns, passive)
+        if quick is not None:
+            if quick[6] is not None:
+                solver._turns = quick[6]
+            closures = compiled.plan.closures
+            return Derivatives(*quick[:3], quick[3:6], (closures.loops, closures.couplings))
     p = solver._read("forward_dynamics_derivatives", q=q, v=v, force=force, f_ext=f_ext, passive=passive)
     refuse_nonholonomic(p)
-    tasks = (solver._task(s, one["force"], f, {}, passive=p.passive) for s, one, f in states_of(p))
-    found = [at_task(solver, task)[0] for task in tasks]
+    outs, fine = _compiled(solver, p)
+    for i, (where, (state, one, forces)) in enumerate(zip(np.ndindex(*p.batch), states_of(p), strict=True)):
+        if not fine[i]:
+            with in_state(p.batch, where):
+                d, _ = at_task(solver, solver._task(state, one["force"], forces, {}, passive=p.passive))
+                for to, x in zip(outs, (*d, *d._forces), strict=True):
+                    to[i] = x
+    whole = [x.reshape(*p.batch, *x.shape[1:]) for x in outs]
+    return Derivatives(whole[0], whole[1], whole[2], (whole[3], whole[4], whole[5]), _ties(solver))
 
-    def stacked(parts: list[Array]) -> Array:
-        return np.reshape(parts, (*p.batch, *np.shape(parts)[1:]))
 
-    names = found[0].multipliers if found else {}
-    three = {name: [x.multipliers[name] for x in found] for name in names}
-    return Derivatives(
-        stacked([x.dq for x in found]),
-        stacked([x.dv for x in found]),
-        stacked([x.dforce for x in found]),
-        {name: (stacked([x[0] for x in y]), stacked([x[1] for x in y]), stacked([x[2] for x in y]))
-         for name, y in three.items()},
-    )  # fmt: skip
+def _ties(solver: Solver) -> Ties:
+    graph = solver.graph
+    return tuple(x.name for x in graph.loops if x.active), tuple(x.name for x in graph.couplings if x.active)
+
+
+def _compiled(solver: Solver, p: Problem) -> tuple[tuple[Array, ...], npt.NDArray[np.bool_]]:
+    """The derivatives at all states, (count, ...), and where compiled code is sure of them: unless forces keep axes
+    other than those of their nodes.
+    """
+    count, (loops, couplings) = math.prod(p.batch), _ties(solver)
+    if count and all(wrench.expressed_in is None for _, wrench in p.forces):
+        if solver._augmented() is None:
+            state, one, forces = next(states_of(p))
+            with in_state(p.batch, (0,) * len(p.batch)):
+                solver._augment(solver._task(state, one["force"], forces, {}, passive=p.passive))
+        compiled, turns = solver._augmented(), solver._turns
+        if compiled is not None and turns is not None:
+            given = (np.ascontiguousarray(p.full(x).reshape(count, -1)) for x in ("q", "v", "force"))
+            q, v, force = given
+            return compiled.derive(q, v, force, pull_of(p, count) if p.forces else None, turns, p.passive)
+    rows = 6 * len(loops) + len(couplings)
+    outs = tuple(np.empty((count, n, p.nv)) for n in (p.nv, p.nv, p.nv, rows, rows, rows))
+    return outs, np.zeros(count, dtype=np.bool_)
 
 
 def at_task(solver: Solver, task: Task) -> tuple[Derivatives, RowDerivatives]:
@@ -111,8 +158,9 @@ def at_task(solver: Solver, task: Task) -> tuple[Derivatives, RowDerivatives]:
     if N.size:  # least norm turns with the range of Gc: N* dlambda = N* dGc Gc^+ lambda
         along = inverse @ multipliers
         d_multipliers[:, :nv] += N @ (N.T @ row_derivatives(rows, along, 0.0 * along, 0.0 * multipliers).speed)
-    by_name = _by_name(task, of_rows, multipliers, d_multipliers)
-    return Derivatives(*_three(d), by_name), of_rows
+    below = _forces(task, of_rows, multipliers, d_multipliers)
+    ties = tuple(x.name for x in rows.loops), tuple(x.name for x in rows.couplings)
+    return Derivatives(*_three(d), _three(below), ties), of_rows
 
 
 def _inverse_dynamics_derivatives(task: Task, vdot: Array, multipliers: Array) -> Three:
@@ -124,16 +172,13 @@ def _inverse_dynamics_derivatives(task: Task, vdot: Array, multipliers: Array) -
     return found[0], found[1], found[2]
 
 
-def _by_name(task: Task, of_rows: RowDerivatives, multipliers: Array, d: Array) -> dict[str, Three]:
-    """The derivatives of the multipliers as wrenches and numbers."""
-    found: dict[str, Three] = {}
-    rows = task.rows
+def _forces(task: Task, of_rows: RowDerivatives, multipliers: Array, d: Array) -> Array:
+    """The derivatives of the multipliers as wrenches and numbers, one below the other."""
+    found, rows = [np.zeros((0, d.shape[1]))], task.rows
     for i, (name, at) in enumerate(rows.places):
-        if i < len(rows.loops):
-            found[name] = _three(_wrench(rows.loops[i], *of_rows.turns[name], multipliers[at], d[at]))
-        else:
-            found[name] = _three(d[at.start])
-    return found
+        loop = i < len(rows.loops)
+        found.append(_wrench(rows.loops[i], *of_rows.turns[name], multipliers[at], d[at]) if loop else d[at])
+    return np.concatenate(found)
 
 
 def _wrench(loop: LoopRows, J: Array, dw: Array, multipliers: Array, d: Array) -> Array:

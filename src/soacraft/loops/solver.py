@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ from soacraft.attributes import Strict
 from soacraft.dynamics.arguments import read_prescribed, read_problem
 from soacraft.dynamics.compiled import pull_of
 from soacraft.dynamics.problem import Problem
-from soacraft.errors import LoopError, ModelError, StaleError, StateError
+from soacraft.errors import LoopError, ModelError, SingularError, StaleError, StateError
 from soacraft.kinematics import assemble as assembling
 from soacraft.kinematics import projection
 from soacraft.kinematics.bounds import read_fixed
@@ -37,6 +38,7 @@ from soacraft.loops.findings import Answer, Answered, Findings
 from soacraft.loops.motion import Outputs, each
 from soacraft.loops.named import NamedFunctions
 from soacraft.loops.results import Result, Source
+from soacraft.loops.schur import Compliance
 from soacraft.model.states.coordinates import read_q
 from soacraft.model.states.state import State
 from soacraft.model.tree.graph import Graph
@@ -86,6 +88,7 @@ class Solver(NamedFunctions, Strict, ABC):
         self._compiled = self._compile()  # the rows; what it is to solve by is chosen at the first state
         self._follow()
         self._chosen = Chosen(Findings(self))
+        self._beside: CompiledClosures | None = None  # the tree-augmented solver that others take derivatives with
 
     @property
     def graph(self) -> Graph:
@@ -105,7 +108,7 @@ class Solver(NamedFunctions, Strict, ABC):
         theta = dict(self._theta)
         self._compiled = self._compile()
         self._theta = theta
-        self._chosen = Chosen(Findings(self))
+        self._chosen, self._beside = Chosen(Findings(self)), None
 
     def __repr__(self) -> str:
         return f"{type(self).__name__} of {self._graph!r}"
@@ -418,8 +421,15 @@ class Solver(NamedFunctions, Strict, ABC):
     # -- compiled motions ----------------------------------------------------------------------------------------
 
     def _augmented(self) -> CompiledClosures | None:
-        """The compiled rows with the compliance that projections need, once there are some."""
-        return None
+        """The compiled tree-augmented solver, which projections and derivatives take whatever solver this is, once
+        `_augment` made it."""
+        return self._beside
+
+    def _augment(self, task: Task) -> None:
+        """Make it for rows like those of this state; a link without mass is left to Python."""
+        if self._compiled is not None and self._beside is None and task.rows.size:
+            with suppress(SingularError):
+                self._beside = self._compiled.augmented(Compliance(task.rows, task.sko).reference)
 
     def _embedding(self) -> CompiledClosures | None:
         """The compiled embedding of all closures, once dofs are chosen."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import numpy as np
 import numpy.typing as npt
 import scipy.linalg
@@ -116,6 +118,11 @@ class TreeAugmented(Solver):
 
     def _augmented(self) -> CompiledClosures | None:
         return self._chosen.compiled
+
+    def _augment(self, task: Task) -> None:
+        if self._compiled is not None and self._chosen.compiled is None and task.rows.size:
+            with suppress(SingularError):
+                self._prepare(task)
 
     def _project(self, task: Task, weight: str) -> Array:
         """By mass: an impulse of the closures, v - Mcal^-1 Gc* S^+ (Gc v - U), from the same factorization."""

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from contextlib import suppress
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 
-from soacraft.errors import SingularError
 from soacraft.kinematics.compiled import ADVANCE, COMPLETE, EXPAND, CompiledClosures
 from soacraft.kinematics.independent import Indices, Partition
 from soacraft.kinematics.partition import partition_with
@@ -26,7 +24,6 @@ from soacraft.loops.embedding.solve import choice_of, multipliers_of, refined, s
 from soacraft.loops.embedding.system import EmbeddedSystem, active_names, read_embed, read_wanted
 from soacraft.loops.findings import Answer
 from soacraft.loops.motion import Attempt, Outputs, each, with_rates
-from soacraft.loops.schur import Compliance
 from soacraft.loops.solver import Solver
 from soacraft.model.flat.sko import SKOModel
 from soacraft.model.states.state import State
@@ -70,7 +67,6 @@ class ConstraintEmbedding(Solver):
         """The SKO model of the embedded tree, whose operators `sc.operators` gives."""
         self._at_rest: tuple[Epoch, EmbeddedModel] | None = None
         self._found_for: WeakKeyDictionary[Constraints, Partition] = WeakKeyDictionary()
-        self._projections: CompiledClosures | None = None
 
     def __repr__(self) -> str:
         count = f"{len(self.groups)} compound bod{'y' if len(self.groups) == 1 else 'ies'}"
@@ -138,7 +134,7 @@ class ConstraintEmbedding(Solver):
 
     def _renew(self) -> None:
         super()._renew()
-        self._at_rest, self._found_for, self._projections = None, WeakKeyDictionary(), None
+        self._at_rest, self._found_for = None, WeakKeyDictionary()
         if self.system.independent is not None:
             self._embed(self.system.independent, self.system.loose)
 
@@ -172,16 +168,12 @@ class ConstraintEmbedding(Solver):
         choice = self._found_for[task.rows] = choice_of(found, rest)
         return Answer(vdot, multipliers, choice)
 
-    def _augmented(self) -> CompiledClosures | None:
-        return self._projections
-
     def _embedding(self) -> CompiledClosures | None:
         return self._chosen.compiled if self._whole else None
 
     def _project(self, task: Task, weight: str) -> Array:
-        if self._compiled is not None and self._projections is None and weight == "mass" and task.rows.size:
-            with suppress(SingularError):  # a link without mass: Python projects
-                self._projections = self._compiled.augmented(Compliance(task.rows, task.sko).reference)
+        if weight == "mass":
+            self._augment(task)
         return super()._project(task, weight)
 
     def _choice_at(self, rows: Constraints, chosen: Indices | None) -> Partition:
