@@ -361,7 +361,8 @@ def test_a_batch_says_which_state_cannot_be_assembled():
 def test_compiled_assembly_refuses_arrays_that_do_not_fit():
     mb = FourBar().build(0.9)
     core, n = rows_of(mb).core, np.zeros(1, dtype=np.int64)
-    good = dict(q=mb.q[None], theta=rows_of(mb).guess({}), free=np.arange(3), lower=np.full(3, -9.0), upper=np.full(3, 9.0),
+    low, high = np.full(3, -9.0), np.full(3, 9.0)
+    good = dict(q=mb.q[None], theta=rows_of(mb).guess({}), free=np.arange(3), lower=low, upper=high,
                 place=np.arange(3), nearest=True, q_out=np.empty((1, 3)), fine=n)  # fmt: skip
     _core.closed_assemble(core, **good)
     assert n == 1

@@ -57,8 +57,9 @@ _TRIES = 12
 
 def assemble_all(p: Problem, fixed: Mask, theta: dict[str, Array], limits: Any, tolerance: float) -> Array:
     """Coordinates (count, nq) near those of each state at which all loops and couplings close, the fixed dofs as they
-    are. As well as steps can; what is left open within the tolerance is closed. What compiled code (`loops/closing.hpp`)
-    is not sure of is done here, on a terminal with a bar where it takes over a second. O(m nv^2) a step.
+    are. As well as steps can; what is left open within the tolerance is closed. What compiled code
+    (`loops/closing.hpp`) is not sure of is done here, on a terminal with a bar where it takes over a second.
+    O(m nv^2) a step.
     """
     if not isinstance(limits, bool | np.bool_):
         raise StateError(f"limits of assemble must be True or False, got {limits!r:.60}.")

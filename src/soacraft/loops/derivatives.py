@@ -70,7 +70,7 @@ class Derivatives:
 def forward_dynamics_derivatives(
     solver: Solver, q: Any, v: Any, force: Any, f_ext: Any = None, *, passive: bool = True
 ) -> Derivatives:
-    """The derivatives of `solver.forward_dynamics` at closed states, exact for every hinge. O(n nv + m nv^2) for m rows.
+    """The derivatives of `solver.forward_dynamics` at closed states, exact for every hinge. O(n nv + m nv^2), m rows.
 
         [ Mcal  Gc* ] [ dvdot   ]   [ dforce - dT - d(Gc* lambda) ]      dT: of the inverse dynamics, vdot held
         [ Gc    0   ] [ dlambda ] = [ -d(Gc vdot + Gcdot v)       ]                              (formula F14)
@@ -100,7 +100,7 @@ def forward_dynamics_derivatives(
             if quick[6] is not None:
                 solver._turns = quick[6]
             closures = compiled.plan.closures
-            return Derivatives(*quick[:3], quick[3:6], (closures.loops, closures.couplings))
+            return Derivatives(quick[0], quick[1], quick[2], quick[3:6], (closures.loops, closures.couplings))
     p = solver._read("forward_dynamics_derivatives", q=q, v=v, force=force, f_ext=f_ext, passive=passive)
     refuse_nonholonomic(p)
     outs, fine = _compiled(solver, p)
@@ -121,10 +121,11 @@ def _ties(solver: Solver) -> Ties:
 
 def _compiled(solver: Solver, p: Problem) -> tuple[tuple[Array, ...], npt.NDArray[np.bool_]]:
     """The derivatives at all states, (count, ...), and where compiled code is sure of them: unless forces keep axes
-    other than those of their nodes.
+    other than those of their nodes, or springs between nodes act.
     """
     count, (loops, couplings) = math.prod(p.batch), _ties(solver)
-    if count and all(wrench.expressed_in is None for _, wrench in p.forces):
+    held = not (p.passive and p.layout.has_links)
+    if count and held and all(wrench.expressed_in is None for _, wrench in p.forces):
         if solver._augmented() is None:
             state, one, forces = next(states_of(p))
             with in_state(p.batch, (0,) * len(p.batch)):

@@ -110,7 +110,7 @@ inline bool turning_hinge(const LoopWork& w, const Closure& c, const Tie& t, con
     for (int k = 0; k < 6; ++k) {
         double x[6] = {};
         x[k] = 1.0;
-        if (!nearest(hinge, {{x[0], x[1], x[2]}, {x[3], x[4], x[5]}}, c.length, columns[k])) return false;
+        if (!nearest(w.plan.tolerances, hinge, {{x[0], x[1], x[2]}, {x[3], x[4], x[5]}}, c.length, columns[k])) return false;
     }
     for (index i = 0; i < hinge.count; ++i)
         to.inverse[i] = {{columns[0][i], columns[1][i], columns[2][i]}, {columns[3][i], columns[4][i], columns[5][i]}};
