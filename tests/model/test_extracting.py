@@ -67,6 +67,8 @@ def chain():
         (lambda mb: mb.close_loop("l", "b0", "b3/tip", sc.Spherical()), "loop 'l' ties the subtree of 'b2' to 'b0'"),
         (lambda mb: mb.couple("c", {"b0": 1, "b2": 2}), "coupling 'c' ties the subtree of 'b2' to 'b0'"),
         (lambda mb: mb.add_tendon("t", {"b3": 1, "b1": 2}), "mb.remove_tendon('t'), or extract a body that"),
+        (lambda mb: mb.add_spring("s", "b0", "b3/tip"), "mb.remove_spring('s'), or extract a body that"),
+        (lambda mb: mb.add_bushing("m", "b3", "inertial", 1.0), "bushing 'm' ties the subtree of 'b2' to 'inertial'"),
         (lambda mb: mb.add_actuator(sc.Actuator("a", "m", {"b2": 1, "b0": 1})), "actuator 'a' ties"),
         (
             lambda mb: mb.set_force("b3", sc.Wrench((0, 0, 0), (1, 0, 0), "inertial")),

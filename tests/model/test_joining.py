@@ -179,6 +179,8 @@ def full_model():
     mb.close_loop("hook", "inertial/dock", "link1/tool", sc.Spherical())
     mb.couple("gear", {"link0": 1.0, "link2": -2.0}, attributes={"dependent": "link2"})
     mb.add_tendon("cable", {"link1.0": 1.0}, 2.0, 0.1, (0.0, 0.2), {"joint": "link1.0"})
+    mb.add_spring("bungee", "inertial", "link2/tool", 3.0, 0.2, 0.1, ["link1/tool"], {"site": "tool"})
+    mb.add_bushing("mount", "inertial/dock", "link1/tool", [1, 2, 3, 4, 5, 6], 0.1, random_pose(8))
     mb.add_actuator(sc.Actuator("motor", "motor", {"link0": 50.0}, {"joint": "link0", "class": "link0"}))
     mb.add_record(sc.Record("sensor", "gyro", {"site": "tool", "type": "gyro"}))
     mb.add_record(sc.Record("exclude", "", {"body1": "link0", "body2": "link1"}))
@@ -213,6 +215,10 @@ def test_names_are_prefixed_and_so_is_what_mentions_them():
     assert dict(mb.couplings["x_gear"].terms) == {"x_link0": (1.0,), "x_link2": (-2.0,)}
     assert mb.couplings["x_gear"].attributes["dependent"] == "x_link2"
     assert dict(mb.tendons["x_cable"].terms) == {"x_link1.0": 1.0}
+    bungee, mount = mb.springs["x_bungee"], mb.bushings["x_mount"]
+    assert [x.full_name for x in bungee.nodes] == ["torso/x_inertial", "x_link1/tool", "x_link2/tool"]
+    assert bungee.attributes["site"] == "x_tool"
+    assert (mount.a.full_name, mount.b.full_name) == ("torso/x_dock", "x_link1/tool")
     motor = mb.actuators["x_motor"]
     assert dict(motor.gears) == {"x_link0": 50.0}
     assert dict(motor.attributes) == {"joint": "x_link0", "class": "link0"}

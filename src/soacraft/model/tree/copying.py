@@ -7,10 +7,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from soacraft.model.flat.layout import dofs_of
-from soacraft.model.tree.closures import Coupling
+from soacraft.model.tree.closures import Closure, Coupling
 from soacraft.model.tree.frame import Body, Carrier, Frame
 from soacraft.model.tree.records import Actuator, Geometry, Keyframe, Material, Record
 from soacraft.model.tree.renaming import Renaming
+from soacraft.model.tree.springs import Bushing, Spring
 from soacraft.model.tree.tendons import Tendon
 from soacraft.model.tree.turning import renamed_actuator
 from soacraft.spatial.wrench import Wrench
@@ -110,7 +111,7 @@ def copy_parts(
     used: Callable[[object], bool] = lambda part: True,
     fresh: Iterable[Body] = (),
 ) -> None:
-    """Closures, couplings, tendons, actuators, materials and keyframes that are `used`, on the frames of a twin."""
+    """Closures, couplings, tendons, springs, actuators, materials and keyframes that are `used`, on frames of a twin."""
     to, own = other._attachments, mb._attachments
     dofs: dict[str, str] = {}
     for body, twin in _twins(frames).items():
@@ -125,6 +126,13 @@ def copy_parts(
         pulled = {dofs[dof]: ratio for dof, ratio in t.terms.items()}
         kept = names.attributes(t.attributes)
         to.add_tendon(names.new(t.name), pulled, t.stiffness, t.damping, t.rest, kept)
+    for s in filter(used, own.springs.values()):
+        first, *through, last = (frames[node] for node in s.nodes)
+        kept = names.attributes(s.attributes)
+        to.add_spring(names.new(s.name), first, last, s.stiffness, s.rest, s.damping, through, kept)
+    for b in filter(used, own.bushings.values()):
+        ends, kept = (frames[b.a], frames[b.b]), names.attributes(b.attributes)
+        to.add_bushing(names.new(b.name), *ends, b.stiffness, b.damping, b.rest, kept)
     for a in filter(used, own.actuators.values()):
         driven = renamed_actuator(a, dofs)
         to.add_actuator(replace(driven, name=names.new(a.name), attributes=names.attributes(a.attributes)))
@@ -141,6 +149,11 @@ def copy_parts(
 def dofs_needed(part: Coupling | Tendon | Actuator) -> Collection[str]:
     """The dofs that a coupling ties, a tendon pulls at or an actuator drives."""
     return part.gears if isinstance(part, Actuator) else part.terms
+
+
+def frames_needed(part: Closure | Spring | Bushing) -> tuple[Frame, ...]:
+    """The frames that a loop ties, or a spring or bushing is between."""
+    return part.nodes if isinstance(part, Spring) else (part.a, part.b)
 
 
 def renamed_material(material: Material, names: Renaming) -> Material:

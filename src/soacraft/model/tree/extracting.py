@@ -16,6 +16,7 @@ from soacraft.model.tree.copying import (
     copy_parts,
     copy_state,
     dofs_needed,
+    frames_needed,
     renamed_geometry,
     renamed_record,
 )
@@ -24,6 +25,7 @@ from soacraft.model.tree.import_report import Entry, ImportReport
 from soacraft.model.tree.joining import is_identity
 from soacraft.model.tree.records import Material, Record
 from soacraft.model.tree.renaming import Renaming, mentioned, names_of
+from soacraft.model.tree.springs import Bushing, Spring
 from soacraft.spatial.pose import Pose
 
 if TYPE_CHECKING:
@@ -92,7 +94,8 @@ class _Inside:
     def __init__(self, mb: Multibody, top: Body, prefix: str) -> None:
         self.mb, self.top, self.prefix, self.bodies = mb, top, prefix, set(top.subtree())
         self.dofs = {dof for body in self.bodies for dof in dofs_of(body)}
-        tied = {end for loop in mb.loops if self._reaches(loop) for end in (loop.a, loop.b)}
+        parts = (*mb.loops, *mb.springs, *mb.bushings)
+        tied = {end for part in parts if self._reaches(part) for end in frames_needed(part)}
         axes = {w.expressed_in for frame, w in mb.acting_forces.items() if frame.carrier in self.bodies}
         self.nodes = [x for x in top.parent.nodes if x in tied | axes or self._named(x.name)]
         self.shapes = [x for x in top.parent.geometries if self._named(x.name)]
@@ -103,12 +106,12 @@ class _Inside:
     def _named(self, name: str) -> bool:
         return bool(self.prefix) and name.startswith(self.prefix)
 
-    def _reaches(self, loop: Closure) -> bool:
-        return loop.a.carrier in self.bodies or loop.b.carrier in self.bodies
+    def _reaches(self, part: Closure | Spring | Bushing) -> bool:
+        return any(end.carrier in self.bodies for end in frames_needed(part))
 
     def has(self, part: Any) -> bool:
-        """Whether a loop, coupling, tendon, actuator or material goes with the subtree."""
-        if isinstance(part, Closure):
+        """Whether a loop, coupling, tendon, spring, actuator or material goes with the subtree."""
+        if isinstance(part, Closure | Spring | Bushing):
             return self._reaches(part)
         if isinstance(part, Material):
             return part.name in self._materials or self._named(part.name)
@@ -118,10 +121,14 @@ class _Inside:
     def refuse_ties(self) -> None:
         """Raise for what ties the subtree to bodies outside of it, its parent excepted."""
         parts, top = self.mb._attachments, self.top
-        for loop in parts.loops.values():
-            out = [end for end in (loop.a, loop.b) if end.carrier not in self.bodies and end.carrier is not top.parent]
-            if out and self._reaches(loop):
-                raise self._tied("loop", loop.name, out[0].full_name)
+        between: tuple[tuple[str, Mapping[str, Closure | Spring | Bushing]], ...] = (
+            ("loop", parts.loops), ("spring", parts.springs), ("bushing", parts.bushings)
+        )  # fmt: skip
+        for kind, each in between:
+            for tie in each.values():
+                out = [x for x in frames_needed(tie) if x.carrier not in self.bodies and x.carrier is not top.parent]
+                if out and self._reaches(tie):
+                    raise self._tied(kind, tie.name, out[0].full_name)
         kinds: tuple[tuple[str, Mapping[str, Any]], ...] = (
             ("coupling", parts.couplings), ("tendon", parts.tendons), ("actuator", parts.actuators)
         )  # fmt: skip
@@ -161,7 +168,8 @@ class _Inside:
             for body in self.bodies:
                 within |= {body.name, body.hinge_name, *(node.name for node in body.nodes), *body._geometries}
             parts = self.mb._attachments
-            for known in (parts.loops, parts.couplings, parts.tendons, parts.actuators):
+            every = (parts.loops, parts.couplings, parts.tendons, parts.springs, parts.bushings, parts.actuators)
+            for known in every:
                 within |= {name for name, part in known.items() if self.has(part)}
             self._names = within, names_of(self.mb, records=False)
         return self._names

@@ -22,6 +22,7 @@ from soacraft.model.tree.copying import (
     copy_parts,
     copy_state,
     dofs_needed,
+    frames_needed,
     renamed_geometry,
     renamed_material,
     renamed_record,
@@ -175,8 +176,8 @@ def _moved(geometry: Geometry, name: str, at: Pose) -> Geometry:
 
 
 def _uses_root(mb: Multibody) -> bool:
-    """Whether a loop or the axes of a force need the inertial frame itself."""
-    ends = {end for loop in mb.loops for end in (loop.a, loop.b)}
+    """Whether a loop, a spring or the axes of a force need the inertial frame itself."""
+    ends = {end for part in (*mb.loops, *mb.springs, *mb.bushings) for end in frames_needed(part)}
     return mb.root in ends | {wrench.expressed_in for wrench in mb.acting_forces.values()}
 
 
@@ -208,6 +209,8 @@ def _refuse_names(mb: Multibody, other: Multibody, hang: Hang, names: Renaming, 
     taken += [("loop or coupling", new(name)) for name in sorted(met) if new(name) in ties]
     for kind, have, come in (
         ("tendon", mine.tendons, theirs.tendons),
+        ("spring", mine.springs, theirs.springs),
+        ("bushing", mine.bushings, theirs.bushings),
         ("actuator", mine.actuators, theirs.actuators),
         ("keyframe", mine.keyframes, theirs.keyframes),
     ):

@@ -92,6 +92,7 @@ def names_of(mb: Multibody, records: bool = True) -> set[str]:
         known.update(carrier._geometries)
     for body in mb._tree.bodies.values():
         known.update(dofs_of(body))
-    for each in (parts.loops, parts.couplings, parts.tendons, parts.actuators, parts.materials, parts.keyframes):
+    for each in (parts.loops, parts.couplings, parts.tendons, parts.springs, parts.bushings, parts.actuators):
         known.update(each)
+    known |= {*parts.materials, *parts.keyframes}
     return known | {record.name for record in parts.records if record.name and records}
