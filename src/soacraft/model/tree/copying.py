@@ -111,7 +111,7 @@ def copy_parts(
     used: Callable[[object], bool] = lambda part: True,
     fresh: Iterable[Body] = (),
 ) -> None:
-    """Closures, couplings, tendons, springs, actuators, materials and keyframes that are `used`, on frames of a twin."""
+    """Closures, tendons, springs, actuators and all other parts that are `used`, on the frames of a twin."""
     to, own = other._attachments, mb._attachments
     dofs: dict[str, str] = {}
     for body, twin in _twins(frames).items():

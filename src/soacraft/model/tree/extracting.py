@@ -94,7 +94,7 @@ class _Inside:
     def __init__(self, mb: Multibody, top: Body, prefix: str) -> None:
         self.mb, self.top, self.prefix, self.bodies = mb, top, prefix, set(top.subtree())
         self.dofs = {dof for body in self.bodies for dof in dofs_of(body)}
-        parts = (*mb.loops, *mb.springs, *mb.bushings)
+        parts: tuple[Closure | Spring | Bushing, ...] = (*mb.loops, *mb.springs, *mb.bushings)
         tied = {end for part in parts if self._reaches(part) for end in frames_needed(part)}
         axes = {w.expressed_in for frame, w in mb.acting_forces.items() if frame.carrier in self.bodies}
         self.nodes = [x for x in top.parent.nodes if x in tied | axes or self._named(x.name)]

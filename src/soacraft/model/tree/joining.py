@@ -15,7 +15,7 @@ from soacraft.model.hinges.base import Hinge
 from soacraft.model.sizes.lengths import length_of
 from soacraft.model.tree.arguments import ROOT_NAME, read_hinge, read_name, read_pose
 from soacraft.model.tree.catalogue import Catalogue
-from soacraft.model.tree.closures import Coupling
+from soacraft.model.tree.closures import Closure, Coupling
 from soacraft.model.tree.copying import (
     copy_bodies,
     copy_numbers,
@@ -31,6 +31,7 @@ from soacraft.model.tree.frame import Body, Carrier, Frame
 from soacraft.model.tree.import_report import Entry, ImportReport
 from soacraft.model.tree.records import Actuator, Geometry
 from soacraft.model.tree.renaming import Renaming, names_of
+from soacraft.model.tree.springs import Bushing, Spring
 from soacraft.model.tree.tendons import Tendon
 from soacraft.model.tree.turning import has_hinge_numbers
 from soacraft.spatial.checks import number_text
@@ -177,7 +178,8 @@ def _moved(geometry: Geometry, name: str, at: Pose) -> Geometry:
 
 def _uses_root(mb: Multibody) -> bool:
     """Whether a loop, a spring or the axes of a force need the inertial frame itself."""
-    ends = {end for part in (*mb.loops, *mb.springs, *mb.bushings) for end in frames_needed(part)}
+    between: tuple[Closure | Spring | Bushing, ...] = (*mb.loops, *mb.springs, *mb.bushings)
+    ends = {end for part in between for end in frames_needed(part)}
     return mb.root in ends | {wrench.expressed_in for wrench in mb.acting_forces.values()}
 
 
