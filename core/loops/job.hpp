@@ -10,7 +10,7 @@ namespace soacraft {
 namespace loops {
 
 // What a plan is for: rows alone, or a solver.
-enum Method : int { TREE_AUGMENTED = 0, CONSTRAINT_EMBEDDING = 1, ROWS = 2, METHODS = 3 };
+enum Method : int { TREE_AUGMENTED = 0, CONSTRAINT_EMBEDDING = 1, ROWS = 2, FULLY_AUGMENTED = 3, METHODS = 4 };
 
 // One state; `pull` may be null.
 struct State {

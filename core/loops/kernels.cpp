@@ -3,13 +3,17 @@
 #include "soacraft/loops/closing.hpp"
 #include "soacraft/loops/constraint_embedding.hpp"
 #include "soacraft/loops/derivatives.hpp"
+#include "soacraft/loops/fully_augmented.hpp"
 #include "soacraft/loops/inverse_embedding.hpp"
 
 SOACRAFT_RIGID_BEGIN
 
 namespace {
 
-std::size_t room(const Plan& plan) { return LoopWork(plan, nullptr).bytes + MotionWork(plan, nullptr).bytes; }
+std::size_t room(const Plan& plan) {
+    const std::size_t moves = MotionWork(plan, nullptr).bytes, full = FullWork(plan, nullptr).bytes;
+    return LoopWork(plan, nullptr).bytes + (moves < full ? full : moves);
+}
 
 Base base_at(const double* a) {
     Base base = {};
@@ -20,7 +24,7 @@ Base base_at(const double* a) {
 // How many rows were not taken to repeat others.
 index rows_kept(const LoopWork& w, loops::Method method) {
     index kept = 0;
-    if (method == loops::TREE_AUGMENTED)
+    if (method != loops::CONSTRAINT_EMBEDDING)
         for (std::size_t i = 0; i < w.plan.fronts.size(); ++i) kept += w.rank[i];
     else
         for (const Group& g : w.plan.groups) kept += static_cast<index>(g.dependent.size());
@@ -28,7 +32,8 @@ index rows_kept(const LoopWork& w, loops::Method method) {
 }
 
 // vdot, lambda and what they leave at a state, and the generalized force T that acts; false where Python should look at it.
-bool settle(LoopWork& w, loops::Method method, const loops::State& s, const Base& base, const double*& T, Residual& left) {
+// `more`: memory for a fully augmented system.
+bool settle(LoopWork& w, char* more, loops::Method method, const loops::State& s, const Base& base, const double*& T, Residual& left) {
     const Plan& plan = w.plan;
     T = s.force;
     if (s.passive) {
@@ -37,8 +42,9 @@ bool settle(LoopWork& w, loops::Method method, const loops::State& s, const Base
         T = w.force;
     }
     if (!take_rows(w, base, s.q, s.v, T, s.pull, s.theta, false, true, s.drives)) return false;
-    const bool fine = method == loops::TREE_AUGMENTED ? tree_augmented(w, base, T, left)
-                                                      : constraint_embedding(w, base, T, left);
+    const bool fine = method == loops::TREE_AUGMENTED        ? tree_augmented(w, base, T, left)
+                      : method == loops::CONSTRAINT_EMBEDDING ? constraint_embedding(w, base, T, left)
+                                                              : fully_augmented(w, FullWork(plan, more), base, T, left);
     const double allowed = plan.tolerances.closed;
     if (!fine || !(left.closures <= allowed) || !(left.motion <= allowed)) return false;
     if (rows_kept(w, method) == plan.size) return true;
@@ -50,7 +56,7 @@ bool solve(const Plan& plan, void* memory, loops::Method method, const loops::St
     LoopWork w(plan, static_cast<char*>(memory));
     const double* T;
     Residual left;
-    if (!settle(w, method, s, base_at(s.base), T, left)) return false;
+    if (!settle(w, static_cast<char*>(memory) + w.bytes, method, s, base_at(s.base), T, left)) return false;
     out.residual[0] = left.closures, out.residual[1] = left.motion;
     for (index i = 0; i < w.model.nv; ++i) out.vdot[i] = w.vdot[i];
     double* to = out.forces;
@@ -187,7 +193,7 @@ bool derive(const Plan& plan, void* memory, const loops::State& s, const loops::
     const Base base = base_at(s.base);
     const double* T;
     Residual left;
-    if (!settle(w, loops::TREE_AUGMENTED, s, base, T, left)) return false;
+    if (!settle(w, nullptr, loops::TREE_AUGMENTED, s, base, T, left)) return false;
     for (index i = 0; out.theta && i < plan.coordinates; ++i) out.theta[i] = w.theta[i];
     return derive_closed(w, d, base, s.q, s.v, T, s.pull, s.passive, rows_kept(w, loops::TREE_AUGMENTED), out);
 }

@@ -169,7 +169,8 @@ Tolerances read_tolerances(nb::handle given) {
             number(given, "trust"),    number(given, "small"), number(given, "balanced"), number(given, "settled"),
             number(given, "parallel"), number(given, "aligned"), number(given, "ahead"), number(given, "followed"),
             number(given, "assembled"), number(given, "zero"), number(given, "clear"), number(given, "stride"),
-            number(given, "foretold"), number(given, "gained"), number(given, "nearest"), number(given, "turned_over")};
+            number(given, "foretold"), number(given, "gained"), number(given, "nearest"), number(given, "turned_over"),
+            number(given, "stalled")};
 }
 
 }  // namespace
@@ -195,8 +196,9 @@ void read_plan(ClosedSolver& to, nb::handle given) {
     read_closures(plan, closure_whole, field(closures, "closure_real"));
     read_couplings(plan, field(closures, "term_whole"), field(closures, "term_real"), field(closures, "offsets"),
                    field(closures, "sizes"));
-    complete(plan, to.method == TREE_AUGMENTED);
-    if (to.method == TREE_AUGMENTED) read_scales(plan, field(given, "compliance"));
+    const bool fully = to.method == FULLY_AUGMENTED, augmented = fully || to.method == TREE_AUGMENTED;
+    complete(plan, augmented, fully);
+    if (augmented) read_scales(plan, field(given, "compliance"));
     if (to.method == CONSTRAINT_EMBEDDING) {
         read_groups(plan, field(given, "groups"));
         read_dependent(plan, field(given, "dependent"));

@@ -1,5 +1,7 @@
 """The fully-augmented solver against the dense reference and the tree-augmented one."""
 
+from unittest import mock
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -18,6 +20,7 @@ from tests.loops.cases import (
     rod,
     row_of_four_bars,
 )
+from tests.loops.compiled_cases import without_compiled
 from tests.strategies import SEEDS
 
 import soacraft as sc
@@ -237,10 +240,10 @@ def test_least_norm_of_many_rows_from_the_sparse_system(monkeypatch):
     force = force_of(mb)
     dense_calls = counted(monkeypatch, "least_norm")
     sparse_calls = counted(monkeypatch, "_least_sparse", fully_augmented._System)
-    sparse = FullyAugmented(mb).forward_dynamics(mb.q, mb.v, force)
+    sparse = without_compiled(FullyAugmented(mb)).forward_dynamics(mb.q, mb.v, force)
     assert (len(dense_calls), len(sparse_calls)) == (0, 1)
-    monkeypatch.setattr(fully_augmented, "DENSE", 1000)
-    by_squares = FullyAugmented(mb).forward_dynamics(mb.q, mb.v, force)
+    with nothing_settles():
+        by_squares = without_compiled(FullyAugmented(mb)).forward_dynamics(mb.q, mb.v, force)
     assert (len(dense_calls), len(sparse_calls)) == (1, 1)
     near(sparse.vdot, by_squares.vdot)
     near(sparse._rest, by_squares._rest)
@@ -254,7 +257,7 @@ def test_many_rows_that_do_not_repeat_each_other_are_left_alone(monkeypatch):
     force = force_of(mb)
     squares = counted(monkeypatch, "least_norm")
     sparse = counted(monkeypatch, "_least_sparse", fully_augmented._System)
-    full, tree = (S(mb).forward_dynamics(mb.q, mb.v, force) for S in reversed(BOTH))
+    full, tree = (without_compiled(S(mb)).forward_dynamics(mb.q, mb.v, force) for S in reversed(BOTH))
     assert squares == sparse == []
     for name in tree.multipliers:
         near(full.multipliers[name], tree.multipliers[name], 1e-11)
@@ -264,12 +267,17 @@ def test_many_rows_that_do_not_repeat_each_other_are_left_alone(monkeypatch):
 def test_sparse_and_dense_least_norm_of_random_closed_graphs(mb, seed):
     force = force_of(mb, seed)
     comparable(mb, force)
-    by_squares = FullyAugmented(mb).forward_dynamics(mb.q, mb.v, force)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fully_augmented, "DENSE", 0)
-        sparse = FullyAugmented(mb).forward_dynamics(mb.q, mb.v, force)
+    sparse = without_compiled(FullyAugmented(mb)).forward_dynamics(mb.q, mb.v, force)
+    with nothing_settles():
+        by_squares = without_compiled(FullyAugmented(mb)).forward_dynamics(mb.q, mb.v, force)
     for name in sparse.multipliers:
         near(sparse.multipliers[name], by_squares.multipliers[name])
+
+
+def nothing_settles():
+    """The sparse system of least multipliers does not settle: then they are found by dense least squares."""
+    unsettled = mock.Mock(settled=False)
+    return mock.patch.object(fully_augmented._System, "_least_sparse", lambda *_: unsettled)
 
 
 def counted(monkeypatch, name, where=fully_augmented):

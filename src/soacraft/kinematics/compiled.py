@@ -92,11 +92,11 @@ class CompiledClosures:
         plan = Plan(closure_arrays(graph, tree), Tolerances(closed=tolerance), gravity)
         return cls(tree, plan, graph.acting_forces)
 
-    def augmented(self, compliance: Array, loose: bool = False) -> CompiledClosures:
-        """The tree-augmented solver, for rows of these compliances; `loose`: redundant ones repeat others but for the
-        digits of a file.
+    def augmented(self, compliance: Array, loose: bool = False, method: int = TREE_AUGMENTED) -> CompiledClosures:
+        """The tree-augmented or the fully augmented solver, for rows of these compliances; `loose`: redundant ones
+        repeat others but for the digits of a file.
         """
-        plan = replace(self.plan, tolerances=self._tolerances(loose), method=TREE_AUGMENTED, compliance=compliance)
+        plan = replace(self.plan, tolerances=self._tolerances(loose), method=method, compliance=compliance)
         return CompiledClosures(self._tree, plan, self._forces)
 
     def prescribing(self, names: Sequence[str], dofs: Sequence[int], compliance: Array) -> CompiledClosures:

@@ -200,10 +200,10 @@ def ranges(G: Array, rank: int, sizes: Sizes) -> Ranges:
 def least_norm(one: Constraints, multipliers: Array, rank: int) -> Array:
     """The multipliers of least norm with the same Gc* lambda: less the nearest of those that do nothing, N y with
     N* Gc = 0, for scaled rows of known rank. O(m nv^2)."""
-    sizes = sizes_of(one)
-    U, _, _ = np.linalg.svd(sizes.scaled(one.jacobian()))
     if rank == len(multipliers):
         return multipliers
+    sizes = sizes_of(one)
+    U, _, _ = np.linalg.svd(sizes.scaled(one.jacobian()))
     N = U[:, rank:] / sizes.rows[:, None]
     N /= np.linalg.norm(N, axis=0)
     return np.asarray(multipliers - N @ np.linalg.lstsq(N, multipliers, rcond=None)[0])

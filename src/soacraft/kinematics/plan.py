@@ -19,7 +19,7 @@ from soacraft.spatial.checks import Array
 if TYPE_CHECKING:
     from soacraft.kinematics.closure_arrays import ClosureArrays
 
-TREE_AUGMENTED, CONSTRAINT_EMBEDDING, ROWS = range(3)
+TREE_AUGMENTED, CONSTRAINT_EMBEDDING, ROWS, FULLY_AUGMENTED = range(4)
 
 Integers = npt.NDArray[np.int64]
 
@@ -54,9 +54,9 @@ class Plan:
     tolerances: Tolerances
     gravity: Array
     method: int = ROWS
-    """`TREE_AUGMENTED`, `CONSTRAINT_EMBEDDING`, or `ROWS` for the rows alone."""
+    """`TREE_AUGMENTED`, `FULLY_AUGMENTED`, `CONSTRAINT_EMBEDDING`, or `ROWS` for the rows alone."""
     compliance: Array | None = None
-    """Of each row, before anything cancels: what rounding is measured by. For `TREE_AUGMENTED`."""
+    """Of each row, before anything cancels: what rounding is measured by. For the augmented ones."""
     groups: Groups | None = None
     """For `CONSTRAINT_EMBEDDING`,"""
     dependent: Integers | None = None

@@ -12,11 +12,13 @@ from soacraft.kinematics.tolerances import OPEN_ROWS, REPEATED
 from soacraft.spatial.checks import Array
 
 
-def residuals(task: Task, vdot: Array, multipliers: Array) -> tuple[float, float]:
+def residuals(task: Task, vdot: Array, multipliers: Array, of_rows: Array | None = None) -> tuple[float, float]:
     """The residuals of the closures and of the equations of motion, each in the units of the mechanism and relative to
-    the largest of what it is made of (`acceleration_of`, `energy_of`). O(n + m)."""
+    the largest of what it is made of (`acceleration_of`, `energy_of`). `of_rows`: `residual_of_rows`, where known.
+    O(n + m)."""
     d, left = task.rows.measure.dofs, residual_of_motion(task, vdot, multipliers)
-    closures = np.abs(residual_of_rows(task, vdot) / task.rows.units).max(initial=0.0)
+    of_rows = residual_of_rows(task, vdot) if of_rows is None else of_rows
+    closures = np.abs(of_rows / task.rows.units).max(initial=0.0)
     motion, moving = (float(np.abs(x / d).max(initial=0.0)) for x in (left, left + task.acting))
     return (
         _part(float(closures), acceleration_of(task, vdot, multipliers)),
@@ -24,11 +26,12 @@ def residuals(task: Task, vdot: Array, multipliers: Array) -> tuple[float, float
     )
 
 
-def repeats(task: Task, vdot: Array) -> bool:
+def repeats(task: Task, vdot: Array, of_rows: Array | None = None) -> bool:
     """Whether accelerations leave nothing of the rows but rounding, and what the loops are open by. Then no row is left
     out that counts: an answer for some rows that satisfies all is the answer for all (Gauss's least constraint)."""
     rows = task.rows
-    left = float(np.abs(residual_of_rows(task, vdot) / rows.units).max(initial=0.0))
+    of_rows = residual_of_rows(task, vdot) if of_rows is None else of_rows
+    left = float(np.abs(of_rows / rows.units).max(initial=0.0))
     return left <= (REPEATED + OPEN_ROWS * rows.open_part) * acceleration_of(task, vdot, np.zeros(rows.size))
 
 

@@ -21,6 +21,7 @@ A way below `SHORT` of the extent of the model is rounding: it says nothing of c
 from __future__ import annotations
 
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +35,8 @@ from soacraft.model.tree.closures import coordinate_names
 from soacraft.model.tree.frame import Body
 from soacraft.spatial.checks import Array
 
+#: The sizes of rows that are in use: they are asked for several times at one state.
+_KNOWN: WeakKeyDictionary[Constraints, Sizes] = WeakKeyDictionary()
 
 class Sizes(NamedTuple):
     """The sizes of rows and of dofs."""
@@ -70,6 +73,12 @@ def sizes_of(one: Constraints) -> Sizes:
     >>> sizes_of(Constraints(mb, mb.state())).rows
     array([3., 3., 3.])
     """
+    if one not in _KNOWN:
+        _KNOWN[one] = _sizes(one)
+    return _KNOWN[one]
+
+
+def _sizes(one: Constraints) -> Sizes:
     graph, sko, short = one.graph, one.graph.sko(one.state), SHORT * _extent(one)
     moves = [_moves(one, sko, loop, short) for loop in one.loops]
     turns = np.concatenate([np.zeros(0), *(np.linalg.norm(sko.H(k)[:, :3], axis=1) for k in sko.nodes)])

@@ -233,6 +233,7 @@ class Tolerances:
     gained: float = GAINED
     nearest: float = NEAREST
     turned_over: float = TURNED_OVER
+    stalled: float = STALLED
 
 
 def read_tolerance(tolerance: Any, function: str) -> float:

@@ -29,6 +29,8 @@ class Answer(NamedTuple):
     vdot: Array
     multipliers: Array
     choice: Partition | None = None
+    left: tuple[float, float] | None = None
+    """Its residuals, where they are known."""
 
 
 class Findings:

@@ -13,24 +13,24 @@ from soacraft.dynamics.problem import Problem
 from soacraft.errors import SingularError
 from soacraft.kinematics.independent import Partition, least_norm
 from soacraft.kinematics.partition import partition
-from soacraft.kinematics.residuals import natural_rate, repeats, residuals
+from soacraft.kinematics.plan import FULLY_AUGMENTED
+from soacraft.kinematics.residuals import natural_rate, repeats, residual_of_rows, residuals
 from soacraft.kinematics.sizes import sizes_of
 from soacraft.kinematics.tasks import Task
 from soacraft.kinematics.tolerances import CLOSED, SETTLED, SLACK, STALLED
+from soacraft.loops.augmented import Augmented
 from soacraft.loops.findings import Answer
 from soacraft.loops.full_pattern import Bodies, Indices, Pattern, Ties, Values, times
-from soacraft.loops.solver import Solver
+from soacraft.loops.schur import Compliance
 from soacraft.model.tree.graph import Graph
 from soacraft.spatial.checks import Array
 
-#: Up to this number of rows dense least squares are the fastest.
-DENSE = 128
 _ROUNDS = 40
 _TIGHTER = 4
 _PATTERNS = 8
 
 
-class FullyAugmented(Solver):
+class FullyAugmented(Augmented):
     """Closed chains in maximal coordinates (formula F4): the accelerations of all bodies and all hinge forces.
 
         [ M   N*  C* ] [ alpha  ]   [ f - b ]      N_k* (alpha(k) - A*(p,k) alpha(p)) = N_k* a(k),  N_k = null H(k)
@@ -49,6 +49,8 @@ class FullyAugmented(Solver):
     >>> r.rank, bool(r.residual < 1e-9)
     (5, True)
     """
+
+    _method = FULLY_AUGMENTED
 
     def __init__(self, graph: Graph, tolerance: float = CLOSED) -> None:
         super().__init__(graph, tolerance)
@@ -70,11 +72,20 @@ class FullyAugmented(Solver):
             self._patterns = {**dict(list(self._patterns.items())[1 - _PATTERNS :]), key: (ties, pattern)}
         found = system.solve(pattern)
         vdot = system.hinge_accelerations(found.z[pattern.bodies])
-        if found.change <= self.tolerance and repeats(task, vdot):
-            multipliers = system.least(pattern, found)  # `change` mixes turns and metres, `residuals` does not
-            if max(residuals(task, vdot, multipliers)) <= self.tolerance:
-                return Answer(vdot, multipliers)
-        return _dense(task, partition(task.rows, tolerance=self.tolerance))
+        of_rows = residual_of_rows(task, vdot)
+        if found.change <= self.tolerance and repeats(task, vdot, of_rows):
+            multipliers, choice = system.least(pattern, found, self.tolerance)
+            left = residuals(task, vdot, multipliers, of_rows)  # `change` mixes turns and metres, these do not
+            if max(left) <= self.tolerance:
+                return self._answered(task, Answer(vdot, multipliers, choice, left))
+        return self._answered(task, _dense(task, partition(task.rows, tolerance=self.tolerance)))
+
+    def _answered(self, task: Task, found: Answer) -> Answer:
+        """The answer, which may leave another plan to compiled code."""
+        if self._compiled is not None and task.rows.size:
+            loose = found.choice is not None and found.choice.loose
+            self._refer(Compliance(task.rows, task.graph.sko(task.state)), loose)
+        return found
 
 
 class _Found(NamedTuple):
@@ -134,18 +145,17 @@ class _System:
         step[inner, :6] -= above
         return times(self.hinges.H_inv, step)[bodies.dofs >= 0]
 
-    def least(self, pattern: Pattern, found: _Found) -> Array:
-        """The multipliers of least norm that do the same; the same ones where no row repeats others."""
+    def least(self, pattern: Pattern, found: _Found, tolerance: float) -> tuple[Array, Partition | None]:
+        """The multipliers of least norm that do the same, those found where no row repeats others; and the partition
+        of the dofs where it was made for them."""
         multipliers = found.z[pattern.closures]
-        if len(multipliers) <= DENSE:
-            return self._least_dense(multipliers)
         if not self._repeated(pattern, found):
-            return multipliers
+            return multipliers, None
         least = self._least_sparse(pattern, found)
-        return least.z[pattern.closures] if least.settled else self._least_dense(multipliers)
-
-    def _least_dense(self, multipliers: Array) -> Array:
-        return least_norm(self.task.rows, multipliers, partition(self.task.rows).rank)
+        if least.settled:
+            return least.z[pattern.closures], None
+        choice = partition(self.task.rows, tolerance=tolerance)
+        return least_norm(self.task.rows, multipliers, choice.rank), choice
 
     # -- inside ----------------------------------------------------------------------------------------------
 

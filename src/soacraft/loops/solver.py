@@ -510,7 +510,7 @@ class Solver(NamedFunctions, Strict, ABC):
 
     def _rest(self, task: Task, x: Answer) -> Array:
         """Forces of loops and couplings, residuals of closures and motion, q, v."""
-        left = residuals(task, x.vdot, x.multipliers)
+        left = residuals(task, x.vdot, x.multipliers) if x.left is None else x.left
         check_answer(task, x.vdot, x.multipliers, self.tolerance, left)
         return np.concatenate([*_forces(task, x), left, task.state.q, task.state.v])
 

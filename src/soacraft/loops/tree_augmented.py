@@ -14,16 +14,17 @@ from soacraft.errors import SingularError
 from soacraft.kinematics.compiled import CompiledClosures
 from soacraft.kinematics.independent import Partition, least_norm
 from soacraft.kinematics.partition import partition
+from soacraft.kinematics.plan import TREE_AUGMENTED
 from soacraft.kinematics.residuals import repeats, residual_of_rows, row_speeds
 from soacraft.kinematics.rows import Constraints
 from soacraft.kinematics.sizes import sizes_of
 from soacraft.kinematics.tasks import Drives, Task
 from soacraft.kinematics.tolerances import CLOSED, OPEN_ROWS, PIVOT, REFINED, REPEATED
+from soacraft.loops.augmented import Augmented
 from soacraft.loops.block_cholesky import BlockCholesky
 from soacraft.loops.findings import Answer
 from soacraft.loops.mixed import mixed
 from soacraft.loops.schur import Compliance
-from soacraft.loops.solver import Solver
 from soacraft.model.tree.graph import Graph
 from soacraft.spatial.checks import Array
 
@@ -32,7 +33,7 @@ _REFINEMENTS = 2
 _PLANS = 8
 
 
-class TreeAugmented(Solver):
+class TreeAugmented(Augmented):
     """Closed chains by tree-augmented dynamics (formula F3).
 
         vdot_f = Mcal^-1 (T - C)                                        articulated bodies, loops open
@@ -50,15 +51,11 @@ class TreeAugmented(Solver):
     (3, 3, True)
     """
 
+    _method = TREE_AUGMENTED
+
     def __init__(self, graph: Graph, tolerance: float = CLOSED) -> None:
         self._prescribing: dict[tuple[int, ...], CompiledClosures] = {}
         super().__init__(graph, tolerance)
-
-    def _compile(self) -> CompiledClosures | None:
-        return CompiledClosures.of(self._graph, self.tolerance)
-
-    def _prepare(self, task: Task) -> None:
-        self._refer(Compliance(task.rows, task.graph.sko(task.state)))
 
     def _solve(self, task: Task) -> Answer:
         given = {"q": task.state.q, "v": task.state.v, "force": task.acting}
@@ -83,15 +80,6 @@ class TreeAugmented(Solver):
         if not repeats(task, vdot):
             return _by_singular_values(task, choice)
         return Answer(vdot, least_norm(task.rows, multipliers, choice.rank), choice)
-
-    def _refer(self, compliance: Compliance, loose: bool = False) -> None:
-        """Make a plan with what rounding is measured by here, unless that of the one in use serves."""
-        if self._compiled is None or self._compiled.size != compliance.rows.size:
-            return
-        now = self._chosen.compiled
-        was_loose = now is not None and now.plan.tolerances.repeated > REPEATED
-        if now is None or was_loose < loose or not compliance.is_like(now.plan.compliance):
-            self._take(self._compiled.augmented(compliance.reference, loose or was_loose))
 
     def _mixed_at_once(
         self, p: Problem, dofs: list[int], drives: list[Drives]

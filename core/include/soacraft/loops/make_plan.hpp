@@ -15,8 +15,14 @@ namespace planning {
 
 inline std::size_t at(index i) { return static_cast<std::size_t>(i); }
 
+// How many numbers of a row belong to an element: its dofs, or all six of a free body.
+inline index width_of(const Plan& plan, index element) {
+    return plan.free_bodies.empty() ? rigid::dofs(plan.tree->elements[element].kind) : 6;
+}
+
 // The elements from the given ones to the base, in order, each with its parent's place.
-inline std::vector<Step> steps_from(const rigid::Model& tree, const std::vector<index>& ends) {
+inline std::vector<Step> steps_from(const Plan& plan, const std::vector<index>& ends) {
+    const rigid::Model& tree = *plan.tree;
     std::set<index> found;
     for (index k : ends)
         for (; k >= 0 && found.insert(k).second; k = tree.elements[k].parent) {}
@@ -27,7 +33,7 @@ inline std::vector<Step> steps_from(const rigid::Model& tree, const std::vector<
         const index p = tree.elements[k].parent;
         place[k] = static_cast<index>(steps.size());
         steps.push_back({k, p < 0 ? -1 : place.at(p), width});
-        width += rigid::dofs(tree.elements[k].kind);
+        width += width_of(plan, k);
     }
     return steps;
 }
@@ -40,8 +46,8 @@ inline index place_of(const std::vector<Step>& steps, index element) {
 
 inline void add_way(Plan& plan, index row, index rows, const std::vector<index>& ends, index a, index b) {
     Way way = {};
-    way.row = row, way.rows = rows, way.steps = steps_from(*plan.tree, ends);
-    for (const Step& step : way.steps) way.width += rigid::dofs(plan.tree->elements[step.element].kind);
+    way.row = row, way.rows = rows, way.steps = steps_from(plan, ends);
+    for (const Step& step : way.steps) way.width += width_of(plan, step.element);
     way.from_a = a < 0 ? -1 : place_of(way.steps, a), way.from_b = b < 0 ? -1 : place_of(way.steps, b);
     way.Y = plan.Y_size;
     plan.Y_size += way.rows * way.width;
@@ -58,7 +64,7 @@ inline void find_ways(Plan& plan) {
 }
 
 // The dofs that two ways share, in runs.
-inline std::vector<Run> shared(const rigid::Model& tree, const Way& a, const Way& b) {
+inline std::vector<Run> shared(const Plan& plan, const Way& a, const Way& b) {
     std::vector<Run> runs;
     for (std::size_t i = 0, j = 0; i < a.steps.size() && j < b.steps.size();) {
         const Step &x = a.steps[i], &y = b.steps[j];
@@ -67,7 +73,7 @@ inline std::vector<Run> shared(const rigid::Model& tree, const Way& a, const Way
         } else if (y.element < x.element) {
             ++j;
         } else {
-            const index n = rigid::dofs(tree.elements[x.element].kind);
+            const index n = width_of(plan, x.element);
             if (!runs.empty() && runs.back().i + runs.back().count == x.at && runs.back().j + runs.back().count == y.at)
                 runs.back().count += n;
             else
@@ -103,7 +109,7 @@ inline std::vector<std::set<index>> find_blocks(Plan& plan, Places& places) {
     std::vector<std::set<index>> beside(plan.ways.size());
     for (const auto& pair : pairs) {
         const index i = pair.first, j = pair.second;
-        plan.blocks.push_back({i, j, block_at(plan, places, i, j), shared(*plan.tree, plan.ways[at(i)], plan.ways[at(j)])});
+        plan.blocks.push_back({i, j, block_at(plan, places, i, j), shared(plan, plan.ways[at(i)], plan.ways[at(j)])});
         if (i != j) beside[at(i)].insert(j), beside[at(j)].insert(i);
     }
     return beside;
@@ -172,6 +178,21 @@ inline void find_fronts(Plan& plan) {
                 if (j != i) beside[at(i)].insert(j);
             by_degree.insert({beside[at(i)].size(), i});
         }
+    }
+}
+
+// The blocks of the elements as free bodies.
+inline void free_elements(Plan& plan) {
+    for (index k = 0; k < plan.tree->count; ++k) {
+        const Element& e = plan.tree->elements[k];
+        const index n = rigid::dofs(e.kind);
+        FreeBody b = {};
+        b.rotors = e.has_armature ? n : 0, b.rows = e.has_armature ? 6 : 6 - n;
+        b.turns = b.rows - (e.kind == rigid::PRISMATIC && !e.has_armature ? 2 : b.rows < 3 ? b.rows : 3);
+        b.width = (6 + b.rotors + b.rows + 3) / 4 * 4;
+        b.at = plan.free_size, b.rows_at = plan.hinge_rows, b.inverse_at = plan.inverse_size;
+        plan.free_size += b.width, plan.hinge_rows += b.rows, plan.inverse_size += (6 + b.rotors + b.rows) * b.width;
+        plan.free_bodies.push_back(b);
     }
 }
 
@@ -247,8 +268,9 @@ inline void find_groups(Plan& plan, const std::vector<index>& group_of, const st
     }
 }
 
-// What follows for a plan whose tree, closures and couplings are set; ways, blocks and fronts where it is to be `augmented`.
-inline void complete(Plan& plan, bool augmented = true) {
+// What follows for a plan whose tree, closures and couplings are set; ways, blocks and fronts where it is to be `augmented`,
+// `fully` with all elements free.
+inline void complete(Plan& plan, bool augmented = true, bool fully = false) {
     using namespace planning;
     plan.user_dof.assign(at(plan.tree->nv), 0);
     for (index k = 0; k < plan.tree->count; ++k) {
@@ -257,6 +279,7 @@ inline void complete(Plan& plan, bool augmented = true) {
     }
     plan.scale.assign(at(plan.size), 1.0);
     if (!augmented) return;
+    if (fully) free_elements(plan);
     find_ways(plan);
     find_fronts(plan);
 }

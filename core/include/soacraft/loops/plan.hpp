@@ -65,6 +65,7 @@ struct Tolerances {
     double assembled, zero, clear;  // where loops are closed; pivots up to `zero` of the largest are none, above `clear` one
     double stride, foretold, gained, nearest;  // steps towards closed loops: their size, what they must promise, bring, end at
     double turned_over;  // sine of the angle from a pose that no angle of a pin is nearest to
+    double stalled;   // by this one fully augmented accelerations have settled where no round helps
 };
 
 // One element on the way of a block of rows to the base.
@@ -139,6 +140,14 @@ struct Rest {
     index row;
 };
 
+// An element of the fully augmented system: a free body with the rows of its hinge.
+struct FreeBody {
+    index rotors;       // of its dofs, if one has armature
+    index rows, turns;  // of N; how many of them, the first, are without slides
+    index width;        // of the rows of its inverted block, a multiple of 4
+    index at, rows_at, inverse_at;  // where its unknowns, its rows and its inverted block begin
+};
+
 // What is driven: by closure, then by coupling, the place of its numbers in `rates`, or -1. Of a closure the twist u of b
 // seen from a, at b in the axes of a, and its rate, 12 numbers; of a coupling 2.
 struct Drives {
@@ -181,6 +190,7 @@ struct Plan {
     std::vector<Way> ways;
     std::vector<Block> blocks;
     std::vector<Front> fronts;
+    std::vector<FreeBody> free_bodies;  // by element; empty unless the system is fully augmented
     std::vector<Group> groups;       // parents first; empty unless closures and couplings are embedded
     std::vector<Rest> rest;          // rows of those that are not
     std::vector<index> column;       // by d: its column in its group
@@ -190,6 +200,7 @@ struct Plan {
     double length = 0.0, inertia = 0.0;  // of the model; its mass times the square of its length
     std::vector<double> unit;            // by v: what one SI unit of each dof is in radians or lengths
     index Y_size = 0, S_size = 0, L_size = 0, X_size = 0, order_size = 0, group_size = 0, rest_size = 0;
+    index free_size = 0, hinge_rows = 0, inverse_size = 0;
 };
 
 }  // namespace loops
