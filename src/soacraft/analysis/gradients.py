@@ -15,6 +15,7 @@ from soacraft.dynamics.arguments import check_loops, read_graph, read_problem
 from soacraft.dynamics.engine import answer
 from soacraft.dynamics.inertias import log_det_mass_matrix
 from soacraft.dynamics.quick import quick
+from soacraft.dynamics.sko import also_of_sko
 from soacraft.errors import LoopError, ModelError, StateError
 from soacraft.model.tree.graph import Graph
 from soacraft.results import finite_or_refused
@@ -44,6 +45,7 @@ def mass_matrix_gradient(
     return answer(p, out)
 
 
+@also_of_sko
 @refusing_overflow()
 def christoffel(g: Graph, q: Any, *, threads: int | None = None, ignore_loops: bool = False) -> Array:
     """The Christoffel symbols of the first kind (000 Eq. 38), (..., nv, nv, nv): C_i = Gamma_ijk v_j v_k. O(nv^3).
@@ -111,6 +113,7 @@ def log_det_gradient(
     return answer(p, out)
 
 
+@also_of_sko
 @refusing_overflow()
 def fixman_potential(g: Graph, q: Any, kT: float = 1.0, *, ignore_loops: bool = False) -> Any:
     """The Fixman potential (kT/2) log det Mcal (...): it undoes the bias that rigid constraints put on a distribution.
@@ -127,6 +130,7 @@ def fixman_potential(g: Graph, q: Any, kT: float = 1.0, *, ignore_loops: bool = 
     return half * log_det_mass_matrix(g, q, ignore_loops=ignore_loops)
 
 
+@also_of_sko
 def fixman_force(g: Graph, q: Any, kT: float = 1.0, *, ignore_loops: bool = False) -> Array:
     """The generalized force -(kT/2) d log det Mcal of the Fixman potential, (..., nv). O(n).
 

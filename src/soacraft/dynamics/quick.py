@@ -19,8 +19,10 @@ from soacraft.dynamics.coupled import with_couplings
 from soacraft.dynamics.engine import answers
 from soacraft.dynamics.node_twists import node_twist
 from soacraft.dynamics.per_body import BodyArray, NodeMotion, Poses
+from soacraft.dynamics.sko import of_sko
 from soacraft.dynamics.table import TABLE
 from soacraft.model.flat.compiled import CompiledModel, fast_call
+from soacraft.model.flat.sko import SKOModel
 from soacraft.model.tree.frame import Body, Frame
 from soacraft.model.tree.multibody import Multibody
 from soacraft.spatial.checks import Array
@@ -34,10 +36,13 @@ def quick(function: Callable[P, R]) -> Callable[P, R]:
     """The function of the table, answered by a quick call of the graph where there is one."""
     function = with_couplings(function)
     name, model_type, make = function.__name__, Multibody, _call_of
+    blocks_type, blocks = SKOModel, of_sko
 
     def quickly(g: Any, *args: Any, **kwargs: Any) -> Any:
         if type(g) is model_type:
             return ((g._edits.layout or g.layout).calls.get(name) or make(g, function))(*args, **kwargs)
+        if isinstance(g, blocks_type):
+            return blocks(name, g, args, kwargs)
         return function(g, *args, **kwargs)
 
     # in the function's own module, where doctest and pickle look for it

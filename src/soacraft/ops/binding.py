@@ -280,6 +280,11 @@ class SKOBinding(ModelBinding):
     def sko(self) -> SKOModel:
         return self.model
 
+    @property
+    def roads(self) -> dict[str, Any]:
+        """Where the plan of its structure is kept."""
+        return vars(self)
+
     def identity(self) -> Hashable:
         return id(self.model), self.numbering
 

@@ -10,9 +10,9 @@ from soacraft.ops.table import NAMES
 from soacraft.ops.vectors import VECTORS
 
 #: Operators that depend on the velocity.
-ALONG_VELOCITY = ("coriolis", "B_hat", "X_v", "W_v", "dH_v")
+ALONG_VELOCITY = ("coriolis", "B_hat", "X_v", "W_v", "dH_v", "dE_phi_v", "dM_v")
 #: Functions that give the operators of derivatives.
-FOR_DERIVATIVES = ("X", "W", "dH", "W_nd", "W_nd_v")
+FOR_DERIVATIVES = ("X", "W", "dH", "dE_phi", "dM", "W_nd", "W_nd_v")
 #: Functions that occur in the text of an expression.
 FUNCTIONS = ("diag_of", "root_rate")
 

@@ -15,6 +15,7 @@ from soacraft.algebra.vectors import StackedVector
 from soacraft.attributes import Strict
 from soacraft.errors import ModelError, SpaceError
 from soacraft.model.flat.sko import SKOModel
+from soacraft.model.flat.sko_functions import SKOFunctions
 from soacraft.model.states.state import State
 from soacraft.model.tree.closures import refuse_loops
 from soacraft.model.tree.graph import Graph
@@ -23,6 +24,7 @@ from soacraft.ops.binding import Bound, GraphBinding, SKOBinding
 from soacraft.ops.derivatives.directions import Direction, direction_of
 from soacraft.ops.leaves import DefinedLeaf, PickOffLeaf, PropagatorLeaf, SparseLeaf
 from soacraft.ops.names import ALONG_VELOCITY
+from soacraft.ops.sko_binding import FunctionBinding
 from soacraft.ops.table import NAMES, PROPAGATORS, SPARSE
 
 Array = npt.NDArray[np.float64]
@@ -155,6 +157,24 @@ class Operators(Strict):
     def dH(self, body: Any, dof: Any = 0) -> Operator:
         """How the hinge map of a body changes in body axes; zero for hinges whose map is constant (G3)."""
         return direction_of(self, body, dof).leaf("dH")
+
+    def dE_phi(self, body: Any, dof: Any = 0) -> Operator:
+        """How the weights of an SKO model of functions change; of rigid bodies E_phi X."""
+        return self.E_phi.along(body, dof)
+
+    def dM(self, body: Any, dof: Any = 0) -> Operator:
+        """How the inertias of an SKO model of functions change; of rigid bodies not at all."""
+        return self.M.along(body, dof)
+
+    @property
+    def dE_phi_v(self) -> Operator:
+        """`dE_phi` along the current velocity."""
+        return self.E_phi.along()
+
+    @property
+    def dM_v(self) -> Operator:
+        """`dM` along the current velocity."""
+        return self.M.along()
 
     def W_nd(self, nodes: Any, body: Any, dof: Any = 0) -> Operator:
         """How the axes of nodes turn (G17); zero in body axes."""
@@ -394,10 +414,17 @@ def operators(
     >>> H * phi * M * phi.T * H.T
     H*phi*M*phi.T*H.T : hinge[7] <- hinge[7]
     """
-    if isinstance(model, SKOModel):
+    if isinstance(model, SKOFunctions):
+        if axes != "body" or f_ext is not None or v is not None or vdot is not None:
+            raise ModelError(
+                "an SKO model of functions has a state: set model.v and model.vdot, or take expr.at(q=..., v=...); axes= "
+                "and f_ext= need a Multibody or a sub-graph."
+            )
+        binding: Bound = FunctionBinding(model, None, force, numbering)
+    elif isinstance(model, SKOModel):
         if axes != "body" or f_ext is not None:
             raise ModelError("an SKO model has blocks only: axes= and f_ext= need a Multibody or a sub-graph.")
-        binding: Bound = SKOBinding(model, v, vdot, force, numbering)
+        binding = SKOBinding(model, v, vdot, force, numbering)
     elif isinstance(model, (Graph, State)):
         if v is not None or vdot is not None:
             raise ModelError("v= and vdot= are for SKO models; bind mb.state(q, v, vdot) instead.")

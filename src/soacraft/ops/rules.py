@@ -17,7 +17,7 @@ from soacraft.ops.derived import DOWN, UP, LyapunovLeaf, RiccatiInverse, SweptIn
 from soacraft.ops.given import inverse_of_given
 from soacraft.ops.leaves import BoundLeaf, DefinedLeaf, PropagatorLeaf, edges_of, tree_of
 from soacraft.ops.namespace import operators_of
-from soacraft.ops.programs.compile import CompiledExpression
+from soacraft.ops.programs.compile import compiled
 from soacraft.ops.proofs import side_rules
 from soacraft.ops.proofs.inverses import inverse_by_normal_form
 from soacraft.ops.proofs.simplify import simplify
@@ -233,6 +233,6 @@ def install() -> None:
     rules.diff.register(Operator, diff)
     rules.dot.register(Operator, dot)
     rules.along.register(Operator, along)
-    rules.compiled.register(Operator, CompiledExpression)
+    rules.compiled.register(Operator, compiled)
     rules.simplify.register(Operator, simplify)
     side_rules.install()

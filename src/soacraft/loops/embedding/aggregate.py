@@ -13,6 +13,7 @@ from soacraft.loops.embedding.model import EmbeddedModel
 from soacraft.model.states.coordinates import read_forces
 from soacraft.model.states.state import State
 from soacraft.model.tree.closures import refuse_loops
+from soacraft.model.flat.sko import SKOModel
 from soacraft.model.tree.graph import Graph
 
 
@@ -75,6 +76,8 @@ def aggregate(mb: Graph, *groups: Iterable[Any], ignore_loops: bool = False) -> 
     >>> (mass_matrix * mass_matrix.inv).is_identity()
     True
     """
+    if isinstance(mb, SKOModel):
+        return mb.aggregated(*groups)
     if not isinstance(mb, Graph):
         raise ModelError(f"aggregate takes a Multibody or a sub-graph of one, got {mb!r:.80}.")
     refuse_loops("aggregate", mb, ignore_loops)

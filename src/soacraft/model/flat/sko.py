@@ -1,20 +1,23 @@
-"""An SKO model at one state: a tree, weights on its edges, hinge maps, inertias; blocks of any size (004 section 2)."""
+"""SKO models: a tree, weights on its edges, hinge maps, inertias; blocks of any size (004 section 2)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from soacraft.algebra.tree import Tree
+from soacraft.algebra.definite import factored
+from soacraft.algebra.tree import Branch, Tree
 from soacraft.attributes import Strict
 from soacraft.errors import ModelError, SingularError
 from soacraft.spatial.checks import state_text
 
 Array = npt.NDArray[np.float64]
 Block = npt.ArrayLike | None
+#: A function of coordinates (of q and v for a and b, of q and a velocity for derivatives) that gives a block by node.
+OfState = Callable[..., Sequence[Block] | None]
 Lock = Callable[[int, tuple[int, ...]], str | None]  # of a node, in one state of a batch: the text of its gimbal lock
 
 #: A hinge inertia below this may have lost digits: doubles end at 2e-308.
@@ -23,6 +26,8 @@ FAINT = 1e-290
 #: An inertia is symmetric when its entries agree in nine digits, or what they differ by is rounding of the moments and
 #: masses on its diagonal.
 SYMMETRY, ROUNDING = 1e-9, 1e-12
+#: The smallest singular value of a hinge map whose rows are independent, with rows and columns of size one.
+RANK = 1e-12
 #: The units of a rigid body's velocity: three of turns (r), three of travels (m).
 BODY = "rrrmmm"
 
@@ -49,6 +54,9 @@ class SKOModel(Strict):
     hinges, as in `(["rrrmmm"], ["r"])` for one body on a pin; what is zero is judged within a unit. Without it all
     entries of a node are taken to be of one unit.
 
+    Where A, H or M is a function of coordinates, the model has a state and follows it: give `q=` and see
+    `soacraft.model.flat.sko_functions.SKOFunctions` for what else there is. `at(q, v)` is the constant model at a state.
+
     >>> m = SKOModel([-1, 0], A=[None, [[1.0]]], H=[[[1.0]], [[1.0]]], M=[[[2.0]], [[3.0]]])
     >>> m.tree.children(0), float(m.A(0, 1)[0, 0])
     ((1,), 1.0)
@@ -57,17 +65,42 @@ class SKOModel(Strict):
     _set_once = frozenset({"tree", "dims", "nvs", "memo", "lock"})
     _cures: ClassVar = {"*": "an SKO model is constant: make another with sc.SKOModel(parents, A, H, M, a, b, names)"}
 
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """One of functions where A, H, M, a or b is a function."""
+        if cls is SKOModel and any(map(callable, (*args[1:6], *kwargs.values()))):
+            from soacraft.model.flat.sko_functions import SKOFunctions
+
+            return object.__new__(SKOFunctions)  # type: ignore[return-value]
+        return object.__new__(cls)
+
     def __init__(
         self,
         parents: Sequence[int],
-        A: Sequence[Block],
-        H: Sequence[npt.ArrayLike],
-        M: Sequence[npt.ArrayLike],
-        a: Sequence[npt.ArrayLike] | None = None,
-        b: Sequence[npt.ArrayLike] | None = None,
+        A: Sequence[Block] | OfState,
+        H: Sequence[npt.ArrayLike] | OfState,
+        M: Sequence[npt.ArrayLike] | OfState,
+        a: Sequence[npt.ArrayLike] | OfState | None = None,
+        b: Sequence[npt.ArrayLike] | OfState | None = None,
         names: Sequence[str] | None = None,
         units: tuple[Sequence[str], Sequence[str]] | None = None,
+        *,
+        q: npt.ArrayLike | None = None,
+        v: npt.ArrayLike | None = None,
+        vdot: npt.ArrayLike | None = None,
+        dA: OfState | None = None,
+        dH: OfState | None = None,
+        dM: OfState | None = None,
+        integrate: Callable[[Array, Array], npt.ArrayLike] | None = None,
+        step: float = 1e-3,
     ) -> None:
+        of_state = {"q": q, "v": v, "vdot": vdot, "dA": dA, "dH": dH, "dM": dM, "integrate": integrate}
+        extra = next((name for name, given in of_state.items() if given is not None), None)
+        if extra is not None:
+            raise ModelError(
+                f"{extra}= is for an SKO model of functions: none of A, H and M given here is one, so that this model "
+                "is at one configuration. sc.operators(model, v=..., vdot=...) takes velocities."
+            )
+        assert not callable(A) and not callable(H) and not callable(M)
         self.tree = Tree(parents, names)
         for what, given in (("A", A), ("H", H), ("M", M), ("a", a), ("b", b)):
             if given is not None and len(given) != self.tree.n:
@@ -91,6 +124,17 @@ class SKOModel(Strict):
             rounding = ROUNDING * root[..., :, None] * root[..., None, :]
             if not (np.abs(m - m.mT) <= SYMMETRY * np.abs(m) + rounding).all():
                 raise ModelError(f"M of node {self.names[k]!r} is not symmetric.")
+            if factored(0.5 * (m + m.mT)).indefinite.any():
+                raise ModelError(
+                    f"M of node {self.names[k]!r} is indefinite, its smallest eigenvalue is "
+                    f"{float(np.min(np.linalg.eigvalsh(0.5 * (m + m.mT)))):.3g}; an inertia is positive semi-definite."
+                )
+        for k, h in enumerate(self._H):
+            if not _has_full_rank(h):
+                raise ModelError(
+                    f"H of node {self.names[k]!r} has dependent rows: a hinge map of {self.nvs[k]} dofs has rank "
+                    f"{self.nvs[k]}. Leave out the dofs that repeat others."
+                )
         self._a, self._b = self._vectors("a", a), self._vectors("b", b)
         self.memo: dict[str, Any] = {}
         self.lock = None
@@ -122,6 +166,47 @@ class SKOModel(Strict):
         self.memo = {} if memo is None else memo
         self.lock = lock
         return self
+
+    # -- states and parts ---------------------------------------------------------------------------------------
+
+    def at(self, q: Any = None, v: Any = None) -> SKOModel:
+        """The model at a state. One of constant blocks has no coordinates and is itself at each."""
+        if q is not None and np.size(q):
+            raise ModelError(
+                "this SKO model is at one configuration and has no q; give A, H or M as a function of q to move it."
+            )
+        return self
+
+    def branches(self) -> tuple[Branch, ...]:
+        """The serial segments of its tree, base segments first (004 section 7.1)."""
+        return self.tree.branches
+
+    def subgraph(self, nodes: Sequence[Any]) -> SKOModel:
+        """The model of some nodes, by name or number; what they hang from is at rest (004 section 7).
+
+        The nodes are connected, or on the root. An SKO model of functions gives one of functions: of the coordinates of
+        these nodes, the others as they are now in the state of the whole.
+
+        >>> import soacraft as sc
+        >>> sc.random_sko(6, seed=1).subgraph(["0", "1"]).names
+        ('0', '1')
+        """
+        from soacraft.model.flat.sko_parts import subgraph
+
+        return subgraph(self, nodes)
+
+    def aggregated(self, *groups: Sequence[Any]) -> SKOModel:
+        """The model with each group of nodes as one node (004 section 2.3): A(p,S) = E_p A_S, H = H_S A_S, M = M_S.
+
+        >>> import soacraft as sc
+        >>> m = sc.SKOModel([-1, 0], [None, [[1.0]]], [[[1.0]]] * 2, [[[2.0]], [[3.0]]], names=["a", "b"])
+        >>> one = m.aggregated(["a", "b"])
+        >>> one.names, one.H(0).tolist()
+        (('a+b',), [[1.0, 1.0], [0.0, 1.0]])
+        """
+        from soacraft.model.flat.sko_parts import aggregated
+
+        return aggregated(self, groups)
 
     # -- the protocol -------------------------------------------------------------------------------------------
 
@@ -297,6 +382,16 @@ class SKOModel(Strict):
     _units: EntryUnits | Callable[[], EntryUnits] | None
     _a: list[Array] | Callable[[], Sequence[Array]] | None
     _b: list[Array] | Callable[[], Sequence[Array]] | None
+
+
+def _has_full_rank(H: Array) -> bool:
+    """Whether the rows are independent, after rows and columns are brought to one size: units do not matter."""
+    if not H.shape[-2]:
+        return True
+    for axis in (-1, -2):
+        largest = np.max(np.abs(H), axis=axis, keepdims=True, initial=0.0)
+        H = H / np.where(largest > 0.0, largest, 1.0)
+    return bool((np.linalg.svd(H, compute_uv=False)[..., -1] > RANK).all())
 
 
 def _numbers(block: Any, what: str, ndim: int) -> Array:

@@ -20,6 +20,7 @@ from soacraft.errors import SpaceError
 from soacraft.ops.derivatives.gauges import gauges
 from soacraft.ops.derivatives.leaves import SensitivityLeaf, ZeroLeaf
 from soacraft.ops.derivatives.rates import LyapunovRate, Term, minus, plus, star, times
+from soacraft.ops.derivatives.sko import BlockRateLeaf, second
 from soacraft.ops.derived import DiagOf, LyapunovLeaf, SweptInverse, diag_of, lyapunov
 from soacraft.ops.leaves import PropagatorLeaf, SparseLeaf
 from soacraft.ops.roots import RootLeaf, RootRate
@@ -120,6 +121,11 @@ def _(x: SparseLeaf | PropagatorLeaf, d: Derivation) -> Term:
 def _(x: SensitivityLeaf, d: Derivation) -> Term:
     change = x.extended(d.u) if x.terms else x
     return change if change.terms else None
+
+
+@delta.register(BlockRateLeaf)
+def _(x: BlockRateLeaf, d: Derivation) -> Term:
+    raise second(x.name, d.u)
 
 
 @delta.register(DiagOf)

@@ -37,7 +37,7 @@ class Derivation:
     def __init__(self, u: Direction) -> None:
         self.u = u
         if u.rates is None:  # shared by all expressions: P.diff(body) is solved once
-            u.rates = Rates(u, Derivation.whole)
+            u.rates = u.rates_of(Derivation.whole)
         self.rates: Rates = u.rates
         self.axes = u.axes
         self._deltas: dict[int, tuple[Operator, Term]] = {}

@@ -192,6 +192,12 @@ class Direction:
 
         return make(self.binding, kind, (self.step,), nodes)
 
+    def rates_of(self, whole: Any) -> Any:
+        """The derivatives of the named operators along it."""
+        from soacraft.ops.derivatives.rates import Rates
+
+        return Rates(self, whole)
+
     @cached_property
     def X(self) -> Operator:
         """How phi(p,k) changes."""

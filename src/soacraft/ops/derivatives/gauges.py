@@ -14,6 +14,7 @@ from soacraft.algebra.operator import Leaf, Operator
 from soacraft.errors import SpaceError
 from soacraft.ops.derivatives.leaves import SensitivityLeaf, ZeroLeaf
 from soacraft.ops.derivatives.rates import GAUGES
+from soacraft.ops.derivatives.sko import BlockRateLeaf
 from soacraft.ops.derived import DiagOf, LyapunovLeaf, SweptInverse
 from soacraft.ops.given import GivenInverse, GivenLeaf
 from soacraft.ops.leaves import PickOffLeaf, PropagatorLeaf, SparseLeaf
@@ -94,6 +95,11 @@ def _(x: PickOffLeaf) -> Gauges:
 @gauges.register
 def _(x: SensitivityLeaf) -> Gauges:
     return (x.nodes, x.nodes) if x.kind == "W_nd" else _SENSITIVITIES[x.kind]
+
+
+@gauges.register
+def _(x: BlockRateLeaf) -> Gauges:
+    return "", ""  # an SKO model has no axes
 
 
 @gauges.register

@@ -28,6 +28,7 @@ from soacraft.ops.binding import GraphBinding
 from soacraft.ops.namespace import operators_of
 from soacraft.ops.programs.roads import road_of
 from soacraft.ops.recognise import as_mass_matrix
+from soacraft.ops.sko_binding import FunctionBinding
 
 Array = npt.NDArray[np.float64]
 _ABSENT = object()  # None is a vector that is refused
@@ -53,7 +54,8 @@ class CompiledExpression(Compiled):
         binding = next(iter(bindings.values()), None)
         if len(bindings) != 1 or not isinstance(binding, GraphBinding):
             raise SpaceError(
-                f"{expr.text()} cannot be compiled: it must be of one Multibody or sub-graph, at one state."
+                f"{expr.text()} cannot be compiled: it must be of one Multibody, sub-graph or SKO model of functions, "
+                "at one state."
             )
         if binding.numbering is not None:
             raise SpaceError(
@@ -169,6 +171,64 @@ class CompiledExpression(Compiled):
 
     def __repr__(self) -> str:
         return f"compiled {self.expr!r}"
+
+
+class CompiledFunctions(Compiled):
+    """`f(q, v=None, *vectors)` of an expression of an SKO model of functions: Python makes the blocks at q, the same
+    program for all states takes vectors through them.
+
+    >>> import numpy as np
+    >>> import soacraft as sc
+    >>> m = sc.SKOModel([-1, 0], lambda q: [None, [[np.cos(q[1])]]], [[[1.0]]] * 2, [[[1.0]]] * 2, q=[0.0, 0.0])
+    >>> H, phi = sc.operators(m, "H phi")
+    >>> (H * phi).compile()([0.0, np.pi / 3], None, [1.0, 2.0]).round(12)
+    array([2., 2.])
+    """
+
+    def __init__(self, expr: Operator, binding: FunctionBinding) -> None:
+        self.expr, self._binding = expr, binding
+        self._moving = any(len(leaf.changes()) > 1 for leaf in expr.leaves())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return compiled, (self.expr,)
+
+    def __call__(self, q: Any, v: Any = None, *vectors: Any) -> Any:
+        state = {"q": q} | ({"v": v} if v is not None and self._moving else {})
+        expr = self.expr.at(**state)
+        if not vectors:
+            return expr.array()
+        found = tuple(np.asarray(expr * x) for x in vectors)
+        return found[0] if len(found) == 1 else found
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Refused: the blocks are functions of Python."""
+        raise ModelFileError(
+            f"{self.expr.text():.200} cannot be saved for C++: the blocks of its SKO model are functions in Python."
+        )
+
+    def explain(self) -> Explanation:
+        """What a call runs, and what it took on this machine: the least of a few calls at the current state."""
+        q, x = self._binding.functions.q, np.ones(self.expr.shape[1])
+        calls = []
+        for i in range(4):
+            start = perf_counter()
+            self(q + 1e-9 * i, None, x)  # so that no call is at the state it was at
+            calls.append(1e6 * (perf_counter() - start))
+        lowered = road_of(self._binding).lowered(self.expr)
+        listing = () if lowered is None else lowered.listing
+        return replace(self.expr.explain(), program=listing, microseconds=min(calls))
+
+    def __repr__(self) -> str:
+        return f"compiled {self.expr!r}"
+
+
+def compiled(expr: Operator) -> Compiled:
+    """An expression as a function of the state: of rigid bodies, or of an SKO model of functions."""
+    bindings = {leaf.binding.identity(): leaf.binding for leaf in expr.leaves()}
+    binding = next(iter(bindings.values()), None)
+    if len(bindings) == 1 and isinstance(binding, FunctionBinding) and binding.numbering is None:
+        return CompiledFunctions(expr, binding)
+    return CompiledExpression(expr)
 
 
 def _kernels_of(expr: Operator, binding: GraphBinding) -> tuple[str, str] | None:

@@ -125,10 +125,11 @@ def road_of(binding: Bound) -> Road:
             road = roads[axes] = Road(Fields(plan, binding.body), rigid, layout.parameters)
         road.update(layout)
         return road
-    road = vars(binding).get("_road")
+    kept = binding.roads
+    road = kept.get("_road")
     if road is None:
         plan = given_plan(binding.sko().tree, binding.body.dims, binding.hinge.dims)
-        road = vars(binding)["_road"] = Road(Fields(plan, binding.body), False, 0)
+        road = kept["_road"] = Road(Fields(plan, binding.body), False, 0)
     return road
 
 
