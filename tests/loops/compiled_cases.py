@@ -14,10 +14,11 @@ from tests.loops.cases import (
 )
 
 import soacraft as sc
-from soacraft.loops import ConstraintEmbedding, TreeAugmented
+from soacraft.loops import ConstraintEmbedding, FullyAugmented, TreeAugmented
 from soacraft.loops.results import Result
 
 SOLVERS = [TreeAugmented, ConstraintEmbedding]
+ALL = [*SOLVERS, FullyAugmented]
 KNOWN = [hinge for hinge in CLOSING if not isinstance(hinge, sc.RollingBall)]
 MODELS = {name: lambda name=name: library(name) for name in LIBRARY} | {"row": lambda: row_of_four_bars(4)}
 

@@ -18,9 +18,9 @@ from tests.loops.cases import (
     near,
 )
 from tests.loops.compiled_cases import (
+    ALL,
     KNOWN,
     MODELS,
-    SOLVERS,
     compiled,
     equal,
     in_python,
@@ -50,7 +50,7 @@ def with_rotors(mb):
     return mb
 
 
-@pytest.mark.parametrize("kind", SOLVERS)
+@pytest.mark.parametrize("kind", ALL)
 def test_answers_on_random_closed_graphs(kind):
     """Any hinges in the tree and in the loops, rotors, polynomial couplings, redundant rows; nearly all in C++."""
     asked, answered, repeating = [], [], []
@@ -80,7 +80,7 @@ def test_answers_on_random_closed_graphs(kind):
     assert len(repeating) >= 0.2 * len(asked)
 
 
-@pytest.mark.parametrize("kind", SOLVERS)
+@pytest.mark.parametrize("kind", ALL)
 @pytest.mark.parametrize("model", MODELS)
 def test_answers_on_models_of_the_library(kind, model):
     mb = MODELS[model]()
@@ -93,7 +93,7 @@ def test_answers_on_models_of_the_library(kind, model):
         same(mb, found[i], in_python(solver, q[i], v[i], force[i]), 1e-8 if model == "delta" else 1e-9)
 
 
-@pytest.mark.parametrize("kind", SOLVERS)
+@pytest.mark.parametrize("kind", ALL)
 @pytest.mark.parametrize("model", MODELS)
 def test_calls_are_answered_by_compiled_code(kind, model):
     """Where compiled code goes wrong its residual does, and Python answers instead: right, but slowly.
@@ -110,7 +110,7 @@ def test_calls_are_answered_by_compiled_code(kind, model):
 
 
 @pytest.mark.parametrize("hinges", [(sc.Cylindrical(Z), sc.Pin(Z)), (sc.Pin(Z), sc.Spherical())])
-@pytest.mark.parametrize("kind", SOLVERS)
+@pytest.mark.parametrize("kind", ALL)
 def test_multipliers_are_the_least_beside_rows_that_hold_nothing(kind, hinges):
     """The turning rows of a planar closure on a slide have no compliance: small relative to them is not small."""
     mb = sc.Multibody("least", gravity=(0, -9.81, 0))
@@ -147,7 +147,7 @@ def test_a_projected_velocity_is_that_of_python(model):
 # -- forces --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", SOLVERS)
+@pytest.mark.parametrize("kind", ALL)
 @pytest.mark.parametrize("axes", [None, "inertial"])
 def test_external_and_stored_forces(kind, axes):
     mb = library("five_bar")

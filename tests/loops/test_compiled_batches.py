@@ -8,7 +8,13 @@ from tests.loops.cases import (
     library,
     near,
 )
-from tests.loops.compiled_cases import MODELS, SOLVERS, moved, ready
+from tests.loops.compiled_cases import (
+    ALL,
+    MODELS,
+    SOLVERS,
+    moved,
+    ready,
+)
 
 import soacraft as sc
 from soacraft.errors import LoopError, StateError
@@ -16,7 +22,7 @@ from soacraft.errors import LoopError, StateError
 # -- batches -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", SOLVERS)
+@pytest.mark.parametrize("kind", ALL)
 @pytest.mark.parametrize("model", MODELS)
 def test_batches_are_single_states_to_the_last_bit(kind, model):
     mb = MODELS[model]()
@@ -72,7 +78,7 @@ def test_a_batch_with_one_state_off_its_closures(kind):
         solver.forward_dynamics(*bad)
 
 
-@pytest.mark.parametrize("kind", SOLVERS)
+@pytest.mark.parametrize("kind", ALL)
 def test_a_model_without_lengths_of_its_own(kind):
     """Only a state tells how large two sliders at the origin are: without it any velocity would be slow."""
     mb = sc.Multibody("sliders", gravity=(0, 0, -9.81))
@@ -86,7 +92,7 @@ def test_a_model_without_lengths_of_its_own(kind):
         solver.forward_dynamics(q, np.array([1.0, 0.0]), force)
 
 
-@pytest.mark.parametrize("kind", SOLVERS)
+@pytest.mark.parametrize("kind", ALL)
 def test_an_empty_batch(kind):
     mb = library("five_bar")
     for solver in (kind(mb), ready(mb, kind)):

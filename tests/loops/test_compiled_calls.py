@@ -11,7 +11,14 @@ from tests.loops.cases import (
     near,
     project,
 )
-from tests.loops.compiled_cases import SOLVERS, equal, moved, ready, without_compiled
+from tests.loops.compiled_cases import (
+    ALL,
+    SOLVERS,
+    equal,
+    moved,
+    ready,
+    without_compiled,
+)
 
 import soacraft as sc
 from soacraft.errors import LoopError, ModelError, StateError
@@ -151,7 +158,7 @@ def steps_of_python(function):
     return found, called[1:]  # the first is the function itself
 
 
-@pytest.mark.parametrize("kind", SOLVERS)
+@pytest.mark.parametrize("kind", ALL)
 def test_a_single_state_takes_no_step_of_python(kind):
     mb = library("five_bar")
     solver = ready(mb, kind)

@@ -14,7 +14,15 @@ from tests.loops.cases import (
     project,
     row_of_four_bars,
 )
-from tests.loops.compiled_cases import KNOWN, SOLVERS, one_compiled, rows_in_python, same, without_compiled
+from tests.loops.compiled_cases import (
+    ALL,
+    KNOWN,
+    SOLVERS,
+    one_compiled,
+    rows_in_python,
+    same,
+    without_compiled,
+)
 
 import soacraft as sc
 from soacraft.kinematics.rows import Constraints
@@ -32,7 +40,7 @@ def flat(angle, rate=0.0):
     return angle * turns, rate * turns
 
 
-@pytest.mark.parametrize("kind", SOLVERS)
+@pytest.mark.parametrize("kind", ALL)
 @pytest.mark.parametrize("angle", [0.0, 1e-12, 1e-9, 1e-8, 1e-7, 1e-6, 3e-6, 1e-5, 1e-4, 1e-3, 1e-2])
 def test_near_a_singular_pose_answers_agree_or_are_left_to_python(kind, angle):
     mb = row_of_four_bars(1)
@@ -54,7 +62,7 @@ def test_near_a_singular_pose_answers_agree_or_are_left_to_python(kind, angle):
             assert fine or angle < 1e-2
 
 
-@pytest.mark.parametrize("kind", SOLVERS)
+@pytest.mark.parametrize("kind", ALL)
 def test_along_a_motion_through_a_singular_pose(kind):
     """The rank falls for one state and comes back; what is chosen and told is that of the solver in Python."""
     mb = row_of_four_bars(1)
@@ -73,7 +81,7 @@ def test_along_a_motion_through_a_singular_pose(kind):
         assert len(solver.changes) == 2
 
 
-@pytest.mark.parametrize("kind", SOLVERS)
+@pytest.mark.parametrize("kind", ALL)
 def test_a_closure_that_is_redundant_at_one_pose_alone(kind):
     """A plate on two slides and a pin; a planar closure in its plane holds nothing until the plate tilts."""
     mb = sc.Multibody("plate", gravity=(0, 0, -9.81))
@@ -114,7 +122,7 @@ def assert_same_rows(mb, solver):
         near(one, other, 1e-11)
 
 
-@pytest.mark.parametrize("kind", SOLVERS)
+@pytest.mark.parametrize("kind", ALL)
 def test_a_screw_over_ten_turns(kind):
     """Nut m and screw J: x = -+ pitch angle, (J + pitch^2 m) angledd = torque, turns are counted."""
     mass, moment, pitch = 2.0, 0.3, 0.25

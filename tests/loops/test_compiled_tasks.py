@@ -13,7 +13,7 @@ from soacraft.errors import LoopError, StateError
 from soacraft.kinematics.compiled import INVERSE_DYNAMICS
 from soacraft.kinematics.rows import Constraints
 from soacraft.kinematics.tasks import Task, _turns
-from soacraft.loops import ConstraintEmbedding, TreeAugmented
+from soacraft.loops import ConstraintEmbedding, FullyAugmented, TreeAugmented
 
 KNOWN = [hinge for hinge in CLOSING if not isinstance(hinge, sc.RollingBall)]
 
@@ -51,7 +51,7 @@ def drives_for(mb, v, vdot):
     return U
 
 
-@pytest.mark.parametrize("kind", [TreeAugmented, ConstraintEmbedding])
+@pytest.mark.parametrize("kind", [TreeAugmented, ConstraintEmbedding, FullyAugmented])
 def test_driven_closures_on_random_graphs(kind):
     """All closures and couplings driven as random motions of the dofs would: those of Python, and the rows follow."""
     asked, answered = [], []

@@ -277,7 +277,7 @@ def test_sparse_and_dense_least_norm_of_random_closed_graphs(mb, seed):
 def nothing_settles():
     """The sparse system of least multipliers does not settle: then they are found by dense least squares."""
     unsettled = mock.Mock(settled=False)
-    return mock.patch.object(fully_augmented._System, "_least_sparse", lambda *_: unsettled)
+    return mock.patch.object(fully_augmented._System, "_least_sparse", return_value=unsettled)
 
 
 def counted(monkeypatch, name, where=fully_augmented):
