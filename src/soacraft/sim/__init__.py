@@ -15,6 +15,7 @@ from soacraft.sim.friction import HingeFriction
 from soacraft.sim.log import read
 from soacraft.sim.propagator import Propagator
 from soacraft.sim.run import Balance, Run, Sample
+from soacraft.sim.sensitivity import Sensitivity
 
 __all__ = [
     "Balance",
@@ -25,6 +26,7 @@ __all__ = [
     "Propagator",
     "Run",
     "Sample",
+    "Sensitivity",
     "read",
 ]
 

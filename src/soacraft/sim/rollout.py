@@ -30,7 +30,7 @@ def rollout(
         raise StateError(f"rollout takes one state or a batch with one leading axis, got {batch}.")
     count = batch[0] if batch else 1
     model = _compiled(mb)
-    T = _read_force(mb, force, count, steps, bool(batch))
+    T = read_force(mb, force, count, steps, bool(batch))
     for size, what in ((mb.nq, "q"), (mb.nv, "v")):
         refuse_large((count, steps + 1, size), f"{what} of a rollout of {mb.name!r}", "Take fewer states or steps.")
     Q, V = np.empty((count, steps + 1, mb.nq)), np.empty((count, steps + 1, mb.nv))
@@ -54,6 +54,9 @@ def _compiled(mb: Multibody) -> CompiledModel:
     model = CompiledModel.of(mb.layout) if mb.nv else None
     compensated = [x.name for x in mb.bodies if x.gravity_compensation]
     rolls = [x.hinge_name for x in mb.bodies if isinstance(x.hinge, RollingBall)]
+    if mb.layout.has_links:
+        named = [*mb.springs.names, *mb.bushings.names][0]
+        raise ModelError(f"rollout of {mb.name!r} is not compiled: {named!r} is between nodes; use p.advance_to.")
     if model is None or compensated or rolls:
         what = "it has no dofs or a hinge of your own"
         if compensated or rolls:
@@ -62,7 +65,7 @@ def _compiled(mb: Multibody) -> CompiledModel:
     return model
 
 
-def _read_force(mb: Multibody, force: Any, count: int, steps: int, batch: bool) -> Array:
+def read_force(mb: Multibody, force: Any, count: int, steps: int, batch: bool) -> Array:
     """(count or 1, steps or 1, nv)."""
     if force is None:
         return np.zeros((1, 1, mb.nv))

@@ -1,0 +1,152 @@
+"""Derivatives of Runge-Kutta steps with respect to state, force and parameters: exact for the steps as they are taken.
+
+With (U_i, v_i) the stages in the chart of the step's start, q_i = integrate(q, U_i), J_q and J_u how that varies,
+
+    K_i = J_u(U_i)^-1 v_i                  dK_i = J_u^-1 dv_i + (d/dU J_u^-1 v_i) dU_i
+    vdot_i = forward_dynamics(q_i, v_i)    dvdot_i = F_q (J_q dq + J_u dU_i) + F_v dv_i + F_T dT + F_p dp
+
+with the analytic derivatives of forward dynamics, for all steps of all states at once. A tangent vector is [dq; dv].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from soacraft import dynamics as dyn
+from soacraft.analysis import parameter_derivatives
+from soacraft.analysis import parameters as named_parameters
+from soacraft.errors import StateError
+from soacraft.model.flat.realize import times
+from soacraft.model.hinges import Free, Spherical
+from soacraft.model.tree.multibody import Multibody
+from soacraft.results import refuse_large
+from soacraft.sim.explicit import RK4
+from soacraft.spatial.checks import Array, finite
+from soacraft.spatial.transforms import log_rate, se3_log_rate
+
+_STENCIL = ((1, 45 / 60), (2, -9 / 60), (3, 1 / 60))  # central differences of order six
+#: Their step in radians. Along travel the rate is linear, and any step is exact.
+_STEP = 5e-3
+
+
+@dataclass(frozen=True, eq=False)
+class Sensitivity:
+    """A rollout with its derivatives: dx(k+1) = A(k) dx(k) + B(k) dT(k) + C(k) dp, with dx = [dq; dv] along dofs.
+
+    Made by `p.rollout_derivatives`.
+    """
+
+    q: Array
+    """(..., steps + 1, nq)."""
+    v: Array
+    """(..., steps + 1, nv)."""
+    A: Array
+    """(..., steps, 2 nv, 2 nv)."""
+    B: Array
+    """(..., steps, 2 nv, nv): by the force held in the step."""
+    C: Array
+    """(..., steps, 2 nv, numbers of the parameters)."""
+    parameters: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        steps, nx = self.A.shape[-3], self.A.shape[-1]
+        batch = "" if self.A.ndim == 3 else f", batch {self.A.shape[:-3]}"
+        named = f", parameters {', '.join(self.parameters)}" if self.parameters else ""
+        return f"Sensitivity of {steps} steps of {nx // 2} dofs{named}{batch}"
+
+    def forward(self, dx: Any = 0.0, force: Any = 0.0, parameters: Any = 0.0) -> Array:
+        """How all states vary, (..., steps + 1, 2 nv), with the first one by dx (2 nv), with the forces by
+        (..., steps, nv) and with the parameters. O(steps nv^2)."""
+        shape = self.A.shape
+        change = np.broadcast_to(_read(force, "force"), (*shape[:-2], self.B.shape[-1]))
+        pushed = times(self.B, change)
+        pushed = pushed + self.C @ np.broadcast_to(_read(parameters, "parameters"), (self.C.shape[-1],))
+        found = np.empty((*shape[:-3], shape[-3] + 1, shape[-1]))
+        found[..., 0, :] = _read(dx, "dx")
+        for k in range(shape[-3]):
+            found[..., k + 1, :] = times(self.A[..., k, :, :], found[..., k, :]) + pushed[..., k, :]
+        return found
+
+    def adjoint(self, gradient: Any) -> tuple[Array, Array, Array]:
+        """The gradient of a number in the first state (..., 2 nv), the forces (..., steps, nv) and the parameters
+        (..., parameters), from its gradient in all states, (..., steps + 1, 2 nv). O(steps nv^2).
+
+            y(k) = gradient(k) + A(k)* y(k+1),    in the force B(k)* y(k+1),    in the parameters sum of C(k)* y(k+1)
+        """
+        shape = self.A.shape
+        g = np.broadcast_to(_read(gradient, "gradient"), (*shape[:-3], shape[-3] + 1, shape[-1]))
+        y = np.array(g[..., -1, :])
+        in_force = np.empty((*shape[:-2], self.B.shape[-1]))
+        in_parameters = np.zeros((*shape[:-3], self.C.shape[-1]))
+        for k in range(shape[-3] - 1, -1, -1):
+            in_force[..., k, :] = times(self.B[..., k, :, :].mT, y)
+            in_parameters += times(self.C[..., k, :, :].mT, y)
+            y = g[..., k, :] + times(self.A[..., k, :, :].mT, y)
+        return y, in_force, in_parameters
+
+
+def sensitivity(mb: Multibody, q: Array, v: Array, force: Array, h: float, parameters: Sequence[str]) -> Sensitivity:
+    """Of the steps of a rollout: q (..., steps + 1, nq), v likewise, force (..., steps, nv)."""
+    nv, names = mb.nv, tuple(parameters)
+    batch = force.shape[:-1]
+    what = f"the derivatives of a rollout of {mb.name!r}"
+    numbers = len(named_parameters(mb, list(names))) if names else 0
+    refuse_large((*batch, 2 * nv, 3 * nv + numbers), what, "Take fewer states or steps.")
+    Q, V = (x[..., :-1, :].reshape(-1, x.shape[-1]) for x in (q, v))
+    d = _step(mb, Q, V, force.reshape(-1, nv), h, names, 3 * nv + numbers).reshape(*batch, 2 * nv, -1)
+    return Sensitivity(q, v, d[..., : 2 * nv], d[..., 2 * nv : 3 * nv], d[..., 3 * nv :], names)
+
+
+def _step(mb: Multibody, q: Array, v: Array, T: Array, h: float, names: tuple[str, ...], size: int) -> Array:
+    """[dq; dv] at the end of one step from each of many states, by [dq; dv; dT; dp] at its start."""
+    nv, count = mb.nv, len(q)
+    dq, dv, given = np.split(np.broadcast_to(np.eye(size), (count, size, size)), (nv, 2 * nv), axis=1)
+    K: list[Array] = []
+    vdot: list[Array] = []
+    dK: list[Array] = []
+    dvdot: list[Array] = []
+    for a in h * RK4.A:
+        U, v_i = _mixed(a, K, 0.0 * v), v + _mixed(a, vdot, 0.0 * v)
+        dU, dv_i = _mixed(a, dK, 0.0 * dq), dv + _mixed(a, dvdot, 0.0 * dq)
+        q_i, (J_q, J_u) = mb.integrate(q, U), mb.integrate_jacobians(q, U)
+        back = np.asarray(np.linalg.inv(J_u), dtype=np.float64)
+        K.append(times(back, v_i))
+        dK.append(back @ dv_i + _bent(mb, U, v_i) @ dU)
+        vdot.append(dyn.forward_dynamics(mb, q_i, v_i, T))
+        F_q, F_v, F_T = dyn.forward_dynamics_derivatives(mb, q_i, v_i, T)
+        F_p = [parameter_derivatives(mb, "forward_dynamics", list(names), q_i, v_i, T)] if names else []
+        pushed = np.concatenate([F_T, *F_p], axis=-1) @ given
+        dvdot.append(F_q @ (J_q @ dq + J_u @ dU) + F_v @ dv_i + pushed)
+    b = h * RK4.b
+    J_q, J_u = mb.integrate_jacobians(q, _mixed(b, K, 0.0 * v))
+    return np.concatenate([J_q @ dq + J_u @ _mixed(b, dK, 0.0 * dq), dv + _mixed(b, dvdot, 0.0 * dq)], axis=1)
+
+
+def _mixed(weights: Array, parts: list[Array], none: Array) -> Array:
+    """The sum of weights times parts."""
+    return sum((float(c) * x for c, x in zip(weights, parts, strict=False)), none)
+
+
+def _bent(mb: Multibody, U: Array, w: Array) -> Array:
+    """How J_u(U)^-1 w varies with U, (count, nv, nv): zero but for hinges that turn as groups do."""
+    found = np.zeros((*U.shape, U.shape[-1]))
+    for group in mb.layout.groups:
+        if type(group.hinge) not in (Spherical, Free):
+            continue
+        rate = se3_log_rate if type(group.hinge) is Free else log_rate
+        x, y = U[:, group.v_index], w[:, group.v_index]
+        for j in range(x.shape[-1]):
+            step = np.zeros(x.shape[-1])
+            step[j] = _STEP if j < 3 else max(float(np.abs(x[..., 3:]).max()), 1e-300)
+            slope = sum(c * (times(rate(x + i * step), y) - times(rate(x - i * step), y)) for i, c in _STENCIL)
+            found[:, group.v_index, group.v_index[:, [j]]] = slope / step[j]
+    return found
+
+
+def _read(x: Any, what: str) -> Array:
+    given = np.asarray(x, dtype=np.float64)
+    return finite(given, given.shape, f"{what} of a sensitivity", StateError)
