@@ -33,7 +33,10 @@ CALLS = {
     "base_parameters": "",
 }
 #: With tests of their own.
-OTHERS = {"parameter_derivatives", "parameter_names", "parameters", "measures", "reroot", "set_parameters"}
+OTHERS = {
+    "measures", "optimize", "parameter_derivatives", "parameter_names", "parameters", "reroot",
+    "set_parameters",
+}  # fmt: skip
 BATCHED = ("q", "v", "vdot", "force")
 WITH_OUT = ("mass_matrix_gradient", "coriolis_matrix", "log_det_gradient")
 

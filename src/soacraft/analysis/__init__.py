@@ -13,6 +13,7 @@ from soacraft.analysis.linearize import Linearization, linearize
 from soacraft.analysis.manipulability import Manipulability, jacobian_gradient, manipulability, measures
 from soacraft.analysis.operational_space import OperationalSpace, operational_space
 from soacraft.analysis.parametric.derivatives import parameter_derivatives
+from soacraft.analysis.parametric.optimize import Optimum, optimize
 from soacraft.analysis.parametric.vocabulary import set_parameters
 from soacraft.analysis.regressor import (
     BaseParameters,
@@ -38,6 +39,7 @@ __all__ = [
     "Linearization",
     "Manipulability",
     "OperationalSpace",
+    "Optimum",
     "Regressor",
     "Underactuated",
     "base_parameters",
@@ -57,6 +59,7 @@ __all__ = [
     "mass_matrix_gradient",
     "measures",
     "operational_space",
+    "optimize",
     "parameter_derivatives",
     "parameter_names",
     "parameter_regressor",

@@ -7,7 +7,7 @@ from tests.dynamics.calls import GRAVITY, close, subtree, tree, wrenches
 
 import soacraft as sc
 from soacraft import analysis, dynamics
-from soacraft.analysis.parametric.derivatives import QUANTITIES
+from soacraft.analysis.parametric.quantities import QUANTITIES
 from soacraft.errors import LoopError, ModelError, StateError
 from soacraft.model.hinges import RollingDisc, examples
 
@@ -206,6 +206,22 @@ def test_batches():
         close(many[1, 2], analysis.parameter_derivatives(mb, quantity, names, q[1, 2]), 1e-9)
     many = analysis.parameter_derivatives(mb, "jacobian", names, q, mb.bodies[-1].name)
     close(many[1, 2], analysis.parameter_derivatives(mb, "jacobian", names, q[1, 2], mb.bodies[-1].name), 1e-9)
+
+
+def test_springs_between_nodes():
+    """They do not change with inertias; what moves their ends is refused, or taken by differences."""
+    mb = sc.load("double_pendulum")
+    mb["lower"].add_node("end", sc.Pose(translation=(0.1, 0, -0.5)))
+    mb.root.add_node("hook", sc.Pose(translation=(1.0, 0, 0)))
+    mb["lower"].armature = 0.2
+    mb.add_spring("spring", "inertial/hook", "lower/end", stiffness=50.0)
+    names, given = ["upper.mass", "lower.com", "lower.armature"], arguments(mb, ("q", "v", "force"))
+    ours = analysis.parameter_derivatives(mb, "forward_dynamics", names, *given)
+    agree(mb, names, ours, lambda m: dynamics.forward_dynamics(m, *given), 1e-8)
+    with pytest.raises(StateError, match=r"'lower.inboard_x' moves the ends of springs or bushings between nodes of"):
+        analysis.parameter_derivatives(mb, "forward_dynamics", "lower.inboard_x", *given)
+    free = analysis.parameter_derivatives(mb, "forward_dynamics", ["lower.inboard_x"], *given, passive=False)
+    agree(mb, ["lower.inboard_x"], free, lambda m: dynamics.forward_dynamics(m, *given, passive=False), 1e-8)
 
 
 def test_any_analysis_by_differences():

@@ -2,7 +2,7 @@
 
 In: a model and names such as "link3.mass" or "link3.inboard". Out: numbers, derivatives, optima. `vocabulary` says what
 the names mean, `tangent` is the one sweep that carries a change of parameters through the motion and the forces,
-`derivatives` has what follows from it, `optimize` the search.
+`quantities` and `derivatives` what follows from it, `optimize` the search over `charts`, whose numbers are `physical`.
 """
 
 __all__: list[str] = []

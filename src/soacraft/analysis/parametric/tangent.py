@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from soacraft.analysis.parametric.vocabulary import PER_DOF, Parameter, ten_of
+from soacraft.analysis.parametric.vocabulary import PER_DOF, Found, Parameter, ten_of
 from soacraft.analysis.regressor import force_maps
 from soacraft.dynamics.problem import Problem
 from soacraft.dynamics.reference.derivatives import crf_with
@@ -59,7 +59,7 @@ class Tangent(NamedTuple):
 # -- directions -------------------------------------------------------------------------------------------------------
 
 
-def directions(p: Problem, found: tuple[Parameter, ...]) -> Directions:
+def directions(p: Problem, found: Found) -> Directions:
     """The unit changes of parameters at a configuration."""
     n, c = p.n, len(found)
     relative = p.state.configuration.relative

@@ -66,7 +66,11 @@ class Parameter(NamedTuple):
     number: int
 
 
-def read_parameters(function: str, g: Graph, given: Any) -> tuple[Parameter, ...]:
+#: Several of them.
+Found = tuple[Parameter, ...]
+
+
+def read_parameters(function: str, g: Graph, given: Any) -> Found:
     """The numbers that names stand for, in their order; refused are unknown names and numbers given twice."""
     names = [given] if isinstance(given, str) else list(given) if isinstance(given, Iterable) else [given]
     if not all(isinstance(name, str) for name in names):
@@ -132,7 +136,7 @@ def _numbers(kind: str, frame: Any) -> tuple[str, ...]:
     return (kind,) if nv == 1 else tuple(f"{kind}_{i}" for i in range(nv))
 
 
-def _refuse_twice(function: str, found: tuple[Parameter, ...]) -> None:
+def _refuse_twice(function: str, found: Found) -> None:
     seen: dict[tuple[str, int, int], str] = {}
     kinds: dict[tuple[int, str], str] = {}
     for name, kind, owner, number in found:
@@ -150,7 +154,7 @@ def _refuse_twice(function: str, found: tuple[Parameter, ...]) -> None:
 # -- values -----------------------------------------------------------------------------------------------------------
 
 
-def values_of(found: tuple[Parameter, ...]) -> Array:
+def values_of(found: Found) -> Array:
     """The values that parameters have now."""
     return np.array([_values(x.kind, x.owner)[x.number] for x in found])
 
@@ -200,7 +204,7 @@ def symmetric(x: Array) -> Array:
 _SET = {"mass": "inertia", "com": "inertia", "moment": "inertia", "damping": "passive", "stiffness": "passive"}
 
 
-def write(function: str, found: tuple[Parameter, ...], values: Array) -> None:
+def write(function: str, found: Found, values: Array) -> None:
     """Give parameters other values: all of them, or none where one is refused."""
     wanted: dict[tuple[int, str], tuple[Any, dict[str, dict[int, float]]]] = {}
     for (_, kind, owner, number), value in zip(found, values.tolist(), strict=True):
