@@ -34,7 +34,7 @@ CALLS = {
 }
 #: With tests of their own.
 OTHERS = {
-    "measures", "optimize", "parameter_derivatives", "parameter_names", "parameters", "reroot",
+    "identify", "measures", "optimize", "parameter_derivatives", "parameter_names", "parameters", "reroot",
     "set_parameters",
 }  # fmt: skip
 BATCHED = ("q", "v", "vdot", "force")

@@ -9,6 +9,7 @@ from soacraft.analysis.gradients import (
     log_det_gradient,
     mass_matrix_gradient,
 )
+from soacraft.analysis.identification.identify import Identified, identify
 from soacraft.analysis.linearize import Linearization, linearize
 from soacraft.analysis.manipulability import Manipulability, jacobian_gradient, manipulability, measures
 from soacraft.analysis.operational_space import OperationalSpace, operational_space
@@ -36,6 +37,7 @@ from soacraft.dynamics.inertias import log_det_mass_matrix
 __all__ = [
     "BaseParameters",
     "Diagonalized",
+    "Identified",
     "Linearization",
     "Manipulability",
     "OperationalSpace",
@@ -51,6 +53,7 @@ __all__ = [
     "fixman_potential",
     "forward_dynamics_sensitivity",
     "generalized_jacobian",
+    "identify",
     "jacobian_gradient",
     "linearize",
     "log_det_gradient",

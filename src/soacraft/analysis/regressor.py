@@ -257,11 +257,7 @@ def base_parameters(
         raise StateError(f"tolerance of base_parameters must be between 0 and 1, got {small:g}.")
     rng = np.random.default_rng(seed)
     Y, units = _sampled(g, rng, samples or enough), np.tile(_parameter_units(g), len(g))
-    leading = _leading_columns(Y, small)
-    Q = np.linalg.qr(Y[:, leading])[0]
-    basis = np.linalg.solve(Q.T @ Y[:, leading], Q.T @ Y)
-    basis[np.abs(basis) < NO_PART] = 0.0
-    basis[:, leading] = np.eye(len(leading))
+    leading, basis = combinations(Y, small)
     names, rank = parameter_names(g), len(leading)
     other = _sampled(g, rng, enough)
     if not np.allclose(other[:, leading] @ basis, other, rtol=0.0, atol=SEEN * np.abs(other).max(initial=1e-300)):
@@ -271,6 +267,16 @@ def base_parameters(
         )
     basis = units[leading][:, None] * basis / units
     return BaseParameters(tuple(names[i] for i in leading), leading, basis, basis @ parameters(g))
+
+
+def combinations(Y: Array, small: float, most: int | None = None) -> tuple[npt.NDArray[np.intp], Array]:
+    """The leading columns of Y without units, and how all columns depend on them: Y = Y[:, leading] basis."""
+    leading = _leading_columns(Y, small)[:most]
+    Q = np.linalg.qr(Y[:, leading])[0]
+    basis = np.linalg.solve(Q.T @ Y[:, leading], Q.T @ Y)
+    basis[np.abs(basis) < NO_PART] = 0.0
+    basis[:, leading] = np.eye(len(leading))
+    return leading, np.asarray(basis, dtype=np.float64)
 
 
 def _leading_columns(Y: Array, small: float) -> npt.NDArray[np.intp]:

@@ -69,6 +69,18 @@ class NamedFunctions:
         ) -> Task: ...
         def _choice(self, rows: Constraints) -> Partition: ...
 
+    def velocity_map(self, q: Any) -> Array:
+        """X (..., nv, m): all velocities from those of the independent dofs, v = X v_i. Forces of closures have no part
+        in X* T.
+
+        >>> import soacraft as sc
+        >>> mb = sc.load("five_bar")
+        >>> s = sc.loops.ConstraintEmbedding(mb)
+        >>> s.velocity_map(s.assemble(mb.q)).shape
+        (6, 3)
+        """
+        return self._each("velocity_map", lambda r: r.X, "independent", q=q)
+
     def mass_matrix(self, q: Any, coordinates: str = "independent") -> Array:
         """X* Mcal X, (..., m, m), in all coordinates (..., nv, nv).
 

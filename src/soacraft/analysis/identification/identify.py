@@ -1,0 +1,270 @@
+"""Inertias that fit records of motion and force, stay physical, and say how well they are known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from soacraft.analysis.finite import refusing_overflow
+from soacraft.analysis.identification.fit import Block, fit, penalty
+from soacraft.analysis.identification.records import Condensed, condensed, names_of, read_records
+from soacraft.analysis.parametric.derivatives import sizes_of
+from soacraft.analysis.parametric.physical import BASIS, pseudo_inertia
+from soacraft.analysis.parametric.vocabulary import PER_DOF, Found, read_parameters, values_of, write
+from soacraft.analysis.regressor import BaseParameters, combinations
+from soacraft.dynamics.arguments import check_loops, read_graph
+from soacraft.errors import LoopError, ModelError, StateError
+from soacraft.model.sizes.scale import scale_of
+from soacraft.model.tree.graph import Graph
+from soacraft.spatial.checks import Array, finite
+
+_EDGE = 1e-8  # a prior whose smallest eigenvalue is less, in units of the model, is at the edge
+_THICKER = 1e-2  # what such a body gains of the model's length, as a radius of gyration
+_SMALL_EXTRA = 1e-3  # the prior of armature, damping and stiffness that the model does not have, of its own scale
+_EXACT = 1e-10  # noise below this part of the forces is rounding
+_ROUNDS = 20
+
+
+@dataclass(frozen=True, eq=False)
+class Identified:
+    """Parameters that fit records."""
+
+    names: tuple[str, ...]
+    values: Array
+    """The parameters: physical, near the prior in what the records do not show."""
+    base: BaseParameters
+    """The combinations that the records show, with their values."""
+    covariance: Array
+    """(rank, rank): of the base parameters, from the noise alone."""
+    deviations: Array
+    """The standard deviation of each parameter, records and prior together; where it is that of the prior, records say
+    nothing."""
+    noise: Array
+    """The standard deviation of the force along each dof: as given, or estimated."""
+    singular_values: Array
+    """Of the records without units, relative to the largest: how well each combination is seen."""
+    misfit: float
+    """The sum of squares of what is left of the forces, in units of the noise, less that of the best unbounded fit:
+    near zero unless the records ask for what no body has."""
+    records: int
+
+    @property
+    def standard_errors(self) -> Array:
+        """The standard deviations of the base parameters."""
+        return np.sqrt(np.diag(self.covariance))
+
+    @property
+    def unseen(self) -> int:
+        """How many combinations the records do not show; the prior decides them."""
+        return len(self.names) - self.base.rank
+
+    def __repr__(self) -> str:
+        seen = f"{self.base.rank} base parameters seen in {self.records} records"
+        return f"Identified: {len(self.names)} parameters, {seen}, {self.unseen} combinations from the prior"
+
+
+@refusing_overflow()
+def identify(
+    g: Any,
+    records: Any,
+    parameters: Any = None,
+    *,
+    noise: Any = None,
+    prior: float = 1e-3,
+    tolerance: float = 1e-9,
+    apply: bool = False,
+) -> Identified:
+    """Fit parameters to records `{"q": (N, nq), "v": (N, nv), "vdot": (N, nv), "force": (N, nv)}`. O(N nv c^2), c
+    parameters.
+
+        minimise  sum of ((force - T(parameters)) / noise)^2 / 2  +  prior * sum of d(P, P_model)
+
+    T is `inverse_dynamics`, with what the model has of springs, dampers and stored forces. Fitted are the inertias of
+    all bodies with mass, or what is named: `link3.inertia`, `elbow.armature`, `elbow.damping`, `elbow.stiffness`, in
+    all of which T is linear. Every P, the pseudo-inertia of a body, stays positive definite, whatever the noise: mass,
+    moments and centre are those of some body. The model's own values are the prior: they decide what the records cannot
+    show, by the divergence d, which counts relative changes; `prior=1e-3` means that a change by thirty times is one
+    standard deviation. A point mass or a rod takes a prior that is a little thicker.
+
+    `noise` is the standard deviation of the force along each dof (nv); without it, it is estimated from what is left of
+    the best fit. q, v and vdot are taken as exact. `base` names the combinations that the records show: singular values
+    of the records without units, relative to the largest, above `tolerance`; `covariance` is theirs.
+
+    Of a closed chain give its solver, `identify(sc.loops.ConstraintEmbedding(mb), records, noise=...)`: the forces
+    along its independent dofs are fitted, in which the closures have no part.
+
+    >>> import numpy as np
+    >>> import soacraft as sc
+    >>> from soacraft.analysis import identify
+    >>> mb = sc.load("arm7")
+    >>> rng = np.random.default_rng(1)
+    >>> q, v, vdot = (rng.standard_normal((100, 7)) for _ in range(3))
+    >>> force = sc.dynamics.inverse_dynamics(mb, q, v, vdot) + 0.01 * rng.standard_normal((100, 7))
+    >>> best = identify(mb, {"q": q, "v": v, "vdot": vdot, "force": force})
+    >>> best
+    Identified: 70 parameters, 43 base parameters seen in 100 records, 27 combinations from the prior
+    >>> bool(np.allclose(best.noise, 0.01, rtol=0.3))
+    True
+    """
+    solver = g if callable(getattr(g, "velocity_map", None)) else None
+    graph = read_graph("identify", g if solver is None else g.graph)
+    _refuse_loops(graph, solver)
+    found = _read(graph, parameters)
+    weight, small = _between("prior", prior, None), _between("tolerance", tolerance, 1.0)
+    given = None if noise is None else _noise(graph, noise)
+    data = condensed(graph, found, read_records(graph, records), solver, given)
+    units, blocks, start = _blocks(graph, found)
+    sigma = np.ones(1) if solver is not None else given if given is not None else _estimated(graph, data, units, small)
+    R, y = _stacked(data, sigma, units)
+    x = fit(R, y, blocks, start, weight)
+    values = units * x
+    best = np.linalg.lstsq(R, y, rcond=small)[0]
+    misfit = float(np.sum((R @ x - y) ** 2) - np.sum((R @ best - y) ** 2))
+    singular = np.asarray(np.linalg.svd(R, compute_uv=False), dtype=np.float64)
+    base, covariance = _base(R, units, names_of(found), values, singular, small)
+    A = np.concatenate([R, np.sqrt(weight) * penalty(blocks, x)[0]])
+    deviations = units * np.linalg.norm(np.linalg.pinv(A), axis=1)
+    result = Identified(
+        names_of(found), values, base, covariance, deviations, given if given is not None else sigma,
+        singular / singular[0], max(misfit, 0.0), data.states,
+    )  # fmt: skip
+    if apply:
+        write("identify", found, values)
+    return result
+
+
+# -- arguments --------------------------------------------------------------------------------------------------------
+
+
+def _refuse_loops(graph: Graph, solver: Any) -> None:
+    if solver is not None:
+        return
+    try:
+        check_loops("identify", graph, False)
+    except LoopError as error:
+        cure = "sc.analysis.identify(sc.loops.ConstraintEmbedding(mb), records, noise=...)"
+        raise LoopError(f"{error} Or fit the closed chain: {cure}.") from None
+
+
+def _read(graph: Graph, parameters: Any) -> Found:
+    """The parameters to fit: given, or the inertias of all bodies with mass."""
+    if parameters is None:
+        parameters = [f"{body.name}.inertia" for body in graph.bodies if body.inertia.mass > 0.0]
+        if not parameters:
+            raise ModelError(f"identify: no body of {graph.name!r} has mass, so there is no prior to start from.")
+    found = read_parameters("identify", graph, parameters)
+    for i, x in enumerate(found):
+        if x.kind not in ("inertia", *PER_DOF):
+            raise ModelError(
+                f"identify: {x.name!r} is none of what forces are linear in: inertia, armature, damping, stiffness. "
+                "For others there is analysis.optimize."
+            )
+        ten = [y.number for y in found[i - x.number : i - x.number + 10] if y.owner is x.owner and y.kind == x.kind]
+        if x.kind == "inertia" and ten != list(range(10)):
+            raise ModelError(
+                f"identify: {x.name!r} alone could leave what a body can have; give all of '{x.owner.name}.inertia'."
+            )
+        if x.kind == "inertia" and x.owner.inertia.mass <= 0.0:
+            raise ModelError(
+                f"identify: body {x.owner.name!r} has no mass, so there is no prior; give it a guess of its inertia."
+            )
+    return found
+
+
+def _between(name: str, given: Any, most: float | None) -> float:
+    x = float(finite(given, (), f"{name} of identify", StateError))
+    if x <= 0.0 or (most is not None and x >= most):
+        end = "positive" if most is None else f"between 0 and {most:g}"
+        raise StateError(f"{name} of identify must be {end}, got {x:g}.")
+    return x
+
+
+def _noise(graph: Graph, noise: Any) -> Array:
+    x = finite(noise, () if np.ndim(noise) == 0 else (graph.nv,), "noise of identify", StateError)
+    sigma = np.broadcast_to(x, graph.nv).copy()
+    if not (sigma > 0.0).all():
+        raise StateError(f"noise of identify must be positive, got {float(sigma.min()):g}.")
+    return sigma
+
+
+# -- the problem without units ----------------------------------------------------------------------------------------
+
+
+class _Scaled(NamedTuple):
+    units: Array
+    blocks: list[Block]
+    start: Array
+
+
+def _blocks(graph: Graph, found: Found) -> _Scaled:
+    """Units of the parameters, the matrices that stay positive, and where to start: at the prior."""
+    L, now, sizes = scale_of(graph).length, values_of(found), sizes_of(graph, found)
+    units, blocks, i = sizes.copy(), [], 0
+    start = np.zeros(len(found))
+    while i < len(found):
+        if found[i].kind == "inertia":
+            where, m = slice(i, i + 10), found[i].owner.inertia.mass
+            units[where] = m * np.array([1.0] + 3 * [L] + 6 * [L * L])
+            start[where] = now[where] / units[where]
+            if float(np.linalg.eigvalsh(pseudo_inertia(start[where]))[0]) < _EDGE:
+                start[i + 4 : i + 10] += 2.0 * _THICKER**2 * np.array([1.0, 0, 0, 1.0, 0, 1.0])
+            blocks.append(Block(where, BASIS, pseudo_inertia(start[where])))
+        else:
+            where = slice(i, i + 1)
+            units[i] = now[i] if now[i] > 0.0 else _SMALL_EXTRA * sizes[i]
+            start[i] = 1.0
+            blocks.append(Block(where, np.ones((1, 1, 1)), np.ones((1, 1))))
+        i = where.stop
+    return _Scaled(units, blocks, start)
+
+
+def _stacked(data: Condensed, sigma: Array, units: Array) -> tuple[Array, Array]:
+    """R and y of all rows in units of the noise, condensed to a triangle."""
+    T = data.triangles / sigma[:, None, None]
+    whole = np.asarray(np.linalg.qr(T.reshape(-1, T.shape[-1]), mode="r"))
+    return whole[:, :-1] * units, whole[:, -1]
+
+
+def _estimated(graph: Graph, data: Condensed, units: Array, small: float) -> Array:
+    """The noise along each dof from what the best fit leaves, each weighed by its own: sigma_j^2 = |r_j|^2 / (N - h_j),
+    h_j the share of row j in the parameters fitted.
+    """
+    largest = float(data.sizes.max(initial=0.0))
+    if largest == 0.0:
+        raise StateError(f"records of identify: no force acts on {graph.name!r}, so they show nothing.")
+    sizes = np.where(data.sizes > 0.0, data.sizes, largest)
+    sigma = sizes.copy()
+    for _ in range(_ROUNDS):
+        R, y = _stacked(data, sigma, units)
+        U, s, V = np.linalg.svd(R, full_matrices=False)
+        keep = s > small * s[0]
+        x = V[keep].T @ ((U[:, keep].T @ y) / s[keep])
+        left, share = np.empty(len(sigma)), np.empty(len(sigma))
+        for j, T in enumerate(data.triangles):
+            left[j] = np.linalg.norm((T[:, :-1] * units) @ x - T[:, -1])
+            share[j] = np.sum(((T[:, :-1] * units / sigma[j]) @ V[keep].T / s[keep]) ** 2)
+        spare = data.states - share
+        if (spare < 0.5).any():
+            j = int(np.argmin(spare))
+            raise StateError(
+                f"records of identify: {data.states} states are too few to estimate the noise along dof "
+                f"{graph.dof_names[j]!r} besides {int(keep.sum())} combinations of parameters; give noise=, or more."
+            )
+        before, sigma = sigma, np.maximum(left / np.sqrt(spare), _EXACT * sizes)
+        if np.allclose(before, sigma, rtol=1e-6, atol=0.0):
+            break
+    return sigma
+
+
+def _base(
+    R: Array, units: Array, names: tuple[str, ...], values: Array, singular: Array, small: float
+) -> tuple[BaseParameters, Array]:
+    """The combinations that are seen, and their covariance (R_b* R_b)^-1."""
+    rank = int(np.sum(singular > small * singular[0]))
+    leading, basis = combinations(R, small, rank)
+    half = np.linalg.inv(np.linalg.qr(R[:, leading], mode="r"))
+    covariance = np.outer(units[leading], units[leading]) * (half @ half.T)
+    basis = units[leading][:, None] * basis / units
+    return BaseParameters(tuple(names[i] for i in leading), leading, basis, basis @ values), covariance
