@@ -170,8 +170,9 @@ ITEMS = (
     Item("002", "extensions", "geared and prescribed motion",
          "there(g.add_geared_hinge, sc.dynamics.mixed_dynamics)"),
     Item("002", "extensions", "flexible bodies", "there(sc.flexible)", "no flexible bodies"),
-    Item("002", "applications", "optimization of parameters", "there(sc.analysis.optimize)",
-         "derivatives by inertial parameters are there (`forward_dynamics_sensitivity`), none by lengths and axes"),
+    Item("002", "applications", "parameter sensitivities: masses, lengths, axes",
+         "difference(sc.analysis.parameter_derivatives(g, 'mass_matrix', lengths, g.q), by_lengths())"),
+    Item("002", "applications", "optimization of parameters", "counterbalanced()"),
     Item("002", "equations", "an operator expression next to its loop", "there(massmat(s).explain(loops=True))",
          "`explain()` names the sweeps and their cost, not the loop over k"),
     Item("002", "conclusions", "parallels with Kalman filtering",
@@ -203,8 +204,7 @@ ITEMS = (
     Item("003", "section III", "other modules follow a change of state", "there(g.subscribe)",
          "no hook; versions count"),
     Item("003", "section III", "non-smooth contact", "there(sc.contact)", "no contact"),
-    Item("003", "section IV", "parameters fitted to records", "there(sc.analysis.identify)",
-         "`parameter_regressor` and `base_parameters` are there, no fit"),
+    Item("003", "section IV", "parameters fitted to records", "fitted()"),
     Item("003", "section VI", "dual arms: move and squeeze", "there(sc.robot.Holding)", "see `sc.robot`"),
     # -- the SKO-models paper ---------------------------------------------------------------------------------------
     Item("004", "section 2.1", "SKO models of any blocks", "identity((m := massmat(k)) * m.inv)"),
@@ -257,6 +257,7 @@ def names() -> dict[str, Any]:
         t=sc.operators(g, axes="inertial", numbering="tip"), body=sc.operators(g), tool="link7/tool", W=W, X=X,
         lam=s.E_psi.lyapunov(X * s.P - s.P * X), L=I - s.H * s.psi * s.K, ones=np.ones(42), x=np.ones(k.body.size),
         pose=sc.Pose.from_rpy(0.1, 0.2, 0.3, translation=(1, 2, 3)),
+        lengths=["link3.inboard_z", "link4.axis_x"],
         shuffled=[f"link{i}" for i in (3, 1, 7, 5, 2, 6, 4)],
     )) | FUNCTIONS  # fmt: skip
 
@@ -398,6 +399,37 @@ def changed_topology() -> bool:
     return bool(difference(massmat(sc.operators(mb)).array(), sc.dynamics.mass_matrix(mb, mb.q)) < 1e-12)
 
 
+def by_lengths() -> Any:
+    """The derivative of the mass matrix along a length and a part of an axis, by differences."""
+    g, lengths, h = names()["g"].copy(), names()["lengths"], 1e-3
+    x = sc.analysis.parameters(g, lengths)
+
+    def at(step: Any) -> Any:
+        sc.analysis.set_parameters(g, lengths, x + step)
+        return sc.dynamics.mass_matrix(g, g.q)
+
+    steps = h * np.eye(len(x))
+    return np.stack([(8 * (at(e) - at(-e)) - (at(2 * e) - at(-2 * e))) / (12 * h) for e in steps], axis=-1)
+
+
+def counterbalanced() -> bool:
+    """The counterweight that carries a pendulum of 1 kg and 1 m, 0.2 m beyond its pin: 5 kg."""
+    mb = sc.load("pendulum")
+    mb.add_body("weight", "bob", sc.Weld(), sc.Inertia.point(1.0, at=(0, 0, 0.2)))
+    best = sc.analysis.optimize(mb, "weight.mass", lambda m: sc.dynamics.gravity_force(m, [1.0]))
+    return bool(abs(best.values[0] - 5.0) < 1e-8)
+
+
+def fitted() -> float:
+    """The forces of inertias that were fitted to exact records, against those of the model."""
+    g = names()["g"]
+    q, v, a = np.random.default_rng(1).standard_normal((3, 60, 7))
+    force = sc.dynamics.inverse_dynamics(g, q, v, a)
+    found = sc.analysis.identify(g, {"q": q, "v": v, "vdot": a, "force": force})
+    Y = sc.analysis.parameter_regressor(g, q[0], v[0], a[0]).matrix
+    return float(difference(Y @ found.values, force[0]))
+
+
 def there(*things: Any) -> str:
     """What is checked elsewhere; here it is only there."""
     assert all(x is not None for x in things)
@@ -417,7 +449,7 @@ FUNCTIONS = {
     f.__name__: f
     for f in (
         massmat, identity, below, slope, by_differences, printed_phi, listings, slides, architecture, own_elements,
-        own_kernel, inertial_force, gathered, dense_mass_matrix, three_solvers, closed_dynamics, changed_topology,
+        by_lengths, counterbalanced, fitted, own_kernel, inertial_force, gathered, dense_mass_matrix, three_solvers, closed_dynamics, changed_topology,
         refused, there,
     )
 }  # fmt: skip

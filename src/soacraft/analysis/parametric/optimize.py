@@ -41,7 +41,7 @@ class Optimum:
     """The parameters that a bound holds."""
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{name}={number_text(float(x))}" for name, x in zip(self.names, self.values, strict=True))
+        shown = ", ".join(f"{name}={x:.6g}" for name, x in zip(self.names, self.values, strict=True))
         end = "converged" if self.converged else "not converged"
         held = f", at bounds: {', '.join(self.at_bounds)}" if self.at_bounds else ""
         return f"Optimum: {shown}; {end} after {self.evaluations} evaluations, gradient {self.gradient}{held}"
