@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from tests.analysis.cases import GRAPHS, STENCIL, armed
 from tests.dynamics.calls import GRAVITY, close, subtree, tree, wrenches
+from tests.loops.cases import FourBar
 
 import soacraft as sc
 from soacraft import analysis, dynamics
-from soacraft.errors import ModelError, StateError
+from soacraft.errors import LoopError, ModelError, StateError
 from soacraft.model.samples.random_models import random_inertia
 
 every_graph = pytest.mark.parametrize("name", GRAPHS)
@@ -100,6 +101,24 @@ def test_how_the_motion_answers_to_a_parameter(anchor):
             for i in STENCIL[:, 0]
         ]
         close(found[:, 10 * j + k], STENCIL[:, 1] @ seen / 1e-3, 1e-8)
+
+
+@pytest.mark.parametrize("kind", [sc.loops.TreeAugmented, sc.loops.ConstraintEmbedding])
+def test_a_closed_chain(kind):
+    """X* Y pi is the torque at the crank of a four-bar, which Lagrange in the crank angle alone gives too."""
+    bar = FourBar()
+    mb = bar.build(0.7)
+    solver = kind(mb)
+    X = solver.velocity_map(mb.q)[:, 0]
+    v = 1.3 * X / X[0]
+    torque = 5.0
+    vdot = solver.forward_dynamics(mb.q, v, [torque, 0.0, 0.0]).vdot
+    r = analysis.parameter_regressor(solver, mb.q, v, vdot)
+    assert r.matrix.shape == (1, 30)
+    np.testing.assert_allclose(r.matrix @ analysis.parameters(mb) + r.offset, X[0] * torque, rtol=1e-9)
+    np.testing.assert_allclose(vdot[0], bar.acceleration(0.7, 1.3, torque), rtol=1e-9)
+    with pytest.raises(LoopError, match="parameter_regressor: 'four_bar' has loop 'ring'"):
+        analysis.parameter_regressor(mb, mb.q, v, vdot)
 
 
 # -- base parameters -------------------------------------------------------------------------------------------------

@@ -103,7 +103,8 @@ def parameter_regressor(
 
     with A(k) (6 x 10) from the velocity and acceleration of body k. Gravity is part of Y, less what of it is
     compensated; armature, external forces, springs and dampers are the offset. `passive=False` leaves springs, dampers
-    and compensation out.
+    and compensation out. Of a closed chain give its solver, such as `sc.loops.ConstraintEmbedding(mb)`: Y and offset are
+    then X* of those of the tree, for the forces along its independent dofs.
 
     >>> import numpy as np
     >>> import soacraft as sc
@@ -115,10 +116,19 @@ def parameter_regressor(
     >>> bool(np.allclose(r.matrix @ parameters(mb), sc.dynamics.inverse_dynamics(mb, [0.3, 0.4], [1, 2], [0.5, 0.1])))
     True
     """
+    if callable(getattr(g, "velocity_map", None)):
+        return _of_closed_chain(g, q, v, vdot, f_ext, passive)
     p = read_problem("parameter_regressor", g, q=q, v=v, vdot=vdot, f_ext=f_ext, stored=True, ignore_loops=ignore_loops)
     p.passive = read_passive("parameter_regressor", p.graph, passive)  # compensation grows with mass: no offset
     p.forces += links.forces(p.state) if p.passive else ()
     return Regressor(_matrix(p), _offset(p), parameter_names(g))
+
+
+def _of_closed_chain(solver: Any, q: Any, v: Any, vdot: Any, f_ext: Any, passive: bool) -> Regressor:
+    """X* Y and X* offset: the forces of closures have no part in them."""
+    X = np.asarray(solver.velocity_map(q))
+    tree = parameter_regressor(solver.graph, q, v, vdot, f_ext, passive=passive, ignore_loops=True)
+    return Regressor(X.mT @ tree.matrix, times(X.mT, tree.offset), tree.names)
 
 
 def _matrix(p: Problem) -> Array:

@@ -164,6 +164,12 @@ def test_refusals():
         analysis.optimize(FourBar().build(0.7), "crank.mass", lambda m: dynamics.mass_matrix(m, m.q)[0])
 
 
+def test_sub_graphs_have_no_copies():
+    mb = arm()
+    with pytest.raises(StateError, match=r"a function of the model is given copies of it, and 'arm.lower.' is a sub-graph"):
+        analysis.optimize(mb.subgraph(["lower"]), "lower.mass", lambda m: 1.0)
+
+
 def test_a_closed_chain():
     """An objective of a closed chain by its solver: the centre of the crank for which a four-bar needs no torque."""
     bar = FourBar()

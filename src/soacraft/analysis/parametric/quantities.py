@@ -23,7 +23,7 @@ from soacraft.dynamics.inertias import mass_matrix_inverse, mass_matrix_solve
 from soacraft.dynamics.nodes import jacobian
 from soacraft.dynamics.problem import Problem
 from soacraft.dynamics.system import center_of_mass
-from soacraft.errors import StateError
+from soacraft.errors import ModelError, StateError
 from soacraft.model.flat import links
 from soacraft.model.flat.realize import times
 from soacraft.model.states.kinematics import pose_of_frame
@@ -36,6 +36,12 @@ def _problem(
     graph: Graph, options: dict[str, Any], q: Any, v: Any = None, vdot: Any = None, forces: Found = ()
 ) -> Problem:
     """A problem with q, v and vdot, zero where not given; for derivatives of forces along `forces`, with what acts."""
+    if not graph.layout.rigid:
+        flexible = next(body.name for body in graph.bodies if body._own)
+        raise ModelError(
+            f"parameter_derivatives: {flexible!r} of {graph.name!r} is flexible, and these are derivatives of rigid "
+            "bodies; give a function of the model: its derivatives are taken by differences."
+        )
     zero = np.zeros(graph.nv)
     p = read_problem(
         "parameter_derivatives", graph, q=q, v=zero if v is None else v, vdot=zero if vdot is None else vdot,

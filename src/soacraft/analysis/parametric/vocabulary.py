@@ -102,8 +102,6 @@ def _one(function: str, g: Graph, name: str) -> list[Parameter]:
             raise error(f"{owner!r} is no node; a body is placed by its inboard and its outboard.")
     else:
         frame = (find_hinge if kind in _OF_HINGES else find_body)(g, owner, error)
-        if frame._own:
-            raise error("of a flexible body there are no derivatives along parameters.")
     names = _numbers(kind, frame)
     if kind == "axis" and not isinstance(frame.hinge, _WITH_AXIS):
         raise error(
