@@ -48,6 +48,7 @@ if TYPE_CHECKING:
         Keyframe,
         Limits,
         Material,
+        MovingFrame,
         Multibody,
         Node,
         Passive,
@@ -110,8 +111,8 @@ _HOMES = {
     "kinematics.targets": "Direction Placement Position",
     "loops.embedding.aggregate": "aggregate",
     "model": """
-        Actuator Body Bushing Closure Coupling Frame Geometry ImportReport Keyframe Limits Material Multibody Node
-        Passive Record SKOModel Spring State SubGraph Tendon random_sko random_tree serial_chain
+        Actuator Body Bushing Closure Coupling Frame Geometry ImportReport Keyframe Limits Material MovingFrame
+        Multibody Node Passive Record SKOModel Spring State SubGraph Tendon random_sko random_tree serial_chain
     """,
     "model.hinges": """
         HINGES Cylindrical Free Gimbal Helical Hinge Pin Planar Prismatic RollingBall RollingDisc Screws Spherical
@@ -155,6 +156,7 @@ __all__ = [
     "Keyframe",
     "Limits",
     "Material",
+    "MovingFrame",
     "Multibody",
     "Node",
     "Operator",

@@ -10,8 +10,10 @@ from soacraft.dynamics.arguments import read_axes, read_nodes, read_problem
 from soacraft.dynamics.engine import answer
 from soacraft.dynamics.problem import Problem
 from soacraft.dynamics.quick import quick
+from soacraft.dynamics.relative import relative_jacobian, relative_jacobian_dot_v
 from soacraft.model.tree.frame import Frame
 from soacraft.model.tree.graph import Graph
+from soacraft.model.tree.moving_frame import MovingFrame
 from soacraft.spatial.checks import Array
 
 Nodes = Frame | str | list[Frame | str] | tuple[Frame | str, ...]
@@ -24,6 +26,7 @@ def jacobian(
     nodes: Nodes,
     expressed_in: Frame | str = "inertial",
     *,
+    relative_to: Frame | str | None = None,
     out: Array | None = None,
     threads: int | None = None,
     ignore_loops: bool = False,
@@ -33,7 +36,9 @@ def jacobian(
         J = B* phi* H*                                                                          (000 Eq. 11-13)
 
     (..., 6, nv) for one node, (..., 6 k, nv) for a list of k. `expressed_in`: "inertial", "node" (each node's own
-    axes), or a frame; only the axes change, never the point.
+    axes), or a frame; only the axes change, never the point. `relative_to` (default: the inertial frame) is a frame
+    that the nodes are seen from: J v is then `mb.velocity(node, relative_to, expressed_in)`, less what a `MovingFrame`
+    moves by itself, J = [Jw - Jw_to; Jv - Jv_to + r~ Jw_to] with r from that frame to the node.
 
     >>> import numpy as np
     >>> import soacraft as sc
@@ -43,6 +48,8 @@ def jacobian(
            [0., 0.],
            [0., 0.]])
     """
+    if relative_to is not None or isinstance(expressed_in, MovingFrame):
+        return relative_jacobian(g, q, nodes, expressed_in, relative_to, out, threads, ignore_loops)
     p = _problem("jacobian", g, nodes, expressed_in, q=q, threads=threads, ignore_loops=ignore_loops)
     return answer(p, out)
 
@@ -55,6 +62,7 @@ def jacobian_dot_v(
     nodes: Nodes,
     expressed_in: Frame | str = "inertial",
     *,
+    relative_to: Frame | str | None = None,
     out: Array | None = None,
     threads: int | None = None,
     ignore_loops: bool = False,
@@ -63,7 +71,8 @@ def jacobian_dot_v(
 
         [d omega/dt; d^2 p/dt^2] = J vdot + (dJ/dt) v
 
-    Differentiated in the inertial frame, then expressed; with a moving anchor its motion is part of it.
+    Differentiated in the inertial frame, or in `relative_to`, then expressed; with a moving anchor, or relative to a
+    `MovingFrame`, its motion is part of it.
 
     >>> import numpy as np
     >>> import soacraft as sc
@@ -71,6 +80,8 @@ def jacobian_dot_v(
     >>> dyn.jacobian_dot_v(sc.load("double_pendulum"), [0.0, 0.0], [1.0, 0.0], "lower/tip") + 0.0
     array([0., 0., 0., 0., 0., 2.])
     """
+    if relative_to is not None or isinstance(expressed_in, MovingFrame):
+        return relative_jacobian_dot_v(g, q, v, nodes, expressed_in, relative_to, out, threads, ignore_loops)
     p = _problem(
         "jacobian_dot_v", g, nodes, expressed_in, q=q, v=v, vdot=np.zeros(0), threads=threads, ignore_loops=ignore_loops
     )

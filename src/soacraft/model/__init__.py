@@ -9,7 +9,9 @@ from soacraft.model.tree.catalogue import Catalogue
 from soacraft.model.tree.closures import Closure, Coupling, refuse_loops
 from soacraft.model.tree.frame import Body, Frame, Node, Root
 from soacraft.model.tree.graph import Graph
+from soacraft.model.tree.hinge_frame import HingeFrame
 from soacraft.model.tree.import_report import Entry, ImportReport, ReportBuilder
+from soacraft.model.tree.moving_frame import MovingFrame
 from soacraft.model.tree.multibody import STANDARD_GRAVITY, Multibody
 from soacraft.model.tree.properties import Limits, Passive
 from soacraft.model.tree.records import Actuator, Geometry, Keyframe, Material, Record
@@ -30,10 +32,12 @@ __all__ = [
     "Frame",
     "Geometry",
     "Graph",
+    "HingeFrame",
     "ImportReport",
     "Keyframe",
     "Limits",
     "Material",
+    "MovingFrame",
     "Multibody",
     "Node",
     "Passive",

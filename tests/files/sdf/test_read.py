@@ -213,6 +213,22 @@ def test_shapes_and_records(tmp_path):
     assert not mb.import_report.not_simulated
 
 
+def test_cameras_are_nodes(tmp_path):
+    """A sensor's pose on its link, then the camera's in the sensor; one that cannot be read is a record alone."""
+    cameras = """<sensor name='eye' type='camera'><pose>1 2 3 0 0 1.5</pose>
+    <camera><pose>0.1 0 0 0.2 0 0</pose><horizontal_fov>1</horizontal_fov></camera></sensor>
+    <sensor name='eye' type='depth_camera'><pose relative_to='b'>0 0 1 0 0 0</pose></sensor>
+    <sensor name='blind' type='camera'><pose>1 2</pose></sensor>"""
+    b = link("b", pose="<pose>0 0 5 0 0 0</pose>")
+    mb = sc.load(write(tmp_path, model(link("a", cameras) + b)))
+    turned = sc.Pose.from_rpy(0, 0, 1.5, translation=(1, 2, 3)) @ sc.Pose.from_rpy(0.2, 0, 0, translation=(0.1, 0, 0))
+    assert mb["a/eye"].pose.is_close(turned)
+    assert mb["a/eye_1"].pose.is_close(sc.Pose(translation=(0, 0, 6)))
+    assert "a/blind" not in mb
+    assert [record.name for record in mb.records] == ["eye", "eye", "blind"]
+    assert any(x.note == "is node 'a/eye', and is kept in mb.records as 'sensor'" for x in mb.import_report.converted)
+
+
 def test_every_element_has_a_line(tmp_path):
     text = model(link("a", "<unknown_thing x='1'><y>2</y></unknown_thing>"))
     report = sc.load(write(tmp_path, text)).import_report

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from soacraft.files.mjcf import assets
 from soacraft.files.mjcf.actuation import ACTUATOR_HANDLERS
+from soacraft.files.mjcf.cameras import camera, default_camera
 from soacraft.files.mjcf.guards import refuse_plugin
 from soacraft.files.mjcf.rules import rule
 from soacraft.files.mjcf.walk import Walk
@@ -96,7 +97,7 @@ HANDLERS: dict[str, Handler] = {
     "default/geom": rule(used=_SHAPE, recorded=f"material rgba contype conaffinity {_TOUCH}",
                          ignored="user castshadow"),
     "default/site": rule(used=f"pos {_TURN} fromto", seen="type size", ignored="rgba material group user"),
-    "default/camera": _nothing,
+    "default/camera": default_camera(),
     "default/light": _nothing,
     "default/pair": rule("recorded", rest="recorded", given=False, before=assets.recorded("contact pair default")),
     "default/equality": rule(used="active", recorded=_SOFT, notes=_HARD),
@@ -137,7 +138,7 @@ HANDLERS: dict[str, Handler] = {
     "body/attach": rule("converted", used="model body frame prefix", note="is put in its place"),
     "body/site": rule("converted", used=f"name class pos {_TURN} fromto", note="is a node",
                       seen="type size mesh", ignored="rgba material group user"),
-    "body/camera": rule("recorded", rest="recorded", given=False, before=assets.recorded("camera")),
+    "body/camera": camera(assets.recorded("camera")),
     "body/light": rule("recorded", rest="recorded", given=False, before=assets.recorded("light")),
     "body/plugin": _plugin,
     # -- what ties bodies together

@@ -35,6 +35,28 @@ def add_shapes(source: Source, scopes: Scopes, frames: Frames, link: str, item: 
                     source.go_on(problem, child, dynamic=False)
         elif child.tag in _KEPT:
             source.record(child, link)
+            if child.tag == "sensor" and "camera" in child.attributes.get("type", ""):
+                _camera(source, scopes, frames, link, item, body, child)
+
+
+def _camera(
+    source: Source, scopes: Scopes, frames: Frames, link: str, item: Item, body: Body, sensor: Element
+) -> None:
+    """A node where a camera is: it looks along x there, with z up. One whose place cannot be read is a record alone."""
+    try:
+        at = _place(source, scopes, frames, link, item, sensor)
+        inner = next((child for child in sensor.children if child.tag == "camera"), None)
+        if inner is not None:
+            at = at @ _place(source, scopes, frames, link, item, inner)
+    except ModelFileError as problem:
+        source.say(sensor, "recorded", f"is kept in mb.records, and is no node: {problem.fault}")
+        return
+    name = wanted = sensor.attributes.get("name") or "camera"
+    number = 1
+    while f"{body.name}/{name}" in body.graph:
+        name, number = f"{wanted}_{number}", number + 1
+    body.add_node(name, at)
+    source.say(sensor, "converted", f"is node {body.name + '/' + name!r}, and is kept in mb.records as 'sensor'")
 
 
 def _shape(
@@ -48,11 +70,7 @@ def _shape(
         return
     source.use(geometry)
     source.use(solid)
-    pose = source.child(element, "pose")
-    at = source.pose(pose)
-    frame = "" if pose is None else source.attribute(pose, "relative_to")
-    if frame:
-        at = frames.pose(link).inv @ frames.pose(scopes.find(item.scope, frame, element)) @ at
+    at = _place(source, scopes, frames, link, item, element)
     kind, mesh = solid.tag, ""
     if kind == "mesh":
         mesh, size = _mesh(source, solid)
@@ -64,6 +82,14 @@ def _shape(
     with placed(element):
         name = taken.new(element.attributes.get("name") or element.tag)
         body.add_geometry(Geometry(name, kind, size, at, element.tag, rgba, "", mesh))
+
+
+def _place(source: Source, scopes: Scopes, frames: Frames, link: str, item: Item, element: Element) -> Pose:
+    """The pose of something on its link, or of what is inside it."""
+    pose = source.child(element, "pose")
+    at = source.pose(pose)
+    frame = "" if pose is None else source.attribute(pose, "relative_to")
+    return frames.pose(link).inv @ frames.pose(scopes.find(item.scope, frame, element)) @ at if frame else at
 
 
 def _size(source: Source, solid: Element, tag: str, count: int) -> tuple[float, ...]:

@@ -70,9 +70,9 @@ class CurrentState:
             axes = wrench.expressed_in
             at = f"at {frame.full_name!r}"
             cure = f"end it first with mb.set_force({frame.full_name!r}, None)"
-            if frame in gone or frame.carrier in gone:
+            if frame.needs(gone):
                 raise ModelError(f"a stored force acts {at}; {cure}.")
-            if axes is not None and (axes in gone or axes.carrier in gone):
+            if axes is not None and axes.needs(gone):
                 raise ModelError(
                     f"the stored force {at} is expressed in {axes.full_name!r}; {cure}, or set it in other axes."
                 )

@@ -10,9 +10,11 @@ from soacraft.model.states import kinematics
 from soacraft.model.states.state import State, asked_state
 from soacraft.model.tree.frame import Frame
 from soacraft.model.tree.graph import Graph
+from soacraft.model.tree.moving_frame import seen_frame
 from soacraft.spatial.measured import Measured, RelativePose
 
 Measure = Callable[[State, Frame, Frame, Frame], Measured]
+
 
 class FrameMotion(Graph):
     """A graph whose users ask for pose, velocity and acceleration of frames."""
@@ -25,7 +27,7 @@ class FrameMotion(Graph):
         >>> serial_chain(3).pose("link3/tip", relative_to="link2")
         pose of 'link3/tip' relative to 'link2': Pose(translation=(2, 0, 0))
         """
-        frame, to = self.frame(of), self._or_root(relative_to)
+        frame, to = self._seen(of), self._or_root(relative_to)
         return kinematics.frame_pose(asked_state(self, state), frame, to)
 
     @steady
@@ -70,9 +72,12 @@ class FrameMotion(Graph):
         return self._measured(kinematics.frame_acceleration, of, relative_to, expressed_in, state)
 
     def _measured(self, measure: Measure, of: Any, relative_to: Any, expressed_in: Any, state: Any) -> Measured:
-        frame, to = self.frame(of), self._or_root(relative_to)
-        axes = to if expressed_in is None else self.frame(expressed_in)
+        frame, to = self._seen(of), self._or_root(relative_to)
+        axes = to if expressed_in is None else self._seen(expressed_in)
         return measure(asked_state(self, state), frame, to, axes)
 
     def _or_root(self, frame: Frame | str | None) -> Frame:
-        return self.root if frame is None else self.frame(frame)
+        return self.root if frame is None else self._seen(frame)
+
+    def _seen(self, frame: Frame | str) -> Frame:
+        return seen_frame(self, frame)

@@ -13,6 +13,7 @@ import numpy as np
 
 from soacraft.model.flat.realize import Poses, times
 from soacraft.model.tree.frame import Body, Frame
+from soacraft.model.tree.moving_frame import MovingFrame
 from soacraft.results import finite_or_refused
 from soacraft.spatial.checks import Array
 from soacraft.spatial.measured import Measured, RelativePose
@@ -28,6 +29,10 @@ _ZERO = np.zeros(3)
 
 def pose_of_frame(state: State, frame: Frame) -> Poses:
     """Rotation and origin of a frame in the inertial frame. O(1) once the body poses are known."""
+    if isinstance(frame, MovingFrame):
+        R_on, p_on = pose_of_frame(state, frame.on)
+        moved = frame.now.pose
+        return R_on @ moved.rotation, p_on + times(R_on, moved.translation)
     R_node, p_node = frame.offset.rotation, frame.offset.translation
     if not isinstance(frame.carrier, Body):
         return R_node, p_node
@@ -38,7 +43,10 @@ def pose_of_frame(state: State, frame: Frame) -> Poses:
 
 
 def velocity_of_frame(state: State, frame: Frame) -> Twist:
-    """Angular velocity of a frame and velocity of its origin: `w`, `v + w x r`."""
+    """Angular velocity of a frame and velocity of its origin: `w`, `v + w x r`, and what a moving frame has besides."""
+    if isinstance(frame, MovingFrame):
+        w, v, r, (own_w, own_v) = *velocity_of_frame(state, frame.on), *_own_motion(state, frame, frame.now.velocity)
+        return w + own_w, v + cross(w, r) + own_v
     if not isinstance(frame.carrier, Body):
         return _ZERO, _ZERO
     k = state.configuration.layout.index[frame.carrier]
@@ -51,8 +59,15 @@ def velocity_of_frame(state: State, frame: Frame) -> Twist:
 def acceleration_of_frame(state: State, frame: Frame) -> Twist:
     """d w/dt of a frame and d^2 p/dt^2 of its origin: `wdot`, `vdot + w x v + wdot x r + w x (w x r)`.
 
-    The body-axes alpha(k) is the rate of the components, so the origin's acceleration is `alpha_v + w x v`.
+    The body-axes alpha(k) is the rate of the components, so the origin's acceleration is `alpha_v + w x v`. A moving
+    frame has its own besides, with `w x w_own` and `2 w x v_own`.
     """
+    if isinstance(frame, MovingFrame):
+        (w, _), (wdot, a) = velocity_of_frame(state, frame.on), acceleration_of_frame(state, frame.on)
+        _, (own_w, own_v) = _own_motion(state, frame, frame.now.velocity)
+        r, (own_wdot, own_a) = _own_motion(state, frame, frame.now.acceleration)
+        turning = cross(wdot, r) + cross(w, cross(w, r)) + 2.0 * cross(w, own_v)
+        return wdot + own_wdot + cross(w, own_w), a + turning + own_a
     if not isinstance(frame.carrier, Body):
         return _ZERO, _ZERO
     k = state.configuration.layout.index[frame.carrier]
@@ -62,6 +77,12 @@ def acceleration_of_frame(state: State, frame: Frame) -> Twist:
     origin = times(R, alpha[..., 3:] + cross(V[..., :3], V[..., 3:]))
     r = times(R, frame.offset.translation)
     return wdot, origin + cross(wdot, r) + cross(w, cross(w, r))
+
+
+def _own_motion(state: State, frame: MovingFrame, twist: Array) -> tuple[Array, Twist]:
+    """The way from what a moving frame is on to it, and its own velocity or acceleration, in inertial axes."""
+    R = pose_of_frame(state, frame.on)[0]
+    return times(R, frame.now.pose.translation), (times(R, twist[:3]), times(R, twist[3:]))
 
 
 def relative_pose(state: State, of: Frame, to: Frame) -> Poses:

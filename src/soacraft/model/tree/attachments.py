@@ -22,6 +22,7 @@ from soacraft.model.tree.arguments import read_hinge
 from soacraft.model.tree.catalogue import Catalogue
 from soacraft.model.tree.closures import Closure, Coupling, make_attributes, read_terms
 from soacraft.model.tree.frame import Body, Frame
+from soacraft.model.tree.hinge_frame import HingeFrame
 from soacraft.model.tree.import_report import ImportReport
 from soacraft.model.tree.names import one_dof
 from soacraft.model.tree.records import Actuator, Attributes, Keyframe, Material, Record, read_text
@@ -191,7 +192,7 @@ class Attachments:
         """Raise for frames, or a hinge that is to change, that closures, springs, couplings or others need."""
         for closure in self.loops.values():
             for end in (closure.a, closure.b):
-                if end in gone or end.carrier in gone:
+                if _moves(end, gone, hinge):
                     raise ModelError(
                         f"{end.full_name!r} is an end of loop {closure.name!r}; take that away first with "
                         f"mb.remove_loop({closure.name!r})."
@@ -200,7 +201,7 @@ class Attachments:
         springs += [("bushing", y.name, (y.a, y.b)) for y in self.bushings.values()]
         for kind, name, nodes in springs:
             for node in nodes:
-                if node in gone or node.carrier in gone:
+                if _moves(node, gone, hinge):
                     raise ModelError(
                         f"{node.full_name!r} is a node of {kind} {name!r}; take that away first with "
                         f"mb.remove_{kind}({name!r})."
@@ -232,6 +233,11 @@ class Attachments:
         if name in known:
             article = "an" if kind == "actuator" else "a"
             raise ModelError(f"{self._mb.name!r} already has {article} {kind} {name!r}; names are unique.")
+
+
+def _moves(frame: Frame, gone: set[Frame], hinge: tuple[Body, Hinge, str] | None) -> bool:
+    """Whether a frame goes with others, or is of a hinge that is to change."""
+    return frame.needs(gone) or (hinge is not None and isinstance(frame, HingeFrame) and frame.body is hinge[0])
 
 
 def _ties(record: Closure | Coupling | Tendon | Spring | Bushing) -> bool:

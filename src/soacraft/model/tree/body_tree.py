@@ -10,6 +10,8 @@ from soacraft.errors import ModelError, near
 from soacraft.model.hinges.base import Hinge
 from soacraft.model.tree.arguments import ROOT_NAME, read_name
 from soacraft.model.tree.frame import Body, Carrier, Frame, Node, Root
+from soacraft.model.tree.hinge_frame import INBOARD, OUTBOARD
+from soacraft.model.tree.moving_frame import MovingFrame
 from soacraft.model.tree.names import frame_names, hinge_note
 from soacraft.spatial.pose import Pose
 
@@ -37,8 +39,17 @@ class BodyTree:
     # -- names -----------------------------------------------------------------------------------------------
 
     def find(self, name: str) -> Frame | None:
-        """The frame of a name, if there is one."""
-        return self.root if name == ROOT_NAME else self.bodies.get(name) or self.nodes.get(name)
+        """The frame of a name, if there is one: of a body or a node, then of a hinge."""
+        known = self.root if name == ROOT_NAME else self.bodies.get(name) or self.nodes.get(name)
+        return known or self._hinge_frame(name)
+
+    def _hinge_frame(self, name: str) -> Frame | None:
+        """`body/inboard` or `body/outboard`."""
+        body, _, side = name.rpartition("/")
+        on = self.bodies.get(body)
+        if on is None or side not in (INBOARD, OUTBOARD):
+            return None
+        return on.inboard_frame if side == INBOARD else on.outboard_frame
 
     def frame(self, frame: Any) -> Frame:
         """A body, node or the inertial frame, from itself or its name."""
@@ -46,6 +57,11 @@ class BodyTree:
         if known is not None:
             return known
         mb = self._model
+        if isinstance(frame, MovingFrame):
+            raise ModelError(
+                f"{frame!r} is moved by its user, and is no frame of a body: it is seen from and expressed in, with "
+                "mb.pose, mb.velocity, mb.acceleration, and relative_to= or expressed_in= of jacobian."
+            )
         if isinstance(frame, Frame):
             if frame.graph is not mb:
                 other = f"({frame.graph.name!r}), not to" if frame.graph.name != mb.name else "of the same name,"

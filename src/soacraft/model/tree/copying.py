@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from soacraft.model.flat.layout import dofs_of
 from soacraft.model.tree.closures import Closure, Coupling
 from soacraft.model.tree.frame import Body, Carrier, Frame
+from soacraft.model.tree.hinge_frame import HingeFrame
 from soacraft.model.tree.records import Actuator, Geometry, Keyframe, Material, Record
 from soacraft.model.tree.renaming import Renaming
 from soacraft.model.tree.springs import Bushing, Spring
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 
 #: What of a body is said by how it hangs, or belongs to one model; everything else goes with it.
 _PLACED = frozenset(
-    "_graph _name _parent _hinge _hinge_name _inertia _inboard _outboard _nodes _children _geometries _removed".split()
+    "_graph _name _parent _hinge _hinge_name _inertia _inboard _outboard _nodes _frames _children _geometries _removed"
+    .split()
 )
 #: The names as they are.
 SAME = Renaming(str, lambda name: False)
@@ -96,9 +98,10 @@ def copy_state(mb: Multibody, other: Multibody, frames: Mapping[Frame, Frame], f
     other._state.parts.update((twins[body], part) for body, part in parts.items() if body in twins)
     forces = dict(other.acting_forces)
     for frame, wrench in mb.acting_forces.items():
-        if frame in frames:
-            axes = None if wrench.expressed_in is None else frames[wrench.expressed_in]
-            forces[frames[frame]] = Wrench(wrench.moment, wrench.force, axes)
+        at = twin_frame(frame, frames)
+        if at is not None:
+            axes = None if wrench.expressed_in is None else twin_frame(wrench.expressed_in, frames)
+            forces[at] = Wrench(wrench.moment, wrench.force, axes)
     if forces:
         other._state.set_forces(forces)
 
@@ -117,7 +120,7 @@ def copy_parts(
     for body, twin in _twins(frames).items():
         dofs.update(zip(dofs_of(body), dofs_of(twin), strict=False))  # a fresh hinge has others: none of them is used
     for x in filter(used, own.loops.values()):
-        ends = frames[x.a], frames[x.b]
+        ends = twin_frame(x.a, frames), twin_frame(x.b, frames)
         to.close_loop(names.new(x.name), *ends, x.hinge, x.active, names.attributes(x.attributes))
     for c in filter(used, own.couplings.values()):
         terms = {dofs[dof]: term for dof, term in c.terms.items()}
@@ -127,11 +130,11 @@ def copy_parts(
         kept = names.attributes(t.attributes)
         to.add_tendon(names.new(t.name), pulled, t.stiffness, t.damping, t.rest, kept)
     for s in filter(used, own.springs.values()):
-        first, *through, last = (frames[node] for node in s.nodes)
+        first, *through, last = (twin_frame(node, frames) for node in s.nodes)
         kept = names.attributes(s.attributes)
         to.add_spring(names.new(s.name), first, last, s.stiffness, s.rest, s.damping, through, kept)
     for b in filter(used, own.bushings.values()):
-        ends, kept = (frames[b.a], frames[b.b]), names.attributes(b.attributes)
+        ends, kept = (twin_frame(b.a, frames), twin_frame(b.b, frames)), names.attributes(b.attributes)
         to.add_bushing(names.new(b.name), *ends, b.stiffness, b.damping, b.rest, kept)
     for a in filter(used, own.actuators.values()):
         driven = renamed_actuator(a, dofs)
@@ -209,6 +212,15 @@ def copy_attachments(
         other.add_keyframe(told(keyframe))
     other._attachments.records.extend(mb.records)
     other._attachments.import_report, other._attachments.mesh_folder = mb.import_report, mb.mesh_folder
+
+
+def twin_frame(frame: Frame, frames: Mapping[Frame, Frame]) -> Frame | None:
+    """The frame of the other model for one of the first, also of a hinge."""
+    if isinstance(frame, HingeFrame):
+        twin = frames.get(frame.body)
+        if isinstance(twin, Body):
+            return twin._hinge_frames()[frame.body._hinge_frames().index(frame)]
+    return frames.get(frame)
 
 
 def _twins(frames: Mapping[Frame, Frame], but: Iterable[Body] = ()) -> dict[Body, Body]:

@@ -21,6 +21,7 @@ from soacraft.model.tree.copying import (
     renamed_record,
 )
 from soacraft.model.tree.frame import Body, Frame
+from soacraft.model.tree.hinge_frame import HingeFrame
 from soacraft.model.tree.import_report import Entry, ImportReport
 from soacraft.model.tree.joining import is_identity
 from soacraft.model.tree.records import Material, Record
@@ -109,6 +110,12 @@ class _Inside:
     def _reaches(self, part: Closure | Spring | Bushing) -> bool:
         return any(end.carrier in self.bodies for end in frames_needed(part))
 
+    def _goes(self, frame: Frame) -> bool:
+        """Whether a frame is on the subtree, or on its parent, which becomes the inertial frame."""
+        if isinstance(frame, HingeFrame):
+            return frame.body in self.bodies
+        return frame.carrier in self.bodies or frame.carrier is self.top.parent
+
     def has(self, part: Any) -> bool:
         """Whether a loop, coupling, tendon, spring, actuator or material goes with the subtree."""
         if isinstance(part, Closure | Spring | Bushing):
@@ -120,13 +127,13 @@ class _Inside:
 
     def refuse_ties(self) -> None:
         """Raise for what ties the subtree to bodies outside of it, its parent excepted."""
-        parts, top = self.mb._attachments, self.top
+        parts = self.mb._attachments
         between: tuple[tuple[str, Mapping[str, Closure | Spring | Bushing]], ...] = (
             ("loop", parts.loops), ("spring", parts.springs), ("bushing", parts.bushings)
         )  # fmt: skip
         for kind, each in between:
             for tie in each.values():
-                out = [x for x in frames_needed(tie) if x.carrier not in self.bodies and x.carrier is not top.parent]
+                out = [x for x in frames_needed(tie) if not self._goes(x)]
                 if out and self._reaches(tie):
                     raise self._tied(kind, tie.name, out[0].full_name)
         kinds: tuple[tuple[str, Mapping[str, Any]], ...] = (
@@ -140,10 +147,10 @@ class _Inside:
                     raise self._tied(kind, name, out_dofs[0])
         for frame, wrench in self.mb.acting_forces.items():
             axes = wrench.expressed_in
-            if frame.carrier in self.bodies and axes is not None and axes.carrier not in {*self.bodies, top.parent}:
+            if frame.carrier in self.bodies and axes is not None and not self._goes(axes):
                 raise ModelError(
                     f"the stored force at {frame.full_name!r} is expressed in {axes.full_name!r}, outside of the "
-                    f"subtree of {top.name!r}; set it in axes of the subtree, or end it first with "
+                    f"subtree of {self.top.name!r}; set it in axes of the subtree, or end it first with "
                     f"mb.set_force({frame.full_name!r}, None)."
                 )
 

@@ -7,6 +7,7 @@ frame -> (outboard, constant) -> body frame.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -27,11 +28,12 @@ from soacraft.spatial.pose import Pose
 
 if TYPE_CHECKING:
     from soacraft.model.flat.compiled import CompiledModel
+    from soacraft.model.tree.hinge_frame import HingeFrame
     from soacraft.model.tree.multibody import Multibody
 
 
 class Frame(Strict):
-    """A named frame of a `Multibody`: its inertial frame, a body or a node. Compared by identity."""
+    """A named frame of a `Multibody`: its inertial frame, a body, a node, a frame of a hinge. Compared by identity."""
 
     _graph: Multibody
     _name: str
@@ -62,6 +64,10 @@ class Frame(Strict):
     def offset(self) -> Pose:
         """The constant pose of the frame in its carrier's frame."""
         return Pose()
+
+    def needs(self, gone: AbstractSet[Frame]) -> bool:
+        """Whether it goes with one of these frames: with itself or with what carries it."""
+        return self in gone or self.carrier in gone
 
     def _called(self) -> str:
         return f"{self.kind} {self.full_name!r}"
@@ -271,6 +277,25 @@ class Body(Carrier):
         value = read_pose(value, f"outboard of {self.name!r}")
         self.require_present()
         self._graph._edits.set(self, "_outboard", value, _tell_outboard)
+
+    @property
+    def inboard_frame(self) -> HingeFrame:
+        """The inboard frame of the hinge, fixed on the parent; `mb["body/inboard"]`."""
+        return self._hinge_frames()[0]
+
+    @property
+    def outboard_frame(self) -> HingeFrame:
+        """The outboard frame of the hinge, fixed on this body; `mb["body/outboard"]`."""
+        return self._hinge_frames()[1]
+
+    def _hinge_frames(self) -> tuple[HingeFrame, HingeFrame]:
+        """Both, made when first asked for; always the same two."""
+        from soacraft.model.tree.hinge_frame import INBOARD, OUTBOARD, HingeFrame
+
+        made: tuple[HingeFrame, HingeFrame] = self.__dict__.get("_frames") or self.__dict__.setdefault(
+            "_frames", (HingeFrame(self, INBOARD), HingeFrame(self, OUTBOARD))
+        )
+        return made
 
     @property
     def armature(self) -> Array:

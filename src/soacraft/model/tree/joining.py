@@ -205,7 +205,8 @@ def _refuse_names(mb: Multibody, other: Multibody, hang: Hang, names: Renaming, 
     full += [f"{carrier}/{new(name)}" for name in on_parent]
     ties, met = {*mine.loops, *mine.couplings}, {*theirs.loops, *theirs.couplings}
     often = Counter(full)
-    taken = [("frame", name) for name in often if mb._tree.find(name) is not None or often[name] > 1]
+    found = mb._tree.bodies.keys() | mb._tree.nodes.keys()
+    taken = [("frame", name) for name in often if name in found or often[name] > 1]
     taken += [("hinge", new(name)) for name in other._tree.hinges if new(name) in mb._tree.hinges]
     taken += [("geometry", new(name)) for name in other.root._geometries if new(name) in on._geometries]
     taken += [("loop or coupling", new(name)) for name in sorted(met) if new(name) in ties]

@@ -13,6 +13,7 @@ from soacraft.model.tree.attachments import Attachments
 from soacraft.model.tree.body_tree import BodyTree
 from soacraft.model.tree.edits import Edits
 from soacraft.model.tree.frame import Body, Carrier, Frame, Node, Root
+from soacraft.model.tree.hinge_frame import INBOARD, OUTBOARD, HingeFrame
 
 if TYPE_CHECKING:
     from soacraft.model.tree.multibody import Multibody
@@ -47,8 +48,8 @@ def _frames(tree: BodyTree) -> list[Frame]:
 
 
 def _held(frame: Frame) -> dict[str, Any]:
-    """What a frame holds, but its model, its nodes, and what operators keep with the inertial frame."""
-    return {name: x for name, x in vars(frame).items() if name not in ("_graph", "_name", "_nodes", "_book")}
+    """What a frame holds, but its model, its other frames, and what operators keep with the inertial frame."""
+    return {name: x for name, x in vars(frame).items() if name not in ("_graph", "_name", "_nodes", "_frames", "_book")}
 
 
 def empty_model(kind: type[Multibody], names: list[tuple[str, tuple[str, ...]]]) -> Multibody:
@@ -84,9 +85,16 @@ def fill(mb: Multibody, held: dict[str, Any]) -> None:
 def reduced_frame(frame: Frame) -> Reduced:
     """What `__reduce__` of a frame gives: its model and its name; a frame that was removed has no model."""
     frame.require_present()
+    if isinstance(frame, HingeFrame):
+        return find_hinge_frame, (frame.graph, frame.body.name, frame.name)
     carrier = frame.carrier
     name = None if isinstance(carrier, Root) else carrier.name
     return find_frame, (frame.graph, name, frame.name if isinstance(frame, Node) else None)
+
+
+def find_hinge_frame(mb: Multibody, body: str, side: str) -> Frame:
+    """A frame of a hinge of a model that is perhaps still empty."""
+    return mb._tree.bodies[body]._hinge_frames()[(INBOARD, OUTBOARD).index(side)]
 
 
 def find_frame(mb: Multibody, carrier: str | None, node: str | None) -> Frame:

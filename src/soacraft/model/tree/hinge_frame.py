@@ -1,0 +1,55 @@
+"""`HingeFrame`: the two frames of a hinge, between which it moves: `mb["link3/inboard"]` and `mb["link3/outboard"]`."""
+
+from __future__ import annotations
+
+from collections.abc import Set as AbstractSet
+from typing import ClassVar
+
+from soacraft.model.tree.frame import Body, Carrier, Frame
+from soacraft.spatial.pose import Pose
+
+INBOARD, OUTBOARD = "inboard", "outboard"
+
+
+class HingeFrame(Frame):
+    """The inboard frame of a body's hinge, fixed on its parent, or the outboard one, fixed on the body itself.
+
+    `mb.pose("link3/outboard", "link3/inboard")` is the pose of the hinge at its coordinates.
+    """
+
+    kind = "hinge frame"
+    _cures: ClassVar = dict.fromkeys(("offset", "pose"), "set body.inboard or body.outboard, the constant poses")
+
+    def __init__(self, body: Body, side: str) -> None:
+        self._graph, self._name, self._body = body.graph, side, body
+
+    @property
+    def body(self) -> Body:
+        """The body that the hinge moves."""
+        return self._body
+
+    @property
+    def full_name(self) -> str:
+        """`body/inboard` or `body/outboard`; a node of that name on the body comes first."""
+        return f"{self.body.name}/{self._name}"
+
+    @property
+    def carrier(self) -> Carrier:
+        """The parent for the inboard frame, the body for the outboard one."""
+        return self.body.parent if self._name == INBOARD else self.body
+
+    @property
+    def offset(self) -> Pose:
+        """Its constant pose on what carries it: `body.inboard`, or the inverse of `body.outboard`."""
+        return self.body.inboard if self._name == INBOARD else self.body.outboard.inv
+
+    def needs(self, gone: AbstractSet[Frame]) -> bool:
+        """Whether it goes with one of these frames: with what carries it, and with the body of the hinge."""
+        return self.body in gone or super().needs(gone)
+
+    def require_present(self) -> None:
+        """Raise `StaleError` when the body was removed."""
+        self.body.require_present()
+
+    def __repr__(self) -> str:
+        return f"{self._name} frame of hinge {self.body.hinge_name!r}"
