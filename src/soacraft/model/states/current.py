@@ -141,6 +141,7 @@ class CurrentState:
             assert self.store is not None
             self.store.put(*(np.ascontiguousarray(x) for x in (state.configuration.q, state.motion.v, state.vdot)))
             self._stamp = self.store.stamp
+            self._mb._edits.changed("state")
 
     # -- external forces -------------------------------------------------------------------------------------
 
@@ -160,9 +161,10 @@ class CurrentState:
 
     def set_forces(self, forces: Mapping[Frame, Wrench]) -> None:
         """Let these forces act and no others."""
-        self._put(self._mb.current.replace(forces=tuple(forces.items())))
-        self.forces.clear()
-        self.forces.update(forces)
+        with self._mb._edits.lock:
+            self._put(self._mb.current.replace(forces=tuple(forces.items())))
+            self.forces.clear()
+            self.forces.update(forces)
 
 
 def single(name: str, what: str, value: Array, graph: str) -> Array:

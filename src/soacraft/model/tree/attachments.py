@@ -138,6 +138,7 @@ class Attachments:
         if gears != actuator.gears:  # named by hinges or bodies
             actuator = replace(actuator, gears=gears)
         self.actuators[actuator.name] = actuator
+        self._mb._edits.changed("records")
         return actuator
 
     def add_material(self, material: Material) -> Material:
@@ -145,11 +146,13 @@ class Attachments:
         _of(Material, material)
         self._new("material", material.name, self.materials)
         self.materials[material.name] = material
+        self._mb._edits.changed("geometry")
         return material
 
     def add_record(self, record: Record) -> Record:
         """Keep a record."""
         self.records.append(_of(Record, record))
+        self._mb._edits.changed("records")
         return record
 
     def add_keyframe(self, keyframe: Keyframe) -> Keyframe:
@@ -162,6 +165,7 @@ class Attachments:
         slices = zip(layout.bodies, layout.q_slices, layout.v_slices, strict=True)
         parts = {body: (body.hinge, q[i], v[j]) for body, i, j in slices}
         self.keyframes[keyframe.name] = (parts, dict(keyframe.attributes))
+        self._mb._edits.changed("records")
         return Keyframe(keyframe.name, q, v, keyframe.attributes)
 
     def told_keyframes(self) -> list[Keyframe]:

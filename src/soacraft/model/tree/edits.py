@@ -14,6 +14,7 @@ from soacraft.model.hinges.watched import Watcher
 if TYPE_CHECKING:
     from soacraft.model.flat.compiled import CompiledModel
     from soacraft.model.flat.layout import Layout
+    from soacraft.model.tree.subscriptions import AnnouncingLock
 
 Tell = Callable[["CompiledModel", int, Any], None]
 
@@ -37,9 +38,15 @@ class Edits(Watcher):
 
     def __init__(self, state: Told, version: int = 0, parameters: int = 0) -> None:
         self.version, self.parameters = version, parameters
-        self.lock = RLock()
+        self.lock: Any = RLock()
+        self.announcer: AnnouncingLock | None = None  # the same lock, once somebody is subscribed
         self.layout: Layout | None = None
         self._state = state
+
+    def changed(self, kind: str) -> None:
+        """Something changed that subscribers are told of."""
+        if self.announcer is not None:
+            self.announcer.changed(kind)
 
     def structure(self) -> None:
         """Before a structural change: keep the state by body, drop the flat form, count the version up."""
@@ -50,11 +57,13 @@ class Edits(Watcher):
                     model.kernels.retire()
             self.layout = None
         self.version += 1
+        self.changed("structure")
 
     def parameter(self) -> None:
         """Before a parameter changes: count the version up."""
         self.parameters += 1
         self._state.count(self.parameters)
+        self.changed("parameters")
 
     def set(self, owner: Any, name: str, value: Any, tell: Tell | None = None) -> None:
         """Set a parameter of the model or of a frame of it. `tell` brings it to the compiled model, with the number of

@@ -125,6 +125,7 @@ class Carrier(Frame):
         node = Node(self, name, read_pose(pose, f"the pose of node {self.full_name}/{name}"))
         with self._graph._edits.lock:
             self._graph._tree.add_node(node)
+            self._graph._edits.changed("structure")
         return node
 
     def remove_node(self, node: Node | str) -> None:
@@ -163,6 +164,7 @@ class Carrier(Frame):
         if not isinstance(self._geometries, dict):
             self._geometries = {}
         self._geometries[geometry.name] = geometry
+        self._graph._edits.changed("geometry")
         return geometry
 
     def remove_geometry(self, geometry: Geometry | str) -> None:
@@ -170,6 +172,7 @@ class Carrier(Frame):
         self.require_present()
         found = self.geometries.find(geometry)
         self._geometries = {name: each for name, each in self._geometries.items() if name != found.name}
+        self._graph._edits.changed("geometry")
 
 
 class Root(Carrier):
@@ -358,6 +361,7 @@ class Body(Carrier):
         sized = value.sized(self.hinge, f"hinge {self.hinge_name!r}")
         self.require_present()
         self._limits = sized
+        self._graph._edits.changed("records")
 
     @property
     def q_slice(self) -> slice:

@@ -93,6 +93,8 @@ def add_model(mb: Multibody, other: Any, parent: Any, hinge: Any, inboard: Any, 
         if folder is None:
             mb._attachments.mesh_folder = mb.mesh_folder or other.mesh_folder
         _join_reports(mb, other, said)
+        for kind in ("state", "structure", "geometry", "records"):
+            mb._edits.changed(kind)
     return Catalogue(made, "body")
 
 

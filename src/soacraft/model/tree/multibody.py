@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from soacraft.model.states.current import CurrentState
 from soacraft.model.states.frame_motion import FrameMotion
 from soacraft.model.states.state import State
 from soacraft.model.states.stated import Stated
-from soacraft.model.tree import editing, extracting, gears, joining, packing
+from soacraft.model.tree import editing, extracting, gears, joining, packing, subscriptions
 from soacraft.model.tree.attachments import Attachments
 from soacraft.model.tree.body_tree import BodyTree
 from soacraft.model.tree.catalogue import Catalogue
@@ -35,6 +35,7 @@ from soacraft.model.tree.lookup import Lookup
 from soacraft.model.tree.records import Actuator, Keyframe, Material, Record
 from soacraft.model.tree.springs import Bushing, Spring
 from soacraft.model.tree.subgraph import SubGraph
+from soacraft.model.tree.subscriptions import Change, Subscription
 from soacraft.model.tree.tendons import Tendon
 from soacraft.spatial.checks import Array, finite, frozen
 from soacraft.spatial.inertia import Inertia
@@ -228,6 +229,28 @@ class Multibody(Lookup, Drawn, Stated, FrameMotion):
         return gears.add_geared_hinge(
             self, name, parent, hinge, inertia, ratio, rotor, rotor_axis, rotor_pose, inboard, outboard, hinge_name
         )
+
+    def subscribe(self, function: Callable[[Change], Any]) -> Subscription:
+        """Call a function after every change of this model, until `cancel()` of what this gives or the end of a `with`.
+
+        It is told a `Change`: `change.model`, and `change.kinds`, of "state" (q, v, vdot, stored forces), "structure",
+        "parameters", "geometry" and "records"; an edit of several steps is told once. It is called in the thread that
+        made the change, when the change is complete and the model's lock is free: two threads may call it at once. The
+        model keeps it (a strong reference) until it is cancelled; copies and files do not. What it changes in the model
+        is told after it has returned, in a next round. An exception in it does not undo the change nor keep others from
+        being told; it is raised to who made the change, several as an `ExceptionGroup`. Without subscribers a change
+        costs what it did.
+
+        >>> from soacraft.model import serial_chain
+        >>> mb, seen = serial_chain(2), []
+        >>> with mb.subscribe(lambda change: seen.append(sorted(change.kinds))):
+        ...     mb.q = [0.1, 0.2]
+        ...     mb["link1"].inertia = Inertia(2.0)
+        >>> mb.q = [0.3, 0.4]
+        >>> seen
+        [['state'], ['parameters']]
+        """
+        return subscriptions.subscribe(self, function)
 
     # -- models in models ------------------------------------------------------------------------------------
 
@@ -490,6 +513,7 @@ class Multibody(Lookup, Drawn, Stated, FrameMotion):
     def remove_actuator(self, actuator: Actuator | str) -> None:
         """Take an actuator away."""
         del self._attachments.actuators[self.actuators.find(actuator).name]
+        self._edits.changed("records")
 
     @property
     def materials(self) -> Catalogue[Material]:
@@ -579,6 +603,8 @@ class Multibody(Lookup, Drawn, Stated, FrameMotion):
         store = self._state.store
         if store is None or not store.set(q, v, vdot):  # plain arrays are written at once
             self._state.set(q, v, vdot)
+        elif self._edits.announcer is not None:
+            self._edits.announcer.changed("state")
 
     def set_force(self, node: Frame | str, wrench: Any) -> None:
         """Let a wrench act at a node from now on: six numbers in node axes, or a `Wrench`; None ends it.
