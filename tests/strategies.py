@@ -181,6 +181,44 @@ def sko_models(draw, trees=SCRAMBLED, max_dim=6, batch=None):
     return sc.SKOModel(tree, *(stacked(column) for column in zip(*drawn, strict=True)), names)
 
 
+def as_functions(start, seed, kinds="AHM", given_bias=False):
+    """An SKO model of constant blocks as one of functions, in a state: kinds of block that are not named stay constant.
+
+    `given_bias`: a and b are lists; otherwise a follows from A and H.
+    """
+    rng, nv, nodes = np.random.default_rng(seed), sum(start.nvs), start.nodes
+    c = rng.standard_normal(nv)
+    other = {k: rng.standard_normal(x.shape) for k, x in enumerate(start.edges) if x is not None}
+    blocks = {
+        "A": lambda q: [None if x is None else x + np.sin(q @ c + k) * other[k] for k, x in enumerate(start.edges)],
+        "H": lambda q: [(1.5 + np.cos(q @ c + k)) * turned(start.H(k), np.sin(q @ c)) for k in nodes],
+        "M": lambda q: [(1.5 + np.sin(q @ c - k)) * start.M(k) for k in nodes],
+    }
+    constant = {"A": start.edges, "H": [start.H(k) for k in nodes], "M": [start.M(k) for k in nodes]}
+    given = {name: blocks[name] if name in kinds else constant[name] for name in "AHM"}
+    vectors = [[x(k) for k in nodes] for x in (start.a, start.b)] if given_bias else [None, None]
+    q, v, vdot = rng.standard_normal((3, nv))
+    return sc.SKOModel(
+        start.tree.parents, given["A"], given["H"], given["M"], *vectors, start.names, q=q, v=v, vdot=vdot
+    )
+
+
+@st.composite
+def sko_functions(draw, trees=SCRAMBLED, max_dim=6, given_bias=False):
+    """Drawn blocks as functions of coordinates, in a drawn state."""
+    kinds = draw(st.sampled_from(["AHM", "A", "AM", "HM", "AH"]))
+    return as_functions(draw(sko_models(trees, max_dim)), draw(SEEDS), kinds, given_bias)
+
+
+def turned(H, angle):
+    """A hinge map with its first two columns turned: of the same rank."""
+    found = np.array(H)
+    if H.shape[-1] > 1:
+        co, si = np.cos(angle), np.sin(angle)
+        found[:, :2] = H[:, :2] @ np.array([[co, -si], [si, co]])
+    return found
+
+
 def stacked(column):
     """Lists of blocks, one for each state, as one list of blocks with a leading axis."""
     return [None if blocks[0] is None else np.stack(blocks) for blocks in zip(*column, strict=True)]
@@ -203,29 +241,34 @@ def sko_operators(draw, trees=SCRAMBLED, max_dim=6):
 
 
 def operators(kind, trees):
-    """The operators of a drawn model of one class: an axes' name for rigid trees, "sko" for SKO models, "embedded" for
-    closed graphs with compound bodies."""
+    """The operators of a drawn model of one class: an axes' name for rigid trees, "sko" for SKO models, "functions" for
+    those whose blocks are functions of a state, "embedded" for closed graphs with compound bodies."""
     if kind in AXES:
         return rigid_operators(kind, trees)
     if kind == "sko":
         return sko_operators(scrambled(trees))
+    if kind == "functions":
+        return sko_functions(scrambled(trees)).map(sc.operators)
     from tests.embedded import embedded_operators  # built on this module
 
     return embedded_operators(trees)
 
 
 def models(kind, trees=SCRAMBLED):
-    """A drawn SKO model of one class: "sko" for any blocks, "embedded" for those of closed graphs."""
+    """A drawn SKO model of one class: "sko" for any blocks, "functions" for those of a state, "embedded" for those of
+    closed graphs."""
     if kind == "sko":
         return sko_models(trees)
+    if kind == "functions":
+        return sko_functions(trees, given_bias=True)
     from tests.embedded import embedded_models  # built on this module
 
     return embedded_models(trees)
 
 
-CLASSES = (*AXES, "sko", "embedded")
+CLASSES = (*AXES, "sko", "functions", "embedded")
 #: Classes of SKO models of blocks of many sizes.
-SKO = ("sko", "embedded")
+SKO = ("sko", "functions", "embedded")
 
 
 # -- dense references ---------------------------------------------------------------------------------------------

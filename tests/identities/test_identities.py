@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.embedded import sample
 from tests.profiles import tries
-from tests.strategies import AXES, CLASSES, keep, operators, parents
+from tests.strategies import AXES, CLASSES, as_functions, keep, operators, parents
 
 import soacraft as sc
 
@@ -62,6 +62,8 @@ def test_each_identity_holds_on_the_models_of_verify(identity):
 def test_serial_identities_fail_on_branched_trees(identity, kind):
     if kind == "sko":
         s = sc.operators(sc.random_sko(7, seed=11, min_dim=3))
+    elif kind == "functions":
+        s = sc.operators(as_functions(sc.random_sko(7, seed=11, min_dim=3), 1))
     elif kind == "embedded":
         s = sample()
     else:

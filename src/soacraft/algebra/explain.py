@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property, singledispatch
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from soacraft import markup
 from soacraft.algebra import rules
@@ -45,6 +45,8 @@ class Explanation:
     program: tuple[str, ...] = ()
     """Of a compiled expression: what its program does, line by line; `microseconds` is what a call took."""
     microseconds: float | None = field(default=None, compare=False)
+    loops: Any = None
+    """With `explain(loops=True)`: a product with a vector as the recursion of the papers; `loops.latex` in LaTeX."""
 
     @property
     def cost(self) -> Cost | None:
@@ -89,14 +91,16 @@ class Explanation:
         lines = ["  ".join(w.ljust(n) for w, n in zip(r, widths, strict=True)).rstrip() for r in rows]
         rule = "-" * max(len(line) for line in lines)
         head = f"{self.expression} : {self.spaces}"
-        below = (*self._costs(), *self._program(), *self._papers())
+        told = () if self.loops is None else ("loops", *(f"        {line}" for line in self.loops.text))
+        below = (*self._costs(), *self._program(), *told, *self._papers())
         return "\n".join([head, lines[0], rule, *lines[1:-2], rule, *lines[-2:], *below])
 
     def _repr_html_(self) -> str:
         rows = [(name, s.kind, markup.code(s.operator), s.cost, cite(s.why)) for name, s in self._steps]
         below = [markup.paragraph(line) for line in (*self._costs(), *self._program(), *self._papers())]
         head = markup.paragraph(markup.Html(f"{markup.code(self.expression)} : {markup.words(self.spaces)}"))
-        return markup.joined(head, markup.table(HEAD, rows), *below)
+        loops = [] if self.loops is None else [markup.code(line) for line in self.loops.text]
+        return markup.joined(head, markup.table(HEAD, rows), *below, *map(markup.paragraph, loops))
 
 
 def _shortened(text: str, width: int = 48) -> str:
@@ -104,11 +108,12 @@ def _shortened(text: str, width: int = 48) -> str:
     return text if len(text) <= width else text[: width - 3].rstrip() + "..."
 
 
-def explain(expr: Operator) -> Explanation:
+def explain(expr: Operator, loops: bool = False) -> Explanation:
     """The plan of a product with a vector, of one block and of the dense matrix."""
     rows, cols = expr.spaces
-    product = tuple(steps(expr, False, ""))
-    return Explanation(expr.text(), f"{rows} <- {cols}", product, block_step(expr), array_step(expr), expr)
+    product, written = tuple(steps(expr, False, "")), rules.recursion(expr) if loops else None
+    plan = (product, block_step(expr), array_step(expr), expr)
+    return Explanation(expr.text(), f"{rows} <- {cols}", *plan, loops=written)
 
 
 # -- the sweeps of a product with a vector ----------------------------------------------------------------------------

@@ -562,11 +562,21 @@ class Operator(ABC):
 
         return latex(self)
 
-    def explain(self) -> Explanation:
-        """Which sweeps a product, a block and the dense matrix will run, and what they cost. Computes nothing."""
+    def explain(self, loops: bool = False) -> Explanation:
+        """Which sweeps a product, a block and the dense matrix will run, and what they cost. Computes nothing.
+
+        With `loops=True` the product with a vector is written as the recursion of the papers too, in text
+        (`print(expr.explain(loops=True).loops)`) and in LaTeX (`.loops.latex`).
+
+        >>> import soacraft as sc
+        >>> phi, H = sc.operators(sc.load("arm7"), "phi H")
+        >>> (phi.T * H.T).explain(loops=True).loops
+        for k = n...1:
+            V(k) = phi*(k+1,k) V(k+1) + H*(k) v(k)
+        """
         from soacraft.algebra.explain import explain
 
-        return explain(self)
+        return explain(self, loops)
 
     def cost(self) -> Cost:
         """Block products of a product with a vector, a block and the dense matrix, as functions of n, depth and

@@ -202,6 +202,12 @@ def along(x: Operator, body: Any, dof: Any) -> Operator:
 
 
 @singledispatch
+def recursion(x: Operator) -> Any:
+    """A product with a vector, written as loops over the nodes."""
+    raise no_rule("explain(loops=True)", x)
+
+
+@singledispatch
 def compiled(x: Operator) -> Compiled:
     """The expression as a function of the state."""
     raise no_rule("compile", x)

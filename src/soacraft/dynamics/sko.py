@@ -69,9 +69,8 @@ def _bound(m: SKOModel, q: Any, v: Any = None, vdot: Any = None, force: Any = No
     """The operators at a state; of a model of functions all states share one plan."""
     if not isinstance(m, SKOFunctions):
         return operators(m.at(q), v=v, vdot=vdot, force=force)
-    zero = np.zeros(m.nv)
-    state = (m.read("q", q), *(zero if x is None else m.read(name, x) for name, x in (("v", v), ("vdot", vdot))))
-    return operators_of(FunctionBinding(m, state, force))
+    w, wdot = (np.zeros(m.nv) if x is None else m.read(name, x) for name, x in (("v", v), ("vdot", vdot)))
+    return operators_of(FunctionBinding(m, (m.read("q", q), w, wdot), force))
 
 
 def _mass(s: Operators) -> Any:
@@ -142,7 +141,9 @@ def mixed_dynamics(m: SKOModel, q: Any, v: Any, force: Any, vdot: Any, prescribe
     elif given.dtype.kind in "iu" and given.ndim == 1 and ((given >= 0) & (given < nv)).all():
         mask[given] = True
     else:
-        raise StateError(f"prescribed must be a mask of {nv} or numbers of dofs from 0 to {nv - 1}, got {prescribed!r:.60}.")
+        raise StateError(
+            f"prescribed must be a mask of {nv} or numbers of dofs from 0 to {nv - 1}, got {prescribed!r:.60}."
+        )
     X, C = mass_matrix(m, q), bias_force(m, q, v)
     found = np.where(mask, a, 0.0)
     free = ~mask
@@ -212,7 +213,9 @@ def _dofs(m: SKOModel) -> list[tuple[str, int]]:
 
 def _moving(name: str, m: SKOModel) -> SKOFunctions:
     if not isinstance(m, SKOFunctions):
-        raise ModelError(f"{name} needs coordinates: this SKO model is of constant blocks. Give A, H or M as functions.")
+        raise ModelError(
+            f"{name} needs coordinates: this SKO model is of constant blocks. Give A, H or M as functions."
+        )
     return m
 
 

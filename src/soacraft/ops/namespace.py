@@ -399,10 +399,11 @@ def operators(
     A `Multibody` or sub-graph is bound live: change `mb.q` and the same expressions give new values. A state
     `mb.state(q, v)` binds a snapshot. `axes` is "body", "inertial" (the papers') or "origin" (phi becomes I).
     `f_ext = {node: wrench}` enters `b`. `force` is the generalized force that `vdot`, `alpha`, `f`, `z`, `eps`, `nu`
-    answer to; without it they answer to the state's `vdot`. An `SKOModel` takes `v` and `vdot` here. The operators are
-    those of the tree: a graph with active loops or couplings is refused, unless `ignore_loops=True`. Constraint
-    embedding `sc.loops.ConstraintEmbedding(mb)` and `sc.aggregate(mb, bodies)` give those of the system with compound
-    bodies (any object with a method `binding(f_ext, force)` does).
+    answer to; without it they answer to the state's `vdot`. An `SKOModel` takes `v` and `vdot` here; one of functions
+    is bound live unless these are given. The operators are those of the tree: a graph with active loops or couplings is
+    refused, unless `ignore_loops=True`. Constraint embedding `sc.loops.ConstraintEmbedding(mb)` and
+    `sc.aggregate(mb, bodies)` give those of the system with compound bodies (any object with a method
+    `binding(f_ext, force)` does).
 
     `numbering="tip"` counts bodies as the papers do, tip 1 and base n; a list of all bodies counts in its order.
     Numbers as indices, stacked vectors as arrays, `.array()` and pictures are then in this order: phi(2,1) is
@@ -415,12 +416,11 @@ def operators(
     H*phi*M*phi.T*H.T : hinge[7] <- hinge[7]
     """
     if isinstance(model, SKOFunctions):
-        if axes != "body" or f_ext is not None or v is not None or vdot is not None:
-            raise ModelError(
-                "an SKO model of functions has a state: set model.v and model.vdot, or take expr.at(q=..., v=...); axes= "
-                "and f_ext= need a Multibody or a sub-graph."
-            )
+        if axes != "body" or f_ext is not None:
+            raise ModelError("an SKO model has blocks only: axes= and f_ext= need a Multibody or a sub-graph.")
         binding: Bound = FunctionBinding(model, None, force, numbering)
+        if v is not None or vdot is not None:
+            binding = binding.at(**{name: x for name, x in (("v", v), ("vdot", vdot)) if x is not None})
     elif isinstance(model, SKOModel):
         if axes != "body" or f_ext is not None:
             raise ModelError("an SKO model has blocks only: axes= and f_ext= need a Multibody or a sub-graph.")

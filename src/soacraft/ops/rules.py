@@ -22,6 +22,7 @@ from soacraft.ops.proofs import side_rules
 from soacraft.ops.proofs.inverses import inverse_by_normal_form
 from soacraft.ops.proofs.simplify import simplify
 from soacraft.ops.recognise import as_mass_matrix
+from soacraft.ops.recursion_text import recursion
 from soacraft.ops.remainder import remainder
 from soacraft.ops.roots import cholesky, sqrt
 from soacraft.ops.structure import (
@@ -233,6 +234,7 @@ def install() -> None:
     rules.diff.register(Operator, diff)
     rules.dot.register(Operator, dot)
     rules.along.register(Operator, along)
+    rules.recursion.register(Operator, recursion)
     rules.compiled.register(Operator, compiled)
     rules.simplify.register(Operator, simplify)
     side_rules.install()

@@ -33,7 +33,8 @@ class FunctionBinding(SKOBinding):
         self.numbering = read_numbering(numbering, model.tree, self._number)
         self.given_force = None if force is None else model.read("force", force)
         q, v, vdot = self.state
-        self.batch = common_batch(q=q, v=v, vdot=vdot, **({} if force is None else {"force": self.given_force}))
+        given = {"q": q, "v": v, "vdot": vdot}
+        self.batch = common_batch(**given, **({} if self.given_force is None else {"force": self.given_force}))
         self._made: tuple[Array, Array, SKOModel] | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -47,7 +48,7 @@ class FunctionBinding(SKOBinding):
     @property
     def roads(self) -> dict[str, Any]:
         """Where the plan of its structure is kept, shared by all states."""
-        found: dict[str, Any] = vars(self.functions).setdefault("_book", {})
+        found: dict[str, Any] = vars(self.functions).setdefault("_plans", {})
         return found
 
     def sko(self) -> SKOModel:

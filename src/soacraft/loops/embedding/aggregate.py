@@ -10,10 +10,10 @@ from soacraft.kinematics.rows import Constraints
 from soacraft.loops.embedding.binding import CompoundSystem, Epoch
 from soacraft.loops.embedding.groups import Units, group_of
 from soacraft.loops.embedding.model import EmbeddedModel
+from soacraft.model.flat.sko import SKOModel
 from soacraft.model.states.coordinates import read_forces
 from soacraft.model.states.state import State
 from soacraft.model.tree.closures import refuse_loops
-from soacraft.model.flat.sko import SKOModel
 from soacraft.model.tree.graph import Graph
 
 

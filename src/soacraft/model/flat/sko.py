@@ -8,7 +8,6 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from soacraft.algebra.definite import factored
 from soacraft.algebra.tree import Branch, Tree
 from soacraft.attributes import Strict
 from soacraft.errors import ModelError, SingularError
@@ -55,12 +54,17 @@ class SKOModel(Strict):
     entries of a node are taken to be of one unit.
 
     Where A, H or M is a function of coordinates, the model has a state and follows it: give `q=` and see
-    `soacraft.model.flat.sko_functions.SKOFunctions` for what else there is. `at(q, v)` is the constant model at a state.
+    `soacraft.model.flat.sko_functions.SKOFunctions` for what else there is. `at(q, v)` is the constant model there.
 
     >>> m = SKOModel([-1, 0], A=[None, [[1.0]]], H=[[[1.0]], [[1.0]]], M=[[[2.0]], [[3.0]]])
     >>> m.tree.children(0), float(m.A(0, 1)[0, 0])
     ((1,), 1.0)
     """
+
+    lock: Lock | None
+    _units: EntryUnits | Callable[[], EntryUnits] | None
+    _a: list[Array] | Callable[[], Sequence[Array]] | None
+    _b: list[Array] | Callable[[], Sequence[Array]] | None
 
     _set_once = frozenset({"tree", "dims", "nvs", "memo", "lock"})
     _cures: ClassVar = {"*": "an SKO model is constant: make another with sc.SKOModel(parents, A, H, M, a, b, names)"}
@@ -100,7 +104,7 @@ class SKOModel(Strict):
                 f"{extra}= is for an SKO model of functions: none of A, H and M given here is one, so that this model "
                 "is at one configuration. sc.operators(model, v=..., vdot=...) takes velocities."
             )
-        assert not callable(A) and not callable(H) and not callable(M)
+        assert not callable(A) and not callable(H) and not callable(M) and not callable(a) and not callable(b)
         self.tree = Tree(parents, names)
         for what, given in (("A", A), ("H", H), ("M", M), ("a", a), ("b", b)):
             if given is not None and len(given) != self.tree.n:
@@ -124,7 +128,7 @@ class SKOModel(Strict):
             rounding = ROUNDING * root[..., :, None] * root[..., None, :]
             if not (np.abs(m - m.mT) <= SYMMETRY * np.abs(m) + rounding).all():
                 raise ModelError(f"M of node {self.names[k]!r} is not symmetric.")
-            if factored(0.5 * (m + m.mT)).indefinite.any():
+            if _least(0.5 * (m + m.mT), root) < -SYMMETRY:
                 raise ModelError(
                     f"M of node {self.names[k]!r} is indefinite, its smallest eigenvalue is "
                     f"{float(np.min(np.linalg.eigvalsh(0.5 * (m + m.mT)))):.3g}; an inertia is positive semi-definite."
@@ -362,8 +366,6 @@ class SKOModel(Strict):
                 )
         return vectors
 
-    lock: Lock | None
-
     def _read_units(self, given: Any) -> EntryUnits:
         try:
             body, hinge = (tuple(map(str, words)) for words in given)
@@ -379,9 +381,17 @@ class SKOModel(Strict):
                 )
         return EntryUnits(body, hinge)
 
-    _units: EntryUnits | Callable[[], EntryUnits] | None
-    _a: list[Array] | Callable[[], Sequence[Array]] | None
-    _b: list[Array] | Callable[[], Sequence[Array]] | None
+
+def _least(M: Array, root: Array) -> float:
+    """The smallest eigenvalue of a symmetric block with ones on its diagonal: no unit matters. `root` has the roots of
+    the largest of what shares a unit: what is rounding of them is not made larger.
+    """
+    s = np.sqrt(np.abs(np.diagonal(M, axis1=-2, axis2=-1)))
+    s = np.maximum(s, np.sqrt(ROUNDING) * root)
+    s = np.where(s > 0.0, s, 1.0)
+    if not M.shape[-1]:
+        return 0.0
+    return float(np.min(np.linalg.eigvalsh(M / s[..., :, None] / s[..., None, :]), initial=0.0))
 
 
 def _has_full_rank(H: Array) -> bool:

@@ -89,7 +89,7 @@ class SKOFunctions(SKOModel):
             raise ModelError(f"the step of differences must be positive, got {step!r:.60}.")
         self._labels, self._words = names, units
         self._parents = tuple(parents)
-        first = SKOModel(self._parents, *(self._blocks(x, start) for x in "AHM"), names=names, units=units)
+        first = self._model(*(self._blocks(x, start) for x in "AHM"))
         self.tree, self.dims, self.nvs, self.nq = first.tree, first.dims, first.nvs, len(start)
         if integrate is None and self.nq != self.nv:
             raise ModelError(
@@ -252,12 +252,13 @@ class SKOFunctions(SKOModel):
         for k in self.tree.base_to_tips():
             p, own = self.tree.parents[k], v[..., ends[k] : ends[k + 1], None]
             V[k], change = at.H(k).mT @ own, np.zeros((*own.shape[:-2], self.dims[k], 1))
-            if rates.H is not None and rates.H[k] is not None:
-                change = change + np.swapaxes(rates.H[k], -1, -2) @ own  # type: ignore[arg-type]
+            dH, dA = (None if kind is None else kind[k] for kind in (rates.H, rates.A))
+            if dH is not None:
+                change = change + dH.mT @ own
             if p >= 0:
                 V[k] = V[k] + at.A(p, k).mT @ V[p]
-                if rates.A is not None and rates.A[k] is not None:
-                    change = change + np.swapaxes(rates.A[k], -1, -2) @ V[p]  # type: ignore[arg-type]
+                if dA is not None:
+                    change = change + dA.mT @ V[p]
             found[k] = change[..., 0]
         return [found[k] for k in self.nodes]
 
@@ -299,7 +300,8 @@ class SKOFunctions(SKOModel):
         if given is None:
             return None
         at = self._configured(self._state[0])
-        like = {"A": at.edges, "H": [at.H(k) for k in at.nodes], "M": [at.M(k) for k in at.nodes]}[what]
+        kinds: dict[str, Sequence[Array | None]] = {"A": at.edges, "H": [at.H(k) for k in at.nodes], "M": [at.M(k) for k in at.nodes]}
+        like = kinds[what]
         rows = list(given)
         if len(rows) != self.n:
             raise ModelError(f"{self.n} nodes but {len(rows)} blocks of d{what}; give one for each node, or None.")
@@ -368,7 +370,8 @@ class SKOFunctions(SKOModel):
         return None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: x for name, x in vars(self).items() if name != "_book"} | {"_last": None, "_held": None}
+        kept = {name: x for name, x in vars(self).items() if name not in ("_book", "_plans")}
+        return kept | {"_last": None, "_held": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
@@ -395,7 +398,8 @@ def _stacked_rates(kind: Sequence[Any], lead: tuple[int, ...]) -> Any:
     for k in range(len(known)):
         column = [None if blocks is None else blocks[k] for blocks in kind]
         like = next((x for x in column if x is not None), None)
-        found.append(None if like is None else _stacked([np.zeros_like(like) if x is None else x for x in column], lead))
+        filled = [np.zeros_like(like) if x is None and like is not None else x for x in column]
+        found.append(None if like is None else _stacked(filled, lead))
     return found
 
 

@@ -73,14 +73,15 @@ def aggregated(model: SKOModel, groups: Sequence[Any]) -> SKOModel:
     for group in members:
         above = {tree.parents[k] for k in group} - set(group)
         if len(above) > 1:
-            names = ", ".join("the root" if p < 0 else repr(model.names[p]) for p in sorted(above))
+            held = ", ".join("the root" if p < 0 else repr(model.names[p]) for p in sorted(above))
             raise ModelError(
-                f"the nodes {', '.join(repr(model.names[k]) for k in group)} hang from {names}: a group hangs from one "
+                f"the nodes {', '.join(repr(model.names[k]) for k in group)} hang from {held}: a group hangs from one "
                 "node outside of it. Add the nodes between them."
             )
     units = sorted([*members, *([k] for k in range(tree.n) if k not in taken)])
     of = {k: u for u, group in enumerate(units) for k in group}
-    above_of = [next((of[p] if p >= 0 else -1) for k in group if (p := tree.parents[k]) not in group) for group in units]
+    outside = [next(p for k in group if (p := tree.parents[k]) not in group) for group in units]
+    above_of = [of[p] if p >= 0 else -1 for p in outside]
     order = [sorted(group, key=lambda k: tree.depth[k]) for group in units]
 
     def blocks(m: SKOModel) -> Blocks:
@@ -161,7 +162,8 @@ def _made(
 ) -> SKOModel:
     """A model of the blocks of another: constant, or of functions of the coordinates of the nodes that are kept."""
     if not isinstance(model, SKOFunctions):
-        return SKOModel(parents, **blocks(model), names=names, units=units)
+        A, H, M, a, b = (blocks(model)[name] for name in "AHMab")
+        return SKOModel(parents, A, H, M, a, b, names, units)
     ends = np.cumsum([0, *model.nvs])
     where = np.concatenate([np.zeros(0, dtype=int), *(np.arange(ends[k], ends[k + 1]) for k in kept)])
     if model.nq != model.nv and len(where) < model.nv:

@@ -105,8 +105,8 @@ class SKODirection(Direction):
         """dE_phi, dH and dM; X, W and B_hat belong to rigid bodies."""
         if kind not in KINDS:
             raise ModelError(
-                f"{kind} belongs to rigid bodies: the weights of an SKO model change by any matrices. dE_phi, dH and dM "
-                "say how its blocks change."
+                f"{kind} belongs to rigid bodies: the weights of an SKO model change by any matrices. dE_phi, dH and "
+                "dM say how its blocks change."
             )
         known, key = self.ops.sensitivities, (kind, (self.step,), nodes)
         if key not in known:
@@ -174,7 +174,7 @@ class BlockRateLeaf(BlockLeaf):
         own = super().changes()
         if self.u.body is not None:
             return own
-        return own | {(id(self.binding), self.u.source): partial(self.u.source.token, self.binding)}
+        return own | {(id(self.binding), self.u.source): partial(self.u.source.token, self.u.binding)}
 
     def bound_to(self, binding: Binding) -> Leaf:
         u = operators_of(binding).binding.direction(operators_of(binding), *self.u.step)  # type: ignore[arg-type,union-attr]
