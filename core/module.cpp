@@ -108,6 +108,9 @@ void bind_call_type(nb::module_& m);  // call.cpp
 namespace rigid {
 void bind(nb::module_& m);  // rigid/binding.cpp
 }
+namespace kinematics {
+void bind(nb::module_& m);  // kinematics/binding.cpp
+}
 namespace loops {
 void bind(nb::module_& m);  // loops/binding.cpp
 }
@@ -122,6 +125,7 @@ NB_MODULE(_core, m) {
     soacraft::bind_call_type(m);
     soacraft::rigid::bind(m);
     soacraft::loops::bind(m);
+    soacraft::kinematics::bind(m);
     soacraft::program::bind(m);
     soacraft::bind_blocks(m);
     const auto array = [](const char* name) { return nb::arg(name).none(); };  // None gets our own refusal

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 
+#include "soacraft/kinematics/aims.hpp"
 #include "soacraft/loops/plan.hpp"
 #include "soacraft/rigid/passive.hpp"
 
@@ -59,6 +60,9 @@ struct Kernels {
     bool (*assemble)(const Plan&, void* memory, const double* q, const double* theta, const Allowed&, double* to);
     std::size_t (*derive_room)(const Plan&);
     bool (*derive)(const Plan&, void* memory, const State&, const Derived&);  // of a plan of tree-augmented dynamics
+    std::size_t (*reach_room)(const rigid::Model&, const kinematics::Reach&);
+    // From q to where all aims are met, with what is left of them: the steps it took, or -1: Python should look at it.
+    index (*reach)(const rigid::Model&, void* memory, const kinematics::Reach&, double* q, double* left);
 };
 
 // The best build for this machine.

@@ -1,5 +1,6 @@
 // The solvers of closed chains for one instruction set; built several times, as the rigid kernels are.
 #include "job.hpp"
+#include "soacraft/kinematics/reaching.hpp"
 #include "soacraft/loops/closing.hpp"
 #include "soacraft/loops/constraint_embedding.hpp"
 #include "soacraft/loops/derivatives.hpp"
@@ -198,9 +199,20 @@ bool derive(const Plan& plan, void* memory, const loops::State& s, const loops::
     return derive_closed(w, d, base, s.q, s.v, T, s.pull, s.passive, rows_kept(w, loops::TREE_AUGMENTED), out);
 }
 
+std::size_t reach_room(const Model& model, const Reach& x) { return ReachWork(model, x, nullptr).bytes; }
+
+index reach(const Model& model, void* memory, const Reach& x, double* q, double* left) {
+    ReachWork w(model, x, static_cast<char*>(memory));
+    Reaching search(model, x, w);
+    const bool met = search.descend(q);
+    for (index i = 0; i < x.rows; ++i) left[i] = w.r[i];
+    return met ? search.iterations : -1;
+}
+
 }  // namespace
 
 extern const loops::Kernels loop_kernels;
-const loops::Kernels loop_kernels = {room, solve, push, rows, move, closing_room, assemble, derive_room, derive};
+const loops::Kernels loop_kernels = {room,     solve,        push,   rows,       move, closing_room,
+                                     assemble, derive_room, derive, reach_room, reach};
 
 SOACRAFT_RIGID_END

@@ -1,6 +1,6 @@
 // Reading a plan: the arrays that Python describes a closed chain by, and the choices made for it.
-#include "array.hpp"
 #include "closed_solver.hpp"
+#include "fields.hpp"
 #include "soacraft/loops/make_plan.hpp"
 
 namespace soacraft {
@@ -88,25 +88,6 @@ void read_couplings(Plan& plan, nb::handle whole_, nb::handle real_, nb::handle 
         term.c.assign(real.data() + real.size(1) * i, real.data() + real.size(1) * (i + 1));
         plan.couplings[static_cast<std::size_t>(w[0])].terms.push_back(std::move(term));
     }
-}
-
-nb::object field(nb::handle of, const char* name) {
-    if (!nb::hasattr(of, name)) refuse("a plan needs %s", name);
-    return nb::getattr(of, name);
-}
-
-double number(nb::handle of, const char* name) {
-    const nb::object given = field(of, name);
-    double found = 0.0;
-    if (!nb::try_cast<double>(given, found)) refuse("%s of a plan must be a number", name);
-    return found;
-}
-
-index integer(nb::handle of, const char* name) {
-    const nb::object given = field(of, name);
-    index found = 0;
-    if (!nb::try_cast<index>(given, found, false)) refuse("%s of a plan must be an integer", name);
-    return found;
 }
 
 std::vector<index> indices(nb::handle source, const char* name, index size, index least, index most) {

@@ -379,6 +379,24 @@ def closed_derivatives_call(solver: ClosedSolver, forces: dict[Any, Any], fallba
     empty.
     """
 
+def reach(
+    model: RigidModel,
+    aims_whole: _Integers,
+    aims_real: _Reals,
+    free: _Integers,
+    lower: _Reals,
+    upper: _Reals,
+    place: _Integers,
+    unit: _Reals,
+    turning: _Integers,
+    tolerances: Any,
+    q: _Reals,
+    left: _Reals,
+) -> int:
+    """Inverse kinematics of a tree from q, which becomes the answer, with what is left of the aims: the steps it took,
+    or -1 where Python should look at it. See `soacraft.kinematics.reaching`.
+    """
+
 # -- programs of operator expressions ----------------------------------------------------------------------------------
 
 class Plan:

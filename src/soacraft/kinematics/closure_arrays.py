@@ -88,7 +88,7 @@ def closure_arrays(graph: Multibody, tree: CompiledModel) -> ClosureArrays:
     for loop in loops:
         first, fit = len(hinges), _fit(loop.hinge)
         outboard = _add_hinge(loop.hinge, at, hinges)
-        ends = [_end(graph, tree, x) for x in (loop.a, loop.b)]
+        ends = [end_of(graph, tree, x) for x in (loop.a, loop.b)]
         fixed = fit != CHAIN or _is_fixed(loop.hinge)
         Q = np.zeros((6, 6))
         if fixed:
@@ -96,7 +96,7 @@ def closure_arrays(graph: Multibody, tree: CompiledModel) -> ClosureArrays:
             Q[: len(rows)] = rows
         indices.append([ends[0][0], ends[1][0], ends[0][1], ends[1][1], fit, first, len(hinges), at,
                         6 - loop.hinge.nv, fixed])  # fmt: skip
-        numbers.append([*_numbers(ends[0][2]), *_numbers(ends[1][2]), *_numbers(outboard), *Q.ravel(),
+        numbers.append([*place_numbers(ends[0][2]), *place_numbers(ends[1][2]), *place_numbers(outboard), *Q.ravel(),
                         measure.loops[loop.name]])  # fmt: skip
         starts[loop.name] = slice(at, at + loop.hinge.nq)
         at += loop.hinge.nq
@@ -180,12 +180,12 @@ def _add_hinge(hinge: Hinge, at: int, hinges: list[tuple[int, int, list[float]]]
         for i, screw in enumerate(hinge.vectors):
             axis, kind, scale, pitch = on_axis(screw)
             assert kind in (REVOLUTE, PRISMATIC, HELICAL)
-            hinges.append((kind, at + i, [*_numbers(place @ axis), scale, pitch]))
+            hinges.append((kind, at + i, [*place_numbers(place @ axis), scale, pitch]))
             place = axis.inv
     return place
 
 
-def _end(graph: Multibody, tree: CompiledModel, frame: Frame) -> tuple[int, int, Pose]:
+def end_of(graph: Multibody, tree: CompiledModel, frame: Frame) -> tuple[int, int, Pose]:
     """The element and the body that carry a frame, and where it is on the element."""
     if not isinstance(frame.carrier, Body):
         return -1, -1, frame.offset
@@ -193,7 +193,8 @@ def _end(graph: Multibody, tree: CompiledModel, frame: Frame) -> tuple[int, int,
     return int(tree.element_of[k]), k, tree.place(k) @ frame.offset
 
 
-def _numbers(place: Pose) -> list[float]:
+def place_numbers(place: Pose) -> list[float]:
+    """A rotation, row by row, and a translation."""
     return [*place.rotation.ravel(), *place.translation]
 
 

@@ -16,15 +16,13 @@ from scipy.optimize import lsq_linear
 
 from soacraft.kinematics.assemble import close
 from soacraft.kinematics.bounds import Bounds
+from soacraft.kinematics.reaching import ENOUGH, LARGEST, PATIENCE
 from soacraft.kinematics.rows import Constraints
 from soacraft.kinematics.targets import Aim, aims_rates
 from soacraft.kinematics.tolerances import DAMPED, DAMPING, HEAVY, LEAST_DAMPING, MOST_DAMPING, UNIMPROVED
 from soacraft.model.states.state import State
 from soacraft.model.tree.graph import Graph
 from soacraft.spatial.checks import Array
-
-_LARGEST = 1.0  # angle of a step, in radians
-_PATIENCE, _ENOUGH = 6, 0.7  # so many steps must bring |r|^2 down to this part, while other starts are left
 
 
 class Point(NamedTuple):
@@ -98,10 +96,10 @@ class Search:
         for step in range(steps):
             if point.done or not self.bounds.free.any():
                 break
-            if hasty and step % _PATIENCE == 0:
+            if hasty and step % PATIENCE == 0:
                 if point.cost > hoped_for:
                     break
-                hoped_for = _ENOUGH * point.cost
+                hoped_for = ENOUGH * point.cost
             self.iterations += 1
             after, damping = self._better(point, damping)
             if after is None:
@@ -151,4 +149,4 @@ class Search:
     def _shortened(self, y: Array) -> Array:
         """A step that turns no dof by more than the largest angle."""
         most = float(np.abs(y[self.bounds.turning]).max(initial=0.0))
-        return y * min(1.0, _LARGEST / max(most, 1e-300))
+        return y * min(1.0, LARGEST / max(most, 1e-300))

@@ -22,6 +22,7 @@ from soacraft.kinematics.boxes import closing_aims, excluded
 from soacraft.kinematics.checks import gap_text
 from soacraft.kinematics.descent import Point, Search
 from soacraft.kinematics.reach import out_of_reach
+from soacraft.kinematics.reaching import reach
 from soacraft.kinematics.rows import Constraints
 from soacraft.kinematics.targets import Aim, Gap, aims_of, batch_of, read_targets
 from soacraft.kinematics.tolerances import CLOSED, MET, read_tolerance
@@ -105,13 +106,31 @@ class KinematicsResult:
         return f"cannot be met ({self.proof})" if self.proof else f"not met from {_starts_text(self.starts)}"
 
 
-class _Answer(NamedTuple):
+class _Found(NamedTuple):
     """What came of one state of a batch."""
+
+    q: Array
+    converged: bool
+    proof: str
+    residual: dict[str, Gap]
+    of_loops: dict[str, Gap]
+    iterations: int
+    starts: int
+
+
+class _Answer(NamedTuple):
+    """The best point of a search."""
 
     search: Search
     point: Point
     starts: int
     proof: str
+
+    @property
+    def found(self) -> _Found:
+        search, point = self.search, self.point
+        gaps = _gaps(search.aims, point), _loop_gaps(point.rows)
+        return _Found(point.state.q, point.done, self.proof, *gaps, search.iterations, self.starts)
 
 
 def inverse_kinematics(
@@ -171,11 +190,16 @@ the targets, free more dofs, or pass allow_partial=True for the nearest approach
     for i, (aims, start) in enumerate(zip(aims_of(graph, wanted, batch, met), each_q, strict=True)):
         bounds.check_fixed(start)
         where = tuple(map(int, np.unravel_index(i, batch))) if batch else None
+        quick = reach(bounds, aims, start, int(steps), int(starts) > 1)
+        if quick is not None:
+            gaps = {aim.name: gap for aim, gap in zip(aims, quick.gaps, strict=True)}
+            found.append(_Found(quick.q, True, "", gaps, {}, quick.iterations, 1))
+            continue
         search = Search(graph, bounds, aims, closed)
         answer = _solve(search, start, int(starts), int(seed), int(steps), bool(allow_partial), where)
         if not answer.point.done and not allow_partial:
             raise ConvergenceError(_missed(answer, where))
-        found.append(answer)
+        found.append(answer.found)
     return _result(graph, bounds, batch, found)
 
 
@@ -252,7 +276,7 @@ def _loop_proof(search: Search, q0: Array) -> str:
 # -- results ---------------------------------------------------------------------------------------------------
 
 
-def _result(graph: Graph, bounds: Bounds, batch: tuple[int, ...], found: list[_Answer]) -> KinematicsResult:
+def _result(graph: Graph, bounds: Bounds, batch: tuple[int, ...], found: list[_Found]) -> KinematicsResult:
     def stacked(values: list[Any], *tail: int) -> Any:
         x = np.reshape(values, (*batch, *tail))
         return x if x.ndim else x.item()
@@ -262,13 +286,13 @@ def _result(graph: Graph, bounds: Bounds, batch: tuple[int, ...], found: list[_A
         return {x: Gap(*(stacked([one[x][i] for one in each]) for i in range(2))) for x in names}
 
     return KinematicsResult(
-        q=stacked([x.point.state.q for x in found], graph.nq),
-        converged=stacked([x.point.done for x in found]),
+        q=stacked([x.q for x in found], graph.nq),
+        converged=stacked([x.converged for x in found]),
         proof=stacked(np.array([x.proof for x in found], dtype=object)),  # type: ignore[arg-type]
-        residual=gaps([_gaps(x.search.aims, x.point) for x in found]),
-        residual_of_loops=gaps([_loop_gaps(x.point.rows) for x in found]),
-        sides=stacked([bounds.sides(x.point.state.q) for x in found], graph.nv),
-        iterations=stacked([x.search.iterations for x in found]),
+        residual=gaps([x.residual for x in found]),
+        residual_of_loops=gaps([x.of_loops for x in found]),
+        sides=stacked([bounds.sides(x.q) for x in found], graph.nv),
+        iterations=stacked([x.iterations for x in found]),
         starts=stacked([x.starts for x in found]),
         dof_names=graph.dof_names,
     )
