@@ -83,7 +83,7 @@ index run_reach(const rigid::RigidModel& m, nb::handle whole, nb::handle real, n
     const loops::Kernels& kernels = loops::best_kernels();
     rigid::Workspace space;
     const index steps = kernels.reach(model, space.hold(kernels.reach_room(model, x)), x, q.data(), left.data());
-    return rigid::finite(q.data(), model.nq) && rigid::finite(left.data(), x.rows) ? steps : -1;
+    return steps >= 0 && rigid::finite(q.data(), model.nq) && rigid::finite(left.data(), x.rows) ? steps : -1;
 }
 
 }  // namespace

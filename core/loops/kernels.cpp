@@ -205,7 +205,7 @@ index reach(const Model& model, void* memory, const Reach& x, double* q, double*
     ReachWork w(model, x, static_cast<char*>(memory));
     Reaching search(model, x, w);
     const bool met = search.descend(q);
-    for (index i = 0; i < x.rows; ++i) left[i] = w.r[i];
+    for (index i = 0; met && i < x.rows; ++i) left[i] = w.r[i];
     return met ? search.iterations : -1;
 }
 

@@ -150,8 +150,8 @@ Tolerances read_tolerances(nb::handle given) {
             number(given, "trust"),    number(given, "small"), number(given, "balanced"), number(given, "settled"),
             number(given, "parallel"), number(given, "aligned"), number(given, "ahead"), number(given, "followed"),
             number(given, "assembled"), number(given, "zero"), number(given, "clear"), number(given, "stride"),
-            number(given, "foretold"), number(given, "gained"), number(given, "nearest"), number(given, "turned_over"),
-            number(given, "stalled")};
+            number(given, "foretold"), number(given, "gained"), number(given, "nearest"), number(given, "refined_pivot"),
+            number(given, "turned_over"), number(given, "stalled")};
 }
 
 }  // namespace

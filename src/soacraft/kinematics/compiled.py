@@ -82,15 +82,21 @@ class CompiledClosures:
 
     @classmethod
     def of(cls, graph: Graph, tolerance: float = CLOSED) -> CompiledClosures | None:
-        """The rows of a graph; None for a sub-graph, without ties, or with a hinge that compiled code does not know."""
-        if not isinstance(graph, Multibody) or not is_known(graph):
-            return None
-        tree = CompiledModel.of(graph.layout)
+        """The rows of a graph; None for a sub-graph, without ties, or with a hinge that compiled code does not know.
+        Solvers of one model share what it is read into."""
+        known = rows_of(graph)
+        if known is None or tolerance == known.plan.tolerances.closed:
+            return known
+        plan = replace(known.plan, tolerances=replace(known.plan.tolerances, closed=tolerance))
+        return cls(known._tree, plan, known._forces)
+
+    @classmethod
+    def _read(cls, graph: Multibody) -> CompiledClosures | None:
+        tree = CompiledModel.of(graph.layout) if is_known(graph) else None
         if tree is None:
             return None
         gravity = np.ascontiguousarray(graph.gravity, dtype=np.float64)
-        plan = Plan(closure_arrays(graph, tree), Tolerances(closed=tolerance), gravity)
-        return cls(tree, plan, graph.acting_forces)
+        return cls(tree, Plan(closure_arrays(graph, tree), Tolerances(), gravity), graph.acting_forces)
 
     def augmented(self, compliance: Array, loose: bool = False, method: int = TREE_AUGMENTED) -> CompiledClosures:
         """The tree-augmented or the fully augmented solver, for rows of these compliances; `loose`: redundant ones
@@ -297,7 +303,7 @@ def rows_of(graph: Graph) -> CompiledClosures | None:
         return None
     layout = graph.layout
     if layout not in _KNOWN:
-        _KNOWN[layout] = CompiledClosures.of(graph)
+        _KNOWN[layout] = CompiledClosures._read(graph)
     return _KNOWN[layout]
 
 

@@ -20,6 +20,7 @@ A way below `SHORT` of the extent of the model is rounding: it says nothing of c
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -29,7 +30,6 @@ import numpy.typing as npt
 from soacraft.errors import LoopError
 from soacraft.kinematics.rows import Constraints, CouplingRow, LoopRows
 from soacraft.kinematics.tolerances import LESS, SHORT, UNTOLD
-from soacraft.model.flat.sko import SKOModel
 from soacraft.model.states.kinematics import pose_of_frame
 from soacraft.model.tree.closures import coordinate_names
 from soacraft.model.tree.frame import Body
@@ -79,9 +79,11 @@ def sizes_of(one: Constraints) -> Sizes:
 
 
 def _sizes(one: Constraints) -> Sizes:
-    graph, sko, short = one.graph, one.graph.sko(one.state), SHORT * _extent(one)
-    moves = [_moves(one, sko, loop, short) for loop in one.loops]
-    turns = np.concatenate([np.zeros(0), *(np.linalg.norm(sko.H(k)[:, :3], axis=1) for k in sko.nodes)])
+    graph, H, ends = one.graph, one.state.configuration.hinges("body"), _ends(one)
+    short = SHORT * _extent(one, ends)
+    turns = np.concatenate([np.zeros(0), *(_norms(h[:, :3]) for h in H)])
+    slides = np.concatenate([np.zeros(0), *(_norms(h[:, 3:6]) for h in H)])
+    moves = [_moves(one, loop, x, turns, slides, short) for loop, x in zip(one.loops, ends, strict=True)]
     rates = [_rates(one, row, turns) for row in one.couplings]
     dofs = _sizes_of_dofs(turns, moves, rates)
     rows, moved = np.ones(one.size), np.zeros((one.size, graph.nv), dtype=np.bool_)
@@ -101,32 +103,42 @@ def _sizes(one: Constraints) -> Sizes:
     return Sizes(rows, dofs, moved)
 
 
-def _extent(one: Constraints) -> float:
+def _norms(x: Array) -> Array:
+    """Of rows."""
+    return np.asarray(np.sqrt((x * x).sum(axis=1)))
+
+
+def _ends(one: Constraints) -> list[tuple[Array, Array]]:
+    """Where the frames a and b of each loop are."""
+    return [(pose_of_frame(one.state, x.closure.a)[1], pose_of_frame(one.state, x.closure.b)[1]) for x in one.loops]
+
+
+def _extent(one: Constraints, ends: list[tuple[Array, Array]]) -> float:
     """How large the model is, and how far from the origin of its axes: positions are rounded relative to this."""
     M = one.graph.layout.M
     heavy = M[M[:, 5, 5] > 0.0]
     bodies = np.sqrt(np.trace(heavy[:, :3, :3], axis1=1, axis2=2) / heavy[:, 5, 5])
-    ends = [pose_of_frame(one.state, x)[1] for loop in one.loops for x in (loop.closure.a, loop.closure.b)]
-    far = np.linalg.norm([np.zeros(3), *ends, *one.state.configuration.world[1]], axis=1)
+    far = np.linalg.norm([np.zeros(3), *(x for pair in ends for x in pair), *one.state.configuration.world[1]], axis=1)
     return float(max(np.max(far), np.max(bodies, initial=0.0)))
 
 
-def _moves(one: Constraints, sko: SKOModel, loop: LoopRows, short: float) -> _Moves:
-    graph, T, S = one.graph, np.zeros(one.graph.nv), np.zeros(one.graph.nv)
-    b = pose_of_frame(one.state, loop.closure.b)[1]
-    ends = [(x, x.carrier) for x in (loop.closure.a, loop.closure.b) if isinstance(x.carrier, Body)]
-    paths = [set(sko.tree.ancestors(graph.layout.index[body])) for _, body in ends]
+def _moves(
+    one: Constraints, loop: LoopRows, ends: tuple[Array, Array], turns: Array, slides: Array, short: float
+) -> _Moves:
+    layout, T, S = one.graph.layout, np.zeros(one.graph.nv), np.zeros(one.graph.nv)
+    at, parents = one.state.configuration.world[1], layout.parents
+    carried = [(here, layout.index[x.carrier]) for x, here in zip((loop.closure.a, loop.closure.b), ends, strict=True)
+               if isinstance(x.carrier, Body)]  # fmt: skip
+    paths = [set(layout.tree.ancestors(k)) for _, k in carried]
     both = set.intersection(*paths) if len(paths) > 1 else set()
-    for frame, body in ends:
-        here = pose_of_frame(one.state, frame)[1]
-        k, way = graph.layout.index[body], float(np.linalg.norm(b - here))
+    for here, k in carried:
+        way = math.dist(ends[1], here)
         while k >= 0 and k not in both:
-            there = pose_of_frame(one.state, graph.bodies[k])[1]
-            way, here = way + float(np.linalg.norm(here - there)), there
-            H_T, where = sko.H(k).T, graph.layout.v_slices[k]
-            T[where] = np.linalg.norm(H_T[:3], axis=0)
-            S[where] = np.linalg.norm(H_T[3:6], axis=0) + way * T[where]
-            k = sko.parent(k)
+            way, here = way + math.dist(here, at[k]), at[k]
+            where = layout.v_slices[k]
+            T[where] = turns[where]
+            S[where] = slides[where] + way * turns[where]
+            k = parents[k]
     longest = float(np.max(S[T > 0.0] / T[T > 0.0], initial=0.0))
     return _Moves(T, S, longest if longest > short else 0.0)
 

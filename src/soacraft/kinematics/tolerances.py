@@ -57,6 +57,7 @@ __all__ = [
     "RANK",
     "REACH_SLACK",
     "REFINED",
+    "REFINED_PIVOT",
     "REPEATED",
     "ROUNDING",
     "SAME",
@@ -151,6 +152,8 @@ PIVOT = 1e-9
 PIVOT_ROUNDING = 1e-13
 #: here.
 PIVOT_ZERO = 1e-12
+#: Derivatives by a smaller pivot are refined once: what rounding leaves of the rows is 1e-16 of the inverse pivot.
+REFINED_PIVOT = 1e-4
 #: The smallest pivot that counts relative to the largest, below which a report says that a singular pose is near.
 NEAR_SINGULAR = 1e-3
 #: A coordinate this near its limit, in radians or lengths of the model, is at it.
@@ -232,6 +235,7 @@ class Tolerances:
     foretold: float = FORETOLD
     gained: float = GAINED
     nearest: float = NEAREST
+    refined_pivot: float = REFINED_PIVOT
     turned_over: float = TURNED_OVER
     stalled: float = STALLED
 

@@ -251,8 +251,6 @@ inline void derived_forces(const LoopWork& w, const DerivativeWork& d, const Out
         }
 }
 
-// A smaller pivot than this is refined: what rounding leaves of the rows is about 1e-16 of the inverse pivot.
-constexpr double REFINED_PIVOT = 1e-4;
 
 // `out` has vdot[3] (nv, nv) and forces[3] (numbers of closures and couplings, nv): by q, v and the force.
 //
@@ -291,7 +289,7 @@ inline bool derive_closed(const LoopWork& w, const DerivativeWork& d, const Base
     const double* open[3] = {d.rows.dq, d.rows.dv, nullptr};
     for (int which = 0; which < 3; ++which) {
         for (index i = 0; i < m * nv; ++i) d.lambda[which][i] = 0.0;
-        for (int round = 0; round < (least < REFINED_PIVOT ? 2 : 1); ++round)
+        for (int round = 0; round < (least < w.plan.tolerances.refined_pivot ? 2 : 1); ++round)
             respond_to_rows(w, d, rank, open[which], out.vdot[which], d.lambda[which]);
         if (repeated > 0) subtract_repeated(d, repeated, m, nv, 1.0, d.lambda[which], d.part, d.lambda[which]);
     }

@@ -64,6 +64,7 @@ struct Tolerances {
     double followed;  // where the coordinates of a closure's hinge are, in radians or lengths of its loop
     double assembled, zero, clear;  // where loops are closed; pivots up to `zero` of the largest are none, above `clear` one
     double stride, foretold, gained, nearest;  // steps towards closed loops: their size, what they must promise, bring, end at
+    double refined_pivot;  // a smaller one of the compliance: its solutions are refined
     double turned_over;  // sine of the angle from a pose that no angle of a pin is nearest to
     double stalled;   // by this one fully augmented accelerations have settled where no round helps
 };
