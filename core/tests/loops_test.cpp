@@ -1,10 +1,11 @@
-// Random closed chains: closures of every kind between random elements, made to close, and couplings. The two solvers
-// share nothing but the rows, and must agree; each answer must leave nothing of the closures and of the motion.
+// Random closed chains: closures of every kind between random elements, made to close, and couplings. The solvers
+// must agree; each answer must leave nothing of the closures and of the motion.
 #include <memory>
 
 #include "random_tree.hpp"
 #include "soacraft/loops/make_plan.hpp"
 #include "soacraft/loops/constraint_embedding.hpp"
+#include "soacraft/loops/fully_augmented.hpp"
 #include "soacraft/loops/motion.hpp"
 
 namespace soacraft {
@@ -13,7 +14,7 @@ namespace {
 struct RandomClosed {
     RandomTree tree;
     Buffer<double> q, v;
-    Plan plan;
+    Plan plan, full;
     Buffer<double> theta;
     Base base = {};
 
@@ -28,7 +29,10 @@ struct RandomClosed {
         if (random.integer(0, 1)) add_coupling(random);
         plan.length = 1.0, plan.inertia = 1.0, plan.unit.assign(static_cast<std::size_t>(tree.model.nv), 1.0);
         plan.tolerances = {1e-6, 1e-6, 1e-3, 1e-9, 1e-13, 1e-12, 10.0, 1e-3, 1e2, 1e-15, 1.0, 0.5, 0.1, 1e-3,
-                           1e-13, 1e-14, 1e-9, 1e-12, 1e-9, 1e-13, 1e-11, 1e-10, 1e-4, 0.5, 1e-14, 1e-3, 1e-9, 1e-4, 1e-3};
+                           1e-13, 1e-14, 1e-9, 1e-12, 1e-9, 1e-13, 1e-11, 1e-10, 1e-4, 0.5, 1e-14, 1e-3, 1e-9, 1e-4, 1e-3,
+                           1e-12};
+        full = plan;
+        loops::complete(full, true, true);
         loops::complete(plan);
         one_group();
     }
@@ -198,6 +202,26 @@ void test_motion(const RandomClosed& closed, LoopWork& w, const Buffer<double>& 
     for (index i = 0; i < model.nv; ++i) expect(std::fabs(to[i] - v[i]) < 1e-6, "a velocity on the closures stays");
 }
 
+// All bodies free: the same accelerations and multipliers.
+void test_free_bodies(RandomClosed& closed, const Buffer<double>& v, const Buffer<double>& T, const Buffer<double>& vdot,
+                      const Buffer<double>& lambda) {
+    Plan& plan = closed.full;
+    plan.scale = closed.plan.scale;
+    Buffer<char> memory(LoopWork(plan, nullptr).bytes + 64), more(FullWork(plan, nullptr).bytes + 64);
+    LoopWork w(plan, memory.data());
+    const FullWork s(plan, more.data());
+    if (!take_rows(w, closed.base, closed.q.data(), v.data(), nullptr, nullptr, closed.theta.data(), true, false)) return;
+    Residual left;
+    if (!fully_augmented(w, s, closed.base, T.data(), left) && gives_up("refused by the fully augmented solver")) return;
+    expect(left.closures < 1e-8 && left.motion < 1e-8, "residuals of the fully augmented solver");
+    const auto apart = [](const Buffer<double>& x, const double* y) {
+        double scale = 1.0, worst = 0.0;
+        for (std::size_t i = 0; i < x.size(); ++i) scale = std::fmax(scale, std::fabs(x[i])), worst = std::fmax(worst, std::fabs(x[i] - y[i]));
+        return worst / scale;
+    };
+    expect(apart(vdot, w.vdot) < 1e-7 && apart(lambda, w.lambda) < 1e-6, "the augmented solvers agree");
+}
+
 }  // namespace
 
 void test_closed_chain(unsigned seed) {
@@ -238,6 +262,7 @@ void test_closed_chain(unsigned seed) {
     if (!tree_augmented(w, closed.base, T.data(), left) && gives_up("refused by the tree-augmented solver")) return;
     expect(left.closures < 1e-8 && left.motion < 1e-8, "residuals of the tree-augmented solver");
     const Buffer<double> first(w.vdot, w.vdot + model.nv);
+    test_free_bodies(closed, v, T, first, Buffer<double>(w.lambda, w.lambda + plan.size));
     if (!constraint_embedding(w, closed.base, T.data(), left) && gives_up("refused by constraint embedding")) return;
     expect(left.closures < 1e-8 && left.motion < 1e-8, "residuals of constraint embedding");
     double scale = 1.0, worst = 0.0;
