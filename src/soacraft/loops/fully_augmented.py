@@ -1,4 +1,6 @@
-"""`FullyAugmented`: all bodies free, hinges and closures as rows of one sparse system; for comparison."""
+"""`FullyAugmented`: all bodies free, hinges and closures as rows of one sparse system; for comparison.
+
+In goes a state, out come vdot and multipliers: compiled, or from the sparse system here, its specification."""
 
 from __future__ import annotations
 
@@ -37,11 +39,16 @@ class FullyAugmented(Augmented):
         [ N   0   0  ] [ mu     ] = [ N a   ]      C: the rows of loops and couplings on the bodies
         [ C   0  -e  ] [ lambda ]   [ c     ]      f: the generalized force, H(k)^+ T(k) on k and back on p
 
-    The sparse LU factorization has a little slack e in the closures, so that redundant rows do no harm; what it
-    leaves open is solved for again until nothing is left. Of the multipliers that do the same, those of least norm are
-    taken: by dense least squares on Gc* for few rows, from the same matrix with other numbers for many. O(n) for trees
-    and rows of loops, with a large factor. Where the numbers are in the matrix, and the order of its columns, is
-    found at the first call.
+    O(n) for trees and rows of loops; no articulated bodies, so it is a witness for the solvers that have them.
+
+    Compiled for whole models of built-in hinges: every body is eliminated with its hinge, tips to base, which leaves a
+    mark on its parent alone; the closures come last, and what is left is solved for again until nothing changes
+    (`core/include/soacraft/loops/free_bodies.hpp` and `fully_augmented.hpp`).
+
+    In Python, for all else, a sparse LU factorization with a little slack e in the closures, so that redundant rows do
+    no harm, refined in the same way. Of the multipliers that do the same, those of least norm are taken: from the same
+    matrix with other numbers, or, where that does not settle, by dense least squares on Gc*. Where the numbers are in
+    the matrix, and the order of its columns, is found at the first call.
 
     >>> import soacraft as sc
     >>> mb = sc.load("robotiq_2f85")
