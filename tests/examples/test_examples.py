@@ -166,3 +166,11 @@ def test_11_exact_linkages(run):
     assert found["rank"] == "2"
     assert sum(line.startswith("ring") for line in lines) == 3
     assert names["q"][0] == pytest.approx(1.3, abs=1e-12)
+
+
+def test_12_sko_models(run):
+    _, found, _ = run("12_sko_models.py")
+    told = ("slowest decay of the conductors", "slow swing of the cable", "upper chord at the wall", "reflected inertia")
+    for name in told:
+        by_blocks, by_formula = (number(part) for part in found[name].split(", by "))
+        assert by_blocks == pytest.approx(by_formula, abs=1e-6), name

@@ -300,7 +300,8 @@ class SKOFunctions(SKOModel):
         if given is None:
             return None
         at = self._configured(self._state[0])
-        kinds: dict[str, Sequence[Array | None]] = {"A": at.edges, "H": [at.H(k) for k in at.nodes], "M": [at.M(k) for k in at.nodes]}
+        H, M = [at.H(k) for k in at.nodes], [at.M(k) for k in at.nodes]
+        kinds: dict[str, Sequence[Array | None]] = {"A": at.edges, "H": H, "M": M}
         like = kinds[what]
         rows = list(given)
         if len(rows) != self.n:
