@@ -14,11 +14,13 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
+import papers_sko
 
 import soacraft as sc
 from soacraft import pycraft
 from soacraft.citations import PAPERS, cite
 from soacraft.ops.verify import difference
+from soacraft.view import structure
 
 ENOUGH = 1e-8
 ROOT = str(Path(__file__).parents[2])
@@ -147,6 +149,7 @@ ITEMS = (
     Item("001", "structure", "E_phi strictly triangular, nilpotent and singular; phi unit triangular and invertible",
          "(e := s.E_phi.properties()).triangular and e.nilpotent and e.invertible is False and "
          "s.phi.properties().invertible"),
+    Item("001", "Kane's method", "partial velocities phi.T*H.T", "kane(g)"),
     Item("001", "pictures", "flow of the sweeps", reason="`explain()` names the sweeps; no picture of them"),
     # -- the PyCraft slides -----------------------------------------------------------------------------------------
     Item("002", "dialogue", "the session of the slides, typed", "slides()"),
@@ -173,13 +176,16 @@ ITEMS = (
     Item("002", "applications", "parameter sensitivities: masses, lengths, axes",
          "difference(sc.analysis.parameter_derivatives(g, 'mass_matrix', lengths, g.q), by_lengths())"),
     Item("002", "applications", "optimization of parameters", "counterbalanced()"),
-    Item("002", "equations", "an operator expression next to its loop", "there(massmat(s).explain(loops=True))",
-         "`explain()` names the sweeps and their cost, not the loop over k"),
-    Item("002", "conclusions", "parallels with Kalman filtering",
-         reason="named in no page; z, eps and nu are innovations"),
+    Item("002", "equations", "an operator expression next to its loop",
+         "'V(k) = phi*(k+1,k) V(k+1) + H*(k) v(k)' in repr((s.phi.T*s.H.T).explain(loops=True).loops)"),
+    Item("002", "conclusions", "parallels with Kalman filtering: Riccati, gain, innovations; page `estimation`",
+         "filtered(g)"),
     Item("002", "applications", "simulation", "there(sc.sim)"),
     # -- the architecture paper -------------------------------------------------------------------------------------
     Item("003", "section II", "SKO and SPO families of your own", "own_kernel()"),
+    Item("003", "section II", "parallels with optimal estimation", "filtered(g)"),
+    Item("003", "section II", "E_phi and the adjacency matrix of the graph",
+         "np.array_equal(sc.algebra.support.support(s.E_phi), g.topology.adjacency() > 0)"),
     Item("003", "section II", "several bodies as one",
          "identity((m := massmat(sc.operators(sc.aggregate(tree, ['left_thigh', 'left_shank'])))) * m.inv)"),
     Item("003", "section II-A", "paths follow a change of topology", "changed_topology()"),
@@ -227,7 +233,7 @@ ITEMS = (
     Item("004", "Corollary 6.1", "unit triangular factor", "below(t.H*t.phi*t.K)"),
     Item("004", "Eq. 61-63, Fig. 4-6", "blocks between branches", "len(sc.operators(tree).phi.by_branch()) > 1"),
     Item("004", "Fig. 4-6", "structure with the borders of the segments",
-         "'┼' in sc.view.structure(massmat(sc.operators(tree)))"),
+         "'┼' in structure(massmat(sc.operators(tree)))"),
     Item("004", "section 7", "related bodies, segments, adjacency",
          "tree.topology.is_ancestor('pelvis', 'left_foot') and tree.topology.common_ancestor('left_foot', 'right_foot') "
          "== 'pelvis' and tree.topology.adjacency().sum() == len(tree) - 1 "
@@ -236,8 +242,22 @@ ITEMS = (
          "refused(lambda: sc.SKOModel([1, 0], [np.eye(2)]*2, [np.eye(2)]*2, [np.eye(2)]*2))"),
     Item("004", "Eq. 52-53", "determinants of any SKO model",
          "difference(massmat(k).log_det(), np.linalg.slogdet(massmat(k).array())[1])"),
-    Item("004", "section 8.1, 9", "SKO models as functions of a state, their derivatives", "there(sc.SKOModel.at)",
-         "an SKOModel is at one state"),
+    Item("004", "section 2.1", "M positive semi-definite and H of full rank, or refused",
+         "refused(lambda: sc.SKOModel([-1], [None], [[[1.0]]], [[[-1.0]]])) and "
+         "refused(lambda: sc.SKOModel([-1], [None], [[[1.0, 2.0], [2.0, 4.0]]], [np.eye(2)]))"),
+    Item("004", "section 2.2", "Kane's partial velocities", "kane(g)"),
+    Item("004", "section 2.3", "several nodes of an SKO model as one",
+         "difference(np.linalg.slogdet(massmat(sc.operators(sc.aggregate(cable(), ['0', '1']))).array())[1], "
+         "massmat(sc.operators(cable())).log_det())"),
+    Item("004", "section 7", "sub-graphs and segments of an SKO model",
+         "len(cable().branches()) == 1 and cable().subgraph(['1']).nq == 1"),
+    Item("004", "section 8", "the named algorithms for any SKO model", "pendulum_of_cable()"),
+    Item("004", "section 8.1", "the recipe; page `sko` has four models",
+         "difference(sc.dynamics.mass_matrix(cable(), [0.2, 0.2]), [[2.0, 1.0], [1.0, 1.0]])"),
+    Item("004", "section 8.2", "several parents point to loops",
+         "refused(lambda: sc.SKOModel([-1, 0, (0, 1)], [None, [[1]], [[1]]], [[[1]]]*3, [[[1]]]*3))"),
+    Item("004", "section 9", "derivatives of SKO models of functions",
+         "sc.check_derivative(massmat(sc.operators(cable())), '1').ok"),
 )  # fmt: skip
 
 
@@ -259,7 +279,7 @@ def names() -> dict[str, Any]:
         pose=sc.Pose.from_rpy(0.1, 0.2, 0.3, translation=(1, 2, 3)),
         lengths=["link3.inboard_z", "link4.axis_x"],
         shuffled=[f"link{i}" for i in (3, 1, 7, 5, 2, 6, 4)],
-    )) | FUNCTIONS  # fmt: skip
+    )) | FUNCTIONS | papers_sko.FUNCTIONS | {"structure": structure}  # fmt: skip
 
 
 def massmat(s: Any) -> Any:
