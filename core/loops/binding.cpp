@@ -1,4 +1,5 @@
 // `_core.ClosedSolver`: a compiled closed chain, its rows and its solver.
+#include <atomic>
 #include <chrono>
 
 #include "call.hpp"
@@ -53,8 +54,11 @@ struct Input {
     const double* row(index i) const { return data ? data + i * step : nullptr; }
 };
 
-// All states of a batch; `fine` (count) gets 1 where the answer stands, 0 where Python should look at the state.
-void run(const ClosedSolver& m, nb::handle q_, nb::handle v_, nb::handle force_, nb::handle pull_, nb::handle theta_,
+constexpr int MOST_LANES = 8;
+
+// All states of a batch; `fine` (count) gets 1 where the answer stands, 0 where Python should look at the state. Returns how
+// many were solved on their own, and not side by side with others.
+index run(const ClosedSolver& m, nb::handle q_, nb::handle v_, nb::handle force_, nb::handle pull_, nb::handle theta_,
          nb::handle vdot_, nb::handle rest_, nb::handle followed_, nb::handle fine_, index threads, bool passive,
          nb::handle driven_, nb::handle rates_) {
     require_method(m);
@@ -82,32 +86,56 @@ void run(const ClosedSolver& m, nb::handle q_, nb::handle v_, nb::handle force_,
         if (!fit_drives(m, places.data(), rates->size(1))) refuse("driven has a place out of range");
     }
     threads = threads < 1 ? 1 : threads > count ? count : threads > rigid::MOST_THREADS ? rigid::MOST_THREADS : threads;
-    if (count == 0) return;
+    if (count == 0) return 0;
     for (index i = 0; i < count; ++i) fine.data()[i] = 0;
-    std::vector<rigid::Workspace> spaces(static_cast<std::size_t>(threads));
-    for (rigid::Workspace& space : spaces) space.hold(m.room);
     const Kernels& kernels = best_kernels();
+    const std::size_t abreast = kernels.room_abreast(m.plan), room = abreast > m.room ? abreast : m.room;
+    std::vector<rigid::Workspace> spaces(static_cast<std::size_t>(threads));
+    for (rigid::Workspace& space : spaces) space.hold(room);
     rigid::Job now = {};
     now.passive = m.tree->acting(passive);
     const auto held_tables = m.tree->pin(now);  // a parameter may change meanwhile
     Plan plan = m.plan;
     plan.tree = now.model;
+    const auto state_at = [&](index i, Drives& drives) {
+        State s = m.state(theta.data());
+        s.q = q.row(i), s.v = v.row(i), s.force = force.row(i), s.pull = pull.row(i);
+        s.passive = now.passive;
+        drives = {places.data(), rates ? rates->data() + i * rates->size(1) : nullptr};
+        s.drives = rates ? &drives : nullptr;
+        return s;
+    };
+    const auto answer_at = [&](index i) {
+        double* out = rest.data() + i * width;
+        return Answer{vdot.data() + i * nv, out, out + forces, followed.data() + i * plan.coordinates};
+    };
+    const bool single = count == 1 || m.method == FULLY_AUGMENTED;
+    std::atomic<index> alone{0};
+    // Several states side by side; those that are in doubt there one by one.
     const auto work = [&](index t) {
-        void* memory = spaces[static_cast<std::size_t>(t)].hold(m.room);
-        for (index i = count * t / threads; i < count * (t + 1) / threads; ++i) {
-            State s = m.state(theta.data());
-            s.q = q.row(i), s.v = v.row(i), s.force = force.row(i), s.pull = pull.row(i);
-            s.passive = now.passive;
-            const Drives drives{places.data(), rates ? rates->data() + i * rates->size(1) : nullptr};
-            s.drives = rates ? &drives : nullptr;
-            double* out = rest.data() + i * width;
-            const bool good = kernels.solve(plan, memory, m.method, s,
-                                            {vdot.data() + i * nv, out, out + forces, followed.data() + i * plan.coordinates});
-            fine.data()[i] = good && rigid::finite(vdot.data() + i * nv, nv) && rigid::finite(out, width);
+        void* memory = spaces[static_cast<std::size_t>(t)].hold(room);
+        const index last = count * (t + 1) / threads, step = single ? 1 : kernels.lanes;
+        for (index first = count * t / threads; first < last; first += step) {
+            State states[MOST_LANES];
+            Answer answers[MOST_LANES];
+            Drives drives[MOST_LANES];
+            const int several = static_cast<int>(last - first < step ? last - first : step);
+            for (int k = 0; k < several; ++k) states[k] = state_at(first + k, drives[k]), answers[k] = answer_at(first + k);
+            const unsigned answered =
+                single ? 0u : kernels.solve_abreast(plan, memory, m.method, states, answers, several);
+            for (int k = 0; k < several; ++k) {
+                const auto holds = [&] { return rigid::finite(answers[k].vdot, nv) && rigid::finite(answers[k].forces, width); };
+                const bool beside = (answered >> k & 1u) != 0 && holds();
+                if (!beside) ++alone;
+                fine.data()[first + k] = beside || (kernels.solve(plan, memory, m.method, states[k], answers[k]) && holds());
+            }
         }
     };
-    nb::gil_scoped_release free;
-    rigid::share(threads, work);
+    {
+        nb::gil_scoped_release free;
+        rigid::share(threads, work);
+    }
+    return alone;
 }
 
 // The rows at one state; False where Python should look at it.

@@ -52,6 +52,10 @@ struct Derived {
 
 struct Kernels {
     std::size_t (*room)(const Plan&);  // bytes of the memory that the others take, on a cache line
+    std::size_t (*room_abreast)(const Plan&);  // and that `solve_abreast` takes
+    int lanes;                                 // how many states that solves side by side
+    // Bit i is set where state i has its answer. The others, if any can, `solve` answers.
+    unsigned (*solve_abreast)(const Plan&, void* memory, Method, const State*, const Answer*, int count);
     bool (*solve)(const Plan&, void* memory, Method, const State&, const Answer&);  // false: Python should look at it
     bool (*push)(const Plan&, void* memory, const State&, const double* rhs, double* dv);
     bool (*rows)(const Plan&, void* memory, const State&, const Rows&);

@@ -6,6 +6,7 @@
 #include "soacraft/loops/derivatives.hpp"
 #include "soacraft/loops/fully_augmented.hpp"
 #include "soacraft/loops/inverse_embedding.hpp"
+#include "soacraft/rigid/access.hpp"
 
 SOACRAFT_RIGID_BEGIN
 
@@ -23,55 +24,158 @@ Base base_at(const double* a) {
 }
 
 // How many rows were not taken to repeat others.
-index rows_kept(const LoopWork& w, loops::Method method) {
+template <class T>
+T rows_kept(const LoopWorkOf<T>& w, loops::Method method) {
+    if (method != loops::CONSTRAINT_EMBEDDING) return w.kept;
     index kept = 0;
-    if (method != loops::CONSTRAINT_EMBEDDING)
-        for (std::size_t i = 0; i < w.plan.fronts.size(); ++i) kept += w.rank[i];
-    else
-        for (const Group& g : w.plan.groups) kept += static_cast<index>(g.dependent.size());
-    return kept;
+    for (const Group& g : w.plan.groups) kept += static_cast<index>(g.dependent.size());
+    return T(static_cast<double>(kept));
 }
 
-// vdot, lambda and what they leave at a state, and the generalized force T that acts; false where Python should look at it.
-// `more`: memory for a fully augmented system.
-bool settle(LoopWork& w, char* more, loops::Method method, const loops::State& s, const Base& base, const double*& T, Residual& left) {
+// The states that a T holds: q, v and so on as the kernels take them.
+template <class T>
+struct Inputs {
+    const T *q, *v, *force, *pull, *theta;
+    const loops::DrivesOf<T>* drives;
+};
+
+Inputs<double> inputs_of(const loops::State& s) { return {s.q, s.v, s.force, s.pull, s.theta, s.drives}; }
+
+// By the solver of a plan. `more`: memory for a fully augmented system, which is solved one state at a time.
+template <class T>
+Where<T> solved_by(loops::Method method, LoopWorkOf<T>& w, char* more, const Base& base, const T* force, ResidualOf<T>& left) {
+    if (method == loops::TREE_AUGMENTED) return tree_augmented(w, base, force, left);
+    if (method == loops::CONSTRAINT_EMBEDDING) return constraint_embedding(w, base, force, left);
+    if constexpr (Several<T>::value)
+        return nowhere<T>();
+    else
+        return fully_augmented(w, FullWork(w.plan, more), base, force, left);
+}
+
+// vdot, lambda and what they leave at a state, and the generalized force that acts; false where Python should look at it.
+template <class T>
+Where<T> settle(LoopWorkOf<T>& w, char* more, loops::Method method, const loops::State& s, const Base& base,
+                const Inputs<T>& in, const T*& force, ResidualOf<T>& left) {
     const Plan& plan = w.plan;
-    T = s.force;
+    force = in.force;
     if (s.passive) {
-        for (index i = 0; i < w.model.nv; ++i) w.force[i] = s.force[i];
-        each_passive<double>(*s.passive, s.q, s.v, [&w](index i, double x) { w.force[i] += x; });
-        T = w.force;
+        for (index i = 0; i < w.model.nv; ++i) w.force[i] = in.force[i];
+        each_passive<T>(*s.passive, in.q, in.v, [&w](index i, const T& x) { w.force[i] += x; });
+        force = w.force;
     }
-    if (!take_rows(w, base, s.q, s.v, T, s.pull, s.theta, false, true, s.drives)) return false;
-    const bool fine = method == loops::TREE_AUGMENTED        ? tree_augmented(w, base, T, left)
-                      : method == loops::CONSTRAINT_EMBEDDING ? constraint_embedding(w, base, T, left)
-                                                              : fully_augmented(w, FullWork(plan, more), base, T, left);
-    const double allowed = plan.tolerances.closed;
-    if (!fine || !(left.closures <= allowed) || !(left.motion <= allowed)) return false;
-    if (rows_kept(w, method) == plan.size) return true;
+    Where<T> fine = take_rows(w, base, in.q, in.v, force, in.pull, in.theta, false, true, in.drives);
+    if (!any(fine)) return fine;
+    fine &= solved_by(method, w, more, base, force, left);
+    if (!any(fine)) return fine;
+    const T allowed(plan.tolerances.closed);
+    fine &= is_at_most(left.closures, allowed) & is_at_most(left.motion, allowed);
     // otherwise a row was left out that counts: near a singular pose
-    return left.closures <= plan.tolerances.repeated + plan.tolerances.open_rows * w.open_by;
+    const T repeated = T(plan.tolerances.repeated) + T(plan.tolerances.open_rows) * w.open_by;
+    const Where<T> all_kept = is_at_most(T(static_cast<double>(plan.size)), rows_kept(w, method));
+    return fine & (all_kept | is_at_most(left.closures, repeated));
+}
+
+// The wrench of each closure on its frame b in the axes of a, and the multiplier of each coupling.
+template <class T>
+void forces_of(const LoopWorkOf<T>& w, T* to) {
+    for (std::size_t i = 0; i < w.plan.closures.size(); ++i) {
+        const Closure& c = w.plan.closures[i];
+        const TieOf<T>& t = w.ties[i];
+        Spatial<T> push = none<T>();
+        for (index r = 0; r < c.rows; ++r) push -= w.lambda[c.row + r] * t.Q[r];
+        const Vec<T> n = turn_back(t.R_a, push.w), f = turn_back(t.R_a, push.v);
+        *to++ = n.x, *to++ = n.y, *to++ = n.z, *to++ = f.x, *to++ = f.y, *to++ = f.z;
+    }
+    for (const Coupling& c : w.plan.couplings) *to++ = w.lambda[c.row];
 }
 
 bool solve(const Plan& plan, void* memory, loops::Method method, const loops::State& s, const loops::Answer& out) {
     LoopWork w(plan, static_cast<char*>(memory));
-    const double* T;
+    const double* force;
     Residual left;
-    if (!settle(w, static_cast<char*>(memory) + w.bytes, method, s, base_at(s.base), T, left)) return false;
+    if (!settle(w, static_cast<char*>(memory) + w.bytes, method, s, base_at(s.base), inputs_of(s), force, left)) return false;
     out.residual[0] = left.closures, out.residual[1] = left.motion;
     for (index i = 0; i < w.model.nv; ++i) out.vdot[i] = w.vdot[i];
-    double* to = out.forces;
-    for (std::size_t i = 0; i < w.plan.closures.size(); ++i) {
-        const Closure& c = w.plan.closures[i];
-        const Tie& t = w.ties[i];
-        Twist push{{0.0, 0.0, 0.0}, {0.0, 0.0, 0.0}};
-        for (index r = 0; r < c.rows; ++r) push -= w.lambda[c.row + r] * t.Q[r];
-        const Vec3 n = turn_back(t.R_a, push.w), f = turn_back(t.R_a, push.v);
-        *to++ = n.x, *to++ = n.y, *to++ = n.z, *to++ = f.x, *to++ = f.y, *to++ = f.z;
-    }
+    forces_of(w, out.forces);
     for (index i = 0; out.theta && i < plan.coordinates; ++i) out.theta[i] = w.theta[i];
-    for (const Coupling& c : w.plan.couplings) *to++ = w.lambda[c.row];
     return true;
+}
+
+// States side by side as a solver takes them, and its forces, behind its own memory.
+struct AbreastWork {
+    Abreast *q, *v, *force, *pull, *theta, *rates, *forces;
+    index* place;
+    std::size_t bytes;
+
+    AbreastWork(const Plan& plan, char* memory) {
+        Cutter cut{memory};
+        const auto closures = static_cast<index>(plan.closures.size()), couplings = static_cast<index>(plan.couplings.size());
+        cut(q, plan.tree->nq), cut(v, plan.tree->nv), cut(force, plan.tree->nv), cut(pull, 6 * plan.tree->body_count);
+        cut(theta, plan.coordinates), cut(rates, 12 * closures + 2 * couplings), cut(place, closures + couplings);
+        cut(forces, 6 * closures + couplings);
+        bytes = cut.taken;
+    }
+};
+
+std::size_t room_abreast(const Plan& plan) {
+    return LoopWorkOf<Abreast>(plan, nullptr).bytes + AbreastWork(plan, nullptr).bytes;
+}
+
+// One of the arrays of several states, those behind the last as the last.
+Abreast* turned_over(const double* loops::State::*which, const loops::State* s, int count, index n, Abreast* space) {
+    const double* x[SOACRAFT_LANES];
+    for (int i = 0; i < SOACRAFT_LANES; ++i) x[i] = s[i < count ? i : count - 1].*which;
+    if (!x[0]) return nullptr;
+    side_by_side(x, n, space);
+    return space;
+}
+
+// What is driven, the numbers of each behind one another.
+loops::DrivesOf<Abreast> driven_abreast(const Plan& plan, const loops::State* s, int count, const AbreastWork& in) {
+    const index* place = s[0].drives->place;
+    index at = 0;
+    for (std::size_t i = 0; i < plan.closures.size() + plan.couplings.size(); ++i) {
+        in.place[i] = place[i] < 0 ? -1 : at;
+        if (place[i] < 0) continue;
+        const index n = i < plan.closures.size() ? 12 : 2;
+        const double* x[SOACRAFT_LANES];
+        for (int k = 0; k < SOACRAFT_LANES; ++k) x[k] = s[k < count ? k : count - 1].drives->rates + place[i];
+        side_by_side(x, n, in.rates + at);
+        at += n;
+    }
+    return {in.place, in.rates};
+}
+
+unsigned solve_abreast(const Plan& plan, void* memory, loops::Method method, const loops::State* s, const loops::Answer* out,
+                       int count) {
+    typedef Abreast T;
+    LoopWorkOf<T> w(plan, static_cast<char*>(memory));
+    const AbreastWork in(plan, static_cast<char*>(memory) + w.bytes);
+    const index nv = w.model.nv;
+    const auto read = [&](const double* loops::State::*which, index n, T* space) {
+        return turned_over(which, s, count, n, space);
+    };
+    loops::DrivesOf<T> drives = {};
+    if (s[0].drives) drives = driven_abreast(plan, s, count, in);
+    const Inputs<T> given{read(&loops::State::q, w.model.nq, in.q), read(&loops::State::v, nv, in.v),
+                          read(&loops::State::force, nv, in.force), read(&loops::State::pull, 6 * w.model.body_count, in.pull),
+                          read(&loops::State::theta, plan.coordinates, in.theta), s[0].drives ? &drives : nullptr};
+    const T* force;
+    ResidualOf<T> left;
+    const Where<T> fine = settle(w, nullptr, method, s[0], base_at(s[0].base), given, force, left);
+    if (!any(fine)) return 0;
+    forces_of(w, in.forces);
+    double *vdot[SOACRAFT_LANES], *forces[SOACRAFT_LANES], *theta[SOACRAFT_LANES];
+    unsigned answered = 0;
+    for (int i = 0; i < count; ++i) {
+        vdot[i] = out[i].vdot, forces[i] = out[i].forces, theta[i] = out[i].theta;
+        out[i].residual[0] = lane(left.closures, i), out[i].residual[1] = lane(left.motion, i);
+        if (lane(fine, i)) answered |= 1u << i;
+    }
+    to_rows(w.vdot, nv, vdot, count);
+    to_rows(in.forces, static_cast<index>(6 * plan.closures.size() + plan.couplings.size()), forces, count);
+    to_rows(w.theta, plan.coordinates, theta, count);
+    return answered;
 }
 
 // `rhs`: 6 for each closure, in the axes of its b, then one for each coupling.
@@ -194,9 +298,9 @@ bool derive(const Plan& plan, void* memory, const loops::State& s, const loops::
     const Base base = base_at(s.base);
     const double* T;
     Residual left;
-    if (!settle(w, nullptr, loops::TREE_AUGMENTED, s, base, T, left)) return false;
+    if (!settle(w, nullptr, loops::TREE_AUGMENTED, s, base, inputs_of(s), T, left)) return false;
     for (index i = 0; out.theta && i < plan.coordinates; ++i) out.theta[i] = w.theta[i];
-    return derive_closed(w, d, base, s.q, s.v, T, s.pull, s.passive, rows_kept(w, loops::TREE_AUGMENTED), out);
+    return derive_closed(w, d, base, s.q, s.v, T, s.pull, s.passive, static_cast<index>(w.kept), out);
 }
 
 std::size_t reach_room(const Model& model, const Reach& x) { return ReachWork(model, x, nullptr).bytes; }
@@ -212,7 +316,7 @@ index reach(const Model& model, void* memory, const Reach& x, double* q, double*
 }  // namespace
 
 extern const loops::Kernels loop_kernels;
-const loops::Kernels loop_kernels = {room,     solve,        push,   rows,       move, closing_room,
-                                     assemble, derive_room, derive, reach_room, reach};
+const loops::Kernels loop_kernels = {room,     room_abreast, SOACRAFT_LANES, solve_abreast, solve, push, rows, move, closing_room,
+                                     assemble, derive_room,  derive,         reach_room,    reach};
 
 SOACRAFT_RIGID_END

@@ -151,7 +151,8 @@ Tolerances read_tolerances(nb::handle given) {
             number(given, "parallel"), number(given, "aligned"), number(given, "ahead"), number(given, "followed"),
             number(given, "assembled"), number(given, "zero"), number(given, "clear"), number(given, "stride"),
             number(given, "foretold"), number(given, "gained"), number(given, "nearest"), number(given, "refined_pivot"),
-            number(given, "turned_over"), number(given, "stalled")};
+            number(given, "turned_over"), number(given, "stalled"), number(given, "abreast"),
+            number(given, "abreast_pivot")};
 }
 
 }  // namespace

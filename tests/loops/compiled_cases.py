@@ -67,6 +67,13 @@ def equal(one, other):
     return np.array_equal(one.vdot, other.vdot) and np.array_equal(one._rest, other._rest)
 
 
+def alike(x, y, nearby):
+    """Whether arrays of several states agree to 1e-12, or to ten times what the last bit of q makes of them: `nearby`
+    is y there."""
+    most, bit = np.abs(y).max(initial=1.0), np.abs(nearby - y).max(initial=0.0)
+    assert np.abs(x - y).max(initial=0.0) <= 1e-12 * most + 10.0 * bit
+
+
 def moved(mb, count, seed=0):
     """Closed states near the one of the model, and forces."""
     solver, rng = TreeAugmented(mb), np.random.default_rng(seed)

@@ -16,6 +16,8 @@ from soacraft.model.sizes.measure import CLOSED, SHORT
 from soacraft.spatial.checks import finite
 
 __all__ = [
+    "ABREAST",
+    "ABREAST_PIVOT",
     "AHEAD",
     "ALIGNED",
     "ALONG_AXIS",
@@ -202,6 +204,10 @@ NOT_PRINTED = 5e-4
 #: The largest scaled compliance of rows lies between these where their scale serves: it is 1 before anything cancels at
 #: the state the scale was made for, and far from it that state says nothing of rounding.
 SCALED = 1e-3, 1e2
+#: States of a batch side by side eliminate rows and dofs in one order, without pivoting. One whose pivots of dependent
+#: dofs are not this many times above `DOUBTFUL`, or whose pivots of the compliance that count are not above the second,
+#: is solved on its own.
+ABREAST, ABREAST_PIVOT = 10.0, 1e-6
 
 
 @dataclass(frozen=True)
@@ -238,6 +244,8 @@ class Tolerances:
     refined_pivot: float = REFINED_PIVOT
     turned_over: float = TURNED_OVER
     stalled: float = STALLED
+    abreast: float = ABREAST
+    abreast_pivot: float = ABREAST_PIVOT
 
 
 def read_tolerance(tolerance: Any, function: str) -> float:

@@ -2,7 +2,7 @@
 //
 // Each front is factored with pivoting. A row whose pivot vanishes repeats rows eliminated before; its multiplier is
 // free, and chosen so that the multipliers have least norm. Pivots that are neither clearly there nor clearly rounding
-// are left to Python.
+// are left to Python. States side by side: block_cholesky_lanes.hpp.
 #pragma once
 
 #include "work.hpp"
@@ -10,9 +10,10 @@
 SOACRAFT_RIGID_BEGIN
 
 // Gather one dense block out of parts.
-inline void gather_parts(const LoopWork& w, const std::vector<loops::Front::Part>& parts, index width, double* D) {
+template <class T>
+inline void gather_parts(const LoopWorkOf<T>& w, const std::vector<loops::Front::Part>& parts, index width, T* D) {
     for (const loops::Front::Part& part : parts) {
-        const double* s = w.blocks + part.at;
+        const T* s = w.blocks + part.at;
         for (index r = 0; r < part.rows; ++r)
             for (index c = 0; c < part.cols; ++c)
                 D[(part.top + r) * width + part.left + c] = part.turned ? s[c * part.rows + r] : s[r * part.cols + c];
@@ -21,6 +22,7 @@ inline void gather_parts(const LoopWork& w, const std::vector<loops::Front::Part
 
 inline bool factor_fronts(LoopWork& w) {
     const Plan& plan = w.plan;
+    w.kept = 0.0;
     for (std::size_t number = 0; number < plan.fronts.size(); ++number) {
         const loops::Front& f = plan.fronts[number];
         const index n = static_cast<index>(f.own.size()), m = static_cast<index>(f.others.size());
@@ -36,7 +38,7 @@ inline bool factor_fronts(LoopWork& w) {
         const index rank = pivoted_cholesky(n, D, plan.tolerances.pivot, L, order, spare);
         for (index i = rank; i < n; ++i)
             if (!(spare[i] <= plan.tolerances.rounding)) return false;
-        w.rank[number] = rank;
+        w.rank[number] = rank, w.kept += static_cast<double>(rank);
         for (index i = 0; i < rank; ++i)
             for (index c = 0; c < m; ++c) X[i * m + c] = R[order[i] * m + c];
         solve_lower(rank, n, L, m, X);

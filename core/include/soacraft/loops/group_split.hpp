@@ -13,55 +13,60 @@ using loops::Stage;
 using loops::Tied;
 
 // The workspace of one group; `arrange_groups` counts what it takes.
-struct GroupWork {
+template <class T>
+struct GroupWorkOf {
     index n, ni, nd, m;
     bool free;  // a body that no row ties: X = I
-    Twist *U, *Uc, *F;                            // by independent dofs, the same, by elements
-    double *G, *front, *B, *tau, *norm, *t;       // blocks of rows; of the stages
-    double *X, *D, *x0, *h, *y, *nu, *Y;
+    Spatial<T> *U, *Uc, *F;               // by independent dofs, the same, by elements
+    T *G, *front, *B, *tau, *norm, *t;    // blocks of rows; of the stages
+    T *X, *D, *x0, *h, *y, *nu, *Y;
     index* order;
 
-    GroupWork(const Group& g, double* at, index* order_)
+    GroupWorkOf(const Group& g, T* at, index* order_)
         : n(static_cast<index>(g.dofs.size())), ni(static_cast<index>(g.rows.empty() ? g.dofs.size() : g.independent.size())),
           nd(static_cast<index>(g.dependent.size())), m(static_cast<index>(g.rows.size())), free(g.rows.empty()),
           order(order_) {
-        const auto take = [&at](index count) { double* found = at; at += count; return found; };
-        U = reinterpret_cast<Twist*>(take(6 * ni)), Uc = reinterpret_cast<Twist*>(take(6 * ni));
-        F = reinterpret_cast<Twist*>(take(6 * static_cast<index>(g.elements.size())));
+        const auto take = [&at](index count) { T* found = at; at += count; return found; };
+        U = reinterpret_cast<Spatial<T>*>(take(6 * ni)), Uc = reinterpret_cast<Spatial<T>*>(take(6 * ni));
+        F = reinterpret_cast<Spatial<T>*>(take(6 * static_cast<index>(g.elements.size())));
         G = take(g.G_size), front = take(g.F_size), B = take(g.B_size), tau = take(g.tau_size), norm = take(g.tau_size);
         t = take(g.t_size), X = take(n * ni), D = take(ni * ni), x0 = take(n), h = take(n), y = take(n), nu = take(ni);
         Y = take(ni);
     }
 };
+typedef GroupWorkOf<double> GroupWork;
 
-inline GroupWork group_work(LoopWork& w, const Group& g) {
-    return GroupWork(g, w.group + g.at, w.group_order + g.order);
+template <class T>
+inline GroupWorkOf<T> group_work(LoopWorkOf<T>& w, const Group& g) {
+    return GroupWorkOf<T>(g, w.group + g.at, w.group_order + g.order);
 }
 
 // The blocks of rows of a group on its own dofs.
-inline void tie_group(LoopWork& w, const Group& g, const GroupWork& s) {
+template <class T>
+inline void tie_group(LoopWorkOf<T>& w, const Group& g, const GroupWorkOf<T>& s) {
     for (const Tied& tied : g.ties) {
-        double* G = s.G + tied.at;
+        T* G = s.G + tied.at;
         const auto wide = static_cast<index>(tied.columns.size());
         if (!tied.loop) {
             for (index c = 0; c < wide; ++c) G[c] = w.rates[w.ratios[tied.number].rates + c];
             continue;
         }
-        const Tie& t = w.ties[tied.number];
+        const TieOf<T>& t = w.ties[tied.number];
         index c = 0;
         for (std::size_t i = 0; i < tied.elements.size(); ++i) {
             const index k = tied.elements[i];
             const Element& e = w.model.elements[k];
-            const Vec3 arm = t.at - w.limbs[k].p;
+            const Vec<T> arm = t.at - w.limbs[k].p;
             for (index j = 0, n = dofs(e.kind); j < n; ++j, ++c) {
-                const Twist at = carried(arm, w.S[e.d + j]);
-                for (index r = 0; r < tied.rows; ++r) G[r * wide + c] = tied.sign[i] * dot(t.Q[r], at);
+                const Spatial<T> at = carried(arm, w.S[e.d + j]);
+                for (index r = 0; r < tied.rows; ++r) G[r * wide + c] = T(tied.sign[i]) * dot(t.Q[r], at);
             }
         }
     }
 }
 
-inline PivotedQR front_of(const GroupWork& s, const Stage& stage) {
+template <class T>
+inline PivotedQROf<T> front_of(const GroupWorkOf<T>& s, const Stage& stage) {
     const auto columns = static_cast<index>(stage.columns.size());
     const index spare = stage.rows - stage.own, others = columns - stage.own;
     const index steps = stage.own + (spare > others ? others : 0);  // rows that must be fewer go on as a triangle
@@ -69,21 +74,21 @@ inline PivotedQR front_of(const GroupWork& s, const Stage& stage) {
 }
 
 // The rows of a stage: of closures, and of stages before it. `wide`: columns on the right, `fill` sets those of a tie.
-template <class Fill>
-inline void gather_stage(const Group& g, const GroupWork& s, const Stage& stage, index wide, const Fill& fill) {
+template <class T, class Fill>
+inline void gather_stage(const Group& g, const GroupWorkOf<T>& s, const Stage& stage, index wide, const Fill& fill) {
     const auto columns = static_cast<index>(stage.columns.size());
-    double *F = s.front + stage.F, *B = s.B + stage.B;
-    for (index i = 0; i < stage.rows * columns; ++i) F[i] = 0.0;
-    for (index i = 0; i < stage.rows * wide; ++i) B[i] = 0.0;
+    T *F = s.front + stage.F, *B = s.B + stage.B;
+    for (index i = 0; i < stage.rows * columns; ++i) F[i] = T(0.0);
+    for (index i = 0; i < stage.rows * wide; ++i) B[i] = T(0.0);
     for (const Stage::From& from : stage.from) {
-        double *to = F + from.row * columns, *right = B + from.row * wide;
+        T *to = F + from.row * columns, *right = B + from.row * wide;
         if (from.tied >= 0) {
             fill(g.ties[from.tied], to, columns, right);
             continue;
         }
         const Stage& before = g.stages[from.stage];
         const auto old = static_cast<index>(before.columns.size());
-        const double *F0 = s.front + before.F + before.own * old, *B0 = s.B + before.B + before.own * wide;
+        const T *F0 = s.front + before.F + before.own * old, *B0 = s.B + before.B + before.own * wide;
         const bool triangle = before.rows - before.own > old - before.own;  // below the diagonal are reflections
         for (index r = 0; r < from.rows; ++r) {
             for (index c = triangle ? r : 0; c < old - before.own; ++c) to[r * columns + from.place[c]] = F0[r * old + before.own + c];
@@ -93,31 +98,33 @@ inline void gather_stage(const Group& g, const GroupWork& s, const Stage& stage,
 }
 
 // Factor all stages with their right-hand sides; false where a pivot is too small relative to the largest.
-template <class Fill>
-inline bool factor_stages(const Group& g, const GroupWork& s, index wide, double doubtful, const Fill& fill) {
-    double most = 0.0, least = 0.0;
+template <class T, class Fill>
+inline Where<T> factor_stages(const Group& g, const GroupWorkOf<T>& s, index wide, double doubtful, const Fill& fill) {
+    T most(0.0), least(0.0);
+    Where<T> fine = everywhere<T>();
     for (const Stage& stage : g.stages) {
-        if (stage.rows < stage.own) return false;
+        if (stage.rows < stage.own) return nowhere<T>();
         gather_stage(g, s, stage, wide, fill);
-        PivotedQR qr = front_of(s, stage);
+        PivotedQROf<T> qr = front_of(s, stage);
         qr.factor();
-        const double large = qr.pivot(0), small = qr.pivot(stage.own - 1);
-        least = &stage == g.stages.data() || small < least ? small : least;
+        const T large = qr.largest(), small = qr.smallest();
+        least = &stage == g.stages.data() ? small : minimum(small, least);
         most = larger(most, large);
-        if (!(small > doubtful * large)) return false;
+        fine &= is_above(small, T(doubtful) * large);
+        if (!any(fine)) return fine;
         qr.apply_transposed(wide, s.B + stage.B);
     }
-    return g.stages.empty() || least > doubtful * most;
+    return g.stages.empty() ? fine : fine & is_above(least, T(doubtful) * most);
 }
 
 // x of the dependent columns, last stage first: `set` takes a column, its row on the right, and may be asked for others by
 // `get`, which adds a multiple of what was set before.
-template <class Get, class Set>
-inline void solve_stages(const Group& g, const GroupWork& s, index wide, const Get& get, const Set& set) {
+template <class T, class Get, class Set>
+inline void solve_stages(const Group& g, const GroupWorkOf<T>& s, index wide, const Get& get, const Set& set) {
     for (std::size_t number = g.stages.size(); number-- > 0;) {
         const Stage& stage = g.stages[number];
-        const PivotedQR qr = front_of(s, stage);
-        double* B = s.B + stage.B;
+        const PivotedQROf<T> qr = front_of(s, stage);
+        T* B = s.B + stage.B;
         for (index i = 0; i < stage.own; ++i)
             for (index c = stage.own; c < qr.n; ++c) get(stage.columns[c], -qr.A[i * qr.n + c], B + i * wide);
         qr.solve_upper(wide, B);
@@ -126,31 +133,35 @@ inline void solve_stages(const Group& g, const GroupWork& s, index wide, const G
 }
 
 // Whether G X is zero, rows and dofs in their units: a row that was redundant still is.
-inline bool fits(const LoopWork& w, const Group& g, const GroupWork& s) {
+template <class T>
+inline Where<T> fits(const LoopWorkOf<T>& w, const Group& g, const GroupWorkOf<T>& s) {
     const Plan& plan = w.plan;
+    Where<T> fine = everywhere<T>();
     for (index j = 0; j < s.ni; ++j) {
-        double most = 0.0;
+        T most(0.0);
         for (index k = 0; k < s.n; ++k)
-            most = larger(most, plan.unit[plan.user_dof[g.dofs[k]]] * std::fabs(s.X[k * s.ni + j]));
+            most = larger(most, T(plan.unit[plan.user_dof[g.dofs[k]]]) * absolute(s.X[k * s.ni + j]));
         for (const Tied& tied : g.ties) {
             const auto wide = static_cast<index>(tied.columns.size());
             for (index r = 0; r < tied.rows; ++r) {
-                double sum = 0.0;
+                T sum(0.0);
                 for (index c = 0; c < wide; ++c) sum += s.G[tied.at + r * wide + c] * s.X[tied.columns[c] * s.ni + j];
-                if (!(std::fabs(sum) <= plan.tolerances.rank * w.unit[g.rows[tied.row + r]] * most)) return false;
+                fine &= is_at_most(absolute(sum), T(plan.tolerances.rank) * w.unit[g.rows[tied.row + r]] * most);
             }
         }
+        if (!any(fine)) return fine;
     }
-    return true;
+    return fine;
 }
 
 // X and x0 of a group: v_S = X v_i, vdot_S = X vdot_i + x0.
-inline bool split_group(LoopWork& w, const Group& g, const GroupWork& s) {
+template <class T>
+inline Where<T> split_group(LoopWorkOf<T>& w, const Group& g, const GroupWorkOf<T>& s) {
     tie_group(w, g, s);
     const index wide = s.ni + 1;
-    const auto fill = [&](const Tied& tied, double* F, index columns, double* right) {
+    const auto fill = [&](const Tied& tied, T* F, index columns, T* right) {
         const auto count = static_cast<index>(tied.columns.size());
-        const double* G = s.G + tied.at;
+        const T* G = s.G + tied.at;
         for (index r = 0; r < tied.rows; ++r) {
             for (index c = 0; c < count; ++c) {
                 const index place = tied.place[c];
@@ -160,38 +171,41 @@ inline bool split_group(LoopWork& w, const Group& g, const GroupWork& s) {
             right[r * wide + s.ni] = -w.gamma[g.rows[tied.row + r]];
         }
     };
-    if (!factor_stages(g, s, wide, w.plan.tolerances.doubtful, fill)) return false;
+    const double doubtful = w.plan.tolerances.doubtful * (Several<T>::value ? w.plan.tolerances.abreast : 1.0);
+    const Where<T> fine = factor_stages(g, s, wide, doubtful, fill);
+    if (!any(fine)) return fine;
     for (index j = 0; j < s.ni; ++j) {
         const index column = g.independent[j];
-        for (index i = 0; i < s.ni; ++i) s.X[column * s.ni + i] = i == j ? 1.0 : 0.0;
-        s.x0[column] = 0.0;
+        for (index i = 0; i < s.ni; ++i) s.X[column * s.ni + i] = T(i == j ? 1.0 : 0.0);
+        s.x0[column] = T(0.0);
     }
-    const auto get = [&](index column, double factor, double* to) {
+    const auto get = [&](index column, const T& factor, T* to) {
         for (index j = 0; j < s.ni; ++j) to[j] += factor * s.X[column * s.ni + j];
         to[s.ni] += factor * s.x0[column];
     };
-    const auto set = [&](index column, const double* x) {
+    const auto set = [&](index column, const T* x) {
         for (index j = 0; j < s.ni; ++j) s.X[column * s.ni + j] = x[j];
         s.x0[column] = x[s.ni];
     };
     solve_stages(g, s, wide, get, set);
-    return s.m == s.nd || fits(w, g, s);
+    return s.m == s.nd ? fine : fine & fits(w, g, s);
 }
 
 // lambda of least norm with G_d* lambda = left on the dependent columns (s.y by columns, used up), by rows of the group.
-inline void multipliers(const Group& g, const GroupWork& s, double* lambda) {
+template <class T>
+inline void multipliers(const Group& g, const GroupWorkOf<T>& s, T* lambda) {
     for (const Stage& stage : g.stages) {  // R* y = left
-        const PivotedQR qr = front_of(s, stage);
-        double* t = s.t + stage.t;
-        for (index i = 0; i < stage.rows; ++i) t[i] = i < stage.own ? s.y[stage.columns[qr.order[i]]] : 0.0;
+        const PivotedQROf<T> qr = front_of(s, stage);
+        T* t = s.t + stage.t;
+        for (index i = 0; i < stage.rows; ++i) t[i] = i < stage.own ? s.y[stage.columns[qr.order[i]]] : T(0.0);
         qr.solve_upper_transposed(t);
         for (index i = 0; i < stage.own; ++i)
             for (index c = stage.own; c < qr.n; ++c) s.y[stage.columns[c]] -= qr.A[i * qr.n + c] * t[i];
     }
-    for (index r = 0; r < s.m; ++r) lambda[r] = 0.0;
+    for (index r = 0; r < s.m; ++r) lambda[r] = T(0.0);
     for (std::size_t number = g.stages.size(); number-- > 0;) {  // Q y
         const Stage& stage = g.stages[number];
-        double* t = s.t + stage.t;
+        T* t = s.t + stage.t;
         front_of(s, stage).apply(t);
         for (const Stage::From& from : stage.from)
             for (index r = 0; r < from.rows; ++r) {

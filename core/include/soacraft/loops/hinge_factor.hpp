@@ -1,6 +1,6 @@
 // The articulated step across one hinge, in inertially oriented axes, for any number of dofs:
 //
-//     D = H P H* + J = L L*,   W = P H* L^-*,   P+ = P - W W*,   z+ = z + P+ c + W L^-1 (T - H z)
+//     D = H P H* + J = L L*,   W = P H* L^-*,   P+ = P - W W*,   z+ = z + P+ c + W L^-1 (force - H z)
 #pragma once
 
 #include "articulated.hpp"
@@ -8,7 +8,8 @@
 SOACRAFT_RIGID_BEGIN
 
 // x <- L^-1 x for the dofs of one hinge.
-SOACRAFT_FLAT void divide(index n, const double* L, double* x) {
+template <class T>
+SOACRAFT_FLAT void divide(index n, const T* L, T* x) {
     if (n == 1) {
         x[0] *= L[0];
         return;
@@ -19,7 +20,8 @@ SOACRAFT_FLAT void divide(index n, const double* L, double* x) {
     }
 }
 // x <- L^-* x
-SOACRAFT_FLAT void divide_transposed(index n, const double* L, double* x) {
+template <class T>
+SOACRAFT_FLAT void divide_transposed(index n, const T* L, T* x) {
     if (n == 1) {
         x[0] *= L[0];
         return;
@@ -31,28 +33,33 @@ SOACRAFT_FLAT void divide_transposed(index n, const double* L, double* x) {
 }
 
 // Factor the hinge of element k: L with the inverse of its diagonal, and W. False without inertia to move.
-inline bool factor_hinge(LoopWork& w, const Element& e, index k) {
-    const Articulated<double>& P = w.P[k];
+template <class T>
+inline Where<T> factor_hinge(LoopWorkOf<T>& w, const Element& e, index k) {
+    const Articulated<T>& P = w.P[k];
     const index n = dofs(e.kind);
-    const Twist* S = w.S + e.d;
-    Twist* W = w.W + e.d;
-    double* L = w.factor(e, k);
-    const double small = SINGULAR * size(P);
+    const Spatial<T>* S = w.S + e.d;
+    Spatial<T>* W = w.W + e.d;
+    T* L = w.factor(e, k);
+    const T small = T(SINGULAR) * size(P);
     for (index i = 0; i < n; ++i) W[i] = P * S[i];
     if (n == 1) {
-        const double D = dot(S[0], W[0]) + w.model.armature[e.v];
-        if (!(D > small * e.scale * e.scale)) return false;
-        L[0] = 1.0 / std::sqrt(D);
+        const T D = dot(S[0], W[0]) + T(w.model.armature[e.v]);
+        const Where<T> moves = is_above(D, small * T(e.scale * e.scale));
+        if (!any(moves)) return moves;
+        L[0] = T(1.0) / square_root(D);
         W[0] = L[0] * W[0];
-        return true;
+        return moves;
     }
+    Where<T> moves = everywhere<T>();
     for (index i = 0; i < n; ++i)
         for (index j = 0; j <= i; ++j) {
-            double sum = dot(S[i], W[j]) + (i == j ? w.model.armature[e.v + i] : 0.0);
+            T sum = dot(S[i], W[j]);
+            if (i == j) sum += T(w.model.armature[e.v + i]);
             for (index t = 0; t < j; ++t) sum -= L[6 * i + t] * L[6 * j + t];
             if (i == j) {
-                if (!(sum > small)) return false;
-                L[6 * i + i] = 1.0 / std::sqrt(sum);
+                moves &= is_above(sum, small);
+                if (!any(moves)) return moves;
+                L[6 * i + i] = T(1.0) / square_root(sum);
             } else {
                 L[6 * i + j] = sum * L[6 * j + j];
             }
@@ -61,17 +68,18 @@ inline bool factor_hinge(LoopWork& w, const Element& e, index k) {
         for (index t = 0; t < i; ++t) W[i] -= L[6 * i + t] * W[t];
         W[i] = L[6 * i + i] * W[i];
     }
-    return true;
+    return moves;
 }
 
-// u = L^-1 (T - H z), and what passes inward: P+ and z+ at the element itself.
-inline void eliminate_hinge(LoopWork& w, const Element& e, index k, const double* T) {
-    Articulated<double>& P = w.P[k];
-    Twist& z = w.z[k];
+// u = L^-1 (force - H z), and what passes inward: P+ and z+ at the element itself.
+template <class T>
+inline void eliminate_hinge(LoopWorkOf<T>& w, const Element& e, index k, const T* force) {
+    Articulated<T>& P = w.P[k];
+    Spatial<T>& z = w.z[k];
     const index n = dofs(e.kind);
-    const Twist *S = w.S + e.d, *W = w.W + e.d;
-    double* u = w.u + e.d;
-    for (index i = 0; i < n; ++i) u[i] = T[e.v + i] - dot(S[i], z);
+    const Spatial<T> *S = w.S + e.d, *W = w.W + e.d;
+    T* u = w.u + e.d;
+    for (index i = 0; i < n; ++i) u[i] = force[e.v + i] - dot(S[i], z);
     divide(n, w.factor(e, k), u);
     for (index i = 0; i < n; ++i) subtract(P, W[i]);
     z += P * w.limbs[k].c;
@@ -79,10 +87,11 @@ inline void eliminate_hinge(LoopWork& w, const Element& e, index k, const double
 }
 
 // vdot(k) = L^-* (u - W* A') with A' = phi* A(p) + c; A = A' + H* vdot.
-inline void release_hinge(LoopWork& w, const Element& e, index k, const double* u, Twist& A, double* vdot) {
+template <class T>
+inline void release_hinge(LoopWorkOf<T>& w, const Element& e, index k, const T* u, Spatial<T>& A, T* vdot) {
     const index n = dofs(e.kind);
-    const Twist *S = w.S + e.d, *W = w.W + e.d;
-    double x[6];
+    const Spatial<T> *S = w.S + e.d, *W = w.W + e.d;
+    T x[6];
     for (index i = 0; i < n; ++i) x[i] = u[e.d + i] - dot(W[i], A);
     divide_transposed(n, w.factor(e, k), x);
     for (index i = 0; i < n; ++i) A += x[i] * S[i], vdot[e.v + i] = x[i];

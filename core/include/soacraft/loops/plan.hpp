@@ -67,6 +67,9 @@ struct Tolerances {
     double refined_pivot;  // a smaller one of the compliance: its solutions are refined
     double turned_over;  // sine of the angle from a pose that no angle of a pin is nearest to
     double stalled;   // by this one fully augmented accelerations have settled where no round helps
+    // Of states side by side, which have no pivoting: pivots of dependent dofs count so many times above what is doubtful,
+    // and those of the Schur complement above this
+    double abreast, abreast_pivot;
 };
 
 // One element on the way of a block of rows to the base.
@@ -151,10 +154,12 @@ struct FreeBody {
 
 // What is driven: by closure, then by coupling, the place of its numbers in `rates`, or -1. Of a closure the twist u of b
 // seen from a, at b in the axes of a, and its rate, 12 numbers; of a coupling 2.
-struct Drives {
+template <class T>
+struct DrivesOf {
     const index* place;
-    const double* rates;
+    const T* rates;
 };
+typedef DrivesOf<double> Drives;
 
 // What may move when loops are closed: dofs, and coordinates between limits.
 struct Allowed {

@@ -104,4 +104,46 @@ inline void shorten_rest(LoopWork& w, const RestWork& r, index rank) {
     }
 }
 
+// What constraint embedding does about such rows.
+template <class T>
+struct RestRows;
+
+template <>
+struct RestRows<double> {
+    LoopWork& w;
+    RestWork r;
+    index rank = 0;
+
+    explicit RestRows(LoopWork& w_) : w(w_), r(w_) {}
+    const double* known() const { return r.m > 0 ? w.lambda : nullptr; }
+    // False where Python should look at it.
+    bool close(const Base& base) {
+        if (r.m == 0) return true;
+        if (!factor_rest(w, r, rank)) return false;
+        accelerations(w.model, base, w.limbs, w.S, w.vdot, w.A);
+        for (int twice = 0; twice < 2; ++twice) close_rest(w, r, rank, base);
+        return true;
+    }
+    void close_again(const Base& base) {
+        if (r.m > 0) close_rest(w, r, rank, base);
+    }
+    // Whether there was something to shorten.
+    bool shorten() {
+        if (rank < r.m) shorten_rest(w, r, rank);
+        return rank < r.m;
+    }
+};
+
+// States side by side have none: where there are such rows, each is solved on its own.
+template <int W>
+struct RestRows<Pack<W>> {
+    LoopWorkOf<Pack<W>>& w;
+
+    explicit RestRows(LoopWorkOf<Pack<W>>& w_) : w(w_) {}
+    const Pack<W>* known() const { return nullptr; }
+    Flags<W> close(const Base&) { return w.plan.rest.empty() ? everywhere<Pack<W>>() : nowhere<Pack<W>>(); }
+    void close_again(const Base&) {}
+    bool shorten() { return false; }
+};
+
 SOACRAFT_RIGID_END

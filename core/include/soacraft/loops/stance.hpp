@@ -2,6 +2,7 @@
 // phi(p,k) = [[I, l~], [0, I]] and no digits are lost far from the base.
 #pragma once
 
+#include "lanes.hpp"
 #include "plan.hpp"
 #include "soacraft/rigid/inertial.hpp"
 #include "soacraft/rigid/rnea.hpp"
@@ -12,65 +13,71 @@ typedef Vec<double> Vec3;
 typedef Mat<double> Mat3;
 typedef Spatial<double> Twist;
 
-struct Limb {
-    Mat3 R;
-    Vec3 p, l;   // where it stands, and from its parent
-    Twist V;     // velocity
-    Twist c;     // what velocity adds to the acceleration across its hinge
-    Twist A0;    // its acceleration at vdot = 0, that of the base included
-    Twist b;     // gyroscopic force less external force
-    Rigid<double> I;
+template <class T>
+struct LimbOf {
+    Mat<T> R;
+    Vec<T> p, l;     // where it stands, and from its parent
+    Spatial<T> V;    // velocity
+    Spatial<T> c;    // what velocity adds to the acceleration across its hinge
+    Spatial<T> A0;   // its acceleration at vdot = 0, that of the base included
+    Spatial<T> b;    // gyroscopic force less external force
+    Rigid<T> I;
 };
+typedef LimbOf<double> Limb;
 
 // V or A of a frame that moves with another, at l from it: [[I, l~], [0, I]]*.
-SOACRAFT_FLAT Twist carried(const Vec3& l, const Twist& V) { return {V.w, V.v + cross(V.w, l)}; }
+template <class T>
+SOACRAFT_FLAT Spatial<T> carried(const Vec<T>& l, const Spatial<T>& V) { return {V.w, V.v + cross(V.w, l)}; }
 // f about a point from which it stands at l: [[I, l~], [0, I]].
-SOACRAFT_FLAT Twist pulled(const Vec3& l, const Twist& f) { return {f.w + cross(l, f.v), f.v}; }
+template <class T>
+SOACRAFT_FLAT Spatial<T> pulled(const Vec<T>& l, const Spatial<T>& f) { return {f.w + cross(l, f.v), f.v}; }
 
 // Limbs and the columns S of H*, base to tips. O(n). `pull` (6 for each body, in its axes) may be null.
-inline void take_stance(const Model& model, const Base& base, const double* q, const double* v, const double* pull,
-                        Limb* SOACRAFT_RESTRICT limbs, Twist* SOACRAFT_RESTRICT S) {
-    const double o = 0.0;
-    const Twist nothing{{o, o, o}, {o, o, o}}, ground = spatial<double>(base.a);
+template <class T>
+inline void take_stance(const Model& model, const Base& base, const T* q, const T* v, Given<T> pull,
+                        LimbOf<T>* SOACRAFT_RESTRICT limbs, Spatial<T>* SOACRAFT_RESTRICT S) {
+    const T o(0.0);
+    const Spatial<T> nothing{{o, o, o}, {o, o, o}}, ground = spatial<T>(base.a);
     for (index k = 0; k < model.count; ++k) {
         const Element& e = model.elements[k];
-        const Place<double> X = place<double>(e, q);
-        Limb& me = limbs[k];
+        const Place<T> X = place<T>(e, q);
+        LimbOf<T>& me = limbs[k];
         if (e.parent < 0) {
             me.R = X.R, me.p = me.l = X.p, me.V = nothing, me.A0 = carried(me.l, ground);
         } else {
-            const Limb& in = limbs[e.parent];
+            const LimbOf<T>& in = limbs[e.parent];
             me.R = in.R * X.R, me.l = in.R * X.p, me.p = in.p + me.l;
             me.V = carried(me.l, in.V), me.A0 = carried(me.l, in.A0);
         }
-        Twist* H = S + e.d;
-        hinge_columns<double>(e, q, me.R, H);
-        Twist across = v[e.v] * H[0];
+        Spatial<T>* H = S + e.d;
+        hinge_columns<T>(e, q, me.R, H);
+        Spatial<T> across = v[e.v] * H[0];
         for (index i = 1, n = dofs(e.kind); i < n; ++i) across += v[e.v + i] * H[i];
         me.c = motion_cross(me.V, across);
-        if (e.kind == ROLLING) me.c.v -= cross(cross(across.w, me.R * lever<double>(e, q)), across.w);
+        if (e.kind == ROLLING) me.c.v -= cross(cross(across.w, me.R * lever<T>(e, q)), across.w);
         me.V += across, me.A0 += me.c;
         if (e.massless) {
             me.I = {{o, o, o, o, o, o}, {o, o, o}, o};
             me.b = nothing;
         } else {
-            me.I = turned(me.R, inertia<double>(e));
+            me.I = turned(me.R, inertia<T>(e));
             me.b = force_cross(me.V, me.I * me.V);
         }
     }
     for (index i = 0; pull && i < model.body_count; ++i) {
         const Body& body = model.bodies[i];
         if (body.element < 0) continue;
-        Limb& me = limbs[body.element];
-        const Place<double> X{me.R * mat<double>(body.R), me.R * vec<double>(body.p)};
-        me.b -= inward(X, Twist{vec<double>(pull + 6 * i), vec<double>(pull + 6 * i + 3)});
+        LimbOf<T>& me = limbs[body.element];
+        const Place<T> X{me.R * mat<T>(body.R), me.R * vec<T>(body.p)};
+        me.b -= inward(X, Spatial<T>{three<T>(pull, 6 * i), three<T>(pull, 6 * i + 3)});
     }
 }
 
 // A(k) = phi* A(p) + H* vdot + c, base to tips.
-inline void accelerations(const Model& model, const Base& base, const Limb* limbs, const Twist* S, const double* vdot,
-                          Twist* SOACRAFT_RESTRICT A) {
-    const Twist ground = spatial<double>(base.a);
+template <class T>
+inline void accelerations(const Model& model, const Base& base, const LimbOf<T>* limbs, const Spatial<T>* S, const T* vdot,
+                          Spatial<T>* SOACRAFT_RESTRICT A) {
+    const Spatial<T> ground = spatial<T>(base.a);
     for (index k = 0; k < model.count; ++k) {
         const Element& e = model.elements[k];
         A[k] = carried(limbs[k].l, e.parent < 0 ? ground : A[e.parent]) + limbs[k].c;
@@ -78,12 +85,13 @@ inline void accelerations(const Model& model, const Base& base, const Limb* limb
     }
 }
 
-// H phi f of forces on the elements, tips to base; f is used up. `T` in the order of v.
-inline void through_hinges(const Model& model, const Limb* limbs, const Twist* S, Twist* SOACRAFT_RESTRICT f,
-                           double* SOACRAFT_RESTRICT T) {
+// H phi f of forces on the elements, tips to base; f is used up. `to` in the order of v.
+template <class T>
+inline void through_hinges(const Model& model, const LimbOf<T>* limbs, const Spatial<T>* S, Spatial<T>* SOACRAFT_RESTRICT f,
+                           T* SOACRAFT_RESTRICT to) {
     for (index k = model.count; k-- > 0;) {
         const Element& e = model.elements[k];
-        for (index i = 0, n = dofs(e.kind); i < n; ++i) T[e.v + i] = dot(S[e.d + i], f[k]);
+        for (index i = 0, n = dofs(e.kind); i < n; ++i) to[e.v + i] = dot(S[e.d + i], f[k]);
         if (e.parent >= 0) f[e.parent] += pulled(limbs[k].l, f[k]);
     }
 }

@@ -1,27 +1,28 @@
 // Tree-augmented dynamics of a closed chain (formula F3): articulated bodies, then the forces that close the loops.
 //
-//     vdot_f = Mcal^-1 (T - C)
+//     vdot_f = Mcal^-1 (force - C)
 //     Y = D^-1/2 (I - H psi K) Gc*  by climbing from the closures to the base,   S = Y* Y,   S lambda = Gc vdot_f + Gcdot v
 //     vdot = vdot_f - Mcal^-1 Gc* lambda                                                    one sweep outward
 #pragma once
 
-#include "block_cholesky.hpp"
+#include "block_cholesky_lanes.hpp"
 #include "hinge_factor.hpp"
 
 SOACRAFT_RIGID_BEGIN
 
 // The rows of Y of one closure or coupling: F moves inward past the hinges, which take their part.
-inline void climb(LoopWork& w, std::size_t number) {
+template <class T>
+inline void climb(LoopWorkOf<T>& w, std::size_t number) {
     const Plan& plan = w.plan;
     const loops::Way& way = plan.ways[number];
     const auto count = static_cast<index>(way.steps.size());
     const bool loop = number < plan.closures.size();
-    Twist* F = w.F;
-    double* Y = w.Y + way.Y;
-    const Twist nothing{{0.0, 0.0, 0.0}, {0.0, 0.0, 0.0}};
+    Spatial<T>* F = w.F;
+    T* Y = w.Y + way.Y;
+    const Spatial<T> nothing = none<T>();
     for (index i = 0; i < count * way.rows; ++i) F[i] = nothing;
     if (loop) {
-        const Tie& t = w.ties[number];
+        const TieOf<T>& t = w.ties[number];
         for (index r = 0; r < way.rows; ++r) {
             if (way.from_b >= 0) F[way.from_b * way.rows + r] += pulled(t.r_b, t.Q[r]);
             if (way.from_a >= 0) F[way.from_a * way.rows + r] -= pulled(t.r_a, t.Q[r]);
@@ -31,11 +32,11 @@ inline void climb(LoopWork& w, std::size_t number) {
         const loops::Step& step = way.steps[i];
         const Element& e = w.model.elements[step.element];
         const index n = dofs(e.kind);
-        const Twist *S = w.S + e.d, *W = w.W + e.d;
-        const double* L = w.factor(e, step.element);
+        const Spatial<T> *S = w.S + e.d, *W = w.W + e.d;
+        const T* L = w.factor(e, step.element);
         for (index r = 0; r < way.rows; ++r) {
-            Twist& f = F[i * way.rows + r];
-            double* y = Y + r * way.width + step.at;
+            Spatial<T>& f = F[i * way.rows + r];
+            T* y = Y + r * way.width + step.at;
             for (index k = 0; k < n; ++k) y[k] = dot(S[k], f);
             if (!loop) {
                 const std::size_t c = number - plan.closures.size();
@@ -52,22 +53,23 @@ inline void climb(LoopWork& w, std::size_t number) {
     }
     const double* scale = plan.scale.data() + way.row;
     for (index r = 0; r < way.rows; ++r)
-        for (index c = 0; c < way.width; ++c) Y[r * way.width + c] *= scale[r];
+        for (index c = 0; c < way.width; ++c) Y[r * way.width + c] *= T(scale[r]);
 }
 
 // S in scaled rows; false when its diagonal shows that the scale is that of quite another configuration.
-inline bool schur(LoopWork& w) {
+template <class T>
+inline Where<T> schur(LoopWorkOf<T>& w) {
     const Plan& plan = w.plan;
-    double most = 0.0;
-    for (index i = 0; i < plan.S_size; ++i) w.blocks[i] = 0.0;
+    T most(0.0);
+    for (index i = 0; i < plan.S_size; ++i) w.blocks[i] = T(0.0);
     for (std::size_t i = 0; i < plan.ways.size(); ++i) climb(w, i);
     for (const loops::Block& block : plan.blocks) {
         const loops::Way &a = plan.ways[block.i], &b = plan.ways[block.j];
-        double* s = w.blocks + block.at;
+        T* s = w.blocks + block.at;
         for (index r = 0; r < a.rows; ++r)
             for (index c = block.i == block.j ? r : 0; c < b.rows; ++c) {
-                const double *x = w.Y + a.Y + r * a.width, *y = w.Y + b.Y + c * b.width;
-                double sum = 0.0;
+                const T *x = w.Y + a.Y + r * a.width, *y = w.Y + b.Y + c * b.width;
+                T sum(0.0);
                 for (const loops::Run& run : block.runs)
                     for (index k = 0; k < run.count; ++k) sum += x[run.i + k] * y[run.j + k];
                 s[r * b.rows + c] = sum;
@@ -75,91 +77,103 @@ inline bool schur(LoopWork& w) {
                 if (block.i == block.j && r == c) most = larger(most, sum);
             }
     }
-    return most < plan.tolerances.highest && most > plan.tolerances.lowest;
+    return is_above(T(plan.tolerances.highest), most) & is_above(most, T(plan.tolerances.lowest));
 }
 
 // vdot <- vdot - Mcal^-1 Gc* lambda; x: multipliers of scaled rows.
-inline void close_with(LoopWork& w, const double* x) {
+template <class T>
+inline void close_with(LoopWorkOf<T>& w, const T* x) {
     const Plan& plan = w.plan;
-    double* y = w.push;
-    for (index i = 0; i < w.model.nv; ++i) y[i] = 0.0;
+    T* y = w.push;
+    for (index i = 0; i < w.model.nv; ++i) y[i] = T(0.0);
     for (const loops::Way& way : plan.ways)
         for (index r = 0; r < way.rows; ++r) {
-            const double *Y = w.Y + way.Y + r * way.width, part = x[way.row + r];
+            const T *Y = w.Y + way.Y + r * way.width, part = x[way.row + r];
             for (const loops::Step& step : way.steps) {
                 const Element& e = w.model.elements[step.element];
                 for (index k = 0, n = dofs(e.kind); k < n; ++k) y[e.d + k] -= part * Y[step.at + k];
             }
         }
-    double* step = w.step;
+    T* step = w.step;
     for (index k = 0; k < w.model.count; ++k) {
         const Element& e = w.model.elements[k];
-        Twist& a = w.f[k];
-        a = e.parent < 0 ? Twist{{0.0, 0.0, 0.0}, {0.0, 0.0, 0.0}}
-                         : carried(w.limbs[k].l, w.f[e.parent]);
+        Spatial<T>& a = w.f[k];
+        a = e.parent < 0 ? none<T>() : carried(w.limbs[k].l, w.f[e.parent]);
         release_hinge(w, e, k, y, a, step);
     }
     for (index i = 0; i < w.model.nv; ++i) w.vdot[i] += step[i];
 }
 
 // Articulated inertias and what each hinge takes, tips to base; false where a hinge has no inertia to move.
-inline bool articulate(LoopWork& w, const double* T) {
+template <class T>
+inline Where<T> articulate(LoopWorkOf<T>& w, const T* force) {
     const Model& model = w.model;
+    Where<T> moves = everywhere<T>();
     for (index k = 0; k < model.count; ++k) w.P[k] = articulated(w.limbs[k].I), w.z[k] = w.limbs[k].b;
     for (index k = model.count; k-- > 0;) {
         const Element& e = model.elements[k];
-        if (!factor_hinge(w, e, k)) return false;
-        eliminate_hinge(w, e, k, T);
+        moves &= factor_hinge(w, e, k);
+        if (!any(moves)) return moves;
+        eliminate_hinge(w, e, k, force);
         if (e.parent < 0) continue;
         w.P[e.parent] += shifted(w.limbs[k].l, w.P[k]);
         w.z[e.parent] += pulled(w.limbs[k].l, w.z[k]);
     }
-    return true;
+    return moves;
 }
 
-// Add to lambda and vdot what closes the rows that are open by w.row.
-inline void close_rows(LoopWork& w) {
+// Add to lambda and vdot what closes the rows that are open by w.row, but where it was `done`.
+template <class T>
+inline void close_rows(LoopWorkOf<T>& w, const Where<T>& done) {
     const Plan& plan = w.plan;
     const index m = plan.size;
-    double* x = w.extra + 3 * m;
-    for (index i = 0; i < m; ++i) w.open[i] = plan.scale[i] * w.row[i];
+    T* x = w.extra + 3 * m;
+    for (index i = 0; i < m; ++i) w.open[i] = choose(done, T(0.0), T(plan.scale[i]) * w.row[i]);
     solve_fronts(w, w.open, x);
-    for (index i = 0; i < m; ++i) w.lambda[i] += plan.scale[i] * x[i];
+    for (index i = 0; i < m; ++i) w.lambda[i] += T(plan.scale[i]) * x[i];
     close_with(w, x);
 }
 
 // The largest of what is left of the rows, in units.
-inline double open_rows(const LoopWork& w) {
-    double most = 0.0;
-    for (index i = 0; i < w.plan.size; ++i) most = larger(most, std::fabs(w.row[i]) / w.unit[i]);
+template <class T>
+inline T open_rows(const LoopWorkOf<T>& w) {
+    T most(0.0);
+    for (index i = 0; i < w.plan.size; ++i) most = larger(most, absolute(w.row[i]) / w.unit[i]);
     return most;
 }
 
 // vdot, lambda and what they leave, for the rows taken before; false where Python should look at it.
-inline bool tree_augmented(LoopWork& w, const Base& base, const double* T, Residual& left) {
+template <class T>
+inline Where<T> tree_augmented(LoopWorkOf<T>& w, const Base& base, const T* force, ResidualOf<T>& left) {
     const Model& model = w.model;
     const index m = w.plan.size;
-    if (!articulate(w, T)) return false;
-    const Twist ground = spatial<double>(base.a);
+    Where<T> fine = articulate(w, force);
+    if (!any(fine)) return fine;
+    const Spatial<T> ground = spatial<T>(base.a);
     for (index k = 0; k < model.count; ++k) {
         const Element& e = model.elements[k];
         w.A[k] = carried(w.limbs[k].l, of_element(w.A, e.parent, ground)) + w.limbs[k].c;
         release_hinge(w, e, k, w.u, w.A[k], w.vdot);
     }
-    if (!schur(w) || !factor_fronts(w)) return false;
-    for (index i = 0; i < m; ++i) w.lambda[i] = 0.0;
+    fine &= schur(w);
+    if (!any(fine)) return fine;
+    fine &= factor_fronts(w);
+    if (!any(fine)) return fine;
+    for (index i = 0; i < m; ++i) w.lambda[i] = T(0.0);
     row_residual(w, base, w.vdot, w.row);
-    const double before = open_rows(w);
-    for (int round = 0; round < 3; ++round) {
-        close_rows(w);
+    const T before = open_rows(w);
+    Where<T> done = nowhere<T>();
+    for (int round = 0; round < 3 && any(fine & !done); ++round) {
+        close_rows(w, done);
         accelerations(model, base, w.limbs, w.S, w.vdot, w.A);
         row_residual(w, base, w.vdot, w.row);
-        if (open_rows(w) <= w.plan.tolerances.balanced * larger(before, largest_rate(w.plan, w.vdot))) break;
+        done |= is_at_most(open_rows(w), T(w.plan.tolerances.balanced) * larger(before, largest_rate(w.plan, w.vdot)));
     }
-    if (!least_norm(w, w.lambda)) return false;
-    unbalanced(w, T, w.vdot, w.lambda);
-    left = residual_of(w, T);
-    return true;
+    fine &= least_norm(w, w.lambda);
+    if (!any(fine)) return fine;
+    unbalanced(w, force, w.vdot, w.lambda);
+    left = residual_of(w, force);
+    return fine;
 }
 
 // w.vdot <- -Mcal^-1 Gc* S^+ rhs: the jump of the velocities that closes the rows by rhs, with the least kinetic energy.
@@ -172,7 +186,7 @@ inline bool impulse(LoopWork& w, const double* rhs) {
     if (!schur(w) || !factor_fronts(w)) return false;
     for (index i = 0; i < m; ++i) w.lambda[i] = 0.0, w.row[i] = rhs[i];
     for (int round = 0; round < 3; ++round) {
-        close_rows(w);
+        close_rows(w, false);
         for (index k = 0; k < model.count; ++k) {
             const Element& e = model.elements[k];
             w.A[k] = e.parent < 0 ? none<double>() : carried(w.limbs[k].l, w.A[e.parent]);

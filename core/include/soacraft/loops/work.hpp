@@ -1,4 +1,4 @@
-// What the solvers of closed chains keep while they work on one state.
+// What the solvers of closed chains keep while they work on one state, or on as many as a T holds.
 #pragma once
 
 #include "../poison.hpp"
@@ -20,33 +20,35 @@ struct Cutter {
     }
 };
 
-struct LoopWork {
+template <class T>
+struct LoopWorkOf {
     const Plan& plan;
     const Model& model;
-    Limb* limbs;
-    Twist *S, *W;                   // columns of H*, and of U L^-* with D = L L*, in the order of d
-    double* L;                      // of each hinge: 1/sqrt(D), or 6 rows of 6
-    double *u, *push;               // in the order of d
-    Articulated<double>* P;
-    Twist *z, *A, *f;
-    double *vdot, *left, *step, *force;  // in the order of v
-    Tie* ties;
-    Ratio* ratios;
-    double *rates, *theta;
-    double *gamma, *open, *row, *lambda, *extra, *unit;  // by rows; unit: what each is measured by
-    double *Y, *blocks, *LL, *X, *half, *spare;          // of the Schur complement
+    LimbOf<T>* limbs;
+    Spatial<T> *S, *W;  // columns of H*, and of U L^-* with D = L L*, in the order of d
+    T* L;  // of each hinge: 1/sqrt(D), or 6 rows of 6
+    T *u, *push;  // in the order of d
+    Articulated<T>* P;
+    Spatial<T> *z, *A, *f;
+    T *vdot, *left, *step, *force;  // in the order of v
+    TieOf<T>* ties;
+    RatioOf<T>* ratios;
+    T *rates, *theta;
+    T *gamma, *open, *row, *lambda, *extra, *unit;  // by rows; unit: what each is measured by
+    T *Y, *blocks, *LL, *X, *half, *spare;  // of the Schur complement
     index *order, *rank;
-    Twist* F;                       // of one way
-    double* group;                  // of the groups
+    Spatial<T>* F;  // of one way
+    T* group;  // of the groups
     index* group_order;
-    double* rest;                   // of rows that no group holds
+    T* rest;  // of rows that no group holds
     index* rest_order;
     std::size_t bytes;
-    double moving = 0.0;            // the largest of Mcal vdot + C, in units
-    double open_by = 0.0;           // the largest opening, in radians, lengths of loops, sizes of couplings
-    double rate = 0.0;              // how fast the mechanism moves, in radians or lengths a second
+    T moving = 0.0;   // the largest of Mcal vdot + C, in units
+    T open_by = 0.0;  // the largest opening, in radians, lengths of loops, sizes of couplings
+    T kept = 0.0;     // how many rows count, by the tree-augmented solver
+    T rate = 0.0;     // how fast the mechanism moves, in radians or lengths a second
 
-    LoopWork(const Plan& plan_, char* memory) : plan(plan_), model(*plan_.tree) {
+    LoopWorkOf(const Plan& plan_, char* memory) : plan(plan_), model(*plan_.tree) {
         Cutter cut{memory};
         const index n = model.count, nv = model.nv, m = plan.size;
         index terms = 0, longest = 0;
@@ -69,123 +71,139 @@ struct LoopWork {
     }
 
     // The factor of a hinge's D: a number, or 6 rows of 6.
-    double* factor(const Element& e, index k) { return e.wide < 0 ? L + k : L + model.count + 36 * e.wide; }
+    T* factor(const Element& e, index k) { return e.wide < 0 ? L + k : L + model.count + 36 * e.wide; }
 };
+typedef LoopWorkOf<double> LoopWork;
 
-SOACRAFT_FLAT const Twist& of_element(const Twist* A, index element, const Twist& ground) {
+template <class T>
+SOACRAFT_FLAT const Spatial<T>& of_element(const Spatial<T>* A, index element, const Spatial<T>& ground) {
     return element < 0 ? ground : A[element];
 }
 
-inline double largest(const double* x, index n) {
-    double most = 0.0;
-    for (index i = 0; i < n; ++i) most = larger(most, std::fabs(x[i]));
+template <class T>
+inline T largest(const T* x, index n) {
+    T most(0.0);
+    for (index i = 0; i < n; ++i) most = larger(most, absolute(x[i]));
     return most;
 }
 
 // The largest of rates x of dofs in their units, and of generalized forces.
-inline double largest_rate(const Plan& plan, const double* x) {
-    double most = 0.0;
-    for (index i = 0; i < plan.tree->nv; ++i) most = larger(most, plan.unit[i] * std::fabs(x[i]));
+template <class T>
+inline T largest_rate(const Plan& plan, const T* x) {
+    T most(0.0);
+    for (index i = 0; i < plan.tree->nv; ++i) most = larger(most, T(plan.unit[i]) * absolute(x[i]));
     return most;
 }
-inline double largest_force(const Plan& plan, const double* x) {
-    double most = 0.0;
-    for (index i = 0; i < plan.tree->nv; ++i) most = larger(most, std::fabs(x[i]) / plan.unit[i]);
+template <class T>
+inline T largest_force(const Plan& plan, const T* x) {
+    T most(0.0);
+    for (index i = 0; i < plan.tree->nv; ++i) most = larger(most, absolute(x[i]) / T(plan.unit[i]));
     return most;
 }
 
-inline double length_of(const double* x) { return std::sqrt(x[0] * x[0] + x[1] * x[1] + x[2] * x[2]); }
+template <class T>
+inline T length_of(const T* x) { return square_root(x[0] * x[0] + x[1] * x[1] + x[2] * x[2]); }
 
 // How fast a mechanism moves: its dofs as they move, or as gravity and forces would let the whole move on its own length.
-inline double natural_rate(const Plan& plan, const Base& base, const double* v, const double* force, const double* pull) {
-    double pushed = force ? largest_force(plan, force) : 0.0;
+template <class T>
+inline T natural_rate(const Plan& plan, const Base& base, const T* v, Given<T> force, Given<T> pull) {
+    T pushed = force ? largest_force(plan, force) : T(0.0);
     for (index k = 0; pull && k < plan.tree->body_count; ++k)
-        pushed = larger(pushed, length_of(pull + 6 * k) + plan.length * length_of(pull + 6 * k + 3));
-    const double falling = length_of(base.a + 3) / plan.length;
-    return larger(largest_rate(plan, v), std::sqrt(larger(falling, plan.inertia > 0.0 ? pushed / plan.inertia : 0.0)));
+        pushed = larger(pushed, length_of(pull + 6 * k) + T(plan.length) * length_of(pull + 6 * k + 3));
+    const T falling(length_of(base.a + 3) / plan.length);
+    return larger(largest_rate(plan, v), square_root(larger(falling, plan.inertia > 0.0 ? pushed / T(plan.inertia) : T(0.0))));
 }
 
 // Whether a closure is closed, unless it is driven, and does not open: angles in radians, distances in lengths of its loop.
-inline bool is_closed(const Plan& plan, const Closure& c, const Tie& t, const double* unit, double rate, bool driven) {
-    const double closed = plan.tolerances.closed;
-    if (!driven && !(length_of(t.gap) <= closed && length_of(t.gap + 3) <= closed * c.length)) return false;
-    for (index r = 0; r < c.rows; ++r)
-        if (!(std::fabs(t.speed[r]) <= closed * rate * unit[r])) return false;
-    return true;
+template <class T>
+inline Where<T> is_closed(const Plan& plan, const Closure& c, const TieOf<T>& t, const T* unit, const T& rate, bool driven) {
+    const T closed(plan.tolerances.closed);
+    Where<T> fine = everywhere<T>();
+    if (!driven) fine = is_at_most(length_of(t.gap), closed) & is_at_most(length_of(t.gap + 3), closed * T(c.length));
+    for (index r = 0; r < c.rows; ++r) fine &= is_at_most(absolute(t.speed[r]), closed * rate * unit[r]);
+    return fine;
 }
 
 // A driven closure: its rows less U = Q u and Udot = Q (udot - w x u), the axes of a turning with -w as seen from b.
-inline void drive(const Closure& c, const Limb* limbs, const double* rates, Tie& t) {
-    const Twist u = to_axes(t.R_a, rates), udot = to_axes(t.R_a, rates + 6);
-    Vec3 w{0.0, 0.0, 0.0};
+template <class T>
+inline void drive(const Closure& c, const LimbOf<T>* limbs, const T* rates, TieOf<T>& t) {
+    const Spatial<T> u = to_axes(t.R_a, rates), udot = to_axes(t.R_a, rates + 6);
+    Vec<T> w = none<T>().w;
     if (c.b.element >= 0) w += limbs[c.b.element].V.w;
     if (c.a.element >= 0) w -= limbs[c.a.element].V.w;
-    const Twist rate = udot - Twist{cross(w, u.w), cross(w, u.v)};
+    const Spatial<T> rate = udot - Spatial<T>{cross(w, u.w), cross(w, u.v)};
     for (index r = 0; r < c.rows; ++r) t.speed[r] -= dot(t.Q[r], u), t.gamma[r] -= dot(t.Q[r], rate);
 }
 
 // The stance and the rows at a state; false where the state is off its closures or Python should look at it. `wanted`:
 // coordinates of all closures' hinges; `checked`: a state off its closures is refused.
-inline bool take_rows(LoopWork& w, const Base& base, const double* q, const double* v, const double* force,
-                      const double* pull, const double* theta, bool wanted, bool checked,
-                      const loops::Drives* drives = nullptr) {
+template <class T>
+inline Where<T> take_rows(LoopWorkOf<T>& w, const Base& base, const T* q, const T* v, Given<T> force, Given<T> pull,
+                          Given<T> theta, bool wanted, bool checked,
+                          const loops::DrivesOf<typename Same<T>::type>* drives = nullptr) {
     const Plan& plan = w.plan;
-    if (checked && !(plan.length > 0.0)) return false;  // only a state tells how large the model is
+    if (checked && !(plan.length > 0.0)) return nowhere<T>();  // only a state tells how large the model is
     take_stance(w.model, base, q, v, pull, w.limbs, w.S);
     for (index i = 0; i < plan.coordinates; ++i) w.theta[i] = theta[i];
-    w.rate = checked ? natural_rate(plan, base, v, force, pull) : 0.0;
-    const double closed = plan.tolerances.closed;
-    const Twist ground = spatial<double>(base.a);
+    w.rate = checked ? natural_rate(plan, base, v, force, pull) : T(0.0);
+    const Spatial<T> ground = spatial<T>(base.a);
+    Where<T> fine = everywhere<T>();
     for (std::size_t i = 0; i < plan.closures.size(); ++i) {
         const Closure& c = plan.closures[i];
-        Tie& t = w.ties[i];
-        if (!tie(plan, c, w.limbs, wanted, w.theta, t)) return false;
+        TieOf<T>& t = w.ties[i];
+        fine &= tie(plan, c, w.limbs, wanted, w.theta, t);
+        if (!any(fine)) return fine;
         for (index r = 0; r < c.rows; ++r)
-            w.unit[c.row + r] = length_of(t.local + 6 * r) + c.length * length_of(t.local + 6 * r + 3);
+            w.unit[c.row + r] = length_of(t.local + 6 * r) + T(c.length) * length_of(t.local + 6 * r + 3);
         const bool driven = drives && drives->place[i] >= 0;
-        if (driven && !c.fixed) return false;  // what it forbids turns with its coordinates
+        if (driven && !c.fixed) return nowhere<T>();  // what it forbids turns with its coordinates
         if (driven) drive(c, w.limbs, drives->rates + drives->place[i], t);
-        if (checked && !is_closed(plan, c, t, w.unit + c.row, w.rate, driven)) return false;
-        if (!driven) w.open_by = larger(w.open_by, larger(length_of(t.gap), length_of(t.gap + 3) / c.length));
-        const Twist &A_a = c.a.element < 0 ? ground : w.limbs[c.a.element].A0,
-                    &A_b = c.b.element < 0 ? ground : w.limbs[c.b.element].A0;
+        if (checked) fine &= is_closed(plan, c, t, w.unit + c.row, w.rate, driven);
+        if (!any(fine)) return fine;
+        if (!driven) w.open_by = larger(w.open_by, larger(length_of(t.gap), length_of(t.gap + 3) / T(c.length)));
+        const Spatial<T> &A_a = c.a.element < 0 ? ground : w.limbs[c.a.element].A0,
+                         &A_b = c.b.element < 0 ? ground : w.limbs[c.b.element].A0;
         for (index r = 0; r < c.rows; ++r) w.gamma[c.row + r] = t.gamma[r] + along(t, r, A_a, A_b);
     }
     index at = 0;
     for (std::size_t i = 0; i < plan.couplings.size(); ++i) {
         const Coupling& c = plan.couplings[i];
-        Ratio& r = w.ratios[i] = ratio(c, q, v, w.rates, at);
+        RatioOf<T>& r = w.ratios[i] = ratio(c, q, v, w.rates, at);
         const index place = drives ? drives->place[plan.closures.size() + i] : -1;
         if (place >= 0) r.speed -= drives->rates[place], r.gamma -= drives->rates[place + 1];
         at += static_cast<index>(c.terms.size());
-        const double allowed = closed * c.size;
-        if (checked && !((place >= 0 || std::fabs(r.residual) <= allowed) && std::fabs(r.speed) <= allowed * w.rate)) return false;
-        if (place < 0) w.open_by = larger(w.open_by, std::fabs(r.residual) / c.size);
-        w.unit[c.row] = c.size;
+        const T allowed(plan.tolerances.closed * c.size);
+        if (checked) fine &= is_at_most(absolute(r.speed), allowed * w.rate);
+        if (checked && place < 0) fine &= is_at_most(absolute(r.residual), allowed);
+        if (!any(fine)) return fine;
+        if (place < 0) w.open_by = larger(w.open_by, absolute(r.residual) / T(c.size));
+        w.unit[c.row] = T(c.size);
         w.gamma[c.row] = r.gamma;
     }
-    return true;
+    return fine;
 }
 
 // Gc x of velocities or accelerations A of the elements that rates x of the dofs go with; `ground` has its own.
-inline void row_rates(const LoopWork& w, const Twist& ground, const double* x, double* SOACRAFT_RESTRICT out) {
+template <class T>
+inline void row_rates(const LoopWorkOf<T>& w, const Spatial<T>& ground, const T* x, T* SOACRAFT_RESTRICT out) {
     const Plan& plan = w.plan;
     for (std::size_t i = 0; i < plan.closures.size(); ++i) {
         const Closure& c = plan.closures[i];
-        const Twist &A_a = of_element(w.A, c.a.element, ground), &A_b = of_element(w.A, c.b.element, ground);
+        const Spatial<T> &A_a = of_element(w.A, c.a.element, ground), &A_b = of_element(w.A, c.b.element, ground);
         for (index r = 0; r < c.rows; ++r) out[c.row + r] = along(w.ties[i], r, A_a, A_b);
     }
     for (std::size_t i = 0; i < plan.couplings.size(); ++i) {
         const Coupling& c = plan.couplings[i];
-        out[c.row] = 0.0;
+        out[c.row] = T(0.0);
         for (std::size_t k = 0; k < c.terms.size(); ++k)
             out[c.row] += w.rates[w.ratios[i].rates + static_cast<index>(k)] * x[c.terms[k].v];
     }
 }
 
 // Gc vdot + Gcdot v, from the accelerations A of the elements.
-inline void row_residual(const LoopWork& w, const Base& base, const double* vdot, double* SOACRAFT_RESTRICT left) {
-    row_rates(w, spatial<double>(base.a), vdot, left);
+template <class T>
+inline void row_residual(const LoopWorkOf<T>& w, const Base& base, const T* vdot, T* SOACRAFT_RESTRICT left) {
+    row_rates(w, spatial<T>(base.a), vdot, left);
     for (std::size_t i = 0; i < w.plan.closures.size(); ++i) {
         const Closure& c = w.plan.closures[i];
         for (index r = 0; r < c.rows; ++r) left[c.row + r] += w.ties[i].gamma[r];
@@ -193,16 +211,17 @@ inline void row_residual(const LoopWork& w, const Base& base, const double* vdot
     for (std::size_t i = 0; i < w.plan.couplings.size(); ++i) left[w.plan.couplings[i].row] += w.ratios[i].gamma;
 }
 
-// T - Mcal vdot - C - Gc* lambda into `w.left`, from the accelerations A; lambda may be null. O(n).
-inline void unbalanced(LoopWork& w, const double* T, const double* vdot, const double* lambda) {
+// force - Mcal vdot - C - Gc* lambda into `w.left`, from the accelerations A; lambda may be null. O(n).
+template <class T>
+inline void unbalanced(LoopWorkOf<T>& w, const T* force, const T* vdot, Given<T> lambda) {
     const Plan& plan = w.plan;
     for (index i = 0; i < w.model.count; ++i) {
         w.f[i] = w.limbs[i].I * w.A[i] + w.limbs[i].b;
     }
     for (std::size_t i = 0; lambda && i < plan.closures.size(); ++i) {
         const Closure& c = plan.closures[i];
-        const Tie& t = w.ties[i];
-        Twist push{{0.0, 0.0, 0.0}, {0.0, 0.0, 0.0}};
+        const TieOf<T>& t = w.ties[i];
+        Spatial<T> push = none<T>();
         for (index r = 0; r < c.rows; ++r) push += lambda[c.row + r] * t.Q[r];
         if (c.b.element >= 0) w.f[c.b.element] += pulled(t.r_b, push);
         if (c.a.element >= 0) w.f[c.a.element] -= pulled(t.r_a, push);
@@ -210,8 +229,9 @@ inline void unbalanced(LoopWork& w, const double* T, const double* vdot, const d
     through_hinges(w.model, w.limbs, w.S, w.f, w.left);
     w.moving = largest_force(plan, w.left);
     for (index i = 0; i < w.model.nv; ++i) {
-        double& left = w.left[i];
-        left = T[i] - left - (w.model.has_armature ? w.model.armature[i] * vdot[i] : 0.0);
+        T& left = w.left[i];
+        left = force[i] - left;
+        if (w.model.has_armature) left -= T(w.model.armature[i]) * vdot[i];
     }
     for (std::size_t i = 0; lambda && i < plan.couplings.size(); ++i) {
         const Coupling& c = plan.couplings[i];
@@ -223,24 +243,28 @@ inline void unbalanced(LoopWork& w, const double* T, const double* vdot, const d
 
 // What an answer leaves of the closures and of the motion, in units, relative to the largest of what each is made of: as
 // soacraft/kinematics/residuals.py has it.
-struct Residual {
-    double closures, motion;
+template <class T>
+struct ResidualOf {
+    T closures, motion;
 };
+typedef ResidualOf<double> Residual;
 
-inline double part(double x, double of) { return of > 0.0 ? x / of : x; }
+template <class T>
+inline T part(const T& x, const T& of) { return choose(is_above(of, T(0.0)), x / of, x); }
 
-inline Residual residual_of(const LoopWork& w, const double* T) {
+template <class T>
+inline ResidualOf<T> residual_of(const LoopWorkOf<T>& w, const T* force) {
     const Plan& plan = w.plan;
-    double left = 0.0, bent = 0.0, carried = 0.0;
+    T left(0.0), bent(0.0), carried(0.0);
     for (index i = 0; i < plan.size; ++i) {
-        left = larger(left, std::fabs(w.row[i]) / w.unit[i]);
-        bent = larger(bent, std::fabs(w.gamma[i]) / w.unit[i]);
-        carried = larger(carried, std::fabs(w.lambda[i]) * w.unit[i]);
+        left = larger(left, absolute(w.row[i]) / w.unit[i]);
+        bent = larger(bent, absolute(w.gamma[i]) / w.unit[i]);
+        carried = larger(carried, absolute(w.lambda[i]) * w.unit[i]);
     }
-    const double square = w.rate * w.rate;
-    const double moved = larger(square, plan.inertia > 0.0 ? carried / plan.inertia : 0.0);
-    const double rows = larger(larger(bent, moved), largest_rate(plan, w.vdot));
-    const double forces = larger(larger(w.moving, carried), larger(largest_force(plan, T), plan.inertia * square));
+    const T square = w.rate * w.rate;
+    const T moved = larger(square, plan.inertia > 0.0 ? carried / T(plan.inertia) : T(0.0));
+    const T rows = larger(larger(bent, moved), largest_rate(plan, w.vdot));
+    const T forces = larger(larger(w.moving, carried), larger(largest_force(plan, force), T(plan.inertia) * square));
     return {part(left, rows), part(largest_force(plan, w.left), forces)};
 }
 

@@ -98,10 +98,9 @@ SOACRAFT_FLAT StateVector<double> read_vector(const Job& job, int which, const R
     return {const_cast<double*>(job.in[which]) + rows.row[0] * job.in_step[which]};
 }
 
+// Rows x[0] to x[W - 1] of n numbers, side by side.
 template <int W>
-SOACRAFT_INLINE StateVector<Pack<W>> read_vector(const Job& job, int which, const Rows<Pack<W>>& rows, index n, Pack<W>* space) {
-    const double* x[W];
-    for (int i = 0; i < W; ++i) x[i] = job.in[which] + rows.row[i] * job.in_step[which];
+SOACRAFT_INLINE void side_by_side(const double* const* x, index n, Pack<W>* space) {
     index k = 0;
     for (; k + W <= n; k += W) {
         Pack<W>* r = space + k;
@@ -110,6 +109,25 @@ SOACRAFT_INLINE StateVector<Pack<W>> read_vector(const Job& job, int which, cons
     }
     for (; k < n; ++k)
         for (int i = 0; i < W; ++i) space[k].x[i] = x[i][k];
+}
+// And back to the first `count` rows y; the packs are used up.
+template <int W>
+SOACRAFT_INLINE void to_rows(Pack<W>* space, index n, double* const* y, index count) {
+    index k = 0;
+    for (; k + W <= n; k += W) {
+        Pack<W>* r = space + k;
+        transpose(r);
+        for (int i = 0; i < count; ++i) store(y[i] + k, r[i]);
+    }
+    for (; k < n; ++k)
+        for (int i = 0; i < count; ++i) y[i][k] = space[k].x[i];
+}
+
+template <int W>
+SOACRAFT_INLINE StateVector<Pack<W>> read_vector(const Job& job, int which, const Rows<Pack<W>>& rows, index n, Pack<W>* space) {
+    const double* x[W];
+    for (int i = 0; i < W; ++i) x[i] = job.in[which] + rows.row[i] * job.in_step[which];
+    side_by_side(x, n, space);
     return {space};
 }
 
@@ -127,14 +145,7 @@ template <int W>
 SOACRAFT_INLINE void deliver(const Job& job, int which, const Rows<Pack<W>>& rows, index n, const StateVector<Pack<W>>& vector) {
     double* y[W];
     for (int i = 0; i < W; ++i) y[i] = job.out[which] + rows.row[i] * job.out_step[which];
-    index k = 0;
-    for (; k + W <= n; k += W) {
-        Pack<W>* r = vector.x + k;
-        transpose(r);
-        for (int i = 0; i < rows.count; ++i) store(y[i] + k, r[i]);
-    }
-    for (; k < n; ++k)
-        for (int i = 0; i < rows.count; ++i) y[i][k] = vector.x[k].x[i];
+    to_rows(vector.x, n, y, rows.count);
 }
 
 // Space for a vector of n numbers; a single state needs none.
