@@ -8,6 +8,7 @@ from tests.loops.test_derivatives import SOLVERS, arms, difference
 
 import soacraft as sc
 from soacraft.errors import LoopError, StateError
+from soacraft.kinematics.rows import Constraints
 from soacraft.loops import linearize
 from soacraft.model.samples.random_models import random_inertia, random_pose
 
@@ -111,10 +112,82 @@ def test_refusals():
         linearize(s, mb.q, mb.v, np.zeros((2, 3)))
     with pytest.raises(LoopError, match=r"loop 'ring' of 'four_bar' opens at .* v = s.project_velocity\(q, v\)"):
         linearize(s, mb.q, [1.0, 0.0, 0.0], mb.v)
-    rng = np.random.default_rng(1)
-    ball = sc.Multibody("ball")
-    ball.add_body("ball", None, sc.Free(), random_inertia(rng), random_pose(rng))
-    close(ball, "floor", ball.root.add_node("floor", sc.Pose()), "ball", sc.RollingBall(0.5), 2)
-    ball.v = project(ball, ball.v)
-    with pytest.raises(LoopError, match=r"linearize: loop 'floor' closes by RollingBall.* which is nonholonomic"):
-        linearize(sc.loops.TreeAugmented(ball), ball.q, ball.v, 0 * ball.v)
+    rolling = sc.Multibody("rolling")
+    rolling.add_body("ball", None, sc.RollingBall(0.5), random_inertia(np.random.default_rng(1)))
+    rolling.add_body("arm", "ball", sc.Pin((1, 0, 0)), random_inertia(np.random.default_rng(2)))
+    rolling.close_loop("hold", "inertial", "arm", sc.RollingBall(0.5))
+    with pytest.raises(StateError, match=r"hang its body on a Free hinge and close a loop by this one: loops.linearize"):
+        linearize(sc.loops.TreeAugmented(rolling), rolling.q, rolling.v, 0 * rolling.v)
+
+
+# -- closures that roll ---------------------------------------------------------------------------------------------
+
+
+def rolling_disc(transverse, axial, speed, mass=1.3, radius=0.4, g=9.81):
+    """An upright disc that rolls along x, its moments in m a^2: coordinates x, y, heading, height, lean and spin, of
+    which x and spin do not matter, so that the linearization is the same all along."""
+    mb, nothing = sc.Multibody("disc", gravity=(0, 0, -g)), sc.Inertia(0.0, (0, 0, 0), np.zeros((3, 3)))
+    mb.add_body("track", None, sc.Planar(), nothing)
+    mb.add_body("height", "track", sc.Prismatic((0, 0, 1)), nothing)
+    moment = mass * radius**2 * np.diag([transverse, axial, transverse])
+    mb.add_body("disc", "height", sc.Universal((1, 0, 0), (0, 1, 0)), sc.Inertia(mass, (0, 0, 0), moment))
+    mb.close_loop("rim", "inertial", "disc", sc.RollingDisc(radius))
+    mb.set_state([0.3, -0.2, 0, radius, 0, 0.7], [speed, 0, 0, 0, 0, speed / radius])
+    return mb
+
+
+@pytest.mark.parametrize("make", SOLVERS, ids=lambda x: x.__name__)
+@pytest.mark.parametrize(("transverse", "axial", "limit"), [(0.25, 0.5, 1 / 3), (0.5, 1.0, 1 / 4)], ids=["disc", "hoop"])
+def test_a_rolling_disc_stays_upright_above_its_speed(make, transverse, axial, limit):
+    """v^2 > g a / 3 of a disc, g a / 4 of a hoop (Routh 1905, art. 244). Lean and heading, with A, C in m a^2:
+
+    (A + 1) lean'' = (g / a) lean + (C + 1) spin heading',   A heading'' = -C spin lean'
+    """
+    radius, g = 0.4, 9.81
+    for share in (0.6, 0.98, 1.02, 3.0):
+        speed = np.sqrt(share * limit * g * radius)
+        mb = rolling_disc(transverse, axial, speed)
+        lin = linearize(make(mb), mb.q, mb.v, np.zeros(6))
+        square = g / radius - axial * (axial + 1) / transverse * (speed / radius) ** 2
+        square /= transverse + 1
+        wanted = np.zeros(8, dtype=complex)
+        wanted[:2] = np.sqrt(complex(square)) * np.array([1.0, -1.0])
+        found = lin.eigenvalues[np.argsort(-np.abs(lin.eigenvalues))]
+        near(found[:2] ** 2, np.full(2, square), 1e-9)
+        near(np.abs(found[2:]), np.zeros(6), 1e-5)  # zeros that are repeated: roots of rounding
+        assert bool(lin.is_stable) == (share > 1.0)
+    assert len(lin.position_names) == 5
+    assert set(lin.dof_names) <= set(lin.position_names)
+    assert repr(lin) == (
+        "ClosedLinearization of 3 independent of 6 dofs, which 5 dofs place: A 8 x 8, B 8 x 6"
+    )
+
+
+@pytest.mark.parametrize("hinge", [sc.RollingBall(0.5), sc.RollingDisc(0.5)], ids=lambda x: type(x).__name__)
+def test_a_closure_that_rolls_against_differences(hinge):
+    """States near one that rolls: moved in all ways in which it touches, then as fast as it rolls there."""
+    mb, rng = sc.Multibody("rolling"), np.random.default_rng(1)
+    mb.add_body("wheel", None, sc.Free(), random_inertia(rng), random_pose(rng))
+    mb.set_state(*mb.random_state(3))
+    close(mb, "floor", mb.root.add_node("floor", sc.Pose()), "wheel", hinge, 2)
+    mb.v = project(mb, mb.v)
+    q, v, force = mb.q, mb.v, force_of(mb)
+    s = sc.loops.TreeAugmented(mb)
+    lin = linearize(s, q, v, force)
+    places, i = ([mb.dof_names.index(x) for x in names] for names in (lin.position_names, lin.dof_names))
+    xi, dv, dforce = rng.standard_normal(len(places)), rng.standard_normal(len(i)), rng.standard_normal(mb.nv)
+    to_i = np.eye(mb.nv)[i]
+
+    def state(t):
+        moved = s.assemble(mb.integrate(q, t * lin.Z @ xi))
+        rows = Constraints(mb, mb.state(moved)).jacobian()
+        wanted = np.concatenate([np.zeros(len(rows)), v[i] + t * dv])
+        return moved, np.linalg.solve(np.concatenate([rows, to_i]), wanted)
+
+    def rate(t):
+        moved, faster = state(t)
+        apart = difference(lambda x: mb.difference(mb.integrate(q, x * v), mb.integrate(moved, x * faster)), 1e-3)
+        return np.concatenate([apart[places], s.forward_dynamics(moved, faster, force + t * dforce).vdot[i]])
+
+    near(lin.A @ np.concatenate([xi, dv]) + lin.B @ dforce, difference(rate, 1e-3), 1e-6)
+    near(lin.X @ dv + lin.Y @ xi, difference(lambda t: state(t)[1], 1e-3), 1e-7)

@@ -63,10 +63,16 @@ class Linearization:
     def _spectrum(self) -> tuple[Complex, Complex]:
         values, vectors = np.empty(self.A.shape[:-1], complex), np.empty(self.A.shape, complex)
         for at in np.ndindex(self.A.shape[:-2]):
-            values[at], vectors[at] = _eigen(self.A[at], self.dof_sizes)
+            values[at], vectors[at] = _eigen(self.A[at], *self._sizes)
         order = np.lexsort((values.imag, values.real), axis=-1)[..., ::-1]
         found = np.take_along_axis(values, order, axis=-1)
         return found, np.take_along_axis(vectors, order[..., None, :], axis=-1)
+
+    @property
+    def _sizes(self) -> tuple[Array, Array]:
+        """What the entries of xi and of dv are measured by."""
+        sizes = np.array(self.dof_sizes) if self.dof_sizes else np.ones(len(self.dof_names))
+        return sizes, sizes
 
     @property
     def eigenvalues(self) -> Complex:
@@ -94,22 +100,23 @@ class Linearization:
         return f"Linearization of {nv} dofs: A {2 * nv} x {2 * nv}, B {2 * nv} x {nv}{batch}"
 
 
-def _eigen(A: Array, sizes: tuple[float, ...]) -> tuple[Complex, Complex]:
-    """Eigenvalues, and eigenvectors of unit length as columns.
+def _eigen(A: Array, xi: Array, dv: Array) -> tuple[Complex, Complex]:
+    """Eigenvalues, and eigenvectors of unit length as columns; `xi` and `dv`: the sizes of the two parts.
 
     In units of its own: dofs by their sizes, and the time in which no entry exceeds 1. Asked for with A and the
     identity, LAPACK does not scale the rows further: where entries that stand for zero hold rounding that scaling would
     take them for numbers, and eigenvectors would lose half their digits.
     """
-    nv = len(A) // 2
-    if not nv:
+    n = len(xi)
+    if not len(A):
         return np.empty(0, complex), np.empty((0, 0), complex)
-    u = np.tile(sizes or np.ones(nv), 2)
+    u = np.concatenate([xi, dv])
     plain = A * u / u[:, None]
-    N, K, C = plain[:nv, :nv], plain[nv:, :nv], plain[nv:, nv:]
-    rate = float(max(np.abs(N).max(), np.abs(C).max(), np.sqrt(np.abs(K).max()))) or 1.0
-    turned = np.repeat([1.0, rate], nv)  # xi, and dv in units of the rate
-    values, vectors = scipy.linalg.eig(plain * turned / turned[:, None] / rate, np.eye(2 * nv))
+    N, K, C = plain[:n, :n], plain[n:, :n], plain[n:, n:]
+    largest = (float(np.abs(x).max(initial=0.0)) for x in (N, C, K))
+    rate = max(next(largest), next(largest), float(np.sqrt(next(largest)))) or 1.0
+    turned = np.repeat([1.0, rate], [n, len(dv)])  # xi, and dv in units of the rate
+    values, vectors = scipy.linalg.eig(plain * turned / turned[:, None] / rate, np.eye(len(A)))
     vectors = vectors * (u * turned)[:, None]
     return values * rate, vectors / np.linalg.norm(vectors, axis=0)
 

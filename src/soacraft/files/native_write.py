@@ -17,7 +17,9 @@ from soacraft.spatial import Array, Inertia, Pose, Wrench
 ORTHONORMAL = 1e-12
 
 #: The classes of hinges the format knows, with their objects.
-HINGES: dict[type[kinds.Hinge], type[schema.Hinge]] = {kind: getattr(schema, kind.__name__) for kind in kinds.HINGES}
+HINGES: dict[type[kinds.Hinge], type[schema.Hinge]] = {
+    kind: getattr(schema, kind.__name__) for kind in (*kinds.HINGES, kinds.RollingDisc)
+}
 
 _NO_BOUND = {"lower": -np.inf, "upper": np.inf, "velocity": np.inf, "effort": np.inf}
 

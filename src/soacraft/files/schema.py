@@ -93,6 +93,14 @@ class RollingBall(Hinge, tag="RollingBall"):
     normal: Vector
 
 
+class RollingDisc(Hinge, tag="RollingDisc"):
+    """A thin disc that rolls on its rim without slipping on a plane."""
+
+    radius: float
+    axis: Vector
+    normal: Vector
+
+
 class Screws(Hinge, tag="Screws"):
     """A product of screws [angular; linear]."""
 
@@ -101,7 +109,7 @@ class Screws(Hinge, tag="Screws"):
 
 AnyHinge = (
     Weld | Pin | Prismatic | Helical | Cylindrical | Universal
-    | Gimbal | Planar | Spherical | Free | RollingBall | Screws
+    | Gimbal | Planar | Spherical | Free | RollingBall | RollingDisc | Screws
 )  # fmt: skip
 
 

@@ -155,7 +155,7 @@ PIVOT_ROUNDING = 1e-13
 #: here.
 PIVOT_ZERO = 1e-12
 #: Derivatives by a smaller pivot are refined once: what rounding leaves of the rows is 1e-16 of the inverse pivot.
-REFINED_PIVOT = 1e-4
+REFINED_PIVOT = 1e-5
 #: The smallest pivot that counts relative to the largest, below which a report says that a singular pose is near.
 NEAR_SINGULAR = 1e-3
 #: A coordinate this near its limit, in radians or lengths of the model, is at it.

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from soacraft.analysis.linearize import Linearization, kinematic_block, natural_sizes
 from soacraft.dynamics.derivatives import refuse_nonholonomic
-from soacraft.errors import LoopError, StateError
-from soacraft.kinematics.independent import completed, dofs_named, expansion, refuse_held
-from soacraft.kinematics.rows import Constraints
-from soacraft.kinematics.sizes import sizes_of
+from soacraft.errors import StateError
+from soacraft.kinematics.independent import Indices, choose, completed, dofs_named, expansion, refuse_held
+from soacraft.kinematics.rows import Constraints, seen_from
+from soacraft.kinematics.sizes import Sizes, sizes_of
 from soacraft.kinematics.tasks import states_of
 from soacraft.loops.derivatives import at_task
+from soacraft.model.states.hinge_fit import placing_rows
 from soacraft.spatial.checks import Array
 
 if TYPE_CHECKING:
@@ -23,17 +24,28 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class ClosedLinearization(Linearization):
-    """`A` (2 m, 2 m) and `B` (2 m, nv) for m independent dofs, `dof_names`; forces are those of the tree.
+    """`A` (p + m, p + m) and `B` (p + m, nv) for m independent dofs, `dof_names`; forces are those of the tree.
 
-    The whole tree moves by `X xi` in configuration and by `X dv + Y xi` in velocity, (nv, m) each.
+    Configurations move in p dofs, `position_names`: the same ones, unless a closure rolls, which then has more places
+    than ways to move. The whole tree moves by `Z xi` in configuration and by `X dv + Y xi` in velocity: (nv, p), (nv,
+    m) and (nv, p). Where nothing rolls, Z is X.
     """
 
     X: Array
     Y: Array
+    Z: Array
+    position_names: tuple[str, ...]
+    position_sizes: tuple[float, ...] = field(default=(), kw_only=True)
+    """What each entry of xi is measured by, as `dof_sizes` for those of dv."""
+
+    @property
+    def _sizes(self) -> tuple[Array, Array]:
+        return np.array(self.position_sizes), np.array(self.dof_sizes)
 
     def __repr__(self) -> str:
-        m, nv = self.X.shape[1], self.X.shape[0]
-        return f"ClosedLinearization of {m} independent of {nv} dofs: A {2 * m} x {2 * m}, B {2 * m} x {nv}"
+        (nv, m), size = self.X.shape, len(self.A)
+        places = "" if self.Z is self.X else f", which {len(self.position_names)} dofs place"
+        return f"ClosedLinearization of {m} independent of {nv} dofs{places}: A {size} x {size}, B {size} x {nv}"
 
 
 def linearize(
@@ -47,6 +59,13 @@ def linearize(
 
     (formula F14) with N of formula F7 and the derivatives of `forward_dynamics_derivatives`. The independent dofs are
     those of `solver.independent(q)`. One state at a time, as another may have other independent dofs.
+
+    A loop may close by a hinge that rolls (`RollingBall`, `RollingDisc`, one of your own): where it is takes more dofs
+    than how it moves. Then xi has p > m entries,
+
+        xi = Z xi_p,   Gp Z = 0 for the rows that say where closures are,   xidot_p = (N Z + Y)_p xi_p + X_p dv_i
+
+    A body on a rolling hinge of the tree is linearized as one on a `Free` hinge with that hinge as its loop.
     All closures count as at rest: there is no `U` that drives them here. `passive=False` leaves the model's own springs
     and dampers out.
 
@@ -68,26 +87,41 @@ def linearize(
     refuse_nonholonomic(p)
     ((state, one, forces),) = states_of(p)
     task = solver._task(state, one["force"], forces, {}, passive=p.passive)
-    _refuse_rolling(task.rows)
     d, of_rows = at_task(solver, task)
     G, choice = task.rows.jacobian(), solver._choice(task.rows)
     i, m = choice.independent, len(choice.independent)
     sizes = sizes_of(task.rows)
     X = expansion(G, choice, sizes)
     refuse_held(task.rows, G, choice, X, sizes)
-    Y = completed(G, choice, np.zeros((m, m)), -of_rows.speed @ X, sizes)
-    A, B = np.zeros((2 * m, 2 * m)), np.zeros((2 * m, p.nv))
-    A[:m, :m], A[:m, m:] = (kinematic_block(p) @ X)[i], np.eye(m)
-    A[m:, :m], A[m:, m:] = (d.dq @ X + d.dv @ Y)[i], (d.dv @ X)[i]
-    B[m:] = d.dforce[i]
+    Z, places = X, i
+    if any(not loop.closure.hinge.holonomic for loop in task.rows.loops):
+        Z, places = _placed(task.rows, sizes, i)
+    n = len(places)
+    Y = completed(G, choice, np.zeros((m, n)), -of_rows.speed @ Z, sizes)
+    A, B = np.zeros((n + m, n + m)), np.zeros((n + m, p.nv))
+    A[:n, :n], A[:n, n:] = (kinematic_block(p) @ Z + Y)[places], X[places]
+    A[n:, :n], A[n:, n:] = (d.dq @ Z + d.dv @ Y)[i], (d.dv @ X)[i]
+    B[n:] = d.dforce[i]
     dofs, rate = natural_sizes(p.graph, one["v"], np.zeros(p.nv))
-    return ClosedLinearization(A, B, dofs_named(task.rows, i), X, Y, dof_sizes=tuple(dofs[i].tolist()), rate=rate)
+    names, at = dofs_named(task.rows, i), dofs_named(task.rows, places)
+    return ClosedLinearization(A, B, names, X, Y, Z, at, position_sizes=tuple(dofs[places].tolist()),
+                               dof_sizes=tuple(dofs[i].tolist()), rate=rate)  # fmt: skip
 
 
-def _refuse_rolling(rows: Constraints) -> None:
-    for loop in rows.loops:
+def _placed(rows: Constraints, sizes: Sizes, independent: Indices) -> tuple[Array, Indices]:
+    """Z (nv, p), and the p dofs that place the closures, those that move them among them: of closures that roll, only
+    the rows count that say where they are.
+    """
+    G = np.where(sizes.moved, rows.jacobian() / rows.common_units[:, None] / sizes.dofs, 0.0)
+    parts = [np.zeros((0, rows.graph.nv))]
+    for loop, (_, at) in zip(rows.loops, rows.places, strict=False):
+        E = np.eye(loop.size)
         if not loop.closure.hinge.holonomic:
-            raise LoopError(
-                f"linearize: loop {loop.name!r} closes by {loop.closure.hinge!r}, which is nonholonomic: its rows do "
-                "not say where the independent dofs lead. forward_dynamics_derivatives gives the derivatives of vdot."
-            )
+            target = seen_from(rows.state, loop)
+            E = placing_rows(loop.closure.hinge, target, loop.Q, rows.common_units[at], rows.measure.length)
+        parts.append(E @ G[at])
+    parts += [G[at] for _, at in rows.places[len(rows.loops) :]]
+    where, moving, c = np.concatenate(parts), np.zeros(rows.graph.nv, dtype=np.bool_), sizes.dofs
+    moving[independent] = True
+    choice = choose(where, wanted=moving)
+    return expansion(where, choice) * c[choice.independent] / c[:, None], choice.independent

@@ -19,8 +19,8 @@ import numpy as np
 
 from soacraft.errors import ModelError
 from soacraft.model.flat.layout import HingeGroup
-from soacraft.model.hinges import Free, RollingBall, Spherical
-from soacraft.model.hinges.base import Hinge, has_coordinates
+from soacraft.model.hinges import Free, RollingBall, RollingDisc, Spherical
+from soacraft.model.hinges.base import Hinge, has_coordinates, qdot_of
 from soacraft.model.states.tangent import integrate_rates
 from soacraft.model.tree.graph import Graph
 from soacraft.spatial.checks import Array
@@ -90,7 +90,7 @@ class Coordinates:
         self.graph, self.nv = graph, graph.nv
         groups = graph.layout.groups
         self._turning = [(x, type(x.hinge) is Free) for x in groups if type(x.hinge) in (Spherical, Free)]
-        self._rolling = [x for x in groups if type(x.hinge) is RollingBall]
+        self._rolling = [x for x in groups if type(x.hinge) in _ROLLING]
         known = [x for x in groups if x.hinge.nv == 0 or _is_plain(x.hinge)]
         self._own = [x for x in groups if x not in known and not _is_group(x.hinge)]
         for group in self._own:
@@ -98,7 +98,8 @@ class Coordinates:
                 body = graph.layout.bodies[int(group.bodies[0])]
                 raise ModelError(
                     f"hinge {body.hinge_name!r} of {graph.name!r} ({group.hinge!r}) is nonholonomic and not a built-in "
-                    "one: sc.sim does not know the chart of its coordinates. Use a RollingBall, or a holonomic hinge."
+                    "one: sc.sim does not know the chart of its coordinates. Use a RollingBall, a RollingDisc, or a "
+                    "holonomic hinge."
                 )
         self.point_size = graph.nq
         self.size = self.nv + 2 * sum(len(x.bodies) for x in self._rolling)
@@ -110,7 +111,7 @@ class Coordinates:
         """The velocity as a tangent vector: v, and the travel of what rolls."""
         if not self._rolling:
             return v
-        travels = [x.hinge.qdot(q[x.q_index], v[x.v_index])[:, 4:].ravel() for x in self._rolling]
+        travels = [qdot_of(x.hinge, q[x.q_index], v[x.v_index])[:, 4:].ravel() for x in self._rolling]
         return np.concatenate([v, *travels])
 
     def move(self, x: Array, u: Array) -> Array:
@@ -224,4 +225,8 @@ def _is_plain(hinge: Hinge) -> bool:
 
 
 def _is_group(hinge: Hinge) -> bool:
-    return type(hinge) in (Spherical, Free, RollingBall)
+    return type(hinge) in (Spherical, Free, *_ROLLING)
+
+
+#: Attitude as a quaternion, then the contact point on a plane.
+_ROLLING = (RollingBall, RollingDisc)

@@ -6,9 +6,14 @@ from tests.loops.cases import near
 
 import soacraft as sc
 from soacraft.errors import ModelError, StateError
+from soacraft.kinematics.complement import complement
 from soacraft.kinematics.rows import Constraints
 from soacraft.loops import TreeAugmented
+from soacraft.model.flat.compiled import CompiledModel
 from soacraft.model.hinges.base import integrate_of, pose_of
+from soacraft.model.hinges.rolling import Rolling
+from soacraft.model.states.hinge_fit import placing_rows
+from soacraft.sim.manifold import Coordinates
 
 DISC = sc.RollingDisc(0.7, axis=(0.3, 1.0, -0.2), normal=(0.1, 0.2, 1.0))
 RADIUS, MASS, G = 0.5, 2.0, 9.81
@@ -105,3 +110,40 @@ def test_refusals():
         sc.RollingDisc(1.0).pose(flat)
     with pytest.raises(StateError, match=r"has no difference\(q0, q1\): it is nonholonomic"):
         DISC.difference(DISC.neutral(), DISC.neutral())
+
+
+def test_where_a_leaning_disc_is():
+    """One row says how high it is: that of the velocity of its lowest point along the normal."""
+    q, radius = np.concatenate([sc.Pose.from_rpy(0.6, 0.2, 0.4).as_quaternion(), [0.1, -0.3]]), 0.7
+    disc, at = sc.RollingDisc(radius), pose_of(sc.RollingDisc(radius), q)
+    Q = complement(disc.H_T(q))
+    E = placing_rows(disc, at, Q, np.ones(3), 1.0)
+    n, l = at.rotation.T @ disc.normal, disc._at(q).l
+    found, wanted = (E @ Q)[0], np.concatenate([np.cross(l, n), n])
+    near(found / np.linalg.norm(found) * np.sign(found @ wanted), wanted / np.linalg.norm(wanted), 1e-9)
+
+
+def test_it_has_what_a_rolling_ball_has():
+    """Plane, contact point and quaternion are one class's."""
+    ball = sc.RollingBall(DISC.radius, DISC.normal)
+    assert isinstance(DISC, Rolling)
+    assert isinstance(ball, Rolling)
+    near(DISC.tangents, ball.tangents, 0.0)
+    near(DISC.neutral(), ball.neutral(), 0.0)
+    assert (DISC.radius, *DISC.normal) == (ball.radius, *ball.normal)
+    with pytest.raises(StateError, match=r"q\[:4\]"):
+        DISC.normalize([0.0, 0.0, 0.0, 1.1, 0.0, 0.0])
+
+
+def test_it_is_computed_as_a_hinge_of_your_own(tmp_path):
+    """Kernels do not know it, so Python computes; files and simulation know it by name."""
+    mb = coin()
+    assert CompiledModel.of(mb.layout) is None
+    sc.save(mb, tmp_path / "coin.json")
+    again = sc.load(tmp_path / "coin.json")
+    assert again.body("coin").hinge == mb.body("coin").hinge
+    q, v = np.concatenate([sc.Pose.from_rpy(0.3, 0, 0).as_quaternion(), [0.0, 0.0]]), np.array([0.4, 3.0, -0.5])
+    space = Coordinates(mb)
+    assert space.size == 5
+    step = 1e-3 * space.tangent(q, v)
+    near(space.move(q, step), integrate_of(mb.body("coin").hinge, q, 1e-3 * v), 1e-5)

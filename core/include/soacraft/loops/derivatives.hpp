@@ -18,12 +18,13 @@ SOACRAFT_RIGID_BEGIN
 struct DerivativeWork {
     RowRates rows;
     double *Z, *lambda[3];        // Gc Mcal^-1, and dlambda, by rows
-    double *sorted, *part;        // Z by the order of pivots; room for rows
+    double *sorted, *part, *turned;  // Z by the order of pivots; room for rows; Gc*
     double *S, *L, *left, *null, *along;
     index *order, *second;
     Twist *pull, *J, *dw;         // pull on the elements in their axes; J and dw of all chains
     index *dof, *first;           // of each J, and where those of each closure begin
-    double* T;
+    double *T, *columns;
+    index* pushed;
     FdWork<Abreast> tree;
 
     template <class Taker>
@@ -33,8 +34,9 @@ struct DerivativeWork {
         rows.G = arena.template take<double>(m * nv), rows.dq = arena.template take<double>(m * nv);
         rows.dv = arena.template take<double>(m * nv), rows.push = arena.template take<double>(nv * nv);
         rows.links = arena.template take<Link>(nv), rows.way = arena.template take<index>(model.count);
+        rows.turned = arena.template take<double>(6 * nv), rows.sum = arena.template take<double>(nv);
         Z = arena.template take<double>(m * nv), sorted = arena.template take<double>(m * nv);
-        part = arena.template take<double>((m + 1) * nv);
+        part = arena.template take<double>((m + 1) * nv), turned = arena.template take<double>(m * nv);
         for (double*& x : lambda) x = arena.template take<double>(m * nv);
         S = arena.template take<double>(m * m), L = arena.template take<double>(m * m);
         left = arena.template take<double>(m);
@@ -43,7 +45,8 @@ struct DerivativeWork {
         pull = arena.template take<Twist>(model.count);
         J = arena.template take<Twist>(loops * nv), dw = arena.template take<Twist>(loops * nv);
         dof = arena.template take<index>(loops * nv), first = arena.template take<index>(loops + 1);
-        T = arena.template take<double>(nv);
+        T = arena.template take<double>(nv), columns = arena.template take<double>(nv * nv);
+        pushed = arena.template take<index>(nv);
         tree = fd_work<Abreast>(model, arena);
     }
 };
@@ -52,22 +55,35 @@ struct DerivativeWork {
 SOACRAFT_FLAT void subtract_row(index n, double a, const double* SOACRAFT_RESTRICT x, double* SOACRAFT_RESTRICT y) {
     for (index i = 0; i < n; ++i) y[i] -= a * x[i];
 }
-// Y -= A B for A (rows, inner) with entries at steps of `down` and `right`, B (inner, n), Y (rows, n). Four rows of B go
-// together.
+// Y -= A B for A (rows, inner) with entries at steps of `down` and `right`, B (inner, n), Y (rows, n): two rows of Y and
+// four of B together.
 inline void subtract_product(index rows, index inner, index n, const double* A, index down, index right, const double* B,
                              double* SOACRAFT_RESTRICT Y) {
-    for (index r = 0; r < rows; ++r) {
-        const double* a = A + r * down;
-        double* SOACRAFT_RESTRICT y = Y + r * n;
+    index r = 0;
+    for (; r + 2 <= rows; r += 2) {
+        const double *a = A + r * down, *c = a + down;
+        double *SOACRAFT_RESTRICT y = Y + r * n, *SOACRAFT_RESTRICT z = y + n;
         index k = 0;
         for (; k + 4 <= inner; k += 4) {
             const double a0 = a[k * right], a1 = a[(k + 1) * right], a2 = a[(k + 2) * right], a3 = a[(k + 3) * right];
-            if (a0 == 0.0 && a1 == 0.0 && a2 == 0.0 && a3 == 0.0) continue;
+            const double c0 = c[k * right], c1 = c[(k + 1) * right], c2 = c[(k + 2) * right], c3 = c[(k + 3) * right];
             const double *b0 = B + k * n, *b1 = b0 + n, *b2 = b1 + n, *b3 = b2 + n;
-            for (index i = 0; i < n; ++i) y[i] -= (a0 * b0[i] + a1 * b1[i]) + (a2 * b2[i] + a3 * b3[i]);
+            for (index i = 0; i < n; ++i) {
+                y[i] -= (a0 * b0[i] + a1 * b1[i]) + (a2 * b2[i] + a3 * b3[i]);
+                z[i] -= (c0 * b0[i] + c1 * b1[i]) + (c2 * b2[i] + c3 * b3[i]);
+            }
         }
-        for (; k < inner; ++k) subtract_row(n, a[k * right], B + k * n, y);
+        for (; k < inner; ++k) subtract_row(n, a[k * right], B + k * n, y), subtract_row(n, c[k * right], B + k * n, z);
     }
+    for (; r < rows; ++r)
+        for (index k = 0; k < inner; ++k) subtract_row(n, A[r * down + k * right], B + k * n, Y + r * n);
+}
+// A B* for rows of n numbers, (rows, rows), with B* (n, rows) at hand; sums side by side.
+inline void gram(index rows, index n, const double* A, const double* B_turned, double* to) {
+    for (index i = 0; i < rows * rows; ++i) to[i] = 0.0;
+    for (index i = 0; i < rows; ++i)
+        for (index k = 0; k < n; ++k)
+            if (A[i * n + k] != 0.0) subtract_row(rows, -A[i * n + k], B_turned + k * rows, to + i * rows);
 }
 
 // What pulls on the elements, in their axes: `pull` of the bodies and the closures' forces, and what else is generalized
@@ -118,12 +134,9 @@ inline bool take_row_rates(const LoopWork& w, const double* q, const double* v, 
 // `least`. False unless as many count as the solver found.
 inline bool factor_rows(const LoopWork& w, const DerivativeWork& d, index rank, double& least) {
     const index m = w.plan.size, nv = w.model.nv;
-    for (index i = 0; i < m; ++i)
-        for (index j = 0; j <= i; ++j) {
-            double sum = 0.0;
-            for (index k = 0; k < nv; ++k) sum += d.Z[i * nv + k] * d.rows.G[j * nv + k];
-            d.S[i * m + j] = d.S[j * m + i] = sum;
-        }
+    for (index k = 0; k < nv; ++k)
+        for (index i = 0; i < m; ++i) d.turned[k * m + i] = d.rows.G[i * nv + k];
+    gram(m, nv, d.Z, d.turned, d.S);
     const double* scale = w.plan.scale.data();  // what rounding is measured by
     double* scaled = d.null;
     for (index i = 0; i < m; ++i)
@@ -199,12 +212,11 @@ inline void respond_to_rows(const LoopWork& w, const DerivativeWork& d, index ra
 // Gc^+ lambda of multipliers of least norm, by the rows that count, into d.along.
 inline bool least_motion(const LoopWork& w, const DerivativeWork& d, index rank) {
     const index nv = w.model.nv;
-    double *GG = d.S, *x = d.along + nv;
+    double *GG = d.S, *x = d.along + nv, *kept = d.part;  // the rows that count
     for (index i = 0; i < rank; ++i)
-        for (index j = 0; j < rank; ++j) {
-            GG[i * rank + j] = 0.0;
-            for (index k = 0; k < nv; ++k) GG[i * rank + j] += d.rows.G[d.order[i] * nv + k] * d.rows.G[d.order[j] * nv + k];
-        }
+        for (index k = 0; k < nv; ++k)
+            kept[i * nv + k] = d.turned[k * rank + i] = d.rows.G[d.order[i] * nv + k];
+    gram(rank, nv, kept, d.turned, GG);
     index* order = d.second;
     if (pivoted_cholesky(rank, GG, 0.0, d.L, order, d.left) != rank) return false;
     for (index i = 0; i < rank; ++i) x[i] = w.lambda[d.order[order[i]]];
@@ -269,7 +281,16 @@ inline bool derive_closed(const LoopWork& w, const DerivativeWork& d, const Base
     const double* inverse = out.vdot[2];  // of the mass matrix
     if (passive && !add_passive_response(*passive, q, nv, inverse, out.vdot[0], out.vdot[1])) return false;
     if (!take_row_rates(w, q, v, d)) return false;
-    subtract_product(nv, nv, nv, inverse, nv, 1, d.rows.push, out.vdot[0]);
+    index pushed = 0;  // rows of push that are not nothing, and the columns of the inverse mass matrix for them
+    for (index k = 0; k < nv; ++k) {
+        if (!largest(d.rows.push + k * nv, nv)) continue;
+        if (pushed < k)
+            for (index c = 0; c < nv; ++c) d.rows.push[pushed * nv + c] = d.rows.push[k * nv + c];
+        d.pushed[pushed++] = k;
+    }
+    for (index r = 0; r < nv; ++r)
+        for (index k = 0; k < pushed; ++k) d.columns[r * nv + k] = inverse[r * nv + d.pushed[k]];
+    subtract_product(nv, pushed, nv, d.columns, nv, 1, d.rows.push, out.vdot[0]);
     for (index i = 0; i < m * nv; ++i) d.Z[i] = 0.0;
     for (index i = 0; i < m; ++i)
         for (index k = 0; k < nv; ++k) {

@@ -127,6 +127,7 @@ struct RowRates {
     double *G, *dq, *dv, *push;
     Link* links;  // of one chain
     index* way;
+    double *turned, *sum;  // the wrenches on a by columns, 6 rows of nv; one row
 };
 
 // How w = Q* lambda turns along a dof that moves the hinge by `turn`: -(H_c*^+)* dH_c w.
@@ -176,11 +177,18 @@ inline bool loop_rates(const LoopWork& w, std::size_t number, const double* v, c
             to.G[at] = dot(t.Q[r], link.J), to.dq[at] = dot(t.Q[r], along_q), to.dv[at] = dot(t.Q[r], along_v);
         }
         each(link, dw);
-        const Twist turned = force_cross(link.J, push);  // on a, in whose axes it turns
-        for (index a = c.a.element; a >= 0; a = w.model.elements[a].parent) {
-            const Element& e = w.model.elements[a];
-            const Twist f = pulled(t.at - w.limbs[a].p, turned);
-            for (index i = 0, n = dofs(e.kind); i < n; ++i) to.push[(e.v + i) * nv + link.dof] -= dot(w.S[e.d + i], f);
+        const Twist f = force_cross(link.J, push);  // on a, in whose axes it turns
+        double* x = to.turned + k;
+        x[0] = f.w.x, x[nv] = f.w.y, x[2 * nv] = f.w.z, x[3 * nv] = f.v.x, x[4 * nv] = f.v.y, x[5 * nv] = f.v.z;
+    }
+    for (index a = c.a.element; a >= 0; a = w.model.elements[a].parent) {
+        const Element& e = w.model.elements[a];
+        for (index i = 0, n = dofs(e.kind); i < n; ++i) {
+            const Twist J = carried(t.at - w.limbs[a].p, w.S[e.d + i]);
+            const double *x = to.turned, *y = x + nv, *z = y + nv, *u = z + nv, *s = u + nv, *r = s + nv;
+            for (index k = 0; k < chain.count; ++k)
+                to.sum[k] = J.w.x * x[k] + J.w.y * y[k] + J.w.z * z[k] + J.v.x * u[k] + J.v.y * s[k] + J.v.z * r[k];
+            for (index k = 0; k < chain.count; ++k) to.push[(e.v + i) * nv + chain.links[k].dof] -= to.sum[k];
         }
     }
     return true;

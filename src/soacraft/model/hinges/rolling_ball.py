@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
-from soacraft.errors import ModelError, StateError
-from soacraft.model.hinges.base import Hinge
+from soacraft.model.hinges.rolling import Rolling
 from soacraft.model.hinges.spherical import random_quaternion, turned
 from soacraft.spatial import (
     Array,
     Pose,
     cross,
-    finite,
-    frozen,
-    normalize_quaternion,
-    number_text,
     quaternion_rate,
     quaternion_to_matrix,
     skew,
-    unit,
 )
 
 
-class RollingBall(Hinge):
+class RollingBall(Rolling):
     """A ball of the given radius that rolls without slipping on the inboard plane with the given normal.
 
     The outboard frame is at the centre of the ball, `radius` above the plane. q = [x, y, z, w, px, py]:
@@ -41,37 +35,8 @@ class RollingBall(Hinge):
     array([2., 0.])
     """
 
-    nq, nv = 6, 3
-    holonomic = False
     batched = True
-    neutral_is_identity = False
-    coordinate_units = "xxxxmm"
-
-    def __init__(self, radius: float, normal: Any = (0.0, 0.0, 1.0)) -> None:
-        self._radius = float(finite(radius, (), "radius of a RollingBall"))
-        if self._radius <= 0.0:
-            raise ModelError(f"radius of a RollingBall must be positive, got {number_text(self._radius)}")
-        self._normal = unit(normal, "normal of a RollingBall")
-        self._tangents = frozen(plane_tangents(self._normal))
-
-    @property
-    def radius(self) -> float:
-        """The radius of the ball, metres."""
-        return self._radius
-
-    @property
-    def normal(self) -> Array:
-        """The unit normal of the plane, from the plane to the ball, in inboard axes."""
-        return self._normal
-
-    @property
-    def tangents(self) -> Array:
-        """t1 and t2 as rows: t1 is the inboard x axis laid on the plane (y, if the normal is close to x)."""
-        return self._tangents
-
-    def neutral(self) -> Array:
-        """Not turned, in contact at the inboard origin."""
-        return np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0])
+    _thing = "ball"
 
     def pose(self, q: Any) -> Pose:
         """Attitude of the ball; its centre at `px t1 + py t2 + radius normal`."""
@@ -131,21 +96,9 @@ class RollingBall(Hinge):
         q = np.asarray(q, dtype=np.float64)
         return np.concatenate([turned(q[..., :4], dv), q[..., 4:] + self._travel(q, dv)], axis=-1)
 
-    def difference(self, q0: Any, q1: Any) -> NoReturn:
-        """Refused: where the ball ends depends on its path."""
-        raise StateError(f"{self!r} has no difference(q0, q1): it is nonholonomic (rolls without slipping), "
-                         "so where the ball ends depends on its path, and no constant velocity leads from "
-                         "one configuration to another in general. Use integrate along the motion instead")
-
     def place(self, pose: Pose) -> Array:
         """The attitude as it is, the contact below the centre: a ball may be anywhere on its plane."""
         return np.concatenate([pose.as_quaternion(), self._tangents @ pose.translation])
-
-    def normalize(self, q: Any, what: str = "q") -> Array:
-        """Checked coordinates with a unit quaternion; refused if its length is further than 1e-6 from 1."""
-        q = finite(q, (..., 6), what, StateError)
-        q[..., :4] = normalize_quaternion(q[..., :4], f"{what}[:4]")
-        return np.asarray(q)
 
     def random(self, rng: np.random.Generator) -> Array:
         """Uniform over all rotations, contact points within a metre along each axis."""
@@ -161,11 +114,3 @@ class RollingBall(Hinge):
         w = (quaternion_to_matrix(q[..., :4]) @ np.asarray(v, dtype=np.float64)[..., None])[..., 0]
         t1, t2 = self._tangents
         return self._radius * np.stack([w @ t2, -(w @ t1)], axis=-1)
-
-
-def plane_tangents(normal: Array) -> Array:
-    """Two unit vectors t1, t2 with t1 x t2 = normal."""
-    start = np.array([1.0, 0.0, 0.0]) if abs(normal[0]) < 0.9 else np.array([0.0, 1.0, 0.0])
-    t1 = start - normal * (normal @ start)
-    t1 /= np.sqrt(t1 @ t1)
-    return np.array([t1, cross(normal, t1)])

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from soacraft.errors import ModelError, StateError
-from soacraft.model.hinges.base import Hinge
-from soacraft.model.hinges.rolling_ball import plane_tangents
+from soacraft.model.hinges.rolling import Rolling
 from soacraft.model.hinges.spherical import random_quaternion, turned
 from soacraft.spatial import (
     Array,
     Pose,
     cross,
-    finite,
-    frozen,
-    normalize_quaternion,
-    number_text,
     quaternion_rate,
     quaternion_to_matrix,
     skew,
@@ -38,7 +33,7 @@ class _Lever(NamedTuple):
     along: Array
 
 
-class RollingDisc(Hinge):
+class RollingDisc(Rolling):
     """A thin disc of the given radius that rolls on its rim, without slipping, on the inboard plane with a normal.
 
     The outboard frame is at the centre of the disc, whose `axis` is fixed in it. q = [x, y, z, w, px, py]: attitude and
@@ -55,44 +50,18 @@ class RollingDisc(Hinge):
     array([2., 0.])
     """
 
-    nq, nv = 6, 3
-    holonomic = False
-    neutral_is_identity = False
-    coordinate_units = "xxxxmm"
+    _thing = "disc"
 
     def __init__(self, radius: float, axis: Any = (0.0, 1.0, 0.0), normal: Any = (0.0, 0.0, 1.0)) -> None:
-        self._radius = float(finite(radius, (), "radius of a RollingDisc"))
-        if self._radius <= 0.0:
-            raise ModelError(f"radius of a RollingDisc must be positive, got {number_text(self._radius)}")
+        super().__init__(radius, normal)
         self._axis = unit(axis, "axis of a RollingDisc")
-        self._normal = unit(normal, "normal of a RollingDisc")
         if np.linalg.norm(np.cross(self._axis, self._normal)) < 1e-6:
             raise ModelError("axis of a RollingDisc must not be along the normal: unturned it would lie flat")
-        self._tangents = frozen(plane_tangents(self._normal))
-
-    @property
-    def radius(self) -> float:
-        """The radius of the rim, metres."""
-        return self._radius
 
     @property
     def axis(self) -> Array:
         """The unit axis of the disc, in its own axes."""
         return self._axis
-
-    @property
-    def normal(self) -> Array:
-        """The unit normal of the plane, from the plane to the disc, in inboard axes."""
-        return self._normal
-
-    @property
-    def tangents(self) -> Array:
-        """t1 and t2 as rows: t1 is the inboard x axis laid on the plane (y, if the normal is close to x)."""
-        return self._tangents
-
-    def neutral(self) -> Array:
-        """Not turned, in contact at the inboard origin."""
-        return np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0])
 
     def pose(self, q: Any) -> Pose:
         """Attitude of the disc; its centre at `px t1 + py t2 - R l`."""
@@ -127,21 +96,10 @@ class RollingDisc(Hinge):
                 contact += 0.5 * weight / panels * self._travel(R, dv)
         return np.concatenate([turned(q[:4], dv), contact])
 
-    def difference(self, q0: Any, q1: Any) -> NoReturn:
-        """Refused: where the disc ends depends on its path."""
-        raise StateError(f"{self!r} has no difference(q0, q1): it is nonholonomic (rolls without slipping), "
-                         "so where the disc ends depends on its path. Use integrate along the motion instead")
-
     def place(self, pose: Pose) -> Array:
         """The attitude as it is, the contact below the rim's lowest point: a disc may be anywhere on its plane."""
         R = np.asarray(pose.rotation)
         return np.concatenate([pose.as_quaternion(), self._tangents @ (pose.translation + R @ self._lever(R).l)])
-
-    def normalize(self, q: Any, what: str = "q") -> Array:
-        """Checked coordinates with a unit quaternion; refused if its length is further than 1e-6 from 1."""
-        q = finite(q, (..., 6), what, StateError)
-        q[..., :4] = normalize_quaternion(q[..., :4], f"{what}[:4]")
-        return np.asarray(q)
 
     def random(self, rng: np.random.Generator) -> Array:
         """Any attitude that is far from flat, contact points within a metre along each axis."""

@@ -78,12 +78,13 @@ def along_twists(hinge: Hinge, target: Pose, length: float, work: Callable[[Arra
 
 def placing_rows(hinge: Hinge, target: Pose, Q: Array, scale: Array, length: float) -> Array:
     """E (m', m): the combinations of the rows Q of a nonholonomic hinge, in their scale, that say where it is; the
-    others only forbid to slip. The gap to the nearest place changes along the first alone.
+    others only forbid to slip. The gap to the nearest place changes along no twist that the first allow.
     """
     units = _units(length)
     rates = along_twists(hinge, target, length, lambda q, pose: hinge_gap(hinge, q, pose))
-    U, sigma, _ = np.linalg.svd((Q / scale[:, None]) @ (rates.T * units))
-    return np.asarray(U[:, : int(np.sum(sigma > 0.1))].T)
+    _, sigma, V = np.linalg.svd(rates.T * units / units[:, None])
+    gap = V[: int(np.sum(sigma > 0.1))]  # the twists along which it changes, in units
+    return np.asarray(np.linalg.qr((gap @ np.linalg.pinv(Q * units / scale[:, None])).T)[0].T)
 
 
 def gap_size(gap: Array, length: float) -> float:
