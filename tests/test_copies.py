@@ -60,6 +60,16 @@ def numbers_of_solver(s):
     return [found.vdot, *found.multipliers.values()]
 
 
+def weight_of_crank(q):
+    return [None, [[-np.sin(q[0]), np.cos(q[0])]]]
+
+
+def crank():
+    """A point mass on a crank: an SKO model of functions."""
+    blocks = {"H": [[[1.0]], np.zeros((0, 2))], "M": [[[0.5]], 3.0 * np.eye(2)]}
+    return sc.SKOModel([-1, 0], weight_of_crank, **blocks, q=[0.3], v=[2.0])
+
+
 def numbers_of_expression(x):
     return [x.array(), x * np.arange(1.0, 1 + x.shape[1])]
 
@@ -103,6 +113,16 @@ THINGS = {
     ),
     "SKO model": (lambda: tree().sko(), lambda m: [m.A(m.parent(2), 2), m.H(2), m.M(2), m.a(2), m.b(2)]),
     "random SKO model": (lambda: sc.random_sko(5, 1), lambda m: [m.M(k) for k in m.nodes]),
+    "SKO model of functions": (crank, lambda m: [m.q, m.v, m.a(1), m.at([0.7]).A(0, 1)]),
+    "derivative of an SKO model of functions": (lambda: sc.operators(crank(), "phi").diff("0"), numbers_of_expression),
+    "compiled expression of functions": (
+        lambda: sc.operators(crank(), "phi").compile(), lambda f: [f([0.7]), f([0.2], None, np.ones(3))],
+    ),
+    "properties": (lambda: sc.operators(small()).phi.properties(), lambda x: [len(repr(x)), x.invertible]),
+    "check of a derivative": (
+        lambda: sc.check_derivative(sc.operators(small()).phi, small().bodies[-1].name),
+        lambda x: [len(repr(x)), x.ok, x.exact],
+    ),
     "operators": (lambda: sc.operators(tree()), lambda s: [s.P.array(), s.V, s.T]),
     "operators of a snapshot": (
         lambda: sc.operators((mb := tree()).state(q=mb.neutral()), axes="inertial", force=np.ones(mb.nv)),

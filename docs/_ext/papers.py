@@ -102,8 +102,8 @@ ITEMS = (
     Item("000", "Eq. 48", "its gradient",
          "difference(2*(s.P*s.Upsilon*X).trace(), sc.analysis.log_det_gradient(g, g.q)[2])"),
     Item("000", "section 5", "derivatives against differences",
-         "sc.check_derivative(massmat(s), 'link3').ok and difference(massmat(s).diff('link3').array(), by_differences())"
-         " < 1e-9"),
+         "sc.check_derivative(massmat(s), 'link3').ok and "
+         "difference(massmat(s).diff('link3').array(), by_differences()) < 1e-9"),
     Item("000", "section 5.2", "diagonalized dynamics", "there(sc.analysis.diagonalize(g, g.q, g.v))"),
     Item("000", "section 6", "under-actuated systems",
          "there(sc.analysis.underactuated(g, g.q, g.v, passive=['link7']))"),
@@ -235,8 +235,9 @@ ITEMS = (
     Item("004", "Fig. 4-6", "structure with the borders of the segments",
          "'┼' in structure(massmat(sc.operators(tree)))"),
     Item("004", "section 7", "related bodies, segments, adjacency",
-         "tree.topology.is_ancestor('pelvis', 'left_foot') and tree.topology.common_ancestor('left_foot', 'right_foot') "
-         "== 'pelvis' and tree.topology.adjacency().sum() == len(tree) - 1 "
+         "tree.topology.is_ancestor('pelvis', 'left_foot') and "
+         "tree.topology.common_ancestor('left_foot', 'right_foot') == 'pelvis' and "
+         "tree.topology.adjacency().sum() == len(tree) - 1 "
          "and 'left_foot' in tree.topology.branch_of('left_thigh').names"),
     Item("004", "section 8.2", "cycles are refused",
          "refused(lambda: sc.SKOModel([1, 0], [np.eye(2)]*2, [np.eye(2)]*2, [np.eye(2)]*2))"),
@@ -469,8 +470,8 @@ FUNCTIONS = {
     f.__name__: f
     for f in (
         massmat, identity, below, slope, by_differences, printed_phi, listings, slides, architecture, own_elements,
-        by_lengths, counterbalanced, fitted, own_kernel, inertial_force, gathered, dense_mass_matrix, three_solvers, closed_dynamics, changed_topology,
-        refused, there,
+        by_lengths, counterbalanced, fitted, own_kernel, inertial_force, gathered, dense_mass_matrix, three_solvers,
+        closed_dynamics, changed_topology, refused, there,
     )
 }  # fmt: skip
 

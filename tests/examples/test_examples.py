@@ -170,7 +170,7 @@ def test_11_exact_linkages(run):
 
 def test_12_sko_models(run):
     _, found, _ = run("12_sko_models.py")
-    told = ("slowest decay of the conductors", "slow swing of the cable", "upper chord at the wall", "reflected inertia")
-    for name in told:
+    thermal, swing = "slowest decay of the conductors", "slow swing of the cable"
+    for name in (thermal, swing, "upper chord at the wall", "reflected inertia"):
         by_blocks, by_formula = (number(part) for part in found[name].split(", by "))
         assert by_blocks == pytest.approx(by_formula, abs=1e-6), name

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tests.strategies import as_functions
 
 import soacraft as sc
 from soacraft.algebra import Operator, evaluate
@@ -10,6 +11,7 @@ MODELS = {
     "rigid tree": lambda: sc.operators(sc.random_tree(6, seed=4, bases=2)),
     "rigid tree, inertial axes": lambda: sc.operators(sc.random_tree(5, seed=2), axes="inertial"),
     "SKO model": lambda: sc.operators(sc.random_sko(6, seed=3, min_dim=2)),
+    "SKO model of functions": lambda: sc.operators(as_functions(sc.random_sko(6, seed=3, min_dim=2), 1)),
     "batch": lambda: sc.operators(batch_of_states(sc.random_tree(5, seed=6))),
 }
 

@@ -17,7 +17,7 @@ def rng():
     return np.random.default_rng(5)
 
 
-# -- heat ---------------------------------------------------------------------------------------------------------------
+# -- heat -----------------------------------------------------------------------------------------------------------
 
 
 def test_heat_conductors_against_the_network_of_resistances(rng):
@@ -42,11 +42,11 @@ def test_equal_conductors_decay_as_the_closed_form_says():
     np.testing.assert_allclose(found, 4 / (R * C) * np.sin((2 * j - 1) * np.pi / (4 * n + 2)) ** 2, rtol=1e-9)
 
 
-# -- cable --------------------------------------------------------------------------------------------------------------
+# -- cable ----------------------------------------------------------------------------------------------------------
 
 
 def test_a_cable_against_lagrange(rng):
-    """sum_j m_ij l^2 (cos(qi - qj) qj'' + sin(qi - qj) qj'^2) + m_ii g l cos qi = T, m_ij the mass beyond both links."""
+    """sum_j m_ij l^2 (cos(qi - qj) qj'' + sin(qi - qj) qj'^2) + m_ii g l cos qi = T, m_ij the mass beyond both."""
     n, l, g = 5, 0.7, 9.81
     masses = rng.uniform(0.5, 2, n)
     beyond = np.cumsum(masses[::-1])[::-1]
@@ -85,7 +85,7 @@ def test_a_cable_keeps_its_energy():
     assert energy(q, v) == pytest.approx(start, abs=1e-5)
 
 
-# -- truss --------------------------------------------------------------------------------------------------------------
+# -- truss ----------------------------------------------------------------------------------------------------------
 
 
 def elements(bays, width, height):
@@ -115,7 +115,7 @@ def test_a_truss_against_finite_elements(rng):
     np.testing.assert_allclose(np.asarray(s.H * (s.phi * load)), np.linalg.solve(B.T, load), atol=1e-10)
 
 
-# -- gears --------------------------------------------------------------------------------------------------------------
+# -- gears ----------------------------------------------------------------------------------------------------------
 
 
 def test_gears_against_reflected_inertias():

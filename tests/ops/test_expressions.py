@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.embedded import sample
 from tests.profiles import tries
-from tests.strategies import keep
+from tests.strategies import as_functions, keep
 
 import soacraft as sc
 from soacraft.algebra import Operator
@@ -22,6 +22,7 @@ MODELS = {
     "inertial axes": lambda: sc.operators(sc.random_tree(4, seed=5, bases=2), axes="inertial"),
     "origin axes": lambda: sc.operators(sc.random_tree(3, seed=6), axes="origin"),
     "SKO model": lambda: sc.operators(sc.random_sko(5, seed=7)),
+    "SKO model of functions": lambda: sc.operators(as_functions(sc.random_sko(5, seed=7), 1)),
     "compound bodies": sample,
     "single body": lambda: sc.operators(sc.random_tree(1, seed=3)),
 }

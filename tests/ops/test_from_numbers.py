@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+from tests.strategies import as_functions
 
 import soacraft as sc
 from soacraft.errors import ModelError, SingularError, SpaceError, StaleError
@@ -40,6 +41,7 @@ PLACES = {
     "inertial axes": lambda: rigid("inertial"),
     "sub-graph": part,
     "SKO model": lambda: sc.operators(sc.random_sko(5, seed=3)),
+    "SKO model of functions": lambda: sc.operators(as_functions(sc.random_sko(5, seed=3), 1)),
     "embedded": embedded,
 }
 

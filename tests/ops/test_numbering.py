@@ -7,6 +7,7 @@ import pickle
 
 import numpy as np
 import pytest
+from tests.strategies import as_functions
 
 import soacraft as sc
 from soacraft.errors import ModelError, SpaceError
@@ -24,6 +25,7 @@ MODELS = {
     "every hinge": moving(sc.random_tree(9, seed=2)),
     "sub-graph": moving(sc.load("biped")).subgraph(["left_thigh", "left_shank", "left_foot"]),
     "sko": sc.random_sko(7, seed=4),
+    "functions": as_functions(sc.random_sko(7, seed=4), 1),
 }
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.embedded import sample
 from tests.profiles import tries
-from tests.strategies import AXES, SKO, dense, keep, models
+from tests.strategies import AXES, SKO, as_functions, dense, keep, models
 
 import soacraft as sc
 from soacraft.ops.table import NAMES
@@ -32,6 +32,7 @@ PLACES = {
     "two bases": lambda: sc.operators(sc.random_tree(7, seed=3, bases=2)),
     "serial chain": lambda: sc.operators(sc.serial_chain(5)),
     "SKO model": lambda: sc.operators(sc.random_sko(7, seed=4)),
+    "SKO model of functions": lambda: sc.operators(as_functions(sc.random_sko(7, seed=4), 1)),
     "SKO model, serial": lambda: sc.operators(sc.random_sko(6, seed=2, branching=0.0)),
     "compound bodies": sample,
     "batch": lambda: sc.operators((mb := sc.random_tree(5, seed=6)).state(*batch(mb))),

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.strategies import as_functions
 
 import soacraft as sc
 from soacraft.errors import SpaceError
 
 MODELS = {
     "sko": sc.random_sko(8, seed=3),
+    "functions": as_functions(sc.random_sko(8, seed=3), 1),
     "every hinge": sc.random_tree(9, seed=1),
     "two bases": sc.random_tree(7, seed=2, bases=2),
     "chain": sc.random_tree(5, seed=3, branching=0.0),

@@ -21,6 +21,9 @@ Passive forces: springs and dampers of hinges (`body.passive`) and tendons (`mb.
 (`body.gravity_compensation`) act in forward, inverse and mixed dynamics, `bias_force` and derivatives:
 M vdot + C + g = force + passive. `passive=False` leaves them out; `passive_force` gives them.
 
+SKO models (`sc.SKOModel`), of constant blocks or of functions of a state, are taken by those that need no frames:
+`forward_dynamics(model, q, v, force)`. Their accelerations, velocities and forces are stacked vectors of the nodes.
+
 `Dynamics(g)` is a handle bound to one graph, with the same names as methods.
 """
 

@@ -11,6 +11,7 @@ from soacraft.dynamics.problem import Mask, Problem
 from soacraft.dynamics.table import TABLE
 from soacraft.errors import ModelError, StateError
 from soacraft.model.flat.passive import compensation, own_forces, refuse_rolling
+from soacraft.model.flat.sko import SKOModel
 from soacraft.model.flat.steady import disturbed
 from soacraft.model.states.coordinates import Forces, common_batch, read_forces, read_q, read_v
 from soacraft.model.tree.closures import refuse_loops
@@ -91,6 +92,11 @@ def read_graph(function: str, g: Any) -> Graph:
 
 def _cure(function: str, g: Any) -> str:
     """What a system that has operators, a closed chain or one with compound bodies, offers instead."""
+    if isinstance(g, SKOModel):
+        return (
+            f" An SKO model has blocks only: {function} of it is written in operators, s = sc.operators(model); "
+            "sc.dynamics.forward_dynamics and its relatives take it."
+        )
     if not callable(getattr(g, "binding", None)):
         return ""
     if callable(getattr(g, function, None)):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, overload
 
 from soacraft.errors import LoopError, ModelError, StaleError
 from soacraft.kinematics.rows import Constraints
@@ -57,13 +57,22 @@ class Aggregate(CompoundSystem):
         return f"Aggregate of {self._graph!r}: {', '.join(self.units.tree.names)}"
 
 
-def aggregate(mb: Graph, *groups: Iterable[Any], ignore_loops: bool = False) -> Aggregate:
+@overload
+def aggregate(mb: Graph, *groups: Iterable[Any], ignore_loops: bool = False) -> Aggregate: ...
+
+
+@overload
+def aggregate(mb: SKOModel, *groups: Iterable[Any], ignore_loops: bool = False) -> SKOModel: ...
+
+
+def aggregate(mb: Graph | SKOModel, *groups: Iterable[Any], ignore_loops: bool = False) -> Aggregate | SKOModel:
     """The tree with each group of bodies as one compound body; the rest as it is.
 
         V_S = A_S* (B_p* V_p + H_S* v_S),    A(p,S) = B_p A_S,    H = H_S A_S,    M = M_S         (formula F5, X = I)
 
     The bodies of a group hang from one body outside (their parents are in the group, or that one body). The compound
     bodies are those of the tree: a graph with active loops or couplings is refused, unless `ignore_loops=True`. O(n).
+    Of an SKO model its nodes are aggregated, `model.aggregated(nodes)`.
 
     >>> import soacraft as sc
     >>> from soacraft.loops.embedding.aggregate import aggregate
@@ -77,7 +86,7 @@ def aggregate(mb: Graph, *groups: Iterable[Any], ignore_loops: bool = False) -> 
     True
     """
     if isinstance(mb, SKOModel):
-        return mb.aggregated(*groups)
+        return mb.aggregated(*(list(nodes) if not isinstance(nodes, str) else nodes for nodes in groups))
     if not isinstance(mb, Graph):
         raise ModelError(f"aggregate takes a Multibody or a sub-graph of one, got {mb!r:.80}.")
     refuse_loops("aggregate", mb, ignore_loops)
