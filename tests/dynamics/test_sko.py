@@ -110,7 +110,7 @@ def test_a_rigid_tree_written_as_functions_is_the_tree():
 def test_what_has_no_meaning_is_refused(m):
     with pytest.raises(ModelError, match=r"^poses is not for SKO models, whose nodes have no frames.*forward_dynamics"):
         dynamics.poses(m, m.q)
-    with pytest.raises(ModelError, match=r"diagonalize takes a Multibody .* An SKO model has blocks only: .* operators"):
+    with pytest.raises(ModelError, match=r"diagonalize takes a Multibody .* An SKO model has blocks only"):
         analysis.diagonalize(m, m.q, m.v)
     with pytest.raises(ModelError, match=r"mass_matrix_gradient needs coordinates: .* is of constant blocks"):
         analysis.mass_matrix_gradient(sc.random_sko(3), None)

@@ -97,14 +97,11 @@ class Run:
                     if any(i < 0 for i in where):
                         continue
                     value = self.sum(right, k)
-                    rows = self.s.body.dims[k] if value is None and name not in ("y", "T") else None
-                    self.values[(name, *where)] = np.zeros((rows or self.size(name, k), 1)) if value is None else value
+                    none = np.zeros((self.s.body.dims[k], 1))  # no neighbours
+                    self.values[(name, *where)] = none if value is None else value
                     self.last = name
             block, way = [], "out" if "n...1" in line or "base to tips" in line else "in"
         return self.last
-
-    def size(self, name, k):
-        return self.s.body.dims[k]
 
 
 EXPRESSIONS = {

@@ -14,8 +14,7 @@ from soacraft.analysis.finite import refusing_overflow
 from soacraft.dynamics.arguments import check_loops, read_graph, read_problem
 from soacraft.dynamics.engine import answer
 from soacraft.dynamics.inertias import log_det_mass_matrix
-from soacraft.dynamics.quick import quick
-from soacraft.dynamics.sko import also_of_sko
+from soacraft.dynamics.quick import also_of_sko, quick
 from soacraft.errors import LoopError, ModelError, StateError
 from soacraft.model.tree.graph import Graph
 from soacraft.results import finite_or_refused

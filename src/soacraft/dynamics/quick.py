@@ -8,7 +8,7 @@ are kept with the layout of a model, so that a structural change ends them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial, update_wrapper
+from functools import partial, update_wrapper, wraps
 from types import FunctionType
 from typing import Any, ParamSpec, TypeVar, cast
 
@@ -19,7 +19,6 @@ from soacraft.dynamics.coupled import with_couplings
 from soacraft.dynamics.engine import answers
 from soacraft.dynamics.node_twists import node_twist
 from soacraft.dynamics.per_body import BodyArray, NodeMotion, Poses
-from soacraft.dynamics.sko import of_sko
 from soacraft.dynamics.table import TABLE
 from soacraft.model.flat.compiled import CompiledModel, fast_call
 from soacraft.model.flat.sko import SKOModel
@@ -36,7 +35,7 @@ def quick(function: Callable[P, R]) -> Callable[P, R]:
     """The function of the table, answered by a quick call of the graph where there is one."""
     function = with_couplings(function)
     name, model_type, make = function.__name__, Multibody, _call_of
-    blocks_type, blocks = SKOModel, of_sko
+    blocks_type, blocks = SKOModel, _of_sko
 
     def quickly(g: Any, *args: Any, **kwargs: Any) -> Any:
         if type(g) is model_type:
@@ -48,6 +47,26 @@ def quick(function: Callable[P, R]) -> Callable[P, R]:
     # in the function's own module, where doctest and pickle look for it
     made = FunctionType(quickly.__code__, function.__globals__, name, quickly.__defaults__, quickly.__closure__)
     return cast(Callable[P, R], update_wrapper(made, function))
+
+
+def _of_sko(name: str, m: SKOModel, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A function of an SKO model; operators are imported when they are first asked for."""
+    from soacraft.dynamics.sko import of_sko
+
+    return of_sko(name, m, args, kwargs)
+
+
+def also_of_sko(function: Callable[P, R]) -> Callable[P, R]:
+    """A function that has no quick call, and for SKO models what `dynamics.sko` has for it."""
+
+    @wraps(function)
+    def answered(*args: P.args, **kwargs: P.kwargs) -> R:
+        if args and isinstance(args[0], SKOModel):
+            found: R = _of_sko(function.__name__, args[0], args[1:], kwargs)
+            return found
+        return function(*args, **kwargs)
+
+    return answered
 
 
 def _call_of(mb: Multibody, function: Function) -> Function:

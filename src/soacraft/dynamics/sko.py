@@ -7,8 +7,7 @@ mass, gravity of its own - is refused. A model of constant blocks has no coordin
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -19,8 +18,6 @@ from soacraft.ops.namespace import Operators, operators, operators_of
 from soacraft.ops.sko_binding import FunctionBinding
 from soacraft.spatial.checks import Array, finite
 
-P = ParamSpec("P")
-R = TypeVar("R")
 #: Arguments of trees that mean nothing here.
 WITHOUT_MEANING = frozenset({"threads", "ignore_loops", "passive", "allow_singular"})
 
@@ -42,19 +39,6 @@ def of_sko(name: str, m: SKOModel, args: tuple[Any, ...], kwargs: dict[str, Any]
             raise ModelError(f"{name} of an SKO model: {error}.") from None
         raise
     return result if out is None else _delivered(name, result, out)
-
-
-def also_of_sko(function: Callable[P, R]) -> Callable[P, R]:
-    """The function, and for SKO models what is here."""
-
-    @wraps(function)
-    def answered(*args: P.args, **kwargs: P.kwargs) -> R:
-        if args and isinstance(args[0], SKOModel):
-            found: R = of_sko(function.__name__, args[0], args[1:], kwargs)
-            return found
-        return function(*args, **kwargs)
-
-    return answered
 
 
 def _delivered(name: str, result: Any, out: Any) -> Any:

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from tests.embedded import sample
 from tests.ops.differences import with_armature
-from tests.strategies import as_functions
 
 import soacraft as sc
 from soacraft.ops.proofs import definitions
@@ -160,7 +159,6 @@ def part(axes="body"):
 MODELS = {
     "tree": tree,
     "SKO model": lambda: sc.operators(sc.random_sko(5, seed=13)),
-    "SKO model of functions": lambda: sc.operators(as_functions(sc.random_sko(5, seed=13), 1)),
     "sub-graph": part,
     "inertial axes": lambda: sc.operators(sc.random_tree(5, seed=14), axes="inertial"),
     "origin axes": lambda: part("origin"),
