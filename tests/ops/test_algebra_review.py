@@ -10,7 +10,6 @@ import pytest
 from scipy.spatial.transform import Rotation
 from tests.embedded import sample
 from tests.ops.differences import mass_matrix, with_armature
-from tests.strategies import as_functions
 
 import soacraft as sc
 from soacraft.errors import ModelError, SingularError, SpaceError, StaleError
@@ -386,7 +385,6 @@ def batch():
 
 FUZZED = {
     "SKO model": lambda seed: sc.operators(sc.random_sko(5, seed=seed)),
-    "SKO model of functions": lambda seed: sc.operators(as_functions(sc.random_sko(5, seed=seed), seed)),
     "rotors": lambda seed: sc.operators(with_armature(seed)),
     "batch": lambda seed: sc.operators(batch()),
     "compound bodies": sample,
