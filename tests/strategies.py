@@ -16,6 +16,8 @@ from soacraft.model.hinges import examples
 from soacraft.model.samples.random_models import random_inertia, random_pose
 
 AXES = ("body", "inertial", "origin")
+#: The identities of all SKO models; those of closed chains need the rows of closures.
+OPEN = [identity for identity in sc.identities() if "closed" not in identity.conditions]
 SEEDS = st.integers(0, 999)
 
 

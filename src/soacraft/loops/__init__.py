@@ -5,8 +5,8 @@
     r = s.forward_dynamics(q, v, force)           # r.vdot, r.multipliers, r.residual, r.rank, r.redundant
 
 Every solver has `forward_dynamics` (batches, `f_ext`, closures driven by `U`), `inverse_dynamics`, `mixed_dynamics`,
-`assemble`, `project_velocity` and `project`. An embedded system is an SKO model besides, with operators, `expand` and
-`advance`.
+`assemble`, `project_velocity`, `project` and `constraint_matrix`. An embedded system is an SKO model besides, with
+operators, `expand` and `advance`; `sc.operators(TreeAugmented(mb))` has those of the tree and of the closures.
 
 Around them: `report` on mobility and open loops; `cut` and `recut` for the choice of the tree;
 `sc.inverse_kinematics` for poses, positions and directions of frames within limits; `forward_dynamics_derivatives` and
@@ -21,6 +21,7 @@ rows.
 from soacraft.kinematics.inverse import KinematicsResult
 from soacraft.kinematics.report import Report, report
 from soacraft.kinematics.targets import Gap
+from soacraft.loops.closure_operators import ClosedOperators
 from soacraft.loops.derivatives import Derivatives, forward_dynamics_derivatives
 from soacraft.loops.embedding.aggregate import Aggregate, aggregate
 from soacraft.loops.embedding.geared import geared_sko
@@ -36,6 +37,7 @@ from soacraft.loops.tree_augmented import TreeAugmented
 __all__ = [
     "Aggregate",
     "ClosedLinearization",
+    "ClosedOperators",
     "ConstraintEmbedding",
     "Cut",
     "Derivatives",

@@ -335,12 +335,33 @@ class Solver(NamedFunctions, Strict, ABC):
         rows = self._rows(state)
         return dofs_named(rows, self._choice(rows).independent)
 
+    def constraint_matrix(self, q: Any) -> Array:
+        """Gc of all closures and couplings at q, (..., m, nv): Gc v = U and Gc vdot + Gcdot v = Udot (003 Eq. 2).
+
+            Gc = Q B* phi* H*                                                                     (formula F2)
+
+        The rows of a closure are those that its hinge does not allow, at its frame b in the axes of b and orthonormal;
+        closures come first, in the order of `mb.loops`, then a row for each coupling. Redundant rows are here as well.
+        The position of q is checked. O(m depth).
+
+        >>> import soacraft as sc
+        >>> mb = sc.load("five_bar")
+        >>> s = sc.loops.TreeAugmented(mb)
+        >>> s.constraint_matrix(s.assemble(mb.q)).shape
+        (6, 6)
+        """
+        p = self._read("constraint_matrix", q=q)
+        rows = [self._task(state, np.zeros(p.nv), (), {}, moving=False).rows for state, _, _ in states_of(p)]
+        if not rows:
+            raise StateError("constraint_matrix takes at least one configuration, got an empty batch.")
+        return np.reshape([each.jacobian() for each in rows], (*p.batch, rows[0].size, p.nv))
+
     def sko(self, q: Any = None, v: Any = None) -> Any:
         """Not of an augmented solver: only an embedded system is an SKO model."""
         raise self._no_operators()
 
     def operators(self, q: Any = None, v: Any = None) -> Any:
-        """Not of an augmented solver: only an embedded system is an SKO model."""
+        """Those of an embedded system, or of the tree with its closures (tree-augmented)."""
         raise self._no_operators()
 
     def binding(self, f_ext: Any = None, force: Any = None) -> Any:
@@ -528,7 +549,8 @@ class Solver(NamedFunctions, Strict, ABC):
     def _no_operators(self) -> LoopError:
         return LoopError(
             f"{type(self).__name__} keeps the closures of {self._graph.name!r} as rows next to the tree, so there are "
-            "no operators of the closed chain; sc.loops.ConstraintEmbedding(mb) makes it an SKO model that has them."
+            "no operators of the closed chain; sc.loops.ConstraintEmbedding(mb) makes it an SKO model that has them; "
+            "sc.loops.TreeAugmented(mb) has those of the tree with Q, Gc and S."
         )
 
 

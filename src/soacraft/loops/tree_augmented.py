@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,10 +23,12 @@ from soacraft.kinematics.tasks import Drives, Task
 from soacraft.kinematics.tolerances import CLOSED, OPEN_ROWS, PIVOT, REFINED, REPEATED
 from soacraft.loops.augmented import Augmented
 from soacraft.loops.block_cholesky import BlockCholesky
+from soacraft.loops.closure_operators import ClosedBinding, ClosedOperators, drives_of
 from soacraft.loops.findings import Answer
 from soacraft.loops.mixed import mixed
 from soacraft.loops.schur import Compliance
 from soacraft.model.tree.graph import Graph
+from soacraft.ops.namespace import operators_of
 from soacraft.spatial.checks import Array
 
 _REFINEMENTS = 2
@@ -56,6 +59,26 @@ class TreeAugmented(Augmented):
     def __init__(self, graph: Graph, tolerance: float = CLOSED) -> None:
         self._prescribing: dict[tuple[int, ...], CompiledClosures] = {}
         super().__init__(graph, tolerance)
+
+    def operators(
+        self,
+        q: Any = None,
+        v: Any = None,
+        names: str | None = None,
+        f_ext: Any = None,
+        force: Any = None,
+        U: Any = None,
+    ) -> Any:
+        """The operators of the tree with those of its closures, `Q Bc Qv Gc S` and `Gcdot_v U Udot`; without q and v at
+        the current state, whatever it becomes. `U` drives closures, as in `forward_dynamics`. See `ClosedOperators`.
+        """
+        state = None if q is None and v is None else self.graph.state(q, v)
+        found: ClosedOperators = operators_of(ClosedBinding(self, state, f_ext, force, drives_of(self, U)))  # type: ignore[assignment]
+        return found if names is None else found[names]
+
+    def binding(self, f_ext: Any = None, force: Any = None) -> ClosedBinding:
+        """What `sc.operators(s)` takes its numbers from: the tree and its closures at the current state."""
+        return ClosedBinding(self, None, f_ext, force)
 
     def _solve(self, task: Task) -> Answer:
         given = {"q": task.state.q, "v": task.state.v, "force": task.acting}

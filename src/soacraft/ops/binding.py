@@ -19,6 +19,7 @@ from soacraft.model.flat.axes import check_axes
 from soacraft.model.flat.passive import passive_force
 from soacraft.model.flat.sko import BODY, SKOModel
 from soacraft.model.sizes.lengths import longest_arm
+from soacraft.model.sizes.scale import scaled_random_state
 from soacraft.model.states.coordinates import common_batch, read_forces
 from soacraft.model.states.state import State
 from soacraft.model.tree.graph import Graph
@@ -72,6 +73,7 @@ class ModelBinding:
 
     axes: str | None
     owner: Any
+    namespace: Any = None  # its class, where it has more than `Operators`
     operators: Any = None  # the namespace made of this binding, kept by `namespace.operators_of`
     numbering: tuple[int, ...] | None = None  # the bodies in the order that users count them
     _pinned: int | None = None
@@ -201,6 +203,11 @@ class GraphBinding(ModelBinding):
         snapshot = self.state.replace(**state)
         found = GraphBinding(self.graph, snapshot, self.axes or "body", self.f_ext, self.given_force, self._named())
         return found if self._pinned is None else found.pinned()
+
+    def elsewhere(self, seed: int) -> dict[str, Array]:
+        """Another state of the model, of its own scale, to compare expressions at."""
+        q, v, _ = scaled_random_state(self.graph, seed)
+        return {"q": q, "v": v}
 
     def moved(self, w: Array, t: float, in_time: bool) -> dict[str, Array]:
         """The state after t along a velocity w; in time the velocity itself changes by vdot."""

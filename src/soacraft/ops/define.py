@@ -8,7 +8,6 @@ from soacraft.algebra.completion import Budget, OutOfBudget
 from soacraft.algebra.held import released
 from soacraft.algebra.operator import Operator
 from soacraft.errors import ModelError, SpaceError
-from soacraft.model.sizes.scale import scaled_random_state
 from soacraft.ops import from_numbers
 from soacraft.ops.binding import Bound, GraphBinding
 from soacraft.ops.leaves import DefinedLeaf
@@ -136,6 +135,5 @@ def _checked_at(binding: Bound) -> list[Operators]:
     found = [operators_of(binding)]
     if isinstance(binding, GraphBinding):
         for seed in range(STATES):
-            q, v, _ = scaled_random_state(binding.graph, seed)
-            found.append(operators_of(binding.at(q=q, v=v)))
+            found.append(operators_of(binding.at(**binding.elsewhere(seed))))
     return found

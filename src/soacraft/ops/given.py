@@ -13,6 +13,7 @@ import numpy.typing as npt
 from soacraft.algebra.blocks import Blocks
 from soacraft.algebra.definite import definiteness, is_exactly_symmetric
 from soacraft.algebra.evaluate import array, dense_inverse
+from soacraft.algebra.nodes import Identity
 from soacraft.algebra.operator import Binding, Leaf, Operator, Pattern
 from soacraft.algebra.printing import before_dot
 from soacraft.algebra.space import Space
@@ -229,6 +230,22 @@ def largest_of_units(rows: Space, cols: Space, matrix: Array) -> Blocks:
     up, across = rows.in_pieces, cols.in_pieces
     blocks = {(i, j): pieces[up.block(i), across.block(j)] for i in range(len(rows)) for j in range(len(cols))}
     return Blocks(up, across, blocks)
+
+
+class ClosureInverse(GivenInverse):
+    """The inverse of an operator between rows of closures, which are few: dense."""
+
+    def __init__(self, arg: Operator) -> None:
+        super().__init__(arg)
+        self.source = "dense inverse between the rows of closures"
+
+
+def inverse_of_closures(x: Operator) -> tuple[Operator, str] | None:
+    """The inverse of S = Q B* Omega B Q*, or of another operator between the rows of closures."""
+    if x.rows is None or x.rows.kind != "closure" or isinstance(x, Identity):
+        return None
+    found = ClosureInverse(x)
+    return found, found.source
 
 
 def inverse_of_given(x: Operator) -> tuple[Operator, str] | None:

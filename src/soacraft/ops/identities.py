@@ -32,7 +32,8 @@ Side = Callable[[Operators], Any]
 class Identity:
     """left = right, on every SKO model that meets the conditions.
 
-    Conditions: "serial" (a single chain), "rigid" (a rigid tree), "nodes" (some nodes to pick off).
+    Conditions: "serial" (a single chain), "rigid" (a rigid tree), "nodes" (some nodes to pick off), "closed" (the tree
+    of a chain with loops, `sc.operators(sc.loops.TreeAugmented(mb))`, whose rows are independent; without couplings).
     """
 
     name: str
@@ -144,6 +145,29 @@ def _nodes(s: Operators) -> Operator:
 def _compliance_of_nodes(s: Operators) -> Operator:
     B, L = _nodes(s), innovations_inverse(s)
     return B.T * s.phi.T * s.H.T * L.T * s.D.inv * L * s.H * s.phi * B
+
+
+def _closed(name: str, source: str, left: Callable[[Any], Any], right: Callable[[Any], Any]) -> Identity:
+    return Identity(name, source, left, right, frozenset({"closed"}))
+
+
+def _factor_of_S(s: Any) -> Operator:
+    """b = Q B* psi* H* D^-1/2, with b b* = S (002)."""
+    expr: Operator = s.Q * s.Bc.T * s.psi.T * s.H.T * s.D.inv.sqrt()
+    return expr
+
+
+def _closed_inverse(s: Any) -> Operator:
+    """L* D^-1/2 [I - b* (b b*)^-1 b] D^-1/2 L, with L = I - H psi K (002)."""
+    b, root, L = _factor_of_S(s), s.D.inv.sqrt(), innovations_inverse(s)
+    expr: Operator = L.T * root * (I - b.T * (b * b.T).inv * b) * root * L
+    return expr
+
+
+def _closed_accelerations(s: Any) -> Any:
+    """vdot - L* D^-1 H psi B Q* S^-1 (Gc vdot + Gcdot v - Udot) for the vdot of the tree (003 section III)."""
+    multipliers = s.S.inv * (s.Gc * s.vdot + s.Gcdot_v - s.Udot)
+    return s.vdot - innovations_inverse(s).T * (s.D.inv * (s.H * (s.psi * (s.Bc * (s.Q.T * multipliers)))))
 
 
 def _log_det(x: Operator) -> Any:
@@ -305,6 +329,20 @@ IDENTITIES: tuple[Identity, ...] = (
             lambda s: s.psi.T * s.Upsilon + s.Upsilon * s.psi - s.Upsilon),
     _serial("decomposition of Omega with tildes", "002", lambda s: s.Omega,
             lambda s: s.Upsilon + s.psi_tilde.T * s.Upsilon + s.Upsilon * s.psi_tilde),
+    # -- closed chains, tree-augmented ------------------------------------------------------------------------------
+    _closed("rows of the closures", "003 Eq. 2", lambda s: s.Gc, lambda s: s.Q * s.Bc.T * s.phi.T * s.H.T),
+    _closed("velocities on the closures", "003 Eq. 2", lambda s: s.Gc * s.v, lambda s: s.U),
+    _closed("compliance of the closures", "002, 003 section III", lambda s: s.S,
+            lambda s: s.Gc * mass_matrix(s).inv * s.Gc.T),
+    _closed("compliance of the closures from Omega", "002, 003 section III",
+            lambda s: s.Gc * mass_matrix(s).inv * s.Gc.T, lambda s: s.Q * s.Bc.T * s.Omega * s.Bc * s.Q.T),
+    _closed("factor of the compliance of the closures", "002", lambda s: _factor_of_S(s) * _factor_of_S(s).T,
+            lambda s: s.S),
+    _closed("inverse of a closed chain", "002", _closed_inverse,
+            lambda s: mass_matrix(s).inv - mass_matrix(s).inv * s.Gc.T * s.S.inv * s.Gc * mass_matrix(s).inv),
+    _closed("what forces cause keeps the closures", "002", lambda s: s.Gc * _closed_inverse(s), lambda s: 0 * s.Gc),
+    _closed("accelerations on the closures", "003 Eq. 2, section III", lambda s: s.Gc * _closed_accelerations(s),
+            lambda s: s.Udot - s.Gcdot_v),
 )  # fmt: skip
 
 

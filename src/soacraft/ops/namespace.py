@@ -349,7 +349,7 @@ class Operators(Strict):
 def operators_of(binding: Bound) -> Operators:
     """The operators of a binding, always the same ones."""
     if binding.operators is None:
-        binding.operators = Operators(binding)
+        binding.operators = (binding.namespace or Operators)(binding)
     found: Operators = binding.operators
     return found
 

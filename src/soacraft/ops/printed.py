@@ -89,6 +89,7 @@ class Printed(Operators):
         super().__init__(binding)
         spaces = {name: getattr(Operators(binding), name).space for name in VECTORS}
         self._leaves |= {name: Symbol(name, space, binding) for name, space in spaces.items()}
+        self._leaves |= _closure_symbols(binding)
 
     def relation(self, identity: Identity) -> Relation:
         """Both sides of an identity."""
@@ -96,6 +97,22 @@ class Printed(Operators):
             return BY_HAND[identity.name]
         left, right = identity.left(self), identity.right(self)
         return Relation(*(_text(side) for side in (left, right)), *(_latex(side) for side in (left, right)))
+
+
+def _closure_symbols(binding: GraphBinding) -> dict[str, Leaf]:
+    """The operators and vectors of closures, which `soacraft.loops` has, as symbols."""
+    closure, node = Space("closure", ["c"], [3], "print"), Space("node", ["n"], [6], "print")
+    between = {
+        "Q": ("Q", closure, node), "Bc": (r"\mathcal{B}_{c}", binding.body, node),
+        "Gc": ("G_{c}", closure, binding.hinge), "S": (r"\mathcal{S}", closure, closure),
+        "Gcdot_v": (r"\dot{G}_{c} v", closure, None), "U": ("U", closure, None), "Udot": (r"\dot{U}", closure, None),
+    }  # fmt: skip
+    found: dict[str, Leaf] = {}
+    for name, (latex, rows, cols) in between.items():
+        found[name] = symbol = Symbol(name, rows, binding)
+        symbol.latex_name = latex
+        symbol.cols = symbol.cols if cols is None else cols
+    return found
 
 
 def _text(side: Operator) -> str:

@@ -14,7 +14,7 @@ from soacraft.algebra.operator import DIAGONAL, Operator
 from soacraft.model.flat.sko import SKOModel
 from soacraft.ops.derivatives.diff import along, diff, dot
 from soacraft.ops.derived import DOWN, UP, LyapunovLeaf, RiccatiInverse, SweptInverse, diag_of, lyapunov
-from soacraft.ops.given import inverse_of_given
+from soacraft.ops.given import inverse_of_closures, inverse_of_given
 from soacraft.ops.leaves import BoundLeaf, DefinedLeaf, PropagatorLeaf, edges_of, tree_of
 from soacraft.ops.namespace import operators_of
 from soacraft.ops.programs.compile import compiled
@@ -219,6 +219,7 @@ def install() -> None:
         inverse_on_edges,
         inverse_by_push_through,
         inverse_of_given,
+        inverse_of_closures,
     ]
     rules.last_inverse_rules[:] = [inverse_by_normal_form]
     rules.array_rules[:] = [array_of_mass_matrix]

@@ -20,7 +20,6 @@ from soacraft.arguments import whole_number
 from soacraft.errors import ModelError, SpaceError
 from soacraft.model.flat.sko import SKOModel
 from soacraft.model.samples.random_models import random_sko, random_tree
-from soacraft.model.sizes.scale import scaled_random_state
 from soacraft.model.states.state import State
 from soacraft.model.tree.graph import Graph
 from soacraft.ops.binding import GraphBinding
@@ -159,8 +158,8 @@ def _places(left: Side, right: Side, on: Any, seed: int) -> Iterable[tuple[str, 
     for binding in {id(leaf.binding): leaf.binding for leaf in leaves}.values():
         places.append((f"{binding.owner}", operators_of(binding)))  # type: ignore[attr-defined, arg-type]
         if isinstance(binding, GraphBinding):
-            q, v, _ = scaled_random_state(binding.graph, seed)
-            places.append((f"{binding.owner} at a random state", operators_of(binding.at(q=q, v=v))))
+            there = binding.at(**binding.elsewhere(seed))
+            places.append((f"{binding.owner} at a random state", operators_of(there)))
     if not all(map(portable, sides)):
         return places
     return [*places, *(_bound(model) for model in random_models(seed))]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.embedded import sample
 from tests.ops.test_expressions import LEAVES, MODELS, expressions, model
 from tests.profiles import tries
-from tests.strategies import AXES
+from tests.strategies import AXES, OPEN
 
 import soacraft as sc
 from soacraft import _core
@@ -21,7 +21,6 @@ from soacraft.errors import SingularError, StaleError, StateError
 from soacraft.model.hinges import examples
 from soacraft.model.samples.random_models import random_inertia, random_pose
 from soacraft.ops.check import read_back
-from soacraft.ops.identities import IDENTITIES
 from soacraft.ops.programs.roads import binding_of, road_of
 
 I = sc.I
@@ -103,7 +102,7 @@ def test_sub_graphs_at_their_anchor(axes):
         agree(mass_matrix.inv, seed)
 
 
-@pytest.mark.parametrize("identity", IDENTITIES, ids=lambda identity: identity.name)
+@pytest.mark.parametrize("identity", OPEN, ids=lambda identity: identity.name)
 def test_both_sides_of_every_identity(identity):
     s = sc.operators(sc.serial_chain(4) if "serial" in identity.conditions else sc.random_tree(5, seed=2))
     for side in (identity.left, identity.right):

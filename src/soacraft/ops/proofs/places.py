@@ -9,7 +9,6 @@ from itertools import pairwise
 from soacraft.algebra.operator import Operator
 from soacraft.errors import SingularError
 from soacraft.model.samples.random_models import random_sko
-from soacraft.model.sizes.scale import scaled_random_state
 from soacraft.ops.binding import Bound, GraphBinding
 from soacraft.ops.maps.leaves import is_mixed
 from soacraft.ops.namespace import operators
@@ -57,8 +56,7 @@ def check(own: Bound | None, chain: Sequence[Operator], stated: bool, serial: bo
 def _states(own: Bound) -> list[Bound]:
     if not isinstance(own, GraphBinding):
         return [own]
-    drawn = [scaled_random_state(own.graph, seed) for seed in range(STATES)]
-    return [own.at(q=q, v=v) for q, v, _ in drawn]
+    return [own.at(**own.elsewhere(seed)) for seed in range(STATES)]
 
 
 def _on(chain: Sequence[Operator], bindings: Sequence[Bound]) -> list[tuple[float, ...]]:
