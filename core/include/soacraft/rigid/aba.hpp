@@ -101,6 +101,7 @@ SOACRAFT_INLINE void velocities_outward(const Model& model, const Spatial<T>& V0
                                         const AbaWork<T>& w) {
     Joint<T>* SOACRAFT_RESTRICT joints = w.joints;
     Spatial<T> at = V0;
+    auto turns = turns_of<T>(model, q, model.count);
     for (index k = 0; k < model.count; ++k) {
         const Element& e = model.elements[k];
         if (e.parent < 0)
@@ -108,7 +109,7 @@ SOACRAFT_INLINE void velocities_outward(const Model& model, const Spatial<T>& V0
         else if (model.elements[e.parent].branch >= 0)
             at = w.motions[model.elements[e.parent].branch];
         Joint<T>& me = joints[k];
-        me.X = place<T>(e, q);
+        me.X = place<T>(e, turns(k), q);
         me.V = at = outward(me.X, at) + across<T>(e, q, v);
         if (e.branch >= 0) w.motions[e.branch] = at;
     }

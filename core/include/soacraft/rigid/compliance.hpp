@@ -78,9 +78,10 @@ SOACRAFT_INLINE bool compliance(const Model& model, const Mat<double>& base, con
         Rows6 rows{w.J + 6 * i * n};
         jacobian<double>(model, ground, q, frames[i].element, place_at<double>(frames[i].R, frames[i].p), w.path, w.at, rows);
     }
+    auto turns = turns_of<double>(model, q, model.count);
     for (index k = 0; k < model.count; ++k) {
         const Element& e = model.elements[k];
-        w.at[k] = (e.parent < 0 ? ground : w.at[e.parent]) * place<double>(e, q);
+        w.at[k] = (e.parent < 0 ? ground : w.at[e.parent]) * place<double>(e, turns(k), q);
     }
     const C o(0.0);
     const Base still = {};

@@ -1,7 +1,7 @@
 // Poses of bodies and the Jacobian of a node, both relative to the frame the base hangs from.
 #pragma once
 
-#include "model.hpp"
+#include "turns.hpp"
 
 SOACRAFT_RIGID_BEGIN
 
@@ -21,9 +21,10 @@ SOACRAFT_FLAT Place<T> no_place() {
 template <class T, class In, class Out>
 SOACRAFT_INLINE void poses(const Model& model, const Place<T>& base, const In& q, Place<T>* SOACRAFT_RESTRICT w,
                            Out& rotation, Out& translation) {
+    auto turns = turns_of<T>(model, q, model.count);
     for (index k = 0; k < model.count; ++k) {
         const Element& e = model.elements[k];
-        w[k] = (e.parent < 0 ? base : w[e.parent]) * place<T>(e, q);
+        w[k] = (e.parent < 0 ? base : w[e.parent]) * place<T>(e, turns(k), q);
     }
     for (index b = 0; b < model.body_count; ++b) {
         const Body& body = model.bodies[b];
@@ -52,7 +53,9 @@ SOACRAFT_INLINE void jacobian(const Model& model, const Place<T>& base, const In
     index depth = 0;
     for (index k = element; k >= 0; k = model.elements[k].parent) path[depth++] = k;
     Place<T> at = base;
-    for (index i = depth; i-- > 0;) at = w[i] = at * place<T>(model.elements[path[i]], q);
+    const auto outward = [path, depth](index i) { return path[depth - 1 - i]; };
+    Turns<T, In, decltype(outward)> turns(model, q, depth, outward);
+    for (index i = depth; i-- > 0;) at = w[i] = at * place<T>(model.elements[path[i]], turns(depth - 1 - i), q);
     const Vec<T> tip = (at * spot).p;
     for (index i = 0; i < depth; ++i) {
         const Element& e = model.elements[path[i]];

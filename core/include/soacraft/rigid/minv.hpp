@@ -159,6 +159,13 @@ SOACRAFT_INLINE void cross_piece(const Model& model, const MinvWork<T>& w, const
         const index row = e.d - piece.d, count = dofs(e.kind);
         for (int b = 0; b < B; ++b) {
             const index own = row - column - b * width;
+            if (count == 1) {
+                const C u = unit<C, T>(own) - across_hinge(e.kind, me->H, z[b]);
+                add(z[b], u, me->G);
+                add_cross(z[b].w, w.at[k].p, z[b].v);
+                s[row][b] = C(me->D_inv) * u;
+                continue;
+            }
             C u[6];
             for (index i = 0; i < count; ++i) u[i] = unit<C, T>(own + i) - across_hinge(e.kind, me[i].H, z[b]);
             for (index i = count - 1; i > 0; --i)

@@ -31,9 +31,10 @@ SOACRAFT_INLINE bool mixed_accelerations(const Model& model, const Base& base, c
                                          const MixedWork<T>& w, Out& vdot) {
     const Spatial<T> V0 = spatial<T>(base.V), a0 = spatial<T>(base.a);
     const OwnAxes<T> own;
+    auto turns = turns_of<T>(model, q, model.count);
     for (index k = 0; k < model.count; ++k) {
         const Element& e = model.elements[k];
-        w.X[k] = place<T>(e, q);
+        w.X[k] = place<T>(e, turns(k), q);
         const Spatial<T> VJ = across<T>(e, q, v);
         w.V[k] = outward(w.X[k], e.parent < 0 ? V0 : w.V[e.parent]) + VJ;
         w.c[k] = velocity_terms<T>(e, q, w.V[k], VJ);

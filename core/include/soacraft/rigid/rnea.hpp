@@ -1,7 +1,7 @@
 // Newton-Euler inverse dynamics (004 Algorithm 3.1), two sweeps. O(n).
 #pragma once
 
-#include "model.hpp"
+#include "turns.hpp"
 
 SOACRAFT_RIGID_BEGIN
 
@@ -103,6 +103,7 @@ SOACRAFT_INLINE void inverse_dynamics(const Model& model, const Base& base, cons
     const Spatial<T> V0 = spatial<T>(base.V), a0 = spatial<T>(base.a);
     const Motion<T> ground{V0.w, a0.w, a0.v + cross(V0.w, V0.v), swing(V0.w, a0.w)};
     Motion<T> at = ground;
+    auto turns = turns_of<T>(model, q, model.count);
     for (index k = 0; k < model.count; ++k) {
         const Element& e = model.elements[k];
         if (e.parent < 0)
@@ -110,7 +111,7 @@ SOACRAFT_INLINE void inverse_dynamics(const Model& model, const Base& base, cons
         else if (model.elements[e.parent].branch >= 0)
             at = branches[model.elements[e.parent].branch];
         Moving<T>& me = moving[k];
-        me.X = place<T>(e, q);
+        me.X = place<T>(e, turns(k), q);
         move_outward<T>(e, me.X, q, v, vdot, at);
         if (e.branch >= 0) branches[e.branch] = at;
         if (e.massless) {

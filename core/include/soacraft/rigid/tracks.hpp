@@ -31,11 +31,12 @@ SOACRAFT_FLAT Track<T> ground_of(const Base& base, const Place<T>& at) {
 template <int ORDER, class T, class In>
 SOACRAFT_INLINE void follow(const Model& model, const Track<T>& ground, const In& q, const In& v, const In& vdot,
                             index last, Track<T>* SOACRAFT_RESTRICT to) {
+    auto turns = turns_of<T>(model, q, last);
     for (index k = 0; k < last; ++k) {
         const Element& e = model.elements[k];
         const Track<T>& parent = e.parent < 0 ? ground : to[e.parent];
         Track<T>& me = to[k];
-        const Place<T> X = place<T>(e, q);
+        const Place<T> X = place<T>(e, turns(k), q);
         me.X = parent.X * X;
         if (ORDER >= VELOCITIES) me.V = outward(X, parent.V) + across<T>(e, q, v);
         if (ORDER >= ACCELERATIONS) {
@@ -137,9 +138,10 @@ template <class T, class In>
 SOACRAFT_INLINE T kinetic_energy(const Model& model, const Spatial<T>& ground, const In& q, const In& v,
                                  Spatial<T>* SOACRAFT_RESTRICT V) {
     T twice = dot(ground, fixed_inertia<T>(model) * ground);
+    auto turns = turns_of<T>(model, q, model.count);
     for (index k = 0; k < model.count; ++k) {
         const Element& e = model.elements[k];
-        V[k] = outward(place<T>(e, q), e.parent < 0 ? ground : V[e.parent]) + across<T>(e, q, v);
+        V[k] = outward(place<T>(e, turns(k), q), e.parent < 0 ? ground : V[e.parent]) + across<T>(e, q, v);
         if (!e.massless) twice += dot(V[k], inertia<T>(e) * V[k]);
     }
     for (index i = 0; i < model.nv && model.has_armature; ++i) twice += T(model.armature[i]) * v[i] * v[i];
