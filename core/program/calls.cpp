@@ -4,6 +4,7 @@
 
 #include "binding.hpp"
 #include "rigid/algorithms.hpp"
+#include "snapshot.hpp"
 
 namespace soacraft {
 namespace program {
@@ -112,26 +113,15 @@ struct GivenRows {
     const double* data;
 };
 
-// A batch: each thread takes its share of packs, so that results do not depend on their number.
+// A batch, without Python's lock: each thread takes its share of packs, so that results do not depend on their number.
 bool run_batch(Numbers& n, Job job, const std::vector<GivenRows>& rows, index count, index threads) {
-    const Program& p = *job.program;
     const Machine& on = machine();
-    const Builder& b = *n.builder;
     n.grow();
-    std::vector<const double*> given(b.makers.size(), nullptr);
-    std::vector<index> steps(given.size(), 0);
-    for (std::size_t i = 0; i < given.size(); ++i)
-        if (b.makers[i].how == GIVEN && n.made[i]) given[i] = n.arena.data() + b.field(b.makers[i].out[0]).at;
-    for (const GivenRows& r : rows) {
-        const auto maker = static_cast<std::size_t>(b.maker_of[static_cast<std::size_t>(r.field)]);
-        const Field& f = b.field(r.field);
-        given[maker] = r.data, steps[maker] = f.start[f.count];
-    }
-    for (index i = 0; i < p.needs_count; ++i) {
-        const auto number = static_cast<std::size_t>(p.needs[i]);
-        if (b.makers[number].how == GIVEN && !given[number]) return false;
-    }
-    job.given = given.data(), job.given_step = steps.data();
+    Snapshot now(n, *job.program);
+    const Program& p = now.program;
+    for (const GivenRows& r : rows) now.give(r.field, r.data);
+    if (!now.complete()) return false;
+    job.program = &p, job.base = now.base, job.given = now.given.data(), job.given_step = now.steps.data();
     const index packs = (count + on.lanes - 1) / on.lanes;
     threads = threads < 1 ? 1 : threads > packs ? packs : threads;
     threads = threads > rigid::MOST_THREADS ? rigid::MOST_THREADS : threads;
@@ -141,6 +131,7 @@ bool run_batch(Numbers& n, Job job, const std::vector<GivenRows>& rows, index co
     std::vector<rigid::Workspace> spaces(parts);
     std::vector<char> fine(parts, 1);
     for (rigid::Workspace& space : spaces) space.hold(bytes + spare);
+    nb::gil_scoped_release free;
     rigid::share(threads, [&](index t) {
         const index first = packs * t / threads * on.lanes, last = packs * (t + 1) / threads * on.lanes;
         char* const memory = static_cast<char*>(spaces[static_cast<std::size_t>(t)].hold(0));
@@ -208,6 +199,7 @@ bool run_kernel(const Compiled& c, const rigid::Algorithm& kernel, const double*
     job.in[rigid::V] = c.zero.data(), job.in[rigid::X] = x, job.in_step[rigid::X] = x_step;
     job.out[0] = out, job.out_step[0] = rigid::size_of(kernel.out[0], job);
     if (single) return rigid::run_one(kernel, *c.rigid, job, false);
+    const auto held_tables = c.rigid->pin(job);
     nb::gil_scoped_release free;
     return rigid::run_several(kernel, job, count, threads, false);
 }
