@@ -40,6 +40,7 @@ int traverse(PyObject* self, visitproc visit, void* arg) {
     Py_VISIT(c->fallback);
     Py_VISIT(c->frames);
     Py_VISIT(c->wrap);
+    Py_VISIT(c->source);
     Py_VISIT(c->arguments);
     Py_VISIT(Py_TYPE(self));
     return 0;
@@ -47,8 +48,9 @@ int traverse(PyObject* self, visitproc visit, void* arg) {
 
 int clear(PyObject* self) {
     Call* c = reinterpret_cast<Call*>(self);
-    Py_CLEAR(c->fallback);  // cycles pass through these two; the dictionaries stay, a call looks at them
+    Py_CLEAR(c->fallback);  // cycles pass through these three; the dictionaries stay, a call looks at them
     Py_CLEAR(c->wrap);
+    Py_CLEAR(c->source);
     return 0;
 }
 
@@ -60,6 +62,7 @@ void dealloc(PyObject* self) {
     Py_CLEAR(c->fallback);
     Py_CLEAR(c->frames);
     Py_CLEAR(c->wrap);
+    Py_CLEAR(c->source);
     Py_CLEAR(c->arguments);
     Py_CLEAR(c->owner);
     type->tp_free(self);
@@ -121,6 +124,8 @@ nb::object new_call(Quick quick, nb::handle owner, void* model, const void* kern
     c->owner = owner.inc_ref().ptr(), c->forces = forces.inc_ref().ptr(), c->fallback = fallback.inc_ref().ptr();
     c->frames = frames.is_none() ? nullptr : frames.inc_ref().ptr();
     c->wrap = wrap.is_none() ? nullptr : wrap.inc_ref().ptr();
+    c->source = nullptr, c->source_stamp = 0;
+    std::memset(c->slots, 0, sizeof c->slots);
     c->quick = quick, c->model = model, c->kernel = kernel;
     c->arguments = nullptr, c->tied = c->ignores = false;
     std::memset(c->roles, 0, sizeof c->roles);

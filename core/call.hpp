@@ -23,6 +23,9 @@ struct Call {
     PyObject* frames;    // a dict from the nodes that a caller may name to the bytes of 13 numbers; of a closed chain: a
                          // list with the source of its results; or null
     PyObject* wrap;      // makes the result of the outputs, or null
+    mutable PyObject* source;               // of a wrap that fills instances: what they belong to,
+    mutable unsigned long long source_stamp;  // at which parameters,
+    Py_ssize_t slots[8];                    // and where in an instance things go
     PyObject* arguments; // the names of the arguments, or null
     unsigned char roles[8];  // what each of them is for
     bool tied, ignores;      // whether Python refuses a call for the model's loops; whether it ignores them unless told otherwise

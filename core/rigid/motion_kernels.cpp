@@ -139,10 +139,10 @@ std::size_t room_for_passive_energy(const Job&) { return 0; }
 
 extern const Algorithm motion_algorithms[];
 const Algorithm motion_algorithms[] = {
-    {"velocities", {COORDINATES, DOFS}, {BODIES_6}, SOACRAFT_TRACKS(Velocities), 0},
-    {"accelerations", {COORDINATES, DOFS, DOFS}, {BODIES_6}, SOACRAFT_TRACKS(Accelerations), 0},
-    {"node_motion", {COORDINATES, DOFS, DOFS}, {NODES_3_3, NODES_3, NODES_6, NODES_6}, SOACRAFT_TRACKS(NodeMotion), NODES},
-    {"jacobian_dot_v", {COORDINATES, DOFS, ZEROS}, {SIXES}, SOACRAFT_TRACKS(JacobianDotV), NODES},
+    {"velocities", {COORDINATES, DOFS}, {BODIES_6}, SOACRAFT_TRACKS(Velocities), SUMS},
+    {"accelerations", {COORDINATES, DOFS, DOFS}, {BODIES_6}, SOACRAFT_TRACKS(Accelerations), SUMS},
+    {"node_motion", {COORDINATES, DOFS, DOFS}, {NODES_3_3, NODES_3, NODES_6, NODES_6}, SOACRAFT_TRACKS(NodeMotion), NODES | SUMS},
+    {"jacobian_dot_v", {COORDINATES, DOFS, ZEROS}, {SIXES}, SOACRAFT_TRACKS(JacobianDotV), NODES | SUMS},
     {"center_of_mass", {COORDINATES}, {THREE}, SOACRAFT_TRACKS(CenterOfMass), 0},
     {"momentum", {COORDINATES, DOFS}, {SIX}, SOACRAFT_TRACKS(Momentum), 0},
     {"kinetic_energy", {COORDINATES, DOFS}, {NUMBER}, SOACRAFT_BOTH(kinetic_energy), 0},

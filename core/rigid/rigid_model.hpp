@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "soacraft/rigid/moderate.hpp"
 #include "soacraft/rigid/tables.hpp"
 #include "soacraft/workspace.hpp"
 
@@ -29,17 +30,27 @@ struct RigidModel {
     bool retired = false;
     Workspace workspace, before;
 
-    // `based`: gravity takes part.
+    // `based`: gravity takes part. Field by field: to clear it as a whole would take a tenth of a call.
     Job job(bool based) const {
-        Job j = {};
+        static const double still[12] = {}, upright[12] = {1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0};
+        Job j;
         j.model = &model;
-        for (int i = 0; i < 12 && based; ++i) j.base[i] = base[i];
-        j.place[0] = j.place[4] = j.place[8] = 1.0;
+        std::memcpy(j.base, based ? base : still, sizeof j.base);
+        std::memcpy(j.place, upright, sizeof j.place);
+        for (int i = 0; i < INPUTS; ++i) j.in[i] = nullptr, j.in_step[i] = 0;
+        for (int i = 0; i < OUTPUTS; ++i) j.out[i] = nullptr, j.out_step[i] = 0;
+        j.frames = nullptr, j.frame_count = 0, j.wrenches = nullptr, j.wrench_count = 0, j.turned = false;
+        j.mask = nullptr, j.passive = nullptr;
         return j;
     }
     // What acts of springs and dampers; null for none.
     const Passive* acting(bool wanted) const {
         return wanted && (passive.springs_count || passive.balls_count || passive.tendons_count) ? &passive : nullptr;
+    }
+    // What holds of results for moderate inputs, looked at once for the parameters of now.
+    const Promise& promise() {
+        if (promised_at_ != stamp + 1) promise_ = promise_of(model, base), promised_at_ = stamp + 1;
+        return promise_;
     }
     // The tables for as long as a job runs without Python's lock; the job reads from them alone.
     std::shared_ptr<const Tables> pin(Job& job) const {
@@ -57,6 +68,10 @@ struct RigidModel {
         model = tables->model, passive = tables->passive;
         ++stamp;
     }
+
+private:
+    Promise promise_ = {};
+    unsigned long long promised_at_ = 0;  // the stamp, and one
 };
 
 // A frame on an element as Python keeps it: the number of the element, then rotation and translation, 13 numbers.

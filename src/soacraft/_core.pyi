@@ -233,7 +233,7 @@ def call(
     forces: dict[Any, Any],
     fallback: Callable[..., Any],
     frames: dict[Any, bytes],
-    wrap: Callable[..., Any] | None = None,
+    wrap: type | tuple[Any, ...] | None = None,
     tied: bool = False,
     ignores: bool = False,
 ) -> Call:

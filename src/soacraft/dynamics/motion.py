@@ -141,4 +141,4 @@ def node_motion(
 
 def _twists(p: Problem, kind: str, out: Array | None) -> BodyArray:
     array = answer(p, out)
-    return BodyArray(p.graph, array, kind, axes_text(p.expressed_in), of_node=partial(node_twist, p, kind))
+    return BodyArray(p.graph, array, kind, axes_text(p.expressed_in), of_node=partial(node_twist, kind), state=p)

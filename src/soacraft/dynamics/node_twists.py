@@ -11,7 +11,7 @@ from soacraft.model.tree.frame import Frame
 from soacraft.spatial.checks import Array
 
 
-def node_twist(p: Problem, kind: str, frame: Frame) -> Array:
+def node_twist(kind: str, p: Problem, frame: Frame) -> Array:
     """[angular; linear] of its origin, (..., 6), in the axes asked for; `kind` is velocities or accelerations."""
     twist = np.array(np.broadcast_to(twist_of(p, frame, kind), (*p.batch, 6)))
     if not np.isfinite(twist).all():

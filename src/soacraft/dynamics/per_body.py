@@ -17,37 +17,59 @@ from soacraft.spatial.checks import Array
 from soacraft.spatial.pose import Pose
 
 
+#: The part of a node, from the state that a result was computed for.
+OfNode = Callable[[Any, Frame], Array]
+
+
+class Source(NamedTuple):
+    """The graph that a result is of, as it was then, and what the numbers of an array are. Quick calls share it among
+    their results.
+    """
+
+    graph: Graph
+    version: int
+    parameters: int
+    index: dict[Body, int]
+    kind: str = ""
+    expressed_in: str = ""
+    rank: int = 1
+    of_node: OfNode | None = None
+
+    @classmethod
+    def of(cls, graph: Graph, *what: Any) -> Source:
+        return cls(graph, graph.version, graph.parameters, graph.layout.index, *what)
+
+
 class _PerBody:
-    """The graph a result is of, as it was then."""
+    """What results of a graph share."""
 
-    __slots__ = ("_graph", "_index", "_parameters", "_version")
-
-    def __init__(self, graph: Graph) -> None:
-        self._graph, self._version, self._index = graph, graph.version, graph.layout.index
-        self._parameters = graph.parameters
+    __slots__ = ("_source",)
+    _source: Source
 
     @property
     def bodies(self) -> tuple[Body, ...]:
         """The bodies, in the order of the results."""
-        return tuple(self._index)
+        return tuple(self._source.index)
 
     def _ipython_key_completions_(self) -> list[str]:
-        return key_names(self._graph)
+        return key_names(self._source.graph)
 
     def _frame(self, frame: Any) -> Frame:
         self._require_fresh()
-        found: Frame = find_keyed(self._graph, frame)
-        if not isinstance(found, Body) and self._graph.parameters != self._parameters:
+        graph = self._source.graph
+        found: Frame = find_keyed(graph, frame)
+        if not isinstance(found, Body) and graph.parameters != self._source.parameters:
             raise StaleError(
-                f"this result of {self._graph.name!r} was made before a parameter of the model changed; it answers for "
+                f"this result of {graph.name!r} was made before a parameter of the model changed; it answers for "
                 f"bodies, not for {found.full_name!r}, which would be of other parameters. Compute it again."
             )
         return found
 
     def _require_fresh(self) -> None:
-        if self._graph.version != self._version:
+        graph = self._source.graph
+        if graph.version != self._source.version:
             raise StaleError(
-                f"this result of {self._graph.name!r} was made before a structural change of the model, so it no "
+                f"this result of {graph.name!r} was made before a structural change of the model, so it no "
                 "longer answers to names; its arrays are unchanged."
             )
 
@@ -64,41 +86,30 @@ class Poses(_PerBody):
     translation: Array
 
     def __init__(self, graph: Graph, rotation: Array, translation: Array) -> None:
-        super().__init__(graph)
-        self.rotation, self.translation = rotation, translation
+        self._source, self.rotation, self.translation = Source.of(graph), rotation, translation
 
     @classmethod
-    def maker(cls, graph: Graph) -> Callable[[Array, Array], Poses]:
-        """A quick way to make many results of one graph, as long as its structure stays."""
-        pattern, new = cls(graph, np.empty(0), np.empty(0)), cls.__new__
-        version, index = pattern._version, pattern._index
-
-        def make(rotation: Array, translation: Array) -> Poses:
-            self = new(cls)
-            self._graph, self._version, self._index = graph, version, index
-            self._parameters = graph.parameters
-            self.rotation, self.translation = rotation, translation
-            return self
-
-        return make
+    def wrap(cls, graph: Graph) -> tuple[Any, ...]:
+        """How quick calls make results of a graph: the class, what gives their source, and the slots to fill."""
+        return cls, partial(Source.of, graph), "_source", "rotation", "translation"
 
     def __reduce__(self) -> tuple[Any, ...]:
         self._require_fresh()
-        return Poses, (self._graph, self.rotation, self.translation)
+        return Poses, (self._source.graph, self.rotation, self.translation)
 
     def __getitem__(self, frame: Frame | str) -> Pose:
         found = self._frame(frame)
         if not isinstance(found.carrier, Body):
             return found.offset
-        k = self._index[found.carrier]
+        k = self._source.index[found.carrier]
         pose = Pose.unchecked(self.rotation[..., k, :, :].copy(), self.translation[..., k, :].copy())
         return pose if found is found.carrier else pose @ found.offset
 
     def __len__(self) -> int:
-        return len(self._index)
+        return len(self._source.index)
 
     def __iter__(self) -> Iterator[Pose]:
-        return (self[body] for body in self._index)
+        return (self[body] for body in self._source.index)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
         T = np.zeros((*self.rotation.shape[:-2], 4, 4))
@@ -106,7 +117,7 @@ class Poses(_PerBody):
         return T if dtype is None else T.astype(dtype)
 
     def __repr__(self) -> str:
-        return f"poses of {_shown(self._graph, self.rotation.shape[:-3])}"
+        return f"poses of {_shown(self._source.graph, self.rotation.shape[:-3])}"
 
 
 class NodeMotion(NamedTuple):
@@ -129,10 +140,9 @@ class BodyArray(_PerBody, np.lib.mixins.NDArrayOperatorsMixin):
     and arithmetic, are those of the array, which `np.asarray` gives.
     """
 
-    __slots__ = ("_array", "_of_node", "_rank", "expressed_in", "kind")
+    __slots__ = ("_array", "_state")
     _array: Array
-    kind: str
-    expressed_in: str
+    _state: Any
 
     def __init__(
         self,
@@ -141,34 +151,33 @@ class BodyArray(_PerBody, np.lib.mixins.NDArrayOperatorsMixin):
         kind: str,
         expressed_in: str,
         rank: int = 1,
-        of_node: Callable[[Frame], Array] | None = None,
+        of_node: OfNode | None = None,
+        state: Any = None,
     ) -> None:
-        super().__init__(graph)
-        self._array, self.kind, self.expressed_in, self._rank, self._of_node = array, kind, expressed_in, rank, of_node
+        self._source = Source.of(graph, kind, expressed_in, rank, of_node)
+        self._array, self._state = array, state
 
     @classmethod
-    def maker(
-        cls, graph: Graph, kind: str, expressed_in: str, of_node: Callable[[tuple[Array, ...], Frame], Array]
-    ) -> Callable[..., BodyArray]:
-        """A quick way to make many results of one graph, as long as its structure stays: of an array, and of the state
-        that `of_node` needs for a node.
+    def wrap(cls, graph: Graph, kind: str, expressed_in: str, of_node: OfNode) -> tuple[Any, ...]:
+        """How quick calls make results of a graph: the class, what gives their source, and the slots to fill. The last
+        is for the state, which `of_node` needs: the bytes of its vectors, or a tuple of those of a batch.
         """
-        pattern, new = cls(graph, np.empty(0), kind, expressed_in), cls.__new__
-        version, index = pattern._version, pattern._index
+        return cls, partial(Source.of, graph, kind, expressed_in, 1, of_node), "_source", "_array", "_state"
 
-        def make(array: Array, *state: Array) -> BodyArray:
-            self = new(cls)
-            self._graph, self._version, self._index = graph, version, index
-            self._parameters = graph.parameters
-            self._array, self.kind, self.expressed_in, self._rank = array, kind, expressed_in, 1
-            self._of_node = partial(of_node, state)
-            return self
+    @property
+    def kind(self) -> str:
+        """What the numbers are."""
+        return self._source.kind
 
-        return make
+    @property
+    def expressed_in(self) -> str:
+        """The axes they are expressed in."""
+        return self._source.expressed_in
 
     def __reduce__(self) -> tuple[Any, ...]:
         self._require_fresh()
-        return BodyArray, (self._graph, self._array, self.kind, self.expressed_in, self._rank, self._of_node)
+        s = self._source
+        return BodyArray, (s.graph, self._array, s.kind, s.expressed_in, s.rank, s.of_node, self._state)
 
     @overload
     def __getitem__(self, index: Frame | str) -> Array: ...
@@ -181,11 +190,11 @@ class BodyArray(_PerBody, np.lib.mixins.NDArrayOperatorsMixin):
             return self._array[index]
         found = self._frame(index)
         if isinstance(found, Body):
-            where: Any = (..., self._index[found], *(slice(None),) * self._rank)
+            where: Any = (..., self._source.index[found], *(slice(None),) * self._source.rank)
             return self._array[where]
-        if self._of_node is None:
+        if self._source.of_node is None:
             raise ModelError(f"{self.kind} are those of bodies; {found.full_name!r} is not a body.")
-        return self._of_node(found)
+        return self._source.of_node(self._state, found)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -198,8 +207,9 @@ class BodyArray(_PerBody, np.lib.mixins.NDArrayOperatorsMixin):
         return self._array.ndim
 
     def _ipython_key_completions_(self) -> list[str]:
-        keys = key_names(self._graph)
-        return keys if self._of_node else [key for key in keys if isinstance(find_keyed(self._graph, key), Body)]
+        graph = self._source.graph
+        keys = key_names(graph)
+        return keys if self._source.of_node else [key for key in keys if isinstance(find_keyed(graph, key), Body)]
 
     def __len__(self) -> int:
         return len(self._array)
@@ -217,8 +227,8 @@ class BodyArray(_PerBody, np.lib.mixins.NDArrayOperatorsMixin):
         return getattr(ufunc, method)(*plain, **kwargs)
 
     def __repr__(self) -> str:
-        lead = self._array.shape[: self._array.ndim - 1 - self._rank]
-        return f"{self.kind} of {_shown(self._graph, lead)}, expressed in {self.expressed_in}:\n{self._array!r}"
+        lead = self._array.shape[: self._array.ndim - 1 - self._source.rank]
+        return f"{self.kind} of {_shown(self._source.graph, lead)}, expressed in {self.expressed_in}:\n{self._array!r}"
 
 
 def _shown(graph: Graph, batch: tuple[int, ...]) -> str:

@@ -132,15 +132,16 @@ class Frames(dict[Any, bytes]):
         return found
 
 
-def _twists(kind: str, mb: Multibody) -> Callable[..., BodyArray]:
-    return BodyArray.maker(mb, kind, "'inertial'", partial(_of_node, mb, kind))
+def _twists(kind: str, mb: Multibody) -> tuple[Any, ...]:
+    return BodyArray.wrap(mb, kind, "'inertial'", partial(_of_node, mb, kind))
 
 
-def _of_node(mb: Multibody, kind: str, state: tuple[Array, ...], frame: Frame) -> Array:
+def _of_node(mb: Multibody, kind: str, kept: bytes | tuple[Array, ...], frame: Frame) -> Array:
     """The velocity or acceleration of a node, at the state its result was computed for."""
-    given: dict[str, Any] = {"vdot": np.zeros(mb.nv)} | dict(zip(TABLE[kind].vectors, state, strict=True))
+    state = kept if isinstance(kept, tuple) else np.split(np.frombuffer(kept), [mb.nq, mb.nq + mb.nv])
+    given: dict[str, Any] = {"vdot": np.zeros(mb.nv)} | dict(zip(TABLE[kind].vectors, state, strict=False))
     if not isinstance(frame.carrier, Body):  # it rests
-        return node_twist(read_problem(kind, mb, **given), kind, frame)
+        return node_twist(kind, read_problem(kind, mb, **given), frame)
 
     def plain(**given: Any) -> NodeMotion:
         return NodeMotion(*answers(read_problem("node_motion", mb, **given), None))
@@ -149,8 +150,9 @@ def _of_node(mb: Multibody, kind: str, state: tuple[Array, ...], frame: Frame) -
     return (motion.velocity if kind == "velocities" else motion.acceleration)[..., 0, :]
 
 
-_WRAPS: dict[str, Callable[[Multibody], Callable[..., Any]]] = {
-    "poses": Poses.maker,
+#: How the core makes results: a class of named tuples, or what `wrap` of a class with slots says.
+_WRAPS: dict[str, Callable[[Multibody], type | tuple[Any, ...]]] = {
+    "poses": Poses.wrap,
     "velocities": partial(_twists, "velocities"),
     "accelerations": partial(_twists, "accelerations"),
     "node_motion": lambda mb: NodeMotion,  # a class is filled without being called

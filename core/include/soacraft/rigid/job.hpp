@@ -53,8 +53,11 @@ enum Shape : int {
 };
 
 // What else takes part: springs and dampers; gravity, besides the motion of the anchor; wrenches, in any axes or in those
-// of their nodes alone; a list of nodes; a mask of dofs.
-enum Part : unsigned { SPRUNG = 1, BASED = 2, PULLED = 4, PULLED_IN_OWN_AXES = 8, NODES = 16, MASKED = 32 };
+// of their nodes alone; a list of nodes; a mask of dofs. And how results are made, by which moderate.hpp says that they
+// cannot overflow: SUMS of products alone; or SOLVES, where a hinge in doubt is refused before anything is written.
+enum Part : unsigned {
+    SPRUNG = 1, BASED = 2, PULLED = 4, PULLED_IN_OWN_AXES = 8, NODES = 16, MASKED = 32, SUMS = 64, SOLVES = 128
+};
 
 struct Algorithm {
     const char* name;

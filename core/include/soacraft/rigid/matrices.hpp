@@ -95,8 +95,9 @@ bool run_matrix(const Job& job, index first, index last, Arena arena, double*) {
         double* out = job.out[0] + i * job.out_step[0];
         const Rows<double> rows(i, last);
         const StateVector<double> q = read_vector(job, Q, rows, model.nq, nullptr);
-        fine &= Matrix::template fill<Abreast>(model, q, work, model.in_order ? out : sheets.grid);
-        if (!model.in_order) sheets.sort(model.nv, out);
+        const bool filled = Matrix::template fill<Abreast>(model, q, work, model.in_order ? out : sheets.grid);
+        if (filled && !model.in_order) sheets.sort(model.nv, out);
+        fine &= filled;
     }
     return fine;
 }

@@ -234,7 +234,7 @@ def fast_call(
     fallback: Callable[..., Any],
     forces: dict[Any, Any] | None = None,
     frames: dict[Any, bytes] | None = None,
-    wrap: Callable[..., Any] | None = None,
+    wrap: type | tuple[Any, ...] | None = None,
     tied: bool = False,
     ignores: bool = False,
 ) -> Callable[..., Any]:
