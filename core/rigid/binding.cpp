@@ -224,6 +224,8 @@ void bind(nb::module_& m) {
         .def_prop_ro("retired", [](const RigidModel& r) { return r.retired; })
         .def("retire", [](RigidModel& r) { r.retired = true; }, "Send every call to Python from now on.")
         .def_prop_ro("stamp", [](const RigidModel& r) { return r.stamp; }, "How often a parameter changed.")
+        .def_prop_ro("promise", [](RigidModel& r) { return nb::make_tuple(r.promise().sums, r.promise().solves); },
+                     "Whether sums, and what is divided by inertias, cannot overflow for moderate inputs.")
         .def_prop_ro("count", [](const RigidModel& r) { return r.model.count; }, "The number of elements.")
         .def_prop_ro("outdated", [](const RigidModel& r) { return r.outdated; })
         .def("outdate", [](RigidModel& r) { r.outdated = true, ++r.stamp; },

@@ -119,6 +119,10 @@ class RigidModel:
         """How often a parameter changed."""
 
     @property
+    def promise(self) -> tuple[bool, bool]:
+        """Whether sums, and what is divided by inertias, cannot overflow for moderate inputs."""
+
+    @property
     def count(self) -> int:
         """The number of elements."""
 

@@ -17,8 +17,8 @@ VECTORS = {
 
 
 def wrist(in_order):
-    """Three solid bodies of which the first has next to nothing to move where its axis and the last one's fall together;
-    with a branch in between, dofs are not in the order of the kernels.
+    """Three solid bodies; the first has next to nothing to move where its axis is that of the last. With a branch in
+    between, dofs are not in the order of the kernels.
     """
     mb = sc.Multibody("wrist")
     faint = sc.Inertia(1e-6, (0, 0, 0), 1e-18 * np.eye(3))

@@ -57,13 +57,18 @@ def _first(*names: str) -> tuple[str, ...]:
 #: Which tests are tried, in this order, for the files whose path has one of the words. All together, where nothing
 #: fails, they take about a minute.
 TESTS = (
+    (("snapshot",), ("ops/programs/test_compile.py", "ops/programs/test_lock.py")),
     (("program",), ("ops/programs/test_programs.py", "algebra/test_spaces.py", "ops/programs/test_compile.py")),
     (("dispatch",), ("core/test_instruction_sets.py",)),
     (("rollout",), ("sim/test_rollout.py",)),
     (("loops/motion",), ("loops/test_motion.py", "loops/embedding/test_motion.py")),
     (("loops",), CLOSED),
     (("passive",), ("core/test_passive.py", PASSIVE)),
-    (("rigid/call", "wrenches", "tracks", "mixed", "motion", "compliance"), _first(QUICK, SWEEPS, PASSIVE)),
+    (("moderate",), ("core/test_moderate_models.py", "dynamics/test_moderate.py", "dynamics/test_refused_calls.py")),
+    (
+        ("rigid/call", "rigid/results", "wrenches", "tracks", "mixed", "motion", "compliance"),
+        _first(QUICK, SWEEPS, PASSIVE),
+    ),
     (("coordinate",), ("model/test_tangent.py",)),
     (("derivatives", "columns", "variation", "sheet"), _first(DERIVATIVES)),
     (("crba", "minv", "matrix", "matrices", "algorithms"), _first(MATRICES)),

@@ -146,7 +146,8 @@ def fixman_force(g: Graph, q: Any, kT: float = 1.0, *, ignore_loops: bool = Fals
         check_loops("fixman_force", read_graph("fixman_force", g), ignore_loops)  # the same, of this function
         raise
     if half <= 1.0:
-        return -half * gradient
+        gradient *= -half
+        return gradient
     with np.errstate(over="ignore"):
         return finite_or_refused(-half * gradient, "the result of fixman_force")
 

@@ -16,7 +16,6 @@ from soacraft.model.tree.names import find_keyed, key_names
 from soacraft.spatial.checks import Array
 from soacraft.spatial.pose import Pose
 
-
 #: The part of a node, from the state that a result was computed for.
 OfNode = Callable[[Any, Frame], Array]
 
