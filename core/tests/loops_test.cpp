@@ -2,6 +2,7 @@
 // must agree; each answer must leave nothing of the closures and of the motion.
 #include <memory>
 
+#include "loops/job.hpp"
 #include "random_tree.hpp"
 #include "soacraft/loops/make_plan.hpp"
 #include "soacraft/loops/constraint_embedding.hpp"
@@ -9,6 +10,11 @@
 #include "soacraft/loops/motion.hpp"
 
 namespace soacraft {
+namespace rigid {
+namespace portable {
+extern const loops::Kernels loop_kernels;
+}
+}  // namespace rigid
 namespace {
 
 struct RandomClosed {
@@ -222,6 +228,59 @@ void test_free_bodies(RandomClosed& closed, const Buffer<double>& v, const Buffe
     expect(apart(vdot, w.vdot) < 1e-7 && apart(lambda, w.lambda) < 1e-6, "the augmented solvers agree");
 }
 
+// Two states side by side, that have what each has alone; the answer of one where the other is off its closures is the same.
+void test_side_by_side(const RandomClosed& closed, loops::Method method, const Buffer<double>& v, const Buffer<double>& T) {
+    const Plan& plan = closed.plan;
+    const loops::Kernels& kernels = loop_kernels;
+    const std::size_t nv = v.size(), forces = 6 * plan.closures.size() + plan.couplings.size();
+    Workspace workspace;
+    const std::size_t alone = kernels.room(plan), abreast = kernels.room_abreast(plan);
+    void* memory = workspace.hold(alone < abreast ? abreast : alone);
+    Buffer<double> rates[2] = {v, v}, torques[2] = {T, T}, q[2] = {closed.q, closed.q};
+    for (std::size_t i = 0; i < nv; ++i) rates[1][i] *= -0.5, torques[1][i] *= 2.0;
+    struct Found {
+        Buffer<double> vdot, rest, theta;
+    };
+    loops::State states[2] = {};
+    loops::Answer answers[2];
+    Found found[2], single[2];
+    const auto answer = [&](Found& to) {
+        to = {Buffer<double>(nv), Buffer<double>(forces + 2), Buffer<double>(closed.theta.size())};
+        return loops::Answer{to.vdot.data(), to.rest.data(), to.rest.data() + forces, to.theta.data()};
+    };
+    unsigned fine = 0;
+    for (int i = 0; i < 2; ++i) {
+        for (int k = 0; k < 6; ++k) states[i].base[k] = closed.base.a[k];
+        states[i].q = q[i].data(), states[i].v = rates[i].data(), states[i].force = torques[i].data();
+        states[i].theta = closed.theta.data();
+        if (kernels.solve(plan, memory, method, states[i], answer(single[i]))) fine |= 1u << i;
+        answers[i] = answer(found[i]);
+    }
+    const unsigned answered = kernels.solve_abreast(plan, memory, method, states, answers, 2);
+    expect((answered & ~fine) == 0, "no state is answered side by side that is in doubt alone");
+    for (int i = 0; i < 2; ++i) {
+        if (!(answered >> i & 1u)) continue;
+        double scale = 1.0, worst = 0.0;
+        for (std::size_t k = 0; k < nv; ++k) {
+            scale = std::fmax(scale, std::fabs(single[i].vdot[k]));
+            worst = std::fmax(worst, std::fabs(single[i].vdot[k] - found[i].vdot[k]));
+        }
+        expect(worst < 1e-9 * scale, "a state side by side with another has the answer it has alone");
+        const Found before = found[i];
+        answers[i] = answer(found[i]);
+        Buffer<double>& other = q[1 - i];
+        for (double& x : other) x += 0.125;
+        const unsigned again = kernels.solve_abreast(plan, memory, method, states, answers, 2);
+        expect((again >> i & 1u) && found[i].vdot == before.vdot && found[i].rest == before.rest,
+               "a state off its closures changes nothing for its neighbour");
+        other = closed.q, answers[i] = answer(found[i]);
+    }
+    if (fine == 3 && answered != 3) gives_up("side by side, a state is in doubt");
+    answers[0] = answer(found[0]);
+    const unsigned one = kernels.solve_abreast(plan, memory, method, states, answers, 1);
+    expect(one == (answered & 1u), "one state in lanes for two");
+}
+
 }  // namespace
 
 void test_closed_chain(unsigned seed) {
@@ -271,6 +330,8 @@ void test_closed_chain(unsigned seed) {
         worst = std::fmax(worst, std::fabs(first[i] - w.vdot[i]));
     }
     expect(worst < 1e-7 * scale, "the two solvers agree");
+    test_side_by_side(closed, loops::TREE_AUGMENTED, v, T);
+    test_side_by_side(closed, loops::CONSTRAINT_EMBEDDING, v, T);
 }
 
 }  // namespace soacraft

@@ -224,7 +224,7 @@ ROOT = Path(sc.__file__).parents[2]
 #: Small numbers that judge nothing, by file (or any), with the reason.
 NO_TOLERANCES = {
     (None, 1e-300): "keeps a quotient finite, and is no size of anything",
-    ("closure_rows.hpp", 1e-3): "where a series takes over from a quotient that loses digits: both are right there",
+    ("closure_hinge.hpp", 1e-3): "where a series takes over from a quotient that loses digits: both are right there",
 }
 
 

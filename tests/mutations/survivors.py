@@ -49,20 +49,15 @@ SURVIVORS: dict[tuple[str, str, str], str] = {
         "threads = threads <= 1 ? 1 : threads;",
     ): "1 is 1",
     (
-        f"{LOOPS}/closure_rows.hpp",
+        f"{LOOPS}/closure_hinge.hpp",
         "} else if (yy >= zz) {",
         "} else if (yy > zz) {",
     ): "where yy is zz both ways give the same quaternion, to rounding",
     (
-        f"{LOOPS}/closure_rows.hpp",
-        "if (size < 1e-13) return true;",
-        "if (size <= 1e-13) return true;",
+        f"{LOOPS}/closure_hinge.hpp",
+        "if (size < plan.tolerances.followed) return true;",
+        "if (size <= plan.tolerances.followed) return true;",
     ): "a step of exactly 1e-13, which no model gives, is taken or not: rounding",
-    (
-        f"{LOOPS}/hinge_factor.hpp",
-        "if (!(sum > small)) return false;",
-        "if (!(sum >= small)) return false;",
-    ): "sum is small where both are 0; then the answer is no number, and its residual sends the state to Python too",
     (
         f"{LOOPS}/work.hpp",
         "longest = longest < steps ? steps : longest;",
@@ -99,7 +94,7 @@ SURVIVORS: dict[tuple[str, str, str], str] = {
     ): "not in the portable build; and it takes a processor that has one of the three and not the others",
     (
         f"{LOOPS}/work.hpp",
-        "if (checked && !(plan.length > 0.0)) return false;",
-        "if (checked && !(plan.length >= 0.0)) return false;",
+        "if (checked && !(plan.length > 0.0)) return nowhere<T>();",
+        "if (checked && !(plan.length >= 0.0)) return nowhere<T>();",
     ): "only sliders have no length; rows in units of 0 then let no state pass the checks that follow",
 }

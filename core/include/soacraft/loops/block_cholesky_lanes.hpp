@@ -139,8 +139,9 @@ inline Flags<W> least_norm(LoopWorkOf<Pack<W>>& w, Pack<W>* lambda) {
     const T most = T(static_cast<double>(m)) - w.kept, rounds = T(2.0) * most + T(20.0), o(0.0);
     Flags<W> done = is_at_most(most, o), fine = everywhere<T>();
     T *g = w.extra, *d = g + m, *Ad = d + m;
-    T small(0.0), before(1.0);
-    for (index i = 0; i < m; ++i) small += T(1e-28 * plan.scale[i] * plan.scale[i]) * lambda[i] * lambda[i];
+    T size(0.0), before(1.0);
+    for (index i = 0; i < m; ++i) size += T(plan.scale[i] * plan.scale[i]) * lambda[i] * lambda[i];
+    const T small = T(plan.tolerances.settled * plan.tolerances.settled) * size;
     for (index round = 0; any(fine & !done); ++round) {
         for (index i = 0; i < m; ++i) g[i] = T(plan.scale[i]) * lambda[i];
         to_free_rows(w, g);

@@ -41,13 +41,16 @@ inline void quaternion_of(const Mat3& R, double* q) {
         for (int i = 0; i < 4; ++i) q[i] = -q[i];
 }
 
+// Below this sine of half an angle its logarithm is taken by a series, which loses no digits there.
+constexpr double SERIES = 1e-3;
+
 // log of a pose: [angle; V^-1 p].
 inline Twist log_of(const Place<double>& X) {
     double q[4];
     quaternion_of(X.R, q);
     const Vec3 s{q[0], q[1], q[2]};
     const double square = dot(s, s), half = std::sqrt(square);
-    const bool small = half < 1e-3;  // then by the series of arcsin(half) / half
+    const bool small = half < SERIES;  // then by the series of arcsin(half) / half
     const double stretch = small ? 2.0 + square * (1.0 / 3.0 + square * 0.15) : 2.0 * std::atan2(half, q[3]) / half;
     const double angle = stretch * half;
     const Vec3 w = stretch * s;
@@ -59,14 +62,14 @@ inline Twist log_of(const Place<double>& X) {
     return {w, X.p - 0.5 * once + f * cross(w, once)};
 }
 
-// The same side by side for turns below 2e-3 radians; NaN for larger ones.
+// The same side by side where the series serves; NaN for larger turns, of loops that are open.
 template <int W>
 inline Spatial<Pack<W>> log_of(const Place<Pack<W>>& X) {
     typedef Pack<W> T;
     const Mat<T>& R = X.R;
     const T s = square_root(R.a.x + R.b.y + R.c.z + T(1.0)), h = T(0.5) / s;
     const Vec<T> u = h * Vec<T>{R.b.z - R.c.y, R.c.x - R.a.z, R.a.y - R.b.x};
-    const T square = dot(u, u), small = T(1e-6), none(std::numeric_limits<double>::quiet_NaN());
+    const T square = dot(u, u), small = T(SERIES * SERIES), none(std::numeric_limits<double>::quiet_NaN());
     const T stretch = choose(is_above(small, square), T(2.0) + square * (T(1.0 / 3.0) + square * T(0.15)), none);
     const Vec<T> w = stretch * u, once = cross(w, X.p);
     const T a2 = dot(w, w), f = T(1.0 / 12.0) + a2 * T(1.0 / 720.0);
