@@ -249,7 +249,7 @@ def test_choices_of_another_form(good):
                 made(good, method, **{name: bad})
         for odd in (np.nan, np.inf, -1.0, 1e308, 5e-324):
             exercise(made(good, method, **{name: np.full(size, odd)}), good)
-    for method in (-1, 3, 2**40, None, "x", 0.5):
+    for method in (-1, 4, 2**40, None, "x", 0.5):
         with pytest.raises(REFUSED):
             made(good, method)
 
