@@ -245,7 +245,8 @@ def test_mixed_dynamics_on_random_graphs():
         dofs = [int(rng.choice(free.system.independent))]
         wanted = s.mixed_dynamics(mb.q, mb.v, force, vdot, dofs)
         (plan,) = s._prescribing.values()
-        found = s._mixed_at_once(s._read("mixed_dynamics", q=mb.q, v=mb.v, force=force, vdot=vdot), dofs, [{}])
+        p = s._read("mixed_dynamics", q=mb.q, v=mb.v, force=force, vdot=vdot)
+        found = plan.at_once(s._turns, p, [{}])
         asked.append(plan)
         if not found[2][0]:
             return
@@ -257,6 +258,62 @@ def test_mixed_dynamics_on_random_graphs():
 
     check()
     assert len(answered) > 0.7 * len(asked) > 7
+
+
+def all_kinds(mb):
+    """Each solver of embedded systems, one of them with a closure next to the embedded tree."""
+    return [TreeAugmented(mb), ConstraintEmbedding(mb), ConstraintEmbedding(mb, embed=[x.name for x in mb.loops][1:])]
+
+
+def test_mixed_dynamics_of_embedded_systems_and_hybrids(monkeypatch):
+    """What is compiled for one solver is for all, and its answers are those of each solver's Python."""
+    mb = library("cassie")
+    rng = np.random.default_rng(3)
+    force, vdot = rng.standard_normal((2, mb.nv))
+    mask = np.zeros(mb.nv, dtype=bool)
+    mask[[6, 7, 8]] = True
+    wanted = in_python(TreeAugmented(mb)).mixed_dynamics(mb.q, mb.v, force, vdot, mask)
+    for s in all_kinds(mb):
+        first = s.mixed_dynamics(mb.q, mb.v, force, vdot, mask)
+        monkeypatch.setattr(type(s), "_mixed", None)  # Python has no part in what follows
+        batch = s.mixed_dynamics(np.stack([mb.q, mb.q]), mb.v, force, vdot, mask)
+        given = (np.array(mb.q), np.array(mb.v), force, vdot, mask)
+        monkeypatch.setattr(type(s), "_read", None)  # nor the reading of arguments
+        found = s.mixed_dynamics(*given)
+        undriven = s.mixed_dynamics(*given, U={mb.loops[0].name: (np.zeros(6), np.zeros(6))})
+        monkeypatch.undo()
+        for x in (first, found, undriven, (batch[0][1], batch[1][1])):
+            near(np.array(x), np.array(wanted), 1e-8)
+        assert np.array_equal(found[1][~mask], force[~mask])
+        with pytest.raises(StateError, match="vdot of 'cassie' must be finite"):
+            s.mixed_dynamics(*given[:3], np.where(mask, np.inf, vdot), mask)
+
+
+def test_inverse_dynamics_with_actuated_dofs_and_driven_closures(monkeypatch):
+    """Forces at as many dofs as can move, named by the user or chosen, are compiled where forward dynamics gives the
+    accelerations back."""
+    mb = library("cassie")
+    q, v, U = np.array(mb.q), np.array(mb.v), {mb.loops[0].name: (np.zeros(6), np.zeros(6))}
+    whole = TreeAugmented(mb).forward_dynamics(q, v, np.random.default_rng(2).standard_normal(mb.nv)).vdot
+    for s in all_kinds(mb)[:2]:
+        names = s.independent(q)
+        chosen = np.array([mb.dof_names.index(x) for x in names])
+        mask = np.isin(np.arange(mb.nv), chosen)
+        calls = [(whole, mask, None), (whole, list(names), None), (whole, mask, U)]
+        if isinstance(s, ConstraintEmbedding):
+            calls += [(whole[chosen], mask, None), (whole[chosen], None, U)]
+        slow = in_python(type(s)(mb))
+        assert slow.independent(q) == names
+        wanted = [slow.inverse_dynamics(q, v, x, actuated=at, U=drives) for x, at, drives in calls]
+        for x, at, drives in calls[:2]:
+            s.inverse_dynamics(q, v, x, actuated=at, U=drives)  # the first ones are Python's
+        monkeypatch.setattr(type(s), "_read", None)  # no Python
+        for (x, at, drives), force in zip(calls, wanted, strict=True):
+            near(s.inverse_dynamics(q, v, x.copy(), actuated=at, U=drives), force, 1e-8)
+        monkeypatch.undo()
+        near(s.forward_dynamics(q, v, wanted[0]).vdot, whole, 1e-7)
+        with pytest.raises(LoopError, match="vdot of all dofs of 'cassie' does not agree with its closures"):
+            s.inverse_dynamics(q, v, whole + np.eye(mb.nv)[np.flatnonzero(~mask)[0]], actuated=mask)
 
 
 def test_mixed_dynamics_of_a_batch():

@@ -20,11 +20,14 @@ from tests.loops.cases import (
     row_of_four_bars,
     tie,
 )
+from tests.profiles import tries
 
 import soacraft as sc
 from soacraft.errors import LoopError, StateError
 from soacraft.kinematics.rows import Constraints
+from soacraft.kinematics.tasks import states_of
 from soacraft.loops import forward_dynamics_derivatives
+from soacraft.loops.derivatives import at_task
 from soacraft.model.samples.random_models import random_inertia, random_pose
 
 SOLVERS = [sc.loops.TreeAugmented, sc.loops.FullyAugmented, sc.loops.ConstraintEmbedding]
@@ -264,3 +267,91 @@ def test_units_make_no_difference(scale):
         dforce = forward_dynamics_derivatives(sc.loops.TreeAugmented(mb), mb.q, rest, rest).dforce
         found[size] = unit[:, None] * dforce * unit
     near(found[scale], found[1.0], 1e-6)  # the row that is small pulls by as much
+
+
+# -- compiled ------------------------------------------------------------------------------------------------------
+
+
+def in_python(s, q, v, force, f_ext=None):
+    """The derivatives by the functions of Python, whatever compiled code would say."""
+    p = s._read("forward_dynamics_derivatives", q=q, v=v, force=force, f_ext=f_ext)
+    ((state, one, forces),) = states_of(p)
+    return at_task(s, s._task(state, one["force"], forces, {}, passive=True))[0]
+
+
+def same(found, wanted, tolerance):
+    for x, y in zip(derived(found), derived(wanted), strict=True):
+        near(x, y, tolerance)
+
+
+def test_compiled_code_answers_as_python():
+    """On random closed graphs, redundant rows and couplings too; springs act in all of them."""
+    asked, answered = [], []
+
+    @tries(40)
+    @given(mb=closed_graphs(max_bodies=5, max_loops=2, hinges=HOLONOMIC))
+    def compare(mb):
+        comparable(mb, force_of(mb))
+        s = sc.loops.TreeAugmented(mb)
+        q, v, force = np.array(mb.q), np.array(mb.v), force_of(mb)
+        forward_dynamics_derivatives(s, q, v, force)
+        if s._augmented() is None:
+            return
+        asked.append(mb)
+        call = s._augmented().derivatives
+        before = call.answered
+        found = forward_dynamics_derivatives(s, q, v, force)
+        if call.answered > before:
+            answered.append(mb)
+            same(found, in_python(s, q, v, force), 1e-7)
+
+    compare()
+    assert len(answered) > 0.8 * len(asked) > 8
+
+
+@pytest.mark.parametrize("hinge", [x for x in CLOSING if x.holonomic], ids=lambda x: type(x).__name__)
+def test_every_closing_hinge_is_compiled(hinge):
+    mb = arms(hinge)
+    q, v, force = np.array(mb.q), np.array(mb.v), force_of(mb)
+    for make in (sc.loops.TreeAugmented, sc.loops.ConstraintEmbedding):
+        s = make(mb)
+        forward_dynamics_derivatives(s, q, v, force)
+        found = forward_dynamics_derivatives(s, q, v, force)
+        assert s._augmented().derivatives.answered == 1
+        same(found, in_python(s, q, v, force), 1e-10)
+
+
+def test_a_robot_with_redundant_loops_is_compiled():
+    """cassie: four balls that close plane loops, two rows of which repeat others; a batch, forces on bodies."""
+    mb = library("cassie")
+    s, rng = sc.loops.TreeAugmented(mb), np.random.default_rng(4)
+    v = s.project_velocity(mb.q, rng.standard_normal(mb.nv))
+    force = rng.standard_normal((3, mb.nv))
+    push = {mb.bodies[5].name: (1.0, 2.0, 3.0, 4.0, 5.0, 6.0)}
+    found = forward_dynamics_derivatives(s, mb.q, v, force, push)
+    assert s.forward_dynamics(mb.q, v, force[0]).rank == 10
+    for i in range(3):
+        wanted = in_python(s, mb.q, v, force[i], push)
+        near(found.dq[i], wanted.dq, 1e-9)
+        near(found.dv[i], wanted.dv, 1e-9)
+        near(found.dforce[i], wanted.dforce, 1e-9)
+        for name, three in wanted.multipliers.items():
+            near(np.array([x[i] for x in found.multipliers[name]]), np.array(three), 1e-9)
+    elsewhere = {mb.bodies[5].name: sc.Wrench((1.0, 2.0, 3.0), (4.0, 5.0, 6.0), expressed_in=mb.root)}
+    wanted = in_python(s, mb.q, v, force[0], elsewhere)
+    same(forward_dynamics_derivatives(s, mb.q, v, force[0], elsewhere), wanted, 1e-12)
+
+
+def test_derivatives_follow_parameters_and_leave_doubt_to_python():
+    mb = FourBar().build(0.7)
+    s, force = sc.loops.TreeAugmented(mb), np.array([1.0, 0.0, 0.0])
+    q, v = np.array(mb.q), np.zeros(3)
+    forward_dynamics_derivatives(s, q, v, force)
+    mb.bodies[1].inertia = sc.Inertia(9.0, (0.1, 0.2, 0.0), np.eye(3))
+    same(forward_dynamics_derivatives(s, q, v, force), in_python(sc.loops.TreeAugmented(mb), q, v, force), 1e-11)
+    forward_dynamics_derivatives(s, q, v, force)
+    assert s._augmented().derivatives.answered == 1
+    with pytest.raises(LoopError, match="is open by"):
+        forward_dynamics_derivatives(s, q + 0.1, v, force)
+    with pytest.raises(StateError, match="force of 'four_bar' must be finite"):
+        forward_dynamics_derivatives(s, q, v, force * np.nan)

@@ -116,7 +116,7 @@ def test_refusals():
     rolling.add_body("ball", None, sc.RollingBall(0.5), random_inertia(np.random.default_rng(1)))
     rolling.add_body("arm", "ball", sc.Pin((1, 0, 0)), random_inertia(np.random.default_rng(2)))
     rolling.close_loop("hold", "inertial", "arm", sc.RollingBall(0.5))
-    with pytest.raises(StateError, match=r"hang its body on a Free hinge and close a loop by this one: loops.linearize"):
+    with pytest.raises(StateError, match=r"hang its body on a Free hinge and close a loop by this one"):
         linearize(sc.loops.TreeAugmented(rolling), rolling.q, rolling.v, 0 * rolling.v)
 
 
@@ -137,9 +137,9 @@ def rolling_disc(transverse, axial, speed, mass=1.3, radius=0.4, g=9.81):
 
 
 @pytest.mark.parametrize("make", SOLVERS, ids=lambda x: x.__name__)
-@pytest.mark.parametrize(("transverse", "axial", "limit"), [(0.25, 0.5, 1 / 3), (0.5, 1.0, 1 / 4)], ids=["disc", "hoop"])
+@pytest.mark.parametrize(("transverse", "axial", "limit"), [(1 / 4, 1 / 2, 1 / 3), (1 / 2, 1.0, 1 / 4)])
 def test_a_rolling_disc_stays_upright_above_its_speed(make, transverse, axial, limit):
-    """v^2 > g a / 3 of a disc, g a / 4 of a hoop (Routh 1905, art. 244). Lean and heading, with A, C in m a^2:
+    """v^2 > g a / 3 of a disc, g a / 4 of a hoop, from the equations of lean and heading, with A and C in m a^2:
 
     (A + 1) lean'' = (g / a) lean + (C + 1) spin heading',   A heading'' = -C spin lean'
     """
@@ -150,17 +150,13 @@ def test_a_rolling_disc_stays_upright_above_its_speed(make, transverse, axial, l
         lin = linearize(make(mb), mb.q, mb.v, np.zeros(6))
         square = g / radius - axial * (axial + 1) / transverse * (speed / radius) ** 2
         square /= transverse + 1
-        wanted = np.zeros(8, dtype=complex)
-        wanted[:2] = np.sqrt(complex(square)) * np.array([1.0, -1.0])
         found = lin.eigenvalues[np.argsort(-np.abs(lin.eigenvalues))]
         near(found[:2] ** 2, np.full(2, square), 1e-9)
         near(np.abs(found[2:]), np.zeros(6), 1e-5)  # zeros that are repeated: roots of rounding
         assert bool(lin.is_stable) == (share > 1.0)
     assert len(lin.position_names) == 5
     assert set(lin.dof_names) <= set(lin.position_names)
-    assert repr(lin) == (
-        "ClosedLinearization of 3 independent of 6 dofs, which 5 dofs place: A 8 x 8, B 8 x 6"
-    )
+    assert repr(lin) == "ClosedLinearization of 3 independent of 6 dofs, which 5 dofs place: A 8 x 8, B 8 x 6"
 
 
 @pytest.mark.parametrize("hinge", [sc.RollingBall(0.5), sc.RollingDisc(0.5)], ids=lambda x: type(x).__name__)

@@ -17,9 +17,8 @@ from soacraft.spatial import Array, Inertia, Pose, Wrench
 ORTHONORMAL = 1e-12
 
 #: The classes of hinges the format knows, with their objects.
-HINGES: dict[type[kinds.Hinge], type[schema.Hinge]] = {
-    kind: getattr(schema, kind.__name__) for kind in (*kinds.HINGES, kinds.RollingDisc)
-}
+_KNOWN: tuple[type[kinds.Hinge], ...] = (*kinds.HINGES, kinds.RollingDisc)
+HINGES: dict[type[kinds.Hinge], type[schema.Hinge]] = {kind: getattr(schema, kind.__name__) for kind in _KNOWN}
 
 _NO_BOUND = {"lower": -np.inf, "upper": np.inf, "velocity": np.inf, "effort": np.inf}
 

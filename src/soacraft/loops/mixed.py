@@ -2,14 +2,16 @@
 
     vdot_i = given,   its row of Gc is e_i,   its multiplier is minus the force that it takes
 
-In: a problem with forces and accelerations, the prescribed dofs, what drives closures. Out: vdot and the force of each
-state, and where they hold.
+In: forces and accelerations, the prescribed dofs, what drives closures. Out: vdot and the force of each state, and
+where they hold. The answer depends on no solver, so all of them take this one. Where as many dofs are actuated as can
+move, it is inverse dynamics too: forces at these dofs alone that give all of them their accelerations.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,26 +19,86 @@ import numpy.typing as npt
 from soacraft.dynamics.compiled import pull_of
 from soacraft.dynamics.problem import Problem
 from soacraft.kinematics.compiled import CompiledClosures
-from soacraft.kinematics.tasks import PRESCRIBED, Drives
+from soacraft.kinematics.tasks import Drives
+from soacraft.loops.results import Result
 from soacraft.spatial.checks import Array
 
+#: Accelerations that forces give back are those asked for where no more is between them, relative to the largest.
+GIVEN_BACK = 1e-9
 
-def mixed(
-    plan: CompiledClosures, theta: Array, p: Problem, dofs: Sequence[int], drives: Sequence[Drives]
-) -> tuple[Array, Array, npt.NDArray[np.bool_]]:
-    """vdot and force, (count, nv) each, and where they hold, for a plan with these dofs prescribed."""
-    count = math.prod(p.batch)
-    q, v, force, vdot = (x.reshape(count, x.shape[-1]) for x in map(p.full, ("q", "v", "force", "vdot")))
-    acting = np.array(force)
-    acting[:, dofs] = 0.0
-    names = plan.plan.closures.couplings[len(plan.plan.closures.couplings) - len(dofs) :]
-    assert all(name.startswith(PRESCRIBED) for name in names)
-    told = [
-        {**one, **{name: (v[n, [i]], vdot[n, [i]]) for name, i in zip(names, dofs, strict=True)}}
-        for n, one in enumerate(drives)
-    ]
-    pull = pull_of(p, count) if p.forces else None
-    found, rest, _, fine = plan.run(q, v, acting, pull, theta, None, p.passive, plan.driven(told))
-    end = plan.plan.closures.forces
-    acting[:, dofs] = -rest[:, end - len(dofs) : end]
-    return found, acting, fine
+
+class Prescribed:
+    """The compiled form for some prescribed dofs."""
+
+    def __init__(self, plan: CompiledClosures, dofs: Sequence[int]) -> None:
+        self.plan, self.dofs, self._count = plan, np.array(dofs, dtype=np.intp), len(dofs)
+        closures = plan.plan.closures
+        self._names, self._end = closures.couplings[len(closures.couplings) - self._count :], closures.forces
+        self._nv, self._units = len(closures.units), closures.units
+        self._nowhere = np.full(len(closures.loops) + len(closures.couplings), -1, dtype=np.int64)
+        self._call = plan.call(Result, self)
+        self.actuates = False
+        """Whether forces at these dofs alone can give all dofs their accelerations."""
+
+    def at_once(
+        self, theta: Array, p: Problem, drives: Sequence[Drives]
+    ) -> tuple[Array, Array, npt.NDArray[np.bool_]]:
+        """vdot and force of all states, (count, nv) each, and where they hold."""
+        count = math.prod(p.batch)
+        q, v, force, vdot = (x.reshape(count, x.shape[-1]) for x in map(p.full, ("q", "v", "force", "vdot")))
+        acting = np.array(force)
+        acting[:, self.dofs] = 0.0
+        told = [
+            {**one, **{name: (v[n, [i]], vdot[n, [i]]) for name, i in zip(self._names, self.dofs, strict=True)}}
+            for n, one in enumerate(drives)
+        ]
+        q, v, pull = np.ascontiguousarray(q), np.ascontiguousarray(v), pull_of(p, count) if p.forces else None
+        found, rest, _, fine = self.plan.run(q, v, acting, pull, theta, None, p.passive, self.plan.driven(told))
+        acting[:, self.dofs] = -rest[:, self._end - self._count : self._end]
+        return found, acting, fine
+
+    def one(
+        self, q: Any, v: Any, force: Any, vdot: Any, theta: Array, passive: bool, U: Any = None
+    ) -> tuple[Array, Array, Array | None] | None:
+        """vdot and force of one state, from plain arrays, and the coordinates of closures' hinges where they are
+        followed; None for what must be read with care, and where compiled code is not sure.
+        """
+        shape = (self._nv,)
+        if not all(type(x) is np.ndarray and x.dtype == np.float64 and x.shape == shape for x in (v, force, vdot)):
+            return None
+        if not math.isfinite(float(force @ force)) or not math.isfinite(float(vdot @ vdot)):
+            return None
+        place, rates = self._nowhere.copy(), np.zeros(0)
+        if U is not None:
+            drives = self.plan.driven_plainly(U)
+            if drives is None or drives[0][len(place) - self._count :].max() >= 0:
+                return None
+            place, rates = drives
+        place[len(place) - self._count :] = len(rates) + 2 * np.arange(self._count)
+        acting, own = force.copy(), np.empty((self._count, 2))
+        acting[self.dofs] = 0.0
+        own[:, 0], own[:, 1] = v[self.dofs], vdot[self.dofs]
+        result = self._call(q, v, acting, theta, passive, place, np.concatenate([rates, own.ravel()]))
+        if result is None:
+            return None
+        acting[self.dofs] = -result._rest[self._end - self._count : self._end]
+        return result.vdot, acting, result._theta
+
+    def force_for(self, q: Any, v: Any, vdot: Any, theta: Array, passive: bool, U: Any) -> Array | None:
+        """The force at these dofs that gives all dofs their accelerations, for one state, where it does."""
+        if not self.actuates:
+            return None
+        found = self.one(q, v, np.zeros(self._nv), vdot, theta, passive, U)
+        if found is None:
+            return None
+        size, off = (float(np.abs(self._units * x).max(initial=0.0)) for x in (vdot, found[0] - vdot))
+        return found[1] if off <= GIVEN_BACK * size else None
+
+
+def key_of(dofs: Any) -> Any:
+    """What plain masks and names of dofs are known by; None for others."""
+    if type(dofs) is np.ndarray and dofs.dtype == np.bool_ and dofs.ndim == 1:
+        return dofs.tobytes()
+    if type(dofs) in (list, tuple) and all(type(x) is str for x in dofs):
+        return tuple(dofs)
+    return None

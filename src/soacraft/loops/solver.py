@@ -27,14 +27,16 @@ from soacraft.kinematics.bounds import read_fixed
 from soacraft.kinematics.checks import check_answer, check_state, closed_rows
 from soacraft.kinematics.compiled import INVERSE_DYNAMICS, PROJECT, PROJECT_VELOCITY, CompiledClosures, compiled_first
 from soacraft.kinematics.followers import masters
-from soacraft.kinematics.independent import Indices, Partition, dofs_named
+from soacraft.kinematics.independent import Indices, Partition, dofs_named, expansion
 from soacraft.kinematics.partition import partition
 from soacraft.kinematics.residuals import residuals
 from soacraft.kinematics.rows import Constraints
+from soacraft.kinematics.sizes import sizes_of
 from soacraft.kinematics.tasks import Drives, Task, for_each, in_state, read_drives, refuse_large, states_of
-from soacraft.kinematics.tolerances import CLOSED
+from soacraft.kinematics.tolerances import CLOSED, POOR_CONDITION
 from soacraft.loops import inverse, position
 from soacraft.loops.findings import Answer, Answered, Findings
+from soacraft.loops.mixed import Prescribed, key_of
 from soacraft.loops.motion import Outputs, each
 from soacraft.loops.named import NamedFunctions
 from soacraft.loops.results import Result, Source
@@ -89,6 +91,7 @@ class Solver(NamedFunctions, Strict, ABC):
         self._follow()
         self._chosen = Chosen(Findings(self))
         self._beside: CompiledClosures | None = None  # the tree-augmented solver that others take derivatives with
+        self._prescribing: dict[Any, Prescribed] = {}  # mixed dynamics by prescribed dofs, and by what names them
 
     @property
     def graph(self) -> Graph:
@@ -109,6 +112,7 @@ class Solver(NamedFunctions, Strict, ABC):
         self._compiled = self._compile()
         self._theta = theta
         self._chosen, self._beside = Chosen(Findings(self)), None
+        self._prescribing = {}
 
     def __repr__(self) -> str:
         return f"{type(self).__name__} of {self._graph!r}"
@@ -196,11 +200,23 @@ class Solver(NamedFunctions, Strict, ABC):
         `prescribed` and `passive` as in `soacraft.dynamics.mixed_dynamics`. Prescribed dofs that the closures tie to
         each other are a `LoopError`.
         """
+        known = self._prescribing.get(key_of(prescribed))
+        if known is not None and f_ext is None and self._turns is not None:
+            quick = known.one(q, v, force, vdot, self._turns, passive, U)
+            if quick is not None:
+                if quick[2] is not None:
+                    self._turns = quick[2]
+                return quick[0], quick[1]
         p = self._read("mixed_dynamics", q=q, v=v, force=force, vdot=vdot, f_ext=f_ext, passive=passive)
         dofs = np.flatnonzero(read_prescribed(self.graph, prescribed)).tolist()
         p, drives = read_drives(p, U)
 
-        tried = self._mixed_at_once(p, dofs, drives)
+        plan = self._prescribing.get(tuple(dofs))
+        tried = None
+        if plan is not None and self._turns is not None and 0 not in p.batch:
+            tried = plan.at_once(self._turns, p, drives)
+            if (name := key_of(prescribed)) is not None:
+                self._prescribing[name] = plan
         shape = (*p.batch, p.nv)
         count = math.prod(p.batch)
         answers, fine = np.empty((2, count, p.nv)), np.zeros(count, dtype=np.bool_)
@@ -211,6 +227,7 @@ class Solver(NamedFunctions, Strict, ABC):
                 with in_state(p.batch, where):
                     task = self._task(state, _without(one["force"], dofs), forces, drives[i], passive=p.passive)
                     answers[:, i] = self._mixed(task, dofs, one["vdot"])
+                    self._prescribe(task, dofs)
         return answers[0].reshape(shape), answers[1].reshape(shape)
 
     def inverse_dynamics(
@@ -233,10 +250,10 @@ class Solver(NamedFunctions, Strict, ABC):
         `vdot` is of the independent dofs, in the order of `independent(q)`, or of all dofs, (..., nv): one that the
         closures do not allow is a `LoopError`.
         """
-        if actuated is None and f_ext is None and U is None:
-            quick = self._quick(self._embedding(), INVERSE_DYNAMICS, q, vdot, after=(v, passive))
-            if quick is not None:
-                return quick[1]
+        if f_ext is None:
+            quick_force = self._inverse_quickly(q, v, vdot, actuated, U, passive)
+            if quick_force is not None:
+                return quick_force
         p = self._read("inverse_dynamics", q=q, v=v, f_ext=f_ext, passive=passive)
         p = inverse.read_independent(p, vdot)
         p, drives = read_drives(p, U)
@@ -248,9 +265,61 @@ class Solver(NamedFunctions, Strict, ABC):
             task = self._task(state, np.zeros(p.nv), forces, driven, passive=p.passive)
             choice = self._choice(task.rows)
             vdot_i = inverse.independent_part(task, choice, one["vdot_independent"], self.tolerance)
-            return inverse.force_for(task, choice, vdot_i, mask, self.tolerance)
+            force = inverse.force_for(task, choice, vdot_i, mask, self.tolerance)
+            self._actuate(task, choice, mask, actuated)
+            return force
 
         return np.reshape(for_each(p, drives, work), (*p.batch, p.nv))
+
+    def _inverse_quickly(self, q: Any, v: Any, vdot: Any, actuated: Any, U: Any, passive: bool) -> Array | None:
+        """The force at one state, from plain arrays; None where compiled code has no plan or is not sure."""
+        if actuated is None and U is None:
+            quick = self._quick(self._embedding(), INVERSE_DYNAMICS, q, vdot, after=(v, passive))
+            if quick is not None:
+                return quick[1]
+        chosen, theta = self._chosen.source.chosen, self._turns
+        own = None if chosen is None else self._prescribing.get(tuple(chosen.tolist()))
+        at = own if actuated is None else self._prescribing.get(key_of(actuated))
+        if at is None or not at.actuates or theta is None or type(vdot) is not np.ndarray:
+            return None
+        if len(vdot.shape) != 1 or len(vdot) != self._graph.nv:
+            vdot = None if own is None else self._given(own, q, v, vdot, theta, passive, U)
+        return None if vdot is None else at.force_for(q, v, vdot, theta, passive, U)
+
+    def _given(
+        self, own: Prescribed, q: Any, v: Any, vdot: Array, theta: Array, passive: bool, U: Any
+    ) -> Array | None:
+        """All accelerations from those of the independent dofs, where the choice of these is not in doubt."""
+        source, compiled, call = self._chosen
+        if vdot.shape != (len(own.dofs),) or vdot.dtype != np.float64 or compiled is None or call is None:
+            return None
+        drives = () if U is None else compiled.driven_plainly(U)
+        still = np.zeros(self._graph.nv)
+        if drives is None or call(q, v, still, theta, passive, *drives) is None:
+            return None
+        assert source.chosen is not None
+        whole = np.zeros(self._graph.nv)
+        whole[source.chosen] = vdot
+        found = own.one(q, v, still, whole, theta, passive, U)
+        return None if found is None else found[0]
+
+    def _actuate(self, task: Task, choice: Partition, mask: Any, actuated: Any) -> None:
+        """Make the compiled form of what Python has just answered, where the actuated dofs are as many as can move and
+        move them all.
+        """
+        at = choice.independent if mask is None else np.flatnonzero(mask)
+        if self._compiled is None or len(at) != len(choice.independent) or not len(at):
+            return
+        G, sizes = task.rows.jacobian(), sizes_of(task.rows)
+        X = expansion(G, choice, sizes) * sizes.dofs[:, None] / sizes.dofs[choice.independent]
+        if np.linalg.cond(X[at]) > POOR_CONDITION:
+            return
+        for dofs, name in ((choice.independent, None), (at, key_of(actuated))):
+            made = self._prescribing.get(tuple(dofs.tolist())) or self._prescribe(task, dofs.tolist())
+            if made is not None:
+                made.actuates = True
+                if name is not None:
+                    self._prescribing[name] = made
 
     def _inverse(self, p: Problem) -> Array:
         """The force at the independent dofs, for all states of a problem without external forces."""
@@ -401,10 +470,19 @@ class Solver(NamedFunctions, Strict, ABC):
         self._kept = found.independent
         return found
 
-    def _mixed_at_once(
-        self, p: Problem, dofs: list[int], drives: list[Drives]
-    ) -> tuple[Array, Array, npt.NDArray[np.bool_]] | None:
-        """vdot and force of all states by compiled code, and where they hold; None where it has no plan for it."""
+    def _prescribe(self, task: Task, dofs: list[int]) -> Prescribed | None:
+        """Make the compiled form for some prescribed dofs, with what rounding is measured by here."""
+        if self._compiled is None or not dofs:
+            return None
+        rows = task.with_prescribed(dofs, np.zeros(task.graph.nv)).rows
+        names = [name for name, _ in rows.places[len(rows.places) - len(dofs) :]]
+        with suppress(SingularError):  # a link without mass is left to Python
+            reference = Compliance(rows, task.graph.sko(task.state)).reference
+            if len(self._prescribing) >= 2 * _PLANS:
+                self._prescribing.clear()
+            made = Prescribed(self._compiled.prescribing(names, dofs, reference), dofs)
+            self._prescribing[tuple(dofs)] = made
+            return made
         return None
 
     def _mixed(self, task: Task, dofs: list[int], vdot: Array) -> tuple[Array, Array]:
@@ -552,6 +630,10 @@ class Solver(NamedFunctions, Strict, ABC):
             "no operators of the closed chain; sc.loops.ConstraintEmbedding(mb) makes it an SKO model that has them; "
             "sc.loops.TreeAugmented(mb) has those of the tree with Q, Gc and S."
         )
+
+
+#: Forms of mixed dynamics that are kept, each for other prescribed dofs.
+_PLANS = 8
 
 
 def _solver(kind: type[Solver], graph: Graph, choices: dict[str, Any], memory: dict[str, Any]) -> Solver:

@@ -6,7 +6,6 @@ from contextlib import suppress
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.linalg
 
 from soacraft.dynamics.engine import answer
@@ -19,21 +18,17 @@ from soacraft.kinematics.plan import TREE_AUGMENTED
 from soacraft.kinematics.residuals import repeats, residual_of_rows, row_speeds
 from soacraft.kinematics.rows import Constraints
 from soacraft.kinematics.sizes import sizes_of
-from soacraft.kinematics.tasks import Drives, Task
-from soacraft.kinematics.tolerances import CLOSED, OPEN_ROWS, PIVOT, REFINED, REPEATED
+from soacraft.kinematics.tasks import Task
+from soacraft.kinematics.tolerances import OPEN_ROWS, PIVOT, REFINED, REPEATED
 from soacraft.loops.augmented import Augmented
 from soacraft.loops.block_cholesky import BlockCholesky
 from soacraft.loops.closure_operators import ClosedBinding, ClosedOperators, drives_of
 from soacraft.loops.findings import Answer
-from soacraft.loops.mixed import mixed
 from soacraft.loops.schur import Compliance
-from soacraft.model.tree.graph import Graph
 from soacraft.ops.namespace import operators_of
 from soacraft.spatial.checks import Array
 
 _REFINEMENTS = 2
-#: Plans of mixed dynamics that are kept, each for other prescribed dofs.
-_PLANS = 8
 
 
 class TreeAugmented(Augmented):
@@ -55,10 +50,6 @@ class TreeAugmented(Augmented):
     """
 
     _method = TREE_AUGMENTED
-
-    def __init__(self, graph: Graph, tolerance: float = CLOSED) -> None:
-        self._prescribing: dict[tuple[int, ...], CompiledClosures] = {}
-        super().__init__(graph, tolerance)
 
     def operators(
         self,
@@ -103,29 +94,6 @@ class TreeAugmented(Augmented):
         if not repeats(task, vdot):
             return _by_singular_values(task, choice)
         return Answer(vdot, least_norm(task.rows, multipliers, choice.rank), choice)
-
-    def _mixed_at_once(
-        self, p: Problem, dofs: list[int], drives: list[Drives]
-    ) -> tuple[Array, Array, npt.NDArray[np.bool_]] | None:
-        if self._compiled is None or self._turns is None or not dofs or 0 in p.batch:
-            return None
-        plan = self._prescribing.get(tuple(dofs))
-        return None if plan is None else mixed(plan, self._turns, p, dofs, drives)
-
-    def _mixed(self, task: Task, dofs: list[int], vdot: Array) -> tuple[Array, Array]:
-        """The answer of Python, which leaves a plan for these prescribed dofs."""
-        if self._compiled is not None and dofs:
-            rows = task.with_prescribed(dofs, vdot).rows
-            names = [name for name, _ in rows.places[len(rows.places) - len(dofs) :]]
-            reference = Compliance(rows, task.graph.sko(task.state)).reference
-            if len(self._prescribing) >= _PLANS:
-                self._prescribing.clear()
-            self._prescribing[tuple(dofs)] = self._compiled.prescribing(names, dofs, reference)
-        return super()._mixed(task, dofs, vdot)
-
-    def _renew(self) -> None:
-        self._prescribing.clear()
-        super()._renew()
 
     def _augmented(self) -> CompiledClosures | None:
         return self._chosen.compiled
