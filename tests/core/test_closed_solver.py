@@ -11,7 +11,7 @@ import pytest
 import soacraft as sc
 from soacraft import _core
 from soacraft.kinematics.compiled import CompiledClosures
-from soacraft.kinematics.plan import CONSTRAINT_EMBEDDING, ROWS, TREE_AUGMENTED
+from soacraft.kinematics.plan import CONSTRAINT_EMBEDDING, FULLY_AUGMENTED, ROWS, TREE_AUGMENTED
 from soacraft.kinematics.rows import Constraints
 from soacraft.loops import ConstraintEmbedding
 from soacraft.model.flat.compiled import CompiledModel
@@ -22,7 +22,7 @@ from soacraft.model.tree.closures import coordinate_names
 REFUSED = (ValueError, TypeError)
 ARRAYS = ("closure_whole", "closure_real", "hinge_whole", "hinge_real", "term_whole", "term_real", "offsets", "sizes",
           "units")  # fmt: skip
-METHODS = (TREE_AUGMENTED, CONSTRAINT_EMBEDDING)
+METHODS = (TREE_AUGMENTED, CONSTRAINT_EMBEDDING, FULLY_AUGMENTED)
 
 
 def mechanism():
@@ -205,7 +205,8 @@ def test_no_plan(good, plan):
 
 def test_plans_that_lack_something(good):
     """Every field that is read by name is missed by name, and no other."""
-    needed = {TREE_AUGMENTED: ("compliance",), CONSTRAINT_EMBEDDING: ("groups", "dependent"), ROWS: ()}
+    needed = {TREE_AUGMENTED: ("compliance",), CONSTRAINT_EMBEDDING: ("groups", "dependent"), ROWS: (),
+              FULLY_AUGMENTED: ("compliance",)}  # fmt: skip
     for method, own in needed.items():
         for name in ("closures", "tolerances", "gravity", "method", *own):
             plan = plan_of(good, method=method)
@@ -240,7 +241,8 @@ def test_closures_on_another_tree(good):
 
 
 def test_choices_of_another_form(good):
-    for name, method in (("gravity", TREE_AUGMENTED), ("compliance", TREE_AUGMENTED), ("units", CONSTRAINT_EMBEDDING)):
+    for name, method in (("gravity", TREE_AUGMENTED), ("compliance", TREE_AUGMENTED), ("units", CONSTRAINT_EMBEDDING),
+                         ("compliance", FULLY_AUGMENTED), ("units", FULLY_AUGMENTED)):  # fmt: skip
         size = len(good.given[name])
         shapes = [np.zeros(n) for n in (size + 1, size - 1, (1, size), 0)]
         others = [np.zeros(size, dtype=np.float32), np.zeros(size, dtype=np.int64), np.zeros(2 * size)[::2]]
