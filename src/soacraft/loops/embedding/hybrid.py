@@ -95,7 +95,8 @@ def _carried(sko: SKOModel, W: Array) -> Array:
 
 
 def add_rows(found: EmbeddedModel, free: ForwardDynamics, rest: Augmented) -> tuple[Array, Array]:
-    """vdot_i and lambda under the rest of the rows, from the free accelerations. O(n m + m^3)."""
+    """vdot_i and lambda under the rest of the rows, from the free accelerations; what rounding leaves of the rows is
+    closed once more. O(n m + m^3)."""
     sko = found.sko
     vdot, alpha = (np.concatenate([np.zeros(0), *(x[k][:, 0] for k in sko.nodes)]) for x in (free.vdot, free.alpha))
     s: Any = operators(sko)
@@ -104,10 +105,13 @@ def add_rows(found: EmbeddedModel, free: ForwardDynamics, rest: Augmented) -> tu
     half = _on_blocks(halves, Y, transposed=False)
     _, sigma, V = np.linalg.svd(half, full_matrices=False)
     sigma, V = sigma[: rest.split.rank], V[: rest.split.rank]
-    multipliers = V.T @ ((V @ (rest.W @ alpha + rest.R @ vdot + rest.gamma)) / sigma**2)
-    y = _on_blocks(halves, half @ multipliers[:, None], transposed=True)
-    push = y - np.asarray(s.K.T * (s.psi.T * np.asarray(s.H.T * y)))
-    return vdot - push[:, 0], multipliers
+    left, multipliers = rest.W @ alpha + rest.R @ vdot + rest.gamma, np.zeros(len(rest.G))
+    for _ in range(2):
+        step = V.T @ ((V @ left) / sigma**2)
+        y = _on_blocks(halves, half @ step[:, None], transposed=True)
+        push = (y - np.asarray(s.K.T * (s.psi.T * np.asarray(s.H.T * y))))[:, 0]
+        vdot, multipliers, left = vdot - push, multipliers + step, left - rest.G @ push
+    return vdot, multipliers
 
 
 def _on_blocks(halves: list[Array], x: Array, transposed: bool) -> Array:

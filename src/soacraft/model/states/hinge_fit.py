@@ -116,7 +116,8 @@ def _units(length: float) -> Array:
 
 
 def _starts(hinge: Hinge, target: Pose, length: float) -> Iterator[Array]:
-    """The neutral coordinates, where the translation alone fits (turns of a helical hinge), then random ones."""
+    """The neutral coordinates, where the translation alone fits (turns of a helical hinge), then random ones, in
+    lengths where they slide."""
     neutral = np.asarray(hinge.neutral(), dtype=np.float64)
     yield neutral
     moved = _fitted(hinge, target, neutral, length, slice(3, 6))
@@ -124,7 +125,7 @@ def _starts(hinge: Hinge, target: Pose, length: float) -> Iterator[Array]:
         yield moved
     rng = np.random.default_rng(0)
     for _ in range(_RANDOM_STARTS):
-        yield np.asarray(hinge.random(rng), dtype=np.float64)
+        yield np.asarray(hinge.random_of(rng, length), dtype=np.float64)
 
 
 def _fitted(hinge: Hinge, target: Pose, q: Array, length: float, rows: slice = slice(0, 6)) -> Array:

@@ -1,0 +1,62 @@
+"""Tree-augmented, fully augmented, embedded and hybrid solvers agree with a dense KKT solution on random graphs."""
+
+import numpy as np
+import pytest
+from tests.loops.agreement import Sweep, built, sweep
+from tests.scales.scaled import Units, scaled
+
+import soacraft as sc
+from soacraft.kinematics.rows import Constraints
+from soacraft.model.hinges.base import pose_of
+from soacraft.model.states.hinge_fit import gap_size, hinge_gap, nearest_coordinates
+
+FEW, MANY = 300, 10_000
+
+
+def told(found, count):
+    """What came of it, printed; all that can be compared agrees, and nothing of that is refused."""
+    print(found)
+    assert found.wrong == []
+    assert found.refused == []
+    assert found.counts["compared"] >= 0.95 * count
+
+
+def test_solvers_agree_on_random_closed_graphs():
+    """Every hinge, redundant rows, armature, masses of four decades, lengths from a micrometre to 1,000 kilometres."""
+    told(sweep(range(FEW)), FEW)
+
+
+@pytest.mark.slow
+def test_solvers_agree_on_many_random_closed_graphs():
+    told(sweep(range(FEW, FEW + MANY)), MANY)
+
+
+def test_the_sweep_sees_what_it_is_for():
+    """Among the first graphs are all that its title says; and a wrong answer is told by seed."""
+    graphs = [built(seed)[0] for seed in range(60)]
+    lengths = [Constraints(mb, mb.state()).measure.length for mb in graphs if mb.nv]
+    masses = [body.inertia.mass for mb in graphs for body in mb.bodies]
+    assert min(lengths) < 1e-5
+    assert max(lengths) > 1e5
+    assert max(masses) / min(masses) > 1e4
+    assert any(body.armature.any() for mb in graphs for body in mb.bodies)
+    assert {type(body.hinge) for mb in graphs for body in mb.bodies} >= {sc.Pin, sc.Free, sc.Spherical, sc.RollingBall}
+    assert len({type(x.hinge) for mb in graphs for x in mb.loops}) >= 8
+    found = Sweep(wrong=[(7, "embedded", 2e-9)])
+    found.counts["compared"] += 1
+    assert str(found) == "1 compared\nseed 7: embedded is off by 2e-09"
+    with pytest.raises(AssertionError, match="embedded"):
+        told(found, 1)
+
+
+@pytest.mark.parametrize("length", [1e-6, 1e6])
+def test_the_coordinates_of_a_closure_are_found_in_any_unit(length):
+    """Screws that the neutral coordinates do not lead to: starts are drawn in lengths of the loop."""
+    hinge = sc.Screws([(0.4, 0.1, 0.7, 0.2, -0.5, 0.3), sc.Prismatic((0.3, 1.0, 0.2)), (0.9, 0.2, -0.1, 0, 0.4, 0.1)])
+    mb = sc.Multibody("one")
+    mb.add_body("body", None, hinge, sc.Inertia(1.0))
+    other = scaled(mb, Units(length=length)).bodies[0].hinge
+    for seed in range(8):
+        q, at = hinge.random(np.random.default_rng(seed)), [1.0, length, 1.0]
+        found = nearest_coordinates(other, pose_of(other, q * at), length=length)
+        assert gap_size(hinge_gap(other, found, pose_of(other, q * at)), length) < 1e-9
