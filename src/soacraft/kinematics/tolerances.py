@@ -18,6 +18,7 @@ from soacraft.spatial.checks import finite
 __all__ = [
     "ABREAST",
     "ABREAST_PIVOT",
+    "ACCURATE",
     "AHEAD",
     "ALIGNED",
     "ALONG_AXIS",
@@ -164,6 +165,9 @@ AT_LIMIT = 1e-9
 BALANCED = 1e-13
 #: Augmented accelerations are refined until multipliers change by no more than this part: the next round is rounding.
 REFINED = 1e-9
+#: A sparse solution that leaves more of its equations is compared with a dense one: rounding of long lengths, in which
+#: turns and slides are far apart.
+ACCURATE = 1e-10
 #: How far closures give way in the first fully augmented solution, relative to the compliance of their bodies;
 SLACK = 1e-8
 #: a change of the accelerations by this part is rounding, and by this one it has settled where no round helps.

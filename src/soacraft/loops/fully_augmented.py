@@ -19,7 +19,7 @@ from soacraft.kinematics.plan import FULLY_AUGMENTED
 from soacraft.kinematics.residuals import natural_rate, repeats, residual_of_rows, residuals
 from soacraft.kinematics.sizes import sizes_of
 from soacraft.kinematics.tasks import Task
-from soacraft.kinematics.tolerances import CLOSED, SETTLED, SLACK, STALLED
+from soacraft.kinematics.tolerances import ACCURATE, CLOSED, SETTLED, SLACK, STALLED
 from soacraft.loops.augmented import Augmented
 from soacraft.loops.findings import Answer
 from soacraft.loops.full_pattern import Bodies, Indices, Pattern, Ties, Values, times
@@ -79,13 +79,17 @@ class FullyAugmented(Augmented):
             self._patterns = {**dict(list(self._patterns.items())[1 - _PATTERNS :]), key: (ties, pattern)}
         found = system.solve(pattern)
         vdot = system.hinge_accelerations(found.z[pattern.bodies])
-        of_rows = residual_of_rows(task, vdot)
+        of_rows, off = residual_of_rows(task, vdot), np.inf
         if found.change <= self.tolerance and repeats(task, vdot, of_rows):
             multipliers, choice = system.least(pattern, found, self.tolerance)
             left = residuals(task, vdot, multipliers, of_rows)  # `change` mixes turns and metres, these do not
-            if max(left) <= self.tolerance:
+            off = max(left)
+            if off <= min(ACCURATE, self.tolerance):
                 return self._answered(task, Answer(vdot, multipliers, choice, left))
-        return self._answered(task, _dense(task, partition(task.rows, tolerance=self.tolerance)))
+        dense = _dense(task, partition(task.rows, tolerance=self.tolerance))
+        if off <= self.tolerance and off <= max(residuals(task, dense.vdot, dense.multipliers)):
+            return self._answered(task, Answer(vdot, multipliers, choice, left))
+        return self._answered(task, dense)
 
     def _answered(self, task: Task, found: Answer) -> Answer:
         """The answer, which may leave another plan to compiled code."""

@@ -121,7 +121,7 @@ struct Reaching {
                 const index c = w.column[e.v + j];
                 if (c < 0) continue;
                 const Twist xi = carried(F.p - w.at[k].p, w.H[j]);
-                double rate[6];
+                double rate[6] = {};
                 if (a.kind == kinematics::POSE) {
                     put(turn_back(F.R, xi.w), rate), put(turn_back(T.R, xi.v), rate + 3);
                 } else if (a.kind == kinematics::POSITION) {
