@@ -4,6 +4,7 @@
 
 #include "loops/job.hpp"
 #include "random_tree.hpp"
+#include "soacraft/loops/closing.hpp"
 #include "soacraft/loops/make_plan.hpp"
 #include "soacraft/loops/constraint_embedding.hpp"
 #include "soacraft/loops/fully_augmented.hpp"
@@ -169,6 +170,33 @@ void measure(Plan& plan, LoopWork& w) {
     for (double& scale : plan.scale) scale = most > 0.0 ? 1.0 / std::sqrt(most) : 1.0;
 }
 
+// What is assembled is closed, and no further from the start than the configuration that the start was moved from.
+void test_assembly(const RandomClosed& closed, LoopWork& w, MotionWork& m, Random& random) {
+    const Plan& plan = closed.plan;
+    const Model& model = closed.tree.model;
+    Buffer<char> memory(ClosingWork(plan, nullptr).bytes + 64);
+    ClosingWork c(plan, memory.data());
+    Buffer<index> free(model.nv), place(model.nv);
+    Buffer<double> low(model.nv), high(model.nv), start(model.nq), step = random.numbers<double>(model.nv);
+    for (index i = 0; i < model.nv; ++i)
+        free[i] = i, place[i] = -1, low[i] = high[i] = 0.0, step[i] *= 1e-3 / plan.unit[static_cast<std::size_t>(i)];
+    const loops::Allowed allowed{free.data(), model.nv, low.data(), high.data(), place.data(), true};
+    integrate(model, closed.q.data(), step.data(), start.data());
+    for (index i = 0; i < plan.coordinates; ++i) w.theta[i] = closed.theta[i];
+    if (!assemble(w, m, c, start.data(), allowed) && gives_up("a start is not assembled")) return;
+    expect(rows_at(w, m.q, m.still) && opening(w) < 1e-9, "what was assembled is closed");
+    double far[2] = {0.0, 0.0};
+    const double* ends[2] = {m.q, closed.q.data()};
+    for (int k = 0; k < 2; ++k) {
+        if (!difference(model, start.data(), ends[k], step.data())) return;
+        for (index i = 0; i < model.nv; ++i) {
+            const double x = plan.unit[static_cast<std::size_t>(i)] * step[i];
+            far[k] += x * x;
+        }
+    }
+    expect(far[0] < 1.01 * far[1], "what was assembled is near");
+}
+
 // What is projected, completed or followed closes; velocities expanded from independent ones keep it closed.
 void test_motion(const RandomClosed& closed, LoopWork& w, const Buffer<double>& v, Random& random) {
     const Plan& plan = closed.plan;
@@ -206,6 +234,7 @@ void test_motion(const RandomClosed& closed, LoopWork& w, const Buffer<double>& 
     expect(rows_at(w, m.q, m.still) && opening(w) < 1e-9, "what was projected is closed");
     if (!close_velocity(w, m.q, v.data(), to.data()) && gives_up("a velocity of a projected state")) return;
     for (index i = 0; i < model.nv; ++i) expect(std::fabs(to[i] - v[i]) < 1e-6, "a velocity on the closures stays");
+    test_assembly(closed, w, m, random);
 }
 
 // All bodies free: the same accelerations and multipliers.
