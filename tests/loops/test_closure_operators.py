@@ -103,10 +103,9 @@ def test_identities_of_closed_chains(identity, make):
     assert found.ok, found
 
 
-@pytest.mark.parametrize(
-    "name", ["compliance of the closures", "factor of the compliance of the closures", "inverse of a closed chain"]
-)
+@pytest.mark.parametrize("name", ["compliance of the closures", "factor of the compliance of the closures"])
 def test_formulas_of_the_papers_are_proved(name):
+    """The inverse of a closed chain is proved on the page of the papers."""
     s = sc.operators(sc.loops.TreeAugmented(ring()))
     identity = next(x for x in CLOSED if x.name == name)
     assert sc.prove(identity.left(s), identity.right(s))
@@ -114,6 +113,17 @@ def test_formulas_of_the_papers_are_proved(name):
         assert not sc.prove(identity.left(s), 2 * identity.right(s))
         assert sc.verify(identity.left(s), identity.right(s))
         assert not sc.verify(identity.left(s), 1.001 * identity.right(s))
+
+
+@each
+def test_they_are_operators_like_all_others(make):
+    """Products, adjoints, blocks, tags and text of each; what has no derivative says so."""
+    s = sc.operators(sc.loops.TreeAugmented(make()))
+    for name in ("Q", "Bc", "Gc", "S"):
+        assert sc.check_operator(getattr(s, name)), name
+    assert s["Q Gc"] == (s.Q, s.Gc)
+    with pytest.raises(SpaceError, match="Q has no derivative"):
+        s.Gc.dot()
 
 
 def test_driven_closures():

@@ -171,6 +171,7 @@ class ClosedOperators(Operators):
     (Gc : closure[3] <- hinge[12], Q*Bc.T*phi.T*H.T : closure[3] <- hinge[12], (3,))
     """
 
+    operators_besides = OPERATORS
     Q: Operator
     Bc: Operator
     Qv: Operator

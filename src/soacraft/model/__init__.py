@@ -17,6 +17,7 @@ from soacraft.model.tree.properties import Limits, Passive
 from soacraft.model.tree.records import Actuator, Geometry, Keyframe, Material, Record
 from soacraft.model.tree.springs import Bushing, Spring
 from soacraft.model.tree.subgraph import SubGraph
+from soacraft.model.tree.subscriptions import Change, Subscription
 from soacraft.model.tree.tendons import Tendon
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "Body",
     "Bushing",
     "Catalogue",
+    "Change",
     "Closure",
     "Coupling",
     "Entry",
@@ -48,6 +50,7 @@ __all__ = [
     "Spring",
     "State",
     "SubGraph",
+    "Subscription",
     "Tendon",
     "random_inertia",
     "random_pose",

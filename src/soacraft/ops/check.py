@@ -146,7 +146,7 @@ def _from_text(expr: Operator) -> Array:
 
 def read_back(text: str, s: Any, own: Mapping[str, Operator] | None = None) -> Operator:
     """The expression a text stands for, with the names of a namespace and the user's own."""
-    names = {name: getattr(s, name) for name in NAMES}
+    names = {name: getattr(s, name) for name in (*NAMES, *s.operators_besides)}
     names |= {"I": I, "B": s.B, "diag_of": diag_of, "root_rate": root_rate}
     names |= {name: getattr(s, name) for name in FOR_DERIVATIVES}
     names |= {name: getattr(s, name) for name in ALONG_VELOCITY if name in text}
