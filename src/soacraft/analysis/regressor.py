@@ -103,8 +103,8 @@ def parameter_regressor(
 
     with A(k) (6 x 10) from the velocity and acceleration of body k. Gravity is part of Y, less what of it is
     compensated; armature, external forces, springs and dampers are the offset. `passive=False` leaves springs, dampers
-    and compensation out. Of a closed chain give its solver, such as `sc.loops.ConstraintEmbedding(mb)`: Y and offset are
-    then X* of those of the tree, for the forces along its independent dofs.
+    and compensation out. Of a closed chain give its solver, such as `sc.loops.ConstraintEmbedding(mb)`: Y and offset
+    are then X* of those of the tree, for the forces along its independent dofs.
 
     >>> import numpy as np
     >>> import soacraft as sc

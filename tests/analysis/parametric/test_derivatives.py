@@ -224,6 +224,15 @@ def test_springs_between_nodes():
     agree(mb, ["lower.inboard_x"], free, lambda m: dynamics.forward_dynamics(m, *given, passive=False), 1e-8)
 
 
+def test_flexible_bodies_are_refused():
+    mb = sc.load("double_pendulum")
+    with mb._edits.lock:
+        mb._edits.structure()
+        mb.body("upper")._own = ("mode",)
+    with pytest.raises(ModelError, match="'upper' of 'double_pendulum' is flexible, and these are derivatives"):
+        analysis.parameter_derivatives(mb, "mass_matrix", "lower.mass", np.zeros(3))
+
+
 def test_any_analysis_by_differences():
     """The period of a pendulum, (1/2) (l/g)^1/2 by its length; the model itself stays as it is."""
     mb = sc.load("pendulum")

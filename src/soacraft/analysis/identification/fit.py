@@ -20,7 +20,13 @@ from soacraft.errors import ConvergenceError
 from soacraft.spatial.checks import Array
 
 _STEPS = 200
-_SMALL = 1e-13  # decrement, squared, relative to the number of unknowns and the sum of squares
+#: What the objective may still lose in a last step, for each unknown in units of the weight: a relative change,
+#: squared. The last step squares it once more; near the edge of what is physical rounding leaves no less.
+_ON_THE_WAY, _AT_LAST = 1e-2, 1e-8
+_MOST = 0.9  # of the way to the edge
+_FACTOR = 2.0  # from one weight to the next: from further away Newton steps along the edge are short
+_EPS = float(np.finfo(float).eps)
+_ROUNDING = 1e3 * _EPS  # of R x - y, relative to y
 
 
 class Block(NamedTuple):
@@ -32,17 +38,19 @@ class Block(NamedTuple):
 
 
 def fit(R: Array, y: Array, blocks: list[Block], start: Array, weight: float) -> Array:
-    """The minimum, from a physical start; the weight comes down to its value in steps of ten."""
-    x, w = start, 1.0
+    """The minimum, from a physical start: along the path of minima whose weight comes down to its value by factors,
+    from one that is as heavy as the records.
+    """
+    x, w = start, 0.5 * float(np.sum((R @ start - y) ** 2))
     while True:
         w = max(w, weight)
-        x = _newton(R, y, blocks, x, w)
+        x = _newton(R, y, blocks, x, w, _ON_THE_WAY if w > weight else _AT_LAST)
         if w <= weight:
             return x
-        w /= 10.0
+        w /= _FACTOR
 
 
-def _newton(R: Array, y: Array, blocks: list[Block], x: Array, weight: float) -> Array:
+def _newton(R: Array, y: Array, blocks: list[Block], x: Array, weight: float, small: float) -> Array:
     value = _value(R, y, blocks, x, weight)
     for _ in range(_STEPS):
         C, c = penalty(blocks, x)
@@ -50,9 +58,9 @@ def _newton(R: Array, y: Array, blocks: list[Block], x: Array, weight: float) ->
         b = np.concatenate([y - R @ x, np.sqrt(weight) * c])
         dx = np.linalg.lstsq(A, b, rcond=None)[0]
         decrement = float(np.sum((A @ dx) ** 2))
-        if decrement <= _SMALL * (len(x) * min(1.0, weight) + 1e-6 * float(y @ y)):
-            return x
-        step = 1.0
+        if decrement <= small * weight * len(x) + 4.0 * _EPS * abs(value) + _ROUNDING**2 * float(y @ y):
+            return x + dx if np.isfinite(_value(R, y, blocks, x + dx, weight)) else x
+        step = _room(blocks, C @ dx)
         while True:
             trial = _value(R, y, blocks, x + step * dx, weight)
             if trial <= value - 1e-4 * step * decrement:
@@ -62,6 +70,18 @@ def _newton(R: Array, y: Array, blocks: list[Block], x: Array, weight: float) ->
                 return x  # rounding is all that is left
         x, value = x + step * dx, trial
     raise ConvergenceError(f"identify: Newton's method has not converged in {_STEPS} steps; take a larger prior.")
+
+
+def _room(blocks: list[Block], change: Array) -> float:
+    """How far to go along a step with the changes L^-1 dP L^-* of all blocks: all of it, or most of the way to the
+    edge. Closer, and Newton's method comes back by no more than doubling the distance in each step.
+    """
+    room, start = 1.0, 0
+    for block in blocks:
+        n = len(block.prior)
+        least = float(np.linalg.eigvalsh(change[start : start + n * n].reshape(n, n))[0])
+        room, start = min(room, _MOST / max(-least, _MOST)), start + n * n
+    return room
 
 
 def _value(R: Array, y: Array, blocks: list[Block], x: Array, weight: float) -> float:

@@ -231,10 +231,9 @@ def _estimated(graph: Graph, data: Condensed, units: Array, small: float) -> Arr
     """The noise along each dof from what the best fit leaves, each weighed by its own: sigma_j^2 = |r_j|^2 / (N - h_j),
     h_j the share of row j in the parameters fitted.
     """
-    largest = float(data.sizes.max(initial=0.0))
-    if largest == 0.0:
+    if not data.sizes.any():
         raise StateError(f"records of identify: no force acts on {graph.name!r}, so they show nothing.")
-    sizes = np.where(data.sizes > 0.0, data.sizes, largest)
+    sizes = np.where(data.sizes > 0.0, data.sizes, _forces_of(graph))
     sigma = sizes.copy()
     for _ in range(_ROUNDS):
         R, y = _stacked(data, sigma, units)
@@ -256,6 +255,12 @@ def _estimated(graph: Graph, data: Condensed, units: Array, small: float) -> Arr
         if np.allclose(before, sigma, rtol=1e-6, atol=0.0):
             break
     return sigma
+
+
+def _forces_of(graph: Graph) -> Array:
+    """The size of forces along each dof from the model's own mass, length and time: for dofs that no force acts on."""
+    (L, t), mass = scale_of(graph), sum(body.inertia.mass for body in graph.bodies) or 1.0
+    return np.asarray(mass * (L / t) ** 2 / scale_of(graph).of("".join(graph.layout.units.hinge)))
 
 
 def _base(

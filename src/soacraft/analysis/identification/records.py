@@ -79,7 +79,7 @@ def condensed(g: Graph, found: Found, records: Records, solver: Any, noise: Arra
             sums[0] += float(np.sum(both[..., -1] ** 2))
             both = both.reshape(-1, 1, c + 1)
         else:
-            sums += np.sum(both[..., -1] ** 2, axis=0) + np.sum((Y @ x) ** 2, axis=0)
+            sums += np.sum(both[..., -1] ** 2, axis=0) + np.sum((Y @ x) ** 2, axis=0)  # zero is no size
         for j in range(rows):
             triangles[j] = np.linalg.qr(np.concatenate([triangles[j], both[:, j]]), mode="r")[: c + 1]
     states = len(records.q)
