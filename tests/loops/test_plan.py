@@ -9,9 +9,10 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from tests.loops.cases import LIBRARY, FourBar, Z, dense, library, near
+from tests.loops.cases import LIBRARY, FourBar, Z, dense, library, near, row_of_four_bars
 
 import soacraft as sc
+from soacraft.kinematics.compiled import rows_of
 from soacraft.kinematics.plan import CONSTRAINT_EMBEDDING, ROWS, TREE_AUGMENTED
 from soacraft.loops import ConstraintEmbedding, FullyAugmented, TreeAugmented
 from soacraft.loops.embedding.binding import CompoundSystem
@@ -174,3 +175,15 @@ def test_info_of_a_result(kind):
     other = pickle.loads(pickle.dumps(r))
     assert other.condition.tolist() == r.condition.tolist()
     assert other.info.redundant == r.info.redundant
+
+
+def test_solvers_of_one_model_share_its_compiled_rows():
+    """They are read once; another tolerance is another plan on the same arrays, new parameters are read anew."""
+    mb = row_of_four_bars(1)
+    one, other, strict = TreeAugmented(mb), ConstraintEmbedding(mb), TreeAugmented(mb, tolerance=1e-8)
+    assert one._compiled is other._compiled is rows_of(mb)
+    assert strict._compiled.plan.closures is one._compiled.plan.closures
+    assert strict._compiled.plan.tolerances.closed == 1e-8
+    mb.gravity = (0, -1, 0)
+    assert TreeAugmented(mb)._compiled is not one._compiled
+    assert TreeAugmented(mb)._compiled.plan.gravity.tolist() == [0, -1, 0]
