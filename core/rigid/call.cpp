@@ -1,6 +1,8 @@
 // Calls of the rigid kernels: single states, and batches with one leading axis.
 #include "call.hpp"
 
+#include <optional>
+
 #include "algorithms.hpp"
 #include "results.hpp"
 #include "wrenches.hpp"
@@ -83,8 +85,8 @@ struct Fast {
     const Algorithm& kernel;
     const Model& model;
     Job job;
-    Nodes nodes;
-    Wrenches wrenches;
+    std::optional<Nodes> nodes;  // where there are some
+    std::optional<Wrenches> wrenches;
     index count = -1;
     int outputs;
     bool given = false;     // whether the outputs are the caller's
@@ -125,13 +127,13 @@ struct Fast {
                     if (!value || !read_numbers(c.roles[i], value)) return false;
             }
         }
-        for (int i = 0; i < VECTORS; ++i)
+        for (int i = 0; i < VECTORS && kernel.in[i] != NONE; ++i)
             if (kernel.in[i] == ZEROS) job.in[i] = rigid.zeros.data();
         if (count == 0) return false;
-        if (kernel.has(NODES) && (!named || !nodes.read(rigid, c.frames, named, job))) return false;
+        if (kernel.has(NODES) && (!named || !nodes.emplace().read(rigid, c.frames, named, job))) return false;
         if (!kernel.has(PULLED | PULLED_IN_OWN_AXES)) return true;
         if ((!forces || forces == Py_None) && PyDict_GET_SIZE(c.forces) == 0) return true;
-        return wrenches.read(rigid, c.frames, c.forces, forces, count, job) &&
+        return wrenches.emplace().read(rigid, c.frames, c.forces, forces, count, job) &&
                (kernel.has(PULLED) || !job.turned);
     }
 
