@@ -28,7 +28,7 @@ class Source(NamedTuple):
     graph: Graph
     version: int
     parameters: int
-    index: dict[Body, int]
+    place: dict[Body, int]
     kind: str = ""
     expressed_in: str = ""
     rank: int = 1
@@ -48,7 +48,7 @@ class _PerBody:
     @property
     def bodies(self) -> tuple[Body, ...]:
         """The bodies, in the order of the results."""
-        return tuple(self._source.index)
+        return tuple(self._source.place)
 
     def _ipython_key_completions_(self) -> list[str]:
         return key_names(self._source.graph)
@@ -100,15 +100,15 @@ class Poses(_PerBody):
         found = self._frame(frame)
         if not isinstance(found.carrier, Body):
             return found.offset
-        k = self._source.index[found.carrier]
+        k = self._source.place[found.carrier]
         pose = Pose.unchecked(self.rotation[..., k, :, :].copy(), self.translation[..., k, :].copy())
         return pose if found is found.carrier else pose @ found.offset
 
     def __len__(self) -> int:
-        return len(self._source.index)
+        return len(self._source.place)
 
     def __iter__(self) -> Iterator[Pose]:
-        return (self[body] for body in self._source.index)
+        return (self[body] for body in self._source.place)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
         T = np.zeros((*self.rotation.shape[:-2], 4, 4))
@@ -189,7 +189,7 @@ class BodyArray(_PerBody, np.lib.mixins.NDArrayOperatorsMixin):
             return self._array[index]
         found = self._frame(index)
         if isinstance(found, Body):
-            where: Any = (..., self._source.index[found], *(slice(None),) * self._source.rank)
+            where: Any = (..., self._source.place[found], *(slice(None),) * self._source.rank)
             return self._array[where]
         if self._source.of_node is None:
             raise ModelError(f"{self.kind} are those of bodies; {found.full_name!r} is not a body.")
