@@ -17,7 +17,6 @@ from soacraft.model.sizes.measure import constant_measure_of
 from soacraft.model.tree.closures import Coupling, coordinate_names
 from soacraft.model.tree.frame import Body, Frame
 from soacraft.model.tree.graph import Graph
-from soacraft.model.tree.multibody import Multibody
 from soacraft.spatial.checks import Array
 from soacraft.spatial.pose import Pose
 
@@ -71,13 +70,13 @@ class ClosureArrays:
 
 
 def is_known(graph: Graph) -> bool:
-    """Whether compiled code knows every closure of a graph, and there is one; sub-graphs it does not take."""
-    if not isinstance(graph, Multibody) or not graph.is_closed or not graph.nv:
+    """Whether compiled code knows every closure of a graph, and there is one."""
+    if not graph.is_closed or not graph.nv:
         return False
     return all(_known(x.hinge) for x in graph.loops if x.active)
 
 
-def closure_arrays(graph: Multibody, tree: CompiledModel) -> ClosureArrays:
+def closure_arrays(graph: Graph, tree: CompiledModel) -> ClosureArrays:
     """The arrays of a graph whose closures are known."""
     loops = [x for x in graph.loops if x.active]
     couplings = [x for x in graph.couplings if x.active]
@@ -185,7 +184,7 @@ def _add_hinge(hinge: Hinge, at: int, hinges: list[tuple[int, int, list[float]]]
     return place
 
 
-def end_of(graph: Multibody, tree: CompiledModel, frame: Frame) -> tuple[int, int, Pose]:
+def end_of(graph: Graph, tree: CompiledModel, frame: Frame) -> tuple[int, int, Pose]:
     """The element and the body that carry a frame, and where it is on the element."""
     if not isinstance(frame.carrier, Body):
         return -1, -1, frame.offset
@@ -198,7 +197,7 @@ def place_numbers(place: Pose) -> list[float]:
     return [*place.rotation.ravel(), *place.translation]
 
 
-def _terms(graph: Multibody, tree: CompiledModel, couplings: list[Coupling]) -> tuple[Integers, Array, Array]:
+def _terms(graph: Graph, tree: CompiledModel, couplings: list[Coupling]) -> tuple[Integers, Array, Array]:
     names = coordinate_names(graph) if couplings else {}
     number = {name: i for i, name in enumerate(graph.dof_names)}
     element = {}

@@ -22,8 +22,10 @@ from soacraft.kinematics.plan import CONSTRAINT_EMBEDDING, TREE_AUGMENTED, Group
 from soacraft.kinematics.tolerances import CLOSED, RANK, Tolerances
 from soacraft.model.flat.compiled import CompiledModel
 from soacraft.model.flat.layout import Layout
+from soacraft.model.tree.frame import Body
 from soacraft.model.tree.graph import Graph
 from soacraft.model.tree.multibody import Multibody
+from soacraft.model.tree.subgraph import SubGraph
 from soacraft.spatial.checks import Array
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
@@ -69,7 +71,9 @@ class CompiledClosures:
         self._holonomic = plan.closures.holonomic
         self._order = _NO_ORDER if plan.independent is None else plan.independent
         self.motions: dict[int, Callable[..., Any]] = {
-            motion: _core.closed_motion_call(self.core, motion, self._order, _not_sure, forces)
+            motion: _not_sure
+            if forces is _OF_A_PART
+            else _core.closed_motion_call(self.core, motion, self._order, _not_sure, forces)
             for motion in _MOTIONS.get(plan.method, ())
         }
         """Calls (q, theta), (q, x, theta) or (q, x, theta, v, passive) on single states that give q, v and theta, of
@@ -82,9 +86,9 @@ class CompiledClosures:
 
     @classmethod
     def of(cls, graph: Graph, tolerance: float = CLOSED) -> CompiledClosures | None:
-        """The rows of a graph; None for a sub-graph, without ties, or with a hinge that compiled code does not know.
-        Solvers of one model share what it is read into."""
-        known = rows_of(graph)
+        """The rows of a graph; None without ties, with a hinge that compiled code does not know, or for a sub-graph
+        whose anchor moves. Solvers of one model share what it is read into."""
+        known = cls._of_part(graph) if isinstance(graph, SubGraph) else rows_of(graph)
         if known is None or tolerance == known.plan.tolerances.closed:
             return known
         plan = replace(known.plan, tolerances=replace(known.plan.tolerances, closed=tolerance))
@@ -97,6 +101,22 @@ class CompiledClosures:
             return None
         gravity = np.ascontiguousarray(graph.gravity, dtype=np.float64)
         return cls(tree, Plan(closure_arrays(graph, tree), Tolerances(), gravity), graph.acting_forces)
+
+    @classmethod
+    def _of_part(cls, graph: SubGraph) -> CompiledClosures | None:
+        """Those of a sub-graph, in the axes of its anchor: gravity is as it is seen from there now (`axes_of`). Calls on
+        single states are left to Python, which looks at the anchor first.
+        """
+        on_body = isinstance(graph.anchor, Body)
+        ends = [end for x in graph.loops if x.active for end in (x.a, x.b)]
+        if on_body and (graph.anchor_moves or not all(isinstance(x.carrier, Body) for x in ends)):
+            return None
+        tree = CompiledModel.of(graph.layout) if is_known(graph) else None
+        if tree is None:
+            return None
+        R = graph.current.configuration.base[0] if on_body else np.eye(3)
+        gravity = np.ascontiguousarray(R.T @ graph.gravity)
+        return cls(tree, Plan(closure_arrays(graph, tree), Tolerances(), gravity), _OF_A_PART)
 
     def augmented(self, compliance: Array, loose: bool = False, method: int = TREE_AUGMENTED) -> CompiledClosures:
         """The tree-augmented or the fully augmented solver, for rows of these compliances; `loose`: redundant ones
@@ -307,6 +327,15 @@ def rows_of(graph: Graph) -> CompiledClosures | None:
     return _KNOWN[layout]
 
 
+def axes_of(graph: Graph) -> bytes | None:
+    """What compiled rows of a sub-graph were made with besides its parameters: the axes of the body it is anchored
+    to.
+    """
+    if not isinstance(graph, SubGraph) or not isinstance(graph.anchor, Body):
+        return None
+    return np.ascontiguousarray(graph.current.configuration.base[0]).tobytes()
+
+
 def compiled_first(method: _Method) -> _Method:
     """The method (q, v, force) of solvers that asks the call which a solver has `_chosen` for single states first, from
     the coordinates of its `_turns`, before a step of Python is made; all else is the method's own.
@@ -318,6 +347,8 @@ def _not_sure(*given: Any) -> None:
     """What a call answers that leaves a state to Python."""
 
 
+#: Takes the place of the forces that act for a sub-graph, so that no call on single states is sure.
+_OF_A_PART: dict[Any, Any] = {"anchor": None}
 _NO_ORDER: Integers = np.zeros(0, dtype=np.int64)
 _MOTIONS = {
     TREE_AUGMENTED: (PROJECT_VELOCITY, PROJECT),

@@ -25,7 +25,14 @@ from soacraft.kinematics import assemble as assembling
 from soacraft.kinematics import projection
 from soacraft.kinematics.bounds import read_fixed
 from soacraft.kinematics.checks import check_answer, check_state, closed_rows
-from soacraft.kinematics.compiled import INVERSE_DYNAMICS, PROJECT, PROJECT_VELOCITY, CompiledClosures, compiled_first
+from soacraft.kinematics.compiled import (
+    INVERSE_DYNAMICS,
+    PROJECT,
+    PROJECT_VELOCITY,
+    CompiledClosures,
+    axes_of,
+    compiled_first,
+)
 from soacraft.kinematics.followers import masters
 from soacraft.kinematics.independent import Indices, Partition, dofs_named, expansion
 from soacraft.kinematics.partition import partition
@@ -87,6 +94,7 @@ class Solver(NamedFunctions, Strict, ABC):
         self._turns: Array | None = None  # those coordinates as compiled code takes them
         self._kept: Indices | None = masters(graph)
         graph.layout  # noqa: B018  (a stale sub-graph says so here)
+        self._axes = axes_of(graph)
         self._compiled = self._compile()  # the rows; what it is to solve by is chosen at the first state
         self._follow()
         self._chosen = Chosen(Findings(self))
@@ -101,8 +109,9 @@ class Solver(NamedFunctions, Strict, ABC):
                 f"this solver of {self._graph.name!r} was made before a structural change of the model; "
                 f"make a new one with sc.loops.{type(self).__name__}(...)."
             )
-        if self._parameters != self._graph.parameters:
-            self._parameters = self._graph.parameters
+        axes = axes_of(self._graph)
+        if self._parameters != self._graph.parameters or self._axes != axes:
+            self._parameters, self._axes = self._graph.parameters, axes
             self._renew()
         return self._graph
 
