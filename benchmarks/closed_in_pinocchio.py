@@ -70,6 +70,12 @@ class ClosedInPinocchio:
         vdot[self._v] = found
         return vdot
 
+    def square(self, found: Any) -> np.ndarray:
+        """A matrix over the dofs in soacraft's order."""
+        to = np.empty((len(self._v), len(self._v)))
+        to[np.ix_(self._v, self._v)] = found
+        return to
+
 
 def _order(body: sc.Body, where: slice, free: list[int]) -> np.ndarray:
     numbers = np.arange(where.start, where.stop)

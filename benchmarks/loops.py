@@ -35,6 +35,7 @@ THEIRS = {
     "Pinocchio": "pin.constraintDynamics(model, data, q, v, x, loops, loop_data, settings)",
     "lcaba": "pin.lcaba(model, data, q, v, x, loops, loop_data, lcaba_settings)",
 }
+DERIVED = "pin.computeConstraintDynamicsDerivatives(model, data, loops, loop_data, settings)"
 #: `lcaba` is shown beside, where it agrees to this.
 LOOSE = 1e-5
 ROW, ARM = (1, 2, 10, 40, 200), (1, 2, 5, 10, 20, 40, 80)
@@ -60,9 +61,10 @@ def run(quick: bool = False) -> dict[str, Any]:
     """Measure; the result is plain data."""
     named = families(quick)
     tasks: list[list[Any]] = [["measure", names, quick] for names in named.values()]
-    tasks.append(["batches", 8 if quick else 1000, quick])
+    tasks += [["batches", 8 if quick else 1000, quick], ["derivatives", quick]]
     found = in_child(__file__, tasks) if quick else [in_child(__file__, [task])[0] for task in tasks]
-    return {"families": dict(zip(named, found[:-1], strict=True)), "batches": found[-1]}
+    families_found = dict(zip(named, found[:-2], strict=True))
+    return {"families": families_found, "batches": found[-2], "derivatives": found[-1]}
 
 
 def measure(names: list[str], quick: bool) -> list[dict[str, Any]]:
@@ -139,6 +141,38 @@ def batches(size: int, quick: bool) -> list[dict[str, Any]]:
     return found
 
 
+def derivatives(quick: bool) -> dict[str, Any]:
+    """The derivatives of cassie's forward dynamics along q, v and the force, in one call; Pinocchio's take the answer of
+    `constraintDynamics`, so both of its calls are timed, one behind the other.
+    """
+    name = "cassie"
+    mb = build(name)
+    calls = statements(mb, name, 2 if quick else STATES, [])
+    ta, peer = calls["TA"][0], calls["Pinocchio"][1]
+    assert peer is not None
+    names = {x: getattr(peer, x) for x in ("model", "data", "loops", "loop_data", "settings")}
+    both = Timed(f"{THEIRS['Pinocchio']}; {DERIVED}", calls["Pinocchio"][0].states, pin=pin, **names)
+    solver = SOLVERS["TA"](mb)
+    ours = Timed("derive(s, q, v, x)", ta.states, s=solver, derive=sc.loops.forward_dynamics_derivatives)
+    gap = max(derivatives_apart(solver, ours, both, peer, k) for k in (0, 1))
+    loops = {(name, "forward dynamics"): ta.loop(), (name, "derivatives"): ours.loop(),
+             (name, "constraintDynamics"): calls["Pinocchio"][0].loop(), (name, "both"): both.loop()}  # fmt: skip
+    times = {key: t for (_, key), t in _times(loops, quick).items()}
+    return {"model": name, "dofs": mb.nv, "difference": require(gap, "derivatives of Pinocchio and TA on cassie"), **times}
+
+
+def derivatives_apart(solver: Any, ours: Timed, both: Timed, peer: ClosedInPinocchio, k: int) -> float:
+    """The largest relative difference, along motions that the closures allow: elsewhere Pinocchio's rows are others."""
+    found, data = ours.at(k), peer.data
+    pin.constraintDynamics(peer.model, data, *both.states[k], peer.loops, peer.loop_data, peer.settings)
+    pin.computeConstraintDynamicsDerivatives(peer.model, data, peer.loops, peer.loop_data, peer.settings)
+    dq, dv, dforce = (peer.square(x) for x in (data.ddq_dq, data.ddq_dv, data.ddq_dtau))
+    lin = sc.loops.linearize(solver, *ours.states[k])
+    along = (dq @ lin.X + dv @ lin.Y, found.dq @ lin.X + found.dv @ lin.Y)
+    pairs = (along, (dv @ lin.X, found.dv @ lin.X), (dforce, found.dforce))
+    return max(difference(x, y) for x, y in pairs)
+
+
 def _over(loop: Loop, size: int) -> Loop:
     return lambda n: loop(n * size)
 
@@ -150,4 +184,4 @@ def _times(
 
 
 if __name__ == "__main__":
-    answer(measure, batches)
+    answer(measure, batches, derivatives)

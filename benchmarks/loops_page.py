@@ -52,7 +52,8 @@ def text(result: dict[str, Any]) -> str:
     """The result as Markdown."""
     found = result["families"]
     tables = [_family(kind, found[kind]) for kind in TITLES]
-    return "\n\n".join([_verdicts(found), *tables, _batches(result["batches"]), _timed()])
+    derived = [_derivatives(x) for x in [result.get("derivatives")] if x]
+    return "\n\n".join([_verdicts(found), *tables, _batches(result["batches"]), *derived, _timed()])
 
 
 # -- what was to be reached -----------------------------------------------------------------------------------------
@@ -135,6 +136,24 @@ def _apart(entries: list[dict[str, Any]]) -> str:
     keys = list(dict.fromkeys(key for x in entries for key in x["difference"] if key != "TA"))
     worst = {key: max(x["difference"].get(key, 0.0) for x in entries) for key in keys}
     return ", ".join(f"{key} {gap:.0e}" for key, gap in worst.items())
+
+
+def _derivatives(x: dict[str, Any]) -> str:
+    own, theirs = x["derivatives"], x["both"] - x["constraintDynamics"]
+    rows = [
+        ["`forward_dynamics` of TA", _us(x["forward dynamics"]), ""],
+        ["`forward_dynamics_derivatives`, which solves too", _us(own), ""],
+        ["`constraintDynamics`", _us(x["constraintDynamics"]), ""],
+        ["`constraintDynamics`, then `computeConstraintDynamicsDerivatives`", _us(x["both"]), _x(x["both"] / own)],
+        ["the latter alone", _us(theirs), _x(theirs / own)],
+    ]
+    ratio = own / x["forward dynamics"]
+    words = (
+        f"Of Cassie's forward dynamics along q, v and the force, with those of the constraint forces: {ratio:.1f} times "
+        f"forward dynamics for {x['dofs']} dofs. Largest relative difference from Pinocchio along motions that the "
+        f"closures allow: {x['difference']:.0e}."
+    )
+    return f"## Derivatives\n\n{words}\n\n{table(['', 'microseconds', 'over ours'], rows, 1)}"
 
 
 def _batches(entries: list[dict[str, Any]]) -> str:
