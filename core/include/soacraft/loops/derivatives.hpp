@@ -23,8 +23,8 @@ struct DerivativeWork {
     index *order, *second;
     Twist *pull, *J, *dw;         // pull on the elements in their axes; J and dw of all chains
     index *dof, *first;           // of each J, and where those of each closure begin
-    double *T, *columns;
-    index* pushed;
+    double *T, *columns, *values;         // the entries of Gc by rows,
+    index *pushed, *entries, *columns_of;  // where those of each row begin, and their dofs
     FdWork<Abreast> tree;
 
     template <class Taker>
@@ -46,7 +46,8 @@ struct DerivativeWork {
         J = arena.template take<Twist>(loops * nv), dw = arena.template take<Twist>(loops * nv);
         dof = arena.template take<index>(loops * nv), first = arena.template take<index>(loops + 1);
         T = arena.template take<double>(nv), columns = arena.template take<double>(nv * nv);
-        pushed = arena.template take<index>(nv);
+        pushed = arena.template take<index>(nv), values = arena.template take<double>(m * nv);
+        entries = arena.template take<index>(m + 1), columns_of = arena.template take<index>(m * nv);
         tree = fd_work<Abreast>(model, arena);
     }
 };
@@ -54,6 +55,18 @@ struct DerivativeWork {
 // y -= a x over n numbers.
 SOACRAFT_FLAT void subtract_row(index n, double a, const double* SOACRAFT_RESTRICT x, double* SOACRAFT_RESTRICT y) {
     for (index i = 0; i < n; ++i) y[i] -= a * x[i];
+}
+// y -= sum of a_k times row at[k] of B, or row k without `at`, of n numbers; four together.
+inline void subtract_rows(index n, index count, const double* a, index right, const index* at, const double* B,
+                          double* SOACRAFT_RESTRICT y) {
+    const auto row = [&](index k) { return B + (at ? at[k] : k) * n; };
+    index k = 0;
+    for (; k + 4 <= count; k += 4) {
+        const double a0 = a[k * right], a1 = a[(k + 1) * right], a2 = a[(k + 2) * right], a3 = a[(k + 3) * right];
+        const double *b0 = row(k), *b1 = row(k + 1), *b2 = row(k + 2), *b3 = row(k + 3);
+        for (index i = 0; i < n; ++i) y[i] -= (a0 * b0[i] + a1 * b1[i]) + (a2 * b2[i] + a3 * b3[i]);
+    }
+    for (; k < count; ++k) subtract_row(n, a[k * right], row(k), y);
 }
 // Y -= A B for A (rows, inner) with entries at steps of `down` and `right`, B (inner, n), Y (rows, n): two rows of Y and
 // four of B together.
@@ -75,8 +88,7 @@ inline void subtract_product(index rows, index inner, index n, const double* A, 
         }
         for (; k < inner; ++k) subtract_row(n, a[k * right], B + k * n, y), subtract_row(n, c[k * right], B + k * n, z);
     }
-    for (; r < rows; ++r)
-        for (index k = 0; k < inner; ++k) subtract_row(n, A[r * down + k * right], B + k * n, Y + r * n);
+    for (; r < rows; ++r) subtract_rows(n, inner, A + r * down, right, nullptr, B, Y + r * n);
 }
 // A B* for rows of n numbers, (rows, rows), with B* (n, rows) at hand; sums side by side.
 inline void gram(index rows, index n, const double* A, const double* B_turned, double* to) {
@@ -155,11 +167,14 @@ inline bool factor_rows(const LoopWork& w, const DerivativeWork& d, index rank, 
 
 // X <- S^-1 X on the rows that count, which are the first `rank` rows of X in the order of pivots.
 inline void solve_rows(const DerivativeWork& d, index m, index rank, index n, double* X) {
-    solve_lower(rank, m, d.L, n, X);
-    for (index i = rank; i-- > 0;) {
-        for (index t = i + 1; t < rank; ++t) subtract_row(n, d.L[t * m + i], X + t * n, X + i * n);
+    const auto divide_row = [&](index i) {
         const double inverse = 1.0 / d.L[i * m + i];
         for (index c = 0; c < n; ++c) X[i * n + c] *= inverse;
+    };
+    for (index i = 0; i < rank; ++i) subtract_rows(n, i, d.L + i * m, 1, nullptr, X, X + i * n), divide_row(i);
+    for (index i = rank; i-- > 0;) {
+        subtract_rows(n, rank - 1 - i, d.L + (i + 1) * m + i, m, nullptr, X + (i + 1) * n, X + i * n);
+        divide_row(i);
     }
 }
 
@@ -189,23 +204,30 @@ inline void subtract_repeated(const DerivativeWork& d, index count, index m, ind
     for (index j = 0; j < count; ++j) {
         const double* N = d.null + j * m;
         for (index c = 0; c < n; ++c) part[c] = 0.0;
-        for (index i = 0; i < m; ++i) subtract_row(n, -N[i], X + i * n, part);
-        for (index i = 0; i < m; ++i) subtract_row(n, sign * N[i], part, Y + i * n);
+        subtract_rows(n, m, N, 1, nullptr, X, part);
+        for (index i = 0; i < m; ++i) subtract_row(n, -sign * N[i], part, Y + i * n);
     }
+}
+
+// y -= row i of Gc X, by the entries that are not nothing.
+inline void subtract_entries(const DerivativeWork& d, index i, index nv, const double* X, double* y) {
+    const index from = d.entries[i], count = d.entries[i + 1] - from;
+    subtract_rows(nv, count, d.values + from, 1, d.columns_of + from, X, y);
 }
 
 // One round of what closes the rows: x = S^-1 (Gc X + open), lambda += x, X -= Mcal^-1 Gc* x. `open` may be null.
 inline void respond_to_rows(const LoopWork& w, const DerivativeWork& d, index rank, const double* open, double* X, double* lambda) {
     const index m = w.plan.size, nv = w.model.nv;
     for (index i = 0; i < rank; ++i) {
-        const double* G = d.rows.G + d.order[i] * nv;
-        double* y = d.part + i * nv;
-        for (index c = 0; c < nv; ++c) y[c] = open ? open[d.order[i] * nv + c] : 0.0;
-        for (index k = 0; k < nv; ++k)
-            if (G[k] != 0.0) subtract_row(nv, -G[k], X + k * nv, y);
+        double* y = d.part + i * nv;  // less than nothing: what closes the rows has the other sign
+        for (index c = 0; c < nv; ++c) y[c] = open ? -open[d.order[i] * nv + c] : 0.0;
+        subtract_entries(d, d.order[i], nv, X, y);
     }
     solve_rows(d, m, rank, nv, d.part);
-    for (index i = 0; i < rank; ++i) subtract_row(nv, -1.0, d.part + i * nv, lambda + d.order[i] * nv);
+    for (index i = 0; i < rank; ++i) {
+        double *x = d.part + i * nv, *to = lambda + d.order[i] * nv;
+        for (index c = 0; c < nv; ++c) x[c] = -x[c], to[c] += x[c];
+    }
     subtract_product(nv, rank, nv, d.sorted, 1, nv, d.part, X);
 }
 
@@ -291,12 +313,17 @@ inline bool derive_closed(const LoopWork& w, const DerivativeWork& d, const Base
     for (index r = 0; r < nv; ++r)
         for (index k = 0; k < pushed; ++k) d.columns[r * nv + k] = inverse[r * nv + d.pushed[k]];
     subtract_product(nv, pushed, nv, d.columns, nv, 1, d.rows.push, out.vdot[0]);
-    for (index i = 0; i < m * nv; ++i) d.Z[i] = 0.0;
-    for (index i = 0; i < m; ++i)
-        for (index k = 0; k < nv; ++k) {
-            const double g = d.rows.G[i * nv + k];
-            if (g != 0.0) subtract_row(nv, -g, inverse + k * nv, d.Z + i * nv);
-        }
+    index entries = 0;
+    for (index i = 0; i < m; ++i) {
+        d.entries[i] = entries;
+        for (index k = 0; k < nv; ++k)
+            if (d.rows.G[i * nv + k] != 0.0) d.values[entries] = d.rows.G[i * nv + k], d.columns_of[entries++] = k;
+        d.entries[i + 1] = entries;
+        double* z = d.Z + i * nv;
+        for (index c = 0; c < nv; ++c) z[c] = 0.0;
+        subtract_entries(d, i, nv, inverse, z);
+        for (index c = 0; c < nv; ++c) z[c] = -z[c];
+    }
     double least;
     if (!factor_rows(w, d, rank, least)) return false;
     for (index i = 0; i < rank; ++i)
