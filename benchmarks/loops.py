@@ -142,8 +142,8 @@ def batches(size: int, quick: bool) -> list[dict[str, Any]]:
 
 
 def derivatives(quick: bool) -> dict[str, Any]:
-    """The derivatives of cassie's forward dynamics along q, v and the force, in one call; Pinocchio's take the answer of
-    `constraintDynamics`, so both of its calls are timed, one behind the other.
+    """The derivatives of cassie's forward dynamics along q, v and the force, in one call; Pinocchio's take the answer
+    of `constraintDynamics`, so both of its calls are timed, one behind the other.
     """
     name = "cassie"
     mb = build(name)
@@ -158,7 +158,8 @@ def derivatives(quick: bool) -> dict[str, Any]:
     loops = {(name, "forward dynamics"): ta.loop(), (name, "derivatives"): ours.loop(),
              (name, "constraintDynamics"): calls["Pinocchio"][0].loop(), (name, "both"): both.loop()}  # fmt: skip
     times = {key: t for (_, key), t in _times(loops, quick).items()}
-    return {"model": name, "dofs": mb.nv, "difference": require(gap, "derivatives of Pinocchio and TA on cassie"), **times}
+    gap = require(gap, "derivatives of Pinocchio and TA on cassie")
+    return {"model": name, "dofs": mb.nv, "difference": gap, **times}
 
 
 def derivatives_apart(solver: Any, ours: Timed, both: Timed, peer: ClosedInPinocchio, k: int) -> float:

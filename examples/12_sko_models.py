@@ -1,4 +1,4 @@
-"""Four models that are not rigid trees, by the recipe of Jain 2011 section 8.1: tree, node velocities, inertias, weights.
+"""Four models that are not rigid trees, by the recipe of Jain 2011, section 8.1: tree, velocities, inertias, weights.
 
     V(k) = A*(p,k) V(p) + H*(k) v(k),     f(k) = sum of A(k,j) f(j) + M(k) alpha(k) + b(k),     T(k) = H(k) f(k)
 """
@@ -18,8 +18,8 @@ def heat_chain(capacity, names=None):
 
 
 def cable(masses, length, gravity=9.81):
-    """Point masses on links that keep their length, in a plane. q: angle of each link from the horizontal; V: velocity of
-    a mass; b: its weight.
+    """Point masses on links that keep their length, in a plane. q: angle of each link from the horizontal; V: velocity
+    of a mass; b: its weight.
     """
     n = len(masses)
 
@@ -47,7 +47,7 @@ def truss(bays, width=1.0, height=1.0, mass=1.0):
 def bars(width, height):
     """How the elongations of a bay's bars follow from the velocities of its joints and of those of the bay before."""
     long = np.hypot(width, height)
-    c, s = width / long, height / long                                  # the diagonal: lower joint before to upper joint
+    c, s = width / long, height / long                                 # the diagonal: lower joint before to upper joint
     own = np.array([[1, 0, 0, 0], [0, 0, 1, 0], [0, -1, 0, 1], [0, 0, c, s]], dtype=float)
     before = np.array([[-1, 0, 0, 0], [0, 0, -1, 0], [0, 0, 0, 0], [-c, -s, 0, 0]], dtype=float)
     return own, before

@@ -108,5 +108,5 @@ def test_what_stays_in_python():
     assert TreeAugmented(part_of(tied))._compiled is None
     q = np.array(part_of(mb).current.q)
     q[2] += 0.3
-    with pytest.raises(LoopError, match="loop 'ring' of 'swung.*' is open by"):
+    with pytest.raises(LoopError, match=r"loop 'ring' of 'swung.*' is open by"):
         TreeAugmented(part_of(mb)).forward_dynamics(q, np.zeros(5), np.zeros(5))

@@ -104,8 +104,8 @@ class CompiledClosures:
 
     @classmethod
     def _of_part(cls, graph: SubGraph) -> CompiledClosures | None:
-        """Those of a sub-graph, in the axes of its anchor: gravity is as it is seen from there now (`axes_of`). Calls on
-        single states are left to Python, which looks at the anchor first.
+        """Those of a sub-graph, in the axes of its anchor: gravity is as it is seen from there now (`axes_of`). Calls
+        on single states are left to Python, which looks at the anchor first.
         """
         on_body = isinstance(graph.anchor, Body)
         ends = [end for x in graph.loops if x.active for end in (x.a, x.b)]
