@@ -150,8 +150,8 @@ def _derivatives(x: dict[str, Any]) -> str:
     ratio = own / x["forward dynamics"]
     words = (
         f"Of Cassie's forward dynamics along q, v and the force, with those of the constraint forces: {ratio:.1f} "
-        f"times forward dynamics for {x['dofs']} dofs. Largest relative difference from Pinocchio along motions that the "
-        f"closures allow: {x['difference']:.0e}."
+        f"times forward dynamics for {x['dofs']} dofs. Largest relative difference from Pinocchio along motions that "
+        f"the closures allow: {x['difference']:.0e}."
     )
     return f"## Derivatives\n\n{words}\n\n{table(['', 'microseconds', 'over ours'], rows, 1)}"
 

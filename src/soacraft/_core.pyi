@@ -295,9 +295,9 @@ class ClosedSolver:
         rates: _Reals | None = None,
     ) -> int:
         """Solve a batch of states, several side by side; `followed` gets the coordinates of the closures' hinges, found
-        from `theta`; `fine` says where the answer holds. `driven`: the place of the numbers of each driven closure (12) and coupling (2) in
-        `rates` (count, ...), -1 for others. Returns how many were solved on their own: those that were in doubt
-        next to others, or all that are one batch of one.
+        from `theta`; `fine` says where the answer holds. `driven`: the place of the numbers of each driven closure (12)
+        and coupling (2) in `rates` (count, ...), -1 for others. Returns how many were solved on their own: those that
+        were in doubt next to others, or all that are one batch of one.
         """
 
     def impulse(self, q: _Reals, v: _Reals, theta: _Reals, rhs: _Reals, dv: _Reals) -> bool:
