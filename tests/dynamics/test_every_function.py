@@ -21,6 +21,7 @@ from tests.dynamics.calls import (
 
 import soacraft as sc
 from soacraft import dynamics as dyn
+from soacraft.dynamics import sko
 from soacraft.errors import ModelError, SingularError, StaleError, StateError
 
 FUNCTIONS = sorted(CALLS)
@@ -256,9 +257,17 @@ def test_quaternions(function):
 def test_what_is_not_a_graph_is_refused(function):
     g = shared_tree(function)
     given = arguments(g, 2)
-    for bad in (None, 3, "arm", g.state(), g.sko()):
+    for bad in (None, 3, "arm", g.state()):
         with pytest.raises(ModelError, match=f"^{function} takes a Multibody or a sub-graph of one, got "):
             call(function, bad, given)
+
+
+@every
+def test_an_sko_model_has_the_functions_that_need_its_blocks_alone(function):
+    g = shared_tree(function)
+    if function not in sko.FUNCTIONS:
+        with pytest.raises(ModelError, match=f"^{function} is not for SKO models, whose nodes have no frames"):
+            call(function, g.sko(), arguments(g, 2))
 
 
 @every

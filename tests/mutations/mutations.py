@@ -285,8 +285,15 @@ MUTATIONS = (
         "frames",
         "centripetal acceleration",
         FRAMES,
-        "cross(wdot, r) + cross(w, cross(w, r))",
-        "cross(wdot, r) - cross(w, cross(w, r))",
+        "origin + cross(wdot, r) + cross(w, cross(w, r))",
+        "origin + cross(wdot, r) - cross(w, cross(w, r))",
+    ),
+    Mutation(
+        "frames",
+        "centripetal acceleration of a moving frame",
+        FRAMES,
+        "turning = cross(wdot, r) + cross(w, cross(w, r))",
+        "turning = cross(wdot, r) - cross(w, cross(w, r))",
     ),
     Mutation(
         "frames",
