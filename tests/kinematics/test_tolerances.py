@@ -223,6 +223,7 @@ def test_a_proof_that_loops_cannot_close_has_the_same():
 ROOT = Path(sc.__file__).parents[2]
 #: Small numbers that judge nothing, by file (or any), with the reason.
 NO_TOLERANCES = {
+    ("closure_operators.py", 1e-3): "a step from one state to another: how far is told by what closes there",
     (None, 1e-300): "keeps a quotient finite, and is no size of anything",
     ("closure_hinge.hpp", 1e-3): "where a series takes over from a quotient that loses digits: both are right there",
 }

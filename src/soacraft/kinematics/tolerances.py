@@ -37,6 +37,7 @@ __all__ = [
     "FORETOLD",
     "FURTHEST",
     "GAINED",
+    "GIVEN_BACK",
     "HEAVY",
     "HELD",
     "LEAST_DAMPED",
@@ -168,6 +169,8 @@ REFINED = 1e-9
 #: A sparse solution that leaves more of its equations is compared with a dense one: rounding of long lengths, in which
 #: turns and slides are far apart.
 ACCURATE = 1e-10
+#: Accelerations that forces give back are those asked for where no more is between them, relative to the largest.
+GIVEN_BACK = 1e-9
 #: How far closures give way in the first fully augmented solution, relative to the compliance of their bodies;
 SLACK = 1e-8
 #: a change of the accelerations by this part is rounding, and by this one it has settled where no round helps.

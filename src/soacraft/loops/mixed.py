@@ -20,11 +20,9 @@ from soacraft.dynamics.compiled import pull_of
 from soacraft.dynamics.problem import Problem
 from soacraft.kinematics.compiled import CompiledClosures
 from soacraft.kinematics.tasks import Drives
+from soacraft.kinematics.tolerances import GIVEN_BACK
 from soacraft.loops.results import Result
 from soacraft.spatial.checks import Array
-
-#: Accelerations that forces give back are those asked for where no more is between them, relative to the largest.
-GIVEN_BACK = 1e-9
 
 
 class Prescribed:
