@@ -12,10 +12,10 @@ Around them: `report` on mobility and open loops; `cut` and `recut` for the choi
 `sc.inverse_kinematics` for poses, positions and directions of frames within limits; `forward_dynamics_derivatives` and
 `linearize`; `aggregate` and geared hinges for compound bodies without loops.
 
-Forward dynamics by all three solvers and by hybrids, driven closures, projections, and motion and
-inverse dynamics of embedded systems are compiled for whole models of built-in hinges. A closure by a `RollingBall`, a
-hinge of the user's own and sub-graphs run in Python; assembly and kinematics run there on compiled
-rows.
+Forward and mixed dynamics by all three solvers and by hybrids, driven closures, projections, derivatives, and motion
+and inverse dynamics of embedded systems are compiled for models of built-in hinges and for sub-graphs whose anchor
+rests. A closure by a `RollingBall` and a hinge of the user's own run in Python; assembly and kinematics run there on
+compiled rows.
 """
 
 from soacraft.kinematics.inverse import KinematicsResult
