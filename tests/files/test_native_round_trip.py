@@ -112,8 +112,10 @@ def test_nothing_is_forgotten():
         "import_report", "mesh_folder", "active",
     }  # fmt: skip
     assert set(vars(mb._state)) == {"_mb", "parts", "forces", "store", "counters", "_state", "_stamp"}
-    assert set(vars(mb._edits)) == {"version", "parameters", "lock", "layout", "_state"}
-    derived = {"full_name", "graph", "carrier", "offset", "q_slice", "v_slice", "body"}
+    assert set(vars(mb._edits)) == {"version", "parameters", "lock", "layout", "announcer", "_state"}
+    derived = {
+        "full_name", "graph", "carrier", "offset", "q_slice", "v_slice", "body", "inboard_frame", "outboard_frame",
+    }  # fmt: skip
     assert properties(sc.Body) - derived == {
         "name", "parent", "hinge", "hinge_name", "inertia", "inboard", "outboard", "nodes", "children", "geometries",
         "armature", "passive", "gravity_compensation", "limits",

@@ -131,8 +131,9 @@ COUNTED = {
     "fluid drag": (mjcf(flags="density='1.2'"), "mujoco/option@density: forces of the medium are not simulated"),
     "viscosity": (mjcf(flags="viscosity='.1'"), "mujoco/option@viscosity"),
     "a spring on a rope": (
-        mjcf(after="<tendon><spatial name='rope' stiffness='30'><site site='sa'/><site site='sb'/></spatial></tendon>"),
-        "mujoco/tendon/spatial@stiffness 'rope': is kept, not simulated",
+        mjcf(after="<tendon><spatial name='rope' stiffness='30'><site site='sa'/><site site='sb'/><pulley divisor='2'/>"
+                   "<site site='sa'/><site site='sb'/></spatial></tendon>"),
+        "mujoco/tendon/spatial@stiffness 'rope': its path has geoms or pulleys, or stays on one body: is kept",
     ),
     "something unknown": (mjcf("spin='2'"), "mujoco/body/joint@spin 'ja': is not known"),
 }  # fmt: skip

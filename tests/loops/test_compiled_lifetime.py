@@ -113,7 +113,7 @@ def test_a_call_keeps_what_it_needs(kind):
     gc.collect()
     assert equal(call(q, v, force), wanted)
     near(call(q[0].tolist(), v[0], force[0]).vdot, wanted.vdot[0], 1e-13)
-    assert np.array_equal(call(q[0], v[0], force[0]).vdot, wanted.vdot[0])
+    near(call(q[0], v[0], force[0]).vdot, wanted.vdot[0], 1e-13)
 
 
 @pytest.mark.parametrize("kind", SOLVERS)
@@ -139,7 +139,7 @@ def test_calls_do_not_leak(kind):
     arrays = (q, v, force, open_q, *several)
     quick(5), slow(5)
     counts = [sys.getrefcount(x) for x in arrays]
-    for work, first, times, most in ((quick, 500, 20_000, 1_000), (slow, 40, 40, 20_000)):
+    for work, first, times, most in ((quick, 500, 20_000, 1_000), (slow, 120, 40, 20_000)):
         tracemalloc.start()
         try:
             work(first)  # NumPy keeps some memory for later

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.model.test_joining import GRAVITY, full_model, same_bits, torso
+from tests.profiles import tries
 from tests.strategies import rigid_trees
 
 import soacraft as sc
@@ -35,7 +36,7 @@ def test_from_another_place_it_comes_back_to_rounding():
     assert np.abs(ours - theirs).max() < 1e-13 * np.abs(theirs).max()
 
 
-@settings(max_examples=15)
+@tries(5)
 @given(rigid_trees(), st.data())
 def test_a_drawn_subtree_taken_out_and_put_back(mb, data):
     """What is extracted, removed and added again is where it was, and moves as it did."""

@@ -5,8 +5,9 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.profiles import tries
 from tests.strategies import rigid_trees
 
 import soacraft as sc
@@ -33,7 +34,7 @@ def robot(seed=0):
 # -- the two frames of a hinge --------------------------------------------------------------------------------------
 
 
-@settings(max_examples=25)
+@tries(5)
 @given(rigid_trees(), st.data())
 def test_the_pose_and_velocity_between_hinge_frames_are_those_of_the_hinge(mb, data):
     body = data.draw(st.sampled_from(mb.bodies))

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.profiles import tries
 from tests.strategies import SEEDS, pose, rigid_trees
 
 import soacraft as sc
@@ -134,7 +135,7 @@ def test_a_gripper_of_loops_on_an_arm_is_the_one_built_there(solver):
 # -- any models ---------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=20)
+@tries(5)
 @given(rigid_trees(), rigid_trees(), SEEDS, st.data())
 def test_drawn_models_combined(host, other, seed, data):
     """Each base body hangs on the parent where the other's inertial frame is; states and dynamics go with it."""

@@ -37,6 +37,7 @@ ROWS = "kinematics/rows.py"
 SPLIT = "loops/embedding/split.py"
 EMBEDDED = "loops/embedding/model.py"
 PASSIVE = "model/flat/passive.py"
+LINKS = "model/flat/links.py"
 EDITS = "model/tree/edits.py"
 MODEL = "model/tree/multibody.py"
 TELLING = "model/tree/frame.py"
@@ -393,5 +394,11 @@ MUTATIONS = (
     Mutation("passive", "slack tendons stiff", PASSIVE, "tendon.stiffness * taut", "tendon.stiffness + 0 * taut"),
     Mutation("passive", "turns of a free hinge that travels", PASSIVE, "skew(u[..., 3:])", "-skew(u[..., 3:])"),
     Mutation("passive", "sign of compensation", PASSIVE, "-body.gravity_compensation", "body.gravity_compensation"),
-    Mutation("passive", "sign of the rate of a rotation vector", PHI, "np.eye(3) + 0.5 * K", "np.eye(3) - 0.5 * K"),
+    Mutation("passive", "sign of the rate of a rotation vector", PHI, "(np.eye(3) + 0.5 * K", "(np.eye(3) - 0.5 * K"),
+    Mutation("passive", "sign of the rate of a twist", PHI, "= np.eye(3) + 0.5 * K", "= np.eye(3) - 0.5 * K"),
+    Mutation("passive", "rate of a twist along its travel", PHI, ":3] = 0.5 * along", ":3] = -0.5 * along"),
+    Mutation("passive", "pull of a spring on its first node", LINKS, ":-1, :] += pull", ":-1, :] -= pull"),
+    Mutation("passive", "damping of a spring", LINKS, "+ spring.damping", "- spring.damping"),
+    Mutation("passive", "moment of a bushing on its first node", LINKS, "moment + cross(p,", "moment - cross(p,"),
+    Mutation("passive", "twist of a bushing", LINKS, "va + cross(wa, p)", "va - cross(wa, p)"),
 )

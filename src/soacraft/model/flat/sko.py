@@ -192,8 +192,8 @@ class SKOModel(Strict):
         these nodes, the others as they are now in the state of the whole.
 
         >>> import soacraft as sc
-        >>> sc.random_sko(6, seed=1).subgraph(["0", "1"]).names
-        ('0', '1')
+        >>> sc.random_sko(6, seed=1).subgraph(["node1", "node5"]).names
+        ('node1', 'node5')
         """
         from soacraft.model.flat.sko_parts import subgraph
 

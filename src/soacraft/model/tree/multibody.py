@@ -444,7 +444,7 @@ class Multibody(Lookup, Drawn, Stated, FrameMotion):
         >>> import soacraft as sc
         >>> mb = sc.load("pendulum")
         >>> mb.root.add_node("wall", sc.Pose(translation=[1.0, 0.0, 0.0]))
-        Node 'wall' on 'inertial'
+        node 'inertial/wall'
         >>> mb.add_spring("s", "inertial/wall", "bob/tip", stiffness=20.0, length=0.5)
         spring 's': 'inertial/wall' to 'bob/tip', stiffness 20 from 0.5 m, damping 0
         """
