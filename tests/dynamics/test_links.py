@@ -126,9 +126,14 @@ def test_batches_and_sub_graphs():
     both = dyn.forward_dynamics(mb, Q, v, np.zeros(mb.nv))
     for one, x in zip(Q, both, strict=True):
         close(x, dyn.forward_dynamics(mb, one, v, np.zeros(mb.nv)), 1e-12)
-    some = mb.subgraph([mb.bodies[0]])
-    assert len(some.springs) <= 1
-    assert all(node.carrier in (mb.root, mb.bodies[0]) for x in some.springs for node in x.nodes)
+    rope = mb.springs["rope"].nodes[1].carrier
+    part = mb.subgraph([rope])
+    assert part.springs.names == ("rope",)
+    mb.set_state(q, v)
+    alone = dyn.passive_force(mb.subgraph([rope], anchor="moving"), q[rope.q_slice], v[rope.v_slice])
+    for name in ("span", "mount", "twist"):
+        (mb.remove_spring if name in mb.springs.names else mb.remove_bushing)(name)
+    close(alone, dyn.passive_force(mb, q, v)[rope.v_slice], 1e-12)
 
 
 def test_a_moved_node_moves_the_spring():
@@ -184,8 +189,58 @@ def test_a_spring_without_a_direction_is_refused():
     with pytest.raises(StateError, match="spring 's' has no direction: two of its nodes are at one point"):
         dyn.forward_dynamics(mb, mb.neutral(), np.zeros(6), np.zeros(6))
     mb.remove_spring("s")
-    mb.add_spring("s", "inertial", "ball", 3.0)
+    mb.add_spring("s", "inertial", "ball", 3.0, damping=2.0)
+    with pytest.raises(StateError, match="at one point, and its damper moves"):
+        dyn.forward_dynamics(mb, mb.neutral(), np.ones(6), np.zeros(6))
     assert not dyn.forward_dynamics(mb, mb.neutral(), np.zeros(6), np.zeros(6)).any()
+
+
+@pytest.mark.parametrize("gap", [1.0, 0.02, 1e-3, 1e-5])
+def test_derivatives_of_a_short_spring(gap):
+    """A spring much shorter than the model: d(vdot)/dq against a closed form, k (1 - rest/L) across."""
+    mb = ball(sc.Prismatic((1, 0, 0)))
+    mb.root.add_node("near", sc.Pose(translation=[0.0, 0.0, gap]))
+    mb.add_spring("s", "inertial/near", "ball", stiffness=100.0, length=0.5 * gap)
+    dq, dv, _ = dyn.forward_dynamics_derivatives(mb, [0.0], [0.0], [0.0])
+    assert dq == pytest.approx(np.array([[-100.0 * 0.5 / 2.0]]), rel=1e-6)
+    assert dv == pytest.approx(np.zeros((1, 1)), abs=1e-9)
+
+
+def test_derivatives_near_half_a_turn_and_near_slack():
+    mb = ball(sc.Pin((0, 0, 1)))
+    mb.add_torsion_spring("t", "inertial", "ball", 5.0)
+    assert dyn.inverse_dynamics_derivatives(mb, [np.pi - 4e-3], [0.0], [0.0])[0] == pytest.approx(5.0, rel=1e-7)
+    mb = ball(sc.Prismatic((0, 0, 1)))
+    mb.add_spring("rope", "inertial/wall", "ball", stiffness=7.0, length=(0.0, 0.6))
+    for z, k in ((0.5 - 1e-4, 7.0), (0.5 + 1e-4, 0.0)):  # 0.6 m from the wall it gets slack
+        assert dyn.inverse_dynamics_derivatives(mb, [z], [0.0], [0.0])[0] == pytest.approx(k, abs=1e-6)
+
+
+def test_derivatives_do_not_depend_on_neighbours_in_a_batch():
+    mb = ball(sc.Prismatic((1, 0, 0)))
+    mb.add_spring("s", "inertial/wall", "ball", 100.0, 0.3)
+    q, zero = np.array([[1e6], [1.0]]), np.zeros((2, 1))
+    both = dyn.forward_dynamics_derivatives(mb, q, zero, zero)[0]
+    assert both[1] == pytest.approx(dyn.forward_dynamics_derivatives(mb, q[1], zero[1], zero[1])[0], rel=1e-12)
+    L = np.hypot(1.0, 1.1)
+    across = 1.0 - 0.3 / L + 0.3 / L**3  # k/m (1 - rest/L + rest x^2/L^3) at x = 1
+    assert both[1] == pytest.approx(-50.0 * across, rel=1e-8)
+
+
+def test_derivatives_where_there_are_none_are_refused_and_leave_out_alone():
+    mb = ball(sc.Pin((0, 0, 1)))
+    mb.add_torsion_spring("t", "inertial", "ball", 5.0)
+    out = tuple(np.full((1, 1), 7.0) for _ in range(3))
+    with pytest.raises(StateError, match=r"no derivative here: bushing 't' turns over at half a turn, .* Move"):
+        dyn.forward_dynamics_derivatives(mb, [np.pi - 1e-7], [0.0], [0.0], out=out)
+    assert all((x == 7.0).all() for x in out)
+
+
+def test_an_empty_batch_has_empty_derivatives():
+    mb = ball(sc.Prismatic((0, 0, 1)))
+    mb.add_spring("s", "inertial/wall", "ball", 7.0)
+    none = np.zeros((0, 1))
+    assert dyn.forward_dynamics_derivatives(mb, none, none, none)[0].shape == (0, 1, 1)
 
 
 def test_negative_ones_are_found_by_the_check():

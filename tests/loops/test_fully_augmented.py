@@ -31,6 +31,26 @@ from soacraft.model.samples.random_models import random_inertia, random_pose
 BOTH = (TreeAugmented, FullyAugmented)
 
 
+@pytest.mark.parametrize("massless", ["coupler", "rocker"])
+def test_links_without_mass_that_closures_hold(massless):
+    """As by constraint embedding; the articulated bodies of the tree alone would be singular."""
+    none, some = sc.Inertia(0.0), sc.Inertia(1.0, (0.25, 0, 0), 0.1 * np.eye(3))
+    mb = sc.Multibody("bar", gravity=(0, -9.81, 0))
+    at = {"coupler": ("crank", (0, 0.5, 0)), "rocker": (None, (1, 0, 0))}
+    mb.add_body("crank", None, sc.Pin((0, 0, 1)), some)
+    for name, (parent, place) in at.items():
+        mb.add_body(name, parent, sc.Pin((0, 0, 1)), none if name == massless else some, sc.Pose(translation=place))
+    mb["coupler"].add_node("e", sc.Pose(translation=(1, 0, 0)))
+    mb["rocker"].add_node("t", sc.Pose(translation=(0, 0.5, 0)))
+    mb.close_loop("l", "coupler/e", "rocker/t", sc.Pin((0, 0, 1)))
+    q, force = np.zeros(3), np.array([1.0, 0.0, 0.0])
+    wanted = sc.loops.ConstraintEmbedding(mb).forward_dynamics(q, q, force).vdot
+    s = FullyAugmented(mb)
+    for _ in range(2):
+        np.testing.assert_allclose(s.forward_dynamics(q, q, force).vdot, wanted, rtol=1e-10)
+    np.testing.assert_allclose(s.forward_dynamics(np.zeros((3, 3)), q, force).vdot[2], wanted, rtol=1e-10)
+
+
 @given(closed_graphs(), SEEDS)
 def test_accelerations_of_random_closed_graphs(mb, seed):
     force = force_of(mb, seed)

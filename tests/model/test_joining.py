@@ -201,6 +201,33 @@ def test_nothing_is_dropped_on_the_way_into_an_empty_model():
     assert to_json(mb.copy()) == to_json(mb)
 
 
+def test_what_is_at_the_frames_of_a_hinge_that_changes_is_refused():
+    other = sc.Multibody("o")
+    other.add_body("base", None, sc.Free(), sc.Inertia(1.0, (0, 0, 0), np.eye(3)), random_pose(1), random_pose(2))
+    other.root.add_node("w", random_pose(3))
+    other.add_spring("s", "inertial/w", "base/outboard", 3.0)
+    host = torso()
+    before = to_json(host)
+    with pytest.raises(ModelError, match=r"is at 'base/outboard', a frame of a hinge that changes\. Put a node there"):
+        host.add_model(other, "torso", sc.Pin((0, 1, 0)))
+    with pytest.raises(ModelError, match="is at 'base/outboard', a frame of a hinge that changes"):
+        other.add_body("arm", "base", sc.Pin((0, 1, 0)), sc.Inertia(1.0, (0, 0, 0), np.eye(3)), random_pose(4))
+        sc.analysis.reroot(other, "arm")
+    assert to_json(host) == before
+
+
+def test_what_would_be_on_one_body_is_refused_before_anything_changes():
+    other = sc.Multibody("o")
+    other.add_body("b", None, sc.Weld(), sc.Inertia(1.0, (0, 0, 0), np.eye(3))).add_node("t")
+    other.root.add_node("p", random_pose(3))
+    other.add_spring("s", "inertial/p", "b/t", 3.0)
+    host = torso()
+    before = to_json(host)
+    with pytest.raises(ModelError, match="is between its inertial frame and 'b', which become one body"):
+        host.add_model(other, "torso", sc.Pin((0, 0, 1)))
+    assert to_json(host) == before
+
+
 def test_names_are_prefixed_and_so_is_what_mentions_them():
     mb, other = torso(), full_model()
     mb.add_model(other, "torso", None, random_pose(5), prefix="x_")

@@ -90,6 +90,13 @@ def test_refusals():
     s = propagator(mb).rollout_derivatives([0, 0.1], [0, 0], steps=2)
     with pytest.raises(StateError, match="gradient of a sensitivity"):
         s.adjoint(np.full((3, 4), np.nan))
+    for bad in (lambda: s.forward(dx=[1, 0]), lambda: s.forward(force=[1, 2, 3]), lambda: s.forward(parameters=[1.0])):
+        with pytest.raises(StateError, match="of a sensitivity"):
+            bad()
+    with pytest.raises(StateError, match=r"gradient of a sensitivity has shape \(3, 4\)"):
+        s.adjoint(np.ones((5, 4)))
+    assert propagator(mb).rollout_derivatives([0, 0.1], [0, 0], steps=0).A.shape == (0, 4, 4)
+    assert propagator(mb).rollout_derivatives([0, 0.1], [0, 0], parameters="pole.mass").C.shape == (1, 4, 1)
     mb.root.add_node("w", sc.Pose(translation=[0, 0, 2.0]))
     mb.add_spring("s", "inertial/w", mb.bodies[-1].name, 1.0)
     with pytest.raises(ModelError, match=r"'s' is between nodes; use p\.advance_to"):

@@ -1,7 +1,8 @@
 """What can be said of an expression: square, block-diagonal, triangular, nilpotent, invertible, symmetric, definite.
 
 True follows from structure: which blocks can be non-zero (`support`), what is claimed of leaves (`tags`), rank and
-factorizations. False does too, or is seen in the numbers at the present state: one state is enough to say no. None is
+factorizations; or, of invertible and definite ones, from diagonal blocks at this state, and the reason says so. False
+follows from structure, or is seen in the numbers at the present state: one state is enough to say no. None is
 what neither can tell; where the numbers happen to have the property the reason says so.
 """
 

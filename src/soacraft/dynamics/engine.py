@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+import numpy as np
+
 from soacraft.dynamics.compiled import compiled_engine
 from soacraft.dynamics.delivery import deliver, read_out, refuse_large_results
 from soacraft.dynamics.problem import Problem
@@ -30,13 +32,18 @@ def engine_of(graph: Graph) -> Engine:
 _RATES = {"inverse_dynamics_derivatives": -1.0, "forward_dynamics_derivatives": 1.0}
 
 
-def _with_links(p: Problem, results: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The derivatives with how springs and bushings between nodes vary: engines hold their force in body axes."""
-    unit = 1.0 / measure_of(p.graph, p.given["q"].reshape(-1, p.layout.nq)[0]).dofs
-    parts = links.derivatives(p.state, unit)
-    for to, more in zip(results, parts, strict=False):
-        to += _RATES[p.function] * (results[2] @ more if p.function.startswith("forward") else more)
-    return results
+def _links_rates(p: Problem) -> tuple[Array, Array] | None:
+    """How the forces of springs and bushings between nodes vary, which engines hold in body axes, (..., nv, nv)."""
+    if not p.passive or not p.layout.has_links or p.function not in _RATES or 0 in p.batch:
+        return None
+    q, v = (p.full(name).reshape(-1, p.given[name].shape[-1]) for name in ("q", "v"))
+    found = []
+    for one in zip(q, v, strict=True):
+        measure = measure_of(p.graph, one[0])
+        state = p.graph.current.replace(q=one[0], v=one[1], forces=())
+        found.append(links.derivatives(state, 1.0 / measure.dofs, measure.length))
+    dq, dv = (np.array(x).reshape(*p.batch, p.nv, p.nv) for x in zip(*found, strict=True))
+    return dq, dv
 
 
 def answer(p: Problem, out: Any) -> Array:
@@ -51,15 +58,16 @@ def answers(p: Problem, out: Any) -> tuple[Array, ...]:
     refuse_large_results(p, tails)
     before = tuple(None if x is None else x.copy() for x in p.out)
     try:
+        more = _links_rates(p)
         results = engine_of(p.graph).run(p)
-        if p.passive and p.layout.has_links and p.function in _RATES:
-            results = _with_links(p, results)
-    except Exception as error:
-        p.require_steady(error)
-        raise
-    if not p.layout.is_current:  # an engine may have written into `out`
+        for to, change in zip(results, more or (), strict=False):
+            to += _RATES[p.function] * (results[2] @ change if p.function.startswith("forward") else change)
+        p.require_steady()
+        return deliver(p, results, tails)
+    except Exception as error:  # an engine may have written into `out`
         for to, kept in zip(p.out, before, strict=True):
             if to is not None:
                 to[...] = kept
-        p.require_steady()
-    return deliver(p, results, tails)
+        if not p.layout.is_current:
+            p.require_steady(error)
+        raise

@@ -43,7 +43,7 @@ def relative_jacobian(
             seen = own - J_to
             seen[..., 3:, :] += skew(r) @ J_to[..., :3, :]
             rows.append(both(_axes(p, axes, node), seen))
-        result = np.concatenate(rows, axis=-2)
+        result = np.concatenate([np.zeros((*p.batch, 0, p.nv)), *rows], axis=-2)
     return _delivered(p, result, tails)
 
 
@@ -63,7 +63,7 @@ def relative_jacobian_dot_v(
             angular, linear = np.broadcast_arrays(*relative_acceleration(p.state, node, to))
             twist = np.broadcast_to(np.concatenate([angular, linear], axis=-1), (*p.batch, 6))
             parts.append(both(_axes(p, axes, node), twist[..., None])[..., 0])
-        result = np.concatenate(parts, axis=-1)
+        result = np.concatenate([np.zeros((*p.batch, 0)), *parts], axis=-1)
     return _delivered(p, result, tails)
 
 

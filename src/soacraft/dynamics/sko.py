@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from soacraft.errors import ModelError, StateError
+from soacraft.errors import ModelError, SingularError, StateError
 from soacraft.model.flat.sko import SKOModel
 from soacraft.model.flat.sko_functions import SKOFunctions
 from soacraft.ops.namespace import Operators, operators, operators_of
@@ -117,11 +117,13 @@ def mixed_dynamics(m: SKOModel, q: Any, v: Any, force: Any, vdot: Any, prescribe
     """
     nv = sum(m.nvs)
     T, a = _vector(m, "force", force), _vector(m, "vdot", vdot)
-    if T.ndim > 1 or a.ndim > 1:
+    if any(np.ndim(x) > 1 for x in (q, v, T, a)):
         raise StateError("mixed_dynamics of an SKO model takes one state, not a batch.")
     mask, given = np.zeros(nv, dtype=np.bool_), np.asarray(prescribed)
     if given.dtype == np.bool_ and given.shape == (nv,):
         mask = given
+    elif given.ndim == 1 and not given.size:
+        mask[:] = False
     elif given.dtype.kind in "iu" and given.ndim == 1 and ((given >= 0) & (given < nv)).all():
         mask[given] = True
     else:
@@ -131,7 +133,12 @@ def mixed_dynamics(m: SKOModel, q: Any, v: Any, force: Any, vdot: Any, prescribe
     X, C = mass_matrix(m, q), bias_force(m, q, v)
     found = np.where(mask, a, 0.0)
     free = ~mask
-    found[free] = np.linalg.solve(X[np.ix_(free, free)], T[free] - C[free] - X[np.ix_(free, mask)] @ a[mask])
+    try:
+        found[free] = np.linalg.solve(X[np.ix_(free, free)], T[free] - C[free] - X[np.ix_(free, mask)] @ a[mask])
+    except np.linalg.LinAlgError:
+        raise SingularError(
+            "mixed_dynamics of an SKO model: dofs that are not prescribed have no inertia to move; prescribe them too."
+        ) from None
     return found, np.where(mask, X @ found + C, T)
 
 

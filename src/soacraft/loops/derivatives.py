@@ -93,6 +93,9 @@ def forward_dynamics_derivatives(
     ...                  s.forward_dynamics(q, 0 * q, np.zeros(mb.nv)).vdot + dforce @ np.ones(mb.nv)))
     True
     """
+    from soacraft.loops.solver import require_solver
+
+    require_solver("forward_dynamics_derivatives", solver)
     compiled = solver._augmented()
     if compiled is not None and f_ext is None:
         quick = compiled.derivatives(q, v, force, solver._turns, passive)

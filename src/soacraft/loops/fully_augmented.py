@@ -5,6 +5,7 @@ In goes a state, out come vdot and multipliers: compiled, or from the sparse sys
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -91,11 +92,16 @@ class FullyAugmented(Augmented):
             return self._answered(task, Answer(vdot, multipliers, choice, left))
         return self._answered(task, dense)
 
+    def _prepare(self, task: Task) -> None:
+        with suppress(SingularError):  # a link without mass that closures hold is no matter here
+            super()._prepare(task)
+
     def _answered(self, task: Task, found: Answer) -> Answer:
         """The answer, which may leave another plan to compiled code."""
         if self._compiled is not None and task.rows.size:
             loose = found.choice is not None and found.choice.loose
-            self._refer(Compliance(task.rows, task.graph.sko(task.state)), loose)
+            with suppress(SingularError):
+                self._refer(Compliance(task.rows, task.graph.sko(task.state)), loose)
         return found
 
 

@@ -81,6 +81,9 @@ def linearize(
     >>> np.round(lin.A[1, 0], 3)                                      # -m g l / (m l^2 + I)
     np.float64(-4.905)
     """
+    from soacraft.loops.solver import require_solver
+
+    require_solver("linearize", solver)
     p = solver._read("linearize", q=q, v=v, force=force, f_ext=f_ext, passive=passive)
     if p.batch:
         raise StateError(f"linearize takes one state of a closed chain, got a batch {p.batch}.")

@@ -54,6 +54,15 @@ from soacraft.model.tree.graph import Graph
 from soacraft.spatial.checks import Array, finite
 
 
+def require_solver(function: str, solver: object) -> None:
+    """Raise `ModelError` for what is not a solver of a closed chain."""
+    if not isinstance(solver, Solver):
+        raise ModelError(
+            f"sc.loops.{function} takes a solver, such as sc.loops.TreeAugmented(mb), got {solver!r:.80}; of a tree "
+            f"there is the function of the same name in sc.dynamics or sc.analysis."
+        )
+
+
 class Chosen(NamedTuple):
     """What a solver made of its plan; another choice is another one, taken as a whole."""
 
@@ -181,7 +190,9 @@ class Solver(NamedFunctions, Strict, ABC):
         p = self._read("forward_dynamics", q=q, v=v, force=force, f_ext=f_ext, threads=threads, passive=passive)
         p, driven = read_drives(p, U)
         if self._compiled is not None and 0 not in p.batch:
-            return self._compiled_result(p, driven)
+            result = self._compiled_result(p, driven)
+            if result is not None:
+                return result
 
         def work(state: State, one: dict[str, Array], forces: Any, drives: Drives) -> tuple[Task, Answer, Array]:
             task = self._task(state, one["force"], forces, drives, passive=p.passive)
@@ -587,14 +598,15 @@ class Solver(NamedFunctions, Strict, ABC):
             call = compiled.call(Result, source)
         self._chosen = Chosen(source, compiled, call)
 
-    def _compiled_result(self, p: Problem, drives: list[Drives]) -> Result:
-        """All states of a batch at once; those that compiled code is not sure of one by one."""
+    def _compiled_result(self, p: Problem, drives: list[Drives]) -> Result | None:
+        """All states of a batch at once; those that compiled code is not sure of one by one. None without a plan."""
         if self._chosen.compiled is None:
             state, one, forces = next(states_of(p))
             with in_state(p.batch, (0,) * len(p.batch)):
                 self._prepare(self._task(state, one["force"], forces, drives[0], passive=p.passive))
         source, compiled, _ = self._chosen
-        assert compiled is not None
+        if compiled is None:
+            return None
         assert self._turns is not None
         count = math.prod(p.batch)
         full = [p.full(name) for name in ("q", "v", "force")]

@@ -260,7 +260,7 @@ class Propagator(Strict):
         v: Any,
         force: Any = None,
         steps: int = 1,
-        parameters: Sequence[str] = (),
+        parameters: Sequence[str] | str = (),
         threads: int | None = None,
     ) -> Sensitivity:
         """A rollout with the derivatives of each of its steps in the state, the force and the parameters, which are

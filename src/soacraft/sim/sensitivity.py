@@ -62,11 +62,10 @@ class Sensitivity:
         """How all states vary, (..., steps + 1, 2 nv), with the first one by dx (2 nv), with the forces by
         (..., steps, nv) and with the parameters. O(steps nv^2)."""
         shape = self.A.shape
-        change = np.broadcast_to(_read(force, "force"), (*shape[:-2], self.B.shape[-1]))
-        pushed = times(self.B, change)
-        pushed = pushed + self.C @ np.broadcast_to(_read(parameters, "parameters"), (self.C.shape[-1],))
+        pushed = times(self.B, _read(force, "force", (*shape[:-2], self.B.shape[-1])))
+        pushed = pushed + self.C @ _read(parameters, "parameters", (self.C.shape[-1],))
         found = np.empty((*shape[:-3], shape[-3] + 1, shape[-1]))
-        found[..., 0, :] = _read(dx, "dx")
+        found[..., 0, :] = _read(dx, "dx", (*shape[:-3], shape[-1]))
         for k in range(shape[-3]):
             found[..., k + 1, :] = times(self.A[..., k, :, :], found[..., k, :]) + pushed[..., k, :]
         return found
@@ -78,7 +77,7 @@ class Sensitivity:
             y(k) = gradient(k) + A(k)* y(k+1),    in the force B(k)* y(k+1),    in the parameters sum of C(k)* y(k+1)
         """
         shape = self.A.shape
-        g = np.broadcast_to(_read(gradient, "gradient"), (*shape[:-3], shape[-3] + 1, shape[-1]))
+        g = _read(gradient, "gradient", (*shape[:-3], shape[-3] + 1, shape[-1]))
         y = np.array(g[..., -1, :])
         in_force = np.empty((*shape[:-2], self.B.shape[-1]))
         in_parameters = np.zeros((*shape[:-3], self.C.shape[-1]))
@@ -89,14 +88,19 @@ class Sensitivity:
         return y, in_force, in_parameters
 
 
-def sensitivity(mb: Multibody, q: Array, v: Array, force: Array, h: float, parameters: Sequence[str]) -> Sensitivity:
+def sensitivity(
+    mb: Multibody, q: Array, v: Array, force: Array, h: float, parameters: Sequence[str] | str
+) -> Sensitivity:
     """Of the steps of a rollout: q (..., steps + 1, nq), v likewise, force (..., steps, nv)."""
-    nv, names = mb.nv, tuple(parameters)
+    nv, names = mb.nv, (parameters,) if isinstance(parameters, str) else tuple(parameters)
     batch = force.shape[:-1]
     what = f"the derivatives of a rollout of {mb.name!r}"
     numbers = len(named_parameters(mb, list(names))) if names else 0
     refuse_large((*batch, 2 * nv, 3 * nv + numbers), what, "Take fewer states or steps.")
     Q, V = (x[..., :-1, :].reshape(-1, x.shape[-1]) for x in (q, v))
+    if not len(Q):
+        d = np.zeros((*batch, 2 * nv, 3 * nv + numbers))
+        return Sensitivity(q, v, d[..., : 2 * nv], d[..., 2 * nv : 3 * nv], d[..., 3 * nv :], names)
     d = _step(mb, Q, V, force.reshape(-1, nv), h, names, 3 * nv + numbers).reshape(*batch, 2 * nv, -1)
     return Sensitivity(q, v, d[..., : 2 * nv], d[..., 2 * nv : 3 * nv], d[..., 3 * nv :], names)
 
@@ -147,6 +151,12 @@ def _bent(mb: Multibody, U: Array, w: Array) -> Array:
     return found
 
 
-def _read(x: Any, what: str) -> Array:
-    given = np.asarray(x, dtype=np.float64)
-    return finite(given, given.shape, f"{what} of a sensitivity", StateError)
+def _read(x: Any, what: str, shape: tuple[int, ...]) -> Array:
+    """Numbers of a shape: zero may be said as 0, and leading axes may be left out."""
+    name = f"{what} of a sensitivity"
+    given = finite(x, (...,) if np.ndim(x) == 0 else (..., shape[-1]), name, StateError)
+    if given.ndim == 0 and given != 0.0:
+        raise StateError(f"{name} needs {shape[-1]} numbers, or 0 for none, got {given}.")
+    if given.ndim > len(shape) or any(n not in (1, m) for n, m in zip(given.shape[::-1], shape[::-1], strict=False)):
+        raise StateError(f"{name} has shape {shape}, or ends as that, got {given.shape}.")
+    return np.broadcast_to(given, shape)

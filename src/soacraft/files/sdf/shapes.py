@@ -47,7 +47,8 @@ def _camera(
         at = _place(source, scopes, frames, link, item, sensor)
         inner = next((child for child in sensor.children if child.tag == "camera"), None)
         if inner is not None:
-            at = at @ _place(source, scopes, frames, link, item, inner)
+            own = _place(source, scopes, frames, link, item, inner)
+            at = own if _frame_of(source, inner) else at @ own
     except ModelFileError as problem:
         source.say(sensor, "recorded", f"is kept in mb.records, and is no node: {problem.fault}")
         return
@@ -86,10 +87,14 @@ def _shape(
 
 def _place(source: Source, scopes: Scopes, frames: Frames, link: str, item: Item, element: Element) -> Pose:
     """The pose of something on its link, or of what is inside it."""
-    pose = source.child(element, "pose")
-    at = source.pose(pose)
-    frame = "" if pose is None else source.attribute(pose, "relative_to")
+    at, frame = source.pose(source.child(element, "pose")), _frame_of(source, element)
     return frames.pose(link).inv @ frames.pose(scopes.find(item.scope, frame, element)) @ at if frame else at
+
+
+def _frame_of(source: Source, element: Element) -> str:
+    """The frame that the pose of something is told in; "" for what it is on."""
+    pose = source.child(element, "pose")
+    return "" if pose is None else source.attribute(pose, "relative_to")
 
 
 def _size(source: Source, solid: Element, tag: str, count: int) -> tuple[float, ...]:

@@ -113,6 +113,12 @@ def _unsaid(mb: Multibody, report: ReportBuilder) -> None:
         report.add("state", "ignored", note="URDF has no state")
     for frame in mb.acting_forces:
         report.add("force", "ignored", frame.full_name, note="URDF has no forces", dynamic=True)
+    for kind, parts in (("tendon", mb.tendons), ("spring", mb.springs), ("bushing", mb.bushings)):
+        for name in parts.names:
+            report.add(kind, "ignored", name, note=f"URDF has no {kind}s", dynamic=True)
+    for body in mb.bodies:
+        if body.gravity_compensation:
+            report.add("body", "ignored", body.name, "gravity_compensation", "URDF has none", dynamic=True)
     for keyframe in mb.keyframes:
         report.add("keyframe", "ignored", keyframe.name, note="URDF has no keyframes")
     for record in mb.records:

@@ -10,6 +10,7 @@ logarithm (`se3_log_rate`). The energy is stiffness (L - rest)^2 / 2 and x* K x 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -27,8 +28,11 @@ if TYPE_CHECKING:
     from soacraft.model.states.state import State
 
 _STENCIL = ((1, 45 / 60), (2, -9 / 60), (3, 1 / 60))  # central differences of order six
-#: The step of these differences, in radians and lengths of the model: seventh root of rounding, and a margin.
+#: The largest step of these differences, in radians and lengths of the model: seventh root of rounding, and a margin.
 _STEP = 2e-3
+#: Steps are this many times shorter than a spring, or than the way to where it gets slack or a bushing turns over.
+#: Where they would be shorter than the least one, on which rounding is 1e-9, there is no derivative to be told.
+_APART, _LEAST = 40.0, 1e-7
 
 
 class Moving(NamedTuple):
@@ -82,10 +86,13 @@ def _of_springs(layout: Layout, at: Moving) -> Array:
         u = d / np.where(lengths > 0.0, lengths, 1.0)[..., None]
         L = lengths.sum(axis=-1)
         stretch = L - np.clip(L, *spring.rest)
-        if (stretch * (lengths <= 0.0).any(axis=-1)).any():
+        none = lengths <= 0.0
+        parting = none & (np.sum(rate * rate, axis=-1) > 0.0) if spring.damping else none & False
+        if (stretch * none.any(axis=-1)).any() or parting.any():
+            why = "its damper moves" if parting.any() else f"it is {spring.rest[0]:g} m long at rest"
             raise StateError(
-                f"spring {spring.name!r} has no direction: two of its nodes are at one point, and it is "
-                f"{spring.rest[0]:g} m long at rest. Move them apart, or give it a length of 0."
+                f"spring {spring.name!r} has no direction: two of its nodes are at one point, and {why}. Move them "
+                "apart, or give it a length and damping of 0."
             )
         tension = spring.stiffness * stretch + spring.damping * np.sum(u * rate, axis=(-2, -1))
         pull = tension[..., None, None] * u
@@ -151,27 +158,49 @@ def forces(state: State) -> Forces:
     return tuple((layout.bodies[k], Wrench(f[..., k, :3], f[..., k, 3:])) for k in touched)
 
 
-def derivatives(state: State, sizes: Array) -> tuple[Array, Array]:
-    """J* df, the generalized force of how the wrenches vary along the dofs and in v, (..., nv, nv) each.
+def _margins(state: State, length: float) -> Iterator[tuple[float, str]]:
+    """How near the law of a spring or bushing changes, in radians and lengths of the model, and what is there: a part
+    of a spring without length, the ends of a slack range, half a turn of a bushing."""
+    layout = state.configuration.layout
+    at, start = moving(state, layout.link_ends), 0
+    for spring in layout.springs:
+        d = np.diff(at.p[start : start + len(spring.nodes)], axis=-2)
+        parts = np.sqrt(np.sum(d * d, axis=-1))
+        if spring.rest != (0.0, 0.0) or len(parts) > 1 or spring.damping:
+            yield float(parts.min()) / length, f"two nodes of spring {spring.name!r} are at one point"
+        for end in {x for x in spring.rest if x > 0.0} if spring.rest[0] != spring.rest[1] else ():
+            yield abs(float(parts.sum()) - end) / length, f"spring {spring.name!r} gets slack at {end:g} m"
+        start += len(spring.nodes)
+    for bushing, x in zip(layout.bushings, _relative(layout, at)[0] if layout.bushings else (), strict=False):
+        yield float(np.pi - np.linalg.norm(x[:3])), f"bushing {bushing.name!r} turns over at half a turn"
 
-    The first by differences of order six with steps relative to `sizes`, what a dof is measured by (nv); the second
-    exact, as wrenches are linear in v. J* itself varies as for any force in body axes, which is not counted here.
+
+def derivatives(state: State, sizes: Array, length: float) -> tuple[Array, Array]:
+    """J* df, the generalized force of how the wrenches vary along the dofs and in v, (nv, nv) each, at one state.
+
+    The first by differences of order six with steps relative to `sizes`, what a dof is measured by (nv), in a model of
+    this length; the second exact, as wrenches are linear in v. J* itself varies as for any force in body axes, which is
+    not counted here.
     """
-    graph, c, v = state.graph, state.configuration, state.motion.v
-    nv, shape = graph.nv, np.broadcast_shapes(c.q.shape[:-1], v.shape[:-1])
-    q, v = (np.broadcast_to(x[..., None, :], (*shape, nv, x.shape[-1])) for x in (c.q, v))
+    graph, c, nv = state.graph, state.configuration, state.graph.nv
+    margin, where = min(_margins(state, length), default=(np.inf, ""))
+    if margin < _APART * _LEAST:
+        raise StateError(
+            f"there is no derivative here: {where}, {margin:.1e} of a radian or of the length of {graph.name!r} away. "
+            "Move the state a little."
+        )
+    steps = min(_STEP, margin / _APART) * sizes
+    q, v = (np.broadcast_to(x, (nv, x.shape[-1])) for x in (c.q, state.motion.v))
 
     def at(moved: Array, rates: Array) -> Array:
         return wrenches(graph.current.replace(q=moved, v=rates, forces=()))
 
     def pushed(f: Array) -> Array:
-        maps = tuple(x[..., None, :, :, :] for x in c.maps)
-        return projected(c.layout, c.A[..., None, :, :, :], maps, f).mT
+        return projected(c.layout, c.A, c.maps, f).mT
 
-    steps = _STEP * sizes
-    df = np.zeros((*shape, nv, c.layout.n, 6))
+    df = np.zeros((nv, c.layout.n, 6))
     for i, weight in _STENCIL:
-        d = np.broadcast_to(np.diag(i * steps), (*shape, nv, nv))
+        d = np.diag(i * steps)
         df += weight * (at(graph.integrate(q, d), v) - at(graph.integrate(q, -d), v))
-    rates = np.broadcast_to(np.eye(nv), (*shape, nv, nv))
+    rates = np.eye(nv)
     return pushed(df / steps[:, None, None]), pushed(at(q, rates) - at(q, 0.0 * rates))

@@ -44,6 +44,9 @@ class SKOFunctions(SKOModel):
     differences of step `step`, in the units of the coordinates. Coordinates are moved by q + w, or by `integrate(q, w)`
     where velocities are not their rates. Sizes of blocks stay as they are.
 
+    The equations of motion are those above, with b as it is given, zero without: where M varies with q, what its change
+    does to the motion (for one dof dM/dq v^2 / 2) belongs into b.
+
     >>> import numpy as np
     >>> import soacraft as sc
     >>> def A(q):                                      # a point mass on a crank of length one, in a plane

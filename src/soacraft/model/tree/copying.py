@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from soacraft.errors import ModelError
 from soacraft.model.flat.layout import dofs_of
 from soacraft.model.tree.closures import Closure, Coupling
 from soacraft.model.tree.frame import Body, Carrier, Frame
@@ -146,7 +147,7 @@ def copy_parts(
     for name, (parts, attributes) in own.keyframes.items():
         states = {twins[body]: x for body, x in parts.items() if body in twins}
         if not parts or not every.keys().isdisjoint(parts):
-            to.keyframes[names.new(name)] = (states, dict(attributes))
+            to.keyframes[names.new(name)] = (states, dict(names.attributes(attributes)))
 
 
 def dofs_needed(part: Coupling | Tendon | Actuator) -> Collection[str]:
@@ -173,8 +174,24 @@ def renamed_record(record: Record, names: Renaming) -> Record:
 # -- by names: the same bodies, told in other coordinates ------------------------------------------------------
 
 
+def refuse_hinge_frames(mb: Multibody, bodies: Collection[Body], what: str) -> None:
+    """Raise `ModelError` for loops, springs and forces at the frames of hinges that are to be others: what is fixed
+    there would move."""
+    parts: tuple[Closure | Spring | Bushing, ...] = (*mb.loops, *mb.springs, *mb.bushings)
+    used = [(f"{part!r:.60}", end) for part in parts for end in frames_needed(part)]
+    for frame, wrench in mb.acting_forces.items():
+        used += [(f"the force at {frame.full_name!r}", x) for x in (frame, wrench.expressed_in) if x is not None]
+    for name, end in used:
+        if isinstance(end, HingeFrame) and end.body in bodies:
+            raise ModelError(
+                f"{what}: {name} is at {end.full_name!r}, a frame of a hinge that changes. Put a node there, such as "
+                f"mb[{end.carrier.name!r}].add_node('hook', mb[{end.full_name!r}].offset), and use that."
+            )
+
+
 def copy_forces(mb: Multibody, other: Multibody) -> None:
     """The external forces, at the frames of the same names."""
+    refuse_hinge_frames(mb, set(mb.bodies), f"{mb.name!r} cannot be told in other coordinates")
     for frame, wrench in mb.acting_forces.items():
         axes = wrench.expressed_in
         axes_name = axes.full_name if isinstance(axes, Frame) else None

@@ -24,7 +24,7 @@ from soacraft.model.tree.frame import Body, Frame
 from soacraft.model.tree.hinge_frame import HingeFrame
 from soacraft.model.tree.import_report import Entry, ImportReport
 from soacraft.model.tree.joining import is_identity
-from soacraft.model.tree.records import Material, Record
+from soacraft.model.tree.records import Attributes, Material, Record
 from soacraft.model.tree.renaming import Renaming, mentioned, names_of
 from soacraft.model.tree.springs import Bushing, Spring
 from soacraft.spatial.pose import Pose
@@ -56,6 +56,10 @@ def extract(mb: Multibody, body: Any, inboard: Any, prefix: Any, name: Any) -> M
     copy_state(mb, other, frames)
     copy_parts(mb, other, frames, names, inside.has)
     left = []
+    for actuator in mb.actuators:
+        if not inside.has(actuator) and not actuator.gears and inside.concerns(actuator.attributes):
+            note = f"drives no dof, so it does not go with the subtree of {top.name!r}"
+            left.append(Entry(mb.name, 0, "actuator", actuator.name, "", "ignored", note, True))
     for record in mb.records:
         where = inside.place(record)
         if where == "inside":
@@ -168,6 +172,10 @@ class _Inside:
         if not mine:
             return ""
         return "both" if (told & known) - mine else "inside"
+
+    def concerns(self, attributes: Attributes) -> bool:
+        """Whether attributes mention a part that goes with the subtree."""
+        return not self._known()[0].isdisjoint(mentioned(attributes))
 
     def _known(self) -> tuple[set[str], set[str]]:
         if self._names is None:

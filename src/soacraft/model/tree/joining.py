@@ -23,6 +23,7 @@ from soacraft.model.tree.copying import (
     copy_state,
     dofs_needed,
     frames_needed,
+    refuse_hinge_frames,
     renamed_geometry,
     renamed_material,
     renamed_record,
@@ -122,7 +123,22 @@ def _read_hang(other: Multibody, on: Carrier, hinge: Any, at: Pose) -> Hang:
             "sc.Passive() and body.limits = sc.Limits(), or give no hinge."
         )
     _refuse_driven(other, base)
+    refuse_hinge_frames(other, {base}, f"model {other.name!r} cannot hang by {hinge!r}")
+    _refuse_idle(other, base)
     return Hang(on, at, base, hinge, base.inboard @ base.outboard)
+
+
+def _refuse_idle(other: Multibody, base: Body) -> None:
+    """Raise for what is between the inertial frame and a base welded to it: on one body it does nothing."""
+    if not isinstance(base.hinge, Weld):
+        return
+    between: tuple[Closure | Spring | Bushing, ...] = (*other.loops, *other.springs, *other.bushings)
+    for part in between:
+        if all(end.carrier in (other.root, base) for end in frames_needed(part)):
+            raise ModelError(
+                f"model {other.name!r} cannot hang by another hinge: {part!r:.80} is between its inertial frame and "
+                f"{base.name!r}, which become one body. Take it away first, or give no hinge."
+            )
 
 
 def _refuse_driven(other: Multibody, base: Body) -> None:

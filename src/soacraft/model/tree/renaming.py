@@ -15,9 +15,10 @@ if TYPE_CHECKING:
 
 #: The attributes, of what files said, that name other parts of the model.
 REFERENCES = frozenset(
-    """joint joint1 joint2 body body1 body2 geom geom1 geom2 site site1 site2 tendon tendon1 tendon2 target cranksite
-    slidersite refsite sidesite camera actuator objname refname joints path link link1 link2 links chains group groups
-    parent_group parent child parent_link child_link base_link tip_link joint_name reference name"""
+    """joint jointinparent joint1 joint2 body body1 body2 geom geom1 geom2 site site1 site2 tendon tendon1 tendon2
+    target cranksite slidersite refsite sidesite camera actuator objname refname joints path link link1 link2 links
+    chains group groups parent_group parent child parent_link child_link base_link tip_link joint_name reference
+    name"""
     .split()
 ) | {DEPENDENT}  # fmt: skip
 
