@@ -243,6 +243,13 @@ def test_an_empty_batch_has_empty_derivatives():
     assert dyn.forward_dynamics_derivatives(mb, none, none, none)[0].shape == (0, 1, 1)
 
 
+def test_what_overflows_is_told_of_springs():
+    mb = ball(sc.Prismatic((0, 0, 1)))
+    mb.add_spring("s", "inertial/wall", "ball", 1e307)
+    with pytest.raises(StateError, match=r"the springs and bushings of 'ball' \('s'\) overflow at this state"):
+        dyn.forward_dynamics(mb, [300.0], [0.0], [0.0])
+
+
 def test_negative_ones_are_found_by_the_check():
     mb = ball()
     mb.add_spring("s", "inertial", "ball/hook", -1.0)

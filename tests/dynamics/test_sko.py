@@ -122,6 +122,22 @@ def test_what_has_no_meaning_is_refused(m):
     assert set(FUNCTIONS) <= known
 
 
+def test_batches_of_what_does_not_matter_and_arguments_are_read():
+    sko = sc.random_sko(4, seed=1)
+    v = np.zeros((3, sum(sko.nvs)))
+    assert dynamics.bias_force(sko, None, v).shape == dynamics.inverse_dynamics(sko, None, v, v[0]).shape == v.shape
+    with pytest.raises(StateError, match="threads of bias_force must be a whole number"):
+        dynamics.bias_force(sko, None, v[0], threads="x")
+    with pytest.raises(StateError, match="ignore_loops of bias_force must be True or False"):
+        dynamics.bias_force(sko, None, v[0], ignore_loops=[1])
+    out = np.zeros(sum(sko.nvs))
+    out.flags.writeable = False
+    with pytest.raises(StateError, match="to write to, got"):
+        dynamics.bias_force(sko, None, v[0], out=out)
+    with pytest.raises(StateError, match="takes one state, not a batch"):
+        dynamics.mixed_dynamics(sko, None, v, v[0], v[0], [])
+
+
 def test_constant_models_too():
     sko = sc.random_sko(4, seed=1)
     T = np.ones(sum(sko.nvs))

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from soacraft.dynamics.arguments import read_threads
 from soacraft.errors import ModelError, SingularError, StateError
 from soacraft.model.flat.sko import SKOModel
 from soacraft.model.flat.sko_functions import SKOFunctions
@@ -30,6 +31,10 @@ def of_sko(name: str, m: SKOModel, args: tuple[Any, ...], kwargs: dict[str, Any]
             f"{name} is not for SKO models, whose nodes have no frames, poses or gravity; there are "
             f"{', '.join(FUNCTIONS)}. Everything else is written in operators: s = sc.operators(model)."
         )
+    read_threads(name, kwargs.get("threads"))
+    for key in WITHOUT_MEANING - {"threads"}:
+        if not isinstance(kwargs.get(key, False), bool | np.bool_):
+            raise StateError(f"{key} of {name} must be True or False, got {kwargs[key]!r:.60}.")
     given = {key: x for key, x in kwargs.items() if key not in WITHOUT_MEANING}
     out = given.pop("out", None)
     try:
@@ -43,8 +48,8 @@ def of_sko(name: str, m: SKOModel, args: tuple[Any, ...], kwargs: dict[str, Any]
 
 def _delivered(name: str, result: Any, out: Any) -> Any:
     x = np.asarray(result)
-    if not isinstance(out, np.ndarray) or out.dtype != np.float64 or out.shape != x.shape:
-        raise StateError(f"out of {name} must be a float64 array of shape {x.shape}, got {out!r:.60}.")
+    if not isinstance(out, np.ndarray) or out.dtype != np.float64 or out.shape != x.shape or not out.flags.writeable:
+        raise StateError(f"out of {name} must be a float64 array of shape {x.shape} to write to, got {out!r:.60}.")
     out[...] = x
     return out
 
@@ -55,6 +60,13 @@ def _bound(m: SKOModel, q: Any, v: Any = None, vdot: Any = None, force: Any = No
         return operators(m.at(q), v=v, vdot=vdot, force=force)
     w, wdot = (np.zeros(m.nv) if x is None else m.read(name, x) for name, x in (("v", v), ("vdot", vdot)))
     return operators_of(FunctionBinding(m, (m.read("q", q), w, wdot), force))
+
+
+def _full(x: Any, *given: Any) -> Array:
+    """A vector for each state of the batch, also where it does not depend on what differs."""
+    found = np.asarray(x)
+    batch = np.broadcast_shapes(*(np.shape(y)[:-1] for y in given if y is not None))
+    return found if found.shape[:-1] == batch else np.array(np.broadcast_to(found, (*batch, found.shape[-1])))
 
 
 def _mass(s: Operators) -> Any:
@@ -103,12 +115,12 @@ def log_det_mass_matrix(m: SKOModel, q: Any = None) -> Any:
 
 def inverse_dynamics(m: SKOModel, q: Any, v: Any, vdot: Any) -> Array:
     """T = H A (M A* (H* vdot + a) + b) (004 Algorithm 3.1)."""
-    return np.asarray(_bound(m, q, v, vdot).T)
+    return _full(_bound(m, q, v, vdot).T, q, v, vdot)
 
 
 def forward_dynamics(m: SKOModel, q: Any, v: Any, force: Any) -> Array:
     """vdot by articulated bodies (004 Algorithm 6.1)."""
-    return np.asarray(_bound(m, q, v, force=force).vdot)
+    return _full(_bound(m, q, v, force=force).vdot, q, v, force)
 
 
 def mixed_dynamics(m: SKOModel, q: Any, v: Any, force: Any, vdot: Any, prescribed: Any) -> tuple[Array, Array]:
@@ -144,7 +156,7 @@ def mixed_dynamics(m: SKOModel, q: Any, v: Any, force: Any, vdot: Any, prescribe
 
 def bias_force(m: SKOModel, q: Any, v: Any) -> Array:
     """C = H A (M A* a + b)."""
-    return np.asarray(_bound(m, q, v).C)
+    return _full(_bound(m, q, v).C, q, v)
 
 
 def velocities(m: SKOModel, q: Any, v: Any) -> Any:

@@ -78,7 +78,7 @@ def reach(bounds: Bounds, aims: list[Aim], q0: Array, steps: int, hasty: bool) -
     q, left = np.array(q0), np.empty(sum(_ROWS[aim.kind] for aim in aims))
     units = bounds.measured_by(aims[0].length).units
     count = _core.reach(tree.kernels, whole, real, np.flatnonzero(bounds.free), *bounds.allowed, units,
-                        bounds.turning.astype(np.int64), Descent(steps, int(hasty)), q, left)  # fmt: skip
+                        bounds.turning.astype(np.int64), Descent(min(steps, 2**31), int(hasty)), q, left)  # fmt: skip
     if count < 0:
         return None
     gaps, at = [], 0

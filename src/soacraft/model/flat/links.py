@@ -153,7 +153,15 @@ def forces(state: State) -> Forces:
     layout = state.configuration.layout
     if not layout.has_links:
         return ()
-    f = wrenches(state)
+    with np.errstate(all="ignore"):
+        f = wrenches(state)
+    if not np.isfinite(f).all():
+        named = [x.name for x in layout.springs] + [x.name for x in layout.bushings]
+        names = ", ".join(map(repr, named[:4]))
+        raise StateError(
+            f"the springs and bushings of {state.graph.name!r} ({names}) overflow at this state: |q| is up to "
+            f"{float(np.abs(state.configuration.q).max(initial=0.0)):.3g}. Give coordinates in the range of the model."
+        )
     touched = sorted({k for k in layout.link_ends.bodies.tolist() if k >= 0})
     return tuple((layout.bodies[k], Wrench(f[..., k, :3], f[..., k, 3:])) for k in touched)
 
