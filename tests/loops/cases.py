@@ -46,11 +46,13 @@ def project(mb, v):
 
 
 @st.composite
-def closed_graphs(draw, min_bodies=2, max_bodies=6, max_loops=3, couplings=True, hinges=HINGES, closing=CLOSING):
+def closed_graphs(
+    draw, min_bodies=2, max_bodies=6, max_loops=3, couplings=True, hinges=HINGES, closing=CLOSING, min_loops=1
+):
     """A random tree of any hinges with random closures of any hinge, in a closed state; loops share bodies at will."""
     mb = draw(rigid_trees(parents(min_bodies, max_bodies), hinges))
     frames = ["inertial", *(body.name for body in mb.bodies)]
-    for i in range(draw(st.integers(1, max_loops))):
+    for i in range(draw(st.integers(min_loops, max_loops))):
         b = draw(st.sampled_from(frames[1:]))
         a = draw(st.sampled_from([x for x in frames if x != b]))
         hinge, seed = draw(st.sampled_from(closing)), draw(SEEDS)

@@ -130,10 +130,9 @@ def test_rows_next_to_embedded_ones_on_random_graphs():
     asked, answered, repeating = [], [], []
 
     @tries(25)
-    @given(closed_graphs(min_bodies=3, closing=KNOWN), SEEDS)
+    @given(closed_graphs(min_bodies=3, closing=KNOWN, min_loops=2), SEEDS)
     def check(mb, seed):
         names = [x.name for x in (*mb.loops, *mb.couplings)]
-        keep(len(names) > 1)
         force = force_of(mb, seed)
         comparable(mb, force)
         embed = [x for i, x in enumerate(names) if i != seed % len(names)]

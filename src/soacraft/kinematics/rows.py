@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -36,6 +37,9 @@ from soacraft.model.tree.graph import Graph
 from soacraft.spatial.checks import Array
 from soacraft.spatial.pose import Pose
 from soacraft.spatial.transforms import crm
+
+if TYPE_CHECKING:
+    from soacraft.kinematics.sizes import Sizes
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,6 +132,8 @@ class Constraints:
 
     driven: Collection[str] = ()
     """Those that are driven: their position may be any."""
+    sizes: Sizes | None = None
+    """What `kinematics.sizes.sizes_of` gave, kept as it is asked for several times."""
 
     def __init__(self, graph: Graph, state: State, theta: dict[str, Array] | None = None) -> None:
         if state.batch:

@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import math
 from typing import NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -35,8 +34,6 @@ from soacraft.model.tree.closures import coordinate_names
 from soacraft.model.tree.frame import Body
 from soacraft.spatial.checks import Array
 
-#: The sizes of rows that are in use: they are asked for several times at one state.
-_KNOWN: WeakKeyDictionary[Constraints, Sizes] = WeakKeyDictionary()
 
 class Sizes(NamedTuple):
     """The sizes of rows and of dofs."""
@@ -73,9 +70,9 @@ def sizes_of(one: Constraints) -> Sizes:
     >>> sizes_of(Constraints(mb, mb.state())).rows
     array([3., 3., 3.])
     """
-    if one not in _KNOWN:
-        _KNOWN[one] = _sizes(one)
-    return _KNOWN[one]
+    if one.sizes is None:
+        one.sizes = _sizes(one)
+    return one.sizes
 
 
 def _sizes(one: Constraints) -> Sizes:
