@@ -68,7 +68,8 @@ Where<T> settle(LoopWorkOf<T>& w, char* more, loops::Method method, const loops:
     fine &= solved_by(method, w, more, base, force, left);
     if (!any(fine)) return fine;
     const T allowed(plan.tolerances.closed);
-    fine &= is_at_most(left.closures, allowed) & is_at_most(left.motion, allowed);
+    fine &= is_at_most(left.closures, allowed);
+    fine &= is_at_most(left.motion, allowed);
     // otherwise a row was left out that counts: near a singular pose
     const T repeated = T(plan.tolerances.repeated) + T(plan.tolerances.open_rows) * w.open_by;
     const Where<T> all_kept = is_at_most(T(static_cast<double>(plan.size)), rows_kept(w, method));

@@ -305,7 +305,7 @@ inline bool derive_closed(const LoopWork& w, const DerivativeWork& d, const Base
     if (!take_row_rates(w, q, v, d)) return false;
     index pushed = 0;  // rows of push that are not nothing, and the columns of the inverse mass matrix for them
     for (index k = 0; k < nv; ++k) {
-        if (!largest(d.rows.push + k * nv, nv)) continue;
+        if (largest(d.rows.push + k * nv, nv) == 0.0) continue;
         if (pushed < k)
             for (index c = 0; c < nv; ++c) d.rows.push[pushed * nv + c] = d.rows.push[k * nv + c];
         d.pushed[pushed++] = k;

@@ -22,7 +22,8 @@ inline Where<T> factor_dense(index n, T* D, const T& least) {
             T sum = D[i * n + j];
             for (index t = 0; t < j; ++t) sum -= D[i * n + t] * D[j * n + t];
             if (i == j) {
-                fine &= is_above(sum, T(SINGULAR) * D[i * n + i]) & is_above(sum, least);
+                fine &= is_above(sum, T(SINGULAR) * D[i * n + i]);
+                fine &= is_above(sum, least);
                 if (!any(fine)) return fine;
                 D[i * n + i] = T(1.0) / square_root(sum);
             } else {

@@ -77,7 +77,9 @@ inline Where<T> schur(LoopWorkOf<T>& w) {
                 if (block.i == block.j && r == c) most = larger(most, sum);
             }
     }
-    return is_above(T(plan.tolerances.highest), most) & is_above(most, T(plan.tolerances.lowest));
+    Where<T> fine = is_above(T(plan.tolerances.highest), most);
+    fine &= is_above(most, T(plan.tolerances.lowest));
+    return fine;
 }
 
 // vdot <- vdot - Mcal^-1 Gc* lambda; x: multipliers of scaled rows.

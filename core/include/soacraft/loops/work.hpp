@@ -119,7 +119,10 @@ template <class T>
 inline Where<T> is_closed(const Plan& plan, const Closure& c, const TieOf<T>& t, const T* unit, const T& rate, bool driven) {
     const T closed(plan.tolerances.closed);
     Where<T> fine = everywhere<T>();
-    if (!driven) fine = is_at_most(length_of(t.gap), closed) & is_at_most(length_of(t.gap + 3), closed * T(c.length));
+    if (!driven) {
+        fine &= is_at_most(length_of(t.gap), closed);
+        fine &= is_at_most(length_of(t.gap + 3), closed * T(c.length));
+    }
     for (index r = 0; r < c.rows; ++r) fine &= is_at_most(absolute(t.speed[r]), closed * rate * unit[r]);
     return fine;
 }
