@@ -45,7 +45,10 @@ RIGID = (SWEEPS, MATRICES, DERIVATIVES, OPERATORS, REFUSALS, GRADIENTS, SINGULAR
 COMPILED = tuple(
     f"loops/test_compiled_{name}.py" for name in ("answers", "batches", "calls", "doubt", "lifetime", "tasks")
 )
-CLOSED = ("core/test_closed_solver.py", "kinematics/test_followed.py", *COMPILED, "loops/test_motion.py")
+CLOSED = (
+    "core/test_closed_solver.py", "core/test_closed_batches.py", "kinematics/test_followed.py", *COMPILED,
+    "loops/test_motion.py",
+)  # fmt: skip
 BLOCKS = ("core/test_core.py", "core/test_block_engine.py", "recursions/test_compiled_blocks.py")
 
 

@@ -505,3 +505,14 @@ def test_fields_that_a_plan_refuses():
     both = plan.sum(1.0, 2, False, 1.0, 0, False)  # M + E: E M has two terms there
     with pytest.raises(ValueError, match="two products are taken from one block"):
         plan.remainder(both, both, both)
+
+
+@pytest.mark.parametrize("place", [2, 3])
+@pytest.mark.parametrize("wrong", [[], [0, 6], [0, 6, 12, 18]])
+def test_plans_have_a_slice_for_every_node(place, wrong):
+    """Two nodes have three ends of slices."""
+    given = [np.array(x, dtype=np.int64) for x in ([0, 1], [-1, 0], [0, 6, 12], [0, 1, 2])]
+    assert _core.plan(*given) is not None
+    given[place] = np.array(wrong, dtype=np.int64)
+    with pytest.raises(ValueError, match="has one entry more than there are slices"):
+        _core.plan(*given)
