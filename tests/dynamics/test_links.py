@@ -250,6 +250,16 @@ def test_what_overflows_is_told_of_springs():
         dyn.forward_dynamics(mb, [300.0], [0.0], [0.0])
 
 
+def test_a_bushing_is_judged_in_each_of_its_units():
+    """Turns of a millionth of the travels: what is asymmetric or negative there is seen."""
+    K = np.diag([1e-6, 1e-6, 1e-6, 1e8, 1e8, 1e8])
+    mb = ball()
+    with pytest.raises(ModelError, match="must be symmetric"):
+        mb.add_bushing("b", "inertial", "ball", K + 1e-7 * np.eye(6, k=1) * (np.arange(6) == 0)[:, None])
+    mb.add_bushing("b", "inertial", "ball", K * np.array([1, 1, -1, 1, 1, 1]))
+    assert "bushing 'b'" in str(sc.check(mb))
+
+
 def test_negative_ones_are_found_by_the_check():
     mb = ball()
     mb.add_spring("s", "inertial", "ball/hook", -1.0)

@@ -4,6 +4,7 @@ import copy
 import pickle
 
 import numpy as np
+import pinocchio as pin
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -137,7 +138,6 @@ def test_relative_jacobians_of_several_nodes_batches_and_handles():
 
 def test_a_frame_against_pinocchio():
     """Pose, velocity, classical acceleration and Jacobian of a hinge frame in its own axes."""
-    pin = pytest.importorskip("pinocchio")
     mb, model = sc.Multibody("arm"), pin.Model()
     up, joint = None, 0
     for k, axis in enumerate(np.eye(3)):

@@ -16,11 +16,11 @@ from soacraft.model.states.gimbal_lock import is_locked
 from soacraft.recursions._backend import beyond_doubt
 from soacraft.recursions.articulated_body import SMALLEST
 from soacraft.spatial.checks import Array
+from soacraft.spatial.differences import STENCIL
 
 DENSE = 400  # dofs; above that the mass matrix is not formed
 NOTHING = 1e-20  # of the inertia of all that is outboard
 _STEP = 1e-3  # of the model's time
-_STENCIL = ((1, 45 / 60), (2, -9 / 60), (3, 1 / 60))  # central differences of order six
 _EPS = float(np.finfo(float).eps)
 
 
@@ -142,10 +142,10 @@ def check_power(graph: Graph) -> Iterator[Finding]:
     except SingularError:
         return  # named by the check of hinge inertias
     step = _STEP * scale_of(g).time
-    t = step * np.array([sign * k for k, _ in _STENCIL for sign in (1, -1)])[:, None]
+    t = step * np.array([sign * k for k, _ in STENCIL for sign in (1, -1)])[:, None]
     Q, V = g.integrate(q, t * v), v + t * vdot
     energies = (dyn.kinetic_energy(g, Q, V, ignore_loops=True), dyn.potential_energy(g, Q, ignore_loops=True))
-    weights = np.array([sign * w for _, w in _STENCIL for sign in (1, -1)]) / step
+    weights = np.array([sign * w for _, w in STENCIL for sign in (1, -1)]) / step
     rates = [float(weights @ E) for E in energies]
     power = float(v @ force)
     gap = abs(sum(rates) - power)

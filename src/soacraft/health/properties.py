@@ -13,6 +13,9 @@ from soacraft.model.hinges import HINGES, Hinge, Spherical, check_hinge, differe
 from soacraft.model.hinges.base import has_coordinates
 from soacraft.spatial.checks import Array
 
+#: Of an eigenvalue of a matrix whose diagonal is one.
+_ROUNDED = 1e-12
+
 
 def check_limits(graph: Graph) -> Iterator[Finding]:
     """Limits that contradict each other, and coordinates outside of them."""
@@ -95,10 +98,12 @@ def check_springs(graph: Graph) -> Iterator[Finding]:
                 yield Finding(severity, name, value, f"its {what} is negative and {text}", cure)
     for bushing in graph.bushings:
         for what, severity, text, cure in ways[:2]:
-            values = np.linalg.eigvalsh(getattr(bushing, what))
-            if values[0] < -1e-12 * np.abs(values).max():  # rounding of the eigenvalues
-                where = f"bushing {bushing.name!r}"
-                yield Finding(severity, where, float(values[0]), f"its {what} is negative and {text}", cure)
+            matrix = getattr(bushing, what)
+            unit = np.sqrt(np.abs(np.diag(matrix)))
+            unit[unit == 0.0] = 1.0
+            least = float(np.linalg.eigvalsh(matrix / np.outer(unit, unit))[0])  # of the same sign in any units
+            if least < -_ROUNDED:
+                yield Finding(severity, f"bushing {bushing.name!r}", least, f"its {what} is negative and {text}", cure)
 
 
 def check_own_hinges(graph: Graph) -> Iterator[Finding]:

@@ -26,9 +26,9 @@ from soacraft.model.tree.multibody import Multibody
 from soacraft.results import refuse_large
 from soacraft.sim.explicit import RK4
 from soacraft.spatial.checks import Array, finite
+from soacraft.spatial.differences import STENCIL
 from soacraft.spatial.transforms import log_rate, se3_log_rate
 
-_STENCIL = ((1, 45 / 60), (2, -9 / 60), (3, 1 / 60))  # central differences of order six
 #: Their step in radians. Along travel the rate is linear, and any step is exact.
 _STEP = 5e-3
 
@@ -146,7 +146,7 @@ def _bent(mb: Multibody, U: Array, w: Array) -> Array:
         for j in range(x.shape[-1]):
             step = np.zeros(x.shape[-1])
             step[j] = _STEP if j < 3 else max(float(np.abs(x[..., 3:]).max()), 1e-300)
-            slope = sum(c * (times(rate(x + i * step), y) - times(rate(x - i * step), y)) for i, c in _STENCIL)
+            slope = sum(c * (times(rate(x + i * step), y) - times(rate(x - i * step), y)) for i, c in STENCIL)
             found[:, group.v_index, group.v_index[:, [j]]] = slope / step[j]
     return found
 

@@ -16,8 +16,8 @@ from soacraft.model.sizes.scale import scale_of
 from soacraft.model.tree.graph import Graph
 from soacraft.model.tree.multibody import Multibody
 from soacraft.spatial.checks import Array
+from soacraft.spatial.differences import STENCIL
 
-_STENCIL = ((1, 45 / 60), (2, -9 / 60), (3, 1 / 60))  # central differences of order six
 _STEP = 2e-3  # of the size of a parameter
 
 
@@ -83,7 +83,7 @@ def differences(graph: Graph, function: Callable[[Any], Any], found: Found) -> A
     columns = []
     for i, step in enumerate(steps):
         total: Any = 0.0
-        for k, weight in _STENCIL:
+        for k, weight in STENCIL:
             sides = []
             for sign in (k, -k):
                 x = x0.copy()

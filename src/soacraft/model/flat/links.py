@@ -20,6 +20,7 @@ from soacraft.model.flat.layout import Ends, Layout
 from soacraft.model.flat.realize import projected, times
 from soacraft.model.states.coordinates import Forces
 from soacraft.spatial.checks import Array
+from soacraft.spatial.differences import STENCIL
 from soacraft.spatial.rotations import cross
 from soacraft.spatial.transforms import se3_log, se3_log_rate
 from soacraft.spatial.wrench import Wrench
@@ -27,7 +28,6 @@ from soacraft.spatial.wrench import Wrench
 if TYPE_CHECKING:
     from soacraft.model.states.state import State
 
-_STENCIL = ((1, 45 / 60), (2, -9 / 60), (3, 1 / 60))  # central differences of order six
 #: The largest step of these differences, in radians and lengths of the model: seventh root of rounding, and a margin.
 _STEP = 2e-3
 #: Steps are this many times shorter than a spring, or than the way to where it gets slack or a bushing turns over.
@@ -207,7 +207,7 @@ def derivatives(state: State, sizes: Array, length: float) -> tuple[Array, Array
         return projected(c.layout, c.A, c.maps, f).mT
 
     df = np.zeros((nv, c.layout.n, 6))
-    for i, weight in _STENCIL:
+    for i, weight in STENCIL:
         d = np.diag(i * steps)
         df += weight * (at(graph.integrate(q, d), v) - at(graph.integrate(q, -d), v))
     rates = np.eye(nv)

@@ -24,6 +24,7 @@ from soacraft.model.hinges.base import Hinge, difference_of, has_coordinates, in
 from soacraft.model.states.coordinates import Forces
 from soacraft.model.tree.frame import Body, Node
 from soacraft.spatial.checks import Array, number_text
+from soacraft.spatial.differences import STENCIL
 from soacraft.spatial.pose import Pose
 from soacraft.spatial.rotations import quaternion_to_matrix, skew
 from soacraft.spatial.transforms import log_rate
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from soacraft.model.states.state import State
     from soacraft.model.tree.graph import Graph
 
-_STENCIL = ((1, 45 / 60), (2, -9 / 60), (3, 1 / 60))  # central differences of order six
 
 
 def refuse_rolling(layout: Layout) -> None:
@@ -143,7 +143,7 @@ def _differences(body: Body, q: Array) -> Array:
     hinge, columns = body.hinge, []
     for e in np.eye(hinge.nv):
         total = np.zeros((*q.shape[:-1], hinge.nv))
-        for i, weight in _STENCIL:
+        for i, weight in STENCIL:
             step = np.broadcast_to(i * hinge.difference_step * e, (*q.shape[:-1], hinge.nv))
             ahead, behind = (displacement(body, integrate_of(hinge, q, x)) for x in (step, -step))
             total += weight * (ahead - behind)

@@ -32,8 +32,7 @@ from soacraft.model.hinges.results import (
 from soacraft.model.hinges.text import same_value, value_text
 from soacraft.model.hinges.watched import Watched, ask
 from soacraft.spatial import Array, Pose, finite
-
-_STENCIL = ((1, 45 / 60), (2, -9 / 60), (3, 1 / 60))       # central differences of order six
+from soacraft.spatial.differences import STENCIL
 
 
 class Hinge(Watched, ABC):
@@ -221,7 +220,7 @@ class Hinge(Watched, ABC):
         derivatives = []
         for direction in np.eye(self.nv) if along is None else along:
             total: Any = 0.0
-            for k, weight in _STENCIL:
+            for k, weight in STENCIL:
                 step = k * self.difference_step * direction
                 step = np.broadcast_to(step, (*q.shape[:-1], self.nv))
                 ahead, behind = f(self.integrate(q, step)), f(self.integrate(q, -step))

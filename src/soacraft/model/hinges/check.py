@@ -25,9 +25,9 @@ from soacraft.model.hinges.base import (
 )
 from soacraft.model.hinges.results import checked_array
 from soacraft.spatial import Array, Pose, se3_log
+from soacraft.spatial.differences import STENCIL
 
 _STEP = 1e-3
-_STENCIL = ((1, 45 / 60), (2, -9 / 60), (3, 1 / 60))        # central differences of order six
 _SAMPLES = 4
 
 
@@ -277,7 +277,7 @@ def _batch(hinge: Hinge, samples: list[Array], rng: np.random.Generator, sizes: 
 def _rate(path: Callable[[float], Array]) -> Array:
     """The derivative of path(t) at t = 0, central differences of order six."""
     total: Any = 0.0
-    for k, weight in _STENCIL:
+    for k, weight in STENCIL:
         total = total + weight * (path(k * _STEP) - path(-k * _STEP))
     return np.asarray(total / _STEP)
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from soacraft.model.hinges.base import H_T_of, Hinge, integrate_of, place_of, pose_of
 from soacraft.spatial.checks import Array
+from soacraft.spatial.differences import STENCIL
 from soacraft.spatial.pose import Pose
 from soacraft.spatial.transforms import se3_exp, se3_log
 
@@ -57,7 +58,6 @@ def nearest_coordinates(hinge: Hinge, target: Pose, guess: Array | None = None, 
 
 
 #: Central differences of order six: of a tenth of a percent of a radian, or of the length, they are exact to rounding.
-_STENCIL = ((1, 45 / 60), (2, -9 / 60), (3, 1 / 60))
 _STEP = 2e-3
 
 
@@ -68,7 +68,7 @@ def along_twists(hinge: Hinge, target: Pose, length: float, work: Callable[[Arra
     found = []
     for k, unit in enumerate(_units(length)):
         total = np.zeros(())
-        for i, weight in _STENCIL:
+        for i, weight in STENCIL:
             twist = i * _STEP * unit * np.eye(6)[k]
             there, back = (target @ Pose.unchecked(*se3_exp(x)) for x in (twist, -twist))
             total = total + weight * (work(place_of(hinge, there), there) - work(place_of(hinge, back), back))

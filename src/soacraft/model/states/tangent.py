@@ -21,6 +21,7 @@ from soacraft.model.hinges.base import Hinge, difference_of, has_coordinates, in
 from soacraft.model.states.coordinates import common_batch, read_q, read_v
 from soacraft.results import finite_or_refused
 from soacraft.spatial.checks import Array
+from soacraft.spatial.differences import STENCIL
 from soacraft.spatial.rotations import exp, skew
 from soacraft.spatial.transforms import log_rate, se3_exp
 
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from soacraft.model.tree.graph import Graph
 
 Pair = tuple[Array, Array]
-_STENCIL = ((1, 45 / 60), (2, -9 / 60), (3, 1 / 60))  # central differences of order six
 
 
 @steady
@@ -222,7 +222,7 @@ def _varied(hinge: Hinge, move: Callable[[Array], Array], q: Array) -> Array:
     columns = []
     for e in np.eye(hinge.nv):
         total = np.zeros((*q.shape[:-1], hinge.nv))
-        for i, weight in _STENCIL:
+        for i, weight in STENCIL:
             step = np.broadcast_to(i * hinge.difference_step * e, total.shape)
             total += weight * (move(step) - move(-step))
         columns.append(total / hinge.difference_step)

@@ -22,7 +22,7 @@ from soacraft.spatial.pose import Pose
 if TYPE_CHECKING:
     from soacraft.model.tree.multibody import Multibody
 
-#: How much the two halves of a stiffness or damping matrix may differ, relative to its largest entry: rounding.
+#: How much the halves of a stiffness or damping matrix may differ, relative to the largest entry of one unit: rounding.
 _SYMMETRIC = 1e-12
 
 
@@ -122,6 +122,8 @@ def _matrix(given: Any, what: str) -> Array:
     x = finite(given, (6, 6) if matrix else (6,) if np.ndim(given) else (), what)
     if not matrix:
         return frozen(np.diag(np.broadcast_to(x, (6,))) + 0.0)
-    if np.abs(x - x.T).max() > _SYMMETRIC * np.abs(x).max():
-        raise ModelError(f"{what} must be symmetric; it differs from its transpose by {np.abs(x - x.T).max():.3g}.")
+    of_one_unit = np.abs(x).reshape(2, 3, 2, 3).max(axis=(1, 3))  # N m/rad, N/rad and N/m are not compared
+    gap = np.abs(x - x.T)
+    if (gap > _SYMMETRIC * np.maximum(of_one_unit, of_one_unit.T).repeat(3, 0).repeat(3, 1)).any():
+        raise ModelError(f"{what} must be symmetric; it differs from its transpose by {gap.max():.3g}.")
     return frozen(0.5 * (x + x.T))
