@@ -40,6 +40,19 @@ class EntryUnits(NamedTuple):
     """Of generalized velocities and forces."""
 
 
+class OfStates(NamedTuple):
+    """What only a model of functions takes: the state it begins with, derivatives of its blocks, how it moves."""
+
+    q: npt.ArrayLike | None
+    v: npt.ArrayLike | None
+    vdot: npt.ArrayLike | None
+    dA: OfState | None
+    dH: OfState | None
+    dM: OfState | None
+    integrate: Callable[[Array, Array], npt.ArrayLike] | None
+    step: float
+
+
 class SKOModel(Strict):
     """The structure every recursion works on (004 Eq. 1-3).
 
@@ -97,16 +110,27 @@ class SKOModel(Strict):
         integrate: Callable[[Array, Array], npt.ArrayLike] | None = None,
         step: float = 1e-3,
     ) -> None:
-        of_state = {"q": q, "v": v, "vdot": vdot, "dA": dA, "dH": dH, "dM": dM, "integrate": integrate}
-        extra = next((name for name, given in of_state.items() if given is not None), None)
+        of_state = OfStates(q, v, vdot, dA, dH, dM, integrate, step)
+        self._begin(parents, {"A": A, "H": H, "M": M, "a": a, "b": b}, names, units, of_state)
+
+    def _begin(
+        self,
+        parents: Sequence[int],
+        blocks: dict[str, Any],
+        names: Sequence[str] | None,
+        units: tuple[Sequence[str], Sequence[str]] | None,
+        of_state: OfStates,
+    ) -> None:
+        """Read what a model is made of, here constant blocks."""
+        extra = next((name for name, given in of_state._asdict().items() if given is not None and name != "step"), None)
         if extra is not None:
             raise ModelError(
                 f"{extra}= is for an SKO model of functions: none of A, H and M given here is one, so that this model "
                 "is at one configuration. sc.operators(model, v=..., vdot=...) takes velocities."
             )
-        assert not callable(A) and not callable(H) and not callable(M) and not callable(a) and not callable(b)
+        A, H, M, a, b = blocks.values()
         self.tree = Tree(parents, names)
-        for what, given in (("A", A), ("H", H), ("M", M), ("a", a), ("b", b)):
+        for what, given in blocks.items():
             if given is not None and len(given) != self.tree.n:
                 raise ModelError(f"{self.tree.n} nodes but {len(given)} blocks of {what}; give one for each node.")
         self._M = [self._matrix("M", k, block) for k, block in enumerate(M)]

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from soacraft.errors import ModelError, StateError
-from soacraft.model.flat.sko import Block, EntryUnits, OfState, SKOModel
+from soacraft.model.flat.sko import EntryUnits, OfState, OfStates, SKOModel
 from soacraft.spatial.checks import finite, frozen
 
 Array = npt.NDArray[np.float64]
@@ -62,30 +62,19 @@ class SKOFunctions(SKOModel):
     _set_once = frozenset({"tree", "dims", "nvs", "nq"})
     _cures: ClassVar = {"*": "what can be set is its state, q, v and vdot"}
 
-    def __init__(
+    def _begin(
         self,
         parents: Sequence[int],
-        A: Sequence[Block] | OfState,
-        H: Sequence[npt.ArrayLike] | OfState,
-        M: Sequence[npt.ArrayLike] | OfState,
-        a: Sequence[npt.ArrayLike] | OfState | None = None,
-        b: Sequence[npt.ArrayLike] | OfState | None = None,
-        names: Sequence[str] | None = None,
-        units: tuple[Sequence[str], Sequence[str]] | None = None,
-        *,
-        q: npt.ArrayLike | None = None,
-        v: npt.ArrayLike | None = None,
-        vdot: npt.ArrayLike | None = None,
-        dA: OfState | None = None,
-        dH: OfState | None = None,
-        dM: OfState | None = None,
-        integrate: Callable[[Array, Array], npt.ArrayLike] | None = None,
-        step: float = 1e-3,
+        blocks: dict[str, Any],
+        names: Sequence[str] | None,
+        units: tuple[Sequence[str], Sequence[str]] | None,
+        of_state: OfStates,
     ) -> None:
+        q, v, vdot, dA, dH, dM, integrate, step = of_state
         if q is None:
             raise ModelError("an SKO model of functions needs q=: the coordinates that its state begins with.")
         start = frozen(finite(q, (None,), "q of this SKO model", StateError))
-        self._given: dict[str, Any] = {"A": A, "H": H, "M": M, "a": a, "b": b}
+        self._given = blocks
         self._rates: dict[str, OfState | None] = {"A": dA, "H": dH, "M": dM}
         self._integrate, self._step = integrate, float(step)
         if not (np.isfinite(self._step) and self._step > 0.0):
