@@ -174,7 +174,7 @@ private:
         return -1;
     }
 
-    static constexpr double LARGEST_TURN = 3.0;  // that of sim/manifold.py
+    static constexpr double LARGEST_TURN = 3.0;  // that of sim/integrators/manifold.py
 
     index turned_too_far(index n) const {
         for (index k = 0; k < model_.count; ++k) {

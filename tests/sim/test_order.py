@@ -11,13 +11,13 @@ import soacraft as sc
 from soacraft import dynamics as dyn
 from soacraft.model.samples.random_models import random_inertia, random_pose
 from soacraft.model.states.tangent import right_jacobian, right_jacobian_of_turn
-from soacraft.sim.explicit import RK4, Dop853
-from soacraft.sim.gauss import Gauss4, Gauss6
-from soacraft.sim.manifold import Coordinates, turn_rate, twist_rate
-from soacraft.sim.partitioned import EulerSymplectic, Verlet
-from soacraft.sim.radau import Radau
+from soacraft.sim.integrators.explicit import RK4, Dop853
+from soacraft.sim.integrators.gauss import Gauss4, Gauss6
+from soacraft.sim.integrators.manifold import Coordinates, turn_rate, twist_rate
+from soacraft.sim.integrators.partitioned import EulerSymplectic, Verlet
+from soacraft.sim.integrators.radau import Radau
+from soacraft.sim.integrators.variational import Variational, Variational4
 from soacraft.sim.system import Mechanism
-from soacraft.sim.variational import Variational, Variational4
 
 
 def tree(hinges, seed=1):

@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from soacraft.sim import progress
+from soacraft.sim.runs import progress
 
 CASES = [(True, True, True), (False, True, False), (True, False, False)]
 

@@ -9,12 +9,12 @@ Integrators are written against products of manifolds (`manifold`), so quaternio
 nanoseconds inside.
 """
 
-from soacraft.sim.elements import Drag, JointLimit
 from soacraft.sim.events import Happened
-from soacraft.sim.friction import HingeFriction
-from soacraft.sim.log import read
+from soacraft.sim.forces.elements import Drag, JointLimit
+from soacraft.sim.forces.friction import HingeFriction
 from soacraft.sim.propagator import Propagator
-from soacraft.sim.run import Balance, Run, Sample
+from soacraft.sim.runs.log import read
+from soacraft.sim.runs.run import Balance, Run, Sample
 from soacraft.sim.sensitivity import Sensitivity
 
 __all__ = [

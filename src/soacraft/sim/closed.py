@@ -18,7 +18,7 @@ from soacraft.loops import ConstraintEmbedding, Solver
 from soacraft.spatial.checks import Array
 
 if TYPE_CHECKING:
-    from soacraft.sim.prescribed import Prescribed
+    from soacraft.sim.forces.prescribed import Prescribed
 
 
 class Closed:

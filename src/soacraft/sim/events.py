@@ -15,8 +15,8 @@ from scipy.optimize import brentq
 
 from soacraft.errors import SimulationError, StateError
 from soacraft.model.states.state import State
-from soacraft.sim.friction import HingeFriction
-from soacraft.sim.steps import Step
+from soacraft.sim.forces.friction import HingeFriction
+from soacraft.sim.integrators.steps import Step
 from soacraft.spatial.checks import Array
 
 #: Parts of a step at which signs are looked at: what changes twice within one is not seen.

@@ -17,18 +17,18 @@ from soacraft.model.states.state import State
 from soacraft.model.tree.multibody import Multibody
 from soacraft.sim.choice import read_solver
 from soacraft.sim.clock import Instant, nanoseconds, positive_nanoseconds
-from soacraft.sim.drives import Control
 from soacraft.sim.events import Crossing, Event, Happened, Watch
-from soacraft.sim.friction import HingeFriction
-from soacraft.sim.loads import Function, Load
-from soacraft.sim.log import Log
-from soacraft.sim.methods import find_method
-from soacraft.sim.prescribed import Prescribed, find_dof
-from soacraft.sim.progress import Bar
-from soacraft.sim.recorder import Recorder
-from soacraft.sim.report import report
+from soacraft.sim.forces.drives import Control
+from soacraft.sim.forces.friction import HingeFriction
+from soacraft.sim.forces.loads import Function, Load
+from soacraft.sim.forces.prescribed import Prescribed, find_dof
+from soacraft.sim.integrators.methods import find_method
 from soacraft.sim.rollout import read_force, rollout
-from soacraft.sim.run import Run
+from soacraft.sim.runs.log import Log
+from soacraft.sim.runs.progress import Bar
+from soacraft.sim.runs.recorder import Recorder
+from soacraft.sim.runs.report import report
+from soacraft.sim.runs.run import Run
 from soacraft.sim.sensitivity import Sensitivity, sensitivity
 from soacraft.sim.stride import Stride
 from soacraft.sim.system import Mechanism

@@ -24,7 +24,7 @@ from soacraft.model.flat.realize import times
 from soacraft.model.hinges import Free, Spherical
 from soacraft.model.tree.multibody import Multibody
 from soacraft.results import refuse_large
-from soacraft.sim.explicit import RK4
+from soacraft.sim.integrators.explicit import RK4
 from soacraft.spatial.checks import Array, finite
 from soacraft.spatial.differences import STENCIL
 from soacraft.spatial.transforms import log_rate, se3_log_rate

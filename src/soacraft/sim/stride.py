@@ -7,8 +7,8 @@ import numpy as np
 from soacraft.errors import SimulationError, SoacraftError, StaleError
 from soacraft.sim.clock import Instant
 from soacraft.sim.events import Crossing, Watch
-from soacraft.sim.pace import Pace
-from soacraft.sim.steps import Method, Problem, Step
+from soacraft.sim.integrators.pace import Pace
+from soacraft.sim.integrators.steps import Method, Problem, Step
 from soacraft.spatial.checks import Array
 
 

@@ -19,10 +19,10 @@ from soacraft.model.states.state import State
 from soacraft.model.tree.multibody import Multibody
 from soacraft.sim import jacobian
 from soacraft.sim.closed import Closed
-from soacraft.sim.friction import HingeFriction
-from soacraft.sim.loads import Load, Passive, Stored
-from soacraft.sim.manifold import Coordinates, Product, Vectors
-from soacraft.sim.prescribed import Prescribed
+from soacraft.sim.forces.friction import HingeFriction
+from soacraft.sim.forces.loads import Load, Passive, Stored
+from soacraft.sim.forces.prescribed import Prescribed
+from soacraft.sim.integrators.manifold import Coordinates, Product, Vectors
 from soacraft.spatial.checks import Array
 
 #: A dof is judged by its own speed, but by no less than this part of the fastest.

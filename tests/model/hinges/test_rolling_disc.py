@@ -13,7 +13,7 @@ from soacraft.model.flat.compiled import CompiledModel
 from soacraft.model.hinges.base import integrate_of, pose_of
 from soacraft.model.hinges.rolling import Rolling
 from soacraft.model.states.hinge_fit import placing_rows
-from soacraft.sim.manifold import Coordinates
+from soacraft.sim.integrators.manifold import Coordinates
 
 DISC = sc.RollingDisc(0.7, axis=(0.3, 1.0, -0.2), normal=(0.1, 0.2, 1.0))
 RADIUS, MASS, G = 0.5, 2.0, 9.81

@@ -11,7 +11,7 @@ import numpy as np
 from soacraft.attributes import Strict
 from soacraft.errors import StateError
 from soacraft.sim.events import Happened
-from soacraft.sim.steps import Step
+from soacraft.sim.integrators.steps import Step
 from soacraft.spatial.checks import Array, finite
 
 

@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 
 from soacraft.errors import ConvergenceError
-from soacraft.sim.steps import Method, Problem, Step, check_turn, hermite
+from soacraft.sim.integrators.steps import Method, Problem, Step, check_turn, hermite
 from soacraft.spatial.checks import Array
 
 #: Rounds of the iteration, and what is rounding relative to the change over a step.

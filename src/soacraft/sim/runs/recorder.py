@@ -6,10 +6,10 @@ import numpy as np
 
 from soacraft import dynamics as dyn
 from soacraft.sim.events import Happened
-from soacraft.sim.loads import Stored
-from soacraft.sim.log import Log
-from soacraft.sim.run import Run
-from soacraft.sim.steps import Step
+from soacraft.sim.forces.loads import Stored
+from soacraft.sim.integrators.steps import Step
+from soacraft.sim.runs.log import Log
+from soacraft.sim.runs.run import Run
 from soacraft.sim.system import Mechanism
 from soacraft.spatial.checks import Array
 

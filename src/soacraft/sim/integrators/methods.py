@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from soacraft.errors import StateError, near
-from soacraft.sim.explicit import RK4, Dop853
-from soacraft.sim.gauss import Gauss4, Gauss6
-from soacraft.sim.partitioned import EulerSymplectic, Verlet
-from soacraft.sim.radau import Radau
-from soacraft.sim.steps import Method
-from soacraft.sim.variational import Variational, Variational4
+from soacraft.sim.integrators.explicit import RK4, Dop853
+from soacraft.sim.integrators.gauss import Gauss4, Gauss6
+from soacraft.sim.integrators.partitioned import EulerSymplectic, Verlet
+from soacraft.sim.integrators.radau import Radau
+from soacraft.sim.integrators.steps import Method
+from soacraft.sim.integrators.variational import Variational, Variational4
 
 _ADAPTIVE: tuple[type[Method], ...] = (Dop853, Radau)
 _FIXED: tuple[type[Method], ...] = (RK4, EulerSymplectic, Verlet, Variational, Variational4, Gauss4, Gauss6)

@@ -12,7 +12,7 @@ import numpy as np
 
 from soacraft.errors import ModelFileError, StateError
 from soacraft.sim.events import Happened
-from soacraft.sim.run import Run
+from soacraft.sim.runs.run import Run
 from soacraft.spatial.checks import Array
 
 _FORMAT = "soacraft run 1"

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.linalg import lu_factor, lu_solve
 
 from soacraft.errors import ConvergenceError
-from soacraft.sim.steps import Method, Problem, Step, check_turn, hermite
+from soacraft.sim.integrators.steps import Method, Problem, Step, check_turn, hermite
 from soacraft.spatial.checks import Array
 
 _ROOT = 6.0**0.5

@@ -9,7 +9,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from soacraft.errors import SimulationError
-from soacraft.sim.manifold import LARGEST_TURN, Manifold
+from soacraft.sim.integrators.manifold import LARGEST_TURN, Manifold
 from soacraft.spatial.checks import Array
 
 

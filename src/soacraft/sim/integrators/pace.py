@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from soacraft.sim.steps import Method, Problem, Step
+from soacraft.sim.integrators.steps import Method, Problem, Step
 from soacraft.spatial.checks import Array
 
 _SAFETY, _LEAST, _MOST = 0.9, 0.2, 8.0

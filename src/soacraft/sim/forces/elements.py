@@ -14,7 +14,7 @@ from soacraft import dynamics as dyn
 from soacraft.errors import ModelError, StateError
 from soacraft.model.states.state import State
 from soacraft.model.tree.multibody import Multibody
-from soacraft.sim.prescribed import find_dof
+from soacraft.sim.forces.prescribed import find_dof
 from soacraft.spatial.checks import Array, finite
 from soacraft.spatial.wrench import Wrench
 

@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.integrate import DOP853
 
-from soacraft.sim.steps import Method, Problem, Step, check_turn, hermite
+from soacraft.sim.integrators.steps import Method, Problem, Step, check_turn, hermite
 from soacraft.spatial.checks import Array
 
 

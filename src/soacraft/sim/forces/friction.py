@@ -9,8 +9,8 @@ import numpy as np
 from soacraft.errors import StateError
 from soacraft.model.states.state import State
 from soacraft.model.tree.multibody import Multibody
-from soacraft.sim.elements import not_negative
-from soacraft.sim.prescribed import find_dof
+from soacraft.sim.forces.elements import not_negative
+from soacraft.sim.forces.prescribed import find_dof
 from soacraft.spatial.checks import Array
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from soacraft.model.tree.multibody import Multibody
-from soacraft.sim.loads import Load
-from soacraft.sim.prescribed import Prescribed
+from soacraft.sim.forces.loads import Load
+from soacraft.sim.forces.prescribed import Prescribed
 from soacraft.spatial.checks import Array
 
 

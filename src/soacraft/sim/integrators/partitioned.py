@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from soacraft.sim.steps import Method, Problem, Step, check_turn, hermite
+from soacraft.sim.integrators.steps import Method, Problem, Step, check_turn, hermite
 from soacraft.spatial.checks import Array
 
 

@@ -23,7 +23,7 @@ from soacraft import dynamics as dyn
 from soacraft.errors import ConvergenceError, StateError
 from soacraft.model.hinges import Free, Spherical
 from soacraft.model.tree.multibody import Multibody
-from soacraft.sim.steps import Method, Problem, Step, check_turn, hermite
+from soacraft.sim.integrators.steps import Method, Problem, Step, check_turn, hermite
 from soacraft.sim.system import Mechanism
 from soacraft.spatial.checks import Array
 from soacraft.spatial.rotations import cross

@@ -1,0 +1,7 @@
+"""What acts in a run besides the model itself: loads, elements, friction, drives, prescribed motions."""
+
+__all__: list[str] = []
+
+
+def __dir__() -> list[str]:
+    return __all__
