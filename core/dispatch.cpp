@@ -4,7 +4,7 @@
 
 #include "loops/job.hpp"
 #include "soacraft/program/plan.hpp"
-#include "soacraft/rigid/job.hpp"
+#include "soacraft/rigid/drivers/job.hpp"
 
 // What each build of `rigid/kernels.cpp`, `loops/kernels.cpp` and `program/kernels.cpp` exports.
 #define SOACRAFT_BUILD(target)                    \

@@ -14,7 +14,7 @@ import soacraft as sc
 from soacraft.algebra import Tree
 from soacraft.loops import ConstraintEmbedding
 from soacraft.model.samples.random_models import random_inertia, random_pose
-from soacraft.model.tree.closures import has_coordinates
+from soacraft.model.tree.parts.closures import has_coordinates
 
 Z = (0, 0, 1)
 COUPLED = [hinge for hinge in HINGES if hinge.nv and has_coordinates(hinge)]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import soacraft as sc
-from soacraft.model.tree.import_report import Entry, ImportReport
+from soacraft.model.tree.parts.import_report import Entry, ImportReport
 from soacraft.ops.check import OperatorReport
 from soacraft.ops.verify import Verification
 

@@ -6,7 +6,7 @@
 #include "soacraft/loops/derivatives.hpp"
 #include "soacraft/loops/fully_augmented.hpp"
 #include "soacraft/loops/inverse_embedding.hpp"
-#include "soacraft/rigid/access.hpp"
+#include "soacraft/rigid/drivers/access.hpp"
 
 SOACRAFT_RIGID_BEGIN
 

@@ -1,5 +1,5 @@
 // Kernels of coordinates, for one instruction set: integrate, difference and how they vary.
-#include "soacraft/rigid/access.hpp"
+#include "soacraft/rigid/drivers/access.hpp"
 #include "soacraft/rigid/coordinates.hpp"
 
 SOACRAFT_RIGID_BEGIN

@@ -1,8 +1,8 @@
 // The rigid kernels for one instruction set. Built several times; SOACRAFT_TARGET names the build, SOACRAFT_LANES is the
 // number of states its registers hold.
-#include "soacraft/rigid/drivers.hpp"
-#include "soacraft/rigid/gradients.hpp"
-#include "soacraft/rigid/matrices.hpp"
+#include "soacraft/rigid/drivers/drivers.hpp"
+#include "soacraft/rigid/drivers/gradients.hpp"
+#include "soacraft/rigid/drivers/matrices.hpp"
 
 SOACRAFT_RIGID_BEGIN
 

@@ -1,5 +1,5 @@
 // Kernels of mixed dynamics and of the operational space, for one instruction set.
-#include "soacraft/rigid/access.hpp"
+#include "soacraft/rigid/drivers/access.hpp"
 #include "soacraft/rigid/compliance.hpp"
 #include "soacraft/rigid/mixed.hpp"
 

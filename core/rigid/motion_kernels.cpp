@@ -1,6 +1,6 @@
 // Kernels of motion and of sums over bodies, for one instruction set: velocities and accelerations, motion of nodes, centre
 // of mass, momentum, energies.
-#include "soacraft/rigid/access.hpp"
+#include "soacraft/rigid/drivers/access.hpp"
 #include "soacraft/rigid/tracks.hpp"
 
 SOACRAFT_RIGID_BEGIN

@@ -7,8 +7,8 @@
 #include <thread>
 #include <vector>
 
-#include "soacraft/rigid/moderate.hpp"
-#include "soacraft/rigid/tables.hpp"
+#include "soacraft/rigid/model/moderate.hpp"
+#include "soacraft/rigid/model/tables.hpp"
 #include "soacraft/workspace.hpp"
 
 namespace soacraft {

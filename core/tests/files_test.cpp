@@ -2,7 +2,7 @@
 // changed and the sum made right again, are refused or loaded and run without a step outside any array.
 #include "soacraft/expression.hpp"
 #include "soacraft/multibody.hpp"
-#include "soacraft/rigid/bodies.hpp"
+#include "soacraft/rigid/model/bodies.hpp"
 #include "support.hpp"
 
 namespace soacraft {

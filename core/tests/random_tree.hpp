@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "soacraft/rigid/model.hpp"
+#include "soacraft/rigid/model/model.hpp"
 #include "support.hpp"
 
 namespace soacraft {

@@ -9,7 +9,7 @@
 
 #include "soacraft/expression.hpp"
 #include "soacraft/multibody.hpp"
-#include "soacraft/rigid/bodies.hpp"
+#include "soacraft/rigid/model/bodies.hpp"
 
 using Numbers = std::vector<double>;
 

@@ -17,7 +17,7 @@ from soacraft.loops import ConstraintEmbedding
 from soacraft.model.flat.compiled import CompiledModel
 from soacraft.model.hinges.base import pose_of
 from soacraft.model.samples.random_models import random_inertia, random_pose
-from soacraft.model.tree.closures import coordinate_names
+from soacraft.model.tree.parts.closures import coordinate_names
 
 REFUSED = (ValueError, TypeError)
 ARRAYS = ("closure_whole", "closure_real", "hinge_whole", "hinge_real", "term_whole", "term_real", "offsets", "sizes",

@@ -1,4 +1,4 @@
-"""Which models cannot overflow for moderate inputs: in sums, and in divisions by inertias (rigid/moderate.hpp)."""
+"""Which models cannot overflow for moderate inputs: in sums, in divisions by inertias (rigid/model/moderate.hpp)."""
 
 import numpy as np
 import pytest

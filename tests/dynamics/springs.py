@@ -4,7 +4,7 @@ weights that are carried in part."""
 import numpy as np
 
 import soacraft as sc
-from soacraft.model.tree.closures import coordinate_names
+from soacraft.model.tree.parts.closures import coordinate_names
 from soacraft.spatial import rotations
 
 

@@ -20,7 +20,7 @@ from soacraft.kinematics.tasks import Task
 from soacraft.loops import ConstraintEmbedding, FullyAugmented, TreeAugmented, linearize
 from soacraft.loops.inverse import force_for
 from soacraft.model.samples.random_models import random_inertia
-from soacraft.model.tree.closures import coordinate_names
+from soacraft.model.tree.parts.closures import coordinate_names
 
 SOLVERS = (TreeAugmented, FullyAugmented, ConstraintEmbedding)
 SCALES = (1e-6, 1e-3, 1e3, 1e6)

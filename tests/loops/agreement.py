@@ -26,7 +26,7 @@ from soacraft.kinematics.rows import Constraints
 from soacraft.loops import ConstraintEmbedding, FullyAugmented, TreeAugmented
 from soacraft.model.samples.random_models import random_inertia, random_pose
 from soacraft.model.sizes.measure import measure_of
-from soacraft.model.tree.closures import coordinate_names
+from soacraft.model.tree.parts.closures import coordinate_names
 
 TOLERANCE = 1e-9
 #: Singular values of scaled rows relative to the largest that are zero for the reference.

@@ -12,7 +12,7 @@ import soacraft as sc
 from soacraft import dynamics as dyn
 from soacraft.kinematics.rows import Constraints
 from soacraft.model.hinges.base import pose_of
-from soacraft.model.tree.closures import coordinate_names
+from soacraft.model.tree.parts.closures import coordinate_names
 
 CLOSING = [hinge for hinge in HINGES if hinge.nv < 6]
 HOLONOMIC = [hinge for hinge in HINGES if hinge.holonomic]

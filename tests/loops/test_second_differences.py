@@ -15,7 +15,7 @@ from soacraft.kinematics.rows import Constraints
 from soacraft.loops import ConstraintEmbedding, FullyAugmented, TreeAugmented
 from soacraft.model.hinges.base import integrate_of, pose_of
 from soacraft.model.samples.random_models import random_inertia, random_pose
-from soacraft.model.tree.closures import coordinate_names
+from soacraft.model.tree.parts.closures import coordinate_names
 
 X, Y, Z = np.eye(3)
 SEED = 3

@@ -6,7 +6,7 @@ import pytest
 from soacraft.errors import LoopError, ModelError, StaleError
 from soacraft.model import Actuator, Multibody, refuse_loops, serial_chain
 from soacraft.model.hinges import Free, Gimbal, Hinge, Pin, RollingBall, Spherical, Universal, Weld
-from soacraft.model.tree.closures import coordinate_names
+from soacraft.model.tree.parts.closures import coordinate_names
 from soacraft.spatial import Inertia, Pose
 
 

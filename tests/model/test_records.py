@@ -21,7 +21,7 @@ from soacraft.model import (
     serial_chain,
 )
 from soacraft.model.hinges import Free, Pin, Prismatic, Spherical, Weld
-from soacraft.model.tree.records import KINDS, read_attributes
+from soacraft.model.tree.parts.records import KINDS, read_attributes
 from soacraft.spatial import Inertia, Pose
 
 SIZES = {"box": (1, 2, 3), "sphere": (1,), "cylinder": (1, 2), "capsule": (1, 2), "ellipsoid": (1, 2, 3)}

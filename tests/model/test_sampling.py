@@ -8,7 +8,7 @@ from numpy.polynomial import Polynomial
 
 import soacraft as sc
 from soacraft.errors import StateError
-from soacraft.model.tree.closures import coordinate_names, coupling_error
+from soacraft.model.tree.parts.closures import coordinate_names, coupling_error
 
 Y = (0.0, 1.0, 0.0)
 

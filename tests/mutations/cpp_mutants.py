@@ -26,7 +26,7 @@ SOURCES = (
 )  # fmt: skip
 #: Headers for C++ programs, of which Python's module has little or nothing: `core/tests/files_test.cpp` and
 #: `tests/examples/test_cpp.py` look at them.
-LEFT_OUT = ("soacraft/files/", "soacraft/multibody.hpp", "soacraft/expression.hpp", "soacraft/rigid/bodies.hpp")
+LEFT_OUT = ("soacraft/files/", "soacraft/multibody.hpp", "soacraft/expression.hpp", "soacraft/rigid/model/bodies.hpp")
 
 _EXPRESSION = re.compile(r"^(?P<left>[\w.\->\[\]()*+ ,]*?\S) (?P<how>=|\+=|-=|\*=) (?P<right>[^={].*);$")
 _TYPES = "T|double|bool|index|int|Vec<T>|Spatial<T>"

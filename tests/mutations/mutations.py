@@ -40,7 +40,7 @@ PASSIVE = "model/flat/passive.py"
 LINKS = "model/flat/links.py"
 EDITS = "model/tree/edits.py"
 MODEL = "model/tree/multibody.py"
-TELLING = "model/tree/frame.py"
+TELLING = "model/tree/frames/frame.py"
 
 MUTATIONS = (
     # -- phi ---------------------------------------------------------------------------------------------------

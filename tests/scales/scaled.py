@@ -12,8 +12,8 @@ import numpy as np
 
 import soacraft as sc
 from soacraft.model.hinges.product import ScrewProduct
-from soacraft.model.tree.frame import Frame
-from soacraft.model.tree.properties import Limits, Passive
+from soacraft.model.tree.frames.frame import Frame
+from soacraft.model.tree.parts.properties import Limits, Passive
 
 
 class Units(NamedTuple):

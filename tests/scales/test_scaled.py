@@ -6,7 +6,7 @@ from tests.scales.scaled import NINE, force_units, scaled, scaled_state, velocit
 
 import soacraft as sc
 from soacraft import dynamics as dyn
-from soacraft.model.tree.properties import Passive
+from soacraft.model.tree.parts.properties import Passive
 
 
 @pytest.fixture(scope="module")

@@ -12,8 +12,8 @@
 #include <memory>
 
 #include "files/model_file.hpp"
-#include "rigid/drivers.hpp"
-#include "rigid/matrices.hpp"
+#include "rigid/drivers/drivers.hpp"
+#include "rigid/drivers/matrices.hpp"
 #include "workspace.hpp"
 
 SOACRAFT_BEGIN
@@ -86,7 +86,7 @@ public:
                rigid::finite(p, 3 * body_count());
     }
 
-    // For drivers of one's own, of batches in packs of SOACRAFT_LANES states too (`rigid/drivers.hpp`).
+    // For drivers of one's own, of batches in packs of SOACRAFT_LANES states too (`rigid/drivers/drivers.hpp`).
     rigid::Job job(bool gravity) const {
         rigid::Job j = {};
         j.model = &model();

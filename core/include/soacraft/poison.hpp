@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-#include "rigid/target.hpp"
+#include "scalars/target.hpp"
 
 #if defined(__SANITIZE_ADDRESS__)
 #define SOACRAFT_POISON 1

@@ -1,4 +1,4 @@
-// What the block engine asks of a scalar besides its arithmetic; `rigid/pack.hpp` answers for packs.
+// What the block engine asks of a scalar besides its arithmetic; `scalars/pack.hpp` answers for packs.
 #pragma once
 
 #include <cmath>

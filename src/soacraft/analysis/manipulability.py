@@ -16,7 +16,7 @@ from soacraft.errors import ModelError, SingularError
 from soacraft.model.flat.sko import BODY
 from soacraft.model.sizes.scale import scale_of
 from soacraft.model.states.kinematics import pose_of_frame
-from soacraft.model.tree.frame import Body
+from soacraft.model.tree.frames.frame import Body
 from soacraft.model.tree.graph import Graph
 from soacraft.results import refuse_large
 from soacraft.spatial.checks import Array

@@ -12,7 +12,7 @@ from soacraft.dynamics.arguments import check_loops, read_graph
 from soacraft.dynamics.coupled import is_coupled
 from soacraft.dynamics.inertias import mass_matrix_inverse
 from soacraft.dynamics.nodes import Nodes, jacobian, operational_space_compliance, operational_space_inertia
-from soacraft.model.tree.frame import Frame
+from soacraft.model.tree.frames.frame import Frame
 from soacraft.model.tree.graph import Graph
 from soacraft.spatial.checks import Array
 

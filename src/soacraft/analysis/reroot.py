@@ -1,6 +1,6 @@
 """Re-rooting a free-floating tree: the same mechanics, told from another base.
 
-The hinges between the two bases are turned around (`soacraft.model.tree.turning`, formula F9).
+The hinges between the two bases are turned around (`soacraft.model.tree.joining.turning`, formula F9).
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from soacraft.analysis.underactuated import free_base
 from soacraft.errors import ModelError
 from soacraft.model.hinges import Free, Hinge, Spherical
 from soacraft.model.states.state import State
-from soacraft.model.tree.copying import copy_attachments, copy_fixtures, copy_forces
-from soacraft.model.tree.frame import Body, Root
+from soacraft.model.tree.frames.frame import Body, Root
+from soacraft.model.tree.joining.copying import copy_attachments, copy_fixtures, copy_forces
+from soacraft.model.tree.joining.turning import Turned, copy_hinge_numbers, has_hinge_numbers, renamed_dofs, turned
 from soacraft.model.tree.multibody import Multibody
-from soacraft.model.tree.records import Actuator, Keyframe
-from soacraft.model.tree.turning import Turned, copy_hinge_numbers, has_hinge_numbers, renamed_dofs, turned
+from soacraft.model.tree.parts.records import Actuator, Keyframe
 from soacraft.spatial.checks import Array
 from soacraft.spatial.pose import Pose
 

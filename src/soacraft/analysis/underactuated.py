@@ -24,7 +24,7 @@ from soacraft.dynamics.reference.blocks import over_dofs, rows
 from soacraft.errors import ModelError
 from soacraft.model.flat.sko import SKOModel
 from soacraft.model.hinges import Free
-from soacraft.model.tree.frame import Body, Frame
+from soacraft.model.tree.frames.frame import Body, Frame
 from soacraft.model.tree.graph import Graph
 from soacraft.recursions import forward_dynamics, newton_euler
 from soacraft.spatial.checks import Array

@@ -14,10 +14,10 @@ from soacraft.model.flat.passive import compensation, own_forces, refuse_rolling
 from soacraft.model.flat.sko import SKOModel
 from soacraft.model.flat.steady import disturbed
 from soacraft.model.states.coordinates import Forces, common_batch, read_forces, read_q, read_v
-from soacraft.model.tree.closures import refuse_loops
-from soacraft.model.tree.frame import Body, Frame
+from soacraft.model.tree.frames.frame import Body, Frame
 from soacraft.model.tree.graph import Graph
 from soacraft.model.tree.names import find_dofs
+from soacraft.model.tree.parts.closures import refuse_loops
 from soacraft.spatial.checks import Array
 
 #: More threads than this are taken for this many; no machine gains from more.

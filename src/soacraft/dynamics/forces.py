@@ -17,7 +17,7 @@ from soacraft.dynamics.engine import answer, answers
 from soacraft.dynamics.per_body import BodyArray, axes_text
 from soacraft.dynamics.quick import quick
 from soacraft.errors import StateError
-from soacraft.model.tree.frame import Frame
+from soacraft.model.tree.frames.frame import Frame
 from soacraft.model.tree.graph import Graph
 from soacraft.spatial.checks import Array
 

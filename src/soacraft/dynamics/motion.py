@@ -12,7 +12,7 @@ from soacraft.dynamics.nodes import Nodes
 from soacraft.dynamics.per_body import BodyArray, NodeMotion, Poses, axes_text
 from soacraft.dynamics.problem import Problem
 from soacraft.dynamics.quick import quick
-from soacraft.model.tree.frame import Frame
+from soacraft.model.tree.frames.frame import Frame
 from soacraft.model.tree.graph import Graph
 from soacraft.spatial.checks import Array
 

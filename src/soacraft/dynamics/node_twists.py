@@ -7,7 +7,7 @@ import numpy as np
 from soacraft.dynamics.delivery import not_finite
 from soacraft.dynamics.problem import Problem
 from soacraft.dynamics.reference.kinematics import twist_of
-from soacraft.model.tree.frame import Frame
+from soacraft.model.tree.frames.frame import Frame
 from soacraft.spatial.checks import Array
 
 

@@ -11,9 +11,9 @@ from soacraft.dynamics.engine import answer
 from soacraft.dynamics.problem import Problem
 from soacraft.dynamics.quick import quick
 from soacraft.dynamics.relative import relative_jacobian, relative_jacobian_dot_v
-from soacraft.model.tree.frame import Frame
+from soacraft.model.tree.frames.frame import Frame
+from soacraft.model.tree.frames.moving_frame import MovingFrame
 from soacraft.model.tree.graph import Graph
-from soacraft.model.tree.moving_frame import MovingFrame
 from soacraft.spatial.checks import Array
 
 Nodes = Frame | str | list[Frame | str] | tuple[Frame | str, ...]

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from soacraft.errors import ModelError, StaleError
-from soacraft.model.tree.frame import Body, Frame
+from soacraft.model.tree.frames.frame import Body, Frame
 from soacraft.model.tree.graph import Graph, size_text
 from soacraft.model.tree.names import find_keyed, key_names
 from soacraft.spatial.checks import Array

@@ -15,7 +15,7 @@ from soacraft.model.flat.sko import SKOModel
 from soacraft.model.flat.steady import disturbed
 from soacraft.model.states.coordinates import Forces
 from soacraft.model.states.state import State
-from soacraft.model.tree.frame import Frame
+from soacraft.model.tree.frames.frame import Frame
 from soacraft.model.tree.graph import Graph
 from soacraft.spatial.checks import Array
 

@@ -22,7 +22,7 @@ from soacraft.dynamics.per_body import BodyArray, NodeMotion, Poses
 from soacraft.dynamics.table import TABLE
 from soacraft.model.flat.compiled import CompiledModel, fast_call
 from soacraft.model.flat.sko import SKOModel
-from soacraft.model.tree.frame import Body, Frame
+from soacraft.model.tree.frames.frame import Body, Frame
 from soacraft.model.tree.multibody import Multibody
 from soacraft.spatial.checks import Array
 

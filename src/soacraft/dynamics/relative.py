@@ -18,8 +18,8 @@ from soacraft.dynamics.problem import Problem
 from soacraft.dynamics.reference.kinematics import both
 from soacraft.dynamics.table import TABLE
 from soacraft.model.states.kinematics import pose_of_frame, relative_acceleration
-from soacraft.model.tree.frame import Body, Frame
-from soacraft.model.tree.moving_frame import MovingFrame, seen_frame
+from soacraft.model.tree.frames.frame import Body, Frame
+from soacraft.model.tree.frames.moving_frame import MovingFrame, seen_frame
 from soacraft.spatial.checks import Array
 from soacraft.spatial.rotations import skew
 

@@ -11,7 +11,7 @@ import numpy as np
 from soacraft.errors import ModelFileError
 from soacraft.files.load import read_path
 from soacraft.model import Multibody
-from soacraft.model.tree.closures import refuse_loops
+from soacraft.model.tree.parts.closures import refuse_loops
 
 
 def save_core(mb: Multibody, path: str | PathLike[str], ignore_loops: bool = False) -> None:

@@ -30,7 +30,7 @@ from soacraft.model import (
 from soacraft.model import hinges as kinds
 from soacraft.model.states.coordinates import force_frame, read_wrench
 from soacraft.model.tree.arguments import ROOT_NAME, read_name
-from soacraft.model.tree.frame import Carrier, Frame
+from soacraft.model.tree.frames.frame import Carrier, Frame
 from soacraft.spatial import Array, Inertia, Pose, Wrench
 
 _KINDS = {made: kind for kind, made in HINGES.items()}

@@ -12,7 +12,7 @@ import numpy as np
 from soacraft.files.file_names import whole_name
 from soacraft.model import Multibody
 from soacraft.model.hinges import Hinge
-from soacraft.model.tree.frame import Body, Carrier, Frame
+from soacraft.model.tree.frames.frame import Body, Carrier, Frame
 from soacraft.spatial import Inertia, Pose, Wrench
 
 Fact = tuple[str, Any]

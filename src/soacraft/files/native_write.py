@@ -11,7 +11,7 @@ from soacraft.errors import ModelFileError
 from soacraft.files import schema
 from soacraft.model import Body, Bushing, Closure, Entry, Frame, Multibody
 from soacraft.model import hinges as kinds
-from soacraft.model.tree.frame import Carrier
+from soacraft.model.tree.frames.frame import Carrier
 from soacraft.spatial import Array, Inertia, Pose, Wrench
 
 ORTHONORMAL = 1e-12

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from soacraft.health.report import Finding
 from soacraft.model import Body, Frame, Graph, Multibody, SubGraph
-from soacraft.model.tree.frame import Carrier
+from soacraft.model.tree.frames.frame import Carrier
 
 
 def whole(graph: Graph) -> Multibody:

@@ -13,7 +13,7 @@ from soacraft.model.sizes.measure import CLOSED, measure_of
 from soacraft.model.states.hinge_fit import hinge_gap, nearest_coordinates
 from soacraft.model.states.kinematics import frame_pose
 from soacraft.model.states.state import State
-from soacraft.model.tree.closures import coordinate_names, coupling_error
+from soacraft.model.tree.parts.closures import coordinate_names, coupling_error
 from soacraft.spatial import Pose
 
 

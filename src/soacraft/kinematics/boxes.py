@@ -24,7 +24,7 @@ from soacraft.kinematics.tolerances import BOX_SLACK, CLOSED
 from soacraft.model.hinges import Cylindrical, Gimbal, Helical, Pin, Prismatic, Spherical, Universal, Weld
 from soacraft.model.states.kinematics import pose_of_frame
 from soacraft.model.states.state import State
-from soacraft.model.tree.closures import coordinate_names
+from soacraft.model.tree.parts.closures import coordinate_names
 from soacraft.spatial.checks import Array
 from soacraft.spatial.pose import Pose
 

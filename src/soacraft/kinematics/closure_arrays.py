@@ -14,9 +14,9 @@ from soacraft.model.hinges import HINGES, Hinge, Spherical, Weld
 from soacraft.model.hinges.base import H_T_of
 from soacraft.model.hinges.product import ScrewProduct
 from soacraft.model.sizes.measure import constant_measure_of
-from soacraft.model.tree.closures import Coupling, coordinate_names
-from soacraft.model.tree.frame import Body, Frame
+from soacraft.model.tree.frames.frame import Body, Frame
 from soacraft.model.tree.graph import Graph
+from soacraft.model.tree.parts.closures import Coupling, coordinate_names
 from soacraft.spatial.checks import Array
 from soacraft.spatial.pose import Pose
 

@@ -22,7 +22,7 @@ from soacraft.kinematics.plan import CONSTRAINT_EMBEDDING, TREE_AUGMENTED, Group
 from soacraft.kinematics.tolerances import CLOSED, RANK, Tolerances
 from soacraft.model.flat.compiled import CompiledModel
 from soacraft.model.flat.layout import Layout
-from soacraft.model.tree.frame import Body
+from soacraft.model.tree.frames.frame import Body
 from soacraft.model.tree.graph import Graph
 from soacraft.model.tree.multibody import Multibody
 from soacraft.model.tree.subgraph import SubGraph

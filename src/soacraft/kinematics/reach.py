@@ -22,7 +22,7 @@ from soacraft.model.hinges.base import pose_of
 from soacraft.model.sizes.lengths import chain, hinge_point
 from soacraft.model.states.kinematics import pose_of_frame
 from soacraft.model.states.state import State
-from soacraft.model.tree.frame import Body, Frame
+from soacraft.model.tree.frames.frame import Body, Frame
 from soacraft.spatial.checks import Array
 
 #: Hinges whose two frames have one origin.

@@ -26,8 +26,8 @@ from soacraft.kinematics.rows import Constraints, CouplingRow, LoopRows, seen_fr
 from soacraft.model.hinges.base import H_T_of, bias_of, dbias_of, dH_of
 from soacraft.model.states.hinge_fit import along_twists, hinge_inverse
 from soacraft.model.states.kinematics import pose_of_frame
-from soacraft.model.tree.closures import coordinate_names
-from soacraft.model.tree.frame import Body, Frame
+from soacraft.model.tree.frames.frame import Body, Frame
+from soacraft.model.tree.parts.closures import coordinate_names
 from soacraft.spatial.checks import Array
 from soacraft.spatial.transforms import crm
 

@@ -31,9 +31,9 @@ from soacraft.model.sizes.measure import Measure, measure_of
 from soacraft.model.states.hinge_fit import hinge_gap, hinge_inverse, nearest_coordinates
 from soacraft.model.states.kinematics import pose_of_frame
 from soacraft.model.states.state import State
-from soacraft.model.tree.closures import Closure, Coupling, coordinate_names, coupling_error
-from soacraft.model.tree.frame import Body, Frame
+from soacraft.model.tree.frames.frame import Body, Frame
 from soacraft.model.tree.graph import Graph
+from soacraft.model.tree.parts.closures import Closure, Coupling, coordinate_names, coupling_error
 from soacraft.spatial.checks import Array
 from soacraft.spatial.pose import Pose
 from soacraft.spatial.transforms import crm

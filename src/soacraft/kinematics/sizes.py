@@ -30,8 +30,8 @@ from soacraft.errors import LoopError
 from soacraft.kinematics.rows import Constraints, CouplingRow, LoopRows
 from soacraft.kinematics.tolerances import LESS, SHORT, UNTOLD
 from soacraft.model.states.kinematics import pose_of_frame
-from soacraft.model.tree.closures import coordinate_names
-from soacraft.model.tree.frame import Body
+from soacraft.model.tree.frames.frame import Body
+from soacraft.model.tree.parts.closures import coordinate_names
 from soacraft.spatial.checks import Array
 
 

@@ -24,7 +24,7 @@ from soacraft.kinematics.tolerances import MET, SAME_DIRECTION
 from soacraft.model.sizes.lengths import chain, length_of
 from soacraft.model.states.kinematics import relative_pose
 from soacraft.model.states.state import State
-from soacraft.model.tree.frame import Body, Frame
+from soacraft.model.tree.frames.frame import Body, Frame
 from soacraft.model.tree.graph import Graph
 from soacraft.spatial.checks import Array, finite, frozen
 from soacraft.spatial.pose import Pose

@@ -21,9 +21,9 @@ from soacraft.model.flat.sko import SKOModel
 from soacraft.model.hinges.base import H_T_of, Hinge, derivative_of_H_T_of
 from soacraft.model.states.coordinates import Forces, common_batch
 from soacraft.model.states.state import State
-from soacraft.model.tree.closures import Coupling
-from soacraft.model.tree.frame import Body
+from soacraft.model.tree.frames.frame import Body
 from soacraft.model.tree.graph import Graph
+from soacraft.model.tree.parts.closures import Coupling
 from soacraft.spatial.checks import Array, finite
 from soacraft.spatial.wrench import Wrench
 

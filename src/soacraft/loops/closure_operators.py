@@ -24,7 +24,7 @@ from soacraft.kinematics.rows import seen_from
 from soacraft.kinematics.tasks import Drives, Task
 from soacraft.model.sizes.scale import scale_of, scaled_random_state
 from soacraft.model.states.state import State
-from soacraft.model.tree.frame import Body
+from soacraft.model.tree.frames.frame import Body
 from soacraft.ops.binding import GraphBinding, again_pinned
 from soacraft.ops.leaves import BlockLeaf, DefinedLeaf
 from soacraft.ops.namespace import Operators

@@ -22,10 +22,10 @@ from soacraft.model.flat.realize import times
 from soacraft.model.states.coordinates import Forces
 from soacraft.model.states.kinematics import expressed, pose_of_frame
 from soacraft.model.states.state import State
-from soacraft.model.tree.closures import Closure
-from soacraft.model.tree.frame import Body, Frame
+from soacraft.model.tree.frames.frame import Body, Frame
 from soacraft.model.tree.graph import Graph
 from soacraft.model.tree.names import find_keyed
+from soacraft.model.tree.parts.closures import Closure
 from soacraft.spatial.checks import Array
 from soacraft.spatial.rotations import cross
 from soacraft.spatial.wrench import Wrench

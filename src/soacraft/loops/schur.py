@@ -25,7 +25,7 @@ from soacraft.kinematics.tolerances import LEVER, SCALED
 from soacraft.model.flat.sko import SKOModel
 from soacraft.model.states.kinematics import pose_of_frame
 from soacraft.model.states.state import State
-from soacraft.model.tree.frame import Body
+from soacraft.model.tree.frames.frame import Body
 from soacraft.recursions import _backend, gather, scatter
 from soacraft.recursions.types import Stacked
 from soacraft.spatial.checks import Array

@@ -5,20 +5,20 @@ from soacraft.model.flat.sko import SKOModel
 from soacraft.model.samples.chains import serial_chain
 from soacraft.model.samples.random_models import random_inertia, random_pose, random_sko, random_tree
 from soacraft.model.states.state import State
-from soacraft.model.tree.catalogue import Catalogue
-from soacraft.model.tree.closures import Closure, Coupling, refuse_loops
-from soacraft.model.tree.frame import Body, Frame, Node, Root
+from soacraft.model.tree.frames.frame import Body, Frame, Node, Root
+from soacraft.model.tree.frames.hinge_frame import HingeFrame
+from soacraft.model.tree.frames.moving_frame import MovingFrame
 from soacraft.model.tree.graph import Graph
-from soacraft.model.tree.hinge_frame import HingeFrame
-from soacraft.model.tree.import_report import Entry, ImportReport, ReportBuilder
-from soacraft.model.tree.moving_frame import MovingFrame
 from soacraft.model.tree.multibody import STANDARD_GRAVITY, Multibody
-from soacraft.model.tree.properties import Limits, Passive
-from soacraft.model.tree.records import Actuator, Geometry, Keyframe, Material, Record
-from soacraft.model.tree.springs import Bushing, Spring
+from soacraft.model.tree.parts.catalogue import Catalogue
+from soacraft.model.tree.parts.closures import Closure, Coupling, refuse_loops
+from soacraft.model.tree.parts.import_report import Entry, ImportReport, ReportBuilder
+from soacraft.model.tree.parts.properties import Limits, Passive
+from soacraft.model.tree.parts.records import Actuator, Geometry, Keyframe, Material, Record
+from soacraft.model.tree.parts.springs import Bushing, Spring
+from soacraft.model.tree.parts.tendons import Tendon
 from soacraft.model.tree.subgraph import SubGraph
 from soacraft.model.tree.subscriptions import Change, Subscription
-from soacraft.model.tree.tendons import Tendon
 
 __all__ = [
     "AXES",

@@ -17,8 +17,8 @@ from soacraft.errors import ModelError, SpaceError
 from soacraft.model.flat.sko import SKOModel
 from soacraft.model.flat.sko_functions import SKOFunctions
 from soacraft.model.states.state import State
-from soacraft.model.tree.closures import refuse_loops
 from soacraft.model.tree.graph import Graph
+from soacraft.model.tree.parts.closures import refuse_loops
 from soacraft.ops import from_numbers, vectors
 from soacraft.ops.binding import Bound, GraphBinding, SKOBinding
 from soacraft.ops.derivatives.directions import Direction, direction_of

@@ -22,7 +22,7 @@ from soacraft.dynamics.nodes import jacobian
 from soacraft.errors import ModelError, SingularError, StateError
 from soacraft.model.states.coordinates import read_q, read_v
 from soacraft.model.states.kinematics import relative_pose
-from soacraft.model.tree.frame import Frame
+from soacraft.model.tree.frames.frame import Frame
 from soacraft.model.tree.graph import Graph
 from soacraft.spatial.checks import Array, finite
 from soacraft.spatial.pose import Pose

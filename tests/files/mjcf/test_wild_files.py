@@ -13,7 +13,7 @@ import soacraft as sc
 import soacraft.dynamics as dyn
 from soacraft.errors import ModelFileError
 from soacraft.files.native import same
-from soacraft.model.tree.closures import coordinate_names, coupling_error
+from soacraft.model.tree.parts.closures import coordinate_names, coupling_error
 
 GEOM = "<geom type='capsule' size='.05 .2' pos='.1 .2 .3' euler='10 20 30'/>"
 ARM = f"""<site name='dock'/>

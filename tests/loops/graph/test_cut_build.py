@@ -14,7 +14,7 @@ from soacraft.errors import LoopError, ModelError, StateError
 from soacraft.loops import TreeAugmented, cut
 from soacraft.model.hinges.base import pose_of
 from soacraft.model.samples.random_models import random_inertia, random_pose
-from soacraft.model.tree.turning import turned
+from soacraft.model.tree.joining.turning import turned
 
 PIN, HERE = sc.Pin(Z), sc.Pose()
 

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "../rigid/tables.hpp"
+#include "../rigid/model/tables.hpp"
 #include "archive.hpp"
 
 namespace soacraft {

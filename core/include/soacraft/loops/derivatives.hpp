@@ -10,7 +10,7 @@
 #pragma once
 
 #include "row_derivatives.hpp"
-#include "soacraft/rigid/access.hpp"
+#include "soacraft/rigid/drivers/access.hpp"
 #include "soacraft/rigid/fd_derivatives.hpp"
 
 SOACRAFT_RIGID_BEGIN

@@ -2,7 +2,7 @@
 // run every lane to the end and say of each whether its answer holds; no lane changes another's numbers.
 #pragma once
 
-#include "soacraft/rigid/pack.hpp"
+#include "soacraft/scalars/pack.hpp"
 
 SOACRAFT_RIGID_BEGIN
 

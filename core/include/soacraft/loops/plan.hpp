@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "soacraft/rigid/model.hpp"
+#include "soacraft/rigid/model/model.hpp"
 
 namespace soacraft {
 namespace loops {

@@ -4,7 +4,7 @@
 
 #include "lanes.hpp"
 #include "plan.hpp"
-#include "soacraft/rigid/inertial.hpp"
+#include "soacraft/rigid/steps/inertial.hpp"
 #include "soacraft/rigid/rnea.hpp"
 
 SOACRAFT_RIGID_BEGIN

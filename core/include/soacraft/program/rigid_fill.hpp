@@ -1,7 +1,7 @@
 // The blocks of a rigid tree at q: A, H and M of every body in one of three representations (see `model/flat/axes.py`).
 #pragma once
 
-#include "../rigid/small.hpp"
+#include "../scalars/small.hpp"
 #include "plan.hpp"
 
 SOACRAFT_PROGRAM_BEGIN

@@ -5,7 +5,7 @@
 // one of its own: what it eliminates is dropped before the congruence, a third of the arithmetic.
 #pragma once
 
-#include "hinge_step.hpp"
+#include "steps/hinge_step.hpp"
 #include "rnea.hpp"
 
 SOACRAFT_RIGID_BEGIN

@@ -15,7 +15,7 @@
 // constant.
 #pragma once
 
-#include "standing.hpp"
+#include "steps/standing.hpp"
 
 SOACRAFT_RIGID_BEGIN
 

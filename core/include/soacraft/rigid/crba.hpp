@@ -10,7 +10,7 @@
 // so that a point is always near the rows it serves and no digits are lost far from the base.
 #pragma once
 
-#include "inertial.hpp"
+#include "steps/inertial.hpp"
 
 SOACRAFT_RIGID_BEGIN
 

@@ -9,9 +9,9 @@
 //     Bcal(k) = sum over children of phi (I - G S*) Bcal + B(k),     six rows, three columns: it acts on angular parts.
 #pragma once
 
-#include "columns.hpp"
+#include "steps/columns.hpp"
 #include "minv.hpp"
-#include "standing.hpp"
+#include "steps/standing.hpp"
 
 SOACRAFT_RIGID_BEGIN
 

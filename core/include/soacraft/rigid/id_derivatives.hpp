@@ -12,7 +12,7 @@
 // elements' own origins; the point in common is the middle of the tree, for distance from it costs digits.
 #pragma once
 
-#include "standing.hpp"
+#include "steps/standing.hpp"
 
 SOACRAFT_RIGID_BEGIN
 

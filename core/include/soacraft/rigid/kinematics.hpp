@@ -1,7 +1,7 @@
 // Poses of bodies and the Jacobian of a node, both relative to the frame the base hangs from.
 #pragma once
 
-#include "turns.hpp"
+#include "steps/turns.hpp"
 
 SOACRAFT_RIGID_BEGIN
 

@@ -13,7 +13,7 @@
 #pragma once
 
 #include "minv.hpp"
-#include "variation.hpp"
+#include "steps/variation.hpp"
 
 SOACRAFT_RIGID_BEGIN
 

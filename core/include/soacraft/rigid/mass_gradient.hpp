@@ -14,8 +14,8 @@
 // by side. As dR is that of a rigid body, it has nine numbers. The common point is the middle of the tree.
 #pragma once
 
-#include "columns.hpp"
-#include "variation.hpp"
+#include "steps/columns.hpp"
+#include "steps/variation.hpp"
 
 SOACRAFT_RIGID_BEGIN
 

@@ -18,7 +18,7 @@
 #pragma once
 
 #include "aba.hpp"
-#include "inertial.hpp"
+#include "steps/inertial.hpp"
 
 SOACRAFT_RIGID_BEGIN
 

@@ -5,7 +5,7 @@
 //     tendon:  -c (k (L - rest) + d Ldot),  L = sum of c q, slack from low to high
 #pragma once
 
-#include "model.hpp"
+#include "model/model.hpp"
 
 namespace soacraft {
 namespace rigid {

@@ -1,7 +1,7 @@
 // Newton-Euler inverse dynamics (004 Algorithm 3.1), two sweeps. O(n).
 #pragma once
 
-#include "turns.hpp"
+#include "steps/turns.hpp"
 
 SOACRAFT_RIGID_BEGIN
 

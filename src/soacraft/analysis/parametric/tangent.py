@@ -30,7 +30,7 @@ from soacraft.model.flat import realize
 from soacraft.model.flat.passive import displacement
 from soacraft.model.flat.realize import times
 from soacraft.model.states.kinematics import pose_of_frame
-from soacraft.model.tree.frame import Body, Frame
+from soacraft.model.tree.frames.frame import Body, Frame
 from soacraft.results import refuse_large
 from soacraft.spatial.checks import Array
 from soacraft.spatial.pose import Pose

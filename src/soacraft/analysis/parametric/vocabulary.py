@@ -23,10 +23,10 @@ import numpy as np
 
 from soacraft.errors import ModelError, SoacraftError, near
 from soacraft.model.hinges import Cylindrical, Helical, Pin, Prismatic
-from soacraft.model.tree.frame import Node
+from soacraft.model.tree.frames.frame import Node
 from soacraft.model.tree.graph import Graph
 from soacraft.model.tree.names import find_body, find_hinge
-from soacraft.model.tree.properties import Passive, read_armature
+from soacraft.model.tree.parts.properties import Passive, read_armature
 from soacraft.spatial.checks import Array, finite, number_text
 from soacraft.spatial.inertia import Inertia
 from soacraft.spatial.pose import Pose

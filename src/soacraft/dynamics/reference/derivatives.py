@@ -30,7 +30,7 @@ from soacraft.dynamics.reference.inverse import along_dofs_derivatives
 from soacraft.model.flat.realize import times
 from soacraft.model.hinges.base import dbias_of, dH_of
 from soacraft.model.states.kinematics import pose_of_frame
-from soacraft.model.tree.frame import Body
+from soacraft.model.tree.frames.frame import Body
 from soacraft.recursions import newton_euler
 from soacraft.spatial.checks import Array
 from soacraft.spatial.rotations import skew

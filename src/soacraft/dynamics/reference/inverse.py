@@ -16,7 +16,7 @@ from soacraft.dynamics.reference.blocks import columns, over_bodies, vector
 from soacraft.dynamics.reference.kinematics import turned
 from soacraft.model.flat import armature, passive
 from soacraft.model.flat.realize import weight
-from soacraft.model.tree.frame import Body
+from soacraft.model.tree.frames.frame import Body
 from soacraft.recursions import gather, newton_euler
 from soacraft.spatial.checks import Array
 

@@ -14,7 +14,7 @@ import numpy as np
 from soacraft.dynamics.problem import Problem
 from soacraft.model.flat.realize import times
 from soacraft.model.states.kinematics import acceleration_of_frame, pose_of_frame, velocity_of_frame
-from soacraft.model.tree.frame import Frame
+from soacraft.model.tree.frames.frame import Frame
 from soacraft.spatial.checks import Array
 from soacraft.spatial.rotations import cross
 

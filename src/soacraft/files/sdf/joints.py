@@ -10,7 +10,7 @@ from soacraft.files.sdf.frames import Frames
 from soacraft.files.sdf.scopes import Item, Scopes
 from soacraft.files.xml_tree import Element, fail, shorten
 from soacraft.model.hinges import Helical, Hinge, Pin, Prismatic, Screws, Spherical, Universal, Weld
-from soacraft.model.tree.properties import Limits, Passive
+from soacraft.model.tree.parts.properties import Limits, Passive
 from soacraft.spatial import Array
 
 TYPES = ("revolute", "continuous", "prismatic", "fixed", "ball", "universal", "revolute2", "screw", "gearbox")

@@ -13,8 +13,8 @@ from soacraft.files.lenient import hinted
 from soacraft.files.places import Places
 from soacraft.files.urdf.reading import LARGEST, flatten, inner
 from soacraft.files.xml_tree import Element, fail, read_bytes, read_numbers, read_xml, shorten
-from soacraft.model.tree.import_report import ReportBuilder
-from soacraft.model.tree.records import Record
+from soacraft.model.tree.parts.import_report import ReportBuilder
+from soacraft.model.tree.parts.records import Record
 from soacraft.spatial import Array, Pose
 
 #: How deep files may include each other, and how many includes one model may have.

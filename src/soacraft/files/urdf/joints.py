@@ -10,7 +10,7 @@ import numpy as np
 
 from soacraft.files.urdf.parts import Joint
 from soacraft.model.hinges import Free, Hinge, Pin, Planar, Prismatic, Weld
-from soacraft.model.tree.properties import Limits
+from soacraft.model.tree.parts.properties import Limits
 from soacraft.spatial import Array, Pose, skew, unit
 
 NO_LIMIT = sys.float_info.max

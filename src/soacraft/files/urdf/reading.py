@@ -26,8 +26,8 @@ from soacraft.files.xml_tree import (
     shorten,
     word,
 )
-from soacraft.model.tree.import_report import USED, Outcome, ReportBuilder, check_status
-from soacraft.model.tree.records import Record
+from soacraft.model.tree.parts.import_report import USED, Outcome, ReportBuilder, check_status
+from soacraft.model.tree.parts.records import Record
 from soacraft.spatial import Array, Pose
 
 

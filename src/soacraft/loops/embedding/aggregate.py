@@ -13,8 +13,8 @@ from soacraft.loops.embedding.model import EmbeddedModel
 from soacraft.model.flat.sko import SKOModel
 from soacraft.model.states.coordinates import read_forces
 from soacraft.model.states.state import State
-from soacraft.model.tree.closures import refuse_loops
 from soacraft.model.tree.graph import Graph
+from soacraft.model.tree.parts.closures import refuse_loops
 
 
 class Aggregate(CompoundSystem):

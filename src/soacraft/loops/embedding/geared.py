@@ -25,8 +25,8 @@ from soacraft.errors import LoopError, SingularError
 from soacraft.model.flat.sko import EntryUnits, SKOModel
 from soacraft.model.sizes.measure import CLOSED
 from soacraft.model.states.state import State
-from soacraft.model.tree.gears import DEPENDENT
 from soacraft.model.tree.graph import Graph
+from soacraft.model.tree.parts.gears import DEPENDENT
 from soacraft.spatial.checks import Array
 
 

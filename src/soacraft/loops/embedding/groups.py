@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from soacraft.algebra.tree import Tree
 from soacraft.errors import LoopError
-from soacraft.model.tree.closures import Closure, Coupling
-from soacraft.model.tree.frame import Body
+from soacraft.model.tree.frames.frame import Body
 from soacraft.model.tree.graph import Graph
+from soacraft.model.tree.parts.closures import Closure, Coupling
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from soacraft.kinematics.rows import LoopRows, seen_from
 from soacraft.loops.embedding.model import EmbeddedModel
 from soacraft.model.hinges.base import H_T_of, derivative_of_H_T_of, dH_of
 from soacraft.model.states.hinge_fit import hinge_inverse
-from soacraft.model.tree.frame import Body, Frame
+from soacraft.model.tree.frames.frame import Body, Frame
 from soacraft.spatial.checks import Array
 from soacraft.spatial.transforms import crf, crm
 

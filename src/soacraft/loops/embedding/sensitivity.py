@@ -16,7 +16,7 @@ import numpy as np
 
 from soacraft.errors import LoopError, ModelError
 from soacraft.loops.embedding.rates import UnitRate
-from soacraft.model.tree.frame import Body
+from soacraft.model.tree.frames.frame import Body
 from soacraft.ops.derivatives.directions import Direction, Source, dof_number
 from soacraft.ops.derivatives.leaves import Entries, SensitivityLeaf, momentum_cross
 from soacraft.ops.namespace import Operators, operators_of

@@ -21,8 +21,8 @@ from soacraft.loops.embedding.model import EmbeddedModel
 from soacraft.model.flat.sko import SKOModel
 from soacraft.model.states.coordinates import read_forces
 from soacraft.model.states.state import State
-from soacraft.model.tree.gears import DEPENDENT
 from soacraft.model.tree.graph import Graph
+from soacraft.model.tree.parts.gears import DEPENDENT
 from soacraft.spatial.checks import Array
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ import numpy as np
 from soacraft.errors import LoopError, ModelError, StateError
 from soacraft.model.hinges import Free
 from soacraft.model.hinges.base import Hinge
-from soacraft.model.tree.frame import Frame
+from soacraft.model.tree.frames.frame import Frame
+from soacraft.model.tree.joining.turning import Turned, turned
 from soacraft.model.tree.multibody import Multibody
-from soacraft.model.tree.turning import Turned, turned
 from soacraft.spatial.checks import Array, finite
 from soacraft.spatial.inertia import Inertia
 from soacraft.spatial.pose import Pose

@@ -11,10 +11,10 @@ from soacraft.errors import LoopError, ModelError, near
 from soacraft.loops.graph.building import GROUND, Edge, Joint, build
 from soacraft.loops.graph.recutting import recut
 from soacraft.model.hinges.base import Hinge
-from soacraft.model.tree.closures import Closure
-from soacraft.model.tree.frame import Frame
+from soacraft.model.tree.frames.frame import Frame
 from soacraft.model.tree.graph import Graph
 from soacraft.model.tree.multibody import Multibody
+from soacraft.model.tree.parts.closures import Closure
 from soacraft.spatial.pose import Pose
 
 

@@ -22,13 +22,13 @@ from soacraft.model.hinges.base import H_T_of, Hinge, bias_of
 from soacraft.model.sizes.measure import measure_of
 from soacraft.model.states.hinge_fit import hinge_inverse
 from soacraft.model.states.state import State
-from soacraft.model.tree.closures import Closure
-from soacraft.model.tree.copying import copy_attachments, copy_fixtures, copy_forces
-from soacraft.model.tree.frame import Body, Carrier, Frame
+from soacraft.model.tree.frames.frame import Body, Carrier, Frame
+from soacraft.model.tree.joining.copying import copy_attachments, copy_fixtures, copy_forces
+from soacraft.model.tree.joining.turning import Turned, copy_hinge_numbers, has_hinge_numbers, renamed_dofs, turned
 from soacraft.model.tree.multibody import Multibody
 from soacraft.model.tree.names import find_hinge
-from soacraft.model.tree.records import Keyframe
-from soacraft.model.tree.turning import Turned, copy_hinge_numbers, has_hinge_numbers, renamed_dofs, turned
+from soacraft.model.tree.parts.closures import Closure
+from soacraft.model.tree.parts.records import Keyframe
 from soacraft.spatial.checks import Array
 from soacraft.spatial.pose import Pose
 from soacraft.spatial.transforms import crm

@@ -1,8 +1,9 @@
 """The compiled form of a rigid graph: built once per structural change, used by the named algorithms.
 
 Every body becomes one element for each dof of a product of screws, one element for a spherical, free or rolling hinge,
-and no element for a weld, whose inertia is merged into what carries it (`rigid/assembly.hpp` of the core). An element's
-frame is on the hinge axis, z along it. Elements are numbered depth first. This file alone builds `_core.RigidModel`.
+and no element for a weld, whose inertia is merged into what carries it (`rigid/model/assembly.hpp` of the core). An
+element's frame is on the hinge axis, z along it. Elements are numbered depth first. This file alone builds
+`_core.RigidModel`.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from soacraft.model.flat.passive import rest_of
 from soacraft.model.hinges import HINGES, Free, Hinge, RollingBall, Spherical, Weld
 from soacraft.model.hinges.product import ScrewProduct
 from soacraft.model.states.read_only import StateArray
-from soacraft.model.tree.frame import Body, Frame
+from soacraft.model.tree.frames.frame import Body, Frame
 from soacraft.spatial.checks import Array
 from soacraft.spatial.pose import Pose
 from soacraft.spatial.wrench import Wrench

@@ -22,15 +22,15 @@ from soacraft.model.flat.sko import BODY, EntryUnits
 from soacraft.model.hinges.base import Hinge
 from soacraft.model.hinges.product import ScrewProduct
 from soacraft.model.hinges.watched import is_builtin
-from soacraft.model.tree.frame import Body, Frame
+from soacraft.model.tree.frames.frame import Body, Frame
 from soacraft.spatial.checks import Array, finite, frozen
 from soacraft.spatial.pose import Pose
 from soacraft.spatial.transforms import phi
 
 if TYPE_CHECKING:
     from soacraft.model.tree.multibody import Multibody
-    from soacraft.model.tree.springs import Bushing, Spring
-    from soacraft.model.tree.tendons import Tendon
+    from soacraft.model.tree.parts.springs import Bushing, Spring
+    from soacraft.model.tree.parts.tendons import Tendon
 
 T = TypeVar("T")
 Indices = npt.NDArray[np.intp]

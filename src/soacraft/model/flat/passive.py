@@ -22,7 +22,7 @@ from soacraft.model.flat.realize import projected, times
 from soacraft.model.hinges import Free, Spherical
 from soacraft.model.hinges.base import Hinge, difference_of, has_coordinates, integrate_of
 from soacraft.model.states.coordinates import Forces
-from soacraft.model.tree.frame import Body, Node
+from soacraft.model.tree.frames.frame import Body, Node
 from soacraft.spatial.checks import Array, number_text
 from soacraft.spatial.differences import STENCIL
 from soacraft.spatial.pose import Pose

@@ -21,7 +21,7 @@ from soacraft.model.flat.layout import HingeGroup, Layout
 from soacraft.model.hinges import Free, Hinge, RollingBall, Spherical, Weld
 from soacraft.model.hinges.base import H_T_of
 from soacraft.model.hinges.product import ScrewProduct
-from soacraft.model.tree.frame import Body, Frame
+from soacraft.model.tree.frames.frame import Body, Frame
 
 #: What C++ offers, for the layers above: `soacraft._core` is imported here alone.
 Plan: TypeAlias = _core.Plan

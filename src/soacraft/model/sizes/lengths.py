@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from soacraft.model.tree.frame import Body, Carrier, Frame
+from soacraft.model.tree.frames.frame import Body, Carrier, Frame
 from soacraft.model.tree.graph import Graph
 from soacraft.model.tree.kept import Kept
 from soacraft.spatial.checks import Array

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from soacraft.model.hinges.base import H_T_of
 from soacraft.model.sizes.lengths import chain, length_of
-from soacraft.model.tree.frame import Body
+from soacraft.model.tree.frames.frame import Body
 from soacraft.model.tree.graph import Graph
 from soacraft.model.tree.kept import Kept
 from soacraft.spatial.checks import Array

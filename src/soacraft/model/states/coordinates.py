@@ -16,7 +16,7 @@ from soacraft.spatial.checks import Array, finite, frozen, is_masked_array, stat
 from soacraft.spatial.wrench import Wrench
 
 if TYPE_CHECKING:
-    from soacraft.model.tree.frame import Frame
+    from soacraft.model.tree.frames.frame import Frame
     from soacraft.model.tree.graph import Graph
 
 Forces = tuple[tuple["Frame", Wrench], ...]

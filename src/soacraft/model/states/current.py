@@ -17,7 +17,7 @@ from soacraft.model.flat.layout import Layout, neutral_of
 from soacraft.model.flat.plans import Store, make_store, quaternions_of
 from soacraft.model.states.coordinates import force_frame, read_wrench
 from soacraft.model.states.state import Configuration, Motion, State
-from soacraft.model.tree.frame import Body, Frame
+from soacraft.model.tree.frames.frame import Body, Frame
 from soacraft.spatial.checks import Array, frozen
 from soacraft.spatial.wrench import Wrench
 

@@ -8,9 +8,9 @@ from typing import Any
 from soacraft.model.flat.steady import steady
 from soacraft.model.states import kinematics
 from soacraft.model.states.state import State, asked_state
-from soacraft.model.tree.frame import Frame
+from soacraft.model.tree.frames.frame import Frame
+from soacraft.model.tree.frames.moving_frame import seen_frame
 from soacraft.model.tree.graph import Graph
-from soacraft.model.tree.moving_frame import seen_frame
 from soacraft.spatial.measured import Measured, RelativePose
 
 Measure = Callable[[State, Frame, Frame, Frame], Measured]

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from soacraft.model.flat.realize import Poses, times
-from soacraft.model.tree.frame import Body, Frame
-from soacraft.model.tree.moving_frame import MovingFrame
+from soacraft.model.tree.frames.frame import Body, Frame
+from soacraft.model.tree.frames.moving_frame import MovingFrame
 from soacraft.results import finite_or_refused
 from soacraft.spatial.checks import Array
 from soacraft.spatial.measured import Measured, RelativePose

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from soacraft.errors import StateError
 from soacraft.model.hinges.base import difference_of, has_coordinates
 from soacraft.model.hinges.spherical import Spherical
-from soacraft.model.tree.frame import Body
+from soacraft.model.tree.frames.frame import Body
 from soacraft.spatial.checks import Array
 
 if TYPE_CHECKING:

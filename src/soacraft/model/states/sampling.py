@@ -9,7 +9,7 @@ import numpy as np
 from soacraft.errors import StateError
 from soacraft.model.hinges.base import integrate_of
 from soacraft.model.states.ranges import Ranges
-from soacraft.model.tree.closures import Coupling, coordinate_names
+from soacraft.model.tree.parts.closures import Coupling, coordinate_names
 from soacraft.spatial.checks import Array
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from soacraft.model.states.coordinates import Forces, common_batch, read_forces,
 from soacraft.model.states.gimbal_lock import gimbal_lock
 from soacraft.model.states.kinematics import pose_of_frame
 from soacraft.model.states.read_only import of_state
-from soacraft.model.tree.frame import Body, Frame
+from soacraft.model.tree.frames.frame import Body, Frame
 from soacraft.model.tree.names import q_place, v_place
 from soacraft.results import finite_or_refused
 from soacraft.spatial.checks import Array, frozen

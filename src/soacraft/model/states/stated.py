@@ -14,7 +14,7 @@ from soacraft.model.flat.steady import steady
 from soacraft.model.hinges.base import qdot_of
 from soacraft.model.states import sampling, tangent
 from soacraft.model.states.coordinates import common_batch, read_q, read_v
-from soacraft.model.tree.frame import Body
+from soacraft.model.tree.frames.frame import Body
 from soacraft.model.tree.graph import Graph
 from soacraft.results import finite_or_refused
 from soacraft.spatial.checks import Array

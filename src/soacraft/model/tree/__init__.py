@@ -4,8 +4,8 @@
 `drawing` and, in `states`, `stated` and `frame_motion` are what users ask besides.
 
 A model is composed of a `body_tree`, `attachments`, its current state (`states.current`) and its `edits`; `editing` has
-the edits that concern several of them. `frame`, `closures`, `properties`, `tendons`, `gears` and `records` are what
-trees and attachments are made of.
+the edits that concern several of them. `frames` and `parts` are what trees and attachments are made of, `joining` takes
+trees apart and puts them together.
 """
 
 __all__: list[str] = []

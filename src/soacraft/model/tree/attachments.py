@@ -19,16 +19,16 @@ from soacraft.model.flat.layout import dof_names, dofs_of
 from soacraft.model.hinges.base import Hinge, has_coordinates
 from soacraft.model.states.coordinates import read_q, read_v
 from soacraft.model.tree.arguments import read_hinge
-from soacraft.model.tree.catalogue import Catalogue
-from soacraft.model.tree.closures import Closure, Coupling, make_attributes, read_terms
-from soacraft.model.tree.frame import Body, Frame
-from soacraft.model.tree.hinge_frame import HingeFrame
-from soacraft.model.tree.import_report import ImportReport
+from soacraft.model.tree.frames.frame import Body, Frame
+from soacraft.model.tree.frames.hinge_frame import HingeFrame
+from soacraft.model.tree.joining.turning import has_hinge_numbers
 from soacraft.model.tree.names import one_dof
-from soacraft.model.tree.records import Actuator, Attributes, Keyframe, Material, Record, read_text
-from soacraft.model.tree.springs import Bushing, Spring, make_bushing, make_spring
-from soacraft.model.tree.tendons import Tendon, make_tendon
-from soacraft.model.tree.turning import has_hinge_numbers
+from soacraft.model.tree.parts.catalogue import Catalogue
+from soacraft.model.tree.parts.closures import Closure, Coupling, make_attributes, read_terms
+from soacraft.model.tree.parts.import_report import ImportReport
+from soacraft.model.tree.parts.records import Actuator, Attributes, Keyframe, Material, Record, read_text
+from soacraft.model.tree.parts.springs import Bushing, Spring, make_bushing, make_spring
+from soacraft.model.tree.parts.tendons import Tendon, make_tendon
 from soacraft.spatial.checks import Array, finite
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from soacraft.algebra.tree import Tree
 from soacraft.errors import ModelError, near
 from soacraft.model.hinges.base import Hinge
 from soacraft.model.tree.arguments import ROOT_NAME, read_name
-from soacraft.model.tree.frame import Body, Carrier, Frame, Node, Root
-from soacraft.model.tree.hinge_frame import INBOARD, OUTBOARD
-from soacraft.model.tree.moving_frame import MovingFrame
+from soacraft.model.tree.frames.frame import Body, Carrier, Frame, Node, Root
+from soacraft.model.tree.frames.hinge_frame import INBOARD, OUTBOARD
+from soacraft.model.tree.frames.moving_frame import MovingFrame
 from soacraft.model.tree.names import frame_names, hinge_note
 from soacraft.spatial.pose import Pose
 

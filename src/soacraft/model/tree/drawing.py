@@ -6,7 +6,7 @@ from collections import deque
 
 from soacraft import markup
 from soacraft.markup import Text
-from soacraft.model.tree.frame import Body, Carrier
+from soacraft.model.tree.frames.frame import Body, Carrier
 from soacraft.model.tree.graph import Graph, size_text
 
 #: Bodies that are drawn one under the other; what hangs from the last starts again at the left.

@@ -10,8 +10,8 @@ import numpy as np
 
 from soacraft.errors import ModelError
 from soacraft.model.tree.arguments import read_hinge, read_inertia, read_pose
-from soacraft.model.tree.attach import hinge_at, hinge_velocity
-from soacraft.model.tree.frame import Body
+from soacraft.model.tree.frames.frame import Body
+from soacraft.model.tree.joining.attach import hinge_at, hinge_velocity
 
 if TYPE_CHECKING:
     from soacraft.model.tree.multibody import Multibody

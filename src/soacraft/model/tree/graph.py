@@ -23,13 +23,13 @@ from soacraft.model.flat.steady import steady
 from soacraft.model.states import tangent
 from soacraft.model.states.coordinates import read_forces
 from soacraft.model.states.state import State, asked_state
-from soacraft.model.tree.catalogue import Catalogue
-from soacraft.model.tree.closures import Closure, Coupling
 from soacraft.model.tree.cures import CURES_OF_GRAPHS
-from soacraft.model.tree.frame import Body, Frame, Root
+from soacraft.model.tree.frames.frame import Body, Frame, Root
 from soacraft.model.tree.names import find_body
-from soacraft.model.tree.springs import Bushing, Spring
-from soacraft.model.tree.tendons import Tendon
+from soacraft.model.tree.parts.catalogue import Catalogue
+from soacraft.model.tree.parts.closures import Closure, Coupling
+from soacraft.model.tree.parts.springs import Bushing, Spring
+from soacraft.model.tree.parts.tendons import Tendon
 from soacraft.results import finite_or_refused
 from soacraft.spatial.checks import Array, frozen
 

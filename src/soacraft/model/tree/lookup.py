@@ -8,7 +8,7 @@ from typing import cast
 from soacraft.algebra.tree import Branch
 from soacraft.errors import ModelError
 from soacraft.model.tree import names
-from soacraft.model.tree.frame import Body, Frame, Node, Root
+from soacraft.model.tree.frames.frame import Body, Frame, Node, Root
 from soacraft.model.tree.graph import Graph
 
 

@@ -20,23 +20,25 @@ from soacraft.model.states.current import CurrentState
 from soacraft.model.states.frame_motion import FrameMotion
 from soacraft.model.states.state import State
 from soacraft.model.states.stated import Stated
-from soacraft.model.tree import editing, extracting, gears, joining, packing, subscriptions
+from soacraft.model.tree import editing, packing, subscriptions
 from soacraft.model.tree.attachments import Attachments
 from soacraft.model.tree.body_tree import BodyTree
-from soacraft.model.tree.catalogue import Catalogue
-from soacraft.model.tree.closures import Closure, Coupling
-from soacraft.model.tree.copying import copy_into
 from soacraft.model.tree.drawing import Drawn
 from soacraft.model.tree.edits import Edits
-from soacraft.model.tree.frame import Body, Frame, Root
+from soacraft.model.tree.frames.frame import Body, Frame, Root
 from soacraft.model.tree.graph import size_text
-from soacraft.model.tree.import_report import ImportReport
+from soacraft.model.tree.joining import extracting, joining
+from soacraft.model.tree.joining.copying import copy_into
 from soacraft.model.tree.lookup import Lookup
-from soacraft.model.tree.records import Actuator, Keyframe, Material, Record
-from soacraft.model.tree.springs import Bushing, Spring
+from soacraft.model.tree.parts import gears
+from soacraft.model.tree.parts.catalogue import Catalogue
+from soacraft.model.tree.parts.closures import Closure, Coupling
+from soacraft.model.tree.parts.import_report import ImportReport
+from soacraft.model.tree.parts.records import Actuator, Keyframe, Material, Record
+from soacraft.model.tree.parts.springs import Bushing, Spring
+from soacraft.model.tree.parts.tendons import Tendon
 from soacraft.model.tree.subgraph import SubGraph
 from soacraft.model.tree.subscriptions import Change, Subscription
-from soacraft.model.tree.tendons import Tendon
 from soacraft.spatial.checks import Array, finite, frozen
 from soacraft.spatial.inertia import Inertia
 from soacraft.spatial.pose import Pose

@@ -22,7 +22,7 @@ from soacraft.errors import ModelError, near
 from soacraft.model.flat.layout import dofs_of
 from soacraft.model.hinges.base import Hinge, has_coordinates
 from soacraft.model.tree.arguments import ROOT_NAME
-from soacraft.model.tree.frame import Body, Frame
+from soacraft.model.tree.frames.frame import Body, Frame
 
 if TYPE_CHECKING:
     from soacraft.model.tree.body_tree import BodyTree

@@ -12,8 +12,8 @@ from soacraft.model.states.current import CurrentState
 from soacraft.model.tree.attachments import Attachments
 from soacraft.model.tree.body_tree import BodyTree
 from soacraft.model.tree.edits import Edits
-from soacraft.model.tree.frame import Body, Carrier, Frame, Node, Root
-from soacraft.model.tree.hinge_frame import INBOARD, OUTBOARD, HingeFrame
+from soacraft.model.tree.frames.frame import Body, Carrier, Frame, Node, Root
+from soacraft.model.tree.frames.hinge_frame import INBOARD, OUTBOARD, HingeFrame
 
 if TYPE_CHECKING:
     from soacraft.model.tree.multibody import Multibody

@@ -19,13 +19,13 @@ from soacraft.model.states.frame_motion import FrameMotion
 from soacraft.model.states.kinematics import pose_of_frame
 from soacraft.model.states.state import Configuration, Motion, State
 from soacraft.model.states.stated import Stated
-from soacraft.model.tree.catalogue import Catalogue
-from soacraft.model.tree.closures import Closure, Coupling
 from soacraft.model.tree.drawing import Drawn
-from soacraft.model.tree.frame import Body, Frame, Root
+from soacraft.model.tree.frames.frame import Body, Frame, Root
 from soacraft.model.tree.graph import size_text
 from soacraft.model.tree.lookup import Lookup
 from soacraft.model.tree.names import find_keyed
+from soacraft.model.tree.parts.catalogue import Catalogue
+from soacraft.model.tree.parts.closures import Closure, Coupling
 from soacraft.spatial.checks import Array, frozen
 from soacraft.spatial.wrench import Wrench
 

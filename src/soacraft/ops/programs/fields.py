@@ -18,7 +18,7 @@ from soacraft.algebra.nodes import Identity, Inverse, Power, Product, Scaled, Su
 from soacraft.algebra.operator import DIAGONAL, Leaf, Operator
 from soacraft.algebra.space import Space
 from soacraft.model.flat.plans import Plan, spots_of
-from soacraft.model.tree.frame import Body, Frame
+from soacraft.model.tree.frames.frame import Body, Frame
 from soacraft.ops.binding import GraphBinding
 from soacraft.ops.derived import UP, DiagOf, DiagonalLeaf, LyapunovLeaf, RiccatiInverse, SweptInverse
 from soacraft.ops.given import GivenBlocks

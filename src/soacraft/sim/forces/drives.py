@@ -8,9 +8,9 @@ import numpy as np
 
 from soacraft.errors import ModelError, StateError, near
 from soacraft.model.states.state import State
-from soacraft.model.tree.closures import coordinate_names
 from soacraft.model.tree.multibody import Multibody
-from soacraft.model.tree.records import Actuator
+from soacraft.model.tree.parts.closures import coordinate_names
+from soacraft.model.tree.parts.records import Actuator
 from soacraft.sim.clock import nanoseconds
 from soacraft.spatial.checks import Array, finite
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from soacraft.errors import ModelError, StateError, near
 from soacraft.model.hinges.base import has_coordinates
-from soacraft.model.tree.closures import coordinate_names
 from soacraft.model.tree.multibody import Multibody
+from soacraft.model.tree.parts.closures import coordinate_names
 from soacraft.spatial.checks import Array, finite
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from soacraft.errors import ModelError
 from soacraft.model.hinges import Pin
 from soacraft.model.hinges.base import Hinge
-from soacraft.model.tree.frame import Body, Root
+from soacraft.model.tree.frames.frame import Body, Root
 from soacraft.spatial.checks import finite
 from soacraft.spatial.inertia import Inertia
 from soacraft.spatial.pose import Pose

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from soacraft.errors import ModelError
-from soacraft.model.tree.closures import make_attributes
-from soacraft.model.tree.frame import Frame
-from soacraft.model.tree.records import Attributes, Plain
+from soacraft.model.tree.frames.frame import Frame
+from soacraft.model.tree.parts.closures import make_attributes
+from soacraft.model.tree.parts.records import Attributes, Plain
 from soacraft.spatial.checks import Array, finite, frozen
 from soacraft.spatial.pose import Pose
 

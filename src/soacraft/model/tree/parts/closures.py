@@ -15,9 +15,9 @@ import numpy as np
 
 from soacraft.errors import LoopError, ModelError
 from soacraft.model.hinges.base import Hinge, has_coordinates
-from soacraft.model.tree.frame import Frame
+from soacraft.model.tree.frames.frame import Frame
 from soacraft.model.tree.names import one_dof
-from soacraft.model.tree.records import Attributes, Plain, read_attributes, read_numbers
+from soacraft.model.tree.parts.records import Attributes, Plain, read_attributes, read_numbers
 from soacraft.spatial.checks import Array
 
 if TYPE_CHECKING:

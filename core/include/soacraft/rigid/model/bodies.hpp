@@ -7,7 +7,7 @@
 // The outboard hinge frame is the body frame.
 #pragma once
 
-#include "../files/model_file.hpp"
+#include "../../files/model_file.hpp"
 
 namespace soacraft {
 namespace rigid {

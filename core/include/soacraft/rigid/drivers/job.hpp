@@ -4,9 +4,9 @@
 #include <cstddef>
 #include <vector>
 
-#include "model.hpp"
-#include "passive.hpp"
-#include "rnea.hpp"
+#include "../model/model.hpp"
+#include "../passive.hpp"
+#include "../rnea.hpp"
 
 namespace soacraft {
 namespace rigid {

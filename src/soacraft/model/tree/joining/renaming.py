@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from soacraft.model.flat.layout import dofs_of
-from soacraft.model.tree.gears import DEPENDENT
-from soacraft.model.tree.records import Attributes
+from soacraft.model.tree.parts.gears import DEPENDENT
+from soacraft.model.tree.parts.records import Attributes
 
 if TYPE_CHECKING:
     from soacraft.model.tree.multibody import Multibody

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Set as AbstractSet
 from typing import ClassVar
 
-from soacraft.model.tree.frame import Body, Carrier, Frame
+from soacraft.model.tree.frames.frame import Body, Carrier, Frame
 from soacraft.spatial.pose import Pose
 
 INBOARD, OUTBOARD = "inboard", "outboard"

@@ -14,9 +14,9 @@ import numpy as np
 from soacraft.errors import ModelError
 from soacraft.model.hinges import Free, Helical, Hinge, Pin, Prismatic, Screws, Spherical, Weld
 from soacraft.model.hinges.product import ScrewProduct
-from soacraft.model.tree.frame import Body
-from soacraft.model.tree.properties import Limits, Passive
-from soacraft.model.tree.records import Actuator
+from soacraft.model.tree.frames.frame import Body
+from soacraft.model.tree.parts.properties import Limits, Passive
+from soacraft.model.tree.parts.records import Actuator
 from soacraft.spatial.checks import Array
 from soacraft.spatial.transforms import adjoint
 

@@ -4,9 +4,9 @@
 
 #include <vector>
 
-#include "../reject.hpp"
+#include "../../reject.hpp"
 #include "assembly.hpp"
-#include "job.hpp"
+#include "../drivers/job.hpp"
 
 namespace soacraft {
 namespace rigid {

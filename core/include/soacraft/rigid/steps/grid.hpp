@@ -11,7 +11,7 @@
 #include <cstring>
 #include <utility>
 
-#include "model.hpp"
+#include "../model/model.hpp"
 
 SOACRAFT_RIGID_BEGIN
 

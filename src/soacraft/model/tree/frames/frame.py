@@ -18,17 +18,17 @@ from soacraft.attributes import Strict
 from soacraft.errors import ModelError, StaleError
 from soacraft.model.hinges.base import Hinge
 from soacraft.model.tree.arguments import ROOT_NAME, read_inertia, read_name, read_pose
-from soacraft.model.tree.catalogue import Catalogue
 from soacraft.model.tree.cures import CURES_OF_BODIES
-from soacraft.model.tree.properties import Limits, Passive, no_passive, read_armature
-from soacraft.model.tree.records import Geometry
+from soacraft.model.tree.parts.catalogue import Catalogue
+from soacraft.model.tree.parts.properties import Limits, Passive, no_passive, read_armature
+from soacraft.model.tree.parts.records import Geometry
 from soacraft.spatial.checks import Array, finite, frozen
 from soacraft.spatial.inertia import Inertia
 from soacraft.spatial.pose import Pose
 
 if TYPE_CHECKING:
     from soacraft.model.flat.compiled import CompiledModel
-    from soacraft.model.tree.hinge_frame import HingeFrame
+    from soacraft.model.tree.frames.hinge_frame import HingeFrame
     from soacraft.model.tree.multibody import Multibody
 
 
@@ -293,7 +293,7 @@ class Body(Carrier):
 
     def _hinge_frames(self) -> tuple[HingeFrame, HingeFrame]:
         """Both, made when first asked for; always the same two."""
-        from soacraft.model.tree.hinge_frame import INBOARD, OUTBOARD, HingeFrame
+        from soacraft.model.tree.frames.hinge_frame import INBOARD, OUTBOARD, HingeFrame
 
         made: tuple[HingeFrame, HingeFrame] = self.__dict__.get("_frames") or self.__dict__.setdefault(
             "_frames", (HingeFrame(self, INBOARD), HingeFrame(self, OUTBOARD))

@@ -5,7 +5,7 @@
 // the axis of a one-dof hinge is z; `R, p` lead from the parent element's frame to the inboard side of the hinge.
 #pragma once
 
-#include "small.hpp"
+#include "../../scalars/small.hpp"
 
 namespace soacraft {
 namespace rigid {

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "access.hpp"
-#include "crba.hpp"
-#include "minv.hpp"
+#include "../crba.hpp"
+#include "../minv.hpp"
 
 SOACRAFT_RIGID_BEGIN
 

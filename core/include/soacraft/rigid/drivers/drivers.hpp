@@ -3,9 +3,9 @@
 // works on.
 #pragma once
 
-#include "aba.hpp"
+#include "../aba.hpp"
 #include "access.hpp"
-#include "kinematics.hpp"
+#include "../kinematics.hpp"
 
 SOACRAFT_RIGID_BEGIN
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from soacraft.errors import ModelError
 from soacraft.model.tree.arguments import read_name, read_pose
-from soacraft.model.tree.frame import Carrier, Frame
+from soacraft.model.tree.frames.frame import Carrier, Frame
 from soacraft.spatial.checks import Array, finite, frozen
 from soacraft.spatial.pose import Pose
 from soacraft.spatial.rotations import log

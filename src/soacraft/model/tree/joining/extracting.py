@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from soacraft.errors import ModelError
 from soacraft.model.flat.layout import dofs_of
 from soacraft.model.tree.arguments import ROOT_NAME, read_pose
-from soacraft.model.tree.closures import Closure
-from soacraft.model.tree.copying import (
+from soacraft.model.tree.frames.frame import Body, Frame
+from soacraft.model.tree.frames.hinge_frame import HingeFrame
+from soacraft.model.tree.joining.copying import (
     copy_bodies,
     copy_numbers,
     copy_parts,
@@ -20,13 +21,12 @@ from soacraft.model.tree.copying import (
     renamed_geometry,
     renamed_record,
 )
-from soacraft.model.tree.frame import Body, Frame
-from soacraft.model.tree.hinge_frame import HingeFrame
-from soacraft.model.tree.import_report import Entry, ImportReport
-from soacraft.model.tree.joining import is_identity
-from soacraft.model.tree.records import Attributes, Material, Record
-from soacraft.model.tree.renaming import Renaming, mentioned, names_of
-from soacraft.model.tree.springs import Bushing, Spring
+from soacraft.model.tree.joining.joining import is_identity
+from soacraft.model.tree.joining.renaming import Renaming, mentioned, names_of
+from soacraft.model.tree.parts.closures import Closure
+from soacraft.model.tree.parts.import_report import Entry, ImportReport
+from soacraft.model.tree.parts.records import Attributes, Material, Record
+from soacraft.model.tree.parts.springs import Bushing, Spring
 from soacraft.spatial.pose import Pose
 
 if TYPE_CHECKING:

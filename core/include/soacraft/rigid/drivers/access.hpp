@@ -1,8 +1,8 @@
 // How a kernel reads its inputs and writes its outputs: one row, or a pack of rows side by side.
 #pragma once
 
-#include "../poison.hpp"
-#include "grid.hpp"
+#include "../../poison.hpp"
+#include "../steps/grid.hpp"
 #include "job.hpp"
 
 SOACRAFT_RIGID_BEGIN

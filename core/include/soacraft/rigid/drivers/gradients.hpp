@@ -3,11 +3,11 @@
 #pragma once
 
 #include "access.hpp"
-#include "coriolis_matrix.hpp"
-#include "fd_derivatives.hpp"
-#include "id_derivatives.hpp"
-#include "log_det.hpp"
-#include "mass_gradient.hpp"
+#include "../coriolis_matrix.hpp"
+#include "../fd_derivatives.hpp"
+#include "../id_derivatives.hpp"
+#include "../log_det.hpp"
+#include "../mass_gradient.hpp"
 
 SOACRAFT_RIGID_BEGIN
 

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from soacraft.errors import ModelError
-from soacraft.model.tree.closures import make_attributes
 from soacraft.model.tree.names import one_dof
-from soacraft.model.tree.records import Attributes, Plain
+from soacraft.model.tree.parts.closures import make_attributes
+from soacraft.model.tree.parts.records import Attributes, Plain
 from soacraft.spatial.checks import finite
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import numpy as np
 
 from soacraft.errors import ModelError
 from soacraft.model.hinges.base import Hinge, normalize_of
-from soacraft.model.tree.records import read_numbers
+from soacraft.model.tree.parts.records import read_numbers
 from soacraft.spatial.checks import Array, finite, frozen, number_text
 
 

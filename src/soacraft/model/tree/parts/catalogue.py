@@ -21,7 +21,7 @@ T_co = TypeVar("T_co", bound=Named, covariant=True)
 class Catalogue(tuple[T_co, ...]):
     """A tuple of named things that also answers to their names.
 
-    >>> from soacraft.model.tree.records import Record
+    >>> from soacraft.model.tree.parts.records import Record
     >>> found = Catalogue([Record("sensor", "gyro"), Record("sensor", "camera")], "record")
     >>> found["camera"].kind, found[0].name, "gyro" in found, found.names
     ('sensor', 'gyro', True, ('gyro', 'camera'))

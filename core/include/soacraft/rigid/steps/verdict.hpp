@@ -6,8 +6,8 @@
 // beside the second, so that no choice of units changes the verdict. A D in doubt is not refused here: Python decides.
 #pragma once
 
-#include "../doubt.hpp"
-#include "model.hpp"
+#include "../../doubt.hpp"
+#include "../model/model.hpp"
 
 SOACRAFT_RIGID_BEGIN
 

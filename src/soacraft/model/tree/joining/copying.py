@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from soacraft.errors import ModelError
 from soacraft.model.flat.layout import dofs_of
-from soacraft.model.tree.closures import Closure, Coupling
-from soacraft.model.tree.frame import Body, Carrier, Frame
-from soacraft.model.tree.hinge_frame import HingeFrame
-from soacraft.model.tree.records import Actuator, Geometry, Keyframe, Material, Record
-from soacraft.model.tree.renaming import Renaming
-from soacraft.model.tree.springs import Bushing, Spring
-from soacraft.model.tree.tendons import Tendon
-from soacraft.model.tree.turning import renamed_actuator
+from soacraft.model.tree.frames.frame import Body, Carrier, Frame
+from soacraft.model.tree.frames.hinge_frame import HingeFrame
+from soacraft.model.tree.joining.renaming import Renaming
+from soacraft.model.tree.joining.turning import renamed_actuator
+from soacraft.model.tree.parts.closures import Closure, Coupling
+from soacraft.model.tree.parts.records import Actuator, Geometry, Keyframe, Material, Record
+from soacraft.model.tree.parts.springs import Bushing, Spring
+from soacraft.model.tree.parts.tendons import Tendon
 from soacraft.spatial.wrench import Wrench
 
 if TYPE_CHECKING:

@@ -14,9 +14,8 @@ from soacraft.model.hinges import Free, Weld
 from soacraft.model.hinges.base import Hinge
 from soacraft.model.sizes.lengths import length_of
 from soacraft.model.tree.arguments import ROOT_NAME, read_hinge, read_name, read_pose
-from soacraft.model.tree.catalogue import Catalogue
-from soacraft.model.tree.closures import Closure, Coupling
-from soacraft.model.tree.copying import (
+from soacraft.model.tree.frames.frame import Body, Carrier, Frame
+from soacraft.model.tree.joining.copying import (
     copy_bodies,
     copy_numbers,
     copy_parts,
@@ -28,13 +27,14 @@ from soacraft.model.tree.copying import (
     renamed_material,
     renamed_record,
 )
-from soacraft.model.tree.frame import Body, Carrier, Frame
-from soacraft.model.tree.import_report import Entry, ImportReport
-from soacraft.model.tree.records import Actuator, Geometry
-from soacraft.model.tree.renaming import Renaming, names_of
-from soacraft.model.tree.springs import Bushing, Spring
-from soacraft.model.tree.tendons import Tendon
-from soacraft.model.tree.turning import has_hinge_numbers
+from soacraft.model.tree.joining.renaming import Renaming, names_of
+from soacraft.model.tree.joining.turning import has_hinge_numbers
+from soacraft.model.tree.parts.catalogue import Catalogue
+from soacraft.model.tree.parts.closures import Closure, Coupling
+from soacraft.model.tree.parts.import_report import Entry, ImportReport
+from soacraft.model.tree.parts.records import Actuator, Geometry
+from soacraft.model.tree.parts.springs import Bushing, Spring
+from soacraft.model.tree.parts.tendons import Tendon
 from soacraft.spatial.checks import number_text
 from soacraft.spatial.pose import Pose
 

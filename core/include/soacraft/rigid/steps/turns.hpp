@@ -2,7 +2,7 @@
 // computed as many at a time as a register holds, for several states as they come.
 #pragma once
 
-#include "model.hpp"
+#include "../model/model.hpp"
 
 SOACRAFT_RIGID_BEGIN
 

@@ -14,7 +14,7 @@
 // needs the angular part w of U only: T = -2 int x~ x'~ dm, p is the linear momentum. M and B of several bodies are sums.
 #pragma once
 
-#include "rnea.hpp"
+#include "../rnea.hpp"
 #include "twists.hpp"
 
 SOACRAFT_RIGID_BEGIN

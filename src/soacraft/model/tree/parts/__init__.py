@@ -1,0 +1,7 @@
+"""What a model has besides its bodies: closures and couplings, springs and tendons, gears, records of files."""
+
+__all__: list[str] = []
+
+
+def __dir__() -> list[str]:
+    return __all__
