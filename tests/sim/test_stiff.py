@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 from tests.loops.cases import row_of_four_bars
+from tests.loops.test_case_four_bars import spatial_loop
 from tests.sim.test_order import tree
 
 import soacraft as sc
 from soacraft.sim import jacobian
+from soacraft.sim.choice import read_solver
 from soacraft.sim.system import Mechanism
 
 
@@ -54,6 +56,23 @@ def test_the_analytic_jacobian_is_that_of_differences():
     moving = 2 * mb.nv
     np.testing.assert_allclose(J[:moving, :moving], wanted[:moving, :moving], atol=2e-5 * np.abs(wanted).max())
     assert not J[:, moving:].any()
+
+
+@pytest.mark.parametrize(
+    ("make", "solver"), [(row_of_four_bars, "ta"), (row_of_four_bars, "ce"), (spatial_loop, "ce")]
+)
+def test_the_analytic_jacobian_of_a_closed_chain_is_that_of_differences(make, solver):
+    """The states of the differences are put back on the closures, as the solver does it."""
+    mb = make(2) if make is row_of_four_bars else make()
+    mb.bodies[0].passive = sc.Passive(stiffness=2.0, damping=0.4)
+    load = sc.sim.Drag(mb.bodies[1].name, linear=0.7, quadratic=0.2)
+    load.bind(mb)
+    m = Mechanism(mb, [load], None, read_solver(mb, solver)[0])
+    x = m.settle(0.0, m.point(mb.q, mb.v), True)
+    w = m.rates(0.0, x)
+    J, wanted = m.jacobian(0.0, x, w), jacobian.by_differences(m, 0.0, x, w)
+    moving = 2 * mb.nv
+    np.testing.assert_allclose(J[:moving, :moving], wanted[:moving, :moving], atol=1e-5 * np.abs(wanted).max())
 
 
 class CarAxis:

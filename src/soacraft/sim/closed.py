@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from soacraft import dynamics as dyn
 from soacraft.errors import LoopError
 from soacraft.kinematics.rows import Constraints
 from soacraft.loops import ConstraintEmbedding, Solver
@@ -45,6 +46,17 @@ class Closed:
             q = self.solver.complete(q)
             return q, self.solver.expand(q, v[_numbers(self.solver, q)])
         return self.solver.project(q, v)
+
+    def projector(self, q: Array, in_force: Array) -> Array:
+        """P with P dv what `onto` leaves of dv at a closed q: X on the independent dofs of an embedding, else
+        dvdot/dforce Mcal."""
+        if not isinstance(self.solver, ConstraintEmbedding):
+            return np.asarray(in_force @ dyn.mass_matrix(self.solver.graph, q, ignore_loops=True))
+        numbers = _numbers(self.solver, q)
+        P = np.zeros_like(in_force)
+        for number, e in zip(numbers, np.eye(len(numbers)), strict=True):
+            P[:, number] = self.solver.expand(q, e)
+        return P
 
     def _held(self, q: Array, v: Array, prescribed: Prescribed) -> tuple[Array, Array]:
         """With prescribed coordinates and velocities held: the others close the loops."""

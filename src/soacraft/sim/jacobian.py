@@ -7,11 +7,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from soacraft import dynamics as dyn
+from soacraft.kinematics.row_derivatives import row_derivatives
+from soacraft.kinematics.rows import Constraints
+from soacraft.loops import forward_dynamics_derivatives
 from soacraft.model.hinges import Free, Spherical
 from soacraft.spatial.checks import Array
 from soacraft.spatial.rotations import skew
 
 if TYPE_CHECKING:
+    from soacraft.sim.closed import Closed
     from soacraft.sim.system import Mechanism
 
 #: The step of differences, relative to the sizes of dofs and velocities: the root of rounding.
@@ -33,8 +37,34 @@ def of_tree(m: Mechanism, t: float, q: Array, v: Array) -> Array:
     return J
 
 
+def of_closed(m: Mechanism, closed: Closed, t: float, q: Array, v: Array) -> Array:
+    """The same of a closed chain, whose states are put on the closures: u moves them by P u alone. With B = dP v/dq,
+
+        [[-ad_v / 2 + B, P], [dvdot/dq P + dvdot/dv B, dvdot/dv P]],    B = -(I - P) Gc^+ d(Gc v)/dq P
+
+    P is the projection that the solver uses: least in the mass matrix, or along the dependent dofs. O(n nv + m nv^2).
+    """
+    nv, size = m.mb.nv, m.manifold.size
+    total = m.all_forces(t, q, v)[: m.count].sum(axis=0)
+    in_q, in_v, in_force = forward_dynamics_derivatives(closed.solver, q, v, total)
+    P = closed.projector(q, in_force)
+    rows = Constraints(m.mb, m.mb.state(q, v))
+    still = np.zeros(nv)
+    speed = row_derivatives(rows, v, still, np.zeros(rows.size)).speed / rows.units[:, None]
+    unit = 1.0 / rows.measure.dofs
+    across = unit[:, None] * (np.linalg.pinv(rows.jacobian() / rows.units[:, None] * unit, rcond=1e-9) @ speed)
+    B = -(np.eye(nv) - P) @ across @ P
+    if m.count:
+        of_loads = in_force @ _of_loads(m, t, q, v, total)
+        in_q, in_v = in_q + of_loads[:, :nv], in_v + of_loads[:, nv:]
+    J = np.zeros((size, size))
+    J[:nv, :nv], J[:nv, nv : 2 * nv] = _turning(m, v) + B, P
+    J[nv : 2 * nv, :nv], J[nv : 2 * nv, nv : 2 * nv] = in_q @ P + in_v @ B, in_v @ P
+    return J
+
+
 def by_differences(m: Mechanism, t: float, x: Array, w: Array) -> Array:
-    """Column by column: what is closed, rolls or is prescribed."""
+    """Column by column: what rolls or is prescribed."""
     size = m.manifold.size
     J = np.zeros((size, size))
     scale = m.scale(x, w)

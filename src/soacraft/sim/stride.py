@@ -39,6 +39,10 @@ class Stride:
         t = now.seconds
         if not self._method.adaptive:
             return self._method.step(problem, t, x, now.until(stop), w), Instant(stop), None
+        if self._method.paces_itself:
+            left = now.until(stop)
+            step = self._method.march(problem, t, x, w, left)
+            return step, Instant(stop) if step.h >= left else now.later(step.h), 1.0
         if self._length is None:
             first = self._pace.first(problem, t, x, w)
             self._length = first if self._step is None else min(first, self._step / 1e9)

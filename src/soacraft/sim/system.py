@@ -185,10 +185,13 @@ class Mechanism:
         return np.concatenate([q, v, work])
 
     def jacobian(self, t: float, x: Array, w: Array) -> Array:
-        """The Jacobian in the chart of x: analytic on trees of holonomic hinges."""
+        """The Jacobian in the chart of x: analytic for holonomic hinges, on trees and closed chains."""
         q, v, _ = self.parts(x)
-        plain = self._closed is None and self._prescribed is None and self.coordinates.is_group
-        return jacobian.of_tree(self, t, q, v) if plain else jacobian.by_differences(self, t, x, w)
+        if self._prescribed is not None or not self.coordinates.is_group:
+            return jacobian.by_differences(self, t, x, w)
+        if self._closed is None:
+            return jacobian.of_tree(self, t, q, v)
+        return jacobian.of_closed(self, self._closed, t, q, v)
 
     def scale(self, x: Array, w: Array) -> Array:
         """What errors are measured by, in any units: radians and lengths of the model for coordinates; for velocities

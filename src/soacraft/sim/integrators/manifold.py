@@ -41,6 +41,10 @@ class Manifold(Protocol):
     def size(self) -> int:
         """How many numbers a tangent vector has."""
 
+    @property
+    def flat(self) -> bool:
+        """Whether `rate(x, u, w)` is w everywhere."""
+
     def move(self, x: Array, u: Array) -> Array:
         """The point with coordinates u in the chart of x."""
 
@@ -57,6 +61,8 @@ class Vectors:
     >>> Vectors(2).move(np.array([1.0, 2.0]), np.array([0.5, 0.0]))
     array([1.5, 2. ])
     """
+
+    flat = True
 
     def __init__(self, size: int) -> None:
         self.size = self.point_size = size
@@ -105,7 +111,7 @@ class Coordinates:
         self.size = self.nv + 2 * sum(len(x.bodies) for x in self._rolling)
         self.is_group = not (self._rolling or self._own)
         """Whether all hinges have plain coordinates, or turn as groups do."""
-        self._plain = not (self._turning or self._rolling or self._own) and graph.nq == graph.nv
+        self.flat = not (self._turning or self._rolling or self._own) and graph.nq == graph.nv
 
     def tangent(self, q: Array, v: Array) -> Array:
         """The velocity as a tangent vector: v, and the travel of what rolls."""
@@ -116,7 +122,7 @@ class Coordinates:
 
     def move(self, x: Array, u: Array) -> Array:
         """`mb.integrate(x, u)`; what rolls goes where its travel leads."""
-        if self._plain:
+        if self.flat:
             return np.asarray(x + u)
         moved = self.graph.integrate(x, u[: self.nv])
         at = self.nv
@@ -128,7 +134,7 @@ class Coordinates:
 
     def rate(self, x: Array, u: Array, w: Array) -> Array:
         """Jr(u)^-1 w, hinge by hinge."""
-        if self._plain:
+        if self.flat:
             return w
         found = np.array(w)
         for group, free in self._turning:
@@ -159,6 +165,7 @@ class Product:
         self.factors = tuple(factors)
         self.point_size = sum(x.point_size for x in factors)
         self.size = sum(x.size for x in factors)
+        self.flat = all(x.flat for x in factors)
         self._parts: list[tuple[Manifold, slice, slice]] = []
         point = tangent = 0
         for x in factors:

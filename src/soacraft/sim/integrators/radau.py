@@ -3,8 +3,8 @@ motion (Hairer and Wanner, Solving Ordinary Differential Equations II, IV.8).
 
     Z_i = h sum of a_ij rate(x, Z_j, w(t + c_j h, move(x, Z_j))),    u = Z_3
 
-by simplified Newton steps with the Jacobian at the step's start: analytic on trees, from the derivatives of forward
-dynamics, in which the model's own springs and dampers are; of other forces, and on closed chains, by differences.
+by simplified Newton steps with the Jacobian at the step's start: analytic on trees and closed chains, from the
+derivatives of forward dynamics, in which the model's own springs and dampers are; of other forces by differences.
 """
 
 from __future__ import annotations

@@ -59,6 +59,8 @@ class Step:
     """One or two estimates of the local error as tangent vectors, (1 or 2, size), where the method has them."""
     steepness: tuple[Array, Array] | None = None
     """A difference of rates and that of the coordinates it belongs to, where the method can tell a stiff problem."""
+    chart: tuple[Array, Array] | None = None
+    """The origin of the chart and the coordinates of x0 in it, where x0 is not the origin itself."""
 
     def at(self, theta: float) -> Array:
         """The state at the fraction theta of the step."""
@@ -66,7 +68,8 @@ class Step:
             return self.x0
         if theta >= 1.0:
             return self.x1
-        moved = self.problem.manifold.move(self.x0, dense(self.F, theta))
+        origin, u0 = (self.x0, 0.0) if self.chart is None else self.chart
+        moved = self.problem.manifold.move(origin, u0 + dense(self.F, theta))
         return self.problem.settle(self.t0 + theta * self.h, moved, False)
 
 
@@ -88,18 +91,25 @@ def hermite(u: Array, slope0: Array, slope1: Array) -> Array:
 
 
 class Method(ABC):
-    """An integrator. It sees a `Problem`, never a model; it keeps nothing from step to step."""
+    """An integrator. It sees a `Problem`, never a model. Most keep nothing from step to step; what a multistep method
+    keeps serves the step that begins where the last one ended, and is forgotten by any other."""
 
     name: ClassVar[str]
     order: ClassVar[int]
     adaptive: ClassVar[bool] = False
     """Whether it estimates its error, so that the step can follow a tolerance."""
+    paces_itself: ClassVar[bool] = False
+    """Whether it chooses its steps itself: `march` takes one."""
     error_order: ClassVar[int] = 8
     """The power of the step with which the estimate grows."""
 
     @abstractmethod
     def step(self, problem: Problem, t: float, x: Array, h: float, w: Array) -> Step:
         """A step of length h from x, where the velocity is w."""
+
+    def march(self, problem: Problem, t: float, x: Array, w: Array, left: float) -> Step:
+        """A step of the method's own length, at most `left`, from x; of methods that pace themselves."""
+        raise NotImplementedError
 
     def __repr__(self) -> str:
         return f"{self.name} (order {self.order}, {'adaptive' if self.adaptive else 'fixed'} step)"
