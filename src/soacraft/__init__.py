@@ -69,11 +69,13 @@ if TYPE_CHECKING:
         Gimbal,
         Helical,
         Hinge,
+        KnifeEdge,
         Pin,
         Planar,
         Prismatic,
         RollingBall,
         RollingDisc,
+        RollingEllipsoid,
         Screws,
         Spherical,
         Universal,
@@ -115,8 +117,8 @@ _HOMES = {
         Multibody Node Passive Record SKOModel Spring State SubGraph Tendon random_sko random_tree serial_chain
     """,
     "model.hinges": """
-        HINGES Cylindrical Free Gimbal Helical Hinge Pin Planar Prismatic RollingBall RollingDisc Screws Spherical
-        Universal Weld check_hinge
+        HINGES Cylindrical Free Gimbal Helical Hinge KnifeEdge Pin Planar Prismatic RollingBall RollingDisc
+        RollingEllipsoid Screws Spherical Universal Weld check_hinge
     """,
     "ops.check": "check_operator",
     "ops.check_derivative": "check_derivative",
@@ -154,6 +156,7 @@ __all__ = [
     "ImportReport",
     "Inertia",
     "Keyframe",
+    "KnifeEdge",
     "Limits",
     "Material",
     "MovingFrame",
@@ -172,6 +175,7 @@ __all__ = [
     "Record",
     "RollingBall",
     "RollingDisc",
+    "RollingEllipsoid",
     "SKOModel",
     "Screws",
     "Space",

@@ -131,7 +131,7 @@ def rolling_disc(transverse, axial, speed, mass=1.3, radius=0.4, g=9.81):
     mb.add_body("height", "track", sc.Prismatic((0, 0, 1)), nothing)
     moment = mass * radius**2 * np.diag([transverse, axial, transverse])
     mb.add_body("disc", "height", sc.Universal((1, 0, 0), (0, 1, 0)), sc.Inertia(mass, (0, 0, 0), moment))
-    mb.close_loop("rim", "inertial", "disc", sc.RollingDisc(radius))
+    mb.add_rolling("rim", "disc", radius=radius, axis=(0, 1, 0))
     mb.set_state([0.3, -0.2, 0, radius, 0, 0.7], [speed, 0, 0, 0, 0, speed / radius])
     return mb
 

@@ -17,7 +17,7 @@ from soacraft.spatial import Array, Inertia, Pose, Wrench
 ORTHONORMAL = 1e-12
 
 #: The classes of hinges the format knows, with their objects.
-_KNOWN: tuple[type[kinds.Hinge], ...] = (*kinds.HINGES, kinds.RollingDisc)
+_KNOWN: tuple[type[kinds.Hinge], ...] = (*kinds.HINGES, *kinds.UNCOMPILED)
 HINGES: dict[type[kinds.Hinge], type[schema.Hinge]] = {kind: getattr(schema, kind.__name__) for kind in _KNOWN}
 
 _NO_BOUND = {"lower": -np.inf, "upper": np.inf, "velocity": np.inf, "effort": np.inf}

@@ -101,6 +101,19 @@ class RollingDisc(Hinge, tag="RollingDisc"):
     normal: Vector
 
 
+class RollingEllipsoid(Hinge, tag="RollingEllipsoid"):
+    """An ellipsoid that rolls without slipping on a plane."""
+
+    semi_axes: Vector
+    normal: Vector
+
+
+class KnifeEdge(Hinge, tag="KnifeEdge"):
+    """A blade that does not move across."""
+
+    across: Vector
+
+
 class Screws(Hinge, tag="Screws"):
     """A product of screws [angular; linear]."""
 
@@ -109,7 +122,7 @@ class Screws(Hinge, tag="Screws"):
 
 AnyHinge = (
     Weld | Pin | Prismatic | Helical | Cylindrical | Universal
-    | Gimbal | Planar | Spherical | Free | RollingBall | RollingDisc | Screws
+    | Gimbal | Planar | Spherical | Free | RollingBall | RollingDisc | RollingEllipsoid | KnifeEdge | Screws
 )  # fmt: skip
 
 

@@ -19,27 +19,31 @@ from soacraft.model.hinges.cylindrical import Cylindrical
 from soacraft.model.hinges.free import Free
 from soacraft.model.hinges.gimbal import Gimbal
 from soacraft.model.hinges.helical import Helical
+from soacraft.model.hinges.knife_edge import KnifeEdge
 from soacraft.model.hinges.pin import Pin
 from soacraft.model.hinges.planar import Planar
 from soacraft.model.hinges.prismatic import Prismatic
 from soacraft.model.hinges.rolling_ball import RollingBall
 from soacraft.model.hinges.rolling_disc import RollingDisc
+from soacraft.model.hinges.rolling_ellipsoid import RollingEllipsoid
 from soacraft.model.hinges.screws import Screws
 from soacraft.model.hinges.spherical import Spherical
 from soacraft.model.hinges.universal import Universal
 from soacraft.model.hinges.weld import Weld
 
 __all__ = [
-    "HINGES", "Cylindrical", "Free", "Gimbal", "H_T_of", "Helical", "Hinge", "HingeCheck", "HingeReport",
-    "Pin", "Planar", "Prismatic", "RollingBall", "RollingDisc", "Screws", "Spherical", "Universal", "Weld", "bias_of",
-    "check_hinge", "dH_of", "dbias_of", "derivative_of_H_T_of", "difference_of", "examples", "integrate_of",
-    "normalize_of", "over_batch", "pose_of", "qdot_of",
+    "HINGES", "UNCOMPILED", "Cylindrical", "Free", "Gimbal", "H_T_of", "Helical", "Hinge", "HingeCheck", "HingeReport",
+    "KnifeEdge", "Pin", "Planar", "Prismatic", "RollingBall", "RollingDisc", "RollingEllipsoid", "Screws",
+    "Spherical", "Universal", "Weld", "bias_of", "check_hinge", "dH_of", "dbias_of", "derivative_of_H_T_of",
+    "difference_of", "examples", "integrate_of", "normalize_of", "over_batch", "pose_of", "qdot_of",
 ]
 
 HINGES: tuple[type[Hinge], ...] = (
     Weld, Pin, Prismatic, Helical, Cylindrical, Universal, Gimbal, Planar, Spherical, Free, RollingBall,
     Screws,
 )
+#: Kinds that kernels do not know: Python computes them, as hinges of a user's own; files know them by name.
+UNCOMPILED: tuple[type[Hinge], ...] = (RollingDisc, RollingEllipsoid, KnifeEdge)
 
 
 def examples() -> tuple[Hinge, ...]:

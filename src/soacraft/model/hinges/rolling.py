@@ -1,4 +1,4 @@
-"""What a ball and a disc have in common that roll on a plane without slipping: nonholonomic hinges of three dofs."""
+"""What all things have in common that roll on a plane without slipping: nonholonomic hinges of three dofs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from soacraft.spatial import Array, cross, finite, frozen, normalize_quaternion,
 
 
 class Rolling(Hinge):
-    """A round thing that rolls without slipping on the inboard plane with the given normal.
+    """A thing that rolls without slipping on the inboard plane with the given normal.
 
     The outboard frame is at its centre. q = [x, y, z, w, px, py]: attitude and contact point along two axes t1, t2 of
     the plane (`tangents`; t1, t2, normal right-handed; x and y for the normal z). v is its angular velocity in its own
@@ -26,18 +26,16 @@ class Rolling(Hinge):
     _thing: ClassVar[str]
     """What rolls, in the words of its errors."""
 
-    def __init__(self, radius: float, normal: Any = (0.0, 0.0, 1.0)) -> None:
-        kind = type(self).__name__
-        self._radius = float(finite(radius, (), f"radius of a {kind}"))
-        if self._radius <= 0.0:
-            raise ModelError(f"radius of a {kind} must be positive, got {number_text(self._radius)}")
-        self._normal = unit(normal, f"normal of a {kind}")
+    def __init__(self, normal: Any = (0.0, 0.0, 1.0)) -> None:
+        self._normal = unit(normal, f"normal of a {type(self).__name__}")
         self._tangents = frozen(plane_tangents(self._normal))
 
-    @property
-    def radius(self) -> float:
-        """The radius of what rolls, metres."""
-        return self._radius
+    def _positive(self, value: Any, what: str) -> float:
+        """A length of what rolls."""
+        length = float(finite(value, (), f"{what} of a {type(self).__name__}"))
+        if length <= 0.0:
+            raise ModelError(f"{what} of a {type(self).__name__} must be positive, got {number_text(length)}")
+        return length
 
     @property
     def normal(self) -> Array:

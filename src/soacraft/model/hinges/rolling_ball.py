@@ -38,6 +38,15 @@ class RollingBall(Rolling):
     batched = True
     _thing = "ball"
 
+    def __init__(self, radius: float, normal: Any = (0.0, 0.0, 1.0)) -> None:
+        self._radius = self._positive(radius, "radius")
+        super().__init__(normal)
+
+    @property
+    def radius(self) -> float:
+        """The radius of the ball, metres."""
+        return self._radius
+
     def pose(self, q: Any) -> Pose:
         """Attitude of the ball; its centre at `px t1 + py t2 + radius normal`."""
         q = np.asarray(q, dtype=np.float64)

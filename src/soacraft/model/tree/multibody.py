@@ -16,6 +16,7 @@ from soacraft.model.flat.compiled import CompiledModel
 from soacraft.model.flat.layout import Layout
 from soacraft.model.flat.plans import Store
 from soacraft.model.hinges.base import Hinge
+from soacraft.model.hinges.knife_edge import KnifeEdge
 from soacraft.model.states.current import CurrentState
 from soacraft.model.states.frame_motion import FrameMotion
 from soacraft.model.states.state import State
@@ -35,6 +36,7 @@ from soacraft.model.tree.parts.catalogue import Catalogue
 from soacraft.model.tree.parts.closures import Closure, Coupling
 from soacraft.model.tree.parts.import_report import ImportReport
 from soacraft.model.tree.parts.records import Actuator, Keyframe, Material, Record
+from soacraft.model.tree.parts.rolling import rolling_hinge
 from soacraft.model.tree.parts.springs import Bushing, Spring
 from soacraft.model.tree.parts.tendons import Tendon
 from soacraft.model.tree.subgraph import SubGraph
@@ -361,6 +363,59 @@ class Multibody(Lookup, Drawn, Stated, FrameMotion):
         loop 'ring': 'link3/tip' on 'inertial' by Spherical()
         """
         return self._attachments.close_loop(name, node_a, node_b, hinge, active, attributes)
+
+    def add_rolling(
+        self,
+        name: str,
+        body: Frame | str,
+        surface: Frame | str = "inertial",
+        radius: float | None = None,
+        axis: npt.ArrayLike | None = None,
+        semi_axes: npt.ArrayLike | None = None,
+        normal: npt.ArrayLike = (0.0, 0.0, 1.0),
+        active: bool = True,
+        attributes: Mapping[str, Any] | None = None,
+    ) -> Closure:
+        """Let a body roll on a plane without slipping: `close_loop` by a hinge that rolls. O(1).
+
+        `body` is the body or node at the centre of what rolls, `surface` a frame whose origin is in the plane, `normal`
+        the direction, in its axes, from the plane to what rolls. A `radius` alone is that of a ball (`RollingBall`),
+        with an `axis` in axes of `body` that of a disc or wheel (`RollingDisc`); `semi_axes` are those of an ellipsoid
+        (`RollingEllipsoid`). Three rows: the point that touches has no velocity relative to the surface. One of them
+        says where the body is, two only forbid to slip.
+
+        >>> from soacraft.model.hinges import Free
+        >>> from soacraft.spatial import Inertia
+        >>> mb = Multibody("unicycle")
+        >>> wheel = mb.add_body("wheel", None, Free(), Inertia(1.0, (0, 0, 0), np.diag([0.1, 0.2, 0.1])))
+        >>> mb.add_rolling("tyre", "wheel", radius=0.5, axis=(0, 1, 0))
+        loop 'tyre': 'wheel' on 'inertial' by RollingDisc(radius=0.5, axis=(0, 1, 0), normal=(0, 0, 1))
+        """
+        hinge = rolling_hinge(name, radius, axis, semi_axes, normal)
+        return self.close_loop(name, surface, body, hinge, active, attributes)
+
+    def add_knife_edge(
+        self,
+        name: str,
+        node: Frame | str,
+        surface: Frame | str = "inertial",
+        across: npt.ArrayLike = (0.0, 1.0, 0.0),
+        active: bool = True,
+        attributes: Mapping[str, Any] | None = None,
+    ) -> Closure:
+        """Let a node carry a knife edge, as a skate: `close_loop` by a `KnifeEdge`. O(1).
+
+        Its origin does not move along `across`, in axes of the node, relative to the surface: one row, at velocity
+        level alone. What keeps the edge on the surface is not part of it: a `Planar` hinge, or another closure.
+
+        >>> from soacraft.model.hinges import Planar
+        >>> from soacraft.spatial import Inertia
+        >>> mb = Multibody("sleigh")
+        >>> body = mb.add_body("sleigh", None, Planar(), Inertia(1.0, (0.3, 0, 0), np.diag([0.1, 0.1, 0.2])))
+        >>> mb.add_knife_edge("blade", "sleigh")
+        loop 'blade': 'sleigh' on 'inertial' by KnifeEdge(across=(0, 1, 0))
+        """
+        return self.close_loop(name, surface, node, KnifeEdge(across), active, attributes)
 
     def remove_loop(self, loop: Closure | str) -> None:
         """Take a loop closure away."""

@@ -19,7 +19,7 @@ import numpy as np
 
 from soacraft.errors import ModelError
 from soacraft.model.flat.layout import HingeGroup
-from soacraft.model.hinges import Free, RollingBall, RollingDisc, Spherical
+from soacraft.model.hinges import Free, RollingBall, RollingDisc, RollingEllipsoid, Spherical
 from soacraft.model.hinges.base import Hinge, has_coordinates, qdot_of
 from soacraft.model.states.tangent import integrate_rates
 from soacraft.model.tree.graph import Graph
@@ -104,8 +104,8 @@ class Coordinates:
                 body = graph.layout.bodies[int(group.bodies[0])]
                 raise ModelError(
                     f"hinge {body.hinge_name!r} of {graph.name!r} ({group.hinge!r}) is nonholonomic and not a built-in "
-                    "one: sc.sim does not know the chart of its coordinates. Use a RollingBall, a RollingDisc, or a "
-                    "holonomic hinge."
+                    "one that rolls: sc.sim does not know the chart of its coordinates. Use a Free hinge, and close it "
+                    "with this one: mb.close_loop(name, 'inertial', body, hinge)."
                 )
         self.point_size = graph.nq
         self.size = self.nv + 2 * sum(len(x.bodies) for x in self._rolling)
@@ -236,4 +236,4 @@ def _is_group(hinge: Hinge) -> bool:
 
 
 #: Attitude as a quaternion, then the contact point on a plane.
-_ROLLING = (RollingBall, RollingDisc)
+_ROLLING = (RollingBall, RollingDisc, RollingEllipsoid)
