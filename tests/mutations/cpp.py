@@ -2,6 +2,7 @@
 
     python -m tests.mutations.cpp                       the campaign: about 160 mutants of all files
     python -m tests.mutations.cpp --only rigid/aba      of these files
+    python -m tests.mutations.cpp --least 15            at least so many of each file
     python -m tests.mutations.cpp --some 6              six of them, others whenever the C++ code has changed
     python -m tests.mutations.cpp --keep DIR            leave the build there, or take the one that is there
     python -m tests.mutations.cpp --keep DIR --try 3 8  these again, by number
@@ -32,7 +33,7 @@ from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import version
 from pathlib import Path
 
-from tests.mutations.cpp_mutants import Mutant, mutants, plant, sample
+from tests.mutations.cpp_mutants import SWITCH, Mutant, mutants, plant, sample
 from tests.mutations.run import LAUNCH, ROOT
 from tests.mutations.survivors import SURVIVORS
 
@@ -94,13 +95,13 @@ ALLOWED = 0.05
 #: Processor time of the tests of one mutant: one that never ends is noticed too.
 SECONDS = 300
 # Functions stay functions and -O1 is enough: the build takes a third of the time.
-_HEADER = """#pragma once
+_HEADER = f"""#pragma once
 #define SOACRAFT_NOT_FLAT
 #include <cstdlib>
-inline const int soacraft_mutant = std::getenv("SOACRAFT_MUTANT") ? std::atoi(std::getenv("SOACRAFT_MUTANT")) : 0;
+inline const int {SWITCH} = std::getenv("SOACRAFT_MUTANT") ? std::atoi(std::getenv("SOACRAFT_MUTANT")) : 0;
 """
 _LEAVE = shutil.ignore_patterns("__pycache__", ".*cache*", "*.so")
-_ERROR = re.compile(r"([^\s:]*core/[^\s:]+):(\d+):\d+: (?:error|  +required)", re.MULTILINE)
+_ERROR = re.compile(r"([^\s:]*core/[^\s:]+):(\d+):(\d+): (?:error|  +required)", re.MULTILINE)
 _TEST = re.compile(r"^tests/(.*?::.*?)(?: (?:[A-Z]+) +\[.*|\s*)$", re.MULTILINE)
 
 
@@ -142,30 +143,27 @@ def build(copy: Path) -> str | None:
 
 def planted(copy: Path, chosen: Sequence[Mutant]) -> list[int]:
     """Build the copy with mutants in it; the numbers of those that the compiler takes."""
-    numbers = dict.fromkeys(plant(copy, chosen).values())
+    clean = {path: (copy / path).read_text() for path in {mutant.path for mutant in chosen}}
+    numbers = set(range(1, len(chosen) + 1))
     for _ in range(8):
+        plant(copy, chosen, numbers)
         said = build(copy)
         if said is None:
-            return list(numbers)
-        refused = {_number(copy, path, int(line)) for path, line in _ERROR.findall(said)} - {0}
+            return sorted(numbers)
+        refused = {_blamed(copy, path, int(line), int(column)) for path, line, column in _ERROR.findall(said)} & numbers
         if not refused:
             raise SystemExit(f"the copy does not build, and no mutant is to blame:\n{said[-3000:]}")
-        for number in refused:
-            _unplant(copy, chosen[number - 1], number)
-            numbers.pop(number, None)
+        numbers -= refused
+        for path in {chosen[n - 1].path for n in refused}:
+            (copy / path).write_text(clean[path])
     raise SystemExit("the copy does not build: too many mutants that the compiler refuses")
 
 
-def _number(copy: Path, path: str, line: int) -> int:
-    """The mutant in a line that the compiler names, 0 for none."""
+def _blamed(copy: Path, path: str, line: int, column: int) -> int:
+    """The mutant at a place that the compiler names, 0 for none."""
     lines = (copy / path[path.rindex("core/") :]).read_text().splitlines()
-    at = re.search(r"soacraft_mutant == (\d+)", lines[line - 1]) if line <= len(lines) else None
-    return int(at[1]) if at else 0
-
-
-def _unplant(copy: Path, mutant: Mutant, number: int) -> None:
-    path = copy / mutant.path
-    path.write_text(path.read_text().replace(mutant.both(number), mutant.statement))
+    before = re.findall(rf"{SWITCH} == (\d+)", lines[line - 1][:column]) if line <= len(lines) else []
+    return int(before[-1]) if before else 0
 
 
 def first_failure(copy: Path, number: int, tests: Sequence[str]) -> str | None:
@@ -226,6 +224,7 @@ def some(chosen: list[Mutant], count: int) -> list[Mutant]:
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=160, help="about how many mutants (default: %(default)s)")
+    parser.add_argument("--least", type=int, default=1, metavar="N", help="at least so many of each file")
     parser.add_argument("--some", type=int, metavar="N", help="of these, only so many, by turns")
     parser.add_argument("--only", nargs="+", default=[""], metavar="PART", help="parts of the paths of files")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="where the build is, or is to be left")
@@ -234,14 +233,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     asked = parser.parse_args(arguments)
     for path, statement, _ in SURVIVORS.keys() - {m.key for m in mutants(ROOT)}:
         print(f"survivors.py lists what is no mutant any more: {path}: {statement}")
-    chosen = [m for m in sample(ROOT, asked.count) if any(part in m.path for part in asked.only)]
+    chosen = [m for m in sample(ROOT, asked.count, asked.least) if any(part in m.path for part in asked.only)]
     chosen = some(chosen, asked.some) if asked.some else chosen
     with tempfile.TemporaryDirectory() as place:
         copy = asked.keep.resolve() if asked.keep else Path(place) / "tree"
         start = time.monotonic()
         numbers = made(copy, chosen)
         print(f"{len(numbers)} mutants in one build ({time.monotonic() - start:.0f} s);"
-              f" {len(chosen) - len(numbers)} share a line or do not compile", flush=True)  # fmt: skip
+              f" {len(chosen) - len(numbers)} do not compile", flush=True)  # fmt: skip
         return tried(copy, chosen, [n for n in numbers if not asked.numbers or n in asked.numbers], asked.jobs)
 
 

@@ -7,15 +7,16 @@ Every statement that fits on a line gives candidates. A candidate replaces its l
     return a;    ->   { if (soacraft_mutant == 7) { return b; } else { return a; } }
     if (a)       ->   if (soacraft_mutant == 7 ? !(a) : (a))
 
-so that one build holds them all. A mutant is known by its file, its statement and what became of it, not by a line
-number: edits elsewhere leave it as it is.
+so that one build holds them all; a line may hold several. A mutant is known by its file, its statement and what became
+of it, not by a line number: edits elsewhere leave it as it is.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,6 +28,9 @@ SOURCES = (
 #: Headers for C++ programs, of which Python's module has little or nothing: `core/tests/files_test.cpp` and
 #: `tests/examples/test_cpp.py` look at them.
 LEFT_OUT = ("soacraft/files/", "soacraft/multibody.hpp", "soacraft/expression.hpp", "soacraft/rigid/model/bodies.hpp")
+
+#: The number of the mutant that is tried, 0 for none.
+SWITCH = "soacraft_mutant"
 
 _EXPRESSION = re.compile(r"^(?P<left>[\w.\->\[\]()*+ ,]*?\S) (?P<how>=|\+=|-=|\*=) (?P<right>[^={].*);$")
 _TYPES = "T|double|bool|index|int|Vec<T>|Spatial<T>"
@@ -61,23 +65,33 @@ class Mutant:
         return self.path, self.statement, self.changed
 
     @property
+    def place(self) -> tuple[str, int]:
+        """The line that it is in, within its file."""
+        return self.statement, self.nth
+
+    @property
     def rank(self) -> str:
         """A number without meaning that orders mutants the same way every time."""
         return hashlib.sha256(self.title.encode()).hexdigest()
 
-    def both(self, number: int) -> str:
-        """A statement that is one or the other."""
-        test = f"soacraft_mutant == {number}"
-        condition = _IF.match(self.statement)
-        if condition:
-            old, rest = _closed(condition["condition"])
-            new, _ = _closed(_IF.match(self.changed)["condition"])  # type: ignore[index]
-            return f"{condition['head']}{test} ? ({new}) : ({old})){rest}"
-        declared = _DECLARATION.match(self.statement)
-        if declared:
-            new = _DECLARATION.match(self.changed)["right"]  # type: ignore[index]
-            return f"{declared['left']} = {test} ? ({new}) : ({declared['right']});"
-        return f"{{ if ({test}) {{ {self.changed} }} else {{ {self.statement} }} }}"
+
+def both(statement: str, changed: Sequence[tuple[int, str]]) -> str:
+    """A statement that is itself or, by number, one of those that it was changed to."""
+    condition = _IF.match(statement)
+    if condition:
+        old, rest = _closed(condition["condition"])
+        new = ((n, _closed(_IF.match(text)["condition"])[0]) for n, text in changed)  # type: ignore[index]
+        return f"{condition['head']}{_choice(new, old)}){rest}"
+    declared = _DECLARATION.match(statement)
+    if declared:
+        right = ((n, _DECLARATION.match(text)["right"]) for n, text in changed)  # type: ignore[index]
+        return f"{declared['left']} = {_choice(right, declared['right'])};"
+    others = "".join(f"if ({SWITCH} == {n}) {{ {text} }} else " for n, text in changed)
+    return f"{{ {others}{{ {statement} }} }}"
+
+
+def _choice(changed: Iterable[tuple[int, str]], old: str) -> str:
+    return "".join(f"{SWITCH} == {n} ? ({text}) : " for n, text in changed) + f"({old})"
 
 
 def mutants(root: Path) -> list[Mutant]:
@@ -86,15 +100,27 @@ def mutants(root: Path) -> list[Mutant]:
     return sorted(found, key=lambda mutant: mutant.rank)
 
 
-def sample(root: Path, count: int) -> list[Mutant]:
-    """So many mutants, spread over the files in proportion to what each has, and at least one of each file."""
+def sample(root: Path, count: int, least: int = 1) -> list[Mutant]:
+    """So many mutants, spread over the files in proportion to what each has, and at least `least` of each file (all of
+    one that has fewer); one of each statement before the second of any.
+    """
     everything = mutants(root)
     by_file: dict[str, list[Mutant]] = {}
     for mutant in everything:
         by_file.setdefault(mutant.path, []).append(mutant)
     share = min(1.0, count / max(1, len(everything)))
-    chosen = [m for own in by_file.values() for m in own[: max(1, round(share * len(own)))]]
+    chosen = [m for own in by_file.values() for m in _by_turns(own)[: max(least, round(share * len(own)))]]
     return sorted(chosen, key=lambda mutant: mutant.rank)
+
+
+def _by_turns(own: Sequence[Mutant]) -> list[Mutant]:
+    """The first of each statement, then the second of each, and so on."""
+    turns = Counter[tuple[str, int]]()
+    order = []
+    for mutant in own:
+        order.append(turns[mutant.place])
+        turns[mutant.place] += 1
+    return [mutant for _, mutant in sorted(zip(order, own, strict=True), key=lambda both: both[0])]
 
 
 def _files(root: Path) -> Iterator[str]:
@@ -177,25 +203,24 @@ def _closed(text: str) -> tuple[str, str]:
     raise ValueError(text)
 
 
-def plant(root: Path, chosen: Sequence[Mutant]) -> dict[tuple[str, int], int]:
-    """Put mutants into the files of a copy of the tree; which mutant is in which line of which file (from 1).
-
-    Mutants are counted from 1 in the order given; a line takes one mutant, so others of the same line are left out.
+def plant(root: Path, chosen: Sequence[Mutant], numbers: Collection[int]) -> None:
+    """Put those of the numbers, counted from 1 in the order given, into the files of a copy of the tree; a file that
+    holds mutants already is left as it is.
     """
-    where: dict[tuple[str, int], int] = {}
-    wanted: dict[tuple[str, str, int], int] = {}
+    wanted: dict[str, dict[tuple[str, int], list[tuple[int, str]]]] = {}
     for number, mutant in enumerate(chosen, start=1):
-        wanted.setdefault((mutant.path, mutant.statement, mutant.nth), number)
-    for path in {mutant.path for mutant in chosen}:
-        lines, seen, before = (root / path).read_text().splitlines(), dict[str, int](), ""
+        if number in numbers:
+            wanted.setdefault(mutant.path, {}).setdefault(mutant.place, []).append((number, mutant.changed))
+    for path, places in wanted.items():
+        text = (root / path).read_text()
+        if SWITCH in text:
+            continue
+        lines, seen, before = text.splitlines(), Counter[str](), ""
         for i, line in enumerate(lines):
-            text = _code(line)
-            if _stands_alone(text, before):
-                number = wanted.get((path, text, seen.get(text, 0)))
-                seen[text] = seen.get(text, 0) + 1
-                if number is not None:
-                    lines[i] = chosen[number - 1].both(number)
-                    where[path, i + 1] = number
-            before = text or before
+            statement = _code(line)
+            if _stands_alone(statement, before):
+                changed = places.get((statement, seen[statement]))
+                seen[statement] += 1
+                lines[i] = both(statement, changed) if changed else line
+            before = statement or before
         (root / path).write_text("\n".join(lines) + "\n")
-    return where

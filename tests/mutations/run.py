@@ -21,9 +21,11 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from tests.mutations.caches import CACHES
 from tests.mutations.mutations import MUTATIONS, Mutation
 
 ROOT = Path(__file__).resolve().parents[2]
+ALL = (*MUTATIONS, *CACHES)
 #: The tests of a group of mutations; of all others, `FOLDERS`.
 OWN = {"passive": ("dynamics/test_passive.py", "dynamics/test_passive_force.py", "loops/test_passive.py")}
 FOLDERS = ("anchors", "identities", "recursions", "ops", "model", "spatial", "kinematics", "loops", "peers", "pycraft")
@@ -100,9 +102,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--folders", nargs="+", metavar="PATH", help="folders or files of tests to run")
     parser.add_argument("--each", action="store_true", help="look at each folder or file of tests by itself")
     asked = parser.parse_args(arguments)
-    chosen = [m for m in MUTATIONS if not asked.only or m.title.startswith(tuple(asked.only))]
+    chosen = [m for m in ALL if not asked.only or m.title.startswith(tuple(asked.only))]
     if not chosen:
-        parser.error(f"no mutation is called {asked.only}; there are: {', '.join(m.title for m in MUTATIONS)}")
+        parser.error(f"no mutation is called {asked.only}; there are: {', '.join(m.title for m in ALL)}")
     tests = {m.group: tuple(asked.folders or OWN.get(m.group, FOLDERS)) for m in chosen}
     missed = 0
     with tempfile.TemporaryDirectory() as place:

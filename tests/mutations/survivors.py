@@ -24,7 +24,7 @@ SURVIVORS: dict[tuple[str, str, str], str] = {
         "const index columns = model.elements[piece.tip].last >= piece.tip + 1 ? EIGHT + 6 : piece.count;",
     ): "a tip that carries nothing gets columns that nobody reads: slower, and no more",
     (
-        f"{RIGID}/grid.hpp",
+        f"{RIGID}/steps/grid.hpp",
         "const index end = w > 1 && next + w <= n ? next : n;",
         "const index end = w > 1 && next + w < n ? next : n;",
     ): "the last square is copied twice, number by number and as a whole: the same numbers",
