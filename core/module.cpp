@@ -111,6 +111,9 @@ void bind(nb::module_& m);  // rigid/binding.cpp
 namespace kinematics {
 void bind(nb::module_& m);  // kinematics/binding.cpp
 }
+namespace contact {
+void bind(nb::module_& m);  // contact/binding.cpp
+}
 namespace loops {
 void bind(nb::module_& m);  // loops/binding.cpp
 }
@@ -126,6 +129,7 @@ NB_MODULE(_core, m) {
     soacraft::rigid::bind(m);
     soacraft::loops::bind(m);
     soacraft::kinematics::bind(m);
+    soacraft::contact::bind(m);
     soacraft::program::bind(m);
     soacraft::bind_blocks(m);
     const auto array = [](const char* name) { return nb::arg(name).none(); };  // None gets our own refusal

@@ -553,3 +553,52 @@ def compiled_program(
 
 def record_layouts() -> dict[str, tuple[Any, ...]]:
     """How C++ lays out the records that plans are made of: the size, then name, offset, type and length of members."""
+
+class ContactShape:
+    """A shape in its own frame."""
+
+    @property
+    def kind(self) -> int:
+        """Its number in `soacraft.contact.geometry.compiled.KINDS`."""
+    @property
+    def extent(self) -> float:
+        """The largest distance of its points from the origin."""
+
+def contact_primitive(kind: int, size: _Reals) -> ContactShape:
+    """A shape of a few sizes: three numbers, half lengths."""
+
+def contact_hull(
+    points: _Reals,
+    normals: _Reals,
+    offsets: _Reals,
+    face_start: _Integers,
+    face: _Integers,
+    near_start: _Integers,
+    near_to: _Integers,
+) -> ContactShape:
+    """A convex polytope: vertices, faces n.x = offset with their vertices, and the neighbours of each vertex."""
+
+def contact_mesh(points: _Reals, triangles: _Integers, closed: bool) -> ContactShape:
+    """Triangles (3 m) on points (n, 3), with a tree of boxes around them. O(m log m)."""
+
+def contact_distance(
+    a: ContactShape, poses_a: _Reals, b: ContactShape, poses_b: _Reals, within: float, out: _Reals
+) -> None:
+    """Nearest points at pairs of poses (count or 1, 12) into out (count, 11): distance, points, normal, error."""
+
+def contact_manifold(a: ContactShape, pose_a: _Reals, b: ContactShape, pose_b: _Reals, within: float) -> _Reals:
+    """All contacts (points, 11) of two shapes at poses (1, 12)."""
+
+def contact_rays(shape: ContactShape, pose: _Reals, rays: _Reals, out: _Reals) -> None:
+    """Where rays (count, 6) first meet a shape, into out (count, 4): t and the outward normal."""
+
+class ContactScene:
+    """Shapes that may touch each other: pairs (count, 2), and what is taken off their distances."""
+
+    def __init__(
+        self, shapes: list[ContactShape], padding: _Reals, pairs: _Integers, pair_padding: _Reals
+    ) -> None: ...
+    def run(self, poses: _Reals, within: float, several: bool, threads: int) -> tuple[_Reals, _Integers]:
+        """Spots (count, 11) and their places (count, 3): state, shape a, shape b; poses are (states, shapes, 12)."""
+    def rays(self, poses: _Reals, rays: _Reals, but: _Integers, out: _Reals) -> None:
+        """Rays against all shapes but some, into out (count, 5): t, normal, number of the shape or -1."""

@@ -1,0 +1,372 @@
+// `_core.ContactShape`, `contact_distance`, `ContactScene`: geometry of contact.
+//
+// The interpreter's lock is kept while arrays of the caller are read; a scene copies poses only by reference for the
+// length of a call, as its threads end before it does.
+#include <atomic>
+#include <cmath>
+#include <thread>
+#include <unordered_map>
+
+#include "array.hpp"
+#include "soacraft/contact/touch.hpp"
+
+namespace soacraft {
+namespace contact {
+namespace {
+
+constexpr index POSE = 12, SPOT = 11;  // numbers of a pose, and of a spot: gap, a, b, n, error
+
+std::vector<Vec3> read_points(nb::handle given, const char* name) {
+    const Array<double> x(given, name, 2);
+    if (x.size(1) != 3 || x.size(0) == 0) refuse("%s must have the shape (points, 3)", name);
+    std::vector<Vec3> made(static_cast<std::size_t>(x.size(0)));
+    for (std::size_t i = 0; i < made.size(); ++i) {
+        made[i] = {x.data()[3 * i], x.data()[3 * i + 1], x.data()[3 * i + 2]};
+        if (!std::isfinite(made[i].x + made[i].y + made[i].z)) refuse("%s must be finite", name);
+    }
+    return made;
+}
+
+std::vector<index> read_indices(nb::handle given, const char* name, index count) {
+    const Array<index> x(given, name, 1);
+    std::vector<index> made(x.data(), x.data() + x.size());
+    for (const index each : made)
+        if (each < 0 || each >= count) refuse("%s has an entry %lld out of range", name, static_cast<long long>(each));
+    return made;
+}
+
+// Offsets of slices of a list: they begin at zero, never fall, and end at its length.
+std::vector<index> read_starts(nb::handle given, const char* name, std::size_t length) {
+    const Array<index> x(given, name, 1);
+    std::vector<index> made(x.data(), x.data() + x.size());
+    bool fine = made.size() > 1 && made.front() == 0 && made.back() == static_cast<index>(length);
+    for (std::size_t i = 1; i < made.size() && fine; ++i) fine = made[i - 1] <= made[i];
+    if (!fine) refuse("%s must be offsets from 0 to %lld", name, static_cast<long long>(length));
+    return made;
+}
+
+void set_extent(Shape& s) {
+    const double* x = s.size;
+    if (s.kind == SPHERE) s.extent = x[0];
+    if (s.kind == CAPSULE) s.extent = x[0] + x[1];
+    if (s.kind == BOX) s.extent = std::sqrt(x[0] * x[0] + x[1] * x[1] + x[2] * x[2]);
+    if (s.kind == CYLINDER) s.extent = std::hypot(x[0], x[1]);
+    if (s.kind == ELLIPSOID) s.extent = std::max({x[0], x[1], x[2]});
+    if (s.kind == PLANE) s.extent = HUGE_VAL;
+    for (index i = 0; i < s.count; ++i) s.extent = std::max(s.extent, norm(s.points[i]));
+}
+
+Shape make_primitive(int kind, nb::handle size_) {
+    const Array<double> size(size_, "size", 1);
+    if (kind < 0 || kind >= KINDS || kind == HULL || kind == MESH) refuse("there is no primitive shape %d", kind);
+    if (size.size() != 3) refuse("size must have length 3");
+    Shape s;
+    s.kind = static_cast<Kind>(kind);
+    for (int i = 0; i < 3; ++i) {
+        s.size[i] = size.data()[i];
+        if (!(s.size[i] >= 0.0) || !std::isfinite(s.size[i])) refuse("size must be finite and not negative");
+    }
+    set_extent(s);
+    return s;
+}
+
+Shape make_hull(nb::handle points, nb::handle normals, nb::handle offsets, nb::handle face_start, nb::handle face,
+                nb::handle near_start, nb::handle near_to) {
+    auto h = std::make_shared<Hull>();
+    h->vertex = read_points(points, "points"), h->normal = read_points(normals, "normals");
+    const Array<double> offset(offsets, "offsets", 1);
+    h->offset.assign(offset.data(), offset.data() + offset.size());
+    const index count = static_cast<index>(h->vertex.size());
+    h->face = read_indices(face, "face", count), h->near_to = read_indices(near_to, "near_to", count);
+    h->face_start = read_starts(face_start, "face_start", h->face.size());
+    h->near_start = read_starts(near_start, "near_start", h->near_to.size());
+    if (h->offset.size() != h->normal.size() || h->face_start.size() != h->normal.size() + 1 ||
+        h->near_start.size() != h->vertex.size() + 1)
+        refuse("the arrays of a hull do not fit each other");
+    Shape s;
+    s.kind = HULL, s.points = h->vertex.data(), s.count = count, s.hull = h.get(), s.owned_hull = h;
+    set_extent(s);
+    return s;
+}
+
+Shape make_mesh(nb::handle points, nb::handle triangles, bool closed) {
+    auto m = std::make_shared<Mesh>();
+    m->vertex = read_points(points, "points");
+    m->triangle = read_indices(triangles, "triangles", static_cast<index>(m->vertex.size()));
+    if (m->triangle.empty() || m->triangle.size() % 3 != 0) refuse("triangles must have three vertices each");
+    m->closed = closed;
+    m->build();
+    Shape s;
+    s.kind = MESH, s.mesh = m;
+    for (const Vec3& x : m->vertex) s.extent = std::max(s.extent, norm(x));
+    return s;
+}
+
+Bounds bounds_of(const Shape& s, const double* pose) {
+    const Frame t = read_frame(pose);
+    if (s.kind == PLANE) return {{-HUGE_VAL, -HUGE_VAL, -HUGE_VAL}, {HUGE_VAL, HUGE_VAL, HUGE_VAL}};
+    if (s.kind != MESH) return bounds(s, t);
+    Shape box;
+    const Mesh::Node& root = s.mesh->node[0];
+    const Vec3 half = 0.5 * (root.high - root.low);
+    box.kind = BOX;
+    for (int i = 0; i < 3; ++i) box.size[i] = half[i];
+    Frame at = t;
+    at.p = t * (0.5 * (root.high + root.low));
+    return bounds(box, at);
+}
+
+void write(const Spot& s, double* x) {
+    x[0] = s.gap, x[10] = s.error;
+    for (int i = 0; i < 3; ++i) x[1 + i] = s.a[i], x[4 + i] = s.b[i], x[7 + i] = s.n[i];
+}
+
+const double* read_poses(const Array<double>& x, const char* name) {
+    if (x.size(1) != POSE) refuse("%s must have the shape (count, 12)", name);
+    return x.data();
+}
+
+void require_answerable(const Shape& a, const Shape& b) {
+    if (!answerable(a, b)) refuse("this pair of shapes has no distance");
+}
+
+// The nearest points of two shapes at pairs of poses, a row of 11 numbers each; beyond `within` the gap is infinite.
+void distance(const Shape& a, nb::handle poses_a, const Shape& b, nb::handle poses_b, double within, nb::handle out_) {
+    const Array<double> at_a(poses_a, "poses_a", 2), at_b(poses_b, "poses_b", 2), out(out_, "out", 2, true);
+    const double *x = read_poses(at_a, "poses_a"), *y = read_poses(at_b, "poses_b");
+    const index count = out.size(0), n = at_a.size(0), m = at_b.size(0);
+    if (out.size(1) != SPOT || (n != count && n != 1) || (m != count && m != 1)) refuse("out must have the shape (count, 11)");
+    require_answerable(a, b);
+    std::vector<Spot> spots;
+    for (index i = 0; i < count; ++i) {
+        spots.clear();
+        touch(a, x + (n == 1 ? 0 : POSE * i), b, y + (m == 1 ? 0 : POSE * i), within, false, spots);
+        if (spots.empty()) spots.push_back({{}, {}, {}, HUGE_VAL, 0.0});
+        write(spots[0], out.data() + SPOT * i);
+    }
+}
+
+nb::object as_array(const std::vector<double>& x, index columns) {
+    nb::object made = new_array("empty", static_cast<index>(x.size()) / columns, columns);
+    const Array<double> to(made, "result", 2, true);
+    std::copy(x.begin(), x.end(), to.data());
+    return made;
+}
+
+// All contacts of two shapes at one pair of poses within a distance.
+nb::object manifold(const Shape& a, nb::handle pose_a, const Shape& b, nb::handle pose_b, double within) {
+    const Array<double> at_a(pose_a, "pose_a", 2), at_b(pose_b, "pose_b", 2);
+    const double *x = read_poses(at_a, "pose_a"), *y = read_poses(at_b, "pose_b");
+    if (at_a.size(0) != 1 || at_b.size(0) != 1) refuse("contacts are of one pair of poses");
+    require_answerable(a, b);
+    std::vector<Spot> spots;
+    touch(a, x, b, y, within, true, spots);
+    std::vector<double> rows(SPOT * spots.size());
+    for (std::size_t i = 0; i < spots.size(); ++i) write(spots[i], rows.data() + SPOT * i);
+    return as_array(rows, SPOT);
+}
+
+Hit ray(const Shape& s, const Frame& at, const Vec3& o, const Vec3& d) {
+    const Vec3 p = at.back(o), e = at.R.transposed(d);
+    Hit hit = s.kind == MESH ? ray_mesh(*s.mesh, p, e) : ray_convex(s, p, e);
+    hit.n = at.R * hit.n;
+    return hit;
+}
+
+// Shapes that may touch each other, at many states.
+class Scene {
+public:
+    Scene(nb::list shapes, nb::handle padding_, nb::handle pairs_, nb::handle pair_padding_) {
+        for (nb::handle each : shapes) shapes_.push_back(nb::cast<Shape>(each));
+        const Array<double> padding(padding_, "padding", 1), pair_padding(pair_padding_, "pair_padding", 1);
+        const Array<index> pairs(pairs_, "pairs", 2);
+        if (padding.size() != count()) refuse("padding must have length %lld", static_cast<long long>(count()));
+        if (pairs.size(1) != 2 || pair_padding.size() != pairs.size(0)) refuse("pairs must have the shape (count, 2)");
+        for (index i = 0; i < padding.size(); ++i) padding_vec_.push_back(padding.data()[i]);
+        may_.assign(static_cast<std::size_t>(count() * count()), false);
+        for (index k = 0; k < pairs.size(0); ++k) {
+            const index i = pairs.data()[2 * k], j = pairs.data()[2 * k + 1];
+            if (i < 0 || j <= i || j >= count()) refuse("pairs[%lld] is not a pair of shapes", static_cast<long long>(k));
+            require_answerable(shapes_[static_cast<std::size_t>(i)], shapes_[static_cast<std::size_t>(j)]);
+            may_[key(i, j)] = true;
+            if (pair_padding.data()[k] != 0.0) pair_padding_map_[key(i, j)] = pair_padding.data()[k];
+            most_ = std::max(most_, pair_padding.data()[k]);
+        }
+    }
+    index count() const { return static_cast<index>(shapes_.size()); }
+
+    // poses (states, shapes, 12) -> numbers (spots, 11), places (spots, 3): state and shapes of each.
+    nb::object run(nb::handle poses_, double within, bool several, int threads) const {
+        const Array<double> poses(poses_, "poses", 3);
+        if (poses.size(1) != count() || poses.size(2) != POSE)
+            refuse("poses must have the shape (states, %lld, 12)", static_cast<long long>(count()));
+        const index states = poses.size(0), parts = std::min<index>(std::max(threads, 1), states > 0 ? states : 1);
+        std::vector<Result> results(static_cast<std::size_t>(parts));
+        const double* data = poses.data();
+        {
+            nb::gil_scoped_release free;
+            const auto part = [&](index k) {
+                for (index s = k * states / parts; s < (k + 1) * states / parts; ++s)
+                    one(s, data + s * count() * POSE, within, several, results[static_cast<std::size_t>(k)]);
+            };
+            std::vector<std::thread> others;
+            for (index k = 1; k < parts; ++k) others.emplace_back(part, k);
+            part(0);
+            for (std::thread& each : others) each.join();
+        }
+        std::vector<double> numbers;
+        std::vector<index> places;
+        for (const Result& r : results) {
+            numbers.insert(numbers.end(), r.numbers.begin(), r.numbers.end());
+            places.insert(places.end(), r.places.begin(), r.places.end());
+        }
+        nb::object where = nb::module_::import_("numpy").attr("empty")(
+            nb::make_tuple(places.size() / 3, 3), nb::module_::import_("numpy").attr("int64"));
+        const Array<index> to(where, "places", 2, true);
+        std::copy(places.begin(), places.end(), to.data());
+        return nb::make_tuple(as_array(numbers, SPOT), where);
+    }
+
+    // One set of poses (1, shapes, 12), rays (count, 6), shapes that do not count (-1: none) by ray -> (count, 5): t, n
+    // and the number of the shape.
+    void rays(nb::handle poses_, nb::handle rays_, nb::handle but_, nb::handle out_) const {
+        const Array<double> poses(poses_, "poses", 3), rays(rays_, "rays", 2), out(out_, "out", 2, true);
+        const Array<index> but(but_, "but", 1);
+        if (poses.size(0) != 1 || poses.size(1) != count() || poses.size(2) != POSE || rays.size(1) != 6 ||
+            out.size(1) != 5 || out.size(0) != rays.size(0))
+            refuse("rays must have the shape (count, 6)");
+        std::vector<bool> counts(shapes_.size(), true);
+        for (index i = 0; i < but.size(); ++i) {
+            if (but.data()[i] < 0 || but.data()[i] >= count()) refuse("but has an entry out of range");
+            counts[static_cast<std::size_t>(but.data()[i])] = false;
+        }
+        std::vector<Bounds> around;
+        for (index k = 0; k < count(); ++k)
+            around.push_back(bounds_of(shapes_[static_cast<std::size_t>(k)], poses.data() + POSE * k));
+        for (index i = 0; i < rays.size(0); ++i) {
+            const double* x = rays.data() + 6 * i;
+            const Vec3 o{x[0], x[1], x[2]}, d{x[3], x[4], x[5]};
+            Hit best;
+            index of = -1;
+            for (index k = 0; k < count(); ++k) {
+                const std::size_t at = static_cast<std::size_t>(k);
+                if (!counts[at] || !ray_meets(o, d, around[at].low, around[at].high, best.t)) continue;
+                const Hit hit = ray(shapes_[at], read_frame(poses.data() + POSE * k), o, d);
+                if (hit.t < best.t) best = hit, of = k;
+            }
+            double* y = out.data() + 5 * i;
+            y[0] = best.t, y[1] = best.n.x, y[2] = best.n.y, y[3] = best.n.z, y[4] = static_cast<double>(of);
+        }
+    }
+
+private:
+    struct Result {
+        std::vector<double> numbers;
+        std::vector<index> places;
+    };
+    std::size_t key(index i, index j) const { return static_cast<std::size_t>(i * count() + j); }
+
+    // Sweep and prune along the axis on which the shapes are spread most, then the pairs in the order of their numbers.
+    void one(index state, const double* poses, double within, bool several, Result& out) const {
+        const index n = count();
+        std::vector<Bounds> around(static_cast<std::size_t>(n));
+        std::vector<index> order(static_cast<std::size_t>(n));
+        double low[3] = {HUGE_VAL, HUGE_VAL, HUGE_VAL}, high[3] = {-HUGE_VAL, -HUGE_VAL, -HUGE_VAL};
+        for (index k = 0; k < n; ++k) {
+            const std::size_t at = static_cast<std::size_t>(k);
+            order[at] = k, around[at] = bounds_of(shapes_[at], poses + POSE * k);
+            for (int i = 0; i < 3; ++i)
+                if (std::isfinite(around[at].low[i]))
+                    low[i] = std::min(low[i], around[at].low[i]), high[i] = std::max(high[i], around[at].low[i]);
+        }
+        int axis = 0;
+        for (int i = 1; i < 3; ++i)
+            if (high[i] - low[i] > high[axis] - low[axis]) axis = i;
+        std::sort(order.begin(), order.end(), [&](index a, index b) {
+            const double x = around[static_cast<std::size_t>(a)].low[axis], y = around[static_cast<std::size_t>(b)].low[axis];
+            return x < y || (x == y && a < b);
+        });
+        std::vector<std::pair<index, index>> close;
+        double wide = most_;
+        for (const double pad : padding_vec_) wide = std::max(wide, 2.0 * pad + most_);
+        for (std::size_t p = 0; p < order.size(); ++p) {
+            const index a = order[p];
+            const Bounds& of_a = around[static_cast<std::size_t>(a)];
+            for (std::size_t r = p + 1; r < order.size(); ++r) {
+                const index b = order[r];
+                const Bounds& of_b = around[static_cast<std::size_t>(b)];
+                if (of_b.low[axis] - of_a.high[axis] > within + wide) break;
+                const index i = std::min(a, b), j = std::max(a, b);
+                if (may_[key(i, j)] && !apart(of_a, of_b, within + pad(i, j))) close.emplace_back(i, j);
+            }
+        }
+        std::sort(close.begin(), close.end());
+        std::vector<Spot> spots;
+        for (const auto& pair : close) {
+            const auto i = static_cast<std::size_t>(pair.first), j = static_cast<std::size_t>(pair.second);
+            const double p = pad(pair.first, pair.second);
+            spots.clear();
+            touch(shapes_[i], poses + POSE * pair.first, shapes_[j], poses + POSE * pair.second, within + p, several, spots);
+            for (Spot& s : spots) {
+                s.gap -= p;
+                const std::size_t at = out.numbers.size();
+                out.numbers.resize(at + SPOT);
+                write(s, out.numbers.data() + at);
+                out.places.push_back(state), out.places.push_back(pair.first), out.places.push_back(pair.second);
+            }
+        }
+    }
+    double pad(index i, index j) const {
+        double sum = padding_vec_[static_cast<std::size_t>(i)] + padding_vec_[static_cast<std::size_t>(j)];
+        if (!pair_padding_map_.empty()) {
+            const auto found = pair_padding_map_.find(key(i, j));
+            if (found != pair_padding_map_.end()) sum += found->second;
+        }
+        return sum;
+    }
+
+    std::vector<Shape> shapes_;
+    std::vector<double> padding_vec_;
+    std::vector<bool> may_;
+    std::unordered_map<std::size_t, double> pair_padding_map_;
+    double most_ = 0.0;
+};
+
+void cast_rays(const Shape& s, nb::handle pose_, nb::handle rays_, nb::handle out_) {
+    const Array<double> pose(pose_, "pose", 2), rays(rays_, "rays", 2), out(out_, "out", 2, true);
+    if (pose.size(0) != 1 || pose.size(1) != POSE || rays.size(1) != 6 || out.size(1) != 4 || out.size(0) != rays.size(0))
+        refuse("rays must have the shape (count, 6)");
+    const Frame at = read_frame(pose.data());
+    for (index i = 0; i < rays.size(0); ++i) {
+        const double* x = rays.data() + 6 * i;
+        const Hit hit = ray(s, at, {x[0], x[1], x[2]}, {x[3], x[4], x[5]});
+        double* y = out.data() + 4 * i;
+        y[0] = hit.t, y[1] = hit.n.x, y[2] = hit.n.y, y[3] = hit.n.z;
+    }
+}
+
+}  // namespace
+
+void bind(nb::module_& m) {
+    const auto array = [](const char* name) { return nb::arg(name).none(); };
+    nb::class_<Shape>(m, "ContactShape", "A shape in its own frame.")
+        .def_prop_ro("kind", [](const Shape& s) { return static_cast<int>(s.kind); })
+        .def_prop_ro("extent", [](const Shape& s) { return s.extent; });
+    m.def("contact_primitive", &make_primitive, nb::arg("kind"), array("size"), "A primitive shape.");
+    m.def("contact_hull", &make_hull, array("points"), array("normals"), array("offsets"), array("face_start"),
+          array("face"), array("near_start"), array("near_to"), "A convex polytope.");
+    m.def("contact_mesh", &make_mesh, array("points"), array("triangles"), nb::arg("closed"), "A triangle mesh.");
+    m.def("contact_distance", &distance, nb::arg("a"), array("poses_a"), nb::arg("b"), array("poses_b"),
+          nb::arg("within"), array("out"), "The nearest points of two shapes at pairs of poses.");
+    m.def("contact_manifold", &manifold, nb::arg("a"), array("pose_a"), nb::arg("b"), array("pose_b"), nb::arg("within"),
+          "All contacts of two shapes.");
+    m.def("contact_rays", &cast_rays, nb::arg("shape"), array("pose"), array("rays"), array("out"), "Where rays meet a shape.");
+    nb::class_<Scene>(m, "ContactScene", "Shapes that may touch each other.")
+        .def(nb::init<nb::list, nb::handle, nb::handle, nb::handle>(), nb::arg("shapes"), array("padding"),
+             array("pairs"), array("pair_padding"))
+        .def("run", &Scene::run, array("poses"), nb::arg("within"), nb::arg("several"), nb::arg("threads"))
+        .def("rays", &Scene::rays, array("poses"), array("rays"), array("but"), array("out"));
+}
+
+}  // namespace contact
+}  // namespace soacraft

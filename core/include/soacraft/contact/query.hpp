@@ -1,0 +1,107 @@
+// Distance and contacts of a pair of convex shapes, or of one and a half space.
+#pragma once
+
+#include "boxes.hpp"
+#include "epa.hpp"
+#include "manifold.hpp"
+
+namespace soacraft {
+namespace contact {
+
+constexpr int ROOM = 2 * MOST_CORNERS + 2;
+
+// In the axes of A. The first contact is the nearest: gap = distance.
+struct Touch {
+    Vec3 n;
+    double error;
+    int count;
+    Contact contact[ROOM];
+};
+
+inline Nearest nearest(const Cores& c, double beyond) {
+    Nearest out;
+    Simplex s;
+    if (gjk(c, s, out, beyond)) return out;
+    if (is_box_like(c.A) && is_box_like(c.B)) return box_depth(c);
+    return Polytope(c).depth(s);
+}
+
+// Sphere and sphere, capsule and sphere, capsule and capsule: the nearest points of two segments along z.
+inline bool segments(const Cores& c, Nearest& out) {
+    if (c.A.kind > CAPSULE || c.B.kind > CAPSULE) return false;
+    const double ha = half_edges(c.A).z, hb = half_edges(c.B).z;
+    const Vec3 d = c.at.R.column(2), r = c.at.p;
+    double s = 0.0, t = 0.0;
+    const double dz = d.z, det = 1.0 - dz * dz;
+    if (ha > 0.0 && hb > 0.0 && det > 1e-16) s = std::clamp((r.z - dz * dot(r, d)) / det, -ha, ha);
+    t = std::clamp(s * dz - dot(r, d), -hb, hb);
+    s = std::clamp(r.z + t * dz, -ha, ha);
+    t = std::clamp(s * dz - dot(r, d), -hb, hb);
+    out.a = {0.0, 0.0, s}, out.b = r + t * d;
+    const Vec3 between = out.b - out.a;
+    out.distance = norm(between), out.error = 0.0;
+    if (!(out.distance > NEAR * c.size)) return false;
+    out.n = (1.0 / out.distance) * between;
+    return true;
+}
+
+// A sphere and a box, the sphere second: the nearest point of the box by clamping.
+inline bool box_and_point(const Cores& c, Nearest& out) {
+    if (c.A.kind != BOX || c.B.kind != SPHERE) return false;
+    const Vec3 h = half_edges(c.A), &p = c.at.p;
+    out.a = {std::clamp(p.x, -h.x, h.x), std::clamp(p.y, -h.y, h.y), std::clamp(p.z, -h.z, h.z)};
+    out.b = p;
+    const Vec3 between = p - out.a;
+    out.distance = norm(between), out.error = 0.0;
+    if (!(out.distance > NEAR * c.size)) return false;
+    out.n = (1.0 / out.distance) * between;
+    return true;
+}
+
+// Two convex shapes, B at a frame in A. Points beyond `within` are not looked for; with `several`, all corners of the
+// contact that are.
+inline void convex_touch(const Shape& A, const Shape& B, const Frame& at, double within, bool several, Touch& out) {
+    const Cores c(A, B, at);
+    const double ra = rounding(A), rb = rounding(B);
+    Nearest x;
+    if (!segments(c, x) && !box_and_point(c, x)) x = nearest(c, within + ra + rb);
+    out.n = x.n, out.error = x.error, out.count = 1;
+    out.contact[0] = {x.a + ra * x.n, x.b - rb * x.n, x.distance - ra - rb};
+    if (out.contact[0].gap > within) return;
+    const bool middle = x.distance <= 0.0 && is_box_like(A) && is_box_like(B) && A.kind + B.kind > CAPSULE;
+    if (!several && !middle) return;
+    Feature fa, fb;
+    features(c, x.n, fa, fb);
+    int count = 1 + lay_over(fa, fb, x.n, out.contact + 1, ROOM - 1);
+    if (middle && count > 1) {
+        // faces that lie on each other have no single nearest point: the middle of those that are equally deep
+        const double deepest = out.contact[0].gap + 1e-9 * c.size;
+        Vec3 a{0.0, 0.0, 0.0}, b{0.0, 0.0, 0.0};
+        int equal = 0;
+        for (int i = 1; i < count; ++i)
+            if (out.contact[i].gap <= deepest) a = a + out.contact[i].a, b = b + out.contact[i].b, ++equal;
+        if (equal > 0) out.contact[0].a = (1.0 / equal) * a, out.contact[0].b = (1.0 / equal) * b;
+    }
+    if (several) out.count = thin_out(out.contact, count, x.n, within, c.size);
+}
+
+// A half space z <= 0 and a convex shape at a frame in it.
+inline void plane_touch(const Shape& B, const Frame& at, double within, bool several, Touch& out) {
+    out.n = {0.0, 0.0, 1.0}, out.error = 0.0, out.count = 1;
+    const Vec3 down = at.R.transposed({0.0, 0.0, -1.0});
+    const double r = rounding(B);
+    const auto put = [&](const Vec3& local, Contact& c) {
+        c.b = at * local - r * out.n;
+        c.a = {c.b.x, c.b.y, 0.0}, c.gap = c.b.z;
+    };
+    put(support(B, down), out.contact[0]);
+    if (!several || out.contact[0].gap > within) return;
+    Feature f;
+    feature(B, down, f);
+    int count = 1;
+    for (int i = 0; i < f.count && count < ROOM; ++i) put(f.p[i], out.contact[count++]);
+    out.count = thin_out(out.contact, count, out.n, within, B.extent);
+}
+
+}  // namespace contact
+}  // namespace soacraft

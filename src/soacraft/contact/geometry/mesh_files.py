@@ -1,0 +1,69 @@
+"""Reading triangles from STL (binary and text) and OBJ files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from soacraft.errors import ModelFileError
+from soacraft.spatial.checks import Array
+
+Triangles = tuple[Array, npt.NDArray[np.int64]]
+
+#: A larger file is refused: 10 million triangles in binary STL.
+LARGEST = 500_000_084
+
+
+def read_mesh(path: Path, name: str) -> Triangles:
+    """Vertices (n, 3) and triangles (m, 3) of a file; polygons of an OBJ file are cut into fans."""
+    suffix = path.suffix.lower()
+    if suffix not in (".stl", ".obj"):
+        raise ModelFileError(f"mesh {name!r}: only .stl and .obj files are read; convert it, or pass shapes={{...}}.")
+    if path.stat().st_size > LARGEST:
+        raise ModelFileError(f"mesh {name!r} has {path.stat().st_size} bytes, and {LARGEST} is the most; make it coarser.")
+    data = path.read_bytes()
+    try:
+        points, triangles = _read_obj(data) if suffix == ".obj" else _read_stl(data)
+    except (ValueError, IndexError, OverflowError) as problem:
+        raise ModelFileError(f"mesh {name!r} cannot be read as {suffix[1:].upper()}: {problem}") from None
+    if len(triangles) == 0:
+        raise ModelFileError(f"mesh {name!r} has no triangle.")
+    if not np.isfinite(points).all():
+        raise ModelFileError(f"mesh {name!r} has a vertex that is not finite.")
+    return points, triangles
+
+
+def _read_stl(data: bytes) -> Triangles:
+    count = int.from_bytes(data[80:84], "little")
+    if len(data) >= 84 and len(data) == 84 + 50 * count:
+        rows = np.frombuffer(data, dtype=np.uint8, offset=84).reshape(count, 50)
+        corners = np.ascontiguousarray(rows[:, 12:48]).view("<f4").astype(np.float64).reshape(-1, 3)
+        return corners, np.arange(len(corners), dtype=np.int64).reshape(-1, 3)
+    if not data.lstrip()[:5].lower() == b"solid":
+        raise ValueError(f"its length is {len(data)} bytes, and {count} triangles need {84 + 50 * count}")
+    words = [line.split()[1:4] for line in data.splitlines() if line.strip().lower().startswith(b"vertex")]
+    if len(words) % 3:
+        raise ValueError(f"it has {len(words)} vertices, which are no triangles")
+    corners = np.array([[float(x) for x in each] for each in words], dtype=np.float64).reshape(-1, 3)
+    return corners, np.arange(len(corners), dtype=np.int64).reshape(-1, 3)
+
+
+def _read_obj(data: bytes) -> Triangles:
+    points: list[list[float]] = []
+    triangles: list[tuple[int, int, int]] = []
+    for line in data.splitlines():
+        words = line.split()
+        if not words:
+            continue
+        if words[0] == b"v":
+            points.append([float(x) for x in words[1:4]])
+        elif words[0] == b"f":
+            corner = [int(each.split(b"/")[0]) for each in words[1:]]
+            corner = [i - 1 if i > 0 else len(points) + i for i in corner]
+            triangles += [(corner[0], corner[i], corner[i + 1]) for i in range(1, len(corner) - 1)]
+    made = np.array(triangles, dtype=np.int64).reshape(-1, 3)
+    if len(made) and (made.min() < 0 or made.max() >= len(points)):
+        raise ValueError(f"a face names vertex {int(made.max()) + 1} of {len(points)}")
+    return np.array(points, dtype=np.float64).reshape(-1, 3), made

@@ -1,0 +1,187 @@
+"""Queries of two shapes at given poses: distance, points of contact; and rays against one shape."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from soacraft.contact.geometry.compiled import SPOT, contact_distance, contact_manifold, contact_rays, pose_rows
+from soacraft.contact.geometry.shapes import Plane, Shape
+from soacraft.errors import ModelError
+from soacraft.model.tree.arguments import read_pose
+from soacraft.spatial.checks import Array, finite
+from soacraft.spatial.pose import Pose
+
+
+@dataclass(frozen=True, eq=False)
+class Nearest:
+    """The nearest points of two shapes, or the deepest; arrays of a batch have its leading axes.
+
+    `distance` is signed. `point_a` and `point_b` are on the shapes, `normal` is the unit vector from a to b:
+    distance = normal . (point_b - point_a). `error` bounds what `distance` may be off by, of the iteration alone;
+    it is zero for closed forms.
+    """
+
+    distance: Any
+    point_a: Array
+    point_b: Array
+    normal: Array
+    error: Any
+
+    @classmethod
+    def of(cls, rows: Array, shape: tuple[int, ...]) -> Nearest:
+        """From rows of 11 numbers."""
+        d, e = rows[:, 0].reshape(shape), rows[:, 10].reshape(shape)
+        a, b, n = (rows[:, i : i + 3].reshape(*shape, 3) for i in (1, 4, 7))
+        return cls(d if shape else float(d), a, b, n, e if shape else float(e))
+
+    def __repr__(self) -> str:
+        if np.ndim(self.distance):
+            return f"nearest points of {np.size(self.distance)} pairs, distances {np.min(self.distance):.6g} to " \
+                   f"{np.max(self.distance):.6g}"
+        way = ", ".join(f"{x:.6g}" for x in self.normal)
+        return f"distance {self.distance:.6g}, normal ({way})"
+
+
+@dataclass(frozen=True, eq=False)
+class Hits:
+    """Where rays first meet a shape: `distance` along each (inf: nowhere), the `point` there and the outward `normal`.
+
+    Of a scene, `shape` numbers the shape that is met, in the order of `scene.names`; -1 for none.
+    """
+
+    distance: Array
+    point: Array
+    normal: Array
+    shape: Any = None
+
+    def __repr__(self) -> str:
+        met = int(np.isfinite(self.distance).sum())
+        return f"{np.size(self.distance)} rays, {met} meet something"
+
+
+def distance(a: Shape, pose_a: Pose, b: Shape, pose_b: Pose, within: float = np.inf) -> Nearest:
+    """The signed distance of two shapes at poses in one frame, or at two batches of poses. O(1) for primitives.
+
+        d = max over unit n of -h(n),   h(n) = max n.(a - b)   over points a, b of the shapes
+
+    Negative in penetration: the shortest way out. Boxes, spheres, capsules and planes by closed forms in contact, other
+    convex shapes by GJK and an expanding polytope to 1e-12 of their size; triangle meshes by a tree of boxes, in
+    penetration along the normals of their triangles. Beyond `within` a distance is infinite and its points are zero.
+
+    >>> from soacraft.contact import Box, Sphere
+    >>> found = distance(Box(2, 2, 2), Pose(), Sphere(0.5), Pose(translation=(0, 0, 2)))
+    >>> found
+    distance 0.5, normal (0, 0, 1)
+    >>> found.point_a, found.point_b
+    (array([0., 0., 1.]), array([0. , 0. , 1.5]))
+    """
+    require_pair(a, b)
+    for pose, name in ((pose_a, "pose_a"), (pose_b, "pose_b")):
+        if not isinstance(pose, Pose):
+            raise ModelError(f"{name} must be a Pose such as Pose(translation=(0, 0, 0.1)), got {pose!r:.60}.")
+    try:
+        shape = np.broadcast_shapes(pose_a.batch_shape, pose_b.batch_shape)
+    except ValueError:
+        raise ModelError(
+            f"the batches of poses must match, got {pose_a.batch_shape} and {pose_b.batch_shape}."
+        ) from None
+    rows = [_rows(pose, shape) for pose in (pose_a, pose_b)]
+    out = np.empty((int(np.prod(shape)), SPOT))
+    contact_distance(a.core, rows[0], b.core, rows[1], read_within(within), out)
+    return Nearest.of(out, shape)
+
+
+def _rows(pose: Pose, shape: tuple[int, ...]) -> Array:
+    """Poses of a batch, or one for all."""
+    if pose.batch_shape == () or pose.batch_shape == shape:
+        return pose_rows(pose)
+    R, p = np.broadcast_to(pose.rotation, (*shape, 3, 3)), np.broadcast_to(pose.translation, (*shape, 3))
+    return pose_rows(Pose.unchecked(np.array(R), np.array(p)))
+
+
+def contacts(a: Shape, pose_a: Pose, b: Shape, pose_b: Pose, within: float = 0.0) -> Nearest:
+    """The points of contact of two shapes, a batch of them: the nearest first, then the corners of where their faces
+    lie over each other, with gaps of at most `within` metres along their normals. Empty where they are farther apart.
+
+    >>> from soacraft.contact import Box, Plane
+    >>> found = contacts(Plane(), Pose(), Box(2, 2, 2), Pose(translation=(0, 0, 0.999)))
+    >>> found.distance.round(6)
+    array([-0.001, -0.001, -0.001, -0.001])
+    """
+    require_pair(a, b)
+    one = [read_pose(pose, name) for pose, name in ((pose_a, "pose_a"), (pose_b, "pose_b"))]
+    rows = contact_manifold(a.core, pose_rows(one[0]), b.core, pose_rows(one[1]), read_within(within))
+    return Nearest.of(rows, (len(rows),))
+
+
+def cast_rays(shape: Shape, pose: Pose, origin: Any, direction: Any) -> Hits:
+    """Where rays from `origin` along `direction`, (..., 3) each, first meet a shape, from outside or inside. O(1) a ray
+    for primitives, O(log triangles) for meshes.
+
+    >>> from soacraft.contact import Sphere
+    >>> cast_rays(Sphere(1.0), Pose(), (0, 0, 5), (0, 0, -2)).distance
+    array(4.)
+    """
+    _require_shape(shape)
+    rays, size, batch = read_rays(origin, direction)
+    out = np.empty((len(rays), 4))
+    contact_rays(shape.core, pose_rows(read_pose(pose, "pose")), rays, out)
+    return hits_of(out, rays, size, batch)
+
+
+def read_rays(origin: Any, direction: Any) -> tuple[Array, Array, tuple[int, ...]]:
+    """Rays as rows (count, 6) with unit directions."""
+    o, d = finite(origin, (..., 3), "the origin of rays"), finite(direction, (..., 3), "the direction of rays")
+    try:
+        o, d = np.broadcast_arrays(o, d)
+    except ValueError:
+        raise ModelError(f"origins and directions of rays must match, got {o.shape} and {d.shape}.") from None
+    largest = np.abs(d).max(axis=-1, keepdims=True)
+    if not (largest > 0.0).all():
+        raise ModelError("the direction of a ray must not be zero.")
+    unit = d / largest
+    unit = unit / np.linalg.norm(unit, axis=-1, keepdims=True)
+    rays = np.concatenate([o.reshape(-1, 3), unit.reshape(-1, 3)], axis=1)
+    return np.ascontiguousarray(rays), unit, o.shape[:-1]
+
+
+def hits_of(out: Array, rays: Array, unit: Array, batch: tuple[int, ...], shape: Any = None) -> Hits:
+    """Hits from rows (t, normal)."""
+    t = out[:, 0]
+    with np.errstate(invalid="ignore"):
+        point = rays[:, :3] + np.where(np.isfinite(t), t, 0.0)[:, None] * rays[:, 3:]
+    point[~np.isfinite(t)] = np.nan
+    return Hits(t.reshape(batch), point.reshape(*batch, 3), out[:, 1:4].reshape(*batch, 3), shape)
+
+
+def read_within(within: Any) -> float:
+    """How far to look, in metres; infinite by default."""
+    if isinstance(within, float | int) and not isinstance(within, bool) and within == np.inf:
+        return np.inf
+    return float(finite(within, (), "within"))
+
+
+def _require_shape(shape: Any) -> None:
+    if not isinstance(shape, Shape):
+        raise ModelError(f"a shape is a Sphere, Box, ConvexHull or the like of soacraft.contact, got {shape!r:.60}.")
+
+
+def require_pair(a: Any, b: Any) -> None:
+    """Refuse what is no shape, and pairs that have no distance."""
+    for shape in (a, b):
+        _require_shape(shape)
+    refusal = unanswerable(a, b)
+    if refusal:
+        raise ModelError(f"{refusal}.")
+
+
+def unanswerable(a: Shape, b: Shape) -> str:
+    """Why a pair has no distance; an empty text where it has one."""
+    if isinstance(a, Plane) and isinstance(b, Plane):
+        return "two planes have no distance: each is a half space without end; make one of them a Box"
+    if a.kind in ("mesh", "heightfield") and b.kind in ("mesh", "heightfield"):
+        return "two triangle meshes have no signed distance here; make one of them a ConvexHull"
+    return ""

@@ -1,0 +1,91 @@
+"""Shapes from the geometries that a model holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from soacraft.contact.geometry.mesh_files import read_mesh
+from soacraft.contact.geometry.meshes import ConvexHull, HeightField, TriangleMesh
+from soacraft.contact.geometry.shapes import Box, Capsule, Cylinder, Ellipsoid, Plane, Shape, Sphere
+from soacraft.errors import ModelError
+from soacraft.model import Geometry, Multibody
+
+MESHES = ("hull", "triangles")
+_SIZED: dict[str, type[Any]] = {
+    "sphere": Sphere, "capsule": Capsule, "box": Box, "cylinder": Cylinder, "ellipsoid": Ellipsoid,
+}  # fmt: skip
+
+
+class ShapeMaker:
+    """Makes shapes of geometries, each mesh file once. Files are read in `folder` alone, and below it."""
+
+    def __init__(self, mb: Multibody, folder: Path | None, meshes: str) -> None:
+        self._mb, self._folder, self._meshes = mb, folder, meshes
+        self._read: dict[tuple[Any, ...], Shape] = {}
+
+    def make(self, geometry: Geometry, name: str) -> Shape:
+        """The shape of a geometry; `name` is what errors call it."""
+        kind = geometry.kind
+        try:
+            if kind in _SIZED:
+                made: Shape = _SIZED[kind](*geometry.size)
+                return made
+            if kind == "plane":
+                return Plane()
+            if kind == "mesh":
+                return self._mesh(geometry, name)
+            if kind == "heightfield":
+                return self._ground(geometry, name)
+        except ModelError as problem:
+            raise type(problem)(f"shape {name!r}: {problem}") from None
+        raise ModelError(
+            f"shape {name!r} is of kind {kind!r}, which has no geometry that could touch; pass "
+            f"shapes={{{name!r}: ...}}, or leave it out with skip=[{name!r}]."
+        )
+
+    def _mesh(self, geometry: Geometry, name: str) -> Shape:
+        cure = f"shapes={{{name!r}: ...}}, or leave it out with skip=[{name!r}]"
+        if not geometry.mesh:
+            raise ModelError(f"its mesh names no file; pass {cure}.")
+        if self._folder is None:
+            raise ModelError(f"its mesh is the file {geometry.mesh!r}; pass folder=..., where it is, or {cure}.")
+        place = (self._folder / geometry.mesh).resolve()
+        if not place.is_relative_to(self._folder):
+            raise ModelError(f"its mesh {geometry.mesh!r} leads out of the folder {str(self._folder)!r}; pass {cure}.")
+        if not place.is_file():
+            raise ModelError(f"its mesh {geometry.mesh!r} is not in the folder {str(self._folder)!r}; pass {cure}.")
+        scale = geometry.size if len(geometry.size) == 3 else (1.0, 1.0, 1.0)
+        key = (place, scale)
+        if key not in self._read:
+            points, triangles = read_mesh(place, geometry.mesh)
+            points = points * np.array(scale)
+            if np.prod(scale) < 0.0:
+                triangles = triangles[:, ::-1]  # a mirrored mesh is inside out
+            hull = self._meshes == "hull"
+            self._read[key] = ConvexHull(points[np.unique(triangles)]) if hull else TriangleMesh(points, triangles)
+        return self._read[key]
+
+    def _ground(self, geometry: Geometry, name: str) -> Shape:
+        """The heights of a record of the model (MJCF's hfield with elevation); of files there are none here."""
+        cure = f"pass shapes={{{name!r}: HeightField(...)}}, or leave it out with skip=[{name!r}]"
+        wanted = geometry.attributes.get("hfield", "")
+        known = [x for x in self._mb.records if x.kind == "heightfield" and x.name == wanted]
+        told = known[0].attributes if known else {}
+        if "elevation" not in told or len(geometry.size) != 4:
+            raise ModelError(f"the heights of height field {wanted!r} are not in the model; {cure}.")
+        rows, columns = int(str(told.get("nrow", 0))), int(str(told.get("ncol", 0)))
+        z = np.array([float(x) for x in _words(told["elevation"])])
+        if z.size != rows * columns or z.size == 0:
+            raise ModelError(f"height field {wanted!r} has {z.size} heights, not {rows} x {columns}; {cure}.")
+        x, y, top, bottom = geometry.size
+        low, high = z.min(), z.max()
+        heights = top * (z - low) / ((high - low) or 1.0)  # as MuJoCo scales them: from 0 to the elevation
+        return HeightField(heights.reshape(rows, columns)[::-1], 2.0 * x, 2.0 * y, -bottom)
+
+
+def _words(value: Any) -> Iterable[str]:
+    return value.split() if isinstance(value, str) else [str(x) for x in value]

@@ -1,0 +1,356 @@
+"""`Scene`: the shapes of a model, which of them may touch, and their distances and contacts at its states."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from soacraft.arguments import whole_number
+from soacraft.contact.geometry.compiled import ContactScene, pose_rows
+from soacraft.contact.geometry.filters import Pair, Placed, collision_shapes, touching_pairs
+from soacraft.contact.geometry.impact import first_impact
+from soacraft.contact.geometry.queries import Hits, hits_of, read_rays, read_within, unanswerable
+from soacraft.contact.geometry.records import MESHES, ShapeMaker
+from soacraft.contact.geometry.shapes import Shape
+from soacraft.contact.geometry.table import Contacts
+from soacraft.dynamics import jacobian, poses
+from soacraft.errors import ModelError, StaleError, StateError, near
+from soacraft.model import Multibody
+from soacraft.results import refuse_large
+from soacraft.spatial.checks import Array, finite
+
+
+@dataclass(frozen=True)
+class _Built:
+    """What a scene derived from its model, until that changes."""
+
+    key: tuple[Any, ...]
+    placed: list[Placed]
+    shapes: list[Shape]
+    pairs: list[Pair]
+    index: dict[str, int]
+    local: Array
+    body: Any
+    moving: dict[int, Array]
+    core: ContactScene
+
+
+class Scene:
+    """The shapes of a model that can touch (roles "collision" and "both"), by name: "body/shape", "inertial/floor".
+
+    `folder` is where its mesh files are; they are read there alone. `meshes`: "hull" takes the convex hull of each mesh
+    (as MuJoCo does; fast, and with a depth), "triangles" the mesh itself. `shapes` gives shapes of your own by name,
+    `skip` leaves some out. `adjacent=True` lets bodies touch that a hinge joins. What the files said about pairs holds:
+    contype and conaffinity, excludes and pairs of MJCF, disabled links of SRDF. The model may be edited: the scene
+    follows.
+
+    >>> import soacraft as sc
+    >>> mb = sc.Multibody()
+    >>> _ = mb.root.add_geometry(sc.Geometry("floor", "plane"))
+    >>> ball = mb.add_body("ball", None, sc.Free(), sc.Inertia(1.0))
+    >>> _ = ball.add_geometry(sc.Geometry("skin", "sphere", (0.5,)))
+    >>> Scene(mb).distances([0, 0, 0, 1, 0, 0, 2.0])
+    1 rows, nearest 1.5 m
+      ball/skin - inertial/floor: 1.5 m
+    """
+
+    def __init__(
+        self,
+        mb: Multibody,
+        *,
+        folder: str | Path | None = None,
+        meshes: str = "hull",
+        shapes: Mapping[str, Shape] | None = None,
+        skip: Iterable[str] = (),
+        adjacent: bool = False,
+    ) -> None:
+        if not isinstance(mb, Multibody):
+            raise ModelError(f"a Scene is of a Multibody, got {mb!r:.60}.")
+        if meshes not in MESHES:
+            raise ModelError(f"meshes must be 'hull' or 'triangles', got {meshes!r:.60}.")
+        self.model = mb
+        self._folder = None if folder is None else Path(folder).resolve()
+        self._maker = ShapeMaker(mb, self._folder, meshes)
+        self._given, self._skip, self._adjacent = dict(shapes or {}), frozenset(skip), bool(adjacent)
+        self._choices: dict[frozenset[str], bool] = {}
+        self._padding: dict[frozenset[str], float] = {}
+        self._built: _Built | None = None
+        self._check_names([*self._given, *self._skip])
+        for name, shape in self._given.items():
+            if not isinstance(shape, Shape):
+                raise ModelError(f"shapes[{name!r}] must be a shape such as Box(1, 1, 1), got {shape!r:.60}.")
+        self._current()
+
+    # -- shapes and pairs ------------------------------------------------------------------------------------
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the shapes, sorted."""
+        return tuple(self._current().index)
+
+    @property
+    def shapes(self) -> dict[str, Shape]:
+        """The shapes by name."""
+        built = self._current()
+        return dict(zip(built.index, built.shapes, strict=True))
+
+    @property
+    def pairs(self) -> list[tuple[str, str]]:
+        """The pairs that may touch."""
+        names, built = self.names, self._current()
+        return [(names[i], names[j]) for i, j in built.pairs]
+
+    def exclude(self, a: str, b: str) -> None:
+        """Shapes, or all shapes of bodies, that never touch each other."""
+        self._choose(a, b, False)
+
+    def include(self, a: str, b: str) -> None:
+        """Shapes, or all shapes of bodies, that may touch, whatever the files said."""
+        self._choose(a, b, True)
+
+    def set_padding(self, metres: float, a: str, b: str | None = None) -> None:
+        """Take a distance off all distances of a shape (or the shapes of a body), or of a pair: they keep clear of
+        others by it. Paddings of the two shapes and of the pair add up.
+        """
+        value = float(finite(metres, (), "a padding"))
+        if value < 0.0:
+            raise ModelError(f"a padding must not be negative, got {value:g}; make the shape smaller instead.")
+        self._check_names([a] if b is None else [a, b])
+        self._padding[frozenset((a,) if b is None else (a, b))] = value
+        self._built = None
+
+    def _choose(self, a: str, b: str, touch: bool) -> None:
+        self._check_names([a, b])
+        self._choices.pop(frozenset((a, b)), None)
+        self._choices[frozenset((a, b))] = touch
+        self._built = None
+
+    def _check_names(self, names: Iterable[str]) -> None:
+        placed = collision_shapes(self.model)
+        known = {x.name for x in placed} | {x.carrier.name for x in placed}
+        for name in names:
+            if name not in known:
+                raise ModelError(f"there is no shape or body with shapes {name!r:.80}{near(str(name), sorted(known))}")
+
+    # -- queries ---------------------------------------------------------------------------------------------
+
+    def distances(self, q: Any, within: float = np.inf, *, threads: int | None = None) -> Contacts:
+        """A row for each pair of shapes nearer than `within` (metres): distance, nearest points, normal. q is (nq,) or
+        a batch (states, nq). O(n + shapes log shapes + pairs that are near).
+        """
+        return self._run(q, read_within(within), False, threads)
+
+    def contacts(self, q: Any, within: float = 0.0, *, threads: int | None = None) -> Contacts:
+        """The points of contact of all pairs: the nearest of each pair and the corners of where its faces lie over each
+        other, with gaps of at most `within` metres. Otherwise as `distances`.
+
+        >>> import soacraft as sc
+        >>> mb = sc.Multibody()
+        >>> _ = mb.root.add_geometry(sc.Geometry("floor", "plane"))
+        >>> box = mb.add_body("box", None, sc.Free(), sc.Inertia(1.0))
+        >>> _ = box.add_geometry(sc.Geometry("skin", "box", (1.0, 1.0, 1.0)))
+        >>> len(Scene(mb).contacts([0, 0, 0, 1, 0, 0, 0.5]))
+        4
+        """
+        return self._run(q, read_within(within), True, threads)
+
+    def jacobian(self, rows: Contacts) -> Array:
+        """The velocity of each row's point on b relative to that on a, by dofs, (rows, 3, nv), in inertial axes:
+        J_b - J_a at the points. O(rows nv).
+        """
+        self._check_rows(rows)
+        built, mb = self._current(), self.model
+        nv, J = mb.nv, np.zeros((len(rows), 3, mb.nv))
+        refuse_large(J.shape, "the Jacobian of the contacts", "Take fewer states at a time.")
+        if not len(rows):
+            return J
+        used = sorted({int(k) for k in np.unique(built.body[np.concatenate([rows.a, rows.b])]) if k >= 0})
+        if not used:
+            return J
+        states, where = np.unique(rows.state, return_inverse=True)
+        q = rows.q[states]
+        frames: list[Any] = [mb.bodies[k] for k in used]
+        twists = np.asarray(jacobian(mb, q, frames, ignore_loops=True)).reshape(len(q), len(used), 6, nv)
+        origins = poses(mb, q).translation
+        place = {k: i for i, k in enumerate(used)}
+        for side, sign, points in ((rows.a, -1.0, rows.point_a), (rows.b, 1.0, rows.point_b)):
+            bodies = built.body[side]
+            moving = np.flatnonzero(bodies >= 0)
+            if not len(moving):
+                continue
+            at = np.array([place[int(k)] for k in bodies[moving]])
+            T = twists[where[moving], at]
+            r = points[moving] - origins[where[moving], bodies[moving]]
+            # v + w x r, by columns
+            J[moving] += sign * (T[:, 3:] + np.cross(T[:, :3], r[:, :, None], axis=1))
+        return J
+
+    def gradient(self, rows: Contacts) -> Array:
+        """The derivative of each row's distance along the dofs, (rows, nv): n.(J_b - J_a). O(rows nv).
+
+        It is that of the nearest points; where faces are parallel and these jump, it is one of the one-sided ones.
+        """
+        return np.asarray(np.einsum("ri,rij->rj", rows.normal, self.jacobian(rows)))
+
+    def cast_rays(self, q: Any, origin: Any, direction: Any, *, skip: Iterable[str] = ()) -> Hits:
+        """Where rays (..., 3) in the inertial frame first meet a shape, at one configuration: lidar, altimeter. `skip`
+        names shapes, or bodies, that rays pass through (the sensor's own). O(rays shapes).
+        """
+        built = self._current()
+        passed = set(skip)
+        self._check_names(passed)
+        rays, unit, batch = read_rays(origin, direction)
+        but = [i for i, x in enumerate(built.placed) if x.name in passed or x.carrier.name in passed]
+        at, _ = self._poses(q, built)
+        if len(at) != 1:
+            raise StateError(f"rays are cast at one configuration, got {len(at)}.")
+        out = np.empty((len(rays), 5))
+        built.core.rays(at, rays, np.array(but, dtype=np.int64), out)
+        return hits_of(out, rays, unit, batch, out[:, 4].astype(np.int64).reshape(batch))
+
+    def time_of_impact(self, q0: Any, q1: Any) -> tuple[float, Contacts]:
+        """When, as a part from 0 to 1 of the way from q0 to q1, two shapes first touch (inf: they do not), and the rows
+        of those that do, at that time. Each shape moves and turns from its pose at q0 to that at q1 at a constant rate;
+        nothing thin is missed (conservative advancement). Shapes that touch at q0 are at time 0.
+        """
+        built = self._current()
+        (start, q), (end, _) = self._poses(q0, built), self._poses(q1, built)
+        if len(start) != 1 or len(end) != 1:
+            raise StateError(f"q0 and q1 must be one configuration each, got {len(start)} and {len(end)}.")
+        t, rows, places = first_impact(built, start[0], end[0])
+        return t, self._table(built, q, rows, places)
+
+    # -- behind them -----------------------------------------------------------------------------------------
+
+    def _run(self, q: Any, within: float, several: bool, threads: int | None) -> Contacts:
+        built = self._current()
+        at, read = self._poses(q, built)
+        count = 1 if threads is None else whole_number(threads, "threads", 1)
+        rows, places = built.core.run(at, within, several, count)
+        return self._table(built, read, rows, places)
+
+    def _table(self, built: _Built, q: Array, rows: Array, places: Any) -> Contacts:
+        state, a, b = places[:, 0], places[:, 1], places[:, 2]
+        slip = np.zeros((len(rows), 3))
+        if built.moving:
+            at = self._poses(q, built)[0]
+            for side, sign in ((a, -1.0), (b, 1.0)):
+                for i in np.flatnonzero(np.isin(side, list(built.moving))):
+                    k = int(side[i])
+                    slip[i] += sign * (at[state[i], k, :9].reshape(3, 3) @ built.moving[k])
+        return Contacts(
+            tuple(built.index), q, state, a, b, rows[:, 0], rows[:, 1:4], rows[:, 4:7], rows[:, 7:10], rows[:, 10], slip,
+            built.key,
+        )  # fmt: skip
+
+    def _poses(self, q: Any, built: _Built) -> tuple[Array, Array]:
+        """Poses of the shapes (states, shapes, 12), and q as (states, nq)."""
+        mb = self.model
+        given = np.asarray(getattr(q, "in_model_order", q))
+        if given.ndim > 2:
+            raise StateError(f"q must have the shape (nq,) or (states, nq), got {given.shape}.")
+        bodies = poses(mb, q)
+        R, p = bodies.rotation, bodies.translation
+        states = 1 if R.ndim == 3 else len(R)
+        n, count = len(mb.bodies), len(built.placed)
+        refuse_large((states, count, 12), "the poses of the shapes", "Take fewer states at a time.")
+        R0, p0 = np.empty((states, n + 1, 3, 3)), np.zeros((states, n + 1, 3))
+        R0[:, :n], p0[:, :n] = R.reshape(states, n, 3, 3), p.reshape(states, n, 3)
+        R0[:, n] = np.eye(3)  # the inertial frame is number -1
+        Rb, pb = R0[:, built.body], p0[:, built.body]
+        local = built.local
+        at = np.empty((states, count, 12))
+        at[..., :9] = (Rb @ local[:, :9].reshape(-1, 3, 3)).reshape(states, count, 9)
+        at[..., 9:] = (Rb @ local[:, 9:, None])[..., 0] + pb
+        return at, np.array(given, dtype=np.float64).reshape(states, -1)
+
+    def _check_rows(self, rows: Contacts) -> None:
+        if not isinstance(rows, Contacts):
+            raise ModelError(f"rows are what distances or contacts gave, got {rows!r:.60}.")
+        if rows.key is not self._current().key:
+            raise StaleError("these rows are of a scene that has changed since; ask for its distances again.")
+
+    def _key(self) -> tuple[Any, ...]:
+        """What the scene depends on: structure, and the very records (by identity) that tell shapes and pairs."""
+        mb = self.model
+        shapes = [x for carrier in (mb.root, *mb.bodies) for x in carrier.geometries]
+        return mb.version, *shapes, *mb.records
+
+    def _current(self) -> _Built:
+        key = self._key()
+        built = self._built
+        if built is not None and len(key) == len(built.key) and all(x is y or x == y for x, y in zip(key, built.key, strict=True)):
+            return built
+        self._built = made = self._build(key)
+        return made
+
+    def _build(self, key: tuple[Any, ...]) -> _Built:
+        mb = self.model
+        everything = collision_shapes(mb)
+        placed = [x for x in everything if x.name not in self._skip and x.carrier.name not in self._skip]
+        shapes = [self._given.get(x.name) or self._maker.make(x.geometry, x.name) for x in placed]
+        pairs = self._chosen(placed, touching_pairs(mb, placed, self._adjacent))
+        index = {x.name: i for i, x in enumerate(placed)}
+        for i, j in pairs:
+            refusal = unanswerable(shapes[i], shapes[j])
+            if refusal:
+                a, b = placed[i].name, placed[j].name
+                raise ModelError(f"shapes {a!r} and {b!r} may touch, but {refusal}; or leave the pair out with exclude().")
+        local = np.concatenate([pose_rows(x.geometry.pose) for x in placed]) if placed else np.empty((0, 12))
+        body = np.array([x.body for x in placed], dtype=np.int64)
+        single, double = self._paddings(placed, pairs)
+        core = ContactScene(shapes_of(shapes), single, np.array(pairs, dtype=np.int64).reshape(-1, 2), double)
+        moving = {i: v for i, x in enumerate(placed) if (v := _surface_velocity(x)) is not None}
+        return _Built(key, placed, shapes, pairs, index, local, body, moving, core)
+
+    def _chosen(self, placed: list[Placed], pairs: list[Pair]) -> list[Pair]:
+        """The pairs after the user's own choices, the last one last."""
+        kept = set(pairs)
+        for names, touch in self._choices.items():
+            first, second = (*names, *names)[:2]
+            for i, a in enumerate(placed):
+                for j in range(i + 1, len(placed)):
+                    if (_is(a, first) and _is(placed[j], second)) or (_is(a, second) and _is(placed[j], first)):
+                        kept.add((i, j)) if touch else kept.discard((i, j))
+        return sorted(kept)
+
+    def _paddings(self, placed: list[Placed], pairs: list[Pair]) -> tuple[Array, Array]:
+        single, double = np.zeros(len(placed)), np.zeros(len(pairs))
+        for names, value in self._padding.items():
+            if len(names) == 1:
+                single[[i for i, x in enumerate(placed) if _is(x, next(iter(names)))]] = value
+                continue
+            first, second = names
+            for k, (i, j) in enumerate(pairs):
+                a, b = placed[i], placed[j]
+                if (_is(a, first) and _is(b, second)) or (_is(a, second) and _is(b, first)):
+                    double[k] = value
+        return single, double
+
+    def __repr__(self) -> str:
+        built = self._current()
+        return f"scene of {self.model.name!r}: {len(built.shapes)} shapes, {len(built.pairs)} pairs may touch"
+
+
+def shapes_of(shapes: list[Shape]) -> list[Any]:
+    """The compiled shapes."""
+    return [x.core for x in shapes]
+
+
+def _is(placed: Placed, name: str) -> bool:
+    return name in (placed.name, placed.carrier.name)
+
+
+def _surface_velocity(placed: Placed) -> Array | None:
+    """The velocity of a conveyor's surface in the axes of its shape, from the attribute `surface_velocity` (or MJCF's
+    `surfacevel`).
+    """
+    kept = placed.geometry.attributes
+    value = kept.get("surface_velocity", kept.get("surfacevel"))
+    if value is None:
+        return None
+    return finite(value, (3,), f"surface_velocity of shape {placed.name!r}")
