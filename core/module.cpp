@@ -120,6 +120,9 @@ void bind(nb::module_& m);  // loops/binding.cpp
 namespace program {
 void bind(nb::module_& m);  // program/binding.cpp
 }
+namespace complementarity {
+void bind(nb::module_& m);  // contact/solver_binding.cpp
+}
 
 }  // namespace soacraft
 
@@ -131,6 +134,7 @@ NB_MODULE(_core, m) {
     soacraft::kinematics::bind(m);
     soacraft::contact::bind(m);
     soacraft::program::bind(m);
+    soacraft::complementarity::bind(m);
     soacraft::bind_blocks(m);
     const auto array = [](const char* name) { return nb::arg(name).none(); };  // None gets our own refusal
     m.doc() = "Compiled kernels of soacraft: the sweeps of an SKO model on flat arrays.";

@@ -402,6 +402,18 @@ def reach(
     or -1 where Python should look at it. See `soacraft.kinematics.reaching`.
     """
 
+# -- contact problems --------------------------------------------------------------------------------------------------
+
+def solve_contact(
+    kinds: _Integers, rows: _Integers, bounds: _Reals, S: _Reals, b: _Reals, tolerance: float, p: _Reals
+) -> tuple[float, int, int, int, int, bool]:
+    """Impulses p of blocks of unit cones (kind 0), boxes (1) and equalities (2): residual, sweeps, Newton steps,
+    interior steps, proximal steps, whether they are unique.
+    """
+
+def lemke(M: _Reals, q: _Reals, most: int, z: _Reals) -> tuple[int, int]:
+    """z of w = M z + q, 0 <= w, 0 <= z, w* z = 0: 0 solved, 1 a ray, 2 too many pivots; and how many it took."""
+
 # -- programs of operator expressions ----------------------------------------------------------------------------------
 
 class Plan:

@@ -1,4 +1,4 @@
-"""Contact: the geometry of shapes, their distances and points of contact.
+"""Contact in minimal coordinates: shapes and their distances; impulses that obey complementarity and friction cones.
 
     scene = sc.contact.Scene(mb)                        # the shapes of a model, and which of them may touch
     near = scene.distances(q, within=0.05)              # a row for each pair: distance, points, normal
@@ -7,7 +7,11 @@
 
     sc.contact.distance(sc.contact.Box(1, 1, 1), Pose(), sc.contact.Sphere(0.2), Pose(translation=(0, 0, 1)))
 
+    problem = sc.contact.Problem(S, b, [sc.contact.Cone(0.5), sc.contact.Cone(0.5)])      # u = S p + b
+    problem.solve()                                     # impulses and velocities, with what is left of the laws
+
 Distances are signed: negative in penetration. Normals are of unit length and point from the first shape to the second.
+`geometry` has shapes and queries; `solvers` states what impulses and velocities at contacts must obey, and solves it.
 """
 
 from soacraft.contact.geometry import (
@@ -31,10 +35,15 @@ from soacraft.contact.geometry import (
     distance,
     time_of_impact,
 )
+from soacraft.contact.solvers.blocks import Bilateral, Bounded, Cone
+from soacraft.contact.solvers.problem import Impulses, Problem
 
 __all__ = [
+    "Bilateral",
+    "Bounded",
     "Box",
     "Capsule",
+    "Cone",
     "Contacts",
     "ConvexHull",
     "Cylinder",
@@ -42,8 +51,10 @@ __all__ = [
     "HeightField",
     "Hits",
     "Impact",
+    "Impulses",
     "Nearest",
     "Plane",
+    "Problem",
     "Scene",
     "Shape",
     "Sphere",

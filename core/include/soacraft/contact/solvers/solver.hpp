@@ -1,0 +1,206 @@
+// Contact problems solved to rounding.
+//
+// Sweeps of Gauss-Seidel and Newton's method on the natural map, which is enough for most; else an interior point method,
+// polished by Newton's; else proximal steps, each a problem with S + eps. Newton's matrix is
+//     J = I - D + D (S + n w* S_t),    D the derivative of the projection, w = u_t / |u_t|;
+// a step must lower |F|. Where forces are not unique (S is singular on what touches) those of least norm are given.
+// O(rows^3) a step.
+#pragma once
+
+#include <algorithm>
+#include <limits>
+
+#include "interior.hpp"
+
+namespace soacraft {
+namespace complementarity {
+
+constexpr double SINGULAR = 1e-10;  // pivots of S this small relative to its diagonal are rounding
+
+struct Options {
+    double tolerance = 1e-10;
+    index outer = 40, rounds = 2, sweeps = 8, newton = 12, interior = 40;
+    double least = 1e-11, most = 1e-1;  // eps
+    double spread = 1e-6;               // eps for forces of least norm
+};
+
+struct Outcome {
+    double residual;
+    index sweeps, newton, interior, outer;
+    bool unique;
+};
+
+class Solver {
+  public:
+    Outcome solve(const Problem& x, const Options& options, double* p) {
+        const index n = x.rows;
+        u.resize(n), F.resize(n), trial.resize(n), step.resize(n), best.resize(n), J.resize(n * n), pivot.resize(n);
+        shifted.resize(n * n), moved.resize(n);
+        double size = 0;
+        for (index i = 0; i < n; ++i) size = std::fmax(size, std::fabs(x.b[i]));
+        Outcome out = {0, 0, 0, 0, 0, true};
+        if (size == 0) size = 1;
+        const double wanted = options.tolerance * size;
+        velocity(x, p, u.data());
+        double least = natural_map(x, p, u.data(), F.data());
+        std::copy(p, p + n, best.begin());
+        const auto keep = [&] {
+            velocity(x, p, u.data());
+            const double residual = natural_map(x, p, u.data(), F.data());
+            if (residual < least) least = residual, std::copy(p, p + n, best.begin());
+        };
+        const auto polish = [&](double eps, index turns) {
+            const double left = near_point(x, options, wanted, eps, turns, p, out);
+            keep();
+            return left;
+        };
+        if (least > wanted) polish(options.least, 1);
+        for (const bool careful : {false, true}) {
+            if (least <= wanted) break;
+            interior.solve(x, wanted, size, options.interior * (careful ? 4 : 1), careful, p, out.interior);
+            keep();
+            for (int i = 0; i < 3 && least > wanted; ++i) polish(options.least, 0);
+        }
+        double eps = 1e-4;
+        for (; out.outer < options.outer && !(least <= wanted); ++out.outer)
+            eps = polish(eps, options.rounds) <= wanted ? std::fmax(options.least, eps * 0.1) : std::fmin(options.most, eps * 10);
+        std::copy(best.begin(), best.end(), p);
+        out.unique = unique(x, p);
+        if (!out.unique && least <= wanted) least = spread(x, options, wanted, least, p, out);
+        out.residual = least / size;
+        return out;
+    }
+
+  private:
+    std::vector<double> u, F, trial, step, best, J, shifted, moved;
+    std::vector<index> pivot;
+
+    InteriorPoint interior;
+
+    // p <- the solution of the problem with S + eps and b - eps p in place of S and b: nearest to p where forces are not
+    // unique. What is left of that problem.
+    double near_point(const Problem& x, const Options& options, double wanted, double eps, index turns, double* p, Outcome& out) {
+        const index n = x.rows;
+        for (index i = 0; i < n; ++i) {
+            for (index j = 0; j < n; ++j) shifted[i * n + j] = x.S[i * n + j];
+            shifted[i * n + i] += eps, moved[i] = x.b[i] - eps * p[i];
+        }
+        return rounds({n, x.blocks, x.count, shifted.data(), moved.data()}, options, wanted, turns, p, out);
+    }
+
+    // Whether S is positive definite on the blocks that press: then no other forces give this motion.
+    bool unique(const Problem& x, const double* p) {
+        index m = 0;
+        for (index c = 0; c < x.count; ++c) {
+            const Block& block = x.blocks[c];
+            if (norm(p + block.first, block.rows) == 0) continue;
+            for (index i = 0; i < block.rows; ++i) pivot[m++] = block.first + i;
+        }
+        for (index i = 0; i < m; ++i)
+            for (index j = 0; j <= i; ++j) {
+                double sum = x.S[pivot[i] * x.rows + pivot[j]];
+                const double whole = sum;
+                for (index k = 0; k < j; ++k) sum -= J[i * m + k] * J[j * m + k];
+                if (i == j && !(sum > SINGULAR * whole)) return false;
+                J[i * m + j] = i == j ? std::sqrt(sum) : sum / J[j * m + j];
+            }
+        return true;
+    }
+
+    // p <- of all forces with this motion those of least norm: the problem with a small S + eps about no force at all, then the
+    // nearest forces that solve the problem itself. What is left of it.
+    double spread(const Problem& x, const Options& options, double wanted, double before, double* p, Outcome& out) {
+        const index n = x.rows;
+        std::copy(p, p + n, best.begin());
+        for (index i = 0; i < n; ++i) {
+            for (index j = 0; j < n; ++j) shifted[i * n + j] = x.S[i * n + j];
+            shifted[i * n + i] += options.spread;
+        }
+        const double exactly = 1e-6 * wanted;  // what is left of this problem is divided by eps along forces that do not move
+        rounds({n, x.blocks, x.count, shifted.data(), x.b}, options, exactly, 0, p, out);
+        for (int i = 0; i < 3; ++i) near_point(x, options, wanted, 0.1 * options.spread, 0, p, out);
+        velocity(x, p, u.data());
+        const double after = natural_map(x, p, u.data(), F.data());
+        if (after <= wanted && norm(p, n) <= (1 + 1e-8) * norm(best.data(), n)) return after;
+        std::copy(best.begin(), best.end(), p);
+        return before;
+    }
+
+    // Sweeps and steps of Newton's method in turns, from p; the largest entry of F that is left.
+    double rounds(const Problem& x, const Options& options, double wanted, index turns, double* p, Outcome& out) {
+        velocity(x, p, u.data());
+        double residual = natural_map(x, p, u.data(), F.data());
+        index sweeps = turns > 0 ? options.sweeps : 0;
+        for (index round = 0; (round < turns || round == 0) && !(residual <= wanted); ++round, sweeps *= 4) {
+            for (index i = 0; i < sweeps && residual > wanted; ++i, ++out.sweeps) {
+                complementarity::sweep(x, p, u.data(), i % 2 == 1);
+                residual = natural_map(x, p, u.data(), F.data());
+            }
+            velocity(x, p, u.data());
+            residual = natural_map(x, p, u.data(), F.data());
+            for (index i = 0; i < options.newton && !(residual <= wanted); ++i) {
+                ++out.newton;
+                if (!improve(x, p)) break;
+                residual = natural_map(x, p, u.data(), F.data());
+            }
+        }
+        return residual;
+    }
+
+    // One step of Newton's method from p, where u and F are at p; false where none lowers |F|.
+    bool improve(const Problem& x, double* p) {
+        const index n = x.rows;
+        matrix(x, p);
+        for (index i = 0; i < n; ++i) step[i] = -F[i];
+        if (!lu_factor(J.data(), n, 1e-14, pivot.data())) return false;
+        lu_solve(J.data(), n, pivot.data(), step.data());
+        const double before = norm(F.data(), n);
+        double t = 1;
+        for (int i = 0; i < 8; ++i, t *= 0.5) {
+            for (index k = 0; k < n; ++k) trial[k] = p[k] + t * step[k];
+            velocity(x, trial.data(), u.data());
+            natural_map(x, trial.data(), u.data(), F.data());
+            if (norm(F.data(), n) < (1 - 1e-4 * t) * before) {
+                std::copy(trial.begin(), trial.end(), p);
+                return true;
+            }
+        }
+        velocity(x, p, u.data());
+        natural_map(x, p, u.data(), F.data());
+        return false;
+    }
+
+    void matrix(const Problem& x, const double* p) {
+        const index n = x.rows;
+        for (index c = 0; c < x.count; ++c) {
+            const Block& block = x.blocks[c];
+            const index f = block.first, d = block.rows;
+            double y[WIDEST], D[WIDEST * WIDEST], w[WIDEST] = {};
+            for (index i = 0; i < d; ++i) y[i] = p[f + i] - u[f + i];
+            if (block.kind == CONE) {
+                const double slip = norm(u.data() + f + 1, d - 1);
+                y[0] -= slip;
+                if (slip > 0)
+                    for (index i = 1; i < d; ++i) w[i] = u[f + i] / slip;
+                project_cone_rate(y, d, D);
+            } else {
+                D[0] = block.kind == FREE || std::fabs(y[0]) < block.bound ? 1 : 0;
+            }
+            for (index j = 0; j < n; ++j) {
+                double column[WIDEST];
+                for (index i = 0; i < d; ++i) column[i] = x.S[(f + i) * n + j];
+                for (index i = 1; i < d; ++i) column[0] += w[i] * column[i];
+                for (index i = 0; i < d; ++i) {
+                    double sum = 0;
+                    for (index k = 0; k < d; ++k) sum += D[i * d + k] * column[k];
+                    J[(f + i) * n + j] = sum;
+                }
+            }
+            for (index i = 0; i < d; ++i)
+                for (index k = 0; k < d; ++k) J[(f + i) * n + f + k] += (i == k ? 1 : 0) - D[i * d + k];
+        }
+    }
+};
+
+}  // namespace complementarity
+}  // namespace soacraft

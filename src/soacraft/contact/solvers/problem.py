@@ -1,0 +1,196 @@
+"""`Problem`: impulses and velocities at contacts, and `Impulses`, its solution with what is left of it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from soacraft.contact.solvers.blocks import Bilateral, Bounded, Cone, Law
+from soacraft.contact.solvers.compiled import BOX, CONE, solve_cones
+from soacraft.contact.solvers.pyramid import solve_pyramid
+from soacraft.contact.solvers.scaling import Scaled, scaled
+from soacraft.errors import ConvergenceError, StateError
+from soacraft.spatial.checks import Array
+
+Accept = Literal["raise", "warn", "report"]
+
+
+@dataclass(frozen=True, eq=False)
+class Impulses:
+    """Impulses p and velocities u = S p + b of a contact problem, and how well they obey its laws.
+
+    `residual` is that of the natural map p - Proj_K(p - u - |u_t| n), in units where every block has unit compliance,
+    relative to b. `state` tells of each law "open", "stick", "slip" or "hold". `unique` is False where other impulses
+    give the same motion: then these are the ones of least norm.
+    """
+
+    p: Array
+    u: Array
+    residual: float
+    state: tuple[str, ...]
+    unique: bool
+    sweeps: int
+    newton: int
+    interior: int
+    proximal: int
+    pivots: int
+
+    def __repr__(self) -> str:
+        count = {name: self.state.count(name) for name in dict.fromkeys(self.state)}
+        states = ", ".join(f"{n} {name}" for name, n in count.items()) or "no contacts"
+        unique = "" if self.unique else ", not unique: least norm"
+        return f"<Impulses: {states}, residual {self.residual:.1e}{unique}>"
+
+
+class Problem:
+    """A contact problem: u = S p + b, with a law for each block of rows.
+
+    S is the compliance of the contacts in operational space, N B* Omega B N* (EQUATIONS 4.6), symmetric and positive
+    semi-definite; b the velocities without impulses, to which restitution adds e u_n- in the normal rows.
+
+    A ball of 2 kg that falls on the ground at 3 m/s and slides at 1 m/s, with friction 0.5, ends its slide:
+
+    >>> S, b = np.eye(3) / 2.0, [-3.0, 1.0, 0.0]
+    >>> r = sc.contact.Problem(S, b, [sc.contact.Cone(0.5)]).solve()
+    >>> r
+    <Impulses: 1 stick, residual 0.0e+00>
+    >>> r.p
+    array([ 6., -2.,  0.])
+    """
+
+    def __init__(self, S: Array, b: Array | Sequence[float], laws: Sequence[Law]) -> None:
+        self.S, self.b, self.laws = np.array(S, dtype=float, ndmin=2), np.array(b, dtype=float), tuple(laws)
+        for law in self.laws:
+            if not isinstance(law, Cone | Bounded | Bilateral):
+                raise StateError(f"a law of a contact problem is {law!r}; give Cone, Bounded or Bilateral")
+        rows = sum(law.rows for law in self.laws)
+        if self.b.shape != (rows,):
+            raise StateError(f"b has shape {self.b.shape}; the {len(self.laws)} laws have {rows} rows")
+        if rows == 0:
+            self.S = np.zeros((0, 0))
+        if self.S.shape != (rows, rows):
+            raise StateError(f"S has shape {self.S.shape}; the laws have {rows} rows")
+        for name, x in (("S", self.S), ("b", self.b)):
+            if not np.isfinite(x).all():
+                where = tuple(int(i) for i in np.argwhere(~np.isfinite(x))[0])
+                raise StateError(f"{name}{list(where)} of a contact problem is {x[where]}; it must be finite")
+        root = np.sqrt(np.abs(np.diagonal(self.S)))
+        size = np.maximum(np.outer(root, root), np.finfo(float).tiny)
+        if rows and (np.abs(self.S - self.S.T) > 1e-9 * size).any():
+            raise StateError("S of a contact problem is not symmetric; it is N B* Omega B N* of the contact rows")
+        if (np.diagonal(self.S) < 0).any():
+            raise StateError("S of a contact problem has a negative diagonal; it must be positive semi-definite")
+        self.S = 0.5 * (self.S + self.S.T)
+
+    def solve(
+        self,
+        method: Literal["cone", "pyramid"] = "cone",
+        *,
+        tolerance: float = 1e-10,
+        start: Array | None = None,
+        directions: int = 8,
+        otherwise: Accept = "raise",
+    ) -> Impulses:
+        """Impulses that obey the laws, to `tolerance` (see `Impulses.residual`). O(rows^3) a step, few steps.
+
+        "cone" has the exact cones: Gauss-Seidel and Newton, else an interior point method. "pyramid" has `directions`
+        of sliding and solves a linear complementarity problem by Lemke's pivots; its `residual` is that of the cone, so
+        it tells what the pyramid costs. `start` is a guess of p, which does not change the answer beyond tolerance.
+        Above the tolerance it raises `ConvergenceError`, or warns, or only reports, as `otherwise` says.
+        """
+        if method not in ("cone", "pyramid"):
+            raise StateError(f"method {method!r} is unknown; give 'cone' or 'pyramid'")
+        if otherwise not in ("raise", "warn", "report"):
+            raise StateError(f"otherwise={otherwise!r} is unknown; give 'raise', 'warn' or 'report'")
+        if not (0 < tolerance < 1):
+            raise StateError(f"tolerance is {tolerance!r}; it must be between 0 and 1")
+        if directions < 3:
+            raise StateError(f"directions is {directions!r}; a pyramid needs at least 3")
+        x = scaled(self.S, self.b, self.laws)
+        guess = np.zeros(len(x.b))
+        if start is not None:
+            given = np.asarray(start, dtype=float)
+            if given.shape != self.b.shape or not np.isfinite(given).all():
+                raise StateError(f"start has shape {given.shape}; it must be {len(self.b)} finite impulses")
+            guess = given[x.kept] / x.factor
+        if method == "cone":
+            result = self._cones(x, guess, tolerance)
+            if not result.residual <= tolerance and otherwise != "report":
+                text = (
+                    f"{len(self.laws)} contacts were not solved to {tolerance:g}: residual {result.residual:.2e} after "
+                    f"{result.interior} interior, {result.newton} Newton and {result.proximal} proximal steps; "
+                    f"the worst is {self._worst(x, result.p)}; take a shorter step or otherwise='report'"
+                )
+                if otherwise == "raise":
+                    raise ConvergenceError(text)
+                warnings.warn(text, RuntimeWarning, stacklevel=2)
+            return result
+        p, pivots = solve_pyramid(x, directions)
+        return self._result(x, p, float(_violations(x, p).max(initial=0.0)), unique=True, pivots=pivots)
+
+    def _cones(self, x: Scaled, guess: Array, tolerance: float) -> Impulses:
+        p = np.ascontiguousarray(guess)
+        effort = solve_cones(x.kinds, x.rows, x.bounds, x.S, np.ascontiguousarray(x.b), tolerance, p)
+        return self._result(x, p, *effort)
+
+    def _result(
+        self,
+        x: Scaled,
+        phat: Array,
+        residual: float,
+        sweeps: int = 0,
+        newton: int = 0,
+        interior: int = 0,
+        proximal: int = 0,
+        unique: bool = True,
+        pivots: int = 0,
+    ) -> Impulses:
+        p = np.zeros(len(self.b))
+        p[x.kept] = x.factor * phat
+        u = self.S @ p + self.b
+        return Impulses(p, u, residual, self._states(x, phat), unique, sweeps, newton, interior, proximal, pivots)
+
+    def _worst(self, x: Scaled, p: Array) -> str:
+        """The law that is met worst, by name or number."""
+        who = int(x.owner[int(np.argmax(_violations(x, p[x.kept] / x.factor)))])
+        return repr(self.laws[who].name or f"number {who}")
+
+    def _states(self, x: Scaled, phat: Array) -> tuple[str, ...]:
+        states = ["hold" if isinstance(law, Bilateral) else "open" for law in self.laws]
+        size = float(np.abs(x.b).max(initial=0.0))
+        at = 0
+        for kind, rows, bound, owner in zip(x.kinds, x.rows, x.bounds, x.owner, strict=True):
+            mine = phat[at : at + rows]
+            at += int(rows)
+            if kind == CONE and mine[0] > 1e-9 * size:
+                inside = np.linalg.norm(mine[1:]) < (1 - 1e-7) * mine[0]
+                states[owner] = "stick" if inside and rows > 1 else "slip"
+            elif kind == BOX:
+                states[owner] = "stick" if abs(mine[0]) < (1 - 1e-7) * bound else "slip"
+        return tuple(states)
+
+
+def _violations(x: Scaled, phat: Array) -> Array:
+    """Of each block the largest entry of the natural map, relative to b, in scaled units."""
+    u = x.S @ phat + x.b
+    worst, at = [0.0] * len(x.rows), 0
+    for i, (kind, rows, bound) in enumerate(zip(x.kinds, x.rows, x.bounds, strict=True)):
+        mine = slice(at, at + int(rows))
+        at += int(rows)
+        y = phat[mine] - u[mine]
+        if kind == CONE:
+            y[0] -= np.linalg.norm(u[mine][1:])
+            side = float(np.linalg.norm(y[1:]))
+            if side > abs(y[0]):
+                y = 0.5 * (y[0] + side) * np.concatenate([[1.0], y[1:] / side])
+            elif y[0] < 0:
+                y = np.zeros_like(y)
+        elif kind == BOX:
+            y = np.clip(y, -bound, bound)
+        worst[i] = float(np.abs(phat[mine] - y).max())
+    size = float(np.abs(x.b).max(initial=0.0))
+    return np.array(worst) / (size if size else 1.0)

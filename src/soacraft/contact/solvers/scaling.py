@@ -1,0 +1,79 @@
+"""Contact problems without units: every cone a unit cone, every block divided by the root of its own compliance.
+
+With p = F phat / s and u = F^-1 s uhat, F the coefficients of friction of each row (1 for a normal) and s the root of
+the mean diagonal of F S F of a block:  uhat = (F S F / s s) phat + F b / s.  phat and uhat are then square roots of
+energies, and cones are |phat_t| <= phat_n. Rows of friction without a coefficient have no impulse and are left out, as
+are boxes of no size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from soacraft.contact.solvers.blocks import Bounded, Cone, Law
+from soacraft.contact.solvers.compiled import BOX, CONE, FREE, Integers
+from soacraft.errors import StateError
+from soacraft.spatial.checks import Array
+
+
+@dataclass(frozen=True, eq=False)
+class Scaled:
+    """A problem in its own units; `kept` are the rows of the original one, `factor` gives p = factor phat there."""
+
+    S: Array
+    b: Array
+    kinds: Integers
+    rows: Integers
+    bounds: Array
+    kept: Integers
+    factor: Array
+    owner: Integers  # of each block, the law it comes from
+
+
+def scaled(S: Array, b: Array, laws: Sequence[Law]) -> Scaled:
+    """The problem in its own units; a row that must move and that nothing moves is refused."""
+    kept: list[int] = []
+    friction: list[float] = []
+    scale: list[float] = []
+    blocks: list[tuple[int, int, float, int]] = []
+    diagonal = np.diagonal(S)
+    largest = float(diagonal.max(initial=0.0))
+    first = 0
+    for number, law in enumerate(laws):
+        mine = range(first, first + law.rows)
+        first += law.rows
+        F = (1.0, *law.coefficients) if isinstance(law, Cone) else (1.0,)
+        if isinstance(law, Bounded) and law.limit == 0:
+            continue
+        rows = [(i, f) for i, f in zip(mine, F, strict=True) if f > 0 and (i == mine[0] or diagonal[i] > 0)]
+        size = float(np.mean([diagonal[i] * f * f for i, f in rows])) ** 0.5
+        if not diagonal[mine[0]] > 1e-14 * largest:  # immovable along its normal: nothing presses, if nothing must move
+            if b[mine[0]] >= 0 or isinstance(law, Bounded):
+                continue
+            raise StateError(
+                f"contact {law.name or number!r}: its bodies approach at {-b[mine[0]]:.3g} m/s and no force can "
+                "stop them: both are fixed or prescribed along the normal; let one of them move, or leave the pair out"
+            )
+        kind = CONE if isinstance(law, Cone) else BOX if isinstance(law, Bounded) else FREE
+        bound = law.limit * size if isinstance(law, Bounded) else 0.0
+        blocks.append((kind, len(rows), bound, number))
+        kept += [i for i, _ in rows]
+        friction += [f for _, f in rows]
+        scale += [size] * len(rows)
+    at = np.array(kept, dtype=np.int64)
+    factor = np.array(friction) / np.array(scale) if kept else np.zeros(0)
+    inner = np.ascontiguousarray(factor[:, None] * S[np.ix_(at, at)] * factor)
+    kinds, rows_, bounds, owner = (list(x) for x in zip(*blocks, strict=True)) if blocks else ([], [], [], [])
+    return Scaled(
+        S=inner,
+        b=factor * b[at],
+        kinds=np.array(kinds, dtype=np.int64),
+        rows=np.array(rows_, dtype=np.int64),
+        bounds=np.array(bounds, dtype=float),
+        kept=at,
+        factor=factor,
+        owner=np.array(owner, dtype=np.int64),
+    )

@@ -1,0 +1,231 @@
+"""Contact problems solved: the laws themselves, closed forms, peers (clarabel), pyramids against cones, refusals."""
+
+import clarabel
+import numpy as np
+import pytest
+from scipy import sparse
+from tests.contact.problems import random_problem
+
+import soacraft as sc
+from soacraft.contact import Bilateral, Bounded, Cone, Problem
+
+
+def obeys(problem, r, tolerance):
+    """The laws of Coulomb and Signorini written out, not the natural map that the solver lowers.
+
+    Judged in the problem's own sizes: |b| for velocities, |b| / S for impulses.
+    """
+    at = 0
+    for law in problem.laws:
+        mine = slice(at, at + law.rows)
+        at += law.rows
+        p, u = r.p[mine], r.u[mine]
+        S = np.diagonal(problem.S)[mine]
+        speed = np.sqrt(S) * np.max(np.abs(problem.b) / np.sqrt(np.diagonal(problem.S)))
+        impulse = speed / S
+        if isinstance(law, Bilateral):
+            assert abs(u[0]) <= tolerance * speed[0]
+        elif isinstance(law, Bounded):
+            assert abs(p[0]) <= law.limit + tolerance * impulse[0]
+            if u[0] > tolerance * speed[0]:
+                assert p[0] <= -law.limit + tolerance * impulse[0]
+            if u[0] < -tolerance * speed[0]:
+                assert p[0] >= law.limit - tolerance * impulse[0]
+        else:
+            mu = np.array(law.coefficients)
+            assert p[0] >= -tolerance * impulse[0]
+            assert u[0] >= -tolerance * speed[0]
+            assert min(p[0] / impulse[0], u[0] / speed[0]) <= tolerance
+            if len(mu):
+                friction = np.linalg.norm(p[1:] / mu)
+                assert friction <= p[0] + tolerance * np.max(impulse)
+                slip = mu * u[1:]
+                power = -p[1:] @ u[1:]  # dissipation is as large as the cone allows: p_n |mu u_t|
+                assert abs(power - p[0] * np.linalg.norm(slip)) <= tolerance * np.max(speed) * np.max(impulse)
+
+
+SEEDS = range(80)
+
+
+@pytest.mark.parametrize("laws", [False, True])
+def test_random_problems_obey_the_laws(laws):
+    """1 to 30 contacts, often with forces that are not unique: residual 1e-9, and the laws written out."""
+    for seed in SEEDS:
+        problem = random_problem(seed, laws=laws)
+        r = problem.solve(tolerance=1e-9)
+        assert r.residual <= 1e-9
+        obeys(problem, r, 1e-7)
+
+
+def test_a_ball_sticks_slides_or_leaves():
+    """S = 1/m: sticks where the cone allows; else friction is mu p_n against the slip; no impulse when it leaves."""
+    m, e = 2.0, np.eye(3) / 2.0
+    stick = Problem(e, [-3.0, 1.0, 0.5], [Cone(0.5)]).solve()
+    assert stick.state == ("stick",)
+    np.testing.assert_allclose(stick.p, [3 * m, -1 * m, -0.5 * m], atol=1e-12)
+    slide = Problem(e, [-3.0, 1.6, 1.2], [Cone(0.5)]).solve()
+    assert slide.state == ("slip",)
+    np.testing.assert_allclose(slide.p, [3 * m, -0.5 * 3 * m * 0.8, -0.5 * 3 * m * 0.6], atol=1e-12)
+    free = Problem(e, [0.1, 1.0, 0.0], [Cone(0.5)]).solve()
+    assert free.state == ("open",)
+    assert not free.p.any()
+
+
+def test_spinning_friction_stops_a_spin():
+    """A ball that spins on the spot: torque up to p_n spin; angular momentum left is what the cone cannot take."""
+    m, inertia, spin = 1.0, 0.1, 0.02
+    S = np.diag([1 / m, 1 / m, 1 / m, 1 / inertia])
+    r = Problem(S, [-2.0, 0.0, 0.0, 5.0], [Cone((0.5, 0.5, spin))]).solve()
+    np.testing.assert_allclose(r.p, [2 * m, 0, 0, -2 * m * spin], atol=1e-12)
+    assert Problem(S, [-2.0, 0.0, 0.0, 0.1], [Cone((0.5, 0.5, spin))]).solve().state == ("stick",)
+
+
+def test_a_hinge_with_dry_friction():
+    """|p| <= limit: it stops where it can."""
+    S = np.array([[4.0]])
+    assert Problem(S, [1.0], [Bounded(1.0)]).solve().p == pytest.approx([-0.25])
+    slipping = Problem(S, [1.0], [Bounded(0.1)]).solve()
+    assert slipping.p == pytest.approx([-0.1])
+    assert slipping.state == ("slip",)
+    assert Problem(S, [1.0], [Bounded(0.0)]).solve().p == pytest.approx([0.0])
+
+
+def box_on_the_ground(corners, m=1.0, half=0.5):
+    """Normal rows of points below a box: S of a rigid body of which only heave, roll and pitch count."""
+    J = np.array([[1.0, y, -x] for x, y in corners])
+    W = np.diag([1 / m, 1 / (m * half**2), 1 / (m * half**2)])
+    return J @ W @ J.T
+
+
+def test_forces_that_are_not_unique_are_of_least_norm():
+    """A box that rests on four corners: each takes a quarter, and the result says that others would do."""
+    S = box_on_the_ground([(1, 1), (1, -1), (-1, 1), (-1, -1)])
+    r = Problem(S, [-1.0] * 4, [Cone(())] * 4).solve()
+    assert not r.unique
+    np.testing.assert_allclose(r.p, 0.25, atol=1e-7)
+    np.testing.assert_allclose(r.u, 0, atol=1e-9)
+    three = Problem(S[:3, :3], [-1.0] * 3, [Cone(())] * 3).solve()
+    assert three.unique
+    assert "least norm" in repr(r)
+    assert "least norm" not in repr(three)
+
+
+def test_a_start_does_not_change_the_answer():
+    for seed in range(30):
+        problem = random_problem(seed, friction=0.3, most=8)
+        r = problem.solve()
+        if not r.unique:
+            continue
+        other = problem.solve(start=r.p + np.random.default_rng(seed).normal(size=len(r.p)))
+        np.testing.assert_allclose(other.u, r.u, atol=1e-7 * np.abs(problem.b).max())
+
+
+@pytest.mark.parametrize("unit", [2.0**-30, 2.0**30])
+def test_no_unit_matters(unit):
+    """Masses and lengths in other units: the same motion and the same effort."""
+    for seed in range(20):
+        problem = random_problem(seed, laws=True)
+        laws = [Bounded(x.limit / unit, x.name) if isinstance(x, Bounded) else x for x in problem.laws]
+        a, b = problem.solve(), Problem(problem.S * unit, problem.b, laws).solve()
+        assert b.residual <= 1e-10
+        assert (a.sweeps, a.newton, a.interior) == (b.sweeps, b.newton, b.interior)
+        c = Problem(problem.S * unit**2, problem.b * unit, laws)
+        np.testing.assert_allclose(c.solve().u / unit, a.u, atol=1e-6 * np.abs(problem.b).max())
+
+
+def associated_by_clarabel(problem, shift):
+    """min 1/2 p S p + (b + shift n) p over cones: a convex program (the associated problem)."""
+    n = len(problem.b)
+    F = np.concatenate([[1.0, *law.coefficients] for law in problem.laws])
+    S, b = F[:, None] * problem.S * F, F * (problem.b + shift)
+    kinds = {True: clarabel.SecondOrderConeT, False: clarabel.NonnegativeConeT}
+    cones = [kinds[law.rows > 1](law.rows) for law in problem.laws]
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-12
+    S = S + 1e-13 * np.trace(S) / n * np.eye(n)
+    P, A = sparse.csc_matrix(np.triu(S)), sparse.csc_matrix(-np.eye(n))
+    return F * np.array(clarabel.DefaultSolver(P, b, A, np.zeros(n), cones, settings).solve().x)
+
+
+def test_the_coulomb_problem_is_a_fixed_point_of_the_associated_one():
+    """With the shift |mu u_t| in the normal rows the convex program has the same velocities (De Saxce)."""
+    for seed in range(60):
+        problem = random_problem(seed, most=8)
+        r = problem.solve()
+        shift, at = np.zeros(len(problem.b)), 0
+        for law in problem.laws:
+            shift[at] = np.linalg.norm(np.array(law.coefficients) * r.u[at + 1 : at + law.rows])
+            at += law.rows
+        p = associated_by_clarabel(problem, shift)
+        size = np.sqrt(np.diagonal(problem.S)) * np.max(np.abs(problem.b) / np.sqrt(np.diagonal(problem.S)))
+        assert np.max(np.abs(problem.S @ p + problem.b - r.u) / size) < 2e-5
+
+
+def test_pyramids_are_cones_without_friction():
+    for seed in range(40):
+        problem = random_problem(seed, friction=1e-300)
+        flat = Problem(problem.S, problem.b, [Cone((0.0,) * len(x.coefficients)) for x in problem.laws])
+        np.testing.assert_allclose(flat.solve("pyramid").u, flat.solve().u, atol=1e-8 * np.abs(problem.b).max())
+
+
+def test_the_pyramid_tends_to_the_cone():
+    """A ball that slides across the edges of the pyramid: its friction is short by up to 1 - cos(pi/n) (EQUATIONS)."""
+    b = [-3.0, 4.0 * np.cos(0.4), 4.0 * np.sin(0.4)]
+    exact = Problem(np.eye(3), b, [Cone(0.5)]).solve().p
+    errors = []
+    for n in (4, 8, 16, 64):
+        p = Problem(np.eye(3), b, [Cone(0.5)]).solve("pyramid", directions=n).p
+        errors.append(np.linalg.norm(p - exact) / np.linalg.norm(exact))
+        assert errors[-1] <= np.pi / n
+        assert np.linalg.norm(p[1:]) <= 0.5 * p[0] + 1e-12
+    assert errors[-1] < 0.1 * errors[0]
+
+
+def test_a_pyramid_of_dry_hinges_and_closures():
+    """Boxes and equalities are the same in both methods where there is no cone."""
+    for seed in range(30):
+        problem = random_problem(seed, laws=True, most=12)
+        flat = [Cone((0.0,) * len(x.coefficients)) if isinstance(x, Cone) else x for x in problem.laws]
+        flat = Problem(problem.S, problem.b, flat)
+        np.testing.assert_allclose(flat.solve("pyramid").u, flat.solve().u, atol=1e-7 * np.abs(problem.b).max())
+
+
+REFUSED = [
+    (lambda: Cone(-0.1), "coefficient of friction is -0.1; it must be finite, 0 or more"),
+    (lambda: Cone((0.1,)), "friction has 1 coefficients; give a number, or 0, 2 "),
+    (lambda: Cone(np.nan, name="heel"), "contact 'heel': a coefficient of friction is nan"),
+    (lambda: Bounded(-1.0), "its limit is -1; it must be finite, 0 or more"),
+    (lambda: Problem(np.eye(3), [0, 0], [Cone(0.1)]), r"b has shape \(2,\); the 1 laws have 3 rows"),
+    (lambda: Problem(np.eye(2), [0, 0, 0], [Cone(0.1)]), r"S has shape \(2, 2\); the laws have 3 rows"),
+    (lambda: Problem([[np.inf]], [0], [Cone(())]), r"S\[0, 0\] of a contact problem is inf; it must be finite"),
+    (lambda: Problem([[1, 2], [0, 1]], [0, 0], [Cone(())] * 2), "not symmetric; it is N B. Omega B N. of the"),
+    (lambda: Problem([[-1.0]], [0], [Cone(())]), "negative diagonal; it must be positive semi-definite"),
+    (lambda: Problem([[1.0]], [0], ["cone"]), "a law of a contact problem is 'cone'; give Cone, Bounded or Bilateral"),
+    (lambda: Problem([[1.0]], [0], [Cone(())]).solve("lcp"), "method 'lcp' is unknown; give 'cone' or 'pyramid'"),
+    (lambda: Problem([[1.0]], [0], [Cone(())]).solve(tolerance=0), "tolerance is 0; it must be between 0 and 1"),
+    (lambda: Problem([[1.0]], [0], [Cone(())]).solve(start=[1, 2]), r"start has shape \(2,\); it must be 1 finite"),
+    (lambda: Problem([[1.0]], [0], [Cone(())]).solve(directions=2), "directions is 2; a pyramid needs at least 3"),
+    (lambda: Problem([[1.0]], [0], [Cone(())]).solve(otherwise="no"), "otherwise='no' is unknown"),
+    (lambda: Problem([[0.0]], [-1.0], [Cone((), "wall")]).solve(), "contact 'wall': its bodies approach at 1 m/s"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("make", "text"), REFUSED)
+def test_what_is_refused(make, text):
+    with pytest.raises(sc.errors.StateError, match=text):
+        make()
+
+
+def test_what_is_not_solved_is_said():
+    """Two immovable directions that ask for the impossible: u_n = -1 whatever p does, since S has no such column."""
+    S = np.array([[1.0, -1.0], [-1.0, 1.0]])
+    problem = Problem(S, [-1.0, -1.0], [Cone((), "left jaw"), Cone((), "right jaw")])
+    text = r"2 contacts were not solved to 1e-10: residual .* worst is '(left|right) jaw'"
+    with pytest.raises(sc.errors.ConvergenceError, match=text):
+        problem.solve()
+    with pytest.warns(RuntimeWarning, match="not solved"):
+        problem.solve(otherwise="warn")
+    assert problem.solve(otherwise="report").residual > 0.1
+    with pytest.raises(sc.errors.ConvergenceError, match="Lemke's method ended in a ray"):
+        problem.solve("pyramid")
