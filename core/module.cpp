@@ -123,6 +123,9 @@ void bind(nb::module_& m);  // program/binding.cpp
 namespace complementarity {
 void bind(nb::module_& m);  // contact/solver_binding.cpp
 }
+namespace sim {
+void bind(nb::module_& m);  // sim/binding.cpp
+}
 
 }  // namespace soacraft
 
@@ -135,6 +138,7 @@ NB_MODULE(_core, m) {
     soacraft::contact::bind(m);
     soacraft::program::bind(m);
     soacraft::complementarity::bind(m);
+    soacraft::sim::bind(m);
     soacraft::bind_blocks(m);
     const auto array = [](const char* name) { return nb::arg(name).none(); };  // None gets our own refusal
     m.doc() = "Compiled kernels of soacraft: the sweeps of an SKO model on flat arrays.";

@@ -60,6 +60,7 @@ struct Kernels {
     bool (*push)(const Plan&, void* memory, const State&, const double* rhs, double* dv);
     bool (*rows)(const Plan&, void* memory, const State&, const Rows&);
     bool (*move)(const Plan&, void* memory, Move, const State&, const Motion&);
+    bool (*opening)(const Plan&, void* memory, const State&, double* to);  // how far closures are open at q
     std::size_t (*closing_room)(const Plan&);  // bytes of the memory that the next one takes
     bool (*assemble)(const Plan&, void* memory, const double* q, const double* theta, const Allowed&, double* to);
     std::size_t (*derive_room)(const Plan&);

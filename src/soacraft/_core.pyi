@@ -353,6 +353,13 @@ def closed_motion_call(
     a Python function, and inverse dynamics while `forces` is not empty.
     """
 
+def advance(
+    tree: RigidModel, setting: Any, course: Any, x: _Reals, w: _Reals, track: Any
+) -> tuple[int, float, int, int]:
+    """Many steps of a motion from x, where the rates are w, into the arrays of a track (`soacraft.sim.compiled`): how
+    many, the length of the next, and the counts of stability.
+    """
+
 def closed_method(function: Callable[..., Any]) -> Any:
     """A method (q, v, force) of solvers that asks their compiled call first, and then a Python function."""
 

@@ -100,14 +100,14 @@ def quick_call(mb: Multibody, name: str, fallback: Function, ignore_loops: bool 
         row.given,
         fallback,
         mb.acting_forces if row.stored else None,
-        _frames(mb, model),
+        frames_of(mb, model),
         _WRAPS[name](mb) if name in _WRAPS else None,
         mb.is_closed and not row.right_with_loops,
         ignore_loops,
     )
 
 
-def _frames(mb: Multibody, model: CompiledModel) -> dict[Any, bytes]:
+def frames_of(mb: Multibody, model: CompiledModel) -> dict[Any, bytes]:
     """The frames of a model, which quick calls share."""
     if not isinstance(model.frames, Frames):
         model.frames = Frames(mb, model)

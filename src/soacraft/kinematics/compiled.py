@@ -69,11 +69,11 @@ class CompiledClosures:
         self._rows_of_loops = self.size - len(plan.closures.couplings)
         self._nv = len(plan.closures.units)
         self._holonomic = plan.closures.holonomic
-        self._order = _NO_ORDER if plan.independent is None else plan.independent
+        self.order = _NO_ORDER if plan.independent is None else plan.independent
         self.motions: dict[int, Callable[..., Any]] = {
             motion: _not_sure
             if forces is _OF_A_PART
-            else _core.closed_motion_call(self.core, motion, self._order, _not_sure, forces)
+            else _core.closed_motion_call(self.core, motion, self.order, _not_sure, forces)
             for motion in _MOTIONS.get(plan.method, ())
         }
         """Calls (q, theta), (q, x, theta) or (q, x, theta, v, passive) on single states that give q, v and theta, of
@@ -294,7 +294,7 @@ class CompiledClosures:
         v_out = np.empty((count, self._nv if motion not in (COMPLETE, ADVANCE) else 0))
         fine = np.zeros(count, dtype=np.int64)
         threads = min(_CORES, 1 + count * self._tree.count // _WORTH_A_THREAD)
-        _core.closed_motion(self.core, motion, q, x, self._order, theta, q_out, v_out, fine, threads, v, pull, passive)
+        _core.closed_motion(self.core, motion, q, x, self.order, theta, q_out, v_out, fine, threads, v, pull, passive)
         return q_out, v_out, fine.astype(bool)
 
     def assemble(

@@ -7,7 +7,7 @@ dependent ones, predicted by their own rates, are solved for at every stage.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,16 @@ from soacraft.spatial.checks import Array
 
 if TYPE_CHECKING:
     from soacraft.sim.forces.prescribed import Prescribed
+
+
+class Chain(NamedTuple):
+    """What compiled steps take of a solver: the compiled solver and what moves states, its independent dofs in order,
+    and the coordinates of the closures' hinges, which are followed."""
+
+    solver: Any
+    mover: Any
+    independent: npt.NDArray[np.int64]
+    theta: Array
 
 
 class Closed:
@@ -93,6 +103,15 @@ class Closed:
                 f"dof {name!r} of {graph.name!r} cannot be prescribed: the closures{besides} fix its motion already. "
                 "Let another dof go with p.prescribe(name, None), or open the loop."
             )
+
+    def chain(self, q: Array, v: Array) -> Chain | None:
+        """What compiled steps from a state take of the solver as it is now; None where Python must look at it first."""
+        parts = self.solver.compiled_parts(q, v)
+        return None if parts is None else Chain(parts[0].core, parts[1].core, parts[1].order, np.array(parts[2]))
+
+    def follow(self, chain: Chain) -> None:
+        """Go on from where compiled steps left the closures' hinges."""
+        self.solver.follow(chain.theta)
 
     def violation(self, q: Array, v: Array) -> float:
         """How far the closures are open: radians, or lengths of the loop."""

@@ -17,6 +17,7 @@ from soacraft.model.states.state import State
 from soacraft.model.tree.multibody import Multibody
 from soacraft.sim.choice import read_solver
 from soacraft.sim.clock import Instant, nanoseconds, positive_nanoseconds
+from soacraft.sim.compiled import obstacle_to_run
 from soacraft.sim.events import Crossing, Event, Happened, Watch
 from soacraft.sim.forces.drives import Control
 from soacraft.sim.forces.friction import HingeFriction
@@ -24,6 +25,7 @@ from soacraft.sim.forces.loads import Function, Load
 from soacraft.sim.forces.prescribed import Prescribed, find_dof
 from soacraft.sim.integrators.methods import find_method
 from soacraft.sim.rollout import read_force, rollout
+from soacraft.sim.runs.block import Block
 from soacraft.sim.runs.log import Log
 from soacraft.sim.runs.progress import Bar
 from soacraft.sim.runs.recorder import Recorder
@@ -200,8 +202,14 @@ class Propagator(Strict):
         self._callbacks.append((self._now.ns, positive_nanoseconds(period, "the period"), callback))
 
     def report(self) -> Text:
-        """What acts, what does not, which solver and integrator, and why."""
-        return Text(report(self.mb, self._why, repr(self._method), self._loads, self._controls, self._prescribed))
+        """What acts, what does not, which solver and integrator, and why; whether steps are compiled. Those are taken
+        many in one call, up to the next callback; a step that compiled code is not sure of is taken in Python."""
+        loads, given = self._loads, self._prescribed
+        told = bool(given.dofs) or any(isinstance(x, HingeFriction) and x.smooth is None for x in loads)
+        why = obstacle_to_run(self.mb, self._method, [*loads, *self._controls.values()], told)
+        if not why and self._watch.events:
+            why = f"event {self._watch.events[0].name!r} is looked for in each"
+        return Text(report(self.mb, self._why, repr(self._method), why, loads, self._controls, given))
 
     def __repr__(self) -> str:
         return f"Propagator of {self._mb.name!r} at t = {self.t:.9g} s: {self._why.partition(':')[0]}, {self._method!r}"
@@ -301,6 +309,13 @@ class Propagator(Strict):
     def _advance(self, goal: int, x: Array, w: Array, recorder: Recorder, bar: Bar) -> str:
         x, w = self._call_back(x, w, recorder)
         while self._now.ns < goal:
+            block = self._many(goal, x, w)
+            if block is not None:
+                self._now, self._x = Instant(int(block.ns[-1])), block.x[-1]
+                recorder.block(block, self._rtol)
+                x, w = self._call_back(block.x[-1], block.w[-1], recorder)
+                bar.at(self.t)
+                continue
             step, end, error = self._stride.take(self._current, self._now, x, w, self._next_stop(goal))
             crossing = self._watch.find(step)
             if crossing is not None:
@@ -316,6 +331,13 @@ class Propagator(Strict):
             x, w = self._call_back(x, w, recorder)
             bar.at(end.seconds)
         return ""
+
+    def _many(self, goal: int, x: Array, w: Array) -> Block | None:
+        """Steps in one compiled call, up to the next callback; None where the next is to be taken in Python, as where
+        events are looked for."""
+        if self._watch.events:
+            return None
+        return self._stride.many(self._current, self._now, x, w, min([goal, *(x[0] for x in self._callbacks)]))
 
     def _next_stop(self, goal: int) -> int:
         """The next nanosecond at which a step must end."""

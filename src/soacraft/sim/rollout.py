@@ -9,10 +9,10 @@ import numpy as np
 
 from soacraft.errors import ModelError, SimulationError, StateError
 from soacraft.model.flat.compiled import CompiledModel
-from soacraft.model.hinges import RollingBall
 from soacraft.model.states.coordinates import read_q, read_v
 from soacraft.model.tree.multibody import Multibody
 from soacraft.results import refuse_large
+from soacraft.sim.compiled import obstacle
 from soacraft.spatial.checks import Array, finite
 
 #: Bodies times states that are worth a thread of their own.
@@ -51,17 +51,10 @@ def _compiled(mb: Multibody) -> CompiledModel:
         raise ModelError(f"rollout takes trees, and {mb.name!r} has loops or couplings; use p.advance_to.")
     if mb.acting_forces:
         raise ModelError(f"rollout does not know forces of mb.set_force, and {mb.name!r} has some; use p.advance_to.")
-    model = CompiledModel.of(mb.layout) if mb.nv else None
-    compensated = [x.name for x in mb.bodies if x.gravity_compensation]
-    rolls = [x.hinge_name for x in mb.bodies if isinstance(x.hinge, RollingBall)]
-    if mb.layout.has_links:
-        named = [*mb.springs.names, *mb.bushings.names][0]
-        raise ModelError(f"rollout of {mb.name!r} is not compiled: {named!r} is between nodes; use p.advance_to.")
-    if model is None or compensated or rolls:
-        what = "it has no dofs or a hinge of your own"
-        if compensated or rolls:
-            what = f"{compensated[0]!r} has gravity compensation" if compensated else f"{rolls[0]!r} rolls"
-        raise ModelError(f"rollout of {mb.name!r} is not compiled: {what}; use p.advance_to.")
+    why = obstacle(mb)
+    model = None if why else CompiledModel.of(mb.layout)
+    if model is None:
+        raise ModelError(f"rollout of {mb.name!r} is not compiled: {why}; use p.advance_to.")
     return model
 
 

@@ -6,9 +6,12 @@ import numpy as np
 
 from soacraft.errors import SimulationError, SoacraftError, StaleError
 from soacraft.sim.clock import Instant
+from soacraft.sim.compiled import CompiledMotion, obstacle_to_run
 from soacraft.sim.events import Crossing, Watch
 from soacraft.sim.integrators.pace import Pace
 from soacraft.sim.integrators.steps import Method, Problem, Step
+from soacraft.sim.runs.block import Block
+from soacraft.sim.system import Mechanism
 from soacraft.spatial.checks import Array
 
 
@@ -22,6 +25,8 @@ class Stride:
         self._method, self._rtol, self._step, self._origin = method, rtol, step, origin
         self._pace = Pace(method, rtol)
         self._length: float | None = None  # of the next step, where it adapts
+        self._compiled: CompiledMotion | None = None
+        self._judged: tuple[object, ...] = ()  # what `_compiled` was made for
 
     def forget(self) -> None:
         """The next state has nothing to do with the last: begin with a careful step."""
@@ -32,6 +37,35 @@ class Stride:
         if self._method.adaptive or self._step is None:
             return stop
         return min(stop, self._origin + ((now.ns - self._origin) // self._step + 1) * self._step)
+
+    def many(self, problem: Mechanism, now: Instant, x: Array, w: Array, stop: int) -> Block | None:
+        """Steps in one compiled call, as many as it is sure of, no further than to the stop; None where the next one is
+        to be taken in Python."""
+        motion = self._motion(problem)
+        if motion is None or now.rest > 0.0:
+            return None
+        if self._method.adaptive and self._length is None:
+            self._length = self._first(problem, now.seconds, x, w)
+        course = now.ns, stop, self._step or 0, self._origin
+        pace = self._length or 0.0, *self._pace.counts
+        block, (length, *counts) = motion.advance(course, x, w, self._rtol, pace)
+        if self._method.adaptive:
+            self._length, self._pace.counts = length, (counts[0], counts[1])
+        return block
+
+    def _motion(self, problem: Mechanism) -> CompiledMotion | None:
+        """The compiled form of a problem as it is now; None where there is none."""
+        mb = problem.mb
+        judged = problem, problem.edition, mb.parameters
+        if self._judged != judged:
+            self._judged = judged
+            why = obstacle_to_run(mb, self._method, problem.loads, problem.is_told)
+            self._compiled = None if why else CompiledMotion(problem, self._method)
+        return self._compiled
+
+    def _first(self, problem: Problem, t: float, x: Array, w: Array) -> float:
+        first = self._pace.first(problem, t, x, w)
+        return first if self._step is None else min(first, self._step / 1e9)
 
     def take(self, problem: Problem, now: Instant, x: Array, w: Array, stop: int) -> tuple[Step, Instant, float | None]:
         """A step that is good enough, and no longer than to the stop; where it ends; its error, relative to what is
@@ -44,8 +78,7 @@ class Stride:
             step = self._method.march(problem, t, x, w, left)
             return step, Instant(stop) if step.h >= left else now.later(step.h), 1.0
         if self._length is None:
-            first = self._pace.first(problem, t, x, w)
-            self._length = first if self._step is None else min(first, self._step / 1e9)
+            self._length = self._first(problem, t, x, w)
         refused = False
         while True:
             end = _end(now, self._length, stop)

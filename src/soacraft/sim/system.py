@@ -39,7 +39,9 @@ class Mechanism:
         prescribed: Prescribed | None = None,
         closed: Closed | None = None,
     ) -> None:
-        self.mb, self._loads, self._closed = mb, list(loads), closed
+        self.mb, self._loads, self.closed = mb, list(loads), closed
+        self.edition = 0
+        """How often a load was replaced."""
         self.parameters = mb.parameters
         self.frictions = [x for x in self._loads if isinstance(x, HingeFriction) and x.smooth is None]
         given = prescribed is not None and bool(prescribed.dofs)
@@ -68,6 +70,22 @@ class Mechanism:
     def replace(self, old: Load, new: Load) -> None:
         """Let a load take the place of another of the same name."""
         self._loads[self._loads.index(old)] = new
+        self.edition += 1
+
+    @property
+    def loads(self) -> Sequence[Load]:
+        """What acts besides what the model has itself."""
+        return self._loads
+
+    @property
+    def has_passive(self) -> bool:
+        """Whether the work of springs, dampers and the like is counted."""
+        return len(self._silent) > 1
+
+    @property
+    def is_told(self) -> bool:
+        """Whether dofs move as told, or may stick."""
+        return self._prescribed is not None
 
     def require_plain(self, method: str) -> None:
         """Raise for a method that takes trees of holonomic hinges, whose motion nothing prescribes."""
@@ -77,8 +95,8 @@ class Mechanism:
                     f"{method} takes holonomic hinges, but hinge {body.hinge_name!r} of {self.mb.name!r} is a "
                     f"{type(body.hinge).__name__}; use 'rk4' or 'dop853'."
                 )
-        if self._closed is not None or self._prescribed is not None:
-            what = "loops or couplings" if self._closed is not None else "prescribed or sticking dofs"
+        if self.closed is not None or self._prescribed is not None:
+            what = "loops or couplings" if self.closed is not None else "prescribed or sticking dofs"
             raise ModelError(f"{method} takes trees, and {self.mb.name!r} has {what}; use 'rk4' or 'dop853'.")
 
     def point(self, q: Array, v: Array, work: Array | None = None) -> Array:
@@ -106,9 +124,9 @@ class Mechanism:
 
     def violations(self, q: Array, v: Array) -> Array:
         """How far the closures are open, at each of many states."""
-        if self._closed is None:
+        if self.closed is None:
             return np.zeros(len(q))
-        return np.array([self._closed.violation(*one) for one in zip(q, v, strict=True)])
+        return np.array([self.closed.violation(*one) for one in zip(q, v, strict=True)])
 
     def _solved(self, t: float, q: Array, v: Array) -> tuple[Array, Array]:
         """vdot, and all forces."""
@@ -163,25 +181,25 @@ class Mechanism:
         return bool(self._loads or len(self._silent) > 1 or self.mb.acting_forces)
 
     def _accelerations(self, q: Array, v: Array, force: Array) -> Array:
-        if self._closed is not None:
-            return self._closed.accelerations(q, v, force)
+        if self.closed is not None:
+            return self.closed.accelerations(q, v, force)
         return self._dynamics.forward_dynamics(q, v, force)
 
     def _mixed(self, q: Array, v: Array, force: Array, vdot: Array, mask: Any) -> tuple[Array, Array]:
-        if self._closed is not None:
-            return self._closed.mixed(q, v, force, vdot, mask)
+        if self.closed is not None:
+            return self.closed.mixed(q, v, force, vdot, mask)
         return self._dynamics.mixed_dynamics(q, v, force, vdot, mask)
 
     def settle(self, t: float, x: Array, end: bool) -> Array:
         """Prescribed coordinates as they are told, the rest on the closures."""
-        if self._prescribed is None and self._closed is None:
+        if self._prescribed is None and self.closed is None:
             return x
         q, v, work = self.parts(np.array(x))
         if self._prescribed is not None:
             self._prescribed.impose(t, q, v)
             v[[f.number for f in self.frictions if f.sticks]] = 0.0
-        if self._closed is not None:
-            q, v = self._closed.onto(q, v, self._prescribed if self._given else None)
+        if self.closed is not None:
+            q, v = self.closed.onto(q, v, self._prescribed if self._given else None)
         return np.concatenate([q, v, work])
 
     def jacobian(self, t: float, x: Array, w: Array) -> Array:
@@ -189,9 +207,9 @@ class Mechanism:
         q, v, _ = self.parts(x)
         if self._prescribed is not None or not self.coordinates.is_group:
             return jacobian.by_differences(self, t, x, w)
-        if self._closed is None:
+        if self.closed is None:
             return jacobian.of_tree(self, t, q, v)
-        return jacobian.of_closed(self, self._closed, t, q, v)
+        return jacobian.of_closed(self, self.closed, t, q, v)
 
     def scale(self, x: Array, w: Array) -> Array:
         """What errors are measured by, in any units: radians and lengths of the model for coordinates; for velocities

@@ -30,6 +30,8 @@ class Control:
         self.name, self._u = name, u
         self.knots: list[int] = []
         """Nanoseconds at which u has a kink: steps end there."""
+        self.samples: tuple[Array, Array] | None = None
+        """Times and values of u, a constant as one of them; None for a function."""
         if isinstance(u, tuple) and len(u) == 2:
             times = finite(u[0], (None,), f"times of {name!r}", StateError)
             values = finite(u[1], (None,), f"values of {name!r}", StateError)
@@ -39,15 +41,16 @@ class Control:
                     f"got {len(times)} times and {len(values)} values."
                 )
             self._u = lambda t, state: float(np.interp(t, times, values))
+            self.samples = times, values
             self.knots = [nanoseconds(t, f"a time of {name!r}") for t in times]
         elif not callable(u):
-            finite(u, (), f"the control of {name!r}", StateError)
+            self.samples = np.zeros(1), finite(u, (), f"the control of {name!r}", StateError).reshape(1)
 
     def bind(self, mb: Multibody) -> None:
         """Find the actuator or the dof."""
         actuators = {x.name: x for x in mb.actuators}
         names = mb.dof_names
-        self._row = np.zeros(mb.nv)
+        self._row, self._nq = np.zeros(mb.nv), mb.nq
         self._law: Law | None = None
         if self.name in actuators:
             self._law = Law(mb, actuators[self.name])
@@ -59,6 +62,21 @@ class Control:
             raise ModelError(
                 f"{mb.name!r} has no actuator or dof {self.name!r:.60}{near(self.name, known, 'it has')}"
             )
+
+    @property
+    def row(self) -> Array:
+        """What each dof feels of the force, (nv)."""
+        return self._row
+
+    @property
+    def length(self) -> Array:
+        """How the length that the law knows grows with the coordinates, (nq)."""
+        return np.zeros(self._nq) if self._law is None else self._law.length
+
+    @property
+    def law(self) -> Array:
+        """Gain, b0, b1, b2, and the limits of control and force, (8)."""
+        return np.array([1.0, 0, 0, 0, -np.inf, np.inf, -np.inf, np.inf]) if self._law is None else self._law.numbers
 
     def force(self, t: float, state: State) -> Array:
         """The generalized force."""
@@ -81,12 +99,12 @@ class Law:
                 )
         if not actuator.gears:
             raise ModelError(f"{what} drives no dof by a constant gear; let its force act with p.add(...).")
-        self.row, self._length = np.zeros(mb.nv), np.zeros(mb.nq)
+        self.row, self.length = np.zeros(mb.nv), np.zeros(mb.nq)
         places = coordinate_names(mb)
         for dof, gear in actuator.gears.items():
             self.row[mb.dof_names.index(dof)] = gear
             if dof in places:
-                self._length[places[dof]] = gear
+                self.length[places[dof]] = gear
         self._gain = self._numbers("gainprm", 1, 1.0)[0]
         self._bias = self._numbers("biasprm", 3, 0.0) if self._facts.get("biastype") == "affine" else np.zeros(3)
         if self._bias[1] and not set(actuator.gears) <= set(places):
@@ -100,10 +118,16 @@ class Law:
         """gain u + b0 + b1 length + b2 velocity, within its limits."""
         u = self._cut(u, "ctrlrange")
         b0, b1, b2 = self._bias
-        return self._cut(self._gain * u + b0 + b1 * (self._length @ state.q) + b2 * (self.row @ state.v), "forcerange")
+        return self._cut(self._gain * u + b0 + b1 * (self.length @ state.q) + b2 * (self.row @ state.v), "forcerange")
+
+    @property
+    def numbers(self) -> Array:
+        """Gain, b0, b1, b2, and the limits of control and force, (8)."""
+        return np.concatenate([[self._gain], self._bias, self._limits("ctrlrange"), self._limits("forcerange")])
 
     def _cut(self, x: float, key: str) -> float:
-        if key not in self._facts:
-            return x
-        lower, upper = np.asarray(self._facts[key], dtype=np.float64)
+        lower, upper = self._limits(key)
         return float(min(max(x, lower), upper))
+
+    def _limits(self, key: str) -> Array:
+        return np.asarray(self._facts.get(key, (-np.inf, np.inf)), dtype=np.float64)

@@ -44,6 +44,15 @@ class Pace:
         e5, e3 = _size(step.error[0], scale) ** 2, _size(step.error[1], scale) ** 2
         return float(e5 / np.sqrt(e5 + 0.01 * e3)) if e5 > 0.0 else 0.0
 
+    @property
+    def counts(self) -> tuple[int, int]:
+        """Steps at the boundary of stability, and in a row within it."""
+        return self._unstable, self._calm
+
+    @counts.setter
+    def counts(self, counts: tuple[int, int]) -> None:
+        self._unstable, self._calm = counts
+
     def next(self, h: float, error: float, refused: bool) -> float:
         """The step after one of length h; no longer where one was just refused."""
         factor = _MOST if error <= 0.0 else _SAFETY * error ** (-1.0 / self.method.error_order)

@@ -62,6 +62,10 @@ class Step:
     chart: tuple[Array, Array] | None = None
     """The origin of the chart and the coordinates of x0 in it, where x0 is not the origin itself."""
 
+    def around(self, t: float) -> Step:
+        """The step that t is in: itself. A block of many steps has the same."""
+        return self
+
     def at(self, theta: float) -> Array:
         """The state at the fraction theta of the step."""
         if theta <= 0.0:

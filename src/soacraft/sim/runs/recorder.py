@@ -8,6 +8,7 @@ from soacraft import dynamics as dyn
 from soacraft.sim.events import Happened
 from soacraft.sim.forces.loads import Stored
 from soacraft.sim.integrators.steps import Step
+from soacraft.sim.runs.block import Block
 from soacraft.sim.runs.log import Log
 from soacraft.sim.runs.run import Run
 from soacraft.sim.system import Mechanism
@@ -26,7 +27,7 @@ class Recorder:
         self._pending: list[tuple[float, Array, Array, Array]] = []
         self._chunks: list[dict[str, Array]] = []
         self.events: list[Happened] = []
-        self._steps: list[tuple[float, Step]] = []
+        self._steps: list[tuple[float, Step | Block]] = []
         self.explained: float | None = None
         """The sum of the local errors, relative."""
 
@@ -44,27 +45,45 @@ class Recorder:
             self.explained = (self.explained or 0.0) + error
         self.row(end, step.x1, step.w1)
 
+    def block(self, block: Block, rtol: float) -> None:
+        """Many accepted steps, whose errors are relative to rtol."""
+        self.flush()
+        t = block.t
+        self._steps.append((float(t[0]), block))
+        if block.errors is not None:
+            self.explained = (self.explained or 0.0) + rtol * float(block.errors.sum())
+        self._add(t[1:], block.x[1:], block.w[1:], block.forces, block.openings)
+
     def flush(self) -> None:
         """Compute what is pending, and write it to the log."""
         if not self._pending:
             return
-        problem, mb = self._problem, self._problem.mb
-        x = np.array([row[1] for row in self._pending])
-        nq, nt, nv = problem.sizes
-        q, v = x[:, :nq], x[:, nq : nq + nv]
+        t, x, w, forces = (np.array(column) for column in zip(*self._pending, strict=True))
+        self._pending = []
+        q, v = self._parts(x)
+        self._add(t, x, w, forces, self._problem.violations(q, v))
+
+    def _parts(self, x: Array) -> tuple[Array, Array]:
+        nq, _, nv = self._problem.sizes
+        return x[:, :nq], x[:, nq : nq + nv]
+
+    def _add(self, t: Array, x: Array, w: Array, forces: Array, violation: Array) -> None:
+        """Rows with their energies."""
+        mb = self._problem.mb
+        nq, nt, nv = self._problem.sizes
+        q, v = self._parts(x)
         chunk = {
-            "t": np.array([row[0] for row in self._pending]),
+            "t": t,
             "q": q,
             "v": v,
-            "vdot": np.array([row[2][nt : nt + nv] for row in self._pending]),
+            "vdot": w[:, nt : nt + nv],
             "kinetic": np.asarray(dyn.kinetic_energy(mb, q, v, ignore_loops=True)),
             "potential": np.asarray(dyn.potential_energy(mb, q, ignore_loops=True)),
             "springs": np.asarray(dyn.passive_energy(mb, q, ignore_loops=True)),
-            "violation": problem.violations(q, v),
+            "violation": violation,
             "work": x[:, nq + nv :],
-            "forces": np.array([row[3] for row in self._pending]),
+            "forces": forces,
         }
-        self._pending = []
         self._chunks.append(chunk)
         if self._log is not None:
             self._log.write(chunk, self.events)

@@ -13,10 +13,19 @@ from soacraft.spatial.checks import Array
 
 
 def report(
-    mb: Multibody, solver: str, integrator: str, loads: Sequence[Load], controls: Collection[str], given: Prescribed
+    mb: Multibody,
+    solver: str,
+    integrator: str,
+    in_python: str,
+    loads: Sequence[Load],
+    controls: Collection[str],
+    given: Prescribed,
 ) -> str:
-    """Lines of what was decided, what acts, and what the model has that does not act."""
-    lines = [f"{mb.name!r}: {len(mb)} bodies, {mb.nv} dofs", f"solver: {solver}", f"integrator: {integrator}", "acts:"]
+    """Lines of what was decided, what acts, and what the model has that does not act. `in_python`: why steps are not
+    compiled, empty where they are."""
+    steps = f"one by one in Python, since {in_python}" if in_python else "compiled, many in one call"
+    lines = [f"{mb.name!r}: {len(mb)} bodies, {mb.nv} dofs", f"solver: {solver}", f"integrator: {integrator}"]
+    lines += [f"steps: {steps}", "acts:"]
     acting = [f"gravity {tuple(float(x) for x in mb.gravity)}"] if mb.gravity.any() else []
     sprung = [x.hinge_name for x in mb.bodies if x.passive.stiffness.any() or x.passive.damping.any()]
     acting += [f"springs and dampers of hinges: {_listed(sprung)}"] if sprung else []

@@ -12,6 +12,7 @@ from soacraft.attributes import Strict
 from soacraft.errors import StateError
 from soacraft.sim.events import Happened
 from soacraft.sim.integrators.steps import Step
+from soacraft.sim.runs.block import Block
 from soacraft.spatial.checks import Array, finite
 
 
@@ -72,7 +73,7 @@ class Run(Strict):
         events: list[Happened],
         integrator: str,
         stopped_by: str = "",
-        dense: list[tuple[float, Step]] | None = None,
+        dense: list[tuple[float, Step | Block]] | None = None,
         explained: float | None = None,
     ) -> None:
         self.t, self.q, self.v, self.vdot = rows["t"], rows["q"], rows["v"], rows["vdot"]
@@ -112,7 +113,7 @@ class Run(Strict):
         if t >= self.t[-1] or i < 0:
             row = -1 if t >= self.t[-1] else 0
             return Sample(t, self.q[row].copy(), self.v[row].copy())
-        step = self._dense[i][1]
+        step = self._dense[i][1].around(t)
         x = step.at((t - step.t0) / step.h)
         nq, nv = self.q.shape[1], self.v.shape[1]
         return Sample(t, x[:nq].copy(), x[nq : nq + nv].copy())

@@ -1,0 +1,126 @@
+// Many steps in one call: of a fixed length, or as long as the error allows (sim/stride.py, sim/integrators/pace.py). Time is
+// in whole nanoseconds.
+#pragma once
+
+#include "methods.hpp"
+
+namespace soacraft {
+namespace sim {
+
+// From `now` to `goal`, at most `most` steps; a step ends at each of the `stops` between.
+struct Course {
+    index now, goal, most;
+    index step, origin;  // of fixed steps, which end at origin + i step
+    const index* stops;  // growing
+    index stop_count;
+    double rtol, length;    // of an adaptive method: of the next step, in seconds
+    index unstable, calm;   // steps at the boundary of stability, and in a row within it
+};
+
+// What is written, a row for each step: its end, state, rates, dense output, forces, error and how far closures are open.
+struct Track {
+    index* ends;
+    double *X, *W, *F, *forces, *errors, *openings;
+};
+
+class Walk {
+public:
+    Walk(Mechanism& m, Method method, const Tableau& tableau, Course& course, const Track& track)
+        : m_(m), stepper_(m, method, tableau), tableau_(tableau), course_(course), track_(track),
+          rows_(tableau.adaptive() ? 3 + tableau.rows : 1) {}
+
+    // The number of steps taken; fewer than asked for where Python should take the next.
+    index run(const double* x, const double* w) {
+        index done = 0;
+        for (; course_.now < course_.goal && done < course_.most; ++done) {
+            const std::vector<double> theta = m_.theta;
+            if (!(tableau_.adaptive() ? adapted(done, x, w) : fixed(done, x, w))) {
+                m_.theta = theta;
+                break;
+            }
+            x = keep(stepper_.x1, track_.X + done * m_.points), w = keep(stepper_.w1, track_.W + done * m_.size);
+            keep(stepper_.forces, track_.forces + done * m_.names * m_.nv);
+            course_.now = track_.ends[done];
+        }
+        return done;
+    }
+
+private:
+    static constexpr double NANOSECONDS = 1e9;
+    static constexpr double SAFETY = 0.9, LEAST = 0.2, MOST = 8.0;  // those of sim/integrators/pace.py
+    static constexpr index STIFF_STEPS = 15, CALM_STEPS = 6;
+    static constexpr double SHORTEST = 2e-9;  // that of sim/stride.py
+
+    static const double* keep(const std::vector<double>& from, double* to) {
+        std::memcpy(to, from.data(), from.size() * sizeof(double));
+        return to;
+    }
+    static double seconds(index ns) { return static_cast<double>(ns) / NANOSECONDS; }
+
+    index next_stop() {
+        while (course_.stop_count && *course_.stops <= course_.now) ++course_.stops, --course_.stop_count;
+        return course_.stop_count && *course_.stops < course_.goal ? *course_.stops : course_.goal;
+    }
+
+    bool fixed(index row, const double* x, const double* w) {
+        const index grid = course_.origin + ((course_.now - course_.origin) / course_.step + 1) * course_.step;
+        const index stop = next_stop(), end = grid < stop ? grid : stop;
+        return stepper_.take(seconds(course_.now), x, w, seconds(end - course_.now)) && ended(row, end, x);
+    }
+
+    // A step whose error is small enough. On the way out without one, nothing of the course has changed.
+    bool adapted(index row, const double* x, const double* w) {
+        const index stop = next_stop();
+        double length = course_.length;
+        for (bool refused = false;; refused = true) {
+            const double left = seconds(stop - course_.now);
+            index end = stop;
+            if (length < left) {
+                const index ns = static_cast<index>((length > 0.55 * left ? 0.5 * left : length) * NANOSECONDS);
+                end = course_.now + (ns > 1 ? ns : 1);
+                end = end < stop ? end : stop;
+            }
+            const double h = seconds(end - course_.now);
+            if (!stepper_.take(seconds(course_.now), x, w, h)) return false;
+            const double error = stepper_.error(x, w, h, course_.rtol);
+            if (!rigid::finite(&error, 1)) return false;
+            if (error > 1.0) {
+                length = next(h, error, true);
+                if (length < SHORTEST) return false;
+                continue;
+            }
+            index unstable = course_.unstable, calm = course_.calm;
+            if (stepper_.unstable(h, course_.rtol)) calm = 0, ++unstable;
+            else if (++calm >= CALM_STEPS) unstable = 0;
+            if (unstable >= STIFF_STEPS || !ended(row, end, x)) return false;
+            course_.unstable = unstable, course_.calm = calm;
+            course_.length = h >= 0.5 * length || refused ? next(h, error, refused) : length;
+            track_.errors[row] = error;
+            return true;
+        }
+    }
+
+    double next(double h, double error, bool refused) const {
+        const double factor = error <= 0.0 ? MOST : SAFETY * std::pow(error, -1.0 / 8.0), most = refused ? 1.0 : MOST;
+        return h * (factor < LEAST ? LEAST : factor < most ? factor : most);
+    }
+
+    bool ended(index row, index end, const double* x) {
+        const std::vector<double> theta = m_.theta;  // that of the step's end, not of what the dense output asks for
+        const double h = seconds(end - course_.now);
+        if (!stepper_.dense(seconds(course_.now), x, h, track_.F + row * rows_ * m_.size)) return false;
+        m_.theta = theta;
+        track_.ends[row] = end;
+        return m_.opening(stepper_.x1.data(), track_.openings[row]);
+    }
+
+    Mechanism& m_;
+    Stepper stepper_;
+    const Tableau& tableau_;
+    Course& course_;
+    const Track& track_;
+    index rows_;
+};
+
+}  // namespace sim
+}  // namespace soacraft

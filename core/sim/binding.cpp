@@ -1,0 +1,195 @@
+// `_core.advance`: many steps of a motion in one call.
+#include "advance.hpp"
+#include "fields.hpp"
+#include "loops/closed_solver.hpp"
+#include "rigid/wrenches.hpp"
+
+namespace soacraft {
+namespace sim {
+namespace {
+
+long long shown(index i) { return i; }
+
+// Arrays that a call reads, held until it ends.
+class Held {
+public:
+    const double* numbers(nb::handle of, const char* name, index size) {
+        arrays_.push_back(std::make_unique<Array<double>>(field(of, name), name, 1));
+        require(name, arrays_.back()->size(), size);
+        return arrays_.back()->data();
+    }
+    const double* table(nb::handle of, const char* name, index rows, index columns) {
+        arrays_.push_back(std::make_unique<Array<double>>(field(of, name), name, 2));
+        require(name, arrays_.back()->size(0), rows), require(name, arrays_.back()->size(1), columns);
+        return arrays_.back()->data();
+    }
+    double* output(nb::handle of, const char* name, index rows, index columns) {
+        arrays_.push_back(std::make_unique<Array<double>>(field(of, name), name, 2, true));
+        require(name, arrays_.back()->size(0), rows), require(name, arrays_.back()->size(1), columns);
+        return arrays_.back()->data();
+    }
+    static void require(const char* name, index got, index wanted) {
+        if (got != wanted) refuse("%s has length %lld, not %lld", name, shown(got), shown(wanted));
+    }
+
+private:
+    std::vector<std::unique_ptr<Array<double>>> arrays_;
+};
+
+index length_of(nb::handle of, const char* name) {
+    const Py_ssize_t n = PyObject_Size(field(of, name).ptr());
+    if (n < 0) throw nb::python_error();
+    return n;
+}
+
+// `rows` (n, nv), `lengths` (n, nq), `laws` (n, 8), and the knots of all, `starts` (n + 1), `times` and `values`.
+std::vector<Load> read_loads(nb::handle setting, Held& held, const rigid::Model& model) {
+    const index count = length_of(setting, "rows"), all = length_of(setting, "times");
+    const double *rows = held.table(setting, "rows", count, model.nv), *lengths = held.table(setting, "lengths", count, model.nq);
+    const double *laws = held.table(setting, "laws", count, 8), *times = held.numbers(setting, "times", all);
+    const double* values = held.numbers(setting, "values", all);
+    const nb::object starts_given = field(setting, "starts");
+    const Array<index> starts(starts_given, "starts", 1);
+    Held::require("starts", starts.size(), count + 1);
+    std::vector<Load> loads;
+    for (index i = 0; i < count; ++i) {
+        const index first = starts.data()[i], last = starts.data()[i + 1];
+        if (first < 0 || last <= first || last > all) refuse("load %lld has no knots", shown(i));
+        const double* law = laws + 8 * i;
+        loads.push_back({rows + i * model.nv, lengths + i * model.nq, times + first, values + first, last - first, law[0],
+                         {law[1], law[2], law[3]}, {law[4], law[5]}, {law[6], law[7]}});
+    }
+    return loads;
+}
+
+Tableau read_tableau(nb::handle of, Held& held) {
+    Tableau t;
+    if (of.is_none()) return t;
+    t.stages = length_of(of, "b");
+    if (t.stages < 1) refuse("a tableau has a stage or more");
+    t.A = held.table(of, "A", t.stages, t.stages), t.b = held.numbers(of, "b", t.stages), t.c = held.numbers(of, "c", t.stages);
+    if (field(of, "E5").is_none()) return t;
+    t.extra = length_of(of, "c_extra"), t.rows = length_of(of, "D");
+    t.E5 = held.numbers(of, "E5", t.stages + 1), t.E3 = held.numbers(of, "E3", t.stages + 1);
+    t.A_extra = held.table(of, "A_extra", t.extra, t.all()), t.c_extra = held.numbers(of, "c_extra", t.extra);
+    t.D = held.table(of, "D", t.rows, t.all());
+    return t;
+}
+
+const loops::ClosedSolver& solver_of(nb::handle chain, const char* name, const rigid::RigidModel& tree) {
+    const nb::object given = field(chain, name);
+    if (!nb::isinstance<loops::ClosedSolver>(given)) refuse("%s must be a ClosedSolver", name);
+    const loops::ClosedSolver& s = *nb::cast<const loops::ClosedSolver*>(given);
+    if (s.tree != &tree) refuse("%s is of another tree", name);
+    return s;
+}
+
+// The solver and what moves states; false where one of them is not up to date.
+bool read_chain(nb::handle chain, const rigid::RigidModel& tree, Chain& to) {
+    const loops::ClosedSolver &solver = solver_of(chain, "solver", tree), &mover = solver_of(chain, "mover", tree);
+    to.embedded = mover.method == loops::CONSTRAINT_EMBEDDING;
+    if (solver.method == loops::ROWS || (!to.embedded && mover.method != loops::TREE_AUGMENTED) ||
+        solver.plan.coordinates != mover.plan.coordinates)
+        refuse("the solver and the mover of a chain have no plan");
+    if (solver.outdated() || mover.outdated()) return false;
+    const nb::object given = field(chain, "independent");
+    const Array<index> independent(given, "independent", 1);
+    to.independent.assign(independent.data(), independent.data() + independent.size());
+    std::vector<char> seen(static_cast<std::size_t>(tree.model.nv));
+    for (index i : to.independent) {
+        if (i < 0 || i >= tree.model.nv || seen[static_cast<std::size_t>(i)]) refuse("there is no dof %lld", shown(i));
+        seen[static_cast<std::size_t>(i)] = 1;
+    }
+    to.solver = solver.plan, to.mover = mover.plan, to.method = solver.method;
+    to.room = solver.room > mover.room ? solver.room : mover.room;
+    std::memcpy(to.base, solver.base, sizeof to.base);
+    return true;
+}
+
+Course read_course(nb::handle of, const Tableau& tableau) {
+    Course c = {};
+    c.now = integer(of, "now"), c.goal = integer(of, "goal"), c.step = integer(of, "step"), c.origin = integer(of, "origin");
+    c.rtol = number(of, "rtol"), c.length = number(of, "length");
+    c.unstable = integer(of, "unstable"), c.calm = integer(of, "calm");
+    constexpr index LAST = index(1) << 62;
+    const auto off = [&](index x) { return x <= -LAST || x >= LAST; };
+    if (off(c.now) || off(c.goal) || off(c.origin) || c.origin > c.now) refuse("a course goes from its origin on");
+    if (tableau.adaptive() ? !(c.rtol > 0.0 && c.length > 0.0) : c.step < 1 || off(c.step)) refuse("a course needs a step");
+    return c;
+}
+
+Method read_method(nb::handle setting, const Tableau& tableau) {
+    const index method = integer(setting, "method");
+    if (method < EXPLICIT || method > VERLET || (method == EXPLICIT) != (tableau.stages > 0)) refuse("there is no such method");
+    return static_cast<Method>(method);
+}
+
+// Steps from x, where the rates are w, as long as compiled code is sure of them. Returned is the course as it is then:
+// steps taken, length of the next, and the counts of stability.
+nb::tuple advance(rigid::RigidModel& tree, nb::handle setting, nb::handle course, nb::handle x_, nb::handle w_, nb::handle track) {
+    const rigid::Model& model = tree.model;
+    Held held;
+    const nb::object tableau_given = field(setting, "tableau"), chain_given = field(setting, "chain");
+    const Tableau tableau = read_tableau(tableau_given, held);
+    const Method method = read_method(setting, tableau);
+    Course way = read_course(course, tableau);
+    const auto nothing = [&] { return nb::make_tuple(index(0), way.length, way.unstable, way.calm); };
+    for (index k = 0; k < model.count; ++k)
+        if (model.elements[k].kind == rigid::ROLLING) refuse("compiled steps take no hinge that rolls");
+    if (tree.retired || tree.outdated || tree.passive_in_python) return nothing();
+    Setting set = {};
+    set.job = tree.job(true), set.job.passive = tree.acting(true), set.loads = read_loads(setting, held, model);
+    set.passive = integer(setting, "passive") != 0, set.unit = held.numbers(setting, "unit", model.nv);
+    set.slowest = number(setting, "slowest");
+    Chain chain = {};
+    if (!chain_given.is_none() && !read_chain(chain_given, tree, chain)) return nothing();
+    set.chain = chain_given.is_none() ? nullptr : &chain;
+    const nb::object forces = field(setting, "forces"), frames = field(setting, "frames");
+    if (!PyDict_Check(forces.ptr()) || !PyDict_Check(frames.ptr())) refuse("forces and frames must be dicts");
+    rigid::Wrenches wrenches;
+    const unsigned long long stamp = tree.stamp;
+    if (PyDict_GET_SIZE(forces.ptr()) &&
+        (set.chain || !wrenches.read(tree, frames.ptr(), forces.ptr(), nullptr, -1, set.job)))
+        return nothing();
+    if (tree.stamp != stamp || tree.retired) return nothing();  // edited by another thread while Python gave a frame
+
+    const nb::object stops_given = field(course, "stops"), ends_given = field(track, "ends");
+    const Array<index> stops(stops_given, "stops", 1), ends(ends_given, "ends", 1, true);
+    way.stops = stops.data(), way.stop_count = stops.size(), way.most = ends.size();
+    const auto held_tables = tree.pin(set.job);
+    chain.solver.tree = chain.mover.tree = set.job.model;
+    Mechanism m(set);
+    const index most = way.most, rows = tableau.adaptive() ? 3 + tableau.rows : 1;
+    const Array<double> x(x_, "x", 1), w(w_, "w", 1);
+    Held::require("x", x.size(), m.points), Held::require("w", w.size(), m.size);
+    const Track to{ends.data(), held.output(track, "X", most, m.points), held.output(track, "W", most, m.size),
+                   held.output(track, "F", most, rows * m.size), held.output(track, "forces", most, m.names * m.nv),
+                   held.output(track, "errors", most, 1), held.output(track, "openings", most, 1)};
+    if (!rigid::finite(x.data(), m.points) || !rigid::finite(w.data(), m.size) ||
+        !rigid::unit_quaternions(tree.quaternions, x.data()))
+        return nothing();
+    std::unique_ptr<Array<double>> theta;
+    if (set.chain) {
+        theta = std::make_unique<Array<double>>(field(chain_given, "theta"), "theta", 1, true);
+        Held::require("theta", theta->size(), chain.solver.coordinates);
+        m.theta.assign(theta->data(), theta->data() + theta->size());
+    }
+    index done = 0;
+    {
+        nb::gil_scoped_release free;
+        done = Walk(m, method, tableau, way, to).run(x.data(), w.data());
+    }
+    if (theta) std::memcpy(theta->data(), m.theta.data(), m.theta.size() * sizeof(double));
+    return nb::make_tuple(done, way.length, way.unstable, way.calm);
+}
+
+}  // namespace
+
+void bind(nb::module_& m) {
+    const auto any = [](const char* name) { return nb::arg(name).none(); };
+    m.def("advance", &advance, nb::arg("tree"), any("setting"), any("course"), any("x"), any("w"), any("track"),
+          "Many steps of a motion, from x with rates w: how many, the length of the next, and the counts of stability.");
+}
+
+}  // namespace sim
+}  // namespace soacraft

@@ -1,0 +1,239 @@
+// A model in motion as integrators see it (sim/system.py): a state and its rates,
+//
+//     x = [q; v; work],    w = [v; vdot; powers],    u = chart coordinates, in the size of w
+//
+// with vdot by forward dynamics of the tree or by a solver of closed chains, which also puts states back on the closures.
+// What is not sure is false: the step is then taken in Python.
+#pragma once
+
+#include <cstring>
+#include <vector>
+
+#include "chart.hpp"
+#include "loops/job.hpp"
+#include "rigid/algorithms.hpp"
+
+namespace soacraft {
+namespace sim {
+
+// A control (sim/forces/drives.py): u(t), linear between its knots; its force gain u + b0 + b1 length + b2 velocity,
+// within limits; and the dofs that feel it.
+struct Load {
+    const double *row, *length;   // by dof and by coordinate
+    const double *times, *values;
+    index knots;
+    double gain, bias[3], control[2], force[2];  // limits: lower, upper
+};
+
+// The value of broken lines at t, as numpy.interp gives it.
+inline double interpolated(const Load& load, double t) {
+    const index last = load.knots - 1;
+    if (t <= load.times[0]) return load.values[0];
+    if (t >= load.times[last]) return load.values[last];
+    index low = 0, high = last;
+    while (high - low > 1) {
+        const index middle = (low + high) / 2;
+        (load.times[middle] <= t ? low : high) = middle;
+    }
+    const double slope = (load.values[low + 1] - load.values[low]) / (load.times[low + 1] - load.times[low]);
+    return slope * (t - load.times[low]) + load.values[low];
+}
+
+inline double within(double x, const double* limits) {
+    const double above = x < limits[0] ? limits[0] : x;
+    return above > limits[1] ? limits[1] : above;
+}
+
+inline double dot(const double* a, const double* b, index n) {
+    double sum = 0.0;
+    for (index i = 0; i < n; ++i) sum += a[i] * b[i];
+    return sum;
+}
+
+// The solver of a closed chain and what moves its states: projection, or constraint embedding with its independent dofs.
+struct Chain {
+    loops::Plan solver, mover;
+    loops::Method method;
+    bool embedded;
+    std::vector<index> independent;
+    double base[6];
+    std::size_t room;
+};
+
+// What a run is of. `stored` and `passive` are rows of forces behind those of the loads, whose work is counted.
+struct Setting {
+    rigid::Job job;  // of the tree: gravity, springs, stored wrenches
+    std::vector<Load> loads;
+    bool passive;        // whether the model has springs and the like
+    const Chain* chain;  // null for a tree
+    const double* unit;  // what dofs are measured by
+    double slowest;      // a rate that gravity gives
+};
+
+class Mechanism {
+public:
+    const index nq, nv, names, points, size;
+
+    explicit Mechanism(const Setting& s)
+        : nq(s.job.model->nq), nv(s.job.model->nv), names(static_cast<index>(s.loads.size()) + 1 + s.passive),
+          points(nq + nv + names), size(2 * nv + names), set_(s), model_(*s.job.model),
+          dynamics_(rigid::algorithm("forward_dynamics")), at_rest_(rigid::algorithm("inverse_dynamics")),
+          springs_(rigid::algorithm("passive_force")), integrate_(rigid::algorithm("integrate")) {
+        const auto numbers = [](index n) { return std::vector<double>(static_cast<std::size_t>(n)); };
+        total_ = numbers(nv), zeros_ = numbers(nv), forces_ = numbers(names * nv), moved_ = numbers(nq);
+        std::size_t most = 0;
+        for (const rigid::Algorithm* a : {&dynamics_, &at_rest_, &springs_, &integrate_})
+            most = a->one_bytes(s.job) > most ? a->one_bytes(s.job) : most;
+        space_.hold(most);
+        if (!s.chain) return;
+        closed_.hold(s.chain->room), rest_ = numbers(2 + 6 * closures() + couplings());
+        picked_ = numbers(static_cast<index>(s.chain->independent.size())), theta = numbers(s.chain->solver.coordinates);
+    }
+
+    std::vector<double> theta;  // coordinates of the closures' hinges, followed from state to state
+
+    // w at x, and the generalized force of everything, (names, nv), where it is wanted.
+    bool rates(double t, const double* x, double* w, double* forces = nullptr) {
+        const double *q = x, *v = x + nq;
+        double* of = forces ? forces : forces_.data();
+        const index count = static_cast<index>(set_.loads.size());
+        std::memset(total_.data(), 0, bytes(nv));
+        for (index i = 0; i < count; ++i, of += nv) {
+            const double f = force_of(set_.loads[static_cast<std::size_t>(i)], t, q, v);
+            for (index k = 0; k < nv; ++k) {
+                of[k] = set_.loads[static_cast<std::size_t>(i)].row[k] * f;
+                total_[static_cast<std::size_t>(k)] += of[k];
+            }
+            w[2 * nv + i] = dot(of, v, nv);
+        }
+        std::memcpy(w, v, bytes(nv));
+        stored(q, of);
+        w[2 * nv + count] = dot(of, v, nv);
+        if (set_.passive) {
+            run(springs_, q, v, nullptr, of + nv);
+            w[2 * nv + count + 1] = dot(of + nv, v, nv);
+        }
+        return (set_.chain ? solved(q, v, w + nv) : run(dynamics_, q, v, total_.data(), w + nv)) && rigid::finite(w, size);
+    }
+
+    // The point with coordinates u in the chart of x.
+    void move(const double* x, const double* u, double* to) {
+        run(integrate_, x, u, nullptr, to);
+        for (index i = 0; i < nv; ++i) to[nq + i] = x[nq + i] + u[nv + i];
+        for (index i = 0; i < names; ++i) to[nq + nv + i] = x[nq + nv + i] + u[2 * nv + i];
+    }
+
+    // The rate of u when the point moves with w.
+    void chart(const double* u, const double* w, double* to) const {
+        std::memcpy(to, w, bytes(size));
+        for (index k = 0; k < model_.count; ++k)
+            if (turns(k)) {
+                const index at = model_.elements[k].v;
+                rigid::chart_rate(model_.elements[k].kind == rigid::FREE, u + at, w + at, to + at);
+            }
+    }
+
+    // Whether u is within the chart: finite, and no hinge turned too far.
+    bool inside(const double* u) const {
+        for (index k = 0; k < model_.count; ++k)
+            if (turns(k) && rigid::turns_too_far(u + model_.elements[k].v)) return false;
+        return rigid::finite(u, size);
+    }
+
+    // The point of the motion next to x, in its place: put back on the closures.
+    bool settle(double* x) {
+        if (!set_.chain) return true;
+        const Chain& c = *set_.chain;
+        loops::State s = state(x, x + nq);
+        loops::Motion to{x + nq, c.independent.data(), static_cast<index>(c.independent.size()), moved_.data(), nullptr, theta.data()};
+        if (!c.embedded) {
+            to.v = x + nq;
+            std::memcpy(total_.data(), x + nq, bytes(nv)), to.x = total_.data();
+            if (!moved(loops::PROJECT, s, to)) return false;
+        } else {
+            if (!moved(loops::COMPLETE, s, to)) return false;
+            for (std::size_t i = 0; i < picked_.size(); ++i) picked_[i] = x[nq + c.independent[i]];
+            s.q = moved_.data(), to.q = nullptr, to.v = x + nq, to.x = picked_.data();
+            if (!moved(loops::EXPAND, s, to)) return false;
+        }
+        std::memcpy(x, moved_.data(), bytes(nq));
+        return rigid::finite(x, nq + nv);
+    }
+
+    // By how much the closures are open: radians, or lengths of the loop.
+    bool opening(const double* x, double& to) {
+        to = 0.0;
+        return !set_.chain || (loops::best_kernels().opening(set_.chain->solver, closed_.hold(0), state(x, x + nq), &to) &&
+                               rigid::finite(&to, 1));
+    }
+
+    // What coordinates and velocities are measured by, (2 nv): `Mechanism.scale` of sim/system.py.
+    void scale(const double* x, const double* w, double* to) const {
+        constexpr double SLOWEST = 1e-3;  // a dof is judged by no less than this part of the fastest
+        double fastest = set_.slowest;
+        for (index i = 0; i < nv; ++i) {
+            const double unit = 1.0 / set_.unit[i], speed = std::fabs(x[nq + i]) / unit, rise = std::sqrt(std::fabs(w[nv + i]) / unit);
+            to[i] = unit, to[nv + i] = speed > rise ? speed : rise;
+            fastest = to[nv + i] > fastest ? to[nv + i] : fastest;
+        }
+        const double least = SLOWEST * (fastest > 0.0 ? fastest : 1.0);
+        for (index i = 0; i < nv; ++i) to[nv + i] = to[i] * (to[nv + i] > least ? to[nv + i] : least);
+    }
+
+private:
+    static std::size_t bytes(index n) { return static_cast<std::size_t>(n) * sizeof(double); }
+    index closures() const { return static_cast<index>(set_.chain->solver.closures.size()); }
+    index couplings() const { return static_cast<index>(set_.chain->solver.couplings.size()); }
+    bool turns(index k) const { return model_.elements[k].kind == rigid::SPHERICAL || model_.elements[k].kind == rigid::FREE; }
+
+    double force_of(const Load& load, double t, const double* q, const double* v) const {
+        const double u = within(interpolated(load, t), load.control);
+        const double length = load.bias[1] != 0.0 ? dot(load.length, q, nq) : 0.0;
+        const double speed = load.bias[2] != 0.0 ? dot(load.row, v, nv) : 0.0;
+        return within(load.gain * u + load.bias[0] + load.bias[1] * length + load.bias[2] * speed, load.force);
+    }
+
+    bool run(const rigid::Algorithm& a, const double* q, const double* v, const double* x, double* to) {
+        rigid::Job job = set_.job;
+        job.in[rigid::Q] = q, job.in[rigid::V] = v, job.in[rigid::X] = x, job.out[0] = to;
+        return a.one(job, 0, 1, space_.hold(0));
+    }
+
+    // J* f of the stored wrenches: what inverse dynamics has less at rest, without gravity.
+    void stored(const double* q, double* to) {
+        std::memset(to, 0, bytes(nv));
+        if (!set_.job.wrench_count) return;
+        rigid::Job job = set_.job;
+        std::memset(job.base, 0, sizeof job.base);
+        job.passive = nullptr;
+        job.in[rigid::Q] = q, job.in[rigid::V] = job.in[rigid::X] = zeros_.data(), job.out[0] = to;
+        at_rest_.one(job, 0, 1, space_.hold(0));
+        for (index i = 0; i < nv; ++i) to[i] = -to[i];
+    }
+
+    loops::State state(const double* q, const double* v) const {
+        loops::State s = {};
+        std::memcpy(s.base, set_.chain->base, sizeof s.base);
+        s.q = q, s.v = v, s.force = total_.data(), s.theta = theta.data(), s.passive = set_.job.passive;
+        return s;
+    }
+
+    bool solved(const double* q, const double* v, double* vdot) {
+        const loops::Answer to{vdot, rest_.data(), rest_.data() + rest_.size() - 2, theta.data()};
+        return loops::best_kernels().solve(set_.chain->solver, closed_.hold(0), set_.chain->method, state(q, v), to) &&
+               rigid::finite(rest_.data(), static_cast<index>(rest_.size()));
+    }
+
+    bool moved(loops::Move how, const loops::State& s, const loops::Motion& to) {
+        return loops::best_kernels().move(set_.chain->mover, closed_.hold(0), how, s, to);
+    }
+
+    const Setting& set_;
+    const rigid::Model& model_;
+    const rigid::Algorithm &dynamics_, &at_rest_, &springs_, &integrate_;
+    std::vector<double> total_, zeros_, forces_, moved_, rest_, picked_;
+    rigid::Workspace space_, closed_;
+};
+
+}  // namespace sim
+}  // namespace soacraft

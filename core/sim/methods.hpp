@@ -1,0 +1,156 @@
+// One step of each compiled method, as sim/integrators has them: explicit Runge-Kutta methods by their tableau, symplectic
+// Euler, Verlet. Stages are in the chart of the step's start (Munthe-Kaas).
+#pragma once
+
+#include "mechanism.hpp"
+
+namespace soacraft {
+namespace sim {
+
+enum Method : int { EXPLICIT = 0, EULER = 1, VERLET = 2 };
+
+// A (stages, stages), b and c; of an adaptive method also what its error is estimated and its dense output made with.
+struct Tableau {
+    index stages = 0, extra = 0, rows = 0;        // rows of the dense output
+    const double *A = nullptr, *b = nullptr, *c = nullptr;
+    const double *E5 = nullptr, *E3 = nullptr;    // (stages + 1)
+    const double *A_extra = nullptr, *c_extra = nullptr, *D = nullptr;  // (extra, all), (extra), (rows, all)
+    index all() const { return stages + 1 + extra; }
+    bool adaptive() const { return E5 != nullptr; }
+};
+
+class Stepper {
+public:
+    // What a step gave: the point at its end, its rates, the forces there, and its chart coordinates.
+    std::vector<double> x1, w1, forces, u;
+
+    Stepper(Mechanism& mechanism, Method method, const Tableau& tableau)
+        : m_(mechanism), method_(method), tableau_(tableau) {
+        const auto numbers = [](index n) { return std::vector<double>(static_cast<std::size_t>(n)); };
+        x1 = numbers(m_.points), w1 = numbers(m_.size), forces = numbers(m_.names * m_.nv), u = numbers(m_.size);
+        K_ = numbers(tableau.all() * m_.size), stage_ = numbers(m_.points), w_ = numbers(m_.size), last_ = numbers(m_.size);
+        scale_ = numbers(2 * m_.nv), scale0_ = numbers(2 * m_.nv);
+    }
+
+    // From x with rates w at t over h; false where Python should take it.
+    bool take(double t, const double* x, const double* w, double h) {
+        return method_ == EXPLICIT ? explicit_step(t, x, w, h) : method_ == EULER ? euler(t, x, w, h) : verlet(t, x, w, h);
+    }
+
+    // The error of the step just taken, relative to what rtol allows (`Pace.error`).
+    double error(const double* x0, const double* w0, double h, double rtol) {
+        m_.scale(x0, w0, scale0_.data()), m_.scale(x1.data(), w1.data(), scale_.data());
+        for (std::size_t i = 0; i < scale_.size(); ++i) scale_[i] = rtol * (scale_[i] > scale0_[i] ? scale_[i] : scale0_[i]);
+        combine(tableau_.E5, tableau_.stages + 1, h, last_.data());
+        const double fifth = size(last_.data());
+        combine(tableau_.E3, tableau_.stages + 1, h, last_.data());
+        const double third = size(last_.data()), e5 = fifth * fifth, e3 = third * third;
+        return e5 > 0.0 ? e5 / std::sqrt(e5 + 0.01 * e3) : e5;
+    }
+
+    // Whether stability limits the step (`Pace.is_stiff`): a difference of rates over that of the coordinates it belongs to.
+    bool unstable(double h, double rtol) {
+        constexpr double STABLE = 6.1;  // that of sim/integrators/pace.py
+        const double *end = K(tableau_.stages), *before = K(tableau_.stages - 1);
+        m_.scale(x1.data(), w1.data(), scale_.data());
+        for (double& s : scale_) s *= rtol;
+        for (index i = 0; i < m_.size; ++i) last_[at(i)] = end[i] - before[i];
+        const double rise = size(last_.data());
+        combine(tableau_.A + (tableau_.stages - 1) * tableau_.stages, tableau_.stages - 1, h, last_.data());
+        for (index i = 0; i < m_.size; ++i) last_[at(i)] = u[at(i)] - last_[at(i)];
+        const double run = size(last_.data());
+        return run > 0.0 && h * rise > STABLE * run;
+    }
+
+    // The rows of the dense output: u alone, completed where it is asked for, or with those of an adaptive method.
+    bool dense(double t, const double* x, double h, double* F) {
+        const auto row = static_cast<std::size_t>(m_.size);
+        std::memcpy(F, u.data(), row * sizeof(double));
+        if (!tableau_.adaptive()) return true;
+        const double *first = K(0), *end = K(tableau_.stages);
+        for (std::size_t i = 0; i < row; ++i) {
+            F[row + i] = h * first[i] - u[i];
+            F[2 * row + i] = 2.0 * u[i] - (h * first[i] + h * end[i]);
+        }
+        const index all = tableau_.all();
+        for (index i = 0; i < tableau_.extra; ++i)
+            if (!slope(t, x, h, tableau_.A_extra + i * all, tableau_.stages + 1 + i, tableau_.c_extra[i])) return false;
+        for (index i = 0; i < tableau_.rows; ++i) combine(tableau_.D + i * all, all, h, F + (3 + i) * m_.size);
+        return true;
+    }
+
+private:
+    static std::size_t at(index i) { return static_cast<std::size_t>(i); }
+    double* K(index i) { return K_.data() + i * m_.size; }
+
+    // to = h sum of a_j K_j
+    void combine(const double* a, index count, double h, double* to) {
+        std::memset(to, 0, static_cast<std::size_t>(m_.size) * sizeof(double));
+        for (index j = 0; j < count; ++j) {
+            const double* k = K(j);
+            if (a[j] == 0.0) continue;
+            for (index i = 0; i < m_.size; ++i) to[i] += a[j] * k[i];
+        }
+        for (index i = 0; i < m_.size; ++i) to[i] *= h;
+    }
+
+    // The root of the mean square of coordinates and velocities, each relative to its scale; work is not measured.
+    double size(const double* x) const {
+        double sum = 0.0;
+        for (std::size_t i = 0; i < scale_.size(); ++i) sum += (x[i] / scale_[i]) * (x[i] / scale_[i]);
+        return std::sqrt(sum / static_cast<double>(scale_.size()));
+    }
+
+    // K_i at h sum of a_j K_j.
+    bool slope(double t, const double* x, double h, const double* a, index i, double c) {
+        combine(a, i, h, last_.data());
+        if (!m_.inside(last_.data())) return false;
+        m_.move(x, last_.data(), stage_.data());
+        if (!m_.settle(stage_.data()) || !m_.rates(t + c * h, stage_.data(), w_.data())) return false;
+        m_.chart(last_.data(), w_.data(), K(i));
+        return true;
+    }
+
+    bool explicit_step(double t, const double* x, const double* w, double h) {
+        const index stages = tableau_.stages;
+        std::memcpy(K(0), w, static_cast<std::size_t>(m_.size) * sizeof(double));
+        for (index i = 1; i < stages; ++i)
+            if (!slope(t, x, h, tableau_.A + i * stages, i, tableau_.c[i])) return false;
+        combine(tableau_.b, stages, h, u.data());
+        if (!end(t, x, h)) return false;
+        if (tableau_.adaptive()) m_.chart(u.data(), w1.data(), K(stages));
+        return true;
+    }
+
+    // v1 = v0 + h a(q0, v0), then q1 = move(q0, h v1).
+    bool euler(double t, const double* x, const double* w, double h) {
+        for (index i = 0; i < m_.size; ++i) u[at(i)] = h * w[i];
+        for (index i = 0; i < m_.nv; ++i) u[at(i)] = h * (x[m_.nq + i] + u[at(m_.nv + i)]);
+        return end(t, x, h);
+    }
+
+    // v_half = v0 + (h/2) a(q0, v0), q1 = move(q0, h v_half), v1 = v_half + (h/2) a(q1, v0 + h a(q0, v0)).
+    bool verlet(double t, const double* x, const double* w, double h) {
+        for (index i = 0; i < m_.size; ++i) u[at(i)] = h * w[i];
+        for (index i = 0; i < m_.nv; ++i) u[at(i)] = h * (x[m_.nq + i] + 0.5 * h * w[m_.nv + i]);
+        if (!m_.inside(u.data())) return false;
+        m_.move(x, u.data(), stage_.data());
+        if (!m_.settle(stage_.data()) || !m_.rates(t + h, stage_.data(), w_.data())) return false;
+        for (index i = m_.nv; i < m_.size; ++i) u[at(i)] = 0.5 * h * (w[i] + w_[at(i)]);
+        return end(t, x, h);
+    }
+
+    bool end(double t, const double* x, double h) {
+        if (!m_.inside(u.data())) return false;
+        m_.move(x, u.data(), x1.data());
+        return m_.settle(x1.data()) && rigid::finite(x1.data(), m_.points) && m_.rates(t + h, x1.data(), w1.data(), forces.data());
+    }
+
+    Mechanism& m_;
+    Method method_;
+    const Tableau& tableau_;
+    std::vector<double> K_, stage_, w_, last_, scale_, scale0_;
+};
+
+}  // namespace sim
+}  // namespace soacraft

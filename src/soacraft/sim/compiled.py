@@ -1,0 +1,215 @@
+"""Many steps in one compiled call: a run as `_core.advance` reads it, and what stands in the way.
+
+Compiled code takes the steps of "rk4", "dop853", "euler_symplectic" and "verlet" of trees and closed chains, under what
+the model has itself and under controls that are numbers or samples. It stops in front of a step that it is not sure of
+(a number that is not finite, a hinge that turns too far, closures in doubt, a stiff problem): Python takes that one, or
+says what is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.integrate import DOP853
+
+from soacraft import _core
+from soacraft.dynamics.quick import frames_of
+from soacraft.model.flat.compiled import CompiledModel
+from soacraft.model.hinges import RollingBall, RollingDisc
+from soacraft.model.sizes.measure import constant_measure_of
+from soacraft.model.tree.multibody import Multibody
+from soacraft.sim.closed import Chain
+from soacraft.sim.forces.drives import Control
+from soacraft.sim.forces.loads import Load
+from soacraft.sim.integrators.explicit import RK4, Dop853
+from soacraft.sim.integrators.partitioned import EulerSymplectic, Verlet
+from soacraft.sim.integrators.steps import Method
+from soacraft.sim.runs.block import Block
+from soacraft.sim.system import Mechanism
+from soacraft.spatial.checks import Array
+
+#: Numbers of the methods in core/sim/methods.hpp; the others are written in Python alone.
+_METHODS: dict[type[Method], int] = {RK4: 0, Dop853: 0, EulerSymplectic: 1, Verlet: 2}
+#: Steps of one call, and steps times bodies: less than half a second of work, so that Ctrl-C is heard.
+_STEPS, _WORK = 1024, 100_000
+
+
+class Tableau(NamedTuple):
+    """The coefficients of an explicit method; of an adaptive one also those of its errors and its dense output."""
+
+    A: Array
+    b: Array
+    c: Array
+    E5: Array | None = None
+    E3: Array | None = None
+    A_extra: Array | None = None
+    c_extra: Array | None = None
+    D: Array | None = None
+
+    @classmethod
+    def of(cls, method: Method) -> Tableau | None:
+        """That of a method which has one."""
+        if not isinstance(method, RK4 | Dop853):
+            return None
+        given = [method.A, method.b, method.c]
+        if isinstance(method, Dop853):
+            given += [DOP853.E5, DOP853.E3, DOP853.A_EXTRA, DOP853.C_EXTRA, DOP853.D]
+        return cls(*(np.ascontiguousarray(x, dtype=np.float64) for x in given))
+
+
+class Setting(NamedTuple):
+    """What a run is of: the method, the loads (controls) and what else acts."""
+
+    method: int
+    tableau: Tableau | None
+    rows: Array
+    """(loads, nv): the dofs that feel each."""
+    lengths: Array
+    """(loads, nq): of the laws of actuators."""
+    laws: Array
+    """(loads, 8): gain, b0, b1, b2, and the limits of control and force."""
+    starts: npt.NDArray[np.int64]
+    """(loads + 1): where the knots of each are in `times` and `values`."""
+    times: Array
+    values: Array
+    passive: int
+    """Whether the work of springs and dampers is counted."""
+    unit: Array
+    """(nv): what one SI unit of each dof is in radians or lengths of the model."""
+    slowest: float
+    """The rate that gravity gives, per second."""
+    forces: Mapping[Any, Any]
+    """Those of `mb.set_force`."""
+    frames: Mapping[Any, bytes]
+    chain: Chain | None
+
+
+class Course(NamedTuple):
+    """From where to where, in nanoseconds; of an adaptive method the next step, in seconds, and counts of stability."""
+
+    now: int
+    goal: int
+    step: int
+    origin: int
+    stops: npt.NDArray[np.int64]
+    rtol: float
+    length: float
+    unstable: int
+    calm: int
+
+
+class Track(NamedTuple):
+    """What is written, a row for each step."""
+
+    ends: npt.NDArray[np.int64]
+    X: Array
+    W: Array
+    F: Array
+    forces: Array
+    errors: Array
+    openings: Array
+
+
+def obstacle(mb: Multibody) -> str:
+    """Why steps of a model are not compiled; empty where they are."""
+    if not mb.nv:
+        return "it has no dofs"
+    for body in mb.bodies:
+        if isinstance(body.hinge, RollingBall | RollingDisc):
+            return f"{body.hinge_name!r} rolls"
+        if body.gravity_compensation:
+            return f"{body.name!r} has gravity compensation"
+    if mb.layout.has_links:
+        return f"{[*mb.springs.names, *mb.bushings.names][0]!r} is between nodes"
+    if CompiledModel.of(mb.layout) is None:
+        return "it has a hinge of your own"
+    return ""
+
+
+def obstacle_to_run(mb: Multibody, method: Method, loads: Sequence[Load], is_told: bool) -> str:
+    """Why the steps of a run are taken in Python; empty where they are compiled. `is_told`: motions are prescribed."""
+    if type(method) not in _METHODS:
+        return f"{method.name!r} is written in Python"
+    if is_told:
+        return "a motion is prescribed"
+    for load in loads:
+        if not isinstance(load, Control):
+            return f"{load.name!r} is a {type(load).__name__}"
+        if load.samples is None:
+            return f"the control of {load.name!r} is a function"
+    if mb.is_closed and mb.acting_forces:
+        return "forces of mb.set_force act on a closed chain"
+    if constant_measure_of(mb).length <= 0.0:
+        return "its lengths depend on its state"
+    return obstacle(mb)
+
+
+class CompiledMotion:
+    """The steps of one problem by one method."""
+
+    def __init__(self, problem: Mechanism, method: Method) -> None:
+        mb = problem.mb
+        self._problem, self._adaptive = problem, method.adaptive
+        loads = [x for x in problem.loads if isinstance(x, Control)]
+        model = CompiledModel.of(mb.layout)
+        assert model is not None and len(loads) == len(problem.loads)
+        self._kernels = model.kernels
+        samples = [x.samples for x in loads if x.samples is not None]
+        measure = constant_measure_of(mb)
+        self._setting = Setting(
+            _METHODS[type(method)],
+            Tableau.of(method),
+            np.array([x.row for x in loads]).reshape(-1, mb.nv),
+            np.array([x.length for x in loads]).reshape(-1, mb.nq),
+            np.array([x.law for x in loads]).reshape(-1, 8),
+            np.cumsum([0, *(len(times) for times, _ in samples)], dtype=np.int64),
+            np.concatenate([np.zeros(0), *(times for times, _ in samples)]),
+            np.concatenate([np.zeros(0), *(values for _, values in samples)]),
+            int(problem.has_passive),
+            np.ascontiguousarray(measure.dofs),
+            float(np.sqrt(np.linalg.norm(mb.gravity) / measure.length)),
+            mb.acting_forces,
+            frames_of(mb, model),
+            None,
+        )
+        self._stops = np.unique(np.array([ns for x in loads for ns in x.knots], dtype=np.int64))
+        self._most = max(1, min(_STEPS, _WORK // len(mb)))
+
+    def advance(
+        self, course: tuple[int, int, int, int], x: Array, w: Array, rtol: float, pace: tuple[float, int, int]
+    ) -> tuple[Block | None, tuple[float, int, int]]:
+        """Steps from x with rates w, as many as one call takes and is sure of: a block, None for none. And the pace of
+        an adaptive method after them: the length of its next step, and its counts of stability. `course` is now, goal,
+        step and origin, in nanoseconds.
+        """
+        problem, size = self._problem, len(w)
+        chain = None if problem.closed is None else problem.closed.chain(*problem.parts(x)[:2])
+        if problem.closed is not None and chain is None:
+            return None, pace
+        now, goal, step, _ = course
+        most = self._most if self._adaptive else min(self._most, 1 + (goal - now) // step + len(self._stops))
+        tableau = self._setting.tableau
+        rows = 1 if tableau is None or tableau.D is None else 3 + len(tableau.D)
+        names, nv = len(problem.names), problem.mb.nv
+        widths = (len(x), size, rows * size, names * nv, 1, 1)
+        track = Track(np.empty(most, dtype=np.int64), *(np.empty((most, n)) for n in widths))
+        way = Course(*course, self._stops, rtol, *pace)
+        done, *after = _core.advance(self._kernels, self._setting._replace(chain=chain), way, x, w, track)
+        if chain is not None and problem.closed is not None:
+            problem.closed.follow(chain)
+        paced = float(after[0]), int(after[1]), int(after[2])
+        if not done:
+            return None, paced
+        return Block(
+            problem,
+            np.concatenate([[now], track.ends[:done]]),
+            np.concatenate([x[None], track.X[:done]]),
+            np.concatenate([w[None], track.W[:done]]),
+            track.F[:done].reshape(done, rows, size).copy(),
+            track.forces[:done].reshape(done, names, nv),
+            track.errors[:done, 0] if self._adaptive else None,
+            track.openings[:done, 0],
+        ), paced

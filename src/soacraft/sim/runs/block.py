@@ -1,0 +1,44 @@
+"""Many steps as arrays, as compiled code gives them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from soacraft.sim.integrators.steps import Problem, Step, hermite
+from soacraft.spatial.checks import Array
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Steps one after the other: n + 1 instants, states and rates, and n of what belongs to a step or to its end."""
+
+    problem: Problem
+    ns: npt.NDArray[np.int64]
+    """Nanoseconds, (n + 1)."""
+    x: Array
+    w: Array
+    F: Array
+    """(n, rows, size): of an adaptive method as `dense` evaluates them; of others the chart coordinates at the ends."""
+    forces: Array
+    """(n, names, nv): at the ends."""
+    errors: Array | None
+    """(n): relative to what is allowed, where the method knows them."""
+    openings: Array
+    """(n): how far closures are open at the ends."""
+
+    @property
+    def t(self) -> Array:
+        """The instants in seconds."""
+        return np.asarray(self.ns / 1e9)
+
+    def around(self, t: float) -> Step:
+        """The step that t is in."""
+        i = int(np.clip(np.searchsorted(self.t, t, side="right") - 1, 0, len(self.F) - 1))
+        h = float(self.ns[i + 1] - self.ns[i]) / 1e9
+        x0, x1, w0, w1, F = self.x[i], self.x[i + 1], self.w[i], self.w[i + 1], self.F[i]
+        if len(F) == 1:
+            F = hermite(F[0], h * w0, h * self.problem.manifold.rate(x0, F[0], w1))
+        return Step(self.problem, float(self.ns[i]) / 1e9, h, x0, x1, w0, w1, F)
