@@ -13,6 +13,7 @@ from tests.sim.test_order import tree
 import soacraft as sc
 from soacraft.errors import SimulationError
 from soacraft.sim.runs.block import Block
+from soacraft.sim.runs.recorder import Recorder
 from soacraft.sim.stride import Stride
 
 METHODS = ("rk4", "euler_symplectic", "verlet", "dop853")
@@ -260,3 +261,36 @@ def test_a_turn_too_far_stops_a_compiled_run():
         p.advance_to(1.0)
     assert p.run.t[-1] == 0.3
     np.testing.assert_allclose(p.run.v[:, 2], 100.0 * p.run.t, atol=1e-10)
+
+
+@pytest.mark.parametrize("method", [Recorder.block, Recorder.flush, Recorder._add])
+@pytest.mark.parametrize("after", [False, True])
+def test_an_interrupt_between_steps_and_rows_leaves_one_state(method, after, monkeypatch):
+    """Wherever it comes, time, model and run end together."""
+    calls = []
+
+    def interrupted(self, *given):
+        calls.append(given)
+        if len(calls) != 3:
+            return method(self, *given)
+        if after:
+            method(self, *given)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Recorder, method.__name__, interrupted)
+    mb = sc.load("double_pendulum")
+    mb.q = [0.5, 0.2]
+    p = sc.sim.Propagator(mb, integrator="verlet", step=0.001)
+    p.every(0.01, lambda t, state: None)
+    with pytest.raises(KeyboardInterrupt):
+        p.advance_to(1.0)
+    run = p.run
+    assert len(run) == 1 + round(p.t / 0.001)
+    np.testing.assert_array_equal(run.q[-1], mb.q)
+    monkeypatch.undo()
+    p.advance_to(0.1)
+    other = sc.load("double_pendulum")
+    other.q = [0.5, 0.2]
+    whole = sc.sim.Propagator(other, integrator="verlet", step=0.001).advance_to(0.1)
+    np.testing.assert_array_equal(mb.q, other.q)
+    np.testing.assert_array_equal(run.at(0.0095).q, whole.at(0.0095).q)

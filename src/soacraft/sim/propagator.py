@@ -238,6 +238,9 @@ class Propagator(Strict):
             except SoacraftError as cause:
                 raise self._failed(cause, recorder) from cause
             except BaseException:
+                last, x = recorder.last  # an interrupt may come between a row and what belongs to it
+                if last != self.t:
+                    self._now, self._x = Instant(nanoseconds(last, "t")), x
                 self._end(recorder, "interrupted")
                 raise
             finally:

@@ -59,7 +59,6 @@ class Recorder:
         if not self._pending:
             return
         t, x, w, forces = (np.array(column) for column in zip(*self._pending, strict=True))
-        self._pending = []
         q, v = self._parts(x)
         self._add(t, x, w, forces, self._problem.violations(q, v))
 
@@ -84,9 +83,16 @@ class Recorder:
             "work": x[:, nq + nv :],
             "forces": forces,
         }
-        self._chunks.append(chunk)
+        self._chunks, self._pending = [*self._chunks, chunk], []  # at once: an interrupt loses and repeats no row
         if self._log is not None:
             self._log.write(chunk, self.events)
+
+    @property
+    def last(self) -> tuple[float, Array]:
+        """The time and the point of the last row."""
+        self.flush()
+        row = self._chunks[-1]
+        return float(row["t"][-1]), np.concatenate([row[name][-1] for name in ("q", "v", "work")])
 
     def run(self, stopped_by: str = "") -> Run:
         """All of it."""
