@@ -120,7 +120,7 @@ Course read_course(nb::handle of, const Tableau& tableau) {
 
 Method read_method(nb::handle setting, const Tableau& tableau) {
     const index method = integer(setting, "method");
-    if (method < EXPLICIT || method > VERLET || (method == EXPLICIT) != (tableau.stages > 0)) refuse("there is no such method");
+    if (method < EXPLICIT || method >= METHODS || (method == EXPLICIT) != (tableau.stages > 0)) refuse("there is no such method");
     return static_cast<Method>(method);
 }
 

@@ -78,11 +78,14 @@ public:
         : nq(s.job.model->nq), nv(s.job.model->nv), names(static_cast<index>(s.loads.size()) + 1 + s.passive),
           points(nq + nv + names), size(2 * nv + names), set_(s), model_(*s.job.model),
           dynamics_(rigid::algorithm("forward_dynamics")), at_rest_(rigid::algorithm("inverse_dynamics")),
-          springs_(rigid::algorithm("passive_force")), integrate_(rigid::algorithm("integrate")) {
+          springs_(rigid::algorithm("passive_force")), integrate_(rigid::algorithm("integrate")),
+          difference_(rigid::algorithm("difference")), jacobians_(rigid::algorithm("integrate_jacobians")),
+          derivatives_(rigid::algorithm("inverse_dynamics_derivatives")) {
         const auto numbers = [](index n) { return std::vector<double>(static_cast<std::size_t>(n)); };
         total_ = numbers(nv), zeros_ = numbers(nv), forces_ = numbers(names * nv), moved_ = numbers(nq);
         std::size_t most = 0;
-        for (const rigid::Algorithm* a : {&dynamics_, &at_rest_, &springs_, &integrate_})
+        for (const rigid::Algorithm* a :
+             {&dynamics_, &at_rest_, &springs_, &integrate_, &difference_, &jacobians_, &derivatives_})
             most = a->one_bytes(s.job) > most ? a->one_bytes(s.job) : most;
         space_.hold(most);
         if (!s.chain) return;
@@ -95,7 +98,13 @@ public:
     // w at x, and the generalized force of everything, (names, nv), where it is wanted.
     bool rates(double t, const double* x, double* w, double* forces = nullptr) {
         const double *q = x, *v = x + nq;
-        double* of = forces ? forces : forces_.data();
+        std::memcpy(w, v, bytes(nv));
+        push(t, q, v, forces ? forces : forces_.data(), w + 2 * nv);
+        return (set_.chain ? solved(q, v, w + nv) : run(dynamics_, q, v, total_.data(), w + nv)) && rigid::finite(w, size);
+    }
+
+    // The generalized force of everything, (names, nv), and its powers.
+    void push(double t, const double* q, const double* v, double* of, double* powers) {
         const index count = static_cast<index>(set_.loads.size());
         std::memset(total_.data(), 0, bytes(nv));
         for (index i = 0; i < count; ++i, of += nv) {
@@ -104,16 +113,38 @@ public:
                 of[k] = set_.loads[static_cast<std::size_t>(i)].row[k] * f;
                 total_[static_cast<std::size_t>(k)] += of[k];
             }
-            w[2 * nv + i] = dot(of, v, nv);
+            powers[i] = dot(of, v, nv);
         }
-        std::memcpy(w, v, bytes(nv));
         stored(q, of);
-        w[2 * nv + count] = dot(of, v, nv);
-        if (set_.passive) {
-            run(springs_, q, v, nullptr, of + nv);
-            w[2 * nv + count + 1] = dot(of + nv, v, nv);
-        }
-        return (set_.chain ? solved(q, v, w + nv) : run(dynamics_, q, v, total_.data(), w + nv)) && rigid::finite(w, size);
+        powers[count] = dot(of, v, nv);
+        if (!set_.passive) return;
+        run(springs_, q, v, nullptr, of + nv);
+        powers[count + 1] = dot(of + nv, v, nv);
+    }
+
+    // What a variational step asks of a tree: p = Mcal v, v = Mcal^-1 p, the force of gravity, how the Coriolis force varies
+    // with v, (nv, nv); and motions of coordinates, with their Jacobians (nv, nv) along q and the step.
+    bool is_tree() const { return !set_.chain; }
+    void momentum(const double* q, const double* v, double* p) { alone(at_rest_, q, zeros_.data(), v, p); }
+    bool velocity(const double* q, const double* p, double* v) { return alone(dynamics_, q, zeros_.data(), p, v); }
+    void gravity(const double* q, double* to) { alone(at_rest_, q, zeros_.data(), zeros_.data(), to, true); }
+    bool coriolis(const double* q, const double* v, double* in_q, double* in_v, double* in_vdot) {
+        return alone(derivatives_, q, v, zeros_.data(), in_q, false, in_v, in_vdot);
+    }
+    void integrate(const double* q, const double* u, double* to) { alone(integrate_, q, u, nullptr, to); }
+    bool difference(const double* from, const double* to, double* u) {
+        rigid::Job job = set_.job;
+        job.in[rigid::Q] = from, job.in[rigid::V] = to, job.out[0] = u;
+        return difference_.one(job, 0, 1, space_.hold(0));
+    }
+    bool jacobians(const double* q, const double* u, double* in_q, double* in_u) {
+        return alone(jacobians_, q, u, nullptr, in_q, false, in_u);
+    }
+    // Where the dofs of hinges that turn as groups begin, and how many each has.
+    template <class Work>
+    void each_group(const Work& work) const {
+        for (index k = 0; k < model_.count; ++k)
+            if (turns(k)) work(model_.elements[k].v, model_.elements[k].kind == rigid::FREE ? index(6) : index(3));
     }
 
     // The point with coordinates u in the chart of x.
@@ -199,6 +230,17 @@ private:
         return a.one(job, 0, 1, space_.hold(0));
     }
 
+    // A kernel on the tree without springs and wrenches.
+    bool alone(const rigid::Algorithm& a, const double* q, const double* v, const double* x, double* to, bool based = false,
+               double* second = nullptr, double* third = nullptr) {
+        rigid::Job job = set_.job;
+        if (!based) std::memset(job.base, 0, sizeof job.base);
+        job.passive = nullptr, job.wrenches = nullptr, job.wrench_count = 0, job.turned = false;
+        job.in[rigid::Q] = q, job.in[rigid::V] = v, job.in[rigid::X] = x;
+        job.out[0] = to, job.out[1] = second, job.out[2] = third;
+        return a.one(job, 0, 1, space_.hold(0));
+    }
+
     // J* f of the stored wrenches: what inverse dynamics has less at rest, without gravity.
     void stored(const double* q, double* to) {
         std::memset(to, 0, bytes(nv));
@@ -230,7 +272,7 @@ private:
 
     const Setting& set_;
     const rigid::Model& model_;
-    const rigid::Algorithm &dynamics_, &at_rest_, &springs_, &integrate_;
+    const rigid::Algorithm &dynamics_, &at_rest_, &springs_, &integrate_, &difference_, &jacobians_, &derivatives_;
     std::vector<double> total_, zeros_, forces_, moved_, rest_, picked_;
     rigid::Workspace space_, closed_;
 };

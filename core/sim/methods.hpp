@@ -1,13 +1,13 @@
 // One step of each compiled method, as sim/integrators has them: explicit Runge-Kutta methods by their tableau, symplectic
-// Euler, Verlet. Stages are in the chart of the step's start (Munthe-Kaas).
+// Euler, Verlet, variational steps. Stages are in the chart of the step's start (Munthe-Kaas).
 #pragma once
 
-#include "mechanism.hpp"
+#include "variational.hpp"
 
 namespace soacraft {
 namespace sim {
 
-enum Method : int { EXPLICIT = 0, EULER = 1, VERLET = 2 };
+enum Method : int { EXPLICIT = 0, EULER = 1, VERLET = 2, VARIATIONAL = 3, VARIATIONAL4 = 4, METHODS = 5 };
 
 // A (stages, stages), b and c; of an adaptive method also what its error is estimated and its dense output made with.
 struct Tableau {
@@ -26,6 +26,7 @@ public:
 
     Stepper(Mechanism& mechanism, Method method, const Tableau& tableau)
         : m_(mechanism), method_(method), tableau_(tableau) {
+        if (method >= VARIATIONAL) variational_ = std::make_unique<Variational>(mechanism);
         const auto numbers = [](index n) { return std::vector<double>(static_cast<std::size_t>(n)); };
         x1 = numbers(m_.points), w1 = numbers(m_.size), forces = numbers(m_.names * m_.nv), u = numbers(m_.size);
         K_ = numbers(tableau.all() * m_.size), stage_ = numbers(m_.points), w_ = numbers(m_.size), last_ = numbers(m_.size);
@@ -34,7 +35,12 @@ public:
 
     // From x with rates w at t over h; false where Python should take it.
     bool take(double t, const double* x, const double* w, double h) {
-        return method_ == EXPLICIT ? explicit_step(t, x, w, h) : method_ == EULER ? euler(t, x, w, h) : verlet(t, x, w, h);
+        switch (method_) {
+            case EXPLICIT: return explicit_step(t, x, w, h);
+            case EULER: return euler(t, x, w, h);
+            case VERLET: return verlet(t, x, w, h);
+            default: return variational(t, x, h);
+        }
     }
 
     // The error of the step just taken, relative to what rtol allows (`Pace.error`).
@@ -140,15 +146,30 @@ private:
         return end(t, x, h);
     }
 
+    // One step of order two, or three with the middle one back (Yoshida 1990).
+    bool variational(double t, const double* x, double h) {
+        const double one = 1.0, a = 1.0 / (2.0 - std::cbrt(2.0)), three[] = {a, 1.0 - 2.0 * a, a};
+        const bool second = method_ == VARIATIONAL;
+        if (!m_.is_tree() || !variational_->take(t, x, h, second ? &one : three, second ? 1 : 3, u.data())) return false;
+        if (!m_.inside(u.data())) return false;
+        variational_->end(x1.data());  // as it is, and not moved by u: momentum is kept to rounding
+        for (index i = 0; i < m_.names; ++i) x1[at(m_.nq + m_.nv + i)] = x[m_.nq + m_.nv + i] + u[at(2 * m_.nv + i)];
+        return ended(t, h);
+    }
+
     bool end(double t, const double* x, double h) {
         if (!m_.inside(u.data())) return false;
         m_.move(x, u.data(), x1.data());
+        return ended(t, h);
+    }
+    bool ended(double t, double h) {
         return m_.settle(x1.data()) && rigid::finite(x1.data(), m_.points) && m_.rates(t + h, x1.data(), w1.data(), forces.data());
     }
 
     Mechanism& m_;
     Method method_;
     const Tableau& tableau_;
+    std::unique_ptr<Variational> variational_;
     std::vector<double> K_, stage_, w_, last_, scale_, scale0_;
 };
 

@@ -16,7 +16,7 @@ from soacraft.sim.runs.block import Block
 from soacraft.sim.runs.recorder import Recorder
 from soacraft.sim.stride import Stride
 
-METHODS = ("rk4", "euler_symplectic", "verlet", "dop853")
+METHODS = ("rk4", "euler_symplectic", "verlet", "dop853", "variational", "variational4")
 #: Differences after a short run, relative to the largest number: sums are in another order than NumPy's.
 ROUNDING = 1e-13
 

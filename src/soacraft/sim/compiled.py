@@ -1,9 +1,9 @@
 """Many steps in one compiled call: a run as `_core.advance` reads it, and what stands in the way.
 
-Compiled code takes the steps of "rk4", "dop853", "euler_symplectic" and "verlet" of trees and closed chains, under what
-the model has itself and under controls that are numbers or samples. It stops in front of a step that it is not sure of
-(a number that is not finite, a hinge that turns too far, closures in doubt, a stiff problem): Python takes that one, or
-says what is wrong.
+Compiled code takes the steps of "rk4", "dop853", "euler_symplectic" and "verlet" of trees and closed chains, and those
+of "variational" and "variational4" of trees, under what the model has itself and under controls that are numbers or
+samples. It stops in front of a step that it is not sure of (a number that is not finite, a hinge that turns too far,
+closures in doubt, a stiff problem): Python takes that one, or says what is wrong.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from scipy.integrate import DOP853
 from soacraft import _core
 from soacraft.dynamics.quick import frames_of
 from soacraft.model.flat.compiled import CompiledModel
-from soacraft.model.hinges import RollingBall, RollingDisc
 from soacraft.model.sizes.measure import constant_measure_of
 from soacraft.model.tree.multibody import Multibody
 from soacraft.sim.closed import Chain
@@ -27,12 +26,20 @@ from soacraft.sim.forces.loads import Load
 from soacraft.sim.integrators.explicit import RK4, Dop853
 from soacraft.sim.integrators.partitioned import EulerSymplectic, Verlet
 from soacraft.sim.integrators.steps import Method
+from soacraft.sim.integrators.variational import Variational, Variational4
 from soacraft.sim.runs.block import Block
 from soacraft.sim.system import Mechanism
 from soacraft.spatial.checks import Array
 
 #: Numbers of the methods in core/sim/methods.hpp; the others are written in Python alone.
-_METHODS: dict[type[Method], int] = {RK4: 0, Dop853: 0, EulerSymplectic: 1, Verlet: 2}
+_METHODS: dict[type[Method], int] = {
+    RK4: 0,
+    Dop853: 0,
+    EulerSymplectic: 1,
+    Verlet: 2,
+    Variational: 3,
+    Variational4: 4,
+}
 #: Steps of one call, and steps times bodies: less than half a second of work, so that Ctrl-C is heard.
 _STEPS, _WORK = 1024, 100_000
 
@@ -118,7 +125,7 @@ def obstacle(mb: Multibody) -> str:
     if not mb.nv:
         return "it has no dofs"
     for body in mb.bodies:
-        if isinstance(body.hinge, RollingBall | RollingDisc):
+        if not body.hinge.holonomic:
             return f"{body.hinge_name!r} rolls"
         if body.gravity_compensation:
             return f"{body.name!r} has gravity compensation"
