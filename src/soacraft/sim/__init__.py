@@ -10,8 +10,9 @@ nanoseconds inside.
 """
 
 from soacraft.sim.events import Happened
-from soacraft.sim.forces.elements import Drag, JointLimit
+from soacraft.sim.forces.elements import Drag, GravityField
 from soacraft.sim.forces.friction import HingeFriction
+from soacraft.sim.forces.stops import JointLimit
 from soacraft.sim.propagator import Propagator
 from soacraft.sim.runs.log import read
 from soacraft.sim.runs.run import Balance, Run, Sample
@@ -20,6 +21,7 @@ from soacraft.sim.sensitivity import Sensitivity
 __all__ = [
     "Balance",
     "Drag",
+    "GravityField",
     "Happened",
     "HingeFriction",
     "JointLimit",

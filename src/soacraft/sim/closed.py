@@ -7,6 +7,7 @@ dependent ones, predicted by their own rates, are solved for at every stage.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -48,10 +49,22 @@ class Closed:
         """vdot and force, where some accelerations are prescribed."""
         return self.solver.mixed_dynamics(q, v, force, vdot, prescribed)
 
-    def onto(self, q: Array, v: Array, prescribed: Prescribed | None) -> tuple[Array, Array]:
-        """The state on the closures next to (q, v)."""
+    def onto(
+        self, q: Array, v: Array, prescribed: Prescribed | None, still: Sequence[int] = ()
+    ) -> tuple[Array, Array]:
+        """The state on the closures next to (q, v), with some dofs at rest."""
         if prescribed is not None:
-            return self._held(q, v, prescribed)
+            names = self.solver.graph.dof_names
+            q = self.solver.assemble(q, fixed=[names[i] for i in prescribed.dofs])
+            return q, self._held(q, v, [*prescribed.dofs, *still])
+        q, v = self._projected(q, v)
+        if not still:
+            return q, v
+        v = np.array(v)
+        v[list(still)] = 0.0
+        return q, self._held(q, v, still)
+
+    def _projected(self, q: Array, v: Array) -> tuple[Array, Array]:
         if isinstance(self.solver, ConstraintEmbedding):
             q = self.solver.complete(q)
             return q, self.solver.expand(q, v[_numbers(self.solver, q)])
@@ -68,16 +81,16 @@ class Closed:
             P[:, number] = self.solver.expand(q, e)
         return P
 
-    def _held(self, q: Array, v: Array, prescribed: Prescribed) -> tuple[Array, Array]:
-        """With prescribed coordinates and velocities held: the others close the loops."""
-        solver, names = self.solver, self.solver.graph.dof_names
-        q = solver.assemble(q, fixed=[names[i] for i in prescribed.dofs])
-        rows = Constraints(solver.graph, solver.graph.state(q, v))
+    def _held(self, q: Array, v: Array, held: Sequence[int]) -> Array:
+        """v with the velocities of some dofs held: the others keep the loops closed."""
+        rows = Constraints(self.solver.graph, self.solver.graph.state(q, v))
+        free = np.ones(len(v), dtype=bool)
+        free[list(held)] = False
+        unit = rows.measure.dofs[free]
         G = rows.jacobian() / rows.units[:, None]
-        free = ~prescribed.mask
         v = np.array(v)
-        v[free] -= np.linalg.lstsq(G[:, free], G @ v, rcond=1e-9)[0]
-        return q, v
+        v[free] -= np.linalg.lstsq(G[:, free] / unit, G @ v, rcond=1e-9)[0] / unit
+        return v
 
     def require_closed(self, q: Array, v: Array) -> None:
         """Raise `LoopError`, with the cure, where a run would begin off its closures."""

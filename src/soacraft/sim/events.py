@@ -15,7 +15,7 @@ from scipy.optimize import brentq
 
 from soacraft.errors import SimulationError, StateError
 from soacraft.model.states.state import State
-from soacraft.sim.forces.friction import HingeFriction
+from soacraft.sim.forces.holding import Hold
 from soacraft.sim.integrators.steps import Step
 from soacraft.spatial.checks import Array
 
@@ -39,8 +39,8 @@ class Event:
     direction: int = 0
     action: Callable[[float, State], Any] | None = None
     stop: bool = False
-    friction: HingeFriction | None = None
-    """Of a friction that sticks or slips there."""
+    hold: Hold | None = None
+    """Of a load that begins or ends to hold there."""
 
     def value(self, t: float, state: State) -> float:
         """g, a finite number."""

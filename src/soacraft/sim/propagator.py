@@ -20,7 +20,7 @@ from soacraft.sim.clock import Instant, nanoseconds, positive_nanoseconds
 from soacraft.sim.compiled import obstacle_to_run
 from soacraft.sim.events import Crossing, Event, Happened, Watch
 from soacraft.sim.forces.drives import Control
-from soacraft.sim.forces.friction import HingeFriction
+from soacraft.sim.forces.holding import Hold
 from soacraft.sim.forces.loads import Function, Load
 from soacraft.sim.forces.prescribed import Prescribed, find_dof
 from soacraft.sim.integrators.methods import find_method
@@ -134,15 +134,15 @@ class Propagator(Strict):
             self._refuse_new(f"the force {element.name!r}", "Add it before, with a function that is zero until then.")
             element.bind(self.mb)
             self._loads.append(element)
-            if isinstance(element, HingeFriction) and element.smooth is None:
-                self._watch_friction(element)
+            if getattr(element, "switches", False):
+                self._watch_hold(cast(Hold, element))
             self._problem = None
 
-    def _watch_friction(self, friction: HingeFriction) -> None:
+    def _watch_hold(self, hold: Hold) -> None:
         def margin(t: float, state: State) -> float:
-            return friction.margin(self._current, t, state)
+            return hold.margin(self._current, t, state)
 
-        self._watch.events.append(Event(friction.name, margin, -1, friction=friction))
+        self._watch.events.append(Event(hold.name, margin, -1, hold=hold))
 
     def _refuse_new(self, what: str, cure: str) -> None:
         if self._running:
@@ -352,15 +352,15 @@ class Propagator(Strict):
 
     def _act(self, crossing: Crossing, x: Array, w: Array, recorder: Recorder) -> tuple[Array, Array, str]:
         """Let events happen, one after the other."""
-        stop, jumped = "", False
+        stop, jumped, settled = "", False, False
         self._watch.check_storm(self._now.ns, crossing)
         for event in crossing.events:
             q, v, _ = self._current.parts(x)
             recorder.events.append(Happened(self.t, event.name, np.array(q), np.array(v)))
-            if event.friction is not None:
-                self._current.settle_frictions(self.t, x, [event.friction])
-                x = self._current.settle(self.t, x, True)
-                w, jumped = self._current.rates(self.t, x), True
+            if event.hold is not None and not settled:  # all that begins or ends to hold at this instant
+                holds = [y.hold for y in crossing.events if y.hold is not None]
+                x = self._current.settle(self.t, self._current.holds.settle(self.t, x, holds), True)
+                w, jumped, settled = self._current.rates(self.t, x), True, True
             if event.action is not None:
                 recorder.flush()
                 x, w, changed = self._given_to(event.action, x, w)
@@ -394,11 +394,10 @@ class Propagator(Strict):
         problem = self._current
         if changed:
             x = problem.point(np.array(self._mb.q), np.array(self._mb.v), problem.parts(x)[2])
-            problem.settle_frictions(self.t, x, ())
-            x = problem.settle(self.t, x, True)
+            x = problem.settle(self.t, problem.holds.settle(self.t, x, ()), True)
             self._stride.forget()
         else:
-            problem.settle_frictions(self.t, x, ())
+            x = problem.holds.settle(self.t, x, ())
         w = problem.rates(self.t, x)  # it may also have changed a control, or a parameter of the model
         self._x = x
         return x, w, changed
@@ -428,8 +427,8 @@ class Propagator(Strict):
         x = problem.point(*problem.parts(self._x)[:2], np.array(work))
         if self._closed is not None and not self._prescribed.dofs:
             self._closed.require_closed(q, v)
-        problem.settle_frictions(self.t, x, ())
-        x = problem.settle(self.t, x, True)
+        problem.holds.require_inside(x)
+        x = problem.settle(self.t, problem.holds.settle(self.t, x, ()), True)
         w = problem.rates(self.t, x)
         self._watch.moved(self.t, x, [], False)
         self._x = x

@@ -7,19 +7,19 @@ with vdot by forward dynamics of the tree, mixed dynamics where motions are pres
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from soacraft import dynamics as dyn
-from soacraft.errors import LoopError, ModelError, SimulationError
+from soacraft.errors import ModelError
 from soacraft.model.sizes.measure import measure_of
 from soacraft.model.states.state import State
 from soacraft.model.tree.multibody import Multibody
 from soacraft.sim import jacobian
 from soacraft.sim.closed import Closed
-from soacraft.sim.forces.friction import HingeFriction
+from soacraft.sim.forces.holding import Hold, Holding, holding_forces
 from soacraft.sim.forces.loads import Load, Passive, Stored
 from soacraft.sim.forces.prescribed import Prescribed
 from soacraft.sim.integrators.manifold import Coordinates, Product, Vectors
@@ -43,14 +43,9 @@ class Mechanism:
         self.edition = 0
         """How often a load was replaced."""
         self.parameters = mb.parameters
-        self.frictions = [x for x in self._loads if isinstance(x, HingeFriction) and x.smooth is None]
+        self.holds = Holding(self, [x for x in self._loads if getattr(x, "switches", False)])  # type: ignore[misc]
         given = prescribed is not None and bool(prescribed.dofs)
-        self._prescribed = (prescribed or Prescribed(mb)) if given or self.frictions else None
-        if self.frictions and closed is not None:
-            raise LoopError(
-                f"the {self.frictions[0].name} of {mb.name!r} would stick, which a closed chain does not know yet; "
-                "give HingeFriction(..., smooth=speed)."
-            )
+        self._prescribed = (prescribed or Prescribed(mb)) if given or self.holds.all else None
         self._silent: list[Load] = [Stored()]  # act in the dynamics functions: only their work is counted here
         if _has_passive(mb):
             self._silent.append(Passive())
@@ -134,39 +129,67 @@ class Mechanism:
         total = forces[: len(self._loads)].sum(axis=0)
         if self._prescribed is None:
             return self._accelerations(q, v, total), forces
+        held = self.holds.active
         mask = np.array(self._prescribed.mask)
-        mask[[x.number for x in self.frictions if x.sticks]] = True
+        mask[[x.number for x in held]] = True
         if not mask.any():
             vdot, reaction = self._accelerations(q, v, total), np.zeros(len(v))
+        elif self.closed is not None and held:
+            vdot, reaction = self._held(t, q, v, total, held)
         else:
             vdot, force = self._mixed(q, v, total, self._prescribed.accelerations(t), mask)
             reaction = np.where(mask, force - total, 0.0)  # what it takes besides the loads
-        for x in self.frictions:
-            if x.sticks and not self._prescribed.mask[x.number]:
-                forces[self._loads.index(x), x.number] += reaction[x.number]
-                reaction[x.number] = 0.0
+        for x in held:
+            forces[self._loads.index(x), x.number] += reaction[x.number]
+            reaction[x.number] = 0.0
         return vdot, np.concatenate([forces, [reaction]]) if self._given else forces
 
-    def held_by(self, friction: HingeFriction, t: float, state: State) -> float:
-        """The force with which a friction holds its dof."""
-        return float(self._solved(t, state.q, state.v)[1][self._loads.index(friction), friction.number])
+    def _held(self, t: float, q: Array, v: Array, total: Array, held: Sequence[Hold]) -> tuple[Array, Array]:
+        """vdot of a closed chain, and the forces of what holds and what prescribes, which closures may tie."""
+        assert self._prescribed is not None
+        given = self.prescribed_dofs
+        dofs = [x.number for x in held] + given
+        wanted = self._prescribed.accelerations(t)
+        free, Y = self._accelerations(q, v, total), self.compliance(q)
+        bounds = [x.bounds for x in held] + [(-np.inf, np.inf)] * len(given)
+        reaction = np.zeros(len(v))
+        reaction[dofs] = holding_forces(Y[np.ix_(dofs, dofs)], (wanted - free)[dofs], bounds)
+        vdot = free + Y @ reaction
+        vdot[dofs] = wanted[dofs]
+        return vdot, reaction
 
-    def settle_frictions(self, t: float, x: Array, stopped: Collection[HingeFriction]) -> None:
-        """Let every friction decide, until all agree: one that lets go changes what the others must hold."""
-        if not self.frictions:
-            return
-        q, v, _ = self.parts(np.array(x))
-        v[[f.number for f in stopped]] = 0.0
-        state = self.mb.state(q, v)
-        for f in stopped:
-            f.decide(self, t, state, True)
-        others = [f for f in self.frictions if f not in stopped or f.sticks]
-        for _ in range(2 * len(others) + 1):
-            changed = [f.decide(self, t, state, False) for f in others]
-            if not any(changed):
-                return
-        names = ", ".join(f.name for f in self.frictions)
-        raise SimulationError(f"the frictions of {self.mb.name!r} do not agree on what sticks: {names}.")
+    @property
+    def is_closed(self) -> bool:
+        """Whether there are closures or couplings."""
+        return self.closed is not None
+
+    @property
+    def prescribed_dofs(self) -> list[int]:
+        """The numbers of the prescribed dofs."""
+        return [] if self._prescribed is None else self._prescribed.dofs
+
+    def is_prescribed(self, number: int) -> bool:
+        """Whether the motion of a dof is given."""
+        return self._prescribed is not None and bool(self._prescribed.mask[number])
+
+    def compliance(self, q: Array) -> Array:
+        """Y = dvdot/dforce of all dofs, closures and couplings considered, (nv, nv)."""
+        if self.closed is not None:
+            return self.closed.solver.mass_matrix_inverse(q, "all")
+        return self._dynamics.mass_matrix_inverse(q)
+
+    def free_accelerations(self, t: float, q: Array, v: Array) -> Array:
+        """vdot as it is at a state, with all that holds now."""
+        return self._solved(t, q, v)[0]
+
+    def holding(self, t: float, q: Array, v: Array) -> tuple[Array, dict[Hold, float]]:
+        """vdot, and the force of every load that holds its dof now."""
+        vdot, forces = self._solved(t, q, v)
+        return vdot, {x: float(forces[self._loads.index(x), x.number]) for x in self.holds.active}
+
+    def held_by(self, hold: Hold, t: float, state: State) -> float:
+        """The force with which a load holds its dof."""
+        return float(self._solved(t, state.q, state.v)[1][self._loads.index(hold), hold.number])
 
     def _forces(self, t: float, q: Array, v: Array) -> Array:
         """The generalized force of every load, and of what the model has itself, (loads, nv)."""
@@ -197,9 +220,10 @@ class Mechanism:
         q, v, work = self.parts(np.array(x))
         if self._prescribed is not None:
             self._prescribed.impose(t, q, v)
-            v[[f.number for f in self.frictions if f.sticks]] = 0.0
+            self.holds.impose(q, v)
         if self.closed is not None:
-            q, v = self.closed.onto(q, v, self._prescribed if self._given else None)
+            still = [x.number for x in self.holds.active]
+            q, v = self.closed.onto(q, v, self._prescribed if self._given else None, still)
         return np.concatenate([q, v, work])
 
     def jacobian(self, t: float, x: Array, w: Array) -> Array:

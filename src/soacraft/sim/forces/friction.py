@@ -24,8 +24,9 @@ class HingeFriction:
         sticking   v = 0, with the force that it takes, up to `static`
 
     A dof that comes to rest sticks if static friction can hold it; the instants are events of the run. `coulomb` is by
-    default the friction of the hinge (`body.passive.friction`), `static` is `coulomb`. With `smooth` (rad/s or m/s) the
-    sign is tanh(v / smooth), nothing sticks, and there are no events: for closed chains.
+    default the friction of the hinge (`body.passive.friction`), `static` is `coulomb`. Where closures tie dofs that
+    stick to each other, so that the force of each is not determined, they stick as long as forces within their bounds
+    can hold them. With `smooth` (rad/s or m/s) the sign is tanh(v / smooth), nothing sticks, and there are no events.
 
     >>> import soacraft as sc
     >>> mb = sc.load("pendulum")                                     # 1 kg at 1 m
@@ -67,9 +68,23 @@ class HingeFriction:
             )
 
     @property
+    def switches(self) -> bool:
+        """Whether it sticks and slips."""
+        return self.smooth is None
+
+    @property
     def sticks(self) -> bool:
         """Whether the dof is held now."""
         return self.smooth is None and self.sign == 0.0
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The forces with which it can hold."""
+        return -self.static, self.static
+
+    def impose(self, q: Array, v: Array) -> None:
+        """Let a dof that sticks rest."""
+        v[self.number] = 0.0
 
     def force(self, t: float, state: State) -> Array:
         """The generalized force while it slips; while it sticks, the mechanism finds it."""
@@ -89,19 +104,21 @@ class HingeFriction:
             return self.sign * float(state.v[self.number])
         return self.static - abs(problem.held_by(self, t, state))
 
-    def decide(self, problem: Mechanism, t: float, state: State, event: bool) -> bool:
-        """At rest: stick if friction can hold it, else slip to where it is pushed. Whether something changed. At the
-        instant of its `event` one that stuck slips, whatever rounding says."""
-        before = self.sign
-        v = float(state.v[self.number])
-        if v != 0.0:
-            self.sign = float(np.sign(v))
-            return self.sign != before
-        self.sign = 0.0
-        holds = problem.held_by(self, t, state)
-        if abs(holds) > self.static or (event and before == 0.0):
-            self.sign = -float(np.sign(holds))
-        return self.sign != before
+    def take(self, q: Array, v: Array) -> None:
+        """Stick at rest, else slip as it moves."""
+        self.sign = float(np.sign(v[self.number]))
+
+    def excess(self, force: float) -> float:
+        """By which part a force is more than it can hold: positive where it must slip."""
+        return abs(force) / self.static - 1.0 if self.static > 0.0 else float(abs(force) > 0.0)
+
+    def release(self, force: float) -> None:
+        """Slip to where it is pushed, against the force that held it."""
+        self.sign = -float(np.sign(force))
+
+    def runs_back(self, v: Array, vdot: Array, small: float) -> bool:
+        """Whether it slips from rest to the other side than its friction is for."""
+        return bool(v[self.number] == 0.0 and self.sign * vdot[self.number] < -small * self.static)
 
 
 def _speed(value: Any, what: str) -> float | None:

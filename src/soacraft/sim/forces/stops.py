@@ -1,0 +1,164 @@
+"""Limits of joints: stops that give way as springs do, or rigid ones with restitution."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from soacraft.errors import ModelError, StateError
+from soacraft.model.sizes.measure import measure_of
+from soacraft.model.states.state import State
+from soacraft.model.tree.multibody import Multibody
+from soacraft.sim.forces.elements import not_negative
+from soacraft.sim.forces.prescribed import find_dof
+from soacraft.spatial.checks import Array
+
+if TYPE_CHECKING:
+    from soacraft.sim.system import Mechanism
+
+#: A dof this near to a rigid stop touches it, in radians or lengths of the model: rounding of its place.
+_TOUCHES = 1e-11
+
+
+class JointLimit:
+    """A stop at the limits of a dof, rigid, or compliant where it has a `stiffness`.
+
+    A compliant one, beyond its limit by x and moving out at speed s, pushes back with
+
+        stiffness x (1 + damping s),   never pulling                                        (Hunt and Crossley 1975)
+
+    At a rigid one a dof that arrives with speed s leaves with `restitution` times s (Newton), by an impulse on all of
+    the model; a hop too low to see ends in rest. There it leans on the stop until it would have to be pulled. Arrivals
+    and departures are events of the run. `lower` and `upper` are by default those of the hinge (`body.limits`).
+
+    >>> import soacraft as sc
+    >>> mb = sc.load("pendulum")
+    >>> stop = JointLimit("bob", stiffness=1000.0, lower=-1.0, upper=1.0)
+    >>> stop.bind(mb)
+    >>> stop.force(0.0, mb.state([1.01], [0.0])).round(9)
+    array([-10.])
+    """
+
+    def __init__(
+        self,
+        hinge: str,
+        stiffness: float | None = None,
+        damping: float = 0.0,
+        lower: float | None = None,
+        upper: float | None = None,
+        restitution: float = 0.0,
+    ) -> None:
+        self.hinge, self.name = hinge, f"limit of {hinge}"
+        self._stiffness = None if stiffness is None else not_negative(stiffness, f"stiffness of the {self.name}")
+        self._damping = not_negative(damping, f"damping of the {self.name}")
+        self.restitution = not_negative(restitution, f"restitution of the {self.name}")
+        if self.restitution > 1.0:
+            raise StateError(f"restitution of the {self.name} must be between 0 and 1, got {self.restitution:g}.")
+        if self._stiffness is None and self._damping:
+            raise StateError(f"damping of the {self.name} needs a stiffness; a rigid stop has restitution=.")
+        if self._stiffness is not None and self.restitution:
+            raise StateError(f"restitution of the {self.name} is that of a rigid stop; leave stiffness= out.")
+        self._given = lower, upper
+        self.side = 0
+        """Where the dof leans on a rigid stop: 1 at the upper one, -1 at the lower one, 0 where it is free."""
+
+    def bind(self, mb: Multibody) -> None:
+        """Find the dof and its limits."""
+        self._mb = mb
+        self.number, self.place = find_dof(mb, self.hinge)
+        body = next(x for x in mb.bodies if mb.v_slice(x).start <= self.number < mb.v_slice(x).stop)
+        at = self.number - mb.v_slice(body).start
+        own = body.limits.lower[at], body.limits.upper[at]
+        self._lower, self._upper = (float(x if y is None else y) for x, y in zip(own, self._given, strict=True))
+        if not (np.isfinite(self._lower) or np.isfinite(self._upper)):
+            raise ModelError(f"dof {self.hinge!r} of {mb.name!r} has no limits; give JointLimit(..., lower=, upper=).")
+        if not self._lower < self._upper:
+            raise ModelError(f"the {self.name} must have lower < upper, got {self._lower:g} and {self._upper:g}.")
+        if self.switches and self._upper - self._lower < 1e3 * _TOUCHES * self.unit(mb.q):
+            raise ModelError(
+                f"the {self.name} leaves no room between {self._lower:.17g} and {self._upper:.17g}: prescribe the dof, "
+                "or use a Weld."
+            )
+
+    def force(self, t: float, state: State) -> Array:
+        """The generalized force of a compliant stop; what a rigid one pushes with, the mechanism computes."""
+        total = np.zeros(state.v.shape[-1])
+        if self._stiffness is None:
+            return total
+        q, v = state.q[self.place], state.v[self.number]
+        for depth, speed, way in ((q - self._upper, v, -1.0), (self._lower - q, -v, 1.0)):
+            if depth > 0.0:
+                total[self.number] += way * max(self._stiffness * depth * (1.0 + self._damping * speed), 0.0)
+        return total
+
+    # -- a rigid stop ------------------------------------------------------------------------------------------------
+
+    @property
+    def switches(self) -> bool:
+        """Whether it is rigid: then it holds a dof or does not."""
+        return self._stiffness is None
+
+    @property
+    def sticks(self) -> bool:
+        """Whether the dof leans on it now."""
+        return self.side != 0
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The forces with which it can hold: it pushes."""
+        return (-np.inf, 0.0) if self.side > 0 else (0.0, np.inf)
+
+    def margin(self, problem: Mechanism, t: float, state: State) -> float:
+        """What falls through zero when it arrives (how far it is away) or departs (how much it is pushed)."""
+        if self.side:
+            return -self.side * problem.held_by(self, t, state)
+        return float(min(self._upper - state.q[self.place], state.q[self.place] - self._lower))
+
+    def impose(self, q: Array, v: Array) -> None:
+        """Put a dof that leans on it there, at rest."""
+        q[self.place], v[self.number] = self._upper if self.side > 0 else self._lower, 0.0
+
+    def touched(self, q: Array) -> int:
+        """The side at which it is touched: 1, -1, or 0."""
+        near = _TOUCHES * self.unit(q)
+        return int(q[self.place] >= self._upper - near) - int(q[self.place] <= self._lower + near)
+
+    def nearer(self, q: Array) -> int:
+        """The side that is nearer: 1 or -1."""
+        return 1 if self._upper - q[self.place] < q[self.place] - self._lower else -1
+
+    def require_inside(self, q: Array) -> None:
+        """Raise where a run would begin beyond a rigid stop."""
+        x = float(q[self.place])
+        beyond = max(x - self._upper, self._lower - x)
+        if beyond > 1e3 * _TOUCHES * self.unit(q):
+            raise StateError(
+                f"dof {self.hinge!r} is at {x:.9g}, beyond the {self.name} by {beyond:.3g}, where a rigid stop cannot "
+                f"be: begin between {self._lower:g} and {self._upper:g}, or give the stop a stiffness."
+            )
+
+    def is_hop(self, q: Array, v: Array, vdot: Array, height: float) -> bool:
+        """Whether a dof that leaves would be back after less than a height, in radians or lengths of the model."""
+        fall = self.touched(q) * float(vdot[self.number])
+        return fall > 0.0 and float(v[self.number]) ** 2 < 2.0 * fall * height * self.unit(q)
+
+    def take(self, q: Array, v: Array) -> None:
+        """Lean on it at rest, where it is touched."""
+        self.side = self.touched(q) if v[self.number] == 0.0 else 0
+
+    def excess(self, force: float) -> float:
+        """Positive where it would have to pull, or has nothing to hold."""
+        return 1.0 if self.side * force >= 0.0 else -1.0
+
+    def release(self, force: float) -> None:
+        """Let the dof go."""
+        self.side = 0
+
+    def runs_back(self, v: Array, vdot: Array, small: float) -> bool:
+        """Whether a dof at rest is drawn into it."""
+        return False
+
+    def unit(self, q: Array) -> float:
+        """A radian, or the length of the model."""
+        return float(1.0 / measure_of(self._mb, q).dofs[self.number])
