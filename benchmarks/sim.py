@@ -2,6 +2,7 @@
 
 Both take the same steps of the same model from the same states, on one thread, looped in compiled code: `p.rollout` and
 `mujoco.rollout`, with MuJoCo's constraints, contacts and sensors off. `difference` is that of the last joint angles.
+Then forward dynamics with springs between nodes.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any
 import models
 import mujoco
 import numpy as np
+import springs
 from growth import table
 from in_mujoco import InMujoco
 from measure import microseconds
@@ -25,7 +27,8 @@ def run(quick: bool = False) -> dict[str, Any]:
     """Measure; the result is plain data."""
     sizes = [(1, 3), (8, 2)] if quick else [(1, 500), (4096, 5)]
     names = ("7-dof arm", "humanoid")
-    return {"rows": [measured(name, count, steps, quick) for name in names for count, steps in sizes]}
+    rows = [measured(name, count, steps, quick) for name in names for count, steps in sizes]
+    return {"rows": rows, "springs": springs.run(quick)}
 
 
 def measured(name: str, count: int, steps: int, quick: bool) -> dict[str, Any]:
@@ -70,4 +73,5 @@ def text(result: dict[str, Any]) -> str:
         for x in result["rows"]
     ]
     head = ["model", "states", "us a step", "MuJoCo us a step", "times as fast", "difference"]
-    return f"## Runge-Kutta steps of {STEP} s\n\n{table(head, rows, 1)}"
+    steps = f"## Runge-Kutta steps of {STEP} s\n\n{table(head, rows, 1)}"
+    return f"{steps}\n\n{springs.text(result['springs'])}"

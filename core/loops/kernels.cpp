@@ -60,7 +60,7 @@ Where<T> settle(LoopWorkOf<T>& w, char* more, loops::Method method, const loops:
     force = in.force;
     if (s.passive) {
         for (index i = 0; i < w.model.nv; ++i) w.force[i] = in.force[i];
-        each_passive<T>(*s.passive, in.q, in.v, [&w](index i, const T& x) { w.force[i] += x; });
+        each_passive<T>(*s.passive, w.model, inertial_ground<T>(), in.q, in.v, w.linked, [&w](index i, const T& x) { w.force[i] += x; });
         force = w.force;
     }
     Where<T> fine = take_rows(w, base, in.q, in.v, force, in.pull, in.theta, false, true, in.drives);
@@ -259,7 +259,8 @@ bool move(const Plan& plan, void* memory, loops::Move how, const loops::State& s
         case loops::INVERSE_DYNAMICS: {
             const Base base = base_at(s.base);
             for (index i = 0; i < nv; ++i) m.dv[i] = 0.0;
-            if (s.passive) each_passive<double>(*s.passive, s.q, s.v, [&m](index i, double force) { m.dv[i] += force; });
+            if (s.passive) each_passive<double>(*s.passive, w.model, inertial_ground<double>(), s.q, s.v, w.linked,
+                                                [&m](index i, double force) { m.dv[i] += force; });
             fine = take_rows(w, base, s.q, s.v, m.dv, s.pull, s.theta, false, true) &&
                    inverse_embedding(w, m, base, m.dv, x.x, x.v);
             break;

@@ -167,6 +167,7 @@ nb::bytes saved(const RigidModel& m, nb::list frames) {
     file.screws = m.assembly.screws, file.hinges = m.assembly.hinges, file.links = m.assembly.links;
     file.armature = t.armature, file.springs = t.springs, file.balls = t.balls;
     file.tendons = t.tendons, file.strands = t.strands;
+    file.lines = t.lines, file.bushings = t.bushings, file.nodes = t.nodes, file.curves = t.curves, file.pieces = t.pieces;
     for (nb::handle one : frames) {
         const auto parts = nb::cast<nb::tuple>(one);
         if (parts.size() != 3) refuse("a frame has a name, a body and a place");
@@ -248,8 +249,10 @@ void bind(nb::module_& m) {
         .def("rollout", &rollout, array("q"), array("v"), array("force"), nb::arg("h"), array("Q"), array("V"),
              nb::arg("threads") = 1, "Many steps of the Runge-Kutta method from each state of a batch.")
         .def("set_passive", &set_passive, array("spring_whole"), array("spring_real"), array("ball_whole"),
-             array("ball_real"), array("tendon_real"), array("strand_whole"), array("strand_real"), nb::arg("in_python"),
-             "Springs and dampers of hinges and tendons.")
+             array("ball_real"), array("tendon_whole"), array("tendon_real"), array("strand_whole"), array("strand_real"),
+             array("line_whole"), array("line_real"), array("bushing_real"), array("node_body"), array("node_pose"),
+             array("curve_pieces"), array("piece_real"), nb::arg("in_python"),
+             "Springs and dampers of hinges and tendons, and between nodes.")
         .def("saved", &saved, nb::arg("frames"), "The bytes of a file that C++ loads.")
         .def("time", &time_kernel, nb::arg("algorithm"), array("q"), array("v"), array("x"), nb::arg("repeats"),
              "Seconds of one kernel call, looped here.");

@@ -11,11 +11,13 @@ struct MixedSpace {
     Moving<T>* moving;
     Motion<T>* branches;
     Pulls<T> pulls;
+    LinkWork<T> links;
     T *q, *v, *given_force, *given_vdot, *vdot, *force, *whole, *all;
     template <class Taker>
     MixedSpace(const Job& job, Taker& arena) : work(*job.model, arena),
         moving(arena.template take<Moving<T>>(job.model->count)),
         branches(arena.template take<Motion<T>>(job.model->branches)), pulls(job, arena),
+        links(job.passive, *job.model, arena),
         q(arena.template take<T>(vector_room<T>(job.model->nq))) {
         const index n = job.model->nv;
         for (T** one : {&v, &given_force, &given_vdot, &vdot, &force}) *one = arena.template take<T>(vector_room<T>(n));
@@ -37,11 +39,11 @@ bool run_mixed_dynamics(const Job& job, index first, index last, void* workspace
         const StateVector<T> vdot = read_vector(job, Y, rows, n, space.given_vdot);
         StateVector<T> all_vdot = write_vector(job, 0, rows, space.vdot), all_force = write_vector(job, 1, rows, space.force);
         const Spatial<T>* pull = space.pulls.at(job, rows, q);
-        fine &= mixed_accelerations<T>(model, base_of(job), q, v, with_passive(job, q, v, force, space.whole), vdot,
+        fine &= mixed_accelerations<T>(model, base_of(job), q, v, with_passive(job, space.links, q, v, force, space.whole), vdot,
                                        job.mask, pull, space.work, all_vdot);
         StateVector<T> all{space.all};
         inverse_dynamics<T>(model, base_of(job), q, v, all_vdot, pull, space.moving, space.branches, all);
-        if (job.passive) each_passive<T>(*job.passive, q, v, [&](index k, const T& x) { all.set(k, all[k] - x); });
+        each_passive<T>(job, space.links, q, v, [&](index k, const T& x) { all.set(k, all[k] - x); });
         for (index k = 0; k < n; ++k) all_force.set(k, job.mask[k] ? all[k] : force[k]);
         deliver(job, 0, rows, n, all_vdot), deliver(job, 1, rows, n, all_force);
     }

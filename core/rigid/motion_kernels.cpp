@@ -124,16 +124,19 @@ template <class T>
 std::size_t room_for_kinetic_energy(const Job& job) { return room<Spatial<T>>(job.model->count); }
 
 template <class T>
-bool run_passive_energy(const Job& job, index first, index last, void*) {
+bool run_passive_energy(const Job& job, index first, index last, void* workspace) {
+    Arena arena{static_cast<char*>(workspace)};
+    const LinkWork<T> links(job.passive, *job.model, arena);
     for (index i = first; i < last; i += Lanes<T>::count) {
         const Rows<T> rows(i, last);
         const Reader<T> q(job, Q, rows);
-        Writer<T>(job, 0, rows).set(0, job.passive ? passive_energy<T>(*job.passive, q) : T(0.0));
+        const T energy = job.passive ? passive_energy<T>(*job.passive, *job.model, ground_of<T>(job), q, links) : T(0.0);
+        Writer<T>(job, 0, rows).set(0, energy);
     }
     return true;
 }
 template <class T>
-std::size_t room_for_passive_energy(const Job&) { return 0; }
+std::size_t room_for_passive_energy(const Job& job) { return room_for_links<T>(job); }
 
 #define SOACRAFT_TRACKS(M) run_tracks<double, M>, run_tracks<Abreast, M>, room_for_tracks<double>, room_for_tracks<Abreast>
 

@@ -45,7 +45,7 @@ struct RigidModel {
     }
     // What acts of springs and dampers; null for none.
     const Passive* acting(bool wanted) const {
-        return wanted && (passive.springs_count || passive.balls_count || passive.tendons_count) ? &passive : nullptr;
+        return wanted && passive.any() ? &passive : nullptr;
     }
     // What holds of results for moderate inputs, looked at once for the parameters of now.
     const Promise& promise() {

@@ -25,7 +25,20 @@ Multibody machine() {
     x.springs.push_back({7, 6, 2.0, 0.1, 0.3});
     x.balls.push_back({8, 7, 0, {1, 2, 3}, {0.1, 0.2, 0.3}, {0, 0, 0, 1}});
     x.strands.push_back({12, 10, 1.5}), x.strands.push_back({13, 11, -0.5});
-    x.tendons.push_back({0, 2, 3.0, 0.2, -0.1, 0.1});
+    x.tendons.push_back({0, 2, {3.0, 0.2, -0.1, 0.1, -1, -1}});
+    const double R[] = {1, 0, 0, 0, 0, -1, 0, 1, 0};
+    const auto node = [&](index body, double p) {
+        NodeOn n = {body, {}, {p, 0.2, -0.3}};
+        for (int i = 0; i < 9; ++i) n.R[i] = R[i];
+        x.nodes.push_back(n);
+    };
+    node(3, 0.1), node(-1, 0.5), node(2, 0.3), node(4, 0.2);
+    x.lines.push_back({0, 2, {4.0, 0.0, 0.2, 0.3, -1, 0}});
+    x.curves.push_back({0, 2}), x.pieces = {{0.0, {0.0, 0.5, 0.0, 0.0}, 0.0}, {1.0, {0.5, 0.5, 0.1, 0.2}, 0.25}};
+    Bushing b = {};
+    for (int i = 0; i < 6; ++i) b.K[7 * i] = 1.0 + i, b.D[7 * i] = 0.1 * i;
+    b.rest_R[0] = b.rest_R[4] = b.rest_R[8] = 1.0, b.rest_p[2] = 0.4;
+    x.bushings.push_back(b);
     return Multibody(x);
 }
 

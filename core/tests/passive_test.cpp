@@ -1,4 +1,5 @@
-// Springs, dampers and tendons on random trees: each lane of a pack as one state, and their rates against differences.
+// Springs, dampers, tendons and what is between nodes on random trees: each lane of a pack as one state, and rates
+// against differences.
 #include "random_springs.hpp"
 
 namespace soacraft {
@@ -51,7 +52,12 @@ void test_springs(unsigned seed) {
     }
     expect(worst < 1e-14 * scale, "each lane has the forces of its own state");
     Buffer<double> dq(n * n, 0.0), dv(n * n, 0.0);
-    expect(add_passive_rates(springs.passive, q, n, dq.data(), dv.data()), "their rates are finite");
+    Buffer<Varying> varying_q(model.nq), varying_v(n);
+    Buffer<LinkedElement<Varying>> at(model.count + 2);
+    LinkRateWork work;
+    work.q = varying_q.data(), work.v = varying_v.data(), work.at = at.data();
+    const Ground<double> ground = inertial_ground<double>();
+    expect(add_passive_rates(springs.passive, model, ground, q, v, work, dq.data(), dv.data()), "their rates are finite");
     const double t = 1e-5;
     for (index k = 0; k < model.count; ++k) {
         const Element& e = model.elements[k];

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         Bushing,
         Closure,
         Coupling,
+        Curve,
         Frame,
         Geometry,
         ImportReport,
@@ -113,7 +114,7 @@ _HOMES = {
     "kinematics.targets": "Direction Placement Position",
     "loops.embedding.aggregate": "aggregate",
     "model": """
-        Actuator Body Bushing Closure Coupling Frame Geometry ImportReport Keyframe Limits Material MovingFrame
+        Actuator Body Bushing Closure Coupling Curve Frame Geometry ImportReport Keyframe Limits Material MovingFrame
         Multibody Node Passive Record SKOModel Spring State SubGraph Tendon random_sko random_tree serial_chain
     """,
     "model.hinges": """
@@ -142,6 +143,7 @@ __all__ = [
     "Bushing",
     "Closure",
     "Coupling",
+    "Curve",
     "Cylindrical",
     "Direction",
     "Dynamics",

@@ -189,12 +189,20 @@ class RigidModel:
         spring_real: _Reals,
         ball_whole: _Integers,
         ball_real: _Reals,
+        tendon_whole: _Integers,
         tendon_real: _Reals,
         strand_whole: _Integers,
         strand_real: _Reals,
+        line_whole: _Integers,
+        line_real: _Reals,
+        bushing_real: _Reals,
+        node_body: _Integers,
+        node_pose: _Reals,
+        curve_pieces: _Integers,
+        piece_real: _Reals,
         in_python: bool,
     ) -> None:
-        """Springs and dampers of hinges and tendons; once, before the model is used."""
+        """Springs and dampers of hinges and tendons, and between nodes."""
 
     def rollout(
         self, q: _Reals, v: _Reals, force: _Reals, h: float, Q: _Reals, V: _Reals, threads: int = 1

@@ -81,8 +81,10 @@ def tie(mb: Multibody) -> None:
     mb.couple("off", {"hinge3": 2.0}, offset=0.25, active=False)
     mb.add_tendon("cable", {"hinge1": 0.1, "body2": -3.0}, 20.0, 0.3, (-0.1, 5e-324), {"note": "steel"})
     mb.add_tendon("band", {"hinge3": 2.0}, rest=0.7)
+    mb.add_tendon("stop", {"hinge3": 2.0}, sc.Curve([-1.0, 0.1, 0.2], [0.3, 0.0, -0.0], "linear"))
     mb.add_spring("span", "body3/b", "inertial/dock", 30.0, (0.1, 5e-324 + 0.1), 0.3, ["body5/a"], {"note": "bungee"})
     mb.add_spring("strut", "body4", "body5")
+    mb.add_spring("rubber", "body4", "body5", sc.Curve([0.1, 0.7], [0.0, 3.0]), damping=sc.Curve([-1, 1], [-2, 2.5]))
     K = np.diag([1.0, 2.0, 3.0, 4.0, 5.0, 6.0]) + 0.1
     mb.add_bushing("mount", "body3/b", "body5/a", K, [0.1, 0, 0, 0, 0, 5e-324], random_of(np.random.default_rng(7)))
     mb.add_torsion_spring("twist", "inertial/dock", "body2", 2.0, attributes={"note": "wire"})

@@ -93,7 +93,7 @@ public:
         for (int i = 0; i < 3 && gravity; ++i) j.base[9 + i] = -fixed_->file.gravity[i];
         j.place[0] = j.place[4] = j.place[8] = 1.0;
         const rigid::Passive& own = fixed_->tables.passive;
-        if (gravity && (own.springs_count || own.balls_count || own.tendons_count)) j.passive = &own;
+        if (gravity && own.any()) j.passive = &own;
         return j;
     }
 

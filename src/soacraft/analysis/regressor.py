@@ -26,7 +26,6 @@ from soacraft.dynamics.problem import Problem
 from soacraft.dynamics.reference.blocks import vector
 from soacraft.dynamics.reference.inverse import along_dofs
 from soacraft.errors import ModelError, StateError
-from soacraft.model.flat import links
 from soacraft.model.flat.realize import times
 from soacraft.model.sizes.scale import scale_of, scaled_random_state
 from soacraft.model.tree.graph import Graph
@@ -120,7 +119,6 @@ def parameter_regressor(
         return _of_closed_chain(g, q, v, vdot, f_ext, passive)
     p = read_problem("parameter_regressor", g, q=q, v=v, vdot=vdot, f_ext=f_ext, stored=True, ignore_loops=ignore_loops)
     p.passive = read_passive("parameter_regressor", p.graph, passive)  # compensation grows with mass: no offset
-    p.forces += links.forces(p.state) if p.passive else ()
     return Regressor(_matrix(p), _offset(p), parameter_names(g))
 
 

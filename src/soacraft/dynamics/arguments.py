@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -10,10 +10,10 @@ import numpy as np
 from soacraft.dynamics.problem import Mask, Problem
 from soacraft.dynamics.table import TABLE
 from soacraft.errors import ModelError, StateError
-from soacraft.model.flat.passive import compensation, own_forces, refuse_rolling
+from soacraft.model.flat.passive import compensation, refuse_rolling
 from soacraft.model.flat.sko import SKOModel
 from soacraft.model.flat.steady import disturbed
-from soacraft.model.states.coordinates import Forces, common_batch, read_forces, read_q, read_v
+from soacraft.model.states.coordinates import common_batch, read_forces, read_q, read_v
 from soacraft.model.tree.frames.frame import Body, Frame
 from soacraft.model.tree.graph import Graph
 from soacraft.model.tree.names import find_dofs
@@ -48,7 +48,7 @@ def read_problem(
         with np.errstate(all="ignore"):
             arrays = {name: _read(graph, name, value) for name, value in given.items()}
             own = read_forces(graph, f_ext)
-        forces = (graph.current.forces if stored else ()) + own + (_own_forces(graph, arrays) if act else ())
+        forces = (graph.current.forces if stored else ()) + own + (compensation(graph) if act else ())
         wrenches = {f"the wrench at {frame.full_name!r}": np.asarray(wrench) for frame, wrench in own}
         p = Problem(
             function,
@@ -69,13 +69,6 @@ def read_problem(
     if p.layout is not before:
         raise disturbed(graph.name, function)
     return p
-
-
-def _own_forces(graph: Graph, arrays: Mapping[str, Array]) -> Forces:
-    """What the model itself does to its bodies."""
-    if not graph.layout.has_links:
-        return compensation(graph)
-    return own_forces(graph.current.replace(q=arrays["q"], v=arrays["v"], forces=()))
 
 
 def _read(graph: Graph, name: str, value: Any) -> Array:

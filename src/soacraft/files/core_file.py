@@ -50,12 +50,6 @@ def save_core(mb: Multibody, path: str | PathLike[str], ignore_loops: bool = Fal
             f"{mb.name!r} cannot be saved for C++: body {in_python[0].name!r} has weight compensation, or a spring in "
             "a nonholonomic hinge, which only Python knows. Take it away first."
         )
-    if layout.has_links:
-        named = [*layout.springs, *layout.bushings][0]
-        raise ModelFileError(
-            f"{mb.name!r} cannot be saved for C++: {named!r:.80} is between nodes, which only Python knows. "
-            "Take it away first."
-        )
     frames: list[tuple[str, int, Any]] = []
     for k, body in enumerate(layout.bodies):
         for frame in (body, *body.nodes):

@@ -17,6 +17,7 @@ from soacraft.files.xml_tree import cut
 from soacraft.model import (
     Actuator,
     Body,
+    Curve,
     Entry,
     Geometry,
     ImportReport,
@@ -219,14 +220,14 @@ class Reader:
                 mb.couple(y.name, y.terms, y.offset, y.active, y.attributes)
         for i, z in enumerate(self.model.tendons):
             with self.at(f"$.tendons[{i}]"):
-                mb.add_tendon(z.name, z.terms, z.stiffness, z.damping, z.rest, z.attributes)
+                mb.add_tendon(z.name, z.terms, _law(z.stiffness), _law(z.damping), z.rest, z.attributes)
 
         for i, s in enumerate(self.model.springs):
             with self.at(f"$.springs[{i}]"):
                 if len(s.nodes) < 2:
                     raise ModelError(f"spring {s.name!r} needs two nodes or more, got {len(s.nodes)}.")
                 first, *through, last = s.nodes
-                mb.add_spring(s.name, first, last, s.stiffness, s.rest, s.damping, through, s.attributes)
+                mb.add_spring(s.name, first, last, _law(s.stiffness), s.rest, _law(s.damping), through, s.attributes)
         for i, b in enumerate(self.model.bushings):
             rest = self._pose(b.rest, f"$.bushings[{i}].rest")
             with self.at(f"$.bushings[{i}]"):
@@ -272,6 +273,10 @@ class Reader:
             q = unit
         v, vdot = (np.zeros(hinge.nv) if y is None else np.array(y) for y in (x.v, x.vdot))
         return q, v, vdot
+
+
+def _law(x: float | schema.Curve) -> float | Curve:
+    return Curve(x.x, x.y, x.kind) if isinstance(x, schema.Curve) else x
 
 
 def _inertia(x: schema.Inertia) -> Inertia:

@@ -9,7 +9,7 @@ import numpy as np
 
 from soacraft.errors import ModelFileError
 from soacraft.files import schema
-from soacraft.model import Body, Bushing, Closure, Entry, Frame, Multibody
+from soacraft.model import Body, Bushing, Closure, Curve, Entry, Frame, Multibody
 from soacraft.model import hinges as kinds
 from soacraft.model.tree.frames.frame import Carrier
 from soacraft.spatial import Array, Inertia, Pose, Wrench
@@ -38,11 +38,13 @@ def model_of(mb: Multibody) -> schema.Model:
             schema.Coupling(x.name, dict(x.terms), x.offset, x.active, dict(x.attributes)) for x in mb.couplings
         ),
         tendons=tuple(
-            schema.Tendon(x.name, dict(x.terms), x.stiffness, x.damping, x.rest, dict(x.attributes)) for x in mb.tendons
+            schema.Tendon(x.name, dict(x.terms), _law(x.stiffness), _law(x.damping), x.rest, dict(x.attributes))
+            for x in mb.tendons
         ),
         springs=tuple(
             schema.Spring(
-                x.name, tuple(n.full_name for n in x.nodes), x.stiffness, x.damping, x.rest, dict(x.attributes)
+                x.name, tuple(n.full_name for n in x.nodes), _law(x.stiffness), _law(x.damping), x.rest,
+                dict(x.attributes),
             )
             for x in mb.springs
         ),
@@ -176,6 +178,10 @@ def _force(frame: Frame, wrench: Wrench) -> schema.Force:
     axes = wrench.expressed_in
     name = None if axes is None else axes.full_name
     return schema.Force(frame.full_name, _numbers(wrench.moment), _numbers(wrench.force), name)
+
+
+def _law(x: float | Curve) -> float | schema.Curve:
+    return schema.Curve(_numbers(x.x), _numbers(x.y), x.kind) if isinstance(x, Curve) else x
 
 
 def _bushing(x: Bushing) -> schema.Bushing:

@@ -262,24 +262,34 @@ class Coupling(Object):
     attributes: Attributes = {}
 
 
+class Curve(Object):
+    """A function through points (x, y): "cubic", monotone between them, or "linear"; straight beyond them."""
+
+    x: Numbers
+    y: Numbers
+    kind: Literal["cubic", "linear"] = "cubic"
+
+
 class Tendon(Object):
-    """A spring and a damper along the sum of c q over dofs; slack in the range `rest`."""
+    """A spring and a damper along the sum of c q over dofs; slack in the range `rest`. Curves give the force over the
+    sum, and over its rate."""
 
     name: str
     terms: dict[str, float]
-    stiffness: float
-    damping: float
+    stiffness: float | Curve
+    damping: float | Curve
     rest: tuple[float, float]
     attributes: Attributes = {}
 
 
 class Spring(Object):
-    """A spring and a damper along the line through nodes; slack in the range `rest` of its length."""
+    """A spring and a damper along the line through nodes; slack in the range `rest` of its length. Curves give the
+    force over the length, and over its rate."""
 
     name: str
     nodes: tuple[str, ...]
-    stiffness: float
-    damping: float
+    stiffness: float | Curve
+    damping: float | Curve
     rest: tuple[float, float]
     attributes: Attributes = {}
 

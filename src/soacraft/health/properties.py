@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from soacraft.health.report import Finding
-from soacraft.model import Body, Graph
+from soacraft.model import Body, Curve, Graph
 from soacraft.model.flat.layout import dof_names
 from soacraft.model.hinges import HINGES, Hinge, Spherical, check_hinge, difference_of
 from soacraft.model.hinges.base import has_coordinates
@@ -93,7 +93,7 @@ def check_springs(graph: Graph) -> Iterator[Finding]:
     pulling = [(f"tendon {x.name!r}", x) for x in graph.tendons] + [(f"spring {y.name!r}", y) for y in graph.springs]
     for name, spring in pulling:
         for what, severity, text, cure in ways[:2]:
-            value = getattr(spring, what)
+            value = _least(getattr(spring, what), what)
             if value < 0.0:
                 yield Finding(severity, name, value, f"its {what} is negative and {text}", cure)
     for bushing in graph.bushings:
@@ -104,6 +104,15 @@ def check_springs(graph: Graph) -> Iterator[Finding]:
             least = float(np.linalg.eigvalsh(matrix / np.outer(unit, unit))[0])  # of the same sign in any units
             if least < -_ROUNDED:
                 yield Finding(severity, f"bushing {bushing.name!r}", least, f"its {what} is negative and {text}", cure)
+
+
+def _least(law: float | Curve, what: str) -> float:
+    """The number itself; of a curve the least slope between its points, or the least power of a damper over rate^2."""
+    if not isinstance(law, Curve):
+        return law
+    moving = law.x != 0.0
+    found = law.y[moving] / law.x[moving] if what == "damping" else np.diff(law.y) / np.diff(law.x)
+    return float(found.min())
 
 
 def check_own_hinges(graph: Graph) -> Iterator[Finding]:

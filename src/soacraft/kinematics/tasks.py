@@ -16,7 +16,7 @@ from soacraft.errors import LoopError, SoacraftError, StateError
 from soacraft.kinematics.complement import complement
 from soacraft.kinematics.rows import Constraints, CouplingRow, LoopRows
 from soacraft.kinematics.tolerances import ALIGNED
-from soacraft.model.flat.passive import along_dofs
+from soacraft.model.flat.passive import springs_and_dampers
 from soacraft.model.flat.sko import SKOModel
 from soacraft.model.hinges.base import H_T_of, Hinge, derivative_of_H_T_of
 from soacraft.model.states.coordinates import Forces, common_batch
@@ -62,8 +62,7 @@ class Task:
     @cached_property
     def besides(self) -> Array:
         """What springs and dampers add to the force, (nv)."""
-        state = self.state
-        return along_dofs(self.graph.layout, state.q, state.v) if self.passive else np.zeros(self.graph.nv)
+        return springs_and_dampers(self.state) if self.passive else np.zeros(self.graph.nv)
 
     @cached_property
     def acting(self) -> Array:

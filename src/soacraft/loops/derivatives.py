@@ -124,11 +124,10 @@ def _ties(solver: Solver) -> Ties:
 
 def _compiled(solver: Solver, p: Problem) -> tuple[tuple[Array, ...], npt.NDArray[np.bool_]]:
     """The derivatives at all states, (count, ...), and where compiled code is sure of them: unless forces keep axes
-    other than those of their nodes, or springs between nodes act.
+    other than those of their nodes.
     """
     count, (loops, couplings) = math.prod(p.batch), _ties(solver)
-    held = not (p.passive and p.layout.has_links)
-    if count and held and all(wrench.expressed_in is None for _, wrench in p.forces):
+    if count and all(wrench.expressed_in is None for _, wrench in p.forces):
         if solver._augmented() is None:
             state, one, forces = next(states_of(p))
             with in_state(p.batch, (0,) * len(p.batch)):

@@ -18,6 +18,7 @@ import numpy as np
 from soacraft.dynamics.arguments import read_problem
 from soacraft.dynamics.engine import answer
 from soacraft.errors import ModelError, near
+from soacraft.model.flat import links
 from soacraft.model.flat.realize import times
 from soacraft.model.states.coordinates import Forces
 from soacraft.model.states.kinematics import expressed, pose_of_frame
@@ -106,11 +107,13 @@ def hinge_forces(
 ) -> HingeForces:
     """The reactions at a state (or a batch) with its accelerations and constraint forces. O(n).
 
-    `loads` are all external forces, gravity compensation among them; None where none act but that of the model.
+    `loads` are all external forces, gravity compensation among them; None where none act but that of the model. With
+    `passive` springs between nodes act too.
     """
     state = graph.current.replace(q=q, v=v, vdot=vdot, forces=())
     closures = [x for x in graph.loops if x.active]
-    forces = [*(loads or ()), *(pair for x in closures for pair in _pushes(state, x, multipliers[x.name]))]
+    between = links.forces(state) if passive and loads is not None else ()
+    forces = [*(loads or ()), *between, *(pair for x in closures for pair in _pushes(state, x, multipliers[x.name]))]
     p = read_problem(
         "interbody_forces", graph, q=q, v=v, vdot=vdot,
         f_ext=forces, stored=False, expressed_in="body", passive=passive and loads is None, ignore_loops=True,

@@ -12,6 +12,7 @@ from soacraft.model.tree.graph import Graph
 from soacraft.model.tree.multibody import STANDARD_GRAVITY, Multibody
 from soacraft.model.tree.parts.catalogue import Catalogue
 from soacraft.model.tree.parts.closures import Closure, Coupling, refuse_loops
+from soacraft.model.tree.parts.curves import Curve
 from soacraft.model.tree.parts.import_report import Entry, ImportReport, ReportBuilder
 from soacraft.model.tree.parts.properties import Limits, Passive
 from soacraft.model.tree.parts.records import Actuator, Geometry, Keyframe, Material, Record
@@ -30,6 +31,7 @@ __all__ = [
     "Change",
     "Closure",
     "Coupling",
+    "Curve",
     "Entry",
     "Frame",
     "Geometry",

@@ -129,8 +129,6 @@ def obstacle(mb: Multibody) -> str:
             return f"{body.hinge_name!r} rolls"
         if body.gravity_compensation:
             return f"{body.name!r} has gravity compensation"
-    if mb.layout.has_links:
-        return f"{[*mb.springs.names, *mb.bushings.names][0]!r} is between nodes"
     if CompiledModel.of(mb.layout) is None:
         return "it has a hinge of your own"
     return ""

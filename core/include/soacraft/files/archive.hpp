@@ -20,7 +20,7 @@
 namespace soacraft {
 namespace files {
 
-constexpr std::uint64_t VERSION = 2;
+constexpr std::uint64_t VERSION = 3;
 enum Kind : std::uint64_t { MODEL = 1, EXPRESSION = 2 };
 constexpr std::size_t HEADER = 40;                        // bytes
 constexpr std::size_t MOST_BYTES = std::size_t(1) << 30;  // of a file

@@ -28,6 +28,11 @@ struct TreeFile {
     std::vector<Ball> balls;
     std::vector<Tendon> tendons;
     std::vector<Strand> strands;
+    std::vector<Line> lines;
+    std::vector<Bushing> bushings;
+    std::vector<NodeOn> nodes;
+    std::vector<Curve> curves;
+    std::vector<CurvePiece> pieces;
     std::vector<NamedFrame> frames;
 };
 
@@ -46,7 +51,19 @@ void pass(Archive& a, Spring& x) { a(x.q), a(x.v), a(x.k), a(x.d), a(x.rest); }
 template <class Archive>
 void pass(Archive& a, Ball& x) { a(x.q), a(x.v), a(x.free), a(x.k), a(x.d), a(x.rest); }
 template <class Archive>
-void pass(Archive& a, Tendon& x) { a(x.first), a(x.last), a(x.k), a(x.d), a(x.low), a(x.high); }
+void pass(Archive& a, Law& x) { a(x.k), a(x.d), a(x.low), a(x.high), a(x.spring), a(x.damper); }
+template <class Archive>
+void pass(Archive& a, Tendon& x) { a(x.first), a(x.last), pass(a, x.law); }
+template <class Archive>
+void pass(Archive& a, Line& x) { a(x.first), a(x.last), pass(a, x.law); }
+template <class Archive>
+void pass(Archive& a, Bushing& x) { a(x.K), a(x.D), a(x.rest_R), a(x.rest_p); }
+template <class Archive>
+void pass(Archive& a, NodeOn& x) { a(x.body), a(x.R), a(x.p); }
+template <class Archive>
+void pass(Archive& a, Curve& x) { a(x.first), a(x.last); }
+template <class Archive>
+void pass(Archive& a, CurvePiece& x) { a(x.x), a(x.c), a(x.integral); }
 template <class Archive>
 void pass(Archive& a, Strand& x) { a(x.q), a(x.v), a(x.c); }
 template <class Archive>
@@ -54,7 +71,7 @@ void pass(Archive& a, NamedFrame& x) { a(x.name), a(x.body), pass(a, x.at); }
 template <class Archive>
 void pass(Archive& a, TreeFile& x) {
     a(x.nq), a(x.nv), a(x.gravity), a(x.screws), a(x.hinges), a(x.links), a(x.armature), a(x.springs), a(x.balls);
-    a(x.tendons), a(x.strands), a(x.frames);
+    a(x.tendons), a(x.strands), a(x.lines), a(x.bushings), a(x.nodes), a(x.curves), a(x.pieces), a(x.frames);
 }
 
 inline std::string bytes_of(TreeFile& x) {
@@ -104,6 +121,7 @@ inline std::vector<index> tabulate(const TreeFile& x, Assembly& a, Tables& t) {
     if (x.armature.size() != t.armature.size()) reject("a dof has one armature");
     t.armature = x.armature;
     t.springs = x.springs, t.balls = x.balls, t.tendons = x.tendons, t.strands = x.strands;
+    t.lines = x.lines, t.bushings = x.bushings, t.nodes = x.nodes, t.curves = x.curves, t.pieces = x.pieces;
     check_passive(t);
     t.mark_armature(0, t.model.count);
     a.settle(t.elements, t.bodies, t.model.fixed);

@@ -26,6 +26,7 @@ struct DerivativeWork {
     double *T, *columns, *values;         // the entries of Gc by rows,
     index *pushed, *entries, *columns_of;  // where those of each row begin, and their dofs
     FdWork<Abreast> tree;
+    LinkRateWork linked;
 
     template <class Taker>
     DerivativeWork(const Plan& plan, Taker& arena) {
@@ -49,6 +50,7 @@ struct DerivativeWork {
         pushed = arena.template take<index>(nv), values = arena.template take<double>(m * nv);
         entries = arena.template take<index>(m + 1), columns_of = arena.template take<index>(m * nv);
         tree = fd_work<Abreast>(model, arena);
+        linked = LinkRateWork(model, arena);
     }
 };
 
@@ -301,7 +303,8 @@ inline bool derive_closed(const LoopWork& w, const DerivativeWork& d, const Base
     if (!forward_dynamics_derivatives<Abreast>(model, base, q, v, static_cast<const double*>(d.T), d.pull, d.tree, out.vdot))
         return false;
     const double* inverse = out.vdot[2];  // of the mass matrix
-    if (passive && !add_passive_response(*passive, q, nv, inverse, out.vdot[0], out.vdot[1])) return false;
+    if (passive && !add_passive_response(*passive, model, inertial_ground<double>(), q, v, d.linked, inverse, out.vdot[0], out.vdot[1]))
+        return false;
     if (!take_row_rates(w, q, v, d)) return false;
     index pushed = 0;  // rows of push that are not nothing, and the columns of the inverse mass matrix for them
     for (index k = 0; k < nv; ++k) {

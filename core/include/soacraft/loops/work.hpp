@@ -2,6 +2,7 @@
 #pragma once
 
 #include "../poison.hpp"
+#include "../rigid/passive.hpp"
 #include "closure_rows.hpp"
 
 SOACRAFT_RIGID_BEGIN
@@ -31,6 +32,7 @@ struct LoopWorkOf {
     Articulated<T>* P;
     Spatial<T> *z, *A, *f;
     T *vdot, *left, *step, *force;  // in the order of v
+    LinkWork<T> linked;
     TieOf<T>* ties;
     RatioOf<T>* ratios;
     T *rates, *theta;
@@ -57,7 +59,7 @@ struct LoopWorkOf {
             const index steps = static_cast<index>(way.steps.size());
             longest = longest < steps ? steps : longest;
         }
-        cut(limbs, n), cut(P, n), cut(z, n), cut(A, n), cut(f, n);
+        cut(linked.at, n + 2), cut(limbs, n), cut(P, n), cut(z, n), cut(A, n), cut(f, n);
         cut(S, nv), cut(W, nv), cut(u, nv), cut(push, nv), cut(vdot, nv), cut(left, nv), cut(step, nv), cut(force, nv);
         cut(L, n + 36 * model.wides);
         cut(ties, static_cast<index>(plan.closures.size())), cut(ratios, static_cast<index>(plan.couplings.size()));

@@ -2,10 +2,12 @@
 //
 //     spring:  -k (q - rest) - d v
 //     ball:    -k log(rest^-1 q) - d v, the rotation vector in outboard axes;  of a free hinge also -k R* (p - p_rest) - d v
-//     tendon:  -c (k (L - rest) + d Ldot),  L = sum of c q, slack from low to high
+//     tendon:  -c tension,  L = sum of c q, the tension by law.hpp
+//
+// Those between nodes are links.hpp.
 #pragma once
 
-#include "model/model.hpp"
+#include "link_rates.hpp"
 
 namespace soacraft {
 namespace rigid {
@@ -24,7 +26,7 @@ struct Strand {
 };
 struct Tendon {
     index first, last;  // of its strands
-    double k, d, low, high;
+    Law law;
 };
 
 struct Passive {
@@ -33,6 +35,10 @@ struct Passive {
     const Ball* balls;
     const Tendon* tendons;
     const Strand* strands;
+    Links links;
+    const Curve* curves;
+    const CurvePiece* pieces;
+    bool any() const { return springs_count || balls_count || tendons_count || links.any(); }
 };
 
 }  // namespace rigid
@@ -73,9 +79,11 @@ SOACRAFT_FLAT Vec<T> moved_by(const double* rest, const In& q, index i) {
     return turn_back(quaternion_at<T>(q, i), three<T>(q, i + 4) - vec<T>(rest + 4));
 }
 
-// add(i, x) for every force x on dof i.
+SOACRAFT_FLAT Curves curves_of(const Passive& p) { return {p.curves, p.pieces}; }
+
+// add(i, x) for every force x on dof i of what acts along dofs.
 template <class T, class In, class Add>
-SOACRAFT_FLAT void each_passive(const Passive& p, const In& q, const In& v, const Add& add) {
+SOACRAFT_FLAT void each_along_dofs(const Passive& p, const In& q, const In& v, const Add& add) {
     for (index k = 0; k < p.springs_count; ++k) {
         const Spring& s = p.springs[k];
         add(s.v, T(s.k) * (T(s.rest) - q[s.q]) - T(s.d) * v[s.v]);
@@ -97,16 +105,35 @@ SOACRAFT_FLAT void each_passive(const Passive& p, const In& q, const In& v, cons
             const Strand& s = p.strands[i];
             length += T(s.c) * q[s.q], rate += T(s.c) * v[s.v];
         }
-        const T below = minimum(length - T(t.low), T(0.0)), above = minimum(T(t.high) - length, T(0.0));
-        const T tension = T(t.k) * (below - above) + T(t.d) * rate;
-        for (index i = t.first; i < t.last; ++i) add(p.strands[i].v, T(-p.strands[i].c) * tension);
+        const T pull = tension(curves_of(p), t.law, length, rate);
+        for (index i = t.first; i < t.last; ++i) add(p.strands[i].v, T(-p.strands[i].c) * pull);
     }
 }
 
-// k |q - rest|^2 / 2 of springs and tendons.
+// Memory for what is between nodes; none where there is nothing.
+template <class T>
+struct LinkWork {
+    LinkedElement<T>* at = nullptr;
+    LinkWork() = default;
+    template <class Taker>
+    LinkWork(const Passive* p, const Model& m, Taker& arena) {
+        if (p && p->links.any()) at = arena.template take<LinkedElement<T>>(m.count + 2);
+    }
+};
+
+// add(i, x) for every force x on dof i.
+template <class T, class In, class Add>
+SOACRAFT_FLAT void each_passive(const Passive& p, const Model& model, const Ground<T>& ground, const In& q, const In& v,
+                                const LinkWork<T>& work, const Add& add) {
+    each_along_dofs<T>(p, q, v, add);
+    if (p.links.any()) each_link_force<T>(model, p.links, curves_of(p), ground, q, v, work.at, add);
+}
+
+// k |q - rest|^2 / 2 of springs and tendons, and what is between nodes.
 template <class T, class In>
-SOACRAFT_INLINE T passive_energy(const Passive& p, const In& q) {
-    T twice(0.0);
+SOACRAFT_INLINE T passive_energy(const Passive& p, const Model& model, const Ground<T>& ground, const In& q,
+                                 const LinkWork<T>& work) {
+    T twice(0.0), sum(0.0);
     for (index k = 0; k < p.springs_count; ++k) {
         const Spring& s = p.springs[k];
         const T x = q[s.q] - T(s.rest);
@@ -124,10 +151,10 @@ SOACRAFT_INLINE T passive_energy(const Passive& p, const In& q) {
         const Tendon& t = p.tendons[k];
         T length(0.0);
         for (index i = t.first; i < t.last; ++i) length += T(p.strands[i].c) * q[p.strands[i].q];
-        const T stretch = minimum(length - T(t.low), T(0.0)) - minimum(T(t.high) - length, T(0.0));
-        twice += T(t.k) * stretch * stretch;
+        sum += energy(curves_of(p), t.law, length);
     }
-    return T(0.5) * twice;
+    if (p.links.any()) sum += link_energy<T>(model, p.links, curves_of(p), ground, q, work.at);
+    return T(0.5) * twice + sum;
 }
 
 // How the rotation vector w varies when the turn does in its own axes: I + w~/2 + ((1 - (t/2) cot(t/2)) / t^2) w~ w~.
@@ -141,10 +168,11 @@ SOACRAFT_FLAT void log_rate(const Vec<double>& w, double* J) {
     J[1] -= 0.5 * w.z, J[3] += 0.5 * w.z, J[2] += 0.5 * w.y, J[6] -= 0.5 * w.y, J[5] -= 0.5 * w.x, J[7] += 0.5 * w.x;
 }
 
-// along_q(i, j, x) and along_v(i, j, x) for every -d(force i)/d(dof j), -d(force i)/d(v j) of balls and tendons; those of
-// springs are k and d on the diagonal.
+// along_q(i, j, x) and along_v(i, j, x) for every -d(force i)/d(dof j), -d(force i)/d(v j) of balls, tendons and
+// what is between nodes; those of springs are k and d on the diagonal.
 template <class In, class Q, class V>
-SOACRAFT_INLINE void each_passive_rate(const Passive& p, const In& q, const Q& along_q, const V& along_v) {
+SOACRAFT_INLINE void each_passive_rate(const Passive& p, const Model& model, const Ground<double>& ground, const In& q,
+                                       const In& v, const LinkRateWork& work, const Q& along_q, const V& along_v) {
     for (index k = 0; k < p.balls_count; ++k) {
         const Ball& s = p.balls[k];
         double J[9];
@@ -162,22 +190,34 @@ SOACRAFT_INLINE void each_passive_rate(const Passive& p, const In& q, const Q& a
     }
     for (index k = 0; k < p.tendons_count; ++k) {
         const Tendon& t = p.tendons[k];
-        double length = 0.0;
-        for (index i = t.first; i < t.last; ++i) length += p.strands[i].c * q[p.strands[i].q];
-        const double stiff = length < t.low || length > t.high ? t.k : 0.0;
+        double length = 0.0, rate = 0.0;
+        for (index i = t.first; i < t.last; ++i) {
+            const Strand& s = p.strands[i];
+            length += s.c * q[s.q], rate += s.c * v[s.v];
+        }
+        const double k_at = stiffness(curves_of(p), t.law, length), d_at = damping(curves_of(p), t.law, rate);
         for (index i = t.first; i < t.last; ++i)
             for (index j = t.first; j < t.last; ++j) {
                 const double cc = p.strands[i].c * p.strands[j].c;
-                along_q(p.strands[i].v, p.strands[j].v, stiff * cc);
-                along_v(p.strands[i].v, p.strands[j].v, t.d * cc);
+                along_q(p.strands[i].v, p.strands[j].v, k_at * cc);
+                along_v(p.strands[i].v, p.strands[j].v, d_at * cc);
             }
     }
+    if (p.links.any()) each_link_rate(model, p.links, curves_of(p), ground, q, v, work, along_q, along_v);
+}
+
+// Memory for it; none where nothing is between nodes.
+template <class Taker>
+SOACRAFT_INLINE LinkRateWork link_rate_work(const Passive* p, const Model& m, Taker& arena) {
+    return p && p->links.any() ? LinkRateWork(m, arena) : LinkRateWork();
 }
 
 // dT/dq and dT/dv of inverse dynamics with what springs and dampers take of T; n x n each, in the order of v. False when a
 // number is not finite.
 template <class In>
-SOACRAFT_INLINE bool add_passive_rates(const Passive& p, const In& q, index n, double* dq, double* dv) {
+SOACRAFT_INLINE bool add_passive_rates(const Passive& p, const Model& model, const Ground<double>& ground, const In& q,
+                                       const In& v, const LinkRateWork& work, double* dq, double* dv) {
+    const index n = model.nv;
     double bad = 0.0;
     const auto on = [n, &bad](double* to) {
         return [n, to, &bad](index i, index j, double x) { bad += 0.0 * (to[i * n + j] += x); };
@@ -186,13 +226,15 @@ SOACRAFT_INLINE bool add_passive_rates(const Passive& p, const In& q, index n, d
         const Spring& s = p.springs[k];
         on(dq)(s.v, s.v, s.k), on(dv)(s.v, s.v, s.d);
     }
-    each_passive_rate(p, q, on(dq), on(dv));
+    each_passive_rate(p, model, ground, q, v, work, on(dq), on(dv));
     return bad == 0.0;
 }
 
 // d vdot/dq and d vdot/dv of forward dynamics with the same, by the inverse mass matrix `inv`.
 template <class In>
-SOACRAFT_INLINE bool add_passive_response(const Passive& p, const In& q, index n, const double* inv, double* dq, double* dv) {
+SOACRAFT_INLINE bool add_passive_response(const Passive& p, const Model& model, const Ground<double>& ground, const In& q,
+                                          const In& v, const LinkRateWork& work, const double* inv, double* dq, double* dv) {
+    const index n = model.nv;
     double bad = 0.0;
     for (index r = 0; r < n; ++r)
         for (index k = 0; k < p.springs_count; ++k) {
@@ -203,10 +245,11 @@ SOACRAFT_INLINE bool add_passive_response(const Passive& p, const In& q, index n
         }
     const auto on = [n, inv, &bad](double* to) {
         return [n, inv, to, &bad](index i, index j, double x) {
+            if (x == 0.0) return;
             for (index r = 0; r < n; ++r) bad += 0.0 * (to[r * n + j] -= inv[r * n + i] * x);
         };
     };
-    each_passive_rate(p, q, on(dq), on(dv));
+    each_passive_rate(p, model, ground, q, v, work, on(dq), on(dv));
     return bad == 0.0;
 }
 

@@ -14,8 +14,9 @@ import numpy as np
 from soacraft.dynamics.problem import Problem
 from soacraft.dynamics.reference.blocks import columns, over_bodies, vector
 from soacraft.dynamics.reference.kinematics import turned
-from soacraft.model.flat import armature, passive
+from soacraft.model.flat import armature, links, passive
 from soacraft.model.flat.realize import weight
+from soacraft.model.sizes.measure import measure_of
 from soacraft.model.tree.frames.frame import Body
 from soacraft.recursions import gather, newton_euler
 from soacraft.spatial.checks import Array
@@ -40,7 +41,9 @@ def mass_matrix_multiply(p: Problem) -> Array:
 
 def interbody_forces(p: Problem) -> Array:
     """f = phi (M alpha + b), turned into the axes asked for; of a node with armature the part of the body."""
-    f = newton_euler(p.sko, columns(p, p.given["vdot"])).f
+    between = links.forces(p.state) if p.passive else ()  # a hinge feels them, whatever they are along the dofs
+    m = p.state.sko("body", p.forces + between)
+    f = newton_euler(m, columns(p, p.given["vdot"])).f
     return turned(p, over_bodies(p, {k: f[k][..., :6, 0] for k in f}, (6,)))
 
 
@@ -72,14 +75,23 @@ def _projected(p: Problem, forces: Array) -> Array:
 
 def along_dofs(p: Problem) -> Array:
     """What acts along the dofs besides the force (..., nv); 0 where nothing does."""
-    return passive.along_dofs(p.layout, p.given["q"], p.given["v"]) if p.passive else _NOTHING
+    return passive.springs_and_dampers(p.state) if p.passive else _NOTHING
 
 
 def along_dofs_derivatives(p: Problem) -> tuple[Array, Array]:
     """Its derivatives along the dofs and in v (..., nv, nv); 0 where nothing acts."""
     if not p.passive:
         return _NOTHING, _NOTHING
-    return passive.along_dofs_derivatives(p.layout, p.given["q"], p.given["v"])
+    dq, dv = passive.along_dofs_derivatives(p.layout, p.given["q"], p.given["v"])
+    if not p.layout.has_links or 0 in p.batch:
+        return dq, dv
+    found = []
+    for q, v in zip(*(p.full(x).reshape(-1, p.given[x].shape[-1]) for x in ("q", "v")), strict=True):
+        measure = measure_of(p.graph, q)
+        state = p.graph.current.replace(q=q, v=v, forces=())
+        found.append(links.derivatives(state, 1.0 / measure.dofs, measure.length))
+    more_q, more_v = (np.array(x).reshape(*p.batch, p.nv, p.nv) for x in zip(*found, strict=True))
+    return dq + more_q, dv + more_v
 
 
 def passive_force(p: Problem) -> Array:

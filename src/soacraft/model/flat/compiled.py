@@ -24,6 +24,9 @@ from soacraft.model.hinges import HINGES, Free, Hinge, RollingBall, Spherical, W
 from soacraft.model.hinges.product import ScrewProduct
 from soacraft.model.states.read_only import StateArray
 from soacraft.model.tree.frames.frame import Body, Frame
+from soacraft.model.tree.parts.curves import Curve
+from soacraft.model.tree.parts.springs import Spring
+from soacraft.model.tree.parts.tendons import Tendon
 from soacraft.spatial.checks import Array
 from soacraft.spatial.pose import Pose
 from soacraft.spatial.wrench import Wrench
@@ -60,7 +63,7 @@ class CompiledModel:
                 armature[where] = J
         n, (R_in, p_in), (R_out, p_out) = layout.n, layout.inboard, layout.outboard
         mass, com, moment = layout.inertias
-        self.kernels.set_passive(*_passive(layout))
+        self.kernels.set_passive(**_passive(layout), in_python=layout.passive_in_python)
         self.kernels.set_gravity(layout.gravity)
         self.frames.clear()
         R_in, R_out = R_in.reshape(n, 9), R_out.reshape(n, 9)
@@ -161,8 +164,8 @@ def _to_axis(a: Array) -> Array:
     return np.stack([x, np.cross(a, x), a], axis=-1)
 
 
-def _passive(layout: Layout) -> tuple[Any, ...]:
-    """Springs, dampers and tendons as the core reads them; whether some passive forces are left to Python."""
+def _passive(layout: Layout) -> dict[str, Any]:
+    """Springs, dampers and tendons as the core reads them (`set_passive.hpp`)."""
     springs: list[tuple[int, int, float, float, float]] = []
     balls: list[tuple[tuple[int, int, bool], list[float]]] = []
     for k in layout.sprung:
@@ -176,20 +179,53 @@ def _passive(layout: Layout) -> tuple[Any, ...]:
             numbers = zip(own.stiffness, own.damping, rest, strict=False)
             springs += [(q + i, v + i, float(s), float(d), float(x)) for i, (s, d, x) in enumerate(numbers)]
     strands = [(t, i, j, c) for t, x in enumerate(layout.pulls) for i, j, c in zip(x.q, x.v, x.c, strict=True)]
-    tendons = [(x.tendon.stiffness, x.tendon.damping, *x.tendon.rest) for x in layout.pulls]
+    laws = _Laws()
+    tendons, lines = [laws.read(x.tendon) for x in layout.pulls], [laws.read(x) for x in layout.springs]
+    ends, count = layout.link_ends, len(layout.bushings)
+    order = np.arange(len(ends.bodies))
+    order[layout.spring_nodes :] = layout.spring_nodes + np.arange(2 * count).reshape(2, count).T.ravel()
+    poses = np.concatenate([ends.R.reshape(-1, 9), ends.at], axis=1)
+    bushings = [
+        np.concatenate([x.stiffness.ravel(), x.damping.ravel(), x.rest.rotation.ravel(), x.rest.translation])
+        for x in layout.bushings
+    ]
+    return {
+        "spring_whole": _integers([x[:2] for x in springs], 2), "spring_real": _floats([x[2:] for x in springs], 3),
+        "ball_whole": _integers([x for x, _ in balls], 3), "ball_real": _floats([x for _, x in balls], 19),
+        "tendon_whole": _integers([x for x, _ in tendons], 2), "tendon_real": _floats([x for _, x in tendons], 4),
+        "strand_whole": _integers([x[:3] for x in strands], 3), "strand_real": _floats([x[3] for x in strands], 1),
+        "line_whole": _integers([(len(s.nodes), *x) for s, (x, _) in zip(layout.springs, lines, strict=True)], 3),
+        "line_real": _floats([x for _, x in lines], 4), "bushing_real": _floats(bushings, 84),
+        "node_body": _integers(ends.bodies[order], 1), "node_pose": _floats(poses[order], 12),
+        "curve_pieces": np.array([len(x) for x in laws.curves], dtype=np.int64),
+        "piece_real": _floats([row for x in laws.curves for row in x], 6),
+    }  # fmt: skip
 
-    def integers(rows: list[Any], width: int) -> npt.NDArray[np.int64]:
-        return np.array(rows, dtype=np.int64).reshape(-1, width)
 
-    def floats(rows: list[Any], width: int) -> Array:
-        return np.array(rows, dtype=np.float64).reshape(-1, width)
+class _Laws:
+    """Laws as the core reads them, and the pieces of the curves that they name by number."""
 
-    return (
-        integers([x[:2] for x in springs], 2), floats([x[2:] for x in springs], 3),
-        integers([x for x, _ in balls], 3), floats([x for _, x in balls], 19), floats(tendons, 4),
-        integers([x[:3] for x in strands], 3), np.array([x[3] for x in strands], dtype=np.float64),
-        layout.passive_in_python,
-    )  # fmt: skip
+    def __init__(self) -> None:
+        self.curves: list[Array] = []
+
+    def read(self, x: Spring | Tendon) -> tuple[tuple[int, int], tuple[float, float, float, float]]:
+        """The numbers of the curves of its spring and damper, -1 for none; k, d and where it is slack."""
+        (spring, k), (damper, d) = self._one(x.stiffness), self._one(x.damping)
+        return (spring, damper), (k, d, *x.rest)
+
+    def _one(self, given: float | Curve) -> tuple[int, float]:
+        if not isinstance(given, Curve):
+            return -1, given
+        self.curves.append(given.pieces)
+        return len(self.curves) - 1, 0.0
+
+
+def _integers(rows: Any, width: int) -> npt.NDArray[np.int64]:
+    return np.array(rows, dtype=np.int64).reshape(-1, width)
+
+
+def _floats(rows: Any, width: int) -> Array:
+    return np.array(rows, dtype=np.float64).reshape(-1, width)
 
 
 def choose_instruction_set(name: str | None) -> str:

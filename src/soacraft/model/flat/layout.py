@@ -214,7 +214,7 @@ class Layout:
     @parameter
     def passive_in_python(self) -> bool:
         """Whether some passive forces are such that compiled code does not know them."""
-        return bool(self.compensated) or self.has_links or self.sprung_in_vain is not None
+        return bool(self.compensated) or self.sprung_in_vain is not None
 
     @cached_property
     def pulls(self) -> tuple[Pull, ...]:

@@ -1,11 +1,12 @@
-"""The forces of springs and bushings between nodes, as wrenches on bodies; batches of states at once.
+"""The forces of springs and bushings between nodes, as wrenches on bodies and along the dofs; batches at once.
 
-    spring     L = sum of |p(i+1) - p(i)| over its nodes,  tension = stiffness (L - rest) + damping Ldot
-               pulls each node towards its neighbours
+    spring     L = sum of |p(i+1) - p(i)| over its nodes, its tension (`soacraft.model.flat.laws`) pulls each node
+               towards its neighbours
     bushing    x = log(rest^-1 X_ab),  xdot = J(x) nu,  f_b = -J(x)* (K x + D xdot),  f_a = -phi(X_ab) f_b
 
 with X_ab the pose of node b relative to node a, nu the twist of b relative to a at b in its axes, and J the rate of the
-logarithm (`se3_log_rate`). The energy is stiffness (L - rest)^2 / 2 and x* K x / 2; dampers only take energy away.
+logarithm (`se3_log_rate`). The energy is that of the tension's law and x* K x / 2; dampers only take energy away. Along
+the dofs they give J* f. This is the specification of `rigid/links.hpp` of the core.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from soacraft.errors import StateError
+from soacraft.model.flat import laws
 from soacraft.model.flat.layout import Ends, Layout
 from soacraft.model.flat.realize import projected, times
 from soacraft.model.states.coordinates import Forces
@@ -85,16 +87,16 @@ def _of_springs(layout: Layout, at: Moving) -> Array:
         lengths = np.sqrt(np.sum(d * d, axis=-1))
         u = d / np.where(lengths > 0.0, lengths, 1.0)[..., None]
         L = lengths.sum(axis=-1)
-        stretch = L - np.clip(L, *spring.rest)
         none = lengths <= 0.0
-        parting = none & (np.sum(rate * rate, axis=-1) > 0.0) if spring.damping else none & False
-        if (stretch * none.any(axis=-1)).any() or parting.any():
-            why = "its damper moves" if parting.any() else f"it is {spring.rest[0]:g} m long at rest"
+        parting = none & (np.sum(rate * rate, axis=-1) > 0.0) if spring.is_damped else none & False
+        held = np.where(none.any(axis=-1), laws.elastic(spring, L), 0.0)
+        if held.any() or parting.any():
+            why = "its damper moves" if parting.any() else f"it pulls with {float(np.abs(held).max()):g} N there"
             raise StateError(
                 f"spring {spring.name!r} has no direction: two of its nodes are at one point, and {why}. Move them "
                 "apart, or give it a length and damping of 0."
             )
-        tension = spring.stiffness * stretch + spring.damping * np.sum(u * rate, axis=(-2, -1))
+        tension = laws.tension(spring, L, np.sum(u * rate, axis=(-2, -1)))
         pull = tension[..., None, None] * u
         force = np.zeros((*pull.shape[:-2], count, 3))
         force[..., :-1, :] += pull
@@ -139,7 +141,7 @@ def energy(state: State) -> Array:
     for spring in layout.springs:
         d = np.diff(at.p[..., start : start + len(spring.nodes), :], axis=-2)
         L = np.sqrt(np.sum(d * d, axis=-1)).sum(axis=-1)
-        total = total + 0.5 * spring.stiffness * (L - np.clip(L, *spring.rest)) ** 2
+        total = total + laws.energy(spring, L)
         start += len(spring.nodes)
     if layout.bushings:
         x = _relative(layout, at)[0]
@@ -153,17 +155,29 @@ def forces(state: State) -> Forces:
     layout = state.configuration.layout
     if not layout.has_links:
         return ()
+    f = _finite_wrenches(state)
+    touched = sorted({k for k in layout.link_ends.bodies.tolist() if k >= 0})
+    return tuple((layout.bodies[k], Wrench(f[..., k, :3], f[..., k, 3:])) for k in touched)
+
+
+def _finite_wrenches(state: State) -> Array:
+    layout = state.configuration.layout
     with np.errstate(all="ignore"):
         f = wrenches(state)
     if not np.isfinite(f).all():
         named = [x.name for x in layout.springs] + [x.name for x in layout.bushings]
         names = ", ".join(map(repr, named[:4]))
         raise StateError(
-            f"the springs and bushings of {state.graph.name!r} ({names}) overflow at this state: |q| is up to "
+            f"the springs and bushings of {state.graph.name!r} ({names}) give no finite force here: |q| is up to "
             f"{float(np.abs(state.configuration.q).max(initial=0.0)):.3g}. Give coordinates in the range of the model."
         )
-    touched = sorted({k for k in layout.link_ends.bodies.tolist() if k >= 0})
-    return tuple((layout.bodies[k], Wrench(f[..., k, :3], f[..., k, 3:])) for k in touched)
+    return f
+
+
+def along_dofs(state: State) -> Array:
+    """The same wrenches as one generalized force J* f, (..., nv). O(n)."""
+    c = state.configuration
+    return projected(c.layout, c.A, c.maps, _finite_wrenches(state))
 
 
 def _margins(state: State, length: float) -> Iterator[tuple[float, str]]:
@@ -174,7 +188,7 @@ def _margins(state: State, length: float) -> Iterator[tuple[float, str]]:
     for spring in layout.springs:
         d = np.diff(at.p[start : start + len(spring.nodes)], axis=-2)
         parts = np.sqrt(np.sum(d * d, axis=-1))
-        if spring.rest != (0.0, 0.0) or len(parts) > 1 or spring.damping:
+        if not spring.is_plain:
             yield float(parts.min()) / length, f"two nodes of spring {spring.name!r} are at one point"
         for end in {x for x in spring.rest if x > 0.0} if spring.rest[0] != spring.rest[1] else ():
             yield abs(float(parts.sum()) - end) / length, f"spring {spring.name!r} gets slack at {end:g} m"
@@ -184,11 +198,10 @@ def _margins(state: State, length: float) -> Iterator[tuple[float, str]]:
 
 
 def derivatives(state: State, sizes: Array, length: float) -> tuple[Array, Array]:
-    """J* df, the generalized force of how the wrenches vary along the dofs and in v, (nv, nv) each, at one state.
+    """How `along_dofs` varies along the dofs and in v, (nv, nv) each, at one state.
 
-    The first by differences of order six with steps relative to `sizes`, what a dof is measured by (nv), in a model of
-    this length; the second exact, as wrenches are linear in v. J* itself varies as for any force in body axes, which is
-    not counted here.
+    By differences of order six with steps relative to `sizes`, what a dof is measured by (nv), in a model of this
+    length; in v they are exact where dampers are linear.
     """
     graph, c, nv = state.graph, state.configuration, state.graph.nv
     margin, where = min(_margins(state, length), default=(np.inf, ""))
@@ -201,14 +214,11 @@ def derivatives(state: State, sizes: Array, length: float) -> tuple[Array, Array
     q, v = (np.broadcast_to(x, (nv, x.shape[-1])) for x in (c.q, state.motion.v))
 
     def at(moved: Array, rates: Array) -> Array:
-        return wrenches(graph.current.replace(q=moved, v=rates, forces=()))
+        return along_dofs(graph.current.replace(q=moved, v=rates, forces=()))
 
-    def pushed(f: Array) -> Array:
-        return projected(c.layout, c.A, c.maps, f).mT
-
-    df = np.zeros((nv, c.layout.n, 6))
+    dq, dv = np.zeros((nv, nv)), np.zeros((nv, nv))
     for i, weight in STENCIL:
         d = np.diag(i * steps)
-        df += weight * (at(graph.integrate(q, d), v) - at(graph.integrate(q, -d), v))
-    rates = np.eye(nv)
-    return pushed(df / steps[:, None, None]), pushed(at(q, rates) - at(q, 0.0 * rates))
+        dq += weight * (at(graph.integrate(q, d), v) - at(graph.integrate(q, -d), v))
+        dv += weight * (at(q, v + d) - at(q, v - d))
+    return (dq / steps[:, None]).mT, (dv / steps[:, None]).mT

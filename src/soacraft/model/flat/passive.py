@@ -1,11 +1,11 @@
 """The forces that a model itself has: springs and dampers in hinges, tendons and between nodes, gravity compensation.
 
     force = -stiffness (q - rest) - damping v             of a hinge, dof by dof           (`body.passive`)
-    force = -c (stiffness (L - rest) + damping Ldot)      of a tendon, L = sum of c q      (`mb.add_tendon`)
+    force = -c tension                                    of a tendon, L = sum of c q      (`mb.add_tendon`)
     force = J* [0; -compensation m g]                     at the centre of mass of a body  (`body.gravity_compensation`)
     force = J* f                                          of springs between nodes         (`soacraft.model.flat.links`)
 
-The first two are forces along dofs; the others act on bodies, as external forces do. q - rest is in the tangent
+The tension is that of `soacraft.model.flat.laws`. q - rest is in the tangent
 sense: a rotation vector for a spherical hinge; for a free one the rotation vector, and R* (p - p_rest).
 """
 
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from soacraft.errors import ModelError
-from soacraft.model.flat import links
+from soacraft.model.flat import laws, links
 from soacraft.model.flat.layout import Layout
 from soacraft.model.flat.realize import projected, times
 from soacraft.model.hinges import Free, Spherical
@@ -63,8 +63,7 @@ def along_dofs(layout: Layout, q: Array, v: Array) -> Array:
             force[..., where] -= passive.stiffness * displacement(body, q[..., at])
     for tendon, at_q, at_v, c in layout.pulls:
         length, rate = q[..., at_q] @ c, v[..., at_v] @ c
-        stretch = length - np.clip(length, *tendon.rest)
-        force[..., at_v] -= (tendon.stiffness * stretch + tendon.damping * rate)[..., None] * c
+        force[..., at_v] -= laws.tension(tendon, length, rate)[..., None] * c
     return force
 
 
@@ -80,11 +79,10 @@ def along_dofs_derivatives(layout: Layout, q: Array, v: Array) -> tuple[Array, A
         if passive.stiffness.any():
             dq[..., where, where] -= passive.stiffness[:, None] * displacement_rate(body, q[..., at])
     for tendon, at_q, at_v, c in layout.pulls:
-        length = q[..., at_q] @ c
-        taut = (length < tendon.rest[0]) | (length > tendon.rest[1])
+        stiffness, damping = laws.slopes(tendon, q[..., at_q] @ c, v[..., at_v] @ c)
         rows, columns = at_v[:, None], at_v
-        dq[..., rows, columns] -= (tendon.stiffness * taut)[..., None, None] * np.outer(c, c)
-        dv[..., rows, columns] -= tendon.damping * np.outer(c, c)
+        dq[..., rows, columns] -= stiffness[..., None, None] * np.outer(c, c)
+        dv[..., rows, columns] -= damping[..., None, None] * np.outer(c, c)
     return dq, dv
 
 
@@ -97,8 +95,7 @@ def energy_along_dofs(layout: Layout, q: Array) -> Array:
         if body.passive.stiffness.any():
             total += 0.5 * displacement(body, q[..., layout.hinge_q[k]]) ** 2 @ body.passive.stiffness
     for tendon, at_q, _, c in layout.pulls:
-        length = q[..., at_q] @ c
-        total += 0.5 * tendon.stiffness * (length - np.clip(length, *tendon.rest)) ** 2
+        total += laws.energy(tendon, q[..., at_q] @ c)
     return total
 
 
@@ -165,16 +162,18 @@ def compensation(graph: Graph) -> Forces:
     )
 
 
-def own_forces(state: State) -> Forces:
-    """All that the model itself does to its bodies, besides the forces along dofs."""
-    return compensation(state.graph) + links.forces(state)
+def springs_and_dampers(state: State) -> Array:
+    """All but gravity compensation as one generalized force, (..., nv). O(n)."""
+    c = state.configuration
+    force = along_dofs(c.layout, c.q, state.motion.v)
+    return force + links.along_dofs(state) if c.layout.has_links else force
 
 
 def passive_force(state: State) -> Array:
     """All of them as one generalized force, (..., nv). O(n)."""
     layout, c = state.configuration.layout, state.configuration
-    force = along_dofs(layout, c.q, state.motion.v)
-    pulls = own_forces(state)
+    force = springs_and_dampers(state)
+    pulls = compensation(state.graph)
     if not pulls:
         return force
     f = np.zeros((*c.world[0].shape[:-3], layout.n, 6))

@@ -34,6 +34,7 @@ from soacraft.model.tree.lookup import Lookup
 from soacraft.model.tree.parts import gears
 from soacraft.model.tree.parts.catalogue import Catalogue
 from soacraft.model.tree.parts.closures import Closure, Coupling
+from soacraft.model.tree.parts.curves import Curve
 from soacraft.model.tree.parts.import_report import ImportReport
 from soacraft.model.tree.parts.records import Actuator, Keyframe, Material, Record
 from soacraft.model.tree.parts.rolling import rolling_hinge
@@ -455,23 +456,28 @@ class Multibody(Lookup, Drawn, Stated, FrameMotion):
         self,
         name: str,
         terms: Mapping[Any, float],
-        stiffness: float = 0.0,
-        damping: float = 0.0,
+        stiffness: float | Curve = 0.0,
+        damping: float | Curve = 0.0,
         rest: float | tuple[float, float] = 0.0,
         attributes: Mapping[str, Any] | None = None,
     ) -> Tendon:
         """Pull at coordinates with a spring and a damper along L, the sum of `c q` over `{dof: c, ...}`. O(1).
 
-        A dof is given by its name; where a hinge has one, its body or the name of that does.
+        This is the spring along any combination of dofs; along one it may have a `Curve`, which `body.passive` does not
+        take. A dof is given by its name; where a hinge has one, its body or the name of that does.
 
             force on each dof = -c (stiffness (L - rest) + damping Ldot)
 
-        `rest` may be a range (low, high) in which the spring is slack. It is a passive force: it acts in all dynamics,
-        and `passive=False` leaves it out. Old states and expressions become stale.
+        `rest` may be a range (low, high) in which the spring is slack. A `Curve` for `stiffness` gives the tension over
+        L, one for `damping` the tension over Ldot. It is a passive force: it acts in all dynamics, and `passive=False`
+        leaves it out. Old states and expressions become stale.
 
-        >>> from soacraft.model import serial_chain
-        >>> serial_chain(2).add_tendon("cable", {"link1": 1.0, "link2": -0.5}, stiffness=20.0, rest=(0.0, 0.1))
+        >>> from soacraft.model import Curve, serial_chain
+        >>> mb = serial_chain(2)
+        >>> mb.add_tendon("cable", {"link1": 1.0, "link2": -0.5}, stiffness=20.0, rest=(0.0, 0.1))
         tendon 'cable': L = 1 link1 + -0.5 link2, stiffness 20 from 0 to 0.1, damping 0
+        >>> mb.add_tendon("stop", {"link1": 1.0}, Curve([-1.0, -0.8, 0.8, 1.0], [-5.0, 0.0, 0.0, 5.0]))
+        tendon 'stop': L = 1 link1, stiffness cubic curve of 4 points from (-1, -5) to (1, 5), damping 0
         """
         return self._attachments.add_tendon(name, terms, stiffness, damping, rest, attributes)
 
@@ -484,9 +490,9 @@ class Multibody(Lookup, Drawn, Stated, FrameMotion):
         name: str,
         node_a: Frame | str,
         node_b: Frame | str,
-        stiffness: float = 0.0,
+        stiffness: float | Curve = 0.0,
         length: float | tuple[float, float] = 0.0,
-        damping: float = 0.0,
+        damping: float | Curve = 0.0,
         through: Iterable[Frame | str] = (),
         attributes: Mapping[str, Any] | None = None,
     ) -> Spring:
@@ -495,8 +501,9 @@ class Multibody(Lookup, Drawn, Stated, FrameMotion):
             tension = stiffness (L - length) + damping Ldot,     energy stiffness (L - length)^2 / 2
 
         in N/m, m and N s/m; L is the length of the line. `length` may be a range (low, high) in which the spring is
-        slack, such as (0, 0.3) for a rope. It is a passive force: it acts in all dynamics, and `passive=False` leaves
-        it out. Old states and expressions become stale.
+        slack, such as (0, 0.3) for a rope. A `Curve` for `stiffness` gives the tension over L, one for `damping` the
+        tension over Ldot. It is a passive force: it acts in all dynamics, and `passive=False` leaves it out. Old states
+        and expressions become stale. A spring along a combination of dofs is `add_tendon`.
 
         >>> import soacraft as sc
         >>> mb = sc.load("pendulum")
@@ -504,6 +511,8 @@ class Multibody(Lookup, Drawn, Stated, FrameMotion):
         node 'inertial/wall'
         >>> mb.add_spring("s", "inertial/wall", "bob/tip", stiffness=20.0, length=0.5)
         spring 's': 'inertial/wall' to 'bob/tip', stiffness 20 from 0.5 m, damping 0
+        >>> mb.add_spring("rubber", "inertial/wall", "bob/tip", sc.Curve([0.5, 1.0, 1.5], [0, 3, 20])).stiffness
+        cubic curve of 3 points from (0.5, 0) to (1.5, 20)
         """
         return self._attachments.add_spring(name, node_a, node_b, stiffness, length, damping, through, attributes)
 

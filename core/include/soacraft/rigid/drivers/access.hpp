@@ -271,19 +271,39 @@ struct Part_of {
     SOACRAFT_FLAT void set(index k, const T& x) { to.set(from + k, x); }
 };
 
-// The generalized force with what springs and dampers add to it, in `whole`; itself where they do not act.
-template <class T>
-SOACRAFT_FLAT StateVector<T> with_passive(const Job& job, const StateVector<T>& q, const StateVector<T>& v,
-                                         const StateVector<T>& tau, T* whole) {
-    if (!job.passive) return tau;
-    for (index i = 0; i < job.model->nv; ++i) whole[i] = tau[i];
-    each_passive<T>(*job.passive, q, v, [&](index i, const T& x) { whole[i] += x; });
-    return {whole};
-}
-
 // Where the base hangs from.
 template <class T>
 SOACRAFT_FLAT Place<T> place_of(const Job& job) { return {mat<T>(job.place), vec<T>(job.place + 9)}; }
+
+// How it moves, in inertial axes.
+template <class T>
+SOACRAFT_FLAT Ground<T> ground_of(const Job& job) {
+    const Place<T> at = place_of<T>(job);
+    return {at, {at.R * vec<T>(job.base), at.R * vec<T>(job.base + 3)}};
+}
+
+// add(i, x) for every force x of springs and dampers on dof i; nothing where they do not act.
+template <class T, class In, class Add>
+SOACRAFT_FLAT void each_passive(const Job& job, const LinkWork<T>& work, const In& q, const In& v, const Add& add) {
+    if (job.passive) each_passive<T>(*job.passive, *job.model, ground_of<T>(job), q, v, work, add);
+}
+
+// The generalized force with what springs and dampers add to it, in `whole`; itself where they do not act.
+template <class T>
+SOACRAFT_FLAT StateVector<T> with_passive(const Job& job, const LinkWork<T>& work, const StateVector<T>& q,
+                                         const StateVector<T>& v, const StateVector<T>& tau, T* whole) {
+    if (!job.passive) return tau;
+    for (index i = 0; i < job.model->nv; ++i) whole[i] = tau[i];
+    each_passive<T>(job, work, q, v, [&](index i, const T& x) { whole[i] += x; });
+    return {whole};
+}
+
+template <class T>
+std::size_t room_for_links(const Job& job) {
+    Room taken;
+    LinkWork<T>(job.passive, *job.model, taken);
+    return taken.bytes;
+}
 
 SOACRAFT_FLAT Base base_of(const Job& job) {
     Base base;

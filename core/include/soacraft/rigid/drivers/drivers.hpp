@@ -16,6 +16,7 @@ bool run_inverse_dynamics(const Job& job, index first, index last, void* workspa
     Moving<T>* moving = arena.take<Moving<T>>(model.count);
     Motion<T>* branches = arena.take<Motion<T>>(model.branches);
     const Pulls<T> pulls(job, arena);
+    const LinkWork<T> links(job.passive, model, arena);
     const StateVectors<T> vectors(model, arena);
     for (index i = first; i < last; i += Lanes<T>::count) {
         const Rows<T> rows(i, last);
@@ -24,7 +25,7 @@ bool run_inverse_dynamics(const Job& job, index first, index last, void* workspa
         const StateVector<T> vdot = read_vector(job, X, rows, model.nv, vectors.x);
         StateVector<T> tau = write_vector(job, 0, rows, vectors.y);
         inverse_dynamics<T>(model, base_of(job), q, v, vdot, pulls.at(job, rows, q), moving, branches, tau);
-        if (job.passive) each_passive<T>(*job.passive, q, v, [&](index i, const T& x) { tau.set(i, tau[i] - x); });
+        each_passive<T>(job, links, q, v, [&](index i, const T& x) { tau.set(i, tau[i] - x); });
         deliver(job, 0, rows, model.nv, tau);
     }
     return true;
@@ -33,7 +34,7 @@ bool run_inverse_dynamics(const Job& job, index first, index last, void* workspa
 template <class T>
 std::size_t room_for_inverse_dynamics(const Job& job) {
     return room<Moving<T>>(job.model->count) + room<Motion<T>>(job.model->branches) + room_for_pulls<T>(job) +
-           StateVectors<T>::bytes(*job.model);
+           room_for_links<T>(job) + StateVectors<T>::bytes(*job.model);
 }
 
 template <class T>
@@ -42,6 +43,7 @@ bool run_forward_dynamics(const Job& job, index first, index last, void* workspa
     Arena arena{static_cast<char*>(workspace)};
     const AbaWork<T> work(model, arena);
     const Pulls<T> pulls(job, arena);
+    const LinkWork<T> links(job.passive, model, arena);
     const StateVectors<T> vectors(model, arena);
     T* whole = arena.take<T>(job.passive ? model.nv : 0);
     bool fine = true;
@@ -49,7 +51,7 @@ bool run_forward_dynamics(const Job& job, index first, index last, void* workspa
         const Rows<T> rows(i, last);
         const StateVector<T> q = read_vector(job, Q, rows, model.nq, vectors.q),
                              v = read_vector(job, V, rows, model.nv, vectors.v);
-        const StateVector<T> tau = with_passive(job, q, v, read_vector(job, X, rows, model.nv, vectors.x), whole);
+        const StateVector<T> tau = with_passive(job, links, q, v, read_vector(job, X, rows, model.nv, vectors.x), whole);
         StateVector<T> vdot = write_vector(job, 0, rows, vectors.y);
         fine &= forward_dynamics<T>(model, base_of(job), q, v, tau, pulls.at(job, rows, q), work, vdot);
         deliver(job, 0, rows, model.nv, vdot);
@@ -62,13 +64,15 @@ std::size_t room_for_forward_dynamics(const Job& job) {
     const Model& m = *job.model;
     Room taken;
     AbaWork<T>(m, taken);
-    return taken.bytes + room_for_pulls<T>(job) + StateVectors<T>::bytes(m) + room<T>(job.passive ? m.nv : 0);
+    return taken.bytes + room_for_pulls<T>(job) + room_for_links<T>(job) + StateVectors<T>::bytes(m) +
+           room<T>(job.passive ? m.nv : 0);
 }
 
 template <class T>
 bool run_passive_force(const Job& job, index first, index last, void* workspace) {
     const Model& model = *job.model;
     Arena arena{static_cast<char*>(workspace)};
+    const LinkWork<T> links(job.passive, model, arena);
     const StateVectors<T> vectors(model, arena);
     for (index i = first; i < last; i += Lanes<T>::count) {
         const Rows<T> rows(i, last);
@@ -76,7 +80,7 @@ bool run_passive_force(const Job& job, index first, index last, void* workspace)
                              v = read_vector(job, V, rows, model.nv, vectors.v);
         StateVector<T> force = write_vector(job, 0, rows, vectors.y);
         force.clear(model.nv);
-        if (job.passive) each_passive<T>(*job.passive, q, v, [&](index k, const T& x) { force.set(k, force[k] + x); });
+        each_passive<T>(job, links, q, v, [&](index k, const T& x) { force.set(k, force[k] + x); });
         deliver(job, 0, rows, model.nv, force);
     }
     return true;
@@ -84,7 +88,7 @@ bool run_passive_force(const Job& job, index first, index last, void* workspace)
 
 template <class T>
 std::size_t room_for_passive_force(const Job& job) {
-    return StateVectors<T>::bytes(*job.model);
+    return StateVectors<T>::bytes(*job.model) + room_for_links<T>(job);
 }
 
 template <class T>

@@ -34,8 +34,9 @@ struct CoriolisMatrix {
 // Whose derivatives; and what springs and dampers add to them.
 struct InverseDynamics {
     static constexpr bool takes_force = false;
-    static SOACRAFT_INLINE bool add_passive(const Job& job, const Reader<double>& q, double* const* out) {
-        return add_passive_rates(*job.passive, q, job.model->nv, out[0], out[1]);
+    static SOACRAFT_INLINE bool add_passive(const Job& job, const Reader<double>& q, const Reader<double>& v,
+                                            const LinkRateWork& links, double* const* out) {
+        return add_passive_rates(*job.passive, *job.model, ground_of<double>(job), q, v, links, out[0], out[1]);
     }
     template <class Taker>
     static IdWork<Abreast> work(const Model& m, Taker& arena) { return id_work<Abreast>(m, arena); }
@@ -44,8 +45,9 @@ struct InverseDynamics {
 };
 struct ForwardDynamics {
     static constexpr bool takes_force = true;
-    static SOACRAFT_INLINE bool add_passive(const Job& job, const Reader<double>& q, double* const* out) {
-        return add_passive_response(*job.passive, q, job.model->nv, out[2], out[0], out[1]);
+    static SOACRAFT_INLINE bool add_passive(const Job& job, const Reader<double>& q, const Reader<double>& v,
+                                            const LinkRateWork& links, double* const* out) {
+        return add_passive_response(*job.passive, *job.model, ground_of<double>(job), q, v, links, out[2], out[0], out[1]);
     }
     template <class Taker>
     static FdWork<Abreast> work(const Model& m, Taker& arena) { return fd_work<Abreast>(m, arena); }
@@ -57,20 +59,23 @@ template <class Dynamics>
 struct Derivatives {
     decltype(Dynamics::work(*static_cast<const Model*>(nullptr), *static_cast<Arena*>(nullptr))) work;
     Pulls<double> pulls;
+    LinkWork<double> links;
+    LinkRateWork rates;
     double* whole;
     template <class Taker>
     Derivatives(const Job& job, Taker& arena)
-        : work(Dynamics::work(*job.model, arena)), pulls(job, arena), whole(arena.template take<double>(job.model->nv)) {}
+        : work(Dynamics::work(*job.model, arena)), pulls(job, arena), links(job.passive, *job.model, arena),
+          rates(link_rate_work(job.passive, *job.model, arena)), whole(arena.template take<double>(job.model->nv)) {}
     SOACRAFT_INLINE bool fill(const Job& job, const Rows<double>& rows, double* const* out) const {
         const Reader<double> q(job, Q, rows), v(job, V, rows);
         Reader<double> x(job, X, rows);
         if (job.passive && Dynamics::takes_force) {
             for (index i = 0; i < job.model->nv; ++i) whole[i] = x[i];
-            each_passive<double>(*job.passive, q, v, [&](index i, double own) { whole[i] += own; });
+            each_passive<double>(job, links, q, v, [&](index i, double own) { whole[i] += own; });
             x.x = whole;
         }
         return Dynamics::fill(*job.model, base_of(job), q, v, x, pulls.at(job, rows, q), work, out) &&
-               (!job.passive || Dynamics::add_passive(job, q, out));
+               (!job.passive || Dynamics::add_passive(job, q, v, rates, out));
     }
 };
 

@@ -20,21 +20,63 @@ struct Tables {
     std::vector<Ball> balls;
     std::vector<Tendon> tendons;
     std::vector<Strand> strands;
+    std::vector<Line> lines;
+    std::vector<Bushing> bushings;
+    std::vector<NodeOn> nodes;  // of all lines, then both of each bushing
+    std::vector<Site> sites;    // those of lines, on their elements
+    std::vector<Curve> curves;
+    std::vector<CurvePiece> pieces;
     Model model = {};
     Passive passive = {};
 
     Tables() = default;
     Tables(const Tables& other)
         : elements(other.elements), bodies(other.bodies), armature(other.armature), springs(other.springs),
-          balls(other.balls), tendons(other.tendons), strands(other.strands), model(other.model) {
+          balls(other.balls), tendons(other.tendons), strands(other.strands), lines(other.lines),
+          bushings(other.bushings), nodes(other.nodes), curves(other.curves), pieces(other.pieces), model(other.model) {
         view();
     }
     Tables& operator=(const Tables&) = delete;
 
     void view() {
+        place_nodes();
         model.elements = elements.data(), model.bodies = bodies.data(), model.armature = armature.data();
         passive = {static_cast<index>(springs.size()), static_cast<index>(balls.size()),
-                   static_cast<index>(tendons.size()), springs.data(), balls.data(), tendons.data(), strands.data()};
+                   static_cast<index>(tendons.size()), springs.data(), balls.data(), tendons.data(), strands.data(),
+                   {static_cast<index>(lines.size()), static_cast<index>(bushings.size()), 0, lines.data(), sites.data(),
+                    bushings.data()}, curves.data(), pieces.data()};
+        index& last = passive.links.last;
+        const auto reach = [&](index element) { last = element < model.count && element >= last ? element + 1 : last; };
+        for (const Site& s : sites) reach(s.element);
+        for (const Bushing& b : bushings) reach(b.a.element), reach(b.b.element);
+    }
+    // A node on the element that carries its body, or on one of the two behind the last: the base, the inertial frame.
+    Body on_element(const NodeOn& node) const {
+        Frame at;
+        for (int i = 0; i < 9; ++i) at.R[i] = node.R[i];
+        for (int i = 0; i < 3; ++i) at.p[i] = node.p[i];
+        Body found = {model.count + 1, {}, {}};
+        if (node.body >= 0) {
+            const Body& body = bodies[static_cast<std::size_t>(node.body)];
+            Frame on;
+            for (int i = 0; i < 9; ++i) on.R[i] = body.R[i];
+            for (int i = 0; i < 3; ++i) on.p[i] = body.p[i];
+            at = on * at;
+            found.element = body.element < 0 ? model.count : body.element;
+        }
+        for (int i = 0; i < 9; ++i) found.R[i] = at.R[i];
+        for (int i = 0; i < 3; ++i) found.p[i] = at.p[i];
+        return found;
+    }
+    void place_nodes() {
+        const std::size_t both = 2 * bushings.size(), own = nodes.size() - both;
+        sites.clear();
+        for (std::size_t i = 0; i < own; ++i) {
+            const Body on = on_element(nodes[i]);
+            sites.push_back({on.element, {on.p[0], on.p[1], on.p[2]}});
+        }
+        for (std::size_t i = 0; i < bushings.size(); ++i)
+            bushings[i].a = on_element(nodes[own + 2 * i]), bushings[i].b = on_element(nodes[own + 2 * i + 1]);
     }
     // Which of some elements have armature.
     void mark_armature(index first, index last) {
@@ -111,9 +153,19 @@ inline void check_passive(const Tables& t) {
     for (const Spring& s : t.springs) within(s.q, 1, s.v, 1);
     for (const Ball& b : t.balls) within(b.q, b.free ? 7 : 4, b.v, b.free ? 6 : 3);
     for (const Strand& s : t.strands) within(s.q, 1, s.v, 1);
-    for (const Tendon& x : t.tendons)
-        if (x.first < 0 || x.first > x.last || x.last > static_cast<index>(t.strands.size()))
-            reject("a tendon has strands that are not there");
+    const auto size = [](const auto& some) { return static_cast<index>(some.size()); };
+    for (const Curve& c : t.curves)
+        if (c.first < 0 || c.first >= c.last || c.last > size(t.pieces)) reject("a curve has pieces that are not there");
+    const auto check = [&](index first, index last, index least, index there, const Law& law) {
+        if (first < 0 || last - first < least || last > there) reject("a spring or tendon has ends that are not there");
+        if (law.spring < -1 || law.spring >= size(t.curves) || law.damper < -1 || law.damper >= size(t.curves))
+            reject("a spring or tendon has a curve that is not there");
+    };
+    for (const Tendon& x : t.tendons) check(x.first, x.last, 0, size(t.strands), x.law);
+    if (size(t.nodes) < 2 * size(t.bushings)) reject("a bushing has two nodes");
+    for (const Line& x : t.lines) check(x.first, x.last, 2, size(t.nodes) - 2 * size(t.bushings), x.law);
+    for (const NodeOn& x : t.nodes)
+        if (x.body < -1 || x.body >= t.model.body_count) reject("a spring is on no body of this tree");
 }
 
 }  // namespace rigid

@@ -28,6 +28,7 @@ from soacraft.spatial.pose import Pose
 
 if TYPE_CHECKING:
     from soacraft.model.flat.compiled import CompiledModel
+    from soacraft.model.tree.edits import Tell
     from soacraft.model.tree.frames.hinge_frame import HingeFrame
     from soacraft.model.tree.multibody import Multibody
 
@@ -267,7 +268,7 @@ class Body(Carrier):
         _refuse_none(value, "inboard", self)
         value = read_pose(value, f"inboard of {self.name!r}")
         self.require_present()
-        self._graph._edits.set(self, "_inboard", value, _tell_inboard)
+        self._graph._edits.set(self, "_inboard", value, _unless_linked(self, _tell_inboard))
 
     @property
     def outboard(self) -> Pose:
@@ -279,7 +280,7 @@ class Body(Carrier):
         _refuse_none(value, "outboard", self)
         value = read_pose(value, f"outboard of {self.name!r}")
         self.require_present()
-        self._graph._edits.set(self, "_outboard", value, _tell_outboard)
+        self._graph._edits.set(self, "_outboard", value, _unless_linked(self, _tell_outboard))
 
     @property
     def inboard_frame(self) -> HingeFrame:
@@ -429,7 +430,7 @@ class Node(Frame):
         _refuse_none(value, "pose", self)
         value = read_pose(value, f"the pose of node {self.full_name}")
         self.require_present()
-        self._graph._edits.set(self, "_pose", value, _tell_node)
+        self._graph._edits.set(self, "_pose", value, _unless_linked(self, _tell_node))
 
     @property
     def offset(self) -> Pose:
@@ -446,6 +447,12 @@ class Node(Frame):
 
 
 # -- what the compiled model of a graph is told of one parameter -------------------------------------------
+
+
+def _unless_linked(frame: Frame, tell: Tell) -> Tell | None:
+    """None where springs or bushings between nodes may move with a pose: the compiled model gets all of them again."""
+    parts = frame._graph._attachments
+    return None if parts.springs or parts.bushings else tell
 
 
 def _tell_inertia(model: CompiledModel, k: int, inertia: Inertia) -> None:

@@ -1,12 +1,13 @@
 """Springs and bushings between nodes: records, part of a model's structure; `soacraft.model.flat.links` is their law.
 
-    spring     tension = stiffness (L - rest) + damping Ldot          along the line through its nodes, of length L
+    spring     tension = stiffness (L - rest) + damping Ldot          along the line through its nodes, of length L;
+               f(L) and g(Ldot) where curves are given
     bushing    on b, in its axes: -J* (K x + D xdot),  x = log(rest^-1 X_ab),  xdot = J (twist of b relative to a)
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,8 @@ import numpy as np
 from soacraft.errors import ModelError
 from soacraft.model.tree.frames.frame import Frame
 from soacraft.model.tree.parts.closures import make_attributes
+from soacraft.model.tree.parts.curves import Curve
+from soacraft.model.tree.parts.laws import law_text, make_law
 from soacraft.model.tree.parts.records import Attributes, Plain
 from soacraft.spatial.checks import Array, finite, frozen
 from soacraft.spatial.pose import Pose
@@ -30,21 +33,31 @@ _SYMMETRIC = 1e-12
 class Spring(Plain):
     """A spring and a damper along the line from node to node. Made by `mb.add_spring`.
 
-    `rest` is the range of lengths (low, high), in metres, in which the spring is slack.
+    `rest` is the range of lengths (low, high), in metres, in which the spring is slack. A curve in place of the
+    stiffness gives the force over the length, one in place of the damping the force over its rate.
     """
 
     name: str
     nodes: tuple[Frame, ...]
-    stiffness: float = 0.0
-    damping: float = 0.0
+    stiffness: float | Curve = 0.0
+    damping: float | Curve = 0.0
     rest: tuple[float, float] = (0.0, 0.0)
     attributes: Attributes = field(default_factory=dict)
 
+    @property
+    def is_damped(self) -> bool:
+        """Whether it has a damper."""
+        return isinstance(self.damping, Curve) or self.damping != 0.0
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether its pull is stiffness times the way between two nodes, which has no direction to lose."""
+        by_number = not isinstance(self.stiffness, Curve) and not self.is_damped
+        return by_number and self.rest == (0.0, 0.0) and len(self.nodes) == 2
+
     def __repr__(self) -> str:
-        low, high = self.rest
-        rest = f"{low:g}" if low == high else f"{low:g} to {high:g}"
         path = " to ".join(repr(x.full_name) for x in self.nodes)
-        return f"spring {self.name!r}: {path}, stiffness {self.stiffness:g} from {rest} m, damping {self.damping:g}"
+        return f"spring {self.name!r}: {path}, {law_text(self, ' m')}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,19 +88,19 @@ def make_spring(
 ) -> Spring:
     """A spring between nodes of a model, checked."""
     what = f"spring {name!r}"
+    if isinstance(a, Mapping) or isinstance(b, Mapping):
+        raise ModelError(
+            f"{what} is between two nodes; a spring along a combination of dofs is "
+            f"mb.add_tendon({name!r}, {{dof: ratio, ...}}, stiffness, damping, rest)."
+        )
     if isinstance(through, str | Frame) or not isinstance(through, Iterable):
         raise ModelError(f"{what} goes through a list of nodes, got through={through!r:.60}.")
     nodes = tuple(mb.frame(x) for x in (a, *through, b))
     _require_bodies(what, nodes)
-    several = isinstance(length, list | tuple | np.ndarray) and np.ndim(length) > 0
-    low, high = np.broadcast_to(finite(length, (2,) if several else (), f"the length of {what}"), (2,))
-    if low < 0.0 or low > high:
-        raise ModelError(
-            f"the length at rest of {what} must be >= 0, or a range from low to high, got {low:g} to {high:g}."
-        )
-    numbers = (float(finite(x, (), f"the {n} of {what}")) + 0.0 for x, n in _numbers(stiffness, damping))
-    k, d = numbers
-    return Spring(name, nodes, k, d, (float(low) + 0.0, float(high) + 0.0), make_attributes(attributes, what))
+    k, d, rest = make_law(what, stiffness, damping, length, "length")
+    if rest[0] < 0.0:
+        raise ModelError(f"the length at rest of {what} must be >= 0, got {rest[0]:g}.")
+    return Spring(name, nodes, k, d, rest, make_attributes(attributes, what))
 
 
 def make_bushing(

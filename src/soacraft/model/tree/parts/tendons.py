@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from soacraft.errors import ModelError
 from soacraft.model.tree.names import one_dof
 from soacraft.model.tree.parts.closures import make_attributes
+from soacraft.model.tree.parts.curves import Curve
+from soacraft.model.tree.parts.laws import law_text, make_law
 from soacraft.model.tree.parts.records import Attributes, Plain
 from soacraft.spatial.checks import finite
 
@@ -28,21 +28,20 @@ if TYPE_CHECKING:
 class Tendon(Plain):
     """A spring and a damper along L, the sum of `c q` over the dofs of `terms`. Made by `mb.add_tendon`.
 
-    `rest` is the range of L (low, high) in which the spring is slack; one number stands for both.
+    `rest` is the range of L (low, high) in which the spring is slack; one number stands for both. A curve in place of
+    the stiffness gives the tension over L, one in place of the damping over its rate.
     """
 
     name: str
     terms: Mapping[str, float]
-    stiffness: float = 0.0
-    damping: float = 0.0
+    stiffness: float | Curve = 0.0
+    damping: float | Curve = 0.0
     rest: tuple[float, float] = (0.0, 0.0)
     attributes: Attributes = field(default_factory=dict)
 
     def __repr__(self) -> str:
         length = " + ".join(f"{c:g} {dof}" for dof, c in self.terms.items())
-        low, high = self.rest
-        rest = f"{low:g}" if low == high else f"{low:g} to {high:g}"
-        return f"tendon {self.name!r}: L = {length}, stiffness {self.stiffness:g} from {rest}, damping {self.damping:g}"
+        return f"tendon {self.name!r}: L = {length}, {law_text(self)}"
 
 
 def make_tendon(
@@ -50,14 +49,8 @@ def make_tendon(
 ) -> Tendon:
     """A tendon on coordinates of a model, checked."""
     what = f"tendon {name!r}"
-    k = float(finite(stiffness, (), f"the stiffness of {what}")) + 0.0  # no negative zeros
-    d = float(finite(damping, (), f"the damping of {what}")) + 0.0
-    several = isinstance(rest, list | tuple | np.ndarray) and np.ndim(rest) > 0
-    low, high = np.broadcast_to(finite(rest, (2,) if several else (), f"the rest length of {what}"), (2,))
-    if low > high:
-        raise ModelError(f"the rest length of {what} goes from {low:g} up to {high:g}: give the lower end first.")
-    kept = make_attributes(attributes, what)
-    return Tendon(name, _read_terms(name, terms, graph), k, d, (float(low) + 0.0, float(high) + 0.0), kept)
+    k, d, range_ = make_law(what, stiffness, damping, rest, "rest length")
+    return Tendon(name, _read_terms(name, terms, graph), k, d, range_, make_attributes(attributes, what))
 
 
 def _read_terms(name: str, terms: Any, graph: Graph) -> Mapping[str, float]:
