@@ -168,11 +168,10 @@ SOACRAFT_FLAT void log_rate(const Vec<double>& w, double* J) {
     J[1] -= 0.5 * w.z, J[3] += 0.5 * w.z, J[2] += 0.5 * w.y, J[6] -= 0.5 * w.y, J[5] -= 0.5 * w.x, J[7] += 0.5 * w.x;
 }
 
-// along_q(i, j, x) and along_v(i, j, x) for every -d(force i)/d(dof j), -d(force i)/d(v j) of balls, tendons and
-// what is between nodes; those of springs are k and d on the diagonal.
+// along_q(i, j, x) and along_v(i, j, x) for every -d(force i)/d(dof j), -d(force i)/d(v j) of balls and tendons; those of
+// springs are k and d on the diagonal, those between nodes the matrices of link_rates.hpp.
 template <class In, class Q, class V>
-SOACRAFT_INLINE void each_passive_rate(const Passive& p, const Model& model, const Ground<double>& ground, const In& q,
-                                       const In& v, const LinkRateWork& work, const Q& along_q, const V& along_v) {
+SOACRAFT_INLINE void each_passive_rate(const Passive& p, const In& q, const In& v, const Q& along_q, const V& along_v) {
     for (index k = 0; k < p.balls_count; ++k) {
         const Ball& s = p.balls[k];
         double J[9];
@@ -203,7 +202,6 @@ SOACRAFT_INLINE void each_passive_rate(const Passive& p, const Model& model, con
                 along_v(p.strands[i].v, p.strands[j].v, d_at * cc);
             }
     }
-    if (p.links.any()) each_link_rate(model, p.links, curves_of(p), ground, q, v, work, along_q, along_v);
 }
 
 // Memory for it; none where nothing is between nodes.
@@ -226,8 +224,23 @@ SOACRAFT_INLINE bool add_passive_rates(const Passive& p, const Model& model, con
         const Spring& s = p.springs[k];
         on(dq)(s.v, s.v, s.k), on(dv)(s.v, s.v, s.d);
     }
-    each_passive_rate(p, model, ground, q, v, work, on(dq), on(dv));
+    each_passive_rate(p, q, v, on(dq), on(dv));
+    if (p.links.any()) {
+        link_rates(model, p.links, curves_of(p), ground, q, v, work);
+        for (index i = 0; i < n * n; ++i) bad += 0.0 * (dq[i] += work.K[i]) + 0.0 * (dv[i] += work.D[i]);
+    }
     return bad == 0.0;
+}
+
+// to -= inv x, n x n each.
+SOACRAFT_INLINE void subtract_response(index n, const double* inv, const double* x, double* SOACRAFT_RESTRICT to, double& bad) {
+    for (index r = 0; r < n; ++r, to += n) {
+        for (index i = 0; i < n; ++i) {
+            const double a = inv[r * n + i];
+            for (index j = 0; j < n; ++j) to[j] -= a * x[i * n + j];
+        }
+        for (index j = 0; j < n; ++j) bad += 0.0 * to[j];
+    }
 }
 
 // d vdot/dq and d vdot/dv of forward dynamics with the same, by the inverse mass matrix `inv`.
@@ -245,11 +258,14 @@ SOACRAFT_INLINE bool add_passive_response(const Passive& p, const Model& model, 
         }
     const auto on = [n, inv, &bad](double* to) {
         return [n, inv, to, &bad](index i, index j, double x) {
-            if (x == 0.0) return;
             for (index r = 0; r < n; ++r) bad += 0.0 * (to[r * n + j] -= inv[r * n + i] * x);
         };
     };
-    each_passive_rate(p, model, ground, q, v, work, on(dq), on(dv));
+    each_passive_rate(p, q, v, on(dq), on(dv));
+    if (p.links.any()) {
+        link_rates(model, p.links, curves_of(p), ground, q, v, work);
+        subtract_response(n, inv, work.K, dq, bad), subtract_response(n, inv, work.D, dv, bad);
+    }
     return bad == 0.0;
 }
 
