@@ -124,6 +124,63 @@ def test_old_states_have_the_numbers_of_new_parameters():
     close(again.b, part.b)
 
 
+@pytest.mark.parametrize("other", [{"vdot": 1.0}, {"v": 2.0}], ids=["one motion", "one configuration"])
+def test_states_that_share_numbers_follow_at_different_times(other):
+    """One asks after the first change, the other after the second: nothing of between is kept for it."""
+    mb = welded()
+    one = mb.state(mb.q, np.ones(mb.nv))
+    late = one.replace(**{name: np.full(mb.nv, x) for name, x in other.items()})
+    mb["b1"].inboard = sc.Pose(translation=(1, 2, 3))
+    assert one.alpha.shape == (7, 6)
+    mb["b4"].inboard = mb["b2"].outboard = sc.Pose(translation=(3, 2, 1))
+    fresh = mb.copy().state(late.q, late.v, late.vdot)
+    close(late.alpha, fresh.alpha)
+    close(late.b, fresh.b)
+    close(late.configuration.world[1], fresh.configuration.world[1])
+
+
+def test_the_current_state_is_another_object():
+    mb = welded()
+    before = mb.current
+    assert mb.current is before
+    mb.gravity = (1.0, 0.0, 0.0)
+    assert mb.current is not before
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_programs_have_the_numbers_of_new_parameters(change):
+    """Products at a snapshot, at the current state and of a compiled expression; also those that nodes take part in."""
+    mb = welded()
+    x, bound = np.ones(mb.nv), (sc.operators(mb.state(mb.q, mb.v)), sc.operators(mb))
+
+    def products(s):
+        J = s.B(["b2/node", "b6/node"]).T * s.phi.T * s.H.T
+        return J, s.H * s.phi * s.M * s.phi.T * s.H.T, (s.H * s.phi * s.M * s.phi.T * s.H.T).inv
+
+    expressions = [expr for s in bound for expr in products(s)]
+    compiled = [expr.compile() for expr in products(bound[1])]
+    for expr in expressions:
+        expr * x
+    for name in ("b6", "b2"):
+        CHANGES[change](mb, name, np.random.default_rng(7))
+        wanted = [np.asarray(expr * x) for expr in products(sc.operators(mb.copy()))]
+        for expr, number in zip(expressions, wanted * 2, strict=True):
+            close(expr * x, number)
+        for call, number in zip(compiled, wanted, strict=True):
+            close(call(mb.q, mb.v, x), number)
+
+
+def test_nodes_that_move_while_the_kernels_are_out_of_date():
+    """Springs outdate the kernels; the node that moves then is told to nobody, and is read with all the rest."""
+    mb = welded()
+    d, q = sc.Dynamics(mb), np.array(mb.q)
+    d.jacobian(q, "b6/node")
+    mb["b1"].passive = sc.Passive(stiffness=4.0)
+    mb["b6/node"].pose = random_pose(np.random.default_rng(8))
+    for _ in range(2):
+        close(d.jacobian(q, "b6/node"), dyn.jacobian(mb.copy(), q, "b6/node"))
+
+
 def test_an_sko_model_of_before_is_what_it_was_or_refused():
     """Its blocks are numbers; a and b, if nobody asked for them yet, would be of other parameters."""
     mb = sc.serial_chain(3)
@@ -216,6 +273,18 @@ def test_an_attribute_of_a_hinge():
     twin = mb.copy()
     twin["r0"].hinge.gain = 4.0  # a copy shares the hinge
     assert mb.pose("r0").translation[0] == twin.pose("r0").translation[0] == 4.0
+
+
+def test_the_unit_of_a_hinge():
+    class Either(Rack):
+        word = "m"
+        dof_units = property(lambda self: self.word)
+
+    hinge = Either()
+    mb = on_racks(hinge)
+    assert mb.layout.units.hinge == ("m",)
+    hinge.word = "r"
+    assert mb.layout.units.hinge == ("r",)
 
 
 def test_what_a_hinge_notes_while_it_is_asked_is_no_change():

@@ -162,8 +162,8 @@ def planted(copy: Path, chosen: Sequence[Mutant]) -> list[int]:
 def _blamed(copy: Path, path: str, line: int, column: int) -> int:
     """The mutant at a place that the compiler names, 0 for none."""
     lines = (copy / path[path.rindex("core/") :]).read_text().splitlines()
-    before = re.findall(rf"{SWITCH} == (\d+)", lines[line - 1][:column]) if line <= len(lines) else []
-    return int(before[-1]) if before else 0
+    switches = re.finditer(rf"{SWITCH} == (\d+)", lines[line - 1] if line <= len(lines) else "")
+    return next((int(at[1]) for at in reversed([*switches]) if at.start() < column), 0)
 
 
 def first_failure(copy: Path, number: int, tests: Sequence[str]) -> str | None:
