@@ -37,6 +37,7 @@ _TYPES = "T|double|bool|index|int|Vec<T>|Spatial<T>"
 _DECLARATION = re.compile(rf"^(?P<left>(?:const )?(?:{_TYPES}) \w+) = (?P<right>[^{{,]+);$")
 _RETURN = re.compile(r"^return (?P<right>[^;]+);$")
 _IF = re.compile(r"^(?P<head>(?:\} )?(?:else )?if \()(?P<condition>.+)$")
+_COMPUTED = re.compile(r"^(?!.*\bif constexpr).*\bconstexpr\b.*\{$")
 _SIGNS = re.compile(r"(?<=[\w)\]]) ([+-]) (?=[\w(\-])")
 _COMPARISONS = re.compile(r" (<=|>=|<|>|==|!=|&&|\|\|) ")
 _COMPONENT = re.compile(r"\.([xyzwv])\b(?!\()")
@@ -132,14 +133,27 @@ def _files(root: Path) -> Iterator[str]:
 
 
 def _of_file(root: Path, path: str) -> Iterator[Mutant]:
-    seen: dict[str, int] = {}
-    before = ""
-    for line in (root / path).read_text().splitlines():
+    for _, text, nth in _statements((root / path).read_text().splitlines()):
+        yield from (Mutant(path, text, changed, nth) for changed in _changes(text))
+
+
+def _statements(lines: Sequence[str]) -> Iterator[tuple[int, str, int]]:
+    """The lines that are statements by themselves: number, text, and how many like it come before.
+
+    What the compiler computes (functions that are `constexpr`) is left out: a number chosen when the program runs
+    cannot reach it.
+    """
+    seen = Counter[str]()
+    before, closing = "", ""
+    for i, line in enumerate(lines):
         text = _code(line)
-        if _stands_alone(text, before):
-            nth = seen.get(text, 0)
-            seen[text] = nth + 1
-            yield from (Mutant(path, text, changed, nth) for changed in _changes(text))
+        if closing:
+            closing = "" if line.startswith(closing) else closing
+        elif _COMPUTED.match(text):
+            closing = line[: len(line) - len(line.lstrip())] + "}"
+        elif _stands_alone(text, before):
+            yield i, text, seen[text]
+            seen[text] += 1
         before = text or before
 
 
@@ -162,6 +176,8 @@ def _changes(text: str) -> Iterator[str]:
     condition = _IF.match(text)
     if condition:
         inside, rest = _closed(condition["condition"])
+        if ";" in inside:  # it declares something first
+            return
         yield f"{condition['head']}!({inside})){rest}"
         for place in _COMPARISONS.finditer(inside):
             yield f"{condition['head']}{_swapped(inside, place)}){rest}"
@@ -215,12 +231,8 @@ def plant(root: Path, chosen: Sequence[Mutant], numbers: Collection[int]) -> Non
         text = (root / path).read_text()
         if SWITCH in text:
             continue
-        lines, seen, before = text.splitlines(), Counter[str](), ""
-        for i, line in enumerate(lines):
-            statement = _code(line)
-            if _stands_alone(statement, before):
-                changed = places.get((statement, seen[statement]))
-                seen[statement] += 1
-                lines[i] = both(statement, changed) if changed else line
-            before = statement or before
+        lines = text.splitlines()
+        for i, statement, nth in list(_statements(lines)):
+            if changed := places.get((statement, nth)):
+                lines[i] = both(statement, changed)
         (root / path).write_text("\n".join(lines) + "\n")

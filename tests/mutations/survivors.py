@@ -4,11 +4,6 @@ RIGID, LOOPS = "core/include/soacraft/rigid", "core/include/soacraft/loops"
 
 SURVIVORS: dict[tuple[str, str, str], str] = {
     (
-        "core/include/soacraft/poison.hpp",
-        "return (bytes + 63) / 64 * 64 + 64;",
-        "return (bytes + 63) / 64 * 64 - 64;",
-    ): "compiled with the address sanitizer alone; `./run check` runs the program that has it",
-    (
         "core/include/soacraft/cholesky.hpp",
         "const T tangent = (half < T(0) ? T(-1) : T(1)) / (std::fabs(half) + std::sqrt(half * half + T(1)));",
         "const T tangent = (half <= T(0) ? T(-1) : T(1)) / (std::fabs(half) + std::sqrt(half * half + T(1)));",
