@@ -41,8 +41,13 @@ def test_operators_follow_the_state():
     np.testing.assert_allclose(X.array(), dense(m.at(q)).mass_matrix, rtol=1e-10, atol=1e-9)
     assert np.abs(X.array() - before).max() > 1e-3
     np.testing.assert_array_equal(s.q, q)
+    a = np.array(s.a)
     m.v = np.ones(m.nv)
     np.testing.assert_allclose(s.V, velocities(m, m.v), rtol=1e-10)
+    fresh = sc.operators(m.at(q, m.v))
+    np.testing.assert_array_equal(s.a, fresh.a)
+    np.testing.assert_array_equal(s.b, fresh.b)
+    assert np.abs(a - np.asarray(fresh.a)).max() > 1e-3
 
 
 def test_a_batch_is_its_states_one_by_one():
