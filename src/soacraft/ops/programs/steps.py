@@ -8,7 +8,8 @@ A step applies a field or its transpose, sweeps along the tree with one, or adds
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import singledispatch
+from functools import reduce, singledispatch
+from typing import Any
 
 from soacraft.algebra.nodes import Identity, Inverse, Power, Product, Scaled, Sum, Transpose
 from soacraft.algebra.operator import DIAGONAL, Leaf, Operator
@@ -17,59 +18,46 @@ from soacraft.model.flat.plans import Program, make_program
 from soacraft.ops.derived import UP, RiccatiInverse, SweptInverse
 from soacraft.ops.leaves import DefinedLeaf, PropagatorLeaf
 from soacraft.ops.programs.fields import KNOWN, Fields, Needed, NotLowered, factor_of, field
+from soacraft.ops.programs.registers import Step, allotted
 
 #: A higher power is left to Python, which squares sparse operators; up to this one it is applied again and again.
 HIGHEST_POWER = 16
 
 APPLY, APPLY_T, GATHER, SCATTER, GATHER_TILDE, SCATTER_TILDE, COMBINE = range(7)
-Step = tuple[int, int, int, int, int, float, float]
 
 
 class Lowering(Needed):
-    """One expression: its registers and steps, and the fields that these need."""
+    """One expression: its registers, each written once, its steps, and the fields that these need."""
 
     def __init__(self, fields: Fields) -> None:
         super().__init__(fields)
-        self.registers: list[int] = []
+        self.spaces: list[int] = []  # of the registers
         self.steps: list[Step] = []
-        self._free: dict[int, list[int]] = {}
+        self._known: dict[tuple[Any, ...], int] = {}
 
     def program(self, expr: Operator) -> Program:
         """The program of products with an expression."""
-        rows, cols = expr.spaces
-        self.registers = [self.fields.space(cols), self.fields.space(rows)]
-        last = steps(expr, self, 0, False)
-        if last == 0:
-            self.combine(1.0, 0, 0.0, -1, 1)
-        else:
-            act, which, one, other, out, a, b = self.steps[-1]
-            assert out == last
-            self.steps[-1] = (act, which, one, other, 1, a, b)
-        return make_program(self.fields.plan, self.registers, self.steps, [])
-
-    def register(self, space: int) -> int:
-        """A register for a vector of a space."""
-        free = self._free.get(space)
-        if free:
-            return free.pop()
-        self.registers.append(space)
-        return len(self.registers) - 1
-
-    def release(self, register: int) -> None:
-        """Nobody reads it any more; the argument itself is never released."""
-        if register > 1:
-            self._free.setdefault(self.registers[register], []).append(register)
+        self.spaces = [self.fields.space(expr.spaces[1])]
+        last = steps(expr, self, 0, False) or self.combine(1.0, 0, 0.0, -1)
+        self.steps, spaces = allotted(self.steps, self.spaces, last, COMBINE)
+        return make_program(self.fields.plan, spaces, self.steps, [])
 
     def act(self, what: int, field: int, x: int, space: Space) -> int:
-        """Apply a field, or the sweep of one, to a register; the result is in a register of its own."""
-        out = self.register(self.fields.space(space))
-        self.steps.append((what, field, x, -1, out, 1.0, 0.0))
-        return out
+        """Apply a field, or the sweep of one, to a register."""
+        return self._step(self.fields.space(space), what, field, x, -1, 1.0, 0.0)
 
-    def combine(self, a: float, x: int, b: float, other: int, out: int) -> int:
-        """out = a x + b other."""
-        self.steps.append((COMBINE, -1, x, other, out, a, b))
-        return out
+    def combine(self, a: float, x: int, b: float, other: int) -> int:
+        """a x + b other."""
+        return self._step(self.spaces[x], COMBINE, -1, x, other, a, b)
+
+    def _step(self, space: int, act: int, field: int, x: int, other: int, a: float, b: float) -> int:
+        """The register that a step writes; the same for the same step."""
+        key = (act, field, x, other, a, b)
+        if key not in self._known:
+            self._known[key] = len(self.spaces)
+            self.spaces.append(space)
+            self.steps.append((act, field, x, other, self._known[key], a, b))
+        return self._known[key]
 
 
 def listing(fields: Fields, makers: list[tuple[str, int]], steps: list[Step]) -> tuple[str, ...]:
@@ -145,10 +133,7 @@ def _(expr: Scaled, low: Lowering, x: int, turned: bool) -> int:
 
 def _scaled(c: float, arg: Operator, low: Lowering, x: int, turned: bool) -> int:
     y = steps(arg, low, x, turned)
-    if c == 1.0:
-        return y
-    out = low.register(low.registers[y]) if y == x else y
-    return low.combine(c, y, 0.0, -1, out)
+    return y if c == 1.0 else low.combine(c, y, 0.0, -1)
 
 
 @_steps.register
@@ -157,31 +142,16 @@ def _(expr: Product, low: Lowering, x: int, turned: bool) -> int:
 
 
 def _chain(factors: list[Operator], low: Lowering, x: int, turned: bool) -> int:
-    y = x
-    for factor in factors if turned else reversed(factors):
-        z = steps(factor, low, y, turned)
-        if y not in (x, z):
-            low.release(y)
-        y = z
-    return y
+    return reduce(lambda y, factor: steps(factor, low, y, turned), factors if turned else reversed(factors), x)
 
 
 @_steps.register
 def _(expr: Sum, low: Lowering, x: int, turned: bool) -> int:
-    terms = [factor_of(term) for term in expr.terms]
-    c, arg = terms[0]
-    total, a = steps(arg, low, x, turned), c
-    for b, term in terms[1:]:
-        y = steps(term, low, x, turned)
-        fresh = total if total != x else y if y != x else low.register(low.registers[x])
-        low.combine(a, total, b, y, fresh)
-        for used in (total, y):
-            if used not in (x, fresh):
-                low.release(used)
-        total, a = fresh, 1.0
-    if a == 1.0:
-        return total
-    return low.combine(a, total, 0.0, -1, low.register(low.registers[x]) if total == x else total)
+    (a, first), *rest = [factor_of(term) for term in expr.terms]
+    total = steps(first, low, x, turned)
+    for b, term in rest:
+        total, a = low.combine(a, total, b, steps(term, low, x, turned)), 1.0
+    return total if a == 1.0 else low.combine(a, total, 0.0, -1)
 
 
 @_steps.register
@@ -214,13 +184,8 @@ def _(expr: SweptInverse, low: Lowering, x: int, turned: bool) -> int:
     L = low.fields.times(low.fields.scaled(-1.0, whole, part=2), C_inv)
     space = expr.spaces[0]
     if turned:
-        y = low.act(APPLY_T, C_inv, x, space)
-        z = low.act(SCATTER, L, y, space)
-    else:
-        y = low.act(GATHER, L, x, space)
-        z = low.act(APPLY, C_inv, y, space)
-    low.release(y)
-    return z
+        return low.act(SCATTER, L, low.act(APPLY_T, C_inv, x, space), space)
+    return low.act(APPLY, C_inv, low.act(GATHER, L, x, space), space)
 
 
 @_steps.register
@@ -235,20 +200,12 @@ def _(expr: RiccatiInverse, low: Lowering, x: int, turned: bool) -> int:
     E_psi = plan.remainder(E_field, K, H_field)
     D_inv, hinge, body = plan.inverse(D), H_arg.spaces[0], H_arg.spaces[1]
 
-    def chain(start: int, *acts: tuple[int, int, Space]) -> int:
-        y = start
+    def chain(y: int, *acts: tuple[int, int, Space]) -> int:
         for what, which, space in acts:
-            z = low.act(what, which, y, space)
-            if y != start:
-                low.release(y)
-            y = z
+            y = low.act(what, which, y, space)
         return y
 
     inner = chain(x, (APPLY, K, body), (GATHER, E_psi, body), (APPLY, H_field, hinge))
-    low.combine(1.0, x, -1.0, inner, inner)
-    middle = low.act(APPLY, D_inv, inner, hinge)
-    low.release(inner)
+    middle = low.act(APPLY, D_inv, low.combine(1.0, x, -1.0, inner), hinge)
     outer = chain(middle, (APPLY_T, H_field, body), (SCATTER, E_psi, body), (APPLY_T, K, hinge))
-    low.combine(1.0, middle, -1.0, outer, outer)
-    low.release(middle)
-    return outer
+    return low.combine(1.0, middle, -1.0, outer)
