@@ -135,7 +135,7 @@ Written* make_program(Builder& b, nb::list spaces_, nb::list steps_, nb::list fi
 
 nb::list makers_of(const Written& w) {
     const char* const words[] = {"given", "blocks at q", "nodes at q", "product", "sum", "inverse", "Lyapunov", "Lyapunov", "Riccati", "past the hinges",
-                                 "remainder"};
+                                 "remainder", "sweep of a column", "cross products", "dH at q"};
     nb::list all;
     for (index number : w.needs) {
         const Maker& maker = w.builder->makers[static_cast<std::size_t>(number)];
@@ -259,6 +259,11 @@ void bind(nb::module_& m) {
         .def("riccati", &Builder::riccati, nb::arg("A"), nb::arg("H"), nb::arg("M"))
         .def("past_hinge", &Builder::past_hinge, nb::arg("P"))
         .def("remainder", &Builder::remainder, nb::arg("X"), nb::arg("Y"), nb::arg("Z"))
+        .def("sweep", &add_sweep, nb::arg("act"), nb::arg("E"), nb::arg("X"))
+        .def("cross", [](Builder& b, index kind, index X, index space, nb::handle at) {
+            return add_cross(b, kind, X, space, copied(at, "at"));
+        }, nb::arg("kind"), nb::arg("X"), nb::arg("space"), array("at"))
+        .def("hinge_rate", &add_hinge_rate, nb::arg("node"), nb::arg("dof"))
         .def("places", &places, nb::arg("field"), "Rows and columns of its blocks, and where each begins.");
     nb::class_<Written>(m, "Program", "The steps of a product with columns, and the fields they need.")
         .def("saved", [](const Written& w, const Numbers& n) {

@@ -141,7 +141,7 @@ program::ProgramFile some_program() {
     s.vector[0] = 1.0, s.rate = 1.0;  // about x: R = I + sin t x~ + (1 - cos t) x~ x~
     s.basis[0] = s.basis[4] = s.basis[8] = 1.0, s.basis[24 + 5] = -1.0, s.basis[24 + 7] = 1.0, s.basis[36 + 4] = s.basis[36 + 8] = -1.0;
     x.screws.push_back(s);
-    x.spaces = {{0, 6, 12}};
+    x.spaces = {{0, 6, 12}, {0, 1}};
     Spot spot = {};
     spot.body = 1, spot.R[0] = spot.R[4] = spot.R[8] = 1.0, spot.p[2] = 0.25;
     const auto asked = [&x](Indices a) {
@@ -165,8 +165,17 @@ program::ProgramFile some_program() {
     x.makers.back().row = x.makers.back().col = {0, 1};
     x.makers.back().data = {2.0, 1, 0, 0, 0, 1, 0, 0, 0, 1};
     asked({SUM, 0, 0, 9, 0, 0, one, minus});       // 17: E_psi again
-    x.registers = {2, 1, 0, 0, 1};
-    x.steps = {{APPLY, 3, 0, -1, 2, {1, 0}}, {APPLY, 14, 2, -1, 3, {1, 0}}, {APPLY, 15, 3, -1, 2, {1, 0}},
+    asked({GIVEN, 1, 3});                          // 18: the first dof, a column
+    x.makers.back().row = x.makers.back().col = {0};
+    x.makers.back().data = {1.0};
+    asked({PRODUCT, 1, 1, 18, 0});                 // 19: H* of it
+    asked({SWEEP, SCATTER, 0, 19});                // 20: velocities
+    asked({CROSS, FORCE_CROSS, 20, 0});            // 21
+    asked({CROSS, TURNING, 20, 2, 1, 0});          // 22: of the nodes
+    asked({HINGE_RATE, 1, 2});                     // 23
+    x.registers = {2, 1, 0, 0, 1, 2};
+    x.steps = {{APPLY, 22, 0, -1, 5, {1, 0}}, {APPLY, 3, 5, -1, 2, {1, 0}}, {APPLY, 21, 2, -1, 3, {1, 0}},
+               {APPLY, 23, 3, -1, 1, {1, 0}}, {APPLY, 3, 0, -1, 2, {1, 0}}, {APPLY, 14, 2, -1, 3, {1, 0}}, {APPLY, 15, 3, -1, 2, {1, 0}},
                {GATHER, 10, 2, -1, 3, {1, 0}}, {APPLY, 1, 3, -1, 4, {1, 0}}, {APPLY_T, 16, 4, -1, 1, {1, 0}},
                {COMBINE, -1, 1, 4, 1, {2, -1}}};
     return x;

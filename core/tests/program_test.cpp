@@ -1,4 +1,6 @@
 // Programs against dense matrices: random forests with blocks of any size, rigid trees, packs against single states.
+#include "soacraft/program/rate_plan.hpp"
+#include "soacraft/program/rigid_plan.hpp"
 #include "soacraft/program/written.hpp"
 #include "support.hpp"
 
@@ -71,12 +73,20 @@ struct Case {
         builder.edges(0, 0), builder.diagonal(1, 0), builder.diagonal(0, 0);
         for (index f = 0; f < 3; ++f) {
             builder.given(f, true);
-            given.push_back({});
-            for (index s = 0; s < states; ++s) {
-                Buffer<double> row = random.numbers<double>(length(f));
-                if (f == 2) row = inertias(row);
-                given.back().insert(given.back().end(), row.begin(), row.end());
-            }
+            give(random, f);
+        }
+        Indices some;
+        for (index k = 0; k < n; ++k)
+            if (random.integer(0, 1)) some.push_back(k);
+        const Indices first(some.size(), 0);
+        give(random, add_given(builder, 0, builder.add_space({0, 1}), some, first, true));  // field 3: a column
+    }
+    void give(Random& random, index f) {
+        given.push_back({});
+        for (index s = 0; s < states; ++s) {
+            Buffer<double> row = random.numbers<double>(length(f));
+            if (f == 2) row = inertias(row);
+            given.back().insert(given.back().end(), row.begin(), row.end());
         }
     }
     index length(index f) const { return builder.field(f).start[builder.field(f).count]; }
@@ -97,9 +107,10 @@ struct Case {
     // The dense matrix of a field as it is in the arena.
     D dense(index number) const {
         const Field& f = builder.field(number);
+        const Indices one{0, 1};
         const Indices& rows = f.rows ? hinge : node;
-        const Indices& cols = f.cols ? hinge : node;
-        D X(rows[n], cols[n]);
+        const Indices& cols = f.cols == 2 ? one : f.cols ? hinge : node;
+        D X(rows.back(), cols.back());
         for (index i = 0; i < f.count; ++i) {
             const index height = rows[f.row[i] + 1] - rows[f.row[i]], width = cols[f.col[i] + 1] - cols[f.col[i]];
             for (index r = 0; r < height; ++r)
@@ -111,7 +122,7 @@ struct Case {
     bool make(const Program& p, index state) {
         arena.assign(builder.plan.arena, 0.0), work.assign(builder.plan.work, 0.0);
         made.assign(builder.makers.size(), 0);
-        for (index f = 0; f < 3; ++f) {
+        for (index f = 0; f < 4; ++f) {
             std::copy(given[f].begin() + state * length(f), given[f].begin() + (state + 1) * length(f),
                       arena.begin() + builder.field(f).at);
             made[f] = 1;
@@ -224,7 +235,7 @@ void test_steps(Case& c, Random& random) {
     Job job = {};
     std::vector<const double*> given(b.makers.size(), nullptr);
     Indices steps(b.makers.size(), 0);
-    for (index f = 0; f < 3; ++f) given[f] = c.given[f].data(), steps[f] = c.length(f);
+    for (index f = 0; f < 4; ++f) given[f] = c.given[f].data(), steps[f] = c.length(f);
     Buffer<double> abreast(x.size());
     job.program = &w.program, job.given = given.data(), job.given_step = steps.data();
     job.x = x.data(), job.x_step = c.hinge[c.n] * m, job.columns = m, job.out = abreast.data(), job.out_step = job.x_step;
@@ -232,6 +243,45 @@ void test_steps(Case& c, Random& random) {
     expect(on.run_batch(job, 0, c.states, memory) == -1, "a batch in no doubt");
     std::free(memory);
     expect(close(abreast, singly), "a pack gives what its states give one by one");
+}
+
+// What derivatives are made of: sweeps of a column as those of a dense one, cross products of six numbers.
+void test_rates(Case& c) {
+    Builder& b = c.builder;
+    index sweep[4], cross[3] = {-1, -1, -1};
+    for (int i = 0; i < 4; ++i) sweep[i] = add_sweep(b, GATHER + i, 0, 3);
+    bool six = true;
+    for (index k = 0; k < c.n; ++k) six = six && c.node[k + 1] - c.node[k] >= 6;
+    for (int kind = 0; kind < 3 && six; ++kind) cross[kind] = add_cross(b, kind, 3, 0, {});
+    Indices wanted(sweep, sweep + 4);
+    if (six) wanted.insert(wanted.end(), cross, cross + 3);
+    const Written w = written(b, {0, 0}, {}, wanted);
+    expect(c.make(w.program, 0), "given numbers are in no doubt");
+    const D A = c.dense(0), x = c.dense(3);
+    D phi = unit(A.rows), power = unit(A.rows);
+    for (index i = 0; i < c.n; ++i) power = times(power, A), phi = combined(1, phi, 1, power);
+    const D tilde = combined(1, phi, -1, unit(A.rows));
+    const D products[] = {times(phi, x), times(phi, x, true), times(tilde, x), times(tilde, x, true)};
+    for (int i = 0; i < 4; ++i) expect(close(c.dense(sweep[i]).a, products[i].a), "a sweep of a column");
+    if (!six) return;
+    const D F = c.dense(cross[FORCE_CROSS]), W = c.dense(cross[TURNING]), N = c.dense(cross[MOMENTUM_CROSS]);
+    for (index k = 0; k < c.n; ++k) {
+        const double* const s = x.a.data() + c.node[k];
+        const double f[] = {0.3, -0.7, 1.1, 0.4, 0.9, -1.3};
+        const auto at = [&](const D& X, int r) {  // row r of block k with f
+            double sum = 0.0;
+            for (int i = 0; i < 6; ++i) sum += X.a[(c.node[k] + r) * X.cols + c.node[k] + i] * f[i];
+            return sum;
+        };
+        for (int r = 0; r < 3; ++r) {
+            const int u = (r + 1) % 3, v = (r + 2) % 3;
+            const auto entry = [&](const double* p, const double* q) { return p[u] * q[v] - p[v] * q[u]; };  // of p x q
+            const double turned = entry(s, f), moved = entry(s, f + 3), lever = entry(s + 3, f + 3), back = entry(s + 3, f);
+            expect(std::fabs(at(F, r) - turned - lever) < 1e-12 && std::fabs(at(F, r + 3) - moved) < 1e-12, "crf(x) f");
+            expect(std::fabs(at(W, r) - turned) < 1e-12 && std::fabs(at(W, r + 3) - moved) < 1e-12, "crf([w; 0]) f");
+            expect(std::fabs(at(N, r) + turned + lever) < 1e-12 && std::fabs(at(N, r + 3) + back) < 1e-12, "crf(f) x");
+        }
+    }
 }
 
 void test_refusals(Case& c) {
@@ -262,6 +312,7 @@ void run_programs(unsigned seed) {
     Case c(random, seed % 2 == 0);
     test_steps(c, random);
     test_fields(c);
+    test_rates(c);
     test_refusals(c);
 }
 

@@ -478,6 +478,17 @@ class Plan:
     def remainder(self, X: int, Y: int, Z: int) -> int:
         """X - Y Z, where Y Z has at most one term for each block of X."""
 
+    def sweep(self, act: int, E: int, X: int) -> int:
+        """The sweep of a column X of the nodes, of the kind of a step."""
+
+    def cross(self, kind: int, X: int, space: int, at: _Integers) -> int:
+        """Diagonal blocks of a space: crf(x) (kind 0), crf([w; 0]) (1), or Y with crf(s) x = Y s (2), where x = [w; v]
+        are six numbers of the column X, those of slice at[i] for block i; of slice i, if `at` is empty.
+        """
+
+    def hinge_rate(self, node: int, dof: int) -> int:
+        """dH of one hinge of a rigid tree along one of its dofs."""
+
     def places(self, field: int) -> tuple[list[int], list[int], list[int]]:
         """Rows and columns of its blocks, and where each begins."""
 

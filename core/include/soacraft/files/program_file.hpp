@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "../program/numbers.hpp"
+#include "../program/rate_plan.hpp"
 #include "../program/rigid_plan.hpp"
 #include "../program/written.hpp"
 #include "archive.hpp"
@@ -71,6 +72,8 @@ inline Indices places_of_fields(const Indices& asked) {
         case BACKWARD:
         case RICCATI:
         case REMAINDER: return {1, 2, 3};
+        case SWEEP: return {2, 3};
+        case CROSS: return {2};
         default: return {};
     }
 }
@@ -167,6 +170,12 @@ inline void add_maker(Builder& b, const MakerFile& m) {
         case RICCATI: wants(4), b.riccati(a[1], a[2], a[3]); break;
         case PAST_HINGE: wants(2), b.past_hinge(a[1]); break;
         case REMAINDER: wants(4), b.remainder(a[1], a[2], a[3]); break;
+        case SWEEP: wants(4), add_sweep(b, a[1], a[2], a[3]); break;
+        case CROSS:
+            if (a.size() < 4) wants(4);
+            add_cross(b, a[1], a[2], a[3], Indices(a.begin() + 4, a.end()));
+            break;
+        case HINGE_RATE: wants(3), add_hinge_rate(b, a[1], a[2]); break;
         default: reject("a maker has no such kind");
     }
 }

@@ -243,11 +243,25 @@ struct Builder {
         if (const auto at = known.find(asked); at != known.end()) return at->second;
         for (index f : {A, B}) require_same(field(f).rows, field(f).cols), require_on_nodes(field(f).rows);
         require_same(field(A).rows, field(X).rows), require_same(field(B).rows, field(X).cols);
-        Indices list = above(A);
-        for (const Indices& more : {above(B), on_diagonal(X)}) list.insert(list.end(), more.begin(), more.end());
+        const Indices a = above(A), b = above(B), own = on_diagonal(X);
+        std::vector<char> reached(own.size(), 0);  // only these have a block: others are zero whatever the numbers
+        for (std::size_t k = 0; k < own.size(); ++k) reached[k] = own[k] >= 0;
+        for (std::size_t i = 0; i < order.size(); ++i) {
+            const auto k = static_cast<std::size_t>(order[backward ? i : order.size() - 1 - i]);
+            if (parent[k] < 0 || a[k] < 0 || b[k] < 0) continue;
+            const auto p = static_cast<std::size_t>(parent[k]);
+            if (reached[backward ? p : k]) reached[backward ? k : p] = 1;
+        }
+        Indices list = a, result(own.size(), -1), place;
         index work = 0;
-        for (index k = 0; k < count(); ++k) work = work < size(field(X).cols, k) ? size(field(X).cols, k) : work;
-        const index Y = diagonal(field(X).rows, field(X).cols);
+        for (index k = 0; k < count(); ++k) {
+            work = work < size(field(X).cols, k) ? size(field(X).cols, k) : work;
+            if (!reached[static_cast<std::size_t>(k)]) continue;
+            result[static_cast<std::size_t>(k)] = static_cast<index>(place.size());
+            place.push_back(k);
+        }
+        for (const Indices* more : {&b, &own, static_cast<const Indices*>(&result)}) list.insert(list.end(), more->begin(), more->end());
+        const index Y = add_field(field(X).rows, field(X).cols, place, place);
         const index length = static_cast<index>(list.size());
         add_maker({backward ? BACKWARD : FORWARD, 0, {A, X, B}, {Y, -1, -1, -1}, {1, 1}, keep(std::move(list)), length}, work);
         return known[asked] = Y;

@@ -3,7 +3,7 @@
 
 #include "../congruence.hpp"
 #include "../riccati.hpp"
-#include "rigid_fill.hpp"
+#include "rates.hpp"
 
 SOACRAFT_PROGRAM_BEGIN
 
@@ -11,26 +11,6 @@ SOACRAFT_PROGRAM_BEGIN
 constexpr double ILL_CONDITIONED = 1e8;
 // So is one whose entries, brought to that size, differ from those across the diagonal by more than rounding.
 constexpr double ASYMMETRIC = 1e-12;
-
-template <class T>
-struct Made {
-    const Plan* plan;
-    T* arena;
-    T* work;
-
-    SOACRAFT_FLAT const Field& field(index f) const { return plan->fields[f]; }
-    SOACRAFT_FLAT T* block(index f, index i) const { return arena + field(f).at + field(f).start[i]; }
-    SOACRAFT_FLAT index rows(index f, index i) const { return size(field(f).rows, field(f).row[i]); }
-    SOACRAFT_FLAT index cols(index f, index i) const { return size(field(f).cols, field(f).col[i]); }
-    SOACRAFT_FLAT index size(index space, index k) const {
-        const index* const at = plan->spaces[space].offset + k;
-        return at[1] - at[0];
-    }
-    SOACRAFT_FLAT void clear(index f) const {
-        T* const to = arena + field(f).at;
-        for (index i = 0; i < field(f).start[field(f).count]; ++i) to[i] = T(0.0);
-    }
-};
 
 // Z += op(X) op(Y), Z rows x cols, `inner` between.
 template <class Rows, class Inner, class Cols, class T>
@@ -139,24 +119,25 @@ template <class T>
 SOACRAFT_INLINE void make_lyapunov(const Made<T>& m, const Maker& maker) {
     const index A = maker.in[0], X = maker.in[1], B = maker.in[2], Y = maker.out[0];
     const Forest& forest = m.plan->forest;
-    const index *const a = maker.list, *const b = a + forest.count, *const x = b + forest.count;
+    const index *const a = maker.list, *const b = a + forest.count, *const x = b + forest.count, *const y = x + forest.count;
     m.clear(Y);
     for (index k = 0; k < forest.count; ++k) {
         if (x[k] < 0) continue;
-        const index size = m.rows(Y, k) * m.cols(Y, k);
+        const index size = m.rows(Y, y[k]) * m.cols(Y, y[k]);
         const T* const from = m.block(X, x[k]);
-        T* const to = m.block(Y, k);
+        T* const to = m.block(Y, y[k]);
         for (index i = 0; i < size; ++i) to[i] = from[i];
     }
     for (index i = 0; i < forest.count; ++i) {
         const index k = forest.order[maker.how == FORWARD ? forest.count - 1 - i : i], p = forest.parent[k];
-        if (p < 0 || a[k] < 0 || b[k] < 0) continue;
-        const index kr = m.rows(Y, k), kc = m.cols(Y, k), pr = m.rows(Y, p), pc = m.cols(Y, p);
+        if (p < 0 || a[k] < 0 || b[k] < 0 || y[maker.how == FORWARD ? k : p] < 0) continue;
+        const index kr = m.rows(Y, y[k]), kc = m.cols(Y, y[k]), pr = m.rows(Y, y[p]), pc = m.cols(Y, y[p]);
         if (!kr || !kc || !pr || !pc) continue;
+        T *const at_k = m.block(Y, y[k]), *const at_p = m.block(Y, y[p]);
         if (maker.how == FORWARD)
-            add_AYBs(pr, kr, kc, pc, m.block(A, a[k]), m.block(Y, k), m.block(B, b[k]), m.work, m.block(Y, p));
+            add_AYBs(pr, kr, kc, pc, m.block(A, a[k]), at_k, m.block(B, b[k]), m.work, at_p);
         else
-            add_AsYB(kr, pr, pc, kc, m.block(A, a[k]), m.block(Y, p), m.block(B, b[k]), m.work, m.block(Y, k));
+            add_AsYB(kr, pr, pc, kc, m.block(A, a[k]), at_p, m.block(B, b[k]), m.work, at_k);
     }
 }
 
@@ -252,6 +233,9 @@ SOACRAFT_INLINE bool make(const Made<T>& m, index number, const In& q, const Pos
         case RICCATI: return make_riccati(m, maker);
         case PAST_HINGE: make_past_hinge(m, maker); return true;
         case REMAINDER: make_remainder(m, maker); return true;
+        case SWEEP: make_sweep(m, maker); return true;
+        case CROSS: make_cross(m, maker); return true;
+        case HINGE_RATE: make_hinge_rate(Filled<T>{m.plan, m.arena}, maker, q); return true;
         default: return true;
     }
 }

@@ -45,14 +45,21 @@ enum How : int {
     RICCATI,    // P, D, G of E, H and M
     PAST_HINGE, // P+ = (I - G H) P
     REMAINDER,  // X - Y Z, block by block
+    SWEEP,      // of a column of the nodes
+    CROSS,      // diagonal blocks made of a column
+    HINGE_RATE, // dH of one hinge along one of its dofs
 };
 
+// The blocks that CROSS makes of x = [w; v]: crf(x), crf([w; 0]), and the X with crf(s) x = X s.
+enum CrossKind : int { FORCE_CROSS, TURNING, MOMENTUM_CROSS };
+
 // What `list` holds: of a product triples (block of X, block of Y, block of the result); of a sum for each block of X,
-// then of Y, the block of the result or -1; of equations for each node the block of E (and of E_B), then of X; of a
-// remainder for each block of X those of Y and of Z; -1: none.
+// then of Y, the block of the result or -1; of equations for each node the block of E (and of E_B), then of X, of Lyapunov's
+// then of the result; of a remainder for each block of X those of Y and of Z; of a sweep for each node the block of E, then
+// of X, then of the result; of CROSS for each block of the result that of X; of HINGE_RATE node and dof; -1: none.
 struct Maker {
     int how;
-    int transposed;  // bit 0: X, bit 1: Y; of what is given: whether it is the same at every state
+    int transposed;  // bit 0: X, bit 1: Y; given: whether it is the same at every state; a sweep: its act; CROSS: its kind
     index in[3];     // fields, -1 for none
     index out[4];
     double factor[2];

@@ -271,7 +271,8 @@ class Derivative(Sum):
     def _numbers(self) -> Numbers:
         return self.cached("numbers", Numbers)
 
-    def _run(self, machine: Machine, T: bool, x: Any) -> Any:
+    def run(self, machine: Machine, T: bool, x: Any) -> Any:
+        """The product with x, or that of the transpose, in one pass."""
         row, col = self.d.connections(self.of) if self.turning else (None, None)
         first, then = (row, col) if T else (col, row)
         dy = None if first is None else machine.add(None, machine.change(first, T, x), 1.0 if T else -1.0)
@@ -288,7 +289,7 @@ class Derivative(Sum):
         if self.pattern() is not None:
             product = self.cached("packed", lambda: packed(super(Derivative, self).blocks()))
             return product(x, T)
-        found: Array = self._run(self._numbers(), T, x)
+        found: Array = self.run(self._numbers(), T, x)
         return found
 
     def blocks(self) -> Blocks:
@@ -297,7 +298,7 @@ class Derivative(Sum):
     def listed(self, transposed: bool, why: str) -> Steps:
         """What a product with a vector runs: the operators, each as often as it does, and how many kept blocks."""
         machine = Steps(why)
-        self._run(machine, transposed, True)
+        self.run(machine, transposed, True)
         return machine
 
 

@@ -8,7 +8,7 @@ steps (`soacraft.ops.programs.steps`).
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import singledispatch
+from functools import cached_property, singledispatch
 from typing import Any
 
 import numpy as np
@@ -31,9 +31,9 @@ A, H, M = range(3)
 
 #: The leaves that are lowered by what they are. Others, and classes of the user's own made of these, are lowered by
 #: their blocks, if their products are those of their blocks.
-KNOWN = frozenset(
-    {SparseLeaf, PickOffLeaf, PropagatorLeaf, DefinedLeaf, LyapunovLeaf, DiagOf, SweptInverse, RiccatiInverse}
-)
+KNOWN: set[type[Leaf]] = {
+    SparseLeaf, PickOffLeaf, PropagatorLeaf, DefinedLeaf, LyapunovLeaf, DiagOf, SweptInverse, RiccatiInverse
+}  # fmt: skip
 _BY_BLOCKS = frozenset(
     method
     for kind in (BlockLeaf, DiagonalLeaf, PickOffLeaf)
@@ -71,6 +71,11 @@ class Fields:
         if space.dims not in self._spaces:
             self._spaces[space.dims] = self.plan.space(space.offsets)
         return self._spaces[space.dims]
+
+    @cached_property
+    def column(self) -> int:
+        """The number of the space of one number: fields of a column map from it."""
+        return self.plan.space(np.array([0, 1]))
 
     def named(self, name: str) -> int:
         """A field of the table of operators."""

@@ -35,9 +35,11 @@ from soacraft.model.flat.sko import SKOModel
 from soacraft.model.states.state import State
 from soacraft.model.tree.multibody import Multibody
 from soacraft.ops.binding import Bound, GraphBinding
+from soacraft.ops.programs import derivatives  # noqa: F401  their kinds of expression are registered
 from soacraft.ops.programs.fields import Fields, NotLowered, field, numbers_of
 from soacraft.ops.programs.forms import form
-from soacraft.ops.programs.steps import Lowering, Step, listing
+from soacraft.ops.programs.registers import Step
+from soacraft.ops.programs.steps import Lowering, listing
 
 Array = npt.NDArray[np.float64]
 
