@@ -11,7 +11,7 @@
 namespace soacraft {
 namespace contact {
 
-constexpr int EPA_POINTS = 192, EPA_FACES = 4 * EPA_POINTS;
+constexpr int EPA_POINTS = 128, EPA_FACES = 4 * EPA_POINTS;
 constexpr double EPA_ENOUGH = 1e-12;  // of the size of the pair: what is left to push
 constexpr double FLAT = 1e-13;        // of the size of the pair: M has no thickness
 
@@ -21,116 +21,163 @@ public:
 
     // The depth of the origin under the skin of M, as a negative distance.
     Nearest depth(const Simplex& start) {
-        if (!begin(start)) return thin();
-        Nearest best = {-HUGE_VAL, HUGE_VAL, {}, {}, {}};
-        double least = HUGE_VAL;  // the smallest h(n) met: an upper bound of the depth
-        while (true) {
-            const int f = nearest_face();
-            if (f < 0) break;
-            const Point s = cores_.support(face_[f].n);
-            const double h = dot(face_[f].n, s.w);
-            if (h < least || best.error == HUGE_VAL) {
-                least = std::min(least, h);
-                best = on_face(f, h);
-            }
-            best.error = std::max(least - face_[f].offset, 0.0);
-            if (h - face_[f].offset <= EPA_ENOUGH * cores_.size) {
-                best = on_face(f, h);
-                break;
-            }
-            if (points_ == EPA_POINTS || !push(s, f)) break;
+        if (!begin(start, true)) return thin();
+        const double enough = EPA_ENOUGH * cores_.size;
+        Nearest x = grow();
+        if (x.error > 1e-6 * cores_.size && begin(start, false)) {  // from another tetrahedron, where rounding spoilt one
+            const Nearest again = grow();
+            if (again.distance > x.distance) x = again;
         }
-        return best;
+        if (x.error > enough) polish(cores_, x);
+        return x;
     }
 
 private:
+    Nearest grow() {
+        double low = -HUGE_VAL, least = HUGE_VAL;  // offset <= depth <= h(n)
+        Vec3 n = {0.0, 0.0, 1.0};
+        int last = -1;
+        for (int f; (f = nearest_face()) >= 0;) {
+            const Point s = cores_.support(face_[f].n);
+            const double h = dot(face_[f].n, s.w);
+            low = face_[f].offset, last = f;
+            if (h < least) least = h, n = face_[f].n;
+            if (least - low <= EPA_ENOUGH * cores_.size || points_ == EPA_POINTS || !push(s, f)) break;
+        }
+        const double error = std::max(least - low, 0.0);
+        if (last >= 0 && !face_[last].gone && error <= EPA_ENOUGH * cores_.size) return on_face(last, least, error);
+        Nearest out = {-least, error, {}, {}, n};
+        Nearest y;
+        clear_points(cores_, out, y);
+        return out;
+    }
+
+    // Counter-clockwise from outside; `across[i]` is the face behind the edge v[i] v[i + 1].
     struct Face {
-        int v[3];
+        int v[3], across[3];
         Vec3 n;
         double offset;
-        bool usable;
+        bool usable, gone;
+    };
+    struct Edge {
+        int face, from, to;  // a face that stays, and the edge as that which goes had it
     };
 
-    // The points of A and B under the origin's foot on the face; their difference along n is its offset.
-    Nearest on_face(int f, double h) const {
+    Vec3 barycentre(int f, double* t) const {  // of the foot of the origin, held to the face: what is left of it
         const Face& face = face_[f];
-        const Vec3 foot = face.offset * face.n;
         Vec3 p[3];
-        for (int i = 0; i < 3; ++i) p[i] = point_[face.v[i]].w - foot;
-        double t[3];
+        for (int i = 0; i < 3; ++i) p[i] = point_[face.v[i]].w - face.offset * face.n;
         nearest_on_triangle(p, t);
-        Nearest out = {-h, h - face.offset, {}, {}, face.n};
-        for (int i = 0; i < 3; ++i)
-            out.a = out.a + t[i] * point_[face.v[i]].a, out.b = out.b + t[i] * point_[face.v[i]].b;
+        return combined(p, t, 3);
+    }
+
+    // The points of A and B under the origin's foot on the face; their difference along n is its offset. Several
+    // triangles may be in one plane: that which has the foot inside.
+    Nearest on_face(int f, double h, double error) const {
+        double t[3], best_t[3] = {0.0, 0.0, 0.0};
+        int best = f;
+        double least = HUGE_VAL;
+        for (int g = 0; g < faces_ && least > 1e-12 * cores_.size; ++g) {
+            const int at = g == 0 ? f : g <= f ? g - 1 : g;  // f first
+            const Face& face = face_[at];
+            if (face.gone || !face.usable || face.offset - face_[f].offset > EPA_ENOUGH * cores_.size) continue;
+            if (dot(face.n, face_[f].n) < 1.0 - 1e-12) continue;
+            const double off = norm(barycentre(at, t));
+            if (off < least) least = off, best = at, std::copy(t, t + 3, best_t);
+        }
+        Nearest out = {-h, error, {}, {}, face_[f].n};
+        for (int i = 0; i < 3; ++i) {
+            const Point& p = point_[face_[best].v[i]];
+            out.a = out.a + best_t[i] * p.a, out.b = out.b + best_t[i] * p.b;
+        }
+        Nearest y;
+        if (least > 1e-9 * cores_.size) clear_points(cores_, out, y);  // on a flat that the triangles do not cover yet
         return out;
     }
 
     int nearest_face() const {
         int best = -1;
         for (int f = 0; f < faces_; ++f)
-            if (face_[f].usable && (best < 0 || face_[f].offset < face_[best].offset)) best = f;
+            if (!face_[f].gone && face_[f].usable && (best < 0 || face_[f].offset < face_[best].offset)) best = f;
         return best;
     }
 
-    bool add_face(int a, int b, int c) {
-        if (faces_ == EPA_FACES) return false;
-        Face& f = face_[faces_];
-        f.v[0] = a, f.v[1] = b, f.v[2] = c;
+    int add_face(int a, int b, int c) {
+        int at = faces_;
+        if (free_ > 0) at = unused_[--free_];
+        else if (faces_ == EPA_FACES) return -1;
+        else ++faces_;
+        Face& f = face_[at];
+        f.v[0] = a, f.v[1] = b, f.v[2] = c, f.gone = false;
+        f.across[0] = f.across[1] = f.across[2] = -1;
         const Vec3 e = point_[b].w - point_[a].w, g = point_[c].w - point_[a].w, n = cross(e, g);
         const double area = norm(n);
         f.usable = area > 1e-14 * norm(e) * norm(g) && area > 0.0;  // slivers have no normal to speak of
-        if (f.usable) {
-            f.n = (1.0 / area) * n;
-            // the corner nearest to the foot of the origin rounds least
-            f.offset = (dot(f.n, point_[a].w) + dot(f.n, point_[b].w) + dot(f.n, point_[c].w)) / 3.0;
-        } else {
-            f.n = {0.0, 0.0, 0.0}, f.offset = HUGE_VAL;
-        }
-        ++faces_;
-        return true;
+        f.n = f.usable ? (1.0 / area) * n : Vec3{0.0, 0.0, 0.0};
+        f.offset = f.usable ? std::max({dot(f.n, point_[a].w), dot(f.n, point_[b].w), dot(f.n, point_[c].w)}) : HUGE_VAL;
+        return at;
     }
 
-    // Takes away the faces that see the new point, and closes the hole with faces to it. False where nothing changes.
-    bool push(const Point& s, int seen_by) {
+    // Takes away the faces around `from` that see the new point, which hang together, and joins the rim of the hole to
+    // it. False where there is no more to push.
+    bool push(const Point& s, int from) {
         for (int i = 0; i < points_; ++i)
             if (norm(point_[i].w - s.w) <= 1e-15 * cores_.size) return false;
         point_[points_] = s;
-        int edges = 0, kept = 0;
-        static constexpr int MOST = 3 * EPA_FACES;
-        int (&edge)[MOST][2] = edge_;
-        for (int f = 0; f < faces_; ++f) {
-            const Face& face = face_[f];
-            const bool sees = f == seen_by ||
-                              (face.usable && dot(face.n, s.w - point_[face.v[0]].w) > 1e-15 * cores_.size);
-            if (!sees) {
-                face_[kept++] = face;
-                continue;
+        int stack[EPA_FACES], top = 0, rim = 0;
+        stack[top++] = from, face_[from].gone = true;
+        while (top > 0) {
+            const int f = stack[--top];
+            for (int i = 0; i < 3; ++i) {
+                const int other = face_[f].across[i];
+                Face& o = face_[other];
+                if (o.gone) continue;
+                // a sliver goes along with its neighbour
+                if (!o.usable || dot(o.n, s.w - point_[o.v[0]].w) > 1e-15 * cores_.size) o.gone = true, stack[top++] = other;
             }
-            for (int i = 0; i < 3; ++i) {  // an edge met twice is inside the hole
-                const int a = face.v[i], b = face.v[(i + 1) % 3];
-                int twin = -1;
-                for (int e = 0; e < edges && twin < 0; ++e)
-                    if (edge[e][0] == b && edge[e][1] == a) twin = e;
-                if (twin >= 0) {
-                    --edges;
-                    edge[twin][0] = edge[edges][0], edge[twin][1] = edge[edges][1];
-                } else {
-                    edge[edges][0] = a, edge[edges][1] = b, ++edges;
-                }
-            }
+            taken_[taken_count_++] = f;
         }
-        faces_ = kept;
-        const int top = points_++;
-        for (int e = 0; e < edges; ++e)
-            if (!add_face(edge[e][0], edge[e][1], top)) return false;
-        return edges >= 3;
+        for (int k = 0; k < taken_count_; ++k) {
+            const Face& f = face_[taken_[k]];
+            for (int i = 0; i < 3; ++i)
+                if (!face_[f.across[i]].gone) rim_[rim++] = {f.across[i], f.v[i], f.v[(i + 1) % 3]};
+        }
+        for (int k = 0; k < taken_count_; ++k) unused_[free_++] = taken_[k];
+        taken_count_ = 0;
+        if (rim < 3) return false;
+        const int apex = points_++;
+        for (int k = 0; k < points_; ++k) begins_[k] = -1;
+        for (int k = 0; k < rim; ++k) {
+            if (begins_[rim_[k].from] >= 0) return false;  // the rim crosses itself: rounding has the better of it
+            const int f = add_face(rim_[k].from, rim_[k].to, apex);
+            if (f < 0) return false;
+            begins_[rim_[k].from] = f;
+            Face& o = face_[rim_[k].face];
+            for (int i = 0; i < 3; ++i)
+                if (o.v[i] == rim_[k].to && o.v[(i + 1) % 3] == rim_[k].from) o.across[i] = f;
+            face_[f].across[0] = rim_[k].face;
+        }
+        for (int k = 0; k < rim; ++k) {  // next to each other around the new point
+            const int f = begins_[rim_[k].from], next = begins_[rim_[k].to];
+            if (next < 0) return false;
+            face_[f].across[1] = next, face_[next].across[2] = f;
+        }
+        return true;
     }
 
     bool tetrahedron(const Point& a, const Point& b, const Point& c, const Point& d) {
         const double volume = dot(cross(b.w - a.w, c.w - a.w), d.w - a.w);
         point_[0] = a, point_[1] = volume > 0.0 ? c : b, point_[2] = volume > 0.0 ? b : c, point_[3] = d;
-        points_ = 4, faces_ = 0;
-        return add_face(0, 1, 2) && add_face(0, 2, 3) && add_face(0, 3, 1) && add_face(1, 3, 2);
+        points_ = 4, faces_ = free_ = taken_count_ = 0;
+        static constexpr int CORNERS[4][3] = {{0, 1, 2}, {0, 2, 3}, {0, 3, 1}, {1, 3, 2}};
+        for (const auto& x : CORNERS) add_face(x[0], x[1], x[2]);
+        for (int f = 0; f < 4; ++f)
+            for (int i = 0; i < 3; ++i)
+                for (int g = 0; g < 4; ++g)
+                    for (int k = 0; k < 3; ++k)
+                        if (face_[g].v[k] == face_[f].v[(i + 1) % 3] && face_[g].v[(k + 1) % 3] == face_[f].v[i])
+                            face_[f].across[i] = g;
+        return true;
     }
 
     // The farthest of points of M from some of them: along directions, of both signs.
@@ -146,10 +193,10 @@ private:
     }
 
     // A first tetrahedron with some volume; false where M is flat: `thin_` has its normal.
-    bool begin(const Simplex& s) {
+    bool begin(const Simplex& s, bool from_simplex) {
         static const Vec3 AXES[3] = {{1.0, 0.0, 0.0}, {0.0, 1.0, 0.0}, {0.0, 0.0, 1.0}};
         const double flat = FLAT * cores_.size;
-        if (s.count == 4) {
+        if (from_simplex && s.count == 4) {
             const Vec3 n = cross(s.p[1].w - s.p[0].w, s.p[2].w - s.p[0].w);
             const double area = norm(n), height = std::abs(dot(n, s.p[3].w - s.p[0].w));
             if (area > 1e-6 * cores_.size * cores_.size && height > 1e-4 * cores_.size * area)
@@ -206,8 +253,9 @@ private:
     const Cores& cores_;
     Point point_[EPA_POINTS + 1];
     Face face_[EPA_FACES];
-    int edge_[3 * EPA_FACES][2];
-    int points_ = 0, faces_ = 0;
+    Edge rim_[3 * EPA_FACES];
+    int unused_[EPA_FACES], taken_[EPA_FACES], begins_[EPA_POINTS + 1];
+    int points_ = 0, faces_ = 0, free_ = 0, taken_count_ = 0;
     Vec3 thin_ = {0.0, 0.0, 1.0};
 };
 

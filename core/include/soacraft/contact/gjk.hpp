@@ -71,9 +71,11 @@ inline bool reduce(Simplex& s, Vec3& v) {
         for (int f = 0; f < 4; ++f) {
             const Vec3 q[3] = {p[FACE[f][0]], p[FACE[f][1]], p[FACE[f][2]]};
             const Vec3 n = cross(q[1] - q[0], q[2] - q[0]);
-            const double of_other = dot(n, p[OTHER[f]] - q[0]), of_origin = -dot(n, q[0]);
-            if (of_other != 0.0 && of_other * of_origin > 0.0) continue;  // the origin is on the inner side of this face
-            inside = inside && of_origin == 0.0 && of_other != 0.0;
+            const Vec3 up = p[OTHER[f]] - q[0];
+            const double of_other = dot(n, up), of_origin = -dot(n, q[0]);
+            const bool flat = !(std::abs(of_other) > 1e-10 * norm(n) * norm(up));  // its sides are rounding: no inside
+            if (!flat && of_other * of_origin > 0.0) continue;  // the origin is on the inner side of this face
+            inside = inside && !flat && of_origin == 0.0;
             double t[3];
             const double far2 = nearest_on_triangle(q, t);
             if (best < 0.0 || far2 < best) {
@@ -111,7 +113,7 @@ inline bool gjk(const Cores& cores, Simplex& s, Nearest& out, double beyond) {
         const double length = norm(v);
         const Point w = cores.support(-v);
         low = std::max(low, dot(v, w.w) / length);
-        if (low > beyond) {
+        if (low > 0.0 && low > beyond) {
             out.distance = low, out.error = HUGE_VAL, out.n = (-1.0 / length) * v, out.a = w.a, out.b = w.b;
             return true;
         }
@@ -122,9 +124,10 @@ inline bool gjk(const Cores& cores, Simplex& s, Nearest& out, double beyond) {
         const Simplex before = s;
         const Vec3 v_before = v;
         s.p[s.count] = w, s.weight[s.count] = 1.0, ++s.count;
-        if (reduce(s, v)) return false;
+        const bool inside = reduce(s, v);
+        if (inside && low <= 0.0) return false;
         const double now = norm(v);
-        if (now >= last) {  // rounding has the better of it
+        if (inside || now >= last) {  // rounding has the better of it
             s = before, v = v_before;
             break;
         }
@@ -137,6 +140,43 @@ inline bool gjk(const Cores& cores, Simplex& s, Nearest& out, double beyond) {
     out.a = out.b = {0.0, 0.0, 0.0};
     for (int i = 0; i < s.count; ++i) out.a = out.a + s.weight[i] * s.p[i].a, out.b = out.b + s.weight[i] * s.p[i].b;
     return true;
+}
+
+// B moved out along n until it is clear of A by this part of the size of the pair: enough for the digits of a normal.
+constexpr double CLEAR = 0.03;
+
+// The points of cores that touch along n: B is moved out until it is just clear, where the nearest points are found
+// without doubt, and back.
+inline bool clear_points(const Cores& c, Nearest& x, Nearest& y) {
+    const double by = CLEAR * c.size - x.distance;
+    Cores moved = c;
+    moved.at.p = moved.at.p + by * x.n;
+    Simplex s;
+    if (!gjk(moved, s, y, HUGE_VAL)) return false;
+    x.a = y.a, x.b = y.b - by * x.n;
+    return true;
+}
+
+// Uphill on the separation -h(n) from a good n, of cores that touch or nearly do. The point x = t n, just outside of M,
+// is projected on M; the normal n' there has h(n') <= t - |x - y| <= h(n), whether M is smooth there or not. Steps that
+// lead on are made longer.
+inline void polish(const Cores& c, Nearest& x) {
+    Nearest y;
+    for (int step = 0; step < 60 && clear_points(c, x, y); ++step) {
+        const double h = -x.distance;
+        Vec3 best = y.n;
+        double least = dot(best, c.support(best).w);
+        for (double longer = 2.0; longer < 1e6; longer *= 2.0) {
+            Vec3 m = x.n + longer * (y.n - x.n);
+            m = (1.0 / norm(m)) * m;
+            const double there = dot(m, c.support(m).w);
+            if (!(there < least)) break;
+            least = there, best = m;
+        }
+        if (!(least < h - 1e-16 * c.size)) return;
+        x.n = best, x.distance = -least, x.error = std::max(x.error - (h - least), 0.0);
+    }
+    clear_points(c, x, y);
 }
 
 }  // namespace contact

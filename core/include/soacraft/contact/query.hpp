@@ -21,7 +21,16 @@ struct Touch {
 inline Nearest nearest(const Cores& c, double beyond) {
     Nearest out;
     Simplex s;
-    if (gjk(c, s, out, beyond)) return out;
+    if (gjk(c, s, out, beyond)) {
+        // n is v / |v|: of a short v the last digits of GJK are not enough
+        if (out.distance < 0.1 * CLEAR * c.size && out.error > 1e-11 * out.distance) {
+            const double high = out.distance;
+            out.distance = -dot(out.n, c.support(out.n).w);
+            polish(c, out);
+            out.error = std::max(high - out.distance, 0.0);
+        }
+        return out;
+    }
     if (is_box_like(c.A) && is_box_like(c.B)) return box_depth(c);
     return Polytope(c).depth(s);
 }
