@@ -13,6 +13,7 @@ from soacraft.model.samples.random_models import random_inertia, random_pose
 from soacraft.model.states.tangent import right_jacobian, right_jacobian_of_turn
 from soacraft.sim.integrators.explicit import RK4, Dop853
 from soacraft.sim.integrators.gauss import Gauss4, Gauss6
+from soacraft.sim.integrators.generalized_alpha import GeneralizedAlpha
 from soacraft.sim.integrators.manifold import Coordinates, turn_rate, twist_rate
 from soacraft.sim.integrators.partitioned import EulerSymplectic, Verlet
 from soacraft.sim.integrators.radau import Radau
@@ -102,6 +103,7 @@ CASES = {
     "gauss4": (Gauss4(), 6),
     "gauss6": (Gauss6(), 4),
     "radau": (Radau(1e-12), 8),
+    "generalized_alpha": (GeneralizedAlpha(1e-12), 8),
     "variational": (Variational(), 16),
     "variational4": (Variational4(), 8),
 }
@@ -116,7 +118,8 @@ def reached(name):
 
 #: A user's own hinge has its dynamics in Python, so the methods that take many steps are tried on the others.
 PAIRS = [(name, method) for name in MODELS for method in CASES if name != "own" or method == "dop853"]
-PAIRS = [x for x in PAIRS if x[0] != "rolling" or not x[1].startswith("variational")]  # which are for holonomic hinges
+#: Some are for holonomic hinges.
+PAIRS = [x for x in PAIRS if x[0] != "rolling" or not x[1].startswith(("variational", "generalized"))]
 
 
 @pytest.mark.parametrize(("name", "method"), PAIRS)

@@ -11,7 +11,7 @@ import soacraft as sc
 from soacraft.sim.integrators.cvode import Cvode, chart_jacobian
 from soacraft.sim.system import Mechanism
 
-BOTH = pytest.mark.parametrize("method", ["cvode"])
+BOTH = pytest.mark.parametrize("method", ["cvode", "ida"])
 
 
 @BOTH
@@ -29,13 +29,11 @@ def test_a_creeping_pendulum(method):
 @pytest.mark.parametrize("name", ["pins and slides", "free", "rolling"])
 def test_errors_follow_the_tolerance(method, name):
     wanted = exact(MODELS[name](), 0.3)
-    errors = []
-    for rtol in (1e-6, 1e-9):
+    for rtol in (1e-6, 1e-9):  # of a step, of which there are up to a hundred
         mb = MODELS[name]()
         run = sc.sim.Propagator(mb, integrator=method, rtol=rtol).advance_to(0.3)
-        errors.append(np.abs(np.concatenate([mb.q, mb.v]) - wanted).max())
-    assert errors[1] < min(0.01 * errors[0], 1e-6)
-    assert run.check().holds
+        assert np.abs(np.concatenate([mb.q, mb.v]) - wanted).max() < 100 * rtol
+        assert run.check().holds
 
 
 @BOTH

@@ -25,15 +25,14 @@ _STEP = 1.5e-8
 def of_tree(m: Mechanism, t: float, q: Array, v: Array) -> Array:
     """[[-ad_v / 2, I], [dvdot/dq, dvdot/dv]], analytic but for forces that are functions; work feeds nothing back."""
     nv, size = m.mb.nv, m.manifold.size
-    forces = m.all_forces(t, q, v)
-    total = forces[: m.count].sum(axis=0)
+    total = m.loads(t, q, v)
     in_q, in_v, in_force = dyn.forward_dynamics_derivatives(m.mb, q, v, total)
     J = np.zeros((size, size))
     J[:nv, nv : 2 * nv] = np.eye(nv)
     J[:nv, :nv] = _turning(m, v)
     J[nv : 2 * nv, :nv], J[nv : 2 * nv, nv : 2 * nv] = in_q, in_v
     if m.count:
-        J[nv : 2 * nv, : 2 * nv] += in_force @ _of_loads(m, t, q, v, total)
+        J[nv : 2 * nv, : 2 * nv] += in_force @ of_loads(m, t, q, v)
     return J
 
 
@@ -45,7 +44,7 @@ def of_closed(m: Mechanism, closed: Closed, t: float, q: Array, v: Array) -> Arr
     P is the projection that the solver uses: least in the mass matrix, or along the dependent dofs. O(n nv + m nv^2).
     """
     nv, size = m.mb.nv, m.manifold.size
-    total = m.all_forces(t, q, v)[: m.count].sum(axis=0)
+    total = m.loads(t, q, v)
     in_q, in_v, in_force = forward_dynamics_derivatives(closed.solver, q, v, total)
     P = closed.projector(q, in_force)
     rows = Constraints(m.mb, m.mb.state(q, v))
@@ -55,8 +54,8 @@ def of_closed(m: Mechanism, closed: Closed, t: float, q: Array, v: Array) -> Arr
     across = unit[:, None] * (np.linalg.pinv(rows.jacobian() / rows.units[:, None] * unit, rcond=1e-9) @ speed)
     B = -(np.eye(nv) - P) @ across @ P
     if m.count:
-        of_loads = in_force @ _of_loads(m, t, q, v, total)
-        in_q, in_v = in_q + of_loads[:, :nv], in_v + of_loads[:, nv:]
+        pushed = in_force @ of_loads(m, t, q, v)
+        in_q, in_v = in_q + pushed[:, :nv], in_v + pushed[:, nv:]
     J = np.zeros((size, size))
     J[:nv, :nv], J[:nv, nv : 2 * nv] = _turning(m, v) + B, P
     J[nv : 2 * nv, :nv], J[nv : 2 * nv, nv : 2 * nv] = in_q @ P + in_v @ B, in_v @ P
@@ -89,9 +88,12 @@ def _turning(m: Mechanism, v: Array) -> Array:
     return found
 
 
-def _of_loads(m: Mechanism, t: float, q: Array, v: Array, total: Array) -> Array:
+def of_loads(m: Mechanism, t: float, q: Array, v: Array) -> Array:
     """The derivatives of the loads' force along dofs and in velocities, (nv, 2 nv), by differences."""
     nv = m.mb.nv
+    if not m.count:
+        return np.zeros((nv, 2 * nv))
+    total = m.loads(t, q, v)
     unit = m.scale(m.point(q, v), np.zeros(m.manifold.size))
     found = np.zeros((nv, 2 * nv))
     for i in range(nv):
@@ -99,5 +101,5 @@ def _of_loads(m: Mechanism, t: float, q: Array, v: Array, total: Array) -> Array
             d = np.zeros(nv)
             d[i] = _STEP * unit[column]
             moved = (m.mb.integrate(q, d), v) if part == 0 else (q, v + d)
-            found[:, column] = (m.all_forces(t, *moved)[: m.count].sum(axis=0) - total) / d[i]
+            found[:, column] = (m.loads(t, *moved) - total) / d[i]
     return found

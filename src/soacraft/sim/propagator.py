@@ -68,6 +68,7 @@ class Propagator(Strict):
         rtol: float = 1e-9,
         step: float | None = None,
         t: float = 0.0,
+        rho_inf: float | None = None,
     ) -> None:
         if not isinstance(mb, Multibody):
             raise ModelError(f"a Propagator takes a Multibody, got {mb!r:.80}.")
@@ -76,7 +77,7 @@ class Propagator(Strict):
         self._rtol = float(finite(rtol, (), "rtol", StateError))
         if not 1e-14 <= self._rtol <= 0.1:
             raise StateError(f"rtol must be between 1e-14 and 0.1, got {self._rtol:g}.")
-        self._method = find_method(integrator, self._rtol)
+        self._method = find_method(integrator, self._rtol, step is not None, rho_inf)
         if not self._method.adaptive and step is None:
             raise StateError(f"{self._method.name} takes fixed steps: give step= in seconds, such as step=0.001.")
         self._step = None if step is None else positive_nanoseconds(step, "step")

@@ -117,6 +117,32 @@ class Mechanism:
         """The generalized force of everything in `names`, (names, nv)."""
         return self._forces(t, q, v) if self._prescribed is None else self._solved(t, q, v)[1]
 
+    def forces_with(self, t: float, q: Array, v: Array, reaction: Array) -> Array:
+        """The same where the force of prescribed motions is known."""
+        forces = self._forces(t, q, v)
+        return np.concatenate([forces, [reaction]]) if self._given else forces
+
+    def loads(self, t: float, q: Array, v: Array) -> Array:
+        """The generalized force of the loads, (nv): of what the dynamics functions do not know."""
+        if not self._loads:
+            return np.zeros(self.mb.nv)
+        state = self.mb.state(q, v)
+        return np.asarray(sum(x.force(t, state) for x in self._loads))
+
+    def inverse_dynamics(self, q: Array, v: Array, vdot: Array) -> Array:
+        """The generalized force of the tree for given accelerations, its own springs and dampers counted."""
+        return self._dynamics.inverse_dynamics(q, v, vdot)
+
+    @property
+    def closes(self) -> bool:
+        """Whether there are closures."""
+        return self._closed is not None
+
+    @property
+    def given(self) -> Prescribed | None:
+        """The motions that are prescribed, if any."""
+        return self._prescribed if self._given else None
+
     def violations(self, q: Array, v: Array) -> Array:
         """How far the closures are open, at each of many states."""
         if self.closed is None:

@@ -45,6 +45,13 @@ class Prescribed:
         for number, (name, place, function) in self._motions.items():
             q[place], v[number], _ = _values(name, function, t)
 
+    def off(self, t: float, q: Array, v: Array) -> tuple[list[int], Array, Array]:
+        """The prescribed dofs, and by how much their coordinates and velocities are not as told."""
+        wanted = [_values(name, function, t) for name, _, function in (self._motions[i] for i in self.dofs)]
+        places = [self._motions[i][1] for i in self.dofs]
+        told = np.reshape(wanted, (-1, 3))
+        return self.dofs, q[places] - told[:, 0], v[self.dofs] - told[:, 1]
+
     def accelerations(self, t: float) -> Array:
         """vdot (nv) at the prescribed dofs, zero elsewhere."""
         found = np.zeros(self._mb.nv)

@@ -100,7 +100,7 @@ class Method(ABC):
 
     name: ClassVar[str]
     order: ClassVar[int]
-    adaptive: ClassVar[bool] = False
+    adaptive: bool = False
     """Whether it estimates its error, so that the step can follow a tolerance."""
     paces_itself: ClassVar[bool] = False
     """Whether it chooses its steps itself: `march` takes one."""

@@ -1,0 +1,142 @@
+"""A mechanism in descriptor form, as solvers of differential-algebraic equations take it.
+
+    Mcal vdot + C = T - c Gc* lambda,     g(t, q) = 0,     Gc v + dg/dt = 0
+
+g are the closures, the couplings and the prescribed coordinates, all without unit: a closure has six rows, Q* Q xi of
+its gap over [1 rad; its length], which vary smoothly with the state, however Q is chosen. c is an inertia, so that
+lambda is an acceleration without unit of length. Rows may be redundant: `SOFT` keeps Newton's matrix regular.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from soacraft import dynamics as dyn
+from soacraft.errors import LoopError, ModelError
+from soacraft.kinematics.row_derivatives import row_derivatives
+from soacraft.kinematics.rows import Constraints
+from soacraft.kinematics.tasks import body_forces
+from soacraft.model.sizes.measure import measure_of
+from soacraft.model.tree.frames.frame import Body
+from soacraft.sim import jacobian
+from soacraft.spatial.checks import Array
+from soacraft.spatial.wrench import Wrench
+
+if TYPE_CHECKING:
+    from soacraft.sim.system import Mechanism
+
+#: What Newton's matrix has, relative to 1, where rows repeat each other: it slows convergence by no more than this, and
+#: does not change answers.
+SOFT = 1e-9
+
+
+class Rows(NamedTuple):
+    """The constraints at one state."""
+
+    g: Array
+    """By how much they are open, (m)."""
+    G: Array
+    """(m, nv)."""
+    speed: Array
+    """How fast they open, (m)."""
+
+
+class Derivatives(NamedTuple):
+    """Of the balance of forces along the dofs, in v and in vdot; of `Rows.speed` along the dofs."""
+
+    K: Array
+    D: Array
+    M: Array
+    turning: Array
+
+
+class Descriptor:
+    """The equations of a mechanism from a state on."""
+
+    def __init__(self, m: Mechanism, method: str, q: Array) -> None:
+        if m.coordinates.size != m.mb.nv:
+            body = next(x for x in m.mb.bodies if not x.hinge.holonomic)
+            raise ModelError(
+                f"{method} takes holonomic hinges, but hinge {body.hinge_name!r} of {m.mb.name!r} is a "
+                f"{type(body.hinge).__name__}; use 'radau', 'cvode' or 'dop853'."
+            )
+        if m.frictions:
+            raise LoopError(
+                f"the {m.frictions[0].name} of {m.mb.name!r} would stick, which {method} does not know; give "
+                "HingeFriction(..., smooth=speed), or use 'radau' or 'dop853'."
+            )
+        self._m, self.closed = m, m.closes
+        self.unit = 1.0 / measure_of(m.mb, q).dofs
+        """What a dof is measured by, (nv)."""
+        inertia = self.unit**2 * np.diagonal(dyn.mass_matrix(m.mb, q, ignore_loops=True))
+        self.c = float(inertia.max(initial=0.0)) or 1.0
+
+    def balance(self, t: float, q: Array, v: Array, vdot: Array, rows: Rows, multipliers: Array) -> Array:
+        """Mcal vdot + C - T + c Gc* lambda, each dof in its unit over c, (nv)."""
+        loads = self._m.loads(t, q, v)
+        left = self._m.inverse_dynamics(q, v, vdot) - loads
+        return np.asarray(left * self.unit / self.c + (rows.G * self.unit).T @ multipliers)
+
+    def multipliers(self, t: float, q: Array, v: Array, vdot: Array, rows: Rows) -> Array:
+        """Those of least norm that balance given accelerations."""
+        left = self.balance(t, q, v, vdot, rows, np.zeros(len(rows.g)))
+        return np.asarray(-np.linalg.lstsq((rows.G * self.unit).T, left, rcond=1e-9)[0])
+
+    def reaction(self, rows: Rows, multipliers: Array) -> Array:
+        """The generalized force of the prescribed coordinates, whose rows are the last, (nv)."""
+        count = 0 if self._m.given is None else len(self._m.given.dofs)
+        last = slice(len(multipliers) - count, len(multipliers))
+        return np.asarray(-self.c * rows.G[last].T @ multipliers[last])
+
+    def rows(self, t: float, q: Array, v: Array) -> Rows:
+        """The constraints at a state."""
+        nv, found = self._m.mb.nv, [Rows(np.zeros(0), np.zeros((0, self._m.mb.nv)), np.zeros(0))]
+        if self.closed:
+            constraints = self._constraints(q, v)
+            to_six = _to_six(constraints)
+            parts = (constraints.residual, constraints.jacobian(), constraints.speed)
+            found.append(Rows(*(to_six @ x for x in parts)))
+        if self._m.given is not None:
+            numbers, off, speed = self._m.given.off(t, q, v)
+            scale = 1.0 / self.unit[numbers]
+            found.append(Rows(scale * off, scale[:, None] * np.eye(nv)[numbers], scale * speed))
+        return Rows(*(np.concatenate(x) for x in zip(*found, strict=True)))
+
+    def derivatives(self, t: float, q: Array, v: Array, vdot: Array, multipliers: Array) -> Derivatives:
+        """Analytic but for loads that are functions. O(n nv + m nv)."""
+        m, nv = self._m, self._m.mb.nv
+        turning = np.zeros((len(multipliers), nv))
+        push = np.zeros((nv, nv))
+        f_ext: dict[Body, Wrench] = {}
+        if self.closed:
+            constraints = self._constraints(q, v)
+            to_six = _to_six(constraints)
+            own = self.c * (to_six.T @ multipliers[: len(to_six)])
+            of_rows = row_derivatives(constraints, v, vdot, own)
+            push, turning[: len(to_six)] = of_rows.push, to_six @ of_rows.speed
+            for body, wrench in body_forces(constraints, own):
+                before = f_ext.get(body, Wrench(np.zeros(3), np.zeros(3)))
+                f_ext[body] = Wrench(before.moment + wrench.moment, before.force + wrench.force)
+        K, D, M = dyn.inverse_dynamics_derivatives(m.mb, q, v, vdot, f_ext, ignore_loops=True)
+        of_loads = jacobian.of_loads(m, t, q, v)
+        return Derivatives(K + push - of_loads[:, :nv], D - of_loads[:, nv:], M, turning)
+
+    def scaled(self, x: Array) -> Array:
+        """A matrix between dofs as one between their units, over c."""
+        return np.asarray(x * self.unit * self.unit[:, None] / self.c)
+
+    def _constraints(self, q: Array, v: Array) -> Constraints:
+        return Constraints(self._m.mb, self._m.mb.state(q, v))
+
+
+def _to_six(constraints: Constraints) -> Array:
+    """From the rows of closures and couplings to those without unit: Q* over [1 rad; length], six of each closure."""
+    loops, couplings = constraints.loops, constraints.couplings
+    found = np.zeros((6 * len(loops) + len(couplings), constraints.size))
+    for i, (loop, (_, at)) in enumerate(zip(loops, constraints.places, strict=False)):
+        found[6 * i : 6 * i + 6, at] = loop.Q.T / np.repeat([1.0, loop.length], 3)[:, None]
+    for i, row in enumerate(couplings):
+        found[6 * len(loops) + i, constraints.places[len(loops) + i][1].start] = 1.0 / row.size
+    return found
