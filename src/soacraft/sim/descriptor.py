@@ -19,7 +19,7 @@ from soacraft.kinematics.row_derivatives import row_derivatives
 from soacraft.kinematics.rows import Constraints
 from soacraft.kinematics.tasks import body_forces
 from soacraft.model.sizes.measure import measure_of
-from soacraft.model.tree.frames.frame import Body
+from soacraft.model.tree.frames.frame import Frame
 from soacraft.sim import jacobian
 from soacraft.spatial.checks import Array
 from soacraft.spatial.wrench import Wrench
@@ -62,9 +62,9 @@ class Descriptor:
                 f"{method} takes holonomic hinges, but hinge {body.hinge_name!r} of {m.mb.name!r} is a "
                 f"{type(body.hinge).__name__}; use 'radau', 'cvode' or 'dop853'."
             )
-        if m.frictions:
+        if m.holds.all:
             raise LoopError(
-                f"the {m.frictions[0].name} of {m.mb.name!r} would stick, which {method} does not know; give "
+                f"the {m.holds.all[0].name} of {m.mb.name!r} would stick, which {method} does not know; give "
                 "HingeFriction(..., smooth=speed), or use 'radau' or 'dop853'."
             )
         self._m, self.closed = m, m.closes
@@ -75,7 +75,7 @@ class Descriptor:
 
     def balance(self, t: float, q: Array, v: Array, vdot: Array, rows: Rows, multipliers: Array) -> Array:
         """Mcal vdot + C - T + c Gc* lambda, each dof in its unit over c, (nv)."""
-        loads = self._m.loads(t, q, v)
+        loads = self._m.load_force(t, q, v)
         left = self._m.inverse_dynamics(q, v, vdot) - loads
         return np.asarray(left * self.unit / self.c + (rows.G * self.unit).T @ multipliers)
 
@@ -109,7 +109,7 @@ class Descriptor:
         m, nv = self._m, self._m.mb.nv
         turning = np.zeros((len(multipliers), nv))
         push = np.zeros((nv, nv))
-        f_ext: dict[Body, Wrench] = {}
+        f_ext: dict[Frame, Wrench] = {}
         if self.closed:
             constraints = self._constraints(q, v)
             to_six = _to_six(constraints)

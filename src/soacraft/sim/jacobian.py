@@ -25,7 +25,7 @@ _STEP = 1.5e-8
 def of_tree(m: Mechanism, t: float, q: Array, v: Array) -> Array:
     """[[-ad_v / 2, I], [dvdot/dq, dvdot/dv]], analytic but for forces that are functions; work feeds nothing back."""
     nv, size = m.mb.nv, m.manifold.size
-    total = m.loads(t, q, v)
+    total = m.load_force(t, q, v)
     in_q, in_v, in_force = dyn.forward_dynamics_derivatives(m.mb, q, v, total)
     J = np.zeros((size, size))
     J[:nv, nv : 2 * nv] = np.eye(nv)
@@ -44,7 +44,7 @@ def of_closed(m: Mechanism, closed: Closed, t: float, q: Array, v: Array) -> Arr
     P is the projection that the solver uses: least in the mass matrix, or along the dependent dofs. O(n nv + m nv^2).
     """
     nv, size = m.mb.nv, m.manifold.size
-    total = m.loads(t, q, v)
+    total = m.load_force(t, q, v)
     in_q, in_v, in_force = forward_dynamics_derivatives(closed.solver, q, v, total)
     P = closed.projector(q, in_force)
     rows = Constraints(m.mb, m.mb.state(q, v))
@@ -93,7 +93,7 @@ def of_loads(m: Mechanism, t: float, q: Array, v: Array) -> Array:
     nv = m.mb.nv
     if not m.count:
         return np.zeros((nv, 2 * nv))
-    total = m.loads(t, q, v)
+    total = m.load_force(t, q, v)
     unit = m.scale(m.point(q, v), np.zeros(m.manifold.size))
     found = np.zeros((nv, 2 * nv))
     for i in range(nv):
@@ -101,5 +101,5 @@ def of_loads(m: Mechanism, t: float, q: Array, v: Array) -> Array:
             d = np.zeros(nv)
             d[i] = _STEP * unit[column]
             moved = (m.mb.integrate(q, d), v) if part == 0 else (q, v + d)
-            found[:, column] = (m.loads(t, *moved) - total) / d[i]
+            found[:, column] = (m.load_force(t, *moved) - total) / d[i]
     return found

@@ -206,7 +206,7 @@ class Propagator(Strict):
         """What acts, what does not, which solver and integrator, and why; whether steps are compiled. Those are taken
         many in one call, up to the next callback; a step that compiled code is not sure of is taken in Python."""
         loads, given = self._loads, self._prescribed
-        told = bool(given.dofs) or any(isinstance(x, HingeFriction) and x.smooth is None for x in loads)
+        told = bool(given.dofs) or any(getattr(x, "switches", False) for x in loads)
         why = obstacle_to_run(self.mb, self._method, [*loads, *self._controls.values()], told)
         if not why and self._watch.events:
             why = f"event {self._watch.events[0].name!r} is looked for in each"

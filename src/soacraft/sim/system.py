@@ -122,7 +122,7 @@ class Mechanism:
         forces = self._forces(t, q, v)
         return np.concatenate([forces, [reaction]]) if self._given else forces
 
-    def loads(self, t: float, q: Array, v: Array) -> Array:
+    def load_force(self, t: float, q: Array, v: Array) -> Array:
         """The generalized force of the loads, (nv): of what the dynamics functions do not know."""
         if not self._loads:
             return np.zeros(self.mb.nv)
@@ -136,7 +136,7 @@ class Mechanism:
     @property
     def closes(self) -> bool:
         """Whether there are closures."""
-        return self._closed is not None
+        return self.closed is not None
 
     @property
     def given(self) -> Prescribed | None:
