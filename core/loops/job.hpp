@@ -27,13 +27,18 @@ struct Answer {
     double *vdot, *forces, *residual, *theta;
 };
 
-// The rows at one state, closures first.
+// The rows at one state, closures first; and how dofs move the ends of closures (closure_moves.hpp): `turns` and `slides` of
+// each dof, T and S of each closure, how far from the origin anything is.
 struct Rows {
-    double *theta, *gap, *Q, *R_ab, *local, *gamma, *speed, *residual, *W_a, *W_b, *G;
+    double *theta, *gap, *Q, *R_ab, *local, *gamma, *speed, *residual, *W_a, *W_b, *G, *turns, *slides, *T, *S, *furthest;
 };
 
-// Ways to move a closed chain (soacraft/loops/motion.hpp), and the force for it (inverse_embedding.hpp), which comes as v.
-enum Move : int { EXPAND = 0, COMPLETE = 1, ADVANCE = 2, PROJECT_VELOCITY = 3, PROJECT = 4, INVERSE_DYNAMICS = 5, MOVES = 6 };
+// Ways to move a closed chain (soacraft/loops/motion.hpp), and the force for it (inverse_embedding.hpp), which comes as v:
+// from accelerations of the independent dofs, or of all; and all accelerations from those of the independent dofs.
+enum Move : int {
+    EXPAND = 0, COMPLETE = 1, ADVANCE = 2, PROJECT_VELOCITY = 3, PROJECT = 4,
+    INVERSE_DYNAMICS = 5, INVERSE_OF_ALL = 6, ACCELERATE = 7, MOVES = 8
+};
 
 // One motion from the q of a state: of velocities or steps `x`, of all dofs or of the `count` independent ones in
 // `order`, into the outputs that it has; the coordinates of the closures' hinges follow in `theta`.
@@ -59,6 +64,8 @@ struct Kernels {
     bool (*solve)(const Plan&, void* memory, Method, const State&, const Answer&);  // false: Python should look at it
     bool (*push)(const Plan&, void* memory, const State&, const double* rhs, double* dv);
     bool (*rows)(const Plan&, void* memory, const State&, const Rows&);
+    bool (*is_closed)(const Plan&, void* memory, const State&);  // whether a state is on its closures, and stays there
+    bool (*compliance)(const Plan&, void* memory, const State&, double* to);  // of each row, which rounding is measured by
     bool (*move)(const Plan&, void* memory, Move, const State&, const Motion&);
     bool (*opening)(const Plan&, void* memory, const State&, double* to);  // how far closures are open at q
     std::size_t (*closing_room)(const Plan&);  // bytes of the memory that the next one takes

@@ -2,10 +2,12 @@
 #include "job.hpp"
 #include "soacraft/kinematics/reaching.hpp"
 #include "soacraft/loops/closing.hpp"
+#include "soacraft/loops/closure_moves.hpp"
 #include "soacraft/loops/constraint_embedding.hpp"
 #include "soacraft/loops/derivatives.hpp"
 #include "soacraft/loops/fully_augmented.hpp"
 #include "soacraft/loops/inverse_embedding.hpp"
+#include "soacraft/loops/reference_compliance.hpp"
 #include "soacraft/rigid/drivers/access.hpp"
 
 SOACRAFT_RIGID_BEGIN
@@ -13,8 +15,10 @@ SOACRAFT_RIGID_BEGIN
 namespace {
 
 std::size_t room(const Plan& plan) {
-    const std::size_t moves = MotionWork(plan, nullptr).bytes, full = FullWork(plan, nullptr).bytes;
-    return LoopWork(plan, nullptr).bytes + (moves < full ? full : moves);
+    std::size_t most = 0;
+    for (std::size_t bytes : {MotionWork(plan, nullptr).bytes, FullWork(plan, nullptr).bytes, ComplianceWork(plan, nullptr).bytes})
+        most = most < bytes ? bytes : most;
+    return LoopWork(plan, nullptr).bytes + most;
 }
 
 Base base_at(const double* a) {
@@ -52,18 +56,24 @@ Where<T> solved_by(loops::Method method, LoopWorkOf<T>& w, char* more, const Bas
         return fully_augmented(w, FullWork(w.plan, more), base, force, left);
 }
 
-// vdot, lambda and what they leave at a state, and the generalized force that acts; false where Python should look at it.
+// The rows at a state on its closures, and the generalized force that acts; false where it is off them.
 template <class T>
-Where<T> settle(LoopWorkOf<T>& w, char* more, loops::Method method, const loops::State& s, const Base& base,
-                const Inputs<T>& in, const T*& force, ResidualOf<T>& left) {
-    const Plan& plan = w.plan;
+Where<T> take_state(LoopWorkOf<T>& w, const loops::State& s, const Base& base, const Inputs<T>& in, const T*& force) {
     force = in.force;
     if (s.passive) {
         for (index i = 0; i < w.model.nv; ++i) w.force[i] = in.force[i];
         each_passive<T>(*s.passive, w.model, inertial_ground<T>(), in.q, in.v, w.linked, [&w](index i, const T& x) { w.force[i] += x; });
         force = w.force;
     }
-    Where<T> fine = take_rows(w, base, in.q, in.v, force, in.pull, in.theta, false, true, in.drives);
+    return take_rows(w, base, in.q, in.v, force, in.pull, in.theta, false, true, in.drives);
+}
+
+// vdot, lambda and what they leave at a state, and the generalized force that acts; false where Python should look at it.
+template <class T>
+Where<T> settle(LoopWorkOf<T>& w, char* more, loops::Method method, const loops::State& s, const Base& base,
+                const Inputs<T>& in, const T*& force, ResidualOf<T>& left) {
+    const Plan& plan = w.plan;
+    Where<T> fine = take_state(w, s, base, in, force);
     if (!any(fine)) return fine;
     fine &= solved_by(method, w, more, base, force, left);
     if (!any(fine)) return fine;
@@ -211,9 +221,13 @@ bool rows(const Plan& plan, void* memory, const loops::State& s, const loops::Ro
     for (index i = 0; i < plan.coordinates; ++i) out.theta[i] = w.theta[i];
     closure_jacobian(w, out.G);
     for (index i = 0; i < plan.size; ++i) out.gamma[i] = w.gamma[i];
+    dof_moves(w, out.turns, out.slides);
+    *out.furthest = furthest(w);
     for (std::size_t i = 0; i < plan.closures.size(); ++i) {
         const Closure& c = plan.closures[i];
         const Tie& t = w.ties[i];
+        const index begin = static_cast<index>(i) * w.model.nv;
+        end_moves(w, c, out.turns, out.slides, out.T + begin, out.S + begin);
         for (int k = 0; k < 6; ++k) out.gap[6 * i + k] = t.gap[k];
         const Mat3 R = transpose(t.R_a) * t.R_b;
         const double entries[] = {R.a.x, R.b.x, R.c.x, R.a.y, R.b.y, R.c.y, R.a.z, R.b.z, R.c.z};
@@ -237,6 +251,18 @@ bool rows(const Plan& plan, void* memory, const loops::State& s, const loops::Ro
     return true;
 }
 
+bool is_closed(const Plan& plan, void* memory, const loops::State& s) {
+    LoopWork w(plan, static_cast<char*>(memory));
+    const double* force;
+    return take_state(w, s, base_at(s.base), inputs_of(s), force);
+}
+
+bool compliance(const Plan& plan, void* memory, const loops::State& s, double* to) {
+    LoopWork w(plan, static_cast<char*>(memory));
+    const ComplianceWork c(plan, static_cast<char*>(memory) + w.bytes);
+    return take_rows(w, base_at(s.base), s.q, s.v, nullptr, nullptr, s.theta, false, false) && reference_compliance(w, c, to);
+}
+
 bool move(const Plan& plan, void* memory, loops::Move how, const loops::State& s, const loops::Motion& x) {
     LoopWork w(plan, static_cast<char*>(memory));
     MotionWork m(plan, static_cast<char*>(memory) + w.bytes);
@@ -256,13 +282,22 @@ bool move(const Plan& plan, void* memory, loops::Move how, const loops::State& s
             fine = complete(w, m.still, m.dv, m.q, m.next);
             break;
         case loops::ADVANCE: fine = advance(w, m, s.q, x.x); break;
-        case loops::INVERSE_DYNAMICS: {
+        case loops::INVERSE_DYNAMICS:
+        case loops::INVERSE_OF_ALL:
+        case loops::ACCELERATE: {
             const Base base = base_at(s.base);
+            const bool of_all = how == loops::INVERSE_OF_ALL;
             for (index i = 0; i < nv; ++i) m.dv[i] = 0.0;
             if (s.passive) each_passive<double>(*s.passive, w.model, inertial_ground<double>(), s.q, s.v, w.linked,
                                                 [&m](index i, double force) { m.dv[i] += force; });
-            fine = take_rows(w, base, s.q, s.v, m.dv, s.pull, s.theta, false, true) &&
-                   inverse_embedding(w, m, base, m.dv, x.x, x.v);
+            for (index i = 0; of_all && i < x.count; ++i) m.v[i] = x.x[x.order[i]];
+            const double* own = of_all ? m.v : x.x;
+            fine = take_rows(w, base, s.q, s.v, m.dv, s.pull, s.theta, false, true, s.drives) &&
+                   accelerate_embedding(w, m, base, m.dv, own) && (!of_all || is_given_back(w, x.x));
+            if (fine && how == loops::ACCELERATE)
+                for (index i = 0; i < nv; ++i) x.v[i] = w.vdot[i];
+            else if (fine)
+                embedded_force(w, x.v);
             break;
         }
         case loops::PROJECT_VELOCITY: fine = close_velocity(w, s.q, x.x, x.v); break;
@@ -329,7 +364,8 @@ index reach(const Model& model, void* memory, const Reach& x, double* q, double*
 }  // namespace
 
 extern const loops::Kernels loop_kernels;
-const loops::Kernels loop_kernels = {room,     room_abreast, SOACRAFT_LANES, solve_abreast, solve, push, rows, move, opening,
-                                     closing_room, assemble, derive_room, derive, reach_room, reach};
+const loops::Kernels loop_kernels = {room,       room_abreast, SOACRAFT_LANES, solve_abreast, solve,    push,        rows,   is_closed,
+                                     compliance, move,         opening,        closing_room,  assemble, derive_room, derive, reach_room,
+                                     reach};
 
 SOACRAFT_RIGID_END

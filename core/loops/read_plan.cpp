@@ -1,17 +1,11 @@
 // Reading a plan: the arrays that Python describes a closed chain by, and the choices made for it.
-#include "closed_solver.hpp"
+#include "batch.hpp"
 #include "fields.hpp"
 #include "soacraft/loops/make_plan.hpp"
 
 namespace soacraft {
 namespace loops {
 namespace {
-
-long long shown(index i) { return i; }
-
-void require_shape(const char* name, index got, index wanted) {
-    if (got != wanted) refuse("%s has length %lld, not %lld", name, shown(got), shown(wanted));
-}
 
 void read_place(const double* x, double* R, double* p) {
     for (int i = 0; i < 9; ++i) R[i] = x[i];
@@ -23,7 +17,7 @@ constexpr index WHOLE = 10, REAL = 73;  // numbers of a closure in the arrays th
 void read_closures(Plan& plan, nb::handle whole_, nb::handle real_) {
     const Array<index> whole(whole_, "closure_whole", 2);
     const Array<double> real(real_, "closure_real", 2);
-    require_shape("closure_real", real.size(0), whole.size(0));
+    require_length("closure_real", real.size(0), whole.size(0));
     if (whole.size(1) != WHOLE || real.size(1) != REAL) refuse("a closure has %lld and %lld numbers", shown(WHOLE), shown(REAL));
     const auto hinges = static_cast<index>(plan.hinges.size());
     for (index i = 0; i < whole.size(0); ++i) {
@@ -53,7 +47,7 @@ void read_closures(Plan& plan, nb::handle whole_, nb::handle real_) {
 void read_hinges(Plan& plan, nb::handle whole_, nb::handle real_) {
     const Array<index> whole(whole_, "hinge_whole", 2);
     const Array<double> real(real_, "hinge_real", 2);
-    require_shape("hinge_real", real.size(0), whole.size(0));
+    require_length("hinge_real", real.size(0), whole.size(0));
     if (whole.size(1) != 2 || real.size(1) != 14) refuse("an element of a closure's hinge has 2 and 14 numbers");
     for (index i = 0; i < whole.size(0); ++i) {
         const double* r = real.data() + 14 * i;
@@ -70,7 +64,7 @@ void read_hinges(Plan& plan, nb::handle whole_, nb::handle real_) {
 void read_couplings(Plan& plan, nb::handle whole_, nb::handle real_, nb::handle offsets_, nb::handle sizes_) {
     const Array<index> whole(whole_, "term_whole", 2);
     const Array<double> real(real_, "term_real", 2), offsets(offsets_, "offsets", 1), sizes(sizes_, "sizes", 1);
-    require_shape("term_real", real.size(0), whole.size(0)), require_shape("sizes", sizes.size(), offsets.size());
+    require_length("term_real", real.size(0), whole.size(0)), require_length("sizes", sizes.size(), offsets.size());
     if (whole.size(1) != 4) refuse("a term has 4 whole numbers");
     for (index i = 0; i < offsets.size(); ++i)
         plan.couplings.push_back({{}, offsets.data()[i], sizes.data()[i], plan.size++});
@@ -92,7 +86,7 @@ void read_couplings(Plan& plan, nb::handle whole_, nb::handle real_, nb::handle 
 
 std::vector<index> indices(nb::handle source, const char* name, index size, index least, index most) {
     const Array<index> given(source, name, 1);
-    require_shape(name, given.size(), size);
+    require_length(name, given.size(), size);
     std::vector<index> found(given.data(), given.data() + size);
     for (index x : found)
         if (x < least || x > most) refuse("%s has an entry %lld out of range", name, shown(x));
@@ -136,11 +130,26 @@ void read_dependent(Plan& plan, nb::handle mask_) {
 // The compliance that rounding of each row is measured by, as 1/sqrt.
 void read_scales(Plan& plan, nb::handle compliance_) {
     const Array<double> compliance(compliance_, "compliance", 1);
-    require_shape("compliance", compliance.size(), plan.size);
+    require_length("compliance", compliance.size(), plan.size);
     for (index i = 0; i < plan.size; ++i) {
         const double x = compliance.data()[i];
         plan.scale[static_cast<std::size_t>(i)] = x > 0.0 ? 1.0 / std::sqrt(x) : 1.0;
     }
+}
+
+// Who carries whom among the user's bodies, parents first, and which dofs are whose.
+void read_bodies(Plan& plan, nb::handle closures) {
+    const index n = plan.tree->body_count, nv = plan.tree->nv;
+    plan.body_parent = indices(field(closures, "body_parents"), "body_parents", n, -1, n - 1);
+    plan.body_dofs = indices(field(closures, "body_dofs"), "body_dofs", n + 1, 0, nv);
+    for (index k = 0; k < n; ++k)
+        if (plan.body_parent[static_cast<std::size_t>(k)] >= k) refuse("body %lld comes before its parent", shown(k));
+    for (index k = 0; k < n; ++k) {
+        const index first = plan.body_dofs[static_cast<std::size_t>(k)], last = plan.body_dofs[static_cast<std::size_t>(k) + 1];
+        if (first != static_cast<index>(plan.body_of_dof.size()) || last < first) refuse("body_dofs is not in order");
+        plan.body_of_dof.resize(static_cast<std::size_t>(last), k);
+    }
+    require_length("body_dofs", static_cast<index>(plan.body_of_dof.size()), nv);
 }
 
 Tolerances read_tolerances(nb::handle given) {
@@ -152,7 +161,7 @@ Tolerances read_tolerances(nb::handle given) {
             number(given, "assembled"), number(given, "zero"), number(given, "clear"), number(given, "stride"),
             number(given, "foretold"), number(given, "gained"), number(given, "nearest"), number(given, "refined_pivot"),
             number(given, "turned_over"), number(given, "stalled"), number(given, "abreast"),
-            number(given, "abreast_pivot")};
+            number(given, "abreast_pivot"), number(given, "lever"), number(given, "given_back")};
 }
 
 }  // namespace
@@ -169,11 +178,12 @@ void read_plan(ClosedSolver& to, nb::handle given) {
         refuse("coordinates must be no fewer than none and no more than 6 of each closure");
     const nb::object units_ = field(closures, "units"), gravity_ = field(given, "gravity");
     const Array<double> units(units_, "units", 1), gravity(gravity_, "gravity", 1);
-    require_shape("units", units.size(), plan.tree->nv), require_shape("gravity", gravity.size(), 3);
+    require_length("units", units.size(), plan.tree->nv), require_length("gravity", gravity.size(), 3);
     for (int i = 0; i < 3; ++i) to.base[3 + i] = -gravity.data()[i];
     plan.unit.assign(units.data(), units.data() + units.size());
     plan.length = number(closures, "length"), plan.inertia = number(closures, "inertia");
     plan.tolerances = read_tolerances(field(given, "tolerances"));
+    read_bodies(plan, closures);
     read_hinges(plan, field(closures, "hinge_whole"), field(closures, "hinge_real"));
     read_closures(plan, closure_whole, field(closures, "closure_real"));
     read_couplings(plan, field(closures, "term_whole"), field(closures, "term_real"), field(closures, "offsets"),

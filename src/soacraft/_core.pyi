@@ -314,6 +314,12 @@ class ClosedSolver:
     def rows(self, q: _Reals, v: _Reals, theta: _Reals, outs: tuple[_Reals, ...]) -> bool:
         """The rows at one state; False where Python should look at it."""
 
+    def is_closed(self, q: _Reals, v: _Reals, force: _Reals, theta: _Reals, passive: bool) -> bool:
+        """Whether a state is on its closures and moves as they allow; False where Python should look at it."""
+
+    def compliance(self, q: _Reals, theta: _Reals, to: _Reals) -> bool:
+        """What rounding of each row is measured by at q, into `to`; False where Python should look at it."""
+
     def time(self, q: _Reals, v: _Reals, force: _Reals, theta: _Reals, repeats: int) -> float:
         """Seconds of one solution, looped in the core; below zero when Python would have to look at it."""
 
@@ -331,6 +337,8 @@ def closed_motion(
     v: _Reals | None = None,
     pull: _Reals | None = None,
     passive: bool = False,
+    driven: _Integers | None = None,
+    rates: _Reals | None = None,
 ) -> None:
     """Expand, complete, advance, project_velocity, project or inverse_dynamics (0 to 5, the last one with v, external
     forces and springs; the force is in `v_out`) of a batch of states; `fine` gets 1 where the answer holds. `order`:
@@ -357,8 +365,8 @@ def closed_assemble(
 def closed_motion_call(
     solver: ClosedSolver, motion: int, order: _Integers, fallback: Any, forces: dict[Any, Any]
 ) -> Call:
-    """A motion of single states, (q, theta), (q, x, theta) or (q, x, theta, v, passive); what it is not sure of goes to
-    a Python function, and inverse dynamics while `forces` is not empty.
+    """A motion of single states, (q, theta), (q, x, theta) or (q, x, theta, v, passive[, driven, rates]); what it is
+    not sure of goes to a Python function, and inverse dynamics while `forces` is not empty.
     """
 
 def advance(

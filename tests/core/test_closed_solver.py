@@ -21,7 +21,7 @@ from soacraft.model.tree.parts.closures import coordinate_names
 
 REFUSED = (ValueError, TypeError)
 ARRAYS = ("closure_whole", "closure_real", "hinge_whole", "hinge_real", "term_whole", "term_real", "offsets", "sizes",
-          "units")  # fmt: skip
+          "units", "body_parents", "body_dofs")  # fmt: skip
 METHODS = (TREE_AUGMENTED, CONSTRAINT_EMBEDDING, FULLY_AUGMENTED)
 
 
@@ -93,7 +93,8 @@ def row_outputs(good, core):
     loops, size = len(good.mb.loops), core.size
     tied = size - len(good.mb.couplings)
     lengths = (good.given["coordinates"], 6 * loops, 6 * tied, 9 * loops, *(size,) * 4, 6 * tied, 6 * tied)
-    return tuple(np.full(n, np.nan) for n in (*lengths, size * good.nv))
+    moves = (good.nv, good.nv, loops * good.nv, loops * good.nv, 1)
+    return tuple(np.full(n, np.nan) for n in (*lengths, size * good.nv, *moves))
 
 
 def exercise(core, good):
@@ -107,6 +108,10 @@ def exercise(core, good):
         core.rows(q, v, theta, row_outputs(good, core))
     with suppress(*REFUSED):
         core.impulse(q, v, theta, np.ones(core.size), np.empty(good.nv))
+    with suppress(*REFUSED):
+        core.is_closed(q, v, v, theta, True)
+    with suppress(*REFUSED):
+        core.compliance(q, theta, np.empty(core.size))
 
 
 def test_the_good_model_is_good(good):
@@ -122,7 +127,7 @@ def test_the_good_model_is_good(good):
     outs = row_outputs(good, core)
     assert core.rows(good.mb.q, np.zeros(good.nv), np.zeros(good.given["coordinates"]), outs)
     G = Constraints(good.mb, good.mb.state()).jacobian()
-    found = outs[-1].reshape(G.shape)
+    found = outs[10].reshape(G.shape)
     np.testing.assert_allclose(found.T @ found, G.T @ G, atol=1e-12)  # rows of a closure may be turned
     dv, rows = np.empty(good.nv), found @ np.arange(1.0, good.nv + 1)
     Q, at, rhs = outs[2].reshape(-1, 6), 0, []
@@ -234,7 +239,8 @@ def test_closures_on_another_tree(good):
     """Elements and bodies that a smaller tree does not have."""
     small = sc.random_tree(2, 1, [sc.Pin((0, 0, 1))])
     with pytest.raises(ValueError, match="is not one of this tree"):
-        made(good, tree=CompiledModel.of(small.layout).kernels, units=np.ones(2))
+        made(good, tree=CompiledModel.of(small.layout).kernels, units=np.ones(2), body_parents=np.array([-1, 0]),
+             body_dofs=np.array([0, 1, 2]))  # fmt: skip
 
 
 # -- choices -------------------------------------------------------------------------------------------------------

@@ -368,7 +368,7 @@ def test_compiled_assembly_refuses_arrays_that_do_not_fit():
     assert n == 1
     for name, bad, text in [
         ("q", np.zeros((1, 2)), "q and q_out must be"),
-        ("theta", np.zeros(7), "theta must have 1 entries"),
+        ("theta", np.zeros(7), "theta has length 7, not 1"),
         ("free", np.array([3]), "free has an entry 3 out of range"),
         ("free", np.arange(4) % 3, "free has more than 3 entries"),
         ("place", np.array([0, 1, 3]), "place has an entry 3 out of range"),

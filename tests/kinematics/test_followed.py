@@ -24,7 +24,7 @@ def both(mb, state, theta):
     """Coordinates by compiled rows, and by the Python rows that they stand for."""
     assert rows_of(mb) is not None
     compiled = Constraints(mb, state, theta)
-    assert compiled._arrays is not None
+    assert compiled.arrays is not None
     slow = loop_rows(mb, state, mb.loops["axle"], compiled.measure.loops["axle"], theta.get("axle"))
     assert compiled.opening < 1e-12
     assert slow.opening < 1e-12

@@ -258,7 +258,7 @@ def test_arguments_of_compiled_motions_are_checked():
     _core.closed_motion(*good)
     assert fine[0] == 1
     for place, wrong, text in (
-        (1, 6, "no motion 6"),
+        (1, 8, "no motion 8"),
         (1, -1, "no motion -1"),
         (1, PROJECT, "motion 4 needs another plan"),
         (2, np.ones((1, 2)), r"q must be \(1, 3\)"),
@@ -266,7 +266,7 @@ def test_arguments_of_compiled_motions_are_checked():
         (3, np.ones((1, 3)), r"x must be \(1, 1\)"),
         (4, np.array([3]), "no place for dof 3"),
         (4, np.array([0, 0]), "no place for dof 0"),
-        (5, np.zeros(len(theta) + 1), "theta must have"),
+        (5, np.zeros(len(theta) + 1), "theta has length"),
         (6, np.empty((1, 3)), r"q_out must be \(1, 0\)"),
         (7, np.empty((1, 2)), r"v_out must be \(1, 3\)"),
         (8, None, "fine must be"),

@@ -62,6 +62,10 @@ class ClosureArrays:
     """Whether every hinge of the tree is: only then can one go back the way one came."""
     neutral: Array
     """The coordinates of all closures' hinges to begin with."""
+    body_parents: Integers
+    """By body: the one that carries it, -1: the base."""
+    body_dofs: Integers
+    """Where the dofs of each body begin, and where they end."""
 
     @property
     def forces(self) -> int:
@@ -119,6 +123,8 @@ def closure_arrays(graph: Graph, tree: CompiledModel) -> ClosureArrays:
         follows=tuple(x.name for x in loops if _fit(x.hinge) == CHAIN),
         holonomic=all(body.hinge.holonomic for body in graph.bodies),
         neutral=np.concatenate([np.zeros(0), *(np.array(x.hinge.neutral(), np.float64) for x in loops)]),
+        body_parents=np.array(graph.layout.parents, dtype=np.int64),
+        body_dofs=np.array([0, *(x.stop for x in graph.layout.v_slices)], dtype=np.int64),
     )
 
 

@@ -30,7 +30,7 @@ from soacraft.spatial.checks import Array
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
-EXPAND, COMPLETE, ADVANCE, PROJECT_VELOCITY, PROJECT, INVERSE_DYNAMICS = range(6)
+EXPAND, COMPLETE, ADVANCE, PROJECT_VELOCITY, PROJECT, INVERSE_DYNAMICS, INVERSE_OF_ALL, ACCELERATE = range(8)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +54,16 @@ class RowArrays:
     W_b: Array
     """(rows of loops, 6): on the velocities of the bodies that carry a and b, in their axes."""
     G: Array
+    turns: Array
+    """(nv): how far each dof turns its body,"""
+    slides: Array
+    """and slides its frame."""
+    T: Array
+    """(loops, nv): how far each dof turns the ends of a closure, whatever the other end does,"""
+    S: Array
+    """and slides them at most: see `kinematics.sizes`."""
+    furthest: Array
+    """(1): how far from the origin frames and bodies are at most."""
 
 
 class CompiledClosures:
@@ -76,8 +86,8 @@ class CompiledClosures:
             else _core.closed_motion_call(self.core, motion, self.order, _not_sure, forces)
             for motion in _MOTIONS.get(plan.method, ())
         }
-        """Calls (q, theta), (q, x, theta) or (q, x, theta, v, passive) on single states that give q, v and theta, of
-        those that the motion has; or None where it is not sure."""
+        """Calls (q, theta), (q, x, theta) or (q, x, theta, v, passive[, driven, rates]) on single states that give q, v
+        and theta, of those that the motion has; or None where it is not sure."""
         self.derivatives: Callable[..., Any] = _not_sure
         """A call (q, v, force, theta, passive) on single states that gives the derivatives of vdot along q, v and the
         force, those of the constraint forces, and theta; or None where it is not sure."""
@@ -181,15 +191,28 @@ class CompiledClosures:
         if guess is None:
             return None
         loops, tied, size = len(self.plan.closures.loops), self._rows_of_loops, self.size
-        lengths = (len(guess), 6 * loops, 6 * tied, 9 * loops, size, size, size, size, 6 * tied, 6 * tied)
-        out = (*(np.empty(n) for n in lengths), np.empty(size * self._nv))
-        if not self.core.rows(np.ascontiguousarray(q), np.ascontiguousarray(v), guess, out):
+        nv = self._nv
+        lengths = (len(guess), 6 * loops, 6 * tied, 9 * loops, size, size, size, size, 6 * tied, 6 * tied, size * nv,
+                   nv, nv, loops * nv, loops * nv, 1)  # fmt: skip
+        out = [np.empty(n) for n in lengths]
+        if not self.core.rows(np.ascontiguousarray(q), np.ascontiguousarray(v), guess, tuple(out)):
             return None
-        if not all(np.isfinite(x).all() for x in out):
+        if not np.isfinite(np.concatenate(out)).all():
             return None
-        shapes = ((-1,), (-1, 6), (-1, 6), (-1, 3, 3), (-1,), (-1,), (-1,), (-1,), (-1, 6), (-1, 6), (-1, self._nv))
+        shapes = ((-1,), (-1, 6), (-1, 6), (-1, 3, 3), (-1,), (-1,), (-1,), (-1,), (-1, 6), (-1, 6), (-1, nv),
+                  (-1,), (-1,), (-1, nv), (-1, nv), (-1,))  # fmt: skip
         return RowArrays(*(x.reshape(shape) if x.size else x.reshape(0, *shape[1:])
                            for x, shape in zip(out, shapes, strict=True)))  # fmt: skip
+
+    def is_closed(self, q: Array, v: Array, force: Array, theta: Array, passive: bool) -> bool:
+        """Whether compiled code is sure that a state is on its closures and moves as they allow."""
+        return self.core.is_closed(q, v, force, theta, passive)
+
+    def compliance(self, q: Array, theta: Array) -> Array | None:
+        """The compliance of each row at q before anything cancels, `loops.schur.Compliance.reference`; None where
+        compiled code is not sure: a hinge has nothing to move. O(n)."""
+        found = np.empty(self.size)
+        return found if self.core.compliance(q, theta, found) else None
 
     def impulse(self, q: Array, v: Array, theta: Mapping[str, Array], rhs: Array) -> Array | None:
         """-Mcal^-1 Gc* S^+ rhs: the jump of velocities that closes the rows by rhs (formula F3). `rhs`: (6) for each
@@ -284,9 +307,10 @@ class CompiledClosures:
         v: Array | None = None,
         pull: Array | None = None,
         passive: bool = False,
+        drives: tuple[Integers, Array] | None = None,
     ) -> tuple[Array, Array, npt.NDArray[np.bool_]]:
         """A motion of a batch of states (count, ...), with x in the order of the independent dofs: coordinates and
-        velocities (or forces), of those that it gives, and where they hold.
+        velocities (or forces), of those that it gives, and where they hold. `drives` as `driven` makes it.
         """
         count = len(q)
         x = np.empty((count, 0)) if x is None else x
@@ -294,7 +318,8 @@ class CompiledClosures:
         v_out = np.empty((count, self._nv if motion not in (COMPLETE, ADVANCE) else 0))
         fine = np.zeros(count, dtype=np.int64)
         threads = min(_CORES, 1 + count * self._tree.count // _WORTH_A_THREAD)
-        _core.closed_motion(self.core, motion, q, x, self.order, theta, q_out, v_out, fine, threads, v, pull, passive)
+        _core.closed_motion(self.core, motion, q, x, self.order, theta, q_out, v_out, fine, threads, v, pull, passive,
+                            *(drives or ()))  # fmt: skip
         return q_out, v_out, fine.astype(bool)
 
     def assemble(
@@ -352,7 +377,7 @@ _OF_A_PART: dict[Any, Any] = {"anchor": None}
 _NO_ORDER: Integers = np.zeros(0, dtype=np.int64)
 _MOTIONS = {
     TREE_AUGMENTED: (PROJECT_VELOCITY, PROJECT),
-    CONSTRAINT_EMBEDDING: (EXPAND, COMPLETE, ADVANCE, INVERSE_DYNAMICS),
+    CONSTRAINT_EMBEDDING: (EXPAND, COMPLETE, ADVANCE, INVERSE_DYNAMICS, INVERSE_OF_ALL, ACCELERATE),
 }
 _SIX = (6,)
 _WORTH_A_THREAD = 5_000

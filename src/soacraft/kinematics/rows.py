@@ -21,6 +21,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from soacraft.errors import LoopError
 from soacraft.kinematics.compiled import RowArrays, rows_of
@@ -142,13 +143,14 @@ class Constraints:
         self.measure: Measure = measure_of(graph, np.asarray(state.q))
         self._guess = theta or {}
         compiled = rows_of(graph)
-        self._arrays: RowArrays | None = None if compiled is None else compiled.rows(state.q, state.v, self._guess)
+        self.arrays: RowArrays | None = None if compiled is None else compiled.rows(state.q, state.v, self._guess)
+        """What compiled code gave for the rows, if it knows them."""
 
     def with_couplings(self, extra: list[CouplingRow]) -> Constraints:
         """The same constraints and some more rows in hinge space behind them."""
         wider = Constraints.__new__(Constraints)
         wider.measure = self.measure
-        wider.graph, wider.state, wider._guess, wider._arrays = self.graph, self.state, self._guess, None
+        wider.graph, wider.state, wider._guess, wider.arrays = self.graph, self.state, self._guess, None
         wider.loops, wider.couplings, wider.driven = self.loops, [*self.couplings, *extra], self.driven
         return wider
 
@@ -156,13 +158,13 @@ class Constraints:
     def loops(self) -> list[LoopRows]:
         """The closures, one by one."""
         loops = [x for x in self.graph.loops if x.active]
-        if self._arrays is None:
+        if self.arrays is None:
             lengths = self.measure.loops
             return [loop_rows(self.graph, self.state, x, lengths[x.name], self._guess.get(x.name)) for x in loops]
         found, row, at = [], 0, 0
         for i, closure in enumerate(loops):
             rows, where = slice(row, row + 6 - closure.hinge.nv), slice(at, at + closure.hinge.nq)
-            found.append(_unpacked(self.graph, closure, self.measure, self._arrays, i, rows, where))
+            found.append(_unpacked(self.graph, closure, self.measure, self.arrays, i, rows, where))
             row, at = rows.stop, where.stop
         return found
 
@@ -195,20 +197,20 @@ class Constraints:
     @cached_property
     def theta(self) -> dict[str, Array]:
         """The hinge coordinates of the closures, by name."""
-        if self._arrays is None:
+        if self.arrays is None:
             return {loop.name: loop.theta for loop in self.loops}
         found, at = {}, 0
         for loop in self.graph.loops:
             if loop.active:
-                found[loop.name] = self._arrays.theta[at : at + loop.hinge.nq]
+                found[loop.name] = self.arrays.theta[at : at + loop.hinge.nq]
                 at += loop.hinge.nq
         return found
 
     @cached_property
     def gamma(self) -> Array:
         """Gcdot v, (m): the rows of the accelerations at vdot = 0."""
-        if self._arrays is not None:
-            return self._arrays.gamma
+        if self.arrays is not None:
+            return self.arrays.gamma
         alpha = self.state.replace(vdot=np.zeros(self.graph.nv)).alpha
         parts = [x.gamma + sum(W[:, :6] @ alpha[k] for k, W in x.W.items()) for x in self.loops]
         return np.concatenate([np.zeros(0), *parts, np.array([x.gamma for x in self.couplings])])
@@ -216,37 +218,47 @@ class Constraints:
     @cached_property
     def residual(self) -> Array:
         """By how much the closures and couplings are violated, (m)."""
-        if self._arrays is not None:
-            return self._arrays.residual
+        if self.arrays is not None:
+            return self.arrays.residual
         return np.concatenate(
             [np.zeros(0), *(x.residual for x in self.loops), np.array([x.residual for x in self.couplings])]
         )
 
     @cached_property
+    def Q(self) -> Array:
+        """The rows of all loops, (rows, 6): orthonormal within a loop, in the axes of its b."""
+        if self.arrays is not None:
+            return self.arrays.Q
+        return np.concatenate([np.zeros((0, 6)), *(x.Q for x in self.loops)])
+
+    @cached_property
+    def loop_of_row(self) -> npt.NDArray[np.intp]:
+        """The number of the loop of each of these rows."""
+        sizes = [6 - x.hinge.nv for x in self.graph.loops if x.active]
+        return np.repeat(np.arange(len(sizes)), np.array(sizes, dtype=np.intp))
+
+    @cached_property
     def units(self) -> Array:
         """What the residuals are measured by, (m): see `soacraft.model.sizes.measure`."""
         sizes = np.array([x.size for x in self.couplings])
-        if self._arrays is None:
-            return np.concatenate([np.zeros(0), *(x.units for x in self.loops), sizes])
-        lengths = [np.full(6 - x.hinge.nv, self.measure.loops[x.name]) for x in self.graph.loops if x.active]
-        return np.concatenate([_row_units(self._arrays.Q, np.concatenate([np.zeros(0), *lengths])), sizes])
+        lengths = np.array([self.measure.loops[x.name] for x in self.graph.loops if x.active], dtype=np.float64)
+        return np.concatenate([_row_units(self.Q, lengths[self.loop_of_row]), sizes])
 
     @cached_property
     def common_units(self) -> Array:
         """The same with the length of the model for all loops, (m): one metre counts as much as another, as in a sum of
         squares it should."""
         sizes = np.array([x.size for x in self.couplings])
-        Q = np.concatenate([np.zeros((0, 6)), *(x.Q for x in self.loops)]) if self._arrays is None else self._arrays.Q
-        return np.concatenate([_row_units(Q, self.measure.length), sizes])
+        return np.concatenate([_row_units(self.Q, self.measure.length), sizes])
 
     @property
     def opening(self) -> float:
         """By how much closures and couplings are open at most: angles, distances relative to the lengths of their
         loops, sums relative to the sizes of their couplings. Driven ones may be anywhere."""
         off = [x.opening for x in self.couplings if x.name not in self.driven]
-        if self._arrays is None or self.driven:
+        if self.arrays is None or self.driven:
             off += [x.opening for x in self.loops if x.name not in self.driven]
-        elif len(gap := self._arrays.gap):
+        elif len(gap := self.arrays.gap):
             lengths = np.fromiter(self.measure.loops.values(), np.float64)
             off += [np.linalg.norm(gap[:, :3], axis=1).max(), (np.linalg.norm(gap[:, 3:], axis=1) / lengths).max()]
         return float(max(off, default=0.0))
@@ -268,16 +280,16 @@ class Constraints:
     @cached_property
     def speed(self) -> Array:
         """Gc v, (m); of a sub-graph with a moving anchor, what that adds included."""
-        if self._arrays is not None:
-            return self._arrays.speed
+        if self.arrays is not None:
+            return self.arrays.speed
         v = self.state.v
         of_couplings = [sum(rate * v[i] for i, rate in x.rates.items()) for x in self.couplings]
         return np.concatenate([np.zeros(0), *(x.speed for x in self.loops), np.array(of_couplings)])
 
     def jacobian(self) -> Array:
         """Gc, dense (m, nv): each row from the path of its bodies to the base. O(m depth)."""
-        if self._arrays is not None:
-            return self._arrays.G.copy()
+        if self.arrays is not None:
+            return self.arrays.G.copy()
         G = np.zeros((self.size, self.graph.nv))
         sko = self.graph.sko(self.state)
         slices = self.graph.layout.v_slices
@@ -350,9 +362,12 @@ def coupling_row(
     rates, gamma = {}, 0.0
     for dof, c in coupling.terms.items():
         x, i = float(q[names[dof]]), number[dof]
-        p = np.polynomial.Polynomial((0.0, *c))
-        rates[i] = float(p.deriv()(x))
-        gamma += float(p.deriv(2)(x)) * float(v[i]) ** 2
+        first = second = 0.0  # p'(x) and p''(x), by Horner's rule
+        for n in range(len(c), 0, -1):
+            second = second * x + n * (n - 1) * c[n - 1] if n > 1 else second
+            first = first * x + n * c[n - 1]
+        rates[i] = first
+        gamma += second * float(v[i]) ** 2
     return CouplingRow(coupling, rates, gamma, coupling_error(coupling, names, q), size)
 
 

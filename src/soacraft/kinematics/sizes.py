@@ -27,6 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from soacraft.errors import LoopError
+from soacraft.kinematics.compiled import RowArrays
 from soacraft.kinematics.rows import Constraints, CouplingRow, LoopRows
 from soacraft.kinematics.tolerances import LESS, SHORT, UNTOLD
 from soacraft.model.states.kinematics import pose_of_frame
@@ -51,14 +52,16 @@ class Sizes(NamedTuple):
 
 
 class _Moves(NamedTuple):
-    """How far the dofs move the ends of a loop."""
+    """How far the dofs move the ends of loops."""
 
+    turns: Array
+    """(nv): how far each dof turns its own body."""
     T: Array
-    """(nv), turns."""
+    """(loops, nv), turns."""
     S: Array
-    """(nv), slides."""
-    longest: float
-    """The largest S / T; 0 where that is rounding, or nothing turns."""
+    """(loops, nv), slides."""
+    far: float
+    """How far from the origin of the axes anything is: positions are rounded relative to this."""
 
 
 def sizes_of(one: Constraints) -> Sizes:
@@ -76,21 +79,18 @@ def sizes_of(one: Constraints) -> Sizes:
 
 
 def _sizes(one: Constraints) -> Sizes:
-    graph, H, ends = one.graph, one.state.configuration.hinges("body"), _ends(one)
-    short = SHORT * _extent(one, ends)
-    turns = np.concatenate([np.zeros(0), *(_norms(h[:, :3]) for h in H)])
-    slides = np.concatenate([np.zeros(0), *(_norms(h[:, 3:6]) for h in H)])
-    moves = [_moves(one, loop, x, turns, slides, short) for loop, x in zip(one.loops, ends, strict=True)]
-    rates = [_rates(one, row, turns) for row in one.couplings]
-    dofs = _sizes_of_dofs(turns, moves, rates)
+    graph = one.graph
+    moves = _measured(one) if one.arrays is None else _compiled(one.arrays)
+    short = SHORT * max(moves.far, _longest_gyration(one))
+    rates = [_rates(one, row, moves.turns) for row in one.couplings]
+    dofs = _sizes_of_dofs(moves, short, rates)
     rows, moved = np.ones(one.size), np.zeros((one.size, graph.nv), dtype=np.bool_)
-    for loop, (T, S, _), (_, where) in zip(one.loops, moves, one.places, strict=False):
-        t = np.max(T / dofs, initial=0.0)
-        s = max(np.max(S / dofs, initial=0.0), short * t)
-        rows[where] = np.linalg.norm(loop.Q[:, :3], axis=1) * t + np.linalg.norm(loop.Q[:, 3:], axis=1) * s
-        moved[where] = (T > 0.0) | (S > 0.0)
-    for R, (_, where) in zip(rates, one.places[len(one.loops) :], strict=True):
-        rows[where], moved[where] = np.max(R / dofs, initial=0.0), R > 0.0
+    Q, loop = one.Q, one.loop_of_row
+    t, s = (np.max(x / dofs, axis=1, initial=0.0) for x in (moves.T, moves.S))
+    rows[: len(Q)] = _norms(Q[:, :3]) * t[loop] + _norms(Q[:, 3:]) * np.maximum(s, short * t)[loop]
+    moved[: len(Q)] = ((moves.T > 0.0) | (moves.S > 0.0))[loop]
+    for i, R in enumerate(rates, start=len(Q)):
+        rows[i], moved[i] = np.max(R / dofs, initial=0.0), R > 0.0
     rows[rows <= 0.0] = 1.0
     if not np.isfinite(short) or not np.isfinite(rows).all():
         raise LoopError(
@@ -110,18 +110,35 @@ def _ends(one: Constraints) -> list[tuple[Array, Array]]:
     return [(pose_of_frame(one.state, x.closure.a)[1], pose_of_frame(one.state, x.closure.b)[1]) for x in one.loops]
 
 
-def _extent(one: Constraints, ends: list[tuple[Array, Array]]) -> float:
-    """How large the model is, and how far from the origin of its axes: positions are rounded relative to this."""
+def _longest_gyration(one: Constraints) -> float:
+    """How large the bodies are."""
     M = one.graph.layout.M
     heavy = M[M[:, 5, 5] > 0.0]
     bodies = np.sqrt(np.trace(heavy[:, :3, :3], axis1=1, axis2=2) / heavy[:, 5, 5])
+    return float(np.max(bodies, initial=0.0))
+
+
+def _compiled(x: RowArrays) -> _Moves:
+    return _Moves(x.turns, x.T, x.S, float(x.furthest[0]))
+
+
+def _measured(one: Constraints) -> _Moves:
+    """The same without compiled rows."""
+    H, ends = one.state.configuration.hinges("body"), _ends(one)
+    turns = np.concatenate([np.zeros(0), *(_norms(h[:, :3]) for h in H)])
+    slides = np.concatenate([np.zeros(0), *(_norms(h[:, 3:6]) for h in H)])
+    moves = [_moves(one, loop, x, turns, slides) for loop, x in zip(one.loops, ends, strict=True)]
     far = np.linalg.norm([np.zeros(3), *(x for pair in ends for x in pair), *one.state.configuration.world[1]], axis=1)
-    return float(max(np.max(far), np.max(bodies, initial=0.0)))
+    T, S = np.zeros((2, len(moves), one.graph.nv))
+    for i, pair in enumerate(moves):
+        T[i], S[i] = pair
+    return _Moves(turns, T, S, float(np.max(far)))
 
 
 def _moves(
-    one: Constraints, loop: LoopRows, ends: tuple[Array, Array], turns: Array, slides: Array, short: float
-) -> _Moves:
+    one: Constraints, loop: LoopRows, ends: tuple[Array, Array], turns: Array, slides: Array
+) -> tuple[Array, Array]:
+    """How far each dof turns and slides the ends of a loop."""
     layout, T, S = one.graph.layout, np.zeros(one.graph.nv), np.zeros(one.graph.nv)
     at, parents = one.state.configuration.world[1], layout.parents
     carried = [(here, layout.index[x.carrier]) for x, here in zip((loop.closure.a, loop.closure.b), ends, strict=True)
@@ -136,8 +153,13 @@ def _moves(
             T[where] = turns[where]
             S[where] = slides[where] + way * turns[where]
             k = parents[k]
-    longest = float(np.max(S[T > 0.0] / T[T > 0.0], initial=0.0))
-    return _Moves(T, S, longest if longest > short else 0.0)
+    return T, S
+
+
+def _levers(T: Array, S: Array, short: float) -> Array:
+    """Of each loop the largest S / T; 0 where that is rounding, or nothing turns."""
+    longest = np.max(np.divide(S, T, out=np.zeros(S.shape), where=T > 0.0), axis=1, initial=0.0)
+    return np.where(longest > short, longest, 0.0)
 
 
 def _rates(one: Constraints, row: CouplingRow, turns: Array) -> Array:
@@ -150,14 +172,15 @@ def _rates(one: Constraints, row: CouplingRow, turns: Array) -> Array:
     return R
 
 
-def _sizes_of_dofs(turns: Array, moves: list[_Moves], rates: list[Array]) -> Array:
+def _sizes_of_dofs(moves: _Moves, short: float, rates: list[Array]) -> Array:
     """c (nv): of slides by least squares in logarithms, with an unknown number for each closure without a length."""
+    turns, T, S, _ = moves
     c = np.where(turns > 0.0, turns, 1.0)
     says: list[tuple[int, int, float, float]] = []  # of which dof, with which unknown, what, with what weight
-    for i, (_, S, length) in enumerate(moves):
-        for j in np.flatnonzero((S > 0.0) & (turns <= 0.0)).tolist():
-            says.append((j, -1 if length > 0.0 else i, S[j] / (length or 1.0), 1.0))
-    for i, R in enumerate(rates, start=len(moves)):
+    lengths = _levers(T, S, short)
+    for i, j in np.argwhere((S > 0.0) & (turns <= 0.0)).tolist():
+        says.append((j, -1 if lengths[i] > 0.0 else i, S[i, j] / (lengths[i] or 1.0), 1.0))
+    for i, R in enumerate(rates, start=len(T)):
         says += [(j, i, R[j], LESS) for j in np.flatnonzero(R > 0.0).tolist()]
     slides = {j: n for n, j in enumerate(sorted({j for j, *_ in says if turns[j] <= 0.0}))}
     unknown = {i: n for n, i in enumerate(sorted({i for _, i, *_ in says if i >= 0}), start=len(slides))}

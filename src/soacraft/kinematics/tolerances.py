@@ -168,7 +168,7 @@ BALANCED = 1e-13
 REFINED = 1e-9
 #: A sparse solution that leaves more of its equations is compared with a dense one: rounding of long lengths, in which
 #: turns and slides are far apart.
-ACCURATE = 1e-10
+ACCURATE = 1e-12
 #: Accelerations that forces give back are those asked for where no more is between them, relative to the largest.
 GIVEN_BACK = 1e-9
 #: How far closures give way in the first fully augmented solution, relative to the compliance of their bodies;
@@ -253,6 +253,8 @@ class Tolerances:
     stalled: float = STALLED
     abreast: float = ABREAST
     abreast_pivot: float = ABREAST_PIVOT
+    lever: float = LEVER
+    given_back: float = GIVEN_BACK
 
 
 def read_tolerance(tolerance: Any, function: str) -> float:

@@ -53,7 +53,8 @@ class Compliance:
     """Gc Mcal^-1 Gc* by blocks of closures, and Mcal^-1 Gc* lambda. Blocks: O(depth) each.
 
     `reference` (m) measures what is zero: for a
-    loop the largest compliance of its frames in turns, and in slides, each alone and open, as sums of magnitudes.
+    loop the largest compliance of its frames in turns, and in slides, each alone and open, as sums of magnitudes; for a
+    coupling the sum of those of its dofs, each alone.
     """
 
     def __init__(self, rows: Constraints, sko: SKOModel) -> None:
@@ -142,9 +143,16 @@ class Compliance:
             turn, slide = max(turn, LEVER * slide / square), max(slide, LEVER * turn * square)
             found[row.where] = turn * np.sum(loop.Q[:, :3] ** 2, axis=1) + slide * np.sum(loop.Q[:, 3:] ** 2, axis=1)
         for row in self.list[len(self.rows.loops) :]:
-            apart = [self._between(x, x) for x in row.sources] + [p @ self.D_inv[n] @ p.T for n, p in row.local]
-            found[row.where] = sum(x[0, 0] for x in apart)
+            found[row.where] = sum(self._alone(n, j, p[0, j]) for n, p in row.local for j in range(p.shape[1]))
         return found
+
+    def _alone(self, n: int, j: int, rate: float) -> float:
+        """rate^2 (Mcal^-1)(j,j) of one dof of hinge n: D^-1 + K* Upsilon(p) K."""
+        found, p = float(self.D_inv[n][j, j]), self.sko.parent(n)
+        if p >= 0:
+            K = self._K[n][:, j]
+            found += float(K @ self._Upsilon[p] @ K)
+        return rate**2 * found
 
     def _root(self, k: int) -> int:
         while (p := self.sko.parent(k)) >= 0 and not self._still[p]:

@@ -9,6 +9,32 @@
 
 SOACRAFT_RIGID_BEGIN
 
+// S = A* B by blocks, of rows A and B that stand as Y does; false when its diagonal shows that the scale is that of quite
+// another configuration.
+template <class T>
+inline Where<T> meet(LoopWorkOf<T>& w, const T* A, const T* B) {
+    const Plan& plan = w.plan;
+    T most(0.0);
+    for (index i = 0; i < plan.S_size; ++i) w.blocks[i] = T(0.0);
+    for (const loops::Block& block : plan.blocks) {
+        const loops::Way &a = plan.ways[block.i], &b = plan.ways[block.j];
+        T* s = w.blocks + block.at;
+        for (index r = 0; r < a.rows; ++r)
+            for (index c = block.i == block.j ? r : 0; c < b.rows; ++c) {
+                const T *x = A + a.Y + r * a.width, *y = B + b.Y + c * b.width;
+                T sum(0.0);
+                for (const loops::Run& run : block.runs)
+                    for (index k = 0; k < run.count; ++k) sum += x[run.i + k] * y[run.j + k];
+                s[r * b.rows + c] = sum;
+                if (block.i == block.j) s[c * b.rows + r] = sum;
+                if (block.i == block.j && r == c) most = larger(most, sum);
+            }
+    }
+    Where<T> fine = is_above(T(plan.tolerances.highest), most);
+    fine &= is_above(most, T(plan.tolerances.lowest));
+    return fine;
+}
+
 // Gather one dense block out of parts.
 template <class T>
 inline void gather_parts(const LoopWorkOf<T>& w, const std::vector<loops::Front::Part>& parts, index width, T* D) {
@@ -20,6 +46,32 @@ inline void gather_parts(const LoopWorkOf<T>& w, const std::vector<loops::Front:
     }
 }
 
+// The rows of a front among themselves, a symmetric block.
+template <class T>
+inline void gather_corner(const LoopWorkOf<T>& w, const loops::Front& f, T* D) {
+    const index n = static_cast<index>(f.own.size());
+    for (const loops::Front::Part& part : f.corner) {
+        const T* s = w.blocks + part.at;
+        for (index r = 0; r < part.rows; ++r)
+            for (index c = 0; c < part.cols; ++c)
+                D[(part.top + r) * n + part.left + c] = D[(part.left + c) * n + part.top + r] = s[r * part.cols + c];
+    }
+}
+
+// What `rows` rows of a front leave of the others: S - X* X.
+template <class T>
+inline void subtract_outer(LoopWorkOf<T>& w, const loops::Front& f, index rows, const T* X) {
+    const index m = static_cast<index>(f.others.size());
+    for (const loops::Front::Part& part : f.rest) {
+        T* s = w.blocks + part.at;
+        for (index i = 0; i < rows; ++i) {
+            const T *a = X + i * m + part.top, *b = X + i * m + part.left;
+            for (index r = 0; r < part.rows; ++r)
+                for (index c = 0; c < part.cols; ++c) s[r * part.cols + c] -= a[r] * b[c];
+        }
+    }
+}
+
 inline bool factor_fronts(LoopWork& w) {
     const Plan& plan = w.plan;
     w.kept = 0.0;
@@ -28,12 +80,7 @@ inline bool factor_fronts(LoopWork& w) {
         const index n = static_cast<index>(f.own.size()), m = static_cast<index>(f.others.size());
         double *L = w.LL + f.L, *D = L + n * n, *spare = D + n * n, *X = w.X + f.X, *R = X + n * m;
         index* order = w.order + f.order;
-        for (const loops::Front::Part& part : f.corner) {
-            const double* s = w.blocks + part.at;
-            for (index r = 0; r < part.rows; ++r)
-                for (index c = 0; c < part.cols; ++c)
-                    D[(part.top + r) * n + part.left + c] = D[(part.left + c) * n + part.top + r] = s[r * part.cols + c];
-        }
+        gather_corner(w, f, D);
         gather_parts(w, f.side, m, R);
         const index rank = pivoted_cholesky(n, D, plan.tolerances.pivot, L, order, spare);
         for (index i = rank; i < n; ++i)
@@ -42,14 +89,7 @@ inline bool factor_fronts(LoopWork& w) {
         for (index i = 0; i < rank; ++i)
             for (index c = 0; c < m; ++c) X[i * m + c] = R[order[i] * m + c];
         solve_lower(rank, n, L, m, X);
-        for (const loops::Front::Part& part : f.rest) {
-            double* s = w.blocks + part.at;
-            for (index i = 0; i < rank; ++i) {
-                const double *a = X + i * m + part.top, *b = X + i * m + part.left;
-                for (index r = 0; r < part.rows; ++r)
-                    for (index c = 0; c < part.cols; ++c) s[r * part.cols + c] -= a[r] * b[c];
-            }
-        }
+        subtract_outer(w, f, rank, X);
     }
     return true;
 }

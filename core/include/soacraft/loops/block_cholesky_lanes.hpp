@@ -38,12 +38,7 @@ inline Flags<W> factor_fronts(LoopWorkOf<Pack<W>>& w) {
     for (const loops::Front& f : plan.fronts) {
         const index n = static_cast<index>(f.own.size()), m = static_cast<index>(f.others.size());
         T *L = w.LL + f.L, *D = L + n * n, *X = w.X + f.X;
-        for (const loops::Front::Part& part : f.corner) {
-            const T* s = w.blocks + part.at;
-            for (index r = 0; r < part.rows; ++r)
-                for (index c = 0; c < part.cols; ++c)
-                    D[(part.top + r) * n + part.left + c] = D[(part.left + c) * n + part.top + r] = s[r * part.cols + c];
-        }
+        gather_corner(w, f, D);
         gather_parts(w, f.side, m, X);
         fine &= factor_front(n, D, plan.tolerances, L, w.kept);
         if (!any(fine)) return fine;
@@ -53,14 +48,7 @@ inline Flags<W> factor_fronts(LoopWorkOf<Pack<W>>& w) {
                 for (index t = 0; t < i; ++t) sum -= L[i * n + t] * X[t * m + c];
                 X[i * m + c] = sum * L[i * n + i];
             }
-        for (const loops::Front::Part& part : f.rest) {
-            T* s = w.blocks + part.at;
-            for (index i = 0; i < n; ++i) {
-                const T *a = X + i * m + part.top, *b = X + i * m + part.left;
-                for (index r = 0; r < part.rows; ++r)
-                    for (index c = 0; c < part.cols; ++c) s[r * part.cols + c] -= a[r] * b[c];
-            }
-        }
+        subtract_outer(w, f, n, X);
     }
     return fine;
 }

@@ -81,29 +81,6 @@ inline void climb_bodies(LoopWork& w, const FullWork& s, std::size_t number) {
     }
 }
 
-// S = F* X F in scaled rows; false when its diagonal shows that the scale is that of quite another configuration.
-inline bool meet(LoopWork& w, const FullWork& s) {
-    const Plan& plan = w.plan;
-    double most = 0.0;
-    for (index i = 0; i < plan.S_size; ++i) w.blocks[i] = 0.0;
-    for (std::size_t i = 0; i < plan.ways.size(); ++i) climb_bodies(w, s, i);
-    for (const loops::Block& block : plan.blocks) {
-        const loops::Way &a = plan.ways[block.i], &b = plan.ways[block.j];
-        double* to = w.blocks + block.at;
-        for (index r = 0; r < a.rows; ++r)
-            for (index c = block.i == block.j ? r : 0; c < b.rows; ++c) {
-                const double *x = w.Y + a.Y + r * a.width, *y = s.XY + b.Y + c * b.width;
-                double sum = 0.0;
-                for (const loops::Run& run : block.runs)
-                    for (index k = 0; k < run.count; ++k) sum += x[run.i + k] * y[run.j + k];
-                to[r * b.rows + c] = sum;
-                if (block.i == block.j) to[c * b.rows + r] = sum;
-                if (block.i == block.j && r == c) most = larger(most, sum);
-            }
-    }
-    return most < plan.tolerances.highest && most > plan.tolerances.lowest;
-}
-
 // vdot = (H*)^+ (alpha(k) - phi* alpha(p) - c), and the accelerations where rows look for them.
 inline void hinge_accelerations(LoopWork& w, const FullWork& s, const Twist& ground) {
     for (index k = 0; k < w.model.count; ++k) {
@@ -159,7 +136,9 @@ inline bool settle_bodies(LoopWork& w, const FullWork& s, const Base& base) {
 // vdot, lambda and what they leave, for the rows taken before; false where Python should look at it.
 inline bool fully_augmented(LoopWork& w, const FullWork& s, const Base& base, const double* T, Residual& left) {
     const Model& model = w.model;
-    if (!factor_bodies(w, s) || !meet(w, s) || !factor_fronts(w)) return false;
+    if (!factor_bodies(w, s)) return false;
+    for (std::size_t i = 0; i < w.plan.ways.size(); ++i) climb_bodies(w, s, i);
+    if (!meet(w, w.Y, s.XY) || !factor_fronts(w)) return false;  // S = F* X F in scaled rows
     for (index k = 0; k < model.count; ++k) {
         const Element& e = model.elements[k];
         Twist f = none<double>();

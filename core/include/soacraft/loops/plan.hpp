@@ -70,6 +70,8 @@ struct Tolerances {
     // Of states side by side, which have no pivoting: pivots of dependent dofs count so many times above what is doubtful,
     // and those of the Schur complement above this
     double abreast, abreast_pivot;
+    double lever;       // turns over slides and lengths, or the reverse, below which a compliance is rounding
+    double given_back;  // what may lie between accelerations asked for and those that forces give
 };
 
 // One element on the way of a block of rows to the base.
@@ -205,6 +207,9 @@ struct Plan {
     Tolerances tolerances = {};
     double length = 0.0, inertia = 0.0;  // of the model; its mass times the square of its length
     std::vector<double> unit;            // by v: what one SI unit of each dof is in radians or lengths
+    std::vector<index> body_parent;      // of the user's bodies, -1: the base
+    std::vector<index> body_dofs;        // where the dofs of each begin, and where they end
+    std::vector<index> body_of_dof;      // by v
     index Y_size = 0, S_size = 0, L_size = 0, X_size = 0, order_size = 0, group_size = 0, rest_size = 0;
     index free_size = 0, hinge_rows = 0, inverse_size = 0;
 };

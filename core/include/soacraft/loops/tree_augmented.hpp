@@ -56,30 +56,11 @@ inline void climb(LoopWorkOf<T>& w, std::size_t number) {
         for (index c = 0; c < way.width; ++c) Y[r * way.width + c] *= T(scale[r]);
 }
 
-// S in scaled rows; false when its diagonal shows that the scale is that of quite another configuration.
+// S = Y* Y in scaled rows; false where the scale does not serve.
 template <class T>
 inline Where<T> schur(LoopWorkOf<T>& w) {
-    const Plan& plan = w.plan;
-    T most(0.0);
-    for (index i = 0; i < plan.S_size; ++i) w.blocks[i] = T(0.0);
-    for (std::size_t i = 0; i < plan.ways.size(); ++i) climb(w, i);
-    for (const loops::Block& block : plan.blocks) {
-        const loops::Way &a = plan.ways[block.i], &b = plan.ways[block.j];
-        T* s = w.blocks + block.at;
-        for (index r = 0; r < a.rows; ++r)
-            for (index c = block.i == block.j ? r : 0; c < b.rows; ++c) {
-                const T *x = w.Y + a.Y + r * a.width, *y = w.Y + b.Y + c * b.width;
-                T sum(0.0);
-                for (const loops::Run& run : block.runs)
-                    for (index k = 0; k < run.count; ++k) sum += x[run.i + k] * y[run.j + k];
-                s[r * b.rows + c] = sum;
-                if (block.i == block.j) s[c * b.rows + r] = sum;
-                if (block.i == block.j && r == c) most = larger(most, sum);
-            }
-    }
-    Where<T> fine = is_above(T(plan.tolerances.highest), most);
-    fine &= is_above(most, T(plan.tolerances.lowest));
-    return fine;
+    for (std::size_t i = 0; i < w.plan.ways.size(); ++i) climb(w, i);
+    return meet(w, w.Y, w.Y);
 }
 
 // vdot <- vdot - Mcal^-1 Gc* lambda; x: multipliers of scaled rows.
