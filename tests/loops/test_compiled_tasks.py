@@ -11,6 +11,7 @@ from tests.strategies import SEEDS, keep
 import soacraft as sc
 from soacraft.errors import LoopError, StateError
 from soacraft.kinematics.compiled import INVERSE_DYNAMICS
+from soacraft.kinematics.partition import partition
 from soacraft.kinematics.rows import Constraints
 from soacraft.kinematics.tasks import Task, _turns
 from soacraft.loops import ConstraintEmbedding, FullyAugmented, TreeAugmented
@@ -121,7 +122,7 @@ def test_arguments_of_driven_runs_are_checked():
         with pytest.raises(ValueError, match=text):
             compiled.run(*state, None, s._turns, 1, False, (places, np.zeros((1, width))))
         assert s._chosen.call(mb.q, zero, zero, s._turns, True, places, np.zeros(width)) is None
-    with pytest.raises(ValueError, match="rates has length"):
+    with pytest.raises(ValueError, match="rates must be"):
         compiled.run(*state, None, s._turns, 1, False, (np.full(ties, -1, np.int64), np.zeros((2, 0))))
 
 
@@ -288,31 +289,55 @@ def test_mixed_dynamics_of_embedded_systems_and_hybrids(monkeypatch):
             s.mixed_dynamics(*given[:3], np.where(mask, np.inf, vdot), mask)
 
 
-def test_inverse_dynamics_with_actuated_dofs_and_driven_closures(monkeypatch):
-    """Forces at as many dofs as can move, named by the user or chosen, are compiled where forward dynamics gives the
-    accelerations back."""
+@pytest.mark.parametrize("kind", [TreeAugmented, FullyAugmented, ConstraintEmbedding])
+def test_inverse_dynamics_with_actuated_dofs_and_driven_closures(kind, monkeypatch):
+    """Forces at as many dofs as can move, named by the user or chosen, are compiled for every solver, for accelerations
+    of all dofs or of the independent ones, where these are the accelerations that the closures allow."""
     mb = library("cassie")
     q, v, U = np.array(mb.q), np.array(mb.v), {mb.loops[0].name: (np.zeros(6), np.zeros(6))}
     whole = TreeAugmented(mb).forward_dynamics(q, v, np.random.default_rng(2).standard_normal(mb.nv)).vdot
-    for s in all_kinds(mb)[:2]:
-        names = s.independent(q)
-        chosen = np.array([mb.dof_names.index(x) for x in names])
-        mask = np.isin(np.arange(mb.nv), chosen)
-        calls = [(whole, mask, None), (whole, list(names), None), (whole, mask, U)]
-        if isinstance(s, ConstraintEmbedding):
-            calls += [(whole[chosen], mask, None), (whole[chosen], None, U)]
-        slow = in_python(type(s)(mb))
-        assert slow.independent(q) == names
-        wanted = [slow.inverse_dynamics(q, v, x, actuated=at, U=drives) for x, at, drives in calls]
-        for x, at, drives in calls[:2]:
-            s.inverse_dynamics(q, v, x, actuated=at, U=drives)  # the first ones are Python's
-        monkeypatch.setattr(type(s), "_read", None)  # no Python
-        for (x, at, drives), force in zip(calls, wanted, strict=True):
-            near(s.inverse_dynamics(q, v, x.copy(), actuated=at, U=drives), force, 1e-8)
-        monkeypatch.undo()
-        near(s.forward_dynamics(q, v, wanted[0]).vdot, whole, 1e-7)
-        with pytest.raises(LoopError, match="vdot of all dofs of 'cassie' does not agree with its closures"):
-            s.inverse_dynamics(q, v, whole + np.eye(mb.nv)[np.flatnonzero(~mask)[0]], actuated=mask)
+    s, slow = kind(mb), in_python(kind(mb))
+    names = s.independent(q)
+    assert slow.independent(q) == names
+    chosen = np.array([mb.dof_names.index(x) for x in names])
+    mask = np.isin(np.arange(mb.nv), chosen)
+    spare = np.isin(np.arange(mb.nv), chosen[-4:])
+    others = partition(Constraints(mb, mb.state()), wanted=~spare).independent  # without four of these
+    assert len(others) == len(chosen)
+    assert len(set(others) - set(chosen)) == 4
+    other = [mb.dof_names[i] for i in others]
+    calls = [(x, at, drives) for x in (whole, whole[chosen]) for at in (None, mask, list(names), other)
+             for drives in (None, U)]  # fmt: skip
+    wanted = [slow.inverse_dynamics(q, v, x, actuated=at, U=drives) for x, at, drives in calls]
+    for at in (None, mask, list(names), other):
+        s.inverse_dynamics(q, v, whole, actuated=at)  # the first ones are Python's
+    monkeypatch.setattr("soacraft.loops.inverse.force_for", None)
+    for (x, at, drives), force in zip(calls, wanted, strict=True):
+        batch = s.inverse_dynamics(np.stack([q, q]), v, x, actuated=at, U=drives)
+        near(batch, np.stack([force, force]), 1e-8)
+    monkeypatch.setattr(type(s), "_read", None)  # nor a step of reading
+    for (x, at, drives), force in zip(calls, wanted, strict=True):
+        near(s.inverse_dynamics(q, v, x.copy(), actuated=at, U=drives), force, 1e-8)
+    monkeypatch.undo()
+    for force in wanted:
+        near(s.forward_dynamics(q, v, force).vdot, whole, 1e-7)
+    with pytest.raises(LoopError, match="vdot of all dofs of 'cassie' does not agree with its closures"):
+        s.inverse_dynamics(q, v, whole + np.eye(mb.nv)[np.flatnonzero(~mask)[0]], actuated=mask)
+
+
+def test_inverse_dynamics_follows_another_choice_of_independent_dofs():
+    """Accelerations are read in the order of the dofs that are independent now, not when compiled code was made."""
+    mb = library("five_bar")
+    s, q, v = TreeAugmented(mb), np.array(mb.q), np.array(mb.v)
+    whole = s.forward_dynamics(q, v, np.ones(mb.nv)).vdot
+    first = s.independent(q)
+    s.inverse_dynamics(q, v, whole[[mb.dof_names.index(x) for x in first]])
+    s._kept = partition(Constraints(mb, mb.state()), wanted=~np.isin(mb.dof_names, first[:1])).independent
+    names = s.independent(q)
+    assert names != first
+    force = s.inverse_dynamics(q, v, whole[[mb.dof_names.index(x) for x in names]])
+    near(s.forward_dynamics(q, v, force).vdot, whole, 1e-9)
+    assert np.abs(force[[i for i, x in enumerate(mb.dof_names) if x not in names]]).max() == 0.0
 
 
 def test_mixed_dynamics_of_a_batch():

@@ -9,6 +9,7 @@ from soacraft.kinematics.tasks import Task
 from soacraft.kinematics.tolerances import REPEATED
 from soacraft.loops.schur import Compliance
 from soacraft.loops.solver import Solver
+from soacraft.spatial.checks import Array
 
 
 class Augmented(Solver):
@@ -22,6 +23,14 @@ class Augmented(Solver):
 
     def _prepare(self, task: Task) -> None:
         self._refer(Compliance(task.rows, task.graph.sko(task.state)))
+
+    def _prepare_at(self, q: Array, v: Array) -> bool:
+        assert self._compiled is not None
+        assert self._turns is not None
+        reference = self._compiled.compliance(q, self._turns)
+        if reference is not None:
+            self._take(self._compiled.augmented(reference, method=self._method))
+        return reference is not None
 
     def _refer(self, compliance: Compliance, loose: bool = False) -> None:
         """Make a plan with what rounding is measured by here, unless that of the one in use serves."""

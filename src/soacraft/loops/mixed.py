@@ -3,8 +3,7 @@
     vdot_i = given,   its row of Gc is e_i,   its multiplier is minus the force that it takes
 
 In: forces and accelerations, the prescribed dofs, what drives closures. Out: vdot and the force of each state, and
-where they hold. The answer depends on no solver, so all of them take this one. Where as many dofs are actuated as can
-move, it is inverse dynamics too: forces at these dofs alone that give all of them their accelerations.
+where they hold. The answer depends on no solver, so all of them take this one.
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ from soacraft.dynamics.compiled import pull_of
 from soacraft.dynamics.problem import Problem
 from soacraft.kinematics.compiled import CompiledClosures
 from soacraft.kinematics.tasks import Drives
-from soacraft.kinematics.tolerances import GIVEN_BACK
 from soacraft.loops.results import Result
 from soacraft.spatial.checks import Array
 
@@ -32,11 +30,9 @@ class Prescribed:
         self.plan, self.dofs, self._count = plan, np.array(dofs, dtype=np.intp), len(dofs)
         closures = plan.plan.closures
         self._names, self._end = closures.couplings[len(closures.couplings) - self._count :], closures.forces
-        self._nv, self._units = len(closures.units), closures.units
+        self._nv = len(closures.units)
         self._nowhere = np.full(len(closures.loops) + len(closures.couplings), -1, dtype=np.int64)
         self._call = plan.call(Result, self)
-        self.actuates = False
-        """Whether forces at these dofs alone can give all dofs their accelerations."""
 
     def at_once(
         self, theta: Array, p: Problem, drives: Sequence[Drives]
@@ -81,16 +77,6 @@ class Prescribed:
             return None
         acting[self.dofs] = -result._rest[self._end - self._count : self._end]
         return result.vdot, acting, result._theta
-
-    def force_for(self, q: Any, v: Any, vdot: Any, theta: Array, passive: bool, U: Any) -> Array | None:
-        """The force at these dofs that gives all dofs their accelerations, for one state, where it does."""
-        if not self.actuates:
-            return None
-        found = self.one(q, v, np.zeros(self._nv), vdot, theta, passive, U)
-        if found is None:
-            return None
-        size, off = (float(np.abs(self._units * x).max(initial=0.0)) for x in (vdot, found[0] - vdot))
-        return found[1] if off <= GIVEN_BACK * size else None
 
 
 def key_of(dofs: Any) -> Any:

@@ -26,7 +26,6 @@ from soacraft.kinematics import projection
 from soacraft.kinematics.bounds import read_fixed
 from soacraft.kinematics.checks import check_answer, check_state, closed_rows
 from soacraft.kinematics.compiled import (
-    INVERSE_DYNAMICS,
     PROJECT,
     PROJECT_VELOCITY,
     CompiledClosures,
@@ -34,14 +33,14 @@ from soacraft.kinematics.compiled import (
     compiled_first,
 )
 from soacraft.kinematics.followers import masters
-from soacraft.kinematics.independent import Indices, Partition, dofs_named, expansion
+from soacraft.kinematics.independent import Indices, Partition, dofs_named
 from soacraft.kinematics.partition import partition
 from soacraft.kinematics.residuals import residuals
 from soacraft.kinematics.rows import Constraints
-from soacraft.kinematics.sizes import sizes_of
 from soacraft.kinematics.tasks import Drives, Task, for_each, in_state, read_drives, refuse_large, states_of
-from soacraft.kinematics.tolerances import CLOSED, POOR_CONDITION
+from soacraft.kinematics.tolerances import CLOSED
 from soacraft.loops import inverse, position
+from soacraft.loops.actuation import Actuation
 from soacraft.loops.findings import Answer, Answered, Findings
 from soacraft.loops.mixed import Prescribed, key_of
 from soacraft.loops.motion import Outputs, each
@@ -109,6 +108,7 @@ class Solver(NamedFunctions, Strict, ABC):
         self._chosen = Chosen(Findings(self))
         self._beside: CompiledClosures | None = None  # the tree-augmented solver that others take derivatives with
         self._prescribing: dict[Any, Prescribed] = {}  # mixed dynamics by prescribed dofs, and by what names them
+        self._actuation = Actuation(self)
 
     @property
     def graph(self) -> Graph:
@@ -130,7 +130,7 @@ class Solver(NamedFunctions, Strict, ABC):
         self._compiled = self._compile()
         self._theta = theta
         self._chosen, self._beside = Chosen(Findings(self)), None
-        self._prescribing = {}
+        self._prescribing, self._actuation = {}, Actuation(self)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__} of {self._graph!r}"
@@ -271,95 +271,32 @@ class Solver(NamedFunctions, Strict, ABC):
         closures do not allow is a `LoopError`.
         """
         if f_ext is None:
-            quick_force = self._inverse_quickly(q, v, vdot, actuated, U, passive)
-            if quick_force is not None:
-                return quick_force
+            quick = self._actuation.force(q, v, vdot, self._turns, actuated, U, passive)
+            if quick is not None:
+                if quick[1] is not None:
+                    self._turns = quick[1]
+                return quick[0]
         p = self._read("inverse_dynamics", q=q, v=v, f_ext=f_ext, passive=passive)
         p = inverse.read_independent(p, vdot)
         p, drives = read_drives(p, U)
-        if actuated is None and not U and not p.forces:
-            return self._inverse(p)
         mask = None if actuated is None else read_prescribed(self.graph, actuated, "actuated")
-
-        def work(state: State, one: dict[str, Array], forces: Any, driven: Drives) -> Array:
-            task = self._task(state, np.zeros(p.nv), forces, driven, passive=p.passive)
-            choice = self._choice(task.rows)
-            vdot_i = inverse.independent_part(task, choice, one["vdot_independent"], self.tolerance)
-            force = inverse.force_for(task, choice, vdot_i, mask, self.tolerance)
-            self._actuate(task, choice, mask, actuated)
-            return force
-
-        return np.reshape(for_each(p, drives, work), (*p.batch, p.nv))
-
-    def _inverse_quickly(self, q: Any, v: Any, vdot: Any, actuated: Any, U: Any, passive: bool) -> Array | None:
-        """The force at one state, from plain arrays; None where compiled code has no plan or is not sure."""
-        if actuated is None and U is None:
-            quick = self._quick(self._embedding(), INVERSE_DYNAMICS, q, vdot, after=(v, passive))
-            if quick is not None:
-                return quick[1]
-        chosen, theta = self._chosen.source.chosen, self._turns
-        own = None if chosen is None else self._prescribing.get(tuple(chosen.tolist()))
-        at = own if actuated is None else self._prescribing.get(key_of(actuated))
-        if at is None or not at.actuates or theta is None or type(vdot) is not np.ndarray:
-            return None
-        if len(vdot.shape) != 1 or len(vdot) != self._graph.nv:
-            vdot = None if own is None else self._given(own, q, v, vdot, theta, passive, U)
-        return None if vdot is None else at.force_for(q, v, vdot, theta, passive, U)
-
-    def _given(
-        self, own: Prescribed, q: Any, v: Any, vdot: Array, theta: Array, passive: bool, U: Any
-    ) -> Array | None:
-        """All accelerations from those of the independent dofs, where the choice of these is not in doubt."""
-        source, compiled, call = self._chosen
-        if vdot.shape != (len(own.dofs),) or vdot.dtype != np.float64 or compiled is None or call is None:
-            return None
-        drives = () if U is None else compiled.driven_plainly(U)
-        still = np.zeros(self._graph.nv)
-        if drives is None or call(q, v, still, theta, passive, *drives) is None:
-            return None
-        assert source.chosen is not None
-        whole = np.zeros(self._graph.nv)
-        whole[source.chosen] = vdot
-        found = own.one(q, v, still, whole, theta, passive, U)
-        return None if found is None else found[0]
-
-    def _actuate(self, task: Task, choice: Partition, mask: Any, actuated: Any) -> None:
-        """Make the compiled form of what Python has just answered, where the actuated dofs are as many as can move and
-        move them all.
-        """
-        at = choice.independent if mask is None else np.flatnonzero(mask)
-        if self._compiled is None or len(at) != len(choice.independent) or not len(at):
-            return
-        G, sizes = task.rows.jacobian(), sizes_of(task.rows)
-        X = expansion(G, choice, sizes) * sizes.dofs[:, None] / sizes.dofs[choice.independent]
-        if np.linalg.cond(X[at]) > POOR_CONDITION:
-            return
-        for dofs, name in ((choice.independent, None), (at, key_of(actuated))):
-            made = self._prescribing.get(tuple(dofs.tolist())) or self._prescribe(task, dofs.tolist())
-            if made is not None:
-                made.actuates = True
-                if name is not None:
-                    self._prescribing[name] = made
-
-    def _inverse(self, p: Problem) -> Array:
-        """The force at the independent dofs, for all states of a problem without external forces."""
-        current, still = self.graph.current, np.zeros(p.nv)
-
-        def attempt(q: Array, v: Array, x: Array) -> tuple[Outputs, npt.NDArray[np.bool_]] | None:
-            compiled, chosen = self._embedding(), self._chosen.source.chosen
-            if compiled is None or chosen is None or self._turns is None or x.shape[1] != len(chosen):
-                return None
-            _, force, fine = compiled.move(INVERSE_DYNAMICS, self._turns, q, x, v, None, p.passive)
-            return (force,), fine
-
-        def one(q: Array, v: Array, x: Array) -> Outputs:
-            state = current.replace(q=q, v=v, vdot=still, forces=())
-            task = self._task(state, still, (), {}, passive=p.passive)
-            choice = self._choice(task.rows)
-            vdot_i = inverse.independent_part(task, choice, x, self.tolerance)
-            return (inverse.force_for(task, choice, vdot_i, None, self.tolerance),)
-
-        return each(p, ("q", "v", "vdot_independent"), attempt, one, (p.nv,))[0]
+        count = math.prod(p.batch)
+        found, fine = np.empty((count, p.nv)), np.zeros(count, dtype=np.bool_)
+        tried = self._actuation.forces(p, drives, mask, actuated, 0)
+        if tried is not None:
+            found, fine = tried
+        for i, (where, (state, one, forces)) in enumerate(zip(np.ndindex(*p.batch), states_of(p), strict=True)):
+            if fine[i]:
+                continue
+            with in_state(p.batch, where):
+                task = self._task(state, np.zeros(p.nv), forces, drives[i], passive=p.passive)
+                choice = self._choice(task.rows)
+                vdot_i = inverse.independent_part(task, choice, one["vdot_independent"], self.tolerance)
+                found[i] = inverse.force_for(task, choice, vdot_i, mask, self.tolerance)
+                self._actuation.make(task, choice, mask)
+            if tried is None and (tried := self._actuation.forces(p, drives, mask, actuated, i + 1)) is not None:
+                found[i + 1 :], fine[i + 1 :] = tried
+        return found.reshape(*p.batch, p.nv)
 
     def assemble(self, q0: Any, fixed: Any = (), limits: bool = False) -> Array:
         """Coordinates near q0 at which every loop and coupling closes; the dofs or hinges named in `fixed` stay.
@@ -565,7 +502,10 @@ class Solver(NamedFunctions, Strict, ABC):
         """Make it for rows like those of this state; a link without mass is left to Python."""
         if self._compiled is not None and self._beside is None and task.rows.size:
             with suppress(SingularError):
-                self._beside = self._compiled.augmented(Compliance(task.rows, task.sko).reference)
+                reference = None if self._turns is None else self._compiled.compliance(task.state.q, self._turns)
+                if reference is None:
+                    reference = Compliance(task.rows, task.sko).reference
+                self._beside = self._compiled.augmented(reference)
 
     def _embedding(self) -> CompiledClosures | None:
         """The compiled embedding of all closures, once dofs are chosen."""
@@ -608,6 +548,23 @@ class Solver(NamedFunctions, Strict, ABC):
     def _prepare(self, task: Task) -> None:
         """Make the plan for what is like this state, with `_take`; solve nothing."""
 
+    def _prepare_at(self, q: Array, v: Array) -> bool:
+        """The same by compiled code, for a state that is on its closures; False where it is not sure."""
+        return False
+
+    def _make_plan(self, p: Problem, drives: Drives) -> None:
+        """Make the plan for what is like the first state of a problem."""
+        compiled, theta = self._compiled, self._turns
+        assert compiled is not None
+        assert theta is not None
+        if not p.forces and not drives and not compiled.plan.closures.follows:
+            q, v, force = (np.ascontiguousarray(p.full(x)[(0,) * len(p.batch)]) for x in ("q", "v", "force"))
+            if compiled.is_closed(q, v, force, theta, p.passive) and self._prepare_at(q, v):
+                return
+        state, one, forces = next(states_of(p))
+        with in_state(p.batch, (0,) * len(p.batch)):
+            self._prepare(self._task(state, one["force"], forces, drives, passive=p.passive))
+
     def _take(self, compiled: CompiledClosures | None, chosen: Indices | None = None) -> None:
         """Let this compiled solver take the calls from now on."""
         source, call = Findings(self, chosen), None
@@ -618,9 +575,7 @@ class Solver(NamedFunctions, Strict, ABC):
     def _compiled_result(self, p: Problem, drives: list[Drives]) -> Result | None:
         """All states of a batch at once; those that compiled code is not sure of one by one. None without a plan."""
         if self._chosen.compiled is None:
-            state, one, forces = next(states_of(p))
-            with in_state(p.batch, (0,) * len(p.batch)):
-                self._prepare(self._task(state, one["force"], forces, drives[0], passive=p.passive))
+            self._make_plan(p, drives[0])
         source, compiled, _ = self._chosen
         if compiled is None:
             return None

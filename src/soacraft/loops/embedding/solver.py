@@ -125,6 +125,12 @@ class ConstraintEmbedding(Solver):
     def _prepare(self, task: Task) -> None:
         self.system.choose(task.rows)
 
+    def _prepare_at(self, q: Array, v: Array) -> bool:
+        rows = Constraints(self.graph, self.graph.current.replace(q=q, v=v, forces=()), self._theta)
+        self._theta = {**self._theta, **rows.theta}
+        self.system.choose(rows)
+        return True
+
     def _embed(self, independent: Indices, loose: bool) -> None:
         """Make the plan of a choice of independent dofs."""
         base = self._compiled
