@@ -182,7 +182,8 @@ def kinematic_block(p: Problem) -> Array:
         if not hinge.holonomic:
             raise ModelError(
                 f"linearize: the hinge {hinge!r} of {p.layout.bodies[group.bodies[0]].name!r} is nonholonomic, so "
-                "there are no tangent coordinates of its dofs; linearize the model without it."
+                "there are no tangent coordinates of its dofs: it can be put in more places than they move it to. Hang "
+                "its body on a Free hinge, close a loop by this one, and take sc.loops.linearize."
             )
         if hinge.nq == hinge.nv:
             continue

@@ -168,9 +168,11 @@ class _Step:
         self.B = B[:, self.free]
         self.J, self.r = _placing(rows, bounds)
         self.A = self.J @ self.B
-        U, sigma, V = np.linalg.svd(self.A, full_matrices=False)
+        n = self.A.shape[1]
+        R = np.linalg.qr(np.column_stack([self.A, self.r]), mode="r")[:n]  # A = Q R: as many rows as dofs
+        U, sigma, V = np.linalg.svd(R[:, :n], full_matrices=False)
         kept = sigma > RANK * sigma.max(initial=0.0)
-        self.sigma, self.V, self.b = sigma[kept], V[kept], U[:, kept].T @ self.r
+        self.sigma, self.V, self.b = sigma[kept], V[kept], U[:, kept].T @ R[:, n]
 
     def within(self, radius: float) -> Array:
         """min |A y + r|^2 + mu |y|^2 with the least mu that keeps |y| within the radius, and y within its limits."""

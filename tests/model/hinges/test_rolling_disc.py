@@ -2,7 +2,10 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
 from tests.loops.cases import near
+from tests.profiles import tries
+from tests.strategies import AXES, OPEN, SEEDS, keep, parents, rigid_trees
 
 import soacraft as sc
 from soacraft.errors import ModelError, StateError
@@ -25,6 +28,27 @@ def coin():
     moment = MASS * RADIUS**2 * np.diag([0.25, 0.5, 0.25])
     mb.add_body("coin", None, sc.RollingDisc(RADIUS), sc.Inertia(MASS, (0, 0, 0), moment))
     return mb
+
+
+@pytest.mark.parametrize("axes", AXES)
+@tries(4)
+@given(rigid_trees(parents(2, 4), [DISC, DISC, sc.Pin((0.3, -0.5, 0.8)), sc.Spherical()]))
+def test_identities_hold_on_trees_with_discs(axes, mb):
+    """It has no kernel, and is not among the hinges that all tests draw: the relations of the papers hold for it."""
+    keep(any(isinstance(body.hinge, sc.RollingDisc) for body in mb.bodies))
+    s = sc.operators(mb, axes=axes)
+    errors = {x.name: sc.verify(x.left, x.right, on=s).worst[1] for x in OPEN if "serial" not in x.conditions}
+    assert {name: error for name, error in errors.items() if not error <= 1e-9} == {}
+
+
+@tries(6)
+@given(rigid_trees(parents(1, 4), [DISC, DISC, sc.Pin((0.3, -0.5, 0.8)), sc.Free()]), SEEDS)
+def test_forward_dynamics_undoes_inverse_dynamics(mb, seed):
+    keep(any(isinstance(body.hinge, sc.RollingDisc) for body in mb.bodies))
+    vdot = np.random.default_rng(seed).standard_normal(mb.nv)
+    force = sc.dynamics.inverse_dynamics(mb, mb.q, mb.v, vdot)
+    near(sc.dynamics.forward_dynamics(mb, mb.q, mb.v, force), vdot, 1e-8)
+    near(sc.dynamics.mass_matrix(mb, mb.q) @ vdot + sc.dynamics.bias_force(mb, mb.q, mb.v), force, 1e-9)
 
 
 def test_it_is_a_hinge():
