@@ -99,7 +99,7 @@ void test_models() {
     for (std::size_t size = 0; size < good.size(); size += size < 48 ? 1 : 37)
         expect(refused("", good.substr(0, size), true), "a file that is cut off");
     expect(refused("no saved model", "hello", true) && refused("no saved model", std::string(64, 'x'), true), "no file of ours");
-    expect(refused("version 3", with_word(good, 8, files::VERSION + 1), true), "a version to come");
+    expect(refused("version 4", with_word(good, 8, files::VERSION + 1), true), "a version to come");
     expect(refused("version 1", with_word(good, 8, 1), true), "a version of before");
     expect(refused("no expression", good, false), "a model is no expression");
     expect(refused("sum of them differs", with_word(good, 32, 1), true), "a wrong sum");

@@ -46,7 +46,7 @@ def files(tmp_path):
 def test_the_header_says_what_follows(files, name, kind):
     data = (files / name).read_bytes()
     assert data[:8] == b"soacraft"
-    assert words(data)[1:5] == (2, kind, len(data) - 40, checksum(data[40:]))
+    assert words(data)[1:5] == (3, kind, len(data) - 40, checksum(data[40:]))
 
 
 def test_a_model_holds_its_parameters_as_they_are(files):
