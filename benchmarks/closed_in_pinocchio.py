@@ -70,6 +70,12 @@ class ClosedInPinocchio:
         vdot[self._v] = found
         return vdot
 
+    def coordinates(self, found: Any) -> np.ndarray:
+        """Coordinates in soacraft's order."""
+        q = np.empty(len(self._q))
+        q[self._q] = found
+        return q
+
     def square(self, found: Any) -> np.ndarray:
         """A matrix over the dofs in soacraft's order."""
         to = np.empty((len(self._v), len(self._v)))

@@ -88,6 +88,15 @@ public:
              {&dynamics_, &at_rest_, &springs_, &integrate_, &difference_, &jacobians_, &derivatives_})
             most = a->one_bytes(s.job) > most ? a->one_bytes(s.job) : most;
         space_.hold(most);
+        for (index k = 0; k < model_.count; ++k) {
+            const rigid::Element& e = model_.elements[k];
+            if (e.kind == rigid::SPHERICAL || e.kind == rigid::FREE) groups_.push_back({e.v, e.kind == rigid::FREE});
+            plain_ = plain_ && e.kind <= rigid::HELICAL && e.q == e.v;
+        }
+        own_ = s.job, bare_ = s.job, based_ = s.job;
+        bare_.passive = based_.passive = nullptr, bare_.wrenches = based_.wrenches = nullptr;
+        bare_.wrench_count = based_.wrench_count = 0, bare_.turned = based_.turned = false;
+        std::memset(bare_.base, 0, sizeof bare_.base);
         if (!s.chain) return;
         closed_.hold(s.chain->room), rest_ = numbers(2 + 6 * closures() + couplings());
         picked_ = numbers(static_cast<index>(s.chain->independent.size())), theta = numbers(s.chain->solver.coordinates);
@@ -133,9 +142,7 @@ public:
     }
     void integrate(const double* q, const double* u, double* to) { alone(integrate_, q, u, nullptr, to); }
     bool difference(const double* from, const double* to, double* u) {
-        rigid::Job job = set_.job;
-        job.in[rigid::Q] = from, job.in[rigid::V] = to, job.out[0] = u;
-        return difference_.one(job, 0, 1, space_.hold(0));
+        return alone(difference_, from, to, nullptr, u);
     }
     bool jacobians(const double* q, const double* u, double* in_q, double* in_u) {
         return alone(jacobians_, q, u, nullptr, in_q, false, in_u);
@@ -143,31 +150,26 @@ public:
     // Where the dofs of hinges that turn as groups begin, and how many each has.
     template <class Work>
     void each_group(const Work& work) const {
-        for (index k = 0; k < model_.count; ++k)
-            if (turns(k)) work(model_.elements[k].v, model_.elements[k].kind == rigid::FREE ? index(6) : index(3));
+        for (const Turning& x : groups_) work(x.at, x.free ? index(6) : index(3));
     }
 
     // The point with coordinates u in the chart of x.
     void move(const double* x, const double* u, double* to) {
-        run(integrate_, x, u, nullptr, to);
-        for (index i = 0; i < nv; ++i) to[nq + i] = x[nq + i] + u[nv + i];
-        for (index i = 0; i < names; ++i) to[nq + nv + i] = x[nq + nv + i] + u[2 * nv + i];
+        const index rest = plain_ ? 0 : nv;  // plain coordinates are added as velocities and work are
+        if (!plain_) integrate(x, u, to);
+        for (index i = rest; i < size; ++i) to[nq - nv + i] = x[nq - nv + i] + u[i];
     }
 
     // The rate of u when the point moves with w.
     void chart(const double* u, const double* w, double* to) const {
         std::memcpy(to, w, bytes(size));
-        for (index k = 0; k < model_.count; ++k)
-            if (turns(k)) {
-                const index at = model_.elements[k].v;
-                rigid::chart_rate(model_.elements[k].kind == rigid::FREE, u + at, w + at, to + at);
-            }
+        for (const Turning& x : groups_) rigid::chart_rate(x.free, u + x.at, w + x.at, to + x.at);
     }
 
     // Whether u is within the chart: finite, and no hinge turned too far.
     bool inside(const double* u) const {
-        for (index k = 0; k < model_.count; ++k)
-            if (turns(k) && rigid::turns_too_far(u + model_.elements[k].v)) return false;
+        for (const Turning& x : groups_)
+            if (rigid::turns_too_far(u + x.at)) return false;
         return rigid::finite(u, size);
     }
 
@@ -215,7 +217,6 @@ private:
     static std::size_t bytes(index n) { return static_cast<std::size_t>(n) * sizeof(double); }
     index closures() const { return static_cast<index>(set_.chain->solver.closures.size()); }
     index couplings() const { return static_cast<index>(set_.chain->solver.couplings.size()); }
-    bool turns(index k) const { return model_.elements[k].kind == rigid::SPHERICAL || model_.elements[k].kind == rigid::FREE; }
 
     double force_of(const Load& load, double t, const double* q, const double* v) const {
         const double u = within(interpolated(load, t), load.control);
@@ -225,7 +226,9 @@ private:
     }
 
     bool run(const rigid::Algorithm& a, const double* q, const double* v, const double* x, double* to) {
-        rigid::Job job = set_.job;
+        return with(own_, a, q, v, x, to);
+    }
+    bool with(rigid::Job& job, const rigid::Algorithm& a, const double* q, const double* v, const double* x, double* to) {
         job.in[rigid::Q] = q, job.in[rigid::V] = v, job.in[rigid::X] = x, job.out[0] = to;
         return a.one(job, 0, 1, space_.hold(0));
     }
@@ -233,12 +236,9 @@ private:
     // A kernel on the tree without springs and wrenches.
     bool alone(const rigid::Algorithm& a, const double* q, const double* v, const double* x, double* to, bool based = false,
                double* second = nullptr, double* third = nullptr) {
-        rigid::Job job = set_.job;
-        if (!based) std::memset(job.base, 0, sizeof job.base);
-        job.passive = nullptr, job.wrenches = nullptr, job.wrench_count = 0, job.turned = false;
-        job.in[rigid::Q] = q, job.in[rigid::V] = v, job.in[rigid::X] = x;
-        job.out[0] = to, job.out[1] = second, job.out[2] = third;
-        return a.one(job, 0, 1, space_.hold(0));
+        rigid::Job& job = based ? based_ : bare_;
+        job.out[1] = second, job.out[2] = third;
+        return with(job, a, q, v, x, to);
     }
 
     // J* f of the stored wrenches: what inverse dynamics has less at rest, without gravity.
@@ -273,6 +273,13 @@ private:
     const Setting& set_;
     const rigid::Model& model_;
     const rigid::Algorithm &dynamics_, &at_rest_, &springs_, &integrate_, &difference_, &jacobians_, &derivatives_;
+    struct Turning {
+        index at;
+        bool free;
+    };
+    std::vector<Turning> groups_;  // hinges that turn as groups
+    bool plain_ = true;            // all coordinates are numbers that are added
+    rigid::Job own_, bare_, based_;  // with all that acts; without springs and wrenches, and gravity
     std::vector<double> total_, zeros_, forces_, moved_, rest_, picked_;
     rigid::Workspace space_, closed_;
 };

@@ -43,7 +43,12 @@ def test_growth_has_every_series(quick):
 
 
 def test_steps_in_time_are_those_of_mujoco(quick):
-    rows = json.loads((quick[0] / "sim.json").read_text())["rows"]
+    result = json.loads((quick[0] / "sim.json").read_text())
+    rows = result["rows"]
+    assert all(x["error"] < 1e-9 for x in result["double pendulum"]["rows"])
+    assert [x["by"] for x in result["cassie"]["rows"]] == ["TA", "CE", "Pinocchio"]
+    assert all(x["opening"] < 1e-7 and x["difference"] < 1e-7 for x in result["cassie"]["rows"])
+    assert all(max(x["errors"]) < 0.01 for x in result["energy"]["rows"])
     assert [(x["model"], x["states"]) for x in rows] == [(m, n) for m in ("7-dof arm", "humanoid") for n in (1, 8)]
     assert all(x["difference"] < 1e-12 and x["us"]["soacraft"] > 0 for x in rows)
 

@@ -60,7 +60,6 @@ class Mechanism:
         self.coordinates = Coordinates(mb)
         self.manifold = Product([self.coordinates, Vectors(mb.nv), Vectors(len(self.names))])
         self.sizes = (mb.nq, self.coordinates.size, mb.nv)
-        self._dynamics = dyn.Dynamics(mb, ignore_loops=closed is not None)
 
     def replace(self, old: Load, new: Load) -> None:
         """Let a load take the place of another of the same name."""
@@ -68,7 +67,7 @@ class Mechanism:
         self.edition += 1
 
     @property
-    def loads(self) -> Sequence[Load]:
+    def acting(self) -> Sequence[Load]:
         """What acts besides what the model has itself."""
         return self._loads
 
@@ -131,7 +130,7 @@ class Mechanism:
 
     def inverse_dynamics(self, q: Array, v: Array, vdot: Array) -> Array:
         """The generalized force of the tree for given accelerations, its own springs and dampers counted."""
-        return self._dynamics.inverse_dynamics(q, v, vdot)
+        return dyn.inverse_dynamics(self.mb, q, v, vdot, ignore_loops=True)
 
     @property
     def closes(self) -> bool:
@@ -202,7 +201,7 @@ class Mechanism:
         """Y = dvdot/dforce of all dofs, closures and couplings considered, (nv, nv)."""
         if self.closed is not None:
             return self.closed.solver.mass_matrix_inverse(q, "all")
-        return self._dynamics.mass_matrix_inverse(q)
+        return dyn.mass_matrix_inverse(self.mb, q)
 
     def free_accelerations(self, t: float, q: Array, v: Array) -> Array:
         """vdot as it is at a state, with all that holds now."""
@@ -232,12 +231,12 @@ class Mechanism:
     def _accelerations(self, q: Array, v: Array, force: Array) -> Array:
         if self.closed is not None:
             return self.closed.accelerations(q, v, force)
-        return self._dynamics.forward_dynamics(q, v, force)
+        return dyn.forward_dynamics(self.mb, q, v, force)
 
     def _mixed(self, q: Array, v: Array, force: Array, vdot: Array, mask: Any) -> tuple[Array, Array]:
         if self.closed is not None:
             return self.closed.mixed(q, v, force, vdot, mask)
-        return self._dynamics.mixed_dynamics(q, v, force, vdot, mask)
+        return dyn.mixed_dynamics(self.mb, q, v, force, vdot, mask)
 
     def settle(self, t: float, x: Array, end: bool) -> Array:
         """Prescribed coordinates as they are told, the rest on the closures."""
