@@ -1,9 +1,9 @@
-"""Motion in time, on one thread: steps next to MuJoCo's, whole runs next to scipy around Pinocchio, closed chains, energies.
+"""Motion in time, on one thread: steps next to MuJoCo's, runs next to scipy around Pinocchio, closed chains, energies.
 
-Steps of the classical Runge-Kutta method are those of `p.rollout` and `mujoco.rollout`, from the same states, with MuJoCo's
-constraints, contacts and sensors off; `difference` is that of the last joint angles. Whole runs are those of
-`p.advance_to`, with energies, work and dense output recorded for every step. Last, forward dynamics with springs between
-nodes.
+Steps of the classical Runge-Kutta method are those of `p.rollout` and `mujoco.rollout`, from the same states, with
+MuJoCo's constraints, contacts and sensors off; `difference` is that of the last joint angles. Whole runs are those of
+`p.advance_to`, with energies, work and dense output recorded for every step. Last, forward dynamics with springs
+between nodes.
 """
 
 from __future__ import annotations

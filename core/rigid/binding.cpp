@@ -101,12 +101,14 @@ bool run(RigidModel& m, const char* name, nb::handle q, nb::handle v, nb::handle
     return run_several(kernel, job, count, threads, keep);
 }
 
-// Many steps of the Runge-Kutta method from each state of a batch. `force`: (count or 1, steps or 1, nv). `Q` and `V` are
+// Many steps of a method (`Rolled`) from each state of a batch. `force`: (count or 1, steps or 1, nv). `Q` and `V` are
 // (count, steps + 1, nq or nv). None when all went well; else the state and the step at fault, and whether it turned too far.
 nb::object rollout(RigidModel& m, nb::handle q_, nb::handle v_, nb::handle force_, double h, nb::handle Q_, nb::handle V_,
-                   index threads) {
+                   index threads, int method) {
     const Array<double> q(q_, "q", 2), v(v_, "v", 2), force(force_, "force", 3), Q(Q_, "Q", 3, true), V(V_, "V", 3, true);
+    if (method < RK4 || method >= ROLLED) refuse("there is no method %d of rollouts", method);
     RolloutTask task = {};
+    task.method = static_cast<Rolled>(method);
     task.count = q.size(0), task.steps = Q.size(1) - 1, task.h = h;
     const index nq = m.model.nq, nv = m.model.nv;
     const bool fits = q.size(1) == nq && v.size(0) == task.count && v.size(1) == nv && Q.size(0) == task.count &&
@@ -247,7 +249,7 @@ void bind(nb::module_& m) {
              nb::arg("keep") = false, array("y") = nb::none(), array("mask") = nb::none(), array("place") = nb::none(),
              "Run an algorithm on a batch of states.")
         .def("rollout", &rollout, array("q"), array("v"), array("force"), nb::arg("h"), array("Q"), array("V"),
-             nb::arg("threads") = 1, "Many steps of the Runge-Kutta method from each state of a batch.")
+             nb::arg("threads") = 1, nb::arg("method") = 0, "Many steps of a method from each state of a batch.")
         .def("set_passive", &set_passive, array("spring_whole"), array("spring_real"), array("ball_whole"),
              array("ball_real"), array("tendon_whole"), array("tendon_real"), array("strand_whole"), array("strand_real"),
              array("line_whole"), array("line_real"), array("bushing_real"), array("node_body"), array("node_pose"),

@@ -1,4 +1,4 @@
-// Many steps of the classical Runge-Kutta method in one call, for one state or a batch: forward dynamics and `integrate`
+// Many steps of a method in one call, for one state or a batch: forward dynamics and `integrate`
 // are the kernels of the best build, pack by pack. Stages are in the chart of the step's start (Munthe-Kaas), so that
 // quaternions cost no order: udot = dexp^-1(u) w.
 #pragma once
@@ -11,12 +11,16 @@
 namespace soacraft {
 namespace rigid {
 
+// The classical Runge-Kutta method, and those of sim/integrators/partitioned.py.
+enum Rolled : int { RK4 = 0, EULER_SYMPLECTIC = 1, VERLET = 2, ROLLED = 3 };
+
 // What a rollout is given: states in rows, forces by state and step (steps of 0 for one that all share), the step h.
 struct RolloutTask {
     const double *q, *v, *force;
     index force_of_state, force_of_step;
     index count, steps;
     double h;
+    Rolled method;
     double *Q, *V;  // (count, steps + 1, nq) and (count, steps + 1, nv)
 };
 
@@ -103,6 +107,7 @@ private:
         for (index i = 0; i < n; ++i)
             copy(task_.force + (first + i) * task_.force_of_state + step * task_.force_of_step, nv_, force_.data() + i * nv_);
         const index size = n * nv_;
+        if (task_.method != RK4) return partitioned(n, size, turned);
         const double weight[] = {1.0, 2.0, 2.0, 1.0}, part[] = {0.5, 0.5, 1.0};
         if (!accelerations(q_, v_, n)) return bad(a_, n);
         copy(v_.data(), size, slope_q_.data());
@@ -125,10 +130,37 @@ private:
             const auto j = static_cast<std::size_t>(i);
             u_[j] = task_.h / 6.0 * sum_q_[j], v_[j] += task_.h / 6.0 * sum_v_[j];
         }
-        const index far = turned_too_far(n);
-        if (far >= 0) turned = true;
+        const index far = travel(n, turned);
+        return far >= 0 ? far : arrive(n);
+    }
+
+    // Symplectic Euler: v1 = v0 + h a(q0, v0), q1 = move(q0, h v1). Verlet: half a step of v before the move and half after,
+    // with the acceleration at v0 + h a(q0, v0).
+    index partitioned(index n, index size, bool& turned) {
+        const double h = task_.h, part = task_.method == VERLET ? 0.5 : 1.0;
+        if (!accelerations(q_, v_, n)) return bad(a_, n);
+        for (index i = 0; i < size; ++i) {
+            const auto j = static_cast<std::size_t>(i);
+            u_[j] = h * (v_[j] + part * h * a_[j]), stage_v_[j] = v_[j] + h * a_[j], sum_v_[j] = a_[j];
+        }
+        const index far = travel(n, turned);
         if (far >= 0) return far;
-        move(n);
+        if (task_.method == VERLET && !accelerations(stage_q_, stage_v_, n)) return bad(a_, n);
+        for (index i = 0; i < size; ++i) {
+            const auto j = static_cast<std::size_t>(i);
+            v_[j] = task_.method == VERLET ? v_[j] + 0.5 * h * (sum_v_[j] + a_[j]) : stage_v_[j];
+        }
+        return arrive(n);
+    }
+
+    // q exp(u) into the coordinates of the stage; the number of a state that turns too far, or -1.
+    index travel(index n, bool& turned) {
+        const index far = turned_too_far(n);
+        turned = turned || far >= 0;
+        if (far < 0) move(n);
+        return far;
+    }
+    index arrive(index n) {
         q_.swap(stage_q_);
         for (index i = 0; i < n; ++i)
             if (!finite(v_.data() + i * nv_, nv_) || !finite(q_.data() + i * nq_, nq_)) return i;

@@ -22,11 +22,12 @@ ROUNDING = 1e-13
 
 
 def sprung():
-    """Springs and dampers of hinges of one, two and three dofs."""
+    """Springs and dampers of hinges of one, two and three dofs, and between two bodies."""
     cross = sc.Universal((1, 0, 0), (0, 1, 0))
     mb = tree([sc.Free(), sc.Spherical(), sc.Pin((0, 0, 1)), sc.Prismatic((1, 0, 0)), cross])
     for body in mb.bodies[1:]:
         body.passive = sc.Passive(stiffness=4.0, damping=0.3)
+    mb.add_spring("line", "b3", "b4", 20.0, 0.1, 0.5)
     return mb
 
 

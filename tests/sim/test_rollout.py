@@ -6,6 +6,7 @@ from tests.sim.test_order import tree
 
 import soacraft as sc
 from soacraft.errors import ModelError, SimulationError, StateError
+from soacraft.sim.stride import Stride
 
 MODELS = {
     "pins": lambda: sc.load("arm7"),
@@ -21,13 +22,18 @@ def sprung():
     return mb
 
 
+@pytest.mark.parametrize("method", ["rk4", "verlet", "euler_symplectic"])
 @pytest.mark.parametrize("name", MODELS)
-def test_a_rollout_is_what_steps_in_python_give(name):
+def test_a_rollout_is_what_steps_in_python_give(name, method, monkeypatch):
     mb = MODELS[name]()
     mb.set_state(*mb.random_state(3))
-    p = sc.sim.Propagator(mb, integrator="rk4", step=0.01)
+    p = sc.sim.Propagator(mb, integrator=method, step=0.01)
     q, v = np.array(mb.q), np.array(mb.v)
     Q, V = p.rollout(q, v, steps=20)
+    many = p.rollout(np.tile(q, (5, 1)), v, steps=20)
+    np.testing.assert_allclose(many[0][3], Q, rtol=0, atol=1e-11)
+    np.testing.assert_allclose(many[1][4], V, rtol=0, atol=1e-10)
+    monkeypatch.setattr(Stride, "many", lambda *given: None)
     run = p.advance_to(0.2)
     np.testing.assert_allclose(Q, run.q, rtol=0, atol=1e-11)
     np.testing.assert_allclose(V, run.v, rtol=0, atol=1e-10)
@@ -67,8 +73,10 @@ def test_refusals():
     def fixed(model=mb):
         return sc.sim.Propagator(model, integrator="rk4", step=0.1)
 
-    with pytest.raises(StateError, match=r"rollout is by integrator='rk4' with a step, this propagator has 'dop853'"):
+    with pytest.raises(StateError, match=r"'rk4' or 'euler_symplectic' or 'verlet' with a step; this propagator has 'dop853'"):
         sc.sim.Propagator(mb).rollout([0.0], [0.0])
+    with pytest.raises(StateError, match=r"a rollout is by integrator='rk4' with a step; this propagator has 'verlet'"):
+        sc.sim.Propagator(mb, integrator="verlet", step=0.1).rollout_derivatives([0.0], [0.0])
     p = fixed()
     p.control("bob", 1.0)
     with pytest.raises(StateError, match=r"rollout knows forces of the model and force= alone, not 'bob'"):

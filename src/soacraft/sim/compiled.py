@@ -131,7 +131,7 @@ def obstacle(mb: Multibody) -> str:
             return f"{body.name!r} has gravity compensation"
     if CompiledModel.of(mb.layout) is None:
         return "it has a hinge of your own"
-    return ""
+    return "it has springs that compiled code does not know" if mb.layout.passive_in_python else ""
 
 
 def obstacle_to_run(mb: Multibody, method: Method, loads: Sequence[Load], is_told: bool) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from os import PathLike
 from typing import Any, ClassVar, cast
 
@@ -24,6 +24,7 @@ from soacraft.sim.forces.holding import Hold
 from soacraft.sim.forces.loads import Function, Load
 from soacraft.sim.forces.prescribed import Prescribed, find_dof
 from soacraft.sim.integrators.methods import find_method
+from soacraft.sim.rollout import METHODS as ROLLED
 from soacraft.sim.rollout import read_force, rollout
 from soacraft.sim.runs.block import Block
 from soacraft.sim.runs.log import Log
@@ -251,7 +252,8 @@ class Propagator(Strict):
     def rollout(
         self, q: Any, v: Any, force: Any = None, steps: int = 1, threads: int | None = None
     ) -> tuple[Array, Array]:
-        """Many steps of "rk4" in one compiled call, from one state or a batch: q (..., steps + 1, nq), v likewise.
+        """Many steps of "rk4", "verlet" or "euler_symplectic" in one compiled call, from one state or a batch: q (...,
+        steps + 1, nq), v likewise.
 
         `force` is the generalized force, held in each step: (nv), (steps, nv) or (batch, steps, nv). For trees of
         built-in hinges, with springs and dampers of the model; what only functions know (controls, events, other
@@ -264,7 +266,7 @@ class Propagator(Strict):
         >>> Q.shape
         (2, 101, 2)
         """
-        return rollout(*self._rolled(q, v, force, steps), threads)
+        return rollout(*self._rolled(q, v, force, steps, ROLLED), threads, self._method.name)
 
     def rollout_derivatives(
         self,
@@ -294,16 +296,19 @@ class Propagator(Strict):
         >>> in_force.shape
         (50, 2)
         """
-        given = self._rolled(q, v, force, steps)
+        given = self._rolled(q, v, force, steps, ("rk4",))
         Q, V = rollout(*given, threads)
         count = len(Q) if Q.ndim > 2 else 1
         T = np.broadcast_to(read_force(self.mb, force, count, given[4], Q.ndim > 2), (count, given[4], self.mb.nv))
         return sensitivity(self.mb, Q, V, T if Q.ndim > 2 else T[0], given[5], parameters)
 
-    def _rolled(self, q: Any, v: Any, force: Any, steps: Any) -> tuple[Multibody, Any, Any, Any, int, float]:
+    def _rolled(
+        self, q: Any, v: Any, force: Any, steps: Any, methods: Collection[str]
+    ) -> tuple[Multibody, Any, Any, Any, int, float]:
         """What a rollout takes, or why there is none."""
-        if self._method.name != "rk4" or self._step is None:
-            raise StateError(f"rollout is by integrator='rk4' with a step, this propagator has {self._method.name!r}.")
+        if self._method.name not in methods or self._step is None:
+            known = " or ".join(map(repr, methods))
+            raise StateError(f"a rollout is by integrator={known} with a step; this propagator has {self._method.name!r}.")
         busy = [x.name for x in self._loads] + list(self._controls) + [x.name for x in self._watch.events]
         if busy or self._callbacks or self._prescribed.dofs:
             what = repr(busy[0]) if busy else "a callback or a prescribed motion"

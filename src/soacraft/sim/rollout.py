@@ -15,15 +15,17 @@ from soacraft.results import refuse_large
 from soacraft.sim.compiled import obstacle
 from soacraft.spatial.checks import Array, finite
 
+#: Methods of rollouts, with their numbers in core/rigid/rollout.hpp.
+METHODS = {"rk4": 0, "euler_symplectic": 1, "verlet": 2}
 #: Bodies times states that are worth a thread of their own.
 _WORTH_A_THREAD = 500
 
 
 def rollout(
-    mb: Multibody, q: Any, v: Any, force: Any, steps: int, h: float, threads: int | None = None
+    mb: Multibody, q: Any, v: Any, force: Any, steps: int, h: float, threads: int | None = None, method: str = "rk4"
 ) -> tuple[Array, Array]:
-    """States (..., steps + 1, nq) and (..., steps + 1, nv) after 0, 1, ... steps of the Runge-Kutta method from each of
-    a batch, under generalized forces that are held in each step. O(n) a step."""
+    """States (..., steps + 1, nq) and (..., steps + 1, nv) after 0, 1, ... steps of a method from each of a batch, under
+    generalized forces that are held in each step. O(n) a step."""
     q, v = read_q(mb, q), read_v(mb, v)
     batch = np.broadcast_shapes(q.shape[:-1], v.shape[:-1])
     if len(batch) > 1:
@@ -36,7 +38,7 @@ def rollout(
     Q, V = np.empty((count, steps + 1, mb.nq)), np.empty((count, steps + 1, mb.nv))
     q0, v0 = (np.ascontiguousarray(np.broadcast_to(x, (count, x.shape[-1]))) for x in (q, v))
     wanted = 1 + count * len(mb) // _WORTH_A_THREAD
-    fault = model.kernels.rollout(q0, v0, T, h, Q, V, threads or min(os.cpu_count() or 1, wanted))
+    fault = model.kernels.rollout(q0, v0, T, h, Q, V, threads or min(os.cpu_count() or 1, wanted), METHODS[method])
     if fault is not None:
         state, step, turned = fault
         where = f"state {state} of the rollout of {mb.name!r} stopped in step {step}, at {step * h:.9g} s: "
