@@ -38,7 +38,7 @@ def test_the_sleigh_of_chaplygin():
 
     u = c tanh(a c (t - t0) / k^2),    w = (c / k) / cosh(a c (t - t0) / k^2),    u^2 + k^2 w^2 = c^2
     """
-    a, mass, moment, c, t0, t = 0.3, 2.0, 0.3, 1.4, 1.1, 1.5
+    a, mass, moment, c, t0, t = 0.3, 2.0, 0.3, 1.4, 0.4, 0.6
     k = np.sqrt(a**2 + moment / mass)
     mb = sleigh(com=(a, 0, 0))
 

@@ -254,7 +254,8 @@ class Mechanism:
     def jacobian(self, t: float, x: Array, w: Array) -> Array:
         """The Jacobian in the chart of x: analytic for holonomic hinges, on trees and closed chains."""
         q, v, _ = self.parts(x)
-        if self._prescribed is not None or not self.coordinates.is_group:
+        rolls = any(x.active and not x.hinge.holonomic for x in self.mb.loops)
+        if self._prescribed is not None or rolls or not self.coordinates.is_group:
             return jacobian.by_differences(self, t, x, w)
         if self.closed is None:
             return jacobian.of_tree(self, t, q, v)
