@@ -47,12 +47,7 @@ def of_closed(m: Mechanism, closed: Closed, t: float, q: Array, v: Array) -> Arr
     total = m.load_force(t, q, v)
     in_q, in_v, in_force = forward_dynamics_derivatives(closed.solver, q, v, total)
     P = closed.projector(q, in_force)
-    rows = Constraints(m.mb, m.mb.state(q, v))
-    still = np.zeros(nv)
-    speed = row_derivatives(rows, v, still, np.zeros(rows.size)).speed / rows.units[:, None]
-    unit = 1.0 / rows.measure.dofs
-    across = unit[:, None] * (np.linalg.pinv(rows.jacobian() / rows.units[:, None] * unit, rcond=1e-9) @ speed)
-    B = -(np.eye(nv) - P) @ across @ P
+    B = closing_rate(m, q, v, P)
     if m.count:
         pushed = in_force @ of_loads(m, t, q, v)
         in_q, in_v = in_q + pushed[:, :nv], in_v + pushed[:, nv:]
@@ -60,6 +55,15 @@ def of_closed(m: Mechanism, closed: Closed, t: float, q: Array, v: Array) -> Arr
     J[:nv, :nv], J[:nv, nv : 2 * nv] = _turning(m, v) + B, P
     J[nv : 2 * nv, :nv], J[nv : 2 * nv, nv : 2 * nv] = in_q @ P + in_v @ B, in_v @ P
     return J
+
+
+def closing_rate(m: Mechanism, q: Array, v: Array, P: Array) -> Array:
+    """B = dP v/dq = -(I - P) Gc^+ d(Gc v)/dq P: how velocities on the closures vary with where they are, (nv, nv)."""
+    nv, rows = m.mb.nv, Constraints(m.mb, m.mb.state(q, v))
+    speed = row_derivatives(rows, v, np.zeros(nv), np.zeros(rows.size)).speed / rows.units[:, None]
+    unit = 1.0 / rows.measure.dofs
+    across = unit[:, None] * (np.linalg.pinv(rows.jacobian() / rows.units[:, None] * unit, rcond=1e-9) @ speed)
+    return np.asarray(-(np.eye(nv) - P) @ across @ P)
 
 
 def by_differences(m: Mechanism, t: float, x: Array, w: Array) -> Array:

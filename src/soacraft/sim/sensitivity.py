@@ -37,7 +37,7 @@ _STEP = 5e-3
 class Sensitivity:
     """A rollout with its derivatives: dx(k+1) = A(k) dx(k) + B(k) dT(k) + C(k) dp, with dx = [dq; dv] along dofs.
 
-    Made by `p.rollout_derivatives`.
+    Made by `p.rollout_derivatives` and `run.derivatives`. On closed chains dx is along all dofs, on the closures.
     """
 
     q: Array
@@ -119,7 +119,7 @@ def _step(mb: Multibody, q: Array, v: Array, T: Array, h: float, names: tuple[st
         q_i, (J_q, J_u) = mb.integrate(q, U), mb.integrate_jacobians(q, U)
         back = np.asarray(np.linalg.inv(J_u), dtype=np.float64)
         K.append(times(back, v_i))
-        dK.append(back @ dv_i + _bent(mb, U, v_i) @ dU)
+        dK.append(back @ dv_i + bent(mb, U, v_i) @ dU)
         vdot.append(dyn.forward_dynamics(mb, q_i, v_i, T))
         F_q, F_v, F_T = dyn.forward_dynamics_derivatives(mb, q_i, v_i, T)
         F_p = [parameter_derivatives(mb, "forward_dynamics", list(names), q_i, v_i, T)] if names else []
@@ -135,7 +135,7 @@ def _mixed(weights: Array, parts: list[Array], none: Array) -> Array:
     return sum((float(c) * x for c, x in zip(weights, parts, strict=False)), none)
 
 
-def _bent(mb: Multibody, U: Array, w: Array) -> Array:
+def bent(mb: Multibody, U: Array, w: Array) -> Array:
     """How J_u(U)^-1 w varies with U, (count, nv, nv): zero but for hinges that turn as groups do."""
     found = np.zeros((*U.shape, U.shape[-1]))
     for group in mb.layout.groups:

@@ -64,6 +64,11 @@ class Control:
             )
 
     @property
+    def is_told(self) -> bool:
+        """Whether its force is a matter of time alone."""
+        return self.samples is not None and not self.law[2:4].any()
+
+    @property
     def row(self) -> Array:
         """What each dof feels of the force, (nv)."""
         return self._row

@@ -1,0 +1,215 @@
+"""Derivatives of the steps of a run: `run.derivatives()`. Exact for the steps as they were taken.
+
+A step goes through states (q_i, v_i). On a closed chain each is put on its closures by its independent dofs, q = q(q_i)
+and v = X v_i, which moves tangent vectors by
+
+    dq' = P dq,    dv' = P dv + B dq,    P = X E_i,    B = dX/dq v_i            (E_i takes the independent dofs)
+
+and the slopes at it vary with F_q, F_v, F_T of forward dynamics, F_p along parameters. Of an inertia, an armature, a
+spring or a damper F_p = -F_T dT/dp, with dT/dp of inverse dynamics: closures do not depend on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from soacraft import dynamics as dyn
+from soacraft.analysis import parameter_derivatives
+from soacraft.analysis.parametric.vocabulary import read_parameters
+from soacraft.errors import ModelError, StaleError, StateError
+from soacraft.loops import ConstraintEmbedding, forward_dynamics_derivatives
+from soacraft.results import refuse_large
+from soacraft.sim import jacobian
+from soacraft.sim.forces.drives import Control
+from soacraft.sim.integrators.explicit import RK4
+from soacraft.sim.integrators.steps import Step
+from soacraft.sim.runs.block import Block
+from soacraft.sim.sensitivity import Sensitivity, bent
+from soacraft.sim.system import Mechanism
+from soacraft.spatial.checks import Array
+from soacraft.spatial.differences import STENCIL
+
+if TYPE_CHECKING:
+    from soacraft.sim.runs.run import Run
+
+#: Parameters that no closure depends on.
+_INERT = ("mass", "com", "moment", "inertia", "armature", "damping", "stiffness")
+#: The step of differences of loads, relative to the sizes of dofs and velocities: of order six they are exact to 1e-10.
+_STEP = 1e-3
+
+
+def run_derivatives(run: Run, pieces: Sequence[Step | Block], parameters: Sequence[str] | str) -> Sensitivity:
+    """The derivatives of every step of a run in the state, the force and parameters."""
+    names = (parameters,) if isinstance(parameters, str) else tuple(parameters)
+    steps = [step for piece in pieces for step in _steps(piece)]
+    if run.integrator not in _METHODS:
+        known = ", ".join(map(repr, _METHODS))
+        raise StateError(f"derivatives of a run are known for {known}, and this one is by {run.integrator!r}.")
+    if not steps or run.events or len(run) != len(steps) + 1:
+        raise StateError(
+            "derivatives of a run are those of its steps, and this one has "
+            + ("no steps." if not steps else "events or jumps of the state. Take the derivatives between them.")
+        )
+    problem = steps[0].problem
+    assert isinstance(problem, Mechanism)
+    slopes = Slopes(problem, names)
+    nv = problem.mb.nv
+    size = 3 * nv + slopes.numbers
+    refuse_large((len(steps), 2 * nv, size), f"the derivatives of a run of {problem.mb.name!r}", "Take fewer steps.")
+    d = np.array([_METHODS[run.integrator](slopes, x, size) for x in steps])
+    return Sensitivity(run.q, run.v, d[..., : 2 * nv], d[..., 2 * nv : 3 * nv], d[..., 3 * nv :], names)
+
+
+def _steps(piece: Step | Block) -> list[Step]:
+    if isinstance(piece, Step):
+        return [piece]
+    middles = 0.5e-9 * (piece.ns[:-1] + piece.ns[1:])
+    return [piece.around(float(t)) for t in middles]
+
+
+class Slopes:
+    """The rates of a mechanism with their derivatives, and where its states are put."""
+
+    def __init__(self, problem: Mechanism, names: tuple[str, ...]) -> None:
+        self.problem, self.mb, self._names = problem, problem.mb, names
+        self._require_plain()
+        found = read_parameters("derivatives", self.mb, list(names)) if names else ()
+        self.numbers = len(found)
+        fixed = [x for x in problem.loads if not isinstance(x, Control)]
+        if names and fixed:
+            raise StateError(
+                f"derivatives in parameters are not known of {fixed[0].name!r}, which may depend on them itself."
+            )
+        geometric = [x.name for x in found if x.kind not in _INERT]
+        if geometric and problem.closed is not None:
+            raise StateError(
+                f"derivatives in {geometric[0]!r} are not known on a closed chain, whose closures it moves; take "
+                f"{', '.join(_INERT)}."
+            )
+
+    def _require_plain(self) -> None:
+        problem, mb = self.problem, self.mb
+        if problem.parameters != mb.parameters:
+            raise StaleError(f"parameters of {mb.name!r} changed after this run; take the derivatives before.")
+        if problem.prescribed_dofs or problem.holds.all:
+            what = "prescribed motions" if problem.prescribed_dofs else f"{problem.holds.all[0].name!r}, which switches"
+            raise StateError(f"derivatives of a run are not known of {what}.")
+        rolls = [x.hinge_name for x in mb.bodies if not x.hinge.holonomic]
+        rolls += [x.name for x in mb.loops if x.active and not x.hinge.holonomic]
+        if rolls:
+            raise ModelError(f"derivatives of a run of {mb.name!r} are not known: {rolls[0]!r} rolls or skates.")
+        if problem.closed is not None and not isinstance(problem.closed.solver, ConstraintEmbedding):
+            raise StateError(
+                f"derivatives of a run of {mb.name!r}, a closed chain, are those of its independent dofs: take "
+                "sc.sim.Propagator(mb, solver='ce', ...)."
+            )
+
+    def settle(self, t: float, q: Array, v: Array, dq: Array, dv: Array) -> tuple[Array, Array, Array, Array]:
+        """The state on the closures, and what tangent vectors become there."""
+        if self.problem.closed is None:
+            return q, v, dq, dv
+        q, v, _ = self.problem.parts(self.problem.settle(t, self.problem.point(q, v), False))
+        P = self.problem.closed.projector(q, np.zeros((len(v), len(v))))
+        B = jacobian.closing_rate(self.problem, q, v, P)
+        return q, v, P @ dq, P @ dv + B @ dq
+
+    def rates(self, t: float, q: Array, v: Array, dq: Array, dv: Array, given: Array) -> tuple[Array, Array]:
+        """vdot, and how it varies; `given` are the variations of force and parameters."""
+        problem, mb = self.problem, self.mb
+        total = problem.all_forces(t, q, v)[: problem.count].sum(axis=0)
+        vdot = problem.rates(t, problem.point(q, v))[mb.nv : 2 * mb.nv]
+        if problem.closed is None:
+            F_q, F_v, F_T = dyn.forward_dynamics_derivatives(mb, q, v, total)
+        else:
+            F_q, F_v, F_T = forward_dynamics_derivatives(problem.closed.solver, q, v, total)
+        changed = F_T @ given[: mb.nv] + F_q @ dq + F_v @ dv
+        if problem.count:
+            in_q, in_v = self._of_loads(t, q, v)
+            changed += F_T @ (in_q @ dq + in_v @ dv)
+        if self._names:
+            of_p: Any = parameter_derivatives(
+                mb, "inverse_dynamics", list(self._names), q, v, vdot, f_ext=mb.acting_forces or None, ignore_loops=True
+            )
+            changed -= F_T @ (of_p @ given[mb.nv :])
+        return vdot, changed
+
+    def _of_loads(self, t: float, q: Array, v: Array) -> tuple[Array, Array]:
+        """The derivatives of the loads' force along dofs and in velocities, by differences."""
+        problem, nv = self.problem, self.mb.nv
+        in_q, in_v = np.zeros((nv, nv)), np.zeros((nv, nv))
+        if all(isinstance(x, Control) and x.is_told for x in problem.loads):
+            return in_q, in_v
+        unit = _STEP * problem.scale(problem.point(q, v), np.zeros(problem.manifold.size))
+
+        def force(q: Array, v: Array) -> Array:
+            return np.asarray(problem.all_forces(t, q, v)[: problem.count].sum(axis=0))
+
+        for i, e in enumerate(np.eye(nv)):
+            for k, weight in STENCIL:
+                a, b = k * unit[i] * e, k * unit[nv + i] * e
+                there, back = self.mb.integrate(q, a), self.mb.integrate(q, -a)
+                in_q[:, i] += weight / unit[i] * (force(there, v) - force(back, v))
+                in_v[:, i] += weight / unit[nv + i] * (force(q, v + b) - force(q, v - b))
+        return in_q, in_v
+
+
+def _start(s: Slopes, step: Step, size: int) -> tuple[Array, Array, Array, Array, Array]:
+    """The state at the start of a step, and the variations [dq; dv; dT; dp]."""
+    nv = s.mb.nv
+    dq, dv, given = np.split(np.eye(size), (nv, 2 * nv))
+    q, v, _ = s.problem.parts(step.x0)
+    return *s.settle(step.t0, q, v, dq, dv), given
+
+
+def _moved(s: Slopes, q: Array, dq: Array, U: Array, dU: Array) -> tuple[Array, Array, Array]:
+    """integrate(q, U), how it varies, and J_u."""
+    J_q, J_u = s.mb.integrate_jacobians(q, U)
+    return s.mb.integrate(q, U), J_q @ dq + J_u @ dU, J_u
+
+
+def _rk4(s: Slopes, step: Step, size: int) -> Array:
+    """Stages in the chart of the start, as `sensitivity` has them for trees."""
+    q, v, dq, dv, given = _start(s, step, size)
+    K, vdot, dK, dvdot = (np.zeros((4, *x.shape)) for x in (v, v, dv, dv))
+    for i, (a, c) in enumerate(zip(step.h * RK4.A, RK4.c, strict=True)):
+        U, dU = a @ K, np.tensordot(a, dK, 1)
+        raw, d_raw, J_u = _moved(s, q, dq, U, dU)
+        t = step.t0 + c * step.h
+        q_i, v_i, dq_i, dv_i = s.settle(t, raw, v + a @ vdot, d_raw, dv + np.tensordot(a, dvdot, 1))
+        K[i] = np.linalg.solve(J_u, v_i)
+        dK[i] = np.linalg.solve(J_u, dv_i) + bent(s.mb, U[None], v_i[None])[0] @ dU
+        vdot[i], dvdot[i] = s.rates(t, q_i, v_i, dq_i, dv_i, given)
+    b = step.h * RK4.b
+    end, d_end, _ = _moved(s, q, dq, b @ K, np.tensordot(b, dK, 1))
+    return _ended(s, step, end, v + b @ vdot, d_end, dv + np.tensordot(b, dvdot, 1))
+
+
+def _euler_symplectic(s: Slopes, step: Step, size: int) -> Array:
+    """v1 = v0 + h a(q0, v0), then q1 = move(q0, h v1)."""
+    q, v, dq, dv, given = _start(s, step, size)
+    h = step.h
+    vdot, dvdot = s.rates(step.t0, q, v, dq, dv, given)
+    v, dv = v + h * vdot, dv + h * dvdot
+    end, d_end, _ = _moved(s, q, dq, h * v, h * dv)
+    return _ended(s, step, end, v, d_end, dv)
+
+
+def _verlet(s: Slopes, step: Step, size: int) -> Array:
+    """q1 = move(q0, h (v0 + h a0 / 2)), v1 = v0 + h (a0 + a(q1, v0 + h a0)) / 2."""
+    q, v, dq, dv, given = _start(s, step, size)
+    h = step.h
+    a0, da0 = s.rates(step.t0, q, v, dq, dv, given)
+    end, d_end, _ = _moved(s, q, dq, h * (v + 0.5 * h * a0), h * (dv + 0.5 * h * da0))
+    q1, v1, dq1, dv1 = s.settle(step.t0 + h, end, v + h * a0, d_end, dv + h * da0)
+    a1, da1 = s.rates(step.t0 + h, q1, v1, dq1, dv1, given)
+    return _ended(s, step, end, v + 0.5 * h * (a0 + a1), d_end, dv + 0.5 * h * (da0 + da1))
+
+
+def _ended(s: Slopes, step: Step, q: Array, v: Array, dq: Array, dv: Array) -> Array:
+    return np.concatenate(s.settle(step.t0 + step.h, q, v, dq, dv)[2:])
+
+
+_METHODS = {"rk4": _rk4, "euler_symplectic": _euler_symplectic, "verlet": _verlet}
