@@ -9,7 +9,7 @@ import pytest
 import soacraft as sc
 from soacraft import dynamics as dyn
 from soacraft.errors import LoopError, ModelError, StaleError
-from soacraft.loops import ConstraintEmbedding, FullyAugmented, TreeAugmented
+from soacraft.loops import ConstraintEmbedding, FullyAugmented, TreeAugmented, forward_dynamics_derivatives
 from soacraft.model.samples.random_models import random_inertia, random_pose
 from soacraft.model.sizes.scale import scale_of
 
@@ -346,10 +346,16 @@ def test_solvers_go_on(solver):
     q = s.assemble(mb.q)
     v = s.project_velocity(q, np.ones(mb.nv))
     call, result = s.forward_dynamics, s.forward_dynamics(q, v, force)
+    forward_dynamics_derivatives(s, q, v, force), s.mixed_dynamics(q, v, force, force, mb.dof_names[:1])
     rng = np.random.default_rng(2)
 
     def compare(q, v):
-        wanted = solver(mb.copy()).forward_dynamics(q, v, force)
+        twin = solver(mb.copy())
+        wanted = twin.forward_dynamics(q, v, force)
+        for own, others in zip(*(forward_dynamics_derivatives(x, q, v, force) for x in (s, twin)), strict=True):
+            close(own, others, 1e-8)
+        mixed = [x.mixed_dynamics(q, v, force, np.ones(mb.nv), mb.dof_names[:1]) for x in (s, twin, s)]
+        close(mixed[::2], [mixed[1]] * 2, 1e-9)
         for each in (s.forward_dynamics, call, s.forward_dynamics):
             found = each(q, v, force)
             close(found.vdot, wanted.vdot, 1e-9)

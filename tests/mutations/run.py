@@ -27,7 +27,14 @@ from tests.mutations.mutations import MUTATIONS, Mutation
 ROOT = Path(__file__).resolve().parents[2]
 ALL = (*MUTATIONS, *CACHES)
 #: The tests of a group of mutations; of all others, `FOLDERS`.
-OWN = {"passive": ("dynamics/test_passive.py", "dynamics/test_passive_force.py", "loops/test_passive.py")}
+OWN = {
+    "passive": ("dynamics/test_passive.py", "dynamics/test_passive_force.py", "loops/test_passive.py"),
+    "caches": (
+        "model/test_versions.py", "model/test_sko_functions.py", "ops/test_binding.py", "ops/programs/test_compile.py",
+        "ops/derivatives/test_sko_functions.py", "dynamics/test_results.py", "loops/test_hinge_forces.py",
+        "loops/test_subgraphs.py", "loops/embedding", "loops/test_compiled_lifetime.py",
+    ),
+}  # fmt: skip
 FOLDERS = ("anchors", "identities", "recursions", "ops", "model", "spatial", "kinematics", "loops", "peers", "pycraft")
 
 # The editable install finds `soacraft` before sys.path is asked: its finder is taken out, so that the copy is found.
