@@ -5,7 +5,7 @@ import pytest
 from tests.loops.cases import near, row_of_four_bars
 
 import soacraft as sc
-from soacraft.errors import LoopError
+from soacraft.errors import LoopError, StaleError
 from soacraft.loops import ConstraintEmbedding, FullyAugmented, TreeAugmented, forward_dynamics_derivatives
 from soacraft.model.samples.random_models import random_inertia, random_pose
 
@@ -73,10 +73,14 @@ def test_gravity_turns_with_the_anchor():
     part = part_of(mb)
     q, v, force = states(part)
     s = ConstraintEmbedding(part)
-    before = s.forward_dynamics(q, v, force).vdot
+    asked, result = s.forward_dynamics(q, v, force), s.forward_dynamics(q, v, force)
+    before, held = asked.vdot, np.array(asked.hinge_forces["hub"])
     moved = np.array(mb.q)
     moved[:4] = sc.Pose.from_rpy(-1.0, 0.5, 2.0).as_quaternion()
     mb.q = moved
+    np.testing.assert_array_equal(asked.hinge_forces["hub"], held)
+    with pytest.raises(StaleError, match=r"hinge forces of this result were not asked for before 'swung.*' changed"):
+        result.hinge_forces  # noqa: B018
     after = s.forward_dynamics(q, v, force).vdot
     assert np.abs(after - before).max() > 0.1
     near(after, in_python(ConstraintEmbedding(part)).forward_dynamics(q, v, force).vdot, 1e-9)

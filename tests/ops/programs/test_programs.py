@@ -516,3 +516,23 @@ def test_plans_have_a_slice_for_every_node(place, wrong):
     given[place] = np.array(wrong, dtype=np.int64)
     with pytest.raises(ValueError, match="has one entry more than there are slices"):
         _core.plan(*given)
+
+
+def test_a_program_needs_what_its_fields_are_made_of():
+    """Each alone: of A, H and M, the fields 0, 1 and 2, those that a field is made of are given."""
+    plan = plan_of_two()
+    made = [plan.sum(1.0, field, False, 2.0, field, False) for field in range(3)]
+    programs = [_core.program(plan, [0, 0], [], [field]) for field in (*made, plan.riccati(0, 1, 2))]
+    assert [sorted(_core.numbers(plan).missing(program)) for program in programs] == [[0], [1], [2], [0, 1, 2]]
+
+
+def test_where_a_state_has_quaternions():
+    """Up to the end of q; those that are not there are refused, and so are sizes below zero."""
+    for nq, at in ((4, 0), (5, 1)):
+        assert not _core.store(nq, 3, np.array([at]), 0).ready
+    for nq, at in ((3, 0), (4, 1), (4, -1)):
+        with pytest.raises(ValueError, match="a quaternion is not within q"):
+            _core.store(nq, 3, np.array([at]), 0)
+    for nq, nv in ((-1, 0), (0, -1)):
+        with pytest.raises(ValueError, match="sizes are not negative"):
+            _core.store(nq, nv, np.zeros(0, dtype=np.int64), 0)
