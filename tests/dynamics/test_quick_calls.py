@@ -388,3 +388,21 @@ def test_a_mask_of_another_length_is_refused(size):
     handle.mixed_dynamics(*given, np.ones(7, dtype=bool))
     with pytest.raises(sc.errors.SoacraftError):
         handle.mixed_dynamics(*given, np.ones(size, dtype=bool))
+
+
+def test_an_inverse_is_computed_where_the_rank_is_sure():
+    """Towards the stretched arm; sure is tr C tr C^-1 < 1e11, where turns and travels are scaled by the largest."""
+    d, eye = sc.Dynamics(sc.load("arm7")), np.eye(6)
+    sides = []
+    for q in np.geomspace(0.1, 1e-5, 20)[:, None] * [0.1, 0.5, 0.2, 1.0, 0.3, 0.7, 0.4]:
+        C = d.operational_space_compliance(q, "link7/tool")
+        scale = np.repeat([np.diag(C)[:3].max(), np.diag(C)[3:].max()], 3) ** -0.5
+        scaled = scale[:, None] * C * scale
+        bound = 1e-11 * np.trace(scaled) * np.trace(np.linalg.inv(scaled))
+        passed_on = d.operational_space_inertia.passed_on
+        Lambda = d.operational_space_inertia(q, "link7/tool")
+        close(Lambda / scale @ (scale[:, None] * C), eye, 1e-3)
+        if not 0.9 < bound < 1.1:
+            sides.append(bound < 1.0)
+            assert (d.operational_space_inertia.passed_on == passed_on) == sides[-1]
+    assert {*sides} == {True, False}

@@ -536,3 +536,18 @@ def test_where_a_state_has_quaternions():
     for nq, nv in ((-1, 0), (0, -1)):
         with pytest.raises(ValueError, match="sizes are not negative"):
             _core.store(nq, nv, np.zeros(0, dtype=np.int64), 0)
+
+
+def test_a_state_is_set_where_its_quaternions_are_unit():
+    """Wherever they are in q; else nothing is set, and Python says what is wrong."""
+    store, v = _core.store(11, 9, np.array([1, 7]), 0), np.zeros(9)
+    q = np.array([5.0, 0.6, 0, 0, 0.8, 7, 9, 0, 1, 0, 0])
+    store.put(q, v, v)
+    for at, unit in ((0, True), (1, False), (4, False), (5, True), (6, True), (7, False), (8, False), (10, False)):
+        other = q.copy()
+        other[at] += 0.1
+        stamp = store.stamp
+        assert store.set(other, None, None) is unit
+        assert (store.stamp != stamp) is unit
+        np.testing.assert_array_equal(store.state()[1], other if unit else q)
+        store.put(q, v, v)
