@@ -30,13 +30,15 @@ STEPS = 10_000
 
 @dataclass(frozen=True, eq=False)
 class Impact:
-    """When two moving shapes first touch: `time` from 0 to 1, or inf; `nearest` is where, at that time or at the end."""
+    """When two moving shapes first touch: `time` from 0 to 1, or inf; `nearest` is where, then or at the end."""
 
     time: float
     nearest: Nearest
 
     def __repr__(self) -> str:
-        return f"impact at {self.time:.6g} of the way" if np.isfinite(self.time) else f"no impact; {self.nearest!r} at the end"
+        if np.isfinite(self.time):
+            return f"impact at {self.time:.6g} of the way"
+        return f"no impact; {self.nearest!r} where it ended"
 
 
 class _Motion:
@@ -57,7 +59,7 @@ class _Motion:
 def time_of_impact(a: Shape, from_a: Pose, to_a: Pose, b: Shape, from_b: Pose, to_b: Pose) -> Impact:
     """When two shapes first touch that each move from a pose to another, at constant rates of travel and turn.
 
-    Shapes that touch at the start are at time 0. O(steps), fewer the faster they close in.
+    Shapes that touch at the start are at time 0. O(steps), of which there are few where they close in without turning.
 
     >>> from soacraft.contact import Box, Sphere
     >>> bullet, plate, still = Sphere(0.01), Box(1, 1, 0.001), Pose()
@@ -105,7 +107,8 @@ def first_impact(built: Any, start: Array, end: Array) -> tuple[float, Array, An
         if not np.isfinite(shape.extent) and motion.rate:
             raise ModelError(f"shape {placed.name!r} is a plane without end that turns; make it a box.")
     rows, places = built.core.run(start[None], float(2.0 * max(reach, default=0.0)), False, 1)
-    first, touching = np.inf, []
+    first = np.inf
+    touching: list[tuple[Array, tuple[int, int, int]]] = []
     for row, (_, i, j) in zip(rows, places, strict=True):
         if row[0] > reach[i] + reach[j]:
             continue

@@ -21,8 +21,9 @@ def read_mesh(path: Path, name: str) -> Triangles:
     suffix = path.suffix.lower()
     if suffix not in (".stl", ".obj"):
         raise ModelFileError(f"mesh {name!r}: only .stl and .obj files are read; convert it, or pass shapes={{...}}.")
-    if path.stat().st_size > LARGEST:
-        raise ModelFileError(f"mesh {name!r} has {path.stat().st_size} bytes, and {LARGEST} is the most; make it coarser.")
+    size = path.stat().st_size
+    if size > LARGEST:
+        raise ModelFileError(f"mesh {name!r} has {size} bytes, and {LARGEST} is the most; make it coarser.")
     data = path.read_bytes()
     try:
         points, triangles = _read_obj(data) if suffix == ".obj" else _read_stl(data)

@@ -136,7 +136,8 @@ class TriangleMesh(Shape):
             raise ModelError(f"a TriangleMesh needs a triangle with area; none of the {len(where)} given has one.")
         corners = np.ascontiguousarray(corners[good])
         core = contact_mesh(np.ascontiguousarray(points), corners.ravel(), closed)
-        points.setflags(write=False), corners.setflags(write=False)
+        points.setflags(write=False)
+        corners.setflags(write=False)
         more = "closed" if closed else "open, two-sided"
         more += f", {dropped} without area left out" * (dropped > 0) + ", was inside out" * inverted
         self._set(vertices=points, triangles=corners, closed=closed, inverted=inverted, dropped=dropped, core=core,
@@ -207,7 +208,7 @@ class HeightField(Shape):
             raise ModelError(f"x and y of a HeightField must be positive, got {wide[0]:g} and {wide[1]:g}.")
         base = float(z.min()) - max(wide) if bottom is None else float(finite(bottom, (), "bottom of a HeightField"))
         if base >= z.min():
-            raise ModelError(f"bottom of a HeightField must be below its heights, got {base:g}; they begin at {z.min():g}.")
+            raise ModelError(f"bottom of a HeightField must be below its heights, from {z.min():g} on, got {base:g}.")
         core = contact_mesh(*_ground(z, wide[0], wide[1], base), True)
         z.setflags(write=False)
         shown = f"{rows} x {columns} heights over {wide[0]:g} x {wide[1]:g} m, {z.min():g} to {z.max():g} m"

@@ -77,7 +77,7 @@ class ShapeMaker:
         told = known[0].attributes if known else {}
         if "elevation" not in told or len(geometry.size) != 4:
             raise ModelError(f"the heights of height field {wanted!r} are not in the model; {cure}.")
-        rows, columns = int(str(told.get("nrow", 0))), int(str(told.get("ncol", 0)))
+        rows, columns = (int(float(str(told.get(key, 0)))) for key in ("nrow", "ncol"))
         z = np.array([float(x) for x in _words(told["elevation"])])
         if z.size != rows * columns or z.size == 0:
             raise ModelError(f"height field {wanted!r} has {z.size} heights, not {rows} x {columns}; {cure}.")

@@ -194,7 +194,8 @@ class Scene:
 
         It is that of the nearest points; where faces are parallel and these jump, it is one of the one-sided ones.
         """
-        return np.asarray(np.einsum("ri,rij->rj", rows.normal, self.jacobian(rows)))
+        J = self.jacobian(rows)
+        return np.asarray(np.einsum("ri,rij->rj", rows.normal, J))
 
     def cast_rays(self, q: Any, origin: Any, direction: Any, *, skip: Iterable[str] = ()) -> Hits:
         """Where rays (..., 3) in the inertial frame first meet a shape, at one configuration: lidar, altimeter. `skip`
@@ -243,8 +244,8 @@ class Scene:
                     k = int(side[i])
                     slip[i] += sign * (at[state[i], k, :9].reshape(3, 3) @ built.moving[k])
         return Contacts(
-            tuple(built.index), q, state, a, b, rows[:, 0], rows[:, 1:4], rows[:, 4:7], rows[:, 7:10], rows[:, 10], slip,
-            built.key,
+            tuple(built.index), q, state, a, b, rows[:, 0], rows[:, 1:4], rows[:, 4:7], rows[:, 7:10], rows[:, 10],
+            slip, built.key,
         )  # fmt: skip
 
     def _poses(self, q: Any, built: _Built) -> tuple[Array, Array]:
@@ -281,9 +282,8 @@ class Scene:
         return mb.version, *shapes, *mb.records
 
     def _current(self) -> _Built:
-        key = self._key()
-        built = self._built
-        if built is not None and len(key) == len(built.key) and all(x is y or x == y for x, y in zip(key, built.key, strict=True)):
+        key, built = self._key(), self._built
+        if built is not None and len(key) == len(built.key) and all(map(_same, key, built.key)):
             return built
         self._built = made = self._build(key)
         return made
@@ -299,7 +299,7 @@ class Scene:
             refusal = unanswerable(shapes[i], shapes[j])
             if refusal:
                 a, b = placed[i].name, placed[j].name
-                raise ModelError(f"shapes {a!r} and {b!r} may touch, but {refusal}; or leave the pair out with exclude().")
+                raise ModelError(f"shapes {a!r} and {b!r} may touch, but {refusal}.")
         local = np.concatenate([pose_rows(x.geometry.pose) for x in placed]) if placed else np.empty((0, 12))
         body = np.array([x.body for x in placed], dtype=np.int64)
         single, double = self._paddings(placed, pairs)
@@ -339,6 +339,10 @@ class Scene:
 def shapes_of(shapes: list[Shape]) -> list[Any]:
     """The compiled shapes."""
     return [x.core for x in shapes]
+
+
+def _same(x: Any, y: Any) -> bool:
+    return x is y or bool(x == y)
 
 
 def _is(placed: Placed, name: str) -> bool:

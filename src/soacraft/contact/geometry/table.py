@@ -78,7 +78,7 @@ class Contacts:
         if not len(self):
             return "no contacts"
         lines = [f"{len(self)} rows, nearest {self.distance.min():.6g} m"]
-        lines += [f"  {row.a} - {row.b}: {row.distance:.6g} m" for row in (self[i] for i in range(min(len(self), _SHOWN)))]
+        lines += [f"  {self[i]!r}" for i in range(min(len(self), _SHOWN))]
         return "\n".join(lines + ["  ..."] * (len(self) > _SHOWN))
 
     def _repr_html_(self) -> str:
