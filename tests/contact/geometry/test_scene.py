@@ -29,7 +29,7 @@ def two_free(first=("box", (1.0, 1.0, 1.0)), second=("sphere", (0.5,)), order: b
 def chain() -> sc.Multibody:
     """Three links on pins, with shapes of three kinds, over a floor and beside a post."""
     mb = sc.serial_chain(4)
-    skins = [("capsule", (0.1, 0.5)), ("box", (0.2, 0.2, 0.6)), ("cylinder", (0.1, 0.5)), ("ellipsoid", (0.1, 0.2, 0.3))]
+    skins = [("capsule", (0.1, 0.5)), ("box", (0.2, 0.2, 0.6)), ("cylinder", (0.1, 1)), ("ellipsoid", (0.1, 0.2, 0.3))]
     for body, (kind, size) in zip(mb.bodies, skins, strict=True):
         body.add_geometry(shape("skin", kind, size, pose=Pose.from_rpy(0.3, 0.2, 0.1, (0.05, 0.1, -0.4))))
     mb.root.add_geometry(shape("floor", "plane", pose=Pose(translation=(0, 0, -6))))
