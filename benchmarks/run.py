@@ -14,6 +14,7 @@ from pathlib import Path
 from types import ModuleType
 
 import analysis
+import contact
 import growth
 import loading
 import loops
@@ -30,6 +31,7 @@ BENCHMARKS: dict[str, ModuleType] = {
     "loading": loading,
     "road": road,
     "sim": sim,
+    "contact": contact,
 }
 RESULTS = Path(__file__).parent / "results"
 README = Path(__file__).parents[1] / "README.md"

@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "array.hpp"
+#include "numpy_array.hpp"
 #include "soacraft/contact/touch.hpp"
 
 namespace soacraft {
@@ -144,6 +145,28 @@ void distance(const Shape& a, nb::handle poses_a, const Shape& b, nb::handle pos
         if (spots.empty()) spots.push_back({{}, {}, {}, HUGE_VAL, 0.0});
         write(spots[0], out.data() + SPOT * i);
     }
+}
+
+// The same at one pair of poses, given by their arrays: eleven numbers, or None where an argument is not plain.
+nb::object nearest_of(const Shape& a, nb::handle Ra, nb::handle pa, const Shape& b, nb::handle Rb, nb::handle pb,
+                      double within) {
+    const npy_intp rotation[2] = {3, 3}, translation[1] = {3}, numbers[1] = {SPOT};
+    const double *x[4] = {data_of(Ra.ptr(), 2, rotation), data_of(pa.ptr(), 1, translation),
+                          data_of(Rb.ptr(), 2, rotation), data_of(pb.ptr(), 1, translation)};
+    for (const double* each : x)
+        if (each == nullptr) return nb::none();
+    require_answerable(a, b);
+    double at_a[POSE], at_b[POSE];
+    std::copy(x[0], x[0] + 9, at_a), std::copy(x[1], x[1] + 3, at_a + 9);
+    std::copy(x[2], x[2] + 9, at_b), std::copy(x[3], x[3] + 3, at_b + 9);
+    thread_local std::vector<Spot> spots;
+    spots.clear();
+    touch(a, at_a, b, at_b, within, false, spots);
+    if (spots.empty()) spots.push_back({{}, {}, {}, HUGE_VAL, 0.0});
+    PyObject* made = PyArray_SimpleNew(1, const_cast<npy_intp*>(numbers), NPY_DOUBLE);
+    if (made == nullptr) throw nb::python_error();
+    write(spots[0], static_cast<double*>(PyArray_DATA(reinterpret_cast<PyArrayObject*>(made))));
+    return nb::steal(made);
 }
 
 nb::object as_array(const std::vector<double>& x, index columns) {
@@ -358,6 +381,8 @@ void bind(nb::module_& m) {
     m.def("contact_mesh", &make_mesh, array("points"), array("triangles"), nb::arg("closed"), "A triangle mesh.");
     m.def("contact_distance", &distance, nb::arg("a"), array("poses_a"), nb::arg("b"), array("poses_b"),
           nb::arg("within"), array("out"), "The nearest points of two shapes at pairs of poses.");
+    m.def("contact_nearest", &nearest_of, nb::arg("a"), array("Ra"), array("pa"), nb::arg("b"), array("Rb"), array("pb"),
+          nb::arg("within"), "The nearest points of two shapes at one pair of poses.");
     m.def("contact_manifold", &manifold, nb::arg("a"), array("pose_a"), nb::arg("b"), array("pose_b"), nb::arg("within"),
           "All contacts of two shapes.");
     m.def("contact_rays", &cast_rays, nb::arg("shape"), array("pose"), array("rays"), array("out"), "Where rays meet a shape.");

@@ -11,6 +11,7 @@ from soacraft._core import (
     contact_hull,
     contact_manifold,
     contact_mesh,
+    contact_nearest,
     contact_primitive,
     contact_rays,
 )
@@ -26,6 +27,7 @@ __all__ = [
     "contact_hull",
     "contact_manifold",
     "contact_mesh",
+    "contact_nearest",
     "contact_primitive",
     "contact_rays",
     "pose_rows",

@@ -114,6 +114,7 @@ class TriangleMesh(Shape):
     """
 
     kind = "mesh"
+    convex = False
     vertices: Array
     triangles: Integers
     closed: bool
@@ -195,6 +196,7 @@ class HeightField(Shape):
     """
 
     kind = "heightfield"
+    convex = False
     heights: Array
     size: tuple[float, float, float]
 

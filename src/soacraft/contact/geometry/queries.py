@@ -7,42 +7,71 @@ from typing import Any
 
 import numpy as np
 
-from soacraft.contact.geometry.compiled import SPOT, contact_distance, contact_manifold, contact_rays, pose_rows
-from soacraft.contact.geometry.shapes import Plane, Shape
+from soacraft.contact.geometry.compiled import (
+    SPOT,
+    contact_distance,
+    contact_manifold,
+    contact_nearest,
+    contact_rays,
+    pose_rows,
+)
+from soacraft.contact.geometry.shapes import Shape
 from soacraft.errors import ModelError
 from soacraft.model.tree.arguments import read_pose
+from soacraft.results import refuse_large
 from soacraft.spatial.checks import Array, finite
 from soacraft.spatial.pose import Pose
 
 
-@dataclass(frozen=True, eq=False)
 class Nearest:
-    """The nearest points of two shapes, or the deepest; arrays of a batch have its leading axes.
+    """The nearest points of two shapes, or the deepest; arrays of a batch have its leading axes. Read-only.
 
     `distance` is signed. `point_a` and `point_b` are on the shapes, `normal` is the unit vector from a to b:
     distance = normal . (point_b - point_a). `error` bounds what `distance` may be off by, of the iteration alone;
     it is zero for closed forms.
     """
 
-    distance: Any
-    point_a: Array
-    point_b: Array
-    normal: Array
-    error: Any
+    __slots__ = ("_rows",)
 
-    @classmethod
-    def of(cls, rows: Array, shape: tuple[int, ...]) -> Nearest:
-        """From rows of 11 numbers."""
-        d, e = rows[:, 0].reshape(shape), rows[:, 10].reshape(shape)
-        a, b, n = (rows[:, i : i + 3].reshape(*shape, 3) for i in (1, 4, 7))
-        return cls(d if shape else float(d), a, b, n, e if shape else float(e))
+    def __init__(self, rows: Array) -> None:
+        self._rows = rows
+        rows.setflags(write=False)
+
+    @property
+    def distance(self) -> Any:
+        """The signed distance, in metres."""
+        return self._number(0)
+
+    @property
+    def point_a(self) -> Array:
+        """The point on a, (..., 3)."""
+        return self._rows[..., 1:4]
+
+    @property
+    def point_b(self) -> Array:
+        """The point on b, (..., 3)."""
+        return self._rows[..., 4:7]
+
+    @property
+    def normal(self) -> Array:
+        """The unit vector from a to b, (..., 3)."""
+        return self._rows[..., 7:10]
+
+    @property
+    def error(self) -> Any:
+        """What the distance may be off by, in metres."""
+        return self._number(10)
+
+    def _number(self, i: int) -> Any:
+        return float(self._rows[i]) if self._rows.ndim == 1 else self._rows[..., i]
 
     def __repr__(self) -> str:
-        if np.ndim(self.distance):
-            return f"nearest points of {np.size(self.distance)} pairs, distances {np.min(self.distance):.6g} to " \
-                   f"{np.max(self.distance):.6g}"
+        d = self.distance
+        if np.ndim(d):
+            reach = f", distances {np.min(d):.6g} to {np.max(d):.6g}" if np.size(d) else ""
+            return f"nearest points of {np.size(d)} pairs{reach}"
         way = ", ".join(f"{x:.6g}" for x in self.normal)
-        return f"distance {self.distance:.6g}, normal ({way})"
+        return f"distance {d:.6g}, normal ({way})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +107,18 @@ def distance(a: Shape, pose_a: Pose, b: Shape, pose_b: Pose, within: float = np.
     >>> found.point_a, found.point_b
     (array([0., 0., 1.]), array([0. , 0. , 1.5]))
     """
+    if type(pose_a) is type(pose_b) is Pose and isinstance(a, Shape) and isinstance(b, Shape) and answerable(a, b):
+        limit = within if type(within) is float and within == within else read_within(within)
+        row = contact_nearest(
+            a.core, pose_a.rotation, pose_a.translation, b.core, pose_b.rotation, pose_b.translation, limit
+        )
+        if row is not None:
+            return Nearest(row)
+    return _batch(a, pose_a, b, pose_b, within)
+
+
+def _batch(a: Shape, pose_a: Pose, b: Shape, pose_b: Pose, within: float) -> Nearest:
+    """Distances at batches of poses; refuses what is not right."""
     require_pair(a, b)
     for pose, name in ((pose_a, "pose_a"), (pose_b, "pose_b")):
         if not isinstance(pose, Pose):
@@ -89,9 +130,10 @@ def distance(a: Shape, pose_a: Pose, b: Shape, pose_b: Pose, within: float = np.
             f"the batches of poses must match, got {pose_a.batch_shape} and {pose_b.batch_shape}."
         ) from None
     rows = [_rows(pose, shape) for pose in (pose_a, pose_b)]
+    refuse_large((*shape, SPOT), "the distances", "Take fewer poses at a time.")
     out = np.empty((int(np.prod(shape)), SPOT))
     contact_distance(a.core, rows[0], b.core, rows[1], read_within(within), out)
-    return Nearest.of(out, shape)
+    return Nearest(out.reshape(*shape, SPOT))
 
 
 def _rows(pose: Pose, shape: tuple[int, ...]) -> Array:
@@ -114,7 +156,7 @@ def contacts(a: Shape, pose_a: Pose, b: Shape, pose_b: Pose, within: float = 0.0
     require_pair(a, b)
     one = [read_pose(pose, name) for pose, name in ((pose_a, "pose_a"), (pose_b, "pose_b"))]
     rows = contact_manifold(a.core, pose_rows(one[0]), b.core, pose_rows(one[1]), read_within(within))
-    return Nearest.of(rows, (len(rows),))
+    return Nearest(rows)
 
 
 def cast_rays(shape: Shape, pose: Pose, origin: Any, direction: Any) -> Hits:
@@ -178,10 +220,15 @@ def require_pair(a: Any, b: Any) -> None:
         raise ModelError(f"{refusal}.")
 
 
+def answerable(a: Shape, b: Shape) -> bool:
+    """Whether a pair has a distance: one of the two is convex and has an end."""
+    return a.convex or b.convex or (a.kind == "plane") != (b.kind == "plane")
+
+
 def unanswerable(a: Shape, b: Shape) -> str:
     """Why a pair has no distance; an empty text where it has one."""
-    if isinstance(a, Plane) and isinstance(b, Plane):
+    if answerable(a, b):
+        return ""
+    if a.kind == "plane":
         return "two planes have no distance: each is a half space without end; make one of them a Box"
-    if a.kind in ("mesh", "heightfield") and b.kind in ("mesh", "heightfield"):
-        return "two triangle meshes have no signed distance here; make one of them a ConvexHull"
-    return ""
+    return "two triangle meshes have no signed distance here; make one of them a ConvexHull"

@@ -17,6 +17,7 @@ class Shape:
     """
 
     kind: ClassVar[str] = ""
+    convex: ClassVar[bool] = True  # and with an end
     core: ContactShape
     _shown: str
 
@@ -161,6 +162,7 @@ class Plane(_Sized):
     """
 
     kind = "plane"
+    convex = False
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,0 +1,109 @@
+"""Distances of shapes: pairs of primitives next to coal and python-fcl, one by one from Python and in a batch.
+
+One thread, the same pairs at the same poses, half of them in penetration. `one by one` is a call of Python for each pair;
+the others keep their request and result objects. `batch` is one call for all poses, which the others do not have: their
+time is that of the loop. `difference` is the largest of the distances of pairs that are apart. python-fcl is left out
+where it is not installed (`uv pip install python-fcl`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import coal
+import numpy as np
+from growth import table
+from measure import microseconds
+
+import soacraft as sc
+from soacraft.contact import Box, Capsule, Cylinder, Shape, Sphere, distance
+
+try:
+    import fcl
+except ImportError:
+    fcl = None
+
+SHAPES: dict[str, Shape] = {
+    "sphere": Sphere(0.4), "capsule": Capsule(0.2, 0.6), "box": Box(0.5, 0.6, 0.7), "cylinder": Cylinder(0.3, 0.6),
+}  # fmt: skip
+PAIRS = [("sphere", "sphere"), ("sphere", "box"), ("capsule", "capsule"), ("capsule", "box"), ("box", "box"),
+         ("cylinder", "box")]  # fmt: skip
+
+
+def run(quick: bool = False) -> dict[str, Any]:
+    """Measure; the result is plain data."""
+    return {"rows": [measured(*pair, 8 if quick else 200, quick) for pair in PAIRS]}
+
+
+def measured(first: str, second: str, count: int, quick: bool) -> dict[str, Any]:
+    """Microseconds of one distance."""
+    a, b = SHAPES[first], SHAPES[second]
+    rng = np.random.default_rng(0)
+    quaternions = rng.normal(size=(count, 4))
+    quaternions /= np.linalg.norm(quaternions, axis=1)[:, None]
+    way = rng.normal(size=(count, 3))
+    p = way / np.linalg.norm(way, axis=1)[:, None] * rng.uniform(0.3, 1.3, (count, 1))
+    batch, still = sc.Pose.from_quaternion(quaternions, p), sc.Pose()
+    each = [sc.Pose(R, x) for R, x in zip(batch.rotation, batch.translation, strict=True)]
+    jobs: dict[str, Callable[[], Any]] = {
+        "one by one": lambda: [distance(a, still, b, pose) for pose in each],
+        "batch": lambda: distance(a, still, b, batch),
+        "coal": in_coal(a, b, batch),
+    }
+    if fcl is not None:
+        jobs["python-fcl"] = in_fcl(a, b, batch)
+    ours, theirs = distance(a, still, b, batch).distance, np.array(jobs["coal"]())
+    apart = ours > 1e-3
+    times = {name: t / count for name, t in microseconds(jobs, 2 if quick else 7).items()}
+    difference = float(np.abs(ours - theirs)[apart].max(initial=0.0))
+    return {"pair": f"{first} - {second}", "us": times, "difference": difference}
+
+
+def in_coal(a: Shape, b: Shape, poses: sc.Pose) -> Callable[[], list[float]]:
+    """A loop over the poses."""
+    names = {"sphere": coal.Sphere, "capsule": coal.Capsule, "box": coal.Box, "cylinder": coal.Cylinder}
+    one, two = (names[x.kind](*x.size) for x in (a, b))  # type: ignore[attr-defined]
+    still = coal.Transform3s()
+    places = [coal.Transform3s(R, p) for R, p in zip(poses.rotation, poses.translation, strict=True)]
+    request, result = coal.DistanceRequest(), coal.DistanceResult()
+    request.enable_signed_distance = True
+
+    def loop() -> list[float]:
+        found = []
+        for place in places:
+            result.clear()
+            found.append(coal.distance(one, still, two, place, request, result))
+        return found
+
+    return loop
+
+
+def in_fcl(a: Shape, b: Shape, poses: sc.Pose) -> Callable[[], list[float]]:
+    """A loop over the poses, of objects that are moved."""
+    names = {"sphere": fcl.Sphere, "capsule": fcl.Capsule, "box": fcl.Box, "cylinder": fcl.Cylinder}
+    one, two = (fcl.CollisionObject(names[x.kind](*x.size), fcl.Transform()) for x in (a, b))  # type: ignore[attr-defined]
+    places = [fcl.Transform(R, p) for R, p in zip(poses.rotation, poses.translation, strict=True)]
+    request = fcl.DistanceRequest(enable_nearest_points=True, enable_signed_distance=True)
+
+    def loop() -> list[float]:
+        found = []
+        for place in places:
+            two.setTransform(place)
+            found.append(fcl.distance(one, two, request, fcl.DistanceResult()))
+        return found
+
+    return loop
+
+
+def text(result: dict[str, Any]) -> str:
+    """The table of a result."""
+    peers = [name for name in ("coal", "python-fcl") if name in result["rows"][0]["us"]]
+    head = ["pair", "one by one, us", "batch, us", *(f"{name}, us" for name in peers), "coal / one by one", "coal / batch",
+            "difference, m"]  # fmt: skip
+    rows = []
+    for row in result["rows"]:
+        t = row["us"]
+        rows.append([row["pair"], f"{t['one by one']:.2f}", f"{t['batch']:.3f}", *(f"{t[name]:.2f}" for name in peers),
+                     f"{t['coal'] / t['one by one']:.1f}", f"{t['coal'] / t['batch']:.1f}", f"{row['difference']:.0e}"])  # fmt: skip
+    return f"## Distances of primitives\n\n{table(head, rows, 1)}"
