@@ -166,7 +166,7 @@ SOACRAFT_INLINE index riccati(const Hinged<T>& model, const T* M, T tolerance, c
         if (!moves) return k;
         if (p < 0) continue;
         const index inboard = tree.node.size(p);
-        add_AYBs(inboard, size, size, inboard, model.A(k), P_plus, model.A(k), work, out.P + body.start(p));
+        add_AYAs(inboard, size, model.A(k), P_plus, work, out.P + body.start(p));
         T* const carried = all_sizes + tree.node.start(p);
         for (index r = 0; r < inboard; ++r)
             for (index c = 0; c < size; ++c) carried[r] += model.A(k)[r * size + c] * model.A(k)[r * size + c] * sizes[c];

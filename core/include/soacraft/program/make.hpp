@@ -210,7 +210,7 @@ SOACRAFT_INLINE bool make_riccati(const Made<T>& m, const Maker& maker) {
         meet(p);
         const index inboard = m.rows(P, p);
         const T* const edge = m.block(A, a[k]);
-        add_AYBs(inboard, size, size, inboard, edge, P_plus, edge, work, m.block(P, p));
+        add_AYAs(inboard, size, edge, P_plus, work, m.block(P, p));
         T* const carried = sizes + body.offset[p];
         for (index r = 0; r < inboard; ++r)
             for (index c = 0; c < size; ++c) carried[r] += edge[r * size + c] * edge[r * size + c] * own[c];
