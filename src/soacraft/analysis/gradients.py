@@ -16,6 +16,7 @@ from soacraft.dynamics.engine import answer
 from soacraft.dynamics.inertias import log_det_mass_matrix
 from soacraft.dynamics.quick import also_of_sko, quick
 from soacraft.errors import LoopError, ModelError, StateError
+from soacraft.model.flat.sko import SKOModel
 from soacraft.model.tree.graph import Graph
 from soacraft.results import finite_or_refused
 from soacraft.spatial.checks import Array, finite
@@ -129,7 +130,6 @@ def fixman_potential(g: Graph, q: Any, kT: float = 1.0, *, ignore_loops: bool = 
     return half * log_det_mass_matrix(g, q, ignore_loops=ignore_loops)
 
 
-@also_of_sko
 def fixman_force(g: Graph, q: Any, kT: float = 1.0, *, ignore_loops: bool = False) -> Array:
     """The generalized force -(kT/2) d log det Mcal of the Fixman potential, (..., nv). O(n).
 
@@ -139,9 +139,16 @@ def fixman_force(g: Graph, q: Any, kT: float = 1.0, *, ignore_loops: bool = Fals
     >>> fixman_force(sc.load("double_pendulum"), [0.3, np.pi / 4], kT=2.0) + 0.0
     array([ 0.        , -0.66666667])
     """
+    if isinstance(g, SKOModel):
+        from soacraft.dynamics.sko import of_sko
+
+        return np.asarray(of_sko("fixman_force", g, (q, kT), {"ignore_loops": ignore_loops}))
     half = 0.5 * _temperature(kT)
     try:
-        gradient = log_det_gradient(g, q, ignore_loops=ignore_loops)
+        if ignore_loops is False:  # without a keyword, which would cost as much as the rest of this function
+            gradient = log_det_gradient(g, q)
+        else:
+            gradient = log_det_gradient(g, q, ignore_loops=ignore_loops)
     except (LoopError, ModelError):
         check_loops("fixman_force", read_graph("fixman_force", g), ignore_loops)  # the same, of this function
         raise
