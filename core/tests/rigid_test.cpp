@@ -111,6 +111,47 @@ void test_dynamics(const Model& model, const Buffer<double>& q_, const Buffer<do
     expect(worst < 1e-9, "forward dynamics undoes inverse dynamics");
 }
 
+// What a state is read from and a result is written to, in floats.
+struct FloatRow {
+    Buffer<float> x;
+    explicit FloatRow(const Buffer<double>& from) : x(from.begin(), from.end()) {}
+    float operator[](index i) const { return x[i]; }
+    void set(index i, float value) { x[i] = value; }
+};
+
+// The same kernels in floats: the mass matrix and forces are those in doubles, accelerations need those forces.
+void test_floats(const Model& model, const Buffer<double>& q_, const Buffer<double>& M, Random& random) {
+    const index n = model.nv;
+    const Row q{q_}, v{random.numbers<double>(n)}, vdot{random.numbers<double>(n)};
+    const FloatRow q_f(q_), v_f(v.x), vdot_f(vdot.x);
+    Arrays<float> arrays(model);
+    Buffer<float> M_f(M.size());
+    expect(mass_matrix<float>(model, q_f, arrays.crba(), M_f.data()), "the mass matrix in floats is finite");
+    expect(close(M_f, Buffer<float>(M.begin(), M.end())), "the mass matrix in floats");
+    Row tau{Buffer<double>(n)}, needed{Buffer<double>(n)};
+    FloatRow tau_f(tau.x), found(tau.x);
+    Buffer<Moving<double>> moving(model.count);
+    Buffer<Moving<float>> moving_f(model.count);
+    Buffer<Motion<double>> motions(model.branches);
+    Buffer<Motion<float>> motions_f(model.branches);
+    inverse_dynamics<double>(model, Base{}, q, v, vdot, nullptr, moving.data(), motions.data(), tau);
+    inverse_dynamics<float>(model, Base{}, q_f, v_f, vdot_f, nullptr, moving_f.data(), motions_f.data(), tau_f);
+    expect(close(tau_f.x, Buffer<float>(tau.x.begin(), tau.x.end())), "inverse dynamics in floats");
+    Heap heap;
+    const AbaWork<float> work(model, heap);
+    if (!forward_dynamics<float>(model, Base{}, q_f, v_f, tau_f, nullptr, work, found)) {
+        gives_up("a hinge is in doubt in floats");
+        return;
+    }
+    const Row computed{Buffer<double>(found.x.begin(), found.x.end())};
+    inverse_dynamics<double>(model, Base{}, q, v, computed, nullptr, moving.data(), motions.data(), needed);
+    for (index i = 0; i < n; ++i) {
+        double size = std::fabs(tau[i]) + 1.0;
+        for (index j = 0; j < n; ++j) size += std::fabs(M[i * n + j] * computed[j]);
+        expect(std::fabs(needed[i] - tau[i]) < 1e-3 * size, "forward dynamics in floats");
+    }
+}
+
 // q after a short step t along v.
 Buffer<double> stepped(const Model& model, Buffer<double> q, const Buffer<double>& v, double t) {
     for (index k = 0; k < model.count; ++k) {
@@ -194,6 +235,7 @@ void test_tree(const RandomTree& tree, const Buffer<double>& q, Random& random) 
     test_matrices<Pack<2>, double>(tree.model, q, M);
     test_matrices<Pack<2>, Pack<2>>(tree.model, Same{q.data()}, M);
     test_dynamics(tree.model, q, M, random);
+    test_floats(tree.model, q, M, random);
     test_gradients<Pack<2>>(tree.model, q, M, random);
 }
 
@@ -207,6 +249,11 @@ void test_massless_tip() {
     Arrays<double> arrays(tree.model);
     Buffer<double> y(tree.model.nv * tree.model.nv);
     expect(!mass_matrix_inverse<Pack<2>>(tree.model, q, arrays.minv(), y.data()), "a massless tip has no inverse");
+    Heap heap;
+    const FloatRow q_f(q), still(Buffer<double>(tree.model.nv));
+    FloatRow vdot(still);
+    expect(!forward_dynamics<float>(tree.model, Base{}, q_f, still, still, nullptr, AbaWork<float>(tree.model, heap), vdot),
+           "nor does it move in floats");
     for (index i = 0; i < dofs(e.kind); ++i) tree.armature[e.v + i] = 0.5;
     tree.look_for_armature();
     test_tree(tree, q, random);

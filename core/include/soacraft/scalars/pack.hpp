@@ -213,4 +213,13 @@ SOACRAFT_FLAT void sine_cosine(double a, double& s, double& c) {
 }
 #endif
 
+// The same for `float`, whose angles are reduced in doubles.
+SOACRAFT_FLAT float minimum(float a, float b) { return a < b ? a : b; }
+SOACRAFT_FLAT float larger_by(double factor, float a, float b) { return a > float(factor) * b ? a : b; }
+SOACRAFT_FLAT void sine_cosine(float a, float& s, float& c) {
+    double sine, cosine;
+    sine_cosine(double(a), sine, cosine);
+    s = float(sine), c = float(cosine);
+}
+
 SOACRAFT_RIGID_END

@@ -20,7 +20,7 @@ public:
         } else {
             const index lane = i % WIDTH;
             if (lane == 0) fill(i);
-            return {cosine_[lane], sine_[lane]};
+            return {T(cosine_[lane]), T(sine_[lane])};
         }
     }
 
