@@ -21,7 +21,7 @@ from soacraft import analysis
 from soacraft.dynamics.table import TABLE
 from soacraft.model.flat.compiled import CompiledModel
 
-NODE = "link7/tool"
+NODE, BODY = "link7/tool", "link4"
 #: Microseconds of the public functions before quick calls answered them, measured on one core of an AVX2 machine.
 BEFORE = {
     "forward_dynamics": 88, "inverse_dynamics": 83, "bias_force": 78, "gravity_force": 65, "mass_matrix": 68,
@@ -109,7 +109,8 @@ BEFORE_PROGRAMS = {
     "R * X": 500, "P * X": 500, "massmat, compiled": 10, "massmat.inv, compiled": 10, "J * x, compiled": 830,
     "H*psi*M*psi.T*H.T, compiled": 830, "Omega, compiled": 830, "H*psi*M*psi.T*H.T, batch of 4,096": 100,
     "Omega, batch of 4,096": 100, "chain of 10,000: massmat * x": 44_000, "chain of 10,000: massmat.inv * x": 180_000,
-    "chain of 10,000: Omega[i, j]": 132_000,
+    "chain of 10,000: Omega[i, j]": 132_000, "massmat.diff(body) * x": 1_060, "P.diff(body) * X": 1_500,
+    "massmat.inv.diff(body) * x": 1_210, "massmat.diff(body), compiled": 1_450,
 }  # fmt: skip
 #: States that follow each other, so that nothing is at the state it was at before.
 STATES = 64
@@ -127,6 +128,8 @@ def operator_rows() -> dict[tuple[str, str], Loop]:
     for name, expr, vector, work in (
         ("massmat * x", massmat, x, inverse), ("massmat.inv * x", massmat.inv, x, forward),
         ("Omega * X", s.Omega, X, None), ("psi * X", s.psi, X, None), ("R * X", s.R, X, None), ("P * X", s.P, X, None),
+        ("massmat.diff(body) * x", massmat.diff(BODY), x, None), ("P.diff(body) * X", s.P.diff(BODY), X, None),
+        ("massmat.inv.diff(body) * x", massmat.inv.diff(BODY), x, None),
     ):  # fmt: skip
         loops[name, "function"] = after_states(mb, partial(expr.__mul__, vector))
         if work is not None:
@@ -143,6 +146,7 @@ def compiled_rows(mb: sc.Multibody, s: Any, massmat: Any) -> dict[tuple[str, str
         "J * x": (s.B([NODE]).T * s.phi.T * s.H.T, "poses"),
         "H*psi*M*psi.T*H.T": (s.H * s.psi * s.M * s.psi.T * s.H.T, "forward_dynamics"),
         "Omega": (s.Omega, None),
+        "massmat.diff(body)": (massmat.diff(BODY), None),
     }
     loops: dict[tuple[str, str], Loop] = {}
     Q = np.array([mb.random_state(seed)[0] for seed in range(BATCH)])
