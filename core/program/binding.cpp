@@ -264,7 +264,8 @@ void bind(nb::module_& m) {
             return add_cross(b, kind, X, space, copied(at, "at"));
         }, nb::arg("kind"), nb::arg("X"), nb::arg("space"), array("at"))
         .def("hinge_rate", &add_hinge_rate, nb::arg("node"), nb::arg("dof"))
-        .def("places", &places, nb::arg("field"), "Rows and columns of its blocks, and where each begins.");
+        .def("places", &places, nb::arg("field"), "Rows and columns of its blocks, and where each begins.")
+        .def_prop_ro("size", [](const Builder& b) { return b.plan.arena; }, "How many numbers a state has.");
     nb::class_<Written>(m, "Program", "The steps of a product with columns, and the fields they need.")
         .def("saved", [](const Written& w, const Numbers& n) {
             require_of(n, w);

@@ -497,6 +497,10 @@ class Plan:
     def hinge_rate(self, node: int, dof: int) -> int:
         """dH of one hinge of a rigid tree along one of its dofs."""
 
+    @property
+    def size(self) -> int:
+        """How many numbers a state has, all fields together."""
+
     def places(self, field: int) -> tuple[list[int], list[int], list[int]]:
         """Rows and columns of its blocks, and where each begins."""
 

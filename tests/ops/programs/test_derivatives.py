@@ -10,6 +10,7 @@ import soacraft as sc
 from soacraft import _core
 from soacraft.errors import ModelFileError
 from soacraft.model.hinges import examples
+from soacraft.ops.programs import fields
 from soacraft.ops.programs.roads import binding_of, road_of
 from soacraft.ops.table import NAMES
 
@@ -154,6 +155,28 @@ def test_parameters_of_the_model_follow():
     close(change * x, fresh.apply(x[:, None])[:, 0], "", 1e-11)
     close(f(np.array(mb.q), None, x), fresh.apply(x[:, None])[:, 0], "", 1e-11)
     assert np.abs(np.asarray(change * x) - before).max() > 1e-3 * np.abs(before).max()
+
+
+def test_a_plan_does_not_grow_with_every_direction(monkeypatch):
+    """Past a size derivatives are left to Python, with the same numbers; other expressions keep their programs."""
+    monkeypatch.setattr(fields, "MOST_NUMBERS", 1000)
+    monkeypatch.setattr(fields, "MOST_TIMES", 3)
+    mb = sc.random_tree(9, seed=3)
+    s = sc.operators(mb)
+    which = dofs(mb)
+    compiled = []
+    for body, dof, _ in which:
+        change, x = s.psi.diff(body, dof), np.linspace(-1, 1, s.psi.shape[1])
+        compiled.append(lowered(change) is not None)
+        wanted = change.apply(x[:, None])[:, 0]
+        np.testing.assert_allclose(change * x, wanted, rtol=0, atol=1e-11 * np.abs(s.psi.apply(x[:, None])).max())
+    assert compiled[0]
+    assert not compiled[-1]
+    plan = road_of(s.binding).fields.plan
+    size = plan.size
+    assert s.psi.diff(*which[-1][:2]) * np.ones(s.psi.shape[1]) is not None
+    assert plan.size == size
+    agree(s.Omega * s.P)
 
 
 def test_what_is_zero_has_a_program():

@@ -76,8 +76,15 @@ class Columns(Lowering):
         return self.fields.plan.sum(a, x, False, b, other, False)
 
 
+def _refuse_too_many(fields: Fields) -> None:
+    """Refuse one direction more where the plan of a model has grown large."""
+    if fields.plan.size > fields.most:
+        raise NotLowered
+
+
 @_field.register
 def _(expr: TwistLeaf, need: Needed) -> int:
+    _refuse_too_many(need.fields)
     if not all(isinstance(source, Unit) for source in expr.sources()):
         return need.given(expr)
     if not expr.terms:
@@ -116,6 +123,7 @@ def _bodies_of_nodes(leaf: TwistLeaf) -> Any:
 @_field.register
 def _(expr: HingeRateLeaf, need: Needed) -> int:
     """Along a dof of a hinge that C++ knows; further derivatives, and hinges of the user's own, are given by Python."""
+    _refuse_too_many(need.fields)
     if not expr.terms:
         return _zero(expr, need)
     (first, *more), *others = expr.terms

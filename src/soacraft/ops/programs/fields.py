@@ -29,6 +29,10 @@ Array = npt.NDArray[np.float64]
 
 A, H, M = range(3)
 
+#: A plan keeps its fields, and there are derivatives along every dof: once a state has this many numbers, or this many
+#: times those of A, H and M, further derivatives are left to Python, whose blocks are given back.
+MOST_NUMBERS, MOST_TIMES = 1 << 20, 8
+
 #: The leaves that are lowered by what they are. Others, and classes of the user's own made of these, are lowered by
 #: their blocks, if their products are those of their blocks.
 KNOWN: set[type[Leaf]] = {
@@ -50,6 +54,7 @@ class Fields:
 
     def __init__(self, plan: Plan, body: Space) -> None:
         self.plan = plan
+        self.most = MOST_NUMBERS + MOST_TIMES * plan.size  # with those of derivatives
         self.rigid = False  # whether C++ knows where nodes are
         self.picked: dict[int, tuple[Frame, ...]] = {}  # the nodes of pick-off fields
         self.names: dict[int, str] = {}  # how the fields are written
