@@ -104,9 +104,9 @@ SOACRAFT_INLINE void line_rates(const Model& model, const Curves& curves, const 
     for (index i = s.first; i + 1 < s.last; ++i) {
         const Site* two = sites + i;
         const Segment<double> x = segment(two, now);
-        const double over = plain ? s.law.k : T / x.length, inverse = 1.0 / x.length;
+        const double over = plain ? s.law.k : T * x.inverse;
         const index way = find_way(model, two[0].element, two[1].element, w);
-        const Vec<double> p[] = {now[two[0].element].X.p + x.r_a, now[two[1].element].X.p + x.r_b}, u = inverse * x.d;
+        const Vec<double> p[] = {now[two[0].element].X.p + x.r_a, now[two[1].element].X.p + x.r_b}, u = x.inverse * x.d;
         Vec<double> v[2];
         for (int k = 0; k < 2; ++k) {
             const LinkedElement<double>& at = now[two[k].element];
@@ -124,7 +124,7 @@ SOACRAFT_INLINE void line_rates(const Model& model, const Curves& curves, const 
             if (k == count) w.felt[count++] = dof.v, w.g[dof.v] = 0.0, w.h[dof.v] = 0.0;
             w.g[dof.v] += g;
             if (damps)
-                w.h[dof.v] += inverse * dot(dof.c, v[1] - v[0]) + dof.side * dot(u, step_of_velocity(model, dof, now, p[end], v[end]));
+                w.h[dof.v] += x.inverse * dot(dof.c, v[1] - v[0]) + dof.side * dot(u, step_of_velocity(model, dof, now, p[end], v[end]));
         }
         for (index k = 0; k < way; ++k)
             for (index j = 0; j < way; ++j) {

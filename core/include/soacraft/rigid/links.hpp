@@ -99,11 +99,11 @@ SOACRAFT_INLINE void follow_links(const Model& model, const Links& links, const 
 
 // -- lines ------------------------------------------------------------------------------------------------------------
 
-// From one site to the next: arms from the origins of their elements, the way between them and its length.
+// From one site to the next: arms from the origins of their elements, the way between them, its length and 1 over it.
 template <class T>
 struct Segment {
     Vec<T> r_a, r_b, d;
-    T length;
+    T length, inverse;
 };
 
 template <class T>
@@ -112,7 +112,7 @@ SOACRAFT_FLAT Segment<T> segment(const Site* s, const LinkedElement<T>* at) {
     Segment<T> x;
     x.r_a = a.X.R * vec<T>(s[0].p), x.r_b = b.X.R * vec<T>(s[1].p);
     x.d = (b.X.p - a.X.p) + (x.r_b - x.r_a);
-    x.length = square_root(dot(x.d, x.d));
+    x.length = square_root(dot(x.d, x.d)), x.inverse = T(1.0) / x.length;
     return x;
 }
 // How fast it grows.
@@ -120,7 +120,7 @@ template <class T>
 SOACRAFT_FLAT T growth(const Site* s, const Segment<T>& x, const LinkedElement<T>* at) {
     const LinkedElement<T>&a = at[s[0].element], &b = at[s[1].element];
     const Vec<T> rate = (b.V.v - a.V.v) + (cross(b.V.w, x.r_b) - cross(a.V.w, x.r_a));
-    return dot(x.d, rate) / x.length;
+    return x.inverse * dot(x.d, rate);
 }
 template <class T>
 SOACRAFT_FLAT void pull_together(const Site* s, const Segment<T>& x, const Vec<T>& pull, LinkedElement<T>* at) {
@@ -144,7 +144,7 @@ SOACRAFT_FLAT void pull_line(const Curves& curves, const Line& s, const Site* si
             pull_together(two, x, T(s.law.k) * x.d, at);
         } else {
             const T pull = damps ? tension(curves, s.law, x.length, growth(two, x, at)) : elastic(curves, s.law, x.length);
-            pull_together(two, x, (pull / x.length) * x.d, at);
+            pull_together(two, x, (pull * x.inverse) * x.d, at);
         }
         return;
     }
@@ -157,7 +157,7 @@ SOACRAFT_FLAT void pull_line(const Curves& curves, const Line& s, const Site* si
     const T pull = damps ? tension(curves, s.law, length, rate) : elastic(curves, s.law, length);
     for (index i = s.first; i + 1 < s.last; ++i) {
         const Segment<T> x = segment(sites + i, at);
-        pull_together(sites + i, x, (pull / x.length) * x.d, at);
+        pull_together(sites + i, x, (pull * x.inverse) * x.d, at);
     }
 }
 

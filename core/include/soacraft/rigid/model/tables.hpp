@@ -157,7 +157,8 @@ inline void check_passive(const Tables& t) {
     for (const Curve& c : t.curves)
         if (c.first < 0 || c.first >= c.last || c.last > size(t.pieces)) reject("a curve has pieces that are not there");
     const auto check = [&](index first, index last, index least, index there, const Law& law) {
-        if (first < 0 || last - first < least || last > there) reject("a spring or tendon has ends that are not there");
+        if (first < 0 || first > there || last > there || last < first + least)
+            reject("a spring or tendon has ends that are not there");
         if (law.spring < -1 || law.spring >= size(t.curves) || law.damper < -1 || law.damper >= size(t.curves))
             reject("a spring or tendon has a curve that is not there");
     };
