@@ -1,5 +1,5 @@
-// Springs, dampers, tendons and what is between nodes on random trees: each lane of a pack as one state, and rates
-// against differences.
+// Springs, dampers, tendons and what is between nodes on random trees: each lane of a pack as one state, forces
+// against the energy, and rates against differences.
 #include "random_springs.hpp"
 #include "soacraft/rigid/drivers/access.hpp"
 
@@ -35,6 +35,33 @@ Buffer<double> moved(const Element& e, index j, Buffer<double> q, double t) {
     return q;
 }
 
+// Between nodes the force at rest is minus the gradient of the energy, and dampers take energy away.
+void test_energy(const Springs& springs, const Buffer<double>& q, const Buffer<double>& v, double scale) {
+    const Model& model = springs.model;
+    Passive between = springs.passive;
+    between.springs_count = between.balls_count = between.tendons_count = 0;
+    Buffer<LinkedElement<double>> memory(static_cast<std::size_t>(model.count + 2));
+    LinkWork<double> work;
+    work.at = memory.data();
+    const Ground<double> ground = inertial_ground<double>();
+    const auto energy = [&](const Buffer<double>& x) { return passive_energy<double>(between, model, ground, x, work); };
+    const auto force = [&](const Buffer<double>& rates) {
+        Buffer<double> y(static_cast<std::size_t>(model.nv), 0.0);
+        each_passive<double>(between, model, ground, q, rates, work, [&y](index i, double x) { y[static_cast<std::size_t>(i)] += x; });
+        return y;
+    };
+    const Buffer<double> still(v.size(), 0.0), held = force(still), moving = force(v);
+    const double t = 1e-5;
+    for (const Element* e = model.elements; e < model.elements + model.count; ++e)
+        for (index j = 0; j < dofs(e->kind) && e->kind != ROLLING; ++j) {
+            const double slope = (energy(moved(*e, j, q, t)) - energy(moved(*e, j, q, -t))) / (2.0 * t);
+            expect(std::fabs(held[static_cast<std::size_t>(e->v + j)] + slope) < 1e-7 * scale, "the gradient of the energy");
+        }
+    double power = 0.0;
+    for (std::size_t i = 0; i < v.size(); ++i) power += v[i] * (moving[i] - held[i]);
+    expect(power <= 1e-12 * scale, "dampers take energy away");
+}
+
 void test_springs(unsigned seed) {
     Random random(seed);
     const RandomTree tree(random, 1 + random.integer(0, 9), false);
@@ -52,6 +79,7 @@ void test_springs(unsigned seed) {
         scale = std::fmax(scale, std::fmax(std::fabs(one[i]), std::fabs(two[i])));
     }
     expect(worst < 1e-14 * scale, "each lane has the forces of its own state");
+    test_energy(springs, q, v, scale);
     Buffer<double> dq(n * n, 0.0), dv(n * n, 0.0);
     Buffer<char> memory(1 << 20);
     Arena arena{memory.data()};
