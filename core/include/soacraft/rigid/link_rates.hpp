@@ -185,7 +185,7 @@ SOACRAFT_INLINE void vary_bushing(const Model& model, const Bushing& s, index wa
         for (int l = 0; l < count; ++l) {
             const WayDof& b = w.way[first + l];
             double x = rate.x[l];
-            if (!fast && a.side == b.side && carries(model, b.element, a.element))
+            if (!fast && carries(model, b.element, a.element))
                 x -= dot(Spatial<double>{a.w, t}, force_cross(Spatial<double>{b.w, step(b, w.now, o)}, now));
             (fast ? w.D : w.K)[a.v * n + b.v] -= a.side * x;
         }
