@@ -2,11 +2,20 @@
 
 import numpy as np
 import pytest
-from tests.loops.cases import library, row_of_four_bars
+from tests.loops.cases import library, project, row_of_four_bars
 from tests.loops.test_case_four_bars import pendulum, spatial_loop
+from tests.sim.chains import ball_jointed_four_bar, slider_crank
+from tests.sim.chains import four_bar as four_bar_of
+from tests.sim.test_order import advance
 
 import soacraft as sc
-from soacraft.errors import LoopError, ModelError
+from soacraft.errors import LoopError, ModelError, SimulationError
+from soacraft.kinematics.rows import Constraints
+from soacraft.sim.clock import Instant
+from soacraft.sim.closed import Stabilized
+from soacraft.sim.integrators.explicit import RK4, Dop853
+from soacraft.sim.stride import Stride
+from soacraft.sim.system import Mechanism
 
 SOLVERS = ("ta", "fa", "ce")
 
@@ -57,6 +66,126 @@ def test_order_on_a_closed_chain(solver, method):
         errors.append(np.abs([mb.q[0], mb.v[0]] - pendulum(np.pi / 2, -1.0, 0.4)).max())
         assert run.violation.max() < 1e-12
     assert least < np.log2(errors[0] / errors[1]) < most
+
+
+@pytest.mark.parametrize(
+    ("make", "time", "turns"),
+    [
+        (lambda: four_bar_of(0.5, 1.8, 1.5, 2.0, 0.3, 6.0), 1.5, 1.1),
+        (lambda: slider_crank(8.0), 0.8, 1.1),
+        (lambda: ball_jointed_four_bar(8.0), 0.8, 1.0),
+    ],
+    ids=["four-bar", "slider crank", "ball joints"],
+)
+def test_a_full_turn_in_independent_dofs(make, time, turns):
+    """By constraint embedding as with all dofs, through both dead points."""
+    ends = []
+    for solver in ("ta", "ce"):
+        mb = make()
+        run = sc.sim.Propagator(mb, solver, rtol=1e-7).advance_to(time)
+        assert np.ptp(run.q[:, 0]) > turns * 2 * np.pi
+        assert run.violation.max() < 1e-12
+        ends.append(np.concatenate([mb.q, mb.v]))
+    np.testing.assert_allclose(ends[1], ends[0], atol=3e-5)
+
+
+def test_independent_dofs_change_during_a_run():
+    """A four-bar none of whose links can turn full: each has its dead points, so that no choice serves throughout."""
+    wanted = four_bar_of(1.0, 1.2, 1.1, 2.0, 0.4, 4.0)
+    sc.sim.Propagator(wanted, "ta", rtol=1e-10).advance_to(1.5)
+    mb = four_bar_of(1.0, 1.2, 1.1, 2.0, 0.4, 4.0)
+    solver = sc.loops.ConstraintEmbedding(mb)
+    run = sc.sim.Propagator(mb, solver, rtol=1e-9).advance_to(1.5)
+    assert len(solver.changes) >= 2
+    np.testing.assert_allclose(np.concatenate([mb.q, mb.v]), np.concatenate([wanted.q, wanted.v]), atol=2e-6)
+    assert run.violation.max() < 1e-12
+
+
+def test_a_dead_point_of_the_independent_dof_stops_the_run():
+    """The slider tells neither where the crank goes on nor how fast: not a wrong motion, but the time and the cure."""
+    mb = slider_crank(8.0)
+    solver = sc.loops.ConstraintEmbedding(mb, independent=["slider"])
+    p = sc.sim.Propagator(mb, solver, integrator="rk4", step=0.002)
+    with pytest.raises(SimulationError, match=r"loses its branch: with 'slider' independent, dof 'crank' would") as e:
+        p.advance_to(1.0)
+    assert abs(e.value.run.q[-1, 0] - np.pi) < 0.1  # crank and rod nearly in line
+
+
+def test_steps_that_end_off_their_branch_are_refused():
+    """What the way onto the closures moves is an error of the step; where shorter ones do not mend it, it is told."""
+
+    class Off(Dop853):
+        def step(self, problem, t, x, h, w):
+            found = super().step(problem, t, x, h, w)
+            found.drift = np.full(problem.mb.nv, 1e-3 if t > 0.1 else 0.0)
+            return found
+
+    mb = sc.load("double_pendulum")
+    mb.set_state([1.0, 0.5], [0.0, 0.0])
+    m = Mechanism(mb)
+    stride, now, x = Stride(Off(), 1e-6, None, 0), Instant(0), m.point(mb.q, mb.v)
+    w = m.rates(0.0, x)
+    while now.seconds <= 0.1:
+        step, now, _ = stride.take(m, now, x, w, 10**9)
+        x, w = step.x1, step.w1
+    with pytest.raises(SimulationError, match=r"the branch of the closures is in doubt.*solver='ce'.*solver='ta'"):
+        stride.take(m, now, x, w, 10**9)
+
+
+@pytest.mark.parametrize(("solver", "integrator", "rtol"), [("ce", "dop853", 1e-7), ("ta", "ida", 1e-7)])
+def test_parallelograms_through_their_flat_pose(solver, integrator, rtol):
+    """Where they could leave their branch; the pendulum of one coordinate tells that they do not."""
+    mb = row_of_four_bars(2)
+    run = sc.sim.Propagator(mb, solver, integrator=integrator, rtol=rtol).advance_to(1.0)
+    assert run.q[:, 0].max() - np.pi / 2 > 0.0 or run.q[:, 0].min() < 0.0  # beyond a flat pose
+    np.testing.assert_allclose([mb.q[0], mb.v[0]], pendulum(np.pi / 2, -1.0, 1.0), atol=1e-5)
+    assert run.violation.max() < 1e-12
+
+
+def test_stabilized_closures_close_as_told():
+    """What is open, at rest, goes as (1 + t/T) exp(-t/T)."""
+    mb = four_bar()
+    mb.q = np.add(mb.q, [1e-4, 2e-4, -1e-4])
+    mb.v = project(mb, mb.v)
+    m = Mechanism(mb, [], None, Stabilized(sc.loops.TreeAugmented(mb), 0.05))
+    before = np.linalg.norm(Constraints(mb, mb.current).residual)
+    x, _ = advance(RK4(), m, 0.1, 40)
+    q, v, _ = m.parts(x)
+    after = np.linalg.norm(Constraints(mb, mb.state(q, v)).residual)
+    assert after == pytest.approx(3.0 * np.exp(-2.0) * before, rel=2e-3)
+
+
+def test_stabilized_runs_tell_their_violation():
+    wanted = four_bar_of(0.5, 1.8, 1.5, 2.0, 0.3, 6.0)
+    sc.sim.Propagator(wanted, "ta", rtol=1e-9).advance_to(0.4)
+    violations, errors = [], []
+    for steps in (40, 80):
+        mb = four_bar_of(0.5, 1.8, 1.5, 2.0, 0.3, 6.0)
+        options = dict(stabilization="baumgarte", time_constant=0.05)
+        p = sc.sim.Propagator(mb, "fa", integrator="rk4", step=0.4 / steps, **options)
+        assert "closures stabilized with the time constant 0.05 s" in str(p.report())
+        violations.append(p.advance_to(0.4).violation.max())
+        errors.append(np.abs(np.concatenate([mb.q - wanted.q, mb.v - wanted.v])).max())
+    assert errors[1] < errors[0] / 10 < 1e-4  # of order four, as is what the closures are open by
+    assert 1e-12 < violations[1] < violations[0] / 10 < 1e-6
+
+
+def test_stabilization_is_refused_where_it_means_nothing():
+    mb = four_bar()
+    for solver, options, text in (
+        ("ta", dict(stabilization="springs"), r"stabilization must be 'projection' or 'baumgarte', got 'springs'"),
+        ("ta", dict(stabilization="baumgarte"), r"needs time_constant= in seconds"),
+        ("ta", dict(time_constant=0.1), r"time_constant is of stabilization='baumgarte'; give both, or neither"),
+        ("ta", dict(stabilization="baumgarte", time_constant=0.0), r"time_constant must be positive, got 0 s"),
+        ("ce", dict(stabilization="baumgarte", time_constant=0.1), r"integrates all dofs: use solver='ta' or 'fa'"),
+    ):
+        with pytest.raises(ValueError, match=text):
+            sc.sim.Propagator(mb, solver, **options)
+    with pytest.raises(LoopError, match=r"is of closed chains, and the model is a tree; leave it out"):
+        sc.sim.Propagator(sc.load("pendulum"), stabilization="baumgarte", time_constant=0.1)
+    p = sc.sim.Propagator(mb, stabilization="baumgarte", time_constant=0.1)
+    with pytest.raises(LoopError, match=r"cannot be prescribed with stabilization='baumgarte'"):
+        p.prescribe(mb.dof_names[0], lambda t: (0.0, 0.0, 0.0))
 
 
 def test_a_prescribed_crank_drives_a_loop():

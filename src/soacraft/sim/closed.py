@@ -2,7 +2,7 @@
 
 Tree-augmented and fully-augmented solvers integrate all dofs and project each state, least in the metric of the mass
 matrix, so that branches are kept through singular poses. Constraint embedding integrates the independent dofs: the
-dependent ones, predicted by their own rates, are solved for at every stage.
+dependent ones, predicted by their own rates, are solved for at every stage. `Stabilized` projects nothing.
 """
 
 from __future__ import annotations
@@ -14,13 +14,23 @@ import numpy as np
 import numpy.typing as npt
 
 from soacraft import dynamics as dyn
-from soacraft.errors import LoopError
+from soacraft.errors import LoopError, SingularError, StateError
 from soacraft.kinematics.rows import Constraints
 from soacraft.loops import ConstraintEmbedding, Solver
-from soacraft.spatial.checks import Array
+from soacraft.model.sizes.measure import measure_of
+from soacraft.spatial.checks import Array, finite
 
 if TYPE_CHECKING:
     from soacraft.sim.forces.prescribed import Prescribed
+
+
+#: Rows that repeat others, relative to the largest, in units of the rows and of the mass matrix.
+_REPEATED = 1e-9
+#: Dependent dofs that are solved for are within this of those that were integrated, relative to a radian, to the length
+#: of the model, and to the fastest dof.
+_NEAR = 0.05
+#: Slower than this, relative to a swing under gravity, is rest.
+_SLOW = 1e-6
 
 
 class Chain(NamedTuple):
@@ -50,32 +60,55 @@ class Closed:
         return self.solver.mixed_dynamics(q, v, force, vdot, prescribed)
 
     def onto(
-        self, q: Array, v: Array, prescribed: Prescribed | None, still: Sequence[int] = ()
+        self, q: Array, v: Array, prescribed: Prescribed | None, still: Sequence[int] = (), end: bool = False
     ) -> tuple[Array, Array]:
-        """The state on the closures next to (q, v), with some dofs at rest."""
+        """The state on the closures next to (q, v), with some dofs at rest; at the end of a step, one that is not near
+        is a `LoopError`."""
         if prescribed is not None:
             names = self.solver.graph.dof_names
             q = self.solver.assemble(q, fixed=[names[i] for i in prescribed.dofs])
             return q, self._held(q, v, [*prescribed.dofs, *still])
-        q, v = self._projected(q, v)
+        q, v = self._projected(q, v, end)
         if not still:
             return q, v
         v = np.array(v)
         v[list(still)] = 0.0
         return q, self._held(q, v, still)
 
-    def _projected(self, q: Array, v: Array) -> tuple[Array, Array]:
+    def _projected(self, q: Array, v: Array, end: bool) -> tuple[Array, Array]:
         if isinstance(self.solver, ConstraintEmbedding):
-            q = self.solver.complete(q)
-            return q, self.solver.expand(q, v[_numbers(self.solver, q)])
+            closed = self.solver.complete(q)
+            rates = self.solver.expand(closed, v[_numbers(self.solver)])
+            if end:
+                self._require_near(self.solver, (q, v), (closed, rates))
+            return closed, rates
         return self.solver.project(q, v)
+
+    def _require_near(
+        self, solver: ConstraintEmbedding, integrated: tuple[Array, Array], closed: tuple[Array, Array]
+    ) -> None:
+        """Raise `LoopError` where the dependent dofs that were solved for are not those that were integrated: beyond a
+        dead point the independent ones tell neither the branch nor the speed of the others."""
+        graph = solver.graph
+        measure = measure_of(graph, closed[0])
+        slow = _SLOW * np.sqrt(np.linalg.norm(graph.gravity) / measure.length)
+        fastest = max(float(np.abs(measure.dofs * integrated[1]).max(initial=0.0)), float(slow))
+        moved = measure.dofs * graph.difference(integrated[0], closed[0]), measure.dofs * (closed[1] - integrated[1])
+        far = np.maximum(np.abs(moved[0]), np.abs(moved[1]) / fastest if fastest > 0.0 else 0.0)
+        if far.max(initial=0.0) > _NEAR:
+            dof = graph.dof_names[int(np.argmax(far))]
+            raise LoopError(
+                f"{graph.name!r} loses its branch: with {', '.join(map(repr, solver.epoch.dofs))} independent, dof "
+                f"{dof!r} would jump by {far.max():.2g} of its size, as at a dead point. Let the solver choose the "
+                "independent dofs (solver='ce'), or integrate all (solver='ta')."
+            )
 
     def projector(self, q: Array, in_force: Array) -> Array:
         """P with P dv what `onto` leaves of dv at a closed q: X on the independent dofs of an embedding, else
         dvdot/dforce Mcal."""
         if not isinstance(self.solver, ConstraintEmbedding):
             return np.asarray(in_force @ dyn.mass_matrix(self.solver.graph, q, ignore_loops=True))
-        numbers = _numbers(self.solver, q)
+        numbers = _numbers(self.solver)
         P = np.zeros_like(in_force)
         for number, e in zip(numbers, np.eye(len(numbers)), strict=True):
             P[:, number] = self.solver.expand(q, e)
@@ -118,7 +151,10 @@ class Closed:
             )
 
     def chain(self, q: Array, v: Array) -> Chain | None:
-        """What compiled steps from a state take of the solver as it is now; None where Python must look at it first."""
+        """What compiled steps from a state take of the solver as it is now; None where Python must look at it first, as
+        at independent dofs that a user named, which may have dead points."""
+        if isinstance(self.solver, ConstraintEmbedding) and self.solver.system.wanted is not None:
+            return None
         parts = self.solver.compiled_parts(q, v)
         return None if parts is None else Chain(parts[0].core, parts[1].core, parts[1].order, np.array(parts[2]))
 
@@ -131,6 +167,78 @@ class Closed:
         return float(Constraints(self.solver.graph, self.solver.graph.state(q, v)).opening)
 
 
-def _numbers(solver: ConstraintEmbedding, q: Array) -> list[int]:
+class Stabilized(Closed):
+    """Closures that are not projected but pulled shut (Baumgarte 1972), with the time constant T:
+
+        Gc vdot + Gcdot v = -(2/T) Gc v - g/T^2,      so that what is open goes as (1 + t/T) exp(-t/T)
+
+    vdot is the nearest to that of the open tree in the metric of the mass matrix, dense: O(nv^3). Errors of the
+    integrator open the closures by about what it lets pass within T: `run.violation` tells. A T shorter than a few
+    steps makes the problem stiff.
+    """
+
+    def __init__(self, solver: Solver, time_constant: float) -> None:
+        super().__init__(solver)
+        self.time_constant = time_constant
+
+    def accelerations(self, q: Array, v: Array, force: Array) -> Array:
+        """vdot at any state near the closures."""
+        graph, T = self.solver.graph, self.time_constant
+        rows = Constraints(graph, graph.state(q, v))
+        free = dyn.forward_dynamics(graph, q, v, force, ignore_loops=True)
+        try:
+            L = np.linalg.cholesky(dyn.mass_matrix(graph, q, ignore_loops=True))
+        except np.linalg.LinAlgError:
+            raise SingularError(
+                f"the mass matrix of {graph.name!r} is singular: a body without inertia is held by the closures alone. "
+                "Leave stabilization='baumgarte' out, so that states are projected."
+            ) from None
+        G, unit = rows.jacobian(), rows.units
+        wanted = -rows.gamma - (2.0 / T) * rows.speed - rows.residual / T**2
+        half = np.linalg.solve(L, (G / unit[:, None]).T).T  # Gc L^-*, rows without unit
+        pull = np.linalg.lstsq(half, (wanted - G @ free) / unit, rcond=_REPEATED)[0]
+        return np.asarray(free + np.linalg.solve(L.T, pull))
+
+    def require_free(self, number: int, name: str, others: list[int]) -> None:
+        """Raise `LoopError`: prescribed motions take projection."""
+        raise LoopError(
+            f"dof {name!r} of {self.solver.graph.name!r} cannot be prescribed with stabilization='baumgarte'; leave "
+            "that out, so that states are projected."
+        )
+
+    def chain(self, q: Array, v: Array) -> Chain | None:
+        """None: compiled steps project."""
+        return None
+
+    def onto(
+        self, q: Array, v: Array, prescribed: Prescribed | None, still: Sequence[int] = (), end: bool = False
+    ) -> tuple[Array, Array]:
+        """The state as it is."""
+        return q, v
+
+
+def stabilized(closed: Closed | None, stabilization: str, time_constant: float | None) -> Closed | None:
+    """The closures as told: projected, or stabilized with a time constant in seconds."""
+    if stabilization not in ("projection", "baumgarte"):
+        raise StateError(f"stabilization must be 'projection' or 'baumgarte', got {stabilization!r:.60}.")
+    if stabilization == "projection":
+        if time_constant is not None:
+            raise StateError("time_constant is of stabilization='baumgarte'; give both, or neither.")
+        return closed
+    if closed is None:
+        raise LoopError("stabilization='baumgarte' is of closed chains, and the model is a tree; leave it out.")
+    if isinstance(closed.solver, ConstraintEmbedding):
+        raise LoopError("stabilization='baumgarte' integrates all dofs: use solver='ta' or 'fa' with it, not 'ce'.")
+    if time_constant is None:
+        raise StateError("stabilization='baumgarte' needs time_constant= in seconds: a few steps, such as 0.01.")
+    T = float(finite(time_constant, (), "time_constant", StateError))
+    if not T > 0.0:
+        raise StateError(f"time_constant must be positive, got {T:g} s.")
+    return Stabilized(closed.solver, T)
+
+
+def _numbers(solver: ConstraintEmbedding) -> list[int]:
+    """The independent dofs as they are chosen now; accelerations at a state where others serve much better choose
+    anew."""
     number = {name: i for i, name in enumerate(solver.graph.dof_names)}
-    return [number[name] for name in solver.independent(q)]
+    return [number[name] for name in solver.epoch.dofs]

@@ -67,7 +67,7 @@ def closing_rate(m: Mechanism, q: Array, v: Array, P: Array) -> Array:
 
 
 def by_differences(m: Mechanism, t: float, x: Array, w: Array) -> Array:
-    """Column by column: what rolls or is prescribed."""
+    """Column by column: what rolls, is prescribed or stabilized."""
     size = m.manifold.size
     J = np.zeros((size, size))
     scale = m.scale(x, w)

@@ -17,6 +17,7 @@ from soacraft.model.states.state import State
 from soacraft.model.tree.multibody import Multibody
 from soacraft.sim.choice import read_solver
 from soacraft.sim.clock import Instant, nanoseconds, positive_nanoseconds
+from soacraft.sim.closed import Stabilized, stabilized
 from soacraft.sim.compiled import obstacle_to_run
 from soacraft.sim.events import Crossing, Event, Happened, Watch
 from soacraft.sim.forces.drives import Control
@@ -42,9 +43,15 @@ class Propagator(Strict):
     """Carries the state of a model through time, from its present state at time t.
 
     `solver`: "tree"; for closed chains "ta", "fa" (all dofs, projected at every stage), "ce" (independent dofs), or a
-    solver of `sc.loops`; "auto" takes "tree" or "ta" and says why (`p.report()`). `integrator`: "dop853" or, for stiff
-    problems, "radau" (adaptive, to `rtol` per step in the model's own units), or with a fixed `step` in seconds "rk4",
-    "euler_symplectic", "verlet", "gauss4", "gauss6", "variational", "variational4".
+    solver of `sc.loops`; "auto" takes "tree" or "ta" and says why (`p.report()`). In place of the projection of "ta"
+    and "fa" `stabilization="baumgarte"` pulls closures shut within a `time_constant` in seconds.
+
+    `integrator`: "dop853" or, for stiff problems, "radau", "cvode", "ida" (adaptive, to `rtol` per step in the model's
+    own units); with a fixed `step` in seconds "rk4", "euler_symplectic", "verlet", "gauss4", "gauss6", "variational",
+    "variational4"; "generalized_alpha" with a step or without, of the spectral radius `rho_inf` (default 0.8). "cvode"
+    and "ida" need the extra `dae`. "ida" and "generalized_alpha" solve closed chains as differential-algebraic
+    equations. Of fixed steps, one run and the same in two halves give the same bits; "cvode" and "ida" end a step at
+    every pause, so they agree to `rtol`.
 
     Functions are called as f(t, state). While callbacks and actions of events run, at a pause and after a run the model
     has the state of the run; a callback that changes it makes the run go on from there. Times are rounded to
@@ -70,11 +77,16 @@ class Propagator(Strict):
         step: float | None = None,
         t: float = 0.0,
         rho_inf: float | None = None,
+        stabilization: str = "projection",
+        time_constant: float | None = None,
     ) -> None:
         if not isinstance(mb, Multibody):
             raise ModelError(f"a Propagator takes a Multibody, got {mb!r:.80}.")
         self._mb, self._version = mb, mb.version
-        self._closed, self._why = read_solver(mb, solver)
+        closed, self._why = read_solver(mb, solver)
+        self._closed = stabilized(closed, stabilization, time_constant)
+        if isinstance(self._closed, Stabilized):
+            self._why += f"; closures stabilized with the time constant {self._closed.time_constant:g} s"
         self._rtol = float(finite(rtol, (), "rtol", StateError))
         if not 1e-14 <= self._rtol <= 0.1:
             raise StateError(f"rtol must be between 1e-14 and 0.1, got {self._rtol:g}.")

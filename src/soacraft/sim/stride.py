@@ -14,6 +14,9 @@ from soacraft.sim.runs.block import Block
 from soacraft.sim.system import Mechanism
 from soacraft.spatial.checks import Array
 
+#: Steps this much shorter than the longest that end off the branch are not tried shorter still.
+_DOUBTFUL = 1e-3
+
 
 class Stride:
     """The steps of a run: of a fixed length from `origin` on, or as long as the method's error allows.
@@ -25,6 +28,7 @@ class Stride:
         self._method, self._rtol, self._step, self._origin = method, rtol, step, origin
         self._pace = Pace(method, rtol)
         self._length: float | None = None  # of the next step, where it adapts
+        self._longest = 0.0  # of all steps
         self._compiled: CompiledMotion | None = None
         self._judged: tuple[object, ...] = ()  # what `_compiled` was made for
 
@@ -92,6 +96,7 @@ class Stride:
                     raise
                 cause, error = wrong, np.inf  # a shorter step may not meet it
             if error <= 1.0:
+                self._longest = max(self._longest, h)
                 if h >= 0.5 * self._length or refused:  # not one that was cut short by a stop
                     self._length = self._pace.next(h, error, refused)
                 if self._pace.is_stiff(problem, step):
@@ -101,9 +106,15 @@ class Stride:
                     )
                 return step, Instant(end), error
             refused = True
+            if cause is None and h < _DOUBTFUL * self._longest and self._pace.drift(problem, step) >= error:
+                raise SimulationError(
+                    "the branch of the closures is in doubt, however short the step: velocities that follow from the "
+                    f"independent dofs are off by {error:.3g} times what is allowed, as at a dead point. Let the "
+                    "solver choose the independent dofs (solver='ce'), or integrate all (solver='ta')."
+                )
             self._length = 0.25 * h if not np.isfinite(error) else self._pace.next(h, error, True)
             if self._length < 2e-9:
-                why = f": {cause}" if cause is not None else f" (the error is {error:.3g} times what is allowed)"
+                why = f": {cause}" if cause is not None else f" (the error is {error:.3g} times what is allowed)."
                 raise SimulationError(
                     f"the step size fell below a nanosecond{why} A force that jumps needs an event where it does; a "
                     "stiff problem an implicit method; else loosen rtol."

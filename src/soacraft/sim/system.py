@@ -18,7 +18,7 @@ from soacraft.model.sizes.measure import measure_of
 from soacraft.model.states.state import State
 from soacraft.model.tree.multibody import Multibody
 from soacraft.sim import jacobian
-from soacraft.sim.closed import Closed
+from soacraft.sim.closed import Closed, Stabilized
 from soacraft.sim.forces.holding import Hold, Holding, holding_forces
 from soacraft.sim.forces.loads import Load, Passive, Stored
 from soacraft.sim.forces.prescribed import Prescribed
@@ -248,14 +248,15 @@ class Mechanism:
             self.holds.impose(q, v)
         if self.closed is not None:
             still = [x.number for x in self.holds.active]
-            q, v = self.closed.onto(q, v, self._prescribed if self._given else None, still)
+            q, v = self.closed.onto(q, v, self._prescribed if self._given else None, still, end)
         return np.concatenate([q, v, work])
 
     def jacobian(self, t: float, x: Array, w: Array) -> Array:
         """The Jacobian in the chart of x: analytic for holonomic hinges, on trees and closed chains."""
         q, v, _ = self.parts(x)
         rolls = any(x.active and not x.hinge.holonomic for x in self.mb.loops)
-        if self._prescribed is not None or rolls or not self.coordinates.is_group:
+        stabilized = isinstance(self.closed, Stabilized)
+        if self._prescribed is not None or rolls or stabilized or not self.coordinates.is_group:
             return jacobian.by_differences(self, t, x, w)
         if self.closed is None:
             return jacobian.of_tree(self, t, q, v)

@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.integrate import DOP853
 
-from soacraft.sim.integrators.steps import Method, Problem, Step, check_turn, hermite
+from soacraft.sim.integrators.steps import Method, Problem, Step, check_turn, hermite, settled
 from soacraft.spatial.checks import Array
 
 
@@ -33,12 +33,13 @@ class Explicit(Method):
             K[i] = _slope(problem, t, x, h, last, self.c[i])
         u = h * (self.b @ K[:-1])
         check_turn(problem.manifold, u, t, h)
-        end = problem.settle(t + h, problem.manifold.move(x, u), True)
+        end, drift = settled(problem, t + h, problem.manifold.move(x, u))
         w1 = problem.rates(t + h, end)
         K[-1] = problem.manifold.rate(x, u, w1)
         F = hermite(u, h * K[0], h * K[-1])
         steepness = (K[-1] - K[-2], u - last) if self.adaptive else None  # the last stage is at t + h as well
-        return Step(problem, t, h, x, end, w, w1, self._dense(problem, t, x, h, K, F), self._error(h, K), steepness)
+        F = self._dense(problem, t, x, h, K, F)
+        return Step(problem, t, h, x, end, w, w1, F, self._error(h, K), steepness, drift)
 
     def _dense(self, problem: Problem, t: float, x: Array, h: float, K: Array, F: Array) -> Array:
         return F

@@ -8,6 +8,8 @@ from soacraft.sim.integrators.steps import Method, Problem, Step
 from soacraft.spatial.checks import Array
 
 _SAFETY, _LEAST, _MOST = 0.9, 0.2, 8.0
+#: What weight the way onto the closures has next to the estimate of the error: it may be ten times as long.
+_DRIFT = 0.1
 #: The boundary of stability of Dormand and Prince's method: a step times the fastest rate beyond it is unstable.
 _STABLE = 6.1
 #: So many steps at the boundary, without so many in a row within it, are a stiff problem (Hairer and Wanner).
@@ -39,10 +41,19 @@ class Pace:
         if step.error is None:
             return 0.0
         scale = np.maximum(self._scale(problem, step.x0, step.w0), self._scale(problem, step.x1, step.w1))
+        drift = self.drift(problem, step)
         if len(step.error) == 1:
-            return _size(step.error[0], scale)
+            return max(_size(step.error[0], scale), drift)
         e5, e3 = _size(step.error[0], scale) ** 2, _size(step.error[1], scale) ** 2
-        return float(e5 / np.sqrt(e5 + 0.01 * e3)) if e5 > 0.0 else 0.0
+        return max(float(e5 / np.sqrt(e5 + 0.01 * e3)) if e5 > 0.0 else 0.0, drift)
+
+    def drift(self, problem: Problem, step: Step) -> float:
+        """The part of it that the way onto the closures has."""
+        if step.drift is None:
+            return 0.0
+        _, nt, nv = problem.sizes
+        scale = np.maximum(self._scale(problem, step.x0, step.w0), self._scale(problem, step.x1, step.w1))
+        return _DRIFT * _size(step.drift, scale[nt : nt + nv])
 
     @property
     def counts(self) -> tuple[int, int]:

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.linalg import lu_factor, lu_solve
 
 from soacraft.errors import ConvergenceError
-from soacraft.sim.integrators.steps import Method, Problem, Step, check_turn, hermite
+from soacraft.sim.integrators.steps import Method, Problem, Step, check_turn, hermite, settled
 from soacraft.spatial.checks import Array
 
 _ROOT = 6.0**0.5
@@ -69,8 +69,8 @@ class Radau(Method):
             raise ConvergenceError(f"the Newton steps of radau do not converge at a step of {h:.3g} s.")
         u = Z[2].copy()
         check_turn(manifold, u, t, h)
-        end = problem.settle(t + h, manifold.move(x, u), True)
+        end, drift = settled(problem, t + h, manifold.move(x, u))
         w1 = problem.rates(t + h, end)
         error = np.linalg.solve(_MU / h * np.eye(size) - J, w + _E @ Z / h)
         F = hermite(u, h * w, h * manifold.rate(x, u, w1))
-        return Step(problem, t, h, x, end, w, w1, F, np.array([error]))
+        return Step(problem, t, h, x, end, w, w1, F, np.array([error]), drift=drift)

@@ -59,6 +59,8 @@ class Step:
     """One or two estimates of the local error as tangent vectors, (1 or 2, size), where the method has them."""
     steepness: tuple[Array, Array] | None = None
     """A difference of rates and that of the coordinates it belongs to, where the method can tell a stiff problem."""
+    drift: Array | None = None
+    """By how much the velocities at the end were moved onto the closures, (nv)."""
     chart: tuple[Array, Array] | None = None
     """The origin of the chart and the coordinates of x0 in it, where x0 is not the origin itself."""
 
@@ -75,6 +77,14 @@ class Step:
         origin, u0 = (self.x0, 0.0) if self.chart is None else self.chart
         moved = self.problem.manifold.move(origin, u0 + dense(self.F, theta))
         return self.problem.settle(self.t0 + theta * self.h, moved, False)
+
+
+def settled(problem: Problem, t: float, x: Array) -> tuple[Array, Array]:
+    """The end of a step, put on closures, and by how much that moved its velocities: an error of the step that its
+    estimate does not know. Small as any, unless velocities that follow from others are ill-conditioned."""
+    end = problem.settle(t, x, True)
+    nq, _, nv = problem.sizes
+    return end, end[nq : nq + nv] - x[nq : nq + nv]
 
 
 def dense(F: Array, theta: float) -> Array:
