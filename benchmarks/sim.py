@@ -13,6 +13,7 @@ from typing import Any
 import models
 import mujoco
 import numpy as np
+import sim_chains
 import sim_runs
 import springs
 from growth import table
@@ -35,6 +36,7 @@ def run(quick: bool = False) -> dict[str, Any]:
         "cassie": sim_runs.cassie(quick),
         "energy": sim_runs.long_run(quick),
         "springs": springs.run(quick),
+        "chains": sim_chains.run(quick),
     }
 
 
@@ -69,7 +71,7 @@ def measured(name: str, count: int, steps: int, quick: bool) -> dict[str, Any]:
 def text(result: dict[str, Any]) -> str:
     """The tables of a result."""
     parts = [steps_text(result), pendulum_text(result), cassie_text(result), energy_text(result)]
-    return "\n\n".join([*parts, springs.text(result["springs"])])
+    return "\n\n".join([*parts, springs.text(result["springs"]), sim_chains.text(result["chains"])])
 
 
 def steps_text(result: dict[str, Any]) -> str:
