@@ -98,8 +98,8 @@ def pendulum_text(result: dict[str, Any]) -> str:
     ratio = found["rows"][1]["us"] / found["rows"][0]["us"]
     return (
         f"## Double pendulum to {found['end']:g} s, error at most {sim_runs.ACCURACY:g} rad\n\n"
-        "Both by the method of Dormand and Prince of order eight, each with the loosest tolerance, in powers of ten, that "
-        f"gives the accuracy. soacraft is {ratio:.1f} times as fast.\n\n"
+        "Both by the method of Dormand and Prince of order eight, each with the loosest tolerance, in powers of ten, "
+        f"that gives the accuracy. soacraft is {ratio:.1f} times as fast.\n\n"
         f"{table(['by', 'rtol', 'error, rad', 'ms'], rows, 1)}"
     )
 
@@ -114,9 +114,9 @@ def cassie_text(result: dict[str, Any]) -> str:
     ]
     return (
         f"## Cassie with its loops: {found['steps']} Runge-Kutta steps of {found['h']:g} s\n\n"
-        "TA projects every stage, CE solves for the dependent dofs at every stage; both are compiled, all steps in one call. "
-        "Pinocchio's `constraintDynamics` is called in a loop of Python, without stabilization. How far loops are open at "
-        "the end is in radians or lengths of the loop; differences of coordinates are to CE.\n\n"
+        "TA projects every stage, CE solves for the dependent dofs at every stage; both are compiled, all steps in one "
+        "call. Pinocchio's `constraintDynamics` is called in a loop of Python, without stabilization. How far loops are "
+        "open at the end is in radians or lengths of the loop; differences of coordinates are to CE.\n\n"
         f"{table(['by', 'us a step', 'times as fast', 'open by', 'difference'], rows, 1)}"
     )
 
@@ -130,7 +130,8 @@ def energy_text(result: dict[str, Any]) -> str:
     ]
     return (
         f"## Energy of a double pendulum over {found['steps']:,} variational steps, {found['span']:g} s\n\n"
-        "At equal cost: the steps of a method are as much shorter as they are cheaper than those of the first row. The largest "
-        "error of the energy, relative to the largest kinetic energy, in the first, the fifth and the last tenth.\n\n"
+        "At equal cost: the steps of a method are as much shorter as they are cheaper than those of the first row. The "
+        "largest error of the energy, relative to the largest kinetic energy, in the first, the fifth and the last "
+        "tenth.\n\n"
         f"{table(['by', 'step, s', 'us a step', 'first tenth', 'fifth', 'last'], rows, 1)}"
     )

@@ -158,9 +158,9 @@ class CompiledMotion:
     def __init__(self, problem: Mechanism, method: Method) -> None:
         mb = problem.mb
         self._problem, self._adaptive = problem, method.adaptive
-        loads = [x for x in problem.acting if isinstance(x, Control)]
+        loads = [x for x in problem.loads if isinstance(x, Control)]
         model = CompiledModel.of(mb.layout)
-        assert model is not None and len(loads) == len(problem.acting)
+        assert model is not None and len(loads) == len(problem.loads)
         self._kernels = model.kernels
         samples = [x.samples for x in loads if x.samples is not None]
         measure = constant_measure_of(mb)

@@ -63,7 +63,7 @@ class Stride:
         judged = problem, problem.edition, mb.parameters
         if self._judged != judged:
             self._judged = judged
-            why = obstacle_to_run(mb, self._method, problem.acting, problem.is_told)
+            why = obstacle_to_run(mb, self._method, problem.loads, problem.is_told)
             self._compiled = None if why else CompiledMotion(problem, self._method)
         return self._compiled
 

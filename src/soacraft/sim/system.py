@@ -67,7 +67,7 @@ class Mechanism:
         self.edition += 1
 
     @property
-    def acting(self) -> Sequence[Load]:
+    def loads(self) -> Sequence[Load]:
         """What acts besides what the model has itself."""
         return self._loads
 
