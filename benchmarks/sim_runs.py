@@ -1,4 +1,4 @@
-"""Whole runs of `./run bench sim`: a double pendulum to an accuracy, cassie on its loops, energies over a million steps."""
+"""Whole runs of `./run bench sim`: a double pendulum to an accuracy, cassie on its loops, energies over many steps."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ def loosest(solve: Callable[[float], np.ndarray], exact: np.ndarray) -> tuple[fl
 
 
 def cassie(quick: bool) -> dict[str, Any]:
-    """Steps of RK4 from one state: compiled with projection or in independent dofs, and with constraintDynamics, without
-    stabilization, in a loop of Python. With how far the loops are open at the end."""
+    """Steps of RK4 from one state: compiled with projection or in independent dofs, and with constraintDynamics in
+    a loop of Python, without stabilization. With how far the loops are open at the end."""
     steps, h = (2, 1e-4) if quick else (500, 1e-4)
     mb = closed_models.build("cassie")
     q, v = np.array(mb.q), np.array(mb.v)
@@ -113,8 +113,8 @@ def runge_kutta(
 
 
 def long_run(quick: bool) -> dict[str, Any]:
-    """The largest error of the energy, relative to its swing, in each tenth of a long run of a double pendulum. Methods take
-    the same time for the same span: steps of RK4 are as much shorter as they are cheaper."""
+    """The largest error of the energy, relative to its swing, in each tenth of a long run of a double pendulum. Methods
+    take the same time for the same span: steps of RK4 are as much shorter as they are cheaper."""
     steps, h = (200, 0.02) if quick else (1_000_000, 0.02)
     cost = {name: _cost(name, h) for name in ("variational", "variational4", "rk4")}
     rows = []
