@@ -135,3 +135,25 @@ def energy_text(result: dict[str, Any]) -> str:
         "tenth.\n\n"
         f"{table(['by', 'step, s', 'us a step', 'first tenth', 'fifth', 'last'], rows, 1)}"
     )
+
+
+def summary(result: dict[str, Any], facts: dict[str, str]) -> str:
+    """The few figures for the README."""
+    rows = [
+        [f"{x['model']}, {x['states']:,} states, RK4", "MuJoCo", f"{x['us']['MuJoCo'] / x['us']['soacraft']:.1f}"]
+        for x in result["rows"]
+    ]
+    ours, theirs = result["double pendulum"]["rows"]
+    to = f"double pendulum to {result['double pendulum']['end']:g} s, error below {sim_runs.ACCURACY:g} rad"
+    rows.append([to, "scipy around Pinocchio", f"{theirs['us'] / ours['us']:.1f}"])
+    by = {x["by"]: x["us"] for x in result["cassie"]["rows"]}
+    ratio = f"{by['Pinocchio'] / by['CE']:.1f}"
+    rows.append(["cassie on its loops, RK4 by CE", "`constraintDynamics` in a loop of Python", ratio])
+    where = f"{facts['processor']}, {facts['cores']} cores, {facts['instruction set']}, Python {facts['Python']}"
+    return (
+        "Motion in time, on one thread: how many times as fast as the peer, for the same steps or the same "
+        "accuracy.\n\n"
+        f"{table(['work', 'peer', 'times as fast'], rows, 2)}\n\n"
+        f"`{facts['command']}`, {facts['date']}, {where}. Energies over a million steps, and how far loops "
+        "are open, are in [benchmarks/results/sim.md](benchmarks/results/sim.md)."
+    )

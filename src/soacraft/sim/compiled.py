@@ -17,6 +17,7 @@ from scipy.integrate import DOP853
 
 from soacraft import _core
 from soacraft.dynamics.quick import frames_of
+from soacraft.kinematics.compiled import rows_of
 from soacraft.model.flat.compiled import CompiledModel
 from soacraft.model.sizes.measure import constant_measure_of
 from soacraft.model.tree.multibody import Multibody
@@ -147,6 +148,8 @@ def obstacle_to_run(mb: Multibody, method: Method, loads: Sequence[Load], is_tol
             return f"the control of {load.name!r} is a function"
     if mb.is_closed and mb.acting_forces:
         return "forces of mb.set_force act on a closed chain"
+    if mb.is_closed and rows_of(mb) is None:
+        return "a hinge of its tree or of its loops is not known to compiled code"
     if constant_measure_of(mb).length <= 0.0:
         return "its lengths depend on its state"
     return obstacle(mb)
