@@ -319,8 +319,8 @@ class Propagator(Strict):
     ) -> tuple[Multibody, Any, Any, Any, int, float]:
         """What a rollout takes, or why there is none."""
         if self._method.name not in methods or self._step is None:
-            known = " or ".join(map(repr, methods))
-            raise StateError(f"a rollout is by integrator={known} with a step; this propagator has {self._method.name!r}.")
+            known, own = " or ".join(map(repr, methods)), self._method.name
+            raise StateError(f"a rollout is by integrator={known} with a step; this propagator has {own!r}.")
         busy = [x.name for x in self._loads] + list(self._controls) + [x.name for x in self._watch.events]
         if busy or self._callbacks or self._prescribed.dofs:
             what = repr(busy[0]) if busy else "a callback or a prescribed motion"

@@ -24,8 +24,8 @@ _WORTH_A_THREAD = 500
 def rollout(
     mb: Multibody, q: Any, v: Any, force: Any, steps: int, h: float, threads: int | None = None, method: str = "rk4"
 ) -> tuple[Array, Array]:
-    """States (..., steps + 1, nq) and (..., steps + 1, nv) after 0, 1, ... steps of a method from each of a batch, under
-    generalized forces that are held in each step. O(n) a step."""
+    """States (..., steps + 1, nq) and (..., steps + 1, nv) after 0, 1, ... steps of a method from each of a batch,
+    under generalized forces that are held in each step. O(n) a step."""
     q, v = read_q(mb, q), read_v(mb, v)
     batch = np.broadcast_shapes(q.shape[:-1], v.shape[:-1])
     if len(batch) > 1:
