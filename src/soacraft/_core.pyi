@@ -207,8 +207,8 @@ class RigidModel:
     def rollout(
         self, q: _Reals, v: _Reals, force: _Reals, h: float, Q: _Reals, V: _Reals, threads: int = 1, method: int = 0
     ) -> tuple[int, int, bool] | None:
-        """Many steps of a method (0: rk4, 1: symplectic Euler, 2: Verlet) from each state of a batch; where one cannot go
-        on, its number, step, and whether a hinge turned too far."""
+        """Many steps of a method (0: rk4, 1: symplectic Euler, 2: Verlet) from each state of a batch; where one cannot
+        go on, its number, step, and whether a hinge turned too far."""
 
     def time(self, algorithm: str, q: _Reals, v: _Reals, x: _Reals, repeats: int) -> float:
         """Seconds of one kernel call, looped in the core."""
