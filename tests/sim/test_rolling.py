@@ -168,3 +168,5 @@ def test_refusals():
     skate.add_body("skate", None, sc.KnifeEdge(), sc.Inertia(1.0, (0, 0, 0), np.eye(3)))
     with pytest.raises(ModelError, match=r"Use a Free hinge, and close it with this one: mb.close_loop"):
         sc.sim.Propagator(skate).advance_to(1.0)
+    with pytest.raises(sc.errors.SimulationError, match=r"and loop 'rolls' of 'roller' rolls or skates; use 'radau'"):
+        sc.sim.Propagator(mb, integrator="generalized_alpha", step=0.01).advance_to(0.1)

@@ -62,6 +62,11 @@ class Descriptor:
                 f"{method} takes holonomic hinges, but hinge {body.hinge_name!r} of {m.mb.name!r} is a "
                 f"{type(body.hinge).__name__}; use 'radau', 'cvode' or 'dop853'."
             )
+        if m.rolls:
+            raise ModelError(
+                f"{method} takes closures that say where bodies are, and loop {m.rolls!r} of {m.mb.name!r} rolls or "
+                "skates; use 'radau', 'cvode' or 'dop853'."
+            )
         if m.holds.all:
             raise LoopError(
                 f"the {m.holds.all[0].name} of {m.mb.name!r} would stick, which {method} does not know; give "

@@ -184,6 +184,11 @@ class Mechanism:
         return vdot, reaction
 
     @property
+    def rolls(self) -> str:
+        """The name of a closure that is nonholonomic; empty where there is none."""
+        return next((x.name for x in self.mb.loops if x.active and not x.hinge.holonomic), "")
+
+    @property
     def is_closed(self) -> bool:
         """Whether there are closures or couplings."""
         return self.closed is not None
@@ -254,9 +259,8 @@ class Mechanism:
     def jacobian(self, t: float, x: Array, w: Array) -> Array:
         """The Jacobian in the chart of x: analytic for holonomic hinges, on trees and closed chains."""
         q, v, _ = self.parts(x)
-        rolls = any(x.active and not x.hinge.holonomic for x in self.mb.loops)
         stabilized = isinstance(self.closed, Stabilized)
-        if self._prescribed is not None or rolls or stabilized or not self.coordinates.is_group:
+        if self._prescribed is not None or self.rolls or stabilized or not self.coordinates.is_group:
             return jacobian.by_differences(self, t, x, w)
         if self.closed is None:
             return jacobian.of_tree(self, t, q, v)

@@ -40,7 +40,8 @@ class Ida(Sundials):
     def begin(self, problem: Problem, t: float, x: Array, w: Array, first: float, most: float) -> Session:
         """A session from here."""
         equations = Explicit(problem, t, x, w, self._rtol)
-        if isinstance(problem, Mechanism) and problem.coordinates.size == problem.mb.nv and not problem.holds.all:
+        plain = isinstance(problem, Mechanism) and not (problem.holds.all or problem.rolls)
+        if plain and isinstance(problem, Mechanism) and problem.coordinates.size == problem.mb.nv:
             equations = Implicit(problem, t, x, w, self._rtol)
 
         def residual(s: float, y: Array, ydot: Array, left: Array) -> None:
