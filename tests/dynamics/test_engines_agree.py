@@ -4,7 +4,18 @@ import numpy as np
 import pytest
 from hypothesis import given, note
 from hypothesis import strategies as st
-from tests.dynamics.calls import CALLS, DERIVATIVES, GRAVITY, arguments, arrays, call, close, reference_alone
+from tests.dynamics.calls import (
+    CALLS,
+    DERIVATIVES,
+    GRAVITY,
+    arguments,
+    arrays,
+    call,
+    close,
+    reference_alone,
+    subtree,
+    tree_for,
+)
 from tests.profiles import tries
 
 import soacraft as sc
@@ -52,6 +63,21 @@ def test_engines_agree(data, count, seed):
             wanted = arrays(call(function, g, given))
         for ours, theirs in zip(found, wanted, strict=True):
             close(ours, theirs)
+
+
+@pytest.mark.parametrize("function", sorted(CALLS))
+def test_an_anchor_that_moves(function):
+    """It turns, travels and speeds up."""
+    mb = tree_for(function, bases=1)
+    mb.set_state(*mb.random_state(2))
+    mb.vdot = np.linspace(-1.0, 1.0, mb.nv)
+    g = subtree(mb, anchor="moving")
+    given = arguments(g, 4)
+    found = arrays(call(function, g, given))
+    with reference_alone():
+        wanted = arrays(call(function, g, given))
+    for ours, theirs in zip(found, wanted, strict=True):
+        close(ours, theirs)
 
 
 @given(n=st.integers(1, 300), seed=st.integers(0, 9))
