@@ -41,7 +41,8 @@ SWEEPS, MATRICES = "core/test_rigid_sweeps.py", "core/test_rigid_matrices.py"
 DERIVATIVES, SINGULAR = "core/test_rigid_derivatives.py", "core/test_singular_states.py"
 GRADIENTS, OPERATORS = "analysis/test_compiled_gradients.py", "dynamics/test_against_operators.py"
 PASSIVE, REFUSALS = "dynamics/test_passive.py", "core/test_rigid_model.py"
-QUICK = "dynamics/test_quick_calls.py"
+QUICK, ENGINES = "dynamics/test_quick_calls.py", "dynamics/test_engines_agree.py"
+LINKS = ("core/test_links.py", "dynamics/test_links.py", "core/test_passive.py", PASSIVE)
 RIGID = (SWEEPS, MATRICES, DERIVATIVES, OPERATORS, REFUSALS, GRADIENTS, SINGULAR)
 COMPILED = tuple(
     f"loops/test_compiled_{name}.py" for name in ("answers", "batches", "calls", "doubt", "lifetime", "tasks")
@@ -62,26 +63,38 @@ def _first(*names: str) -> tuple[str, ...]:
 #: fails, they take about a minute.
 TESTS = (
     (("snapshot",), ("ops/programs/test_compile.py", "ops/programs/test_lock.py")),
-    (("program",), ("ops/programs/test_programs.py", "algebra/test_spaces.py", "ops/programs/test_compile.py")),
+    (
+        ("program",),
+        ("ops/programs/test_programs.py", "algebra/test_spaces.py", "ops/programs/test_compile.py",
+         "ops/programs/test_derivatives.py", "model/test_versions.py"),
+    ),
     (("dispatch",), ("core/test_instruction_sets.py",)),
     (("rollout",), ("sim/test_rollout.py",)),
+    (("contact/solvers",), ("contact/test_solver.py",)),
+    (("contact",), ("contact/geometry",)),
+    (("soacraft/kinematics",), ("kinematics/test_reaching.py", "kinematics/test_reach.py")),
     (("loops/motion",), ("loops/test_motion.py", "loops/embedding/test_motion.py")),
     (("loops",), CLOSED),
-    (("passive",), ("core/test_passive.py", PASSIVE)),
+    (("passive", "links", "link_rates", "law", "twist_log", "dual"), LINKS),
     (("moderate",), ("core/test_moderate_models.py", "dynamics/test_moderate.py", "dynamics/test_refused_calls.py")),
+    (("mixed",), _first("dynamics/test_mixed.py", QUICK)),
+    (("compliance",), _first("dynamics/test_operational_space.py", QUICK)),
+    (("tracks", "motion"), _first(QUICK, ENGINES)),
     (
-        ("rigid/call", "rigid/results", "wrenches", "tracks", "mixed", "motion", "compliance"),
-        _first(QUICK, SWEEPS, PASSIVE),
+        ("rigid/call", "rigid/results", "wrenches"),
+        _first(QUICK, "dynamics/test_moderate.py", "dynamics/test_refused_calls.py", "model/test_forces.py", PASSIVE),
     ),
     (("coordinate",), ("model/test_tangent.py",)),
     (("derivatives", "columns", "variation", "sheet"), _first(DERIVATIVES)),
-    (("crba", "minv", "matrix", "matrices", "algorithms"), _first(MATRICES)),
+    (("crba", "minv", "matrix", "matrices", "algorithms", "grid", "inertial"), _first(MATRICES)),
     (("log_det", "gradient", "access"), _first(GRADIENTS)),
     (("kinematics",), _first(OPERATORS)),
     (("standing", "verdict"), _first(SINGULAR)),
     (("binding",), _first(REFUSALS)),
     (("assembly", "parameters", "rigid_model", "tables"), _first(REFUSALS, "model/test_versions.py")),
+    (("drivers/drivers",), _first(SWEEPS, "core/test_passive.py")),
     (("rigid",), _first(SWEEPS)),
+    (("scalars",), _first(SWEEPS, "core/test_closed_batches.py")),
     (("call.cpp",), (SWEEPS, *CLOSED)),
     (("",), BLOCKS),
 )

@@ -64,13 +64,6 @@ SURVIVORS: dict[tuple[str, str, str], str] = {
         "w.f[k] = w.P[k] * A - w.z[k];",
     ): "the first answer is wrong, and the refinement that follows mends it to rounding: one round more",
     (
-        "core/loops/binding.cpp",
-        "threads = threads < 1 ? 1 : threads > count ? count : "
-        "threads > rigid::MOST_THREADS ? rigid::MOST_THREADS : threads;",
-        "threads = threads < 1 ? 1 : threads >= count ? count : "
-        "threads > rigid::MOST_THREADS ? rigid::MOST_THREADS : threads;",
-    ): "as many threads as states are as many as states",
-    (
         f"{RIGID}/compliance.hpp",
         "if (!(1.0 > SURE_RANK * trace * trace_of_inverse)) return false;",
         "if (!(1.0 >= SURE_RANK * trace * trace_of_inverse)) return false;",
@@ -92,4 +85,53 @@ SURVIVORS: dict[tuple[str, str, str], str] = {
         "if (checked && !(plan.length > 0.0)) return nowhere<T>();",
         "if (checked && !(plan.length >= 0.0)) return nowhere<T>();",
     ): "only sliders have no length; rows in units of 0 then let no state pass the checks that follow",
+    (
+        f"{RIGID}/steps/grid.hpp",
+        "if (j < n && n - w >= next) mirror_tile(y, n, i, n - w, bads);",
+        "if (j < n || n - w >= next) mirror_tile(y, n, i, n - w, bads);",
+    ): "a square is copied once more, or across the diagonal where both sides are equal already: the same numbers",
+    (
+        f"{RIGID}/steps/grid.hpp",
+        "bad += nonsense(y[r * n + c]);",
+        "bad -= nonsense(y[r * n + c]);",
+    ): "0 or NaN, whatever its sign",
+    (
+        f"{RIGID}/steps/grid.hpp",
+        "bad += nonsense(y[r * n + r]);",
+        "bad -= nonsense(y[r * n + r]);",
+    ): "0 or NaN, whatever its sign",
+    (
+        f"{RIGID}/compliance.hpp",
+        "if (!(largest[0] > 0.0 && largest[1] > 0.0)) return false;",
+        "if (!(largest[0] > 0.0 || largest[1] > 0.0)) return false;",
+    ): "a scale of 1/0 makes NaN of the entries, which Cholesky refuses",
+    (
+        "core/include/soacraft/program/written.hpp",
+        'if (room > builder->most) reject("the registers of a program have more than %lld numbers", '
+        "static_cast<long long>(builder->most));",
+        'if (room >= builder->most) reject("the registers of a program have more than %lld numbers", '
+        "static_cast<long long>(builder->most));",
+    ): "registers of exactly so many numbers, which no memory holds",
+    (
+        "core/include/soacraft/program/numbers.hpp",
+        "if (builder->makers[i].how == GIVEN && !builder->makers[i].transposed) made[i] = 0;",
+        "if (!(builder->makers[i].how == GIVEN && !builder->makers[i].transposed)) made[i] = 0;",
+    ): "numbers that follow a state are given constants alone, which are then given once more",
+    (
+        "core/program/calls.cpp",
+        "one.q = job.q ? job.q + s * job.q_step : nullptr;",
+        "one.q = job.q ? job.q - s * job.q_step : nullptr;",
+    ): "a state in doubt in a pack is in doubt alone too: what is computed for its neighbours is thrown away",
+    (
+        "core/program/store.cpp",
+        "if (!(n > (1.0 - 1e-6) * (1.0 - 1e-6) && n < (1.0 + 1e-6) * (1.0 + 1e-6))) return false;",
+        "if (!(n > (1.0 - 1e-6) * (1.0 - 1e-6) && n <= (1.0 + 1e-6) * (1.0 + 1e-6))) return false;",
+    ): "a square of a length that is on the bound to the last bit",
+    (
+        "core/loops/batch.hpp",
+        "threads = threads < 1 ? 1 : threads > count ? count : "
+        "threads > rigid::MOST_THREADS ? rigid::MOST_THREADS : threads;",
+        "threads = threads < 1 ? 1 : threads >= count ? count : "
+        "threads > rigid::MOST_THREADS ? rigid::MOST_THREADS : threads;",
+    ): "as many threads as states are as many as states",
 }
