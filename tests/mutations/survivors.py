@@ -134,4 +134,19 @@ SURVIVORS: dict[tuple[str, str, str], str] = {
         "threads = threads < 1 ? 1 : threads >= count ? count : "
         "threads > rigid::MOST_THREADS ? rigid::MOST_THREADS : threads;",
     ): "as many threads as states are as many as states",
+    (
+        f"{RIGID}/steps/sheet.hpp",
+        "if (c >= from && c + w <= to)",
+        "if (c >= from && c + w < to)",
+    ): "the last columns are stored one by one: slower, and no more",
+    (
+        f"{RIGID}/steps/sheet.hpp",
+        "to.run[k] = k > 0 && e.parent == k - 1 ? to.run[k - 1] : k;",
+        "to.run[k] = k > 0 && e.parent == k + 1 ? to.run[k - 1] : k;",
+    ): "every element is a run of its own: slower, and no more",
+    (
+        f"{RIGID}/steps/columns.hpp",
+        "const index end = direct || begin + TRAY > nv ? nv : begin + TRAY;",
+        "const index end = direct || begin + TRAY >= nv ? nv : begin + TRAY;",
+    ): "the smaller of two equal numbers is either",
 }
