@@ -88,10 +88,20 @@ def point(pins):
     return model
 
 
+def slider_on_a_floating_frame():
+    """The frame weighs nothing: every turn meets the inertia of the slider, the travel along it meets none."""
+    mb = sc.Multibody("floating")
+    mb.add_body("frame", None, sc.Free())
+    J = np.array([[1.0, 0.2, 0.1], [0.2, 1.5, -0.3], [0.1, -0.3, 2.0]])
+    mb.add_body("slider", "frame", sc.Prismatic(W), sc.Inertia(1.0, 0.3 * U, J), sc.Pose.from_rpy(0.3, 0.5, 0.7))
+    return mb
+
+
 ALWAYS = {  # singular in every state
     "universal joint on a ball": universal_on_a_ball,
     "point mass on a gimbal": point(False),
     "point mass on three pins": point(True),
+    "slider on a floating frame": slider_on_a_floating_frame,
 }
 
 

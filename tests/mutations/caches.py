@@ -103,7 +103,20 @@ CACHES = (
         "self._chosen, self._beside = Chosen(Findings(self)), None",
         "self._beside = None",
     ),
-    Mutation("caches", "prescribed dofs of other parameters", SOLVER, "        self._prescribing = {}\n", ""),
+    Mutation(
+        "caches",
+        "prescribed dofs of other parameters",
+        SOLVER,
+        "self._prescribing, self._actuation = {}, Actuation(self)",
+        "self._actuation = Actuation(self)",
+    ),
+    Mutation(
+        "caches",
+        "actuation of other parameters",
+        SOLVER,
+        "self._prescribing, self._actuation = {}, Actuation(self)",
+        "self._prescribing = {}",
+    ),
     Mutation(
         "caches",
         "hinge forces of other parameters",

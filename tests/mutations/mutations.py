@@ -37,6 +37,7 @@ ROWS = "kinematics/rows.py"
 SPLIT = "loops/embedding/split.py"
 EMBEDDED = "loops/embedding/model.py"
 PASSIVE = "model/flat/passive.py"
+LAWS = "model/flat/laws.py"
 LINKS = "model/flat/links.py"
 LAWS = "model/flat/laws.py"
 CURVES = "model/tree/parts/curves.py"
@@ -371,7 +372,7 @@ MUTATIONS = (
         "loops",
         "without the curvature of a coupling",
         ROWS,
-        "gamma += float(p.deriv(2)(x)) * float(v[i]) ** 2",
+        "gamma += second * float(v[i]) ** 2",
         "gamma += 0.0",
     ),
     Mutation("loops", "without x0", SPLIT, "X[d], x0[d] = found[:, :-1], found[:, -1]", "X[d] = found[:, :-1]"),
@@ -392,8 +393,8 @@ MUTATIONS = (
         "quaternion_to_matrix(q[..., :4]).mT",
         "quaternion_to_matrix(q[..., :4])",
     ),
-    Mutation("passive", "tendons never slack", PASSIVE, "length - np.clip(length, *tendon.rest)", "length", 0, 2),
-    Mutation("passive", "slack tendons stiff", PASSIVE, "tendon.stiffness * taut", "tendon.stiffness + 0 * taut"),
+    Mutation("passive", "tendons never slack", LAWS, "length - np.clip(length, *x.rest)", "length", 0, 2),
+    Mutation("passive", "slack tendons stiff", LAWS, "x.stiffness * taut", "x.stiffness + 0 * taut"),
     Mutation("passive", "turns of a free hinge that travels", PASSIVE, "skew(u[..., 3:])", "-skew(u[..., 3:])"),
     Mutation("passive", "sign of compensation", PASSIVE, "-body.gravity_compensation", "body.gravity_compensation"),
     Mutation("passive", "sign of the rate of a rotation vector", PHI, "(np.eye(3) + 0.5 * K", "(np.eye(3) - 0.5 * K"),

@@ -149,4 +149,9 @@ SURVIVORS: dict[tuple[str, str, str], str] = {
         "const index end = direct || begin + TRAY > nv ? nv : begin + TRAY;",
         "const index end = direct || begin + TRAY >= nv ? nv : begin + TRAY;",
     ): "the smaller of two equal numbers is either",
+    (
+        f"{RIGID}/steps/grid.hpp",
+        "bad += nonsense(r[k]);",
+        "",
+    ): "of a positive definite matrix no entry is larger than those on the diagonal, which are looked at",
 }
