@@ -12,6 +12,7 @@ void test_rigid(unsigned seed);   // rigid_test.cpp
 void test_kernels(unsigned seed); // kernels_test.cpp
 void test_loops(unsigned seed);   // loops_test.cpp
 void test_passive(unsigned seed); // passive_test.cpp
+void test_contact(unsigned seed); // contact_test.cpp
 void test_programs(unsigned seed);  // program_test.cpp
 void test_files();                  // files_test.cpp
 
@@ -166,6 +167,7 @@ int main() {
         test_loops(seed);
         if (seed < 100) test_kernels(seed);
         test_passive(seed);
+        if (seed < 20) test_contact(seed);
         test_programs(seed);
     }
     test_faults();

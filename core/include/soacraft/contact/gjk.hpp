@@ -104,8 +104,9 @@ constexpr double NEAR = 1e-8;          // closer than this part of the size, nor
 
 // The nearest points of two cores; false where they are in each other or nearer than NEAR. `s` has what it ended with.
 // `beyond`: it ends, with a lower bound as its distance, once they are known to be farther apart than this.
-inline bool gjk(const Cores& cores, Simplex& s, Nearest& out, double beyond) {
-    Vec3 v = -cores.at.p;  // centre of A less that of B
+// It begins along `start`, a direction from A to B.
+inline bool gjk(const Cores& cores, Simplex& s, Nearest& out, double beyond, const Vec3& start) {
+    Vec3 v = -start;
     if (!(dot(v, v) > 0.0)) v = {1.0, 0.0, 0.0};
     s.count = 0;
     double low = 0.0, last = HUGE_VAL;
@@ -143,7 +144,7 @@ inline bool gjk(const Cores& cores, Simplex& s, Nearest& out, double beyond) {
 }
 
 // B moved out along n until it is clear of A by this part of the size of the pair: enough for the digits of a normal.
-constexpr double CLEAR = 0.03;
+constexpr double CLEAR = 0.25;
 
 // The points of cores that touch along n: B is moved out until it is just clear, where the nearest points are found
 // without doubt, and back.
@@ -152,7 +153,7 @@ inline bool clear_points(const Cores& c, Nearest& x, Nearest& y) {
     Cores moved = c;
     moved.at.p = moved.at.p + by * x.n;
     Simplex s;
-    if (!gjk(moved, s, y, HUGE_VAL)) return false;
+    if (!gjk(moved, s, y, HUGE_VAL, x.n)) return false;
     x.a = y.a, x.b = y.b - by * x.n;
     return true;
 }

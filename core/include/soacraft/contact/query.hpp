@@ -21,9 +21,15 @@ struct Touch {
 inline Nearest nearest(const Cores& c, double beyond) {
     Nearest out;
     Simplex s;
-    if (gjk(c, s, out, beyond)) {
+    Vec3 start = c.at.p;
+    if (is_box_like(c.A) && is_box_like(c.B)) {
+        out = box_depth(c);  // in each other, or farther apart than anybody asks, one look along 15 normals is enough
+        if (out.distance <= NEAR * c.size || out.distance > beyond) return out;
+        start = out.n;
+    }
+    if (gjk(c, s, out, beyond, start)) {
         // n is v / |v|: of a short v the last digits of GJK are not enough
-        if (out.distance < 0.1 * CLEAR * c.size && out.error > 1e-11 * out.distance) {
+        if (out.distance < 0.01 * CLEAR * c.size && out.error > 1e-11 * out.distance) {
             const double high = out.distance;
             out.distance = -dot(out.n, c.support(out.n).w);
             polish(c, out);
