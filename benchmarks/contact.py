@@ -1,9 +1,8 @@
 """Distances of shapes: pairs of primitives next to coal and python-fcl, one by one from Python and in a batch.
 
-One thread, the same pairs at the same poses, half of them in penetration. `one by one` is a call of Python for each pair;
+One thread, the same pairs at the same poses, apart and in penetration. `one by one` is a call of Python for each pair;
 the others keep their request and result objects. `batch` is one call for all poses, which the others do not have: their
-time is that of the loop. `difference` is the largest of the distances of pairs that are apart. python-fcl is left out
-where it is not installed (`uv pip install python-fcl`).
+time is that of the loop. `difference` is the largest of the distances of pairs that are apart.
 """
 
 from __future__ import annotations
@@ -12,17 +11,13 @@ from collections.abc import Callable
 from typing import Any
 
 import coal
+import fcl
 import numpy as np
 from growth import table
 from measure import microseconds
 
 import soacraft as sc
 from soacraft.contact import Box, Capsule, Cylinder, Shape, Sphere, distance
-
-try:
-    import fcl
-except ImportError:
-    fcl = None
 
 SHAPES: dict[str, Shape] = {
     "sphere": Sphere(0.4), "capsule": Capsule(0.2, 0.6), "box": Box(0.5, 0.6, 0.7), "cylinder": Cylinder(0.3, 0.6),
@@ -50,9 +45,8 @@ def measured(first: str, second: str, count: int, quick: bool) -> dict[str, Any]
         "one by one": lambda: [distance(a, still, b, pose) for pose in each],
         "batch": lambda: distance(a, still, b, batch),
         "coal": in_coal(a, b, batch),
+        "python-fcl": in_fcl(a, b, batch),
     }
-    if fcl is not None:
-        jobs["python-fcl"] = in_fcl(a, b, batch)
     ours, theirs = distance(a, still, b, batch).distance, np.array(jobs["coal"]())
     apart = ours > 1e-3
     times = {name: t / count for name, t in microseconds(jobs, 2 if quick else 7).items()}
@@ -82,7 +76,8 @@ def in_coal(a: Shape, b: Shape, poses: sc.Pose) -> Callable[[], list[float]]:
 def in_fcl(a: Shape, b: Shape, poses: sc.Pose) -> Callable[[], list[float]]:
     """A loop over the poses, of objects that are moved."""
     names = {"sphere": fcl.Sphere, "capsule": fcl.Capsule, "box": fcl.Box, "cylinder": fcl.Cylinder}
-    one, two = (fcl.CollisionObject(names[x.kind](*x.size), fcl.Transform()) for x in (a, b))  # type: ignore[attr-defined]
+    shapes = [names[x.kind](*x.size) for x in (a, b)]  # type: ignore[attr-defined]
+    one, two = (fcl.CollisionObject(x, fcl.Transform()) for x in shapes)
     places = [fcl.Transform(R, p) for R, p in zip(poses.rotation, poses.translation, strict=True)]
     request = fcl.DistanceRequest(enable_nearest_points=True, enable_signed_distance=True)
 
@@ -98,12 +93,11 @@ def in_fcl(a: Shape, b: Shape, poses: sc.Pose) -> Callable[[], list[float]]:
 
 def text(result: dict[str, Any]) -> str:
     """The table of a result."""
-    peers = [name for name in ("coal", "python-fcl") if name in result["rows"][0]["us"]]
-    head = ["pair", "one by one, us", "batch, us", *(f"{name}, us" for name in peers), "coal / one by one", "coal / batch",
-            "difference, m"]  # fmt: skip
+    ours, peers = ("one by one", "batch"), ("coal", "python-fcl")
+    head = ["pair", *(f"{name}, us" for name in (*ours, *peers)), *(f"coal / {name}" for name in ours), "difference, m"]
     rows = []
     for row in result["rows"]:
         t = row["us"]
-        rows.append([row["pair"], f"{t['one by one']:.2f}", f"{t['batch']:.3f}", *(f"{t[name]:.2f}" for name in peers),
-                     f"{t['coal'] / t['one by one']:.1f}", f"{t['coal'] / t['batch']:.1f}", f"{row['difference']:.0e}"])  # fmt: skip
+        times = [f"{t[name]:.2g}" for name in (*ours, *peers)]
+        rows.append([row["pair"], *times, *(f"{t['coal'] / t[name]:.1f}" for name in ours), f"{row['difference']:.0e}"])
     return f"## Distances of primitives\n\n{table(head, rows, 1)}"

@@ -50,6 +50,13 @@ def hostile_model():
     return mb
 
 
+def hostile_distances():
+    mb = sc.Multibody("two")
+    mb.root.add_geometry(sc.Geometry(HOSTILE, "plane"))
+    mb.add_body("ball", None, sc.Free(), sc.Inertia(1.0)).add_geometry(sc.Geometry(HOSTILE, "sphere", (0.5,)))
+    return sc.contact.Scene(mb).distances(mb.neutral())
+
+
 def shown():
     mb = hostile_model()
     arm = sc.load("arm7")
@@ -73,6 +80,7 @@ def shown():
         "result": loops.forward_dynamics(mb.q, mb.v, np.ones(2)),
         "batch": loops.forward_dynamics(np.stack([mb.q, mb.q]), np.stack([mb.v, mb.v]), np.ones(2)),
         "kinematics": sc.inverse_kinematics(tree, {"link2/tip": (1.0, 0.0, -1.0)}, q0=[0.1, 0.2]),
+        "distances": hostile_distances(),
         "identities": sc.identities,
         "papers": sc.papers(),
         "models": sc.models(),

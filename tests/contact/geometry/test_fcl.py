@@ -5,12 +5,14 @@ from __future__ import annotations
 import fcl
 import numpy as np
 import pytest
+from tests.contact.geometry.shapes import random_pose, random_shape
 
 from soacraft.contact import TriangleMesh, distance
 from soacraft.spatial import Pose
-from tests.contact.geometry.shapes import random_pose, random_shape
 
-NAMES = {"sphere": fcl.Sphere, "capsule": fcl.Capsule, "box": fcl.Box, "cylinder": fcl.Cylinder, "ellipsoid": fcl.Ellipsoid}
+NAMES = {
+    "sphere": fcl.Sphere, "capsule": fcl.Capsule, "box": fcl.Box, "cylinder": fcl.Cylinder, "ellipsoid": fcl.Ellipsoid,
+}  # fmt: skip
 PAIRS = [(a, b) for i, a in enumerate(NAMES) for b in list(NAMES)[i:]]
 
 
