@@ -147,7 +147,8 @@ void distance(const Shape& a, nb::handle poses_a, const Shape& b, nb::handle pos
     }
 }
 
-// The same at one pair of poses, given by their arrays: eleven numbers, or None where an argument is not plain.
+// The same at one pair of poses, given by their arrays: eleven numbers, read-only; None where an argument is not plain, or
+// there is no answer.
 nb::object nearest_of(const Shape& a, nb::handle Ra, nb::handle pa, const Shape& b, nb::handle Rb, nb::handle pb,
                       double within) {
     const npy_intp rotation[2] = {3, 3}, translation[1] = {3}, numbers[1] = {SPOT};
@@ -155,7 +156,7 @@ nb::object nearest_of(const Shape& a, nb::handle Ra, nb::handle pa, const Shape&
                           data_of(Rb.ptr(), 2, rotation), data_of(pb.ptr(), 1, translation)};
     for (const double* each : x)
         if (each == nullptr) return nb::none();
-    require_answerable(a, b);
+    if (!answerable(a, b) || std::isnan(within)) return nb::none();
     double at_a[POSE], at_b[POSE];
     std::copy(x[0], x[0] + 9, at_a), std::copy(x[1], x[1] + 3, at_a + 9);
     std::copy(x[2], x[2] + 9, at_b), std::copy(x[3], x[3] + 3, at_b + 9);
@@ -165,7 +166,9 @@ nb::object nearest_of(const Shape& a, nb::handle Ra, nb::handle pa, const Shape&
     if (spots.empty()) spots.push_back({{}, {}, {}, HUGE_VAL, 0.0});
     PyObject* made = PyArray_SimpleNew(1, const_cast<npy_intp*>(numbers), NPY_DOUBLE);
     if (made == nullptr) throw nb::python_error();
-    write(spots[0], static_cast<double*>(PyArray_DATA(reinterpret_cast<PyArrayObject*>(made))));
+    PyArrayObject* row = reinterpret_cast<PyArrayObject*>(made);
+    write(spots[0], static_cast<double*>(PyArray_DATA(row)));
+    PyArray_CLEARFLAGS(row, NPY_ARRAY_WRITEABLE);
     return nb::steal(made);
 }
 

@@ -639,7 +639,7 @@ def contact_distance(
 def contact_nearest(
     a: ContactShape, Ra: _Reals, pa: _Reals, b: ContactShape, Rb: _Reals, pb: _Reals, within: float
 ) -> _Reals | None:
-    """The same at one pair of poses, 11 numbers; None where an array is not plain."""
+    """The same at one pair of poses, 11 numbers, read-only; None where an array is not plain, or there is no answer."""
 
 def contact_manifold(a: ContactShape, pose_a: _Reals, b: ContactShape, pose_b: _Reals, within: float) -> _Reals:
     """All contacts (points, 11) of two shapes at poses (1, 12)."""

@@ -227,5 +227,13 @@ def test_refusals_name_what_is_wrong():
         Sphere(1.0).size = 2.0
 
 
+def test_answers_are_read_only():
+    one = distance(Sphere(1.0), Pose(), Sphere(1.0), at(3, 0, 0))
+    many = distance(Sphere(1.0), Pose(), Sphere(1.0), Pose(translation=np.ones((2, 3))))
+    for found in (one, many):
+        with pytest.raises(ValueError, match="read-only"):
+            found.normal[...] = 0.0
+
+
 def test_it_is_on_the_public_list():
     assert sc.contact.distance is distance

@@ -19,7 +19,7 @@ from soacraft.contact.geometry.queries import Nearest, require_pair
 from soacraft.contact.geometry.shapes import Shape
 from soacraft.errors import ConvergenceError, ModelError
 from soacraft.model.tree.arguments import read_pose
-from soacraft.spatial.checks import Array
+from soacraft.spatial.checks import Array, frozen
 from soacraft.spatial.pose import Pose
 from soacraft.spatial.rotations import exp, log
 
@@ -73,7 +73,7 @@ def time_of_impact(a: Shape, from_a: Pose, to_a: Pose, b: Shape, from_b: Pose, t
         if not np.isfinite(shape.extent) and not np.array_equal(motion[0][:9], motion[1][:9]):
             raise ModelError("a Plane without end must not turn in time_of_impact; make it a Box.")
     t, row = _advance(a, _Motion(*rows[:2]), b, _Motion(*rows[2:]), 0.0, 1.0)
-    return Impact(t, Nearest(row[0]))
+    return Impact(t, Nearest(frozen(row[0])))
 
 
 def _advance(a: Shape, of_a: _Motion, b: Shape, of_b: _Motion, padding: float, until: float) -> tuple[float, Array]:

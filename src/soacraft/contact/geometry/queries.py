@@ -19,7 +19,7 @@ from soacraft.contact.geometry.shapes import Shape
 from soacraft.errors import ModelError
 from soacraft.model.tree.arguments import read_pose
 from soacraft.results import refuse_large
-from soacraft.spatial.checks import Array, finite
+from soacraft.spatial.checks import Array, finite, frozen
 from soacraft.spatial.pose import Pose
 
 
@@ -34,8 +34,7 @@ class Nearest:
     __slots__ = ("_rows",)
 
     def __init__(self, rows: Array) -> None:
-        self._rows = rows
-        rows.setflags(write=False)
+        self._rows = rows  # read-only
 
     @property
     def distance(self) -> Any:
@@ -70,7 +69,7 @@ class Nearest:
         if np.ndim(d):
             reach = f", distances {np.min(d):.6g} to {np.max(d):.6g}" if np.size(d) else ""
             return f"nearest points of {np.size(d)} pairs{reach}"
-        way = ", ".join(f"{x:.6g}" for x in self.normal)
+        way = ", ".join(f"{x + 0.0:.6g}" for x in self.normal)
         return f"distance {d:.6g}, normal ({way})"
 
 
@@ -107,11 +106,13 @@ def distance(a: Shape, pose_a: Pose, b: Shape, pose_b: Pose, within: float = np.
     >>> found.point_a, found.point_b
     (array([0., 0., 1.]), array([0. , 0. , 1.5]))
     """
-    if type(pose_a) is type(pose_b) is Pose and isinstance(a, Shape) and isinstance(b, Shape) and answerable(a, b):
-        limit = within if type(within) is float and within == within else read_within(within)
-        row = contact_nearest(
-            a.core, pose_a.rotation, pose_a.translation, b.core, pose_b.rotation, pose_b.translation, limit
-        )
+    if type(pose_a) is type(pose_b) is Pose and type(within) is float:
+        try:
+            row = contact_nearest(
+                a.core, pose_a._rotation, pose_a._translation, b.core, pose_b._rotation, pose_b._translation, within
+            )
+        except (AttributeError, TypeError):  # no shapes
+            row = None
         if row is not None:
             return Nearest(row)
     return _batch(a, pose_a, b, pose_b, within)
@@ -133,7 +134,7 @@ def _batch(a: Shape, pose_a: Pose, b: Shape, pose_b: Pose, within: float) -> Nea
     refuse_large((*shape, SPOT), "the distances", "Take fewer poses at a time.")
     out = np.empty((int(np.prod(shape)), SPOT))
     contact_distance(a.core, rows[0], b.core, rows[1], read_within(within), out)
-    return Nearest(out.reshape(*shape, SPOT))
+    return Nearest(frozen(out.reshape(*shape, SPOT)))
 
 
 def _rows(pose: Pose, shape: tuple[int, ...]) -> Array:
@@ -156,7 +157,7 @@ def contacts(a: Shape, pose_a: Pose, b: Shape, pose_b: Pose, within: float = 0.0
     require_pair(a, b)
     one = [read_pose(pose, name) for pose, name in ((pose_a, "pose_a"), (pose_b, "pose_b"))]
     rows = contact_manifold(a.core, pose_rows(one[0]), b.core, pose_rows(one[1]), read_within(within))
-    return Nearest(rows)
+    return Nearest(frozen(rows))
 
 
 def cast_rays(shape: Shape, pose: Pose, origin: Any, direction: Any) -> Hits:
