@@ -340,6 +340,21 @@ def test_inverse_dynamics_follows_another_choice_of_independent_dofs():
     assert np.abs(force[[i for i, x in enumerate(mb.dof_names) if x not in names]]).max() == 0.0
 
 
+@pytest.mark.parametrize("kind", [TreeAugmented, FullyAugmented, ConstraintEmbedding])
+def test_inverse_dynamics_follows_parameters(kind):
+    mb = library("five_bar")
+    s, q, v = kind(mb), np.array(mb.q), np.array(mb.v)
+    whole, names = s.forward_dynamics(q, v, np.ones(mb.nv)).vdot, s.independent(q)
+    for at in (None, names):
+        for _ in range(2):
+            before = s.inverse_dynamics(q, v, whole, actuated=at)
+    mb.gravity = (1.0, 3.0, -2.0)
+    for at in (None, names):
+        found = s.inverse_dynamics(q, v, whole, actuated=at)
+        near(found, kind(mb).inverse_dynamics(q, v, whole, actuated=names), 1e-9)
+        assert np.abs(found - before).max() > 0.1
+
+
 def test_mixed_dynamics_of_a_batch():
     mb = library("delta")
     s, name = TreeAugmented(mb), mb.loops[0].name

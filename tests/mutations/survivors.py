@@ -64,6 +64,13 @@ SURVIVORS: dict[tuple[str, str, str], str] = {
         "w.f[k] = w.P[k] * A - w.z[k];",
     ): "the first answer is wrong, and the refinement that follows mends it to rounding: one round more",
     (
+        "core/loops/batch.hpp",
+        "threads = threads < 1 ? 1 : threads > count ? count : "
+        "threads > rigid::MOST_THREADS ? rigid::MOST_THREADS : threads;",
+        "threads = threads < 1 ? 1 : threads >= count ? count : "
+        "threads > rigid::MOST_THREADS ? rigid::MOST_THREADS : threads;",
+    ): "as many threads as states are as many as states",
+    (
         f"{RIGID}/compliance.hpp",
         "if (!(1.0 > SURE_RANK * trace * trace_of_inverse)) return false;",
         "if (!(1.0 >= SURE_RANK * trace * trace_of_inverse)) return false;",

@@ -212,7 +212,7 @@ class CompiledClosures:
         """The compliance of each row at q before anything cancels, `loops.schur.Compliance.reference`; None where
         compiled code is not sure: a hinge has nothing to move. O(n)."""
         found = np.empty(self.size)
-        return found if self.core.compliance(q, theta, found) else None
+        return found if self.core.compliance(np.ascontiguousarray(q), theta, found) else None
 
     def impulse(self, q: Array, v: Array, theta: Mapping[str, Array], rhs: Array) -> Array | None:
         """-Mcal^-1 Gc* S^+ rhs: the jump of velocities that closes the rows by rhs (formula F3). `rhs`: (6) for each

@@ -89,7 +89,7 @@ class Actuation:
         given = (v, pull, p.passive, at.driven(drives[first:]))
         if x.shape[1] == p.nv:
             return at.move(INVERSE_OF_ALL, theta, q, x, *given)[1:]
-        if own is None or x.shape[1] != own.independent:
+        if own is None or x.shape[1] != len(own.order):
             return None
         if own is at:
             return at.move(INVERSE_DYNAMICS, theta, q, x, *given)[1:]

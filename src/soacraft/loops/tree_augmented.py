@@ -101,7 +101,8 @@ class TreeAugmented(Augmented):
     def _augment(self, task: Task) -> None:
         if self._compiled is not None and self._chosen.compiled is None and task.rows.size:
             with suppress(SingularError):
-                self._prepare(task)
+                if not self._prepare_at(task.state.q, task.state.v):
+                    self._prepare(task)
 
     def _project(self, task: Task, weight: str) -> Array:
         """By mass: an impulse of the closures, v - Mcal^-1 Gc* S^+ (Gc v - U), from the same factorization."""
