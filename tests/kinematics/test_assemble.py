@@ -367,14 +367,14 @@ def test_compiled_assembly_refuses_arrays_that_do_not_fit():
     _core.closed_assemble(core, **good)
     assert n == 1
     for name, bad, text in [
-        ("q", np.zeros((1, 2)), "q and q_out must be"),
+        ("q", np.zeros((1, 2)), r"q must be \(1, 3\)"),
         ("theta", np.zeros(7), "theta has length 7, not 1"),
         ("free", np.array([3]), "free has an entry 3 out of range"),
         ("free", np.arange(4) % 3, "free has more than 3 entries"),
         ("place", np.array([0, 1, 3]), "place has an entry 3 out of range"),
         ("place", np.array([0, 1]), "place must have 3 entries"),
         ("lower", np.zeros(2), "lower must have 3 entries"),
-        ("q_out", np.zeros((2, 3)), "q and q_out must be"),
+        ("q_out", np.zeros((2, 3)), r"q_out must be \(1, 3\)"),
     ]:
         with pytest.raises(ValueError, match=text):
             _core.closed_assemble(core, **good | {name: bad})

@@ -119,13 +119,6 @@ CACHES = (
     ),
     Mutation(
         "caches",
-        "actuated dofs of other parameters",
-        SOLVER,
-        "        self._actuation = Actuation(self)\n\n    def __repr__",
-        "\n    def __repr__",
-    ),
-    Mutation(
-        "caches",
         "hinge forces of other parameters",
         FINDINGS,
         "if graph.parameters != self._parameters or self._anchored",

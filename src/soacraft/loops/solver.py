@@ -130,8 +130,7 @@ class Solver(NamedFunctions, Strict, ABC):
         self._compiled = self._compile()
         self._theta = theta
         self._chosen, self._beside = Chosen(Findings(self)), None
-        self._prescribing = {}
-        self._actuation = Actuation(self)
+        self._prescribing, self._actuation = {}, Actuation(self)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__} of {self._graph!r}"
