@@ -150,10 +150,16 @@ class Closed:
                 "Let another dof go with p.prescribe(name, None), or open the loop."
             )
 
+    @property
+    def obstacle(self) -> str:
+        """Why steps are taken in Python, empty where they need not be: independent dofs may have dead points where a
+        user named them, which are looked for in Python."""
+        named = isinstance(self.solver, ConstraintEmbedding) and self.solver.system.wanted is not None
+        return "the independent dofs are named" if named else ""
+
     def chain(self, q: Array, v: Array) -> Chain | None:
-        """What compiled steps from a state take of the solver as it is now; None where Python must look at it first, as
-        at independent dofs that a user named, which may have dead points."""
-        if isinstance(self.solver, ConstraintEmbedding) and self.solver.system.wanted is not None:
+        """What compiled steps from a state take of the solver as it is now; None where Python must look at it first."""
+        if self.obstacle:
             return None
         parts = self.solver.compiled_parts(q, v)
         return None if parts is None else Chain(parts[0].core, parts[1].core, parts[1].order, np.array(parts[2]))
@@ -206,9 +212,10 @@ class Stabilized(Closed):
             "that out, so that states are projected."
         )
 
-    def chain(self, q: Array, v: Array) -> Chain | None:
-        """None: compiled steps project."""
-        return None
+    @property
+    def obstacle(self) -> str:
+        """Compiled steps project."""
+        return "closures are stabilized"
 
     def onto(
         self, q: Array, v: Array, prescribed: Prescribed | None, still: Sequence[int] = (), end: bool = False

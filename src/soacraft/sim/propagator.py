@@ -221,6 +221,8 @@ class Propagator(Strict):
         loads, given = self._loads, self._prescribed
         told = bool(given.dofs) or any(getattr(x, "switches", False) for x in loads)
         why = obstacle_to_run(self.mb, self._method, [*loads, *self._controls.values()], told)
+        if not why and self._closed is not None:
+            why = self._closed.obstacle
         if not why and self._watch.events:
             why = f"event {self._watch.events[0].name!r} is looked for in each"
         return Text(report(self.mb, self._why, repr(self._method), why, loads, self._controls, given))
