@@ -347,6 +347,7 @@ def test_solvers_go_on(solver):
     v = s.project_velocity(q, np.ones(mb.nv))
     call, result = s.forward_dynamics, s.forward_dynamics(q, v, force)
     forward_dynamics_derivatives(s, q, v, force), s.mixed_dynamics(q, v, force, force, mb.dof_names[:1])
+    s.inverse_dynamics(q, v, result.vdot)
     rng = np.random.default_rng(2)
 
     def compare(q, v):
@@ -354,6 +355,8 @@ def test_solvers_go_on(solver):
         wanted = twin.forward_dynamics(q, v, force)
         for own, others in zip(*(forward_dynamics_derivatives(x, q, v, force) for x in (s, twin)), strict=True):
             close(own, others, 1e-8)
+        inverse = [x.inverse_dynamics(q, v, wanted.vdot) for x in (s, twin, s)]
+        close(inverse[::2], [inverse[1]] * 2, 1e-9)
         mixed = [x.mixed_dynamics(q, v, force, np.ones(mb.nv), mb.dof_names[:1]) for x in (s, twin, s)]
         close(mixed[::2], [mixed[1]] * 2, 1e-9)
         for each in (s.forward_dynamics, call, s.forward_dynamics):
