@@ -78,7 +78,7 @@ class Slopes:
         self._require_plain()
         found = read_parameters("derivatives", self.mb, list(names)) if names else ()
         self.numbers = len(found)
-        fixed = [x for x in problem.acting if not isinstance(x, Control)]
+        fixed = [x for x in problem.loads if not isinstance(x, Control)]
         if names and fixed:
             raise StateError(
                 f"derivatives in parameters are not known of {fixed[0].name!r}, which may depend on them itself."
@@ -140,7 +140,7 @@ class Slopes:
         """The derivatives of the loads' force along dofs and in velocities, by differences."""
         problem, nv = self.problem, self.mb.nv
         in_q, in_v = np.zeros((nv, nv)), np.zeros((nv, nv))
-        if all(isinstance(x, Control) and x.is_told for x in problem.acting):
+        if all(isinstance(x, Control) and x.is_told for x in problem.loads):
             return in_q, in_v
         unit = _STEP * problem.scale(problem.point(q, v), np.zeros(problem.manifold.size))
 
