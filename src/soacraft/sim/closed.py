@@ -31,6 +31,8 @@ _REPEATED = 1e-9
 _NEAR = 0.05
 #: Slower than this, relative to a swing under gravity, is rest.
 _SLOW = 1e-6
+#: Slower than this is at rest, in sizes per second: velocities there are rounding.
+_AT_REST = 1e-9
 
 
 class Chain(NamedTuple):
@@ -92,9 +94,9 @@ class Closed:
         graph = solver.graph
         measure = measure_of(graph, closed[0])
         slow = _SLOW * np.sqrt(np.linalg.norm(graph.gravity) / measure.length)
-        fastest = max(float(np.abs(measure.dofs * integrated[1]).max(initial=0.0)), float(slow))
+        fastest = max(float(np.abs(measure.dofs * integrated[1]).max(initial=0.0)), float(slow), _AT_REST)
         moved = measure.dofs * graph.difference(integrated[0], closed[0]), measure.dofs * (closed[1] - integrated[1])
-        far = np.maximum(np.abs(moved[0]), np.abs(moved[1]) / fastest if fastest > 0.0 else 0.0)
+        far = np.maximum(np.abs(moved[0]), np.abs(moved[1]) / fastest)
         if far.max(initial=0.0) > _NEAR:
             dof = graph.dof_names[int(np.argmax(far))]
             raise LoopError(
