@@ -135,13 +135,6 @@ SURVIVORS: dict[tuple[str, str, str], str] = {
         "if (!(n > (1.0 - 1e-6) * (1.0 - 1e-6) && n <= (1.0 + 1e-6) * (1.0 + 1e-6))) return false;",
     ): "a square of a length that is on the bound to the last bit",
     (
-        "core/loops/batch.hpp",
-        "threads = threads < 1 ? 1 : threads > count ? count : "
-        "threads > rigid::MOST_THREADS ? rigid::MOST_THREADS : threads;",
-        "threads = threads < 1 ? 1 : threads >= count ? count : "
-        "threads > rigid::MOST_THREADS ? rigid::MOST_THREADS : threads;",
-    ): "as many threads as states are as many as states",
-    (
         f"{RIGID}/steps/sheet.hpp",
         "if (c >= from && c + w <= to)",
         "if (c >= from && c + w < to)",

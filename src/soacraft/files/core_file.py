@@ -18,8 +18,8 @@ def save_core(mb: Multibody, path: str | PathLike[str], ignore_loops: bool = Fal
     """Write the compiled form of a model for C++: `soacraft::Multibody::load(path)` runs its dynamics. O(n).
 
     The file holds the tree - bodies, hinges, armature, gravity, springs, dampers, tendons and bushings - and the frames
-    of bodies and of nodes on them, by name. State, forces that are set, limits and geometry are not part of it. What C++
-    does not know is refused: hinges of your own, weight compensation, and loops unless they are to be ignored.
+    of bodies and of nodes on them, by name. State, forces that are set, limits and geometry are not part of it. What
+    C++ does not know is refused: hinges of your own, weight compensation, and loops unless they are to be ignored.
 
     >>> import tempfile
     >>> from pathlib import Path

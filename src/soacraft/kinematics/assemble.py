@@ -169,7 +169,8 @@ class _Step:
         self.J, self.r = _placing(rows, bounds)
         self.A = self.J @ self.B
         n = self.A.shape[1]
-        R = np.linalg.qr(np.column_stack([self.A, self.r]), mode="r")[:n]  # A = Q R: as many rows as dofs
+        factor: Any = np.linalg.qr(np.column_stack([self.A, self.r]), mode="r")
+        R = factor[:n]  # A = Q R: as many rows as dofs
         U, sigma, V = np.linalg.svd(R[:, :n], full_matrices=False)
         kept = sigma > RANK * sigma.max(initial=0.0)
         self.sigma, self.V, self.b = sigma[kept], V[kept], U[:, kept].T @ R[:, n]

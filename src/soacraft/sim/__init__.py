@@ -10,6 +10,7 @@ nanoseconds inside.
 """
 
 from soacraft.sim.events import Happened
+from soacraft.sim.forces.contact import Contact, ContactStep
 from soacraft.sim.forces.elements import Drag, GravityField
 from soacraft.sim.forces.friction import HingeFriction
 from soacraft.sim.forces.stops import JointLimit
@@ -20,6 +21,8 @@ from soacraft.sim.sensitivity import Sensitivity
 
 __all__ = [
     "Balance",
+    "Contact",
+    "ContactStep",
     "Drag",
     "GravityField",
     "Happened",

@@ -20,6 +20,7 @@ from soacraft.sim.clock import Instant, nanoseconds, positive_nanoseconds
 from soacraft.sim.closed import Stabilized, stabilized
 from soacraft.sim.compiled import obstacle_to_run
 from soacraft.sim.events import Crossing, Event, Happened, Watch
+from soacraft.sim.forces.contact import Contact
 from soacraft.sim.forces.drives import Control
 from soacraft.sim.forces.holding import Hold
 from soacraft.sim.forces.loads import Function, Load
@@ -145,6 +146,11 @@ class Propagator(Strict):
                 raise StateError(f"add takes force elements and functions of (t, state), got {load!r:.60}.")
             if element.name in known:
                 raise StateError(f"a force {element.name!r} acts already; give the new one another name.")
+            if isinstance(element, Contact) and self._method.name != "moreau":
+                raise StateError(
+                    f"contact makes impulses, which {self._method.name!r} cannot take; use Propagator(mb, "
+                    "integrator='moreau', step=0.001)."
+                )
             self._refuse_new(f"the force {element.name!r}", "Add it before, with a function that is zero until then.")
             element.bind(self.mb)
             self._loads.append(element)

@@ -19,6 +19,7 @@ from soacraft.model.states.state import State
 from soacraft.model.tree.multibody import Multibody
 from soacraft.sim import jacobian
 from soacraft.sim.closed import Closed, Stabilized
+from soacraft.sim.forces.contact import Contact
 from soacraft.sim.forces.holding import Hold, Holding, holding_forces
 from soacraft.sim.forces.loads import Load, Passive, Stored
 from soacraft.sim.forces.prescribed import Prescribed
@@ -39,7 +40,10 @@ class Mechanism:
         prescribed: Prescribed | None = None,
         closed: Closed | None = None,
     ) -> None:
-        self.mb, self._loads, self.closed = mb, list(loads), closed
+        self.mb, self.closed = mb, closed
+        self._loads = [x for x in loads if not isinstance(x, Contact)]
+        self.contact = next((x for x in loads if isinstance(x, Contact)), None)
+        """What touches: the method asks it for impulses."""
         self.edition = 0
         """How often a load was replaced."""
         self.parameters = mb.parameters
@@ -51,6 +55,8 @@ class Mechanism:
             self._silent.append(Passive())
         for load in self._silent:
             load.bind(mb)
+        if self.contact is not None:
+            self._silent.append(self.contact)
         self.count = len(self._loads)
         """How many loads there are: the first of `names`."""
         self.names = tuple(x.name for x in [*self._loads, *self._silent])
@@ -80,6 +86,18 @@ class Mechanism:
     def is_told(self) -> bool:
         """Whether dofs move as told, or may stick."""
         return self._prescribed is not None
+
+    def energy(self, x: Array) -> float:
+        """Kinetic, potential, and that of springs."""
+        q, v, _ = self.parts(x)
+        moving = dyn.kinetic_energy(self.mb, q, v, ignore_loops=True)
+        resting = dyn.potential_energy(self.mb, q, ignore_loops=True)
+        return float(moving + resting + dyn.passive_energy(self.mb, q, ignore_loops=True))
+
+    @property
+    def told(self) -> Any:
+        """Which dofs move as told, (nv)."""
+        return self._prescribed.mask if self._prescribed is not None else np.zeros(self.mb.nv, dtype=bool)
 
     def require_plain(self, method: str) -> None:
         """Raise for a method that takes trees of holonomic hinges, whose motion nothing prescribes."""

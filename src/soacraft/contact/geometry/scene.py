@@ -17,7 +17,7 @@ from soacraft.contact.geometry.queries import Hits, hits_of, read_rays, read_wit
 from soacraft.contact.geometry.records import MESHES, ShapeMaker
 from soacraft.contact.geometry.shapes import Shape
 from soacraft.contact.geometry.table import Contacts
-from soacraft.dynamics import jacobian, poses
+from soacraft.dynamics import jacobian, poses, velocities
 from soacraft.errors import ModelError, StaleError, StateError, near
 from soacraft.model import Multibody
 from soacraft.results import refuse_large
@@ -91,6 +91,11 @@ class Scene:
     def names(self) -> tuple[str, ...]:
         """The names of the shapes, sorted."""
         return tuple(self._current().index)
+
+    @property
+    def placed(self) -> tuple[Placed, ...]:
+        """The geometries behind the shapes, with what carries them."""
+        return tuple(self._current().placed)
 
     @property
     def shapes(self) -> dict[str, Shape]:
@@ -196,6 +201,20 @@ class Scene:
         """
         J = self.jacobian(rows)
         return np.asarray(np.einsum("ri,rij->rj", rows.normal, J))
+
+    def fastest(self, q: Any, v: Any) -> float:
+        """A bound on the speed of any point of any shape at one state, in m/s. O(n + shapes)."""
+        built, mb = self._current(), self.model
+        if not built.placed or not len(mb.bodies):
+            return 0.0
+        V = np.asarray(velocities(mb, q, v, ignore_loops=True))
+        far = np.zeros(len(mb.bodies))
+        for shape, placed, local in zip(built.shapes, built.placed, built.local, strict=True):
+            if placed.body >= 0:
+                far[placed.body] = max(far[placed.body], float(np.linalg.norm(local[9:])) + shape.extent)
+        turning = np.linalg.norm(V[:, :3], axis=1)
+        turned = np.where(turning > 0.0, turning * np.where(turning > 0.0, far, 0.0), 0.0)
+        return float(np.max(np.linalg.norm(V[:, 3:], axis=1) + turned))
 
     def cast_rays(self, q: Any, origin: Any, direction: Any, *, skip: Iterable[str] = ()) -> Hits:
         """Where rays (..., 3) in the inertial frame first meet a shape, at one configuration: lidar, altimeter. `skip`

@@ -21,6 +21,7 @@ class Cone:
 
         K contains p,  orthogonal to  u + |mu u_t| n  in K*
 
+    >>> import soacraft as sc
     >>> sc.contact.Cone(0.5).rows, sc.contact.Cone(()).rows, sc.contact.Cone((0.5, 0.5, 0.01)).rows
     (3, 1, 4)
     """

@@ -54,6 +54,8 @@ class Problem:
 
     A ball of 2 kg that falls on the ground at 3 m/s and slides at 1 m/s, with friction 0.5, ends its slide:
 
+    >>> import numpy as np
+    >>> import soacraft as sc
     >>> S, b = np.eye(3) / 2.0, [-3.0, 1.0, 0.0]
     >>> r = sc.contact.Problem(S, b, [sc.contact.Cone(0.5)]).solve()
     >>> r

@@ -8,6 +8,7 @@ from soacraft.sim.integrators.explicit import RK4, Dop853
 from soacraft.sim.integrators.gauss import Gauss4, Gauss6
 from soacraft.sim.integrators.generalized_alpha import GeneralizedAlpha
 from soacraft.sim.integrators.ida import Ida
+from soacraft.sim.integrators.moreau import Moreau
 from soacraft.sim.integrators.partitioned import EulerSymplectic, Verlet
 from soacraft.sim.integrators.radau import Radau
 from soacraft.sim.integrators.steps import Method
@@ -15,7 +16,7 @@ from soacraft.sim.integrators.sundials import Sundials
 from soacraft.sim.integrators.variational import Variational, Variational4
 
 _ADAPTIVE: tuple[type[Method], ...] = (Dop853, Radau, Cvode, Ida)
-_FIXED: tuple[type[Method], ...] = (RK4, EulerSymplectic, Verlet, Variational, Variational4, Gauss4, Gauss6)
+_FIXED: tuple[type[Method], ...] = (RK4, EulerSymplectic, Verlet, Variational, Variational4, Gauss4, Gauss6, Moreau)
 _EITHER: tuple[type[Method], ...] = (GeneralizedAlpha,)
 METHODS = {x.name: x for x in _ADAPTIVE + _FIXED + _EITHER}
 

@@ -1,0 +1,255 @@
+"""`Contact`: shapes that touch, limits and dry friction of hinges, as impulses in the steps of "moreau"."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from soacraft import dynamics as dyn
+from soacraft.contact.dynamics.impulses import Resolved, Restitution, resolve
+from soacraft.contact.dynamics.rows import ContactRows, contact_rows
+from soacraft.contact.dynamics.surfaces import Surfaces
+from soacraft.contact.geometry.scene import Scene
+from soacraft.contact.solvers.blocks import Bilateral, Bounded, Cone, Law
+from soacraft.contact.solvers.problem import Accept
+from soacraft.errors import ModelError, StateError
+from soacraft.kinematics.rows import Constraints
+from soacraft.model.states.state import State
+from soacraft.model.tree.multibody import Multibody
+from soacraft.spatial.checks import Array
+
+if TYPE_CHECKING:
+    from soacraft.sim.system import Mechanism
+
+#: Contacts are looked for this far ahead, in steps at the present speed.
+_AHEAD = 2.0
+#: A gap that closes within this part of a step is closed.
+_TOUCHING = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class ContactStep:
+    """The contacts of one step: where, how hard, and how well they were solved."""
+
+    t: float
+    """The end of the step."""
+    pairs: tuple[tuple[str, str], ...]
+    points: Array
+    """Where they press, in the inertial frame, (points, 3)."""
+    impulses: Array
+    """On the second shape of each pair, in the inertial frame, (points, 3), in N s."""
+    gap: Array
+    state: tuple[str, ...]
+    residual: float
+    iterations: int
+    unique: bool
+    work: float
+    factor: float
+    """1, or by how much restitution was made smaller for the energy not to rise."""
+
+    def __repr__(self) -> str:
+        total = float(np.linalg.norm(self.impulses, axis=1).sum())
+        return f"<{len(self.pairs)} contacts at t = {self.t:.6g} s: {total:.4g} N s, residual {self.residual:.1e}>"
+
+
+class Contact:
+    """Contact of the shapes of a model, for `p.add` of a propagator with integrator="moreau".
+
+    `scene` says which shapes may touch (default: all that the model has for collision). `friction` and `restitution`
+    are those of shapes that say nothing themselves; `pairs` those of pairs (see `soacraft.contact`). `limits` lets
+    hinges stop at theirs, `dry` lets the friction of hinges hold and rub. `law` is that of restitution: "energy"
+    (never gains) or "newton". A contact problem that is not solved to `tolerance` raises, or warns, or is only
+    reported, as `otherwise` says. A start in penetration deeper than `penetration` metres is refused.
+
+    `steps` has what happened in each step.
+
+    A ball that falls from 1 m, e = 0.5, has its first impact at 0.4515 s:
+
+    >>> import soacraft as sc
+    >>> mb = sc.Multibody()
+    >>> _ = mb.root.add_geometry(sc.Geometry("floor", "plane"))
+    >>> ball = mb.add_body("ball", None, sc.Free(), sc.Inertia(1.0, moment=np.eye(3) * 0.004))
+    >>> _ = ball.add_geometry(sc.Geometry("skin", "sphere", (0.1,)))
+    >>> mb.set_state([0, 0, 0, 1, 0, 0, 1.1], np.zeros(6))
+    >>> p = sc.sim.Propagator(mb, integrator="moreau", step=0.001)
+    >>> touch = sc.sim.Contact(restitution=0.5)
+    >>> p.add(touch)
+    >>> run = p.advance_to(0.6)
+    >>> [round(x.t, 2) for x in touch.steps if x.impulses.any()]
+    [0.45]
+    """
+
+    name = "contact"
+
+    def __init__(
+        self,
+        scene: Scene | None = None,
+        *,
+        friction: float = 0.5,
+        restitution: float = 0.0,
+        pairs: Mapping[tuple[str, str], tuple[float, float]] | None = None,
+        limits: bool = True,
+        dry: bool = True,
+        law: Restitution = "energy",
+        tolerance: float = 1e-10,
+        otherwise: Accept = "raise",
+        penetration: float = 1e-4,
+    ) -> None:
+        if law not in ("energy", "newton"):
+            raise StateError(f"law={law!r:.40} is unknown; give 'energy' or 'newton'.")
+        self._scene, self._friction, self._restitution, self._pairs = scene, friction, restitution, pairs
+        self._limits, self._dry, self._law = bool(limits), bool(dry), law
+        self._tolerance, self._otherwise, self._penetration = tolerance, otherwise, float(penetration)
+        self.steps: list[ContactStep] = []
+        self._force: Array | None = None
+        self._began = False
+
+    def bind(self, mb: Multibody) -> None:
+        """Take the model and its shapes."""
+        if self._scene is not None and self._scene.model is not mb:
+            raise ModelError(f"the scene is of {self._scene.model.name!r}, the propagator of {mb.name!r}.")
+        self.scene = self._scene if self._scene is not None else Scene(mb)
+        self.surfaces = Surfaces(self.scene, self._friction, self._restitution, self._pairs)
+        self._dynamics = dyn.Dynamics(mb, ignore_loops=True)
+        self._mb = mb
+        self._stops = _stops(mb) if self._limits else []
+        self._rubbing = _rubbing(mb) if self._dry else []
+
+    def force(self, t: float, state: State) -> Array:
+        """The force of the last step, averaged over it. It acts in the steps of the method; here it is recorded."""
+        return np.zeros(self._mb.nv) if self._force is None else self._force
+
+    def begin(self, q: Array) -> None:
+        """Refuse a start in penetration."""
+        if self._began:
+            return
+        self._began = True
+        found = self.scene.contacts(q, 0.0)
+        if len(found) and found.distance.min() < -self._penetration:
+            worst = int(np.argmin(found.distance))
+            (a, b), depth = found.pairs[worst], -float(found.distance[worst])
+            raise StateError(
+                f"the run begins with {a!r} and {b!r} {depth:.3g} m in each other; move them apart, leave the pair out "
+                f"with scene.exclude({a!r}, {b!r}), or allow it with penetration={2 * depth:.2g}."
+            )
+
+    def act(
+        self, problem: Mechanism, t: float, h: float, start: tuple[Array, Array], end: tuple[Array, Array]
+    ) -> Resolved:
+        """Velocities at the end of a step of length h, whose start and smooth end are given as (q, v). Contacts that
+        would close within the step may close, not more."""
+        q, v_free = end
+        reach = h * 2.0 * max(self.scene.fastest(*start), self.scene.fastest(*end))
+        rows = contact_rows(self.scene, self.surfaces, q, _AHEAD * reach)
+        gap = rows.gap - 0.5 * h * (rows.J @ v_free)[::3]  # in the middle of the step
+        keep = np.flatnonzero((gap <= _TOUCHING * reach) | (rows.restitution == 0.0))
+        rows, gap = (rows, gap) if len(keep) == len(rows) else (_part(rows, keep), gap[keep])
+        before = np.zeros(len(rows))
+        if rows.restitution.any():
+            then = replace(rows.contacts, q=start[0][None])
+            before = np.einsum("pi,pij,j->p", rows.contacts.normal, self.scene.jacobian(then), start[1])
+        done = resolve(
+            rows,
+            lambda X: self._dynamics.mass_matrix_inverse(q) @ X,
+            v_free,
+            before,
+            2.0 * np.maximum(gap, 0.0) / h,
+            self._more(problem, q, v_free, h),
+            self._law,
+            self._tolerance,
+            otherwise=self._otherwise,
+        )
+        self._force = (done.contact + done.held) / h
+        while self.steps and self.steps[-1].t > t - h * (1.0 - 1e-9):  # a step that is taken again, up to an event
+            self.steps.pop()
+        self._keep(t, rows, done)
+        return done
+
+    def _more(self, problem: Mechanism, q: Array, v: Array, h: float) -> tuple[Array, tuple[Law, ...], Array] | None:
+        """Rows of closures, of dofs that move as told, of limits and of dry hinges."""
+        nv = self._mb.nv
+        rows: list[Array] = []
+        laws: list[Law] = []
+        asked: list[float] = []
+        if problem.closed is not None:
+            G = Constraints(problem.closed.solver.graph, problem.closed.solver.graph.state(q, np.zeros(nv))).jacobian()
+            rows += list(G)
+            laws += [Bilateral(f"closure row {i}") for i in range(len(G))]
+            asked += [0.0] * len(G)
+        held = problem.told
+        for i in np.flatnonzero(held):
+            rows.append(np.eye(nv)[i])
+            laws.append(Bilateral(f"prescribed {self._mb.dof_names[i]}"))
+            asked.append(0.0)
+        for number, place, lower, upper, name in self._stops:
+            middle = q[place] - 0.5 * h * v[number]
+            for sign, gap in ((1.0, middle - lower), (-1.0, upper - middle)):
+                if gap <= _AHEAD * h * abs(v[number]):
+                    rows.append(sign * np.eye(nv)[number])
+                    laws.append(Cone((), name=f"limit of {name}"))
+                    asked.append(-2.0 * max(gap, 0.0) / h)
+        for number, limit, name in self._rubbing:
+            if not held[number]:
+                rows.append(np.eye(nv)[number])
+                laws.append(Bounded(limit * h, name=f"dry friction of {name}"))
+                asked.append(0.0)
+        return (np.array(rows).reshape(-1, nv), tuple(laws), np.array(asked)) if rows else None
+
+    def _keep(self, t: float, rows: ContactRows, done: Resolved) -> None:
+        if done.impulses is None:
+            return
+        found = done.impulses
+        p = np.einsum("pi,pij->pj", found.p[: 3 * len(rows)].reshape(-1, 3), rows.axes)
+        points = 0.5 * (rows.contacts.point_a + rows.contacts.point_b)
+        effort = found.sweeps + found.newton + found.interior + found.proximal
+        self.steps.append(
+            ContactStep(
+                t, tuple(rows.contacts.pairs), points, p, np.array(rows.gap), found.state[: len(rows)], found.residual,
+                effort, found.unique, done.work, done.factor,
+            )
+        )  # fmt: skip
+
+    def __repr__(self) -> str:
+        return f"Contact of {self._friction:g} friction, {self._restitution:g} restitution, {len(self.steps)} steps"
+
+
+def _part(rows: ContactRows, keep: Any) -> ContactRows:
+    """Some of the points."""
+    c = rows.contacts
+    some = type(c)(
+        c.names, c.q, c.state[keep], c.a[keep], c.b[keep], c.distance[keep], c.point_a[keep], c.point_b[keep],
+        c.normal[keep], c.error[keep], c.surface_velocity[keep], c.key,
+    )  # fmt: skip
+    J = rows.J.reshape(len(rows), 3, rows.J.shape[1])[keep].reshape(3 * len(keep), rows.J.shape[1])
+    laws = tuple(rows.laws[int(i)] for i in keep)
+    return ContactRows(some, rows.axes[keep], J, laws, rows.restitution[keep], rows.slip[keep])
+
+
+def _stops(mb: Multibody) -> list[tuple[int, int, float, float, str]]:
+    """Dofs with limits whose coordinate is their own: number, place in q, limits, name."""
+    found = []
+    for number, body in enumerate(mb.bodies):
+        lower, upper = body.limits.lower, body.limits.upper
+        if len(lower) == 0 or not (np.isfinite(lower).any() or np.isfinite(upper).any()):
+            continue
+        if body.hinge.nq != body.hinge.nv:
+            continue
+        q, dofs = mb.layout.hinge_q[number], mb.layout.hinge_v[number]
+        for k in range(body.hinge.nv):
+            low, high = float(lower[k % len(lower)]), float(upper[k % len(upper)])
+            if np.isfinite(low) or np.isfinite(high):
+                found.append((dofs.start + k, q.start + k, low, high, mb.dof_names[dofs.start + k]))
+    return found
+
+
+def _rubbing(mb: Multibody) -> list[tuple[int, float, str]]:
+    """Dofs with dry friction: number, force, name."""
+    found = []
+    for number, body in enumerate(mb.bodies):
+        friction = np.broadcast_to(body.passive.friction, (body.hinge.nv,)) if body.hinge.nv else np.zeros(0)
+        dofs = mb.layout.hinge_v[number]
+        found += [(dofs.start + k, float(f), mb.dof_names[dofs.start + k]) for k, f in enumerate(friction) if f > 0]
+    return found

@@ -1,0 +1,248 @@
+"""Motion with contact against the exact cases: impacts, inclines, rolling, sliding, tipping, rows of balls, stacks."""
+
+import numpy as np
+import pytest
+from tests.sim.chains import four_bar
+
+import soacraft as sc
+
+G = 9.81
+
+
+def ground(angle=0.0):
+    """A model with a plane, tilted by `angle` about y: down the slope is +x."""
+    mb = sc.Multibody()
+    mb.gravity = (G * np.sin(angle), 0.0, -G * np.cos(angle))
+    mb.root.add_geometry(sc.Geometry("floor", "plane"))
+    return mb
+
+
+def sphere(mb, name="ball", radius=0.1, mass=1.0, moment=0.4):
+    body = mb.add_body(name, None, sc.Free(), sc.Inertia(mass, moment=np.eye(3) * moment * mass * radius**2))
+    body.add_geometry(sc.Geometry("skin", "sphere", (radius,)))
+    return body
+
+
+def box(mb, name="box", size=(0.2, 0.2, 0.2), mass=1.0):
+    x, y, z = size
+    moment = mass / 12 * np.diag([y * y + z * z, x * x + z * z, x * x + y * y])
+    body = mb.add_body(name, None, sc.Free(), sc.Inertia(mass, moment=moment))
+    body.add_geometry(sc.Geometry("skin", "box", size))
+    return body
+
+
+def free(x, y, z):
+    return [0.0, 0.0, 0.0, 1.0, x, y, z]
+
+
+def run(mb, q, v, t, step, **laws):
+    mb.set_state(q, v)
+    p = sc.sim.Propagator(mb, integrator="moreau", step=step)
+    touch = sc.sim.Contact(**laws)
+    p.add(touch)
+    return p.advance_to(t), touch
+
+
+def speed(mb, name):
+    """[angular; linear] in inertial axes."""
+    return np.asarray(sc.dynamics.velocities(mb, mb.q, mb.v))[[x.name for x in mb.bodies].index(name)]
+
+
+def impacts(touch):
+    return [x.t for x in touch.steps if x.impulses.any()]
+
+
+def test_a_ball_bounces_at_the_exact_times_to_first_order():
+    """From 1 m, e = 0.5: impacts at .4515236410 and .9030472820; errors of at most two steps."""
+    errors = []
+    for step in (4e-3, 1e-3):
+        mb = ground()
+        sphere(mb)
+        _, touch = run(mb, free(0, 0, 1.1), np.zeros(6), 0.95, step, restitution=0.5)
+        times = impacts(touch)
+        assert len(times) == 2
+        errors.append(max(abs(times[0] - 0.4515236410), abs(times[1] - 0.9030472820)))
+        assert errors[-1] <= 2 * step
+    assert errors[1] <= 0.5 * errors[0]
+
+
+@pytest.mark.parametrize(("mu", "slides"), [(0.57, True), (0.58, False), (0.3, True)])
+def test_an_incline_of_30_degrees(mu, slides):
+    """It sticks where mu >= tan 30 = .57735; else it slides at g (sin - mu cos): 2.3562872367 for mu = 0.3."""
+    mb = ground(np.pi / 6)
+    box(mb)
+    r, _ = run(mb, free(0, 0, 0.1), np.zeros(6), 0.1, 0.005, friction=mu)
+    expected = G * (np.sin(np.pi / 6) - mu * np.cos(np.pi / 6)) if slides else 0.0
+    assert mb.v[3] == pytest.approx(0.1 * expected, abs=1e-9)
+    assert np.abs(mb.v[[0, 1, 2, 4, 5]]).max() < 1e-9
+    assert r.q[-1, 6] == pytest.approx(0.1, abs=1e-9)
+    if mu == 0.3:
+        assert expected == pytest.approx(2.3562872367)
+
+
+@pytest.mark.parametrize(("mu", "rolls"), [(0.17, True), (0.16, False)])
+def test_a_solid_sphere_rolls_down(mu, rolls):
+    """It rolls where mu >= 2/7 tan 30 = .16496, with 5/7 g sin 30 = 3.5035714286."""
+    mb = ground(np.pi / 6)
+    sphere(mb)
+    run(mb, free(0, 0, 0.1), np.zeros(6), 0.1, 0.002, friction=mu)
+    if rolls:
+        assert speed(mb, "ball")[3] == pytest.approx(0.1 * 3.5035714286, rel=1e-6)
+        assert speed(mb, "ball")[3] == pytest.approx(0.1 * speed(mb, "ball")[1], abs=1e-9)
+    else:
+        assert speed(mb, "ball")[3] == pytest.approx(0.1 * G * (0.5 - mu * np.sqrt(3) / 2), rel=1e-3)
+
+
+def test_a_sliding_sphere_begins_to_roll():
+    """Launched at 5 m/s with mu = 0.3: it rolls from t = .4854133295 on at 25/7 m/s, to the error of the step."""
+    errors = []
+    for step in (0.01, 0.005):
+        mb = ground()
+        sphere(mb)
+        run(mb, free(0, 0, 0.1), [0, 0, 0, 5.0, 0, 0], 0.6, step, friction=0.3)
+        assert 0.1 * speed(mb, "ball")[1] == pytest.approx(speed(mb, "ball")[3], abs=1e-9)
+        errors.append(abs(speed(mb, "ball")[3] - 25 / 7))
+    assert errors[1] < 1e-3
+    assert errors[1] < 0.6 * errors[0]
+
+
+def test_a_block_stops_and_stays():
+    """At 3 m/s with mu = 0.3 it stops after 1.5290519878 m, and rests without creeping."""
+    mb = ground()
+    box(mb)
+    r, _ = run(mb, free(0, 0, 0.1), [0, 0, 0, 3.0, 0, 0], 1.2, 0.01, friction=0.3)
+    assert mb.q[4] == pytest.approx(1.5290519878, abs=2e-3)
+    assert np.abs(mb.v).max() < 1e-9
+    assert r.check().imbalance < 1e-9
+
+
+@pytest.mark.parametrize(("slope", "tips"), [(0.19, False), (0.21, True)])
+def test_a_tall_box_tips(slope, tips):
+    """Base .2, height 1: tips where the slope is steeper than 0.2."""
+    mb = ground(np.arctan(slope))
+    box(mb, size=(0.2, 0.2, 1.0))
+    run(mb, free(0, 0, 0.5), np.zeros(6), 0.2, 0.005, friction=1.0)
+    assert (abs(mb.v[1]) > 1e-3) == tips
+
+
+def test_three_balls_in_a_row_are_one_impact():
+    """The simultaneous law: (1, 0, 0) with e = 1 becomes (-1/3, 2/3, 2/3); energy and momentum are kept."""
+    mb = sc.Multibody()
+    mb.gravity = (0, 0, 0)
+    for i in range(3):
+        sphere(mb, f"ball{i}")
+    q = np.concatenate([free(0.2 * i, 0, 0) for i in range(3)])
+    v = np.zeros(18)
+    v[3] = 1.0
+    run(mb, q, v, 0.001, 0.001, restitution=1.0, friction=0.0)
+    np.testing.assert_allclose(mb.v[[3, 9, 15]], [-1 / 3, 2 / 3, 2 / 3], atol=1e-8)
+
+
+def test_a_stack_rests_and_does_not_depend_on_order():
+    """Three boxes: at rest to 1e-9, and the same bits whatever the order in which they were added."""
+    ends = []
+    for order in ((0, 1, 2), (2, 0, 1)):
+        mb = ground()
+        for i in order:
+            box(mb, f"box{i}")
+        q = np.concatenate([free(0, 0, 0.1 + 0.2 * i) for i in order])
+        run(mb, q, np.zeros(18), 0.05, 0.005)
+        assert np.abs(mb.v).max() < 1e-9
+        ends.append({f"box{i}": mb.pose(f"box{i}").translation for i in order})
+    for name, place in ends[0].items():
+        np.testing.assert_allclose(ends[1][name], place, atol=1e-12)
+
+
+def test_energy_never_rises_at_an_impact():
+    """A rod that strikes with both ends, e = 0.9 and friction: Newton's law may gain, the default does not."""
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        mb = sc.Multibody()
+        mb.gravity = (0, 0, 0)
+        mb.root.add_geometry(sc.Geometry("floor", "plane"))
+        box(mb, size=(1.0, 0.1, 0.1))
+        v = rng.normal(size=6)
+        v[5] = -abs(v[5])
+        r, _ = run(mb, free(0, 0, 0.05), v, 0.002, 0.002, restitution=0.9, friction=0.8)
+        assert r.energy[-1] <= r.energy[0] * (1 + 1e-9)
+
+
+def test_limits_stop_and_dry_hinges_hold():
+    """A pendulum falls onto its limit and rests there; one with dry friction above its weight does not move."""
+    mb = sc.load("pendulum")
+    mb.bodies[0].limits = sc.Limits(lower=0.3, upper=2.0)
+    mb.set_state([1.0], [0.0])
+    p = sc.sim.Propagator(mb, integrator="moreau", step=0.005)
+    p.add(sc.sim.Contact())
+    p.advance_to(1.0)
+    assert 0.3 - 0.005 * 3.0 < mb.q[0] < 0.3 + 1e-9  # a step at its speed of at most 3 rad/s
+    assert abs(mb.v[0]) < 1e-9
+    still = sc.load("pendulum")
+    still.bodies[0].passive = sc.Passive(friction=20.0)
+    still.set_state([1.0], [0.0])
+    p = sc.sim.Propagator(still, integrator="moreau", step=0.01)
+    p.add(sc.sim.Contact())
+    p.advance_to(0.1)
+    assert still.q[0] == pytest.approx(1.0, abs=1e-12)
+
+
+def test_free_flight_is_of_order_four():
+    """While nothing touches it is RK4: the error falls sixteenfold with half the step."""
+    errors = []
+    exact = sc.load("double_pendulum")
+    exact.set_state([0.5, 0.3], [0.0, 1.0])
+    sc.sim.Propagator(exact, rtol=1e-12).advance_to(0.5)
+    for step in (0.02, 0.01):
+        mb = sc.load("double_pendulum")
+        mb.set_state([0.5, 0.3], [0.0, 1.0])
+        sc.sim.Propagator(mb, integrator="moreau", step=step).advance_to(0.5)
+        errors.append(np.abs(mb.q - exact.q).max())
+    assert 12 < errors[0] / errors[1] < 20
+
+
+def test_two_halves_give_the_bits_of_one_go():
+    ends = []
+    for stops in ((0.6,), (0.3, 0.6)):
+        mb = ground()
+        sphere(mb)
+        mb.set_state(free(0, 0, 0.3), [0, 0, 0, 1.0, 0, 0])
+        p = sc.sim.Propagator(mb, integrator="moreau", step=0.01)
+        p.add(sc.sim.Contact(restitution=0.3))
+        for t in stops:
+            p.advance_to(t)
+        ends.append(np.concatenate([mb.q, mb.v]))
+    assert (ends[0] == ends[1]).all()
+
+
+def test_refusals():
+    mb = ground()
+    sphere(mb)
+    with pytest.raises(sc.errors.SimulationError, match=r"'ball/skin' and 'inertial/floor' 0.05 m in each other; move"):
+        run(mb, free(0, 0, 0.05), np.zeros(6), 0.1, 0.01)
+    with pytest.raises(sc.errors.StateError, match="contact makes impulses, which 'rk4' cannot take; use Propagator"):
+        sc.sim.Propagator(mb, integrator="rk4", step=0.01).add(sc.sim.Contact())
+    for bad, text in (
+        ({"friction": -0.1}, r"friction of the default is -0.1; it must be 0 or more"),
+        ({"restitution": 1.5}, r"restitution of the default is 1.5; it must be between 0 and 1"),
+        ({"pairs": {("ball", "moon"): (0.1, 0.1)}}, r"pairs has 'moon', which is no shape or body"),
+    ):
+        with pytest.raises(sc.errors.ModelError, match=text):
+            sc.sim.Propagator(mb, integrator="moreau", step=0.01).add(sc.sim.Contact(**bad))
+    with pytest.raises(sc.errors.StateError, match="law='poisson' is unknown; give 'energy' or 'newton'"):
+        sc.sim.Contact(law="poisson")
+
+
+def test_a_closed_chain_lands():
+    """A four-bar whose coupler meets a floor: closures stay closed, energy does not rise, it stops at the floor."""
+    mb = four_bar(1.0, 2.0, 2.0, 2.0, 1.2, 0.0)
+    mb["coupler"].add_geometry(sc.Geometry("skin", "sphere", (0.05,)))
+    upright = sc.Pose([[1, 0, 0], [0, 0, 1], [0, -1, 0]], [0.0, 0.4, 0.0])
+    mb.root.add_geometry(sc.Geometry("floor", "plane", pose=upright))
+    p = sc.sim.Propagator(mb, integrator="moreau", step=0.005)
+    touch = sc.sim.Contact(sc.contact.Scene(mb, adjacent=False), friction=0.2)
+    p.add(touch)
+    r = p.advance_to(0.9)
+    assert r.violation.max() < 1e-8
+    assert r.energy.max() <= r.energy[0] + 1e-4 * abs(r.energy[0])  # of RK4, until it lands
+    assert any(x.impulses.any() for x in touch.steps)
+    assert min(x.gap.min() for x in touch.steps if len(x.gap)) > -0.03
