@@ -13,6 +13,7 @@ void test_kernels(unsigned seed); // kernels_test.cpp
 void test_loops(unsigned seed);   // loops_test.cpp
 void test_passive(unsigned seed); // passive_test.cpp
 void test_contact(unsigned seed); // contact_test.cpp
+void test_complementarity(unsigned seed);  // complementarity_test.cpp
 void test_programs(unsigned seed);  // program_test.cpp
 void test_files();                  // files_test.cpp
 
@@ -168,6 +169,7 @@ int main() {
         if (seed < 100) test_kernels(seed);
         test_passive(seed);
         if (seed < 20) test_contact(seed);
+        if (seed < 100) test_complementarity(seed);
         test_programs(seed);
     }
     test_faults();

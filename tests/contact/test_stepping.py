@@ -5,6 +5,7 @@ import pytest
 from tests.sim.chains import four_bar
 
 import soacraft as sc
+from soacraft.contact.dynamics.surfaces import Surfaces
 
 G = 9.81
 
@@ -246,3 +247,19 @@ def test_a_closed_chain_lands():
     assert r.energy.max() <= r.energy[0] + 1e-4 * abs(r.energy[0])  # of RK4, until it lands
     assert any(x.impulses.any() for x in touch.steps)
     assert min(x.gap.min() for x in touch.steps if len(x.gap)) > -0.03
+
+
+def test_friction_and_restitution_of_pairs():
+    """A shape's own friction, the larger of two, the default, and the numbers of a pair by its bodies."""
+    mb = sc.Multibody()
+    mb.root.add_geometry(sc.Geometry("floor", "plane", attributes={"friction": [0.9, 0.005, 0.0001]}))
+    mb.root.add_geometry(sc.Geometry("ice", "plane", attributes={"condim": 1}))
+    sphere(mb)
+    box(mb)
+    surfaces = Surfaces(sc.contact.Scene(mb), 0.2, 0.1, {("box", "ball"): (0.7, 0.6)})
+    assert surfaces.of("ball/skin", "inertial/floor") == (0.9, 0.1)
+    assert surfaces.of("ball/skin", "inertial/ice") == (0.2, 0.1)
+    assert surfaces.of("box/skin", "ball/skin") == (0.7, 0.6)
+    mb.root.add_geometry(sc.Geometry("carpet", "plane", attributes={"condim": 6}))
+    with pytest.raises(sc.errors.ModelError, match=r"'inertial/carpet' has condim 6: friction against"):
+        Surfaces(sc.contact.Scene(mb))

@@ -55,7 +55,13 @@ class Surfaces:
 
     def _of_shape(self, name: str, geometry: Geometry) -> tuple[float, float]:
         told: Any = geometry.attributes.get("friction")
-        if str(geometry.attributes.get("condim", 3)) == "1":
+        rows = str(geometry.attributes.get("condim", 3))
+        if rows not in ("1", "3"):
+            raise ModelError(
+                f"shape {name!r} has condim {rows}: friction against spinning and rolling does not act in "
+                "motion yet; set its attribute condim to 3, or leave it out with Scene(mb, skip=[...])."
+            )
+        if rows == "1":
             told = 0.0
         mu = self.friction if told is None else told[0] if isinstance(told, list | tuple) else told
         e = geometry.attributes.get("restitution", self.restitution)

@@ -58,9 +58,9 @@ class Problem:
     >>> import soacraft as sc
     >>> S, b = np.eye(3) / 2.0, [-3.0, 1.0, 0.0]
     >>> r = sc.contact.Problem(S, b, [sc.contact.Cone(0.5)]).solve()
-    >>> r.state, r.unique, r.residual < 1e-12
+    >>> r.state, r.unique, r.residual < 1e-10
     (('stick',), True, True)
-    >>> np.round(r.p, 12) + 0.0
+    >>> np.round(r.p, 9) + 0.0
     array([ 6., -2.,  0.])
     """
 

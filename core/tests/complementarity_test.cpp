@@ -1,0 +1,99 @@
+// Contact problems with random rows, often with forces that are not unique: what is solved obeys the laws; the pivots of
+// Lemke solve complementarity problems of positive matrices.
+#include "soacraft/contact/solvers/lemke.hpp"
+#include "soacraft/contact/solvers/solver.hpp"
+#include "support.hpp"
+
+namespace soacraft {
+namespace {
+
+using namespace complementarity;
+
+struct Made {
+    std::vector<Block> blocks;
+    std::vector<double> S, b;
+    index rows = 0;
+};
+
+// S = J J*, b = J v: each block divided by the root of its mean diagonal.
+Made random_problem(unsigned seed) {
+    std::mt19937 engine(seed);
+    const auto normal = [&] { return std::normal_distribution<double>()(engine); };
+    const auto pick = [&](int below) { return static_cast<int>(engine() % static_cast<unsigned>(below)); };
+    Made x;
+    const int count = 1 + pick(8);
+    for (int i = 0; i < count; ++i) {
+        const int kind = pick(6);
+        const index d = kind < 4 ? (kind == 0 ? 1 : kind == 3 ? 6 : 3) : 1;
+        x.blocks.push_back({kind < 4 ? CONE : kind == 4 ? BOX : FREE, x.rows, d, kind == 4 ? 0.5 : 0.0});
+        x.rows += d;
+    }
+    const index dofs = 1 + pick(3 * count + 3);
+    std::vector<double> J(static_cast<std::size_t>(x.rows * dofs)), v(static_cast<std::size_t>(dofs));
+    for (double& each : J) each = normal();
+    for (double& each : v) each = normal();
+    for (const Block& block : x.blocks) {
+        double sum = 0;
+        for (index i = block.first; i < block.first + block.rows; ++i) {
+            for (index k = 0; k < dofs; ++k) {
+                double& each = J[static_cast<std::size_t>(i * dofs + k)];
+                if (i > block.first) each *= 0.4;
+                sum += each * each;
+            }
+        }
+        const double scale = 1 / std::sqrt(sum / static_cast<double>(block.rows));
+        for (index i = block.first * dofs; i < (block.first + block.rows) * dofs; ++i) J[static_cast<std::size_t>(i)] *= scale;
+    }
+    x.S.assign(static_cast<std::size_t>(x.rows * x.rows), 0.0), x.b.assign(static_cast<std::size_t>(x.rows), 0.0);
+    for (index i = 0; i < x.rows; ++i)
+        for (index k = 0; k < dofs; ++k) {
+            const double each = J[static_cast<std::size_t>(i * dofs + k)];
+            x.b[static_cast<std::size_t>(i)] += each * v[static_cast<std::size_t>(k)];
+            for (index j = 0; j < x.rows; ++j)
+                x.S[static_cast<std::size_t>(i * x.rows + j)] += each * J[static_cast<std::size_t>(j * dofs + k)];
+        }
+    return x;
+}
+
+}  // namespace
+}  // namespace soacraft
+
+void test_complementarity(unsigned seed) {
+    using namespace soacraft;
+    const Made x = random_problem(seed);
+    std::vector<double> p(static_cast<std::size_t>(x.rows)), u(static_cast<std::size_t>(x.rows));
+    const Problem problem = {x.rows, x.blocks.data(), static_cast<index>(x.blocks.size()), x.S.data(), x.b.data()};
+    Solver solver;
+    Options options;
+    const Outcome out = solver.solve(problem, options, p.data());
+    velocity(problem, p.data(), u.data());
+    double size = 0;
+    for (double each : x.b) size = std::fmax(size, std::fabs(each));
+    if (out.residual <= 1e-9) {
+        for (const Block& block : x.blocks) {
+            const double* mine = p.data() + block.first;
+            const double* after = u.data() + block.first;
+            const double near = 1e-7 * (size + std::fabs(mine[0]));
+            if (block.kind == CONE) {
+                expect(norm(mine + 1, block.rows - 1) <= mine[0] + near, "a contact problem");
+                expect(after[0] >= -near, "a contact problem");
+                expect(std::fmin(mine[0], after[0]) <= near, "a contact problem");
+            } else if (block.kind == BOX) {
+                expect(std::fabs(mine[0]) <= block.bound + near, "a contact problem");
+            } else {
+                expect(std::fabs(after[0]) <= near, "a contact problem");
+            }
+        }
+    }
+    expect(out.residual <= 1e-9, "a contact problem");
+    std::vector<double> M = x.S, z(static_cast<std::size_t>(x.rows));
+    for (index i = 0; i < x.rows; ++i) M[static_cast<std::size_t>(i * x.rows + i)] += 0.1;
+    index pivots = 0;
+    expect(complementarity::lemke(M.data(), x.b.data(), x.rows, 1000, z.data(), pivots) == Lemke::solved, "a contact problem");
+    for (index i = 0; i < x.rows; ++i) {
+        double w = x.b[static_cast<std::size_t>(i)];
+        for (index j = 0; j < x.rows; ++j) w += M[static_cast<std::size_t>(i * x.rows + j)] * z[static_cast<std::size_t>(j)];
+        expect(z[static_cast<std::size_t>(i)] >= 0 && w >= -1e-9 * size, "a contact problem");
+        expect(std::fmin(w, z[static_cast<std::size_t>(i)]) <= 1e-9 * (1 + size), "a contact problem");
+    }
+}
