@@ -4,6 +4,7 @@
 // length of a call, as its threads end before it does.
 #include <atomic>
 #include <cmath>
+#include <exception>
 #include <thread>
 #include <unordered_map>
 
@@ -226,7 +227,8 @@ public:
         const Array<double> poses(poses_, "poses", 3);
         if (poses.size(1) != count() || poses.size(2) != POSE)
             refuse("poses must have the shape (states, %lld, 12)", static_cast<long long>(count()));
-        const index states = poses.size(0), parts = std::min<index>(std::max(threads, 1), states > 0 ? states : 1);
+        const index cores = std::max<index>(static_cast<index>(std::thread::hardware_concurrency()), 1);
+        const index states = poses.size(0), parts = std::min<index>({std::max<index>(threads, 1), states > 0 ? states : 1, 4 * cores});
         std::vector<Result> results(static_cast<std::size_t>(parts));
         const double* data = poses.data();
         {
@@ -235,10 +237,25 @@ public:
                 for (index s = k * states / parts; s < (k + 1) * states / parts; ++s)
                     one(s, data + s * count() * POSE, within, several, results[static_cast<std::size_t>(k)]);
             };
+            std::vector<std::exception_ptr> wrong(static_cast<std::size_t>(parts));
+            const auto safe = [&](index k) {
+                try {
+                    part(k);
+                } catch (...) {
+                    wrong[static_cast<std::size_t>(k)] = std::current_exception();
+                }
+            };
             std::vector<std::thread> others;
-            for (index k = 1; k < parts; ++k) others.emplace_back(part, k);
-            part(0);
+            index begun = 1;
+            try {
+                for (others.reserve(static_cast<std::size_t>(parts)); begun < parts; ++begun) others.emplace_back(safe, begun);
+            } catch (const std::exception&) {  // no thread more: the rest is done here
+            }
+            safe(0);
+            for (index k = begun; k < parts; ++k) safe(k);
             for (std::thread& each : others) each.join();
+            for (const std::exception_ptr& each : wrong)
+                if (each) std::rethrow_exception(each);
         }
         std::vector<double> numbers;
         std::vector<index> places;

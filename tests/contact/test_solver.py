@@ -208,6 +208,11 @@ REFUSED = [
     (lambda: Problem([[1.0]], [0], [Cone(())]).solve(directions=2), "directions is 2; a pyramid needs at least 3"),
     (lambda: Problem([[1.0]], [0], [Cone(())]).solve(otherwise="no"), "otherwise='no' is unknown"),
     (lambda: Problem([[0.0]], [-1.0], [Cone((), "wall")]).solve(), "contact 'wall': its bodies approach at 1 m/s"),
+    (lambda: Cone(1e10), "above 1000 friction and normal cannot be told apart"),
+    (lambda: Cone(None), "friction is"),
+    (lambda: Problem([[1, 2], [2, 1]], [0, 0], [Cone(())] * 2), "has a negative eigenvalue"),
+    (lambda: Problem("abc", [0], [Cone(())]), "takes numbers S and b"),
+    (lambda: Problem([[0.0]], [1.0], [Bilateral("pin")]).solve(), "contact 'pin': it must stop what moves at 1 m/s"),
 ]  # fmt: skip
 
 

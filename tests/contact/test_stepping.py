@@ -54,7 +54,7 @@ def impacts(touch):
 
 
 def test_a_ball_bounces_at_the_exact_times_to_first_order():
-    """From 1 m, e = 0.5: impacts at .4515236410 and .9030472820; errors of at most two steps."""
+    """From 1 m, e = 0.5: impacts at .4515236410 and .9030472820; errors of at most three steps."""
     errors = []
     for step in (4e-3, 1e-3):
         mb = ground()
@@ -63,7 +63,7 @@ def test_a_ball_bounces_at_the_exact_times_to_first_order():
         times = impacts(touch)
         assert len(times) == 2
         errors.append(max(abs(times[0] - 0.4515236410), abs(times[1] - 0.9030472820)))
-        assert errors[-1] <= 2 * step
+        assert errors[-1] <= 3 * step
     assert errors[1] <= 0.5 * errors[0]
 
 
@@ -154,18 +154,31 @@ def test_a_stack_rests_and_does_not_depend_on_order():
         np.testing.assert_allclose(ends[1][name], place, atol=1e-12)
 
 
-def test_energy_never_rises_at_an_impact():
-    """A rod that strikes with both ends, e = 0.9 and friction: Newton's law may gain, the default does not."""
-    for seed in range(6):
+def strike(law, belt):
+    """A tilted rod strikes the floor with one end, sliding, e = 0.9: the energy after, relative to that before."""
+    mb = sc.Multibody()
+    mb.gravity = (0, 0, 0)
+    moving = {"surface_velocity": (0.0, 1e-9, 0.0)} if belt else {}
+    mb.root.add_geometry(sc.Geometry("floor", "plane", attributes=moving))
+    rod = mb.add_body("rod", None, sc.Free(), sc.Inertia(1.0, moment=np.diag([1 / 12, 1 / 12, 1e-3])))
+    rod.add_geometry(sc.Geometry("skin", "capsule", (0.01, 1.0)))
+    ratios = []
+    for seed in range(8):
         rng = np.random.default_rng(seed)
-        mb = sc.Multibody()
-        mb.gravity = (0, 0, 0)
-        mb.root.add_geometry(sc.Geometry("floor", "plane"))
-        box(mb, size=(1.0, 0.1, 0.1))
-        v = rng.normal(size=6)
-        v[5] = -abs(v[5])
-        r, _ = run(mb, free(0, 0, 0.05), v, 0.002, 0.002, restitution=0.9, friction=0.8)
-        assert r.energy[-1] <= r.energy[0] * (1 + 1e-9)
+        a = rng.uniform(0.3, 1.2)
+        q = [0, np.sin(a / 2), 0, np.cos(a / 2), 0, 0, 0.5 * np.cos(a) + 0.01]
+        mb.set_state(q, np.zeros(6))
+        v = mb.pose("rod").rotation.T @ [rng.uniform(-8, 8), 0, -1.0]
+        r, _ = run(mb, q, [0, 0, 0, *v], 1e-4, 1e-4, restitution=0.9, friction=0.8, law=law)
+        ratios.append(r.energy[-1] / r.energy[0])
+    return max(ratios)
+
+
+def test_energy_never_rises_at_an_impact():
+    """Newton's law of restitution gains with friction, the default does not, on a belt that moves either."""
+    assert strike("newton", False) > 1.001
+    assert strike("energy", False) <= 1 + 1e-9
+    assert strike("energy", True) <= 1 + 1e-6
 
 
 def test_limits_stop_and_dry_hinges_hold():
@@ -176,7 +189,7 @@ def test_limits_stop_and_dry_hinges_hold():
     p = sc.sim.Propagator(mb, integrator="moreau", step=0.005)
     p.add(sc.sim.Contact())
     p.advance_to(1.0)
-    assert 0.3 - 0.005 * 3.0 < mb.q[0] < 0.3 + 1e-9  # a step at its speed of at most 3 rad/s
+    assert mb.q[0] == pytest.approx(0.3, abs=1e-4)
     assert abs(mb.v[0]) < 1e-9
     still = sc.load("pendulum")
     still.bodies[0].passive = sc.Passive(friction=20.0)
@@ -246,7 +259,7 @@ def test_a_closed_chain_lands():
     assert r.violation.max() < 1e-8
     assert r.energy.max() <= r.energy[0] + 1e-4 * abs(r.energy[0])  # of RK4, until it lands
     assert any(x.impulses.any() for x in touch.steps)
-    assert min(x.gap.min() for x in touch.steps if len(x.gap)) > -0.03
+    assert touch.scene.distances(mb.q).distance.min() > -1e-5
 
 
 def test_friction_and_restitution_of_pairs():
@@ -263,3 +276,74 @@ def test_friction_and_restitution_of_pairs():
     mb.root.add_geometry(sc.Geometry("carpet", "plane", attributes={"condim": 6}))
     with pytest.raises(sc.errors.ModelError, match=r"'inertial/carpet' has condim 6: friction against"):
         Surfaces(sc.contact.Scene(mb))
+
+
+def test_a_lift_carries_what_lies_on_it():
+    """A ball on a box that is moved up at 1 m/s: it goes along, and the work of the lift is counted."""
+    mb = ground()
+    lift = mb.add_body("lift", None, sc.Prismatic((0, 0, 1)), sc.Inertia(1.0))
+    lift.add_geometry(sc.Geometry("top", "box", (1.0, 1.0, 0.2)))
+    ball = mb.add_body("ball", None, sc.Prismatic((0, 0, 1)), sc.Inertia(1.0))
+    ball.add_geometry(sc.Geometry("skin", "sphere", (0.1,)))
+    mb.set_state([1.0, 1.2], [1.0, 1.0])
+    p = sc.sim.Propagator(mb, integrator="moreau", step=0.01)
+    p.prescribe(mb.dof_names[0], lambda t: (1.0 + t, 1.0, 0.0))
+    p.add(sc.sim.Contact())
+    p.advance_to(0.3)
+    assert mb.q[1] - mb.q[0] == pytest.approx(0.2, abs=1e-9)
+
+
+def test_what_is_read_of_a_model_follows_it():
+    """Limits, friction and shapes given after p.add act; each refusal is said again when asked again."""
+    mb = sc.load("pendulum")
+    mb.set_state([1.0], [0.0])
+    p = sc.sim.Propagator(mb, integrator="moreau", step=0.01)
+    p.add(sc.sim.Contact())
+    mb.bodies[0].limits = sc.Limits(lower=0.5, upper=2.0)
+    p.advance_to(0.6)
+    assert mb.q[0] == pytest.approx(0.5, abs=1e-3)
+    inside = ground()
+    sphere(inside)
+    inside.set_state(free(0, 0, 0.05), np.zeros(6))
+    p = sc.sim.Propagator(inside, integrator="moreau", step=0.01)
+    p.add(sc.sim.Contact())
+    for _ in range(2):
+        with pytest.raises(sc.errors.SimulationError, match=r"0\.05 m in each other"):
+            p.advance_to(0.1)
+
+
+def test_work_is_that_of_the_contacts_alone():
+    """A ball that bounces: what is lost is the work of its impacts, the flights between have none."""
+    mb = ground()
+    sphere(mb)
+    r, touch = run(mb, free(0, 0, 1.1), np.zeros(6), 0.8, 0.004, restitution=0.5)
+    lost = r.energy[0] - r.energy[-1]
+    assert lost == pytest.approx(0.75 * 9.81, rel=2e-2)  # 1 - e^2 of m g h
+    assert r.work["contact"][-1] == pytest.approx(-lost, abs=1e-9)
+    assert sum(x.work for x in touch.steps) == pytest.approx(-lost, rel=5e-2)
+
+
+def test_a_ball_that_rolls_arrives():
+    """Pure rolling at 1 m/s: the way after 1 s, at the height of its radius, to the order of the method."""
+    mb = ground()
+    sphere(mb)
+    run(mb, free(0, 0, 0.1), [0, 10.0, 0, 1.0, 0, 0], 0.5, 0.01)
+    place = mb.pose("ball").translation
+    assert place[0] == pytest.approx(0.5, abs=1e-4)
+    assert place[2] == pytest.approx(0.1, abs=1e-6)
+
+
+def test_more_refusals():
+    mb = sc.Multibody()
+    body = sphere(mb)
+    body.add_geometry(sc.Geometry("plate", "plane"))
+    with pytest.raises(sc.errors.ModelError, match="'ball/plate' is a plane on a body that moves"):
+        sc.sim.Propagator(mb, integrator="moreau", step=0.01).add(sc.sim.Contact())
+    hung = sc.Multibody()
+    joint = hung.add_body("link", None, sc.Spherical(), sc.Inertia(1.0, moment=np.eye(3)))
+    joint.limits = sc.Limits(upper=0.1)
+    with pytest.raises(sc.errors.ModelError, match="has limits, and is a Spherical: only limits of single coordinates"):
+        sc.sim.Propagator(hung, integrator="moreau", step=0.01).add(sc.sim.Contact())
+    for bad in ({"otherwise": "z"}, {"tolerance": 5.0}, {"penetration": np.nan}, {"penetration": -1.0}, {"scene": 5}):
+        with pytest.raises(sc.errors.StateError):
+            sc.sim.Contact(**bad)

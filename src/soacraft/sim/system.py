@@ -20,6 +20,7 @@ from soacraft.model.tree.multibody import Multibody
 from soacraft.sim import jacobian
 from soacraft.sim.closed import Closed, Stabilized
 from soacraft.sim.forces.contact import Contact
+from soacraft.sim.forces.friction import HingeFriction
 from soacraft.sim.forces.holding import Hold, Holding, holding_forces
 from soacraft.sim.forces.loads import Load, Passive, Stored
 from soacraft.sim.forces.prescribed import Prescribed
@@ -93,6 +94,11 @@ class Mechanism:
         moving = dyn.kinetic_energy(self.mb, q, v, ignore_loops=True)
         resting = dyn.potential_energy(self.mb, q, ignore_loops=True)
         return float(moving + resting + dyn.passive_energy(self.mb, q, ignore_loops=True))
+
+    @property
+    def rubbed(self) -> set[int]:
+        """Dofs whose dry friction an element already has."""
+        return {x.number for x in self._loads if isinstance(x, HingeFriction)}
 
     @property
     def told(self) -> Any:

@@ -20,7 +20,7 @@ from typing import Literal
 import numpy as np
 
 from soacraft.contact.dynamics.rows import ContactRows
-from soacraft.contact.solvers.blocks import Law
+from soacraft.contact.solvers.blocks import Bilateral, Cone, Law
 from soacraft.contact.solvers.problem import Accept, Impulses, Problem
 from soacraft.spatial.checks import Array
 
@@ -40,7 +40,7 @@ class Resolved:
     """N* p of closures, held dofs, limits and dry hinges."""
     impulses: Impulses | None
     work: float
-    """The work of the contacts: the change of kinetic energy they make."""
+    """The work of the contacts, relative to surfaces that move: the change of kinetic energy they make."""
     factor: float = 1.0
     """By how much restitution was made smaller for the energy not to rise."""
 
@@ -75,12 +75,13 @@ def resolve(
         shifted[: 3 * count : 3] += np.where(bounce < 0, factor * bounce, allowed)
         found = Problem(S, shifted, (*rows.laws, *laws)).solve(tolerance=tolerance, start=guess, otherwise=otherwise)
         after = v + X @ found.p
-        return found, after, float(found.p[: 3 * count] @ (0.5 * (rows.J @ (v + after))))
+        mean = 0.5 * (rows.J @ (v + after)) + rows.slip.reshape(-1)  # relative to surfaces that move
+        return found, after, float(found.p[: 3 * count] @ mean)
 
     found, after, work = solved(1.0, None)
     factor = 1.0
     size = float(np.abs(found.p[: 3 * count]) @ np.abs(before))
-    if restitution == "energy" and (bounce < 0).any() and not rows.slip.any() and work > 1e-9 * size:
+    if restitution == "energy" and (bounce < 0).any() and work > 1e-9 * size:
         low, high = 0.0, 1.0
         for _ in range(_HALVINGS):
             middle = 0.5 * (low + high)
@@ -90,3 +91,14 @@ def resolve(
         found, after, work = solved(factor, found.p)
     p = found.p
     return Resolved(after, rows.J.T @ p[: 3 * count], further.T @ p[3 * count :], found, work, factor)
+
+
+def push_out(rows: Array, solve_mass: Callable[[Array], Array], gap: Array, held: Array) -> Array:
+    """The smallest displacement, in the metric of the mass matrix, after which no gap is negative: N d >= -gap, and
+    0 along the rows that are held."""
+    N = np.vstack([rows, held])
+    X: Array = solve_mass(N.T)
+    laws: tuple[Law, ...] = (*(Cone(()) for _ in range(len(rows))), *(Bilateral() for _ in range(len(held))))
+    b = np.concatenate([gap, np.zeros(len(held))])
+    S = np.asarray(N @ X)
+    return np.asarray(X @ Problem(S, b, laws).solve(tolerance=1e-8, otherwise="report").p)

@@ -6,8 +6,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from soacraft.errors import StateError
 
+MOST_FRICTION = 1e3
 MOST = 5  # rows of friction: two of sliding, one of spinning, two of rolling
 
 
@@ -31,9 +34,12 @@ class Cone:
     coefficients: tuple[float, ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        single = isinstance(self.friction, int | float)
-        given = (self.friction, self.friction) if isinstance(self.friction, int | float) else tuple(self.friction)
-        coefficients = tuple(float(x) for x in given)
+        try:
+            given = np.asarray(self.friction, dtype=float)
+        except (TypeError, ValueError):
+            raise StateError(f"{_called(self)}: friction is {self.friction!r:.60}; give numbers") from None
+        single = given.ndim == 0
+        coefficients = (float(given),) * 2 if single else tuple(given.ravel().tolist())
         if len(coefficients) not in (0, 2, 3, MOST):
             raise StateError(
                 f"{_called(self)}: friction has {len(coefficients)} coefficients; give a number, or 0, 2 (sliding), "
@@ -42,6 +48,11 @@ class Cone:
         for x in coefficients:
             if not (math.isfinite(x) and x >= 0):
                 raise StateError(f"{_called(self)}: a coefficient of friction is {x:g}; it must be finite, 0 or more")
+            if x > MOST_FRICTION:
+                raise StateError(
+                    f"{_called(self)}: a coefficient of friction is {x:g}; above {MOST_FRICTION:g} friction and normal "
+                    "cannot be told apart: join the bodies instead"
+                )
         object.__setattr__(self, "coefficients", coefficients)
         if not single:
             object.__setattr__(self, "friction", coefficients)

@@ -9,6 +9,7 @@ from typing import Literal
 
 import numpy as np
 
+from soacraft.arguments import whole_number
 from soacraft.contact.solvers.blocks import Bilateral, Bounded, Cone, Law
 from soacraft.contact.solvers.compiled import BOX, CONE, solve_cones
 from soacraft.contact.solvers.pyramid import solve_pyramid
@@ -65,7 +66,10 @@ class Problem:
     """
 
     def __init__(self, S: Array, b: Array | Sequence[float], laws: Sequence[Law]) -> None:
-        self.S, self.b, self.laws = np.array(S, dtype=float, ndmin=2), np.array(b, dtype=float), tuple(laws)
+        try:
+            self.S, self.b, self.laws = np.array(S, dtype=float, ndmin=2), np.array(b, dtype=float), tuple(laws)
+        except (TypeError, ValueError):
+            raise StateError("a contact problem takes numbers S and b, and a list of laws") from None
         for law in self.laws:
             if not isinstance(law, Cone | Bounded | Bilateral):
                 raise StateError(f"a law of a contact problem is {law!r}; give Cone, Bounded or Bilateral")
@@ -87,6 +91,8 @@ class Problem:
         if (np.diagonal(self.S) < 0).any():
             raise StateError("S of a contact problem has a negative diagonal; it must be positive semi-definite")
         self.S = 0.5 * (self.S + self.S.T)
+        if rows and np.linalg.eigvalsh(self.S / size)[0] < -1e-9 * rows:
+            raise StateError("S of a contact problem has a negative eigenvalue; it must be positive semi-definite")
 
     def solve(
         self,
@@ -108,14 +114,17 @@ class Problem:
             raise StateError(f"method {method!r} is unknown; give 'cone' or 'pyramid'")
         if otherwise not in ("raise", "warn", "report"):
             raise StateError(f"otherwise={otherwise!r} is unknown; give 'raise', 'warn' or 'report'")
-        if not (0 < tolerance < 1):
+        if not (isinstance(tolerance, int | float) and 0 < tolerance < 1):
             raise StateError(f"tolerance is {tolerance!r}; it must be between 0 and 1")
-        if directions < 3:
+        if whole_number(directions, "directions", error=StateError) < 3:
             raise StateError(f"directions is {directions!r}; a pyramid needs at least 3")
         x = scaled(self.S, self.b, self.laws)
         guess = np.zeros(len(x.b))
         if start is not None:
-            given = np.asarray(start, dtype=float)
+            try:
+                given = np.asarray(start, dtype=float)
+            except (TypeError, ValueError):
+                raise StateError(f"start must be {len(self.b)} finite impulses") from None
             if given.shape != self.b.shape or not np.isfinite(given).all():
                 raise StateError(f"start has shape {given.shape}; it must be {len(self.b)} finite impulses")
             guess = given[x.kept] / x.factor

@@ -1,7 +1,7 @@
 """Contact problems without units: every cone a unit cone, every block divided by the root of its own compliance.
 
 With p = F phat / s and u = F^-1 s uhat, F the coefficients of friction of each row (1 for a normal) and s the root of
-the mean diagonal of F S F of a block:  uhat = (F S F / s s) phat + F b / s.  phat and uhat are then square roots of
+S of the normal row of a block:  uhat = (F S F / s s) phat + F b / s.  phat and uhat are then square roots of
 energies, and cones are |phat_t| <= phat_n. Rows of friction without a coefficient have no impulse and are left out, as
 are boxes of no size.
 """
@@ -40,7 +40,6 @@ def scaled(S: Array, b: Array, laws: Sequence[Law]) -> Scaled:
     scale: list[float] = []
     blocks: list[tuple[int, int, float, int]] = []
     diagonal = np.diagonal(S)
-    largest = float(diagonal.max(initial=0.0))
     first = 0
     for number, law in enumerate(laws):
         mine = range(first, first + law.rows)
@@ -49,14 +48,16 @@ def scaled(S: Array, b: Array, laws: Sequence[Law]) -> Scaled:
         if isinstance(law, Bounded) and law.limit == 0:
             continue
         rows = [(i, f) for i, f in zip(mine, F, strict=True) if f > 0 and (i == mine[0] or diagonal[i] > 0)]
-        size = float(np.mean([diagonal[i] * f * f for i, f in rows])) ** 0.5
-        if not diagonal[mine[0]] > 1e-14 * largest:  # immovable along its normal: nothing presses, if nothing must move
-            if b[mine[0]] >= 0 or isinstance(law, Bounded):
+        if not diagonal[mine[0]] > 1e-14 * max(diagonal[i] for i in mine):  # nothing moves it: nothing presses
+            speed = float(b[mine[0]])
+            if isinstance(law, Bounded) or (isinstance(law, Cone) and speed >= 0) or speed == 0:
                 continue
+            what = "its bodies approach" if isinstance(law, Cone) else "it must stop what moves"
             raise StateError(
-                f"contact {law.name or number!r}: its bodies approach at {-b[mine[0]]:.3g} m/s and no force can "
-                "stop them: both are fixed or prescribed along the normal; let one of them move, or leave the pair out"
+                f"contact {law.name or number!r}: {what} at {abs(speed):.3g} m/s and no force can stop them: both are "
+                "fixed or prescribed along the normal; let one of them move, or leave the pair out"
             )
+        size = float(diagonal[mine[0]]) ** 0.5
         kind = CONE if isinstance(law, Cone) else BOX if isinstance(law, Bounded) else FREE
         bound = law.limit * size if isinstance(law, Bounded) else 0.0
         blocks.append((kind, len(rows), bound, number))

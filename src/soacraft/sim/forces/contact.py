@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from soacraft import dynamics as dyn
-from soacraft.contact.dynamics.impulses import Resolved, Restitution, resolve
+from soacraft.contact.dynamics.impulses import Resolved, Restitution, push_out, resolve
 from soacraft.contact.dynamics.rows import ContactRows, contact_rows
 from soacraft.contact.dynamics.surfaces import Surfaces
 from soacraft.contact.geometry.scene import Scene
@@ -17,9 +17,10 @@ from soacraft.contact.solvers.blocks import Bilateral, Bounded, Cone, Law
 from soacraft.contact.solvers.problem import Accept
 from soacraft.errors import ModelError, StateError
 from soacraft.kinematics.rows import Constraints
+from soacraft.model.hinges.base import has_coordinates
 from soacraft.model.states.state import State
 from soacraft.model.tree.multibody import Multibody
-from soacraft.spatial.checks import Array
+from soacraft.spatial.checks import Array, finite
 
 if TYPE_CHECKING:
     from soacraft.sim.system import Mechanism
@@ -62,7 +63,8 @@ class Contact:
     are those of shapes that say nothing themselves; `pairs` those of pairs (see `soacraft.contact`). `limits` lets
     hinges stop at theirs, `dry` lets the friction of hinges hold and rub. `law` is that of restitution: "energy"
     (never gains) or "newton". A contact problem that is not solved to `tolerance` raises, or warns, or is only
-    reported, as `otherwise` says. A start in penetration deeper than `penetration` metres is refused.
+    reported, as `otherwise` says. A start in penetration deeper than `penetration` metres is refused. Contacts are
+    found at the ends of steps: what is thinner than the way of a step may be passed through; take a shorter step then.
 
     `steps` has what happened in each step.
 
@@ -100,41 +102,74 @@ class Contact:
     ) -> None:
         if law not in ("energy", "newton"):
             raise StateError(f"law={law!r:.40} is unknown; give 'energy' or 'newton'.")
+        if otherwise not in ("raise", "warn", "report"):
+            raise StateError(f"otherwise={otherwise!r:.40} is unknown; give 'raise', 'warn' or 'report'.")
+        if scene is not None and not isinstance(scene, Scene):
+            raise StateError(f"scene must be a sc.contact.Scene, got {scene!r:.60}.")
+        if float(finite(penetration, (), "penetration", StateError)) < 0.0:
+            raise StateError(f"penetration is {penetration!r}; it must be 0 or more.")
+        if not 0.0 < float(finite(tolerance, (), "tolerance", StateError)) < 1.0:
+            raise StateError(f"tolerance is {tolerance!r}; it must be between 0 and 1.")
         self._scene, self._friction, self._restitution, self._pairs = scene, friction, restitution, pairs
         self._limits, self._dry, self._law = bool(limits), bool(dry), law
         self._tolerance, self._otherwise, self._penetration = tolerance, otherwise, float(penetration)
         self.steps: list[ContactStep] = []
         self._force: Array | None = None
         self._began = False
+        self._key: tuple[Any, ...] = ()
+        self._reach = 0.0  # how far shapes move in the present step
 
     def bind(self, mb: Multibody) -> None:
         """Take the model and its shapes."""
         if self._scene is not None and self._scene.model is not mb:
             raise ModelError(f"the scene is of {self._scene.model.name!r}, the propagator of {mb.name!r}.")
-        self.scene = self._scene if self._scene is not None else Scene(mb)
-        self.surfaces = Surfaces(self.scene, self._friction, self._restitution, self._pairs)
+        self._mb, self.scene = mb, self._scene if self._scene is not None else Scene(mb)
         self._dynamics = dyn.Dynamics(mb, ignore_loops=True)
-        self._mb = mb
+        self.steps.clear()
+        self._force, self._began, self._key = None, False, ()
+        self._follow()
+
+    def _follow(self) -> None:
+        """What was read of the model, anew where that changed."""
+        mb, placed = self._mb, self.scene.placed
+        key = (*placed, *(x.limits for x in mb.bodies), *(x.passive for x in mb.bodies))
+        if len(key) == len(self._key) and all(x is y or x == y for x, y in zip(key, self._key, strict=True)):
+            return
+        for x in placed:
+            if x.body >= 0 and not np.isfinite(self.scene.shapes[x.name].extent):
+                raise ModelError(
+                    f"shape {x.name!r} is a plane on a body that moves; it has no volume there: give a box, or fix it."
+                )
+        self.surfaces = Surfaces(self.scene, self._friction, self._restitution, self._pairs)
         self._stops = _stops(mb) if self._limits else []
         self._rubbing = _rubbing(mb) if self._dry else []
+        self._key = key
 
     def force(self, t: float, state: State) -> Array:
         """The force of the last step, averaged over it. It acts in the steps of the method; here it is recorded."""
         return np.zeros(self._mb.nv) if self._force is None else self._force
 
     def begin(self, q: Array) -> None:
-        """Refuse a start in penetration."""
+        """Before a step: follow the model, and refuse a first start in penetration or beyond a limit."""
+        self._force = None  # nothing is known of this step yet
+        self._follow()
         if self._began:
             return
-        self._began = True
         found = self.scene.contacts(q, 0.0)
         if len(found) and found.distance.min() < -self._penetration:
             worst = int(np.argmin(found.distance))
             (a, b), depth = found.pairs[worst], -float(found.distance[worst])
             raise StateError(
                 f"the run begins with {a!r} and {b!r} {depth:.3g} m in each other; move them apart, leave the pair out "
-                f"with scene.exclude({a!r}, {b!r}), or allow it with penetration={2 * depth:.2g}."
+                f"with scene.exclude({a!r}, {b!r}), or push them out with penetration={2 * depth:.2g}."
             )
+        for _, place, lower, upper, name in self._stops:
+            if not lower - self._penetration <= q[place] <= upper + self._penetration:
+                raise StateError(
+                    f"the run begins with {name!r} at {q[place]:.6g}, beyond its limits {lower:g} and {upper:g}; set "
+                    "it within, or give limits=False."
+                )
+        self._began = True
 
     def act(
         self, problem: Mechanism, t: float, h: float, start: tuple[Array, Array], end: tuple[Array, Array]
@@ -143,6 +178,7 @@ class Contact:
         would close within the step may close, not more."""
         q, v_free = end
         reach = h * 2.0 * max(self.scene.fastest(*start), self.scene.fastest(*end))
+        self._reach = reach
         rows = contact_rows(self.scene, self.surfaces, q, _AHEAD * reach)
         gap = rows.gap - 0.5 * h * (rows.J @ v_free)[::3]  # in the middle of the step
         keep = np.flatnonzero((gap <= _TOUCHING * reach) | (rows.restitution == 0.0))
@@ -151,13 +187,15 @@ class Contact:
         if rows.restitution.any():
             then = replace(rows.contacts, q=start[0][None])
             before = np.einsum("pi,pij,j->p", rows.contacts.normal, self.scene.jacobian(then), start[1])
+        more = self._more(problem, q, v_free, h)
+        inverse = self._dynamics.mass_matrix_inverse(q)
         done = resolve(
             rows,
-            lambda X: self._dynamics.mass_matrix_inverse(q) @ X,
+            lambda X: np.asarray(inverse @ X),
             v_free,
             before,
             2.0 * np.maximum(gap, 0.0) / h,
-            self._more(problem, q, v_free, h),
+            more,
             self._law,
             self._tolerance,
             otherwise=self._otherwise,
@@ -167,6 +205,27 @@ class Contact:
             self.steps.pop()
         self._keep(t, rows, done)
         return done
+
+    def out_of(self, problem: Mechanism, q: Array) -> Array | None:
+        """The displacement (nv) out of what a step that ends at q would be in, because it struck after its middle; None
+        where it is in nothing."""
+        rows = contact_rows(self.scene, self.surfaces, q, 0.0)
+        nv = self._mb.nv
+        N, depth = [rows.J[::3]], [np.asarray(rows.gap)]
+        for number, place, lower, upper, _ in self._stops:
+            for sign, gap in ((1.0, q[place] - lower), (-1.0, upper - q[place])):
+                if gap < 0.0:
+                    N.append(sign * np.eye(nv)[[number]])
+                    depth.append(np.array([gap]))
+        gaps = np.concatenate(depth)
+        if not len(gaps) or gaps.min() >= -_TOUCHING * self._reach:
+            return None
+        held = [np.eye(nv)[problem.told]]
+        if problem.closed is not None:
+            graph = problem.closed.solver.graph
+            held.append(Constraints(graph, graph.state(q, np.zeros(nv))).jacobian())
+        inverse = self._dynamics.mass_matrix_inverse(q)
+        return push_out(np.vstack(N), lambda X: np.asarray(inverse @ X), gaps, np.vstack(held))
 
     def _more(self, problem: Mechanism, q: Array, v: Array, h: float) -> tuple[Array, tuple[Law, ...], Array] | None:
         """Rows of closures, of dofs that move as told, of limits and of dry hinges."""
@@ -183,7 +242,7 @@ class Contact:
         for i in np.flatnonzero(held):
             rows.append(np.eye(nv)[i])
             laws.append(Bilateral(f"prescribed {self._mb.dof_names[i]}"))
-            asked.append(0.0)
+            asked.append(float(v[i]))
         for number, place, lower, upper, name in self._stops:
             middle = q[place] - 0.5 * h * v[number]
             for sign, gap in ((1.0, middle - lower), (-1.0, upper - middle)):
@@ -192,7 +251,7 @@ class Contact:
                     laws.append(Cone((), name=f"limit of {name}"))
                     asked.append(-2.0 * max(gap, 0.0) / h)
         for number, limit, name in self._rubbing:
-            if not held[number]:
+            if not held[number] and number not in problem.rubbed:
                 rows.append(np.eye(nv)[number])
                 laws.append(Bounded(limit * h, name=f"dry friction of {name}"))
                 asked.append(0.0)
@@ -235,8 +294,11 @@ def _stops(mb: Multibody) -> list[tuple[int, int, float, float, str]]:
         lower, upper = body.limits.lower, body.limits.upper
         if len(lower) == 0 or not (np.isfinite(lower).any() or np.isfinite(upper).any()):
             continue
-        if body.hinge.nq != body.hinge.nv:
-            continue
+        if not has_coordinates(body.hinge):
+            raise ModelError(
+                f"hinge {body.hinge_name!r} has limits, and is a {type(body.hinge).__name__}: only limits of single "
+                "coordinates stop a motion; give Contact(limits=False), or remove them."
+            )
         q, dofs = mb.layout.hinge_q[number], mb.layout.hinge_v[number]
         for k in range(body.hinge.nv):
             low, high = float(lower[k % len(lower)]), float(upper[k % len(upper)])

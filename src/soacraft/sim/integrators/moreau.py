@@ -1,11 +1,11 @@
 """Time stepping with contact (Moreau, Jean): a smooth step, then the impulses of all that touches.
 
-    (q_f, v_f) = a step of RK4 without contact,      v1 = v_f + Mcal^-1 N* p,      q1 = move(q0, h/2 (v0 + v1))
+    (q_f, v_f) = a step of RK4 without contact,      v1 = v_f + Mcal^-1 N* p,      q1 = move(q_f, h/2 (v1 - v_f))
 
 with p by the contact problem at q_f (EQUATIONS 4.6); where nothing presses the smooth step is kept. What is closed in
 the middle of the step, as its end and the velocity there tell, may not approach further; what is still open may close,
-not more; so points that rest keep their gap. Of order four while nothing touches, of order one through impacts; a step
-does not fail for many of them.
+not more; what struck after the middle is moved out of what it struck. Points that rest keep their gap. Of order four
+while nothing touches, of order one through impacts; a step does not fail for many of them.
 """
 
 from __future__ import annotations
@@ -15,11 +15,16 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from soacraft.sim.integrators.explicit import RK4
-from soacraft.sim.integrators.steps import Method, Problem, Step, hermite
+from soacraft.sim.integrators.steps import Method, Problem, Step, check_turn, hermite
 from soacraft.spatial.checks import Array
 
 if TYPE_CHECKING:
+    from soacraft.contact.dynamics.impulses import Resolved
     from soacraft.sim.system import Mechanism
+
+
+#: A dof whose velocities before and after are this part of what its forces gave it is at rest.
+_STILL = 1e-6
 
 
 class Moreau(Method):
@@ -40,17 +45,41 @@ class Moreau(Method):
         nq, nt, nv = problem.sizes
         contact.begin(x[:nq])
         smooth = self._smooth.step(problem, t, x, h, problem.rates(t, x))
+        self._coordinates = smooth.F[0]
         free = smooth.x1
         q_f, v_f = free[:nq], free[nq : nq + nv]
         done = contact.act(mechanism, t + h, h, (x[:nq], x[nq : nq + nv]), (q_f, v_f))
         if done.impulses is None or not done.impulses.p.any():
             return smooth
-        u = np.zeros(problem.manifold.size)
-        u[:nt] = 0.5 * h * (problem.tangent(x[:nq], x[nq : nq + nv]) + problem.tangent(q_f, done.v))
+        u = self._travel(problem, t, x, h, free, done)
         u[nt:] = np.concatenate([done.v, free[nq + nv :]]) - x[nq:]
+        check_turn(problem.manifold, u, t, h)
         end = problem.settle(t + h, problem.manifold.move(x, u), True)
+        out = contact.out_of(mechanism, end[:nq])
+        if out is not None:
+            push = np.zeros(problem.manifold.size)
+            push[:nt] = problem.tangent(end[:nq], out)
+            end = problem.settle(t + h, problem.manifold.move(end, push), True)
         work = nq + nv + mechanism.names.index(contact.name)
         end[work] = x[work] + mechanism.energy(end) - mechanism.energy(free)
         w1 = problem.rates(t + h, end)
         w1[nt : nt + nv] = (end[nq : nq + nv] - x[nq : nq + nv]) / h
         return Step(problem, t, h, x, end, w, w1, hermite(u, h * w, h * problem.manifold.rate(x, u, w1)))
+
+    def _travel(self, problem: Problem, t: float, x: Array, h: float, free: Array, done: Resolved) -> Array:
+        """Chart coordinates of q1: those of the smooth step, and h/2 (v1 - v_f); of dofs at rest before and after
+        h/2 (v0 + v1), so that they do not creep."""
+        nq, nt, nv = problem.sizes
+        size = problem.manifold.size
+        start, end, pressed = np.zeros(size), np.zeros(size), np.zeros(size)
+        start[:nt] = problem.tangent(x[:nq], x[nq : nq + nv])
+        end[:nt] = problem.tangent(free[:nq], free[nq : nq + nv])
+        pressed[:nt] = problem.tangent(free[:nq], done.v)
+        smooth = np.zeros(size)
+        smooth[:nt] = self._coordinates[:nt]
+        rates = [start, *(problem.manifold.rate(x, smooth, each) for each in (end, pressed))]
+        r0, rf, r1 = (each[:nt] for each in rates)
+        still = np.maximum(np.abs(r0), np.abs(r1)) <= _STILL * np.abs(rf)
+        u = np.zeros(size)
+        u[:nt] = np.where(still, 0.5 * h * (r0 + r1), smooth[:nt] + 0.5 * h * (r1 - rf))
+        return u
