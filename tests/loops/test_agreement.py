@@ -2,12 +2,15 @@
 
 import numpy as np
 import pytest
-from tests.loops.agreement import Sweep, built, sweep
+from tests.loops.agreement import Sweep, built, reference, sweep
+from tests.loops.compiled_cases import one_compiled
 from tests.scales.scaled import Units, scaled
 
 import soacraft as sc
 from soacraft.kinematics.rows import Constraints
+from soacraft.loops import ConstraintEmbedding
 from soacraft.model.hinges.base import pose_of
+from soacraft.model.sizes.measure import measure_of
 from soacraft.model.states.hinge_fit import gap_size, hinge_gap, nearest_coordinates
 
 FEW, MANY = 300, 10_000
@@ -34,6 +37,28 @@ def test_solvers_agree_on_many_random_closed_graphs():
 def test_a_closure_that_holds_nothing_in_a_model_of_a_thousand_kilometres():
     """Turns and slides are far apart in the fully augmented system: its sparse solution alone is off by 1.2e-9."""
     told(sweep([1315]), 1)
+
+
+def test_rows_of_turns_and_of_slides_in_a_loop_of_ten_micrometres():
+    """Heavy slides, light turns: dependent dofs that leave 1e-11 of the slides make embedded answers off by 3e-9."""
+    told(sweep([4778]), 1)
+
+
+@pytest.mark.parametrize("kept", [["loop1"], ["loop0", "loop2"], ["loop1", "loop2"]])
+def test_embedded_rows_hold_to_rounding_whatever_the_unit_of_length(kept):
+    """The same graph with some of its closures, all embedded: one without redundant rows, two with them."""
+    mb, force = built(4778)
+    for loop in mb.loops:
+        if loop.name not in kept:
+            mb.remove_loop(loop)
+    wanted, solver = reference(mb, force), ConstraintEmbedding(mb)
+    found = solver.forward_dynamics(mb.q, mb.v, force)
+    off = measure_of(mb, mb.q).dofs * found.vdot - wanted.vdot
+    assert np.abs(off).max() < 1e-11 * wanted.largest
+    rows = Constraints(mb, mb.state())
+    left = (rows.jacobian() @ found.vdot + rows.gamma) / rows.units
+    assert np.abs(left).max() < 1e-14 * wanted.largest
+    assert one_compiled(solver, mb.q, mb.v, force)[1]
 
 
 def test_the_sweep_sees_what_it_is_for():

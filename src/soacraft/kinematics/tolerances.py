@@ -174,6 +174,7 @@ GIVEN_BACK = 1e-9
 #: How far closures give way in the first fully augmented solution, relative to the compliance of their bodies;
 SLACK = 1e-8
 #: a change of the accelerations by this part is rounding, and by this one it has settled where no round helps.
+#: Dependent dofs that leave more than the first of the rows of their group are solved for once more.
 SETTLED, STALLED = 1e-14, 1e-12
 #: A compliance in turns this small relative to that in slides over the length of the loop, or the reverse, is rounding:
 #: no lever is so long.

@@ -20,6 +20,7 @@ struct GroupWorkOf {
     Spatial<T> *U, *Uc, *F;               // by independent dofs, the same, by elements
     T *G, *front, *B, *tau, *norm, *t;    // blocks of rows; of the stages
     T *X, *D, *x0, *h, *y, *nu, *Y;
+    T* E;                                 // what refinement adds to [X, x0]
     index* order;
 
     GroupWorkOf(const Group& g, T* at, index* order_)
@@ -31,7 +32,7 @@ struct GroupWorkOf {
         F = reinterpret_cast<Spatial<T>*>(take(6 * static_cast<index>(g.elements.size())));
         G = take(g.G_size), front = take(g.F_size), B = take(g.B_size), tau = take(g.tau_size), norm = take(g.tau_size);
         t = take(g.t_size), X = take(n * ni), D = take(ni * ni), x0 = take(n), h = take(n), y = take(n), nu = take(ni);
-        Y = take(ni);
+        Y = take(ni), E = take(free ? 0 : n * (ni + 1));
     }
 };
 typedef GroupWorkOf<double> GroupWork;
@@ -73,27 +74,42 @@ inline PivotedQROf<T> front_of(const GroupWorkOf<T>& s, const Stage& stage) {
     return {stage.rows, columns, s.front + stage.F, s.tau + stage.tau, s.norm + stage.tau, s.order + stage.order, stage.own, steps};
 }
 
+// The right-hand sides of a stage, `wide` columns: `fill` sets those of a tie, the rest is what stages before it left.
+template <class T, class Fill>
+inline void gather_right(const Group& g, const GroupWorkOf<T>& s, const Stage& stage, index wide, const Fill& fill) {
+    T* B = s.B + stage.B;
+    for (index i = 0; i < stage.rows * wide; ++i) B[i] = T(0.0);
+    for (const Stage::From& from : stage.from) {
+        T* right = B + from.row * wide;
+        if (from.tied >= 0) {
+            fill(g.ties[from.tied], right);
+            continue;
+        }
+        const Stage& before = g.stages[from.stage];
+        const T* B0 = s.B + before.B + before.own * wide;
+        for (index i = 0; i < from.rows * wide; ++i) right[i] = B0[i];
+    }
+}
+
 // The rows of a stage: of closures, and of stages before it. `wide`: columns on the right, `fill` sets those of a tie.
 template <class T, class Fill>
 inline void gather_stage(const Group& g, const GroupWorkOf<T>& s, const Stage& stage, index wide, const Fill& fill) {
     const auto columns = static_cast<index>(stage.columns.size());
     T *F = s.front + stage.F, *B = s.B + stage.B;
     for (index i = 0; i < stage.rows * columns; ++i) F[i] = T(0.0);
-    for (index i = 0; i < stage.rows * wide; ++i) B[i] = T(0.0);
+    gather_right(g, s, stage, wide, [](const Tied&, T*) {});
     for (const Stage::From& from : stage.from) {
-        T *to = F + from.row * columns, *right = B + from.row * wide;
+        T* to = F + from.row * columns;
         if (from.tied >= 0) {
-            fill(g.ties[from.tied], to, columns, right);
+            fill(g.ties[from.tied], to, columns, B + from.row * wide);
             continue;
         }
         const Stage& before = g.stages[from.stage];
         const auto old = static_cast<index>(before.columns.size());
-        const T *F0 = s.front + before.F + before.own * old, *B0 = s.B + before.B + before.own * wide;
+        const T* F0 = s.front + before.F + before.own * old;
         const bool triangle = before.rows - before.own > old - before.own;  // below the diagonal are reflections
-        for (index r = 0; r < from.rows; ++r) {
+        for (index r = 0; r < from.rows; ++r)
             for (index c = triangle ? r : 0; c < old - before.own; ++c) to[r * columns + from.place[c]] = F0[r * old + before.own + c];
-            for (index j = 0; j < wide; ++j) right[r * wide + j] = B0[r * wide + j];
-        }
     }
 }
 
@@ -132,26 +148,64 @@ inline void solve_stages(const Group& g, const GroupWorkOf<T>& s, index wide, co
     }
 }
 
-// Whether G X is zero, rows and dofs in their units: a row that was redundant still is.
+// What column j of X, or x0 for j = ni, leaves of a row: G X, G x0 + gamma.
 template <class T>
-inline Where<T> fits(const LoopWorkOf<T>& w, const Group& g, const GroupWorkOf<T>& s) {
+inline T left_open(const LoopWorkOf<T>& w, const Group& g, const GroupWorkOf<T>& s, const Tied& tied, index r, index j) {
+    const auto wide = static_cast<index>(tied.columns.size());
+    const T *G = s.G + tied.at + r * wide, *x = j < s.ni ? s.X + j : s.x0;
+    const index stride = j < s.ni ? s.ni : 1;
+    T sum = j < s.ni ? T(0.0) : w.gamma[g.rows[tied.row + r]];
+    for (index c = 0; c < wide; ++c) sum += G[c] * x[tied.columns[c] * stride];
+    return sum;
+}
+
+// Whether the first `columns` of [X, x0] leave no more of the rows than is `allowed`, rows and dofs in their units.
+template <class T>
+inline Where<T> fits(const LoopWorkOf<T>& w, const Group& g, const GroupWorkOf<T>& s, index columns, const T& allowed) {
     const Plan& plan = w.plan;
     Where<T> fine = everywhere<T>();
-    for (index j = 0; j < s.ni; ++j) {
+    for (index j = 0; j < columns; ++j) {
         T most(0.0);
-        for (index k = 0; k < s.n; ++k)
-            most = larger(most, T(plan.unit[plan.user_dof[g.dofs[k]]]) * absolute(s.X[k * s.ni + j]));
-        for (const Tied& tied : g.ties) {
-            const auto wide = static_cast<index>(tied.columns.size());
-            for (index r = 0; r < tied.rows; ++r) {
-                T sum(0.0);
-                for (index c = 0; c < wide; ++c) sum += s.G[tied.at + r * wide + c] * s.X[tied.columns[c] * s.ni + j];
-                fine &= is_at_most(absolute(sum), T(plan.tolerances.rank) * w.unit[g.rows[tied.row + r]] * most);
-            }
+        for (index k = 0; k < s.n; ++k) {
+            const T& x = j < s.ni ? s.X[k * s.ni + j] : s.x0[k];
+            most = larger(most, T(plan.unit[plan.user_dof[g.dofs[k]]]) * absolute(x));
         }
+        for (const Tied& tied : g.ties)
+            for (index r = 0; r < tied.rows; ++r) {
+                const index own = g.rows[tied.row + r];
+                T size = w.unit[own] * most;
+                if (j == s.ni) size += absolute(w.gamma[own]);
+                fine &= is_at_most(absolute(left_open(w, g, s, tied, r, j)), allowed * size);
+            }
         if (!any(fine)) return fine;
     }
     return fine;
+}
+
+// X and x0 solved for once more with what they leave of the rows, but where they are `done`. Reflections mix rows of turns
+// with rows of slides: in a loop of 1e-5 units of length, the rounding of turns is 1e-11 of a slide.
+template <class T>
+inline void refine_group(LoopWorkOf<T>& w, const Group& g, const GroupWorkOf<T>& s, const Where<T>& done) {
+    const index wide = s.ni + 1;
+    for (const Stage& stage : g.stages) {
+        gather_right(g, s, stage, wide, [&](const Tied& tied, T* right) {
+            for (index r = 0; r < tied.rows; ++r)
+                for (index j = 0; j < wide; ++j) right[r * wide + j] = -left_open(w, g, s, tied, r, j);
+        });
+        front_of(s, stage).apply_transposed(wide, s.B + stage.B);
+    }
+    for (index i = 0; i < s.n * wide; ++i) s.E[i] = T(0.0);
+    const auto get = [&](index column, const T& factor, T* to) {
+        for (index j = 0; j < wide; ++j) to[j] += factor * s.E[column * wide + j];
+    };
+    const auto set = [&](index column, const T* x) {
+        for (index j = 0; j < wide; ++j) s.E[column * wide + j] = x[j];
+    };
+    solve_stages(g, s, wide, get, set);
+    for (index i = 0; i < s.n; ++i) {
+        for (index j = 0; j < s.ni; ++j) s.X[i * s.ni + j] += choose(done, T(0.0), s.E[i * wide + j]);
+        s.x0[i] += choose(done, T(0.0), s.E[i * wide + s.ni]);
+    }
 }
 
 // X and x0 of a group: v_S = X v_i, vdot_S = X vdot_i + x0.
@@ -188,7 +242,10 @@ inline Where<T> split_group(LoopWorkOf<T>& w, const Group& g, const GroupWorkOf<
         s.x0[column] = x[s.ni];
     };
     solve_stages(g, s, wide, get, set);
-    return s.m == s.nd ? fine : fine & fits(w, g, s);
+    const T rounding = T(w.plan.tolerances.settled) + T(w.plan.tolerances.open_rows) * w.open_by;
+    const Where<T> done = fits(w, g, s, wide, rounding);
+    if (any(fine & !done)) refine_group(w, g, s, done);
+    return s.m == s.nd ? fine : fine & fits(w, g, s, s.ni, T(w.plan.tolerances.rank));
 }
 
 // lambda of least norm with G_d* lambda = left on the dependent columns (s.y by columns, used up), by rows of the group.

@@ -140,7 +140,8 @@ inline void arrange_groups(Plan& plan) {
         g.at = plan.group_size, g.order = order;
         order += n;
         plan.group_size +=  // as GroupWork takes it
-            12 * ni + 6 * elements + g.G_size + g.F_size + g.B_size + 2 * g.tau_size + g.t_size + n * ni + ni * ni + 3 * n + 2 * ni;
+            12 * ni + 6 * elements + g.G_size + g.F_size + g.B_size + 2 * g.tau_size + g.t_size + n * ni + ni * ni + 3 * n + 2 * ni +
+            (g.rows.empty() ? 0 : n * wide);
     }
 }
 

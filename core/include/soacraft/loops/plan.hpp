@@ -57,7 +57,7 @@ struct Tolerances {
     double furthest, shrinks;  // steps of dependent dofs are no longer, and each no more than this part of the one before
     double trust, small;  // a step along a branch may be corrected by this part of it, or by so much
     double balanced;  // what refinement may leave of rows and of forces, relative to the largest
-    double settled;   // a change by this part is rounding
+    double settled;   // a change by this part is rounding, and so much of rows
     double parallel;  // columns of a closure's hinge with pivots in this ratio depend on each other
     double aligned;   // a direction with no more than this part off the others is one of them
     double ahead;     // an axis with so much more left than another is taken for a row first
