@@ -116,7 +116,7 @@ def test_road_has_every_kernel(quick):
     assert set(result["before"]) <= set(result["rows"])
     assert all(t > 0 for row in result["rows"].values() for t in row.values())
     assert all("function" in row for row in result["rows"].values())
-    of_no_kernel = (" * X", "unchanged", "Omega", "batch", "chain", "set_state")
+    of_no_kernel = (" * X", "unchanged", "Omega", "batch", "chain", "set_state", ".diff")
     assert all("kernel" in row or any(w in name for w in of_no_kernel) for name, row in result["rows"].items())
 
 
@@ -146,12 +146,12 @@ def test_figures_go_between_their_own_marks(monkeypatch):
     from run import with_figures
 
     page = (ROOT / "README.md").read_text()
-    for name in ("growth", "peers", "loops"):
+    for name in ("growth", "peers", "loops", "sim"):
         changed = with_figures(page, name, "figures")
         assert f"<!-- {name}: written by ./run bench {name} -->\n\nfigures\n\n<!-- end -->" in changed
         other = page.split(f"<!-- {name}:")[0]
         assert changed.startswith(other)
-        assert changed.count("<!-- end -->") == 3
+        assert changed.count("<!-- end -->") == 4
 
 
 def test_list_and_unknown_names():

@@ -8,7 +8,7 @@ A step applies a field or its transpose, sweeps along the tree with one, or adds
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import reduce, singledispatch
+from functools import singledispatch
 from typing import Any
 
 from soacraft.algebra.nodes import Identity, Inverse, Power, Product, Scaled, Sum, Transpose
@@ -142,7 +142,9 @@ def _(expr: Product, low: Lowering, x: int, turned: bool) -> int:
 
 
 def _chain(factors: list[Operator], low: Lowering, x: int, turned: bool) -> int:
-    return reduce(lambda y, factor: steps(factor, low, y, turned), factors if turned else reversed(factors), x)
+    for factor in factors if turned else reversed(factors):
+        x = steps(factor, low, x, turned)
+    return x
 
 
 @_steps.register
@@ -158,7 +160,9 @@ def _(expr: Sum, low: Lowering, x: int, turned: bool) -> int:
 def _(expr: Power, low: Lowering, x: int, turned: bool) -> int:
     if expr.n > HIGHEST_POWER:
         raise NotLowered
-    return _chain([expr.arg] * expr.n, low, x, turned)
+    for _ in range(expr.n):
+        x = steps(expr.arg, low, x, turned)
+    return x
 
 
 @_steps.register
