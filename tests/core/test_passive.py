@@ -37,11 +37,13 @@ def whole(*rows):
         ({"strand_whole": whole([0, 9, 0]), "strand_real": np.zeros((1, 1))} | TENDON,
          "a spring is on no dof of this tree"),
         ({"bushing_real": np.zeros((1, 83))}, "bushings have 84 numbers"),
-        ({"line_whole": whole([2, -1, -1]), "line_real": np.zeros((1, 4))}, "."),
-        ({"line_whole": whole([-2, -1, -1]), "line_real": np.zeros((1, 4))}, "."),
-        ({"node_body": whole([9]), "node_pose": np.zeros((1, 12))}, "."),
-        ({"curve_pieces": np.array([2]), "piece_real": np.zeros((1, 6))}, "."),
-        ({"curve_pieces": np.array([-1]), "piece_real": np.zeros((0, 6))}, "."),
+        ({"line_whole": whole([2, -1, -1]), "line_real": np.zeros((1, 4))},
+         "a spring or tendon has ends that are not there"),
+        ({"line_whole": whole([-2, -1, -1]), "line_real": np.zeros((1, 4))},
+         "a spring or tendon has ends that are not there"),
+        ({"node_body": whole([9]), "node_pose": np.zeros((1, 12))}, "a spring is on no body of this tree"),
+        ({"curve_pieces": np.array([2]), "piece_real": np.zeros((1, 6))}, "a curve has pieces that are not there"),
+        ({"curve_pieces": np.array([-1]), "piece_real": np.zeros((0, 6))}, "a curve has pieces that are not there"),
     ],
 )  # fmt: skip
 def test_arrays_that_do_not_fit_are_refused(given, message):
