@@ -196,3 +196,29 @@ def test_a_stop_without_room_is_refused():
     mb = block()
     with pytest.raises(ModelError, match=r"the limit of slide leaves no room between 0 and 1e-13: prescribe the dof"):
         sc.sim.Propagator(mb).add(sc.sim.JointLimit("slide", lower=0.0, upper=1e-13))
+
+
+def test_states_between_steps_are_those_of_the_run_whatever_holds_by_now():
+    """A pendulum falls onto a stop and leans on it, or slips and sticks: before it did, run.at(t) is as without. So is
+    a prescribed motion after another was given."""
+    mb, free = sc.load("pendulum"), sc.load("pendulum")
+    friction = sc.sim.HingeFriction("bob", coulomb=30.0)
+    for load, v, force in ((sc.sim.JointLimit("bob", lower=-2.0, upper=-0.5), 0.0, 0.0), (friction, 3.0, -30.0)):
+        mb.set_state([-1.0], [v])
+        free.set_state([-1.0], [v])
+        p, alone = sc.sim.Propagator(mb), sc.sim.Propagator(free)
+        p.add(load)
+        alone.control("bob", force)
+        run = p.advance_to(1.0)
+        assert load.sticks
+        wanted = alone.advance_to(0.5 * run.events[0].t)
+        sample = run.at(wanted.t[-1])
+        near(sample.q, wanted.q[-1], 1e-7)
+        near(sample.v, wanted.v[-1], 1e-6)
+
+    mb.set_state([0.0], [0.0])
+    p = sc.sim.Propagator(mb)
+    p.prescribe("bob", lambda t: (np.sin(t), np.cos(t), -np.sin(t)))
+    run = p.advance_to(1.0)
+    p.prescribe("bob", lambda t: (7.0, 0.0, 0.0))
+    near(np.array([run.at(t).q[0] for t in (0.3, 0.77)]), np.sin([0.3, 0.77]), 1e-7)

@@ -280,6 +280,13 @@ class Mechanism:
             q, v = self.closed.onto(q, v, self._prescribed if self._given else None, still, end)
         return np.concatenate([q, v, work])
 
+    def inside(self, x: Array) -> Array:
+        """A point inside a step that was taken, on the closures."""
+        if self.closed is None:
+            return x
+        q, v, work = self.parts(np.array(x))
+        return np.concatenate([*self.closed.onto(q, v, None), work])
+
     def jacobian(self, t: float, x: Array, w: Array) -> Array:
         """The Jacobian in the chart of x: analytic for holonomic hinges, on trees and closed chains."""
         q, v, _ = self.parts(x)

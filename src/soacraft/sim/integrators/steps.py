@@ -41,6 +41,10 @@ class Problem(Protocol):
         """The point of the motion next to x: put back on closures, prescribed coordinates set. `end` is True at the end
         of a step, False at its stages, which may be less tight."""
 
+    def inside(self, x: Array) -> Array:
+        """A point inside a step that was taken: put back on closures. What is prescribed or holds by now may not be
+        what did then, so that it is not asked."""
+
 
 @dataclass
 class Step:
@@ -76,7 +80,7 @@ class Step:
             return self.x1
         origin, u0 = (self.x0, 0.0) if self.chart is None else self.chart
         moved = self.problem.manifold.move(origin, u0 + dense(self.F, theta))
-        return self.problem.settle(self.t0 + theta * self.h, moved, False)
+        return self.problem.inside(moved)
 
 
 def settled(problem: Problem, t: float, x: Array) -> tuple[Array, Array]:
