@@ -222,3 +222,32 @@ def test_states_between_steps_are_those_of_the_run_whatever_holds_by_now():
     run = p.advance_to(1.0)
     p.prescribe("bob", lambda t: (7.0, 0.0, 0.0))
     near(np.array([run.at(t).q[0] for t in (0.3, 0.77)]), np.sin([0.3, 0.77]), 1e-7)
+
+
+# -- where loads act -----------------------------------------------------------------------------------------------
+
+
+def test_a_refused_add_adds_nothing():
+    mb = sc.load("pendulum")
+    p = sc.sim.Propagator(mb)
+    good = sc.sim.HingeFriction("bob", coulomb=1.0)
+    for bad in (sc.sim.JointLimit("none"), sc.sim.HingeFriction("bob"), 3):
+        with pytest.raises((ModelError, StateError)):
+            p.add(good, bad)
+        assert "HingeFriction" not in str(p.report())
+    p.add(good)
+    assert list(p.advance_to(0.1).forces) == ["friction of bob"]
+
+
+def test_a_load_that_holds_acts_in_one_propagator_and_any_on_one_model():
+    mb, other = sc.load("pendulum"), sc.load("pendulum")
+    for load in (sc.sim.HingeFriction("bob", coulomb=1.0), sc.sim.JointLimit("bob", lower=-1.0, upper=1.0)):
+        kind = type(load).__name__
+        sc.sim.Propagator(mb).add(load)
+        with pytest.raises(StateError, match=f"acts in another propagator already; make another {kind} for this"):
+            sc.sim.Propagator(mb).add(load)
+    spring = sc.sim.JointLimit("bob", stiffness=100.0, lower=-1.0, upper=1.0)
+    sc.sim.Propagator(mb).add(spring)
+    sc.sim.Propagator(mb).add(spring)  # it has no state
+    with pytest.raises(StateError, match="'limit of bob' acts in a propagator of another model, 'pendulum' already"):
+        sc.sim.Propagator(other).add(spring)

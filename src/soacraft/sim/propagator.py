@@ -23,7 +23,7 @@ from soacraft.sim.events import Crossing, Event, Happened, Watch
 from soacraft.sim.forces.contact import Contact
 from soacraft.sim.forces.drives import Control
 from soacraft.sim.forces.holding import Hold
-from soacraft.sim.forces.loads import Function, Load
+from soacraft.sim.forces.loads import Function, Load, require_unused, use
 from soacraft.sim.forces.prescribed import Prescribed, find_dof
 from soacraft.sim.integrators.methods import find_method
 from soacraft.sim.rollout import METHODS as ROLLED
@@ -98,6 +98,7 @@ class Propagator(Strict):
         self._now = Instant(nanoseconds(t, "t"))
         self._stride = Stride(self._method, self._rtol, self._step, self._now.ns)
         self._loads: list[Load] = []
+        self._place_of_loads = object()  # by which they know where they act
         self._controls: dict[str, Control] = {}
         self._prescribed = Prescribed(mb)
         self._callbacks: list[tuple[int, int, Callable[[float, State], Any]]] = []  # next time, period, function
@@ -134,8 +135,9 @@ class Propagator(Strict):
     def add(self, *loads: Load | Callable[[float, State], Any]) -> None:
         """Let force elements or functions act. A function f(t, state) gives {node: wrench}, a generalized force (nv),
         a pair of both, or None. Springs and dampers of the model act without being added."""
+        added: list[Load] = []
         for load in loads:
-            known = {x.name for x in self._loads} | set(self._controls)
+            known = {x.name for x in [*self._loads, *added]} | set(self._controls)
             element: Load
             if hasattr(load, "force") and hasattr(load, "bind"):
                 element = cast(Load, load)
@@ -152,7 +154,12 @@ class Propagator(Strict):
                     "integrator='moreau', step=0.001)."
                 )
             self._refuse_new(f"the force {element.name!r}", "Add it before, with a function that is zero until then.")
+            require_unused(element, self.mb, self._place_of_loads)
+            added.append(element)
+        for element in added:
             element.bind(self.mb)
+        for element in added:  # nothing is refused from here on
+            use(element, self.mb, self._place_of_loads)
             self._loads.append(element)
             if getattr(element, "switches", False):
                 self._watch_hold(cast(Hold, element))

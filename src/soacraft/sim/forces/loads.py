@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, Protocol
 
 import numpy as np
@@ -26,6 +27,22 @@ class Load(Protocol):
 
     def force(self, t: float, state: State) -> Array:
         """The generalized force (nv)."""
+
+
+def require_unused(load: Load, mb: Multibody, user: object) -> None:
+    """Raise for a load that acts on another model, which would be taken from it, and for one that sticks or leans in
+    another run: it has one state. `user` stands for a propagator."""
+    other, before = getattr(load, "_used", (mb, user))
+    if other is mb and (before is user or not getattr(load, "switches", False)):
+        return
+    where = "another propagator" if other is mb else f"a propagator of another model, {other.name!r}"
+    raise StateError(f"the force {load.name!r} acts in {where} already; make another {type(load).__name__} for this.")
+
+
+def use(load: Load, mb: Multibody, user: object) -> None:
+    """Let a load know where it acts, for `require_unused`."""
+    with suppress(AttributeError):  # one with __slots__ is its author's to look after
+        load._used = mb, user  # type: ignore[attr-defined]
 
 
 class Function:
