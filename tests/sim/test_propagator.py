@@ -336,3 +336,22 @@ def test_new_forces_cannot_begin_within_a_run():
     p.every(0.1, lambda t, state: p.control("bob", 1.0))
     with pytest.raises(SimulationError, match=r"the control of 'bob' is new, and cannot begin to act while a run"):
         p.advance_to(1.0)
+
+
+@pytest.mark.parametrize("options", [dict(integrator="rk4", step=0.01), dict(integrator="radau")])
+def test_a_damper_that_a_callback_gives_to_the_model_is_counted(options):
+    """rk4 is compiled, radau is not: the damper takes what the energy falls by, and is not in runs without it."""
+    mb = sc.load("pendulum")
+    mb.q = [1.0]
+    p = sc.sim.Propagator(mb, **options)
+
+    def give(t, state):
+        if t > 0.0:
+            mb["bob"].passive = sc.Passive(damping=2.0)
+
+    assert list(p.advance_to(0.5).work) == []
+    p.every(0.5, give)
+    run = p.advance_to(2.0)
+    assert list(run.work) == ["passive"]
+    assert run.check().energy < -0.1
+    assert run.check().imbalance < 1e-6

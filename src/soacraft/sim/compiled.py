@@ -84,7 +84,7 @@ class Setting(NamedTuple):
     times: Array
     values: Array
     passive: int
-    """Whether the work of springs and dampers is counted."""
+    """Whether the work of springs and dampers is counted: always, since the model may get some while a run goes on."""
     unit: Array
     """(nv): what one SI unit of each dof is in radians or lengths of the model."""
     slowest: float
@@ -176,7 +176,7 @@ class CompiledMotion:
             np.cumsum([0, *(len(times) for times, _ in samples)], dtype=np.int64),
             np.concatenate([np.zeros(0), *(times for times, _ in samples)]),
             np.concatenate([np.zeros(0), *(values for _, values in samples)]),
-            int(problem.has_passive),
+            1,
             np.ascontiguousarray(measure.dofs),
             float(np.sqrt(np.linalg.norm(mb.gravity) / measure.length)),
             mb.acting_forces,

@@ -48,12 +48,12 @@ class Mechanism:
         self.edition = 0
         """How often a load was replaced."""
         self.parameters = mb.parameters
+        self._judged = mb.parameters, _has_passive(mb)
         self.holds = Holding(self, [x for x in self._loads if getattr(x, "switches", False)])  # type: ignore[misc]
         given = prescribed is not None and bool(prescribed.dofs)
         self._prescribed = (prescribed or Prescribed(mb)) if given or self.holds.all else None
-        self._silent: list[Load] = [Stored()]  # act in the dynamics functions: only their work is counted here
-        if _has_passive(mb):
-            self._silent.append(Passive())
+        # act in the dynamics functions: only their work is counted here. The model may get them while a run goes on
+        self._silent: list[Load] = [Stored(), Passive()]
         for load in self._silent:
             load.bind(mb)
         if self.contact is not None:
@@ -80,8 +80,10 @@ class Mechanism:
 
     @property
     def has_passive(self) -> bool:
-        """Whether the work of springs, dampers and the like is counted."""
-        return len(self._silent) > 1
+        """Whether the model has springs, dampers and the like now."""
+        if self._judged[0] != self.mb.parameters:
+            self._judged = self.mb.parameters, _has_passive(self.mb)
+        return self._judged[1]
 
     @property
     def is_told(self) -> bool:
@@ -255,7 +257,7 @@ class Mechanism:
 
     @property
     def _busy(self) -> bool:
-        return bool(self._loads or len(self._silent) > 1 or self.mb.acting_forces)
+        return bool(self._loads or self.contact is not None or self.mb.acting_forces or self.has_passive)
 
     def _accelerations(self, q: Array, v: Array, force: Array) -> Array:
         if self.closed is not None:

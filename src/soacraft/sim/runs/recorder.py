@@ -6,7 +6,7 @@ import numpy as np
 
 from soacraft import dynamics as dyn
 from soacraft.sim.events import Happened
-from soacraft.sim.forces.loads import Stored
+from soacraft.sim.forces.loads import Passive, Stored
 from soacraft.sim.integrators.steps import Step
 from soacraft.sim.runs.block import Block
 from soacraft.sim.runs.log import Log
@@ -99,7 +99,8 @@ class Recorder:
         self.flush()
         rows = {name: np.concatenate([x[name] for x in self._chunks]) for name in _COLUMNS}
         names = self._problem.names
-        acting = [i for i, name in enumerate(names) if name != Stored.name or rows["forces"][:, i].any()]
+        idle = {Stored.name} if self._problem.has_passive else {Stored.name, Passive.name}
+        acting = [i for i, name in enumerate(names) if name not in idle or rows["forces"][:, i].any()]
         work = {names[i]: rows["work"][:, i] for i in acting}
         forces = {names[i]: rows["forces"][:, i] for i in acting}
         run = Run(rows, work, forces, self.events, self._integrator, stopped_by, self._steps, self.explained)
