@@ -170,6 +170,18 @@ def test_stabilized_runs_tell_their_violation():
     assert 1e-12 < violations[1] < violations[0] / 10 < 1e-6
 
 
+@pytest.mark.parametrize("time_constant", [0.1, 0.01, 0.001])
+def test_stabilized_closures_that_come_apart_end_the_run(time_constant):
+    mb = sc.load("five_bar")
+    mb.q = sc.loops.TreeAugmented(mb).assemble(mb.q)
+    p = sc.sim.Propagator(mb, integrator="rk4", step=0.01, stabilization="baumgarte", time_constant=time_constant)
+    text = rf"closures of 'five_bar' come apart: .* time_constant = {time_constant:g} s does not pull them shut"
+    with pytest.raises(SimulationError, match=text) as wrong:
+        p.advance_to(2.0)
+    assert isinstance(wrong.value.__cause__, LoopError)
+    assert p.run.violation.max() <= 0.05
+
+
 def test_stabilization_is_refused_where_it_means_nothing():
     mb = four_bar()
     for solver, options, text in (

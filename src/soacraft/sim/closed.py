@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 #: Rows that repeat others, relative to the largest, in units of the rows and of the mass matrix.
 _REPEATED = 1e-9
 #: Dependent dofs that are solved for are within this of those that were integrated, relative to a radian, to the length
-#: of the model, and to the fastest dof.
+#: of the model, and to the fastest dof. Closures that are pulled shut are open by no more, in radians or lengths.
 _NEAR = 0.05
 #: Slower than this, relative to a swing under gravity, is rest.
 _SLOW = 1e-6
@@ -222,7 +222,14 @@ class Stabilized(Closed):
     def onto(
         self, q: Array, v: Array, prescribed: Prescribed | None, still: Sequence[int] = (), end: bool = False
     ) -> tuple[Array, Array]:
-        """The state as it is."""
+        """The state as it is; at the end of a step, a `LoopError` where the closures have come apart."""
+        if end and not (opening := self.violation(q, v)) <= _NEAR:
+            raise LoopError(
+                f"the closures of {self.solver.graph.name!r} come apart: they are open by {opening:.2g} (radians, or "
+                f"lengths of the loop), and time_constant = {self.time_constant:g} s does not pull them shut. Take "
+                "shorter steps or another time constant of a few steps, or leave stabilization='baumgarte' out, so "
+                "that states are projected."
+            )
         return q, v
 
 
