@@ -355,3 +355,31 @@ def test_a_damper_that_a_callback_gives_to_the_model_is_counted(options):
     assert list(run.work) == ["passive"]
     assert run.check().energy < -0.1
     assert run.check().imbalance < 1e-6
+
+
+@pytest.mark.filterwarnings("ignore:.*encountered in:RuntimeWarning")
+@pytest.mark.parametrize(("name", "step"), [("rk4", 0.001), ("verlet", 0.01), ("dop853", None), ("radau", None)])
+def test_motions_that_overflow_end_at_the_last_good_state(name, step):
+    mb = sc.load("pendulum")
+    p = sc.sim.Propagator(mb, integrator=name, step=step)
+    p.control("bob", 1e300)
+    with pytest.raises(SimulationError, match=r"overflow.* Check forces and units") as wrong:
+        p.advance_to(0.05)
+    assert p.run is wrong.value.run
+    assert (len(p.run), p.t, mb.q[0], mb.v[0]) == (1, 0.0, 0.0, 0.0)
+    p.control("bob", 0.0)
+    assert len(p.advance_to(0.05)) > 1
+
+
+@pytest.mark.filterwarnings("ignore:.*encountered in:RuntimeWarning")
+@pytest.mark.parametrize("force", [1e153, lambda t, state: 1e153])  # compiled or not
+def test_rows_before_an_overflow_are_kept(force):
+    """v = F t / (m l^2): m v^2 overflows at v = sqrt(max), 1.34e154 m/s, between 13 and 14 s."""
+    mb = sc.load("pendulum")
+    p = sc.sim.Propagator(mb, integrator="verlet", step=1.0)
+    p.control("bob", force)
+    with pytest.raises(SimulationError, match=r"stopped at t = 13 s: the energy at t = 14 s is not known"):
+        p.advance_to(50.0)
+    assert p.t == p.run.t[-1] == 13.0
+    assert mb.v[0] == p.run.v[-1, 0] == pytest.approx(13e153)
+    assert p.run.kinetic[-1] == pytest.approx(84.5e306)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from os import PathLike
 from typing import Any, ClassVar, cast
 
@@ -260,16 +261,18 @@ class Propagator(Strict):
         opened = None if log is None else Log(log, _sizes(problem), problem.names, self._method.name)
         recorder = Recorder(problem, self._method.name, opened)
         recorder.row(self.t, x, w)
+        recorder.flush()
         stopped, self._running = "", True
         with Bar(f"simulating {self._mb.name}", self.t, goal / 1e9, progress) as bar:
             try:
                 stopped = self._advance(goal, x, w, recorder, bar)
+                recorder.flush()
             except SoacraftError as cause:
                 raise self._failed(cause, recorder) from cause
             except BaseException:
-                last, x = recorder.last  # an interrupt may come between a row and what belongs to it
-                if last != self.t:
-                    self._now, self._x = Instant(nanoseconds(last, "t")), x
+                with suppress(SoacraftError):  # of rows that are not good: those before are kept
+                    recorder.flush()
+                self._back(recorder)  # an interrupt may come between a row and what belongs to it
                 self._end(recorder, "interrupted")
                 raise
             finally:
@@ -487,7 +490,19 @@ class Propagator(Strict):
         self._run = recorder.run(stopped)
         return self._run
 
+    def _back(self, recorder: Recorder) -> None:
+        """Be where the last row is, if the run went on without it."""
+        last, x = recorder.last
+        if last != self.t:
+            self._now, self._x = Instant(nanoseconds(last, "t")), x
+            self._stride.forget()
+
     def _failed(self, cause: SoacraftError, recorder: Recorder) -> SimulationError:
+        try:
+            recorder.flush()
+        except SoacraftError as earlier:  # rows that were pending: those before are kept
+            cause = earlier
+        self._back(recorder)
         run = self._end(recorder, type(cause).__name__)
         found = SimulationError(f"the run of {self._mb.name!r} stopped at t = {self.t:.9g} s: {cause}")
         found.t, found.run = self.t, run

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from soacraft.errors import SimulationError
 from soacraft.sim.integrators.steps import Method, Problem, Step
 from soacraft.spatial.checks import Array
 
@@ -28,10 +29,16 @@ class Pace:
         """A first step (Hairer, Norsett, Wanner, II.4): a hundredth of the time in which the state changes, less where
         its rates do."""
         scale = self._scale(problem, x, w)
-        d1 = _size(w, scale)
+        with np.errstate(over="ignore", invalid="ignore"):
+            d1 = _size(w, scale)
         if d1 <= 0.0:
             return 1e-6
         h = 0.01 / self.rtol / d1
+        if not h > 0.0:
+            raise SimulationError(
+                f"the rates at t = {t:.9g} s, up to {np.abs(w).max():.3g}, are too large for any step: numbers of this "
+                "size overflow. Check forces and units."
+            )
         moved = problem.settle(t + h, problem.manifold.move(x, h * w), False)
         d2 = _size(problem.rates(t + h, moved) - w, scale) / h
         return float(min(100.0 * h, (0.01 / max(d1, d2)) ** (1.0 / self.method.error_order)))

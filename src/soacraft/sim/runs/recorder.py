@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from soacraft import dynamics as dyn
+from soacraft.errors import SimulationError, SoacraftError, StateError
 from soacraft.sim.events import Happened
 from soacraft.sim.forces.loads import Passive, Stored
 from soacraft.sim.integrators.steps import Step
@@ -67,18 +68,25 @@ class Recorder:
         return x[:, :nq], x[:, nq : nq + nv]
 
     def _add(self, t: Array, x: Array, w: Array, forces: Array, violation: Array) -> None:
-        """Rows with their energies."""
-        mb = self._problem.mb
+        """Rows with their energies. A `SimulationError` where those are not finite, with the rows before it kept."""
         nq, nt, nv = self._problem.sizes
         q, v = self._parts(x)
+        try:
+            kinetic, potential, springs = self._energies(x)
+        except SoacraftError as wrong:
+            self._pending = []
+            good = next((i for i in range(len(t)) if not self._is_good(x[i : i + 1])), len(t) - 1)
+            if good:
+                self._add(t[:good], x[:good], w[:good], forces[:good], violation[:good])
+            raise SimulationError(f"the energy at t = {t[good]:.9g} s is not known: {wrong}") from wrong
         chunk = {
             "t": t,
             "q": q,
             "v": v,
             "vdot": w[:, nt : nt + nv],
-            "kinetic": np.asarray(dyn.kinetic_energy(mb, q, v, ignore_loops=True)),
-            "potential": np.asarray(dyn.potential_energy(mb, q, ignore_loops=True)),
-            "springs": np.asarray(dyn.passive_energy(mb, q, ignore_loops=True)),
+            "kinetic": kinetic,
+            "potential": potential,
+            "springs": springs,
             "violation": violation,
             "work": x[:, nq + nv :],
             "forces": forces,
@@ -86,6 +94,24 @@ class Recorder:
         self._chunks, self._pending = [*self._chunks, chunk], []  # at once: an interrupt loses and repeats no row
         if self._log is not None:
             self._log.write(chunk, self.events)
+
+    def _energies(self, x: Array) -> tuple[Array, Array, Array]:
+        """Kinetic, potential, of springs."""
+        mb, (q, v) = self._problem.mb, self._parts(x)
+        if not np.isfinite(x).all():
+            raise StateError(f"the state or the work of a force on {mb.name!r} overflows. Check forces and units.")
+        return (
+            np.asarray(dyn.kinetic_energy(mb, q, v, ignore_loops=True)),
+            np.asarray(dyn.potential_energy(mb, q, ignore_loops=True)),
+            np.asarray(dyn.passive_energy(mb, q, ignore_loops=True)),
+        )
+
+    def _is_good(self, x: Array) -> bool:
+        try:
+            self._energies(x)
+        except SoacraftError:
+            return False
+        return True
 
     @property
     def last(self) -> tuple[float, Array]:
