@@ -176,3 +176,26 @@ def test_refusals(tmp_path):
     ball.add_body("ball", None, sc.RollingBall(0.5), sc.Inertia.sphere(1.0, 0.5))
     with pytest.raises(ModelError, match=r"'ball' rolls or skates"):
         sc.sim.Propagator(ball, integrator="rk4", step=0.01).advance_to(0.02).derivatives()
+
+
+def test_what_acts_must_be_what_acted():
+    mb = sc.load("cart_pole")
+    name, node = mb.dof_names[0], mb.bodies[-1]
+    p = sc.sim.Propagator(mb, integrator="rk4", step=0.01)
+    p.control(name, 1.0)
+    mb.set_force(node, [0, 0, 0, 1.0, 0, 0])
+    run = p.advance_to(0.05)
+    before = run.derivatives().A
+    changes = (lambda: mb.set_force(node, [0, 0, 0, 2.0, 0, 0]), mb.clear_forces)
+    for change in changes:
+        change()
+        with pytest.raises(StaleError, match=r"a control or a force of mb.set_force on .* changed in this run"):
+            run.derivatives()
+    mb.set_force(node, [0, 0, 0, 1.0, 0, 0])
+    near(run.derivatives().A, before, 0.0)
+    p.control(name, lambda t, state: 50.0 * state.q[1])
+    with pytest.raises(StaleError, match=r"a control or a force"):
+        run.derivatives()
+    p.every(0.01, lambda t, state: p.control(name, t))
+    with pytest.raises(StaleError, match=r"a control or a force"):
+        p.advance_to(0.1).derivatives()

@@ -41,8 +41,11 @@ _INERT = ("mass", "com", "moment", "inertia", "armature", "damping", "stiffness"
 _STEP = 1e-3
 
 
-def run_derivatives(run: Run, pieces: Sequence[Step | Block], parameters: Sequence[str] | str) -> Sensitivity:
-    """The derivatives of every step of a run in the state, the force and parameters."""
+def run_derivatives(
+    run: Run, pieces: Sequence[Step | Block], parameters: Sequence[str] | str, acting: tuple[object, ...]
+) -> Sensitivity:
+    """The derivatives of every step of a run in the state, the force and parameters. `acting`: what did when it began,
+    as `Mechanism.acting` tells it."""
     names = (parameters,) if isinstance(parameters, str) else tuple(parameters)
     steps = [step for piece in pieces for step in _steps(piece)]
     if run.integrator not in _METHODS:
@@ -55,6 +58,11 @@ def run_derivatives(run: Run, pieces: Sequence[Step | Block], parameters: Sequen
         )
     problem = steps[0].problem
     assert isinstance(problem, Mechanism)
+    if problem.acting != acting:
+        raise StaleError(
+            f"a control or a force of mb.set_force on {problem.mb.name!r} changed in this run or after it; take the "
+            "derivatives before, of runs between such changes."
+        )
     slopes = Slopes(problem, names)
     nv = problem.mb.nv
     size = 3 * nv + slopes.numbers

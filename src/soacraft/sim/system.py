@@ -74,6 +74,13 @@ class Mechanism:
         self.edition += 1
 
     @property
+    def acting(self) -> tuple[object, ...]:
+        """What acts now, to be compared with what acts later: how often loads were replaced, and the forces of
+        `mb.set_force`."""
+        stored = [(node, w.expressed_in, np.asarray(w).tobytes()) for node, w in self.mb.acting_forces.items()]
+        return self.edition, frozenset(stored)
+
+    @property
     def loads(self) -> Sequence[Load]:
         """What acts besides what the model has itself."""
         return self._loads

@@ -25,6 +25,7 @@ class Recorder:
 
     def __init__(self, problem: Mechanism, integrator: str, log: Log | None = None) -> None:
         self._problem, self._integrator, self._log = problem, integrator, log
+        self._acting = problem.acting
         self._pending: list[tuple[float, Array, Array, Array]] = []
         self._chunks: list[dict[str, Array]] = []
         self.events: list[Happened] = []
@@ -129,7 +130,8 @@ class Recorder:
         acting = [i for i, name in enumerate(names) if name not in idle or rows["forces"][:, i].any()]
         work = {names[i]: rows["work"][:, i] for i in acting}
         forces = {names[i]: rows["forces"][:, i] for i in acting}
-        run = Run(rows, work, forces, self.events, self._integrator, stopped_by, self._steps, self.explained)
+        made = self._integrator, stopped_by, self._steps, self.explained, self._acting
+        run = Run(rows, work, forces, self.events, *made)
         if self._log is not None:
             self._log.close(stopped_by)
         return run

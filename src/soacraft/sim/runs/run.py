@@ -78,6 +78,7 @@ class Run(Strict):
         stopped_by: str = "",
         dense: list[tuple[float, Step | Block]] | None = None,
         explained: float | None = None,
+        acting: tuple[object, ...] = (),
     ) -> None:
         self.t, self.q, self.v, self.vdot = rows["t"], rows["q"], rows["v"], rows["vdot"]
         self.kinetic, self.potential = rows["kinetic"], rows["potential"]
@@ -85,7 +86,7 @@ class Run(Strict):
         self.violation = rows["violation"]
         self.work, self.forces, self.events = dict(work), dict(forces), list(events)
         self.integrator, self.stopped_by = integrator, stopped_by
-        self._dense, self._explained = dense, explained
+        self._dense, self._explained, self._acting = dense, explained, acting
 
     def __len__(self) -> int:
         return len(self.t)
@@ -127,7 +128,8 @@ class Run(Strict):
 
         Exact for the steps as they were taken, by "rk4", "euler_symplectic" or "verlet", of trees and, with
         solver="ce", of closed chains; functions that act are differentiated by differences. A control of a dof is its
-        force. Runs with events, prescribed motions and what sticks or rolls are refused.
+        force. Runs with events, prescribed motions and what sticks or rolls are refused, and runs whose controls or
+        forces of `mb.set_force` were changed meanwhile or since.
 
         >>> import numpy as np
         >>> import soacraft as sc
@@ -142,7 +144,7 @@ class Run(Strict):
 
         if self._dense is None:
             raise StateError("a run read from a file has its rows alone, and no steps to differentiate; run it again.")
-        return run_derivatives(self, [x[1] for x in self._dense], parameters)
+        return run_derivatives(self, [x[1] for x in self._dense], parameters, self._acting)
 
     def check(self) -> Balance:
         """The balance of energy: kinetic and potential energy grow by the work of all forces, springs included.
