@@ -383,3 +383,12 @@ def test_rows_before_an_overflow_are_kept(force):
     assert p.t == p.run.t[-1] == 13.0
     assert mb.v[0] == p.run.v[-1, 0] == pytest.approx(13e153)
     assert p.run.kinetic[-1] == pytest.approx(84.5e306)
+
+
+def test_a_run_does_not_begin_where_the_energy_overflows():
+    mb = sc.load("pendulum")
+    mb.set_state([0.0], [1e160])
+    p = sc.sim.Propagator(mb, integrator="verlet", step=0.001)
+    with pytest.raises(StateError, match="kinetic_energy for 'pendulum' is not finite"):
+        p.advance_to(0.01)
+    assert (p.t, mb.v[0]) == (0.0, 1e160)

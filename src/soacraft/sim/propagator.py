@@ -258,10 +258,10 @@ class Propagator(Strict):
             raise StateError(f"the run is at t = {self.t:.9g} s already, so it cannot advance to {goal / 1e9:.9g} s.")
         problem = self._problem = self._made()
         x, w = self._start(problem)
+        problem.energy(x)  # raises where it overflows: the first row is a good one
         opened = None if log is None else Log(log, _sizes(problem), problem.names, self._method.name)
         recorder = Recorder(problem, self._method.name, opened)
         recorder.row(self.t, x, w)
-        recorder.flush()
         stopped, self._running = "", True
         with Bar(f"simulating {self._mb.name}", self.t, goal / 1e9, progress) as bar:
             try:
