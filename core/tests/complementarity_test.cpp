@@ -62,7 +62,7 @@ void test_complementarity(unsigned seed) {
     using namespace soacraft;
     const Made x = random_problem(seed);
     std::vector<double> p(static_cast<std::size_t>(x.rows)), u(static_cast<std::size_t>(x.rows));
-    const Problem problem = {x.rows, x.blocks.data(), static_cast<index>(x.blocks.size()), x.S.data(), x.b.data()};
+    const Problem problem = {x.rows, x.blocks.data(), static_cast<soacraft::index>(x.blocks.size()), x.S.data(), x.b.data()};
     Solver solver;
     Options options;
     const Outcome out = solver.solve(problem, options, p.data());
@@ -87,12 +87,12 @@ void test_complementarity(unsigned seed) {
     }
     expect(out.residual <= 1e-9, "a contact problem");
     std::vector<double> M = x.S, z(static_cast<std::size_t>(x.rows));
-    for (index i = 0; i < x.rows; ++i) M[static_cast<std::size_t>(i * x.rows + i)] += 0.1;
-    index pivots = 0;
+    for (soacraft::index i = 0; i < x.rows; ++i) M[static_cast<std::size_t>(i * x.rows + i)] += 0.1;
+    soacraft::index pivots = 0;
     expect(complementarity::lemke(M.data(), x.b.data(), x.rows, 1000, z.data(), pivots) == Lemke::solved, "a contact problem");
-    for (index i = 0; i < x.rows; ++i) {
+    for (soacraft::index i = 0; i < x.rows; ++i) {
         double w = x.b[static_cast<std::size_t>(i)];
-        for (index j = 0; j < x.rows; ++j) w += M[static_cast<std::size_t>(i * x.rows + j)] * z[static_cast<std::size_t>(j)];
+        for (soacraft::index j = 0; j < x.rows; ++j) w += M[static_cast<std::size_t>(i * x.rows + j)] * z[static_cast<std::size_t>(j)];
         expect(z[static_cast<std::size_t>(i)] >= 0 && w >= -1e-9 * size, "a contact problem");
         expect(std::fmin(w, z[static_cast<std::size_t>(i)]) <= 1e-9 * (1 + size), "a contact problem");
     }

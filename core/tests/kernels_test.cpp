@@ -196,7 +196,7 @@ void test_algorithm(const Algorithm& a, const Case& c, bool pulled) {
 void test_derivatives(const char* function, const char* derivatives, Case& c, bool pulled) {
     const Algorithm &f = named(function), &d = named(derivatives);
     const index n = c.tree.model.nv;
-    const Outputs D = one_by_one(d, c, c.job(d, pulled));
+    const Outputs D = one_by_one(d, c, c.job(d, pulled)), at = one_by_one(f, c, c.job(d, pulled));
     for (int which : {V, X})
         for (index j = 0; j < n; ++j) {
             const double t = 1e-4, x = c.in[which][j];
@@ -208,7 +208,10 @@ void test_derivatives(const char* function, const char* derivatives, Case& c, bo
             for (index i = 0; i < n; ++i) {
                 const double slope = (after.y[0][i] - before.y[0][i]) / (2.0 * t);
                 const double got = D.y[which == V ? 1 : 2][i * n + j];
-                expect(std::fabs(slope - got) <= 1e-5 * std::fmax(1.0, std::fabs(got)), derivatives);
+                const double right = (after.y[0][i] - at.y[0][i]) / t, left = (at.y[0][i] - before.y[0][i]) / t;
+                const double near = 1e-5 * std::fmax(1.0, std::fabs(got));
+                const bool one_sided = got >= std::fmin(left, right) - near && got <= std::fmax(left, right) + near;
+                expect(std::fabs(slope - got) <= near || one_sided, derivatives);  // curves of dampers have corners
             }
         }
 }
