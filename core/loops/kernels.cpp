@@ -2,12 +2,12 @@
 #include "job.hpp"
 #include "soacraft/kinematics/reaching.hpp"
 #include "soacraft/loops/closing.hpp"
-#include "soacraft/loops/closure_moves.hpp"
-#include "soacraft/loops/constraint_embedding.hpp"
+#include "soacraft/loops/rows/closure_moves.hpp"
+#include "soacraft/loops/embedding/constraint_embedding.hpp"
 #include "soacraft/loops/derivatives.hpp"
-#include "soacraft/loops/fully_augmented.hpp"
-#include "soacraft/loops/inverse_embedding.hpp"
-#include "soacraft/loops/reference_compliance.hpp"
+#include "soacraft/loops/augmented/fully_augmented.hpp"
+#include "soacraft/loops/embedding/inverse_embedding.hpp"
+#include "soacraft/loops/augmented/reference_compliance.hpp"
 #include "soacraft/rigid/drivers/access.hpp"
 
 SOACRAFT_RIGID_BEGIN

@@ -7,8 +7,8 @@
 #include "random_tree.hpp"
 #include "soacraft/loops/closing.hpp"
 #include "soacraft/loops/make_plan.hpp"
-#include "soacraft/loops/constraint_embedding.hpp"
-#include "soacraft/loops/fully_augmented.hpp"
+#include "soacraft/loops/embedding/constraint_embedding.hpp"
+#include "soacraft/loops/augmented/fully_augmented.hpp"
 #include "soacraft/loops/motion.hpp"
 #include "soacraft/workspace.hpp"
 

@@ -44,12 +44,12 @@ SURVIVORS: dict[tuple[str, str, str], str] = {
         "threads = threads <= 1 ? 1 : threads;",
     ): "1 is 1",
     (
-        f"{LOOPS}/closure_hinge.hpp",
+        f"{LOOPS}/rows/closure_hinge.hpp",
         "} else if (yy >= zz) {",
         "} else if (yy > zz) {",
     ): "where yy is zz both ways give the same quaternion, to rounding",
     (
-        f"{LOOPS}/closure_hinge.hpp",
+        f"{LOOPS}/rows/closure_hinge.hpp",
         "if (size < plan.tolerances.followed) return true;",
         "if (size <= plan.tolerances.followed) return true;",
     ): "a step of exactly 1e-13, which no model gives, is taken or not: rounding",
@@ -59,7 +59,7 @@ SURVIVORS: dict[tuple[str, str, str], str] = {
         "longest = longest <= steps ? steps : longest;",
     ): "the larger of two equal numbers is either",
     (
-        f"{LOOPS}/embedding.hpp",
+        f"{LOOPS}/embedding/embedding.hpp",
         "w.f[k] = w.P[k] * A + w.z[k];",
         "w.f[k] = w.P[k] * A - w.z[k];",
     ): "the first answer is wrong, and the refinement that follows mends it to rounding: one round more",

@@ -44,7 +44,7 @@ class FullyAugmented(Augmented):
 
     Compiled for whole models of built-in hinges: every body is eliminated with its hinge, tips to base, which leaves a
     mark on its parent alone; the closures come last, and what is left is solved for again until nothing changes
-    (`core/include/soacraft/loops/free_bodies.hpp` and `fully_augmented.hpp`).
+    (`core/include/soacraft/loops/augmented/free_bodies.hpp` and `fully_augmented.hpp`).
 
     In Python, for all else, a sparse LU factorization with a little slack e in the closures, so that redundant rows do
     no harm, refined in the same way. Of the multipliers that do the same, those of least norm are taken: from the same

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "aims.hpp"
-#include "soacraft/loops/closure_rows.hpp"
+#include "soacraft/loops/rows/closure_rows.hpp"
 #include "soacraft/loops/work.hpp"
 #include "soacraft/rigid/coordinates.hpp"
 

@@ -7,9 +7,9 @@
 // rank in doubt: Python looks.
 #pragma once
 
-#include "closure_jacobian.hpp"
+#include "rows/closure_jacobian.hpp"
 #include "motion.hpp"
-#include "row_space.hpp"
+#include "linear/row_space.hpp"
 
 SOACRAFT_RIGID_BEGIN
 

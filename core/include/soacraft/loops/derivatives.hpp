@@ -9,7 +9,7 @@
 // O(n nv + rows nv^2).
 #pragma once
 
-#include "row_derivatives.hpp"
+#include "rows/row_derivatives.hpp"
 #include "soacraft/rigid/drivers/access.hpp"
 #include "soacraft/rigid/fd_derivatives.hpp"
 

@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-#include "group_stages.hpp"
+#include "embedding/group_stages.hpp"
 
 namespace soacraft {
 namespace loops {

@@ -7,9 +7,9 @@
 //     project    q <- integrate(q, -Mcal^-1 Gc* S^+ r(q)),   v <- v - Mcal^-1 Gc* S^+ Gc v
 #pragma once
 
-#include "embedding.hpp"
+#include "embedding/embedding.hpp"
 #include "soacraft/rigid/coordinates.hpp"
-#include "tree_augmented.hpp"
+#include "augmented/tree_augmented.hpp"
 
 SOACRAFT_RIGID_BEGIN
 

@@ -3,7 +3,7 @@
 
 #include "../poison.hpp"
 #include "../rigid/passive.hpp"
-#include "closure_rows.hpp"
+#include "rows/closure_rows.hpp"
 
 SOACRAFT_RIGID_BEGIN
 

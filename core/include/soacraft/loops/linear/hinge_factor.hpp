@@ -3,7 +3,7 @@
 //     D = H P H* + J = L L*,   W = P H* L^-*,   P+ = P - W W*,   z+ = z + P+ c + W L^-1 (force - H z)
 #pragma once
 
-#include "articulated.hpp"
+#include "../augmented/articulated.hpp"
 
 SOACRAFT_RIGID_BEGIN
 

@@ -5,8 +5,8 @@
 //     vdot = vdot_f - Mcal^-1 Gc* lambda                                                    one sweep outward
 #pragma once
 
-#include "block_cholesky_lanes.hpp"
-#include "hinge_factor.hpp"
+#include "../linear/block_cholesky_lanes.hpp"
+#include "../linear/hinge_factor.hpp"
 
 SOACRAFT_RIGID_BEGIN
 

@@ -4,7 +4,7 @@
 //     T_j: how far dof j turns an end;   S_j: how far it slides it at most, turns times the way from frame to frame
 #pragma once
 
-#include "work.hpp"
+#include "../work.hpp"
 
 SOACRAFT_RIGID_BEGIN
 

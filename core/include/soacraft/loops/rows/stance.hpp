@@ -2,8 +2,8 @@
 // phi(p,k) = [[I, l~], [0, I]] and no digits are lost far from the base.
 #pragma once
 
-#include "lanes.hpp"
-#include "plan.hpp"
+#include "../lanes.hpp"
+#include "../plan.hpp"
 #include "soacraft/rigid/steps/inertial.hpp"
 #include "soacraft/rigid/rnea.hpp"
 

@@ -7,7 +7,7 @@
 // until nothing changes. No articulated-body formula: a witness for the solvers that use them.
 #pragma once
 
-#include "block_cholesky.hpp"
+#include "../linear/block_cholesky.hpp"
 #include "free_bodies.hpp"
 
 SOACRAFT_RIGID_BEGIN

@@ -10,7 +10,7 @@
 // Dofs that a and b share move neither seen from the other. The hinge of a closure is such a chain too.
 #pragma once
 
-#include "work.hpp"
+#include "../work.hpp"
 
 SOACRAFT_RIGID_BEGIN
 

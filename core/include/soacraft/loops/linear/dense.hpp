@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "lanes.hpp"
+#include "../lanes.hpp"
 
 SOACRAFT_RIGID_BEGIN
 

@@ -5,7 +5,7 @@
 // are left to Python. States side by side: block_cholesky_lanes.hpp.
 #pragma once
 
-#include "work.hpp"
+#include "../work.hpp"
 
 SOACRAFT_RIGID_BEGIN
 

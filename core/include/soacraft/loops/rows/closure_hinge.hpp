@@ -4,7 +4,7 @@
 
 #include <limits>
 
-#include "dense.hpp"
+#include "../linear/dense.hpp"
 #include "soacraft/rigid/kinematics.hpp"
 #include "stance.hpp"
 

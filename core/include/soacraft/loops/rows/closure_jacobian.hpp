@@ -1,7 +1,7 @@
 // The constraint Jacobian Gc, dense (rows x nv), of rows that were taken: each from its bodies to the base. O(m depth).
 #pragma once
 
-#include "work.hpp"
+#include "../work.hpp"
 
 SOACRAFT_RIGID_BEGIN
 

@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "plan.hpp"
+#include "../plan.hpp"
 
 namespace soacraft {
 namespace loops {

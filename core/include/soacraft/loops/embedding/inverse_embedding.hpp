@@ -3,7 +3,7 @@
 //     vdot = X vdot_i + x0,   T_i = X* (Mcal vdot + C - passive)
 #pragma once
 
-#include "motion.hpp"
+#include "../motion.hpp"
 
 SOACRAFT_RIGID_BEGIN
 

@@ -3,7 +3,7 @@
 
 #include "soacraft/rigid/aba.hpp"
 #include "soacraft/rigid/minv.hpp"  // shifted
-#include "work.hpp"
+#include "../work.hpp"
 
 SOACRAFT_RIGID_BEGIN
 

@@ -4,7 +4,7 @@
 //     Q* [G_d, -G_i, -gamma] = [R, C],   R x_d = C                      own columns of a stage; the rest goes to the next
 #pragma once
 
-#include "work.hpp"
+#include "../work.hpp"
 
 SOACRAFT_RIGID_BEGIN
 

@@ -8,7 +8,7 @@
 // where R is the composite inertia of the group. O(|S|) for a given number of independent dofs.
 #pragma once
 
-#include "articulated.hpp"
+#include "../augmented/articulated.hpp"
 #include "group_split.hpp"
 
 SOACRAFT_RIGID_BEGIN
