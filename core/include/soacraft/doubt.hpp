@@ -7,9 +7,9 @@ namespace soacraft {
 constexpr double DOUBT = 1e-12;
 // The same number of roundings in the digits of a scalar; those of `float` are 2^29 times as large.
 template <class T>
-constexpr double doubt() { return DOUBT; }
+inline constexpr double doubt = DOUBT;
 template <>
-constexpr double doubt<float>() { return DOUBT * 536870912.0; }
+inline constexpr double doubt<float> = DOUBT * 536870912.0;
 // D near the end of the numbers with all their digits (2e-308).
 constexpr double FAINT = 1e-290;
 // What was larger outboard by less than this factor is forgotten: its rounding is below the doubt.

@@ -144,7 +144,7 @@ SOACRAFT_INLINE bool inertias_inward(const Model& model, const In& q, const In& 
         Carried<T> out;
         if (e.kind == REVOLUTE && !e.has_armature) {
             const Sizes<T> grown = meet(my.of, my.P, e);
-            margin = minimum(margin, my.P.A.zz - T(doubt<T>()) * my.of.A);
+            margin = minimum(margin, my.P.A.zz - T(doubt<T>) * my.of.A);
             out = past_turn(my, me.X, T(e.unscale) * tau[e.v], c, grown.A, dofs[e.d]);
         } else {
             T here(1.0);

@@ -45,7 +45,7 @@ SOACRAFT_FLAT Taken<T> take_dof(const Model& model, const Element& e, index i, c
     dof.D = dot(S, U) + T(scale.armature);
     dof.D_inv = T(1.0) / dof.D;
     dof.G = dof.D_inv * U;
-    margin = minimum(margin, T(scale.inverse) * dof.D - T(doubt<T>()) * along_dof(of, e, i));
+    margin = minimum(margin, T(scale.inverse) * dof.D - T(doubt<T>) * along_dof(of, e, i));
     take_out(P, U, dof.G);
     take_out(of, T(scale.square) * along_dof(grown, e, i), dof.G);
     return dof;
@@ -107,7 +107,7 @@ SOACRAFT_FLAT Spatial<T> solve(const Articulated<T>& P, const Sizes<T>& of, cons
     const Sym<T> A{P.A.xx - dot(Bt.a, g0), P.A.xy - dot(Bt.a, g1), P.A.xz - dot(Bt.a, g2),
                    P.A.yy - dot(Bt.b, g1), P.A.yz - dot(Bt.b, g2), P.A.zz - dot(Bt.c, g2)};
     const Sym<T> A_inv = inverse(A, of_A);
-    margin = minimum(of_A - T(doubt<T>()) * of.A, of_C - T(doubt<T>()) * of.C);
+    margin = minimum(of_A - T(doubt<T>) * of.A, of_C - T(doubt<T>) * of.C);
     const Vec<T> w = A_inv * (r.w - Vec<T>{dot(g0, r.v), dot(g1, r.v), dot(g2, r.v)});
     return {w, C_inv * r.v - (w.x * g0 + w.y * g1 + w.z * g2)};
 }
