@@ -167,10 +167,18 @@ public:
     }
 
     // Whether u is within the chart: finite, and no hinge turned too far.
-    bool inside(const double* u) const {
+    bool inside(const double* u) const { return inside_chart(u) && rigid::finite(u, size); }
+    bool inside_chart(const double* u) const {
         for (const Turning& x : groups_)
             if (rigid::turns_too_far(u + x.at)) return false;
-        return rigid::finite(u, size);
+        return true;
+    }
+
+    // The largest motion of a dof, in radians or lengths of the model.
+    double largest(const double* u) const {
+        double most = 0.0;
+        for (index i = 0; i < nv; ++i) most = std::fabs(set_.unit[i] * u[i]) > most ? std::fabs(set_.unit[i] * u[i]) : most;
+        return most;
     }
 
     // The point of the motion next to x, in its place: put back on the closures.

@@ -44,15 +44,9 @@ public:
 
 private:
     static constexpr int ROUNDS = 60;         // those of sim/integrators/variational.py
-    static constexpr double SMALL = 4e-16;
+    static constexpr double SMALL = 4e-16, STALLED = 1e-12;
     static std::size_t at(index i) { return static_cast<std::size_t>(i); }
     static std::size_t bytes(index n) { return static_cast<std::size_t>(n) * sizeof(double); }
-
-    static double largest(const std::vector<double>& x) {
-        double most = 0.0;
-        for (double each : x) most = std::fabs(each) > most ? std::fabs(each) : most;
-        return most;
-    }
 
     // q and mu a step on.
     bool middle(double t, double h) {
@@ -60,6 +54,7 @@ private:
         for (index k = 0; k < nv; ++k) xi_[at(k)] = h * v_[at(k)];
         double last = INFINITY;
         for (int round = 0; round < ROUNDS; ++round) {
+            if (!m_.inside_chart(xi_.data())) return false;
             for (index k = 0; k < nv; ++k) step_[at(k)] = 0.5 * xi_[at(k)], rate_[at(k)] = xi_[at(k)] / h;
             m_.integrate(q_.data(), step_.data(), half_.data());
             if (!gradient(t + 0.5 * h)) return false;
@@ -70,8 +65,8 @@ private:
             for (index k = 0; k < nv; ++k) left_[at(k)] = mu_[at(k)] - left_[at(k)] + h * step_[at(k)];
             if (!m_.velocity(half_.data(), left_.data(), step_.data())) return false;
             for (index k = 0; k < nv; ++k) xi_[at(k)] += step_[at(k)] *= h;
-            const double change = largest(step_);
-            if (change <= SMALL * largest(xi_) || (change >= 0.5 * last && change < 1e-12)) {
+            const double change = m_.largest(step_.data()), size = m_.largest(xi_.data());
+            if (change <= SMALL * size || (change >= 0.5 * last && change < STALLED * (size > 1.0 ? size : 1.0))) {
                 m_.integrate(q_.data(), xi_.data(), half_.data());
                 q_.swap(half_);
                 if (!solve(C_, pi_.data())) return false;

@@ -27,6 +27,28 @@ def test_momentum_is_kept_to_rounding(method):
     assert np.ptp(run.v[:, -1]) > 0.1
 
 
+def test_a_body_that_travels_far_within_a_step_is_refused_for_that():
+    """A satellite of 0.3 m at 7 km/s travels 70 m a step while it tumbles. With what is a step for its size it runs."""
+    mb = sc.Multibody("satellite", gravity=(0, 0, 0))
+    mb.add_body("box", None, sc.Free(), sc.Inertia.box(1.0, (0.3, 0.2, 0.1)))
+    mb.set_state([0, 0, 0, 1, 0, 0, 0], [3.0, 2.0, 1.0, 7000.0, 0, 0])
+    with pytest.raises(SimulationError, match=r"hinge 'box' travels 70 m within it, .* lengths of the model, .*smaller"):
+        sc.sim.Propagator(mb, integrator="variational", step=0.01).advance_to(0.1)
+    run = sc.sim.Propagator(mb, integrator="variational", step=1e-5).advance_to(1e-3)
+    momentum = dyn.momentum(mb, run.q, run.v)
+    assert np.abs(momentum - momentum[0]).max() < 1e-12 * np.abs(momentum).max()
+    assert np.abs(run.energy - run.energy[0]).max() < 1e-12 * run.energy[0]
+
+
+def test_a_body_that_spins_too_fast_is_refused_for_that():
+    mb = sc.Multibody("top", gravity=(0, 0, 0))
+    mb.add_body("box", None, sc.Free(), sc.Inertia.box(1.0, (0.3, 0.2, 0.1)))
+    mb.set_state([0, 0, 0, 1, 0, 0, 0], [0, 0, 400.0, 0, 0, 0])
+    for method in ("variational", "variational4", "gauss4"):
+        with pytest.raises(SimulationError, match=r"turns a hinge by .* rad; at most 3 rad .*Take steps below"):
+            sc.sim.Propagator(mb, integrator=method, step=0.01).advance_to(0.1)
+
+
 def test_momentum_is_not_kept_by_others():
     """The same run by rk4: what the test above sees is not the tree's doing."""
     mb = floating()

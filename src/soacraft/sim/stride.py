@@ -9,7 +9,7 @@ from soacraft.sim.clock import Instant
 from soacraft.sim.compiled import CompiledMotion, obstacle_to_run
 from soacraft.sim.events import Crossing, Watch
 from soacraft.sim.integrators.pace import Pace
-from soacraft.sim.integrators.steps import Method, Problem, Step
+from soacraft.sim.integrators.steps import Method, Problem, SelfPaced, Step
 from soacraft.sim.runs.block import Block
 from soacraft.sim.system import Mechanism
 from soacraft.spatial.checks import Array
@@ -77,7 +77,7 @@ class Stride:
         t = now.seconds
         if not self._method.adaptive:
             return self._method.step(problem, t, x, now.until(stop), w), Instant(stop), None
-        if self._method.paces_itself:
+        if isinstance(self._method, SelfPaced):
             left = now.until(stop)
             step = self._method.march(problem, t, x, w, left)
             return step, Instant(stop) if step.h >= left else now.later(step.h), 1.0

@@ -177,6 +177,8 @@ class Holding:
         v[numbers] = 0.0
         if self._problem.is_closed:
             Y = self._problem.compliance(q)
+            size = np.sqrt(np.maximum(np.diag(Y), 0.0))
+            Y = Y / np.where(size > 0.0, size, 1.0) / np.where(size > 0.0, size, 1.0)[:, None]  # turns next to slides
             rest = Y - Y[:, numbers] @ np.linalg.pinv(Y[np.ix_(numbers, numbers)], _TIED, hermitian=True) @ Y[numbers]
             v[np.diag(rest) <= _TIED * np.diag(Y)] = 0.0
         return v

@@ -18,7 +18,7 @@ from soacraft.sim.integrators.steps import Problem
 from soacraft.sim.integrators.sundials import Session, Sundials, sundials
 from soacraft.spatial.checks import Array
 
-#: The step of differences within the chart, in radians and other units of u: the root of rounding.
+#: The step of differences within the chart, relative to what u is measured by: the root of rounding.
 _STEP = 1e-7
 
 
@@ -65,7 +65,8 @@ def chart_jacobian(session: Session, s: float, u: Array) -> Array:
     if manifold.flat:
         return J
     A = rate_matrix(manifold, session.x0, u)
-    D, E = chart_slope(manifold, session.x0, u, w), chart_slope(manifold, y, np.zeros_like(u), w)
+    unit = np.where(np.isfinite(session.scale), session.scale, 1.0)
+    D, E = chart_slope(manifold, session.x0, u, w, unit), chart_slope(manifold, y, np.zeros_like(u), w, unit)
     return np.asarray(D + A @ np.linalg.solve(A.T, (J - E).T).T)
 
 
@@ -74,8 +75,8 @@ def rate_matrix(manifold: Manifold, x: Array, u: Array) -> Array:
     return np.array([manifold.rate(x, u, e) for e in np.eye(manifold.size)]).T
 
 
-def chart_slope(manifold: Manifold, x: Array, u: Array, w: Array) -> Array:
-    """D: how rate(x, u, w) varies with u at constant w, by central differences."""
-    steps = _STEP * np.eye(manifold.size)
+def chart_slope(manifold: Manifold, x: Array, u: Array, w: Array, unit: Array) -> Array:
+    """D: how rate(x, u, w) varies with u at constant w, by central differences, u measured by `unit`."""
+    steps = _STEP * np.diag(unit)
     columns = [manifold.rate(x, u + d, w) - manifold.rate(x, u - d, w) for d in steps]
-    return np.array(columns).T / (2.0 * _STEP)
+    return np.asarray(np.array(columns).T / (2.0 * _STEP * unit))

@@ -18,6 +18,8 @@ from soacraft.spatial.checks import Array
 
 #: Rounds of the iteration, and what is rounding relative to the change over a step.
 _ROUNDS, _SMALL = 80, 2e-16
+#: A change that no longer shrinks is rounding below this, relative to `Problem.scale` or to the change over a step.
+_STALLED = 1e-12
 
 
 class Gauss(Method):
@@ -31,21 +33,22 @@ class Gauss(Method):
         """One step, its stages by fixed-point iteration."""
         manifold = problem.manifold
         K = np.tile(w, (len(self.b), 1))
-        last = np.inf
+        scale, last = problem.scale(x, w), np.inf
         for _ in range(_ROUNDS):
             new = np.empty_like(K)
             for i, U in enumerate(h * (self.A @ K)):
                 check_turn(manifold, U, t, h)
                 at = t + self.c[i] * h
                 new[i] = manifold.rate(x, U, problem.rates(at, problem.settle(at, manifold.move(x, U), False)))
-            change, K = float(np.abs(new - K).max(initial=0.0)), new
-            if change <= _SMALL * float(np.abs(K).max(initial=0.0)) or (change >= 0.5 * last and change < 1e-10):
+            change, size = (abs(h) * float(np.abs(k / scale).max(initial=0.0)) for k in (new - K, new))
+            K = new
+            if change <= _SMALL * size or (change >= 0.5 * last and change < _STALLED * max(1.0, size)):
                 break
             last = change
         else:
             raise ConvergenceError(
-                f"a step of {h:.3g} s of {self.name} did not converge in {_ROUNDS} rounds (rates still change by "
-                f"{last:.2g}); take a smaller step, or 'radau' for a stiff problem."
+                f"a step of {h:.3g} s of {self.name} did not converge in {_ROUNDS} rounds (its motion still changes "
+                f"by {last:.2g} of what dofs and velocities are measured by); take a smaller step, or 'radau' for a stiff problem."
             )
         u = h * (self.b @ K)
         check_turn(manifold, u, t, h)

@@ -128,7 +128,7 @@ class Implicit(Explicit):
         if not m.coordinates.flat:
             carried = v - unit**2 * (G.T @ mu)
             A = rate_matrix(m.coordinates, self._q, y[:nv])
-            D = chart_slope(m.coordinates, self._q, y[:nv], carried)
+            D = chart_slope(m.coordinates, self._q, y[:nv], carried, unit)
             back = np.asarray(np.linalg.inv(A), dtype=np.float64)
         scale = (unit / form.c)[:, None]
         at_u, at_v, count = slice(0, nv), slice(nv, 2 * nv), len(lam)

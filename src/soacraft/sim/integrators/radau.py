@@ -29,6 +29,8 @@ _E = np.array([-13 - 7 * _ROOT, -13 + 7 * _ROOT, -1.0]) / 3
 _MU = 3 + 3 ** (2 / 3) - 3 ** (1 / 3)  # the real eigenvalue of A^-1
 #: Newton steps of one step, and when they end, relative to the tolerance.
 _ROUNDS, _SETTLED = 12, 1e-3
+#: A change that no longer shrinks is rounding below this, relative to `Problem.scale` or to the change over a step.
+_STALLED = 1e-13
 
 
 class Radau(Method):
@@ -60,7 +62,8 @@ class Radau(Method):
             change = lu_solve(system, (h * (_A @ K) - Z).ravel()).reshape(3, size)
             Z = Z + change
             left = float(np.abs(change[:, counted] / scale[counted]).max(initial=0.0))
-            if left <= max(_SETTLED * self._rtol, 1e-15) or (left >= 0.5 * last and left <= 1e-13):
+            most = float(np.abs(Z[:, counted] / scale[counted]).max(initial=0.0))
+            if left <= max(_SETTLED * self._rtol, 1e-15) or (left >= 0.5 * last and left <= _STALLED * max(1.0, most)):
                 break
             if not left <= 2.0 * last:
                 raise ConvergenceError(f"the Newton steps of radau diverge at a step of {h:.3g} s.")

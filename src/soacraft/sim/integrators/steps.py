@@ -116,8 +116,6 @@ class Method(ABC):
     order: ClassVar[int]
     adaptive: bool = False
     """Whether it estimates its error, so that the step can follow a tolerance."""
-    paces_itself: ClassVar[bool] = False
-    """Whether it chooses its steps itself: `march` takes one."""
     error_order: ClassVar[int] = 8
     """The power of the step with which the estimate grows."""
 
@@ -125,12 +123,18 @@ class Method(ABC):
     def step(self, problem: Problem, t: float, x: Array, h: float, w: Array) -> Step:
         """A step of length h from x, where the velocity is w."""
 
-    def march(self, problem: Problem, t: float, x: Array, w: Array, left: float) -> Step:
-        """A step of the method's own length, at most `left`, from x; of methods that pace themselves."""
-        raise NotImplementedError
-
     def __repr__(self) -> str:
         return f"{self.name} (order {self.order}, {'adaptive' if self.adaptive else 'fixed'} step)"
+
+
+class SelfPaced(Method):
+    """A method that chooses its steps itself."""
+
+    adaptive = True
+
+    @abstractmethod
+    def march(self, problem: Problem, t: float, x: Array, w: Array, left: float) -> Step:
+        """A step of the method's own length, at most `left`, from x, where the velocity is w."""
 
 
 class TurnedTooFar(SimulationError):

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from soacraft.errors import ConvergenceError, SimulationError, SoacraftError, StaleError, StateError
-from soacraft.sim.integrators.steps import Method, Problem, Step, check_turn, hermite
+from soacraft.sim.integrators.steps import Problem, SelfPaced, Step, check_turn, hermite
 from soacraft.spatial.checks import Array
 
 #: A new chart where a hinge turned by this within a session, in radians: well inside the end of the chart.
@@ -107,11 +107,8 @@ class Session:
         return bool(((ratio > _NEW_SCALE) | (ratio < 1.0 / _NEW_SCALE)).any())
 
 
-class Sundials(Method):
+class Sundials(SelfPaced):
     """A method of SUNDIALS. `rtol` bounds the local error, in what the problem measures by."""
-
-    adaptive = True
-    paces_itself = True
 
     def __init__(self, rtol: float = 1e-9) -> None:
         self._rtol = rtol

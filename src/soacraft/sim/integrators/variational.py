@@ -22,14 +22,18 @@ import numpy as np
 from soacraft import dynamics as dyn
 from soacraft.errors import ConvergenceError, StateError
 from soacraft.model.hinges import Free, Spherical
+from soacraft.model.sizes.measure import measure_of
 from soacraft.model.tree.multibody import Multibody
+from soacraft.sim.integrators.manifold import LARGEST_TURN
 from soacraft.sim.integrators.steps import Method, Problem, Step, check_turn, hermite
 from soacraft.sim.system import Mechanism
 from soacraft.spatial.checks import Array
 from soacraft.spatial.rotations import cross
 
-#: Rounds of the iteration for a step, and what is rounding relative to the momentum.
+#: Rounds of the iteration for a step, and what is rounding relative to the motion of the step.
 _ROUNDS, _SMALL = 60, 4e-16
+#: A change that no longer shrinks is rounding below this: of radians and lengths of the model, or of the motion.
+_STALLED = 1e-12
 
 
 class Variational(Method):
@@ -80,10 +84,10 @@ class Variational4(Variational):
 def _middle(problem: Mechanism, t: float, q: Array, mu: Array, h: float, v: Array) -> tuple[Array, Array, Array]:
     """q1, mu1 and the powers at the middle, from q0 and mu0; v is a guess."""
     mb = problem.mb
-    xi = h * v
-    size = float(np.abs(mu).max(initial=0.0))
+    xi, dofs = h * v, measure_of(mb, q).dofs
+    check_turn(problem.coordinates, xi, t, h)
     last = np.inf
-    for _ in range(_ROUNDS):
+    for rounds in range(1, _ROUNDS + 1):
         half = mb.integrate(q, 0.5 * xi)
         f, p, powers = _gradient(problem, t + 0.5 * h, half, xi / h)
         to_half, whole = mb.integrate_jacobians(q, 0.5 * xi), mb.integrate_jacobians(q, xi)[1]
@@ -92,14 +96,31 @@ def _middle(problem: Mechanism, t: float, q: Array, mu: Array, h: float, v: Arra
         left = mu - np.linalg.solve(back.T, pi) + h * (to_half[0].T @ f)
         step = h * dyn.mass_matrix_solve(mb, half, left)
         xi = xi + step
-        change = float(np.abs(step).max(initial=0.0))
-        if change <= _SMALL * float(np.abs(xi).max(initial=0.0)) or (change >= 0.5 * last and change < 1e-12):
+        change, size = (float(np.abs(dofs * x).max(initial=0.0)) for x in (step, xi))
+        if change <= _SMALL * size or (change >= 0.5 * last and change < _STALLED * max(1.0, size)):
             return mb.integrate(q, xi), np.asarray(np.linalg.solve(whole.T, pi), dtype=np.float64), powers
         last = change
+        if not problem.coordinates.turn(xi) <= LARGEST_TURN:  # farther with every round
+            break
     raise ConvergenceError(
-        f"a variational step of {h:.3g} s did not converge in {_ROUNDS} rounds (a change of {last:.2g} is left, the "
-        f"momentum is {size:.3g}); take a smaller step."
+        f"a variational step of {h:.3g} s did not converge in {rounds} rounds (dofs still change by {change:.2g} rad "
+        f"or lengths of the model){_far(problem, h, v)}; take a smaller step."
     )
+
+
+def _far(problem: Mechanism, h: float, v: Array) -> str:
+    """Whether a free body travels too far within a step for its own size; empty where none does."""
+    mb = problem.mb
+    for body in mb.bodies:
+        if type(body.hinge) is Free:
+            travel = float(np.linalg.norm(h * v[mb.v_slice(body)][3:]))
+            length = measure_of(mb, mb.q).length
+            if travel > length:
+                return (
+                    f": hinge {body.hinge_name!r} travels {travel:.3g} m within it, {travel / length:.3g} lengths of "
+                    "the model, and a step of a free body is a screw, which takes such a travel round with a turn"
+                )
+    return ""
 
 
 def _gradient(problem: Mechanism, t: float, q: Array, v: Array) -> tuple[Array, Array, Array]:
