@@ -59,29 +59,29 @@ def resolve(
     """Velocities after the impulses that v calls for. `solve_mass` maps columns X to Mcal^-1 X; `approach` is u_n- of
     each point, for restitution; `allowed` the speed at which it may still approach; `more` are further rows with their
     laws and the velocities asked of them. O(rows^3)."""
-    nv, count = len(v), len(rows)
+    nv, size = len(v), len(rows.J)
     further, laws, asked = more if more is not None else (np.zeros((0, nv)), (), np.zeros(0))
     N = np.vstack([rows.J, further])
     if not len(N):
         return Resolved(v, np.zeros(nv), np.zeros(nv), None, 0.0)
     X = solve_mass(N.T)
     S = N @ X
-    before = rows.J @ v + rows.slip.reshape(-1)
+    before = rows.J @ v + rows.slip
     b = np.concatenate([before, further @ v - asked])
     bounce = rows.restitution * np.minimum(approach, 0.0)
 
     def solved(factor: float, guess: Array | None) -> tuple[Impulses, Array, float]:
         shifted = np.array(b)
-        shifted[: 3 * count : 3] += np.where(bounce < 0, factor * bounce, allowed)
+        shifted[rows.normals] += np.where(bounce < 0, factor * bounce, allowed)
         found = Problem(S, shifted, (*rows.laws, *laws)).solve(tolerance=tolerance, start=guess, otherwise=otherwise)
         after = v + X @ found.p
-        mean = 0.5 * (rows.J @ (v + after)) + rows.slip.reshape(-1)  # relative to surfaces that move
-        return found, after, float(found.p[: 3 * count] @ mean)
+        mean = 0.5 * (rows.J @ (v + after)) + rows.slip  # relative to surfaces that move
+        return found, after, float(found.p[:size] @ mean)
 
     found, after, work = solved(1.0, None)
     factor = 1.0
-    size = float(np.abs(found.p[: 3 * count]) @ np.abs(before))
-    if restitution == "energy" and (bounce < 0).any() and work > 1e-9 * size:
+    scale = float(np.abs(found.p[:size]) @ np.abs(before))
+    if restitution == "energy" and (bounce < 0).any() and work > 1e-9 * scale:
         low, high = 0.0, 1.0
         for _ in range(_HALVINGS):
             middle = 0.5 * (low + high)
@@ -90,7 +90,7 @@ def resolve(
         factor = low
         found, after, work = solved(factor, found.p)
     p = found.p
-    return Resolved(after, rows.J.T @ p[: 3 * count], further.T @ p[3 * count :], found, work, factor)
+    return Resolved(after, rows.J.T @ p[:size], further.T @ p[size:], found, work, factor)
 
 
 def push_out(rows: Array, solve_mass: Callable[[Array], Array], gap: Array, held: Array) -> Array:

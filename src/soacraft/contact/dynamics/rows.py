@@ -1,10 +1,16 @@
-"""Velocities at contacts by dofs: a row along the normal and two along tangents for each point."""
+"""Velocities at contacts by dofs.
+
+For each point a row along the normal, two along the tangents where it rubs, one about the normal where it resists
+spinning, two about the tangents where it resists rolling.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
 from soacraft.contact.dynamics.surfaces import Surfaces
 from soacraft.contact.geometry.scene import Scene
@@ -15,7 +21,7 @@ from soacraft.spatial.checks import Array
 
 @dataclass(frozen=True, eq=False)
 class ContactRows:
-    """The points that touch: J (3 points, nv) of normal and tangents, gaps, and what each pair obeys."""
+    """The points that touch: J (rows, nv), for each point the rows of its law; gaps, and what each pair obeys."""
 
     contacts: Contacts
     axes: Array
@@ -24,30 +30,60 @@ class ContactRows:
     laws: tuple[Cone, ...]
     restitution: Array
     slip: Array
-    """Velocities of moving surfaces in the same axes, (points, 3)."""
+    """Velocities of moving surfaces, (rows)."""
 
     def __len__(self) -> int:
         return len(self.laws)
+
+    @cached_property
+    def normals(self) -> npt.NDArray[np.intp]:
+        """The number of the normal row of each point."""
+        return np.cumsum([0, *(law.rows for law in self.laws)])[:-1]
 
     @property
     def gap(self) -> Array:
         """Signed distances."""
         return self.contacts.distance
 
+    def wrenches(self, p: Array) -> Array:
+        """The impulses p (rows) of the points as [moment; force] on b at the point, in inertial axes, (points, 6)."""
+        found = np.zeros((len(self), 6))
+        for i, (law, first) in enumerate(zip(self.laws, self.normals, strict=True)):
+            mine = np.zeros(6)
+            mine[: law.rows] = p[first : first + law.rows]
+            found[i, 3:], found[i, :3] = mine[:3] @ self.axes[i], mine[3:] @ self.axes[i]
+        return found
+
 
 def contact_rows(scene: Scene, surfaces: Surfaces, q: Array, within: float) -> ContactRows:
     """The rows of all contacts with gaps of at most `within`, in the order of the names of their shapes. Velocities are
     those of the second shape relative to the first. O(points nv)."""
     found = scene.contacts(q, within)
-    J = scene.jacobian(found)
+    J = scene.twists(found)
     axes = np.array([frame_of(n) for n in found.normal]).reshape(-1, 3, 3)
-    laws, e = [], np.zeros(len(found))
+    laws, e, kept = [], np.zeros(len(found)), [np.zeros(0, dtype=np.intp)]
     for i, (a, b) in enumerate(found.pairs):
-        mu, e[i] = surfaces.of(a, b)
-        laws.append(Cone(mu, name=f"{a} - {b}"))
-    rows = np.einsum("pij,pjk->pik", axes, J).reshape(-1, J.shape[-1])
-    slip = np.einsum("pij,pj->pi", axes, found.surface_velocity)
-    return ContactRows(found, axes, rows, tuple(laws), e, slip)
+        coefficients, e[i] = surfaces.of(a, b)
+        laws.append(Cone(coefficients, name=f"{a} - {b}"))
+        kept.append(6 * i + np.arange(laws[-1].rows))
+    rows = np.concatenate([axes @ J[:, 3:], axes @ J[:, :3]], axis=1).reshape(-1, J.shape[-1])
+    slip = np.zeros((len(found), 6))
+    slip[:, :3] = np.einsum("pij,pj->pi", axes, found.surface_velocity)
+    used = np.concatenate(kept)
+    return ContactRows(found, axes, rows[used], tuple(laws), e, slip.reshape(-1)[used])
+
+
+def some_points(rows: ContactRows, keep: npt.NDArray[np.intp]) -> ContactRows:
+    """Some of the points."""
+    c = rows.contacts
+    some = type(c)(
+        c.names, c.q, c.state[keep], c.a[keep], c.b[keep], c.distance[keep], c.point_a[keep], c.point_b[keep],
+        c.normal[keep], c.error[keep], c.surface_velocity[keep], c.key,
+    )  # fmt: skip
+    laws = tuple(rows.laws[int(i)] for i in keep)
+    used = [rows.normals[i] + np.arange(law.rows) for i, law in zip(keep, laws, strict=True)]
+    mine = np.concatenate([np.zeros(0, dtype=np.intp), *used])
+    return ContactRows(some, rows.axes[keep], rows.J[mine], laws, rows.restitution[keep], rows.slip[mine])
 
 
 def frame_of(normal: Array) -> Array:

@@ -3,47 +3,61 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from soacraft.contact.geometry.scene import Scene
 from soacraft.errors import ModelError
 
+Friction = float | Sequence[float]
+#: Numbers for pairs by the names of two shapes or bodies: friction and restitution.
+Pairs = Mapping[tuple[str, str], tuple[Friction, float]]
+#: MJCF's condim: how many rows a contact has, by how many kinds of friction act.
+_CONDIM = {1: 0, 3: 1, 4: 2, 6: 3}
+_KINDS = ("sliding", "spinning", "rolling")
+
 
 class _Surface(NamedTuple):
-    friction: float
+    friction: tuple[float, float, float]
+    """Of sliding, spinning (m) and rolling (m)."""
+    kinds: int
+    """How many of them act."""
     restitution: float
     priority: float
 
+    @property
+    def coefficients(self) -> tuple[float, ...]:
+        """Those of the rows of a `Cone`."""
+        slide, spin, roll = self.friction
+        return (slide, slide, spin, roll, roll)[: (0, 2, 3, 5)[self.kinds]]
+
 
 class Surfaces:
-    """What pairs of shapes are to each other: coefficients of sliding friction and of restitution.
+    """What pairs of shapes are to each other: coefficients of friction and of restitution.
 
-    `friction` and `restitution` are those of shapes whose attributes say nothing (`friction`, as MJCF has it: sliding
-    first, and `restitution`). Of two shapes the one with the higher `priority` counts, else the larger friction and the
-    larger restitution; `<pair>` of MJCF has its own; `pairs` has the numbers of pairs by the names of two shapes or
-    bodies: {("foot", "floor"): (0.8, 0.0)}. Friction against spinning and rolling (condim 4 and 6) is refused.
+    `friction` is a number, of sliding, or numbers of sliding, spinning and rolling: the moments about the normal and
+    about the tangents are at most spin p_n and roll p_n, with lengths spin and roll, and all of them together lie in
+    one cone (see `Cone`). `friction` and `restitution` are those of shapes whose attributes say nothing (`friction`, as
+    MJCF has it, of which `condim` tells what acts: 1 none, 3 sliding, 4 spinning, 6 rolling too; and `restitution`).
+    Of two shapes the one with the higher `priority` counts, else the larger of each number; `<pair>` of MJCF has its
+    own; `pairs` has the numbers of pairs by the names of two shapes or bodies: {("foot", "floor"): (0.8, 0.0)}.
     """
 
     def __init__(
-        self,
-        scene: Scene,
-        friction: float = 0.5,
-        restitution: float = 0.0,
-        pairs: Mapping[tuple[str, str], tuple[float, float]] | None = None,
+        self, scene: Scene, friction: Friction = 0.5, restitution: float = 0.0, pairs: Pairs | None = None
     ) -> None:
-        self.friction = _coefficient(friction, "friction", "the default")
-        self.restitution = _coefficient(restitution, "restitution", "the default")
+        self._default = _Surface(*_friction(friction, "the default"), _restitution(restitution, "the default"), 0.0)
         self._carrier = {x.name: x.carrier.name for x in scene.placed}
         self._own = {x.name: self._of_shape(x.name, x.geometry.attributes) for x in scene.placed}
-        self._pairs: dict[frozenset[str], tuple[float, float]] = {}
+        self._pairs: dict[frozenset[str], _Surface] = {}
         short = {x.geometry.name: x.name for x in scene.placed}
         for record in scene.model.records:
-            if record.kind == "contact pair" and "friction" in record.attributes:
-                given = [str(record.attributes.get(k, "")) for k in ("geom1", "geom2")]
-                names = [short.get(x, x) for x in given]
-                found = self._of_shape(" - ".join(names), record.attributes)
-                self._pairs[frozenset(names)] = found.friction, found.restitution
+            given = [str(record.attributes.get(k, "")) for k in ("geom1", "geom2")]
+            a, b = (short.get(x, x) for x in given)
+            if record.kind == "contact pair" and a in self._own and b in self._own:
+                self._pairs[frozenset((a, b))] = self._of_pair(a, b, record.attributes)
         self._take(pairs)
 
     def _take(self, pairs: Any) -> None:
@@ -57,35 +71,88 @@ class Surfaces:
                 if name not in known:
                     raise ModelError(f"pairs has {name!r}, which is no shape or body here: {sorted(known)[:8]}.")
             who = f"pair {names!r}"
-            told = _coefficient(numbers[0], "friction", who), _coefficient(numbers[1], "restitution", who)
-            self._pairs[frozenset(names)] = told
+            self._pairs[frozenset(names)] = _Surface(*_friction(numbers[0], who), _restitution(numbers[1], who), 0.0)
 
-    def of(self, a: str, b: str) -> tuple[float, float]:
-        """Friction and restitution of two shapes by name."""
+    def of(self, a: str, b: str) -> tuple[tuple[float, ...], float]:
+        """Coefficients of friction (those of a `Cone`) and restitution of two shapes by name."""
         for one in (a, self._carrier[a]):
             for other in (b, self._carrier[b]):
                 told = self._pairs.get(frozenset((one, other)))
                 if told is not None:
-                    return told
+                    return told.coefficients, told.restitution
+        both = self._of_two(a, b)
+        return both.coefficients, both.restitution
+
+    def _of_two(self, a: str, b: str) -> _Surface:
+        """Of shapes without a word on the pair."""
         first, second = self._own[a], self._own[b]
         if first.priority != second.priority:
-            first = second = max(first, second, key=lambda x: x.priority)
-        return max(first.friction, second.friction), max(first.restitution, second.restitution)
+            return max(first, second, key=lambda x: x.priority)
+        slide, spin, roll = (max(x, y) for x, y in zip(first.friction, second.friction, strict=True))
+        kinds, restitution = max(first.kinds, second.kinds), max(first.restitution, second.restitution)
+        return _Surface((slide, spin, roll), kinds, restitution, first.priority)
 
     def _of_shape(self, name: str, told: Mapping[str, Any]) -> _Surface:
         who = f"shape {name!r}"
-        rows = _number(told.get("condim", 3), "condim", who)
-        if rows not in (1.0, 3.0):
+        kinds = _kinds(told["condim"], who) if "condim" in told else None
+        given = told.get("friction")
+        if given is None:
+            friction, own = self._default.friction, self._default.kinds
+        else:
+            friction, own = _friction(given, who)
+            own = min(own, 1)  # as in MJCF, condim says what acts
+        kinds = own if kinds is None else kinds
+        if given is not None and kinds > len(_listed(given)):
             raise ModelError(
-                f"{who} has condim {rows:g}: friction against spinning and rolling does not act in motion yet; set its "
-                "attribute condim to 3, or leave it out with Scene(mb, skip=[...])."
+                f"{who} has condim {told['condim']} and {len(_listed(given))} coefficients of friction; give those of "
+                f"{', '.join(_KINDS[:kinds])}, or another condim."
             )
-        mu = told.get("friction", self.friction)
-        mu = mu[0] if isinstance(mu, list | tuple) and len(mu) else mu.split()[0] if isinstance(mu, str) and mu else mu
-        e = told.get("restitution", self.restitution)
-        friction = 0.0 if rows == 1.0 else _coefficient(mu, "friction", who)
-        priority = _number(told.get("priority", 0), "priority", who)
-        return _Surface(friction, _coefficient(e, "restitution", who), priority)
+        restitution = _restitution(told.get("restitution", self._default.restitution), who)
+        return _Surface(friction, kinds, restitution, _number(told.get("priority", 0), "priority", who))
+
+    def _of_pair(self, a: str, b: str, told: Mapping[str, Any]) -> _Surface:
+        """That of MJCF's <pair>: friction has two numbers of sliding, one of spinning, two of rolling; what it does not
+        say is that of the two shapes."""
+        who, both = f"pair {a!r} - {b!r}", self._of_two(a, b)
+        kinds = _kinds(told["condim"], who) if "condim" in told else both.kinds
+        slide, spin, roll = both.friction
+        five = [_coefficient(x, "friction", who) for x in _listed(told.get("friction", ()))]
+        five += [slide, slide, spin, roll, roll][len(five) :]
+        if (kinds > 0 and five[0] != five[1]) or (kinds > 2 and five[3] != five[4]):
+            raise ModelError(
+                f"friction of {who} is {told['friction']!r:.60}: it differs along the two tangents, which is not "
+                "simulated; give both the same number."
+            )
+        restitution = _restitution(told.get("restitution", both.restitution), who)
+        return _Surface((five[0], five[2], five[3]), kinds, restitution, 0.0)
+
+
+def _listed(value: Any) -> list[Any]:
+    if isinstance(value, str):
+        return value.split()
+    return list(value) if isinstance(value, Sequence) or np.ndim(value) else [value]
+
+
+def _friction(value: Any, who: str) -> tuple[tuple[float, float, float], int]:
+    """Of sliding, spinning and rolling, 0 where not given, and how many are."""
+    numbers = [_coefficient(x, "friction", who) for x in _listed(value)]
+    if not 1 <= len(numbers) <= len(_KINDS):
+        raise ModelError(
+            f"friction of {who} is {value!r:.60}; give a number, or those of sliding, spinning and rolling."
+        )
+    slide, spin, roll = (*numbers, 0.0, 0.0)[:3]
+    return (slide, spin, roll), len(numbers)
+
+
+def _kinds(condim: Any, who: str) -> int:
+    rows = _number(condim, "condim", who)
+    if rows not in _CONDIM:
+        raise ModelError(f"condim of {who} is {rows:g}; it must be 1, 3, 4 or 6.")
+    return _CONDIM[int(rows)]
+
+
+def _restitution(value: Any, who: str) -> float:
+    return _coefficient(value, "restitution", who)
 
 
 def _number(value: Any, what: str, who: str) -> float:

@@ -167,9 +167,15 @@ class Scene:
         """The velocity of each row's point on b relative to that on a, by dofs, (rows, 3, nv), in inertial axes:
         J_b - J_a at the points. O(rows nv).
         """
+        return self.twists(rows)[:, 3:]
+
+    def twists(self, rows: Contacts) -> Array:
+        """The relative motion of the two bodies at each row's points, [angular; linear] of b relative to a, by dofs,
+        (rows, 6, nv), in inertial axes. O(rows nv).
+        """
         self._check_rows(rows)
         built, mb = self._current(), self.model
-        nv, J = mb.nv, np.zeros((len(rows), 3, mb.nv))
+        nv, J = mb.nv, np.zeros((len(rows), 6, mb.nv))
         refuse_large(J.shape, "the Jacobian of the contacts", "Take fewer states at a time.")
         if not len(rows):
             return J
@@ -190,8 +196,9 @@ class Scene:
             at = np.array([place[int(k)] for k in bodies[moving]])
             T = twists[where[moving], at]
             r = points[moving] - origins[where[moving], bodies[moving]]
+            J[moving, :3] += sign * T[:, :3]
             # v + w x r, by columns
-            J[moving] += sign * (T[:, 3:] + np.cross(T[:, :3], r[:, :, None], axis=1))
+            J[moving, 3:] += sign * (T[:, 3:] + np.cross(T[:, :3], r[:, :, None], axis=1))
         return J
 
     def gradient(self, rows: Contacts) -> Array:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,8 +9,8 @@ import numpy as np
 
 from soacraft import dynamics as dyn
 from soacraft.contact.dynamics.impulses import Resolved, Restitution, push_out, resolve
-from soacraft.contact.dynamics.rows import ContactRows, contact_rows
-from soacraft.contact.dynamics.surfaces import Surfaces
+from soacraft.contact.dynamics.rows import ContactRows, contact_rows, some_points
+from soacraft.contact.dynamics.surfaces import Friction, Pairs, Surfaces
 from soacraft.contact.geometry.scene import Scene
 from soacraft.contact.solvers.blocks import Bilateral, Bounded, Cone, Law
 from soacraft.contact.solvers.problem import Accept
@@ -42,6 +41,8 @@ class ContactStep:
     """Where they press, in the inertial frame, (points, 3)."""
     impulses: Array
     """On the second shape of each pair, in the inertial frame, (points, 3), in N s."""
+    moments: Array
+    """Of friction against spinning and rolling, on the second shape, (points, 3), in N m s."""
     gap: Array
     state: tuple[str, ...]
     residual: float
@@ -60,9 +61,10 @@ class Contact:
     """Contact of the shapes of a model, for `p.add` of a propagator with integrator="moreau".
 
     `scene` says which shapes may touch (default: all that the model has for collision). `friction` and `restitution`
-    are those of shapes that say nothing themselves; `pairs` those of pairs (see `soacraft.contact`). `limits` lets
-    hinges stop at theirs, `dry` lets the friction of hinges hold and rub. `law` is that of restitution: "energy"
-    (never gains) or "newton". A contact problem that is not solved to `tolerance` raises, or warns, or is only
+    are those of shapes that say nothing themselves: friction is a number, of sliding, or numbers of sliding, spinning
+    and rolling, the last two lengths in metres; `pairs` has those of pairs, {("foot", "floor"): (0.8, 0.0)}.
+    `limits` lets hinges stop at theirs, `dry` lets the friction of hinges hold and rub. `law` is that of restitution:
+    "energy" (never gains) or "newton". A contact problem that is not solved to `tolerance` raises, or warns, or is only
     reported, as `otherwise` says. A start in penetration deeper than `penetration` metres is refused. Contacts are
     found at the ends of steps: what is thinner than the way of a step may be passed through; take a shorter step then.
 
@@ -90,9 +92,9 @@ class Contact:
         self,
         scene: Scene | None = None,
         *,
-        friction: float = 0.5,
+        friction: Friction = 0.5,
         restitution: float = 0.0,
-        pairs: Mapping[tuple[str, str], tuple[float, float]] | None = None,
+        pairs: Pairs | None = None,
         limits: bool = True,
         dry: bool = True,
         law: Restitution = "energy",
@@ -180,9 +182,9 @@ class Contact:
         reach = h * 2.0 * max(self.scene.fastest(*start), self.scene.fastest(*end))
         self._reach = reach
         rows = contact_rows(self.scene, self.surfaces, q, _AHEAD * reach)
-        gap = rows.gap - 0.5 * h * (rows.J @ v_free)[::3]  # in the middle of the step
+        gap = rows.gap - 0.5 * h * (rows.J @ v_free)[rows.normals]  # in the middle of the step
         keep = np.flatnonzero((gap <= _TOUCHING * reach) | (rows.restitution == 0.0))
-        rows, gap = (rows, gap) if len(keep) == len(rows) else (_part(rows, keep), gap[keep])
+        rows, gap = (rows, gap) if len(keep) == len(rows) else (some_points(rows, keep), gap[keep])
         before = np.zeros(len(rows))
         if rows.restitution.any():
             then = replace(rows.contacts, q=start[0][None])
@@ -211,7 +213,7 @@ class Contact:
         where it is in nothing."""
         rows = contact_rows(self.scene, self.surfaces, q, 0.0)
         nv = self._mb.nv
-        N, depth = [rows.J[::3]], [np.asarray(rows.gap)]
+        N, depth = [rows.J[rows.normals]], [np.asarray(rows.gap)]
         for number, place, lower, upper, _ in self._stops:
             for sign, gap in ((1.0, q[place] - lower), (-1.0, upper - q[place])):
                 if gap < 0.0:
@@ -261,30 +263,18 @@ class Contact:
         if done.impulses is None:
             return
         found = done.impulses
-        p = np.einsum("pi,pij->pj", found.p[: 3 * len(rows)].reshape(-1, 3), rows.axes)
+        p = rows.wrenches(found.p)
         points = 0.5 * (rows.contacts.point_a + rows.contacts.point_b)
         effort = found.sweeps + found.newton + found.interior + found.proximal
         self.steps.append(
             ContactStep(
-                t, tuple(rows.contacts.pairs), points, p, np.array(rows.gap), found.state[: len(rows)], found.residual,
-                effort, found.unique, done.work, done.factor,
+                t, tuple(rows.contacts.pairs), points, p[:, 3:], p[:, :3], np.array(rows.gap),
+                found.state[: len(rows)], found.residual, effort, found.unique, done.work, done.factor,
             )
         )  # fmt: skip
 
     def __repr__(self) -> str:
-        return f"Contact of {self._friction:g} friction, {self._restitution:g} restitution, {len(self.steps)} steps"
-
-
-def _part(rows: ContactRows, keep: Any) -> ContactRows:
-    """Some of the points."""
-    c = rows.contacts
-    some = type(c)(
-        c.names, c.q, c.state[keep], c.a[keep], c.b[keep], c.distance[keep], c.point_a[keep], c.point_b[keep],
-        c.normal[keep], c.error[keep], c.surface_velocity[keep], c.key,
-    )  # fmt: skip
-    J = rows.J.reshape(len(rows), 3, rows.J.shape[1])[keep].reshape(3 * len(keep), rows.J.shape[1])
-    laws = tuple(rows.laws[int(i)] for i in keep)
-    return ContactRows(some, rows.axes[keep], J, laws, rows.restitution[keep], rows.slip[keep])
+        return f"Contact of {self._friction} friction, {self._restitution:g} restitution, {len(self.steps)} steps"
 
 
 def _stops(mb: Multibody) -> list[tuple[int, int, float, float, str]]:
