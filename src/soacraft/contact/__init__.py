@@ -10,10 +10,13 @@
     problem = sc.contact.Problem(S, b, [sc.contact.Cone(0.5), sc.contact.Cone(0.5)])      # u = S p + b
     problem.solve()                                     # impulses and velocities, with what is left of the laws
 
+    sc.contact.plastic_impact(mb, ("gripper", "part"))  # velocities after two bodies have joined, and the energy lost
+
 Distances are signed: negative in penetration. Normals are of unit length and point from the first shape to the second.
 `geometry` has shapes and queries; `solvers` states what impulses and velocities at contacts must obey, and solves it.
 """
 
+from soacraft.contact.dynamics.plastic import PlasticImpact, plastic_impact
 from soacraft.contact.geometry import (
     Box,
     Capsule,
@@ -54,6 +57,7 @@ __all__ = [
     "Impulses",
     "Nearest",
     "Plane",
+    "PlasticImpact",
     "Problem",
     "Scene",
     "Shape",
@@ -62,6 +66,7 @@ __all__ = [
     "cast_rays",
     "contacts",
     "distance",
+    "plastic_impact",
     "time_of_impact",
 ]
 
