@@ -64,9 +64,9 @@ def modules_after(code: str) -> set[str]:
 
 #: What takes long to import, or is for one kind of file or one kind of question.
 HEAVY = {
-    "IPython", "asyncio", "decimal", "email", "fractions", "http", "importlib.resources", "json", "matplotlib",
+    "IPython", "PIL", "asyncio", "decimal", "email", "fractions", "http", "importlib.resources", "json", "matplotlib",
     "msgspec", "mujoco", "numpy.ma", "numpy.random", "pinocchio", "rich", "scipy", "socket", "sympy", "tempfile",
-    "urllib", "xml", "yaml",
+    "trimesh", "urllib", "xml", "yaml",
 }  # fmt: skip
 
 
@@ -82,6 +82,7 @@ def test_importing_soacraft_imports_nothing_else_of_it():
         ("sc.load('arm7')", set()),
         ("mb = sc.load('arm7'); sc.dynamics.mass_matrix(mb, mb.q)", set()),
         ("sc.operators(sc.load('arm7'), 'H phi')", {"decimal", "fractions"}),
+        ("sc.view.draw(sc.load('arm7')).svg()", {"decimal", "fractions"}),
         ("sc.load('panda')", {"decimal", "importlib.resources", "json", "msgspec", "tempfile", "xml"}),
     ],
 )
@@ -120,7 +121,7 @@ RETIRED = {"fix": "fixed", "tol": "tolerance"}
 def calls() -> dict[str, inspect.Signature]:
     """Every public function, class and method with its signature."""
     found = {}
-    for module in (sc, sc.dynamics, sc.loops, sc.robot, sc.sim, sc.analysis, sc.pycraft):
+    for module in (sc, sc.dynamics, sc.loops, sc.robot, sc.sim, sc.analysis, sc.view, sc.pycraft):
         for name in module.__all__:
             thing = getattr(module, name)
             parts = vars(thing).items() if inspect.isclass(thing) else ()

@@ -25,7 +25,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from soacraft import analysis, contact, dynamics, errors, loops, robot, sim
+    from soacraft import analysis, contact, dynamics, errors, loops, robot, sim, view
     from soacraft.algebra import I, Operator, Space, StackedVector
     from soacraft.citations import papers
     from soacraft.dynamics import Dynamics
@@ -102,7 +102,7 @@ _LATE = {"coupled_dynamics": "soacraft.loops.coupled", "coupled_linearize": "soa
 
 #: Where each name is from. Importing soacraft imports none of it: each is imported when it is first asked for.
 _HOMES = {
-    "": "analysis contact dynamics errors loops robot sim",
+    "": "analysis contact dynamics errors loops robot sim view",
     "algebra": "I Operator Space StackedVector",
     "citations": "papers",
     "dynamics": "Dynamics",
@@ -220,6 +220,7 @@ __all__ = [
     "simplify",
     "state_identity",
     "verify",
+    "view",
 ]
 
 

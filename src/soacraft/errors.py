@@ -22,6 +22,7 @@ __all__ = [
     "StaleError",
     "StateError",
     "UnknownAttributeError",
+    "ViewError",
 ]
 
 
@@ -87,6 +88,10 @@ class SimulationError(SoacraftError, RuntimeError):
 
 class UnknownAttributeError(SoacraftError, AttributeError):
     """An attribute was set that the object does not have, or that cannot be set."""
+
+
+class ViewError(SoacraftError, ValueError):
+    """A picture cannot be made as asked: a name without a known end, a package that is not installed, no such time."""
 
 
 class StaleError(SoacraftError, RuntimeError):

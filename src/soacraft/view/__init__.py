@@ -1,8 +1,15 @@
-"""Pictures of models and operators. Nothing below imports it."""
+"""Pictures of models, operators and runs: structure, topology, sweeps, charts, and scenes in three dimensions.
 
+Nothing below imports it. SVG and HTML, and PNG files of scenes, need numpy alone. Charts need matplotlib, GIFs Pillow, and
+mesh files other than STL and OBJ trimesh: `pip install 'soacraft[view]'` brings them.
+"""
+
+from soacraft.view.draw import draw
+from soacraft.view.drawing import Picture
+from soacraft.view.spy import spy
 from soacraft.view.structure import structure
 
-__all__ = ["structure"]
+__all__ = ["Picture", "draw", "spy", "structure"]
 
 
 def __dir__() -> list[str]:

@@ -43,8 +43,8 @@ def structure(operator: Any, labels: bool = True, widest: int = 60, borders: boo
     if not isinstance(operator, Operator):
         return "\n".join(map("".join, _of_array(operator, widest)))
     (rows, cols), cells = operator.spaces, _of_operator(operator, widest)
-    up, across = _drawn(rows), _drawn(cols)
-    over, beside = (_borders(rows, up), _borders(cols, across)) if borders else (set(), set())
+    up, across = drawn_blocks(rows), drawn_blocks(cols)
+    over, beside = (segment_borders(rows, up), segment_borders(cols, across)) if borders else (set(), set())
     width = max((len(rows.labels[i]) for i in up), default=0)
     lines = []
     for n, (i, row) in enumerate(zip(up, cells, strict=True)):
@@ -71,16 +71,16 @@ def _of_operator(expr: Operator, widest: int) -> list[list[str]]:
             f"{expr.text()} has {len(rows)} x {len(cols)} blocks, a picture at most {widest} x {widest}; "
             "look at a sub-graph."
         )
-    can, sizes = support(expr), _relative_sizes(expr)
+    can, sizes = support(expr), relative_sizes(expr)
 
     def shade(i: int, j: int) -> str:
         largest = float(np.max(sizes[..., rows.block(i), cols.block(j)]))
         return max(SHADES[1], _shade(largest, 1.0), key=SHADES.index) if can[i, j] else SHADES[0]
 
-    return [[shade(i, j) for j in _drawn(cols)] for i in _drawn(rows)]
+    return [[shade(i, j) for j in drawn_blocks(cols)] for i in drawn_blocks(rows)]
 
 
-def _relative_sizes(expr: Operator) -> npt.NDArray[np.float64]:
+def relative_sizes(expr: Operator) -> npt.NDArray[np.float64]:
     """The entries relative to the largest of the same units."""
     rows, cols = expr.spaces
     dense: npt.NDArray[np.float64] = np.abs(array(expr))
@@ -92,12 +92,12 @@ def _relative_sizes(expr: Operator) -> npt.NDArray[np.float64]:
     return dense
 
 
-def _drawn(space: Space) -> list[int]:
+def drawn_blocks(space: Space) -> list[int]:
     """The blocks that have entries, in the order that users meet them."""
     return [k for k in space.order if space.dims[k]]
 
 
-def _borders(space: Space, drawn: Sequence[int]) -> set[int]:
+def segment_borders(space: Space, drawn: Sequence[int]) -> set[int]:
     """Before which of the drawn blocks another serial segment begins."""
     tree = space.tree
     if tree is None:

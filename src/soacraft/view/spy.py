@@ -1,0 +1,123 @@
+"""`spy`: the blocks of an operator as a picture, with the names of its bodies, branches coloured (004 Fig. 4-6)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from soacraft.algebra.operator import Operator
+from soacraft.algebra.space import Space
+from soacraft.algebra.support import support
+from soacraft.errors import SpaceError
+from soacraft.view.drawing.marks import INK, QUIET, Box, Line, Mark, Words, shortened, width_of
+from soacraft.view.drawing.picture import Picture
+from soacraft.view.palette import GREY, mixed, segment_colour
+from soacraft.view.structure import drawn_blocks, relative_sizes, segment_borders
+
+#: Blocks on a side at most: beyond, neither eyes nor browsers follow.
+MOST = 400
+#: So many powers of ten below the largest entry a block has no ink left.
+_DECADES = 4.0
+_EMPTY, _SIDE, _TEXT = "#f3f5f7", 460.0, 9.0
+
+
+def spy(expr: Operator, magnitude: bool = False) -> Picture:
+    """The blocks that can be non-zero, at any state: those of one serial segment in its colour, those between two
+    segments in a mixture of both (004 Fig. 4-6), with lines between segments. What is zero by structure is pale.
+
+    With `magnitude=True` a block is the lighter the smaller its largest entry is, relative to the largest of the same
+    units at the present state, by powers of ten down to a ten-thousandth. O(blocks), and the dense matrix for
+    magnitudes. At most 400 blocks on a side.
+
+    >>> import soacraft as sc
+    >>> mb = sc.load("biped")
+    >>> H, phi, M = sc.operators(mb, "H phi M")
+    >>> sc.view.spy(H * phi * M * phi.T * H.T).title
+    'H*phi*M*phi.T*H.T : hinge[25] <- hinge[25]'
+    """
+    if not isinstance(expr, Operator):
+        raise SpaceError(f"spy takes an operator, such as phi or H*phi, got {type(expr).__name__}.")
+    rows, cols = expr.spaces
+    if max(len(rows), len(cols)) > MOST:
+        raise SpaceError(
+            f"{expr.text()} has {len(rows)} x {len(cols)} blocks, a picture at most {MOST} x {MOST}; "
+            "look at a sub-graph."
+        )
+    up, across = drawn_blocks(rows), drawn_blocks(cols)
+    cell = max(3.0, min(26.0, _SIDE / max(len(up), len(across), 1)))
+    names_up, names_across = _names(rows, up, cell), _names(cols, across, cell)
+    left = 12.0 + max((width_of(x, _TEXT) for x in names_up), default=0.0)
+    top = 34.0 + max((width_of(x, _TEXT) for x in names_across), default=0.0)
+    title = f"{expr.text()} : {rows} <- {cols}"
+    marks: list[Mark] = [Words(8.0, 14.0, shortened(title, 90), 11.0)]
+    marks += _labels(names_up, names_across, cell, left, top)
+    marks += _cells(expr, up, across, cell, left, top, magnitude)
+    marks += _borders(rows, cols, up, across, cell, left, top)
+    width = max(left + cell * len(across) + 12.0, width_of(shortened(title, 90), 11.0) + 16.0)
+    return Picture(marks, width, top + cell * len(up) + 12.0, title)
+
+
+def _names(space: Space, drawn: Sequence[int], cell: float) -> list[str]:
+    """Names of blocks; none where they would lie over each other."""
+    return [shortened(space.labels[k], 20) for k in drawn] if cell >= _TEXT else [""] * len(drawn)
+
+
+def _labels(up: Sequence[str], across: Sequence[str], cell: float, left: float, top: float) -> list[Mark]:
+    at = [(n + 0.5) * cell for n in range(max(len(up), len(across)))]
+    marks: list[Mark] = [Words(left - 5.0, top + y, text, _TEXT, anchor="end") for y, text in zip(at, up, strict=False)]
+    marks += [Words(left + x, top - 5.0, text, _TEXT, turn=90.0) for x, text in zip(at, across, strict=False)]
+    return [x for x in marks if isinstance(x, Words) and x.text]
+
+
+def _cells(
+    expr: Operator, up: Sequence[int], across: Sequence[int], cell: float, left: float, top: float, magnitude: bool
+) -> list[Mark]:
+    rows, cols = expr.spaces
+    can, inked = support(expr), 0.92 * cell
+    sizes = relative_sizes(expr) if magnitude else None
+    area = Box(left, top, cell * len(across), cell * len(up), _EMPTY)
+    marks: list[Mark] = [area]
+    for n, i in enumerate(up):
+        for m, j in enumerate(across):
+            if not can[i, j]:
+                continue
+            colour, size = _colour(rows, cols, i, j), ""
+            if sizes is not None:
+                largest = float(np.max(sizes[..., rows.block(i), cols.block(j)], initial=0.0))
+                colour, size = mixed(colour, _EMPTY, _faint(largest)), f": {largest:.2g} of the largest"
+            name = f"[{rows.labels[i]}, {cols.labels[j]}]{size}"
+            marks.append(Box(left + m * cell, top + n * cell, inked, inked, colour, title=name))
+    return marks
+
+
+def _colour(rows: Space, cols: Space, i: int, j: int) -> str:
+    """That of the segment both are on, or a light mixture of those of two; grey where a space has no tree."""
+    if rows.tree is None or cols.tree is None or rows.tree.names != cols.tree.names:
+        tree, k = (rows.tree, i) if rows.tree is not None else (cols.tree, j)
+        return GREY if tree is None else segment_colour(tree.branch_of(k).index)
+    a, b = rows.tree.branch_of(i).index, cols.tree.branch_of(j).index
+    both = mixed(segment_colour(a), segment_colour(b), 0.5)
+    return both if a == b else mixed(both, _EMPTY, 0.45)
+
+
+def _faint(size: float) -> float:
+    """How much of a block's ink is taken away, 0 to 0.9."""
+    return 0.9 if size <= 0.0 else min(0.9, max(0.0, -0.9 * math.log10(size) / _DECADES))
+
+
+def _borders(
+    rows: Space, cols: Space, up: Sequence[int], across: Sequence[int], cell: float, left: float, top: float
+) -> list[Mark]:
+    width, height = cell * len(across), cell * len(up)
+    gap = 0.04 * cell
+    marks: list[Mark] = []
+    for n in sorted(segment_borders(rows, up)):
+        y = top + n * cell - gap
+        marks.append(Line(((left, y), (left + width, y)), QUIET, 0.8))
+    for m in sorted(segment_borders(cols, across)):
+        x = left + m * cell - gap
+        marks.append(Line(((x, top), (x, top + height)), QUIET, 0.8))
+    frame = ((left, top), (left + width, top), (left + width, top + height), (left, top + height), (left, top))
+    return [*marks, Line(frame, INK, 0.8)]
