@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from tests.analysis.cases import GRAPHS, STENCIL, along_dofs, armed
 from tests.dynamics.calls import GRAVITY, close, subtree, tree
+from tests.user_hinges import Crank
 
 import soacraft as sc
 from soacraft import analysis, dynamics
@@ -116,19 +117,6 @@ def test_temperatures_are_refused(kT):
 
 def test_a_user_hinge():
     """One that gives its pose and map only: its derivatives come from differences."""
-
-    class Crank(sc.Hinge):
-        nq = nv = 1
-
-        def neutral(self):
-            return np.zeros(1)
-
-        def pose(self, q):
-            return sc.Pose.from_rpy(0, 0, q[0], translation=(0.2 * q[0] ** 2, 0, 0))
-
-        def H_T(self, q):
-            c, s = np.cos(q[0]), np.sin(q[0])
-            return np.array([[0], [0], [1], [0.4 * q[0] * c], [-0.4 * q[0] * s], [0]])
 
     g = sc.random_tree(4, 5, [Crank(), sc.Pin((1, 0, 1))], branching=0.3, gravity=GRAVITY)
     q, v = g.random_state(1)

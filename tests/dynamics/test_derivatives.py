@@ -5,6 +5,7 @@ import pinocchio as pin
 import pytest
 from tests.dynamics.calls import GRAVITY, arguments, close, subtree, tree
 from tests.peers.to_pinocchio import InPinocchio
+from tests.user_hinges import Crank
 
 import soacraft as sc
 from soacraft import dynamics as dyn
@@ -73,19 +74,6 @@ def test_stored_forces_are_part_of_it():
 
 def test_a_users_hinge():
     """One that gives its pose and map only: its derivatives come from differences."""
-
-    class Crank(sc.Hinge):
-        nq = nv = 1
-
-        def neutral(self):
-            return np.zeros(1)
-
-        def pose(self, q):
-            return sc.Pose.from_rpy(0, 0, q[0], translation=(0.2 * q[0] ** 2, 0, 0))
-
-        def H_T(self, q):
-            c, s = np.cos(q[0]), np.sin(q[0])
-            return np.array([[0], [0], [1], [0.4 * q[0] * c], [-0.4 * q[0] * s], [0]])
 
     mb = sc.random_tree(3, 5, [Crank(), sc.Pin((1, 0, 1))], branching=0.0, gravity=GRAVITY)
     check(mb, arguments(mb, 2))

@@ -38,6 +38,22 @@ def along_velocity(graph, expr):
     return along_states(expr, q=graph.integrate(graph.q, OFFSETS[:, None] * graph.v))
 
 
+def hinges():
+    """The model with every hinge, in a random state."""
+    mb = sc.load("hinges")
+    mb.set_state(*mb.random_state(4))
+    return mb
+
+
+def rotors():
+    """A biped with armature at some hinges, in a random state."""
+    mb = sc.load("biped")
+    for body in mb.bodies[1:6]:
+        body.armature = np.linspace(0.1, 0.3, body.hinge.nv)
+    mb.set_state(*mb.random_state(5))
+    return mb
+
+
 def gap(x, y):
     """The largest difference, relative to the largest entry, or to one where that is smaller."""
     return float(np.max(np.abs(x - y), initial=0.0) / max(1.0, np.max(np.abs(y), initial=0.0)))

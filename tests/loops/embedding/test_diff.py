@@ -18,6 +18,7 @@ from tests.loops.cases import (
 from tests.ops.differences import every_hinge, expressions, gap, mass_matrix
 from tests.profiles import tries
 from tests.strategies import keep
+from tests.user_hinges import Bent
 
 import soacraft as sc
 from soacraft.errors import LoopError, ModelError, SpaceError, StaleError
@@ -157,24 +158,6 @@ def rolling():
     mb.set_state(*mb.random_state(3))
     close(mb, "floor", "inertial", "link3", sc.RollingBall(0.3), 5)
     return mb
-
-
-class Bent(sc.Hinge):
-    """A hinge of one's own without dH."""
-
-    nq = nv = 2
-
-    def neutral(self):
-        return np.zeros(2)
-
-    def pose(self, q):
-        return sc.Universal((1, 0, 0), (0, 1, 0)).pose(q)
-
-    def H_T(self, q):
-        return sc.Universal((1, 0, 0), (0, 1, 0)).H_T(q)
-
-    def random(self, rng):
-        return sc.Universal((1, 0, 0), (0, 1, 0)).random(rng)
 
 
 def own(hinge=None):

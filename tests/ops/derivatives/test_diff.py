@@ -14,6 +14,7 @@ from tests.ops.differences import (
     with_armature,
 )
 from tests.strategies import AXES
+from tests.user_hinges import Bent
 
 import soacraft as sc
 from soacraft.model.hinges import examples
@@ -62,18 +63,6 @@ def test_batches_of_states(axes):
 
 def test_a_hinge_of_ones_own_without_dH():
     """Not batched, H_T not constant, no dH: its derivatives are differences along integrate."""
-
-    class Bent(sc.Hinge):
-        nq = nv = 2
-
-        def neutral(self):
-            return np.zeros(2)
-
-        def pose(self, q):
-            return sc.Universal((1, 0, 0), (0, 1, 0)).pose(q)
-
-        def H_T(self, q):
-            return sc.Universal((1, 0, 0), (0, 1, 0)).H_T(q)
 
     mine, known = sc.Multibody("mine"), sc.Multibody("known")
     for mb, hinge in ((mine, Bent()), (known, sc.Universal((1, 0, 0), (0, 1, 0)))):

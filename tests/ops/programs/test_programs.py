@@ -14,6 +14,7 @@ from tests.embedded import sample
 from tests.ops.test_expressions import LEAVES, MODELS, expressions, model
 from tests.profiles import tries
 from tests.strategies import AXES, OPEN
+from tests.user_hinges import with_a_slide
 
 import soacraft as sc
 from soacraft import _core
@@ -340,21 +341,7 @@ def test_one_state_in_doubt_of_a_batch_is_named():
 
 
 def test_batches_of_users_own_hinges_and_plain_models():
-    class Slide(sc.model.hinges.Hinge):
-        nq = nv = 1
-
-        def neutral(self):
-            return np.zeros(1)
-
-        def pose(self, q):
-            return sc.Pose(translation=(float(q[0]), 0, float(q[0]) ** 2))
-
-        def H_T(self, q):
-            return np.array([[0.0], [0], [0], [1.0], [0], [2 * float(q[0])]])
-
-    mb = sc.serial_chain(2)
-    mb.add_body("slide", "link2", Slide(), sc.Inertia(1.0, (0.1, 0.2, 0.3)))
-    mb.add_body("last", "slide", sc.Pin((0, 0, 1)), sc.Inertia(2.0, (0.3, 0, 0)))
+    mb = with_a_slide()
     mb.set_state(np.array([0.1, 0.2, 0.3, 0.4]))
     s = sc.operators(mb)
     for name in NAMES:
