@@ -1,30 +1,10 @@
 // How chart coordinates change when a hinge turns: udot = dexp^-1(u) w of rotations and twists (sim/integrators/manifold.py).
 #pragma once
 
-#include <cmath>
-
-#include "soacraft/config.hpp"
+#include "soacraft/rigid/twist_log.hpp"
 
 namespace soacraft {
 namespace rigid {
-
-// c = (1 - (t/2) cot(t/2)) / t^2 as a function of s = t^2, and its derivative; below 1 sums of |B_2k| s^(k-1) / (2k)!.
-struct ChartTerm {
-    double c = 0.0, slope = 0.0;
-    explicit ChartTerm(double s) {
-        static constexpr double b[] = {1.0 / 12, 1.0 / 720, 1.0 / 30240, 1.0 / 1209600, 1.0 / 47900160,
-                                       691.0 / 1307674368000.0, 1.0 / 74724249600.0, 3617.0 / 10670622842880000.0,
-                                       43867.0 / 5109094217170944000.0, 174611.0 / 802857662698291200000.0,
-                                       77683.0 / 14101100039391805440000.0};
-        if (s < 1.0) {
-            for (int k = 10; k >= 0; --k) slope = slope * s + c, c = c * s + b[k];
-            return;
-        }
-        const double half = 0.5 * std::sqrt(s), cot = 1.0 / std::tan(half);
-        c = (1.0 - half * cot) / s;
-        slope = -((cot - half * (1.0 + cot * cot)) / (8.0 * half) + c) / s;
-    }
-};
 
 inline void cross3(const double* a, const double* b, double* to) {
     const double x = a[1] * b[2] - a[2] * b[1], y = a[2] * b[0] - a[0] * b[2], z = a[0] * b[1] - a[1] * b[0];
@@ -33,7 +13,7 @@ inline void cross3(const double* a, const double* b, double* to) {
 
 // Jr(u)^-1 w of a turn (3 numbers) or a twist (6): a twist is a turn in dual numbers.
 inline void chart_rate(bool twist, const double* u, const double* w, double* to) {
-    const ChartTerm k(u[0] * u[0] + u[1] * u[1] + u[2] * u[2]);
+    const SOACRAFT_TARGET::LogTerm<double> k(u[0] * u[0] + u[1] * u[1] + u[2] * u[2]);
     double a[3], aa[3];
     cross3(u, w, a), cross3(u, a, aa);
     if (twist) {
