@@ -20,14 +20,12 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-#: Where kernels, loops and drivers are; bindings that only describe arguments to Python are not worth breaking.
-SOURCES = (
-    "core/include/soacraft", "core/rigid", "core/loops", "core/program", "core/call.cpp", "core/block_module.cpp",
-    "core/dispatch.cpp",
-)  # fmt: skip
 #: Headers for C++ programs, of which Python's module has little or nothing: `core/tests/files_test.cpp` and
-#: `tests/examples/test_cpp.py` look at them.
-LEFT_OUT = ("soacraft/files/", "soacraft/multibody.hpp", "soacraft/expression.hpp", "soacraft/rigid/model/bodies.hpp")
+#: `tests/examples/test_cpp.py` look at them. And the core's own tests.
+LEFT_OUT = (
+    "soacraft/files/", "soacraft/multibody.hpp", "soacraft/expression.hpp", "soacraft/rigid/model/bodies.hpp",
+    "core/tests/",
+)  # fmt: skip
 
 #: The number of the mutant that is tried, 0 for none.
 SWITCH = "soacraft_mutant"
@@ -125,11 +123,10 @@ def _by_turns(own: Sequence[Mutant]) -> list[Mutant]:
 
 
 def _files(root: Path) -> Iterator[str]:
-    for place in SOURCES:
-        path = root / place
-        files = [path] if path.is_file() else sorted(p for p in path.rglob("*") if p.suffix in (".hpp", ".cpp"))
-        paths = (p.relative_to(root).as_posix() for p in files)
-        yield from (p for p in paths if not any(part in p for part in LEFT_OUT))
+    """Every file of the core but those that are left out: new code joins by being there."""
+    files = sorted(p for p in (root / "core").rglob("*") if p.suffix in (".hpp", ".cpp"))
+    paths = (p.relative_to(root).as_posix() for p in files)
+    yield from (p for p in paths if not any(part in p for part in LEFT_OUT))
 
 
 def _of_file(root: Path, path: str) -> Iterator[Mutant]:
