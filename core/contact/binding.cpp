@@ -11,12 +11,11 @@
 #include "array.hpp"
 #include "numpy_array.hpp"
 #include "soacraft/contact/touch.hpp"
+#include "spot_query.hpp"
 
 namespace soacraft {
 namespace contact {
 namespace {
-
-constexpr index POSE = 12, SPOT = 11;  // numbers of a pose, and of a spot: gap, a, b, n, error
 
 std::vector<Vec3> read_points(nb::handle given, const char* name) {
     const Array<double> x(given, name, 2);
@@ -201,7 +200,7 @@ Hit ray(const Shape& s, const Frame& at, const Vec3& o, const Vec3& d) {
 }
 
 // Shapes that may touch each other, at many states.
-class Scene {
+class Scene : public SpotQuery {
 public:
     Scene(nb::list shapes, nb::handle padding_, nb::handle pairs_, nb::handle pair_padding_) {
         for (nb::handle each : shapes) shapes_.push_back(nb::cast<Shape>(each));
@@ -221,6 +220,14 @@ public:
         }
     }
     index count() const { return static_cast<index>(shapes_.size()); }
+    index shapes() const override { return count(); }
+    void spots(const double* poses, double within, std::vector<double>& numbers, std::vector<index>& places) const override {
+        Result found;
+        found.numbers.swap(numbers), found.places.swap(places);
+        found.numbers.clear(), found.places.clear();
+        one(0, poses, within, true, found);
+        numbers.swap(found.numbers), places.swap(found.places);
+    }
 
     // poses (states, shapes, 12) -> numbers (spots, 11), places (spots, 3): state and shapes of each.
     nb::object run(nb::handle poses_, double within, bool several, int threads) const {
@@ -406,7 +413,8 @@ void bind(nb::module_& m) {
     m.def("contact_manifold", &manifold, nb::arg("a"), array("pose_a"), nb::arg("b"), array("pose_b"), nb::arg("within"),
           "All contacts of two shapes.");
     m.def("contact_rays", &cast_rays, nb::arg("shape"), array("pose"), array("rays"), array("out"), "Where rays meet a shape.");
-    nb::class_<Scene>(m, "ContactScene", "Shapes that may touch each other.")
+    nb::class_<SpotQuery>(m, "ContactQuery", "Where shapes touch, as compiled steps ask for it.");
+    nb::class_<Scene, SpotQuery>(m, "ContactScene", "Shapes that may touch each other.")
         .def(nb::init<nb::list, nb::handle, nb::handle, nb::handle>(), nb::arg("shapes"), array("padding"),
              array("pairs"), array("pair_padding"))
         .def("run", &Scene::run, array("poses"), nb::arg("within"), nb::arg("several"), nb::arg("threads"))

@@ -27,7 +27,7 @@ class Walk {
 public:
     Walk(Mechanism& m, Method method, const Tableau& tableau, Course& course, const Track& track)
         : m_(m), stepper_(m, method, tableau), tableau_(tableau), course_(course), track_(track),
-          rows_(tableau.adaptive() ? 3 + tableau.rows : 1) {}
+          rows_(Stepper::rows(method, tableau)) {}
 
     // The number of steps taken; fewer than asked for where Python should take the next.
     index run(const double* x, const double* w) {
@@ -44,6 +44,8 @@ public:
         }
         return done;
     }
+
+    const ContactLog* contacts() const { return stepper_.contacts(); }
 
 private:
     static constexpr double NANOSECONDS = 1e9;

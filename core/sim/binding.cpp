@@ -106,6 +106,56 @@ bool read_chain(nb::handle chain, const rigid::RigidModel& tree, Chain& to) {
     return true;
 }
 
+std::vector<index> read_numbers(nb::handle of, const char* name, index count, index least, index end) {
+    const nb::object given = field(of, name);
+    const Array<index> x(given, name, 1);
+    if (count >= 0) Held::require(name, x.size(), count);
+    std::vector<index> made(x.data(), x.data() + x.size());
+    for (const index each : made)
+        if (each < least || each >= end) refuse("%s has an entry %lld out of range", name, shown(each));
+    return made;
+}
+
+// What touches (`CompiledContact` of sim/forces/compiled_contact.py).
+void read_contact(nb::handle of, Held& held, const rigid::Model& model, ContactSetting& to) {
+    const nb::object scene = field(of, "scene");
+    if (!nb::isinstance<contact::SpotQuery>(scene)) refuse("scene must be a ContactScene");
+    to.scene = nb::cast<const contact::SpotQuery*>(scene);
+    const index shapes = to.scene->shapes();
+    to.body = read_numbers(of, "body", shapes, -1, model.body_count);
+    to.local = held.table(of, "local", shapes, contact::POSE), to.surface = held.table(of, "surface", shapes, 3);
+    to.far = held.numbers(of, "far", model.body_count);
+    to.groups = length_of(of, "friction");
+    to.group = read_numbers(of, "group", shapes, 0, to.groups);
+    const nb::object rows_given = field(of, "rows"), friction_given = field(of, "friction");
+    const Array<index> rows(rows_given, "rows", 2);
+    const Array<double> friction(friction_given, "friction", 3);
+    if (rows.size(0) != to.groups || rows.size(1) != to.groups || friction.size(1) != to.groups || friction.size(2) != contact::FRICTIONS)
+        refuse("rows and friction must be of %lld groups", shown(to.groups));
+    to.rows.assign(rows.data(), rows.data() + to.groups * to.groups);
+    for (const index n : to.rows)
+        if (n != 1 && n != 3 && n != 4 && n != 6) refuse("a contact has 1, 3, 4 or 6 rows, not %lld", shown(n));
+    to.friction = friction.data();
+    to.restitution = held.table(of, "restitution", to.groups, to.groups);
+    const std::vector<index> dofs = read_numbers(of, "stop_dofs", -1, 0, model.nv);
+    const auto count = static_cast<index>(dofs.size());
+    const std::vector<index> places = read_numbers(of, "stop_places", count, 0, model.nq);
+    const double* limits = held.table(of, "limits", count, 2);
+    for (std::size_t i = 0; i < dofs.size(); ++i) to.stops.push_back({dofs[i], places[i], limits[2 * i], limits[2 * i + 1]});
+    const std::vector<index> rubbed = read_numbers(of, "dry_dofs", -1, 0, model.nv);
+    const double* dry = held.numbers(of, "dry", static_cast<index>(rubbed.size()));
+    for (std::size_t i = 0; i < rubbed.size(); ++i) to.rubs.push_back({rubbed[i], dry[i]});
+    to.energy = integer(of, "energy") != 0, to.tolerance = number(of, "tolerance");
+    if (!(to.tolerance > 0.0)) refuse("tolerance must be positive");
+}
+
+nb::object as_table(const std::vector<double>& x, index columns) {
+    nb::object made = new_array("empty", static_cast<index>(x.size()) / columns, columns);
+    const Array<double> to(made, "log", 2, true);
+    std::copy(x.begin(), x.end(), to.data());
+    return made;
+}
+
 Course read_course(nb::handle of, const Tableau& tableau) {
     Course c = {};
     c.now = integer(of, "now"), c.goal = integer(of, "goal"), c.step = integer(of, "step"), c.origin = integer(of, "origin");
@@ -120,12 +170,13 @@ Course read_course(nb::handle of, const Tableau& tableau) {
 
 Method read_method(nb::handle setting, const Tableau& tableau) {
     const index method = integer(setting, "method");
-    if (method < EXPLICIT || method >= METHODS || (method == EXPLICIT) != (tableau.stages > 0)) refuse("there is no such method");
+    if (method < EXPLICIT || method >= METHODS || (method == EXPLICIT || method == MOREAU) != (tableau.stages > 0))
+        refuse("there is no such method");
     return static_cast<Method>(method);
 }
 
-// Steps from x, where the rates are w, as long as compiled code is sure of them. Returned is the course as it is then:
-// steps taken, length of the next, and the counts of stability.
+// Steps from x, where the rates are w, as long as compiled code is sure of them. Returned is the course as it is then: steps
+// taken, length of the next, and the counts of stability; and the log of contacts, (steps, 8) and (points, 13), or None.
 nb::tuple advance(rigid::RigidModel& tree, nb::handle setting, nb::handle course, nb::handle x_, nb::handle w_, nb::handle track) {
     const rigid::Model& model = tree.model;
     Held held;
@@ -133,7 +184,7 @@ nb::tuple advance(rigid::RigidModel& tree, nb::handle setting, nb::handle course
     const Tableau tableau = read_tableau(tableau_given, held);
     const Method method = read_method(setting, tableau);
     Course way = read_course(course, tableau);
-    const auto nothing = [&] { return nb::make_tuple(index(0), way.length, way.unstable, way.calm); };
+    const auto nothing = [&] { return nb::make_tuple(index(0), way.length, way.unstable, way.calm, nb::none()); };
     for (index k = 0; k < model.count; ++k)
         if (model.elements[k].kind == rigid::ROLLING) refuse("compiled steps take no hinge that rolls");
     if (tree.retired || tree.outdated || tree.passive_in_python) return nothing();
@@ -144,6 +195,10 @@ nb::tuple advance(rigid::RigidModel& tree, nb::handle setting, nb::handle course
     Chain chain = {};
     if (!chain_given.is_none() && !read_chain(chain_given, tree, chain)) return nothing();
     set.chain = chain_given.is_none() ? nullptr : &chain;
+    ContactSetting touching = {};
+    const nb::object contact_given = field(setting, "contact");
+    if (!contact_given.is_none()) read_contact(contact_given, held, model, touching), set.contact = &touching;
+    if ((method == MOREAU) != (set.contact != nullptr) || (set.contact && set.chain)) refuse("only moreau takes contacts, on a tree");
     const nb::object forces = field(setting, "forces"), frames = field(setting, "frames");
     if (!PyDict_Check(forces.ptr()) || !PyDict_Check(frames.ptr())) refuse("forces and frames must be dicts");
     rigid::Wrenches wrenches;
@@ -159,7 +214,7 @@ nb::tuple advance(rigid::RigidModel& tree, nb::handle setting, nb::handle course
     const auto held_tables = tree.pin(set.job);
     chain.solver.tree = chain.mover.tree = set.job.model;
     Mechanism m(set);
-    const index most = way.most, rows = tableau.adaptive() ? 3 + tableau.rows : 1;
+    const index most = way.most, rows = Stepper::rows(method, tableau);
     const Array<double> x(x_, "x", 1), w(w_, "w", 1);
     Held::require("x", x.size(), m.points), Held::require("w", w.size(), m.size);
     const Track to{ends.data(), held.output(track, "X", most, m.points), held.output(track, "W", most, m.size),
@@ -175,12 +230,16 @@ nb::tuple advance(rigid::RigidModel& tree, nb::handle setting, nb::handle course
         m.theta.assign(theta->data(), theta->data() + theta->size());
     }
     index done = 0;
+    Walk walk(m, method, tableau, way, to);
     {
         nb::gil_scoped_release free;
-        done = Walk(m, method, tableau, way, to).run(x.data(), w.data());
+        done = walk.run(x.data(), w.data());
     }
+    nb::object log = nb::none();
+    if (const ContactLog* told = walk.contacts())
+        log = nb::make_tuple(as_table(told->steps, ContactLog::STEP), as_table(told->points, ContactLog::POINT));
     if (theta) std::memcpy(theta->data(), m.theta.data(), m.theta.size() * sizeof(double));
-    return nb::make_tuple(done, way.length, way.unstable, way.calm);
+    return nb::make_tuple(done, way.length, way.unstable, way.calm, log);
 }
 
 }  // namespace
@@ -188,7 +247,7 @@ nb::tuple advance(rigid::RigidModel& tree, nb::handle setting, nb::handle course
 void bind(nb::module_& m) {
     const auto any = [](const char* name) { return nb::arg(name).none(); };
     m.def("advance", &advance, nb::arg("tree"), any("setting"), any("course"), any("x"), any("w"), any("track"),
-          "Many steps of a motion, from x with rates w: how many, the length of the next, and the counts of stability.");
+          "Many steps of a motion, from x with rates w: how many, the length of the next, the counts of stability, contacts.");
 }
 
 }  // namespace sim

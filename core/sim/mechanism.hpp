@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "chart.hpp"
+#include "contact_setting.hpp"
 #include "loops/job.hpp"
 #include "rigid/algorithms.hpp"
 
@@ -60,7 +61,7 @@ struct Chain {
     std::size_t room;
 };
 
-// What a run is of. `stored` and `passive` are rows of forces behind those of the loads, whose work is counted.
+// What a run is of. `stored`, `passive` and `contact` are rows of forces behind those of the loads, whose work is counted.
 struct Setting {
     rigid::Job job;  // of the tree: gravity, springs, stored wrenches
     std::vector<Load> loads;
@@ -68,6 +69,7 @@ struct Setting {
     const Chain* chain;  // null for a tree
     const double* unit;  // what dofs are measured by
     double slowest;      // a rate that gravity gives
+    const ContactSetting* contact;  // null where nothing touches
 };
 
 class Mechanism {
@@ -75,17 +77,19 @@ public:
     const index nq, nv, names, points, size;
 
     explicit Mechanism(const Setting& s)
-        : nq(s.job.model->nq), nv(s.job.model->nv), names(static_cast<index>(s.loads.size()) + 1 + s.passive),
+        : nq(s.job.model->nq), nv(s.job.model->nv), names(static_cast<index>(s.loads.size()) + 1 + s.passive + (s.contact ? 1 : 0)),
           points(nq + nv + names), size(2 * nv + names), set_(s), model_(*s.job.model),
           dynamics_(rigid::algorithm("forward_dynamics")), at_rest_(rigid::algorithm("inverse_dynamics")),
           springs_(rigid::algorithm("passive_force")), integrate_(rigid::algorithm("integrate")),
           difference_(rigid::algorithm("difference")), jacobians_(rigid::algorithm("integrate_jacobians")),
-          derivatives_(rigid::algorithm("inverse_dynamics_derivatives")) {
+          derivatives_(rigid::algorithm("inverse_dynamics_derivatives")), kinetic_(rigid::algorithm("kinetic_energy")),
+          potential_(rigid::algorithm("potential_energy")), sprung_(rigid::algorithm("passive_energy")) {
         const auto numbers = [](index n) { return std::vector<double>(static_cast<std::size_t>(n)); };
         total_ = numbers(nv), zeros_ = numbers(nv), forces_ = numbers(names * nv), moved_ = numbers(nq);
+        contact_force = numbers(s.contact ? nv : 0);
         std::size_t most = 0;
         for (const rigid::Algorithm* a :
-             {&dynamics_, &at_rest_, &springs_, &integrate_, &difference_, &jacobians_, &derivatives_})
+             {&dynamics_, &at_rest_, &springs_, &integrate_, &difference_, &jacobians_, &derivatives_, &kinetic_, &potential_, &sprung_})
             most = a->one_bytes(s.job) > most ? a->one_bytes(s.job) : most;
         space_.hold(most);
         for (index k = 0; k < model_.count; ++k) {
@@ -102,6 +106,7 @@ public:
         picked_ = numbers(static_cast<index>(s.chain->independent.size())), theta = numbers(s.chain->solver.coordinates);
     }
 
+    std::vector<double> contact_force;  // of contacts, averaged over a step: it has acted, and is counted
     std::vector<double> theta;  // coordinates of the closures' hinges, followed from state to state
 
     // w at x, and the generalized force of everything, (names, nv), where it is wanted.
@@ -125,10 +130,29 @@ public:
             powers[i] = dot(of, v, nv);
         }
         stored(q, of);
-        powers[count] = dot(of, v, nv);
-        if (!set_.passive) return;
-        run(springs_, q, v, nullptr, of + nv);
-        powers[count + 1] = dot(of + nv, v, nv);
+        powers += count, *powers++ = dot(of, v, nv), of += nv;
+        if (set_.passive) {
+            run(springs_, q, v, nullptr, of);
+            *powers++ = dot(of, v, nv), of += nv;
+        }
+        if (!set_.contact) return;
+        std::memcpy(of, contact_force.data(), bytes(nv));
+        *powers = dot(of, v, nv);
+    }
+
+    const ContactSetting* contact() const { return set_.contact; }
+    const rigid::Model& model() const { return model_; }
+
+    // Kinetic and potential energy, and that of springs.
+    double energy(const double* x) {
+        double sum = 0.0;
+        for (const rigid::Algorithm* a : {&kinetic_, &potential_, &sprung_}) {
+            if (a == &sprung_ && !set_.job.passive) continue;
+            double part = 0.0;
+            run(*a, x, x + nq, nullptr, &part);
+            sum += part;
+        }
+        return sum;
     }
 
     // What a variational step asks of a tree: p = Mcal v, v = Mcal^-1 p, the force of gravity, how the Coriolis force varies
@@ -164,6 +188,15 @@ public:
     void chart(const double* u, const double* w, double* to) const {
         std::memcpy(to, w, bytes(size));
         for (const Turning& x : groups_) rigid::chart_rate(x.free, u + x.at, w + x.at, to + x.at);
+    }
+
+    // The same of a velocity alone, (nv), in its place.
+    void chart_of(const double* u, double* w) const {
+        for (const Turning& x : groups_) {
+            double to[6];
+            rigid::chart_rate(x.free, u + x.at, w + x.at, to);
+            std::memcpy(w + x.at, to, bytes(x.free ? 6 : 3));
+        }
     }
 
     // Whether u is within the chart: finite, and no hinge turned too far.
@@ -281,6 +314,7 @@ private:
     const Setting& set_;
     const rigid::Model& model_;
     const rigid::Algorithm &dynamics_, &at_rest_, &springs_, &integrate_, &difference_, &jacobians_, &derivatives_;
+    const rigid::Algorithm &kinetic_, &potential_, &sprung_;
     struct Turning {
         index at;
         bool free;

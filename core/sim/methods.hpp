@@ -1,13 +1,14 @@
 // One step of each compiled method, as sim/integrators has them: explicit Runge-Kutta methods by their tableau, symplectic
-// Euler, Verlet, variational steps. Stages are in the chart of the step's start (Munthe-Kaas).
+// Euler, Verlet, variational steps, steps with contact. Stages are in the chart of the step's start (Munthe-Kaas).
 #pragma once
 
+#include "contact_step.hpp"
 #include "variational.hpp"
 
 namespace soacraft {
 namespace sim {
 
-enum Method : int { EXPLICIT = 0, EULER = 1, VERLET = 2, VARIATIONAL = 3, VARIATIONAL4 = 4, METHODS = 5 };
+enum Method : int { EXPLICIT = 0, EULER = 1, VERLET = 2, VARIATIONAL = 3, VARIATIONAL4 = 4, MOREAU = 5, METHODS = 6 };
 
 // A (stages, stages), b and c; of an adaptive method also what its error is estimated and its dense output made with.
 struct Tableau {
@@ -26,12 +27,17 @@ public:
 
     Stepper(Mechanism& mechanism, Method method, const Tableau& tableau)
         : m_(mechanism), method_(method), tableau_(tableau) {
-        if (method >= VARIATIONAL) variational_ = std::make_unique<Variational>(mechanism);
+        if (method == VARIATIONAL || method == VARIATIONAL4) variational_ = std::make_unique<Variational>(mechanism);
         const auto numbers = [](index n) { return std::vector<double>(static_cast<std::size_t>(n)); };
         x1 = numbers(m_.points), w1 = numbers(m_.size), forces = numbers(m_.names * m_.nv), u = numbers(m_.size);
         K_ = numbers(tableau.all() * m_.size), stage_ = numbers(m_.points), w_ = numbers(m_.size), last_ = numbers(m_.size);
         scale_ = numbers(2 * m_.nv), scale0_ = numbers(2 * m_.nv);
+        if (method != MOREAU) return;
+        touch_ = std::make_unique<ContactStep>(*m_.contact(), m_.model());
+        free_ = numbers(m_.points), known_ = numbers(m_.points), smooth_ = numbers(m_.size), rates_ = numbers(m_.size);
     }
+
+    const ContactLog* contacts() const { return touch_ ? &touch_->log : nullptr; }
 
     // From x with rates w at t over h; false where Python should take it.
     bool take(double t, const double* x, const double* w, double h) {
@@ -39,6 +45,12 @@ public:
             case EXPLICIT: return explicit_step(t, x, w, h);
             case EULER: return euler(t, x, w, h);
             case VERLET: return verlet(t, x, w, h);
+            case MOREAU: {  // on the way out without a step, nothing of the log has changed
+                const std::size_t steps = touch_->log.steps.size(), points = touch_->log.points.size();
+                if (moreau(t, x, w, h)) return true;
+                touch_->log.steps.resize(steps), touch_->log.points.resize(points);
+                return false;
+            }
             default: return variational(t, x, h);
         }
     }
@@ -68,10 +80,22 @@ public:
         return run > 0.0 && h * rise > STABLE * run;
     }
 
-    // The rows of the dense output: u alone, completed where it is asked for, or with those of an adaptive method.
+    // How many rows the dense output of a step has.
+    static index rows(Method method, const Tableau& tableau) { return tableau.adaptive() ? 3 + tableau.rows : method == MOREAU ? 3 : 1; }
+
+    // They are u alone, completed where it is asked for; with contact the cubic by the rates that the step began with; or those
+    // of an adaptive method.
     bool dense(double t, const double* x, double h, double* F) {
         const auto row = static_cast<std::size_t>(m_.size);
         std::memcpy(F, u.data(), row * sizeof(double));
+        if (method_ == MOREAU) {
+            m_.chart(u.data(), w1.data(), last_.data());
+            for (std::size_t i = 0; i < row; ++i) {
+                F[row + i] = h * slope_[i] - u[i];
+                F[2 * row + i] = 2.0 * u[i] - (h * slope_[i] + h * last_[i]);
+            }
+            return true;
+        }
         if (!tableau_.adaptive()) return true;
         const double *first = K(0), *end = K(tableau_.stages);
         for (std::size_t i = 0; i < row; ++i) {
@@ -157,6 +181,51 @@ private:
         return ended(t, h);
     }
 
+    // A smooth step, then the impulses of all that touches (sim/integrators/moreau.py). The rates at the end have the mean
+    // acceleration of the step; those that the next one begins with are kept here.
+    bool moreau(double t, const double* x, const double* w, double h) {
+        constexpr double STILL = 1e-6;  // that of sim/integrators/moreau.py
+        const index nq = m_.nq, nv = m_.nv;
+        std::fill(m_.contact_force.begin(), m_.contact_force.end(), 0.0);
+        if (!(begun_ && std::equal(known_.begin(), known_.end(), x)) && !m_.rates(t, x, rates_.data())) return false;
+        slope_ = rates_, begun_ = true;
+        if (!explicit_step(t, x, rates_.data(), h)) return false;
+        bool pressed = false;
+        if (!touch_->act(t + h, h, x, x + nq, x1.data(), x1.data() + nq, pressed)) return false;
+        if (!pressed) {
+            known_ = x1, rates_ = w1;
+            return true;
+        }
+        free_ = x1, smooth_ = u, slope_.assign(w, w + m_.size);
+        const std::vector<double>& v = touch_->v;
+        double *rf = last_.data(), *r1 = w_.data();
+        std::memcpy(rf, free_.data() + nq, at(nv) * sizeof(double)), std::memcpy(r1, v.data(), at(nv) * sizeof(double));
+        m_.chart_of(smooth_.data(), rf), m_.chart_of(smooth_.data(), r1);
+        for (index i = 0; i < nv; ++i) {  // those of dofs at rest before and after do not creep
+            const double r0 = x[nq + i], most = std::fmax(std::fabs(r0), std::fabs(r1[i]));
+            const bool still = most <= STILL * std::fabs(rf[i]);
+            u[at(i)] = still ? 0.5 * h * (r0 + r1[i]) : smooth_[at(i)] + 0.5 * h * (r1[i] - rf[i]);
+            u[at(nv + i)] = v[at(i)] - x[nq + i];
+        }
+        for (index i = 2 * nv; i < m_.size; ++i) u[at(i)] = free_[at(nq - nv + i)] - x[nq - nv + i];
+        if (!m_.inside(u.data())) return false;
+        m_.move(x, u.data(), x1.data());
+        bool needed = false;
+        std::fill(last_.begin(), last_.end(), 0.0);
+        if (!touch_->way_out(x1.data(), x1.data() + nq, last_.data(), needed)) return false;
+        if (needed) {
+            if (!m_.inside(last_.data())) return false;
+            m_.move(x1.data(), last_.data(), stage_.data());
+            x1.swap(stage_);
+        }
+        x1.back() = x[m_.points - 1] + m_.energy(x1.data()) - m_.energy(free_.data());
+        m_.contact_force = touch_->force;
+        if (!ended(t, h)) return false;
+        known_ = x1, rates_ = w1, rates_.back() = 0.0;
+        for (index i = 0; i < nv; ++i) w1[at(nv + i)] = (x1[at(nq + i)] - x[nq + i]) / h;
+        return true;
+    }
+
     bool end(double t, const double* x, double h) {
         if (!m_.inside(u.data())) return false;
         m_.move(x, u.data(), x1.data());
@@ -171,6 +240,9 @@ private:
     const Tableau& tableau_;
     std::unique_ptr<Variational> variational_;
     std::vector<double> K_, stage_, w_, last_, scale_, scale0_;
+    std::unique_ptr<ContactStep> touch_;
+    bool begun_ = false;
+    std::vector<double> free_, smooth_, known_, rates_, slope_;  // known_: the point that rates_ are at
 };
 
 }  // namespace sim

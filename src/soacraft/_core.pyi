@@ -371,9 +371,9 @@ def closed_motion_call(
 
 def advance(
     tree: RigidModel, setting: Any, course: Any, x: _Reals, w: _Reals, track: Any
-) -> tuple[int, float, int, int]:
+) -> tuple[int, float, int, int, tuple[_Reals, _Reals] | None]:
     """Many steps of a motion from x, where the rates are w, into the arrays of a track (`soacraft.sim.compiled`): how
-    many, the length of the next, and the counts of stability.
+    many, the length of the next, the counts of stability, and the contacts of the steps, if there can be any.
     """
 
 def closed_method(function: Callable[..., Any]) -> Any:
@@ -647,7 +647,10 @@ def contact_manifold(a: ContactShape, pose_a: _Reals, b: ContactShape, pose_b: _
 def contact_rays(shape: ContactShape, pose: _Reals, rays: _Reals, out: _Reals) -> None:
     """Where rays (count, 6) first meet a shape, into out (count, 4): t and the outward normal."""
 
-class ContactScene:
+class ContactQuery:
+    """Where shapes touch, as compiled steps ask for it."""
+
+class ContactScene(ContactQuery):
     """Shapes that may touch each other: pairs (count, 2), and what is taken off their distances."""
 
     def __init__(

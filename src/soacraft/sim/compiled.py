@@ -1,7 +1,7 @@
 """Many steps in one compiled call: a run as `_core.advance` reads it, and what stands in the way.
 
 Compiled code takes the steps of "rk4", "dop853", "euler_symplectic" and "verlet" of trees and closed chains, and those
-of "variational" and "variational4" of trees, under what the model has itself and under controls that are numbers or
+of "variational", "variational4" and "moreau" (with contact) of trees, under what the model has itself and under controls that are numbers or
 samples. It stops in front of a step that it is not sure of (a number that is not finite, a hinge that turns too far,
 closures in doubt, a stiff problem): Python takes that one, or says what is wrong.
 """
@@ -22,9 +22,12 @@ from soacraft.model.flat.compiled import CompiledModel
 from soacraft.model.sizes.measure import constant_measure_of
 from soacraft.model.tree.multibody import Multibody
 from soacraft.sim.closed import Chain
+from soacraft.sim.forces.compiled_contact import CompiledContact
+from soacraft.sim.forces.contact import Contact
 from soacraft.sim.forces.drives import Control
 from soacraft.sim.forces.loads import Load
 from soacraft.sim.integrators.explicit import RK4, Dop853
+from soacraft.sim.integrators.moreau import Moreau
 from soacraft.sim.integrators.partitioned import EulerSymplectic, Verlet
 from soacraft.sim.integrators.steps import Method
 from soacraft.sim.integrators.variational import Variational, Variational4
@@ -40,6 +43,7 @@ _METHODS: dict[type[Method], int] = {
     Verlet: 2,
     Variational: 3,
     Variational4: 4,
+    Moreau: 5,
 }
 #: Steps of one call, and steps times bodies: less than half a second of work, so that Ctrl-C is heard.
 _STEPS, _WORK = 1024, 100_000
@@ -60,6 +64,8 @@ class Tableau(NamedTuple):
     @classmethod
     def of(cls, method: Method) -> Tableau | None:
         """That of a method which has one."""
+        if isinstance(method, Moreau):
+            return cls.of(RK4())
         if not isinstance(method, RK4 | Dop853):
             return None
         given = [method.A, method.b, method.c]
@@ -93,6 +99,7 @@ class Setting(NamedTuple):
     """Those of `mb.set_force`."""
     frames: Mapping[Any, bytes]
     chain: Chain | None
+    contact: CompiledContact | None = None
 
 
 class Course(NamedTuple):
@@ -139,9 +146,16 @@ def obstacle_to_run(mb: Multibody, method: Method, loads: Sequence[Load], is_tol
     """Why the steps of a run are taken in Python; empty where they are compiled. `is_told`: motions are prescribed."""
     if type(method) not in _METHODS:
         return f"{method.name!r} is written in Python"
+    touches = any(isinstance(x, Contact) for x in loads)
+    if isinstance(method, Moreau) and not touches:
+        return "nothing touches"
+    if touches and mb.is_closed:
+        return "contacts of a closed chain are solved in Python"
     if is_told:
         return "a motion is prescribed"
     for load in loads:
+        if isinstance(load, Contact):
+            continue
         if not isinstance(load, Control):
             return f"{load.name!r} is a {type(load).__name__}"
         if load.samples is None:
@@ -184,7 +198,7 @@ class CompiledMotion:
             None,
         )
         self._stops = np.unique(np.array([ns for x in loads for ns in x.knots], dtype=np.int64))
-        self._most = max(1, min(_STEPS, _WORK // len(mb)))
+        self._most = max(1, min(_STEPS, (_WORK if problem.contact is None else _WORK // 10) // len(mb)))
 
     def advance(
         self, course: tuple[int, int, int, int], x: Array, w: Array, rtol: float, pace: tuple[float, int, int]
@@ -200,12 +214,18 @@ class CompiledMotion:
         now, goal, step, _ = course
         most = self._most if self._adaptive else min(self._most, 1 + (goal - now) // step + len(self._stops))
         tableau = self._setting.tableau
-        rows = 1 if tableau is None or tableau.D is None else 3 + len(tableau.D)
+        rows = 3 if problem.contact is not None else 1 if tableau is None or tableau.D is None else 3 + len(tableau.D)
         names, nv = len(problem.names), problem.mb.nv
         widths = (len(x), size, rows * size, names * nv, 1, 1)
         track = Track(np.empty(most, dtype=np.int64), *(np.empty((most, n)) for n in widths))
         way = Course(*course, self._stops, rtol, *pace)
-        done, *after = _core.advance(self._kernels, self._setting._replace(chain=chain), way, x, w, track)
+        touch = problem.contact
+        if touch is not None:
+            touch.begin(problem.parts(x)[0])
+        setting = self._setting._replace(chain=chain, contact=None if touch is None else touch.compiled())
+        done, *after, log = _core.advance(self._kernels, setting, way, x, w, track)
+        if touch is not None and done:
+            touch.take(log, track.forces[done - 1, -nv:].copy())
         if chain is not None and problem.closed is not None:
             problem.closed.follow(chain)
         paced = float(after[0]), int(after[1]), int(after[2])

@@ -63,7 +63,8 @@ class Stride:
         judged = problem, problem.edition, mb.parameters
         if self._judged != judged:
             self._judged = judged
-            why = obstacle_to_run(mb, self._method, problem.loads, problem.is_told)
+            loads = problem.loads if problem.contact is None else [*problem.loads, problem.contact]
+            why = obstacle_to_run(mb, self._method, loads, problem.is_told)
             self._compiled = None if why else CompiledMotion(problem, self._method)
         return self._compiled
 

@@ -7,9 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from soacraft.contact.geometry.scene import Scene
+from soacraft.contact.solvers.blocks import MOST
 from soacraft.errors import ModelError
+from soacraft.spatial.checks import Array
 
 Friction = float | Sequence[float]
 #: Numbers for pairs by the names of two shapes or bodies: friction and restitution.
@@ -91,6 +94,30 @@ class Surfaces:
         slide, spin, roll = (max(x, y) for x, y in zip(first.friction, second.friction, strict=True))
         kinds, restitution = max(first.kinds, second.kinds), max(first.restitution, second.restitution)
         return _Surface((slide, spin, roll), kinds, restitution, first.priority)
+
+    def table(self, names: Sequence[str]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], Array, Array]:
+        """Groups of shapes that are equal to all others, (shapes); of two groups the rows of their contact, (groups,
+        groups), coefficients of friction, (groups, groups, 5), and restitution. O(shapes + groups^2)."""
+        told: frozenset[str] = frozenset().union(*self._pairs)
+        groups: dict[Any, int] = {}
+        first: list[str] = []
+        numbers = []
+        for name in names:
+            own = name if told & {name, self._carrier[name]} else ""
+            key = self._own[name], own
+            if key not in groups:
+                groups[key] = len(first)
+                first.append(name)
+            numbers.append(groups[key])
+        count = len(first)
+        rows = np.zeros((count, count), dtype=np.int64)
+        friction, restitution = np.zeros((count, count, MOST)), np.zeros((count, count))
+        for i, a in enumerate(first):
+            for j, b in enumerate(first):
+                coefficients, restitution[i, j] = self.of(a, b)
+                rows[i, j] = 1 + len(coefficients)
+                friction[i, j, : len(coefficients)] = coefficients
+        return np.array(numbers, dtype=np.int64), rows, friction, restitution
 
     def _of_shape(self, name: str, told: Mapping[str, Any]) -> _Surface:
         who = f"shape {name!r}"

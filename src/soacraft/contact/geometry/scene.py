@@ -215,13 +215,25 @@ class Scene:
         if not built.placed or not len(mb.bodies):
             return 0.0
         V = np.asarray(velocities(mb, q, v, ignore_loops=True))
-        far = np.zeros(len(mb.bodies))
-        for shape, placed, local in zip(built.shapes, built.placed, built.local, strict=True):
-            if placed.body >= 0:
-                far[placed.body] = max(far[placed.body], float(np.linalg.norm(local[9:])) + shape.extent)
+        far = self.far()
         turning = np.linalg.norm(V[:, :3], axis=1)
         turned = np.where(turning > 0.0, turning * np.where(turning > 0.0, far, 0.0), 0.0)
         return float(np.max(np.linalg.norm(V[:, 3:], axis=1) + turned))
+
+    def far(self) -> Array:
+        """How far the shapes of each body reach from its frame, (bodies), in metres. O(n + shapes)."""
+        built, far = self._current(), np.zeros(len(self.model.bodies))
+        for shape, placed, local in zip(built.shapes, built.placed, built.local, strict=True):
+            if placed.body >= 0:
+                far[placed.body] = max(far[placed.body], float(np.linalg.norm(local[9:])) + shape.extent)
+        return far
+
+    @property
+    def compiled(self) -> tuple[ContactScene, Any, Array, dict[int, Array]]:
+        """What compiled steps read: the compiled scene, the bodies of its shapes (-1 for the inertial frame), the poses
+        of the shapes there (shapes, 12), and the velocities of surfaces that move, by shape."""
+        built = self._current()
+        return built.core, built.body, built.local, built.moving
 
     def cast_rays(self, q: Any, origin: Any, direction: Any, *, skip: Iterable[str] = ()) -> Hits:
         """Where rays (..., 3) in the inertial frame first meet a shape, at one configuration: lidar, altimeter. `skip`

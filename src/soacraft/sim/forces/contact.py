@@ -19,6 +19,7 @@ from soacraft.kinematics.rows import Constraints
 from soacraft.model.hinges.base import has_coordinates
 from soacraft.model.states.state import State
 from soacraft.model.tree.multibody import Multibody
+from soacraft.sim.forces.compiled_contact import STATES, CompiledContact, ContactLog, compiled_contact
 from soacraft.spatial.checks import Array, finite
 
 if TYPE_CHECKING:
@@ -115,11 +116,21 @@ class Contact:
         self._scene, self._friction, self._restitution, self._pairs = scene, friction, restitution, pairs
         self._limits, self._dry, self._law = bool(limits), bool(dry), law
         self._tolerance, self._otherwise, self._penetration = tolerance, otherwise, float(penetration)
-        self.steps: list[ContactStep] = []
+        self._steps: list[ContactStep] = []
+        self._logs: list[ContactLog] = []  # of compiled steps, not yet in `_steps`
+        self._compiled: tuple[Any, CompiledContact] | None = None
         self._force: Array | None = None
         self._began = False
         self._key: tuple[Any, ...] = ()
         self._reach = 0.0  # how far shapes move in the present step
+
+    @property
+    def steps(self) -> list[ContactStep]:
+        """What happened in each step so far."""
+        logs, self._logs = self._logs, []
+        for log in logs:
+            self._steps += _steps_of(log)
+        return self._steps
 
     def bind(self, mb: Multibody) -> None:
         """Take the model and its shapes."""
@@ -128,7 +139,7 @@ class Contact:
         self._mb, self.scene = mb, self._scene if self._scene is not None else Scene(mb)
         self._dynamics = dyn.Dynamics(mb, ignore_loops=True)
         self.steps.clear()
-        self._force, self._began, self._key = None, False, ()
+        self._force, self._began, self._key, self._compiled = None, False, (), None
         self._follow()
 
     def _follow(self) -> None:
@@ -146,6 +157,23 @@ class Contact:
         self._stops = _stops(mb) if self._limits else []
         self._rubbing = _rubbing(mb) if self._dry else []
         self._key = key
+
+    def compiled(self) -> CompiledContact:
+        """What touches, as compiled steps read it; kept until something of it changes. `begin` comes first."""
+        core = self.scene.compiled[0]
+        key = core, self.surfaces, self._stops, self._rubbing
+        if self._compiled is None or any(x is not y for x, y in zip(self._compiled[0], key, strict=True)):
+            made = compiled_contact(
+                self.scene, self.surfaces, self._stops, self._rubbing, self._law == "energy", self._tolerance
+            )
+            self._compiled = key, made
+        return self._compiled[1]
+
+    def take(self, log: tuple[Array, Array], force: Array) -> None:
+        """The contacts of compiled steps, as arrays, and the force of the last of them; they are made into `steps` when
+        these are read."""
+        self._logs.append(ContactLog(self.scene.names, *log))
+        self._force = force
 
     def force(self, t: float, state: State) -> Array:
         """The force of the last step, averaged over it. It acts in the steps of the method; here it is recorded."""
@@ -275,6 +303,20 @@ class Contact:
 
     def __repr__(self) -> str:
         return f"Contact of {self._friction} friction, {self._restitution:g} restitution, {len(self.steps)} steps"
+
+
+def _steps_of(log: ContactLog) -> list[ContactStep]:
+    made = []
+    for (t, _, residual, effort, unique, work, factor, _), points in log.rows():
+        shapes = points[:, :2].astype(int)
+        made.append(
+            ContactStep(
+                float(t), tuple((log.names[i], log.names[j]) for i, j in shapes), points[:, 2:5], points[:, 5:8],
+                points[:, 8:11], points[:, 11], tuple(STATES[int(x)] for x in points[:, 12]), float(residual),
+                int(effort), bool(unique), float(work), float(factor),
+            )
+        )  # fmt: skip
+    return made
 
 
 def _stops(mb: Multibody) -> list[tuple[int, int, float, float, str]]:

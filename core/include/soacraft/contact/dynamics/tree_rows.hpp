@@ -1,0 +1,251 @@
+// Rows of velocity on a tree, of contacts and of single dofs, and their compliance by articulated bodies (EQUATIONS 4.6):
+//
+//     Y = D^-1/2 (I - H psi K) N*,   each row climbing from its bodies to the base,     S = Y* Y = N Mcal^-1 N* = N B* Omega B N*
+//     Mcal^-1 N* p = (I - H psi K)* D^-1/2 (Y p)                                         one sweep outward
+//
+// O(n) for the inertias, O(depth) for a row, O(common path) for a block of S; no mass matrix, no inverse of it.
+#pragma once
+
+#include <vector>
+
+#include "soacraft/loops/linear/hinge_factor.hpp"
+#include "soacraft/workspace.hpp"
+
+SOACRAFT_RIGID_BEGIN
+
+// A point of contact: the velocity of b at its point relative to a at its own, along one to three axes; then about them.
+struct Touch {
+    index a, b;  // elements, -1: the ground
+    Vec3 at_a, at_b;
+    Vec3 axes[3];
+    index rows;
+
+    // The force of a unit impulse of a row, at the point.
+    Twist along(index r) const {
+        const Vec3 no{0.0, 0.0, 0.0};
+        return r < 3 ? Twist{no, axes[r]} : Twist{axes[r - 3], no};
+    }
+};
+
+// A row of velocity of one dof, with a sign.
+struct DofRow {
+    index dof;
+    double sign;
+};
+
+class TreeRows {
+public:
+    // What an element is on the way of a block of rows to the base, and where its dofs are in a row of Y.
+    struct Step {
+        index element, at;
+    };
+    struct Way {
+        index row, rows, width;
+        std::size_t first, last;  // its steps, tips first
+        std::size_t Y;            // where its rows of Y begin
+    };
+
+    explicit TreeRows(const Model& model)
+        : plan_(of(model)), memory_(hold(plan_)), w_(plan_, static_cast<char*>(memory_.hold(0))),
+          element_of_(static_cast<std::size_t>(model.nv)) {
+        for (index k = 0; k < model.count; ++k)
+            for (index i = 0; i < dofs(model.elements[k].kind); ++i) element_of_[at(model.elements[k].v + i)] = k;
+    }
+    TreeRows(const TreeRows&) = delete;
+    TreeRows& operator=(const TreeRows&) = delete;
+
+    // Where the tree is, and how it moves.
+    void place(const double* q, const double* v) {
+        const Base base = {};
+        take_stance<double>(w_.model, base, q, v, nullptr, w_.limbs, w_.S);
+    }
+    const Limb& limb(index element) const { return w_.limbs[element]; }
+    Twist velocity(index element, const Vec3& x) const {
+        return element < 0 ? none<double>() : carried(x - w_.limbs[element].p, w_.limbs[element].V);
+    }
+
+    // Articulated inertias there; false where a hinge has no inertia to move. Rows of before are forgotten.
+    bool articulate() {
+        ways_.clear(), steps_.clear(), Y_.clear(), touches_.clear(), single_.clear(), rows_ = 0;
+        const Model& model = w_.model;
+        for (index k = 0; k < model.count; ++k) w_.P[k] = articulated(w_.limbs[k].I);
+        for (index k = model.count; k-- > 0;) {
+            const Element& e = model.elements[k];
+            if (!factor_hinge(w_, e, k)) return false;
+            if (e.parent < 0) continue;
+            for (index i = 0, n = dofs(e.kind); i < n; ++i) subtract(w_.P[k], w_.W[e.d + i]);
+            w_.P[e.parent] += shifted(w_.limbs[k].l, w_.P[k]);
+        }
+        return true;
+    }
+
+    // Rows are added after the inertias. Contacts before single dofs.
+    void add(const Touch& t) {
+        begin(t.rows);
+        touches_.push_back(t);
+        Twist f[6], g[6];
+        for (index r = 0; r < t.rows; ++r) {
+            f[r] = g[r] = none<double>();
+            if (t.b >= 0) f[r] += pulled(t.at_b - w_.limbs[t.b].p, t.along(r));
+            if (t.a >= 0) g[r] -= pulled(t.at_a - w_.limbs[t.a].p, t.along(r));
+        }
+        index i = t.b, j = t.a;
+        for (index k = i, l = j; k >= 0 || l >= 0;) {  // the steps: the outermost first
+            const index next = k > l ? k : l;
+            step(next);
+            const index parent = w_.model.elements[next].parent;
+            if (k == next) k = parent;
+            if (l == next) l = parent;
+        }
+        end();
+        Way& way = ways_.back();
+        for (std::size_t s = way.first; s < way.last; ++s) {
+            if (i == j) {  // both ways are one from here on
+                for (index r = 0; r < t.rows; ++r) f[r] += g[r];
+                j = -1;
+            }
+            const bool of_b = i > j;
+            climb(way, steps_[s], of_b ? f : g, nullptr);
+            (of_b ? i : j) = w_.model.elements[steps_[s].element].parent;
+        }
+    }
+    void add(const DofRow& x) {
+        begin(1);
+        single_.push_back(x);
+        const index first = element_of_[at(x.dof)];
+        for (index k = first; k >= 0; k = w_.model.elements[k].parent) step(k);
+        end();
+        Way& way = ways_.back();
+        Twist f[1] = {none<double>()};
+        for (std::size_t s = way.first; s < way.last; ++s) climb(way, steps_[s], f, s == way.first ? &x : nullptr);
+    }
+
+    index rows() const { return rows_; }
+    const std::vector<Way>& ways() const { return ways_; }
+
+    // The block of S of two ways, added to `S` (x.rows, y.rows) with `stride`: where their ways to the base are one.
+    void add_block(const Way& x, const Way& y, double* S, index stride) const {
+        const Step *i = steps_.data() + x.first, *j = steps_.data() + y.first;
+        const Step *const x_end = steps_.data() + x.last, *const y_end = steps_.data() + y.last;
+        while (i != x_end && j != y_end) {
+            if (i->element != j->element) {
+                ++(i->element > j->element ? i : j);
+                continue;
+            }
+            const index n = dofs(w_.model.elements[i->element].kind);
+            for (index r = 0; r < x.rows; ++r) {
+                const double* a = Y_.data() + x.Y + static_cast<std::size_t>(r * x.width + i->at);
+                for (index c = 0; c < y.rows; ++c) {
+                    const double* b = Y_.data() + y.Y + static_cast<std::size_t>(c * y.width + j->at);
+                    double sum = 0.0;
+                    for (index k = 0; k < n; ++k) sum += a[k] * b[k];
+                    S[r * stride + c] += sum;
+                }
+            }
+            ++i, ++j;
+        }
+    }
+
+    // S (rows, rows), symmetric.
+    void compliance(double* S) const {
+        for (index i = 0; i < rows_ * rows_; ++i) S[i] = 0.0;
+        for (std::size_t i = 0; i < ways_.size(); ++i)
+            for (std::size_t j = i; j < ways_.size(); ++j) {
+                const Way &x = ways_[i], &y = ways_[j];
+                add_block(x, y, S + x.row * rows_ + y.row, rows_);
+            }
+        for (index i = 0; i < rows_; ++i)
+            for (index j = 0; j < i; ++j) S[i * rows_ + j] = S[j * rows_ + i];
+    }
+
+    // dv <- Mcal^-1 N* p
+    void release(const double* p, double* dv) {
+        double* y = w_.push;
+        for (index i = 0; i < w_.model.nv; ++i) y[i] = 0.0;
+        for (const Way& way : ways_)
+            for (index r = 0; r < way.rows; ++r) {
+                const double part = p[way.row + r], *Y = Y_.data() + way.Y + static_cast<std::size_t>(r * way.width);
+                if (part == 0.0) continue;
+                for (std::size_t s = way.first; s < way.last; ++s) {
+                    const Element& e = w_.model.elements[steps_[s].element];
+                    for (index k = 0, n = dofs(e.kind); k < n; ++k) y[e.d + k] += part * Y[steps_[s].at + k];
+                }
+            }
+        for (index k = 0; k < w_.model.count; ++k) {
+            const Element& e = w_.model.elements[k];
+            Twist& a = w_.f[k];
+            a = e.parent < 0 ? none<double>() : carried(w_.limbs[k].l, w_.f[e.parent]);
+            release_hinge(w_, e, k, y, a, dv);
+        }
+    }
+
+    // force <- N* p of the rows of contacts and of single dofs, (nv) each.
+    void push(const double* p, double* contact, double* held) {
+        for (index k = 0; k < w_.model.count; ++k) w_.f[k] = none<double>();
+        for (const Touch& t : touches_) {
+            Twist f = none<double>();
+            for (index r = 0; r < t.rows; ++r) f += *p++ * t.along(r);
+            if (t.b >= 0) w_.f[t.b] += pulled(t.at_b - w_.limbs[t.b].p, f);
+            if (t.a >= 0) w_.f[t.a] -= pulled(t.at_a - w_.limbs[t.a].p, f);
+        }
+        through_hinges(w_.model, w_.limbs, w_.S, w_.f, contact);
+        for (index i = 0; i < w_.model.nv; ++i) held[i] = 0.0;
+        for (const DofRow& x : single_) held[x.dof] += x.sign * *p++;
+    }
+
+private:
+    static loops::Plan of(const Model& model) {
+        loops::Plan plan;
+        plan.tree = &model;
+        return plan;
+    }
+    static Workspace hold(const loops::Plan& plan) {
+        Workspace memory;
+        memory.hold(LoopWork(plan, nullptr).bytes + 1);
+        return memory;
+    }
+    static std::size_t at(index i) { return static_cast<std::size_t>(i); }
+
+    void begin(index rows) { ways_.push_back({rows_, rows, 0, steps_.size(), steps_.size(), Y_.size()}), rows_ += rows; }
+    void step(index element) {
+        Way& way = ways_.back();
+        steps_.push_back({element, way.width});
+        way.width += dofs(w_.model.elements[element].kind);
+    }
+    void end() {
+        Way& way = ways_.back();
+        way.last = steps_.size();
+        Y_.resize(Y_.size() + static_cast<std::size_t>(way.rows * way.width));
+    }
+
+    // Forces f of the rows past the hinge of a step, which takes its part; `own`: a unit force along one of its dofs.
+    void climb(const Way& way, const Step& step, Twist* f, const DofRow* own) {
+        const index k = step.element;
+        const Element& e = w_.model.elements[k];
+        const index n = dofs(e.kind);
+        const Twist *S = w_.S + e.d, *W = w_.W + e.d;
+        const double* L = w_.factor(e, k);
+        for (index r = 0; r < way.rows; ++r) {
+            double* y = Y_.data() + way.Y + static_cast<std::size_t>(r * way.width + step.at);
+            for (index i = 0; i < n; ++i) y[i] = dot(S[i], f[r]);
+            if (own) y[own->dof - e.v] += own->sign;
+            divide(n, L, y);
+            if (e.parent < 0) continue;
+            for (index i = 0; i < n; ++i) f[r] -= y[i] * W[i];
+            f[r] = pulled(w_.limbs[k].l, f[r]);
+        }
+    }
+
+    loops::Plan plan_;
+    Workspace memory_;
+    LoopWork w_;
+    std::vector<index> element_of_;
+    index rows_ = 0;
+    std::vector<Way> ways_;
+    std::vector<Step> steps_;
+    std::vector<double> Y_;
+    std::vector<Touch> touches_;
+    std::vector<DofRow> single_;
+};
+
+SOACRAFT_RIGID_END

@@ -1,0 +1,311 @@
+// The contacts of a step, as sim/forces/contact.py and contact/dynamics/impulses.py have them: which points count, their
+// rows, the problem u = S p + b with restitution, and the way out of what a step ended in.
+#pragma once
+
+#include "contact_setting.hpp"
+#include "soacraft/contact/dynamics/scaling.hpp"
+#include "soacraft/contact/dynamics/tree_rows.hpp"
+
+namespace soacraft {
+namespace sim {
+
+namespace spatial = rigid::SOACRAFT_TARGET;  // articulated sweeps, as built here
+
+class ContactStep {
+public:
+    std::vector<double> v, force;  // velocities after, and the generalized force of all impulses averaged over the step
+    ContactLog log;
+
+    ContactStep(const ContactSetting& set, const rigid::Model& model)
+        : v(at(model.nv)), force(at(model.nv)), set_(set), model_(model), tree_(model), start_(at(model.count)),
+          poses_(at(set.scene->shapes() * contact::POSE)), held_(at(model.nv)) {}
+
+    // From the start (q0, v0) of a step of length h to its smooth end (q, v_free) at t: false where Python should take it.
+    // `pressed`: whether there are impulses.
+    bool act(double t, double h, const double* q0, const double* v0, const double* q, const double* v_free, bool& pressed) {
+        pressed = false;
+        std::memcpy(v.data(), v_free, v.size() * sizeof(double));
+        std::memset(force.data(), 0, force.size() * sizeof(double));
+        tree_.place(q0, v0);
+        for (index k = 0; k < model_.count; ++k) start_[at(k)] = {tree_.limb(k).p, tree_.limb(k).V};
+        const double before = fastest();
+        tree_.place(q, v_free);
+        const double after = fastest();
+        reach_ = h * 2.0 * (before > after ? before : after);
+        look(AHEAD * reach_);
+        choose(h);
+        b_.clear(), laws_.clear(), bounce_.clear(), allowed_.clear();
+        if (!rows(q, v_free, h)) return false;
+        if (laws_.empty()) return true;
+        return solve(t, h, pressed);
+    }
+
+    // dq (nv) <- the displacement out of what a step that ends at q would be in. `needed`: whether it is in anything.
+    bool way_out(const double* q, const double* v_end, double* dq, bool& needed) {
+        needed = false;
+        tree_.place(q, v_end);
+        look(0.0);
+        b_.clear(), laws_.clear();
+        double deepest = 0.0;
+        for (const Point& x : points_) deepest = x.gap < deepest ? x.gap : deepest;
+        for (const Stop& s : set_.stops)
+            for (const double gap : {q[s.place] - s.lower, s.upper - q[s.place]}) deepest = gap < deepest ? gap : deepest;
+        if (deepest >= -TOUCHING * reach_) return true;
+        needed = true;
+        if (!tree_.articulate()) return false;
+        const contact::Law plain{complementarity::CONE, 1, nullptr, 0.0};
+        for (Point& x : points_) {
+            x.touch.rows = 1;
+            tree_.add(x.touch), laws_.push_back(plain), b_.push_back(x.gap);
+        }
+        for (const Stop& s : set_.stops)
+            for (const double sign : {1.0, -1.0}) {
+                const double gap = sign > 0.0 ? q[s.place] - s.lower : s.upper - q[s.place];
+                if (gap < 0.0) tree_.add(spatial::DofRow{s.dof, sign}), laws_.push_back(plain), b_.push_back(gap);
+            }
+        if (!begin()) return false;
+        problem_.solve(b_.data(), OUT, p_.data(), tree_.rows());
+        tree_.release(p_.data(), dq);
+        return rigid::finite(dq, model_.nv);
+    }
+
+private:
+    static constexpr double AHEAD = 2.0, TOUCHING = 1e-6, OUT = 1e-8;  // those of sim/forces/contact.py, impulses.py
+    static constexpr double GAINED = 1e-9;
+    static constexpr int HALVINGS = 30;
+    static constexpr index MOST_ROWS = 768;  // of a dense problem
+
+    struct Point {
+        index a, b;  // shapes
+        spatial::Touch touch;
+        double gap, restitution;
+        const double* friction;
+        spatial::Vec3 slip, middle;
+        index row;  // its first
+    };
+    struct Motion {
+        spatial::Vec3 p;
+        spatial::Twist V;
+    };
+    static std::size_t at(index i) { return static_cast<std::size_t>(i); }
+    static spatial::Vec3 vec(const double* x) { return {x[0], x[1], x[2]}; }
+    index element(index shape) const {
+        const index body = set_.body[at(shape)];
+        return body < 0 ? -1 : model_.bodies[body].element;
+    }
+
+    // A bound on the speed of any point of any shape.
+    double fastest() const {
+        double most = 0.0;
+        for (index i = 0; i < model_.body_count; ++i) {
+            const rigid::Body& body = model_.bodies[i];
+            if (body.element < 0) continue;
+            const spatial::Limb& limb = tree_.limb(body.element);
+            const spatial::Vec3 slide = carried(limb.R * vec(body.p), limb.V).v;
+            const double turning = std::sqrt(dot(limb.V.w, limb.V.w)), far = turning > 0.0 ? turning * set_.far[i] : 0.0;
+            most = std::fmax(most, std::sqrt(dot(slide, slide)) + far);
+        }
+        return set_.scene->shapes() ? most : 0.0;
+    }
+
+    // The points of contact with gaps of at most `within`, where the tree is.
+    void look(double within) {
+        for (index i = 0; i < set_.scene->shapes(); ++i) {
+            const double* local = set_.local + i * contact::POSE;
+            spatial::Place<double> X = spatial::place_at<double>(local, local + 9);
+            const index body = set_.body[at(i)];
+            if (body >= 0) {
+                const rigid::Body& on = model_.bodies[body];
+                const spatial::Place<double> own = spatial::place_at<double>(on.R, on.p);
+                if (on.element >= 0) X = spatial::Place<double>{tree_.limb(on.element).R, tree_.limb(on.element).p} * (own * X);
+                else X = own * X;
+            }
+            double* to = poses_.data() + i * contact::POSE;
+            const spatial::Vec3* columns[] = {&X.R.a, &X.R.b, &X.R.c};
+            for (int j = 0; j < 3; ++j) to[j] = columns[j]->x, to[3 + j] = columns[j]->y, to[6 + j] = columns[j]->z;
+            to[9] = X.p.x, to[10] = X.p.y, to[11] = X.p.z;
+        }
+        set_.scene->spots(poses_.data(), within, numbers_, places_);
+        points_.clear();
+        for (std::size_t i = 0; i < numbers_.size() / at(contact::SPOT); ++i) {
+            const double* x = numbers_.data() + i * at(contact::SPOT);
+            const index a = places_[3 * i + 1], b = places_[3 * i + 2];
+            const index pair = set_.group[at(a)] * set_.groups + set_.group[at(b)];
+            Point point{a, b, {element(a), element(b), vec(x + 1), vec(x + 4), {}, set_.rows[at(pair)]}, x[0],
+                        set_.restitution[pair], set_.friction + pair * contact::FRICTIONS, {}, {}, 0};
+            frame(vec(x + 7), point.touch.axes);
+            point.middle = 0.5 * (point.touch.at_a + point.touch.at_b);
+            const spatial::Vec3 moving = surface(b) - surface(a);
+            point.slip = {dot(point.touch.axes[0], moving), dot(point.touch.axes[1], moving), dot(point.touch.axes[2], moving)};
+            points_.push_back(point);
+        }
+    }
+    spatial::Vec3 surface(index shape) const {
+        const double *R = poses_.data() + shape * contact::POSE, *u = set_.surface + 3 * shape;
+        spatial::Vec3 to{0.0, 0.0, 0.0};
+        if (u[0] == 0.0 && u[1] == 0.0 && u[2] == 0.0) return to;
+        to = {R[0] * u[0] + R[1] * u[1] + R[2] * u[2], R[3] * u[0] + R[4] * u[1] + R[5] * u[2], R[6] * u[0] + R[7] * u[1] + R[8] * u[2]};
+        return to;
+    }
+    // The normal and two tangents, as `frame_of` of contact/dynamics/rows.py.
+    static void frame(const spatial::Vec3& n, spatial::Vec3* axes) {
+        const double x = std::fabs(n.x), y = std::fabs(n.y), z = std::fabs(n.z);
+        const int least = x <= y && x <= z ? 0 : y <= z ? 1 : 2;
+        spatial::Vec3 away{least == 0 ? 1.0 : 0.0, least == 1 ? 1.0 : 0.0, least == 2 ? 1.0 : 0.0};
+        spatial::Vec3 first = away - dot(away, n) * n;
+        first = (1.0 / std::sqrt(dot(first, first))) * first;
+        axes[0] = n, axes[1] = first, axes[2] = cross(n, first);
+    }
+
+    spatial::Twist relative(const Point& x) const {
+        return tree_.velocity(x.touch.b, x.touch.at_b) - tree_.velocity(x.touch.a, x.touch.at_a);
+    }
+
+    // Of the points those that count in this step, with the gap in its middle.
+    void choose(double h) {
+        std::size_t kept = 0;
+        middle_.clear();
+        for (const Point& x : points_) {
+            const double gap = x.gap - 0.5 * h * dot(x.touch.axes[0], relative(x).v);
+            if (!(gap <= TOUCHING * reach_ || x.restitution == 0.0)) continue;
+            points_[kept++] = x, middle_.push_back(gap);
+        }
+        points_.resize(kept);
+    }
+
+    spatial::Vec3 velocity_before(index element, const spatial::Vec3& x) const {
+        if (element < 0) return {0.0, 0.0, 0.0};
+        return carried(x - start_[at(element)].p, start_[at(element)].V).v;
+    }
+
+    // Rows, laws and velocities b without impulses.
+    bool rows(const double* q, const double* v_free, double h) {
+        const auto ahead = [&](const Stop& s) { return AHEAD * h * std::fabs(v_free[s.dof]); };
+        bool any = !points_.empty() || !set_.rubs.empty();
+        for (const Stop& s : set_.stops) {
+            const double middle = q[s.place] - 0.5 * h * v_free[s.dof];
+            any = any || middle - s.lower <= ahead(s) || s.upper - middle <= ahead(s);
+        }
+        if (!any) return true;
+        if (!tree_.articulate()) return false;
+        for (std::size_t i = 0; i < points_.size(); ++i) {
+            Point& x = points_[i];
+            x.row = tree_.rows();
+            tree_.add(x.touch), laws_.push_back({complementarity::CONE, x.touch.rows, x.friction, 0.0});
+            const spatial::Twist u = relative(x);
+            const double slip[] = {x.slip.x, x.slip.y, x.slip.z, 0.0, 0.0, 0.0};
+            for (index r = 0; r < x.touch.rows; ++r) b_.push_back(dot(x.touch.along(r), u) + slip[r]);
+            double approach = 0.0;
+            if (x.restitution > 0.0)
+                approach = dot(x.touch.axes[0], velocity_before(x.touch.b, x.touch.at_b) - velocity_before(x.touch.a, x.touch.at_a));
+            bounce_.push_back(x.restitution * (approach < 0.0 ? approach : 0.0));
+            allowed_.push_back(2.0 * (middle_[i] > 0.0 ? middle_[i] : 0.0) / h);
+        }
+        contact_rows_ = tree_.rows();
+        for (const Stop& s : set_.stops) {
+            const double middle = q[s.place] - 0.5 * h * v_free[s.dof];
+            for (const double sign : {1.0, -1.0}) {
+                const double gap = sign > 0.0 ? middle - s.lower : s.upper - middle;
+                if (!(gap <= ahead(s))) continue;
+                tree_.add(spatial::DofRow{s.dof, sign}), laws_.push_back({complementarity::CONE, 1, nullptr, 0.0});
+                b_.push_back(sign * v_free[s.dof] + 2.0 * (gap > 0.0 ? gap : 0.0) / h);
+            }
+        }
+        for (const Rub& x : set_.rubs) {
+            tree_.add(spatial::DofRow{x.dof, 1.0}), laws_.push_back({complementarity::BOX, 1, nullptr, x.limit * h});
+            b_.push_back(v_free[x.dof]);
+        }
+        return true;
+    }
+
+    // S of all rows, scaled.
+    bool begin() {
+        const index n = tree_.rows();
+        if (n > MOST_ROWS) return false;
+        S_.resize(at(n * n)), p_.assign(at(n), 0.0);
+        tree_.compliance(S_.data());
+        return problem_.scale(laws_, S_.data(), b_.data(), n);
+    }
+
+    // Impulses with restitution scaled by `factor`, and their work relative to surfaces that move; false where they are not
+    // good to the tolerance.
+    bool solved(double factor, double& work) {
+        const index n = tree_.rows();
+        shifted_ = b_;
+        for (std::size_t i = 0; i < points_.size(); ++i)
+            shifted_[at(points_[i].row)] += bounce_[i] < 0.0 ? factor * bounce_[i] : allowed_[i];
+        if (!problem_.solve(shifted_.data(), set_.tolerance, p_.data(), n)) return false;
+        work = 0.0;
+        for (index i = 0; i < contact_rows_; ++i) {
+            double change = 0.0;
+            for (index j = 0; j < n; ++j) change += S_[at(i * n + j)] * p_[at(j)];
+            work += p_[at(i)] * (b_[at(i)] + 0.5 * change);
+        }
+        return true;
+    }
+
+    bool solve(double t, double h, bool& pressed) {
+        if (!begin()) return false;
+        const index n = tree_.rows();
+        double work = 0.0, factor = 1.0;
+        if (!solved(1.0, work)) return false;
+        double size = 0.0;
+        bool bounces = false;
+        for (index i = 0; i < contact_rows_; ++i) size += std::fabs(p_[at(i)]) * std::fabs(b_[at(i)]);
+        for (const double x : bounce_) bounces = bounces || x < 0.0;
+        if (set_.energy && bounces && work > GAINED * size) {
+            double low = 0.0, high = 1.0;
+            for (int i = 0; i < HALVINGS; ++i) {
+                const double middle = 0.5 * (low + high);
+                if (!solved(middle, work)) return false;
+                (work <= 0.0 ? low : high) = middle;
+            }
+            factor = low;
+            if (!solved(factor, work)) return false;
+        }
+        for (index i = 0; i < n; ++i) pressed = pressed || p_[at(i)] != 0.0;
+        if (pressed) {
+            tree_.release(p_.data(), held_.data());
+            for (std::size_t i = 0; i < v.size(); ++i) v[i] += held_[i];
+            tree_.push(p_.data(), force.data(), held_.data());
+            for (std::size_t i = 0; i < v.size(); ++i) force[i] = (force[i] + held_[i]) / h;
+            if (!rigid::finite(v.data(), model_.nv) || !rigid::finite(force.data(), model_.nv)) return false;
+        }
+        keep(t, work, factor);
+        return true;
+    }
+
+    void keep(double t, double work, double factor) {
+        const complementarity::Outcome& how = problem_.outcome;
+        const auto effort = static_cast<double>(how.sweeps + how.newton + how.interior + how.outer);
+        problem_.states(states_, laws_.size());
+        double depth = 0.0;
+        for (std::size_t i = 0; i < points_.size(); ++i) {
+            const Point& x = points_[i];
+            spatial::Twist p = spatial::none<double>();
+            for (index r = 0; r < x.touch.rows; ++r) p += p_[at(x.row + r)] * x.touch.along(r);
+            depth = x.gap < -depth ? -x.gap : depth;
+            const double row[] = {static_cast<double>(x.a), static_cast<double>(x.b), x.middle.x, x.middle.y, x.middle.z,
+                                  p.v.x, p.v.y, p.v.z, p.w.x, p.w.y, p.w.z, x.gap, static_cast<double>(states_[i])};
+            log.points.insert(log.points.end(), row, row + ContactLog::POINT);
+        }
+        const double row[] = {t, static_cast<double>(points_.size()), how.residual, effort, how.unique ? 1.0 : 0.0, work, factor, depth};
+        log.steps.insert(log.steps.end(), row, row + ContactLog::STEP);
+    }
+
+    const ContactSetting& set_;
+    const rigid::Model& model_;
+    spatial::TreeRows tree_;
+    std::vector<Motion> start_;
+    std::vector<double> poses_, held_, numbers_, middle_, bounce_, allowed_, b_, shifted_, S_, p_;
+    std::vector<index> places_;
+    std::vector<Point> points_;
+    std::vector<contact::Law> laws_;
+    std::vector<int> states_;
+    contact::ScaledProblem problem_;
+    double reach_ = 0.0;
+    index contact_rows_ = 0;
+};
+
+}  // namespace sim
+}  // namespace soacraft

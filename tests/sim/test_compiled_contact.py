@@ -1,0 +1,169 @@
+"""Compiled steps with contact: those of Python, for every hinge, limits, dry hinges, conveyors and restitution."""
+
+import numpy as np
+import pytest
+from tests.sim.test_closed import four_bar
+from tests.sim.test_compiled import in_python, is_compiled
+from tests.sim.test_order import tree
+
+import soacraft as sc
+
+SHAPES = (("sphere", (0.12,)), ("box", (0.2, 0.15, 0.1)), ("capsule", (0.08, 0.2)))
+DEEP = -50.0
+
+
+def shaped(make, height, **attributes):
+    """A tree with a shape on every body, over a floor at some height."""
+    mb = make()
+    mb.root.add_geometry(sc.Geometry("floor", "plane", pose=sc.Pose(translation=(0, 0, height)), attributes=attributes))
+    for i, body in enumerate(mb.bodies):
+        kind, size = SHAPES[i % len(SHAPES)]
+        body.add_geometry(sc.Geometry("skin", kind, size, pose=sc.Pose(translation=(0.02, -0.03 * i, 0.01))))
+    return mb
+
+
+def standing(make, gap=1e-3, **attributes):
+    """The same with the floor just below its lowest point, which moves down, and a scene without the pairs that begin in
+    each other."""
+    mb = shaped(make, DEEP)
+    scene = sc.contact.Scene(mb)
+    rows = scene.distances(mb.q)
+    lowest = min((i for i, x in enumerate(rows) if "floor" in x.a + x.b), key=lambda i: rows.distance[i])
+    down, rising = rows.distance[lowest], scene.gradient(rows)[lowest] @ mb.v > 0.0
+    q, v = mb.q, -mb.v if rising else mb.v
+    mb = shaped(make, DEEP + down - gap, **attributes)
+    mb.set_state(q, v)
+    scene = sc.contact.Scene(mb)
+    for row in scene.distances(mb.q):
+        if row.distance < 0.0:
+            scene.exclude(row.a, row.b)
+    return mb, scene
+
+
+def resting():
+    """Limits, some near, and dry friction of hinges of one dof."""
+    cross = sc.Universal((1, 0, 0), (0, 1, 0))
+    mb = tree([sc.Free(), sc.Pin((0, 0, 1)), sc.Prismatic((1, 0, 0)), cross, sc.Pin((1, 0, 0))])
+    q = mb.q
+    for number, body in enumerate(mb.bodies[1:], 1):
+        at = q[mb.layout.q_slices[number]]
+        body.limits = sc.Limits(lower=at - 1e-3, upper=at + 0.5) if number % 2 else sc.Limits(at - 0.5, at + 1e-3)
+        body.passive = sc.Passive(damping=0.2, friction=0.05 * number)
+    return mb
+
+
+MODELS = {
+    "pins": lambda: tree([sc.Pin((0, 1, 0)), sc.Prismatic((0.2, 0, 1)), sc.Pin((1, 0, 0)), sc.Helical((0, 0, 1), 0.2)]),
+    "quaternions": lambda: tree([sc.Free(), sc.Spherical(), sc.Gimbal(), sc.Spherical(), sc.Free()]),
+    "products": lambda: tree([sc.Planar(), sc.Cylindrical((1, 0, 0)), sc.Universal((1, 0, 0), (0, 1, 0)), sc.Weld(), sc.Pin((0, 1, 0))]),
+    "limits": resting,
+}
+
+
+def run(make, steps=7, step=0.002, controls=False, floor=None, **laws):
+    mb, scene = standing(make, **(floor or {}))
+    p = sc.sim.Propagator(mb, integrator="moreau", step=step)
+    touch = sc.sim.Contact(scene, tolerance=1e-13, **laws)  # so that the two agree as closely
+    p.add(touch)
+    if controls:
+        p.control(mb.dof_names[0], ([0.0, 0.02, 0.05], [0.0, 3.0, -2.0]))
+    return p.advance_to(steps * step), touch
+
+
+def agree(run, other, step=0.002):
+    """Coordinates, velocities, energies and works; what is divided by the step is so much less sure."""
+    pairs = [(run.q, other.q, 1.0), (run.v, other.v, 1.0), (run.energy, other.energy, 1.0), (run.vdot, other.vdot, step)]
+    assert run.work.keys() == other.work.keys()
+    energy = max(1.0, np.abs(other.energy).max())
+    pairs += [(run.work[x] / energy, other.work[x] / energy, 1.0) for x in run.work]
+    pairs += [(run.forces[x], other.forces[x], step) for x in run.forces]
+    t = run.t[0] + 0.37 * (run.t[-1] - run.t[0])
+    pairs += [(run.at(t).q, other.at(t).q, 1.0), (run.at(t).v, other.at(t).v, 1.0)]
+    for x, y, scale in pairs:
+        np.testing.assert_allclose(x, y, rtol=0, atol=1e-12 / scale * max(1.0, np.abs(y).max()))
+
+
+def same_contacts(touch, other):
+    assert [x.pairs for x in touch.steps] == [x.pairs for x in other.steps]
+    assert [x.state for x in touch.steps] == [x.state for x in other.steps]
+    for x, y in zip(touch.steps, other.steps, strict=True):
+        assert x.t == pytest.approx(y.t, abs=1e-12)
+        for name in ("points", "impulses", "gap", "work", "factor"):
+            np.testing.assert_allclose(getattr(x, name), getattr(y, name), rtol=1e-9, atol=1e-12, err_msg=name)
+        assert x.unique == y.unique
+
+
+@pytest.mark.parametrize("restitution", [0.0, 0.6])
+@pytest.mark.parametrize("name", MODELS)
+def test_steps_of_trees(name, restitution, monkeypatch):
+    """Every hinge, several shapes on one floor and on each other: states, work, forces and contacts."""
+    r, touch = run(MODELS[name], restitution=restitution, controls=True)
+    assert is_compiled(r)
+    assert any(x.impulses.any() for x in touch.steps)
+    in_python(monkeypatch)
+    other, told = run(MODELS[name], restitution=restitution, controls=True)
+    agree(r, other)
+    same_contacts(touch, told)
+
+
+def test_surfaces_and_their_pairs(monkeypatch):
+    """A conveyor, friction of a pair of bodies, and a shape whose friction has priority."""
+
+    def made():
+        floor = {"surface_velocity": (0.4, 0.1, 0.0), "friction": 0.2, "priority": 1}
+        pairs = {("b0", "inertial/floor"): (0.9, 0.3)}
+        return run(MODELS["quaternions"], floor=floor, pairs=pairs, friction=0.7)
+
+    r, touch = made()
+    assert is_compiled(r)
+    assert any("slip" in x.state or "stick" in x.state for x in touch.steps)
+    in_python(monkeypatch)
+    other, told = made()
+    agree(r, other)
+    same_contacts(touch, told)
+
+
+def test_restitution_that_would_gain_energy(monkeypatch):
+    """A tilted rod on two points with much friction: Newton's law gains, the default makes e smaller, both as in Python."""
+
+    def rod():
+        mb = sc.Multibody(gravity=(0, 0, -9.81))
+        mb.add_body("rod", None, sc.Free(), sc.Inertia(1.0, moment=np.diag([0.01, 0.3, 0.3])))
+        mb.set_state([0, np.sin(0.45), 0, np.cos(0.45), 0, 0, 1.0], [0, 3.0, 0, -2.0, 0, -4.0])
+        return mb
+
+    for law in ("energy", "newton"):
+        r, touch = run(rod, steps=8, restitution=0.9, friction=1.2, law=law)
+        assert is_compiled(r)
+        with monkeypatch.context() as python:
+            in_python(python)
+            other, told = run(rod, steps=8, restitution=0.9, friction=1.2, law=law)
+        agree(r, other)
+        same_contacts(touch, told)
+
+
+def test_what_is_left_to_python():
+    """Closed chains with contact, and a motion in which nothing touches."""
+    for mb, why in ((four_bar(), "contacts of a closed chain"), (MODELS["pins"](), "compiled")):
+        p = sc.sim.Propagator(mb, integrator="moreau", step=0.001)
+        p.add(sc.sim.Contact())
+        assert why in str(p.report())
+    p = sc.sim.Propagator(MODELS["pins"](), integrator="moreau", step=0.001)
+    assert "nothing touches" in str(p.report())
+
+
+def test_scenes_that_change_are_followed(monkeypatch):
+    """Between two calls: a pair left out of the scene, another friction of a shape."""
+
+    def made():
+        mb, scene = standing(MODELS["quaternions"])
+        p = sc.sim.Propagator(mb, integrator="moreau", step=0.002)
+        p.add(sc.sim.Contact(scene, tolerance=1e-13))
+        p.advance_to(0.01)
+        scene.exclude("b1", "inertial/floor")
+        return p.advance_to(0.03)
+
+    r = made()
+    assert is_compiled(r)
+    in_python(monkeypatch)
+    agree(r, made())
