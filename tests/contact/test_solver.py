@@ -7,6 +7,7 @@ from scipy import sparse
 from tests.contact.problems import random_problem
 
 import soacraft as sc
+from soacraft import _core
 from soacraft.contact import Bilateral, Bounded, Cone, Problem
 
 
@@ -220,6 +221,75 @@ REFUSED = [
 def test_what_is_refused(make, text):
     with pytest.raises(sc.errors.StateError, match=text):
         make()
+
+
+def test_blocks_that_do_not_move_each_other_are_solved_by_sweeps():
+    """Each block alone has its answer in one step: no Newton's method, no interior point."""
+    rng = np.random.default_rng(0)
+    laws = [Cone(()), Cone(0.3), Cone((0.5, 0.5, 0.1)), Cone((0.6, 0.6, 0.1, 0.05, 0.05)), Bilateral()]
+    laws += [Bounded(1e-3), Bounded(1e3)]
+    for _ in range(10):
+        S, b, at = np.zeros((18 + 1, 18 + 1)), rng.normal(size=18 + 1), 0
+        for law in laws:
+            J = rng.normal(size=(law.rows, law.rows + 2))
+            mine = slice(at, at + law.rows)
+            S[mine, mine] = J @ J.T
+            at += law.rows
+        problem = Problem(S[:at, :at], b[:at], laws)
+        r = problem.solve()
+        obeys(problem, r, 1e-8)
+        assert (r.newton, r.interior, r.unique) == (0, 0, True)
+        assert r.sweeps <= 2
+
+
+def test_pivots_are_taken_only_where_something_is_pushed():
+    """z = 0 where q >= 0; else one pivot in and one out for M = I, q = (-1, 2): z = (1, 0)."""
+    z = np.full(2, 7.0)
+    assert _core.lemke(np.eye(2), np.array([0.0, 2.0]), 50, z) == (0, 0)
+    np.testing.assert_array_equal(z, 0.0)
+    how, pivots = _core.lemke(np.eye(2), np.array([-1.0, 2.0]), 50, z)
+    assert (how, pivots) == (0, 2)
+    np.testing.assert_allclose(z, [1.0, 0.0], atol=1e-15)
+    assert _core.lemke(np.eye(2), np.array([-1.0, 2.0]), 1, z)[0] == 2  # too many
+    assert _core.lemke(-np.eye(1), np.array([-1.0]), 50, z[:1])[0] == 1  # a ray: w = -z - 1 is never positive
+
+
+CONE, BOX, FREE = 0, 1, 2
+MISFITS = [
+    (dict(kinds=[CONE, CONE]), "kinds, rows and bounds must be of one length"),
+    (dict(bounds=[0.0, 0.0]), "kinds, rows and bounds must be of one length"),
+    (dict(kinds=[-1]), "there is no block of kind -1"),
+    (dict(kinds=[3]), "there is no block of kind 3"),
+    (dict(rows=[0]), "a block of kind 0 has 0 rows"),
+    (dict(rows=[7], n=7), "a block of kind 0 has 7 rows"),
+    (dict(kinds=[BOX], rows=[3], bounds=[1.0]), "a block of kind 1 has 3 rows"),
+    (dict(kinds=[BOX], rows=[1], n=1), "a box needs a positive bound"),
+    (dict(kinds=[BOX], rows=[1], bounds=[np.nan], n=1), "a box needs a positive bound"),
+    (dict(rows=[4]), "the blocks have more than 3 rows"),
+    (dict(rows=[1]), "the blocks have 1 rows, b has 3"),
+    (dict(S=np.eye(2)), "S, b and p do not fit each other"),
+    (dict(S=np.ones((3, 2))), "S, b and p do not fit each other"),
+    (dict(p=np.zeros(2)), "S, b and p do not fit each other"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("changed", "text"), MISFITS)
+def test_arrays_of_a_problem_that_do_not_fit_are_refused(changed, text):
+    """The compiled solver reads no number outside of what it is given; p is left as it was."""
+    n = changed.get("n", 3)
+    arrays = dict(kinds=[CONE], rows=[3], bounds=[0.0], S=np.eye(n), b=-np.ones(n), p=np.full(n, 5.0)) | changed
+    kinds, rows = (np.array(arrays[x], dtype=np.int64) for x in ("kinds", "rows"))
+    p = arrays["p"].copy()
+    with pytest.raises(ValueError, match=text):
+        _core.solve_contact(kinds, rows, np.array(arrays["bounds"]), arrays["S"], arrays["b"], 1e-10, p)
+    np.testing.assert_array_equal(p, arrays["p"])
+
+
+@pytest.mark.parametrize("sizes", [(2, 3, 3, 3), (3, 2, 3, 3), (3, 3, 2, 3), (3, 3, 3, 2)])
+def test_arrays_of_pivots_that_do_not_fit_are_refused(sizes):
+    rows, columns, q, z = sizes
+    with pytest.raises(ValueError, match="M, q and z do not fit each other"):
+        _core.lemke(np.ones((rows, columns)), -np.ones(q), 9, np.zeros(z))
 
 
 def test_what_is_not_solved_is_said():

@@ -179,6 +179,25 @@ def test_crossing_capsules_are_pushed_apart_across_both():
     assert np.abs(found.normal) == pytest.approx([1, 0, 0])
 
 
+def test_axes_that_cross_touch_where_they_do():
+    """Segments that cross span a flat difference, a centre on an axis a line of points: the depth is the sum of radii,
+    across both, at the crossing. Wherever that is on either."""
+    rng = np.random.default_rng(5)
+    for i in range(12):
+        a, b = Capsule(*rng.uniform(0.1, 0.3, 1), 1.0), (Sphere(0.2) if i % 4 == 3 else Capsule(0.2, 0.6))
+        world, turn = random_pose(rng, 0.3), Pose.from_rpy(rng.uniform(0.3, 2.8), 0, 0, (0, 0, 0))
+        along_a, along_b = rng.uniform(-0.4, 0.4), 0.0 if i % 4 == 3 else rng.uniform(-0.2, 0.2)
+        crossing = np.array([0.0, 0.0, along_a])
+        inner = Pose(turn.rotation, crossing - turn.rotation @ [0.0, 0.0, along_b])
+        at_b = world @ inner
+        found = distance(a, world, b, at_b)
+        judge(a, world, b, at_b, found, rng)
+        assert found.distance == pytest.approx(-(a.size[0] + b.size[0]), abs=1e-9)
+        middle = world.rotation @ crossing + world.translation
+        assert found.point_a == pytest.approx(middle + a.size[0] * found.normal, abs=1e-6)
+        assert found.point_b == pytest.approx(middle - b.size[0] * found.normal, abs=1e-6)
+
+
 def test_shapes_in_one_place_have_an_answer():
     for a in (Sphere(1.0), Box(1, 1, 1), Capsule(0.2, 1.0), Cylinder(0.5, 1.0), Ellipsoid(0.3, 0.4, 0.5), Sphere(0.0)):
         found = distance(a, Pose(), a, Pose())

@@ -7,7 +7,7 @@ import struct
 
 import numpy as np
 import pytest
-from tests.contact.geometry.shapes import random_pose, random_shape
+from tests.contact.geometry.shapes import random_pose, random_shape, unit_vectors
 
 from soacraft.contact import (
     Box,
@@ -85,6 +85,44 @@ def test_in_a_closed_mesh_shapes_are_pushed_out_through_the_nearest_face(other):
         one, two = distance(cube(), Pose(), other, pose), distance(Box(2, 2, 2), Pose(), other, pose)
         assert one.distance == pytest.approx(two.distance, abs=1e-9), z
         assert one.normal == pytest.approx([0, 0, 1], abs=1e-9)
+
+
+def test_a_fine_mesh_of_a_ball_is_its_hull():
+    """Small spheres deep inside, near the skin, across it and outside: 400 triangles, most of them not looked at."""
+    around, up = np.meshgrid(2 * np.pi * np.arange(20) / 20, np.pi * np.arange(1, 11) / 11)
+    rings = np.stack([np.sin(up) * np.cos(around), np.sin(up) * np.sin(around), np.cos(up)], axis=-1).reshape(-1, 3)
+    points = np.concatenate([rings, [(0, 0, 1), (0, 0, -1)]])
+    triangles = [(200, i, (i + 1) % 20) for i in range(20)] + [(201, 180 + (i + 1) % 20, 180 + i) for i in range(20)]
+    for row in range(9):
+        for i in range(20):
+            a, b, c, d = (20 * (row + k) + (i + j) % 20 for k, j in ((0, 0), (0, 1), (1, 1), (1, 0)))
+            triangles += [(a, d, c), (a, c, b)]
+    mesh, hull = TriangleMesh(points, triangles), ConvexHull(points)
+    assert mesh.closed
+    rng = np.random.default_rng(4)
+    for radius in (0.3, 0.7, 0.9, 1.0, 1.05, 1.3):
+        for n in unit_vectors(rng, 4):
+            pose = Pose(translation=radius * n)
+            one, two = distance(mesh, Pose(), Sphere(0.04), pose), distance(hull, Pose(), Sphere(0.04), pose)
+            assert one.distance == pytest.approx(two.distance, abs=1e-9), (radius, n)
+            assert one.normal == pytest.approx(two.normal, abs=1e-6)
+
+
+@pytest.mark.parametrize("other", [Sphere(0.1), Capsule(0.1, 0.4)], ids=lambda x: x.kind)
+def test_what_has_its_middle_in_the_plane_of_a_triangle_is_pushed_off_it(other):
+    """No thickness between the triangle and the axis: out along the normal, from points that are one but for it."""
+    rng = np.random.default_rng(6)
+    corners = np.array([(-1.0, -0.9, 0.0), (1.2, -0.8, 0.0), (0.1, 1.1, 0.0)])
+    mesh = TriangleMesh(corners, [(0, 1, 2)])
+    for _ in range(6):
+        x, y = rng.uniform(-0.2, 0.3, 2)
+        pose = Pose.from_rpy(np.pi / 2, 0.0, 0.0, (x, y, 0.0)) @ Pose.from_rpy(0.0, rng.uniform(-3, 3), 0.0, (0, 0, 0))
+        found = distance(mesh, Pose(), other, pose)
+        assert found.distance == pytest.approx(-0.1, abs=1e-9)
+        assert np.abs(found.normal) == pytest.approx([0, 0, 1], abs=1e-9)
+        assert found.point_b - found.point_a == pytest.approx(found.distance * found.normal, abs=1e-8)
+        off = distance(Sphere(0.0), Pose(translation=found.point_b), other, pose).distance
+        assert off == pytest.approx(0, abs=1e-8)
 
 
 def test_a_box_rests_on_a_mesh_by_the_corners_of_its_face():

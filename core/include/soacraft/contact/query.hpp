@@ -55,8 +55,12 @@ inline bool segments(const Cores& c, Nearest& out) {
     out.a = {0.0, 0.0, s}, out.b = r + t * d;
     const Vec3 between = out.b - out.a;
     out.distance = norm(between), out.error = 0.0;
-    if (!(out.distance > NEAR * c.size)) return false;
-    out.n = (1.0 / out.distance) * between;
+    if (out.distance > NEAR * c.size) {
+        out.n = (1.0 / out.distance) * between;
+    } else {  // they cross: along a normal across both
+        const Nearest across = box_depth(c);
+        out.distance = across.distance, out.n = across.n;
+    }
     return true;
 }
 
