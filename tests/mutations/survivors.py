@@ -199,10 +199,11 @@ NO_ENTRY: dict[str, str] = {
     "core/include/soacraft/cholesky.hpp": "no campaign yet",
     "core/include/soacraft/congruence.hpp": "no campaign yet",
     "core/include/soacraft/contact/boxes.hpp": "no campaign yet",
+    "core/include/soacraft/contact/dynamics/scaling.hpp": "no campaign yet",
+    "core/include/soacraft/contact/dynamics/tree_rows.hpp": "no campaign yet",
     "core/include/soacraft/contact/minkowski.hpp": "no campaign yet",
     "core/include/soacraft/contact/query.hpp": "no campaign yet",
     "core/include/soacraft/contact/shape.hpp": "no campaign yet",
-    "core/include/soacraft/contact/solvers/problem.hpp": "no campaign yet",
     "core/include/soacraft/contact/vec3.hpp": "no campaign yet",
     "core/include/soacraft/kinematics/reaching.hpp": "no campaign yet",
     "core/include/soacraft/loops/augmented/articulated.hpp": "no campaign yet",
@@ -315,4 +316,5 @@ NO_ENTRY: dict[str, str] = {
     "core/rigid/rigid_model.hpp": "no campaign yet",
     "core/rigid/set_passive.hpp": "no campaign yet",
     "core/rigid/wrenches.hpp": "no campaign yet",
+    "core/sim/contact_step.hpp": "no campaign yet",
 }
