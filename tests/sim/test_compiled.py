@@ -256,6 +256,19 @@ def test_what_is_not_finite_stops_with_time_and_state():
     assert np.isfinite(np.concatenate([run.q, run.v, run.vdot])).all()
 
 
+def test_what_is_at_rest_without_a_force_stays():
+    """No speed and no acceleration to judge errors by: none comes of it."""
+    mb = tree([sc.Pin((0, 1, 0)), sc.Spherical(), sc.Prismatic((1, 0, 0))])
+    mb.gravity = (0, 0, 0)
+    mb.v = np.zeros(mb.nv)
+    start = mb.q.copy()
+    run = sc.sim.Propagator(mb, integrator="dop853", rtol=1e-8).advance_to(0.5)
+    assert is_compiled(run)
+    assert run.t[-1] == 0.5
+    np.testing.assert_allclose(run.q[-1], start, rtol=0, atol=1e-15)
+    np.testing.assert_array_equal(run.v, 0.0)
+
+
 def test_a_turn_too_far_stops_a_compiled_run():
     """A top under a moment: it spins faster than its step can follow."""
     mb = sc.Multibody("top", gravity=(0, 0, 0))
