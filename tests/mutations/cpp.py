@@ -74,7 +74,11 @@ TESTS = (
     ),
     (("dispatch",), ("core/test_instruction_sets.py",)),
     (("rollout",), ("sim/test_rollout.py",)),
-    (("core/sim",), ("sim/test_compiled.py", "sim/test_propagator.py", "sim/test_closed.py", "sim/test_structure.py")),
+    (
+        ("core/sim",),
+        ("sim/test_compiled_refusals.py", "sim/test_compiled.py", "sim/test_propagator.py", "sim/test_closed.py",
+         "sim/test_structure.py"),
+    ),
     (("contact/solver",), ("contact/test_solver.py", "contact/test_stepping.py")),
     (("contact",), ("contact/geometry", "contact/test_stepping.py")),
     (("soacraft/kinematics", "core/kinematics"), ("kinematics/test_reaching.py", "kinematics/test_reach.py")),

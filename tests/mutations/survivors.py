@@ -184,6 +184,11 @@ SURVIVORS: dict[tuple[str, str, str], str] = {
         "if (b[0] >= 0) return true;",
         "if (b[0] > 0) return true;",
     ): "a contact that neither approaches nor leaves: no impulse obeys the laws, and so does what else they give",
+    (
+        "core/sim/advance.hpp",
+        "course_.length = h >= 0.5 * length || refused ? next(h, error, refused) : length;",
+        "course_.length = h > 0.5 * length || refused ? next(h, error, refused) : length;",
+    ): "a step that is half of what was planned to the last bit: the next is planned anew or not, and both are good",
 }
 
 #: Files of the core without an entry in the ledger: the reason.

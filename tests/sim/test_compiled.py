@@ -269,6 +269,15 @@ def test_what_is_at_rest_without_a_force_stays():
     np.testing.assert_array_equal(run.v, 0.0)
 
 
+def test_steps_that_are_too_long_are_taken_again_in_compiled_code():
+    """A double pendulum that tumbles: some steps are refused on the way, and its energy is kept to the tolerance."""
+    mb = sc.load("double_pendulum")
+    mb.set_state([2.0, 2.5], [0.0, 0.0])
+    run = sc.sim.Propagator(mb, integrator="dop853", rtol=1e-9).advance_to(8.0)
+    assert is_compiled(run)
+    assert np.ptp(run.energy) < 1e-6 * np.abs(run.energy).max()
+
+
 def test_a_turn_too_far_stops_a_compiled_run():
     """A top under a moment: it spins faster than its step can follow."""
     mb = sc.Multibody("top", gravity=(0, 0, 0))
