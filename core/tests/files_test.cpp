@@ -75,6 +75,33 @@ void change_words(const std::string& good, const Try& load) {
     }
 }
 
+// Numbers that no spring has, in a tree that a program made or in a file that it wrote.
+void refuse_springs() {
+    using namespace rigid;
+    const auto wrong = [](const char* text, void (*change)(TreeFile&)) {
+        TreeFile x = read_tree(machine().bytes());
+        change(x);
+        bool seen = false;
+        try {
+            Multibody mb(x);
+        } catch (const std::invalid_argument& fault) {
+            seen = std::string(fault.what()).find(text) != std::string::npos;
+        }
+        expect(seen, text);
+    };
+    wrong("a number that is not finite", [](TreeFile& x) { x.springs[0].k = INFINITY; });
+    wrong("a number that is not finite", [](TreeFile& x) { x.balls[0].d[1] = std::nan(""); });
+    wrong("a number that is not finite", [](TreeFile& x) { x.strands[1].c = std::nan(""); });
+    wrong("a number that is not finite", [](TreeFile& x) { x.tendons[0].law.d = -INFINITY; });
+    wrong("a number that is not finite", [](TreeFile& x) { x.bushings[0].K[8] = std::nan(""); });
+    wrong("a number that is not finite", [](TreeFile& x) { x.pieces[1].c[2] = std::nan(""); });
+    wrong("slack from 0.3 up to 0.2", [](TreeFile& x) { std::swap(x.lines[0].law.low, x.lines[0].law.high); });
+    wrong("no unit quaternion", [](TreeFile& x) { x.balls[0].rest[3] = 0.9; });
+    wrong("a bushing rests where there is no rotation", [](TreeFile& x) { x.bushings[0].rest_R[0] = -1.0; });
+    wrong("a frame that is no rotation", [](TreeFile& x) { x.nodes[1].R[0] = 1.1; });
+    wrong("not in order", [](TreeFile& x) { x.pieces[1].x = -1.0; });
+}
+
 void test_models() {
     Multibody mb = machine();
     const std::string good = mb.bytes();
@@ -104,6 +131,7 @@ void test_models() {
     expect(refused("no expression", good, false), "a model is no expression");
     expect(refused("sum of them differs", with_word(good, 32, 1), true), "a wrong sum");
     expect(refused("bytes after its header", good + "12345678", true), "a file that goes on");
+    refuse_springs();
     int loaded = 0, refusals = 0;
     change_words(good, [&](const std::string& bytes) {
         try {

@@ -216,6 +216,31 @@ def test_derivatives_near_half_a_turn_and_near_slack():
         assert dyn.inverse_dynamics_derivatives(mb, [z], [0.0], [0.0])[0] == pytest.approx(k, abs=1e-6)
 
 
+@pytest.mark.parametrize("off", [-1e-4, 1e-4, 0.03])
+def test_derivatives_next_to_corners_of_curves(off):
+    """Force over length and over rate by broken lines: the slope next to a corner is that of its own line, where
+    compiled code answers and where Python does, as for a model with gravity compensation."""
+    answers = []
+    for compensation in (0.0, 1.0):
+        mb = sc.Multibody("arm", gravity=(0, 0, 0))
+        for name, parent in (("upper", None), ("lower", "upper")):
+            at = sc.Pose(translation=(0.0 if parent is None else 1.0, 0, 0))
+            mb.add_body(name, parent, sc.Pin((0, 0.2, 1)), sc.Inertia.box(1.0, (0.8, 0.1, 0.2)), at)
+        mb["lower"].add_node("tip", sc.Pose(translation=(0.9, 0.1, 0.0)))
+        mb.root.add_node("post", sc.Pose(translation=(0.3, -0.8, 0.2)))
+        mb.set_state([0.3, 0.5], [0.4, -0.7])
+        d = mb.pose("lower/tip").translation - mb.pose("inertial/post").translation
+        L = float(np.linalg.norm(d))
+        rate = float(mb.velocity("lower/tip").linear @ d) / L
+        force = sc.Curve([L - 1.0, L + off, L + 1.0], [-2.0, 0.0, 9.0], "linear")
+        damper = sc.Curve([rate - 1.0, rate + off, rate + 1.0], [-1.0, 0.0, 7.0], "linear")
+        mb.add_spring("s", "inertial/post", "lower/tip", force, damping=damper)
+        mb["upper"].gravity_compensation = compensation
+        answers.append(dyn.inverse_dynamics_derivatives(mb, mb.q, mb.v, np.zeros(2)))
+    for compiled, python in zip(*answers, strict=True):
+        np.testing.assert_allclose(python, compiled, rtol=1e-9, atol=1e-9)
+
+
 def test_derivatives_do_not_depend_on_neighbours_in_a_batch():
     mb = ball(sc.Prismatic((1, 0, 0)))
     mb.add_spring("s", "inertial/wall", "ball", 100.0, 0.3)

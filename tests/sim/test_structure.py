@@ -32,7 +32,7 @@ def test_a_body_that_travels_far_within_a_step_is_refused_for_that():
     mb = sc.Multibody("satellite", gravity=(0, 0, 0))
     mb.add_body("box", None, sc.Free(), sc.Inertia.box(1.0, (0.3, 0.2, 0.1)))
     mb.set_state([0, 0, 0, 1, 0, 0, 0], [3.0, 2.0, 1.0, 7000.0, 0, 0])
-    with pytest.raises(SimulationError, match=r"hinge 'box' travels 70 m within it, .* lengths of the model, .*smaller"):
+    with pytest.raises(SimulationError, match=r"hinge 'box' travels 70 m within it, .* lengths of the model.*smaller"):
         sc.sim.Propagator(mb, integrator="variational", step=0.01).advance_to(0.1)
     run = sc.sim.Propagator(mb, integrator="variational", step=1e-5).advance_to(1e-3)
     momentum = dyn.momentum(mb, run.q, run.v)

@@ -17,7 +17,7 @@ from soacraft.errors import SimulationError, StateError
 from soacraft.model.states.state import State
 from soacraft.sim.forces.holding import Hold
 from soacraft.sim.integrators.steps import Step
-from soacraft.spatial.checks import Array
+from soacraft.spatial.checks import Array, finite
 
 #: Parts of a step at which signs are looked at: what changes twice within one is not seen.
 _PARTS = (0.25, 0.5, 0.75, 1.0)
@@ -45,15 +45,16 @@ class Event:
     def value(self, t: float, state: State) -> float:
         """g, a finite number."""
         given = self.g(t, state)
-        if np.ndim(given) or isinstance(given, bool | np.bool_ | str) or not np.isrealobj(given) or given is None:
-            raise StateError(
-                f"the function of event {self.name!r} must give one number, got {given!r:.60} at t = {t:.9g} s. "
-                "For several, add an event for each."
-            )
-        value = float(given)
-        if not np.isfinite(value):
-            raise StateError(f"the function of event {self.name!r} must be finite, got {value} at t = {t:.9g} s.")
-        return value
+        if isinstance(given, float | int | np.floating | np.integer) and not isinstance(given, bool):
+            if np.isfinite(given):
+                return float(given)
+            raise StateError(f"the function of event {self.name!r} must be finite, got {given} at t = {t:.9g} s.")
+        if isinstance(given, np.ndarray) and given.ndim == 0:
+            return float(finite(given, (), f"the function of event {self.name!r} at t = {t:.9g} s", StateError))
+        raise StateError(
+            f"the function of event {self.name!r} must give one number, got {given!r:.60} at t = {t:.9g} s. "
+            "For several, add an event for each."
+        )
 
 
 class Happened(NamedTuple):

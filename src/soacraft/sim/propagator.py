@@ -212,13 +212,15 @@ class Propagator(Strict):
         Several events at one instant, within a nanosecond, act in the order in which they were added; each sees the
         state that the one before left. Crossings are looked for in quarters of steps.
         """
+        if not isinstance(name, str):
+            raise StateError(f"an event has a name by which run.events lists it; got {name!r:.60}.")
         if any(x.name == name for x in self._watch.events):
             raise StateError(f"there is an event {name!r} already; give the new one another name.")
-        if direction not in (-1, 0, 1):
+        if not isinstance(direction, int | np.integer) or direction not in (-1, 0, 1):
             raise StateError(f"direction of event {name!r} must be -1, 0 or 1, got {direction!r:.40}.")
         if not callable(g) or not (action is None or callable(action)):
             raise StateError(f"event {name!r} takes functions of (t, state), got {g!r:.40} and {action!r:.40}.")
-        found = Event(str(name), g, int(direction), action, bool(stop))
+        found = Event(name, g, int(direction), action, bool(stop))
         found.value(self.t, self.mb.current)
         self._watch.events.append(found)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from soacraft.dynamics.arguments import read_threads
 from soacraft.errors import ModelError, SimulationError, StateError
 from soacraft.model.flat.compiled import CompiledModel
 from soacraft.model.states.coordinates import read_q, read_v
@@ -38,7 +39,8 @@ def rollout(
     Q, V = np.empty((count, steps + 1, mb.nq)), np.empty((count, steps + 1, mb.nv))
     q0, v0 = (np.ascontiguousarray(np.broadcast_to(x, (count, x.shape[-1]))) for x in (q, v))
     wanted = 1 + count * len(mb) // _WORTH_A_THREAD
-    fault = model.kernels.rollout(q0, v0, T, h, Q, V, threads or min(os.cpu_count() or 1, wanted), METHODS[method])
+    count_of_threads = read_threads("rollout", threads) or min(os.cpu_count() or 1, wanted)
+    fault = model.kernels.rollout(q0, v0, T, h, Q, V, count_of_threads, METHODS[method])
     if fault is not None:
         state, step, turned = fault
         where = f"state {state} of the rollout of {mb.name!r} stopped in step {step}, at {step * h:.9g} s: "

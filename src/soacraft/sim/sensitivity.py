@@ -19,7 +19,7 @@ import numpy as np
 from soacraft import dynamics as dyn
 from soacraft.analysis import parameter_derivatives
 from soacraft.analysis import parameters as named_parameters
-from soacraft.errors import StateError
+from soacraft.errors import ModelError, StateError
 from soacraft.model.flat.realize import times
 from soacraft.model.hinges import Free, Spherical
 from soacraft.model.tree.multibody import Multibody
@@ -92,6 +92,10 @@ def sensitivity(
     mb: Multibody, q: Array, v: Array, force: Array, h: float, parameters: Sequence[str] | str
 ) -> Sensitivity:
     """Of the steps of a rollout: q (..., steps + 1, nq), v likewise, force (..., steps, nv)."""
+    if not isinstance(parameters, str) and not isinstance(parameters, Sequence):
+        raise ModelError(
+            f"parameters of a rollout are a list of names such as 'link3.mass', or (); got {parameters!r:.60}."
+        )
     nv, names = mb.nv, (parameters,) if isinstance(parameters, str) else tuple(parameters)
     batch = force.shape[:-1]
     what = f"the derivatives of a rollout of {mb.name!r}"

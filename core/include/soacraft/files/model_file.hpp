@@ -80,18 +80,8 @@ inline std::string bytes_of(TreeFile& x) {
     return out.file(files::MODEL);
 }
 
-// R R* = I within 1e-6, and no mirror.
 inline void require_rotation(const Frame& x, const char* what, std::size_t at) {
-    const double* R = x.R;
-    double worst = 0.0;
-    for (int i = 0; i < 3; ++i)
-        for (int j = 0; j < 3; ++j) {
-            double dot = i == j ? -1.0 : 0.0;
-            for (int k = 0; k < 3; ++k) dot += R[3 * i + k] * R[3 * j + k];
-            worst = std::fmax(worst, std::fabs(dot));
-        }
-    const double det = R[0] * (R[4] * R[8] - R[5] * R[7]) - R[1] * (R[3] * R[8] - R[5] * R[6]) + R[2] * (R[3] * R[7] - R[4] * R[6]);
-    if (!(worst < 1e-6 && det > 0.0)) reject("%s %lld has a frame that is no rotation", what, static_cast<long long>(at));
+    if (!is_rotation(x.R)) reject("%s %lld has a frame that is no rotation", what, static_cast<long long>(at));
 }
 
 inline TreeFile read_tree(const std::string& bytes) {

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from soacraft.model.tree.parts import curves
 from soacraft.model.tree.parts.curves import Curve
 from soacraft.model.tree.parts.springs import Spring
 from soacraft.model.tree.parts.tendons import Tendon
@@ -17,20 +18,20 @@ from soacraft.spatial.checks import Array
 def elastic(x: Spring | Tendon, length: Array) -> Array:
     """The part of the spring."""
     if isinstance(x.stiffness, Curve):
-        return x.stiffness(length)
+        return curves.value(x.stiffness.pieces, length)
     return np.asarray(x.stiffness * (length - np.clip(length, *x.rest)))
 
 
 def tension(x: Spring | Tendon, length: Array, rate: Array) -> Array:
     """All of it."""
-    damping = x.damping(rate) if isinstance(x.damping, Curve) else x.damping * rate
+    damping = curves.value(x.damping.pieces, rate) if isinstance(x.damping, Curve) else x.damping * rate
     return np.asarray(elastic(x, length) + damping)
 
 
 def energy(x: Spring | Tendon, length: Array) -> Array:
     """What is in the spring."""
     if isinstance(x.stiffness, Curve):
-        return x.stiffness.integral(length)
+        return curves.integral(x.stiffness.pieces, length)
     return np.asarray(0.5 * x.stiffness * (length - np.clip(length, *x.rest)) ** 2)
 
 
@@ -38,6 +39,6 @@ def slopes(x: Spring | Tendon, length: Array, rate: Array) -> tuple[Array, Array
     """d(tension)/dL and d(tension)/dLdot."""
     low, high = x.rest
     taut = (length < low) | (length > high) | (low == high)
-    k = x.stiffness.slope(length) if isinstance(x.stiffness, Curve) else x.stiffness * taut
-    d = x.damping.slope(rate) if isinstance(x.damping, Curve) else x.damping + 0.0 * rate
+    k = curves.slope(x.stiffness.pieces, length) if isinstance(x.stiffness, Curve) else x.stiffness * taut
+    d = curves.slope(x.damping.pieces, rate) if isinstance(x.damping, Curve) else x.damping + 0.0 * rate
     return np.asarray(k), np.asarray(d)

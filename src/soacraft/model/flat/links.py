@@ -21,6 +21,7 @@ from soacraft.model.flat import laws
 from soacraft.model.flat.layout import Ends, Layout
 from soacraft.model.flat.realize import projected, times
 from soacraft.model.states.coordinates import Forces
+from soacraft.model.tree.parts.springs import Spring
 from soacraft.spatial.checks import Array
 from soacraft.spatial.differences import STENCIL
 from soacraft.spatial.rotations import cross
@@ -61,11 +62,12 @@ def moving(state: State, ends: Ends) -> Moving:
     return Moving(R_k @ ends.R, p[..., k, :] + times(R_k, ends.at), times(turn, w), times(turn, v))
 
 
-def wrenches(state: State) -> Array:
-    """[moment; force] of all springs and bushings on each body, at its origin in its axes, (..., n, 6)."""
+def wrenches(state: State, tensions: Array | None = None) -> Array:
+    """[moment; force] of all springs and bushings on each body, at its origin in its axes, (..., n, 6). `tensions` of
+    the springs are those of their laws, or given, (..., springs)."""
     layout = state.configuration.layout
     ends, at = layout.link_ends, moving(state, layout.link_ends)
-    on_ends = np.concatenate([_of_springs(layout, at), _of_bushings(layout, at)], axis=-2)
+    on_ends = np.concatenate([_of_springs(layout, at, tensions), _of_bushings(layout, at)], axis=-2)
     moment, force = times(ends.R, on_ends[..., :3]), times(ends.R, on_ends[..., 3:])
     on_bodies = np.concatenate([moment + cross(ends.at, force), force], axis=-1)
     total = np.zeros((*on_bodies.shape[:-2], layout.n + 1, 6))  # the last one is the inertial frame
@@ -74,36 +76,55 @@ def wrenches(state: State) -> Array:
     return total[..., :-1, :]
 
 
-def _of_springs(layout: Layout, at: Moving) -> Array:
-    """On the nodes of springs, in node axes."""
-    found = np.zeros((*at.p.shape[:-2], layout.spring_nodes, 6))
+class Line(NamedTuple):
+    """A spring at a state: its parts as vectors with their directions and rates, its length and the rate of that."""
+
+    here: slice
+    parts: Array
+    directions: Array
+    rates: Array
+    length: Array
+    rate: Array
+
+
+def _lines(layout: Layout, at: Moving) -> Iterator[tuple[Spring, Line]]:
+    """All springs; `here` is which of the ends are its nodes."""
     velocity = times(at.R, at.v)
     start = 0
     for spring in layout.springs:
-        count = len(spring.nodes)
-        here = slice(start, start + count)
-        p, v = at.p[..., here, :], velocity[..., here, :]
-        d, rate = np.diff(p, axis=-2), np.diff(v, axis=-2)
+        here = slice(start, start + len(spring.nodes))
+        d, rates = np.diff(at.p[..., here, :], axis=-2), np.diff(velocity[..., here, :], axis=-2)
         lengths = np.sqrt(np.sum(d * d, axis=-1))
         u = d / np.where(lengths > 0.0, lengths, 1.0)[..., None]
-        L = lengths.sum(axis=-1)
-        none = lengths <= 0.0
-        parting = none & (np.sum(rate * rate, axis=-1) > 0.0) if spring.is_damped else none & False
-        held = np.where(none.any(axis=-1), laws.elastic(spring, L), 0.0)
-        if held.any() or parting.any():
-            why = "its damper moves" if parting.any() else f"it pulls with {float(np.abs(held).max()):g} N there"
-            raise StateError(
-                f"spring {spring.name!r} has no direction: two of its nodes are at one point, and {why}. Move them "
-                "apart, or give it a length and damping of 0."
-            )
-        tension = laws.tension(spring, L, np.sum(u * rate, axis=(-2, -1)))
-        pull = tension[..., None, None] * u
-        force = np.zeros((*pull.shape[:-2], count, 3))
+        yield spring, Line(here, lengths, u, rates, lengths.sum(axis=-1), np.sum(u * rates, axis=(-2, -1)))
+        start = here.stop
+
+
+def _of_springs(layout: Layout, at: Moving, tensions: Array | None) -> Array:
+    """On the nodes of springs, in node axes."""
+    found = np.zeros((*at.p.shape[:-2], layout.spring_nodes, 6))
+    for i, (spring, line) in enumerate(_lines(layout, at)):
+        tension = _tension(spring, line) if tensions is None else tensions[..., i]
+        pull = tension[..., None, None] * line.directions
+        force = np.zeros((*pull.shape[:-2], len(spring.nodes), 3))
         force[..., :-1, :] += pull
         force[..., 1:, :] -= pull
-        found[..., here, 3:] = times(at.R[..., here, :, :].mT, force)
-        start += count
+        found[..., line.here, 3:] = times(at.R[..., line.here, :, :].mT, force)
     return found
+
+
+def _tension(spring: Spring, line: Line) -> Array:
+    """By its law; refused where it pulls without a direction."""
+    none = line.parts <= 0.0
+    parting = none & (np.sum(line.rates * line.rates, axis=-1) > 0.0) if spring.is_damped else none & False
+    held = np.where(none.any(axis=-1), laws.elastic(spring, line.length), 0.0)
+    if held.any() or parting.any():
+        why = "its damper moves" if parting.any() else f"it pulls with {float(np.abs(held).max()):g} N there"
+        raise StateError(
+            f"spring {spring.name!r} has no direction: two of its nodes are at one point, and {why}. Move them "
+            "apart, or give it a length and damping of 0."
+        )
+    return laws.tension(spring, line.length, line.rate)
 
 
 def _of_bushings(layout: Layout, at: Moving) -> Array:
@@ -137,12 +158,9 @@ def energy(state: State) -> Array:
     """Of all springs and bushings, (...)."""
     layout = state.configuration.layout
     at = moving(state, layout.link_ends)
-    total, start = np.zeros(at.p.shape[:-2]), 0
-    for spring in layout.springs:
-        d = np.diff(at.p[..., start : start + len(spring.nodes), :], axis=-2)
-        L = np.sqrt(np.sum(d * d, axis=-1)).sum(axis=-1)
-        total = total + laws.energy(spring, L)
-        start += len(spring.nodes)
+    total = np.zeros(at.p.shape[:-2])
+    for spring, line in _lines(layout, at):
+        total = total + laws.energy(spring, line.length)
     if layout.bushings:
         x = _relative(layout, at)[0]
         K = np.array([b.stiffness for b in layout.bushings])
@@ -160,10 +178,10 @@ def forces(state: State) -> Forces:
     return tuple((layout.bodies[k], Wrench(f[..., k, :3], f[..., k, 3:])) for k in touched)
 
 
-def _finite_wrenches(state: State) -> Array:
+def _finite_wrenches(state: State, tensions: Array | None = None) -> Array:
     layout = state.configuration.layout
     with np.errstate(all="ignore"):
-        f = wrenches(state)
+        f = wrenches(state, tensions)
     if not np.isfinite(f).all():
         named = [x.name for x in layout.springs] + [x.name for x in layout.bushings]
         names = ", ".join(map(repr, named[:4]))
@@ -174,51 +192,68 @@ def _finite_wrenches(state: State) -> Array:
     return f
 
 
-def along_dofs(state: State) -> Array:
+def along_dofs(state: State, tensions: Array | None = None) -> Array:
     """The same wrenches as one generalized force J* f, (..., nv). O(n)."""
     c = state.configuration
-    return projected(c.layout, c.A, c.maps, _finite_wrenches(state))
+    return projected(c.layout, c.A, c.maps, _finite_wrenches(state, tensions))
 
 
-def _margins(state: State, length: float) -> Iterator[tuple[float, str]]:
-    """How near the law of a spring or bushing changes, in radians and lengths of the model, and what is there: a part
-    of a spring without length, the ends of a slack range, half a turn of a bushing."""
+def _require_smooth(state: State, length: float) -> float:
+    """How far nodes of springs may move, in radians and lengths of the model, before one has no direction or a bushing
+    turns over; raises where that, or the end of a slack range, is here."""
     layout = state.configuration.layout
-    at, start = moving(state, layout.link_ends), 0
-    for spring in layout.springs:
-        d = np.diff(at.p[start : start + len(spring.nodes)], axis=-2)
-        parts = np.sqrt(np.sum(d * d, axis=-1))
+    at = moving(state, layout.link_ends)
+    corners: list[tuple[float, str]] = []
+    turns: list[tuple[float, str]] = []
+    for spring, line in _lines(layout, at):
         if not spring.is_plain:
-            yield float(parts.min()) / length, f"two nodes of spring {spring.name!r} are at one point"
+            turns.append((float(line.parts.min()) / length, f"two nodes of spring {spring.name!r} are at one point"))
         for end in {x for x in spring.rest if x > 0.0} if spring.rest[0] != spring.rest[1] else ():
-            yield abs(float(parts.sum()) - end) / length, f"spring {spring.name!r} gets slack at {end:g} m"
-        start += len(spring.nodes)
+            corners.append((abs(float(line.length) - end) / length, f"spring {spring.name!r} gets slack at {end:g} m"))
     for bushing, x in zip(layout.bushings, _relative(layout, at)[0] if layout.bushings else (), strict=False):
-        yield float(np.pi - np.linalg.norm(x[:3])), f"bushing {bushing.name!r} turns over at half a turn"
+        turns.append((float(np.pi - np.linalg.norm(x[:3])), f"bushing {bushing.name!r} turns over at half a turn"))
+    margin, where = min(corners + turns, default=(np.inf, ""))
+    if margin < _APART * _LEAST:
+        raise StateError(
+            f"there is no derivative here: {where}, {margin:.1e} of a radian or of the length of {state.graph.name!r} "
+            "away. Move the state a little."
+        )
+    return min(turns, default=(np.inf, ""))[0]
 
 
 def derivatives(state: State, sizes: Array, length: float) -> tuple[Array, Array]:
-    """How `along_dofs` varies along the dofs and in v, (nv, nv) each, at one state.
+    """How `along_dofs` varies along the dofs and in v, (nv, nv) each, at one state. With g = -dL/dq the force along
+    the dofs of a tension of 1,
 
-    By differences of order six with steps relative to `sizes`, what a dof is measured by (nv), in a model of this
-    length; in v they are exact where dampers are linear.
+        d(g T)/dq = dg/dq T + g (T_L dL/dq + T_Ldot dLdot/dq),     d(g T)/dv = g T_Ldot dL/dq
+
+    T_L and T_Ldot are those of the law, however it bends. What bends smoothly, g, Ldot and bushings, is by differences
+    of order six with steps relative to `sizes`, what a dof is measured by (nv), in a model of this length.
     """
     graph, c, nv = state.graph, state.configuration, state.graph.nv
-    margin, where = min(_margins(state, length), default=(np.inf, ""))
-    if margin < _APART * _LEAST:
-        raise StateError(
-            f"there is no derivative here: {where}, {margin:.1e} of a radian or of the length of {graph.name!r} away. "
-            "Move the state a little."
-        )
-    steps = min(_STEP, margin / _APART) * sizes
+    steps = min(_STEP, _require_smooth(state, length) / _APART) * sizes
+    layout = c.layout
+    here = [(x, line, _tension(x, line)) for x, line in _lines(layout, moving(state, layout.link_ends))]
+    T = np.array([tension for _, _, tension in here])
     q, v = (np.broadcast_to(x, (nv, x.shape[-1])) for x in (c.q, state.motion.v))
 
-    def at(moved: Array, rates: Array) -> Array:
-        return along_dofs(graph.current.replace(q=moved, v=rates, forces=()))
+    def at(moved: Array, rates: Array) -> tuple[Array, Array]:
+        """The force at the tensions of here, and the rates of the springs' lengths."""
+        other = graph.current.replace(q=moved, v=rates, forces=())
+        grow = [line.rate for _, line in _lines(layout, moving(other, layout.link_ends))]
+        return along_dofs(other, T), np.array([np.broadcast_to(x, nv) for x in grow]).reshape(-1, nv)
 
-    dq, dv = np.zeros((nv, nv)), np.zeros((nv, nv))
+    dq, dv, rate_in_q = np.zeros((nv, nv)), np.zeros((nv, nv)), np.zeros((len(T), nv))
     for i, weight in STENCIL:
         d = np.diag(i * steps)
-        dq += weight * (at(graph.integrate(q, d), v) - at(graph.integrate(q, -d), v))
-        dv += weight * (at(q, v + d) - at(q, v - d))
-    return (dq / steps[:, None]).mT, (dv / steps[:, None]).mT
+        ahead, behind = at(graph.integrate(q, d), v), at(graph.integrate(q, -d), v)
+        dq += weight * (ahead[0] - behind[0])
+        rate_in_q += weight * (ahead[1] - behind[1])
+        dv += weight * (at(q, v + d)[0] - at(q, v - d)[0])
+    dq, dv, rate_in_q = (dq / steps[:, None]).mT, (dv / steps[:, None]).mT, rate_in_q / steps
+    for i, (spring, line, _) in enumerate(here):
+        stiffness, damping = laws.slopes(spring, line.length, line.rate)
+        g = along_dofs(state, np.eye(len(T))[i]) - along_dofs(state, np.zeros(len(T)))
+        dq += np.outer(g, damping * rate_in_q[i] - stiffness * g)
+        dv -= damping * np.outer(g, g)
+    return dq, dv

@@ -12,7 +12,7 @@ from soacraft.model.tree.multibody import Multibody
 from soacraft.model.tree.parts.closures import coordinate_names
 from soacraft.model.tree.parts.records import Actuator
 from soacraft.sim.clock import nanoseconds
-from soacraft.spatial.checks import Array, finite
+from soacraft.spatial.checks import Array, finite, shape_text
 
 
 class Control:
@@ -27,6 +27,8 @@ class Control:
     """
 
     def __init__(self, name: str, u: Any) -> None:
+        if not isinstance(name, str):
+            raise StateError(f"a control is of an actuator or a dof, by its name; got {name!r:.60}.")
         self.name, self._u = name, u
         self.knots: list[int] = []
         """Nanoseconds at which u has a kink: steps end there."""
@@ -86,8 +88,7 @@ class Control:
     def force(self, t: float, state: State) -> Array:
         """The generalized force."""
         u = self._u(t, state) if callable(self._u) else self._u
-        if np.ndim(u) or not np.isrealobj(u) or not np.isfinite(u):
-            raise StateError(f"the control of {self.name!r} must be one finite number, got {u!r:.60} at t = {t:.9g} s.")
+        u = finite(u, (), f"the control of {self.name!r} at t = {t:.9g} s", StateError)
         return self._row * (float(u) if self._law is None else self._law.force(float(u), state))
 
 
@@ -97,7 +98,7 @@ class Law:
     def __init__(self, mb: Multibody, actuator: Actuator) -> None:
         what, self._facts = f"actuator {actuator.name!r} of {mb.name!r}", actuator.attributes
         for key, plain in (("dyntype", ("none",)), ("gaintype", ("fixed",)), ("biastype", ("none", "affine"))):
-            if self._facts.get(key, plain[0]) not in plain:
+            if not any(self._facts.get(key, plain[0]) == x for x in plain):
                 raise ModelError(
                     f"{what} has {key} {self._facts[key]!r}, which is kept and not simulated. Let its force act with "
                     "p.add(function of t and state)."
@@ -110,13 +111,18 @@ class Law:
             self.row[mb.dof_names.index(dof)] = gear
             if dof in places:
                 self.length[places[dof]] = gear
+        self._what = what
+        self._ranges = {key: self._range(key) for key in ("ctrlrange", "forcerange")}
         self._gain = self._numbers("gainprm", 1, 1.0)[0]
         self._bias = self._numbers("biasprm", 3, 0.0) if self._facts.get("biastype") == "affine" else np.zeros(3)
         if self._bias[1] and not set(actuator.gears) <= set(places):
             raise ModelError(f"{what} is a position servo on dofs without coordinates of their own; use p.add(...).")
 
     def _numbers(self, key: str, count: int, missing: float) -> Array:
-        given = np.atleast_1d(np.asarray(self._facts.get(key, missing), dtype=np.float64))[:count]
+        given = np.atleast_1d(finite(self._facts.get(key, missing), (...,), f"{key} of {self._what}"))
+        if given.ndim != 1 or not given.size:
+            raise ModelError(f"{key} of {self._what} must be numbers in a row, got shape {shape_text(given.shape)}.")
+        given = given[:count]
         return np.concatenate([given, np.zeros(count - len(given))])
 
     def force(self, u: float, state: State) -> float:
@@ -128,11 +134,17 @@ class Law:
     @property
     def numbers(self) -> Array:
         """Gain, b0, b1, b2, and the limits of control and force, (8)."""
-        return np.concatenate([[self._gain], self._bias, self._limits("ctrlrange"), self._limits("forcerange")])
+        return np.concatenate([[self._gain], self._bias, *self._ranges.values()])
 
     def _cut(self, x: float, key: str) -> float:
-        lower, upper = self._limits(key)
+        lower, upper = self._ranges[key]
         return float(min(max(x, lower), upper))
 
-    def _limits(self, key: str) -> Array:
-        return np.asarray(self._facts.get(key, (-np.inf, np.inf)), dtype=np.float64)
+    def _range(self, key: str) -> Array:
+        """The limits of control or force; infinite where there are none."""
+        if key not in self._facts:
+            return np.array([-np.inf, np.inf])
+        lower, upper = finite(self._facts[key], (2,), f"{key} of {self._what}")
+        if lower > upper:
+            raise ModelError(f"{key} of {self._what} goes from {lower:g} up to {upper:g}: give the lower end first.")
+        return np.array([lower, upper])

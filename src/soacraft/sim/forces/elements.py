@@ -42,7 +42,9 @@ class Drag:
     def __init__(
         self, node: str, linear: float = 0.0, quadratic: float = 0.0, turning: float = 0.0, name: str | None = None
     ) -> None:
-        self._node, self.name = node, name or f"drag at {node}"
+        if not isinstance(name, str | None):
+            raise StateError(f"the name of a drag is a text, got {name!r:.60}.")
+        self._node, self.name = node, name or f"drag at {getattr(node, 'full_name', node)}"
         given = dict(linear=linear, quadratic=quadratic, turning=turning)
         self._linear, self._quadratic, self._turning = (not_negative(x, f"{k} {self.name}") for k, x in given.items())
 

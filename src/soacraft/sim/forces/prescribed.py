@@ -88,9 +88,10 @@ def _read(name: str, motion: Any) -> Callable[[float], Any]:
 
 def _values(name: str, function: Callable[[float], Any], t: float) -> Array:
     given = function(t)
-    if np.shape(given) != (3,):
+    try:
+        return finite(given, (3,), "they", StateError)
+    except StateError as wrong:
         raise StateError(
             f"the motion of {name!r} must give three numbers, (coordinate, rate, acceleration); at t = {t:.9g} s it "
-            f"gave {given!r:.60}. Or give a spline of scipy.interpolate, whose derivatives are known."
-        )
-    return finite(given, (3,), f"the motion of {name!r} at t = {t:.9g} s", StateError)
+            f"gave {given!r:.60} ({wrong}). Or give a spline of scipy.interpolate, whose derivatives are known."
+        ) from None

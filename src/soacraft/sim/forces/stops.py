@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from soacraft.model.states.state import State
 from soacraft.model.tree.multibody import Multibody
 from soacraft.sim.forces.elements import not_negative
 from soacraft.sim.forces.prescribed import find_dof
-from soacraft.spatial.checks import Array
+from soacraft.spatial.checks import Array, finite
 
 if TYPE_CHECKING:
     from soacraft.sim.system import Mechanism
@@ -59,7 +59,7 @@ class JointLimit:
             raise StateError(f"damping of the {self.name} needs a stiffness; a rigid stop has restitution=.")
         if self._stiffness is not None and self.restitution:
             raise StateError(f"restitution of the {self.name} is that of a rigid stop; leave stiffness= out.")
-        self._given = lower, upper
+        self._given = _limit(lower, f"lower of the {self.name}"), _limit(upper, f"upper of the {self.name}")
         self.side = 0
         """Where the dof leans on a rigid stop: 1 at the upper one, -1 at the lower one, 0 where it is free."""
 
@@ -162,3 +162,12 @@ class JointLimit:
     def unit(self, q: Array) -> float:
         """A radian, or the length of the model."""
         return float(1.0 / measure_of(self._mb, q).dofs[self.number])
+
+
+def _limit(given: Any, what: str) -> float | None:
+    """A number, infinite where there is none on that side; None for that of the hinge."""
+    if given is None:
+        return None
+    if isinstance(given, float | np.floating) and np.isinf(given):
+        return float(given)
+    return float(finite(given, (), what, StateError))

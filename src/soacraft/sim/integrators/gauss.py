@@ -48,7 +48,8 @@ class Gauss(Method):
         else:
             raise ConvergenceError(
                 f"a step of {h:.3g} s of {self.name} did not converge in {_ROUNDS} rounds (its motion still changes "
-                f"by {last:.2g} of what dofs and velocities are measured by); take a smaller step, or 'radau' for a stiff problem."
+                f"by {last:.2g} of what dofs and velocities are measured by); take a smaller step, or 'radau' for "
+                "a stiff problem."
             )
         u = h * (self.b @ K)
         check_turn(manifold, u, t, h)

@@ -28,7 +28,7 @@ def find_method(name: str, rtol: float = 1e-9, fixed: bool = False, rho_inf: flo
     >>> find_method("rk4")
     rk4 (order 4, fixed step)
     """
-    if name not in METHODS:
+    if not isinstance(name, str) or name not in METHODS:
         raise StateError(f"there is no integrator {name!r:.60}{near(str(name), METHODS)}")
     method = METHODS[name]
     if method is GeneralizedAlpha:

@@ -86,8 +86,9 @@ def _middle(problem: Mechanism, t: float, q: Array, mu: Array, h: float, v: Arra
     mb = problem.mb
     xi, dofs = h * v, measure_of(mb, q).dofs
     check_turn(problem.coordinates, xi, t, h)
-    last = np.inf
-    for rounds in range(1, _ROUNDS + 1):
+    last, rounds = np.inf, 0
+    while rounds < _ROUNDS:
+        rounds += 1
         half = mb.integrate(q, 0.5 * xi)
         f, p, powers = _gradient(problem, t + 0.5 * h, half, xi / h)
         to_half, whole = mb.integrate_jacobians(q, 0.5 * xi), mb.integrate_jacobians(q, xi)[1]

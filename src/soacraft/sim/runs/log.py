@@ -30,6 +30,13 @@ def _h5py() -> ModuleType:
     return found
 
 
+def _path(given: Any, what: str) -> Path:
+    """A path as text or as an object of pathlib."""
+    if not isinstance(given, str | PathLike):
+        raise StateError(f"{what} takes the path of a file, such as 'run.h5'; got {given!r:.60}.")
+    return Path(given)
+
+
 class Log:
     """A file that grows by rows. Other processes may read it meanwhile (single writer, many readers)."""
 
@@ -37,6 +44,7 @@ class Log:
         self, path: str | PathLike[str], sizes: Mapping[str, tuple[int, ...]], names: Sequence[str], by: str
     ) -> None:
         h5py = _h5py()
+        path = _path(path, "log=")
         try:
             self._file = h5py.File(path, "w", libver="latest")
         except OSError as problem:
@@ -90,7 +98,8 @@ def read(path: str | PathLike[str]) -> Run:
     The columns have their least length in common: rows are whole.
     """
     h5py = _h5py()
-    if not Path(path).exists():
+    path = _path(path, "sc.sim.read")
+    if not path.exists():
         raise ModelFileError(f"there is no log {str(path)!r}.")
     try:
         with h5py.File(path, "r", libver="latest", swmr=True) as file:

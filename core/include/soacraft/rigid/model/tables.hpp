@@ -2,6 +2,8 @@
 // refused with std::invalid_argument.
 #pragma once
 
+#include <cmath>
+#include <initializer_list>
 #include <vector>
 
 #include "../../reject.hpp"
@@ -145,7 +147,58 @@ inline std::vector<index> lay_out(Assembly& a, Tables& t, index nq, index nv) {
     return quaternions;
 }
 
-// Springs and dampers are on dofs of the tree, and the strands of a tendon are there.
+// Whether R R* = I within 1e-6, and R is no mirror.
+inline bool is_rotation(const double* R) {
+    double worst = 0.0;
+    for (int i = 0; i < 3; ++i)
+        for (int j = 0; j < 3; ++j) {
+            double dot = i == j ? -1.0 : 0.0;
+            for (int k = 0; k < 3; ++k) dot += R[3 * i + k] * R[3 * j + k];
+            worst = std::fmax(worst, std::fabs(dot));
+        }
+    const double det = R[0] * (R[4] * R[8] - R[5] * R[7]) - R[1] * (R[3] * R[8] - R[5] * R[6]) + R[2] * (R[3] * R[7] - R[4] * R[6]);
+    return worst < 1e-6 && det > 0.0;
+}
+
+// The numbers of springs and dampers: finite, ranges and curves from low to high, frames that are rotations.
+inline void check_passive_numbers(const Tables& t) {
+    const auto finite = [](std::initializer_list<double> some) {
+        for (double x : some)
+            if (!std::isfinite(x)) reject("a spring has a number that is not finite");
+    };
+    const auto all_finite = [&](const auto& some) {
+        for (double x : some) finite({x});
+    };
+    const auto law = [&](const Law& x) {
+        finite({x.k, x.d, x.low, x.high});
+        if (x.low > x.high) reject("a spring or tendon is slack from %g up to %g", x.low, x.high);
+    };
+    for (const Spring& s : t.springs) finite({s.k, s.d, s.rest});
+    for (const Ball& b : t.balls) {
+        all_finite(b.k), all_finite(b.d), all_finite(b.rest);
+        double square = -1.0;
+        for (int i = 0; i < 4; ++i) square += b.rest[i] * b.rest[i];
+        if (!(std::fabs(square) < 1e-6)) reject("a spring of a ball joint rests where there is no unit quaternion");
+    }
+    for (const Strand& s : t.strands) finite({s.c});
+    for (const Tendon& x : t.tendons) law(x.law);
+    for (const Line& x : t.lines) law(x.law);
+    for (const Bushing& x : t.bushings) {
+        all_finite(x.K), all_finite(x.D), all_finite(x.rest_p);
+        if (!is_rotation(x.rest_R)) reject("a bushing rests where there is no rotation");
+    }
+    for (const NodeOn& x : t.nodes) {
+        all_finite(x.p);
+        if (!is_rotation(x.R)) reject("a node of a spring has a frame that is no rotation");
+    }
+    for (const CurvePiece& x : t.pieces) finite({x.x, x.integral}), all_finite(x.c);
+    for (const Curve& c : t.curves)
+        for (index i = c.first + 1; i < c.last; ++i)
+            if (t.pieces[static_cast<std::size_t>(i)].x < t.pieces[static_cast<std::size_t>(i - 1)].x)
+                reject("the pieces of a curve are not in order");
+}
+
+// Springs and dampers are on dofs of the tree, the strands of a tendon are there, and their numbers are those of springs.
 inline void check_passive(const Tables& t) {
     const auto within = [&t](index q, index width, index v, index count) {
         if (q < 0 || v < 0 || q > t.model.nq - width || v > t.model.nv - count) reject("a spring is on no dof of this tree");
@@ -167,6 +220,7 @@ inline void check_passive(const Tables& t) {
     for (const Line& x : t.lines) check(x.first, x.last, 2, size(t.nodes) - 2 * size(t.bushings), x.law);
     for (const NodeOn& x : t.nodes)
         if (x.body < -1 || x.body >= t.model.body_count) reject("a spring is on no body of this tree");
+    check_passive_numbers(t);
 }
 
 }  // namespace rigid

@@ -38,7 +38,7 @@ class Curve:
     fields = ("x", "y", "kind")
 
     def __init__(self, x: npt.ArrayLike, y: npt.ArrayLike, kind: str = "cubic") -> None:
-        if kind not in KINDS:
+        if not isinstance(kind, str) or kind not in KINDS:
             raise ModelError(f"a curve is 'cubic' or 'linear' between its points, got kind={kind!r:.40}.")
         self._x, self._y = (frozen(finite(given, (...,), f"{name} of a curve")) for given, name in ((x, "x"), (y, "y")))
         self._kind: Literal["cubic", "linear"] = "linear" if kind == "linear" else "cubic"
@@ -86,17 +86,15 @@ class Curve:
 
     def __call__(self, x: npt.ArrayLike) -> Array:
         """y at x."""
-        (c0, c1, c2, c3), s, _ = _on(self.pieces, x)
-        return np.asarray(c0 + s * (c1 + s * (c2 + s * c3)))
+        return value(self.pieces, finite(x, (...,), "where a curve is asked for"))
 
     def slope(self, x: npt.ArrayLike) -> Array:
         """dy/dx at x; at a corner that of the piece above."""
-        (_, c1, c2, c3), s, _ = _on(self.pieces, x)
-        return np.asarray(c1 + s * (2.0 * c2 + s * 3.0 * c3))
+        return slope(self.pieces, finite(x, (...,), "where the slope of a curve is asked for"))
 
     def integral(self, x: npt.ArrayLike) -> Array:
         """The integral of y up to x, of a spring its energy."""
-        return _integral(self.pieces, x)
+        return integral(self.pieces, finite(x, (...,), "where the integral of a curve is asked for"))
 
     @cached_property
     def pieces(self) -> Array:
@@ -118,18 +116,30 @@ class Curve:
             area = h * (inner[:, 0] + h * (inner[:, 1] / 2 + h * (inner[:, 2] / 3 + h * inner[:, 3] / 4)))
             at = np.concatenate([[0.0, 0.0], np.cumsum(area)])
             whole = np.column_stack([np.concatenate([x[:1], x]), c, at])
-            whole[:, 5] -= _integral(whole, _zero(self, whole))
+            whole[:, 5] -= integral(whole, _zero(self, whole))
         return frozen(whole)
 
 
-def _on(pieces: Array, x: npt.ArrayLike) -> tuple[Array, Array, Array]:
+def _on(pieces: Array, x: Array | float) -> tuple[Array, Array, Array]:
     """The coefficients of the pieces that x is on, s, and the integrals where they begin."""
-    x = np.asarray(x, dtype=np.float64)
     row = pieces[np.searchsorted(pieces[1:, 0], x, side="right")]
     return np.moveaxis(row[..., 1:5], -1, 0), x - row[..., 0], row[..., 5]
 
 
-def _integral(pieces: Array, x: npt.ArrayLike) -> Array:
+def value(pieces: Array, x: Array | float) -> Array:
+    """The curve at any x, also one that overflowed; `Curve.pieces` are its pieces."""
+    (c0, c1, c2, c3), s, _ = _on(pieces, x)
+    return np.asarray(c0 + s * (c1 + s * (c2 + s * c3)))
+
+
+def slope(pieces: Array, x: Array | float) -> Array:
+    """Its slope; at a corner that of the piece above."""
+    (_, c1, c2, c3), s, _ = _on(pieces, x)
+    return np.asarray(c1 + s * (2.0 * c2 + s * 3.0 * c3))
+
+
+def integral(pieces: Array, x: Array | float) -> Array:
+    """Its integral."""
     (c0, c1, c2, c3), s, before = _on(pieces, x)
     return np.asarray(before + s * (c0 + s * (0.5 * c1 + s * (c2 / 3.0 + s * 0.25 * c3))))
 

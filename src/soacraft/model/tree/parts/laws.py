@@ -26,8 +26,8 @@ def make_law(
     what: str, stiffness: Any, damping: Any, rest: Any, word: str
 ) -> tuple[float | Curve, float | Curve, tuple[float, float]]:
     """Stiffness, damping and the range in which it is slack, checked; `word` is what the range is called."""
-    several = isinstance(rest, list | tuple | np.ndarray) and np.ndim(rest) > 0
-    low, high = np.broadcast_to(finite(rest, (2,) if several else (), f"the {word} of {what}"), (2,))
+    given = finite(rest, (...,), f"the {word} of {what}")
+    low, high = np.broadcast_to(finite(given, (2,) if given.ndim else (), f"the {word} of {what}"), (2,))
     if low > high:
         raise ModelError(f"the {word} of {what} goes from {low:g} up to {high:g}: give the lower end first.")
     k, d = _number(stiffness, f"the stiffness of {what}"), _number(damping, f"the damping of {what}")

@@ -131,9 +131,9 @@ def _require_bodies(what: str, nodes: tuple[Frame, ...]) -> None:
 
 def _matrix(given: Any, what: str) -> Array:
     """Six numbers for a diagonal one, or a symmetric matrix; turns first."""
-    matrix = np.ndim(given) == 2
-    x = finite(given, (6, 6) if matrix else (6,) if np.ndim(given) else (), what)
-    if not matrix:
+    x = finite(given, (...,), what)
+    x = finite(x, (6, 6) if x.ndim == 2 else (6,) if x.ndim else (), what)
+    if x.ndim < 2:
         return frozen(np.diag(np.broadcast_to(x, (6,))) + 0.0)
     of_one_unit = np.abs(x).reshape(2, 3, 2, 3).max(axis=(1, 3))  # N m/rad, N/rad and N/m are not compared
     gap = np.abs(x - x.T)
