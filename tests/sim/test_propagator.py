@@ -132,6 +132,23 @@ def test_a_missing_force_is_seen_by_the_check():
     assert "MORE than the integrator's error" in repr(run.check())
 
 
+def test_a_prescribed_motion_is_itself_between_rows():
+    """Dense output of a dof that moves as told is the function, not a cubic through its rows; also after it was let
+    go, or told otherwise."""
+    mb = sc.load("double_pendulum")
+    p = sc.sim.Propagator(mb, integrator="rk4", step=0.05)
+    p.prescribe("upper", lambda t: (np.sin(3 * t), 3 * np.cos(3 * t), -9 * np.sin(3 * t)))
+    mb.set_state([0.0, 0.3], [3.0, 0.0])
+    run = p.advance_to(0.2)
+    p.prescribe("upper", lambda t: (np.sin(0.6) + t - 0.2, 1.0, 0.0))
+    later = p.advance_to(0.3)
+    p.prescribe("upper", None)
+    p.advance_to(0.4)
+    for t in np.linspace(0.001, 0.199, 9):
+        assert [run.at(t).q[0], run.at(t).v[0]] == [np.sin(3 * t), 3 * np.cos(3 * t)]
+    assert later.at(0.26).q[0] == np.sin(0.6) + 0.26 - 0.2
+
+
 def test_a_prescribed_motion_equals_the_same_motion_by_its_force():
     mb = sc.load("double_pendulum")
 

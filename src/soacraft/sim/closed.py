@@ -223,14 +223,24 @@ class Stabilized(Closed):
         self, q: Array, v: Array, prescribed: Prescribed | None, still: Sequence[int] = (), end: bool = False
     ) -> tuple[Array, Array]:
         """The state as it is; at the end of a step, a `LoopError` where the closures have come apart."""
-        if end and not (opening := self.violation(q, v)) <= _NEAR:
+        if end and not (opening := self._ahead(q, v)) <= _NEAR:
             raise LoopError(
-                f"the closures of {self.solver.graph.name!r} come apart: they are open by {opening:.2g} (radians, or "
+                f"the closures of {self.solver.graph.name!r} come apart: they open by {opening:.2g} (radians, or "
                 f"lengths of the loop), and time_constant = {self.time_constant:g} s does not pull them shut. Take "
                 "shorter steps or another time constant of a few steps, or leave stabilization='baumgarte' out, so "
                 "that states are projected."
             )
         return q, v
+
+    def _ahead(self, q: Array, v: Array) -> float:
+        """How far closures are open, or will be at the speed they open with: after a time constant, or when the fastest
+        dof, or a swing under gravity, has moved by one."""
+        graph = self.solver.graph
+        rows = Constraints(graph, graph.state(q, v))
+        speed = float(np.abs(rows.speed / rows.units).max(initial=0.0))
+        swing = float(np.sqrt(np.linalg.norm(graph.gravity) / rows.measure.length))
+        fastest = max(float(np.abs(rows.measure.dofs * v).max(initial=0.0)), swing, _AT_REST)
+        return max(rows.opening, speed * max(self.time_constant, 1.0 / fastest))
 
 
 def stabilized(closed: Closed | None, stabilization: str, time_constant: float | None) -> Closed | None:

@@ -289,12 +289,21 @@ class Mechanism:
             q, v = self.closed.onto(q, v, self._prescribed if self._given else None, still, end)
         return np.concatenate([q, v, work])
 
-    def inside(self, x: Array) -> Array:
-        """A point inside a step that was taken, on the closures."""
-        if self.closed is None:
+    @property
+    def motions(self) -> Prescribed | None:
+        """The motions that are prescribed now, as they stay when others are."""
+        return None if self.given is None else self.given.kept
+
+    def inside(self, t: float, x: Array, told: Prescribed | None) -> Array:
+        """A point inside a step that was taken: prescribed as it was told then, and on the closures."""
+        if self.closed is None and told is None:
             return x
         q, v, work = self.parts(np.array(x))
-        return np.concatenate([*self.closed.onto(q, v, None), work])
+        if told is not None:
+            told.impose(t, q, v)
+        if self.closed is not None:
+            q, v = self.closed.onto(q, v, told)
+        return np.concatenate([q, v, work])
 
     def jacobian(self, t: float, x: Array, w: Array) -> Array:
         """The Jacobian in the chart of x: analytic for holonomic hinges, on trees and closed chains."""

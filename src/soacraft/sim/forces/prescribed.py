@@ -20,8 +20,17 @@ class Prescribed:
     def __init__(self, mb: Multibody) -> None:
         self._mb = mb
         self._motions: dict[int, tuple[str, int, Callable[[float], Any]]] = {}
+        self._kept: Prescribed | None = None
         self.mask = np.zeros(mb.nv, dtype=bool)
         """Which dofs are prescribed."""
+
+    @property
+    def kept(self) -> Prescribed:
+        """As it is now, whatever is prescribed later."""
+        if self._kept is None:
+            self._kept = Prescribed(self._mb)
+            self._kept._motions, self._kept.mask = dict(self._motions), self.mask.copy()
+        return self._kept
 
     @property
     def dofs(self) -> list[int]:
@@ -31,6 +40,7 @@ class Prescribed:
     def set(self, name: str, motion: Any, t: float) -> None:
         """Prescribe a dof, or let it go with None."""
         number, place = find_dof(self._mb, name)
+        self._kept = None
         if motion is None:
             self._motions.pop(number, None)
             self.mask[number] = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -41,9 +41,13 @@ class Problem(Protocol):
         """The point of the motion next to x: put back on closures, prescribed coordinates set. `end` is True at the end
         of a step, False at its stages, which may be less tight."""
 
-    def inside(self, x: Array) -> Array:
-        """A point inside a step that was taken: put back on closures. What is prescribed or holds by now may not be
-        what did then, so that it is not asked."""
+    @property
+    def motions(self) -> Any:
+        """What is prescribed now, to be asked later."""
+
+    def inside(self, t: float, x: Array, told: Any) -> Array:
+        """A point inside a step that was taken: prescribed coordinates as they were `told` then, the rest put back on
+        closures. What holds by now may not be what did then, so that it is not asked."""
 
 
 @dataclass
@@ -68,6 +72,9 @@ class Step:
     chart: tuple[Array, Array] | None = None
     """The origin of the chart and the coordinates of x0 in it, where x0 is not the origin itself."""
 
+    def __post_init__(self) -> None:
+        self._told = self.problem.motions
+
     def around(self, t: float) -> Step:
         """The step that t is in: itself. A block of many steps has the same."""
         return self
@@ -80,7 +87,7 @@ class Step:
             return self.x1
         origin, u0 = (self.x0, 0.0) if self.chart is None else self.chart
         moved = self.problem.manifold.move(origin, u0 + dense(self.F, theta))
-        return self.problem.inside(moved)
+        return self.problem.inside(self.t0 + theta * self.h, moved, self._told)
 
 
 def settled(problem: Problem, t: float, x: Array) -> tuple[Array, Array]:
