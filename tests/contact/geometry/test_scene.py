@@ -286,6 +286,20 @@ def test_the_first_impact_of_a_scene():
     assert t == pytest.approx(0.49)                                    # the floor
 
 
+def test_impacts_at_one_instant_are_all_told():
+    """Balls of many radii fall together onto the floor: each touches at the same time, to rounding."""
+    mb = sc.Multibody("m")
+    mb.root.add_geometry(shape("floor", "plane"))
+    radii = [0.1 + 0.0137 * i for i in range(8)]
+    for i, radius in enumerate(radii):
+        mb.add_body(f"b{i}", None, sc.Free(), sc.Inertia(1.0)).add_geometry(sc.Geometry("skin", "sphere", (radius,)))
+    places = [[(3 * i, 0, z + r) for i, r in enumerate(radii)] for z in (0.7, -0.2)]
+    q0, q1 = (np.concatenate([np.concatenate([[0, 0, 0, 1], p]) for p in x]) for x in places)
+    t, rows = Scene(mb).time_of_impact(q0, q1)
+    assert t == pytest.approx(0.7 / 0.9, abs=1e-8)
+    assert len(rows) == 8
+
+
 def test_meshes_are_read_in_their_folder_alone(tmp_path):
     folder = tmp_path / "robot"
     folder.mkdir()

@@ -25,6 +25,8 @@ from soacraft.spatial.rotations import exp, log
 
 #: A gap below this part of the size of the pair is a touch.
 TOUCH = 1e-9
+#: Touches this near in time, as a part of the way, are one instant: what TOUCH leaves undecided.
+_INSTANT = 1e-8
 STEPS = 10_000
 
 
@@ -108,19 +110,19 @@ def first_impact(built: Any, start: Array, end: Array) -> tuple[float, Array, An
             raise ModelError(f"shape {placed.name!r} is a plane without end that turns; make it a box.")
     rows, places = built.core.run(start[None], float(2.0 * max(reach, default=0.0)), False, 1)
     first = np.inf
-    touching: list[tuple[Array, tuple[int, int, int]]] = []
+    found: list[tuple[float, Array, tuple[int, int, int]]] = []
     for row, (_, i, j) in zip(rows, places, strict=True):
         if row[0] > reach[i] + reach[j]:
             continue
         padding = float(row[7:10] @ (row[4:7] - row[1:4]) - row[0])  # its points are on the shapes without it
-        t, at = _advance(built.shapes[i], motions[i], built.shapes[j], motions[j], padding, min(1.0, first))
-        if t > first or not np.isfinite(t):
+        until = min(1.0, first + _INSTANT)
+        t, at = _advance(built.shapes[i], motions[i], built.shapes[j], motions[j], padding, until)
+        if not np.isfinite(t):
             continue
-        if t < first - TOUCH:
-            touching = []
         first = min(first, t)
         at[0, 0] -= padding
-        touching.append((at[0], (0, i, j)))
+        found.append((t, at[0], (0, i, j)))
+    touching = [x[1:] for x in found if x[0] <= first + _INSTANT]
     if not touching:
         return np.inf, np.empty((0, SPOT)), np.empty((0, 3), dtype=np.int64)
     return first, np.array([x[0] for x in touching]), np.array([x[1] for x in touching], dtype=np.int64)
