@@ -83,13 +83,13 @@ public:
           springs_(rigid::algorithm("passive_force")), integrate_(rigid::algorithm("integrate")),
           difference_(rigid::algorithm("difference")), jacobians_(rigid::algorithm("integrate_jacobians")),
           derivatives_(rigid::algorithm("inverse_dynamics_derivatives")), kinetic_(rigid::algorithm("kinetic_energy")),
-          potential_(rigid::algorithm("potential_energy")), sprung_(rigid::algorithm("passive_energy")) {
+          potential_(rigid::algorithm("potential_energy")) {
         const auto numbers = [](index n) { return std::vector<double>(static_cast<std::size_t>(n)); };
         total_ = numbers(nv), zeros_ = numbers(nv), forces_ = numbers(names * nv), moved_ = numbers(nq);
         contact_force = numbers(s.contact ? nv : 0);
         std::size_t most = 0;
         for (const rigid::Algorithm* a :
-             {&dynamics_, &at_rest_, &springs_, &integrate_, &difference_, &jacobians_, &derivatives_, &kinetic_, &potential_, &sprung_})
+             {&dynamics_, &at_rest_, &springs_, &integrate_, &difference_, &jacobians_, &derivatives_, &kinetic_, &potential_})
             most = a->one_bytes(s.job) > most ? a->one_bytes(s.job) : most;
         space_.hold(most);
         for (index k = 0; k < model_.count; ++k) {
@@ -143,11 +143,10 @@ public:
     const ContactSetting* contact() const { return set_.contact; }
     const rigid::Model& model() const { return model_; }
 
-    // Kinetic and potential energy, and that of springs.
-    double energy(const double* x) {
+    // Kinetic and potential energy: what grows by the work of all forces, springs included.
+    double mechanical_energy(const double* x) {
         double sum = 0.0;
-        for (const rigid::Algorithm* a : {&kinetic_, &potential_, &sprung_}) {
-            if (a == &sprung_ && !set_.job.passive) continue;
+        for (const rigid::Algorithm* a : {&kinetic_, &potential_}) {
             double part = 0.0;
             run(*a, x, x + nq, nullptr, &part);
             sum += part;
@@ -314,7 +313,7 @@ private:
     const Setting& set_;
     const rigid::Model& model_;
     const rigid::Algorithm &dynamics_, &at_rest_, &springs_, &integrate_, &difference_, &jacobians_, &derivatives_;
-    const rigid::Algorithm &kinetic_, &potential_, &sprung_;
+    const rigid::Algorithm &kinetic_, &potential_;
     struct Turning {
         index at;
         bool free;

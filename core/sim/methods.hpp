@@ -218,7 +218,15 @@ private:
             m_.move(x1.data(), last_.data(), stage_.data());
             x1.swap(stage_);
         }
-        x1.back() = x[m_.points - 1] + m_.energy(x1.data()) - m_.energy(free_.data());
+        m_.push(t + h, free_.data(), free_.data() + nq, forces.data(), w_.data());
+        double grown = m_.mechanical_energy(x1.data()) - m_.mechanical_energy(x);
+        for (index i = 0; i + 1 < m_.names; ++i) {  // work along h/2 (v1 - v_f); all the rest is that of the contacts
+            double& work = x1[at(nq + nv + i)];
+            work = free_[at(nq + nv + i)];
+            for (index k = 0; k < nv; ++k) work += 0.5 * h * forces[at(i * nv + k)] * (x1[at(nq + k)] - free_[at(nq + k)]);
+            grown -= work - x[nq + nv + i];
+        }
+        x1.back() = x[m_.points - 1] + grown;
         m_.contact_force = touch_->force;
         if (!ended(t, h)) return false;
         known_ = x1, rates_ = w1, rates_.back() = 0.0;

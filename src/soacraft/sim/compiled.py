@@ -155,6 +155,8 @@ def obstacle_to_run(mb: Multibody, method: Method, loads: Sequence[Load], is_tol
         return "a motion is prescribed"
     for load in loads:
         if isinstance(load, Contact):
+            if load.obstacle:
+                return load.obstacle
             continue
         if not isinstance(load, Control):
             return f"{load.name!r} is a {type(load).__name__}"

@@ -99,10 +99,14 @@ class Mechanism:
 
     def energy(self, x: Array) -> float:
         """Kinetic, potential, and that of springs."""
+        springs = dyn.passive_energy(self.mb, self.parts(x)[0], ignore_loops=True)
+        return self.mechanical_energy(x) + float(springs)
+
+    def mechanical_energy(self, x: Array) -> float:
+        """Kinetic and potential: what grows by the work of all forces, springs included."""
         q, v, _ = self.parts(x)
         moving = dyn.kinetic_energy(self.mb, q, v, ignore_loops=True)
-        resting = dyn.potential_energy(self.mb, q, ignore_loops=True)
-        return float(moving + resting + dyn.passive_energy(self.mb, q, ignore_loops=True))
+        return float(moving + dyn.potential_energy(self.mb, q, ignore_loops=True))
 
     @property
     def rubbed(self) -> set[int]:

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from soacraft import dynamics as dyn
-from soacraft.contact.dynamics.impulses import Resolved, Restitution, push_out, resolve
-from soacraft.contact.dynamics.rows import ContactRows, contact_rows, some_points
+from soacraft.contact.dynamics.impulses import Resolved, push_out
+from soacraft.contact.dynamics.restitution import (
+    ORDER,
+    RESTITUTION,
+    ROUNDING,
+    Order,
+    Restitution,
+    resolve,
+    resolve_in_turn,
+)
+from soacraft.contact.dynamics.rows import contact_rows, some_points
 from soacraft.contact.dynamics.surfaces import Friction, Pairs, Surfaces
 from soacraft.contact.geometry.scene import Scene
 from soacraft.contact.solvers.blocks import Bilateral, Bounded, Cone, Law
@@ -17,9 +26,11 @@ from soacraft.contact.solvers.problem import Accept
 from soacraft.errors import ModelError, StateError
 from soacraft.kinematics.rows import Constraints
 from soacraft.model.hinges.base import has_coordinates
+from soacraft.model.sizes.measure import measure_of
 from soacraft.model.states.state import State
 from soacraft.model.tree.multibody import Multibody
-from soacraft.sim.forces.compiled_contact import STATES, CompiledContact, ContactLog, compiled_contact
+from soacraft.sim.forces.compiled_contact import CompiledContact, ContactLog, compiled_contact
+from soacraft.sim.forces.contact_steps import ContactStep, step_of, steps_of
 from soacraft.spatial.checks import Array, finite
 
 if TYPE_CHECKING:
@@ -31,33 +42,6 @@ _AHEAD = 2.0
 _TOUCHING = 1e-6
 
 
-@dataclass(frozen=True, eq=False)
-class ContactStep:
-    """The contacts of one step: where, how hard, and how well they were solved."""
-
-    t: float
-    """The end of the step."""
-    pairs: tuple[tuple[str, str], ...]
-    points: Array
-    """Where they press, in the inertial frame, (points, 3)."""
-    impulses: Array
-    """On the second shape of each pair, in the inertial frame, (points, 3), in N s."""
-    moments: Array
-    """Of friction against spinning and rolling, on the second shape, (points, 3), in N m s."""
-    gap: Array
-    state: tuple[str, ...]
-    residual: float
-    iterations: int
-    unique: bool
-    work: float
-    factor: float
-    """1, or by how much restitution was made smaller for the energy not to rise."""
-
-    def __repr__(self) -> str:
-        total = float(np.linalg.norm(self.impulses, axis=1).sum())
-        return f"<{len(self.pairs)} contacts at t = {self.t:.6g} s: {total:.4g} N s, residual {self.residual:.1e}>"
-
-
 class Contact:
     """Contact of the shapes of a model, for `p.add` of a propagator with integrator="moreau".
 
@@ -65,8 +49,11 @@ class Contact:
     are those of shapes that say nothing themselves: friction is a number, of sliding, or numbers of sliding, spinning
     and rolling, the last two lengths in metres; `pairs` has those of pairs, {("foot", "floor"): (0.8, 0.0)}.
     `limits` lets hinges stop at theirs, `dry` lets the friction of hinges hold and rub. `law` is that of restitution:
-    "energy" (never gains) or "newton". A contact problem that is not solved to `tolerance` raises, or warns, or is only
-    reported, as `otherwise` says. A start in penetration deeper than `penetration` metres is refused. Contacts are
+    "energy" (Newton's, made smaller where energy would rise), "newton" or "poisson", whose gains `gains` lists;
+    `impacts` of one instant are "simultaneous", one problem, or "sequential", one after the other (see
+    `soacraft.contact.dynamics.restitution`). A contact problem that is not solved to `tolerance` raises, or warns, or
+    is only reported, as `otherwise` says. A start in penetration deeper than `penetration` times the size of the
+    smaller shape, or beyond a limit by more than that in radians or lengths of the model, is refused. Contacts are
     found at the ends of steps: what is thinner than the way of a step may be passed through; take a shorter step then.
 
     `steps` has what happened in each step.
@@ -99,12 +86,15 @@ class Contact:
         limits: bool = True,
         dry: bool = True,
         law: Restitution = "energy",
+        impacts: Order = "simultaneous",
         tolerance: float = 1e-10,
         otherwise: Accept = "raise",
-        penetration: float = 1e-4,
+        penetration: float = 1e-3,
     ) -> None:
-        if law not in ("energy", "newton"):
-            raise StateError(f"law={law!r:.40} is unknown; give 'energy' or 'newton'.")
+        if law not in RESTITUTION:
+            raise StateError(f"law={law!r:.40} is unknown; give 'energy', 'newton' or 'poisson'.")
+        if impacts not in ORDER:
+            raise StateError(f"impacts={impacts!r:.40} is unknown; give 'simultaneous' or 'sequential'.")
         if otherwise not in ("raise", "warn", "report"):
             raise StateError(f"otherwise={otherwise!r:.40} is unknown; give 'raise', 'warn' or 'report'.")
         if scene is not None and not isinstance(scene, Scene):
@@ -114,7 +104,7 @@ class Contact:
         if not 0.0 < float(finite(tolerance, (), "tolerance", StateError)) < 1.0:
             raise StateError(f"tolerance is {tolerance!r}; it must be between 0 and 1.")
         self._scene, self._friction, self._restitution, self._pairs = scene, friction, restitution, pairs
-        self._limits, self._dry, self._law = bool(limits), bool(dry), law
+        self._limits, self._dry, self._law, self._impacts = bool(limits), bool(dry), law, impacts
         self._tolerance, self._otherwise, self._penetration = tolerance, otherwise, float(penetration)
         self._steps: list[ContactStep] = []
         self._logs: list[ContactLog] = []  # of compiled steps, not yet in `_steps`
@@ -129,7 +119,7 @@ class Contact:
         """What happened in each step so far."""
         logs, self._logs = self._logs, []
         for log in logs:
-            self._steps += _steps_of(log)
+            self._steps += steps_of(log)
         return self._steps
 
     def bind(self, mb: Multibody) -> None:
@@ -175,6 +165,19 @@ class Contact:
         self._logs.append(ContactLog(self.scene.names, *log))
         self._force = force
 
+    @property
+    def gains(self) -> list[ContactStep]:
+        """The steps in which contacts gave energy, beyond rounding next to what they took and gave in others."""
+        most = max((abs(x.work) for x in self.steps), default=0.0)
+        return [x for x in self.steps if x.gain > ROUNDING * most]
+
+    @property
+    def obstacle(self) -> str:
+        """Why its steps are taken in Python alone; empty for the laws that compiled steps know."""
+        if self._law == "poisson":
+            return "restitution is Poisson's"
+        return "impacts are sequential" if self._impacts == "sequential" else ""
+
     def force(self, t: float, state: State) -> Array:
         """The force of the last step, averaged over it. It acts in the steps of the method; here it is recorded."""
         return np.zeros(self._mb.nv) if self._force is None else self._force
@@ -185,16 +188,20 @@ class Contact:
         self._follow()
         if self._began:
             return
-        found = self.scene.contacts(q, 0.0)
-        if len(found) and found.distance.min() < -self._penetration:
-            worst = int(np.argmin(found.distance))
+        found, shapes = self.scene.contacts(q, 0.0), self.scene.shapes
+        sizes = np.array([min(shapes[a].extent, shapes[b].extent) for a, b in found.pairs])
+        deep = -found.distance / np.where(sizes > 0.0, sizes, np.inf)
+        if len(found) and deep.max() > self._penetration:
+            worst = int(np.argmax(deep))
             (a, b), depth = found.pairs[worst], -float(found.distance[worst])
             raise StateError(
                 f"the run begins with {a!r} and {b!r} {depth:.3g} m in each other; move them apart, leave the pair out "
-                f"with scene.exclude({a!r}, {b!r}), or push them out with penetration={2 * depth:.2g}."
+                f"with scene.exclude({a!r}, {b!r}), or push them out with penetration={2 * deep[worst]:.2g}."
             )
-        for _, place, lower, upper, name in self._stops:
-            if not lower - self._penetration <= q[place] <= upper + self._penetration:
+        units = 1.0 / measure_of(self._mb, q).dofs
+        for number, place, lower, upper, name in self._stops:
+            slack = self._penetration * units[number]
+            if not lower - slack <= q[place] <= upper + slack:
                 raise StateError(
                     f"the run begins with {name!r} at {q[place]:.6g}, beyond its limits {lower:g} and {upper:g}; set "
                     "it within, or give limits=False."
@@ -219,11 +226,12 @@ class Contact:
             before = np.einsum("pi,pij,j->p", rows.contacts.normal, self.scene.jacobian(then), start[1])
         more = self._more(problem, q, v_free, h)
         inverse = self._dynamics.mass_matrix_inverse(q)
-        done = resolve(
+        taken = resolve_in_turn if self._impacts == "sequential" else resolve
+        done = taken(
             rows,
             lambda X: np.asarray(inverse @ X),
             v_free,
-            before,
+            start[1] if self._impacts == "sequential" else before,
             2.0 * np.maximum(gap, 0.0) / h,
             more,
             self._law,
@@ -233,7 +241,8 @@ class Contact:
         self._force = (done.contact + done.held) / h
         while self.steps and self.steps[-1].t > t - h * (1.0 - 1e-9):  # a step that is taken again, up to an event
             self.steps.pop()
-        self._keep(t, rows, done)
+        if done.impulses is not None:
+            self.steps.append(step_of(t, rows, done))
         return done
 
     def out_of(self, problem: Mechanism, q: Array) -> Array | None:
@@ -287,36 +296,8 @@ class Contact:
                 asked.append(0.0)
         return (np.array(rows).reshape(-1, nv), tuple(laws), np.array(asked)) if rows else None
 
-    def _keep(self, t: float, rows: ContactRows, done: Resolved) -> None:
-        if done.impulses is None:
-            return
-        found = done.impulses
-        p = rows.wrenches(found.p)
-        points = 0.5 * (rows.contacts.point_a + rows.contacts.point_b)
-        effort = found.sweeps + found.newton + found.interior + found.proximal
-        self.steps.append(
-            ContactStep(
-                t, tuple(rows.contacts.pairs), points, p[:, 3:], p[:, :3], np.array(rows.gap),
-                found.state[: len(rows)], found.residual, effort, found.unique, done.work, done.factor,
-            )
-        )  # fmt: skip
-
     def __repr__(self) -> str:
         return f"Contact of {self._friction} friction, {self._restitution:g} restitution, {len(self.steps)} steps"
-
-
-def _steps_of(log: ContactLog) -> list[ContactStep]:
-    made = []
-    for (t, _, residual, effort, unique, work, factor, _), points in log.rows():
-        shapes = points[:, :2].astype(int)
-        made.append(
-            ContactStep(
-                float(t), tuple((log.names[i], log.names[j]) for i, j in shapes), points[:, 2:5], points[:, 5:8],
-                points[:, 8:11], points[:, 11], tuple(STATES[int(x)] for x in points[:, 12]), float(residual),
-                int(effort), bool(unique), float(work), float(factor),
-            )
-        )  # fmt: skip
-    return made
 
 
 def _stops(mb: Multibody) -> list[tuple[int, int, float, float, str]]:

@@ -60,11 +60,22 @@ class Moreau(Method):
             push = np.zeros(problem.manifold.size)
             push[:nt] = problem.tangent(end[:nq], out)
             end = problem.settle(t + h, problem.manifold.move(end, push), True)
-        work = nq + nv + mechanism.names.index(contact.name)
-        end[work] = x[work] + mechanism.energy(end) - mechanism.energy(free)
+        end[nq + nv :] = self._work(mechanism, t + h, x, free, end, h)
         w1 = problem.rates(t + h, end)
         w1[nt : nt + nv] = (end[nq : nq + nv] - x[nq : nq + nv]) / h
         return Step(problem, t, h, x, end, w, w1, hermite(u, h * w, h * problem.manifold.rate(x, u, w1)))
+
+    def _work(self, mechanism: Mechanism, t: float, x: Array, free: Array, end: Array, h: float) -> Array:
+        """Of every force to the end of the step: what it did in the smooth step, and along h/2 (v1 - v_f) since then;
+        of the contacts all that the energy grew by besides."""
+        (q, v, work), v1 = mechanism.parts(free), mechanism.parts(end)[1]
+        forces = mechanism.all_forces(t, q, v)
+        done = work + 0.5 * h * forces @ (v1 - v)
+        own = mechanism.names.index(mechanism.contact.name) if mechanism.contact is not None else -1
+        before = mechanism.parts(x)[2]
+        done[own] = before[own]
+        done[own] += mechanism.mechanical_energy(end) - mechanism.mechanical_energy(x) - (done - before).sum()
+        return np.asarray(done)
 
     def _travel(self, problem: Problem, t: float, x: Array, h: float, free: Array, done: Resolved) -> Array:
         """Chart coordinates of q1: those of the smooth step, and h/2 (v1 - v_f); of dofs at rest before and after

@@ -1,0 +1,194 @@
+"""Laws of restitution, and the order of impacts that happen at one instant.
+
+    "newton"    u_n+ >= -e u_n- of what approaches, with one impulse. With friction it can gain energy (EQUATIONS 4.6).
+    "energy"    Newton's, with every e of the impact made smaller by one factor where it would gain: e = 0 never does,
+                since then p u+ <= 0. The default.
+    "poisson"   two impulses: a first one that ends the approach (e = 0), then one of at least e times its normal part,
+                and friction of at most mu times that; more where contacts would approach again
+                (Glocker and Pfeiffer 1995). It too can gain energy.
+
+Impacts of one instant: "simultaneous" is one problem of all contacts; three equal balls in a row, the first moving,
+e = 1, leave with (-1/3, 2/3, 2/3). "sequential" takes one contact after the other, the one with the most energy of
+approach first, as if its neighbours were a little apart, until nothing approaches: (0, 0, 1). Then all contacts
+together, with e = 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Literal, get_args
+
+import numpy as np
+
+from soacraft.contact.dynamics.impulses import Further, ImpulseProblem, Resolved
+from soacraft.contact.dynamics.rows import ContactRows, some_points
+from soacraft.contact.solvers.blocks import Bilateral, Cone, Law
+from soacraft.contact.solvers.problem import Accept, Impulses, Problem
+from soacraft.errors import ConvergenceError
+from soacraft.spatial.checks import Array
+
+Restitution = Literal["energy", "newton", "poisson"]
+Order = Literal["simultaneous", "sequential"]
+RESTITUTION: tuple[str, ...] = get_args(Restitution)
+ORDER: tuple[str, ...] = get_args(Order)
+#: A gain of energy below this part of the energy that is exchanged is rounding.
+ROUNDING = 1e-9
+_HALVINGS = 30
+_EXPANSIONS = 100
+#: An approach this part of the fastest, in units of energy, is over.
+_OVER = 1e-9
+_IMPACTS = 1000
+
+
+def resolve(
+    rows: ContactRows,
+    solve_mass: Callable[[Array], Array],
+    v: Array,
+    approach: Array,
+    allowed: Array,
+    more: Further | None = None,
+    restitution: Restitution = "energy",
+    tolerance: float = 1e-10,
+    otherwise: Accept = "raise",
+) -> Resolved:
+    """Velocities after the impulses that v calls for, all contacts at once. `solve_mass` maps columns X to Mcal^-1 X;
+    `approach` is u_n- of each point, for restitution; `allowed` the speed at which it may still approach; `more` are
+    further rows with their laws and the velocities asked of them. O(rows^3)."""
+    problem = ImpulseProblem(rows, solve_mass, v, more, tolerance, otherwise)
+    if not len(problem.N):
+        return Resolved(v, np.zeros(len(v)), np.zeros(len(v)), None, 0.0)
+    bounce = rows.restitution * np.minimum(approach, 0.0)
+    strikes = bounce < 0.0
+    if restitution == "poisson" and strikes.any():
+        return problem.resolved(_poisson(problem, np.where(strikes, 0.0, allowed), strikes))
+
+    def newton(factor: float, guess: Array | None) -> Impulses:
+        return problem.solve(np.where(strikes, factor * bounce, allowed), guess)
+
+    found, factor = newton(1.0, None), 1.0
+    if restitution == "energy" and strikes.any() and problem.work(found.p) > ROUNDING * problem.scale(found.p):
+        low, high = 0.0, 1.0
+        for _ in range(_HALVINGS):
+            middle = 0.5 * (low + high)
+            found = newton(middle, found.p)
+            low, high = (middle, high) if problem.work(found.p) <= 0 else (low, middle)
+        factor = low
+        found = newton(factor, found.p)
+    return problem.resolved(found, factor)
+
+
+def _poisson(problem: ImpulseProblem, shift: Array, strikes: Array) -> Impulses:
+    """Compression, then expansion: p_n >= e p_c, complementary to u_n >= 0, |p_t| <= mu p_n.
+
+    The bound of friction there is not the cone of what complements u_n. So each point that strikes is two blocks: its
+    normal row, and rows of friction under a row of their own whose impulse comes out as the bound, which is set to the
+    normal impulse until the two agree.
+    """
+    first = problem.solve(shift)
+    rows, S = problem.rows, problem.S
+    start = problem.speeds(problem.v) + S @ first.p
+    start[rows.normals] += shift
+    given = np.zeros(len(start))  # e p_c along the normals
+    given[rows.normals] = np.where(strikes, rows.restitution * first.p[rows.normals], 0.0)
+    b = start + S @ given
+    place: list[int] = []  # of each row of the problem that is solved its own, or -1 for a bound
+    laws: list[Law] = []
+    bounds: list[tuple[int, int]] = []  # of each bound its row there, and the normal row
+    at = 0
+    for number, law in enumerate(problem.laws):
+        mine = list(range(at, at + law.rows))
+        if number < len(rows) and strikes[number]:
+            place.append(at)
+            laws.append(Cone((), law.name))
+            if law.rows > 1:
+                bounds.append((len(place), at))
+                place += [-1, *mine[1:]]
+                laws.append(law)
+        else:
+            place += mine
+            laws.append(law)
+        at += law.rows
+    index = np.array(place)
+    own = index >= 0
+    A, c = np.zeros((len(index), len(index))), np.zeros(len(index))
+    A[np.ix_(own, own)], c[own] = S[np.ix_(index[own], index[own])], b[index[own]]
+    for row, normal in bounds:
+        A[row, row] = S[normal, normal]
+    more = np.zeros(len(start))
+    for _ in range(_EXPANSIONS):
+        for row, normal in bounds:
+            c[row] = -A[row, row] * (given[normal] + more[normal])
+        found = Problem(A, c, laws).solve(tolerance=problem.tolerance, otherwise=problem.otherwise)
+        before, more = more, np.zeros(len(start))
+        more[index[own]] = found.p[own]
+        change = np.abs((more - before)[rows.normals]).max(initial=0.0)
+        if change <= problem.tolerance * np.abs(first.p[rows.normals]).max(initial=0.0):
+            break
+    else:
+        if problem.otherwise == "raise":
+            raise ConvergenceError(
+                f"the expansion of {len(rows)} contacts (Poisson's law) did not settle: normal impulses still change "
+                f"by {change:.2e} N s after {_EXPANSIONS} rounds; use law='energy', or otherwise='report'."
+            )
+    p = first.p + given + more
+    u = problem.speeds(problem.v) + S @ p
+    return replace(first, p=p, u=u, residual=max(first.residual, found.residual), unique=first.unique and found.unique)
+
+
+def resolve_in_turn(
+    rows: ContactRows,
+    solve_mass: Callable[[Array], Array],
+    v: Array,
+    v0: Array,
+    allowed: Array,
+    more: Further | None = None,
+    restitution: Restitution = "energy",
+    tolerance: float = 1e-10,
+    otherwise: Accept = "raise",
+) -> Resolved:
+    """The same where impacts of one instant follow each other; v0 are the velocities before the step, with which what
+    approaches strikes."""
+    now, p, work, factor = np.array(v0), np.zeros(len(rows.J)), 0.0, 1.0
+    held, pulled = _equalities(more, v0), np.zeros(len(v))
+    X = solve_mass(rows.J[rows.normals].T)
+    root = np.sqrt(np.einsum("pi,ip->p", rows.J[rows.normals], X).clip(0.0))
+    fastest = 0.0
+    for _ in range(_IMPACTS):
+        u = (rows.J @ now + rows.slip)[rows.normals]
+        energy = np.where((rows.restitution > 0.0) & (root > 0.0), -u / np.where(root > 0.0, root, 1.0), 0.0)
+        fastest = max(fastest, float(energy.max(initial=0.0)))
+        if not energy.max(initial=0.0) > _OVER * fastest:
+            break
+        i = int(np.flatnonzero(energy >= (1.0 - 1e-9) * energy.max())[0])  # of equals the first by name
+        one = some_points(rows, np.array([i]))
+        done = resolve(one, solve_mass, now, u[[i]], np.zeros(1), held, restitution, tolerance, otherwise)
+        assert done.impulses is not None
+        mine = slice(rows.normals[i], rows.normals[i] + rows.laws[i].rows)
+        p[mine] += done.impulses.p[: rows.laws[i].rows]
+        now, pulled = done.v, pulled + done.held
+        work, factor = work + done.work, min(factor, done.factor)
+    else:
+        if otherwise == "raise":
+            raise ConvergenceError(
+                f"{_IMPACTS} impacts in turn did not end: {rows.laws[i].name!r} still approaches at {abs(u[i]):.3g} "
+                "m/s; take impacts='simultaneous', or otherwise='report'."
+            )
+    last = resolve(rows, solve_mass, v + now - v0, np.zeros(len(rows)), allowed, more, "newton", tolerance, otherwise)
+    if last.impulses is None:
+        return last
+    total = np.array(last.impulses.p)
+    total[: len(p)] += p
+    impulses = replace(last.impulses, p=total)
+    struck = last.contact + rows.J.T @ p
+    return Resolved(last.v, struck, last.held + pulled, impulses, last.work + work, factor)
+
+
+def _equalities(more: Further | None, v: Array) -> Further | None:
+    """Of further rows the closures and held dofs, which act in an impact of one contact: they keep the velocities that
+    they have at v."""
+    if more is None:
+        return None
+    N, laws, _ = more
+    keep = [i for i, law in enumerate(laws) if isinstance(law, Bilateral)]
+    return N[keep], tuple(laws[i] for i in keep), N[keep] @ v
