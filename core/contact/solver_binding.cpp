@@ -3,7 +3,7 @@
 
 #include "array.hpp"
 #include "soacraft/contact/solvers/lemke.hpp"
-#include "soacraft/contact/solvers/solver.hpp"
+#include "soacraft/contact/solvers/islands.hpp"
 
 namespace nb = nanobind;
 
@@ -38,7 +38,7 @@ nb::tuple solve(nb::handle kinds_, nb::handle rows_, nb::handle bounds_, nb::han
     std::vector<double> found(p.data(), p.data() + n);
     Options options;
     options.tolerance = tolerance;
-    Solver solver;
+    Islands solver;
     const Outcome out = solver.solve({n, blocks.data(), kinds.size(), S.data(), b.data()}, options, found.data());
     std::copy(found.begin(), found.end(), p.data());
     return nb::make_tuple(out.residual, out.sweeps, out.newton, out.interior, out.outer, out.unique);

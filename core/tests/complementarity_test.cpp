@@ -1,7 +1,7 @@
 // Contact problems with random rows, often with forces that are not unique: what is solved obeys the laws; the pivots of
 // Lemke solve complementarity problems of positive matrices.
+#include "soacraft/contact/solvers/islands.hpp"
 #include "soacraft/contact/solvers/lemke.hpp"
-#include "soacraft/contact/solvers/solver.hpp"
 #include "support.hpp"
 
 namespace soacraft {
@@ -55,12 +55,39 @@ Made random_problem(unsigned seed) {
     return x;
 }
 
+// The same problem twice, the second in velocities of a millionth of a millionth: each is solved by its own size.
+void test_islands(const Made& x) {
+    const auto at = [](index i) { return static_cast<std::size_t>(i); };
+    const double small = 1e-12;
+    Made both = x;
+    for (Block block : x.blocks) {
+        block.first += x.rows, block.bound *= small;
+        both.blocks.push_back(block);
+    }
+    both.rows = 2 * x.rows, both.S.assign(at(4 * x.rows * x.rows), 0.0);
+    for (double each : x.b) both.b.push_back(small * each);
+    for (index i = 0; i < x.rows; ++i)
+        for (index j = 0; j < x.rows; ++j)
+            both.S[at(i * both.rows + j)] = both.S[at((i + x.rows) * both.rows + j + x.rows)] = x.S[at(i * x.rows + j)];
+    std::vector<double> p(at(both.rows)), u(at(x.rows)), F(at(x.rows)), b(both.b.begin() + x.rows, both.b.end());
+    const Problem problem = {both.rows, both.blocks.data(), static_cast<index>(both.blocks.size()), both.S.data(), both.b.data()};
+    expect(Islands().solve(problem, Options(), p.data()).residual <= 1e-9, "islands of contact");
+    std::vector<Block> blocks = x.blocks;
+    for (Block& block : blocks) block.bound *= small;
+    const Problem slow = {x.rows, blocks.data(), static_cast<index>(blocks.size()), x.S.data(), b.data()};
+    velocity(slow, p.data() + x.rows, u.data());
+    double size = 0;
+    for (double each : b) size = std::fmax(size, std::fabs(each));
+    expect(natural_map(slow, p.data() + x.rows, u.data(), F.data()) <= 1e-9 * size, "islands of contact");
+}
+
 }  // namespace
 }  // namespace soacraft
 
 void test_complementarity(unsigned seed) {
     using namespace soacraft;
     const Made x = random_problem(seed);
+    test_islands(x);
     std::vector<double> p(static_cast<std::size_t>(x.rows)), u(static_cast<std::size_t>(x.rows));
     const Problem problem = {x.rows, x.blocks.data(), static_cast<soacraft::index>(x.blocks.size()), x.S.data(), x.b.data()};
     Solver solver;

@@ -1,5 +1,7 @@
 """Contact problems solved: the laws themselves, closed forms, peers (clarabel), pyramids against cones, refusals."""
 
+from dataclasses import replace
+
 import clarabel
 import numpy as np
 import pytest
@@ -304,3 +306,18 @@ def test_what_is_not_solved_is_said():
     assert problem.solve(otherwise="report").residual > 0.1
     with pytest.raises(sc.errors.ConvergenceError, match="Lemke's method ended in a ray"):
         problem.solve("pyramid")
+
+
+def test_a_slow_contact_is_as_exact_as_a_fast_one():
+    """Two problems that do not touch each other, one a millionth of a millionth as fast: each by its own size."""
+    slow = random_problem(3, most=6, laws=True)
+    fast = random_problem(4, most=6, laws=True)
+    n, small = len(slow.b), 1e-12
+    S = np.zeros((n + len(fast.b),) * 2)
+    S[:n, :n], S[n:, n:] = slow.S, fast.S
+    laws = [Bounded(law.limit * small) if isinstance(law, Bounded) else law for law in slow.laws]
+    both = Problem(S, np.concatenate([small * slow.b, fast.b]), (*laws, *fast.laws)).solve()
+    alone = Problem(slow.S, small * slow.b, laws).solve()
+    obeys(Problem(slow.S, small * slow.b, laws), replace(both, p=both.p[:n], u=both.u[:n]), 1e-7)
+    np.testing.assert_allclose(both.p[:n], alone.p, atol=1e-7 * np.abs(alone.p).max())
+    assert both.state[: len(laws)] == alone.state

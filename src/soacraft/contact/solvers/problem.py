@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from soacraft.arguments import whole_number
 from soacraft.contact.solvers.blocks import Bilateral, Bounded, Cone, Law
@@ -25,8 +27,9 @@ class Impulses:
     """Impulses p and velocities u = S p + b of a contact problem, and how well they obey its laws.
 
     `residual` is that of the natural map p - Proj_K(p - u - |u_t| n), in units where every block has unit compliance,
-    relative to b. `state` tells of each law "open", "stick", "slip" or "hold". `unique` is False where other impulses
-    give the same motion: then these are the ones of least norm.
+    relative to b; contacts that do not move each other (islands of S) are judged each by its own b. `state` tells of
+    each law "open", "stick", "slip" or "hold". `unique` is False where other impulses give the same motion: then these
+    are the ones of least norm.
     """
 
     p: Array
@@ -172,9 +175,8 @@ class Problem:
 
     def _states(self, x: Scaled, phat: Array) -> tuple[str, ...]:
         states = ["hold" if isinstance(law, Bilateral) else "open" for law in self.laws]
-        size = float(np.abs(x.b).max(initial=0.0))
         at = 0
-        for kind, rows, bound, owner in zip(x.kinds, x.rows, x.bounds, x.owner, strict=True):
+        for kind, rows, bound, owner, size in zip(x.kinds, x.rows, x.bounds, x.owner, _sizes(x), strict=True):
             mine = phat[at : at + rows]
             at += int(rows)
             if kind == CONE and mine[0] > 1e-9 * size:
@@ -186,7 +188,7 @@ class Problem:
 
 
 def _violations(x: Scaled, phat: Array) -> Array:
-    """Of each block the largest entry of the natural map, relative to b, in scaled units."""
+    """Of each block the largest entry of the natural map, relative to b of its island, in scaled units."""
     u = x.S @ phat + x.b
     worst, at = [0.0] * len(x.rows), 0
     for i, (kind, rows, bound) in enumerate(zip(x.kinds, x.rows, x.bounds, strict=True)):
@@ -203,5 +205,16 @@ def _violations(x: Scaled, phat: Array) -> Array:
         elif kind == BOX:
             y = np.clip(y, -bound, bound)
         worst[i] = float(np.abs(phat[mine] - y).max())
-    size = float(np.abs(x.b).max(initial=0.0))
-    return np.array(worst) / (size if size else 1.0)
+    return np.array(worst) / _sizes(x)
+
+
+def _sizes(x: Scaled) -> Array:
+    """Of each block the largest |b| of those that S ties to it, 1 where that is zero."""
+    blocks = np.repeat(np.arange(len(x.rows)), x.rows)
+    i, j = np.nonzero(x.S)
+    tied = coo_array((np.ones(len(i)), (blocks[i], blocks[j])), shape=(len(x.rows), len(x.rows)))
+    island = connected_components(tied, directed=False)[1]
+    size = np.zeros(len(x.rows))
+    np.maximum.at(size, island[blocks], np.abs(x.b))
+    found = size[island]
+    return np.where(found > 0.0, found, 1.0)

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "soacraft/contact/solvers/solver.hpp"
+#include "soacraft/contact/solvers/islands.hpp"
 
 namespace soacraft {
 namespace contact {
@@ -96,7 +96,7 @@ private:
     std::vector<std::size_t> owner_;
     std::vector<index> kept_;
     std::vector<double> factor_, S_, b_, p_;
-    complementarity::Solver solver_;
+    complementarity::Islands solver_;
 };
 
 }  // namespace contact
