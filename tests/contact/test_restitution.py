@@ -145,7 +145,7 @@ def test_gains_are_told():
 
 def test_steps_of_other_laws_are_not_compiled():
     """Compiled steps know "newton" and "energy" of simultaneous impacts: `report` says who takes the others."""
-    others = ({"law": "poisson"}, "since restitution is Poisson's"), ({"impacts": "sequential"}, "since impacts are seq")
+    others = ({"law": "poisson"}, "since restitution is Poisson's"), ({"impacts": "sequential"}, "since impacts are")
     for laws, text in others:
         mb = sc.Multibody()
         sphere(mb)

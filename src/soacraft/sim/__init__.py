@@ -10,9 +10,12 @@ nanoseconds inside.
 """
 
 from soacraft.sim.events import Happened
-from soacraft.sim.forces.contact import Contact, ContactStep
+from soacraft.sim.forces.compliant import CompliantContact
+from soacraft.sim.forces.contact import Contact
+from soacraft.sim.forces.contact_steps import ContactStep
 from soacraft.sim.forces.elements import Drag, GravityField
 from soacraft.sim.forces.friction import HingeFriction
+from soacraft.sim.forces.impacts import Impacts
 from soacraft.sim.forces.stops import JointLimit
 from soacraft.sim.propagator import Propagator
 from soacraft.sim.runs.log import read
@@ -21,12 +24,14 @@ from soacraft.sim.sensitivity import Sensitivity
 
 __all__ = [
     "Balance",
+    "CompliantContact",
     "Contact",
     "ContactStep",
     "Drag",
     "GravityField",
     "Happened",
     "HingeFriction",
+    "Impacts",
     "JointLimit",
     "Propagator",
     "Run",

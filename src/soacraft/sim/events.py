@@ -41,6 +41,8 @@ class Event:
     stop: bool = False
     hold: Hold | None = None
     """Of a load that begins or ends to hold there."""
+    below: str = ""
+    """An error where the function is negative though it was not seen to fall: what is wrong then."""
 
     def value(self, t: float, state: State) -> float:
         """g, a finite number."""
@@ -112,6 +114,9 @@ class Watch:
             zeros.append(theta)
         first = min(zeros)
         if first > 1.0:
+            for event in self.events:
+                if event.below and ends[event.name] < 0.0:
+                    raise SimulationError(event.below)
             self._signs.update({name: sign for name, sign in ends.items() if sign})
             return None
         near = [x for x, theta in zip(self.events, zeros, strict=True) if (theta - first) * step.h <= _ONE_INSTANT]

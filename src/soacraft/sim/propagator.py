@@ -24,6 +24,7 @@ from soacraft.sim.events import Crossing, Event, Happened, Watch
 from soacraft.sim.forces.contact import Contact
 from soacraft.sim.forces.drives import Control
 from soacraft.sim.forces.holding import Hold
+from soacraft.sim.forces.impacts import Impacts
 from soacraft.sim.forces.loads import Function, Load, require_unused, use
 from soacraft.sim.forces.prescribed import Prescribed, find_dof
 from soacraft.sim.integrators.methods import find_method
@@ -164,6 +165,8 @@ class Propagator(Strict):
             self._loads.append(element)
             if getattr(element, "switches", False):
                 self._watch_hold(cast(Hold, element))
+            if isinstance(element, Impacts):
+                self._watch.events.append(Event(element.name, element.gap, -1, element.strike, below=element.below))
             self._problem = None
 
     def _watch_hold(self, hold: Hold) -> None:
@@ -466,6 +469,9 @@ class Propagator(Strict):
         if self._closed is not None and not self._prescribed.dofs:
             self._closed.require_closed(q, v)
         problem.holds.require_inside(x)
+        for load in self._loads:
+            if isinstance(load, Impacts):
+                load.begin_run(problem.parts(x)[0])
         x = problem.settle(self.t, problem.holds.settle(self.t, x, ()), True)
         w = problem.rates(self.t, x)
         self._watch.moved(self.t, x, [], False)
