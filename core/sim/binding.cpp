@@ -135,7 +135,7 @@ void read_contact(nb::handle of, Held& held, const rigid::Model& model, ContactS
     to.rows.assign(rows.data(), rows.data() + to.groups * to.groups);
     for (const index n : to.rows)
         if (n != 1 && n != 3 && n != 4 && n != 6) refuse("a contact has 1, 3, 4 or 6 rows, not %lld", shown(n));
-    to.friction = friction.data();
+    to.friction.assign(friction.data(), friction.data() + to.groups * to.groups * contact::FRICTIONS);
     to.restitution = held.table(of, "restitution", to.groups, to.groups);
     const std::vector<index> dofs = read_numbers(of, "stop_dofs", -1, 0, model.nv);
     const auto count = static_cast<index>(dofs.size());

@@ -25,7 +25,8 @@ struct ContactSetting {
     std::vector<index> group;    // by shape: those of equal friction and restitution
     index groups;
     std::vector<index> rows;                // (groups, groups): of a contact of two, 1, 3, 4 or 6
-    const double *friction, *restitution;  // (groups, groups, 5): of the rows after the first; (groups, groups)
+    std::vector<double> friction;           // (groups, groups, 5): of the rows after the first
+    const double* restitution;              // (groups, groups)
     std::vector<Stop> stops;
     std::vector<Rub> rubs;
     bool energy;  // restitution is made smaller where the energy would rise

@@ -132,7 +132,7 @@ private:
             const index a = places_[3 * i + 1], b = places_[3 * i + 2];
             const index pair = set_.group[at(a)] * set_.groups + set_.group[at(b)];
             Point point{a, b, {element(a), element(b), vec(x + 1), vec(x + 4), {}, set_.rows[at(pair)]}, x[0],
-                        set_.restitution[pair], set_.friction + pair * contact::FRICTIONS, {}, {}, 0};
+                        set_.restitution[pair], set_.friction.data() + pair * contact::FRICTIONS, {}, {}, 0};
             frame(vec(x + 7), point.touch.axes);
             point.middle = 0.5 * (point.touch.at_a + point.touch.at_b);
             const spatial::Vec3 moving = surface(b) - surface(a);

@@ -14,6 +14,7 @@ void test_loops(unsigned seed);   // loops_test.cpp
 void test_passive(unsigned seed); // passive_test.cpp
 void test_contact(unsigned seed); // contact_test.cpp
 void test_complementarity(unsigned seed);  // complementarity_test.cpp
+void test_contact_rows(unsigned seed);      // contact_rows_test.cpp
 void test_programs(unsigned seed);  // program_test.cpp
 void test_files();                  // files_test.cpp
 
@@ -170,6 +171,7 @@ int main() {
         test_passive(seed);
         if (seed < 20) test_contact(seed);
         if (seed < 100) test_complementarity(seed);
+        if (seed < 100) test_contact_rows(seed);
         test_programs(seed);
     }
     test_faults();

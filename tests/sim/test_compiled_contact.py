@@ -88,7 +88,7 @@ def same_contacts(touch, other):
     assert [x.state for x in touch.steps] == [x.state for x in other.steps]
     for x, y in zip(touch.steps, other.steps, strict=True):
         assert x.t == pytest.approx(y.t, abs=1e-12)
-        for name in ("points", "impulses", "gap", "work", "factor"):
+        for name in ("points", "impulses", "moments", "gap", "work", "factor"):
             np.testing.assert_allclose(getattr(x, name), getattr(y, name), rtol=1e-9, atol=1e-12, err_msg=name)
         assert x.unique == y.unique
 
@@ -106,17 +106,19 @@ def test_steps_of_trees(name, restitution, monkeypatch):
     same_contacts(touch, told)
 
 
-def test_surfaces_and_their_pairs(monkeypatch):
-    """A conveyor, friction of a pair of bodies, and a shape whose friction has priority."""
+@pytest.mark.parametrize("friction", [0.7, 0.0, (0.5, 0.01), (0.5, 0.02, 0.01)])
+def test_surfaces_and_their_pairs(friction, monkeypatch):
+    """A conveyor, friction of a pair of bodies, a shape whose friction has priority; cones of one to six rows."""
 
     def made():
-        floor = {"surface_velocity": (0.4, 0.1, 0.0), "friction": 0.2, "priority": 1}
-        pairs = {("b0", "inertial/floor"): (0.9, 0.3)}
-        return run(MODELS["quaternions"], floor=floor, pairs=pairs, friction=0.7)
+        floor = {"surface_velocity": (0.4, 0.1, 0.0)} | ({"friction": 0.2, "priority": 1} if friction == 0.7 else {})
+        pairs = {("b0", "inertial/floor"): (0.9, 0.3)} if friction == 0.7 else None
+        return run(MODELS["quaternions"], floor=floor, pairs=pairs, friction=friction)
 
     r, touch = made()
     assert is_compiled(r)
     assert any("slip" in x.state or "stick" in x.state for x in touch.steps)
+    assert any(x.moments.any() for x in touch.steps) == isinstance(friction, tuple)
     in_python(monkeypatch)
     other, told = made()
     agree(r, other)
