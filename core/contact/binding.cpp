@@ -300,7 +300,7 @@ public:
             index of = -1;
             for (index k = 0; k < count(); ++k) {
                 const std::size_t at = static_cast<std::size_t>(k);
-                if (!counts[at] || !ray_meets(o, d, around[at].low, around[at].high, best.t)) continue;
+                if (!counts[at] || !(ray_enters(o, d, around[at].low, around[at].high) < best.t)) continue;
                 const Hit hit = ray(shapes_[at], read_frame(poses.data() + POSE * k), o, d);
                 if (hit.t < best.t) best = hit, of = k;
             }

@@ -17,27 +17,12 @@ Distances are signed: negative in penetration. Normals are of unit length and po
 """
 
 from soacraft.contact.dynamics.plastic import PlasticImpact, plastic_impact
-from soacraft.contact.geometry import (
-    Box,
-    Capsule,
-    Contacts,
-    ConvexHull,
-    Cylinder,
-    Ellipsoid,
-    HeightField,
-    Hits,
-    Impact,
-    Nearest,
-    Plane,
-    Scene,
-    Shape,
-    Sphere,
-    TriangleMesh,
-    cast_rays,
-    contacts,
-    distance,
-    time_of_impact,
-)
+from soacraft.contact.geometry.impact import Impact, time_of_impact
+from soacraft.contact.geometry.meshes import ConvexHull, HeightField, TriangleMesh
+from soacraft.contact.geometry.queries import Hits, Nearest, cast_rays, contacts, distance
+from soacraft.contact.geometry.scene import Scene
+from soacraft.contact.geometry.shapes import Box, Capsule, Cylinder, Ellipsoid, Plane, Shape, Sphere
+from soacraft.contact.geometry.table import Contacts
 from soacraft.contact.solvers.blocks import Bilateral, Bounded, Cone
 from soacraft.contact.solvers.problem import Impulses, Problem
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.spatial import ConvexHull as Qhull
 
-from soacraft.contact import Box, Capsule, ConvexHull, Cylinder, Ellipsoid, Plane, Shape, Sphere
+from soacraft.contact import Box, Capsule, ConvexHull, Cylinder, Ellipsoid, Plane, Shape, Sphere, TriangleMesh
 from soacraft.spatial import Pose
 
 CONVEX = ("sphere", "capsule", "box", "cylinder", "ellipsoid", "hull")
@@ -61,3 +62,33 @@ def separation(a: Shape, at_a: Pose, b: Shape, at_b: Pose, n: np.ndarray) -> np.
 def unit_vectors(rng: np.random.Generator, count: int) -> np.ndarray:
     x = rng.normal(size=(count, 3))
     return x / np.linalg.norm(x, axis=1)[:, None]
+
+
+def random_points(rng: np.random.Generator) -> np.ndarray:
+    """Twenty points on an ellipsoid."""
+    return unit_vectors(rng, 20) * [0.5, 0.4, 0.6]
+
+
+def convex_mesh(points: np.ndarray) -> TriangleMesh:
+    """The skin of the convex hull of points."""
+    made = Qhull(points)
+    corners = made.simplices.copy()
+    a, b, c = (points[corners[:, i]] for i in range(3))
+    flip = np.einsum("ij,ij->i", np.cross(b - a, c - a), made.equations[:, :3]) < 0
+    corners[flip] = corners[flip][:, ::-1]
+    return TriangleMesh(points, corners)
+
+
+def bumpy_sphere(around: int = 24, high: int = 12) -> TriangleMesh:
+    """A closed mesh that is not convex: four bumps around, with poles."""
+    turn, rise = np.meshgrid(np.linspace(0, 2 * np.pi, around, endpoint=False), np.linspace(0.2, np.pi - 0.2, high))
+    r = 0.5 + 0.15 * np.sin(4 * turn) * np.sin(rise)
+    skin = np.stack([r * np.cos(turn) * np.sin(rise), r * np.sin(turn) * np.sin(rise), r * np.cos(rise)], axis=-1)
+    number = np.arange(turn.size).reshape(turn.shape)
+    a, b, c, d = number[:-1], np.roll(number[:-1], -1, 1), np.roll(number[1:], -1, 1), number[1:]
+    sides = [np.stack(t, axis=-1).reshape(-1, 3) for t in ((a, d, c), (a, c, b))]
+    top, bottom, next_ = turn.size, turn.size + 1, np.roll(np.arange(around), -1)
+    caps = [np.stack([number[0], next_, np.full(around, top)], axis=-1),
+            np.stack([number[-1][next_], number[-1], np.full(around, bottom)], axis=-1)]  # fmt: skip
+    points = np.concatenate([skin.reshape(-1, 3), [(0, 0, 0.52), (0, 0, -0.52)]])
+    return TriangleMesh(points, np.concatenate([*sides, *caps]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcl
 import numpy as np
 import pytest
-from tests.contact.geometry.shapes import random_pose, random_shape
+from tests.contact.geometry.shapes import bumpy_sphere, random_pose, random_shape
 
 from soacraft.contact import TriangleMesh, distance
 from soacraft.spatial import Pose
@@ -34,19 +34,18 @@ def test_distances_agree_with_fcl(pair):
         assert distance(a, at_a, b, at_b).distance == pytest.approx(theirs, abs=1e-4)
 
 
+def in_fcl(mesh: TriangleMesh):
+    made = fcl.BVHModel()
+    made.beginModel(len(mesh.vertices), len(mesh.triangles))
+    made.addSubModel(mesh.vertices, mesh.triangles)
+    made.endModel()
+    return made
+
+
 def test_distances_of_meshes_agree_with_fcl():
     """A bumpy sphere, not convex, and primitives around it."""
-    rng = np.random.default_rng(0)
-    turn, rise = np.meshgrid(np.linspace(0, 2 * np.pi, 24, endpoint=False), np.linspace(0.1, np.pi - 0.1, 12))
-    r = 0.5 + 0.15 * np.sin(4 * turn) * np.sin(rise)
-    points = np.stack([r * np.cos(turn) * np.sin(rise), r * np.sin(turn) * np.sin(rise), r * np.cos(rise)], axis=-1)
-    number = np.arange(turn.size).reshape(turn.shape)
-    a, b, c, d = number[:-1], np.roll(number[:-1], -1, 1), np.roll(number[1:], -1, 1), number[1:]
-    triangles = np.concatenate([np.stack(t, axis=-1).reshape(-1, 3) for t in ((a, d, c), (a, c, b))])
-    mesh, theirs = TriangleMesh(points.reshape(-1, 3), triangles), fcl.BVHModel()
-    theirs.beginModel(turn.size, len(triangles))
-    theirs.addSubModel(points.reshape(-1, 3), triangles)
-    theirs.endModel()
+    rng, mesh = np.random.default_rng(0), bumpy_sphere()
+    theirs = in_fcl(mesh)
     for kind in ("sphere", "box", "capsule"):
         for _ in range(5):
             other, at_a = random_shape(kind, rng), random_pose(rng, 0.1)
@@ -54,3 +53,21 @@ def test_distances_of_meshes_agree_with_fcl():
             found = distance(mesh, at_a, other, at_b)
             assert found.distance > 0.0
             assert found.distance == pytest.approx(fcl_distance(theirs, at_a, NAMES[kind](*other.size), at_b), abs=1e-5)
+
+
+def test_distances_of_two_meshes_agree_with_fcl():
+    """Its answer is in single digits of its tolerance; in each other both say so."""
+    rng, mesh = np.random.default_rng(1), bumpy_sphere()
+    theirs, apart, met = in_fcl(mesh), 0, 0
+    for _ in range(24):
+        at_a, at_b = random_pose(rng, 0.1), Pose(random_pose(rng, 0).rotation, rng.uniform(0.4, 0.9, 3))
+        found = distance(mesh, at_a, mesh, at_b)
+        peer = fcl_distance(theirs, at_a, theirs, at_b)
+        if found.distance > 0.0:
+            apart += 1
+            assert found.distance == pytest.approx(peer, abs=1e-6)
+        else:
+            met += 1
+            assert peer <= 0.0
+    assert apart > 5
+    assert met > 5

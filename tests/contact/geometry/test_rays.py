@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.spatial import ConvexHull as Qhull
-from tests.contact.geometry.shapes import CONVEX, random_pose, random_shape, unit_vectors
+from tests.contact.geometry.shapes import CONVEX, convex_mesh, random_pose, random_shape, unit_vectors
 
 from soacraft.contact import (
     Box,
@@ -16,7 +15,6 @@ from soacraft.contact import (
     HeightField,
     Plane,
     Sphere,
-    TriangleMesh,
     cast_rays,
     distance,
 )
@@ -73,14 +71,7 @@ def test_closed_forms():
 def test_a_mesh_meets_rays_as_its_hull_does():
     rng = np.random.default_rng(4)
     x = unit_vectors(rng, 60)
-    hull = ConvexHull(x)
-    made = Qhull(x)
-    outward = made.equations[:, :3]
-    corners = made.simplices.copy()
-    a, b, c = (x[corners[:, i]] for i in range(3))
-    flip = np.einsum("ij,ij->i", np.cross(b - a, c - a), outward) < 0
-    corners[flip] = corners[flip][:, ::-1]
-    mesh = TriangleMesh(x, corners)
+    hull, mesh = ConvexHull(x), convex_mesh(x)
     assert mesh.closed
     d = unit_vectors(rng, 50)
     o = -3.0 * d + 0.3 * rng.normal(size=(50, 3))

@@ -12,8 +12,13 @@ namespace contact {
 
 constexpr int MOST_CORNERS = 64;  // of a face that is clipped
 constexpr int MOST_POINTS = 9;    // of a pair: the nearest points and eight around them
-constexpr double UPRIGHT = 0.05;  // a face that is this near to the direction of n has no height over it
+constexpr double UPRIGHT = 0.05;  // a face or an edge that is this near to the direction of n has no height over it
 constexpr double PARALLEL = 0.05;  // two edges that cross at less than this angle touch along a length
+
+// Eight directions in the plane across n.
+constexpr double DIAGONAL = 0.70710678118654752;
+constexpr double AROUND[8][2] = {{1, 0}, {0, 1}, {-1, 0}, {0, -1},
+                                 {DIAGONAL, DIAGONAL}, {-DIAGONAL, DIAGONAL}, {-DIAGONAL, -DIAGONAL}, {DIAGONAL, -DIAGONAL}};
 
 struct Contact {
     Vec3 a, b;
@@ -151,7 +156,10 @@ struct Seen {
     double at(const Flat& x) const { return height + du * x.u + dv * x.v; }
 };
 
-inline bool tells_height(const Feature& f, const Vec3& n) { return f.count < 3 || std::abs(dot(f.normal, n)) > UPRIGHT; }
+inline bool tells_height(const Feature& f, const Vec3& n) {
+    if (f.count == 2) return norm(cross(f.p[1] - f.p[0], n)) > UPRIGHT * norm(f.p[1] - f.p[0]);
+    return f.count < 2 || std::abs(dot(f.normal, n)) > UPRIGHT;
+}
 
 // Contacts of two features, already in one frame and with their roundings. Returns how many.
 inline int lay_over(const Feature& A, const Feature& B, const Vec3& n, Contact* out, int room) {
@@ -216,8 +224,6 @@ inline int thin_out(Contact* c, int count, const Vec3& n, double within, double 
     bool taken[2 * MOST_CORNERS + 2] = {};
     int made = 0;
     some[made++] = c[0];
-    static constexpr double D = 0.70710678118654752;
-    static constexpr double AROUND[8][2] = {{1, 0}, {0, 1}, {-1, 0}, {0, -1}, {D, D}, {-D, D}, {-D, -D}, {D, -D}};
     for (const auto& way : AROUND) {
         int best = -1;
         double most = -HUGE_VAL;

@@ -1,12 +1,11 @@
-// Triangle meshes: a tree of boxes around triangles, and the contacts of a convex shape with the triangles it is near.
+// Triangle meshes: a tree of boxes around triangles, walks through it, rays and points.
 //
-// A closed mesh has an inside: what is behind a triangle is in the solid, and is pushed out along the triangle's
-// normal. An open one is a surface with two sides.
+// A closed mesh has an inside; an open one is a surface with two sides.
 #pragma once
 
 #include <numeric>
 
-#include "query.hpp"
+#include "gjk.hpp"
 #include "rays.hpp"
 
 namespace soacraft {
@@ -22,6 +21,7 @@ struct Mesh {
     std::vector<Vec3> vertex;
     std::vector<index> triangle;  // three vertices of each, counter-clockwise from outside; in the order of the leaves
     std::vector<Node> node;
+    std::vector<index> ring_start, ring;  // the vertices that edges join to each vertex
     bool closed = false;
 
     void corners(index t, Vec3* p) const {
@@ -46,9 +46,25 @@ struct Mesh {
         for (std::size_t i = 0; i < order.size(); ++i)
             for (std::size_t k = 0; k < 3; ++k) sorted[3 * i + k] = triangle[3 * static_cast<std::size_t>(order[i]) + k];
         triangle.swap(sorted);
+        join();
     }
 
 private:
+    void join() {
+        std::vector<std::pair<index, index>> edge;
+        edge.reserve(2 * triangle.size());
+        for (std::size_t t = 0; t < triangle.size(); t += 3)
+            for (std::size_t k = 0; k < 3; ++k) {
+                const index a = triangle[t + k], b = triangle[t + (k + 1) % 3];
+                edge.emplace_back(a, b), edge.emplace_back(b, a);
+            }
+        std::sort(edge.begin(), edge.end());
+        edge.erase(std::unique(edge.begin(), edge.end()), edge.end());
+        ring_start.assign(vertex.size() + 1, 0), ring.clear();
+        for (const auto& e : edge) ++ring_start[static_cast<std::size_t>(e.first) + 1], ring.push_back(e.second);
+        for (std::size_t i = 1; i < ring_start.size(); ++i) ring_start[i] += ring_start[i - 1];
+    }
+
     void split(std::vector<index>& order, const std::vector<Vec3>& middle, index begin, index end) {
         Node made{{HUGE_VAL, HUGE_VAL, HUGE_VAL}, {-HUGE_VAL, -HUGE_VAL, -HUGE_VAL}, begin, end - begin};
         Vec3 low = made.low, high = made.high;
@@ -80,6 +96,33 @@ private:
     }
 };
 
+// Calls visit(triangle) for the triangles of boxes with far(low, high) of at most `bound`, which it may tighten; nearer
+// boxes first. An infinite `far` leaves a box out.
+template <typename Far, typename Visit>
+void walk(const Mesh& mesh, const double& bound, const Far& far, const Visit& visit) {
+    struct Todo {
+        index at;
+        double far;
+    } stack[128];
+    const auto todo = [&](index at) {
+        const Mesh::Node& node = mesh.node[static_cast<std::size_t>(at)];
+        return Todo{at, far(node.low, node.high)};
+    };
+    int top = 0;
+    stack[top++] = todo(0);
+    while (top > 0) {
+        const Todo now = stack[--top];
+        if (now.far > bound || now.far == HUGE_VAL) continue;
+        const Mesh::Node& node = mesh.node[static_cast<std::size_t>(now.at)];
+        if (node.count > 0) {
+            for (index t = node.first; t < node.first + node.count; ++t) visit(t);
+            continue;
+        }
+        const Todo left = todo(now.at + 1), right = todo(node.first);
+        stack[top++] = right.far < left.far ? left : right, stack[top++] = right.far < left.far ? right : left;
+    }
+}
+
 // A lower bound of the distance of two boxes.
 inline double box_gap(const Vec3& low, const Vec3& high, const Bounds& b) {
     double sum = 0.0;
@@ -90,101 +133,10 @@ inline double box_gap(const Vec3& low, const Vec3& high, const Bounds& b) {
     return std::sqrt(sum);
 }
 
-// Calls visit(triangle) for those whose boxes are no farther from `around` than the bound, which it may tighten;
-// nearer children first.
-template <typename Visit>
-void near_triangles(const Mesh& mesh, const Bounds& around, const double& bound, const Visit& visit) {
-    index stack[128];
-    int top = 0;
-    stack[top++] = 0;
-    while (top > 0) {
-        const index at = stack[--top];
-        const Mesh::Node& node = mesh.node[static_cast<std::size_t>(at)];
-        if (box_gap(node.low, node.high, around) > bound) continue;
-        if (node.count > 0) {
-            for (index t = node.first; t < node.first + node.count; ++t) visit(t);
-            continue;
-        }
-        const index left = at + 1, right = node.first;
-        const Mesh::Node &l = mesh.node[static_cast<std::size_t>(left)], &r = mesh.node[static_cast<std::size_t>(right)];
-        const bool right_first = box_gap(r.low, r.high, around) < box_gap(l.low, l.high, around);
-        stack[top++] = right_first ? left : right, stack[top++] = right_first ? right : left;
-    }
-}
-
-// A triangle as a shape about its own middle, so that it is judged by its own size.
-struct Triangle {
-    Vec3 local[3], middle, n;
-    Shape shape;
-
-    explicit Triangle(const Vec3* p) {
-        middle = (1.0 / 3.0) * (p[0] + p[1] + p[2]);
-        for (int i = 0; i < 3; ++i) {
-            local[i] = p[i] - middle;
-            shape.extent = std::max(shape.extent, norm(local[i]));
-        }
-        n = cross(local[1] - local[0], local[2] - local[0]);
-        n = (1.0 / norm(n)) * n;
-        shape.kind = HULL, shape.points = local, shape.count = 3;
-    }
-    Triangle(const Triangle&) = delete;
-    Triangle& operator=(const Triangle&) = delete;
-};
-
-// A point of contact with a normal of its own.
-struct Spot {
-    Vec3 a, b, n;
-    double gap, error;
-};
-
-// The contact of a solid behind one triangle with B, along the triangle's normal: B's deepest point, and with `several`
-// the corners of what of B's face is over the triangle.
-inline void pushed_out(const Triangle& t, const Shape& B, const Frame& at, double within, bool several,
-                       std::vector<Spot>& out) {
-    const Vec3 low = at * support(B, at.R.transposed(-t.n)) - rounding(B) * t.n;
-    const double gap = dot(t.n, low);
-    out.push_back({low - gap * t.n, low, t.n, gap, 0.0});
-    if (!several) return;
-    Cores c(t.shape, B, at);
-    Feature fa, fb;
-    features(c, t.n, fa, fb);
-    Contact made[ROOM];
-    const int count = lay_over(fa, fb, t.n, made, ROOM);
-    for (int i = 0; i < count; ++i)
-        if (made[i].gap <= within) out.push_back({made[i].a, made[i].b, t.n, made[i].gap, 0.0});
-}
-
-inline void triangle_touch(const Triangle& t, bool solid, const Shape& B, const Frame& at, double within, bool several,
-                           std::vector<Spot>& out) {
-    Touch touch;
-    convex_touch(t.shape, B, at, within, several, touch);
-    const double core = touch.contact[0].gap + rounding(B);
-    if (solid && touch.contact[0].gap < 0.0 && (core <= NEAR * t.shape.extent || dot(touch.n, t.n) < 0.0)) {
-        pushed_out(t, B, at, within, several, out);
-        return;
-    }
-    for (int i = 0; i < touch.count; ++i)
-        out.push_back({touch.contact[i].a, touch.contact[i].b, touch.n, touch.contact[i].gap, touch.error});
-}
-
-// Calls visit(triangle) for those whose boxes a ray meets before `before`, which it may tighten.
-template <typename Visit>
-void triangles_along(const Mesh& mesh, const Vec3& o, const Vec3& d, const double& before, const Visit& visit) {
-    index stack[128];
-    int top = 0;
-    stack[top++] = 0;
-    while (top > 0) {
-        const index at = stack[--top];
-        const Mesh::Node& node = mesh.node[static_cast<std::size_t>(at)];
-        if (!ray_meets(o, d, node.low, node.high, before)) continue;
-        for (index t = node.first; t < node.first + node.count; ++t) visit(t);
-        if (node.count == 0) stack[top++] = node.first, stack[top++] = at + 1;
-    }
-}
-
 inline Hit ray_mesh(const Mesh& mesh, const Vec3& o, const Vec3& d) {
     Hit hit;
-    triangles_along(mesh, o, d, hit.t, [&](index t) {
+    const auto far = [&](const Vec3& low, const Vec3& high) { return ray_enters(o, d, low, high); };
+    walk(mesh, hit.t, far, [&](index t) {
         Vec3 p[3];
         mesh.corners(t, p);
         ray_triangle(o, d, p, hit);
@@ -201,9 +153,10 @@ inline bool inside(const Mesh& mesh, const Vec3& x) {
     bool odd = false;
     for (const Vec3& way : WAYS) {
         bool sure = true;
-        const double before = HUGE_VAL;
+        const double bound = HUGE_VAL;
         odd = false;
-        triangles_along(mesh, x, way, before, [&](index t) {
+        const auto far = [&](const Vec3& low, const Vec3& high) { return ray_enters(x, way, low, high); };
+        walk(mesh, bound, far, [&](index t) {
             Vec3 p[3];
             mesh.corners(t, p);
             for (Vec3& each : p) each = each - x;
@@ -218,66 +171,51 @@ inline bool inside(const Mesh& mesh, const Vec3& x) {
     return odd;
 }
 
-// A mesh (A) and a convex shape at a frame in it. Without `several` the nearest or deepest spot alone.
-inline void mesh_touch(const Mesh& mesh, const Shape& B, const Frame& at, double within, bool several,
-                       std::vector<Spot>& out) {
-    std::vector<Spot> spots;
-    double bound = within;
-    Spot best = {{}, {}, {}, HUGE_VAL, 0.0};
-    index nearest_triangle = -1;
-    bool behind = true;  // of the nearest triangle; only then can B be inside
-    near_triangles(mesh, bounds(B, at), bound, [&](index i) {
+// The unit normal of a triangle, outward for a closed mesh.
+inline Vec3 triangle_normal(const Mesh& mesh, index t) {
+    Vec3 p[3];
+    mesh.corners(t, p);
+    const Vec3 n = cross(p[1] - p[0], p[2] - p[0]);
+    return (1.0 / norm(n)) * n;
+}
+
+// The point of the mesh nearest to x, and its triangle.
+inline index nearest_on_mesh(const Mesh& mesh, const Vec3& x, Vec3& point) {
+    index best = -1;
+    double bound = HUGE_VAL;
+    const Bounds at{x, x};
+    walk(mesh, bound, [&](const Vec3& low, const Vec3& high) { return box_gap(low, high, at); }, [&](index t) {
         Vec3 p[3];
-        mesh.corners(i, p);
-        const Triangle t(p);
-        Frame local = at;
-        local.p = at.p - t.middle;
-        const std::size_t before = spots.size();
-        triangle_touch(t, mesh.closed, B, local, several ? within : bound, several, spots);
-        for (std::size_t k = before; k < spots.size(); ++k) {
-            Spot& s = spots[k];
-            s.a = s.a + t.middle, s.b = s.b + t.middle;
-            if (s.gap < best.gap) best = s, nearest_triangle = i, behind = dot(s.n, t.n) <= 0.0;
-        }
-        if (!several) spots.clear(), bound = std::max(std::min(bound, best.gap), 0.0);
+        double weight[3];
+        mesh.corners(t, p);
+        for (Vec3& each : p) each = each - x;
+        const double far = std::sqrt(nearest_on_triangle(p, weight));
+        if (best < 0 || far < bound) best = t, bound = far, point = x + combined(p, weight, 3);
     });
-    if (mesh.closed && best.gap > 0.0 && behind && inside(mesh, at * support(B, {0.0, 0.0, 1.0}))) {
-        // all of B is inside: out through the triangle that is nearest; where none was looked at, the bound is lifted
-        if (nearest_triangle < 0) {
-            double any = HUGE_VAL;
-            near_triangles(mesh, bounds(B, at), any, [&](index i) {
-                Vec3 p[3];
-                mesh.corners(i, p);
-                const Triangle t(p);
-                Frame local = at;
-                local.p = at.p - t.middle;
-                std::vector<Spot> one;
-                triangle_touch(t, false, B, local, any, false, one);
-                if (one[0].gap < any) any = one[0].gap, nearest_triangle = i;
-            });
+    return best;
+}
+
+// Whether the mesh is nowhere higher along n, next to the feature (face, edge or vertex) of a triangle that is highest: only
+// such an n can push a shape off this feature. Of a solid it must not point inward.
+inline bool supports(const Mesh& mesh, index t, const Vec3& n) {
+    const Vec3 outward = triangle_normal(mesh, t);
+    const double along = dot(outward, n);
+    if (mesh.closed && along < -1e-9) return false;
+    if (std::abs(along) > 1.0 - 1e-12) return true;  // its face
+    Vec3 p[3];
+    mesh.corners(t, p);
+    double high = -HUGE_VAL;
+    for (const Vec3& each : p) high = std::max(high, dot(n, each - p[0]));
+    for (int i = 0; i < 3; ++i) {
+        const auto v = static_cast<std::size_t>(mesh.triangle[static_cast<std::size_t>(3 * t + i)]);
+        const double size = norm(p[(i + 1) % 3] - p[i]) + norm(p[(i + 2) % 3] - p[i]);
+        if (dot(n, p[i] - p[0]) < high - 1e-9 * size) continue;
+        for (index k = mesh.ring_start[v]; k < mesh.ring_start[v + 1]; ++k) {
+            const Vec3 e = mesh.vertex[static_cast<std::size_t>(mesh.ring[static_cast<std::size_t>(k)])] - p[i];
+            if (dot(n, e) > 1e-9 * norm(e)) return false;
         }
-        Vec3 p[3];
-        mesh.corners(nearest_triangle, p);
-        const Triangle t(p);
-        Frame local = at;
-        local.p = at.p - t.middle;
-        spots.clear();
-        pushed_out(t, B, local, within, several, spots);
-        for (Spot& s : spots) s.a = s.a + t.middle, s.b = s.b + t.middle;
-        out.insert(out.end(), spots.begin(), several ? spots.end() : spots.begin() + 1);
-        return;
     }
-    if (best.gap == HUGE_VAL || best.gap > within) return;
-    out.push_back(best);
-    if (!several) return;
-    const double size = B.extent;
-    std::sort(spots.begin(), spots.end(), [](const Spot& x, const Spot& y) { return x.gap < y.gap; });
-    const std::size_t first = out.size() - 1;
-    for (const Spot& s : spots) {
-        bool known = !(s.gap <= within);
-        for (std::size_t k = first; k < out.size() && !known; ++k) known = norm(s.b - out[k].b) <= 1e-6 * size;
-        if (!known && out.size() - first < 4 * MOST_POINTS) out.push_back(s);
-    }
+    return true;
 }
 
 }  // namespace contact

@@ -85,18 +85,18 @@ inline void ray_triangle(const Vec3& o, const Vec3& d, const Vec3* corner, Hit& 
     hit.take(t, (1.0 / norm(n)) * n);
 }
 
-// Whether a ray meets a box before t.
-inline bool ray_meets(const Vec3& o, const Vec3& d, const Vec3& low, const Vec3& high, double before) {
-    double enter = 0.0, leave = before;
+// Where a ray enters a box, 0 from inside; infinite where it misses it.
+inline double ray_enters(const Vec3& o, const Vec3& d, const Vec3& low, const Vec3& high) {
+    double enter = 0.0, leave = HUGE_VAL;
     for (int i = 0; i < 3; ++i) {
         if (d[i] == 0.0) {
-            if (o[i] < low[i] || o[i] > high[i]) return false;
+            if (o[i] < low[i] || o[i] > high[i]) return HUGE_VAL;
             continue;
         }
         const double a = (low[i] - o[i]) / d[i], b = (high[i] - o[i]) / d[i];
         enter = std::max(enter, std::min(a, b)), leave = std::min(leave, std::max(a, b) * (1.0 + 1e-15));
     }
-    return enter <= leave;
+    return enter <= leave ? enter : HUGE_VAL;
 }
 
 inline Hit ray_convex(const Shape& s, const Vec3& o, const Vec3& d) {

@@ -1,7 +1,7 @@
 // Any two shapes at their poses. The answer does not depend on which is named first: it is mirrored.
 #pragma once
 
-#include "mesh.hpp"
+#include "mesh_touch.hpp"
 
 namespace soacraft {
 namespace contact {
@@ -12,52 +12,23 @@ inline int compared(const double* a, const double* b, int count) {
     return 0;
 }
 
-// Which of two shapes is looked at first: meshes, planes, then those with faces; of one kind by sizes, then by poses.
+inline index points_of(const Shape& s) { return s.kind == MESH ? static_cast<index>(s.mesh->vertex.size()) : s.count; }
+
+// Which of two shapes is looked at first: meshes, planes, then those with faces; of one kind by sizes, poses, points.
 inline bool in_order(const Shape& a, const double* pose_a, const Shape& b, const double* pose_b) {
     if (a.kind != b.kind) return a.kind > b.kind;
     if (const int by_size = compared(a.size, b.size, 3)) return by_size < 0;
-    if (a.count != b.count) return a.count < b.count;
-    for (index i = 0; i < a.count; ++i)
-        if (const int by_point = compared(&a.points[i].x, &b.points[i].x, 3)) return by_point < 0;
-    return compared(pose_a, pose_b, 12) <= 0;
+    if (const int by_pose = compared(pose_a, pose_b, 12)) return by_pose < 0;
+    const index count = points_of(a), other = points_of(b);
+    if (count != other) return count < other;
+    const Vec3 *x = a.kind == MESH ? a.mesh->vertex.data() : a.points, *y = b.kind == MESH ? b.mesh->vertex.data() : b.points;
+    for (index i = 0; i < count; ++i)
+        if (const int by_point = compared(&x[i].x, &y[i].x, 3)) return by_point < 0;
+    return true;
 }
 
-// Pairs that have no answer: of two half spaces, a mesh with a mesh or a half space.
-inline bool answerable(const Shape& a, const Shape& b) {
-    return !(a.kind >= PLANE && b.kind >= PLANE) || (a.kind == MESH) != (b.kind == MESH);
-}
-
-// A mesh and the half space z <= 0, at a frame of the mesh in it: its lowest vertices.
-inline void plane_and_mesh(const Mesh& mesh, const Frame& at, double within, bool several, std::vector<Spot>& out) {
-    double low = HUGE_VAL;
-    Spot best{};
-    std::vector<Spot> all;
-    for (const Vec3& x : mesh.vertex) {
-        const Vec3 b = at * x;
-        if (b.z > within) continue;
-        const Spot s{{b.x, b.y, 0.0}, b, {0.0, 0.0, 1.0}, b.z, 0.0};
-        if (b.z < low) low = b.z, best = s;
-        if (several) all.push_back(s);
-    }
-    if (low == HUGE_VAL) return;
-    out.push_back(best);
-    // of many the outermost in each of eight directions
-    static constexpr double D = 0.70710678118654752;
-    static constexpr double AROUND[8][2] = {{1, 0}, {0, 1}, {-1, 0}, {0, -1}, {D, D}, {-D, D}, {-D, -D}, {D, -D}};
-    const std::size_t first = out.size() - 1;
-    for (const auto& way : AROUND) {
-        const Spot* most = nullptr;
-        double far = -HUGE_VAL;
-        for (const Spot& s : all) {
-            const double along = way[0] * s.b.x + way[1] * s.b.y;
-            if (along > far) far = along, most = &s;
-        }
-        bool known = most == nullptr;
-        for (std::size_t k = first; k < out.size() && !known; ++k)
-            known = most->b.x == out[k].b.x && most->b.y == out[k].b.y && most->b.z == out[k].b.z;
-        if (!known) out.push_back(*most);
-    }
-}
+// Two half spaces have no distance.
+inline bool answerable(const Shape& a, const Shape& b) { return a.kind != PLANE || b.kind != PLANE; }
 
 // The spots of two shapes at poses (rotation, then translation) that are within a distance, in the axes of the poses,
 // appended to `out`: the nearest first; without `several` that one alone. n points from a to b.
@@ -72,8 +43,10 @@ inline void touch(const Shape& a, const double* pose_a, const Shape& b, const do
     if (A.kind == MESH && B.kind == PLANE) {
         plane_and_mesh(*A.mesh, relative(at_B, at_A), within, several, out);
         base = at_B, mirrored = !mirrored;
+    } else if (B.kind == MESH) {
+        mesh_touch(*A.mesh, MeshSide{*B.mesh, relative(at_A, at_B)}, std::min(A.extent, B.extent), within, several, out);
     } else if (A.kind == MESH) {
-        mesh_touch(*A.mesh, B, relative(at_A, at_B), within, several, out);
+        mesh_touch(*A.mesh, ConvexSide{B, relative(at_A, at_B)}, std::min(A.extent, B.extent), within, several, out);
     } else {
         Touch t;
         if (A.kind == PLANE) plane_touch(B, relative(at_A, at_B), within, several, t);

@@ -5,34 +5,7 @@ pairs of a model that `filters` let touch; `table` holds the answers. The querie
 the core).
 """
 
-from soacraft.contact.geometry.impact import Impact, time_of_impact
-from soacraft.contact.geometry.meshes import ConvexHull, HeightField, TriangleMesh
-from soacraft.contact.geometry.queries import Hits, Nearest, cast_rays, contacts, distance
-from soacraft.contact.geometry.scene import Scene
-from soacraft.contact.geometry.shapes import Box, Capsule, Cylinder, Ellipsoid, Plane, Shape, Sphere
-from soacraft.contact.geometry.table import Contacts
-
-__all__ = [
-    "Box",
-    "Capsule",
-    "Contacts",
-    "ConvexHull",
-    "Cylinder",
-    "Ellipsoid",
-    "HeightField",
-    "Hits",
-    "Impact",
-    "Nearest",
-    "Plane",
-    "Scene",
-    "Shape",
-    "Sphere",
-    "TriangleMesh",
-    "cast_rays",
-    "contacts",
-    "distance",
-    "time_of_impact",
-]
+__all__: list[str] = []
 
 
 def __dir__() -> list[str]:

@@ -106,7 +106,7 @@ class TriangleMesh(Shape):
 
     Vertices in one place are joined. Where every edge is between two triangles that agree on what is outside, the mesh
     is `closed`: it is a solid. Inside out, it is turned (`inverted`). Otherwise it is a surface with two sides, which
-    has no inside. Triangles without area are left out, and counted in `dropped`.
+    has no inside. Triangles without area are left out, and counted in `dropped`; so are vertices of no triangle.
 
     >>> tetrahedron = [(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)]
     >>> TriangleMesh(tetrahedron, [(0, 2, 1), (0, 1, 3), (1, 2, 3), (0, 3, 2)])
@@ -114,7 +114,6 @@ class TriangleMesh(Shape):
     """
 
     kind = "mesh"
-    convex = False
     vertices: Array
     triangles: Integers
     closed: bool
@@ -135,8 +134,10 @@ class TriangleMesh(Shape):
         dropped = len(np.asarray(triangles)) - int(good.sum())
         if not good.any():
             raise ModelError(f"a TriangleMesh needs a triangle with area; none of the {len(where)} given has one.")
-        corners = np.ascontiguousarray(corners[good])
-        core = contact_mesh(np.ascontiguousarray(points), corners.ravel(), closed)
+        used, corners = np.unique(corners[good], return_inverse=True)  # vertices of no triangle are no part of it
+        points = np.ascontiguousarray(points[used])
+        corners = np.ascontiguousarray(corners.reshape(-1, 3), dtype=np.int64)
+        core = contact_mesh(points, corners.ravel(), closed)
         points.setflags(write=False)
         corners.setflags(write=False)
         more = "closed" if closed else "open, two-sided"
@@ -196,7 +197,6 @@ class HeightField(Shape):
     """
 
     kind = "heightfield"
-    convex = False
     heights: Array
     size: tuple[float, float, float]
 

@@ -97,7 +97,8 @@ def distance(a: Shape, pose_a: Pose, b: Shape, pose_b: Pose, within: float = np.
 
     Negative in penetration: the shortest way out. Boxes, spheres, capsules and planes by closed forms in contact, other
     convex shapes by GJK and an expanding polytope to 1e-12 of their size; triangle meshes by a tree of boxes, in
-    penetration along the normals of their triangles. Beyond `within` a distance is infinite and its points are zero.
+    penetration by the shortest push known that clears them (the depth, where they are convex). Beyond `within` a
+    distance is infinite and its points are zero.
 
     >>> from soacraft.contact import Box, Sphere
     >>> found = distance(Box(2, 2, 2), Pose(), Sphere(0.5), Pose(translation=(0, 0, 2)))
@@ -221,15 +222,8 @@ def require_pair(a: Any, b: Any) -> None:
         raise ModelError(f"{refusal}.")
 
 
-def answerable(a: Shape, b: Shape) -> bool:
-    """Whether a pair has a distance: one of the two is convex and has an end."""
-    return a.convex or b.convex or (a.kind == "plane") != (b.kind == "plane")
-
-
 def unanswerable(a: Shape, b: Shape) -> str:
     """Why a pair has no distance; an empty text where it has one."""
-    if answerable(a, b):
-        return ""
-    if a.kind == "plane":
+    if a.kind == b.kind == "plane":
         return "two planes have no distance: each is a half space without end; make one of them a Box"
-    return "two triangle meshes have no signed distance here; make one of them a ConvexHull"
+    return ""

@@ -17,7 +17,6 @@ class Shape:
     """
 
     kind: ClassVar[str] = ""
-    convex: ClassVar[bool] = True  # and with an end
     core: ContactShape
     _shown: str
 
@@ -44,9 +43,6 @@ class Shape:
 
     def _key(self) -> Any:
         return self._shown
-
-    def __reduce__(self) -> Any:
-        raise NotImplementedError
 
 
 class _Sized(Shape):
@@ -162,7 +158,6 @@ class Plane(_Sized):
     """
 
     kind = "plane"
-    convex = False
 
     def __init__(self) -> None:
         super().__init__()
