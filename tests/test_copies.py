@@ -3,6 +3,7 @@
 import copy
 import multiprocessing
 import pickle
+import sys
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache
 
@@ -268,7 +269,7 @@ def test_a_solver_goes_on_with_its_choice_of_dofs_and_its_turns(way):
 
 
 def test_long_chains_are_copied_without_deep_calls():
-    n = 10_000
+    n = 3 * sys.getrecursionlimit()
     mb = sc.serial_chain(n)
     mb.q = np.linspace(0, 1, n)
     for way in WAYS.values():

@@ -16,11 +16,12 @@ from soacraft.spatial.transforms import se3_exp, se3_log
 REACHED = 1e-9
 _SETTLED = 1e-13  # a step that moves the pose by less, measured alike, is the last
 _STEPS = 50
+_ROUNDING = 6 * float(np.finfo(np.float64).eps)  # singular values this small, relative to the largest, are none
 _RANDOM_STARTS = 60
 
 
 def hinge_gap(hinge: Hinge, q: Array, target: Pose) -> Array:
-    """log(pose(q)^-1 target), (6): the twist that leads from the pose of a hinge to another, [angle; distance].
+    """log(pose(q)^-1 target), (..., 6): the twist that leads from the pose of a hinge to another, [angle; distance].
 
     >>> from soacraft.model.hinges import Prismatic
     >>> hinge_gap(Prismatic((1, 0, 0)), np.array([2.0]), Pose(translation=(5, 0, 0)))
@@ -44,16 +45,16 @@ def nearest_coordinates(hinge: Hinge, target: Pose, guess: Array | None = None, 
     """
     if not hinge.holonomic:
         return place_of(hinge, target)
-    best, least = np.asarray(hinge.neutral() if guess is None else guess, dtype=np.float64), np.inf
     if guess is not None or not hinge.nv:
-        return _fitted(hinge, target, best, length)
-    for start in _starts(hinge, target, length):
-        q = _fitted(hinge, target, start, length)
-        left = gap_size(hinge_gap(hinge, q, target), length)
-        if left < least - 1e-12:
-            best, least = q, left
-        if least < REACHED:
-            break
+        return _fitted(hinge, target, np.asarray(hinge.neutral() if guess is None else guess, dtype=np.float64), length)
+    best, least = np.asarray(hinge.neutral(), dtype=np.float64), np.inf
+    for starts in _starts(hinge, target, length):
+        Q = _fitted(hinge, target, starts, length)
+        for q, left in zip(Q, gap_size(hinge_gap(hinge, Q, target), length), strict=True):
+            if left < least - 1e-12:
+                best, least = q, left
+            if least < REACHED:
+                return best
     return best
 
 
@@ -87,9 +88,9 @@ def placing_rows(hinge: Hinge, target: Pose, Q: Array, scale: Array, length: flo
     return np.asarray(np.linalg.qr((gap @ np.linalg.pinv(Q * units / scale[:, None])).T)[0].T)
 
 
-def gap_size(gap: Array, length: float) -> float:
-    """The norm of a gap whose distances are measured by a length."""
-    return float(np.linalg.norm(gap / _units(length)))
+def gap_size(gap: Array, length: float) -> Array:
+    """The norms of gaps (..., 6) whose distances are measured by a length."""
+    return np.asarray(np.linalg.norm(gap / _units(length), axis=-1))
 
 
 def hinge_inverse(H_T: Array, length: float) -> Array:
@@ -116,37 +117,40 @@ def _units(length: float) -> Array:
 
 
 def _starts(hinge: Hinge, target: Pose, length: float) -> Iterator[Array]:
-    """The neutral coordinates, where the translation alone fits (turns of a helical hinge), then random ones, in
-    lengths where they slide."""
-    neutral = np.asarray(hinge.neutral(), dtype=np.float64)
+    """The neutral coordinates, where the translation alone fits (turns of a helical hinge), then random ones all at
+    once, in lengths where they slide; (n, nq) each."""
+    neutral = np.asarray(hinge.neutral(), dtype=np.float64)[None]
     yield neutral
     moved = _fitted(hinge, target, neutral, length, slice(3, 6))
     if not np.array_equal(moved, neutral):
         yield moved
     rng = np.random.default_rng(0)
-    for _ in range(_RANDOM_STARTS):
-        yield np.asarray(hinge.random_of(rng, length), dtype=np.float64)
+    yield np.array([hinge.random_of(rng, length) for _ in range(_RANDOM_STARTS)], dtype=np.float64)
 
 
-def _fitted(hinge: Hinge, target: Pose, q: Array, length: float, rows: slice = slice(0, 6)) -> Array:
-    """Gauss-Newton from q on some rows of the gap."""
+def _fitted(hinge: Hinge, target: Pose, start: Array, length: float, rows: slice = slice(0, 6)) -> Array:
+    """Gauss-Newton from each start (..., nq) on some rows of the gap."""
     units = _units(length)[rows]
-    gap = hinge_gap(hinge, q, target)[rows] / units
+    found = np.array(start, dtype=np.float64, ndmin=2)
+    live = np.arange(len(found))
+    gap = hinge_gap(hinge, found, target)[:, rows] / units
     for _ in range(_STEPS if hinge.nv else 0):
-        H_T = H_T_of(hinge, q)[rows] / units[:, None]
-        size = np.linalg.norm(H_T, axis=0)
-        size[size <= 0.0] = 1.0  # columns of the same size, turns and slides
-        step = least_squares(H_T / size, gap) / size
-        if np.linalg.norm(H_T @ step) < _SETTLED:
+        H_T = H_T_of(hinge, found[live])[:, rows] / units[:, None]
+        size = np.linalg.norm(H_T, axis=-2, keepdims=True)
+        X = H_T / np.where(size > 0.0, size, 1.0)  # columns of the same size, turns and slides
+        along = (np.linalg.pinv(X, rcond=_ROUNDING) @ gap[live, :, None])[..., 0]
+        step = along / np.where(size > 0.0, size, 1.0)[:, 0]
+        moving = np.linalg.norm((X @ along[..., None])[..., 0], axis=-1) >= _SETTLED
+        live, step = live[moving], step[moving]
+        waiting, scale = np.arange(len(live)), 1.0
+        while len(waiting) and scale > 1e-3:  # a step that does not help is halved
+            k = live[waiting]
+            moved = integrate_of(hinge, found[k], scale * step[waiting])
+            left = hinge_gap(hinge, moved, target)[:, rows] / units
+            helps = np.linalg.norm(left, axis=-1) <= np.linalg.norm(gap[k], axis=-1) * (1.0 + 1e-12) + 1e-15
+            found[k[helps]], gap[k[helps]] = moved[helps], left[helps]
+            waiting, scale = waiting[~helps], 0.5 * scale
+        live = np.delete(live, waiting)  # where nothing helps: a nearest pose that the hinge does not reach
+        if not len(live):
             break
-        size, moved, left = 1.0, q, gap
-        while size > 1e-3:  # a step that does not help is halved
-            moved = integrate_of(hinge, q, size * step)
-            left = hinge_gap(hinge, moved, target)[rows] / units
-            if np.linalg.norm(left) <= np.linalg.norm(gap) * (1.0 + 1e-12) + 1e-15:
-                break
-            size *= 0.5
-        else:
-            break  # nothing helps: a nearest pose that the hinge does not reach
-        q, gap = moved, left
-    return q
+    return found.reshape(np.shape(start))
