@@ -11,12 +11,33 @@ import soacraft as sc
 from soacraft import _core
 from soacraft.dynamics import Dynamics
 
+#: One number or more from each file of kernels (`add_kernels` in CMakeLists.txt), of one state and of a batch with a
+#: remainder whatever the lanes: sweeps and matrices, motions, mixed dynamics, coordinates, closed chains, programs.
 PROGRAM = """
 import numpy as np, soacraft as sc
-from soacraft import _core
-mb = sc.load("arm7")
-q = np.linspace(-1.0, 1.0, 7)
-print(_core.instruction_set(), _core.lanes(), *(float(x).hex() for x in sc.dynamics.forward_dynamics(mb, q, q, q)))
+from soacraft import _core, dynamics
+rng = np.random.default_rng(0)
+mb = sc.load("biped")
+q = mb.integrate(np.stack([mb.q] * 11), 0.3 * rng.normal(size=(11, mb.nv)))
+v, f = rng.normal(size=(2, 11, mb.nv))
+loop = sc.loops.TreeAugmented(sc.load("five_bar"))
+closed = loop.assemble(sc.load("five_bar").q)
+op = sc.operators(mb)
+results = {"coordinates": mb.difference(q[::-1], q)}
+for name, i in (("one", 4), ("batch", slice(None))):
+    chain = [np.tile(x, (11, 1))[i] for x in (closed, np.zeros(6))]
+    results |= {
+        f"forward, {name}": dynamics.forward_dynamics(mb, q[i], v[i], f[i]),
+        f"inverse of the mass matrix, {name}": dynamics.mass_matrix_inverse(mb, q[i]),
+        f"derivatives, {name}": dynamics.inverse_dynamics_derivatives(mb, q[i], v[i], f[i])[0],
+        f"momentum, {name}": dynamics.momentum(mb, q[i], v[i]),
+        f"mixed, {name}": dynamics.mixed_dynamics(mb, q[i], v[i], f[i], v[i], [7, 8, 11])[0],
+        f"closed chain, {name}": loop.forward_dynamics(*chain, v[i][..., :6]).vdot,
+    }
+results["program"] = (op.H * op.phi * op.M * op.phi.T * op.H.T) * v[0]
+print(_core.instruction_set(), _core.lanes())
+for name, x in results.items():
+    print(name, *(float(y).hex() for y in np.ravel(x)), sep=";")
 """
 
 
@@ -29,16 +50,20 @@ def started(name):
 
 def test_each_that_the_machine_has_can_be_chosen():
     """And gives the same numbers to rounding."""
-    found = {name: started(name) for name in (None, *_core.instruction_sets())}
     numbers = {}
-    for name, run in found.items():
+    for name in (None, *_core.instruction_sets()):
+        run = started(name)
         assert run.returncode == 0, run.stderr
-        used, lanes, *vdot = run.stdout.split()
+        head, *rows = run.stdout.splitlines()
+        used, lanes = head.split()
         assert used == (name or _core.instruction_sets()[-1])
         assert int(lanes) == {"portable": 2, "x86_64_v3": 4, "x86_64_v4": 8}[used]
-        numbers[name] = np.array([float.fromhex(x) for x in vdot])
+        parts = (row.split(";") for row in rows)
+        numbers[name] = {title: np.array([float.fromhex(x) for x in given]) for title, *given in parts}
     for other in numbers.values():
-        np.testing.assert_allclose(other, numbers["portable"], rtol=1e-11)
+        for title, x in numbers["portable"].items():
+            assert np.isfinite(x).all()
+            np.testing.assert_allclose(other[title], x, rtol=0, atol=1e-10 * np.abs(x).max(), err_msg=title)
 
 
 def test_an_unknown_one_is_an_error_that_lists_what_there_is():

@@ -39,6 +39,15 @@ def test_a_cube_rests_on_a_cube_where_their_faces_overlap(upper, lower):
     assert -0.75 - 1e-9 <= first[1] <= 1.0 + 1e-9
 
 
+@pytest.mark.parametrize("shift", [(0.0, 0.0), (1.0, 0.0), (0.5, -0.5)], ids=str)
+def test_edges_that_lie_on_each_other_belong_to_the_overlap(shift):
+    """A cube on an equal one, edges on edges; shifted along one axis, and along both."""
+    found = contacts(Box(2, 2, 2), Pose(), Box(2, 2, 2), at(*shift, 1.999))
+    x, y = ((max(-1.0, along - 1.0), min(1.0, along + 1.0)) for along in shift)
+    assert {(i, j, 0.999) for i in x for j in y} <= corners(found)
+    assert found.distance == pytest.approx(np.full(len(found.distance), -1e-3), abs=1e-12)
+
+
 def test_a_turned_box_on_a_box_has_the_eight_corners_of_the_overlap():
     found = contacts(Box(2, 2, 2), Pose(), Box(2, 2, 2), Pose.from_rpy(0, 0, np.pi / 4, (0, 0, 1.999)))
     x = np.sqrt(2.0) - 1.0
