@@ -56,7 +56,7 @@ def test_random_problems_obey_the_laws(laws):
     for seed in SEEDS:
         problem = random_problem(seed, laws=laws)
         r = problem.solve(tolerance=1e-9)
-        assert r.residual <= 1e-9
+        assert 0.0 <= r.residual <= 1e-9
         obeys(problem, r, 1e-7)
 
 

@@ -149,6 +149,7 @@ def test_arrays_that_do_not_fit_are_refused():
                 place=np.arange(n), unit=np.ones(n), turning=np.ones(n, dtype=np.int64), tolerances=Descent(100, 0),
                 q=np.zeros(n), left=np.zeros(3))  # fmt: skip
     assert _core.reach(tree.kernels, **good) == 0  # a metre off is near enough here
+    assert _core.reach(tree.kernels, **good | {"tolerances": Descent(100, 0, patience=1)}) == 0
     for name, bad, text in [
         ("aims_whole", np.array([[3, 1, -1]]), "there is no aim of kind 3"),
         ("aims_whole", np.array([[1, 2, -1]]), "an aim is on element 2"),

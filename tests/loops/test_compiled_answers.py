@@ -38,6 +38,7 @@ import soacraft as sc
 from soacraft.kinematics.compiled import CompiledClosures
 from soacraft.kinematics.rows import Constraints
 from soacraft.loops import ConstraintEmbedding, TreeAugmented
+from soacraft.loops.schur import Compliance
 from soacraft.model.samples.random_models import random_pose
 
 # -- answers -------------------------------------------------------------------------------------------------------
@@ -91,6 +92,16 @@ def test_answers_on_models_of_the_library(kind, model):
     for i in np.flatnonzero(fine):
         mb.set_state(q[i], v[i])
         same(mb, found[i], in_python(solver, q[i], v[i], force[i]), 1e-8 if model == "delta" else 1e-9)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_what_rounding_of_rows_is_measured_by(model):
+    """The compliance of each row before anything cancels, by sweeps in C++ and by Python's."""
+    mb = MODELS[model]()
+    solver = ready(mb, TreeAugmented)
+    state = mb.state(mb.q, np.zeros(mb.nv))
+    wanted = Compliance(solver._rows(state), mb.sko(state)).reference
+    np.testing.assert_allclose(solver._compiled.compliance(mb.q, solver._turns), wanted, rtol=1e-9)
 
 
 @pytest.mark.parametrize("kind", ALL)

@@ -218,6 +218,23 @@ def test_long_steps_and_turning_closures_are_followed():
     assert counts(s, ADVANCE)[1] == 0
 
 
+def test_a_long_step_ends_where_the_closed_form_does():
+    """Crank-rockers turned by several radians in one step: prediction and correction must agree on the way, or the step
+    would end with the coupler on its other side."""
+    for coupler, rocker, ground, start, step in (
+        (2.0938, 1.4944, 2.4127, -1.0919, 4.8435),
+        (2.0, 1.2, 2.1, 0.7, 6.0),
+        (3.0, 2.2, 3.2, 0.7, -5.0),
+    ):
+        bars = FourBar(1.0, coupler, rocker, ground)
+        mb = bars.build(start)
+        s = ready(mb, independent=["crank"])
+        beta, gamma = bars.angles(start + step)
+        off = s.advance(mb.q, np.array([step])) - [start + step, beta - start - step, gamma]
+        near((off + np.pi) % (2 * np.pi) - np.pi, 0.0, 1e-9)
+        assert counts(s, ADVANCE) == (1, 0)
+
+
 def test_an_order_that_is_not_that_of_the_plan_is_in_doubt():
     """Numbers for other dofs than the independent ones move nothing."""
     mb = library("five_bar")
