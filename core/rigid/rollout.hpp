@@ -40,6 +40,11 @@ public:
         u_ = wide(nv_), slope_q_ = wide(nv_), sum_q_ = wide(nv_), sum_v_ = wide(nv_), force_ = wide(nv_);
         const std::size_t one = dynamics_.one_bytes(job_), many = dynamics_.batch_bytes(job_);
         space_.hold(one > many ? one : many), small_.hold(integrate_.one_bytes(job_));
+        for (index k = 0; k < model_.count; ++k) {
+            const Element& e = model_.elements[k];
+            plain_ = plain_ && e.kind <= HELICAL && e.q == e.v;
+            if (e.kind == SPHERICAL || e.kind == FREE) turning_.push_back(k);
+        }
     }
 
     // All steps of the states from `first` on, as many as a pack has or fewer.
@@ -80,8 +85,12 @@ private:
         return (task_.count == 1 ? dynamics_.one : dynamics_.batch)(job, 0, n, space_.hold(0));
     }
 
-    // to = q exp(u), state by state.
+    // The coordinates of the stage are q exp(u); plain ones are added.
     void move(index n) {
+        if (plain_) {
+            for (std::size_t j = 0; j < static_cast<std::size_t>(n * nv_); ++j) stage_q_[j] = q_[j] + u_[j];
+            return;
+        }
         Job job = job_;
         job.in[soacraft::rigid::Q] = q_.data(), job.in_step[soacraft::rigid::Q] = nq_;
         job.in[soacraft::rigid::V] = u_.data(), job.in_step[soacraft::rigid::V] = nv_;
@@ -92,9 +101,8 @@ private:
     // The rates of u for the velocities of the stage; plain coordinates have w itself.
     void rates(index n) {
         copy(stage_v_.data(), n * nv_, slope_q_.data());
-        for (index k = 0; k < model_.count; ++k) {
+        for (index k : turning_) {
             const Element& e = model_.elements[k];
-            if (e.kind != SPHERICAL && e.kind != FREE) continue;
             for (index i = 0; i < n; ++i) {
                 const index at = i * nv_ + e.v;
                 chart_rate(e.kind == FREE, u_.data() + at, stage_v_.data() + at, slope_q_.data() + at);
@@ -168,11 +176,9 @@ private:
     }
 
     index turned_too_far(index n) const {
-        for (index k = 0; k < model_.count; ++k) {
-            const Element& e = model_.elements[k];
-            for (index i = 0; (e.kind == SPHERICAL || e.kind == FREE) && i < n; ++i)
-                if (turns_too_far(u_.data() + i * nv_ + e.v)) return i;
-        }
+        for (index k : turning_)
+            for (index i = 0; i < n; ++i)
+                if (turns_too_far(u_.data() + i * nv_ + model_.elements[k].v)) return i;
         return -1;
     }
 
@@ -190,6 +196,8 @@ private:
     index nq_, nv_, lanes_;
     std::vector<double> q_, stage_q_, v_, stage_v_, a_, u_, slope_q_, sum_q_, sum_v_, force_;
     Workspace space_, small_;
+    bool plain_ = true;           // all coordinates are numbers that are added
+    std::vector<index> turning_;  // elements that turn as groups
 };
 
 // All states, their packs shared among threads. The first state at fault, or none.

@@ -199,11 +199,10 @@ public:
     }
 
     // Whether u is within the chart: finite, and no hinge turned too far.
-    bool inside(const double* u) const { return inside_chart(u) && rigid::finite(u, size); }
-    bool inside_chart(const double* u) const {
+    bool inside(const double* u) const {
         for (const Turning& x : groups_)
             if (rigid::turns_too_far(u + x.at)) return false;
-        return true;
+        return rigid::finite(u, size);
     }
 
     // The largest motion of a dof, in radians or lengths of the model.

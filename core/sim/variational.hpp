@@ -54,7 +54,6 @@ private:
         for (index k = 0; k < nv; ++k) xi_[at(k)] = h * v_[at(k)];
         double last = INFINITY;
         for (int round = 0; round < ROUNDS; ++round) {
-            if (!m_.inside_chart(xi_.data())) return false;
             for (index k = 0; k < nv; ++k) step_[at(k)] = 0.5 * xi_[at(k)], rate_[at(k)] = xi_[at(k)] / h;
             m_.integrate(q_.data(), step_.data(), half_.data());
             if (!gradient(t + 0.5 * h)) return false;

@@ -219,6 +219,25 @@ def test_the_report_says_what_acts_and_what_does_not():
     ]
 
 
+def test_muscles_are_told_apart_in_the_report():
+    """Laws that are kept and not simulated: the report does not send to p.control, which refuses them."""
+    mb = sc.load("double_pendulum")
+    mb.add_actuator(sc.Actuator("motor", "motor", {"upper": 1.0}))
+    for name in ("biceps", "triceps"):
+        law = {"dyntype": "muscle", "gaintype": "muscle", "biastype": "muscle"}
+        mb.add_actuator(sc.Actuator(name, "muscle", {"upper": 1.0}, law))
+    mb.add_actuator(sc.Actuator("rope", "general", {}))
+    p = sc.sim.Propagator(mb)
+    _, _, idle = str(p.report()).partition("does not act:\n")
+    assert idle.splitlines() == [
+        "  actuators 'motor': p.control(name, u)",
+        "  actuators 'biceps', 'triceps', 'rope': dyntype 'muscle', no dof that it drives by a constant gear are kept "
+        "and not simulated; p.add(function of t and state)",
+    ]
+    with pytest.raises(ModelError, match=r"actuator 'biceps' of 'double_pendulum' has dyntype 'muscle', which"):
+        p.control("biceps", 1.0)
+
+
 # -- failures -----------------------------------------------------------------------------------------------------
 
 

@@ -92,19 +92,29 @@ class Control:
         return self._row * (float(u) if self._law is None else self._law.force(float(u), state))
 
 
+#: The laws that a control knows, with that of an actuator which does not say.
+_KNOWN = {"dyntype": ("none",), "gaintype": ("fixed",), "biastype": ("none", "affine")}
+
+
+def unknown_law(actuator: Actuator) -> str:
+    """The part of an actuator's law that is not simulated, such as dyntype 'muscle'; empty where all is."""
+    for key, known in _KNOWN.items():
+        given = actuator.attributes.get(key, known[0])
+        if not any(given == x for x in known):
+            return f"{key} {given!r:.60}"
+    return "" if actuator.gears else "no dof that it drives by a constant gear"
+
+
 class Law:
     """How an actuator's control becomes its force."""
 
     def __init__(self, mb: Multibody, actuator: Actuator) -> None:
         what, self._facts = f"actuator {actuator.name!r} of {mb.name!r}", actuator.attributes
-        for key, plain in (("dyntype", ("none",)), ("gaintype", ("fixed",)), ("biastype", ("none", "affine"))):
-            if not any(self._facts.get(key, plain[0]) == x for x in plain):
-                raise ModelError(
-                    f"{what} has {key} {self._facts[key]!r}, which is kept and not simulated. Let its force act with "
-                    "p.add(function of t and state)."
-                )
-        if not actuator.gears:
-            raise ModelError(f"{what} drives no dof by a constant gear; let its force act with p.add(...).")
+        if wrong := unknown_law(actuator):
+            raise ModelError(
+                f"{what} has {wrong}, which is kept and not simulated. Let its force act with p.add(function of t and "
+                "state)."
+            )
         self.row, self.length = np.zeros(mb.nv), np.zeros(mb.nq)
         places = coordinate_names(mb)
         for dof, gear in actuator.gears.items():

@@ -24,7 +24,6 @@ from soacraft.errors import ConvergenceError, StateError
 from soacraft.model.hinges import Free, Spherical
 from soacraft.model.sizes.measure import measure_of
 from soacraft.model.tree.multibody import Multibody
-from soacraft.sim.integrators.manifold import LARGEST_TURN
 from soacraft.sim.integrators.steps import Method, Problem, Step, check_turn, hermite
 from soacraft.sim.system import Mechanism
 from soacraft.spatial.checks import Array
@@ -49,6 +48,7 @@ class Variational(Method):
             raise StateError(f"{self.name} needs a mechanism, which tells its inertia; got {problem!r:.60}.")
         problem.require_plain(self.name)
         q, v, work = problem.parts(x)
+        check_turn(problem.coordinates, h * v, t, h)
         mu = dyn.mass_matrix_multiply(problem.mb, q, v)
         powers = np.zeros(len(work))
         start, moved = q, np.zeros(len(v))
@@ -85,7 +85,6 @@ def _middle(problem: Mechanism, t: float, q: Array, mu: Array, h: float, v: Arra
     """q1, mu1 and the powers at the middle, from q0 and mu0; v is a guess."""
     mb = problem.mb
     xi, dofs = h * v, measure_of(mb, q).dofs
-    check_turn(problem.coordinates, xi, t, h)
     last, rounds = np.inf, 0
     while rounds < _ROUNDS:
         rounds += 1
@@ -101,7 +100,7 @@ def _middle(problem: Mechanism, t: float, q: Array, mu: Array, h: float, v: Arra
         if change <= _SMALL * size or (change >= 0.5 * last and change < _STALLED * max(1.0, size)):
             return mb.integrate(q, xi), np.asarray(np.linalg.solve(whole.T, pi), dtype=np.float64), powers
         last = change
-        if not problem.coordinates.turn(xi) <= LARGEST_TURN:  # farther with every round
+        if not problem.coordinates.turn(xi) < 2.0 * np.pi:  # beyond the end of the chart
             break
     raise ConvergenceError(
         f"a variational step of {h:.3g} s did not converge in {rounds} rounds (dofs still change by {change:.2g} rad "

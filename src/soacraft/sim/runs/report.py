@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from soacraft.model.tree.multibody import Multibody
+from soacraft.sim.forces.drives import unknown_law
 from soacraft.sim.forces.loads import Load
 from soacraft.sim.forces.prescribed import Prescribed
 from soacraft.spatial.checks import Array
@@ -50,10 +51,15 @@ def _idle(mb: Multibody, loads: Sequence[Load], controls: Collection[str]) -> li
     rubbing = [x for x in rubbing if ("HingeFriction", x) not in kinds]
     limited = [x.hinge_name for x in mb.bodies if _is_limited(x.limits.lower, x.limits.upper)]
     limited = [x for x in limited if ("JointLimit", x) not in kinds]
-    still = [x.name for x in mb.actuators if x.name not in controls]
+    left = [x for x in mb.actuators if x.name not in controls]
+    still, kept = ([x.name for x in left if bool(unknown_law(x)) is y] for y in (False, True))
+    of_kept = dict.fromkeys(unknown_law(x) for x in left if unknown_law(x))
     found = [f"friction of {_listed(rubbing)}: add sc.sim.HingeFriction(hinge)"] if rubbing else []
     found += [f"limits of {_listed(limited)}: add sc.sim.JointLimit(hinge)"] if limited else []
     found += [f"actuators {_listed(still)}: p.control(name, u)"] if still else []
+    if kept:
+        laws = f"{', '.join(of_kept)} {'is' if len(of_kept) == 1 else 'are'} kept and not simulated"
+        found.append(f"actuators {_listed(kept)}: {laws}; p.add(function of t and state)")
     off = [x.name for x in mb.loops if not x.active] + [x.name for x in mb.couplings if not x.active]
     return found + ([f"inactive loops and couplings: {_listed(off)}"] if off else [])
 
