@@ -223,7 +223,7 @@ class CompiledMotion:
         way = Course(*course, self._stops, rtol, *pace)
         touch = problem.contact
         if touch is not None:
-            touch.begin(problem.parts(x)[0])
+            touch.begin(course[0] / 1e9, problem.parts(x)[0])
         setting = self._setting._replace(chain=chain, contact=None if touch is None else touch.compiled())
         done, *after, log = _core.advance(self._kernels, setting, way, x, w, track)
         if touch is not None and done:

@@ -17,6 +17,7 @@ from soacraft.model.flat.layout import Layout
 from soacraft.model.flat.plans import Store
 from soacraft.model.hinges.base import Hinge
 from soacraft.model.hinges.knife_edge import KnifeEdge
+from soacraft.model.hinges.spherical import Spherical
 from soacraft.model.states.current import CurrentState
 from soacraft.model.states.frame_motion import FrameMotion
 from soacraft.model.states.state import State
@@ -33,7 +34,7 @@ from soacraft.model.tree.joining.copying import copy_into
 from soacraft.model.tree.lookup import Lookup
 from soacraft.model.tree.parts import gears
 from soacraft.model.tree.parts.catalogue import Catalogue
-from soacraft.model.tree.parts.closures import Closure, Coupling
+from soacraft.model.tree.parts.closures import Closure, Coupling, one_sided_attributes
 from soacraft.model.tree.parts.curves import Curve
 from soacraft.model.tree.parts.import_report import ImportReport
 from soacraft.model.tree.parts.records import Actuator, Keyframe, Material, Record
@@ -434,6 +435,7 @@ class Multibody(Lookup, Drawn, Stated, FrameMotion):
         offset: float = 0.0,
         active: bool = True,
         attributes: Mapping[str, Any] | None = None,
+        one_sided: bool | str = False,
     ) -> Coupling:
         """Tie coordinates: the sum of `ratio q(dof)` over `{dof: ratio, ...}` is `offset`. O(number of dofs).
 
@@ -442,11 +444,39 @@ class Multibody(Lookup, Drawn, Stated, FrameMotion):
         A gear, a mimic joint `q = m q_other + o` ({q: 1, q_other: -m}, offset o), a differential. A ratio may also be
         the coefficients (c1, c2, ...) of a polynomial c1 q + c2 q^2 + ...
 
+        `one_sided=True`: the sum is at least the offset, as at a stop; `one_sided="rate"`: it does not fall, as with a
+        ratchet. Such a coupling acts in motion with contact (`sc.sim.Contact`) and is unknown to dynamics and solvers
+        of loops, as limits of hinges are.
+
         >>> from soacraft.model import serial_chain
         >>> serial_chain(2).couple("gear", {"link1": 1, "link2": -3})
         coupling 'gear': 1 link1 + -3 link2 = 0
+        >>> serial_chain(2).couple("stop", {"link1": 1, "link2": 1}, -0.5, one_sided=True)
+        coupling 'stop': 1 link1 + 1 link2 >= -0.5
         """
-        return self._attachments.couple(name, terms, offset, active, attributes)
+        told = one_sided_attributes(one_sided, active, attributes, f"coupling {name!r}")
+        return self._attachments.couple(name, terms, offset, False if told else active, told or attributes)
+
+    def add_rope(
+        self,
+        name: str,
+        node_a: Frame | str,
+        node_b: Frame | str,
+        length: float,
+        attributes: Mapping[str, Any] | None = None,
+    ) -> Closure:
+        """A rope without mass: `node_b` is at most `length` metres from `node_a`. It pulls in motion with contact
+        (`sc.sim.Contact`) and is unknown to dynamics and solvers of loops. O(1).
+
+        >>> from soacraft.model import serial_chain
+        >>> serial_chain(2).add_rope("tether", "inertial", "link2/tip", 1.5)
+        rope 'tether': 'link2/tip' at most 1.5 m from 'inertial'
+        """
+        reach = float(finite(length, (), f"the length of rope {name!r}", ModelError))
+        if not reach > 0.0:
+            raise ModelError(f"the length of rope {name!r} is {reach:g} m; it must be above 0; else close a loop.")
+        told = one_sided_attributes(True, True, attributes, f"rope {name!r}")
+        return self._attachments.close_loop(name, node_a, node_b, Spherical(), False, {**told, "length": reach})
 
     def remove_coupling(self, coupling: Coupling | str) -> None:
         """Take a coupling away."""

@@ -31,6 +31,7 @@ from soacraft.model.states.state import State
 from soacraft.model.tree.multibody import Multibody
 from soacraft.sim.forces.compiled_contact import CompiledContact, ContactLog, compiled_contact
 from soacraft.sim.forces.contact_steps import ContactStep, step_of, steps_of
+from soacraft.sim.forces.one_sided import Chosen, OneSided
 from soacraft.spatial.checks import Array, finite
 
 if TYPE_CHECKING:
@@ -48,7 +49,9 @@ class Contact:
     `scene` says which shapes may touch (default: all that the model has for collision). `friction` and `restitution`
     are those of shapes that say nothing themselves: friction is a number, of sliding, or numbers of sliding, spinning
     and rolling, the last two lengths in metres; `pairs` has those of pairs, {("foot", "floor"): (0.8, 0.0)}.
-    `limits` lets hinges stop at theirs, `dry` lets the friction of hinges hold and rub. `law` is that of restitution:
+    `limits` lets hinges stop at theirs, `dry` lets the friction of hinges hold and rub, `one_sided`
+    lets one-sided couplings and ropes of the model act (`mb.couple(..., one_sided=True)`, `mb.add_rope`), with
+    {name: U} driven ones: U(t) gives (value, rate) in place of the offset or length. `law` is that of restitution:
     "energy" (Newton's, made smaller where energy would rise), "newton" or "poisson", whose gains `gains` lists;
     `impacts` of one instant are "simultaneous", one problem, or "sequential", one after the other (see
     `soacraft.contact.dynamics.restitution`). A contact problem that is not solved to `tolerance` raises, or warns, or
@@ -85,6 +88,7 @@ class Contact:
         pairs: Pairs | None = None,
         limits: bool = True,
         dry: bool = True,
+        one_sided: Chosen = True,
         law: Restitution = "energy",
         impacts: Order = "simultaneous",
         tolerance: float = 1e-10,
@@ -105,6 +109,7 @@ class Contact:
             raise StateError(f"tolerance is {tolerance!r}; it must be between 0 and 1.")
         self._scene, self._friction, self._restitution, self._pairs = scene, friction, restitution, pairs
         self._limits, self._dry, self._law, self._impacts = bool(limits), bool(dry), law, impacts
+        self._one_sided = one_sided
         self._tolerance, self._otherwise, self._penetration = tolerance, otherwise, float(penetration)
         self._steps: list[ContactStep] = []
         self._logs: list[ContactLog] = []  # of compiled steps, not yet in `_steps`
@@ -146,6 +151,7 @@ class Contact:
         self.surfaces = Surfaces(self.scene, self._friction, self._restitution, self._pairs)
         self._stops = _stops(mb) if self._limits else []
         self._rubbing = _rubbing(mb) if self._dry else []
+        self._ties = OneSided(mb, self._one_sided)
         self._key = key
 
     def compiled(self) -> CompiledContact:
@@ -166,6 +172,12 @@ class Contact:
         self._force = force
 
     @property
+    def lets(self) -> set[str]:
+        """What of the model it lets act besides shapes: "limits", "dry", "one_sided"."""
+        told = {"limits": self._limits, "dry": self._dry, "one_sided": self._one_sided is not False}
+        return {name for name, acts in told.items() if acts}
+
+    @property
     def gains(self) -> list[ContactStep]:
         """The steps in which contacts gave energy, beyond rounding next to what they took and gave in others."""
         most = max((abs(x.work) for x in self.steps), default=0.0)
@@ -176,13 +188,15 @@ class Contact:
         """Why its steps are taken in Python alone; empty for the laws that compiled steps know."""
         if self._law == "poisson":
             return "restitution is Poisson's"
-        return "impacts are sequential" if self._impacts == "sequential" else ""
+        if self._impacts == "sequential":
+            return "impacts are sequential"
+        return "one-sided couplings or ropes act" if len(self._ties) else ""
 
     def force(self, t: float, state: State) -> Array:
         """The force of the last step, averaged over it. It acts in the steps of the method; here it is recorded."""
         return np.zeros(self._mb.nv) if self._force is None else self._force
 
-    def begin(self, q: Array) -> None:
+    def begin(self, t: float, q: Array) -> None:
         """Before a step: follow the model, and refuse a first start in penetration or beyond a limit."""
         self._force = None  # nothing is known of this step yet
         self._follow()
@@ -206,6 +220,7 @@ class Contact:
                     f"the run begins with {name!r} at {q[place]:.6g}, beyond its limits {lower:g} and {upper:g}; set "
                     "it within, or give limits=False."
                 )
+        self._ties.require_within(t, q, self._penetration)
         self._began = True
 
     def act(
@@ -224,7 +239,7 @@ class Contact:
         if rows.restitution.any():
             then = replace(rows.contacts, q=start[0][None])
             before = np.einsum("pi,pij,j->p", rows.contacts.normal, self.scene.jacobian(then), start[1])
-        more = self._more(problem, q, v_free, h)
+        more = self._more(problem, t, q, v_free, h)
         inverse = self._dynamics.mass_matrix_inverse(q)
         taken = resolve_in_turn if self._impacts == "sequential" else resolve
         done = taken(
@@ -245,7 +260,7 @@ class Contact:
             self.steps.append(step_of(t, rows, done))
         return done
 
-    def out_of(self, problem: Mechanism, q: Array) -> Array | None:
+    def out_of(self, problem: Mechanism, t: float, q: Array) -> Array | None:
         """The displacement (nv) out of what a step that ends at q would be in, because it struck after its middle; None
         where it is in nothing."""
         rows = contact_rows(self.scene, self.surfaces, q, 0.0)
@@ -256,6 +271,10 @@ class Contact:
                 if gap < 0.0:
                     N.append(sign * np.eye(nv)[[number]])
                     depth.append(np.array([gap]))
+        for row in self._ties.rows(t, q):
+            if row.closes and row.gap < 0.0:
+                N.append(row.N[None])
+                depth.append(np.array([row.gap]))
         gaps = np.concatenate(depth)
         if not len(gaps) or gaps.min() >= -_TOUCHING * self._reach:
             return None
@@ -266,8 +285,10 @@ class Contact:
         inverse = self._dynamics.mass_matrix_inverse(q)
         return push_out(np.vstack(N), lambda X: np.asarray(inverse @ X), gaps, np.vstack(held))
 
-    def _more(self, problem: Mechanism, q: Array, v: Array, h: float) -> tuple[Array, tuple[Law, ...], Array] | None:
-        """Rows of closures, of dofs that move as told, of limits and of dry hinges."""
+    def _more(
+        self, problem: Mechanism, t: float, q: Array, v: Array, h: float
+    ) -> tuple[Array, tuple[Law, ...], Array] | None:
+        """Rows of closures, of dofs that move as told, of limits, of what is one-sided and of dry hinges."""
         nv = self._mb.nv
         rows: list[Array] = []
         laws: list[Law] = []
@@ -289,6 +310,13 @@ class Contact:
                     rows.append(sign * np.eye(nv)[number])
                     laws.append(Cone((), name=f"limit of {name}"))
                     asked.append(-2.0 * max(gap, 0.0) / h)
+        for row in self._ties.rows(t, q):
+            speed = float(row.N @ v) + row.rate
+            gap = row.gap - 0.5 * h * speed if row.closes else 0.0
+            if row.N.any() and gap <= _AHEAD * h * abs(speed):
+                rows.append(row.N)
+                laws.append(Cone((), name=row.name))
+                asked.append(-row.rate - 2.0 * max(gap, 0.0) / h)
         for number, limit, name in self._rubbing:
             if not held[number] and number not in problem.rubbed:
                 rows.append(np.eye(nv)[number])

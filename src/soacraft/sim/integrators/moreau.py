@@ -43,7 +43,7 @@ class Moreau(Method):
         if contact is None:
             return self._smooth.step(problem, t, x, h, w)
         nq, nt, nv = problem.sizes
-        contact.begin(x[:nq])
+        contact.begin(t, x[:nq])
         smooth = self._smooth.step(problem, t, x, h, problem.rates(t, x))
         self._coordinates = smooth.F[0]
         free = smooth.x1
@@ -55,7 +55,7 @@ class Moreau(Method):
         u[nt:] = np.concatenate([done.v, free[nq + nv :]]) - x[nq:]
         check_turn(problem.manifold, u, t, h)
         end = problem.settle(t + h, problem.manifold.move(x, u), True)
-        out = contact.out_of(mechanism, end[:nq])
+        out = contact.out_of(mechanism, t + h, end[:nq])
         if out is not None:
             push = np.zeros(problem.manifold.size)
             push[:nt] = problem.tangent(end[:nq], out)

@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from soacraft.model.tree.multibody import Multibody
+from soacraft.model.tree.parts.closures import Closure, Coupling
 from soacraft.sim.forces.drives import unknown_law
 from soacraft.sim.forces.loads import Load
 from soacraft.sim.forces.prescribed import Prescribed
@@ -47,9 +48,10 @@ def report(
 def _idle(mb: Multibody, loads: Sequence[Load], controls: Collection[str]) -> list[str]:
     """What the model has and nothing here lets act."""
     kinds = {(type(x).__name__, getattr(x, "hinge", "")) for x in loads}
-    rubbing = [x.hinge_name for x in mb.bodies if x.passive.friction.any()]
+    lets: set[str] = set().union(*(getattr(x, "lets", ()) for x in loads))
+    rubbing = [x.hinge_name for x in mb.bodies if x.passive.friction.any() and "dry" not in lets]
     rubbing = [x for x in rubbing if ("HingeFriction", x) not in kinds]
-    limited = [x.hinge_name for x in mb.bodies if _is_limited(x.limits.lower, x.limits.upper)]
+    limited = [x.hinge_name for x in mb.bodies if _is_limited(x.limits.lower, x.limits.upper) and "limits" not in lets]
     limited = [x for x in limited if ("JointLimit", x) not in kinds]
     left = [x for x in mb.actuators if x.name not in controls]
     still, kept = ([x.name for x in left if bool(unknown_law(x)) is y] for y in (False, True))
@@ -60,7 +62,10 @@ def _idle(mb: Multibody, loads: Sequence[Load], controls: Collection[str]) -> li
     if kept:
         laws = f"{', '.join(of_kept)} {'is' if len(of_kept) == 1 else 'are'} kept and not simulated"
         found.append(f"actuators {_listed(kept)}: {laws}; p.add(function of t and state)")
-    off = [x.name for x in mb.loops if not x.active] + [x.name for x in mb.couplings if not x.active]
+    ties: list[Closure | Coupling] = [*mb.loops, *mb.couplings]
+    slack = [x.name for x in ties if x.one_sided and "one_sided" not in lets]
+    found += [f"one-sided couplings and ropes {_listed(slack)}: add sc.sim.Contact()"] if slack else []
+    off = [x.name for x in ties if not x.active and not x.one_sided]
     return found + ([f"inactive loops and couplings: {_listed(off)}"] if off else [])
 
 

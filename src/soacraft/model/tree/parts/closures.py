@@ -38,7 +38,15 @@ class Closure(Plain):
     active: bool = True
     attributes: Attributes = field(default_factory=dict)
 
+    @property
+    def one_sided(self) -> bool:
+        """Whether it is a rope: then it ties nothing by itself, and acts in `sc.sim.Contact`."""
+        return bool(self.attributes.get("one_sided", False))
+
     def __repr__(self) -> str:
+        if self.one_sided:
+            length = self.attributes.get("length")
+            return f"rope {self.name!r}: {self.b.full_name!r} at most {length} m from {self.a.full_name!r}"
         off = "" if self.active else ", inactive"
         return f"loop {self.name!r}: {self.b.full_name!r} on {self.a.full_name!r} by {self.hinge!r}{off}"
 
@@ -57,6 +65,13 @@ class Coupling(Plain):
     attributes: Attributes = field(default_factory=dict)
 
     @property
+    def one_sided(self) -> bool | str:
+        """Whether the sum is at least the offset, and not equal to it (True), or does not fall ("rate"): then it ties
+        nothing by itself, and acts in `sc.sim.Contact`."""
+        told = self.attributes.get("one_sided", False)
+        return told if isinstance(told, str) else bool(told)
+
+    @property
     def linear(self) -> bool:
         """Whether every term is a ratio times its coordinate."""
         return all(len(c) == 1 for c in self.terms.values())
@@ -68,6 +83,9 @@ class Coupling(Plain):
             for power, c in enumerate(coefficients, 1)
             if c
         ]
+        if self.one_sided:
+            what = "does not fall" if self.one_sided == "rate" else f">= {self.offset:g}"
+            return f"coupling {self.name!r}: {' + '.join(parts)} {what}"
         return f"coupling {self.name!r}: {' + '.join(parts)} = {self.offset:g}{'' if self.active else ', inactive'}"
 
 
@@ -109,6 +127,17 @@ def coupling_error(coupling: Coupling, names: Mapping[str, int], q: Array) -> fl
     """
     values = (np.polynomial.polynomial.polyval(q[names[dof]], (0.0, *c)) for dof, c in coupling.terms.items())
     return float(sum(values, start=-coupling.offset))
+
+
+def one_sided_attributes(one_sided: Any, active: Any, given: Any, what: str) -> dict[str, Any]:
+    """The attributes of a one-sided coupling or rope; empty for one that is not."""
+    if one_sided is False:
+        return {}
+    if one_sided is not True and one_sided != "rate":
+        raise ModelError(f"one_sided of {what} must be True, False or 'rate', got {one_sided!r:.60}.")
+    if active is not True:
+        raise ModelError(f"{what} is one-sided, and so not active in solvers of loops; leave active= out.")
+    return {**(given or {}), "one_sided": one_sided}
 
 
 def make_attributes(given: Any, what: str) -> Attributes:
