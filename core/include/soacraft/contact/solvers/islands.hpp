@@ -12,7 +12,7 @@ namespace complementarity {
 
 class Islands {
   public:
-    // As `Solver::solve`; the residual is the worst of all islands, forces are unique where they are in each.
+    // As `Solver::solve`; residual and rounds are the worst of all islands, forces are unique where they are in each.
     Outcome solve(const Problem& x, const Options& options, double* p) {
         const index count = label(x);
         if (count <= 1) return solver_.solve(x, options, p);
@@ -23,7 +23,8 @@ class Islands {
             const Outcome one = solver_.solve(part, options, p_.data());
             for (std::size_t i = 0; i < rows_.size(); ++i) p[rows_[i]] = p_[i];
             all.residual = one.residual <= all.residual ? all.residual : one.residual;  // NaN is the worst
-            all.sweeps += one.sweeps, all.newton += one.newton, all.interior += one.interior, all.outer += one.outer;
+            all.sweeps = std::max(all.sweeps, one.sweeps), all.newton = std::max(all.newton, one.newton);
+            all.interior = std::max(all.interior, one.interior), all.outer = std::max(all.outer, one.outer);
             all.unique = all.unique && one.unique;
         }
         return all;
