@@ -96,6 +96,11 @@ class Run(Strict):
         end = f", stopped by {self.stopped_by!r}" if self.stopped_by else ""
         return f"Run: {len(self)} rows, {span} by {self.integrator}, {len(self.events)} events{end}"
 
+    @property
+    def has_dense_output(self) -> bool:
+        """Whether `at` knows the state between rows: of a run that was made here, and not read from a log."""
+        return self._dense is not None
+
     def at(self, t: Any) -> Sample:
         """The state at a time between the first and the last, by the dense output of the integrator. At a jump the
         state after it.

@@ -1,0 +1,59 @@
+"""Meshes of a model's geometries: STL and OBJ files by our own reader, others by trimesh."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from soacraft.contact.geometry.mesh_files import Triangles, read_mesh
+from soacraft.errors import ModelFileError, ViewError
+from soacraft.model import Geometry
+from soacraft.view.drawing.extras import extra
+from soacraft.view.space.surfaces import Surface, mesh
+
+#: Kinds of files that trimesh reads with numpy alone.
+_MORE = (".ply", ".off", ".glb", ".gltf")
+
+
+def mesh_of(geometry: Geometry, folder: Path | None) -> Surface:
+    """The surface of a mesh file, scaled as the geometry says. Files are read in `folder` alone, and below it."""
+    name = geometry.mesh
+    if not name:
+        raise ViewError("its mesh names no file")
+    if folder is None:
+        raise ViewError(f"its mesh is the file {name!r}: pass folder=..., where it is")
+    points, triangles = _read(_find(name, folder), name)
+    scale = np.array(geometry.size if len(geometry.size) == 3 else (1.0, 1.0, 1.0))
+    if np.prod(scale) < 0.0:
+        triangles = triangles[:, ::-1]  # a mirrored mesh is inside out
+    return mesh(points * scale, triangles)
+
+
+def _find(name: str, folder: Path) -> Path:
+    """The file of a mesh: `package://NAME/PATH` is PATH, or NAME/PATH, in the folder."""
+    kind, _, rest = name.rpartition("://")
+    wanted = [rest.partition("/")[2], rest] if kind in ("package", "model") else [rest]
+    places = [(folder / x.lstrip("/")).resolve() if kind else (folder / x).resolve() for x in wanted]
+    inside = [x for x in places if x.is_relative_to(folder)]
+    if not inside:
+        raise ViewError(f"its mesh {name!r} leads out of the folder {str(folder)!r}")
+    present = [x for x in inside if x.is_file()]
+    if not present:
+        raise ViewError(f"its mesh {name!r} is not in the folder {str(folder)!r}")
+    return present[0]
+
+
+def _read(place: Path, name: str) -> Triangles:
+    if place.suffix.lower() not in _MORE:
+        return read_mesh(place, name)
+    trimesh = extra("trimesh", f"the mesh {name!r}")
+    try:
+        found = trimesh.load(place, force="mesh")
+        points = np.asarray(found.vertices, dtype=np.float64).reshape(-1, 3)
+        triangles = np.asarray(found.faces, dtype=np.int64).reshape(-1, 3)
+    except Exception as problem:  # whatever a hostile file makes of a reader
+        raise ModelFileError(f"mesh {name!r} cannot be read by trimesh: {problem}") from None
+    if len(triangles) == 0 or not np.isfinite(points).all():
+        raise ModelFileError(f"mesh {name!r} has no triangle, or a vertex that is not finite.")
+    return points, triangles
