@@ -4,13 +4,31 @@ Nothing below imports it. SVG, HTML and the pictures of scenes need numpy alone.
 mesh files other than STL and OBJ trimesh: `pip install 'soacraft[view]'` brings them.
 """
 
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from soacraft.view.draw import draw
 from soacraft.view.drawing import Picture
-from soacraft.view.space import Scene, scene
 from soacraft.view.spy import spy
 from soacraft.view.structure import structure
 
+if TYPE_CHECKING:
+    from soacraft.view.space import Scene, scene
+
 __all__ = ["Picture", "Scene", "draw", "scene", "spy", "structure"]
+
+#: What needs simulation or contact, imported when it is first asked for.
+_LATER = {"Scene": "space", "scene": "space"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module 'soacraft.view' has no attribute {name!r}")
+    value = getattr(import_module(f"soacraft.view.{_LATER[name]}"), name)
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:
