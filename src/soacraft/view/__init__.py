@@ -13,14 +13,16 @@ from soacraft.view.draw import draw
 from soacraft.view.drawing import Picture
 from soacraft.view.spy import spy
 from soacraft.view.structure import structure
+from soacraft.view.sweeps import Sweep, sweep
 
 if TYPE_CHECKING:
+    from soacraft.view.charts import Chart, plot
     from soacraft.view.space import Scene, scene
 
-__all__ = ["Picture", "Scene", "draw", "scene", "spy", "structure"]
+__all__ = ["Chart", "Picture", "Scene", "Sweep", "draw", "plot", "scene", "spy", "structure", "sweep"]
 
 #: What needs simulation or contact, imported when it is first asked for.
-_LATER = {"Scene": "space", "scene": "space"}
+_LATER = {"Chart": "charts", "Scene": "space", "plot": "charts", "scene": "space"}
 
 
 def __getattr__(name: str) -> Any:

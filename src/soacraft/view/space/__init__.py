@@ -1,6 +1,6 @@
 """Scenes in three dimensions: what a model looks like, and how it moves, without a display."""
 
-from soacraft.view.space.scene import Scene, scene
+from soacraft.view.space.scenes import Scene, scene
 
 __all__ = ["Scene", "scene"]
 

@@ -14,6 +14,7 @@ from soacraft.errors import ModelError, ViewError
 from soacraft.kinematics.tolerances import CLOSED
 from soacraft.model.tree.graph import Graph
 from soacraft.spatial.checks import Array, finite
+from soacraft.view.drawing.gif import gif_rate
 from soacraft.view.drawing.pixels import Pixels
 from soacraft.view.drawing.png import png
 from soacraft.view.palette import opening_colour, rgb
@@ -24,7 +25,7 @@ from soacraft.view.space.page import page
 from soacraft.view.space.parts import Part, PartMaker, Tie
 from soacraft.view.space.raster import Drawn, render
 from soacraft.view.space.stage import Stage, stage_of
-from soacraft.view.space.video import gif_rate, write_video
+from soacraft.view.space.video import write_video
 
 _BACKGROUND = (1.0, 1.0, 1.0)
 _LARGEST = 8192

@@ -1,0 +1,47 @@
+"""GIFs of pictures, by Pillow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from soacraft.errors import ViewError
+from soacraft.view.drawing.extras import extra
+from soacraft.view.drawing.pixels import Pixels
+
+
+def gif_rate(rate: float) -> float:
+    """The nearest rate that a GIF has: its clock counts hundredths of a second, and browsers take two at least.
+
+    >>> gif_rate(30.0)
+    33.333333333333336
+    """
+    if rate > 50.0:
+        raise ViewError(f"a GIF shows at most 50 pictures a second, got rate = {rate:g}; write an .mp4.")
+    return 100.0 / round(100.0 / rate)
+
+
+def write_gif(place: Path, pictures: Iterable[Pixels], rate: float) -> Path:
+    """A GIF that starts again at its end."""
+    pause = round(100.0 / gif_rate(rate))
+    image_of = extra("PIL.Image", "a GIF")
+    images = [image_of.fromarray(each) for each in pictures]
+    palette = _palette(image_of, images)
+    plain = [x.quantize(palette=palette, dither=image_of.Dither.NONE) for x in images]
+    plain[0].save(place, save_all=True, append_images=plain[1:], duration=10 * pause, loop=0, optimize=True)
+    return place
+
+
+def _palette(image_of: Any, images: Sequence[Any]) -> Any:
+    """One palette for all pictures, so that colours do not flicker: from sixteen of them, evenly spread. The corner,
+    which is paper, keeps its colour."""
+    some = [images[i] for i in sorted({round(x * (len(images) - 1) / 15) for x in range(16)})]
+    width, height = some[0].size
+    sheet = image_of.new("RGB", (width, height * len(some)))
+    for n, each in enumerate(some):
+        sheet.paste(each, (0, n * height))
+    found = sheet.quantize(128, image_of.Quantize.MAXCOVERAGE)
+    colours, paper = found.getpalette(), 3 * found.getpixel((0, 0))
+    found.putpalette([*colours[:paper], *sheet.getpixel((0, 0)), *colours[paper + 3 :]])
+    return found

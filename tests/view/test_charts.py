@@ -1,0 +1,161 @@
+"""Charts of runs: which lines, with which names and units, and what is written on the figure."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import soacraft as sc
+from soacraft.errors import StateError, ViewError
+from soacraft.view.charts import SMOOTH
+
+
+@pytest.fixture(scope="module")
+def cart():
+    mb = sc.load("cart_pole")
+    mb.q = [0.0, 0.3]
+    return mb, sc.sim.Propagator(mb).advance_to(1.0)
+
+
+def test_without_a_word_coordinates_and_energy(cart):
+    chart = sc.view.plot(cart[1])
+    assert [(x.title, x.y_label, list(x.lines)) for x in chart.panels] == [
+        ("coordinates", "coordinates [m]", ["cart"]),
+        ("coordinates", "coordinates [rad]", ["pole"]),
+        ("energy", "energy [J]", ["kinetic", "potential", "total"]),
+    ]
+    assert repr(chart) == "Chart: coordinates (1); coordinates (1); energy (3)"
+
+
+def test_the_figure_has_the_numbers_names_and_units(cart):
+    _, run = cart
+    chart = sc.view.plot(run, "velocities", "energy", "accelerations", dofs="pole")
+    speeds, energies, rates = chart.figure.axes
+    assert speeds.get_ylabel() == "velocities [rad/s]"
+    assert rates.get_ylabel() == "accelerations [rad/s²]"
+    assert speeds.get_xlabel() == "t [s]"
+    assert [x.get_text() for x in energies.get_legend().get_texts()] == ["kinetic", "potential", "total"]
+    t, total = energies.lines[2].get_data()
+    assert np.array_equal(t, run.t)
+    assert np.array_equal(total, run.energy)
+    assert np.ptp(total) < 1e-6  # nothing acts but gravity
+
+
+def test_lines_pass_through_the_states_between_rows(cart):
+    """A pole turns through a quarter in one step: a straight line would cut the corner."""
+    _, run = cart
+    (panel,) = sc.view.plot(run, "phase", dofs="pole").panels
+    angle, rate = panel.lines["pole"]
+    assert len(angle) >= SMOOTH > len(run)
+    (coordinates,) = sc.view.plot(run, "coordinates", dofs="pole").panels
+    t, q = coordinates.lines["pole"]
+    assert (np.diff(t) >= 0.0).all()
+    assert np.array_equal(q, angle)
+    for i in (7, 111, 300):
+        assert (q[i], rate[i]) == pytest.approx((run.at(t[i]).q[1], run.at(t[i]).v[1]), abs=1e-12)
+    assert set(run.t) <= set(t)
+
+
+def test_a_phase_portrait_of_a_free_oscillator_is_a_circle():
+    mb = sc.Multibody(gravity=(0, 0, 0))
+    body = mb.add_body("mass", None, sc.Prismatic((1, 0, 0)), sc.Inertia(2.0))
+    body.passive = sc.Passive(stiffness=[8.0], damping=[0.0])
+    mb.q = [0.5]
+    run = sc.sim.Propagator(mb).advance_to(2.0)
+    (panel,) = sc.view.plot(run, "phase").panels
+    x, v = panel.lines["mass"]
+    assert np.hypot(x, v / 2.0) == pytest.approx(0.5, abs=1e-6)  # omega = sqrt(8 / 2)
+    assert (panel.x_label, panel.y_label) == ("coordinate [m]", "velocity [m/s]")
+    (energy,) = sc.view.plot(run, "energy").panels
+    assert list(energy.lines) == ["kinetic", "potential", "springs", "total"]
+    (balance,) = sc.view.plot(run, "balance").panels
+    grown, work = balance.lines["energy grown"][1], balance.lines["work done"][1]
+    assert grown == pytest.approx(0.5 * 8.0 * (0.25 - run.q[:, 0] ** 2), abs=1e-6)
+    assert work == pytest.approx(grown, abs=1e-6)
+    assert np.abs(balance.lines["left over"][1]).max() == pytest.approx(run.check().imbalance)
+
+
+def test_forces_and_violation_of_a_linkage():
+    mb = sc.Multibody("rhombus")
+    a = mb.add_body("a", None, sc.Pin((0, 1, 0)), sc.Inertia(1.0, (0.5, 0, 0), 0.1 * np.eye(3)))
+    mb.add_body("b", a, sc.Pin((0, 1, 0)), sc.Inertia(1.0, (0.5, 0, 0), 0.1 * np.eye(3)),
+                inboard=sc.Pose(translation=(1, 0, 0)))  # fmt: skip
+    c = mb.add_body("c", None, sc.Pin((0, 1, 0)), sc.Inertia(1.0, (0.5, 0, 0), 0.1 * np.eye(3)),
+                    inboard=sc.Pose(translation=(1, 0, 0)))  # fmt: skip
+    mb.close_loop("ring", mb["b"].add_node("tip", sc.Pose(translation=(1, 0, 0))),
+                  c.add_node("tip", sc.Pose(translation=(1, 0, 0))), sc.Pin((0, 1, 0)))  # fmt: skip
+    mb.q = [1.0, -1.0, 1.0]
+    run = sc.sim.Propagator(mb, step=0.01, integrator="rk4").advance_to(0.2)
+    chart = sc.view.plot(run, "violation")
+    _, opening = chart.panels[0].lines["violation"]
+    assert np.array_equal(opening, run.violation)
+    assert (opening > 0.0).any()
+    assert chart.figure.axes[0].get_yscale() == "log"
+    assert sc.view.plot(run).panels[-1].title == "violation of closures"
+
+
+def test_names_are_written_as_they_are():
+    """What begins with an underscore has its line in the legend, and what looks like a formula is none."""
+    mb = sc.Multibody()
+    names = ["_hidden", r"$\frac{", "<b>"]
+    for name in names:
+        mb.add_body(name, None, sc.Pin((0, 1, 0)), sc.Inertia(1.0, (0, 0, -1)))
+    run = sc.sim.Propagator(mb).advance_to(0.1)
+    chart = sc.view.plot(run, "coordinates")
+    assert [x.get_text() for x in chart.figure.axes[0].get_legend().get_texts()] == names
+    assert chart._repr_png_()[:4] == b"\x89PNG"
+
+
+def test_a_long_legend_says_how_many_more_there_are():
+    mb = sc.serial_chain(14)
+    run = sc.sim.Propagator(mb).advance_to(0.01)
+    axes = sc.view.plot(run, "coordinates").figure.axes[0]
+    texts = [x.get_text() for x in axes.get_legend().get_texts()]
+    assert texts[-1] == "and 2 more"
+    assert texts[:12] == [f"link{i}" for i in range(1, 13)]
+    assert len([x for x in axes.lines if len(x.get_xdata())]) == 14
+
+
+def test_events_are_marked():
+    mb = sc.load("pendulum")
+    mb.q = [0.5]
+    p = sc.sim.Propagator(mb)
+    p.event("level", lambda t, s: s.q[0])
+    run = p.advance_to(1.0)
+    assert len(run.events) == 1
+    axes = sc.view.plot(run, "coordinates").figure.axes[0]
+    assert [x.get_text() for x in axes.texts] == [x.name for x in run.events]
+
+
+def test_a_run_from_a_log_is_drawn_with_the_names_of_a_model(cart, tmp_path):
+    mb, _ = cart
+    mb.set_state([0.0, 0.3], [0.0, 0.0])
+    sc.sim.Propagator(mb).advance_to(0.2, log=tmp_path / "run.h5")
+    kept = sc.sim.read(tmp_path / "run.h5")
+    assert list(sc.view.plot(kept, "coordinates").panels[0].lines) == ["q[0]", "q[1]"]
+    assert list(sc.view.plot(kept, "coordinates", graph=mb).panels[1].lines) == ["pole"]
+    with pytest.raises(StateError, match="2 coordinates and 2 dofs, but the model has 7 and 7"):
+        sc.view.plot(kept, graph=sc.load("arm7"))
+
+
+def test_saved(cart, tmp_path):
+    chart = sc.view.plot(cart[1], "energy")
+    for end, start in ((".png", b"\x89PNG"), (".svg", b"<?xml"), (".pdf", b"%PDF")):
+        assert chart.save(tmp_path / f"chart{end}").read_bytes().startswith(start)
+
+
+def test_refused(cart):
+    _, run = cart
+    with pytest.raises(ViewError, match=r"plot takes a run of sc.sim, got list"):
+        sc.view.plot([])
+    with pytest.raises(ViewError, match=r"there is no chart 'energies'; did you mean 'energy'\?"):
+        sc.view.plot(run, "energies")
+    with pytest.raises(ViewError, match=r"the run has no dof 'poll'; did you mean 'pole'\?"):
+        sc.view.plot(run, dofs=["poll"])
+    with pytest.raises(ViewError, match=r"saved as .png, .svg or .pdf, by the end of the name; got 'a.txt'"):
+        sc.view.plot(run, "energy").save("a.txt")
+    top = sc.load("top")
+    spun = sc.sim.Propagator(top).advance_to(0.01)
+    with pytest.raises(ViewError, match="a phase portrait needs a dof whose velocity is the rate of a coordinate"):
+        sc.view.plot(spun, "phase")
+    assert [x.y_label for x in sc.view.plot(spun, "coordinates").panels] == ["coordinates"]
