@@ -179,6 +179,14 @@ nb::object as_array(const std::vector<double>& x, index columns) {
     return made;
 }
 
+nb::object integers(const std::vector<index>& x, index columns) {
+    const nb::module_ numpy = nb::module_::import_("numpy");
+    nb::object made = numpy.attr("empty")(nb::make_tuple(static_cast<index>(x.size()) / columns, columns), numpy.attr("int64"));
+    const Array<index> to(made, "result", 2, true);
+    std::copy(x.begin(), x.end(), to.data());
+    return made;
+}
+
 // All contacts of two shapes at one pair of poses within a distance.
 nb::object manifold(const Shape& a, nb::handle pose_a, const Shape& b, nb::handle pose_b, double within) {
     const Array<double> at_a(pose_a, "pose_a", 2), at_b(pose_b, "pose_b", 2);
@@ -202,22 +210,52 @@ Hit ray(const Shape& s, const Frame& at, const Vec3& o, const Vec3& d) {
 // Shapes that may touch each other, at many states.
 class Scene : public SpotQuery {
 public:
-    Scene(nb::list shapes, nb::handle padding_, nb::handle pairs_, nb::handle pair_padding_) {
+    // `classes` (shapes, 4): the rigid group of each shape, the group that this hangs from (-1: none that counts), and its
+    // masks; `exceptions` (count, 3): pairs i < j that may touch (1) or not (0), whatever their classes say; `padded`
+    // (count, 2): pairs with a padding of their own.
+    Scene(nb::list shapes, nb::handle padding_, nb::handle classes_, nb::handle exceptions_, nb::handle padded_,
+          nb::handle pair_padding_) {
         for (nb::handle each : shapes) shapes_.push_back(nb::cast<Shape>(each));
         const Array<double> padding(padding_, "padding", 1), pair_padding(pair_padding_, "pair_padding", 1);
-        const Array<index> pairs(pairs_, "pairs", 2);
+        const Array<index> classes(classes_, "classes", 2), exceptions(exceptions_, "exceptions", 2), padded(padded_, "padded", 2);
         if (padding.size() != count()) refuse("padding must have length %lld", static_cast<long long>(count()));
-        if (pairs.size(1) != 2 || pair_padding.size() != pairs.size(0)) refuse("pairs must have the shape (count, 2)");
-        for (index i = 0; i < padding.size(); ++i) padding_vec_.push_back(padding.data()[i]);
-        may_.assign(static_cast<std::size_t>(count() * count()), false);
-        for (index k = 0; k < pairs.size(0); ++k) {
-            const index i = pairs.data()[2 * k], j = pairs.data()[2 * k + 1];
-            if (i < 0 || j <= i || j >= count()) refuse("pairs[%lld] is not a pair of shapes", static_cast<long long>(k));
-            require_answerable(shapes_[static_cast<std::size_t>(i)], shapes_[static_cast<std::size_t>(j)]);
-            may_[key(i, j)] = true;
-            if (pair_padding.data()[k] != 0.0) pair_padding_map_[key(i, j)] = pair_padding.data()[k];
+        if (classes.size(0) != count() || classes.size(1) != 4) refuse("classes must have the shape (shapes, 4)");
+        if (exceptions.size(1) != 3) refuse("exceptions must have the shape (count, 3)");
+        if (padded.size(1) != 2 || padded.size(0) != pair_padding.size()) refuse("padded must have the shape (count, 2)");
+        padding_vec_.assign(padding.data(), padding.data() + padding.size());
+        for (index k = 0; k < classes.size(0); ++k) {
+            const index* x = classes.data() + 4 * k;
+            classes_vec_.push_back({x[0], x[1], x[2], x[3]});
+        }
+        for (index k = 0; k < exceptions.size(0); ++k) {
+            const index* x = exceptions.data() + 3 * k;
+            exceptions_map_[pair_key(x, "exceptions")] = x[2] != 0;
+        }
+        for (index k = 0; k < padded.size(0); ++k) {
+            pair_padding_map_[pair_key(padded.data() + 2 * k, "padded")] = pair_padding.data()[k];
             most_ = std::max(most_, pair_padding.data()[k]);
         }
+        std::vector<index> planes;
+        for (index i = 0; i < count(); ++i)
+            if (shapes_[static_cast<std::size_t>(i)].kind == PLANE) planes.push_back(i);
+        for (const index i : planes)
+            for (const index j : planes)
+                if (i < j && may(i, j)) refuse("two planes have no distance");
+    }
+
+    // The pairs (count, 2) that may touch. O(shapes^2).
+    nb::object pairs() const {
+        std::vector<index> all;
+        for (index i = 0; i < count(); ++i)
+            for (index j = i + 1; j < count(); ++j)
+                if (may(i, j)) all.push_back(i), all.push_back(j);
+        return integers(all, 2);
+    }
+    index pair_count() const {
+        index sum = 0;
+        for (index i = 0; i < count(); ++i)
+            for (index j = i + 1; j < count(); ++j) sum += may(i, j);
+        return sum;
     }
     index count() const { return static_cast<index>(shapes_.size()); }
     index shapes() const override { return count(); }
@@ -270,11 +308,7 @@ public:
             numbers.insert(numbers.end(), r.numbers.begin(), r.numbers.end());
             places.insert(places.end(), r.places.begin(), r.places.end());
         }
-        nb::object where = nb::module_::import_("numpy").attr("empty")(
-            nb::make_tuple(places.size() / 3, 3), nb::module_::import_("numpy").attr("int64"));
-        const Array<index> to(where, "places", 2, true);
-        std::copy(places.begin(), places.end(), to.data());
-        return nb::make_tuple(as_array(numbers, SPOT), where);
+        return nb::make_tuple(as_array(numbers, SPOT), integers(places, 3));
     }
 
     // One set of poses (1, shapes, 12), rays (count, 6), shapes that do not count (-1: none) by ray -> (count, 5): t, n
@@ -314,7 +348,25 @@ private:
         std::vector<double> numbers;
         std::vector<index> places;
     };
+    struct Class {
+        index group, above, type, affinity;
+    };
     std::size_t key(index i, index j) const { return static_cast<std::size_t>(i * count() + j); }
+    std::size_t pair_key(const index* x, const char* name) const {
+        if (x[0] < 0 || x[1] <= x[0] || x[1] >= count()) refuse("%s has an entry that is not a pair of shapes", name);
+        return key(x[0], x[1]);
+    }
+
+    // Whether two shapes, i < j, may touch.
+    bool may(index i, index j) const {
+        if (!exceptions_map_.empty()) {
+            const auto known = exceptions_map_.find(key(i, j));
+            if (known != exceptions_map_.end()) return known->second;
+        }
+        const Class &a = classes_vec_[static_cast<std::size_t>(i)], &b = classes_vec_[static_cast<std::size_t>(j)];
+        if (a.group == b.group || a.above == b.group || b.above == a.group) return false;
+        return (a.type & b.affinity) != 0 || (b.type & a.affinity) != 0;
+    }
 
     // Sweep and prune along the axis on which the shapes are spread most, then the pairs in the order of their numbers.
     void one(index state, const double* poses, double within, bool several, Result& out) const {
@@ -347,7 +399,7 @@ private:
                 const Bounds& of_b = around[static_cast<std::size_t>(b)];
                 if (of_b.low[axis] - of_a.high[axis] > within + wide) break;
                 const index i = std::min(a, b), j = std::max(a, b);
-                if (may_[key(i, j)] && !apart(of_a, of_b, within + pad(i, j))) close.emplace_back(i, j);
+                if (!apart(of_a, of_b, within + pad(i, j)) && may(i, j)) close.emplace_back(i, j);
             }
         }
         std::sort(close.begin(), close.end());
@@ -377,7 +429,8 @@ private:
 
     std::vector<Shape> shapes_;
     std::vector<double> padding_vec_;
-    std::vector<bool> may_;
+    std::vector<Class> classes_vec_;
+    std::unordered_map<std::size_t, bool> exceptions_map_;
     std::unordered_map<std::size_t, double> pair_padding_map_;
     double most_ = 0.0;
 };
@@ -415,8 +468,10 @@ void bind(nb::module_& m) {
     m.def("contact_rays", &cast_rays, nb::arg("shape"), array("pose"), array("rays"), array("out"), "Where rays meet a shape.");
     nb::class_<SpotQuery>(m, "ContactQuery", "Where shapes touch, as compiled steps ask for it.");
     nb::class_<Scene, SpotQuery>(m, "ContactScene", "Shapes that may touch each other.")
-        .def(nb::init<nb::list, nb::handle, nb::handle, nb::handle>(), nb::arg("shapes"), array("padding"),
-             array("pairs"), array("pair_padding"))
+        .def(nb::init<nb::list, nb::handle, nb::handle, nb::handle, nb::handle, nb::handle>(), nb::arg("shapes"),
+             array("padding"), array("classes"), array("exceptions"), array("padded"), array("pair_padding"))
+        .def("pairs", &Scene::pairs)
+        .def("pair_count", &Scene::pair_count)
         .def("run", &Scene::run, array("poses"), nb::arg("within"), nb::arg("several"), nb::arg("threads"))
         .def("rays", &Scene::rays, array("poses"), array("rays"), array("but"), array("out"));
 }

@@ -651,11 +651,16 @@ class ContactQuery:
     """Where shapes touch, as compiled steps ask for it."""
 
 class ContactScene(ContactQuery):
-    """Shapes that may touch each other: pairs (count, 2), and what is taken off their distances."""
+    """Shapes that may touch each other, by their classes and exceptions to them, and what is taken off their distances."""
 
     def __init__(
-        self, shapes: list[ContactShape], padding: _Reals, pairs: _Integers, pair_padding: _Reals
-    ) -> None: ...
+        self, shapes: list[ContactShape], padding: _Reals, classes: _Integers, exceptions: _Integers,
+        padded: _Integers, pair_padding: _Reals,
+    ) -> None: ...  # fmt: skip
+    def pairs(self) -> _Integers:
+        """The pairs (count, 2) that may touch."""
+    def pair_count(self) -> int:
+        """How many may touch."""
     def run(self, poses: _Reals, within: float, several: bool, threads: int) -> tuple[_Reals, _Integers]:
         """Spots (count, 11) and their places (count, 3): state, shape a, shape b; poses are (states, shapes, 12)."""
     def rays(self, poses: _Reals, rays: _Reals, but: _Integers, out: _Reals) -> None:

@@ -3,18 +3,28 @@
 Shapes of one body, or of bodies welded together, never do; nor those of bodies with one hinge between them, except on
 the inertial frame (as MuJoCo has it). Then what the files said: MJCF's `contype` and `conaffinity`, `<exclude>` and
 `<pair>`, SRDF's disabled and enabled pairs of links.
+
+Pairs are never listed: a shape has a class (its rigid group, the one above it, two masks), and pairs that files or the
+user name are exceptions. So thousands of shapes take no longer than their number.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from soacraft.model import Geometry, Multibody
 from soacraft.model.hinges import Weld
 
+Integers = npt.NDArray[np.int64]
 Pair = tuple[int, int]
+#: MJCF's masks have 32 bits.
+_BITS = 0xFFFFFFFF
 
 
 @dataclass(frozen=True)
@@ -51,64 +61,76 @@ def rigid_groups(mb: Multibody) -> tuple[dict[Any, Any], dict[Any, Any]]:
     return group, above
 
 
-def touching_pairs(mb: Multibody, shapes: list[Placed], adjacent: bool) -> list[Pair]:
-    """The pairs (i < j) of shapes that may touch. O(shapes^2)."""
+class Names:
+    """The numbers of shapes by their name, and of all shapes of a body by its name."""
+
+    def __init__(self, shapes: list[Placed]) -> None:
+        self._numbers: dict[str, list[int]] = defaultdict(list)
+        for i, x in enumerate(shapes):
+            for name in {x.name, x.carrier.name}:
+                self._numbers[name].append(i)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._numbers
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._numbers)
+
+    def of(self, name: str) -> list[int]:
+        """The shapes of a name."""
+        return self._numbers.get(name, [])
+
+    def pairs(self, names: Iterable[str]) -> set[Pair]:
+        """The pairs i < j of a shape of one name and one of the other (or of one name)."""
+        first, second = ((*names, *names) * 2)[:2]
+        return {(min(i, j), max(i, j)) for i in self.of(first) for j in self.of(second) if i != j}
+
+
+def classes(mb: Multibody, shapes: list[Placed], adjacent: bool) -> Integers:
+    """By shape: its rigid group, the group above it that it must not touch (-1: none), its two masks. O(shapes)."""
     group, above = rigid_groups(mb)
-    disabled, enabled, silent, named = _files(mb)
-    groups = [group[x.carrier] for x in shapes]
-    masks = [_masks(x.geometry) for x in shapes]
-    pairs = []
-    for i, a in enumerate(shapes):
-        for j in range(i + 1, len(shapes)):
-            b = shapes[j]
-            if groups[i] is groups[j]:
-                continue
-            bodies = frozenset((a.carrier.name, b.carrier.name))
-            if _named(a, b, named) or bodies in enabled:
-                pairs.append((i, j))
-                continue
-            if bodies in disabled or silent & bodies:
-                continue
-            if not adjacent and _adjacent(groups[i], groups[j], above, mb):
-                continue
-            (t, f), (u, g) = masks[i], masks[j]
-            if (t & g) or (u & f):
-                pairs.append((i, j))
-    return pairs
+    number = {carrier: i for i, carrier in enumerate(dict.fromkeys(group.values()))}
+    silent = {str(a.get("link", "")) for kind, a in _records(mb) if kind == "disable_default_collisions"}
+    rows = np.zeros((len(shapes), 4), dtype=np.int64)
+    for i, x in enumerate(shapes):
+        on = group[x.carrier]
+        under = above.get(on)
+        joined = not adjacent and under is not None and under is not mb.root
+        masks = (0, 0) if x.carrier.name in silent else _masks(x.geometry)
+        rows[i] = number[on], number[under] if joined else -1, *masks
+    return rows
 
 
-def _adjacent(a: Any, b: Any, above: dict[Any, Any], mb: Multibody) -> bool:
-    return a is not mb.root and b is not mb.root and (above.get(a) is b or above.get(b) is a)
+def exceptions(mb: Multibody, shapes: list[Placed]) -> dict[Pair, bool]:
+    """The pairs that the files name, and whether they may touch; a pair of shapes counts more than bodies, and enabled
+    more than disabled. Shapes that are one rigid group never touch. O(pairs named).
+    """
+    group, _ = rigid_groups(mb)
+    bodies: dict[str, list[int]] = defaultdict(list)
+    geometries: dict[str, list[int]] = defaultdict(list)
+    for i, x in enumerate(shapes):
+        bodies[x.carrier.name].append(i)
+        for name in {x.name, x.geometry.name}:
+            geometries[name].append(i)
+    made: dict[Pair, bool] = {}
+    for kinds, may, known in _ORDER:
+        for kind, attributes in _records(mb):
+            if kind not in kinds:
+                continue
+            numbers = bodies if known == "bodies" else geometries
+            a, b = (numbers.get(str(attributes.get(key, "")), []) for key in _KEYS[kind])
+            for i in a:
+                for j in b:
+                    if group[shapes[i].carrier] is not group[shapes[j].carrier]:
+                        made[min(i, j), max(i, j)] = may
+    return made
 
 
 def _masks(geometry: Geometry) -> tuple[int, int]:
     """MJCF's contype and conaffinity; 1 and 1 where nothing was said."""
     kept = geometry.attributes
     t, f = kept.get("contype", 1), kept.get("conaffinity", 1)
-    return (int(t) if isinstance(t, int | float) else 1), (int(f) if isinstance(f, int | float) else 1)
-
-
-def _named(a: Placed, b: Placed, named: set[frozenset[str]]) -> bool:
-    return bool(named) and (
-        frozenset((a.geometry.name, b.geometry.name)) in named or frozenset((a.name, b.name)) in named
-    )
-
-
-def _files(mb: Multibody) -> tuple[set[frozenset[str]], set[frozenset[str]], frozenset[str], set[frozenset[str]]]:
-    """Pairs of bodies that do not touch, and that do; bodies that touch nothing; pairs of shapes that do."""
-    disabled, enabled, named = set(), set(), set()
-    silent = set()
-    for record, attributes in _records(mb):
-        names = [str(attributes.get(key, "")) for key in _KEYS.get(record, ())]
-        if record in ("contact exclude", "disable_collisions"):
-            disabled.add(frozenset(names))
-        elif record == "enable_collisions":
-            enabled.add(frozenset(names))
-        elif record == "disable_default_collisions":
-            silent.update(names)
-        elif record == "contact pair":
-            named.add(frozenset(names))
-    return disabled, enabled, frozenset(silent), named
+    return (int(t) & _BITS if isinstance(t, int | float) else 1), (int(f) & _BITS if isinstance(f, int | float) else 1)
 
 
 def _records(mb: Multibody) -> Iterator[tuple[str, Any]]:
@@ -120,6 +142,10 @@ _KEYS = {
     "contact pair": ("geom1", "geom2"),
     "disable_collisions": ("link1", "link2"),
     "enable_collisions": ("link1", "link2"),
-    "disable_default_collisions": ("link",),
 }
-
+#: Later ones count more.
+_ORDER = (
+    (("contact exclude", "disable_collisions"), False, "bodies"),
+    (("enable_collisions",), True, "bodies"),
+    (("contact pair",), True, "geometries"),
+)

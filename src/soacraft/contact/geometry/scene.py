@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from soacraft.arguments import whole_number
-from soacraft.contact.geometry.compiled import ContactScene, pose_rows
-from soacraft.contact.geometry.filters import Pair, Placed, collision_shapes, touching_pairs
+from soacraft.contact.geometry.compiled import ContactScene
+from soacraft.contact.geometry.filters import Names, Placed, collision_shapes
 from soacraft.contact.geometry.impact import first_impact
-from soacraft.contact.geometry.queries import Hits, hits_of, read_rays, read_within, unanswerable
+from soacraft.contact.geometry.placement import Choices, Placement, key_of, place
+from soacraft.contact.geometry.queries import Hits, hits_of, read_rays, read_within
 from soacraft.contact.geometry.records import MESHES, ShapeMaker
 from soacraft.contact.geometry.shapes import Shape
 from soacraft.contact.geometry.table import Contacts
@@ -22,21 +22,6 @@ from soacraft.errors import ModelError, StaleError, StateError, near
 from soacraft.model import Multibody
 from soacraft.results import refuse_large
 from soacraft.spatial.checks import Array, finite
-
-
-@dataclass(frozen=True)
-class _Built:
-    """What a scene derived from its model, until that changes."""
-
-    key: tuple[Any, ...]
-    placed: list[Placed]
-    shapes: list[Shape]
-    pairs: list[Pair]
-    index: dict[str, int]
-    local: Array
-    body: Any
-    moving: dict[int, Array]
-    core: ContactScene
 
 
 class Scene:
@@ -75,12 +60,10 @@ class Scene:
         self.model = mb
         self._folder = None if folder is None else Path(folder).resolve()
         self._maker = ShapeMaker(mb, self._folder, meshes)
-        self._given, self._skip, self._adjacent = dict(shapes or {}), frozenset(skip), bool(adjacent)
-        self._choices: dict[frozenset[str], bool] = {}
-        self._padding: dict[frozenset[str], float] = {}
-        self._built: _Built | None = None
-        self._check_names([*self._given, *self._skip])
-        for name, shape in self._given.items():
+        self._choices = Choices(dict(shapes or {}), frozenset(skip), bool(adjacent))
+        self._built: Placement | None = None
+        self._check_names([*self._choices.shapes, *self._choices.skip])
+        for name, shape in self._choices.shapes.items():
             if not isinstance(shape, Shape):
                 raise ModelError(f"shapes[{name!r}] must be a shape such as Box(1, 1, 1), got {shape!r:.60}.")
         self._current()
@@ -105,9 +88,9 @@ class Scene:
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
-        """The pairs that may touch."""
+        """The pairs that may touch. O(shapes^2): queries do without this list."""
         names, built = self.names, self._current()
-        return [(names[i], names[j]) for i, j in built.pairs]
+        return [(names[i], names[j]) for i, j in built.core.pairs().tolist()]
 
     def exclude(self, a: str, b: str) -> None:
         """Shapes, or all shapes of bodies, that never touch each other."""
@@ -125,18 +108,17 @@ class Scene:
         if value < 0.0:
             raise ModelError(f"a padding must not be negative, got {value:g}; make the shape smaller instead.")
         self._check_names([a] if b is None else [a, b])
-        self._padding[frozenset((a,) if b is None else (a, b))] = value
+        self._choices.padding[frozenset((a,) if b is None else (a, b))] = value
         self._built = None
 
     def _choose(self, a: str, b: str, touch: bool) -> None:
         self._check_names([a, b])
-        self._choices.pop(frozenset((a, b)), None)
-        self._choices[frozenset((a, b))] = touch
+        self._choices.pairs.pop(frozenset((a, b)), None)  # the last one counts most
+        self._choices.pairs[frozenset((a, b))] = touch
         self._built = None
 
     def _check_names(self, names: Iterable[str]) -> None:
-        placed = collision_shapes(self.model)
-        known = {x.name for x in placed} | {x.carrier.name for x in placed}
+        known = Names(collision_shapes(self.model))
         for name in names:
             if name not in known:
                 raise ModelError(f"there is no shape or body with shapes {name!r:.80}{near(str(name), sorted(known))}")
@@ -243,7 +225,7 @@ class Scene:
         passed = set(skip)
         self._check_names(passed)
         rays, unit, batch = read_rays(origin, direction)
-        but = [i for i, x in enumerate(built.placed) if x.name in passed or x.carrier.name in passed]
+        but = sorted({i for name in passed for i in built.names.of(name)})
         at, _ = self._poses(q, built)
         if len(at) != 1:
             raise StateError(f"rays are cast at one configuration, got {len(at)}.")
@@ -272,7 +254,7 @@ class Scene:
         rows, places = built.core.run(at, within, several, count)
         return self._table(built, read, rows, places)
 
-    def _table(self, built: _Built, q: Array, rows: Array, places: Any) -> Contacts:
+    def _table(self, built: Placement, q: Array, rows: Array, places: Any) -> Contacts:
         state, a, b = places[:, 0], places[:, 1], places[:, 2]
         slip = np.zeros((len(rows), 3))
         if built.moving:
@@ -286,7 +268,7 @@ class Scene:
             slip, built.key,
         )  # fmt: skip
 
-    def _poses(self, q: Any, built: _Built) -> tuple[Array, Array]:
+    def _poses(self, q: Any, built: Placement) -> tuple[Array, Array]:
         """Poses of the shapes (states, shapes, 12), and q as (states, nq)."""
         mb = self.model
         given = np.asarray(getattr(q, "in_model_order", q))
@@ -313,86 +295,18 @@ class Scene:
         if rows.key is not self._current().key:
             raise StaleError("these rows are of a scene that has changed since; ask for its distances again.")
 
-    def _key(self) -> tuple[Any, ...]:
-        """What the scene depends on: structure, and the very records (by identity) that tell shapes and pairs."""
-        mb = self.model
-        shapes = [x for carrier in (mb.root, *mb.bodies) for x in carrier.geometries]
-        return mb.version, *shapes, *mb.records
-
-    def _current(self) -> _Built:
-        key, built = self._key(), self._built
+    def _current(self) -> Placement:
+        key, built = key_of(self.model), self._built
         if built is not None and len(key) == len(built.key) and all(map(_same, key, built.key)):
             return built
-        self._built = made = self._build(key)
+        self._built = made = place(self.model, self._maker, self._choices, key)
         return made
-
-    def _build(self, key: tuple[Any, ...]) -> _Built:
-        mb = self.model
-        everything = collision_shapes(mb)
-        placed = [x for x in everything if x.name not in self._skip and x.carrier.name not in self._skip]
-        shapes = [self._given.get(x.name) or self._maker.make(x.geometry, x.name) for x in placed]
-        pairs = self._chosen(placed, touching_pairs(mb, placed, self._adjacent))
-        index = {x.name: i for i, x in enumerate(placed)}
-        for i, j in pairs:
-            refusal = unanswerable(shapes[i], shapes[j])
-            if refusal:
-                a, b = placed[i].name, placed[j].name
-                raise ModelError(f"shapes {a!r} and {b!r} may touch, but {refusal}.")
-        local = np.concatenate([pose_rows(x.geometry.pose) for x in placed]) if placed else np.empty((0, 12))
-        body = np.array([x.body for x in placed], dtype=np.int64)
-        single, double = self._paddings(placed, pairs)
-        core = ContactScene(shapes_of(shapes), single, np.array(pairs, dtype=np.int64).reshape(-1, 2), double)
-        moving = {i: v for i, x in enumerate(placed) if (v := _surface_velocity(x)) is not None}
-        return _Built(key, placed, shapes, pairs, index, local, body, moving, core)
-
-    def _chosen(self, placed: list[Placed], pairs: list[Pair]) -> list[Pair]:
-        """The pairs after the user's own choices, the last one last."""
-        kept = set(pairs)
-        for names, touch in self._choices.items():
-            first, second = (*names, *names)[:2]
-            for i, a in enumerate(placed):
-                for j in range(i + 1, len(placed)):
-                    if (_is(a, first) and _is(placed[j], second)) or (_is(a, second) and _is(placed[j], first)):
-                        kept.add((i, j)) if touch else kept.discard((i, j))
-        return sorted(kept)
-
-    def _paddings(self, placed: list[Placed], pairs: list[Pair]) -> tuple[Array, Array]:
-        single, double = np.zeros(len(placed)), np.zeros(len(pairs))
-        for names, value in self._padding.items():
-            if len(names) == 1:
-                single[[i for i, x in enumerate(placed) if _is(x, next(iter(names)))]] = value
-                continue
-            first, second = names
-            for k, (i, j) in enumerate(pairs):
-                a, b = placed[i], placed[j]
-                if (_is(a, first) and _is(b, second)) or (_is(a, second) and _is(b, first)):
-                    double[k] = value
-        return single, double
 
     def __repr__(self) -> str:
         built = self._current()
-        return f"scene of {self.model.name!r}: {len(built.shapes)} shapes, {len(built.pairs)} pairs may touch"
-
-
-def shapes_of(shapes: list[Shape]) -> list[Any]:
-    """The compiled shapes."""
-    return [x.core for x in shapes]
+        count = built.core.pair_count()
+        return f"scene of {self.model.name!r}: {len(built.shapes)} shapes, {count} pairs may touch"
 
 
 def _same(x: Any, y: Any) -> bool:
     return x is y or bool(x == y)
-
-
-def _is(placed: Placed, name: str) -> bool:
-    return name in (placed.name, placed.carrier.name)
-
-
-def _surface_velocity(placed: Placed) -> Array | None:
-    """The velocity of a conveyor's surface in the axes of its shape, from the attribute `surface_velocity` (or MJCF's
-    `surfacevel`).
-    """
-    kept = placed.geometry.attributes
-    value = kept.get("surface_velocity", kept.get("surfacevel"))
-    if value is None:
-        return None
-    return finite(value, (3,), f"surface_velocity of shape {placed.name!r}")

@@ -1,0 +1,106 @@
+"""What a scene takes from its model: shapes on their bodies, which of them may touch, and how far they keep clear."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from soacraft.contact.geometry.compiled import ContactScene, pose_rows
+from soacraft.contact.geometry.filters import Integers, Names, Pair, Placed, classes, collision_shapes, exceptions
+from soacraft.contact.geometry.queries import unanswerable
+from soacraft.contact.geometry.records import ShapeMaker
+from soacraft.contact.geometry.shapes import Shape
+from soacraft.errors import ModelError
+from soacraft.model import Multibody
+from soacraft.spatial.checks import Array, finite
+
+
+@dataclass
+class Choices:
+    """What the user of a scene chose, by names of shapes or bodies: shapes of their own, shapes left out, whether bodies
+    touch that a hinge joins, pairs that may touch or not (the last one counts most), paddings of one or two names.
+    """
+
+    shapes: dict[str, Shape]
+    skip: frozenset[str]
+    adjacent: bool
+    pairs: dict[frozenset[str], bool] = field(default_factory=dict)
+    padding: dict[frozenset[str], float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Placement:
+    """What a scene derived from its model, until that changes: `local` are the poses of the shapes on their bodies,
+    (shapes, 12), `body` the numbers of these, `moving` the velocities of surfaces that move, by shape.
+    """
+
+    key: tuple[Any, ...]
+    placed: list[Placed]
+    shapes: list[Shape]
+    names: Names
+    index: dict[str, int]
+    local: Array
+    body: Integers
+    moving: dict[int, Array]
+    core: ContactScene
+
+
+def key_of(mb: Multibody) -> tuple[Any, ...]:
+    """What a placement depends on: structure, and the very records (by identity) that tell shapes and pairs."""
+    shapes = [x for carrier in (mb.root, *mb.bodies) for x in carrier.geometries]
+    return mb.version, *shapes, *mb.records
+
+
+def place(mb: Multibody, maker: ShapeMaker, choices: Choices, key: tuple[Any, ...]) -> Placement:
+    """The placement of a model. O(shapes + pairs that are named)."""
+    skip = choices.skip
+    placed = [x for x in collision_shapes(mb) if x.name not in skip and x.carrier.name not in skip]
+    shapes = [choices.shapes.get(x.name) or maker.make(x.geometry, x.name) for x in placed]
+    names, known = Names(placed), classes(mb, placed, choices.adjacent)
+    named = exceptions(mb, placed)
+    for pair, touch in choices.pairs.items():
+        named.update(dict.fromkeys(names.pairs(pair), touch))
+    _refuse_planes(placed, shapes, known, named)
+    local = np.concatenate([pose_rows(x.geometry.pose) for x in placed]) if placed else np.empty((0, 12))
+    body = np.array([x.body for x in placed], dtype=np.int64)
+    single, padded = np.zeros(len(placed)), dict[Pair, float]()
+    for who, value in choices.padding.items():
+        if len(who) == 1:
+            single[names.of(next(iter(who)))] = value
+        else:
+            padded.update(dict.fromkeys(names.pairs(who), value))
+    core = ContactScene(
+        [x.core for x in shapes], single, known, _rows([(*pair, touch) for pair, touch in named.items()], 3),
+        _rows(list(padded), 2), np.array(list(padded.values()), dtype=np.float64),
+    )  # fmt: skip
+    moving = {i: v for i, x in enumerate(placed) if (v := _surface_velocity(x)) is not None}
+    index = {x.name: i for i, x in enumerate(placed)}
+    return Placement(key, placed, shapes, names, index, local, body, moving, core)
+
+
+def _rows(rows: list[Any], columns: int) -> Integers:
+    return np.array(rows, dtype=np.int64).reshape(-1, columns)
+
+
+def _refuse_planes(placed: list[Placed], shapes: list[Shape], known: Integers, named: dict[Pair, bool]) -> None:
+    """Refuse planes that may touch each other."""
+    for i, j in combinations([k for k, x in enumerate(shapes) if x.kind == "plane"], 2):
+        (group, above, t, f), (other, over, u, g) = known[i], known[j]
+        apart = group == other or above == other or over == group or not (t & g or u & f)
+        if named.get((i, j), not apart):
+            a, b = placed[i].name, placed[j].name
+            raise ModelError(f"shapes {a!r} and {b!r} may touch, but {unanswerable(shapes[i], shapes[j])}.")
+
+
+def _surface_velocity(placed: Placed) -> Array | None:
+    """The velocity of a conveyor's surface in the axes of its shape, from the attribute `surface_velocity` (or MJCF's
+    `surfacevel`).
+    """
+    kept = placed.geometry.attributes
+    value = kept.get("surface_velocity", kept.get("surfacevel"))
+    if value is None:
+        return None
+    return finite(value, (3,), f"surface_velocity of shape {placed.name!r}")
