@@ -39,7 +39,6 @@ EMBEDDED = "loops/embedding/model.py"
 PASSIVE = "model/flat/passive.py"
 LAWS = "model/flat/laws.py"
 LINKS = "model/flat/links.py"
-LAWS = "model/flat/laws.py"
 CURVES = "model/tree/parts/curves.py"
 EDITS = "model/tree/edits.py"
 MODEL = "model/tree/multibody.py"
@@ -403,7 +402,13 @@ MUTATIONS = (
     Mutation("passive", "pull of a spring on its first node", LINKS, ":-1, :] += pull", ":-1, :] -= pull"),
     Mutation("passive", "damping of a spring", LAWS, "elastic(x, length) + damping", "elastic(x, length) - damping"),
     Mutation("passive", "energy of a curve", CURVES, "before + s * (c0 + s * (0.5 * c1", "before + s * (c0 + s * (c1"),
-    Mutation("passive", "curves where the spring is stiff", LAWS, "x.stiffness.slope(length)", "x.stiffness(length)"),
+    Mutation(
+        "passive",
+        "curves where the spring is stiff",
+        LAWS,
+        "curves.slope(x.stiffness.pieces, length)",
+        "x.stiffness(length)",
+    ),
     Mutation("passive", "moment of a bushing on its first node", LINKS, "moment + cross(p,", "moment - cross(p,"),
     Mutation("passive", "twist of a bushing", LINKS, "va + cross(wa, p)", "va - cross(wa, p)"),
 )
