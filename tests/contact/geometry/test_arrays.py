@@ -74,7 +74,8 @@ def test_poses_and_rows():
                 np.inf, other)  # fmt: skip
         assert (other == 7.0).all()
     short = two[:, :11].copy()
-    refused(r"poses_b must have the shape \(count, 12\)", _core.contact_distance, SPHERE, two, SPHERE, short, np.inf, out)
+    text = r"poses_b must have the shape \(count, 12\)"
+    refused(text, _core.contact_distance, SPHERE, two, SPHERE, short, np.inf, out)
     refused("contacts are of one pair of poses", _core.contact_manifold, SPHERE, two, SPHERE, POSE, 0.0)
     refused("contacts are of one pair of poses", _core.contact_manifold, SPHERE, POSE, SPHERE, two, 0.0)
     refused("this pair of shapes has no distance", _core.contact_manifold, PLANE, POSE, PLANE, POSE, 0.0)
