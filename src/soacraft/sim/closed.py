@@ -29,6 +29,9 @@ _REPEATED = 1e-9
 #: Dependent dofs that are solved for are within this of those that were integrated, relative to a radian, to the length
 #: of the model, and to the fastest dof. Closures that are pulled shut are open by no more, in radians or lengths.
 _NEAR = 0.05
+#: Dependent dofs that move by more than so much with an independent one, in radians and lengths of the model: others are
+#: chosen, if any serve better.
+_FAR = 4.0
 #: Slower than this, relative to a swing under gravity, is rest.
 _SLOW = 1e-6
 #: Slower than this is at rest, in sizes per second: velocities there are rounding.
@@ -50,6 +53,10 @@ class Closed:
 
     def __init__(self, solver: Solver) -> None:
         self.solver = solver
+        self.chooses = False
+        """Whether independent dofs may change before they must: of adaptive steps. Fixed ones give the same bits in one
+        run and in two halves, so that nothing may depend on where a run was paused."""
+        self._least = 1.0  # how far a dof moved, at least, with the best choice of independent dofs
 
     def accelerations(self, q: Array, v: Array, force: Array) -> Array:
         """vdot at a state on the closures."""
@@ -83,8 +90,21 @@ class Closed:
             rates = self.solver.expand(closed, v[_numbers(self.solver)])
             if end:
                 self._require_near(self.solver, (q, v), (closed, rates))
+                self._choose(self.solver, closed, rates)
             return closed, rates
         return self.solver.project(q, v)
+
+    def _choose(self, solver: ConstraintEmbedding, q: Array, v: Array) -> None:
+        """Choose the best independent dofs where a dependent one moves far when one of those in use does: errors of
+        these are multiplied by as much, however well they tell the others. O(nv) expansions."""
+        if not self.chooses or solver.system.wanted is not None:
+            return
+        unit, numbers = measure_of(solver.graph, q).dofs, _numbers(solver)
+        far = max((float(np.abs(unit * solver.expand(q, e)).max()) for e in np.diag(1.0 / unit[numbers])), default=0.0)
+        if far > _FAR * self._least:
+            solver.system.choose(Constraints(solver.graph, solver.graph.state(q, v)), anew=True)
+            if _numbers(solver) == numbers:  # there are no better ones
+                self._least = far
 
     def _require_near(
         self, solver: ConstraintEmbedding, integrated: tuple[Array, Array], closed: tuple[Array, Array]
@@ -163,6 +183,8 @@ class Closed:
         """What compiled steps from a state take of the solver as it is now; None where Python must look at it first."""
         if self.obstacle:
             return None
+        if isinstance(self.solver, ConstraintEmbedding):
+            self._choose(self.solver, q, v)
         parts = self.solver.compiled_parts(q, v)
         return None if parts is None else Chain(parts[0].core, parts[1].core, parts[1].order, np.array(parts[2]))
 

@@ -45,6 +45,8 @@ _METHODS: dict[type[Method], int] = {
     Variational4: 4,
     Moreau: 5,
 }
+#: Adaptive steps of a closed chain in one call: its independent dofs are looked at between calls.
+_CHOSEN = 8
 #: Steps of one call, and steps times bodies: less than half a second of work, so that Ctrl-C is heard.
 _STEPS, _WORK = 1024, 100_000
 
@@ -215,6 +217,8 @@ class CompiledMotion:
             return None, pace
         now, goal, step, _ = course
         most = self._most if self._adaptive else min(self._most, 1 + (goal - now) // step + len(self._stops))
+        if self._adaptive and chain is not None:
+            most = min(most, _CHOSEN)
         tableau = self._setting.tableau
         rows = 3 if problem.contact is not None else 1 if tableau is None or tableau.D is None else 3 + len(tableau.D)
         names, nv = len(problem.names), problem.mb.nv

@@ -94,6 +94,8 @@ class Propagator(Strict):
         if not 1e-14 <= self._rtol <= 0.1:
             raise StateError(f"rtol must be between 1e-14 and 0.1, got {self._rtol:g}.")
         self._method = find_method(integrator, self._rtol, step is not None, rho_inf)
+        if self._closed is not None:
+            self._closed.chooses = self._method.adaptive
         if not self._method.adaptive and step is None:
             raise StateError(f"{self._method.name} takes fixed steps: give step= in seconds, such as step=0.001.")
         self._step = None if step is None else positive_nanoseconds(step, "step")
