@@ -18,6 +18,7 @@ from soacraft.sim.forces.friction import HingeFriction
 from soacraft.sim.forces.impacts import Impacts
 from soacraft.sim.forces.stops import JointLimit
 from soacraft.sim.propagator import Propagator
+from soacraft.sim.runs.contacts import ContactHistory
 from soacraft.sim.runs.log import read
 from soacraft.sim.runs.run import Balance, Run, Sample
 from soacraft.sim.sensitivity import Sensitivity
@@ -26,6 +27,7 @@ __all__ = [
     "Balance",
     "CompliantContact",
     "Contact",
+    "ContactHistory",
     "ContactStep",
     "Drag",
     "GravityField",

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from soacraft.contact.dynamics.mujoco import restitution_of
 from soacraft.contact.geometry.scene import Scene
 from soacraft.contact.solvers.blocks import MOST
 from soacraft.errors import ModelError
@@ -42,10 +43,11 @@ class Surfaces:
 
     `friction` is a number, of sliding, or numbers of sliding, spinning and rolling: the moments about the normal and
     about the tangents are at most spin p_n and roll p_n, with lengths spin and roll, and all of them together lie in
-    one cone (see `Cone`). `friction` and `restitution` are those of shapes whose attributes say nothing (`friction`, as
-    MJCF has it, of which `condim` tells what acts: 1 none, 3 sliding, 4 spinning, 6 rolling too; and `restitution`).
-    Of two shapes the one with the higher `priority` counts, else the larger of each number; `<pair>` of MJCF has its
-    own; `pairs` has the numbers of pairs by the names of two shapes or bodies: {("foot", "floor"): (0.8, 0.0)}.
+    one cone (see `Cone`). `friction` and `restitution` are those of shapes whose attributes say nothing. Attributes are
+    as in MJCF: `friction`, of which `condim` tells what acts (1 none, 3 sliding, 4 spinning, 6 rolling too), and
+    `restitution`, else that of the damping ratio of `solref` where it is below 1 (see `mujoco`). Of two shapes the one
+    with the higher `priority` counts, else the larger of each number; `<pair>` of MJCF has its own; `pairs` has the
+    numbers of pairs by the names of two shapes or bodies: {("foot", "floor"): (0.8, 0.0)}.
     """
 
     def __init__(
@@ -134,7 +136,8 @@ class Surfaces:
                 f"{who} has condim {told['condim']} and {len(_listed(given))} coefficients of friction; give those of "
                 f"{', '.join(_KINDS[:kinds])}, or another condim."
             )
-        restitution = _restitution(told.get("restitution", self._default.restitution), who)
+        bounce = restitution_of(told["solref"], who) if "solref" in told else 0.0
+        restitution = _restitution(told.get("restitution", bounce or self._default.restitution), who)
         return _Surface(friction, kinds, restitution, _number(told.get("priority", 0), "priority", who))
 
     def _of_pair(self, a: str, b: str, told: Mapping[str, Any]) -> _Surface:

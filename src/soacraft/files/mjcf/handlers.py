@@ -143,7 +143,7 @@ HANDLERS: dict[str, Handler] = {
     "body/plugin": _plugin,
     # -- what ties bodies together
     "contact": _section,
-    "contact/pair": rule("recorded", rest="recorded", given=False, note="contact is not simulated",
+    "contact/pair": rule("recorded", rest="recorded", given=False, note="acts in sc.sim.Contact",
                          before=assets.recorded("contact pair")),
     "contact/exclude": rule("recorded", rest="recorded", given=False, before=assets.recorded("contact exclude")),
     "tendon": _section,

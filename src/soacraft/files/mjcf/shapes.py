@@ -68,7 +68,7 @@ def add_geometries(build: Build, meshes: MeshTable) -> None:
             raise build.refused(elements.get(geom), problem) from None
     if "CONTACT" not in build.off and can_touch(model):
         build.walk.tell(
-            build.walk.document.root, "recorded", note="some shapes can touch: contact is not simulated",
+            build.walk.document.root, "recorded", note="some shapes can touch: sc.sim.Contact lets them",
             key="body/geom",
         )  # fmt: skip
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from soacraft import dynamics as dyn
 from soacraft.contact.dynamics.impulses import Resolved, push_out
+from soacraft.contact.dynamics.mujoco import translation
 from soacraft.contact.dynamics.restitution import (
     ORDER,
     RESTITUTION,
@@ -25,12 +26,13 @@ from soacraft.contact.solvers.blocks import Bilateral, Bounded, Cone, Law
 from soacraft.contact.solvers.problem import Accept
 from soacraft.errors import ModelError, StateError
 from soacraft.kinematics.rows import Constraints
+from soacraft.markup import Text
 from soacraft.model.hinges.base import has_coordinates
 from soacraft.model.sizes.measure import measure_of
 from soacraft.model.states.state import State
 from soacraft.model.tree.multibody import Multibody
 from soacraft.sim.forces.compiled_contact import CompiledContact, ContactLog, compiled_contact
-from soacraft.sim.forces.contact_steps import ContactStep, step_of, steps_of
+from soacraft.sim.forces.contact_steps import ContactDiary, ContactStep, step_of
 from soacraft.sim.forces.one_sided import Chosen, OneSided
 from soacraft.spatial.checks import Array, finite
 
@@ -111,8 +113,7 @@ class Contact:
         self._limits, self._dry, self._law, self._impacts = bool(limits), bool(dry), law, impacts
         self._one_sided = one_sided
         self._tolerance, self._otherwise, self._penetration = tolerance, otherwise, float(penetration)
-        self._steps: list[ContactStep] = []
-        self._logs: list[ContactLog] = []  # of compiled steps, not yet in `_steps`
+        self.diary = ContactDiary()
         self._compiled: tuple[Any, CompiledContact] | None = None
         self._force: Array | None = None
         self._began = False
@@ -122,10 +123,7 @@ class Contact:
     @property
     def steps(self) -> list[ContactStep]:
         """What happened in each step so far."""
-        logs, self._logs = self._logs, []
-        for log in logs:
-            self._steps += steps_of(log)
-        return self._steps
+        return self.diary.steps
 
     def bind(self, mb: Multibody) -> None:
         """Take the model and its shapes."""
@@ -133,7 +131,7 @@ class Contact:
             raise ModelError(f"the scene is of {self._scene.model.name!r}, the propagator of {mb.name!r}.")
         self._mb, self.scene = mb, self._scene if self._scene is not None else Scene(mb)
         self._dynamics = dyn.Dynamics(mb, ignore_loops=True)
-        self.steps.clear()
+        self.diary = ContactDiary()
         self._force, self._began, self._key, self._compiled = None, False, (), None
         self._follow()
 
@@ -168,8 +166,13 @@ class Contact:
     def take(self, log: tuple[Array, Array], force: Array) -> None:
         """The contacts of compiled steps, as arrays, and the force of the last of them; they are made into `steps` when
         these are read."""
-        self._logs.append(ContactLog(self.scene.names, *log))
+        self.diary.take(ContactLog(self.scene.names, *log))
         self._force = force
+
+    def report(self) -> Text:
+        """What the model says of contact, such as MJCF's condim, solref and pairs, and what becomes of each."""
+        lines = [f"{self.scene!r}", f"{len(self.scene.pairs)} pairs, {self._law} restitution, {self._impacts} impacts"]
+        return Text("\n".join([*lines, *translation(self.scene)]))
 
     @property
     def lets(self) -> set[str]:

@@ -40,9 +40,48 @@ class ContactStep:
         """The energy that the contacts gave, in J: an impact by law="newton" or "poisson" can; else 0 to rounding."""
         return max(self.work, 0.0)
 
+    def impulse_on(self, name: str, other: str | None = None) -> Array:
+        """The impulse on a shape or body, from another one or from all, in inertial axes, (3), in N s."""
+        total = np.zeros(3)
+        for (a, b), p in zip(self.pairs, self.impulses, strict=True):
+            if is_of(b, name) and is_of(a, other):
+                total += p
+            elif is_of(a, name) and is_of(b, other):
+                total -= p
+        return total
+
     def __repr__(self) -> str:
         total = float(np.linalg.norm(self.impulses, axis=1).sum())
         return f"<{len(self.pairs)} contacts at t = {self.t:.6g} s: {total:.4g} N s, residual {self.residual:.1e}>"
+
+
+class ContactDiary:
+    """The contacts of a run as they happen; logs of compiled steps are made into steps when these are read."""
+
+    def __init__(self) -> None:
+        self._steps: list[ContactStep] = []
+        self._logs: list[ContactLog] = []
+
+    def take(self, log: ContactLog) -> None:
+        """Keep a log."""
+        self._logs.append(log)
+
+    @property
+    def steps(self) -> list[ContactStep]:
+        """What happened in each step so far."""
+        logs, self._logs = self._logs, []
+        for log in logs:
+            self._steps += steps_of(log)
+        return self._steps
+
+
+def is_of(shape: str, name: str | None) -> bool:
+    """Whether a shape, "body/shape", is the one named or is of the body named; any is where nothing is named.
+
+    >>> is_of("foot/sole", "foot"), is_of("foot/sole", "foot/sole"), is_of("foot/sole", "hand")
+    (True, True, False)
+    """
+    return name is None or name in (shape, shape.rpartition("/")[0])
 
 
 def step_of(t: float, rows: ContactRows, done: Resolved) -> ContactStep:

@@ -10,6 +10,7 @@ from soacraft.sim.events import Happened
 from soacraft.sim.forces.loads import Passive, Stored
 from soacraft.sim.integrators.steps import Step
 from soacraft.sim.runs.block import Block
+from soacraft.sim.runs.contacts import ContactHistory
 from soacraft.sim.runs.labels import labels_of
 from soacraft.sim.runs.log import Log
 from soacraft.sim.runs.run import Run
@@ -132,7 +133,9 @@ class Recorder:
         work = {names[i]: rows["work"][:, i] for i in acting}
         forces = {names[i]: rows["forces"][:, i] for i in acting}
         made = self._integrator, stopped_by, self._steps, self.explained, self._acting, labels_of(self._problem.mb)
-        run = Run(rows, work, forces, self.events, *made)
+        touch = self._problem.contact
+        contacts = None if touch is None else ContactHistory(rows["t"], touch.diary, touch.scene.names)
+        run = Run(rows, work, forces, self.events, *made, contacts)
         if self._log is not None:
             self._log.close(stopped_by)
         return run

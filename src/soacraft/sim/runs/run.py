@@ -13,6 +13,7 @@ from soacraft.errors import StateError
 from soacraft.sim.events import Happened
 from soacraft.sim.integrators.steps import Step
 from soacraft.sim.runs.block import Block
+from soacraft.sim.runs.contacts import ContactHistory
 from soacraft.sim.runs.labels import Labels
 from soacraft.spatial.checks import Array, finite
 
@@ -62,12 +63,13 @@ class Run(Strict):
 
     Where an event or a callback changed the state there are two rows with the same time, before and after. `energy`
     (n) is kinetic, potential and that of springs; `forces[name]` (n, nv) and `work[name]` (n) are of every force;
-    `violation` (n) is how far closures are open, in radians or lengths of the loop; `events` what happened. `labels`
-    are the names and units of coordinates and dofs; None of a run read from a file.
+    `violation` (n) is how far closures are open, in radians or lengths of the loop; `events` what happened; `contacts`
+    (with `sc.sim.Contact`, else None) where shapes pressed and how hard, by pair and by body. `labels` are the names and
+    units of coordinates and dofs; None of a run read from a file.
     """
 
     _set_once = frozenset(
-        "t q v vdot energy kinetic potential work forces violation events integrator stopped_by labels".split()
+        "t q v vdot energy kinetic potential work forces violation events contacts integrator stopped_by labels".split()
     )
 
     def __init__(
@@ -82,13 +84,14 @@ class Run(Strict):
         explained: float | None = None,
         acting: tuple[object, ...] = (),
         labels: Labels | None = None,
+        contacts: ContactHistory | None = None,
     ) -> None:
         self.t, self.q, self.v, self.vdot = rows["t"], rows["q"], rows["v"], rows["vdot"]
         self.kinetic, self.potential = rows["kinetic"], rows["potential"]
         self.energy = self.kinetic + self.potential + rows["springs"]
         self.violation = rows["violation"]
         self.work, self.forces, self.events = dict(work), dict(forces), list(events)
-        self.integrator, self.stopped_by = integrator, stopped_by
+        self.integrator, self.stopped_by, self.contacts = integrator, stopped_by, contacts
         self._dense, self._explained, self._acting = dense, explained, acting
         self.labels = labels
 

@@ -1,0 +1,94 @@
+"""`ContactHistory`: the contacts of a run, as forces by pair and by body, and as sensors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from soacraft.errors import ModelError, near
+from soacraft.sim.forces.contact_steps import ContactDiary, ContactStep, is_of
+from soacraft.spatial.checks import Array
+
+
+class ContactHistory:
+    """The contacts of a run with `sc.sim.Contact`, row by row of the run: `run.contacts`.
+
+    Names are those of shapes ("foot/sole") or of bodies ("foot"). Forces are means over the step that ends at a row, in
+    inertial axes. `steps` has the steps with contacts: points, impulses, gaps, states, residuals.
+
+    >>> import soacraft as sc
+    >>> mb = sc.Multibody(gravity=(0, 0, -9.81))
+    >>> _ = mb.root.add_geometry(sc.Geometry("floor", "plane"))
+    >>> box = mb.add_body("box", None, sc.Free(), sc.Inertia(2.0, moment=np.eye(3) * 0.01))
+    >>> _ = box.add_geometry(sc.Geometry("skin", "box", (0.2, 0.2, 0.2)))
+    >>> mb.set_state([0, 0, 0, 1, 0, 0, 0.1], np.zeros(6))
+    >>> p = sc.sim.Propagator(mb, integrator="moreau", step=0.01)
+    >>> p.add(sc.sim.Contact())
+    >>> run = p.advance_to(0.05)
+    >>> run.contacts.pairs, run.contacts.force("box")[-1].round(6) + 0.0, bool(run.contacts.touches("box")[-1])
+    ((('box/skin', 'inertial/floor'),), array([ 0.  ,  0.  , 19.62]), True)
+    """
+
+    def __init__(self, t: Array, diary: ContactDiary, names: Sequence[str]) -> None:
+        self._t, self._diary, self._names = t, diary, tuple(names)
+        self._length, self._count = np.diff(t, prepend=t[:1]), len(t)
+
+    @cached_property
+    def _placed(self) -> tuple[list[ContactStep], list[int]]:
+        """The steps of this run, and the row at which each ends."""
+        row = {round(1e9 * float(x)): i for i, x in enumerate(self._t) if self._length[i] > 0.0}
+        mine = [x for x in self._diary.steps if round(1e9 * x.t) in row]
+        return mine, [row[round(1e9 * x.t)] for x in mine]
+
+    @property
+    def steps(self) -> list[ContactStep]:
+        """The steps with contacts."""
+        return self._placed[0]
+
+    @property
+    def _rows(self) -> list[int]:
+        return self._placed[1]
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    def __iter__(self) -> Iterator[ContactStep]:
+        return iter(self.steps)
+
+    @property
+    def pairs(self) -> tuple[tuple[str, str], ...]:
+        """The pairs of shapes that pressed, in the order of their names."""
+        pressed = {pair for x in self.steps for pair, p in zip(x.pairs, x.impulses, strict=True) if p.any()}
+        return tuple(sorted(pressed))
+
+    def force(self, name: str, other: str | None = None) -> Array:
+        """The force of contact on a shape or body, from another one or from all, (rows, 3), in N."""
+        self._require(name, other)
+        found = np.zeros((self._count, 3))
+        for i, x in zip(self._rows, self.steps, strict=True):
+            found[i] = x.impulse_on(name, other) / self._length[i]
+        return found
+
+    def touches(self, name: str, other: str | None = None) -> npt.NDArray[np.bool_]:
+        """A sensor of touch: whether a shape or body is pressed, by another one or by any, (rows)."""
+        self._require(name, other)
+        found = np.zeros(self._count, dtype=bool)
+        for i, x in zip(self._rows, self.steps, strict=True):
+            found[i] = any(
+                p.any() and ((is_of(a, name) and is_of(b, other)) or (is_of(b, name) and is_of(a, other)))
+                for (a, b), p in zip(x.pairs, x.impulses, strict=True)
+            )
+        return found
+
+    def _require(self, *names: Any) -> None:
+        known = {*self._names, *(x.rpartition("/")[0] for x in self._names)}
+        for name in names:
+            if name is not None and name not in known:
+                raise ModelError(f"there is no shape or body with shapes {name!r:.80}{near(str(name), sorted(known))}")
+
+    def __repr__(self) -> str:
+        return f"<contacts of {len(self.steps)} steps, {len(self.pairs)} pairs>"
