@@ -64,8 +64,8 @@ class Run(Strict):
     Where an event or a callback changed the state there are two rows with the same time, before and after. `energy`
     (n) is kinetic, potential and that of springs; `forces[name]` (n, nv) and `work[name]` (n) are of every force;
     `violation` (n) is how far closures are open, in radians or lengths of the loop; `events` what happened; `contacts`
-    (with `sc.sim.Contact`, else None) where shapes pressed and how hard, by pair and by body. `labels` are the names and
-    units of coordinates and dofs; None of a run read from a file.
+    (with `sc.sim.Contact`, else None) where shapes pressed and how hard, by pair and by body. `labels` are the names
+    and units of coordinates and dofs; None of a run read from a file.
     """
 
     _set_once = frozenset(
