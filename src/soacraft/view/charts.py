@@ -117,7 +117,8 @@ def _chosen(labels: Labels, dofs: Sequence[str] | str | None) -> tuple[list[int]
         of_q = [i for i, x in enumerate(labels.q) if x == name or x.startswith(f"{name}.")]
         of_v = [i for i, x in enumerate(labels.v) if x == name or x.startswith(f"{name}.")]
         if not of_q and not of_v:
-            raise ViewError(f"the run has no dof {name!r:.60}{near(str(name), dict.fromkeys((*labels.v, *labels.q)), 'it has')}")
+            known = dict.fromkeys((*labels.v, *labels.q))
+            raise ViewError(f"the run has no dof {name!r:.60}{near(str(name), known, 'it has')}")
         q, v = [*q, *of_q], [*v, *of_v]
     return q, v
 
