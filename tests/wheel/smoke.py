@@ -24,6 +24,7 @@ def smoke() -> None:
     assert sc.dynamics.mass_matrix(mb, Q).shape == (20, mb.nv, mb.nv)
     assert sc.load("panda").nv == 7
     assert "Apache License" in sc.files.library.licence_text("panda")
+    assert "WebGL" in sc.view.scene(mb).html()
     assert main(["tour"]) == 0
     print(f"the wheel works: {sc.__version__}, {_core.instruction_set()}, Python {sys.version.split()[0]}")
 

@@ -96,13 +96,11 @@ def test_a_scene_follows_its_model():
 
 def test_all_of_it_is_in_the_picture():
     """Whatever the model and the angle: the border stays empty, and something is seen."""
-    for name in ("arm7", "h1", "strandbeest"):
-        scene = sc.view.scene(sc.load(name))
-        for azimuth in (0.0, 137.0):
-            seen = ink(scene.pixels(size=SMALL, azimuth=azimuth, elevation=35.0))
-            assert seen.any()
-            border = np.concatenate([seen[0], seen[-1], seen[:, 0], seen[:, -1]])
-            assert not border.any(), name
+    for name, azimuth in (("arm7", 0.0), ("five_bar", 137.0), ("strandbeest", 0.0)):
+        seen = ink(sc.view.scene(sc.load(name)).pixels(size=SMALL, azimuth=azimuth, elevation=35.0))
+        assert seen.any()
+        border = np.concatenate([seen[0], seen[-1], seen[:, 0], seen[:, -1]])
+        assert not border.any(), name
 
 
 def test_the_picture_does_not_depend_on_units():

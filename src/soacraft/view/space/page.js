@@ -182,7 +182,7 @@ function show() {
 function play(on) {
   clock.playing = on && last > first;
   clock.before = performance.now();
-  at("play").textContent = clock.playing ? "⏸" : "▶";
+  at("play").textContent = clock.playing ? "pause" : "play";
   ask();
 }
 function seek(t) { clock.t = Math.min(Math.max(t, first), last); ask(); }
