@@ -17,6 +17,8 @@ namespace soacraft {
 namespace contact {
 namespace {
 
+constexpr double LONGEST = 1e60;  // of a position: products of four lengths are numbers still
+
 std::vector<Vec3> read_points(nb::handle given, const char* name) {
     const Array<double> x(given, name, 2);
     if (x.size(1) != 3 || x.size(0) == 0) refuse("%s must have the shape (points, 3)", name);
@@ -157,6 +159,9 @@ nb::object nearest_of(const Shape& a, nb::handle Ra, nb::handle pa, const Shape&
     for (const double* each : x)
         if (each == nullptr) return nb::none();
     if (!answerable(a, b) || std::isnan(within)) return nb::none();
+    for (const double* p : {x[1], x[3]})
+        for (int i = 0; i < 3; ++i)
+            if (!(std::abs(p[i]) <= LONGEST)) return nb::none();
     double at_a[POSE], at_b[POSE];
     std::copy(x[0], x[0] + 9, at_a), std::copy(x[1], x[1] + 3, at_a + 9);
     std::copy(x[2], x[2] + 9, at_b), std::copy(x[3], x[3] + 3, at_b + 9);

@@ -651,7 +651,7 @@ class ContactQuery:
     """Where shapes touch, as compiled steps ask for it."""
 
 class ContactScene(ContactQuery):
-    """Shapes that may touch each other, by their classes and exceptions to them, and what is taken off their distances."""
+    """Shapes that may touch, by their classes and exceptions to them, and what is taken off their distances."""
 
     def __init__(
         self, shapes: list[ContactShape], padding: _Reals, classes: _Integers, exceptions: _Integers,

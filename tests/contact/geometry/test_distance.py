@@ -8,7 +8,7 @@ import pytest
 from tests.contact.geometry.shapes import CONVEX, PAIRS, random_pose, random_shape, separation, unit_vectors
 
 import soacraft as sc
-from soacraft.contact import Box, Capsule, Cylinder, Ellipsoid, Nearest, Plane, Sphere, distance
+from soacraft.contact import Box, Capsule, ConvexHull, Cylinder, Ellipsoid, Nearest, Plane, Sphere, distance
 from soacraft.errors import ModelError
 from soacraft.spatial import Pose
 
@@ -64,12 +64,18 @@ def in_coal(shape):
 
 
 def coal_distance(a, at_a, b, at_b) -> float:
+    return coal_nearest(a, at_a, b, at_b)[0]
+
+
+def coal_nearest(a, at_a, b, at_b) -> tuple[float, np.ndarray]:
+    """Distance and normal from a to b."""
     request, result = coal.DistanceRequest(), coal.DistanceResult()
     request.enable_signed_distance = True
     request.gjk_tolerance = request.epa_tolerance = 1e-9
     request.gjk_max_iterations, request.epa_max_iterations = 500, 200
     places = [coal.Transform3s(x.rotation, x.translation) for x in (at_a, at_b)]
-    return coal.distance(in_coal(a), places[0], in_coal(b), places[1], request, result)
+    d = coal.distance(in_coal(a), places[0], in_coal(b), places[1], request, result)
+    return d, np.array(result.normal)
 
 
 #: coal's iteration ends early for curved shapes in penetration, by up to a quarter of their size, or gives no number.
@@ -79,7 +85,10 @@ STEADY_IN_COAL = [pair for pair in PAIRS if not {"cylinder", "ellipsoid"} & set(
 @pytest.mark.parametrize("pair", STEADY_IN_COAL, ids="-".join)
 def test_distances_agree_with_coal(pair):
     for a, at_a, b, at_b, _ in cases(pair, 16, seed=1):
-        assert distance(a, at_a, b, at_b).distance == pytest.approx(coal_distance(a, at_a, b, at_b), abs=1e-9)
+        found, (theirs, normal) = distance(a, at_a, b, at_b), coal_nearest(a, at_a, b, at_b)
+        assert found.distance == pytest.approx(theirs, abs=1e-9)
+        if found.distance > 0.0:                  # in penetration several directions may be equally short
+            assert found.normal == pytest.approx(normal, abs=1e-6)
 
 
 @pytest.mark.parametrize("pair", [x for x in PAIRS if x not in STEADY_IN_COAL], ids="-".join)
@@ -118,7 +127,7 @@ def test_the_answer_is_mirrored_when_the_shapes_change_places(pair):
         assert (one.point_b == other.point_a).all()
 
 
-@pytest.mark.parametrize("scale", [1e-6, 1e-3, 1e3, 1e6])
+@pytest.mark.parametrize("scale", [1e-59, 1e-6, 1e6, 1e59])
 @pytest.mark.parametrize("pair", PAIRS, ids="-".join)
 def test_no_judgement_depends_on_the_unit_of_length(pair, scale):
     """A power of ten of the unit changes rounding alone."""
@@ -205,6 +214,29 @@ def test_shapes_in_one_place_have_an_answer():
         assert found.distance <= 0.0
         assert np.linalg.norm(found.normal) == pytest.approx(1.0)
         assert separation(a, Pose(), a, Pose(), found.normal[None])[0] == pytest.approx(found.distance, abs=1e-9)
+
+
+def test_flat_shapes_in_one_plane_touch_in_a_point():
+    """A disc and a sheet in one plane, over each other: no thickness, but one point of both."""
+    for x, y in ((0.3, 0.2), (0.5, 0.0), (-0.6, 0.4)):
+        found = distance(Cylinder(0.5, 0.0), Pose(), Box(0.6, 0.6, 0.0), at(x, y, 0.0))
+        assert found.distance == pytest.approx(0.0, abs=1e-12)
+        assert np.abs(found.normal) == pytest.approx([0, 0, 1])
+        assert found.point_a == pytest.approx(found.point_b, abs=1e-9)
+        assert np.hypot(*found.point_a[:2]) <= 0.5 + 1e-9
+        assert np.abs(found.point_a[:2] - (x, y)).max() <= 0.3 + 1e-9
+
+
+def test_lengths_beyond_what_is_handled_are_refused():
+    with pytest.raises(ModelError, match=r"a Sphere reaches 1e\+80 m .*; from 1e-60 to 1e\+60 m is handled"):
+        Sphere(1e80)
+    with pytest.raises(ModelError, match=r"a Box reaches 8.66025e-81 m from its origin.*take another unit of length"):
+        Box(1e-80, 1e-80, 1e-80)
+    with pytest.raises(ModelError, match=r"a ConvexHull reaches 1e\+100 m"):
+        ConvexHull(1e100 * np.concatenate([np.eye(3), [(0, 0, 0)]]))
+    for pose in (at(0, 0, 1e200), Pose(translation=[(0, 0, 1e200)])):
+        with pytest.raises(ModelError, match=r"a position of a shape is 1e\+200 m from the origin; up to 1e\+60 m"):
+            distance(Sphere(1.0), Pose(), Sphere(1.0), pose)
 
 
 def test_a_batch_is_its_poses_one_by_one():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import mujoco
 import numpy as np
 import pytest
@@ -186,6 +188,32 @@ def test_disabled_links_of_srdf():
     after = names(Scene(mb))
     assert before - after == {frozenset(("link1/skin", "link3/skin"))}
     assert after - before == {frozenset(("link1/skin", "link2/skin"))}
+
+
+def test_a_pair_of_shapes_counts_more_than_bodies_and_enabled_more_than_disabled():
+    mb = chain()
+    mb.add_record(sc.Record("disable_default_collisions", "", {"link": "link4"}))
+    mb.add_record(sc.Record("enable_collisions", "", {"link1": "link4", "link2": "link1"}))
+    mb.add_record(sc.Record("disable_collisions", "", {"link1": "link1", "link2": "link4"}))
+    mb.add_record(sc.Record("contact pair", "", {"geom1": "link1/skin", "geom2": "link3/skin"}))
+    mb.add_record(sc.Record("contact exclude", "", {"body1": "link1", "body2": "link3"}))
+    known = names(Scene(mb))
+    assert {x for x in known if "link4/skin" in x} == {frozenset(("link4/skin", "link1/skin"))}
+    assert frozenset(("link1/skin", "link3/skin")) in known
+
+
+def test_a_scene_of_thousands_of_shapes_lists_no_pairs():
+    """2,000 balls have two million pairs; only those that are near are looked at."""
+    mb, count = sc.Multibody("many"), 2000
+    for i in range(count):
+        mb.add_body(f"ball{i:04d}", None, sc.Free(), sc.Inertia(1.0)).add_geometry(shape("skin", "sphere", (0.1,)))
+    q = np.zeros((count, 7))
+    q[:, 3], q[:, 4] = 1.0, 0.3 * np.arange(count)
+    begin = time.process_time()
+    rows = Scene(mb).distances(q.ravel(), within=0.2)
+    assert time.process_time() - begin < 4.0                  # 0.2 s; a list of all pairs takes 13 s
+    assert len(rows) == count - 1
+    assert rows.distance == pytest.approx(np.full(count - 1, 0.1))
 
 
 def test_choices_by_name_of_shape_or_body_are_kept_through_edits():

@@ -97,8 +97,9 @@ private:
 
     int nearest_face() const {
         int best = -1;
+        double least = HUGE_VAL;
         for (int f = 0; f < faces_; ++f)
-            if (!face_[f].gone && face_[f].usable && (best < 0 || face_[f].offset < face_[best].offset)) best = f;
+            if (offset_[f] < least) least = offset_[f], best = f;
         return best;
     }
 
@@ -115,17 +116,22 @@ private:
         f.usable = area > 1e-14 * norm(e) * norm(g) && area > 0.0;  // slivers have no normal to speak of
         f.n = f.usable ? (1.0 / area) * n : Vec3{0.0, 0.0, 0.0};
         f.offset = f.usable ? std::max({dot(f.n, point_[a].w), dot(f.n, point_[b].w), dot(f.n, point_[c].w)}) : HUGE_VAL;
+        offset_[at] = f.offset;
         return at;
     }
 
     // Takes away the faces around `from` that see the new point, which hang together, and joins the rim of the hole to
     // it. False where there is no more to push.
     bool push(const Point& s, int from) {
-        for (int i = 0; i < points_; ++i)
-            if (norm(point_[i].w - s.w) <= 1e-15 * cores_.size) return false;
+        const double same = 1e-15 * cores_.size;
+        for (int i = 0; i < points_; ++i) {
+            const Vec3 d = point_[i].w - s.w;
+            if (std::abs(d.x) <= same && std::abs(d.y) <= same && std::abs(d.z) <= same) return false;
+        }
         point_[points_] = s;
         int stack[EPA_FACES], top = 0, rim = 0;
-        stack[top++] = from, face_[from].gone = true;
+        const auto take = [&](int f) { face_[f].gone = true, offset_[f] = HUGE_VAL, stack[top++] = f; };
+        take(from);
         while (top > 0) {
             const int f = stack[--top];
             for (int i = 0; i < 3; ++i) {
@@ -133,7 +139,7 @@ private:
                 Face& o = face_[other];
                 if (o.gone) continue;
                 // a sliver goes along with its neighbour
-                if (!o.usable || dot(o.n, s.w - point_[o.v[0]].w) > 1e-15 * cores_.size) o.gone = true, stack[top++] = other;
+                if (!o.usable || dot(o.n, s.w - point_[o.v[0]].w) > same) take(other);
             }
             taken_[taken_count_++] = f;
         }
@@ -242,7 +248,7 @@ private:
                 break;
             }
             last = now;
-            if (now <= FLAT * cores_.size || s.count == 4) break;
+            if (now <= FLAT * cores_.size) break;
         }
         if (s.count == 0) s.p[0] = cores_.support(n), s.weight[0] = 1.0, s.count = 1;
         for (int i = 0; i < s.count; ++i)
@@ -253,6 +259,7 @@ private:
     const Cores& cores_;
     Point point_[EPA_POINTS + 1];
     Face face_[EPA_FACES];
+    double offset_[EPA_FACES];  // of the faces that may be nearest; infinite of the others
     Edge rim_[3 * EPA_FACES];
     int unused_[EPA_FACES], taken_[EPA_FACES], begins_[EPA_POINTS + 1];
     int points_ = 0, faces_ = 0, free_ = 0, taken_count_ = 0;

@@ -74,7 +74,7 @@ inline bool reduce(Simplex& s, Vec3& v) {
             const Vec3 up = p[OTHER[f]] - q[0];
             const double of_other = dot(n, up), of_origin = -dot(n, q[0]);
             const bool flat = !(std::abs(of_other) > 1e-10 * norm(n) * norm(up));  // its sides are rounding: no inside
-            if (!flat && of_other * of_origin > 0.0) continue;  // the origin is on the inner side of this face
+            if (!flat && of_origin != 0.0 && (of_other > 0.0) == (of_origin > 0.0)) continue;  // the origin is on its inner side
             inside = inside && !flat && of_origin == 0.0;
             double t[3];
             const double far2 = nearest_on_triangle(q, t);

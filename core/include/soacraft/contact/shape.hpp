@@ -78,7 +78,7 @@ inline Vec3 support(const Shape& s, const Vec3& d) {
             return {d.x < 0.0 ? -s.size[0] : s.size[0], d.y < 0.0 ? -s.size[1] : s.size[1],
                     d.z < 0.0 ? -s.size[2] : s.size[2]};
         case CYLINDER: {
-            const double across = std::hypot(d.x, d.y), r = across > 0.0 ? s.size[0] / across : 0.0;
+            const double across = std::sqrt(d.x * d.x + d.y * d.y), r = across > 0.0 ? s.size[0] / across : 0.0;
             return {r * d.x, r * d.y, d.z < 0.0 ? -s.size[1] : s.size[1]};
         }
         case ELLIPSOID: {

@@ -15,11 +15,13 @@ from soacraft._core import (
     contact_primitive,
     contact_rays,
 )
+from soacraft.errors import ModelError
 from soacraft.spatial.checks import Array
 from soacraft.spatial.pose import Pose
 
 __all__ = [
     "KINDS",
+    "LONGEST",
     "SPOT",
     "ContactScene",
     "ContactShape",
@@ -31,12 +33,26 @@ __all__ = [
     "contact_primitive",
     "contact_rays",
     "pose_rows",
+    "require_near",
 ]
 
 #: The kinds of shapes, in the order of the compiled code.
 KINDS = ("sphere", "capsule", "box", "cylinder", "ellipsoid", "hull", "plane", "mesh")
 #: Numbers of a spot: distance, point on a, point on b, normal, error.
 SPOT = 11
+#: Lengths in metres that are handled: products of four of them are numbers still.
+LONGEST = 1e60
+
+
+def require_near(p: Array) -> Array:
+    """Refuse positions that products of lengths would make infinite."""
+    far = float(np.abs(p).max(initial=0.0))
+    if far > LONGEST:
+        raise ModelError(
+            f"a position of a shape is {far:g} m from the origin; up to {LONGEST:g} m is handled: take another unit of "
+            "length."
+        )
+    return p
 
 
 def pose_rows(pose: Pose) -> Array:
@@ -45,7 +61,7 @@ def pose_rows(pose: Pose) -> Array:
     >>> pose_rows(Pose(translation=(1, 2, 3)))[0, 8:]
     array([1., 1., 2., 3.])
     """
-    R, p = pose.rotation, pose.translation
+    R, p = pose.rotation, require_near(pose.translation)
     rows = np.empty((R.size // 9, 12))
     rows[:, :9], rows[:, 9:] = R.reshape(-1, 9), p.reshape(-1, 3)
     return rows

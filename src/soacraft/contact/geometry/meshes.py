@@ -51,9 +51,9 @@ class ConvexHull(Shape):
         normals, faces = _faces(hull, given, new)
         offsets = (vertices @ normals.T).max(axis=0)
         near = _neighbours(new[hull.simplices], len(used))
-        core = contact_hull(vertices, normals, offsets, *_ragged(faces), *_ragged(near))
+        self._take(contact_hull(vertices, normals, offsets, *_ragged(faces), *_ragged(near)))
         vertices.setflags(write=False)
-        self._set(vertices=vertices, core=core, _shown=f"{len(vertices)} vertices, {len(faces)} faces")
+        self._set(vertices=vertices, _shown=f"{len(vertices)} vertices, {len(faces)} faces")
 
     def _key(self) -> Any:
         return self.vertices.tobytes()
@@ -137,12 +137,12 @@ class TriangleMesh(Shape):
         used, corners = np.unique(corners[good], return_inverse=True)  # vertices of no triangle are no part of it
         points = np.ascontiguousarray(points[used])
         corners = np.ascontiguousarray(corners.reshape(-1, 3), dtype=np.int64)
-        core = contact_mesh(points, corners.ravel(), closed)
+        self._take(contact_mesh(points, corners.ravel(), closed))
         points.setflags(write=False)
         corners.setflags(write=False)
         more = "closed" if closed else "open, two-sided"
         more += f", {dropped} without area left out" * (dropped > 0) + ", was inside out" * inverted
-        self._set(vertices=points, triangles=corners, closed=closed, inverted=inverted, dropped=dropped, core=core,
+        self._set(vertices=points, triangles=corners, closed=closed, inverted=inverted, dropped=dropped,
                   _shown=f"{len(points)} vertices, {len(corners)} triangles, {more}")  # fmt: skip
 
     def _key(self) -> Any:
@@ -211,10 +211,10 @@ class HeightField(Shape):
         base = float(z.min()) - max(wide) if bottom is None else float(finite(bottom, (), "bottom of a HeightField"))
         if base >= z.min():
             raise ModelError(f"bottom of a HeightField must be below its heights, from {z.min():g} on, got {base:g}.")
-        core = contact_mesh(*_ground(z, wide[0], wide[1], base), True)
+        self._take(contact_mesh(*_ground(z, wide[0], wide[1], base), True))
         z.setflags(write=False)
         shown = f"{rows} x {columns} heights over {wide[0]:g} x {wide[1]:g} m, {z.min():g} to {z.max():g} m"
-        self._set(heights=z, size=(wide[0], wide[1], base), core=core, _shown=shown)
+        self._set(heights=z, size=(wide[0], wide[1], base), _shown=shown)
 
     def _key(self) -> Any:
         return self.heights.shape, self.heights.tobytes(), self.size

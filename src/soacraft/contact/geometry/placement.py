@@ -20,8 +20,9 @@ from soacraft.spatial.checks import Array, finite
 
 @dataclass
 class Choices:
-    """What the user of a scene chose, by names of shapes or bodies: shapes of their own, shapes left out, whether bodies
-    touch that a hinge joins, pairs that may touch or not (the last one counts most), paddings of one or two names.
+    """What the user of a scene chose, by names of shapes or bodies: shapes of their own, shapes left out, whether
+    bodies touch that a hinge joins, pairs that may touch or not (the last one counts most), paddings of one or two
+    names.
     """
 
     shapes: dict[str, Shape]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from soacraft.arguments import whole_number
-from soacraft.contact.geometry.compiled import ContactScene
+from soacraft.contact.geometry.compiled import ContactScene, require_near
 from soacraft.contact.geometry.filters import Names, Placed, collision_shapes
 from soacraft.contact.geometry.impact import first_impact
 from soacraft.contact.geometry.placement import Choices, Placement, key_of, place
@@ -286,7 +286,7 @@ class Scene:
         local = built.local
         at = np.empty((states, count, 12))
         at[..., :9] = (Rb @ local[:, :9].reshape(-1, 3, 3)).reshape(states, count, 9)
-        at[..., 9:] = (Rb @ local[:, 9:, None])[..., 0] + pb
+        at[..., 9:] = require_near((Rb @ local[:, 9:, None])[..., 0] + pb)
         return at, np.array(given, dtype=np.float64).reshape(states, -1)
 
     def _check_rows(self, rows: Contacts) -> None:

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from soacraft.contact.geometry.compiled import KINDS, ContactShape, contact_primitive
+from soacraft.contact.geometry.compiled import KINDS, LONGEST, ContactShape, contact_primitive
 from soacraft.errors import ModelError
 from soacraft.spatial.checks import Array, finite, number_text
 
@@ -27,6 +27,16 @@ class Shape:
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise ModelError(f"a {type(self).__name__} is immutable: make a new one instead of setting {name!r}.")
+
+    def _take(self, core: ContactShape) -> None:
+        """Take the compiled shape, of a size that is handled."""
+        far = core.extent
+        if np.isfinite(far) and not (far == 0.0 or 1.0 / LONGEST <= far <= LONGEST):
+            raise ModelError(
+                f"a {type(self).__name__} reaches {far:g} m from its origin; from {1.0 / LONGEST:g} to {LONGEST:g} m "
+                "is handled: take another unit of length."
+            )
+        self._set(core=core)
 
     def _set(self, **values: Any) -> None:
         for name, value in values.items():
@@ -61,7 +71,8 @@ class _Sized(Shape):
             raise ModelError(f"{what} must {rule}, got {number_text(numbers)}.")
         numbers.setflags(write=False)
         shown = ", ".join(repr(float(x)) for x in numbers)
-        self._set(size=numbers, _shown=shown, core=contact_primitive(KINDS.index(self.kind), self._halves(numbers)))
+        self._set(size=numbers, _shown=shown)
+        self._take(contact_primitive(KINDS.index(self.kind), self._halves(numbers)))
 
     def _halves(self, size: Array) -> Array:
         """Three numbers as the compiled code has them."""
