@@ -25,6 +25,8 @@ inline Nearest nearest(const Cores& c, double beyond) {
     if (is_box_like(c.A) && is_box_like(c.B)) {
         out = box_depth(c);  // in each other, or farther apart than anybody asks, one look along 15 normals is enough
         if (out.distance <= NEAR * c.size || out.distance > beyond) return out;
+        // the separation is a lower bound, its points an upper one: where they agree, that is the distance
+        if (norm(out.b - out.a) - out.distance <= GJK_ENOUGH * c.size) return out;
         start = out.n;
     }
     if (gjk(c, s, out, beyond, start)) {
@@ -41,40 +43,55 @@ inline Nearest nearest(const Cores& c, double beyond) {
     return Polytope(c).depth(s);
 }
 
-// Sphere and sphere, capsule and sphere, capsule and capsule: the nearest points of two segments along z.
-inline bool segments(const Cores& c, Nearest& out) {
-    if (c.A.kind > CAPSULE || c.B.kind > CAPSULE) return false;
-    const double ha = half_edges(c.A).z, hb = half_edges(c.B).z;
-    const Vec3 d = c.at.R.column(2), r = c.at.p;
-    double s = 0.0, t = 0.0;
-    const double dz = d.z, det = 1.0 - dz * dz;
-    if (ha > 0.0 && hb > 0.0 && det > 1e-16) s = std::clamp((r.z - dz * dot(r, d)) / det, -ha, ha);
-    t = std::clamp(s * dz - dot(r, d), -hb, hb);
-    s = std::clamp(r.z + t * dz, -ha, ha);
-    t = std::clamp(s * dz - dot(r, d), -hb, hb);
-    out.a = {0.0, 0.0, s}, out.b = r + t * d;
-    const Vec3 between = out.b - out.a;
+// The core of a sphere or a capsule: the points p + t z, |t| <= h.
+struct Segment {
+    Vec3 p, z;
+    double h;
+};
+
+inline Segment segment_of(const Shape& s, const Vec3& p, const Vec3& z) { return {p, z, s.kind == CAPSULE ? s.size[1] : 0.0}; }
+
+// Points that are nearer than NEAR have no normal of their own: false.
+inline bool apart_by(const Vec3& between, double size, Nearest& out) {
     out.distance = norm(between), out.error = 0.0;
-    if (out.distance > NEAR * c.size) {
-        out.n = (1.0 / out.distance) * between;
-    } else {  // they cross: along a normal across both
-        const Nearest across = box_depth(c);
-        out.distance = across.distance, out.n = across.n;
-    }
+    if (!(out.distance > NEAR * size)) return false;
+    out.n = (1.0 / out.distance) * between;
     return true;
 }
 
-// A sphere and a box, the sphere second: the nearest point of the box by clamping.
-inline bool box_and_point(const Cores& c, Nearest& out) {
-    if (c.A.kind != BOX || c.B.kind != SPHERE) return false;
-    const Vec3 h = half_edges(c.A), &p = c.at.p;
+// Sphere and sphere, capsule and sphere, capsule and capsule: the nearest points of two segments.
+inline bool segments(const Segment& a, const Segment& b, double size, Nearest& out) {
+    const Vec3 r = b.p - a.p;
+    double s = 0.0, t = 0.0;
+    if (a.h > 0.0 || b.h > 0.0) {
+        const double dz = dot(a.z, b.z), ra = dot(r, a.z), rb = dot(r, b.z), det = 1.0 - dz * dz;
+        if (a.h > 0.0 && b.h > 0.0 && det > 1e-16) s = std::clamp((ra - dz * rb) / det, -a.h, a.h);
+        t = std::clamp(s * dz - rb, -b.h, b.h);
+        s = std::clamp(ra + t * dz, -a.h, a.h);
+        t = std::clamp(s * dz - rb, -b.h, b.h);
+    }
+    const Vec3 x = s * a.z, y = r + t * b.z;
+    out.a = a.p + x, out.b = a.p + y;
+    return apart_by(y - x, size, out);
+}
+
+// A box and a point p in its axes: the nearest point of the box by clamping.
+inline bool box_and_point(const Vec3& h, const Vec3& p, double size, Nearest& out) {
     out.a = {std::clamp(p.x, -h.x, h.x), std::clamp(p.y, -h.y, h.y), std::clamp(p.z, -h.z, h.z)};
     out.b = p;
-    const Vec3 between = p - out.a;
-    out.distance = norm(between), out.error = 0.0;
-    if (!(out.distance > NEAR * c.size)) return false;
-    out.n = (1.0 / out.distance) * between;
-    return true;
+    return apart_by(p - out.a, size, out);
+}
+
+inline bool closed_form(const Cores& c, Nearest& out) {
+    if (c.A.kind <= CAPSULE && c.B.kind <= CAPSULE) {
+        const Segment a = segment_of(c.A, {0.0, 0.0, 0.0}, {0.0, 0.0, 1.0}), b = segment_of(c.B, c.at.p, c.at.R.column(2));
+        if (!segments(a, b, c.size, out)) {  // they cross: along a normal across both
+            const Nearest across = box_depth(c);
+            out.distance = across.distance, out.n = across.n;
+        }
+        return true;
+    }
+    return c.A.kind == BOX && c.B.kind == SPHERE && box_and_point(half_edges(c.A), c.at.p, c.size, out);
 }
 
 // Two convex shapes, B at a frame in A. Points beyond `within` are not looked for; with `several`, all corners of the
@@ -83,7 +100,7 @@ inline void convex_touch(const Shape& A, const Shape& B, const Frame& at, double
     const Cores c(A, B, at);
     const double ra = rounding(A), rb = rounding(B);
     Nearest x;
-    if (!segments(c, x) && !box_and_point(c, x)) x = nearest(c, within + ra + rb);
+    if (!closed_form(c, x)) x = nearest(c, within + ra + rb);
     out.n = x.n, out.error = x.error, out.count = 1;
     out.contact[0] = {x.a + ra * x.n, x.b - rb * x.n, x.distance - ra - rb};
     if (out.contact[0].gap > within) return;

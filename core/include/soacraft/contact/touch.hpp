@@ -30,12 +30,38 @@ inline bool in_order(const Shape& a, const double* pose_a, const Shape& b, const
 // Two half spaces have no distance.
 inline bool answerable(const Shape& a, const Shape& b) { return a.kind != PLANE || b.kind != PLANE; }
 
+// Spheres, capsules, and a sphere with a box (A first), straight from their poses; false where others must answer.
+inline bool quick_touch(const Shape& A, const double* pose_A, const Shape& B, const double* pose_B, Spot& out) {
+    const auto position = [](const double* x) { return Vec3{x[9], x[10], x[11]}; };
+    Nearest x;
+    const double size = A.extent + B.extent;
+    if (A.kind <= CAPSULE && B.kind <= CAPSULE) {
+        const auto segment = [&](const Shape& s, const double* at) { return segment_of(s, position(at), {at[2], at[5], at[8]}); };
+        if (!segments(segment(A, pose_A), segment(B, pose_B), size, x)) return false;
+    } else if (A.kind == BOX && B.kind == SPHERE) {
+        const Frame at = read_frame(pose_A);
+        if (!box_and_point(half_edges(A), at.back(position(pose_B)), size, x)) return false;
+        x.a = at * x.a, x.b = position(pose_B), x.n = at.R * x.n;
+    } else {
+        return false;
+    }
+    const double ra = rounding(A), rb = rounding(B);
+    out = {x.a + ra * x.n, x.b - rb * x.n, x.n, x.distance - ra - rb, 0.0};
+    return true;
+}
+
 // The spots of two shapes at poses (rotation, then translation) that are within a distance, in the axes of the poses,
 // appended to `out`: the nearest first; without `several` that one alone. n points from a to b.
 inline void touch(const Shape& a, const double* pose_a, const Shape& b, const double* pose_b, double within, bool several,
                   std::vector<Spot>& out) {
     const bool ordered = in_order(a, pose_a, b, pose_b);
     const Shape &A = ordered ? a : b, &B = ordered ? b : a;
+    Spot quick;
+    if (!several && quick_touch(A, ordered ? pose_a : pose_b, B, ordered ? pose_b : pose_a, quick)) {
+        if (!ordered) std::swap(quick.a, quick.b), quick.n = -quick.n;
+        if (quick.gap <= within) out.push_back(quick);
+        return;
+    }
     const Frame at_A = read_frame(ordered ? pose_a : pose_b), at_B = read_frame(ordered ? pose_b : pose_a);
     const std::size_t first = out.size();
     Frame base = at_A;
