@@ -11,7 +11,7 @@ BINDING = "ops/binding.py"
 FUNCTIONS = "ops/sko_binding.py"
 HANDLE = "dynamics/handle.py"
 RESULTS = "dynamics/per_body.py"
-SOLVER = "loops/solver.py"
+SOLVER = "loops/planned.py"
 FINDINGS = "loops/findings.py"
 EMBEDDED = "loops/embedding/binding.py"
 

@@ -27,7 +27,7 @@ from soacraft.loops.mixed import key_of
 from soacraft.spatial.checks import Array
 
 if TYPE_CHECKING:
-    from soacraft.loops.solver import Solver
+    from soacraft.loops.planned import PlannedSolver
 
 #: Choices of actuated dofs that are kept, by number and by name.
 _PLANS = 16
@@ -36,7 +36,7 @@ _PLANS = 16
 class Actuation:
     """The embeddings of one solver for its parameters of now, made as they are asked for."""
 
-    def __init__(self, solver: Solver) -> None:
+    def __init__(self, solver: PlannedSolver) -> None:
         self._solver = solver
         self._plans: dict[Any, CompiledClosures] = {}  # by actuated dofs, and by what names them
         self._own: tuple[Indices, CompiledClosures] | None = None  # for the independent dofs that were kept

@@ -20,7 +20,7 @@ from soacraft.model.tree.subgraph import SubGraph
 from soacraft.spatial.checks import Array
 
 if TYPE_CHECKING:
-    from soacraft.loops.solver import Solver
+    from soacraft.loops.planned import PlannedSolver
 
 
 class Answer(NamedTuple):
@@ -38,7 +38,7 @@ class Findings:
     nothing but the dofs that an augmented solver names first.
     """
 
-    def __init__(self, solver: Solver, chosen: Indices | None = None, uniform: bool = True) -> None:
+    def __init__(self, solver: PlannedSolver, chosen: Indices | None = None, uniform: bool = True) -> None:
         graph = solver._graph
         self._solver, self._parameters = solver, graph.parameters
         self.chosen = chosen
@@ -102,7 +102,7 @@ def _anchored(graph: Graph) -> State | None:
 class Answered(Findings):
     """What belongs to a result that was computed in Python."""
 
-    def __init__(self, solver: Solver, tasks: Sequence[Task], answers: Sequence[Answer]) -> None:
+    def __init__(self, solver: PlannedSolver, tasks: Sequence[Task], answers: Sequence[Answer]) -> None:
         super().__init__(solver)
         self._tasks, self._answers = tasks, answers
 
