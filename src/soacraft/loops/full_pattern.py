@@ -27,11 +27,11 @@ class Hinges(NamedTuple):
     """The hinges of all bodies at one state."""
 
     N_T: Array
-    """N*(k), (n, 6, width): orthonormal rows with N* H* = 0, after rows that are not there."""
+    """N*(k), (n, 6, width): rows with N* H* = 0, orthonormal in lengths of the model, after rows that are not there."""
     there: Mask
     """(n, 6): which rows are."""
     H_inv: Array
-    """(H*(k))^+, (n, 6, width), rows of zeros below."""
+    """A left inverse of H*(k), (n, 6, width), rows of zeros below."""
 
 
 class _Kind(NamedTuple):
@@ -43,28 +43,38 @@ class _Kind(NamedTuple):
     parts: list[tuple[int, Indices]]
     """Where their maps are: the hinge group and the numbers in it."""
 
-    def hinges(self, maps: tuple[Array, ...]) -> Hinges:
-        """N*, and (H*)^+, from H = U S V*. A hinge that is singular, or one without dofs, has more rows of N*."""
+    def hinges(self, maps: tuple[Array, ...], length: float) -> Hinges:
+        """N*, and a left inverse of H*, from R H D = U S V*: D takes slides in lengths of the model and R makes rows of
+        length 1, so that rounding is the same in any units. A hinge that is singular, or one without dofs, has more
+        rows of N*."""
         H = np.concatenate([maps[group][members] for group, members in self.parts]).mT
-        if self.rotor:
-            H = np.concatenate([H, np.broadcast_to(np.eye(self.nv), (len(H), self.nv, self.nv))], axis=-1)
-        count, nv, width = H.shape
+        count, nv, _ = H.shape
         if nv == 0:
             return Hinges(np.broadcast_to(np.eye(6), (count, 6, 6)), np.ones((count, 6), dtype=bool), H)
+        D = np.broadcast_to(np.repeat([1.0, 1.0 / length], 3), (count, 6))
+        size = np.linalg.norm(H * D[:, None], axis=-1)
+        R = 1.0 / np.where(size > 0.0, size, 1.0)
+        H = R[:, :, None] * H * D[:, None]
+        if self.rotor:  # each in the size of its dof
+            H = np.concatenate([H, np.broadcast_to(np.eye(nv), (count, nv, nv))], axis=-1)
+            D = np.concatenate([D, 1.0 / R], axis=-1)
+        width = H.shape[-1]
         U, s, V_T = np.linalg.svd(H)
         moves = s > np.finfo(float).eps * width * s[:, :1]
         rank = moves.sum(axis=-1)
         S_inv = np.divide(1.0, s, out=np.zeros_like(s), where=moves)
         there = np.arange(width - 6, width) >= rank[:, None]
-        return Hinges(V_T[:, -6:], there, (U * S_inv[:, None]) @ V_T[:, :nv])
+        H_inv = R[:, :, None] * ((U * S_inv[:, None]) @ V_T[:, :nv]) * D[:, None]
+        return Hinges(V_T[:, -6:] * D[:, None], there, H_inv)
 
 
 class Bodies:
-    """The bodies of a layout and their hinges, stacked; `width` is the size of the largest node."""
+    """The bodies of a layout and their hinges, stacked; `width` is the size of the largest node. `length`: about that
+    of the model."""
 
-    def __init__(self, layout: Layout, maps: tuple[Array, ...]) -> None:
+    def __init__(self, layout: Layout, maps: tuple[Array, ...], length: float = 1.0) -> None:
         n, width = layout.n, max(layout.dims, default=6)
-        self.width = width
+        self.width, self._length = width, length if length > 0.0 else 1.0
         self.parents = np.array(layout.parents, dtype=np.intp)
         self.inner = np.flatnonzero(self.parents >= 0)
         self.body_of_dof = [k for k, x in enumerate(layout.v_slices) for _ in range(x.start, x.stop)]
@@ -79,14 +89,14 @@ class Bodies:
         self.M_inv = np.asarray(np.linalg.pinv(self.M, rcond=MASSLESS, hermitian=True))
         empty = Hinges(np.zeros((n, 6, width)), np.zeros((n, 6), dtype=bool), np.zeros((n, 6, width)))
         constant, self._varying = _kinds(layout)
-        self._constant = _filled(empty, constant, maps)
+        self._constant = _filled(empty, constant, maps, self._length)
 
     def hinges(self, maps: tuple[Array, ...]) -> Hinges:
         """All hinges at a state; those with a constant H are known."""
         if not self._varying:
             return self._constant
         N_T, there, H_inv = self._constant
-        return _filled(Hinges(N_T.copy(), there.copy(), H_inv.copy()), self._varying, maps)
+        return _filled(Hinges(N_T.copy(), there.copy(), H_inv.copy()), self._varying, maps, self._length)
 
 
 class Ties:
@@ -243,9 +253,9 @@ def _kinds(layout: Layout) -> tuple[list[_Kind], list[_Kind]]:
     return kinds
 
 
-def _filled(hinges: Hinges, kinds: list[_Kind], maps: tuple[Array, ...]) -> Hinges:
+def _filled(hinges: Hinges, kinds: list[_Kind], maps: tuple[Array, ...], length: float) -> Hinges:
     for kind in kinds:
-        N_T, there, H_inv = kind.hinges(maps)
+        N_T, there, H_inv = kind.hinges(maps, length)
         hinges.N_T[kind.bodies, :, : N_T.shape[-1]] = N_T
         hinges.there[kind.bodies] = there
         hinges.H_inv[kind.bodies, : kind.nv, : N_T.shape[-1]] = H_inv

@@ -71,7 +71,7 @@ class FullyAugmented(Augmented):
 
     def _solve(self, task: Task) -> Answer:
         if self._bodies is None:
-            self._bodies = Bodies(task.graph.layout, task.state.configuration.maps)
+            self._bodies = Bodies(task.graph.layout, task.state.configuration.maps, task.rows.measure.length)
         key = tuple(tuple(x.rates) for x in task.rows.couplings)
         ties, known = self._patterns.get(key) or (Ties(task.rows, self._bodies), None)
         system = _System(task, self._bodies, ties)
@@ -112,7 +112,8 @@ class _Found(NamedTuple):
     """In the order of the matrix's columns."""
     settled: bool
     change: float
-    """The last one, relative to the largest of the numbers watched and what gravity and forces let bodies move by."""
+    """The last one, relative to the largest of the numbers watched and what gravity and forces let bodies move by, all
+    in radians and lengths of the model."""
     factor: Any
     slack: Array
     """With which it was factored."""
@@ -131,7 +132,7 @@ class _System:
         C, besides = ties.blocks(task.rows, self.hinges, self.A, self.a)
         self.c = task.Udot - besides
         self.compliance = ties.compliance(C)
-        self.least_acceleration = max(natural_rate(task) ** 2 * min(1.0, task.rows.measure.length), 1e-300)
+        self.least_acceleration = max(natural_rate(task) ** 2, 1e-300)
         N_T = self.hinges.N_T
         self.values = Values(bodies.M, N_T, -N_T[:, :, :6] @ self.A.mT, C, np.zeros(ties.size))
 
@@ -148,7 +149,7 @@ class _System:
         """Accelerations of all bodies, forces of all hinges, and multipliers of the closures."""
         N_a = times(self.hinges.N_T[:, :, :6], self.a)[self.hinges.there]
         rhs = np.concatenate([self._body_forces(), N_a, self.c])
-        found = self._settled(pattern, self.values, self._soft, rhs, pattern.bodies)
+        found = self._settled(pattern, self.values, self._soft, rhs, pattern.bodies, self._in_units())
         if found.factor is None:
             raise self._singular()
         return found
@@ -185,14 +186,30 @@ class _System:
         np.subtract.at(f[:, :6], bodies.parents[inner], back)
         return f[bodies.alpha >= 0]
 
+    def _in_units(self) -> Array:
+        """What makes radians and lengths of the model of the accelerations of bodies and rotors."""
+        bodies, measure = self.bodies, self.task.rows.measure
+        units = np.ones(bodies.alpha.shape)
+        units[:, 3:6] = 1.0 / measure.length if measure.length > 0.0 else 1.0
+        rotors = bodies.alpha[:, 6:] >= 0
+        units[:, 6:][rotors] = measure.dofs[bodies.dofs[:, : rotors.shape[1]][rotors]]
+        return units[bodies.alpha >= 0]
+
     def _soft(self, part: float) -> Values:
         """With slack."""
         return self.values._replace(slack=-part * SLACK * self.compliance)
 
     def _settled(
-        self, pattern: Pattern, rigid: Values, soft: Callable[[float], Values], rhs: Array, watched: Indices
+        self,
+        pattern: Pattern,
+        rigid: Values,
+        soft: Callable[[float], Values],
+        rhs: Array,
+        watched: Indices,
+        units: Array,
     ) -> _Found:
-        """Solve with the factors of a softer matrix, and of less and less soft ones until the entries watched stay.
+        """Solve with the factors of a softer matrix, and of less and less soft ones until the entries watched, in their
+        units, stay.
 
         A matrix without factors ends it.
         """
@@ -204,7 +221,7 @@ class _System:
                 factor = pattern.factored(values)
             except RuntimeError:
                 break
-            refined = _refined(K, factor, rhs, found.z, watched, self.least_acceleration)
+            refined = _refined(K, factor, rhs, found.z, lambda x: x[watched] * units, self.least_acceleration)
             found = _Found(*refined, factor, values.slack, K)
             if found.settled:
                 break
@@ -239,7 +256,8 @@ class _System:
         rhs = found.K @ forces
         rigid = self.values._replace(M=np.zeros_like(self.values.M), slack=-np.ones(self.ties.size))
         little = SLACK * float(self.compliance.min()) * self.values.M
-        return self._settled(pattern, rigid, lambda part: rigid._replace(M=part * little), rhs, pattern.closures)
+        units = self.task.rows.units
+        return self._settled(pattern, rigid, lambda part: rigid._replace(M=part * little), rhs, pattern.closures, units)
 
     def _singular(self) -> SingularError:
         return SingularError(
@@ -249,15 +267,15 @@ class _System:
 
 
 def _refined(
-    K: csc_array, factor: Any, rhs: Array, z: Array, watched: Indices, least: float
+    K: csc_array, factor: Any, rhs: Array, z: Array, watched: Callable[[Array], Array], least: float
 ) -> tuple[Array, bool, float]:
-    """Solve for what is left until the entries watched stay; whether they do, and their last change relative to the
-    largest of them, or to the least that counts."""
+    """Solve for what is left until what is watched stays; whether it does, and its last change relative to the largest
+    of it, or to the least that counts."""
     before = np.inf
     for _ in range(_ROUNDS):
         step = factor.solve(rhs - K @ z)
         z = z + step
-        change, largest = (float(np.abs(x[watched]).max(initial=0.0)) for x in (step, z))
+        change, largest = (float(np.abs(watched(x)).max(initial=0.0)) for x in (step, z))
         if change <= SETTLED * largest:
             return z, True, 0.0
         if change > 0.1 * before:  # rounding, or a slack too large for the stiffest closure
