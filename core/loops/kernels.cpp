@@ -8,6 +8,7 @@
 #include "soacraft/loops/augmented/fully_augmented.hpp"
 #include "soacraft/loops/embedding/inverse_embedding.hpp"
 #include "soacraft/loops/augmented/reference_compliance.hpp"
+#include "soacraft/loops/left_out.hpp"
 #include "soacraft/rigid/drivers/access.hpp"
 
 SOACRAFT_RIGID_BEGIN
@@ -33,7 +34,7 @@ T rows_kept(const LoopWorkOf<T>& w, loops::Method method) {
     if (method != loops::CONSTRAINT_EMBEDDING) return w.kept;
     index kept = 0;
     for (const Group& g : w.plan.groups) kept += static_cast<index>(g.dependent.size());
-    return T(static_cast<double>(kept));
+    return T(static_cast<double>(kept)) + w.kept;
 }
 
 // The states that a T holds: q, v and so on as the kernels take them.
@@ -83,7 +84,9 @@ Where<T> settle(LoopWorkOf<T>& w, char* more, loops::Method method, const loops:
     // otherwise a row was left out that counts: near a singular pose
     const T repeated = T(plan.tolerances.repeated) + T(plan.tolerances.open_rows) * w.open_by;
     const Where<T> all_kept = is_at_most(T(static_cast<double>(plan.size)), rows_kept(w, method));
-    return fine & (all_kept | is_at_most(left.closures, repeated));
+    fine &= all_kept | is_at_most(left.closures, repeated);
+    if (!any(fine)) return fine;
+    return fine & truly_repeat(w, method, all_kept, larger(T(plan.tolerances.zero), repeated));
 }
 
 // The wrench of each closure on its frame b in the axes of a, and the multiplier of each coupling.

@@ -153,7 +153,7 @@ void read_bodies(Plan& plan, nb::handle closures) {
 }
 
 Tolerances read_tolerances(nb::handle given) {
-    return {number(given, "closed"),   number(given, "rank"), number(given, "doubtful"), number(given, "pivot"),
+    return {number(given, "closed"),   number(given, "doubtful"), number(given, "pivot"),
             number(given, "rounding"), number(given, "repeated"), number(given, "open_rows"), number(given, "lowest"),
             number(given, "highest"),  number(given, "closest"), number(given, "furthest"), number(given, "shrinks"),
             number(given, "trust"),    number(given, "small"), number(given, "balanced"), number(given, "settled"),

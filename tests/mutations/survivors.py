@@ -227,6 +227,7 @@ NO_ENTRY: dict[str, str] = {
     "core/include/soacraft/contact/touch.hpp": "no campaign yet",
     "core/include/soacraft/loops/embedding/constraint_embedding.hpp": "no campaign yet",
     "core/include/soacraft/loops/embedding/inverse_embedding.hpp": "no campaign yet",
+    "core/include/soacraft/loops/left_out.hpp": "no campaign yet",
     "core/include/soacraft/loops/linear/block_cholesky_lanes.hpp": "no campaign yet",
     "core/include/soacraft/loops/linear/row_space.hpp": "no campaign yet",
     "core/include/soacraft/loops/rows/closure_jacobian.hpp": "no campaign yet",

@@ -8,7 +8,7 @@ from soacraft.dynamics.engine import answer
 from soacraft.dynamics.problem import Problem
 from soacraft.kinematics.rows import Constraints
 from soacraft.kinematics.tasks import Task
-from soacraft.kinematics.tolerances import OPEN_ROWS, REPEATED
+from soacraft.kinematics.tolerances import OPEN_ROWS, REPEATED, ZERO
 from soacraft.spatial.checks import Array
 
 
@@ -28,11 +28,24 @@ def residuals(task: Task, vdot: Array, multipliers: Array, of_rows: Array | None
 
 def repeats(task: Task, vdot: Array, of_rows: Array | None = None) -> bool:
     """Whether accelerations leave nothing of the rows but rounding, and what the loops are open by. Then no row is left
-    out that counts: an answer for some rows that satisfies all is the answer for all (Gauss's least constraint)."""
+    out that is clearly one: an answer for some rows that satisfies all is the answer for all (Gauss's least
+    constraint). Next to a singular pose a row is so small that it leaves nothing either, whatever the accelerations:
+    ranks (`kinematics.partition`) or `do_nothing` tell."""
     rows = task.rows
     of_rows = residual_of_rows(task, vdot) if of_rows is None else of_rows
     left = float(np.abs(of_rows / rows.units).max(initial=0.0))
     return left <= (REPEATED + OPEN_ROWS * rows.open_part) * acceleration_of(task, vdot, np.zeros(rows.size))
+
+
+def do_nothing(rows: Constraints, multipliers: Array | None) -> bool:
+    """Whether constraint forces are zero in units of rows and dofs, |Gc* lambda| <= ZERO |lambda|, but for what the
+    loops are open by. Of multipliers that a compliance takes to nothing: whether the rows themselves repeat, not their
+    squares alone. True without any."""
+    if multipliers is None:
+        return True
+    forces = np.abs(rows.jacobian().T @ multipliers / rows.measure.dofs).max(initial=0.0)
+    zero = max(ZERO, OPEN_ROWS * rows.open_part)
+    return bool(forces <= zero * np.abs(multipliers * rows.units).max(initial=0.0))
 
 
 def acceleration_of(task: Task, vdot: Array, multipliers: Array) -> float:

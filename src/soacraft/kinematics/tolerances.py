@@ -223,7 +223,6 @@ class Tolerances:
     """What compiled code is handed, with the words it has for each."""
 
     closed: float = CLOSED
-    rank: float = RANK
     doubtful: float = DOUBTFUL
     pivot: float = PIVOT
     rounding: float = PIVOT_ROUNDING

@@ -17,7 +17,7 @@ from soacraft.errors import SingularError
 from soacraft.kinematics.independent import Partition, least_norm
 from soacraft.kinematics.partition import partition
 from soacraft.kinematics.plan import FULLY_AUGMENTED
-from soacraft.kinematics.residuals import natural_rate, repeats, residual_of_rows, residuals
+from soacraft.kinematics.residuals import do_nothing, natural_rate, repeats, residual_of_rows, residuals
 from soacraft.kinematics.sizes import sizes_of
 from soacraft.kinematics.tasks import Task
 from soacraft.kinematics.tolerances import ACCURATE, CLOSED, SETTLED, SLACK, STALLED
@@ -81,8 +81,9 @@ class FullyAugmented(Augmented):
         found = system.solve(pattern)
         vdot = system.hinge_accelerations(found.z[pattern.bodies])
         of_rows, off = residual_of_rows(task, vdot), np.inf
-        if found.change <= self.tolerance and repeats(task, vdot, of_rows):
-            multipliers, choice = system.least(pattern, found, self.tolerance)
+        idle = system.idle(pattern, found)
+        if found.change <= self.tolerance and repeats(task, vdot, of_rows) and do_nothing(task.rows, idle):
+            multipliers, choice = system.least(pattern, found, idle is not None, self.tolerance)
             left = residuals(task, vdot, multipliers, of_rows)  # `change` mixes turns and metres, these do not
             off = max(left)
             if off <= min(ACCURATE, self.tolerance):
@@ -163,11 +164,29 @@ class _System:
         step[inner, :6] -= above
         return times(self.hinges.H_inv, step)[bodies.dofs >= 0]
 
-    def least(self, pattern: Pattern, found: _Found, tolerance: float) -> tuple[Array, Partition | None]:
-        """The multipliers of least norm that do the same, those found where no row repeats others; and the partition
+    def idle(self, pattern: Pattern, found: _Found) -> Array | None:
+        """Multipliers that do nothing, or nearly; None where no rows repeat others.
+
+        With S the compliance of the closures, e^1/2 (S + e)^-1 e^1/2 leaves those alone that do nothing and makes
+        others small: two rounds of it on a vector tell whether there are some, two more leave hardly anything else.
+        """
+        root, x, sizes = np.sqrt(-found.slack), self.ties.probe, []
+        for _ in range(4):
+            rhs = np.zeros(pattern.size)
+            rhs[pattern.size - len(x) :] = root * x
+            x = root * found.factor.solve(rhs)[pattern.closures]
+            sizes.append(float(np.linalg.norm(x)))
+            if len(sizes) == 2 and not sizes[1] > 0.1 * sizes[0]:
+                return None
+        return np.divide(x, root, out=np.zeros_like(x), where=root > 0.0)
+
+    def least(
+        self, pattern: Pattern, found: _Found, repeated: bool, tolerance: float
+    ) -> tuple[Array, Partition | None]:
+        """The multipliers of least norm that do the same, those found where no row is `repeated`; and the partition
         of the dofs where it was made for them."""
         multipliers = found.z[pattern.closures]
-        if not self._repeated(pattern, found):
+        if not repeated:
             return multipliers, None
         least = self._least_sparse(pattern, found)
         if least.settled:
@@ -227,20 +246,6 @@ class _System:
                 break
             part *= 1e-2
         return found
-
-    def _repeated(self, pattern: Pattern, found: _Found) -> bool:
-        """Whether some rows repeat others, or nearly.
-
-        With S the compliance of the closures, e^1/2 (S + e)^-1 e^1/2 leaves multipliers alone that do nothing and makes
-        others small: two rounds of it on a vector tell.
-        """
-        root, x, sizes = np.sqrt(-found.slack), self.ties.probe, []
-        for _ in range(2):
-            rhs = np.zeros(pattern.size)
-            rhs[pattern.size - len(x) :] = root * x
-            x = root * found.factor.solve(rhs)[pattern.closures]
-            sizes.append(float(np.linalg.norm(x)))
-        return sizes[1] > 0.1 * sizes[0]
 
     def _least_sparse(self, pattern: Pattern, found: _Found) -> _Found:
         """The multipliers lambda' = C y of least norm, y a motion of the tree:

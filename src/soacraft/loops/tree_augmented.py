@@ -91,7 +91,7 @@ class TreeAugmented(Augmented):
             return Answer(vdot, multipliers)
         choice = partition(task.rows, tolerance=self.tolerance)
         self._refer(compliance, choice.loose)
-        if not repeats(task, vdot):
+        if factor.rank < choice.rank or not repeats(task, vdot):
             return _by_singular_values(task, choice)
         return Answer(vdot, least_norm(task.rows, multipliers, choice.rank), choice)
 

@@ -120,14 +120,8 @@ inline bool dependent_step(LoopWork& w, double* dv) {
         tie_group(w, g, s);
         const auto unit = [&](index column) { return plan.unit[plan.user_dof[g.dofs[column]]]; };
         const auto fill = [&](const Tied& tied, double* F, index columns, double* right) {
-            const auto count = static_cast<index>(tied.columns.size());
-            for (index r = 0; r < tied.rows; ++r) {
-                const double size = w.unit[g.rows[tied.row + r]];
-                for (index c = 0; c < count; ++c)
-                    if (tied.place[c] >= 0)
-                        F[r * columns + tied.place[c]] = s.G[tied.at + r * count + c] / (size * unit(tied.columns[c]));
-                right[r] = w.open[g.rows[tied.row + r]] / size;
-            }
+            fill_in_units(w, g, s, tied, columns, F);
+            for (index r = 0; r < tied.rows; ++r) right[r] = w.open[g.rows[tied.row + r]] / w.unit[g.rows[tied.row + r]];
         };
         if (!factor_stages(g, s, 1, plan.tolerances.doubtful, fill)) return false;
         const auto get = [&](index column, double factor, double* to) { to[0] += factor * s.y[column]; };

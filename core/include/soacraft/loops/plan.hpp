@@ -46,11 +46,11 @@ struct Coupling {
 // are in radians and lengths of their loops, dofs in radians and lengths of the model.
 struct Tolerances {
     double closed;    // of states off their closures, and of what an answer leaves
-    double rank;      // G X this far from zero: a row that was redundant is not
     double doubtful;  // ratio of pivots below which Python looks for other dofs, or another rank
     double pivot;     // pivots of the Schur complement above it count,
     double rounding;  // up to this one they do not; what lies between is doubtful
-    double repeated;   // what may be left of rows that repeat others, relative to the accelerations,
+    double repeated;   // what may be left of rows that repeat others, relative to the accelerations, and, where it is more
+                       // than `zero`, what they may push or see of motions that the others allow,
     double open_rows;  // and besides so many times what the loops are open by
     double lowest, highest;  // between them is the largest scaled compliance of rows whose scale serves here
     double closest;   // what is open goes no lower

@@ -47,7 +47,7 @@ struct LoopWorkOf {
     std::size_t bytes;
     T moving = 0.0;   // the largest of Mcal vdot + C, in units
     T open_by = 0.0;  // the largest opening, in radians, lengths of loops, sizes of couplings
-    T kept = 0.0;     // how many rows count, by the tree-augmented solver
+    T kept = 0.0;     // how many rows count, of those in a Schur complement
     T rate = 0.0;     // how fast the mechanism moves, in radians or lengths a second
 
     LoopWorkOf(const Plan& plan_, char* memory) : plan(plan_), model(*plan_.tree) {
@@ -216,6 +216,38 @@ inline void row_residual(const LoopWorkOf<T>& w, const Base& base, const T* vdot
     for (std::size_t i = 0; i < w.plan.couplings.size(); ++i) left[w.plan.couplings[i].row] += w.ratios[i].gamma;
 }
 
+// Add to the forces `w.f` on the elements what multipliers do by closures.
+template <class T>
+inline void push_elements(LoopWorkOf<T>& w, const T* lambda) {
+    for (std::size_t i = 0; i < w.plan.closures.size(); ++i) {
+        const Closure& c = w.plan.closures[i];
+        const TieOf<T>& t = w.ties[i];
+        Spatial<T> push = none<T>();
+        for (index r = 0; r < c.rows; ++r) push += lambda[c.row + r] * t.Q[r];
+        if (c.b.element >= 0) w.f[c.b.element] += pulled(t.r_b, push);
+        if (c.a.element >= 0) w.f[c.a.element] -= pulled(t.r_a, push);
+    }
+}
+
+// Add to generalized forces `sign` times what multipliers do by couplings.
+template <class T>
+inline void push_dofs(const LoopWorkOf<T>& w, const T* lambda, double sign, T* to) {
+    for (std::size_t i = 0; i < w.plan.couplings.size(); ++i) {
+        const Coupling& c = w.plan.couplings[i];
+        for (std::size_t k = 0; k < c.terms.size(); ++k)
+            to[c.terms[k].v] += T(sign) * w.rates[w.ratios[i].rates + static_cast<index>(k)] * lambda[c.row];
+    }
+}
+
+// Gc* lambda into `w.left`. O(n).
+template <class T>
+inline void row_forces(LoopWorkOf<T>& w, const T* lambda) {
+    for (index i = 0; i < w.model.count; ++i) w.f[i] = none<T>();
+    push_elements(w, lambda);
+    through_hinges(w.model, w.limbs, w.S, w.f, w.left);
+    push_dofs(w, lambda, 1.0, w.left);
+}
+
 // force - Mcal vdot - C - Gc* lambda into `w.left`, from the accelerations A; lambda may be null. O(n).
 template <class T>
 inline void unbalanced(LoopWorkOf<T>& w, const T* force, const T* vdot, Given<T> lambda) {
@@ -223,14 +255,7 @@ inline void unbalanced(LoopWorkOf<T>& w, const T* force, const T* vdot, Given<T>
     for (index i = 0; i < w.model.count; ++i) {
         w.f[i] = w.limbs[i].I * w.A[i] + w.limbs[i].b;
     }
-    for (std::size_t i = 0; lambda && i < plan.closures.size(); ++i) {
-        const Closure& c = plan.closures[i];
-        const TieOf<T>& t = w.ties[i];
-        Spatial<T> push = none<T>();
-        for (index r = 0; r < c.rows; ++r) push += lambda[c.row + r] * t.Q[r];
-        if (c.b.element >= 0) w.f[c.b.element] += pulled(t.r_b, push);
-        if (c.a.element >= 0) w.f[c.a.element] -= pulled(t.r_a, push);
-    }
+    if (lambda) push_elements(w, lambda);
     through_hinges(w.model, w.limbs, w.S, w.f, w.left);
     w.moving = largest_force(plan, w.left);
     for (index i = 0; i < w.model.nv; ++i) {
@@ -238,12 +263,7 @@ inline void unbalanced(LoopWorkOf<T>& w, const T* force, const T* vdot, Given<T>
         left = force[i] - left;
         if (w.model.has_armature) left -= T(w.model.armature[i]) * vdot[i];
     }
-    for (std::size_t i = 0; lambda && i < plan.couplings.size(); ++i) {
-        const Coupling& c = plan.couplings[i];
-        for (std::size_t k = 0; k < c.terms.size(); ++k)
-            w.left[c.terms[k].v] -=
-                w.rates[w.ratios[i].rates + k] * lambda[c.row];
-    }
+    if (lambda) push_dofs(w, lambda, -1.0, w.left);
 }
 
 // What an answer leaves of the closures and of the motion, in units, relative to the largest of what each is made of: as

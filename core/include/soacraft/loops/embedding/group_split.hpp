@@ -208,6 +208,17 @@ inline void refine_group(LoopWorkOf<T>& w, const Group& g, const GroupWorkOf<T>&
     }
 }
 
+// The dependent columns of a tie, rows and dofs in their units.
+template <class T>
+inline void fill_in_units(const LoopWorkOf<T>& w, const Group& g, const GroupWorkOf<T>& s, const Tied& tied, index columns, T* F) {
+    const auto count = static_cast<index>(tied.columns.size());
+    for (index r = 0; r < tied.rows; ++r)
+        for (index c = 0; c < count; ++c) {
+            const T unit = w.unit[g.rows[tied.row + r]] * T(w.plan.unit[w.plan.user_dof[g.dofs[tied.columns[c]]]]);
+            if (tied.place[c] >= 0) F[r * columns + tied.place[c]] = s.G[tied.at + r * count + c] / unit;
+        }
+}
+
 // X and x0 of a group: v_S = X v_i, vdot_S = X vdot_i + x0.
 template <class T>
 inline Where<T> split_group(LoopWorkOf<T>& w, const Group& g, const GroupWorkOf<T>& s) {
@@ -225,8 +236,14 @@ inline Where<T> split_group(LoopWorkOf<T>& w, const Group& g, const GroupWorkOf<
             right[r * wide + s.ni] = -w.gamma[g.rows[tied.row + r]];
         }
     };
-    const double doubtful = w.plan.tolerances.doubtful * (Several<T>::value ? w.plan.tolerances.abreast : 1.0);
-    const Where<T> fine = factor_stages(g, s, wide, doubtful, fill);
+    const loops::Tolerances& t = w.plan.tolerances;
+    const double doubtful = t.doubtful * (Several<T>::value ? t.abreast : 1.0);
+    Where<T> fine = factor_stages(g, s, wide, doubtful, fill);
+    if (!all(fine)) {  // turns and slides may be far apart: judged once more in units
+        fine = fine | factor_stages(g, s, 0, doubtful, [&](const Tied& tied, T* F, index columns, T*) { fill_in_units(w, g, s, tied, columns, F); });
+        if (!any(fine)) return fine;
+        fine &= factor_stages(g, s, wide, 0.0, fill);
+    }
     if (!any(fine)) return fine;
     for (index j = 0; j < s.ni; ++j) {
         const index column = g.independent[j];
@@ -242,10 +259,11 @@ inline Where<T> split_group(LoopWorkOf<T>& w, const Group& g, const GroupWorkOf<
         s.x0[column] = x[s.ni];
     };
     solve_stages(g, s, wide, get, set);
-    const T rounding = T(w.plan.tolerances.settled) + T(w.plan.tolerances.open_rows) * w.open_by;
-    const Where<T> done = fits(w, g, s, wide, rounding);
+    const T open = T(t.open_rows) * w.open_by;
+    const Where<T> done = fits(w, g, s, wide, T(t.settled) + open);
     if (any(fine & !done)) refine_group(w, g, s, done);
-    return s.m == s.nd ? fine : fine & fits(w, g, s, s.ni, T(w.plan.tolerances.rank));
+    // otherwise a row counts that was left out when the dofs were chosen: next to a singular pose
+    return s.m == s.nd ? fine : fine & fits(w, g, s, s.ni, larger(T(t.zero), T(t.repeated) + open));
 }
 
 // lambda of least norm with G_d* lambda = left on the dependent columns (s.y by columns, used up), by rows of the group.

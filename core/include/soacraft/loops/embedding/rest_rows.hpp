@@ -104,6 +104,19 @@ inline void shorten_rest(LoopWork& w, const RestWork& r, index rank) {
     }
 }
 
+// x, by all rows: multipliers that S takes to nothing, given those of the rows left out.
+inline void from_free_rest(LoopWork& w, const RestWork& r, index rank, double* x) {
+    for (index i = 0; i < rank; ++i) {
+        r.left[i] = 0.0;
+        for (index n = rank; n < r.m; ++n) {
+            const index own = w.rest_order[n];
+            r.left[i] -= r.L[n * r.m + i] * x[w.plan.rest[own].row] / r.x[own];
+        }
+    }
+    solve_lower_transposed(rank, r.m, r.L, r.left);
+    for (index i = 0; i < rank; ++i) x[w.plan.rest[w.rest_order[i]].row] = r.x[w.rest_order[i]] * r.left[i];
+}
+
 // What constraint embedding does about such rows.
 template <class T>
 struct RestRows;
@@ -120,6 +133,7 @@ struct RestRows<double> {
     bool close(const Base& base) {
         if (r.m == 0) return true;
         if (!factor_rest(w, r, rank)) return false;
+        w.kept = static_cast<double>(rank);
         accelerations(w.model, base, w.limbs, w.S, w.vdot, w.A);
         for (int twice = 0; twice < 2; ++twice) close_rest(w, r, rank, base);
         return true;
