@@ -111,7 +111,7 @@ TESTS = (
     ),
     (("drivers/drivers",), _first(SWEEPS, "core/test_passive.py")),
     (("rigid",), _first(SWEEPS)),
-    (("scalars",), _first(SWEEPS, "core/test_closed_batches.py")),
+    (("scalars", "workspace"), _first(SWEEPS, QUICK, "core/test_closed_batches.py")),
     (("call.cpp",), (SWEEPS, *CLOSED)),
     (("core/array", "numpy_array", "require", "fields"), (*BLOCKS, REFUSALS, "core/test_closed_solver.py")),
     (("",), BLOCKS),
