@@ -29,8 +29,8 @@ _REPEATED = 1e-9
 #: Dependent dofs that are solved for are within this of those that were integrated, relative to a radian, to the length
 #: of the model, and to the fastest dof. Closures that are pulled shut are open by no more, in radians or lengths.
 _NEAR = 0.05
-#: Dependent dofs that move by more than so much with an independent one, in radians and lengths of the model: others are
-#: chosen, if any serve better.
+#: Dependent dofs that move by more than so much with an independent one, in radians and lengths of the model: others
+#: are chosen, if any serve better.
 _FAR = 4.0
 #: Slower than this, relative to a swing under gravity, is rest.
 _SLOW = 1e-6
