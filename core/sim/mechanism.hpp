@@ -157,6 +157,7 @@ public:
     // What a variational step asks of a tree: p = Mcal v, v = Mcal^-1 p, the force of gravity, how the Coriolis force varies
     // with v, (nv, nv); and motions of coordinates, with their Jacobians (nv, nv) along q and the step.
     bool is_tree() const { return !set_.chain; }
+    bool projects() const { return set_.chain && !set_.chain->embedded; }
     void momentum(const double* q, const double* v, double* p) { alone(at_rest_, q, zeros_.data(), v, p); }
     bool velocity(const double* q, const double* p, double* v) { return alone(dynamics_, q, zeros_.data(), p, v); }
     void gravity(const double* q, double* to) { alone(at_rest_, q, zeros_.data(), zeros_.data(), to, true); }

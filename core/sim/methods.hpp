@@ -151,10 +151,11 @@ private:
     // The stages of short steps are as good next to the closures as on them: accelerations there keep what is open as it is,
     // so that the closures are an invariant of the motion of all dofs, and its method has its order (Hairer, Lubich, Wanner,
     // Geometric Numerical Integration, IV.4). Where a stage is farther off than a state may be, all of them are put back.
+    // Constraint embedding integrates its independent dofs alone, and has the others at every stage.
     bool explicit_step(double t, const double* x, const double* w, double h) {
         const index stages = tableau_.stages;
         std::memcpy(K(0), w, static_cast<std::size_t>(m_.size) * sizeof(double));
-        if (m_.is_tree() || tableau_.adaptive()) {
+        if (!m_.projects() || tableau_.adaptive()) {
             if (!slopes(t, x, h, false)) return false;
         } else {
             const std::vector<double> theta = m_.theta;
