@@ -198,7 +198,9 @@ private:
             double approach = 0.0;
             if (x.restitution > 0.0)
                 approach = dot(x.touch.axes[0], velocity_before(x.touch.b, x.touch.at_b) - velocity_before(x.touch.a, x.touch.at_a));
-            bounce_.push_back(x.restitution * (approach < 0.0 ? approach : 0.0));
+            // what approaches no faster than forces make it in one step rests: its hops are shorter than a step
+            const bool rests = std::fabs(approach) <= std::fabs(dot(x.touch.along(0), u) - approach);
+            bounce_.push_back(x.restitution * (approach < 0.0 && !rests ? approach : 0.0));
             allowed_.push_back(2.0 * (middle_[i] > 0.0 ? middle_[i] : 0.0) / h);
         }
         contact_rows_ = tree_.rows();

@@ -358,3 +358,50 @@ def starts(mb, q, good, text):
     else:
         with pytest.raises(sc.errors.SimulationError, match=text):
             p.advance_to(1e-3)
+
+
+def test_a_start_in_penetration_is_resolved_as_asked():
+    """Without gravity, two balls in each other and one in the floor: moved apart by their masses, at rest, in the first
+    row; without being asked it is refused."""
+    mb = sc.Multibody(gravity=(0, 0, 0))
+    mb.root.add_geometry(sc.Geometry("floor", "plane"))
+    for name, mass in (("a", 1.0), ("b", 3.0), ("c", 1.0)):
+        sphere(mb, name, mass=mass)
+    q = np.concatenate([free(0, 0, 1), free(0.16, 0, 1), free(1, 0, 0.07)])
+    r, _ = run(mb, q, np.zeros(18), 0.02, 0.01, penetration=0.5)
+    np.testing.assert_allclose(r.q[0].reshape(3, 7)[:, 4:], [(-0.03, 0, 1), (0.17, 0, 1), (1, 0, 0.1)], atol=1e-9)
+    np.testing.assert_allclose(r.q[-1], r.q[0], atol=1e-12)
+    with pytest.raises(sc.errors.SimulationError, match=r"'a/skin' and 'b/skin' 0.04 m in .* penetration=0.8"):
+        run(mb, q, np.zeros(18), 0.02, 0.01)
+
+
+def test_a_ball_comes_to_rest():
+    """From 1 m, e = 0.5: the hops end at 1.3545709230 s, to a few steps; then it lies still."""
+    mb = ground()
+    sphere(mb)
+    r, _ = run(mb, free(0, 0, 1.1), np.zeros(6), 1.5, 0.001, restitution=0.5)
+    moving = np.abs(r.v[:, 5]) > 1e-9
+    assert r.t[np.flatnonzero(moving)[-1]] == pytest.approx(1.3545709230, abs=0.03)
+    assert mb.q[6] == pytest.approx(0.1, abs=1e-6)
+
+
+def test_a_ball_that_rests_does_not_hop():
+    """Put down with restitution, or dropped from a hair: no step lifts it, and what it bears is its weight."""
+    for law in ({}, {"impacts": "sequential"}, {"law": "poisson"}):
+        mb = ground()
+        sphere(mb)
+        r, _ = run(mb, free(0, 0, 0.1 + 1e-5), np.zeros(6), 0.1, 0.002, restitution=0.9, **law)
+        assert np.abs(r.v[-20:, 5]).max() < 1e-9
+        np.testing.assert_allclose(r.contacts.force("ball")[-5:, 2], G, rtol=1e-9)
+
+
+def test_where_a_sliding_sphere_begins_to_roll():
+    """Launched at 5 m/s with mu = 0.3: at t = .4854133295 it has come x = 2.0803428405, to the error of the step."""
+    errors = []
+    for step in (0.004, 0.002):
+        mb = ground()
+        sphere(mb)
+        r, _ = run(mb, free(0, 0, 0.1), [0, 0, 0, 5.0, 0, 0], 0.6, step, friction=0.3)
+        errors.append(abs(np.interp(0.4854133295, r.t, r.q[:, 4]) - 2.0803428405))
+        assert errors[-1] < 2 * 5.0 * step  # the way of two steps
+    assert errors[1] < 0.7 * errors[0]

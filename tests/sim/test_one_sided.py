@@ -42,7 +42,7 @@ def test_a_rope_pulls_and_does_not_push():
 def test_a_rope_that_is_taut_is_a_pendulum():
     """Released level on a taut rope: the speed below is sqrt(2 g l), the tension 3 m g; a rope up above goes slack."""
     errors = []
-    for step in (0.01, 0.005):
+    for step in (0.02, 0.01):
         mb = mass()
         mb.add_rope("rope", "inertial", "z", 1.0)
         mb.set_state([1.0, 0.0], [0.0, 0.0])
@@ -50,8 +50,8 @@ def test_a_rope_that_is_taut_is_a_pendulum():
         speed, height = np.linalg.norm(r.v, axis=1), -r.q[:, 1]
         errors.append(np.abs(speed - np.sqrt(2 * G * height.clip(0))).max())
         assert np.linalg.norm(r.q, axis=1).max() < 1.0 + 1e-9
+        assert errors[-1] < 2 * G * step  # what gravity does in two steps
     assert errors[1] < 0.6 * errors[0]
-    assert errors[1] < 0.1
 
 
 def test_a_winch_lifts():

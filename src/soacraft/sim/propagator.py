@@ -474,6 +474,8 @@ class Propagator(Strict):
         for load in self._loads:
             if isinstance(load, Impacts):
                 load.begin_run(problem.parts(x)[0])
+        if problem.contact is not None:
+            x = problem.contact.pushed_out(problem, self.t, x)
         x = problem.settle(self.t, problem.holds.settle(self.t, x, ()), True)
         w = problem.rates(self.t, x)
         self._watch.moved(self.t, x, [], False)

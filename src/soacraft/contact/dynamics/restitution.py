@@ -153,10 +153,11 @@ def resolve_in_turn(
     held, pulled = _equalities(more, v0), np.zeros(len(v))
     X = solve_mass(rows.J[rows.normals].T)
     root = np.sqrt(np.einsum("pi,ip->p", rows.J[rows.normals], X).clip(0.0))
-    fastest = 0.0
+    fastest, small = 0.0, np.abs((rows.J @ (v - v0))[rows.normals])  # what forces make of it in one step rests
     for _ in range(_IMPACTS):
         u = (rows.J @ now + rows.slip)[rows.normals]
-        energy = np.where((rows.restitution > 0.0) & (root > 0.0), -u / np.where(root > 0.0, root, 1.0), 0.0)
+        strikes = (rows.restitution > 0.0) & (root > 0.0) & (-u > small)
+        energy = np.where(strikes, -u / np.where(root > 0.0, root, 1.0), 0.0)
         fastest = max(fastest, float(energy.max(initial=0.0)))
         if not energy.max(initial=0.0) > _OVER * fastest:
             break

@@ -41,6 +41,10 @@ if TYPE_CHECKING:
 
 #: Contacts are looked for this far ahead, in steps at the present speed.
 _AHEAD = 2.0
+#: How deep a run may begin in penetration, in sizes of the smaller shape, radians, or lengths of the model.
+_DEEP = 1e-3
+#: Rounds to move out of it, which is linear in each.
+_ROUNDS = 8
 #: A gap that closes within this part of a step is closed.
 _TOUCHING = 1e-6
 
@@ -58,8 +62,10 @@ class Contact:
     `impacts` of one instant are "simultaneous", one problem, or "sequential", one after the other (see
     `soacraft.contact.dynamics.restitution`). A contact problem that is not solved to `tolerance` raises, or warns, or
     is only reported, as `otherwise` says. A start in penetration deeper than `penetration` times the size of the
-    smaller shape, or beyond a limit by more than that in radians or lengths of the model, is refused. Contacts are
-    found at the ends of steps: what is thinner than the way of a step may be passed through; take a shorter step then.
+    smaller shape, or beyond a limit by more than that in radians or lengths of the model, is refused; where
+    `penetration` is given (else 1e-3), the run begins with them moved apart. Contacts are found at the ends of steps:
+    what is thinner than the way of a step may be passed through; take a shorter step then. What approaches no faster
+    than forces make it in one step does not bounce.
 
     `steps` has what happened in each step.
 
@@ -95,7 +101,7 @@ class Contact:
         impacts: Order = "simultaneous",
         tolerance: float = 1e-10,
         otherwise: Accept = "raise",
-        penetration: float = 1e-3,
+        penetration: float | None = None,
     ) -> None:
         if law not in RESTITUTION:
             raise StateError(f"law={law!r:.40} is unknown; give 'energy', 'newton' or 'poisson'.")
@@ -105,14 +111,16 @@ class Contact:
             raise StateError(f"otherwise={otherwise!r:.40} is unknown; give 'raise', 'warn' or 'report'.")
         if scene is not None and not isinstance(scene, Scene):
             raise StateError(f"scene must be a sc.contact.Scene, got {scene!r:.60}.")
-        if float(finite(penetration, (), "penetration", StateError)) < 0.0:
+        deepest = _DEEP if penetration is None else float(finite(penetration, (), "penetration", StateError))
+        if deepest < 0.0:
             raise StateError(f"penetration is {penetration!r}; it must be 0 or more.")
         if not 0.0 < float(finite(tolerance, (), "tolerance", StateError)) < 1.0:
             raise StateError(f"tolerance is {tolerance!r}; it must be between 0 and 1.")
         self._scene, self._friction, self._restitution, self._pairs = scene, friction, restitution, pairs
         self._limits, self._dry, self._law, self._impacts = bool(limits), bool(dry), law, impacts
         self._one_sided = one_sided
-        self._tolerance, self._otherwise, self._penetration = tolerance, otherwise, float(penetration)
+        self._tolerance, self._otherwise, self._penetration = tolerance, otherwise, deepest
+        self._pushes = penetration is not None
         self.diary = ContactDiary()
         self._compiled: tuple[Any, CompiledContact] | None = None
         self._force: Array | None = None
@@ -226,6 +234,24 @@ class Contact:
         self._ties.require_within(t, q, self._penetration)
         self._began = True
 
+    def pushed_out(self, problem: Mechanism, t: float, x: Array) -> Array:
+        """The point at which a first run begins: with `penetration` given, shapes, limits and ropes are moved out of
+        what they are in, by the smallest displacement in the metric of the mass matrix."""
+        if self._began or not self._pushes:
+            return x
+        try:
+            self.begin(t, problem.parts(x)[0])
+        except StateError:
+            return x  # the run says so
+        for _ in range(_ROUNDS):
+            out = self.out_of(problem, t, problem.parts(x)[0])
+            if out is None:
+                break
+            push = np.zeros(problem.manifold.size)
+            push[: problem.coordinates.size] = problem.tangent(problem.parts(x)[0], out)
+            x = problem.manifold.move(x, push)
+        return x
+
     def act(
         self, problem: Mechanism, t: float, h: float, start: tuple[Array, Array], end: tuple[Array, Array]
     ) -> Resolved:
@@ -242,6 +268,8 @@ class Contact:
         if rows.restitution.any():
             then = replace(rows.contacts, q=start[0][None])
             before = np.einsum("pi,pij,j->p", rows.contacts.normal, self.scene.jacobian(then), start[1])
+            # what approaches no faster than forces make it in one step rests: its hops are shorter than a step
+            before[np.abs(before) <= np.abs((rows.J @ v_free)[rows.normals] - before)] = 0.0
         more = self._more(problem, t, q, v_free, h)
         inverse = self._dynamics.mass_matrix_inverse(q)
         taken = resolve_in_turn if self._impacts == "sequential" else resolve
