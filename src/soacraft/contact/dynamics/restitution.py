@@ -20,6 +20,7 @@ from dataclasses import replace
 from typing import Literal, get_args
 
 import numpy as np
+import numpy.typing as npt
 
 from soacraft.contact.dynamics.impulses import Further, ImpulseProblem, Resolved
 from soacraft.contact.dynamics.rows import ContactRows, some_points
@@ -78,7 +79,7 @@ def resolve(
     return problem.resolved(found, factor)
 
 
-def _poisson(problem: ImpulseProblem, shift: Array, strikes: Array) -> Impulses:
+def _poisson(problem: ImpulseProblem, shift: Array, strikes: npt.NDArray[np.bool_]) -> Impulses:
     """Compression, then expansion: p_n >= e p_c, complementary to u_n >= 0, |p_t| <= mu p_n.
 
     The bound of friction there is not the cone of what complements u_n. So each point that strikes is two blocks: its
