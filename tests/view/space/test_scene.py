@@ -238,7 +238,7 @@ def test_meshes_are_read_in_their_folder(tmp_path, name):
         ("absent.stl", "is not in the folder"),
         ("broken.stl", "cannot be read as STL"),
         ("broken.ply", "cannot be read by trimesh"),
-        ("part.dae", "only .stl and .obj files are read"),
+        ("part.dae", "is of no kind that is drawn (.stl, .obj, .ply, .off, .glb, .gltf); convert it"),
         ("", "names no file"),
     ],
 )

@@ -33,7 +33,7 @@ def figure(graph: Graph, body: Body) -> tuple[Surface | None, Surface | None]:
     ends = ends or [np.asarray(node.pose.translation) for node in body.nodes]
     far = [x for x in ends if np.linalg.norm(x - start) > SAME * length]
     rods = [_rod(start, end, length) for end in far]
-    if not far or (body.inertia.mass > 0.0 and inertia_ellipsoid(body.inertia) is None):
+    if not far or (body.inertia.mass > 0.0 and not np.asarray(body.inertia.moment).any()):
         rods += _mass(body, start, length)
     drum = _hinge(body, start, HINGE * length)
     if not rods and drum is None:

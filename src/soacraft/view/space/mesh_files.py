@@ -12,6 +12,7 @@ from soacraft.model import Geometry
 from soacraft.view.drawing.extras import extra
 from soacraft.view.space.surfaces import Surface, mesh
 
+_OWN = (".stl", ".obj")
 #: Kinds of files that trimesh reads with numpy alone.
 _MORE = (".ply", ".off", ".glb", ".gltf")
 
@@ -45,8 +46,11 @@ def _find(name: str, folder: Path) -> Path:
 
 
 def _read(place: Path, name: str) -> Triangles:
-    if place.suffix.lower() not in _MORE:
+    kind = place.suffix.lower()
+    if kind in _OWN:
         return read_mesh(place, name)
+    if kind not in _MORE:
+        raise ViewError(f"its mesh {name!r} is of no kind that is drawn ({', '.join((*_OWN, *_MORE))}); convert it")
     trimesh = extra("trimesh", f"the mesh {name!r}")
     try:
         found = trimesh.load(place, force="mesh")

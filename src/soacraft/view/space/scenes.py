@@ -45,9 +45,9 @@ def scene(
 
     A body is drawn by its visual geometries, or by those of collisions; a body without either by its kinematics: rods
     between hinges, a drum for a hinge that turns, a block for one that slides, a ball for more. `folder` is where mesh
-    files are; they are read there alone, STL and OBJ by ourselves, others by trimesh. What cannot be drawn is listed
-    in `missing`. Closures are rods, green where they are met, from yellow to red by how far they are open. `frames`,
-    `inertias` and `ground` add axes, ellipsoids of inertia, and a floor under a model that has none.
+    files are; they are read there alone, STL and OBJ by ourselves, PLY, OFF and glTF by trimesh. What cannot be drawn
+    is listed in `missing`. Closures are rods, green where they are met, from yellow to red by how far they are open.
+    `frames`, `inertias` and `ground` add axes, ellipsoids of inertia, and a floor under a model that has none.
 
     >>> import soacraft as sc
     >>> mb = sc.load("double_pendulum")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +20,7 @@ ROUND, RINGS = 20, 10
 class Surface:
     """Points (n, 3) with their outward normals (n, 3), and triangles (m, 3) counter-clockwise seen from outside.
 
-    `solid`: closed, so that nobody sees it from inside.
+    `solid`: closed, so that nobody sees it from inside. Arrays are not written to: shapes of one size share them.
     """
 
     points: Array
@@ -79,6 +80,7 @@ def sphere(radius: float) -> Surface:
     return capsule(radius, 0.0)
 
 
+@lru_cache(maxsize=256)
 def capsule(radius: float, length: float) -> Surface:
     """A capsule along z, `length` its straight part."""
     half = np.linspace(-0.5 * np.pi, 0.0, RINGS // 2 + 1)
@@ -89,6 +91,7 @@ def capsule(radius: float, length: float) -> Surface:
     return turned(radius * normals[:, 0], radius * normals[:, 1] + middle, normals)
 
 
+@lru_cache(maxsize=256)
 def cylinder(radius: float, length: float) -> Surface:
     """A cylinder along z with flat ends."""
     z = 0.5 * length
@@ -111,6 +114,7 @@ def ellipsoid(rx: float, ry: float, rz: float) -> Surface:
     return Surface(unit.points * radii, steep / np.linalg.norm(steep, axis=1, keepdims=True), unit.triangles)
 
 
+@lru_cache(maxsize=256)
 def box(x: float, y: float, z: float) -> Surface:
     """A box about the origin with these edges."""
     points: list[Array] = []
