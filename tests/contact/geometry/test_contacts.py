@@ -66,16 +66,6 @@ def test_a_capsule_lies_on_two_points_and_stands_on_one():
     assert len(contacts(Plane(), Pose(), Capsule(0.2, 2.0), at(0, 0, 1.2)).distance) == 1
 
 
-@pytest.mark.parametrize("tilt", [0.0, 1e-12, 1e-9, 1e-3])
-def test_an_upright_capsule_has_no_point_deeper_than_its_end(tilt):
-    """Along the normal its segment is a point, or nearly: it tells no height."""
-    for way in (tilt, np.pi + tilt):
-        upright = Pose.from_rpy(way, 0.3 * tilt, 0, (0.13, 0.02, 0.29))
-        found = contacts(Box(8, 8, 2), at(0, 0, -1), Capsule(0.3, 0.2), upright)
-        assert found.distance.min() == pytest.approx(-0.11, abs=1e-6)
-        assert found.distance.max() <= 0.0
-
-
 def test_parallel_capsules_touch_along_their_overlap():
     found = contacts(Capsule(0.2, 2.0), Pose(), Capsule(0.3, 2.0), at(0.499, 0, 0.5))
     assert {round(z, 9) for z in found.point_b[:, 2].tolist()} >= {-0.5, 1.0}
