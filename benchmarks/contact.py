@@ -1,9 +1,15 @@
-"""Distances of shapes: pairs of primitives next to coal and python-fcl, one by one from Python and in a batch.
+"""Distances of shapes next to coal and python-fcl; steps with contact next to MuJoCo's.
+
+Distances: pairs of primitives, one by one from Python and in a batch.
 
 One thread, the same pairs at the same poses, apart and in penetration. `one by one` is a call of Python for each pair;
 the others keep their request and result objects. `batch` is one call for all poses, which the others do not have: their
 time is that of the loop. `difference` is the largest of the distances of pairs that are apart; for curved shapes it is
 coal's own tolerance, 1e-6 (ours is 1e-14 of the size, checked by support functions in the tests).
+
+Steps: the same scenes here and in MuJoCo (`contact_scenes.py`), one thread, a millisecond each, after some that let
+them come to rest. Ours solves exact cones to 1e-8, of the natural map; MuJoCo its own soft contacts to its default
+tolerance.
 """
 
 from __future__ import annotations
@@ -14,8 +20,9 @@ from typing import Any
 import coal
 import fcl
 import numpy as np
+from contact_scenes import STEP, InMujoco, Scene, humanoid, spheres
 from growth import table
-from measure import microseconds
+from measure import growth, microseconds
 
 import soacraft as sc
 from soacraft.contact import Box, Capsule, Cylinder, Shape, Sphere, distance
@@ -29,7 +36,30 @@ PAIRS = [("sphere", "sphere"), ("sphere", "box"), ("capsule", "capsule"), ("caps
 
 def run(quick: bool = False) -> dict[str, Any]:
     """Measure; the result is plain data."""
-    return {"rows": [measured(*pair, 8 if quick else 2000, quick) for pair in PAIRS]}
+    distances = [measured(*pair, 8 if quick else 2000, quick) for pair in PAIRS]
+    counts = (2, 4) if quick else (10, 20, 50, 100)
+    scenes = {"humanoid on 8 points": humanoid()} | {f"{n} spheres": spheres(n) for n in counts}
+    return {"rows": distances, "steps": [stepped(name, scene, quick) for name, scene in scenes.items()]}
+
+
+def stepped(name: str, scene: Scene, quick: bool) -> dict[str, Any]:
+    """Microseconds of a step of a scene, here and in MuJoCo."""
+    settle, steps = (5, 2) if quick else (400, 50)
+    p, touch = scene.propagator()
+    p.advance_to(settle * STEP)
+    theirs = InMujoco(scene)
+    theirs.loop(settle)
+
+    def ours() -> None:
+        p.advance_to(p.t + steps * STEP)
+
+    jobs: dict[str, Callable[[], Any]] = {"soacraft": ours, "MuJoCo": lambda: theirs.loop(steps)}
+    times = {who: t / steps for who, t in microseconds(jobs, 2 if quick else 7).items()}
+    last = touch.steps[-1]
+    residual, depth = max(x.residual for x in touch.steps), -min(0.0, *(x.gap.min() for x in touch.steps if len(x.gap)))
+    compiled = "compiled" in str(p.report())
+    return {"scene": name, "us": times, "contacts": len(last.pairs), "theirs": int(theirs.data.ncon), "residual": residual,
+            "depth": depth, "compiled": compiled}  # fmt: skip
 
 
 def measured(first: str, second: str, count: int, quick: bool) -> dict[str, Any]:
@@ -95,10 +125,21 @@ def in_fcl(a: Shape, b: Shape, poses: sc.Pose) -> Callable[[], list[float]]:
 def text(result: dict[str, Any]) -> str:
     """The table of a result."""
     ours, peers = ("one by one", "batch"), ("coal", "python-fcl")
-    head = ["pair", *(f"{name}, us" for name in (*ours, *peers)), *(f"coal / {name}" for name in ours), "difference, m"]
+    names = ["pair", *(f"{name}, us" for name in (*ours, *peers)), *(f"coal / {name}" for name in ours), "difference, m"]
     rows = []
     for row in result["rows"]:
         t = row["us"]
         times = [f"{t[name]:.2g}" for name in (*ours, *peers)]
         rows.append([row["pair"], *times, *(f"{t['coal'] / t[name]:.1f}" for name in ours), f"{row['difference']:.0e}"])
-    return f"## Distances of primitives\n\n{table(head, rows, 1)}"
+    head = ["scene", "contacts", "soacraft, us", "MuJoCo, us", "MuJoCo / soacraft", "residual", "depth, m"]
+    steps = []
+    for row in result["steps"]:
+        t = row["us"]
+        steps.append([row["scene"], str(row["contacts"]), f"{t['soacraft']:.3g}", f"{t['MuJoCo']:.3g}",
+                      f"{t['MuJoCo'] / t['soacraft']:.2f}", f"{row['residual']:.0e}", f"{row['depth']:.0e}"])  # fmt: skip
+    balls = [x for x in result["steps"] if "spheres" in x["scene"] and x["contacts"]]
+    text = f"## Distances of primitives\n\n{table(names, rows, 1)}\n\n## Steps with contact\n\n{table(head, steps, 1)}"
+    if len(balls) > 1:
+        power = growth([x["contacts"] for x in balls], [x["us"]["soacraft"] for x in balls])
+        text += f"\n\nThe time of settling spheres grows with the power {power:.2f} of their contacts."
+    return text

@@ -50,7 +50,7 @@ public:
         for (const Point& x : points_) deepest = x.gap < deepest ? x.gap : deepest;
         for (const Stop& s : set_.stops)
             for (const double gap : {q[s.place] - s.lower, s.upper - q[s.place]}) deepest = gap < deepest ? gap : deepest;
-        if (deepest >= -TOUCHING * reach_) return true;
+        if (deepest >= -RESTING * reach_) return true;
         needed = true;
         if (!tree_.articulate()) return false;
         const contact::Law plain{complementarity::CONE, 1, nullptr, 0.0};
@@ -70,7 +70,7 @@ public:
     }
 
 private:
-    static constexpr double AHEAD = 2.0, TOUCHING = 1e-6, OUT = 1e-8;  // those of sim/forces/contact.py, impulses.py
+    static constexpr double AHEAD = 2.0, TOUCHING = 1e-6, RESTING = 1e-3, OUT = 1e-8;  // those of sim/forces/contact.py, impulses.py
     static constexpr double GAINED = 1e-9;
     static constexpr int HALVINGS = 30;
     static constexpr index MOST_ROWS = 768;  // of a dense problem
@@ -201,7 +201,7 @@ private:
             // what approaches no faster than forces make it in one step rests: its hops are shorter than a step
             const bool rests = std::fabs(approach) <= std::fabs(dot(x.touch.along(0), u) - approach);
             bounce_.push_back(x.restitution * (approach < 0.0 && !rests ? approach : 0.0));
-            allowed_.push_back(2.0 * (middle_[i] > 0.0 ? middle_[i] : 0.0) / h);
+            allowed_.push_back(2.0 * (middle_[i] > RESTING * reach_ ? middle_[i] : 0.0) / h);
         }
         contact_rows_ = tree_.rows();
         for (const Stop& s : set_.stops) {

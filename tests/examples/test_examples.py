@@ -174,3 +174,28 @@ def test_12_sko_models(run):
     for name in (thermal, swing, "upper chord at the wall", "reflected inertia"):
         by_blocks, by_formula = (number(part) for part in found[name].split(", by "))
         assert by_blocks == pytest.approx(by_formula, abs=1e-6), name
+
+
+def test_13_newtons_cradle(run):
+    names, found, _ = run("13_newtons_cradle.py")
+    assert number(found["speed at the first impact"]) == pytest.approx(2 * np.sqrt(9.81 * 0.2) * np.sin(0.15), abs=1e-4)
+    assert number(found["largest swing of those between"]) < 0.01
+    assert names["run"].q[-1, 0] < 0.01 < names["run"].q[0, 0]
+
+
+def test_14_tippe_top(run):
+    names, _, lines = run("14_tippe_top.py")
+    assert len(lines) == 7
+    assert names["run"].q[0, 6] < names["R"] < names["run"].q[-1, 6]
+
+
+def test_15_domino_row(run):
+    names, found, _ = run("15_domino_row.py")
+    assert len(names["times"]) == names["COUNT"]
+    assert number(found["worst residual"]) < 1e-9
+
+
+def test_16_stack_of_boxes(run):
+    names, _, _ = run("16_stack_of_boxes.py")
+    assert len(names["last"].pairs) >= 40
+    assert not names["last"].unique

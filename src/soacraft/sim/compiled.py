@@ -1,9 +1,9 @@
 """Many steps in one compiled call: a run as `_core.advance` reads it, and what stands in the way.
 
 Compiled code takes the steps of "rk4", "dop853", "euler_symplectic" and "verlet" of trees and closed chains, and those
-of "variational", "variational4" and "moreau" (with contact) of trees, under what the model has itself and under controls that are numbers or
-samples. It stops in front of a step that it is not sure of (a number that is not finite, a hinge that turns too far,
-closures in doubt, a stiff problem): Python takes that one, or says what is wrong.
+of "variational", "variational4" and "moreau" (with contact) of trees, under what the model has itself and under
+controls that are numbers or samples. It stops in front of a step that it is not sure of (a number that is not finite, a
+hinge that turns too far, closures in doubt, a stiff problem): Python takes that one, or says what is wrong.
 """
 
 from __future__ import annotations

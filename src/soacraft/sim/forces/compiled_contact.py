@@ -84,7 +84,8 @@ def compiled_contact(
 
 class ContactLog(NamedTuple):
     """The contacts of many steps as arrays: of each step its end, points, residual, effort, whether forces are unique,
-    work, factor and depth, (steps, 8); of each point its shapes, place, impulse, moment, gap and state, (points, 13)."""
+    work, factor and depth, (steps, 8); of each point its shapes, place, impulse, moment, gap and state, (points,
+    13)."""
 
     names: tuple[str, ...]
     steps: Array

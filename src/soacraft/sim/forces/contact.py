@@ -47,6 +47,9 @@ _DEEP = 1e-3
 _ROUNDS = 8
 #: A gap that closes within this part of a step is closed.
 _TOUCHING = 1e-6
+#: A gap of less than this part of the way of a step may not close further: points of one face, which rounding holds
+#: apart by nothing, then rest together, and none of them is left out of its share.
+_RESTING = 1e-3
 
 
 class Contact:
@@ -278,7 +281,7 @@ class Contact:
             lambda X: np.asarray(inverse @ X),
             v_free,
             start[1] if self._impacts == "sequential" else before,
-            2.0 * np.maximum(gap, 0.0) / h,
+            2.0 * np.where(gap > _RESTING * reach, gap, 0.0) / h,
             more,
             self._law,
             self._tolerance,
@@ -307,7 +310,7 @@ class Contact:
                 N.append(row.N[None])
                 depth.append(np.array([row.gap]))
         gaps = np.concatenate(depth)
-        if not len(gaps) or gaps.min() >= -_TOUCHING * self._reach:
+        if not len(gaps) or gaps.min() >= -_RESTING * self._reach:
             return None
         held = [np.eye(nv)[problem.told]]
         if problem.closed is not None:

@@ -1,7 +1,8 @@
 // Contact problems solved to rounding.
 //
-// Sweeps of Gauss-Seidel and Newton's method on the natural map, which is enough for most; else an interior point method,
-// polished by Newton's; else proximal steps, each a problem with S + eps. Newton's matrix is
+// If all that touches can hold, that is the answer (held.hpp). Else sweeps of Gauss-Seidel and Newton's method on the natural
+// map, which is enough for most; else an interior point method, polished by Newton's; else many sweeps; else proximal steps,
+// each a problem with S + eps. Newton's matrix is
 //     J = I - D + D (S + n w* S_t),    D the derivative of the projection, w = u_t / |u_t|;
 // a step must lower |F|. Where forces are not unique (S is singular on what touches) those of least norm are given.
 // O(rows^3) a step.
@@ -10,16 +11,21 @@
 #include <algorithm>
 #include <limits>
 
+#include "held.hpp"
 #include "interior.hpp"
 
 namespace soacraft {
 namespace complementarity {
 
 constexpr double SINGULAR = 1e-10;  // pivots of S this small relative to its diagonal are rounding
+constexpr index SWEEPS_OF_A_ROUND = 200;
+constexpr double ALMOST = 1e-3;   // forces that hold all rows but for this part of b
+constexpr double START = 1e-3;    // eps of the first sweeps where forces are not unique
+constexpr double NEAREST = 1e-1;  // of the eps of forces of least norm: for the nearest that solve the problem itself
 
 struct Options {
     double tolerance = 1e-10;
-    index outer = 40, rounds = 2, sweeps = 8, newton = 12, interior = 40;
+    index outer = 40, rounds = 2, sweeps = 8, newton = 12, interior = 40, patience = 30;
     double least = 1e-11, most = 1e-1;  // eps
     double spread = 1e-6;               // eps for forces of least norm
 };
@@ -30,12 +36,13 @@ struct Outcome {
     bool unique;
 };
 
+
 class Solver {
   public:
     Outcome solve(const Problem& x, const Options& options, double* p) {
         const index n = x.rows;
         u.resize(n), F.resize(n), trial.resize(n), step.resize(n), best.resize(n), J.resize(n * n), pivot.resize(n);
-        shifted.resize(n * n), moved.resize(n);
+        shifted.resize(n * n), moved.resize(n), aim.resize(n);
         double size = 0;
         for (index i = 0; i < n; ++i) size = std::fmax(size, std::fabs(x.b[i]));
         Outcome out = {0, 0, 0, 0, 0, true};
@@ -43,6 +50,30 @@ class Solver {
         const double wanted = options.tolerance * size;
         velocity(x, p, u.data());
         double least = natural_map(x, p, u.data(), F.data());
+        const index rank = held.factor(x);
+        const auto answered = [&] {
+            velocity(x, p, u.data());
+            const double residual = natural_map(x, p, u.data(), F.data());
+            if (!(residual <= wanted)) return false;
+            out.residual = residual / size;
+            return true;
+        };
+        if (least > wanted) {
+            trial.assign(p, p + n);
+            const double left = held.solve(x, p);
+            if (left <= wanted && answered()) {  // all that touches holds
+                out.unique = rank == n;
+                return out;
+            }
+            if (left <= ALMOST * size) {  // but for what S hardly moves
+                nearest(x, options, wanted, p, out);
+                if (answered()) {
+                    out.unique = rank == n;
+                    return out;
+                }
+            }
+            std::copy(trial.begin(), trial.end(), p);
+        }
         std::copy(p, p + n, best.begin());
         const auto keep = [&] {
             velocity(x, p, u.data());
@@ -54,6 +85,15 @@ class Solver {
             keep();
             return left;
         };
+        if (least > wanted && rank < n) {  // forces may not be unique: those of least norm first
+            near_point(x, options, wanted, START, 1, p, out);
+            regularised(x, options, wanted, p, out);
+            if (answered()) {
+                out.unique = unique(x, p);
+                return out;
+            }
+            std::copy(best.begin(), best.end(), p);
+        }
         if (least > wanted) polish(options.least, 1);
         for (const bool careful : {false, true}) {
             if (least <= wanted) break;
@@ -61,6 +101,7 @@ class Solver {
             keep();
             for (int i = 0; i < 3 && least > wanted; ++i) polish(options.least, 0);
         }
+        if (least > wanted) patient(x, options, wanted, p, out), keep();
         double eps = 1e-4;
         for (; out.outer < options.outer && !(least <= wanted); ++out.outer)
             eps = polish(eps, options.rounds) <= wanted ? std::fmax(options.least, eps * 0.1) : std::fmin(options.most, eps * 10);
@@ -72,10 +113,11 @@ class Solver {
     }
 
   private:
-    std::vector<double> u, F, trial, step, best, J, shifted, moved;
+    std::vector<double> u, F, trial, step, best, J, shifted, moved, aim;
     std::vector<index> pivot;
 
     InteriorPoint interior;
+    Held held;
 
     // p <- the solution of the problem with S + eps and b - eps p in place of S and b: nearest to p where forces are not
     // unique. What is left of that problem.
@@ -107,18 +149,78 @@ class Solver {
         return true;
     }
 
-    // p <- of all forces with this motion those of least norm: the problem with a small S + eps about no force at all, then the
-    // nearest forces that solve the problem itself. What is left of it.
-    double spread(const Problem& x, const Options& options, double wanted, double before, double* p, Outcome& out) {
+    // p <- the solution of the problem with a small S + eps about no force at all, which is unique; then the nearest forces that
+    // solve the problem itself.
+    void regularised(const Problem& x, const Options& options, double wanted, double* p, Outcome& out) {
         const index n = x.rows;
-        std::copy(p, p + n, best.begin());
         for (index i = 0; i < n; ++i) {
             for (index j = 0; j < n; ++j) shifted[i * n + j] = x.S[i * n + j];
             shifted[i * n + i] += options.spread;
         }
-        const double exactly = 1e-6 * wanted;  // what is left of this problem is divided by eps along forces that do not move
-        rounds({n, x.blocks, x.count, shifted.data(), x.b}, options, exactly, 0, p, out);
-        for (int i = 0; i < 3; ++i) near_point(x, options, wanted, 0.1 * options.spread, 0, p, out);
+        // What is left of this problem is divided by eps along forces that do not move.
+        const double exactly = std::fmax(1e-6 * wanted, 1e2 * ROUNDING * wanted / options.tolerance);
+        const Problem near{n, x.blocks, x.count, shifted.data(), x.b};
+        full_steps(near, options, exactly, p, out);
+        rounds(near, options, exactly, 0, p, out);
+        nearest(x, options, wanted, p, out);
+    }
+
+    // p <- the nearest forces that solve the problem, where p nearly does.
+    void nearest(const Problem& x, const Options& options, double wanted, double* p, Outcome& out) {
+        const index n = x.rows;
+        const double eps = NEAREST * options.spread;
+        for (int i = 0; i < 3; ++i) {
+            velocity(x, p, u.data());
+            if (natural_map(x, p, u.data(), F.data()) <= wanted) return;
+            for (index k = 0; k < n; ++k) {
+                for (index j = 0; j < n; ++j) shifted[k * n + j] = x.S[k * n + j];
+                shifted[k * n + k] += eps, aim[k] = x.b[k] - eps * p[k];
+            }
+            full_steps({n, x.blocks, x.count, shifted.data(), aim.data()}, options, wanted, p, out);
+        }
+    }
+
+    // Steps of Newton's method that need not lower |F|, as where the set of contacts that press is not yet known; p <- the best.
+    void full_steps(const Problem& x, const Options& options, double wanted, double* p, Outcome& out) {
+        const index n = x.rows;
+        velocity(x, p, u.data());
+        double least = natural_map(x, p, u.data(), F.data());
+        moved.assign(p, p + n);
+        for (index i = 0; i < options.newton && !(least <= wanted); ++i) {
+            ++out.newton;
+            matrix(x, p);
+            for (index k = 0; k < n; ++k) step[k] = -F[k];
+            if (!lu_factor(J.data(), n, 1e-14, pivot.data())) break;
+            lu_solve(J.data(), n, pivot.data(), step.data());
+            for (index k = 0; k < n; ++k) p[k] += step[k];
+            velocity(x, p, u.data());
+            const double residual = natural_map(x, p, u.data(), F.data());
+            if (residual < least) least = residual, moved.assign(p, p + n);
+            else if (residual < 1e-3 * wanted || !std::isfinite(residual)) break;
+        }
+        std::copy(moved.begin(), moved.end(), p);
+    }
+
+    // Many sweeps from no force at all, with Newton's method from time to time: slow, and often successful where nothing else is.
+    void patient(const Problem& x, const Options& options, double wanted, double* p, Outcome& out) {
+        const index n = x.rows;
+        std::vector<double> at(static_cast<std::size_t>(n), 0.0), moving(static_cast<std::size_t>(n));
+        for (index round = 0; round < options.patience; ++round) {
+            velocity(x, at.data(), moving.data());
+            for (index i = 0; i < SWEEPS_OF_A_ROUND; ++i, ++out.sweeps)
+                if (!complementarity::sweep(x, at.data(), moving.data(), i % 2 == 1)) return;
+            std::copy(at.begin(), at.end(), p);
+            for (int i = 0; i < 2; ++i) near_point(x, options, wanted, options.least, 0, p, out);
+            velocity(x, p, u.data());
+            if (natural_map(x, p, u.data(), F.data()) <= wanted) return;
+        }
+    }
+
+    // p <- of all forces with this motion those of least norm. What is left of the problem.
+    double spread(const Problem& x, const Options& options, double wanted, double before, double* p, Outcome& out) {
+        const index n = x.rows;
+        std::copy(p, p + n, best.begin());
+        regularised(x, options, wanted, p, out);
         velocity(x, p, u.data());
         const double after = natural_map(x, p, u.data(), F.data());
         if (after <= wanted && norm(p, n) <= (1 + 1e-8) * norm(best.data(), n)) return after;
