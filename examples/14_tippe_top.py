@@ -1,4 +1,4 @@
-"""A tippe-top turns over: a sphere whose centre of mass is below its middle, spun fast on a floor with sliding friction.
+"""A tippe-top turns over: a sphere whose centre of mass is below its middle, spun fast on a floor that rubs.
 
 The same motion is integrated by hand: Newton's and Euler's equations with the floor as a constraint and Coulomb's law.
 """
@@ -74,7 +74,8 @@ for t in np.linspace(0, END, 6):
     if t > 0:
         state = advanced(state, 2.5e-4, round(END / 5 / 2.5e-4))
     i = int(np.searchsorted(run.t, t - 1e-9))
-    spins = [(matrix(*x[:4] / np.linalg.norm(x[:4])) @ w)[2] for x, w in ((run.q[i], run.v[i, :3]), (state, state[4:7]))]
+    both = (run.q[i], run.v[i, :3]), (state, state[4:7])
+    spins = [(matrix(*x[:4] / np.linalg.norm(x[:4])) @ w)[2] for x, w in both]
     print(f"{t:5.2f}  {1e3 * run.q[i, 6]:8.3f}  {1e3 * state[9]:8.3f}  {spins[0]:8.2f}  {spins[1]:8.2f}")
     assert abs(run.q[i, 6] - state[9]) < 0.03 * 2 * A
     assert abs(spins[0] - spins[1]) < 0.01 * SPIN

@@ -24,7 +24,7 @@ last = touch.steps[-1]
 print("points of contact:", len(last.pairs), " residual:", f"{last.residual:.0e}", " forces unique:", last.unique)
 for i in (0, 5, 9):
     below = "floor" if i == 0 else f"box{i - 1}"
-    both = [k for k, pair in enumerate(last.pairs) if any(f"box{i}/" in x for x in pair) and any(below in x for x in pair)]
+    both = [f"box{i}/" in " ".join(pair) and below in " ".join(pair) for pair in last.pairs]
     force = abs(last.impulses[both, 2].sum()) / STEP
     print(f"on {below}: {force:.4f} N, weight above: {MASS * 9.81 * (COUNT - i):.4f} N")
     assert abs(force - MASS * 9.81 * (COUNT - i)) < 1e-5

@@ -6,8 +6,8 @@ import soacraft as sc
 
 
 def test_a_humanoid_falls_without_gaining_energy_or_sinking_in():
-    """h1 from 0.1 m with damped joints, at 1 ms: the energy never rises beyond what the smooth steps themselves err by in
-    free flight, and nothing is deeper than a millimetre in anything."""
+    """h1 from 0.1 m with damped joints, at 1 ms: the energy never rises beyond what the smooth steps themselves err by
+    in free flight, and nothing is deeper than a millimetre in anything."""
     mb = sc.load("h1")
     mb.root.add_geometry(sc.Geometry("floor", "plane"))
     for body in mb.bodies[1:]:
