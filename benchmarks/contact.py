@@ -56,10 +56,11 @@ def stepped(name: str, scene: Scene, quick: bool) -> dict[str, Any]:
     jobs: dict[str, Callable[[], Any]] = {"soacraft": ours, "MuJoCo": lambda: theirs.loop(steps)}
     times = {who: t / steps for who, t in microseconds(jobs, 2 if quick else 7).items()}
     last = touch.steps[-1]
-    residual, depth = max(x.residual for x in touch.steps), -min(0.0, *(x.gap.min() for x in touch.steps if len(x.gap)))
-    compiled = "compiled" in str(p.report())
-    return {"scene": name, "us": times, "contacts": len(last.pairs), "theirs": int(theirs.data.ncon), "residual": residual,
-            "depth": depth, "compiled": compiled}  # fmt: skip
+    depth = -min([0.0, *(float(x.gap.min()) for x in touch.steps if len(x.gap))])
+    return {
+        "scene": name, "us": times, "contacts": len(last.pairs), "theirs": int(theirs.data.ncon),
+        "residual": max(x.residual for x in touch.steps), "depth": depth,
+    }  # fmt: skip
 
 
 def measured(first: str, second: str, count: int, quick: bool) -> dict[str, Any]:
@@ -125,7 +126,8 @@ def in_fcl(a: Shape, b: Shape, poses: sc.Pose) -> Callable[[], list[float]]:
 def text(result: dict[str, Any]) -> str:
     """The table of a result."""
     ours, peers = ("one by one", "batch"), ("coal", "python-fcl")
-    names = ["pair", *(f"{name}, us" for name in (*ours, *peers)), *(f"coal / {name}" for name in ours), "difference, m"]
+    names = ["pair", *(f"{name}, us" for name in (*ours, *peers)), *(f"coal / {name}" for name in ours)]
+    names += ["difference, m"]
     rows = []
     for row in result["rows"]:
         t = row["us"]
@@ -135,10 +137,11 @@ def text(result: dict[str, Any]) -> str:
     steps = []
     for row in result["steps"]:
         t = row["us"]
-        steps.append([row["scene"], str(row["contacts"]), f"{t['soacraft']:.3g}", f"{t['MuJoCo']:.3g}",
-                      f"{t['MuJoCo'] / t['soacraft']:.2f}", f"{row['residual']:.0e}", f"{row['depth']:.0e}"])  # fmt: skip
+        steps.append([row["scene"], str(row["contacts"]), f"{t['soacraft']:.3g}", f"{t['MuJoCo']:.3g}"])
+        steps[-1] += [f"{t['MuJoCo'] / t['soacraft']:.2f}", f"{row['residual']:.0e}", f"{row['depth']:.0e}"]
     balls = [x for x in result["steps"] if "spheres" in x["scene"] and x["contacts"]]
-    text = f"## Distances of primitives\n\n{table(names, rows, 1)}\n\n## Steps with contact\n\n{table(head, steps, 1)}"
+    text = f"## Distances of primitives\n\n{table(names, rows, 1)}"
+    text += f"\n\n## Steps with contact\n\n{table(head, steps, 1)}"
     if len(balls) > 1:
         power = growth([x["contacts"] for x in balls], [x["us"]["soacraft"] for x in balls])
         text += f"\n\nThe time of settling spheres grows with the power {power:.2f} of their contacts."

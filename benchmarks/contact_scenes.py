@@ -1,5 +1,4 @@
-"""Scenes with contact: a humanoid that stands, a quadruped that trots, spheres that settle, a wall of boxes; here and in
-MuJoCo.
+"""Scenes with contact: a humanoid that stands, spheres that settle, a wall of boxes; here and in MuJoCo.
 
 MuJoCo has the same bodies, shapes, servos and friction: elliptic cones, Newton's method, Euler's steps, its own default
 tolerance. Its contacts are soft, so that the two motions are alike and not the same.
@@ -146,7 +145,8 @@ class InMujoco:
         if isinstance(body.hinge, sc.Free):
             mine.add_joint(type=mujoco.mjtJoint.mjJNT_FREE)
         else:
-            assert isinstance(body.hinge, sc.Pin) and body.outboard == sc.Pose()
+            assert isinstance(body.hinge, sc.Pin)
+            assert body.outboard == sc.Pose()
             joint = mine.add_joint(type=mujoco.mjtJoint.mjJNT_HINGE, axis=body.hinge.axis, name=body.hinge_name)
             joint.damping[0], joint.armature = float(body.passive.damping[0]), float(body.armature[0])
             low, high = float(body.limits.lower[0]), float(body.limits.upper[0])
