@@ -97,7 +97,17 @@ def scrambled(draw, trees=TREES):
 
 
 SCRAMBLED = scrambled()
+#: The hinges that kernels know. Random trees are drawn from these alone: one hinge of another kind takes its whole
+#: model to Python, so that with all kinds two of three drawn models would never meet compiled code.
 HINGES = examples()
+#: The hinges that no kernel knows.
+UNCOMPILED = (
+    sc.RollingDisc(0.7, (0.3, 1.0, -0.2), (0.1, 0.2, 1.0)),
+    sc.RollingEllipsoid((0.5, 0.3, 0.2), (0.1, 0.2, 1.0)),
+    sc.KnifeEdge((0.2, 1.0, -0.3)),
+)
+#: What tests take that try hinges one by one.
+EVERY_HINGE = (*HINGES, *UNCOMPILED)
 
 
 # -- rigid trees --------------------------------------------------------------------------------------------------

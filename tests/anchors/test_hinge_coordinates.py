@@ -5,10 +5,10 @@ import pytest
 from scipy.linalg import expm
 from scipy.spatial.transform import Rotation
 from tests.anchors.reference import AXES, motion, rate, second_rate
+from tests.strategies import EVERY_HINGE
 
 import soacraft as sc
 from soacraft.model import random_pose, random_tree
-from soacraft.model.hinges import examples
 
 HALF = np.sqrt(0.5)
 
@@ -89,7 +89,7 @@ def test_pose_in_closed_form(hinge, q, R, p):
     np.testing.assert_allclose(mb.pose("body").translation, p, atol=1e-15)
 
 
-@pytest.mark.parametrize("hinge", examples(), ids=lambda hinge: type(hinge).__name__)
+@pytest.mark.parametrize("hinge", EVERY_HINGE, ids=lambda hinge: type(hinge).__name__)
 def test_inboard_hinge_outboard(hinge):
     """The chain of frames: parent, inboard pose, hinge, outboard pose, body."""
     inboard, outboard = random_pose(1), random_pose(2)
@@ -113,7 +113,7 @@ def test_a_free_hinge_moves_along_the_matrix_exponential(seed):
     np.testing.assert_allclose(after, before @ expm(twist), atol=1e-14)
 
 
-@pytest.mark.parametrize("hinge", examples(), ids=lambda hinge: type(hinge).__name__)
+@pytest.mark.parametrize("hinge", EVERY_HINGE, ids=lambda hinge: type(hinge).__name__)
 def test_Hdot(hinge):
     """a(k) on a base body, in body axes, is Hdot* v + crm(V) V: the rate of H* v itself, since V = H* v."""
     mb = one(hinge, inboard=random_pose(1), outboard=random_pose(2))

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 from tests.anchors.reference import AXES, Cloud, bias_force, forward, mass_matrix
+from tests.strategies import EVERY_HINGE
 
 import soacraft as sc
 from soacraft.model import random_tree
-from soacraft.model.hinges import examples
 
-KINDS = {type(hinge).__name__: hinge for hinge in examples()}
+KINDS = {type(hinge).__name__: hinge for hinge in EVERY_HINGE}
 SERIAL, FORK = [-1, 0, 1], [-1, 0, 0]
 
 

@@ -12,12 +12,12 @@ from tests.anchors.reference import (
     potential_energy,
     rate,
 )
+from tests.strategies import EVERY_HINGE
 
 import soacraft as sc
 from soacraft.model import random_tree
-from soacraft.model.hinges import examples
 
-KINDS = {type(hinge).__name__: hinge for hinge in examples()}
+KINDS = {type(hinge).__name__: hinge for hinge in EVERY_HINGE}
 GRAVITY = (1.0, -2.0, -9.0)
 
 

@@ -3,7 +3,7 @@ is seen."""
 
 import numpy as np
 import pytest
-from tests.loops.cases import CLOSING, close, tie
+from tests.loops.cases import EVERY_CLOSING, close, tie
 
 import soacraft as sc
 from soacraft.kinematics.rows import Constraints
@@ -38,7 +38,7 @@ def pose_between(mb, q, a, b):
     return sc.Pose(found.rotation, found.translation)
 
 
-@pytest.mark.parametrize("hinge", CLOSING, ids=lambda hinge: type(hinge).__name__)
+@pytest.mark.parametrize("hinge", EVERY_CLOSING, ids=lambda hinge: type(hinge).__name__)
 def test_the_velocity_rows_are_the_rate_of_the_residual(hinge):
     """At the closed state Q d(gap)/dt = Gc v, for any v: the gap from the hinge where it was, and, where the hinge's
     velocities lead to all its coordinates, from the hinge where it fits best."""
@@ -76,7 +76,7 @@ def rate_of_rows(mb, v):
     return loop.Q @ (found[1] - found[0]) / (2 * STEP), rows.gamma
 
 
-@pytest.mark.parametrize("hinge", CLOSING, ids=lambda hinge: type(hinge).__name__)
+@pytest.mark.parametrize("hinge", EVERY_CLOSING, ids=lambda hinge: type(hinge).__name__)
 def test_the_acceleration_rows_are_the_rate_of_the_velocity_rows(hinge):
     """At a velocity the closure allows, d/dt (Q* Q xi) = Q* (Gcdot v) at constant v; nodes apart."""
     mb = pair(hinge, 3)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 from hypothesis import strategies as st
-from tests.strategies import HINGES, SEEDS, keep, parents, pose, rigid_trees
+from tests.strategies import EVERY_HINGE, HINGES, SEEDS, keep, parents, pose, rigid_trees
 
 import soacraft as sc
 from soacraft import dynamics as dyn
@@ -15,6 +15,7 @@ from soacraft.model.hinges.base import pose_of
 from soacraft.model.tree.parts.closures import coordinate_names
 
 CLOSING = [hinge for hinge in HINGES if hinge.nv < 6]
+EVERY_CLOSING = [hinge for hinge in EVERY_HINGE if hinge.nv < 6]
 HOLONOMIC = [hinge for hinge in HINGES if hinge.holonomic]
 LIBRARY = ("cassie", "robotiq_2f85", "five_bar", "delta")
 #: Solvers are compared where the compliance of the closures on its range is better conditioned than this.

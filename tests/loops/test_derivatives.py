@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from tests.loops.cases import (
     CLOSING,
+    EVERY_CLOSING,
     HOLONOMIC,
     FourBar,
     Z,
@@ -110,7 +111,7 @@ def arms(hinge):
 # -- along every dof of the tree ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("hinge", CLOSING, ids=lambda x: type(x).__name__)
+@pytest.mark.parametrize("hinge", EVERY_CLOSING, ids=lambda x: type(x).__name__)
 def test_every_closing_hinge(hinge):
     mb = arms(hinge)
     assert rank_is_full(mb)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.optimize import least_squares
 from scipy.spatial.transform import Rotation
-from tests.loops.cases import CLOSING, close, force_of, project, tie
+from tests.loops.cases import EVERY_CLOSING, close, force_of, project, tie
 
 import soacraft as sc
 from soacraft.kinematics.rows import Constraints
@@ -20,7 +20,8 @@ from soacraft.model.tree.parts.closures import coordinate_names
 X, Y, Z = np.eye(3)
 SEED = 3
 FOUR, FIVE = (sc.Screws(np.random.default_rng(n).uniform(-1.0, 1.0, (n, 6))) for n in (4, 5))
-HINGES = {**{type(hinge).__name__: hinge for hinge in CLOSING}, "four screws": FOUR, "five screws": FIVE}
+HINGES = {**{type(hinge).__name__: hinge for hinge in EVERY_CLOSING}, "four screws": FOUR, "five screws": FIVE}
+HINGES["KnifeEdge"] = sc.KnifeEdge((0.2, 0.1, 1.0))  # velocities matter to its one row in this motion
 SOLVERS = {
     "TA": TreeAugmented,
     "FA": FullyAugmented,

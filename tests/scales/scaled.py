@@ -12,6 +12,7 @@ import numpy as np
 
 import soacraft as sc
 from soacraft.model.hinges.product import ScrewProduct
+from soacraft.model.hinges.rolling import Rolling
 from soacraft.model.tree.frames.frame import Frame
 from soacraft.model.tree.parts.properties import Limits, Passive
 
@@ -113,12 +114,14 @@ def dof_units(hinge, length):
         return np.array([1.0] * 3 + [length] * 3)
     if isinstance(hinge, ScrewProduct):
         return np.array([1.0 if screw[:3].any() else length for screw in hinge.vectors])
-    return np.ones(hinge.nv)  # a weld, a ball, a ball that rolls
+    if isinstance(hinge, sc.KnifeEdge):
+        return np.array([1.0] * 3 + [length] * 2)
+    return np.ones(hinge.nv)  # a weld, a ball, a thing that rolls
 
 
 def coordinate_units(hinge, length):
     """The unit of each coordinate of a hinge, (nq)."""
-    if isinstance(hinge, sc.Free | sc.RollingBall):
+    if isinstance(hinge, sc.Free | sc.KnifeEdge | Rolling):
         return np.array([1.0] * 4 + [length] * (hinge.nq - 4))
     return np.ones(hinge.nq) if hinge.nq != hinge.nv else dof_units(hinge, length)
 
@@ -129,6 +132,10 @@ def scaled_hinge(hinge, length):
         return sc.Helical(hinge.axis, hinge.pitch * length)
     if isinstance(hinge, sc.RollingBall):
         return sc.RollingBall(hinge.radius * length, hinge.normal)
+    if isinstance(hinge, sc.RollingDisc):
+        return sc.RollingDisc(hinge.radius * length, hinge.axis, hinge.normal)
+    if isinstance(hinge, sc.RollingEllipsoid):
+        return sc.RollingEllipsoid(hinge.semi_axes * length, hinge.normal)
     if isinstance(hinge, sc.Screws):
         turned = [1.0 if screw[:3].any() else 1.0 / length for screw in hinge.vectors]  # a slide stays one for one
         return sc.Screws([[*s[:3], *(length * c * s[3:])] for s, c in zip(hinge.vectors, turned, strict=True)])

@@ -4,14 +4,12 @@ import numpy as np
 import pytest
 from tests.analysis.cases import STENCIL, armed
 from tests.dynamics.calls import GRAVITY, close, subtree, tree, wrenches
+from tests.strategies import EVERY_HINGE
 
 import soacraft as sc
 from soacraft import analysis, dynamics
 from soacraft.analysis.parametric.quantities import QUANTITIES
 from soacraft.errors import LoopError, ModelError, StateError
-from soacraft.model.hinges import RollingDisc, examples
-
-EVERY = (*examples(), RollingDisc(0.3))
 
 
 def hand(hinge):
@@ -76,7 +74,7 @@ def moved_to(other, forces):
     return theirs
 
 
-@pytest.mark.parametrize("hinge", EVERY, ids=lambda hinge: type(hinge).__name__)
+@pytest.mark.parametrize("hinge", EVERY_HINGE, ids=lambda hinge: type(hinge).__name__)
 def test_inverse_dynamics_with_every_hinge(hinge):
     mb, body = hand(hinge)
     given = arguments(mb, ("q", "v", "vdot"))
