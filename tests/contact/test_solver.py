@@ -139,6 +139,24 @@ def test_problems_that_take_patience(seed):
     assert r.residual <= 1e-9
 
 
+@pytest.mark.parametrize("first", [False, True])
+def test_what_is_told_is_that_of_the_worst_part(first):
+    """Parts that do not move each other: forces of one that are not unique, and one that has no solution, are told."""
+    box = box_on_the_ground([(1, 1), (1, -1), (-1, 1), (-1, -1)])
+    jaws = np.array([[1.0, -1.0], [-1.0, 1.0]])
+    for part, unique, solved in ((box, False, True), (jaws, None, False)):
+        n = len(part)
+        at, ball = (0, n) if first else (1, 0)
+        S = np.zeros((n + 1, n + 1))
+        S[at : at + n, at : at + n], S[ball, ball] = part, 1.0
+        r = Problem(S, [-1.0] * (n + 1), [Cone(())] * (n + 1)).solve(otherwise="report")
+        assert r.p[ball] == pytest.approx(1.0)
+        assert (r.residual <= 1e-10) == solved
+        if solved:
+            assert r.unique == unique
+            np.testing.assert_allclose(np.delete(r.p, ball), 0.25, atol=1e-7)
+
+
 def test_a_start_does_not_change_the_answer():
     for seed in range(30):
         problem = random_problem(seed, friction=0.3, most=8)
