@@ -277,7 +277,7 @@ NO_ENTRY: dict[str, str] = {
     "core/include/soacraft/contact/epa.hpp": "no campaign yet",
     "core/include/soacraft/contact/solvers/held.hpp": "no campaign yet",
     "core/include/soacraft/loops/left_out.hpp": "no campaign yet",
-    "core/include/soacraft/loops/linear/row_space.hpp": "no campaign yet",
-    "core/include/soacraft/loops/rows/closure_jacobian.hpp": "no campaign yet",
+    "core/include/soacraft/loops/linear/row_space.hpp": "tried and not noticed yet: wants tests of its own",
+    "core/include/soacraft/loops/rows/closure_jacobian.hpp": "tried and not noticed yet: wants tests of its own",
     "core/include/soacraft/reject.hpp": "its one mutant does not compile",
 }
