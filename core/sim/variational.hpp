@@ -23,6 +23,12 @@ public:
     // u = [motion; change of v; work] of steps of order two, one after the other; false where Python should look at it.
     bool take(double t, const double* x, double h, const double* parts, index count, double* u) {
         const index nq = m_.nq, nv = m_.nv;
+        bool far = false;  // turns too far: the difference of its ends would be the way round
+        m_.each_group([&](index first, index) {
+            const double *v = x + nq + first, turn[] = {h * v[0], h * v[1], h * v[2]};
+            far = far || rigid::turns_too_far(turn);
+        });
+        if (far) return false;
         std::memcpy(q_.data(), x, bytes(nq)), std::memcpy(v_.data(), x + nq, bytes(nv));
         m_.momentum(x, x + nq, mu_.data());
         std::memset(u + 2 * nv, 0, bytes(m_.names));
