@@ -55,11 +55,11 @@ def stepped(name: str, scene: Scene, quick: bool) -> dict[str, Any]:
 
     jobs: dict[str, Callable[[], Any]] = {"soacraft": ours, "MuJoCo": lambda: theirs.loop(steps)}
     times = {who: t / steps for who, t in microseconds(jobs, 2 if quick else 7).items()}
-    last = touch.steps[-1]
+    contacts = len(touch.steps[-1].pairs) if touch.steps else 0
     depth = -min([0.0, *(float(x.gap.min()) for x in touch.steps if len(x.gap))])
     return {
-        "scene": name, "us": times, "contacts": len(last.pairs), "theirs": int(theirs.data.ncon),
-        "residual": max(x.residual for x in touch.steps), "depth": depth,
+        "scene": name, "us": times, "contacts": contacts, "theirs": int(theirs.data.ncon),
+        "residual": max((x.residual for x in touch.steps), default=0.0), "depth": depth,
     }  # fmt: skip
 
 

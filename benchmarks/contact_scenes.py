@@ -81,7 +81,7 @@ def spheres(count: int, seed: int = 0) -> Scene:
         body.add_geometry(sc.Geometry("skin", "sphere", (0.1,)))
         x, y, z = i % side, i // side % side, i // side**2
         shift = rng.uniform(-0.02, 0.02, 2)
-        q += [0.0, 0.0, 0.0, 1.0, 0.25 * x + shift[0], 0.25 * y + shift[1], 0.11 + 0.22 * z]
+        q += [0.0, 0.0, 0.0, 1.0, 0.25 * x + shift[0], 0.25 * y + shift[1], 0.1 + 0.22 * z]
     return Scene(mb, np.array(q), np.zeros(6 * count), {})
 
 
