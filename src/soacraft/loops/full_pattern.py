@@ -27,7 +27,7 @@ class Hinges(NamedTuple):
     """The hinges of all bodies at one state."""
 
     N_T: Array
-    """N*(k), (n, 6, width): rows with N* H* = 0, orthonormal in lengths of the model, after rows that are not there."""
+    """N*(k), (n, 6, width): rows of length 1 with N* H* = 0, after rows that are not there."""
     there: Mask
     """(n, 6): which rows are."""
     H_inv: Array
@@ -65,7 +65,8 @@ class _Kind(NamedTuple):
         S_inv = np.divide(1.0, s, out=np.zeros_like(s), where=moves)
         there = np.arange(width - 6, width) >= rank[:, None]
         H_inv = R[:, :, None] * ((U * S_inv[:, None]) @ V_T[:, :nv]) * D[:, None]
-        return Hinges(V_T[:, -6:] * D[:, None], there, H_inv)
+        N_T = V_T[:, -6:] * D[:, None]
+        return Hinges(N_T / np.linalg.norm(N_T, axis=-1, keepdims=True), there, H_inv)
 
 
 class Bodies:
