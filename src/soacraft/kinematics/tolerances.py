@@ -44,6 +44,7 @@ __all__ = [
     "LEAST_DAMPING",
     "LESS",
     "LEVER",
+    "LONGEST",
     "MASSLESS",
     "MET",
     "MOST_DAMPING",
@@ -140,8 +141,8 @@ HELD = RANK * POOR_CONDITION
 #: A singular value of the dependent dofs' columns relative to the largest that is rounding.
 ROUNDING = 1e-13
 #: A step of dependent dofs whose correction is larger than this part of it, and than so many radians or lengths, is
-#: halved;
-TRUST, SMALL = 0.1, 1e-3
+#: halved; a step that is longer than this, in radians or lengths, may be corrected by no more than one of that length;
+TRUST, SMALL, LONGEST = 0.1, 1e-3, 0.3
 #: a correction that is larger than this, in radians or lengths, or that does not shrink by this factor from step to
 #: step, leads to another branch.
 FURTHEST, SHRINKS = 1.0, 0.5
@@ -235,6 +236,7 @@ class Tolerances:
     shrinks: float = SHRINKS
     trust: float = TRUST
     small: float = SMALL
+    longest: float = LONGEST
     balanced: float = BALANCED
     settled: float = SETTLED
     parallel: float = PARALLEL

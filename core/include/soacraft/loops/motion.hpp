@@ -172,7 +172,7 @@ inline bool step_along(LoopWork& w, MotionWork& m, const double* dv, double part
     for (index i = 0; i < w.model.nq; ++i) m.moved[i] = m.guess[i];
     if (!complete(w, m.still, m.dv, m.moved, m.next) || !difference(w.model, m.guess, m.moved, m.dv)) return false;
     const double correction = largest_rate(w.plan, m.dv);
-    return correction <= larger(t.trust * size, t.small) && correction <= 1.0;
+    return correction <= larger(t.trust * (size < t.longest ? size : t.longest), t.small);
 }
 
 // From a closed q along dv_i, into m.q.

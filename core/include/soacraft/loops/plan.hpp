@@ -56,6 +56,7 @@ struct Tolerances {
     double closest;   // what is open goes no lower
     double furthest, shrinks;  // steps of dependent dofs are no longer, and each no more than this part of the one before
     double trust, small;  // a step along a branch may be corrected by this part of it, or by so much
+    double longest;       // longer ones by that part of this
     double balanced;  // what refinement may leave of rows and of forces, relative to the largest
     double settled;   // a change by this part is rounding, and so much of rows
     double parallel;  // columns of a closure's hinge with pivots in this ratio depend on each other

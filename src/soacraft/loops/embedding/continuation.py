@@ -9,7 +9,7 @@ import numpy as np
 from soacraft.errors import ConvergenceError, LoopError, StateError
 from soacraft.kinematics.checks import gap_text
 from soacraft.kinematics.independent import dofs_named
-from soacraft.kinematics.tolerances import CLOSEST, FURTHEST, OPEN_ROWS, RANK, SHRINKS, SMALL, TRUST, ZERO
+from soacraft.kinematics.tolerances import CLOSEST, FURTHEST, LONGEST, OPEN_ROWS, RANK, SHRINKS, SMALL, TRUST, ZERO
 from soacraft.loops.embedding.model import EmbeddedModel
 from soacraft.spatial.checks import Array, finite
 
@@ -78,7 +78,7 @@ def advance(s: ConstraintEmbedding, q: Array, dv: Any, halves: int = _HALVES) ->
     try:
         moved = complete(s, guess)
         correction = float(np.abs(d * graph.difference(guess, moved)).max(initial=0.0))
-        if correction <= max(TRUST * size, SMALL) and correction <= 1.0:
+        if correction <= max(TRUST * min(size, LONGEST), SMALL):
             return moved
     except ConvergenceError:
         if halves <= 0:
