@@ -27,6 +27,18 @@ def test_a_box_for_each_body_and_none_over_another(name):
         assert aside or a.y + a.height <= b.y or b.y + b.height <= a.y, (a.title, b.title)
 
 
+@pytest.mark.parametrize("name", ["cassie", "five_bar", "robotiq_2f85"])
+def test_no_box_hides_what_a_loop_is(name):
+    picture = sc.view.draw(sc.load(name))
+    kinds = {type(loop.hinge).__name__ for loop in sc.load(name).loops}
+    words = [x for x in picture.marks if isinstance(x, Words) and x.text in kinds and x.anchor == "middle"]
+    assert len(words) == len(sc.load(name).loops)
+    for word in words:
+        for box in boxes(picture):
+            aside = abs(word.x - box.x - 0.5 * box.width) >= 0.5 * box.width
+            assert aside or abs(word.y - box.y - 0.5 * box.height) >= 0.5 * box.height, (word.text, box.title)
+
+
 def test_children_are_below_their_parent():
     mb = sc.load("biped")
     drawn = dict(zip(mb.bodies, boxes(sc.view.draw(mb)), strict=True))

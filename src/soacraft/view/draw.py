@@ -41,12 +41,13 @@ def draw(graph: Graph) -> Picture:
     root = (0.5 * (at_base[0] + at_base[-1]) if at_base else 60.0, 40.0)
     marks: list[Mark] = [Words(_MARGIN, 14.0, shortened(title, 100), 12.0)]
     marks += _edges(graph, at, root)
-    marks += _ties(graph, at, root)
     anchor = width_of(graph.root.name, _TEXT) + 16.0
-    marks.append(Box(root[0] - 0.5 * anchor, root[1] - 0.5 * _HEIGHT, anchor, _HEIGHT, "#e4e7eb", QUIET))
-    marks.append(Words(*root, graph.root.name, _TEXT, anchor="middle"))
+    shown: list[Mark] = [Box(root[0] - 0.5 * anchor, root[1] - 0.5 * _HEIGHT, anchor, _HEIGHT, "#e4e7eb", QUIET)]
+    shown.append(Words(*root, graph.root.name, _TEXT, anchor="middle"))
     for k, body in enumerate(bodies):
-        marks += _body(body, at[body], names[k], segment_colour(tree.branch_of(k).index))
+        shown += _body(body, at[body], names[k], segment_colour(tree.branch_of(k).index))
+    marks += _ties(graph, at, root, [x for x in shown if isinstance(x, Box)])
+    marks += shown
     marks += [mark for body, kind in zip(bodies, kinds, strict=True) for mark in _hinge(body, at[body], kind)]
     lowest = 40.0 + _LAYER * max(tree.depth, default=0) + (_LOW + 24.0 if len(graph.loops) else 0.5 * _HEIGHT)
     return Picture(marks, right, lowest + _MARGIN, title)
@@ -95,20 +96,22 @@ def _hinge(body: Body, at: Point, kind: str) -> list[Mark]:
     ]
 
 
-def _ties(graph: Graph, at: dict[Body, Point], root: Point) -> list[Mark]:
-    """Closures between bodies, couplings between hinges, each bent aside so that two are told apart."""
+def _ties(graph: Graph, at: dict[Body, Point], root: Point, boxes: Sequence[Box]) -> list[Mark]:
+    """Closures between bodies, couplings between hinges, each bent aside so that two are told apart; their words are
+    behind no box."""
     marks: list[Mark] = []
     for n, closure in enumerate(graph.loops):
         ends = [_place(frame.carrier, at, root) for frame in (closure.a, closure.b)]
         colour = _LOOP if closure.active else mixed(_LOOP, "#ffffff", 0.6)
         low = _LOW + 5.0 * (n % 3)
-        marks += _bent(ends, low, colour, (6.0, 4.0), repr(closure), type(closure.hinge).__name__)
+        marks += _bent(ends, low, colour, (6.0, 4.0), repr(closure), type(closure.hinge).__name__, boxes)
     owner = {dof: body for body in graph.bodies for dof in _dofs(graph, body)}
     for n, coupling in enumerate(graph.couplings):
         discs = [(x, y - 0.5 * _HEIGHT - 11.0) for x, y in (at[owner[dof]] for dof in coupling.terms)]
         colour = _COUPLING if coupling.active else mixed(_COUPLING, "#ffffff", 0.6)
         for a, b in pairwise(discs):
-            marks += _bent([a, b], -_HIGH - 4.0 * (n % 3), colour, (1.5, 3.0), repr(coupling), coupling.name)
+            high = -_HIGH - 4.0 * (n % 3)
+            marks += _bent([a, b], high, colour, (1.5, 3.0), repr(coupling), coupling.name, boxes)
     return marks
 
 
@@ -116,14 +119,25 @@ def _dofs(graph: Graph, body: Body) -> Sequence[str]:
     return graph.dof_names[graph.layout.v_slices[graph.layout.index[body]]]
 
 
-def _bent(ends: Sequence[Point], low: float, colour: str, dash: Point, title: str, word: str) -> list[Mark]:
-    """A parabola from end to end, `low` points below the straight line at its middle, where a word is."""
+def _bent(
+    ends: Sequence[Point], low: float, colour: str, dash: Point, title: str, word: str, boxes: Sequence[Box]
+) -> list[Mark]:
+    """A parabola from end to end, `low` points below the straight line at its middle, and a word there, or as near to
+    its middle as no box is."""
     (x0, y0), (x1, y1) = ends
     steps = [i / 16.0 for i in range(17)]
     way = tuple((x0 + s * (x1 - x0), y0 + s * (y1 - y0) + 4.0 * s * (1.0 - s) * low) for s in steps)
-    x, y = way[8]
-    label = Words(x, y + (7.0 if low > 0.0 else -6.0), shortened(word, 18), 8.0, colour, "middle")
-    return [Line(way, colour, 1.5, dash, title), label]
+    text = shortened(word, 18)
+    across, down = 0.5 * width_of(text, 8.0) + 2.0, 7.0 if low > 0.0 else -6.0
+
+    def hidden(at: Point) -> bool:
+        return any(abs(at[0] - b.x - 0.5 * b.width) < 0.5 * b.width + across
+                   and abs(at[1] - b.y - 0.5 * b.height) < 0.5 * b.height + 5.0 for b in boxes)  # fmt: skip
+
+    near = sorted(way, key=lambda at: abs(at[0] - way[8][0]) + abs(at[1] - way[8][1]))
+    places = [(x + aside, y + down) for x, y in near for aside in (0.0, across, -across)]
+    x, y = next((at for at in places if not hidden(at)), places[0])
+    return [Line(way, colour, 1.5, dash, title), Words(x, y, text, 8.0, colour, "middle")]
 
 
 def _place(frame: Frame, at: dict[Body, Point], root: Point) -> Point:
