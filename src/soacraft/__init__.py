@@ -98,7 +98,11 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 #: Functions that lower layers may ask for, and where they are (`soacraft/late.py`).
-_LATE = {"coupled_dynamics": "soacraft.loops.coupled", "coupled_linearize": "soacraft.loops.coupled"}
+_LATE = {
+    "coupled_dynamics": "soacraft.loops.coupled",
+    "coupled_linearize": "soacraft.loops.coupled",
+    "rolling_linearize": "soacraft.loops.rolling",
+}
 
 #: Where each name is from. Importing soacraft imports none of it: each is imported when it is first asked for.
 _HOMES = {

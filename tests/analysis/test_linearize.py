@@ -8,7 +8,7 @@ from tests.dynamics.calls import close, wrenches
 
 import soacraft as sc
 from soacraft import analysis, dynamics
-from soacraft.errors import ModelError
+from soacraft.errors import ModelError, StateError
 
 every_graph = pytest.mark.parametrize("name", HOLONOMIC)
 
@@ -179,9 +179,54 @@ def test_a_model_without_dofs():
     assert lin.is_stable
 
 
-def test_a_rolling_ball_is_refused():
+def test_a_body_on_a_rolling_hinge_is_one_that_its_loop_ties():
+    """On an arm, with forces, next to other hinges: as the same model built with a free hinge and a loop."""
+    rng, radius = np.random.default_rng(4), 0.3
+    box = sc.Inertia(1.5, (0.05, 0.02, 0.01), np.diag([0.2, 0.3, 0.4]))
+    at, out = sc.Pose.from_rpy(0.1, 0.2, 0.3, translation=(0.1, 0.2, 0.3)), sc.Pose(translation=(0.02, 0.03, 0.01))
+    mine, other = (sc.Multibody(name, gravity=(0, 1, -9.81)) for name in ("mine", "other"))
+    for mb in (mine, other):
+        mb.add_body("arm", None, sc.Pin((0, 1, 0)), box, at)
+    mine.add_body("ball", "arm", sc.RollingBall(radius), box, at, out)
+    other.add_body("ball", "arm", sc.Free(), box, at, out)
+    mine.add_body("tail", "ball", sc.Pin((1, 0, 0)), box, at)
+    other.add_body("tail", "ball", sc.Pin((1, 0, 0)), box, at)
+    plane, rim = other["arm"].add_node("plane", at), other["ball"].add_node("rim", out.inv)
+    other.close_loop("rolls", plane, rim, sc.RollingBall(radius))
+    q, v = mine.random_state(rng)
+    mine.set_state(q, v)
+    T = rng.standard_normal(mine.nv)
+    hinge = mine["ball"].hinge
+    pose = hinge.pose(q[mine.q_slice("ball")])
+    own = np.concatenate([sc.spatial.matrix_to_quaternion(pose.rotation), pose.translation])
+    slid = hinge.H_T(q[mine.q_slice("ball")]) @ v[mine.v_slice("ball")]
+    other.set_state([q[0], *own, q[-1]], [v[0], *slid, v[-1]])
+    wrench = {"tail": sc.Wrench((1, 2, 3), (4, 5, 6))}
+    found = analysis.linearize(mine, q, v, T, wrench)
+    solver = sc.loops.TreeAugmented(other)
+    wanted = sc.loops.linearize(solver, other.q, other.v, [T[0], *T[1:4], 0, 0, 0, T[4]], wrench)
+    np.testing.assert_allclose(found.A, wanted.A, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(found.B, wanted.B[:, [0, 1, 2, 3, 7]], rtol=1e-9, atol=1e-9)
+    assert found.position_names == wanted.position_names
+    size, n = len(found.A), len(found.position_names)
+    assert repr(found).endswith(f"independent of 8 dofs, which {n} dofs place: A {size} x {size}, B {size} x 5")
+    moved = (found.X @ found.B[n:])[[0, 1, 2, 3, 7]]  # how all dofs of the tree answer a force
+    np.testing.assert_allclose(moved, dynamics.mass_matrix_inverse(mine, q), rtol=1e-9, atol=1e-9)
+    vdot = dynamics.forward_dynamics(mine, q, v, T, wrench)
+    np.testing.assert_allclose(vdot[1:4], solver.forward_dynamics(other.q, other.v, [T[0], *T[1:4], 0, 0, 0, T[4]],
+                               f_ext=wrench).vdot[1:4], rtol=1e-9)  # fmt: skip
+
+
+def test_a_batch_of_bodies_that_roll_is_refused():
+    mb = sc.random_tree(2, 1, [sc.RollingBall(0.5), sc.Pin((1, 0, 0))])
+    with pytest.raises(StateError, match=r"one state of a model with bodies that roll, got a batch \(2,\)"):
+        analysis.linearize(mb, np.stack([mb.q, mb.q]), np.zeros(mb.nv), np.zeros(mb.nv))
+
+
+def test_a_rolling_ball_in_a_sub_graph_is_refused():
     mb = sc.random_tree(2, 1, [sc.RollingBall(0.5), sc.Pin((1, 0, 0))])
     ball = next(body for body in mb.bodies if not body.hinge.holonomic)
+    mb = mb.subgraph(list(mb.bodies))
     with pytest.raises(ModelError) as error:
         analysis.linearize(mb, mb.q, np.zeros(mb.nv), np.zeros(mb.nv))
     assert str(error.value) == (

@@ -32,8 +32,10 @@ from soacraft.errors import ModelError
 from soacraft.late import higher
 from soacraft.model.flat.realize import times
 from soacraft.model.hinges.base import H_T_of, dH_of
+from soacraft.model.hinges.rolling import Rolling
 from soacraft.model.sizes.scale import scale_of
 from soacraft.model.tree.graph import Graph
+from soacraft.model.tree.multibody import Multibody
 from soacraft.results import refuse_large
 from soacraft.spatial.checks import Array
 from soacraft.spatial.transforms import crm
@@ -129,9 +131,11 @@ def linearize(
 
         xidot = N xi + dv,    dvdot = (dvdot/dq) xi + (dvdot/dv) dv + Mcal^-1 dforce
 
-    in tangent coordinates: xi moves q to `g.integrate(q, xi)`. Any hinge but a rolling ball. External forces in node
-    axes move with their nodes. The model's own springs, dampers and gravity compensation take part, unless
-    `passive=False`. Of a model with couplings it is that of its independent dofs, as `loops.linearize`.
+    in tangent coordinates: xi moves q to `g.integrate(q, xi)`. External forces in node axes move with their nodes. The
+    model's own springs, dampers and gravity compensation take part, unless `passive=False`. With couplings it is that
+    of the independent dofs, as `loops.linearize`. A body that rolls (`RollingBall`, `RollingDisc`) has more
+    places than ways to move: the answer is that of `loops.linearize` with the body on a `Free` hinge that rolling ties.
+    Of a body that spins, its own axes spin too: growth rates of steady rolling want axes that do not (`add_rolling`).
 
     >>> import numpy as np
     >>> import soacraft as sc
@@ -147,6 +151,10 @@ def linearize(
     if is_coupled(g, ignore_loops):
         coupled: Linearization = higher("coupled_linearize")(g, q, v, force, f_ext, passive=passive)
         return coupled
+    if isinstance(g, Multibody) and not g.is_closed and any(isinstance(x.hinge, Rolling) for x in g.bodies):
+        p = read_problem("linearize", g, q=q, v=v, force=force, f_ext=f_ext, stored=True)
+        rolling: Linearization = higher("rolling_linearize")(p, f_ext, passive=passive)
+        return rolling
     p = read_problem("linearize", g, q=q, v=v, force=force, f_ext=f_ext, stored=True, ignore_loops=ignore_loops)
     nv = p.nv
     cure = "Take a sub-graph, or the batch in parts."

@@ -43,9 +43,9 @@ class ClosedLinearization(Linearization):
         return np.array(self.position_sizes), np.array(self.dof_sizes)
 
     def __repr__(self) -> str:
-        (nv, m), size = self.X.shape, len(self.A)
+        (nv, m), size, forces = self.X.shape, len(self.A), self.B.shape[-1]
         places = "" if self.Z is self.X else f", which {len(self.position_names)} dofs place"
-        return f"ClosedLinearization of {m} independent of {nv} dofs{places}: A {size} x {size}, B {size} x {nv}"
+        return f"ClosedLinearization of {m} independent of {nv} dofs{places}: A {size} x {size}, B {size} x {forces}"
 
 
 def linearize(
@@ -65,7 +65,8 @@ def linearize(
 
         xi = Z xi_p,   Gp Z = 0 for the rows that say where closures are,   xidot_p = (N Z + Y)_p xi_p + X_p dv_i
 
-    A body on a rolling hinge of the tree is linearized as one on a `Free` hinge with that hinge as its loop.
+    `analysis.linearize` does so for a tree with bodies on rolling hinges: each on a `Free` hinge with that hinge as its
+    loop.
     All closures count as at rest: there is no `U` that drives them here. `passive=False` leaves the model's own springs
     and dampers out.
 
