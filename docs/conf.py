@@ -5,12 +5,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 
-from jupyter_client.connect import ConnectionFileMixin
-
 import soacraft
-
-# Notebooks talk to their kernels by sockets of this machine, not over TCP, of which kernels warn.
-ConnectionFileMixin.transport.default_value = "ipc"
 
 project = "soacraft"
 author = "the soacraft developers"
