@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from tests.contact.scenes import G, box, free, ground, run, sphere
-from tests.sim.chains import four_bar
+from tests.sim.chains import four_bar, turned_four_bar
 
 import soacraft as sc
 from soacraft.contact.dynamics.surfaces import Surfaces
@@ -405,3 +405,34 @@ def test_where_a_sliding_sphere_begins_to_roll():
         errors.append(abs(np.interp(0.4854133295, r.t, r.q[:, 4]) - 2.0803428405))
         assert errors[-1] < 2 * 5.0 * step  # the way of two steps
     assert errors[1] < 0.7 * errors[0]
+
+
+@pytest.mark.parametrize("angle", [0.3, 0.5, 1.0])
+def test_a_closed_chain_moves_however_it_is_turned(angle):
+    """Rows of its closure that are rounding hold nothing: it swings as without contact."""
+    ends = []
+    for touch in (False, True):
+        mb = turned_four_bar(angle)
+        p = sc.sim.Propagator(mb, integrator="moreau", step=0.005)
+        if touch:
+            p.add(sc.sim.Contact())
+        p.advance_to(0.5)
+        ends.append(mb.q)
+    assert abs(ends[0][0] + 0.3) > 0.1
+    np.testing.assert_allclose(ends[1], ends[0], atol=1e-9)
+
+
+def test_a_turned_closed_chain_is_pushed_out():
+    """The tip of a link starts in a ball; it is moved out of it, with its closure closed."""
+    depths = []
+    for angle in (0.0, 0.5):
+        mb = turned_four_bar(angle)
+        mb.body("a").add_geometry(sc.Geometry("tip", "sphere", (0.05,), pose=sc.Pose(translation=(0, 0, -1))))
+        tip = mb.pose("a").translation + mb.pose("a").rotation @ [0.08, 0, -1]
+        mb.root.add_geometry(sc.Geometry("stop", "sphere", (0.05,), pose=sc.Pose(translation=tip)))
+        p = sc.sim.Propagator(mb, integrator="moreau", step=0.005)
+        p.add(sc.sim.Contact(penetration=0.5, friction=0.0))
+        r = p.advance_to(0.005)
+        assert sc.contact.Scene(mb).distances(r.q[0]).distance.min() > -1e-6
+        depths.append(r.q[0])
+    np.testing.assert_allclose(depths[1], depths[0], atol=1e-9)

@@ -51,3 +51,25 @@ def started(mb, q, rate):
     mb.v = rate / v[0] * v
     return mb
 
+
+
+def turned(angle):
+    """A rotation about z after one about x, both by an angle."""
+    c, s = np.cos(angle), np.sin(angle)
+    return np.array([[c, -s, 0], [s, c, 0], [0, 0, 1]]) @ np.array([[1, 0, 0], [0, c, -s], [0, s, c]])
+
+
+def turned_four_bar(angle):
+    """A parallelogram with links of 1 m, on a base that is turned with gravity: it moves alike at all angles."""
+    R, pin = turned(angle), sc.Pin((0, 1, 0))
+    mb = sc.Multibody(gravity=tuple(R @ [0, 0, -9.81]))
+    base = mb.add_body("base", None, sc.Weld(), sc.Inertia(1.0), sc.Pose(R))
+    hangs = sc.Inertia(1.0, com=(0, 0, -0.5), moment=np.eye(3) * 0.1)
+    a = mb.add_body("a", base, pin, hangs)
+    lies = sc.Inertia(1.0, com=(0.5, 0, 0), moment=np.eye(3) * 0.1)
+    c = mb.add_body("c", a, pin, lies, sc.Pose(translation=(0, 0, -1)))
+    d = mb.add_body("d", base, pin, hangs, sc.Pose(translation=(1, 0, 0)))
+    ends = [x.add_node("end", sc.Pose(translation=at)) for x, at in ((c, (1, 0, 0)), (d, (0, 0, -1)))]
+    mb.close_loop("loop", *ends, pin)
+    mb.set_state([-0.3, 0.3, -0.3], np.zeros(3))
+    return mb

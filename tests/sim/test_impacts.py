@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from tests.contact.scenes import free, ground, sphere
-from tests.sim.chains import four_bar
+from tests.sim.chains import four_bar, turned, turned_four_bar
 
 import soacraft as sc
 
@@ -116,3 +116,19 @@ def test_refusals():
     for bad, text in (({"law": "routh"}, "law='routh' is unknown"), ({"order": "both"}, "order='both' is unknown")):
         with pytest.raises(sc.errors.StateError, match=text):
             sc.sim.Impacts(**bad)
+
+
+@pytest.mark.parametrize("angle", [0.3, 0.5])
+def test_a_closed_chain_strikes_alike_however_it_is_turned(angle):
+    """Rows of its closure that are rounding hold nothing: the same impacts as on a level base."""
+    found = []
+    for turn in (0.0, angle):
+        mb = turned_four_bar(turn)
+        mb.body("a").add_geometry(sc.Geometry("tip", "sphere", (0.05,), pose=sc.Pose(translation=(0, 0, -1))))
+        at = sc.Pose(translation=turned(turn) @ [0, 0, -1.05])
+        mb.root.add_geometry(sc.Geometry("stop", "sphere", (0.05,), pose=at))
+        p, impacts = bouncing(mb, mb.q, mb.v, restitution=0.5, friction=0.0)
+        p.advance_to(0.6)
+        assert impacts.impacts
+        found.append(np.concatenate([mb.q, mb.v]))
+    np.testing.assert_allclose(found[1], found[0], atol=1e-7)

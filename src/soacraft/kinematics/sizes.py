@@ -29,7 +29,7 @@ import numpy.typing as npt
 from soacraft.errors import LoopError
 from soacraft.kinematics.compiled import RowArrays
 from soacraft.kinematics.rows import Constraints, CouplingRow, LoopRows
-from soacraft.kinematics.tolerances import LESS, SHORT, UNTOLD
+from soacraft.kinematics.tolerances import LESS, RANK, SHORT, UNTOLD
 from soacraft.model.states.kinematics import pose_of_frame
 from soacraft.model.tree.frames.frame import Body
 from soacraft.model.tree.parts.closures import coordinate_names
@@ -76,6 +76,25 @@ def sizes_of(one: Constraints) -> Sizes:
     if one.sizes is None:
         one.sizes = _sizes(one)
     return one.sizes
+
+
+def tied_rows(one: Constraints) -> Array:
+    """A basis (rank, nv) of what the closures forbid at a state: rows that repeat others or are rounding are left out,
+    as impulses along them would hold what is free. O(m^2 nv).
+
+    >>> import soacraft as sc
+    >>> mb = sc.serial_chain(3)                                       # in a plane, so one of its rows is none
+    >>> _ = mb.close_loop("ring", "inertial", "link3/tip", sc.Spherical())
+    >>> one = Constraints(mb, mb.state([0.3, 2.0, 1.0]))
+    >>> one.jacobian().shape, tied_rows(one).shape
+    ((3, 3), (2, 3))
+    """
+    G = one.jacobian()
+    if not len(G):
+        return G
+    sizes = sizes_of(one)
+    _, s, V = np.linalg.svd(sizes.scaled(G))
+    return np.asarray((V[: len(s)] * sizes.dofs)[s > RANK])
 
 
 def _sizes(one: Constraints) -> Sizes:

@@ -26,6 +26,7 @@ from soacraft.contact.solvers.blocks import Bilateral, Bounded, Cone, Law
 from soacraft.contact.solvers.problem import Accept
 from soacraft.errors import ModelError, StateError
 from soacraft.kinematics.rows import Constraints
+from soacraft.kinematics.sizes import tied_rows
 from soacraft.markup import Text
 from soacraft.model.hinges.base import has_coordinates
 from soacraft.model.sizes.measure import measure_of
@@ -315,7 +316,7 @@ class Contact:
         held = [np.eye(nv)[problem.told]]
         if problem.closed is not None:
             graph = problem.closed.solver.graph
-            held.append(Constraints(graph, graph.state(q, np.zeros(nv))).jacobian())
+            held.append(tied_rows(Constraints(graph, graph.state(q, np.zeros(nv)))))
         inverse = self._dynamics.mass_matrix_inverse(q)
         return push_out(np.vstack(N), lambda X: np.asarray(inverse @ X), gaps, np.vstack(held))
 
@@ -328,7 +329,8 @@ class Contact:
         laws: list[Law] = []
         asked: list[float] = []
         if problem.closed is not None:
-            G = Constraints(problem.closed.solver.graph, problem.closed.solver.graph.state(q, np.zeros(nv))).jacobian()
+            graph = problem.closed.solver.graph
+            G = tied_rows(Constraints(graph, graph.state(q, np.zeros(nv))))
             rows += list(G)
             laws += [Bilateral(f"closure row {i}") for i in range(len(G))]
             asked += [0.0] * len(G)

@@ -13,6 +13,7 @@ from soacraft.contact.geometry.scene import Scene
 from soacraft.contact.solvers.blocks import Bilateral
 from soacraft.errors import ModelError, SimulationError, StateError
 from soacraft.kinematics.rows import Constraints
+from soacraft.kinematics.sizes import tied_rows
 from soacraft.model.states.state import State
 from soacraft.model.tree.multibody import Multibody
 from soacraft.sim.forces.contact_steps import ContactStep, step_of
@@ -148,7 +149,7 @@ class Impacts:
         """Closures and couplings."""
         if not self._mb.is_closed:
             return None
-        G = Constraints(self._mb, self._mb.state(q, np.zeros(self._mb.nv))).jacobian()
+        G = tied_rows(Constraints(self._mb, self._mb.state(q, np.zeros(self._mb.nv))))
         return G, tuple(Bilateral(f"closure row {i}") for i in range(len(G))), np.zeros(len(G))
 
     def __repr__(self) -> str:
