@@ -34,6 +34,8 @@ from soacraft.spatial.checks import Array
 _STIFF = 1e-13
 #: What may be left of the relative velocity, in the same units.
 _LEFT = 1e-8
+#: What is left of the motions of two frames relative to these, where they cancel.
+_CANCELLED = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,7 +175,14 @@ def _joint(graph: Multibody, state: State, name: str, a: Frame, b: Frame, Q: Arr
     J_a, J_b = (_jacobian(graph, state, x) for x in (a, b))
     carried = np.concatenate([J_a[:3], J_a[3:] + np.cross(J_a[:3], (p_b - p_a)[:, None], axis=0)])
     axes = np.kron(np.eye(2), R_b)
-    return _Joint(name, Q @ axes.T @ (J_b - carried), axes @ Q.T)
+    G = Q @ axes.T @ (J_b - carried)
+    # what is left where the two cancel is rounding, and no impulse acts along it
+    length = measure_of(graph, np.asarray(state.q)).length
+    turns = sum(np.linalg.norm(x[:3], axis=0) for x in (J_a, J_b))
+    slides = sum(np.linalg.norm(x[3:], axis=0) for x in (carried, J_b)) + length * turns
+    most = np.outer(np.linalg.norm(Q[:, :3], axis=1), turns) + np.outer(np.linalg.norm(Q[:, 3:], axis=1), slides)
+    G[np.abs(G) <= _CANCELLED * most] = 0.0
+    return _Joint(name, G, axes @ Q.T)
 
 
 def _jacobian(graph: Multibody, state: State, frame: Frame) -> Array:
