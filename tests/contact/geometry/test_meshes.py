@@ -264,6 +264,14 @@ def test_files_are_read(tmp_path, suffix, data):
     assert len(mesh.triangles) == 12
 
 
+def test_vertices_of_obj_files_may_have_a_weight_or_a_colour(tmp_path):
+    file = tmp_path / "a.obj"
+    file.write_text("v 0 0 0 1\nv 1 0 0 0.5 0.5 0.5  # red\nv 0 1 0\nf 1 2 -1\n")
+    points, triangles = read_mesh(file, "a")
+    assert points.tolist() == [[0, 0, 0], [1, 0, 0], [0, 1, 0]]
+    assert triangles.tolist() == [[0, 1, 2]]
+
+
 @pytest.mark.parametrize(("name", "data", "text"), [
     ("a.stl", b" " * 80 + b"\xff\xff\xff\x7f" + b"x" * 50, "cannot be read as STL: its length is 134 bytes"),
     ("a.stl", b"", "cannot be read as STL"),
@@ -272,6 +280,11 @@ def test_files_are_read(tmp_path, suffix, data):
     ("a.obj", b"v 0 0 0\nf 1 2 3\n", "cannot be read as OBJ: a face names vertex 3 of 1"),
     ("a.obj", b"v 0 0 0\n", "has no triangle"),
     ("a.obj", b"v 0 zero 0\n", "cannot be read as OBJ"),
+    ("a.obj", b"v 0 0\nv 1 0\nv 0 1\nf 1 2 3\n", "cannot be read as OBJ: a vertex has not three numbers but 2"),
+    ("a.obj", b"v 0 0 0 1 1\nv 1 0 0\nv 0 1 0\nf 1 2 3\n", "a vertex has not three numbers but 5"),
+    ("a.obj", b"v 0 0 0\nv 1 0 0\nv 0 1 0\nf 0 1 2\n", "a face names vertex 0; they count from 1"),
+    ("a.stl", text_stl(CUBE[TRIANGLES]).replace(b"vertex 1.0", b"vertex"), "a vertex has not three numbers but 2"),
+    ("a.stl", text_stl(CUBE[TRIANGLES])[:-9], "does not end with endsolid"),
     ("a.dae", b"<x/>", "only .stl and .obj files are read"),
 ])  # fmt: skip
 def test_hostile_files_are_refused(tmp_path, name, data, text):

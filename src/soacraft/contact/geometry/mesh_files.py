@@ -44,24 +44,36 @@ def _read_stl(data: bytes) -> Triangles:
         return corners, np.arange(len(corners), dtype=np.int64).reshape(-1, 3)
     if not data.lstrip()[:5].lower() == b"solid":
         raise ValueError(f"its length is {len(data)} bytes, and {count} triangles need {84 + 50 * count}")
-    words = [line.split()[1:4] for line in data.splitlines() if line.strip().lower().startswith(b"vertex")]
+    lines = [line.split() for line in data.splitlines() if line.strip()]
+    if lines[-1][0].lower() != b"endsolid":
+        raise ValueError("it does not end with endsolid, so it is cut short")
+    words = [line[1:] for line in lines if line[0].lower() == b"vertex"]
     if len(words) % 3:
         raise ValueError(f"it has {len(words)} vertices, which are no triangles")
-    corners = np.array([[float(x) for x in each] for each in words], dtype=np.float64).reshape(-1, 3)
+    corners = np.array([_point(x) for x in words], dtype=np.float64).reshape(-1, 3)
     return corners, np.arange(len(corners), dtype=np.int64).reshape(-1, 3)
+
+
+def _point(words: list[bytes], more: tuple[int, ...] = ()) -> list[float]:
+    """Three numbers; lines of OBJ files may have a weight (4), a colour (6) or both (7) after them."""
+    if len(words) != 3 and len(words) not in more:
+        raise ValueError(f"a vertex has not three numbers but {len(words)}")
+    return [float(x) for x in words[:3]]
 
 
 def _read_obj(data: bytes) -> Triangles:
     points: list[list[float]] = []
     triangles: list[tuple[int, int, int]] = []
     for line in data.splitlines():
-        words = line.split()
+        words = line.partition(b"#")[0].split()
         if not words:
             continue
         if words[0] == b"v":
-            points.append([float(x) for x in words[1:4]])
+            points.append(_point(words[1:], more=(4, 6, 7)))
         elif words[0] == b"f":
             corner = [int(each.split(b"/")[0]) for each in words[1:]]
+            if 0 in corner:
+                raise ValueError("a face names vertex 0; they count from 1")
             corner = [i - 1 if i > 0 else len(points) + i for i in corner]
             triangles += [(corner[0], corner[i], corner[i + 1]) for i in range(1, len(corner) - 1)]
     made = np.array(triangles, dtype=np.int64).reshape(-1, 3)
