@@ -154,6 +154,8 @@ def test_refused(cart):
         sc.view.plot(run, dofs=["poll"])
     with pytest.raises(ViewError, match=r"saved as .png, .svg or .pdf, by the end of the name; got 'a.txt'"):
         sc.view.plot(run, "energy").save("a.txt")
+    with pytest.raises(StateError, match="of another model: where it has the coordinate 'cart', this model has"):
+        sc.view.plot(run, graph=sc.load("double_pendulum"))
     top = sc.load("top")
     spun = sc.sim.Propagator(top).advance_to(0.01)
     with pytest.raises(ViewError, match="a phase portrait needs a dof whose velocity is the rate of a coordinate"):

@@ -14,7 +14,7 @@ import numpy as np
 from soacraft.attributes import Strict
 from soacraft.errors import StateError, ViewError, near
 from soacraft.model.tree.graph import Graph
-from soacraft.sim.runs.labels import Labels, labels_of
+from soacraft.sim.runs.labels import Labels, check_labels, labels_of
 from soacraft.sim.runs.run import Run
 from soacraft.spatial.checks import Array
 from soacraft.view.drawing.extras import extra
@@ -104,6 +104,7 @@ def _labels(run: Run, graph: Graph | None) -> Labels:
     if (len(found.q), len(found.v)) != (nq, nv):
         known = f"{len(found.q)} and {len(found.v)}"
         raise StateError(f"the run has {nq} coordinates and {nv} dofs, but the model has {known}.")
+    check_labels(run.labels, found)
     return found
 
 

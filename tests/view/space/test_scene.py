@@ -265,6 +265,8 @@ def test_refused():
         sc.view.scene(mb, [1.0])
     with pytest.raises(StateError, match="the run has 2 coordinates, but 'arm7' has 7"):
         sc.view.scene(sc.load("arm7"), sc.sim.Propagator(mb).advance_to(0.1))
+    with pytest.raises(StateError, match="of another model: where it has the coordinate 'cart', this model has"):
+        sc.view.scene(mb, sc.sim.Propagator(sc.load("cart_pole")).advance_to(0.1))
     with pytest.raises(ViewError, match="must not go back"):
         sc.view.scene(mb, (np.array([1.0, 0.0]), np.zeros((2, 2))))
     scene = sc.view.scene(mb)

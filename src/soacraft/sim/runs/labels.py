@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from soacraft.errors import StateError
 from soacraft.model.hinges.base import has_coordinates
 from soacraft.model.tree.graph import Graph
 from soacraft.model.tree.kept import Kept
@@ -31,6 +32,16 @@ def labels_of(graph: Graph) -> Labels:
     ('top.q0', 'top.q1', 'top.q2', 'top.q3')
     """
     return _KEPT(graph)
+
+
+def check_labels(run: Labels | None, model: Labels) -> None:
+    """Refuse a run of another model: one that remembers coordinates of other names."""
+    if run is None or run.q == model.q:
+        return
+    ours, theirs = next(((a, b) for a, b in zip(run.q, model.q, strict=False) if a != b), (run.q, model.q))
+    raise StateError(
+        f"the run is of another model: where it has the coordinate {ours!r:.60}, this model has {theirs!r:.60}."
+    )
 
 
 def _labels_of(graph: Graph) -> Labels:

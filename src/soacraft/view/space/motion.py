@@ -10,6 +10,7 @@ import numpy as np
 from soacraft.errors import SoacraftError, StateError, ViewError
 from soacraft.kinematics.rows import Constraints
 from soacraft.model.tree.graph import Graph
+from soacraft.sim.runs.labels import check_labels, labels_of
 from soacraft.sim.runs.run import Run
 from soacraft.spatial.checks import Array, finite
 
@@ -38,6 +39,7 @@ def check_motion(graph: Graph, motion: Any) -> None:
             raise ViewError("the run has no rows, so there is nothing to play.")
         if motion.q.shape[1] != graph.nq:
             raise StateError(f"the run has {motion.q.shape[1]} coordinates, but {graph.name!r} has {graph.nq}.")
+        check_labels(motion.labels, labels_of(graph))
         return
     _read_pair(graph, motion)
 
