@@ -255,6 +255,41 @@ def test_a_mesh_that_cannot_be_drawn_is_listed_and_the_body_drawn_by_its_links(t
     assert "1 not drawn: see missing" in repr(scene)
 
 
+@pytest.mark.parametrize(
+    ("kind", "size", "why"),
+    [
+        ("sphere", (0.0,), "its size leaves nothing to be seen"),
+        ("sphere", (1e-200,), "its size leaves nothing to be seen"),
+        ("cylinder", (0.0, 1.0), "its size leaves nothing to be seen"),
+        ("box", (1.0, 0.0, 0.0), "its size leaves nothing to be seen"),
+        ("ellipsoid", (1.0, 0.0, 0.0), "its size leaves nothing to be seen"),
+        ("mesh", (1.0, 0.0, 0.0), "its size leaves nothing to be seen"),
+        ("mesh", (1e200, 1e200, 1.0), "it reaches farther than 1e+30 m"),
+        ("box", (1e31, 1.0, 1.0), "it reaches farther than 1e+30 m"),
+        ("sphere", (1e200,), "it reaches farther than 1e+30 m"),
+    ],
+)
+def test_what_cannot_be_seen_for_its_size_is_listed(tmp_path, kind, size, why):
+    (tmp_path / "part.stl").write_text(STL)
+    mb = sc.Multibody()
+    body = mb.add_body("block", None, sc.Pin((0, 1, 0)), sc.Inertia(1.0, (1, 0, 0)))
+    body.add_geometry(sc.Geometry("skin", kind, size, mesh="part.stl" if kind == "mesh" else ""))
+    scene = sc.view.scene(mb, folder=tmp_path)
+    assert why in scene.missing["block/skin"]
+    assert {x.kind for x in scene.parts} == {"link", "hinge"}
+
+
+def test_a_small_mesh_and_a_flat_box_are_drawn(tmp_path):
+    (tmp_path / "part.stl").write_text(STL)
+    (part,) = sc.view.scene(with_mesh("part.stl", (1e-20, 1e-20, 1e-20)), folder=tmp_path).parts
+    assert part.kind == "geometry"
+    (tmp_path / "far.obj").write_text("v 1e7 0 0\nv 10000001 0 0\nv 1e7 1 0\nf 1 2 3\n")
+    assert sc.view.scene(with_mesh("far.obj"), folder=tmp_path).missing == {}
+    mb = sc.Multibody()
+    mb.root.add_geometry(sc.Geometry("sheet", "box", (1.0, 1.0, 0.0)))
+    assert ink(sc.view.scene(mb).pixels(size=SMALL)).any()
+
+
 def test_refused():
     mb = sc.load("double_pendulum")
     with pytest.raises(ModelError, match="a scene shows a model or a sub-graph, got str"):

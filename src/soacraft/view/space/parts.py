@@ -23,6 +23,8 @@ Colour = tuple[float, float, float]
 
 #: Relative to the length of the model.
 TRIAD, TIE = 0.09, 0.022
+#: What has a point not nearer than this is not drawn.
+FARTHEST = 1e30
 _AXES: tuple[Colour, ...] = ((0.84, 0.15, 0.16), (0.17, 0.63, 0.17), (0.12, 0.47, 0.71))
 _PALE, _TILE = (0.93, 0.94, 0.95), (0.85, 0.87, 0.89)
 
@@ -110,14 +112,28 @@ class PartMaker:
         return found
 
     def _surface(self, geometry: Geometry, name: str) -> Surface | None:
+        """None for what cannot be seen, which `missing` lists."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = self._shape(geometry, name)
+            if found is None:
+                return None
+            moved = found.moved(np.asarray(geometry.pose.rotation), np.asarray(geometry.pose.translation))
+            if not (np.abs(moved.points) < FARTHEST).all():
+                self.missing[name] = f"it reaches farther than {FARTHEST:g} m, which is not drawn"
+                return None
+            if not found.visible:
+                self.missing[name] = "its size leaves nothing to be seen"
+                return None
+        return moved
+
+    def _shape(self, geometry: Geometry, name: str) -> Surface | None:
         size = geometry.size
-        R, p = np.asarray(geometry.pose.rotation), np.asarray(geometry.pose.translation)
         makers: dict[str, Callable[..., Surface]] = {
             "box": surfaces.box, "sphere": surfaces.sphere, "cylinder": surfaces.cylinder,
             "capsule": surfaces.capsule, "ellipsoid": surfaces.ellipsoid,
         }  # fmt: skip
         if geometry.kind in makers:
-            return makers[geometry.kind](*size).moved(R, p) if max(size) > 0.0 else None
+            return makers[geometry.kind](*size) if max(size) > 0.0 else surfaces.NOTHING
         if geometry.kind != "mesh":
             self.missing[name] = f"a geometry of kind {geometry.kind!r} is not drawn"
             return None
@@ -128,7 +144,7 @@ class PartMaker:
         except SoacraftError as problem:
             self.missing[name] = str(problem)
             return None
-        return self._meshes[key].moved(R, p)
+        return self._meshes[key]
 
     def _look(self, geometry: Geometry, k: int) -> tuple[Colour, float]:
         """The colour of a visual geometry or its material; otherwise that of its body."""

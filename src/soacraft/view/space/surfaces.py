@@ -14,6 +14,8 @@ Corners = npt.NDArray[np.int64]
 
 #: Corners round a circle, and rings from pole to pole of a sphere.
 ROUND, RINGS = 20, 10
+#: What is not larger than this, in metres, cannot be seen.
+SMALLEST = 1e-30
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +34,18 @@ class Surface:
         """The same in another frame: R x + p."""
         R = np.asarray(rotation)
         return Surface(self.points @ R.T + np.asarray(translation), self.normals @ R.T, self.triangles, self.solid)
+
+    @property
+    def visible(self) -> bool:
+        """Whether a triangle has an area, and a size that single precision knows."""
+        if not len(self.points):
+            return False
+        own = self.points - 0.5 * (self.points.min(axis=0) + self.points.max(axis=0))
+        about = Surface(own, self.normals, self.triangles)
+        return float(np.abs(own).max()) > SMALLEST and bool((_area(about) > 0.0).any())
+
+
+NOTHING = Surface(np.zeros((0, 3)), np.zeros((0, 3)), np.zeros((0, 3), dtype=np.int64))
 
 
 def joined(surfaces: list[Surface]) -> Surface:
@@ -65,10 +79,11 @@ def turned(radii: Array, heights: Array, normals: Array) -> Surface:
 
 
 def _area(surface: Surface) -> Array:
-    a, b, c = (surface.points[surface.triangles[:, i]] for i in range(3))
+    """Twice the areas of the triangles relative to the square of the size of the whole; what is rounding is zero."""
     size = float(np.abs(surface.points).max(initial=0.0)) or 1.0
+    a, b, c = (surface.points[surface.triangles[:, i]] / size for i in range(3))
     twice = np.linalg.norm(np.cross(b - a, c - a), axis=1)
-    return np.asarray(np.where(twice > 1e-12 * size**2, twice, 0.0))
+    return np.asarray(np.where(twice > 1e-12, twice, 0.0))
 
 
 def sphere(radius: float) -> Surface:
@@ -146,7 +161,8 @@ def tiles(half: float, count: int, odd: bool) -> Surface:
 def mesh(points: Array, triangles: Corners) -> Surface:
     """A mesh with flat faces; those without area are left out, since nothing can be seen of them."""
     corners = points[triangles]
-    normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    unit = corners / (float(np.abs(points).max(initial=0.0)) or 1.0)  # so that no square of a length is lost
+    normal = np.cross(unit[:, 1] - unit[:, 0], unit[:, 2] - unit[:, 0])
     length = np.linalg.norm(normal, axis=1)
     seen = length > 0.0
     flat = np.repeat(normal[seen] / length[seen, None], 3, axis=0)
