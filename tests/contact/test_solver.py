@@ -368,3 +368,11 @@ def test_a_slow_contact_is_as_exact_as_a_fast_one():
     obeys(Problem(slow.S, small * slow.b, laws), replace(both, p=both.p[:n], u=both.u[:n]), 1e-7)
     np.testing.assert_allclose(both.p[:n], alone.p, atol=1e-7 * np.abs(alone.p).max())
     assert both.state[: len(laws)] == alone.state
+
+
+def test_a_normal_that_nothing_moves_but_by_rounding():
+    """What slides past approaches by the rounding of the normal, and nothing presses; a true approach is refused."""
+    S, law = np.diag([1e-18, 1.0, 1.0]), Cone((0.5, 0.5), name="a - b")
+    assert not Problem(S, np.array([-1e-9, 1.0, 0.0]), (law,)).solve().p.any()
+    with pytest.raises(sc.errors.StateError, match=r"its bodies approach at 0\.001 m/s and no force can stop them"):
+        Problem(S, np.array([-1e-3, 1.0, 0.0]), (law,)).solve()

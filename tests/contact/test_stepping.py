@@ -436,3 +436,41 @@ def test_a_turned_closed_chain_is_pushed_out():
         assert sc.contact.Scene(mb).distances(r.q[0]).distance.min() > -1e-6
         depths.append(r.q[0])
     np.testing.assert_allclose(depths[1], depths[0], atol=1e-9)
+
+
+def _rotation(rng):
+    R = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+    R[:, 0] *= np.sign(np.linalg.det(R))
+    return R
+
+
+@pytest.mark.parametrize("mu", [0.0, 0.5])
+def test_what_a_point_moves_by_rounding_alone_holds_nothing(mu):
+    """A ball spins about the normal through its point of touch, which does not move: its spin stays, however axes and
+    floor are turned. A cart slides along the floor on a ball that nothing presses: it goes on too."""
+    rng = np.random.default_rng(1)
+    for _ in range(10):
+        R, W = _rotation(rng), _rotation(rng)
+        n = W @ [0, 0, 1.0]
+        for name in ("top", "cart"):
+            mb = sc.Multibody(gravity=tuple(-G * n))
+            mb.root.add_geometry(sc.Geometry("floor", "plane", pose=sc.Pose(W)))
+            hinge = sc.Pin(R.T @ n) if name == "top" else sc.Prismatic(R.T @ W[:, 0])
+            at = sc.Pose(R, translation=W @ [0.3, 0.7, 1.1])
+            body = mb.add_body(name, None, hinge, sc.Inertia(1.0, moment=np.eye(3) * 0.004), at)
+            body.add_geometry(sc.Geometry("skin", "sphere", (0.1,), pose=sc.Pose(translation=-R.T @ n)))
+            mb.set_state([0.0], [1.0])
+            p = sc.sim.Propagator(mb, integrator="moreau", step=0.01)
+            p.add(sc.sim.Contact(friction=mu), lambda t, state: np.zeros(1))  # a function: steps in Python
+            p.advance_to(0.05)
+            assert mb.v[0] == pytest.approx(1.0, abs=1e-9)
+
+
+def test_contact_of_a_model_without_dofs():
+    """Nothing moves, and nothing is wrong with that."""
+    mb = ground()
+    post = mb.add_body("post", None, sc.Weld(), sc.Inertia(1.0))
+    post.add_geometry(sc.Geometry("skin", "sphere", (0.1,)))
+    p = sc.sim.Propagator(mb, integrator="moreau", step=0.01)
+    p.add(sc.sim.Contact(), lambda t, state: np.zeros(0))
+    assert p.advance_to(0.03).q.shape == (4, 0)

@@ -18,6 +18,9 @@ from soacraft.contact.geometry.table import Contacts
 from soacraft.contact.solvers.blocks import Cone
 from soacraft.spatial.checks import Array
 
+#: What is left of motions relative to them, where they cancel: rounding, along which nothing presses.
+_CANCELLED = 1e-13
+
 
 @dataclass(frozen=True, eq=False)
 class ContactRows:
@@ -59,14 +62,16 @@ def contact_rows(scene: Scene, surfaces: Surfaces, q: Array, within: float) -> C
     """The rows of all contacts with gaps of at most `within`, in the order of the names of their shapes. Velocities are
     those of the second shape relative to the first. O(points nv)."""
     found = scene.contacts(q, within)
-    J = scene.twists(found)
+    J, most = scene.sized_twists(found)
     axes = np.array([frame_of(n) for n in found.normal]).reshape(-1, 3, 3)
     laws, e, kept = [], np.zeros(len(found)), [np.zeros(0, dtype=np.intp)]
     for i, (a, b) in enumerate(found.pairs):
         coefficients, e[i] = surfaces.of(a, b)
         laws.append(Cone(coefficients, name=f"{a} - {b}"))
         kept.append(6 * i + np.arange(laws[-1].rows))
-    rows = np.concatenate([axes @ J[:, 3:], axes @ J[:, :3]], axis=1).reshape(-1, J.shape[-1])
+    rows = np.concatenate([axes @ J[:, 3:], axes @ J[:, :3]], axis=1)
+    rows[np.abs(rows) <= _CANCELLED * np.repeat(most[:, ::-1], 3, axis=1)] = 0.0
+    rows = rows.reshape(6 * len(found), J.shape[-1])
     slip = np.zeros((len(found), 6))
     slip[:, :3] = np.einsum("pij,pj->pi", axes, found.surface_velocity)
     used = np.concatenate(kept)

@@ -155,15 +155,19 @@ class Scene:
         """The relative motion of the two bodies at each row's points, [angular; linear] of b relative to a, by dofs,
         (rows, 6, nv), in inertial axes. O(rows nv).
         """
+        return self.sized_twists(rows)[0]
+
+    def sized_twists(self, rows: Contacts) -> tuple[Array, Array]:
+        """The same, and how large each column is before anything in it cancels: turns and slides, (rows, 2, nv)."""
         self._check_rows(rows)
         built, mb = self._current(), self.model
-        nv, J = mb.nv, np.zeros((len(rows), 6, mb.nv))
+        nv, J, most = mb.nv, np.zeros((len(rows), 6, mb.nv)), np.zeros((len(rows), 2, mb.nv))
         refuse_large(J.shape, "the Jacobian of the contacts", "Take fewer states at a time.")
         if not len(rows):
-            return J
+            return J, most
         used = sorted({int(k) for k in np.unique(built.body[np.concatenate([rows.a, rows.b])]) if k >= 0})
         if not used:
-            return J
+            return J, most
         states, where = np.unique(rows.state, return_inverse=True)
         q = rows.q[states]
         frames: list[Any] = [mb.bodies[k] for k in used]
@@ -181,7 +185,10 @@ class Scene:
             J[moving, :3] += sign * T[:, :3]
             # v + w x r, by columns
             J[moving, 3:] += sign * (T[:, 3:] + np.cross(T[:, :3], r[:, :, None], axis=1))
-        return J
+            turns, slides = np.linalg.norm(T[:, :3], axis=1), np.linalg.norm(T[:, 3:], axis=1)
+            most[moving, 0] += turns
+            most[moving, 1] += slides + turns * np.linalg.norm(r, axis=1)[:, None]
+        return J, most
 
     def gradient(self, rows: Contacts) -> Array:
         """The derivative of each row's distance along the dofs, (rows, nv): n.(J_b - J_a). O(rows nv).

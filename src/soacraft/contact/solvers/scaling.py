@@ -18,6 +18,9 @@ from soacraft.contact.solvers.compiled import BOX, CONE, FREE, Integers
 from soacraft.errors import StateError
 from soacraft.spatial.checks import Array
 
+#: An approach of this part of the velocity at a contact is along its face: normals are known to so many digits.
+_ROUNDING = 1e-7
+
 
 @dataclass(frozen=True, eq=False)
 class Scaled:
@@ -50,7 +53,8 @@ def scaled(S: Array, b: Array, laws: Sequence[Law]) -> Scaled:
         rows = [(i, f) for i, f in zip(mine, F, strict=True) if f > 0 and (i == mine[0] or diagonal[i] > 0)]
         if not diagonal[mine[0]] > 1e-14 * max(diagonal[i] for i in mine):  # nothing moves it: nothing presses
             speed = float(b[mine[0]])
-            if isinstance(law, Bounded) or (isinstance(law, Cone) and speed >= 0) or speed == 0:
+            rounding = _ROUNDING * max(abs(float(b[i])) for i in mine)
+            if isinstance(law, Bounded) or (isinstance(law, Cone) and speed >= -rounding) or speed == 0:
                 continue
             what = "its bodies approach" if isinstance(law, Cone) else "it must stop what moves"
             raise StateError(
