@@ -358,6 +358,19 @@ def test_meshes_are_read_in_their_folder_alone(tmp_path):
         Scene(mb, folder=folder)
 
 
+@pytest.mark.parametrize("size", [(2.0,), (2.0, 2.0), (1.0, 1.0, 1.0, 1.0)])
+def test_the_scale_of_a_mesh_is_three_numbers_or_none(tmp_path, size):
+    """Others are not dropped without a word; in pictures neither."""
+    (tmp_path / "part.obj").write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 2 3 4\nf 1 4 3\n")
+    mb = sc.Multibody("m")
+    body = mb.add_body("a", None, sc.Free(), sc.Inertia(1.0))
+    body.add_geometry(sc.Geometry("skin", "mesh", size, role="both", mesh="part.obj"))
+    told = f"geometry 'skin': the scale of a mesh is three numbers or none, got {len(size)}"
+    with pytest.raises(ModelError, match=told):
+        Scene(mb, folder=tmp_path)
+    assert told in sc.view.scene(mb, folder=tmp_path).missing["a/skin"]
+
+
 def test_height_fields_of_mjcf(tmp_path):
     text = """<mujoco><asset><hfield name="hill" nrow="2" ncol="3" size="3 2 1.5 .5" elevation="0 1 0  2 4 2"/></asset>
     <worldbody><geom name="ground" type="hfield" hfield="hill"/>

@@ -7,13 +7,22 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from soacraft.errors import ModelFileError
+from soacraft.errors import ModelError, ModelFileError
+from soacraft.model import Geometry
 from soacraft.spatial.checks import Array
 
 Triangles = tuple[Array, npt.NDArray[np.int64]]
 
 #: A larger file is refused: 10 million triangles in binary STL.
 LARGEST = 500_000_084
+
+
+def mesh_scale(geometry: Geometry) -> tuple[float, float, float]:
+    """The scale of a mesh along its axes, which its size is; one where it has none. A mirror has negative ones."""
+    size = geometry.size
+    if len(size) not in (0, 3):
+        raise ModelError(f"geometry {geometry.name!r}: the scale of a mesh is three numbers or none, got {len(size)}.")
+    return (size[0], size[1], size[2]) if size else (1.0, 1.0, 1.0)
 
 
 def read_mesh(path: Path, name: str) -> Triangles:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from soacraft.contact.geometry.mesh_files import read_mesh
+from soacraft.contact.geometry.mesh_files import mesh_scale, read_mesh
 from soacraft.contact.geometry.meshes import ConvexHull, HeightField, TriangleMesh
 from soacraft.contact.geometry.shapes import Box, Capsule, Cylinder, Ellipsoid, Plane, Shape, Sphere
 from soacraft.errors import ModelError
@@ -58,7 +58,7 @@ class ShapeMaker:
             raise ModelError(f"its mesh {geometry.mesh!r} leads out of the folder {str(self._folder)!r}; pass {cure}.")
         if not place.is_file():
             raise ModelError(f"its mesh {geometry.mesh!r} is not in the folder {str(self._folder)!r}; pass {cure}.")
-        scale = geometry.size if len(geometry.size) == 3 else (1.0, 1.0, 1.0)
+        scale = mesh_scale(geometry)
         key = (place, scale)
         if key not in self._read:
             points, triangles = read_mesh(place, geometry.mesh)

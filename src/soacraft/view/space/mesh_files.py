@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from soacraft.contact.geometry.mesh_files import Triangles, read_mesh
+from soacraft.contact.geometry.mesh_files import Triangles, mesh_scale, read_mesh
 from soacraft.errors import ModelFileError, ViewError
 from soacraft.model import Geometry
 from soacraft.view.drawing.extras import extra
@@ -24,8 +24,8 @@ def mesh_of(geometry: Geometry, folder: Path | None) -> Surface:
         raise ViewError("its mesh names no file")
     if folder is None:
         raise ViewError(f"its mesh is the file {name!r}: pass folder=..., where it is")
+    scale = np.array(mesh_scale(geometry))
     points, triangles = _read(_find(name, folder), name)
-    scale = np.array(geometry.size if len(geometry.size) == 3 else (1.0, 1.0, 1.0))
     if np.prod(scale) < 0.0:
         triangles = triangles[:, ::-1]  # a mirrored mesh is inside out
     return mesh(points * scale, triangles)
