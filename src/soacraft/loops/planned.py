@@ -20,7 +20,7 @@ from soacraft.attributes import Strict
 from soacraft.dynamics.arguments import read_problem
 from soacraft.dynamics.compiled import pull_of
 from soacraft.dynamics.problem import Problem
-from soacraft.errors import LoopError, ModelError, SingularError, StaleError
+from soacraft.errors import LoopError, ModelError, SingularError, SoacraftError, StaleError
 from soacraft.kinematics import projection
 from soacraft.kinematics.checks import check_answer, check_state, closed_rows
 from soacraft.kinematics.compiled import (
@@ -152,9 +152,14 @@ class PlannedSolver(NamedFunctions, Strict, ABC):
     ) -> Task:
         for name, x in (("v", state.v), ("force", force)):
             refuse_large(self._graph, name, x)
+        before = {name: np.array(x) for name, x in self._theta.items()}
         task = Task(self._rows(state), force, forces, drives, passive)
         task.rows.driven = frozenset(drives)
-        check_state(task, self.tolerance, moving)
+        try:
+            check_state(task, self.tolerance, moving)
+        except SoacraftError:
+            self._theta = before  # a state that is refused leaves no trace
+            raise
         return task
 
     def _choice(self, rows: Constraints) -> Partition:

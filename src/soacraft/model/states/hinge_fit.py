@@ -46,7 +46,8 @@ def nearest_coordinates(hinge: Hinge, target: Pose, guess: Array | None = None, 
     if not hinge.holonomic:
         return place_of(hinge, target)
     if guess is not None or not hinge.nv:
-        return _fitted(hinge, target, np.asarray(hinge.neutral() if guess is None else guess, dtype=np.float64), length)
+        start = np.asarray(hinge.neutral() if guess is None else guess, dtype=np.float64)
+        return _followed(hinge, target, start, length)
     best, least = np.asarray(hinge.neutral(), dtype=np.float64), np.inf
     for starts in _starts(hinge, target, length):
         Q = _fitted(hinge, target, starts, length)
@@ -114,6 +115,17 @@ def least_squares(X: Array, y: Array) -> Array:
 def _units(length: float) -> Array:
     """What turns and slides are measured by, (6)."""
     return np.array([1.0, 1.0, 1.0, length, length, length])
+
+
+def _followed(hinge: Hinge, target: Pose, guess: Array, length: float) -> Array:
+    """From a guess; where that leaves much more than a start at which the translation fits, from there: a screw that
+    turned on since by whole turns is on another thread."""
+    found = _fitted(hinge, target, guess, length)
+    left = gap_size(hinge_gap(hinge, found, target), length)
+    if left < REACHED:
+        return found
+    other = _fitted(hinge, target, _fitted(hinge, target, found, length, slice(3, 6)), length)
+    return other if gap_size(hinge_gap(hinge, other, target), length) < 0.5 * left else found
 
 
 def _starts(hinge: Hinge, target: Pose, length: float) -> Iterator[Array]:

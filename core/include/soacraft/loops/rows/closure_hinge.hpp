@@ -134,7 +134,21 @@ inline double moved_by(const Twist& h, double length) {
     return turn > 0.0 || !(length > 0.0) ? turn : std::sqrt(dot(h.v, h.v)) / length;
 }
 
-// Gauss-Newton from the coordinates as they are; false when it does not settle. Products of screws only.
+constexpr double HALF_TURN = 3.14159265358979323846;
+
+// Whether another thread of a screw is nearer than the one that was followed: half a lead or more is left.
+inline bool slipped(const Plan& plan, const Closure& c, const HingeAt& hinge, const Place<double>& T_ab) {
+    const Element* parts = hinge_of(plan, c);
+    double half = INFINITY;
+    for (index i = 0; i < hinge.count; ++i)
+        if (parts[i].kind == HELICAL && HALF_TURN * std::fabs(parts[i].pitch) < half) half = HALF_TURN * std::fabs(parts[i].pitch);
+    if (half == INFINITY) return false;
+    const Twist left = log_of(inverse(hinge.T) * T_ab);
+    return !(dot(left.v, left.v) < half * half);
+}
+
+// Gauss-Newton from the coordinates as they are; false when it does not settle, or settles on another thread. Products of
+// screws only.
 template <class Coordinates>
 inline bool follow(const Plan& plan, const Closure& c, const Place<double>& T_ab, Coordinates&& theta, HingeAt& hinge) {
     for (int step = 0; step < 12; ++step) {
@@ -142,12 +156,12 @@ inline bool follow(const Plan& plan, const Closure& c, const Place<double>& T_ab
         double x[6], size = 0.0;
         if (!nearest(plan.tolerances, hinge, log_of(inverse(hinge.T) * T_ab), c.length, x)) return false;
         for (index i = 0; i < hinge.count; ++i) size = larger(size, moved_by(hinge.H[i], c.length) * std::fabs(x[i]));
-        if (size < plan.tolerances.followed) return true;
+        if (size < plan.tolerances.followed) return !slipped(plan, c, hinge, T_ab);
         if (size > plan.tolerances.furthest) return false;
         for (index i = 0; i < hinge.count; ++i) theta[hinge_of(plan, c)[i].q] += x[i];
     }
     hinge = hinge_at(plan, c, theta);
-    return true;
+    return !slipped(plan, c, hinge, T_ab);
 }
 
 // Vectors of `size` entries, orthonormal to the `count` in `basis` (rows of `size`, any) and each other, until
