@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import soacraft as sc
-from soacraft.contact import Box, HeightField, Scene, Sphere, distance, time_of_impact
+from soacraft.contact import Box, HeightField, Plane, Scene, Sphere, TriangleMesh, distance, time_of_impact
 from soacraft.errors import ModelError, StaleError, StateError
 from soacraft.spatial import Pose
 
@@ -419,3 +419,40 @@ def test_refusals_name_what_is_wrong():
     other.root.add_geometry(shape("cloud", "other"))
     with pytest.raises(ModelError, match=r"shape 'inertial/cloud' is of kind 'other'.*skip="):
         Scene(other)
+
+
+def test_an_impact_with_a_part_of_a_mesh_that_is_not_the_nearest():
+    """A ball leaves the nearer of two plates, and strikes the other; over a height field it strikes the cliff."""
+    plates = [(x, y, z) for x in (-1.0, 1.5) for y, z in ((-1, -1), (1, -1), (1, 1), (-1, 1))]
+    mesh = TriangleMesh(np.array(plates, float), np.array([[0, 1, 2], [0, 2, 3], [4, 5, 6], [4, 6, 7]]))
+    found = time_of_impact(Sphere(0.1), Pose(), Pose(translation=(3, 0, 0)), mesh, Pose(), Pose())
+    assert found.time == pytest.approx(1.4 / 3, abs=1e-9)
+    heights = np.zeros((11, 11))
+    heights[:, 8:] = 2.0
+    field, start, end = HeightField(heights, 10.0, 10.0, -1.0), (-3, 0, 0.2), (4, 0, 0.2)
+    found = time_of_impact(Sphere(0.1), Pose(translation=start), Pose(translation=end), field, Pose(), Pose())
+    assert 0.6 < found.time < 0.8
+    assert found.nearest.distance == pytest.approx(0.0, abs=1e-6)
+
+
+def test_a_mesh_that_slides_over_a_floor_meets_nothing():
+    """A plane is separated from all of it: no small steps along a small gap."""
+    mesh = TriangleMesh(np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0.0]]), np.array([[0, 1, 2]]))
+    start, end = Pose(translation=(0, 0, 1e-6)), Pose(translation=(5, 0, 1e-6))
+    assert time_of_impact(mesh, start, end, Plane(), Pose(), Pose()).time == np.inf
+
+
+@pytest.mark.parametrize("given", ["0", "x", 0.5, 1e30, -(2.0**32), [0]])
+@pytest.mark.parametrize("what", ["contype", "conaffinity"])
+def test_masks_that_are_no_numbers_are_refused(what, given):
+    mb = two_free()
+    mb.bodies[0].add_geometry(shape("odd", "sphere", (0.1,), attributes={what: given}))
+    with pytest.raises(ModelError, match=f"{what} of shape 'odd' is .*; it must be a whole number of 32 bits"):
+        _ = Scene(mb).pairs
+
+
+@pytest.mark.parametrize("given", [0, 0.0, np.int64(0), 1, -1, 0xFFFFFFFF])
+def test_masks_of_whole_numbers(given):
+    mb = two_free()
+    mb.bodies[0].add_geometry(shape("odd", "sphere", (0.1,), attributes={"contype": given, "conaffinity": given}))
+    assert any("a/odd" in x for x in Scene(mb).pairs) == bool(given)

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from soacraft.errors import ModelError
 from soacraft.model import Geometry, Multibody
 from soacraft.model.hinges import Weld
 
@@ -128,9 +129,18 @@ def exceptions(mb: Multibody, shapes: list[Placed]) -> dict[Pair, bool]:
 
 def _masks(geometry: Geometry) -> tuple[int, int]:
     """MJCF's contype and conaffinity; 1 and 1 where nothing was said."""
-    kept = geometry.attributes
-    t, f = kept.get("contype", 1), kept.get("conaffinity", 1)
-    return (int(t) & _BITS if isinstance(t, int | float) else 1), (int(f) & _BITS if isinstance(f, int | float) else 1)
+    return _mask(geometry, "contype"), _mask(geometry, "conaffinity")
+
+
+def _mask(geometry: Geometry, what: str) -> int:
+    """A whole number of 32 bits, with a sign or without."""
+    given = geometry.attributes.get(what, 1)
+    is_whole = isinstance(given, int | np.integer) or (isinstance(given, float) and given.is_integer())
+    if not is_whole or not -(_BITS // 2) - 1 <= given <= _BITS:
+        raise ModelError(
+            f"{what} of shape {geometry.name!r} is {given!r:.40}; it must be a whole number of 32 bits, such as 1."
+        )
+    return int(given) & _BITS
 
 
 def _records(mb: Multibody) -> Iterator[tuple[str, Any]]:

@@ -4,7 +4,8 @@ Along the normal n of the nearest points the gap shrinks no faster than
 
     mu = n.(v_a - v_b) + |omega_a| r_a + |omega_b| r_b,      r the extent of a shape about its frame's origin
 
-so from t on nothing happens before t + distance / mu: steps of that length end at the first touch, never behind it.
+(n.(v_a - v_b) of convex shapes and planes, which a face between them separates; of meshes and height fields another
+part may be in the way, and |v_a - v_b| takes its place), so from t on nothing happens before t + distance / mu: steps of that length end at the first touch, never behind it.
 """
 
 from __future__ import annotations
@@ -83,13 +84,15 @@ def _advance(a: Shape, of_a: _Motion, b: Shape, of_b: _Motion, padding: float, u
     size = sum(x.extent for x in (a, b) if np.isfinite(x.extent)) + padding
     turning = sum(x.extent * m.rate for x, m in ((a, of_a), (b, of_b)) if m.rate)
     closing = of_a.velocity - of_b.velocity
+    kinds = {a.kind, b.kind}
+    separated = "plane" in kinds or not kinds & {"mesh", "heightfield"}  # by a face across n
     t, row = 0.0, np.empty((1, SPOT))
     for _ in range(STEPS):
         contact_distance(a.core, of_a.at(t), b.core, of_b.at(t), np.inf, row)
         gap = row[0, 0] - padding
         if gap <= TOUCH * size:
             return t, row
-        speed = float(row[0, 7:10] @ closing) + turning
+        speed = float(row[0, 7:10] @ closing if separated else np.linalg.norm(closing)) + turning
         if speed <= 0.0 or t + gap / speed > until:
             return np.inf, row
         t += gap / speed
