@@ -292,3 +292,12 @@ def test_hostile_files_are_refused(tmp_path, name, data, text):
     file.write_bytes(data)
     with pytest.raises(ModelFileError, match=text):
         read_mesh(file, name)
+
+
+@pytest.mark.parametrize(("suffix", "data"), FILES[1:], ids=["text", "obj"])
+def test_text_of_more_than_the_limit_is_refused(tmp_path, monkeypatch, suffix, data):
+    file = tmp_path / f"cube{suffix}"
+    file.write_bytes(data)
+    monkeypatch.setattr("soacraft.contact.geometry.mesh_files.LARGEST_TEXT", 100)
+    with pytest.raises(ModelFileError, match="bytes of text, and 100 is the most; make it coarser"):
+        read_mesh(file, "cube")

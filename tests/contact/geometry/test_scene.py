@@ -371,6 +371,15 @@ def test_the_scale_of_a_mesh_is_three_numbers_or_none(tmp_path, size):
     assert told in sc.view.scene(mb, folder=tmp_path).missing["a/skin"]
 
 
+@pytest.mark.parametrize("name", ["a\0.obj", "a" * 5000 + ".obj"])
+def test_a_mesh_that_cannot_be_the_name_of_a_file_is_refused(tmp_path, name):
+    mb = sc.Multibody("m")
+    body = mb.add_body("a", None, sc.Free(), sc.Inertia(1.0))
+    body.add_geometry(sc.Geometry("skin", "mesh", role="collision", mesh=name))
+    with pytest.raises(ModelError, match=r"shape 'a/skin': its mesh 'a.* pass shapes="):
+        Scene(mb, folder=tmp_path)
+
+
 def test_height_fields_of_mjcf(tmp_path):
     text = """<mujoco><asset><hfield name="hill" nrow="2" ncol="3" size="3 2 1.5 .5" elevation="0 1 0  2 4 2"/></asset>
     <worldbody><geom name="ground" type="hfield" hfield="hill"/>

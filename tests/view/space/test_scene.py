@@ -240,14 +240,23 @@ def test_meshes_are_read_in_their_folder(tmp_path, name):
         ("broken.ply", "cannot be read by trimesh"),
         ("part.dae", "is of no kind that is drawn (.stl, .obj, .ply, .off, .glb, .gltf); convert it"),
         ("", "names no file"),
+        ("a\0.stl", "cannot be opened"),
+        ("a" * 5000 + ".stl", "cannot be opened"),
+        ("beyond.ply", "has a triangle of vertices that are not among its 3"),
+        ("below.ply", "has a triangle of vertices that are not among its 3"),
+        ("large.ply", "bytes, and 400 is the most; make it coarser"),
     ],
 )
-def test_a_mesh_that_cannot_be_drawn_is_listed_and_the_body_drawn_by_its_links(tmp_path, name, why):
+def test_a_mesh_that_cannot_be_drawn_is_listed_and_the_body_drawn_by_its_links(tmp_path, monkeypatch, name, why):
     folder = tmp_path / "meshes"
     folder.mkdir()
     (tmp_path / "secret.stl").write_text(STL)
     for broken in ("broken.stl", "broken.ply", "part.dae"):
         (folder / broken).write_bytes(b"\x00\xff nothing")
+    (folder / "beyond.ply").write_text(PLY.replace("3 0 1 2", "3 0 1 7"))
+    (folder / "below.ply").write_text(PLY.replace("3 0 1 2", "3 0 1 -1"))
+    (folder / "large.ply").write_text(PLY.replace("ply\n", "ply\ncomment " + 400 * "x" + "\n", 1))
+    monkeypatch.setattr("soacraft.view.space.mesh_files.LARGEST_TEXT", 400)
     scene = sc.view.scene(with_mesh(name), folder=folder)
     assert {x.kind for x in scene.parts} == {"link", "hinge"}
     assert list(scene.missing) == ["block/skin"]

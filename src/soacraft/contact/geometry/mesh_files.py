@@ -15,6 +15,8 @@ Triangles = tuple[Array, npt.NDArray[np.int64]]
 
 #: A larger file is refused: 10 million triangles in binary STL.
 LARGEST = 500_000_084
+#: The same for text, and for files of other readers: they take many times their size to be read.
+LARGEST_TEXT = 50_000_000
 
 
 def mesh_scale(geometry: Geometry) -> tuple[float, float, float]:
@@ -53,6 +55,7 @@ def _read_stl(data: bytes) -> Triangles:
         return corners, np.arange(len(corners), dtype=np.int64).reshape(-1, 3)
     if not data.lstrip()[:5].lower() == b"solid":
         raise ValueError(f"its length is {len(data)} bytes, and {count} triangles need {84 + 50 * count}")
+    _check_text(data)
     lines = [line.split() for line in data.splitlines() if line.strip()]
     if lines[-1][0].lower() != b"endsolid":
         raise ValueError("it does not end with endsolid, so it is cut short")
@@ -63,6 +66,11 @@ def _read_stl(data: bytes) -> Triangles:
     return corners, np.arange(len(corners), dtype=np.int64).reshape(-1, 3)
 
 
+def _check_text(data: bytes) -> None:
+    if len(data) > LARGEST_TEXT:
+        raise ValueError(f"it has {len(data)} bytes of text, and {LARGEST_TEXT} is the most; make it coarser")
+
+
 def _point(words: list[bytes], more: tuple[int, ...] = ()) -> list[float]:
     """Three numbers; lines of OBJ files may have a weight (4), a colour (6) or both (7) after them."""
     if len(words) != 3 and len(words) not in more:
@@ -71,6 +79,7 @@ def _point(words: list[bytes], more: tuple[int, ...] = ()) -> list[float]:
 
 
 def _read_obj(data: bytes) -> Triangles:
+    _check_text(data)
     points: list[list[float]] = []
     triangles: list[tuple[int, int, int]] = []
     for line in data.splitlines():

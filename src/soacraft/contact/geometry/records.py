@@ -53,10 +53,14 @@ class ShapeMaker:
             raise ModelError(f"its mesh names no file; pass {cure}.")
         if self._folder is None:
             raise ModelError(f"its mesh is the file {geometry.mesh!r}; pass folder=..., where it is, or {cure}.")
-        place = (self._folder / geometry.mesh).resolve()
+        try:
+            place = (self._folder / geometry.mesh).resolve()
+            present = place.is_file()
+        except (OSError, ValueError, RuntimeError):  # a name with NUL or too long, or links in a circle
+            raise ModelError(f"its mesh {geometry.mesh!r:.60} cannot be the name of a file; pass {cure}.") from None
         if not place.is_relative_to(self._folder):
             raise ModelError(f"its mesh {geometry.mesh!r} leads out of the folder {str(self._folder)!r}; pass {cure}.")
-        if not place.is_file():
+        if not present:
             raise ModelError(f"its mesh {geometry.mesh!r} is not in the folder {str(self._folder)!r}; pass {cure}.")
         scale = mesh_scale(geometry)
         key = (place, scale)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from soacraft.contact.geometry.mesh_files import Triangles, mesh_scale, read_mesh
-from soacraft.errors import ModelFileError, ViewError
+from soacraft.contact.geometry.mesh_files import LARGEST_TEXT, Triangles, mesh_scale, read_mesh
+from soacraft.errors import ModelFileError, SoacraftError, ViewError
 from soacraft.model import Geometry
 from soacraft.view.drawing.extras import extra
 from soacraft.view.space.surfaces import Surface, mesh
@@ -25,7 +25,12 @@ def mesh_of(geometry: Geometry, folder: Path | None) -> Surface:
     if folder is None:
         raise ViewError(f"its mesh is the file {name!r}: pass folder=..., where it is")
     scale = np.array(mesh_scale(geometry))
-    points, triangles = _read(_find(name, folder), name)
+    try:
+        points, triangles = _read(_find(name, folder), name)
+    except SoacraftError:
+        raise
+    except (OSError, ValueError, RuntimeError) as problem:  # a name with NUL or too long, links in a circle, no right
+        raise ViewError(f"its mesh {name!r:.60} cannot be opened: {type(problem).__name__}") from None
     if np.prod(scale) < 0.0:
         triangles = triangles[:, ::-1]  # a mirrored mesh is inside out
     return mesh(points * scale, triangles)
@@ -51,13 +56,18 @@ def _read(place: Path, name: str) -> Triangles:
         return read_mesh(place, name)
     if kind not in _MORE:
         raise ViewError(f"its mesh {name!r} is of no kind that is drawn ({', '.join((*_OWN, *_MORE))}); convert it")
+    size = place.stat().st_size
+    if size > LARGEST_TEXT:
+        raise ModelFileError(f"mesh {name!r} has {size} bytes, and {LARGEST_TEXT} is the most; make it coarser.")
     trimesh = extra("trimesh", f"the mesh {name!r}")
     try:
-        found = trimesh.load(place, force="mesh")
+        found = trimesh.load(place, force="mesh", process=False)
         points = np.asarray(found.vertices, dtype=np.float64).reshape(-1, 3)
         triangles = np.asarray(found.faces, dtype=np.int64).reshape(-1, 3)
     except Exception as problem:  # whatever a hostile file makes of a reader
         raise ModelFileError(f"mesh {name!r} cannot be read by trimesh: {problem}") from None
     if len(triangles) == 0 or not np.isfinite(points).all():
         raise ModelFileError(f"mesh {name!r} has no triangle, or a vertex that is not finite.")
+    if triangles.min() < 0 or triangles.max() >= len(points):
+        raise ModelFileError(f"mesh {name!r} has a triangle of vertices that are not among its {len(points)}.")
     return points, triangles
