@@ -62,3 +62,12 @@ def test_a_motion_of_too_many_frames_is_refused():
     mb = sc.load("pendulum")
     with pytest.raises(ViewError, match=r"has 25000000 frames of 0.04 s, and 30000 is the most; play it faster"):
         track(mb, (np.array([0.0, 1e6]), np.zeros((2, 1))))
+
+
+def test_a_motion_of_too_many_poses_is_refused(monkeypatch):
+    mb = sc.serial_chain(3)
+    monkeypatch.setattr("soacraft.view.space.motion.MOST_POSES", 400)
+    motion = (np.array([0.0, 1.0]), np.zeros((2, 3)))
+    assert len(track(mb, motion, step=0.02).t) == 51
+    with pytest.raises(ViewError, match="100 frames of 3 bodies are 404 poses, and 400 are the most; take fewer frame"):
+        track(mb, motion, step=0.01)

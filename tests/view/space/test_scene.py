@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import soacraft as sc
-from soacraft.errors import ModelError, StateError, ViewError
+from soacraft.errors import ModelError, SoacraftError, StateError, ViewError
 from soacraft.view.palette import rgb, segment_colour
 from soacraft.view.space.kinematic import inertia_ellipsoid
 
@@ -299,7 +299,7 @@ def test_a_small_mesh_and_a_flat_box_are_drawn(tmp_path):
     assert ink(sc.view.scene(mb).pixels(size=SMALL)).any()
 
 
-def test_refused():
+def test_refused(tmp_path):
     mb = sc.load("double_pendulum")
     with pytest.raises(ModelError, match="a scene shows a model or a sub-graph, got str"):
         sc.view.scene("arm7")
@@ -318,6 +318,14 @@ def test_refused():
         scene.pixels(1.0)
     with pytest.raises(ViewError, match=r"in whole pixels, from 1 to 8192; got \(0.0, 10.0\)"):
         scene.pixels(size=(0, 10))
+    with pytest.raises(ViewError, match="size 8000 x 2001 is 16008000 pixels, and 16000000 are the most"):
+        scene.pixels(size=(8000, 2001))
+    for angle in ("azimuth", "elevation"):
+        for wrong in (np.nan, np.inf, "</script>"):
+            with pytest.raises(SoacraftError, match=angle):
+                scene.html(**{angle: wrong})
+            with pytest.raises(SoacraftError, match=angle):
+                scene.save(tmp_path / "a.html", **{angle: wrong})
     with pytest.raises(ViewError, match="zoom must be positive, got 0"):
         scene.pixels(size=SMALL, zoom=0.0)
     with pytest.raises(ViewError, match=r"an image is written to a file that ends in .png, got 'arm.jpg'"):

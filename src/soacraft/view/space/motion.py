@@ -16,6 +16,8 @@ from soacraft.spatial.checks import Array, finite
 
 #: Frames of one motion at most: twenty minutes at 25 a second.
 MOST = 30_000
+#: Poses of one motion at most: frames times bodies and the inertial frame, about a hundred bytes each.
+MOST_POSES = 5_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +69,12 @@ def track(graph: Graph, motion: Any, instants: Array | None = None, step: float 
             raise ViewError(
                 f"the motion from {first:.6g} to {last:.6g} s has {count:.0f} frames of {step:.3g} s, and {MOST} is "
                 "the most; play it faster (speed=...), or a part of it."
+            )
+        poses = (count + 1.0) * (len(graph) + 1)
+        if poses > MOST_POSES:
+            raise ViewError(
+                f"{count:.0f} frames of {len(graph)} bodies are {poses:.0f} poses, and {MOST_POSES} are the most; take "
+                "fewer frames: a smaller rate, a greater speed, or a part of the motion."
             )
         instants = np.append(first + step * np.arange(int(np.ceil(count - 1e-9))), last)
     elif instants.min() < first or instants.max() > last:

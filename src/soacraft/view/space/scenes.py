@@ -29,6 +29,8 @@ from soacraft.view.space.video import write_video
 
 _BACKGROUND = (1.0, 1.0, 1.0)
 _LARGEST = 8192
+#: The rasteriser takes about a hundred bytes for each.
+_MOST_PIXELS = 16_000_000
 
 
 def scene(
@@ -182,12 +184,13 @@ class Scene(Strict):
         """The scene as one page: WebGL of our own, to be turned with the mouse or the keys, with a timeline and the
         speed of the motion, sampled `rate` times a second. It asks for nothing from elsewhere.
         """
+        look = _angles(azimuth, elevation)
         moving = track(self.graph, self.motion, step=1.0 / _positive(rate, "rate"))
         parts, ties = self._maker.parts(), self._maker.ties()
         stage = stage_of(parts, ties, moving, self._up)
         every = [*parts, *self._maker.floors(stage.centre, stage.radius, stage.lowest, self._up)]
         names = [body.name for body in self.graph.bodies]
-        return page(self.graph.name, names, every, ties, moving, stage, self._up, (azimuth, elevation))
+        return page(self.graph.name, names, every, ties, moving, stage, self._up, look)
 
     def save(
         self, path: str | PathLike[str], *, rate: float = 50.0, azimuth: float = -60.0, elevation: float = 18.0
@@ -230,8 +233,7 @@ class Scene(Strict):
         self, moving: Track, i: int, parts: list[Part], ties: list[Tie], stage: Stage,
         size: tuple[int, int], look: tuple[float, float, float],
     ) -> Pixels:  # fmt: skip
-        angles = [float(finite(x, (), name)) for x, name in zip(look, ("azimuth", "elevation", "zoom"), strict=True)]
-        view = camera(stage.centre, stage.radius, self._up, angles[0], angles[1], _positive(angles[2], "zoom"))
+        view = camera(stage.centre, stage.radius, self._up, *_angles(look[0], look[1]), _positive(look[2], "zoom"))
         drawn = [
             Drawn(s.points @ moving.R[i, k].T + moving.p[i, k], s.normals @ moving.R[i, k].T, s.triangles, x.colour,
                   x.alpha, s.solid)
@@ -264,4 +266,12 @@ def _read_size(size: tuple[int, int]) -> tuple[int, int]:
     width, height = (int(x) for x in values)
     if min(width, height) < 1 or max(width, height) > _LARGEST or (values != [width, height]).any():
         raise ViewError(f"size is (width, height) in whole pixels, from 1 to {_LARGEST}; got {tuple(values.tolist())}.")
+    if width * height > _MOST_PIXELS:
+        raise ViewError(
+            f"size {width} x {height} is {width * height} pixels, and {_MOST_PIXELS} are the most; make it smaller."
+        )
     return width, height
+
+
+def _angles(azimuth: float, elevation: float) -> tuple[float, float]:
+    return float(finite(azimuth, (), "azimuth")), float(finite(elevation, (), "elevation"))
