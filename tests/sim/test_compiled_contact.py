@@ -172,3 +172,21 @@ def test_scenes_that_change_are_followed(monkeypatch):
     assert is_compiled(r)
     in_python(monkeypatch)
     agree(r, made())
+
+
+@pytest.mark.parametrize("friction", [0.0, 0.5])
+def test_a_spindle_that_touches_on_its_axis_goes_on_spinning(friction):
+    """Turned about the normal of a tilted floor, it moves its point of contact by rounding alone."""
+    rng, down = np.random.default_rng(1), np.array([0.0, 0.0, -1.0])
+    for _ in range(8):
+        floor, own = (np.linalg.qr(rng.normal(size=(3, 3)))[0] for _ in range(2))
+        floor, own = (x * np.linalg.det(x) for x in (floor, own))  # turns, not reflections
+        mb = sc.Multibody("spindle", gravity=9.81 * floor @ down)
+        mb.root.add_geometry(sc.Geometry("floor", "plane", pose=sc.Pose(floor)))
+        at, inertia = sc.Pose(own, floor @ [0.3, 0.7, 1.1]), sc.Inertia(1.0, (0, 0, 0), 0.004 * np.eye(3))
+        body = mb.add_body("top", None, sc.Pin(own.T @ floor @ -down), inertia, at)
+        body.add_geometry(sc.Geometry("tip", "sphere", (0.1,), pose=sc.Pose(translation=own.T @ floor @ down)))
+        mb.set_state([0.0], [1.0])
+        p = sc.sim.Propagator(mb, integrator="moreau", step=0.01)
+        p.add(sc.sim.Contact(friction=friction))
+        np.testing.assert_allclose(p.advance_to(0.1).v[-1], [1.0], rtol=1e-12)

@@ -33,6 +33,12 @@ struct DofRow {
     double sign;
 };
 
+// What the moment and the force of a row were computed from: what is left of less where terms cancel is rounding.
+struct Extent {
+    double w = 0.0, v = 0.0;
+};
+inline double length_of(const Vec3& x) { return std::sqrt(dot(x, x)); }
+
 class TreeRows {
 public:
     // What an element is on the way of a block of rows to the base, and where its dofs are in a row of Y.
@@ -84,10 +90,11 @@ public:
         begin(t.rows);
         touches_.push_back(t);
         Twist f[6], g[6];
+        Extent of_f[6], of_g[6];
         for (index r = 0; r < t.rows; ++r) {
             f[r] = g[r] = none<double>();
-            if (t.b >= 0) f[r] += pulled(t.at_b - w_.limbs[t.b].p, t.along(r));
-            if (t.a >= 0) g[r] -= pulled(t.at_a - w_.limbs[t.a].p, t.along(r));
+            if (t.b >= 0) f[r] += pulled(t.at_b - w_.limbs[t.b].p, t.along(r)), of_f[r] = extent(t, r, t.at_b, t.b);
+            if (t.a >= 0) g[r] -= pulled(t.at_a - w_.limbs[t.a].p, t.along(r)), of_g[r] = extent(t, r, t.at_a, t.a);
         }
         index i = t.b, j = t.a;
         for (index k = i, l = j; k >= 0 || l >= 0;) {  // the steps: the outermost first
@@ -101,11 +108,11 @@ public:
         Way& way = ways_.back();
         for (std::size_t s = way.first; s < way.last; ++s) {
             if (i == j) {  // both ways are one from here on
-                for (index r = 0; r < t.rows; ++r) f[r] += g[r];
+                for (index r = 0; r < t.rows; ++r) f[r] += g[r], of_f[r].w += of_g[r].w, of_f[r].v += of_g[r].v;
                 j = -1;
             }
             const bool of_b = i > j;
-            climb(way, steps_[s], of_b ? f : g, nullptr);
+            climb(way, steps_[s], of_b ? f : g, of_b ? of_f : of_g, nullptr);
             (of_b ? i : j) = w_.model.elements[steps_[s].element].parent;
         }
     }
@@ -117,7 +124,8 @@ public:
         end();
         Way& way = ways_.back();
         Twist f[1] = {none<double>()};
-        for (std::size_t s = way.first; s < way.last; ++s) climb(way, steps_[s], f, s == way.first ? &x : nullptr);
+        Extent of[1] = {};
+        for (std::size_t s = way.first; s < way.last; ++s) climb(way, steps_[s], f, of, s == way.first ? &x : nullptr);
     }
 
     index rows() const { return rows_; }
@@ -218,8 +226,17 @@ private:
         Y_.resize(Y_.size() + static_cast<std::size_t>(way.rows * way.width));
     }
 
+    // Terms of a dof that cancel to this part of their sum are rounding: that dof does not move the row.
+    static constexpr double CANCELS = 1e-13;
+
+    Extent extent(const Touch& t, index r, const Vec3& point, index element) const {
+        const Twist one = t.along(r);
+        const double v = length_of(one.v), arm = length_of(point) + length_of(w_.limbs[element].p);  // each of their roundings
+        return {length_of(one.w) + arm * v, v};
+    }
+
     // Forces f of the rows past the hinge of a step, which takes its part; `own`: a unit force along one of its dofs.
-    void climb(const Way& way, const Step& step, Twist* f, const DofRow* own) {
+    void climb(const Way& way, const Step& step, Twist* f, Extent* of, const DofRow* own) {
         const index k = step.element;
         const Element& e = w_.model.elements[k];
         const index n = dofs(e.kind);
@@ -227,12 +244,19 @@ private:
         const double* L = w_.factor(e, k);
         for (index r = 0; r < way.rows; ++r) {
             double* y = Y_.data() + way.Y + static_cast<std::size_t>(r * way.width + step.at);
-            for (index i = 0; i < n; ++i) y[i] = dot(S[i], f[r]);
+            for (index i = 0; i < n; ++i) {
+                y[i] = dot(S[i], f[r]);
+                if (std::fabs(y[i]) <= CANCELS * (length_of(S[i].w) * of[r].w + length_of(S[i].v) * of[r].v)) y[i] = 0.0;
+            }
             if (own) y[own->dof - e.v] += own->sign;
             divide(n, L, y);
             if (e.parent < 0) continue;
-            for (index i = 0; i < n; ++i) f[r] -= y[i] * W[i];
+            for (index i = 0; i < n; ++i) {
+                f[r] -= y[i] * W[i];
+                of[r].w += std::fabs(y[i]) * length_of(W[i].w), of[r].v += std::fabs(y[i]) * length_of(W[i].v);
+            }
             f[r] = pulled(w_.limbs[k].l, f[r]);
+            of[r].w += length_of(w_.limbs[k].l) * of[r].v;
         }
     }
 
