@@ -8,6 +8,7 @@ import subprocess
 import numpy as np
 import pytest
 from PIL import Image
+from tests.view.space.test_page import far_and_late
 
 import soacraft as sc
 
@@ -43,6 +44,14 @@ def test_a_scene_moves_and_looks_like_its_image(tmp_path):
     ink = (wanted[inside] < 200).any(axis=2)
     assert ((first[inside] < 200).any(axis=2) == ink).mean() > 0.98
     assert np.abs(first[inside] - wanted[inside])[ink].mean() < 25.0
+
+
+def test_far_from_the_origin_and_late_it_looks_the_same(tmp_path):
+    near, far = (far_and_late(*x).save(tmp_path / f"{x[0]}.html") for x in ((0.0, 0.0), (1e7, 1e6)))
+    pictures = seen(near, "t=0.5", tmp_path), seen(far, "t=1000000.5", tmp_path)
+    inside = (slice(40, -50), slice(None))  # without the clock
+    assert (np.abs(pictures[0] - pictures[1])[inside].max(axis=2) > 20).mean() < 2e-3
+    assert (np.ptp(pictures[1][inside], axis=2) > 50).any()
 
 
 def test_names_run_nothing_and_sweeps_change(tmp_path):

@@ -63,11 +63,32 @@ def test_the_page_has_every_part_and_the_poses_of_every_body():
         for k in (3, 19):
             wanted = mb.pose(mb.bodies[k], state=mb.state(q=q[i]))
             assert np.allclose(quaternion_to_matrix(poses[i, k, :4].astype(float)), wanted.rotation, atol=1e-5)
-            assert np.allclose(poses[i, k, 4:], wanted.translation, atol=1e-5)
+            assert np.allclose(poses[i, k, 4:] + np.array(data["centre"]), wanted.translation, atol=1e-5)
     for part, told in zip(scene.parts, data["parts"], strict=True):
         shape = data["surfaces"][told["surface"]]
         assert np.allclose(numbers(shape["points"], "<f4").reshape(-1, 3), part.surface.points, atol=1e-5)
         assert np.array_equal(numbers(shape["triangles"], "<u4").reshape(-1, 3), part.surface.triangles)
+
+
+def far_and_late(place, start):
+    """A block of a metre with an arm, at a place, from an instant on; by a mark on the ground, over a floor."""
+    mb = sc.Multibody()
+    block = mb.add_body("block", None, sc.Free(), sc.Inertia(1.0))
+    block.add_geometry(sc.Geometry("skin", "box", (1, 0.5, 0.25), rgba=(1, 0, 0, 1)))
+    arm = mb.add_body("arm", block, sc.Pin((0, 1, 0)), sc.Inertia(1.0), inboard=sc.Pose(translation=(0.5, 0, 0)))
+    arm.add_geometry(sc.Geometry("skin", "box", (1, 0.1, 0.1), sc.Pose(translation=(0.5, 0, 0)), rgba=(0, 0, 1, 1)))
+    mb.root.add_geometry(sc.Geometry("mark", "sphere", (0.2,), sc.Pose(translation=(place, 1, 0)), rgba=(0, 1, 0, 1)))
+    q = np.array([[0, 0, 0, 1, place, 0, 0.001 * i, 0.01 * i] for i in range(101)])
+    return sc.view.scene(mb, (start + 0.01 * np.arange(101.0), q), ground=True)
+
+
+def test_far_from_the_origin_and_late_no_digits_are_lost():
+    near, far = (data_of(far_and_late(*x).html(rate=100.0)) for x in ((0.0, 0.0), (1e7, 1e6)))
+    assert far["start"] == 1e6
+    assert np.allclose(numbers(far["t"], "<f4"), numbers(near["t"], "<f4"), atol=1e-6)
+    assert np.allclose(numbers(far["poses"], "<f4"), numbers(near["poses"], "<f4"), atol=1e-6)
+    for a, b in zip(near["surfaces"], far["surfaces"], strict=True):
+        assert np.allclose(numbers(a["points"], "<f4"), numbers(b["points"], "<f4"), atol=1e-6)
 
 
 def test_ten_seconds_of_a_humanoid_are_under_three_megabytes():
@@ -121,7 +142,7 @@ def test_closures_are_coloured_at_every_instant():
     data = data_of(sc.view.scene(mb, (np.arange(3.0), q)).html(rate=1.0))
     (tie,) = data["ties"]
     assert tie["bodies"] == [-1, 0]
-    assert tie["points"] == [[1, 0, 0], [1, 0, 0]]
+    assert np.allclose(tie["points"], [np.array([1, 0, 0]) - data["centre"], [1, 0, 0]])
     red, green, _ = numbers(data["tints"], "<u1").reshape(3, 3).astype(int).T
     assert green[0] > red[0]  # met
     assert red[1] > 200 and green[1] > green[2]  # noqa: PT018  # between yellow and red

@@ -1,5 +1,6 @@
 "use strict";
-// A scene: surfaces fixed on bodies, the poses of the bodies over time, and rods for closures.
+// A scene: surfaces fixed on bodies, the poses of the bodies over time, and rods for closures. Positions are relative
+// to data.centre, times to data.start.
 const data = JSON.parse(document.getElementById("data").textContent);
 const bytes = text => Uint8Array.from(atob(text), c => c.charCodeAt(0));
 const floats = text => new Float32Array(bytes(text).buffer);
@@ -30,7 +31,7 @@ const unit = a => { const l = Math.hypot(...a) || 1; return a.map(x => x / l); }
 
 // -- the camera: on a sphere about a target -------------------------------------------------------------------------
 const FIELD = 32 * Math.PI / 180;
-const camera = {azimuth: data.azimuth, elevation: data.elevation, zoom: 1, target: data.centre.slice()};
+const camera = {azimuth: data.azimuth, elevation: data.elevation, zoom: 1, target: [0, 0, 0]};
 function axes() {
   const z = data.up, side = Math.abs(z[2]) >= 1 ? [1, 0, 0] : null;
   const least = [0, 1, 2].reduce((i, j) => Math.abs(z[j]) < Math.abs(z[i]) ? j : i, 0);
@@ -176,7 +177,7 @@ function step(now) {
 }
 function show() {
   at("line").value = clock.t;
-  at("clock").textContent = clock.t.toFixed(2) + " s";
+  at("clock").textContent = (data.start + clock.t).toFixed(2) + " s";
   draw();
 }
 function play(on) {
@@ -247,7 +248,7 @@ if (gl) {
   furnish();
   listen();
   const wanted = /#t=([-\d.e]+)$/.exec(location.hash);
-  if (wanted) clock.t = Math.min(Math.max(+wanted[1], first), last);
+  if (wanted) clock.t = Math.min(Math.max(+wanted[1] - data.start, first), last);
   play(!wanted && !matchMedia("(prefers-reduced-motion: reduce)").matches);
 } else {
   document.body.innerHTML = '<p id="problem">This page draws with WebGL 2, which this browser does not have or has switched off.</p>';

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from base64 import b64encode
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +30,17 @@ def page(
     title: str, names: Sequence[str], parts: list[Part], ties: list[Tie], moving: Track, stage: Stage, up: Array,
     look: tuple[float, float],
 ) -> str:  # fmt: skip
-    """The text of the page. Names of models and bodies are data in it, and become text when it is opened."""
+    """The text of the page. Names of models and bodies are data in it, and become text when it is opened.
+
+    Numbers are in single precision; so positions are relative to the centre of the stage, and times to the first.
+    """
     import json
 
-    told, shapes = _shared(parts)
+    centre, start = stage.centre, float(moving.t[0])
+    places = moving.p - centre
+    places[:, -1] = 0.0  # what is fixed in the inertial frame is itself moved
+    about = [replace(x, surface=x.surface.moved(np.eye(3), -centre)) if x.body < 0 else x for x in parts]
+    told, shapes = _shared(about)
     data = {
         "title": title,
         "bodies": list(names),
@@ -40,13 +48,19 @@ def page(
         "parts": told,
         "rod": _surface(surfaces.cylinder(1.0, 1.0).moved(np.eye(3), np.array([0.0, 0.0, 0.5]))),
         "ties": [
-            {"name": x.name, "bodies": x.bodies, "points": [p.tolist() for p in x.points], "radius": x.radius}
+            {
+                "name": x.name,
+                "bodies": x.bodies,
+                "points": [(p - centre if k < 0 else p).tolist() for k, p in zip(x.bodies, x.points, strict=True)],
+                "radius": x.radius,
+            }
             for x in ties
         ],
-        "t": _text(moving.t, "<f4"),
-        "poses": _text(np.concatenate([matrix_to_quaternion(moving.R), moving.p], axis=-1), "<f4"),
+        "start": start,
+        "t": _text(moving.t - start, "<f4"),
+        "poses": _text(np.concatenate([matrix_to_quaternion(moving.R), places], axis=-1), "<f4"),
         "tints": _text(_tints(moving.openings), "<u1"),
-        "centre": stage.centre.tolist(),
+        "centre": centre.tolist(),
         "radius": stage.radius,
         "up": up.tolist(),
         "azimuth": look[0],
