@@ -106,6 +106,41 @@ def test_names_are_written_as_they_are():
     assert chart._repr_png_()[:4] == b"\x89PNG"
 
 
+def test_long_names_are_shortened_in_legends_alone():
+    mb = sc.Multibody()
+    name = "start" + 3000 * "x" + "end"
+    mb.add_body(name, None, sc.Pin((0, 1, 0)), sc.Inertia(1.0, (0, 0, -1)))
+    chart = sc.view.plot(sc.sim.Propagator(mb).advance_to(0.1), "coordinates")
+    (text,) = chart.figure.axes[0].get_legend().get_texts()
+    shown = text.get_text()
+    assert len(shown) == 40
+    assert shown.startswith("start")
+    assert shown.endswith("end")
+    assert list(chart.panels[0].lines) == [name]
+
+
+def test_nothing_to_draw_is_refused(cart):
+    _, run = cart
+    with pytest.raises(ViewError, match="nothing to draw for the chart 'forces': the run has none of its lines"):
+        sc.view.plot(run, "energy", "forces")
+    with pytest.raises(ViewError, match="nothing to draw for the chart 'coordinates': dofs= leaves none of its lines"):
+        sc.view.plot(run, "coordinates", dofs=[])
+    for wrong in (3, [3], [["pole"]], {"pole"}):
+        with pytest.raises(ViewError, match="dofs are names of dofs or hinges, one or a list of them; got"):
+            sc.view.plot(run, dofs=wrong)
+    for wrong in (["energy", "phase"], 3, None):
+        with pytest.raises(ViewError, match="charts are named one by one"):
+            sc.view.plot(run, wrong)
+
+
+def test_a_run_without_dofs_is_refused():
+    mb = sc.Multibody()
+    mb.add_body("block", None, sc.Weld(), sc.Inertia(1.0))
+    run = sc.sim.Propagator(mb).advance_to(0.1)
+    with pytest.raises(ViewError, match="the run has no coordinates and no dofs"):
+        sc.view.plot(run)
+
+
 def test_a_long_legend_says_how_many_more_there_are():
     mb = sc.serial_chain(14)
     run = sc.sim.Propagator(mb).advance_to(0.01)

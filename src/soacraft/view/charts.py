@@ -22,6 +22,8 @@ from soacraft.view.palette import segment_colour
 
 #: Lines that a legend names; it says how many more there are.
 NAMED = 12
+#: Letters of a name in a legend at most.
+LONGEST = 40
 #: Events that are marked by their names.
 _MARKED = 12
 #: Points of a line at least, where the run knows the state between its rows.
@@ -86,13 +88,23 @@ def plot(run: Run, *what: str, dofs: Sequence[str] | str | None = None, graph: G
         raise ViewError(f"plot takes a run of sc.sim, got {type(run).__name__}.")
     if not len(run):
         raise ViewError("the run has no rows, so there is nothing to plot.")
+    if not run.q.shape[1] and not run.v.shape[1]:
+        raise ViewError("the run has no coordinates and no dofs, so there is nothing to plot.")
     labels = _labels(run, graph)
     wanted = what or ("coordinates", "energy", *(["violation"] if run.violation.any() else []))
     for name in wanted:
+        if not isinstance(name, str):
+            raise ViewError(f"charts are named one by one, plot(run, 'energy', 'phase'); got {name!r:.60}.")
         if name not in _KINDS:
             raise ViewError(f"there is no chart {name!r:.60}{near(str(name), sorted(_KINDS), 'there are')}")
     chosen = _chosen(labels, dofs)
-    panels = [panel for name in wanted for panel in _KINDS[name](run, labels, chosen)]
+    panels: list[Panel] = []
+    for name in wanted:
+        made = _KINDS[name](run, labels, chosen)
+        if not made:
+            why = "dofs= leaves none of its lines" if dofs is not None else "the run has none of its lines"
+            raise ViewError(f"there is nothing to draw for the chart {name!r}: {why}.")
+        panels += made
     return Chart(panels, _drawn(run, panels))
 
 
@@ -112,9 +124,12 @@ def _chosen(labels: Labels, dofs: Sequence[str] | str | None) -> tuple[list[int]
     """The numbers of the coordinates and dofs that are drawn."""
     if dofs is None:
         return list(range(len(labels.q))), list(range(len(labels.v)))
+    named = [dofs] if isinstance(dofs, str) else dofs
+    if not isinstance(named, Sequence) or not all(isinstance(x, str) for x in named):
+        raise ViewError(f"dofs are names of dofs or hinges, one or a list of them; got {dofs!r:.60}.")
     q: list[int] = []
     v: list[int] = []
-    for name in [dofs] if isinstance(dofs, str) else dofs:
+    for name in named:
         of_q = [i for i, x in enumerate(labels.q) if x == name or x.startswith(f"{name}.")]
         of_v = [i for i, x in enumerate(labels.v) if x == name or x.startswith(f"{name}.")]
         if not of_q and not of_v:
@@ -243,9 +258,9 @@ def _drawn(run: Run, panels: Sequence[Panel]) -> Any:
             axes.plot(x, y, color=segment_colour(n), linewidth=1.4)
         if panel.logarithmic:
             axes.set_yscale("log")
-        axes.set_title(panel.title, parse_math=False, fontsize=10)
+        axes.set_title(_short(panel.title, 2 * LONGEST), parse_math=False, fontsize=10)
         axes.set_xlabel(panel.x_label, parse_math=False)
-        axes.set_ylabel(panel.y_label, parse_math=False)
+        axes.set_ylabel(_short(panel.y_label), parse_math=False)
         axes.grid(alpha=0.3)
         _name(axes, list(panel.lines))
         if panel.of_time:
@@ -264,7 +279,12 @@ def _name(axes: Any, names: list[str]) -> None:
     legend = axes.legend(lines, numbers, loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize=8)
     for text, name in zip(legend.get_texts(), shown, strict=True):
         text.set_parse_math(False)
-        text.set_text(name)
+        text.set_text(_short(name))
+
+
+def _short(name: str, most: int = LONGEST) -> str:
+    """A name that leaves room for the lines: of a long one its beginning and its end."""
+    return name if len(name) <= most else f"{name[: most // 2]}…{name[-(most // 2 - 1) :]}"
 
 
 def _mark(axes: Any, run: Run) -> None:
@@ -272,5 +292,5 @@ def _mark(axes: Any, run: Run) -> None:
     for n, event in enumerate(run.events):
         axes.axvline(event.t, color="#7b8794", linewidth=0.8, linestyle=":")
         if n < _MARKED:
-            axes.text(event.t, 1.0, event.name, transform=axes.get_xaxis_transform(), fontsize=7, va="top", rotation=90,
-                      color="#7b8794", parse_math=False)  # fmt: skip
+            axes.text(event.t, 1.0, _short(event.name), transform=axes.get_xaxis_transform(), fontsize=7, va="top",
+                      rotation=90, color="#7b8794", parse_math=False)  # fmt: skip
