@@ -4,8 +4,9 @@ Along the normal n of the nearest points the gap shrinks no faster than
 
     mu = n.(v_a - v_b) + |omega_a| r_a + |omega_b| r_b,      r the extent of a shape about its frame's origin
 
-(n.(v_a - v_b) of convex shapes and planes, which a face between them separates; of meshes and height fields another
-part may be in the way, and |v_a - v_b| takes its place), so from t on nothing happens before t + distance / mu: steps of that length end at the first touch, never behind it.
+so from t on nothing happens before t + distance / mu: steps of that length end at the first touch, never behind it.
+That holds of convex shapes and planes, which a face across n separates. Of a mesh or a height field a part that is not
+the nearest may be in the way: |v_a - v_b| takes the place of n.(v_a - v_b).
 """
 
 from __future__ import annotations
