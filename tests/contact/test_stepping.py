@@ -474,3 +474,37 @@ def test_contact_of_a_model_without_dofs():
     p = sc.sim.Propagator(mb, integrator="moreau", step=0.01)
     p.add(sc.sim.Contact(), lambda t, state: np.zeros(0))
     assert p.advance_to(0.03).q.shape == (4, 0)
+
+
+def test_a_start_in_penetration_is_refused_in_later_runs_too():
+    """The state was set, or limits were narrowed, after a first run."""
+    mb = ground()
+    sphere(mb)
+    mb.set_state(free(0, 0, 1.0), np.zeros(6))
+    p = sc.sim.Propagator(mb, integrator="moreau", step=0.01)
+    p.add(sc.sim.Contact())
+    p.advance_to(0.01)
+    mb.set_state(free(0, 0, -0.5), np.zeros(6))
+    with pytest.raises(sc.errors.SoacraftError, match=r"the run begins with .* 0\.6 m in each other"):
+        p.advance_to(0.02)
+    mb = sc.Multibody(gravity=(0, 0, 0))
+    a = mb.add_body("a", None, sc.Prismatic((1, 0, 0)), sc.Inertia(1.0))
+    kind = type(a.limits)
+    a.limits = kind(lower=[-1.0], upper=[1.0])
+    mb.set_state([0.9], [0.0])
+    p = sc.sim.Propagator(mb, integrator="moreau", step=0.01)
+    p.add(sc.sim.Contact())
+    p.advance_to(0.1)
+    a.limits = kind(lower=[-1.0], upper=[0.5])
+    with pytest.raises(sc.errors.SoacraftError, match=r"the run begins with 'a' at 0\.9, beyond its limits"):
+        p.advance_to(0.2)
+
+
+def test_a_point_below_the_floor_is_in_it():
+    """A sphere without a radius has no size: its depth is judged by the length of the model."""
+    mb = ground()
+    sphere(mb)
+    point = mb.add_body("point", None, sc.Free(), sc.Inertia(1.0, moment=np.eye(3)))
+    point.add_geometry(sc.Geometry("skin", "sphere", (0.0,)))
+    with pytest.raises(sc.errors.SoacraftError, match=r"the run begins with .*'point/skin' 0\.5 m in each other"):
+        run(mb, [*free(2, 0, 0.1), *free(0, 0, -0.5)], np.zeros(12), 0.01, 0.01)

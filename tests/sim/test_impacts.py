@@ -132,3 +132,16 @@ def test_a_closed_chain_strikes_alike_however_it_is_turned(angle):
         assert impacts.impacts
         found.append(np.concatenate([mb.q, mb.v]))
     np.testing.assert_allclose(found[1], found[0], atol=1e-7)
+
+
+def test_impacts_with_a_prescribed_dof_are_refused():
+    mb = sc.Multibody(gravity=(0, 0, 0))
+    for name in ("a", "b"):
+        body = mb.add_body(name, None, sc.Prismatic((1, 0, 0)), sc.Inertia(1.0))
+        body.add_geometry(sc.Geometry("skin", "sphere", (0.1,)))
+    p, _ = bouncing(mb, [0.0, 1.0], [1.0, 0.0], restitution=0.5)
+    p.prescribe("a", lambda t: (t, 1.0, 0.0))
+    with pytest.raises(sc.errors.StateError, match=r"dof 'a' moves as told, .*use sc\.sim\.Contact"):
+        p.advance_to(1.0)
+    p.prescribe("a", None)
+    p.advance_to(1.0)

@@ -466,6 +466,8 @@ class Propagator(Strict):
             self._x = problem.point(q, v)
             self._stride.forget()
             self._watch.forget()
+            if problem.contact is not None:
+                problem.contact.begin_anew()
         work = [self._work.get(name, 0.0) for name in problem.names]
         x = problem.point(*problem.parts(self._x)[:2], np.array(work))
         if self._closed is not None and not self._prescribed.dofs:
@@ -473,6 +475,13 @@ class Propagator(Strict):
         problem.holds.require_inside(x)
         for load in self._loads:
             if isinstance(load, Impacts):
+                if self._prescribed.dofs:
+                    name = mb.dof_names[self._prescribed.dofs[0]]
+                    raise StateError(
+                        f"dof {name!r} moves as told, and impacts as events would change its velocity: use "
+                        "sc.sim.Contact with integrator='moreau', which keeps it, or let it go with "
+                        f"p.prescribe({name!r}, None)."
+                    )
                 load.begin_run(problem.parts(x)[0])
         if problem.contact is not None:
             x = problem.contact.pushed_out(problem, self.t, x)

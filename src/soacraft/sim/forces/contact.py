@@ -162,7 +162,11 @@ class Contact:
         self._stops = _stops(mb) if self._limits else []
         self._rubbing = _rubbing(mb) if self._dry else []
         self._ties = OneSided(mb, self._one_sided)
-        self._key = key
+        self._key, self._began = key, False
+
+    def begin_anew(self) -> None:
+        """The state is a new one: it is looked at as that of a first run."""
+        self._began = False
 
     def compiled(self) -> CompiledContact:
         """What touches, as compiled steps read it; kept until something of it changes. `begin` comes first."""
@@ -212,14 +216,15 @@ class Contact:
         return np.zeros(self._mb.nv) if self._force is None else self._force
 
     def begin(self, t: float, q: Array) -> None:
-        """Before a step: follow the model, and refuse a first start in penetration or beyond a limit."""
+        """Before a step: follow the model, and refuse a start in penetration or beyond a limit, of a first run or after
+        state or model were changed."""
         self._force = None  # nothing is known of this step yet
         self._follow()
         if self._began:
             return
         found, shapes = self.scene.contacts(q, 0.0), self.scene.shapes
         sizes = np.array([min(shapes[a].extent, shapes[b].extent) for a, b in found.pairs])
-        deep = -found.distance / np.where(sizes > 0.0, sizes, np.inf)
+        deep = -found.distance / np.where(sizes > 0.0, sizes, measure_of(self._mb, q).length)  # points have no size
         if len(found) and deep.max() > self._penetration:
             worst = int(np.argmax(deep))
             (a, b), depth = found.pairs[worst], -float(found.distance[worst])
@@ -239,9 +244,12 @@ class Contact:
         self._began = True
 
     def pushed_out(self, problem: Mechanism, t: float, x: Array) -> Array:
-        """The point at which a first run begins: with `penetration` given, shapes, limits and ropes are moved out of
-        what they are in, by the smallest displacement in the metric of the mass matrix."""
-        if self._began or not self._pushes:
+        """The point at which a run begins, first or anew: with `penetration` given, shapes, limits and ropes are moved
+        out of what they are in, by the smallest displacement in the metric of the mass matrix."""
+        if not self._pushes:
+            return x
+        self._follow()
+        if self._began:
             return x
         try:
             self.begin(t, problem.parts(x)[0])
