@@ -134,7 +134,7 @@ def _masks(geometry: Geometry) -> tuple[int, int]:
 
 def _mask(geometry: Geometry, what: str) -> int:
     """A whole number of 32 bits, with a sign or without."""
-    given = geometry.attributes.get(what, 1)
+    given: Any = geometry.attributes.get(what, 1)
     is_whole = isinstance(given, int | np.integer) or (isinstance(given, float) and given.is_integer())
     if not is_whole or not -(_BITS // 2) - 1 <= given <= _BITS:
         raise ModelError(
