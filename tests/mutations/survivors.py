@@ -50,8 +50,8 @@ SURVIVORS: dict[tuple[str, str, str], str] = {
     ): "where yy is zz both ways give the same quaternion, to rounding",
     (
         f"{LOOPS}/rows/closure_hinge.hpp",
-        "if (size < plan.tolerances.followed) return true;",
-        "if (size <= plan.tolerances.followed) return true;",
+        "if (size < plan.tolerances.followed) return !slipped(plan, c, hinge, T_ab);",
+        "if (size <= plan.tolerances.followed) return !slipped(plan, c, hinge, T_ab);",
     ): "a step of exactly 1e-13, which no model gives, is taken or not: rounding",
     (
         f"{LOOPS}/work.hpp",
