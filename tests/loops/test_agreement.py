@@ -44,6 +44,12 @@ def test_rows_of_turns_and_of_slides_in_a_loop_of_ten_micrometres():
     told(sweep([4778]), 1)
 
 
+def test_bodies_of_a_few_micrometres_have_inertia_to_turn():
+    """Fully augmented too: moments are 1e-12 of the masses there, in kg m^2 and kg, and no rounding. Closures by a
+    slide and by a ball that rolls repeat each other and the hinge of their body."""
+    told(sweep([9174]), 1)
+
+
 @pytest.mark.parametrize("length", [1e-4, 1.0, 1e4, 1e5])
 def test_forbidden_directions_are_as_exact_in_any_unit_of_length(length):
     """A light ball that rolls between heavy bodies, solved in Python. Directions that hinges forbid, orthonormal in

@@ -87,7 +87,7 @@ class Bodies:
         for k, J in enumerate(layout.armature):
             if J is not None:
                 self.M[k, range(6, 6 + J.size), range(6, 6 + J.size)] = J
-        self.M_inv = np.asarray(np.linalg.pinv(self.M, rcond=MASSLESS, hermitian=True))
+        self.M_inv = _inverted(self.M, self._length)
         empty = Hinges(np.zeros((n, 6, width)), np.zeros((n, 6), dtype=bool), np.zeros((n, 6, width)))
         constant, self._varying = _kinds(layout)
         self._constant = _filled(empty, constant, maps, self._length)
@@ -261,6 +261,18 @@ def _filled(hinges: Hinges, kinds: list[_Kind], maps: tuple[Array, ...], length:
         hinges.there[kind.bodies] = there
         hinges.H_inv[kind.bodies, : kind.nv, : N_T.shape[-1]] = H_inv
     return hinges
+
+
+def _inverted(M: Array, length: float) -> Array:
+    """M^+(k) of all bodies: slides in lengths of the model, bodies and rotors in inertias of their own, so that in any
+    units the same is rounding."""
+    D = np.ones(M.shape[:2])
+    D[:, 3:6] = length
+    size = D * D * np.diagonal(M, axis1=1, axis2=2)
+    size[:, :6] = size[:, :6].max(axis=-1, keepdims=True, initial=0.0)
+    D /= np.sqrt(np.where(size > 0.0, size, 1.0))
+    D_D = D[:, :, None] * D[:, None]
+    return np.asarray(D_D * np.linalg.pinv(D_D * M, rcond=MASSLESS, hermitian=True))
 
 
 def _numbered(there: Mask) -> Indices:
