@@ -1,0 +1,135 @@
+"""What acts on a model while it moves: force elements, controls and prescribed motions, and the problem they make."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+from soacraft.errors import StaleError, StateError
+from soacraft.model.states.state import State
+from soacraft.model.tree.multibody import Multibody
+from soacraft.sim.closed import Closed
+from soacraft.sim.forces.contact import Contact
+from soacraft.sim.forces.drives import Control
+from soacraft.sim.forces.loads import Function, Load, require_unused, use
+from soacraft.sim.forces.prescribed import Prescribed, find_dof
+from soacraft.sim.system import Mechanism
+
+
+class Acting:
+    """Loads, controls and prescribed motions of one propagator.
+
+    While `running` nothing new may begin to act: the problem of the run has its rows of work.
+    """
+
+    def __init__(self, mb: Multibody, closed: Closed | None, method: str) -> None:
+        self._mb, self._version, self.closed, self._method = mb, mb.version, closed, method
+        self.loads: list[Load] = []
+        self.controls: dict[str, Control] = {}
+        self.prescribed = Prescribed(mb)
+        self.running = False
+        self._place = object()  # by which loads know where they act
+        self._problem: Mechanism | None = None
+
+    @property
+    def mb(self) -> Multibody:
+        """The model, if its structure is still the one it was."""
+        if not self.is_current:
+            raise StaleError(
+                f"the structure of {self._mb.name!r} changed after this propagator was made; make a new one with "
+                "sc.sim.Propagator(mb, t=p.t)."
+            )
+        return self._mb
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the structure of the model is the one it was."""
+        return self._mb.version == self._version
+
+    @property
+    def name(self) -> str:
+        """That of the model, whatever became of its structure."""
+        return self._mb.name
+
+    @property
+    def all(self) -> list[Load]:
+        """Loads and controls."""
+        return [*self.loads, *self.controls.values()]
+
+    @property
+    def problem(self) -> Mechanism:
+        """The problem of the present run."""
+        assert self._problem is not None
+        return self._problem
+
+    def begin(self) -> Mechanism:
+        """The problem with all that acts now."""
+        if self._problem is None or self._problem.parameters != self.mb.parameters:
+            self._problem = Mechanism(self.mb, self.all, self.prescribed, self.closed)
+        return self._problem
+
+    def add(self, loads: Sequence[Load | Callable[[float, State], Any]]) -> list[Load]:
+        """Let force elements or functions act, all of them or none."""
+        added: list[Load] = []
+        for load in loads:
+            known = {x.name for x in [*self.loads, *added]} | set(self.controls)
+            element = _element(load, known)
+            if element.name in known:
+                raise StateError(f"a force {element.name!r} acts already; give the new one another name.")
+            if isinstance(element, Contact) and self._method != "moreau":
+                raise StateError(
+                    f"contact makes impulses, which {self._method!r} cannot take; use Propagator(mb, "
+                    "integrator='moreau', step=0.001)."
+                )
+            self._refuse_new(f"the force {element.name!r}", "Add it before, with a function that is zero until then.")
+            require_unused(element, self.mb, self._place)
+            added.append(element)
+        for element in added:
+            element.bind(self.mb)
+        for element in added:  # nothing is refused from here on
+            use(element, self.mb, self._place)
+            self.loads.append(element)
+            self._problem = None
+        return added
+
+    def control(self, name: str, u: Any) -> None:
+        """Drive an actuator or a dof; a new control takes the place of the old one."""
+        control = Control(name, u)
+        control.bind(self.mb)
+        if name in self.controls and self._problem is not None:
+            self._problem.replace(self.controls[name], control)
+        else:
+            self._refuse_new(f"the control of {name!r}", f"Begin with p.control({name!r}, 0.0).")
+            self._problem = None
+        self.controls[name] = control
+
+    def prescribe(self, name: str, motion: Any, t: float) -> None:
+        """Let a dof move as told from t on; None lets it go."""
+        number, _ = find_dof(self.mb, name)
+        if motion is not None and self.closed is not None:
+            self.closed.require_free(number, name, self.prescribed.dofs)
+        if not self.prescribed.dofs:
+            self._refuse_new(f"the motion of {name!r}", "Prescribe it before.")
+            self._problem = None
+        self.prescribed.set(name, motion, t)
+
+    def _refuse_new(self, what: str, cure: str) -> None:
+        if self.running:
+            raise StateError(f"{what} is new, and cannot begin to act while a run goes on. {cure}")
+
+
+def _element(load: Load | Callable[[float, State], Any], known: set[str]) -> Load:
+    """A force element as it is, a function as one."""
+    if hasattr(load, "force") and hasattr(load, "bind"):
+        return cast(Load, load)
+    if callable(load):
+        name = getattr(load, "__name__", type(load).__name__)
+        return Function(_free_name(name.strip("<>"), known), load)
+    raise StateError(f"add takes force elements and functions of (t, state), got {load!r:.60}.")
+
+
+def _free_name(name: str, known: set[str]) -> str:
+    """The name, or with a number where it is taken."""
+    if name not in known:
+        return name
+    return next(f"{name}{i}" for i in range(2, len(known) + 3) if f"{name}{i}" not in known)

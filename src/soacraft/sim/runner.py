@@ -1,0 +1,272 @@
+"""The loop of a run: steps up to the next callback or event, then what is due; where a run begins, ends and fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from os import PathLike
+from typing import Any, cast
+
+import numpy as np
+
+from soacraft.errors import SimulationError, SoacraftError, StateError
+from soacraft.model.states.state import State
+from soacraft.sim.acting import Acting
+from soacraft.sim.clock import Instant, nanoseconds, positive_nanoseconds
+from soacraft.sim.events import Crossing, Event, Happened, Watch
+from soacraft.sim.forces.holding import Hold
+from soacraft.sim.forces.impacts import Impacts
+from soacraft.sim.forces.loads import Load
+from soacraft.sim.integrators.steps import Method
+from soacraft.sim.runs.block import Block
+from soacraft.sim.runs.log import Log
+from soacraft.sim.runs.progress import Bar
+from soacraft.sim.runs.recorder import Recorder
+from soacraft.sim.runs.run import Run
+from soacraft.sim.stride import Stride
+from soacraft.sim.system import Mechanism
+from soacraft.spatial.checks import Array
+
+
+class Runner:
+    """Carries the point of what acts through time, from `now` on.
+
+    `step` is the fixed length of steps, or the largest first one, in nanoseconds.
+    """
+
+    def __init__(self, acting: Acting, method: Method, rtol: float, step: int | None, now: int) -> None:
+        self._acting, self._method, self._rtol = acting, method, rtol
+        self.now = Instant(now)
+        self._stride = Stride(method, rtol, step, now)
+        self.callbacks: list[tuple[int, int, Callable[[float, State], Any]]] = []
+        """Next time, period, function."""
+        self._watch = Watch(self._state_at)
+        self._x: Array | None = None  # the present point
+        self._seen: tuple[Array, Array] | None = None  # the model's q and v when it was left
+        self._work: dict[str, float] = {}
+        self.last: Run | None = None
+        """The last run, complete or not."""
+
+    @property
+    def t(self) -> float:
+        """The present time in seconds."""
+        return self.now.seconds
+
+    # -- what is looked for, and called ------------------------------------------------------------------------
+
+    @property
+    def events(self) -> list[Event]:
+        """What is looked for in every step."""
+        return self._watch.events
+
+    def watch(self, load: Load) -> None:
+        """Look for the instants at which a load holds, lets go or strikes."""
+        if getattr(load, "switches", False):
+            hold = cast(Hold, load)
+            self.events.append(Event(hold.name, lambda t, s: hold.margin(self._acting.problem, t, s), -1, hold=hold))
+        if isinstance(load, Impacts):
+            self.events.append(Event(load.name, load.gap, -1, load.strike, below=load.below))
+
+    def every(self, period: float, callback: Callable[[float, State], Any]) -> None:
+        """Call a function now and after every period, in seconds."""
+        self.callbacks.append((self.now.ns, positive_nanoseconds(period, "the period"), callback))
+
+    # -- running -----------------------------------------------------------------------------------------------
+
+    def run(self, goal: int, log: str | PathLike[str] | None, progress: bool) -> Run:
+        """On to a nanosecond."""
+        if goal < self.now.ns or (goal == self.now.ns and self.now.rest > 0.0):
+            raise StateError(f"the run is at t = {self.t:.9g} s already, so it cannot advance to {goal / 1e9:.9g} s.")
+        problem = self._acting.begin()
+        x, w = self._start(problem)
+        problem.energy(x)  # raises where it overflows: the first row is a good one
+        opened = None if log is None else Log(log, _sizes(problem), problem.names, self._method.name)
+        recorder = Recorder(problem, self._method.name, opened)
+        recorder.row(self.t, x, w)
+        stopped, self._acting.running = "", True
+        with Bar(f"simulating {self._acting.name}", self.t, goal / 1e9, progress) as bar:
+            try:
+                stopped = self._advance(goal, x, w, recorder, bar)
+                recorder.flush()
+            except SoacraftError as cause:
+                raise self._failed(cause, recorder) from cause
+            except BaseException:
+                with suppress(SoacraftError):  # of rows that are not good: those before are kept
+                    recorder.flush()
+                self._back(recorder)  # an interrupt may come between a row and what belongs to it
+                self._end(recorder, "interrupted")
+                raise
+            finally:
+                self._acting.running = False
+        return self._end(recorder, stopped)
+
+    def _advance(self, goal: int, x: Array, w: Array, recorder: Recorder, bar: Bar) -> str:
+        x, w = self._call_back(x, w, recorder)
+        while self.now.ns < goal:
+            block = self._many(goal, x, w)
+            if block is not None:
+                self.now, self._x = Instant(int(block.ns[-1])), block.x[-1]
+                recorder.block(block, self._rtol)
+                x, w = self._call_back(block.x[-1], block.w[-1], recorder)
+                bar.at(self.t)
+                continue
+            step, end, error = self._stride.take(self._acting.problem, self.now, x, w, self._next_stop(goal))
+            crossing = self._watch.find(step)
+            if crossing is not None:
+                step, end = self._stride.cut(step, self.now, crossing, self._watch)
+            self.now, self._x = end, step.x1
+            if step.h > 0.0:
+                recorder.step(step, end.seconds, None if error is None else error * self._rtol)
+            x, w = step.x1, step.w1
+            if crossing is not None:
+                x, w, stop = self._act(crossing, x, w, recorder)
+                if stop:
+                    return stop
+            x, w = self._call_back(x, w, recorder)
+            bar.at(end.seconds)
+        return ""
+
+    def _many(self, goal: int, x: Array, w: Array) -> Block | None:
+        """Steps in one compiled call, up to the next callback; None where the next is to be taken in Python, as where
+        events are looked for."""
+        if self.events:
+            return None
+        return self._stride.many(self._acting.problem, self.now, x, w, min([goal, *(x[0] for x in self.callbacks)]))
+
+    def _next_stop(self, goal: int) -> int:
+        """The next nanosecond at which a step must end."""
+        due = [x[0] for x in self.callbacks]
+        due += [ns for control in self._acting.controls.values() for ns in control.knots if ns > self.now.ns]
+        return self._stride.stop(self.now, min([goal, *due]))
+
+    # -- events and callbacks ----------------------------------------------------------------------------------
+
+    def _act(self, crossing: Crossing, x: Array, w: Array, recorder: Recorder) -> tuple[Array, Array, str]:
+        """Let events happen, one after the other."""
+        stop, jumped, settled = "", False, False
+        self._watch.check_storm(self.now.ns, crossing)
+        for event in crossing.events:
+            problem = self._acting.problem
+            q, v, _ = problem.parts(x)
+            recorder.events.append(Happened(self.t, event.name, np.array(q), np.array(v)))
+            if event.hold is not None and not settled:  # all that begins or ends to hold at this instant
+                holds = [y.hold for y in crossing.events if y.hold is not None]
+                x = problem.settle(self.t, problem.holds.settle(self.t, x, holds), True)
+                w, jumped, settled = problem.rates(self.t, x), True, True
+            if event.action is not None:
+                recorder.flush()
+                x, w, changed = self._given_to(event.action, x, w)
+                jumped = jumped or changed
+            stop = stop or (event.name if event.stop else "")
+        if jumped:
+            recorder.row(self.t, x, w)
+        self._watch.moved(self.t, x, crossing.events, jumped)
+        return x, w, stop
+
+    def _call_back(self, x: Array, w: Array, recorder: Recorder) -> tuple[Array, Array]:
+        """Call what is due now."""
+        for i, (due, period, callback) in enumerate(self.callbacks):
+            if due > self.now.ns or self.now.rest > 0.0:
+                continue
+            self.callbacks[i] = (due + period, period, callback)
+            recorder.flush()
+            x, w, changed = self._given_to(callback, x, w)
+            if changed:
+                recorder.row(self.t, x, w)
+                self._watch.moved(self.t, x, [], True)
+        return x, w
+
+    def _given_to(self, function: Callable[[float, State], Any], x: Array, w: Array) -> tuple[Array, Array, bool]:
+        """Call a user's function with the model at the present state; what it changed there is the new state."""
+        mb, problem = self._acting.mb, self._acting.problem
+        self._x = x
+        q, v, _ = problem.parts(x)
+        _, nt, nv = problem.sizes
+        mb.set_state(q, v, w[nt : nt + nv])
+        q, v = np.array(mb.q), np.array(mb.v)
+        function(self.t, mb.current)
+        mb, problem = self._acting.mb, self._acting.problem  # raises where its structure is another now
+        changed = not (np.array_equal(mb.q, q) and np.array_equal(mb.v, v))
+        if changed:
+            x = problem.point(np.array(mb.q), np.array(mb.v), problem.parts(x)[2])
+            x = problem.settle(self.t, problem.holds.settle(self.t, x, ()), True)
+            self._stride.forget()
+        else:
+            x = problem.holds.settle(self.t, x, ())
+        w = problem.rates(self.t, x)  # it may also have changed a control, or a parameter of the model
+        self._x = x
+        return x, w, changed
+
+    # -- beginning and end -------------------------------------------------------------------------------------
+
+    def _start(self, problem: Mechanism) -> tuple[Array, Array]:
+        """The point at which the run goes on: where it was left, or the state that the model was given meanwhile."""
+        mb, seen, given = self._acting.mb, self._seen, self._acting.prescribed.dofs
+        q, v = np.array(mb.q), np.array(mb.v)
+        if seen is None or not (np.array_equal(q, seen[0]) and np.array_equal(v, seen[1])) or self._x is None:
+            self._x = problem.point(q, v)
+            self._stride.forget()
+            self._watch.forget()
+            if problem.contact is not None:
+                problem.contact.begin_anew()
+        work = [self._work.get(name, 0.0) for name in problem.names]
+        x = problem.point(*problem.parts(self._x)[:2], np.array(work))
+        if problem.closed is not None and not given:
+            problem.closed.require_closed(q, v)
+        problem.holds.require_inside(x)
+        for load in self._acting.loads:
+            if isinstance(load, Impacts):
+                if given:
+                    name = mb.dof_names[given[0]]
+                    raise StateError(
+                        f"dof {name!r} moves as told, and impacts as events would change its velocity: use "
+                        "sc.sim.Contact with integrator='moreau', which keeps it, or let it go with "
+                        f"p.prescribe({name!r}, None)."
+                    )
+                load.begin_run(problem.parts(x)[0])
+        if problem.contact is not None:
+            x = problem.contact.pushed_out(problem, self.t, x)
+        x = problem.settle(self.t, problem.holds.settle(self.t, x, ()), True)
+        w = problem.rates(self.t, x)
+        self._watch.moved(self.t, x, [], False)
+        self._x = x
+        return x, w
+
+    def _state_at(self, x: Array) -> State:
+        problem = self._acting.problem
+        q, v, _ = problem.parts(x)
+        return problem.mb.state(q, v)
+
+    def _end(self, recorder: Recorder, stopped: str) -> Run:
+        """Leave the model at the present state and keep the run."""
+        if self._x is not None and self._acting.is_current:
+            mb, problem = self._acting.mb, self._acting.problem
+            q, v, work = problem.parts(self._x)
+            mb.set_state(q, v)
+            self._seen = np.array(mb.q), np.array(mb.v)
+            self._work = dict(zip(problem.names, work.tolist(), strict=True))
+        self.last = recorder.run(stopped)
+        return self.last
+
+    def _back(self, recorder: Recorder) -> None:
+        """Be where the last row is, if the run went on without it."""
+        last, x = recorder.last
+        if last != self.t:
+            self.now, self._x = Instant(nanoseconds(last, "t")), x
+            self._stride.forget()
+
+    def _failed(self, cause: SoacraftError, recorder: Recorder) -> SimulationError:
+        try:
+            recorder.flush()
+        except SoacraftError as earlier:  # rows that were pending: those before are kept
+            cause = earlier
+        self._back(recorder)
+        run = self._end(recorder, type(cause).__name__)
+        found = SimulationError(f"the run of {self._acting.name!r} stopped at t = {self.t:.9g} s: {cause}")
+        found.t, found.run = self.t, run
+        return found
+
+
+def _sizes(problem: Mechanism) -> dict[str, tuple[int, ...]]:
+    nq, nv, loads = problem.mb.nq, problem.mb.nv, len(problem.names)
+    return {"q": (nq,), "v": (nv,), "vdot": (nv,), "work": (loads,), "forces": (loads, nv)}
