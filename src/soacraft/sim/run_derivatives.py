@@ -1,17 +1,20 @@
 """Derivatives of the steps of a run: `run.derivatives()`. Exact for the steps as they were taken.
 
 A step goes through states (q_i, v_i). On a closed chain each is put on its closures by its independent dofs, q = q(q_i)
-and v = X v_i, which moves tangent vectors by
+and v = X v_i, or by the projection of the augmented solvers, which moves tangent vectors by
 
-    dq' = P dq,    dv' = P dv + B dq,    P = X E_i,    B = dX/dq v_i            (E_i takes the independent dofs)
+    dq' = P dq,     dv' = P dv + B dq,     P = X E_i,    B = dX/dq v_i          (E_i takes the independent dofs)
+    dq' = C dq,     dv' = P dv + B dq,     P = Y Mcal                           (C, B by differences of the projection)
 
 and the slopes at it vary with F_q, F_v, F_T of forward dynamics, F_p along parameters. Of an inertia, an armature, a
-spring or a damper F_p = -F_T dT/dp, with dT/dp of inverse dynamics: closures do not depend on it.
+spring or a damper F_p = -F_T dT/dp, with dT/dp of inverse dynamics: closures do not depend on it. Projections do on
+inertias, by as much as a step ends off the closures: that part is left out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,10 +22,12 @@ import numpy as np
 from soacraft import dynamics as dyn
 from soacraft.analysis import parameter_derivatives
 from soacraft.analysis.parametric.vocabulary import read_parameters
-from soacraft.errors import ModelError, StaleError, StateError
+from soacraft.errors import LoopError, ModelError, StaleError, StateError
 from soacraft.loops import ConstraintEmbedding, forward_dynamics_derivatives
+from soacraft.model.sizes.measure import measure_of
 from soacraft.results import refuse_large
 from soacraft.sim import jacobian
+from soacraft.sim.closed import Closed, Stabilized
 from soacraft.sim.forces.drives import Control
 from soacraft.sim.integrators.explicit import RK4
 from soacraft.sim.integrators.steps import Step
@@ -37,7 +42,8 @@ if TYPE_CHECKING:
 
 #: Parameters that no closure depends on.
 _INERT = ("mass", "com", "moment", "inertia", "armature", "damping", "stiffness")
-#: The step of differences of loads, relative to the sizes of dofs and velocities: of order six they are exact to 1e-10.
+#: The step of differences of loads and projections, relative to the sizes of dofs and velocities: of order six they are
+#: exact to 1e-10.
 _STEP = 1e-3
 
 
@@ -48,6 +54,7 @@ def run_derivatives(
     as `Mechanism.acting` tells it."""
     names = (parameters,) if isinstance(parameters, str) else tuple(parameters)
     steps = [step for piece in pieces for step in _steps(piece)]
+    compiled = [isinstance(piece, Block) for piece in pieces for _ in _steps(piece)]
     if run.integrator not in _METHODS:
         known = ", ".join(map(repr, _METHODS))
         raise StateError(f"derivatives of a run are known for {known}, and this one is by {run.integrator!r}.")
@@ -67,7 +74,7 @@ def run_derivatives(
     nv = problem.mb.nv
     size = 3 * nv + slopes.numbers
     refuse_large((len(steps), 2 * nv, size), f"the derivatives of a run of {problem.mb.name!r}", "Take fewer steps.")
-    d = np.array([_METHODS[run.integrator](slopes, x, size) for x in steps])
+    d = np.array([_taken(slopes, run.integrator, x, size, loose) for x, loose in zip(steps, compiled, strict=True)])
     return Sensitivity(run.q, run.v, d[..., : 2 * nv], d[..., 2 * nv : 3 * nv], d[..., 3 * nv :], names)
 
 
@@ -109,20 +116,43 @@ class Slopes:
         rolls += [x.name for x in mb.loops if x.active and not x.hinge.holonomic]
         if rolls:
             raise ModelError(f"derivatives of a run of {mb.name!r} are not known: {rolls[0]!r} rolls or skates.")
-        if problem.closed is not None and not isinstance(problem.closed.solver, ConstraintEmbedding):
+        if isinstance(problem.closed, Stabilized):
             raise StateError(
-                f"derivatives of a run of {mb.name!r}, a closed chain, are those of its independent dofs: take "
-                "sc.sim.Propagator(mb, solver='ce', ...)."
+                f"derivatives of a run of {mb.name!r} are not known with stabilization='baumgarte'; leave that out, so "
+                "that states are projected."
             )
+
+    @property
+    def projects(self) -> bool:
+        """Whether states are put on closures by projection."""
+        closed = self.problem.closed
+        return closed is not None and not isinstance(closed.solver, ConstraintEmbedding)
 
     def settle(self, t: float, q: Array, v: Array, dq: Array, dv: Array) -> tuple[Array, Array, Array, Array]:
         """The state on the closures, and what tangent vectors become there."""
-        if self.problem.closed is None:
+        closed = self.problem.closed
+        if closed is None:
             return q, v, dq, dv
+        raw, nv = (q, v), len(v)
         q, v, _ = self.problem.parts(self.problem.settle(t, self.problem.point(q, v), False))
-        P = self.problem.closed.projector(q, np.zeros((len(v), len(v))))
-        B = jacobian.closing_rate(self.problem, q, v, P)
-        return q, v, P @ dq, P @ dv + B @ dq
+        if not self.projects:
+            C = P = closed.projector(q, np.zeros((nv, nv)))
+            B = jacobian.closing_rate(self.problem, q, v, P)
+        else:
+            P = closed.projector(q, self.problem.compliance(q))
+            C, B = self._of_projection(closed, raw, (q, v))
+        return q, v, C @ dq, P @ dv + B @ dq
+
+    def _of_projection(self, closed: Closed, raw: tuple[Array, Array], end: tuple[Array, Array]) -> tuple[Array, Array]:
+        """How the projection of a state varies with its coordinates: dq' and dv', (nv, nv) each, by differences."""
+        mb, nv = self.mb, self.mb.nv
+        unit = _STEP / measure_of(mb, raw[0]).dofs
+        moves = np.array([[[k * np.diag(unit)], [-k * np.diag(unit)]] for k, _ in STENCIL]).reshape(-1, nv)
+        there = closed.solver.project(mb.integrate(raw[0], moves), np.broadcast_to(raw[1], moves.shape))
+        moved = np.array([mb.difference(end[0], there[0]), there[1] - end[1]]).reshape(2, len(STENCIL), 2, nv, nv)
+        weights = np.array([w for _, w in STENCIL])
+        slopes = np.einsum("k,akij->aij", weights, moved[:, :, 0] - moved[:, :, 1]) / unit[:, None]
+        return slopes[0].T, slopes[1].T
 
     def rates(self, t: float, q: Array, v: Array, dq: Array, dv: Array, given: Array) -> tuple[Array, Array]:
         """vdot, and how it varies; `given` are the variations of force and parameters."""
@@ -178,7 +208,16 @@ def _moved(s: Slopes, q: Array, dq: Array, U: Array, dU: Array) -> tuple[Array, 
     return s.mb.integrate(q, U), J_q @ dq + J_u @ dU, J_u
 
 
-def _rk4(s: Slopes, step: Step, size: int) -> Array:
+def _taken(s: Slopes, name: str, step: Step, size: int, compiled: bool) -> Array:
+    """One step. The stages of a compiled one are next to the closures, not on them, where it projects; all are put back
+    where one is too far off, as it was then."""
+    if compiled and s.projects:
+        with suppress(LoopError):
+            return _METHODS[name](s, step, size, True)
+    return _METHODS[name](s, step, size, False)
+
+
+def _rk4(s: Slopes, step: Step, size: int, loose: bool) -> Array:
     """Stages in the chart of the start, as `sensitivity` has them for trees."""
     q, v, dq, dv, given = _start(s, step, size)
     K, vdot, dK, dvdot = (np.zeros((4, *x.shape)) for x in (v, v, dv, dv))
@@ -186,7 +225,8 @@ def _rk4(s: Slopes, step: Step, size: int) -> Array:
         U, dU = a @ K, np.tensordot(a, dK, 1)
         raw, d_raw, J_u = _moved(s, q, dq, U, dU)
         t = step.t0 + c * step.h
-        q_i, v_i, dq_i, dv_i = s.settle(t, raw, v + a @ vdot, d_raw, dv + np.tensordot(a, dvdot, 1))
+        stage = raw, v + a @ vdot, d_raw, dv + np.tensordot(a, dvdot, 1)
+        q_i, v_i, dq_i, dv_i = stage if loose else s.settle(t, *stage)
         K[i] = np.linalg.solve(J_u, v_i)
         dK[i] = np.linalg.solve(J_u, dv_i) + bent(s.mb, U[None], v_i[None])[0] @ dU
         vdot[i], dvdot[i] = s.rates(t, q_i, v_i, dq_i, dv_i, given)
@@ -195,7 +235,7 @@ def _rk4(s: Slopes, step: Step, size: int) -> Array:
     return _ended(s, step, end, v + b @ vdot, d_end, dv + np.tensordot(b, dvdot, 1))
 
 
-def _euler_symplectic(s: Slopes, step: Step, size: int) -> Array:
+def _euler_symplectic(s: Slopes, step: Step, size: int, loose: bool) -> Array:
     """v1 = v0 + h a(q0, v0), then q1 = move(q0, h v1)."""
     q, v, dq, dv, given = _start(s, step, size)
     h = step.h
@@ -205,7 +245,7 @@ def _euler_symplectic(s: Slopes, step: Step, size: int) -> Array:
     return _ended(s, step, end, v, d_end, dv)
 
 
-def _verlet(s: Slopes, step: Step, size: int) -> Array:
+def _verlet(s: Slopes, step: Step, size: int, loose: bool) -> Array:
     """q1 = move(q0, h (v0 + h a0 / 2)), v1 = v0 + h (a0 + a(q1, v0 + h a0)) / 2."""
     q, v, dq, dv, given = _start(s, step, size)
     h = step.h

@@ -138,10 +138,11 @@ class Run(Strict):
         """The derivatives of every step in the state, in a force held in the step, and in parameters, named as in
         `sc.analysis.parameter_derivatives`; `forward` and `adjoint` carry them through the run. O(n nv) a step.
 
-        Exact for the steps as they were taken, by "rk4", "euler_symplectic" or "verlet", of trees and, with
-        solver="ce", of closed chains; functions that act are differentiated by differences. A control of a dof is its
-        force. Runs with events, prescribed motions and what sticks or rolls are refused, and runs whose controls or
-        forces of `mb.set_force` were changed meanwhile or since.
+        Exact for the steps as they were taken, by "rk4", "euler_symplectic" or "verlet", of trees and closed chains;
+        functions that act, and projections of the solvers "ta" and "fa", are differentiated by differences of order
+        six. In inertias, these projections count as fixed: an error as small as a step ends off the closures. A control
+        of a dof is its force. Runs with events, prescribed motions and what sticks or rolls are refused, and runs whose
+        controls or forces of `mb.set_force` were changed meanwhile or since.
 
         >>> import numpy as np
         >>> import soacraft as sc
