@@ -64,7 +64,7 @@ public:
                 if (gap < 0.0) tree_.add(spatial::DofRow{s.dof, sign}), laws_.push_back(plain), b_.push_back(gap);
             }
         if (!begin()) return false;
-        problem_.solve(b_.data(), OUT, p_.data(), tree_.rows());
+        problem_.solve(b_.data(), OUT, p_.data(), tree_.rows.rows);
         tree_.release(p_.data(), dq);
         return rigid::finite(dq, model_.nv);
     }
@@ -73,7 +73,6 @@ private:
     static constexpr double AHEAD = 2.0, TOUCHING = 1e-6, RESTING = 1e-3, OUT = 1e-8;  // those of sim/forces/contact.py, impulses.py
     static constexpr double GAINED = 1e-9;
     static constexpr int HALVINGS = 30;
-    static constexpr index MOST_ROWS = 768;  // of a dense problem
 
     struct Point {
         index a, b;  // shapes
@@ -190,7 +189,7 @@ private:
         if (!tree_.articulate()) return false;
         for (std::size_t i = 0; i < points_.size(); ++i) {
             Point& x = points_[i];
-            x.row = tree_.rows();
+            x.row = tree_.rows.rows;
             tree_.add(x.touch), laws_.push_back({complementarity::CONE, x.touch.rows, x.friction, 0.0});
             const spatial::Twist u = relative(x);
             const double slip[] = {x.slip.x, x.slip.y, x.slip.z, 0.0, 0.0, 0.0};
@@ -203,7 +202,7 @@ private:
             bounce_.push_back(x.restitution * (approach < 0.0 && !rests ? approach : 0.0));
             allowed_.push_back(2.0 * (middle_[i] > RESTING * reach_ ? middle_[i] : 0.0) / h);
         }
-        contact_rows_ = tree_.rows();
+        contact_rows_ = tree_.rows.rows;
         for (const Stop& s : set_.stops) {
             const double middle = q[s.place] - 0.5 * h * v_free[s.dof];
             for (const double sign : {1.0, -1.0}) {
@@ -220,35 +219,30 @@ private:
         return true;
     }
 
-    // S of all rows, scaled.
+    // The problem of all rows, scaled.
     bool begin() {
-        const index n = tree_.rows();
-        if (n > MOST_ROWS) return false;
-        S_.resize(at(n * n)), p_.assign(at(n), 0.0);
-        tree_.compliance(S_.data());
-        return problem_.scale(laws_, S_.data(), b_.data(), n);
+        p_.assign(at(tree_.rows.rows), 0.0);
+        return problem_.scale(laws_, tree_.rows, b_.data());
     }
 
     // Impulses with restitution scaled by `factor`, and their work relative to surfaces that move; false where they are not
     // good to the tolerance.
     bool solved(double factor, double& work) {
-        const index n = tree_.rows();
+        const index n = tree_.rows.rows;
         shifted_ = b_;
         for (std::size_t i = 0; i < points_.size(); ++i)
             shifted_[at(points_[i].row)] += bounce_[i] < 0.0 ? factor * bounce_[i] : allowed_[i];
         if (!problem_.solve(shifted_.data(), set_.tolerance, p_.data(), n)) return false;
         work = 0.0;
-        for (index i = 0; i < contact_rows_; ++i) {
-            double change = 0.0;
-            for (index j = 0; j < n; ++j) change += S_[at(i * n + j)] * p_[at(j)];
-            work += p_[at(i)] * (b_[at(i)] + 0.5 * change);
-        }
+        change_.resize(at(n));
+        tree_.rows.multiply(p_.data(), held_.data(), change_.data());
+        for (index i = 0; i < contact_rows_; ++i) work += p_[at(i)] * (b_[at(i)] + 0.5 * change_[at(i)]);
         return true;
     }
 
     bool solve(double t, double h, bool& pressed) {
         if (!begin()) return false;
-        const index n = tree_.rows();
+        const index n = tree_.rows.rows;
         double work = 0.0, factor = 1.0;
         if (!solved(1.0, work)) return false;
         double size = 0.0;
@@ -299,7 +293,7 @@ private:
     const rigid::Model& model_;
     spatial::TreeRows tree_;
     std::vector<Motion> start_;
-    std::vector<double> poses_, held_, numbers_, middle_, bounce_, allowed_, b_, shifted_, S_, p_;
+    std::vector<double> poses_, held_, numbers_, middle_, bounce_, allowed_, b_, shifted_, change_, p_;
     std::vector<index> places_;
     std::vector<Point> points_;
     std::vector<contact::Law> laws_;

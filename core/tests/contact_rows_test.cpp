@@ -55,11 +55,11 @@ void test_rows(unsigned seed) {
     expect(tree.articulate(), "every hinge has something to move");
     for (const Touch& t : rows.touches) tree.add(t);
     for (const DofRow& x : rows.dofs) tree.add(x);
-    const index n = tree.rows();
+    const index n = tree.rows.rows;
     const auto size = static_cast<std::size_t>(n), nv = static_cast<std::size_t>(model.nv);
     const Buffer<double> p = random.numbers<double>(n);
     std::vector<double> S(size * size), dv(nv), contact(nv), held(nv);
-    tree.compliance(S.data());
+    tree.rows.product(S.data());
     tree.release(p.data(), dv.data());
     tree.push(p.data(), contact.data(), held.data());
     double scale = 1.0;
@@ -87,10 +87,18 @@ void test_scaling() {
     const double mu[] = {0.5, 0.5, 0.0, 0.0, 0.0};
     const std::vector<contact::Law> laws = {{complementarity::CONE, 3, mu, 0.0}, {complementarity::BOX, 1, nullptr, 0.25},
                                             {complementarity::CONE, 1, nullptr, 0.0}, {complementarity::CONE, 1, nullptr, 0.0}};
-    std::vector<double> S(36, 0.0), b = {-3.0, 4.0, 0.0, 1.0, 2.0, 1.0}, p(6, 0.0);
-    for (std::size_t i = 0; i < 5; ++i) S[7 * i] = 0.5;
+    std::vector<double> b = {-3.0, 4.0, 0.0, 1.0, 2.0, 1.0}, p(6, 0.0);
+    complementarity::SparseRows rows;  // each moves a dof of its own, the last nothing
+    for (index i = 0; i < 6; ++i) rows.nodes.push_back({i, 1});
+    for (const contact::Law& law : laws) {
+        rows.begin(law.rows);
+        for (index i = rows.rows; i-- > rows.blocks.back().row;) rows.add_piece(i);
+        rows.end();
+        const complementarity::RowBlock& block = rows.blocks.back();
+        for (index i = 0; i < law.rows; ++i) rows.row(block, i)[law.rows - 1 - i] = block.row < 5 ? std::sqrt(0.5) : 0.0;
+    }
     contact::ScaledProblem problem;
-    expect(problem.scale(laws, S.data(), b.data(), 6), "a row that nothing moves may open");
+    expect(problem.scale(laws, rows, b.data()), "a row that nothing moves may open");
     expect(problem.solve(b.data(), 1e-12, p.data(), 6), "a ball that slides is solved");
     const double expected[] = {6.0, -3.0, 0.0, -0.25, 0.0, 0.0};
     for (std::size_t i = 0; i < 6; ++i) expect(std::fabs(p[i] - expected[i]) < 1e-10, "a ball that slides has its impulses");
@@ -98,7 +106,7 @@ void test_scaling() {
     problem.states(states, laws.size());
     expect(states == std::vector<int>{contact::SLIP, contact::SLIP, contact::OPEN, contact::OPEN}, "states of laws");
     b[5] = -1.0;
-    expect(!problem.scale(laws, S.data(), b.data(), 6), "a row that nothing moves and that must open is in doubt");
+    expect(!problem.scale(laws, rows, b.data()), "a row that nothing moves and that must open is in doubt");
 }
 
 }  // namespace

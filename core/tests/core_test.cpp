@@ -15,6 +15,7 @@ void test_passive(unsigned seed); // passive_test.cpp
 void test_contact(unsigned seed); // contact_test.cpp
 void test_complementarity(unsigned seed);  // complementarity_test.cpp
 void test_contact_rows(unsigned seed);      // contact_rows_test.cpp
+void test_sparse_contact(unsigned seed);    // sparse_contact_test.cpp
 void test_programs(unsigned seed);  // program_test.cpp
 void test_files();                  // files_test.cpp
 
@@ -172,6 +173,7 @@ int main() {
         if (seed < 20) test_contact(seed);
         if (seed < 100) test_complementarity(seed);
         if (seed < 100) test_contact_rows(seed);
+        if (seed < 100) test_sparse_contact(seed);
         test_programs(seed);
     }
     test_faults();

@@ -74,7 +74,10 @@ TESTS = (
     ),
     (("dispatch",), ("core/test_instruction_sets.py",)),
     (("rollout",), ("sim/test_rollout.py",)),
-    (("contact/dynamics", "sim/contact"), ("sim/test_compiled_contact.py", "contact/test_stepping.py")),
+    (
+        ("contact/dynamics", "contact/solvers/sparse", "node_factor", "sim/contact"),
+        ("sim/test_compiled_contact.py", "contact/test_stepping.py"),
+    ),
     (
         ("core/sim",),
         ("sim/test_compiled_refusals.py", "sim/test_compiled.py", "sim/test_propagator.py", "sim/test_closed.py",

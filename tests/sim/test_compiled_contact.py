@@ -190,3 +190,66 @@ def test_a_spindle_that_touches_on_its_axis_goes_on_spinning(friction):
         p = sc.sim.Propagator(mb, integrator="moreau", step=0.01)
         p.add(sc.sim.Contact(friction=friction))
         np.testing.assert_allclose(p.advance_to(0.1).v[-1], [1.0], rtol=1e-12)
+
+
+def bricks(columns=3, rows=3):
+    """A wall, with one brick on top that is pushed to the side."""
+    mb = sc.Multibody("wall", gravity=(0, 0, -9.81))
+    mb.root.add_geometry(sc.Geometry("floor", "plane"))
+    x, y, z = 0.4, 0.2, 0.2
+    moment = np.diag([y * y + z * z, x * x + z * z, x * x + y * y]) / 12.0
+    q, v = [], []
+    for row in range(rows):
+        for column in range(columns):
+            body = mb.add_body(f"brick{row}{column}", None, sc.Free(), sc.Inertia(1.0, moment=moment))
+            body.add_geometry(sc.Geometry("skin", "box", (x, y, z)))
+            q += [0.0, 0.0, 0.0, 1.0, 0.41 * column + 0.2 * (row % 2), 0.01 * row, 0.1 + z * row]
+            v += [0.0, 0.0, 0.0, 0.5 * (row == rows - 1 and column == 0), 0.0, 0.0]
+    mb.set_state(q, v)
+    return mb
+
+
+def test_a_large_island(monkeypatch):
+    """A wall is one island of many rows, solved by what they move; in Python by its whole matrix S."""
+
+    def made():
+        p = sc.sim.Propagator(bricks(), integrator="moreau", step=0.002)
+        touch = sc.sim.Contact(friction=0.6, tolerance=1e-12)
+        p.add(touch)
+        return p.advance_to(0.006), touch
+
+    r, touch = made()
+    assert is_compiled(r)
+    assert max(3 * len(x.pairs) for x in touch.steps) > 150
+    assert max(x.residual for x in touch.steps) <= 1e-12
+    in_python(monkeypatch)
+    other, told = made()
+    np.testing.assert_allclose(r.v, other.v, rtol=0, atol=1e-11)
+    np.testing.assert_allclose(r.q, other.q, rtol=0, atol=1e-12)
+    for x, y in zip(touch.steps, told.steps, strict=True):
+        assert x.pairs == y.pairs
+        assert x.unique == y.unique
+        np.testing.assert_allclose(x.impulses, y.impulses, rtol=0, atol=1e-6 * np.abs(y.impulses).max())
+
+
+def test_a_heap_settles_by_its_islands():
+    """Three layers of balls, more rows than a dense problem takes: solved to the tolerance, the weight carried."""
+    mb = sc.Multibody("heap", gravity=(0, 0, -9.81))
+    mb.root.add_geometry(sc.Geometry("floor", "plane"))
+    q = []
+    for i in range(300):
+        body = mb.add_body(f"ball{i:03d}", None, sc.Free(), sc.Inertia(1.0, moment=np.eye(3) * 0.004))
+        body.add_geometry(sc.Geometry("skin", "sphere", (0.1,)))
+        q += [0.0, 0.0, 0.0, 1.0, 0.2 * (i % 10), 0.2 * (i // 10 % 10), 0.1 + 0.2 * (i // 100)]
+    mb.set_state(q, np.zeros(mb.nv))
+    p = sc.sim.Propagator(mb, integrator="moreau", step=0.002)
+    touch = sc.sim.Contact(friction=0.5, tolerance=1e-8)
+    p.add(touch)
+    r = p.advance_to(0.004)
+    assert is_compiled(r)
+    last = touch.steps[-1]
+    assert 3 * len(last.pairs) > 768
+    assert last.residual <= 1e-8
+    floor = [i for i, pair in enumerate(last.pairs) if "inertial/floor" in pair]
+    assert abs(last.impulses[floor, 2].sum()) == pytest.approx(300 * 9.81 * 0.002, rel=1e-6)
+    assert np.abs(r.v[-1]).max() < 1e-6

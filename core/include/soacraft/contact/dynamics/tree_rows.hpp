@@ -1,13 +1,14 @@
 // Rows of velocity on a tree, of contacts and of single dofs, and their compliance by articulated bodies (EQUATIONS 4.6):
 //
-//     Y = D^-1/2 (I - H psi K) N*,   each row climbing from its bodies to the base,     S = Y* Y = N Mcal^-1 N* = N B* Omega B N*
-//     Mcal^-1 N* p = (I - H psi K)* D^-1/2 (Y p)                                         one sweep outward
+//     Y = N (I - H psi K)* D^-1/2,   each row climbing from its bodies to the base,     S = Y Y* = N Mcal^-1 N* = N B* Omega B N*
+//     Mcal^-1 N* p = (I - H psi K)* D^-1/2 (Y* p)                                        one sweep outward
 //
-// O(n) for the inertias, O(depth) for a row, O(common path) for a block of S; no mass matrix, no inverse of it.
+// O(n) for the inertias, O(depth) for a row; no mass matrix, no inverse of it. The nodes of `rows` are the elements.
 #pragma once
 
 #include <vector>
 
+#include "soacraft/contact/solvers/sparse_rows.hpp"
 #include "soacraft/loops/linear/hinge_factor.hpp"
 #include "soacraft/workspace.hpp"
 
@@ -41,21 +42,14 @@ inline double length_of(const Vec3& x) { return std::sqrt(dot(x, x)); }
 
 class TreeRows {
 public:
-    // What an element is on the way of a block of rows to the base, and where its dofs are in a row of Y.
-    struct Step {
-        index element, at;
-    };
-    struct Way {
-        index row, rows, width;
-        std::size_t first, last;  // its steps, tips first
-        std::size_t Y;            // where its rows of Y begin
-    };
+    complementarity::SparseRows rows;
 
     explicit TreeRows(const Model& model)
         : plan_(of(model)), memory_(hold(plan_)), w_(plan_, static_cast<char*>(memory_.hold(0))),
           element_of_(static_cast<std::size_t>(model.nv)) {
         for (index k = 0; k < model.count; ++k)
             for (index i = 0; i < dofs(model.elements[k].kind); ++i) element_of_[at(model.elements[k].v + i)] = k;
+        for (index k = 0; k < model.count; ++k) rows.nodes.push_back({model.elements[k].d, dofs(model.elements[k].kind)});
     }
     TreeRows(const TreeRows&) = delete;
     TreeRows& operator=(const TreeRows&) = delete;
@@ -72,7 +66,7 @@ public:
 
     // Articulated inertias there; false where a hinge has no inertia to move. Rows of before are forgotten.
     bool articulate() {
-        ways_.clear(), steps_.clear(), Y_.clear(), touches_.clear(), single_.clear(), rows_ = 0;
+        rows.clear(), touches_.clear(), single_.clear();
         const Model& model = w_.model;
         for (index k = 0; k < model.count; ++k) w_.P[k] = articulated(w_.limbs[k].I);
         for (index k = model.count; k-- > 0;) {
@@ -87,7 +81,7 @@ public:
 
     // Rows are added after the inertias. Contacts before single dofs.
     void add(const Touch& t) {
-        begin(t.rows);
+        rows.begin(t.rows);
         touches_.push_back(t);
         Twist f[6], g[6];
         Extent of_f[6], of_g[6];
@@ -99,86 +93,40 @@ public:
         index i = t.b, j = t.a;
         for (index k = i, l = j; k >= 0 || l >= 0;) {  // the steps: the outermost first
             const index next = k > l ? k : l;
-            step(next);
+            rows.add_piece(next);
             const index parent = w_.model.elements[next].parent;
             if (k == next) k = parent;
             if (l == next) l = parent;
         }
-        end();
-        Way& way = ways_.back();
+        rows.end();
+        const complementarity::RowBlock& way = rows.blocks.back();
         for (std::size_t s = way.first; s < way.last; ++s) {
             if (i == j) {  // both ways are one from here on
                 for (index r = 0; r < t.rows; ++r) f[r] += g[r], of_f[r].w += of_g[r].w, of_f[r].v += of_g[r].v;
                 j = -1;
             }
             const bool of_b = i > j;
-            climb(way, steps_[s], of_b ? f : g, of_b ? of_f : of_g, nullptr);
-            (of_b ? i : j) = w_.model.elements[steps_[s].element].parent;
+            climb(way, rows.pieces[s], of_b ? f : g, of_b ? of_f : of_g, nullptr);
+            (of_b ? i : j) = w_.model.elements[rows.pieces[s].node].parent;
         }
     }
     void add(const DofRow& x) {
-        begin(1);
+        rows.begin(1);
         single_.push_back(x);
         const index first = element_of_[at(x.dof)];
-        for (index k = first; k >= 0; k = w_.model.elements[k].parent) step(k);
-        end();
-        Way& way = ways_.back();
+        for (index k = first; k >= 0; k = w_.model.elements[k].parent) rows.add_piece(k);
+        rows.end();
+        const complementarity::RowBlock& way = rows.blocks.back();
         Twist f[1] = {none<double>()};
         Extent of[1] = {};
-        for (std::size_t s = way.first; s < way.last; ++s) climb(way, steps_[s], f, of, s == way.first ? &x : nullptr);
-    }
-
-    index rows() const { return rows_; }
-    const std::vector<Way>& ways() const { return ways_; }
-
-    // The block of S of two ways, added to `S` (x.rows, y.rows) with `stride`: where their ways to the base are one.
-    void add_block(const Way& x, const Way& y, double* S, index stride) const {
-        const Step *i = steps_.data() + x.first, *j = steps_.data() + y.first;
-        const Step *const x_end = steps_.data() + x.last, *const y_end = steps_.data() + y.last;
-        while (i != x_end && j != y_end) {
-            if (i->element != j->element) {
-                ++(i->element > j->element ? i : j);
-                continue;
-            }
-            const index n = dofs(w_.model.elements[i->element].kind);
-            for (index r = 0; r < x.rows; ++r) {
-                const double* a = Y_.data() + x.Y + static_cast<std::size_t>(r * x.width + i->at);
-                for (index c = 0; c < y.rows; ++c) {
-                    const double* b = Y_.data() + y.Y + static_cast<std::size_t>(c * y.width + j->at);
-                    double sum = 0.0;
-                    for (index k = 0; k < n; ++k) sum += a[k] * b[k];
-                    S[r * stride + c] += sum;
-                }
-            }
-            ++i, ++j;
-        }
-    }
-
-    // S (rows, rows), symmetric.
-    void compliance(double* S) const {
-        for (index i = 0; i < rows_ * rows_; ++i) S[i] = 0.0;
-        for (std::size_t i = 0; i < ways_.size(); ++i)
-            for (std::size_t j = i; j < ways_.size(); ++j) {
-                const Way &x = ways_[i], &y = ways_[j];
-                add_block(x, y, S + x.row * rows_ + y.row, rows_);
-            }
-        for (index i = 0; i < rows_; ++i)
-            for (index j = 0; j < i; ++j) S[i * rows_ + j] = S[j * rows_ + i];
+        for (std::size_t s = way.first; s < way.last; ++s) climb(way, rows.pieces[s], f, of, s == way.first ? &x : nullptr);
     }
 
     // dv <- Mcal^-1 N* p
     void release(const double* p, double* dv) {
         double* y = w_.push;
         for (index i = 0; i < w_.model.nv; ++i) y[i] = 0.0;
-        for (const Way& way : ways_)
-            for (index r = 0; r < way.rows; ++r) {
-                const double part = p[way.row + r], *Y = Y_.data() + way.Y + static_cast<std::size_t>(r * way.width);
-                if (part == 0.0) continue;
-                for (std::size_t s = way.first; s < way.last; ++s) {
-                    const Element& e = w_.model.elements[steps_[s].element];
-                    for (index k = 0, n = dofs(e.kind); k < n; ++k) y[e.d + k] += part * Y[steps_[s].at + k];
-                }
-            }
+        for (const complementarity::RowBlock& block : rows.blocks) rows.push(block, p + block.row, y);
         for (index k = 0; k < w_.model.count; ++k) {
             const Element& e = w_.model.elements[k];
             Twist& a = w_.f[k];
@@ -214,18 +162,6 @@ private:
     }
     static std::size_t at(index i) { return static_cast<std::size_t>(i); }
 
-    void begin(index rows) { ways_.push_back({rows_, rows, 0, steps_.size(), steps_.size(), Y_.size()}), rows_ += rows; }
-    void step(index element) {
-        Way& way = ways_.back();
-        steps_.push_back({element, way.width});
-        way.width += dofs(w_.model.elements[element].kind);
-    }
-    void end() {
-        Way& way = ways_.back();
-        way.last = steps_.size();
-        Y_.resize(Y_.size() + static_cast<std::size_t>(way.rows * way.width));
-    }
-
     // Terms of a dof that cancel to this part of their sum are rounding: that dof does not move the row.
     static constexpr double CANCELS = 1e-13;
 
@@ -236,14 +172,14 @@ private:
     }
 
     // Forces f of the rows past the hinge of a step, which takes its part; `own`: a unit force along one of its dofs.
-    void climb(const Way& way, const Step& step, Twist* f, Extent* of, const DofRow* own) {
-        const index k = step.element;
+    void climb(const complementarity::RowBlock& way, const complementarity::Piece& step, Twist* f, Extent* of, const DofRow* own) {
+        const index k = step.node;
         const Element& e = w_.model.elements[k];
         const index n = dofs(e.kind);
         const Twist *S = w_.S + e.d, *W = w_.W + e.d;
         const double* L = w_.factor(e, k);
         for (index r = 0; r < way.rows; ++r) {
-            double* y = Y_.data() + way.Y + static_cast<std::size_t>(r * way.width + step.at);
+            double* y = rows.row(way, r) + step.at;
             for (index i = 0; i < n; ++i) {
                 y[i] = dot(S[i], f[r]);
                 if (std::fabs(y[i]) <= CANCELS * (length_of(S[i].w) * of[r].w + length_of(S[i].v) * of[r].v)) y[i] = 0.0;
@@ -264,10 +200,6 @@ private:
     Workspace memory_;
     LoopWork w_;
     std::vector<index> element_of_;
-    index rows_ = 0;
-    std::vector<Way> ways_;
-    std::vector<Step> steps_;
-    std::vector<double> Y_;
     std::vector<Touch> touches_;
     std::vector<DofRow> single_;
 };

@@ -95,7 +95,7 @@ inline bool solve_one(const double* A, index stride, index d, const double* b, d
         p[0] = -b[0] / A[0];
         return true;
     }
-    double L[WIDEST * WIDEST], x[WIDEST];
+    double L[WIDEST * WIDEST], x[WIDEST] = {};
     if (!small_cholesky(A, stride, d, 0, L)) return false;
     for (index i = 0; i < d; ++i) x[i] = -b[i];
     small_solve(L, d, x);

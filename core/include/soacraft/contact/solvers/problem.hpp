@@ -67,6 +67,22 @@ inline double natural_map(const Problem& x, const double* p, const double* u, do
     return worst + ROUNDING * most;
 }
 
+// The impulse `next` of one block with the others held, where p gives it the velocity u; A: its own block of S, with `stride`.
+// False where nothing could move it and it should move.
+inline bool solve_block(const Block& block, const double* A, index stride, const double* p, const double* u, double* next) {
+    const index d = block.rows;
+    double alone[WIDEST] = {};
+    for (index i = 0; i < d; ++i) {
+        alone[i] = u[i];
+        for (index j = 0; j < d; ++j) alone[i] -= A[i * stride + j] * p[j];
+    }
+    if (block.kind == CONE) return solve_one(A, stride, d, alone, next);
+    if (!(A[0] > 0)) return false;
+    next[0] = -alone[0] / A[0];
+    if (block.kind == BOX) next[0] = std::fmin(std::fmax(next[0], -block.bound), block.bound);
+    return true;
+}
+
 // One sweep of Gauss-Seidel over the blocks, each solved alone with the others held; u follows. False where a block has
 // nothing that could move it and should move.
 inline bool sweep(const Problem& x, double* p, double* u, bool backward) {
@@ -74,19 +90,8 @@ inline bool sweep(const Problem& x, double* p, double* u, bool backward) {
     for (index at = 0; at < x.count; ++at) {
         const Block& block = x.blocks[backward ? x.count - 1 - at : at];
         const index f = block.first, d = block.rows;
-        const double* A = x.S + f * n + f;
-        double alone[WIDEST], next[WIDEST];
-        for (index i = 0; i < d; ++i) {
-            alone[i] = u[f + i];
-            for (index j = 0; j < d; ++j) alone[i] -= A[i * n + j] * p[f + j];
-        }
-        if (block.kind == CONE) {
-            if (!solve_one(A, n, d, alone, next)) return false;
-        } else {
-            if (!(A[0] > 0)) return false;
-            next[0] = -alone[0] / A[0];
-            if (block.kind == BOX) next[0] = std::fmin(std::fmax(next[0], -block.bound), block.bound);
-        }
+        double next[WIDEST];
+        if (!solve_block(block, x.S + f * n + f, n, p + f, u + f, next)) return false;
         for (index j = 0; j < d; ++j) {
             const double step = next[j] - p[f + j];
             if (step == 0) continue;
