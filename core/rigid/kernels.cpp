@@ -32,8 +32,9 @@ const Algorithm dynamics_algorithms[] = {
 };
 
 extern const Algorithm motion_algorithms[], mixed_algorithms[], coordinate_algorithms[];  // the other files of kernels
+extern const Rolling rolling;
 extern const Kernels kernels;
 const Kernels kernels = {SOACRAFT_TARGET_NAME, SOACRAFT_LANES,
-                         {dynamics_algorithms, motion_algorithms, mixed_algorithms, coordinate_algorithms}};
+                         {dynamics_algorithms, motion_algorithms, mixed_algorithms, coordinate_algorithms}, &rolling};
 
 SOACRAFT_RIGID_END

@@ -27,14 +27,16 @@ class Walk {
 public:
     Walk(Mechanism& m, Method method, const Tableau& tableau, Course& course, const Track& track)
         : m_(m), stepper_(m, method, tableau), tableau_(tableau), course_(course), track_(track),
-          rows_(Stepper::rows(method, tableau)) {}
+          rows_(Stepper::rows(method, tableau)), begun_(static_cast<std::size_t>(m.size)) {}
 
     // The number of steps taken; fewer than asked for where Python should take the next.
     index run(const double* x, const double* w) {
         index done = 0;
         for (; course_.now < course_.goal && done < course_.most; ++done) {
             const std::vector<double> theta = m_.theta;
-            if (!(tableau_.adaptive() ? adapted(done, x, w) : fixed(done, x, w))) {
+            bool fine = true;
+            if (m_.hold(done)) fine = m_.rates(seconds(course_.now), x, begun_.data()), w = begun_.data();
+            if (!fine || !(tableau_.adaptive() ? adapted(done, x, w) : fixed(done, x, w))) {
                 m_.theta = theta;
                 break;
             }
@@ -122,6 +124,7 @@ private:
     Course& course_;
     const Track& track_;
     index rows_;
+    std::vector<double> begun_;  // rates at the start of a step that holds another force
 };
 
 }  // namespace sim

@@ -170,7 +170,8 @@ Course read_course(nb::handle of, const Tableau& tableau) {
 
 Method read_method(nb::handle setting, const Tableau& tableau) {
     const index method = integer(setting, "method");
-    if (method < EXPLICIT || method >= METHODS || (method == EXPLICIT || method == MOREAU) != (tableau.stages > 0))
+    if (method < EXPLICIT || method >= METHODS || (method == EXPLICIT || method == MOREAU || method == GAUSS) != (tableau.stages > 0) ||
+        (method != EXPLICIT && tableau.adaptive()))
         refuse("there is no such method");
     return static_cast<Method>(method);
 }
@@ -213,6 +214,11 @@ nb::tuple advance(rigid::RigidModel& tree, nb::handle setting, nb::handle course
     way.stops = stops.data(), way.stop_count = stops.size(), way.most = ends.size();
     const auto held_tables = tree.pin(set.job);
     chain.solver.tree = chain.mover.tree = set.job.model;
+    const nb::object held_given = field(setting, "held");
+    if (!held_given.is_none()) {  // a row for each step, or one for all
+        const index given = length_of(setting, "held");
+        set.held = held.table(setting, "held", given == 1 ? 1 : way.most, model.nv), set.held_step = given == 1 ? 0 : model.nv;
+    }
     Mechanism m(set);
     const index most = way.most, rows = Stepper::rows(method, tableau);
     const Array<double> x(x_, "x", 1), w(w_, "w", 1);

@@ -1,6 +1,7 @@
 // How chart coordinates change when a hinge turns: udot = dexp^-1(u) w of rotations and twists (sim/integrators/manifold.py).
 #pragma once
 
+#include "soacraft/rigid/drivers/rollout_task.hpp"
 #include "soacraft/rigid/twist_log.hpp"
 
 namespace soacraft {
@@ -26,9 +27,6 @@ inline void chart_rate(bool twist, const double* u, const double* w, double* to)
     }
     for (int i = 0; i < 3; ++i) to[i] = w[i] + 0.5 * a[i] + k.c * aa[i];
 }
-
-// The largest turn of a hinge within a step, in radians: that of sim/integrators/manifold.py.
-constexpr double LARGEST_TURN = 3.0;
 
 inline bool turns_too_far(const double* u) {
     return !(u[0] * u[0] + u[1] * u[1] + u[2] * u[2] <= LARGEST_TURN * LARGEST_TURN);

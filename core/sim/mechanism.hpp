@@ -70,6 +70,8 @@ struct Setting {
     const double* unit;  // what dofs are measured by
     double slowest;      // a rate that gravity gives
     const ContactSetting* contact;  // null where nothing touches
+    const double* held;  // (steps or 1, nv), or null: a generalized force held in each step, whose work is not counted
+    index held_step;     // from one row to the next: 0 where one is held all along
 };
 
 class Mechanism {
@@ -106,6 +108,13 @@ public:
         picked_ = numbers(static_cast<index>(s.chain->independent.size())), theta = numbers(s.chain->solver.coordinates);
     }
 
+    // Take the force that is held in a step: whether it is another one than before.
+    bool hold(index step) {
+        const double* before = held_;
+        held_ = set_.held ? set_.held + step * set_.held_step : nullptr;
+        return held_ != before;
+    }
+
     std::vector<double> contact_force;  // of contacts, averaged over a step: it has acted, and is counted
     std::vector<double> theta;  // coordinates of the closures' hinges, followed from state to state
 
@@ -120,7 +129,10 @@ public:
     // The generalized force of everything, (names, nv), and its powers.
     void push(double t, const double* q, const double* v, double* of, double* powers) {
         const index count = static_cast<index>(set_.loads.size());
-        std::memset(total_.data(), 0, bytes(nv));
+        if (held_)
+            std::memcpy(total_.data(), held_, bytes(nv));
+        else
+            std::memset(total_.data(), 0, bytes(nv));
         for (index i = 0; i < count; ++i, of += nv) {
             const double f = force_of(set_.loads[static_cast<std::size_t>(i)], t, q, v);
             for (index k = 0; k < nv; ++k) {
@@ -132,7 +144,10 @@ public:
         stored(q, of);
         powers += count, *powers++ = dot(of, v, nv), of += nv;
         if (set_.passive) {
-            run(springs_, q, v, nullptr, of);
+            if (set_.job.passive)
+                run(springs_, q, v, nullptr, of);
+            else
+                std::memset(of, 0, bytes(nv));
             *powers++ = dot(of, v, nv), of += nv;
         }
         if (!set_.contact) return;
@@ -321,6 +336,7 @@ private:
     std::vector<Turning> groups_;  // hinges that turn as groups
     bool plain_ = true;            // all coordinates are numbers that are added
     rigid::Job own_, bare_, based_;  // with all that acts; without springs and wrenches, and gravity
+    const double* held_ = nullptr;
     std::vector<double> total_, zeros_, forces_, moved_, rest_, picked_;
     rigid::Workspace space_, closed_;
 };

@@ -1,5 +1,6 @@
-// One step of each compiled method, as sim/integrators has them: explicit Runge-Kutta methods by their tableau, symplectic
-// Euler, Verlet, variational steps, steps with contact. Stages are in the chart of the step's start (Munthe-Kaas).
+// One step of each compiled method, as sim/integrators has them: explicit Runge-Kutta methods and those of Gauss by their
+// tableau, symplectic Euler, Verlet, variational steps, steps with contact. Stages are in the chart of the step's start
+// (Munthe-Kaas).
 #pragma once
 
 #include "contact_step.hpp"
@@ -8,7 +9,7 @@
 namespace soacraft {
 namespace sim {
 
-enum Method : int { EXPLICIT = 0, EULER = 1, VERLET = 2, VARIATIONAL = 3, VARIATIONAL4 = 4, MOREAU = 5, METHODS = 6 };
+enum Method : int { EXPLICIT = 0, EULER = 1, VERLET = 2, VARIATIONAL = 3, VARIATIONAL4 = 4, MOREAU = 5, GAUSS = 6, METHODS = 7 };
 
 // A (stages, stages), b and c; of an adaptive method also what its error is estimated and its dense output made with.
 struct Tableau {
@@ -32,6 +33,7 @@ public:
         x1 = numbers(m_.points), w1 = numbers(m_.size), forces = numbers(m_.names * m_.nv), u = numbers(m_.size);
         K_ = numbers(tableau.all() * m_.size), stage_ = numbers(m_.points), w_ = numbers(m_.size), last_ = numbers(m_.size);
         scale_ = numbers(2 * m_.nv), scale0_ = numbers(2 * m_.nv);
+        if (method == GAUSS) next_ = numbers(tableau.all() * m_.size);
         if (method != MOREAU) return;
         touch_ = std::make_unique<ContactStep>(*m_.contact(), m_.model());
         free_ = numbers(m_.points), known_ = numbers(m_.points), smooth_ = numbers(m_.size), rates_ = numbers(m_.size);
@@ -45,6 +47,7 @@ public:
             case EXPLICIT: return explicit_step(t, x, w, h);
             case EULER: return euler(t, x, w, h);
             case VERLET: return verlet(t, x, w, h);
+            case GAUSS: return gauss(t, x, w, h);
             case MOREAU: {  // on the way out without a step, nothing of the log has changed
                 const std::size_t steps = touch_->log.steps.size(), points = touch_->log.points.size();
                 if (moreau(t, x, w, h)) return true;
@@ -133,11 +136,15 @@ private:
 
     // K_i at h sum of a_j K_j; `loose`: where that is, next to the closures.
     bool slope(double t, const double* x, double h, const double* a, index i, double c, bool loose = false) {
-        combine(a, i, h, last_.data());
+        return rate(t + c * h, x, h, a, i, K(i), loose);
+    }
+    // The rate of u at h sum of the first `count` a_j K_j.
+    bool rate(double t, const double* x, double h, const double* a, index count, double* to, bool loose) {
+        combine(a, count, h, last_.data());
         if (!m_.inside(last_.data())) return false;
         m_.move(x, last_.data(), stage_.data());
-        if ((!loose && !m_.settle(stage_.data())) || !m_.rates(t + c * h, stage_.data(), w_.data())) return false;
-        m_.chart(last_.data(), w_.data(), K(i));
+        if ((!loose && !m_.settle(stage_.data())) || !m_.rates(t, stage_.data(), w_.data())) return false;
+        m_.chart(last_.data(), w_.data(), to);
         return true;
     }
 
@@ -168,6 +175,34 @@ private:
         if (!end(t, x, h)) return false;
         if (tableau_.adaptive()) m_.chart(u.data(), w1.data(), K(stages));
         return true;
+    }
+
+    // Stages that depend on each other, by repetition from the rates at the start.
+    bool gauss(double t, const double* x, const double* w, double h) {
+        constexpr int ROUNDS = 80;  // those of sim/integrators/gauss.py
+        constexpr double SMALL = 2e-16, STALLED = 1e-12;
+        const index stages = tableau_.stages;
+        for (index i = 0; i < stages; ++i) std::memcpy(K(i), w, at(m_.size) * sizeof(double));
+        m_.scale(x, w, scale_.data());
+        double last = INFINITY;
+        for (int round = 0; round < ROUNDS; ++round) {
+            double change = 0.0, size = 0.0;
+            for (index i = 0; i < stages; ++i) {
+                double* to = next_.data() + i * m_.size;
+                if (!rate(t + tableau_.c[i] * h, x, h, tableau_.A + i * stages, stages, to, false)) return false;
+                for (index k = 0; k < 2 * m_.nv; ++k) {  // work is not measured
+                    change = std::fmax(change, std::fabs(h * (to[k] - K(i)[k]) / scale_[at(k)]));
+                    size = std::fmax(size, std::fabs(h * to[k] / scale_[at(k)]));
+                }
+            }
+            K_.swap(next_);
+            if (change <= SMALL * size || (change >= 0.5 * last && change < STALLED * std::fmax(1.0, size))) {
+                combine(tableau_.b, stages, h, u.data());
+                return end(t, x, h);
+            }
+            last = change;
+        }
+        return false;
     }
 
     // v1 = v0 + h a(q0, v0), then q1 = move(q0, h v1).
@@ -265,7 +300,7 @@ private:
     Method method_;
     const Tableau& tableau_;
     std::unique_ptr<Variational> variational_;
-    std::vector<double> K_, stage_, w_, last_, scale_, scale0_;
+    std::vector<double> K_, next_, stage_, w_, last_, scale_, scale0_;  // next_: K_ of the next round
     std::unique_ptr<ContactStep> touch_;
     bool begun_ = false;
     std::vector<double> free_, smooth_, known_, rates_, slope_;  // known_: the point that rates_ are at

@@ -1,9 +1,10 @@
 """Many steps in one compiled call: a run as `_core.advance` reads it, and what stands in the way.
 
-Compiled code takes the steps of "rk4", "dop853", "euler_symplectic" and "verlet" of trees and closed chains, and those
-of "variational", "variational4" and "moreau" (with contact) of trees, under what the model has itself and under
-controls that are numbers or samples. It stops in front of a step that it is not sure of (a number that is not finite, a
-hinge that turns too far, closures in doubt, a stiff problem): Python takes that one, or says what is wrong.
+Compiled code takes the steps of "rk4", "dop853", "euler_symplectic", "verlet", "gauss4" and "gauss6" of trees and of
+closed chains, and those of "variational", "variational4" and "moreau" (with contact) of trees, under what the model has
+itself and under controls that are numbers or samples. It stops in front of a step that it is not sure of (a number that
+is not finite, a hinge that turns too far, closures in doubt, a stiff problem, stages that do not converge): Python
+takes that one, or says what is wrong.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from soacraft.sim.forces.contact import Contact
 from soacraft.sim.forces.drives import Control
 from soacraft.sim.forces.loads import Load
 from soacraft.sim.integrators.explicit import RK4, Dop853
+from soacraft.sim.integrators.gauss import Gauss, Gauss4, Gauss6
 from soacraft.sim.integrators.moreau import Moreau
 from soacraft.sim.integrators.partitioned import EulerSymplectic, Verlet
 from soacraft.sim.integrators.steps import Method
@@ -44,6 +46,8 @@ _METHODS: dict[type[Method], int] = {
     Variational: 3,
     Variational4: 4,
     Moreau: 5,
+    Gauss4: 6,
+    Gauss6: 6,
 }
 #: Adaptive steps of a closed chain in one call: its independent dofs are looked at between calls.
 _CHOSEN = 8
@@ -52,7 +56,7 @@ _STEPS, _WORK = 1024, 100_000
 
 
 class Tableau(NamedTuple):
-    """The coefficients of an explicit method; of an adaptive one also those of its errors and its dense output."""
+    """The coefficients of a Runge-Kutta method; of an adaptive one also those of its errors and its dense output."""
 
     A: Array
     b: Array
@@ -68,7 +72,7 @@ class Tableau(NamedTuple):
         """That of a method which has one."""
         if isinstance(method, Moreau):
             return cls.of(RK4())
-        if not isinstance(method, RK4 | Dop853):
+        if not isinstance(method, RK4 | Dop853 | Gauss):
             return None
         given = [method.A, method.b, method.c]
         if isinstance(method, Dop853):
@@ -102,6 +106,8 @@ class Setting(NamedTuple):
     frames: Mapping[Any, bytes]
     chain: Chain | None
     contact: CompiledContact | None = None
+    held: Array | None = None
+    """(steps or 1, nv): a generalized force that is held in each step, of rollouts."""
 
 
 class Course(NamedTuple):
@@ -202,21 +208,28 @@ class CompiledMotion:
             None,
         )
         self._stops = np.unique(np.array([ns for x in loads for ns in x.knots], dtype=np.int64))
-        self._most = max(1, min(_STEPS, (_WORK if problem.contact is None else _WORK // 10) // len(mb)))
+        self.most = max(1, min(_STEPS, (_WORK if problem.contact is None else _WORK // 10) // len(mb)))
 
     def advance(
-        self, course: tuple[int, int, int, int], x: Array, w: Array, rtol: float, pace: tuple[float, int, int]
+        self,
+        course: tuple[int, int, int, int],
+        x: Array,
+        w: Array,
+        rtol: float,
+        pace: tuple[float, int, int],
+        held: Array | None = None,
     ) -> tuple[Block | None, tuple[float, int, int]]:
         """Steps from x with rates w, as many as one call takes and is sure of: a block, None for none. And the pace of
         an adaptive method after them: the length of its next step, and its counts of stability. `course` is now, goal,
-        step and origin, in nanoseconds.
+        step and origin, in nanoseconds. `held`: a generalized force for each step, or one for all, (steps or 1, nv),
+        with which the rates w are computed anew.
         """
         problem, size = self._problem, len(w)
         chain = None if problem.closed is None else problem.closed.chain(*problem.parts(x)[:2])
         if problem.closed is not None and chain is None:
             return None, pace
         now, goal, step, _ = course
-        most = self._most if self._adaptive else min(self._most, 1 + (goal - now) // step + len(self._stops))
+        most = self.most if self._adaptive else min(self.most, -(-(goal - now) // step) + len(self._stops))
         if self._adaptive and chain is not None:
             most = min(most, _CHOSEN)
         tableau = self._setting.tableau
@@ -228,7 +241,9 @@ class CompiledMotion:
         touch = problem.contact
         if touch is not None:
             touch.begin(course[0] / 1e9, problem.parts(x)[0])
-        setting = self._setting._replace(chain=chain, contact=None if touch is None else touch.compiled())
+        setting = self._setting._replace(
+            chain=chain, contact=None if touch is None else touch.compiled(), held=held
+        )
         done, *after, log = _core.advance(self._kernels, setting, way, x, w, track)
         if touch is not None and log is not None and done:
             touch.take(log, track.forces[done - 1, -nv:].copy())

@@ -25,6 +25,7 @@ from soacraft.sim.forces.loads import Load
 from soacraft.sim.integrators.methods import find_method
 from soacraft.sim.rollout import METHODS as ROLLED
 from soacraft.sim.rollout import read_force, rollout
+from soacraft.sim.rollout_closed import rollout_closed
 from soacraft.sim.runner import Runner
 from soacraft.sim.runs.report import report
 from soacraft.sim.runs.run import Run
@@ -190,9 +191,10 @@ class Propagator(Strict):
         """Many steps of "rk4", "verlet" or "euler_symplectic" in one compiled call, from one state or a batch: q (...,
         steps + 1, nq), v likewise.
 
-        `force` is the generalized force, held in each step: (nv), (steps, nv) or (batch, steps, nv). For trees of
-        built-in hinges, with springs and dampers of the model; what only functions know (controls, events, other
-        forces) is refused. The model's own state plays no part. O(n) a step.
+        `force` is the generalized force, held in each step: (nv), (steps, nv) or (batch, steps, nv). For trees and
+        closed chains of built-in hinges, with springs and dampers of the model; what only functions know (controls,
+        events, other forces) is refused. The model's own state plays no part. O(n) a step. The states of a tree go
+        side by side and on several threads, those of a closed chain one after the other.
 
         >>> import soacraft as sc
         >>> mb = sc.load("double_pendulum")
@@ -201,7 +203,11 @@ class Propagator(Strict):
         >>> Q.shape
         (2, 101, 2)
         """
-        return rollout(*self._rolled(q, v, force, steps, ROLLED), threads, self._method.name)
+        given = self._rolled(q, v, force, steps, ROLLED)
+        if self._acting.closed is not None:
+            mb, *_, count, h = given
+            return rollout_closed(mb, self._acting.closed, self._method, q, v, force, count, round(1e9 * h))
+        return rollout(*given, threads, self._method.name)
 
     def rollout_derivatives(
         self,

@@ -22,37 +22,56 @@ METHODS = {"rk4": 0, "euler_symplectic": 1, "verlet": 2}
 _WORTH_A_THREAD = 500
 
 
+class Batch:
+    """What a rollout is given, checked: states (count, nq) and (count, nv), forces (count or 1, steps or 1, nv)."""
+
+    def __init__(self, mb: Multibody, q: Any, v: Any, force: Any, steps: int) -> None:
+        given = read_q(mb, q), read_v(mb, v)
+        self._axes = np.broadcast_shapes(*(x.shape[:-1] for x in given))
+        if len(self._axes) > 1:
+            raise StateError(f"rollout takes one state or a batch with one leading axis, got {self._axes}.")
+        self.count = self._axes[0] if self._axes else 1
+        self.q, self.v = (np.ascontiguousarray(np.broadcast_to(x, (self.count, x.shape[-1]))) for x in given)
+        self.force = read_force(mb, force, self.count, steps, bool(self._axes))
+        self._mb, self._steps = mb, steps
+
+    def room(self) -> tuple[Array, Array]:
+        """(count, steps + 1, nq) and (count, steps + 1, nv)."""
+        shapes = [(self.count, self._steps + 1, size) for size in (self._mb.nq, self._mb.nv)]
+        for shape, what in zip(shapes, "qv", strict=True):
+            refuse_large(shape, f"{what} of a rollout of {self._mb.name!r}", "Take fewer states or steps.")
+        return np.empty(shapes[0]), np.empty(shapes[1])
+
+    def given(self, Q: Array, V: Array) -> tuple[Array, Array]:
+        """Without the leading axis where one state was given."""
+        return (Q, V) if self._axes else (Q[0], V[0])
+
+
 def rollout(
     mb: Multibody, q: Any, v: Any, force: Any, steps: int, h: float, threads: int | None = None, method: str = "rk4"
 ) -> tuple[Array, Array]:
     """States (..., steps + 1, nq) and (..., steps + 1, nv) after 0, 1, ... steps of a method from each of a batch,
-    under generalized forces that are held in each step. O(n) a step."""
-    q, v = read_q(mb, q), read_v(mb, v)
-    batch = np.broadcast_shapes(q.shape[:-1], v.shape[:-1])
-    if len(batch) > 1:
-        raise StateError(f"rollout takes one state or a batch with one leading axis, got {batch}.")
-    count = batch[0] if batch else 1
-    model = _compiled(mb)
-    T = read_force(mb, force, count, steps, bool(batch))
-    for size, what in ((mb.nq, "q"), (mb.nv, "v")):
-        refuse_large((count, steps + 1, size), f"{what} of a rollout of {mb.name!r}", "Take fewer states or steps.")
-    Q, V = np.empty((count, steps + 1, mb.nq)), np.empty((count, steps + 1, mb.nv))
-    q0, v0 = (np.ascontiguousarray(np.broadcast_to(x, (count, x.shape[-1]))) for x in (q, v))
-    wanted = 1 + count * len(mb) // _WORTH_A_THREAD
+    under generalized forces that are held in each step, of a tree. O(n) a step."""
+    batch, model = Batch(mb, q, v, force, steps), _compiled(mb)
+    Q, V = batch.room()
+    wanted = 1 + batch.count * len(mb) // _WORTH_A_THREAD
     count_of_threads = read_threads("rollout", threads) or min(os.cpu_count() or 1, wanted)
-    fault = model.kernels.rollout(q0, v0, T, h, Q, V, count_of_threads, METHODS[method])
+    fault = model.kernels.rollout(batch.q, batch.v, batch.force, h, Q, V, count_of_threads, METHODS[method])
     if fault is not None:
         state, step, turned = fault
         where = f"state {state} of the rollout of {mb.name!r} stopped in step {step}, at {step * h:.9g} s: "
         why = "a hinge turns by more than 3 rad within the step" if turned else "its acceleration is not finite"
         raise SimulationError(f"{where}{why}. Take a smaller step, or look at it with p.advance_to.")
-    return (Q, V) if batch else (Q[0], V[0])
+    return batch.given(Q, V)
 
 
 def _compiled(mb: Multibody) -> CompiledModel:
     """The compiled tree, or what stands in the way."""
     if mb.is_closed:
-        raise ModelError(f"rollout takes trees, and {mb.name!r} has loops or couplings; use p.advance_to.")
+        raise ModelError(
+            f"derivatives of a rollout are those of trees, and {mb.name!r} has loops or couplings; use "
+            "p.advance_to(t).derivatives()."
+        )
     if mb.acting_forces:
         raise ModelError(f"rollout does not know forces of mb.set_force, and {mb.name!r} has some; use p.advance_to.")
     why = obstacle(mb)

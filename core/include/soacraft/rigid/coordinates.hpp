@@ -85,25 +85,27 @@ SOACRAFT_FLAT Vec<double> travel_back(const Vec<double>& w, const Vec<double>& p
 
 // -- integrate and difference -----------------------------------------------------------------------------------------
 
+// Of one hinge with a quaternion.
+SOACRAFT_INLINE void integrate(const Element& e, const double* x, const double* d, double* y) {
+    const Vec<double> w{d[0], d[1], d[2]};
+    const Quaternion from = quaternion(x), a = unit(from * exponential(w));
+    if (e.kind == FREE) {
+        const Vec<double> step = matrix(from) * travel(w, {d[3], d[4], d[5]});
+        y[4] = x[4] + step.x, y[5] = x[5] + step.y, y[6] = x[6] + step.z;
+    } else if (e.kind == ROLLING) {
+        const Vec<double> turn = matrix(from) * w;
+        y[4] = x[4] + e.radius * dot(turn, vec<double>(e.t2)), y[5] = x[5] - e.radius * dot(turn, vec<double>(e.t1));
+    }
+    y[0] = a.u.x, y[1] = a.u.y, y[2] = a.u.z, y[3] = a.w;
+}
+
 SOACRAFT_INLINE void integrate(const Model& model, const double* q, const double* dv, double* to) {
     for (index k = 0; k < model.count; ++k) {
         const Element& e = model.elements[k];
-        if (e.kind <= HELICAL) {
+        if (e.kind <= HELICAL)
             to[e.q] = q[e.q] + dv[e.v];
-            continue;
-        }
-        const double *x = q + e.q, *d = dv + e.v;
-        double* y = to + e.q;
-        const Vec<double> w{d[0], d[1], d[2]};
-        const Quaternion from = quaternion(x), a = unit(from * exponential(w));
-        if (e.kind == FREE) {
-            const Vec<double> step = matrix(from) * travel(w, {d[3], d[4], d[5]});
-            y[4] = x[4] + step.x, y[5] = x[5] + step.y, y[6] = x[6] + step.z;
-        } else if (e.kind == ROLLING) {
-            const Vec<double> turn = matrix(from) * w;
-            y[4] = x[4] + e.radius * dot(turn, vec<double>(e.t2)), y[5] = x[5] - e.radius * dot(turn, vec<double>(e.t1));
-        }
-        y[0] = a.u.x, y[1] = a.u.y, y[2] = a.u.z, y[3] = a.w;
+        else
+            integrate(e, q + e.q, dv + e.v, to + e.q);
     }
 }
 

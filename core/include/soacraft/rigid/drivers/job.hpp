@@ -7,6 +7,7 @@
 #include "../model/model.hpp"
 #include "../passive.hpp"
 #include "../rnea.hpp"
+#include "rollout_task.hpp"
 
 namespace soacraft {
 namespace rigid {
@@ -69,12 +70,21 @@ struct Algorithm {
     bool has(unsigned part) const { return (parts & part) != 0; }
 };
 
-// The algorithms of one build: tables that each end with a row without a name.
+// Rollouts of states first to last: one, or packs of them. False where one cannot go on.
+typedef bool (*Roll)(const RolloutTask&, const Job&, index first, index last, void* workspace, RolloutEnd&);
+typedef std::size_t (*RollSize)(const RolloutTask&, const Job&);
+struct Rolling {
+    Roll one, batch;
+    RollSize one_bytes, batch_bytes;
+};
+
+// The algorithms of one build: tables that each end with a row without a name; and rollouts.
 constexpr int TABLES = 4;
 struct Kernels {
     const char* name;
     int lanes;
     const Algorithm* tables[TABLES];
+    const Rolling* rolling;
 };
 
 // All of them in one list.
