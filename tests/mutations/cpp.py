@@ -80,8 +80,8 @@ TESTS = (
     ),
     (
         ("core/sim",),
-        ("sim/test_compiled_refusals.py", "sim/test_compiled.py", "sim/test_propagator.py", "sim/test_closed.py",
-         "sim/test_structure.py"),
+        ("sim/test_compiled_refusals.py", "sim/test_compiled.py", "sim/test_rollout_closed.py",
+         "sim/test_propagator.py", "sim/test_closed.py", "sim/test_structure.py"),
     ),
     (("contact/solver",), ("contact/test_solver.py", "contact/test_stepping.py")),
     (("contact",), ("contact/geometry", "contact/test_stepping.py")),

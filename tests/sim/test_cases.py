@@ -69,6 +69,43 @@ def test_two_four_bars_pass_their_singular_poses():
         assert run.check().imbalance < 1e-6
 
 
+def test_two_four_bars_to_the_printed_digits():
+    """The same with fixed steps, which do not look at how ill-conditioned the poses are that they pass."""
+    mb = row_of_four_bars(2)
+    p = sc.sim.Propagator(mb, integrator="rk4", step=1e-3)
+    for t, tip in ((5.0, (-0.8113104610, -0.5846155454)), (10.0, (0.3284581115, 0.9445185382))):
+        p.advance_to(t)
+        np.testing.assert_allclose([np.cos(mb.q[0]), np.sin(mb.q[0])], tip, rtol=0, atol=1e-10)
+
+
+def test_slider_and_rod():
+    """A slider of mass M on a level rail with a uniform rod, let go from rest at an angle a from down. What is level of
+    the momentum stays zero, so that the energy alone tells the angle, and time is a quadrature of it:
+
+        x = -(m c sin th - m c sin a) / (M + m),    th'^2 = 2 m g c (cos th - cos a) / (J - m^2 c^2 cos^2 th / (M + m))
+    """
+    M, m, c, J, g, a = 2.0, 1.5, 0.4, 1.5 * 0.8**2 / 3, 9.81, 1.1
+    mb = sc.Multibody("slider and rod", gravity=(0, 0, -g))
+    mb.add_body("slider", None, sc.Prismatic((1, 0, 0)), sc.Inertia.point(M, (0, 0, 0)))
+    moment = np.diag([J - m * c**2, J - m * c**2, 0.0])
+    mb.add_body("rod", "slider", sc.Pin((0, -1, 0)), sc.Inertia(m, (0, 0, -c), moment))
+
+    def inverse_rate(s):
+        """dt/ds for th = a cos s, which takes the root out of the turning points."""
+        th = a * np.cos(s)
+        square = 2 * m * g * c * (np.cos(th) - np.cos(a)) / (J - (m * c * np.cos(th)) ** 2 / (M + m))
+        return a * np.sin(s) / np.sqrt(square)
+
+    nodes, weights = np.polynomial.legendre.leggauss(60)
+    for s in (0.4, 1.5, 2.9):  # to where it was s, of pi for half a swing
+        mb.set_state([0.0, a], [0.0, 0.0])
+        time = 0.5 * s * weights @ inverse_rate(0.5 * s * (nodes + 1))
+        sc.sim.Propagator(mb, rtol=1e-12).advance_to(time)
+        angle = a * np.cos(s)
+        x = -m * c * (np.sin(angle) - np.sin(a)) / (M + m)
+        np.testing.assert_allclose(mb.q, [x, angle], rtol=0, atol=1e-8)  # a time of whole nanoseconds, at 10 m/s
+
+
 def test_bouncing_ball():
     """From 1 m with e = 0.5: the instants of the impacts, to the digits of the closed form."""
     mb = sc.Multibody("ball", gravity=(0, 0, -9.81))

@@ -294,6 +294,31 @@ def test_a_stiff_problem_is_named():
     assert p.t > 0.0
 
 
+@pytest.mark.parametrize(("method", "limit"), [("rk4", "2.8e-05"), ("verlet", "2e-05"), ("euler_symplectic", "2e-05")])
+@pytest.mark.parametrize("passive", [sc.Passive(damping=1e5), sc.Passive(stiffness=1e10)])
+def test_a_stiff_problem_is_named_with_fixed_steps(method, limit, passive):
+    """A rate of 1e5 per second, of what decays and of what swings: 2.8 (rk4) or 2 over that is the longest stable step.
+    Above it a run overflows, a little below it does not."""
+    mb = pendulum()
+    mb["bob"].passive = passive
+    start = np.array([0.1]), np.array([0.0])
+    mb.set_state(*start)
+    text = rf"stopped at .* The problem is stiff: stability limits the steps of '{method}' to {limit} s, since"
+    with pytest.raises(SimulationError, match=text):
+        sc.sim.Propagator(mb, integrator=method, step=1e-3).advance_to(1.0)
+    mb.set_state(*start)
+    short = sc.sim.Propagator(mb, integrator=method, step=0.9 * float(limit)).advance_to(2e-3)
+    assert np.abs(short.q).max() < 0.3
+
+
+def test_what_overflows_for_another_reason_is_not_called_stiff():
+    p = sc.sim.Propagator(pendulum(), integrator="rk4", step=0.01)
+    p.add(lambda t, state: [1e300 * t])
+    with pytest.raises(SimulationError) as failed:
+        p.advance_to(10.0)
+    assert "stiff" not in str(failed.value)
+
+
 # -- refusals -----------------------------------------------------------------------------------------------------
 
 REFUSED = {

@@ -262,9 +262,29 @@ class Runner:
             cause = earlier
         self._back(recorder)
         run = self._end(recorder, type(cause).__name__)
-        found = SimulationError(f"the run of {self._acting.name!r} stopped at t = {self.t:.9g} s: {cause}")
+        why = f"{cause}{self._stiffness(run)}"
+        found = SimulationError(f"the run of {self._acting.name!r} stopped at t = {self.t:.9g} s: {why}")
         found.t, found.run = self.t, run
         return found
+
+    def _stiffness(self, run: Run) -> str:
+        """Whether fixed steps were too long for what is fast where the run began; empty where they were not."""
+        if self._method.adaptive or not np.isfinite(self._method.stable) or not self._acting.is_current:
+            return ""
+        problem, t = self._acting.problem, float(run.t[0])
+        x = problem.point(run.q[0], run.v[0])
+        try:
+            rates = np.linalg.eigvals(problem.jacobian(t, x, problem.rates(t, x)))
+        except (SoacraftError, np.linalg.LinAlgError):
+            return ""
+        fastest = float(np.abs(rates[rates.real <= 0.0]).max(initial=0.0))
+        longest = self._method.stable / fastest if fastest > 0.0 else np.inf
+        if self._stride.length <= longest:
+            return ""
+        return (
+            f" The problem is stiff: stability limits the steps of {self._method.name!r} to {longest:.2g} s, since "
+            f"springs or dampers act within {1.0 / fastest:.2g} s. Take such steps, or integrator='radau'."
+        )
 
 
 def _sizes(problem: Mechanism) -> dict[str, tuple[int, ...]]:

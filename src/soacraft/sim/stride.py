@@ -32,6 +32,11 @@ class Stride:
         self._compiled: CompiledMotion | None = None
         self._judged: tuple[object, ...] = ()  # what `_compiled` was made for
 
+    @property
+    def length(self) -> float:
+        """Of fixed steps, in seconds; 0 where there are none."""
+        return (self._step or 0) / 1e9
+
     def forget(self) -> None:
         """The next state has nothing to do with the last: begin with a careful step."""
         self._length = None
@@ -75,6 +80,12 @@ class Stride:
     def take(self, problem: Problem, now: Instant, x: Array, w: Array, stop: int) -> tuple[Step, Instant, float | None]:
         """A step that is good enough, and no longer than to the stop; where it ends; its error, relative to what is
         allowed, where the method knows it."""
+        with np.errstate(over="ignore", invalid="ignore"):  # numbers that are not finite end the run by name
+            return self._take(problem, now, x, w, stop)
+
+    def _take(
+        self, problem: Problem, now: Instant, x: Array, w: Array, stop: int
+    ) -> tuple[Step, Instant, float | None]:
         t = now.seconds
         if not self._method.adaptive:
             return self._method.step(problem, t, x, now.until(stop), w), Instant(stop), None

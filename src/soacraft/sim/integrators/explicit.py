@@ -60,6 +60,7 @@ class RK4(Explicit):
 
     name = "rk4"
     order = 4
+    stable = 2.78
     A = np.array([[0, 0, 0, 0], [0.5, 0, 0, 0], [0, 0.5, 0, 0], [0, 0, 1, 0]])
     b = np.array([1, 2, 2, 1]) / 6
     c = np.array([0, 0.5, 0.5, 1])

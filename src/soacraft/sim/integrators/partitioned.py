@@ -18,6 +18,7 @@ class EulerSymplectic(Method):
 
     name = "euler_symplectic"
     order = 1
+    stable = 2.0
 
     def step(self, problem: Problem, t: float, x: Array, h: float, w: Array) -> Step:
         """One step, with one evaluation."""
@@ -36,6 +37,7 @@ class Verlet(Method):
 
     name = "verlet"
     order = 2
+    stable = 2.0
 
     def step(self, problem: Problem, t: float, x: Array, h: float, w: Array) -> Step:
         """One step, with one new evaluation and one for the next step."""

@@ -123,6 +123,8 @@ class Method(ABC):
     order: ClassVar[int]
     adaptive: bool = False
     """Whether it estimates its error, so that the step can follow a tolerance."""
+    stable: ClassVar[float] = np.inf
+    """The boundary of stability of a fixed step: beyond it, times the rate of what decays or swings, it is unstable."""
     error_order: ClassVar[int] = 8
     """The power of the step with which the estimate grows."""
 
