@@ -179,13 +179,13 @@ private:
 
     // Stages that depend on each other, by repetition from the rates at the start.
     bool gauss(double t, const double* x, const double* w, double h) {
-        constexpr int ROUNDS = 80;  // those of sim/integrators/gauss.py
-        constexpr double SMALL = 2e-16, STALLED = 1e-12;
+        constexpr int ROUNDS = 80, PATIENCE = 8;  // those of sim/integrators/gauss.py
+        constexpr double SMALL = 2e-16, STALLED = 1e-12, SETTLED = 1e-9;
         const index stages = tableau_.stages;
         for (index i = 0; i < stages; ++i) std::memcpy(K(i), w, at(m_.size) * sizeof(double));
         m_.scale(x, w, scale_.data());
-        double last = INFINITY;
-        for (int round = 0; round < ROUNDS; ++round) {
+        double last = INFINITY, best = INFINITY;
+        for (int round = 0, since = 0; round < ROUNDS; ++round) {
             double change = 0.0, size = 0.0;
             for (index i = 0; i < stages; ++i) {
                 double* to = next_.data() + i * m_.size;
@@ -196,7 +196,11 @@ private:
                 }
             }
             K_.swap(next_);
-            if (change <= SMALL * size || (change >= 0.5 * last && change < STALLED * std::fmax(1.0, size))) {
+            since = change < 0.5 * best ? 0 : since + 1;
+            if (!since) best = change;
+            const double large = std::fmax(1.0, size);
+            if (change <= SMALL * size || (change >= 0.5 * last && change < STALLED * large) ||
+                (since >= PATIENCE && change < SETTLED * large)) {
                 combine(tableau_.b, stages, h, u.data());
                 return end(t, x, h);
             }

@@ -72,6 +72,23 @@ def test_order_on_a_closed_chain(solver, method):
     assert least < np.log2(errors[0] / errors[1]) < most
 
 
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_orders_on_a_closed_chain_with_quaternions(solver):
+    """A coupler on ball joints, against dop853: its steps are of another order, and its solver is another one."""
+
+    def end(solver, method, steps, rtol=1e-12):
+        mb = ball_jointed_four_bar(2.0)
+        step = None if method == "dop853" else 0.2 / steps
+        sc.sim.Propagator(mb, solver, integrator=method, step=step, rtol=rtol).advance_to(0.2)
+        return np.concatenate([mb.q, mb.v])
+
+    wanted = end("fa" if solver == "ta" else "ta", "dop853", 0)
+    few = {"euler_symplectic": (1, 80), "verlet": (2, 40), "rk4": (4, 20), "gauss4": (4, 16), "gauss6": (6, 12)}
+    for method, (order, steps) in few.items():
+        errors = [np.abs(end(solver, method, n) - wanted).max() for n in (steps, 2 * steps)]
+        assert order - 0.3 < np.log2(errors[0] / errors[1]) < order + 0.5, method
+
+
 @pytest.mark.parametrize(
     ("make", "time", "turns"),
     [

@@ -20,6 +20,8 @@ from soacraft.spatial.checks import Array
 _ROUNDS, _SMALL = 80, 2e-16
 #: A change that no longer shrinks is rounding below this, relative to `Problem.scale` or to the change over a step.
 _STALLED = 1e-12
+#: Of states that are put on closures, only to their tolerance, it is rounding below this after so many rounds.
+_SETTLED, _PATIENCE = 1e-9, 8
 
 
 class Gauss(Method):
@@ -33,7 +35,7 @@ class Gauss(Method):
         """One step, its stages by fixed-point iteration."""
         manifold = problem.manifold
         K = np.tile(w, (len(self.b), 1))
-        scale, last = problem.scale(x, w), np.inf
+        scale, last, best, since = problem.scale(x, w), np.inf, np.inf, 0
         for _ in range(_ROUNDS):
             new = np.empty_like(K)
             for i, U in enumerate(h * (self.A @ K)):
@@ -43,6 +45,9 @@ class Gauss(Method):
             change, size = (abs(h) * float(np.abs(k / scale).max(initial=0.0)) for k in (new - K, new))
             K = new
             if change <= _SMALL * size or (change >= 0.5 * last and change < _STALLED * max(1.0, size)):
+                break
+            best, since = (change, 0) if change < 0.5 * best else (best, since + 1)
+            if since >= _PATIENCE and change < _SETTLED * max(1.0, size):
                 break
             last = change
         else:
