@@ -83,7 +83,7 @@ inline void feature(const Shape& s, const Vec3& n, Feature& f) {
         }
     } else if (s.kind == HULL && s.hull != nullptr) {
         hull_feature(*s.hull, n, f);
-    } else if (s.kind == HULL && s.count == 3) {
+    } else if (s.kind == HULL) {  // a triangle
         for (int i = 0; i < 3; ++i) f.add(s.points[i]);
         f.normal = cross(f.p[1] - f.p[0], f.p[2] - f.p[0]);
         const double length = norm(f.normal);

@@ -37,7 +37,7 @@ inline index add_sweep(Builder& b, index act, index E, index X) {
     for (std::size_t k = 0; k < n && !tilde; ++k) reached[k] = own[k] >= 0;
     for (std::size_t i = 0; i < n; ++i) {
         const auto k = static_cast<std::size_t>(b.order[outward ? i : n - 1 - i]);
-        if (b.parent[k] < 0 || edge[k] < 0) continue;
+        if (edge[k] < 0) continue;  // as of a root
         const auto p = static_cast<std::size_t>(b.parent[k]), from = outward ? p : k;
         if (reached[from] || (tilde && own[from] >= 0)) reached[outward ? k : p] = 1;
     }

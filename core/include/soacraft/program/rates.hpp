@@ -24,9 +24,8 @@ SOACRAFT_INLINE void make_sweep(const Made<T>& m, const Maker& maker) {
     }
     for (index i = 0; i < forest.count; ++i) {
         const index k = forest.order[outward ? i : forest.count - 1 - i], p = forest.parent[k];
-        if (p < 0 || edge[k] < 0) continue;
+        if (edge[k] < 0) continue;
         const index from = outward ? p : k, to = outward ? k : p;
-        if (y[to] < 0) continue;
         const index rows = m.rows(E, edge[k]), cols = m.cols(E, edge[k]);
         const T* const weight = m.block(E, edge[k]);
         const auto add = [&](const T* u) {

@@ -49,7 +49,7 @@ public:
             Kept kept{number, std::sqrt(diagonal[0]), 0, {}};
             for (index i = 0; i < law.rows; ++i) {
                 const double friction = i > 0 ? law.friction[i - 1] : 1.0;
-                if (i > 0 && !(friction > 0.0 && diagonal[i] > 0.0)) continue;
+                if (!(friction > 0.0 && diagonal[i] > 0.0)) continue;
                 kept.row[kept.rows++] = i;
             }
             kept_.push_back(kept);
