@@ -253,3 +253,27 @@ def test_a_heap_settles_by_its_islands():
     floor = [i for i, pair in enumerate(last.pairs) if "inertial/floor" in pair]
     assert abs(last.impulses[floor, 2].sum()) == pytest.approx(300 * 9.81 * 0.002, rel=1e-6)
     assert np.abs(r.v[-1]).max() < 1e-6
+
+
+def test_a_stack_on_a_slope_sticks():
+    """Statics: the floor holds the weight of both boxes, the lower one that of the upper; friction of a half holds a
+    slope of a tenth at every point, whatever the points share."""
+    weight, h = np.array([0.98, 0.0, -9.81]), 0.002
+    mb = sc.Multibody("stack", gravity=weight)
+    mb.root.add_geometry(sc.Geometry("floor", "plane"))
+    for i, mass in enumerate((3.0, 2.0)):
+        inertia = sc.Inertia(mass, (0, 0, 0), mass * np.eye(3) / 6)
+        body = mb.add_body(f"box{i}", None, sc.Free(), inertia)
+        body.add_geometry(sc.Geometry("skin", "box", (1.0, 1.0, 1.0)))
+    mb.set_state([0, 0, 0, 1, 0, 0, 0.5, 0, 0, 0, 1, 0.1, 0.05, 1.5], np.zeros(12))
+    p = sc.sim.Propagator(mb, integrator="moreau", step=h)
+    touch = sc.sim.Contact(friction=0.5, tolerance=1e-13)
+    p.add(touch)
+    r = p.advance_to(4 * h)
+    assert is_compiled(r)
+    np.testing.assert_allclose(r.v, 0.0, atol=1e-12)
+    for step in touch.steps:
+        assert set(step.state) == {"stick"}
+        for floor, mass in ((True, 5.0), (False, 2.0)):
+            those = [("floor" in "".join(map(str, pair))) == floor for pair in step.pairs]
+            np.testing.assert_allclose(np.abs(step.impulses[those].sum(axis=0)), np.abs(mass * h * weight), atol=1e-9)

@@ -58,6 +58,26 @@ def test_a_turned_box_on_a_box_has_the_eight_corners_of_the_overlap():
     assert found.point_a[0] == pytest.approx([0, 0, 1], abs=1e-12)
 
 
+def test_faces_on_each_other_touch_in_the_middle_of_their_overlap():
+    """Where all points of two faces are equally deep, the one of the pair is the middle of what they share."""
+    for x, y in ((0.5, 0.25), (-1.25, 0.5), (0.0, -1.5)):
+        found = distance(Box(2, 2, 2), Pose(), Box(2, 2, 2), at(x, y, 1.999))
+        assert found.point_a == pytest.approx([0.5 * x, 0.5 * y, 1.0], abs=1e-12)
+        assert found.point_b == pytest.approx([0.5 * x, 0.5 * y, 0.999], abs=1e-12)
+
+
+def test_of_many_corners_the_outermost_all_around_are_left():
+    """A prism of sixteen sides: what is left spans the face, so that it stands as the whole face would."""
+    turn = np.arange(16) * np.pi / 8
+    rim = np.stack([np.cos(turn), np.sin(turn)], axis=1)
+    prism = ConvexHull([(*x, z) for x in rim for z in (-0.5, 0.5)])
+    found = contacts(Box(4, 4, 1), Pose(), prism, at(0.1, 0.2, 0.999))
+    out = found.point_b[:, :2] - (0.1, 0.2)
+    for way in np.stack([np.cos(turn[::2]), np.sin(turn[::2])], axis=1):  # the eight ways around
+        assert (out @ way).max() >= np.cos(np.pi / 16)
+    assert len(out) <= 9
+
+
 def test_a_capsule_lies_on_two_points_and_stands_on_one():
     lying = Pose.from_rpy(0, np.pi / 2, 0, (0, 0, 0.2 - 1e-5))
     ends = {(-1.0, 0.0, -1e-5), (1.0, 0.0, -1e-5)}

@@ -133,6 +133,16 @@ def test_a_box_rests_on_a_mesh_by_the_corners_of_its_face():
     assert found.normal == pytest.approx(np.tile([0, 0, 1], (len(found.normal), 1)), abs=1e-9)
 
 
+def test_a_mesh_far_from_its_own_origin_is_judged_by_its_own_size():
+    """A cube of 2 mm, its vertices given ten kilometres away: the corners of its face over a box a micrometre below."""
+    away = np.array([3e3, -8e3, 5e3])
+    far = cube(vertices=1e-3 * CUBE + away)
+    found = contacts(Box(1, 1, 1), at(*(away - (0, 0, 0.501 + 1e-6))), far, Pose(), within=1e-5)
+    corners = {tuple(x) for x in (found.point_b - away)[:, :2].round(6).tolist()}
+    assert corners >= {(x, y) for x in (-0.001, 0.001) for y in (-0.001, 0.001)}
+    assert found.distance == pytest.approx(np.full(len(found.distance), 1e-6), abs=1e-11)
+
+
 def test_an_inverted_mesh_is_turned_and_an_open_one_has_two_sides():
     inverted = cube(triangles=TRIANGLES[:, ::-1])
     assert inverted.inverted

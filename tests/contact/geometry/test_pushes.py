@@ -59,6 +59,33 @@ def test_convex_meshes_are_as_deep_in_each_other_as_their_hulls():
             assert distance(meshes[0], Pose(), meshes[1], far).distance == pytest.approx(0.2, abs=1e-9)
 
 
+@pytest.mark.parametrize("axis", range(3))
+def test_long_meshes_meet_with_their_ends(axis):
+    """A rod along each of its axes, of many triangles, and a plank, turned at random, with an end near the other: the
+    boxes around their triangles turn with them."""
+    rng = np.random.default_rng(axis)
+    along = np.linspace(-5.0, 5.0, 21)
+    others = [i for i in range(3) if i != axis]
+    points = np.zeros((4 * len(along), 3))
+    points[:, axis] = np.repeat(along, 4)
+    points[:, others] = np.tile([(-0.1, -0.1), (0.1, -0.1), (0.1, 0.1), (-0.1, 0.1)], (len(along), 1))
+    ring = np.arange(4 * (len(along) - 1)).reshape(-1, 4)
+    a, b = ring, np.roll(ring, -1, axis=1)
+    sides = np.concatenate([np.stack(x, axis=-1).reshape(-1, 3) for x in ((a, b, b + 4), (a, b + 4, a + 4))])
+    last = 4 * (len(along) - 1)
+    rod = TriangleMesh(points, np.concatenate([sides, [(0, 2, 1), (0, 3, 2)], last + np.array([(0, 1, 2), (0, 2, 3)])]))
+    corners = CUBE * np.roll([0.3, 1.0, 4.0], axis)
+    hull, plank = ConvexHull(points), convex_mesh(corners)
+    for _ in range(6):
+        turned = random_pose(rng, 0.0)
+        end = turned.rotation[:, axis] * rng.choice([-5.05, 5.05])
+        pose = Pose(turned.rotation, rng.uniform(-0.3, 0.3, 3) - 1.2 * end)
+        wanted = distance(ConvexHull(corners), pose, hull, Pose())
+        for within in (np.inf, wanted.distance + 1e-6):
+            found = distance(plank, pose, rod, Pose(), within=within)
+            assert found.distance == pytest.approx(wanted.distance, abs=1e-9)
+
+
 def test_a_mesh_on_a_mesh_rests_on_the_corners_of_the_overlap():
     box = convex_mesh(CUBE)
     found = contacts(box, Pose(), box, Pose(translation=(0.3, 0.1, 0.799)))
