@@ -12,10 +12,13 @@ from tests.loops.cases import (
     close,
     closed_graphs,
     comparable,
+    dense,
     force_of,
     generalized,
     library,
     near,
+    project,
+    tie,
 )
 from tests.loops.compiled_cases import (
     ALL,
@@ -39,7 +42,7 @@ from soacraft.kinematics.compiled import CompiledClosures
 from soacraft.kinematics.rows import Constraints
 from soacraft.loops import TreeAugmented
 from soacraft.loops.schur import Compliance
-from soacraft.model.samples.random_models import random_pose
+from soacraft.model.samples.random_models import random_inertia, random_pose
 
 # -- answers -------------------------------------------------------------------------------------------------------
 
@@ -94,10 +97,38 @@ def test_answers_on_models_of_the_library(kind, model):
         same(mb, found[i], in_python(solver, q[i], v[i], force[i]), 1e-8 if model == "delta" else 1e-9)
 
 
-@pytest.mark.parametrize("model", MODELS)
+def hinges_of_several_dofs():
+    """A free body, a ball and a cross, with rotors, that carry geared pins and close loops."""
+    mb = sc.Multibody("several")
+    hinges = (sc.Free(), sc.Spherical(), sc.Universal((1, 0, 0), (0, 1, 0)), sc.Pin(Z), sc.Pin((0, 1, 0)))
+    for k, (hinge, parent) in enumerate(zip(hinges, (None, "b0", "b1", "b2", "b2"), strict=True)):
+        mb.add_body(f"b{k}", parent, hinge, random_inertia(k + 1), random_pose(k + 1), random_pose(k + 7))
+    with_rotors(mb).set_state(*mb.random_state(3))
+    close(mb, "ball", "inertial", "b3", sc.Spherical(), 1)
+    close(mb, "cross", "b0", "b4", sc.Universal((0, 0, 1), (1, 0, 0)), 2)
+    tie(mb, "gear", ["b3", "b4"], [(1.0,), (-1.5, 0.2)])
+    mb.v = project(mb, mb.v)
+    assert np.abs(mb.v).min() > 1e-3  # all of it moves
+    return mb
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_hinges_of_several_dofs_with_rotors_and_gears(kind):
+    """Balls, crosses and a free body, in the tree and in the loops, against a dense solution of the same rows."""
+    mb = hinges_of_several_dofs()
+    force = force_of(mb, 4)
+    found, fine = one_compiled(ready(mb, kind), mb.q, mb.v, force)
+    assert fine
+    with rows_in_python():
+        wanted = dense(mb, force)
+        near(found.vdot, wanted.vdot)
+        near(generalized(mb, found), wanted.constraint_force)
+
+
+@pytest.mark.parametrize("model", [*MODELS, "several"])
 def test_what_rounding_of_rows_is_measured_by(model):
     """The compliance of each row before anything cancels, by sweeps in C++ and by Python's."""
-    mb = MODELS[model]()
+    mb = (MODELS | {"several": hinges_of_several_dofs})[model]()
     solver = ready(mb, TreeAugmented)
     state = mb.state(mb.q, np.zeros(mb.nv))
     wanted = Compliance(solver._rows(state), mb.sko(state)).reference

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from tests.ops.differences import dofs, expressions, mass_matrix, part
+from tests.ops.differences import along_dofs, dofs, expressions, mass_matrix, part
 from tests.ops.programs.test_programs import agree, close, every_hinge
 from tests.strategies import AXES
 from tests.user_hinges import with_a_slide
@@ -34,6 +34,19 @@ def test_every_operator_along_the_dofs_of_every_hinge(axes):
             assert not program.outside or name == "block diagonal", (name, body.name, dof)  # diag_of is Python's
             size = np.abs(wanted).max() + np.abs(expr.apply(x)).max()  # some derivatives cancel to rounding
             np.testing.assert_allclose(change * x, wanted, rtol=0, atol=1e-12 * size, err_msg=f"{name} {body}")
+
+
+@pytest.mark.parametrize("axes", AXES)
+def test_along_every_dof_of_a_chain(axes):
+    """The first too, which moves all of it: against differences."""
+    mb = sc.load("arm7")
+    mb.set_state(*mb.random_state(2))
+    phi = sc.operators(mb, axes=axes).phi
+    wanted = along_dofs(mb, phi, range(mb.nv))
+    for body, rate in zip(mb.bodies, wanted, strict=True):
+        change = phi.diff(body)
+        assert not lowered(change).outside
+        np.testing.assert_allclose(change * np.eye(phi.shape[1]), rate, rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("axes", AXES)
