@@ -97,7 +97,18 @@ def slider_on_a_floating_frame():
     return mb
 
 
+def wire_on_two_slides():
+    """A wire on a pin along its line and a little off it, which two slides carry across: one of them meets what the pin
+    leaves of the mass, nothing, with the rounding of the wire's own moments by a lever of a thousandth."""
+    mb = sc.Multibody("wire")
+    mb.add_body("first", None, sc.Prismatic(W))
+    mb.add_body("second", "first", sc.Prismatic(np.cross(U, W)))
+    mb.add_body("wire", "second", sc.Pin(U), sc.Inertia(1.0, 1e-3 * W, np.eye(3) - np.outer(U, U)))
+    return mb
+
+
 ALWAYS = {  # singular in every state
+    "wire on two slides": wire_on_two_slides,
     "universal joint on a ball": universal_on_a_ball,
     "point mass on a gimbal": point(False),
     "point mass on three pins": point(True),

@@ -32,7 +32,8 @@ def test_the_moment_about_the_centre_of_mass_counts(com):
 
 
 def test_inertias_that_are_not_definite():
-    for axis in np.eye(3):
+    """A rod along any axis has no moment about it."""
+    for axis in (*np.eye(3), *(np.array(x) / np.sqrt(3.0) for x in ((1, 1, 1), (-1, 1, 1), (1, -1, 1), (1, 1, -1)))):
         rod = 0.1 * (np.eye(3) - np.outer(axis, axis))
         assert promise(one(sc.Inertia(1.0, (0.3, 0.4, 0.5), rod))) == (True, False)
     assert promise(one(sc.Inertia.point(1.0, (0.1, 0.2, 0.3)))) == (True, False)

@@ -190,6 +190,16 @@ def test_wrenches_that_are_refused(forces, kind, text):
     assert (out == 3.0).all()
 
 
+@pytest.mark.parametrize("form", [list, tuple, np.array])
+def test_a_wrench_is_six_numbers_in_any_row(form):
+    """M vdot = f + J* w - bias, answered without Python."""
+    mb, q = sc.load("arm7"), np.full(7, 0.3)
+    w = [1.0, 2, -3.0, 4, 5.0, -6]
+    found = dyn.forward_dynamics(mb, q, q, q, {"link7": form(w)})
+    assert counts(mb, "forward_dynamics") == (1, 0)
+    close(found, dyn.forward_dynamics(mb, q, q, q + dyn.jacobian(mb, q, "link7", expressed_in="link7").T @ w), 1e-11)
+
+
 def test_a_wrench_is_read_from_what_out_shares_memory_with():
     mb, q = sc.load("arm7"), np.full((6, 7), 0.3)
     memory = np.random.default_rng(0).standard_normal(6 * 7)
