@@ -183,6 +183,18 @@ def test_edits_reach_compiled_code():
     assert all(np.abs(a - b).max() > 1e-3 for a, b in pairwise(found))
 
 
+@pytest.mark.parametrize("axis", [(1, 0, 0), (0, 1, 0), (0, 0, 1), (1, -2, 3)], ids=str)
+def test_a_bushing_turned_by_any_angle(axis):
+    """-k angle about the axis: no branch of the logarithm loses digits, at a small turn or near half a turn."""
+    mb = sc.Multibody("turned", gravity=(0, 0, 0))
+    mb.add_body("link", None, sc.Pin(axis), sc.Inertia(1.0, (0, 0, 0), np.eye(3)))
+    mb.add_bushing("b", "inertial", "link", [2.0, 2.0, 2.0, 0, 0, 0])
+    for angle in (1e-7, 1e-3, 1.0, 2.0, 3.0, np.pi - 1e-4):
+        found = dyn.passive_force(mb, np.array([angle]), np.zeros(1))
+        assert found[0] == pytest.approx(-2.0 * angle, rel=1e-11)
+    assert mb.layout.calls["passive_force"].passed_on == 0
+
+
 def test_what_compiled_code_is_not_sure_of_goes_to_python():
     """Nodes at one point, half a turn, the end of a slack range: answered or refused there, `out` left alone."""
     mb = sc.Multibody("slider", gravity=(0, 0, 0))

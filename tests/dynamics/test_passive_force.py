@@ -110,6 +110,15 @@ def test_a_turned_free_hinge_is_pulled_back_along_the_line_to_its_rest():
     close(found, [0, 0, -2.0 * np.pi / 2, 0, 2.0 * 3.0, 0], 1e-14)
 
 
+def test_the_energy_of_a_free_hinge_that_only_travels():
+    """k x^2 / 2 along each of its axes."""
+    mb, x = sc.Multibody("box"), np.array([0.3, -0.2, 0.5])
+    body = mb.add_body("box", None, sc.Free(), sc.Inertia.box(1.0, (1, 1, 1)))
+    for k in np.eye(3):
+        body.passive = Passive(stiffness=[0, 0, 0, *k])
+        assert dyn.passive_energy(mb, [0, 0, 0, 1, *x]) == pytest.approx(0.5 * k @ x**2, rel=1e-14)
+
+
 def test_each_dof_has_its_own_stiffness():
     mb = sc.Multibody("ball")
     mb.add_body("ball", None, sc.Spherical(), sc.Inertia.sphere(1.0, 0.1)).passive = Passive([1.0, 2.0, 3.0])

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.loops.cases import (
+    FourBar,
     Z,
     close,
     closed_graphs,
@@ -18,6 +19,8 @@ from tests.loops.cases import (
     library,
     near,
     project,
+    rod,
+    row_of_four_bars,
     tie,
 )
 from tests.loops.compiled_cases import (
@@ -40,7 +43,7 @@ from tests.strategies import SEEDS
 import soacraft as sc
 from soacraft.kinematics.compiled import CompiledClosures
 from soacraft.kinematics.rows import Constraints
-from soacraft.loops import TreeAugmented
+from soacraft.loops import ConstraintEmbedding, TreeAugmented
 from soacraft.loops.schur import Compliance
 from soacraft.model.samples.random_models import random_inertia, random_pose
 
@@ -171,6 +174,55 @@ def test_multipliers_are_the_least_beside_rows_that_hold_nothing(kind, hinges):
     least = np.linalg.pinv(-G.T, rcond=1e-9) @ generalized(mb, found)
     for loop, (name, where) in zip(rows.loops, rows.places, strict=True):
         near(found.multipliers[name], loop.wrench(least[where]))
+
+
+@pytest.mark.parametrize("masses", [(1.5, 2e-6, 0.7), (1e6, 1.0, 1e-6), (1e-4, 1e4, 1e-4)], ids=str)
+@pytest.mark.parametrize("kind", ALL)
+def test_unequal_masses_are_answered_to_rounding(kind, masses):
+    """What the first solution leaves is solved for again, until it is rounding: the closed form to twelve digits."""
+    bars = FourBar(masses=masses)
+    mb = bars.build(0.7)
+    v = ready(mb, TreeAugmented).project_velocity(mb.q, np.array([1.0, 0.0, 0.0]))
+    found, fine = one_compiled(ready(mb, kind), mb.q, v, np.array([1.0, 0.0, 0.0]))
+    assert fine
+    assert found.vdot[0] == pytest.approx(bars.acceleration(0.7, v[0], 1.0), rel=1e-12)
+
+
+def test_closures_in_parallel_share_the_load_next_to_an_embedded_tree():
+    """Of two equal closures, kept as rows next to an embedded loop, each carries half: the multipliers of least norm."""
+    mb = row_of_four_bars(2)
+    mb.close_loop("twin", "crank2/tip", "coupler1/tip", sc.Pin(Z))
+    force = force_of(mb, 2)
+    solver = ConstraintEmbedding(mb, embed=["loop0"])
+    solver.forward_dynamics(mb.q, mb.v, force)
+    found, fine = one_compiled(solver, mb.q, mb.v, force)
+    assert fine
+    one, other = (found.multipliers[name] for name in ("loop1", "twin"))
+    assert np.abs(one).max() > 0.1
+    near(one, other, 1e-12)
+    with rows_in_python():
+        near(found.vdot, dense(mb, force).vdot)
+
+
+@pytest.mark.parametrize("heavy", [1e-12, 1.0, 1e12])
+def test_each_closure_next_to_an_embedded_tree_is_judged_by_its_own_compliance(heavy):
+    """Three equal four-bars, one embedded, one of other masses: all fall by the closed form."""
+    bars, mb = FourBar(), sc.Multibody("bars", gravity=(0, -9.81, 0))
+    beta, gamma = bars.angles(0.7)
+    for i, scale in enumerate((1.0, 1.0, heavy)):
+        at = [sc.Pose(translation=(x, 0, i)) for x in (0.0, bars.ground)]
+        along = [sc.Pose(translation=(x, 0, 0)) for x in (bars.crank, bars.coupler, bars.rocker)]
+        m = scale * np.array(bars.masses)
+        mb.add_body(f"crank{i}", None, sc.Pin(Z), rod(m[0], bars.crank), at[0])
+        coupler = mb.add_body(f"coupler{i}", f"crank{i}", sc.Pin(Z), rod(m[1], bars.coupler), along[0])
+        rocker = mb.add_body(f"rocker{i}", None, sc.Pin(Z), rod(m[2], bars.rocker), at[1])
+        mb.close_loop(f"ring{i}", rocker.add_node("end", along[2]), coupler.add_node("end", along[1]), sc.Pin(Z))
+    mb.q = [0.7, beta - 0.7, gamma] * 3
+    solver, rest = ConstraintEmbedding(mb, embed=["ring0"]), np.zeros(9)
+    solver.forward_dynamics(mb.q, rest, rest)
+    found, fine = one_compiled(solver, mb.q, rest, rest)
+    assert fine
+    near(found.vdot[::3], bars.acceleration(0.7, 0.0, 0.0), 1e-9)
 
 
 @pytest.mark.parametrize("model", MODELS)

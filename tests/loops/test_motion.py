@@ -21,7 +21,7 @@ import soacraft as sc
 from soacraft import _core
 from soacraft.errors import ConvergenceError, LoopError, StateError
 from soacraft.kinematics import projection
-from soacraft.kinematics.compiled import ADVANCE, COMPLETE, EXPAND, PROJECT, PROJECT_VELOCITY
+from soacraft.kinematics.compiled import ADVANCE, COMPLETE, EXPAND, INVERSE_DYNAMICS, PROJECT, PROJECT_VELOCITY
 from soacraft.kinematics.rows import Constraints
 from soacraft.kinematics.tasks import Task
 from soacraft.loops import ConstraintEmbedding, TreeAugmented
@@ -267,6 +267,26 @@ def test_states_in_doubt_go_to_python():
     s.project_velocity(mb.q.tolist(), mb.v)
     s.project_velocity(mb.q, mb.v, weight="plain")
     assert counts(s, PROJECT_VELOCITY) == (answered, passed_on + 1)
+
+
+@pytest.mark.parametrize("edit", ["parameter", "structure"])
+def test_inverse_dynamics_of_one_state_until_the_model_changes(edit):
+    """The torque of the closed form; None, for Python to look at, where v or a flag is none or the model is another."""
+    bars = FourBar()
+    mb = bars.build(0.7)
+    s = ready(mb, independent=["crank"])
+    call = s._chosen.compiled.motions[INVERSE_DYNAMICS]
+    q, wanted, theta, v = np.array(mb.q), np.array([0.8]), s._turns, s.expand(mb.q, np.array([1.3]))
+    force = call(q, wanted, theta, v, False)[1]
+    near(bars.acceleration(0.7, 1.3, force[0]), wanted[0])
+    assert not force[1:].any()
+    for bad in ((q, wanted, theta, np.nan * v, False), (q, wanted, theta, v[:2], False), (q, wanted, theta, v, 1)):
+        assert call(*bad) is None
+    if edit == "parameter":
+        mb.bodies[1].inertia = sc.Inertia(9.0, (0.1, 0.2, 0.0), np.eye(3))
+    else:
+        mb.add_body("more", None, sc.Pin((0, 0, 1)), sc.Inertia(1.0))
+    assert call(q, wanted, theta, v, False) is None
 
 
 def test_arguments_of_compiled_motions_are_checked():

@@ -68,6 +68,10 @@ def _first(*names: str) -> tuple[str, ...]:
 TESTS = (
     (("snapshot",), ("ops/programs/test_compile.py", "ops/programs/test_lock.py")),
     (
+        ("program/rate",),
+        ("ops/programs/test_derivatives.py", "ops/programs/test_programs.py"),
+    ),
+    (
         ("program",),
         ("ops/programs/test_programs.py", "algebra/test_spaces.py", "ops/programs/test_compile.py",
          "ops/programs/test_derivatives.py", "model/test_versions.py"),
@@ -90,7 +94,10 @@ TESTS = (
     (("loops/derivatives", "row_derivatives"), ("loops/test_derivatives.py", "loops/test_linearize.py")),
     (("lanes",), ("core/test_closed_batches.py", "loops/test_compiled_batches.py", *CLOSED)),
     (("inverse_embedding",), ("loops/test_inverse.py", *CLOSED)),
-    (("loops/closing", "loops/assembly"), ("loops/test_motion.py", "kinematics/test_assemble.py", *CLOSED)),
+    (
+        ("loops/closing", "loops/assembly", "row_space", "closure_jacobian"),
+        ("loops/test_motion.py", "kinematics/test_assemble.py", *CLOSED),
+    ),
     (("loops",), CLOSED),
     (("passive", "links", "link_rates", "law", "twist_log", "dual"), LINKS),
     (("moderate",), ("core/test_moderate_models.py", "dynamics/test_moderate.py", "dynamics/test_refused_calls.py")),
