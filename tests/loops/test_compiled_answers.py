@@ -189,7 +189,7 @@ def test_unequal_masses_are_answered_to_rounding(kind, masses):
 
 
 def test_closures_in_parallel_share_the_load_next_to_an_embedded_tree():
-    """Of two equal closures, kept as rows next to an embedded loop, each carries half: the multipliers of least norm."""
+    """Of two equal closures, kept as rows next to an embedded loop, each carries half: multipliers of least norm."""
     mb = row_of_four_bars(2)
     mb.close_loop("twin", "crank2/tip", "coupler1/tip", sc.Pin(Z))
     force = force_of(mb, 2)
