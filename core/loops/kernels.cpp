@@ -282,7 +282,7 @@ bool move(const Plan& plan, void* memory, loops::Move how, const loops::State& s
             break;
         case loops::COMPLETE:
             integrate(w.model, s.q, m.still, m.q);  // quaternions of unit length
-            fine = complete(w, m.still, m.dv, m.q, m.next);
+            fine = complete(w, m.still, m.dv, m.q, m.next, m.rows);
             break;
         case loops::ADVANCE: fine = advance(w, m, s.q, x.x); break;
         case loops::INVERSE_DYNAMICS:

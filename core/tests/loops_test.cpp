@@ -39,7 +39,7 @@ struct RandomClosed {
         plan.length = 1.0, plan.inertia = 1.0, plan.unit.assign(static_cast<std::size_t>(tree.model.nv), 1.0);
         plan.tolerances = {1e-6, 1e-3, 1e-9, 1e-13, 1e-12, 10.0, 1e-3, 1e2, 1e-15, 1.0, 0.5, 0.1, 1e-3, 0.3,
                            1e-13, 1e-14, 1e-9, 1e-12, 1e-9, 1e-13, 1e-11, 1e-10, 1e-4, 0.5, 1e-14, 1e-3, 1e-9, 1e-4, 1e-3,
-                           1e-12, 10.0, 1e-6, 1e-18, 1e-9};
+                           1e-12, 10.0, 1e-6, 1e-18, 1e-9, 0.5};
         full = plan;
         loops::complete(full, true, true);
         loops::complete(plan);

@@ -21,6 +21,7 @@ __all__ = [
     "ACCURATE",
     "AHEAD",
     "ALIGNED",
+    "ALIKE",
     "ALONG_AXIS",
     "ASSEMBLED",
     "AT_LIMIT",
@@ -146,6 +147,9 @@ TRUST, SMALL, LONGEST = 0.1, 1e-3, 0.3
 #: a correction that is larger than this, in radians or lengths, or that does not shrink by this factor from step to
 #: step, leads to another branch.
 FURTHEST, SHRINKS = 1.0, 0.5
+#: Columns of dependent dofs, in units, that change over a step by no more than this part of their smallest pivot pass
+#: no singular pose, where branches meet. Pivots are up to about twice the smallest singular value.
+ALIKE = 0.5
 #: A pivot of the mass matrix relative to the inertia of its own dof that is rounding: nothing to move.
 SINGULAR = 1e-13
 #: Relative to the accelerations, so much may be left of rows that repeat others where they truly do: rounding of some
@@ -257,6 +261,7 @@ class Tolerances:
     abreast_pivot: float = ABREAST_PIVOT
     lever: float = LEVER
     given_back: float = GIVEN_BACK
+    alike: float = ALIKE
 
 
 def read_tolerance(tolerance: Any, function: str) -> float:

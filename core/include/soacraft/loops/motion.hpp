@@ -3,7 +3,7 @@
 //
 //     expand     v = X v_i
 //     complete   q_d <- q_d - G_d^+ r(q)                                 until what is open is rounding
-//     advance    q <- complete(integrate(q, X dv_i + x0 / 2)),           halved until prediction and result agree
+//     advance    q <- complete(integrate(q, X dv_i + x0 / 2)),           halved until prediction and result agree, on one branch
 //     project    q <- integrate(q, -Mcal^-1 Gc* S^+ r(q)),   v <- v - Mcal^-1 Gc* S^+ Gc v
 #pragma once
 
@@ -18,6 +18,7 @@ struct MotionWork {
     double *still, *v, *dv;  // by dofs; nothing moves in the first
     double *q, *guess, *moved, *next;  // coordinates
     double* theta;                   // of the closures' hinges at q
+    double* rows;                    // of the groups, as they were before a step
     index* place;                    // by dof: its place among the independent ones, -1: dependent
     std::size_t bytes;
 
@@ -25,7 +26,9 @@ struct MotionWork {
         Cutter cut{memory};
         const index nv = plan.tree->nv, nq = plan.tree->nq;
         cut(still, nv), cut(v, nv), cut(dv, nv), cut(q, nq), cut(guess, nq), cut(moved, nq);
-        cut(next, nq), cut(theta, plan.coordinates), cut(place, nv);
+        index rows_size = 0;
+        for (const loops::Group& g : plan.groups) rows_size += g.G_size;
+        cut(next, nq), cut(theta, plan.coordinates), cut(place, nv), cut(rows, rows_size);
         bytes = cut.taken;
     }
 };
@@ -134,16 +137,62 @@ inline bool dependent_step(LoopWork& w, double* dv) {
     return true;
 }
 
+// The rows of all groups as they were tied last.
+inline void keep_rows(LoopWork& w, double* to) {
+    for (const Group& g : w.plan.groups) {
+        const double* G = group_work(w, g).G;
+        for (index i = 0; i < g.G_size; ++i) *to++ = G[i];
+    }
+}
+
+// Whether the columns of dependent dofs change from the rows kept before to those taken last, in units, by so little that no
+// singular pose lies between, at which branches meet: less than their smallest singular value. Where it is more Python looks,
+// or the step is halved.
+inline bool on_one_branch(LoopWork& w, const double* before) {
+    const loops::Tolerances& t = w.plan.tolerances;
+    for (const Group& g : w.plan.groups) {
+        const GroupWork s = group_work(w, g);
+        if (s.free || s.nd == 0) {
+            before += g.G_size;
+            continue;
+        }
+        tie_group(w, g, s);
+        const auto fill = [&](const Tied& tied, double* F, index columns, double*) { fill_in_units(w, g, s, tied, columns, F); };
+        if (!factor_stages(g, s, 0, t.doubtful, fill)) return false;
+        double least = front_of(s, g.stages[0]).smallest(), change = 0.0;
+        for (const Stage& stage : g.stages) {
+            const double each = front_of(s, stage).smallest();
+            least = each < least ? each : least;
+        }
+        for (const Tied& tied : g.ties) {
+            const auto count = static_cast<index>(tied.columns.size());
+            for (index r = 0; r < tied.rows; ++r)
+                for (index c = 0; c < count; ++c) {
+                    if (tied.place[c] < 0) continue;
+                    const double unit = w.unit[g.rows[tied.row + r]] * w.plan.unit[w.plan.user_dof[g.dofs[tied.columns[c]]]];
+                    const index at = tied.at + r * count + c;
+                    const double x = (s.G[at] - before[at]) / unit;
+                    change += x * x;
+                }
+        }
+        if (!(change <= t.alike * t.alike * least * least)) return false;
+        before += g.G_size;
+    }
+    return true;
+}
+
 // The dependent coordinates of q from where they are, while a step halves what is open; `rate`: an array of dofs to work in.
-// False where they stay open, or where steps are not so short that the solution next to the start is sure: Python looks.
-inline bool complete(LoopWork& w, const double* still, double* rate, double* q, double* next) {
+// False where they stay open, or where steps are not so short that the solution next to the start is sure: Python looks. With
+// `rows` to keep those of the start in, also where a singular pose may lie between.
+inline bool complete(LoopWork& w, const double* still, double* rate, double* q, double* next, double* rows) {
     const loops::Tolerances& t = w.plan.tolerances;
     if (!rows_at(w, q, still)) return false;
-    double open = opening(w), before = 0.0;
+    double open = opening(w), before = 0.0, far = 0.0;
     open_by(w, w.open);
     double left = largest_in_units(w, w.open);
     for (int step = 0; step < MOST_STEPS && !(left <= t.closest); ++step) {
         if (!dependent_step(w, rate)) return false;
+        if (rows && step == 0) keep_rows(w, rows);
         const double size = largest_rate(w.plan, rate);
         if (!(size <= t.furthest) || (step > 0 && size > t.small && size > t.shrinks * before)) return false;
         integrate(w.model, q, rate, next);
@@ -151,28 +200,29 @@ inline bool complete(LoopWork& w, const double* still, double* rate, double* q, 
         open_by(w, w.open);
         const double after = largest_in_units(w, w.open), was = left;
         if (after < was) {
-            left = after, open = opening(w);
+            left = after, open = opening(w), far += size;
             for (index i = 0; i < w.model.nq; ++i) q[i] = next[i];
         }
         if (!(after <= 0.5 * was)) break;
         before = size;
     }
-    return open <= t.closed;
+    return open <= t.closed && (!rows || far <= t.small || on_one_branch(w, rows));
 }
 
-// One step of a part of dv_i from m.q, into m.moved; false where prediction and result do not agree.
+// One step of a part of dv_i from m.q, into m.moved; false where prediction and result do not agree, or may be on two branches.
 inline bool step_along(LoopWork& w, MotionWork& m, const double* dv, double part) {
     const loops::Tolerances& t = w.plan.tolerances;
     for (index i = 0; i < w.plan.coordinates; ++i) w.theta[i] = m.theta[i];
     if (!rows_at(w, m.q, m.still) || !expand(w, m.place, dv, part, m.v, nullptr)) return false;
     const double size = largest_rate(w.plan, m.v);
     if (!rows_at(w, m.q, m.v) || !expand(w, m.place, dv, part, m.v, m.dv)) return false;
+    keep_rows(w, m.rows);
     for (index i = 0; i < w.model.nv; ++i) m.dv[i] = m.v[i] + 0.5 * m.dv[i];
     integrate(w.model, m.q, m.dv, m.guess);
     for (index i = 0; i < w.model.nq; ++i) m.moved[i] = m.guess[i];
-    if (!complete(w, m.still, m.dv, m.moved, m.next) || !difference(w.model, m.guess, m.moved, m.dv)) return false;
+    if (!complete(w, m.still, m.dv, m.moved, m.next, nullptr) || !difference(w.model, m.guess, m.moved, m.dv)) return false;
     const double correction = largest_rate(w.plan, m.dv);
-    return correction <= larger(t.trust * (size < t.longest ? size : t.longest), t.small);
+    return correction <= larger(t.trust * (size < t.longest ? size : t.longest), t.small) && on_one_branch(w, m.rows);
 }
 
 // From a closed q along dv_i, into m.q.

@@ -73,6 +73,8 @@ struct Tolerances {
     double abreast, abreast_pivot;
     double lever;       // turns over slides and lengths, or the reverse, below which a compliance is rounding
     double given_back;  // what may lie between accelerations asked for and those that forces give
+    double alike;       // columns of dependent dofs that change by no more than this part of their smallest pivot: no singular
+                        // pose lies between
 };
 
 // One element on the way of a block of rows to the base.

@@ -9,14 +9,26 @@ import numpy as np
 from soacraft.errors import ConvergenceError, LoopError, StateError
 from soacraft.kinematics.checks import gap_text
 from soacraft.kinematics.independent import dofs_named
-from soacraft.kinematics.tolerances import CLOSEST, FURTHEST, LONGEST, OPEN_ROWS, RANK, SHRINKS, SMALL, TRUST, ZERO
+from soacraft.kinematics.tolerances import (
+    ASSEMBLED,
+    CLOSEST,
+    FURTHEST,
+    LONGEST,
+    OPEN_ROWS,
+    RANK,
+    SHRINKS,
+    SMALL,
+    TRUST,
+    ZERO,
+)
+from soacraft.loops.embedding.branches import on_one_branch
 from soacraft.loops.embedding.model import EmbeddedModel
 from soacraft.spatial.checks import Array, finite
 
 if TYPE_CHECKING:
     from soacraft.loops.embedding.solver import ConstraintEmbedding
 
-_STEPS, _HALVES = 20, 12
+_STEPS, _HALVES = 20, 20
 
 
 def complete(s: ConstraintEmbedding, q: Array) -> Array:
@@ -25,9 +37,25 @@ def complete(s: ConstraintEmbedding, q: Array) -> Array:
         dq_d = -G_d^+ residual                                                    in the units of rows and dofs
 
     while a step halves what is open. Steps must be short, and each much shorter than the one before: so there is one
-    solution next to the start (Kantorovich), and it is the one reached. What would lead elsewhere is refused.
+    solution next to the start (Kantorovich), and it is the one reached. What would lead elsewhere, past a singular
+    pose, is refused.
     """
-    found, before, needed = s.held(q), np.inf, 0.0
+    start = s.held(q)
+    found = _closed(s, start)
+    end = np.asarray(found.one.state.q)
+    moved = float(np.abs(found.one.measure.dofs * s.graph.difference(q, end)).max(initial=0.0))
+    if moved > SMALL and not on_one_branch(s, start, found, ASSEMBLED):
+        raise ConvergenceError(
+            f"the dependent dofs of {s.graph.name!r} for these independent ones are past a singular pose, a step of "
+            f"{moved:.3g} away (radians, or lengths of the model): they may be on another branch. Start nearer, or "
+            "move in smaller steps with s.advance(q, dv)."
+        )
+    return end
+
+
+def _closed(s: ConstraintEmbedding, found: EmbeddedModel) -> EmbeddedModel:
+    """The solution next to a start."""
+    q, before, needed = np.asarray(found.one.state.q), np.inf, 0.0
     for _ in range(_STEPS):
         left = found.one.open_part
         if left <= CLOSEST:
@@ -50,7 +78,7 @@ def complete(s: ConstraintEmbedding, q: Array) -> Array:
             f"the dependent dofs of {s.graph.name!r} cannot be found for these independent ones{text}. Start nearer, "
             "move in smaller steps, or use s.assemble(q)."
         )
-    return q
+    return found
 
 
 def _correction(found: EmbeddedModel, left: float) -> Array:
@@ -66,7 +94,8 @@ def _correction(found: EmbeddedModel, left: float) -> Array:
 
 
 def advance(s: ConstraintEmbedding, q: Array, dv: Any, halves: int = _HALVES) -> Array:
-    """Predict by X dv_i + x0/2, the first two terms along the branch, then complete; halved until both agree."""
+    """Predict by X dv_i + x0/2, the first two terms along the branch, then complete; halved until both agree, and until
+    both ends are on one branch."""
     found = s.held(q)
     dv = read_rates(found, dv, "dv_independent")
     v = found.expanded(dv)
@@ -76,18 +105,24 @@ def advance(s: ConstraintEmbedding, q: Array, dv: Any, halves: int = _HALVES) ->
     guess = graph.integrate(q, v + 0.5 * found.x0)
     size = float(np.abs(d * v).max(initial=0.0))
     try:
-        moved = complete(s, guess)
+        end = _closed(s, s.held(guess))
+        moved = np.asarray(end.one.state.q)
         correction = float(np.abs(d * graph.difference(guess, moved)).max(initial=0.0))
-        if correction <= max(TRUST * min(size, LONGEST), SMALL):
+        near = correction <= max(TRUST * min(size, LONGEST), SMALL)
+        closed = max(ASSEMBLED, OPEN_ROWS * found.one.open_part)  # an end near a singular pose is closed less well
+        if near and on_one_branch(s, found, end, closed):
             return moved
     except ConvergenceError:
         if halves <= 0:
             raise
     if halves <= 0:
+        why = (
+            "it leads past a singular pose onto another branch" if near
+            else f"the prediction stays off by {correction:.3g}. The branch turns back here"
+        )
         raise ConvergenceError(
             f"the loops of {graph.name!r} cannot be followed over a step of {size:.3g} (radians, or lengths of the "
-            f"model): the prediction stays off by {correction:.3g}. The branch turns back here; choose other "
-            "independent dofs."
+            f"model): {why}; choose other independent dofs."
         )
     return advance(s, advance(s, q, 0.5 * dv, halves - 1), 0.5 * dv, halves - 1)
 
