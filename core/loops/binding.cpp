@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "drives.hpp"
+#include "rigid/results.hpp"
 #include "single.hpp"
 
 namespace soacraft {
@@ -146,20 +147,22 @@ bool impulse(const ClosedSolver& m, nb::handle q_, nb::handle v_, nb::handle the
 
 // -- calls ------------------------------------------------------------------------------------------------------------
 
+// What a result has: it is made without a call of Python.
+constexpr int RESULT_SLOTS = 6;
+const char* const result_slots[RESULT_SLOTS] = {"vdot", "_numbers", "_source", "_theta", "_loads", "_passive"};
+
 // A Result without its __init__, which would cost a fifth of a call: `wrap` is its class, `frames` its source.
-PyObject* new_result(const Call& c, PyObject* const* out) {
-    static PyObject* const names[] = {PyUnicode_InternFromString("vdot"), PyUnicode_InternFromString("_rest"),
-                                      PyUnicode_InternFromString("_source"), PyUnicode_InternFromString("_theta")};
+PyObject* new_result(const Call& c, PyObject* const* out, PyObject* passive) {
     PyTypeObject* type = reinterpret_cast<PyTypeObject*>(c.wrap);
-    PyObject* values[] = {out[0], out[1], c.frames, out[2]};
+    PyObject* const values[RESULT_SLOTS] = {out[0], out[1], c.frames, out[2] ? out[2] : Py_None, Py_None, passive};
     PyObject* made = type->tp_alloc(type, 0);
-    for (int i = 0; made && i < 4; ++i)
-        if (values[i] && PyObject_SetAttr(made, names[i], values[i]) != 0) Py_CLEAR(made);
+    for (int i = 0; made && i < RESULT_SLOTS; ++i)
+        *reinterpret_cast<PyObject**>(reinterpret_cast<char*>(made) + c.slots[i]) = Py_NewRef(values[i]);
     return made;
 }
 
 // One state, (q, v, force, theta, passive) and where some are driven (driven, rates), with contiguous float64 arrays; the
-// result has vdot, [forces, residuals, q, v] and, where some closure's coordinates are followed, all of these.
+// result has vdot, the bytes of [forces, residuals, q, v] and, where some closure's coordinates are followed, all of these.
 PyObject* quick(const Call& c, PyObject* const* args, std::size_t given, PyObject* names) {
     const ClosedSolver& m = *static_cast<const ClosedSolver*>(c.model);
     if (!c.wrap || (given != 5 && given != 7) || names || m.tree->retired || m.outdated()) return nullptr;
@@ -174,16 +177,16 @@ PyObject* quick(const Call& c, PyObject* const* args, std::size_t given, PyObjec
     s.v = read_vector(args[1], nv), s.force = read_vector(args[2], nv);
     if (!s.theta || !s.v || !s.force || !read_q(m, args[0], s) || !read_forces(m, c, args[4], s)) return nullptr;
     PyObject* out[3] = {PyArray_SimpleNew(1, &nv, NPY_DOUBLE), nullptr, nullptr};
-    if (out[0]) out[1] = PyArray_SimpleNew(1, &width, NPY_DOUBLE);
+    if (out[0]) out[1] = PyBytes_FromStringAndSize(nullptr, width * static_cast<Py_ssize_t>(sizeof(double)));
     if (out[1] && m.plan.follows) out[2] = PyArray_SimpleNew(1, &turns, NPY_DOUBLE);
     PyObject* result = nullptr;
     if (out[1] && (out[2] || !m.plan.follows)) {
-        double *vdot = data_of_new(out[0]), *rest = data_of_new(out[1]), *theta = out[2] ? data_of_new(out[2]) : nullptr;
+        double *vdot = data_of_new(out[0]), *rest = reinterpret_cast<double*>(PyBytes_AS_STRING(out[1])), *theta = out[2] ? data_of_new(out[2]) : nullptr;
         if (best_kernels().solve(m.plan, m.workspace.hold(m.room), m.method, s, {vdot, rest, rest + m.forces(), theta}) &&
             rigid::finite(vdot, nv) && rigid::finite(rest, filled)) {
             std::memcpy(rest + filled, s.q, static_cast<std::size_t>(nq) * sizeof(double));
             std::memcpy(rest + filled + nq, s.v, static_cast<std::size_t>(nv) * sizeof(double));
-            result = new_result(c, out);
+            result = new_result(c, out, args[4]);
         }
     }
     for (PyObject* x : out) Py_XDECREF(x);
@@ -199,7 +202,13 @@ nb::object make_call(nb::handle owner, nb::handle forces, nb::handle fallback, n
     if (!(type->tp_flags & Py_TPFLAGS_HEAPTYPE) || type->tp_base != &PyBaseObject_Type)
         refuse("wrap must be a class of Python, without bases");
     if (source.is_none()) refuse("results need a source");
-    return new_call(quick, owner, solver, nullptr, forces, fallback, source, wrap);
+    nb::object made = new_call(quick, owner, solver, nullptr, forces, fallback, source, wrap);
+    for (int i = 0; i < RESULT_SLOTS; ++i) {
+        const Py_ssize_t at = rigid::slot_of(wrap.ptr(), nb::str(result_slots[i]).ptr());
+        if (at < 0) refuse("the class of results must have the slot %s", result_slots[i]);
+        reinterpret_cast<Call*>(made.ptr())->slots[i] = at;
+    }
+    return made;
 }
 
 // Seconds that one solution takes, looped in C++; for benchmarks. Below zero when Python would have to look at it.

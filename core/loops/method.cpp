@@ -52,7 +52,7 @@ bool is_plain(PyObject* const* args, Py_ssize_t given, PyObject* names, PyObject
 // The result, or null: with an error set, or without one when the function should take the call.
 PyObject* quick(PyObject* const* args, Py_ssize_t given, PyObject* names) {
     static PyObject *const chosen_name = interned("_chosen"), *const turns_name = interned("_turns"),
-                           *const theta_name = interned("_theta"), *const passive_name = interned("_passive");
+                           *const theta_name = interned("_theta");
     PyObject* passive = Py_True;
     if (!is_plain(args, given, names, passive)) return nullptr;
     const Held chosen(PyObject_GetAttr(args[0], chosen_name)), turns(chosen.o ? PyObject_GetAttr(args[0], turns_name) : nullptr);
@@ -62,7 +62,6 @@ PyObject* quick(PyObject* const* args, Py_ssize_t given, PyObject* names) {
     PyObject* found = try_call(PyTuple_GET_ITEM(chosen.o, 2), state, 5);
     if (!found) return nullptr;
     Held result(found);
-    if (passive == Py_False && PyObject_SetAttr(found, passive_name, passive) != 0) return nullptr;
     const Held theta(PyObject_GetAttr(found, theta_name));
     if (!theta.o || (theta.o != Py_None && PyObject_SetAttr(args[0], turns_name, theta.o) != 0)) return nullptr;
     result.o = nullptr;

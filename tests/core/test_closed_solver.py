@@ -385,18 +385,23 @@ def test_rows_and_impulses_of_another_form(good):
     assert core.rows(q, v, theta, outs)
 
 
+class Answer:
+    """What results have."""
+
+    __slots__ = ("_loads", "_numbers", "_passive", "_source", "_theta", "vdot")
+
+
 def test_calls_of_another_form(good):
     core = made(good)
 
     def fallback(*given, **named):
         return "Python", len(given), sorted(named)
 
-    class Answer:
-        pass
-
     fine = (core, {}, fallback, Answer, "here")
     derived = type("Derived", (Answer,), {})
-    others = [(None, 5, "x", object()), (None, []), (None, 5), (None, 5, print, int, np.ndarray, derived), (None,)]
+    fewer = type("Fewer", (), {"__slots__": Answer.__slots__[:-1]})
+    wraps = (None, 5, print, int, np.ndarray, derived, fewer, SimpleNamespace)
+    others = [(None, 5, "x", object()), (None, []), (None, 5), wraps, (None,)]
     for i, bad in enumerate(others):
         for x in bad:
             with pytest.raises(REFUSED):
@@ -410,7 +415,8 @@ def test_calls_of_another_form(good):
     assert type(found) is Answer
     assert found._source == "here"
     assert np.array_equal(found.vdot, given[VDOT][0])
-    assert np.array_equal(found._rest, [*given[REST][0], *one[0], *one[1]])
+    assert np.array_equal(np.frombuffer(found._numbers), [*given[REST][0], *one[0], *one[1]])
+    assert (found._loads, found._passive, call(*one[:4], False)._passive) == (None, True, False)
     assert np.array_equal(found._theta, given[7][0])
     assert call() == ("Python", 0, [])
     assert call(*one, None) == ("Python", 6, [])
@@ -429,15 +435,12 @@ def test_calls_of_another_form(good):
     assert np.array_equal(call(*one).vdot, found.vdot)
 
 
-def test_what_wrap_raises_comes_through(good):
-    class Answer:
-        def __setattr__(self, name, value):
-            raise KeyError("wrapped")
+def test_a_class_of_results_without_a_slot_is_named(good):
+    class Plain:
+        pass
 
-    call, given = _core.closed_call(made(good), {}, print, Answer, 1), state(good)
-    for _ in range(3):
-        with pytest.raises(KeyError, match="wrapped"):
-            call(*(x[0].copy() for x in given[:3]), given[4], True)
+    with pytest.raises(ValueError, match="the class of results must have the slot vdot"):
+        _core.closed_call(made(good), {}, print, Plain, 1)
 
 
 def test_times(good):
@@ -485,9 +488,6 @@ def test_threads_share_a_solver(good):
         core, wrong = made(good, method), []
         wanted, single = state(good), state(good, 1)
         core.run(*wanted), core.run(*single)
-
-        class Answer:
-            pass
 
         call = _core.closed_call(core, {}, lambda *given: None, Answer, "here")
 

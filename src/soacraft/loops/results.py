@@ -139,15 +139,34 @@ class Result:
     it move, and the inertia that of its mass on its length. So the number is the same in all units.
     """
 
-    _theta: Array | None = None  # the coordinates of the closures' hinges, for the next call
-    _loads: Forces | None = None  # external forces; None where none but the model's gravity compensation act
-    _passive = True  # whether that does
+    # Compiled code fills all but `_hinge_forces` and `_info`, without a call of Python.
+    __slots__ = (
+        "__weakref__",
+        "_hinge_forces",
+        "_info",
+        "_loads",
+        "_numbers",
+        "_passive",
+        "_source",
+        "_theta",
+        "vdot",
+    )
 
     def __init__(self, vdot: Array, rest: Array, source: Source) -> None:
         self.vdot = vdot
         """(..., nv), of all dofs of the tree."""
-        self._rest = rest  # forces of loops and couplings, residuals of closures and motion, q, v
+        self._numbers: Array | bytes = rest
         self._source = source
+        self._theta: Array | None = None  # the coordinates of the closures' hinges, for the next call
+        self._loads: Forces | None = None  # external; None where none but the model's gravity compensation act
+        self._passive = True  # whether that does
+
+    @property
+    def _rest(self) -> Array:
+        """Forces of loops and couplings, residuals of closures and motion, q, v."""
+        if isinstance(self._numbers, bytes):
+            self._numbers = np.frombuffer(self._numbers).copy()
+        return self._numbers
 
     @property
     def multipliers(self) -> Mapping[str, Array]:
@@ -181,14 +200,17 @@ class Result:
 
     # -- forces through hinges, accelerations by name --------------------------------------------------------------
 
-    @cached_property
+    @property
     def hinge_forces(self) -> HingeForces:
         """The reactions of all hinges, cut ones too: `r.hinge_forces["crank"]` by body, hinge or loop, at any node and
         in any axes by `.at(...)`. Computed when first asked for.
         """
-        graph, split = self._source.graph(), self._forces + 2 + self._source.graph().nq
-        q, v = self._rest[..., self._forces + 2 : split], self._rest[..., split:]
-        return hinge_forces(graph, q, v, self.vdot, self.multipliers, self._loads, self._passive)
+        if not hasattr(self, "_hinge_forces"):
+            graph, split = self._source.graph(), self._forces + 2 + self._source.graph().nq
+            q, v = self._rest[..., self._forces + 2 : split], self._rest[..., split:]
+            forces = hinge_forces(graph, q, v, self.vdot, self.multipliers, self._loads, self._passive)
+            self._hinge_forces = forces
+        return self._hinge_forces
 
     @property
     def units(self) -> tuple[str, ...]:
@@ -223,10 +245,12 @@ class Result:
         widths = [max(len(row[i]) for row in rows) for i in (0, 1)]
         return "\n".join(f"{a:<{widths[0]}}  {b:<{widths[1]}}  {c}".rstrip() for a, b, c in rows)
 
-    @cached_property
+    @property
     def info(self) -> Info:
         """Rank, redundant rows, independent dofs and condition at its states."""
-        return self._source.info(self._q)
+        if not hasattr(self, "_info"):
+            self._info = self._source.info(self._q)
+        return self._info
 
     @property
     def rank(self) -> Any:

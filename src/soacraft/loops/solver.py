@@ -85,8 +85,6 @@ class Solver(PlannedSolver):
             drives = compiled.driven_plainly(U)
             result = None if drives is None else call(q, v, force, self._turns, passive, *drives)
             if result is not None:
-                if not passive:
-                    result._passive = False
                 if result._theta is not None:
                     self._turns = result._theta
                 return result
