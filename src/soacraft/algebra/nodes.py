@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from soacraft.algebra.blocks import Blocks, identity
+from soacraft.algebra.once import once
 from soacraft.algebra.operator import DIAGONAL, Leaf, Operator, Pattern, allowed
 from soacraft.algebra.regular import inverse as regular_inverse
 from soacraft.algebra.regular import is_regular
@@ -86,6 +87,7 @@ class Scaled(Operator):
     def with_parts(self, parts: tuple[Operator, ...]) -> Operator:
         return Scaled(self.factor, parts[0])
 
+    @once
     def key(self) -> tuple[Any, ...]:
         return ("scaled", self.factor, self.arg.key())
 
@@ -123,6 +125,7 @@ class Sum(Operator):
     def with_parts(self, parts: tuple[Operator, ...]) -> Operator:
         return reduce(lambda x, y: total(x, y, "+"), parts)
 
+    @once
     def key(self) -> tuple[Any, ...]:
         return ("sum", *(t.key() for t in self.terms))
 
@@ -162,6 +165,7 @@ class Product(Operator):
     def with_parts(self, parts: tuple[Operator, ...]) -> Operator:
         return reduce(product, parts)
 
+    @once
     def key(self) -> tuple[Any, ...]:
         return ("product", *(f.key() for f in self.factors))
 
@@ -213,6 +217,7 @@ class Power(Operator):
     def with_parts(self, parts: tuple[Operator, ...]) -> Operator:
         return Power(parts[0], self.n)
 
+    @once
     def key(self) -> tuple[Any, ...]:
         return ("power", self.n, self.arg.key())
 
@@ -243,6 +248,7 @@ class Transpose(Operator):
     def with_parts(self, parts: tuple[Operator, ...]) -> Operator:
         return Transpose(parts[0])
 
+    @once
     def key(self) -> tuple[Any, ...]:
         return ("T", self.arg.key())
 
@@ -312,6 +318,7 @@ class Inverse(Operator):
     def with_parts(self, parts: tuple[Operator, ...]) -> Operator:
         return Inverse(parts[0])
 
+    @once
     def key(self) -> tuple[Any, ...]:
         return ("inv", self.arg.key())
 

@@ -18,6 +18,7 @@ from soacraft.algebra import nodes  # operators themselves: the package imports 
 from soacraft.algebra.blocks import Blocks
 from soacraft.algebra.held import Held
 from soacraft.algebra.instant import at_one_instant
+from soacraft.algebra.once import KEPT, once
 from soacraft.algebra.rounding import measurer
 from soacraft.algebra.space import Space, columns, real
 from soacraft.algebra.vectors import StackedVector
@@ -141,10 +142,15 @@ class Operator(ABC):
         for part in self.parts():
             yield from part.leaves()
 
+    @once
+    def bindings(self) -> tuple[Binding, ...]:
+        """What the leaves take their numbers from, each once."""
+        return tuple({id(leaf.binding): leaf.binding for leaf in self.leaves()}.values())
+
     @property
     def batch(self) -> tuple[int, ...]:
         """The leading axes of the bound states, () for one state."""
-        batches = {leaf.binding.batch for leaf in self.leaves()}
+        batches = {binding.batch for binding in self.bindings()}
         try:
             return np.broadcast_shapes(*batches)
         except ValueError:
@@ -509,7 +515,8 @@ class Operator(ABC):
 
     def __getstate__(self) -> dict[str, Any]:
         """What it is made of; what was computed from it is computed again."""
-        return {name: x for name, x in vars(self).items() if name not in ("_cache", "_watched", "_inverse", "_call")}
+        computed = {"_cache", "_watched", "_inverse", "_call"} | KEPT
+        return {name: x for name, x in vars(self).items() if name not in computed}
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Operator:
         """As `copy` would do it by itself, in fewer calls for each level of the expression."""
@@ -641,6 +648,7 @@ class Leaf(Operator):
     def with_leaves(self, change: Callable[[Leaf], Operator]) -> Operator:
         return change(self)
 
+    @once
     def key(self) -> tuple[Any, ...]:
         return ("leaf", self.name, self.binding.identity())
 

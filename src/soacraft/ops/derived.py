@@ -12,6 +12,7 @@ from soacraft.algebra.evaluate import block_by_recursions
 from soacraft.algebra.held import released
 from soacraft.algebra.measure import magnitude
 from soacraft.algebra.nodes import Inverse
+from soacraft.algebra.once import once
 from soacraft.algebra.operator import DIAGONAL, Operator, Pattern
 from soacraft.algebra.printing import before_dot
 from soacraft.algebra.rounding import NOISES, noise_blocks
@@ -61,6 +62,7 @@ class LyapunovLeaf(DiagonalLeaf):
         symmetric = same and "symmetric" in X.tags
         self.claims = frozenset({"symmetric", "block_diagonal"} if symmetric else ())
 
+    @once
     def key(self) -> tuple[Any, ...]:
         """Written alike with the operator the papers name: R, the composite inertia."""
         named = [(x.name, x.binding.identity()) for x in self.args if isinstance(x, BoundLeaf)]

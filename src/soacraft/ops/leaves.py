@@ -12,6 +12,7 @@ from soacraft.algebra.blocks import Blocks
 from soacraft.algebra.instant import at_one_instant
 from soacraft.algebra.measure import magnitude
 from soacraft.algebra.nodes import Identity
+from soacraft.algebra.once import once
 from soacraft.algebra.operator import Binding, Leaf, Operator, Pattern, allowed
 from soacraft.algebra.space import Space
 from soacraft.algebra.tree import Tree
@@ -229,6 +230,7 @@ class DerivedLeaf(Leaf):
     def with_leaves(self, change: Callable[[Leaf], Operator]) -> Operator:
         return type(self)(*(arg.with_leaves(change) for arg in self.args))
 
+    @once
     def key(self) -> tuple[Any, ...]:
         return (type(self).__name__, *(arg.key() for arg in self.args))
 

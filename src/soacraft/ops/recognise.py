@@ -35,10 +35,12 @@ def as_mass_matrix(x: Operator) -> MassMatrix | None:
             middle = reduce(product, X)
             if middle.pattern() == DIAGONAL and "symmetric" in middle.tags:
                 return MassMatrix(H, phi, middle)  # type: ignore[arg-type]
-    first = next((leaf for leaf in x.leaves() if isinstance(leaf, BoundLeaf)), None)
-    if first is None or not isinstance(x, (Product, Sum)):
+    if not isinstance(x, (Product, Sum)):
         return None
-    s = operators_of(first.binding)
+    first = next((leaf for leaf in x.leaves() if named(leaf, "R")), None)  # in each of the forms below
+    if first is None:
+        return None
+    s = operators_of(first.binding)  # type: ignore[arg-type]
     H, phi, t, R = s.H, s.phi, s.phi_tilde, s.R
     for form in (
         H * (phi * R + R * phi.T - R) * H.T,

@@ -29,7 +29,7 @@ from soacraft.algebra.operator import Leaf, Operator
 from soacraft.algebra.tree import Tree
 from soacraft.ops.derivatives.directions import Direction
 from soacraft.ops.derived import UP, LyapunovLeaf, diag_of
-from soacraft.ops.leaves import tree_of
+from soacraft.ops.leaves import DerivedLeaf, tree_of
 from soacraft.recursions._backend import forward_lyapunov
 
 Array = npt.NDArray[np.float64]
@@ -133,8 +133,7 @@ class LyapunovRate(LyapunovLeaf):
         assert isinstance(found, Leaf)
         return found
 
-    def key(self) -> tuple[Any, ...]:
-        return (type(self).__name__, *(arg.key() for arg in self.args))
+    key = DerivedLeaf.key
 
     def solved(self, X: Blocks) -> dict[int, Array]:
         tree = tree_of(self.spaces[0])

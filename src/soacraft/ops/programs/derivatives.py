@@ -65,7 +65,7 @@ class Columns(Lowering):
 
     def __init__(self, need: Needed) -> None:
         super().__init__(need.fields)
-        self.outside = need.outside
+        self.outside, self.made = need.outside, need.made
 
     def act(self, what: int, field: int, x: int, space: Space) -> int:
         if what in (APPLY, APPLY_T):

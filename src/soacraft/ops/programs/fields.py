@@ -150,6 +150,7 @@ class Needed:
     def __init__(self, fields: Fields) -> None:
         self.fields = fields
         self.outside: dict[int, tuple[Leaf, bytes]] = {}  # with the places of its blocks
+        self.made: dict[Any, int] = {}  # the fields by form: parts of an expression are often alike
 
     def given(self, leaf: Leaf) -> int:
         """The field of a leaf whose numbers Python computes."""
@@ -180,9 +181,13 @@ def numbers_of(leaf: Leaf) -> Array:
 
 def field(expr: Operator, need: Needed) -> int:
     """The field of an expression that has blocks."""
-    made = need.given(expr) if isinstance(expr, Leaf) and type(expr) not in KNOWN else _field(expr, need)
-    need.fields.names.setdefault(made, expr.text())
-    return made
+    written = form(expr)
+    if written not in need.made:
+        made = need.given(expr) if isinstance(expr, Leaf) and type(expr) not in KNOWN else _field(expr, need)
+        if made not in need.fields.names:
+            need.fields.names[made] = expr.text()
+        need.made[written] = made
+    return need.made[written]
 
 
 @singledispatch

@@ -6,44 +6,54 @@ from functools import singledispatch
 from typing import Any
 
 from soacraft.algebra.nodes import Identity, Power, Scaled
+from soacraft.algebra.once import once
 from soacraft.algebra.operator import Leaf, Operator
+from soacraft.ops.derived import LyapunovLeaf
 from soacraft.ops.leaves import DefinedLeaf, DerivedLeaf
 
 
-@singledispatch
+@once
 def form(expr: Operator) -> Any:
     """What is written, whatever it is bound to: equal for expressions that one program serves."""
+    return _form(expr)
+
+
+@singledispatch
+def _form(expr: Operator) -> Any:
     return (type(expr).__name__, *map(form, expr.parts()))
 
 
-@form.register
+@_form.register
 def _(expr: Leaf) -> Any:
     """A class of the user's own may have the name of another."""
     return (type(expr), _without(expr.key(), expr.binding.identity()))
 
 
-@form.register
+@_form.register
 def _(expr: DefinedLeaf) -> Any:
     return form(expr.meaning)
 
 
-@form.register
+@_form.register
 def _(expr: DerivedLeaf) -> Any:
-    """The names in its key may have had other meanings."""
-    return (type(expr), _without(expr.key(), expr.binding.identity()), *map(form, expr.args))
+    """Its key names its arguments, and names may have had other meanings; a key of the user's own may say more."""
+    args = map(form, expr.args)
+    if type(expr).key in (DerivedLeaf.key, LyapunovLeaf.key):
+        return (type(expr), *args)
+    return (type(expr), _without(expr.key(), expr.binding.identity()), *args)
 
 
-@form.register
+@_form.register
 def _(expr: Scaled) -> Any:
     return ("scaled", expr.factor, form(expr.arg))
 
 
-@form.register
+@_form.register
 def _(expr: Power) -> Any:
     return ("power", expr.n, form(expr.arg))
 
 
-@form.register
+@_form.register
 def _(expr: Identity) -> Any:
     space = expr.spaces[0]
     return ("I", space.kind, space.dims if space.kind == "node" else None)

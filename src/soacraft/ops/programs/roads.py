@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from soacraft.algebra.blocks import Blocks
 from soacraft.algebra.evaluate import unit_columns
+from soacraft.algebra.once import once
 from soacraft.algebra.operator import Leaf, Operator
 from soacraft.algebra.vectors import StackedVector
 from soacraft.model.flat.layout import Layout
@@ -190,16 +191,11 @@ def _numbers_of_blocks(sko: SKOModel, road: Road) -> Numbers:
     return numbers
 
 
+@once
 def binding_of(expr: Operator) -> Bound | None:
     """What the numbers of all leaves are taken from; None for several bindings."""
-    first: Bound | None = None
-    for leaf in expr.leaves():
-        binding: Any = leaf.binding
-        if first is None:
-            first = binding
-        elif binding is not first and binding.identity() != first.identity():
-            return None
-    return first
+    bindings: tuple[Any, ...] = expr.bindings()
+    return bindings[0] if bindings and len({binding.identity() for binding in bindings}) == 1 else None
 
 
 def columns(expr: Operator, x: Array) -> Array | None:
