@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from soacraft.contact.dynamics.mujoco import restitution_of
+from soacraft.contact.geometry.filters import named_pairs
 from soacraft.contact.geometry.scene import Scene
 from soacraft.contact.solvers.blocks import MOST
 from soacraft.errors import ModelError
@@ -47,7 +49,8 @@ class Surfaces:
     as in MJCF: `friction`, of which `condim` tells what acts (1 none, 3 sliding, 4 spinning, 6 rolling too), and
     `restitution`, else that of the damping ratio of `solref` where it is below 1 (see `mujoco`). Of two shapes the one
     with the higher `priority` counts, else the larger of each number; `<pair>` of MJCF has its own; `pairs` has the
-    numbers of pairs by the names of two shapes or bodies: {("foot", "floor"): (0.8, 0.0)}.
+    numbers of pairs by the names of two shapes or bodies: {("foot", "floor"): (0.8, 0.0)}. It counts more than all
+    that the model says; two shapes count more than a shape and a body, and those more than two bodies.
     """
 
     def __init__(
@@ -56,19 +59,18 @@ class Surfaces:
         self._default = _Surface(*_friction(friction, "the default"), _restitution(restitution, "the default"), 0.0)
         self._carrier = {x.name: x.carrier.name for x in scene.placed}
         self._own = {x.name: self._of_shape(x.name, x.geometry.attributes) for x in scene.placed}
-        self._pairs: dict[frozenset[str], _Surface] = {}
-        short = {x.geometry.name: x.name for x in scene.placed}
-        for record in scene.model.records:
-            given = [str(record.attributes.get(k, "")) for k in ("geom1", "geom2")]
-            a, b = (short.get(x, x) for x in given)
-            if record.kind == "contact pair" and a in self._own and b in self._own:
-                self._pairs[frozenset((a, b))] = self._of_pair(a, b, record.attributes)
-        self._take(pairs)
+        self._told: dict[frozenset[str], _Surface] = {}
+        for (i, j), told in named_pairs(scene.model, list(scene.placed)):
+            a, b = scene.placed[i].name, scene.placed[j].name
+            self._told[frozenset((a, b))] = self._of_pair(a, b, told)
+        self._pairs = self._take(pairs)
 
-    def _take(self, pairs: Any) -> None:
+    def _take(self, pairs: Any) -> dict[frozenset[str], _Surface]:
+        """What the user says of pairs, by names of shapes or bodies."""
         if pairs is not None and not isinstance(pairs, Mapping):
             raise ModelError(f"pairs must be {{(name, name): (friction, restitution)}}, got {pairs!r:.60}.")
         known = {*self._own, *self._carrier.values()}
+        made: dict[frozenset[str], _Surface] = {}
         for names, numbers in (pairs or {}).items():
             if not (isinstance(names, tuple) and isinstance(numbers, tuple) and len(names) == len(numbers) == 2):
                 raise ModelError(f"pairs has {names!r:.60}: {numbers!r:.60}; give (a, b): (friction, restitution).")
@@ -76,16 +78,32 @@ class Surfaces:
                 if name not in known:
                     raise ModelError(f"pairs has {name!r}, which is no shape or body here: {sorted(known)[:8]}.")
             who = f"pair {names!r}"
-            self._pairs[frozenset(names)] = _Surface(*_friction(numbers[0], who), _restitution(numbers[1], who), 0.0)
+            told = _Surface(*_friction(numbers[0], who), _restitution(numbers[1], who), 0.0)
+            if made.setdefault(frozenset(names), told) != told:
+                raise ModelError(f"pairs has {names!r} twice, with different numbers; leave one of them out.")
+        self._refuse_ties(made)
+        return made
+
+    def _refuse_ties(self, pairs: Mapping[frozenset[str], _Surface]) -> None:
+        """Refuse two entries of a shape and a body that are as particular as each other for two shapes."""
+        mixed = [(who, told) for who, told in pairs.items() if len(who & self._own.keys()) == 1 and len(who) == 2]
+        for (one, first), (other, second) in combinations(mixed, 2):
+            (a,), (b,) = one & self._own.keys(), other & self._own.keys()
+            both = one == {a, self._carrier[b]} and other == {self._carrier[a], b}
+            if both and first != second and frozenset((a, b)) not in pairs:
+                raise ModelError(
+                    f"pairs has {tuple(sorted(one))!r} and {tuple(sorted(other))!r}, which say different things of "
+                    f"{a!r} and {b!r}; add ({a!r}, {b!r}): (friction, restitution)."
+                )
 
     def of(self, a: str, b: str) -> tuple[tuple[float, ...], float]:
         """Coefficients of friction (those of a `Cone`) and restitution of two shapes by name."""
-        for one in (a, self._carrier[a]):
-            for other in (b, self._carrier[b]):
-                told = self._pairs.get(frozenset((one, other)))
-                if told is not None:
-                    return told.coefficients, told.restitution
-        both = self._of_two(a, b)
+        on_a, on_b = self._carrier[a], self._carrier[b]
+        for names in ((a, b), (a, on_b), (on_a, b), (on_a, on_b)):  # the most particular first
+            said = self._pairs.get(frozenset(names))
+            if said is not None:
+                return said.coefficients, said.restitution
+        both = self._told.get(frozenset((a, b))) or self._of_two(a, b)
         return both.coefficients, both.restitution
 
     def _of_two(self, a: str, b: str) -> _Surface:
@@ -100,7 +118,7 @@ class Surfaces:
     def table(self, names: Sequence[str]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], Array, Array]:
         """Groups of shapes that are equal to all others, (shapes); of two groups the rows of their contact, (groups,
         groups), coefficients of friction, (groups, groups, 5), and restitution. O(shapes + groups^2)."""
-        told: frozenset[str] = frozenset().union(*self._pairs)
+        told: frozenset[str] = frozenset().union(*self._pairs, *self._told)
         groups: dict[Any, int] = {}
         first: list[str] = []
         numbers = []

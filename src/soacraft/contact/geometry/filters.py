@@ -11,7 +11,7 @@ user name are exceptions. So thousands of shapes take no longer than their numbe
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -108,22 +108,43 @@ def exceptions(mb: Multibody, shapes: list[Placed]) -> dict[Pair, bool]:
     """
     group, _ = rigid_groups(mb)
     bodies: dict[str, list[int]] = defaultdict(list)
-    geometries: dict[str, list[int]] = defaultdict(list)
     for i, x in enumerate(shapes):
         bodies[x.carrier.name].append(i)
-        for name in {x.name, x.geometry.name}:
-            geometries[name].append(i)
     made: dict[Pair, bool] = {}
-    for kinds, may, known in _ORDER:
+    for kinds, may in _ORDER:
         for kind, attributes in _records(mb):
             if kind not in kinds:
                 continue
-            numbers = bodies if known == "bodies" else geometries
-            a, b = (numbers.get(str(attributes.get(key, "")), []) for key in _KEYS[kind])
-            for i in a:
-                for j in b:
-                    if group[shapes[i].carrier] is not group[shapes[j].carrier]:
-                        made[min(i, j), max(i, j)] = may
+            a, b = (bodies.get(str(attributes.get(key, "")), []) for key in _KEYS[kind])
+            made.update({(min(i, j), max(i, j)): may for i in a for j in b})
+    made.update({pair: True for pair, _ in named_pairs(mb, shapes)})
+    return {(i, j): may for (i, j), may in made.items() if group[shapes[i].carrier] is not group[shapes[j].carrier]}
+
+
+def named_pairs(mb: Multibody, shapes: list[Placed]) -> list[tuple[Pair, Mapping[str, Any]]]:
+    """The pairs of MJCF's `<pair>` and what each says. A geometry is named as in its file, or with its body
+    ("foot/sole"); a name that several shapes have is refused. O(pairs named + shapes).
+    """
+    full = {x.name: [i] for i, x in enumerate(shapes)}
+    short: dict[str, list[int]] = defaultdict(list)
+    for i, x in enumerate(shapes):
+        short[x.geometry.name].append(i)
+    made: list[tuple[Pair, Mapping[str, Any]]] = []
+    for kind, attributes in _records(mb):
+        names = [str(attributes.get(key, "")) for key in ("geom1", "geom2")]
+        meant = [full.get(name) or short.get(name, []) for name in names]
+        if kind != "contact pair" or not all(meant):  # of shapes that are not here
+            continue
+        for name, those in zip(names, meant, strict=True):
+            if len(those) > 1:
+                told = " and ".join(repr(shapes[i].name) for i in those[:4])
+                raise ModelError(
+                    f"contact pair {names[0]!r} - {names[1]!r}: {name!r} is the name of {len(those)} shapes, {told}; "
+                    "name one of them so in the pair, or give them different names."
+                )
+        (i,), (j,) = meant
+        if i != j:
+            made.append(((min(i, j), max(i, j)), attributes))
     return made
 
 
@@ -149,13 +170,11 @@ def _records(mb: Multibody) -> Iterator[tuple[str, Any]]:
 
 _KEYS = {
     "contact exclude": ("body1", "body2"),
-    "contact pair": ("geom1", "geom2"),
     "disable_collisions": ("link1", "link2"),
     "enable_collisions": ("link1", "link2"),
 }
 #: Later ones count more.
 _ORDER = (
-    (("contact exclude", "disable_collisions"), False, "bodies"),
-    (("enable_collisions",), True, "bodies"),
-    (("contact pair",), True, "geometries"),
+    (("contact exclude", "disable_collisions"), False),
+    (("enable_collisions",), True),
 )
