@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 from itertools import pairwise
 
 import numpy as np
@@ -262,6 +264,50 @@ def test_a_mesh_that_cannot_be_drawn_is_listed_and_the_body_drawn_by_its_links(t
     assert list(scene.missing) == ["block/skin"]
     assert why in scene.missing["block/skin"]
     assert "1 not drawn: see missing" in repr(scene)
+
+
+def gltf(uri):
+    """Two triangles as glTF: one in the file itself, one in a buffer at `uri`."""
+    points = np.array([(0, 0, 0), (1, 0, 0), (0, 1, 0)], dtype="<f4").tobytes()
+    order = np.arange(3, dtype="<u2").tobytes()
+    own = "data:application/octet-stream;base64," + base64.b64encode(points + order).decode()
+    views, accessors, primitives = [], [], []
+    for k in range(2):
+        views += [{"buffer": k, "byteOffset": 0, "byteLength": 36}, {"buffer": k, "byteOffset": 36, "byteLength": 6}]
+        accessors += [
+            {"bufferView": 2 * k, "componentType": 5126, "count": 3, "type": "VEC3"},
+            {"bufferView": 2 * k + 1, "componentType": 5123, "count": 3, "type": "SCALAR"},
+        ]
+        primitives.append({"attributes": {"POSITION": 2 * k}, "indices": 2 * k + 1})
+    told = {
+        "asset": {"version": "2.0"}, "scene": 0, "scenes": [{"nodes": [0]}], "nodes": [{"mesh": 0}],
+        "meshes": [{"primitives": primitives}], "bufferViews": views, "accessors": accessors,
+        "buffers": [{"uri": own, "byteLength": 42}, {"uri": uri or own, "byteLength": 42}],
+    }  # fmt: skip
+    return json.dumps(told).encode(), points + order
+
+
+@pytest.mark.parametrize("kind", ["gltf", "glb"])
+@pytest.mark.parametrize("uri", [None, "part.bin", "../part.bin"])
+def test_gltf_with_numbers_in_other_files_is_listed(tmp_path, kind, uri):
+    """Without them a part of the mesh would be missing in silence; and files are read in the folder alone."""
+    folder = tmp_path / "meshes"
+    folder.mkdir()
+    text, numbers = gltf(uri)
+    (folder / "part.bin").write_bytes(numbers)
+    (tmp_path / "part.bin").write_bytes(numbers)
+    if kind == "glb":
+        text += b" " * (-len(text) % 4)
+        head = b"glTF" + (2).to_bytes(4, "little") + (20 + len(text)).to_bytes(4, "little")
+        text = head + len(text).to_bytes(4, "little") + b"JSON" + text
+    (folder / f"part.{kind}").write_bytes(text)
+    scene = sc.view.scene(with_mesh(f"part.{kind}"), folder=folder)
+    if uri is None:
+        (part,) = scene.parts
+        assert len(part.surface.triangles) == 2
+    else:
+        why = f"has its numbers in another file, {uri!r}, which is not read; save it as one .glb file"
+        assert why in scene.missing["block/skin"]
 
 
 @pytest.mark.parametrize(

@@ -90,6 +90,8 @@ def _read_obj(data: bytes) -> Triangles:
             points.append(_point(words[1:], more=(4, 6, 7)))
         elif words[0] == b"f":
             corner = [int(each.split(b"/")[0]) for each in words[1:]]
+            if len(corner) < 3:
+                raise ValueError(f"a face has {len(corner)} corner{'s' * (len(corner) != 1)}; three or more make one")
             if 0 in corner:
                 raise ValueError("a face names vertex 0; they count from 1")
             corner = [i - 1 if i > 0 else len(points) + i for i in corner]

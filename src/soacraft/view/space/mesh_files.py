@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -59,6 +60,8 @@ def _read(place: Path, name: str) -> Triangles:
     size = place.stat().st_size
     if size > LARGEST_TEXT:
         raise ModelFileError(f"mesh {name!r} has {size} bytes, and {LARGEST_TEXT} is the most; make it coarser.")
+    if kind in (".glb", ".gltf"):
+        _refuse_outside(place.read_bytes(), name)
     trimesh = extra("trimesh", f"the mesh {name!r}")
     try:
         found = trimesh.load(place, force="mesh", process=False)
@@ -71,3 +74,21 @@ def _read(place: Path, name: str) -> Triangles:
     if triangles.min() < 0 or triangles.max() >= len(points):
         raise ModelFileError(f"mesh {name!r} has a triangle of vertices that are not among its {len(points)}.")
     return points, triangles
+
+
+def _refuse_outside(data: bytes, name: str) -> None:
+    """Refuse a glTF file whose numbers are in other files: those are not read, and parts of it would be missing."""
+    # a binary one has a header of 12 bytes, then the length of its text and the word JSON
+    text = data[20 : 20 + int.from_bytes(data[12:16], "little")] if data[:4] == b"glTF" else data
+    try:
+        told = json.loads(text)
+    except (ValueError, RecursionError):
+        return  # trimesh tells what is wrong
+    buffers = told.get("buffers") if isinstance(told, dict) else None
+    for each in buffers if isinstance(buffers, list) else []:
+        place = each.get("uri") if isinstance(each, dict) else None
+        if isinstance(place, str) and not place.startswith("data:"):
+            raise ModelFileError(
+                f"mesh {name!r} has its numbers in another file, {place!r:.60}, which is not read; save it as one .glb "
+                "file."
+            )
