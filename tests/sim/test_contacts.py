@@ -37,6 +37,24 @@ def test_forces_of_a_stack_by_pair_and_body():
         seen.force("lower")
 
 
+@pytest.mark.parametrize("compiled", [True, False])
+def test_an_unknown_name_is_refused_in_a_step(compiled):
+    """A body that does not touch has no impulse; one that is not there is no answer."""
+    mb = ground()
+    box(mb, "low")
+    box(mb, "aside")
+    laws = {} if compiled else {"law": "poisson"}
+    _, touch = run(mb, [*free(0, 0, 0.1), *free(5, 0, 3.0)], np.zeros(12), 0.02, 0.01, **laws)
+    assert touch.steps
+    for step in touch.steps:
+        assert step.impulse_on("aside").tolist() == [0, 0, 0]
+        assert step.impulse_on("low", "aside/skin").tolist() == [0, 0, 0]
+        with pytest.raises(sc.errors.ModelError, match="no shape or body with shapes 'lows'; did you mean 'low'"):
+            step.impulse_on("lows")
+        with pytest.raises(sc.errors.ModelError, match="no shape or body with shapes 'nobody'; there are 'aside', "):
+            step.impulse_on("low", "nobody")
+
+
 def test_each_run_has_its_own_contacts():
     """A ball that falls: no touch before it lands; a second run of the same propagator tells its own rows alone."""
     mb = ground()

@@ -1,5 +1,8 @@
 """One-sided couplings and ropes in motion: stops, ratchets, winches, against closed forms."""
 
+import json
+import re
+
 import numpy as np
 import pytest
 
@@ -147,6 +150,53 @@ def test_refusals():
         mb.couple("s", {"x": 1}, active=False, one_sided=True)
     with pytest.raises(sc.errors.ModelError, match="the length of rope 'r' is 0 m; it must be above 0"):
         mb.add_rope("r", "inertial", "z", 0.0)
-    mb.close_loop("odd", "inertial", "z", sc.Weld(), active=False, attributes={"one_sided": True})
-    with pytest.raises(sc.errors.ModelError, match="loop 'odd' is one-sided, and no rope: of closures ropes alone"):
-        advance(mb, 0.01)
+
+
+@pytest.mark.parametrize("key", ["one_sided", "length"])
+def test_attributes_of_ropes_are_not_given_to_loops(key):
+    """One could make a closure that ties nothing, and looks like one that does."""
+    mb = mass()
+    text = f"loop 'odd': the attribute '{key}' is that of one-sided ones; make a rope with mb.add_rope(...), or choose"
+    told = {key: True}
+    for close in (
+        lambda: mb.close_loop("odd", "inertial", "z", sc.Spherical(), attributes=told),
+        lambda: mb.add_rolling("odd", "z", radius=0.1, attributes=told),
+        lambda: mb.add_rope("odd", "inertial", "z", 1.0, attributes=told),
+    ):
+        with pytest.raises(sc.errors.ModelError, match=re.escape(text)):
+            close()
+    assert not mb.loops
+    mb.close_loop("fine", "inertial", "z", sc.Spherical(), attributes={"maker": "Rope & Co", "sides": 1})
+
+
+@pytest.mark.parametrize("one_sided", [False, True, "rate"])
+def test_attributes_of_one_sided_couplings_are_said_as_such(one_sided):
+    mb = mass()
+    text = r"coupling 'c': the attribute 'one_sided' is that of one-sided ones; say mb.couple\(..., one_sided=True\)"
+    with pytest.raises(sc.errors.ModelError, match=text):
+        mb.couple("c", {"x": 1}, attributes={"one_sided": True}, one_sided=one_sided)
+    assert not mb.couplings
+
+
+@pytest.mark.parametrize(
+    ("part", "fields", "text"),
+    [
+        ("loops", {"attributes": {"one_sided": "rate", "length": 1.5}}, "'rope' is one-sided, and no rope"),
+        ("loops", {"active": True}, "loop 'rope' is one-sided, and no rope"),
+        ("loops", {"hinge": {"kind": "Weld"}}, "loop 'rope' is one-sided, and no rope"),
+        ("loops", {"attributes": {"one_sided": True}}, "the length of rope 'rope' must"),
+        ("loops", {"attributes": {"length": 1.5}}, "the attribute 'length' is that of one-sided ones"),
+        ("couplings", {"attributes": {"one_sided": "up"}}, "of coupling 'stop' must be True, False or 'rate'"),
+        ("couplings", {"active": True}, "coupling 'stop' is one-sided, so it must not be active"),
+    ],
+)
+def test_files_with_other_one_sided_parts_are_refused(tmp_path, part, fields, text):
+    mb, file = mass(), tmp_path / "m.json"
+    mb.add_rope("rope", "inertial", "z", 1.5)
+    mb.couple("stop", {"x": 1}, 0.2, one_sided=True)
+    sc.save(mb, file)
+    told = json.loads(file.read_text())
+    told[part][0].update(fields)
+    file.write_text(json.dumps(told))
+    with pytest.raises(sc.errors.ModelFileError, match=text):
+        sc.load(file)

@@ -214,10 +214,20 @@ class Reader:
         for i, x in enumerate(self.model.loops):
             hinge = self._hinge(x.hinge, f"$.loops[{i}].hinge")
             with self.at(f"$.loops[{i}]"):
-                mb.close_loop(x.name, x.a, x.b, hinge, x.active, x.attributes)
+                told = dict(x.attributes)
+                if "one_sided" in told:  # a rope
+                    if told.pop("one_sided") is not True or not isinstance(hinge, kinds.Spherical) or x.active:
+                        raise ModelError(f"loop {x.name!r} is one-sided, and no rope: that is an inactive Spherical().")
+                    mb.add_rope(x.name, x.a, x.b, told.pop("length", None), told)
+                else:
+                    mb.close_loop(x.name, x.a, x.b, hinge, x.active, told)
         for i, y in enumerate(self.model.couplings):
             with self.at(f"$.couplings[{i}]"):
-                mb.couple(y.name, y.terms, y.offset, y.active, y.attributes)
+                told = dict(y.attributes)
+                one_sided = told.pop("one_sided", False)
+                if one_sided and y.active:
+                    raise ModelError(f"coupling {y.name!r} is one-sided, so it must not be active.")
+                mb.couple(y.name, y.terms, y.offset, bool(one_sided) or y.active, told, one_sided)
         for i, z in enumerate(self.model.tendons):
             with self.at(f"$.tendons[{i}]"):
                 mb.add_tendon(z.name, z.terms, _law(z.stiffness), _law(z.damping), z.rest, z.attributes)

@@ -34,7 +34,7 @@ from soacraft.model.tree.joining.copying import copy_into
 from soacraft.model.tree.lookup import Lookup
 from soacraft.model.tree.parts import gears
 from soacraft.model.tree.parts.catalogue import Catalogue
-from soacraft.model.tree.parts.closures import Closure, Coupling, one_sided_attributes
+from soacraft.model.tree.parts.closures import Closure, Coupling, one_sided_attributes, refuse_reserved
 from soacraft.model.tree.parts.curves import Curve
 from soacraft.model.tree.parts.import_report import ImportReport
 from soacraft.model.tree.parts.records import Actuator, Keyframe, Material, Record
@@ -364,6 +364,7 @@ class Multibody(Lookup, Drawn, Stated, FrameMotion):
         >>> mb.close_loop("ring", "inertial", "link3/tip", Spherical())
         loop 'ring': 'link3/tip' on 'inertial' by Spherical()
         """
+        refuse_reserved(attributes, "loop", name)
         return self._attachments.close_loop(name, node_a, node_b, hinge, active, attributes)
 
     def add_rolling(
@@ -454,7 +455,7 @@ class Multibody(Lookup, Drawn, Stated, FrameMotion):
         >>> serial_chain(2).couple("stop", {"link1": 1, "link2": 1}, -0.5, one_sided=True)
         coupling 'stop': 1 link1 + 1 link2 >= -0.5
         """
-        told = one_sided_attributes(one_sided, active, attributes, f"coupling {name!r}")
+        told = one_sided_attributes(one_sided, active, attributes, "coupling", name)
         return self._attachments.couple(name, terms, offset, False if told else active, told or attributes)
 
     def add_rope(
@@ -475,7 +476,7 @@ class Multibody(Lookup, Drawn, Stated, FrameMotion):
         reach = float(finite(length, (), f"the length of rope {name!r}", ModelError))
         if not reach > 0.0:
             raise ModelError(f"the length of rope {name!r} is {reach:g} m; it must be above 0; else close a loop.")
-        told = one_sided_attributes(True, True, attributes, f"rope {name!r}")
+        told = one_sided_attributes(True, True, attributes, "loop", name)
         return self._attachments.close_loop(name, node_a, node_b, Spherical(), False, {**told, "length": reach})
 
     def remove_coupling(self, coupling: Coupling | str) -> None:

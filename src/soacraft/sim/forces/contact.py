@@ -300,7 +300,7 @@ class Contact:
         while self.steps and self.steps[-1].t > t - h * (1.0 - 1e-9):  # a step that is taken again, up to an event
             self.steps.pop()
         if done.impulses is not None:
-            self.steps.append(step_of(t, rows, done))
+            self.steps.append(step_of(t, rows, done, self.scene.names))
         return done
 
     def out_of(self, problem: Mechanism, t: float, q: Array) -> Array | None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from soacraft.contact.dynamics.impulses import Resolved
 from soacraft.contact.dynamics.rows import ContactRows
+from soacraft.errors import ModelError, near
 from soacraft.sim.forces.compiled_contact import STATES, ContactLog
 from soacraft.spatial.checks import Array
 
@@ -34,6 +37,8 @@ class ContactStep:
     """Of the contacts: negative where they took energy."""
     factor: float
     """1, or by how much restitution was made smaller for the energy not to rise."""
+    names: tuple[str, ...]
+    """Of all shapes that may touch, "body/shape"."""
 
     @property
     def gain(self) -> float:
@@ -42,6 +47,7 @@ class ContactStep:
 
     def impulse_on(self, name: str, other: str | None = None) -> Array:
         """The impulse on a shape or body, from another one or from all, in inertial axes, (3), in N s."""
+        require_names(self.names, name, other)
         total = np.zeros(3)
         for (a, b), p in zip(self.pairs, self.impulses, strict=True):
             if is_of(b, name) and is_of(a, other):
@@ -84,8 +90,16 @@ def is_of(shape: str, name: str | None) -> bool:
     return name is None or name in (shape, shape.rpartition("/")[0])
 
 
-def step_of(t: float, rows: ContactRows, done: Resolved) -> ContactStep:
-    """The contacts of a step that ends at t, or of an impact then."""
+def require_names(shapes: Sequence[str], *names: Any) -> None:
+    """Refuse a name that is none of these shapes, "body/shape", and none of their bodies; None is any."""
+    for name in names:
+        if name is not None and not any(is_of(x, name) for x in shapes):
+            known = sorted({*shapes, *(x.rpartition("/")[0] for x in shapes)})
+            raise ModelError(f"there is no shape or body with shapes {name!r:.80}{near(str(name), known)}")
+
+
+def step_of(t: float, rows: ContactRows, done: Resolved, names: tuple[str, ...]) -> ContactStep:
+    """The contacts of a step that ends at t, or of an impact then, of shapes of these names."""
     found = done.impulses
     assert found is not None
     p = rows.wrenches(found.p)
@@ -93,7 +107,7 @@ def step_of(t: float, rows: ContactRows, done: Resolved) -> ContactStep:
     effort = found.sweeps + found.newton + found.interior + found.proximal
     return ContactStep(
         t, tuple(rows.contacts.pairs), points, p[:, 3:], p[:, :3], np.array(rows.gap), found.state[: len(rows)],
-        found.residual, effort, found.unique, done.work, done.factor,
+        found.residual, effort, found.unique, done.work, done.factor, names,
     )  # fmt: skip
 
 
@@ -106,7 +120,7 @@ def steps_of(log: ContactLog) -> list[ContactStep]:
             ContactStep(
                 float(t), tuple((log.names[i], log.names[j]) for i, j in shapes), points[:, 2:5], points[:, 5:8],
                 points[:, 8:11], points[:, 11], tuple(STATES[int(x)] for x in points[:, 12]), float(residual),
-                int(effort), bool(unique), float(work), float(factor),
+                int(effort), bool(unique), float(work), float(factor), log.names,
             )
         )  # fmt: skip
     return made

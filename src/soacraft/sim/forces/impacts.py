@@ -131,7 +131,7 @@ class Impacts:
                 "no sliding; use sc.sim.Contact with integrator='moreau', or a restitution above 0."
             )
         self._refuse_zeno(t, rows.contacts.pairs, u)
-        self.impacts.append(step_of(t, rows, done))
+        self.impacts.append(step_of(t, rows, done, self.scene.names))
         mb.v = done.v
 
     def _refuse_zeno(self, t: float, pairs: list[tuple[str, str]], u: Array) -> None:

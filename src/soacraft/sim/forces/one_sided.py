@@ -16,7 +16,6 @@ import numpy as np
 
 from soacraft import dynamics as dyn
 from soacraft.errors import ModelError, StateError
-from soacraft.model.hinges import Spherical
 from soacraft.model.sizes.measure import measure_of
 from soacraft.model.states.kinematics import pose_of_frame
 from soacraft.model.tree.frames.frame import Body
@@ -59,12 +58,6 @@ class OneSided:
                 raise StateError(f"one_sided[{name!r}] must be a function of time, got {drive!r:.60}.")
         places = coordinate_names(mb)
         self._terms = {x.name: _terms(mb, x, places) for x in self._ties if isinstance(x, Coupling)}
-        for x in self._ties:
-            if isinstance(x, Closure) and not (isinstance(x.hinge, Spherical) and "length" in x.attributes):
-                raise ModelError(
-                    f"loop {x.name!r} is one-sided, and no rope: of closures ropes alone are one-sided "
-                    "(mb.add_rope); use mb.couple(..., one_sided=True)."
-                )
 
     def __len__(self) -> int:
         return len(self._ties)

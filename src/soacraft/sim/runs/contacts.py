@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from soacraft.errors import ModelError, near
-from soacraft.sim.forces.contact_steps import ContactDiary, ContactStep, is_of
+from soacraft.sim.forces.contact_steps import ContactDiary, ContactStep, is_of, require_names
 from soacraft.spatial.checks import Array
 
 
@@ -67,7 +65,7 @@ class ContactHistory:
 
     def force(self, name: str, other: str | None = None) -> Array:
         """The force of contact on a shape or body, from another one or from all, (rows, 3), in N."""
-        self._require(name, other)
+        require_names(self._names, name, other)
         found = np.zeros((self._count, 3))
         for i, x in zip(self._rows, self.steps, strict=True):
             found[i] = x.impulse_on(name, other) / self._length[i]
@@ -75,7 +73,7 @@ class ContactHistory:
 
     def touches(self, name: str, other: str | None = None) -> npt.NDArray[np.bool_]:
         """A sensor of touch: whether a shape or body is pressed, by another one or by any, (rows)."""
-        self._require(name, other)
+        require_names(self._names, name, other)
         found = np.zeros(self._count, dtype=bool)
         for i, x in zip(self._rows, self.steps, strict=True):
             found[i] = any(
@@ -83,12 +81,6 @@ class ContactHistory:
                 for (a, b), p in zip(x.pairs, x.impulses, strict=True)
             )
         return found
-
-    def _require(self, *names: Any) -> None:
-        known = {*self._names, *(x.rpartition("/")[0] for x in self._names)}
-        for name in names:
-            if name is not None and name not in known:
-                raise ModelError(f"there is no shape or body with shapes {name!r:.80}{near(str(name), sorted(known))}")
 
     def __repr__(self) -> str:
         return f"<contacts of {len(self.steps)} steps, {len(self.pairs)} pairs>"

@@ -210,10 +210,10 @@ def copy_attachments(
     """
     new = dict(dofs or {})
     for x in mb.loops:
-        other.close_loop(x.name, x.a.full_name, x.b.full_name, x.hinge, x.active, x.attributes)
+        other._attachments.close_loop(x.name, x.a.full_name, x.b.full_name, x.hinge, x.active, x.attributes)
     for c in mb.couplings:
         terms = {new.get(dof, dof): term for dof, term in c.terms.items()}
-        other.couple(c.name, terms, c.offset, c.active, c.attributes)
+        other._attachments.couple(c.name, terms, c.offset, c.active, c.attributes)
     for t in mb._attachments.tendons.values():
         pulled = {new.get(dof, dof): c for dof, c in t.terms.items()}
         other.add_tendon(t.name, pulled, t.stiffness, t.damping, t.rest, t.attributes)

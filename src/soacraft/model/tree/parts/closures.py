@@ -129,8 +129,10 @@ def coupling_error(coupling: Coupling, names: Mapping[str, int], q: Array) -> fl
     return float(sum(values, start=-coupling.offset))
 
 
-def one_sided_attributes(one_sided: Any, active: Any, given: Any, what: str) -> dict[str, Any]:
+def one_sided_attributes(one_sided: Any, active: Any, given: Any, kind: str, name: Any) -> dict[str, Any]:
     """The attributes of a one-sided coupling or rope; empty for one that is not."""
+    refuse_reserved(given, kind, name)
+    what = f"{'rope' if kind == 'loop' else kind} {name!r}"
     if one_sided is False:
         return {}
     if one_sided is not True and one_sided != "rate":
@@ -138,6 +140,22 @@ def one_sided_attributes(one_sided: Any, active: Any, given: Any, what: str) -> 
     if active is not True:
         raise ModelError(f"{what} is one-sided, and so not active in solvers of loops; leave active= out.")
     return {**(given or {}), "one_sided": one_sided}
+
+
+#: What a rope and a one-sided coupling keep in their attributes, and how each is said.
+RESERVED = {
+    "loop": {"one_sided": "make a rope with mb.add_rope(...)", "length": "make a rope with mb.add_rope(...)"},
+    "coupling": {"one_sided": "say mb.couple(..., one_sided=True)"},
+}
+
+
+def refuse_reserved(given: Any, kind: str, name: Any) -> None:
+    """Refuse attributes of a loop or a coupling that would make it one-sided, or look so."""
+    for key, cure in RESERVED[kind].items():
+        if isinstance(given, Mapping) and key in given:
+            raise ModelError(
+                f"{kind} {name!r}: the attribute {key!r} is that of one-sided ones; {cure}, or choose another name."
+            )
 
 
 def make_attributes(given: Any, what: str) -> Attributes:
