@@ -7,6 +7,8 @@
 #include "array.hpp"
 #include "numpy_array.hpp"
 
+#include <structmember.h>
+
 namespace soacraft {
 
 struct Call;
@@ -37,6 +39,19 @@ struct Call {
 
 nb::object new_call(Quick quick, nb::handle owner, void* model, const void* kernel, nb::handle forces,
                     nb::handle fallback, nb::handle frames, nb::handle wrap);
+
+// Where a slot is in the instances of a class; -1: it has no such slot.
+inline Py_ssize_t slot_of(PyObject* type, PyObject* name) {
+    PyObject* member = PyObject_GetAttr(type, name);
+    if (!member) return PyErr_Clear(), -1;
+    Py_ssize_t at = -1;
+    if (Py_TYPE(member) == &PyMemberDescr_Type) {
+        const PyMemberDef* slot = reinterpret_cast<PyMemberDescrObject*>(member)->d_member;
+        if (slot->type == T_OBJECT_EX) at = slot->offset;
+    }
+    Py_DECREF(member);
+    return at;
+}
 
 // What a Call answers by itself; null, with an error set or without one, where its Python function would be asked, and for
 // other objects.

@@ -3,10 +3,11 @@
 #include <vector>
 
 #include "loops/job.hpp"
+#include "soacraft/contact/lanes/pair_job.hpp"
 #include "soacraft/program/plan.hpp"
 #include "soacraft/rigid/drivers/job.hpp"
 
-// What each build of `rigid/kernels.cpp`, `loops/kernels.cpp` and `program/kernels.cpp` exports.
+// What each build of `rigid/kernels.cpp`, `loops/kernels.cpp`, `program/kernels.cpp` and `contact/kernels.cpp` exports.
 #define SOACRAFT_BUILD(target)                    \
     namespace soacraft {                          \
     namespace rigid {                             \
@@ -18,6 +19,11 @@
     namespace program {                           \
     namespace target {                            \
     extern const Machine kernels;                 \
+    }                                             \
+    }                                             \
+    namespace contact {                           \
+    namespace target {                            \
+    extern const PairKernels kernels;             \
     }                                             \
     }                                             \
     }
@@ -34,9 +40,11 @@ struct Build {
     const rigid::Kernels* rigid;
     const loops::Kernels* loops;
     const program::Machine* programs;
+    const contact::PairKernels* pairs;
     bool runs;
 };
-#define SOACRAFT_BUILT(target) &rigid::target::kernels, &rigid::target::loop_kernels, &program::target::kernels
+#define SOACRAFT_BUILT(target) &rigid::target::kernels, &rigid::target::loop_kernels, &program::target::kernels, \
+                               &contact::target::kernels
 
 // From the plainest to the best.
 const std::vector<Build>& builds() {
@@ -91,5 +99,6 @@ bool choose_kernels(const char* name) {
 
 const loops::Kernels& loops::best_kernels() { return *in_use()->loops; }
 const program::Machine& program::machine() { return *in_use()->programs; }
+const contact::PairKernels& contact::pair_kernels() { return *in_use()->pairs; }
 
 }  // namespace soacraft

@@ -112,7 +112,8 @@ namespace kinematics {
 void bind(nb::module_& m);  // kinematics/binding.cpp
 }
 namespace contact {
-void bind(nb::module_& m);  // contact/binding.cpp
+void bind(nb::module_& m);            // contact/binding.cpp
+void bind_distances(nb::module_& m);  // contact/distance_call.cpp
 }
 namespace loops {
 void bind(nb::module_& m);  // loops/binding.cpp
@@ -136,6 +137,7 @@ NB_MODULE(_core, m) {
     soacraft::loops::bind(m);
     soacraft::kinematics::bind(m);
     soacraft::contact::bind(m);
+    soacraft::contact::bind_distances(m);
     soacraft::program::bind(m);
     soacraft::complementarity::bind(m);
     soacraft::sim::bind(m);

@@ -1,4 +1,4 @@
-// `_core.ContactShape`, `contact_distance`, `ContactScene`: geometry of contact.
+// `_core.ContactShape`, `contact_manifold`, `ContactScene`: geometry of contact.
 //
 // The interpreter's lock is kept while arrays of the caller are read; a scene copies poses only by reference for the
 // length of a call, as its threads end before it does.
@@ -10,14 +10,13 @@
 
 #include "array.hpp"
 #include "numpy_array.hpp"
+#include "pair_query.hpp"
 #include "soacraft/contact/touch.hpp"
 #include "spot_query.hpp"
 
 namespace soacraft {
 namespace contact {
 namespace {
-
-constexpr double LONGEST = 1e60;  // of a position: products of four lengths are numbers still
 
 std::vector<Vec3> read_points(nb::handle given, const char* name) {
     const Array<double> x(given, name, 2);
@@ -119,11 +118,6 @@ Bounds bounds_of(const Shape& s, const double* pose) {
     return bounds(box, at);
 }
 
-void write(const Spot& s, double* x) {
-    x[0] = s.gap, x[10] = s.error;
-    for (int i = 0; i < 3; ++i) x[1 + i] = s.a[i], x[4 + i] = s.b[i], x[7 + i] = s.n[i];
-}
-
 const double* read_poses(const Array<double>& x, const char* name) {
     if (x.size(1) != POSE) refuse("%s must have the shape (count, 12)", name);
     return x.data();
@@ -131,50 +125,6 @@ const double* read_poses(const Array<double>& x, const char* name) {
 
 void require_answerable(const Shape& a, const Shape& b) {
     if (!answerable(a, b)) refuse("this pair of shapes has no distance");
-}
-
-// The nearest points of two shapes at pairs of poses, a row of 11 numbers each; beyond `within` the gap is infinite.
-void distance(const Shape& a, nb::handle poses_a, const Shape& b, nb::handle poses_b, double within, nb::handle out_) {
-    const Array<double> at_a(poses_a, "poses_a", 2), at_b(poses_b, "poses_b", 2), out(out_, "out", 2, true);
-    const double *x = read_poses(at_a, "poses_a"), *y = read_poses(at_b, "poses_b");
-    const index count = out.size(0), n = at_a.size(0), m = at_b.size(0);
-    if (out.size(1) != SPOT || (n != count && n != 1) || (m != count && m != 1)) refuse("out must have the shape (count, 11)");
-    require_answerable(a, b);
-    std::vector<Spot> spots;
-    for (index i = 0; i < count; ++i) {
-        spots.clear();
-        touch(a, x + (n == 1 ? 0 : POSE * i), b, y + (m == 1 ? 0 : POSE * i), within, false, spots);
-        if (spots.empty()) spots.push_back({{}, {}, {}, HUGE_VAL, 0.0});
-        write(spots[0], out.data() + SPOT * i);
-    }
-}
-
-// The same at one pair of poses, given by their arrays: eleven numbers, read-only; None where an argument is not plain, or
-// there is no answer.
-nb::object nearest_of(const Shape& a, nb::handle Ra, nb::handle pa, const Shape& b, nb::handle Rb, nb::handle pb,
-                      double within) {
-    const npy_intp rotation[2] = {3, 3}, translation[1] = {3}, numbers[1] = {SPOT};
-    const double *x[4] = {data_of(Ra.ptr(), 2, rotation), data_of(pa.ptr(), 1, translation),
-                          data_of(Rb.ptr(), 2, rotation), data_of(pb.ptr(), 1, translation)};
-    for (const double* each : x)
-        if (each == nullptr) return nb::none();
-    if (!answerable(a, b) || std::isnan(within)) return nb::none();
-    for (const double* p : {x[1], x[3]})
-        for (int i = 0; i < 3; ++i)
-            if (!(std::abs(p[i]) <= LONGEST)) return nb::none();
-    double at_a[POSE], at_b[POSE];
-    std::copy(x[0], x[0] + 9, at_a), std::copy(x[1], x[1] + 3, at_a + 9);
-    std::copy(x[2], x[2] + 9, at_b), std::copy(x[3], x[3] + 3, at_b + 9);
-    thread_local std::vector<Spot> spots;
-    spots.clear();
-    touch(a, at_a, b, at_b, within, false, spots);
-    if (spots.empty()) spots.push_back({{}, {}, {}, HUGE_VAL, 0.0});
-    PyObject* made = PyArray_SimpleNew(1, const_cast<npy_intp*>(numbers), NPY_DOUBLE);
-    if (made == nullptr) throw nb::python_error();
-    PyArrayObject* row = reinterpret_cast<PyArrayObject*>(made);
-    write(spots[0], static_cast<double*>(PyArray_DATA(row)));
-    PyArray_CLEARFLAGS(row, NPY_ARRAY_WRITEABLE);
-    return nb::steal(made);
 }
 
 nb::object as_array(const std::vector<double>& x, index columns) {
@@ -464,10 +414,6 @@ void bind(nb::module_& m) {
     m.def("contact_hull", &make_hull, array("points"), array("normals"), array("offsets"), array("face_start"),
           array("face"), array("near_start"), array("near_to"), "A convex polytope.");
     m.def("contact_mesh", &make_mesh, array("points"), array("triangles"), nb::arg("closed"), "A triangle mesh.");
-    m.def("contact_distance", &distance, nb::arg("a"), array("poses_a"), nb::arg("b"), array("poses_b"),
-          nb::arg("within"), array("out"), "The nearest points of two shapes at pairs of poses.");
-    m.def("contact_nearest", &nearest_of, nb::arg("a"), array("Ra"), array("pa"), nb::arg("b"), array("Rb"), array("pb"),
-          nb::arg("within"), "The nearest points of two shapes at one pair of poses.");
     m.def("contact_manifold", &manifold, nb::arg("a"), array("pose_a"), nb::arg("b"), array("pose_b"), nb::arg("within"),
           "All contacts of two shapes.");
     m.def("contact_rays", &cast_rays, nb::arg("shape"), array("pose"), array("rays"), array("out"), "Where rays meet a shape.");

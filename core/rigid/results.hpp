@@ -4,27 +4,12 @@
 // parameter of the model changed; and the names of the slots for that, for the outputs, and for the state if it is kept.
 #pragma once
 
-#include <structmember.h>
-
 #include "call.hpp"
 
 namespace soacraft {
 namespace rigid {
 
 constexpr Py_ssize_t FIRST_SLOT = 2;
-
-// Where a slot is in the instances of a class; -1: it has no such slot.
-inline Py_ssize_t slot_of(PyObject* type, PyObject* name) {
-    PyObject* member = PyObject_GetAttr(type, name);
-    if (!member) return PyErr_Clear(), -1;
-    Py_ssize_t at = -1;
-    if (Py_TYPE(member) == &PyMemberDescr_Type) {
-        const PyMemberDef* slot = reinterpret_cast<PyMemberDescrObject*>(member)->d_member;
-        if (slot->type == T_OBJECT_EX) at = slot->offset;
-    }
-    Py_DECREF(member);
-    return at;
-}
 
 inline void check_wrap(nb::handle wrap, int outputs, bool of_state) {
     const Py_ssize_t size = FIRST_SLOT + 1 + outputs + (of_state ? 1 : 0);

@@ -632,14 +632,14 @@ def contact_mesh(points: _Reals, triangles: _Integers, closed: bool) -> ContactS
     """Triangles (3 m) on points (n, 3), with a tree of boxes around them. O(m log m)."""
 
 def contact_distance(
-    a: ContactShape, poses_a: _Reals, b: ContactShape, poses_b: _Reals, within: float, out: _Reals
+    a: ContactShape, Ra: _Reals, pa: _Reals, b: ContactShape, Rb: _Reals, pb: _Reals, within: float, out: _Reals
 ) -> None:
-    """Nearest points at pairs of poses (count or 1, 12) into out (count, 11): distance, points, normal, error."""
+    """Nearest points at pairs of poses, rotations (count or 1, 9) and translations (count or 1, 3), into out (count,
+    11): distance, points, normal, error."""
 
-def contact_nearest(
-    a: ContactShape, Ra: _Reals, pa: _Reals, b: ContactShape, Rb: _Reals, pb: _Reals, within: float
-) -> _Reals | None:
-    """The same at one pair of poses, 11 numbers, read-only; None where an array is not plain, or there is no answer."""
+def contact_call(shapes: type, poses: type, results: type, fallback: Callable[..., Any]) -> Call:
+    """The same as a call (a, pose_a, b, pose_b, within) of instances of these classes, by their slots `core`,
+    `_rotation`, `_translation` and `_rows`; what is not plain goes to the fallback."""
 
 def contact_manifold(a: ContactShape, pose_a: _Reals, b: ContactShape, pose_b: _Reals, within: float) -> _Reals:
     """All contacts (points, 11) of two shapes at poses (1, 12)."""

@@ -12,7 +12,8 @@ from soacraft import _core
 from soacraft.dynamics import Dynamics
 
 #: One number or more from each file of kernels (`add_kernels` in CMakeLists.txt), of one state and of a batch with a
-#: remainder whatever the lanes: sweeps and matrices, motions, mixed dynamics, coordinates, closed chains, programs.
+#: remainder whatever the lanes: sweeps and matrices, motions, mixed dynamics, coordinates, closed chains, programs,
+#: distances of shapes.
 PROGRAM = """
 import numpy as np, soacraft as sc
 from soacraft import _core, dynamics
@@ -34,6 +35,9 @@ for name, i in (("one", 4), ("batch", slice(None))):
         f"mixed, {name}": dynamics.mixed_dynamics(mb, q[i], v[i], f[i], v[i], [7, 8, 11])[0],
         f"closed chain, {name}": loop.forward_dynamics(*chain, v[i][..., :6]).vdot,
     }
+a, b, turn = sc.contact.Box(0.5, 0.6, 0.7), sc.contact.Capsule(0.2, 0.6), rng.normal(size=(11, 4))
+places = sc.Pose.from_quaternion(turn / np.linalg.norm(turn, axis=1)[:, None], 0.6 * rng.normal(size=(11, 3)))
+results["distances"] = [sc.contact.distance(a, sc.Pose(), x, places).distance for x in (a, b)]
 results["program"] = (op.H * op.phi * op.M * op.phi.T * op.H.T) * v[0]
 print(_core.instruction_set(), _core.lanes())
 for name, x in results.items():

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from soacraft import _core
+from soacraft import Pose, _core
+from soacraft.contact.geometry.shapes import Shape
 
 SPHERE, PLANE = _core.contact_primitive(0, np.array([1.0, 0, 0])), _core.contact_primitive(6, np.zeros(3))
 POSE = np.concatenate([np.eye(3).ravel(), np.zeros(3)])[None]
@@ -65,20 +66,33 @@ def test_meshes():
 
 def test_poses_and_rows():
     two, out = np.tile(POSE, (2, 1)), np.full((2, 11), 7.0)
-    far = two + np.eye(2, 12, 9) * 3.0
-    _core.contact_distance(SPHERE, POSE, SPHERE, far, np.inf, out)
-    assert np.isfinite(out).all()
-    for poses_a, poses_b, rows in ((two, np.tile(POSE, (3, 1)), 2), (two, two, 3), (two, two, 1)):
+    R, p = two[:, :9].copy(), two[:, 9:].copy()
+    _core.contact_distance(SPHERE, R[:1], p[:1], SPHERE, R, p + np.array([(3.0, 0, 0), (0, 4.0, 0)]), np.inf, out)
+    assert out[:, 0] == pytest.approx([1.0, 2.0])
+    text = r"poses must have the shapes \(count, 9\) and \(count, 3\)"
+    for rotation, translation, rows in ((R, p, 3), (R, p, 1), (R, p[:1], 2), (R[:, :8].copy(), p, 2), (R, R, 2)):
         other = np.full((rows, 11), 7.0)
-        refused(r"out must have the shape \(count, 11\)", _core.contact_distance, SPHERE, poses_a, SPHERE, poses_b,
-                np.inf, other)  # fmt: skip
+        refused(text, _core.contact_distance, SPHERE, R[:1], p[:1], SPHERE, rotation, translation, np.inf, other)
+        refused(text, _core.contact_distance, SPHERE, rotation, translation, SPHERE, R[:1], p[:1], np.inf, other)
         assert (other == 7.0).all()
-    short = two[:, :11].copy()
-    text = r"poses_b must have the shape \(count, 12\)"
-    refused(text, _core.contact_distance, SPHERE, two, SPHERE, short, np.inf, out)
+    wide = np.full((2, 12), 7.0)
+    refused(r"out must have the shape \(count, 11\)", _core.contact_distance, SPHERE, R, p, SPHERE, R, p, np.inf, wide)
+    refused("this pair of shapes has no distance", _core.contact_distance, PLANE, R, p, PLANE, R, p, np.inf, out)
     refused("contacts are of one pair of poses", _core.contact_manifold, SPHERE, two, SPHERE, POSE, 0.0)
     refused("contacts are of one pair of poses", _core.contact_manifold, SPHERE, POSE, SPHERE, two, 0.0)
     refused("this pair of shapes has no distance", _core.contact_manifold, PLANE, POSE, PLANE, POSE, 0.0)
+
+
+def test_classes_of_a_call():
+    class NoSlots:
+        pass
+
+    with pytest.raises(ValueError, match="the class 0 of a distance must have the slot core"):
+        _core.contact_call(NoSlots, NoSlots, NoSlots, print)
+    with pytest.raises(ValueError, match="the class 2 of a distance must have the slot _rows"):
+        _core.contact_call(Shape, Pose, NoSlots, print)
+    with pytest.raises(ValueError, match="the class 1 of a distance must have the slot _rotation"):
+        _core.contact_call(Shape, "Pose", NoSlots, print)
 
 
 def test_rays():

@@ -1,11 +1,13 @@
-// Boxes, segments and points in each other: the faces of M = A - B have the normals of the boxes' faces and those
-// across two edges, 15 in all, so the depth is the least of 15 numbers (separating axes; Gottschalk 1996).
+// Boxes, segments and points, in each other and apart: the axes of `lanes/box_pairs.hpp`, and the points along them.
 #pragma once
 
+#include "lanes/box_pairs.hpp"
 #include "minkowski.hpp"
 
 namespace soacraft {
 namespace contact {
+
+constexpr double BOX_ENOUGH = 1e-14;  // of the size: what the distance of points and the separation may differ by
 
 // Points of two lines through a and b, along unit vectors u and v, that are nearest to each other.
 inline void nearest_on_lines(const Vec3& a, const Vec3& u, const Vec3& b, const Vec3& v, double& s, double& t) {
@@ -25,33 +27,36 @@ inline Vec3 middle_support(const Vec3& half, const Vec3& n, bool* open) {
     return p;
 }
 
-inline Nearest box_depth(const Cores& c) {
+// The axis of least depth, or along which they are farthest apart: its normal from A to B; `ea`, `eb` are the two edges
+// where it is across both, else -1.
+struct BoxAxis {
+    double separation;
+    Vec3 n;
+    int ea, eb;
+    BoxAxis(double s, const Vec3& along, double code) : separation(s), n(along) {
+        const int edges = static_cast<int>(code) - 6;
+        ea = edges < 0 ? -1 : edges / 3, eb = edges < 0 ? -1 : edges % 3;
+    }
+};
+
+// A frame as the kernels of `lanes/` have it.
+inline SOACRAFT_TARGET::Place<double> place_of(const Frame& t) {
+    const auto three = [](const Vec3& v) { return SOACRAFT_TARGET::Three<double>{v.x, v.y, v.z}; };
+    return {{three(t.R.column(0)), three(t.R.column(1)), three(t.R.column(2))}, three(t.p)};
+}
+
+inline BoxAxis box_axis(const Cores& c) {
     const Vec3 ha = half_edges(c.A), hb = half_edges(c.B);
-    const Vec3& p = c.at.p;
-    double best = -HUGE_VAL;
-    Vec3 n = {0.0, 0.0, 1.0};
-    int ea = -1, eb = -1;  // the two edges, where the normal is across both
-    const auto separation = [&](const Vec3& d) {  // of the cores along a unit vector, B on its positive side
-        double s = dot(d, p);
-        for (int i = 0; i < 3; ++i) s -= ha[i] * std::abs(d[i]) + hb[i] * std::abs(dot(d, c.at.R.column(i)));
-        return s;
-    };
-    const auto look = [&](Vec3 d, int i, int j) {
-        if (dot(d, p) < 0.0) d = -d;
-        const double s = separation(d);
-        // a crossing of edges must be better by more than rounding: faces give steadier points
-        if (s > best + (i >= 0 ? 1e-12 * c.size : 0.0)) best = s, n = d, ea = i, eb = j;
-    };
+    const auto best = SOACRAFT_TARGET::separating_axis(&ha.x, &hb.x, place_of(c.at), c.size);
+    return {best.separation, {best.n.x, best.n.y, best.n.z}, best.code};
+}
+
+// The nearest points along that axis.
+inline Nearest box_points(const Cores& c, const BoxAxis& axis) {
     static const Vec3 AXES[3] = {{1.0, 0.0, 0.0}, {0.0, 1.0, 0.0}, {0.0, 0.0, 1.0}};
-    for (const Vec3& axis : AXES) look(axis, -1, -1);
-    for (int i = 0; i < 3; ++i) look(c.at.R.column(i), -1, -1);
-    for (int i = 0; i < 3; ++i)
-        for (int j = 0; j < 3; ++j) {
-            if (!(ha[i] > 0.0) || !(hb[j] > 0.0)) continue;
-            const Vec3 d = cross(AXES[i], c.at.R.column(j));
-            const double length = norm(d);
-            if (length > 1e-8) look((1.0 / length) * d, i, j);
-        }
+    const Vec3 ha = half_edges(c.A), hb = half_edges(c.B), n = axis.n;
+    const double best = axis.separation;
+    const int ea = axis.ea, eb = axis.eb;
     Nearest out = {best, 0.0, {}, {}, n};
     bool open_a[3], open_b[3];
     const Vec3 nb = c.at.R.transposed(-n);
@@ -80,6 +85,29 @@ inline Nearest box_depth(const Cores& c) {
         if (open_a[i]) on_a[i] = std::clamp(back[i], -ha[i], ha[i]);
     out.a = on_a, out.b = c.at * on_b;
     return out;
+}
+
+inline Nearest box_depth(const Cores& c) { return box_points(c, box_axis(c)); }
+
+// Of two boxes that are apart: by the axis where its points are as near as it says, else the nearest points where they are
+// sure, which the separation along them tells. False: others must look.
+inline bool boxes_apart(const Cores& c, const BoxAxis& axis, Nearest& out) {
+    out = box_points(c, axis);
+    if (norm(out.b - out.a) - out.distance <= BOX_ENOUGH * c.size) return true;
+    const Vec3 ha = half_edges(c.A), hb = half_edges(c.B);
+    const auto at = place_of(c.at);
+    const auto x = SOACRAFT_TARGET::nearest_points(&ha.x, &hb.x, at);
+    const Vec3 a{x.a.x, x.a.y, x.a.z}, b{x.b.x, x.b.y, x.b.z};
+    const double enough = BOX_ENOUGH * (c.size + x.distance);
+    if (x.distance - axis.separation <= enough) {
+        out = {axis.separation, 0.0, a, b, axis.n};
+        return true;
+    }
+    const Vec3 n = (1.0 / x.distance) * (b - a);
+    const double low = SOACRAFT_TARGET::separation_along<double>(&ha.x, &hb.x, at, {n.x, n.y, n.z});
+    if (x.distance - low > enough) return false;
+    out = {x.distance, std::max(x.distance - low, 0.0), a, b, n};
+    return true;
 }
 
 }  // namespace contact

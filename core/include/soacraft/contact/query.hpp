@@ -9,6 +9,7 @@ namespace soacraft {
 namespace contact {
 
 constexpr int ROOM = 2 * MOST_CORNERS + 2;
+constexpr double AS_DEEP = 1e-9;  // of the size: depths that differ by less are equal
 
 // In the axes of A. The first contact is the nearest: gap = distance.
 struct Touch {
@@ -23,11 +24,11 @@ inline Nearest nearest(const Cores& c, double beyond) {
     Simplex s;
     Vec3 start = c.at.p;
     if (is_box_like(c.A) && is_box_like(c.B)) {
-        out = box_depth(c);  // in each other, or farther apart than anybody asks, one look along 15 normals is enough
-        if (out.distance <= NEAR * c.size || out.distance > beyond) return out;
-        // the separation is a lower bound, its points an upper one: where they agree, that is the distance
-        if (norm(out.b - out.a) - out.distance <= GJK_ENOUGH * c.size) return out;
-        start = out.n;
+        const BoxAxis axis = box_axis(c);  // in each other, or farther apart than anybody asks, 15 normals are enough
+        if (axis.separation > beyond) return {axis.separation, HUGE_VAL, {}, {}, axis.n};
+        if (axis.separation <= NEAR * c.size) return box_points(c, axis);
+        if (boxes_apart(c, axis, out)) return out;
+        start = axis.n;
     }
     if (gjk(c, s, out, beyond, start)) {
         // n is v / |v|: of a short v the last digits of GJK are not enough
@@ -62,14 +63,8 @@ inline bool apart_by(const Vec3& between, double size, Nearest& out) {
 // Sphere and sphere, capsule and sphere, capsule and capsule: the nearest points of two segments.
 inline bool segments(const Segment& a, const Segment& b, double size, Nearest& out) {
     const Vec3 r = b.p - a.p;
-    double s = 0.0, t = 0.0;
-    if (a.h > 0.0 || b.h > 0.0) {
-        const double dz = dot(a.z, b.z), ra = dot(r, a.z), rb = dot(r, b.z), det = 1.0 - dz * dz;
-        if (a.h > 0.0 && b.h > 0.0 && det > 1e-16) s = std::clamp((ra - dz * rb) / det, -a.h, a.h);
-        t = std::clamp(s * dz - rb, -b.h, b.h);
-        s = std::clamp(ra + t * dz, -a.h, a.h);
-        t = std::clamp(s * dz - rb, -b.h, b.h);
-    }
+    double s, t;
+    SOACRAFT_TARGET::nearest_on_segments<double>({a.z.x, a.z.y, a.z.z}, a.h, {b.z.x, b.z.y, b.z.z}, b.h, {r.x, r.y, r.z}, s, t);
     const Vec3 x = s * a.z, y = r + t * b.z;
     out.a = a.p + x, out.b = a.p + y;
     return apart_by(y - x, size, out);
@@ -94,24 +89,36 @@ inline bool closed_form(const Cores& c, Nearest& out) {
     return c.A.kind == BOX && c.B.kind == SPHERE && box_and_point(half_edges(c.A), c.at.p, c.size, out);
 }
 
-// Two convex shapes, B at a frame in A. Points beyond `within` are not looked for; with `several`, all corners of the
-// contact that are.
-inline void convex_touch(const Shape& A, const Shape& B, const Frame& at, double within, bool several, Touch& out) {
-    const Cores c(A, B, at);
-    const double ra = rounding(A), rb = rounding(B);
-    Nearest x;
-    if (!closed_form(c, x)) x = nearest(c, within + ra + rb);
+// Whether boxes that are in each other along n lie on each other with more than a point: a face on an edge or a face, or an
+// edge along an edge.
+inline bool lie_flat(const Cores& c, const Vec3& n) {
+    if (!is_box_like(c.A) || !is_box_like(c.B)) return false;
+    const Vec3 ha = half_edges(c.A), hb = half_edges(c.B), nb = c.at.R.transposed(n);
+    int of_A = 0, of_B = 0;  // edges across n, which are as deep at one end as at the other
+    Vec3 along_A{}, along_B{};
+    for (int i = 0; i < 3; ++i) {
+        if (ha[i] > 0.0 && ha[i] * std::abs(n[i]) <= AS_DEEP * c.size) ++of_A, along_A = {i == 0 ? 1.0 : 0.0, i == 1 ? 1.0 : 0.0, i == 2 ? 1.0 : 0.0};
+        if (hb[i] > 0.0 && hb[i] * std::abs(nb[i]) <= AS_DEEP * c.size) ++of_B, along_B = c.at.R.column(i);
+    }
+    if (of_A == 0 || of_B == 0) return false;
+    return of_A + of_B > 2 || std::abs(dot(along_A, along_B)) > 1.0 - AS_DEEP;
+}
+
+// The contacts of two convex shapes whose cores' nearest points are known; with `several`, all corners of the contact that
+// are within the distance.
+inline void contacts_of(const Cores& c, const Nearest& x, double within, bool several, Touch& out) {
+    const double ra = rounding(c.A), rb = rounding(c.B);
     out.n = x.n, out.error = x.error, out.count = 1;
     out.contact[0] = {x.a + ra * x.n, x.b - rb * x.n, x.distance - ra - rb};
     if (out.contact[0].gap > within) return;
-    const bool middle = x.distance <= 0.0 && is_box_like(A) && is_box_like(B) && A.kind + B.kind > CAPSULE;
+    const bool middle = x.distance <= 0.0 && lie_flat(c, x.n);
     if (!several && !middle) return;
     Feature fa, fb;
     features(c, x.n, fa, fb);
     int count = 1 + lay_over(fa, fb, x.n, out.contact + 1, ROOM - 1);
     if (middle && count > 1) {
         // faces that lie on each other have no single nearest point: the middle of those that are equally deep
-        const double deepest = out.contact[0].gap + 1e-9 * c.size;
+        const double deepest = out.contact[0].gap + AS_DEEP * c.size;
         Vec3 a{0.0, 0.0, 0.0}, b{0.0, 0.0, 0.0};
         int equal = 0;
         for (int i = 1; i < count; ++i)
@@ -119,6 +126,14 @@ inline void convex_touch(const Shape& A, const Shape& B, const Frame& at, double
         if (equal > 0) out.contact[0].a = (1.0 / equal) * a, out.contact[0].b = (1.0 / equal) * b;
     }
     if (several) out.count = thin_out(out.contact, count, x.n, within, c.size);
+}
+
+// Two convex shapes, B at a frame in A. Points beyond `within` are not looked for.
+inline void convex_touch(const Shape& A, const Shape& B, const Frame& at, double within, bool several, Touch& out) {
+    const Cores c(A, B, at);
+    Nearest x;
+    if (!closed_form(c, x)) x = nearest(c, within + rounding(A) + rounding(B));
+    contacts_of(c, x, within, several, out);
 }
 
 // A half space z <= 0 and a convex shape at a frame in it.

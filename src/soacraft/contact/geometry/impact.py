@@ -54,10 +54,10 @@ class _Motion:
         self._turn = log(self._R.T @ end[:9].reshape(3, 3))
         self.rate = float(np.linalg.norm(self._turn))
 
-    def at(self, t: float) -> Array:
-        """The pose at a time from 0 to 1, (1, 12)."""
+    def at(self, t: float) -> tuple[Array, Array]:
+        """The pose at a time from 0 to 1, (1, 9) and (1, 3)."""
         R = self._R @ exp(t * self._turn) if self.rate else self._R
-        return np.concatenate([R.ravel(), self._p + t * self.velocity])[None]
+        return R.reshape(1, 9), (self._p + t * self.velocity)[None]
 
 
 def time_of_impact(a: Shape, from_a: Pose, to_a: Pose, b: Shape, from_b: Pose, to_b: Pose) -> Impact:
@@ -89,7 +89,7 @@ def _advance(a: Shape, of_a: _Motion, b: Shape, of_b: _Motion, padding: float, u
     separated = "plane" in kinds or not kinds & {"mesh", "heightfield"}  # by a face across n
     t, row = 0.0, np.empty((1, SPOT))
     for _ in range(STEPS):
-        contact_distance(a.core, of_a.at(t), b.core, of_b.at(t), np.inf, row)
+        contact_distance(a.core, *of_a.at(t), b.core, *of_b.at(t), np.inf, row)
         gap = row[0, 0] - padding
         if gap <= TOUCH * size:
             return t, row

@@ -9,11 +9,12 @@ import numpy as np
 
 from soacraft.contact.geometry.compiled import (
     SPOT,
+    contact_call,
     contact_distance,
     contact_manifold,
-    contact_nearest,
     contact_rays,
     pose_rows,
+    require_near,
 )
 from soacraft.contact.geometry.shapes import Shape
 from soacraft.errors import ModelError
@@ -33,8 +34,11 @@ class Nearest:
 
     __slots__ = ("_rows",)
 
+    _rows: Array | bytes
+    """(..., 11), read-only; of one pair, from the compiled call, the bytes of eleven numbers."""
+
     def __init__(self, rows: Array) -> None:
-        self._rows = rows  # read-only
+        self._rows = rows
 
     @property
     def distance(self) -> Any:
@@ -44,17 +48,17 @@ class Nearest:
     @property
     def point_a(self) -> Array:
         """The point on a, (..., 3)."""
-        return self._rows[..., 1:4]
+        return self._array()[..., 1:4]
 
     @property
     def point_b(self) -> Array:
         """The point on b, (..., 3)."""
-        return self._rows[..., 4:7]
+        return self._array()[..., 4:7]
 
     @property
     def normal(self) -> Array:
         """The unit vector from a to b, (..., 3)."""
-        return self._rows[..., 7:10]
+        return self._array()[..., 7:10]
 
     @property
     def error(self) -> Any:
@@ -62,7 +66,11 @@ class Nearest:
         return self._number(10)
 
     def _number(self, i: int) -> Any:
-        return float(self._rows[i]) if self._rows.ndim == 1 else self._rows[..., i]
+        rows = self._array()
+        return float(rows[i]) if rows.ndim == 1 else rows[..., i]
+
+    def _array(self) -> Array:
+        return np.frombuffer(self._rows) if isinstance(self._rows, bytes) else self._rows
 
     def __repr__(self) -> str:
         d = self.distance
@@ -107,16 +115,7 @@ def distance(a: Shape, pose_a: Pose, b: Shape, pose_b: Pose, within: float = np.
     >>> found.point_a, found.point_b
     (array([0., 0., 1.]), array([0. , 0. , 1.5]))
     """
-    if type(pose_a) is type(pose_b) is Pose and type(within) is float:
-        try:
-            row = contact_nearest(
-                a.core, pose_a._rotation, pose_a._translation, b.core, pose_b._rotation, pose_b._translation, within
-            )
-        except (AttributeError, TypeError):  # no shapes
-            row = None
-        if row is not None:
-            return Nearest(row)
-    return _batch(a, pose_a, b, pose_b, within)
+    return _quick(a, pose_a, b, pose_b, within)  # type: ignore[no-any-return]
 
 
 def _batch(a: Shape, pose_a: Pose, b: Shape, pose_b: Pose, within: float) -> Nearest:
@@ -131,19 +130,23 @@ def _batch(a: Shape, pose_a: Pose, b: Shape, pose_b: Pose, within: float) -> Nea
         raise ModelError(
             f"the batches of poses must match, got {pose_a.batch_shape} and {pose_b.batch_shape}."
         ) from None
-    rows = [_rows(pose, shape) for pose in (pose_a, pose_b)]
     refuse_large((*shape, SPOT), "the distances", "Take fewer poses at a time.")
+    rows = [_rows(pose, shape) for pose in (pose_a, pose_b)]
     out = np.empty((int(np.prod(shape)), SPOT))
-    contact_distance(a.core, rows[0], b.core, rows[1], read_within(within), out)
+    contact_distance(a.core, *rows[0], b.core, *rows[1], read_within(within), out)
     return Nearest(frozen(out.reshape(*shape, SPOT)))
 
 
-def _rows(pose: Pose, shape: tuple[int, ...]) -> Array:
-    """Poses of a batch, or one for all."""
-    if pose.batch_shape == () or pose.batch_shape == shape:
-        return pose_rows(pose)
-    R, p = np.broadcast_to(pose.rotation, (*shape, 3, 3)), np.broadcast_to(pose.translation, (*shape, 3))
-    return pose_rows(Pose.unchecked(np.array(R), np.array(p)))
+def _rows(pose: Pose, shape: tuple[int, ...]) -> tuple[Array, Array]:
+    """Rotations and translations of a batch, or of one for all, as rows."""
+    R, p = pose.rotation, require_near(pose.translation)
+    if pose.batch_shape not in ((), shape):
+        R, p = np.broadcast_to(R, (*shape, 3, 3)), np.broadcast_to(p, (*shape, 3))
+    return np.ascontiguousarray(R).reshape(-1, 9), np.ascontiguousarray(p).reshape(-1, 3)
+
+
+#: The compiled call: plain arguments are answered at once, the others go to `_batch`.
+_quick = contact_call(Shape, Pose, Nearest, _batch)
 
 
 def contacts(a: Shape, pose_a: Pose, b: Shape, pose_b: Pose, within: float = 0.0) -> Nearest:

@@ -16,6 +16,8 @@ class Shape:
     the origin of the frame, in metres.
     """
 
+    __slots__ = ("__dict__", "core")  # the compiled calls read `core` at its place
+
     kind: ClassVar[str] = ""
     core: ContactShape
     _shown: str
