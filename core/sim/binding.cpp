@@ -58,6 +58,8 @@ std::vector<Load> read_loads(nb::handle setting, Held& held, const rigid::Model&
         const double* law = laws + 8 * i;
         loads.push_back({rows + i * model.nv, lengths + i * model.nq, times + first, values + first, last - first, law[0],
                          {law[1], law[2], law[3]}, {law[4], law[5]}, {law[6], law[7]}});
+        span_of(loads.back().row, model.nv, loads.back().row_first, loads.back().row_last);
+        span_of(loads.back().length, model.nq, loads.back().length_first, loads.back().length_last);
     }
     return loads;
 }

@@ -24,7 +24,14 @@ struct Load {
     const double *times, *values;
     index knots;
     double gain, bias[3], control[2], force[2];  // limits: lower, upper
+    index row_first = 0, row_last = 0, length_first = 0, length_last = 0;  // their entries from the first that is not zero to the last
 };
+
+// From the first entry of x that is not zero to the last.
+inline void span_of(const double* x, index n, index& first, index& last) {
+    for (first = 0; first < n && x[first] == 0.0;) ++first;
+    for (last = n; last > first && x[last - 1] == 0.0;) --last;
+}
 
 // The value of broken lines at t, as numpy.interp gives it.
 inline double interpolated(const Load& load, double t) {
@@ -134,12 +141,14 @@ public:
         else
             std::memset(total_.data(), 0, bytes(nv));
         for (index i = 0; i < count; ++i, of += nv) {
-            const double f = force_of(set_.loads[static_cast<std::size_t>(i)], t, q, v);
-            for (index k = 0; k < nv; ++k) {
-                of[k] = set_.loads[static_cast<std::size_t>(i)].row[k] * f;
-                total_[static_cast<std::size_t>(k)] += of[k];
+            const Load& load = set_.loads[static_cast<std::size_t>(i)];
+            const double f = force_of(load, t, q, v);
+            std::memset(of, 0, bytes(nv));
+            powers[i] = 0.0;
+            for (index k = load.row_first; k < load.row_last; ++k) {
+                of[k] = load.row[k] * f;
+                total_[static_cast<std::size_t>(k)] += of[k], powers[i] += of[k] * v[k];
             }
-            powers[i] = dot(of, v, nv);
         }
         stored(q, of);
         powers += count, *powers++ = dot(of, v, nv), of += nv;
@@ -275,8 +284,9 @@ private:
 
     double force_of(const Load& load, double t, const double* q, const double* v) const {
         const double u = within(interpolated(load, t), load.control);
-        const double length = load.bias[1] != 0.0 ? dot(load.length, q, nq) : 0.0;
-        const double speed = load.bias[2] != 0.0 ? dot(load.row, v, nv) : 0.0;
+        const index lengths = load.length_last - load.length_first, rows = load.row_last - load.row_first;
+        const double length = load.bias[1] != 0.0 ? dot(load.length + load.length_first, q + load.length_first, lengths) : 0.0;
+        const double speed = load.bias[2] != 0.0 ? dot(load.row + load.row_first, v + load.row_first, rows) : 0.0;
         return within(load.gain * u + load.bias[0] + load.bias[1] * length + load.bias[2] * speed, load.force);
     }
 

@@ -160,6 +160,14 @@ private:
     // Geometric Numerical Integration, IV.4). Where a stage is farther off than a state may be, all of them are put back.
     // Constraint embedding integrates its independent dofs alone, and has the others at every stage.
     bool explicit_step(double t, const double* x, const double* w, double h) {
+        if (!stages(t, x, w, h)) return false;
+        m_.move(x, u.data(), x1.data());
+        if (!ended(t, h)) return false;
+        if (tableau_.adaptive()) m_.chart(u.data(), w1.data(), K(tableau_.stages));
+        return true;
+    }
+    // u <- the chart coordinates of its end.
+    bool stages(double t, const double* x, const double* w, double h) {
         const index stages = tableau_.stages;
         std::memcpy(K(0), w, static_cast<std::size_t>(m_.size) * sizeof(double));
         if (!m_.projects() || tableau_.adaptive()) {
@@ -172,9 +180,7 @@ private:
             }
         }
         combine(tableau_.b, stages, h, u.data());
-        if (!end(t, x, h)) return false;
-        if (tableau_.adaptive()) m_.chart(u.data(), w1.data(), K(stages));
-        return true;
+        return m_.inside(u.data());
     }
 
     // Stages that depend on each other, by repetition from the rates at the start.
@@ -244,12 +250,17 @@ private:
         constexpr double STILL = 1e-6;  // that of sim/integrators/moreau.py
         const index nq = m_.nq, nv = m_.nv;
         std::fill(m_.contact_force.begin(), m_.contact_force.end(), 0.0);
-        if (!(begun_ && std::equal(known_.begin(), known_.end(), x)) && !m_.rates(t, x, rates_.data())) return false;
+        const bool known = begun_ && std::equal(known_.begin(), known_.end(), x), weighed = known && weighed_;
+        weighed_ = false;
+        if (!known && !m_.rates(t, x, rates_.data())) return false;
         slope_ = rates_, begun_ = true;
-        if (!explicit_step(t, x, rates_.data(), h)) return false;
+        if (!stages(t, x, rates_.data(), h)) return false;
+        m_.move(x, u.data(), x1.data());
+        if (!rigid::finite(x1.data(), m_.points)) return false;
         bool pressed = false;
         if (!touch_->act(t + h, h, x, x + nq, x1.data(), x1.data() + nq, pressed)) return false;
         if (!pressed) {
+            if (!ended(t, h)) return false;
             known_ = x1, rates_ = w1;
             return true;
         }
@@ -276,7 +287,9 @@ private:
             x1.swap(stage_);
         }
         m_.push(t + h, free_.data(), free_.data() + nq, forces.data(), w_.data());
-        double grown = m_.mechanical_energy(x1.data()) - m_.mechanical_energy(x);
+        const double before = weighed ? energy_ : m_.mechanical_energy(x);
+        energy_ = m_.mechanical_energy(x1.data());
+        double grown = energy_ - before;
         for (index i = 0; i + 1 < m_.names; ++i) {  // work along h/2 (v1 - v_f); all the rest is that of the contacts
             double& work = x1[at(nq + nv + i)];
             work = free_[at(nq + nv + i)];
@@ -286,7 +299,7 @@ private:
         x1.back() = x[m_.points - 1] + grown;
         m_.contact_force = touch_->force;
         if (!ended(t, h)) return false;
-        known_ = x1, rates_ = w1, rates_.back() = 0.0;
+        known_ = x1, rates_ = w1, rates_.back() = 0.0, weighed_ = true;
         for (index i = 0; i < nv; ++i) w1[at(nv + i)] = (x1[at(nq + i)] - x[nq + i]) / h;
         return true;
     }
@@ -306,8 +319,9 @@ private:
     std::unique_ptr<Variational> variational_;
     std::vector<double> K_, next_, stage_, w_, last_, scale_, scale0_;  // next_: K_ of the next round
     std::unique_ptr<ContactStep> touch_;
-    bool begun_ = false;
-    std::vector<double> free_, smooth_, known_, rates_, slope_;  // known_: the point that rates_ are at
+    bool begun_ = false, weighed_ = false;
+    std::vector<double> free_, smooth_, known_, rates_, slope_;  // known_: the point that rates_ are at, and energy_ if weighed_
+    double energy_ = 0.0;
 };
 
 }  // namespace sim

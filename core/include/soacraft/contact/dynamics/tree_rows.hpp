@@ -6,6 +6,7 @@
 // O(n) for the inertias, O(depth) for a row; no mass matrix, no inverse of it. The nodes of `rows` are the elements.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "soacraft/contact/solvers/sparse_rows.hpp"
@@ -46,7 +47,7 @@ public:
 
     explicit TreeRows(const Model& model)
         : plan_(of(model)), memory_(hold(plan_)), w_(plan_, static_cast<char*>(memory_.hold(0))),
-          element_of_(static_cast<std::size_t>(model.nv)) {
+          element_of_(static_cast<std::size_t>(model.nv)), size_(at(model.nv)), arm_(at(model.count)) {
         for (index k = 0; k < model.count; ++k)
             for (index i = 0; i < dofs(model.elements[k].kind); ++i) element_of_[at(model.elements[k].v + i)] = k;
         for (index k = 0; k < model.count; ++k) rows.nodes.push_back({model.elements[k].d, dofs(model.elements[k].kind)});
@@ -57,6 +58,11 @@ public:
     // Where the tree is, and how it moves.
     void place(const double* q, const double* v) {
         const Base base = {};
+        const Model& model = w_.model;
+        if (placed_.size() == at(model.nq + model.nv) && std::equal(q, q + model.nq, placed_.begin()) &&
+            std::equal(v, v + model.nv, placed_.begin() + model.nq))
+            return;
+        placed_.assign(q, q + model.nq), placed_.insert(placed_.end(), v, v + model.nv);
         take_stance<double>(w_.model, base, q, v, nullptr, w_.limbs, w_.S);
     }
     const Limb& limb(index element) const { return w_.limbs[element]; }
@@ -72,8 +78,11 @@ public:
         for (index k = model.count; k-- > 0;) {
             const Element& e = model.elements[k];
             if (!factor_hinge(w_, e, k)) return false;
+            for (index i = e.d; i < e.d + dofs(e.kind); ++i)
+                size_[at(i)] = {{length_of(w_.S[i].w), length_of(w_.S[i].v)}, {length_of(w_.W[i].w), length_of(w_.W[i].v)}};
             if (e.parent < 0) continue;
             for (index i = 0, n = dofs(e.kind); i < n; ++i) subtract(w_.P[k], w_.W[e.d + i]);
+            arm_[at(k)] = length_of(w_.limbs[k].l);
             w_.P[e.parent] += shifted(w_.limbs[k].l, w_.P[k]);
         }
         return true;
@@ -178,21 +187,22 @@ private:
         const index n = dofs(e.kind);
         const Twist *S = w_.S + e.d, *W = w_.W + e.d;
         const double* L = w_.factor(e, k);
+        const Sizes* size = size_.data() + e.d;
         for (index r = 0; r < way.rows; ++r) {
             double* y = rows.row(way, r) + step.at;
             for (index i = 0; i < n; ++i) {
                 y[i] = dot(S[i], f[r]);
-                if (std::fabs(y[i]) <= CANCELS * (length_of(S[i].w) * of[r].w + length_of(S[i].v) * of[r].v)) y[i] = 0.0;
+                if (std::fabs(y[i]) <= CANCELS * (size[i].S.w * of[r].w + size[i].S.v * of[r].v)) y[i] = 0.0;
             }
             if (own) y[own->dof - e.v] += own->sign;
             divide(n, L, y);
             if (e.parent < 0) continue;
             for (index i = 0; i < n; ++i) {
                 f[r] -= y[i] * W[i];
-                of[r].w += std::fabs(y[i]) * length_of(W[i].w), of[r].v += std::fabs(y[i]) * length_of(W[i].v);
+                of[r].w += std::fabs(y[i]) * size[i].W.w, of[r].v += std::fabs(y[i]) * size[i].W.v;
             }
             f[r] = pulled(w_.limbs[k].l, f[r]);
-            of[r].w += length_of(w_.limbs[k].l) * of[r].v;
+            of[r].w += arm_[at(k)] * of[r].v;
         }
     }
 
@@ -202,6 +212,11 @@ private:
     std::vector<index> element_of_;
     std::vector<Touch> touches_;
     std::vector<DofRow> single_;
+    struct Sizes {
+        Extent S, W;
+    };
+    std::vector<Sizes> size_;             // of the dofs: lengths of their S and W
+    std::vector<double> arm_, placed_;    // of the elements: the length of l; and the state they are at
 };
 
 SOACRAFT_RIGID_END

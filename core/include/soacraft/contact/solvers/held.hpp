@@ -1,4 +1,5 @@
-// All that touches holds: u = 0 in all rows, with the forces of least norm. A resting machine is solved by this alone.
+// All that touches holds: u = 0 in all rows, with the forces of least norm; or all but contacts that open, which are left out
+// one set after the other. A resting machine is solved by this alone.
 //
 //     S = L L*, L (rows, rank) by pivoted Cholesky,     L z = -b,     p = L (L* L)^-1 z,     S p = -b where b is in the range of S
 #pragma once
@@ -78,10 +79,65 @@ class Held {
         return natural_map(x, p, u.data(), F.data());
     }
 
+    // p <- the forces of least norm that hold all but contacts that open, where leaving out those that would pull ends with
+    // such; true where they obey the laws to `wanted`, and what is left out does open. `unique`: whether there are no others.
+    // `known`: whether p has the forces that hold all.
+    bool solve_some(const Problem& x, double wanted, bool known, double* p, bool& unique) {
+        const index n = x.rows;
+        open.assign(static_cast<std::size_t>(x.count), 0);
+        for (index c = 0; c < x.count; ++c) {
+            const index first = x.blocks[c].first;
+            open[at(c)] = x.blocks[c].kind == CONE && (known ? p[first] < 0 : !(x.b[first] < 0));
+        }
+        for (int turn = 0; turn < TURNS; ++turn) {
+            gather(x);
+            const Problem part{static_cast<index>(rows.size()), blocks.data(), static_cast<index>(blocks.size()), S.data(), b.data()};
+            held.resize(rows.size());
+            unique = factor(part) == part.rows;
+            const double left = solve(part, held.data());
+            if (!std::isfinite(left)) return false;
+            for (index i = 0; i < n; ++i) p[i] = 0;
+            for (std::size_t i = 0; i < rows.size(); ++i) p[rows[i]] = held[i];
+            bool changed = false;
+            for (index c = 0; c < x.count; ++c) {
+                if (x.blocks[c].kind != CONE || open[at(c)] || p[x.blocks[c].first] >= 0) continue;
+                open[at(c)] = changed = true;
+            }
+            if (changed) continue;
+            if (!(left <= wanted)) return false;
+            u.resize(at(n)), F.resize(at(n));
+            velocity(x, p, u.data());
+            for (index c = 0; c < x.count; ++c)
+                if (open[at(c)] && !(u[at(x.blocks[c].first)] > wanted)) return false;
+            return natural_map(x, p, u.data(), F.data()) <= wanted;
+        }
+        return false;
+    }
+
   private:
-    std::vector<double> L, N, z, u, F;
-    std::vector<index> order;
+    static constexpr int TURNS = 4;
+
+    std::vector<double> L, N, z, u, F, S, b, held;
+    std::vector<index> order, rows;
+    std::vector<Block> blocks;
+    std::vector<char> open;
     index rank = 0;
+
+    static std::size_t at(index i) { return static_cast<std::size_t>(i); }
+
+    // The problem of the blocks that do not open.
+    void gather(const Problem& x) {
+        rows.clear(), blocks.clear(), b.clear(), S.clear();
+        for (index c = 0; c < x.count; ++c) {
+            if (open[at(c)]) continue;
+            Block block = x.blocks[c];
+            for (index i = 0; i < block.rows; ++i) rows.push_back(block.first + i), b.push_back(x.b[block.first + i]);
+            block.first = static_cast<index>(rows.size()) - block.rows;
+            blocks.push_back(block);
+        }
+        for (const index i : rows)
+            for (const index j : rows) S.push_back(x.S[i * x.rows + j]);
+    }
 
     // Rows and columns i < j of the lower triangle.
     void exchange(index n, index i, index j) {

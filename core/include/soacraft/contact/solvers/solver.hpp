@@ -1,6 +1,6 @@
 // Contact problems solved to rounding.
 //
-// If all that touches can hold, that is the answer (held.hpp). Else sweeps of Gauss-Seidel and Newton's method on the natural
+// If all that touches can hold, or all but what opens, that is the answer (held.hpp). Else sweeps of Gauss-Seidel and Newton's method on the natural
 // map, which is enough for most; else an interior point method, polished by Newton's; else many sweeps; else proximal steps,
 // each a problem with S + eps. Newton's matrix is
 //     J = I - D + D (S + n w* S_t),    D the derivative of the projection, w = u_t / |u_t|;
@@ -50,6 +50,10 @@ class Solver {
         const double wanted = options.tolerance * size;
         velocity(x, p, u.data());
         double least = natural_map(x, p, u.data(), F.data());
+        if (least <= wanted && norm(p, n) == 0) {  // nothing presses
+            out.residual = least / size;
+            return out;
+        }
         const index rank = held.factor(x);
         const auto answered = [&] {
             velocity(x, p, u.data());
@@ -71,7 +75,10 @@ class Solver {
                     out.unique = rank == n;
                     return out;
                 }
+            } else if (held.solve_some(x, wanted, std::isfinite(left), p, out.unique) && answered()) {
+                return out;
             }
+            out.unique = true;
             std::copy(trial.begin(), trial.end(), p);
         }
         std::copy(p, p + n, best.begin());

@@ -111,15 +111,40 @@ public:
         }
     }
 
-    // S (rows, rows), symmetric.
-    void product(double* S) const {
-        for (index i = 0; i < rows * rows; ++i) S[i] = 0;
-        for (std::size_t i = 0; i < blocks.size(); ++i)
-            for (std::size_t j = i; j < blocks.size(); ++j)
-                add_product(blocks[i], blocks[j], S + blocks[i].row * rows + blocks[j].row, rows);
+    // S (rows, rows), symmetric. Short rows are multiplied with their zeros.
+    void product(double* S) {
+        constexpr index SHORT = 64;
+        const index n = length();
+        if (n <= SHORT) {
+            whole_.assign(static_cast<std::size_t>(rows * n), 0.0);
+            for (const RowBlock& block : blocks)
+                for (index r = 0; r < block.rows; ++r)
+                    for (std::size_t i = block.first; i < block.last; ++i) {
+                        const Node& node = nodes[static_cast<std::size_t>(pieces[i].node)];
+                        const double* from = row(block, r) + pieces[i].at;
+                        std::copy(from, from + node.width, whole_.data() + (block.row + r) * n + node.first);
+                    }
+            for (index i = 0; i < rows; ++i)
+                for (index j = i; j < rows; ++j) {
+                    const double *x = whole_.data() + i * n, *z = whole_.data() + j * n;
+                    double a = 0, b = 0, c = 0, d = 0;  // four sums side by side
+                    index k = 0;
+                    for (; k + 4 <= n; k += 4) a += x[k] * z[k], b += x[k + 1] * z[k + 1], c += x[k + 2] * z[k + 2], d += x[k + 3] * z[k + 3];
+                    for (; k < n; ++k) a += x[k] * z[k];
+                    S[i * rows + j] = (a + b) + (c + d);
+                }
+        } else {
+            for (index i = 0; i < rows * rows; ++i) S[i] = 0;
+            for (std::size_t i = 0; i < blocks.size(); ++i)
+                for (std::size_t j = i; j < blocks.size(); ++j)
+                    add_product(blocks[i], blocks[j], S + blocks[i].row * rows + blocks[j].row, rows);
+        }
         for (index i = 0; i < rows; ++i)
             for (index j = 0; j < i; ++j) S[i * rows + j] = S[j * rows + i];
     }
+
+private:
+    std::vector<double> whole_;
 };
 
 // A contact problem whose compliance is Y Y* + eps.

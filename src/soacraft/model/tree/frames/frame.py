@@ -20,7 +20,7 @@ from soacraft.model.hinges.base import Hinge
 from soacraft.model.tree.arguments import ROOT_NAME, read_inertia, read_name, read_pose
 from soacraft.model.tree.cures import CURES_OF_BODIES
 from soacraft.model.tree.parts.catalogue import Catalogue
-from soacraft.model.tree.parts.properties import Limits, Passive, no_passive, read_armature
+from soacraft.model.tree.parts.properties import Limits, Passive, no_limits, no_passive, read_armature
 from soacraft.model.tree.parts.records import Geometry
 from soacraft.spatial.checks import Array, finite, frozen
 from soacraft.spatial.inertia import Inertia
@@ -353,7 +353,7 @@ class Body(Carrier):
     @property
     def limits(self) -> Limits:
         """Bounds of the hinge's coordinates, velocities and efforts; kept, not enforced."""
-        return Limits().sized(self.hinge, self.hinge_name) if self._limits is None else self._limits
+        return no_limits(self.hinge.nv) if self._limits is None else self._limits
 
     @limits.setter
     def limits(self, value: Limits) -> None:

@@ -128,6 +128,13 @@ class Passive(_PerDof):
 
 
 @cache
+def no_limits(nv: int) -> Limits:
+    """No bounds on so many dofs."""
+    endless = np.full(nv, np.inf)
+    return Limits(-endless, endless, endless, endless)
+
+
+@cache
 def no_passive(nv: int) -> Passive:
     """No springs, dampers or friction on so many dofs."""
     zero = np.zeros(nv)
