@@ -204,7 +204,7 @@ nb::object make_call(nb::handle owner, nb::handle forces, nb::handle fallback, n
     if (source.is_none()) refuse("results need a source");
     nb::object made = new_call(quick, owner, solver, nullptr, forces, fallback, source, wrap);
     for (int i = 0; i < RESULT_SLOTS; ++i) {
-        const Py_ssize_t at = rigid::slot_of(wrap.ptr(), nb::str(result_slots[i]).ptr());
+        const Py_ssize_t at = slot_of(wrap.ptr(), nb::str(result_slots[i]).ptr());
         if (at < 0) refuse("the class of results must have the slot %s", result_slots[i]);
         reinterpret_cast<Call*>(made.ptr())->slots[i] = at;
     }
