@@ -1,5 +1,7 @@
 """Newton's cradle: five balls on threads, one let go. Impacts one after the other pass its speed to the last ball."""
 
+import sys
+
 import numpy as np
 
 import soacraft as sc
@@ -11,7 +13,10 @@ for i in range(BALLS):
     inertia = sc.Inertia(0.3, com=(0, 0, -LENGTH), moment=moment)
     at = sc.Pose(translation=(2 * RADIUS * i, 0, 0))
     ball = mb.add_body(f"ball{i}", None, sc.Pin((0, 1, 0)), inertia, at)
-    ball.add_geometry(sc.Geometry("skin", "sphere", (RADIUS,), pose=sc.Pose(translation=(0, 0, -LENGTH))))
+    low, half = sc.Pose(translation=(0, 0, -LENGTH)), sc.Pose(translation=(0, 0, -LENGTH / 2))
+    ball.add_geometry(sc.Geometry("skin", "sphere", (RADIUS,), pose=low))
+    ball.add_geometry(sc.Geometry("ball", "sphere", (RADIUS,), pose=low, role="visual"))
+    ball.add_geometry(sc.Geometry("thread", "cylinder", (0.0005, LENGTH), pose=half, role="visual"))
 
 angle = 0.3
 mb.set_state(np.array([angle] + [0.0] * (BALLS - 1)), np.zeros(BALLS))
@@ -28,3 +33,6 @@ print("swing of the first and of the last ball:", angle, round(abs(swing), 3), "
 print("largest swing of those between:", f"{np.abs(run.q[:, 1:-1]).max():.1e} rad")
 assert abs(abs(swing) - angle) < 0.01
 assert np.abs(run.q[:, 1:-1]).max() < 0.01
+
+if len(sys.argv) > 1:  # a film: python examples/13_newtons_cradle.py cradle.gif
+    print("film:", sc.view.scene(mb, run).video(sys.argv[1], speed=0.25, azimuth=-80.0, elevation=8.0))

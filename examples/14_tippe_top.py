@@ -3,6 +3,8 @@
 The same motion is integrated by hand: Newton's and Euler's equations with the floor as a constraint and Coulomb's law.
 """
 
+import sys
+
 import numpy as np
 
 import soacraft as sc
@@ -15,6 +17,9 @@ mb = sc.Multibody("tippe-top", gravity=(0, 0, -G))
 mb.root.add_geometry(sc.Geometry("floor", "plane"))
 top = mb.add_body("top", None, sc.Free(), sc.Inertia(MASS, moment=np.diag(MOMENT)))
 top.add_geometry(sc.Geometry("skin", "sphere", (R,), pose=sc.Pose(translation=(0, 0, A))))
+for name, size, up, rgba in (("ball", R, A, None), ("cap", 0.4 * R, A + 0.63 * R, (0.9, 0.7, 0.2, 1.0))):  # to be seen
+    look = sc.Pose(translation=(0, 0, up))
+    top.add_geometry(sc.Geometry(name, "sphere", (size,), pose=look, role="visual", rgba=rgba))
 
 q0 = np.array([np.sin(TILT / 2), 0, 0, np.cos(TILT / 2), 0, 0, R - A * np.cos(TILT)])
 v0 = np.array([0, SPIN * np.sin(TILT), SPIN * np.cos(TILT), 0, 0, 0])  # about the vertical
@@ -80,3 +85,6 @@ for t in np.linspace(0, END, 6):
     assert abs(run.q[i, 6] - state[9]) < 0.03 * 2 * A
     assert abs(spins[0] - spins[1]) < 0.01 * SPIN
 assert run.q[-1, 6] > R + 0.8 * A, "it has turned over"
+
+if len(sys.argv) > 1:  # a film: python examples/14_tippe_top.py top.gif
+    print("film:", sc.view.scene(mb, run).video(sys.argv[1], speed=0.25))

@@ -1,5 +1,7 @@
 """A row of dominoes: the first is pushed, all fall, one after the other."""
 
+import sys
+
 import numpy as np
 
 import soacraft as sc
@@ -28,3 +30,6 @@ print("tilt at the end (rad):", np.round([x[-1] for x in tilt], 2))
 print("worst residual:", f"{max(x.residual for x in touch.steps):.0e}")
 assert all(np.diff(times) > 0)
 assert min(x[-1] for x in tilt) > 0.8
+
+if len(sys.argv) > 1:  # a film: python examples/15_domino_row.py row.gif
+    print("film:", sc.view.scene(mb, run).video(sys.argv[1], speed=0.25, azimuth=-50.0))

@@ -1,5 +1,7 @@
 """Ten boxes on each other rest: nothing creeps, and each contact carries what is above it."""
 
+import sys
+
 import numpy as np
 
 import soacraft as sc
@@ -30,3 +32,6 @@ for i in (0, 5, 9):
     assert abs(force - MASS * 9.81 * (COUNT - i)) < 1e-5
 print("largest motion:", f"{np.abs(run.q[-1] - q).max():.0e} m, speed {np.abs(run.v).max():.0e} m/s")
 assert np.abs(run.q[-1] - q).max() < 1e-7
+
+if len(sys.argv) > 1:  # a film: python examples/16_stack_of_boxes.py boxes.gif
+    print("film:", sc.view.scene(mb, run).video(sys.argv[1], rate=10.0))

@@ -1,6 +1,11 @@
-"""Robots with contact: a humanoid that falls limp onto the floor."""
+"""Robots with contact: a humanoid that falls limp onto the floor, a closed chain that stands on its feet."""
+
+import runpy
+import sys
+from pathlib import Path
 
 import numpy as np
+import pytest
 
 import soacraft as sc
 
@@ -29,3 +34,21 @@ def test_a_humanoid_falls_without_gaining_energy_or_sinking_in():
     assert energy[-1] < energy[0] - 1.0
     assert min(x.gap.min() for x in touch.steps if len(x.gap)) > -1e-3
     assert max(x.residual for x in touch.steps) <= 1e-8
+
+
+@pytest.mark.slow
+def test_a_closed_chain_stands_for_five_seconds(monkeypatch, capsys):
+    """Cassie by springs and dampers in its motors: the centre of mass stays within 5 mm of where statics put it, the
+    loops stay closed, the floor bears the weight, and both feet stay flat on it. `examples` has the first instants."""
+    script = Path(__file__).parents[2] / "examples" / "18_cassie_stands.py"
+    monkeypatch.setattr(sys, "argv", [str(script), "5.0"])
+    names = runpy.run_path(str(script), run_name="__main__")
+    run, touch = names["run"], names["touch"]
+    assert run.t[-1] == 5.0
+    assert np.abs(names["way"]).max() < 5e-3
+    assert run.violation.max() < 1e-12
+    assert names["bears"].mean() == pytest.approx(names["weight"], rel=1e-3)
+    assert names["deepest"] < 1e-4
+    assert max(x.residual for x in touch.steps) <= 1e-10
+    assert all(run.contacts.touches(f"{leg}-foot", "inertial")[1:].all() for leg in names["LEGS"])
+    assert run.check().imbalance < 1e-6 * names["weight"]

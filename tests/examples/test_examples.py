@@ -4,29 +4,62 @@ from __future__ import annotations
 
 import re
 import runpy
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image, ImageSequence
 
 import soacraft as sc
+from soacraft.view.space.scenes import Scene
 
 FOLDER = Path(__file__).parents[2] / "examples"
 SCRIPTS = sorted(path.name for path in FOLDER.glob("*.py"))
 
 
 @pytest.fixture
-def run(capsys):
+def run(capsys, monkeypatch):
     """Run an example; its names and its lines by what stands before the first colon."""
     options = np.get_printoptions()
 
-    def work(name):
+    def work(name, *told):
+        monkeypatch.setattr(sys, "argv", [name, *told])
         names = runpy.run_path(str(FOLDER / name), run_name="__main__")
         lines = capsys.readouterr().out.splitlines()
         return names, {line.partition(":")[0]: line.partition(":")[2].strip() for line in lines}, lines
 
     yield work
     np.set_printoptions(**options)
+
+
+class Film:
+    """The film of an example, small and of few pictures."""
+
+    def __init__(self, path):
+        self.path = str(path)
+
+    def write(self, scene, path, **told):
+        assert path == self.path
+        scene_video(scene, path, **{**told, "size": (48, 36), "rate": 4.0})
+        return path
+
+    def moves(self):
+        """Whether something is seen, and its pictures differ."""
+        with Image.open(self.path) as film:
+            pictures = [np.asarray(x.convert("RGB")).astype(int) for x in ImageSequence.Iterator(film)]
+        assert np.ptp(pictures[0]) > 100
+        return (np.abs(pictures[0] - pictures[len(pictures) // 2]) > 30).any()
+
+
+scene_video = Scene.video
+
+
+@pytest.fixture
+def film(tmp_path, monkeypatch):
+    made = Film(tmp_path / "film.gif")
+    monkeypatch.setattr(Scene, "video", lambda scene, path, **told: made.write(scene, path, **told))
+    return made
 
 
 def number(text: str) -> float:
@@ -176,26 +209,49 @@ def test_12_sko_models(run):
         assert by_blocks == pytest.approx(by_formula, abs=1e-6), name
 
 
-def test_13_newtons_cradle(run):
-    names, found, _ = run("13_newtons_cradle.py")
+def test_13_newtons_cradle(run, film):
+    names, found, _ = run("13_newtons_cradle.py", film.path)
     assert number(found["speed at the first impact"]) == pytest.approx(2 * np.sqrt(9.81 * 0.2) * np.sin(0.15), abs=1e-4)
     assert number(found["largest swing of those between"]) < 0.01
     assert names["run"].q[-1, 0] < 0.01 < names["run"].q[0, 0]
+    assert film.moves()
 
 
-def test_14_tippe_top(run):
-    names, _, lines = run("14_tippe_top.py")
-    assert len(lines) == 7
+def test_14_tippe_top(run, film):
+    names, _, lines = run("14_tippe_top.py", film.path)
+    assert len(lines) == 8
     assert names["run"].q[0, 6] < names["R"] < names["run"].q[-1, 6]
+    assert film.moves()
 
 
-def test_15_domino_row(run):
-    names, found, _ = run("15_domino_row.py")
+def test_15_domino_row(run, film):
+    names, found, _ = run("15_domino_row.py", film.path)
     assert len(names["times"]) == names["COUNT"]
     assert number(found["worst residual"]) <= 1e-6
+    assert film.moves()
 
 
-def test_16_stack_of_boxes(run):
-    names, _, _ = run("16_stack_of_boxes.py")
+def test_16_stack_of_boxes(run, film):
+    names, _, _ = run("16_stack_of_boxes.py", film.path)
     assert len(names["last"].pairs) >= 40
     assert not names["last"].unique
+    assert not film.moves()
+
+
+def test_17_humanoid_falls(run, film):
+    names, found, _ = run("17_humanoid_falls.py", film.path)
+    assert names["first"] == pytest.approx(np.sqrt(0.2 / 9.81), abs=2e-3)
+    assert names["speed"][-1] < 1e-9
+    assert number(found["deepest in anything"]) < 1.0
+    energy = names["energy"]
+    assert np.diff(energy).max() <= 1e-6 * (energy[0] - energy[-1])  # of lifting out what sank in
+    assert -names["bears"] == pytest.approx(names["weight"], rel=1e-6)
+    assert film.moves()
+
+
+def test_18_cassie_stands(run):
+    """The first instants; `tests/contact/test_robots.py` has all of it."""
+    names, found, _ = run("18_cassie_stands.py", "0.02")
+    assert number(found["force left on the pelvis"]) < 1e-2
+    assert np.abs(names["held"][6:]).max() < 60.0  # within what its motors can: 45 to 195 N m
+    assert number(found["the centre of mass moves by at most"]) < 0.1
