@@ -4,6 +4,7 @@ import subprocess
 import sys
 import textwrap
 
+import h5py
 import numpy as np
 import pytest
 
@@ -39,6 +40,25 @@ def test_a_log_reads_back(tmp_path):
     assert back.integrator == "rk4"
     with pytest.raises(StateError, match="a run read from a file has its rows alone"):
         back.at(0.5)
+
+
+def test_a_log_has_the_names_of_dofs(tmp_path):
+    """Names and units of coordinates and dofs come back, so that charts name them and other models are refused; a log
+    of before has none."""
+    mb = sc.load("top")
+    run = sc.sim.Propagator(mb, integrator="rk4", step=0.01).advance_to(0.02, log=tmp_path / "run.h5")
+    back = sc.sim.read(tmp_path / "run.h5")
+    assert back.labels == run.labels
+    assert back.labels.q[0] == "top.q0"
+    assert "top.0" in sc.view.plot(back, "velocities").panels[0].lines
+    other = sc.Multibody("other")
+    other.add_body("gyro", None, mb.bodies[0].hinge, sc.Inertia(1.0, moment=np.eye(3)))
+    with pytest.raises(StateError, match=r"the run is of another model: where it has the coordinate 'top.q0'"):
+        sc.view.scene(other, back)
+    with h5py.File(tmp_path / "run.h5", "a") as file:
+        for name in back.labels._fields:
+            del file[f"label_{name}"]
+    assert sc.sim.read(tmp_path / "run.h5").labels is None
 
 
 def test_a_stopped_run_says_so_in_its_log(tmp_path):

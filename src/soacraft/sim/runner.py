@@ -19,6 +19,7 @@ from soacraft.sim.forces.impacts import Impacts
 from soacraft.sim.forces.loads import Load
 from soacraft.sim.integrators.steps import Method
 from soacraft.sim.runs.block import Block
+from soacraft.sim.runs.labels import labels_of
 from soacraft.sim.runs.log import Log
 from soacraft.sim.runs.progress import Bar
 from soacraft.sim.runs.recorder import Recorder
@@ -80,7 +81,8 @@ class Runner:
         problem = self._acting.begin()
         x, w = self._start(problem)
         problem.energy(x)  # raises where it overflows: the first row is a good one
-        opened = None if log is None else Log(log, _sizes(problem), problem.names, self._method.name)
+        made = problem.names, self._method.name, labels_of(problem.mb)
+        opened = None if log is None else Log(log, _sizes(problem), *made)
         recorder = Recorder(problem, self._method.name, opened)
         recorder.row(self.t, x, w)
         stopped, self._acting.running = "", True

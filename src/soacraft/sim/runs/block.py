@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +29,8 @@ class Block:
     """(n): relative to what is allowed, where the method knows them."""
     openings: Array
     """(n): how far closures are open at the ends."""
+    told: Any
+    """What they were taken with: `problem.told_now` then."""
 
     @property
     def t(self) -> Array:
@@ -41,4 +44,4 @@ class Block:
         x0, x1, w0, w1, F = self.x[i], self.x[i + 1], self.w[i], self.w[i + 1], self.F[i]
         if len(F) == 1:
             F = hermite(F[0], h * w0, h * self.problem.manifold.rate(x0, F[0], w1))
-        return Step(self.problem, float(self.ns[i]) / 1e9, h, x0, x1, w0, w1, F)
+        return Step(self.problem, float(self.ns[i]) / 1e9, h, x0, x1, w0, w1, F, told=self.told)

@@ -12,6 +12,7 @@ import numpy as np
 
 from soacraft.errors import ModelFileError, StateError
 from soacraft.sim.events import Happened
+from soacraft.sim.runs.labels import Labels
 from soacraft.sim.runs.run import Run
 from soacraft.spatial.checks import Array
 
@@ -41,7 +42,12 @@ class Log:
     """A file that grows by rows. Other processes may read it meanwhile (single writer, many readers)."""
 
     def __init__(
-        self, path: str | PathLike[str], sizes: Mapping[str, tuple[int, ...]], names: Sequence[str], by: str
+        self,
+        path: str | PathLike[str],
+        sizes: Mapping[str, tuple[int, ...]],
+        names: Sequence[str],
+        by: str,
+        labels: Labels,
     ) -> None:
         h5py = _h5py()
         path = _path(path, "log=")
@@ -52,6 +58,8 @@ class Log:
         self._file.attrs["format"] = _FORMAT
         self._file.attrs["integrator"] = by
         self._file.attrs["forces"] = np.array(list(names), dtype=h5py.string_dtype())
+        for name, texts in labels._asdict().items():
+            self._file.create_dataset(f"label_{name}", data=np.array(texts, dtype=h5py.string_dtype()))
         for name in _ROWS:
             self._create(name, sizes.get(name, ()))
         for name in ("t", "q", "v"):
@@ -92,8 +100,8 @@ class Log:
 
 
 def read(path: str | PathLike[str]) -> Run:
-    """A run from its log: rows, work, forces and events; without dense output. Of a run that goes on, or was killed,
-    what was flushed.
+    """A run from its log: rows, work, forces, events and names; without dense output. Of a run that goes on, or was
+    killed, what was flushed.
 
     The columns have their least length in common: rows are whole.
     """
@@ -115,9 +123,17 @@ def read(path: str | PathLike[str]) -> Run:
                     *(file[f"event_{x}"][:happened] for x in ("t", "name", "q", "v")), strict=True
                 )
             ]
+            labels = _labels(file)
             by, stopped = str(file.attrs["integrator"]), bytes(file["stopped_by"][0]).decode()
     except OSError as problem:
         raise ModelFileError(f"the log {str(path)!r} cannot be read: {problem}") from None
     work = {name: rows["work"][:, i] for i, name in enumerate(names)}
     forces = {name: rows["forces"][:, i] for i, name in enumerate(names)}
-    return Run(rows, work, forces, events, by, stopped)
+    return Run(rows, work, forces, events, by, stopped, labels=labels)
+
+
+def _labels(file: Any) -> Labels | None:
+    """The names and units of coordinates and dofs; None of a log of before they were kept."""
+    if f"label_{Labels._fields[0]}" not in file:
+        return None
+    return Labels(*(tuple(x.decode() for x in file[f"label_{name}"][:]) for name in Labels._fields))

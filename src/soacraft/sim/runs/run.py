@@ -65,7 +65,7 @@ class Run(Strict):
     (n) is kinetic, potential and that of springs; `forces[name]` (n, nv) and `work[name]` (n) are of every force;
     `violation` (n) is how far closures are open, in radians or lengths of the loop; `events` what happened; `contacts`
     (with `sc.sim.Contact`, else None) where shapes pressed and how hard, by pair and by body. `labels` are the names
-    and units of coordinates and dofs; None of a run read from a file.
+    and units of coordinates and dofs; None of a run read from a log that has none.
     """
 
     _set_once = frozenset(
