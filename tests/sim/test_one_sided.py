@@ -66,6 +66,36 @@ def test_a_winch_lifts():
     np.testing.assert_allclose([mb.q[1], mb.v[1]], [-0.8, 0.5], atol=1e-9)
 
 
+@pytest.mark.parametrize("rate", [0.0, 0.5])
+def test_a_winch_that_does_not_tell_its_rate_is_refused(rate):
+    """A rope that is drawn in, with no rate or one of the wrong sign; let out, or let go by a jump, it may say 0."""
+    mb = mass()
+    mb.add_rope("rope", "inertial", "z", 1.0)
+    mb.set_state([0.0, -1.0], [0.0, 0.0])
+    text = rf"one_sided\['rope'\] goes from 1 to 0.995 between t = 0 and 0.01 s, and says its rates .* {rate:g}; give"
+    with pytest.raises(sc.errors.SimulationError, match=text):
+        advance(mb, 0.1, one_sided={"rope": lambda t: (1.0 - 0.5 * t, rate)})
+    for let_out in (lambda t: (1.0 + 0.5 * t, 0.0), lambda t: (1.0 if t < 0.05 else 2.0, 0.0)):
+        mb.set_state([0.0, -1.0], [0.0, 0.0])
+        advance(mb, 0.1, one_sided={"rope": let_out})
+        assert mb.q[1] < -1.0
+
+
+def test_a_stop_that_moves_tells_its_rate():
+    """x >= U(t): a stop that pushes; as a sine with its rate it is followed, without it it is refused."""
+    for told in (True, False):
+        mb = mass(gravity=(0, 0, 0))
+        mb.couple("stop", {"x": 1}, 0.0, one_sided=True)
+        mb.set_state([0.0, 0.0], [0.0, 0.0])
+        U = {"stop": lambda t, told=told: (np.sin(3.0 * t), 3.0 * np.cos(3.0 * t) if told else 0.0)}
+        if told:
+            advance(mb, 0.2, one_sided=U)
+            assert mb.q[0] >= np.sin(0.6) - 1e-6
+        else:
+            with pytest.raises(sc.errors.SimulationError, match=r"one_sided\['stop'\] goes from 0 to 0\.0299"):
+                advance(mb, 0.2, one_sided=U)
+
+
 def test_a_stop_of_two_dofs():
     """x + z >= -0.5: the sum falls, stops at its bound, and the point slides on along it."""
     mb = mass(gravity=(0, 0, 0))

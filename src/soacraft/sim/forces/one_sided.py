@@ -29,6 +29,13 @@ Drive = Callable[[float], tuple[float, float]]
 Chosen = bool | Mapping[str, Drive]
 
 
+#: A change of a bound of this part of it is rounding.
+_ROUNDING = 1e-12
+#: A bound that closes in by more than its rates tell, by this part of the way, moves without them: by a jump, or with
+#: rates that are not its own.
+_UNTOLD = 0.5
+
+
 class OneSidedRow(NamedTuple):
     """What is at one state: g, N = dg/dq along the dofs, and the part of its rate that time makes."""
 
@@ -50,6 +57,7 @@ class OneSided:
         ties: list[Coupling | Closure] = [*mb.couplings, *mb.loops] if chosen is not False else []
         self._ties = [x for x in ties if x.one_sided]
         self._drives = dict(chosen) if isinstance(chosen, Mapping) else {}
+        self._before: dict[str, tuple[float, float, float]] = {}  # when a drive was asked last, and what it gave
         known = [x.name for x in self._ties]
         for name, drive in self._drives.items():
             if name not in known:
@@ -71,7 +79,7 @@ class OneSided:
         one radian or one length of the model."""
         for x, row in zip(self._ties, self.rows(t, q), strict=True):
             if isinstance(x, Closure):
-                unit = self._bound(t, x.name, float(x.attributes["length"]))[0]  # type: ignore[arg-type]
+                unit = self._bound(t, x.name, float(x.attributes["length"]), -1.0)[0]  # type: ignore[arg-type]
             else:
                 at = 1.0 / measure_of(self._mb, q).dofs
                 unit = max(sum(abs(c) * at[i] ** n for n, c in enumerate(p.coef)) for _, i, p in self._terms[x.name])
@@ -81,16 +89,27 @@ class OneSided:
                     "give one_sided=False."
                 )
 
-    def _bound(self, t: float, name: str, own: float) -> tuple[float, float]:
-        """U and its rate."""
+    def _bound(self, t: float, name: str, own: float, closing: float) -> tuple[float, float]:
+        """U and its rate; `closing` is the sign of a rate that closes the gap. A U that closes in while its rates do
+        not tell it is refused: a rope would be drawn through what holds it."""
         if name not in self._drives:
             return own, 0.0
         given: Any = self._drives[name](t)
-        value, rate = finite(given, (2,), f"one_sided[{name!r}] at t = {t:.9g} s: (value, rate)", StateError)
-        return float(value), float(rate)
+        pair = finite(given, (2,), f"one_sided[{name!r}] at t = {t:.9g} s: (value, rate)", StateError)
+        value, rate = float(pair[0]), float(pair[1])
+        then, old, old_rate = self._before.get(name, (t, value, rate))
+        way, most = closing * (value - old), max(closing * rate, closing * old_rate, 0.0) * (t - then)
+        if t > then and way > 0.0 and way - most > _UNTOLD * way and way > _ROUNDING * max(abs(value), abs(old)):
+            raise StateError(
+                f"one_sided[{name!r}] goes from {old:.9g} to {value:.9g} between t = {then:.9g} and {t:.9g} s, and "
+                f"says its rates there are {old_rate:.6g} and {rate:.6g}; give the rate with which it moves, dU/dt, "
+                "or take shorter steps."
+            )
+        self._before[name] = t, value, rate
+        return value, rate
 
     def _coupling(self, t: float, q: Array, x: Coupling) -> OneSidedRow:
-        U, rate = self._bound(t, x.name, x.offset)
+        U, rate = self._bound(t, x.name, x.offset, 0.0 if x.one_sided == "rate" else 1.0)
         N, gap = np.zeros(self._mb.nv), -U
         for place, number, p in self._terms[x.name]:
             gap += float(p(q[place]))
@@ -99,7 +118,7 @@ class OneSided:
 
     def _rope(self, t: float, q: Array, x: Closure) -> OneSidedRow:
         mb = self._mb
-        U, rate = self._bound(t, x.name, float(x.attributes["length"]))  # type: ignore[arg-type]
+        U, rate = self._bound(t, x.name, float(x.attributes["length"]), -1.0)  # type: ignore[arg-type]
         state = mb.state(q, np.zeros(mb.nv))
         (_, a), (_, b) = pose_of_frame(state, x.a), pose_of_frame(state, x.b)
         far = float(np.linalg.norm(b - a))
