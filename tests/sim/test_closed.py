@@ -272,3 +272,21 @@ def test_cassie_falls_with_its_loops():
     assert left[0] > 10 * left[1]
     assert balance.holds is None
     assert "not known: the method estimates no error; compare with half the step" in repr(balance)
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_dense_output_of_a_closed_chain_is_of_the_model_that_ran(compiled):
+    """States between rows are put on the closures: those of then, or it is refused."""
+    mb = four_bar_of(1.0, 2.0, 2.0, 2.0, 1.2, 0.5)
+    p = sc.sim.Propagator(mb, integrator="rk4", step=0.01)
+    if not compiled:
+        p.add(lambda t, state: np.zeros(mb.nv))
+    run = p.advance_to(0.05)
+    assert ("steps: compiled" in str(p.report())) == compiled
+    before = run.at(0.025).q
+    mb.set_state(mb.q, mb.v)
+    np.testing.assert_array_equal(run.at(0.025).q, before)
+    mb.bodies[0].inertia = sc.Inertia(9.0, (0, 0, 0), np.eye(3))
+    with pytest.raises(sc.errors.StaleError, match=r"was changed after its step around t = 0.025 s, and a state"):
+        run.at(0.025)
+    np.testing.assert_array_equal(run.at(run.t[-1]).q, run.q[-1])

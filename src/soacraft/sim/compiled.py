@@ -261,4 +261,5 @@ class CompiledMotion:
             track.forces[:done].reshape(done, names, nv),
             track.errors[:done, 0] if self._adaptive else None,
             track.openings[:done, 0],
+            problem.told_now,
         ), paced

@@ -8,12 +8,12 @@ with vdot by forward dynamics of the tree, mixed dynamics where motions are pres
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from soacraft import dynamics as dyn
-from soacraft.errors import ModelError
+from soacraft.errors import ModelError, StaleError
 from soacraft.model.sizes.measure import measure_of
 from soacraft.model.states.state import State
 from soacraft.model.tree.multibody import Multibody
@@ -29,6 +29,13 @@ from soacraft.spatial.checks import Array
 
 #: A dof is judged by its own speed, but by no less than this part of the fastest.
 _SLOWEST = 1e-3
+
+
+class Told(NamedTuple):
+    """What a step was taken with: the motions prescribed then, and, of a closed chain, the versions of its model."""
+
+    motions: Prescribed | None
+    model: tuple[int, int] | None
 
 
 class Mechanism:
@@ -294,19 +301,26 @@ class Mechanism:
         return np.concatenate([q, v, work])
 
     @property
-    def motions(self) -> Prescribed | None:
-        """The motions that are prescribed now, as they stay when others are."""
-        return None if self.given is None else self.given.kept
+    def told_now(self) -> Told:
+        """The motions that are prescribed now, as they stay when others are, and the closures as they are now."""
+        motions = None if self.given is None else self.given.kept
+        return Told(motions, None if self.closed is None else (self.mb.version, self.mb.parameters))
 
-    def inside(self, t: float, x: Array, told: Prescribed | None) -> Array:
-        """A point inside a step that was taken: prescribed as it was told then, and on the closures."""
-        if self.closed is None and told is None:
+    def inside(self, t: float, x: Array, told: Told) -> Array:
+        """A point inside a step that was taken: prescribed as it was told then, and on the closures, which must still
+        be those of then."""
+        if self.closed is None and told.motions is None:
             return x
         q, v, work = self.parts(np.array(x))
-        if told is not None:
-            told.impose(t, q, v)
+        if told.motions is not None:
+            told.motions.impose(t, q, v)
         if self.closed is not None:
-            q, v = self.closed.onto(q, v, told)
+            if told.model != (self.mb.version, self.mb.parameters):
+                raise StaleError(
+                    f"{self.mb.name!r} was changed after its step around t = {t:.9g} s, and a state between rows is "
+                    "put on its closures: ask run.at before, or interpolate run.q."
+                )
+            q, v = self.closed.onto(q, v, told.motions)
         return np.concatenate([q, v, work])
 
     def jacobian(self, t: float, x: Array, w: Array) -> Array:

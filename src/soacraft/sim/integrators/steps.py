@@ -42,8 +42,8 @@ class Problem(Protocol):
         of a step, False at its stages, which may be less tight."""
 
     @property
-    def motions(self) -> Any:
-        """What is prescribed now, to be asked later."""
+    def told_now(self) -> Any:
+        """What a step is taken with now, to be asked later: motions that are prescribed, the model's versions."""
 
     def inside(self, t: float, x: Array, told: Any) -> Array:
         """A point inside a step that was taken: prescribed coordinates as they were `told` then, the rest put back on
@@ -71,9 +71,12 @@ class Step:
     """By how much the velocities at the end were moved onto the closures, (nv)."""
     chart: tuple[Array, Array] | None = None
     """The origin of the chart and the coordinates of x0 in it, where x0 is not the origin itself."""
+    told: Any = None
+    """What it was taken with: `told_now` then."""
 
     def __post_init__(self) -> None:
-        self._told = self.problem.motions
+        if self.told is None:
+            self.told = self.problem.told_now
 
     def around(self, t: float) -> Step:
         """The step that t is in: itself. A block of many steps has the same."""
@@ -87,7 +90,7 @@ class Step:
             return self.x1
         origin, u0 = (self.x0, 0.0) if self.chart is None else self.chart
         moved = self.problem.manifold.move(origin, u0 + dense(self.F, theta))
-        return self.problem.inside(self.t0 + theta * self.h, moved, self._told)
+        return self.problem.inside(self.t0 + theta * self.h, moved, self.told)
 
 
 def settled(problem: Problem, t: float, x: Array) -> tuple[Array, Array]:
