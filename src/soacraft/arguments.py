@@ -1,7 +1,9 @@
-"""Reading whole numbers and seeds: what Python would convert in silence (0.5 to 0, True to 1) is refused."""
+"""Reading whole numbers, seeds and paths: what Python would convert in silence (0.5 to 0, True to 1) is refused."""
 
 from __future__ import annotations
 
+from os import PathLike, fspath
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -49,3 +51,19 @@ def read_seed(seed: Any, what: str) -> np.random.Generator:
             f"{what} must be a whole number from 0 to 2**128 - 1, or a numpy.random.Generator; got {shown}."
         )
     return np.random.default_rng(int(seed))
+
+
+def read_path(path: Any, what: str, error: type[SoacraftError] = ModelError) -> Path:
+    """A path from a text or an object of pathlib; bytes, numbers and what no file can be called are refused.
+
+    >>> read_path("runs/first.h5", "the log").name
+    'first.h5'
+    >>> read_path(5, "the log")
+    Traceback (most recent call last):
+        ...
+    soacraft.errors.ModelError: the log takes a path, as text or as an object of pathlib; got 5.
+    """
+    given = fspath(path) if isinstance(path, str | PathLike) else None
+    if not isinstance(given, str) or not given or "\0" in given:
+        raise error(f"{what} takes a path, as text or as an object of pathlib; got {path!r:.60}.")
+    return Path(given)

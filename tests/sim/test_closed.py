@@ -290,3 +290,10 @@ def test_dense_output_of_a_closed_chain_is_of_the_model_that_ran(compiled):
     with pytest.raises(sc.errors.StaleError, match=r"was changed after its step around t = 0.025 s, and a state"):
         run.at(0.025)
     np.testing.assert_array_equal(run.at(run.t[-1]).q, run.q[-1])
+
+
+@pytest.mark.parametrize("T", [1e300, 1e155, 1e-160, 1e-300])
+def test_a_time_constant_that_overflows_is_an_error_with_its_name(T):
+    mb = four_bar_of(1.0, 2.0, 2.0, 2.0, 1.2, 0.5)
+    with pytest.raises(sc.errors.SoacraftError, match=rf"time_constant (=|is) {T:g} s".replace("+", r"\+")):
+        sc.sim.Propagator(mb, integrator="rk4", step=0.01, stabilization="baumgarte", time_constant=T).advance_to(0.02)

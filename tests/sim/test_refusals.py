@@ -78,10 +78,10 @@ def test_motions(value):
 @pytest.mark.parametrize("path", [3, [], {}, b"run.h5", 1.5, True])
 def test_paths_of_logs(path):
     _, p = pendulum()
-    with pytest.raises(StateError, match=r"log= takes the path of a file, such as 'run.h5'; got"):
+    with pytest.raises(StateError, match=r"log= takes a path, as text or as an object of pathlib; got"):
         p.advance_to(0.1, log=path)
     assert p.t == 0.0
-    with pytest.raises(StateError, match=r"sc.sim.read takes the path of a file"):
+    with pytest.raises(StateError, match=r"sc.sim.read takes a path, as text or as an object of pathlib"):
         sc.sim.read(path)
     with pytest.raises(ModelFileError, match="there is no log"):
         sc.sim.read("no such file.h5")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import h5py
 import numpy as np
 import pytest
 
@@ -162,10 +163,16 @@ def test_events_are_marked():
     assert [x.get_text() for x in axes.texts] == [x.name for x in run.events]
 
 
-def test_a_run_from_a_log_is_drawn_with_the_names_of_a_model(cart, tmp_path):
+def test_a_run_from_a_log_is_drawn_with_its_names(cart, tmp_path):
+    """Those of the log; of a log of before, which has none, by number, or with those of a model."""
     mb, _ = cart
     mb.set_state([0.0, 0.3], [0.0, 0.0])
     sc.sim.Propagator(mb).advance_to(0.2, log=tmp_path / "run.h5")
+    kept = sc.sim.read(tmp_path / "run.h5")
+    assert [list(x.lines) for x in sc.view.plot(kept, "coordinates").panels] == [["cart"], ["pole"]]
+    with h5py.File(tmp_path / "run.h5", "a") as file:
+        for name in kept.labels._fields:
+            del file[f"label_{name}"]
     kept = sc.sim.read(tmp_path / "run.h5")
     assert list(sc.view.plot(kept, "coordinates").panels[0].lines) == ["q[0]", "q[1]"]
     assert list(sc.view.plot(kept, "coordinates", graph=mb).panels[1].lines) == ["pole"]

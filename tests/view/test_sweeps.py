@@ -111,5 +111,11 @@ def test_refused(tmp_path):
     phi = sc.operators(sc.load("arm7"), "phi")
     with pytest.raises(ViewError, match=r"saved as .html or .gif, by the end of the name; got 'a.mp4'"):
         sc.view.sweep(phi).save(tmp_path / "a.mp4")
-    with pytest.raises(ViewError, match="above 0 and up to 50; got 0"):
+    with pytest.raises(ViewError, match=r"from 0\.0015 to 50; got 0"):
         sc.view.sweep(phi).save(tmp_path / "a.gif", rate=0)
+    for bad in (1e-5, 1e-300, "2", float("nan")):
+        for write in (sc.view.sweep(phi).html, lambda rate: sc.view.sweep(phi).save(tmp_path / "a.gif", rate)):
+            with pytest.raises(ViewError, match="rate is a number of moments a second, from"):
+                write(bad)
+    with pytest.raises(ViewError, match="save of a sweep takes a path, as text or as an object of pathlib; got 5"):
+        sc.view.sweep(phi).save(5)

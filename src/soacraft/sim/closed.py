@@ -224,7 +224,7 @@ class Stabilized(Closed):
                 "Leave stabilization='baumgarte' out, so that states are projected."
             ) from None
         G, unit = rows.jacobian(), rows.units
-        wanted = -rows.gamma - (2.0 / T) * rows.speed - rows.residual / T**2
+        wanted = -rows.gamma - (2.0 / T) * rows.speed - rows.residual / T / T
         half = np.linalg.solve(L, (G / unit[:, None]).T).T  # Gc L^-*, rows without unit
         pull = np.linalg.lstsq(half, (wanted - G @ free) / unit, rcond=_REPEATED)[0]
         return np.asarray(free + np.linalg.solve(L.T, pull))
@@ -282,6 +282,8 @@ def stabilized(closed: Closed | None, stabilization: str, time_constant: float |
     T = float(finite(time_constant, (), "time_constant", StateError))
     if not T > 0.0:
         raise StateError(f"time_constant must be positive, got {T:g} s.")
+    if not np.isfinite(1.0 / T / T):
+        raise StateError(f"time_constant is {T:g} s, and 1/time_constant^2 overflows; take a few steps, such as 0.01.")
     return Stabilized(closed.solver, T)
 
 

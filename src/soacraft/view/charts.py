@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from soacraft.arguments import read_path
 from soacraft.attributes import Strict
 from soacraft.errors import StateError, ViewError, near
 from soacraft.model.tree.graph import Graph
@@ -56,7 +57,7 @@ class Chart(Strict):
 
     def save(self, path: str | PathLike[str]) -> Path:
         """Write a file by the end of its name: .png, .svg or .pdf."""
-        place = Path(path)
+        place = read_path(path, "save of a chart", ViewError)
         if place.suffix.lower() not in (".png", ".svg", ".pdf"):
             raise ViewError(f"a chart is saved as .png, .svg or .pdf, by the end of the name; got {place.name!r}.")
         self.figure.savefig(place)
@@ -75,7 +76,7 @@ def plot(run: Run, *what: str, dofs: Sequence[str] | str | None = None, graph: G
     `dofs` names the coordinates and dofs that are drawn, by their names or by those of their hinges. Numbers of
     different units are in panels of their own. `phase` has a velocity against its coordinate. `balance` is the growth
     of energy, the work that explains it, and what is left (`run.check()`). Events are marked. `graph` gives the names
-    for a run that was read from a file.
+    for a log that has no names.
 
     >>> import soacraft as sc
     >>> mb = sc.load("cart_pole")

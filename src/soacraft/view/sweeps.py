@@ -9,10 +9,11 @@ from pathlib import Path
 from soacraft.algebra.explain import explain
 from soacraft.algebra.operator import Operator
 from soacraft.algebra.tree import Tree
+from soacraft.arguments import read_path
 from soacraft.attributes import Strict
 from soacraft.citations import cite
 from soacraft.errors import SpaceError, ViewError
-from soacraft.view.drawing.gif import write_gif
+from soacraft.view.drawing.gif import FASTEST, SLOWEST, write_gif
 from soacraft.view.drawing.marks import INK, QUIET, Box, Line, Mark, Words, shortened, width_of
 from soacraft.view.drawing.picture import Picture
 from soacraft.view.drawing.svg import element, svg, text_of
@@ -63,6 +64,7 @@ class Sweep(Strict):
 
     def html(self, rate: float = 2.0) -> str:
         """A page that plays it, `rate` moments a second; SVG, and a few lines of script of our own."""
+        _check_rate(rate)
         every, title = self.pictures(), f"Sweeps of {self.expression}"
         shown = [f'<g class="moment"{" hidden" if i else ""}>{_inner(x)}</g>' for i, x in enumerate(every)]
         empty = svg([], every[0].width, every[0].height, title)
@@ -71,10 +73,9 @@ class Sweep(Strict):
 
     def save(self, path: str | PathLike[str], rate: float = 2.0) -> Path:
         """Write a file by the end of its name: .html, or .gif (by Pillow); `rate` moments a second."""
-        place = Path(path)
+        place = read_path(path, "save of a sweep", ViewError)
         kind = place.suffix.lower()
-        if not 0.0 < rate <= 50.0:
-            raise ViewError(f"rate is a number of moments a second, above 0 and up to 50; got {rate!r:.60}.")
+        _check_rate(rate)
         if kind == ".html":
             place.write_text(self.html(rate), encoding="utf-8")
         elif kind == ".gif":
@@ -193,6 +194,11 @@ def _head(start: tuple[float, float], end: tuple[float, float]) -> tuple[tuple[f
 
 def _inner(picture: Picture) -> str:
     return "".join(element(mark) for mark in picture.marks)
+
+
+def _check_rate(rate: float) -> None:
+    if not isinstance(rate, int | float) or not SLOWEST <= rate <= FASTEST:
+        raise ViewError(f"rate is a number of moments a second, from {SLOWEST:.2g} to {FASTEST:g}; got {rate!r:.60}.")
 
 
 _PAGE = """<!doctype html>

@@ -101,3 +101,32 @@ def test_what_is_behind_the_camera_is_not_drawn():
     behind = drawn(surfaces.sphere(0.5), RED, tuple(view.position + np.array([2.0, 0, 0])))
     assert (render([behind], view, 40, 40, WHITE) == 255).all()
     assert (render([], view, 40, 40, WHITE) == 255).all()
+
+
+def test_what_reaches_behind_the_camera_is_cut_off_in_front_of_it():
+    """A floor below the camera that goes on behind it, as two triangles and as many small ones, most of them whole: the
+    same picture, in which all below the horizon is floor."""
+    view = look()
+    x = view.position[0]
+
+    def floor(count):
+        along, across = np.linspace(-x, 3.0 * x, count + 1), np.linspace(-3.0 * x, 3.0 * x, count + 1)
+        points = np.array([(a, b, -1.0) for a in along for b in across])
+        i = np.array([k * (count + 1) + j for k in range(count) for j in range(count)])
+        halves = (i, i + count + 2, i + 1), (i, i + count + 1, i + count + 2)
+        corners = np.concatenate([np.stack(x, axis=1) for x in halves])
+        return Drawn(points, np.tile(UP, (len(points), 1)), corners, RED, solid=False)
+
+    few, many = (render([floor(count)], view, 60, 60, WHITE) for count in (1, 64))
+    assert red(few)[59].all()  # the lower edge of the picture
+    assert not red(few)[:30].any()
+    edge = np.abs(few.astype(int) - many).max(axis=2) > 3
+    assert edge.mean() < 0.01
+
+
+def test_a_large_zoom_goes_into_a_box():
+    """The camera is inside: the face behind it does not hide, the others, seen from their backs, are not drawn."""
+    inside = camera(np.zeros(3), 2.0, UP, 20.0, 10.0, 100.0)
+    wall = drawn(surfaces.box(0.1, 8.0, 8.0), BLUE, (-1, 0, 0))
+    pixels = render([drawn(surfaces.box(1, 1, 1)), wall], inside, 60, 60, WHITE)
+    assert blue(pixels).mean() > 0.9

@@ -71,3 +71,19 @@ def test_refused(falling, tmp_path, monkeypatch):
     with pytest.raises(ViewError, match="a video needs a motion"):
         sc.view.scene(sc.load("pendulum")).video(tmp_path / "still.gif")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("rate", [1e-3, 1e-5, 1e-300])
+def test_a_rate_too_slow_for_a_gif_is_refused(falling, tmp_path, rate):
+    with pytest.raises(ViewError, match=rf"a picture for at most 655.35 s, got rate = {rate:g}; take 0.0015"):
+        falling.video(tmp_path / "fall.gif", rate=rate, size=(16, 12))
+
+
+@pytest.mark.parametrize("bad", [5, b"film.gif", ["film.gif"], "", "a\0.gif"])
+def test_what_is_no_path_is_refused(falling, bad):
+    """In every place where a picture, a film or a page is written, and where meshes are looked for."""
+    mb = falling.graph
+    for write in (falling.video, falling.image, falling.save, sc.view.draw(mb).save, sc.view.scene, sc.contact.Scene):
+        told = {"folder": bad} if write in (sc.view.scene, sc.contact.Scene) else {}
+        with pytest.raises(sc.errors.SoacraftError, match=r" takes a path, as text or as an object of pathlib; got "):
+            write(mb, **told) if told else write(bad)

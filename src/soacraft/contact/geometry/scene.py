@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from soacraft.arguments import whole_number
+from soacraft.arguments import read_path, whole_number
 from soacraft.contact.geometry.compiled import ContactScene, require_near
 from soacraft.contact.geometry.filters import Names, Placed, collision_shapes
 from soacraft.contact.geometry.impact import first_impact
@@ -58,7 +58,7 @@ class Scene:
         if meshes not in MESHES:
             raise ModelError(f"meshes must be 'hull' or 'triangles', got {meshes!r:.60}.")
         self.model = mb
-        self._folder = None if folder is None else Path(folder).resolve()
+        self._folder = None if folder is None else read_path(folder, "folder=").resolve()
         self._maker = ShapeMaker(mb, self._folder, meshes)
         self._choices = Choices(dict(shapes or {}), frozenset(skip), bool(adjacent))
         self._built: Placement | None = None

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from os import PathLike
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
+from soacraft.arguments import read_path
 from soacraft.errors import ModelFileError, StateError
 from soacraft.sim.events import Happened
 from soacraft.sim.runs.labels import Labels
@@ -31,13 +31,6 @@ def _h5py() -> ModuleType:
     return found
 
 
-def _path(given: Any, what: str) -> Path:
-    """A path as text or as an object of pathlib."""
-    if not isinstance(given, str | PathLike):
-        raise StateError(f"{what} takes the path of a file, such as 'run.h5'; got {given!r:.60}.")
-    return Path(given)
-
-
 class Log:
     """A file that grows by rows. Other processes may read it meanwhile (single writer, many readers)."""
 
@@ -50,7 +43,7 @@ class Log:
         labels: Labels,
     ) -> None:
         h5py = _h5py()
-        path = _path(path, "log=")
+        path = read_path(path, "log=", StateError)
         try:
             self._file = h5py.File(path, "w", libver="latest")
         except OSError as problem:
@@ -106,7 +99,7 @@ def read(path: str | PathLike[str]) -> Run:
     The columns have their least length in common: rows are whole.
     """
     h5py = _h5py()
-    path = _path(path, "sc.sim.read")
+    path = read_path(path, "sc.sim.read", StateError)
     if not path.exists():
         raise ModelFileError(f"there is no log {str(path)!r}.")
     try:

@@ -10,6 +10,9 @@ from soacraft.errors import ViewError
 from soacraft.view.drawing.extras import extra
 from soacraft.view.drawing.pixels import Pixels
 
+#: Pictures a second: browsers take two hundredths of a second at least, and a pause is a number of 16 bits.
+FASTEST, SLOWEST = 50.0, 100.0 / 65535.0
+
 
 def gif_rate(rate: float) -> float:
     """The nearest rate that a GIF has: its clock counts hundredths of a second, and browsers take two at least.
@@ -17,8 +20,10 @@ def gif_rate(rate: float) -> float:
     >>> gif_rate(30.0)
     33.333333333333336
     """
-    if rate > 50.0:
+    if rate > FASTEST:
         raise ViewError(f"a GIF shows at most 50 pictures a second, got rate = {rate:g}; write an .mp4.")
+    if not rate >= SLOWEST:
+        raise ViewError(f"a GIF shows a picture for at most 655.35 s, got rate = {rate:g}; take {SLOWEST:.2g} or more.")
     return 100.0 / round(100.0 / rate)
 
 

@@ -6,6 +6,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from soacraft.arguments import read_path
 from soacraft.attributes import Strict
 from soacraft.errors import ViewError
 from soacraft.view.drawing.by_matplotlib import figure
@@ -55,7 +56,7 @@ class Picture(Strict):
 
     def save(self, path: str | PathLike[str], scale: float = 2.0) -> Path:
         """Write a file by the end of its name: .svg, .html, .png (`scale` pixels for a point) or .pdf."""
-        place = Path(path)
+        place = read_path(path, "save of a picture", ViewError)
         kind = place.suffix.lower()
         if kind in (".svg", ".html"):
             place.write_text(self.svg() if kind == ".svg" else self.html(), encoding="utf-8")

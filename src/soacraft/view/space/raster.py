@@ -1,7 +1,8 @@
 """A rasteriser: triangles to pixels with a depth buffer, in numpy, all triangles at once.
 
 A pixel p is in a triangle where its barycentric coordinates w are not negative; 1/depth is linear in them. Of all
-triangles over a pixel the one with the largest 1/depth is seen. Light comes from above the camera's left shoulder.
+triangles over a pixel the one with the largest 1/depth is seen. What reaches behind the camera is cut off in front of
+it. Light comes from above the camera's left shoulder.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ _TOGETHER = 1_000_000
 _FINER = 2
 _LIGHT = np.array([-0.45, 0.65, 0.75]) / np.linalg.norm([-0.45, 0.65, 0.75])
 _AMBIENT, _SHINE = 0.42, 0.12
+#: What is nearer to the camera than this part of its distance from what it looks at is cut off.
+_NEAR = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,8 +68,9 @@ def _shaded(drawn: list[Drawn], view: Camera, w: int, h: int, depths: Array) -> 
     corners = np.concatenate([x.triangles + start for x, start in zip(drawn, starts, strict=False)])
     owner = np.repeat(np.arange(len(drawn)), [len(x.triangles) for x in drawn])
     solid = np.array([x.solid for x in drawn])
+    points, normals, corners, owner = _cut_off(points, normals, corners, owner, view)
     place, depth = view.seen(points, w, h)
-    corners, owner = _facing(corners, owner, solid, place, depth, view.distance)
+    corners, owner = _facing(corners, owner, solid, place)
     nearest, weights = np.full(h * w, -1, dtype=np.intp), np.zeros((h * w, 3))
     _fill(place[corners], 1.0 / depth[corners], w, h, depths, nearest, weights)
     where = np.flatnonzero(nearest >= 0)
@@ -76,14 +80,47 @@ def _shaded(drawn: list[Drawn], view: Camera, w: int, h: int, depths: Array) -> 
     return where, _lit(colour, normal)
 
 
+def _cut_off(
+    points: Array, normals: Array, corners: Corners, owner: Corners, view: Camera
+) -> tuple[Array, Array, Corners, Corners]:
+    """Triangles without what is behind the camera or next to it: where the plane in front of it crosses two edges there
+    are new points, and one triangle or two. O(triangles)."""
+    depth = (view.position - points) @ view.axes[2]
+    near = _NEAR * view.distance
+    ahead = (depth > near)[corners]
+    count = ahead.sum(axis=1)
+    whole, cut = count == 3, (count == 1) | (count == 2)
+    if not cut.any():
+        return points, normals, corners[whole], owner[whole]
+    tip_ahead = count[cut] == 1
+    tip = np.argmax(np.where(tip_ahead[:, None], ahead[cut], ~ahead[cut]), axis=1)  # the corner alone on its side
+    a, b, c = np.take_along_axis(corners[cut], (tip[:, None] + np.arange(3)) % 3, axis=1).T
+    crossed = []
+    for other in (b, c):
+        s = ((near - depth[a]) / (depth[other] - depth[a]))[:, None]
+        crossed.append([x[a] + s * (x[other] - x[a]) for x in (points, normals)])
+    ab = len(points) + np.arange(len(a))
+    ac = ab + len(a)
+    behind = ~tip_ahead
+    tips = np.stack([a, ab, ac], axis=1)[tip_ahead]
+    rests = [np.stack(x, axis=1)[behind] for x in ((ab, b, c), (ab, c, ac))]
+    own = owner[cut]
+    return (
+        np.concatenate([points, crossed[0][0], crossed[1][0]]),
+        np.concatenate([normals, crossed[0][1], crossed[1][1]]),
+        np.concatenate([corners[whole], tips, *rests]),
+        np.concatenate([owner[whole], own[tip_ahead], own[behind], own[behind]]),
+    )
+
+
 def _facing(
-    corners: Corners, owner: Corners, solid: npt.NDArray[np.bool_], place: Array, depth: Array, distance: float
+    corners: Corners, owner: Corners, solid: npt.NDArray[np.bool_], place: Array
 ) -> tuple[Corners, Corners]:
-    """Without what is behind the camera or next to it, what has no area, and the backs of solids."""
+    """Without what has no area, and the backs of solids."""
     a, b, c = (place[corners[:, i]] for i in range(3))
     with np.errstate(all="ignore"):
         area = (b[:, 0] - a[:, 0]) * (c[:, 1] - a[:, 1]) - (b[:, 1] - a[:, 1]) * (c[:, 0] - a[:, 0])
-    seen = (depth[corners] > 1e-3 * distance).all(axis=1) & np.where(solid[owner], area < 0.0, area != 0.0)
+    seen = np.where(solid[owner], area < 0.0, area != 0.0)
     return corners[seen], owner[seen]
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from soacraft.arguments import read_path
 from soacraft.attributes import Strict
 from soacraft.errors import ModelError, ViewError
 from soacraft.kinematics.tolerances import CLOSED
@@ -83,7 +84,7 @@ class Scene(Strict):
             raise ModelError(f"a scene shows a model or a sub-graph, got {type(graph).__name__}.")
         check_motion(graph, motion)
         self.graph, self.motion = graph, motion
-        place = None if folder is None else Path(folder).resolve()
+        place = None if folder is None else read_path(folder, "folder=", ViewError).resolve()
         if place is not None and not place.is_dir():
             raise ViewError(f"there is no folder {str(folder)!r}; folder= is where the mesh files of the model are.")
         self._maker = PartMaker(graph, place, frames, inertias, ground)
@@ -248,7 +249,7 @@ class Scene(Strict):
 
 
 def _ending(path: str | PathLike[str], ends: tuple[str, ...], what: str) -> Path:
-    place = Path(path)
+    place = read_path(path, what, ViewError)
     if place.suffix.lower() not in ends:
         raise ViewError(f"{what} is written to a file that ends in {' or '.join(ends)}, got {place.name!r}.")
     return place
