@@ -1,7 +1,8 @@
-"""Make the pictures of the README: `./run pictures [FOLDER]`, by default docs/_static."""
+"""Make the pictures of the README and of the page on contact: `./run pictures [FOLDER]`, by default docs/_static."""
 
 from __future__ import annotations
 
+import runpy
 import sys
 from pathlib import Path
 
@@ -37,7 +38,31 @@ def sweeps(folder: Path) -> Path:
     return sc.view.sweep(H * phi * M * phi.T * H.T).save(folder / "sweeps.gif", rate=1.5)
 
 
-PICTURES = (robot_and_structure, sweeps)
+#: Examples with contact: what they are told, three instants, where the camera is.
+CONTACT = (
+    ("13_newtons_cradle.py", (), (0.0, 0.2, 0.44), {"azimuth": -80.0, "elevation": 8.0, "zoom": 1.6}),
+    ("14_tippe_top.py", (), (0.0, 0.4, 0.72), {}),
+    ("15_domino_row.py", (), (0.0, 0.25, 0.5), {"azimuth": -50.0, "zoom": 1.4}),
+    ("16_stack_of_boxes.py", (), (0.0, 0.25, 0.5), {}),
+    ("17_humanoid_falls.py", (), (0.0, 0.6, 2.5), {"zoom": 1.2}),
+    ("18_cassie_stands.py", ("0.1",), (0.0, 0.05, 0.1), {"azimuth": -40.0, "elevation": 10.0, "zoom": 1.2}),
+)
+
+
+def contact(folder: Path) -> Path:
+    """The examples with contact, a row for each, at three instants."""
+    rows = []
+    for name, told, instants, look in CONTACT:
+        sys.argv[1:] = told
+        made = runpy.run_path(str(Path(__file__).parents[1] / "examples" / name))
+        scene = sc.view.scene(made["mb"], made["run"])
+        rows.append(np.concatenate([scene.pixels(t, size=(260, 180), **look) for t in instants], axis=1))
+    place = folder / "contact.png"
+    place.write_bytes(png(np.concatenate(rows)))
+    return place
+
+
+PICTURES = (robot_and_structure, sweeps, contact)
 
 
 def main(folder: Path) -> None:

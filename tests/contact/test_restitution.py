@@ -5,7 +5,7 @@ import pytest
 from tests.contact.scenes import free, run, sphere
 
 import soacraft as sc
-from soacraft.contact.dynamics.restitution import resolve, resolve_in_turn
+from soacraft.contact.dynamics.restitution import ImpactLaw, resolve, resolve_in_turn
 from soacraft.contact.dynamics.rows import contact_rows
 from soacraft.contact.dynamics.surfaces import Surfaces
 
@@ -66,9 +66,9 @@ class Rod:
         """(u after, the change of kinetic energy relative to a surface that moves, relative)."""
         v, solve = self.mb.v, lambda X: self.inverse @ X
         if in_turn:
-            done = resolve_in_turn(self.rows, solve, v, v, np.zeros(1), None, law)
+            done = resolve_in_turn(self.rows, solve, v, v, np.zeros(1), None, ImpactLaw(law))
         else:
-            done = resolve(self.rows, solve, v, self.u[:1], np.zeros(1), None, law)
+            done = resolve(self.rows, solve, v, self.u[:1], np.zeros(1), None, ImpactLaw(law))
         energy = float(sc.dynamics.kinetic_energy(self.mb, self.mb.q, v))
         return self.rows.J @ done.v + self.rows.slip, done.work / energy, done
 

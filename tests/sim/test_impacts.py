@@ -113,7 +113,8 @@ def test_refusals():
     p, _ = bouncing(mb, free(0, 0, 0.1), np.zeros(6), restitution=0.5)
     with pytest.raises(sc.errors.StateError, match=r"begins with 'ball/skin' and 'inertial/floor' in touch \(a dist"):
         p.advance_to(1.0)
-    for bad, text in (({"law": "routh"}, "law='routh' is unknown"), ({"order": "both"}, "order='both' is unknown")):
+    for bad, text in (({"law": "routh"}, "law='routh' is unknown"), ({"order": "both"}, "order='both' is unknown"),
+                      ({"tolerance": 0.0}, "tolerance is 0.0; it must be between 0 and 1")):  # fmt: skip
         with pytest.raises(sc.errors.StateError, match=text):
             sc.sim.Impacts(**bad)
 

@@ -20,6 +20,8 @@ from soacraft.spatial.checks import Array
 
 #: Further rows, their laws, and the velocities asked of them.
 Further = tuple[Array, tuple[Law, ...], Array]
+#: Columns X to Mcal^-1 X.
+SolveMass = Callable[[Array], Array]
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +47,7 @@ class ImpulseProblem:
     def __init__(
         self,
         rows: ContactRows,
-        solve_mass: Callable[[Array], Array],
+        solve_mass: SolveMass,
         v: Array,
         more: Further | None = None,
         tolerance: float = 1e-10,
@@ -91,7 +93,7 @@ class ImpulseProblem:
         return Resolved(self.after(p), *parts, found, self.work(p), factor)
 
 
-def push_out(rows: Array, solve_mass: Callable[[Array], Array], gap: Array, held: Array) -> Array:
+def push_out(rows: Array, solve_mass: SolveMass, gap: Array, held: Array) -> Array:
     """The smallest displacement, in the metric of the mass matrix, after which no gap is negative: N d >= -gap, and
     0 along the rows that are held."""
     N = np.vstack([rows, held])

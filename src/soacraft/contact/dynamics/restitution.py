@@ -15,14 +15,13 @@ together, with e = 0.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from soacraft.contact.dynamics.impulses import Further, ImpulseProblem, Resolved
+from soacraft.contact.dynamics.impulses import Further, ImpulseProblem, Resolved, SolveMass
 from soacraft.contact.dynamics.rows import ContactRows, some_points
 from soacraft.contact.solvers.blocks import Bilateral, Cone, Law
 from soacraft.contact.solvers.problem import Accept, Impulses, Problem
@@ -42,33 +41,40 @@ _OVER = 1e-9
 _IMPACTS = 1000
 
 
+@dataclass(frozen=True)
+class ImpactLaw:
+    """The law of restitution, the order of impacts of one instant, and how well they are solved, with what is done
+    otherwise (see `Problem.solve`)."""
+
+    restitution: Restitution = "energy"
+    order: Order = "simultaneous"
+    tolerance: float = 1e-10
+    otherwise: Accept = "raise"
+
+
+_DEFAULT = ImpactLaw()
+
+
 def resolve(
-    rows: ContactRows,
-    solve_mass: Callable[[Array], Array],
-    v: Array,
-    approach: Array,
-    allowed: Array,
-    more: Further | None = None,
-    restitution: Restitution = "energy",
-    tolerance: float = 1e-10,
-    otherwise: Accept = "raise",
-) -> Resolved:
+    rows: ContactRows, solve_mass: SolveMass, v: Array, approach: Array, allowed: Array, more: Further | None = None,
+    law: ImpactLaw = _DEFAULT,
+) -> Resolved:  # fmt: skip
     """Velocities after the impulses that v calls for, all contacts at once. `solve_mass` maps columns X to Mcal^-1 X;
     `approach` is u_n- of each point, for restitution; `allowed` the speed at which it may still approach; `more` are
     further rows with their laws and the velocities asked of them. O(rows^3)."""
-    problem = ImpulseProblem(rows, solve_mass, v, more, tolerance, otherwise)
+    problem = ImpulseProblem(rows, solve_mass, v, more, law.tolerance, law.otherwise)
     if not len(problem.N):
         return Resolved(v, np.zeros(len(v)), np.zeros(len(v)), None, 0.0)
     bounce = rows.restitution * np.minimum(approach, 0.0)
     strikes = bounce < 0.0
-    if restitution == "poisson" and strikes.any():
+    if law.restitution == "poisson" and strikes.any():
         return problem.resolved(_poisson(problem, np.where(strikes, 0.0, allowed), strikes))
 
     def newton(factor: float, guess: Array | None) -> Impulses:
         return problem.solve(np.where(strikes, factor * bounce, allowed), guess)
 
     found, factor = newton(1.0, None), 1.0
-    if restitution == "energy" and strikes.any() and problem.work(found.p) > ROUNDING * problem.scale(found.p):
+    if law.restitution == "energy" and strikes.any() and problem.work(found.p) > ROUNDING * problem.scale(found.p):
         low, high = 0.0, 1.0
         for _ in range(_HALVINGS):
             middle = 0.5 * (low + high)
@@ -138,16 +144,9 @@ def _poisson(problem: ImpulseProblem, shift: Array, strikes: npt.NDArray[np.bool
 
 
 def resolve_in_turn(
-    rows: ContactRows,
-    solve_mass: Callable[[Array], Array],
-    v: Array,
-    v0: Array,
-    allowed: Array,
-    more: Further | None = None,
-    restitution: Restitution = "energy",
-    tolerance: float = 1e-10,
-    otherwise: Accept = "raise",
-) -> Resolved:
+    rows: ContactRows, solve_mass: SolveMass, v: Array, v0: Array, allowed: Array, more: Further | None = None,
+    law: ImpactLaw = _DEFAULT,
+) -> Resolved:  # fmt: skip
     """The same where impacts of one instant follow each other; v0 are the velocities before the step, with which what
     approaches strikes."""
     now, p, work, factor = np.array(v0), np.zeros(len(rows.J)), 0.0, 1.0
@@ -164,19 +163,20 @@ def resolve_in_turn(
             break
         i = int(np.flatnonzero(energy >= (1.0 - 1e-9) * energy.max())[0])  # of equals the first by name
         one = some_points(rows, np.array([i]))
-        done = resolve(one, solve_mass, now, u[[i]], np.zeros(1), held, restitution, tolerance, otherwise)
+        done = resolve(one, solve_mass, now, u[[i]], np.zeros(1), held, law)
         assert done.impulses is not None
         mine = slice(rows.normals[i], rows.normals[i] + rows.laws[i].rows)
         p[mine] += done.impulses.p[: rows.laws[i].rows]
         now, pulled = done.v, pulled + done.held
         work, factor = work + done.work, min(factor, done.factor)
     else:
-        if otherwise == "raise":
+        if law.otherwise == "raise":
             raise ConvergenceError(
                 f"{_IMPACTS} impacts in turn did not end: {rows.laws[i].name!r} still approaches at {abs(u[i]):.3g} "
                 "m/s; take impacts='simultaneous', or otherwise='report'."
             )
-    last = resolve(rows, solve_mass, v + now - v0, np.zeros(len(rows)), allowed, more, "newton", tolerance, otherwise)
+    rest = replace(law, restitution="newton")
+    last = resolve(rows, solve_mass, v + now - v0, np.zeros(len(rows)), allowed, more, rest)
     if last.impulses is None:
         return last
     total = np.array(last.impulses.p)

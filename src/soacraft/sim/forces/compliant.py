@@ -5,16 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from soacraft.contact.dynamics.rows import contact_rows
-from soacraft.contact.dynamics.surfaces import Friction, Pairs, Surfaces
+from soacraft.contact.dynamics.surfaces import Friction, Pairs
 from soacraft.contact.geometry.scene import Scene
 from soacraft.errors import ModelError, StateError
 from soacraft.model.states.state import State
 from soacraft.model.tree.multibody import Multibody
 from soacraft.sim.forces.elements import not_negative
+from soacraft.sim.forces.touching import Touching
 from soacraft.spatial.checks import Array, finite
 
 
-class CompliantContact:
+class CompliantContact(Touching):
     """Contact of the shapes of a model by a force at each point, for all integrators (Hunt and Crossley 1975):
 
         N   = stiffness d^exponent (1 + damping ddot), never pulling          d the depth, ddot its rate
@@ -49,9 +50,8 @@ class CompliantContact:
         pairs: Pairs | None = None,
         name: str = "compliant contact",
     ) -> None:
-        if scene is not None and not isinstance(scene, Scene):
-            raise StateError(f"scene must be a sc.contact.Scene, got {scene!r:.60}.")
-        self.name, self._scene, self._friction, self._pairs = name, scene, friction, pairs
+        super().__init__(scene, friction, 0.0, pairs)
+        self.name = name
         self._stiffness = not_negative(stiffness, f"stiffness of {name}")
         self._damping = not_negative(damping, f"damping of {name}")
         self._exponent = float(finite(exponent, (), f"exponent of {name}", StateError))
@@ -63,11 +63,8 @@ class CompliantContact:
 
     def bind(self, mb: Multibody) -> None:
         """Take the model and its shapes."""
-        if self._scene is not None and self._scene.model is not mb:
-            raise ModelError(f"the scene is of {self._scene.model.name!r}, the propagator of {mb.name!r}.")
-        self.scene = self._scene if self._scene is not None else Scene(mb)
-        self._placed = self.scene.placed
-        self._surfaces = Surfaces(self.scene, self._friction, 0.0, self._pairs)
+        super().bind(mb)
+        self._placed, self._surfaces = self.scene.placed, self._made_surfaces()
         for a, b in self.scene.pairs:
             e = self._surfaces.of(a, b)[1]
             if e > 0.0:

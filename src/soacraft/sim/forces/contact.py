@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
@@ -14,19 +14,18 @@ from soacraft.contact.dynamics.restitution import (
     ORDER,
     RESTITUTION,
     ROUNDING,
+    ImpactLaw,
     Order,
     Restitution,
     resolve,
     resolve_in_turn,
 )
 from soacraft.contact.dynamics.rows import contact_rows, some_points
-from soacraft.contact.dynamics.surfaces import Friction, Pairs, Surfaces
+from soacraft.contact.dynamics.surfaces import Friction, Pairs
 from soacraft.contact.geometry.scene import Scene
 from soacraft.contact.solvers.blocks import Bilateral, Bounded, Cone, Law
 from soacraft.contact.solvers.problem import Accept
 from soacraft.errors import ModelError, StateError
-from soacraft.kinematics.rows import Constraints
-from soacraft.kinematics.sizes import tied_rows
 from soacraft.markup import Text
 from soacraft.model.hinges.base import has_coordinates
 from soacraft.model.sizes.measure import measure_of
@@ -35,6 +34,7 @@ from soacraft.model.tree.multibody import Multibody
 from soacraft.sim.forces.compiled_contact import CompiledContact, ContactLog, compiled_contact
 from soacraft.sim.forces.contact_steps import ContactDiary, ContactStep, step_of
 from soacraft.sim.forces.one_sided import Chosen, OneSided
+from soacraft.sim.forces.touching import Touching, closures, read_choice, read_tolerance
 from soacraft.spatial.checks import Array, finite
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ _TOUCHING = 1e-6
 _RESTING = 1e-3
 
 
-class Contact:
+class Contact(Touching):
     """Contact of the shapes of a model, for `p.add` of a propagator with integrator="moreau".
 
     `scene` says which shapes may touch (default: all that the model has for collision). `friction` and `restitution`
@@ -107,24 +107,16 @@ class Contact:
         otherwise: Accept = "raise",
         penetration: float | None = None,
     ) -> None:
-        if law not in RESTITUTION:
-            raise StateError(f"law={law!r:.40} is unknown; give 'energy', 'newton' or 'poisson'.")
-        if impacts not in ORDER:
-            raise StateError(f"impacts={impacts!r:.40} is unknown; give 'simultaneous' or 'sequential'.")
-        if otherwise not in ("raise", "warn", "report"):
-            raise StateError(f"otherwise={otherwise!r:.40} is unknown; give 'raise', 'warn' or 'report'.")
-        if scene is not None and not isinstance(scene, Scene):
-            raise StateError(f"scene must be a sc.contact.Scene, got {scene!r:.60}.")
+        super().__init__(scene, friction, restitution, pairs)
+        read_choice(law, "law", RESTITUTION)
+        read_choice(impacts, "impacts", ORDER)
+        read_choice(otherwise, "otherwise", get_args(Accept))
         deepest = _DEEP if penetration is None else float(finite(penetration, (), "penetration", StateError))
         if deepest < 0.0:
             raise StateError(f"penetration is {penetration!r}; it must be 0 or more.")
-        if not 0.0 < float(finite(tolerance, (), "tolerance", StateError)) < 1.0:
-            raise StateError(f"tolerance is {tolerance!r}; it must be between 0 and 1.")
-        self._scene, self._friction, self._restitution, self._pairs = scene, friction, restitution, pairs
-        self._limits, self._dry, self._law, self._impacts = bool(limits), bool(dry), law, impacts
-        self._one_sided = one_sided
-        self._tolerance, self._otherwise, self._penetration = tolerance, otherwise, deepest
-        self._pushes = penetration is not None
+        self._law = ImpactLaw(law, impacts, read_tolerance(tolerance), otherwise)
+        self._limits, self._dry, self._one_sided = bool(limits), bool(dry), one_sided
+        self._penetration, self._pushes = deepest, penetration is not None
         self.diary = ContactDiary()
         self._compiled: tuple[Any, CompiledContact] | None = None
         self._force: Array | None = None
@@ -139,9 +131,7 @@ class Contact:
 
     def bind(self, mb: Multibody) -> None:
         """Take the model and its shapes."""
-        if self._scene is not None and self._scene.model is not mb:
-            raise ModelError(f"the scene is of {self._scene.model.name!r}, the propagator of {mb.name!r}.")
-        self._mb, self.scene = mb, self._scene if self._scene is not None else Scene(mb)
+        super().bind(mb)
         self._dynamics = dyn.Dynamics(mb, ignore_loops=True)
         self.diary = ContactDiary()
         self._force, self._began, self._key, self._compiled = None, False, (), None
@@ -158,7 +148,7 @@ class Contact:
                 raise ModelError(
                     f"shape {x.name!r} is a plane on a body that moves; it has no volume there: give a box, or fix it."
                 )
-        self.surfaces = Surfaces(self.scene, self._friction, self._restitution, self._pairs)
+        self.surfaces = self._made_surfaces()
         self._stops = _stops(mb) if self._limits else []
         self._rubbing = _rubbing(mb) if self._dry else []
         self._ties = OneSided(mb, self._one_sided)
@@ -174,8 +164,9 @@ class Contact:
         key = core, self.surfaces, self._stops, self._rubbing
         if self._compiled is None or any(x is not y for x, y in zip(self._compiled[0], key, strict=True)):
             made = compiled_contact(
-                self.scene, self.surfaces, self._stops, self._rubbing, self._law == "energy", self._tolerance
-            )
+                self.scene, self.surfaces, self._stops, self._rubbing, self._law.restitution == "energy",
+                self._law.tolerance,
+            )  # fmt: skip
             self._compiled = key, made
         return self._compiled[1]
 
@@ -187,7 +178,8 @@ class Contact:
 
     def report(self) -> Text:
         """What the model says of contact, such as MJCF's condim, solref and pairs, and what becomes of each."""
-        lines = [f"{self.scene!r}", f"{len(self.scene.pairs)} pairs, {self._law} restitution, {self._impacts} impacts"]
+        law = f"{self._law.restitution} restitution, {self._law.order} impacts"
+        lines = [f"{self.scene!r}", f"{len(self.scene.pairs)} pairs, {law}"]
         return Text("\n".join([*lines, *translation(self.scene)]))
 
     @property
@@ -205,9 +197,9 @@ class Contact:
     @property
     def obstacle(self) -> str:
         """Why its steps are taken in Python alone; empty for the laws that compiled steps know."""
-        if self._law == "poisson":
+        if self._law.restitution == "poisson":
             return "restitution is Poisson's"
-        if self._impacts == "sequential":
+        if self._law.order == "sequential":
             return "impacts are sequential"
         return "one-sided couplings or ropes act" if len(self._ties) else ""
 
@@ -284,18 +276,10 @@ class Contact:
             before[np.abs(before) <= np.abs((rows.J @ v_free)[rows.normals] - before)] = 0.0
         more = self._more(problem, t, q, v_free, h)
         inverse = self._dynamics.mass_matrix_inverse(q)
-        taken = resolve_in_turn if self._impacts == "sequential" else resolve
-        done = taken(
-            rows,
-            lambda X: np.asarray(inverse @ X),
-            v_free,
-            start[1] if self._impacts == "sequential" else before,
-            2.0 * np.where(gap > _RESTING * reach, gap, 0.0) / h,
-            more,
-            self._law,
-            self._tolerance,
-            otherwise=self._otherwise,
-        )
+        in_turn = self._law.order == "sequential"
+        taken, struck = (resolve_in_turn, start[1]) if in_turn else (resolve, before)
+        allowed = 2.0 * np.where(gap > _RESTING * reach, gap, 0.0) / h
+        done = taken(rows, lambda X: np.asarray(inverse @ X), v_free, struck, allowed, more, self._law)
         self._force = (done.contact + done.held) / h
         while self.steps and self.steps[-1].t > t - h * (1.0 - 1e-9):  # a step that is taken again, up to an event
             self.steps.pop()
@@ -323,8 +307,7 @@ class Contact:
             return None
         held = [np.eye(nv)[problem.told]]
         if problem.closed is not None:
-            graph = problem.closed.solver.graph
-            held.append(tied_rows(Constraints(graph, graph.state(q, np.zeros(nv)))))
+            held.append(closures(problem.closed.solver.graph, q)[0])
         inverse = self._dynamics.mass_matrix_inverse(q)
         return push_out(np.vstack(N), lambda X: np.asarray(inverse @ X), gaps, np.vstack(held))
 
@@ -337,11 +320,8 @@ class Contact:
         laws: list[Law] = []
         asked: list[float] = []
         if problem.closed is not None:
-            graph = problem.closed.solver.graph
-            G = tied_rows(Constraints(graph, graph.state(q, np.zeros(nv))))
-            rows += list(G)
-            laws += [Bilateral(f"closure row {i}") for i in range(len(G))]
-            asked += [0.0] * len(G)
+            G, hold, zero = closures(problem.closed.solver.graph, q)
+            rows, laws, asked = list(G), list(hold), list(zero)
         held = problem.told
         for i in np.flatnonzero(held):
             rows.append(np.eye(nv)[i])
@@ -369,7 +349,7 @@ class Contact:
         return (np.array(rows).reshape(-1, nv), tuple(laws), np.array(asked)) if rows else None
 
     def __repr__(self) -> str:
-        return f"Contact of {self._friction} friction, {self._restitution:g} restitution, {len(self.steps)} steps"
+        return f"Contact of {self._coefficients()}, {len(self.steps)} steps"
 
 
 def _stops(mb: Multibody) -> list[tuple[int, int, float, float, str]]:

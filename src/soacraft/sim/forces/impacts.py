@@ -5,18 +5,23 @@ from __future__ import annotations
 import numpy as np
 
 from soacraft import dynamics as dyn
-from soacraft.contact.dynamics.impulses import Further
-from soacraft.contact.dynamics.restitution import ORDER, RESTITUTION, Order, Restitution, resolve, resolve_in_turn
+from soacraft.contact.dynamics.restitution import (
+    ORDER,
+    RESTITUTION,
+    ImpactLaw,
+    Order,
+    Restitution,
+    resolve,
+    resolve_in_turn,
+)
 from soacraft.contact.dynamics.rows import contact_rows
-from soacraft.contact.dynamics.surfaces import Friction, Pairs, Surfaces
+from soacraft.contact.dynamics.surfaces import Friction, Pairs
 from soacraft.contact.geometry.scene import Scene
-from soacraft.contact.solvers.blocks import Bilateral
-from soacraft.errors import ModelError, SimulationError, StateError
-from soacraft.kinematics.rows import Constraints
-from soacraft.kinematics.sizes import tied_rows
+from soacraft.errors import SimulationError, StateError
 from soacraft.model.states.state import State
 from soacraft.model.tree.multibody import Multibody
 from soacraft.sim.forces.contact_steps import ContactStep, step_of
+from soacraft.sim.forces.touching import Touching, closures, read_choice, read_tolerance
 from soacraft.spatial.checks import Array
 
 #: Shapes nearer than this part of the size of the smaller one touch: what locating an event leaves.
@@ -25,7 +30,7 @@ _TOUCH = 1e-7
 _RESTS = 1e-9
 
 
-class Impacts:
+class Impacts(Touching):
     """Impacts of the shapes of a model as events, located to the accuracy of the integrator, for all integrators.
 
     Between impacts the motion is smooth; at each, all shapes that touch get the impulses of one contact problem, with
@@ -66,21 +71,16 @@ class Impacts:
         order: Order = "simultaneous",
         tolerance: float = 1e-10,
     ) -> None:
-        if scene is not None and not isinstance(scene, Scene):
-            raise StateError(f"scene must be a sc.contact.Scene, got {scene!r:.60}.")
-        if law not in RESTITUTION or order not in ORDER:
-            wrong, known = (("law", law), RESTITUTION) if law not in RESTITUTION else (("order", order), ORDER)
-            raise StateError(f"{wrong[0]}={wrong[1]!r:.40} is unknown; give {' or '.join(map(repr, known))}.")
-        self._scene, self._friction, self._restitution, self._pairs = scene, friction, restitution, pairs
-        self._law, self._order, self._tolerance = law, order, tolerance
+        super().__init__(scene, friction, restitution, pairs)
+        read_choice(law, "law", RESTITUTION)
+        read_choice(order, "order", ORDER)
+        self._law = ImpactLaw(law, order, read_tolerance(tolerance))
         self.impacts: list[ContactStep] = []
 
     def bind(self, mb: Multibody) -> None:
         """Take the model and its shapes."""
-        if self._scene is not None and self._scene.model is not mb:
-            raise ModelError(f"the scene is of {self._scene.model.name!r}, the propagator of {mb.name!r}.")
-        self._mb, self.scene = mb, self._scene if self._scene is not None else Scene(mb)
-        self._surfaces = Surfaces(self.scene, self._friction, self._restitution, self._pairs)
+        super().bind(mb)
+        self._surfaces = self._made_surfaces()
         sizes = [x.extent for x in self.scene.shapes.values() if 0.0 < x.extent < np.inf]
         self._near = _TOUCH * min(sizes, default=1.0)
         self.impacts.clear()
@@ -114,12 +114,12 @@ class Impacts:
         def solve_mass(X: Array) -> Array:
             return np.asarray(dyn.mass_matrix_solve(mb, q, X.T, ignore_loops=True)).T
 
-        laws = self._held(q), self._law, self._tolerance
+        held = closures(mb, q) if mb.is_closed else None
         still = np.zeros(len(rows))
-        if self._order == "sequential":
-            done = resolve_in_turn(rows, solve_mass, v, v, still, *laws)
+        if self._law.order == "sequential":
+            done = resolve_in_turn(rows, solve_mass, v, v, still, held, self._law)
         else:
-            done = resolve(rows, solve_mass, v, u, still, *laws)
+            done = resolve(rows, solve_mass, v, u, still, held, self._law)
         if done.impulses is None:
             return
         after = (rows.J @ done.v + rows.slip)[rows.normals]
@@ -145,12 +145,5 @@ class Impacts:
                 )
             self._last[pair] = t
 
-    def _held(self, q: Array) -> Further | None:
-        """Closures and couplings."""
-        if not self._mb.is_closed:
-            return None
-        G = tied_rows(Constraints(self._mb, self._mb.state(q, np.zeros(self._mb.nv))))
-        return G, tuple(Bilateral(f"closure row {i}") for i in range(len(G))), np.zeros(len(G))
-
     def __repr__(self) -> str:
-        return f"Impacts of {self._friction} friction, {self._restitution:g} restitution, {len(self.impacts)} so far"
+        return f"Impacts of {self._coefficients()}, {len(self.impacts)} so far"

@@ -1,0 +1,62 @@
+"""`Touching`: what contact by impulses, by events and by a compliant force have in common."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from soacraft.contact.dynamics.impulses import Further
+from soacraft.contact.dynamics.surfaces import Friction, Pairs, Surfaces
+from soacraft.contact.geometry.scene import Scene
+from soacraft.contact.solvers.blocks import Bilateral
+from soacraft.errors import ModelError, StateError
+from soacraft.kinematics.rows import Constraints
+from soacraft.kinematics.sizes import tied_rows
+from soacraft.model.tree.graph import Graph
+from soacraft.model.tree.multibody import Multibody
+from soacraft.spatial.checks import Array, finite
+
+
+class Touching:
+    """The shapes of a model that may touch, and what their surfaces are to each other."""
+
+    def __init__(self, scene: Scene | None, friction: Friction, restitution: float, pairs: Pairs | None) -> None:
+        if scene is not None and not isinstance(scene, Scene):
+            raise StateError(f"scene must be a sc.contact.Scene, got {scene!r:.60}.")
+        self._scene, self._friction, self._restitution, self._pairs = scene, friction, restitution, pairs
+
+    def bind(self, mb: Multibody) -> None:
+        """Take the model and its shapes."""
+        if self._scene is not None and self._scene.model is not mb:
+            raise ModelError(f"the scene is of {self._scene.model.name!r}, the propagator of {mb.name!r}.")
+        self._mb, self.scene = mb, self._scene if self._scene is not None else Scene(mb)
+
+    def _made_surfaces(self) -> Surfaces:
+        """Friction and restitution of all pairs, as the model has them now."""
+        return Surfaces(self.scene, self._friction, self._restitution, self._pairs)
+
+    def _coefficients(self) -> str:
+        """What is said of shapes that say nothing themselves."""
+        return f"{self._friction} friction, {self._restitution:g} restitution"
+
+
+def read_choice(value: Any, name: str, known: tuple[str, ...]) -> None:
+    """Refuse what is not one of the known words."""
+    if value not in known:
+        *first, last = (repr(x) for x in known)
+        raise StateError(f"{name}={value!r:.40} is unknown; give {', '.join(first)} or {last}.")
+
+
+def read_tolerance(tolerance: float) -> float:
+    """A number between 0 and 1."""
+    value = float(finite(tolerance, (), "tolerance", StateError))
+    if not 0.0 < value < 1.0:
+        raise StateError(f"tolerance is {tolerance!r}; it must be between 0 and 1.")
+    return value
+
+
+def closures(graph: Graph, q: Array) -> Further:
+    """The rows of closures and couplings at q, which hold. O(rows nv)."""
+    G = tied_rows(Constraints(graph, graph.state(q, np.zeros(graph.nv))))
+    return G, tuple(Bilateral(f"closure row {i}") for i in range(len(G))), np.zeros(len(G))
