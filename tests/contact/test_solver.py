@@ -113,16 +113,37 @@ def test_forces_that_are_not_unique_are_of_least_norm():
     assert "least norm" not in repr(three)
 
 
+def cube_on_its_corners():
+    """Rows of a cube's lower four corners, a normal and two tangents each, and their compliance."""
+    corners = np.array([(1, 1, -1), (1, -1, -1), (-1, 1, -1), (-1, -1, -1)]) / 2
+    axes = ((0, 0, 1), (1, 0, 0), (0, 1, 0))
+    J = np.array([np.concatenate([np.cross(r, axis), axis]) for r in corners for axis in axes], dtype=float)
+    return J, J @ np.diag([6.0, 6.0, 6.0, 1.0, 1.0, 1.0]) @ J.T
+
+
+def test_a_cube_that_slides_on_four_corners_is_not_unique():
+    """Its corners share the weight in any way that does not tip it; three of them that press do so in one way."""
+    J, S = cube_on_its_corners()
+    r = Problem(S, J @ [0, 0, 0, 3.0, 0, -1.0], [Cone(0.1)] * 4).solve()
+    assert r.state == ("slip",) * 4
+    assert not r.unique
+    lifted = Problem(S[::3, ::3], [-1.0, -1.0, -1.0, 5.0], [Cone(())] * 4).solve()
+    assert lifted.state[3] == "open"
+    assert lifted.unique
+
+
+def test_rows_with_bounds_that_hold_are_solved_at_once():
+    """Whichever way they were to move: p = -S^-1 b, without a sweep."""
+    S, b = np.array([[2.0, 0.5, 0.1], [0.5, 1.0, 0.2], [0.1, 0.2, 3.0]]), np.array([0.3, -0.2, -0.5])
+    r = Problem(S, b, [Bounded(5.0), Bounded(5.0), Cone(())]).solve()
+    np.testing.assert_allclose(r.p, -np.linalg.solve(S, b), rtol=1e-12)
+    assert (r.sweeps, r.newton, r.interior, r.proximal) == (0, 0, 0, 0)
+
+
 def test_what_holds_is_solved_at_once():
     """Four corners that stick, of equal compliance: the impulses are those of the pseudo-inverse, without a sweep."""
     rng = np.random.default_rng(2)
-    corners = np.array([(1, 1, -1), (1, -1, -1), (-1, 1, -1), (-1, -1, -1)]) / 2
-    rows = []
-    for r in corners:
-        for axis in ((0, 0, 1), (1, 0, 0), (0, 1, 0)):
-            rows.append(np.concatenate([np.cross(r, axis), axis]))
-    J = np.array(rows, dtype=float)
-    S = J @ np.diag([6.0, 6.0, 6.0, 1.0, 1.0, 1.0]) @ J.T
+    J, S = cube_on_its_corners()
     for _ in range(5):
         v = np.array([0.02, -0.03, 0.05, 0.1, -0.2, -1.0]) * rng.uniform(0.5, 1.0, 6)
         r = Problem(S, J @ v, [Cone(1.0)] * 4).solve()

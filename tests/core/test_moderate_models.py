@@ -46,9 +46,11 @@ def test_a_gimbal_has_links_without_inertia():
 
 
 def test_dofs_far_from_a_radian():
-    screws = {scale: sc.Screws([[0, 0, scale, 0, 0, 0]]) for scale in (1000.0, 1100.0, 1 / 1000.0, 1 / 1100.0)}
-    found = {scale: promise(one(sc.Inertia(1.0, (0, 0, 0), J), hinge)) for scale, hinge in screws.items()}
-    assert found == {1000.0: (True, True), 1100.0: (True, False), 1 / 1000.0: (True, True), 1 / 1100.0: (True, False)}
+    """Up to 2^10 of one, either way."""
+    scales = {1024.0: True, 1025.0: False, 1 / 1024.0: True, 1 / 1025.0: False}
+    for scale, solves in scales.items():
+        hinge = sc.Screws([[0, 0, scale, 0, 0, 0]])
+        assert promise(one(sc.Inertia(1.0, (0, 0, 0), J), hinge)) == (True, solves)
 
 
 @pytest.mark.parametrize("what", ["mass", "length", "outboard", "moment", "armature", "gravity"])

@@ -110,6 +110,12 @@ def test_a_turned_free_hinge_is_pulled_back_along_the_line_to_its_rest():
     close(found, [0, 0, -2.0 * np.pi / 2, 0, 2.0 * 3.0, 0], 1e-14)
 
 
+def test_the_energy_of_a_spring_on_one_dof():
+    mb = sc.load("pendulum")
+    mb["bob"].passive = Passive(stiffness=3.0, rest=[0.5])
+    assert dyn.passive_energy(mb, [0.1]) == pytest.approx(0.5 * 3.0 * 0.4**2, rel=1e-14)
+
+
 def test_the_energy_of_a_free_hinge_that_only_travels():
     """k x^2 / 2 along each of its axes."""
     mb, x = sc.Multibody("box"), np.array([0.3, -0.2, 0.5])

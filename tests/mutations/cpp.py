@@ -109,7 +109,7 @@ TESTS = (
         _first(QUICK, "dynamics/test_moderate.py", "dynamics/test_refused_calls.py", "model/test_forces.py", PASSIVE),
     ),
     (("coordinate",), ("model/test_tangent.py",)),
-    (("derivatives", "columns", "variation", "sheet"), _first(DERIVATIVES)),
+    (("derivatives", "columns", "variation", "sheet", "twists"), _first(DERIVATIVES)),
     (("crba", "minv", "matrix", "matrices", "algorithms", "grid", "inertial"), _first(MATRICES)),
     (("log_det", "gradient", "access"), _first(GRADIENTS)),
     (("kinematics",), _first(OPERATORS)),

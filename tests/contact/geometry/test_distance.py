@@ -188,6 +188,15 @@ def test_crossing_capsules_are_pushed_apart_across_both():
     assert np.abs(found.normal) == pytest.approx([1, 0, 0])
 
 
+def test_edges_of_boxes_that_cross_touch_where_they_do():
+    """An edge along x below, one along y above, both off their middles."""
+    low, high = Pose.from_rpy(np.pi / 4, 0, 0), Pose.from_rpy(0, np.pi / 4, 0, (0.3, 0.4, 2 * np.sqrt(2.0) - 0.01))
+    found = distance(Box(2, 2, 2), low, Box(2, 2, 2), high)
+    assert found.distance == pytest.approx(-0.01, abs=1e-12)
+    assert found.point_a == pytest.approx([0.3, 0.0, np.sqrt(2.0)], abs=1e-9)
+    assert found.point_b == pytest.approx([0.3, 0.0, np.sqrt(2.0) - 0.01], abs=1e-9)
+
+
 def test_axes_that_cross_touch_where_they_do():
     """Segments that cross span a flat difference, a centre on an axis a line of points: the depth is the sum of radii,
     across both, at the crossing. Wherever that is on either."""
