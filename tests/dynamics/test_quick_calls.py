@@ -285,6 +285,18 @@ def test_motions_answer_to_nodes_as_they_were(name):
     close((motion.velocity if name == "velocities" else motion.acceleration)[0], wanted, 1e-12)
 
 
+def test_the_centre_of_mass_of_a_part_whose_base_is_welded_to_what_moves():
+    """sum m c / sum m, wherever the body is that the part is welded to."""
+    mb = sc.Multibody("crane")
+    mb.add_body("cart", None, sc.Free(), sc.Inertia(1.0))
+    mb.add_body("post", "cart", sc.Weld(), sc.Inertia(2.0, (0.1, 0.2, 0.3)), sc.Pose(translation=(0.5, 0, 0)))
+    mb.add_body("arm", "post", sc.Pin((0, 0, 1)), sc.Inertia(3.0, (1.0, 0, 0)), sc.Pose(translation=(0, 0.4, 0)))
+    mb.set_state(*mb.random_state(1))
+    centres = [mb.pose(body) @ sc.Pose(translation=body.inertia.com) for body in mb.bodies[1:]]
+    wanted = (2.0 * centres[0].translation + 3.0 * centres[1].translation) / 5.0
+    close(dyn.center_of_mass(mb.subgraph(["post", "arm"]), np.array(mb.q[-1:])), wanted, 1e-14)
+
+
 def test_one_number_is_a_scalar():
     mb, q = sc.load("arm7"), np.full(7, 0.1)
     for found in (dyn.kinetic_energy(mb, q, q), dyn.potential_energy(mb, q, out=np.empty(()))):

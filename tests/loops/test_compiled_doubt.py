@@ -6,12 +6,14 @@ from unittest import mock
 import numpy as np
 import pytest
 from tests.loops.cases import (
+    FourBar,
     Z,
     close,
     dense,
     force_of,
     near,
     project,
+    rod,
     row_of_four_bars,
 )
 from tests.loops.compiled_cases import (
@@ -60,6 +62,30 @@ def test_near_a_singular_pose_answers_agree_or_are_left_to_python(kind, angle):
             near(r.vdot, wanted.vdot)
             assert r.rank == wanted.rank
             assert fine or angle < 1e-2
+
+
+@pytest.mark.parametrize("angle", [1e-6, 1e-5, 1e-4])
+def test_near_a_singular_pose_of_rows_next_to_an_embedded_tree(angle):
+    """A parallelogram that is nearly flat, as rows, next to a four-bar that is embedded."""
+    mb, bars = row_of_four_bars(1), FourBar()
+    tips = [sc.Pose(translation=(x, 0, 0)) for x in (bars.crank, bars.coupler, bars.rocker)]
+    mb.add_body("crank", None, sc.Pin(Z), rod(1.0, bars.crank), sc.Pose(translation=(0, 0, 1)))
+    mb.add_body("coupler", "crank", sc.Pin(Z), rod(1.0, bars.coupler), tips[0]).add_node("end", tips[1])
+    far = sc.Pose(translation=(bars.ground, 0, 1))
+    mb.add_body("rocker", None, sc.Pin(Z), rod(1.0, bars.rocker), far).add_node("end", tips[2])
+    mb.close_loop("ring", "rocker/end", "coupler/end", sc.Pin(Z))
+    beta, gamma = bars.angles(0.7)
+    places = dict(zip(("crank0", "crank1", "coupler0"), flat(angle)[0], strict=True))
+    places |= {"crank": 0.7, "coupler": beta - 0.7, "rocker": gamma}
+    q, rest, force = np.array([places[name] for name in mb.dof_names]), np.zeros(6), np.arange(1.0, 7.0)
+    solver, twin = (ConstraintEmbedding(mb, embed=["ring"]) for _ in range(2))
+    solver.forward_dynamics(q, rest, rest)
+    found, fine = one_compiled(solver, q, rest, force)
+    wanted = without_compiled(twin).forward_dynamics(q, rest, force)
+    assert fine or angle < 1e-4
+    if fine:
+        near(found.vdot, wanted.vdot)
+    near(solver.forward_dynamics(q, rest, force).vdot, wanted.vdot)
 
 
 @pytest.mark.parametrize("kind", ALL)
