@@ -53,7 +53,7 @@ COMPILED = tuple(
 )
 CLOSED = (
     "core/test_closed_solver.py", "core/test_closed_batches.py", "kinematics/test_followed.py", *COMPILED,
-    "loops/test_motion.py",
+    "loops/test_motion.py", "loops/embedding/test_branches.py",
 )  # fmt: skip
 BLOCKS = ("core/test_core.py", "core/test_block_engine.py", "recursions/test_compiled_blocks.py")
 
