@@ -23,6 +23,7 @@ from soacraft.spatial.checks import Array
 from soacraft.spatial.rotations import skew
 
 if TYPE_CHECKING:
+    from soacraft.kinematics.compiled import CompiledClosures
     from soacraft.loops.solver import Solver
 
 Three = tuple[Array, Array, Array]
@@ -93,10 +94,8 @@ def forward_dynamics_derivatives(
     ...                  s.forward_dynamics(q, 0 * q, np.zeros(mb.nv)).vdot + dforce @ np.ones(mb.nv)))
     True
     """
-    from soacraft.loops.solver import require_solver
-
-    require_solver("forward_dynamics_derivatives", solver)
-    compiled = solver._augmented()
+    augmented = getattr(type(solver), "_augmented", None)  # of solvers alone: others are refused below
+    compiled: CompiledClosures | None = None if augmented is None else augmented(solver)
     if compiled is not None and f_ext is None:
         quick = compiled.derivatives(q, v, force, solver._turns, passive)
         if quick is not None:
@@ -104,6 +103,9 @@ def forward_dynamics_derivatives(
                 solver._turns = quick[6]
             closures = compiled.plan.closures
             return Derivatives(quick[0], quick[1], quick[2], quick[3:6], (closures.loops, closures.couplings))
+    from soacraft.loops.solver import require_solver
+
+    require_solver("forward_dynamics_derivatives", solver)
     p = solver._read("forward_dynamics_derivatives", q=q, v=v, force=force, f_ext=f_ext, passive=passive)
     refuse_nonholonomic(p)
     outs, fine = _compiled(solver, p)

@@ -92,12 +92,14 @@ inline void subtract_product(index rows, index inner, index n, const double* A, 
     }
     for (; r < rows; ++r) subtract_rows(n, inner, A + r * down, right, nullptr, B, Y + r * n);
 }
-// A B* for rows of n numbers, (rows, rows), with B* (n, rows) at hand; sums side by side.
+// A B*, which is symmetric, for rows of n numbers, (rows, rows), with B* (n, rows) at hand; sums side by side.
 inline void gram(index rows, index n, const double* A, const double* B_turned, double* to) {
     for (index i = 0; i < rows * rows; ++i) to[i] = 0.0;
-    for (index i = 0; i < rows; ++i)
+    for (index i = 0; i < rows; ++i) {
         for (index k = 0; k < n; ++k)
-            if (A[i * n + k] != 0.0) subtract_row(rows, -A[i * n + k], B_turned + k * rows, to + i * rows);
+            if (A[i * n + k] != 0.0) subtract_row(rows - i, -A[i * n + k], B_turned + k * rows + i, to + i * rows + i);
+        for (index j = i + 1; j < rows; ++j) to[j * rows + i] = to[i * rows + j];
+    }
 }
 
 // What pulls on the elements, in their axes: `pull` of the bodies and the closures' forces, and what else is generalized
@@ -201,14 +203,12 @@ inline void repeated_rows(const DerivativeWork& d, index m, index rank) {
     }
 }
 
-// Y -= sign N N* X for X and Y (m, n), and the `count` rows of N* that repeated_rows left; `part` has n numbers.
+// Y -= sign N N* X for X and Y (m, n), and the `count` rows of N* that repeated_rows left; `part` has as many rows of n.
 inline void subtract_repeated(const DerivativeWork& d, index count, index m, index n, double sign, const double* X, double* part, double* Y) {
-    for (index j = 0; j < count; ++j) {
-        const double* N = d.null + j * m;
-        for (index c = 0; c < n; ++c) part[c] = 0.0;
-        subtract_rows(n, m, N, 1, nullptr, X, part);
-        for (index i = 0; i < m; ++i) subtract_row(n, -sign * N[i], part, Y + i * n);
-    }
+    for (index i = 0; i < count * n; ++i) part[i] = 0.0;
+    subtract_product(count, m, n, d.null, m, 1, X, part);
+    for (index i = 0; i < count * n; ++i) part[i] *= -sign;
+    subtract_product(m, count, n, d.null, 1, m, part, Y);
 }
 
 // y -= row i of Gc X, by the entries that are not nothing.
@@ -217,13 +217,16 @@ inline void subtract_entries(const DerivativeWork& d, index i, index nv, const d
     subtract_rows(nv, count, d.values + from, 1, d.columns_of + from, X, y);
 }
 
-// One round of what closes the rows: x = S^-1 (Gc X + open), lambda += x, X -= Mcal^-1 Gc* x. `open` may be null.
-inline void respond_to_rows(const LoopWork& w, const DerivativeWork& d, index rank, const double* open, double* X, double* lambda) {
+// One round of what closes the rows: x = S^-1 (Gc X + open), lambda += x, X -= Mcal^-1 Gc* x. `open` may be null; `known`
+// has the rows of Gc X that count, or is null.
+inline void respond_to_rows(const LoopWork& w, const DerivativeWork& d, index rank, const double* open, const double* known,
+                            double* X, double* lambda) {
     const index m = w.plan.size, nv = w.model.nv;
     for (index i = 0; i < rank; ++i) {
         double* y = d.part + i * nv;  // less than nothing: what closes the rows has the other sign
         for (index c = 0; c < nv; ++c) y[c] = open ? -open[d.order[i] * nv + c] : 0.0;
-        subtract_entries(d, d.order[i], nv, X, y);
+        if (known) subtract_row(nv, 1.0, known + i * nv, y);
+        else subtract_entries(d, d.order[i], nv, X, y);
     }
     solve_rows(d, m, rank, nv, d.part);
     for (index i = 0; i < rank; ++i) {
@@ -341,7 +344,8 @@ inline bool derive_closed(const LoopWork& w, const DerivativeWork& d, const Base
     for (int which = 0; which < 3; ++which) {
         for (index i = 0; i < m * nv; ++i) d.lambda[which][i] = 0.0;
         for (int round = 0; round < (least < w.plan.tolerances.refined_pivot ? 2 : 1); ++round)
-            respond_to_rows(w, d, rank, open[which], out.vdot[which], d.lambda[which]);
+            respond_to_rows(w, d, rank, open[which], which == 2 && round == 0 ? d.sorted : nullptr, out.vdot[which],
+                            d.lambda[which]);  // by the force: X is Mcal^-1
         if (repeated > 0) subtract_repeated(d, repeated, m, nv, 1.0, d.lambda[which], d.part, d.lambda[which]);
     }
     if (repeated > 0) {  // least norm turns with the range of Gc: N* dlambda = N* dGc Gc^+ lambda
