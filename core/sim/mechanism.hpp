@@ -121,6 +121,7 @@ public:
         held_ = set_.held ? set_.held + step * set_.held_step : nullptr;
         return held_ != before;
     }
+    double held(index dof) const { return held_ ? held_[dof] : 0.0; }
 
     std::vector<double> contact_force;  // of contacts, averaged over a step: it has acted, and is counted
     std::vector<double> theta;  // coordinates of the closures' hinges, followed from state to state

@@ -98,7 +98,7 @@ private:
         });
         m_.gravity(half_.data(), gravity_.data());
         for (index k = 0; k < nv; ++k) {
-            double sum = 0.5 * f_[at(k)] - gravity_[at(k)];
+            double sum = 0.5 * f_[at(k)] - gravity_[at(k)] + m_.held(k);
             for (index i = 0; i < m_.names; ++i) sum += forces_[at(i * nv + k)];
             f_[at(k)] = sum;
         }

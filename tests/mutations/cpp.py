@@ -84,7 +84,7 @@ TESTS = (
     ),
     (
         ("core/sim",),
-        ("sim/test_compiled_refusals.py", "sim/test_compiled.py", "sim/test_rollout_closed.py",
+        ("sim/test_compiled_refusals.py", "sim/test_compiled.py", "sim/test_rollout_singly.py",
          "sim/test_propagator.py", "sim/test_closed.py", "sim/test_structure.py"),
     ),
     (("contact/solver",), ("contact/test_solver.py", "contact/test_stepping.py")),

@@ -73,7 +73,7 @@ def test_refusals():
     def fixed(model=mb):
         return sc.sim.Propagator(model, integrator="rk4", step=0.1)
 
-    with pytest.raises(StateError, match=r"'euler_symplectic' or 'verlet' with a step; this propagator has 'dop853'"):
+    with pytest.raises(StateError, match=r"'variational' or 'variational4' with a step; this propagator has 'dop853'"):
         sc.sim.Propagator(mb).rollout([0.0], [0.0])
     with pytest.raises(StateError, match=r"a rollout is by integrator='rk4' with a step; this propagator has 'verlet'"):
         sc.sim.Propagator(mb, integrator="verlet", step=0.1).rollout_derivatives([0.0], [0.0])

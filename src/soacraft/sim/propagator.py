@@ -23,9 +23,8 @@ from soacraft.sim.compiled import obstacle_to_run
 from soacraft.sim.events import Event
 from soacraft.sim.forces.loads import Load
 from soacraft.sim.integrators.methods import find_method
-from soacraft.sim.rollout import METHODS as ROLLED
-from soacraft.sim.rollout import read_force, rollout
-from soacraft.sim.rollout_closed import rollout_closed
+from soacraft.sim.rollout import METHODS, ROLLED, read_force, rollout
+from soacraft.sim.rollout_singly import rollout_singly
 from soacraft.sim.runner import Runner
 from soacraft.sim.runs.report import report
 from soacraft.sim.runs.run import Run
@@ -188,13 +187,13 @@ class Propagator(Strict):
     def rollout(
         self, q: Any, v: Any, force: Any = None, steps: int = 1, threads: int | None = None
     ) -> tuple[Array, Array]:
-        """Many steps of "rk4", "verlet" or "euler_symplectic" in one compiled call, from one state or a batch: q (...,
-        steps + 1, nq), v likewise.
+        """Many fixed steps in one compiled call, from one state or a batch: q (..., steps + 1, nq), v likewise.
 
         `force` is the generalized force, held in each step: (nv), (steps, nv) or (batch, steps, nv). For trees and
         closed chains of built-in hinges, with springs and dampers of the model; what only functions know (controls,
         events, other forces) is refused. The model's own state plays no part. O(n) a step. The states of a tree go
-        side by side and on several threads, those of a closed chain one after the other.
+        side by side and on several threads by "rk4", "verlet" and "euler_symplectic"; those of a closed chain, and by
+        "gauss4", "gauss6" and the variational methods, one after the other.
 
         >>> import soacraft as sc
         >>> mb = sc.load("double_pendulum")
@@ -204,9 +203,10 @@ class Propagator(Strict):
         (2, 101, 2)
         """
         given = self._rolled(q, v, force, steps, ROLLED)
-        if self._acting.closed is not None:
+        closed = self._acting.closed
+        if closed is not None or self._method.name not in METHODS:
             mb, *_, count, h = given
-            return rollout_closed(mb, self._acting.closed, self._method, q, v, force, count, round(1e9 * h))
+            return rollout_singly(mb, closed, self._method, q, v, force, count, round(1e9 * h))
         return rollout(*given, threads, self._method.name)
 
     def rollout_derivatives(

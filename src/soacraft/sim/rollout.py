@@ -16,8 +16,10 @@ from soacraft.results import refuse_large
 from soacraft.sim.compiled import obstacle
 from soacraft.spatial.checks import Array, finite
 
-#: Methods of rollouts, with their numbers in core/rigid/rollout.hpp.
+#: Methods by which packs of states of a tree go side by side, with their numbers in rigid/drivers/rollout_task.hpp.
 METHODS = {"rk4": 0, "euler_symplectic": 1, "verlet": 2}
+#: All of rollouts: the others take state by state (`sim/rollout_singly.py`).
+ROLLED = (*METHODS, "gauss4", "gauss6", "variational", "variational4")
 #: Bodies times states that are worth a thread of their own.
 _WORTH_A_THREAD = 500
 

@@ -1,9 +1,10 @@
-"""Rollouts of closed chains: the steps of a run, for one state or a batch, under forces held in each step."""
+"""Rollouts state by state, of closed chains and by implicit methods: the steps of a run, under forces held in each."""
 
 import numpy as np
 import pytest
 from tests.loops.test_case_four_bars import spatial_loop
 from tests.sim.test_closed import four_bar
+from tests.sim.test_order import tree
 
 import soacraft as sc
 from soacraft.errors import LoopError, ModelError, SimulationError
@@ -35,6 +36,24 @@ def test_a_rollout_is_a_run(make, solver, method):
     np.testing.assert_allclose(Q, run.q, rtol=0, atol=1e-12)
     np.testing.assert_allclose(V, run.v, rtol=0, atol=1e-11)
     assert np.abs(Q[-1] - Q[0]).max() > 1e-3
+
+
+@pytest.mark.parametrize("method", ["gauss4", "gauss6", "variational", "variational4"])
+def test_implicit_methods_on_trees(method):
+    """Under forces that are held in each step, as a callback holds them."""
+    mb = tree([sc.Free(), sc.Spherical(), sc.Pin((0, 1, 0))])
+    mb.bodies[2].passive = sc.Passive(stiffness=2.0, damping=0.1)
+    q, v = np.array(mb.q), np.array(mb.v)
+    T = np.random.default_rng(1).standard_normal((5, mb.nv))
+    p = propagator(mb, method=method)
+    Q, V = p.rollout(np.tile(q, (2, 1)), v, T, steps=5)
+    np.testing.assert_array_equal(Q[0], Q[1])
+    for i, name in enumerate(mb.dof_names):
+        p.control(name, 0.0)
+        p.every(H, lambda t, state, i=i, name=name: p.control(name, float(T[min(round(t / H), 4), i])))
+    run = p.advance_to(5 * H)
+    np.testing.assert_allclose(Q[1], run.q, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(V[1], run.v, rtol=0, atol=1e-11)
 
 
 @pytest.mark.parametrize("solver", ["ta", "ce"])
@@ -108,6 +127,8 @@ def test_refusals():
     text = r"rollout of 'row' is not compiled: the independent dofs are named; use p.advance_to"
     with pytest.raises(ModelError, match=text):
         propagator(mb, named).rollout(mb.q, mb.v)
+    with pytest.raises(ModelError, match=r"variational takes trees, and 'row' has loops or couplings; use 'rk4'"):
+        propagator(mb, method="variational").rollout(mb.q, mb.v)
     text = r"of a rollout are those of trees, and 'row' has loops or couplings; use p.advance_to\(t\).derivatives"
     with pytest.raises(ModelError, match=text):
         p.rollout_derivatives(mb.q, mb.v)
