@@ -106,7 +106,7 @@ class Recorder:
         return (
             np.asarray(dyn.kinetic_energy(mb, q, v, ignore_loops=True)),
             np.asarray(dyn.potential_energy(mb, q, ignore_loops=True)),
-            np.asarray(dyn.passive_energy(mb, q, ignore_loops=True)),
+            np.asarray(dyn.passive_energy(mb, q, ignore_loops=True)) if self._problem.has_passive else np.zeros(len(x)),
         )
 
     def _is_good(self, x: Array) -> bool:
