@@ -16,7 +16,7 @@ MODELS = {
 
 
 def sprung():
-    mb = tree([sc.Spherical(), sc.Pin((0, 0, 1)), sc.Prismatic((1, 0, 0))])
+    mb = tree([sc.Spherical(), sc.Pin((0, 0, 1)), sc.Prismatic((1, 0, 0)), sc.Helical((0, 1, 0), 0.2)])
     for body in mb.bodies:
         body.passive = sc.Passive(stiffness=4.0, damping=0.3)
     return mb
@@ -99,3 +99,16 @@ def test_refusals():
     v[7] = 1e200
     with pytest.raises(SimulationError, match=r"state 7 of the rollout of 'tree' stopped in step 0"):
         fixed(top).rollout(q, v, steps=3)
+
+
+@pytest.mark.parametrize("method", ["rk4", "verlet", "euler_symplectic"])
+def test_a_hinge_whose_inertia_is_rounding_stops_every_state(method):
+    """A point mass on the axis of its pin but for rounding: accelerations would be finite numbers that mean nothing."""
+    mb = sc.Multibody("needle", gravity=(0, 0, 0))
+    tip = sc.Inertia.point(1.0, (0.3, 0, 0))
+    mb.add_body("needle", None, sc.Pin((0, 0, 1)), tip, outboard=sc.Pose(translation=(-(0.1 + 0.2), 0, 0)))
+    p = sc.sim.Propagator(mb, integrator=method, step=0.1)
+    text = r"state 0 of the rollout of 'needle' stopped in step 0, at 0 s: its acceleration is not finite"
+    for count in (1, 5):
+        with pytest.raises(SimulationError, match=text):
+            p.rollout(np.zeros((count, 1)), [0.0], [1e-20], steps=2)
