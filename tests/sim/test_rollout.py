@@ -112,3 +112,14 @@ def test_a_hinge_whose_inertia_is_rounding_stops_every_state(method):
     for count in (1, 5):
         with pytest.raises(SimulationError, match=text):
             p.rollout(np.zeros((count, 1)), [0.0], [1e-20], steps=2)
+
+
+@pytest.mark.parametrize("method", ["rk4", "verlet", "euler_symplectic"])
+@pytest.mark.parametrize("state", [0, 3])
+def test_a_state_that_turns_too_far_is_named(method, state):
+    top = tree([sc.Spherical()])
+    v = np.zeros((5, 3))
+    v[state] = [0, 0, 90.0]
+    p = sc.sim.Propagator(top, integrator=method, step=0.1)
+    with pytest.raises(SimulationError, match=rf"state {state} of the rollout of 'tree' stopped in step 0, .*: a hin"):
+        p.rollout(top.q, v, steps=2)
