@@ -1,16 +1,20 @@
 """`sc.verify` and `sc.check_operator`: what they accept, what they print, what they catch."""
 
 import re
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
 import soacraft as sc
+from soacraft.algebra import Product
+from soacraft.algebra.measure import relative_norm
 from soacraft.errors import ModelError, SpaceError
 from soacraft.model.samples.random_models import random_inertia, random_pose
 from soacraft.ops import OperatorReport, Verification
 from soacraft.ops.check import TAGS
 from soacraft.ops.leaves import PropagatorLeaf, SparseLeaf
+from soacraft.ops.verify import _samples
 
 I = sc.I
 
@@ -274,3 +278,33 @@ def test_arms_that_cancel_are_rounding(seed):
     s = sc.operators(mb, axes="origin")
     assert sc.verify(lambda s: s.V, lambda s: s.phi.T * (s.H.T * s.v), on=s)
     assert not sc.verify(lambda s: s.V, lambda s: s.Delta_V + 1e-8 * s.vector("body", np.ones(6)), on=s)
+
+
+def test_functions_are_given_models_of_their_own():
+    """A function may change what it is given; models that expressions are compared on are made once, and not given."""
+    given = []
+
+    def mass(s):
+        given.append(s.binding.sko())
+        return s.M
+
+    for _ in range(2):
+        assert sc.verify(mass, lambda s: s.M).ok
+    assert len({id(model) for model in given}) == len(given)
+    H, phi = sc.operators(sc.load("arm7"), "H phi")
+    before = [s for _, s in _samples(0)]
+    assert sc.verify(H * phi, H * phi).ok
+    assert all(s is again for s, (_, again) in zip(before, _samples(0), strict=True))
+    assert not {id(model) for model in given} & {id(s.binding.sko()) for s in before}
+
+
+def test_an_expression_between_two_others_is_applied_once(monkeypatch):
+    """As in the chain of a proof; what is kept belongs to the same term and the same columns."""
+    s = sc.operators(sc.random_sko(6, seed=2))
+    chain = [s.phi * s.M, (s.I + s.phi_tilde) * s.M, s.M + s.phi_tilde * s.M]
+    applied, own, known = [], Product.apply, {}
+    monkeypatch.setattr(Product, "apply", lambda x, columns: applied.append(x) or own(x, columns))
+    for a, b in pairwise(chain):
+        assert relative_norm(a - b, enough=1e-10, known=known) < 1e-14
+    assert sum(x is chain[1] for x in applied) == sum(x is chain[0] for x in applied) > 0
+    assert relative_norm(chain[0] - 2 * chain[1], enough=1e-10, known=known) > 0.1

@@ -34,20 +34,24 @@ PROBES = 8
 #: Powers up to this one are followed factor by factor; of higher ones the product alone is known.
 FOLLOWED = 8
 
+#: Products of terms with probes, by the identity of the term and the number of the probe.
+Known = dict[tuple[int, int], tuple[Operator, Array]]
+
 
 @at_one_instant
-def relative_norm(expr: Operator, dense: bool = False, enough: float = 0.0) -> float:
+def relative_norm(expr: Operator, dense: bool = False, enough: float = 0.0, known: Known | None = None) -> float:
     """The largest ratio, over columns and pieces of rows, of |expr x| to the sum of the sizes of its terms.
 
     Where the terms themselves are nothing but rounding, as in `H*tau_bar`, they are measured by what went into them. So
     a heavy body hides nothing of a light one, and no choice of units changes the answer. NaN and infinite entries give
     infinity. O(n) for each column; random probes above 200 blocks. An inverse of no known structure is refused, or with
-    `dense` formed densely. A ratio to the terms alone that is no more than `enough` is returned as it is.
+    `dense` formed densely. A ratio to the terms alone that is no more than `enough` is returned as it is; the products
+    of its terms are taken from `known` and kept there, for several expressions of the same terms at the same state.
     """
-    worst = 0.0
-    for x in _probes(expr):
+    worst, known = 0.0, {} if known is None else known
+    for i, x in enumerate(_probes(expr)):
         with np.errstate(over="ignore", invalid="ignore"):
-            ratio = _ratio_to_terms(expr, x) if enough > 0.0 and structured(expr) else np.inf
+            ratio = _ratio_to_terms(expr, x, i, known) if enough > 0.0 and structured(expr) else np.inf
             if not ratio <= enough:
                 y, size = _measured(expr, x, dense)
                 ratio = largest_ratio(expr.spaces[0].sizes(y), size)
@@ -55,9 +59,17 @@ def relative_norm(expr: Operator, dense: bool = False, enough: float = 0.0) -> f
     return worst
 
 
-def _ratio_to_terms(expr: Operator, x: Array) -> float:
+def _ratio_to_terms(expr: Operator, x: Array, i: int, known: Known) -> float:
     """The largest ratio of |expr x| to the sizes of its terms, at half the cost: rounding is not looked at."""
-    rows, parts = expr.spaces[0], [term.apply(x) for term in _terms(expr)]
+
+    def product(term: Operator) -> Array:
+        if isinstance(term, Scaled):
+            return term.factor * product(term.arg)
+        if (id(term), i) not in known:
+            known[id(term), i] = term, term.apply(x)  # the term stays, so that its id does
+        return known[id(term), i][1]
+
+    rows, parts = expr.spaces[0], [product(term) for term in _terms(expr)]
     terms = reduce(np.add, map(rows.sizes, parts))
     return largest_ratio(rows.sizes(reduce(np.add, parts)), terms)
 

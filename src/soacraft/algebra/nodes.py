@@ -316,7 +316,7 @@ class Inverse(Operator):
         return (self.arg,)
 
     def with_parts(self, parts: tuple[Operator, ...]) -> Operator:
-        return Inverse(parts[0])
+        return inverse(parts[0])  # what it has computed is kept with it
 
     @once
     def key(self) -> tuple[Any, ...]:

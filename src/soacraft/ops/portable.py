@@ -7,6 +7,7 @@ from functools import singledispatch
 from soacraft.algebra.operator import Leaf, Operator
 from soacraft.ops.binding import Bound
 from soacraft.ops.leaves import DefinedLeaf, DerivedLeaf, PropagatorLeaf, SparseLeaf
+from soacraft.ops.namespace import operators_of
 
 
 @singledispatch
@@ -37,7 +38,15 @@ def _(expr: DerivedLeaf) -> bool:
 
 def rebound(expr: Operator, binding: Bound) -> Operator:
     """The same expression with numbers from another binding; what is made of identities keeps its kind of space."""
-    found = expr.with_leaves(lambda leaf: leaf.bound_to(binding))
+    found = expr.with_leaves(lambda leaf: _bound(leaf, binding))
     if found.rows is None and expr.rows is not None and expr.rows.kind in ("hinge", "body"):
         return found.with_space(binding.hinge if expr.rows.kind == "hinge" else binding.body)
+    return found
+
+
+def _bound(leaf: Leaf, binding: Bound) -> Leaf:
+    """A leaf of another binding; an operator of the table is the one that is there, with what it has computed."""
+    if type(leaf) not in (SparseLeaf, PropagatorLeaf):
+        return leaf.bound_to(binding)
+    found: Leaf = getattr(operators_of(binding), leaf.name)
     return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -162,7 +163,14 @@ def _places(left: Side, right: Side, on: Any, seed: int) -> Iterable[tuple[str, 
             places.append((f"{binding.owner} at a random state", operators_of(there)))
     if not all(map(portable, sides)):
         return places
-    return [*places, *(_bound(model) for model in random_models(seed))]
+    # a function of the user's may change the models that it is given
+    return [*places, *(_samples(seed) if len(sides) == 2 else map(_bound, random_models(seed)))]
+
+
+@lru_cache(maxsize=4)
+def _samples(seed: int) -> tuple[tuple[str, Operators], ...]:
+    """Random models that nobody else sees: what is computed of them serves all comparisons."""
+    return tuple(map(_bound, random_models(seed)))
 
 
 def random_models(seed: int = 0) -> Sequence[Graph | SKOModel]:
