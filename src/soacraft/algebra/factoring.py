@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from soacraft.algebra.completion import Budget
 from soacraft.algebra.polynomial import Number, Polynomial, Word, quotient
@@ -15,8 +15,7 @@ SMALL, FEW = 6, 2
 Price = tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class Form:
+class Form(NamedTuple):
     """A word, or a sum of forms with coefficients, or a product of forms."""
 
     price: Price
@@ -33,16 +32,24 @@ class Factoring:
         self.nothing: Price = tuple(0 for _ in addition)
         self._known: dict[Polynomial, Form] = {}
         self._words: dict[Word, Price] = {}
+        self._letters: dict[str, Price] = {}
 
     def price(self, word: Word) -> Price:
         """What a word costs."""
-        if word not in self._words:
-            self._words[word] = _added(self.nothing, *(self._price(letter) for letter in word))
-        return self._words[word]
+        found = self._words.get(word)
+        if found is None:
+            found = self._words[word] = _added(self.nothing, *map(self._letter, word))
+        return found
+
+    def _letter(self, letter: str) -> Price:
+        found = self._letters.get(letter)
+        if found is None:
+            found = self._letters[letter] = self._price(letter)
+        return found
 
     def plain(self, p: Polynomial) -> Price:
         """What a polynomial costs as it is."""
-        return _added(self.nothing, *(self.price(word) for word in p), *[self.addition] * (len(p) - 1))
+        return _added(self.nothing, *map(self.price, p.terms), *[self.addition] * (len(p.terms) - 1))
 
     def form(self, p: Polynomial) -> Form:
         """The cheapest form found of a polynomial that is not zero."""
@@ -154,16 +161,18 @@ def divided(p: Polynomial, q: Polynomial, mirrored: bool = False) -> tuple[Polyn
     (a + c, a)
     """
     lead = max(q.terms, key=lambda word: (len(word), word))
-    cofactor = Polynomial()
-    rest = p
-    for word in list(p):
-        n = len(word) - len(lead)
-        if n < 0 or (word[: len(lead)] if mirrored else word[n:]) != lead:
+    size, first = len(lead), q.terms[lead]
+    cofactor: dict[Word, Number] = {}
+    rest = dict(p.terms)
+    for word, own in p.terms.items():
+        n = len(word) - size
+        if n < 0 or (word[:size] if mirrored else word[n:]) != lead:
             continue
-        c = quotient(p.terms[word], q.terms[lead])
-        u = word[len(lead) :] if mirrored else word[:n]
-        piece = q.between((), u) if mirrored else q.between(u, ())
-        if all(rest.terms.get(w) == c * d for w, d in piece.terms.items()):
-            cofactor = cofactor + Polynomial({u: c})
-            rest = rest.plus(piece, -c)
-    return cofactor, rest
+        c = quotient(own, first)
+        u = word[size:] if mirrored else word[:n]
+        piece = [(w + u if mirrored else u + w, c * d) for w, d in q.terms.items()]
+        if all(rest.get(w) == d for w, d in piece):
+            cofactor[u] = c
+            for w, _ in piece:
+                del rest[w]
+    return Polynomial(cofactor), Polynomial(rest)

@@ -55,6 +55,13 @@ class Polynomial:
         self._hash: int | None = None
 
     @staticmethod
+    def _made(terms: dict[Word, Number]) -> Polynomial:
+        """Of terms that are its own and have no zero among them."""
+        made = Polynomial.__new__(Polynomial)
+        made.terms, made._hash = terms, None
+        return made
+
+    @staticmethod
     def of(*letters: str) -> Polynomial:
         """One word; the identity without letters."""
         return Polynomial({letters: 1})
@@ -78,7 +85,7 @@ class Polynomial:
 
     def plus(self, other: Polynomial, factor: Number = 1) -> Polynomial:
         """self + factor * other."""
-        return Polynomial(collected(self.terms, ((w, factor * c) for w, c in other.terms.items())))
+        return Polynomial._made(collected(self.terms, ((w, factor * c) for w, c in other.terms.items())))
 
     def __add__(self, other: Polynomial) -> Polynomial:
         return self.plus(other)
@@ -87,7 +94,7 @@ class Polynomial:
         return self.plus(other, -1)
 
     def __mul__(self, other: Polynomial) -> Polynomial:
-        return Polynomial(
+        return Polynomial._made(
             collected({}, ((a + b, c * d) for a, c in self.terms.items() for b, d in other.terms.items()))
         )
 
@@ -97,11 +104,11 @@ class Polynomial:
 
     def between(self, left: Word, right: Word) -> Polynomial:
         """left * self * right, for words."""
-        return Polynomial({left + w + right: c for w, c in self.terms.items()})
+        return Polynomial._made({left + w + right: c for w, c in self.terms.items()})
 
     def mapped(self, change: Callable[[Word], Word]) -> Polynomial:
         """Every word replaced by another."""
-        return Polynomial(collected({}, ((change(w), c) for w, c in self.terms.items())))
+        return Polynomial._made(collected({}, ((change(w), c) for w, c in self.terms.items())))
 
     def substituted(self, letter: str, by: Polynomial) -> Polynomial:
         """Every occurrence of a letter replaced by a polynomial."""
