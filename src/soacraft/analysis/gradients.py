@@ -153,8 +153,7 @@ def fixman_force(g: Graph, q: Any, kT: float = 1.0, *, ignore_loops: bool = Fals
         check_loops("fixman_force", read_graph("fixman_force", g), ignore_loops)  # the same, of this function
         raise
     if half <= 1.0:
-        gradient *= -half
-        return gradient
+        return gradient.dot(-half)  # a number: in half the time of a product
     with np.errstate(over="ignore"):
         return finite_or_refused(-half * gradient, "the result of fixman_force")
 

@@ -71,11 +71,9 @@ class CompiledExpression(Compiled):
         return type(self), (self.expr,)
 
     def __call__(self, q: Any, v: Any = None, x: Any = _ABSENT, *more: Any) -> Any:
-        v = v if self._moving else None
-        if x is _ABSENT:
-            return self._quick(q, v)
-        if more:
-            return tuple(self._quick(q, v, vector) for vector in (x, *more))
+        v = v if v is None or self._moving else None
+        if more or x is _ABSENT:
+            return tuple(self._quick(q, v, vector) for vector in (x, *more)) if more else self._quick(q, v)
         return self._quick(q, v, x)
 
     def _quick_call(self) -> Any:
