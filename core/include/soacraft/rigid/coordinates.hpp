@@ -164,22 +164,30 @@ SOACRAFT_FLAT Mat<double> identity() { return {{1.0, 0.0, 0.0}, {0.0, 1.0, 0.0},
 //     both = V/2 + third (WV + VW + WVW) + fourth (WWV + VWW - 3 WVW) + fifth (WVWW + WWVW)
 //
 // the right Jacobian of SE(3), which is the left one of -x.
-struct RightJacobian {
+struct TwistBlocks {
     Mat<double> turn, both;
+};
+SOACRAFT_FLAT Mat<double> right_turn(const TurnSeries& c, const Mat<double>& W) {
+    return identity() + times(c.half, W) + times(c.third, W * W);
+}
+struct RightJacobian : TwistBlocks {
     SOACRAFT_INLINE RightJacobian(const Vec<double>& w, const Vec<double>& v) {
         const TurnSeries c(std::sqrt(dot(w, w)));
         const Mat<double> W = skew(-w), V = skew(-v), WV = W * V, VW = V * W, WVW = WV * W, WWV = W * WV, VWW = VW * W;
-        turn = identity() + times(c.half, W) + times(c.third, W * W);
+        turn = right_turn(c, W);
         both = times(0.5, V) + times(c.third, WV + VW + WVW) + times(c.fourth, WWV + VWW + times(-3.0, WVW)) +
                times(c.fifth, WVW * W + W * WVW);
     }
 };
-// Its inverse: log(exp(x) exp(d)) = x + Jr^-1 d.
-struct RightJacobianInverse {
-    Mat<double> turn, both;
+// Its inverse: log(exp(x) exp(d)) = x + Jr^-1 d. That of -x has the transposed blocks: of the sums above, those of an
+// odd number of factors are skew and change their sign with x, those of an even number are symmetric and stay.
+SOACRAFT_FLAT Mat<double> right_turn_inverse(const Vec<double>& w) {
+    const Mat<double> W = skew(w);
+    return identity() + times(0.5, W) + times(cotangent_term(w), W * W);
+}
+struct RightJacobianInverse : TwistBlocks {
     SOACRAFT_INLINE RightJacobianInverse(const Vec<double>& w, const Vec<double>& v) {
-        const Mat<double> W = skew(w);
-        turn = identity() + times(0.5, W) + times(cotangent_term(w), W * W);
+        turn = right_turn_inverse(w);
         both = times(-1.0, turn * RightJacobian(w, v).both * turn);
     }
 };
@@ -192,16 +200,15 @@ SOACRAFT_INLINE void set_block(double* to, index n, index row, index column, dou
         at[0] = sign * columns[j]->x, at[n] = sign * columns[j]->y, at[2 * n] = sign * columns[j]->z;
     }
 }
-template <class Jacobian>
-SOACRAFT_INLINE void set_six_by_six(double* to, index n, index at, double sign, const Jacobian& J) {
+SOACRAFT_INLINE void set_six_by_six(double* to, index n, index at, double sign, const TwistBlocks& J) {
     set_block(to, n, at, at, sign, J.turn), set_block(to, n, at + 3, at, sign, J.both);
     set_block(to, n, at + 3, at + 3, sign, J.turn);
 }
 // What Ad of exp(x)^-1 is: a small motion before the twist, seen after it.
-struct After {
-    Mat<double> turn, both;
+SOACRAFT_FLAT Mat<double> turn_after(const Vec<double>& w) { return transpose(matrix(exponential(w))); }
+struct After : TwistBlocks {
     SOACRAFT_INLINE After(const Vec<double>& w, const Vec<double>& v) {
-        turn = transpose(matrix(exponential(w)));
+        turn = turn_after(w);
         both = turn * skew(-travel(w, v));
     }
 };
@@ -217,14 +224,16 @@ SOACRAFT_INLINE bool integrate_jacobians(const Model& model, const double*, cons
             dq[e.v * n + e.v] = dd[e.v * n + e.v] = 1.0;
             continue;
         }
-        if (e.kind == ROLLING) return false;
-        const Vec<double> w{d[0], d[1], d[2]}, v = e.kind == FREE ? Vec<double>{d[3], d[4], d[5]} : Vec<double>{0.0, 0.0, 0.0};
-        const After after(w, v);
-        const RightJacobian J(w, v);
-        if (e.kind == FREE)
-            set_six_by_six(dq, n, e.v, 1.0, after), set_six_by_six(dd, n, e.v, 1.0, J);
-        else
-            set_block(dq, n, e.v, e.v, 1.0, after.turn), set_block(dd, n, e.v, e.v, 1.0, J.turn);
+        const Vec<double> w{d[0], d[1], d[2]};
+        if (e.kind == SPHERICAL) {
+            const TurnSeries c(std::sqrt(dot(w, w)));
+            set_block(dq, n, e.v, e.v, 1.0, turn_after(w)), set_block(dd, n, e.v, e.v, 1.0, right_turn(c, skew(-w)));
+        } else if (e.kind == FREE) {
+            const Vec<double> v{d[3], d[4], d[5]};
+            set_six_by_six(dq, n, e.v, 1.0, After(w, v)), set_six_by_six(dd, n, e.v, 1.0, RightJacobian(w, v));
+        } else {
+            return false;
+        }
     }
     return true;
 }
@@ -238,15 +247,17 @@ SOACRAFT_INLINE bool difference_jacobians(const Model& model, const double* q0, 
             d0[e.v * n + e.v] = -1.0, d1[e.v * n + e.v] = 1.0;
             continue;
         }
-        if (e.kind == ROLLING) return false;
-        const Vec<double> no{0.0, 0.0, 0.0};
-        const Spatial<double> x = e.kind == FREE ? twist_between(q0 + e.q, q1 + e.q)
-                                                 : Spatial<double>{turn_between(q0 + e.q, q1 + e.q), no};
-        const RightJacobianInverse before(-x.w, -x.v), after(x.w, x.v);
-        if (e.kind == FREE)
-            set_six_by_six(d0, n, e.v, -1.0, before), set_six_by_six(d1, n, e.v, 1.0, after);
-        else
-            set_block(d0, n, e.v, e.v, -1.0, before.turn), set_block(d1, n, e.v, e.v, 1.0, after.turn);
+        if (e.kind == SPHERICAL) {
+            const Mat<double> turn = right_turn_inverse(turn_between(q0 + e.q, q1 + e.q));
+            set_block(d0, n, e.v, e.v, -1.0, transpose(turn)), set_block(d1, n, e.v, e.v, 1.0, turn);
+        } else if (e.kind == FREE) {
+            const Spatial<double> x = twist_between(q0 + e.q, q1 + e.q);
+            const RightJacobianInverse J(x.w, x.v);
+            const TwistBlocks back{transpose(J.turn), transpose(J.both)};
+            set_six_by_six(d0, n, e.v, -1.0, back), set_six_by_six(d1, n, e.v, 1.0, J);
+        } else {
+            return false;
+        }
     }
     return true;
 }
