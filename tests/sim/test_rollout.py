@@ -103,15 +103,17 @@ def test_refusals():
 
 @pytest.mark.parametrize("method", ["rk4", "verlet", "euler_symplectic"])
 def test_a_hinge_whose_inertia_is_rounding_stops_every_state(method):
-    """A point mass on the axis of its pin but for rounding: accelerations would be finite numbers that mean nothing."""
-    mb = sc.Multibody("needle", gravity=(0, 0, 0))
-    tip = sc.Inertia.point(1.0, (0.3, 0, 0))
-    mb.add_body("needle", None, sc.Pin((0, 0, 1)), tip, outboard=sc.Pose(translation=(-(0.1 + 0.2), 0, 0)))
+    """Two pins on one axis with nothing between them: what the first has to move is rounding, and accelerations would
+    be finite numbers that mean nothing."""
+    mb, turned = sc.Multibody("needle", gravity=(0, 0, 0)), sc.Pose.from_rpy(0.7, 0.2, 0.4)
+    mb.add_body("ring", None, sc.Pin((0, 0, 1)), sc.Inertia())
+    rod = sc.Inertia(1.0, (0.3, 0.1, 0.2), np.diag([0.2, 0.3, 0.1]))
+    mb.add_body("rod", "ring", sc.Pin(turned.rotation.T @ [0, 0, 1]), rod, turned)
     p = sc.sim.Propagator(mb, integrator=method, step=0.1)
     text = r"state 0 of the rollout of 'needle' stopped in step 0, at 0 s: its acceleration is not finite"
     for count in (1, 5):
         with pytest.raises(SimulationError, match=text):
-            p.rollout(np.zeros((count, 1)), [0.0], [1e-20], steps=2)
+            p.rollout(np.zeros((count, 2)), [0.0, 0.0], [1e-3, 0.0], steps=2)
 
 
 @pytest.mark.parametrize("method", ["rk4", "verlet", "euler_symplectic"])
