@@ -99,9 +99,9 @@ class Reference:
     """What rows that repeat others leave open, relative to the accelerations."""
 
 
-def reference(mb, force):
+def reference(mb, force, rows=None):
     """min |vdot - vdot_f| in the metric of the mass matrix with Gc vdot = -Gcdot v, all in the model's own units."""
-    rows = Constraints(mb, mb.state())
+    rows = rows or Constraints(mb, mb.state())
     d, r = rows.measure.dofs, rows.units
     G, gamma = rows.jacobian() / r[:, None] / d, rows.gamma / r
     G[np.abs(G).max(axis=1, initial=0.0) < ROUNDING] = 0.0
@@ -161,7 +161,7 @@ class Sweep:
         if max(rows.opening, np.abs(rows.speed / rows.units).max(initial=0.0)) > STATE:
             self.counts["not on their closures"] += 1
             return
-        wanted = reference(mb, force)
+        wanted = reference(mb, force, rows)
         if not wanted.condition < CONDITION:
             self.counts["conditioned worse"] += 1
             return
