@@ -87,6 +87,10 @@ TESTS = (
         ("sim/test_compiled_refusals.py", "sim/test_compiled.py", "sim/test_rollout_singly.py",
          "sim/test_propagator.py", "sim/test_closed.py", "sim/test_structure.py"),
     ),
+    (
+        ("contact/lanes", "contact/pair_query", "contact/distance_call", "contact/boxes", "contact/kernels"),
+        ("contact/geometry/test_lanes.py", "contact/geometry/test_arrays.py", "contact/geometry/test_distance.py"),
+    ),
     (("contact/solver",), ("contact/test_solver.py", "contact/test_stepping.py")),
     (("contact",), ("contact/geometry", "contact/test_stepping.py")),
     (("soacraft/kinematics", "core/kinematics"), ("kinematics/test_reaching.py", "kinematics/test_reach.py")),

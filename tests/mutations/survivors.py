@@ -190,6 +190,16 @@ SURVIVORS: dict[tuple[str, str, str], str] = {
         "course_.length = h > 0.5 * length || refused ? next(h, error, refused) : length;",
     ): "a step that is half of what was planned to the last bit: the next is planned anew or not, and both are good",
     (
+        "core/include/soacraft/contact/lanes/box_pairs.hpp",
+        "if (!(ha[i] > 0.0) || !(hb[j] > 0.0)) continue;",
+        "if (!(ha[i] > 0.0) || !(hb[j] >= 0.0)) continue;",
+    ): "edges without length give directions that are no faces of M: none separates more than the best face",
+    (
+        "core/include/soacraft/contact/query.hpp",
+        "const bool middle = x.distance <= 0.0 && lie_flat(c, x.n);",
+        "const bool middle = x.distance <= 0.0 || lie_flat(c, x.n);",
+    ): "of points that are equally near or deep, the middle is as right as any",
+    (
         "core/include/soacraft/contact/solvers/solver.hpp",
         "if (residual < least) least = residual, std::copy(p, p + n, best.begin());",
         "if (residual <= least) least = residual, std::copy(p, p + n, best.begin());",
