@@ -191,7 +191,7 @@ class Runner:
         changed = not (np.array_equal(mb.q, q) and np.array_equal(mb.v, v))
         if changed:
             x = problem.point(np.array(mb.q), np.array(mb.v), problem.parts(x)[2])
-            x = problem.settle(self.t, problem.holds.settle(self.t, x, ()), True)
+            x = problem.begun(self.t, problem.holds.settle(self.t, x, ()))
             self._stride.forget()
         else:
             x = problem.holds.settle(self.t, x, ())

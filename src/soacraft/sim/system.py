@@ -29,6 +29,8 @@ from soacraft.spatial.checks import Array
 
 #: A dof is judged by its own speed, but by no less than this part of the fastest.
 _SLOWEST = 1e-3
+#: What settling moves by less, in radians or lengths of the model, or in parts of the fastest, is rounding.
+_SAME = 1e-14
 
 
 class Told(NamedTuple):
@@ -299,6 +301,16 @@ class Mechanism:
             still = [x.number for x in self.holds.active]
             q, v = self.closed.onto(q, v, self._prescribed if self._given else None, still, end)
         return np.concatenate([q, v, work])
+
+    def begun(self, t: float, x: Array) -> Array:
+        """The point at which a run begins: settled; as it is where that moves it by rounding alone, so that a run goes
+        on from the state it left, or from a saved one, with the same bits."""
+        end = self.settle(t, x, True)
+        (q, v, _), (q1, v1, _) = self.parts(x), self.parts(end)
+        unit = measure_of(self.mb, q).dofs
+        way = np.abs(unit * self.mb.difference(q, q1)).max(initial=0.0)
+        change, speed = (np.abs(unit * y).max(initial=0.0) for y in (v1 - v, v))
+        return x if way <= _SAME and change <= _SAME * speed else end
 
     @property
     def told_now(self) -> Told:

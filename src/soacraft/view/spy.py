@@ -14,7 +14,7 @@ from soacraft.errors import SpaceError
 from soacraft.view.drawing.marks import INK, QUIET, Box, Line, Mark, Words, shortened, width_of
 from soacraft.view.drawing.picture import Picture
 from soacraft.view.palette import GREY, mixed, segment_colour
-from soacraft.view.structure import drawn_blocks, relative_sizes, segment_borders
+from soacraft.view.structure import drawn_blocks, drawn_spaces, relative_sizes, segment_borders
 
 #: Blocks on a side at most: beyond, neither eyes nor browsers follow.
 MOST = 400
@@ -39,12 +39,7 @@ def spy(expr: Operator, magnitude: bool = False) -> Picture:
     """
     if not isinstance(expr, Operator):
         raise SpaceError(f"spy takes an operator, such as phi or H*phi, got {type(expr).__name__}.")
-    rows, cols = expr.spaces
-    if max(len(rows), len(cols)) > MOST:
-        raise SpaceError(
-            f"{expr.text()} has {len(rows)} x {len(cols)} blocks, a picture at most {MOST} x {MOST}; "
-            "look at a sub-graph."
-        )
+    rows, cols = drawn_spaces(expr, MOST)
     up, across = drawn_blocks(rows), drawn_blocks(cols)
     cell = max(3.0, min(26.0, _SIDE / max(len(up), len(across), 1)))
     names_up, names_across = _names(rows, up, cell), _names(cols, across, cell)

@@ -65,12 +65,7 @@ def _of_array(given: Any, widest: int) -> list[list[str]]:
 
 def _of_operator(expr: Operator, widest: int) -> list[list[str]]:
     """What can be non-zero has the shade of its size, the lightest one at least."""
-    rows, cols = expr.spaces
-    if max(len(rows), len(cols)) > widest:
-        raise SpaceError(
-            f"{expr.text()} has {len(rows)} x {len(cols)} blocks, a picture at most {widest} x {widest}; "
-            "look at a sub-graph."
-        )
+    rows, cols = drawn_spaces(expr, widest)
     can, sizes = support(expr), relative_sizes(expr)
 
     def shade(i: int, j: int) -> str:
@@ -78,6 +73,17 @@ def _of_operator(expr: Operator, widest: int) -> list[list[str]]:
         return max(SHADES[1], _shade(largest, 1.0), key=SHADES.index) if can[i, j] else SHADES[0]
 
     return [[shade(i, j) for j in drawn_blocks(cols)] for i in drawn_blocks(rows)]
+
+
+def drawn_spaces(expr: Operator, widest: int) -> tuple[Space, Space]:
+    """The spaces of an operator, of at most so many blocks."""
+    rows, cols = expr.spaces
+    if max(len(rows), len(cols)) > widest:
+        raise SpaceError(
+            f"{expr.text()} has {len(rows)} x {len(cols)} blocks, a picture at most {widest} x {widest}; "
+            "look at a sub-graph."
+        )
+    return rows, cols
 
 
 def relative_sizes(expr: Operator) -> npt.NDArray[np.float64]:

@@ -132,10 +132,7 @@ class Scene(Strict):
         """
         width, height = _read_size(size)
         moving = self._still(t)
-        parts, ties = self._maker.parts(), self._maker.ties()
-        stage = stage_of(parts, ties, self._whole(moving), self._up)
-        floors = self._maker.floors(stage.centre, stage.radius, stage.lowest, self._up)
-        return self._picture(moving, 0, [*parts, *floors], ties, stage, (width, height), (azimuth, elevation, zoom))
+        return self._picture(moving, 0, *self._staged(self._whole(moving)), (width, height), (azimuth, elevation, zoom))
 
     def image(
         self,
@@ -172,11 +169,8 @@ class Scene(Strict):
         rate, speed = _positive(rate, "rate"), _positive(speed, "speed")
         rate = gif_rate(rate) if place.suffix.lower() == ".gif" else rate
         moving = track(self.graph, self.motion, step=speed / rate)
-        parts, ties = self._maker.parts(), self._maker.ties()
-        stage = stage_of(parts, ties, moving, self._up)
-        every = [*parts, *self._maker.floors(stage.centre, stage.radius, stage.lowest, self._up)]
-        shape, look = _read_size(size), (azimuth, elevation, zoom)
-        pictures = (self._picture(moving, i, every, ties, stage, shape, look) for i in range(len(moving.t)))
+        staged, shape, look = self._staged(moving), _read_size(size), (azimuth, elevation, zoom)
+        pictures = (self._picture(moving, i, *staged, shape, look) for i in range(len(moving.t)))
         return write_video(place, pictures, shape, rate)
 
     # -- pages -----------------------------------------------------------------------------------------------------
@@ -187,11 +181,9 @@ class Scene(Strict):
         """
         look = _angles(azimuth, elevation)
         moving = track(self.graph, self.motion, step=1.0 / _positive(rate, "rate"))
-        parts, ties = self._maker.parts(), self._maker.ties()
-        stage = stage_of(parts, ties, moving, self._up)
-        every = [*parts, *self._maker.floors(stage.centre, stage.radius, stage.lowest, self._up)]
+        parts, ties, stage = self._staged(moving)
         names = [body.name for body in self.graph.bodies]
-        return page(self.graph.name, names, every, ties, moving, stage, self._up, look)
+        return page(self.graph.name, names, parts, ties, moving, stage, self._up, look)
 
     def save(
         self, path: str | PathLike[str], *, rate: float = 50.0, azimuth: float = -60.0, elevation: float = 18.0
@@ -229,6 +221,12 @@ class Scene(Strict):
             return still
         step = self.duration / 24.0 or 1.0
         return track(self.graph, self.motion, step=step)
+
+    def _staged(self, over: Track) -> tuple[list[Part], list[Tie], Stage]:
+        """What is drawn, with its floors, and the stage of a motion."""
+        parts, ties = self._maker.parts(), self._maker.ties()
+        stage = stage_of(parts, ties, over, self._up)
+        return [*parts, *self._maker.floors(stage.centre, stage.radius, stage.lowest, self._up)], ties, stage
 
     def _picture(
         self, moving: Track, i: int, parts: list[Part], ties: list[Tie], stage: Stage,
