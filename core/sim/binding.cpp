@@ -89,19 +89,9 @@ const loops::ClosedSolver& solver_of(nb::handle chain, const char* name, const r
 // The solver and what moves states; false where one of them is not up to date.
 bool read_chain(nb::handle chain, const rigid::RigidModel& tree, Chain& to) {
     const loops::ClosedSolver &solver = solver_of(chain, "solver", tree), &mover = solver_of(chain, "mover", tree);
-    to.embedded = mover.method == loops::CONSTRAINT_EMBEDDING;
-    if (solver.method == loops::ROWS || (!to.embedded && mover.method != loops::TREE_AUGMENTED) ||
-        solver.plan.coordinates != mover.plan.coordinates)
+    if (solver.method == loops::ROWS || mover.method != loops::TREE_AUGMENTED || solver.plan.coordinates != mover.plan.coordinates)
         refuse("the solver and the mover of a chain have no plan");
     if (solver.outdated() || mover.outdated()) return false;
-    const nb::object given = field(chain, "independent");
-    const Array<index> independent(given, "independent", 1);
-    to.independent.assign(independent.data(), independent.data() + independent.size());
-    std::vector<char> seen(static_cast<std::size_t>(tree.model.nv));
-    for (index i : to.independent) {
-        if (i < 0 || i >= tree.model.nv || seen[static_cast<std::size_t>(i)]) refuse("there is no dof %lld", shown(i));
-        seen[static_cast<std::size_t>(i)] = 1;
-    }
     to.solver = solver.plan, to.mover = mover.plan, to.method = solver.method;
     to.room = solver.room > mover.room ? solver.room : mover.room;
     std::memcpy(to.base, solver.base, sizeof to.base);

@@ -58,12 +58,10 @@ inline double dot(const double* a, const double* b, index n) {
     return sum;
 }
 
-// The solver of a closed chain and what moves its states: projection, or constraint embedding with its independent dofs.
+// The solver of a closed chain and what projects its states.
 struct Chain {
     loops::Plan solver, mover;
     loops::Method method;
-    bool embedded;
-    std::vector<index> independent;
     double base[6];
     std::size_t room;
 };
@@ -112,7 +110,7 @@ public:
         std::memset(bare_.base, 0, sizeof bare_.base);
         if (!s.chain) return;
         closed_.hold(s.chain->room), rest_ = numbers(2 + 6 * closures() + couplings());
-        picked_ = numbers(static_cast<index>(s.chain->independent.size())), theta = numbers(s.chain->solver.coordinates);
+        theta = numbers(s.chain->solver.coordinates);
     }
 
     // Take the force that is held in a step: whether it is another one than before.
@@ -182,7 +180,6 @@ public:
     // What a variational step asks of a tree: p = Mcal v, v = Mcal^-1 p, the force of gravity, how the Coriolis force varies
     // with v, (nv, nv); and motions of coordinates, with their Jacobians (nv, nv) along q and the step.
     bool is_tree() const { return !set_.chain; }
-    bool projects() const { return set_.chain && !set_.chain->embedded; }
     void momentum(const double* q, const double* v, double* p) { alone(at_rest_, q, zeros_.data(), v, p); }
     bool velocity(const double* q, const double* p, double* v) { return alone(dynamics_, q, zeros_.data(), p, v); }
     void gravity(const double* q, double* to) { alone(at_rest_, q, zeros_.data(), zeros_.data(), to, true); }
@@ -241,21 +238,17 @@ public:
     // The point of the motion next to x, in its place: put back on the closures.
     bool settle(double* x) {
         if (!set_.chain) return true;
-        const Chain& c = *set_.chain;
-        loops::State s = state(x, x + nq);
-        loops::Motion to{x + nq, c.independent.data(), static_cast<index>(c.independent.size()), moved_.data(), nullptr, theta.data()};
-        if (!c.embedded) {
-            to.v = x + nq;
-            std::memcpy(total_.data(), x + nq, bytes(nv)), to.x = total_.data();
-            if (!moved(loops::PROJECT, s, to)) return false;
-        } else {
-            if (!moved(loops::COMPLETE, s, to)) return false;
-            for (std::size_t i = 0; i < picked_.size(); ++i) picked_[i] = x[nq + c.independent[i]];
-            s.q = moved_.data(), to.q = nullptr, to.v = x + nq, to.x = picked_.data();
-            if (!moved(loops::EXPAND, s, to)) return false;
-        }
+        std::memcpy(total_.data(), x + nq, bytes(nv));
+        if (!moved(loops::PROJECT, state(x, x + nq), {total_.data(), nullptr, 0, moved_.data(), x + nq, theta.data()})) return false;
         std::memcpy(x, moved_.data(), bytes(nq));
         return rigid::finite(x, nq + nv);
+    }
+
+    // What is left of dv (nv) at x, in its place, where its end is projected.
+    bool keep(const double* x, double* dv) {
+        std::memcpy(total_.data(), dv, bytes(nv));
+        return moved(loops::PROJECT_VELOCITY, state(x, x + nq), {total_.data(), nullptr, 0, nullptr, dv, nullptr}) &&
+               rigid::finite(dv, nv);
     }
 
     // By how much the closures are open: radians, or lengths of the loop.
@@ -348,7 +341,7 @@ private:
     bool plain_ = true;            // all coordinates are numbers that are added
     rigid::Job own_, bare_, based_;  // with all that acts; without springs and wrenches, and gravity
     const double* held_ = nullptr;
-    std::vector<double> total_, zeros_, forces_, moved_, rest_, picked_;
+    std::vector<double> total_, zeros_, forces_, moved_, rest_;
     rigid::Workspace space_, closed_;
 };
 

@@ -222,16 +222,13 @@ class PlannedSolver(NamedFunctions, Strict, ABC):
         return self._beside
 
     def compiled_parts(self, q: Array, v: Array) -> tuple[CompiledClosures, CompiledClosures, Array] | None:
-        """For many steps in one call from a state on the closures: the compiled solver, what moves states, and the
+        """For many steps in one call from a state on the closures: the compiled solver, what projects states, and the
         coordinates of the closures' hinges as last seen; None where there are none."""
         graph = self.graph
-        if self._chosen.compiled is not None and self._mover() is None:
+        if self._chosen.compiled is not None and self._augmented() is None:
             self._augment(self._task(graph.state(q, v), np.zeros(graph.nv), (), {}))
-        solver, mover = self._chosen.compiled, self._mover()
+        solver, mover = self._chosen.compiled, self._augmented()
         return None if solver is None or mover is None or self._turns is None else (solver, mover, self._turns)
-
-    def _mover(self) -> CompiledClosures | None:
-        return self._augmented()
 
     def follow(self, turns: Array) -> None:
         """Take the coordinates of the closures' hinges from where a run has left them."""

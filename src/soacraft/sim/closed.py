@@ -1,8 +1,11 @@
 """Closed chains in motion: accelerations by a solver, and every state put back on its closures.
 
 Tree-augmented and fully-augmented solvers integrate all dofs and project each state, least in the metric of the mass
-matrix, so that branches are kept through singular poses. Constraint embedding integrates the independent dofs: the
-dependent ones, predicted by their own rates, are solved for at every stage. `Stabilized` projects nothing.
+matrix, so that branches are kept through singular poses. So does constraint embedding, unless its independent dofs were
+named: then these are integrated, and the others, predicted by their own rates, solved for at every stage. That is an
+ODE in independent coordinates, with the dead points of these; and at a distance d from a singular pose rounding moves
+dependent dofs by 1/d of it, their accelerations by 1/d^3, and the independent ones with them, while projection leaves
+the motion along the branch as it is. `Stabilized` projects nothing.
 """
 
 from __future__ import annotations
@@ -29,9 +32,6 @@ _REPEATED = 1e-9
 #: Dependent dofs that are solved for are within this of those that were integrated, relative to a radian, to the length
 #: of the model, and to the fastest dof. Closures that are pulled shut are open by no more, in radians or lengths.
 _NEAR = 0.05
-#: Dependent dofs that move by more than so much with an independent one, in radians and lengths of the model: others
-#: are chosen, if any serve better.
-_FAR = 4.0
 #: Slower than this, relative to a swing under gravity, is rest.
 _SLOW = 1e-6
 #: Slower than this is at rest, in sizes per second: velocities there are rounding.
@@ -39,12 +39,11 @@ _AT_REST = 1e-9
 
 
 class Chain(NamedTuple):
-    """What compiled steps take of a solver: the compiled solver and what moves states, its independent dofs in order,
-    and the coordinates of the closures' hinges, which are followed."""
+    """What compiled steps take of a solver: the compiled solver, what projects states, and the coordinates of the
+    closures' hinges, which are followed."""
 
     solver: Any
     mover: Any
-    independent: npt.NDArray[np.int64]
     theta: Array
 
 
@@ -53,10 +52,6 @@ class Closed:
 
     def __init__(self, solver: Solver) -> None:
         self.solver = solver
-        self.chooses = False
-        """Whether independent dofs may change before they must: of adaptive steps. Fixed ones give the same bits in one
-        run and in two halves, so that nothing may depend on where a run was paused."""
-        self._least = 1.0  # how far a dof moved, at least, with the best choice of independent dofs
 
     def accelerations(self, q: Array, v: Array, force: Array) -> Array:
         """vdot at a state on the closures."""
@@ -85,26 +80,18 @@ class Closed:
         return q, self._held(q, v, still)
 
     def _projected(self, q: Array, v: Array, end: bool) -> tuple[Array, Array]:
-        if isinstance(self.solver, ConstraintEmbedding):
+        if isinstance(self.solver, ConstraintEmbedding) and not self.projects:
             closed = self.solver.complete(q)
             rates = self.solver.expand(closed, v[_numbers(self.solver)])
             if end:
                 self._require_near(self.solver, (q, v), (closed, rates))
-                self._choose(self.solver, closed, rates)
             return closed, rates
         return self.solver.project(q, v)
 
-    def _choose(self, solver: ConstraintEmbedding, q: Array, v: Array) -> None:
-        """Choose the best independent dofs where a dependent one moves far when one of those in use does: errors of
-        these are multiplied by as much, however well they tell the others. O(nv) expansions."""
-        if not self.chooses or solver.system.wanted is not None:
-            return
-        unit, numbers = measure_of(solver.graph, q).dofs, _numbers(solver)
-        far = max((float(np.abs(unit * solver.expand(q, e)).max()) for e in np.diag(1.0 / unit[numbers])), default=0.0)
-        if far > _FAR * self._least:
-            solver.system.choose(Constraints(solver.graph, solver.graph.state(q, v)), anew=True)
-            if _numbers(solver) == numbers:  # there are no better ones
-                self._least = far
+    @property
+    def projects(self) -> bool:
+        """Whether states are projected with all dofs, rather than completed from independent ones."""
+        return not isinstance(self.solver, ConstraintEmbedding) or self.solver.system.wanted is None
 
     def _require_near(
         self, solver: ConstraintEmbedding, integrated: tuple[Array, Array], closed: tuple[Array, Array]
@@ -126,9 +113,9 @@ class Closed:
             )
 
     def projector(self, q: Array, in_force: Array) -> Array:
-        """P with P dv what `onto` leaves of dv at a closed q: X on the independent dofs of an embedding, else
+        """P with P dv what `onto` leaves of dv at a closed q: X on independent dofs that were named, else
         dvdot/dforce Mcal."""
-        if not isinstance(self.solver, ConstraintEmbedding):
+        if self.projects or not isinstance(self.solver, ConstraintEmbedding):
             return np.asarray(in_force @ dyn.mass_matrix(self.solver.graph, q, ignore_loops=True))
         numbers = _numbers(self.solver)
         P = np.zeros_like(in_force)
@@ -176,17 +163,14 @@ class Closed:
     def obstacle(self) -> str:
         """Why steps are taken in Python, empty where they need not be: independent dofs may have dead points where a
         user named them, which are looked for in Python."""
-        named = isinstance(self.solver, ConstraintEmbedding) and self.solver.system.wanted is not None
-        return "the independent dofs are named" if named else ""
+        return "" if self.projects else "the independent dofs are named"
 
     def chain(self, q: Array, v: Array) -> Chain | None:
         """What compiled steps from a state take of the solver as it is now; None where Python must look at it first."""
         if self.obstacle:
             return None
-        if isinstance(self.solver, ConstraintEmbedding):
-            self._choose(self.solver, q, v)
         parts = self.solver.compiled_parts(q, v)
-        return None if parts is None else Chain(parts[0].core, parts[1].core, parts[1].order, np.array(parts[2]))
+        return None if parts is None else Chain(parts[0].core, parts[1].core, np.array(parts[2]))
 
     def follow(self, chain: Chain) -> None:
         """Go on from where compiled steps left the closures' hinges."""
@@ -235,6 +219,11 @@ class Stabilized(Closed):
             f"dof {name!r} of {self.solver.graph.name!r} cannot be prescribed with stabilization='baumgarte'; leave "
             "that out, so that states are projected."
         )
+
+    @property
+    def projects(self) -> bool:
+        """Nothing is projected."""
+        return False
 
     @property
     def obstacle(self) -> str:

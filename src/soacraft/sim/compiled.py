@@ -49,8 +49,6 @@ _METHODS: dict[type[Method], int] = {
     Gauss4: 6,
     Gauss6: 6,
 }
-#: Adaptive steps of a closed chain in one call: its independent dofs are looked at between calls.
-_CHOSEN = 8
 #: Steps of one call, and steps times bodies: less than half a second of work, so that Ctrl-C is heard.
 _STEPS, _WORK = 1024, 100_000
 
@@ -230,8 +228,6 @@ class CompiledMotion:
             return None, pace
         now, goal, step, _ = course
         most = self.most if self._adaptive else min(self.most, -(-(goal - now) // step) + len(self._stops))
-        if self._adaptive and chain is not None:
-            most = min(most, _CHOSEN)
         tableau = self._setting.tableau
         rows = 3 if problem.contact is not None else 1 if tableau is None or tableau.D is None else 3 + len(tableau.D)
         names, nv = len(problem.names), problem.mb.nv

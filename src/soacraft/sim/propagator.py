@@ -35,7 +35,7 @@ from soacraft.spatial.checks import Array, finite
 class Propagator(Strict):
     """Carries the state of a model through time, from its present state at time t.
 
-    `solver`: "tree"; for closed chains "ta", "fa" (all dofs, projected at every stage), "ce" (independent dofs), or a
+    `solver`: "tree"; for closed chains "ta", "fa", "ce" (all dofs, projected at every stage), or a
     solver of `sc.loops`; "auto" takes "tree" or "ta" and says why (`p.report()`). In place of the projection of "ta"
     and "fa" `stabilization="baumgarte"` pulls closures shut within a `time_constant` in seconds.
 
@@ -83,8 +83,6 @@ class Propagator(Strict):
         if not 1e-14 <= self._rtol <= 0.1:
             raise StateError(f"rtol must be between 1e-14 and 0.1, got {self._rtol:g}.")
         self._method = find_method(integrator, self._rtol, step is not None, rho_inf)
-        if closed is not None:
-            closed.chooses = self._method.adaptive
         if not self._method.adaptive and step is None:
             raise StateError(f"{self._method.name} takes fixed steps: give step= in seconds, such as step=0.001.")
         self._step = None if step is None else positive_nanoseconds(step, "step")

@@ -23,7 +23,7 @@ from soacraft import dynamics as dyn
 from soacraft.analysis import parameter_derivatives
 from soacraft.analysis.parametric.vocabulary import read_parameters
 from soacraft.errors import LoopError, ModelError, StaleError, StateError
-from soacraft.loops import ConstraintEmbedding, forward_dynamics_derivatives
+from soacraft.loops import forward_dynamics_derivatives
 from soacraft.model.sizes.measure import measure_of
 from soacraft.results import refuse_large
 from soacraft.sim import jacobian
@@ -125,8 +125,7 @@ class Slopes:
     @property
     def projects(self) -> bool:
         """Whether states are put on closures by projection."""
-        closed = self.problem.closed
-        return closed is not None and not isinstance(closed.solver, ConstraintEmbedding)
+        return self.problem.projects
 
     def settle(self, t: float, q: Array, v: Array, dq: Array, dv: Array) -> tuple[Array, Array, Array, Array]:
         """The state on the closures, and what tangent vectors become there."""

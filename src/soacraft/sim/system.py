@@ -313,6 +313,21 @@ class Mechanism:
         return x if way <= _SAME and change <= _SAME * speed else end
 
     @property
+    def projects(self) -> bool:
+        """Whether states are put back on the closures with all dofs, nearest in the metric of the mass matrix."""
+        return self.closed is not None and self._prescribed is None and self.closed.projects
+
+    def kept(self, x: Array, u: Array) -> Array:
+        """What is left of [dq; dv; dwork] at x where its end is put back on the closures."""
+        if self.closed is None or not self.projects:
+            return u
+        nt, nv = self.coordinates.size, self.mb.nv
+        q, left = self.parts(x)[0], np.array(u)
+        for at in (0, nt):
+            left[at : at + nv] = self.closed.solver.project_velocity(q, u[at : at + nv])
+        return left
+
+    @property
     def told_now(self) -> Told:
         """The motions that are prescribed now, as they stay when others are, and the closures as they are now."""
         motions = None if self.given is None else self.given.kept

@@ -177,9 +177,6 @@ class ConstraintEmbedding(Solver):
     def _embedding(self) -> CompiledClosures | None:
         return self._chosen.compiled if self._whole else None
 
-    def _mover(self) -> CompiledClosures | None:
-        return self._embedding()
-
     def _project(self, task: Task, weight: str) -> Array:
         if weight == "mass":
             self._augment(task)

@@ -79,13 +79,13 @@ class EmbeddedSystem(CompoundSystem):
         independent = self.choose(task.rows)
         return self._with_dofs(independent, task.rows, task.sko, task.rows.gamma - task.Udot)
 
-    def choose(self, rows: Constraints, anew: bool = False) -> Indices:
-        """The independent dofs at a state: those in use, or a new choice where they serve badly; `anew`: the best ones.
-        Another thread may make another choice meanwhile."""
+    def choose(self, rows: Constraints) -> Indices:
+        """The independent dofs at a state: those in use, or a new choice where they serve badly. Another thread may
+        make another choice meanwhile."""
         now = self.independent
         kept = None if now is None else np.sort(now)
         wanted = self._spare if self.wanted is None else self.wanted
-        found = partition(rows, None if anew else kept, wanted, self.embedded, self._solver.tolerance)
+        found = partition(rows, kept, wanted, self.embedded, self._solver.tolerance)
         if now is None or kept is None or not np.array_equal(found.independent, kept):
             now = self._in_order(found.independent)
             self._note(rows, now, found.loose)

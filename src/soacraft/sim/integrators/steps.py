@@ -42,6 +42,13 @@ class Problem(Protocol):
         of a step, False at its stages, which may be less tight."""
 
     @property
+    def projects(self) -> bool:
+        """Whether points are put back on closures with all their coordinates; else some may follow from others."""
+
+    def kept(self, x: Array, u: Array) -> Array:
+        """What is left of a small tangent vector u at x where its end is put back so."""
+
+    @property
     def told_now(self) -> Any:
         """What a step is taken with now, to be asked later: motions that are prescribed, the model's versions."""
 
