@@ -1,5 +1,6 @@
 // `_core.advance`: many steps of a motion in one call.
 #include "advance.hpp"
+#include "contact_rollout.hpp"
 #include "fields.hpp"
 #include "loops/closed_solver.hpp"
 #include "rigid/wrenches.hpp"
@@ -168,38 +169,56 @@ Method read_method(nb::handle setting, const Tableau& tableau) {
     return static_cast<Method>(method);
 }
 
+// What a call is given, held until it ends.
+struct Given {
+    Held held;
+    nb::object tableau_given, chain_given;
+    Tableau tableau;
+    Method method = EXPLICIT;
+    Setting set = {};
+    Chain chain = {};
+    ContactSetting touching = {};
+    rigid::Wrenches wrenches;
+
+    explicit Given(nb::handle setting)
+        : tableau_given(field(setting, "tableau")), chain_given(field(setting, "chain")), tableau(read_tableau(tableau_given, held)),
+          method(read_method(setting, tableau)) {}
+
+    // False where compiled code does not know all of it.
+    bool read(rigid::RigidModel& tree, nb::handle setting) {
+        const rigid::Model& model = tree.model;
+        for (index k = 0; k < model.count; ++k)
+            if (model.elements[k].kind == rigid::ROLLING) refuse("compiled steps take no hinge that rolls");
+        if (tree.retired || tree.outdated || tree.passive_in_python) return false;
+        set.job = tree.job(true), set.job.passive = tree.acting(true), set.loads = read_loads(setting, held, model);
+        set.passive = integer(setting, "passive") != 0, set.unit = held.numbers(setting, "unit", model.nv);
+        set.slowest = number(setting, "slowest");
+        if (!chain_given.is_none() && !read_chain(chain_given, tree, chain)) return false;
+        set.chain = chain_given.is_none() ? nullptr : &chain;
+        const nb::object contact_given = field(setting, "contact");
+        if (!contact_given.is_none()) read_contact(contact_given, held, model, touching), set.contact = &touching;
+        if ((method == MOREAU) != (set.contact != nullptr) || (set.contact && set.chain)) refuse("only moreau takes contacts, on a tree");
+        const nb::object forces = field(setting, "forces"), frames = field(setting, "frames");
+        if (!PyDict_Check(forces.ptr()) || !PyDict_Check(frames.ptr())) refuse("forces and frames must be dicts");
+        const unsigned long long stamp = tree.stamp;
+        if (PyDict_GET_SIZE(forces.ptr()) && (set.chain || !wrenches.read(tree, frames.ptr(), forces.ptr(), nullptr, -1, set.job)))
+            return false;
+        return tree.stamp == stamp && !tree.retired;  // not edited by another thread while Python gave a frame
+    }
+};
+
 // Steps from x, where the rates are w, as long as compiled code is sure of them. Returned is the course as it is then: steps
 // taken, length of the next, and the counts of stability; and the log of contacts, (steps, 8) and (points, 13), or None.
 nb::tuple advance(rigid::RigidModel& tree, nb::handle setting, nb::handle course, nb::handle x_, nb::handle w_, nb::handle track) {
-    const rigid::Model& model = tree.model;
-    Held held;
-    const nb::object tableau_given = field(setting, "tableau"), chain_given = field(setting, "chain");
-    const Tableau tableau = read_tableau(tableau_given, held);
-    const Method method = read_method(setting, tableau);
+    Given given(setting);
+    const Tableau& tableau = given.tableau;
+    const Method method = given.method;
     Course way = read_course(course, tableau);
     const auto nothing = [&] { return nb::make_tuple(index(0), way.length, way.unstable, way.calm, nb::none()); };
-    for (index k = 0; k < model.count; ++k)
-        if (model.elements[k].kind == rigid::ROLLING) refuse("compiled steps take no hinge that rolls");
-    if (tree.retired || tree.outdated || tree.passive_in_python) return nothing();
-    Setting set = {};
-    set.job = tree.job(true), set.job.passive = tree.acting(true), set.loads = read_loads(setting, held, model);
-    set.passive = integer(setting, "passive") != 0, set.unit = held.numbers(setting, "unit", model.nv);
-    set.slowest = number(setting, "slowest");
-    Chain chain = {};
-    if (!chain_given.is_none() && !read_chain(chain_given, tree, chain)) return nothing();
-    set.chain = chain_given.is_none() ? nullptr : &chain;
-    ContactSetting touching = {};
-    const nb::object contact_given = field(setting, "contact");
-    if (!contact_given.is_none()) read_contact(contact_given, held, model, touching), set.contact = &touching;
-    if ((method == MOREAU) != (set.contact != nullptr) || (set.contact && set.chain)) refuse("only moreau takes contacts, on a tree");
-    const nb::object forces = field(setting, "forces"), frames = field(setting, "frames");
-    if (!PyDict_Check(forces.ptr()) || !PyDict_Check(frames.ptr())) refuse("forces and frames must be dicts");
-    rigid::Wrenches wrenches;
-    const unsigned long long stamp = tree.stamp;
-    if (PyDict_GET_SIZE(forces.ptr()) &&
-        (set.chain || !wrenches.read(tree, frames.ptr(), forces.ptr(), nullptr, -1, set.job)))
-        return nothing();
-    if (tree.stamp != stamp || tree.retired) return nothing();  // edited by another thread while Python gave a frame
+    if (!given.read(tree, setting)) return nothing();
+    Setting& set = given.set;
+    Chain& chain = given.chain;
+    Held& held = given.held;
 
     const nb::object stops_given = field(course, "stops"), ends_given = field(track, "ends");
     const Array<index> stops(stops_given, "stops", 1), ends(ends_given, "ends", 1, true);
@@ -223,7 +242,7 @@ nb::tuple advance(rigid::RigidModel& tree, nb::handle setting, nb::handle course
         return nothing();
     std::unique_ptr<Array<double>> theta;
     if (set.chain) {
-        theta = std::make_unique<Array<double>>(field(chain_given, "theta"), "theta", 1, true);
+        theta = std::make_unique<Array<double>>(field(given.chain_given, "theta"), "theta", 1, true);
         Held::require("theta", theta->size(), chain.solver.coordinates);
         m.theta.assign(theta->data(), theta->data() + theta->size());
     }
@@ -240,12 +259,40 @@ nb::tuple advance(rigid::RigidModel& tree, nb::handle setting, nb::handle course
     return nb::make_tuple(done, way.length, way.unstable, way.calm, log);
 }
 
+// Steps of `step` nanoseconds with contact from each state of a batch, under forces that are held in each: `force` (count or 1,
+// steps or 1, nv); `Q` and `V` (count, steps + 1, nq or nv). None when all went well; else the state and the step at fault, or
+// (-1, -1) where compiled code does not know all of it.
+nb::object roll_contacts(rigid::RigidModel& tree, nb::handle setting, nb::handle q_, nb::handle v_, nb::handle force_, index step,
+                         nb::handle Q_, nb::handle V_, index threads) {
+    const Array<double> q(q_, "q", 2), v(v_, "v", 2), force(force_, "force", 3), Q(Q_, "Q", 3, true), V(V_, "V", 3, true);
+    const index count = q.size(0), steps = Q.size(1) - 1, nq = tree.model.nq, nv = tree.model.nv;
+    const bool fits = q.size(1) == nq && v.size(0) == count && v.size(1) == nv && Q.size(0) == count && Q.size(2) == nq &&
+                      V.size(0) == count && V.size(1) == steps + 1 && V.size(2) == nv && (force.size(0) == 1 || force.size(0) == count) &&
+                      (force.size(1) == 1 || force.size(1) == steps) && force.size(2) == nv && steps >= 0 && step > 0;
+    if (!fits) refuse("the arrays of a rollout do not fit each other");
+    Given given(setting);
+    if (given.method != MOREAU) refuse("rollouts with contact are by moreau");
+    if (!given.read(tree, setting)) return nb::make_tuple(index(-1), index(-1));
+    const auto held_tables = tree.pin(given.set.job);
+    const ContactRollout task{q.data(), v.data(), force.data(), force.size(0) == 1 ? 0 : force.size(1) * nv,
+                              force.size(1) == 1 ? 0 : nv, count, steps, step, Q.data(), V.data()};
+    ContactRollout::End end;
+    {
+        nb::gil_scoped_release free;
+        end = task.run(given.set, given.tableau, threads);
+    }
+    if (end.state < 0) return nb::none();
+    return nb::make_tuple(end.state, end.step);
+}
+
 }  // namespace
 
 void bind(nb::module_& m) {
     const auto any = [](const char* name) { return nb::arg(name).none(); };
     m.def("advance", &advance, nb::arg("tree"), any("setting"), any("course"), any("x"), any("w"), any("track"),
           "Many steps of a motion, from x with rates w: how many, the length of the next, the counts of stability, contacts.");
+    m.def("roll_contacts", &roll_contacts, nb::arg("tree"), any("setting"), any("q"), any("v"), any("force"), nb::arg("step"), any("Q"),
+          any("V"), nb::arg("threads"), "Many steps with contact from each state of a batch; where one cannot go on, it and the step.");
 }
 
 }  // namespace sim

@@ -43,6 +43,12 @@ public:
 
     const ContactLog* contacts() const { return touch_ ? &touch_->log : nullptr; }
 
+    // The next step is one of another motion: nothing is known of its start, and the log begins anew.
+    void forget() {
+        begun_ = weighed_ = false;
+        if (touch_) touch_->log.steps.clear(), touch_->log.points.clear();
+    }
+
     // From x with rates w at t over h; false where Python should take it.
     bool take(double t, const double* x, const double* w, double h) {
         switch (method_) {

@@ -376,6 +376,11 @@ def advance(
     many, the length of the next, the counts of stability, and the contacts of the steps, if there can be any.
     """
 
+def roll_contacts(
+    tree: RigidModel, setting: Any, q: _Reals, v: _Reals, force: _Reals, step: int, Q: _Reals, V: _Reals, threads: int
+) -> tuple[int, int] | None:
+    """Steps with contact from each state of a batch; where one cannot go on, its number and step."""
+
 def closed_method(function: Callable[..., Any]) -> Any:
     """A method (q, v, force) of solvers that asks their compiled call first, and then a Python function."""
 

@@ -398,3 +398,25 @@ def test_a_normal_that_nothing_moves_but_by_rounding():
     assert not Problem(S, np.array([-1e-9, 1.0, 0.0]), (law,)).solve().p.any()
     with pytest.raises(sc.errors.StateError, match=r"its bodies approach at 0\.001 m/s and no force can stop them"):
         Problem(S, np.array([-1e-3, 1.0, 0.0]), (law,)).solve()
+
+
+def test_a_box_that_tips_holds_by_its_edge_at_once():
+    """On four corners, two of which open: no sweep is needed, and it turns about its edge as angular momentum says."""
+    a, c, m = 0.2, 0.1, 3.0
+    inverse = np.diag(1.0 / np.array([4 * m * a * a] * 3 + [m] * 3))  # angular first
+    rows = []
+    for x, y in ((a, 0.1), (a, -0.1), (-a, 0.1), (-a, -0.1)):
+        r = np.array([x, y, -c])
+        for axis in np.eye(3)[[2, 0, 1]]:
+            rows.append(np.concatenate([np.cross(r, axis), axis]))
+    N, v = np.array(rows), np.array([0.0, 0.5 / a, 0.0, 0.0, 0.0, -1.0])
+    found = Problem(N @ inverse @ N.T, N @ v, [Cone(0.9)] * 4).solve()
+    assert (found.sweeps, found.newton, found.interior) == (0, 0, 0)
+    assert found.state == ("stick", "stick", "open", "open")
+    assert not found.unique  # along the edge the two corners push against each other
+    after = v + inverse @ N.T @ found.p
+    expected = a / (5 * a * a + c * c)
+    np.testing.assert_allclose(after, [0, expected, 0, c * expected, 0, a * expected], atol=1e-12)
+    push = found.p.reshape(4, 3)[:2]
+    np.testing.assert_allclose(push[0, [0, 1]], push[1, [0, 1]], rtol=1e-9)  # of least norm: by symmetry
+    np.testing.assert_allclose(push[:, 2], 0.0, atol=1e-9)

@@ -125,3 +125,97 @@ def test_a_state_that_turns_too_far_is_named(method, state):
     p = sc.sim.Propagator(top, integrator=method, step=0.1)
     with pytest.raises(SimulationError, match=rf"state {state} of the rollout of 'tree' stopped in step 0, .*: a hin"):
         p.rollout(top.q, v, steps=2)
+
+
+def walker():
+    """A trunk with two legs of two pins above a floor, and a servo at each pin."""
+    mb = sc.Multibody("walker", gravity=(0, 0, -9.81))
+    mb.root.add_geometry(sc.Geometry("floor", "plane"))
+    trunk = mb.add_body("trunk", None, sc.Free(), sc.Inertia(4.0, moment=np.diag([0.05, 0.04, 0.06])))
+    for side, y in (("left", 0.1), ("right", -0.1)):
+        above, length = trunk, 0.0
+        for part in ("thigh", "shank"):
+            place = sc.Pose(translation=(0, y, 0) if above is trunk else (0, 0, -length))
+            length = 0.2
+            inertia = sc.Inertia(0.5, (0, 0, -0.1), np.diag([0.002, 0.002, 0.001]))
+            above = mb.add_body(f"{side}_{part}", above, sc.Pin((0, 1, 0)), inertia, inboard=place)
+            law = {"biastype": "affine", "gainprm": [80.0], "biasprm": [0.0, -80.0, -2.0]}
+            mb.add_actuator(sc.Actuator(above.name, "general", {above.hinge_name: 1.0}, law))
+        for x in (-0.05, 0.05):
+            foot = sc.Geometry(f"foot{x}", "sphere", (0.02,), pose=sc.Pose(translation=(x, 0, -0.2)))
+            above.add_geometry(foot)
+    return mb
+
+
+def walking(mb, **contact):
+    p = sc.sim.Propagator(mb, integrator="moreau", step=0.002)
+    p.add(sc.sim.Contact(**({"friction": 0.7, "tolerance": 1e-10} | contact)))
+    for actuator in mb.actuators:
+        p.control(actuator.name, ([0.0, 0.02, 0.1], [0.0, 0.3, -0.2]))
+    return p
+
+
+def test_a_rollout_with_contact_is_what_runs_give():
+    """From each state of a batch the states of its run, bit by bit, whatever the threads."""
+    mb, rng = walker(), np.random.default_rng(2)
+    q = np.tile(np.concatenate([[0, 0, 0, 1, 0, 0, 0.425], np.zeros(4)]), (5, 1))
+    q[:, 7:] += 0.02 * rng.standard_normal((5, 4))
+    q[:, 6] += 0.01 * rng.random(5)
+    v = 0.3 * rng.standard_normal((5, mb.nv))
+    v[:, 5] = -0.5
+    Q, V = walking(mb).rollout(q, v, steps=40, threads=1)
+    np.testing.assert_array_equal(walking(mb).rollout(q, v, steps=40, threads=3)[0], Q)
+    for i in range(5):
+        mb.set_state(q[i], v[i])
+        p = walking(mb)
+        run = p.advance_to(0.08)
+        assert any(x.impulses.any() for x in run.contacts.steps)
+        np.testing.assert_array_equal(Q[i], run.q)
+        np.testing.assert_array_equal(V[i], run.v)
+    one = walking(mb).rollout(q[3], v[3], steps=40)
+    np.testing.assert_array_equal(one[1], V[3])
+
+
+def test_a_held_force_of_a_rollout_with_contact():
+    """A block that slides on a floor under a push that is held in each step: m dv = (push - mu m g) h, exactly."""
+    mb = sc.Multibody("block", gravity=(0, 0, -10.0))
+    mb.root.add_geometry(sc.Geometry("floor", "plane"))
+    upright = sc.Pose.from_rpy(np.pi / 2, 0, 0)
+    mb.add_body("block", None, sc.Planar(), sc.Inertia(2.0, moment=np.eye(3)), inboard=upright)
+    mb["block"].add_geometry(sc.Geometry("skin", "box", (0.2, 0.2, 0.2)))
+    p = sc.sim.Propagator(mb, integrator="moreau", step=0.01)
+    p.add(sc.sim.Contact(friction=0.5))
+    push = np.zeros((2, 3, 3))
+    push[0, :, 0], push[1, :, 0] = [14.0, 10.0, 4.0], 12.0
+    Q, V = p.rollout(np.tile([0.0, 0.1, 0.0], (2, 1)), np.tile([1.0, 0.0, 0.0], (2, 1)), push, steps=3)
+    np.testing.assert_allclose(V[0, :, 0], 1.0 + np.cumsum([0.0, 0.02, 0.0, -0.03]), atol=1e-9)
+    np.testing.assert_allclose(V[1, :, 0], 1.0 + 0.01 * np.arange(4), atol=1e-9)
+    np.testing.assert_allclose(Q[:, :, 1], 0.1, atol=1e-9)
+
+
+def test_refusals_of_rollouts_with_contact():
+    mb = walker()
+    q, v = np.concatenate([[0, 0, 0, 1, 0, 0, 0.425], np.zeros(4)]), np.zeros(mb.nv)
+    low = np.tile(q, (4, 1))
+    low[2, 6] = 0.3
+    with pytest.raises(StateError, match=r"state 2 of the rollout begins with 'inertial/floor' and 'left_shank/foot"):
+        walking(mb).rollout(low, v)
+    with pytest.raises(StateError, match=r"a rollout does not push shapes out of each other, as Contact\(penetration"):
+        walking(mb, penetration=0.5).rollout(low, v)
+    with pytest.raises(ModelError, match=r"rollout of 'walker' with contact is not compiled: restitution is Poisson's"):
+        walking(mb, law="poisson").rollout(q, v)
+    p = walking(mb)
+    p.control("left_thigh", ([0.0, 0.0011], [0.0, 1.0]))
+    with pytest.raises(StateError, match=r"control of 'left_thigh' has a sample at 0.0011 s, within a step"):
+        p.rollout(q, v)
+    fast = np.tile(v, (3, 1))
+    fast[1, 0] = 1e200
+    with pytest.raises(SimulationError, match=r"state 1 of the rollout of 'walker' stopped in step 0, at 0 s: its con"):
+        walking(mb).rollout(q, fast, steps=2)
+    p = walking(mb)
+    p.every(0.1, lambda t, s: None)
+    with pytest.raises(StateError, match=r"not a callback or a prescribed motion; use advance_to"):
+        p.rollout(q, v)
+    plain = sc.sim.Propagator(mb, integrator="moreau", step=0.002)
+    with pytest.raises(StateError, match=r"this propagator has 'moreau'"):
+        plain.rollout(q, v)

@@ -259,3 +259,12 @@ class CompiledMotion:
             track.openings[:done, 0],
             problem.told_now,
         ), paced
+
+    def roll(self, q: Array, v: Array, force: Array, step: int, rolled: tuple[Array, Array], threads: int) -> Any:
+        """Steps of so many nanoseconds with contact from each state of a batch, into arrays (n, steps + 1, nq) and (n,
+        steps + 1, nv). None, or the state and the step that compiled code was not sure of."""
+        touch = self._problem.contact
+        assert touch is not None
+        touch.begin_batch(q)
+        setting = self._setting._replace(contact=touch.compiled())
+        return _core.roll_contacts(self._kernels, setting, q, v, force, step, *rolled, threads)

@@ -21,9 +21,11 @@ from soacraft.sim.clock import nanoseconds, positive_nanoseconds
 from soacraft.sim.closed import Stabilized, stabilized
 from soacraft.sim.compiled import obstacle_to_run
 from soacraft.sim.events import Event
+from soacraft.sim.forces.contact import Contact
 from soacraft.sim.forces.loads import Load
 from soacraft.sim.integrators.methods import find_method
 from soacraft.sim.rollout import METHODS, ROLLED, read_force, rollout
+from soacraft.sim.rollout_contact import rollout_contact
 from soacraft.sim.rollout_singly import rollout_singly
 from soacraft.sim.runner import Runner
 from soacraft.sim.runs.report import report
@@ -193,6 +195,9 @@ class Propagator(Strict):
         side by side and on several threads by "rk4", "verlet" and "euler_symplectic"; those of a closed chain, and by
         "gauss4", "gauss6" and the variational methods, one after the other.
 
+        "moreau" takes a `Contact`, and controls by numbers or samples at multiples of the step, from t = 0 on. Its
+        contacts are not recorded; where a step is not solved to its tolerance an error names state and step.
+
         >>> import soacraft as sc
         >>> mb = sc.load("double_pendulum")
         >>> p = sc.sim.Propagator(mb, integrator="rk4", step=0.01)
@@ -200,6 +205,11 @@ class Propagator(Strict):
         >>> Q.shape
         (2, 101, 2)
         """
+        touches = any(isinstance(x, Contact) for x in self._acting.loads)
+        if self._method.name == "moreau" and self._step is not None and touches:
+            self._require_rolled([x for x in self._acting.loads if not isinstance(x, Contact)])
+            count = whole_number(steps, "steps of a rollout", 0)
+            return rollout_contact(self._acting.begin(), self._method, q, v, force, count, self._step, threads)
         given = self._rolled(q, v, force, steps, ROLLED)
         closed = self._acting.closed
         if closed is not None or self._method.name not in METHODS:
@@ -248,8 +258,12 @@ class Propagator(Strict):
         if self._method.name not in methods or self._step is None:
             known, own = " or ".join(map(repr, methods)), self._method.name
             raise StateError(f"a rollout is by integrator={known} with a step; this propagator has {own!r}.")
-        busy = [x.name for x in self._acting.all] + [x.name for x in self._runner.events]
+        self._require_rolled(self._acting.all)
+        return self.mb, q, v, force, whole_number(steps, "steps of a rollout", 0), self._step / 1e9
+
+    def _require_rolled(self, loads: Sequence[Load]) -> None:
+        """Raise for what acts and a rollout does not know."""
+        busy = [x.name for x in loads] + [x.name for x in self._runner.events]
         if busy or self._runner.callbacks or self._acting.prescribed.dofs:
             what = repr(busy[0]) if busy else "a callback or a prescribed motion"
             raise StateError(f"rollout knows forces of the model and force= alone, not {what}; use advance_to.")
-        return self.mb, q, v, force, whole_number(steps, "steps of a rollout", 0), self._step / 1e9

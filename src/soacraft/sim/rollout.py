@@ -21,7 +21,7 @@ METHODS = {"rk4": 0, "euler_symplectic": 1, "verlet": 2}
 #: All of rollouts: the others take state by state (`sim/rollout_singly.py`).
 ROLLED = (*METHODS, "gauss4", "gauss6", "variational", "variational4")
 #: Bodies times states that are worth a thread of their own.
-_WORTH_A_THREAD = 500
+WORTH_A_THREAD = 500
 
 
 class Batch:
@@ -56,7 +56,7 @@ def rollout(
     under generalized forces that are held in each step, of a tree. O(n) a step."""
     batch, model = Batch(mb, q, v, force, steps), _compiled(mb)
     Q, V = batch.room()
-    wanted = 1 + batch.count * len(mb) // _WORTH_A_THREAD
+    wanted = 1 + batch.count * len(mb) // WORTH_A_THREAD
     count_of_threads = read_threads("rollout", threads) or min(os.cpu_count() or 1, wanted)
     fault = model.kernels.rollout(batch.q, batch.v, batch.force, h, Q, V, count_of_threads, METHODS[method])
     if fault is not None:

@@ -214,26 +214,45 @@ class Contact(Touching):
         self._follow()
         if self._began:
             return
+        self._require_apart(q[None])
+        self._ties.require_within(t, q, self._penetration)
+        self._began = True
+
+    def begin_batch(self, q: Array) -> None:
+        """Before steps from each of a batch of states (n, nq): the same of all of them."""
+        if self._pushes:
+            raise StateError(
+                "a rollout does not push shapes out of each other, as Contact(penetration=...) asks; leave penetration "
+                "out and begin with shapes apart, or use p.advance_to."
+            )
+        self._follow()
+        self._require_apart(q)
+        self._began = False  # the model's own state was not looked at
+
+    def _require_apart(self, q: Array) -> None:
+        """Raise where one of the states (n, nq) is in penetration or beyond a limit."""
         found, shapes = self.scene.contacts(q, 0.0), self.scene.shapes
-        sizes = np.array([min(shapes[a].extent, shapes[b].extent) for a, b in found.pairs])
-        deep = -found.distance / np.where(sizes > 0.0, sizes, measure_of(self._mb, q).length)  # points have no size
+        whose = [f"state {i} of the rollout" for i in range(len(q))] if len(q) > 1 else ["the run"]
+        measure = measure_of(self._mb, q[0])
+        extents = np.array([min(shapes[a].extent, shapes[b].extent) for a, b in found.pairs])
+        deep = -found.distance / np.where(extents > 0.0, extents, measure.length)  # points have no size
         if len(found) and deep.max() > self._penetration:
             worst = int(np.argmax(deep))
             (a, b), depth = found.pairs[worst], -float(found.distance[worst])
             raise StateError(
-                f"the run begins with {a!r} and {b!r} {depth:.3g} m in each other; move them apart, leave the pair out "
-                f"with scene.exclude({a!r}, {b!r}), or push them out with penetration={2 * deep[worst]:.2g}."
+                f"{whose[int(found.state[worst])]} begins with {a!r} and {b!r} {depth:.3g} m in each other; move them "
+                f"apart, leave the pair out with scene.exclude({a!r}, {b!r}), or push them out with "
+                f"penetration={2 * deep[worst]:.2g}."
             )
-        units = 1.0 / measure_of(self._mb, q).dofs
+        units = 1.0 / measure.dofs
         for number, place, lower, upper, name in self._stops:
             slack = self._penetration * units[number]
-            if not lower - slack <= q[place] <= upper + slack:
+            beyond = np.flatnonzero((q[:, place] < lower - slack) | (q[:, place] > upper + slack))
+            if len(beyond):
                 raise StateError(
-                    f"the run begins with {name!r} at {q[place]:.6g}, beyond its limits {lower:g} and {upper:g}; set "
-                    "it within, or give limits=False."
+                    f"{whose[int(beyond[0])]} begins with {name!r} at {q[beyond[0], place]:.6g}, beyond its limits "
+                    f"{lower:g} and {upper:g}; set it within, or give limits=False."
                 )
-        self._ties.require_within(t, q, self._penetration)
-        self._began = True
 
     def pushed_out(self, problem: Mechanism, t: float, x: Array) -> Array:
         """The point at which a run begins, first or anew: with `penetration` given, shapes, limits and ropes are moved
