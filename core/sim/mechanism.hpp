@@ -38,7 +38,11 @@ inline double interpolated(const Load& load, double t) {
     const index last = load.knots - 1;
     if (t <= load.times[0]) return load.values[0];
     if (t >= load.times[last]) return load.values[last];
-    index low = 0, high = last;
+    const double guess = static_cast<double>(last) * ((t - load.times[0]) / (load.times[last] - load.times[0]));
+    index low = 0, high = last;  // knots are often evenly spaced: between two of them at once then
+    const index near = guess >= 0.0 && guess < static_cast<double>(last) ? static_cast<index>(guess) : 0;
+    (load.times[near] <= t ? low : high) = near;
+    if (low + 1 < last && load.times[low + 1] > t) high = low + 1;
     while (high - low > 1) {
         const index middle = (low + high) / 2;
         (load.times[middle] <= t ? low : high) = middle;

@@ -86,7 +86,7 @@ inline void small_solve(const double* L, index d, double* x) {
 // One contact alone: p with u = A p + b and the law above. A (d x d by rows with `stride`) is positive definite.
 //
 // Sliding: u_n = 0 and u_t = -s p_t with s >= 0, so p_t = -(A_tt + s)^-1 (A_tn p_n + b_t) with p_n from the first row; s is the
-// root of |p_t| - p_n, found by halving in log s.
+// root of |p_t| - p_n.
 inline bool solve_one(const double* A, index stride, index d, const double* b, double* p) {
     for (index i = 0; i < d; ++i) p[i] = 0;
     if (b[0] >= 0) return true;
@@ -118,13 +118,25 @@ inline bool solve_one(const double* A, index stride, index d, const double* b, d
         return norm(p + 1, f) - p[0];
     };
     // At s = 0 the friction is too large or the normal impulse negative; as s grows p_t falls and p_n tends to -b_n / A_nn > 0.
-    double low = 1e-12 * size, high = size;
-    for (int i = 0; i < 60 && slide(high) > 0; ++i) low = high, high *= 8;
-    if (slide(low) <= 0) high = low, low = 0;
-    for (int i = 0; i < 60; ++i) {
-        const double middle = low > 0 ? std::sqrt(low * high) : 0.5 * high;
-        if (!(middle > low && middle < high) || high - low <= 1e-15 * high) break;
-        (slide(middle) > 0 ? low : high) = middle;
+    double low = 1e-12 * size, high = size, above = slide(low), below = slide(high);
+    if (above <= 0) {
+        high = low, below = above, low = 0, above = 1;  // s is nothing next to A
+    } else {
+        for (int i = 0; i < 60 && below > 0; ++i) low = high, above = below, high *= 8, below = slide(high);
+    }
+    // Halving in log s, then false position (Illinois) where the root is between s and 4 s.
+    for (int i = 0, side = 0; i < 100 && high - low > 1e-15 * high; ++i) {
+        const bool near = low > 0 && high < 4 * low;
+        double middle = near ? low + (high - low) * (above / (above - below)) : low > 0 ? std::sqrt(low * high) : 0.5 * high;
+        if (near && i % 8 == 7) middle = 0.5 * (low + high);
+        if (!(middle > low && middle < high)) break;
+        const double excess = slide(middle);
+        if (std::fabs(excess) <= 2e-16 * std::fabs(p[0])) return p[0] >= 0;
+        if (excess > 0) {
+            low = middle, above = excess, below *= near && side > 0 ? 0.5 : 1, side = 1;
+        } else {
+            high = middle, below = excess, above *= near && side < 0 ? 0.5 : 1, side = -1;
+        }
     }
     slide(high);
     return p[0] >= 0;
