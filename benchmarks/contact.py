@@ -9,20 +9,28 @@ coal's own tolerance, 1e-6 (ours is 1e-14 of the size, checked by support functi
 
 Steps: the same scenes here and in MuJoCo (`contact_scenes.py`), one thread, a millisecond each, after some that let
 them come to rest. Ours solves exact cones to 1e-8, of the natural map; MuJoCo its own soft contacts to its default
-tolerance.
+tolerance. Ours takes many steps in one call and records states, forces and contacts of each; MuJoCo's are a loop in
+Python. `depth` is the deepest that shapes were in each other.
+
+Batch: a quadruped that trots, from 1,024 states, by `p.rollout` and by MuJoCo's `rollout`, one thread each.
+
+Coordinates: one contact problem in minimal and in redundant coordinates (`redundant.py`).
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
 import coal
 import fcl
 import numpy as np
-from contact_scenes import STEP, InMujoco, Scene, humanoid, spheres
+from contact_scenes import STEP, InMujoco, Scene, humanoid, quadruped, spheres, trot, wall
 from growth import table
-from measure import growth, microseconds
+from measure import growth, microseconds, repeated, shortest
+from mujoco.rollout import rollout
+from redundant import compared
 
 import soacraft as sc
 from soacraft.contact import Box, Capsule, Cylinder, Shape, Sphere, distance
@@ -37,14 +45,25 @@ PAIRS = [("sphere", "sphere"), ("sphere", "box"), ("capsule", "capsule"), ("caps
 def run(quick: bool = False) -> dict[str, Any]:
     """Measure; the result is plain data."""
     distances = [measured(*pair, 8 if quick else 2000, quick) for pair in PAIRS]
-    counts = (2, 4) if quick else (10, 20, 50, 100)
-    scenes = {"humanoid on 8 points": humanoid()} | {f"{n} spheres": spheres(n) for n in counts}
-    return {"rows": distances, "steps": [stepped(name, scene, quick) for name, scene in scenes.items()]}
+    robots = {"humanoid on 8 points": humanoid, "quadruped": quadruped}
+    scenes: dict[str, tuple[Callable[[], Scene], int, int]] = {}
+    for name, make in robots.items():
+        scenes[name] = make, *((5, 2) if quick else (400, 500))
+    for n in (2, 4) if quick else (10, 30, 100, 300, 1000):
+        scenes[f"{n} spheres"] = (lambda n=n: spheres(n)), *((5, 2) if quick else (200, max(4, 1000 // n)))
+    bricks = 2 if quick else 10
+    scenes[f"a wall of {bricks**2} boxes"] = (lambda: wall(bricks, bricks)), *((2, 1) if quick else (20, 4))
+    return {
+        "rows": distances,
+        "steps": [stepped(name, *given, quick) for name, given in scenes.items()],
+        "batch": batch(*((4, 5) if quick else (1024, 200))),
+        "coordinates": [{"scene": name} | row for name, make in robots.items() for row in compared(make(), quick)],
+    }
 
 
-def stepped(name: str, scene: Scene, quick: bool) -> dict[str, Any]:
+def stepped(name: str, make: Callable[[], Scene], settle: int, steps: int, quick: bool) -> dict[str, Any]:
     """Microseconds of a step of a scene, here and in MuJoCo."""
-    settle, steps = (5, 2) if quick else (400, 50)
+    scene = make()
     p, touch = scene.propagator()
     p.advance_to(settle * STEP)
     theirs = InMujoco(scene)
@@ -53,14 +72,37 @@ def stepped(name: str, scene: Scene, quick: bool) -> dict[str, Any]:
     def ours() -> None:
         p.advance_to(p.t + steps * STEP)
 
-    jobs: dict[str, Callable[[], Any]] = {"soacraft": ours, "MuJoCo": lambda: theirs.loop(steps)}
-    times = {who: t / steps for who, t in microseconds(jobs, 2 if quick else 7).items()}
+    loops: dict[str, Callable[[int], Any]] = {"soacraft": repeated(ours), "MuJoCo": lambda n: theirs.loop(n * steps)}
+    times = {who: t / steps for who, t in shortest(loops, 2 if quick else 4, 0.0).items()}
     contacts = len(touch.steps[-1].pairs) if touch.steps else 0
     depth = -min([0.0, *(float(x.gap.min()) for x in touch.steps if len(x.gap))])
     return {
         "scene": name, "us": times, "contacts": contacts, "theirs": int(theirs.data.ncon),
-        "residual": max((x.residual for x in touch.steps), default=0.0), "depth": depth,
+        "their depth": theirs.depth(), "residual": max((x.residual for x in touch.steps), default=0.0), "depth": depth,
     }  # fmt: skip
+
+
+def batch(count: int, steps: int) -> dict[str, Any]:
+    """Microseconds of a step of one state of a batch of quadrupeds that trot, one thread here and there."""
+    scene = quadruped()
+    targets = trot(scene, steps + 1)
+    p, _ = scene.propagator()
+    for name, x in targets.items():
+        p.control(f"servo {name}", (STEP * np.arange(steps + 1), x))
+    q = np.tile(scene.q, (count, 1))
+    q[:, 6] += 0.01 * np.random.default_rng(0).random(count)
+    theirs = InMujoco(scene)
+    states = theirs.states(scene.mb, q)
+    control = np.tile(np.stack([targets[name][:steps] for name in scene.servos], axis=1), (count, 1, 1))
+    ours = p.rollout(q, scene.v, steps=steps, threads=1)[0][:, -1]
+    end = rollout(theirs.model, [theirs.data], states, control)[0][:, -1]
+    loops: dict[str, Callable[[int], Any]] = {
+        "soacraft": repeated(lambda: p.rollout(q, scene.v, steps=steps, threads=1)),
+        "MuJoCo": repeated(lambda: rollout(theirs.model, [theirs.data], states, control)),
+    }
+    times = {who: t / (count * steps) for who, t in shortest(loops, 2, 0.0, clock=time.process_time).items()}
+    apart = np.abs(ours[:, 6] - end[:, 3]).max()  # time comes first in MuJoCo's states
+    return {"states": count, "steps": steps, "us": times, "apart": float(apart)}
 
 
 def measured(first: str, second: str, count: int, quick: bool) -> dict[str, Any]:
@@ -133,16 +175,40 @@ def text(result: dict[str, Any]) -> str:
         t = row["us"]
         times = [f"{t[name]:.2g}" for name in (*ours, *peers)]
         rows.append([row["pair"], *times, *(f"{t['coal'] / t[name]:.1f}" for name in ours), f"{row['difference']:.0e}"])
+    text = f"## Distances of primitives\n\n{table(names, rows, 1)}"
+    return text + _steps_text(result) + _batch_text(result) + _coordinates_text(result)
+
+
+def _steps_text(result: dict[str, Any]) -> str:
     head = ["scene", "contacts", "soacraft, us", "MuJoCo, us", "MuJoCo / soacraft", "residual", "depth, m"]
-    steps = []
+    head += ["MuJoCo's depth, m"]
+    rows = []
     for row in result["steps"]:
         t = row["us"]
-        steps.append([row["scene"], str(row["contacts"]), f"{t['soacraft']:.3g}", f"{t['MuJoCo']:.3g}"])
-        steps[-1] += [f"{t['MuJoCo'] / t['soacraft']:.2f}", f"{row['residual']:.0e}", f"{row['depth']:.0e}"]
+        rows.append([row["scene"], str(row["contacts"]), f"{t['soacraft']:.3g}", f"{t['MuJoCo']:.3g}"])
+        rows[-1] += [f"{t['MuJoCo'] / t['soacraft']:.2f}", f"{row['residual']:.0e}", f"{row['depth']:.0e}"]
+        rows[-1] += [f"{row['their depth']:.0e}"]
+    text = f"\n\n## Steps with contact\n\n{table(head, rows, 1)}"
     balls = [x for x in result["steps"] if "spheres" in x["scene"] and x["contacts"]]
-    text = f"## Distances of primitives\n\n{table(names, rows, 1)}"
-    text += f"\n\n## Steps with contact\n\n{table(head, steps, 1)}"
     if len(balls) > 1:
         power = growth([x["contacts"] for x in balls], [x["us"]["soacraft"] for x in balls])
         text += f"\n\nThe time of settling spheres grows with the power {power:.2f} of their contacts."
     return text
+
+
+def _batch_text(result: dict[str, Any]) -> str:
+    x = result["batch"]
+    ours, theirs = x["us"]["soacraft"], x["us"]["MuJoCo"]
+    head = ["states", "steps", "soacraft, us a step", "MuJoCo, us a step", "MuJoCo / soacraft", "heights apart, m"]
+    row = [str(x["states"]), str(x["steps"]), f"{ours:.3g}", f"{theirs:.3g}", f"{theirs / ours:.2f}"]
+    row += [f"{x['apart']:.0e}"]
+    return f"\n\n## A batch of quadrupeds that trot\n\n{table(head, [row], 0)}"
+
+
+def _coordinates_text(result: dict[str, Any]) -> str:
+    head = ["scene", "coordinates", "rows", "us", "residual", "velocities apart, m/s"]
+    rows = [
+        [x["scene"], x["form"], str(x["rows"]), f"{x['us']:.3g}", f"{x['residual']:.0e}", f"{x['apart']:.0e}"]
+        for x in result["coordinates"]
+    ]
+    return f"\n\n## Minimal and redundant coordinates\n\n{table(head, rows, 2)}"

@@ -1,4 +1,4 @@
-"""Scenes with contact: a humanoid that stands, spheres that settle, a wall of boxes; here and in MuJoCo.
+"""Scenes with contact: a humanoid that stands, a quadruped that trots, spheres that settle, a wall; here and in MuJoCo.
 
 MuJoCo has the same bodies, shapes, servos and friction: elliptic cones, Newton's method, Euler's steps, its own default
 tolerance. Its contacts are soft, so that the two motions are alike and not the same.
@@ -11,6 +11,7 @@ from typing import Any
 
 import mujoco
 import numpy as np
+from in_mujoco import add_body
 
 import soacraft as sc
 
@@ -68,6 +69,44 @@ def humanoid() -> Scene:
         servos[name] = (float(q[7 + i]), 1000.0, 20.0)
     q[6] -= min(x.distance for x in sc.contact.Scene(mb).distances(q) if "floor" in x.a + x.b)
     return Scene(mb, q, np.zeros(mb.nv), servos)
+
+
+def quadruped() -> Scene:
+    """A trunk on four legs of three pins each, with feet like balls, held by servos."""
+    mb = _floor(sc.Multibody("quadruped"))
+    trunk = mb.add_body("trunk", None, sc.Free(), sc.Inertia(9.0, moment=np.diag([0.07, 0.26, 0.3])))
+    trunk.add_geometry(sc.Geometry("trunk", "box", (0.4, 0.18, 0.12)))
+    servos, q = {}, [0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]
+    for name, x, y in (("fl", 0.18, 0.06), ("fr", 0.18, -0.06), ("hl", -0.18, 0.06), ("hr", -0.18, -0.06)):
+        side = 0.08 if y > 0 else -0.08
+        parts = (
+            ("hip", (1, 0, 0), (x, y, 0.0), 0.6, (0, side / 2, 0), 0.0),
+            ("thigh", (0, 1, 0), (0, side, 0), 0.9, (0, 0, -0.1), 0.8),
+            ("shank", (0, 1, 0), (0, 0, -0.2), 0.2, (0, 0, -0.1), -1.6),
+        )
+        above = trunk
+        for part, axis, place, mass, com, angle in parts:
+            moment = mass * np.diag([0.004, 0.004, 0.001])
+            pose = sc.Pose(translation=place)
+            above = mb.add_body(f"{name}_{part}", above, sc.Pin(axis), sc.Inertia(mass, com, moment), inboard=pose)
+            above.armature = 0.01
+            _servo(mb, above.hinge_name, 60.0, 1.5)
+            servos[above.hinge_name] = (angle, 60.0, 1.5)
+            q.append(angle)
+        above.add_geometry(sc.Geometry("foot", "sphere", (0.02,), pose=sc.Pose(translation=(0, 0, -0.2))))
+    q[6] = 0.02 + 0.4 * np.cos(0.8)
+    return Scene(mb, np.array(q), np.zeros(mb.nv), servos)
+
+
+def trot(scene: Scene, steps: int, step: float = STEP) -> dict[str, np.ndarray]:
+    """Targets of its servos at the beginning of each step: diagonal legs are lifted in turn, twice a second."""
+    t = step * np.arange(steps)
+    targets = {}
+    for name, (angle, _, _) in scene.servos.items():
+        phase = 2.0 * np.pi * 2.0 * t + (0.0 if name[:2] in ("fl", "hr") else np.pi)
+        lift = np.maximum(np.sin(phase), 0.0) * np.minimum(t / 0.2, 1.0)
+        targets[name] = angle + (0.0 if name.endswith("hip") else 0.25 if name.endswith("thigh") else -0.5) * lift
+    return targets
 
 
 def spheres(count: int, seed: int = 0) -> Scene:
@@ -133,6 +172,19 @@ class InMujoco:
             parts.append(np.concatenate([mine[4:7], np.roll(mine[:4], 1)]) if isinstance(body.hinge, sc.Free) else mine)
         return np.concatenate(parts)
 
+    def depth(self) -> float:
+        """The deepest that shapes are in each other now."""
+        return max([0.0, *(-float(x) for x in self.data.contact.dist)])
+
+    def states(self, mb: sc.Multibody, q: np.ndarray) -> np.ndarray:
+        """States at rest for `mujoco.rollout`, from coordinates (n, nq)."""
+        whole = mujoco.mjtState.mjSTATE_FULLPHYSICS
+        made = np.zeros((len(q), mujoco.mj_stateSize(self.model, whole)))
+        for row, mine in zip(made, q, strict=True):
+            self.data.qpos[:], self.data.qvel[:] = self.coordinates(mb, mine), 0.0
+            mujoco.mj_getState(self.model, self.data, row, whole)
+        return made
+
     def loop(self, n: int) -> None:
         """So many steps."""
         for _ in range(n):
@@ -140,21 +192,14 @@ class InMujoco:
 
     @staticmethod
     def _body(parent: Any, body: sc.Body) -> Any:
-        place, inertia = body.inboard, body.inertia
-        mine = parent.add_body(name=body.name, pos=place.translation, quat=np.roll(place.as_quaternion(), 1))
-        if isinstance(body.hinge, sc.Free):
-            mine.add_joint(type=mujoco.mjtJoint.mjJNT_FREE)
-        else:
-            assert isinstance(body.hinge, sc.Pin)
-            assert body.outboard == sc.Pose()
-            joint = mine.add_joint(type=mujoco.mjtJoint.mjJNT_HINGE, axis=body.hinge.axis, name=body.hinge_name)
+        mine = add_body(parent, body)
+        if not isinstance(body.hinge, sc.Free):
+            joint = mine.joints[0]
+            joint.name = body.hinge_name
             joint.damping[0], joint.armature = float(body.passive.damping[0]), float(body.armature[0])
             low, high = float(body.limits.lower[0]), float(body.limits.upper[0])
             if np.isfinite([low, high]).all():
                 joint.limited, joint.range = mujoco.mjtLimited.mjLIMITED_TRUE, [low, high]
-        J = inertia.moment
-        mine.mass, mine.ipos, mine.explicitinertial = inertia.mass, inertia.com, True
-        mine.fullinertia = [J[0, 0], J[1, 1], J[2, 2], J[0, 1], J[0, 2], J[1, 2]]
         return mine
 
     @staticmethod

@@ -30,7 +30,7 @@ class InMujoco:
         spec.option.disableflags = sum(getattr(mujoco.mjtDisableBit, f"mjDSBL_{name}") for name in LEFT_OUT)
         bodies: dict[Any, Any] = {mb.root: spec.worldbody}
         for body in mb.bodies:
-            bodies[body] = _add(bodies[body.parent], body)
+            bodies[body] = add_body(bodies[body.parent], body)
         self.model = spec.compile()
         self.data = mujoco.MjData(self.model)
         state = mujoco.mjtState
@@ -61,7 +61,8 @@ class InMujoco:
         return float(np.max(np.abs(self.data.qfrc_inverse - force)))
 
 
-def _add(parent: Any, body: sc.Body) -> Any:
+def add_body(parent: Any, body: sc.Body) -> Any:
+    """A body on its free joint or its pin, in MuJoCo's specification."""
     place, inertia = body.inboard, body.inertia
     mine = parent.add_body(name=body.name, pos=place.translation, quat=np.roll(place.as_quaternion(), 1))
     if isinstance(body.hinge, sc.Free):
