@@ -227,8 +227,8 @@ nb::tuple advance(rigid::RigidModel& tree, nb::handle setting, nb::handle course
     chain.solver.tree = chain.mover.tree = set.job.model;
     const nb::object held_given = field(setting, "held");
     if (!held_given.is_none()) {  // a row for each step, or one for all
-        const index given = length_of(setting, "held");
-        set.held = held.table(setting, "held", given == 1 ? 1 : way.most, model.nv), set.held_step = given == 1 ? 0 : model.nv;
+        const index rows = length_of(setting, "held"), nv = tree.model.nv;
+        set.held = held.table(setting, "held", rows == 1 ? 1 : way.most, nv), set.held_step = rows == 1 ? 0 : nv;
     }
     Mechanism m(set);
     const index most = way.most, rows = Stepper::rows(method, tableau);

@@ -344,6 +344,16 @@ SURVIVORS: dict[tuple[str, str, str], str] = {
         "const double x = 0.6180339887498949 * static_cast<double>(k + 1);",
         "const double x = 0.6180339887498949 * static_cast<double>(k - 1);",
     ): "the same numbers from another place on",
+    (
+        "core/include/soacraft/contact/solvers/node_factor.hpp",
+        "if (std::fabs(A[i * m + c]) > std::fabs(A[best * m + c])) best = i;",
+        "if (std::fabs(A[i * m + c]) >= std::fabs(A[best * m + c])) best = i;",
+    ): "of two equal pivots either will do",
+    (
+        "core/include/soacraft/contact/solvers/sparse_solver.hpp",
+        "trial[at(block.row + i)] = (seed >> 63) != 0 ? 1 : -1;",
+        "trial[at(block.row + i)] = (seed >> 63) == 0 ? 1 : -1;",
+    ): "a vector and its negative have parts of one size in the null space",
 }
 
 #: Files of the core without an entry in the ledger: the reason.

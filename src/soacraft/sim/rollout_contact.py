@@ -42,8 +42,8 @@ def rollout_contact(
         if state < 0:
             raise ModelError(f"rollout of {mb.name!r} with contact is not compiled at present; use p.advance_to.")
         raise SimulationError(
-            f"state {state} of the rollout of {mb.name!r} stopped in step {at}, at {at * step / 1e9:.9g} s: its contacts "
-            "were not solved to the tolerance, a hinge turns by more than 3 rad, or a number is not finite. Take a "
-            "smaller step, or look at it with p.advance_to."
+            f"state {state} of the rollout of {mb.name!r} stopped in step {at}, at {at * step / 1e9:.9g} s: its "
+            "contacts were not solved to the tolerance, a hinge turns by more than 3 rad, or a number is not finite. "
+            "Take a smaller step, or look at it with p.advance_to."
         )
     return batch.given(Q, V)
