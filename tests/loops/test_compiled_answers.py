@@ -138,6 +138,15 @@ def test_what_rounding_of_rows_is_measured_by(model):
     np.testing.assert_allclose(solver._compiled.compliance(mb.q, solver._turns), wanted, rtol=1e-9)
 
 
+@pytest.mark.parametrize("model", [*MODELS, "several"])
+def test_units_of_dofs_are_those_of_python(model):
+    """How far each dof turns and slides what is closed."""
+    mb = (MODELS | {"several": hinges_of_several_dofs})[model]()
+    found = Constraints(mb, mb.state()).measure.dofs
+    with rows_in_python():
+        np.testing.assert_allclose(found, Constraints(mb, mb.state()).measure.dofs, rtol=1e-12)
+
+
 @pytest.mark.parametrize("kind", ALL)
 @pytest.mark.parametrize("model", MODELS)
 def test_calls_are_answered_by_compiled_code(kind, model):
