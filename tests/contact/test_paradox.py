@@ -117,24 +117,28 @@ def landing():
     return mb
 
 
-def test_a_restart_of_a_closed_chain_gives_the_same_bits():
-    """Through impact and rest of a closed chain with a rope: one run, and one from the state that was left."""
+def test_a_closed_chain_goes_on_to_rounding():
+    """Through impact and rest, with a rope, in pieces and from the state that was left. Not bit by bit: velocities are
+    projected again at each start, and a solver keeps the coordinates of the hinges of closures."""
     laws, step = {"friction": 0.2, "restitution": 0.4, "impacts": "sequential"}, 0.01
-    mb = landing()
-    p = sc.sim.Propagator(mb, integrator="moreau", step=step)
-    touch = sc.sim.Contact(**laws)
-    p.add(touch)
-    p.advance_to(0.74)
-    q, v = np.array(mb.q), np.array(mb.v)
-    p.advance_to(0.9)
-    pressed = [x.t for x in touch.steps if x.impulses.any()]
-    assert min(pressed) < 0.9  # it has landed
+    ends = []
+    for stops in ((0.9,), (0.3, 0.74, 0.9)):
+        mb = landing()
+        p = sc.sim.Propagator(mb, integrator="moreau", step=step)
+        touch = sc.sim.Contact(**laws)
+        p.add(touch)
+        for t in stops:
+            q, v = np.array(mb.q), np.array(mb.v)
+            p.advance_to(t)
+        assert min(x.t for x in touch.steps if x.impulses.any()) < 0.9  # it has landed
+        ends.append(np.concatenate([mb.q, mb.v]))
+    np.testing.assert_allclose(ends[1], ends[0], atol=1e-12)
     again = landing()
     again.set_state(q, v)
     p = sc.sim.Propagator(again, integrator="moreau", step=step, t=0.74)
     p.add(sc.sim.Contact(**laws))
     p.advance_to(0.9)
-    assert (np.concatenate([again.q, again.v]) == np.concatenate([mb.q, mb.v])).all()
+    np.testing.assert_allclose(np.concatenate([again.q, again.v]), ends[0], atol=1e-12)
 
 
 def test_the_order_of_bodies_and_shapes_does_not_matter():
