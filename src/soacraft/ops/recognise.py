@@ -37,8 +37,8 @@ def as_mass_matrix(x: Operator) -> MassMatrix | None:
                 return MassMatrix(H, phi, middle)  # type: ignore[arg-type]
     if not isinstance(x, (Product, Sum)):
         return None
-    first = next((leaf for leaf in x.leaves() if named(leaf, "R")), None)  # in each of the forms below
-    if first is None:
+    first = next(x.leaves(), None)
+    if first is None or not named(first, "H"):  # each of the forms below begins with H
         return None
     s = operators_of(first.binding)  # type: ignore[arg-type]
     H, phi, t, R = s.H, s.phi, s.phi_tilde, s.R
