@@ -195,11 +195,6 @@ SURVIVORS: dict[tuple[str, str, str], str] = {
         "if (!(ha[i] > 0.0) || !(hb[j] >= 0.0)) continue;",
     ): "edges without length give directions that are no faces of M: none separates more than the best face",
     (
-        "core/include/soacraft/contact/query.hpp",
-        "const bool middle = x.distance <= 0.0 && lie_flat(c, x.n);",
-        "const bool middle = x.distance <= 0.0 || lie_flat(c, x.n);",
-    ): "of points that are equally near or deep, the middle is as right as any",
-    (
         "core/include/soacraft/contact/solvers/solver.hpp",
         "if (residual < least) least = residual, std::copy(p, p + n, best.begin());",
         "if (residual <= least) least = residual, std::copy(p, p + n, best.begin());",
@@ -359,16 +354,5 @@ SURVIVORS: dict[tuple[str, str, str], str] = {
 #: Files of the core without an entry in the ledger: the reason.
 NO_ENTRY: dict[str, str] = {
     "core/call.hpp": "no campaign yet",
-    "core/contact/distance_call.cpp": "no campaign yet",
-    "core/contact/pair_query.hpp": "no campaign yet",
-    "core/include/soacraft/contact/lanes/box_pairs.hpp": "no campaign yet",
-    "core/include/soacraft/contact/lanes/pair_job.hpp": "no campaign yet",
-    "core/include/soacraft/contact/lanes/pairs.hpp": "no campaign yet",
-    "core/include/soacraft/contact/lanes/three.hpp": "no campaign yet",
-    "core/include/soacraft/contact/solvers/node_factor.hpp": "no campaign yet",
-    "core/include/soacraft/contact/solvers/sparse_rows.hpp": "no campaign yet",
-    "core/include/soacraft/contact/solvers/sparse_solver.hpp": "no campaign yet",
     "core/include/soacraft/reject.hpp": "its one mutant does not compile",
-    "core/include/soacraft/rigid/drivers/rollout.hpp": "no campaign yet since it moved",
-    "core/rigid/rollout.hpp": "no campaign yet since it moved",
 }
