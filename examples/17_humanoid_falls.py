@@ -6,7 +6,7 @@ import numpy as np
 
 import soacraft as sc
 
-DROP, DAMPING, END = 0.1, 2.0, 2.5
+DROP, DAMPING, END = 0.1, 1.5, 4.0
 mb = sc.load("h1")
 mb.root.add_geometry(sc.Geometry("floor", "plane"))
 for body in mb.bodies[1:]:
