@@ -113,9 +113,6 @@ def test_states_and_rates_of_another_length_are_refused(at, name, monkeypatch):
         (lambda chain, other: chain._replace(solver=other.solver), "solver is of another tree"),
         (lambda chain, other: chain._replace(mover=other.mover), "mover is of another tree"),
         (lambda chain, other: chain._replace(solver=None), "solver must be a ClosedSolver"),
-        (lambda chain, other: chain._replace(independent=np.array([3])), "there is no dof 3"),
-        (lambda chain, other: chain._replace(independent=np.array([-1])), "there is no dof -1"),
-        (lambda chain, other: chain._replace(independent=np.array([0, 0])), "there is no dof 0"),
         (lambda chain, other: chain._replace(theta=np.zeros(99)), "theta has length 99"),
     ],
 )
