@@ -44,7 +44,7 @@ CONTACT = (
     ("14_tippe_top.py", (), (0.0, 0.4, 0.72), {}),
     ("15_domino_row.py", (), (0.0, 0.25, 0.5), {"azimuth": -50.0, "zoom": 1.4}),
     ("16_stack_of_boxes.py", (), (0.0, 0.25, 0.5), {}),
-    ("17_humanoid_falls.py", (), (0.0, 0.6, 2.5), {}),
+    ("17_humanoid_falls.py", (), (0.0, 0.6, 4.0), {}),
     ("18_cassie_stands.py", ("0.1",), (0.0, 0.05, 0.1), {"azimuth": -40.0, "elevation": 10.0, "zoom": 1.2}),
 )
 

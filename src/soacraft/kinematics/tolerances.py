@@ -54,6 +54,7 @@ __all__ = [
     "NEAR_SINGULAR",
     "NOT_PRINTED",
     "NO_COMPONENT",
+    "ONWARD",
     "OPEN_ROWS",
     "PARALLEL",
     "PIVOT",
@@ -150,6 +151,9 @@ FURTHEST, SHRINKS = 1.0, 0.5
 #: Columns of dependent dofs, in units, that change over a step by no more than this part of their smallest pivot pass
 #: no singular pose, where branches meet. Pivots are up to about twice the smallest singular value.
 ALIKE = 0.5
+#: The step of differences along a branch, as a part of the way between two states: how pivots vary towards the pose at
+#: which they are lost.
+ONWARD = 1e-4
 #: A pivot of the mass matrix relative to the inertia of its own dof that is rounding: nothing to move.
 SINGULAR = 1e-13
 #: Relative to the accelerations, so much may be left of rows that repeat others where they truly do: rounding of some

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from soacraft.kinematics.tolerances import ONWARD
 from soacraft.loops.embedding.model import Compound, EmbeddedModel
 from soacraft.spatial.checks import Array
 
@@ -89,7 +90,7 @@ def _cross(
         q = graph.integrate(q, x.closing())
         x = _Singular(s.held(q), u, count)
         w = x.along(way)
-        small = 1e-4 * far / max(float(np.abs(d * w).max()), 1e-300)
+        small = ONWARD * far / max(float(np.abs(d * w).max()), 1e-300)
         rate = (x.pivots(_Singular(s.held(graph.integrate(q, small * w)), u, count)) - x.pivots(x)) / small
         if not (size := float(np.sum(rate * rate))) > 0.0:
             return False
