@@ -114,7 +114,7 @@ def cassie_text(result: dict[str, Any]) -> str:
     ]
     return (
         f"## Cassie with its loops: {found['steps']} Runge-Kutta steps of {found['h']:g} s\n\n"
-        "TA projects the end of every step, CE solves for the dependent dofs at every stage; both are compiled, all "
+        "Both project the end of every step; both are compiled, all "
         "steps in one call. Pinocchio's `constraintDynamics` is called in a loop of Python, without stabilization. How "
         "far loops are open at the end is in radians or lengths of the loop; differences of coordinates are to CE.\n\n"
         f"{table(['by', 'us a step', 'times as fast', 'open by', 'difference'], rows, 1)}"
