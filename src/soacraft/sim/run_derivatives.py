@@ -1,7 +1,7 @@
 """Derivatives of the steps of a run: `run.derivatives()`. Exact for the steps as they were taken.
 
-A step goes through states (q_i, v_i). On a closed chain each is put on its closures by its independent dofs, q = q(q_i)
-and v = X v_i, or by the projection of the augmented solvers, which moves tangent vectors by
+A step goes through states (q_i, v_i). On a closed chain each is put on its closures by projection, or by independent
+dofs that were named, q = q(q_i) and v = X v_i. That moves tangent vectors by
 
     dq' = P dq,     dv' = P dv + B dq,     P = X E_i,    B = dX/dq v_i          (E_i takes the independent dofs)
     dq' = C dq,     dv' = P dv + B dq,     P = Y Mcal                           (C, B by differences of the projection)
