@@ -46,7 +46,7 @@ class ModalNode:
     lam2: Array | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.pose, Pose) or self.pose.batch:
+        if not isinstance(self.pose, Pose) or self.pose.translation.ndim != 1:
             raise ModelError(f"the pose of a modal node must be one Pose, got {self.pose!r:.60}.")
         gam = finite(self.gam, (3, None), "gam of a modal node")
         n = gam.shape[1]
