@@ -1,4 +1,4 @@
-"""What pictures need besides numpy, imported where it is used: matplotlib, Pillow, trimesh (the extra `view`)."""
+"""What pictures and pages need besides numpy, imported where it is used (the extra `view`)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from soacraft.errors import ViewError
 
-_PACKAGES = {"matplotlib": "matplotlib", "PIL": "Pillow", "trimesh": "trimesh"}
+_PACKAGES = {"matplotlib": "matplotlib", "PIL": "Pillow", "trimesh": "trimesh", "websockets": "websockets"}
 
 
 def extra(module: str, what: str) -> Any:

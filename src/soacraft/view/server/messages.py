@@ -1,0 +1,120 @@
+"""Requests and answers: JSON with strict types, and frames of bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from struct import pack
+from typing import Annotated, Any
+
+import msgspec
+import numpy as np
+
+from soacraft.errors import SoacraftError, ViewError, near
+
+#: The id of what nobody asked for.
+UNASKED = 0
+
+
+class Request(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """What every request has. The request of a verb is a subclass with its own fields, which are checked."""
+
+    id: Annotated[int, msgspec.Meta(ge=1, lt=2**31)]
+    verb: Annotated[str, msgspec.Meta(max_length=40)]
+
+
+@dataclass(frozen=True)
+class Handler:
+    """The answer to a verb: `asks` is the kind of its request, `answer` makes of one what goes to the page as JSON, or
+    bytes, which go as they are. It runs in a thread of its own."""
+
+    asks: type[Request]
+    answer: Callable[[Any], Any]
+
+
+class _Head(msgspec.Struct):
+    """The part of a message that says who asks what; the rest is not looked at."""
+
+    id: Annotated[int, msgspec.Meta(ge=1, lt=2**31)] | None = None
+    verb: Any = None
+
+
+_HEAD = msgspec.json.Decoder(_Head)
+
+
+class Refusal(ViewError):
+    """A request that is not computed: busy, out of time, not readable, unknown. `kind` is its short name."""
+
+    def __init__(self, kind: str, text: str) -> None:
+        super().__init__(text)
+        self.kind = kind
+
+
+def id_of(text: str) -> int | None:
+    """Who asks, as far as it can be read."""
+    try:
+        return _HEAD.decode(text).id
+    except (msgspec.DecodeError, RecursionError):
+        return None
+
+
+def read(text: str, handlers: Mapping[str, Handler]) -> tuple[Handler, Request]:
+    """The handler of a message and its request; a refusal that says what is wrong."""
+    try:
+        verb = _HEAD.decode(text).verb
+        if not isinstance(verb, str):
+            raise Refusal("unreadable", "a request is a JSON object with a number id and a text verb.")
+        if verb not in handlers:
+            raise Refusal("unknown", f"there is no verb {verb[:40]!r}{near(verb, handlers)}")
+        return handlers[verb], msgspec.json.decode(text, type=handlers[verb].asks)
+    except msgspec.ValidationError as error:
+        raise Refusal("unreadable", f"the request is not as it must be: {error}") from None
+    except msgspec.DecodeError as error:
+        raise Refusal("unreadable", f"a request is a JSON object, and this is none: {error}") from None
+    except RecursionError:
+        raise Refusal("unreadable", "the request is nested too deep.") from None
+
+
+def answer(asked: int, value: Any, most: int) -> str | bytes:
+    """What goes back to the page."""
+    data: str | bytes
+    if isinstance(value, bytes):
+        data = pack("<I", asked) + value
+    else:
+        data = _text({"id": asked, "answer": value})
+    if len(data) > most:
+        raise Refusal("large", f"the answer takes {len(data):,} bytes, and {most:,} are the most; ask for less.")
+    return data
+
+
+def event(name: str, data: Any) -> str | bytes:
+    """What goes to the pages unasked."""
+    if isinstance(data, bytes):
+        return pack("<I", UNASKED) + data
+    return _text({"id": None, "event": name, "data": data})
+
+
+def fault(asked: int | None, error: BaseException) -> str:
+    """An error as a message: the kind and the text of ours; of others the kind alone, since they are mistakes of ours,
+    and `place`, a column, where the error has one."""
+    told: dict[str, Any]
+    if isinstance(error, Refusal):
+        told = {"kind": error.kind, "text": str(error)}
+    elif isinstance(error, SoacraftError):
+        told = {"kind": type(error).__name__, "text": str(error).encode("utf-8", "replace").decode()}
+    else:
+        told = {"kind": "fault", "text": f"a mistake inside soacraft, please report it: {type(error).__name__}."}
+    place = getattr(error, "place", None)
+    if isinstance(place, int):
+        told["place"] = place
+    return _text({"id": asked, "error": told})
+
+
+def _text(value: Any) -> str:
+    return msgspec.json.encode(value, enc_hook=_plain).decode("utf-8")
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, (np.ndarray, np.generic)):
+        return value.tolist()
+    raise TypeError(f"{type(value).__name__} cannot be sent to a page.")
