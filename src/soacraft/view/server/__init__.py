@@ -11,3 +11,7 @@ from soacraft.view.server.messages import Handler, Request
 from soacraft.view.server.serving import Serving, serve
 
 __all__ = ["Handler", "Limits", "Request", "Serving", "serve"]
+
+
+def __dir__() -> list[str]:
+    return __all__
