@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import soacraft as sc
-from soacraft.algebra.tree import Tree
+from soacraft.algebra.spaces.tree import Tree
 from soacraft.arguments import read_seed, whole_number
 from soacraft.errors import ModelError, SpaceError
 from soacraft.model import random_inertia, random_pose, random_sko

@@ -184,7 +184,7 @@ ITEMS = (
     Item("003", "section II", "SKO and SPO families of your own", "own_kernel()"),
     Item("003", "section II", "parallels with optimal estimation", "filtered(g)"),
     Item("003", "section II", "E_phi and the adjacency matrix of the graph",
-         "np.array_equal(sc.algebra.support.support(s.E_phi), g.topology.adjacency() > 0)"),
+         "np.array_equal(sc.algebra.values.support.support(s.E_phi), g.topology.adjacency() > 0)"),
     Item("003", "section II", "several bodies as one",
          "identity((m := massmat(sc.operators(sc.aggregate(tree, ['left_thigh', 'left_shank'])))) * m.inv)"),
     Item("003", "section II-A", "paths follow a change of topology", "changed_topology()"),

@@ -29,7 +29,7 @@ def layers():
 
 def contract_layers() -> list[str]:
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
-    (layers,) = [x["layers"] for x in contracts if x["type"] == "layers"]
+    (layers,) = [x["layers"] for x in contracts if x["id"] == "layers"]
     return re.findall(r"\w+", " ".join(layers))
 
 

@@ -5,7 +5,8 @@ import pytest
 from tests.strategies import OPEN, as_functions
 
 import soacraft as sc
-from soacraft.algebra import Operator, evaluate
+from soacraft.algebra import Operator
+from soacraft.algebra.values import evaluate
 
 MODELS = {
     "rigid tree": lambda: sc.operators(sc.random_tree(6, seed=4, bases=2)),

@@ -60,7 +60,7 @@ CACHES = (
     Mutation(
         "caches",
         "an operator at another state",
-        "algebra/operator.py",
+        "algebra/expressions/operator.py",
         "if len(old) == len(tokens) and all(a is b for a, b in zip(old, tokens, strict=True)):",
         "if old:",
     ),

@@ -73,7 +73,7 @@ TESTS = (
     ),
     (
         ("program",),
-        ("ops/programs/test_programs.py", "algebra/test_spaces.py", "ops/programs/test_compile.py",
+        ("ops/programs/test_programs.py", "algebra/spaces/test_spaces.py", "ops/programs/test_compile.py",
          "ops/programs/test_derivatives.py", "model/test_versions.py"),
     ),
     (("dispatch",), ("core/test_instruction_sets.py",)),

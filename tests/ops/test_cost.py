@@ -6,7 +6,7 @@ import pytest
 from tests.strategies import OPEN
 
 import soacraft as sc
-from soacraft.algebra.cost import Count, multiplications
+from soacraft.algebra.descriptions.cost import Count, multiplications
 from soacraft.errors import SpaceError
 
 I = sc.I

@@ -163,7 +163,7 @@ def test_explaining_and_printing_compute_nothing(identity, monkeypatch):
     for name in ("gather", "scatter"):
         monkeypatch.setattr(_backend.Sweeps, name, refuse)
     monkeypatch.setattr(_backend.PackedBlocks, "__init__", refuse)
-    monkeypatch.setattr("soacraft.algebra.blocks.Blocks.__init__", refuse)
+    monkeypatch.setattr("soacraft.algebra.spaces.blocks.Blocks.__init__", refuse)
     for side in sides:
         if isinstance(side, sc.Operator):
             assert repr(side.explain())

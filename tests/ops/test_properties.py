@@ -8,7 +8,7 @@ from tests.profiles import tries
 from tests.strategies import CLASSES, keep, operators, parents
 
 import soacraft as sc
-from soacraft.algebra.support import support
+from soacraft.algebra.values.support import support
 from soacraft.errors import SingularError, SpaceError, StateError
 from soacraft.ops.table import NAMES
 

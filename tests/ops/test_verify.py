@@ -8,7 +8,7 @@ import pytest
 
 import soacraft as sc
 from soacraft.algebra import Product
-from soacraft.algebra.measure import relative_norm
+from soacraft.algebra.values.measure import relative_norm
 from soacraft.errors import ModelError, SpaceError
 from soacraft.model.samples.random_models import random_inertia, random_pose
 from soacraft.ops import OperatorReport, Verification

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import soacraft as sc
-from soacraft.algebra import measure, rounding
+from soacraft.algebra.spaces import rounding
+from soacraft.algebra.values import measure
 
 I = sc.I
 SCALES = [1e-250, 1e-100, 1e-12, 1.0, 1e12, 1e100, 1e250]

@@ -1,10 +1,10 @@
 """Typed, lazy operator expressions over the blocks of a tree. Knows trees and matrices, no mechanics."""
 
-from soacraft.algebra.nodes import I, Identity, Inverse, Power, Product, Scaled, Sum, Transpose
-from soacraft.algebra.operator import Leaf, Operator
-from soacraft.algebra.space import Space
-from soacraft.algebra.tree import Branch, Tree
-from soacraft.algebra.vectors import StackedVector
+from soacraft.algebra.expressions.nodes import I, Identity, Inverse, Power, Product, Scaled, Sum, Transpose
+from soacraft.algebra.expressions.operator import Leaf, Operator
+from soacraft.algebra.spaces.space import Space
+from soacraft.algebra.spaces.tree import Branch, Tree
+from soacraft.algebra.spaces.vectors import StackedVector
 
 __all__ = [
     "Branch",

@@ -10,7 +10,7 @@ from rich.rule import Rule
 from rich.text import Text
 
 import soacraft as sc
-from soacraft.algebra.measure import relative_norm
+from soacraft.algebra.values.measure import relative_norm
 from soacraft.citations import cite
 from soacraft.cli.loading import AS_IT_IS, Loading
 from soacraft.errors import ModelError

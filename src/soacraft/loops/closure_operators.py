@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from soacraft.algebra.operator import Binding, Leaf, Operator, Pattern
-from soacraft.algebra.space import Space
-from soacraft.algebra.vectors import StackedVector
+from soacraft.algebra.expressions.operator import Binding, Leaf, Operator, Pattern
+from soacraft.algebra.spaces.space import Space
+from soacraft.algebra.spaces.vectors import StackedVector
 from soacraft.errors import ConvergenceError, LoopError, SpaceError, StateError
 from soacraft.kinematics.checks import check_state, closed_rows
 from soacraft.kinematics.rows import seen_from

@@ -9,11 +9,11 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from soacraft.algebra.blocks import Blocks
-from soacraft.algebra.instant import held
-from soacraft.algebra.operator import Operator
-from soacraft.algebra.space import Space
-from soacraft.algebra.vectors import StackedVector
+from soacraft.algebra.expressions.instant import held
+from soacraft.algebra.expressions.operator import Operator
+from soacraft.algebra.spaces.blocks import Blocks
+from soacraft.algebra.spaces.space import Space
+from soacraft.algebra.spaces.vectors import StackedVector
 from soacraft.errors import ModelError, SpaceError, StaleError, StateError
 from soacraft.model.flat.axes import check_axes
 from soacraft.model.flat.passive import passive_force

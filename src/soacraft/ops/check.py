@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from soacraft import markup
-from soacraft.algebra.evaluate import array, columns_of
-from soacraft.algebra.held import released
-from soacraft.algebra.measure import largest_ratio, random_columns, sizes
-from soacraft.algebra.nodes import I
-from soacraft.algebra.operator import Operator
+from soacraft.algebra.expressions.held import released
+from soacraft.algebra.expressions.nodes import I
+from soacraft.algebra.expressions.operator import Operator
+from soacraft.algebra.values.evaluate import array, columns_of
+from soacraft.algebra.values.measure import largest_ratio, random_columns, sizes
 from soacraft.arguments import Seed, read_seed
 from soacraft.errors import SpaceError
 from soacraft.ops.binding import GraphBinding, SKOBinding
@@ -84,7 +84,7 @@ def check_operator(expr: Operator, tolerance: float = 1e-9, seed: Seed = 0) -> O
 
 class Look:
     """The dense matrix of an expression and the sizes that its errors are measured by, entry by entry: the largest of
-    what went into the entries that share their units (`soacraft.algebra.measure`).
+    what went into the entries that share their units (`soacraft.algebra.values.measure`).
     """
 
     def __init__(self, expr: Operator, rng: np.random.Generator) -> None:

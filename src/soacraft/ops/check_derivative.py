@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from soacraft import markup
-from soacraft.algebra.evaluate import array
-from soacraft.algebra.held import released
-from soacraft.algebra.measure import largest_ratio, sizes
-from soacraft.algebra.operator import Operator
+from soacraft.algebra.expressions.held import released
+from soacraft.algebra.expressions.operator import Operator
+from soacraft.algebra.values.evaluate import array
+from soacraft.algebra.values.measure import largest_ratio, sizes
 from soacraft.errors import ModelError, SpaceError, StateError
 from soacraft.ops.derivatives.diff import differentiated, direction_along
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from soacraft.algebra.completion import Budget, OutOfBudget
-from soacraft.algebra.held import released
-from soacraft.algebra.operator import Operator
+from soacraft.algebra.expressions.held import released
+from soacraft.algebra.expressions.operator import Operator
+from soacraft.algebra.rewriting.completion import Budget, OutOfBudget
 from soacraft.errors import ModelError, SpaceError
 from soacraft.ops import from_numbers
 from soacraft.ops.binding import Bound, GraphBinding

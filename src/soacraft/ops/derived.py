@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from soacraft.algebra.blocks import Blocks
-from soacraft.algebra.evaluate import block_by_recursions
-from soacraft.algebra.held import released
-from soacraft.algebra.measure import magnitude
-from soacraft.algebra.nodes import Inverse
-from soacraft.algebra.once import once
-from soacraft.algebra.operator import DIAGONAL, Operator, Pattern
-from soacraft.algebra.printing import before_dot
-from soacraft.algebra.rounding import NOISES, noise_blocks
+from soacraft.algebra.descriptions.printing import before_dot
+from soacraft.algebra.expressions.held import released
+from soacraft.algebra.expressions.nodes import Inverse
+from soacraft.algebra.expressions.once import once
+from soacraft.algebra.expressions.operator import DIAGONAL, Operator, Pattern
+from soacraft.algebra.spaces.blocks import Blocks
+from soacraft.algebra.spaces.rounding import NOISES, noise_blocks
+from soacraft.algebra.values.evaluate import block_by_recursions
+from soacraft.algebra.values.measure import magnitude
 from soacraft.errors import SpaceError
 from soacraft.model.flat.sko import SKOModel
 from soacraft.ops.leaves import BoundLeaf, DerivedLeaf, edges_of, tree_of, weights_of

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from soacraft.algebra.operator import Operator
-from soacraft.algebra.space import Space
-from soacraft.algebra.vectors import StackedVector
+from soacraft.algebra.expressions.operator import Operator
+from soacraft.algebra.spaces.space import Space
+from soacraft.algebra.spaces.vectors import StackedVector
 from soacraft.errors import ModelError, SpaceError
 from soacraft.ops.binding import Bound, GraphBinding
 from soacraft.ops.given import GivenBlocks, GivenMatrix, Index

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from soacraft.algebra.blocks import Blocks
-from soacraft.algebra.definite import definiteness, is_exactly_symmetric
-from soacraft.algebra.evaluate import array, dense_inverse
-from soacraft.algebra.nodes import Identity
-from soacraft.algebra.operator import Binding, Leaf, Operator, Pattern
-from soacraft.algebra.printing import before_dot
-from soacraft.algebra.space import Space
+from soacraft.algebra.descriptions.printing import before_dot
+from soacraft.algebra.expressions.nodes import Identity
+from soacraft.algebra.expressions.operator import Binding, Leaf, Operator, Pattern
+from soacraft.algebra.spaces.blocks import Blocks
+from soacraft.algebra.spaces.definite import definiteness, is_exactly_symmetric
+from soacraft.algebra.spaces.space import Space
+from soacraft.algebra.values.evaluate import array, dense_inverse
 from soacraft.errors import SpaceError
 from soacraft.ops.binding import Bound
 from soacraft.ops.leaves import BlockLeaf, BoundLeaf, DerivedLeaf

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from soacraft import markup
-from soacraft.algebra.nodes import I
-from soacraft.algebra.operator import Operator
+from soacraft.algebra.expressions.nodes import I
+from soacraft.algebra.expressions.operator import Operator
 from soacraft.citations import cite, each, numbered
 from soacraft.errors import ModelError
 from soacraft.ops.derived import diag_of

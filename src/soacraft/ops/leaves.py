@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from soacraft.algebra.blocks import Blocks
-from soacraft.algebra.instant import at_one_instant
-from soacraft.algebra.measure import magnitude
-from soacraft.algebra.nodes import Identity
-from soacraft.algebra.once import once
-from soacraft.algebra.operator import Binding, Leaf, Operator, Pattern, allowed
-from soacraft.algebra.space import Space
-from soacraft.algebra.tree import Tree
+from soacraft.algebra.expressions.instant import at_one_instant
+from soacraft.algebra.expressions.nodes import Identity
+from soacraft.algebra.expressions.once import once
+from soacraft.algebra.expressions.operator import Binding, Leaf, Operator, Pattern, allowed
+from soacraft.algebra.spaces.blocks import Blocks
+from soacraft.algebra.spaces.space import Space
+from soacraft.algebra.spaces.tree import Tree
+from soacraft.algebra.values.measure import magnitude
 from soacraft.ops.binding import Bound
 from soacraft.ops.table import MADE_OF, Propagator, Sparse, rounding_of_P
 from soacraft.recursions._backend import PackedBlocks, Sweeps

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 import numpy as np
 import numpy.typing as npt
 
-from soacraft.algebra.nodes import I
-from soacraft.algebra.operator import Operator
-from soacraft.algebra.space import Space
-from soacraft.algebra.vectors import StackedVector
+from soacraft.algebra.expressions.nodes import I
+from soacraft.algebra.expressions.operator import Operator
+from soacraft.algebra.spaces.space import Space
+from soacraft.algebra.spaces.vectors import StackedVector
 from soacraft.attributes import Strict
 from soacraft.errors import ModelError, SpaceError
 from soacraft.model.flat.sko import SKOModel

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import singledispatch
 
-from soacraft.algebra.operator import Leaf, Operator
+from soacraft.algebra.expressions.operator import Leaf, Operator
 from soacraft.ops.binding import Bound
 from soacraft.ops.leaves import DefinedLeaf, DerivedLeaf, PropagatorLeaf, SparseLeaf
 from soacraft.ops.namespace import operators_of

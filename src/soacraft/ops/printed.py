@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from soacraft.algebra.blocks import Blocks
-from soacraft.algebra.operator import Leaf, Operator
-from soacraft.algebra.space import Space
+from soacraft.algebra.expressions.operator import Leaf, Operator
+from soacraft.algebra.spaces.blocks import Blocks
+from soacraft.algebra.spaces.space import Space
 from soacraft.model.samples.chains import serial_chain
 from soacraft.ops.binding import GraphBinding
 from soacraft.ops.namespace import VECTORS, Operators

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import reduce
 from typing import NamedTuple
 
-from soacraft.algebra.nodes import Product, Sum, product
-from soacraft.algebra.operator import DIAGONAL, Operator
+from soacraft.algebra.expressions.nodes import Product, Sum, product
+from soacraft.algebra.expressions.operator import DIAGONAL, Operator
 from soacraft.ops.leaves import BoundLeaf, PropagatorLeaf
 from soacraft.ops.namespace import operators_of
 

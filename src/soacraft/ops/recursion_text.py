@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from functools import singledispatch
 from typing import NamedTuple
 
-from soacraft.algebra.nodes import Identity, Inverse, Power, Product, Scaled, Sum, Transpose
-from soacraft.algebra.operator import DIAGONAL, Leaf, Operator
-from soacraft.algebra.printing import before_dot
+from soacraft.algebra.descriptions.printing import before_dot
+from soacraft.algebra.expressions.nodes import Identity, Inverse, Power, Product, Scaled, Sum, Transpose
+from soacraft.algebra.expressions.operator import DIAGONAL, Leaf, Operator
 from soacraft.ops.derived import DOWN, UP
 from soacraft.ops.leaves import PropagatorLeaf
 

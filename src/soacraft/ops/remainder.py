@@ -11,9 +11,9 @@ and B.)
 
 from __future__ import annotations
 
-from soacraft.algebra.nodes import I
-from soacraft.algebra.operator import Operator
-from soacraft.algebra.printing import before_dot
+from soacraft.algebra.descriptions.printing import before_dot
+from soacraft.algebra.expressions.nodes import I
+from soacraft.algebra.expressions.operator import Operator
 from soacraft.errors import SpaceError
 from soacraft.ops.derived import DOWN, LyapunovLeaf, diag_of, lyapunov
 from soacraft.ops.leaves import BoundLeaf, DefinedLeaf

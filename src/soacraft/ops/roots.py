@@ -11,9 +11,9 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from soacraft.algebra.definite import ROUNDING, factored, smallest_pivot, symmetric_root
-from soacraft.algebra.operator import DIAGONAL, Operator
-from soacraft.algebra.printing import before_dot
+from soacraft.algebra.descriptions.printing import before_dot
+from soacraft.algebra.expressions.operator import DIAGONAL, Operator
+from soacraft.algebra.spaces.definite import ROUNDING, factored, smallest_pivot, symmetric_root
 from soacraft.errors import SingularError, SpaceError
 from soacraft.ops.derived import DiagonalLeaf
 

@@ -8,9 +8,9 @@ from functools import reduce
 import numpy as np
 import numpy.typing as npt
 
-from soacraft.algebra import rules
-from soacraft.algebra.nodes import I, Identity, Product, Scaled, Sum, Transpose, product
-from soacraft.algebra.operator import DIAGONAL, Operator
+from soacraft.algebra.expressions import rules
+from soacraft.algebra.expressions.nodes import I, Identity, Product, Scaled, Sum, Transpose, product
+from soacraft.algebra.expressions.operator import DIAGONAL, Operator
 from soacraft.model.flat.sko import SKOModel
 from soacraft.ops.derivatives.diff import along, diff, dot
 from soacraft.ops.derived import DOWN, UP, LyapunovLeaf, RiccatiInverse, SweptInverse, diag_of, lyapunov

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from soacraft.algebra.operator import Operator
-from soacraft.algebra.support import Flags, closure, placed, reach, support
+from soacraft.algebra.expressions.operator import Operator
+from soacraft.algebra.values.support import Flags, closure, placed, reach, support
 from soacraft.errors import SingularError
 from soacraft.ops.derivatives.leaves import SensitivityLeaf
 from soacraft.ops.derived import RiccatiInverse, SweptInverse

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from soacraft.algebra.rounding import measurer, noise
-from soacraft.algebra.space import Space
-from soacraft.algebra.vectors import StackedVector
+from soacraft.algebra.spaces.rounding import measurer, noise
+from soacraft.algebra.spaces.space import Space
+from soacraft.algebra.spaces.vectors import StackedVector
 
 if TYPE_CHECKING:
     from soacraft.ops.namespace import Operators

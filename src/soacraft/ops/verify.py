@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from soacraft import markup
-from soacraft.algebra.held import released
-from soacraft.algebra.measure import largest_ratio, relative_norm
-from soacraft.algebra.operator import Operator
-from soacraft.algebra.rounding import ROUNDING, measurer, measuring, noise_sizes
-from soacraft.algebra.space import fits
-from soacraft.algebra.vectors import StackedVector
+from soacraft.algebra.expressions.held import released
+from soacraft.algebra.expressions.operator import Operator
+from soacraft.algebra.spaces.rounding import ROUNDING, measurer, measuring, noise_sizes
+from soacraft.algebra.spaces.space import fits
+from soacraft.algebra.spaces.vectors import StackedVector
+from soacraft.algebra.values.measure import largest_ratio, relative_norm
 from soacraft.arguments import whole_number
 from soacraft.errors import ModelError, SpaceError
 from soacraft.model.flat.sko import SKOModel

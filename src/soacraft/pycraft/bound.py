@@ -5,7 +5,7 @@ from __future__ import annotations
 from threading import local
 from typing import Any
 
-from soacraft.algebra.space import Space
+from soacraft.algebra.spaces.space import Space
 from soacraft.errors import LoopError, ModelError, SpaceError
 from soacraft.model.flat.sko import SKOModel
 from soacraft.model.states.state import State

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from soacraft.algebra.held import released
-from soacraft.algebra.nodes import I
-from soacraft.algebra.operator import Operator
+from soacraft.algebra.expressions.held import released
+from soacraft.algebra.expressions.nodes import I
+from soacraft.algebra.expressions.operator import Operator
 from soacraft.errors import ModelError, SpaceError
 from soacraft.ops.namespace import operators_of
 from soacraft.pycraft.bound import bound

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from soacraft.algebra.explain import Explanation
-from soacraft.algebra.held import Held, released
-from soacraft.algebra.nodes import Product, product
-from soacraft.algebra.operator import DIAGONAL, Operator
-from soacraft.algebra.vectors import StackedVector
+from soacraft.algebra.descriptions.explain import Explanation
+from soacraft.algebra.expressions.held import Held, released
+from soacraft.algebra.expressions.nodes import Product, product
+from soacraft.algebra.expressions.operator import DIAGONAL, Operator
+from soacraft.algebra.spaces.vectors import StackedVector
 from soacraft.errors import SpaceError
 from soacraft.ops.namespace import Operators
 from soacraft.ops.recognise import named

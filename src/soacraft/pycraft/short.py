@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from soacraft.algebra.nodes import I as IDENTITY
+from soacraft.algebra.expressions.nodes import I as IDENTITY
 from soacraft.pycraft.bound import bound
 from soacraft.pycraft.classes import (
     BStarClass,

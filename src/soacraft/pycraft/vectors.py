@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from soacraft.algebra.space import Space
-from soacraft.algebra.vectors import StackedVector
+from soacraft.algebra.spaces.space import Space
+from soacraft.algebra.spaces.vectors import StackedVector
 from soacraft.errors import SpaceError
 from soacraft.ops.namespace import Operators
 from soacraft.pycraft.bound import block_number, bound

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from soacraft import _core, recursions
-from soacraft.algebra.space import Space, offsets_of
-from soacraft.algebra.tree import Tree
+from soacraft.algebra.spaces.space import Space, offsets_of
+from soacraft.algebra.spaces.tree import Tree
 from soacraft.model.flat.sko import SKOModel
 from soacraft.recursions.articulated_body import ArticulatedBody
 from soacraft.recursions.forward_dynamics import ForwardDynamics

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from soacraft.algebra.tree import Tree
+from soacraft.algebra.spaces.tree import Tree
 from soacraft.recursions.types import Array, Blocks, Weights
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from soacraft.algebra.tree import Tree
+from soacraft.algebra.spaces.tree import Tree
 
 
 def places(tree: Tree, widths: Sequence[float], gap: float) -> list[float]:

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from soacraft.algebra.operator import Operator
-from soacraft.algebra.space import Space
-from soacraft.algebra.support import support
+from soacraft.algebra.expressions.operator import Operator
+from soacraft.algebra.spaces.space import Space
+from soacraft.algebra.values.support import support
 from soacraft.errors import SpaceError
 from soacraft.view.drawing.marks import INK, QUIET, Box, Line, Mark, Words, shortened, width_of
 from soacraft.view.drawing.picture import Picture

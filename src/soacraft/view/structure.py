@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from soacraft.algebra.evaluate import array
-from soacraft.algebra.operator import Operator
-from soacraft.algebra.space import Space
-from soacraft.algebra.support import support
+from soacraft.algebra.expressions.operator import Operator
+from soacraft.algebra.spaces.space import Space
+from soacraft.algebra.values.evaluate import array
+from soacraft.algebra.values.support import support
 from soacraft.errors import SpaceError
 
 SHADES = "·░▒▓█"

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 
-from soacraft.algebra.explain import explain
-from soacraft.algebra.operator import Operator
-from soacraft.algebra.tree import Tree
+from soacraft.algebra.descriptions.explain import explain
+from soacraft.algebra.expressions.operator import Operator
+from soacraft.algebra.spaces.tree import Tree
 from soacraft.arguments import read_path
 from soacraft.attributes import Strict
 from soacraft.citations import cite

@@ -9,8 +9,8 @@ import pytest
 from tests.embedded import sample
 
 import soacraft as sc
-from soacraft.algebra.completion import System
-from soacraft.algebra.polynomial import Polynomial
+from soacraft.algebra.rewriting.completion import System
+from soacraft.algebra.rewriting.polynomial import Polynomial
 from soacraft.citations import cite
 from soacraft.errors import SpaceError
 from soacraft.ops.proofs import definitions, translate

@@ -9,7 +9,7 @@ from tests.embedded import sample
 from tests.strategies import OPEN
 
 import soacraft as sc
-from soacraft.algebra.nodes import Identity
+from soacraft.algebra.expressions.nodes import Identity
 from soacraft.errors import SingularError, SpaceError, StaleError
 from soacraft.ops import derived, table
 from soacraft.ops.leaves import PickOffLeaf
@@ -173,7 +173,7 @@ def test_simplifying_computes_nothing(monkeypatch):
         for name in names:
             monkeypatch.setattr(module, name, refuse)
     monkeypatch.setattr(_backend.PackedBlocks, "__init__", refuse)
-    monkeypatch.setattr("soacraft.algebra.blocks.Blocks.__init__", refuse)
+    monkeypatch.setattr("soacraft.algebra.spaces.blocks.Blocks.__init__", refuse)
     for expr in examples:
         sc.simplify(expr)
 

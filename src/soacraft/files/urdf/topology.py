@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import islice
 
-from soacraft.algebra.tree import Tree
+from soacraft.algebra.spaces.tree import Tree
 from soacraft.errors import ModelError
 from soacraft.files.urdf.parts import Joint, Link
 from soacraft.files.urdf.reading import Reading

@@ -8,8 +8,8 @@ from typing import Any, overload
 
 import numpy as np
 
-from soacraft.algebra.instant import held
-from soacraft.algebra.space import Space
+from soacraft.algebra.expressions.instant import held
+from soacraft.algebra.spaces.space import Space
 from soacraft.errors import LoopError, SpaceError, StaleError, StateError
 from soacraft.loops.embedding.model import EmbeddedModel
 from soacraft.loops.embedding.sensitivity import EmbeddedDirection, embedded_direction

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from soacraft.algebra.tree import Tree
+from soacraft.algebra.spaces.tree import Tree
 from soacraft.errors import LoopError, SingularError
 from soacraft.model.flat.sko import EntryUnits, SKOModel
 from soacraft.model.sizes.measure import CLOSED

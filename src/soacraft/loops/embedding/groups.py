@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from soacraft.algebra.tree import Tree
+from soacraft.algebra.spaces.tree import Tree
 from soacraft.errors import LoopError
 from soacraft.model.tree.frames.frame import Body
 from soacraft.model.tree.graph import Graph

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from soacraft.algebra.tree import Tree
+from soacraft.algebra.spaces.tree import Tree
 from soacraft.errors import StaleError
 from soacraft.model.flat.sko import BODY, EntryUnits
 from soacraft.model.hinges.base import Hinge

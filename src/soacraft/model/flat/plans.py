@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from soacraft import _core
-from soacraft.algebra.space import offsets_of
-from soacraft.algebra.tree import Tree
+from soacraft.algebra.spaces.space import offsets_of
+from soacraft.algebra.spaces.tree import Tree
 from soacraft.model.flat.axes import AXES, Axes
 from soacraft.model.flat.compiled import CompiledModel
 from soacraft.model.flat.layout import HingeGroup, Layout

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from soacraft.algebra.tree import Branch, Tree
+from soacraft.algebra.spaces.tree import Branch, Tree
 from soacraft.attributes import Strict
 from soacraft.errors import ModelError, SingularError
 from soacraft.spatial.checks import state_text

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from soacraft.algebra.tree import Tree
+from soacraft.algebra.spaces.tree import Tree
 from soacraft.errors import ModelError, near
 from soacraft.model.hinges.base import Hinge
 from soacraft.model.tree.arguments import ROOT_NAME, read_name

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from soacraft.algebra.tree import Tree
+from soacraft.algebra.spaces.tree import Tree
 from soacraft.attributes import Strict
 from soacraft.errors import ModelError
 from soacraft.model.flat import armature

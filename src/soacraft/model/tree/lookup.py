@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import cast
 
-from soacraft.algebra.tree import Branch
+from soacraft.algebra.spaces.tree import Branch
 from soacraft.errors import ModelError
 from soacraft.model.tree import names
 from soacraft.model.tree.frames.frame import Body, Frame, Node, Root

@@ -13,9 +13,9 @@ from __future__ import annotations
 from functools import singledispatch
 from typing import TYPE_CHECKING
 
-from soacraft.algebra.dispatch import no_rule
-from soacraft.algebra.nodes import Identity, Inverse, Power, Product, Scaled, Sum, Transpose
-from soacraft.algebra.operator import Leaf, Operator
+from soacraft.algebra.expressions.dispatch import no_rule
+from soacraft.algebra.expressions.nodes import Identity, Inverse, Power, Product, Scaled, Sum, Transpose
+from soacraft.algebra.expressions.operator import Leaf, Operator
 from soacraft.errors import SpaceError
 from soacraft.ops.derivatives.gauges import gauges
 from soacraft.ops.derivatives.leaves import SensitivityLeaf, ZeroLeaf

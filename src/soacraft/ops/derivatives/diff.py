@@ -18,8 +18,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from soacraft.algebra.nodes import Sum
-from soacraft.algebra.operator import Operator
+from soacraft.algebra.expressions.nodes import Sum
+from soacraft.algebra.expressions.operator import Operator
 from soacraft.errors import SpaceError
 from soacraft.ops.binding import GraphBinding, SKOBinding
 from soacraft.ops.derivatives.deltas import delta

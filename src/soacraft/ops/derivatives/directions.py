@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from soacraft.algebra.operator import Operator
-from soacraft.algebra.printing import latex_words
+from soacraft.algebra.descriptions.printing import latex_words
+from soacraft.algebra.expressions.operator import Operator
 from soacraft.errors import ModelError, StateError
 from soacraft.model.flat.axes import check_axes, velocity_map
 from soacraft.model.flat.realize import times

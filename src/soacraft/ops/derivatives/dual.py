@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from soacraft.algebra import cost, explain
-from soacraft.algebra.blocks import Blocks
-from soacraft.algebra.dispatch import no_rule
-from soacraft.algebra.nodes import Inverse, Power, Product, Scaled, Sum, Transpose
-from soacraft.algebra.operator import Leaf, Operator, Pattern
-from soacraft.algebra.printing import before_dot
+from soacraft.algebra.descriptions import cost, explain
+from soacraft.algebra.descriptions.printing import before_dot
+from soacraft.algebra.expressions.dispatch import no_rule
+from soacraft.algebra.expressions.nodes import Inverse, Power, Product, Scaled, Sum, Transpose
+from soacraft.algebra.expressions.operator import Leaf, Operator, Pattern
+from soacraft.algebra.spaces.blocks import Blocks
 from soacraft.ops.leaves import PropagatorLeaf
 from soacraft.ops.namespace import operators_of
 from soacraft.recursions._backend import PackedBlocks

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from functools import singledispatch
 
-from soacraft.algebra.nodes import Identity, Inverse, Power, Product, Scaled, Sum, Transpose
-from soacraft.algebra.operator import Leaf, Operator
+from soacraft.algebra.expressions.nodes import Identity, Inverse, Power, Product, Scaled, Sum, Transpose
+from soacraft.algebra.expressions.operator import Leaf, Operator
 from soacraft.errors import SpaceError
 from soacraft.ops.derivatives.leaves import SensitivityLeaf, ZeroLeaf
 from soacraft.ops.derivatives.rates import GAUGES

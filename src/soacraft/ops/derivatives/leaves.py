@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from soacraft.algebra.blocks import Blocks
-from soacraft.algebra.operator import DIAGONAL, Binding, Leaf, Operator, Pattern
+from soacraft.algebra.expressions.operator import DIAGONAL, Binding, Leaf, Operator, Pattern
+from soacraft.algebra.spaces.blocks import Blocks
 from soacraft.model.flat.axes import check_axes, velocity_map
 from soacraft.model.hinges.base import derivative_of_H_T_of
 from soacraft.ops.binding import GraphBinding
@@ -273,7 +273,7 @@ class ZeroLeaf(DerivedLeaf):
     """The derivative of an expression that does not change: zero, in its spaces."""
 
     def __init__(self, expr: Operator) -> None:
-        from soacraft.algebra.printing import before_dot
+        from soacraft.algebra.descriptions.printing import before_dot
 
         super().__init__(expr)
         self.expr = expr

@@ -23,10 +23,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from soacraft.algebra.blocks import Blocks
-from soacraft.algebra.nodes import Inverse, Product, Scaled, Sum, product
-from soacraft.algebra.operator import Leaf, Operator
-from soacraft.algebra.tree import Tree
+from soacraft.algebra.expressions.nodes import Inverse, Product, Scaled, Sum, product
+from soacraft.algebra.expressions.operator import Leaf, Operator
+from soacraft.algebra.spaces.blocks import Blocks
+from soacraft.algebra.spaces.tree import Tree
 from soacraft.ops.derivatives.directions import Direction
 from soacraft.ops.derived import UP, LyapunovLeaf, diag_of
 from soacraft.ops.leaves import DerivedLeaf, tree_of

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from soacraft.algebra.operator import Operator
+from soacraft.algebra.expressions.operator import Operator
 from soacraft.model.hinges import Pin
 from soacraft.ops.binding import GraphBinding
 from soacraft.ops.namespace import Operators

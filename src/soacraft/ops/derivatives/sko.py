@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from soacraft.algebra.operator import DIAGONAL, Binding, Leaf, Operator, Pattern
+from soacraft.algebra.expressions.operator import DIAGONAL, Binding, Leaf, Operator, Pattern
 from soacraft.errors import ModelError
 from soacraft.model.flat.sko_functions import Rates as BlockChanges
 from soacraft.ops.derivatives.directions import Direction, Source

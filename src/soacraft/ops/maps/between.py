@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from soacraft.algebra.nodes import Identity, product
-from soacraft.algebra.operator import Operator
-from soacraft.algebra.vectors import StackedVector
+from soacraft.algebra.expressions.nodes import Identity, product
+from soacraft.algebra.expressions.operator import Operator
+from soacraft.algebra.spaces.vectors import StackedVector
 from soacraft.errors import ModelError
 from soacraft.model.states.state import State
 from soacraft.model.tree.graph import Graph

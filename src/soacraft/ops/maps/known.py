@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from soacraft.algebra.operator import Leaf, Operator
+from soacraft.algebra.expressions.operator import Leaf, Operator
 from soacraft.ops.maps.graphs import AxesMap, SubGraphMap
 from soacraft.ops.maps.leaves import MapLeaf, ModelMap
 from soacraft.ops.namespace import Operators, operators_of

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from soacraft.algebra.blocks import Blocks
-from soacraft.algebra.operator import Binding, Leaf, Operator, Pattern
-from soacraft.algebra.space import Space
-from soacraft.algebra.vectors import StackedVector
+from soacraft.algebra.expressions.operator import Binding, Leaf, Operator, Pattern
+from soacraft.algebra.spaces.blocks import Blocks
+from soacraft.algebra.spaces.space import Space
+from soacraft.algebra.spaces.vectors import StackedVector
 from soacraft.errors import SpaceError
 from soacraft.ops.binding import Bound
 from soacraft.ops.leaves import BlockLeaf

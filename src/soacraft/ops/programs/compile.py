@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from soacraft.algebra.compiled import Compiled
-from soacraft.algebra.explain import Explanation, Step
-from soacraft.algebra.nodes import Inverse
-from soacraft.algebra.operator import Operator
+from soacraft.algebra.descriptions.explain import Explanation, Step
+from soacraft.algebra.expressions.compiled import Compiled
+from soacraft.algebra.expressions.nodes import Inverse
+from soacraft.algebra.expressions.operator import Operator
 from soacraft.errors import ModelFileError, SoacraftError, SpaceError
 from soacraft.model.flat.compiled import CompiledModel
 from soacraft.model.flat.plans import function_of, make_numbers, quaternions_of

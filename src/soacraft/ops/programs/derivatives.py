@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from soacraft.algebra.operator import Operator
-from soacraft.algebra.space import Space
+from soacraft.algebra.expressions.operator import Operator
+from soacraft.algebra.spaces.space import Space
 from soacraft.model.tree.frames.frame import Body
 from soacraft.ops.derivatives.directions import Unit
 from soacraft.ops.derivatives.dual import Derivative, Machine

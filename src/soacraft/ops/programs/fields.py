@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from soacraft.algebra.nodes import Identity, Inverse, Power, Product, Scaled, Sum, Transpose
-from soacraft.algebra.operator import DIAGONAL, Leaf, Operator
-from soacraft.algebra.space import Space
+from soacraft.algebra.expressions.nodes import Identity, Inverse, Power, Product, Scaled, Sum, Transpose
+from soacraft.algebra.expressions.operator import DIAGONAL, Leaf, Operator
+from soacraft.algebra.spaces.space import Space
 from soacraft.model.flat.plans import Plan, spots_of
 from soacraft.model.tree.frames.frame import Body, Frame
 from soacraft.ops.binding import GraphBinding

@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import singledispatch
 from typing import Any
 
-from soacraft.algebra.nodes import Identity, Power, Scaled
-from soacraft.algebra.once import once
-from soacraft.algebra.operator import Leaf, Operator
+from soacraft.algebra.expressions.nodes import Identity, Power, Scaled
+from soacraft.algebra.expressions.once import once
+from soacraft.algebra.expressions.operator import Leaf, Operator
 from soacraft.ops.derived import LyapunovLeaf
 from soacraft.ops.leaves import DefinedLeaf, DerivedLeaf
 

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from soacraft.algebra.blocks import Blocks
-from soacraft.algebra.evaluate import unit_columns
-from soacraft.algebra.once import once
-from soacraft.algebra.operator import Leaf, Operator
-from soacraft.algebra.vectors import StackedVector
+from soacraft.algebra.expressions.once import once
+from soacraft.algebra.expressions.operator import Leaf, Operator
+from soacraft.algebra.spaces.blocks import Blocks
+from soacraft.algebra.spaces.vectors import StackedVector
+from soacraft.algebra.values.evaluate import unit_columns
 from soacraft.model.flat.layout import Layout
 from soacraft.model.flat.plans import (
     Numbers,

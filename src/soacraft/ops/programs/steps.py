@@ -11,9 +11,9 @@ from collections.abc import Callable
 from functools import singledispatch
 from typing import Any
 
-from soacraft.algebra.nodes import Identity, Inverse, Power, Product, Scaled, Sum, Transpose
-from soacraft.algebra.operator import DIAGONAL, Leaf, Operator
-from soacraft.algebra.space import Space
+from soacraft.algebra.expressions.nodes import Identity, Inverse, Power, Product, Scaled, Sum, Transpose
+from soacraft.algebra.expressions.operator import DIAGONAL, Leaf, Operator
+from soacraft.algebra.spaces.space import Space
 from soacraft.model.flat.plans import Program, make_program
 from soacraft.ops.derived import UP, RiccatiInverse, SweptInverse
 from soacraft.ops.leaves import DefinedLeaf, PropagatorLeaf

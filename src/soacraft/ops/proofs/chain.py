@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from soacraft.algebra.completion import Rule, System
-from soacraft.algebra.nodes import Inverse, Product, Scaled, Sum, Transpose
-from soacraft.algebra.operator import Leaf, Operator
-from soacraft.algebra.polynomial import Polynomial
+from soacraft.algebra.expressions.nodes import Inverse, Product, Scaled, Sum, Transpose
+from soacraft.algebra.expressions.operator import Leaf, Operator
+from soacraft.algebra.rewriting.completion import Rule, System
+from soacraft.algebra.rewriting.polynomial import Polynomial
 from soacraft.ops.proofs import definitions
 from soacraft.ops.proofs.relations import SERIAL
 from soacraft.ops.proofs.translate import Translator

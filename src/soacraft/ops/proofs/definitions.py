@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from soacraft.algebra.completion import Budget, Relation, Rule, System, complete
-from soacraft.algebra.polynomial import Alphabet, Number, Polynomial, Word, quotient
+from soacraft.algebra.rewriting.completion import Budget, Relation, Rule, System, complete
+from soacraft.algebra.rewriting.polynomial import Alphabet, Number, Polynomial, Word, quotient
 
 #: Operators that are their own adjoints.
 SYMMETRIC = ("P", "P_plus", "M", "R", "D", "D.inv", "Upsilon", "Omega")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import reduce
 
-from soacraft.algebra.factoring import Form
-from soacraft.algebra.nodes import Identity, product
-from soacraft.algebra.operator import Operator
-from soacraft.algebra.space import Space
+from soacraft.algebra.expressions.nodes import Identity, product
+from soacraft.algebra.expressions.operator import Operator
+from soacraft.algebra.rewriting.factoring import Form
+from soacraft.algebra.spaces.space import Space
 from soacraft.ops.proofs.letters import plus
 from soacraft.ops.proofs.translate import Translator
 

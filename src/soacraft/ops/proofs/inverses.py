@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from soacraft.algebra.completion import Budget, OutOfBudget
-from soacraft.algebra.factoring import Factoring
-from soacraft.algebra.nodes import Scaled
-from soacraft.algebra.operator import Operator
-from soacraft.algebra.polynomial import quotient
+from soacraft.algebra.expressions.nodes import Scaled
+from soacraft.algebra.expressions.operator import Operator
+from soacraft.algebra.rewriting.completion import Budget, OutOfBudget
+from soacraft.algebra.rewriting.factoring import Factoring
+from soacraft.algebra.rewriting.polynomial import quotient
 from soacraft.errors import SoacraftError
 from soacraft.ops.proofs import definitions
 from soacraft.ops.proofs.forms import write

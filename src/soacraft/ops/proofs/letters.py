@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from functools import reduce
 
-from soacraft.algebra.completion import OutOfBudget
-from soacraft.algebra.nodes import Identity, Scaled, product, total
-from soacraft.algebra.operator import Operator
-from soacraft.algebra.polynomial import Number, Polynomial, Word
-from soacraft.algebra.space import Space
+from soacraft.algebra.expressions.nodes import Identity, Scaled, product, total
+from soacraft.algebra.expressions.operator import Operator
+from soacraft.algebra.rewriting.completion import OutOfBudget
+from soacraft.algebra.rewriting.polynomial import Number, Polynomial, Word
+from soacraft.algebra.spaces.space import Space
 from soacraft.errors import SpaceError
 from soacraft.ops.binding import Bound, GraphBinding, SKOBinding
 from soacraft.ops.maps.leaves import MapLeaf

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 
-from soacraft.algebra.measure import Known, relative_norm
-from soacraft.algebra.operator import Operator
+from soacraft.algebra.expressions.operator import Operator
+from soacraft.algebra.values.measure import Known, relative_norm
 from soacraft.errors import SingularError
 from soacraft.model.samples.random_models import random_sko
 from soacraft.ops.binding import Bound, GraphBinding

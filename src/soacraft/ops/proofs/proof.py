@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from soacraft import markup
-from soacraft.algebra.completion import Rule
-from soacraft.algebra.operator import Operator
-from soacraft.algebra.printing import latex_words
+from soacraft.algebra.descriptions.printing import latex_words
+from soacraft.algebra.expressions.operator import Operator
+from soacraft.algebra.rewriting.completion import Rule
 from soacraft.citations import cite, key
 from soacraft.markup import Text
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from soacraft.algebra.completion import Budget, Contradiction, OutOfBudget
-from soacraft.algebra.held import released
-from soacraft.algebra.operator import Operator
+from soacraft.algebra.expressions.held import released
+from soacraft.algebra.expressions.operator import Operator
+from soacraft.algebra.rewriting.completion import Budget, Contradiction, OutOfBudget
 from soacraft.errors import SoacraftError, SpaceError
 from soacraft.model.samples.random_models import random_sko
 from soacraft.ops.namespace import Operators, operators

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from functools import singledispatch
 from typing import TypeGuard
 
-from soacraft.algebra.operator import Leaf, Operator
+from soacraft.algebra.expressions.operator import Leaf, Operator
 from soacraft.ops.derived import UP, DiagOf, LyapunovLeaf
 from soacraft.ops.leaves import DefinedLeaf, PropagatorLeaf, SparseLeaf
 from soacraft.ops.roots import RootLeaf, RootRate

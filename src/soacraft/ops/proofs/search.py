@@ -5,9 +5,9 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Iterator
 
-from soacraft.algebra.completion import Budget, OutOfBudget, Relation, System, complete
-from soacraft.algebra.factoring import Factoring, Price
-from soacraft.algebra.polynomial import Number, Polynomial, Word, quotient
+from soacraft.algebra.rewriting.completion import Budget, OutOfBudget, Relation, System, complete
+from soacraft.algebra.rewriting.factoring import Factoring, Price
+from soacraft.algebra.rewriting.polynomial import Number, Polynomial, Word, quotient
 from soacraft.ops.proofs import definitions
 from soacraft.ops.proofs.translate import Translator
 

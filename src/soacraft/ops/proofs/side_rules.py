@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from soacraft.algebra.operator import Leaf
+from soacraft.algebra.expressions.operator import Leaf
 from soacraft.ops.binding import GraphBinding
 from soacraft.ops.derivatives.leaves import SensitivityLeaf
 from soacraft.ops.derivatives.rules import on_base, one_dof, papers_pin

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from functools import reduce
 
-from soacraft.algebra.completion import Budget, OutOfBudget
-from soacraft.algebra.cost import in_product, multiplications
-from soacraft.algebra.factoring import Factoring, Price
-from soacraft.algebra.held import released
-from soacraft.algebra.nodes import Inverse, Product, Sum, product
-from soacraft.algebra.operator import Leaf, Operator
+from soacraft.algebra.descriptions.cost import in_product, multiplications
+from soacraft.algebra.expressions.held import released
+from soacraft.algebra.expressions.nodes import Inverse, Product, Sum, product
+from soacraft.algebra.expressions.operator import Leaf, Operator
+from soacraft.algebra.rewriting.completion import Budget, OutOfBudget
+from soacraft.algebra.rewriting.factoring import Factoring, Price
 from soacraft.errors import SpaceError
 from soacraft.ops.binding import Bound
 from soacraft.ops.derivatives.leaves import SensitivityLeaf

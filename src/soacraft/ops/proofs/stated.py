@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
-from soacraft.algebra.operator import Leaf, Operator
-from soacraft.algebra.space import Space
+from soacraft.algebra.expressions.operator import Leaf, Operator
+from soacraft.algebra.spaces.space import Space
 from soacraft.citations import cite
 from soacraft.ops.binding import Bound, GraphBinding
 from soacraft.ops.leaves import DefinedLeaf

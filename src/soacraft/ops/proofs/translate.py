@@ -7,12 +7,12 @@ from functools import reduce, singledispatch
 from itertools import repeat
 from typing import Any
 
-from soacraft.algebra.completion import Budget, Relation, System
-from soacraft.algebra.dispatch import no_rule
-from soacraft.algebra.nodes import Identity, Inverse, Power, Product, Scaled, Sum, Transpose, product
-from soacraft.algebra.operator import DIAGONAL, Leaf, Operator
-from soacraft.algebra.polynomial import Alphabet, Number, Polynomial, Word, exact, quotient
-from soacraft.algebra.rules import square_parts
+from soacraft.algebra.expressions.dispatch import no_rule
+from soacraft.algebra.expressions.nodes import Identity, Inverse, Power, Product, Scaled, Sum, Transpose, product
+from soacraft.algebra.expressions.operator import DIAGONAL, Leaf, Operator
+from soacraft.algebra.expressions.rules import square_parts
+from soacraft.algebra.rewriting.completion import Budget, Relation, System
+from soacraft.algebra.rewriting.polynomial import Alphabet, Number, Polynomial, Word, exact, quotient
 from soacraft.errors import SingularError
 from soacraft.ops.binding import Bound
 from soacraft.ops.derived import DOWN, UP, DiagOf, diag_of, lyapunov

@@ -1,0 +1,11 @@
+"""What can be read of an expression before anything is computed.
+
+`printing` writes it as Python and as LaTeX, `explain` lists its sweeps and the relations that chose them, `cost` counts
+them.
+"""
+
+__all__: list[str] = []
+
+
+def __dir__() -> list[str]:
+    return __all__
