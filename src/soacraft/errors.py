@@ -11,6 +11,7 @@ from itertools import islice
 
 __all__ = [
     "ConvergenceError",
+    "ExpressionError",
     "LoopError",
     "ModelError",
     "ModelFileError",
@@ -29,11 +30,13 @@ __all__ = [
 class SoacraftError(Exception):
     """Base of every error raised by soacraft.
 
-    Of a number that is not finite, `entry` is its index in an array of shape `shape`.
+    Of a number that is not finite, `entry` is its index in an array of shape `shape`. Of an expression that is read
+    from text, `place` is where in the text, from 0.
     """
 
     entry: tuple[int, ...] = ()
     shape: tuple[int, ...] = ()
+    place: int | None = None
 
 
 class ModelError(SoacraftError, ValueError):
@@ -61,6 +64,10 @@ class SizeError(SoacraftError, MemoryError):
 
 class SpaceError(SoacraftError, TypeError):
     """Operators or vectors of different spaces, sub-graphs or axes were combined."""
+
+
+class ExpressionError(SoacraftError, ValueError):
+    """The text of an expression cannot be read, or asks for what the workbench page does not do."""
 
 
 class SingularError(SoacraftError, ArithmeticError):

@@ -104,9 +104,8 @@ def fault(asked: int | None, error: BaseException) -> str:
         told = {"kind": type(error).__name__, "text": str(error).encode("utf-8", "replace").decode()}
     else:
         told = {"kind": "fault", "text": f"a mistake inside soacraft, please report it: {type(error).__name__}."}
-    place = getattr(error, "place", None)
-    if isinstance(place, int):
-        told["place"] = place
+    if isinstance(error, SoacraftError) and error.place is not None:
+        told["place"] = error.place
     return _text({"id": asked, "error": told})
 
 
