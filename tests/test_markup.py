@@ -1,143 +1,19 @@
-"""HTML for notebooks: escaped, offline, small for large models."""
+"""Building blocks of HTML, and the list of identities that is shown with them."""
 
-from html.parser import HTMLParser
-
-import numpy as np
 import pytest
+from tests.cards.page import HOSTILE, Page
 
 import soacraft as sc
 from soacraft import markup
-from soacraft.kinematics import report
-from soacraft.loops import TreeAugmented
 from soacraft.markup import Html, Text
 
-HOSTILE = "<img src=x onerror=alert(1)>&amp;\"'<script>"
 
-
-class Page(HTMLParser):
-    """What a browser would see: tags, attributes, words; complains of tags that are not closed."""
-
-    def __init__(self, html):
-        super().__init__()
-        self.tags, self.open, self.words, self.attributes = [], [], [], []
-        self.feed(html)
-        self.close()
-        assert not self.open, self.open
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append(tag)
-        self.attributes += attrs
-        if tag not in ("input", "br"):
-            self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        self.words.append(data)
-
-    @property
-    def text(self):
-        return " ".join(self.words)
-
-
-def hostile_model():
-    mb = sc.Multibody(HOSTILE)
-    pin, inertia = sc.Pin((0, 0, 1)), sc.Inertia(1.0, moment=np.eye(3))
-    a = mb.add_body(HOSTILE, "inertial", pin, inertia)
-    b = mb.add_body("b<b>", a, pin, inertia, inboard=sc.Pose(translation=(1, 0, 0)))
-    mb.close_loop(HOSTILE, "inertial", b, sc.Planar())
-    return mb
-
-
-def hostile_distances():
-    mb = sc.Multibody("two")
-    mb.root.add_geometry(sc.Geometry(HOSTILE, "plane"))
-    mb.add_body("ball", None, sc.Free(), sc.Inertia(1.0)).add_geometry(sc.Geometry(HOSTILE, "sphere", (0.5,)))
-    return sc.contact.Scene(mb).distances(mb.neutral())
-
-
-def shown():
-    mb = hostile_model()
-    arm = sc.load("arm7")
-    s = sc.operators(arm)
-    tree = sc.serial_chain(2)
-    loops = TreeAugmented(mb)
-    return {
-        "model": mb,
-        "sub-graph": arm.subgraph(["link1", "link2"]),
-        "tree": mb.tree(),
-        "mermaid": mb.to_mermaid(),
-        "health": sc.check(mb),
-        "import": sc.load("panda").import_report,
-        "explain": (s.H * s.phi * s.M * s.phi.T * s.H.T).inv.explain(),
-        "verify": sc.verify(s.H * s.P, s.H),
-        "proof": sc.prove(s.H * s.psi * s.M * s.psi.T * s.H.T, s.D),
-        "no proof": sc.prove(s.phi, s.psi),
-        "operator": sc.check_operator(s.Omega),
-        "hinge": sc.check_hinge(sc.Pin((0, 0, 1))),
-        "loops": report(mb),
-        "result": loops.forward_dynamics(mb.q, mb.v, np.ones(2)),
-        "batch": loops.forward_dynamics(np.stack([mb.q, mb.q]), np.stack([mb.v, mb.v]), np.ones(2)),
-        "kinematics": sc.inverse_kinematics(tree, {"link2/tip": (1.0, 0.0, -1.0)}, q0=[0.1, 0.2]),
-        "distances": hostile_distances(),
-        "identities": sc.identities,
-        "papers": sc.papers(),
-        "models": sc.models(),
-    }
-
-
-@pytest.fixture(scope="module")
-def pages():
-    return {name: (thing, thing._repr_html_()) for name, thing in shown().items()}
-
-
-def test_every_page_is_whole_and_stands_alone(pages):
-    for name, (_, html) in pages.items():
-        page = Page(html)
-        assert not {"script", "link", "img", "iframe", "b"} & set(page.tags), name
-        assert not [value for key, value in page.attributes if key in ("src", "href")], name
-        assert "http" not in html, name
-        assert len(html) < 60_000, name
-        assert page.text.strip(), name
-
-
-def test_names_are_shown_as_they_are(pages):
-    for name in ("model", "tree", "health", "loops", "result"):
-        text = Page(pages[name][1]).text
-        assert HOSTILE in text or repr(HOSTILE)[1:-1] in text, name
-
-
-def test_the_words_of_the_text_are_there(pages):
-    def words(name):
-        return Page(pages[name][1]).text
-
-    assert "b<b>" in words("model")
-    assert "not equal on" in words("verify")
-    assert words("verify").count("not equal") > 3  # a row for each model
-    assert "Jain 2016 Eq. 30" in words("explain")
-    assert r"\mathcal{D}" in words("proof")
-    assert "derived rules" in words("proof")
-    assert "not found: the sides differ" in words("no proof")
-    assert "adjoint dot test" in words("operator")
-    assert "all checks passed" in words("hinge")
-    assert "mobility" in words("loops")
-    assert "multipliers" in words("result")
-    assert "converged" in words("kinematics")
-    assert all(identity.name in words("identities") for identity in sc.identities)
-    assert any(key == "oninput" for key, _ in Page(pages["identities"][1]).attributes)
-    assert "arm7" in words("models")
-
-
-def test_large_models_are_cut_with_a_line_that_says_so():
-    mb = sc.serial_chain(10_000)
-    html = mb._repr_html_()
-    assert len(html) < 60_000
-    assert "... 9,940 more of 10,000; tree() and bodies have all" in Page(html).text
+def test_long_texts_are_cut_with_a_line_that_says_so():
     long = Text("\n".join(["line"] * 3_000))
     assert "... 2,600 more lines; print it to see all" in Page(long._repr_html_()).text
     wide = Text("x" * 100_000)
     assert len(wide._repr_html_()) < 1_000
+    assert "a formula of 10,000 characters" in markup.math("x" * 10_000)
 
 
 def test_tables():

@@ -82,7 +82,9 @@ def test_importing_soacraft_imports_nothing_else_of_it():
         ("sc.load('arm7')", set()),
         ("mb = sc.load('arm7'); sc.dynamics.mass_matrix(mb, mb.q)", set()),
         ("sc.operators(sc.load('arm7'), 'H phi')", {"decimal", "fractions"}),
+        ("sc.view", {"decimal", "fractions"}),
         ("sc.view.draw(sc.load('arm7')).svg()", {"decimal", "fractions"}),
+        ("sc.load('arm7')._repr_html_()", set()),
         ("sc.load('panda')", {"decimal", "importlib.resources", "json", "msgspec", "tempfile", "xml"}),
     ],
 )

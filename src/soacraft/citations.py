@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from soacraft import markup
+from soacraft.cards import card
 
 
 class Paper(NamedTuple):
@@ -148,7 +149,8 @@ class Papers(tuple[Paper, ...]):
 
     def _repr_html_(self) -> str:
         rows = [(p.short, p.number, p.reference) for p in self]
-        return markup.joined(markup.table(["cited as", "in docstrings", "reference"], rows), markup.paragraph(FORMULAS))
+        table = markup.table(["cited as", "in docstrings", "reference"], rows)
+        return card("papers", table, markup.paragraph(FORMULAS))
 
 
 def papers() -> Papers:

@@ -1,6 +1,6 @@
 """Building blocks of HTML for notebooks: no script from elsewhere, every word escaped, long tables cut with a line.
 
-`_repr_html_` of models, reports and results is made of these.
+Cards (`soacraft.cards`) of models, reports and results are made of these.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from typing import Any
 ROWS, LINES = 60, 400
 #: Characters of one cell.
 WIDTH = 300
+#: Characters of LaTeX of one formula: what is longer fills pages, and holds up the browser.
+FORMULA = 6000
 
-_CELL = "text-align:left;vertical-align:top"
 #: What a filter box does: rows of the table beneath it are hidden unless they hold the words typed.
 _FILTER = (
     "const w=this.value.toLowerCase();"
@@ -69,8 +70,19 @@ def code(x: Any) -> Html:
 
 
 def math(latex: str) -> Html:
-    """A formula, for notebooks and pages that show LaTeX."""
+    """A formula, for notebooks and pages that show LaTeX; of a long one how long it is."""
+    if len(latex) > FORMULA:
+        return words(f"a formula of {len(latex):,} characters; print its latex() to see it")
     return Html(rf'<span class="math">\({escape(latex)}\)</span>')
+
+
+def numbers(x: Iterable[float]) -> str:
+    """A few numbers in one cell, to six digits.
+
+    >>> numbers([1.0, -0.0, 2 / 3])
+    '1  0  0.666667'
+    """
+    return "  ".join(f"{each + 0.0:.6g}" for each in x)
 
 
 def preformatted(text: str, lines: int = LINES) -> Html:
@@ -91,10 +103,8 @@ def table(head: Sequence[str], rows: Sequence[Sequence[Any]], total: int = 0, mo
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    top = "".join(f'<th style="{_CELL}">{words(title)}</th>' for title in head)
-    body = "".join(
-        "<tr>" + "".join(f'<td style="{_CELL}">{words(cell)}</td>' for cell in row) + "</tr>" for row in rows
-    )
+    top = "".join(f"<th>{words(title)}</th>" for title in head)
+    body = "".join("<tr>" + "".join(f"<td>{words(cell)}</td>" for cell in row) + "</tr>" for row in rows)
     return f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
 
 
@@ -104,11 +114,6 @@ def searchable(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> Html:
     return Html(f"<div>{box}{_table(head, rows)}</div>")
 
 
-def folded(summary: Any, inside: Html) -> Html:
-    """What is opened by a click."""
-    return Html(f"<details><summary>{words(summary)}</summary>{inside}</details>")
-
-
-def joined(*parts: Html) -> str:
-    """Parts below each other."""
-    return f"<div>{''.join(parts)}</div>"
+def folded(summary: Any, inside: Html, is_open: bool = False) -> Html:
+    """What is opened and folded by a click."""
+    return Html(f"<details{' open' if is_open else ''}><summary>{words(summary)}</summary>{inside}</details>")

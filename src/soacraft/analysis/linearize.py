@@ -22,7 +22,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.linalg
 
+from soacraft import markup
 from soacraft.analysis.finite import refusing_overflow
+from soacraft.cards import card
 from soacraft.dynamics.arguments import read_problem
 from soacraft.dynamics.coupled import is_coupled
 from soacraft.dynamics.derivatives import forward_dynamics_derivatives
@@ -44,6 +46,8 @@ Complex = npt.NDArray[np.complex128]
 
 #: Growth rates this small relative to the largest rate are what rounding makes of a double eigenvalue zero.
 NO_GROWTH = 1e-7
+#: Rows of A whose eigenvalues a notebook shows: they take O(nv^3).
+EIGENVALUES = 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +104,13 @@ class Linearization:
         nv = len(self.dof_names)
         batch = "" if self.A.ndim == 2 else f", batch {self.A.shape[:-2]}"
         return f"Linearization of {nv} dofs: A {2 * nv} x {2 * nv}, B {2 * nv} x {nv}{batch}"
+
+    def _repr_html_(self) -> str:
+        if self.A.ndim > 2 or len(self.A) > EIGENVALUES:
+            return card(repr(self))
+        rows = [(f"{x.real + 0.0:.6g}", f"{x.imag + 0.0:.6g}") for x in self.eigenvalues]
+        table = markup.table(["growth rate [1/s]", "frequency [rad/s]"], rows, more="eigenvalues has all")
+        return card(repr(self), markup.paragraph(f"stable: {'yes' if self.is_stable else 'no'}"), table)
 
 
 def _eigen(A: Array, xi: Array, dv: Array) -> tuple[Complex, Complex]:

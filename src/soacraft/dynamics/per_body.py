@@ -9,6 +9,8 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 import numpy.typing as npt
 
+from soacraft import markup
+from soacraft.cards import card, says_why
 from soacraft.errors import ModelError, StaleError
 from soacraft.model.tree.frames.frame import Body, Frame
 from soacraft.model.tree.graph import Graph, size_text
@@ -117,6 +119,18 @@ class Poses(_PerBody):
 
     def __repr__(self) -> str:
         return f"poses of {_shown(self._source.graph, self.rotation.shape[:-3])}"
+
+    @says_why
+    def _repr_html_(self) -> str:
+        if self.rotation.ndim > 3:
+            return card(repr(self))
+        names = [body.name for body in self._source.place][: markup.ROWS]
+        rows = [
+            (name, markup.numbers(p), " | ".join(map(markup.numbers, R)))
+            for name, p, R in zip(names, self.translation, self.rotation, strict=False)
+        ]
+        head = ["body", "place [m]", "rotation, row by row"]
+        return card(repr(self), markup.table(head, rows, total=len(self), more="np.asarray has all"))
 
 
 class NodeMotion(NamedTuple):
@@ -228,6 +242,19 @@ class BodyArray(_PerBody, np.lib.mixins.NDArrayOperatorsMixin):
     def __repr__(self) -> str:
         lead = self._array.shape[: self._array.ndim - 1 - self._source.rank]
         return f"{self.kind} of {_shown(self._source.graph, lead)}, expressed in {self.expressed_in}:\n{self._array!r}"
+
+    @says_why
+    def _repr_html_(self) -> str:
+        lead = self._array.shape[: self._array.ndim - 1 - self._source.rank]
+        head = f"{self.kind} of {_shown(self._source.graph, lead)}, expressed in {self.expressed_in}"
+        if lead:
+            return card(head)
+        names = [body.name for body in self._source.place][: markup.ROWS]
+        rows = [
+            (name, " | ".join(map(markup.numbers, np.atleast_2d(x))))
+            for name, x in zip(names, self._array, strict=False)
+        ]
+        return card(head, markup.table(["body", "numbers"], rows, total=len(self._array), more="np.asarray has all"))
 
 
 def _shown(graph: Graph, batch: tuple[int, ...]) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from soacraft import markup
+from soacraft.cards import card
 from soacraft.errors import ModelFileError
 from soacraft.files import library
 from soacraft.files.builtin import BUILTIN
@@ -151,7 +152,7 @@ class ModelTable(tuple[ModelFacts, ...]):
         return "\n".join(_row(row, widths) for row in rows)
 
     def _repr_html_(self) -> str:
-        return markup.joined(markup.table(_COLUMNS, self._rows()))
+        return card(f"{len(self)} models", markup.table(_COLUMNS, self._rows()))
 
 
 def _row(cells: list[str], widths: list[int]) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from soacraft import markup
+from soacraft.cards import card
 from soacraft.errors import ModelError
 
 SEVERITIES = ("error", "warning", "note")
@@ -89,9 +90,7 @@ class HealthReport:
 
     def _repr_html_(self) -> str:
         head = ["severity", "subject", "value", "finding"]
-        return markup.joined(
-            markup.paragraph(self.summary()), markup.table(head, self._rows(), more="print(report) shows all")
-        )
+        return card(self.summary(), markup.table(head, self._rows(), more="print(report) shows all"))
 
 
 def _rank(severity: str) -> int:

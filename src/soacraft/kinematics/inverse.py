@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from soacraft import markup
+from soacraft.cards import card
 from soacraft.dynamics.arguments import read_graph
 from soacraft.errors import ConvergenceError, LoopError, StateError
 from soacraft.kinematics.bounds import Bounds, Sides, read_fixed
@@ -95,7 +96,7 @@ class KinematicsResult:
         rows = [(name, f"{np.max(gap.distance):.3g}", f"{np.max(gap.angle):.3g}") for name, gap in rest.items()]
         limits = [markup.paragraph(f"at limits: {', '.join(self.active_limits)}")] if self.active_limits else []
         titles = ["target, loop or coupling", "off by [m]", "off by [rad]"]
-        return markup.joined(markup.paragraph(head), markup.table(titles, rows), *limits)
+        return card(head, markup.table(titles, rows), *limits)
 
     def _verdict(self) -> str:
         if np.ndim(self.converged):

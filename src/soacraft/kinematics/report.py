@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from soacraft import markup
+from soacraft.cards import card
 from soacraft.dynamics.arguments import read_graph, read_problem
 from soacraft.errors import StateError
 from soacraft.kinematics.independent import dofs_named, row_names, weakest_row
@@ -141,7 +142,7 @@ class Report:
         off = sorted(rows, key=lambda row: row[-1] == "met")
         titles = ["loop or coupling", "distance [m]", "angle [rad]", "speed", ""]
         below = [markup.paragraph(line) for line in notes if " is off by " not in line]
-        return markup.joined(markup.paragraph(head), markup.table(titles, off), *below)
+        return card(head, markup.table(titles, off), *below)
 
 
 def report(mb: Graph, q: Any = None, v: Any = None, tolerance: float = CLOSED) -> Report:

@@ -11,10 +11,13 @@ Euler for every body.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
+from soacraft import markup
+from soacraft.cards import card, says_why
 from soacraft.dynamics.arguments import read_problem
 from soacraft.dynamics.engine import answer
 from soacraft.errors import ModelError, near
@@ -100,6 +103,14 @@ class HingeForces:
         shown = [f"  {name}: {np.array2string(self[name] + 0.0, precision=6, suppress_small=True, max_line_width=200)}"
                  for name in self]  # fmt: skip
         return "\n".join([head, *shown[:12], *(["  ..."] if len(shown) > 12 else [])])
+
+    @says_why
+    def _repr_html_(self) -> str:
+        head = repr(self).partition("\n")[0]
+        if self._tree.ndim > 2:
+            return card(head)
+        rows = [(x, markup.numbers(self[x][:3]), markup.numbers(self[x][3:])) for x in islice(self, markup.ROWS)]
+        return card(head, markup.table(["hinge or loop", "moment [N m]", "force [N]"], rows, total=len(self)))
 
 
 def hinge_forces(

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from soacraft import markup
+from soacraft.cards import card, part, says_why
 from soacraft.errors import StaleError, StateError
 from soacraft.loops.hinge_forces import HingeForces, hinge_forces
 from soacraft.model.states.coordinates import Forces
@@ -310,14 +311,21 @@ class Result:
             lines.append(f"redundant: {'; '.join(self.redundant[:12])}{' ...' if len(self.redundant) > 12 else ''}")
         return "\n".join(lines)
 
+    @says_why
     def _repr_html_(self) -> str:
-        head = markup.paragraph(repr(self).splitlines()[0])
+        head, *rest = repr(self).splitlines()
+        notes = [markup.paragraph(line) for line in rest if line.startswith("redundant: ")]
         if self.vdot.ndim > 1:
-            return markup.joined(head)
-        moves = [(name, f"{x:.6g}") for name, x in zip(self._source.dof_names, self.vdot + 0.0, strict=True)]
+            return card(head, *notes)
+        names, units = self._source.dof_names, self.units
+        moves = [(name, f"{x:.6g}", unit) for name, x, unit in zip(names, self.vdot + 0.0, units, strict=True)]
         ties = [(name, _shown(x)) for name, x in self.multipliers.items()]
-        return markup.joined(
-            head, markup.table(["dof", "vdot"], moves), markup.table(["loop or coupling", "multipliers"], ties)
+        kept = markup.table(["loop or coupling", "multipliers"], ties)
+        return card(
+            head,
+            part("accelerations", lambda: markup.table(["dof", "vdot", "unit"], moves), True),
+            part("forces of closures", lambda: kept, True),
+            *notes,
         )
 
     def _rank_text(self) -> str:

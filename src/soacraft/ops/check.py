@@ -16,6 +16,7 @@ from soacraft.algebra.expressions.operator import Operator
 from soacraft.algebra.values.evaluate import array, columns_of
 from soacraft.algebra.values.measure import largest_ratio, random_columns, sizes
 from soacraft.arguments import Seed, read_seed
+from soacraft.cards import card
 from soacraft.errors import SpaceError
 from soacraft.ops.binding import GraphBinding, SKOBinding
 from soacraft.ops.derived import diag_of
@@ -53,8 +54,8 @@ class OperatorReport:
 
     def _repr_html_(self) -> str:
         rows = [(name, f"{error:.1e}", "ok" if error <= self.tolerance else "FAILS") for name, error in self.checks]
-        head = markup.paragraph(markup.Html(f"check of {markup.code(self.expression)}"))
-        return markup.joined(head, markup.table(["check", "relative error", ""], rows))
+        head = markup.Html(f"check of {markup.code(self.expression)}")
+        return card(head, markup.table(["check", "relative error", ""], rows))
 
 
 def check_operator(expr: Operator, tolerance: float = 1e-9, seed: Seed = 0) -> OperatorReport:

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from soacraft import markup
 from soacraft.algebra.expressions.held import released
 from soacraft.algebra.expressions.operator import Operator
 from soacraft.algebra.values.evaluate import array
 from soacraft.algebra.values.measure import largest_ratio, sizes
+from soacraft.cards import card
 from soacraft.errors import ModelError, SpaceError, StateError
 from soacraft.ops.derivatives.diff import differentiated, direction_along
 
@@ -52,7 +52,7 @@ class DerivativeReport:
         )
 
     def _repr_html_(self) -> str:
-        return markup.paragraph(repr(self))
+        return card(repr(self))
 
 
 def check_derivative(

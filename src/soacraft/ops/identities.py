@@ -18,6 +18,7 @@ import numpy as np
 from soacraft import markup
 from soacraft.algebra.expressions.nodes import I
 from soacraft.algebra.expressions.operator import Operator
+from soacraft.cards import card
 from soacraft.citations import cite, each, numbered
 from soacraft.errors import ModelError
 from soacraft.ops.derived import diag_of
@@ -391,7 +392,8 @@ class Identities(tuple[Identity, ...]):
 
     def _repr_html_(self) -> str:
         rows = [(x.name, markup.math(x.relation.latex), markup.code(x.relation.text), _where(x)) for x in self]
-        return markup.searchable(["name", "relation", "as text", "source"], rows)
+        table = markup.searchable(["name", "relation", "as text", "source"], rows)
+        return card(f"{len(self)} identities", table)
 
 
 def _has(identity: Identity, word: str) -> bool:

@@ -18,6 +18,7 @@ from soacraft.algebra.spaces.space import fits
 from soacraft.algebra.spaces.vectors import StackedVector
 from soacraft.algebra.values.measure import largest_ratio, relative_norm
 from soacraft.arguments import whole_number
+from soacraft.cards import card
 from soacraft.errors import ModelError, SpaceError
 from soacraft.model.flat.sko import SKOModel
 from soacraft.model.samples.random_models import random_sko, random_tree
@@ -61,7 +62,7 @@ class Verification:
     def _repr_html_(self) -> str:
         said = {True: "equal", False: "not equal"}
         rows = [(where, f"{error:.1e}", said[error <= self.tolerance]) for where, error in self.errors]
-        return markup.joined(markup.paragraph(repr(self)), markup.table(["on", "relative error", ""], rows))
+        return card(repr(self), markup.table(["on", "relative error", ""], rows))
 
 
 def _count(n: int) -> str:

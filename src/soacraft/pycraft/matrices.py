@@ -211,6 +211,9 @@ class SpatialMatrixOperator(Held):
     def _repr_latex_(self) -> str:
         return self.operator._repr_latex_()
 
+    def _repr_html_(self) -> str:
+        return self.operator._repr_html_()
+
 
 class SpatialSquareMatrixOperator(SpatialMatrixOperator):
     """An operator with the same bodies for rows and columns; its blocks need not be square."""

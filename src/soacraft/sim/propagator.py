@@ -8,8 +8,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from soacraft import markup
 from soacraft.arguments import whole_number
 from soacraft.attributes import Strict
+from soacraft.cards import card, part, says_why
 from soacraft.errors import ModelError, StateError
 from soacraft.loops import Solver
 from soacraft.markup import Text
@@ -172,6 +174,10 @@ class Propagator(Strict):
     def __repr__(self) -> str:
         by = self._why.partition(":")[0]
         return f"Propagator of {self._acting.name!r} at t = {self.t:.9g} s: {by}, {self._method!r}"
+
+    @says_why
+    def _repr_html_(self) -> str:
+        return card(repr(self), part("report", lambda: markup.preformatted(self.report()), True))
 
     # -- running -----------------------------------------------------------------------------------------------
 

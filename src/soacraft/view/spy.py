@@ -8,19 +8,20 @@ from collections.abc import Sequence
 import numpy as np
 
 from soacraft.algebra.expressions.operator import Operator
+from soacraft.algebra.spaces.block_colours import PALE, block_colour, drawn_blocks, segment_borders
 from soacraft.algebra.spaces.space import Space
 from soacraft.algebra.values.support import support
 from soacraft.errors import SpaceError
 from soacraft.view.drawing.marks import INK, QUIET, Box, Line, Mark, Words, shortened, width_of
 from soacraft.view.drawing.picture import Picture
-from soacraft.view.palette import GREY, mixed, segment_colour
-from soacraft.view.structure import drawn_blocks, drawn_spaces, relative_sizes, segment_borders
+from soacraft.view.palette import mixed
+from soacraft.view.structure import drawn_spaces, relative_sizes
 
 #: Blocks on a side at most: beyond, neither eyes nor browsers follow.
 MOST = 400
 #: So many powers of ten below the largest entry a block has no ink left.
 _DECADES = 4.0
-_EMPTY, _SIDE, _TEXT = "#f3f5f7", 460.0, 9.0
+_SIDE, _TEXT = 460.0, 9.0
 
 
 def spy(expr: Operator, magnitude: bool = False) -> Picture:
@@ -72,29 +73,19 @@ def _cells(
     rows, cols = expr.spaces
     can, inked = support(expr), 0.92 * cell
     sizes = relative_sizes(expr) if magnitude else None
-    area = Box(left, top, cell * len(across), cell * len(up), _EMPTY)
+    area = Box(left, top, cell * len(across), cell * len(up), PALE)
     marks: list[Mark] = [area]
     for n, i in enumerate(up):
         for m, j in enumerate(across):
             if not can[i, j]:
                 continue
-            colour, size = _colour(rows, cols, i, j), ""
+            colour, size = block_colour(rows, cols, i, j), ""
             if sizes is not None:
                 largest = float(np.max(sizes[..., rows.block(i), cols.block(j)], initial=0.0))
-                colour, size = mixed(colour, _EMPTY, _faint(largest)), f": {largest:.2g} of the largest"
+                colour, size = mixed(colour, PALE, _faint(largest)), f": {largest:.2g} of the largest"
             name = f"[{rows.labels[i]}, {cols.labels[j]}]{size}"
             marks.append(Box(left + m * cell, top + n * cell, inked, inked, colour, title=name))
     return marks
-
-
-def _colour(rows: Space, cols: Space, i: int, j: int) -> str:
-    """That of the segment both are on, or a light mixture of those of two; grey where a space has no tree."""
-    if rows.tree is None or cols.tree is None or rows.tree.names != cols.tree.names:
-        tree, k = (rows.tree, i) if rows.tree is not None else (cols.tree, j)
-        return GREY if tree is None else segment_colour(tree.branch_of(k).index)
-    a, b = rows.tree.branch_of(i).index, cols.tree.branch_of(j).index
-    both = mixed(segment_colour(a), segment_colour(b), 0.5)
-    return both if a == b else mixed(both, _EMPTY, 0.45)
 
 
 def _faint(size: float) -> float:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from soacraft.algebra.expressions.operator import Operator
+from soacraft.algebra.spaces.block_colours import drawn_blocks, segment_borders
 from soacraft.algebra.spaces.space import Space
 from soacraft.algebra.values.evaluate import array
 from soacraft.algebra.values.support import support
@@ -96,20 +97,6 @@ def relative_sizes(expr: Operator) -> npt.NDArray[np.float64]:
             largest = float(np.max(dense[..., *where], initial=0.0))
             dense[..., *where] /= largest or 1.0
     return dense
-
-
-def drawn_blocks(space: Space) -> list[int]:
-    """The blocks that have entries, in the order that users meet them."""
-    return [k for k in space.order if space.dims[k]]
-
-
-def segment_borders(space: Space, drawn: Sequence[int]) -> set[int]:
-    """Before which of the drawn blocks another serial segment begins."""
-    tree = space.tree
-    if tree is None:
-        return set()
-    segment = [tree.branch_of(k).index for k in drawn]
-    return {n for n in range(1, len(drawn)) if segment[n] != segment[n - 1]}
 
 
 def _joined(cells: Sequence[str], before: set[int], line: str) -> str:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import soacraft as sc
-from soacraft.algebra.operator import Operator
+from soacraft.algebra.expressions.operator import Operator
 from soacraft.errors import SoacraftError
 from soacraft.ops.check import read_back
 from soacraft.view.workbench import Scope

@@ -11,7 +11,9 @@ from soacraft.algebra.expressions import rules
 from soacraft.algebra.expressions.dispatch import no_rule
 from soacraft.algebra.expressions.nodes import Identity, Inverse, Power, Product, Scaled, Sum, Transpose
 from soacraft.algebra.expressions.operator import DIAGONAL, Leaf, Operator
+from soacraft.cards import card, part
 from soacraft.citations import cite, key
+from soacraft.markup import Html
 
 if TYPE_CHECKING:
     from soacraft.algebra.descriptions.cost import Cost
@@ -95,12 +97,19 @@ class Explanation:
         below = (*self._costs(), *self._program(), *told, *self._papers())
         return "\n".join([head, lines[0], rule, *lines[1:-2], rule, *lines[-2:], *below])
 
-    def _repr_html_(self) -> str:
+    def html_table(self) -> Html:
+        """The sweeps as a table for a card."""
         rows = [(name, s.kind, markup.code(s.operator), s.cost, cite(s.why)) for name, s in self._steps]
-        below = [markup.paragraph(line) for line in (*self._costs(), *self._program(), *self._papers())]
-        head = markup.paragraph(markup.Html(f"{markup.code(self.expression)} : {markup.words(self.spaces)}"))
-        loops = [] if self.loops is None else [markup.code(line) for line in self.loops.text]
-        return markup.joined(head, markup.table(HEAD, rows), *below, *map(markup.paragraph, loops))
+        return markup.table(HEAD, rows)
+
+    def _repr_html_(self) -> str:
+        below = [markup.paragraph(line) for line in (*self._costs(), *self._papers())]
+        if self._program():
+            below.append(part("program", lambda: markup.preformatted("\n".join(self._program()))))
+        if self.loops is not None:
+            below.append(part("loops", lambda: markup.preformatted("\n".join(self.loops.text)), True))
+        head = Html(f"{markup.code(self.expression)} : {markup.words(self.spaces)}")
+        return card(head, self.html_table(), *below)
 
 
 def _shortened(text: str, width: int = 48) -> str:

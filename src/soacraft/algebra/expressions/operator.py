@@ -22,6 +22,7 @@ from soacraft.algebra.spaces.blocks import Blocks
 from soacraft.algebra.spaces.rounding import measurer
 from soacraft.algebra.spaces.space import Space, columns, real
 from soacraft.algebra.spaces.vectors import StackedVector
+from soacraft.cards import says_why
 from soacraft.errors import SpaceError
 from soacraft.results import refuse_large
 
@@ -599,6 +600,12 @@ class Operator(ABC):
 
     def _repr_latex_(self) -> str:
         return f"${self.latex()}$"
+
+    @says_why
+    def _repr_html_(self) -> str:
+        from soacraft.algebra.descriptions.cards import expression_card
+
+        return expression_card(self)
 
 
 class Leaf(Operator):

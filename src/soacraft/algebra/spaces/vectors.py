@@ -11,6 +11,7 @@ import numpy.typing as npt
 from soacraft.algebra.spaces.rounding import measurer, noise
 from soacraft.algebra.spaces.selection import chosen, entries, is_several
 from soacraft.algebra.spaces.space import Space, finite_numbers, numbers, real
+from soacraft.cards import says_why
 from soacraft.errors import SpaceError
 from soacraft.results import finite_or_refused
 
@@ -145,6 +146,12 @@ class StackedVector:
         if len(rows) > 24:
             rows = [*rows[:12], f"  ... {len(rows) - 18} more ...", *rows[-6:]]
         return "\n".join([f"vector of {self.space!r}", *rows])
+
+    @says_why
+    def _repr_html_(self) -> str:
+        from soacraft.algebra.spaces.vector_card import vector_card
+
+        return vector_card(self)
 
     def _meet(self, other: Any, do: Callable[[Any, Any], Any]) -> StackedVector:
         if isinstance(other, StackedVector):

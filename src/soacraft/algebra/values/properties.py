@@ -26,6 +26,7 @@ from soacraft.algebra.values.determinant import is_triangular, narrowest
 from soacraft.algebra.values.evaluate import array
 from soacraft.algebra.values.measure import sizes
 from soacraft.algebra.values.support import MOST, Flags, closure, support
+from soacraft.cards import card
 from soacraft.errors import SingularError, SpaceError
 
 Array = npt.NDArray[np.float64]
@@ -64,8 +65,8 @@ class Properties:
         return "\n".join([f"properties of {self.expression}", *lines])
 
     def _repr_html_(self) -> str:
-        head = markup.paragraph(markup.Html(f"properties of {markup.code(self.expression)}"))
-        return markup.joined(head, markup.table(["property", "", "because"], self._rows()))
+        head = markup.Html(f"properties of {markup.code(self.expression)}")
+        return card(head, markup.table(["property", "", "because"], self._rows()))
 
 
 @at_one_instant

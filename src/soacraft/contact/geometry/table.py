@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from soacraft import markup
+from soacraft.cards import card
 from soacraft.spatial.checks import Array
 
 Integers = npt.NDArray[np.int64]
@@ -82,5 +83,7 @@ class Contacts:
         return "\n".join(lines + ["  ..."] * (len(self) > _SHOWN))
 
     def _repr_html_(self) -> str:
-        rows = [[row.a, row.b, f"{row.distance:.6g}", str(row.state)] for row in self]
-        return markup.table(["a", "b", "distance (m)", "state"], rows)
+        first = (self[i] for i in range(min(len(self), markup.ROWS)))
+        rows = [[row.a, row.b, f"{row.distance:.6g}", str(row.state)] for row in first]
+        table = markup.table(["a", "b", "distance [m]", "state"], rows, total=len(self), more="iterate for all")
+        return card(repr(self).partition("\n")[0], table)

@@ -9,6 +9,7 @@ import numpy as np
 
 from soacraft import markup
 from soacraft.arguments import Seed, read_seed, whole_number
+from soacraft.cards import card
 from soacraft.errors import ModelError, StateError
 from soacraft.model.hinges.base import (
     H_T_of,
@@ -82,7 +83,7 @@ class HingeReport:
             for name, error, tolerance, ok, hint in self.checks
         ]
         head = ["", "check", "error", "allowed", "hint"]
-        return markup.joined(markup.paragraph(self.summary()), markup.table(head, rows))
+        return card(self.summary(), markup.table(head, rows))
 
     def __repr__(self) -> str:
         lines = [self.summary()]

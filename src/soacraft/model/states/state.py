@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 import numpy as np
 
 from soacraft.attributes import Strict
+from soacraft.cards import says_why
 from soacraft.errors import StaleError, StateError
 from soacraft.model.flat import armature, realize
 from soacraft.model.flat import axes as representation
@@ -326,6 +327,12 @@ class State(Strict):
     def __repr__(self) -> str:
         batch = "" if not self._batch else f", batch {self._batch}"
         return f"State of {self._graph.name!r}: {self.q.shape[-1]} coordinates, {self.v.shape[-1]} velocities{batch}"
+
+    @says_why
+    def _repr_html_(self) -> str:
+        from soacraft.model.states.cards import state_card
+
+        return state_card(self)
 
     def replace(self, q: Any = None, v: Any = None, vdot: Any = None, forces: Any = None) -> State:
         """The same state with some parts new; unchanged parts keep what was computed for them.

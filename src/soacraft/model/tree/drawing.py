@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from soacraft import markup
+from soacraft.cards import says_why
 from soacraft.markup import Text
 from soacraft.model.tree.frames.frame import Body, Carrier
 from soacraft.model.tree.graph import Graph, size_text
@@ -55,8 +55,11 @@ class Drawn(Graph):
         """
         return dot(self)
 
+    @says_why
     def _repr_html_(self) -> str:
-        return html(self)
+        from soacraft.model.tree.cards import model_card
+
+        return model_card(self)
 
 
 def tree(graph: Graph) -> Text:
@@ -94,21 +97,6 @@ def _described(body: Body) -> str:
     if len(body.nodes) > 6:
         nodes = f"{len(body.nodes)} nodes"
     return f"{_line(body.name)}  {named}{body.hinge!r}{f'  [{nodes}]' if nodes else ''}"
-
-
-def html(graph: Graph) -> str:
-    """A table of the bodies for a notebook, the first ones of a large model; then loops and couplings."""
-    rows = [
-        (body.name, body.parent.name, body.hinge_name, repr(body.hinge), f"{body.inertia.mass:.4g}")
-        for body in graph.bodies[: markup.ROWS]
-    ]
-    head = ("body", "on", "hinge", "its kind", "mass [kg]")
-    ties = [markup.table(["loop"], [[repr(x)] for x in graph.loops])] if graph.loops else []
-    ties += [markup.table(["coupling"], [[repr(x)] for x in graph.couplings])] if graph.couplings else []
-    more = "tree() and bodies have all"
-    return markup.joined(
-        markup.paragraph(repr(graph)), markup.table(head, rows, total=len(graph.bodies), more=more), *ties
-    )
 
 
 def mermaid(graph: Graph) -> Text:

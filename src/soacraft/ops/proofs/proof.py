@@ -9,6 +9,7 @@ from soacraft import markup
 from soacraft.algebra.descriptions.printing import latex_words
 from soacraft.algebra.expressions.operator import Operator
 from soacraft.algebra.rewriting.completion import Rule
+from soacraft.cards import card, part
 from soacraft.citations import cite, key
 from soacraft.markup import Text
 
@@ -118,16 +119,17 @@ class Proof:
         return f"${self.latex()}$"
 
     def _repr_html_(self) -> str:
+        goal = markup.math(f"{self.left.latex()} = {self.right.latex()}")
         if not self.found:
-            goal = markup.math(self.latex())
-            return markup.joined(markup.paragraph(goal), markup.paragraph(f"not found: {self.reason}"))
-        rows = [(markup.math(self.left.latex()), "")]
-        rows += [(markup.math("= " + step.expression.latex()), _because(step)) for step in self.steps]
-        lemmas = [(repr(rule), _derivation(rule)) for rule in self.lemmas]
+            return card(markup.math(self.latex()), markup.paragraph(f"not found: {self.reason}"))
+        rows = [("", markup.math(self.left.latex()), "")]
+        rows += [(str(i + 1), markup.math(f"= {x.expression.latex()}"), _because(x)) for i, x in enumerate(self.steps)]
         below = [markup.paragraph(line) for line in self._below()]
-        if lemmas:
-            below.append(markup.folded(f"{len(lemmas)} derived rules", markup.table(["rule", "derived"], lemmas)))
-        return markup.joined(markup.table(["", "because"], rows), *below)
+        if self.lemmas:
+            lemmas = [(repr(rule), _derivation(rule)) for rule in self.lemmas]
+            below.append(part(f"{len(lemmas)} derived rules", lambda: markup.table(["rule", "derived"], lemmas)))
+        count = f"proof in {len(self.steps)} step{'' if len(self.steps) == 1 else 's'}"
+        return card(goal, part(count, lambda: markup.table(["", "", "because"], rows), True), *below)
 
 
 def _cut(text: str, width: int = WIDTH) -> str:

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from soacraft import markup
+from soacraft.cards import card, facts, part
 from soacraft.contact.dynamics.impulses import Resolved
 from soacraft.contact.dynamics.rows import ContactRows
 from soacraft.errors import ModelError, near
@@ -59,6 +61,25 @@ class ContactStep:
     def __repr__(self) -> str:
         total = float(np.linalg.norm(self.impulses, axis=1).sum())
         return f"<{len(self.pairs)} contacts at t = {self.t:.6g} s: {total:.4g} N s, residual {self.residual:.1e}>"
+
+    def _repr_html_(self) -> str:
+        solved = [
+            ("iterations", self.iterations),
+            ("residual", f"{self.residual:.1e}"),
+            ("unique", "yes" if self.unique else "no: other impulses give the same motion"),
+            ("work of contacts", f"{self.work:.4g} J"),
+            ("restitution made smaller by", "" if self.factor == 1.0 else f"{self.factor:.4g}"),
+        ]
+        rows = [
+            (a, b, state, markup.numbers(p), f"{gap:.3g}")
+            for (a, b), state, p, gap in zip(self.pairs, self.state, self.impulses, self.gap, strict=True)
+        ]
+        head = ["a", "b", "state", "impulse on b [N s]", "gap [m]"]
+        return card(
+            repr(self).strip("<>"),
+            part("points", lambda: markup.table(head, rows, more="points, impulses and gap have all"), True),
+            part("how well it is solved", lambda: facts(solved)),
+        )
 
 
 class ContactDiary:

@@ -84,3 +84,8 @@ class ContactHistory:
 
     def __repr__(self) -> str:
         return f"<contacts of {len(self.steps)} steps, {len(self.pairs)} pairs>"
+
+    def _repr_html_(self) -> str:
+        from soacraft.sim.runs.cards import history_card
+
+        return history_card(self)

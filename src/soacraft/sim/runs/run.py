@@ -57,6 +57,11 @@ class Balance(NamedTuple):
             lines.append(f"accuracy         {self.accuracy: .3g} J: the imbalance is {word} the integrator's error")
         return "\n".join(lines)
 
+    def _repr_html_(self) -> str:
+        from soacraft.sim.runs.cards import balance_card
+
+        return balance_card(self)
+
 
 class Run(Strict):
     """The states of a simulation, a row for every step: `t` (n), `q` (n, nq), `v` and `vdot` (n, nv).
@@ -102,6 +107,11 @@ class Run(Strict):
         span = f"t = {self.t[0]:.6g} to {self.t[-1]:.6g} s" if len(self) else "no time"
         end = f", stopped by {self.stopped_by!r}" if self.stopped_by else ""
         return f"Run: {len(self)} rows, {span} by {self.integrator}, {len(self.events)} events{end}"
+
+    def _repr_html_(self) -> str:
+        from soacraft.sim.runs.cards import run_card
+
+        return run_card(self)
 
     @property
     def has_dense_output(self) -> bool:

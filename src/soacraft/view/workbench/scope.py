@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from soacraft.algebra.operator import Operator
-from soacraft.algebra.vectors import StackedVector
+from soacraft.algebra.expressions.operator import Operator
+from soacraft.algebra.spaces.vectors import StackedVector
 from soacraft.errors import SoacraftError, near
 from soacraft.ops.namespace import Operators
 from soacraft.view.workbench import vocabulary as words

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from soacraft.algebra.operator import Operator
-from soacraft.algebra.vectors import StackedVector
+from soacraft.algebra.expressions.operator import Operator
+from soacraft.algebra.spaces.vectors import StackedVector
 from soacraft.errors import ExpressionError
 from soacraft.ops.derived import diag_of
 from soacraft.ops.names import ALONG_VELOCITY, FOR_DERIVATIVES

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from soacraft import markup
+from soacraft.cards import card
 from soacraft.errors import ModelError
 
 STATUSES = ("used", "converted", "repaired", "recorded", "ignored")
@@ -160,7 +161,7 @@ class ImportReport:
 
     def _repr_html_(self) -> str:
         rows = markup.table(["status", "element", "where", "note"], self.rows(), more="print(report) shows all")
-        return markup.joined(markup.paragraph(self.summary()), rows)
+        return card(self.summary(), rows)
 
 
 def _counts(entry: Entry) -> bool:
