@@ -11,6 +11,7 @@ from soacraft.sim.compiled import CompiledMotion, obstacle_to_run
 from soacraft.sim.forces.drives import Control
 from soacraft.sim.integrators.steps import Method
 from soacraft.sim.rollout import WORTH_A_THREAD, Batch
+from soacraft.sim.stability import check_rollout
 from soacraft.sim.system import Mechanism
 from soacraft.spatial.checks import Array
 
@@ -46,4 +47,5 @@ def rollout_contact(
             "contacts were not solved to the tolerance, a hinge turns by more than 3 rad, or a number is not finite. "
             "Take a smaller step, or look at it with p.advance_to."
         )
+    check_rollout(problem, method, step / 1e9, Q, V)
     return batch.given(Q, V)

@@ -14,6 +14,7 @@ from soacraft.sim.compiled import CompiledMotion, obstacle_to_run
 from soacraft.sim.integrators.steps import Method
 from soacraft.sim.integrators.variational import Variational
 from soacraft.sim.rollout import Batch
+from soacraft.sim.stability import check_rollout
 from soacraft.sim.system import Mechanism
 from soacraft.spatial.checks import Array
 
@@ -44,6 +45,7 @@ def rollout_singly(
                 "within the step, its stages do not converge, or its numbers are not finite. Take a smaller step, or "
                 "look at it with p.advance_to."
             ) from None
+    check_rollout(Mechanism(mb, closed=closed), method, step / 1e9, Q, V)
     return batch.given(Q, V)
 
 

@@ -24,6 +24,7 @@ from soacraft.sim.runs.log import Log
 from soacraft.sim.runs.progress import Bar
 from soacraft.sim.runs.recorder import Recorder
 from soacraft.sim.runs.run import Run
+from soacraft.sim.stability import Stability, Stiff, limit
 from soacraft.sim.stride import Stride
 from soacraft.sim.system import Mechanism
 from soacraft.spatial.checks import Array
@@ -39,6 +40,7 @@ class Runner:
         self._acting, self._method, self._rtol = acting, method, rtol
         self.now = Instant(now)
         self._stride = Stride(method, rtol, step, now)
+        self._stability = Stability(method)
         self.callbacks: list[tuple[int, int, Callable[[float, State], Any]]] = []
         """Next time, period, function."""
         self._watch = Watch(self._state_at)
@@ -90,6 +92,7 @@ class Runner:
             try:
                 stopped = self._advance(goal, x, w, recorder, bar)
                 recorder.flush()
+                self._stability.look(problem)
             except SoacraftError as cause:
                 raise self._failed(cause, recorder) from cause
             except BaseException:
@@ -109,6 +112,7 @@ class Runner:
             if block is not None:
                 self.now, self._x = Instant(int(block.ns[-1])), block.x[-1]
                 recorder.block(block, self._rtol)
+                self._stability.add(self._acting.problem, block.t[1:], block.x[1:])
                 x, w = self._call_back(block.x[-1], block.w[-1], recorder)
                 bar.at(self.t)
                 continue
@@ -119,6 +123,7 @@ class Runner:
             self.now, self._x = end, step.x1
             if step.h > 0.0:
                 recorder.step(step, end.seconds, None if error is None else error * self._rtol)
+                self._stability.add(self._acting.problem, np.array([end.seconds]), step.x1[None])
             x, w = step.x1, step.w1
             if crossing is not None:
                 x, w, stop = self._act(crossing, x, w, recorder)
@@ -162,6 +167,7 @@ class Runner:
             stop = stop or (event.name if event.stop else "")
         if jumped:
             recorder.row(self.t, x, w)
+            self._stability.add(self._acting.problem, np.array([self.t]), x[None])
         self._watch.moved(self.t, x, crossing.events, jumped)
         return x, w, stop
 
@@ -175,6 +181,7 @@ class Runner:
             x, w, changed = self._given_to(callback, x, w)
             if changed:
                 recorder.row(self.t, x, w)
+                self._stability.add(self._acting.problem, np.array([self.t]), x[None])
                 self._watch.moved(self.t, x, [], True)
         return x, w
 
@@ -209,6 +216,7 @@ class Runner:
             self._x = problem.point(q, v)
             self._stride.forget()
             self._watch.forget()
+            self._stability.forget()
             if problem.contact is not None:
                 problem.contact.begin_anew()
         work = [self._work.get(name, 0.0) for name in problem.names]
@@ -231,6 +239,7 @@ class Runner:
         x = problem.settle(self.t, problem.holds.settle(self.t, x, ()), True)
         w = problem.rates(self.t, x)
         self._watch.moved(self.t, x, [], False)
+        self._stability.begin(problem, self.t, x)
         self._x = x
         return x, w
 
@@ -256,6 +265,7 @@ class Runner:
         if last != self.t:
             self.now, self._x = Instant(nanoseconds(last, "t")), x
             self._stride.forget()
+            self._stability.forget()
 
     def _failed(self, cause: SoacraftError, recorder: Recorder) -> SimulationError:
         try:
@@ -264,29 +274,19 @@ class Runner:
             cause = earlier
         self._back(recorder)
         run = self._end(recorder, type(cause).__name__)
-        why = f"{cause}{self._stiffness(run)}"
+        why = str(cause) if isinstance(cause, Stiff) else f"{cause}{self._stiffness(run)}"
         found = SimulationError(f"the run of {self._acting.name!r} stopped at t = {self.t:.9g} s: {why}")
         found.t, found.run = self.t, run
         return found
 
     def _stiffness(self, run: Run) -> str:
         """Whether fixed steps were too long for what is fast where the run began; empty where they were not."""
-        if self._method.adaptive or not np.isfinite(self._method.stable) or not self._acting.is_current:
+        if self._method.adaptive or not self._acting.is_current:
             return ""
-        problem, t = self._acting.problem, float(run.t[0])
+        problem = self._acting.problem
         x = problem.point(run.q[0], run.v[0])
-        try:
-            rates = np.linalg.eigvals(problem.jacobian(t, x, problem.rates(t, x)))
-        except (SoacraftError, np.linalg.LinAlgError):
-            return ""
-        fastest = float(np.abs(rates[rates.real <= 0.0]).max(initial=0.0))
-        longest = self._method.stable / fastest if fastest > 0.0 else np.inf
-        if self._stride.length <= longest:
-            return ""
-        return (
-            f" The problem is stiff: stability limits the steps of {self._method.name!r} to {longest:.2g} s, since "
-            f"springs or dampers act within {1.0 / fastest:.2g} s. Take such steps, or integrator='radau'."
-        )
+        told = limit(self._method, problem, float(run.t[0]), x, self._stride.length)
+        return f" {told[0].upper()}{told[1:]}" if told else ""
 
 
 def _sizes(problem: Mechanism) -> dict[str, tuple[int, ...]]:

@@ -60,10 +60,15 @@ class RK4(Explicit):
 
     name = "rk4"
     order = 4
-    stable = 2.78
+    limited = True
     A = np.array([[0, 0, 0, 0], [0.5, 0, 0, 0], [0, 0.5, 0, 0], [0, 0, 1, 0]])
     b = np.array([1, 2, 2, 1]) / 6
     c = np.array([0, 0.5, 0.5, 1])
+
+    def amplification(self, hJ: Array, nt: int) -> Array:
+        """1 + z + z^2/2 + z^3/6 + z^4/24 of z = h J."""
+        eye = np.eye(len(hJ))
+        return np.asarray(eye + hJ @ (eye + hJ @ (eye + hJ @ (eye + hJ / 4) / 3) / 2))
 
 
 class Dop853(Explicit):

@@ -32,6 +32,7 @@ class Moreau(Method):
 
     name = "moreau"
     order = 4
+    limited = True
 
     def __init__(self) -> None:
         self._smooth = RK4()
@@ -64,6 +65,10 @@ class Moreau(Method):
         w1 = problem.rates(t + h, end)
         w1[nt : nt + nv] = (end[nq : nq + nv] - x[nq : nq + nv]) / h
         return Step(problem, t, h, x, end, w, w1, hermite(u, h * w, h * problem.manifold.rate(x, u, w1)))
+
+    def amplification(self, hJ: Array, nt: int) -> Array:
+        """That of its smooth step."""
+        return self._smooth.amplification(hJ, nt)
 
     def _work(self, mechanism: Mechanism, t: float, x: Array, free: Array, end: Array, h: float) -> Array:
         """Of every force to the end of the step: what it did in the smooth step, and along h/2 (v1 - v_f) since then;

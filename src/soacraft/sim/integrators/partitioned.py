@@ -18,7 +18,7 @@ class EulerSymplectic(Method):
 
     name = "euler_symplectic"
     order = 1
-    stable = 2.0
+    limited = True
 
     def step(self, problem: Problem, t: float, x: Array, h: float, w: Array) -> Step:
         """One step, with one evaluation."""
@@ -27,6 +27,11 @@ class EulerSymplectic(Method):
         v1 = x[nq : nq + nv] + u[nt : nt + nv]
         u[:nt] = h * problem.tangent(x[:nq], v1)
         return _ended(problem, t, x, h, w, u)
+
+    def amplification(self, hJ: Array, nt: int) -> Array:
+        """(1 + hJ_q) (1 + hJ_v), with the rows of coordinates and of velocities."""
+        eye, (go, push) = np.eye(len(hJ)), _rows(hJ, nt)
+        return np.asarray((eye + go) @ (eye + push))
 
 
 class Verlet(Method):
@@ -37,7 +42,7 @@ class Verlet(Method):
 
     name = "verlet"
     order = 2
-    stable = 2.0
+    limited = True
 
     def step(self, problem: Problem, t: float, x: Array, h: float, w: Array) -> Step:
         """One step, with one new evaluation and one for the next step."""
@@ -50,6 +55,18 @@ class Verlet(Method):
         w1 = problem.rates(t + h, predicted)
         u[nt:] = 0.5 * h * (w[nt:] + w1[nt:])
         return _ended(problem, t, x, h, w, u)
+
+    def amplification(self, hJ: Array, nt: int) -> Array:
+        """1 + X + hJ_v (1 + (X + hJ_v)/2), with X = hJ_q (1 + hJ_v/2): the way of the coordinates."""
+        eye, (go, push) = np.eye(len(hJ)), _rows(hJ, nt)
+        way = go @ (eye + 0.5 * push)
+        return np.asarray(eye + way + push @ (eye + 0.5 * (way + push)))
+
+
+def _rows(J: Array, nt: int) -> tuple[Array, Array]:
+    """Those of coordinates and those of velocities, zero elsewhere."""
+    of_q = (np.arange(len(J)) < nt)[:, None]
+    return np.where(of_q, J, 0.0), np.where(of_q, 0.0, J)
 
 
 def _midway(problem: Problem, q: Array, u: Array, v: Array) -> Array:

@@ -133,14 +133,19 @@ class Method(ABC):
     order: ClassVar[int]
     adaptive: bool = False
     """Whether it estimates its error, so that the step can follow a tolerance."""
-    stable: ClassVar[float] = np.inf
-    """The boundary of stability of a fixed step: beyond it, times the rate of what decays or swings, it is unstable."""
+    limited: ClassVar[bool] = False
+    """Whether stability limits its fixed steps: then it has an `amplification`."""
     error_order: ClassVar[int] = 8
     """The power of the step with which the estimate grows."""
 
     @abstractmethod
     def step(self, problem: Problem, t: float, x: Array, h: float, w: Array) -> Step:
         """A step of length h from x, where the velocity is w."""
+
+    def amplification(self, hJ: Array, nt: int) -> Array:
+        """A step as a matrix that takes [coordinates; velocities] to those after it, where rates are J times these, of
+        which the first nt are coordinates. Of methods that stability limits."""
+        raise NotImplementedError(f"stability does not limit steps of {self.name!r}")
 
     def __repr__(self) -> str:
         return f"{self.name} (order {self.order}, {'adaptive' if self.adaptive else 'fixed'} step)"

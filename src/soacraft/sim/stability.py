@@ -1,0 +1,212 @@
+"""Whether fixed steps are too long for what is fast in a motion: its errors grow then, until nothing else is left.
+
+Small motions u go as udot = J u, and a step of length h multiplies them by A(h J) (`Method.amplification`). Where a
+mode of J is too fast for the step, h |lambda| > 1, and A grows faster than exp(h J), what grows is none of the motion.
+
+It shows in the states, too: coordinates do not move by the mean of the velocities, h (v0 + v1)/2. So rows are looked at
+first, which is cheap, and J is asked where they do not fit. A force that jumps, or a motion that grows by itself, is
+not called stiff.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from soacraft import dynamics as dyn
+from soacraft.errors import SimulationError, SoacraftError
+from soacraft.model.sizes.measure import measure_of
+from soacraft.model.tree.multibody import Multibody
+from soacraft.sim.integrators.steps import Method
+from soacraft.sim.system import Mechanism
+from soacraft.spatial.checks import Array
+
+#: Rows do not fit where coordinates miss the mean of the velocities by more than this part of it, and by more than the
+#: other one of the fastest dof's.
+_MISSED, _SMALL = 1e-2, 1e-9
+#: A mode is too fast for a step from h |lambda| = 1 on. Growth of a step below this is an error of the method.
+_FAST, _LEAST = 1.0, 1e-4
+#: By how much such modes may grow.
+_GROWTH = 10.0
+#: The last rows of a stretch, which are compared; states of a stretch at which J is asked; rows of a stretch.
+_ROWS, _STATES, _STRETCH = 8, 16, 128
+#: States of a rollout whose derivatives are computed together.
+_TOGETHER = 256
+
+
+class Stiff(SimulationError):
+    """Steps of a fixed length are beyond the limit of stability."""
+
+
+class Stability:
+    """Looks at the rows of a run by a method with fixed steps, stretch by stretch."""
+
+    def __init__(self, method: Method) -> None:
+        self._method = method
+        self.forget()
+
+    def forget(self) -> None:
+        """The next row does not follow from the last."""
+        self._t: list[Array] = []
+        self._x: list[Array] = []
+        self._new = 0  # rows since the last look
+        self._growth = 0.0  # its logarithm, since rows do not fit
+
+    def begin(self, problem: Mechanism, t: float, x: Array) -> None:
+        """Go on from a row: after those before, if it is the last of them."""
+        if not self._t or self._t[-1][-1] != t or not np.array_equal(self._x[-1][-1], x):
+            self.forget()
+            self.add(problem, np.array([t]), x[None])
+
+    def add(self, problem: Mechanism, t: Array, x: Array) -> None:
+        """Rows that follow those before. Raise `Stiff` where they are none of the motion."""
+        if not self._method.limited or not problem.mb.nv:
+            return
+        self._t.append(t)
+        self._x.append(x)
+        self._new += len(t)
+        if self._new > _STRETCH:
+            self.look(problem)
+
+    def look(self, problem: Mechanism) -> None:
+        """At the rows since the last look."""
+        if not self._new:
+            return
+        t, x, new = np.concatenate(self._t), np.concatenate(self._x), self._new
+        self._t, self._x, self._new = [t[-_ROWS:]], [x[-_ROWS:]], 0
+        nq, _, nv = problem.sizes
+        if len(t) < 2 or fit(problem.mb, t[-_ROWS:], x[-_ROWS:, :nq], x[-_ROWS:, nq : nq + nv]):
+            self._growth = 0.0
+            return
+        grown, first = self._grown(problem, t[-new - 1 :], x[-new - 1 :])
+        self._growth = self._growth + grown if grown > 0.0 else 0.0
+        if self._growth > np.log(_GROWTH):
+            raise Stiff(limit(self._method, problem, *first))
+
+    def _grown(self, problem: Mechanism, t: Array, x: Array) -> tuple[float, tuple[float, Array, float]]:
+        """The logarithm of the growth in all steps between rows of what is too fast for them, and where it begins."""
+        h = np.diff(t)
+        at = np.unique(np.linspace(0, len(h) - 1, _STATES).astype(int))
+
+        def rate(i: int) -> float:
+            return growth(self._method, problem, t[i], x[i], h[i])
+
+        start = float(t[at[0]]), x[at[0]], float(h[at[0]])
+        if max(map(rate, {at[0], at[len(at) // 2], at[-1]})) <= 0.0:
+            return 0.0, start
+        rates = [rate(i) for i in at]
+        first = at[int(np.argmax(np.array(rates) > 0.0))]
+        return float(np.mean(rates)) * len(h), (float(t[first]), x[first], float(h[first]))
+
+
+def fit(mb: Multibody, t: Array, q: Array, v: Array) -> Any:
+    """Whether coordinates of rows (..., n, nq) move by the mean of their velocities; False of what rolls. O(n nv)."""
+    if not all(x.hinge.holonomic for x in mb.bodies):
+        return np.zeros(q.shape[:-2], dtype=bool)
+    h = np.diff(t)[:, None]
+    unit = measure_of(mb, q.reshape(-1, q.shape[-1])[0]).dofs
+    with np.errstate(over="ignore", invalid="ignore"):
+        moved = mb.difference(q[..., :-1, :], q[..., 1:, :])
+        missed = np.abs(unit * (moved - 0.5 * h * (v[..., :-1, :] + v[..., 1:, :]))).sum(axis=-2)
+        way = (unit * 0.5 * h * (np.abs(v[..., :-1, :]) + np.abs(v[..., 1:, :]))).sum(axis=-2)
+        return (missed <= np.maximum(_MISSED * way, _SMALL * way.max(axis=-1, keepdims=True))).all(axis=-1)
+
+
+def check_rollout(problem: Mechanism, method: Method, h: float, Q: Array, V: Array) -> None:
+    """Raise `Stiff` where the rows of a rollout, (count, steps + 1, nq or nv), are none of the motion."""
+    rows = Q.shape[1]
+    if not method.limited or rows < 2 or not len(Q) or not problem.mb.nv:
+        return
+    t, suspect = h * np.arange(rows, dtype=np.float64), np.zeros(len(Q), dtype=bool)
+    for end in [*range(_STRETCH, rows, _STRETCH), rows]:
+        last = slice(max(0, end - _ROWS), end)
+        suspect |= ~fit(problem.mb, t[last], Q[:, last], V[:, last])
+    which = np.flatnonzero(suspect)
+    if problem.closed is None:
+        for few in np.array_split(which, 1 + len(which) // _TOGETHER):
+            suspect[few] = ~np.logical_and(*(_calm(problem.mb, h, Q[few, k], V[few, k]) for k in (0, -1)))
+    for i in np.flatnonzero(suspect):
+        stability = Stability(method)
+        try:
+            for first in range(0, rows, _STRETCH):
+                part = slice(first, first + _STRETCH)
+                none = np.zeros((len(t[part]), len(problem.names)))
+                stability.add(problem, t[part], np.concatenate([Q[i, part], V[i, part], none], axis=1))
+            stability.look(problem)
+        except Stiff as stiff:
+            raise Stiff(f"state {i} of the rollout of {problem.mb.name!r}: {stiff}") from None
+
+
+def growth(method: Method, problem: Mechanism, t: float, x: Array, h: float) -> float:
+    """The logarithm of how much more a step of length h from x grows than the motion; 0 where it is short enough."""
+    J = _jacobian(problem, t, x)
+    return 0.0 if J is None else _log_growth(method, J, h, problem.sizes[1])
+
+
+def limit(method: Method, problem: Mechanism, t: float, x: Array, h: float) -> str:
+    """What limits the steps of a method at x; empty where steps of length h are short enough."""
+    J, nt = _jacobian(problem, t, x), problem.sizes[1]
+    if not method.limited or J is None or _log_growth(method, J, h, nt) <= 0.0:
+        return ""
+    short, long = 0.0, h
+    while long - short > 1e-3 * long:
+        middle = 0.5 * (short + long)
+        short, long = (short, middle) if _log_growth(method, J, middle, nt) > 0.0 else (middle, long)
+    within = 1.0 / float(np.abs(np.linalg.eigvals(J)).max())
+    return (
+        f"the problem is stiff: stability limits the steps of {method.name!r} to {long:.2g} s, since springs or "
+        f"dampers act within {within:.2g} s. Take such steps, or integrator='radau'."
+    )
+
+
+def _jacobian(problem: Mechanism, t: float, x: Array) -> Array | None:
+    """J of coordinates and velocities, in radians and lengths of the model; None where it is not known."""
+    _, nt, nv = problem.sizes
+    unit = problem.scale(x, np.zeros(problem.manifold.size))[:nt]
+    unit = np.concatenate([unit, unit[:nv]])
+    try:
+        with np.errstate(over="ignore", invalid="ignore"):
+            J = problem.jacobian(t, x, problem.rates(t, x))[: nt + nv, : nt + nv] * unit / unit[:, None]
+    except (SoacraftError, np.linalg.LinAlgError):
+        return None
+    return J if np.isfinite(J).all() else None
+
+
+def _log_growth(method: Method, J: Array, h: float, nt: int) -> float:
+    if h * _bound(J, nt) < _FAST:
+        return 0.0
+    modes = h * np.linalg.eigvals(J)
+    if np.abs(modes).max() < _FAST:
+        return 0.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        A = method.amplification(h * J, nt)
+    if not np.isfinite(A).all():
+        return np.inf
+    grown = np.log(np.abs(np.linalg.eigvals(A)).max()) - max(0.0, modes.real.max())
+    return float(grown) if grown > _LEAST else 0.0
+
+
+def _bound(J: Array, nt: int) -> float:
+    """No eigenvalue of J is larger."""
+    parts = J[:nt, :nt], J[:nt, nt:], J[nt:, :nt], J[nt:, nt:]
+    return float(_least_norm(*(_norm(x) for x in parts)))
+
+
+def _calm(mb: Multibody, h: float, q: Array, v: Array) -> Any:
+    """Whether no mode of a tree is too fast for a step, at each of many states: by the bound of
+    [[-ad_v/2, I], [dvdot/dq, dvdot/dv]]."""
+    in_q, in_v, _ = dyn.forward_dynamics_derivatives(mb, q, v, np.zeros(mb.nv))
+    unit = measure_of(mb, q[0]).dofs if len(q) else np.ones(mb.nv)
+    push, drag = (_norm(unit[:, None] * x / unit) for x in (in_q, in_v))
+    return h * _least_norm(np.abs(unit * v).sum(axis=-1), np.ones(len(q)), push, drag) < _FAST
+
+
+def _norm(A: Array) -> Array:
+    return np.asarray(np.abs(A).sum(axis=-1).max(axis=-1))
+
+
+def _least_norm(turn: Array, go: Array, push: Array, drag: Array) -> Any:
+    """Of [[turn, go], [push, drag]], from those of its parts, in the unit of time in which it is least: go rate with
+    rate^2 = push / go for both parts off the diagonal."""
+    return np.sqrt(push * go) + np.maximum(turn, drag)

@@ -1,0 +1,134 @@
+"""Fixed steps beyond the limit of stability are named, though no number overflows; those below it are not."""
+
+import numpy as np
+import pytest
+from tests.sim.test_closed import four_bar
+
+import soacraft as sc
+from soacraft.errors import SimulationError
+from soacraft.sim.integrators.methods import find_method
+from soacraft.sim.stability import growth
+from soacraft.sim.system import Mechanism
+
+#: The end of the interval of stability on the real and on the imaginary axis (Hairer and Wanner, IV.2).
+LIMITS = {"rk4": (2.785294, 2 * np.sqrt(2)), "verlet": (2.0, 2.0), "euler_symplectic": (2.0, 2.0)}
+STIFF = [sc.Passive(damping=1e5), sc.Passive(stiffness=1e10)]
+CASES = [(name, x, end * 1e-5) for name, ends in LIMITS.items() for x, end in zip(STIFF, ends, strict=True)]
+
+
+def stiff_pendulum(passive):
+    mb = sc.load("pendulum")  # 1 kg at 1 m
+    mb["bob"].passive = passive
+    mb.set_state([0.1], [0.0])
+    return mb
+
+
+def nanoseconds(h):
+    return round(h * 1e9) / 1e9
+
+
+@pytest.mark.parametrize("by", ["compiled", "python", "rollout"])
+@pytest.mark.parametrize(("method", "passive", "limit"), CASES)
+def test_the_limit_of_stability_from_both_sides(method, passive, limit, by):
+    """2 % beyond it, 100 steps end in numbers that are finite and wrong; 2 % below they are right."""
+
+    def travelled(h):
+        mb = stiff_pendulum(passive)
+        p = sc.sim.Propagator(mb, integrator=method, step=h)
+        if by == "rollout":
+            return p.rollout([[0.0], [0.1]], [0.0], steps=100)[0]
+        if by == "python":
+            p.event("never", lambda t, state: 1.0)
+        return p.advance_to(100 * h).q
+
+    assert np.abs(travelled(nanoseconds(0.98 * limit))).max() < 0.6
+    text = rf"the problem is stiff: stability limits the steps of '{method}' to {limit:.2g} s, since springs or dampers"
+    with pytest.raises(SimulationError, match=text) as refused:
+        travelled(nanoseconds(1.02 * limit))
+    assert ("state 1 of the rollout of 'pendulum'" in str(refused.value)) == (by == "rollout")
+
+
+@pytest.mark.parametrize("method", LIMITS)
+def test_a_step_multiplies_by_its_amplification(method):
+    """Of slides with springs and dampers between them, whose motion is linear: columns by steps from unit states."""
+    mb = sc.Multibody("slides", gravity=(0, 0, 0))
+    rng = np.random.default_rng(3)
+    for i in range(3):
+        inertia = sc.Inertia(1.0 + i, (0, 0, 0), np.eye(3))
+        body = mb.add_body(f"b{i}", f"b{i - 1}" if i else None, sc.Prismatic((0, 0, 1)), inertia)
+        body.passive = sc.Passive(stiffness=rng.uniform(5.0, 9.0), damping=rng.uniform(0.5, 2.0))
+    m, h, by = Mechanism(mb), 0.3, find_method(method)
+    J = m.jacobian(0.0, m.point(np.zeros(3), np.zeros(3)), np.zeros(m.manifold.size))[:6, :6]
+    taken = []
+    for e in np.eye(6):
+        x = m.point(e[:3], e[3:])
+        taken.append(by.step(m, 0.0, x, h, m.rates(0.0, x)).x1[:6])
+    np.testing.assert_allclose(by.amplification(h * J, 3), np.array(taken).T, rtol=0, atol=1e-12)
+
+
+def test_a_closed_chain_with_a_stiff_spring():
+    mb = four_bar()
+    mb.bodies[0].passive = sc.Passive(stiffness=1e8, rest=[mb.q[0] - 1e-3])
+    start = np.array(mb.q), np.array(mb.v)
+    m = Mechanism(mb, closed=sc.sim.Propagator(mb)._acting.closed)
+    x = m.point(*start)
+    fastest = np.abs(np.linalg.eigvals(m.jacobian(0.0, x, m.rates(0.0, x)))).max()
+    with pytest.raises(SimulationError, match=r"the problem is stiff: stability limits the steps of 'rk4'"):
+        sc.sim.Propagator(mb, integrator="rk4", step=nanoseconds(3.0 / fastest)).advance_to(100 / fastest)
+    mb.set_state(*start)
+    run = sc.sim.Propagator(mb, integrator="rk4", step=nanoseconds(2.0 / fastest)).advance_to(100 / fastest)
+    assert np.abs(run.q - run.q[0]).max() < 0.1
+
+
+@pytest.mark.parametrize("method", LIMITS)
+def test_forces_that_jump_are_not_called_stiff(method):
+    """A push to and fro in every step, on springs at 0.8 of the limit: rows do not fit, and the steps are stable."""
+    mb = sc.load("double_pendulum")
+    for body in mb.bodies:
+        body.passive = sc.Passive(stiffness=1e5)
+    mb.set_state([1e-3, -1e-3], [0.0, 0.0])
+    m = Mechanism(mb)
+    x = m.point(mb.q, mb.v)
+    fastest = np.abs(np.linalg.eigvals(m.jacobian(0.0, x, m.rates(0.0, x)))).max()
+    h = nanoseconds(0.8 * LIMITS[method][1] / fastest)
+    p = sc.sim.Propagator(mb, integrator=method, step=h)
+    p.add(lambda t, state: 5.0 * np.cos(np.pi * np.round(t / h)) * np.ones(mb.nv))
+    assert len(p.advance_to(40 * h)) == 41
+
+
+def test_a_motion_that_grows_by_itself_is_not_called_stiff():
+    """A pushed slide, x'' = 1e4 x, in steps that its growth makes long: exp(100 t) is the motion."""
+    mb = sc.Multibody("pushed", gravity=(0, 0, 0))
+    mb.add_body("slide", None, sc.Prismatic((0, 0, 1)), sc.Inertia(1.0, (0, 0, 0), np.eye(3)))
+    mb.set_state([1.0], [100.0])
+    p = sc.sim.Propagator(mb, integrator="rk4", step=0.015)
+    p.add(lambda t, state: 1e4 * state.q)
+    p.advance_to(0.15)
+    assert mb.q[0] == pytest.approx(np.exp(15.0), rel=0.2)  # 1.5 in a step: far from accurate, and no garbage
+
+
+def test_steps_taken_one_by_one_are_followed():
+    """`advance_to` step by step, as a loop in real time does it: growth is seen across calls."""
+    mb = stiff_pendulum(STIFF[1])
+    h = nanoseconds(1.02 * 2e-5)
+    p = sc.sim.Propagator(mb, integrator="verlet", step=h)
+
+    def loop():
+        for k in range(1, 40):
+            p.advance_to(k * h)
+
+    with pytest.raises(SimulationError, match="the problem is stiff"):
+        loop()
+    assert 2 * h < p.t < 20 * h
+
+
+def test_what_is_at_rest_is_left_alone():
+    """A mode beyond the limit that nothing moves is no error, and a short run of one that hardly grew none either."""
+    mb = stiff_pendulum(STIFF[1])
+    mb.set_state([0.0], [0.0])
+    h = nanoseconds(1.05 * 2 * np.sqrt(2) * 1e-5)
+    m, by = Mechanism(mb), find_method("rk4")
+    assert growth(by, m, 0.0, m.point(mb.q, mb.v), h) > 0.1
+    assert not sc.sim.Propagator(mb, integrator="rk4", step=h).advance_to(50 * h).q.any()
+    mb.set_state([0.1], [0.0])
+    assert len(sc.sim.Propagator(mb, integrator="rk4", step=h).advance_to(2 * h)) == 3
