@@ -16,7 +16,6 @@ from soacraft.results import refuse_large
 from soacraft.sim.compiled import obstacle
 from soacraft.sim.integrators.methods import find_method
 from soacraft.sim.stability import check_rollout
-from soacraft.sim.system import Mechanism
 from soacraft.spatial.checks import Array, finite
 
 #: Methods by which packs of states of a tree go side by side, with their numbers in rigid/drivers/rollout_task.hpp.
@@ -67,7 +66,7 @@ def rollout(
         where = f"state {state} of the rollout of {mb.name!r} stopped in step {step}, at {step * h:.9g} s: "
         why = "a hinge turns by more than 3 rad within the step" if turned else "its acceleration is not finite"
         raise SimulationError(f"{where}{why}. Take a smaller step, or look at it with p.advance_to.")
-    check_rollout(Mechanism(mb), find_method(method), h, Q, V)
+    check_rollout(mb, None, find_method(method), h, Q, V)
     return batch.given(Q, V)
 
 

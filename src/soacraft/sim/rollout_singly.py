@@ -45,7 +45,7 @@ def rollout_singly(
                 "within the step, its stages do not converge, or its numbers are not finite. Take a smaller step, or "
                 "look at it with p.advance_to."
             ) from None
-    check_rollout(Mechanism(mb, closed=closed), method, step / 1e9, Q, V)
+    check_rollout(mb, closed, method, step / 1e9, Q, V)
     return batch.given(Q, V)
 
 

@@ -18,6 +18,7 @@ from soacraft import dynamics as dyn
 from soacraft.errors import SimulationError, SoacraftError
 from soacraft.model.sizes.measure import measure_of
 from soacraft.model.tree.multibody import Multibody
+from soacraft.sim.closed import Closed
 from soacraft.sim.integrators.steps import Method
 from soacraft.sim.system import Mechanism
 from soacraft.spatial.checks import Array
@@ -31,8 +32,8 @@ _FAST, _LEAST = 1.0, 1e-4
 _GROWTH = 10.0
 #: The last rows of a stretch, which are compared; states of a stretch at which J is asked; rows of a stretch.
 _ROWS, _STATES, _STRETCH = 8, 16, 128
-#: States of a rollout whose derivatives are computed together.
-_TOGETHER = 256
+#: The last rows of a stretch of a rollout, and states whose derivatives are computed together.
+_FEW, _TOGETHER = 3, 256
 
 
 class Stiff(SimulationError):
@@ -104,30 +105,31 @@ def fit(mb: Multibody, t: Array, q: Array, v: Array) -> Any:
     """Whether coordinates of rows (..., n, nq) move by the mean of their velocities; False of what rolls. O(n nv)."""
     if not all(x.hinge.holonomic for x in mb.bodies):
         return np.zeros(q.shape[:-2], dtype=bool)
-    h = np.diff(t)[:, None]
-    unit = measure_of(mb, q.reshape(-1, q.shape[-1])[0]).dofs
+    unit, half = measure_of(mb, q.reshape(-1, mb.nq)[0]).dofs, 0.5 * np.diff(t)[:, None]
+    ends = (np.ascontiguousarray(x).reshape(-1, mb.nq) for x in (q[..., :-1, :], q[..., 1:, :]))
+    before, after = v[..., :-1, :], v[..., 1:, :]
     with np.errstate(over="ignore", invalid="ignore"):
-        moved = mb.difference(q[..., :-1, :], q[..., 1:, :])
-        missed = np.abs(unit * (moved - 0.5 * h * (v[..., :-1, :] + v[..., 1:, :]))).sum(axis=-2)
-        way = (unit * 0.5 * h * (np.abs(v[..., :-1, :]) + np.abs(v[..., 1:, :]))).sum(axis=-2)
+        moved = mb.difference(*ends).reshape(before.shape)
+        missed = np.abs(moved - half * (before + after)).sum(axis=-2) * unit
+        way = (half * (np.abs(before) + np.abs(after))).sum(axis=-2) * unit
         return (missed <= np.maximum(_MISSED * way, _SMALL * way.max(axis=-1, keepdims=True))).all(axis=-1)
 
 
-def check_rollout(problem: Mechanism, method: Method, h: float, Q: Array, V: Array) -> None:
+def check_rollout(mb: Multibody, closed: Closed | None, method: Method, h: float, Q: Array, V: Array) -> None:
     """Raise `Stiff` where the rows of a rollout, (count, steps + 1, nq or nv), are none of the motion."""
     rows = Q.shape[1]
-    if not method.limited or rows < 2 or not len(Q) or not problem.mb.nv:
+    if not method.limited or rows < 2 or not len(Q) or not mb.nv:
         return
     t, suspect = h * np.arange(rows, dtype=np.float64), np.zeros(len(Q), dtype=bool)
     for end in [*range(_STRETCH, rows, _STRETCH), rows]:
-        last = slice(max(0, end - _ROWS), end)
-        suspect |= ~fit(problem.mb, t[last], Q[:, last], V[:, last])
+        last = slice(max(0, end - _FEW), end)
+        suspect |= ~fit(mb, t[last], Q[:, last], V[:, last])
     which = np.flatnonzero(suspect)
-    if problem.closed is None:
+    if closed is None and len(which):
         for few in np.array_split(which, 1 + len(which) // _TOGETHER):
-            suspect[few] = ~np.logical_and(*(_calm(problem.mb, h, Q[few, k], V[few, k]) for k in (0, -1)))
+            suspect[few] = ~np.logical_and(*(_calm(mb, h, Q[few, k], V[few, k]) for k in (0, -1)))
     for i in np.flatnonzero(suspect):
-        stability = Stability(method)
+        stability, problem = Stability(method), Mechanism(mb, closed=closed)
         try:
             for first in range(0, rows, _STRETCH):
                 part = slice(first, first + _STRETCH)
@@ -135,7 +137,7 @@ def check_rollout(problem: Mechanism, method: Method, h: float, Q: Array, V: Arr
                 stability.add(problem, t[part], np.concatenate([Q[i, part], V[i, part], none], axis=1))
             stability.look(problem)
         except Stiff as stiff:
-            raise Stiff(f"state {i} of the rollout of {problem.mb.name!r}: {stiff}") from None
+            raise Stiff(f"state {i} of the rollout of {mb.name!r}: {stiff}") from None
 
 
 def growth(method: Method, problem: Mechanism, t: float, x: Array, h: float) -> float:
@@ -197,7 +199,7 @@ def _calm(mb: Multibody, h: float, q: Array, v: Array) -> Any:
     """Whether no mode of a tree is too fast for a step, at each of many states: by the bound of
     [[-ad_v/2, I], [dvdot/dq, dvdot/dv]]."""
     in_q, in_v, _ = dyn.forward_dynamics_derivatives(mb, q, v, np.zeros(mb.nv))
-    unit = measure_of(mb, q[0]).dofs if len(q) else np.ones(mb.nv)
+    unit = measure_of(mb, q[0]).dofs
     push, drag = (_norm(unit[:, None] * x / unit) for x in (in_q, in_v))
     return h * _least_norm(np.abs(unit * v).sum(axis=-1), np.ones(len(q)), push, drag) < _FAST
 
