@@ -105,7 +105,7 @@ def test_pinocchio_moves_and_varies_alike():
 
 
 @pytest.mark.parametrize("hinge", [sc.Spherical(), sc.Free()])
-@pytest.mark.parametrize("axis", [(1, 0, 0), (-1, 0, 0), (0, -1, 0), (0, 0.6, -0.8), (-0.6, 0.8, 0)])
+@pytest.mark.parametrize("axis", [(1, 0, 0), (-1, 0, 0), (0, -1, 0), (0, 0, -1), (0, 0.6, -0.8), (-0.6, 0.8, 0)])
 def test_half_a_turn(hinge, axis):
     """Both signs are right; kernel and hinge agree on one."""
     mb = sc.Multibody()

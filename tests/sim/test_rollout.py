@@ -127,6 +127,35 @@ def test_a_state_that_turns_too_far_is_named(method, state):
         p.rollout(top.q, v, steps=2)
 
 
+@pytest.mark.parametrize("before", [0.0, 0.5])
+def test_a_pose_that_is_singular_within_a_step_stops_it(before):
+    """A mass at the end of a link that folds back over the base, at the beginning or in the middle of a step: its pull
+    passes through the first pin, which has nothing to turn. Poses before and after are fine, and so is the next state.
+    """
+    mb = sc.Multibody("fold", gravity=(0, 0, 0))
+    mb.add_body("upper", None, sc.Pin((0, 0, 1)), sc.Inertia())
+    mass = sc.Inertia(1.0, (1.0, 0, 0))
+    mb.add_body("lower", "upper", sc.Pin((0, 0, 1)), mass, sc.Pose(translation=(1.0, 0, 0)))
+    p = sc.sim.Propagator(mb, integrator="rk4", step=0.1)
+    v = [0.0, 1.0]
+    q = np.array([[0.0, np.pi - before * 0.1], [0.0, 1.0], [0.0, 2.0]])
+    p.rollout(q[1:], v, [1e-3, 0.0], steps=1)
+    with pytest.raises(SimulationError, match=r"state 0 of the rollout of 'fold' stopped in step 0, at 0 s: its accel"):
+        p.rollout(q, v, [1e-3, 0.0], steps=1)
+
+
+@pytest.mark.parametrize("state", [0, 3])
+def test_a_velocity_that_overflows_at_the_end_of_a_step_is_refused(state):
+    """A spring that is hit: q1 = h v0 and the acceleration there are numbers, v1 = v0 - (h^2 / 2) (k / m) v0 is none."""
+    mb = sc.Multibody("hit", gravity=(0, 0, 0))
+    mb.add_body("mass", None, sc.Prismatic((1, 0, 0)), sc.Inertia(1.0)).passive = sc.Passive(stiffness=1e306)
+    v = np.zeros((5, 1))
+    v[state] = 1.0
+    p = sc.sim.Propagator(mb, integrator="verlet", step=100.0)
+    with pytest.raises(SimulationError, match=rf"state {state} of the rollout of 'hit' stopped in step 0"):
+        p.rollout([0.0], v, steps=1)
+
+
 def walker():
     """A trunk with two legs of two pins above a floor, and a servo at each pin."""
     mb = sc.Multibody("walker", gravity=(0, 0, -9.81))

@@ -57,6 +57,24 @@ def test_a_batch_is_its_poses_one_by_one(pair):
             assert np.array_equal(np.isinf(found.distance), all_ > within)
 
 
+@pytest.mark.parametrize("kind", KINDS[:-1])
+def test_two_of_one_shape_change_places_to_the_last_bit(kind):
+    """Which of two equal shapes comes first is told by their poses alone: the first number that differs, of rotations
+    and then of positions. One at a time and in batches, apart and in each other."""
+    rng = np.random.default_rng(7)
+    shape, many, more = random_shape(kind, rng), batch(rng, 40, 0.3), batch(rng, 40, 0.3)
+    turned_alike = Pose(many.rotation, more.translation)
+    one = random_pose(rng, 0.3)
+    for at_a, at_b in ((many, more), (many, turned_alike), (one, many)):
+        found, mirrored = distance(shape, at_a, shape, at_b), distance(shape, at_b, shape, at_a)
+        assert np.array_equal(found.distance, mirrored.distance)
+        assert np.array_equal(found.point_a, mirrored.point_b)
+        assert np.array_equal(found.point_b, mirrored.point_a)
+        assert np.array_equal(found.normal, -mirrored.normal)
+        for i in range(3):
+            assert np.array_equal(row(distance(shape, at(at_a, i), shape, at(at_b, i))), row(found, i))
+
+
 @pytest.mark.parametrize("pair", [x for x in PAIRS if "plane" not in x], ids="-".join)
 def test_distances_are_the_best_by_separating_planes(pair):
     """A plane across the normal separates the shapes by the distance, which points on both attain: no other can be
