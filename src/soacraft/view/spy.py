@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -67,25 +68,48 @@ def _labels(up: Sequence[str], across: Sequence[str], cell: float, left: float, 
     return [x for x in marks if isinstance(x, Words) and x.text]
 
 
-def _cells(
-    expr: Operator, up: Sequence[int], across: Sequence[int], cell: float, left: float, top: float, magnitude: bool
-) -> list[Mark]:
-    rows, cols = expr.spaces
-    can, inked = support(expr), 0.92 * cell
-    sizes = relative_sizes(expr) if magnitude else None
-    area = Box(left, top, cell * len(across), cell * len(up), PALE)
-    marks: list[Mark] = [area]
-    for n, i in enumerate(up):
-        for m, j in enumerate(across):
+@dataclass(frozen=True)
+class Cell:
+    """A block that can be non-zero: in which row and column of the picture, its colour and its name."""
+
+    row: int
+    column: int
+    colour: str
+    name: str
+
+
+def cells(expr: Operator, magnitude: bool = False) -> list[Cell]:
+    """The blocks of `spy`. O(blocks).
+
+    >>> import soacraft as sc
+    >>> [(x.row, x.column, x.name) for x in cells(sc.operators(sc.load("double_pendulum"), "E_phi"))]
+    [(0, 1, '[upper, lower]')]
+    """
+    rows, cols = drawn_spaces(expr, MOST)
+    can, sizes = support(expr), relative_sizes(expr) if magnitude else None
+    made = []
+    for n, i in enumerate(drawn_blocks(rows)):
+        for m, j in enumerate(drawn_blocks(cols)):
             if not can[i, j]:
                 continue
             colour, size = block_colour(rows, cols, i, j), ""
             if sizes is not None:
                 largest = float(np.max(sizes[..., rows.block(i), cols.block(j)], initial=0.0))
                 colour, size = mixed(colour, PALE, _faint(largest)), f": {largest:.2g} of the largest"
-            name = f"[{rows.labels[i]}, {cols.labels[j]}]{size}"
-            marks.append(Box(left + m * cell, top + n * cell, inked, inked, colour, title=name))
-    return marks
+            made.append(Cell(n, m, colour, f"[{rows.labels[i]}, {cols.labels[j]}]{size}"))
+    return made
+
+
+def _cells(
+    expr: Operator, up: Sequence[int], across: Sequence[int], cell: float, left: float, top: float, magnitude: bool
+) -> list[Mark]:
+    inked = 0.92 * cell
+    area = Box(left, top, cell * len(across), cell * len(up), PALE)
+    drawn = [
+        Box(left + x.column * cell, top + x.row * cell, inked, inked, x.colour, title=x.name)
+        for x in cells(expr, magnitude)
+    ]
+    return [area, *drawn]
 
 
 def _faint(size: float) -> float:

@@ -52,6 +52,7 @@ def test_quoted_text_is_that_of_python(text):
         ("phi.2", 3, "'.2' is not expected here"),
         ("1.2.3", 0, "this is no number; write 2, 0.5 or 1e-3."),
         ("2x", 0, "this is no number"),
+        ("007", 0, "this is no number"),
         ("'a", 0, "a quote is opened and not closed."),
         ("'\\q'", 0, "means nothing in a text; a backslash is written twice."),
         ("'\\UFFFFFFFF'", 0, "there is no character"),
