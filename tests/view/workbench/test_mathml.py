@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from soacraft.algebra.operator import Operator
 
 import soacraft as sc
+from soacraft.algebra.expressions.operator import Operator
 from soacraft.view.workbench.mathml import math, plain_text
 from soacraft.view.workbench.scope import Scope
 

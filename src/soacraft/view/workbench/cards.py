@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from soacraft.algebra.explain import Explanation
-from soacraft.algebra.operator import Operator
-from soacraft.algebra.properties import Properties
-from soacraft.algebra.space import Space
-from soacraft.algebra.vectors import StackedVector
+from soacraft.algebra.descriptions.explain import Explanation
+from soacraft.algebra.expressions.operator import Operator
+from soacraft.algebra.spaces.space import Space
+from soacraft.algebra.spaces.vectors import StackedVector
+from soacraft.algebra.values.properties import Properties
 from soacraft.citations import cite
 from soacraft.errors import SoacraftError
 from soacraft.ops.proofs.proof import Proof
