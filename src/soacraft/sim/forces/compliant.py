@@ -64,7 +64,7 @@ class CompliantContact(Touching):
     def bind(self, mb: Multibody) -> None:
         """Take the model and its shapes."""
         super().bind(mb)
-        self._placed, self._surfaces = self.scene.placed, self._made_surfaces()
+        self._placed, self._surfaces = self.scene.placed, self.made_surfaces()
         for a, b in self.scene.pairs:
             e = self._surfaces.of(a, b)[1]
             if e > 0.0:

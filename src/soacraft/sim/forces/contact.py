@@ -148,7 +148,7 @@ class Contact(Touching):
                 raise ModelError(
                     f"shape {x.name!r} is a plane on a body that moves; it has no volume there: give a box, or fix it."
                 )
-        self.surfaces = self._made_surfaces()
+        self.surfaces = self.made_surfaces()
         self._stops = _stops(mb) if self._limits else []
         self._rubbing = _rubbing(mb) if self._dry else []
         self._ties = OneSided(mb, self._one_sided)

@@ -80,7 +80,7 @@ class Impacts(Touching):
     def bind(self, mb: Multibody) -> None:
         """Take the model and its shapes."""
         super().bind(mb)
-        self._surfaces = self._made_surfaces()
+        self._surfaces = self.made_surfaces()
         sizes = [x.extent for x in self.scene.shapes.values() if 0.0 < x.extent < np.inf]
         self._near = _TOUCH * min(sizes, default=1.0)
         self.impacts.clear()

@@ -32,7 +32,7 @@ class Touching:
             raise ModelError(f"the scene is of {self._scene.model.name!r}, the propagator of {mb.name!r}.")
         self._mb, self.scene = mb, self._scene if self._scene is not None else Scene(mb)
 
-    def _made_surfaces(self) -> Surfaces:
+    def made_surfaces(self) -> Surfaces:
         """Friction and restitution of all pairs, as the model has them now."""
         return Surfaces(self.scene, self._friction, self._restitution, self._pairs)
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
+from soacraft.model.sizes.scale import scale_of
 from soacraft.sim.forces.contact_steps import ContactDiary, ContactStep, is_of, require_names
+from soacraft.sim.forces.touching import Touching
 from soacraft.spatial.checks import Array
+
+#: Shapes that pressed in a step are this near at its end, in lengths of the model, or have parted.
+_NEAR = 0.01
 
 
 class ContactHistory:
@@ -31,8 +36,9 @@ class ContactHistory:
     ((('box/skin', 'inertial/floor'),), array([ 0.  ,  0.  , 19.62]), True)
     """
 
-    def __init__(self, t: Array, diary: ContactDiary, names: Sequence[str]) -> None:
-        self._t, self._diary, self._names = t, diary, tuple(names)
+    def __init__(self, t: Array, q: Array, diary: ContactDiary, touch: Touching) -> None:
+        self._t, self._q, self._diary, self._touch = t, q, diary, touch
+        self._names = touch.scene.names
         self._length, self._count = np.diff(t, prepend=t[:1]), len(t)
 
     @cached_property
@@ -50,6 +56,30 @@ class ContactHistory:
     @property
     def _rows(self) -> list[int]:
         return self._placed[1]
+
+    def by_row(self) -> dict[int, int]:
+        """By row of the run at which a step with contacts ends: the number of the step."""
+        return {row: i for i, row in enumerate(self._rows)}
+
+    def cones(self, number: int) -> tuple[Array, Array]:
+        """The cones of friction of a step, by its number: their axes (points, 3), which are the normals on the second
+        shapes, in inertial axes, and the coefficients of sliding (points). Normals are those of the shapes at the end
+        of the step, each of the nearest point of its pair; NaN where the shapes have parted. O(points).
+        """
+        step, touch = self.steps[number], self._touch
+        q, surfaces = self._q[self._rows[number]], touch.made_surfaces()
+        margin = _NEAR * scale_of(touch.scene.model).length
+        near = touch.scene.contacts(q, 2.0 * float(np.abs(step.gap).max(initial=0.0)) + margin)
+        axes = np.full((len(step.pairs), 3), np.nan)
+        friction = np.zeros(len(step.pairs))
+        for i, (a, b) in enumerate(step.pairs):
+            slide = surfaces.of(a, b)[0]
+            friction[i] = slide[0] if slide else 0.0
+            mine = [j for j, pair in enumerate(near.pairs) if pair == (a, b)]
+            if mine:
+                j = min(mine, key=lambda j: float(np.linalg.norm(near.point_b[j] - step.points[i])))
+                axes[i] = near.normal[j]
+        return axes, friction
 
     def __len__(self) -> int:
         return len(self.steps)

@@ -134,7 +134,7 @@ class Recorder:
         forces = {names[i]: rows["forces"][:, i] for i in acting}
         made = self._integrator, stopped_by, self._steps, self.explained, self._acting, labels_of(self._problem.mb)
         touch = self._problem.contact
-        contacts = None if touch is None else ContactHistory(rows["t"], touch.diary, touch.scene.names)
+        contacts = None if touch is None else ContactHistory(rows["t"], rows["q"], touch.diary, touch)
         run = Run(rows, work, forces, self.events, *made, contacts)
         if self._log is not None:
             self._log.close(stopped_by)
