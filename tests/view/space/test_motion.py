@@ -7,7 +7,13 @@ import pytest
 
 import soacraft as sc
 from soacraft.errors import ViewError
-from soacraft.view.space.motion import track
+from soacraft.view.space.motion import tracks
+
+
+def track(mb, motion, *instants, **step):
+    """The track of one motion."""
+    (made,) = tracks(mb, (motion,), *instants, **step)
+    return made
 
 
 @pytest.fixture(scope="module")
@@ -71,3 +77,20 @@ def test_a_motion_of_too_many_poses_is_refused(monkeypatch):
     assert len(track(mb, motion, step=0.02).t) == 51
     with pytest.raises(ViewError, match="100 frames of 3 bodies are 404 poses, and 400 are the most; take fewer frame"):
         track(mb, motion, step=0.01)
+
+
+def test_several_motions_share_their_instants_and_rest_at_their_ends():
+    mb = sc.load("pendulum")
+    long, short = (np.array([0.0, 2.0]), np.array([[0.0], [2.0]])), (np.array([0.5, 1.0]), np.array([[5.0], [6.0]]))
+    first, second = tracks(mb, (long, short), step=0.5)
+    assert first.t.tolist() == second.t.tolist() == [0.0, 0.5, 1.0, 1.5, 2.0]
+    assert first.q[:, 0] == pytest.approx([0.0, 0.5, 1.0, 1.5, 2.0])
+    assert second.q[:, 0] == pytest.approx([5.0, 5.0, 6.0, 6.0, 6.0])
+
+
+def test_velocities_of_a_run_and_of_a_pair(pendulum):
+    mb, run = pendulum
+    instants = np.array([0.25, 0.5])
+    assert np.array_equal(track(mb, run, instants).state.v, np.array([run.at(t).v for t in instants]))
+    pair = (np.array([0.0, 2.0]), np.array([[0.0], [3.0]]))
+    assert np.asarray(track(mb, pair, instants).state.v)[:, 0] == pytest.approx([1.5, 1.5])

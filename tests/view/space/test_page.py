@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import soacraft as sc
+from soacraft.errors import ViewError
 from soacraft.spatial.rotations import quaternion_to_matrix
 
 
@@ -155,3 +156,28 @@ def test_a_notebook_shows_the_page_in_a_frame_of_its_own():
     assert frame[0] == "iframe"
     assert frame[1]["sandbox"] == "allow-scripts"
     assert data_of(frame[1]["srcdoc"])["title"] == "pendulum"
+
+
+def test_motions_after_the_first_are_ghosts():
+    mb = sc.load("double_pendulum")
+    t = np.linspace(0.0, 1.0, 5)
+    q = np.stack([t, 0.5 * t], axis=1)
+    scene = sc.view.scene(mb, [(t, q), (t, -q), (0.5 * t, q)])
+    assert repr(scene) == "Scene of 'double_pendulum': 2 bodies, 4 parts, 3 motions over 1 s of motion"
+    data = data_of(scene.html(rate=4.0))
+    assert len(data["ghosts"]) == 2
+    mirrored = numbers(data["ghosts"][0]["poses"], "<f4").reshape(5, 3, 7)[4, 0, :4].astype(float)
+    wanted = mb.pose(mb.bodies[0], state=mb.state(q=-q[4]))
+    assert np.allclose(quaternion_to_matrix(mirrored), wanted.rotation, atol=1e-5)
+    assert data["ghosts"][0]["colour"] != data["ghosts"][1]["colour"]
+    with pytest.raises(ViewError, match="a list of motions has one at least; for a still picture leave it out"):
+        sc.view.scene(mb, [])
+    alone, both = (sc.view.scene(mb, x).pixels(1.0, size=(96, 72)) for x in ([(t, q)], [(t, q), (t, -q)]))
+    assert (both != alone).any()
+
+
+def test_scripts_define_one_name_and_a_saved_page_has_no_socket():
+    from soacraft.view.space.page import scripts
+
+    assert scripts().startswith('"use strict";\nconst soacraftScene = (() => {')
+    assert "WebSocket" not in scripts()

@@ -12,6 +12,7 @@ from soacraft.model.tree.graph import Graph
 from soacraft.spatial.checks import Array
 from soacraft.spatial.inertia import Inertia
 from soacraft.view.space import surfaces
+from soacraft.view.space.ellipsoid import rigid_shape, surface_of
 from soacraft.view.space.surfaces import Surface
 
 #: Relative to the length of the model: the radius of a rod, and that of a hinge. A rod is no thicker than a part of it.
@@ -83,19 +84,6 @@ def _axis(hinge: Hinge) -> tuple[Array | None, bool]:
 
 
 def inertia_ellipsoid(inertia: Inertia) -> Surface | None:
-    """The uniform ellipsoid with the same mass and moments about the centre of mass: its radii are
-
-        a_i = sqrt(5/2 (J_j + J_k - J_i) / m),      J the principal moments
-
-    None for a body without mass, or whose mass is in a point. Thin ones are drawn with a hundredth of their extent.
-    """
-    if not inertia.mass > 0.0:
-        return None
-    J, axes = np.linalg.eigh(np.asarray(inertia.moment))
-    square = 2.5 * (J.sum() - 2.0 * J) / inertia.mass
-    radii = np.sqrt(np.maximum(square, 0.0))
-    if not radii.max() > 0.0:
-        return None
-    axes = axes * np.sign(np.linalg.det(axes))
-    radii = np.maximum(radii, 0.01 * radii.max())
-    return surfaces.ellipsoid(*radii.tolist()).moved(axes, np.asarray(inertia.com))
+    """The uniform ellipsoid with the same mass and moments (`ellipsoid.rigid_shape`); None without mass, or where it is
+    in a point. Thin ones are drawn with a hundredth of their extent."""
+    return surface_of(rigid_shape(inertia))

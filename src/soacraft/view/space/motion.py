@@ -1,4 +1,4 @@
-"""How what is drawn moves: the poses of all bodies at equal steps of time, and how far closures are open."""
+"""How what is drawn moves: poses and velocities of all bodies at equal steps of time, and how far closures are open."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from soacraft.errors import SoacraftError, StateError, ViewError
 from soacraft.kinematics.rows import Constraints
+from soacraft.model.states.state import State
 from soacraft.model.tree.graph import Graph
 from soacraft.sim.runs.labels import check_labels, labels_of
 from soacraft.sim.runs.run import Run
@@ -22,20 +23,33 @@ MOST_POSES = 5_000_000
 
 @dataclass(frozen=True, eq=False)
 class Track:
-    """Instants (m), coordinates (m, nq) at them, and the poses of the bodies: R (m, n + 1, 3, 3), p (m, n + 1, 3).
-    The last pose, which -1 finds too, is that of the inertial frame. `openings` (m, closures)."""
+    """Instants (m), the states at them (m, nq and nv), and the poses of the bodies: R (m, n + 1, 3, 3), p (m, n + 1,
+    3). The last pose, which -1 finds too, is that of the inertial frame. `openings` (m, closures)."""
 
     t: Array
-    q: Array
+    state: State
     R: Array
     p: Array
     openings: Array
 
+    @property
+    def q(self) -> Array:
+        """Coordinates (m, nq)."""
+        return np.asarray(self.state.q)
+
+
+def read_motions(graph: Graph, motion: Any) -> tuple[Any, ...]:
+    """One motion, several in a list, or none, as a tuple; refuses what is no motion of this graph."""
+    motions = () if motion is None else tuple(motion) if isinstance(motion, list) else (motion,)
+    if isinstance(motion, list) and not motions:
+        raise ViewError("a list of motions has one at least; for a still picture leave it out: sc.view.scene(mb).")
+    for each in motions:
+        check_motion(graph, each)
+    return motions
+
 
 def check_motion(graph: Graph, motion: Any) -> None:
     """Refuse what is no motion of this graph."""
-    if motion is None:
-        return
     if isinstance(motion, Run):
         if not len(motion):
             raise ViewError("the run has no rows, so there is nothing to play.")
@@ -56,58 +70,75 @@ def _read_pair(graph: Graph, motion: Any) -> tuple[Array, Array]:
     return t, q
 
 
-def track(graph: Graph, motion: Any, instants: Array | None = None, step: float = 0.04) -> Track:
-    """The motion at given instants, or every `step` seconds and at its end; without a motion the present state."""
-    if motion is None:
-        q = np.asarray(graph.current.q)[None]
-        return _poses(graph, np.zeros(1), q)
-    t = motion.t if isinstance(motion, Run) else _read_pair(graph, motion)[0]
-    first, last = float(t[0]), float(t[-1])
+def span_of(motions: tuple[Any, ...]) -> tuple[float, float]:
+    """The first and the last instant of several motions."""
+    times = [x.t if isinstance(x, Run) else np.asarray(x[0], dtype=np.float64) for x in motions]
+    return min(float(t[0]) for t in times), max(float(t[-1]) for t in times)
+
+
+def tracks(
+    graph: Graph, motions: tuple[Any, ...], instants: Array | None = None, step: float = 0.04
+) -> tuple[Track, ...]:
+    """The motions at given instants, or every `step` seconds and at the end of the longest; one that has not begun, or
+    has ended, rests there. Without a motion one track, the present state."""
+    if not motions:
+        state = graph.current
+        rest = graph.state(q=np.asarray(state.q)[None], v=np.asarray(state.v)[None])
+        return (_poses(graph, np.zeros(1), rest),)
+    first, last = span_of(motions)
     if instants is None:
-        count = (last - first) / step
-        if count > MOST:
-            raise ViewError(
-                f"the motion from {first:.6g} to {last:.6g} s has {count:.0f} frames of {step:.3g} s, and {MOST} is "
-                "the most; play it faster (speed=...), or a part of it."
-            )
-        poses = (count + 1.0) * (len(graph) + 1)
-        if poses > MOST_POSES:
-            raise ViewError(
-                f"{count:.0f} frames of {len(graph)} bodies are {poses:.0f} poses, and {MOST_POSES} are the most; take "
-                "fewer frames: a smaller rate, a greater speed, or a part of the motion."
-            )
-        instants = np.append(first + step * np.arange(int(np.ceil(count - 1e-9))), last)
+        instants = _equal_steps(first, last, step, len(graph), len(motions))
     elif instants.min() < first or instants.max() > last:
         wrong = float(instants.min() if instants.min() < first else instants.max())
         raise ViewError(f"t = {wrong:.6g} s is not in the motion, which covers {first:.6g} to {last:.6g} s.")
-    return _poses(graph, instants, _coordinates(graph, motion, instants))
+    return tuple(_poses(graph, instants, _states(graph, x, np.clip(instants, *span_of((x,))))) for x in motions)
 
 
-def _coordinates(graph: Graph, motion: Any, instants: Array) -> Array:
-    """By the dense output of a run; otherwise between rows on the straight way of each hinge."""
-    if isinstance(motion, Run):
-        if motion.has_dense_output:
-            return np.array([motion.at(x).q for x in instants])
-        t, q = motion.t, motion.q
-    else:
-        t, q = _read_pair(graph, motion)
+def _equal_steps(first: float, last: float, step: float, bodies: int, motions: int) -> Array:
+    count = (last - first) / step
+    if count > MOST:
+        raise ViewError(
+            f"the motion from {first:.6g} to {last:.6g} s has {count:.0f} frames of {step:.3g} s, and {MOST} is "
+            "the most; play it faster (speed=...), or a part of it."
+        )
+    total = (count + 1.0) * (bodies + 1) * motions
+    if total > MOST_POSES:
+        raise ViewError(
+            f"{count:.0f} frames of {bodies} bodies are {total:.0f} poses, and {MOST_POSES} are the most; take "
+            "fewer frames: a smaller rate, a greater speed, or a part of the motion."
+        )
+    return np.append(first + step * np.arange(int(np.ceil(count - 1e-9))), last)
+
+
+def _states(graph: Graph, motion: Any, instants: Array) -> State:
+    """By the dense output of a run; otherwise between rows on the straight way of each hinge. A pair has the velocity
+    of this way."""
+    if isinstance(motion, Run) and motion.has_dense_output:
+        samples = [motion.at(x) for x in instants]
+        return graph.state(q=np.array([x.q for x in samples]), v=np.array([x.v for x in samples]))
+    t, q = (motion.t, motion.q) if isinstance(motion, Run) else _read_pair(graph, motion)
     i = np.clip(np.searchsorted(t, instants, side="right") - 1, 0, max(len(t) - 2, 0))
     j = np.minimum(i + 1, len(t) - 1)
     span = t[j] - t[i]
     part = np.where(span > 0.0, (instants - t[i]) / np.where(span > 0.0, span, 1.0), 1.0)
-    return np.asarray(graph.integrate(q[i], np.clip(part, 0.0, 1.0)[:, None] * graph.difference(q[i], q[j])))
+    part = np.clip(part, 0.0, 1.0)[:, None]
+    way = graph.difference(q[i], q[j])
+    if isinstance(motion, Run):
+        v = (1.0 - part) * motion.v[i] + part * motion.v[j]
+    else:
+        v = np.where(span > 0.0, way.T / np.where(span > 0.0, span, 1.0), 0.0).T
+    return graph.state(q=np.asarray(graph.integrate(q[i], part * way)), v=v)
 
 
-def _poses(graph: Graph, t: Array, q: Array) -> Track:
-    state = graph.state(q=q)
+def _poses(graph: Graph, t: Array, state: State) -> Track:
     R, p = state.configuration.world
     count = len(t)
     R = np.concatenate([R, np.broadcast_to(np.eye(3), (count, 1, 3, 3))], axis=1)
     p = np.concatenate([p, np.zeros((count, 1, 3))], axis=1)
-    return Track(t, q, R, p, _openings(graph, q))
+    return Track(t, state, R, p, openings(graph, np.asarray(state.q)))
 
 
-def _openings(graph: Graph, q: Array) -> Array:
+def openings(graph: Graph, q: Array) -> Array:
     """How far each active closure is open: an angle, or a distance relative to the length of its loop. Infinite where
     it is not known."""
     closures = sum(x.active for x in graph.loops)

@@ -37,6 +37,8 @@ class Drawn:
     colour: tuple[float, float, float]
     alpha: float = 1.0
     solid: bool = True
+    front: bool = False
+    """Seen through all that is not: what acts inside bodies."""
 
 
 def render(drawn: list[Drawn], view: Camera, width: int, height: int, background: tuple[float, ...]) -> Pixels:
@@ -44,14 +46,16 @@ def render(drawn: list[Drawn], view: Camera, width: int, height: int, background
     w, h = _FINER * width, _FINER * height
     colours = np.empty((h * w, 3))
     colours[:] = background
-    depths = np.zeros(h * w)  # 1/depth, 0 at infinity
-    opaque = [x for x in drawn if x.alpha >= 1.0]
-    if opaque:
-        where, shade = _shaded(opaque, view, w, h, depths)
-        colours[where] = shade
-    for x in _far_first([x for x in drawn if 0.0 < x.alpha < 1.0], view):
-        where, shade = _shaded([x], view, w, h, depths.copy())
-        colours[where] = (1.0 - x.alpha) * colours[where] + x.alpha * shade
+    for front in (False, True):
+        layer = [x for x in drawn if x.front is front]
+        depths = np.zeros(h * w)  # 1/depth, 0 at infinity
+        opaque = [x for x in layer if x.alpha >= 1.0]
+        if opaque:
+            where, shade = _shaded(opaque, view, w, h, depths)
+            colours[where] = shade
+        for x in _far_first([x for x in layer if 0.0 < x.alpha < 1.0], view):
+            where, shade = _shaded([x], view, w, h, depths.copy())
+            colours[where] = (1.0 - x.alpha) * colours[where] + x.alpha * shade
     fine = colours.reshape(height, _FINER, width, _FINER, 3).mean(axis=(1, 3))
     return np.asarray(np.clip(255.0 * fine + 0.5, 0.0, 255.0), dtype=np.uint8)
 

@@ -12,26 +12,20 @@ import numpy as np
 from soacraft.arguments import read_path
 from soacraft.attributes import Strict
 from soacraft.errors import ModelError, ViewError
-from soacraft.kinematics.tolerances import CLOSED
+from soacraft.model.tree.frames.frame import Frame
 from soacraft.model.tree.graph import Graph
-from soacraft.spatial.checks import Array, finite
+from soacraft.spatial.checks import finite
 from soacraft.view.drawing.gif import gif_rate
 from soacraft.view.drawing.pixels import Pixels
 from soacraft.view.drawing.png import png
-from soacraft.view.palette import opening_colour, rgb
-from soacraft.view.space import surfaces
-from soacraft.view.space.camera import camera
-from soacraft.view.space.motion import Track, check_motion, track
-from soacraft.view.space.page import page
-from soacraft.view.space.parts import Part, PartMaker, Tie
-from soacraft.view.space.raster import Drawn, render
-from soacraft.view.space.stage import Stage, stage_of
+from soacraft.view.space.content import Content, content_of
+from soacraft.view.space.motion import Track, read_motions, span_of, tracks
+from soacraft.view.space.node_ellipsoids import KINDS, NodeEllipsoid
+from soacraft.view.space.page import page, page_data
+from soacraft.view.space.parts import Part, PartMaker
+from soacraft.view.space.pictures import picture
+from soacraft.view.space.reading import angles, ending, positive, read_size
 from soacraft.view.space.video import write_video
-
-_BACKGROUND = (1.0, 1.0, 1.0)
-_LARGEST = 8192
-#: The rasteriser takes about a hundred bytes for each.
-_MOST_PIXELS = 16_000_000
 
 
 def scene(
@@ -43,13 +37,15 @@ def scene(
     inertias: bool = False,
     ground: bool = False,
 ) -> Scene:
-    """A model to look at, still or in motion: `motion` is a run of `sc.sim`, or a pair of instants (m) and coordinates
-    (m, nq). A scene follows its model: each picture shows it as it is then.
+    """A model to look at, still or in motion: `motion` is a run of `sc.sim`, a pair of instants (m) and coordinates
+    (m, nq), or a list of several, which are shown over one another, all but the first as ghosts. A scene follows its
+    model: each picture shows it as it is then.
 
     A body is drawn by its visual geometries, or by those of collisions; a body without either by its kinematics: rods
     between hinges, a drum for a hinge that turns, a block for one that slides, a ball for more. `folder` is where mesh
     files are; they are read there alone, STL and OBJ by ourselves, PLY, OFF and glTF by trimesh. What cannot be drawn
     is listed in `missing`. Closures are rods, green where they are met, from yellow to red by how far they are open.
+    Contacts of a run are points with the arrows of their forces and cones of friction.
     `frames`, `inertias` and `ground` add axes, ellipsoids of inertia, and a floor under a model that has none.
 
     >>> import soacraft as sc
@@ -68,7 +64,7 @@ def scene(
 class Scene(Strict):
     """What `scene` gives: pictures by `image` and `pixels`, films by `video`, pages by `save`."""
 
-    _set_once = frozenset({"graph", "motion"})
+    _set_once = frozenset({"graph", "motions"})
 
     def __init__(
         self,
@@ -82,16 +78,17 @@ class Scene(Strict):
     ) -> None:
         if not isinstance(graph, Graph):
             raise ModelError(f"a scene shows a model or a sub-graph, got {type(graph).__name__}.")
-        check_motion(graph, motion)
-        self.graph, self.motion = graph, motion
+        self.graph, self.motions = graph, read_motions(graph, motion)
         place = None if folder is None else read_path(folder, "folder=", ViewError).resolve()
         if place is not None and not place.is_dir():
             raise ViewError(f"there is no folder {str(folder)!r}; folder= is where the mesh files of the model are.")
         self._maker = PartMaker(graph, place, frames, inertias, ground)
+        self._ellipsoids: list[NodeEllipsoid] = []
 
     def __repr__(self) -> str:
         count, bodies = len(self.parts), len(self.graph)
-        moves = "" if self.motion is None else f", {self.duration:.6g} s of motion"
+        times = "" if len(self.motions) < 2 else f"{len(self.motions)} motions over "
+        moves = f", {times}{self.duration:.6g} s of motion" if self.motions else ""
         missing = f", {len(self.missing)} not drawn: see missing" if self.missing else ""
         many = "1 body" if bodies == 1 else f"{bodies} bodies"
         return f"Scene of {self.graph.name!r}: {many}, {count} parts{moves}{missing}"
@@ -109,11 +106,29 @@ class Scene(Strict):
 
     @property
     def duration(self) -> float:
-        """How long the motion takes, in seconds; zero without one."""
-        if self.motion is None:
-            return 0.0
-        t = self.motion[0] if isinstance(self.motion, tuple) else self.motion.t
-        return float(t[-1] - t[0])
+        """How long the motion takes, in seconds, or all of several; zero without one."""
+        first, last = span_of(self.motions) if self.motions else (0.0, 0.0)
+        return last - first
+
+    # -- what is added ---------------------------------------------------------------------------------------------
+
+    def ellipsoid(self, node: Frame | str, kind: str = "manipulability", *, size: float = 1.0) -> None:
+        """Draw an ellipsoid at a node from now on, `size` times as large as usual.
+
+        "manipulability": the velocities of the node for unit velocities of the dofs, J_v J_v*; long where it moves
+        easily. A dof that slides has unit velocity where it goes a length of the model in a second.
+        "operational_space": its velocities of one kinetic energy, m J_v Mcal^-1 J_v* (000 Eq. 34-36) with the
+        mass m of the model; long where it is light. Closed chains are refused.
+
+        >>> import soacraft as sc
+        >>> view = sc.view.scene(sc.load("arm7"))
+        >>> view.ellipsoid("link7/tool", "operational_space")
+        """
+        if kind not in KINDS:
+            raise ViewError(f"kind={kind!r:.40} is unknown; give {' or '.join(map(repr, KINDS))}.")
+        made = NodeEllipsoid(self.graph.frame(node), kind, positive(size, "size"))
+        made.at(self.graph, tracks(self.graph, ())[0].state)  # refused now, not when it is drawn
+        self._ellipsoids.append(made)
 
     # -- pictures --------------------------------------------------------------------------------------------------
 
@@ -130,9 +145,9 @@ class Scene(Strict):
         instant of the motion. `size` is (width, height) in pixels, `azimuth` and `elevation` are in degrees, about the
         axis against gravity. O(triangles + pixels).
         """
-        width, height = _read_size(size)
-        moving = self._still(t)
-        return self._picture(moving, 0, *self._staged(self._whole(moving)), (width, height), (azimuth, elevation, zoom))
+        shape, look = read_size(size), (*angles(azimuth, elevation), positive(zoom, "zoom"))
+        moving = self._at(t)
+        return picture(self._content(moving, self._whole(moving), t is None), 0, shape, look)
 
     def image(
         self,
@@ -145,7 +160,7 @@ class Scene(Strict):
         zoom: float = 1.0,
     ) -> Path:
         """Write a PNG file; the arguments are those of `pixels`. Needs no display, and nothing but numpy."""
-        place = _ending(path, (".png",), "an image")
+        place = ending(path, (".png",), "an image")
         place.write_bytes(png(self.pixels(t, size=size, azimuth=azimuth, elevation=elevation, zoom=zoom)))
         return place
 
@@ -163,14 +178,15 @@ class Scene(Strict):
         """Write the motion as a GIF (by Pillow) or an MP4 (where ffmpeg is), `rate` pictures a second, `speed` times as
         fast as it is. The other arguments are those of `pixels`.
         """
-        place = _ending(path, (".gif", ".mp4"), "a video")
-        if self.motion is None:
+        place = ending(path, (".gif", ".mp4"), "a video")
+        if not self.motions:
             raise ViewError("a video needs a motion: sc.view.scene(mb, run).video(...); a still picture needs none.")
-        rate, speed = _positive(rate, "rate"), _positive(speed, "speed")
+        rate, speed = positive(rate, "rate"), positive(speed, "speed")
         rate = gif_rate(rate) if place.suffix.lower() == ".gif" else rate
-        moving = track(self.graph, self.motion, step=speed / rate)
-        staged, shape, look = self._staged(moving), _read_size(size), (azimuth, elevation, zoom)
-        pictures = (self._picture(moving, i, *staged, shape, look) for i in range(len(moving.t)))
+        shape, look = read_size(size), (*angles(azimuth, elevation), positive(zoom, "zoom"))
+        moving = tracks(self.graph, self.motions, step=speed / rate)
+        seen = self._content(moving, moving)
+        pictures = (picture(seen, i, shape, look) for i in range(len(moving[0].t)))
         return write_video(place, pictures, shape, rate)
 
     # -- pages -----------------------------------------------------------------------------------------------------
@@ -179,17 +195,15 @@ class Scene(Strict):
         """The scene as one page: WebGL of our own, to be turned with the mouse or the keys, with a timeline and the
         speed of the motion, sampled `rate` times a second. It asks for nothing from elsewhere.
         """
-        look = _angles(azimuth, elevation)
-        moving = track(self.graph, self.motion, step=1.0 / _positive(rate, "rate"))
-        parts, ties, stage = self._staged(moving)
-        names = [body.name for body in self.graph.bodies]
-        return page(self.graph.name, names, parts, ties, moving, stage, self._up, look)
+        look, step = angles(azimuth, elevation), 1.0 / positive(rate, "rate")
+        moving = tracks(self.graph, self.motions, step=step)
+        return page(page_data(self._content(moving, moving), look))
 
     def save(
         self, path: str | PathLike[str], *, rate: float = 50.0, azimuth: float = -60.0, elevation: float = 18.0
     ) -> Path:
         """Write the page of `html` to a file."""
-        place = _ending(path, (".html", ".htm"), "a page")
+        place = ending(path, (".html", ".htm"), "a page")
         place.write_text(self.html(rate=rate, azimuth=azimuth, elevation=elevation), encoding="utf-8")
         return place
 
@@ -201,76 +215,19 @@ class Scene(Strict):
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
-    @property
-    def _up(self) -> Array:
-        """Against gravity; z without it."""
-        g = np.asarray(self.graph.gravity)
-        size = float(np.linalg.norm(g))
-        return -g / size if size > 0.0 else np.array([0.0, 0.0, 1.0])
-
-    def _still(self, t: float | None) -> Track:
+    def _at(self, t: float | None) -> tuple[Track, ...]:
         if t is None:
-            return track(self.graph, None)
-        if self.motion is None:
+            return tracks(self.graph, ())
+        if not self.motions:
             raise ViewError("t= is an instant of a motion, and this scene has none: sc.view.scene(mb, run).")
-        return track(self.graph, self.motion, np.array([float(finite(t, (), "the time"))]))
+        return tracks(self.graph, self.motions, np.array([float(finite(t, (), "the time"))]))
 
-    def _whole(self, still: Track) -> Track:
+    def _whole(self, still: tuple[Track, ...]) -> tuple[Track, ...]:
         """What decides where the camera is: all of the motion, so that pictures of one can be compared."""
-        if self.motion is None:
+        if not self.motions:
             return still
-        step = self.duration / 24.0 or 1.0
-        return track(self.graph, self.motion, step=step)
+        return tracks(self.graph, self.motions, step=self.duration / 24.0 or 1.0)
 
-    def _staged(self, over: Track) -> tuple[list[Part], list[Tie], Stage]:
-        """What is drawn, with its floors, and the stage of a motion."""
-        parts, ties = self._maker.parts(), self._maker.ties()
-        stage = stage_of(parts, ties, over, self._up)
-        return [*parts, *self._maker.floors(stage.centre, stage.radius, stage.lowest, self._up)], ties, stage
-
-    def _picture(
-        self, moving: Track, i: int, parts: list[Part], ties: list[Tie], stage: Stage,
-        size: tuple[int, int], look: tuple[float, float, float],
-    ) -> Pixels:  # fmt: skip
-        view = camera(stage.centre, stage.radius, self._up, *_angles(look[0], look[1]), _positive(look[2], "zoom"))
-        drawn = [
-            Drawn(s.points @ moving.R[i, k].T + moving.p[i, k], s.normals @ moving.R[i, k].T, s.triangles, x.colour,
-                  x.alpha, s.solid)
-            for x in parts
-            for s, k in ((x.surface, x.body),)
-        ]  # fmt: skip
-        for tie, opening in zip(ties, moving.openings[i], strict=True):
-            a, b = (moving.R[i, k] @ x + moving.p[i, k] for k, x in zip(tie.bodies, tie.points, strict=True))
-            rod = surfaces.between(a, b, tie.radius)
-            drawn.append(Drawn(rod.points, rod.normals, rod.triangles, rgb(opening_colour(float(opening), CLOSED))))
-        return render(drawn, view, *size, _BACKGROUND)
-
-
-def _ending(path: str | PathLike[str], ends: tuple[str, ...], what: str) -> Path:
-    place = read_path(path, what, ViewError)
-    if place.suffix.lower() not in ends:
-        raise ViewError(f"{what} is written to a file that ends in {' or '.join(ends)}, got {place.name!r}.")
-    return place
-
-
-def _positive(x: float, name: str) -> float:
-    value = float(finite(x, (), name))
-    if not value > 0.0:
-        raise ViewError(f"{name} must be positive, got {value:g}.")
-    return value
-
-
-def _read_size(size: tuple[int, int]) -> tuple[int, int]:
-    values = finite(size, (2,), "size, (width, height) in pixels")
-    width, height = (int(x) for x in values)
-    if min(width, height) < 1 or max(width, height) > _LARGEST or (values != [width, height]).any():
-        raise ViewError(f"size is (width, height) in whole pixels, from 1 to {_LARGEST}; got {tuple(values.tolist())}.")
-    if width * height > _MOST_PIXELS:
-        raise ViewError(
-            f"size {width} x {height} is {width * height} pixels, and {_MOST_PIXELS} are the most; make it smaller."
-        )
-    return width, height
-
-
-def _angles(azimuth: float, elevation: float) -> tuple[float, float]:
-    return float(finite(azimuth, (), "azimuth")), float(finite(elevation, (), "elevation"))
+    def _content(self, moving: tuple[Track, ...], over: tuple[Track, ...], present: bool = False) -> Content:
+        motion = self.motions[0] if self.motions and not present else None
+        return content_of(self.graph, self._maker, motion, moving, over, self._ellipsoids)

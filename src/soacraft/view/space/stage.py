@@ -20,9 +20,9 @@ class Stage:
     lowest: float
 
 
-def stage_of(parts: list[Part], ties: list[Tie], moving: Track, up: Array) -> Stage:
-    """By the balls about the parts and the ends of closures, O(parts x frames); a metre about the inertial frame
-    where there is nothing."""
+def stage_of(parts: list[Part], ties: list[Tie], over: tuple[Track, ...], up: Array) -> Stage:
+    """By the balls about the parts and the ends of closures in all motions, O(parts x frames); a metre about the
+    inertial frame where there is nothing."""
     seen = [x for x in parts if len(x.surface.points)]
     if not seen and not ties:
         return Stage(np.zeros(3), 1.0, 0.0)
@@ -30,12 +30,13 @@ def stage_of(parts: list[Part], ties: list[Tie], moving: Track, up: Array) -> St
     boxes += [(k, p - x.radius, p + x.radius) for x in ties for k, p in zip(x.bodies, x.points, strict=True)]
     k, low, high = (np.array(column) for column in zip(*boxes, strict=True))
     middle, half = 0.5 * (low + high), 0.5 * np.linalg.norm(high - low, axis=1)
-    at = np.einsum("mkij,kj->mki", moving.R[:, k], middle) + moving.p[:, k]
+    at = np.concatenate([np.einsum("mkij,kj->mki", x.R[:, k], middle) + x.p[:, k] for x in over])
     first, last = at.min(axis=(0, 1)), at.max(axis=(0, 1))
     centre = 0.5 * (first + last)
     radius = float((np.linalg.norm(at - centre, axis=2) + half).max())
     lowest = [
         float((x.surface.points @ moving.R[i, x.body].T @ up).min() + moving.p[i, x.body] @ up)
+        for moving in over
         for i in {0, len(moving.t) // 2, len(moving.t) - 1}
         for x in seen
     ]

@@ -1,0 +1,33 @@
+"""What the panel of a page says of a body."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from soacraft.model.tree.frames.frame import Body
+
+
+def about(body: Body) -> list[list[str]]:
+    """Rows of a name and a text: parent, hinge, mass, centre of mass, principal moments.
+
+    >>> import soacraft as sc
+    >>> about(sc.load("double_pendulum").bodies[1])[:3]
+    [['parent', 'upper'], ['hinge', 'lower: Pin, 1 dof'], ['mass', '1 kg']]
+    """
+    inertia, hinge = body.inertia, body.hinge
+    moments = np.linalg.eigvalsh(np.asarray(inertia.moment))
+    dofs = f"{hinge.nv} dof" + ("" if hinge.nv == 1 else "s")
+    rows = [
+        ["parent", body.parent.name if isinstance(body.parent, Body) else "inertial frame"],
+        ["hinge", f"{body.hinge_name}: {type(hinge).__name__}, {dofs}"],
+        ["mass", f"{inertia.mass:.6g} kg"],
+        ["centre of mass", f"{_numbers(np.asarray(inertia.com))} m"],
+        ["principal moments", f"{_numbers(np.maximum(moments, 0.0))} kg m²"],
+    ]
+    if body.nodes:
+        rows.append(["nodes", ", ".join(node.name for node in body.nodes)])
+    return rows
+
+
+def _numbers(x: np.ndarray) -> str:
+    return ", ".join(f"{value:.4g}" for value in x + 0.0)

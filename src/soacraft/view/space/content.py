@@ -1,0 +1,66 @@
+"""All that is to be seen of a scene: parts and closures, their motion, ellipsoids at nodes, contacts, and the stage."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from soacraft.model.sizes.scale import scale_of
+from soacraft.model.tree.graph import Graph
+from soacraft.spatial.checks import Array
+from soacraft.view.palette import rgb, segment_colour
+from soacraft.view.space.contact_marks import ContactMarks, contact_marks
+from soacraft.view.space.motion import Track
+from soacraft.view.space.node_ellipsoids import NodeEllipsoid
+from soacraft.view.space.parts import Colour, Part, PartMaker, Tie
+from soacraft.view.space.stage import Stage, stage_of
+
+#: How much of a ghost, which is a motion after the first, is seen.
+GHOST = 0.35
+
+
+@dataclass(frozen=True, eq=False)
+class Content:
+    """What pictures and pages draw. `tracks` are the motions at the same instants, the first one solid; `ellipsoids`
+    are those at nodes with their numbers (m, 9); `contacts` are of the first motion."""
+
+    graph: Graph
+    parts: list[Part]
+    ties: list[Tie]
+    tracks: tuple[Track, ...]
+    ellipsoids: list[tuple[NodeEllipsoid, Array]]
+    contacts: ContactMarks
+    stage: Stage
+    up: Array
+    length: float
+    """That of the model, or of its largest part: what marks are measured by."""
+
+
+def content_of(
+    graph: Graph, maker: PartMaker, motion: Any, moving: tuple[Track, ...], over: tuple[Track, ...],
+    ellipsoids: Sequence[NodeEllipsoid],
+) -> Content:  # fmt: skip
+    """The content at the instants of `moving`, on a stage that holds all of `over`; contacts are those of `motion`."""
+    parts, ties, up = maker.parts(), maker.ties(), against_gravity(graph)
+    stage = stage_of(parts, ties, over, up)
+    floors = maker.floors(stage.centre, stage.radius, stage.lowest, up)
+    shapes = [(x, x.at(graph, moving[0].state)) for x in ellipsoids]
+    extents = [float(np.ptp(x.surface.points, axis=0).max()) for x in parts if x.body >= 0 and len(x.surface.points)]
+    length = max([scale_of(graph).length, *extents])
+    marks = contact_marks(graph, motion, moving[0].t, length)
+    return Content(graph, [*parts, *floors], ties, moving, shapes, marks, stage, up, length)
+
+
+def against_gravity(graph: Graph) -> Array:
+    """The direction up; z without gravity."""
+    g = np.asarray(graph.gravity)
+    size = float(np.linalg.norm(g))
+    return -g / size if size > 0.0 else np.array([0.0, 0.0, 1.0])
+
+
+def ghost_colour(number: int) -> Colour:
+    """The colour of all bodies of motion `number`, 1 for the second."""
+    return rgb(segment_colour(number))
