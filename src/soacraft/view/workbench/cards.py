@@ -10,6 +10,7 @@ import numpy as np
 
 from soacraft.algebra.descriptions.explain import Explanation
 from soacraft.algebra.expressions.operator import Operator
+from soacraft.algebra.spaces.block_colours import drawn_blocks, segment_borders
 from soacraft.algebra.spaces.space import Space
 from soacraft.algebra.spaces.vectors import StackedVector
 from soacraft.algebra.values.properties import Properties
@@ -17,7 +18,6 @@ from soacraft.citations import cite
 from soacraft.errors import SoacraftError
 from soacraft.ops.proofs.proof import Proof
 from soacraft.view.spy import cells
-from soacraft.view.structure import drawn_blocks, segment_borders
 from soacraft.view.sweeps import sweep
 from soacraft.view.workbench.mathml import math
 
