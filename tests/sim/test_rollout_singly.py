@@ -129,7 +129,48 @@ def test_refusals():
         propagator(mb, named).rollout(mb.q, mb.v)
     with pytest.raises(ModelError, match=r"variational takes trees, and 'row' has loops or couplings; use 'rk4'"):
         propagator(mb, method="variational").rollout(mb.q, mb.v)
-    text = r"of a rollout are those of trees, and 'row' has loops or couplings; use p.advance_to\(t\).derivatives"
-    with pytest.raises(ModelError, match=text):
-        p.rollout_derivatives(mb.q, mb.v)
     assert p.rollout(np.zeros((0, mb.nq)), mb.v)[0].shape == (0, 2, mb.nq)
+
+
+@pytest.mark.parametrize("solver", ["ta", "ce"])
+def test_threads_change_nothing(solver):
+    mb = spatial_loop()
+    q, v = starts(mb, 6)
+    one, three = (propagator(mb, solver).rollout(q, v, steps=5, threads=n) for n in (1, 3))
+    np.testing.assert_array_equal(one[0], three[0])
+    np.testing.assert_array_equal(one[1], three[1])
+
+
+def test_the_first_state_that_fails_is_named_whatever_thread_it_is_on():
+    mb = four_bar()
+    force = np.zeros((6, 4, mb.nv))
+    force[2, 3, 0] = force[4, 1, 0] = 1e300
+    q, v = (np.tile(x, (6, 1)) for x in (mb.q, mb.v))
+    with pytest.raises(SimulationError, match=r"state 2 of the rollout of 'row' stopped in step 3, at 0\.012 s"):
+        propagator(mb).rollout(q, v, force, steps=4, threads=3)
+
+
+def test_derivatives_of_a_closed_chain():
+    """Of states, by the run through the same steps; of forces that differ from step to step, and of a mass, by
+    differences of rollouts."""
+    mb = four_bar()
+    mb.bodies[0].passive = sc.Passive(stiffness=2.0, damping=0.1)
+    q, v, name = np.array(mb.q), np.array(mb.v), f"{mb.bodies[1].name}.mass"
+    T = 3.0 * np.random.default_rng(5).standard_normal((2, 4, mb.nv))
+    s = propagator(mb).rollout_derivatives(np.tile(q, (2, 1)), v, T, 4, [name])
+    assert s.A.shape == (2, 4, 6, 6)
+    one = propagator(mb).rollout_derivatives(q, v, T[1], 4, name)
+    np.testing.assert_allclose(one.B, s.B[1], rtol=0, atol=1e-12)
+    run = propagator(mb).advance_to(4 * H).derivatives([name])
+    still = propagator(mb).rollout_derivatives(q, v, None, 4, [name])
+    np.testing.assert_allclose(still.A, run.A, rtol=0, atol=1e-9 * np.abs(run.A).max())
+    np.testing.assert_allclose(still.C, run.C, rtol=0, atol=1e-9 * np.abs(run.C).max())
+
+    push, e = np.random.default_rng(6).standard_normal(T.shape), 1e-3
+    there, back = (np.concatenate(propagator(mb).rollout(np.tile(q, (2, 1)), v, T + k * push, 4), -1) for k in (e, -e))
+    wanted = (there - back) / (2 * e)
+    np.testing.assert_allclose(s.forward(force=push), wanted, rtol=0, atol=1e-6 * np.abs(wanted).max())
+    gradient = np.random.default_rng(7).standard_normal((2, 5, 6))
+    assert (s.adjoint(gradient)[1] * push).sum() == pytest.approx((gradient * s.forward(force=push)).sum(), rel=1e-9)
+    with pytest.raises(ModelError, match=r"'nothing"):
+        propagator(mb).rollout_derivatives(q, v, parameters="nothing.mass")

@@ -26,9 +26,9 @@ from soacraft.sim.events import Event
 from soacraft.sim.forces.contact import Contact
 from soacraft.sim.forces.loads import Load
 from soacraft.sim.integrators.methods import find_method
-from soacraft.sim.rollout import METHODS, ROLLED, read_force, rollout
-from soacraft.sim.rollout_contact import rollout_contact
-from soacraft.sim.rollout_singly import rollout_singly
+from soacraft.sim.rollout import read_force
+from soacraft.sim.rollouts import ROLLOUTS, Row
+from soacraft.sim.run_derivatives import rollout_derivatives
 from soacraft.sim.runner import Runner
 from soacraft.sim.runs.report import report
 from soacraft.sim.runs.run import Run
@@ -198,8 +198,8 @@ class Propagator(Strict):
         `force` is the generalized force, held in each step: (nv), (steps, nv) or (batch, steps, nv). For trees and
         closed chains of built-in hinges, with springs and dampers of the model; what only functions know (controls,
         events, other forces) is refused. The model's own state plays no part. O(n) a step. The states of a tree go
-        side by side and on several threads by "rk4", "verlet" and "euler_symplectic"; those of a closed chain, and by
-        "gauss4", "gauss6" and the variational methods, one after the other.
+        side by side by "rk4", "verlet" and "euler_symplectic"; those of a closed chain, and by "gauss4", "gauss6" and
+        the variational methods, each for itself. All take several threads.
 
         "moreau" takes a `Contact`, and controls by numbers or samples at multiples of the step, from t = 0 on. Its
         contacts are not recorded; where a step is not solved to its tolerance an error names state and step.
@@ -211,17 +211,9 @@ class Propagator(Strict):
         >>> Q.shape
         (2, 101, 2)
         """
-        touches = any(isinstance(x, Contact) for x in self._acting.loads)
-        if self._method.name == "moreau" and self._step is not None and touches:
-            self._require_rolled([x for x in self._acting.loads if not isinstance(x, Contact)])
-            count = whole_number(steps, "steps of a rollout", 0)
-            return rollout_contact(self._acting.begin(), self._method, q, v, force, count, self._step, threads)
-        given = self._rolled(q, v, force, steps, ROLLED)
-        closed = self._acting.closed
-        if closed is not None or self._method.name not in METHODS:
-            mb, *_, count, h = given
-            return rollout_singly(mb, closed, self._method, q, v, force, count, round(1e9 * h))
-        return rollout(*given, threads, self._method.name)
+        row, count = self._row_of_rollouts(ROLLOUTS), whole_number(steps, "steps of a rollout", 0)
+        roll = row.tree if self._acting.closed is None else row.closed
+        return roll(self._acting.begin(), self._method, q, v, force, count, self._step, threads)
 
     def rollout_derivatives(
         self,
@@ -237,7 +229,8 @@ class Propagator(Strict):
 
             dx(k+1) = A(k) dx(k) + B(k) dT(k) + C(k) dp,    dx = [dq; dv]
 
-        `forward` and `adjoint` of what it returns carry directions and gradients through the run.
+        `forward` and `adjoint` of what it returns carry directions and gradients through the run. Of a closed chain dx
+        is along all dofs, on the closures, and steps are differentiated one by one, O(nv^3) each.
 
         >>> import numpy as np
         >>> import soacraft as sc
@@ -251,25 +244,28 @@ class Propagator(Strict):
         >>> in_force.shape
         (50, 2)
         """
-        given = self._rolled(q, v, force, steps, ("rk4",))
-        Q, V = rollout(*given, threads)
-        count = len(Q) if Q.ndim > 2 else 1
-        T = np.broadcast_to(read_force(self.mb, force, count, given[4], Q.ndim > 2), (count, given[4], self.mb.nv))
-        return sensitivity(self.mb, Q, V, T if Q.ndim > 2 else T[0], given[5], parameters)
+        self._row_of_rollouts(["rk4"])
+        Q, V = self.rollout(q, v, force, steps, threads)
+        states, taken = len(Q) if Q.ndim > 2 else 1, Q.shape[-2] - 1
+        T = read_force(self.mb, force, states, taken, Q.ndim > 2)
+        T = np.broadcast_to(T, (states, taken, self.mb.nv))
+        T, h = T if Q.ndim > 2 else T[0], (self._step or 0) / 1e9
+        closed = self._acting.closed
+        if closed is None:
+            return sensitivity(self.mb, Q, V, T, h, parameters)
+        return rollout_derivatives(self.mb, closed, Q, V, T, h, parameters)
 
-    def _rolled(
-        self, q: Any, v: Any, force: Any, steps: Any, methods: Collection[str]
-    ) -> tuple[Multibody, Any, Any, Any, int, float]:
-        """What a rollout takes, or why there is none."""
-        if self._method.name not in methods or self._step is None:
-            known, own = " or ".join(map(repr, methods)), self._method.name
+    def _row_of_rollouts(self, methods: Collection[str]) -> Row:
+        """How rollouts are taken, by one of some methods, or why there are none."""
+        row, loads = ROLLOUTS.get(self._method.name), self._acting.loads
+        contacts = [x for x in loads if isinstance(x, Contact)]
+        if row is None or self._method.name not in methods or self._step is None or (row.touches and not contacts):
+            known = " or ".join(repr(x) for x in methods if not ROLLOUTS[x].touches)
+            own = self._method.name
             raise StateError(f"a rollout is by integrator={known} with a step; this propagator has {own!r}.")
-        self._require_rolled(self._acting.all)
-        return self.mb, q, v, force, whole_number(steps, "steps of a rollout", 0), self._step / 1e9
-
-    def _require_rolled(self, loads: Sequence[Load]) -> None:
-        """Raise for what acts and a rollout does not know."""
+        loads = [x for x in loads if x not in contacts] if row.touches else self._acting.all
         busy = [x.name for x in loads] + [x.name for x in self._runner.events]
         if busy or self._runner.callbacks or self._acting.prescribed.dofs:
             what = repr(busy[0]) if busy else "a callback or a prescribed motion"
             raise StateError(f"rollout knows forces of the model and force= alone, not {what}; use advance_to.")
+        return row

@@ -1,4 +1,4 @@
-"""Many steps in one compiled call, from one state or a batch: `p.rollout`."""
+"""Many steps in one compiled call, from one state or a batch: `p.rollout` of trees by explicit methods."""
 
 from __future__ import annotations
 
@@ -14,16 +14,15 @@ from soacraft.model.states.coordinates import read_q, read_v
 from soacraft.model.tree.multibody import Multibody
 from soacraft.results import refuse_large
 from soacraft.sim.compiled import obstacle
-from soacraft.sim.integrators.methods import find_method
+from soacraft.sim.integrators.steps import Method
 from soacraft.sim.stability import check_rollout
+from soacraft.sim.system import Mechanism
 from soacraft.spatial.checks import Array, finite
 
-#: Methods by which packs of states of a tree go side by side, with their numbers in rigid/drivers/rollout_task.hpp.
-METHODS = {"rk4": 0, "euler_symplectic": 1, "verlet": 2}
-#: All of rollouts: the others take state by state (`sim/rollout_singly.py`).
-ROLLED = (*METHODS, "gauss4", "gauss6", "variational", "variational4")
+#: Numbers of the methods in rigid/drivers/rollout_task.hpp.
+_METHODS = {"rk4": 0, "euler_symplectic": 1, "verlet": 2}
 #: Bodies times states that are worth a thread of their own.
-WORTH_A_THREAD = 500
+_WORTH_A_THREAD = 500
 
 
 class Batch:
@@ -46,37 +45,38 @@ class Batch:
             refuse_large(shape, f"{what} of a rollout of {self._mb.name!r}", "Take fewer states or steps.")
         return np.empty(shapes[0]), np.empty(shapes[1])
 
+    def threads(self, wanted: int | None) -> int:
+        """How many threads to take: as told, or as many as there is work for."""
+        worth = 1 + self.count * len(self._mb) // _WORTH_A_THREAD
+        return read_threads("rollout", wanted) or min(os.cpu_count() or 1, worth)
+
     def given(self, Q: Array, V: Array) -> tuple[Array, Array]:
         """Without the leading axis where one state was given."""
         return (Q, V) if self._axes else (Q[0], V[0])
 
 
-def rollout(
-    mb: Multibody, q: Any, v: Any, force: Any, steps: int, h: float, threads: int | None = None, method: str = "rk4"
+def rollout_side_by_side(
+    problem: Mechanism, method: Method, q: Any, v: Any, force: Any, steps: int, step: int, threads: int | None = None
 ) -> tuple[Array, Array]:
-    """States (..., steps + 1, nq) and (..., steps + 1, nv) after 0, 1, ... steps of a method from each of a batch,
-    under generalized forces that are held in each step, of a tree. O(n) a step."""
+    """States (..., steps + 1, nq) and (..., steps + 1, nv) after 0, 1, ... steps of `step` nanoseconds from each of a
+    batch, under generalized forces that are held in each step, of a tree. Packs of states stay together. O(n) a step.
+    """
+    mb, h = problem.mb, step / 1e9
     batch, model = Batch(mb, q, v, force, steps), _compiled(mb)
     Q, V = batch.room()
-    wanted = 1 + batch.count * len(mb) // WORTH_A_THREAD
-    count_of_threads = read_threads("rollout", threads) or min(os.cpu_count() or 1, wanted)
-    fault = model.kernels.rollout(batch.q, batch.v, batch.force, h, Q, V, count_of_threads, METHODS[method])
+    number = _METHODS[method.name]
+    fault = model.kernels.rollout(batch.q, batch.v, batch.force, h, Q, V, batch.threads(threads), number)
     if fault is not None:
-        state, step, turned = fault
-        where = f"state {state} of the rollout of {mb.name!r} stopped in step {step}, at {step * h:.9g} s: "
+        state, at, turned = fault
+        where = f"state {state} of the rollout of {mb.name!r} stopped in step {at}, at {at * h:.9g} s: "
         why = "a hinge turns by more than 3 rad within the step" if turned else "its acceleration is not finite"
         raise SimulationError(f"{where}{why}. Take a smaller step, or look at it with p.advance_to.")
-    check_rollout(mb, None, find_method(method), h, Q, V)
+    check_rollout(mb, None, method, h, Q, V)
     return batch.given(Q, V)
 
 
 def _compiled(mb: Multibody) -> CompiledModel:
     """The compiled tree, or what stands in the way."""
-    if mb.is_closed:
-        raise ModelError(
-            f"derivatives of a rollout are those of trees, and {mb.name!r} has loops or couplings; use "
-            "p.advance_to(t).derivatives()."
-        )
     if mb.acting_forces:
         raise ModelError(f"rollout does not know forces of mb.set_force, and {mb.name!r} has some; use p.advance_to.")
     why = obstacle(mb)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
-from soacraft.dynamics.arguments import read_threads
 from soacraft.errors import ModelError, SimulationError, StateError
 from soacraft.sim.compiled import CompiledMotion, obstacle_to_run
 from soacraft.sim.forces.drives import Control
 from soacraft.sim.integrators.steps import Method
-from soacraft.sim.rollout import WORTH_A_THREAD, Batch
+from soacraft.sim.rollout import Batch
 from soacraft.sim.stability import check_rollout
 from soacraft.sim.system import Mechanism
 from soacraft.spatial.checks import Array
@@ -35,9 +33,7 @@ def rollout_contact(
         )
     batch = Batch(mb, q, v, force, steps)
     Q, V = batch.room()
-    wanted = 1 + batch.count * len(mb) // WORTH_A_THREAD
-    count_of_threads = read_threads("rollout", threads) or min(os.cpu_count() or 1, wanted)
-    fault = CompiledMotion(problem, method).roll(batch.q, batch.v, batch.force, step, (Q, V), count_of_threads)
+    fault = CompiledMotion(problem, method).roll(batch.q, batch.v, batch.force, step, (Q, V), batch.threads(threads))
     if fault is not None:
         state, at = fault
         if state < 0:

@@ -1,4 +1,4 @@
-"""Derivatives of the steps of a run: `run.derivatives()`. Exact for the steps as they were taken.
+"""Derivatives of the steps of a run, `run.derivatives()`, and of rollouts of closed chains; exact for steps as taken.
 
 A step goes through states (q_i, v_i). On a closed chain each is put on its closures by projection, or by independent
 dofs that were named, q = q(q_i) and v = X v_i. That moves tangent vectors by
@@ -15,16 +15,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from copy import copy
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from soacraft import dynamics as dyn
 from soacraft.analysis import parameter_derivatives
+from soacraft.analysis import parameters as named_parameters
 from soacraft.analysis.parametric.vocabulary import read_parameters
 from soacraft.errors import LoopError, ModelError, StaleError, StateError
 from soacraft.loops import forward_dynamics_derivatives
 from soacraft.model.sizes.measure import measure_of
+from soacraft.model.tree.multibody import Multibody
 from soacraft.results import refuse_large
 from soacraft.sim import jacobian
 from soacraft.sim.closed import Closed, Stabilized
@@ -32,7 +35,7 @@ from soacraft.sim.forces.drives import Control
 from soacraft.sim.integrators.explicit import RK4
 from soacraft.sim.integrators.steps import Step
 from soacraft.sim.runs.block import Block
-from soacraft.sim.sensitivity import Sensitivity, bent
+from soacraft.sim.sensitivity import Sensitivity, bent, read_names
 from soacraft.sim.system import Mechanism
 from soacraft.spatial.checks import Array
 from soacraft.spatial.differences import STENCIL
@@ -74,8 +77,37 @@ def run_derivatives(
     nv = problem.mb.nv
     size = 3 * nv + slopes.numbers
     refuse_large((len(steps), 2 * nv, size), f"the derivatives of a run of {problem.mb.name!r}", "Take fewer steps.")
-    d = np.array([_taken(slopes, run.integrator, x, size, loose) for x, loose in zip(steps, compiled, strict=True)])
+    starts = [Start(x.t0, x.h, x.x0) for x in steps]
+    d = np.array([_taken(slopes, run.integrator, x, size, loose) for x, loose in zip(starts, compiled, strict=True)])
     return Sensitivity(run.q, run.v, d[..., : 2 * nv], d[..., 2 * nv : 3 * nv], d[..., 3 * nv :], names)
+
+
+def rollout_derivatives(
+    mb: Multibody, closed: Closed, q: Array, v: Array, force: Array, h: float, parameters: Sequence[str] | str
+) -> Sensitivity:
+    """Of the compiled steps by "rk4" of a rollout of a closed chain: q (..., steps + 1, nq), v likewise, force
+    (..., steps, nv). Every state has a solver of its own, as in the rollout."""
+    names, nv = read_names(parameters), mb.nv
+    batch, steps = force.shape[:-2], force.shape[-2]
+    numbers = len(named_parameters(mb, list(names))) if names else 0
+    size = 3 * nv + numbers
+    refuse_large((*force.shape[:-1], 2 * nv, size), f"the derivatives of a rollout of {mb.name!r}", "Take fewer steps.")
+    d = np.zeros((*batch, steps, 2 * nv, size))
+    for i in np.ndindex(*batch):
+        slopes = Slopes(Mechanism(mb, closed=Closed(copy(closed.solver))), names)
+        for k in range(steps):
+            slopes.held = force[i][k]
+            start = Start(k * h, h, slopes.problem.point(q[i][k], v[i][k]))
+            d[i][k] = _taken(slopes, "rk4", start, size, True)
+    return Sensitivity(q, v, d[..., : 2 * nv], d[..., 2 * nv : 3 * nv], d[..., 3 * nv :], names)
+
+
+class Start(NamedTuple):
+    """Where a step was taken, and how long it is."""
+
+    t0: float
+    h: float
+    x0: Array
 
 
 def _steps(piece: Step | Block) -> list[Step]:
@@ -90,6 +122,8 @@ class Slopes:
 
     def __init__(self, problem: Mechanism, names: tuple[str, ...]) -> None:
         self.problem, self.mb, self._names = problem, problem.mb, names
+        self.held = np.zeros(problem.mb.nv)
+        """A generalized force that acts besides, in rollouts."""
         self._require_plain()
         found = read_parameters("derivatives", self.mb, list(names)) if names else ()
         self.numbers = len(found)
@@ -156,8 +190,8 @@ class Slopes:
     def rates(self, t: float, q: Array, v: Array, dq: Array, dv: Array, given: Array) -> tuple[Array, Array]:
         """vdot, and how it varies; `given` are the variations of force and parameters."""
         problem, mb = self.problem, self.mb
-        total = problem.all_forces(t, q, v)[: problem.count].sum(axis=0)
-        vdot = problem.rates(t, problem.point(q, v))[mb.nv : 2 * mb.nv]
+        total = problem.load_force(t, q, v) + self.held
+        vdot = problem.accelerations(q, v, total)
         if problem.closed is None:
             F_q, F_v, F_T = dyn.forward_dynamics_derivatives(mb, q, v, total)
         else:
@@ -193,7 +227,7 @@ class Slopes:
         return in_q, in_v
 
 
-def _start(s: Slopes, step: Step, size: int) -> tuple[Array, Array, Array, Array, Array]:
+def _start(s: Slopes, step: Start, size: int) -> tuple[Array, Array, Array, Array, Array]:
     """The state at the start of a step, and the variations [dq; dv; dT; dp]."""
     nv = s.mb.nv
     dq, dv, given = np.split(np.eye(size), (nv, 2 * nv))
@@ -207,7 +241,7 @@ def _moved(s: Slopes, q: Array, dq: Array, U: Array, dU: Array) -> tuple[Array, 
     return s.mb.integrate(q, U), J_q @ dq + J_u @ dU, J_u
 
 
-def _taken(s: Slopes, name: str, step: Step, size: int, compiled: bool) -> Array:
+def _taken(s: Slopes, name: str, step: Start, size: int, compiled: bool) -> Array:
     """One step. The stages of a compiled one are next to the closures, not on them, where it projects; all are put back
     where one is too far off, as it was then."""
     if compiled and s.projects:
@@ -216,7 +250,7 @@ def _taken(s: Slopes, name: str, step: Step, size: int, compiled: bool) -> Array
     return _METHODS[name](s, step, size, False)
 
 
-def _rk4(s: Slopes, step: Step, size: int, loose: bool) -> Array:
+def _rk4(s: Slopes, step: Start, size: int, loose: bool) -> Array:
     """Stages in the chart of the start, as `sensitivity` has them for trees."""
     q, v, dq, dv, given = _start(s, step, size)
     K, vdot, dK, dvdot = (np.zeros((4, *x.shape)) for x in (v, v, dv, dv))
@@ -234,7 +268,7 @@ def _rk4(s: Slopes, step: Step, size: int, loose: bool) -> Array:
     return _ended(s, step, end, v + b @ vdot, d_end, dv + np.tensordot(b, dvdot, 1))
 
 
-def _euler_symplectic(s: Slopes, step: Step, size: int, loose: bool) -> Array:
+def _euler_symplectic(s: Slopes, step: Start, size: int, loose: bool) -> Array:
     """v1 = v0 + h a(q0, v0), then q1 = move(q0, h v1)."""
     q, v, dq, dv, given = _start(s, step, size)
     h = step.h
@@ -244,7 +278,7 @@ def _euler_symplectic(s: Slopes, step: Step, size: int, loose: bool) -> Array:
     return _ended(s, step, end, v, d_end, dv)
 
 
-def _verlet(s: Slopes, step: Step, size: int, loose: bool) -> Array:
+def _verlet(s: Slopes, step: Start, size: int, loose: bool) -> Array:
     """q1 = move(q0, h (v0 + h a0 / 2)), v1 = v0 + h (a0 + a(q1, v0 + h a0)) / 2."""
     q, v, dq, dv, given = _start(s, step, size)
     h = step.h
@@ -255,7 +289,7 @@ def _verlet(s: Slopes, step: Step, size: int, loose: bool) -> Array:
     return _ended(s, step, end, v + 0.5 * h * (a0 + a1), d_end, dv + 0.5 * h * (da0 + da1))
 
 
-def _ended(s: Slopes, step: Step, q: Array, v: Array, dq: Array, dv: Array) -> Array:
+def _ended(s: Slopes, step: Start, q: Array, v: Array, dq: Array, dv: Array) -> Array:
     return np.concatenate(s.settle(step.t0 + step.h, q, v, dq, dv)[2:])
 
 

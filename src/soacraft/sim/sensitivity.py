@@ -92,11 +92,7 @@ def sensitivity(
     mb: Multibody, q: Array, v: Array, force: Array, h: float, parameters: Sequence[str] | str
 ) -> Sensitivity:
     """Of the steps of a rollout: q (..., steps + 1, nq), v likewise, force (..., steps, nv)."""
-    if not isinstance(parameters, str) and not isinstance(parameters, Sequence):
-        raise ModelError(
-            f"parameters of a rollout are a list of names such as 'link3.mass', or (); got {parameters!r:.60}."
-        )
-    nv, names = mb.nv, (parameters,) if isinstance(parameters, str) else tuple(parameters)
+    nv, names = mb.nv, read_names(parameters)
     batch = force.shape[:-1]
     what = f"the derivatives of a rollout of {mb.name!r}"
     numbers = len(named_parameters(mb, list(names))) if names else 0
@@ -107,6 +103,15 @@ def sensitivity(
         return Sensitivity(q, v, d[..., : 2 * nv], d[..., 2 * nv : 3 * nv], d[..., 3 * nv :], names)
     d = _step(mb, Q, V, force.reshape(-1, nv), h, names, 3 * nv + numbers).reshape(*batch, 2 * nv, -1)
     return Sensitivity(q, v, d[..., : 2 * nv], d[..., 2 * nv : 3 * nv], d[..., 3 * nv :], names)
+
+
+def read_names(parameters: Sequence[str] | str) -> tuple[str, ...]:
+    """Names of parameters: one, or a list of them."""
+    if not isinstance(parameters, str) and not isinstance(parameters, Sequence):
+        raise ModelError(
+            f"parameters of a rollout are a list of names such as 'link3.mass', or (); got {parameters!r:.60}."
+        )
+    return (parameters,) if isinstance(parameters, str) else tuple(parameters)
 
 
 def _step(mb: Multibody, q: Array, v: Array, T: Array, h: float, names: tuple[str, ...], size: int) -> Array:

@@ -199,12 +199,12 @@ class Mechanism:
         forces = self._forces(t, q, v)
         total = forces[: len(self._loads)].sum(axis=0)
         if self._prescribed is None:
-            return self._accelerations(q, v, total), forces
+            return self.accelerations(q, v, total), forces
         held = self.holds.active
         mask = np.array(self._prescribed.mask)
         mask[[x.number for x in held]] = True
         if not mask.any():
-            vdot, reaction = self._accelerations(q, v, total), np.zeros(len(v))
+            vdot, reaction = self.accelerations(q, v, total), np.zeros(len(v))
         elif self.closed is not None and held:
             vdot, reaction = self._held(t, q, v, total, held)
         else:
@@ -221,7 +221,7 @@ class Mechanism:
         given = self.prescribed_dofs
         dofs = [x.number for x in held] + given
         wanted = self._prescribed.accelerations(t)
-        free, Y = self._accelerations(q, v, total), self.compliance(q)
+        free, Y = self.accelerations(q, v, total), self.compliance(q)
         bounds = [x.bounds for x in held] + [(-np.inf, np.inf)] * len(given)
         reaction = np.zeros(len(v))
         reaction[dofs] = holding_forces(Y[np.ix_(dofs, dofs)], (wanted - free)[dofs], bounds)
@@ -279,7 +279,8 @@ class Mechanism:
     def _busy(self) -> bool:
         return bool(self._loads or self.contact is not None or self.mb.acting_forces or self.has_passive)
 
-    def _accelerations(self, q: Array, v: Array, force: Array) -> Array:
+    def accelerations(self, q: Array, v: Array, force: Array) -> Array:
+        """vdot under a generalized force and what the model has itself, where nothing is prescribed."""
         if self.closed is not None:
             return self.closed.accelerations(q, v, force)
         return dyn.forward_dynamics(self.mb, q, v, force)
