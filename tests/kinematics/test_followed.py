@@ -8,6 +8,8 @@ import soacraft as sc
 from soacraft.kinematics.compiled import rows_of
 from soacraft.kinematics.rows import Constraints, loop_rows
 from soacraft.loops import TreeAugmented
+from soacraft.model.hinges.base import pose_of
+from soacraft.model.states.hinge_fit import nearest_coordinates
 from soacraft.spatial.rotations import exp
 
 UNIT = sc.Inertia(1.0, (0.1, 0, 0), np.eye(3))
@@ -77,3 +79,23 @@ def test_quaternions_near_a_half_turn(seed, sign):
     theta, slow = both(mb, state, {"axle": quaternion})
     assert theta["axle"] == pytest.approx(quaternion, abs=1e-12)
     assert slow == pytest.approx(quaternion, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    "hinge", [sc.Weld(), sc.Pin((0.3, -0.5, 0.8)), sc.Cylindrical((0.5, 0.1, 0.9)), sc.Gimbal()],
+    ids=lambda hinge: type(hinge).__name__,
+)  # fmt: skip
+def test_an_open_closure_is_measured_as_in_python(hinge):
+    """By turns and slides at once, of the size of the model: the twist that would close it, relative to the nearest
+    coordinates.
+    """
+    rng = np.random.default_rng(3)
+    mb = wheel(hinge, sc.Free())
+    coordinates = hinge.random(rng)
+    off = sc.Pose(exp(0.2 * rng.standard_normal(3)), 0.2 * rng.standard_normal(3))
+    state = mb.state(nearest_coordinates(sc.Free(), pose_of(hinge, coordinates) @ off), np.zeros(6))
+    found = Constraints(mb, state, {"axle": coordinates})
+    assert found.arrays is not None
+    wanted = loop_rows(mb, state, mb.loops["axle"], found.measure.loops["axle"], coordinates)
+    np.testing.assert_allclose(found.theta["axle"], wanted.theta, atol=1e-9)
+    np.testing.assert_allclose(found.arrays.gap[0], wanted.gap, atol=1e-9)

@@ -64,9 +64,11 @@ def test_near_a_singular_pose_answers_agree_or_are_left_to_python(kind, angle):
             assert fine or angle < 1e-2
 
 
-@pytest.mark.parametrize("angle", [1e-6, 1e-5, 1e-4])
+@pytest.mark.parametrize("angle", [1e-7, 1e-6, 1e-5, 1e-4])
 def test_near_a_singular_pose_of_rows_next_to_an_embedded_tree(angle):
-    """A parallelogram that is nearly flat, as rows, next to a four-bar that is embedded."""
+    """A parallelogram that is nearly flat, as rows, next to a four-bar that is embedded. Without forces nothing moves
+    against the row that hardly counts, and its multiplier alone tells whether it was left out.
+    """
     mb, bars = row_of_four_bars(1), FourBar()
     tips = [sc.Pose(translation=(x, 0, 0)) for x in (bars.crank, bars.coupler, bars.rocker)]
     mb.add_body("crank", None, sc.Pin(Z), rod(1.0, bars.crank), sc.Pose(translation=(0, 0, 1)))
@@ -80,12 +82,14 @@ def test_near_a_singular_pose_of_rows_next_to_an_embedded_tree(angle):
     q, rest, force = np.array([places[name] for name in mb.dof_names]), np.zeros(6), np.arange(1.0, 7.0)
     solver, twin = (ConstraintEmbedding(mb, embed=["ring"]) for _ in range(2))
     solver.forward_dynamics(q, rest, rest)
-    found, fine = one_compiled(solver, q, rest, force)
-    wanted = without_compiled(twin).forward_dynamics(q, rest, force)
-    assert fine or angle < 1e-4
-    if fine:
-        near(found.vdot, wanted.vdot)
-    near(solver.forward_dynamics(q, rest, force).vdot, wanted.vdot)
+    without_compiled(twin)
+    for acting in (force, rest):
+        found, fine = one_compiled(solver, q, rest, acting)
+        wanted = twin.forward_dynamics(q, rest, acting)
+        assert fine or angle < 1e-4
+        if fine:
+            same(mb, found, wanted, 1e-8)
+        near(solver.forward_dynamics(q, rest, acting).vdot, wanted.vdot)
 
 
 @pytest.mark.parametrize("kind", ALL)

@@ -21,7 +21,15 @@ import soacraft as sc
 from soacraft import _core
 from soacraft.errors import ConvergenceError, LoopError, StateError
 from soacraft.kinematics import projection
-from soacraft.kinematics.compiled import ADVANCE, COMPLETE, EXPAND, INVERSE_DYNAMICS, PROJECT, PROJECT_VELOCITY
+from soacraft.kinematics.compiled import (
+    ADVANCE,
+    COMPLETE,
+    EXPAND,
+    INVERSE_DYNAMICS,
+    INVERSE_OF_ALL,
+    PROJECT,
+    PROJECT_VELOCITY,
+)
 from soacraft.kinematics.rows import Constraints
 from soacraft.kinematics.tasks import Task
 from soacraft.loops import ConstraintEmbedding, TreeAugmented
@@ -287,6 +295,21 @@ def test_inverse_dynamics_of_one_state_until_the_model_changes(edit):
     else:
         mb.add_body("more", None, sc.Pin((0, 0, 1)), sc.Inertia(1.0))
     assert call(q, wanted, theta, v, False) is None
+
+
+def test_inverse_dynamics_of_all_accelerations_at_once():
+    """Those that obey the closures, none at all among them, take the torque of the closed form; others go to Python."""
+    bars = FourBar()
+    mb = bars.build(0.7)
+    s = ready(mb, independent=["crank"])
+    call = s._chosen.compiled.motions[INVERSE_OF_ALL]
+    q, theta, rest = np.array(mb.q), s._turns, np.zeros(3)
+    for push in (0.0, 0.8):
+        vdot = s.expand(q, np.array([push]))  # at rest they are as velocities are
+        force = call(q, vdot, theta, rest, False)[1]
+        near(bars.acceleration(0.7, 0.0, force[0]), push)
+    for wrong in (1e-6 * np.eye(3)[1], vdot * [1.0, 1.0, -1.0]):
+        assert call(q, wrong, theta, rest, False) is None
 
 
 def test_arguments_of_compiled_motions_are_checked():

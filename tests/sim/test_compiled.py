@@ -92,6 +92,21 @@ def test_steps_of_trees(name, method, monkeypatch):
         assert run.check().accuracy == pytest.approx(other.check().accuracy, rel=1e-6)
 
 
+@pytest.mark.parametrize("method", ["rk4", "gauss4"])
+def test_steps_of_a_body_that_turns_and_travels_far_in_each(method, monkeypatch):
+    """Half a radian and half a metre: all terms of dexp^-1 of a twist count."""
+
+    def run():
+        mb = tree([sc.Free()])
+        mb.v = [1.0, 0.8, -0.6, 0.9, 1.1, 0.7]
+        return sc.sim.Propagator(mb, integrator=method, step=0.4).advance_to(0.8)
+
+    compiled = run()
+    assert is_compiled(compiled)
+    in_python(monkeypatch)
+    agree(compiled, run())
+
+
 @pytest.mark.parametrize("method", ["rk4", "verlet", "dop853", "gauss6"])
 @pytest.mark.parametrize("solver", ["ta", "fa", "ce"])
 @pytest.mark.parametrize("name", CHAINS)
@@ -278,16 +293,17 @@ def test_steps_that_are_too_long_are_taken_again_in_compiled_code():
     assert np.ptp(run.energy) < 1e-6 * np.abs(run.energy).max()
 
 
-def test_a_turn_too_far_stops_a_compiled_run():
-    """A top under a moment: it spins faster than its step can follow."""
+@pytest.mark.parametrize("axis", range(3))
+def test_a_turn_too_far_stops_a_compiled_run(axis):
+    """A top under a moment: it spins faster than its step can follow, about any axis."""
     mb = sc.Multibody("top", gravity=(0, 0, 0))
     mb.add_body("top", None, sc.Spherical(), sc.Inertia(1.0, (0, 0, 0), np.eye(3)))
-    mb.set_force("top", [0, 0, 100.0, 0, 0, 0])
+    mb.set_force("top", 100.0 * np.eye(6)[axis])
     p = sc.sim.Propagator(mb, integrator="rk4", step=0.1)
     with pytest.raises(SimulationError, match=r"a step of 0\.1 s turns a hinge by 3\.5 rad; at most 3 rad"):
         p.advance_to(1.0)
     assert p.run.t[-1] == 0.3
-    np.testing.assert_allclose(p.run.v[:, 2], 100.0 * p.run.t, atol=1e-10)
+    np.testing.assert_allclose(p.run.v[:, axis], 100.0 * p.run.t, atol=1e-10)
 
 
 @pytest.mark.parametrize("method", [Recorder.block, Recorder.flush, Recorder._add])

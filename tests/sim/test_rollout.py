@@ -146,7 +146,7 @@ def test_a_pose_that_is_singular_within_a_step_stops_it(before):
 
 @pytest.mark.parametrize("state", [0, 3])
 def test_a_velocity_that_overflows_at_the_end_of_a_step_is_refused(state):
-    """A spring that is hit: q1 = h v0 and the acceleration there are numbers, v1 = v0 - (h^2 / 2) (k / m) v0 is none."""
+    """A spring that is hit: q1 = h v0 and the acceleration there are numbers, v1 = (1 - h^2 k / 2 m) v0 is none."""
     mb = sc.Multibody("hit", gravity=(0, 0, 0))
     mb.add_body("mass", None, sc.Prismatic((1, 0, 0)), sc.Inertia(1.0)).passive = sc.Passive(stiffness=1e306)
     v = np.zeros((5, 1))
