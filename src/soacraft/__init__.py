@@ -25,7 +25,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from soacraft import analysis, contact, dynamics, errors, loops, robot, sim, view
+    from soacraft import analysis, contact, dynamics, errors, flexible, loops, robot, sim, view
     from soacraft.algebra import I, Operator, Space, StackedVector
     from soacraft.citations import papers
     from soacraft.dynamics import Dynamics
@@ -106,7 +106,7 @@ _LATE = {
 
 #: Where each name is from. Importing soacraft imports none of it: each is imported when it is first asked for.
 _HOMES = {
-    "": "analysis contact dynamics errors loops robot sim view",
+    "": "analysis contact dynamics errors flexible loops robot sim view",
     "algebra": "I Operator Space StackedVector",
     "citations": "papers",
     "dynamics": "Dynamics",
@@ -205,6 +205,7 @@ __all__ = [
     "diag_of",
     "dynamics",
     "errors",
+    "flexible",
     "identities",
     "inverse_kinematics",
     "load",
