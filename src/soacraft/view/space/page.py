@@ -36,20 +36,26 @@ from soacraft.view.space.surfaces import Surface
 _WEB = Path(__file__).parent / "web"
 #: In the order in which they build on each other.
 _SCRIPTS = (
-    "vectors", "data", "camera", "poses", "surfaces", "draw", "marks", "pick", "panel", "clock", "hands", "start",
+    "vectors", "data", "camera", "poses", "surfaces", "draw", "marks", "pick", "panel", "clock", "hands", "sliders",
+    "frames", "start",
 )  # fmt: skip
 #: Instants at which R and P of all bodies are on a page; it mixes those between.
 INERTIAS = 128
 
 
-def page(data: dict[str, Any], nonce: str = "") -> str:
+def page(data: dict[str, Any] | None, title: str, nonce: str = "") -> str:
     """The text of a page. Names of models and bodies are data in it, and become text when it is opened. With a nonce it
-    is one that a server gives out, whose policy comes with it.
+    is one that a server gives out, whose policy comes with it; without data it asks the server for them.
     """
     filled = {
-        "title": text_of(data["title"]), "data": script_data(data), "style": _text("style.css"), "script": scripts(),
-        "body": _text("body.html"), "policy": "" if nonce else _POLICY, "nonce": f' nonce="{nonce}"' if nonce else "",
-    }  # fmt: skip
+        "title": text_of(title),
+        "data": script_data(data),
+        "style": _text("style.css"),
+        "script": scripts(data is None),
+        "body": _text("body.html"),
+        "policy": "" if nonce else _POLICY,
+        "nonce": f' nonce="{nonce}"' if nonce else "",
+    }
     pieces = re.split("@(title|script|data|style|body|policy|nonce)@", _text("page.html"))
     return "".join(filled[x] if i % 2 else x for i, x in enumerate(pieces))
 
@@ -65,9 +71,10 @@ def script_data(data: Any) -> str:
     return json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
 
 
-def scripts() -> str:
-    """All scripts as one, which defines `soacraftScene` and nothing else."""
-    inside = "\n".join(_text(f"{name}.js") for name in _SCRIPTS)
+def scripts(live: bool = False) -> str:
+    """All scripts as one, which defines `soacraftScene` and nothing else; live with the socket to its server."""
+    names = [*_SCRIPTS[:-1], *(["live"] if live else []), _SCRIPTS[-1]]
+    inside = "\n".join(_text(f"{name}.js") for name in names)
     return f'"use strict";\nconst soacraftScene = (() => {{\n{inside}\n}})();'
 
 

@@ -14,11 +14,13 @@ from soacraft.attributes import Strict
 from soacraft.errors import ModelError, ViewError
 from soacraft.model.tree.frames.frame import Frame
 from soacraft.model.tree.graph import Graph
+from soacraft.sim.propagator import Propagator
 from soacraft.spatial.checks import finite
 from soacraft.view.drawing.gif import gif_rate
 from soacraft.view.drawing.pixels import Pixels
 from soacraft.view.drawing.png import png
 from soacraft.view.space.content import Content, content_of
+from soacraft.view.space.live import Follower, LiveScene
 from soacraft.view.space.motion import Track, read_motions, span_of, tracks
 from soacraft.view.space.node_ellipsoids import KINDS, NodeEllipsoid
 from soacraft.view.space.page import page, page_data
@@ -84,6 +86,7 @@ class Scene(Strict):
             raise ViewError(f"there is no folder {str(folder)!r}; folder= is where the mesh files of the model are.")
         self._maker = PartMaker(graph, place, frames, inertias, ground)
         self._ellipsoids: list[NodeEllipsoid] = []
+        self._follower: Follower | None = None
 
     def __repr__(self) -> str:
         count, bodies = len(self.parts), len(self.graph)
@@ -196,8 +199,7 @@ class Scene(Strict):
         speed of the motion, sampled `rate` times a second. It asks for nothing from elsewhere.
         """
         look, step = angles(azimuth, elevation), 1.0 / positive(rate, "rate")
-        moving = tracks(self.graph, self.motions, step=step)
-        return page(page_data(self._content(moving, moving), look))
+        return page(page_data(self.seen(step), look), self.graph.name)
 
     def save(
         self, path: str | PathLike[str], *, rate: float = 50.0, azimuth: float = -60.0, elevation: float = 18.0
@@ -212,6 +214,49 @@ class Scene(Strict):
         title = escape(f"Scene of {self.graph.name}", quote=True)
         told = f'title="{title}" sandbox="allow-scripts" style="{style}"'
         return f'<iframe {told} srcdoc="{escape(self.html())}"></iframe>'
+
+    # -- live ------------------------------------------------------------------------------------------------------
+
+    def serve(self, port: int = 0, *, host: str = "127.0.0.1", open: bool = False) -> LiveScene:
+        """A page at an address of this machine that follows the model: a change of state, structure or geometry in
+        Python is seen without a call. It has a slider for every dof, of closed chains for the independent ones. What
+        cannot be is refused on the page, in the words of the library. With a motion it plays that. `open` opens it in
+        a browser; in a notebook the handle shows it. `close()` ends it. Needs the extra `view`.
+
+        >>> import soacraft as sc
+        >>> with sc.view.scene(sc.load("arm7")).serve() as live:
+        ...     live.url.startswith("http://127.0.0.1:")
+        True
+        """
+        return LiveScene(self, host, port, open)
+
+    def follow(self, p: Propagator, *, speed: float = 1.0, pull: bool = True) -> None:
+        """Let runs of a propagator of this model go with the clock, `speed` seconds in a second, so that a live page
+        shows them as they are computed. With `pull` a body can be drawn with the mouse meanwhile (hold ctrl): a spring
+        between the point that was taken and the mouse, listed as the force "pull" of the run.
+
+        >>> import soacraft as sc
+        >>> mb = sc.load("double_pendulum")
+        >>> p = sc.sim.Propagator(mb)
+        >>> sc.view.scene(mb).follow(p, speed=50.0)
+        >>> p.advance_to(1.0)
+        Run: ... rows, t = 0 to 1 s by dop853, 0 events
+        """
+        if not isinstance(p, Propagator):
+            raise ViewError(f"follow takes a Propagator of the model, got {type(p).__name__}.")
+        if p.mb is not self.graph.root.graph:
+            raise ViewError(f"the scene shows {self.graph.name!r}, and the propagator moves {p.mb.name!r}.")
+        self._follower = Follower(p, positive(speed, "speed"), bool(pull))
+
+    @property
+    def follower(self) -> Follower | None:
+        """What makes a propagator go with the clock, after `follow`."""
+        return self._follower
+
+    def seen(self, step: float = 0.02) -> Content:
+        """All that a page shows: the present state, or the motion every `step` seconds."""
+        moving = tracks(self.graph, self.motions, step=step)
+        return self._content(moving, moving)
 
     # -- inside ----------------------------------------------------------------------------------------------------
 

@@ -35,5 +35,7 @@ function start(given) {
   play(!mark && !matchMedia("(prefers-reduced-motion: reduce)").matches);
 }
 const given = at("data");
-if (given) start(JSON.parse(given.textContent));
-return {start, show, light, pick, listeners, picked: () => picked, time: () => clock.t};
+const known = given && JSON.parse(given.textContent);
+if (known) start(known);
+else if (typeof live === "function") live();
+return {start, show, light, pick, sliders, frame: frameOf, say, listeners, picked: () => picked, time: () => clock.t};

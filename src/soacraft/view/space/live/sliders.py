@@ -1,0 +1,135 @@
+"""The dofs that a page may move: all of a tree, the independent ones where loops are closed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from soacraft.errors import LoopError, ModelError, StateError, ViewError, near
+from soacraft.kinematics.rows import Constraints
+from soacraft.loops import TreeAugmented
+from soacraft.model.hinges.base import difference_of, integrate_of
+from soacraft.model.sizes.scale import scale_of
+from soacraft.model.states.ranges import Ranges
+from soacraft.model.tree.frames.frame import Body
+from soacraft.model.tree.graph import Graph
+from soacraft.spatial.checks import Array, finite
+
+#: A closed chain is moved in steps no longer than this, in radians or lengths of the model: so it stays on its branch.
+STRIDE = 0.1
+#: Beyond a limit by less than this part of the range is on it: sliders round.
+ROUNDING = 1e-6
+
+
+class Sliders:
+    """The sliders of a graph at its present structure and limits. A hinge whose velocities are not the rates of
+    coordinates, a ball or a free body, is moved by the rotation vector, or the twist, from its neutral place."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph, self._scale = graph, scale_of(graph)
+        layout = graph.layout
+        self._ranges = Ranges(graph, limits=False)
+        self._others = [
+            (body, q, v)
+            for body, q, v in zip(layout.bodies, layout.hinge_q, layout.hinge_v, strict=True)
+            if body.hinge.nv and self._ranges.place[v.start] < 0 and body.hinge.holonomic
+        ]
+        tied = any(x.active for x in graph.loops) or any(x.active for x in graph.couplings)
+        self._solver = TreeAugmented(graph) if tied else None
+        self._lower, self._upper = self._limits()
+
+    def _limits(self) -> tuple[Array, Array]:
+        """Of the model; a turn, or a length of the model, to both sides where it has none."""
+        layout = self._graph.layout
+        reach = np.where(np.array(list("".join(layout.units.hinge)), dtype="<U1") == "m", self._scale.length, np.pi)
+        lower, upper = -reach, reach.copy()
+        for body, v in zip(layout.bodies, layout.hinge_v, strict=True):
+            if self._ranges.place[v.start : v.stop].min(initial=0) >= 0 and body.hinge.nv:
+                low, high = np.asarray(body.limits.lower), np.asarray(body.limits.upper)
+                lower[v] = np.where(np.isfinite(low), low, lower[v])
+                upper[v] = np.where(np.isfinite(high), high, upper[v])
+        return lower, upper
+
+    def values(self, q: Array) -> Array:
+        """What the sliders show, (nv); NaN for dofs that have none, those of hinges that roll."""
+        place = self._ranges.place
+        shown = np.where(place >= 0, q[place], np.nan)
+        for body, at, v in self._others:
+            shown[v] = difference_of(body.hinge, _neutral(body), q[at])
+        return shown
+
+    def free(self, q: Array) -> npt.NDArray[np.intp]:
+        """The numbers of the dofs that may be moved at q."""
+        known = np.flatnonzero(np.isfinite(self.values(q)))
+        if self._solver is None:
+            return known
+        if Constraints(self._graph, self._graph.state(q=q)).opening > self._solver.tolerance:
+            return known  # a loop is open: every dof moves, and the page shows how far
+        names = self._solver.independent(q)
+        index = {name: i for i, name in enumerate(self._graph.dof_names)}
+        return np.array([index[name] for name in names if index[name] in set(known.tolist())], dtype=np.intp)
+
+    def told(self, q: Array) -> list[dict[str, Any]]:
+        """The sliders as data: name, unit, limits, value, and the number of the dof."""
+        values, units = self.values(q), "".join(self._graph.layout.units.hinge)
+        return [
+            {
+                "name": self._graph.dof_names[i], "number": int(i), "unit": "m" if units[i] == "m" else "rad",
+                "lower": float(self._lower[i]), "upper": float(self._upper[i]), "value": float(values[i]),
+            }
+            for i in self.free(q)
+        ]  # fmt: skip
+
+    def moved(self, q: Array, name: str, value: float) -> Array:
+        """Coordinates with a dof at a value. Closed loops stay closed, the other independent dofs where they are.
+        What cannot be is refused."""
+        names, value = self._graph.dof_names, float(finite(value, (), f"the value of dof {name!r:.60}", StateError))
+        if name not in names:
+            raise ModelError(f"{self._graph.name!r} has no dof {name!r:.60}{near(name, names, 'its dofs are')}")
+        i, free = names.index(name), self.free(q)
+        if i not in free:
+            others = ", ".join(repr(names[j]) for j in free[:6])
+            raise ViewError(f"dof {name!r} follows others, or rolls, and cannot be moved by itself; move {others}.")
+        low, high = float(self._lower[i]), float(self._upper[i])
+        margin = ROUNDING * (high - low)
+        if not low - margin <= value <= high + margin:
+            raise StateError(f"dof {name!r} goes from {low:.6g} to {high:.6g}, so it cannot be at {value:.6g}.")
+        value = min(max(value, low), high)
+        closed = self._solver is not None and len(free) < int(np.isfinite(self.values(q)).sum())
+        return self._along(q, i, value, [names[j] for j in free]) if closed else self._set(q, i, value)
+
+    def _set(self, q: Array, i: int, value: float) -> Array:
+        q = np.array(q)
+        if self._ranges.place[i] >= 0:
+            q[self._ranges.place[i]] = value
+            return q
+        body, at, v = next(x for x in self._others if x[2].start <= i < x[2].stop)
+        way = np.array(difference_of(body.hinge, _neutral(body), q[at]))
+        way[i - v.start] = value
+        q[at] = integrate_of(body.hinge, _neutral(body), way)
+        return q
+
+    def _along(self, q: Array, i: int, value: float, fixed: list[str]) -> Array:
+        """Step by step along the closed configurations."""
+        assert self._solver is not None
+        start = float(self.values(q)[i])
+        size = self._scale.length if "".join(self._graph.layout.units.hinge)[i] == "m" else 1.0
+        count = max(1, int(np.ceil(abs(value - start) / (STRIDE * size))))
+        for part in np.linspace(start, value, count + 1)[1:]:
+            q = self._solver.assemble(self._set(q, i, float(part)), fixed=fixed)
+        return q
+
+    def velocities(self, q: Array, v: Array) -> Array:
+        """Velocities that closed loops allow at q, next to v."""
+        if self._solver is None or not v.any():
+            return v
+        try:
+            return self._solver.project_velocity(q, v)
+        except LoopError:
+            return np.zeros(len(v))
+
+
+def _neutral(body: Body) -> Array:
+    return np.asarray(body.hinge.neutral(), dtype=np.float64)

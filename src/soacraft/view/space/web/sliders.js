@@ -1,0 +1,45 @@
+// -- sliders of the dofs, of a page that can move its model -----------------------------------------------------------
+let dofs = [], mover = null;              // what moves a dof: a function of its name and value that gives a promise
+function say(text) {
+  at("said").textContent = text;          // whatever it holds, it is text
+  at("said").hidden = !text;
+}
+function sliders(move) {                  // those of the present data
+  mover = move;
+  dofs = (data.dofs || []).map(dof => {
+    const label = document.createElement("label"), name = document.createElement("span");
+    const range = document.createElement("input"), value = document.createElement("output");
+    name.textContent = dof.name;
+    Object.assign(range, {type: "range", min: dof.lower, max: dof.upper, step: "any", name: dof.name});
+    label.append(name, range, value);
+    const one = {dof, label, range, value, now: dof.value, held: false, busy: false, next: null};
+    range.addEventListener("input", () => { one.held = true; one.next = +range.value; send(one); });
+    range.addEventListener("change", () => { one.held = false; });
+    place_(one, dof.value);
+    return one;
+  });
+  at("moves").replaceChildren(...dofs.map(x => x.label));
+  at("moves").hidden = !dofs.length;
+}
+async function send(one) {                // one request at a time; of those meanwhile the last counts
+  if (one.busy) return;
+  one.busy = true;
+  while (one.next !== null) {
+    const value = one.next;
+    one.next = null;
+    try { await mover(one.dof.name, value); say(""); }
+    catch (error) { say(error.message); if (one.next === null) place_(one, one.now); }
+  }
+  one.busy = false;
+}
+function place_(one, value) {
+  one.range.value = value;
+  one.value.textContent = `${value.toFixed(3)} ${one.dof.unit}`;
+}
+function moveSliders(values) {            // to what the model says
+  dofs.forEach(one => {
+    one.now = values[one.dof.number];
+    if (one.held) one.value.textContent = `${one.now.toFixed(3)} ${one.dof.unit}`;
+    else place_(one, one.now);
+  });
+}
