@@ -43,6 +43,7 @@ from tests.strategies import SEEDS
 import soacraft as sc
 from soacraft.kinematics.compiled import CompiledClosures
 from soacraft.kinematics.rows import Constraints
+from soacraft.kinematics.sizes import sizes_of
 from soacraft.loops import ConstraintEmbedding, TreeAugmented
 from soacraft.loops.schur import Compliance
 from soacraft.model.samples.random_models import random_inertia, random_pose
@@ -138,13 +139,29 @@ def test_what_rounding_of_rows_is_measured_by(model):
     np.testing.assert_allclose(solver._compiled.compliance(mb.q, solver._turns), wanted, rtol=1e-9)
 
 
-@pytest.mark.parametrize("model", [*MODELS, "several"])
-def test_units_of_dofs_are_those_of_python(model):
+def slider_crank():
+    mb = sc.Multibody("slider crank")
+    mb.add_body("crank", None, sc.Pin(Z), rod(1.0, 0.3))
+    mb.add_body("rod", "crank", sc.Pin(Z), rod(1.0, 0.8), sc.Pose(translation=(0.3, 0, 0)))
+    mb.add_body("slider", None, sc.Prismatic((1, 0, 0)), sc.Inertia(1.0))
+    mb.q = [0.5, -0.7, 0.4]
+    close(mb, "pin", "slider", "rod", sc.Pin(Z))
+    return mb
+
+
+@pytest.mark.parametrize("model", [*MODELS, "slider"])
+def test_sizes_of_rows_and_dofs_are_those_of_python(model):
     """How far each dof turns and slides what is closed."""
-    mb = (MODELS | {"several": hinges_of_several_dofs})[model]()
-    found = Constraints(mb, mb.state()).measure.dofs
+    mb = (MODELS | {"slider": slider_crank})[model]()
+    one = Constraints(mb, mb.state())
+    assert one.arrays is not None
     with rows_in_python():
-        np.testing.assert_allclose(found, Constraints(mb, mb.state()).measure.dofs, rtol=1e-12)
+        other = Constraints(mb, mb.state())
+    assert other.arrays is None
+    found, wanted = sizes_of(one), sizes_of(other)
+    np.testing.assert_allclose(found.dofs, wanted.dofs, rtol=1e-12)
+    np.testing.assert_allclose(np.sort(found.rows), np.sort(wanted.rows), rtol=1e-12)
+    np.testing.assert_array_equal(found.moved, wanted.moved)
 
 
 @pytest.mark.parametrize("kind", ALL)
