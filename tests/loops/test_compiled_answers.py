@@ -295,3 +295,15 @@ def test_external_and_stored_forces(kind, axes):
     found = solver.forward_dynamics(q, v, force, {body: several})
     near(found.vdot, twin.forward_dynamics(q, v, force, {body: several}).vdot, 1e-11)
     assert np.abs(found.vdot[0] - free.vdot[0]).max() > 1e-3
+
+
+def test_what_compiled_rows_say_of_no_state_and_of_other_parameters():
+    """A state that is no numbers, and one of a model that changed since, are left to Python."""
+    mb = FourBar().build(0.7)
+    solver = ready(mb, TreeAugmented)
+    at, rest, theta = solver._compiled, np.zeros(3), solver._turns
+    assert at.is_closed(mb.q, rest, rest, theta, True)
+    assert not at.core.compliance(np.full(3, np.nan), theta, np.ones(at.core.size))
+    mb.bodies[0].inertia = sc.Inertia(2.0, (0.1, 0, 0), np.eye(3))
+    assert not at.is_closed(mb.q, rest, rest, theta, True)
+    assert at.compliance(mb.q, theta) is None

@@ -192,6 +192,32 @@ def test_a_spindle_that_touches_on_its_axis_goes_on_spinning(friction):
         np.testing.assert_allclose(p.advance_to(0.1).v[-1], [1.0], rtol=1e-12)
 
 
+def test_an_arm_in_the_plane_of_a_tilted_floor_moves_as_without_it():
+    """Three pins along the normal, folded back over the base: all of them move the point that touches along the normal
+    by rounding alone, and more of it the longer the links are.
+    """
+    rng, down = np.random.default_rng(2), np.array([0.0, 0.0, -1.0])
+    for _ in range(6):
+        floor = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+        floor *= np.linalg.det(floor)  # a turn, not a reflection
+        mb = sc.Multibody("arm", gravity=9.81 * floor @ down)
+        mb.root.add_geometry(sc.Geometry("floor", "plane", pose=sc.Pose(floor)))
+        above, place = None, sc.Pose(floor, floor @ [0.0, 0.0, 0.1])
+        for name, length in (("upper", 5.0), ("middle", 5.0), ("lower", 0.2)):
+            rod = sc.Inertia(1.0, (0.5 * length, 0, 0), 0.1 * np.eye(3))
+            above = mb.add_body(name, above, sc.Pin((0, 0, 1)), rod, place)
+            place = sc.Pose(translation=(length, 0, 0))
+        above.add_geometry(sc.Geometry("tip", "sphere", (0.1,), pose=place))
+        mb.set_state([0.3, np.pi - 0.01, 0.4], [0.2, 0.5, -0.3])
+        runs = []
+        for touching in (True, False):
+            p = sc.sim.Propagator(mb.copy(), integrator="moreau", step=0.01)
+            if touching:
+                p.add(sc.sim.Contact(friction=0.0))
+            runs.append(p.advance_to(0.05))
+        np.testing.assert_allclose(runs[0].v[-1], runs[1].v[-1], rtol=1e-9)
+
+
 def bricks(columns=3, rows=3):
     """A wall, with one brick on top that is pushed to the side."""
     mb = sc.Multibody("wall", gravity=(0, 0, -9.81))
