@@ -2,11 +2,13 @@
 
 import numpy as np
 import pytest
+from tests.loops.test_case_four_bars import spatial_loop
+from tests.sim.test_closed import four_bar
 from tests.sim.test_order import tree
 
 import soacraft as sc
 from soacraft import dynamics as dyn
-from soacraft.errors import SimulationError
+from soacraft.errors import ModelError, SimulationError
 
 
 def floating():
@@ -99,6 +101,72 @@ def test_damping_and_controls_act_in_a_variational_step():
     assert run.check().imbalance < 1e-3 * np.ptp(run.energy)
 
 
+def ring():
+    """A closed ring of four bodies in space: a free one, and three by a ball joint and pins; a ball joint closes it."""
+    mb = sc.Multibody("ring", gravity=(0, 0, 0))
+    place, tip = sc.Pose(translation=(1, 0, 0)), sc.Pose(translation=(1, 0.2, 0.1))
+    hinges = [sc.Free(), sc.Spherical(), sc.Pin((0, 0, 1)), sc.Pin((0, 1, 0))]
+    for i, hinge in enumerate(hinges):
+        inertia = sc.Inertia(1.0 + i, (0.4, 0.1, 0), np.diag([0.3, 0.5, 0.6 + 0.1 * i]))
+        mb.add_body(f"b{i}", f"b{i - 1}" if i else None, hinge, inertia, place if i else sc.Pose())
+    mb["b3"].add_node("tip", tip)
+    mb["b0"].add_node("tip", sc.Pose(translation=(0.3, 0.5, 0.2)))
+    mb.close_loop("ring", "b0/tip", "b3/tip", sc.Spherical())
+    mb["b2"].passive = sc.Passive(stiffness=2.0)
+    s, rng = sc.loops.TreeAugmented(mb), np.random.default_rng(8)
+    mb.q = s.assemble(mb.integrate(mb.neutral(), 0.8 * rng.standard_normal(mb.nv)))
+    mb.v = s.project_velocity(mb.q, rng.standard_normal(mb.nv))
+    return mb
+
+
+def geared():
+    """A double pendulum whose lower angle follows the square of the upper one."""
+    mb = sc.load("double_pendulum")
+    upper, lower = mb.dof_names
+    mb.couple("cam", {upper: [0.5, 0.4], lower: -1.0}, 0.0)
+    mb.set_state([0.6, 0.5 * 0.6 + 0.4 * 0.6**2], [1.0, 0.5 + 0.8 * 0.6])
+    return mb
+
+
+@pytest.mark.parametrize("make", [ring, geared, spatial_loop])
+@pytest.mark.parametrize(("method", "order", "h"), [("variational", 2, 0.02), ("variational4", 4, 0.02)])
+def test_order_on_closed_chains(make, method, order, h):
+    """Against Dormand and Prince, which puts states back on the closures."""
+    mb, errors = make(), []
+    start = np.array(mb.q), np.array(mb.v)
+    sc.sim.Propagator(mb, rtol=1e-12).advance_to(0.12)
+    end = np.array(mb.q), np.array(mb.v)
+    for step in (h, h / 2):
+        mb.set_state(*start)
+        run = sc.sim.Propagator(mb, integrator=method, step=step).advance_to(0.12)
+        assert run.violation.max() < 1e-13
+        errors.append(max(np.abs(mb.difference(end[0], mb.q)).max(), np.abs(mb.v - end[1]).max()))
+    assert order - 0.3 < np.log2(errors[0] / errors[1]) < order + 0.7
+
+
+@pytest.mark.parametrize("method", ["variational", "variational4"])
+def test_momentum_of_a_closed_chain_is_kept_to_rounding(method):
+    mb = ring()
+    run = sc.sim.Propagator(mb, integrator=method, step=0.02).advance_to(0.2)
+    momentum = dyn.momentum(mb, run.q, run.v, ignore_loops=True)
+    assert np.abs(momentum - momentum[0]).max() < 1e-12 * np.abs(momentum).max()
+    assert np.ptp(run.v[:, -1]) > 0.1
+    q, v = run.q[-1], run.v[-1]
+    mb.set_state(q, -v)
+    sc.sim.Propagator(mb, integrator=method, step=0.02).advance_to(0.2)
+    assert np.abs(mb.difference(run.q[0], mb.q)).max() < 1e-11  # and back again
+    np.testing.assert_allclose(mb.v, -run.v[0], rtol=0, atol=1e-10)
+
+
+def test_the_energy_of_a_closed_chain_is_bounded():
+    """A pendulum with a cam: no more error in the last third than in the first."""
+    mb = geared()
+    run = sc.sim.Propagator(mb, integrator="variational", step=0.05).advance_to(12.0)
+    errors = np.abs(run.energy - run.energy[0])
+    assert errors[160:].max() < 1.1 * errors[:80].max() < 0.02 * np.ptp(run.kinetic)
+    assert run.violation.max() < 1e-12
+
+
 def test_refusals():
     ball = tree([sc.RollingBall(0.5)])
     with pytest.raises(SimulationError, match=r"variational takes holonomic hinges, but hinge 'b0' of 'tree' is"):
@@ -106,8 +174,20 @@ def test_refusals():
     mb = sc.load("pendulum")
     p = sc.sim.Propagator(mb, integrator="variational", step=0.01)
     p.prescribe("bob", lambda t: (t, 1.0, 0.0))
-    with pytest.raises(SimulationError, match=r"variational takes trees, and 'pendulum' has prescribed or"):
+    with pytest.raises(SimulationError, match=r"variational takes free motions, and 'pendulum' has prescribed or"):
         p.advance_to(0.1)
+    skate = sc.Multibody("skate")
+    skate.add_body("skate", None, sc.Planar(), sc.Inertia(60.0, (0, 0, 0), np.diag([9.0, 9.0, 2.0])))
+    skate.add_knife_edge("blade", "skate")
+    with pytest.raises(SimulationError, match=r"variational takes holonomic closures, but 'blade' of 'skate' rolls"):
+        sc.sim.Propagator(skate, integrator="variational", step=0.01).advance_to(0.1)
+    pulled = sc.sim.Propagator(
+        four_bar(), integrator="variational", step=0.01, stabilization="baumgarte", time_constant=0.1
+    )
+    with pytest.raises(SimulationError, match=r"stabilization='baumgarte' has no place in it; leave that out"):
+        pulled.advance_to(0.1)
+    with pytest.raises(ModelError, match=r"rollout of 'row' is not compiled: 'variational' on a closed chain is"):
+        sc.sim.Propagator(four_bar(), integrator="variational", step=0.01).rollout(four_bar().q, four_bar().v)
     mb.set_state([0.0], [500.0])
     for method in ("variational", "gauss6"):
         p = sc.sim.Propagator(mb, integrator=method, step=5.0)

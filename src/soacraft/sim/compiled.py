@@ -157,6 +157,8 @@ def obstacle_to_run(mb: Multibody, method: Method, loads: Sequence[Load], is_tol
         return "nothing touches"
     if touches and mb.is_closed:
         return "contacts of a closed chain are solved in Python"
+    if isinstance(method, Variational) and mb.is_closed:
+        return f"{method.name!r} on a closed chain is written in Python"
     if is_told:
         return "a motion is prescribed"
     for load in loads:

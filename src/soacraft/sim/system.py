@@ -128,16 +128,22 @@ class Mechanism:
         return self._prescribed.mask if self._prescribed is not None else np.zeros(self.mb.nv, dtype=bool)
 
     def require_plain(self, method: str) -> None:
-        """Raise for a method that takes trees of holonomic hinges, whose motion nothing prescribes."""
+        """Raise for a method that takes holonomic hinges and closures, and motions that nothing prescribes."""
         for body in self.mb.bodies:
             if not body.hinge.holonomic:
                 raise ModelError(
                     f"{method} takes holonomic hinges, but hinge {body.hinge_name!r} of {self.mb.name!r} is a "
                     f"{type(body.hinge).__name__}; use 'rk4' or 'dop853'."
                 )
-        if self.closed is not None or self._prescribed is not None:
-            what = "loops or couplings" if self.closed is not None else "prescribed or sticking dofs"
-            raise ModelError(f"{method} takes trees, and {self.mb.name!r} has {what}; use 'rk4' or 'dop853'.")
+        name, cure = self.mb.name, "use 'rk4' or 'dop853'"
+        if self.rolls:
+            raise ModelError(f"{method} takes holonomic closures, but {self.rolls!r} of {name!r} rolls; {cure}.")
+        if isinstance(self.closed, Stabilized):
+            raise ModelError(
+                f"{method} keeps closures by impulses, so stabilization='baumgarte' has no place in it; leave that out."
+            )
+        if self._prescribed is not None:
+            raise ModelError(f"{method} takes free motions, and {name!r} has prescribed or sticking dofs; {cure}.")
 
     def point(self, q: Array, v: Array, work: Array | None = None) -> Array:
         """The state as one array."""

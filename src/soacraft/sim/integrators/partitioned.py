@@ -2,7 +2,7 @@
 
 They are symplectic where the kinetic energy does not depend on the configuration and forces not on the velocity
 (particles, free bodies' travel); on other models they are plain methods of order one and two. `variational` is
-symplectic on every tree.
+symplectic on every tree and closed chain.
 """
 
 from __future__ import annotations

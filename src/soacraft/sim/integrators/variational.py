@@ -1,4 +1,4 @@
-"""A variational integrator for trees: it keeps momentum to rounding and the energy bounded, over any number of steps.
+"""A variational integrator: it keeps momentum to rounding and the energy bounded, over any number of steps.
 
 The action of a step is taken at its middle (Marsden and West 2001; on groups Bou-Rabee and Marsden 2009). With
 q1 = q0 exp(xi), qm = q0 exp(xi/2), v = xi/h, p = Mcal(qm) v the momentum and f = dL/dq(qm, v) + force,
@@ -13,6 +13,12 @@ of the kinetic energy comes from the derivatives of inverse dynamics: with C the
     dT/dq = ((dC/dv)* v - ad_v* mu) / 2                  ad_v* mu = mu x v for turns; zero for plain coordinates
 
 since v . C is the rate of T along v at constant v.
+
+On a closed chain impulses of the closures, with rows Gc v = 0 and opening g, act at both ends of a step, so that states
+and velocities end on them. That is RATTLE (Andersen 1983) for this action, symplectic on the closures:
+
+    mu0 + Gc(q0)* lambda = Jl(xi)^-* pi - h Ad(exp(-xi/2))* f,    g(q1) = 0         solved for xi and lambda
+    mu1 = Jr(xi)^-* pi + Gc(q1)* kappa,     Gc(q1) v1 = 0
 """
 
 from __future__ import annotations
@@ -21,6 +27,7 @@ import numpy as np
 
 from soacraft import dynamics as dyn
 from soacraft.errors import ConvergenceError, StateError
+from soacraft.kinematics.rows import Constraints
 from soacraft.model.hinges import Free, Spherical
 from soacraft.model.sizes.measure import measure_of
 from soacraft.model.tree.multibody import Multibody
@@ -33,11 +40,14 @@ from soacraft.spatial.rotations import cross
 _ROUNDS, _SMALL = 60, 4e-16
 #: A change that no longer shrinks is rounding below this: of radians and lengths of the model, or of the motion.
 _STALLED = 1e-12
+#: Rows of closures that repeat others, relative to the largest.
+_REPEATED = 1e-9
 
 
 class Variational(Method):
-    """Order two, symplectic on every tree of pins, slides, ball joints and free bodies; implicit, with derivatives of
-    inverse dynamics: O(n depth) a round. Forces enter as in Lagrange and d'Alembert."""
+    """Order two, symplectic on trees of pins, slides, ball joints and free bodies, and on closed chains of these;
+    implicit, with derivatives of inverse dynamics: O(n depth) a round, O(m^2 nv) more for m rows of closures. Forces
+    enter as in Lagrange and d'Alembert."""
 
     name = "variational"
     order = 2
@@ -49,14 +59,16 @@ class Variational(Method):
         problem.require_plain(self.name)
         q, v, work = problem.parts(x)
         check_turn(problem.coordinates, h * v, t, h)
-        mu = dyn.mass_matrix_multiply(problem.mb, q, v)
         powers = np.zeros(len(work))
         start, moved = q, np.zeros(len(v))
         for part in self._parts():
+            mu = dyn.mass_matrix_multiply(problem.mb, q, v, ignore_loops=True)
             q, mu, power = _middle(problem, t, q, mu, part * h, v)
             powers += part * h * power
             t += part * h
-            v = dyn.mass_matrix_solve(problem.mb, q, mu)
+            v = dyn.mass_matrix_solve(problem.mb, q, mu, ignore_loops=True)
+            if problem.closed is not None:
+                v = problem.closed.solver.project_velocity(q, v)
         if not np.array_equal(start, q):
             moved = problem.mb.difference(start, q)
         end = problem.point(q, v, work + powers)
@@ -86,6 +98,7 @@ def _middle(problem: Mechanism, t: float, q: Array, mu: Array, h: float, v: Arra
     mb = problem.mb
     xi, dofs = h * v, measure_of(mb, q).dofs
     last, rounds = np.inf, 0
+    impulses = None if problem.closed is None else _Impulses(mb, q)
     while rounds < _ROUNDS:
         rounds += 1
         half = mb.integrate(q, 0.5 * xi)
@@ -94,7 +107,10 @@ def _middle(problem: Mechanism, t: float, q: Array, mu: Array, h: float, v: Arra
         back = mb.integrate_jacobians(q, -xi)[1]  # Jl(xi) = Jr(-xi)
         pi = p + 0.5 * h * (to_half[1].T @ f)
         left = mu - np.linalg.solve(back.T, pi) + h * (to_half[0].T @ f)
-        step = h * dyn.mass_matrix_solve(mb, half, left)
+        if impulses is None:
+            step = h * dyn.mass_matrix_solve(mb, half, left)
+        else:
+            step = impulses.step(half, left, mb.integrate(q, xi), whole, h)
         xi = xi + step
         change, size = (float(np.abs(dofs * x).max(initial=0.0)) for x in (step, xi))
         if change <= _SMALL * size or (change >= 0.5 * last and change < _STALLED * max(1.0, size)):
@@ -106,6 +122,26 @@ def _middle(problem: Mechanism, t: float, q: Array, mu: Array, h: float, v: Arra
         f"a variational step of {h:.3g} s did not converge in {rounds} rounds (dofs still change by {change:.2g} rad "
         f"or lengths of the model){_far(problem, h, v)}; take a smaller step."
     )
+
+
+class _Impulses:
+    """Those of the closures at the start of a step, Gc(q0)* lambda, that let it end on them."""
+
+    def __init__(self, mb: Multibody, q: Array) -> None:
+        rows = Constraints(mb, mb.state(q))
+        self._mb, self._G = mb, rows.jacobian() / rows.units[:, None]
+        self._impulse = np.zeros(mb.nv)
+
+    def step(self, half: Array, left: Array, end: Array, J: Array, h: float) -> Array:
+        """The change of xi for what is left of mu0, and for what the closures are open by at the end: with C = Gc(q1)
+        Jr(xi) and Mcal at the middle, xi = h Mcal^-1 (left + Gc* lambda) and C xi = -g."""
+        left = left + self._impulse
+        X = h * dyn.mass_matrix_solve(self._mb, half, np.concatenate([[left], self._G]), ignore_loops=True)
+        rows = Constraints(self._mb, self._mb.state(end))
+        C = (rows.jacobian() @ J) / rows.units[:, None]
+        more = np.linalg.lstsq(C @ X[1:].T, -rows.residual / rows.units - C @ X[0], rcond=_REPEATED)[0]
+        self._impulse = self._impulse + self._G.T @ more
+        return np.asarray(X[0] + X[1:].T @ more)
 
 
 def _far(problem: Mechanism, h: float, v: Array) -> str:
@@ -126,11 +162,11 @@ def _far(problem: Mechanism, h: float, v: Array) -> str:
 def _gradient(problem: Mechanism, t: float, q: Array, v: Array) -> tuple[Array, Array, Array]:
     """dL/dq and forces, the momentum, and the powers of the forces."""
     mb = problem.mb
-    mu = dyn.mass_matrix_multiply(mb, q, v)
+    mu = dyn.mass_matrix_multiply(mb, q, v, ignore_loops=True)
     forces = problem.all_forces(t, q, v)
-    in_v = dyn.inverse_dynamics_derivatives(mb, q, v, np.zeros(mb.nv), passive=False)[1]
+    in_v = dyn.inverse_dynamics_derivatives(mb, q, v, np.zeros(mb.nv), passive=False, ignore_loops=True)[1]
     kinetic = 0.5 * (in_v.T @ v - _bracket(mb, v, mu))
-    return kinetic - dyn.gravity_force(mb, q) + forces.sum(axis=0), mu, forces @ v
+    return kinetic - dyn.gravity_force(mb, q, ignore_loops=True) + forces.sum(axis=0), mu, forces @ v
 
 
 def _bracket(mb: Multibody, v: Array, mu: Array) -> Array:
