@@ -8,6 +8,8 @@ from urllib.parse import parse_qs
 
 #: Where pages of this machine may come from.
 _LOOPBACK = frozenset(("127.0.0.1", "localhost", "[::1]"))
+#: Pages that may be in a page, and it in them: those of a notebook, and scenes.
+_NEAR = " ".join(f"http://{x}:*" for x in sorted(_LOOPBACK))
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,5 @@ class Gate:
         ways = " ".join(sorted(f"ws://{x}" for x in self.hosts))
         return (
             f"default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; connect-src {ways}; "
-            "img-src data: blob:; base-uri 'none'; form-action 'none'; "
-            "frame-ancestors http://127.0.0.1:* http://localhost:* http://[::1]:*"
+            f"img-src data: blob:; base-uri 'none'; form-action 'none'; frame-src {_NEAR}; frame-ancestors {_NEAR}"
         )

@@ -31,7 +31,8 @@ Data = dict[str, Any]
 
 def card(value: Any, bodies: Sequence[str]) -> Data:
     """The parts of a card, as data for the page; `bodies` are the names that pictures refer to by number."""
-    return _card(value, {name: k for k, name in enumerate(bodies)})
+    made: Data = _card(value, {name: k for k, name in enumerate(bodies)})
+    return made
 
 
 @singledispatch

@@ -28,17 +28,17 @@ PROVING, SIMPLIFYING = 8.0, 2.0
 
 @dataclass(frozen=True)
 class Function:
-    """A function or a method: what its arguments may be, how many it needs, what it does, and the same in Python.
+    """A function or a method: what its arguments may be, how many it needs, what it does, and where Python has it.
 
     A kind of argument is `o` an operator, `v` a vector, `t` a text or a list of texts, `n` a whole number, `b` a body
-    or dof: a text or a whole number. `does` is given the operators of the model first, for functions. `python` is a
-    template with the arguments in `{}`.
+    or dof: a text or a whole number. `does` is given the operators of the model first, for functions. `home` is `s` for
+    those of `s = sc.operators(mb)`, `sc` for those of soacraft, and empty for those that a notebook defines.
     """
 
     kinds: tuple[str, ...]
     least: int
     does: Callable[..., Any]
-    python: str
+    home: str = ""
 
 
 def _space(s: Operators, name: str, fill: Callable[[int], Any]) -> StackedVector:
@@ -62,31 +62,31 @@ def _of(name: str) -> Callable[..., Any]:
 
 
 FUNCTIONS: dict[str, Function] = {
-    "B": Function(("t",), 1, _of("B"), "s.B({})"),
-    **{x: Function(("b", "b"), 1, _of(x), f"s.{x}({{}})") for x in FOR_DERIVATIVES if x not in ("W_nd", "W_nd_v")},
-    "W_nd": Function(("t", "b", "b"), 2, _of("W_nd"), "s.W_nd({})"),
-    "W_nd_v": Function(("t",), 1, _of("W_nd_v"), "s.W_nd_v({})"),
-    "diag_of": Function(("o",), 1, lambda s, x: diag_of(x), "sc.diag_of({})"),
-    "root_rate": Function(("o", "o"), 2, lambda s, x, y: root_rate(x, y), "root_rate({})"),
-    "simplify": Function(("o",), 1, lambda s, x: simplify(x, SIMPLIFYING), "sc.simplify({})"),
-    "prove": Function(("o", "o"), 2, lambda s, x, y: prove(x, y, PROVING), "sc.prove({})"),
-    "explain": Function(("o",), 1, lambda s, x: x.explain(), "({}).explain()"),
-    "zeros": Function(("t",), 1, lambda s, x: _space(s, x, np.zeros), "zeros({})"),
-    "ones": Function(("t",), 1, lambda s, x: _space(s, x, np.ones), "ones({})"),
-    "random": Function(("t", "n"), 1, _random, "random({})"),
+    "B": Function(("t",), 1, _of("B"), "s"),
+    **{x: Function(("b", "b"), 1, _of(x), "s") for x in FOR_DERIVATIVES if x not in ("W_nd", "W_nd_v")},
+    "W_nd": Function(("t", "b", "b"), 2, _of("W_nd"), "s"),
+    "W_nd_v": Function(("t",), 1, _of("W_nd_v"), "s"),
+    "diag_of": Function(("o",), 1, lambda s, x: diag_of(x), "sc"),
+    "root_rate": Function(("o", "o"), 2, lambda s, x, y: root_rate(x, y)),
+    "simplify": Function(("o",), 1, lambda s, x: simplify(x, SIMPLIFYING), "sc"),
+    "prove": Function(("o", "o"), 2, lambda s, x, y: prove(x, y, PROVING), "sc"),
+    "explain": Function(("o",), 1, lambda s, x: x.explain()),
+    "zeros": Function(("t",), 1, lambda s, x: _space(s, x, np.zeros)),
+    "ones": Function(("t",), 1, lambda s, x: _space(s, x, np.ones)),
+    "random": Function(("t", "n"), 1, _random),
 }
 
 #: Members of operators that are called.
 _ASKED = "dot sqrt cholesky simplify explain array trace det log_det norm properties is_zero is_identity is_symmetric"
 METHODS: dict[str, Function] = {
-    **{name: Function((), 0, getattr(Operator, name), "") for name in _ASKED.split()},
-    "diff": Function(("b", "b"), 1, Operator.diff, ""),
-    "along": Function(("b", "b"), 0, Operator.along, ""),
-    "lyapunov": Function(("o", "o"), 1, Operator.lyapunov, ""),
-    "remainder": Function(("o", "o"), 1, Operator.remainder, ""),
+    **{name: Function((), 0, getattr(Operator, name)) for name in _ASKED.split()},
+    "diff": Function(("b", "b"), 1, Operator.diff),
+    "along": Function(("b", "b"), 0, Operator.along),
+    "lyapunov": Function(("o", "o"), 1, Operator.lyapunov),
+    "remainder": Function(("o", "o"), 1, Operator.remainder),
 }
 #: The same of vectors.
-VECTOR_METHODS: dict[str, Function] = {"dot": Function(("v",), 1, StackedVector.dot, "")}
+VECTOR_METHODS: dict[str, Function] = {"dot": Function(("v",), 1, StackedVector.dot)}
 #: Members of operators that are not called.
 PROPERTIES = ("T", "inv")
 
