@@ -18,7 +18,8 @@ MASS_MATRIX = "H*phi*M*phi.T*H.T"
 HOSTILE = "<img src=x onerror=alert(1)>"
 URDF = f"""<robot name="two"><link name="base"/><link name="{HOSTILE.replace('<', '&lt;')}"><inertial><mass value="2"/>
 <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>
-<visual><geometry><mesh filename="/etc/passwd"/></geometry></visual></link><joint name="j" type="revolute"><parent link="base"/><child link="{HOSTILE.replace('<', '&lt;')}"/>
+<visual><geometry><mesh filename="/etc/passwd"/></geometry></visual></link>
+<joint name="j" type="revolute"><parent link="base"/><child link="{HOSTILE.replace('<', '&lt;')}"/>
 <axis xyz="0 0 1"/><limit lower="-1" upper="1" effort="1" velocity="1"/></joint><gazebo/></robot>"""
 
 
