@@ -13,7 +13,7 @@ so N = 0 for true coordinates, -w~ for a spherical hinge, -crm(v) for a free one
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -61,6 +61,9 @@ class Linearization:
     """What each dof is measured by where they are compared: the model's length for one that travels; default 1."""
     rate: Any = field(default=0.0, kw_only=True)
     """The rate (1/s) of what the forces and the motion do at each state: growth that is nothing to it is rounding."""
+
+    units: Mapping[str, str] = field(default_factory=dict, kw_only=True)
+    """The dofs whose forces the columns of B are of, in that order, each with its unit: "rad", "m" or ""."""
 
     def __iter__(self) -> Iterator[Array]:
         return iter((self.A, self.B))
@@ -180,7 +183,13 @@ def linearize(
         g, p.full("q"), p.full("v"), p.full("force"), f_ext, passive=passive, ignore_loops=ignore_loops
     )
     sizes, rate = natural_sizes(g, p.full("v"), vdot)
-    return Linearization(A, B, g.dof_names, dof_sizes=tuple(sizes.tolist()), rate=rate)
+    return Linearization(A, B, g.dof_names, dof_sizes=tuple(sizes.tolist()), rate=rate, units=units_of(g))
+
+
+def units_of(g: Graph) -> dict[str, str]:
+    """The unit of each dof, by name."""
+    letters = "".join(g.layout.units.hinge)
+    return {name: {"r": "rad", "m": "m"}.get(x, "") for name, x in zip(g.dof_names, letters, strict=True)}
 
 
 def natural_sizes(g: Graph, v: Array, vdot: Array) -> tuple[Array, Array]:

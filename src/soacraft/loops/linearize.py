@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from soacraft.analysis.linearize import Linearization, kinematic_block, natural_sizes
+from soacraft.analysis.linearize import Linearization, kinematic_block, natural_sizes, units_of
 from soacraft.dynamics.derivatives import refuse_nonholonomic
 from soacraft.errors import StateError
 from soacraft.kinematics.independent import Indices, choose, completed, dofs_named, expansion, refuse_held
@@ -109,7 +109,7 @@ def linearize(
     dofs, rate = natural_sizes(p.graph, one["v"], np.zeros(p.nv))
     names, at = dofs_named(task.rows, i), dofs_named(task.rows, places)
     return ClosedLinearization(A, B, names, X, Y, Z, at, position_sizes=tuple(dofs[places].tolist()),
-                               dof_sizes=tuple(dofs[i].tolist()), rate=rate)  # fmt: skip
+                               dof_sizes=tuple(dofs[i].tolist()), rate=rate, units=units_of(p.graph))  # fmt: skip
 
 
 def _placed(rows: Constraints, sizes: Sizes, independent: Indices) -> tuple[Array, Indices]:

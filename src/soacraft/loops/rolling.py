@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from soacraft.analysis.linearize import units_of
 from soacraft.dynamics.problem import Problem
 from soacraft.errors import StateError
 from soacraft.loops.linearize import ClosedLinearization, linearize
@@ -40,7 +41,7 @@ def rolling_linearize(p: Problem, f_ext: Any, *, passive: bool) -> ClosedLineari
     if isinstance(f_ext, Mapping):
         f_ext = {x.full_name if isinstance(x, Frame) else x: w for x, w in f_ext.items()}
     found = linearize(TreeAugmented(free), free.q, free.v, S @ p.full("force"), f_ext, passive=passive)
-    return replace(found, B=found.B @ S)
+    return replace(found, B=found.B @ S, units=units_of(mb))
 
 
 def _selection(mb: Multibody, free: Multibody) -> Array:

@@ -16,13 +16,19 @@ from soacraft.view.structure import structure
 from soacraft.view.sweeps import Sweep, sweep
 
 if TYPE_CHECKING:
-    from soacraft.view.charts import Chart, plot
+    from soacraft.view.charts import Chart, bode, convergence, plot, workspace
     from soacraft.view.space import Scene, scene
 
-__all__ = ["Chart", "Picture", "Scene", "Sweep", "draw", "plot", "scene", "spy", "structure", "sweep"]
+__all__ = [
+    "Chart", "Picture", "Scene", "Sweep", "bode", "convergence", "draw", "plot", "scene", "spy", "structure", "sweep",
+    "workspace",
+]  # fmt: skip
 
 #: What needs simulation or contact, imported when it is first asked for.
-_LATER = {"Chart": "charts", "Scene": "space", "plot": "charts", "scene": "space"}
+_LATER = {
+    "Chart": "charts", "Scene": "space", "bode": "charts", "convergence": "charts", "plot": "charts", "scene": "space",
+    "workspace": "charts",
+}  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

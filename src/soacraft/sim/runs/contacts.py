@@ -101,6 +101,15 @@ class ContactHistory:
             found[i] = x.impulse_on(name, other) / self._length[i]
         return found
 
+    def forces_by_pair(self) -> dict[tuple[str, str], Array]:
+        """The force of contact on the second shape of each pair that pressed, (rows, 3), in N."""
+        found = {pair: np.zeros((self._count, 3)) for pair in self.pairs}
+        for i, x in zip(self._rows, self.steps, strict=True):
+            for pair, p in zip(x.pairs, x.impulses, strict=True):
+                if pair in found:
+                    found[pair][i] += p / self._length[i]
+        return found
+
     def touches(self, name: str, other: str | None = None) -> npt.NDArray[np.bool_]:
         """A sensor of touch: whether a shape or body is pressed, by another one or by any, (rows)."""
         require_names(self._names, name, other)

@@ -188,7 +188,7 @@ def test_saved(cart, tmp_path):
 
 def test_refused(cart):
     _, run = cart
-    with pytest.raises(ViewError, match=r"plot takes a run of sc.sim, got list"):
+    with pytest.raises(ViewError, match=r"a run of sc.sim, or several in a list or by name; got an empty list"):
         sc.view.plot([])
     with pytest.raises(ViewError, match=r"there is no chart 'energies'; did you mean 'energy'\?"):
         sc.view.plot(run, "energies")
@@ -203,3 +203,66 @@ def test_refused(cart):
     with pytest.raises(ViewError, match="a phase portrait needs a dof whose velocity is the rate of a coordinate"):
         sc.view.plot(spun, "phase")
     assert [x.y_label for x in sc.view.plot(spun, "coordinates").panels] == ["coordinates"]
+    with pytest.raises(ViewError, match=r"or several in a list or by name; got str"):
+        sc.view.plot("energy")
+    with pytest.raises(ViewError, match=r"plot takes runs of sc.sim; 'run 2' is a int"):
+        sc.view.plot([run, 3])
+    with pytest.raises(ViewError, match=r"has no contacts to draw: add sc.sim.Contact\(\) to its propagator"):
+        sc.view.plot(run, "contacts")
+
+
+def test_several_runs_are_drawn_over_one_another(cart):
+    mb, run = cart
+    mb.set_state([0.0, 0.3], [0.0, 0.0])
+    other = sc.sim.Propagator(mb, integrator="rk4", step=0.05).advance_to(0.5)
+    chart = sc.view.plot({"fine": run, "coarse": other}, "coordinates", "energy", "balance", dofs="pole")
+    assert [x.title for x in chart.panels] == ["coordinates", "energy", "balance"]
+    assert list(chart.panels[0].lines) == ["pole, fine", "pole, coarse"]
+    assert np.array_equal(chart.panels[1].lines["total, coarse"][1], other.energy)
+    assert len(chart.figure.axes[1].lines) == 6
+    assert list(sc.view.plot([run, other], "phase", dofs="pole").panels[0].lines) == ["pole, run 1", "pole, run 2"]
+
+
+def test_a_spectrum_has_its_peak_at_the_frequency_and_the_height_of_an_oscillation():
+    mb = sc.Multibody(gravity=(0, 0, 0))
+    body = mb.add_body("mass", None, sc.Prismatic((1, 0, 0)), sc.Inertia(2.0))
+    body.passive = sc.Passive(stiffness=[2.0 * (2 * np.pi * 3.0) ** 2], damping=[0.0])
+    mb.q = [0.25]
+    run = sc.sim.Propagator(mb, integrator="rk4", step=0.01).advance_to(10.0)
+    (panel,) = sc.view.plot(run, "spectrum").panels
+    f, amplitude = panel.lines["mass"]
+    peak = int(np.argmax(amplitude))
+    assert f[peak] == pytest.approx(3.0, abs=0.5 * f[0])  # the nearest of its frequencies
+    assert amplitude[peak] == pytest.approx(0.25, rel=0.01)
+    assert amplitude[np.abs(f - 3.0) > 0.5].max() < 1e-3
+    assert (panel.x_label, panel.y_label) == ("frequency [Hz]", "amplitude [m]")
+    assert len(f) == len(run) // 2  # even rows as they are
+
+
+def test_a_spectrum_of_a_log_needs_even_rows(cart, tmp_path):
+    mb, _ = cart
+    for name, how in (("fixed", {"integrator": "rk4", "step": 0.01}), ("free", {})):
+        mb.set_state([0.0, 0.3], [0.0, 0.0])
+        sc.sim.Propagator(mb, **how).advance_to(0.5, log=tmp_path / name)
+    kept = sc.sim.read(tmp_path / "fixed")
+    assert len(sc.view.plot(kept, "spectrum", dofs="pole").panels[0].lines["pole"][0]) == len(kept) // 2
+    mb.set_state([0.0, 0.3], [0.0, 0.0])
+    dense = sc.sim.Propagator(mb).advance_to(0.5)
+    assert len(sc.view.plot(dense, "spectrum", dofs="pole").panels[0].lines["pole"][0]) == 128  # of 256 samples
+    with pytest.raises(ViewError, match=r"rows at even times, and those of this log are not: write it with"):
+        sc.view.plot(sc.sim.read(tmp_path / "free"), "spectrum")
+
+
+def test_contact_forces_carry_the_weight():
+    mb = sc.Multibody(gravity=(0, 0, -10.0))
+    mb.root.add_geometry(sc.Geometry("floor", "plane"))
+    for name, mass, x in (("light", 1.0, 0.0), ("heavy", 3.0, 2.0)):
+        ball = mb.add_body(name, None, sc.Free(), sc.Inertia(mass, moment=np.eye(3) * 0.01))
+        ball.add_geometry(sc.Geometry("skin", "sphere", (0.5,)))
+        mb.q = {name: [0, 0, 0, 1, x, 0, 0.5]}
+    p = sc.sim.Propagator(mb, integrator="moreau", step=0.01)
+    p.add(sc.sim.Contact())
+    (panel,) = sc.view.plot(p.advance_to(0.1), "contacts").panels
+    last = {name: y[-1] for name, (_, y) in panel.lines.items()}
+    assert last == pytest.approx({"heavy/skin - inertial/floor": 30.0, "inertial/floor - light/skin": 10.0}, abs=1e-6)
+    assert panel.y_label == "force [N]"
