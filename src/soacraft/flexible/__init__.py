@@ -1,11 +1,13 @@
 """Flexible bodies: finite-element models of beams and frames, read or given, and their reduction to modes."""
 
-from soacraft.flexible.beam import beam
+from soacraft.flexible.beams import beam
 from soacraft.flexible.fe import FEModel
-from soacraft.flexible.frame import Member, frame
+from soacraft.flexible.frames import Member, frame
+from soacraft.flexible.functions import shapes
+from soacraft.flexible.given import matrices
 from soacraft.flexible.interfaces import Interface
 from soacraft.flexible.materials import Elastic
-from soacraft.flexible.reduce import reduce
+from soacraft.flexible.reduction import reduce
 from soacraft.flexible.sections import Circle, Rectangle, Section, Tube
 
 __all__ = [
@@ -19,7 +21,9 @@ __all__ = [
     "Tube",
     "beam",
     "frame",
+    "matrices",
     "reduce",
+    "shapes",
 ]
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from soacraft.flexible.fe import FEModel, Sparse
+from soacraft.flexible.fe import FEModel, Sparse, times
 from soacraft.spatial.checks import Array
 from soacraft.spatial.rotations import skew
 
@@ -18,8 +18,7 @@ def field_moments(points: Array, masses: Sparse, phi: Array) -> dict[str, Any]:
     """
     n = phi.shape[2]
     flat = phi.reshape(len(points), 3 * n)
-    weighted = masses @ flat
-    weight = masses @ points
+    weighted, weight = times(masses, flat), times(masses, points)
     Q = (flat.T @ weighted).reshape(3, n, 3, n).transpose(1, 3, 0, 2)
     Q = 0.5 * (Q + Q.transpose(1, 0, 3, 2))
     return {
@@ -45,7 +44,7 @@ def rigid_mass(mass: float, first: Array, second: Array) -> Array:
 
 def shapes_at_points(fe: FEModel, X: Array) -> Array:
     """The field of dofs X (dofs, n) at the points of the model, (P, 3, n)."""
-    return np.asarray(fe.field @ X).reshape(-1, 3, X.shape[1])
+    return times(fe.field, X).reshape(-1, 3, X.shape[1])
 
 
 def _symmetric(X: Array) -> Array:
