@@ -16,13 +16,19 @@ from soacraft.model.flat import links, passive
 from soacraft.model.flat.realize import times
 from soacraft.recursions import composite_body
 from soacraft.spatial.checks import Array
+from soacraft.spatial.rotations import unskew
 from soacraft.spatial.transforms import phi
 
 
 def kinetic_energy(p: Problem) -> Array:
     """V* M V / 2, with armature + v* J v / 2."""
     V, v = p.state.motion.V, p.given["v"]
-    twice = np.sum(V * times(p.layout.M, V), axis=(-2, -1))
+    c = p.state.configuration
+    twice = np.sum(V * times(c.M, V), axis=(-2, -1))
+    for k, M in c.modal_inertias.items():  # 2 V* M_re etad + etad* M_ee etad
+        rate = v[..., p.layout.hinge_v[k].stop : p.layout.v_slices[k].stop]
+        twice = twice + np.sum(rate * times(M[..., 6:, :6], V[..., k, :]), axis=-1) * 2.0
+        twice = twice + np.sum(rate * times(M[..., 6:, 6:], rate), axis=-1)
     for where, J in zip(p.layout.hinge_v, p.layout.armature, strict=True):
         if J is not None:
             twice = twice + v[..., where] ** 2 @ J
@@ -30,8 +36,12 @@ def kinetic_energy(p: Problem) -> Array:
 
 
 def potential_energy(p: Problem) -> Array:
-    """-sum m g.c, zero when every centre of mass is at the inertial origin."""
-    return np.asarray(-(first_moment(p) @ p.graph.gravity))
+    """-sum m g.c, zero when every centre of mass is at the inertial origin, and eta* K eta / 2 of flexible bodies."""
+    total = np.asarray(-(first_moment(p) @ p.graph.gravity))
+    for k in p.layout.flexible:
+        eta = p.given["q"][..., p.layout.hinge_q[k].stop : p.layout.q_slices[k].stop]
+        total = total + 0.5 * np.sum(eta * (eta @ p.layout.modal(k).K), axis=-1)
+    return total
 
 
 def passive_energy(p: Problem) -> Array:
@@ -55,7 +65,11 @@ def first_moment(p: Problem) -> Array:
     R, origin = p.state.configuration.world
     mass = np.array([body.inertia.mass for body in p.layout.bodies]).reshape(p.n, 1)
     com = np.array([body.inertia.com for body in p.layout.bodies]).reshape(p.n, 3)
-    return np.asarray(np.sum(mass * (origin + times(R, com)), axis=-2))
+    total = np.asarray(np.sum(mass * (origin + times(R, com)), axis=-2))
+    for k, M in p.state.configuration.modal_inertias.items():  # M_wv = c~ at eta; com is that of no deformation
+        moved = unskew(M[..., :3, 3:6]) - p.layout.bodies[k].inertia.mass * com[k]
+        total = total + times(R[..., k, :, :], moved)
+    return total
 
 
 def center_of_mass(p: Problem) -> Array:
@@ -68,8 +82,13 @@ def center_of_mass(p: Problem) -> Array:
 
 def momentum(p: Problem) -> Array:
     """sum phi(0,k) M(k) V(k)."""
-    moved = times(phi(*p.state.configuration.world), times(p.layout.M, p.state.motion.V))
-    return np.asarray(np.sum(moved, axis=-2))
+    c = p.state.configuration
+    to_origin = phi(*c.world)
+    total = np.asarray(np.sum(times(to_origin, times(c.M, p.state.motion.V)), axis=-2))
+    for k, M in c.modal_inertias.items():
+        rate = p.given["v"][..., p.layout.hinge_v[k].stop : p.layout.v_slices[k].stop]
+        total = total + times(to_origin[..., k, :, :], times(M[..., :6, 6:], rate))
+    return total
 
 
 def centroidal_momentum_matrix(p: Problem) -> Array:
@@ -81,5 +100,6 @@ def centroidal_momentum_matrix(p: Problem) -> Array:
     X = np.zeros((*p.batch, 6, p.nv))
     for k, where in enumerate(p.layout.v_slices):
         to_center = phi(R_world[..., k, :, :], origin[..., k, :] - center)
-        X[..., where] = to_center @ R[k][..., :6, :6] @ m.H(k)[..., :6].mT
+        body = 6 + len(p.layout.bodies[k]._own)
+        X[..., where] = to_center @ R[k][..., :6, :body] @ m.H(k)[..., :body].mT
     return X

@@ -9,13 +9,14 @@ Springs, dampers and gravity compensation follow the law of `soacraft.model.flat
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from soacraft.dynamics.problem import Problem
 from soacraft.dynamics.reference.blocks import columns, over_bodies, vector
 from soacraft.dynamics.reference.kinematics import turned
 from soacraft.model.flat import armature, links, passive
-from soacraft.model.flat.realize import weight
 from soacraft.model.sizes.measure import measure_of
 from soacraft.model.tree.frames.frame import Body
 from soacraft.recursions import gather, newton_euler
@@ -49,24 +50,27 @@ def interbody_forces(p: Problem) -> Array:
 
 def gravity_force(p: Problem) -> Array:
     """-H phi M [0; g]."""
-    c = p.state.configuration
-    return _projected(p, -weight(p.layout, c.world[0], p.graph.gravity))
+    weight = p.state.weight
+    return _projected(p, -weight.bodies, {k: -x for k, x in weight.modes.items()})
 
 
 def compensating_force(p: Problem) -> Array:
     """H phi B f."""
     pulls = np.zeros((*p.batch, p.n, 6))
+    modes = {k: np.zeros((*p.batch, p.layout.modal(k).n)) for k in p.layout.flexible}
     for frame, wrench in p.forces:
         assert isinstance(frame.carrier, Body)
-        pull = p.state.force_on_body(frame, np.asarray(wrench), wrench.expressed_in)
-        pulls[..., p.layout.index[frame.carrier], :] += pull
-    return _projected(p, pulls)
+        k = p.layout.index[frame.carrier]
+        pulls[..., k, :] += p.state.force_on_body(frame, np.asarray(wrench), wrench.expressed_in)
+        if k in modes:
+            modes[k] += p.state.force_on_modes(frame, np.asarray(wrench), wrench.expressed_in)
+    return _projected(p, pulls, modes)
 
 
-def _projected(p: Problem, forces: Array) -> Array:
-    """H phi x for forces x (..., n, 6) on bodies."""
+def _projected(p: Problem, forces: Array, modes: Mapping[int, Array]) -> Array:
+    """H phi x for forces x (..., n, 6) on bodies, with the rows of modes."""
     m = p.linear
-    f = gather(m, m.A, [x[..., None] for x in armature.vectors(p.layout, forces)])
+    f = gather(m, m.A, [x[..., None] for x in armature.vectors(p.layout, forces, modes=modes)])
     return vector(p, {k: m.H(k) @ f[k] for k in m.nodes})
 
 

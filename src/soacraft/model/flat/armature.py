@@ -12,6 +12,8 @@ H(k) = [[H, 0, I], [0, I, 0]]. Their inertia and weights are zero here; a body t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from soacraft.model.flat.layout import Layout
@@ -44,8 +46,12 @@ def inertias(layout: Layout, M: list[Array]) -> list[Array]:
     return [block if dim == 6 else _below(block, J, dim) for block, J, dim in sizes]
 
 
-def vectors(layout: Layout, x: Array, v: Array | None = None) -> list[Array]:
-    """The parts of x (..., n, 6) by body, with zeros, or the parts of v (..., nv), below those of larger nodes."""
+def vectors(
+    layout: Layout, x: Array, v: Array | None = None, modes: Mapping[int, Array] | None = None
+) -> list[Array]:
+    """The parts of x (..., n, 6) by body, below those of larger nodes zeros, the parts of v (..., nv), or `modes` by
+    body in the rows of own coordinates.
+    """
     parts = [x[..., k, :] for k in range(layout.n)]
     if not layout.extended:
         return parts
@@ -59,6 +65,11 @@ def vectors(layout: Layout, x: Array, v: Array | None = None) -> list[Array]:
                 own = 6 + node.stop - hinge.stop
                 wide[..., 6:own] = v[..., hinge.stop : node.stop]
                 wide[..., own:] = v[..., hinge] if own < dim else 0.0
+            if modes and k in modes:
+                rows = np.zeros((*np.broadcast_shapes(wide.shape[:-1], modes[k].shape[:-1]), dim))
+                rows[...] = wide
+                rows[..., 6 : 6 + modes[k].shape[-1]] = modes[k]
+                wide = rows
             parts[k] = frozen(wide)
     return parts
 

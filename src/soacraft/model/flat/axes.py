@@ -14,6 +14,7 @@ T = diag(R, R) gives Tdot V = T [0; w x v]; T = [[R, 0], [p~R, R]] gives Tdot V 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import numpy as np
@@ -21,6 +22,7 @@ import numpy as np
 from soacraft.errors import ModelError
 from soacraft.model.flat.layout import Layout
 from soacraft.model.flat.realize import Poses, times
+from soacraft.model.modal.bodies import WithModes
 from soacraft.spatial.checks import Array, frozen
 from soacraft.spatial.rotations import cross
 from soacraft.spatial.transforms import adjoint, phi
@@ -107,16 +109,77 @@ def coriolis_in(axes: Axes, layout: Layout, world: Poses, relative: Poses, V: Ar
     return moved
 
 
-def bias_in(axes: Axes, layout: Layout, world: Poses, V: Array, b: Array) -> Array:
-    """b'(k) from b(k) in body axes."""
+def bias_in(axes: Axes, M: Array, modal: Mapping[int, Array], world: Poses, V: Array, b: WithModes) -> WithModes:
+    """b'(k) from b(k) in body axes; M are the six of the inertias, `modal` all of those of flexible bodies."""
     if axes == "body":
         return b
     X = force_map(axes, world)
-    moved = times(X, b)
+    moved = times(X, b.bodies)
     if axes == "origin":
-        return moved
-    # M' Tdot V = T^-* M T^-1 Tdot V, with T^-1 Tdot V = [0; w x v]
-    return moved - times(X, times(layout.M, _spin(V)))
+        return WithModes(moved, b.modes)
+    # M' Tdot V = T^-* M T^-1 Tdot V, with T^-1 Tdot V = [0; w x v]; the modes have no Tdot of their own
+    spin = _spin(V)
+    modes = {k: x - times(modal[k][..., 6:, :6], spin[..., k, :]) for k, x in b.modes.items()}
+    return WithModes(moved - times(X, times(M, spin)), modes)
+
+
+def modal_node_map(axes: Axes, block: Array, Pi: Array, R: Array) -> Array:
+    """[phi(k,O); Pi*] of a node on a flexible body, R its rotation and Pi in its axes."""
+    if axes != "body":
+        Pi = np.concatenate([R @ Pi[..., :3, :], R @ Pi[..., 3:, :]], axis=-2)
+    lead = np.broadcast_shapes(block.shape[:-2], Pi.shape[:-2])
+    parts = (np.broadcast_to(x, (*lead, *x.shape[-2:])) for x in (block, Pi.mT))
+    return np.concatenate(list(parts), axis=-2)
+
+
+# -- flexible bodies: T = diag(T, I) of the node [V; d eta/dt] --------------------------------------------------------
+
+
+def modal_edges(
+    axes: Axes, layout: Layout, A: list[Array | None], C: Mapping[int, Array], world: Poses
+) -> list[Array | None]:
+    """A(p,k) with the rows C* T* of the parent's modes, where k rides on a deforming node."""
+    T = None if axes == "body" else velocity_map(axes, world)
+    for k, corner in C.items():
+        block = A[k]
+        assert block is not None
+        rows = (corner if T is None else T[..., k, :, :] @ corner).mT
+        A[k] = _with_rows(block, 6, rows)
+    return A
+
+
+def modal_hinges(axes: Axes, layout: Layout, H: list[Array], E: Mapping[int, Array], world: Poses) -> list[Array]:
+    """H(k) with the rows E* T* of modes that move the outboard hinge frame."""
+    T = None if axes == "body" else velocity_map(axes, world)
+    for k, corner in E.items():
+        rows = (corner if T is None else T[..., k, :, :] @ corner).mT
+        H[k] = _with_rows(H[k], layout.hinge_v[k].stop - layout.hinge_v[k].start, rows)
+    return H
+
+
+def modal_inertias(axes: Axes, M: list[Array], modal: Mapping[int, Array], world: Poses) -> list[Array]:
+    """M(k) with T^-* M T^-1 of flexible bodies, before the rows of rotors."""
+    X = None if axes == "body" or not modal else force_map(axes, world)
+    for k, block in modal.items():
+        moved = block
+        if X is not None:
+            wide = np.zeros((*np.broadcast_shapes(block.shape[:-2], X.shape[:-3]), *block.shape[-2:]))
+            wide[..., :6, :6], wide[..., 6:, 6:] = X[..., k, :, :], np.eye(block.shape[-1] - 6)
+            moved = wide @ block @ wide.mT
+            moved = 0.5 * (moved + moved.mT)
+        whole = np.zeros((*np.broadcast_shapes(moved.shape[:-2], M[k].shape[:-2]), *M[k].shape[-2:]))
+        whole[...] = M[k]
+        whole[..., : moved.shape[-1], : moved.shape[-1]] = moved
+        M[k] = frozen(whole)
+    return M
+
+
+def _with_rows(block: Array, start: int, rows: Array) -> Array:
+    """A block with rows of its first six columns set."""
+    wide = np.zeros((*np.broadcast_shapes(block.shape[:-2], rows.shape[:-2]), *block.shape[-2:]))
+    wide[...] = block
+    wide[..., start : start + rows.shape[-2], :6] = rows
+    return frozen(wide)
 
 
 def node_map(axes: Axes, world: Poses, offset: Poses) -> Array:

@@ -28,6 +28,7 @@ from soacraft.spatial.pose import Pose
 from soacraft.spatial.transforms import phi
 
 if TYPE_CHECKING:
+    from soacraft.model.modal.data import ModalData, ModalNode
     from soacraft.model.tree.multibody import Multibody
     from soacraft.model.tree.parts.springs import Bushing, Spring
     from soacraft.model.tree.parts.tendons import Tendon
@@ -178,6 +179,31 @@ class Layout:
         q = [np.arange(x.stop, y.stop) for x, y in zip(self.hinge_q, self.q_slices, strict=True)]
         v = [np.arange(x.stop, y.stop) for x, y in zip(self.hinge_v, self.v_slices, strict=True)]
         return Own(np.concatenate([none, *q]), np.concatenate([none, *v]))
+
+    # -- flexible bodies ----------------------------------------------------------------------------------------
+
+    @cached_property
+    def flexible(self) -> tuple[int, ...]:
+        """The numbers of the bodies with modes."""
+        return () if self.rigid else tuple(k for k, body in enumerate(self.bodies) if body._modal is not None)
+
+    def modal(self, k: int) -> ModalData:
+        """The modal data of a flexible body."""
+        data = self.bodies[k]._modal
+        assert data is not None
+        return data
+
+    @cached_property
+    def riding(self) -> dict[int, ModalNode]:
+        """By body, the node of a flexible parent in this graph that its inboard hinge frame rides on."""
+        bodies = () if self.rigid else zip(self.bodies, self.parents, strict=True)
+        return {self.index[x]: x._rides for x, p in bodies if x._rides is not None and p >= 0}
+
+    @cached_property
+    def held(self) -> dict[int, ModalNode]:
+        """By body, its own node that its outboard hinge frame is on, where that deforms."""
+        bodies = () if self.rigid else self.bodies
+        return {self.index[x]: x._held for x in bodies if x._held is not None and x._held.deforms}
 
     @parameter
     def armature(self) -> tuple[Array | None, ...]:

@@ -7,6 +7,8 @@ body.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from soacraft.model.flat.layout import Layout
@@ -14,10 +16,13 @@ from soacraft.model.hinges.base import H_T_of, bias_of, pose_of
 from soacraft.spatial.checks import Array, frozen
 from soacraft.spatial.transforms import crf, crm
 
+if TYPE_CHECKING:
+    from soacraft.model.modal.deformation import Deformation
+
 Poses = tuple[Array, Array]
 
 
-def relative_poses(layout: Layout, q: Array) -> Poses:
+def relative_poses(layout: Layout, q: Array, flex: Deformation | None = None) -> Poses:
     """Each body frame in its parent's (inboard, hinge, outboard): R (..., n, 3, 3), l (..., n, 3). O(n)."""
     batch = q.shape[:-1]
     R = np.empty((*batch, layout.n, 3, 3))
@@ -27,16 +32,19 @@ def relative_poses(layout: Layout, q: Array) -> Poses:
         R[..., group.bodies, :, :] = pose.rotation
         p[..., group.bodies, :] = pose.translation
     (R_in, p_in), (R_out, p_out) = layout.inboard, layout.outboard
+    if flex is not None:
+        (R_in, p_in), (R_out, p_out) = flex.inboard, flex.outboard
     turned = R_in @ R
     return frozen(turned @ R_out), frozen(p_in + times(R_in, p) + times(turned, p_out))
 
 
-def hinge_maps(layout: Layout, q: Array) -> tuple[Array, ...]:
+def hinge_maps(layout: Layout, q: Array, flex: Deformation | None = None) -> tuple[Array, ...]:
     """H*(k) in the body frame, `H_B* = phi*(O,B) H_O*`; (..., bodies, 6, nv) by hinge group. O(n)."""
     maps = []
+    to_body = layout.to_body if flex is None else flex.to_body
     for group in layout.groups:
         H_T = H_T_of(group.hinge, q[..., group.q_index])
-        maps.append(frozen(layout.to_body[group.bodies] @ H_T))
+        maps.append(frozen(to_body[..., group.bodies, :, :] @ H_T))
     return tuple(maps)
 
 
@@ -93,14 +101,17 @@ def projected(layout: Layout, A: Array, maps: tuple[Array, ...], x: Array) -> Ar
     return force
 
 
-def coriolis(layout: Layout, q: Array, v: Array, V: Array, twists: Array) -> Array:
+def coriolis(
+    layout: Layout, q: Array, v: Array, V: Array, twists: Array, flex: Deformation | None = None
+) -> Array:
     """a(k) = crm(V(k)) H*(k) v(k) + (dH*(k)/dt) v(k), body axes, (..., n, 6). O(n)."""
     a = times(crm(V), twists)
     batch = np.broadcast_shapes(q.shape[:-1], v.shape[:-1])
     q, v = np.broadcast_to(q, (*batch, layout.nq)), np.broadcast_to(v, (*batch, layout.nv))
+    to_body = layout.to_body if flex is None else flex.to_body
     for group in layout.groups:
         bias = bias_of(group.hinge, q[..., group.q_index], v[..., group.v_index])
-        a[..., group.bodies, :] += times(layout.to_body[group.bodies], bias)
+        a[..., group.bodies, :] += times(to_body[..., group.bodies, :, :], bias)
     return a
 
 
@@ -110,7 +121,7 @@ def gyroscopic(layout: Layout, V: Array) -> Array:
 
 
 def weight(layout: Layout, R: Array, gravity: Array) -> Array:
-    """The force of gravity M(k) [0; g], g turned into body axes, (..., n, 6). O(n)."""
+    """The force of gravity M(k) [0; g] on rigid bodies, g turned into body axes, (..., n, 6). O(n)."""
     g = np.zeros((*R.shape[:-2], 6))
     g[..., 3:] = times(R.mT, gravity)
     return times(layout.M, g)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from soacraft.model.flat.realize import Poses, times
+from soacraft.model.modal.deformation import Pi_on, Pi_rate_on, pose_on
 from soacraft.model.tree.frames.frame import Body, Frame
 from soacraft.model.tree.frames.moving_frame import MovingFrame
 from soacraft.results import finite_or_refused
@@ -33,13 +34,45 @@ def pose_of_frame(state: State, frame: Frame) -> Poses:
         R_on, p_on = pose_of_frame(state, frame.on)
         moved = frame.now.pose
         return R_on @ moved.rotation, p_on + times(R_on, moved.translation)
-    R_node, p_node = frame.offset.rotation, frame.offset.translation
+    R_node, p_node = pose_in_body(state, frame)
     if not isinstance(frame.carrier, Body):
         return R_node, p_node
     k = state.configuration.layout.index[frame.carrier]
     R, p = state.configuration.world
     R, p = R[..., k, :, :], p[..., k, :]
     return R @ R_node, p + times(R, p_node)
+
+
+def pose_in_body(state: State, frame: Frame) -> Poses:
+    """Rotation and origin of a frame on what carries it: constant, or at the modal coordinates of a flexible body."""
+    if frame.modal_node is None:
+        return frame.offset.rotation, frame.offset.translation
+    return pose_on(frame.modal_node, frame.offset, _eta(state, frame))
+
+
+def modal_block(state: State, frame: Frame) -> Array:
+    """Pi of a frame on a flexible body: its twists for unit modal rates, at it in its axes, (..., 6, n)."""
+    c = state.configuration
+    if frame.modal_node is None:
+        assert isinstance(frame.carrier, Body)
+        return np.zeros((6, c.layout.modal(c.layout.index[frame.carrier]).n))
+    return Pi_on(frame.modal_node, frame.offset, _eta(state, frame))
+
+
+def _eta(state: State, frame: Frame) -> Array:
+    c = state.configuration
+    assert isinstance(frame.carrier, Body) and c.flex is not None
+    return c.flex.eta(c.layout.index[frame.carrier])
+
+
+def _modal_twist(state: State, frame: Frame, rates: Array) -> Twist | None:
+    """Pi times modal rates or accelerations in inertial axes, None on a rigid body."""
+    if frame.modal_node is None:
+        return None
+    c = state.configuration
+    assert isinstance(frame.carrier, Body) and c.flex is not None
+    R, twist = pose_of_frame(state, frame)[0], times(modal_block(state, frame), c.flex.rates(rates, c.layout.index[frame.carrier]))
+    return times(R, twist[..., :3]), times(R, twist[..., 3:])
 
 
 def velocity_of_frame(state: State, frame: Frame) -> Twist:
@@ -53,7 +86,9 @@ def velocity_of_frame(state: State, frame: Frame) -> Twist:
     R = state.configuration.world[0][..., k, :, :]
     V = state.motion.V[..., k, :]
     w, v = times(R, V[..., :3]), times(R, V[..., 3:])
-    return w, v + cross(w, times(R, frame.offset.translation))
+    v = v + cross(w, times(R, pose_in_body(state, frame)[1]))
+    modal = _modal_twist(state, frame, state.motion.v)
+    return (w, v) if modal is None else (w + modal[0], v + modal[1])
 
 
 def acceleration_of_frame(state: State, frame: Frame) -> Twist:
@@ -75,8 +110,30 @@ def acceleration_of_frame(state: State, frame: Frame) -> Twist:
     V, alpha = state.motion.V[..., k, :], state.alpha[..., k, :]
     w, wdot = times(R, V[..., :3]), times(R, alpha[..., :3])
     origin = times(R, alpha[..., 3:] + cross(V[..., :3], V[..., 3:]))
-    r = times(R, frame.offset.translation)
-    return wdot, origin + cross(wdot, r) + cross(w, cross(w, r))
+    r = times(R, pose_in_body(state, frame)[1])
+    carried = origin + cross(wdot, r) + cross(w, cross(w, r))
+    if frame.modal_node is None:
+        return wdot, carried
+    return _with_modes(state, frame, w, wdot, carried)
+
+
+def _with_modes(state: State, frame: Frame, w: Array, wdot: Array, carried: Array) -> Twist:
+    """The acceleration of a frame on a flexible body, w and wdot those of its body: with w_m, v_m the velocity by the
+    modes in inertial axes, `wdot + wdot_m + w x w_m`, `carried + vdot_m + 2 w x v_m`."""
+    c, rates = state.configuration, state.motion.v
+    assert frame.modal_node is not None and isinstance(frame.carrier, Body) and c.flex is not None
+    k, (w_m, v_m) = c.layout.index[frame.carrier], _known(_modal_twist(state, frame, rates))
+    turn, push = _known(_modal_twist(state, frame, np.asarray(state.vdot)))
+    eta, rate = np.broadcast_arrays(c.flex.eta(k), c.flex.rates(rates, k))
+    R, own = pose_of_frame(state, frame)[0], Pi_rate_on(frame.modal_node, frame.offset, eta, rate)
+    # the rates of components in axes that turn with the modes: v_m' = R (rate) + w_m x v_m
+    turn, push = turn + times(R, own[..., :3]), push + times(R, own[..., 3:]) + cross(w_m, v_m)
+    return wdot + turn + cross(w, w_m), carried + push + 2.0 * cross(w, v_m)
+
+
+def _known(twist: Twist | None) -> Twist:
+    assert twist is not None
+    return twist
 
 
 def _own_motion(state: State, frame: MovingFrame, twist: Array) -> tuple[Array, Twist]:

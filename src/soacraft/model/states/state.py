@@ -23,9 +23,12 @@ from soacraft.model.flat.axes import Axes
 from soacraft.model.flat.layout import Layout
 from soacraft.model.flat.realize import Poses, times
 from soacraft.model.flat.sko import SKOModel
+from soacraft.model.modal import bodies as modal_bodies
+from soacraft.model.modal.bodies import WithModes
+from soacraft.model.modal.deformation import Deformation
 from soacraft.model.states.coordinates import Forces, common_batch, read_forces, read_q, read_v
 from soacraft.model.states.gimbal_lock import gimbal_lock
-from soacraft.model.states.kinematics import pose_of_frame
+from soacraft.model.states.kinematics import modal_block, pose_in_body, pose_of_frame
 from soacraft.model.states.read_only import of_state
 from soacraft.model.tree.frames.frame import Body, Frame
 from soacraft.model.tree.names import q_place, v_place
@@ -98,9 +101,30 @@ class Configuration:
         return self._next
 
     @property
+    def flex(self) -> Deformation | None:
+        """What modal coordinates make of the poses of hinges; None for a tree of rigid bodies."""
+        if self.layout.rigid:
+            return None
+        return self._memo("flex", lambda: Deformation(self.layout, self.q))
+
+    @property
+    def modal_inertias(self) -> dict[int, Array]:
+        """M(eta) of the flexible bodies, by number, in body axes."""
+        flex = self.flex
+        return {} if flex is None else self._memo("modal", lambda: modal_bodies.inertias(self.layout, flex))
+
+    @property
+    def M(self) -> Array:
+        """The six of M(k) in body axes, (..., n, 6, 6)."""
+        if self.layout.rigid:
+            return self.layout.M
+        batch = self.q.shape[:-1]
+        return self._memo("M", lambda: modal_bodies.rigid_parts(self.layout, self.modal_inertias, batch))
+
+    @property
     def relative(self) -> Poses:
         """Each body frame in its parent's, R (..., n, 3, 3) and l (..., n, 3)."""
-        return self._memo("relative", lambda: realize.relative_poses(self.layout, self.q))
+        return self._memo("relative", lambda: realize.relative_poses(self.layout, self.q, self.flex))
 
     @property
     def world(self) -> Poses:
@@ -120,7 +144,7 @@ class Configuration:
     @property
     def maps(self) -> tuple[Array, ...]:
         """H*(k) in body axes by hinge group."""
-        return self._memo("maps", lambda: realize.hinge_maps(self.layout, self.q))
+        return self._memo("maps", lambda: realize.hinge_maps(self.layout, self.q, self.flex))
 
     def edges(self, axes: Axes) -> list[Array | None]:
         """A(p(k), k) by k."""
@@ -128,7 +152,10 @@ class Configuration:
         def work() -> list[Array | None]:
             A = self.A if axes == "body" else np.empty((0, 6, 6))
             world = _IDENTITY if axes == "body" else self.world
-            return armature.edges(self.layout, representation.edges(axes, self.layout, A, self.relative, world))
+            edges = armature.edges(self.layout, representation.edges(axes, self.layout, A, self.relative, world))
+            if self.flex is None:
+                return edges
+            return representation.modal_edges(axes, self.layout, edges, self.flex.edges(self.relative), world)
 
         return self._memo(("edges", axes), work)
 
@@ -137,7 +164,10 @@ class Configuration:
         world = _IDENTITY if axes == "body" else self.world
 
         def work() -> list[Array]:
-            return armature.hinges(self.layout, representation.hinges(axes, self.layout, self.maps, world))
+            hinges = armature.hinges(self.layout, representation.hinges(axes, self.layout, self.maps, world))
+            if self.flex is None:
+                return hinges
+            return representation.modal_hinges(axes, self.layout, hinges, self.flex.hinges, world)
 
         return self._memo(("hinges", axes), work)
 
@@ -146,7 +176,8 @@ class Configuration:
         world = _IDENTITY if axes == "body" else self.world
 
         def work() -> list[Array]:
-            return armature.inertias(self.layout, representation.inertias(axes, self.layout, world))
+            inertias = armature.inertias(self.layout, representation.inertias(axes, self.layout, world))
+            return representation.modal_inertias(axes, inertias, self.modal_inertias, world)
 
         return self._memo(("inertias", axes), work)
 
@@ -195,7 +226,13 @@ class Motion:
     def V(self) -> Array:
         """Body velocities V(k) in body axes, (..., n, 6)."""
         c, base = self.configuration, self.base
-        return self._memo("V", lambda: realize.scatter(c.layout, c.A, self.twists, None if base is None else base[0]))
+
+
+        def work() -> Array:
+            twists = self.twists if c.flex is None else c.flex.add_twists(self.twists, c.relative, self.v)
+            return realize.scatter(c.layout, c.A, twists, None if base is None else base[0])
+
+        return self._memo("V", work)
 
     @property
     def a(self) -> Array:
@@ -203,7 +240,9 @@ class Motion:
 
         def work() -> Array:
             c = self.configuration
-            a = realize.coriolis(c.layout, c.q, self.v, self.V, self.twists)
+            a = realize.coriolis(c.layout, c.q, self.v, self.V, self.twists, c.flex)
+            if c.flex is not None:
+                a = c.flex.add_coriolis(a, c.relative, self.twists, self.V, self.v)
             if self.base is not None:
                 for k in c.layout.tree.children(-1):
                     a[..., k, :] += times(c.A[..., k, :, :].mT, self.base[1])
@@ -212,9 +251,17 @@ class Motion:
         return self._memo("a", work)
 
     @property
-    def gyroscopic(self) -> Array:
-        """crf(V(k)) M(k) V(k), body axes, (..., n, 6)."""
-        return self._memo("gyroscopic", lambda: frozen(realize.gyroscopic(self.configuration.layout, self.V)))
+    def gyroscopic(self) -> WithModes:
+        """crf(V(k)) M(k) V(k), body axes, (..., n, 6); of flexible bodies all that b has of q and v, with its modes."""
+        c = self.configuration
+
+        def work() -> WithModes:
+            rigid = frozen(realize.gyroscopic(c.layout, self.V))
+            if c.flex is None:
+                return WithModes(rigid, {})
+            return modal_bodies.velocity_forces(c.layout, c.flex, c.modal_inertias, self.V, self.v, rigid)
+
+        return self._memo("gyroscopic", work)
 
     def velocities(self, axes: Axes) -> Array:
         """V(k) in the axes asked for, (..., n, 6)."""
@@ -407,6 +454,8 @@ class State(Strict):
 
         def work() -> Array:
             rate = realize.hinge_twists(c.layout, c.maps, self._vdot)
+            if c.flex is not None:
+                rate = c.flex.add_twists(rate, c.relative, self._vdot)
             return realize.scatter(c.layout, c.A, rate + motion.a)
 
         return memo("alpha", work)
@@ -415,7 +464,7 @@ class State(Strict):
     def b(self) -> Array:
         """b(k) = crf(V) M V - M [0; g] - external forces, body axes, (..., n, 6)."""
         motion, memo = self._now()
-        return memo("b", lambda: frozen(self._bias(motion, self._forces)))
+        return memo("b", lambda: self._bias(motion, self._forces)).bodies
 
     def sko(self, axes: Axes, forces: Forces = ()) -> SKOModel:
         """The SKO model at this state; `forces` act besides the state's own."""
@@ -435,32 +484,52 @@ class State(Strict):
                 bias = self._bias(motion, self._forces + forces)
                 c.layout.require_current()
             else:
-                bias = memo("b", lambda: frozen(self._bias(motion, self._forces)))
+                bias = memo("b", lambda: self._bias(motion, self._forces))
             world = _IDENTITY if axes == "body" else c.world
-            return armature.vectors(c.layout, frozen(representation.bias_in(axes, c.layout, world, motion.V, bias)))
+            b, modes = representation.bias_in(axes, c.M, c.modal_inertias, world, motion.V, bias)
+            return armature.vectors(c.layout, frozen(b), modes=modes)
 
         return SKOModel.trusted(
             c.layout.tree, c.edges(axes), c.hinges(axes), c.inertias(axes), a, b, c.derived(axes), c.lock,
             lambda: c.layout.units,
         )  # fmt: skip
 
-    def _bias(self, motion: Motion, forces: Forces) -> Array:
+    def _bias(self, motion: Motion, forces: Forces) -> WithModes:
         c = motion.configuration
-        b = motion.gyroscopic - realize.weight(c.layout, c.world[0], c.layout.gravity)
+        (b, modes), weight = motion.gyroscopic, self.weight
+        b, modes = b - weight.bodies, {k: x - weight.modes[k] for k, x in modes.items()}
         for frame, wrench in forces:
             assert isinstance(frame.carrier, Body)
             k = c.layout.index[frame.carrier]
             pull = self.force_on_body(frame, np.asarray(wrench), wrench.expressed_in)
             b = np.array(np.broadcast_to(b, np.broadcast_shapes(b.shape, (*pull.shape[:-1], c.layout.n, 6))))
             b[..., k, :] -= pull
-        return b
+            if k in modes:
+                modes[k] = modes[k] - self.force_on_modes(frame, np.asarray(wrench), wrench.expressed_in)
+        return WithModes(frozen(b), modes)
+
+    @property
+    def weight(self) -> WithModes:
+        """M(k) [0; g], body axes, with the rows of modes."""
+        c = self.configuration
+        rigid = realize.weight(c.layout, c.world[0], c.layout.gravity)
+        if c.flex is None:
+            return WithModes(rigid, {})
+        return modal_bodies.weights(c.layout, c.modal_inertias, times(c.world[0].mT, c.layout.gravity), rigid)
 
     def force_on_body(self, frame: Frame, wrench: Array, expressed_in: Frame | None) -> Array:
         """phi(k, O) f: a wrench at a frame, referred to its body frame in body axes."""
-        if expressed_in is not None:
-            turn = pose_of_frame(self, frame)[0].mT @ pose_of_frame(self, expressed_in)[0]
-            wrench = np.concatenate([times(turn, wrench[..., :3]), times(turn, wrench[..., 3:])], axis=-1)
-        return times(frame.offset.phi(), wrench)
+        return times(phi(*pose_in_body(self, frame)), self._in_axes_of(frame, wrench, expressed_in))
+
+    def force_on_modes(self, frame: Frame, wrench: Array, expressed_in: Frame | None) -> Array:
+        """Pi* f: what a wrench at a frame of a flexible body is along its modes."""
+        return times(modal_block(self, frame).mT, self._in_axes_of(frame, wrench, expressed_in))
+
+    def _in_axes_of(self, frame: Frame, wrench: Array, expressed_in: Frame | None) -> Array:
+        if expressed_in is None:
+            return wrench
+        turn = pose_of_frame(self, frame)[0].mT @ pose_of_frame(self, expressed_in)[0]
+        return np.concatenate([times(turn, wrench[..., :3]), times(turn, wrench[..., 3:])], axis=-1)
 
 
 def asked_state(graph: Graph, state: Any) -> State:

@@ -73,6 +73,16 @@ class BodyTree:
         hint = hinge_note(mb, frame) or near(frame, frame_names(mb), "it has")
         raise ModelError(f"{mb.name!r} has no frame {frame!r}{hint}")
 
+    def attachment(self, parent: Any) -> Frame:
+        """What a new body is to hang from: a body, a node on one, or the inertial frame for None."""
+        frame = self.root if parent is None else self.frame(parent)
+        if isinstance(frame.carrier, Body) and frame.carrier._modal is not None and frame.modal_node is None:
+            raise ModelError(
+                f"{frame.full_name!r} is fixed on the frame of flexible body {frame.carrier.name!r}, which is no point "
+                f"of it; hang the body on one of its nodes: {', '.join(frame.carrier._modal.nodes) or 'it has none'}."
+            )
+        return frame
+
     def carrier(self, parent: Any) -> Carrier:
         """What a body is to hang from: the inertial frame for None."""
         frame = self.root if parent is None else self.frame(parent)

@@ -10,7 +10,8 @@ import numpy as np
 
 from soacraft.errors import ModelError
 from soacraft.model.tree.arguments import read_hinge, read_inertia, read_pose
-from soacraft.model.tree.frames.frame import Body
+from soacraft.model.modal.hanging import read_hinge_node, read_modal, refuse_moved_hinge
+from soacraft.model.tree.frames.frame import Body, Node
 from soacraft.model.tree.joining.attach import hinge_at, hinge_velocity
 
 if TYPE_CHECKING:
@@ -18,21 +19,35 @@ if TYPE_CHECKING:
 
 
 def add_body(
-    mb: Multibody, name: Any, parent: Any, hinge: Any, inertia: Any, inboard: Any, outboard: Any, hinge_name: Any
-) -> Body:
+    mb: Multibody, name: Any, parent: Any, hinge: Any, inertia: Any, inboard: Any, outboard: Any, hinge_name: Any,
+    modal: Any = None, hinge_node: Any = None,
+) -> Body:  # fmt: skip
     """Hang a new body on `parent`. O(1)."""
     tree = mb._tree
-    name, carrier = tree.body_name(name), tree.carrier(parent)
+    name, on = tree.body_name(name), tree.attachment(parent)
+    carrier = on.carrier
     hinge = read_hinge(hinge, name)
     hinge_name = tree.hinge_name(name if hinge_name is None else hinge_name)
     inertia = read_inertia(inertia, name)
     inboard = read_pose(inboard, f"inboard of {name!r}")
     outboard = read_pose(outboard, f"outboard of {name!r}")
-    body = Body(carrier, name, hinge, hinge_name, inertia, inboard, outboard)
+    data = None if modal is None else read_modal(modal, name, inertia)
+    held = None if hinge_node is None else read_hinge_node(data, hinge_node, name)
+    inboard = on.offset @ inboard if on is not carrier else inboard
+    if held is not None:
+        outboard = outboard @ held.pose.inv
+    body = Body(carrier, name, hinge, hinge_name, inertia if data is None else data.inertia, inboard, outboard)
+    if on.modal_node is not None:
+        body._rides = on.modal_node
+    if data is not None:
+        refuse_moved_hinge(body, hinge, data, held)
+        body._modal, body._own, body._held = data, data.modes, held
     edits = mb._edits
     with edits.lock:
         edits.structure()
         tree.add(body)
+        for node, at in ({} if data is None else data.nodes).items():
+            tree.add_node(Node(body, node, at.pose, at))
         hinge.watch(edits)
     return body
 

@@ -16,12 +16,13 @@ from soacraft.algebra.spaces.tree import Tree
 from soacraft.attributes import Strict
 from soacraft.errors import ModelError
 from soacraft.model.flat import armature
-from soacraft.model.flat.axes import check_axes, node_map
+from soacraft.model.flat.axes import check_axes, modal_node_map, node_map
 from soacraft.model.flat.layout import Layout
 from soacraft.model.flat.sko import SKOModel
 from soacraft.model.flat.steady import steady
 from soacraft.model.states import tangent
 from soacraft.model.states.coordinates import read_forces
+from soacraft.model.states.kinematics import modal_block, pose_in_body, pose_of_frame
 from soacraft.model.states.state import State, asked_state
 from soacraft.model.tree.cures import CURES_OF_GRAPHS
 from soacraft.model.tree.frames.frame import Body, Frame, Root
@@ -259,13 +260,16 @@ class Graph(Strict, ABC):
                 f"{found.full_name!r} is on the inertial frame, which does not move; give a node on a body."
             )
         k = self.layout.index[found.carrier]
-        offset = found.offset.rotation, found.offset.translation
+        offset = pose_in_body(s, found)
         world = offset
         if known != "body":
             R, p = s.configuration.world
             world = R[..., k, :, :], p[..., k, :]
         with np.errstate(all="ignore"):
-            block = finite_or_refused(node_map(known, world, offset), f"phi(k, O) of node {found.full_name!r}")
+            block = node_map(known, world, offset)
+            if k in self.layout.flexible:  # [phi(k,O); Pi*], Pi in the axes of node space
+                block = modal_node_map(known, block, modal_block(s, found), pose_of_frame(s, found)[0])
+            block = finite_or_refused(block, f"phi(k, O) of node {found.full_name!r}")
         return k, armature.padded(frozen(block), self.layout.dims[k], 6)
 
 

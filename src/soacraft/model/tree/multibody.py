@@ -140,18 +140,25 @@ class Multibody(Lookup, Drawn, Stated, FrameMotion):
     def add_body(
         self,
         name: str,
-        parent: Body | Root | str | None = None,
+        parent: Body | Root | Node | str | None = None,
         hinge: Hinge | None = None,
         inertia: Inertia | None = None,
         inboard: Pose | None = None,
         outboard: Pose | None = None,
         hinge_name: str | None = None,
+        *,
+        modal: ModalData | None = None,
+        hinge_node: str | None = None,
     ) -> Body:
         """Hang a new body on `parent` (None: the inertial frame) by `hinge`. O(1).
 
-        `inboard` is the pose of the inboard hinge frame in the parent's body frame, `outboard` that of the
-        body frame in the outboard hinge frame. The hinge starts neutral and at rest; other hinges keep their
-        state.
+        `parent` is a body or a node on one. `inboard` is the pose of the inboard hinge frame in the parent's frame,
+        `outboard` that of the body frame in the outboard hinge frame. The hinge starts neutral and at rest; other
+        hinges keep their state.
+
+        With `modal` data the body is flexible: its modal coordinates follow those of the hinge in q and v, its dofs are
+        `name.mode0`, ..., its nodes those of the data. `hinge_node` names the node of it that the hinge holds, of which
+        `outboard` is the pose then; without it the hinge holds the body frame, and no mode may move the point there.
 
         >>> from soacraft.model import Multibody
         >>> from soacraft.model.hinges import Prismatic
@@ -159,7 +166,9 @@ class Multibody(Lookup, Drawn, Stated, FrameMotion):
         >>> mb.add_body("cart", hinge=Prismatic(axis=(1, 0, 0)), inertia=Inertia(2.0))
         body 'cart' on 'inertial' by Prismatic(axis=(1, 0, 0))
         """
-        return editing.add_body(self, name, parent, hinge, inertia, inboard, outboard, hinge_name)
+        return editing.add_body(
+            self, name, parent, hinge, inertia, inboard, outboard, hinge_name, modal, hinge_node
+        )
 
     def remove(self, body: Body | str, subtree: bool = False) -> None:
         """Take a body, with `subtree=True` also all that hangs from it, out; their handles become stale.

@@ -28,6 +28,7 @@ from soacraft.spatial.pose import Pose
 
 if TYPE_CHECKING:
     from soacraft.model.flat.compiled import CompiledModel
+    from soacraft.model.modal.data import ModalData, ModalNode
     from soacraft.model.tree.edits import Tell
     from soacraft.model.tree.frames.hinge_frame import HingeFrame
     from soacraft.model.tree.multibody import Multibody
@@ -65,6 +66,11 @@ class Frame(Strict):
     def offset(self) -> Pose:
         """The constant pose of the frame in its carrier's frame."""
         return Pose()
+
+    @property
+    def modal_node(self) -> ModalNode | None:
+        """The deforming node of a flexible body that the frame is fixed on; `offset` is then that of no deformation."""
+        return None
 
     def needs(self, gone: AbstractSet[Frame]) -> bool:
         """Whether it goes with one of these frames: with itself or with what carries it."""
@@ -109,8 +115,10 @@ class Carrier(Frame):
         """The bodies that hang from this frame, in the order they were attached."""
         return tuple(self._children.values())
 
-    def add_node(self, name: str, pose: Pose | None = None) -> Node:
+    def add_node(self, name: str, pose: Pose | None = None, on: str | None = None) -> Node:
         """Fix a node on this frame; `pose` is the node's pose in it (default: at its origin).
+
+        On a flexible body `on` names a node of its modal data: the new one moves with that, at `pose` relative to it.
 
         >>> from soacraft.model.tree.multibody import Multibody
         >>> mb = Multibody("shop")
@@ -123,7 +131,14 @@ class Carrier(Frame):
         if name in self._nodes:
             raise ModelError(f"{self.kind} {self.name!r} already has a node {name!r}; names are unique within a body.")
         self._graph._tree.refuse_taken(f"{self.full_name}/{name}", f"node {name!r} of {self.name!r}")
-        node = Node(self, name, read_pose(pose, f"the pose of node {self.full_name}/{name}"))
+        at, modal = read_pose(pose, f"the pose of node {self.full_name}/{name}"), None
+        if on is not None:
+            data = self._modal if isinstance(self, Body) else None
+            if data is None:
+                raise ModelError(f"node {name!r} of {self.name!r} cannot be on {on!r}: {self.kind} {self.name!r} is rigid.")
+            modal = data.node(on)
+            at = modal.pose @ at
+        node = Node(self, name, at, modal)
         with self._graph._edits.lock:
             self._graph._tree.add_node(node)
             self._graph._edits.changed("structure")
@@ -209,6 +224,9 @@ class Body(Carrier):
     _limits: Limits | None = None
     _compensation: float = 0.0
     _own: tuple[str, ...] = ()  # names of coordinates besides those of its hinge: of a rigid body none
+    _modal: ModalData | None = None
+    _rides: ModalNode | None = None  # the node of a flexible parent that the inboard hinge frame is on
+    _held: ModalNode | None = None  # the own node that the outboard hinge frame is on
 
     def __init__(
         self,
@@ -253,10 +271,37 @@ class Body(Carrier):
     @inertia.setter
     def inertia(self, value: Inertia) -> None:
         _refuse_none(value, "inertia", self)
+        if self._modal is not None:
+            raise ModelError(f"the inertia of flexible body {self.name!r} is that of its modal data; make other data.")
         value = read_inertia(value, self.name)
         self.require_present()
         compensated = self._compensation != 0.0  # by a force that depends on the mass
         self._graph._edits.set(self, "_inertia", value, None if compensated else _tell_inertia)
+
+    @property
+    def modal(self) -> ModalData | None:
+        """The modes of a flexible body; None of a rigid one."""
+        return self._modal
+
+    @property
+    def eta(self) -> Array:
+        """The current modal coordinates of a flexible body (n), read-only; of a rigid one there are none."""
+        self.require_present()
+        layout = self._graph.layout
+        k = layout.index[self]
+        return self._graph.current.q[layout.hinge_q[k].stop : layout.q_slices[k].stop]
+
+    def deformed(self, points: Any = None, eta: Any = None) -> Array:
+        """Where points of a flexible body are in its frame at modal coordinates (default: the current ones): those of
+        its modal data, (k, 3), or some of them by number.
+        """
+        self.require_present()
+        data = self._modal
+        if data is None or data.points is None or data.shapes is None:
+            raise ModelError(f"body {self.name!r} has no modal data with points and shapes to deform.")
+        chosen = slice(None) if points is None else np.asarray(points)
+        x = self.eta if eta is None else finite(eta, (..., data.n), f"eta of {self.name!r}")
+        return np.asarray(data.points[chosen] + np.einsum("kaj,...j->...ka", data.shapes[chosen], x))
 
     @property
     def inboard(self) -> Pose:
@@ -401,8 +446,17 @@ class Node(Frame):
         "wrench": "let a force act with mb.set_force(node, wrench)",
     }
 
-    def __init__(self, carrier: Carrier, name: str, pose: Pose) -> None:
+    _modal: ModalNode | None = None
+
+    def __init__(self, carrier: Carrier, name: str, pose: Pose, modal: ModalNode | None = None) -> None:
         self._graph, self._name, self._carrier, self._pose = carrier.graph, name, carrier, pose
+        if modal is not None:
+            self._modal = modal
+
+    @property
+    def modal_node(self) -> ModalNode | None:
+        """The deforming node it is fixed on, None on a rigid body."""
+        return self._modal
 
     @property
     def full_name(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Set as AbstractSet
 from typing import ClassVar
 
+from soacraft.model.modal.data import ModalNode
 from soacraft.model.tree.frames.frame import Body, Carrier, Frame
 from soacraft.spatial.pose import Pose
 
@@ -42,6 +43,11 @@ class HingeFrame(Frame):
     def offset(self) -> Pose:
         """Its constant pose on what carries it: `body.inboard`, or the inverse of `body.outboard`."""
         return self.body.inboard if self._name == INBOARD else self.body.outboard.inv
+
+    @property
+    def modal_node(self) -> ModalNode | None:
+        """The deforming node it is fixed on, if there is one."""
+        return self.body._rides if self._name == INBOARD else self.body._held
 
     def needs(self, gone: AbstractSet[Frame]) -> bool:
         """Whether it goes with one of these frames: with what carries it, and with the body of the hinge."""
