@@ -20,6 +20,7 @@ from soacraft.model.flat import armature, realize
 from soacraft.model.flat.armature import padded
 from soacraft.model.flat.sko import SKOModel
 from soacraft.model.hinges.base import dH_of
+from soacraft.model.modal.refusals import require_rigid
 from soacraft.recursions import articulated_body, gather, scatter
 from soacraft.recursions.articulated_body import ArticulatedBody
 from soacraft.recursions.types import Stacked
@@ -109,6 +110,7 @@ class Motion(NamedTuple):
 
 def motion_of(p: Problem) -> Motion:
     """The motion at the v of a problem. O(n)."""
+    require_rigid(p.layout, p.function)
     m, layout, c = p.linear, p.layout, p.state.configuration
     q, v, twists = p.full("q"), p.full("v"), p.state.motion.twists
     V = realize.scatter(layout, c.A, twists)

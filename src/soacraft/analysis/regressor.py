@@ -27,6 +27,7 @@ from soacraft.dynamics.reference.blocks import vector
 from soacraft.dynamics.reference.inverse import along_dofs
 from soacraft.errors import ModelError, StateError
 from soacraft.model.flat.realize import times
+from soacraft.model.modal.refusals import require_rigid
 from soacraft.model.sizes.scale import scale_of, scaled_random_state
 from soacraft.model.tree.graph import Graph
 from soacraft.recursions import gather
@@ -118,6 +119,7 @@ def parameter_regressor(
     if callable(getattr(g, "velocity_map", None)):
         return _of_closed_chain(g, q, v, vdot, f_ext, passive)
     p = read_problem("parameter_regressor", g, q=q, v=v, vdot=vdot, f_ext=f_ext, stored=True, ignore_loops=ignore_loops)
+    require_rigid(p.layout, "parameter_regressor")
     p.passive = read_passive("parameter_regressor", p.graph, passive)  # compensation grows with mass: no offset
     return Regressor(_matrix(p), _offset(p), parameter_names(g))
 

@@ -12,6 +12,7 @@ import numpy as np
 from soacraft.analysis.underactuated import free_base
 from soacraft.errors import ModelError
 from soacraft.model.hinges import Free, Hinge, Spherical
+from soacraft.model.modal.refusals import require_rigid
 from soacraft.model.states.state import State
 from soacraft.model.tree.frames.frame import Body, Root
 from soacraft.model.tree.joining.copying import copy_attachments, copy_fixtures, copy_forces
@@ -41,6 +42,7 @@ def reroot(mb: Multibody, body: Body | str) -> Multibody:
     """
     if not isinstance(mb, Multibody):
         raise ModelError(f"reroot takes a Multibody, got {mb!r:.80}; a sub-graph has its own anchor.")
+    require_rigid(mb.layout, "reroot")
     old, new = free_base("reroot", mb), mb.body(body)
     if old is new:
         return mb.copy()

@@ -24,7 +24,8 @@ class Algorithm:
     """One row. `arguments` are those after the graph that may be given by place, in order. `outputs` are the axes of
     each result behind the batch: v dofs, n bodies, k nodes, numbers, products of those (6k). `reference` is the
     chapter of the reference engine that has a function of this name. Right with loops: for any q and v that agree with
-    loop closures and couplings. `stored`: the forces kept with the model's state act. `instead`: what to use where a
+    loop closures and couplings. `stored`: the forces kept with the model's state act. `rigid`: for
+    trees of rigid bodies alone. `instead`: what to use where a
     dense result is too large.
     """
 
@@ -39,6 +40,7 @@ class Algorithm:
     passive: bool = False
     holonomic: bool = False
     solves: bool = False
+    rigid: bool = False
     instead: str = ""
 
     @cached_property
@@ -118,16 +120,17 @@ _ROWS = (
     Algorithm("centroidal_momentum_matrix", "q", ("6 v",), "energy", "phi(c,k) R(k) H*(k)", right_with_loops=True),
     Algorithm("composite_inertia", "q", ("n 6 6",), "inertia", "R(k) = sum phi R phi* + M(k)"),
     Algorithm("inverse_dynamics_derivatives", "q v vdot f_ext", ("v v",) * 3, "derivatives", "dT/dq, dT/dv, Mcal",
-        stored=True, passive=True, holonomic=True,
+        stored=True, passive=True, holonomic=True, rigid=True,
         instead="the operator derivatives expr.diff(body) and expr.dot()"),
     Algorithm("forward_dynamics_derivatives", "q v force f_ext", ("v v",) * 3, "derivatives",
-        "-Mcal^-1 dT/dq, -Mcal^-1 dT/dv, Mcal^-1", stored=True, passive=True, holonomic=True, solves=True,
+        "-Mcal^-1 dT/dq, -Mcal^-1 dT/dv, Mcal^-1", stored=True, passive=True, holonomic=True, solves=True, rigid=True,
         instead="the operator derivatives expr.diff(body) and expr.dot()"),
-    Algorithm("mass_matrix_gradient", "q", ("v v v",), "gradients", "d Mcal / dq", module="analysis",
+    Algorithm("mass_matrix_gradient", "q", ("v v v",), "gradients", "d Mcal / dq", module="analysis", rigid=True,
         instead="the operator (H * phi * M * phi.T * H.T).diff(body)"),
-    Algorithm("coriolis_matrix", "q v", ("v v",), "gradients", "d/dt Mcal - 2 C skew", module="analysis",
+    Algorithm("coriolis_matrix", "q v", ("v v",), "gradients", "d/dt Mcal - 2 C skew", module="analysis", rigid=True,
         instead="bias_force(g, q, v), or the operators of sc.operators(g)"),
-    Algorithm("log_det_gradient", "q", ("v",), "gradients", "d log det Mcal / dq", module="analysis", solves=True),
+    Algorithm("log_det_gradient", "q", ("v",), "gradients", "d log det Mcal / dq", module="analysis", rigid=True,
+        solves=True),
 )  # fmt: skip
 
 TABLE: dict[str, Algorithm] = {row.name: row for row in _ROWS}

@@ -23,6 +23,7 @@ from soacraft.files.native_same import same
 from soacraft.files.native_write import model_of
 from soacraft.files.xml_tree import MAX_BYTES, cut, read_bytes
 from soacraft.model import Multibody
+from soacraft.model.modal.refusals import require_rigid
 
 __all__ = ["from_json", "read_native", "same", "to_json", "write_bytes", "write_native"]
 
@@ -47,6 +48,8 @@ def to_json(mb: Multibody) -> bytes:
 
 
 def _model(mb: Multibody) -> schema.Model:
+    if isinstance(mb, Multibody):
+        require_rigid(mb.layout, "the native format")
     if not isinstance(mb, Multibody):
         raise ModelFileError(f"a Multibody is saved, got {mb!r:.60}; a sub-graph or state is part of one.")
     with _as_json(mb.name):

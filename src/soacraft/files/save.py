@@ -11,6 +11,13 @@ from soacraft.files.load import read_path
 from soacraft.model import ImportReport, Multibody
 
 
+def refuse_modes(mb: Multibody, file: str) -> None:
+    """Raise for a model with flexible bodies, which no format holds yet."""
+    flexible = next((body.name for body in mb.bodies if body.modal is not None), None)
+    if flexible is not None:
+        raise ModelFileError(f"cannot write {file}: body {flexible!r} is flexible, and no format holds its modes.")
+
+
 def save(mb: Multibody, path: str | PathLike[str]) -> ImportReport:
     """Write a model to a file: `.json`, soacraft's own format, holds all of it, state included, bit for bit.
 
@@ -27,6 +34,7 @@ def save(mb: Multibody, path: str | PathLike[str]) -> ImportReport:
     if not isinstance(mb, Multibody):
         raise ModelFileError(f"a Multibody is saved, got {mb!r:.60}; a sub-graph or a state is part of one.")
     target = _path(path)
+    refuse_modes(mb, str(target))
     if target.suffix.lower() == ".json":
         from soacraft.files.native import write_native
 

@@ -27,6 +27,7 @@ from soacraft.kinematics.reaching import reach
 from soacraft.kinematics.rows import Constraints
 from soacraft.kinematics.targets import Aim, Gap, aims_of, batch_of, read_targets
 from soacraft.kinematics.tolerances import CLOSED, MET, read_tolerance
+from soacraft.model.modal.refusals import require_rigid
 from soacraft.model.states.coordinates import read_q
 from soacraft.model.tree.graph import Graph
 from soacraft.spatial.checks import Array
@@ -179,6 +180,7 @@ hinge 'link1', 1 m beyond the 2 m that the links and slides between reach. From 
 the targets, free more dofs, or pass allow_partial=True for the nearest approach.
     """
     graph = read_graph("inverse_kinematics", mb)
+    require_rigid(graph.layout, "inverse_kinematics")
     wanted = read_targets(targets)
     _check_options(limits, allow_partial, starts, seed, steps)
     met, closed = (MET, CLOSED) if tolerance is None else (read_tolerance(tolerance, "inverse_kinematics"),) * 2

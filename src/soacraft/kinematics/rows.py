@@ -28,6 +28,7 @@ from soacraft.kinematics.compiled import RowArrays, rows_of
 from soacraft.kinematics.complement import complement
 from soacraft.model.flat.armature import padded
 from soacraft.model.hinges.base import H_T_of, bias_of
+from soacraft.model.modal.refusals import require_rigid
 from soacraft.model.sizes.measure import Measure, measure_of
 from soacraft.model.states.hinge_fit import hinge_gap, hinge_inverse, nearest_coordinates
 from soacraft.model.states.kinematics import pose_of_frame
@@ -139,6 +140,7 @@ class Constraints:
     def __init__(self, graph: Graph, state: State, theta: dict[str, Array] | None = None) -> None:
         if state.batch:
             raise LoopError(f"the rows of loops are made for one state, got a batch {state.batch}.")
+        require_rigid(graph.layout, "a closure or coupling", "Springs and forces act on flexible bodies.")
         self.graph, self.state = graph, state
         self.measure: Measure = measure_of(graph, np.asarray(state.q))
         self._guess = theta or {}

@@ -16,6 +16,7 @@ from soacraft.attributes import Strict
 from soacraft.errors import ModelError, SpaceError
 from soacraft.model.flat.sko import SKOModel
 from soacraft.model.flat.sko_functions import SKOFunctions
+from soacraft.model.modal.refusals import require_rigid
 from soacraft.model.states.state import State
 from soacraft.model.tree.graph import Graph
 from soacraft.model.tree.parts.closures import refuse_loops
@@ -142,6 +143,9 @@ class Operators(Strict):
     def direction(self, body: str | None, dof: int = 0) -> Direction:
         """The direction of a dof of a body's hinge, of the current velocity for None; always the same object."""
         if (body, dof) not in self.directions:
+            graph = getattr(self.binding, "graph", None)
+            if graph is not None:
+                require_rigid(graph.layout, "a derivative of an operator")
             self.directions[body, dof] = Direction(self, body, dof)
         return self.directions[body, dof]
 

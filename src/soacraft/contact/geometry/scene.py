@@ -20,6 +20,7 @@ from soacraft.contact.geometry.table import Contacts
 from soacraft.dynamics import jacobian, poses, velocities
 from soacraft.errors import ModelError, StaleError, StateError, near
 from soacraft.model import Multibody
+from soacraft.model.modal.refusals import require_rigid
 from soacraft.results import refuse_large
 from soacraft.spatial.checks import Array, finite
 
@@ -55,6 +56,7 @@ class Scene:
     ) -> None:
         if not isinstance(mb, Multibody):
             raise ModelError(f"a Scene is of a Multibody, got {mb!r:.60}.")
+        require_rigid(mb.layout, "a Scene of shapes that touch")
         if meshes not in MESHES:
             raise ModelError(f"meshes must be 'hull' or 'triangles', got {meshes!r:.60}.")
         self.model = mb

@@ -4,8 +4,7 @@ A point r of the undeformed body moves to
 
     r(eta) = r + phi eta + 1/2 eta phi2 eta
 
-and the mass of the body enters by moments of r, phi and phi2 alone (EQUATIONS: modal flexible bodies). A node O turns and
-moves with the modes:
+and the mass of the body enters by moments of r, phi and phi2 alone. A node O turns and moves with the modes:
 
     R(eta) = exp((lam eta + 1/2 eta lam2 eta)~) R0,    l(eta) = l0 + gam eta + 1/2 eta gam2 eta
 """
@@ -229,7 +228,16 @@ class ModalData:
         if table is None:
             raise ModelError(f"these modal data do not recover {what!r}{near(what, tuple(self.recovery), 'they have')}")
         x = finite(eta, (..., self.n), "eta")
-        return np.asarray(np.einsum("...n,bn->b...", table, x.reshape(-1, self.n)).reshape(*x.shape[:-1], *table.shape[:-1]))
+        return np.asarray(np.tensordot(x, table, axes=(-1, -1)))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Its fields; mappings that cannot be written to cannot be packed."""
+        fields = {name: x for name, x in vars(self).items() if name != "inertia"}
+        return fields | {"nodes": dict(self.nodes), "recovery": dict(self.recovery)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        _set(self, nodes=MappingProxyType(state["nodes"]), recovery=MappingProxyType(state["recovery"]))
 
     def __repr__(self) -> str:
         nodes = ", ".join(self.nodes) or "none"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -10,10 +10,7 @@ from soacraft.errors import ModelError
 from soacraft.model.modal import nodes
 from soacraft.model.modal.data import ModalData, ModalNode
 from soacraft.spatial.inertia import Inertia
-
-if TYPE_CHECKING:
-    from soacraft.model.hinges.base import Hinge
-    from soacraft.model.tree.frames.frame import Body
+from soacraft.spatial.pose import Pose
 
 
 def read_modal(modal: Any, name: str, inertia: Inertia) -> ModalData:
@@ -32,19 +29,19 @@ def read_hinge_node(data: ModalData | None, node: Any, name: str) -> ModalNode:
     return data.node(node)
 
 
-def refuse_moved_hinge(body: Body, hinge: Hinge, data: ModalData, held: ModalNode | None) -> None:
+def refuse_moved_hinge(body: str, outboard: Pose, data: ModalData, held: ModalNode | None) -> None:
     """Raise where modes move the point of the body that the hinge holds, but the hinge does not follow: its frame is
     the body frame, or a node there that deforms. With `hinge_node` the body frame follows, whatever the modes are.
     """
     if held is not None:
         return
-    outboard = body.outboard.inv
+    at = outboard.inv
     for name, node in data.nodes.items():
-        if not node.deforms or not node.pose.is_close(outboard):
+        if not node.deforms or not node.pose.is_close(at):
             continue
         Pi = nodes.Pi(node, np.zeros(data.n))
         mode = data.modes[int(np.argmax(np.abs(Pi).max(axis=0)))]
         raise ModelError(
-            f"mode {mode!r} of flexible body {body.name!r} moves its node {name!r}, which the hinge is at: the hinge "
+            f"mode {mode!r} of flexible body {body!r} moves its node {name!r}, which the hinge is at: the hinge "
             f"holds the body frame only. Give hinge_node={name!r}, and the body frame follows."
         )

@@ -2,12 +2,14 @@
 
     theta = lam eta + 1/2 eta lam2 eta,   R = exp(theta~) R0,   l = l0 + gam eta + 1/2 eta gam2 eta
     Pi = [R* Jl(theta) (lam + lam2 eta); R* (gam + gam2 eta)]          the node's twist in B is Pi d eta/dt, in its axes
-    Pidot etad = [R* wdot; R* (etad gam2 etad - w x ldot)],   w = Jl thetadot,   wdot = Jl (etad lam2 etad) + Jldot thetadot
+    Pidot etad = [R* wdot; R* (etad gam2 etad - w x ldot)]
+    w = Jl thetadot,   wdot = Jl (etad lam2 etad) + Jldot thetadot
 
 Jl is the left Jacobian of SO(3), with t = |theta|:
 
     Jl u    = u + B theta x u + C theta x (theta x u),   B = (1 - cos t) / t^2,   C = (t - sin t) / t^3
-    Jldot u = Bdot theta x u + B thetadot x u + Cdot theta x (theta x u) + C (thetadot x (theta x u) + theta x (thetadot x u))
+    Jldot u = Bdot theta x u + B thetadot x u + Cdot theta x (theta x u)
+              + C (thetadot x (theta x u) + theta x (thetadot x u))
 """
 
 from __future__ import annotations

@@ -71,7 +71,8 @@ def _modal_twist(state: State, frame: Frame, rates: Array) -> Twist | None:
         return None
     c = state.configuration
     assert isinstance(frame.carrier, Body) and c.flex is not None
-    R, twist = pose_of_frame(state, frame)[0], times(modal_block(state, frame), c.flex.rates(rates, c.layout.index[frame.carrier]))
+    own = c.flex.rates(rates, c.layout.index[frame.carrier])
+    R, twist = pose_of_frame(state, frame)[0], times(modal_block(state, frame), own)
     return times(R, twist[..., :3]), times(R, twist[..., 3:])
 
 

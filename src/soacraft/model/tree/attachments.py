@@ -17,6 +17,7 @@ import numpy as np
 from soacraft.errors import LoopError, ModelError
 from soacraft.model.flat.layout import dof_names, dofs_of
 from soacraft.model.hinges.base import Hinge, has_coordinates
+from soacraft.model.modal.refusals import require_rigid_frame
 from soacraft.model.states.coordinates import read_q, read_v
 from soacraft.model.tree.arguments import read_hinge
 from soacraft.model.tree.frames.frame import Body, Frame
@@ -65,6 +66,8 @@ class Attachments:
         self._new("coupling", name, self.couplings)  # their rows go by name
         a, b = self._mb.frame(node_a), self._mb.frame(node_b)
         hinge = read_hinge(hinge, name, "loop")
+        for end in (a, b):
+            require_rigid_frame(end, f"loop {name!r}")
         if a.carrier is b.carrier:
             raise LoopError(
                 f"loop {name!r}: {a.full_name!r} and {b.full_name!r} are both on {a.carrier.name!r}; "

@@ -91,6 +91,8 @@ class BodyTree:
                 f"the parent must be a body or None, got node {frame.full_name!r}; "
                 f"use parent={frame.carrier.name!r} and inboard=<the node's pose>."
             )
+        if isinstance(frame, Body) and frame._modal is not None:
+            return self.attachment(frame).carrier
         return frame
 
     # -- what an edit may not do -----------------------------------------------------------------------------

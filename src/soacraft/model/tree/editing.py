@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from soacraft.errors import ModelError
-from soacraft.model.tree.arguments import read_hinge, read_inertia, read_pose
 from soacraft.model.modal.hanging import read_hinge_node, read_modal, refuse_moved_hinge
+from soacraft.model.states.kinematics import frame_pose, frame_velocity
+from soacraft.model.tree.arguments import read_hinge, read_inertia, read_pose
 from soacraft.model.tree.frames.frame import Body, Node
 from soacraft.model.tree.joining.attach import hinge_at, hinge_velocity
 
@@ -40,7 +41,7 @@ def add_body(
     if on.modal_node is not None:
         body._rides = on.modal_node
     if data is not None:
-        refuse_moved_hinge(body, hinge, data, held)
+        refuse_moved_hinge(name, outboard, data, held)
         body._modal, body._own, body._held = data, data.modes, held
     edits = mb._edits
     with edits.lock:
@@ -69,26 +70,35 @@ def remove(mb: Multibody, body: Any, subtree: bool) -> None:
 
 
 def reattach(
-    mb: Multibody, body: Any, parent: Any, hinge: Any, inboard: Any, outboard: Any, keep_pose: bool, hinge_name: Any
-) -> Body:
+    mb: Multibody, body: Any, parent: Any, hinge: Any, inboard: Any, outboard: Any, keep_pose: bool, hinge_name: Any,
+    hinge_node: Any = None,
+) -> Body:  # fmt: skip
     """Hang a body, with all that is outboard of it, on another parent by a new hinge."""
     tree = mb._tree
-    moved, carrier = mb.body(body), tree.carrier(parent)
+    moved, on = mb.body(body), tree.attachment(parent)
+    carrier = on.carrier
     hinge = read_hinge(hinge, moved.name)
     hinge_name = moved.hinge_name if hinge_name is None else tree.hinge_name(hinge_name, moved)
     inboard = read_pose(inboard, f"inboard of {moved.name!r}")
     outboard = read_pose(outboard, f"outboard of {moved.name!r}")
+    held = None if hinge_node is None else read_hinge_node(moved._modal, hinge_node, moved.name)
+    if moved._modal is not None:
+        refuse_moved_hinge(moved.name, outboard, moved._modal, held)
+    at = moved if held is None else Node(moved, "held", held.pose, held)  # what the hinge holds
     tree.refuse_loop(moved, carrier, hinge_name)
     mb._refuse_held(set(), (moved, hinge, hinge_name))
     q, v = np.asarray(hinge.neutral(), dtype=np.float64), np.zeros(hinge.nv)
     if keep_pose:
-        pose = mb.pose(moved, carrier)
+        now = mb.current
+        pose = frame_pose(now, at, on)
         length = sum(float(np.linalg.norm(x.translation)) for x in (inboard, pose, outboard)) or 1.0
         q = hinge_at(hinge, inboard.inv @ pose @ outboard.inv, length, hinge_name, moved.name)
-        v = hinge_velocity(hinge, q, outboard, np.asarray(mb.velocity(moved, carrier, moved)), length)
+        v = hinge_velocity(hinge, q, outboard, np.asarray(frame_velocity(now, at, on, at)), length)
     with mb._edits.lock:
         mb._edits.structure()
-        tree.rehang(moved, carrier, hinge, hinge_name, inboard, outboard)
+        inboard = inboard if on is carrier else on.offset @ inboard
+        tree.rehang(moved, carrier, hinge, hinge_name, inboard, outboard if held is None else outboard @ held.pose.inv)
+        moved._rides, moved._held = on.modal_node, held
         mb._state.rehang(moved, q, v)
         hinge.watch(mb._edits)
     return moved

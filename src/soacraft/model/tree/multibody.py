@@ -18,6 +18,7 @@ from soacraft.model.flat.plans import Store
 from soacraft.model.hinges.base import Hinge
 from soacraft.model.hinges.knife_edge import KnifeEdge
 from soacraft.model.hinges.spherical import Spherical
+from soacraft.model.modal.data import ModalData
 from soacraft.model.states.current import CurrentState
 from soacraft.model.states.frame_motion import FrameMotion
 from soacraft.model.states.state import State
@@ -27,7 +28,7 @@ from soacraft.model.tree.attachments import Attachments
 from soacraft.model.tree.body_tree import BodyTree
 from soacraft.model.tree.drawing import Drawn
 from soacraft.model.tree.edits import Edits
-from soacraft.model.tree.frames.frame import Body, Frame, Root
+from soacraft.model.tree.frames.frame import Body, Frame, Node, Root
 from soacraft.model.tree.graph import size_text
 from soacraft.model.tree.joining import extracting, joining
 from soacraft.model.tree.joining.copying import copy_into
@@ -186,14 +187,18 @@ class Multibody(Lookup, Drawn, Stated, FrameMotion):
     def reattach(
         self,
         body: Body | str,
-        parent: Body | Root | str | None,
+        parent: Body | Root | Node | str | None,
         hinge: Hinge | None = None,
         inboard: Pose | None = None,
         outboard: Pose | None = None,
         keep_pose: bool = False,
         hinge_name: str | None = None,
+        *,
+        hinge_node: str | None = None,
     ) -> Body:
-        """Hang a body, with all that is outboard of it, on another parent by a new hinge.
+        """Hang a body, with all that is outboard of it, on another parent, a body or a node, by a new hinge.
+
+        A flexible body keeps its modal coordinates; `hinge_node` is the node of it that the hinge holds (`add_body`).
 
         The state of everything else is kept. The new hinge has no armature, springs or limits: a hinge that has some
         is refused until they are taken away. It starts, and is in every keyframe, neutral and at rest; with `keep_pose`
@@ -209,7 +214,9 @@ class Multibody(Lookup, Drawn, Stated, FrameMotion):
         >>> mb.pose("link3").is_close(before)
         True
         """
-        return editing.reattach(self, body, parent, hinge, inboard, outboard, keep_pose, hinge_name)
+        return editing.reattach(
+            self, body, parent, hinge, inboard, outboard, keep_pose, hinge_name, hinge_node
+        )
 
     def add_geared_hinge(
         self,

@@ -16,17 +16,19 @@ from soacraft.model.flat.realize import Poses
 from soacraft.model.states.coordinates import read_q, read_v
 from soacraft.model.states.current import single
 from soacraft.model.states.frame_motion import FrameMotion
-from soacraft.model.states.kinematics import pose_of_frame
+from soacraft.model.states.kinematics import acceleration_of_frame, expressed, pose_of_frame, velocity_of_frame
 from soacraft.model.states.state import Configuration, Motion, State
 from soacraft.model.states.stated import Stated
 from soacraft.model.tree.drawing import Drawn
-from soacraft.model.tree.frames.frame import Body, Frame, Root
+from soacraft.model.tree.frames.frame import Body, Frame, Node, Root
 from soacraft.model.tree.graph import size_text
 from soacraft.model.tree.lookup import Lookup
 from soacraft.model.tree.names import find_keyed
 from soacraft.model.tree.parts.catalogue import Catalogue
 from soacraft.model.tree.parts.closures import Closure, Coupling
 from soacraft.spatial.checks import Array, frozen
+from soacraft.spatial.pose import Pose
+from soacraft.spatial.rotations import cross
 from soacraft.spatial.wrench import Wrench
 
 if TYPE_CHECKING:
@@ -218,11 +220,18 @@ class SubGraph(Lookup, Drawn, Stated, FrameMotion):
 
     def _base_pose(self, model_state: State) -> AnchorPose | None:
         """What gives the anchor's pose; None on the inertial frame."""
-        return AnchorPose(self._anchor, model_state) if isinstance(self._anchor, Body) else None
+        return AnchorPose(self._seen_anchor, model_state) if isinstance(self._anchor, Body) else None
 
     def _base_motion(self, model_state: State) -> AnchorMotion | None:
         """What gives the anchor's velocity and acceleration in its body axes; None at rest."""
-        return AnchorMotion(self._anchor, model_state) if isinstance(self._anchor, Body) and self._moving else None
+        moves = isinstance(self._anchor, Body) and self._moving
+        return AnchorMotion(self._seen_anchor, model_state) if moves else None
+
+    @property
+    def _seen_anchor(self) -> Frame:
+        """The anchor as its root body's hinge sees it."""
+        rides = self._layout.bodies[self._layout.tree.children(-1)[0]]._rides
+        return self._anchor if rides is None else Node(self._anchor, "anchor", Pose(), rides)
 
     def set_state(self, q: Any = None, v: Any = None, vdot: Any = None) -> None:
         """Change its part of the model's state, all or nothing."""
@@ -245,27 +254,35 @@ class SubGraph(Lookup, Drawn, Stated, FrameMotion):
 
 @dataclass(frozen=True)
 class AnchorPose:
-    """Where an anchor is in a state of its model, with the parameters that the model has when it is asked."""
+    """Where an anchor is in a state of its model, with the parameters that the model has when it is asked.
 
-    anchor: Body
+    A hinge may ride on a deforming node of the anchor: then `frame` is the body frame as if fixed on that node, so that
+    the constant inboard pose holds.
+    """
+
+    frame: Frame
     model_state: State
 
     def __call__(self) -> Poses:
-        c = self.model_state.configuration
-        k, (R, p) = c.layout.index[self.anchor], c.world
-        return R[..., k, :, :], p[..., k, :]
+        return pose_of_frame(self.model_state, self.frame)
 
 
 @dataclass(frozen=True)
 class AnchorMotion:
     """How an anchor moves in a state of its model: velocity and acceleration in its body axes."""
 
-    anchor: Body
+    frame: Frame
     model_state: State
 
     def __call__(self) -> tuple[Array, Array]:
-        k = self.model_state.layout.index[self.anchor]
-        return self.model_state.motion.V[..., k, :], self.model_state.alpha[..., k, :]
+        state = self.model_state
+        if isinstance(self.frame, Body):
+            k = state.layout.index[self.frame]
+            return state.motion.V[..., k, :], state.alpha[..., k, :]
+        V = expressed(state, self.frame, velocity_of_frame(state, self.frame))
+        alpha = expressed(state, self.frame, acceleration_of_frame(state, self.frame))
+        alpha[..., 3:] -= cross(V[..., :3], V[..., 3:])  # the rate of components, not that of the point
+        return V, alpha
 
 
 def _chosen(multibody: Multibody, bodies: Iterable[Body | str]) -> set[Body]:

@@ -135,7 +135,7 @@ class Carrier(Frame):
         if on is not None:
             data = self._modal if isinstance(self, Body) else None
             if data is None:
-                raise ModelError(f"node {name!r} of {self.name!r} cannot be on {on!r}: {self.kind} {self.name!r} is rigid.")
+                raise ModelError(f"node {name!r} cannot be on {on!r}: {self.kind} {self.name!r} is rigid.")
             modal = data.node(on)
             at = modal.pose @ at
         node = Node(self, name, at, modal)

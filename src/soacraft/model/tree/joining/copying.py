@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from soacraft.errors import ModelError
 from soacraft.model.flat.layout import dofs_of
-from soacraft.model.tree.frames.frame import Body, Carrier, Frame
+from soacraft.model.tree.frames.frame import Body, Carrier, Frame, Node
 from soacraft.model.tree.frames.hinge_frame import HingeFrame
 from soacraft.model.tree.joining.renaming import Renaming
 from soacraft.model.tree.joining.turning import renamed_actuator
@@ -54,16 +54,26 @@ def copy_bodies(
     made = []
     for body in bodies:
         if body not in frames:
-            frames[body] = other.add_body(
-                names.new(body.name), frames[body.parent], body.hinge, body.inertia, body.inboard, body.outboard,  # type: ignore[arg-type]
-                names.new(body.hinge_name),
-            )  # fmt: skip
+            frames[body] = twin_of(body, other, frames[body.parent], names)
             copy_numbers(body, _body(frames[body]))
         twin = _body(frames[body])
         copy_fixtures(body, twin, names)
         frames.update(zip(body.nodes, twin.nodes, strict=True))
         made.append(twin)
     return made
+
+
+def twin_of(body: Body, other: Multibody, parent: Frame, names: Renaming = SAME) -> Body:
+    """A body with the same hinge at the same place on a parent of another model, without what else it has."""
+    assert isinstance(parent, Carrier)
+    tree = other._tree
+    name, hinge_name = tree.body_name(names.new(body.name)), tree.hinge_name(names.new(body.hinge_name))
+    twin = Body(parent, name, body.hinge, hinge_name, body.inertia, body.inboard, body.outboard)
+    with other._edits.lock:
+        other._edits.structure()
+        tree.add(twin)
+        body.hinge.watch(other._edits)
+    return twin
 
 
 def copy_numbers(body: Body, twin: Body) -> None:
@@ -74,7 +84,10 @@ def copy_numbers(body: Body, twin: Body) -> None:
 def copy_fixtures(one: Carrier, other: Carrier, names: Renaming = SAME) -> None:
     """The nodes and geometries of a frame, and what of its weight is compensated."""
     for node in one.nodes:
-        other.add_node(node.name, node.pose)
+        if node.modal_node is None:
+            other.add_node(node.name, node.pose)
+        else:
+            other._graph._tree.add_node(Node(other, node.name, node.pose, node.modal_node))
     if one._geometries:
         other._geometries = {name: renamed_geometry(x, names) for name, x in one._geometries.items()}
     if isinstance(one, Body) and isinstance(other, Body):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from soacraft.errors import ModelError
 from soacraft.model.flat.layout import dofs_of
+from soacraft.model.modal.refusals import require_rigid_frame
 from soacraft.model.tree.arguments import ROOT_NAME, read_pose
 from soacraft.model.tree.frames.frame import Body, Frame
 from soacraft.model.tree.frames.hinge_frame import HingeFrame
@@ -40,6 +41,8 @@ def extract(mb: Multibody, body: Any, inboard: Any, prefix: Any, name: Any) -> M
     top = mb.body(body)
     if not isinstance(prefix, str):
         raise ModelError(f"the prefix of names in a subtree must be a string, got {prefix!r:.60}.")
+    if isinstance(top.parent, Body):
+        require_rigid_frame(top.parent, f"the subtree of {top.name!r}")
     at = read_pose(inboard, f"inboard of the subtree of {top.name!r}")
     inside = _Inside(mb, top, prefix)
     inside.refuse_ties()

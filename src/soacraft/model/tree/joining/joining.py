@@ -12,6 +12,7 @@ import numpy as np
 from soacraft.errors import ModelError
 from soacraft.model.hinges import Free, Weld
 from soacraft.model.hinges.base import Hinge
+from soacraft.model.modal.refusals import require_rigid
 from soacraft.model.sizes.lengths import length_of
 from soacraft.model.tree.arguments import ROOT_NAME, read_hinge, read_name, read_pose
 from soacraft.model.tree.frames.frame import Body, Carrier, Frame
@@ -70,6 +71,7 @@ def add_model(mb: Multibody, other: Any, parent: Any, hinge: Any, inboard: Any, 
             "subtree as one."
         )
     other = other.copy() if other is mb else other
+    require_rigid(other.layout, "add_model")
     if not isinstance(prefix, str):
         raise ModelError(f"the prefix of a model that is added must be a string, got {prefix!r:.60}.")
     hang = _read_hang(other, mb._tree.carrier(parent), hinge, read_pose(inboard, f"inboard of model {other.name!r}"))

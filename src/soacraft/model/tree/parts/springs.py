@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from soacraft.errors import ModelError
+from soacraft.model.modal.refusals import require_rigid_frame
 from soacraft.model.tree.frames.frame import Frame
 from soacraft.model.tree.parts.closures import make_attributes
 from soacraft.model.tree.parts.curves import Curve
@@ -96,6 +97,8 @@ def make_spring(
     if isinstance(through, str | Frame) or not isinstance(through, Iterable):
         raise ModelError(f"{what} goes through a list of nodes, got through={through!r:.60}.")
     nodes = tuple(mb.frame(x) for x in (a, *through, b))
+    for node in nodes:
+        require_rigid_frame(node, what)
     _require_bodies(what, nodes)
     k, d, rest = make_law(what, stiffness, damping, length, "length")
     if rest[0] < 0.0:
@@ -109,6 +112,8 @@ def make_bushing(
     """A bushing between nodes of a model, checked."""
     what = f"bushing {name!r}"
     ends = mb.frame(a), mb.frame(b)
+    for end in ends:
+        require_rigid_frame(end, what)
     _require_bodies(what, ends)
     if rest is not None and (not isinstance(rest, Pose) or rest.batch_shape):
         raise ModelError(f"rest of {what} is the Pose of node b relative to node a, got {rest!r:.60}.")

@@ -1,0 +1,33 @@
+"""What is for trees of rigid bodies alone says so here, naming the flexible body that it met."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from soacraft.errors import ModelError
+
+if TYPE_CHECKING:
+    from soacraft.model.flat.layout import Layout
+    from soacraft.model.tree.frames.frame import Frame
+
+
+def require_rigid(layout: Layout, what: str, cure: str = "") -> None:
+    """Raise `ModelError` where a body of the tree has modes."""
+    if layout.rigid:
+        return
+    name = next(body.name for body in layout.bodies if body._own)
+    raise ModelError(
+        f"{what} is for rigid bodies: {name!r} is flexible, it has modes.{' ' if cure else ''}{cure or ''}"
+    )
+
+
+def require_rigid_frame(frame: Frame, what: str) -> None:
+    """Raise `ModelError` where a frame is on a flexible body."""
+    from soacraft.model.tree.frames.frame import Body
+
+    carrier = frame.carrier
+    if isinstance(carrier, Body) and carrier._modal is not None:
+        raise ModelError(
+            f"{what} cannot be at {frame.full_name!r}: body {carrier.name!r} is flexible, and this is for frames on "
+            "rigid bodies. Weld a small rigid body to the node, and use a node of that."
+        )
