@@ -150,10 +150,6 @@ REFUSED = [
         dict(name="hand", parent="zzz", hinge=Weld()),
         "'arm' has no frame 'zzz'; it has 'inertial', 'upper', 'lower', 'upper/tool'.",
     ),
-    (
-        dict(name="hand", parent="upper/tool", hinge=Weld()),
-        "the parent must be a body or None, got node 'upper/tool'; use parent='upper' and inboard=<the node's pose>.",
-    ),
     (dict(name="hand", parent=3, hinge=Weld()), "a frame of 'arm' is given by itself or its name, got 3."),
     (
         dict(name="hand"),

@@ -79,7 +79,8 @@ def weights(layout: Layout, M: dict[int, Array], g: Array, rigid: Array) -> With
 
 
 def _refuse_indefinite(layout: Layout, k: int, M: Array, eta: Array) -> None:
-    root = np.sqrt(np.maximum(np.diagonal(M, axis1=-2, axis2=-1), np.finfo(float).tiny))
+    diagonal = np.abs(np.diagonal(M, axis1=-2, axis2=-1))
+    root = np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))  # a negative one becomes -1
     least = np.linalg.eigvalsh(M / root[..., :, None] / root[..., None, :])[..., 0]
     bad = ~(least >= -SYMMETRY)
     if bad.any():

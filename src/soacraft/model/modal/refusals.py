@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 def require_rigid(layout: Layout, what: str, cure: str = "") -> None:
     """Raise `ModelError` where a body of the tree has modes."""
-    if layout.rigid:
+    if not layout.flexible:
         return
-    name = next(body.name for body in layout.bodies if body._own)
+    name = layout.bodies[layout.flexible[0]].name
     raise ModelError(
         f"{what} is for rigid bodies: {name!r} is flexible, it has modes.{' ' if cure else ''}{cure or ''}"
     )
