@@ -9,7 +9,7 @@ import pytest
 from tests.model.modal.trees import Cloud, flexible_tree, random_modal, random_node
 
 import soacraft as sc
-from soacraft.errors import ModelError, ModelFileError, StateError
+from soacraft.errors import ModelError, ModelFileError, SingularError
 from soacraft.files.native import to_json
 from soacraft.model.modal import ModalData, ModalNode
 
@@ -131,5 +131,5 @@ def test_a_mass_matrix_that_is_no_longer_positive():
     mb = sc.Multibody()
     mb.add_body("beam", None, sc.Free(), modal=ModalData(**shape.moments(), K=np.eye(1)))
     mb.q = {"beam.mode0": 3.0}
-    with pytest.raises(StateError, match=r"the mass matrix of flexible body 'beam' is not positive at eta = \(3\)"):
+    with pytest.raises(SingularError, match=r"the mass matrix of flexible body 'beam' is not positive at eta = \(3\)"):
         sc.dynamics.mass_matrix(mb, mb.q)

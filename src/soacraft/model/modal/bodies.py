@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from soacraft.errors import StateError
+from soacraft.errors import SingularError
 from soacraft.model.modal.data import SYMMETRY
 from soacraft.model.modal.inertia import mass_derivatives, mass_matrix
 from soacraft.spatial.checks import Array, frozen, state_text
@@ -86,7 +86,7 @@ def _refuse_indefinite(layout: Layout, k: int, M: Array, eta: Array) -> None:
     if bad.any():
         where = np.unravel_index(int(np.argmax(bad)), bad.shape)
         text = ", ".join(f"{x:.3g}" for x in eta[where])
-        raise StateError(
+        raise SingularError(
             f"{state_text(where, bad.shape)}the mass matrix of flexible body {layout.bodies[k].name!r} is not positive "
             f"at eta = ({text}): its modes are taken beyond where their second order holds. Keep them smaller, or "
             "divide the body with sc.flexible.substructure."
