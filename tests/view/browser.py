@@ -43,8 +43,7 @@ class Browser:
         self._session = self._call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Network"):
             self._call(f"{domain}.enable")
-        shape = {"width": 640, "height": 480, "deviceScaleFactor": 1, "mobile": False}
-        self._call("Emulation.setDeviceMetricsOverride", **shape)
+        self.size(640, 480)
 
     def __enter__(self):
         return self
@@ -72,6 +71,17 @@ class Browser:
             if told.get("id") == self._number:
                 assert "error" not in told, told
                 return told["result"]
+
+    def size(self, width, height):
+        """Give the page another size."""
+        self._call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+
+    def settled(self):
+        """Wait until the page is seen the same twice."""
+        before = None
+        while before is None or (before != self.pixels()).any():
+            before = self.pixels()
+            time.sleep(0.5)
 
     def open(self, address):
         """Go to an address."""

@@ -1,4 +1,4 @@
-"""The command line: `soacraft tour | shell | info | convert | check | models`."""
+"""The command line: `soacraft tour | shell | view | info | convert | check | models`."""
 
 from __future__ import annotations
 
@@ -41,6 +41,10 @@ def _parser() -> argparse.ArgumentParser:
     shell.add_argument("model", nargs="?", default="arm7", help=f"{MODEL} (default: arm7)")
     shell.add_argument("--axes", choices=("body", "inertial", "origin"), default="body")
     shell.add_argument("-c", "--command", help="run this code instead of asking for input")
+    view = verbs.add_parser("view", help="the workbench page: the model, and a prompt for operator expressions")
+    view.add_argument("model", nargs="?", default="arm7", help=f"{MODEL} (default: arm7)")
+    view.add_argument("--port", type=int, default=0, help="the port of the page (default: any that is free)")
+    view.add_argument("--no-open", action="store_true", help="print the address, and open no browser")
     info = verbs.add_parser("info", help="what a model is made of, and what became of its file")
     info.add_argument("model", help=MODEL)
     info.add_argument("--report", action="store_true", help="the whole import report")
@@ -50,7 +54,7 @@ def _parser() -> argparse.ArgumentParser:
     convert.add_argument("--strict", action="store_true", help="write nothing if something that moves it would be lost")
     check = verbs.add_parser("check", help="look for mistakes in a model; status 1 when there are some")
     check.add_argument("model", help=MODEL)
-    for verb in (tour, shell, info, convert, check):
+    for verb in (tour, shell, view, info, convert, check):
         add_options(verb)
     verbs.add_parser("models", help="list the models that come with soacraft")
     return parser
@@ -74,6 +78,10 @@ def _run(given: argparse.Namespace) -> int:
         from soacraft.cli.shell import shell
 
         return shell(given.model, given.axes, given.command, how)
+    if given.verb == "view":
+        from soacraft.cli.view import view
+
+        return view(given.model, given.port, not given.no_open, how)
     if given.verb == "info":
         return model_files.info(given.model, given.report, how)
     if given.verb == "convert":

@@ -40,6 +40,18 @@ class Loading:
         """From the arguments of a command."""
         return cls(tuple(arguments.mesh_root), arguments.free, arguments.lenient)
 
+    def code(self, model: str) -> str:
+        """The same as a line of Python.
+
+        >>> Loading(lenient=True).code("arm7")
+        "mb = sc.load('arm7', lenient=True)"
+        """
+        given = [repr(model)]
+        given += ["root=sc.Free()"] * self.free
+        given += [f"mesh_roots={self.mesh_roots!r}"] * bool(self.mesh_roots)
+        given += ["lenient=True"] * self.lenient
+        return f"mb = sc.load({', '.join(given)})"
+
     def load(self, model: str, strict: bool = False) -> sc.Multibody:
         """The model of a file, or one by name."""
         root = sc.Free() if self.free else None

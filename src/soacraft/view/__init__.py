@@ -1,7 +1,8 @@
-"""Pictures of models, operators and runs: structure, topology, sweeps, charts, and scenes in three dimensions.
+"""Pictures of models, operators and runs: structure, topology, sweeps, charts, scenes in three dimensions, and the
+workbench page.
 
 Nothing below imports it. SVG, HTML and the pictures of scenes need numpy alone. Charts need matplotlib, GIFs Pillow,
-mesh files other than STL and OBJ trimesh: `pip install 'soacraft[view]'` brings them.
+mesh files other than STL and OBJ trimesh, live pages websockets: `pip install 'soacraft[view]'` brings them.
 """
 
 from __future__ import annotations
@@ -18,16 +19,17 @@ from soacraft.view.sweeps import Sweep, sweep
 if TYPE_CHECKING:
     from soacraft.view.charts import Chart, bode, convergence, plot, workspace
     from soacraft.view.space import Scene, scene
+    from soacraft.view.workbench import Workbench, open_workbench
 
 __all__ = [
-    "Chart", "Picture", "Scene", "Sweep", "bode", "convergence", "draw", "plot", "scene", "spy", "structure", "sweep",
-    "workspace",
+    "Chart", "Picture", "Scene", "Sweep", "Workbench", "bode", "convergence", "draw", "open_workbench", "plot", "scene",
+    "spy", "structure", "sweep", "workspace",
 ]  # fmt: skip
 
 #: What needs simulation or contact, imported when it is first asked for.
 _LATER = {
-    "Chart": "charts", "Scene": "space", "bode": "charts", "convergence": "charts", "plot": "charts", "scene": "space",
-    "workspace": "charts",
+    "Chart": "charts", "Scene": "space", "Workbench": "workbench", "bode": "charts", "convergence": "charts",
+    "open_workbench": "workbench", "plot": "charts", "scene": "space", "workspace": "charts",
 }  # fmt: skip
 
 

@@ -73,7 +73,7 @@ def script_data(data: Any) -> str:
 
 def scripts(live: bool = False) -> str:
     """All scripts as one, which defines `soacraftScene` and nothing else; live with the socket to its server."""
-    names = [*_SCRIPTS[:-1], *(["live"] if live else []), _SCRIPTS[-1]]
+    names = [*_SCRIPTS[:-1], *(["live", "embedded"] if live else []), _SCRIPTS[-1]]
     inside = "\n".join(_text(f"{name}.js") for name in names)
     return f'"use strict";\nconst soacraftScene = (() => {{\n{inside}\n}})();'
 

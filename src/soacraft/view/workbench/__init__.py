@@ -4,8 +4,9 @@ In: a model or its file. Out: a page that is served to this machine alone.
 """
 
 from soacraft.view.workbench.scope import Scope
+from soacraft.view.workbench.serving import Workbench, open_workbench
 
-__all__ = ["Scope"]
+__all__ = ["Scope", "Workbench", "open_workbench"]
 
 
 def __dir__() -> list[str]:

@@ -26,7 +26,7 @@ function wrong(line, error) {
 }
 function proof(answer) {
   if (!answer.found) return make("p", {class: "error"}, `not found: ${answer.reason}`);
-  const steps = answer.steps.map((x, i) => make("li", {}, x.math ? formula(x.math) : make("code", {}, x.text), make("span", {class: "because"}, i ? ` by ${x.because}` : "")));
+  const steps = answer.steps.map((x, i) => make("li", {}, i ? "= " : "", x.math ? formula(x.math) : make("code", {}, x.text), i ? make("span", {class: "because"}, `by ${x.because}`) : null));
   return make("div", {}, make("ol", {class: "steps"}, ...steps), make("p", {class: "quiet"}, answer.reason));
 }
 function values(answer) {

@@ -1,0 +1,192 @@
+"""The workbench page in a browser: typed, clicked and read as a user does; hostile names and files stay text."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+from tests.view.browser import Browser
+
+import soacraft as sc
+from soacraft.files.native import to_json
+
+pytestmark = pytest.mark.browser
+
+MASS_MATRIX = "H*phi*M*phi.T*H.T"
+ATTACK = "document.documentElement.dataset.attacked=1"
+HOSTILE = f"</script><script>{ATTACK}</script><img src=x onerror='{ATTACK}'>"
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    with Browser(tmp_path_factory.mktemp("profile")) as made:
+        made.size(1200, 800)
+        yield made
+
+
+@pytest.fixture(autouse=True)
+def nothing_leaves_the_machine(browser):
+    browser.requests.clear()
+    browser.errors.clear()
+    yield
+    assert browser.requests
+    assert all(x.startswith(("http://127.0.0.1:", "ws://127.0.0.1:", "blob:", "data:")) for x in browser.requests)
+    assert not browser.errors
+
+
+def open_page(browser, bench):
+    browser.open(bench.url)
+    browser.until(f"document.querySelectorAll('#tree li').length === {len(bench.mb)}")
+
+
+def answers(browser):
+    return browser.run("document.querySelectorAll('#answers > li').length")
+
+
+def type_line(browser, text):
+    """Type a line, as keys do, and wait for its card; the text of it."""
+    count = answers(browser)
+    browser.run("document.getElementById('line').focus()")
+    browser._call("Input.insertText", text=text)
+    key = {"key": "Enter", "code": "Enter", "windowsVirtualKeyCode": 13, "text": "\r"}
+    browser._call("Input.dispatchKeyEvent", type="keyDown", **key)
+    browser._call("Input.dispatchKeyEvent", type="keyUp", **key)
+    browser.until(f"document.querySelectorAll('#answers > li').length > {count}")
+    return browser.run("document.querySelector('#answers > li:last-child').textContent")
+
+
+def table(browser):
+    """The numbers of the last card."""
+    script = (
+        "[...document.querySelector('#answers > li:last-child table.numbers').querySelectorAll('tbody tr')]"
+        ".map(row => [...row.querySelectorAll('td')].map(x => +x.textContent))"
+    )
+    return np.array(browser.run(script))
+
+
+def in_scene(browser, script):
+    """What an expression gives in the frame of the scene."""
+    frame = browser._call("Page.getFrameTree")["frameTree"]["childFrames"][0]["frame"]["id"]
+    context = browser._call("Page.createIsolatedWorld", frameId=frame)["executionContextId"]
+    made = browser._call("Runtime.evaluate", expression=script, contextId=context, returnByValue=True)
+    assert "exceptionDetails" not in made, made
+    return made["result"].get("value")
+
+
+def wait(check, seconds=60.0):
+    end = time.monotonic() + seconds
+    while not check():
+        assert time.monotonic() < end, "still waiting"
+        time.sleep(0.1)
+
+
+def box_of(selector):
+    return f"document.querySelector('{selector}').getBoundingClientRect()"
+
+
+def scene_pixels(browser):
+    box = browser.run(f"(b => [b.left, b.top, b.width, b.height])({box_of('#seen')})")
+    left, top, width, height = (round(x) for x in box)
+    return browser.pixels()[top : top + height, left : left + width]
+
+
+def test_expressions_sliders_and_blocks(browser):
+    mb = sc.load("double_pendulum")
+    with sc.view.open_workbench(mb) as bench:
+        open_page(browser, bench)
+        said = type_line(browser, "H*D")
+        assert "H*D\n ^" in said
+        assert "SpaceError: cannot form H * D" in said
+        type_line(browser, MASS_MATRIX)
+        assert browser.run("document.querySelector('#answers > li:last-child math').textContent") == "HϕMϕ*H*"
+        assert np.allclose(table(browser), sc.dynamics.mass_matrix(mb, mb.q), rtol=1e-4)
+        # a slider of the scene moves the model, and the numbers follow
+        wait(lambda: in_scene(browser, "document.querySelectorAll('#moves input').length") == 2)
+        before = scene_pixels(browser)
+        slider = "document.querySelectorAll('#moves input')[1]"
+        in_scene(browser, f"(x => {{ x.value = 1.2; x.dispatchEvent(new Event('input')); }})({slider})")
+        wait(lambda: abs(mb.q[1]) > 0.5)
+        wait(lambda: np.allclose(table(browser), sc.dynamics.mass_matrix(mb, mb.q), rtol=1e-4, atol=1e-6))
+        wait(lambda: (np.abs(scene_pixels(browser) - before).max(axis=2) > 50).mean() > 0.003)
+        # a block that is selected lights its bodies, in the tree and in three dimensions
+        unlit = scene_pixels(browser)
+        cell = box_of("#answers > li:last-child rect.cell")
+        browser.click(*browser.run(f"(b => [b.left + b.width / 2, b.top + b.height / 2])({cell})"))
+        lit = "[...document.querySelectorAll('#tree [aria-selected=true]')].map(x => x.firstChild.textContent)"
+        assert browser.run(lit) == ["upper"]
+        browser.until("document.querySelector('#answers > li:last-child').textContent.includes('block [upper, upper]')")
+        wait(lambda: (np.abs(scene_pixels(browser) - unlit).max(axis=2) > 50).mean() > 0.001)
+        # by keys: the picture has the focus, arrows move, enter selects
+        browser.run("document.querySelector('#answers > li:last-child svg').focus()")
+        for key in ("ArrowRight", "Enter"):
+            browser._call("Input.dispatchKeyEvent", type="keyDown", key=key, code=key)
+        browser.until("document.querySelector('#answers > li:last-child').textContent.includes('block [upper, lower]')")
+        assert browser.run(lit) == ["upper", "lower"]
+
+
+def test_proofs_sweeps_history_and_notebook(browser):
+    with sc.view.open_workbench("arm7") as bench:
+        open_page(browser, bench)
+        said = type_line(browser, "prove((I - H*psi*K)*H*phi, H*psi)")
+        assert "multiplying out" in said
+        assert browser.run("document.querySelectorAll('ol.steps math').length") > 2
+        type_line(browser, "phi")
+        player = "[...document.querySelectorAll('#answers > li:last-child details')].pop()"
+        browser.run(f"(x => {{ x.open = true; x.querySelector('input').focus(); }})({player})")
+        lit = "[...document.querySelectorAll('#tree li')].map(x => x.className)"
+        script = "(x => { x.value = {}; x.dispatchEvent(new Event('input')); })(document.activeElement)"
+        browser.run(script.replace("{}", "0"))
+        assert browser.run(lit) == [""] * 6 + ["gather"]  # a gather begins at the tip
+        browser.run(script.replace("{}", "6"))
+        assert browser.run(lit) == ["gather"] + ["done"] * 6
+        browser.run("document.getElementById('line').focus()")
+        for _ in range(2):
+            browser._call("Input.dispatchKeyEvent", type="keyDown", key="ArrowUp", code="ArrowUp")
+        assert browser.run("document.getElementById('line').value").startswith("prove(")
+        browser.run("document.getElementById('line').value = ''; document.getElementById('notebook').click()")
+        browser.until("document.getElementById('said').textContent === 'workbench.ipynb is saved'")
+
+
+def test_a_file_is_opened(browser, tmp_path):
+    place = tmp_path / "biped.json"
+    place.write_bytes(to_json(sc.load("biped")))
+    with sc.view.open_workbench("double_pendulum") as bench:
+        open_page(browser, bench)
+        root = browser._call("DOM.getDocument")["root"]["nodeId"]
+        box = browser._call("DOM.querySelector", nodeId=root, selector="#file")["nodeId"]
+        browser._call("DOM.setFileInputFiles", nodeId=box, files=[str(place)])
+        browser.until("document.querySelectorAll('#tree li').length === 12")
+        assert browser.run("document.getElementById('model').textContent") == "biped"
+        assert "hinge[25] <- hinge[25]" in type_line(browser, MASS_MATRIX)
+        place.with_suffix(".urdf").write_text("<robot")
+        browser._call("DOM.setFileInputFiles", nodeId=box, files=[str(place.with_suffix(".urdf"))])
+        browser.until("document.getElementById('said').textContent.includes('biped.urdf')")
+        assert browser.run("document.getElementById('model').textContent") == "biped"
+
+
+def test_nothing_hostile_runs(browser):
+    mb = sc.Multibody(HOSTILE)
+    mb.add_body(HOSTILE, None, sc.Pin((0, 1, 0)), sc.Inertia(1.0, (0, 0, -1)))
+    with sc.view.open_workbench(mb) as bench:
+        open_page(browser, bench)
+        assert browser.run("document.querySelector('#tree li').firstChild.textContent") == HOSTILE
+        said = type_line(browser, f'X("{HOSTILE}")')
+        assert "body[6] <- body[6]" in said
+        lines = {
+            "(" * 500: "more than 40 brackets",
+            "phi" + "+phi" * 999: "400 operators or more",
+            HOSTILE: "there is no sign '<' here",
+            "constructor": "there is no 'constructor'",
+            "__proto__": "there is no '__proto__'",
+            "phi.__class__": "has no .__class__",
+            f"nothing_{'x' * 3900}": "there is no 'nothing_",
+        }
+        for text, says in lines.items():
+            assert says in type_line(browser, text)
+        assert browser.run("document.documentElement.dataset.attacked") is None
+        assert browser.run("document.querySelectorAll('img, #answers script, #tree script').length") == 0
+        # the policy holds too: what a script would ask for outside is refused
+        assert browser.run("fetch('http://192.0.2.1/').then(() => 'sent', () => 'refused')") == "refused"
+        assert browser.run("fetch('/').then(() => 'sent', () => 'refused')") == "refused"
+        assert not any("192.0.2.1" in x for x in browser.requests)

@@ -1,0 +1,79 @@
+"""The handle of the workbench page, and `soacraft view`."""
+
+from __future__ import annotations
+
+import json
+import threading
+from urllib.parse import urlsplit
+
+import numpy as np
+import pytest
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import connect
+
+import soacraft as sc
+from soacraft.cli.view import view
+from soacraft.errors import ModelError, ModelFileError, ViewError
+
+
+def talk(bench):
+    place = urlsplit(bench.url)
+    return connect(f"ws://{place.netloc}/socket?{place.query}", origin=f"http://{place.netloc}", proxy=None)
+
+
+def ask(way, **message):
+    """The answer to a request; events on the way are passed over."""
+    way.send(json.dumps({"id": 1, **message}))
+    while True:
+        told = json.loads(way.recv(timeout=60))
+        if told["id"] == 1:
+            return told
+
+
+def test_a_page_works_over_its_socket():
+    mb = sc.load("double_pendulum")
+    with sc.view.open_workbench(mb) as bench, talk(bench) as way:
+        told = ask(way, verb="hello")["answer"]
+        assert told["model"] == "double_pendulum"
+        assert urlsplit(told["scene"]).hostname == "127.0.0.1"
+        assert ask(way, verb="run", text="H*D")["error"]["place"] == 1
+        made = ask(way, verb="run", text="H*phi*M*phi.T*H.T")["answer"]
+        assert np.allclose(made["value"]["numbers"], sc.dynamics.mass_matrix(mb, mb.q))
+        mb.q = [0.5, 1.0]
+        assert json.loads(way.recv(timeout=60)) == {"id": None, "event": "changed", "data": ["state"]}
+        after = ask(way, verb="value", entry=made["entry"])["answer"]
+        assert np.allclose(after["numbers"], sc.dynamics.mass_matrix(mb, mb.q))
+        before = told["scene"]
+        native = sc.files.native.to_json(sc.load("arm7")).decode()
+        told = ask(way, verb="upload", name="arm.json", text=native)["answer"]
+        assert (told["model"], bench.mb.name, told["scene"] != before) == ("arm7", "arm7", True)
+        bench.close()
+        bench.close()
+        with pytest.raises(ConnectionClosed):
+            way.recv(timeout=60)
+    mb.q = [0.0, 0.0]  # nobody is told any more
+
+
+def test_what_is_no_model_is_refused():
+    with pytest.raises(ModelError, match="a workbench is opened for a model, its name or its file, got 7"):
+        sc.view.open_workbench(7)
+    with pytest.raises(ModelFileError, match="there is no model 'arm77'"):
+        sc.view.open_workbench("arm77")
+
+
+def test_a_port_that_is_taken_is_refused_and_nothing_stays_open():
+    before = threading.active_count()
+    with sc.view.open_workbench("double_pendulum") as bench:
+        with pytest.raises(ViewError, match="cannot serve a page at"):
+            sc.view.open_workbench("double_pendulum", port=urlsplit(bench.url).port)
+        assert "<iframe" in bench._repr_html_()
+    assert threading.active_count() == before
+
+
+def test_the_command_prints_the_address(capsys):
+    end = threading.Event()
+    end.set()
+    assert view("double_pendulum", show=False, end=end) == 0
+    assert capsys.readouterr().out.startswith("double_pendulum is at http://127.0.0.1:")
+    with pytest.raises(ViewError, match="--port is a number from 0 to 65535, got 65536"):
+        view("double_pendulum", 65536, False)
