@@ -1,10 +1,14 @@
-"""Make the pictures of the README and of the page on contact: `./run pictures [FOLDER]`, by default docs/_static."""
+"""Make the pictures of the README and the pages: `./run pictures [FOLDER]`, by default docs/_static. That of the
+workbench page needs Chromium, and is left as it is without.
+"""
 
 from __future__ import annotations
 
 import runpy
+import shutil
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
@@ -62,12 +66,37 @@ def contact(folder: Path) -> Path:
     return place
 
 
+def workbench(folder: Path) -> Path:
+    """The workbench page of a biped, with its mass matrix, as Chromium shows it."""
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+    from tests.view.browser import Browser
+
+    with (
+        TemporaryDirectory(ignore_cleanup_errors=True) as profile,
+        sc.view.open_workbench("biped") as page,
+        Browser(profile) as browser,
+    ):
+        browser.size(1180, 760)
+        browser.open(page.url)
+        browser.until("document.querySelectorAll('#tree li').length === 12")
+        browser.run("document.getElementById('line').value = 'H*phi*M*phi.T*H.T'")
+        browser.run("document.getElementById('prompt').requestSubmit()")
+        browser.until("document.querySelector('#answers svg') !== null")
+        browser.settled()
+        made = browser.pixels()
+    place = folder / "workbench.png"
+    place.write_bytes(png(made.astype(np.uint8)))
+    return place
+
+
 PICTURES = (robot_and_structure, sweeps, contact)
+#: Those that a browser takes.
+BY_BROWSER = (workbench,)
 
 
 def main(folder: Path) -> None:
     """Write them all."""
-    for make in PICTURES:
+    for make in (*PICTURES, *(BY_BROWSER if shutil.which("chromium") else ())):
         place = make(folder)
         print(f"{place}: {place.stat().st_size:,} bytes")
 

@@ -15,7 +15,10 @@ pictures = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(pictures)
 
 
-@pytest.mark.parametrize("make", pictures.PICTURES, ids=lambda x: x.__name__)
+BY_BROWSER = [pytest.param(x, marks=pytest.mark.browser) for x in pictures.BY_BROWSER]
+
+
+@pytest.mark.parametrize("make", [*pictures.PICTURES, *BY_BROWSER], ids=lambda x: x.__name__)
 def test_a_picture_is_the_one_that_is_made(make, tmp_path):
     """Pixels may differ by the letters of another Pillow, and by rounding."""
     made = make(tmp_path)
