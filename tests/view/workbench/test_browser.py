@@ -148,6 +148,39 @@ def test_proofs_sweeps_history_and_notebook(browser):
         browser.until("document.getElementById('said').textContent === 'workbench.ipynb is saved'")
 
 
+def test_every_control_has_a_name_and_dark_is_dark(browser):
+    with sc.view.open_workbench("double_pendulum") as bench:
+        open_page(browser, bench)
+        type_line(browser, MASS_MATRIX)
+        nodes = browser._call("Accessibility.getFullAXTree")["nodes"]
+        controls = [x for x in nodes if x.get("role", {}).get("value") in
+                    ("button", "textbox", "slider", "treeitem", "tree", "application", "Iframe", "list")]  # fmt: skip
+        named = [x for x in controls if x.get("name", {}).get("value")]
+        assert {"tree", "treeitem", "textbox", "button", "application"} <= {x["role"]["value"] for x in named}
+        unnamed = [x["role"]["value"] for x in controls if x not in named and not x.get("ignored")]
+        assert [x for x in unnamed if x != "list"] == []
+        paper = "getComputedStyle(document.body).backgroundColor"
+        assert browser.run(paper) == "rgb(255, 255, 255)"
+        for scheme, colour in (("dark", "rgb(27, 31, 36)"), ("light", "rgb(255, 255, 255)")):
+            wanted = [{"name": "prefers-color-scheme", "value": scheme}]
+            browser._call("Emulation.setEmulatedMedia", features=wanted)
+            assert browser.run(paper) == colour
+        focus = "document.activeElement.id || document.activeElement.getAttribute('role') || document.activeElement.tagName"
+        browser.run("document.getElementById('file').focus()")
+        tab = {"key": "Tab", "code": "Tab", "windowsVirtualKeyCode": 9}
+        browser._call("Input.dispatchKeyEvent", type="keyDown", **tab)
+        assert browser.run(focus) == "notebook"
+        browser.run("document.querySelector('#tree li').focus()")
+        browser._call("Input.dispatchKeyEvent", type="keyDown", key="ArrowDown", code="ArrowDown")
+        assert browser.run("document.activeElement.firstChild.textContent") == "lower"
+        order = []
+        while "line" not in order and len(order) < 20:  # from the tree through the answers to the prompt
+            browser._call("Input.dispatchKeyEvent", type="keyDown", **tab)
+            order.append(browser.run(focus))
+        assert order[0] == "answers"
+        assert {"application", "SUMMARY", "line"} <= set(order)
+
+
 def test_a_file_is_opened(browser, tmp_path):
     place = tmp_path / "biped.json"
     place.write_bytes(to_json(sc.load("biped")))

@@ -54,6 +54,18 @@ def test_a_page_works_over_its_socket():
     mb.q = [0.0, 0.0]  # nobody is told any more
 
 
+def test_a_thousand_lines_at_once_are_answered_or_told_to_wait():
+    with sc.view.open_workbench("double_pendulum") as bench, talk(bench) as way:
+        for i in range(1, 1001):
+            way.send(json.dumps({"id": i, "verb": "run", "text": "(" * (i % 60) + "phi" + ")" * (i % 60)}))
+        told = [json.loads(way.recv(timeout=60)) for _ in range(1000)]
+        assert sorted(x["id"] for x in told) == list(range(1, 1001))
+        kinds = {x["error"]["kind"] for x in told if "error" in x}
+        assert kinds <= {"busy", "ExpressionError"}
+        assert any("answer" in x for x in told)
+        assert ask(way, verb="run", text="phi")["answer"]["spaces"] == "body[12] <- body[12]"
+
+
 def test_what_is_no_model_is_refused():
     with pytest.raises(ModelError, match="a workbench is opened for a model, its name or its file, got 7"):
         sc.view.open_workbench(7)

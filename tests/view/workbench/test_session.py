@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import soacraft as sc
-from soacraft.errors import ExpressionError, ModelFileError, SoacraftError
+from soacraft.errors import ExpressionError, ModelError, ModelFileError, SoacraftError
 from soacraft.view.workbench.notebook import Source
+from soacraft.view.workbench.requests import Run
 from soacraft.view.workbench.session import Session
 from soacraft.view.workbench.upload import KINDS
 
@@ -115,6 +116,42 @@ def test_values_follow_the_state_and_blocks_are_named():
     bench.run("2 + 2")
     with pytest.raises(ExpressionError, match="an operator has blocks, and this is none"):
         bench.block(2, 0, 0)
+
+
+def test_a_change_of_structure_is_followed():
+    told = []
+    bench = session("double_pendulum", told=lambda name, data: told.append(data))
+    answer = bench.handlers["run"].answer
+    answer(Run(id=1, verb="run", text="F = phi"))
+    bench.mb.add_body("third", "lower", sc.Pin((0, 1, 0)), sc.Inertia(1.0))
+    assert "structure" in told[-1]
+    assert len(bench.handlers["hello"].answer(None)["bodies"]) == 3
+    assert answer(Run(id=1, verb="run", text="phi"))["spaces"] == "body[18] <- body[18]"
+    with pytest.raises(ExpressionError, match="there is no 'F'"):
+        answer(Run(id=1, verb="run", text="F"))
+    assert run_all(code_of(bench.notebook()))[0]["mb"].nv == 3
+
+
+def test_a_model_without_bodies_is_one():
+    bench = session(sc.Multibody("empty"))
+    assert bench.hello()["bodies"] == []
+    made = bench.run("H*phi*M*phi.T*H.T")
+    assert made["spaces"] == "hinge[0] <- hinge[0]"
+    json.dumps(made, allow_nan=False)
+
+
+def test_a_model_whose_scene_is_refused_changes_nothing():
+    def refuse(mb, folder):
+        if folder:
+            raise ModelError("no scene of this")
+        return ""
+
+    bench = session("double_pendulum", opened=refuse)
+    with pytest.raises(ModelError, match="no scene of this"):
+        bench.upload("two.urdf", URDF)
+    assert bench.hello()["model"] == "double_pendulum"
+    bench.mb.q = [0.1, 0.2]
+    assert bench.run("q")["value"]["numbers"] == [[0.1], [0.2]]
 
 
 @pytest.mark.parametrize(

@@ -75,19 +75,27 @@ class Session:
 
         def call(asked: Any) -> Any:
             with self._lock:
+                self._follow_structure()
                 return answer(asked)
 
         return call
 
     def _take(self, mb: Multibody, source: Source, folder: str = "") -> None:
-        s = operators(mb, ignore_loops=True)
+        scope = Scope(operators(mb, ignore_loops=True))
+        self._scene = self._opened(mb, folder)  # from here on nothing is refused
         before, self._subscription = self._subscription, mb.subscribe(self._changed)
         if before is not None:
             before.cancel()
-        self.mb, self.scope = mb, Scope(s)
-        self._bodies = [body.name for body in mb.bodies]
+        self.mb, self.scope, self._version = mb, scope, mb.version
         self._sources.append(source)
-        self._scene = self._opened(mb, folder)
+
+    def _follow_structure(self) -> None:
+        """Operators of a structure that is no more are stale: the page gets those of the present one, and names that
+        were given to others end."""
+        if self._version != self.mb.version:
+            self._version = self.mb.version
+            self.scope = Scope(operators(self.mb, ignore_loops=True))
+            self._sources.append(source_of(self.mb))
 
     def _changed(self, change: Change) -> None:
         """Tell the page, which then asks for numbers; until it has, further changes of the state are no news."""
@@ -134,7 +142,7 @@ class Session:
             raise ExpressionError(f"the page has {MOST_LINES} lines, which is the most: save its notebook.")
         state = self.mb.current
         value = self.scope.value(line)
-        made = card(value, self._bodies)
+        made = card(value, [body.name for body in self.mb.bodies])
         self._typed.append(Typed(text, len(self._sources) - 1, tuple(state.q.tolist()), tuple(state.v.tolist())))
         self._values.append((self.mb, value))
         return {**made, "entry": len(self._values) - 1, "name": line.name}
@@ -176,6 +184,7 @@ class Session:
         if self._folder is not None:
             self._folder.cleanup()
         self._folder = folder
+        self._told("changed", ["structure"])  # other pages of the same server
         return self.hello()
 
     def notebook(self) -> dict[str, Any]:
