@@ -22,6 +22,7 @@ import machine
 import peers
 import road
 import sim
+import view
 
 BENCHMARKS: dict[str, ModuleType] = {
     "growth": growth,
@@ -32,6 +33,7 @@ BENCHMARKS: dict[str, ModuleType] = {
     "road": road,
     "sim": sim,
     "contact": contact,
+    "view": view,
 }
 RESULTS = Path(__file__).parent / "results"
 README = Path(__file__).parents[1] / "README.md"

@@ -25,7 +25,7 @@ def quick(tmp_path_factory):
     return folder, done.stdout
 
 
-@pytest.mark.parametrize("name", ["growth", "peers", "analysis", "loops", "loading", "road", "sim", "contact"])
+@pytest.mark.parametrize("name", ["growth", "peers", "analysis", "loops", "loading", "road", "sim", "contact", "view"])
 def test_a_quick_run_writes_its_results(quick, name):
     folder, printed = quick
     result, page = json.loads((folder / f"{name}.json").read_text()), (folder / f"{name}.md").read_text()
@@ -51,6 +51,13 @@ def test_steps_in_time_are_those_of_mujoco(quick):
     assert all(max(x["errors"]) < 0.01 for x in result["energy"]["rows"])
     assert [(x["model"], x["states"]) for x in rows] == [(m, n) for m in ("7-dof arm", "humanoid") for n in (1, 8)]
     assert all(x["difference"] < 1e-12 and x["us"]["soacraft"] > 0 for x in rows)
+
+
+def test_frames_of_live_scenes_are_timed(quick):
+    rows = json.loads((quick[0] / "view.json").read_text())["rows"]
+    assert [x["model"] for x in rows] == ["h1", "five_bar", "chain of 10"]
+    assert all(0.0 < x["frame"] < x["inertias"] for x in rows)
+    assert 0 < rows[0]["page"] < 3_000_000
 
 
 def test_loading_measures_both_readers_and_the_imports(quick):

@@ -10,7 +10,7 @@ import numpy as np
 from soacraft import dynamics as dyn
 from soacraft.errors import SoacraftError
 from soacraft.model.states.state import State
-from soacraft.recursions._backend import articulated_body
+from soacraft.ops.namespace import operators
 from soacraft.spatial.checks import Array
 from soacraft.spatial.rotations import matrix_to_quaternion
 from soacraft.view.space.content import Content
@@ -66,9 +66,9 @@ def _inertias(seen: Content, state: State, picked: Picked) -> Array:
     found[0] = k
     if not 0 <= k < len(seen.graph):
         return found
-    if picked.composite:
-        found[1:10] = inertia_shape(np.asarray(dyn.composite_inertia(seen.graph, state.q, ignore_loops=True))[k])
-    if picked.articulated:
-        with suppress(SoacraftError):  # the page has the reason from the details of the scene
-            found[10:] = inertia_shape(articulated_body(seen.graph.sko(state)).P[k][:6, :6])
+    R, P = operators(state, "R P", ignore_loops=True)
+    for wanted, operator, place in ((picked.composite, R, slice(1, 10)), (picked.articulated, P, slice(10, 19))):
+        if wanted:
+            with suppress(SoacraftError):  # the page has the reason from the details of the scene
+                found[place] = inertia_shape(np.asarray(operator[k, k])[:6, :6])  # below six are rotors
     return found
