@@ -1,7 +1,8 @@
 """Make the library of models: `python scripts/make_library.py SOURCE_FOLDER [NAME ...]`.
 
 SOURCE_FOLDER holds the model files as they came from their authors, in the folders named below, each with its LICENSE.
-Writes `NAME.json`, `licences/NAME.txt` and `index.json` into `src/soacraft/files/library`.
+Writes `NAME.json`, `licences/NAME.txt` and `index.json` into `src/soacraft/files/library`. Capsules of models whose
+files have none are in `scripts/shapes`, made by `scripts/fit_capsules.py`.
 """
 
 from __future__ import annotations
@@ -10,14 +11,17 @@ import re
 import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import msgspec
+import numpy as np
 
 import soacraft as sc
 from soacraft.files.library import ModelFacts
 from soacraft.files.native import write_bytes, write_native
 from soacraft.model import Entry, ImportReport
 
+SHAPES = Path(__file__).parent / "shapes"
 LIBRARY = Path(__file__).parents[1] / "src" / "soacraft" / "files" / "library"
 MENAGERIE = "github.com/google-deepmind/mujoco_menagerie"
 PARALLEL = "github.com/Gepetto/example-parallel-robots"
@@ -32,12 +36,26 @@ class Source:
     source: str
     description: str
     root: sc.Hinge | None = None
+    shapes: str = ""
+    """The file in `scripts/shapes` with the capsules of its bodies."""
+    apart: str = ""
+    """Bodies that need no look for contact, "a b, c d": neighbours whose shapes overlap, and those never in reach."""
 
+
+#: The pairs of panda.srdf in PyPI's example-robot-data 6.0.0, which has the meshes too.
+_PANDA = (
+    "link0 link1, link0 link2, link0 link3, link0 link4, link1 link2, link1 link3, link1 link4, link2 link3, "
+    "link2 link4, link3 link4, link3 link5, link3 link6, link3 link7, link4 link5, link4 link6, link4 link7, "
+    "link5 link6, link5 link7, link6 link7"
+)
+#: The excludes of iiwa14.xml, which the file without meshes has not.
+_IIWA = "base link1, base link2, base link3, link1 link3, link3 link5, link4 link7, link5 link7"
 
 SOURCES = {
     "panda": Source(
-        "franka_emika_panda/panda_nohand_nomesh.xml", "Apache-2.0", f"{MENAGERIE} franka_emika_panda",
-        "Franka Emika Panda, an arm of 7 dofs, without its hand.",
+        "franka_emika_panda/panda_nohand_nomesh.xml", "Apache-2.0",
+        f"{MENAGERIE} franka_emika_panda; capsules fitted to the meshes of PyPI example-robot-data 6.0.0",
+        "Franka Emika Panda, an arm of 7 dofs, without its hand.", shapes="panda.json", apart=_PANDA,
     ),
     "ur5e": Source(
         "universal_robots_ur5e/ur5e_nomesh.xml", "BSD-3-Clause", f"{MENAGERIE} universal_robots_ur5e",
@@ -45,7 +63,7 @@ SOURCES = {
     ),
     "iiwa14": Source(
         "kuka_iiwa_14/iiwa14_nomesh.xml", "BSD-3-Clause", f"{MENAGERIE} kuka_iiwa_14",
-        "KUKA LBR iiwa 14, an arm of 7 dofs.",
+        "KUKA LBR iiwa 14, an arm of 7 dofs.", apart=_IIWA,
     ),
     "simple_humanoid": Source(
         "simple_humanoid/simple_humanoid.urdf", "BSD-2-Clause", "github.com/stack-of-tasks/pinocchio models",
@@ -98,12 +116,29 @@ def make(name: str, source: Source, folder: Path) -> ModelFacts:
     """Write one model and its licence, and give its facts."""
     path = folder / source.file
     mb = sc.load(path, root=source.root).copy(name)
+    if source.shapes:
+        _put(mb, msgspec.json.decode((SHAPES / source.shapes).read_bytes()))
+    for pair in filter(None, source.apart.split(", ")):
+        body1, body2 = pair.split()
+        mb.add_record(sc.Record("contact exclude", "", {"body1": body1, "body2": body2}))
     mb.import_report, mb.mesh_folder = _named_from(folder, mb.import_report), None  # the meshes do not come along
     write_bytes(LIBRARY / "licences" / f"{name}.txt", _licence(path).encode())
     write_native(mb, LIBRARY / f"{name}.json")
     return ModelFacts(
         name, len(mb), mb.nv, len(mb.loops), len(mb.couplings), source.licence, source.source, source.description
     )
+
+
+def _put(mb: sc.Multibody, shapes: dict[str, list[Any]]) -> None:
+    """A capsule on each body, from its radius and its two ends: its z axis goes from one to the other."""
+    for name, (radius, *ends) in shapes.items():
+        a, b = np.array(ends)
+        length = float(np.linalg.norm(b - a))
+        z = (b - a) / length
+        x = np.cross(z, np.eye(3)[np.argmin(np.abs(z))])
+        x /= np.linalg.norm(x)
+        pose = sc.Pose(np.column_stack([x, np.cross(z, x), z]), 0.5 * (a + b))
+        mb[name].add_geometry(sc.Geometry("hull", "capsule", (radius, length), pose, rgba=(0.9, 0.91, 0.93, 1.0)))
 
 
 def _named_from(folder: Path, report: ImportReport | None) -> ImportReport | None:

@@ -103,6 +103,37 @@ def test_the_dofs_are_those_of_the_robot(name):
     assert sc.load(name).nv == DOFS[name]
 
 
+@pytest.mark.parametrize("name", ["panda", "ur5e", "iiwa14"])
+def test_an_arm_has_bodies_that_touch_nothing_where_they_begin(name):
+    mb = sc.load(name)
+    bare = [body.name for body in mb.bodies if not len(body.geometries) and not isinstance(body.hinge, sc.Weld)]
+    assert not bare
+    scene = sc.contact.Scene(mb)
+    assert not len(scene.contacts(mb.neutral()))
+    Q = np.array([mb.random_state(seed=k, limits=True)[0] for k in range(300)])
+    assert 0 < len(set(scene.contacts(Q).state.tolist())) < 150  # folded arms do touch themselves
+    assert len(data(name)) < 150_000
+
+
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [("panda", "franka_emika_panda/panda_nohand_nomesh.xml"), ("iiwa14", "kuka_iiwa_14/iiwa14_nomesh.xml")],
+)
+def test_shapes_change_no_dynamics(name, file):
+    mb, source = sc.load(name), sc.load(Path(__file__).parents[1] / "data" / "models" / file)
+    q, v = mb.random_state(seed=3)
+    for of in (sc.dynamics.mass_matrix, sc.dynamics.gravity_force):
+        assert np.array_equal(of(mb, q), of(source, q))
+    assert np.array_equal(sc.dynamics.bias_force(mb, q, v), sc.dynamics.bias_force(source, q, v))
+
+
+def test_two_arms_in_one_model_keep_their_pairs_apart():
+    both = sc.Multibody("both")
+    for side, y in (("left", 0.0), ("right", 3.0)):
+        both.add_model(sc.load("panda"), None, sc.Weld(), sc.Pose(translation=(0, y, 0)), prefix=f"{side}_")
+    assert not len(sc.contact.Scene(both).contacts(both.neutral()))
+
+
 def test_loops_and_couplings():
     counts = {name: (facts.loops, facts.couplings) for name, facts in library.index().items()}
     assert counts["five_bar"] == (1, 0)
@@ -131,14 +162,19 @@ in the file itself --><robot name="other"><link name="arm"><inertial><mass value
 <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link></robot>"""
 
 
+def imported(name, monkeypatch):
+    """A script as a module."""
+    spec = importlib.util.spec_from_file_location(name, Path(__file__).parents[2] / "scripts" / f"{name}.py")
+    made = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, name, made)
+    spec.loader.exec_module(made)
+    return made
+
+
 @pytest.fixture
 def script(tmp_path, monkeypatch):
     """scripts/make_library.py, which writes into another folder."""
-    path = Path(__file__).parents[2] / "scripts" / "make_library.py"
-    spec = importlib.util.spec_from_file_location("make_library", path)
-    made = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, "make_library", made)
-    spec.loader.exec_module(made)
+    made = imported("make_library", monkeypatch)
     monkeypatch.setattr(made, "LIBRARY", tmp_path / "library")
     (tmp_path / "library" / "licences").mkdir(parents=True)
     (tmp_path / "a").mkdir()
@@ -180,3 +216,37 @@ def test_the_script_knows_the_models_of_the_library(script):
         source = script.SOURCES[name]
         assert (source.licence, source.source, source.description) == (facts.licence, facts.source, facts.description)
     assert list(script.SOURCES) == NAMES
+
+
+def test_the_script_puts_capsules_from_end_to_end_and_keeps_pairs_apart(script, tmp_path, monkeypatch):
+    monkeypatch.setattr(script, "SHAPES", tmp_path)
+    (tmp_path / "a.json").write_text('{"arm": [0.1, [0.5, 0, 0], [0, 0.5, 0.25]]}')
+    source = script.Source("a/a.urdf", "MIT", "x", "A thing.", sc.Free(), shapes="a.json", apart="arm arm")
+    monkeypatch.setattr(script, "SOURCES", {"one": source})
+    script.main(str(tmp_path), "one")
+    mb = sc.load(tmp_path / "library" / "one.json")
+    (shape,) = mb["arm"].geometries
+    assert (shape.kind, shape.size) == ("capsule", (0.1, 0.75))
+    ends = [shape.pose.translation + s * 0.375 * shape.pose.rotation[:, 2] for s in (-1, 1)]
+    assert np.array(ends) == pytest.approx(np.array([[0.5, 0, 0], [0, 0.5, 0.25]]), abs=1e-12)
+    assert np.linalg.det(shape.pose.rotation) == pytest.approx(1.0)
+    (pair,) = mb.records
+    assert (pair.kind, dict(pair.attributes)) == ("contact exclude", {"body1": "arm", "body2": "arm"})
+
+
+def test_a_fitted_capsule_covers_a_mesh_and_is_hardly_larger(tmp_path, monkeypatch):
+    fit = imported("fit_capsules", monkeypatch)
+    rng = np.random.default_rng(0)
+    ends = np.array([[0.1, 0.0, -0.2], [0.0, 0.1, 0.3]])
+    turned = rng.standard_normal((300, 3))
+    points = ends[0] + rng.uniform(size=(300, 1)) * (ends[1] - ends[0])
+    points[:80], points[80:160] = ends[0], ends[1]
+    points += 0.07 * turned / np.linalg.norm(turned, axis=1)[:, None]
+    facets = np.zeros(100, dtype=[("x", "<f4", (4, 3)), ("rest", "<u2")])
+    facets["x"][:, 1:] = points.reshape(100, 3, 3)
+    (tmp_path / "rod.stl").write_bytes(bytes(80) + (100).to_bytes(4, "little") + facets.tobytes())
+    fit.main(str(tmp_path), str(tmp_path / "out.json"))
+    radius, *found = json.loads((tmp_path / "out.json").read_text())["rod"]
+    assert (fit.distances(points, np.array(found)) <= radius + 1e-6).all()
+    assert radius == pytest.approx(0.07, abs=0.002)
+    assert np.linalg.norm(np.subtract(*found)) == pytest.approx(np.linalg.norm(ends[1] - ends[0]), abs=0.02)
