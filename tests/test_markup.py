@@ -25,7 +25,10 @@ def test_tables():
     assert Page(markup.searchable(["a"], [[k] for k in range(100)])).tags.count("tr") == 101
     assert markup.words(Html("<i>")) == "<i>"
     assert len(markup.words("y" * 10_000)) == markup.WIDTH
-    assert Page(markup.math("a < b & c")).text == r"\(a < b & c\)"
+    formula = Page(markup.math(r"a < b\, {c}^{\text{d<e>}}"))
+    assert formula.text.split() == ["a", "<", "b", "c", "d<e>"]
+    assert formula.formulas == [r"a < b\, {c}^{\text{d<e>}}"]
+    assert {"math", "mi", "mo", "msup", "mspace"} == set(formula.tags)
 
 
 def test_identities_are_searched():

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
 
+from soacraft import mathml
+
 #: Rows of a table, and lines of a text, that a notebook shows; a line says how many more there are.
 ROWS, LINES = 60, 400
 #: Characters of one cell.
@@ -70,10 +72,23 @@ def code(x: Any) -> Html:
 
 
 def math(latex: str) -> Html:
-    """A formula, for notebooks and pages that show LaTeX; of a long one how long it is."""
+    r"""A formula as MathML, which browsers show by themselves; of a long one how long it is.
+
+    >>> math(r"\phi^{*}")
+    '<math alttext="\\phi^{*}"><msup><mi>ϕ</mi><mo>*</mo></msup></math>'
+    """
     if len(latex) > FORMULA:
         return words(f"a formula of {len(latex):,} characters; print its latex() to see it")
-    return Html(rf'<span class="math">\({escape(latex)}\)</span>')
+    _, _, inside = mathml.math(latex)
+    return _element(["math", {"alttext": latex}, inside])
+
+
+def _element(element: mathml.Element | str) -> Html:
+    if isinstance(element, str):
+        return Html(escape(element))
+    tag, attributes, children = element
+    said = "".join(f' {name}="{escape(value)}"' for name, value in attributes.items())
+    return Html(f"<{tag}{said}>{''.join(map(_element, children))}</{tag}>")
 
 
 def numbers(x: Iterable[float]) -> str:

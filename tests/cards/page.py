@@ -29,5 +29,10 @@ class Page(HTMLParser):
             self.words.append(data)
 
     @property
+    def formulas(self):
+        """The LaTeX of the formulas."""
+        return [value for key, value in self.attributes if key == "alttext"]
+
+    @property
     def text(self):
         return " ".join(self.words)

@@ -15,8 +15,8 @@ from soacraft.sim import Propagator
 
 #: All that a card is made of.
 TAGS = set(
-    "div style header p details summary table thead tbody tr th td pre code span svg path rect polyline title input"
-    "".split()
+    "div style header p details summary table thead tbody tr th td pre code span svg path rect polyline title input "
+    "math mrow mi mn mo mspace msup msub msubsup mover".split()
 )
 
 
@@ -133,7 +133,7 @@ def test_every_card_is_whole_and_asks_for_nothing(pages):
         assert not {key for key in keys if key in ("src", "href") or key.startswith("on")}, name
         assert "http" not in html, name
         assert "url(" not in html, name
-        assert len(html) < 60_000, name
+        assert len(html) < (60_000 if name != "identities" else 120_000), name
         assert page.text.strip(), name
 
 
@@ -163,7 +163,7 @@ def test_the_words_of_reports_are_there(texts):
     assert "b<b>" in texts["model"]
     assert texts["verify"].count("not equal") > 3  # a row for each model
     assert "Jain 2016 Eq. 30" in texts["explain"]
-    assert r"\mathcal{D}" in texts["proof"]
+    assert "= 𝒟" in texts["proof"]
     assert "derived rules" in texts["proof"]
     assert "not found: the sides differ" in texts["no proof"]
     assert "adjoint dot test" in texts["operator"]
@@ -177,10 +177,10 @@ def test_the_words_of_reports_are_there(texts):
 
 
 def test_a_proof_goes_step_by_step_with_the_identity_of_each(pages, texts):
-    proof, _ = pages["proof"]
+    proof, html = pages["proof"]
     assert f"proof in {len(proof.steps)} steps" in texts["proof"]
     for step in proof.steps:
-        assert step.expression.latex() in texts["proof"]
+        assert f"= {step.expression.latex()}" in Page(html).formulas
         assert step.name in texts["proof"]
 
 
@@ -192,7 +192,8 @@ def test_an_expression_shows_formula_spaces_structure_cost_and_sweeps():
     H, phi, M = sc.operators(mb, "H phi M")
     html = (H * phi * M * phi.T * H.T)._repr_html_()
     page = Page(html)
-    assert r"\(H\, \phi\, M\, \phi^{*}\, H^{*}\)" in page.text
+    assert page.formulas == [r"H\, \phi\, M\, \phi^{*}\, H^{*}"]
+    assert page.tags.count("msup") == 2
     assert "H*phi*M*phi.T*H.T" in page.text
     assert "hinge[3] ← hinge[3]" in page.text
     assert "7 of 3 x 3 blocks can be non-zero" in page.text  # no block between left and right

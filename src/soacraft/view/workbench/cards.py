@@ -16,10 +16,10 @@ from soacraft.algebra.spaces.vectors import StackedVector
 from soacraft.algebra.values.properties import Properties
 from soacraft.citations import cite
 from soacraft.errors import SoacraftError
+from soacraft.mathml import math
 from soacraft.ops.proofs.proof import Proof
 from soacraft.view.spy import cells
 from soacraft.view.sweeps import sweep
-from soacraft.view.workbench.mathml import math
 
 #: Numbers of a table at most, and rows or columns; a larger one is asked for by block.
 MOST_NUMBERS, MOST_SIDE = 3600, 200

@@ -20,7 +20,9 @@ _LETTERS = {
     "partial": "∂",
 }  # fmt: skip
 _ACCENTS = {"bar": "¯", "tilde": "~", "widetilde": "~", "hat": "^", "widehat": "^", "dot": "˙", "overline": "¯"}
-_SIGNS = {"sum": "∑", "cdot": "·", "le": "≤", "leq": "≤", "ldots": "…", "in": "∈", "times": "×", "to": "→"}
+_SIGNS = {
+    "sum": "∑", "cdot": "·", "cdots": "⋯", "le": "≤", "leq": "≤", "ldots": "…", "in": "∈", "times": "×", "to": "→",
+}  # fmt: skip
 _SPACES = {",": "0.1667em", ";": "0.2778em", ":": "0.2222em", "quad": "1em", "qquad": "2em", " ": "0.25em"}
 #: Script letters that Unicode had before the others.
 _SCRIPT = {"B": "ℬ", "E": "ℰ", "F": "ℱ", "H": "ℋ", "I": "ℐ", "L": "ℒ", "M": "ℳ", "R": "ℛ"}
@@ -116,6 +118,8 @@ class _Reader:
         return _element("mo", {"-": "−"}.get(word, word), **({"stretchy": "false"} if word in "()[]{}|" else {}))
 
     def _command(self, name: str) -> Element:
+        if name == "textstyle":  # formulas are in lines of text
+            return _element("mrow")
         if name in _LETTERS:
             return _element("mi", _LETTERS[name])
         if name in _SIGNS:
@@ -127,6 +131,13 @@ class _Reader:
         if name in ("mathcal", "mathbf"):
             text = self._words_of_group()
             return _element("mi", "".join(_script(x) if name == "mathcal" else _bold(x) for x in text))
+        if name == "mathfrak":
+            return _element("mi", "".join(_fraktur(x) for x in self._words_of_group()))
+        if name in ("log", "det"):
+            return _element("mi", name, mathvariant="normal")
+        if name == "overset":
+            above, below = self._group(), self._group()
+            return _element("mover", below, above)
         if name in ("mathrm", "operatorname", "text"):
             return _element("mi", self._words_of_group(), mathvariant="normal")
         if name in ("left", "right"):
@@ -149,6 +160,10 @@ def _element(tag: str, *children: Element | str, **attributes: str) -> Element:
 
 def _script(x: str) -> str:
     return _SCRIPT.get(x) or (chr(0x1D49C + ord(x) - ord("A")) if "A" <= x <= "Z" else x)
+
+
+def _fraktur(x: str) -> str:
+    return chr(0x1D51E + ord(x) - ord("a")) if "a" <= x <= "z" else x
 
 
 def _bold(x: str) -> str:

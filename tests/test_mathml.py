@@ -6,7 +6,7 @@ import pytest
 
 import soacraft as sc
 from soacraft.algebra.expressions.operator import Operator
-from soacraft.view.workbench.mathml import math, plain_text
+from soacraft.mathml import math, plain_text
 from soacraft.view.workbench.scope import Scope
 
 #: The elements of MathML Core that formulas are made of.
@@ -77,3 +77,11 @@ STRANGE = ["", "^", "a^", "a^{", r"\left[a", r"\right]", "{" * 5000, r"\left(" *
 @pytest.mark.parametrize("latex", STRANGE)
 def test_what_is_no_formula_is_still_an_element(latex):
     assert math(latex)[0] == "math"
+
+
+def test_every_relation_of_the_papers_is_written_without_a_word_of_latex():
+    for identity in sc.identities:
+        made = math(identity.relation.latex)
+        assert tags(made) <= TAGS, identity.name
+        assert "\\" not in plain_text(made), identity.name
+    assert plain_text(math(r"\phi \overset{?}{=} \mathfrak{a}")) == "ϕ=?𝔞"
