@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.linalg import eigh
 
 import soacraft.flexible as fx
 from soacraft.model.modal import ModalData
@@ -30,6 +31,11 @@ def joined(data: ModalData, hinge) -> tuple[np.ndarray, np.ndarray]:
     K = np.zeros((X.shape[1],) * 2)
     K[hinge.shape[1] :, hinge.shape[1] :] = data.K
     return K, X.T @ M @ X
+
+
+def held_frequencies(K, M):
+    """omega of K x = omega^2 M x in rising order, K definite: of M x = K x / omega^2, whose largest are sharp."""
+    return 1.0 / np.sqrt(eigh(M, K, eigvals_only=True)[::-1])
 
 
 def in_plane(values, tolerance=1e-6):

@@ -1,29 +1,40 @@
 """Flexible bodies: finite-element models of beams and frames, read or given, and their reduction to modes."""
 
 from soacraft.flexible.beams import beam
+from soacraft.flexible.compare import EffectiveMass, effective_mass, mac
 from soacraft.flexible.fe import FEModel
 from soacraft.flexible.frames import Member, frame
 from soacraft.flexible.functions import shapes
 from soacraft.flexible.given import matrices
 from soacraft.flexible.interfaces import Interface
 from soacraft.flexible.materials import Elastic
+from soacraft.flexible.pieces import substructure
 from soacraft.flexible.reduction import reduce
+from soacraft.flexible.reference import rereference
+from soacraft.flexible.reports import Report, report
 from soacraft.flexible.sections import Circle, Rectangle, Section, Tube
 
 __all__ = [
     "Circle",
+    "EffectiveMass",
     "Elastic",
     "FEModel",
     "Interface",
     "Member",
     "Rectangle",
+    "Report",
     "Section",
     "Tube",
     "beam",
+    "effective_mass",
     "frame",
+    "mac",
     "matrices",
     "reduce",
+    "report",
+    "rereference",
     "shapes",
+    "substructure",
 ]
 
 

@@ -13,6 +13,7 @@ which adds no stiffness: six of the nodes' dofs follow from the frame's and the 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -142,7 +143,9 @@ def _dofs(fe: FEModel, each: Interface) -> npt.NDArray[np.intp]:
 
 
 def _read_nodes(fe: FEModel, nodes: Any, name: str) -> tuple[int, ...]:
-    given = [nodes] if isinstance(nodes, int | np.integer) else list(nodes)
+    given = [nodes] if isinstance(nodes, int | np.integer) else nodes
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        raise ModelError(f"nodes of interface {name!r} are a list of their numbers, got {nodes!r:.60}.")
     chosen = tuple(whole_number(i, f"a node of interface {name!r}", 0, len(fe.nodes) - 1) for i in given)
     if not chosen or len(set(chosen)) < len(chosen):
         raise ModelError(f"interface {name!r} needs nodes, each once, got {_list(chosen)}.")

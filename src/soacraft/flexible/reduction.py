@@ -71,6 +71,8 @@ def reduce(
     >>> fx.reduce(fe, ["root", "tip"], modes=4, damping=0.01)
     ModalData(10 modes, mass 3.32506, nodes: root, tip; with geometric stiffening)
     """
+    if not isinstance(fe, FEModel):
+        raise ModelError(f"an FE model is needed to reduce it, got {fe!r:.60}; make one with fx.beam or fx.frame.")
     chosen = _read_interfaces(fe, interfaces)
     if method == "macneal":
         raise ModelError(
@@ -92,7 +94,7 @@ def reduce(
         X, K = X @ turn, _symmetric(turn.T @ K @ turn)
         moments = field_moments(fe.points, fe.masses, shapes_at_points(fe, X))
     second, said = _second(fe, X, chosen, geometric)
-    kept = [read_node(fe, i) for i in nodes]
+    kept = [read_node(fe, i) for i in (nodes if isinstance(nodes, Iterable) else [nodes])]
     return ModalData(
         **moments,
         K=K,
@@ -111,6 +113,8 @@ def reduce(
 def _read_interfaces(fe: FEModel, interfaces: Any) -> list[Interface]:
     if isinstance(interfaces, str):
         interfaces = [interfaces]
+    if not isinstance(interfaces, Iterable):
+        raise ModelError(f"interfaces are a list of names, got {interfaces!r:.60}.")
     chosen = [find_interface(fe, x.name if isinstance(x, Interface) else x) for x in interfaces]
     if not chosen:
         raise ModelError("a body needs at least one interface: the first is the one that its frame moves with.")

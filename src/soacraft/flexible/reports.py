@@ -1,0 +1,59 @@
+"""`report`: what the modes of a body are, as a table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from soacraft.errors import ModelError
+from soacraft.flexible.compare import EffectiveMass, effective_mass
+from soacraft.model.modal import ModalData
+from soacraft.model.modal.inertia import mass_matrix
+from soacraft.spatial.checks import Array
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """What the modes of a body are. `modes` has for each its name, kind and frequency in Hz with the other modes held;
+    `participation` (n, 6) is the momentum per unit rate of each mode, along and about x, y, z; `vibrations` are those
+    of the body with its frame held (`effective_mass`). Printed, it is a table."""
+
+    modes: tuple[tuple[str, str, float], ...]
+    participation: Array
+    vibrations: EffectiveMass
+    notes: tuple[str, ...]
+
+    def __str__(self) -> str:
+        lines = ["mode      kind                  Hz alone   momentum x, y, z; about x, y, z"]
+        for (name, kind, hz), row in zip(self.modes, self.participation, strict=True):
+            lines.append(f"{name:<9} {kind:<20} {hz:>9.5g}   {_row(row[:3])}; {_row(row[3:])}")
+        lines += ["", "vibration with the frame held, Hz   part of the mass x, y, z; of the inertia about x, y, z"]
+        for hz, row in zip(self.vibrations.hz, self.vibrations.parts, strict=True):
+            lines.append(f"{hz:>32.6g}   {_row(100 * row[:3], '%')}; {_row(100 * row[3:], '%')}")
+        total = 100 * self.vibrations.parts.sum(axis=0)
+        lines.append(f"{'together':>32}   {_row(total[:3], '%')}; {_row(total[3:], '%')}")
+        return "\n".join([*lines, "", *(f"- {note}" for note in self.notes)])
+
+
+def report(data: ModalData) -> Report:
+    """What the modes of a body are: static or normal, of which interface and direction, their frequencies,
+    participation, effective masses and inertias, and what was checked when they were made.
+
+    >>> import soacraft.flexible as fx
+    >>> fe = fx.beam(2.0, fx.Tube(0.05, 0.002), fx.Elastic(70e9, 0.33, 2700.0), elements=8)
+    >>> ends = fe.interface("root", at=(0, 0, 0)), fe.interface("tip", at=(2, 0, 0))
+    >>> table = fx.report(fx.reduce(fe, ["root", "tip"], modes=2))
+    >>> table.modes[1][1], table.modes[6][1]
+    ('static tip.ty', 'normal 151.056 Hz')
+    """
+    if not isinstance(data, ModalData):
+        raise ModelError(f"modal data are needed for a report, got {data!r:.60}.")
+    alone = np.sqrt(np.maximum(np.diagonal(data.K), 0.0) / np.diagonal(data.M)) / (2.0 * np.pi)
+    coupling = mass_matrix(data, np.zeros(data.n))[6:, :6]
+    modes = tuple((x, y, float(z)) for x, y, z in zip(data.modes, data.kinds, alone, strict=True))
+    return Report(modes, np.concatenate([coupling[:, 3:], coupling[:, :3]], axis=1), effective_mass(data), data.notes)
+
+
+def _row(values: Array, end: str = "") -> str:
+    return " ".join(f"{0.0 if abs(x) < 1e-9 else x:9.3g}{end}" for x in values)

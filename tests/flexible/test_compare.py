@@ -1,0 +1,100 @@
+"""Effective masses, the assurance criterion, reports, pieces of beams."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.linalg import block_diag
+from tests.flexible.models import held_frequencies, slender
+
+import soacraft.flexible as fx
+from soacraft.errors import ModelError
+from soacraft.model.modal.inertia import mass_matrix
+from soacraft.spatial.rotations import skew
+
+
+def test_effective_masses_of_a_cantilever_by_any_modes():
+    """.613, .188, .065 of its mass, whether its modes are its own or Craig and Bampton's; all in all nine tenths."""
+    fe = slender(30)
+    for data in (fx.reduce(fe, ["root"], "fixed", modes=12), fx.reduce(fe, ["root", "tip"], modes=16)):
+        got = fx.effective_mass(data)
+        pairs = got.parts[:6, 1:3].reshape(3, 2, 2).sum(axis=1)
+        known = np.array([0.613076090, 0.188300361, 0.064732232])
+        np.testing.assert_allclose(pairs, np.column_stack([known, known]), rtol=2e-4)
+        np.testing.assert_allclose(got.masses, got.parts[:, :3] * data.mass)
+    assert 0.9 < got.parts[:, 1].sum() < 1.0
+
+
+def test_effective_inertia_of_the_first_mode():
+    """The share of the first bending mode in the inertia about the root, 3 (2 / (1.8751^2))^2 = 0.9707."""
+    got = fx.effective_mass(fx.reduce(slender(20), ["root"], "fixed", modes=2))
+    assert got.parts[:, 5].sum() == pytest.approx(3 * (2 / 1.875104068712**2) ** 2, rel=1e-4)
+
+
+def test_modes_are_like_themselves_and_not_like_others():
+    fe = slender(8)
+    a = fx.reduce(fe, ["root"], "fixed", modes=4)
+    np.testing.assert_allclose(np.diagonal(fx.mac(a, a)), 1.0)
+    assert fx.mac(a, a)[0, 1] < 1e-20  # of the other plane
+    np.testing.assert_allclose(fx.mac(a, -3.0 * a.shapes), fx.mac(a, a), atol=1e-12)
+    for b, text in (
+        (np.ones((5, 2)), "modes are compared at the same points; got 27 and 5 numbers"),
+        (np.zeros((27, 1)), "a mode that is zero at all points cannot be compared"),
+    ):
+        with pytest.raises(ModelError, match=text):
+            fx.mac(a, b)
+
+
+def test_a_report_says_what_each_mode_is():
+    table = fx.report(fx.reduce(slender(8), ["root", "tip"], modes=2, geometric=False))
+    text = str(table)
+    assert [kind for _, kind, _ in table.modes][:2] == ["static tip.tx", "static tip.ty"]
+    assert "mode6     normal 3.56" in text
+    assert "- no geometric stiffening: it was switched off" in text
+    assert "- mass properties of the rigid motions and of the points agree to" in text
+    np.testing.assert_allclose(table.participation[1], [0, 0.5, 0, 0, 0, 0.35], atol=1e-6)  # int 3x^2 - 2x^3, times x
+    with pytest.raises(ModelError, match="modal data are needed for a report, got 'boom'"):
+        fx.report("boom")
+
+
+def test_pieces_welded_to_each_other_are_the_beam():
+    """Static modes of n pieces of one element, joined tip to root, have the frequencies of n finite elements."""
+    n = 4
+    pieces = fx.substructure(slender(n), n)
+    data = fx.reduce(pieces[0], ["root", "tip"], "guyan")
+    assert all(np.allclose(fx.reduce(x, ["root", "tip"], "guyan").K, data.K, rtol=1e-9) for x in pieces)
+    # velocities [V; d eta/dt] of all pieces from d eta/dt of all: V of a piece is that of the tip before it
+    M, size = mass_matrix(data, np.zeros(6)), 12
+    tip, l = data.node("tip"), 1 / n
+    X, V = np.zeros((n, size, 6 * n)), np.zeros((6, 6 * n))
+    for k in range(n):
+        own = np.eye(6 * n)[6 * k : 6 * k + 6]
+        X[k] = np.vstack([V, own])
+        V = np.vstack([V[:3] + tip.lam @ own, V[3:] - skew(np.array([l, 0, 0])) @ V[:3] + tip.gam @ own])
+    mass = sum(x.T @ M @ x for x in X)
+    omega = held_frequencies(block_diag(*[data.K] * n), mass)
+    np.testing.assert_allclose(omega[[0, 2]], (3.5161302706, 22.0601663079), rtol=5e-8)  # rotary inertia
+    fe = slender(n)
+    exact = held_frequencies(fe.K.toarray()[6:, 6:], fe.M.toarray()[6:, 6:])
+    np.testing.assert_allclose(omega[:8], exact[:8], rtol=1e-10)
+
+
+def test_pieces_of_a_bent_line_and_what_is_no_line():
+    bar, steel = fx.Circle(0.01), fx.Elastic(200e9, 0.3, 7850.0)
+    joints = {"a": (0, 0, 0), "b": (1, 0, 0), "c": (1, 2, 0)}
+    bent = fx.frame(joints, [fx.Member(x, y, bar, steel, 2) for x, y in ("ab", "cb")])
+    pieces = fx.substructure(bent, 2)
+    np.testing.assert_allclose([x.interfaces["tip"].at for x in pieces], [(1, 0, 0), (0, 2, 0)], atol=1e-12)
+    assert sum(x.mass for x in pieces) == pytest.approx(bent.mass)
+    joints["d"] = (1, 0, 1)
+    branched = fx.frame(joints, [fx.Member(x, y, bar, steel, 1) for x, y in ("ab", "bc", "bd")])
+    heavy = slender(2)
+    heavy.add_mass(1.0, node=2)
+    for fe, n, text in (
+        (bent, 3, "4 elements are not divided by 3 pieces; choose a divisor of 4"),
+        (branched, 3, "its elements form one line; this FE model does not"),
+        (heavy, 2, "point masses are not shared out to pieces"),
+        (bent, 0, "the number of pieces must be a whole number of at least 1, got 0"),
+    ):
+        with pytest.raises(ModelError, match=text):
+            fx.substructure(fe, n)
