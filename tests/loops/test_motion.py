@@ -299,22 +299,22 @@ def test_inverse_dynamics_of_one_state_until_the_model_changes(edit):
 
 
 def test_dependent_dofs_are_completed_from_nearby():
-    """Of a four-bar to its closed form; from so far away that another branch may be nearer, Python looks. Of a gear, whose
-    one step is exact from anywhere, as far as a step may go.
+    """Of a four-bar to its closed form; from so far away that another branch may be nearer, Python looks. Of a gear, of
+    which one step is exact from anywhere, as far as a step may go.
     """
     bars = FourBar()
     mb = bars.build(0.7)
     s = ready(mb, independent=["crank"])
     for off in (0.05, 0.2):
-        found, _, fine = one(s, COMPLETE, mb.q + [0.0, off, -off])
+        found, _, fine = one(s, COMPLETE, mb.q + np.array([0.0, off, -off]))
         assert fine
         near(found, mb.q, 1e-12)
-    assert not one(s, COMPLETE, mb.q + [0.0, 2.0, -2.0])[2]
+    assert not one(s, COMPLETE, mb.q + np.array([0.0, 2.0, -2.0]))[2]
     geared = sc.serial_chain(2)
     tie(geared, "gear", geared.dof_names, [(1.0,), (-1.5,)])
     s = ready(geared, independent=[geared.dof_names[0]])
     for off, close_enough in ((0.9, True), (1.1, False)):
-        found, _, fine = one(s, COMPLETE, geared.q + [0.0, off])
+        found, _, fine = one(s, COMPLETE, geared.q + np.array([0.0, off]))
         assert fine == close_enough
         if fine:
             near(found, geared.q, 1e-12)

@@ -92,6 +92,25 @@ def test_steps_of_trees(name, method, monkeypatch):
         assert run.check().accuracy == pytest.approx(other.check().accuracy, rel=1e-6)
 
 
+def test_a_slow_dof_is_judged_by_the_fastest(monkeypatch):
+    """A small swing next to a wheel, whichever comes first: its error may be a part of the wheel's speed."""
+
+    def run(order):
+        mb = sc.Multibody("two", gravity=(0, 0, -9.81))
+        swing = ("swing", None, sc.Pin((0, 1, 0)), sc.Inertia(1.0, (0, 0, -0.01), 1e-4 * np.eye(3)))
+        wheel = ("wheel", None, sc.Pin((0, 0, 1)), sc.Inertia(1.0, (0, 0, 0), np.eye(3)))
+        for each in (swing, wheel)[::order]:
+            mb.add_body(*each)
+        mb.set_state([1e-3, 0.0][::order], [0.0, 1e3][::order])
+        return sc.sim.Propagator(mb, integrator="dop853", rtol=1e-8).advance_to(0.2)
+
+    compiled = [run(order) for order in (1, -1)]
+    assert all(is_compiled(x) for x in compiled)
+    in_python(monkeypatch)
+    for run_, order in zip(compiled, (1, -1), strict=True):
+        agree(run_, run(order))
+
+
 @pytest.mark.parametrize("method", ["rk4", "gauss4"])
 def test_steps_of_a_body_that_turns_and_travels_far_in_each(method, monkeypatch):
     """Half a radian and half a metre: all terms of dexp^-1 of a twist count."""

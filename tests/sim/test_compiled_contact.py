@@ -7,6 +7,7 @@ from tests.sim.test_compiled import in_python, is_compiled
 from tests.sim.test_order import tree
 
 import soacraft as sc
+from soacraft.errors import SimulationError
 
 SHAPES = (("sphere", (0.12,)), ("box", (0.2, 0.15, 0.1)), ("capsule", (0.08, 0.2)))
 DEEP = -50.0
@@ -114,7 +115,8 @@ def test_surfaces_and_their_pairs(friction, monkeypatch):
     """A conveyor, friction of a pair of bodies, a shape whose friction has priority; cones of one to six rows."""
 
     def made():
-        floor = {"surface_velocity": (0.4, 0.1, 0.0)} | ({"friction": 0.2, "priority": 1} if friction == 0.7 else {})
+        belt = (0.0, 0.3, 0.0) if isinstance(friction, tuple) else (0.4, 0.1, 0.0)
+        floor = {"surface_velocity": belt} | ({"friction": 0.2, "priority": 1} if friction == 0.7 else {})
         pairs = {("b0", "inertial/floor"): (0.9, 0.3)} if friction == 0.7 else None
         return run(MODELS["quaternions"], floor=floor, pairs=pairs, friction=friction)
 
@@ -172,6 +174,21 @@ def test_scenes_that_change_are_followed(monkeypatch):
     assert is_compiled(r)
     in_python(monkeypatch)
     agree(r, made())
+
+
+def test_forces_that_overflow_are_refused():
+    """A heavy ball: its impulse is a number, the force that it is over a step is none."""
+    mb = sc.Multibody("ball", gravity=(0, 0, 0))
+    mb.root.add_geometry(sc.Geometry("floor", "plane"))
+    mb.add_body("ball", None, sc.Prismatic((0, 0, 1)), sc.Inertia(1e305)).add_geometry(
+        sc.Geometry("skin", "sphere", (0.1,))
+    )
+    mb.set_state([0.1], [-10.0])
+    p = sc.sim.Propagator(mb, integrator="moreau", step=1e-4)
+    p.add(sc.sim.Contact())
+    text = r"the force of contacts in the step of 0\.0001 s that ends at 0\.0001 s is not finite: entry 0 is inf"
+    with pytest.raises(SimulationError, match=text):
+        p.advance_to(1e-3)
 
 
 @pytest.mark.parametrize("friction", [0.0, 0.5])

@@ -25,12 +25,13 @@ from soacraft.contact.dynamics.surfaces import Friction, Pairs
 from soacraft.contact.geometry.scene import Scene
 from soacraft.contact.solvers.blocks import Bilateral, Bounded, Cone, Law
 from soacraft.contact.solvers.problem import Accept
-from soacraft.errors import ModelError, StateError
+from soacraft.errors import ModelError, SimulationError, StateError
 from soacraft.markup import Text
 from soacraft.model.hinges.base import has_coordinates
 from soacraft.model.sizes.measure import measure_of
 from soacraft.model.states.state import State
 from soacraft.model.tree.multibody import Multibody
+from soacraft.results import finite_or_refused
 from soacraft.sim.forces.compiled_contact import CompiledContact, ContactLog, compiled_contact
 from soacraft.sim.forces.contact_steps import ContactDiary, ContactStep, step_of
 from soacraft.sim.forces.one_sided import Chosen, OneSided
@@ -299,7 +300,10 @@ class Contact(Touching):
         taken, struck = (resolve_in_turn, start[1]) if in_turn else (resolve, before)
         allowed = 2.0 * np.where(gap > _RESTING * reach, gap, 0.0) / h
         done = taken(rows, lambda X: np.asarray(inverse @ X), v_free, struck, allowed, more, self._law)
-        self._force = (done.contact + done.held) / h
+        with np.errstate(over="ignore"):
+            force = (done.contact + done.held) / h
+        what = f"the force of contacts in the step of {h:g} s that ends at {t:g} s"
+        self._force = finite_or_refused(force, what, "Check the units of masses and velocities.", SimulationError)
         while self.steps and self.steps[-1].t > t - h * (1.0 - 1e-9):  # a step that is taken again, up to an event
             self.steps.pop()
         if done.impulses is not None:
