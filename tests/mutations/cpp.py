@@ -85,7 +85,7 @@ TESTS = (
     (
         ("core/sim",),
         ("sim/test_compiled_refusals.py", "sim/test_compiled.py", "sim/test_rollout_singly.py",
-         "sim/test_propagator.py", "sim/test_closed.py", "sim/test_structure.py"),
+         "sim/test_compiled_contact.py", "sim/test_propagator.py", "sim/test_closed.py", "sim/test_structure.py"),
     ),
     (
         ("contact/lanes", "contact/pair_query", "contact/distance_call", "contact/boxes", "contact/kernels"),
@@ -94,7 +94,11 @@ TESTS = (
     (("contact/solver",), ("contact/test_solver.py", "contact/test_stepping.py")),
     (("contact",), ("contact/geometry", "contact/test_stepping.py")),
     (("soacraft/kinematics", "core/kinematics"), ("kinematics/test_reaching.py", "kinematics/test_reach.py")),
-    (("loops/motion",), ("loops/test_motion.py", "loops/embedding/test_motion.py", "loops/test_inverse.py")),
+    (
+        ("loops/motion",),
+        ("loops/test_motion.py", "loops/embedding/test_motion.py", "loops/test_inverse.py",
+         "loops/embedding/test_branches.py"),
+    ),
     (("loops/derivatives", "row_derivatives"), ("loops/test_derivatives.py", "loops/test_linearize.py")),
     (("lanes",), ("core/test_closed_batches.py", "loops/test_compiled_batches.py", *CLOSED)),
     (("inverse_embedding",), ("loops/test_inverse.py", *CLOSED)),
@@ -126,6 +130,7 @@ TESTS = (
     (("drivers/drivers",), _first(SWEEPS, "core/test_passive.py")),
     (("rigid",), _first(SWEEPS)),
     (("scalars", "workspace"), _first(SWEEPS, QUICK, "core/test_closed_batches.py")),
+    (("core/call.hpp",), ("core/test_results_of_calls.py", "contact/geometry/test_lanes.py")),
     (("call.cpp",), (SWEEPS, *CLOSED)),
     (("core/array", "numpy_array", "require", "fields"), (*BLOCKS, REFUSALS, "core/test_closed_solver.py")),
     (("",), BLOCKS),

@@ -349,10 +349,138 @@ SURVIVORS: dict[tuple[str, str, str], str] = {
         "trial[at(block.row + i)] = (seed >> 63) != 0 ? 1 : -1;",
         "trial[at(block.row + i)] = (seed >> 63) == 0 ? 1 : -1;",
     ): "a vector and its negative have parts of one size in the null space",
+    (
+        "core/contact/distance_call.cpp",
+        "return answerable(*shape[0], *shape[1]) && (count < 0 || (count > 0 && count <= LARGE / SPOT));",
+        "return answerable(*shape[0], *shape[1]) && (count < 0 || (count > 0 && count < LARGE / SPOT));",
+    ): "so many pairs of poses, and no more: Python asks for the memory first and gives the same numbers",
+    (
+        "core/contact/distance_call.cpp",
+        "const bool one = said.count < 0;",
+        "const bool one = said.count <= 0;",
+    ): "a batch of none was left to Python before",
+    (
+        "core/contact/pair_query.hpp",
+        "if (x.distance > NEAR * c.size && norm(x.b - x.a) - x.distance > BOX_ENOUGH * c.size)",
+        "if (x.distance > NEAR * c.size && norm(x.b - x.a) - x.distance >= BOX_ENOUGH * c.size)",
+    ): "points as far apart as the bound to the last bit: either pair of points will do",
+    (
+        "core/contact/pair_query.hpp",
+        "if (x.distance > NEAR * c.size && norm(x.b - x.a) - x.distance > BOX_ENOUGH * c.size)",
+        "if (x.distance >= NEAR * c.size && norm(x.b - x.a) - x.distance > BOX_ENOUGH * c.size)",
+    ): "a distance that is on the bound to the last bit",
+    (
+        "core/contact/pair_query.hpp",
+        "job_.by_pose = by_size == 0, job_.mirrored = by_size > 0, job_.within = within;",
+        "job_.by_pose = by_size == 0, job_.mirrored = by_size >= 0, job_.within = within;",
+    ): "of equal shapes the poses tell which comes first, whichever was named first",
+    (
+        "core/contact/pair_query.hpp",
+        "lanes_ = a.kind != b.kind ? has_lanes(a.kind > b.kind ? a : b, a.kind > b.kind ? b : a) : has_lanes(a, b);",
+        "lanes_ = a.kind != b.kind ? has_lanes(a.kind >= b.kind ? a : b, a.kind > b.kind ? b : a) : has_lanes(a, b);",
+    ): "kinds that differ are not equal",
+    (
+        "core/contact/pair_query.hpp",
+        "lanes_ = a.kind != b.kind ? has_lanes(a.kind > b.kind ? a : b, a.kind > b.kind ? b : a) : has_lanes(a, b);",
+        "lanes_ = a.kind != b.kind ? has_lanes(a.kind > b.kind ? a : b, a.kind >= b.kind ? b : a) : has_lanes(a, b);",
+    ): "kinds that differ are not equal",
+    (
+        "core/dispatch.cpp",
+        'const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && '
+        '__builtin_cpu_supports("bmi2");',
+        'const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") || '
+        '__builtin_cpu_supports("bmi2");',
+    ): "not in the portable build; and it takes a processor that has one of the three and not the others",
+    (
+        "core/dispatch.cpp",
+        "if (b.runs && std::strcmp(b.rigid->name, name) == 0) {",
+        "if (!(b.runs && std::strcmp(b.rigid->name, name) == 0)) {",
+    ): "kernels are chosen in an interpreter of their own, before a model is compiled: it loads the installed build",
+    (
+        "core/include/soacraft/contact/boxes.hpp",
+        "const double enough = BOX_ENOUGH * (c.size + x.distance);",
+        "const double enough = BOX_ENOUGH * (c.size - x.distance);",
+    ): "boxes far apart are left to the general search, which ends at the same points: slower",
+    (
+        "core/include/soacraft/contact/dynamics/tree_rows.hpp",
+        "return {length_of(one.w) + arm * v, v};",
+        "return {length_of(one.v) + arm * v, v};",
+    ): "a bound on rounding; rows that rounding alone moves are told by their scale too",
+    (
+        "core/include/soacraft/contact/dynamics/tree_rows.hpp",
+        "of[r].w += arm_[at(k)] * of[r].v;",
+        "of[r].w -= arm_[at(k)] * of[r].v;",
+    ): "a bound on rounding; rows that rounding alone moves are told by their scale too",
+    (
+        "core/include/soacraft/contact/dynamics/tree_rows.hpp",
+        "of[r].w += std::fabs(y[i]) * size[i].W.w, of[r].v += std::fabs(y[i]) * size[i].W.v;",
+        "of[r].w += std::fabs(y[i]) * size[i].W.v, of[r].v += std::fabs(y[i]) * size[i].W.v;",
+    ): "a bound on rounding; rows that rounding alone moves are told by their scale too",
+    (
+        "core/include/soacraft/contact/dynamics/tree_rows.hpp",
+        "if (std::fabs(y[i]) <= CANCELS * (size[i].S.w * of[r].w + size[i].S.v * of[r].v)) y[i] = 0.0;",
+        "if (std::fabs(y[i]) < CANCELS * (size[i].S.w * of[r].w + size[i].S.v * of[r].v)) y[i] = 0.0;",
+    ): "what is 0 stays 0",
+    (
+        f"{LOOPS}/embedding/inverse_embedding.hpp",
+        "return residual_of(w, acting).closures <= w.plan.tolerances.closed;",
+        "return residual_of(w, acting).closures < w.plan.tolerances.closed;",
+    ): "a residual that is on the bound to the last bit",
+    (
+        f"{LOOPS}/motion.hpp",
+        "if (s.free || s.nd == 0) {",
+        "if (s.free && s.nd == 0) {",
+    ): "a group without rows has no dependent dofs; one with rows and no dependent dofs has nothing to compare",
+    (
+        f"{RIGID}/drivers/rollout.hpp",
+        "if (!(dot(w, w) <= LARGEST_TURN * LARGEST_TURN)) {",
+        "if (!(dot(w, w) < LARGEST_TURN * LARGEST_TURN)) {",
+    ): "a turn that is on the bound to the last bit",
+    (
+        "core/sim/chart.hpp",
+        "return !(u[0] * u[0] + u[1] * u[1] + u[2] * u[2] <= LARGEST_TURN * LARGEST_TURN);",
+        "return !(u[0] * u[0] + u[1] * u[1] + u[2] * u[2] < LARGEST_TURN * LARGEST_TURN);",
+    ): "a turn that is on the bound to the last bit",
+    (
+        "core/loops/binding.cpp",
+        "good = best_kernels().solve(m.plan, memory, m.method, s, {vdot.data(), rest.data(), rest.data() + "
+        "m.forces(), nullptr});",
+        "good = best_kernels().solve(m.plan, memory, m.method, s, {vdot.data(), rest.data(), rest.data() - "
+        "m.forces(), nullptr});",
+    ): "two residuals of a loop for benchmarks, which nobody reads",
+    (
+        "core/loops/derivatives_binding.cpp",
+        "if (!rigid::finite(x.vdot[i], nv * nv) || !rigid::finite(x.forces[i], forces * nv)) return false;",
+        "if (!rigid::finite(x.vdot[i], nv * nv) && !rigid::finite(x.forces[i], forces * nv)) return false;",
+    ): "inertias whose forces overflow are left to Python before: the compliance of their rows is no pivot",
+    (
+        "core/rigid/rollout.hpp",
+        "const bool single = task.count == 1;",
+        "const bool single = task.count != 1;",
+    ): "states one by one instead of in packs, and the other way round: the same numbers",
+    (
+        "core/rigid/rollout.hpp",
+        "threads = threads < 1 ? 1 : threads > packs ? packs : threads > MOST_THREADS ? MOST_THREADS : threads;",
+        "threads = threads < 1 ? 1 : threads > packs ? packs : threads >= MOST_THREADS ? MOST_THREADS : threads;",
+    ): "the smaller of two equal numbers is either",
+    (
+        "core/rigid/rollout.hpp",
+        "threads = threads < 1 ? 1 : threads > packs ? packs : threads > MOST_THREADS ? MOST_THREADS : threads;",
+        "threads = threads < 1 ? 1 : threads >= packs ? packs : threads > MOST_THREADS ? MOST_THREADS : threads;",
+    ): "the smaller of two equal numbers is either",
+    (
+        "core/rigid/rollout.hpp",
+        "threads = threads < 1 ? 1 : threads > packs ? packs : threads > MOST_THREADS ? MOST_THREADS : threads;",
+        "threads = threads <= 1 ? 1 : threads > packs ? packs : threads > MOST_THREADS ? MOST_THREADS : threads;",
+    ): "1 is 1",
+    (
+        "core/sim/contact_step.hpp",
+        "if (!rigid::finite(v.data(), model_.nv) || !rigid::finite(force.data(), model_.nv)) return false;",
+        "if (!rigid::finite(v.data(), model_.nv) && !rigid::finite(force.data(), model_.nv)) return false;",
+    ): "numbers of a step that are none are seen when it is kept as well: Python takes the step",
 }
 
 #: Files of the core without an entry in the ledger: the reason.
 NO_ENTRY: dict[str, str] = {
-    "core/call.hpp": "no campaign yet",
     "core/include/soacraft/reject.hpp": "its one mutant does not compile",
 }
