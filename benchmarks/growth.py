@@ -166,7 +166,7 @@ def read(result: dict[str, Any]) -> list[Series]:
 
 
 def summary(result: dict[str, Any], facts: dict[str, str]) -> str:
-    """The few figures for the README: serial chains, exponent over the largest decade and time at the largest size."""
+    """The few figures for the page of benchmarks: serial chains, growth over the largest decade, time at its end."""
     series = {(s.expression, s.state): s for s in read(result) if s.model == "serial chain"}
     largest = max(result["sizes"])
     rows = []

@@ -1,4 +1,4 @@
-"""Closed chains: the three solvers beside each other and beside Pinocchio, growth with the number of loops, batches.
+"""Closed chains: the three solvers and Pinocchio's, growth with the number of loops, batches.
 
 CE is constraint embedding, TA tree-augmented, FA fully augmented. Every family of models is measured in a process of
 its own, with one thread; there, rounds of all calls follow one another. Times are minima over the rounds. Before that,
@@ -36,7 +36,7 @@ THEIRS = {
     "lcaba": "pin.lcaba(model, data, q, v, x, loops, loop_data, lcaba_settings)",
 }
 DERIVED = "pin.computeConstraintDynamicsDerivatives(model, data, loops, loop_data, settings)"
-#: `lcaba` is shown beside, where it agrees to this.
+#: `lcaba` is shown too, where it agrees to this.
 LOOSE = 1e-5
 ROW, ARM = (1, 2, 10, 40, 200), (1, 2, 5, 10, 20, 40, 80)
 QUICK = (1, 2, 3)

@@ -11,9 +11,6 @@ from measure import growth
 SOLVERS = ("CE", "TA", "FA")
 #: Growth is that from this number of loops on, where there are as many.
 FROM = 10
-#: At most: the exponent of one solver on one family. At least: Pinocchio's time over the best of ours, by loops.
-STEEPEST = {("arm", "CE"): 1.2, ("row", "TA"): 1.2}
-FASTER = {1: 1.0, 40: 3.0}
 TITLES = {
     "row": "Row of four-bars, closed by balls",
     "row, pins": "Row of four-bars, closed by pins",
@@ -29,7 +26,7 @@ WORDS = {
 
 
 def summary(result: dict[str, Any], facts: dict[str, str]) -> str:
-    """The few figures for the README: some models, the solvers and Pinocchio."""
+    """The few figures for the page of benchmarks: some models, the solvers and Pinocchio."""
     rows = []
     for kind, wanted in (("row", (1, 40, 200)), ("arm", (1, 40, 80)), ("single", None)):
         for x in result["families"][kind]:
@@ -44,7 +41,7 @@ def summary(result: dict[str, Any], facts: dict[str, str]) -> str:
         f"the fully augmented (FA) solver, and of Pinocchio's.\n\n{table(head, rows, 1)}\n\n"
         f"Growth with the number of loops: CE on the arm {exponent(result['families']['arm'], 'CE'):.2f}, TA on the "
         f"row {exponent(result['families']['row'], 'TA'):.2f}. `{facts['command']}`, {facts['date']}, {where}, "
-        f"Pinocchio {packages['pin']}. More in [benchmarks/results/loops.md](benchmarks/results/loops.md)."
+        f"Pinocchio {packages['pin']}. More on the page of [closed chains](loops.md)."
     )
 
 
@@ -53,26 +50,10 @@ def text(result: dict[str, Any]) -> str:
     found = result["families"]
     tables = [_family(kind, found[kind]) for kind in TITLES]
     derived = [_derivatives(x) for x in [result.get("derivatives")] if x]
-    return "\n\n".join([_verdicts(found), *tables, _batches(result["batches"]), *derived, _timed()])
+    return "\n\n".join([_order(found), *tables, _batches(result["batches"]), *derived, _timed()])
 
 
-# -- what was to be reached -----------------------------------------------------------------------------------------
-
-
-def _verdicts(found: dict[str, Any]) -> str:
-    rows = []
-    for (kind, solver), limit in STEEPEST.items():
-        p = exponent(found[kind], solver)
-        rows.append([f"{TITLES[kind]}: exponent of {solver}", f"at most {limit:g}", f"{p:.2f}", _met(p <= limit)])
-    for n, least in FASTER.items():
-        for kind in ("row", "arm"):
-            for entry in found[kind]:
-                if entry["loops"] == n and "Pinocchio" in entry:
-                    solver, ratio = best(entry)
-                    what = f"{TITLES[kind]}, {_loops(n)}: `constraintDynamics` over the best of ours, {solver}"
-                    rows.append([what, f"at least {least:g}", _x(ratio), _met(ratio >= least)])
-    head = ["", "asked", "found", ""]
-    return f"## What was asked\n\n{table(head, rows, 1)}\n\n{_order(found)}"
+# -- which is fastest -----------------------------------------------------------------------------------------------
 
 
 def _order(found: dict[str, Any]) -> str:
@@ -98,10 +79,6 @@ def best(entry: dict[str, Any], peer: str = "Pinocchio") -> tuple[str, float]:
     """The fastest of ours, and the peer's time over its."""
     solver = min(SOLVERS, key=entry.__getitem__)
     return solver, entry[peer] / entry[solver]
-
-
-def _met(met: bool) -> str:
-    return "met" if met else "NOT met"
 
 
 # -- microseconds ---------------------------------------------------------------------------------------------------

@@ -5,18 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from growth import table
-from side_by_side import AGREE, JUDGED, MUJOCO, ROWS, Row
-
-#: At most: the exponent of growth of forward dynamics, microseconds of a call above its kernel.
-STEEPEST, DEAREST = 1.1, 0.3
-COUNT = sum(len(row.least) for row in ROWS)
+from side_by_side import COMPARED, MUJOCO, ROWS, Row
 
 
 def text(result: dict[str, Any]) -> str:
     """The result as Markdown."""
     parts = [
         f"Kernels in use: {result['instruction set']}.",
-        _verdicts(result),
+        _ratios_in_words(result),
         *(_model(found) for found in result["models"]),
         _growth(result),
         _call(result["overhead"]),
@@ -32,48 +28,40 @@ def summary(result: dict[str, Any], facts: dict[str, str]) -> str:
     memory, grown = result["memory"][-1], result["growth"]
     return (
         f"Pinocchio's time over soacraft's, both called from Python in the same run: results written into arrays used "
-        f"again, and in brackets returned as new arrays; batches of 4,096, on one thread. Where more was asked for, "
-        f"it says of how much.\n\n{_ratios(result, plain=True)}\n\n{_faster_forms(result)}"
+        f"again, and in brackets returned as new arrays; batches of 4,096, on one thread.\n\n"
+        f"{_ratios(result)}\n\n{_faster_forms(result)}"
         f"Forward dynamics of a chain grows with the power {grown['exponent']:.2f} of its length from "
         f"{grown['sizes'][0]:,} to {grown['sizes'][-1]:,} bodies: {_us(grown['times'][-1])} µs at the end, "
         f"{memory['called'] - memory['imports']:,.0f} MB with the model. A call of `Dynamics.forward_dynamics` on the "
         f"7-dof arm costs {_above(result['overhead'], 'reused'):.2f} µs more than its kernel.\n\n"
         f"`{facts['command']}`, {facts['date']}, {where}, Python {facts['Python']}, "
         f"Pinocchio {packages['pin']}, MuJoCo {packages['mujoco']}. Microseconds, and other forms of Pinocchio's "
-        "calls, are in [benchmarks/results/peers.md](benchmarks/results/peers.md)."
+        "calls, are in [docs/benchmarks/peers.md](docs/benchmarks/peers.md)."
     )
 
 
-# -- ratios against those to reach ------------------------------------------------------------------------------
+# -- ratios -----------------------------------------------------------------------------------------------------
 
 
-def _verdicts(result: dict[str, Any]) -> str:
-    judged = [reached for row in ROWS for reached in (_reached(result, row, model) for model in JUDGED)]
-    counted = f"{judged.count(True)} of {COUNT} reached, {judged.count(False)} not reached"
-    missing = judged.count(None)
-    counted += f", {missing} not measured" if missing else ""
+def _ratios_in_words(result: dict[str, Any]) -> str:
     words = (
         "Pinocchio's time over soacraft's, with results written into arrays used again (Pinocchio keeps its own in "
-        f"`data`), and the ratio to reach; in brackets, with results returned as new arrays. {counted}."
+        "`data`); in brackets, with results returned as new arrays."
     )
     return f"## Ratios\n\n{words}\n\n{_ratios(result)}"
 
 
-def _ratios(result: dict[str, Any], plain: bool = False) -> str:
-    models = [model for model in JUDGED if model in _by_model(result)]
-    rows = [[row.name, *(_ratio_cell(result, row, model, plain) for model in models)] for row in ROWS]
+def _ratios(result: dict[str, Any]) -> str:
+    models = [model for model in COMPARED if model in _by_model(result)]
+    rows = [[row.name, *(_ratio_cell(result, row, model) for model in models)] for row in ROWS]
     return table(["work", *models], rows, 1)
 
 
-def _ratio_cell(result: dict[str, Any], row: Row, model: str, plain: bool) -> str:
+def _ratio_cell(result: dict[str, Any], row: Row, model: str) -> str:
     found = _by_model(result)[model][row.name]
     if "Pinocchio" not in found:
         return "-"
-    cell = f"{_x(_ratio(found, 'reused'))} ({_x(_ratio(found, 'new'))})"
-    reached, least = _reached(result, row, model), _least(row, model)
-    if plain:
-        return cell if reached else f"{cell}, of {least:g}"
-    return f"{cell}, {least:g} {'reached' if reached else 'NOT reached'}"
+    return f"{_x(_ratio(found, 'reused'))} ({_x(_ratio(found, 'new'))})"
 
 
 def _faster_forms(result: dict[str, Any]) -> str:
@@ -81,20 +69,11 @@ def _faster_forms(result: dict[str, Any]) -> str:
     found = [
         f"{row.name}, {model}: {_x(_ratio(entry, 'reused', 'other'))}"
         for row in ROWS
-        for model in JUDGED
+        for model in COMPARED
         if (entry := _by_model(result).get(model, {}).get(row.name, {})).get("other", 1e300)
         < 0.9 * entry.get("Pinocchio", 0.0)
     ]
     return f"Against a faster form of Pinocchio's call: {'; '.join(found)}.\n\n" if found else ""
-
-
-def _reached(result: dict[str, Any], row: Row, model: str) -> bool | None:
-    found = _by_model(result).get(model, {}).get(row.name, {})
-    return _ratio(found, "reused") >= _least(row, model) if "Pinocchio" in found else None
-
-
-def _least(row: Row, model: str) -> float:
-    return row.least[JUDGED.index(model)]
 
 
 def _ratio(found: dict[str, float], ours: str, peer: str = "Pinocchio") -> float:
@@ -121,12 +100,12 @@ def _model(found: dict[str, Any]) -> str:
     head = ["work", "soacraft, out=", "new array", *(title for peer in peers for title in COLUMNS[peer][0])]
     rows = []
     for row in found["rows"]:
-        beside = [cell for peer in peers for cell in _beside(row, peer, *COLUMNS[peer][1])]
-        rows.append([row["name"], _us(row["reused"]), _us(row["new"]), *beside])
+        compared = [cell for peer in peers for cell in _compared(row, peer, *COLUMNS[peer][1])]
+        rows.append([row["name"], _us(row["reused"]), _us(row["new"]), *compared])
     notes = "".join(f" {note}" for note in found["notes"])
     several = f"; batches of {found['batch']:,}, per state on one thread"
     alike = max(row["difference"] for row in found["rows"])
-    agree = f"Largest relative difference of the results: {alike:.0e} (at most {AGREE:.0e})."
+    agree = f"Largest relative difference of the results: {alike:.0e}."
     words = f"Microseconds{several}. {agree}{notes}"
     size = f"{found['bodies']:,} bodies, {found['dofs']:,} dofs"
     return f"## {_title(found['model'])}: {size}\n\n{words}\n\n{table(head, rows, 1)}"
@@ -137,7 +116,7 @@ def _title(model: str) -> str:
     return f"{kind.capitalize()} of {int(size):,}" if size.isdigit() else model.capitalize()
 
 
-def _beside(row: dict[str, Any], peer: str, *ours: str) -> list[str]:
+def _compared(row: dict[str, Any], peer: str, *ours: str) -> list[str]:
     if peer not in row:
         return [""] * (1 + len(ours))
     return [_us(row[peer]), *(_x(_ratio(row, mine, peer)) for mine in ours)]
@@ -149,13 +128,12 @@ def _beside(row: dict[str, Any], peer: str, *ours: str) -> list[str]:
 def _growth(result: dict[str, Any]) -> str:
     grown, memory = result["growth"], result["memory"]
     times = table(["bodies", *(f"{n:,}" for n in grown["sizes"])], [["µs", *map(_us, grown["times"])]], 1)
-    fine = "linear" if grown["exponent"] <= STEEPEST else "NOT linear"
     rows = [[f"{m['bodies']:,}", *(f"{m[key]:,.0f}" for key in ("imports", "built", "called"))] for m in memory]
     taken = memory[-1]["called"] - memory[-1]["imports"] - memory[0]["called"] + memory[0]["imports"]
     more = f"{taken:,.0f} MB for {memory[-1]['bodies'] - memory[0]['bodies']:,} bodies more"
     return (
-        f"## Chains: growth of forward dynamics\n\nThe exponent of time ~ bodies^p is {grown['exponent']:.2f}, {fine} "
-        f"(at most {STEEPEST}).\n\n{times}\n\nPeak memory of a process, in megabytes: after the imports, with the "
+        f"## Chains: growth of forward dynamics\n\nThe exponent of time ~ bodies^p is {grown['exponent']:.2f}.\n\n"
+        f"{times}\n\nPeak memory of a process, in megabytes: after the imports, with the "
         f"model, after forward dynamics. {more}.\n\n"
         f"{table(['bodies', 'imports', 'model', 'call'], rows, 1)}"
     )
@@ -163,12 +141,11 @@ def _growth(result: dict[str, Any]) -> str:
 
 def _call(found: dict[str, Any]) -> str:
     above = _above(found, "reused")
-    fine = "reached" if above <= DEAREST else "NOT reached"
     return (
         f"## What a call costs above its kernel\n\nForward dynamics of the {found['model']}, medians: "
         f"{found['reused']:.3f} µs with `out=`, {found['new']:.3f} µs with a new array, {found['kernel']:.3f} µs for "
         f"the kernel looped in C++. A call costs {above:.2f} µs more ({_above(found, 'new'):.2f} with a new array), "
-        f"the Python loop around it included; at most {DEAREST} {fine}."
+        f"the Python loop around it included."
     )
 
 

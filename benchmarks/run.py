@@ -1,8 +1,8 @@
 """The benchmarks. `./run bench list` names them, `./run bench growth` runs one, `./run bench` runs all.
 
 Each prints a table and writes it, with the machine's facts, to `benchmarks/results/`, and its main figures to the
-README, where it has a summary of them. `--quick` runs tiny sizes to see that everything works; its figures mean nothing
-and are written only where `--results` says.
+README or the page of benchmarks, where it has a summary of them. `--quick` runs tiny sizes to see that everything
+works; its figures mean nothing and are written only where `--results` says.
 """
 
 from __future__ import annotations
@@ -36,7 +36,10 @@ BENCHMARKS: dict[str, ModuleType] = {
     "view": view,
 }
 RESULTS = Path(__file__).parent / "results"
-README = Path(__file__).parents[1] / "README.md"
+ROOT = Path(__file__).parents[1]
+#: Where the main figures of a benchmark are shown.
+PAGE = ROOT / "docs" / "benchmarks" / "index.md"
+FIGURES = {"peers": ROOT / "README.md", "growth": PAGE, "loops": PAGE, "sim": PAGE}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -72,14 +75,15 @@ def report(name: str, quick: bool, folder: Path | None) -> None:
         (folder / f"{name}.md").write_text(page)
         (folder / f"{name}.json").write_text(json.dumps({"facts": facts, **result}, indent=1) + "\n")
     if folder == RESULTS and hasattr(module, "summary"):
-        README.write_text(with_figures(README.read_text(), name, module.summary(result, facts)))
+        place = FIGURES[name]
+        place.write_text(with_figures(place.read_text(), name, module.summary(result, facts)))
 
 
 def with_figures(page: str, name: str, figures: str) -> str:
     """The page with the figures of a benchmark between its two marks."""
     mark = f"<!-- {name}: written by ./run bench {name} -->"
     before, _, after = page.partition(mark)
-    assert after, f"the README has no mark {mark}"
+    assert after, f"the page has no mark {mark}"
     return f"{before}{mark}\n\n{figures}\n\n{after[after.index('<!-- end -->') :]}"
 
 

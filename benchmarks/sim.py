@@ -138,7 +138,7 @@ def energy_text(result: dict[str, Any]) -> str:
 
 
 def summary(result: dict[str, Any], facts: dict[str, str]) -> str:
-    """The few figures for the README."""
+    """The few figures for the page of benchmarks."""
     rows = [
         [f"{x['model']}, {x['states']:,} states, RK4", "MuJoCo", f"{x['us']['MuJoCo'] / x['us']['soacraft']:.1f}"]
         for x in result["rows"]
@@ -155,5 +155,5 @@ def summary(result: dict[str, Any], facts: dict[str, str]) -> str:
         "accuracy.\n\n"
         f"{table(['work', 'peer', 'times as fast'], rows, 2)}\n\n"
         f"`{facts['command']}`, {facts['date']}, {where}. Energies over a million steps, and how far loops "
-        "are open, are in [benchmarks/results/sim.md](benchmarks/results/sim.md)."
+        "are open, are on the page of [simulation](simulation.md)."
     )
