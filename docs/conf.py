@@ -12,13 +12,16 @@ author = "the soacraft developers"
 copyright = author
 version = release = soacraft.__version__
 
-# docstrings, layers, tables and offline are ours, in _ext; the mathematics is drawn by a copy of MathJax in the pages
+# docstrings, kernels, key, layers, tables and offline are ours, in _ext; the mathematics is drawn by a copy of MathJax
+# in the pages
 extensions = [
     "myst_nb",
     "sphinx.ext.autodoc",
     "sphinx.ext.mathjax",
     "sphinx-mathjax-offline",
     "docstrings",
+    "kernels",
+    "key",
     "layers",
     "tables",
     "offline",

@@ -5,6 +5,7 @@ Written into `docs/generated/` and included by the pages.
 
 from __future__ import annotations
 
+import ast
 import inspect
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from soacraft.dynamics.table import TABLE
 from soacraft.model.hinges import examples
 from soacraft.ops import table, vectors
 
+EXAMPLES = Path(__file__).parents[2] / "examples"
 PATTERNS = {"d": "diagonal", "u": "(parent, child)"}
 CLAIMS = ("symmetric", "positive_definite", "positive_semidefinite")
 
@@ -37,7 +39,7 @@ def equations() -> str:
         rows, last = [], ""
         for use in (use for use in found if use.citation.paper == paper):
             label = str(use.citation).removeprefix(paper).strip() or "(slides)"
-            rows.append(["" if label == last else f"**{label}**", _text(cite(use.what)), use.where])
+            rows.append(["" if label == last else f"**{label}**", _text(cite(use.what)), _linked(use.where)])
             last = label
         if rows:
             parts.append(f"## {short}: {name}\n\n{markdown(['equation', 'what', 'where'], rows)}")
@@ -143,6 +145,18 @@ def references() -> str:
     return markdown(["cited as", "in docstrings", "reference"], [[p.short, p.number, p.reference] for p in papers()])
 
 
+def gallery() -> str:
+    """Every example with its picture, in the order of their numbers."""
+    parts = []
+    for path in sorted(EXAMPLES.glob("*.py")):
+        said = ast.get_docstring(ast.parse(path.read_text())) or ""
+        title, _, rest = said.split("\n\n")[0].replace("\n", " ").partition(": ")
+        words = f"{rest[:1].upper()}{rest[1:]} " if rest else ""
+        image = f"```{{image}} /_static/gallery/{path.stem}.png\n:alt: {title}\n```"
+        parts.append(f"## {title.rstrip('.')}\n\n{words}`examples/{path.name}`\n\n{image}\n")
+    return "\n".join(parts)
+
+
 PAGES = {
     "papers": references,
     "equations": equations,
@@ -154,6 +168,7 @@ PAGES = {
     "algorithms": algorithms,
     "errata": errata,
     "items": items,
+    "gallery": gallery,
 }
 
 
@@ -162,6 +177,15 @@ def _text(words: str) -> str:
     if "`" in words:
         return words
     return words.replace("*", r"\*").replace("_", r"\_")
+
+
+def _linked(where: str) -> str:
+    """A name of ours as a link into the reference.
+
+    >>> _linked("`soacraft.diag_of`"), _linked("operator `K`")
+    ('{py:obj}`soacraft.diag_of`', 'operator `K`')
+    """
+    return f"{{py:obj}}{where}" if where.startswith("`soacraft.") else where
 
 
 def _source(work: Any) -> str:
