@@ -6,6 +6,8 @@ import ast
 import re
 from pathlib import Path
 
+import matplotlib
+import numpy as np
 import pytest
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -37,11 +39,27 @@ def faults(text: str) -> list[str]:
     return found
 
 
-PAGES = sorted(path.name for path in DOCS.glob("*.md") if cells(path.read_text()))
+MADE = {"_build", "generated", "jupyter_execute"}
+FILES = [path.relative_to(DOCS) for path in DOCS.rglob("*.md")]
+PAGES = sorted(str(path) for path in FILES if not MADE & set(path.parts) and cells((DOCS / path).read_text()))
 
 
 def test_the_pages_with_cells_are_seen():
-    assert {"quickstart.md", "models.md", "operators.md", "loops.md", "native_format.md"} <= set(PAGES)
+    folders = {"notebooks/paper.md", "coming_from/pinocchio.md", "loops/dynamics.md", "benchmarks/loops.md"}
+    assert {"quickstart.md", "models.md", "operators.md", "native_format.md", "first_robot.md"} | folders <= set(PAGES)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", PAGES)
+def test_cells_run(page, monkeypatch, capsys):
+    """Without a kernel, in the folder of the page; the build of the pages runs them in one and shows the results."""
+    matplotlib.use("agg")
+    monkeypatch.chdir((DOCS / page).parent)
+    monkeypatch.syspath_prepend(str((DOCS / page).parent))
+    options, names = np.get_printoptions(), {"__name__": "__main__"}
+    for cell in cells((DOCS / page).read_text()):
+        exec(compile(cell, page, "exec"), names)
+    np.set_printoptions(**options)
 
 
 @pytest.mark.parametrize("page", PAGES)
