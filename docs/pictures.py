@@ -1,15 +1,16 @@
-"""Make the pictures of the README and the pages: `./run pictures [FOLDER]`, by default docs/_static. That of the
-workbench page needs Chromium, and is left as it is without.
+"""Make the pictures of the README, the pages and the gallery: `./run pictures [FOLDER]`, by default docs/_static. That
+of the workbench page needs Chromium, and is left as it is without.
 """
 
 from __future__ import annotations
 
-import runpy
 import shutil
 import sys
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import gallery
 import numpy as np
 
 import soacraft as sc
@@ -42,30 +43,6 @@ def sweeps(folder: Path) -> Path:
     return sc.view.sweep(H * phi * M * phi.T * H.T).save(folder / "sweeps.gif", rate=1.5)
 
 
-#: Examples with contact: what they are told, three instants, where the camera is.
-CONTACT = (
-    ("13_newtons_cradle.py", (), (0.0, 0.2, 0.44), {"azimuth": -80.0, "elevation": 8.0, "zoom": 1.6}),
-    ("14_tippe_top.py", (), (0.0, 0.4, 0.72), {}),
-    ("15_domino_row.py", (), (0.0, 0.25, 0.5), {"azimuth": -50.0, "zoom": 1.4}),
-    ("16_stack_of_boxes.py", (), (0.0, 0.25, 0.5), {}),
-    ("17_humanoid_falls.py", (), (0.0, 0.6, 4.0), {}),
-    ("18_cassie_stands.py", ("0.1",), (0.0, 0.05, 0.1), {"azimuth": -40.0, "elevation": 10.0, "zoom": 1.2}),
-)
-
-
-def contact(folder: Path) -> Path:
-    """The examples with contact, a row for each, at three instants."""
-    rows = []
-    for name, told, instants, look in CONTACT:
-        sys.argv[1:] = told
-        made = runpy.run_path(str(Path(__file__).parents[1] / "examples" / name))
-        scene = sc.view.scene(made["mb"], made["run"])
-        rows.append(np.concatenate([scene.pixels(t, size=(260, 180), **look) for t in instants], axis=1))
-    place = folder / "contact.png"
-    place.write_bytes(png(np.concatenate(rows)))
-    return place
-
-
 def workbench(folder: Path) -> Path:
     """The workbench page of a biped, with its mass matrix, as Chromium shows it."""
     sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -89,15 +66,17 @@ def workbench(folder: Path) -> Path:
     return place
 
 
-PICTURES = (robot_and_structure, sweeps, contact)
+PICTURES = (robot_and_structure, sweeps)
 #: Those that a browser takes.
 BY_BROWSER = (workbench,)
 
 
 def main(folder: Path) -> None:
     """Write them all."""
-    for make in (*PICTURES, *(BY_BROWSER if shutil.which("chromium") else ())):
-        place = make(folder)
+    examples = (partial(gallery.make, example, folder / "gallery") for example in gallery.GALLERY)
+    drawn = (*PICTURES, *(BY_BROWSER if shutil.which("chromium") else ()))
+    for make in (*(partial(make, folder) for make in drawn), *examples):
+        place = make()
         print(f"{place}: {place.stat().st_size:,} bytes")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -10,9 +10,16 @@ import pytest
 from PIL import Image
 
 ROOT = Path(__file__).parents[2]
-spec = importlib.util.spec_from_file_location("pictures", ROOT / "docs" / "pictures.py")
-pictures = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(pictures)
+sys.path.insert(0, str(ROOT / "docs"))
+try:
+    import gallery
+    import pictures
+finally:
+    sys.path.remove(str(ROOT / "docs"))
+
+#: Examples that take a second or more; their pictures are looked at, not made again.
+LONG = {f"{n:02}" for n in (2, 3, 6, 13, 14, 17, 18)}
+EXAMPLES = sorted(path.name for path in (ROOT / "examples").glob("*.py"))
 
 
 BY_BROWSER = [pytest.param(x, marks=pytest.mark.browser) for x in pictures.BY_BROWSER]
@@ -26,6 +33,10 @@ def test_a_picture_is_the_one_that_is_made(make, tmp_path):
     pages = [(ROOT / "README.md").read_text(), *(x.read_text() for x in (ROOT / "docs").glob("*.md"))]
     assert any(f"_static/{made.name}" in page for page in pages)
     assert kept.stat().st_size < 150_000
+    assert_same(made, kept)
+
+
+def assert_same(made, kept):
     with Image.open(made) as new, Image.open(kept) as old:
         assert getattr(new, "n_frames", 1) == getattr(old, "n_frames", 1)
         for frame in range(getattr(new, "n_frames", 1)):
@@ -35,3 +46,26 @@ def test_a_picture_is_the_one_that_is_made(make, tmp_path):
             assert a.shape == b.shape
             assert (np.abs(a - b).max(axis=2) > 40).mean() < 0.02
             assert (a < 200).any()
+
+
+def test_every_example_has_a_picture():
+    assert list(gallery.GALLERY) == EXAMPLES
+    kept = pictures.FOLDER / "gallery"
+    assert sorted(x.name for x in kept.iterdir()) == [x.replace(".py", ".png") for x in EXAMPLES]
+    assert sum(x.stat().st_size for x in kept.iterdir()) < 600_000
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_a_picture_of_the_gallery_shows_something(example):
+    """Marks in several colours over a good part of the sheet, and something in each third of it."""
+    with Image.open(pictures.FOLDER / "gallery" / example.replace(".py", ".png")) as image:
+        pixels = np.asarray(image.convert("RGB")).astype(int)
+    marked = (255 - pixels).max(axis=2) > 30
+    assert marked.mean() > 0.01
+    assert all(part.any() for part in np.array_split(marked, 3, axis=1))
+    assert len(np.unique(pixels[marked] // 32, axis=0)) > 4
+
+
+@pytest.mark.parametrize("example", [x for x in EXAMPLES if x[:2] not in LONG])
+def test_a_picture_of_the_gallery_is_the_one_that_is_made(example, tmp_path):
+    assert_same(gallery.make(example, tmp_path), pictures.FOLDER / "gallery" / example.replace(".py", ".png"))
