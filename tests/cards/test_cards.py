@@ -5,6 +5,7 @@ import pytest
 from tests.cards.page import HOSTILE, Page
 
 import soacraft as sc
+from soacraft.analysis.parametric.optimize import Optimum
 from soacraft.cards import block_picture, card, facts, part, sparkline
 from soacraft.errors import StaleError
 from soacraft.kinematics import report
@@ -65,6 +66,15 @@ def hostile_import():
     return builder.done()
 
 
+def hostile_identified():
+    mb = sc.Multibody("one")
+    mb.add_body(HOSTILE, None, sc.Pin((0, 1, 0)), sc.Inertia(2.0, (0, 0, -0.5), np.eye(3)))
+    rng = np.random.default_rng(0)
+    q, v, vdot = rng.standard_normal((3, 20, 1))
+    force = sc.dynamics.inverse_dynamics(mb, q, v, vdot)
+    return sc.analysis.identify(mb, {"q": q, "v": v, "vdot": vdot, "force": force})
+
+
 def shown():
     """Every kind of thing that has a card."""
     mb, arm, tree = hostile_model(), hostile_arm(), sc.serial_chain(2)
@@ -109,6 +119,8 @@ def shown():
         "distances": distances,
         "contacts": contacts,
         "contact step": contacts.steps[-1],
+        "optimum": Optimum((HOSTILE,), np.ones(1), 0.5, 2.0, True, HOSTILE, 7, "given", (HOSTILE,)),
+        "identified": hostile_identified(),
         "identities": sc.identities,
         "papers": sc.papers(),
         "models": sc.models(),
@@ -146,7 +158,8 @@ def test_every_card_has_the_one_style(pages):
 @pytest.mark.parametrize(
     "name",
     ["model", "sub-graph", "tree", "state", "vector", "poses", "twists", "health", "import", "derivative", "loops",
-     "result", "hinge forces", "propagator", "propagator report", "run", "distances", "contacts", "contact step"],
+     "result", "hinge forces", "optimum", "identified", "propagator", "propagator report", "run", "distances",
+     "contacts", "contact step"],
 )  # fmt: skip
 def test_names_are_shown_as_they_are(texts, name):
     assert HOSTILE in texts[name] or repr(HOSTILE)[1:-1] in texts[name]
@@ -281,6 +294,15 @@ def test_a_run_tells_span_steps_energy_events_and_draws_lines(pages, texts):
     first = next(value for key, value in page.attributes if key == "points")
     assert len(first.split()) == len(run)
     assert f"{run.check().imbalance:.3g} J" in texts["balance"]
+
+
+def test_fits_tell_values_and_how_well_they_are_known(pages, texts):
+    found, _ = pages["identified"]
+    assert len(found.names) == 10
+    assert f"{found.values[0]:.6g}" in texts["identified"]
+    assert "standard deviation" in texts["identified"]
+    assert "0.5, before 2" in texts["optimum"]
+    assert "at its bound" in texts["optimum"]
 
 
 def test_contacts_tell_who_pressed_and_how_hard(texts):

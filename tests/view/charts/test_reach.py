@@ -65,9 +65,9 @@ def test_refused():
     mb = arm()
     with pytest.raises(ViewError, match="workspace takes a model, got str"):
         sc.view.workspace("arm", "lower/tip")
-    with pytest.raises(sc.errors.ModelError, match=r"'lower/tap'.*did you mean|no .*lower/tap"):
+    with pytest.raises(sc.errors.ModelError, match=r"'arm' has no frame 'lower/tap'; did you mean 'lower/tip'"):
         sc.view.workspace(mb, "lower/tap")
-    with pytest.raises(ViewError, match=r"the run has no dof 'uper'|has no dof 'uper'; did you mean 'upper'"):
+    with pytest.raises(ViewError, match=r"'arm' has no dof 'uper'; did you mean 'upper'\?"):
         sc.view.workspace(mb, "lower/tip", dofs="uper")
     with pytest.raises(ViewError, match=r"axes of a workspace are two of x, y and z, such as 'xz'; got 'xx'"):
         sc.view.workspace(mb, "lower/tip", axes="xx", samples=3)

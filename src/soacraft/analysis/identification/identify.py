@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from soacraft import markup
 from soacraft.analysis.finite import refusing_overflow
 from soacraft.analysis.identification.fit import Block, fit, penalty
 from soacraft.analysis.identification.records import Condensed, condensed, names_of, read_records
@@ -14,6 +15,7 @@ from soacraft.analysis.parametric.derivatives import sizes_of
 from soacraft.analysis.parametric.physical import BASIS, pseudo_inertia
 from soacraft.analysis.parametric.vocabulary import PER_DOF, Found, read_parameters, values_of, write
 from soacraft.analysis.regressor import BaseParameters, combinations
+from soacraft.cards import card, facts, part
 from soacraft.dynamics.arguments import check_loops, read_graph
 from soacraft.errors import LoopError, ModelError, StateError
 from soacraft.model.sizes.scale import scale_of
@@ -63,6 +65,13 @@ class Identified:
     def __repr__(self) -> str:
         seen = f"{self.base.rank} base parameters seen in {self.records} records"
         return f"Identified: {len(self.names)} parameters, {seen}, {self.unseen} combinations from the prior"
+
+    def _repr_html_(self) -> str:
+        told = zip(self.names, self.values, self.deviations, strict=True)
+        rows = [(name, f"{x:.6g}", f"{deviation:.2g}") for name, x, deviation in told]
+        table = markup.table(["parameter", "value", "standard deviation"], rows, more="names and values have all")
+        seen = [("misfit", f"{self.misfit:.3g}"), ("noise by dof", markup.numbers(self.noise))]
+        return card(repr(self), part("parameters", lambda: table, True), part("how well they fit", lambda: facts(seen)))
 
 
 @refusing_overflow()

@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from soacraft import markup
 from soacraft.analysis.parametric.charts import Chart, bounds_of, charts_of
 from soacraft.analysis.parametric.derivatives import copy_of, sizes_of
 from soacraft.analysis.parametric.vocabulary import Found, read_parameters, write
+from soacraft.cards import card, facts, part
 from soacraft.dynamics.arguments import read_graph
 from soacraft.errors import ConvergenceError, SoacraftError, StateError
 from soacraft.model.tree.multibody import Multibody
@@ -45,6 +47,17 @@ class Optimum:
         end = "converged" if self.converged else "not converged"
         held = f", at bounds: {', '.join(self.at_bounds)}" if self.at_bounds else ""
         return f"Optimum: {shown}; {end} after {self.evaluations} evaluations, gradient {self.gradient}{held}"
+
+    def _repr_html_(self) -> str:
+        told = zip(self.names, self.values, strict=True)
+        rows = [(name, f"{x:.6g}", "at its bound" if name in self.at_bounds else "") for name, x in told]
+        search = [
+            ("objective", f"{np.linalg.norm(self.objective):.6g}, before {np.linalg.norm(self.start):.6g}"),
+            ("evaluations", self.evaluations), ("gradient", self.gradient), ("ended by", self.message),
+        ]  # fmt: skip
+        head = f"Optimum: {'converged' if self.converged else 'not converged'}"
+        table = markup.table(["parameter", "value", ""], rows, more="names and values have all")
+        return card(head, part("parameters", lambda: table, True), part("search", lambda: facts(search)))
 
 
 def optimize(

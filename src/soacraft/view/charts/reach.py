@@ -67,7 +67,7 @@ def _samples(
     mb: Multibody, dofs: Sequence[str] | str | None, count: int, rng: np.random.Generator
 ) -> tuple[Array, list[int]]:
     """Coordinates (count, nq), and the dofs that were moved."""
-    q_places, v_places = chosen_dofs(labels_of(mb), dofs)
+    q_places, v_places = chosen_dofs(labels_of(mb), dofs, f"{mb.name!r:.60}")
     if not v_places:
         raise ViewError(f"workspace of {mb.name!r}: no dof moves; name some with dofs=.")
     layout, ranges, units = mb.layout, Ranges(mb), "".join(mb.layout.units.hinge)

@@ -124,8 +124,8 @@ def labels_for(run: Run, graph: Graph | None) -> Labels:
     return found
 
 
-def chosen_dofs(labels: Labels, dofs: Sequence[str] | str | None) -> Chosen:
-    """The numbers of the coordinates and dofs that are drawn."""
+def chosen_dofs(labels: Labels, dofs: Sequence[str] | str | None, owner: str = "the run") -> Chosen:
+    """The numbers of the coordinates and dofs that are named, all by default."""
     if dofs is None:
         return list(range(len(labels.q))), list(range(len(labels.v)))
     named = [dofs] if isinstance(dofs, str) else dofs
@@ -138,6 +138,6 @@ def chosen_dofs(labels: Labels, dofs: Sequence[str] | str | None) -> Chosen:
         of_v = [i for i, x in enumerate(labels.v) if x == name or x.startswith(f"{name}.")]
         if not of_q and not of_v:
             known = dict.fromkeys((*labels.v, *labels.q))
-            raise ViewError(f"the run has no dof {name!r:.60}{near(str(name), known, 'it has')}")
+            raise ViewError(f"{owner} has no dof {name!r:.60}{near(str(name), known, 'it has')}")
         q, v = [*q, *of_q], [*v, *of_v]
     return q, v
