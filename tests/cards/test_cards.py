@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from tests.cards.page import HOSTILE, Page
+from tests.model.modal.trees import random_modal
 
 import soacraft as sc
 from soacraft.analysis.parametric.optimize import Optimum
@@ -265,6 +266,17 @@ def test_a_model_tells_its_size_mass_and_what_acts(texts):
     assert "loops and couplings (1)" in text
     assert "springs and dampers of hinges 'upper'" in text
     assert "actuators, when a run controls them" in Page(sc.load("h1")._repr_html_()).text
+
+
+def test_a_flexible_body_tells_its_modes():
+    data = random_modal(np.random.default_rng(0), 2)
+    mb = sc.Multibody("sat")
+    mb.add_body("hub", None, sc.Free(), sc.Inertia(1.0, moment=np.eye(3)))
+    mb.add_body("panel", "hub", sc.Pin((0, 0, 1)), modal=data)
+    text = Page(mb._repr_html_()).text
+    assert "flexible, with modes 'panel: 2'" in text
+    assert "stiffness and damping of modes 'panel'" in text
+    assert f"{1.0 + data.mass:.6g} kg" in text
 
 
 def test_large_models_are_cut_with_a_line_that_says_so():

@@ -43,6 +43,7 @@ def _sizes(graph: Graph) -> list[tuple[str, str]]:
     return [
         ("coordinates, dofs", f"{graph.nq}, {graph.nv}"),
         ("hinges", ", ".join(f"{n} {kind}" for kind, n in kinds.most_common())),
+        ("flexible, with modes", _listed([f"{x.name}: {x.modal.n}" for x in graph.bodies if x.modal is not None])),
         ("mass", f"{mass:.6g} kg"),
         ("shapes", _some(sum(len(body.geometries) for body in graph.bodies))),
         ("keyframes", _listed(list(graph.keyframes.names)) if isinstance(graph, Multibody) else ""),
@@ -56,6 +57,7 @@ def _acting(graph: Graph) -> list[tuple[str, str]]:
         ("gravity", f"{markup.numbers(graph.gravity)} m/s²" if np.any(graph.gravity) else "none"),
         ("springs and dampers of hinges",
          _listed([x.hinge_name for x in bodies if x.passive.stiffness.any() or x.passive.damping.any()])),
+        ("stiffness and damping of modes", _listed([x.name for x in bodies if x.modal is not None])),
         ("tendons", _listed([x.name for x in graph.tendons])),
         ("springs and bushings", _listed([*graph.springs.names, *graph.bushings.names])),
         ("gravity compensation", _listed([x.name for x in bodies if x.gravity_compensation])),
