@@ -14,6 +14,7 @@ from soacraft.dynamics.problem import Problem
 from soacraft.dynamics.reference.blocks import over_bodies
 from soacraft.dynamics.reference.kinematics import both, node_axes
 from soacraft.errors import SingularError
+from soacraft.model.modal.data import SYMMETRY
 from soacraft.recursions import articulated_body, backward_lyapunov, block_of_AsXB, composite_body
 from soacraft.recursions import mass_matrix as recursion
 from soacraft.recursions.types import Stacked
@@ -25,7 +26,22 @@ RANK_TOLERANCE = 1e-12
 
 def mass_matrix(p: Problem) -> Array:
     """H phi M phi* H* = H (phi R + R phi* - R) H*."""
-    return recursion(p.linear, composite_body(p.linear))
+    X = recursion(p.linear, composite_body(p.linear))
+    if p.layout.flexible:
+        _refuse_bent(p, X)
+    return X
+
+
+def _refuse_bent(p: Problem, X: Array) -> None:
+    """Raise `SingularError` where flexible bodies are bent so far that the mass matrix is not positive."""
+    size = np.abs(np.diagonal(X, axis1=-2, axis2=-1))
+    root = np.sqrt(np.where(size > 0.0, size, 1.0))
+    least = np.linalg.eigvalsh(X / root[..., :, None] / root[..., None, :])[..., 0]
+    bad = least < -SYMMETRY
+    if bad.any():
+        where = tuple(int(i) for i in np.argwhere(bad)[0])
+        told = p.state.configuration.bent_too_far(where) or "the mass matrix of flexible bodies is not positive."
+        raise SingularError(f"{state_text(where, bad.shape)}{told}")
 
 
 def composite_inertia(p: Problem) -> Array:

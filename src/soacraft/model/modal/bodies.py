@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from soacraft.errors import SingularError
 from soacraft.model.modal.data import SYMMETRY
 from soacraft.model.modal.inertia import mass_derivatives, mass_matrix
-from soacraft.spatial.checks import Array, frozen, state_text
+from soacraft.spatial.checks import Array, frozen
 from soacraft.spatial.transforms import crf
 
 if TYPE_CHECKING:
@@ -33,13 +32,8 @@ class WithModes(NamedTuple):
 
 
 def inertias(layout: Layout, d: Deformation) -> dict[int, Array]:
-    """M(eta) by body, (..., 6 + n, 6 + n); refused where it is not positive definite."""
-    found = {}
-    for k in layout.flexible:
-        M = mass_matrix(layout.modal(k), d.eta(k))
-        _refuse_indefinite(layout, k, M, d.eta(k))
-        found[k] = frozen(M)
-    return found
+    """M(eta) by body, (..., 6 + n, 6 + n)."""
+    return {k: frozen(mass_matrix(layout.modal(k), d.eta(k))) for k in layout.flexible}
 
 
 def rigid_parts(layout: Layout, M: dict[int, Array], batch: tuple[int, ...]) -> Array:
@@ -78,19 +72,22 @@ def weights(layout: Layout, M: dict[int, Array], g: Array, rigid: Array) -> With
     return WithModes(total, modes)
 
 
-def _refuse_indefinite(layout: Layout, k: int, M: Array, eta: Array) -> None:
-    diagonal = np.abs(np.diagonal(M, axis1=-2, axis2=-1))
+def not_positive(layout: Layout, k: int, M: Array, eta: Array) -> str | None:
+    """What to say of M(eta) (6 + n, 6 + n) of a flexible body at one state where it is not positive.
+
+    It may be so along motions that no hinge has: a line of masses, whose modes leave out what is of third order. So it
+    is asked for where a hinge or a mass matrix is not positive, and not before.
+    """
+    diagonal = np.abs(np.diagonal(M))
     root = np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))  # a negative one becomes -1
-    least = np.linalg.eigvalsh(M / root[..., :, None] / root[..., None, :])[..., 0]
-    bad = ~(least >= -SYMMETRY)
-    if bad.any():
-        where = np.unravel_index(int(np.argmax(bad)), bad.shape)
-        text = ", ".join(f"{x:.3g}" for x in eta[where])
-        raise SingularError(
-            f"{state_text(where, bad.shape)}the mass matrix of flexible body {layout.bodies[k].name!r} is not positive "
-            f"at eta = ({text}): its modes are taken beyond where their second order holds. Keep them smaller, or "
-            "divide the body with sc.flexible.substructure."
-        )
+    if np.linalg.eigvalsh(M / np.outer(root, root))[0] >= -SYMMETRY:
+        return None
+    text = ", ".join(f"{x:.3g}" for x in eta)
+    return (
+        f"the mass matrix of flexible body {layout.bodies[k].name!r} is not positive at eta = ({text}): its modes are "
+        "taken beyond where their second order holds. Keep them smaller, or divide the body with "
+        "sc.flexible.substructure."
+    )
 
 
 def _joined(V: Array, rate: Array) -> Array:

@@ -24,7 +24,7 @@ from soacraft.model.flat.layout import Layout
 from soacraft.model.flat.realize import Poses, times
 from soacraft.model.flat.sko import SKOModel
 from soacraft.model.modal import bodies as modal_bodies
-from soacraft.model.modal.bodies import WithModes
+from soacraft.model.modal.bodies import WithModes, not_positive
 from soacraft.model.modal.deformation import Deformation
 from soacraft.model.states.coordinates import Forces, common_batch, read_forces, read_q, read_v
 from soacraft.model.states.gimbal_lock import gimbal_lock
@@ -182,9 +182,23 @@ class Configuration:
         return self._memo(("inertias", axes), work)
 
     def lock(self, k: int, where: tuple[int, ...]) -> str | None:
-        """What to say of the hinge of body k in one state of the batch if it is in gimbal lock."""
+        """What to say of the hinge of body k in one state of the batch if it is in gimbal lock, or where a flexible
+        body is bent too far."""
+        bent = self.bent_too_far(where)
+        if bent is not None:
+            return bent
         body, q = self.layout.bodies[k], self.q[..., self.layout.hinge_q[k]]
         return gimbal_lock(body.hinge, body.hinge_name, q[where]) if len(where) == q.ndim - 1 else None
+
+    def bent_too_far(self, where: tuple[int, ...]) -> str | None:
+        """What to say of a flexible body whose inertia is not positive in one state of the batch."""
+        for k, M in self.modal_inertias.items():
+            assert self.flex is not None
+            eta = self.flex.eta(k)
+            told = not_positive(self.layout, k, M[where], eta[where]) if len(where) == eta.ndim - 1 else None
+            if told is not None:
+                return told
+        return None
 
     def derived(self, axes: Axes) -> dict[str, Any]:
         """The store for what recursions derive from A, H and M in these axes."""
