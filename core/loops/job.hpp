@@ -41,12 +41,13 @@ enum Move : int {
 };
 
 // One motion from the q of a state: of velocities or steps `x`, of all dofs or of the `count` independent ones in
-// `order`, into the outputs that it has; the coordinates of the closures' hinges follow in `theta`.
+// `order`, into the outputs that it has; the coordinates of the closures' hinges follow in `theta`. `open`, unless null: by how
+// much closures are open at the end of a projection, in radians or lengths of the loop.
 struct Motion {
     const double* x;
     const index* order;
     index count;
-    double *q, *v, *theta;
+    double *q, *v, *theta, *open = nullptr;
 };
 
 // The derivatives of an answer along q, v and the force: of vdot (nv, nv) each, of the forces (numbers, nv) each; the
@@ -67,7 +68,6 @@ struct Kernels {
     bool (*is_closed)(const Plan&, void* memory, const State&);  // whether a state is on its closures, and stays there
     bool (*compliance)(const Plan&, void* memory, const State&, double* to);  // of each row, which rounding is measured by
     bool (*move)(const Plan&, void* memory, Move, const State&, const Motion&);
-    bool (*opening)(const Plan&, void* memory, const State&, double* to);  // how far closures are open at q
     std::size_t (*closing_room)(const Plan&);  // bytes of the memory that the next one takes
     bool (*assemble)(const Plan&, void* memory, const double* q, const double* theta, const Allowed&, double* to);
     std::size_t (*derive_room)(const Plan&);

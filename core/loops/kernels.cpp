@@ -304,22 +304,16 @@ bool move(const Plan& plan, void* memory, loops::Move how, const loops::State& s
             break;
         }
         case loops::PROJECT_VELOCITY: fine = close_velocity(w, s.q, x.x, x.v); break;
-        default: fine = close_position(w, m, s.q) && close_velocity(w, m.q, x.x, x.v); break;
+        default: {
+            double open = 0.0;
+            fine = project(w, m, s.q, x.x, x.v, open);
+            if (x.open) *x.open = open;
+            break;
+        }
     }
     for (index i = 0; x.q && i < nq; ++i) x.q[i] = m.q[i];
     for (index i = 0; x.theta && i < plan.coordinates; ++i) x.theta[i] = w.theta[i];
     return fine;
-}
-
-// By how much closures and couplings are open at a configuration.
-bool opening(const Plan& plan, void* memory, const loops::State& s, double* to) {
-    LoopWork w(plan, static_cast<char*>(memory));
-    MotionWork m(plan, static_cast<char*>(memory) + w.bytes);
-    for (index i = 0; i < w.model.nv; ++i) m.still[i] = 0.0;
-    for (index i = 0; i < plan.coordinates; ++i) w.theta[i] = s.theta[i];
-    if (!rows_at(w, s.q, m.still)) return false;
-    *to = opening(w);
-    return true;
 }
 
 std::size_t closing_room(const Plan& plan) { return room(plan) + ClosingWork(plan, nullptr).bytes; }
@@ -367,8 +361,7 @@ index reach(const Model& model, void* memory, const Reach& x, double* q, double*
 }  // namespace
 
 extern const loops::Kernels loop_kernels;
-const loops::Kernels loop_kernels = {room,       room_abreast, SOACRAFT_LANES, solve_abreast, solve,    push,        rows,   is_closed,
-                                     compliance, move,         opening,        closing_room,  assemble, derive_room, derive, reach_room,
-                                     reach};
+const loops::Kernels loop_kernels = {room,       room_abreast, SOACRAFT_LANES, solve_abreast, solve,  push,       rows, is_closed,
+                                     compliance, move,         closing_room,   assemble,      derive_room, derive, reach_room, reach};
 
 SOACRAFT_RIGID_END

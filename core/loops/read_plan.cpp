@@ -161,7 +161,8 @@ Tolerances read_tolerances(nb::handle given) {
             number(given, "assembled"), number(given, "zero"), number(given, "clear"), number(given, "stride"),
             number(given, "foretold"), number(given, "gained"), number(given, "nearest"), number(given, "refined_pivot"),
             number(given, "turned_over"), number(given, "stalled"), number(given, "abreast"),
-            number(given, "abreast_pivot"), number(given, "lever"), number(given, "given_back"), number(given, "alike")};
+            number(given, "abreast_pivot"), number(given, "lever"), number(given, "given_back"), number(given, "alike"),
+            number(given, "reused")};
 }
 
 }  // namespace

@@ -115,7 +115,8 @@ private:
         if (!stepper_.dense(seconds(course_.now), x, h, track_.F + row * rows_ * m_.size)) return false;
         m_.theta = theta;
         track_.ends[row] = end;
-        return m_.opening(stepper_.x1.data(), track_.openings[row]);
+        track_.openings[row] = stepper_.open;
+        return true;
     }
 
     Mechanism& m_;

@@ -243,23 +243,17 @@ public:
     bool settle(double* x) {
         if (!set_.chain) return true;
         std::memcpy(total_.data(), x + nq, bytes(nv));
-        if (!moved(loops::PROJECT, state(x, x + nq), {total_.data(), nullptr, 0, moved_.data(), x + nq, theta.data()})) return false;
+        if (!moved(loops::PROJECT, state(x, x + nq), {total_.data(), nullptr, 0, moved_.data(), x + nq, theta.data(), &open})) return false;
         std::memcpy(x, moved_.data(), bytes(nq));
         return rigid::finite(x, nq + nv);
     }
+    double open = 0.0;  // by how much closures are open at the point that was settled last: radians, or lengths of the loop
 
     // What is left of dv (nv) at x, in its place, where its end is projected.
     bool keep(const double* x, double* dv) {
         std::memcpy(total_.data(), dv, bytes(nv));
         return moved(loops::PROJECT_VELOCITY, state(x, x + nq), {total_.data(), nullptr, 0, nullptr, dv, nullptr}) &&
                rigid::finite(dv, nv);
-    }
-
-    // By how much the closures are open: radians, or lengths of the loop.
-    bool opening(const double* x, double& to) {
-        to = 0.0;
-        return !set_.chain || (loops::best_kernels().opening(set_.chain->solver, closed_.hold(0), state(x, x + nq), &to) &&
-                               rigid::finite(&to, 1));
     }
 
     // What coordinates and velocities are measured by, (2 nv): `Mechanism.scale` of sim/system.py.

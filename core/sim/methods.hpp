@@ -25,8 +25,9 @@ struct Tableau {
 
 class Stepper {
 public:
-    // What a step gave: the point at its end, its rates, the forces there, and its chart coordinates.
+    // What a step gave: the point at its end, its rates, the forces there, and its chart coordinates; how far closures are open.
     std::vector<double> x1, w1, forces, u;
+    double open = 0.0;
 
     Stepper(Mechanism& mechanism, Method method, const Tableau& tableau)
         : m_(mechanism), method_(method), tableau_(tableau) {
@@ -329,7 +330,9 @@ private:
         return ended(t, h);
     }
     bool ended(double t, double h) {
-        return m_.settle(x1.data()) && rigid::finite(x1.data(), m_.points) && m_.rates(t + h, x1.data(), w1.data(), forces.data());
+        if (!m_.settle(x1.data())) return false;
+        open = m_.open;
+        return rigid::finite(x1.data(), m_.points) && m_.rates(t + h, x1.data(), w1.data(), forces.data());
     }
 
     Mechanism& m_;

@@ -66,6 +66,7 @@ __all__ = [
     "REFINED",
     "REFINED_PIVOT",
     "REPEATED",
+    "REUSED",
     "ROUNDING",
     "SAME",
     "SAME_DIRECTION",
@@ -151,6 +152,9 @@ FURTHEST, SHRINKS = 1.0, 0.5
 #: Columns of dependent dofs, in units, that change over a step by no more than this part of their smallest pivot pass
 #: no singular pose, where branches meet. Pivots are up to about twice the smallest singular value.
 ALIKE = 0.5
+#: A step onto the closures no longer than this, in radians or lengths: the factors of its start serve the velocities at
+#: its end, whose change is then nearest in a metric that is off by this part.
+REUSED = 1e-9
 #: The step of differences along a branch, as a part of the way between two states: how pivots vary towards the pose at
 #: which they are lost.
 ONWARD = 1e-4
@@ -266,6 +270,7 @@ class Tolerances:
     lever: float = LEVER
     given_back: float = GIVEN_BACK
     alike: float = ALIKE
+    reused: float = REUSED
 
 
 def read_tolerance(tolerance: Any, function: str) -> float:

@@ -244,21 +244,26 @@ inline bool advance(LoopWork& w, MotionWork& m, const double* q, const double* d
     return true;
 }
 
+// What is known where the coordinates have been closed: nothing, the rows there with the speeds of v, and factors next to them.
+enum class Known { nothing, rows, factors };
+
 // Gauss-Newton in the metric of the mass matrix from q, into m.q, while each step at least halves what is open.
-inline bool close_position(LoopWork& w, MotionWork& m, const double* q) {
+inline bool close_position(LoopWork& w, MotionWork& m, const double* q, const double* v, double& open, Known& known) {
     integrate(w.model, q, m.still, m.q);
-    if (!rows_at(w, m.q, m.still)) return false;
-    double open = opening(w);
+    if (!rows_at(w, m.q, v)) return false;
+    open = opening(w), known = Known::rows;
     open_by(w, w.gamma);
     double left = largest_in_units(w, w.gamma);
     for (int step = 0; step < MOST_STEPS && !(left <= w.plan.tolerances.closest); ++step) {
         if (!impulse(w, w.gamma)) return false;
+        const double size = largest_rate(w.plan, w.vdot);
         integrate(w.model, m.q, w.vdot, m.next);
-        if (!rows_at(w, m.next, m.still)) return false;
+        if (!rows_at(w, m.next, v)) return false;
         open_by(w, w.gamma);
         const double before = left, after = largest_in_units(w, w.gamma);
+        known = Known::nothing;
         if (after < before) {
-            left = after, open = opening(w);
+            left = after, open = opening(w), known = size <= w.plan.tolerances.reused ? Known::factors : Known::rows;
             for (index i = 0; i < w.model.nq; ++i) m.q[i] = m.next[i];
         }
         if (!(after <= 0.5 * before)) break;
@@ -267,12 +272,19 @@ inline bool close_position(LoopWork& w, MotionWork& m, const double* q) {
 }
 
 // The velocities nearest to v that the closures allow, into `to`; q must be closed.
-inline bool close_velocity(LoopWork& w, const double* q, const double* v, double* to) {
-    if (!rows_at(w, q, v) || !(opening(w) <= w.plan.tolerances.closed)) return false;
+inline bool close_velocity(LoopWork& w, const double* q, const double* v, double* to, Known known = Known::nothing) {
+    if (known == Known::nothing && (!rows_at(w, q, v) || !(opening(w) <= w.plan.tolerances.closed))) return false;
+    if (known != Known::factors && !factor_rows(w)) return false;
     speeds(w, w.gamma);
-    if (!impulse(w, w.gamma)) return false;
+    jump(w, w.gamma);
     for (index i = 0; i < w.model.nv; ++i) to[i] = v[i] + w.vdot[i];
     return true;
+}
+
+// Both: q into m.q and v into `to`; `open`: by how much the closures are open then.
+inline bool project(LoopWork& w, MotionWork& m, const double* q, const double* v, double* to, double& open) {
+    Known known = Known::nothing;
+    return close_position(w, m, q, v, open, known) && close_velocity(w, m.q, v, to, known);
 }
 
 SOACRAFT_RIGID_END

@@ -75,6 +75,7 @@ struct Tolerances {
     double given_back;  // what may lie between accelerations asked for and those that forces give
     double alike;       // columns of dependent dofs that change by no more than this part of their smallest pivot: no singular
                         // pose lies between
+    double reused;      // a step onto the closures up to this one leaves its factors good for the velocities there
 };
 
 // One element on the way of a block of rows to the base.

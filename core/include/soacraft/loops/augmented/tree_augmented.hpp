@@ -159,14 +159,18 @@ inline Where<T> tree_augmented(LoopWorkOf<T>& w, const Base& base, const T* forc
     return fine;
 }
 
-// w.vdot <- -Mcal^-1 Gc* S^+ rhs: the jump of the velocities that closes the rows by rhs, with the least kinetic energy.
-// What of rhs no jump closes is left in w.row. False where Python should look at it.
-inline bool impulse(LoopWork& w, const double* rhs) {
+// Articulated bodies and S of the rows taken before, factored; false where Python should look at it.
+inline bool factor_rows(LoopWork& w) {
+    for (index i = 0; i < w.model.nv; ++i) w.vdot[i] = 0.0;
+    return articulate(w, w.vdot) && schur(w) && factor_fronts(w);
+}
+
+// w.vdot <- -Mcal^-1 Gc* S^+ rhs: the jump of the velocities that closes the rows by rhs, with the least kinetic energy, for
+// factors of these rows or of rows next to them. What of rhs no jump closes is left in w.row.
+inline void jump(LoopWork& w, const double* rhs) {
     const Model& model = w.model;
     const index m = w.plan.size;
     for (index i = 0; i < model.nv; ++i) w.vdot[i] = 0.0;
-    if (!articulate(w, w.vdot)) return false;
-    if (!schur(w) || !factor_fronts(w)) return false;
     for (index i = 0; i < m; ++i) w.lambda[i] = 0.0, w.row[i] = rhs[i];
     for (int round = 0; round < 3; ++round) {
         close_rows(w, false);
@@ -179,6 +183,12 @@ inline bool impulse(LoopWork& w, const double* rhs) {
         for (index i = 0; i < m; ++i) w.row[i] += rhs[i];
         if (largest(w.row, m) <= w.plan.tolerances.closest * largest(rhs, m)) break;
     }
+}
+
+// Both; false where Python should look at it.
+inline bool impulse(LoopWork& w, const double* rhs) {
+    if (!factor_rows(w)) return false;
+    jump(w, rhs);
     return true;
 }
 
