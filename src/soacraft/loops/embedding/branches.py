@@ -6,7 +6,9 @@ dependent dofs lose rank. With A the rows of these columns at the start of a ste
     E = A^+ B                                               is I where nothing has moved
 
 and an eigenvalue of E becomes zero on the way to where it is negative, one for each branch that was left for another
-(det E < 0 where it is a single one). A short step along a branch has none.
+(det E < 0 where it is a single one). A short step along a branch has none: where |B - A| is below the smallest singular
+value of A, E is nearer to I than 1, and all its eigenvalues have positive real parts. Compiled code (loops/motion.hpp)
+asks that much of the same rule, and leaves steps that do not meet it to this one.
 
 A mechanism may pass a singular pose all the same: branches cross at the flat pose of a parallelogram. Then that pose
 is closed, and its rows have lost rank in all dofs. If links are not quite those of a parallelogram, it is open: the
