@@ -100,7 +100,8 @@ class Recorder:
 
     def _energies(self, x: Array) -> tuple[Array, Array, Array]:
         """Kinetic, potential, of springs."""
-        mb, (q, v) = self._problem.mb, self._parts(x)
+        mb = self._problem.mb
+        q, v = (np.ascontiguousarray(y) for y in self._parts(x))  # as compiled batches take them
         if not np.isfinite(x).all():
             raise StateError(f"the state or the work of a force on {mb.name!r} overflows. Check forces and units.")
         return (
