@@ -33,7 +33,7 @@ struct Said {
         for (int side = 0; side < 2; ++side)
             if (!read_shape(side, args[2 * side]) || !read_poses(side, args[2 * side + 1])) return false;
         for (int side = 0; side < 2; ++side)
-            if (count >= 0 && at[side].step == 1 && length_[side] != count) return false;
+            if (at[side].step == 1 && length_[side] != count) return false;
         return answerable(*shape[0], *shape[1]) && (count < 0 || (count > 0 && count <= LARGE / SPOT));
     }
 

@@ -37,7 +37,7 @@ struct DerivativeWork {
         rows.links = arena.template take<Link>(nv), rows.way = arena.template take<index>(model.count);
         rows.turned = arena.template take<double>(6 * nv), rows.sum = arena.template take<double>(nv);
         Z = arena.template take<double>(m * nv), sorted = arena.template take<double>(m * nv);
-        part = arena.template take<double>((m + 1) * nv), turned = arena.template take<double>(m * nv);
+        part = arena.template take<double>(m * nv), turned = arena.template take<double>(m * nv);
         for (double*& x : lambda) x = arena.template take<double>(m * nv);
         S = arena.template take<double>(m * m), L = arena.template take<double>(m * m);
         left = arena.template take<double>(m);

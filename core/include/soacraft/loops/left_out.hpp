@@ -43,7 +43,6 @@ inline Where<T> left_out_do_nothing(LoopWorkOf<T>& w, const T& zero) {
 inline bool left_out_of_rest_do_nothing(LoopWork& w, double zero) {
     const RestWork r(w);
     const auto rank = static_cast<index>(w.kept);
-    if (rank == r.m) return true;
     double* x = w.extra;
     for (index i = 0; i < w.plan.size; ++i) x[i] = 0.0;
     for (index n = rank; n < r.m; ++n) {

@@ -57,7 +57,6 @@ inline Flags<W> follow(const Plan& plan, const Closure& c, const Place<Pack<W>>&
         HingeAt one;
         const bool followed = follow(plan, c, Place<double>{lane(T_ab.R, i), lane(T_ab.p, i)}, own, one);
         set_lane(fine, i, followed ? 1.0 : 0.0);
-        if (!followed) one = hinge_at(plan, c, own);
         for (index k = 0; k < own.count; ++k) set_lane(theta[own.hinge[k].q], i, own.x[k]), set_lane(hinge.H[k], i, one.H[k]);
         set_lane(hinge.T.R, i, one.T.R), set_lane(hinge.T.p, i, one.T.p);
     }
