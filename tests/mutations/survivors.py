@@ -478,6 +478,16 @@ SURVIVORS: dict[tuple[str, str, str], str] = {
         "if (!rigid::finite(v.data(), model_.nv) || !rigid::finite(force.data(), model_.nv)) return false;",
         "if (!rigid::finite(v.data(), model_.nv) && !rigid::finite(force.data(), model_.nv)) return false;",
     ): "numbers of a step that are none are seen when it is kept as well: Python takes the step",
+    (
+        "core/sim/methods.hpp",
+        "if (m_.is_tree() || tableau_.adaptive()) {",
+        "if (!(m_.is_tree() || tableau_.adaptive())) {",
+    ): "stages next to the closures are taken where they are as good as those on them; a tree has none",
+    (
+        "core/sim/mechanism.hpp",
+        "return rigid::finite(x, nq + nv);",
+        "return rigid::finite(x, nq - nv);",
+    ): "what is not finite is not projected: it stays open, and Python looks",
 }
 
 #: Files of the core without an entry in the ledger: the reason.

@@ -157,6 +157,22 @@ def test_laws_of_actuators(monkeypatch):
     agree(compiled, run())
 
 
+def test_samples_of_a_control_at_uneven_times(monkeypatch):
+    """Closer and closer together: which two they are between is found by halves."""
+    times = 0.5 - 0.5 * np.array([1.0, 0.7, 0.4, 0.15, 0.04, 0.01, 0.004, 0.001, 0.0])
+
+    def run():
+        mb = sc.load("double_pendulum")
+        p = sc.sim.Propagator(mb, integrator="rk4", step=0.005)
+        p.control(mb.dof_names[1], (times, [0.0, 1.0, -2.0, 3.0, 1.0, -1.0, 4.0, 0.0, 2.0]))
+        return p.advance_to(0.5)
+
+    compiled = run()
+    assert is_compiled(compiled)
+    in_python(monkeypatch)
+    agree(compiled, run())
+
+
 def test_callbacks_break_the_call(monkeypatch):
     """One that looks, one that changes a control, a parameter, a wrench, and the state."""
 
