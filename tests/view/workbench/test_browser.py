@@ -165,7 +165,7 @@ def test_every_control_has_a_name_and_dark_is_dark(browser):
             wanted = [{"name": "prefers-color-scheme", "value": scheme}]
             browser._call("Emulation.setEmulatedMedia", features=wanted)
             assert browser.run(paper) == colour
-        focus = "document.activeElement.id || document.activeElement.getAttribute('role') || document.activeElement.tagName"
+        focus = "(x => x.id || x.getAttribute('role') || x.tagName)(document.activeElement)"
         browser.run("document.getElementById('file').focus()")
         tab = {"key": "Tab", "code": "Tab", "windowsVirtualKeyCode": 9}
         browser._call("Input.dispatchKeyEvent", type="keyDown", **tab)
