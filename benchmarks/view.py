@@ -1,8 +1,8 @@
 """Live scenes: what the numbers of one picture cost in Python, and what a page weighs.
 
 Times are of the processor, the least of several runs, at a new state each time: the frame that every open page gets
-when the model has moved. "With inertias" has the composite and articulated inertia of the picked body besides. A page is
-the file of `scene.save` with ten seconds of motion, 50 pictures a second.
+when the model has moved. "With inertias" has the composite and articulated inertia of the picked body besides. A page
+is the file of `scene.save` with ten seconds of motion, 50 pictures a second.
 """
 
 from __future__ import annotations

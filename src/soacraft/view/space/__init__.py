@@ -1,7 +1,7 @@
 """Scenes in three dimensions: what a model looks like, and how it moves, without a display.
 
 In: a model, motions, what is to be drawn besides. `parts` are surfaces fixed on bodies, `motion` poses over time,
-`details` what is known of each body, `content` all of it together; `pictures` (by `raster`), `video` and `page` show it.
+`details` what is known of each body, `content` all together; `pictures` (by `raster`), `video` and `page` show it.
 `web` has the scripts of pages, a file for each idea; `live` pages that follow their model.
 """
 

@@ -190,3 +190,15 @@ def test_a_state_that_cannot_be_drawn_is_told_once():
         mb.bodies[0].inertia = sc.Inertia()  # nothing to move: Mcal is singular
         page.event("changed")
         assert "error" in page.ask("scene")
+
+
+def test_loops_are_closed_from_the_page_and_then_fewer_dofs_move():
+    mb = sc.load("five_bar")
+    with sc.view.scene(mb).serve() as live, Page(live) as page:
+        data = page.ask("scene")["answer"]
+        assert (data["open"], len(data["dofs"])) == (True, 6)
+        assert page.ask("assemble")["answer"] is None
+        if not any(isinstance(x, dict) and x.get("event") == "changed" for x in page.told):
+            page.event("changed")
+        data = page.ask("scene")["answer"]
+        assert (data["open"], len(data["dofs"])) == (False, 3)

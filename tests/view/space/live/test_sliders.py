@@ -115,3 +115,26 @@ def test_what_rolls_has_no_slider():
     mb = sc.Multibody()
     mb.add_body("ball", None, sc.RollingBall(0.1), sc.Inertia.sphere(1.0, 0.1))
     assert Sliders(mb).told(np.asarray(mb.q)) == []
+
+
+def test_a_ball_in_a_loop_is_held_as_a_whole_or_not_at_all():
+    """The rods at Cassie's heels are on balls, of which the spin alone is free: it has no slider, the others move."""
+    mb = sc.load("cassie")
+    sliders, q = Sliders(mb), np.asarray(mb.q)
+    told = {x["name"]: x for x in sliders.told(q)}
+    assert not any("achilles" in name for name in told)
+    knee = next(x for name, x in told.items() if "knee" in name)
+    moved = sliders.moved(q, knee["name"], knee["value"] + 0.02)
+    assert max(x.opening for x in Constraints(mb, mb.state(q=moved)).loops) <= CLOSED
+    others = [i for x, i in ((x, x["number"]) for x in told.values()) if x is not knee]
+    assert np.allclose(sliders.values(moved)[others], sliders.values(q)[others], atol=1e-9)
+
+
+def test_open_loops_are_closed_on_request():
+    mb = sc.load("five_bar")
+    sliders, q = Sliders(mb), np.asarray(mb.q)
+    assert not sliders.closed(q)
+    assert len(sliders.told(q)) == mb.nv
+    q = sliders.assembled(q)
+    assert sliders.closed(q)
+    assert len(sliders.told(q)) == 3

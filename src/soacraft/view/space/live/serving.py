@@ -67,6 +67,7 @@ class LiveScene:
         answers = {
             "scene": Handler(Request, self._answer_scene), "move": Handler(Move, self._answer_move),
             "pick": Handler(Pick, self._answer_pick), "pull": Handler(PullAt, self._answer_pull),
+            "assemble": Handler(Request, self._answer_assemble),
         }  # fmt: skip
         self._serving = serve(lambda nonce: page(None, self._graph.name, nonce), answers, host=host, port=port)
         self._subscription = self._graph.root.graph.subscribe(self._tell)
@@ -133,7 +134,10 @@ class LiveScene:
                 self._serving.send("changed", {"version": self._version})
             elif kinds and shown is not None and not self._scene.motions:
                 version, seen, sliders = shown
-                made = frame(version, seen, sliders, self._graph.current, self._picked)
+                state = self._graph.current
+                if sliders.tied and sliders.free(np.asarray(state.q)).tolist() != [x["number"] for x in sliders.last]:
+                    self.refresh()  # loops were closed or opened, or others are independent
+                made = frame(version, seen, sliders, state, self._picked)
                 self._serving.send("frame", made)
                 self._problem = ""
                 return made
@@ -156,6 +160,7 @@ class LiveScene:
         data = page_data(seen, LOOK)
         data["version"] = version
         data["dofs"] = [] if self._scene.motions else sliders.told(q)
+        data["open"] = bool(data["dofs"]) and not sliders.closed(q)
         data["nv"] = self._graph.nv
         follower = self._scene.follower
         data["pull"] = follower is not None and follower.pull is not None
@@ -164,16 +169,25 @@ class LiveScene:
                 self._shown = version, seen, sliders
         return data
 
-    def _answer_move(self, asked: Move) -> None:
-        """Move a dof, or say why not."""
-        follower = self._scene.follower
+    def _moving(self) -> tuple[int, Content, Sliders]:
+        """What is shown, where its state may be set."""
+        follower, shown = self._scene.follower, self._shown
         if follower is not None and follower.running:
             raise StateError(f"{self._graph.name!r} is being simulated: its state is that of the run until it ends.")
-        shown = self._shown
         if shown is None or self._scene.motions:
             raise ViewError("the sliders are of a model that has changed, or of a recorded motion; nothing was moved.")
-        sliders, state = shown[2], self._graph.current
+        return shown
+
+    def _answer_move(self, asked: Move) -> None:
+        """Move a dof, or say why not."""
+        sliders, state = self._moving()[2], self._graph.current
         q = sliders.moved(np.asarray(state.q), asked.dof, asked.value)
+        self._graph.set_state(q, sliders.velocities(q, np.asarray(state.v)))
+
+    def _answer_assemble(self, _: Request) -> None:
+        """Close the loops, or say why not."""
+        sliders, state = self._moving()[2], self._graph.current
+        q = sliders.assembled(np.asarray(state.q))
         self._graph.set_state(q, sliders.velocities(q, np.asarray(state.v)))
 
     def _answer_pick(self, asked: Pick) -> None:

@@ -36,8 +36,11 @@ class Sliders:
             for body, q, v in zip(layout.bodies, layout.hinge_q, layout.hinge_v, strict=True)
             if body.hinge.nv and self._ranges.place[v.start] < 0 and body.hinge.holonomic
         ]
-        tied = any(x.active for x in graph.loops) or any(x.active for x in graph.couplings)
-        self._solver = TreeAugmented(graph) if tied else None
+        self.tied = any(x.active for x in graph.loops) or any(x.active for x in graph.couplings)
+        """Whether loops or couplings tie the dofs."""
+        self._solver = TreeAugmented(graph) if self.tied else None
+        self.last: list[dict[str, Any]] = []
+        """What `told` gave last."""
         self._lower, self._upper = self._limits()
 
     def _limits(self) -> tuple[Array, Array]:
@@ -65,22 +68,36 @@ class Sliders:
         known = np.flatnonzero(np.isfinite(self.values(q)))
         if self._solver is None:
             return known
-        if Constraints(self._graph, self._graph.state(q=q)).opening > self._solver.tolerance:
-            return known  # a loop is open: every dof moves, and the page shows how far
-        names = self._solver.independent(q)
+        if not self.closed(q):
+            return known  # every dof moves, and the page shows how far loops are open
         index = {name: i for i, name in enumerate(self._graph.dof_names)}
-        return np.array([index[name] for name in names if index[name] in set(known.tolist())], dtype=np.intp)
+        free = {index[name] for name in self._solver.independent(q)} & set(known.tolist())
+        for _, _, v in self._others:  # a ball is held as a whole or not at all
+            if not free.issuperset(range(v.start, v.stop)):
+                free -= set(range(v.start, v.stop))
+        return np.array(sorted(free), dtype=np.intp)
+
+    def closed(self, q: Array) -> bool:
+        """Whether all loops and couplings are closed at q; those of a tree are."""
+        if self._solver is None:
+            return True
+        return Constraints(self._graph, self._graph.state(q=q)).opening <= self._solver.tolerance
+
+    def assembled(self, q: Array) -> Array:
+        """Coordinates near q at which loops and couplings are closed, within the limits."""
+        return q if self._solver is None else self._solver.assemble(q, limits=True)
 
     def told(self, q: Array) -> list[dict[str, Any]]:
         """The sliders as data: name, unit, limits, value, and the number of the dof."""
         values, units = self.values(q), "".join(self._graph.layout.units.hinge)
-        return [
+        self.last = [
             {
                 "name": self._graph.dof_names[i], "number": int(i), "unit": "m" if units[i] == "m" else "rad",
                 "lower": float(self._lower[i]), "upper": float(self._upper[i]), "value": float(values[i]),
             }
             for i in self.free(q)
         ]  # fmt: skip
+        return self.last
 
     def moved(self, q: Array, name: str, value: float) -> Array:
         """Coordinates with a dof at a value. Closed loops stay closed, the other independent dofs where they are.
@@ -97,8 +114,13 @@ class Sliders:
         if not low - margin <= value <= high + margin:
             raise StateError(f"dof {name!r} goes from {low:.6g} to {high:.6g}, so it cannot be at {value:.6g}.")
         value = min(max(value, low), high)
-        closed = self._solver is not None and len(free) < int(np.isfinite(self.values(q)).sum())
-        return self._along(q, i, value, [names[j] for j in free]) if closed else self._set(q, i, value)
+        tied = self._solver is not None and self.closed(q)
+        return self._along(q, i, value, self._held(free)) if tied else self._set(q, i, value)
+
+    def _held(self, free: npt.NDArray[np.intp]) -> list[str]:
+        """What stays where it is: dofs by name, a ball by its hinge."""
+        balls = {i: body.hinge_name for body, _, v in self._others for i in range(v.start, v.stop)}
+        return list(dict.fromkeys(balls.get(int(i), self._graph.dof_names[i]) for i in free))
 
     def _set(self, q: Array, i: int, value: float) -> Array:
         q = np.array(q)

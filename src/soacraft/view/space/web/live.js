@@ -13,7 +13,7 @@ async function refresh() {                // the scene, anew
   try {
     const given = await request("scene");
     if (gl) show(given); else start(given);
-    sliders((dof, value) => request("move", {dof, value}));
+    sliders((dof, value) => request("move", {dof, value}), () => request("assemble"));
     say("");
     await look(picked);                   // what has moved meanwhile
   } catch (error) { say(error.message); }
@@ -33,6 +33,13 @@ function live() {
     else if (one) one.good(message.answer);
   };
   listeners.pick.push(body => look(body).catch(error => say(error.message)));
+  if (window.parent === window) return;   // within another page of this machine: it lights bodies up, and is told of picks
+  window.addEventListener("message", e => {
+    const told = e.source === window.parent && e.data;
+    if (told && told.soacraft === "light" && Array.isArray(told.bodies) && data) light(told.bodies.filter(Number.isInteger));
+  });
+  const above = (location.ancestorOrigins || ["*"])[0];
+  listeners.pick.push(body => window.parent.postMessage({soacraft: "pick", body}, above));
 }
 grips.push(e => {                         // with ctrl held, a body is pulled by a spring
   if (!data.pull || !e.ctrlKey) return null;

@@ -4,7 +4,7 @@ function say(text) {
   at("said").textContent = text;          // whatever it holds, it is text
   at("said").hidden = !text;
 }
-function sliders(move) {                  // those of the present data
+function sliders(move, close) {           // those of the present data; what closes loops that are open
   mover = move;
   dofs = (data.dofs || []).map(dof => {
     const label = document.createElement("label"), name = document.createElement("span");
@@ -20,6 +20,12 @@ function sliders(move) {                  // those of the present data
   });
   at("moves").replaceChildren(...dofs.map(x => x.label));
   at("moves").hidden = !dofs.length;
+  if (data.open && close) {
+    const button = document.createElement("button");
+    Object.assign(button, {id: "assemble", textContent: "close the loops"});
+    button.addEventListener("click", () => close().then(() => say(""), error => say(error.message)));
+    at("moves").prepend(button);
+  }
 }
 async function send(one) {                // one request at a time; of those meanwhile the last counts
   if (one.busy) return;
