@@ -114,6 +114,16 @@ def test_a_closed_chain_says_why_it_cannot_move(browser):
         assert np.array_equal(mb.q, q)
 
 
+def test_open_loops_are_closed_by_a_button(browser):
+    mb = sc.load("five_bar")
+    with sc.view.scene(mb).serve() as live:
+        browser.open(live.url)
+        browser.until("document.querySelectorAll('#moves input').length === 6")
+        browser.run("document.getElementById('assemble').click()")
+        browser.until("document.querySelectorAll('#moves input').length === 3")
+        assert browser.run("document.getElementById('assemble')") is None
+
+
 def test_a_body_is_pulled_while_it_is_simulated(browser):
     mb = sc.load("double_pendulum")
     scene = sc.view.scene(mb)
