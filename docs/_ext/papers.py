@@ -51,8 +51,8 @@ ITEMS = (
     Item("000", "section 1", "the lines of the introduction", "listings('introduction')"),
     Item("000", "section 1", "g may be any connected sub-tree",
          "identity((m := massmat(sc.operators(g.subgraph(['link3', 'link4', 'link5'])))) * m.inv)"),
-    Item("000", "section 1", "flexible bodies", "there(sc.flexible)",
-         "no flexible bodies; an SKOModel of your own has any blocks"),
+    Item("000", "section 1", "flexible bodies: the same expressions",
+         "identity((m := massmat(sc.operators(flexible_arm()))) * m.inv)"),
     Item("000", "section 1", "closed graphs by constraint embedding",
          "identity((m := massmat(sc.operators(bars))) * m.inv)"),
     Item("000", "section 1", "O(N) products, nothing dense", "massmat(s).cost().at(n=100) == 500"),
@@ -171,7 +171,8 @@ ITEMS = (
          "'linearize generalized_jacobian disturbance_jacobian reroot'.split()))"),
     Item("002", "extensions", "geared and prescribed motion",
          "there(g.add_geared_hinge, sc.dynamics.mixed_dynamics)"),
-    Item("002", "extensions", "flexible bodies", "there(sc.flexible)", "no flexible bodies"),
+    Item("002", "extensions", "flexible bodies",
+         "identity((m := massmat(sc.operators(flexible_arm()))) * m.inv)"),
     Item("002", "applications", "parameter sensitivities: masses, lengths, axes",
          "difference(sc.analysis.parameter_derivatives(g, 'mass_matrix', lengths, g.q), by_lengths())"),
     Item("002", "applications", "optimization of parameters", "counterbalanced()"),
@@ -303,6 +304,17 @@ def below(x: Any) -> bool:
 def slope(expr: Any, found: Any) -> bool:
     """Whether an expression is the derivative along the third hinge."""
     return bool((expr.diff("link3") - found).is_zero())
+
+
+def flexible_arm() -> Any:
+    """A beam of two modes on a pin, with a body at its tip."""
+    fx, mb = sc.flexible, sc.Multibody("arm")
+    fe = fx.beam(1.0, fx.Tube(0.05, 0.002), fx.Elastic(70e9, 0.33, 2700.0), 4)
+    fe.interface("root", at=(0, 0, 0))
+    fe.interface("tip", at=(1, 0, 0))
+    mb.add_body("beam", None, sc.Pin((0, 0, 1)), modal=fx.reduce(fe, ["root", "tip"], modes=2), hinge_node="root")
+    mb.add_body("hand", "beam/tip", sc.Pin((0, 1, 0)), sc.Inertia(1.0, (0.1, 0, 0), 0.1 * np.eye(3)))
+    return mb
 
 
 def by_differences() -> Any:
@@ -514,8 +526,8 @@ def refused(call: Any) -> bool:
 FUNCTIONS = {
     f.__name__: f
     for f in (
-        massmat, identity, below, slope, by_differences, printed_phi, listings, slides, architecture, own_elements,
-        by_lengths, counterbalanced, fitted, own_kernel, inertial_force, gathered, dense_mass_matrix, three_solvers,
+        massmat, identity, below, slope, flexible_arm, by_differences, printed_phi, listings, slides, architecture,
+        own_elements, by_lengths, counterbalanced, fitted, own_kernel, inertial_force, gathered, dense_mass_matrix, three_solvers,
         closed_dynamics, changed_topology, closed, closed_formula, assembled, told, between_frames, refused, there,
     )
 }  # fmt: skip

@@ -7,3 +7,7 @@ rates that a(k) and b(k) take.
 from soacraft.model.modal.data import ModalData, ModalNode
 
 __all__ = ["ModalData", "ModalNode"]
+
+
+def __dir__() -> list[str]:
+    return __all__
