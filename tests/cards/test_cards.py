@@ -13,6 +13,7 @@ from soacraft.kinematics import report
 from soacraft.loops import TreeAugmented
 from soacraft.markup import Html, paragraph
 from soacraft.model.tree.parts.import_report import ReportBuilder
+from soacraft.ops.identities import Identity
 from soacraft.sim import Propagator
 
 #: All that a card is made of.
@@ -122,6 +123,7 @@ def shown():
         "contact step": contacts.steps[-1],
         "optimum": Optimum((HOSTILE,), np.ones(1), 0.5, 2.0, True, HOSTILE, 7, "given", (HOSTILE,)),
         "identified": hostile_identified(),
+        "identity": Identity(HOSTILE, "004 Eq. 15", lambda s: s.phi, lambda s: s.psi),
         "identities": sc.identities,
         "papers": sc.papers(),
         "models": sc.models(),
@@ -159,8 +161,8 @@ def test_every_card_has_the_one_style(pages):
 @pytest.mark.parametrize(
     "name",
     ["model", "sub-graph", "tree", "state", "vector", "poses", "twists", "health", "import", "derivative", "loops",
-     "result", "hinge forces", "optimum", "identified", "propagator", "propagator report", "run", "distances",
-     "contacts", "contact step"],
+     "result", "hinge forces", "optimum", "identified", "identity", "propagator", "propagator report", "run",
+     "distances", "contacts", "contact step"],
 )  # fmt: skip
 def test_names_are_shown_as_they_are(texts, name):
     assert HOSTILE in texts[name] or repr(HOSTILE)[1:-1] in texts[name]

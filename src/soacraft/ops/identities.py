@@ -78,6 +78,10 @@ class Identity:
     def _repr_latex_(self) -> str:
         return f"${self.relation.latex}$"
 
+    def _repr_html_(self) -> str:
+        text = markup.paragraph(markup.code(self.relation.text))
+        return card(self.name, markup.paragraph(markup.math(self.relation.latex)), text, markup.paragraph(_where(self)))
+
 
 def _listed(name: str, source: str) -> Identity:
     return next(x for x in IDENTITIES if (x.name, x.source) == (name, source))

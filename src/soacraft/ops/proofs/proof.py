@@ -33,7 +33,7 @@ class Step:
 @dataclass(frozen=True)
 class Proof:
     """What `prove` found: true with its steps, false with the reason. Prints in short; `full()` is the whole, and a
-    notebook shows LaTeX.
+    notebook shows the formula of each step.
     """
 
     left: Operator
