@@ -96,6 +96,33 @@ def test_forces_that_jump_are_not_called_stiff(method):
     assert len(p.advance_to(40 * h)) == 41
 
 
+@pytest.mark.parametrize(("stiffness", "is_stiff"), [(1e6, False), (1e7, True)])
+@pytest.mark.parametrize("by", ["compiled", "python", "rollout"])
+def test_a_spring_that_pushes_one_way(stiffness, is_stiff, by):
+    """A load of 1 kg put on a spring that only pushes: h w is 1 and 3.2, where it would hop higher and higher, with
+    flights in between in which all is well."""
+    mb = sc.Multibody("load", gravity=(0, 0, -9.81))
+    mb.add_body("load", None, sc.Prismatic((0, 0, 1)), sc.Inertia.box(1.0, (0.3, 0.2, 0.1)))
+    mb.root.add_node("floor", sc.Pose(translation=(0, 0, -1)))
+    if by != "python":
+        mb.add_spring("stop", "inertial/floor", "load", stiffness, length=(1.0, 100.0))
+    p = sc.sim.Propagator(mb, integrator="rk4", step=1e-3)
+    if by == "python":
+        p.add(lambda t, state: stiffness * np.maximum(-state.q, 0.0))
+    assert ("steps: compiled" in str(p.report())) == (by != "python")
+
+    def highest():
+        if by == "rollout":
+            return p.rollout([[0.0], [0.0]], [0.0], steps=300)[0].max()
+        return p.advance_to(0.3).q.max()
+
+    if is_stiff:
+        with pytest.raises(SimulationError, match=r"stability limits the steps of 'rk4' to 0.00089 s"):
+            highest()
+    else:
+        assert highest() < 1e-9
+
+
 def test_a_motion_that_grows_by_itself_is_not_called_stiff():
     """A pushed slide, x'' = 1e4 x, in steps that its growth makes long: exp(100 t) is the motion."""
     mb = sc.Multibody("pushed", gravity=(0, 0, 0))

@@ -10,9 +10,10 @@ not called stiff.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from soacraft import dynamics as dyn
 from soacraft.errors import SimulationError, SoacraftError
@@ -20,7 +21,7 @@ from soacraft.model.sizes.measure import measure_of
 from soacraft.model.tree.multibody import Multibody
 from soacraft.sim.closed import Closed
 from soacraft.sim.integrators.steps import Method
-from soacraft.sim.system import Mechanism
+from soacraft.sim.system import Mechanism, has_passive
 from soacraft.spatial.checks import Array
 
 #: Rows do not fit where coordinates miss the mean of the velocities by more than this part of it, and by more than the
@@ -30,9 +31,9 @@ _MISSED, _SMALL = 1e-2, 1e-9
 _FAST, _LEAST = 1.0, 1e-4
 #: By how much such modes may grow.
 _GROWTH = 10.0
-#: The last rows of a stretch, which are compared; states of a stretch at which J is asked; rows of a stretch.
-_ROWS, _STATES, _STRETCH = 8, 16, 128
-#: The last rows of a stretch of a rollout, and states whose derivatives are computed together.
+#: Rows of a stretch, and states of it at which J is asked.
+_STRETCH, _STATES = 128, 8
+#: The last rows of a stretch of a rollout without springs, and states whose derivatives are computed together.
 _FEW, _TOGETHER = 3, 256
 
 
@@ -52,7 +53,8 @@ class Stability:
         self._t: list[Array] = []
         self._x: list[Array] = []
         self._new = 0  # rows since the last look
-        self._growth = 0.0  # its logarithm, since rows do not fit
+        self._growth = 0.0  # its logarithm,
+        self._calm = 0  # and rows since it was seen last
 
     def begin(self, problem: Mechanism, t: float, x: Array) -> None:
         """Go on from a row: after those before, if it is the last of them."""
@@ -75,60 +77,66 @@ class Stability:
         if not self._new:
             return
         t, x, new = np.concatenate(self._t), np.concatenate(self._x), self._new
-        self._t, self._x, self._new = [t[-_ROWS:]], [x[-_ROWS:]], 0
+        self._t, self._x, self._new = [t[-1:]], [x[-1:]], 0
         nq, _, nv = problem.sizes
-        if len(t) < 2 or fit(problem.mb, t[-_ROWS:], x[-_ROWS:, :nq], x[-_ROWS:, nq : nq + nv]):
-            self._growth = 0.0
-            return
-        grown, first = self._grown(problem, t[-new - 1 :], x[-new - 1 :])
-        self._growth = self._growth + grown if grown > 0.0 else 0.0
-        if self._growth > np.log(_GROWTH):
-            raise Stiff(limit(self._method, problem, *first))
-
-    def _grown(self, problem: Mechanism, t: Array, x: Array) -> tuple[float, tuple[float, Array, float]]:
-        """The logarithm of the growth in all steps between rows of what is too fast for them, and where it begins."""
-        h = np.diff(t)
-        at = np.unique(np.linspace(0, len(h) - 1, _STATES).astype(int))
-
-        def rate(i: int) -> float:
-            return growth(self._method, problem, t[i], x[i], h[i])
-
-        start = float(t[at[0]]), x[at[0]], float(h[at[0]])
-        if max(map(rate, {at[0], at[len(at) // 2], at[-1]})) <= 0.0:
-            return 0.0, start
-        rates = [rate(i) for i in at]
-        first = at[int(np.argmax(np.array(rates) > 0.0))]
-        return float(np.mean(rates)) * len(h), (float(t[first]), x[first], float(h[first]))
+        t, x = t[-new - 1 :], x[-new - 1 :]
+        steps = some_of(missed(problem.mb, t, x[:, :nq], x[:, nq : nq + nv]))
+        rates = [growth(self._method, problem, t[i], x[i], t[i + 1] - t[i]) for i in steps.which]
+        grown = float(np.mean(rates)) * steps.number if rates else 0.0
+        self._calm = 0 if grown > 0.0 else self._calm + new
+        self._growth = self._growth + grown if self._calm <= _STRETCH else 0.0
+        if grown > 0.0 and self._growth > np.log(_GROWTH):
+            i = steps.which[int(np.argmax(np.array(rates) > 0.0))]
+            raise Stiff(limit(self._method, problem, t[i], x[i], t[i + 1] - t[i]))
 
 
-def fit(mb: Multibody, t: Array, q: Array, v: Array) -> Any:
-    """Whether coordinates of rows (..., n, nq) move by the mean of their velocities; False of what rolls. O(n nv)."""
+class Steps(NamedTuple):
+    """Some steps of a stretch that are to be looked at, and how many there are."""
+
+    which: list[int]
+    number: int
+
+
+def some_of(off: npt.NDArray[np.bool_]) -> Steps:
+    """From the first to the last."""
+    steps = np.flatnonzero(off)
+    at = np.unique(np.linspace(0, len(steps) - 1, _STATES).astype(int)) if len(steps) else np.zeros(0, dtype=int)
+    return Steps(steps[at].tolist(), len(steps))
+
+
+def missed(mb: Multibody, t: Array, q: Array, v: Array) -> Any:
+    """Steps between rows (..., n, nq) that do not move coordinates by the mean of the velocities, (..., n - 1); all of
+    what rolls. O(n nv)."""
+    h = np.diff(t)[:, None]
     if not all(x.hinge.holonomic for x in mb.bodies):
-        return np.zeros(q.shape[:-2], dtype=bool)
-    unit, half = measure_of(mb, q.reshape(-1, mb.nq)[0]).dofs, 0.5 * np.diff(t)[:, None]
+        return np.broadcast_to(h[:, 0] > 0.0, (*q.shape[:-2], len(h)))
+    if not q.size or not len(h):
+        return np.zeros((*q.shape[:-2], len(h)), dtype=bool)
+    unit = measure_of(mb, q.reshape(-1, mb.nq)[0]).dofs
     ends = (np.ascontiguousarray(x).reshape(-1, mb.nq) for x in (q[..., :-1, :], q[..., 1:, :]))
     before, after = v[..., :-1, :], v[..., 1:, :]
     with np.errstate(over="ignore", invalid="ignore"):
-        moved = mb.difference(*ends).reshape(before.shape)
-        missed = np.abs(moved - half * (before + after)).sum(axis=-2) * unit
-        way = (half * (np.abs(before) + np.abs(after))).sum(axis=-2) * unit
-        return (missed <= np.maximum(_MISSED * way, _SMALL * way.max(axis=-1, keepdims=True))).all(axis=-1)
+        off = np.abs(mb.difference(*ends).reshape(before.shape) - 0.5 * h * (before + after)) * unit
+        way = (np.abs(before) + np.abs(after)) * (0.5 * h * unit)
+        fits = off <= np.maximum(_MISSED * way, _SMALL * way.max(axis=-1, keepdims=True))
+    return ~fits.all(axis=-1) & (h[:, 0] > 0.0)
 
 
 def check_rollout(mb: Multibody, closed: Closed | None, method: Method, h: float, Q: Array, V: Array) -> None:
-    """Raise `Stiff` where the rows of a rollout, (count, steps + 1, nq or nv), are none of the motion."""
+    """Raise `Stiff` where the rows of a rollout, (count, steps + 1, nq or nv), are none of the motion. All of them are
+    looked at where the model has springs and dampers, else some."""
     rows = Q.shape[1]
     if not method.limited or rows < 2 or not len(Q) or not mb.nv:
         return
-    t, suspect = h * np.arange(rows, dtype=np.float64), np.zeros(len(Q), dtype=bool)
+    t, off = h * np.arange(rows, dtype=np.float64), np.zeros((len(Q), rows - 1), dtype=bool)
+    few = _STRETCH + 1 if has_passive(mb) else _FEW
     for end in [*range(_STRETCH, rows, _STRETCH), rows]:
-        last = slice(max(0, end - _FEW), end)
-        suspect |= ~fit(mb, t[last], Q[:, last], V[:, last])
-    which = np.flatnonzero(suspect)
-    if closed is None and len(which):
-        for few in np.array_split(which, 1 + len(which) // _TOGETHER):
-            suspect[few] = ~np.logical_and(*(_calm(mb, h, Q[few, k], V[few, k]) for k in (0, -1)))
-    for i in np.flatnonzero(suspect):
+        last = slice(max(0, end - few), end)
+        off[:, last.start : end - 1] |= missed(mb, t[last], Q[:, last], V[:, last])
+    suspects = np.flatnonzero(off.any(axis=-1))
+    if closed is None and len(suspects):
+        suspects = _stiff_ones(mb, h, Q, V, [(i, k) for i in suspects.tolist() for k in some_of(off[i]).which])
+    for i in suspects:
         stability, problem = Stability(method), Mechanism(mb, closed=closed)
         try:
             for first in range(0, rows, _STRETCH):
@@ -138,6 +146,14 @@ def check_rollout(mb: Multibody, closed: Closed | None, method: Method, h: float
             stability.look(problem)
         except Stiff as stiff:
             raise Stiff(f"state {i} of the rollout of {mb.name!r}: {stiff}") from None
+
+
+def _stiff_ones(mb: Multibody, h: float, Q: Array, V: Array, places: list[tuple[int, int]]) -> npt.NDArray[np.int64]:
+    """Which states of a rollout of a tree have a mode that may be too fast, at one of some of their rows."""
+    state, row = np.array(places).T
+    parts = np.array_split(np.arange(len(state)), 1 + len(state) // _TOGETHER)
+    calm = np.concatenate([_is_calm(mb, h, Q[state[x], row[x]], V[state[x], row[x]]) for x in parts])
+    return np.unique(state[~calm])
 
 
 def growth(method: Method, problem: Mechanism, t: float, x: Array, h: float) -> float:
@@ -195,10 +211,13 @@ def _bound(J: Array, nt: int) -> float:
     return float(_least_norm(*(_norm(x) for x in parts)))
 
 
-def _calm(mb: Multibody, h: float, q: Array, v: Array) -> Any:
+def _is_calm(mb: Multibody, h: float, q: Array, v: Array) -> Any:
     """Whether no mode of a tree is too fast for a step, at each of many states: by the bound of
     [[-ad_v/2, I], [dvdot/dq, dvdot/dv]]."""
-    in_q, in_v, _ = dyn.forward_dynamics_derivatives(mb, q, v, np.zeros(mb.nv))
+    try:
+        in_q, in_v, _ = dyn.forward_dynamics_derivatives(mb, q, v, np.zeros(mb.nv))
+    except SoacraftError:  # one of them has none, as where a spring gets slack
+        return np.zeros(len(q), dtype=bool)
     unit = measure_of(mb, q[0]).dofs
     push, drag = (_norm(unit[:, None] * x / unit) for x in (in_q, in_v))
     return h * _least_norm(np.abs(unit * v).sum(axis=-1), np.ones(len(q)), push, drag) < _FAST

@@ -57,7 +57,7 @@ class Mechanism:
         self.edition = 0
         """How often a load was replaced."""
         self.parameters = mb.parameters
-        self._judged = mb.parameters, _has_passive(mb)
+        self._judged = mb.parameters, has_passive(mb)
         self.holds = Holding(self, [x for x in self._loads if getattr(x, "switches", False)])  # type: ignore[misc]
         given = prescribed is not None and bool(prescribed.dofs)
         self._prescribed = (prescribed or Prescribed(mb)) if given or self.holds.all else None
@@ -98,7 +98,7 @@ class Mechanism:
     def has_passive(self) -> bool:
         """Whether the model has springs, dampers and the like now."""
         if self._judged[0] != self.mb.parameters:
-            self._judged = self.mb.parameters, _has_passive(self.mb)
+            self._judged = self.mb.parameters, has_passive(self.mb)
         return self._judged[1]
 
     @property
@@ -382,6 +382,7 @@ class Mechanism:
         return np.concatenate([unit, travels, unit * rate, np.full(len(work), np.inf)])
 
 
-def _has_passive(mb: Multibody) -> bool:
+def has_passive(mb: Multibody) -> bool:
+    """Whether a model has springs, dampers and the like."""
     springs = any(x.passive.stiffness.any() or x.passive.damping.any() for x in mb.bodies)
     return springs or len(mb.tendons) > 0 or mb.layout.has_links or any(x.gravity_compensation for x in mb.bodies)
