@@ -275,6 +275,56 @@ def test_a_large_island(monkeypatch):
         np.testing.assert_allclose(x.impulses, y.impulses, rtol=0, atol=1e-6 * np.abs(y.impulses).max())
 
 
+def balls_in_a_row(count=30):
+    """On a floor, pushed together from both ends: the forces of the floor and of each other are too many by a few."""
+    mb = sc.Multibody("row", gravity=(0, 0, -9.81))
+    mb.root.add_geometry(sc.Geometry("floor", "plane"))
+    q, v = [], []
+    for k in range(count):
+        body = mb.add_body(f"ball{k}", None, sc.Free(), sc.Inertia(1.0, moment=0.004 * np.eye(3)))
+        body.add_geometry(sc.Geometry("skin", "sphere", (0.1,)))
+        q += [0.0, 0.0, 0.0, 1.0, 0.2 * k, 0.0, 0.1]
+        v += [0.0, 0.0, 0.0, 0.3 * ((k == 0) - (k == count - 1)), 0.0, 0.0]
+    mb.set_state(q, v)
+    return mb
+
+
+def plate_and_balls(count=52):
+    """A plate in free fall that balls fall on: each has a force of its own."""
+    mb = sc.Multibody("plate", gravity=(0, 0, 0))
+    plate = mb.add_body("plate", None, sc.Free(), sc.Inertia(10.0, moment=10.0 * np.eye(3)))
+    plate.add_geometry(sc.Geometry("skin", "box", (20.0, 2.0, 0.2)))
+    q, v = [0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0], [0.0] * 6
+    for k in range(count):
+        body = mb.add_body(f"ball{k}", None, sc.Free(), sc.Inertia(1.0, moment=0.004 * np.eye(3)))
+        body.add_geometry(sc.Geometry("skin", "sphere", (0.1,)))
+        q += [0.0, 0.0, 0.0, 1.0, 0.3 * (k - count / 2), 0.1 * (k % 5), 0.2]
+        v += [0.0, 0.0, 0.0, 0.1 * (k % 3), 0.0, -1.0 - 0.01 * k]
+    mb.set_state(q, v)
+    return mb
+
+
+@pytest.mark.parametrize(("make", "unique"), [(balls_in_a_row, False), (plate_and_balls, True)])
+def test_whether_the_forces_of_a_large_island_are_the_only_ones(make, unique, monkeypatch):
+    """Not by their number alone, which is less than that of the dofs."""
+
+    def made():
+        p = sc.sim.Propagator(make(), integrator="moreau", step=0.002)
+        touch = sc.sim.Contact(friction=0.6, tolerance=1e-12)
+        p.add(touch)
+        return p.advance_to(0.002), touch.steps
+
+    r, (step,) = made()
+    assert is_compiled(r)
+    assert 150 < 3 * len(step.pairs) < len(r.v[0])
+    in_python(monkeypatch)
+    other, (told,) = made()
+    assert step.unique == told.unique == unique
+    np.testing.assert_allclose(r.v, other.v, rtol=0, atol=1e-11)
+    if unique:
+        np.testing.assert_allclose(step.impulses, told.impulses, rtol=0, atol=1e-9)
+
+
 def test_a_heap_settles_by_its_islands():
     """Three layers of balls, more rows than a dense problem takes: solved to the tolerance, the weight carried."""
     mb = sc.Multibody("heap", gravity=(0, 0, -9.81))
