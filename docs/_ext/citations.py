@@ -110,7 +110,7 @@ def _identities() -> Iterator[Use]:
 
 def _docstrings() -> Iterator[Use]:
     for module in _modules():
-        if module.__name__ in (table.__name__, vectors.__name__):
+        if module.__name__ in (table.__name__, vectors.__name__, "soacraft.citations"):
             continue
         paper = "000" if module.__name__.startswith("soacraft.pycraft") else None
         for name, thing in _public(module):

@@ -68,6 +68,7 @@ def test_functions_are_found_by_their_shortest_name(ext):
     assert ("004 Eq. 4", "`soacraft.recursions.gather`") in where
     assert ("004 Eq. 26", "`soacraft.diag_of`") in where
     assert ("000 Eq. 24", "operator `K`") in where
+    assert not any("soacraft.citations" in place for _, place in where)  # its examples cite, and carry nothing out
 
 
 @pytest.mark.parametrize("page", ["equations", "operators", "vectors", "identities", "hinges", "models", "papers"])
