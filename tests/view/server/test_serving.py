@@ -214,13 +214,14 @@ def test_what_is_no_request_gets_a_message(server, message, id, text):
         assert ask(way, id=2, verb="add", a=1, b=1)["answer"] == 2
 
 
-def test_errors_are_messages(server):
+def test_errors_are_messages(server, caplog):
     with talk(server) as way:
         told = ask(way, id=1, verb="refuse")["error"]
         assert told == {"kind": "SpaceError", "text": "cannot form H * D?", "place": 4}
         for verb, kind in (("broken", "KeyError"), ("leave", "RuntimeError"), ("strange", "TypeError")):
             told = ask(way, id=1, verb=verb)["error"]
             assert told == {"kind": "fault", "text": f"a mistake inside soacraft, please report it: {kind}."}
+        assert [x.exc_info[0] for x in caplog.records] == [KeyError, RuntimeError, TypeError]  # not told
         told = ask(way, id=1, verb="large")["error"]
         assert told["text"].endswith("bytes, and 1,000,000 are the most; ask for less.")
 

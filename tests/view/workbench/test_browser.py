@@ -101,6 +101,12 @@ def test_expressions_sliders_and_blocks(browser):
         type_line(browser, MASS_MATRIX)
         assert browser.run("document.querySelector('#answers > li:last-child math').textContent") == "HϕMϕ*H*"
         assert np.allclose(table(browser), sc.dynamics.mass_matrix(mb, mb.q), rtol=1e-4)
+        # a body that is picked in the scene is the one of the tree
+        wait(lambda: in_scene(browser, "document.querySelectorAll('#bodies button').length") == 2)
+        in_scene(browser, "document.querySelectorAll('#bodies button')[1].click()")
+        lit = "[...document.querySelectorAll('#tree [aria-selected=true]')].map(x => x.firstChild.textContent)"
+        wait(lambda: browser.run(lit) == ["lower"])
+        in_scene(browser, "document.querySelectorAll('#bodies button')[1].click()")
         # a slider of the scene moves the model, and the numbers follow
         wait(lambda: in_scene(browser, "document.querySelectorAll('#moves input').length") == 2)
         before = scene_pixels(browser)
@@ -113,7 +119,6 @@ def test_expressions_sliders_and_blocks(browser):
         unlit = scene_pixels(browser)
         cell = box_of("#answers > li:last-child rect.cell")
         browser.click(*browser.run(f"(b => [b.left + b.width / 2, b.top + b.height / 2])({cell})"))
-        lit = "[...document.querySelectorAll('#tree [aria-selected=true]')].map(x => x.firstChild.textContent)"
         assert browser.run(lit) == ["upper"]
         browser.until("document.querySelector('#answers > li:last-child').textContent.includes('block [upper, upper]')")
         wait(lambda: (np.abs(scene_pixels(browser) - unlit).max(axis=2) > 50).mean() > 0.001)

@@ -13,7 +13,7 @@ from threading import Thread, current_thread
 from types import TracebackType
 from typing import Any, Self
 
-from soacraft.errors import ViewError
+from soacraft.errors import SoacraftError, ViewError
 from soacraft.view.drawing.extras import extra
 from soacraft.view.server.gate import Gate
 from soacraft.view.server.limits import Limits
@@ -24,8 +24,10 @@ from soacraft.view.server.work import Work
 Page = Callable[[str], str]
 
 _LOG = logging.getLogger("soacraft.view.server")
-_LOG.addHandler(logging.NullHandler())
-_LOG.propagate = False  # strangers at the door are no news to a notebook
+#: Strangers at the door are no news to a notebook.
+_DOOR = logging.getLogger("soacraft.view.server.door")
+_DOOR.addHandler(logging.NullHandler())
+_DOOR.propagate = False
 _HEADERS = {
     "Cache-Control": "no-store",
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -111,7 +113,7 @@ class Serving:
             server = await self._sockets.serve(
                 self._talk, self._gate.host, self._gate.port, process_request=self._request, compression=None,
                 max_size=most.message, open_timeout=most.opening, close_timeout=most.opening, server_header=None,
-                logger=_LOG,
+                logger=_DOOR,
             )  # fmt: skip
         except (OSError, OverflowError, UnicodeError) as error:
             ready.set_exception(error if isinstance(error, OSError) else OSError(str(error)))
@@ -143,7 +145,7 @@ class Serving:
         try:
             text = self._page(nonce)
         except Exception as error:
-            _LOG.exception("the page")
+            _LOG.exception("the page cannot be made")
             return self._respond(HTTPStatus.INTERNAL_SERVER_ERROR, f"{type(error).__name__}: {error}\n")
         return self._respond(HTTPStatus.OK, text, "text/html", nonce)
 
@@ -186,8 +188,8 @@ class Serving:
                 most = self._limits.answer
                 data = await self._work.run(lambda: answer(number, handler.answer(request), most))
             except Exception as error:
-                if not isinstance(error, ViewError):
-                    _LOG.debug("a request", exc_info=error)
+                if not isinstance(error, SoacraftError):  # the page is told its kind alone
+                    _LOG.error("a request failed inside soacraft", exc_info=error)
                 data = fault(asked, error)
             await connection.send(data)
         except self._sockets.ConnectionClosed:

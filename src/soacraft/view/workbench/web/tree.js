@@ -44,6 +44,7 @@ function showScene(address) {
   sceneOrigin = address ? new URL(address).origin : "";
   if (address) at("scene").src = address;
 }
+at("scene").addEventListener("load", () => light([]));   // so that the scene knows the page around it
 window.addEventListener("message", event => {
   if (event.origin === sceneOrigin && event.source === at("scene").contentWindow && event.data.soacraft === "pick" && items[event.data.body]) choose(event.data.body);
 });
