@@ -1,4 +1,4 @@
-"""Flexible bodies: finite-element models of beams and frames, read or given, and their reduction to modes."""
+"""Flexible bodies: finite-element models of beams, frames and solids, made or given, and their reduction to modes."""
 
 from soacraft.flexible.beams import beam
 from soacraft.flexible.compare import EffectiveMass, effective_mass, mac
@@ -13,6 +13,7 @@ from soacraft.flexible.reduction import reduce
 from soacraft.flexible.reference import rereference
 from soacraft.flexible.reports import Report, report
 from soacraft.flexible.sections import Circle, Rectangle, Section, Tube
+from soacraft.flexible.solids import solid
 
 __all__ = [
     "Circle",
@@ -34,6 +35,7 @@ __all__ = [
     "report",
     "rereference",
     "shapes",
+    "solid",
     "substructure",
 ]
 

@@ -26,6 +26,7 @@ from soacraft.spatial.rotations import skew
 
 if TYPE_CHECKING:
     from soacraft.flexible.elements import BeamElement
+    from soacraft.flexible.solids import Solid
 
 Sparse: TypeAlias = "csr_array[np.float64, tuple[int, int]]"
 
@@ -47,7 +48,7 @@ def times(A: Sparse, X: Array) -> Array:
 class FEModel:
     """A finite-element model: nodes (n, 3) with 3 or 6 dofs each, stiffness K, and mass by points.
 
-    Made by `beam`, `frame`, `matrices`. Name its interfaces with `interface`, then `reduce` it.
+    Made by `beam`, `frame`, `solid`, `matrices`. Name its interfaces with `interface`, then `reduce` it.
 
     >>> import soacraft.flexible as fx
     >>> fe = fx.beam(2.0, fx.Tube(0.05, 0.002), fx.Elastic(70e9, 0.33, 2700.0), elements=4)
@@ -67,12 +68,13 @@ class FEModel:
         *,
         dofs: int = 6,
         elements: Sequence[BeamElement] = (),
+        solid: Solid | None = None,
         names: Mapping[str, int] | None = None,
         notes: Iterable[str] = (),
     ) -> None:
         self.nodes, self.K, self.points, self.masses, self.field = frozen(nodes), K, frozen(points), masses, field
         self.dofs, self.elements, self.names = dofs, tuple(elements), dict(names or {})
-        self.notes = tuple(notes)
+        self.solid, self.notes = solid, tuple(notes)
         self.interfaces: dict[str, Interface] = {}
         self.carried: list[tuple[int, Array]] = []
         """Nodes that carry point masses, and where these are relative to them; their points are the last ones."""

@@ -37,3 +37,8 @@ class Elastic:
     def G(self) -> float:
         """The shear modulus, E / (2 (1 + nu))."""
         return self.E / (2.0 * (1.0 + self.nu))
+
+    @property
+    def lame(self) -> float:
+        """Lame's first constant, E nu / ((1 + nu) (1 - 2 nu))."""
+        return self.E * self.nu / ((1.0 + self.nu) * (1.0 - 2.0 * self.nu))

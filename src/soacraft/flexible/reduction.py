@@ -23,6 +23,7 @@ from soacraft.flexible.fe import FEModel, read_node, times
 from soacraft.flexible.interfaces import Interface, find_interface
 from soacraft.flexible.moments import field_moments, rigid_mass, shapes_at_points
 from soacraft.flexible.second import SecondOrder, second_order
+from soacraft.flexible.unit_loads import unit_loads
 from soacraft.model.modal import ModalData, ModalNode
 from soacraft.spatial.checks import Array
 from soacraft.spatial.pose import Pose
@@ -93,7 +94,8 @@ def reduce(
         turn, kinds = _diagonal(K, moments["M"])
         X, K = X @ turn, _symmetric(turn.T @ K @ turn)
         moments = field_moments(fe.points, fe.masses, shapes_at_points(fe, X))
-    second, said = _second(fe, X, chosen, geometric)
+    Z = basis.X @ turn if orthonormal else basis.X
+    second, said = _second(part, X, Z, method, geometric)
     kept = [read_node(fe, i) for i in (nodes if isinstance(nodes, Iterable) else [nodes])]
     return ModalData(
         **moments,
@@ -101,7 +103,7 @@ def reduce(
         D=modal_damping(K, moments["M"], damping),
         S=None if second is None else second.S,
         T=None if second is None else second.T,
-        nodes=_nodes(part, chosen, X, basis.X if not orthonormal else basis.X @ turn, second, kept),
+        nodes=_nodes(part, X, Z, second, kept),
         kinds=kinds,
         points=fe.nodes.copy(),
         shapes=X.reshape(len(fe.nodes), fe.dofs, -1)[:, :3].copy(),
@@ -178,29 +180,35 @@ def _diagonal(K: Array, M: Array) -> tuple[Array, tuple[str, ...]]:
 
 
 def _second(
-    fe: FEModel, X: Array, chosen: list[Interface], geometric: bool | None
+    part: Partition, X: Array, Z: Array, method: str, geometric: bool | None
 ) -> tuple[SecondOrder | None, str]:
+    """The second-order displacement where the model has one, and a note."""
     if geometric is False:
         return None, "no geometric stiffening: it was switched off"
-    if not fe.elements:
-        if geometric:
-            raise ModelError("geometric=True needs an FE model of beams, this one has matrices; use geometric=False.")
-        return None, "no geometric stiffening: the FE model has matrices alone"
+    fe, chosen = part.fe, part.chosen
     several = next((x.name for x in chosen[1:] if x.by != "node"), None)
-    if several is not None:
-        if geometric:
-            raise ModelError(f"geometric=True needs interfaces of one node, {several!r} has more; use geometric=False.")
-        return None, f"no geometric stiffening: interface {several!r} is of several nodes"
-    return second_order(fe, X, chosen[0].nodes), "geometric stiffening by the second-order displacement of beams"
+    if fe.elements and several is None:
+        return second_order(fe, X, chosen[0].nodes), "geometric stiffening by the second-order displacement of beams"
+    if fe.solid is not None and method not in ("free", "rubin") and not fe.carried:
+        return unit_loads(part, fe.solid, X, Z), "geometric stiffening by geometric stiffness of unit loads"
+    if fe.elements:
+        why, cure = f"interface {several!r} is of several nodes", "name single nodes"
+    elif fe.solid is None:
+        why, cure = "the FE model has matrices alone", "make it with fx.beam, fx.frame or fx.solid"
+    elif fe.carried:
+        why, cure = "point masses on a solid", "add them as bodies"
+    else:
+        why, cure = "free modes of a solid", "reduce with 'craig_bampton' or 'fixed', then fx.rereference(data, 'mean')"
+    if geometric:
+        raise ModelError(f"geometric=True cannot be met: {why}; {cure}, or use geometric=False.")
+    return None, f"no geometric stiffening: {why}"
 
 
-def _nodes(
-    part: Partition, chosen: list[Interface], X: Array, Z: Array, second: SecondOrder | None, kept: list[int]
-) -> dict[str, ModalNode]:
+def _nodes(part: Partition, X: Array, Z: Array, second: SecondOrder | None, kept: list[int]) -> dict[str, ModalNode]:
     nodes = {}
-    for k, each in enumerate(chosen):
-        motion = Z[part.interface(k)]
-        nodes[each.name] = _node(np.array(each.at), motion, second, each.nodes[0])
+    for k, each in enumerate(part.chosen):
+        index = each.nodes[0] if part.fe.elements else k
+        nodes[each.name] = _node(np.array(each.at), Z[part.interface(k)], second, index)
     for i in kept:
         if part.fe.dofs == 3:
             raise ModelError(f"FE node {i} has no turns, as a node of a body has; name an interface by='RBE3' there.")

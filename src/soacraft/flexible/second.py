@@ -38,7 +38,8 @@ RUNNING = _running()
 
 @dataclass(frozen=True, eq=False)
 class SecondOrder:
-    """Moments S (n, n, 3), T (n, n, 3, 3) of phi2, and gam2, lam2 of all nodes, (nodes, 3, n, n) each."""
+    """Moments S (n, n, 3), T (n, n, 3, 3) of phi2, and gam2, lam2 (k, 3, n, n) of all nodes of beams, or of all
+    interfaces of a solid."""
 
     S: Array
     T: Array
