@@ -527,8 +527,9 @@ FUNCTIONS = {
     f.__name__: f
     for f in (
         massmat, identity, below, slope, flexible_arm, by_differences, printed_phi, listings, slides, architecture,
-        own_elements, by_lengths, counterbalanced, fitted, own_kernel, inertial_force, gathered, dense_mass_matrix, three_solvers,
-        closed_dynamics, changed_topology, closed, closed_formula, assembled, told, between_frames, refused, there,
+        own_elements, by_lengths, counterbalanced, fitted, own_kernel, inertial_force, gathered, dense_mass_matrix,
+        three_solvers, closed_dynamics, changed_topology, closed, closed_formula, assembled, told, between_frames,
+        refused, there,
     )
 }  # fmt: skip
 
