@@ -1,5 +1,6 @@
 """Flexible bodies: finite-element models of beams, frames and solids, made or given, and their reduction to modes."""
 
+from soacraft.flexible.archives import read, save
 from soacraft.flexible.beams import beam
 from soacraft.flexible.compare import EffectiveMass, effective_mass, mac
 from soacraft.flexible.fe import FEModel
@@ -8,6 +9,7 @@ from soacraft.flexible.functions import shapes
 from soacraft.flexible.given import matrices
 from soacraft.flexible.interfaces import Interface
 from soacraft.flexible.materials import Elastic
+from soacraft.flexible.matrix_files import read_matrix
 from soacraft.flexible.pieces import substructure
 from soacraft.flexible.reduction import reduce
 from soacraft.flexible.reference import rereference
@@ -31,9 +33,12 @@ __all__ = [
     "frame",
     "mac",
     "matrices",
+    "read",
+    "read_matrix",
     "reduce",
     "report",
     "rereference",
+    "save",
     "shapes",
     "solid",
     "substructure",
