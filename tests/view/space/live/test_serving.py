@@ -214,3 +214,16 @@ def test_loops_are_closed_from_the_page_and_then_fewer_dofs_move():
             page.event("changed")
         data = page.ask("scene")["answer"]
         assert (data["open"], len(data["dofs"])) == (False, 3)
+
+
+def test_a_mistake_of_ours_does_not_end_the_page(monkeypatch):
+    mb = sc.load("double_pendulum")
+    with sc.view.scene(mb).serve() as live, Page(live) as page:
+        data = page.ask("scene")["answer"]
+        with monkeypatch.context() as broken:
+            broken.setattr("soacraft.view.space.live.serving.frame", lambda *_: 1 / 0)
+            mb.q = [0.1, 0.0]
+            text = page.event("problem")["text"]
+            assert text == "a mistake inside soacraft, please report it: ZeroDivisionError."
+        mb.q = [0.2, 0.0]
+        assert angle(page.frame(data["version"]), mb) == np.float32(0.2)

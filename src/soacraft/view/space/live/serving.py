@@ -144,10 +144,15 @@ class LiveScene:
         except StaleError:  # the structure changes just now: it will be told
             self.refresh()
         except SoacraftError as problem:
-            if str(problem) != self._problem:
-                self._problem = str(problem)
-                self._serving.send("problem", {"text": self._problem})
+            self._say(str(problem))
+        except Exception as fault:  # the thread goes on: the next state may be fine
+            self._say(f"a mistake inside soacraft, please report it: {type(fault).__name__}.")
         return None
+
+    def _say(self, problem: str) -> None:
+        if problem != self._problem:
+            self._problem = problem
+            self._serving.send("problem", {"text": problem})
 
     # -- answers ---------------------------------------------------------------------------------------------------
 
