@@ -20,6 +20,9 @@ from soacraft.errors import ConvergenceError, StateError
 from soacraft.spatial.checks import Array
 
 Accept = Literal["raise", "warn", "report"]
+#: A natural map of this part of b, of the contacts that have to act, is rounding; and what a tolerance is relative to
+#: is no larger part of b than this, for that reason.
+_NOTHING, _SLOW = 1e-14, 1e-2
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,8 +30,9 @@ class Impulses:
     """Impulses p and velocities u = S p + b of a contact problem, and how well they obey its laws.
 
     `residual` is that of the natural map p - Proj_K(p - u - |u_t| n), in units where every block has unit compliance,
-    relative to b; contacts that do not move each other (islands of S) are judged each by its own b. `state` tells of
-    each law "open", "stick", "slip" or "hold". `unique` is False where other impulses give the same motion: then these
+    relative to its value at p = 0, which is that of the contacts that have to act: how fast others open does not count.
+    Contacts that do not move each other (islands of S) are judged each by its own. `state` tells of each law
+    "open", "stick", "slip" or "hold". `unique` is False where other impulses give the same motion: then these
     are the ones of least norm.
     """
 
@@ -108,9 +112,10 @@ class Problem:
     ) -> Impulses:
         """Impulses that obey the laws, to `tolerance` (see `Impulses.residual`). O(rows^3) a step, few steps.
 
-        "cone" has the exact cones: Gauss-Seidel and Newton, else an interior point method. "pyramid" has `directions`
-        of sliding and solves a linear complementarity problem by Lemke's pivots; its `residual` is that of the cone, so
-        it tells what the pyramid costs. `start` is a guess of p, which does not change the answer beyond tolerance.
+        "cone" has the exact cones: Gauss-Seidel and Newton, else an interior point method, else the fixed point of
+        associated problems, which are convex (De Saxce). "pyramid" has `directions` of sliding and solves a linear
+        complementarity problem by Lemke's pivots; its `residual` is that of the cone, so it tells what the pyramid
+        costs. `start` is a guess of p, which does not change the answer beyond tolerance.
         Above the tolerance it raises `ConvergenceError`, or warns, or only reports, as `otherwise` says.
         """
         if method not in ("cone", "pyramid"):
@@ -137,24 +142,26 @@ class Problem:
                 text = (
                     f"{len(self.laws)} contacts were not solved to {tolerance:g}: residual {result.residual:.2e} after "
                     f"{result.interior} interior, {result.newton} Newton and {result.proximal} proximal steps; "
-                    f"the worst is {self._worst(x, result.p)}; take a shorter step or otherwise='report'"
+                    f"the worst is {self._worst(x, result.p, tolerance)}; take a shorter step or otherwise='report'"
                 )
                 if otherwise == "raise":
                     raise ConvergenceError(text)
                 warnings.warn(text, RuntimeWarning, stacklevel=2)
             return result
         p, pivots = solve_pyramid(x, directions)
-        return self._result(x, p, float(_violations(x, p).max(initial=0.0)), unique=True, pivots=pivots)
+        residual = float(_violations(x, p, tolerance).max(initial=0.0))
+        return self._result(x, p, tolerance, residual, unique=True, pivots=pivots)
 
     def _cones(self, x: Scaled, guess: Array, tolerance: float) -> Impulses:
         p = np.ascontiguousarray(guess)
         effort = solve_cones(x.kinds, x.rows, x.bounds, x.S, np.ascontiguousarray(x.b), tolerance, p)
-        return self._result(x, p, *effort)
+        return self._result(x, p, tolerance, *effort)
 
     def _result(
         self,
         x: Scaled,
         phat: Array,
+        tolerance: float,
         residual: float,
         sweeps: int = 0,
         newton: int = 0,
@@ -166,17 +173,19 @@ class Problem:
         p = np.zeros(len(self.b))
         p[x.kept] = x.factor * phat
         u = self.S @ p + self.b
-        return Impulses(p, u, residual, self._states(x, phat), unique, sweeps, newton, interior, proximal, pivots)
+        state = self._states(x, phat, tolerance)
+        return Impulses(p, u, residual, state, unique, sweeps, newton, interior, proximal, pivots)
 
-    def _worst(self, x: Scaled, p: Array) -> str:
+    def _worst(self, x: Scaled, p: Array, tolerance: float) -> str:
         """The law that is met worst, by name or number."""
-        who = int(x.owner[int(np.argmax(_violations(x, p[x.kept] / x.factor)))])
+        who = int(x.owner[int(np.argmax(_violations(x, p[x.kept] / x.factor, tolerance)))])
         return repr(self.laws[who].name or f"number {who}")
 
-    def _states(self, x: Scaled, phat: Array) -> tuple[str, ...]:
+    def _states(self, x: Scaled, phat: Array, tolerance: float) -> tuple[str, ...]:
         states = ["hold" if isinstance(law, Bilateral) else "open" for law in self.laws]
         at = 0
-        for kind, rows, bound, owner, size in zip(x.kinds, x.rows, x.bounds, x.owner, _sizes(x), strict=True):
+        sizes = _sizes(x, tolerance)
+        for kind, rows, bound, owner, size in zip(x.kinds, x.rows, x.bounds, x.owner, sizes, strict=True):
             mine = phat[at : at + rows]
             at += int(rows)
             if kind == CONE and mine[0] > 1e-9 * size:
@@ -187,10 +196,9 @@ class Problem:
         return tuple(states)
 
 
-def _violations(x: Scaled, phat: Array) -> Array:
-    """Of each block the largest entry of the natural map, relative to b of its island, in scaled units."""
-    u = x.S @ phat + x.b
-    worst, at = [0.0] * len(x.rows), 0
+def _natural_map(x: Scaled, phat: Array, u: Array) -> Array:
+    """Of each block the largest entry of p - Proj(p - u - |u_t| n), in scaled units."""
+    worst, at = np.zeros(len(x.rows)), 0
     for i, (kind, rows, bound) in enumerate(zip(x.kinds, x.rows, x.bounds, strict=True)):
         mine = slice(at, at + int(rows))
         at += int(rows)
@@ -204,17 +212,25 @@ def _violations(x: Scaled, phat: Array) -> Array:
                 y = np.zeros_like(y)
         elif kind == BOX:
             y = np.clip(y, -bound, bound)
-        worst[i] = float(np.abs(phat[mine] - y).max())
-    return np.array(worst) / _sizes(x)
+        worst[i] = np.abs(phat[mine] - y).max()
+    return worst
 
 
-def _sizes(x: Scaled) -> Array:
-    """Of each block the largest |b| of those that S ties to it, 1 where that is zero."""
+def _violations(x: Scaled, phat: Array, tolerance: float) -> Array:
+    """Of each block its natural map, relative to what that of its island is without impulses."""
+    return _natural_map(x, phat, x.S @ phat + x.b) / _sizes(x, tolerance)
+
+
+def _sizes(x: Scaled, tolerance: float) -> Array:
+    """Of each block what the natural map of its island is measured by: the largest without impulses, and at least the
+    rounding of b, of the blocks that have to act; 1 where none has (`measure` of the core)."""
     blocks = np.repeat(np.arange(len(x.rows)), x.rows)
     i, j = np.nonzero(x.S)
     tied = coo_array((np.ones(len(i)), (blocks[i], blocks[j])), shape=(len(x.rows), len(x.rows)))
     island = connected_components(tied, directed=False)[1]
+    acts, speed = _natural_map(x, np.zeros(len(x.b)), x.b), np.zeros(len(x.rows))
+    np.maximum.at(speed, blocks, np.abs(x.b))
     size = np.zeros(len(x.rows))
-    np.maximum.at(size, island[blocks], np.abs(x.b))
-    found = size[island]
-    return np.where(found > 0.0, found, 1.0)
+    np.maximum.at(size, island, np.maximum(acts, np.where(acts > 0.0, min(_NOTHING / tolerance, _SLOW) * speed, 0.0)))
+    size = size[island]
+    return np.where(size > 0.0, size, 1.0)

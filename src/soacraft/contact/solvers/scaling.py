@@ -1,9 +1,10 @@
 """Contact problems without units: every cone a unit cone, every block divided by the root of its own compliance.
 
 With p = F phat / s and u = F^-1 s uhat, F the coefficients of friction of each row (1 for a normal) and s the root of
-S of the normal row of a block:  uhat = (F S F / s s) phat + F b / s.  phat and uhat are then square roots of
-energies, and cones are |phat_t| <= phat_n. Rows of friction without a coefficient have no impulse and are left out, as
-are boxes of no size.
+the largest F S F of the rows of a block:  uhat = (F S F / s s) phat + F b / s.  phat and uhat are then square roots of
+energies, no compliance is above 1, and cones are |phat_t| <= phat_n. (The compliance of a normal alone may be next to
+nothing, as of two links that a hinge joins.) Rows of friction without a coefficient have no impulse and are left out,
+as are boxes of no size.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ def scaled(S: Array, b: Array, laws: Sequence[Law]) -> Scaled:
                 f"contact {law.name or number!r}: {what} at {abs(speed):.3g} m/s and no force can stop them: both are "
                 "fixed or prescribed along the normal; let one of them move, or leave the pair out"
             )
-        size = float(diagonal[mine[0]]) ** 0.5
+        size = max(f * f * float(diagonal[i]) for i, f in rows) ** 0.5
         kind = CONE if isinstance(law, Cone) else BOX if isinstance(law, Bounded) else FREE
         bound = law.limit * size if isinstance(law, Bounded) else 0.0
         blocks.append((kind, len(rows), bound, number))

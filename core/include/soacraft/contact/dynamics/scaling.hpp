@@ -1,5 +1,5 @@
 // Contact problems without units, as contact/solvers/scaling.py has them: every cone a unit cone, every block divided by the
-// root of its own compliance. With p = F phat / s and u = F^-1 s uhat:  uhat = (F S F / s s) phat + F b / s.
+// root of its largest compliance. With p = F phat / s and u = F^-1 s uhat:  uhat = (F S F / s s) phat + F b / s.
 //
 // Rows that move no node together are islands, each solved and judged alone: small ones with their S, others by their rows.
 #pragma once
@@ -46,12 +46,13 @@ public:
                 if (law.kind == complementarity::BOX || speed >= 0.0) continue;
                 return false;
             }
-            Kept kept{number, std::sqrt(diagonal[0]), 0, {}};
+            Kept kept{number, 0.0, 0, {}};
             for (index i = 0; i < law.rows; ++i) {
                 const double friction = i > 0 ? law.friction[i - 1] : 1.0;
                 if (!(friction > 0.0 && diagonal[i] > 0.0)) continue;
-                kept.row[kept.rows++] = i;
+                kept.row[kept.rows++] = i, kept.size = std::fmax(kept.size, friction * friction * diagonal[i]);
             }
+            kept.size = std::sqrt(kept.size);
             kept_.push_back(kept);
             join(rows, block);
         }
@@ -69,7 +70,7 @@ public:
     // p (n) <- the impulses for b, from those it holds; whether they are good to `tolerance`.
     bool solve(const double* b, double tolerance, double* p, index n) {
         complementarity::Options options;
-        options.tolerance = tolerance;
+        options.tolerance = tolerance_ = tolerance;
         outcome = {0, 0, 0, 0, 0, true};
         for (std::size_t k = 0; k < count_; ++k) {
             Island& each = islands_[k];
@@ -90,8 +91,8 @@ public:
         to.assign(laws, OPEN);
         for (std::size_t k = 0; k < count_; ++k) {
             const Island& each = islands_[k];
-            double size = 0.0;
-            for (const double x : each.b) size = std::fmax(size, std::fabs(x));
+            const auto blocks = static_cast<index>(each.blocks.size()), n = static_cast<index>(each.b.size());
+            const double size = complementarity::measure({n, each.blocks.data(), blocks, nullptr, each.b.data()}, tolerance_);
             for (std::size_t i = 0; i < each.blocks.size(); ++i) {
                 const complementarity::Block& block = each.blocks[i];
                 const double* mine = each.p.data() + block.first;
@@ -113,7 +114,7 @@ private:
 
     struct Kept {
         std::size_t law;
-        double size;  // the root of its own compliance
+        double size;  // the root of its largest compliance
         index rows, row[complementarity::WIDEST];
     };
     struct Island {
@@ -130,6 +131,7 @@ private:
     std::vector<complementarity::Piece> pieces_;
     std::vector<Island> islands_;
     std::size_t count_ = 0;
+    double tolerance_ = 1;
     complementarity::Islands dense_;
     complementarity::SparseSolver sparse_;
 

@@ -6,7 +6,8 @@
 //     (W^2 + (I + n w*) S) dp = W d + (I + n w*) r,   ds = (I + n w*)(S dp - r),   w = s_t / |s_t|,
 //     l o d = sigma mu e - l o l - (W dp_0) o (W^-1 ds_0),   r = s - S p - b - |s_t| n           (Mehrotra's corrector).
 // W^2 is positive definite, so forces that are not unique do no harm. A box has two slacks, bound - p and bound + p. It ends
-// where numbers near the walls cancel: Newton's method on the natural map goes on from there (solver.hpp).
+// where numbers near the walls cancel: Newton's method on the natural map goes on from there (solver.hpp). Without the terms of
+// |s_t| it solves the associated problem, which is convex, from anywhere (fixed_point.hpp).
 #pragma once
 
 #include <vector>
@@ -59,7 +60,7 @@ inline double cone_step(const double* x, const double* dx, index d) {
 class InteriorPoint {
   public:
     // p <- the best point met; the largest entry of its natural map. Stops at `wanted`.
-    double solve(const Problem& x, double wanted, double size, index most, bool careful, double* p, index& steps) {
+    double solve(const Problem& x, double wanted, double size, index most, double* p, index& steps) {
         n = x.rows;
         for (auto* each : {&s, &u, &r, &F, &dp, &ds, &rhs, &correction, &best}) each->assign(n, 0);
         K.resize(n * n), W.resize(n * WIDEST), l.resize(n), slip.resize(x.count), exchange.resize(n);
@@ -73,13 +74,15 @@ class InteriorPoint {
             if (residual < least) least = residual, std::copy(p, p + n, best.begin());
             if (residual <= wanted || i == most) break;
             ++steps;
-            if (!advance(x, careful, p)) break;
+            if (!advance(x, p)) break;
         }
         std::copy(best.begin(), best.end(), p);
         return least;
     }
 
   private:
+    static constexpr double ANCHOR = 1e-9;  // of rows that hold, which may say the same twice: their steps are a little shorter
+
     index n = 0;
     std::vector<double> s, u, r, F, dp, ds, rhs, correction, best, K, W, l, slip;
     std::vector<double> above, below, up, down;  // of boxes: bound - p, bound + p, and the velocities that press on them
@@ -90,7 +93,10 @@ class InteriorPoint {
         for (index c = 0; c < x.count; ++c) {
             const Block& block = x.blocks[c];
             for (index i = 0; i < block.rows; ++i) p[block.first + i] = 0;
-            if (block.kind == CONE) p[block.first] = s[block.first] = size;
+            if (block.kind == CONE) {  // on the central path of p o s = size^2, where s is near what it will be if that is open
+                s[block.first] = std::fmax(size, 2 * norm(x.b + block.first, block.rows));
+                p[block.first] = size / s[block.first] * size;
+            }
             if (block.kind == BOX) above[c] = below[c] = block.bound, up[c] = down[c] = size;
         }
     }
@@ -106,17 +112,17 @@ class InteriorPoint {
         return count > 0 ? sum / static_cast<double>(count) : 0;
     }
 
-    bool advance(const Problem& x, bool careful, double* p) {
+    bool advance(const Problem& x, double* p) {
         const double mu = gap(x, p);
         if (!scale(x, p)) return false;
         if (!lu_factor(K.data(), n, 0, exchange.data())) return false;
         std::fill(correction.begin(), correction.end(), 0);
         direction(x, 0);
         const double reach = std::fmin(1, longest(x, p));
-        const double sigma = std::fmax(std::pow(1 - reach, 3), careful ? 0.3 : 1e-8);
-        if (!careful) second_order(x);
+        const double sigma = std::fmax(std::pow(1 - reach, 3), 1e-8);
+        second_order(x);
         direction(x, sigma * mu);
-        const double t = std::fmin(1, (careful ? 0.8 : 0.99) * longest(x, p));
+        const double t = std::fmin(1, 0.99 * longest(x, p));
         for (index i = 0; i < n; ++i) {
             if (!std::isfinite(dp[i]) || !std::isfinite(ds[i])) return false;
             p[i] += t * dp[i], s[i] += t * ds[i];
@@ -136,7 +142,7 @@ class InteriorPoint {
             const index f = block.first, d = block.rows;
             double w[WIDEST] = {};
             if (block.kind == CONE) {
-                slip[c] = norm(s.data() + f + 1, d - 1);
+                slip[c] = x.associated ? 0 : norm(s.data() + f + 1, d - 1);
                 if (slip[c] > 0)
                     for (index i = 1; i < d; ++i) w[i] = s[f + i] / slip[c];
                 if (!nesterov_todd(p + f, s.data() + f, d, W.data() + f * WIDEST, l.data() + f)) return false;
@@ -157,6 +163,8 @@ class InteriorPoint {
                     for (index j = 0; j < d; ++j) K[(f + i) * n + f + j] += dot(w2 + i * d, w2 + j * d, d);  // W is symmetric
             } else if (block.kind == BOX) {
                 K[f * n + f] += up[c] / above[c] + down[c] / below[c];
+            } else {
+                K[f * n + f] += ANCHOR;
             }
         }
         return true;

@@ -4,9 +4,9 @@
 //     box    |p| <= bound; u < 0 where p = bound, u > 0 where p = -bound, u = 0 between      dry friction of hinges
 //     free   u = 0                                                    rows of closures that were not eliminated
 //
-// It is judged without units: a block is divided by sqrt(S_cc), after which impulses and velocities are square roots of
-// energies. The residual is that of the natural map  F(p) = p - Proj(p - u - |u_t| n),  the largest entry, relative to that
-// of b.
+// It is judged without units: a block is divided by the root of its largest S_ii, after which impulses and velocities are square
+// roots of energies. The residual is that of the natural map  F(p) = p - Proj(p - u - |u_t| n),  the largest entry, relative to the one
+// without impulses, F(0): to what has to act. Contacts that are open by themselves do not count there, however fast they open.
 #pragma once
 
 #include <cmath>
@@ -18,6 +18,8 @@ namespace soacraft {
 namespace complementarity {
 
 constexpr double ROUNDING = 2.2e-16;
+constexpr double NOTHING = 1e-14;  // a natural map of this part of b of what has to act is rounding
+constexpr double SLOW = 1e-2;      // and what the tolerance is relative to is no larger part of b than this, for that reason
 
 enum Kind : index { CONE = 0, BOX = 1, FREE = 2 };
 
@@ -32,6 +34,7 @@ struct Problem {
     index count;
     const double* S;  // rows x rows, symmetric
     const double* b;
+    bool associated = false;  // cones without the term |u_t| n: a convex program, whose slips lift off
 };
 
 // u <- S p + b
@@ -51,7 +54,7 @@ inline double natural_map(const Problem& x, const double* p, const double* u, do
         const Block& block = x.blocks[c];
         const index f = block.first, d = block.rows;
         double y[WIDEST] = {};
-        const double slip = block.kind == CONE ? norm(u + f + 1, d - 1) : 0;
+        const double slip = block.kind == CONE && !x.associated ? norm(u + f + 1, d - 1) : 0;
         for (index i = 0; i < d; ++i) y[i] = p[f + i] - u[f + i] - (i == 0 ? slip : 0);
         const bool inside = block.kind == FREE || (block.kind == BOX ? std::fabs(y[0]) <= block.bound : norm(y + 1, d - 1) <= y[0]);
         if (block.kind == CONE)
@@ -65,6 +68,27 @@ inline double natural_map(const Problem& x, const double* p, const double* u, do
         }
     }
     return worst + ROUNDING * most;
+}
+
+// What the natural map is measured by, where it is to be `tolerance` of that: its largest entry without impulses, and at least
+// what rounding of b would be, of the blocks that have to act; 1 where none has.
+inline double measure(const Problem& x, double tolerance) {
+    double size = 0, most = 0;
+    for (index c = 0; c < x.count; ++c) {
+        const Block& block = x.blocks[c];
+        const double *b = x.b + block.first, speed = norm(b, block.rows);
+        double acts = 0;  // of p = 0 in this block
+        if (block.kind == CONE) {
+            const double slip = norm(b + 1, block.rows - 1);
+            // inside the cone F is b + |b_t| n; outside it is (1, w) / 2 times -b_n, what is above the wall
+            if (b[0] < 0) acts = -b[0] - slip >= slip ? std::fmax(-b[0] - slip, slip) : -0.5 * b[0];
+        } else {
+            acts = block.kind == FREE ? std::fabs(b[0]) : std::fmin(std::fabs(b[0]), block.bound);
+        }
+        if (acts > 0) size = std::fmax(size, acts), most = std::fmax(most, speed);
+    }
+    size = std::fmax(size, std::fmin(NOTHING / tolerance, SLOW) * most);
+    return size > 0 ? size : 1;
 }
 
 // The impulse `next` of one block with the others held, where p gives it the velocity u; A: its own block of S, with `stride`.

@@ -1,32 +1,30 @@
 // Contact problems solved to rounding.
 //
-// If all that touches can hold, or all but what opens, that is the answer (held.hpp). Else sweeps of Gauss-Seidel and Newton's method on the natural
-// map, which is enough for most; else an interior point method, polished by Newton's; else many sweeps; else proximal steps,
-// each a problem with S + eps. Newton's matrix is
-//     J = I - D + D (S + n w* S_t),    D the derivative of the projection, w = u_t / |u_t|;
-// a step must lower |F|. Where forces are not unique (S is singular on what touches) those of least norm are given.
+// If all that touches can hold, or all but what opens, that is the answer (held.hpp). Else sweeps of Gauss-Seidel and Newton's
+// method on the natural map (newton.hpp), which is enough for most; else an interior point method, polished by Newton's; else
+// proximal steps, each a problem with S + eps; else the fixed point of convex problems (fixed_point.hpp). A step of Newton's method
+// must lower |F|. Where forces are not unique (S is singular on what touches) those of least norm are given.
 // O(rows^3) a step.
 #pragma once
 
 #include <algorithm>
 #include <limits>
 
+#include "fixed_point.hpp"
 #include "held.hpp"
-#include "interior.hpp"
 
 namespace soacraft {
 namespace complementarity {
 
 constexpr double SINGULAR = 1e-10;  // pivots of S this small relative to its diagonal are rounding
-constexpr index SWEEPS_OF_A_ROUND = 200;
 constexpr double ALMOST = 1e-3;   // forces that hold all rows but for this part of b
 constexpr double START = 1e-3;    // eps of the first sweeps where forces are not unique
 constexpr double NEAREST = 1e-1;  // of the eps of forces of least norm: for the nearest that solve the problem itself
 
 struct Options {
     double tolerance = 1e-10;
-    index outer = 40, rounds = 2, sweeps = 8, newton = 12, interior = 40, patience = 30;
-    double least = 1e-11, most = 1e-1;  // eps
+    index sweeps = 8, newton = 12, interior = 40;
+    double least = 1e-11, most = 1e-4;  // eps
     double spread = 1e-6;               // eps for forces of least norm
 };
 
@@ -43,10 +41,8 @@ class Solver {
         const index n = x.rows;
         u.resize(n), F.resize(n), trial.resize(n), step.resize(n), best.resize(n), J.resize(n * n), pivot.resize(n);
         shifted.resize(n * n), moved.resize(n), aim.resize(n);
-        double size = 0;
-        for (index i = 0; i < n; ++i) size = std::fmax(size, std::fabs(x.b[i]));
+        const double size = measure(x, options.tolerance);
         Outcome out = {0, 0, 0, 0, 0, true};
-        if (size == 0) size = 1;
         const double wanted = options.tolerance * size;
         velocity(x, p, u.data());
         double least = natural_map(x, p, u.data(), F.data());
@@ -102,16 +98,19 @@ class Solver {
             std::copy(best.begin(), best.end(), p);
         }
         if (least > wanted) polish(options.least, 1);
-        for (const bool careful : {false, true}) {
-            if (least <= wanted) break;
-            interior.solve(x, wanted, size, options.interior * (careful ? 4 : 1), careful, p, out.interior);
+        if (least > wanted) {
+            interior.solve(x, wanted, size, options.interior, p, out.interior);
             keep();
             for (int i = 0; i < 3 && least > wanted; ++i) polish(options.least, 0);
         }
-        if (least > wanted) patient(x, options, wanted, p, out), keep();
-        double eps = 1e-4;
-        for (; out.outer < options.outer && !(least <= wanted); ++out.outer)
-            eps = polish(eps, options.rounds) <= wanted ? std::fmax(options.least, eps * 0.1) : std::fmin(options.most, eps * 10);
+        const auto proximal = [&] {  // ever longer steps along forces that move nothing
+            for (double eps = options.most; eps >= options.least && least > wanted; eps *= 0.1) {
+                std::copy(best.begin(), best.end(), p);
+                polish(eps, 0);
+            }
+        };
+        proximal();
+        if (least > wanted) fixed_point.solve(x, wanted, size, p, out.outer, out.interior, out.newton), keep(), proximal();
         std::copy(best.begin(), best.end(), p);
         out.unique = unique(x, p);
         if (!out.unique && least <= wanted) least = spread(x, options, wanted, least, p, out);
@@ -124,16 +123,21 @@ class Solver {
     std::vector<index> pivot;
 
     InteriorPoint interior;
+    FixedPoint fixed_point;
     Held held;
+
+    // shifted <- S + eps
+    void soften(const Problem& x, double eps) {
+        std::copy(x.S, x.S + x.rows * x.rows, shifted.begin());
+        for (index i = 0; i < x.rows; ++i) shifted[i * x.rows + i] += eps;
+    }
 
     // p <- the solution of the problem with S + eps and b - eps p in place of S and b: nearest to p where forces are not
     // unique. What is left of that problem.
     double near_point(const Problem& x, const Options& options, double wanted, double eps, index turns, double* p, Outcome& out) {
         const index n = x.rows;
-        for (index i = 0; i < n; ++i) {
-            for (index j = 0; j < n; ++j) shifted[i * n + j] = x.S[i * n + j];
-            shifted[i * n + i] += eps, moved[i] = x.b[i] - eps * p[i];
-        }
+        soften(x, eps);
+        for (index i = 0; i < n; ++i) moved[i] = x.b[i] - eps * p[i];
         return rounds({n, x.blocks, x.count, shifted.data(), moved.data()}, options, wanted, turns, p, out);
     }
 
@@ -160,10 +164,7 @@ class Solver {
     // solve the problem itself.
     void regularised(const Problem& x, const Options& options, double wanted, double* p, Outcome& out) {
         const index n = x.rows;
-        for (index i = 0; i < n; ++i) {
-            for (index j = 0; j < n; ++j) shifted[i * n + j] = x.S[i * n + j];
-            shifted[i * n + i] += options.spread;
-        }
+        soften(x, options.spread);
         // What is left of this problem is divided by eps along forces that do not move.
         const double exactly = std::fmax(1e-6 * wanted, 1e2 * ROUNDING * wanted / options.tolerance);
         const Problem near{n, x.blocks, x.count, shifted.data(), x.b};
@@ -179,10 +180,8 @@ class Solver {
         for (int i = 0; i < 3; ++i) {
             velocity(x, p, u.data());
             if (natural_map(x, p, u.data(), F.data()) <= wanted) return;
-            for (index k = 0; k < n; ++k) {
-                for (index j = 0; j < n; ++j) shifted[k * n + j] = x.S[k * n + j];
-                shifted[k * n + k] += eps, aim[k] = x.b[k] - eps * p[k];
-            }
+            soften(x, eps);
+            for (index k = 0; k < n; ++k) aim[k] = x.b[k] - eps * p[k];
             full_steps({n, x.blocks, x.count, shifted.data(), aim.data()}, options, wanted, p, out);
         }
     }
@@ -195,7 +194,7 @@ class Solver {
         moved.assign(p, p + n);
         for (index i = 0; i < options.newton && !(least <= wanted); ++i) {
             ++out.newton;
-            matrix(x, p);
+            newton_matrix(x, p, u.data(), J.data());
             for (index k = 0; k < n; ++k) step[k] = -F[k];
             if (!lu_factor(J.data(), n, 1e-14, pivot.data())) break;
             lu_solve(J.data(), n, pivot.data(), step.data());
@@ -206,21 +205,6 @@ class Solver {
             else if (residual < 1e-3 * wanted || !std::isfinite(residual)) break;
         }
         std::copy(moved.begin(), moved.end(), p);
-    }
-
-    // Many sweeps from no force at all, with Newton's method from time to time: slow, and often successful where nothing else is.
-    void patient(const Problem& x, const Options& options, double wanted, double* p, Outcome& out) {
-        const index n = x.rows;
-        std::vector<double> at(static_cast<std::size_t>(n), 0.0), moving(static_cast<std::size_t>(n));
-        for (index round = 0; round < options.patience; ++round) {
-            velocity(x, at.data(), moving.data());
-            for (index i = 0; i < SWEEPS_OF_A_ROUND; ++i, ++out.sweeps)
-                if (!complementarity::sweep(x, at.data(), moving.data(), i % 2 == 1)) return;
-            std::copy(at.begin(), at.end(), p);
-            for (int i = 0; i < 2; ++i) near_point(x, options, wanted, options.least, 0, p, out);
-            velocity(x, p, u.data());
-            if (natural_map(x, p, u.data(), F.data()) <= wanted) return;
-        }
     }
 
     // p <- of all forces with this motion those of least norm. What is left of the problem.
@@ -259,7 +243,7 @@ class Solver {
     // One step of Newton's method from p, where u and F are at p; false where none lowers |F|.
     bool improve(const Problem& x, double* p) {
         const index n = x.rows;
-        matrix(x, p);
+        newton_matrix(x, p, u.data(), J.data());
         for (index i = 0; i < n; ++i) step[i] = -F[i];
         if (!lu_factor(J.data(), n, 1e-14, pivot.data())) return false;
         lu_solve(J.data(), n, pivot.data(), step.data());
@@ -277,37 +261,6 @@ class Solver {
         velocity(x, p, u.data());
         natural_map(x, p, u.data(), F.data());
         return false;
-    }
-
-    void matrix(const Problem& x, const double* p) {
-        const index n = x.rows;
-        for (index c = 0; c < x.count; ++c) {
-            const Block& block = x.blocks[c];
-            const index f = block.first, d = block.rows;
-            double y[WIDEST], D[WIDEST * WIDEST], w[WIDEST] = {};
-            for (index i = 0; i < d; ++i) y[i] = p[f + i] - u[f + i];
-            if (block.kind == CONE) {
-                const double slip = norm(u.data() + f + 1, d - 1);
-                y[0] -= slip;
-                if (slip > 0)
-                    for (index i = 1; i < d; ++i) w[i] = u[f + i] / slip;
-                project_cone_rate(y, d, D);
-            } else {
-                D[0] = block.kind == FREE || std::fabs(y[0]) < block.bound ? 1 : 0;
-            }
-            for (index j = 0; j < n; ++j) {
-                double column[WIDEST];
-                for (index i = 0; i < d; ++i) column[i] = x.S[(f + i) * n + j];
-                for (index i = 1; i < d; ++i) column[0] += w[i] * column[i];
-                for (index i = 0; i < d; ++i) {
-                    double sum = 0;
-                    for (index k = 0; k < d; ++k) sum += D[i * d + k] * column[k];
-                    J[(f + i) * n + j] = sum;
-                }
-            }
-            for (index i = 0; i < d; ++i)
-                for (index k = 0; k < d; ++k) J[(f + i) * n + f + k] += (i == k ? 1 : 0) - D[i * d + k];
-        }
     }
 };
 

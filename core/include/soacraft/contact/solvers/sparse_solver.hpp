@@ -24,9 +24,7 @@ public:
         diagonal(rows);
         const SparseProblem x{blocks, &rows, b, 0};
         Outcome out = {0, 0, 0, 0, 0, true};
-        double size = 0;
-        for (index i = 0; i < rows.rows; ++i) size = std::fmax(size, std::fabs(b[i]));
-        if (size == 0) size = 1;
+        const double size = measure(x.laws(), options.tolerance);
         const double wanted = options.tolerance * size;
         double least = judge(x, p);
         best.assign(p, p + n);
