@@ -28,6 +28,15 @@ inline void chart_rate(bool twist, const double* u, const double* w, double* to)
     for (int i = 0; i < 3; ++i) to[i] = w[i] + 0.5 * a[i] + k.c * aa[i];
 }
 
+// w <- exp(-u~) w
+inline void turn_back(const double* u, double* w) {
+    const double t = std::sqrt(u[0] * u[0] + u[1] * u[1] + u[2] * u[2]), half = std::sin(0.5 * t);
+    if (t == 0.0) return;
+    double a[3], aa[3];
+    cross3(u, w, a), cross3(u, a, aa);
+    for (int i = 0; i < 3; ++i) w[i] += 2.0 * half * half / (t * t) * aa[i] - std::sin(t) / t * a[i];
+}
+
 inline bool turns_too_far(const double* u) {
     return !(u[0] * u[0] + u[1] * u[1] + u[2] * u[2] <= LARGEST_TURN * LARGEST_TURN);
 }

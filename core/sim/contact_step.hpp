@@ -18,13 +18,14 @@ public:
 
     ContactStep(const ContactSetting& set, const rigid::Model& model)
         : v(at(model.nv)), force(at(model.nv)), set_(set), model_(model), tree_(model), start_(at(model.count)),
-          poses_(at(set.scene->shapes() * contact::POSE)), held_(at(model.nv)) {}
+          stride_(at(model.nv)), poses_(at(set.scene->shapes() * contact::POSE)), held_(at(model.nv)) {}
 
     // From the start (q0, v0) of a step of length h to its smooth end (q, v_free) at t: false where Python should take it.
     // `pressed`: whether there are impulses.
     bool act(double t, double h, const double* q0, const double* v0, const double* q, const double* v_free, bool& pressed) {
         pressed = false;
         std::memcpy(v.data(), v_free, v.size() * sizeof(double));
+        for (std::size_t i = 0; i < stride_.size(); ++i) stride_[i] = AHEAD * h * std::fabs(v_free[i]);
         std::memset(force.data(), 0, force.size() * sizeof(double));
         tree_.place(q0, v0);
         for (index k = 0; k < model_.count; ++k) start_[at(k)] = {tree_.limb(k).p, tree_.limb(k).V};
@@ -40,18 +41,17 @@ public:
         return solve(t, h, pressed);
     }
 
-    // dq (nv) <- the displacement out of what a step that ends at q would be in. `needed`: whether it is in anything.
+    // dq (nv) <- the displacement out of what a step that ends at q would be in, and not into anything near. `needed`: whether it
+    // is in anything.
     bool way_out(const double* q, const double* v_end, double* dq, bool& needed) {
         needed = false;
         tree_.place(q, v_end);
-        look(0.0);
+        look(reach_);
         b_.clear(), laws_.clear();
-        double deepest = 0.0;
-        for (const Point& x : points_) deepest = x.gap < deepest ? x.gap : deepest;
+        for (const Point& x : points_) needed = needed || x.gap < -RESTING * reach_;
         for (const Stop& s : set_.stops)
-            for (const double gap : {q[s.place] - s.lower, s.upper - q[s.place]}) deepest = gap < deepest ? gap : deepest;
-        if (deepest >= -RESTING * reach_) return true;
-        needed = true;
+            for (const double gap : {q[s.place] - s.lower, s.upper - q[s.place]}) needed = needed || gap < -BEYOND * stride(s);
+        if (!needed) return true;
         if (!tree_.articulate()) return false;
         const contact::Law plain{complementarity::CONE, 1, nullptr, 0.0};
         for (Point& x : points_) {
@@ -61,7 +61,7 @@ public:
         for (const Stop& s : set_.stops)
             for (const double sign : {1.0, -1.0}) {
                 const double gap = sign > 0.0 ? q[s.place] - s.lower : s.upper - q[s.place];
-                if (gap < 0.0) tree_.add(spatial::DofRow{s.dof, sign}), laws_.push_back(plain), b_.push_back(gap);
+                if (gap <= stride(s)) tree_.add(spatial::DofRow{s.dof, sign}), laws_.push_back(plain), b_.push_back(gap);
             }
         if (!begin()) return false;
         problem_.solve(b_.data(), OUT, p_.data(), tree_.rows.rows);
@@ -70,7 +70,7 @@ public:
     }
 
 private:
-    static constexpr double AHEAD = 2.0, TOUCHING = 1e-6, RESTING = 1e-3, OUT = 1e-8;  // those of sim/forces/contact.py, impulses.py
+    static constexpr double AHEAD = 2.0, RESTING = 1e-3, BEYOND = 1e-9, OUT = 1e-8;  // of sim/forces/contact.py, impulses.py
     static constexpr double GAINED = 1e-9;
     static constexpr int HALVINGS = 30;
 
@@ -92,6 +92,9 @@ private:
         const index body = set_.body[at(shape)];
         return body < 0 ? -1 : model_.bodies[body].element;
     }
+
+    // How far a dof with limits may go in this step.
+    double stride(const Stop& s) const { return stride_[at(s.dof)]; }
 
     // A bound on the speed of any point of any shape.
     double fastest() const {
@@ -166,7 +169,7 @@ private:
         middle_.clear();
         for (const Point& x : points_) {
             const double gap = x.gap - 0.5 * h * dot(x.touch.axes[0], relative(x).v);
-            if (!(gap <= TOUCHING * reach_ || x.restitution == 0.0)) continue;
+            if (!(gap <= RESTING * reach_ || x.restitution == 0.0)) continue;
             points_[kept++] = x, middle_.push_back(gap);
         }
         points_.resize(kept);
@@ -179,11 +182,10 @@ private:
 
     // Rows, laws and velocities b without impulses.
     bool rows(const double* q, const double* v_free, double h) {
-        const auto ahead = [&](const Stop& s) { return AHEAD * h * std::fabs(v_free[s.dof]); };
         bool any = !points_.empty() || !set_.rubs.empty();
         for (const Stop& s : set_.stops) {
             const double middle = q[s.place] - 0.5 * h * v_free[s.dof];
-            any = any || middle - s.lower <= ahead(s) || s.upper - middle <= ahead(s);
+            any = any || middle - s.lower <= stride(s) || s.upper - middle <= stride(s);
         }
         if (!any) return true;
         if (!tree_.articulate()) return false;
@@ -207,7 +209,7 @@ private:
             const double middle = q[s.place] - 0.5 * h * v_free[s.dof];
             for (const double sign : {1.0, -1.0}) {
                 const double gap = sign > 0.0 ? middle - s.lower : s.upper - middle;
-                if (!(gap <= ahead(s))) continue;
+                if (!(gap <= stride(s))) continue;
                 tree_.add(spatial::DofRow{s.dof, sign}), laws_.push_back({complementarity::CONE, 1, nullptr, 0.0});
                 b_.push_back(sign * v_free[s.dof] + 2.0 * (gap > 0.0 ? gap : 0.0) / h);
             }
@@ -293,7 +295,7 @@ private:
     const rigid::Model& model_;
     spatial::TreeRows tree_;
     std::vector<Motion> start_;
-    std::vector<double> poses_, held_, numbers_, middle_, bounce_, allowed_, b_, shifted_, change_, p_;
+    std::vector<double> stride_, poses_, held_, numbers_, middle_, bounce_, allowed_, b_, shifted_, change_, p_;
     std::vector<index> places_;
     std::vector<Point> points_;
     std::vector<contact::Law> laws_;

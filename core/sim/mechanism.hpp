@@ -225,6 +225,14 @@ public:
         }
     }
 
+    // v <- the velocities that are the same in the axes of each hinge's parent after its own axes were turned by u.
+    void carry(const double* u, double* v) const {
+        for (const Turning& x : groups_) {
+            rigid::turn_back(u + x.at, v + x.at);
+            if (x.free) rigid::turn_back(u + x.at, v + x.at + 3);
+        }
+    }
+
     // Whether u is within the chart: finite, and no hinge turned too far.
     bool inside(const double* u) const {
         for (const Turning& x : groups_)

@@ -304,6 +304,7 @@ private:
         if (needed) {
             if (!m_.inside(last_.data())) return false;
             m_.move(x1.data(), last_.data(), stage_.data());
+            m_.carry(last_.data(), stage_.data() + nq);
             x1.swap(stage_);
         }
         m_.push(t + h, free_.data(), free_.data() + nq, forces.data(), w_.data());

@@ -5,6 +5,7 @@ from functools import cache
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
+from scipy.spatial.transform import Rotation
 from tests.anchors.reference import unit_quaternions
 
 import soacraft as sc
@@ -195,3 +196,19 @@ def test_rates_of_charts_are_the_inverses_of_right_jacobians(turn):
     u[:3] *= turn / np.linalg.norm(u[:3])
     np.testing.assert_allclose(right_jacobian(u) @ twist_rate(u, w), w, rtol=0, atol=1e-13)
     np.testing.assert_allclose(right_jacobian_of_turn(u[:3]) @ turn_rate(u[:3], w[:3]), w[:3], rtol=0, atol=1e-13)
+
+
+def test_velocities_are_carried_with_a_displacement():
+    """R v of a free or spherical hinge is the same before and after its axes are turned; other velocities stay."""
+    rng = np.random.default_rng(4)
+    mb = sc.Multibody()
+    mb.add_body("base", None, sc.Free(), sc.Inertia(1.0, moment=np.eye(3)))
+    mb.add_body("arm", "base", sc.Pin((0, 0, 1)), sc.Inertia(1.0, moment=np.eye(3)))
+    mb.add_body("ball", "arm", sc.Spherical(), sc.Inertia(1.0, moment=np.eye(3)))
+    q, u, v = mb.integrate(mb.q, rng.normal(size=mb.nv)), 0.3 * rng.normal(size=mb.nv), rng.normal(size=mb.nv)
+    after, carried = mb.integrate(q, u), Coordinates(mb).carry(u, v)
+    for at, dofs in ((slice(0, 4), (slice(0, 3), slice(3, 6))), (slice(8, 12), (slice(7, 10),))):
+        R0, R1 = (Rotation.from_quat(x[at]).as_matrix() for x in (q, after))
+        for mine in dofs:
+            np.testing.assert_allclose(R1 @ carried[mine], R0 @ v[mine], atol=1e-14)
+    assert carried[6] == v[6]

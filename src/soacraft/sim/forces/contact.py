@@ -47,11 +47,11 @@ _AHEAD = 2.0
 _DEEP = 1e-3
 #: Rounds to move out of it, which is linear in each.
 _ROUNDS = 8
-#: A gap that closes within this part of a step is closed.
-_TOUCHING = 1e-6
 #: A gap of less than this part of the way of a step may not close further: points of one face, which rounding holds
 #: apart by nothing, then rest together, and none of them is left out of its share.
 _RESTING = 1e-3
+#: A limit or a length passed by less than this part of the way of a step is not passed.
+_BEYOND = 1e-9
 
 
 class Contact(Touching):
@@ -104,7 +104,7 @@ class Contact(Touching):
         one_sided: Chosen = True,
         law: Restitution = "energy",
         impacts: Order = "simultaneous",
-        tolerance: float = 1e-10,
+        tolerance: float = 1e-8,
         otherwise: Accept = "raise",
         penetration: float | None = None,
     ) -> None:
@@ -124,6 +124,7 @@ class Contact(Touching):
         self._began = False
         self._key: tuple[Any, ...] = ()
         self._reach = 0.0  # how far shapes move in the present step
+        self._stride = np.zeros(0)  # and how far dofs may
 
     @property
     def steps(self) -> list[ContactStep]:
@@ -134,6 +135,7 @@ class Contact(Touching):
         """Take the model and its shapes."""
         super().bind(mb)
         self._dynamics = dyn.Dynamics(mb, ignore_loops=True)
+        self._reach, self._stride = 0.0, np.zeros(mb.nv)
         self.diary = ContactDiary()
         self._force, self._began, self._key, self._compiled = None, False, (), None
         self._follow()
@@ -283,10 +285,10 @@ class Contact(Touching):
         would close within the step may close, not more."""
         q, v_free = end
         reach = h * 2.0 * max(self.scene.fastest(*start), self.scene.fastest(*end))
-        self._reach = reach
+        self._reach, self._stride = reach, _AHEAD * h * np.abs(v_free)
         rows = contact_rows(self.scene, self.surfaces, q, _AHEAD * reach)
         gap = rows.gap - 0.5 * h * (rows.J @ v_free)[rows.normals]  # in the middle of the step
-        keep = np.flatnonzero((gap <= _TOUCHING * reach) | (rows.restitution == 0.0))
+        keep = np.flatnonzero((gap <= _RESTING * reach) | (rows.restitution == 0.0))
         rows, gap = (rows, gap) if len(keep) == len(rows) else (some_points(rows, keep), gap[keep])
         before = np.zeros(len(rows))
         if rows.restitution.any():
@@ -311,28 +313,30 @@ class Contact(Touching):
         return done
 
     def out_of(self, problem: Mechanism, t: float, q: Array) -> Array | None:
-        """The displacement (nv) out of what a step that ends at q would be in, because it struck after its middle; None
-        where it is in nothing."""
-        rows = contact_rows(self.scene, self.surfaces, q, 0.0)
+        """The displacement (nv) out of what a step that ends at q would be in, because it struck after its middle, and
+        not into anything near; None where it is in nothing."""
+        rows = contact_rows(self.scene, self.surfaces, q, self._reach)
         nv = self._mb.nv
-        N, depth = [rows.J[rows.normals]], [np.asarray(rows.gap)]
+        N, gaps, ways = list(rows.J[rows.normals]), list(rows.gap), [_RESTING * self._reach] * len(rows)
         for number, place, lower, upper, _ in self._stops:
             for sign, gap in ((1.0, q[place] - lower), (-1.0, upper - q[place])):
-                if gap < 0.0:
-                    N.append(sign * np.eye(nv)[[number]])
-                    depth.append(np.array([gap]))
+                if gap <= self._stride[number]:
+                    N.append(sign * np.eye(nv)[number])
+                    gaps.append(gap)
+                    ways.append(_BEYOND * self._stride[number])
         for row in self._ties.rows(t, q):
-            if row.closes and row.gap < 0.0:
-                N.append(row.N[None])
-                depth.append(np.array([row.gap]))
-        gaps = np.concatenate(depth)
-        if not len(gaps) or gaps.min() >= -_RESTING * self._reach:
+            way = float(np.abs(row.N) @ self._stride)
+            if row.closes and row.gap <= way:
+                N.append(row.N)
+                gaps.append(row.gap)
+                ways.append(_BEYOND * way)
+        if not any(gap < -way for gap, way in zip(gaps, ways, strict=True)):
             return None
         held = [np.eye(nv)[problem.told]]
         if problem.closed is not None:
             held.append(closures(problem.closed.solver.graph, q)[0])
         inverse = self._dynamics.mass_matrix_inverse(q)
-        return push_out(np.vstack(N), lambda X: np.asarray(inverse @ X), gaps, np.vstack(held))
+        return push_out(np.array(N), lambda X: np.asarray(inverse @ X), np.array(gaps), np.vstack(held))
 
     def _more(
         self, problem: Mechanism, t: float, q: Array, v: Array, h: float

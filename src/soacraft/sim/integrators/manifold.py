@@ -23,6 +23,7 @@ from soacraft.model.hinges import Free, RollingBall, RollingDisc, RollingEllipso
 from soacraft.model.hinges.base import Hinge, has_coordinates, qdot_of
 from soacraft.model.states.tangent import integrate_rates
 from soacraft.model.tree.graph import Graph
+from soacraft.spatial import rotations
 from soacraft.spatial.checks import Array
 from soacraft.spatial.transforms import INVERSE_THIRD
 
@@ -147,6 +148,16 @@ class Coordinates:
             J = integrate_rates(group.hinge, x[group.q_index], u[group.v_index])[1]
             found[group.v_index] = np.linalg.solve(J, w[group.v_index][..., None])[..., 0]
         return found
+
+    def carry(self, u: Array, v: Array) -> Array:
+        """The velocities (nv) that are v in the axes of each hinge's parent, after its own axes were turned by u: those
+        of spherical and free hinges are in their own axes."""
+        carried = np.array(v)
+        for group, _ in self._turning:
+            for at in group.v_index:
+                back = rotations.exp(-u[at[:3]])
+                carried[at] = (v[at].reshape(-1, 3) @ back.T).ravel()
+        return carried
 
     def turn(self, u: Array) -> float:
         """The largest turn of a hinge whose coordinates are a quaternion."""

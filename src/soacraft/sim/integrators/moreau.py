@@ -4,8 +4,8 @@
 
 with p by the contact problem at q_f (EQUATIONS 4.6); where nothing presses the smooth step is kept. What is closed in
 the middle of the step, as its end and the velocity there tell, may not approach further; what is still open may close,
-not more; what struck after the middle is moved out of what it struck. Points that rest keep their gap. Of order four
-while nothing touches, of order one through impacts; a step does not fail for many of them.
+not more; what struck after the middle is moved out of what it struck, and not into what is near. Points that rest keep
+their gap. Of order four while nothing touches, of order one through impacts; a step does not fail for many of them.
 """
 
 from __future__ import annotations
@@ -60,7 +60,9 @@ class Moreau(Method):
         if out is not None:
             push = np.zeros(problem.manifold.size)
             push[:nt] = problem.tangent(end[:nq], out)
-            end = problem.settle(t + h, problem.manifold.move(end, push), True)
+            moved = problem.manifold.move(end, push)
+            moved[nq : nq + nv] = mechanism.coordinates.carry(out, end[nq : nq + nv])
+            end = problem.settle(t + h, moved, True)
         end[nq + nv :] = self._work(mechanism, t + h, x, free, end, h)
         w1 = problem.rates(t + h, end)
         w1[nt : nt + nv] = (end[nq : nq + nv] - x[nq : nq + nv]) / h
