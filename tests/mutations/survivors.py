@@ -488,6 +488,26 @@ SURVIVORS: dict[tuple[str, str, str], str] = {
         "return rigid::finite(x, nq + nv);",
         "return rigid::finite(x, nq - nv);",
     ): "what is not finite is not projected: it stays open, and Python looks",
+    (
+        "core/include/soacraft/contact/solvers/sparse_rows.hpp",
+        "if (!solve_block(block, A, WIDEST, mine, alone, next)) return false;",
+        "if (!(!solve_block(block, A, WIDEST, mine, alone, next))) return false;",
+    ): "no sweep is taken: Newton's method, which begins elsewhere then, ends at the same forces",
+    (
+        "core/include/soacraft/contact/solvers/sparse_solver.hpp",
+        "if (!sweep(x, own.data(), p, y.data(), i % 2 == 1)) break;",
+        "if (!sweep(x, own.data(), p, y.data(), i % 2 != 1)) break;",
+    ): "sweeps begin at the other end: Newton's method ends at the same forces",
+    (
+        "core/include/soacraft/contact/solvers/sparse_solver.hpp",
+        "if (!direction(x, p)) return false;",
+        "if (!(!direction(x, p))) return false;",
+    ): "steps that need not lower |F| follow, and arrive as well",
+    (
+        "core/include/soacraft/contact/solvers/sparse_solver.hpp",
+        "if (!improve(x, p, residual)) break;",
+        "if (!(!improve(x, p, residual))) break;",
+    ): "steps that need not lower |F| follow, and arrive as well",
 }
 
 #: Files of the core without an entry in the ledger: the reason.
