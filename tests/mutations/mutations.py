@@ -244,8 +244,8 @@ MUTATIONS = (
         "forces",
         "sign of gravity",
         STATE,
-        "motion.gyroscopic - realize.weight(",
-        "motion.gyroscopic + realize.weight(",
+        "b - weight.bodies",
+        "b + weight.bodies",
     ),
     Mutation("forces", "gravity turned the wrong way", REALIZE, "times(R.mT, gravity)", "times(R, gravity)"),
     Mutation("forces", "sign of external forces", STATE, "b[..., k, :] -= pull", "b[..., k, :] += pull"),
@@ -263,7 +263,7 @@ MUTATIONS = (
         "return times(crf(V), times(layout.M, V))",
         "return -times(crf(V), times(layout.M, V))",
     ),
-    Mutation("forces", "b in inertial axes", AXES, "return moved - times(X, times(", "return moved + times(X, times("),
+    Mutation("forces", "b in inertial axes", AXES, "WithModes(moved - times(", "WithModes(moved + times("),
     Mutation("forces", "acceleration of a moving anchor", STATE, "a[..., k, :] += times(", "a[..., k, :] -= times("),
     Mutation("forces", "sign of crm", PHI, "X[..., 3:, :3] = v", "X[..., 3:, :3] = -v"),
     Mutation("forces", "sign of crf", PHI, "X[..., :3, 3:] = v", "X[..., :3, 3:] = -v"),
@@ -282,7 +282,7 @@ MUTATIONS = (
         "self._moment + self._mass * (C @ C)",
     ),
     # -- frames and hinges ---------------------------------------------------------------------------------------
-    Mutation("frames", "velocity of a node", FRAMES, "return w, v + cross(w,", "return w, v - cross(w,"),
+    Mutation("frames", "velocity of a node", FRAMES, "v = v + cross(w, times(", "v = v - cross(w, times("),
     Mutation("frames", "w x v of a body-axes alpha", FRAMES, "alpha[..., 3:] + cross(", "alpha[..., 3:] - cross("),
     Mutation(
         "frames",
