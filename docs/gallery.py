@@ -61,7 +61,7 @@ def posed(made: Names, **shown: Any) -> np.ndarray:
 def hands(made: Names) -> np.ndarray:
     structure = fitted(sc.view.spy(made["s"].Omega, magnitude=True), 360)
     made["mb"].q = made["mb"].neutral()
-    return sheet(sc.view.scene(made["mb"]).pixels(size=(280, 320), azimuth=-40.0, zoom=1.4), structure)
+    return sheet(sc.view.scene(made["mb"]).pixels(size=(280, 320), azimuth=-40.0), structure)
 
 
 def subgraph(made: Names) -> np.ndarray:
