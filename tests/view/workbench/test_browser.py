@@ -170,6 +170,14 @@ def test_every_control_has_a_name_and_dark_is_dark(browser):
             wanted = [{"name": "prefers-color-scheme", "value": scheme}]
             browser._call("Emulation.setEmulatedMedia", features=wanted)
             assert browser.run(paper) == colour
+        browser.size(420, 900)  # on a narrow page nothing covers anything
+        tops, ends = (
+            browser.run(f"['seen', 'work', 'parts'].map(x => document.getElementById(x).getBoundingClientRect().{x})")
+            for x in ("top", "bottom")
+        )
+        assert all(end <= top for end, top in zip(ends, tops[1:], strict=False))
+        assert browser.run(f"{box_of('#answers')}.height") > 300
+        browser.size(1200, 800)
         focus = "(x => x.id || x.getAttribute('role') || x.tagName)(document.activeElement)"
         browser.run("document.getElementById('file').focus()")
         tab = {"key": "Tab", "code": "Tab", "windowsVirtualKeyCode": 9}

@@ -9,6 +9,7 @@ function card(line, answer) {
   if (answer.structure) item.append(part("structure", answer.structure, data => blocks(answer, data), true));
   if (answer.value) item.append(values(answer));
   if (answer.plan) item.append(part("cost and sweeps", answer.plan, plan, answer.kind === "explanation"));
+  if (answer.latex) item.append(folded("LaTeX", make("pre", {}, answer.latex)));
   if (answer.sweep) item.append(part("run the sweeps on the tree", answer.sweep, player));
   return item;
 }
