@@ -21,7 +21,10 @@ function arrow(a, way, radius, colour) {
 }
 function ellipsoid(world, nine, colour, alpha) {       // nine numbers: xx, yy, zz, xy, xz, yz of S, and the centre
   const [a, b, c, d, e, f, ...centre] = nine;
-  if (a + b + c > 0) one(marks.ball, times(world, frame([a, d, e], [d, b, f], [e, f, c], centre)), colour, alpha);
+  if (!(a + b + c > 0)) return;
+  gl.enable(gl.CULL_FACE);                // its back would show through its front
+  one(marks.ball, times(world, frame([a, d, e], [d, b, f], [e, f, c], centre)), colour, alpha);
+  gl.disable(gl.CULL_FACE);
 }
 const STILL = [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1];
 function solidMarks(when, world) {
