@@ -4,8 +4,8 @@
     python -m tests.mutations.run --each              the first that fails in each folder or file of tests
     python -m tests.mutations.run phi quaternion      only these
 
-Works on a copy of `src` and `tests` in a temporary folder; the tree itself is never touched. Ends with status 1 when a
-mutation goes unnoticed, or when the copy fails before anything was broken.
+Works on a copy of `src`, `tests` and `examples` in a temporary folder; the tree itself is never touched. Ends with
+status 1 when a mutation goes unnoticed, or when the copy fails before anything was broken.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ sys.exit(pytest.main(sys.argv[1:]))
 
 
 def copy_of_the_tree(folder: Path) -> Path:
-    """`src`, `tests` and the settings, with the compiled module in the package."""
+    """`src`, `tests`, `examples` and the settings, with the compiled module in the package."""
     from soacraft import _core
 
     leave = shutil.ignore_patterns("__pycache__", ".*cache*", "*.so")
-    for part in ("src", "tests"):
+    for part in ("src", "tests", "examples"):
         shutil.copytree(ROOT / part, folder / part, ignore=leave)
     shutil.copy(ROOT / "pyproject.toml", folder)
     shutil.copy(_core.__file__, folder / "src" / "soacraft")
