@@ -7,7 +7,7 @@ import pytest
 from scipy.linalg import eigh
 
 import soacraft.flexible as fx
-from soacraft.errors import ModelError
+from soacraft.errors import ModelError, SingularError
 from soacraft.flexible.solids import EDGES
 
 #: A cube of corners 0 to 7 (bits z, y, x) as six tetrahedra around its diagonal 0-7.
@@ -124,6 +124,16 @@ def test_a_solid_column_buckles_at_eulers_load(by):
     weight = 1.0 / eigh(-data.S[:, :, 0], data.K, eigvals_only=True)[-1]
     assert tip / EI == pytest.approx(2.467401100, rel=0.01)
     assert weight * A / EI == pytest.approx(7.837347439, rel=0.01)
+
+
+def test_a_tip_that_is_not_joined_to_the_root_is_named():
+    points, cells = block((1.0, 0.2, 0.2), (2, 1, 1))
+    both, apart = np.vstack([points, points + np.array([3.0, 0, 0])]), np.vstack([cells, cells + len(points)])
+    fe = fx.solid(both, apart, STEEL)
+    fe.interface("root", nodes=np.flatnonzero(both[:, 0] == 0.0), by="RBE2")
+    fe.interface("tip", nodes=np.flatnonzero(both[:, 0] == 4.0), by="RBE2")
+    with pytest.raises(SingularError, match=r"the stiffness with 'root' held is singular: nothing holds tip\.\w\w"):
+        fx.reduce(fe, ["root", "tip"], modes=2)
 
 
 def test_what_is_no_solid_is_refused():

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from soacraft.errors import ModelError
+from soacraft.errors import ModelError, SingularError
 from soacraft.flexible.fe import COMPONENTS, FEModel, Sparse, as_sparse, times
 from soacraft.flexible.interfaces import Interface, coordinates
 from soacraft.flexible.spectra import Factor, count_below, eigenvectors, ritz
@@ -29,6 +29,9 @@ from soacraft.spatial.checks import Array
 SAME_FREQUENCY = 1e-7
 #: A residual mode that keeps less than this part of its static answer adds nothing to the modes before it.
 NOTHING_NEW = 1e-8
+
+#: The part of an interface's own stiffness that is left when the dofs inside give way; rounding is below it.
+LEFT = 1e-12
 
 Indices = npt.NDArray[np.intp]
 
@@ -64,6 +67,7 @@ class Partition:
 
     def __init__(self, fe: FEModel, chosen: list[Interface]) -> None:
         self.fe, self.chosen = fe, chosen
+        self._made: dict[bytes, tuple[Sparse, Sparse, Factor]] = {}
         self.T, self.free = coordinates(fe, chosen)
         self.K = as_sparse(self.T.T @ fe.K @ self.T)
         self.M = as_sparse(self.T.T @ fe.M @ self.T)
@@ -112,10 +116,15 @@ class Partition:
         return R
 
     def blocks(self, rows: Indices) -> tuple[Sparse, Sparse, Factor]:
-        """K and M of some dofs, and the factor of that K."""
+        """K and M of some dofs, and the factor of that K; made once."""
+        known = self._made.get(rows.tobytes())
+        if known is not None:
+            return known
         K, M = as_sparse(self.K[rows][:, rows]), as_sparse(self.M[rows][:, rows])
         held = "', '".join(x.name for k, x in enumerate(self.chosen) if self.interface(k)[0] not in rows)
-        return K, M, Factor(K, lambda i: self.name(int(rows[i])), f"the stiffness with '{held}' held")
+        factor = Factor(K, lambda i: self.name(int(rows[i])), f"the stiffness with '{held}' held")
+        self._made[rows.tobytes()] = K, M, factor
+        return K, M, factor
 
 
 def static_modes(part: Partition) -> Basis:
@@ -127,6 +136,23 @@ def static_modes(part: Partition) -> Basis:
         X[inside] = -factor.solve(part.K[inside][:, others].toarray())
     X[others] = np.eye(len(others))
     return Basis(X, [f"static {part.label(int(b))}" for b in others])
+
+
+def static_answer(part: Partition, loads: Array) -> Array:
+    """K^-1 of loads (z, k) with the first interface held, by the factor of the dofs inside and the static modes Psi:
+    K_ii^-1 f_i + Psi (Psi* K Psi)^-1 Psi* f."""
+    x, Psi = np.zeros_like(loads), static_modes(part).X
+    inside = part.inside
+    x[inside] = part.blocks(inside)[2].solve(loads[inside])
+    if Psi.shape[1]:
+        small = Psi.T @ times(part.K, Psi)
+        size = np.sqrt(part.K.diagonal()[part.others])  # of the dofs as they are: what is left of it may be rounding
+        values, vectors = np.linalg.eigh(small / np.outer(size, size))
+        if values[0] < LEFT:
+            loose = part.label(int(part.others[np.argmax(np.abs(vectors[:, 0]))]))
+            raise SingularError(f"the stiffness with {part.chosen[0].name!r} held is singular: nothing holds {loose}.")
+        x = x + Psi @ np.linalg.solve(small, Psi.T @ loads)
+    return x
 
 
 def held_modes(part: Partition, rows: Indices, wanted: Wanted) -> Basis:

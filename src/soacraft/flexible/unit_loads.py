@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from soacraft.flexible.bases import Partition
+from soacraft.flexible.bases import Partition, static_answer
 from soacraft.flexible.fe import times
 from soacraft.flexible.interfaces import Interface
 from soacraft.flexible.second import SecondOrder
@@ -32,10 +32,7 @@ def unit_loads(part: Partition, body: Solid, X: Array, Z: Array) -> SecondOrder:
     F = times(fe.field.T.tocsr(), inertial)
     others = part.others
     loads = np.concatenate([times(part.T.T.tocsr(), F), np.eye(part.size)[:, others]], axis=1)
-    rows = np.setdiff1d(np.arange(part.size), part.interface(0))
-    solution = np.zeros_like(loads)
-    solution[rows] = part.blocks(rows)[2].solve(loads[rows])
-    u = times(part.T, solution)
+    u = times(part.T, static_answer(part, loads))
     products = -_geometric(body, u, X)
     P = _prescribed(part, X, Z)
     if P is not None:
