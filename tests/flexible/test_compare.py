@@ -48,6 +48,7 @@ def test_modes_are_like_themselves_and_not_like_others():
 def test_a_report_says_what_each_mode_is():
     table = fx.report(fx.reduce(slender(8), ["root", "tip"], modes=2, geometric=False))
     text = str(table)
+    assert repr(table) == text
     assert [kind for _, kind, _ in table.modes][:2] == ["static tip.tx", "static tip.ty"]
     assert "mode6     normal 3.56" in text
     assert "- no geometric stiffening: it was switched off" in text

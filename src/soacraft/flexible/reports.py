@@ -13,7 +13,7 @@ from soacraft.model.modal.inertia import mass_matrix
 from soacraft.spatial.checks import Array
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Report:
     """What the modes of a body are. `modes` has for each its name, kind and frequency in Hz with the other modes held;
     `participation` (n, 6) is the momentum per unit rate of each mode, along and about x, y, z; `vibrations` are those
@@ -34,6 +34,8 @@ class Report:
         total = 100 * self.vibrations.parts.sum(axis=0)
         lines.append(f"{'together':>32}   {_row(total[:3], '%')}; {_row(total[3:], '%')}")
         return "\n".join([*lines, "", *(f"- {note}" for note in self.notes)])
+
+    __repr__ = __str__
 
 
 def report(data: ModalData) -> Report:
