@@ -243,14 +243,17 @@ def _kept(part: Partition, values: Array, X: Array, count: int) -> Basis:
 
 
 def _turned(part: Partition, values: Array, X: Array) -> Array:
-    """Modes of equal frequency, turned so that one moves most mass along x, the next along y, then z."""
+    """Modes of equal frequency, turned so that one moves most mass along x, the next along y, then z; where none is
+    moved, most moment about z, then y, then x."""
     X = X.copy()
     edges = [0, *(np.flatnonzero(np.diff(values) > SAME_FREQUENCY * np.abs(values[1:])) + 1), len(values)]
     R = part.rigid()
+    rigid = np.einsum("ij,ij->j", R, times(part.M, R))
+    weights = np.array([3.0, 2.0, 1.0, 1e-6, 2e-6, 3e-6]) / np.where(rigid > 0.0, rigid, 1.0)  # y bends about z
     for a, b in pairwise(edges):
         if b - a > 1:
             P = R.T @ times(part.M, X[:, a:b])
-            _, Y = np.linalg.eigh(P[:3].T @ (np.array([3.0, 2.0, 1.0])[:, None] * P[:3]))
+            _, Y = np.linalg.eigh(P.T @ (weights[:, None] * P))
             X[:, a:b] = X[:, a:b] @ Y[:, ::-1]
     return X
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
+from scipy.linalg import eigh
 
 from soacraft.errors import ModelError, near
 from soacraft.flexible.bases import (
@@ -172,11 +173,10 @@ def _checked(fe: FEModel) -> list[str]:
 
 def _diagonal(K: Array, M: Array) -> tuple[Array, tuple[str, ...]]:
     """Combinations of modes with M = I and K diagonal, and words for them."""
-    from scipy.linalg import eigh
-
-    values, turn = eigh(K, _symmetric(M))
-    hz = np.sqrt(np.maximum(values, 0.0)) / (2.0 * np.pi)
-    return np.asarray(turn), tuple(f"combined {f:.6g} Hz" for f in hz)
+    mu, turn = eigh(_symmetric(M), K)  # by the inverse, in which the lowest vibrations are the sharpest
+    mu, turn = mu[::-1], turn[:, ::-1]
+    hz = 1.0 / (2.0 * np.pi * np.sqrt(mu))
+    return np.asarray(turn / np.sqrt(mu)), tuple(f"combined {f:.6g} Hz" for f in hz)
 
 
 def _second(
