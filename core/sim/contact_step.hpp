@@ -196,13 +196,14 @@ private:
             const spatial::Twist u = relative(x);
             const double slip[] = {x.slip.x, x.slip.y, x.slip.z, 0.0, 0.0, 0.0};
             for (index r = 0; r < x.touch.rows; ++r) b_.push_back(dot(x.touch.along(r), u) + slip[r]);
-            double approach = 0.0;
-            if (x.restitution > 0.0)
-                approach = dot(x.touch.axes[0], velocity_before(x.touch.b, x.touch.at_b) - velocity_before(x.touch.a, x.touch.at_a));
+            const double approach =
+                dot(x.touch.axes[0], velocity_before(x.touch.b, x.touch.at_b) - velocity_before(x.touch.a, x.touch.at_a));
             // what approaches no faster than forces make it in one step rests: its hops are shorter than a step
             const bool rests = std::fabs(approach) <= std::fabs(dot(x.touch.along(0), u) - approach);
             bounce_.push_back(x.restitution * (approach < 0.0 && !rests ? approach : 0.0));
-            allowed_.push_back(2.0 * (middle_[i] > RESTING * reach_ ? middle_[i] : 0.0) / h);
+            // what rests keeps its gap; what leaves may come back as fast as it left, or its hop would end above where it began
+            const double closes = 2.0 * std::fmax(middle_[i], 0.0) / h;
+            allowed_.push_back(middle_[i] > RESTING * reach_ ? closes : std::fmin(closes, std::fmax(approach, 0.0)));
         }
         contact_rows_ = tree_.rows.rows;
         for (const Stop& s : set_.stops) {

@@ -290,17 +290,21 @@ class Contact(Touching):
         gap = rows.gap - 0.5 * h * (rows.J @ v_free)[rows.normals]  # in the middle of the step
         keep = np.flatnonzero((gap <= _RESTING * reach) | (rows.restitution == 0.0))
         rows, gap = (rows, gap) if len(keep) == len(rows) else (some_points(rows, keep), gap[keep])
-        before = np.zeros(len(rows))
-        if rows.restitution.any():
+        before, leaves = np.zeros(len(rows)), np.zeros(len(rows))
+        small = (gap > 0.0) & (gap <= _RESTING * reach)
+        if rows.restitution.any() or small.any():
             then = replace(rows.contacts, q=start[0][None])
             before = np.einsum("pi,pij,j->p", rows.contacts.normal, self.scene.jacobian(then), start[1])
+            leaves = np.maximum(before, 0.0)
             # what approaches no faster than forces make it in one step rests: its hops are shorter than a step
             before[np.abs(before) <= np.abs((rows.J @ v_free)[rows.normals] - before)] = 0.0
         more = self._more(problem, t, q, v_free, h)
         inverse = self._dynamics.mass_matrix_inverse(q)
         in_turn = self._law.order == "sequential"
         taken, struck = (resolve_in_turn, start[1]) if in_turn else (resolve, before)
-        allowed = 2.0 * np.where(gap > _RESTING * reach, gap, 0.0) / h
+        # what rests keeps its gap; what leaves may come back as fast as it left, or its hop would end above its begin
+        closes = 2.0 * np.maximum(gap, 0.0) / h
+        allowed = np.where(gap > _RESTING * reach, closes, np.minimum(closes, leaves))
         done = taken(rows, lambda X: np.asarray(inverse @ X), v_free, struck, allowed, more, self._law)
         with np.errstate(over="ignore"):
             force = (done.contact + done.held) / h
