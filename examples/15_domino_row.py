@@ -19,7 +19,7 @@ v[1], v[3] = 6.0, 6.0 * SIZE[2] / 2  # it turns about its lower edge
 
 mb.set_state(np.array(q), v)
 p = sc.sim.Propagator(mb, integrator="moreau", step=0.001)
-touch = sc.sim.Contact(friction=0.4, tolerance=1e-6)
+touch = sc.sim.Contact(friction=0.4)
 p.add(touch)
 run = p.advance_to(0.5)
 
