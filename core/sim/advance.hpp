@@ -52,7 +52,7 @@ public:
 private:
     static constexpr double NANOSECONDS = 1e9;
     static constexpr double SAFETY = 0.9, LEAST = 0.2, MOST = 8.0;  // those of sim/integrators/pace.py
-    static constexpr index STIFF_STEPS = 15, CALM_STEPS = 6;
+    static constexpr index STIFF_STEPS = 1000, CALM_STEPS = 6;
     static constexpr double SHORTEST = 2e-9;  // that of sim/stride.py
 
     static const double* keep(const std::vector<double>& from, double* to) {

@@ -285,6 +285,20 @@ def test_an_interrupt_keeps_what_was_computed():
     assert mb.q[0] == p.run.q[-1, 0]
 
 
+def test_a_controller_that_holds_still_is_no_stiff_problem():
+    """Its steps are at the boundary of stability, tens of a second: cheaper than to ask for another method."""
+    mb = pendulum()
+    mb.q = [0.3]
+    inertia = float(sc.dynamics.mass_matrix(mb, mb.q)[0, 0])
+    weight = sc.dynamics.gravity_force(mb, mb.q)
+    mb.q = [0.4]
+    p = sc.sim.Propagator(mb)
+    p.control("bob", lambda t, state: weight[0] - inertia * (2500.0 * (state.q[0] - 0.3) + 500.0 * state.v[0]))
+    run = p.advance_to(1.0)
+    assert 20 < len(run) < 500
+    assert mb.q[0] == pytest.approx(0.3, abs=1e-2)
+
+
 def test_a_stiff_problem_is_named():
     mb = pendulum()
     mb["bob"].passive = sc.Passive(damping=1e6)

@@ -13,8 +13,9 @@ _SAFETY, _LEAST, _MOST = 0.9, 0.2, 8.0
 _DRIFT = 0.1
 #: The boundary of stability of Dormand and Prince's method: a step times the fastest rate beyond it is unstable.
 _STABLE = 6.1
-#: So many steps at the boundary, without so many in a row within it, are a stiff problem (Hairer and Wanner).
-_STIFF_STEPS, _CALM_STEPS = 15, 6
+#: So many steps at the boundary, without so many in a row within it, are a stiff problem. Hairer and Wanner take 15;
+#: but a hand that is held by a controller for a second is at the boundary too, and its few hundred steps cost nothing.
+_STIFF_STEPS, _CALM_STEPS = 1000, 6
 
 
 class Pace:
