@@ -25,6 +25,7 @@ def solved(system: Any, time: float, steps: int) -> None:
     settings.timeIntegration.generalizedAlpha.spectralRadius = 1.0
     settings.timeIntegration.newton.relativeTolerance = 1e-12
     settings.timeIntegration.verboseMode = 0
+    settings.solutionSettings.writeSolutionToFile = False
     system.SolveDynamic(settings)
 
 
