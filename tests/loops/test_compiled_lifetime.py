@@ -54,7 +54,7 @@ def test_a_solver_goes_on_with_new_parameters(kind, change):
     near(call(*state).vdot, wanted.vdot, 1e-12)
     near(call(*state).vdot, wanted.vdot, 1e-12)
     assert solver._chosen.call.answered == 1
-    assert repr(result).startswith("Result: 3 dofs, 1 closures and couplings")
+    assert repr(result).startswith("Result: 3 dofs, 1 loop")
     with pytest.raises(StaleError, match="were not asked for before a parameter of 'four_bar' changed; solve again"):
         result.rank  # noqa: B018
 
@@ -75,7 +75,7 @@ def test_a_structural_change_ends_a_solver(kind, change):
         with pytest.raises(StaleError, match=rf"make a new one with sc\.loops\.{kind.__name__}"):
             call(*given_)
     for r in (result, several):
-        assert repr(r).startswith("Result: 3 dofs, 1 closures and couplings")
+        assert repr(r).startswith("Result: 3 dofs, 1 loop")
         with pytest.raises(StaleError):
             r.rank  # noqa: B018
     new = ready(mb, kind)

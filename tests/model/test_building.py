@@ -74,6 +74,9 @@ def test_it_prints_what_it_is():
     mb = arm()
     assert repr(mb) == "Multibody 'arm': 2 bodies, 3 dofs"
     assert repr(serial_chain(1)) == "Multibody 'chain': 1 body, 1 dof"
+    closed = serial_chain(2)
+    closed.close_loop("ring", "inertial", "link2", Pin((0, 0, 1)))
+    assert repr(closed) == "Multibody 'chain': 2 bodies, 2 dofs, 1 loop"
     assert repr(mb["upper"]) == "body 'upper' on 'inertial' by Pin(axis=(0, 0, 1))"
     assert repr(mb["upper/tool"]) == "node 'upper/tool'"
     assert repr(mb.root) == "inertial frame of 'arm'"

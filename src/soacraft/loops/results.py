@@ -15,7 +15,7 @@ from soacraft.cards import card, part, says_why
 from soacraft.errors import StaleError, StateError
 from soacraft.loops.hinge_forces import HingeForces, hinge_forces
 from soacraft.model.states.coordinates import Forces
-from soacraft.model.tree.graph import Graph
+from soacraft.model.tree.graph import Graph, ties_text
 from soacraft.model.tree.names import v_place
 from soacraft.spatial.checks import Array
 
@@ -298,10 +298,10 @@ class Result:
 
     def __repr__(self) -> str:
         batch = self.vdot.shape[:-1]
-        count = len(self._source.loops) + len(self._source.couplings)
+        ties = ties_text(len(self._source.loops), len(self._source.couplings))
         shape = f", batch {batch}" if batch else ""
         lines = [
-            f"Result: {self.vdot.shape[-1]} dofs, {count} closures and couplings{shape}; {self._rank_text()}"
+            f"Result: {self.vdot.shape[-1]} dofs{ties and f', {ties}'}{shape}; {self._rank_text()}"
             f"residual {np.max(self.residual, initial=0.0):.1e}"
         ]
         if not batch:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from soacraft.errors import LoopError, ModelError
 from soacraft.loops import ConstraintEmbedding, FullyAugmented, Solver, TreeAugmented
+from soacraft.model.tree.graph import ties_text
 from soacraft.model.tree.multibody import Multibody
 from soacraft.sim.closed import Closed
 
@@ -26,7 +27,7 @@ def read_solver(mb: Multibody, solver: str | Solver) -> tuple[Closed | None, str
         return None, "tree: there are no loops or couplings"
     if solver == "tree":
         raise LoopError(
-            f"{mb.name!r} has {len(mb.loops)} loops and {len(mb.couplings)} couplings, which solver='tree' would "
+            f"{mb.name!r} has {ties_text(len(mb.loops), len(mb.couplings))}, which solver='tree' would "
             "ignore; use 'ta', 'fa' or 'ce', or make them inactive."
         )
     if solver == "auto":

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from soacraft.errors import ModelError
 from soacraft.model.tree.frames.frame import Body, Frame
-from soacraft.model.tree.graph import Graph, size_text
+from soacraft.model.tree.graph import Graph, size_text, ties_text
 from soacraft.view.drawing.marks import INK, QUIET, Box, Disc, Line, Mark, Point, Words, shortened, width_of
 from soacraft.view.drawing.picture import Picture
 from soacraft.view.layered import places
@@ -54,11 +54,8 @@ def draw(graph: Graph) -> Picture:
 
 
 def _title(graph: Graph) -> str:
-    parts = [size_text(len(graph), graph.nv)]
-    for ties, word in ((graph.loops, "loop"), (graph.couplings, "coupling")):
-        if len(ties):
-            parts.append(f"{len(ties)} {word}{'s' if len(ties) > 1 else ''}")
-    return f"{graph.name}: {', '.join(parts)}"
+    ties = ties_text(len(graph.loops), len(graph.couplings))
+    return f"{graph.name}: {size_text(len(graph), graph.nv)}{ties and f', {ties}'}"
 
 
 def _kind(body: Body) -> str:

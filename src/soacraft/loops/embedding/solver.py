@@ -47,7 +47,7 @@ class ConstraintEmbedding(Solver):
     >>> from soacraft.loops.embedding.solver import ConstraintEmbedding
     >>> s = ConstraintEmbedding(sc.load("robotiq_2f85"))
     >>> s
-    ConstraintEmbedding of Multibody 'robotiq_2f85': 14 bodies, 8 dofs; 1 compound body
+    ConstraintEmbedding of Multibody 'robotiq_2f85': 14 bodies, 8 dofs, 2 loops, 1 coupling; 1 compound body
     >>> sc.operators(s).D
     D : hinge[3] <- hinge[3]
     """

@@ -62,7 +62,7 @@ class Cut:
         ...              ("rail", "inertial", "slider", Prismatic((1, 0, 0)))])
         >>> mb = found.build({"crank": Inertia(1.0), "rod": Inertia(1.0), "slider": Inertia(2.0)}, q={"rail": 2.0})
         >>> mb, mb.loops[0]
-        (Multibody 'graph': 3 bodies, 3 dofs, loop 'wrist': 'rod/wrist' on 'slider' by Pin(axis=(0, 0, 1)))
+        (Multibody 'graph': 3 bodies, 3 dofs, 1 loop, loop 'wrist': 'rod/wrist' on 'slider' by Pin(axis=(0, 0, 1)))
         """
         if self.graph is not None:
             if any(x is not None for x in (bodies, name, gravity, q)):

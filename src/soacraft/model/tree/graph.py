@@ -280,3 +280,13 @@ def size_text(n: int, nv: int) -> str:
     '1 body, 6 dofs'
     """
     return f"{n} {'body' if n == 1 else 'bodies'}, {nv} {'dof' if nv == 1 else 'dofs'}"
+
+
+def ties_text(loops: int, couplings: int) -> str:
+    """Numbers of loops and couplings, in words; nothing of what there is none.
+
+    >>> ties_text(2, 1), ties_text(1, 0), ties_text(0, 0)
+    ('2 loops, 1 coupling', '1 loop', '')
+    """
+    counts = ((loops, "loop"), (couplings, "coupling"))
+    return ", ".join(f"{n} {word}{'s' if n > 1 else ''}" for n, word in counts if n)

@@ -29,7 +29,7 @@ from soacraft.model.tree.body_tree import BodyTree
 from soacraft.model.tree.drawing import Drawn
 from soacraft.model.tree.edits import Edits
 from soacraft.model.tree.frames.frame import Body, Frame, Node, Root
-from soacraft.model.tree.graph import size_text
+from soacraft.model.tree.graph import size_text, ties_text
 from soacraft.model.tree.joining import extracting, joining
 from soacraft.model.tree.joining.copying import copy_into
 from soacraft.model.tree.lookup import Lookup
@@ -83,7 +83,8 @@ class Multibody(Lookup, Drawn, Stated, FrameMotion):
 
     def __repr__(self) -> str:
         n, nv = len(self._tree.bodies), sum(body.hinge.nv + len(body._own) for body in self._tree.bodies.values())
-        return f"Multibody {self._name!r}: {size_text(n, nv)}"
+        ties = ties_text(len(self.loops), len(self.couplings))
+        return f"Multibody {self._name!r}: {size_text(n, nv)}{ties and f', {ties}'}"
 
     # -- versions and the flat form --------------------------------------------------------------------------
 
