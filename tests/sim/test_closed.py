@@ -43,7 +43,7 @@ def test_the_choice_of_a_solver_is_told():
     assert "solver: TreeAugmented: as given" in str(sc.sim.Propagator(mb, own).report())
     with pytest.raises(ModelError, match=r"the solver is of .*, not of the model"):
         sc.sim.Propagator(four_bar(), own)
-    with pytest.raises(LoopError, match=r"has 1 loops and 0 couplings, which solver='tree' would ignore"):
+    with pytest.raises(LoopError, match=r"has 1 loop, which solver='tree' would ignore"):
         sc.sim.Propagator(mb, "tree")
 
 
@@ -283,7 +283,8 @@ def test_a_start_off_the_closures_is_refused_with_the_cure():
     mb = four_bar()
     mb.q = np.add(mb.q, [0.1, 0, 0])
     p = sc.sim.Propagator(mb)
-    with pytest.raises(LoopError, match=r"a run cannot begin off its closures: .*mb.q = s.assemble\(mb.q\); mb.v"):
+    text = r"off its closures: ((?!Close it first).)* Close the model first: .*mb.q = s.assemble\(mb.q\); mb.v"
+    with pytest.raises(LoopError, match=text):
         p.advance_to(0.1)
     s = sc.loops.TreeAugmented(mb)
     mb.q = s.assemble(mb.q)

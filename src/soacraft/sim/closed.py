@@ -139,8 +139,9 @@ class Closed:
         try:
             self.solver.forward_dynamics(q, v, np.zeros(self.solver.graph.nv))
         except LoopError as wrong:
+            why = str(wrong).partition(" Close it first: ")[0]  # the cure below is the whole of it
             raise LoopError(
-                f"a run cannot begin off its closures: {wrong} Close the model first: s = sc.loops.TreeAugmented(mb); "
+                f"a run cannot begin off its closures: {why} Close the model first: s = sc.loops.TreeAugmented(mb); "
                 "mb.q = s.assemble(mb.q); mb.v = s.project_velocity(mb.q, mb.v)."
             ) from None
 
