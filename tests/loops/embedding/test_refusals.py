@@ -74,7 +74,7 @@ def test_log_det_of_the_mass_matrix(mb):
     )
 
 
-@pytest.mark.parametrize("given", [3, "crank", b"crank", {"crank": 1}, object()])
+@pytest.mark.parametrize("given", [3, b"crank", {"crank": 1}, object()])
 def test_independent_dofs_are_a_list(mb, given):
     refused(
         lambda: ConstraintEmbedding(mb, independent=given),
@@ -84,7 +84,7 @@ def test_independent_dofs_are_a_list(mb, given):
 
 
 def test_lists_masks_and_generators_of_independent_dofs_agree(mb):
-    for given in (["rocker"], [2], [False, False, True], np.array([2]), (x for x in ["rocker"])):
+    for given in ("rocker", ["rocker"], [2], [False, False, True], np.array([2]), (x for x in ["rocker"])):
         assert ConstraintEmbedding(mb, independent=given).independent(mb.q) == ("rocker",)
 
 

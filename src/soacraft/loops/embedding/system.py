@@ -166,7 +166,9 @@ def read_wanted(graph: Graph, independent: Any) -> Mask | None:
     """The dofs that should be independent; None for any."""
     if independent is None:
         return None
-    if isinstance(independent, str | bytes | Mapping) or not isinstance(independent, Iterable):
+    if isinstance(independent, str):
+        independent = [independent]
+    if isinstance(independent, bytes | Mapping) or not isinstance(independent, Iterable):
         raise LoopError(
             f"independent takes a list of names or numbers of dofs of {graph.name!r}, or a mask; got "
             f"{independent!r:.60}."
