@@ -45,6 +45,36 @@ def test_names_that_are_none(name):
         sc.sim.Propagator(mb, integrator=name)
 
 
+def test_functions_that_do_not_take_a_time_and_a_state():
+    """They are refused where they are given, and nothing is kept of them."""
+    _, p = pendulum()
+
+    def push(t):
+        return [0.0, 0.0]
+
+    end = r" is called as f\(t, state\), but it takes \(t\): too many positional arguments\."
+    for what, give in {
+        "the force 'push'": lambda: p.add(push),
+        "the control of 'upper'": lambda: p.control("upper", push),
+        "the callback of every": lambda: p.every(0.1, push),
+        "event 'e'": lambda: p.event("e", push),
+        "the action of event 'e'": lambda: p.event("e", lambda t, state: 1.0, action=push),
+    }.items():
+        with pytest.raises(StateError, match=f"^{what}{end}"):
+            give()
+    p.add(lambda *given: None)
+    run = p.advance_to(0.01)
+    assert "push" not in run.forces
+    assert not run.events
+
+
+def test_a_force_of_another_size():
+    _, p = pendulum()
+    p.add(lambda t, state: np.zeros(3))
+    with pytest.raises(StateError, match=r"must have shape \(2,\), got shape \(3,\)\. A force is \{node"):
+        p.advance_to(0.01)
+
+
 @pytest.mark.parametrize("side", ["lower", "upper"])
 @pytest.mark.parametrize("value", [x for x in WORDS if x is not None], ids=repr)
 def test_limits(side, value):

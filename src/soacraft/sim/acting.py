@@ -9,6 +9,7 @@ from soacraft.errors import StaleError, StateError
 from soacraft.model.states.state import State
 from soacraft.model.tree.multibody import Multibody
 from soacraft.sim.closed import Closed
+from soacraft.sim.forces.calls import require_call
 from soacraft.sim.forces.contact import Contact
 from soacraft.sim.forces.drives import Control
 from soacraft.sim.forces.loads import Function, Load, require_unused, use
@@ -123,8 +124,9 @@ def _element(load: Load | Callable[[float, State], Any], known: set[str]) -> Loa
     if hasattr(load, "force") and hasattr(load, "bind"):
         return cast(Load, load)
     if callable(load):
-        name = getattr(load, "__name__", type(load).__name__)
-        return Function(_free_name(name.strip("<>"), known), load)
+        name = getattr(load, "__name__", type(load).__name__).strip("<>")
+        require_call(load, f"the force {name!r}")
+        return Function(_free_name(name, known), load)
     raise StateError(f"add takes force elements and functions of (t, state), got {load!r:.60}.")
 
 

@@ -23,6 +23,7 @@ from soacraft.sim.clock import nanoseconds, positive_nanoseconds
 from soacraft.sim.closed import Stabilized, stabilized
 from soacraft.sim.compiled import obstacle_to_run
 from soacraft.sim.events import Event
+from soacraft.sim.forces.calls import require_call
 from soacraft.sim.forces.contact import Contact
 from soacraft.sim.forces.loads import Load
 from soacraft.sim.integrators.methods import find_method
@@ -147,6 +148,9 @@ class Propagator(Strict):
             raise StateError(f"direction of event {name!r} must be -1, 0 or 1, got {direction!r:.40}.")
         if not callable(g) or not (action is None or callable(action)):
             raise StateError(f"event {name!r} takes functions of (t, state), got {g!r:.40} and {action!r:.40}.")
+        require_call(g, f"event {name!r}")
+        if action is not None:
+            require_call(action, f"the action of event {name!r}")
         found = Event(name, g, int(direction), action, bool(stop))
         found.value(self.t, self.mb.current)
         self._runner.events.append(found)
@@ -156,6 +160,7 @@ class Propagator(Strict):
         in which they were added."""
         if not callable(callback):
             raise StateError(f"every takes a function of (t, state), got {callback!r:.60}.")
+        require_call(callback, "the callback of every")
         self._runner.every(period, callback)
 
     def report(self) -> Text:

@@ -12,6 +12,7 @@ from soacraft.model.tree.multibody import Multibody
 from soacraft.model.tree.parts.closures import coordinate_names
 from soacraft.model.tree.parts.records import Actuator
 from soacraft.sim.clock import nanoseconds
+from soacraft.sim.forces.calls import require_call
 from soacraft.spatial.checks import Array, finite, shape_text
 
 
@@ -45,7 +46,9 @@ class Control:
             self._u = lambda t, state: float(np.interp(t, times, values))
             self.samples = times, values
             self.knots = [nanoseconds(t, f"a time of {name!r}") for t in times]
-        elif not callable(u):
+        elif callable(u):
+            require_call(u, f"the control of {name!r}")
+        else:
             self.samples = np.zeros(1), finite(u, (), f"the control of {name!r}", StateError).reshape(1)
 
     def bind(self, mb: Multibody) -> None:

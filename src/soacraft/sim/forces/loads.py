@@ -67,8 +67,9 @@ class Function:
             try:
                 total += finite(forces, (self._mb.nv,), what, StateError)
             except StateError as wrong:
+                why = str(wrong).removesuffix(".")
                 raise StateError(
-                    f"{wrong} A force is {{node: wrench}}, an array of nv = {self._mb.nv} numbers, or a pair of both."
+                    f"{why}. A force is {{node: wrench}}, an array of nv = {self._mb.nv} numbers, or a pair of both."
                 ) from None
         if wrenches:
             total += dyn.compensating_force(self._mb, state.q, wrenches, ignore_loops=True)
