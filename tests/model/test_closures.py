@@ -105,7 +105,7 @@ def test_is_closed_follows_every_change():
         ),
         (
             lambda mb: mb.close_loop("x", "left1", None, Weld()),
-            "a frame of 'fork' is given by itself or its name, got None.",
+            "a frame of 'fork' is given by itself or its name, got None; the ground is 'inertial'.",
         ),
         (
             lambda mb: mb.close_loop("x", "left1", fork()["right1"], Weld()),

@@ -341,6 +341,7 @@ def test_external_forces_enter_b(mb):
         ({"v": np.ones(3)}, ModelError, "v= and vdot= are for SKO models; bind mb.state(q, v, vdot) instead."),
         ({"vdot": np.ones(3)}, ModelError, "v= and vdot= are for SKO models; bind mb.state(q, v, vdot) instead."),
         ({"names": "H nu_bar foo"}, sc.errors.SpaceError, "there is no operator 'nu_bar foo'; there are H M E_phi "),
+        ({"names": "H Phi"}, sc.errors.SpaceError, "there is no operator 'Phi'; did you mean 'phi'? There are "),
         ({"names": " "}, sc.errors.SpaceError, "there is no operator ''; there are H M E_phi "),
         ({"names": ["H"]}, sc.errors.SpaceError, "operators are named in one text, such as \"H phi M\", not by ['H']."),
         ({"names": 3}, sc.errors.SpaceError, 'operators are named in one text, such as "H phi M", not by 3.'),
@@ -406,6 +407,8 @@ def test_attributes_that_are_not_there(mb):
     s = sc.operators(mb)
     with pytest.raises(AttributeError, match=r"^there is no operator or vector 'foo'; there are H M E_phi "):
         s.foo  # noqa: B018
+    with pytest.raises(AttributeError, match=r"^there is no operator or vector 'Psi'; did you mean 'psi'\? There"):
+        s.Psi  # noqa: B018
 
 
 def test_namespaces_print(mb):

@@ -175,6 +175,7 @@ def test_rotation_near_orthonormal_is_made_so():
     (lambda: Pose(1.1 * np.eye(3)), r"rotation of a Pose is not orthonormal: R\* R differs from I by 0.21 \(allowed "
                                     r"1e-06\); normalise it, or use Pose.from_quaternion"),
     (lambda: Pose(np.diag([1, 1, -1])), r"rotation of a Pose is a reflection \(determinant -1\); flip the sign of one"),
+    (lambda: Pose((0, 0, 1)), r"got shape \(3,\); three numbers are a translation: Pose\(translation=\(x, y, z\)\)"),
     (lambda: Pose(np.eye(4)), r"rotation of a Pose must have shape \(\.\.\., 3, 3\), got shape \(4, 4\)"),
     (lambda: Pose(translation=(0, 0)), r"translation of a Pose must have shape \(\.\.\., 3\), got shape \(2,\)"),
     (lambda: Pose(translation=(0, np.nan, 0)), "translation of a Pose must be finite, got nan at index 1"),

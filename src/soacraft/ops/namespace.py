@@ -121,7 +121,7 @@ class Operators(Strict):
                 return self._leaves[name]
             if name in VECTORS:
                 return vectors.VECTORS[name](self)
-            raise AttributeError(f"there is no operator or vector {name!r}; there are {' '.join(self.names())}.")
+            raise AttributeError(f"there is no operator or vector {name!r}{self._there_are(name)}")
 
     def _leaf(self, name: str) -> Operator:
         for sparse in SPARSE:
@@ -242,7 +242,7 @@ class Operators(Strict):
             raise SpaceError(f'operators are named in one text, such as "H phi M", not by {names!r}.')
         unknown = [name for name in names.split() if name not in (*self.names(), *ALONG_VELOCITY)]
         if unknown or not names.split():
-            raise SpaceError(f"there is no operator {' '.join(unknown)!r}; there are {' '.join(self.names())}.")
+            raise SpaceError(f"there is no operator {' '.join(unknown)!r}{self._there_are(*unknown)}")
         found = [getattr(self, name) for name in names.split()]
         return found[0] if len(found) == 1 else tuple(found)
 
@@ -250,6 +250,14 @@ class Operators(Strict):
     def names() -> tuple[str, ...]:
         """All names, operators first."""
         return (*NAMES, "B", "I", *VECTORS)
+
+    @classmethod
+    def _there_are(cls, *unknown: str) -> str:
+        """The end of a message about unknown names: those that differ in capitals alone, and all that there are."""
+        known = cls.names()
+        meant = [name for name in known if name.lower() in {x.lower() for x in unknown}]
+        hint = f"; did you mean {' or '.join(map(repr, meant))}? There are" if meant else "; there are"
+        return f"{hint} {' '.join(known)}."
 
     def __dir__(self) -> list[str]:
         public = (name for name in vars(Operators) if not name.startswith("_"))

@@ -263,7 +263,12 @@ def _same_batch(R: Array, p: Array) -> tuple[Array, Array]:
 
 def _orthonormal(rotation: Any) -> Array:
     """R if orthonormal to rounding, the nearest rotation if within 1e-6, an error otherwise."""
-    R = finite(rotation, (..., 3, 3), "rotation of a Pose")
+    try:
+        R = finite(rotation, (..., 3, 3), "rotation of a Pose")
+    except ModelError as wrong:
+        if np.shape(rotation) != (3,):
+            raise
+        raise ModelError(f"{wrong}; three numbers are a translation: Pose(translation=(x, y, z))") from None
     gap = np.abs(R.mT @ R - np.eye(3)).max(axis=(-2, -1), initial=0.0)
     worst = float(gap.max(initial=0.0))
     if worst > ROTATION_TOLERANCE:

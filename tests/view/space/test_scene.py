@@ -347,7 +347,7 @@ def test_a_small_mesh_and_a_flat_box_are_drawn(tmp_path):
 
 def test_refused(tmp_path):
     mb = sc.load("double_pendulum")
-    with pytest.raises(ModelError, match="a scene shows a model or a sub-graph, got str"):
+    with pytest.raises(ModelError, match=r"shows a model or a sub-graph, and its motion: scene\(mb, run\); got str"):
         sc.view.scene("arm7")
     with pytest.raises(ViewError, match="there is no folder 'nowhere'"):
         sc.view.scene(mb, folder="nowhere")
@@ -376,6 +376,10 @@ def test_refused(tmp_path):
         scene.pixels(size=SMALL, zoom=0.0)
     with pytest.raises(ViewError, match=r"an image is written to a file that ends in .png, got 'arm.jpg'"):
         scene.image("arm.jpg")
+    with pytest.raises(ViewError, match=r"got 'arm.png'. scene.image\('arm.png'\) writes such a file"):
+        scene.save("arm.png")
+    with pytest.raises(ViewError, match=r"ends in .png, got 'arm.html'. scene.save\('arm.html'\) writes such a file"):
+        scene.image("arm.html")
 
 
 def test_an_image_without_pillow(tmp_path, monkeypatch):

@@ -69,7 +69,8 @@ class BodyTree:
             frame.require_present()
             return frame
         if not isinstance(frame, str):
-            raise ModelError(f"a frame of {mb.name!r} is given by itself or its name, got {frame!r}.")
+            ground = f"; the ground is {mb.root.name!r}" if frame is None else ""
+            raise ModelError(f"a frame of {mb.name!r} is given by itself or its name, got {frame!r}{ground}.")
         hint = hinge_note(mb, frame) or near(frame, frame_names(mb), "it has")
         raise ModelError(f"{mb.name!r} has no frame {frame!r}{hint}")
 

@@ -14,11 +14,17 @@ _LARGEST = 8192
 _MOST_PIXELS = 16_000_000
 
 
+#: What of a scene writes which file.
+_WRITERS = {".png": "image", ".gif": "video", ".mp4": "video", ".html": "save", ".htm": "save"}
+
+
 def ending(path: str | PathLike[str], ends: tuple[str, ...], what: str) -> Path:
     """A path with one of these suffixes."""
     place = read_path(path, what, ViewError)
-    if place.suffix.lower() not in ends:
-        raise ViewError(f"{what} is written to a file that ends in {' or '.join(ends)}, got {place.name!r}.")
+    end = place.suffix.lower()
+    if end not in ends:
+        cure = f" scene.{_WRITERS[end]}({place.name!r}) writes such a file." if end in _WRITERS else ""
+        raise ViewError(f"{what} is written to a file that ends in {' or '.join(ends)}, got {place.name!r}.{cure}")
     return place
 
 

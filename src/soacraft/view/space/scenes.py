@@ -79,7 +79,9 @@ class Scene(Strict):
         ground: bool = False,
     ) -> None:
         if not isinstance(graph, Graph):
-            raise ModelError(f"a scene shows a model or a sub-graph, got {type(graph).__name__}.")
+            raise ModelError(
+                f"a scene shows a model or a sub-graph, and its motion: scene(mb, run); got {type(graph).__name__}."
+            )
         self.graph, self.motions = graph, read_motions(graph, motion)
         place = None if folder is None else read_path(folder, "folder=", ViewError).resolve()
         if place is not None and not place.is_dir():
