@@ -196,6 +196,13 @@ class Holding:
             after = self._impact(q, v, out[0], out[0].restitution)
             hops = out[0].is_hop(q, after, self._problem.free_accelerations(t, q, after), _HOP)
             v = self._impact(q, v, out[0], 0.0) if hops or speed < _HOP * first else after
+            leaned = [x for x in self._stops if x.sticks and v[x.number] != 0.0]  # the impact has drawn these off
+            for stop in self._stops:
+                stop.take(q, v)
+            for stop in leaned:
+                if stop.is_hop(q, v, self._problem.free_accelerations(t, q, v), _HOP):
+                    v = self._impact(q, v, stop, 0.0)
+                    stop.take(q, v)
         if self._stops:
             raise SimulationError(f"impacts at the {self._stops[0].name} and others follow each other without end.")
         return v
@@ -204,16 +211,20 @@ class Holding:
         """v + Y impulse: the stop turns its dof round, others that are leaned on push along, none pulls."""
         leaning = [x for x in self._stops if x.sticks and x.number != stop.number]
         Y = self._problem.compliance(q)
+        size = np.sqrt(np.maximum(np.diag(Y), 0.0))
         while True:
             dofs = [stop.number, *(x.number for x in leaning), *self._problem.prescribed_dofs]
             wanted = np.zeros(len(dofs))
             wanted[0] = -(1.0 + restitution) * v[stop.number]
             impulse = holding_forces(Y[np.ix_(dofs, dofs)], wanted, [(-np.inf, np.inf)] * len(dofs))
-            pulls = [x for x, p in zip(leaning, impulse[1:], strict=False) if p * x.side > 0.0]
+            strength = size[dofs] * impulse  # of one unit: |Y(i,j) p(j)| is at most size(i) times this
+            rounding = _ROUNDING * float(np.abs(strength).max())
+            pulls = [x for x, p in zip(leaning, strength[1:], strict=False) if p * x.side > rounding]
             if not pulls:
                 break
             leaning.remove(pulls[0])
         after = np.asarray(v + Y[:, dofs] @ impulse)
         after[stop.number] = -restitution * v[stop.number]
+        after[[x.number for x in leaning]] = 0.0  # what leans is at rest, without rounding
         return after
 
