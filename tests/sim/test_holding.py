@@ -251,3 +251,29 @@ def test_a_load_that_holds_acts_in_one_propagator_and_any_on_one_model():
     sc.sim.Propagator(mb).add(spring)  # it has no state
     with pytest.raises(StateError, match="'limit of bob' acts in a propagator of another model, 'pendulum' already"):
         sc.sim.Propagator(other).add(spring)
+
+
+@pytest.mark.parametrize(
+    ("hinges", "upper", "start"),
+    [
+        ("turn pin slide", [9.0, 2.0, 0.3], [0.0, 0.0, 0.0]),  # the slide leans on its stop when the pin strikes
+        ("pin pin pin", [1.3, 0.85, 0.4], [1.0, -0.25, -1.5]),  # two at rest at once, of which one is pulled off
+    ],
+)
+def test_no_dof_passes_its_stop_when_another_strikes_or_lets_go(hinges, upper, start):
+    """Arms that fall onto the stops of all their dofs: whoever strikes, all stay between their limits."""
+    kinds = {"turn": sc.Pin((0, 0, 1)), "pin": sc.Pin((0, 1, 0)), "slide": sc.Prismatic((1, 0, 0))}
+    mb, parent = sc.Multibody("arm"), None
+    for k, kind in enumerate(hinges.split()):
+        inertia = sc.Inertia(1.0, (0.2, 0, 0), np.diag([0.01, 0.02, 0.02]))
+        parent = mb.add_body(f"body{k}", parent, kinds[kind], inertia, sc.Pose(translation=(0.4, 0, 0)))
+    lower = -np.linspace(0.9, 1.2, mb.nv)
+    mb.set_state(np.full(mb.nv, 0.1), start)
+    p = sc.sim.Propagator(mb)
+    for x, a, b in zip(mb.bodies, lower, upper, strict=True):
+        p.add(sc.sim.JointLimit(x.name, lower=a, upper=b))
+    run = p.advance_to(1.5)
+    assert {x.name for x in run.events} >= {"limit of body1", "limit of body2"}
+    assert (run.q <= np.array(upper) + 1e-9).all()
+    assert (run.q >= lower - 1e-9).all()
+    assert run.check().holds

@@ -62,6 +62,7 @@ class JointLimit:
         self._given = _limit(lower, f"lower of the {self.name}"), _limit(upper, f"upper of the {self.name}")
         self.side = 0
         """Where the dof leans on a rigid stop: 1 at the upper one, -1 at the lower one, 0 where it is free."""
+        self._touching = 0
 
     def bind(self, mb: Multibody) -> None:
         """Find the dof and its limits."""
@@ -145,7 +146,8 @@ class JointLimit:
 
     def take(self, q: Array, v: Array) -> None:
         """Lean on it at rest, where it is touched."""
-        self.side = self.touched(q) if v[self.number] == 0.0 else 0
+        self._touching = self.touched(q)
+        self.side = self._touching if v[self.number] == 0.0 else 0
 
     def excess(self, force: float) -> float:
         """Positive where it would have to pull, or has nothing to hold."""
@@ -156,8 +158,9 @@ class JointLimit:
         self.side = 0
 
     def runs_back(self, v: Array, vdot: Array, small: float) -> bool:
-        """Whether a dof at rest is drawn into it."""
-        return False
+        """Whether a dof at rest on it, let go because it was pulled by what others held then, is drawn into it."""
+        resting = not self.side and v[self.number] == 0.0
+        return resting and self._touching * float(vdot[self.number]) > small
 
     def unit(self, q: Array) -> float:
         """A radian, or the length of the model."""
