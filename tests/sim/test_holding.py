@@ -277,3 +277,13 @@ def test_no_dof_passes_its_stop_when_another_strikes_or_lets_go(hinges, upper, s
     assert (run.q <= np.array(upper) + 1e-9).all()
     assert (run.q >= lower - 1e-9).all()
     assert run.check().holds
+
+
+def test_a_dof_beyond_its_stop_is_told():
+    mb = sc.load("double_pendulum")
+    stop = sc.sim.JointLimit("upper", lower=-1.0, upper=0.5)
+    stop.bind(mb)
+    stop.require_kept(np.array([0.5 + 1e-9, 7.0]))
+    for angle in (0.51, -1.01):
+        with pytest.raises(SimulationError, match=r"dof 'upper' has passed the limit of upper by 0\.01 unseen"):
+            stop.require_kept(np.array([angle, 0.0]))

@@ -121,6 +121,7 @@ class Runner:
             if crossing is not None:
                 step, end = self._stride.cut(step, self.now, crossing, self._watch)
             self.now, self._x = end, step.x1
+            self._acting.problem.holds.require_kept(step.x1)
             if step.h > 0.0:
                 recorder.step(step, end.seconds, None if error is None else error * self._rtol)
                 self._stability.add(self._acting.problem, np.array([end.seconds]), step.x1[None])

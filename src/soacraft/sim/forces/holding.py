@@ -127,6 +127,12 @@ class Holding:
         for stop in self._stops:
             stop.require_inside(self._problem.parts(x)[0])
 
+    def require_kept(self, x: Array) -> None:
+        """Raise where a step has ended beyond a rigid stop."""
+        for stop in self._stops:
+            if not self._problem.is_prescribed(stop.number):
+                stop.require_kept(self._problem.parts(x)[0])
+
     def impose(self, q: Array, v: Array) -> None:
         """The state as it is held."""
         for x in self.active:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from soacraft.errors import ModelError, StateError
+from soacraft.errors import ModelError, SimulationError, StateError
 from soacraft.model.sizes.measure import measure_of
 from soacraft.model.states.state import State
 from soacraft.model.tree.multibody import Multibody
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 #: A dof this near to a rigid stop touches it, in radians or lengths of the model: rounding of its place.
 _TOUCHES = 1e-11
+#: A dof this far beyond a rigid stop has passed it, in radians or lengths of the model.
+_PASSED = 1e-6
 
 
 class JointLimit:
@@ -137,6 +139,16 @@ class JointLimit:
             raise StateError(
                 f"dof {self.hinge!r} is at {x:.9g}, beyond the {self.name} by {beyond:.3g}, where a rigid stop cannot "
                 f"be: begin between {self._lower:g} and {self._upper:g}, or give the stop a stiffness."
+            )
+
+    def require_kept(self, q: Array) -> None:
+        """Raise where a step has ended beyond a rigid stop: hops between several that were too short to be seen."""
+        x = float(q[self.place])
+        beyond = max(x - self._upper, self._lower - x)
+        if beyond > 0.0 and beyond > _PASSED * self.unit(q):
+            raise SimulationError(
+                f"dof {self.hinge!r} has passed the {self.name} by {beyond:.3g} unseen, by hops short next to a step. "
+                "Give the stop a stiffness or restitution=0, or the propagator a smaller rtol."
             )
 
     def is_hop(self, q: Array, v: Array, vdot: Array, height: float) -> bool:
