@@ -148,7 +148,7 @@ class JointLimit:
         if beyond > 0.0 and beyond > _PASSED * self.unit(q):
             raise SimulationError(
                 f"dof {self.hinge!r} has passed the {self.name} by {beyond:.3g} unseen, by hops short next to a step. "
-                "Give the stop a stiffness or restitution=0, or the propagator a smaller rtol."
+                "Give the stops restitution=0, or a stiffness."
             )
 
     def is_hop(self, q: Array, v: Array, vdot: Array, height: float) -> bool:
