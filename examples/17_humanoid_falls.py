@@ -6,7 +6,7 @@ import numpy as np
 
 import soacraft as sc
 
-DROP, DAMPING, END = 0.1, 1.5, 4.0
+DROP, DAMPING, END = 0.1, 2.0, 4.0
 mb = sc.load("h1")
 mb.root.add_geometry(sc.Geometry("floor", "plane"))
 for body in mb.bodies[1:]:
@@ -31,7 +31,7 @@ depth = max(-float(scene.distances(x).distance.min()) for x in run.q)
 print("deepest in anything:", round(1e3 * depth, 3), "mm")
 energy, weight = np.asarray(run.energy), mb.total_mass * 9.81
 print("energy:", round(energy[0], 2), "to", round(energy[-1], 2), "J")
-print("largest rise of it in a step:", f"{np.diff(energy).max():.0e} J")  # what sank in a little is lifted out
+print("largest rise of it in a step:", f"{np.diff(energy).max():.0e} J")
 bears = run.contacts.force("inertial")[-1, 2]
 print("what the floor bears:", round(-bears, 4), "N, weight:", round(weight, 4), "N")
 

@@ -298,24 +298,16 @@ private:
         for (index i = 2 * nv; i < m_.size; ++i) u[at(i)] = free_[at(nq - nv + i)] - x[nq - nv + i];
         if (!m_.inside(u.data())) return false;
         m_.move(x, u.data(), x1.data());
+        m_.push(t + h, free_.data(), free_.data() + nq, forces.data(), w_.data());
+        const double before = weighed ? energy_ : m_.mechanical_energy(x);
+        energy_ = m_.mechanical_energy(x1.data());
+        double grown = worked(x, h, energy_ - before);
         bool needed = false;
         std::fill(last_.begin(), last_.end(), 0.0);
         if (!touch_->way_out(x1.data(), x1.data() + nq, last_.data(), needed)) return false;
         if (needed) {
             if (!m_.inside(last_.data())) return false;
-            m_.move(x1.data(), last_.data(), stage_.data());
-            m_.carry(last_.data(), stage_.data() + nq);
-            x1.swap(stage_);
-        }
-        m_.push(t + h, free_.data(), free_.data() + nq, forces.data(), w_.data());
-        const double before = weighed ? energy_ : m_.mechanical_energy(x);
-        energy_ = m_.mechanical_energy(x1.data());
-        double grown = energy_ - before;
-        for (index i = 0; i + 1 < m_.names; ++i) {  // work along h/2 (v1 - v_f); all the rest is that of the contacts
-            double& work = x1[at(nq + nv + i)];
-            work = free_[at(nq + nv + i)];
-            for (index k = 0; k < nv; ++k) work += 0.5 * h * forces[at(i * nv + k)] * (x1[at(nq + k)] - free_[at(nq + k)]);
-            grown -= work - x[nq + nv + i];
+            if (lifted(std::fabs(grown))) grown = worked(x, h, energy_ - before);
         }
         x1.back() = x[m_.points - 1] + grown;
         m_.contact_force = touch_->force;
@@ -323,6 +315,39 @@ private:
         known_ = x1, rates_ = w1, rates_.back() = 0.0, weighed_ = true;
         for (index i = 0; i < nv; ++i) w1[at(nv + i)] = (x1[at(nq + i)] - x[nq + i]) / h;
         return true;
+    }
+
+    // Of every force to the end x1 of a step with contact: what it did in the smooth step, and along h/2 (v1 - v_f) since
+    // then. All the rest of what the energy grew by is that of the contacts, which is returned.
+    double worked(const double* x, double h, double grown) {
+        const index nq = m_.nq, nv = m_.nv;
+        for (index i = 0; i + 1 < m_.names; ++i) {
+            double& work = x1[at(nq + nv + i)];
+            work = free_[at(nq + nv + i)];
+            for (index k = 0; k < nv; ++k) work += 0.5 * h * forces[at(i * nv + k)] * (x1[at(nq + k)] - free_[at(nq + k)]);
+            grown -= work - x[nq + nv + i];
+        }
+        return grown;
+    }
+
+    // x1 moved by what is in last_, by a part of it where it would take more energy than `most`, what the impulses took;
+    // or not at all. Whether it is moved.
+    bool lifted(double most) {
+        const double start = energy_;
+        double part = 1.0;
+        for (int i = 0; i < 2; ++i) {
+            for (double& y : last_) y *= part;
+            m_.move(x1.data(), last_.data(), stage_.data());
+            m_.carry(last_.data(), stage_.data() + m_.nq);
+            const double rise = m_.mechanical_energy(stage_.data()) - start;
+            if (rise <= most) {
+                energy_ = start + rise;
+                x1.swap(stage_);
+                return true;
+            }
+            part = most / rise;
+        }
+        return false;
     }
 
     bool end(double t, const double* x, double h) {

@@ -90,6 +90,7 @@ def arrays(result):
     if not is_dataclass(result):
         return {"result": np.asarray(result)}
     found = {field.name: getattr(result, field.name) for field in fields(result)}
+    found.pop("units", None)  # words
     for name in [name for name, x in found.items() if isinstance(x, dict)]:
         found |= {f"{name}[{body}]": x for body, x in found.pop(name).items()}
     return {name: np.asarray(x) for name, x in found.items() if not isinstance(x, tuple) and not name.startswith("_")}

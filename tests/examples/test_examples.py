@@ -244,7 +244,7 @@ def test_17_humanoid_falls(run, film):
     assert names["speed"][-1] < 1e-9
     assert number(found["deepest in anything"]) < 1.0
     energy = names["energy"]
-    assert np.diff(energy).max() <= 1e-6 * (energy[0] - energy[-1])  # of lifting out what sank in
+    assert np.diff(energy).max() <= 1e-12 * energy[0]  # rounding, as in free flight
     assert -names["bears"] == pytest.approx(names["weight"], rel=1e-6)
     assert film.moves()
 

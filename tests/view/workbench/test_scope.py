@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.profiles import tries
 
 import soacraft as sc
 from soacraft.algebra.expressions.operator import Operator
@@ -152,7 +153,7 @@ def error_of(s, text):
     return None
 
 
-@settings(max_examples=150, deadline=None)
+@tries(150)
 @given(text=st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join) | st.text(max_size=30))
 def test_any_text_gives_a_value_or_an_error_with_a_place(small, text):
     error = error_of(small, text)
@@ -172,7 +173,7 @@ TREES = st.recursive(
 )  # fmt: skip
 
 
-@settings(max_examples=40, deadline=None)
+@tries(40)
 @given(text=TREES)
 def test_the_text_of_an_expression_reads_back(small, text):
     scope = Scope(small)

@@ -4,8 +4,9 @@
 
 with p by the contact problem at q_f (EQUATIONS 4.6); where nothing presses the smooth step is kept. What is closed in
 the middle of the step, as its end and the velocity there tell, may not approach further; what is still open may close,
-not more; what struck after the middle is moved out of what it struck, and not into what is near. Points that rest keep
-their gap. Of order four while nothing touches, of order one through impacts; a step does not fail for many of them.
+not more; what struck after the middle is moved out of what it struck, and not into what is near, as far as the energy
+that the impulses took allows. Points that rest keep their gap. Of order four while nothing touches, of order one
+through impacts; a step does not fail for many of them.
 """
 
 from __future__ import annotations
@@ -57,16 +58,33 @@ class Moreau(Method):
         check_turn(problem.manifold, u, t, h)
         end = problem.settle(t + h, problem.manifold.move(x, u), True)
         out = contact.out_of(mechanism, t + h, end[:nq])
-        if out is not None:
-            push = np.zeros(problem.manifold.size)
-            push[:nt] = problem.tangent(end[:nq], out)
-            moved = problem.manifold.move(end, push)
-            moved[nq : nq + nv] = mechanism.coordinates.carry(out, end[nq : nq + nv])
-            end = problem.settle(t + h, moved, True)
         end[nq + nv :] = self._work(mechanism, t + h, x, free, end, h)
+        if out is not None:
+            own = mechanism.names.index(contact.name)
+            taken = abs(mechanism.parts(end)[2][own] - mechanism.parts(x)[2][own])
+            end = self._lifted(mechanism, t + h, end, out, taken)
+            end[nq + nv :] = self._work(mechanism, t + h, x, free, end, h)
         w1 = problem.rates(t + h, end)
         w1[nt : nt + nv] = (end[nq : nq + nv] - x[nq : nq + nv]) / h
         return Step(problem, t, h, x, end, w, w1, hermite(u, h * w, h * problem.manifold.rate(x, u, w1)))
+
+    def _lifted(self, mechanism: Mechanism, t: float, end: Array, out: Array, most: float) -> Array:
+        """The end moved by `out`, by a part of it where it would take more energy than `most`, what the impulses took;
+        or as it is."""
+        nq, nt, nv = mechanism.sizes
+        start, part = mechanism.mechanical_energy(end), 1.0
+        for _ in range(2):
+            out = part * out
+            push = np.zeros(mechanism.manifold.size)
+            push[:nt] = mechanism.tangent(end[:nq], out)
+            moved = mechanism.manifold.move(end, push)
+            moved[nq : nq + nv] = mechanism.coordinates.carry(out, end[nq : nq + nv])
+            moved = mechanism.settle(t, moved, True)
+            rise = mechanism.mechanical_energy(moved) - start
+            if rise <= most:
+                return moved
+            part = most / rise
+        return end
 
     def amplification(self, hJ: Array, nt: int) -> Array:
         """That of its smooth step."""
