@@ -49,6 +49,13 @@ def test_a_motion_of_the_rigid_body_among_the_modes():
         ModalData(**shape.moments(), K=np.eye(2))
 
 
+def test_symmetry_is_judged_in_the_units_of_each_mode():
+    """A mode in units a million times smaller: what differs in its row is seen next to the stiffness of the others."""
+    K = np.array([[1e12, 0.0], [1e-3, 1e-6]])
+    with pytest.raises(ModelError, match="K of modal data must be symmetric"):
+        cloud(K=K)
+
+
 def test_nodes_refuse():
     with pytest.raises(ModelError, match="the pose of a modal node must be one Pose"):
         ModalNode(None, np.zeros((3, 1)), np.zeros((3, 1)))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from soacraft.model.flat.realize import times
 from soacraft.model.modal.data import SYMMETRY
 from soacraft.model.modal.inertia import mass_derivatives, mass_matrix
 from soacraft.spatial.checks import Array, frozen
@@ -54,8 +55,8 @@ def velocity_forces(layout: Layout, d: Deformation, M: dict[int, Array], V: Arra
         dM = mass_derivatives(data, eta)
         slopes = (dM @ U[..., None, :, None])[..., 0]  # dM_j U, (..., j, 6 + n)
         turning = np.einsum("...j,...jm->...m", rate, slopes)
-        momentum = _times(M[k], U)
-        total[..., k, :] = turning[..., :6] + _times(crf(V[..., k, :]), momentum[..., :6])
+        momentum = times(M[k], U)
+        total[..., k, :] = turning[..., :6] + times(crf(V[..., k, :]), momentum[..., :6])
         inner = turning[..., 6:] - 0.5 * np.einsum("...m,...jm->...j", U, slopes)
         assert data.D is not None
         modes[k] = inner + eta @ data.K + rate @ data.D
@@ -67,7 +68,7 @@ def weights(layout: Layout, M: dict[int, Array], g: Array, rigid: Array) -> With
     batch = np.broadcast_shapes(rigid.shape[:-2], g.shape[:-2], *(x.shape[:-2] for x in M.values()))
     total, modes = np.array(np.broadcast_to(rigid, (*batch, layout.n, 6))), {}
     for k, block in M.items():
-        pull = _times(block[..., 3:6], g[..., k, :])
+        pull = times(block[..., 3:6], g[..., k, :])
         total[..., k, :], modes[k] = pull[..., :6], pull[..., 6:]
     return WithModes(total, modes)
 
@@ -93,7 +94,3 @@ def not_positive(layout: Layout, k: int, M: Array, eta: Array) -> str | None:
 def _joined(V: Array, rate: Array) -> Array:
     lead = np.broadcast_shapes(V.shape[:-1], rate.shape[:-1])
     return np.concatenate([np.broadcast_to(V, (*lead, 6)), np.broadcast_to(rate, (*lead, rate.shape[-1]))], axis=-1)
-
-
-def _times(X: Array, y: Array) -> Array:
-    return np.asarray((X @ y[..., None])[..., 0])

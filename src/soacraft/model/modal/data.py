@@ -251,6 +251,10 @@ def _set(data: Any, **values: Any) -> None:
 
 
 def _refuse_skew(X: Array, what: str) -> None:
-    off = float(np.abs(X - X.mT).max(initial=0.0))
-    if off > SYMMETRY * float(np.abs(X).max(initial=0.0)):
-        raise ModelError(f"{what} must be symmetric; entries differ by {number_text(off)}.")
+    """Entries have units of their own: a difference is judged next to its entry, and to the diagonal in its row and
+    column."""
+    off = np.abs(X - X.mT)
+    root = np.sqrt(np.abs(np.diagonal(X, axis1=-2, axis2=-1)))
+    allowed = SYMMETRY * (np.abs(X) + np.abs(X.mT) + root[..., :, None] * root[..., None, :])
+    if (off > allowed).any():
+        raise ModelError(f"{what} must be symmetric; entries differ by {number_text(float(off.max()))}.")

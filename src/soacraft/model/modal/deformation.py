@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from soacraft.model.flat.realize import times
 from soacraft.model.modal import nodes
 from soacraft.model.modal.data import ModalNode
 from soacraft.spatial.checks import Array, frozen
@@ -34,7 +35,7 @@ def pose_on(node: ModalNode, undeformed: Pose, eta: Array) -> Poses:
     """The pose in its body of a frame fixed on a node, from its pose on the undeformed body."""
     R, l = nodes.pose(node, eta)
     local = node.pose.inv @ undeformed
-    return R @ local.rotation, l + _times(R, local.translation)
+    return R @ local.rotation, l + times(R, local.translation)
 
 
 def Pi_on(node: ModalNode, undeformed: Pose, eta: Array) -> Array:
@@ -44,7 +45,7 @@ def Pi_on(node: ModalNode, undeformed: Pose, eta: Array) -> Array:
 
 def Pi_rate_on(node: ModalNode, undeformed: Pose, eta: Array, rate: Array) -> Array:
     """(dPi/dt) d eta/dt of such a frame, (..., 6)."""
-    return _times((node.pose.inv @ undeformed).phi().T, nodes.Pi_rate(node, eta, rate))
+    return times((node.pose.inv @ undeformed).phi().T, nodes.Pi_rate(node, eta, rate))
 
 
 class Deformation:
@@ -75,7 +76,7 @@ class Deformation:
         moved = {}
         for k, node in self.layout.held.items():
             R, l = pose_on(node, self.layout.bodies[k].outboard.inv, self.eta(k))
-            moved[k] = (R.mT, -_times(R.mT, l))
+            moved[k] = (R.mT, -times(R.mT, l))
         return self._moved(self.layout.outboard, moved)
 
     @cached_property
@@ -121,7 +122,7 @@ class Deformation:
         """phi*(O+, k)."""
         (R, l), (R_in, l_in) = relative, self.inboard
         R_T = R_in[..., k, :, :].mT
-        return phi(R_T @ R[..., k, :, :], _times(R_T, l[..., k, :] - l_in[..., k, :])).mT
+        return phi(R_T @ R[..., k, :, :], times(R_T, l[..., k, :] - l_in[..., k, :])).mT
 
     def add_twists(self, twists: Array, relative: Poses, rates: Array) -> Array:
         """C etad(p) + E etad(k) added to the twists of hinges (..., n, 6); for accelerations likewise."""
@@ -129,9 +130,9 @@ class Deformation:
         lead = np.broadcast_shapes(twists.shape[:-2], rates.shape[:-1], self.q.shape[:-1])
         total = np.array(np.broadcast_to(twists, (*lead, *twists.shape[-2:])))
         for k, C in edges.items():
-            total[..., k, :] += _times(C, self.rates(rates, self.layout.parents[k]))
+            total[..., k, :] += times(C, self.rates(rates, self.layout.parents[k]))
         for k, E in self.hinges.items():
-            total[..., k, :] += _times(E, self.rates(rates, k))
+            total[..., k, :] += times(E, self.rates(rates, k))
         return frozen(total)
 
     def add_coriolis(self, a: Array, relative: Poses, hinge_twists: Array, V: Array, v: Array) -> Array:
@@ -144,18 +145,14 @@ class Deformation:
             rate, eta = self.rates(v, p), self.eta(p)
             R_in, l_in = self.inboard
             to_frame = phi(R_in[..., k, :, :], l_in[..., k, :]).mT
-            s = _times(Pi, rate)
+            s = times(Pi, rate)
             own = Pi_rate_on(layout.riding[k], layout.bodies[k].inboard, *np.broadcast_arrays(eta, rate))
-            at_frame = own - _times(crm(s), _times(to_frame, V[..., p, :]))
-            total[..., k, :] += _times(self._to_child(relative, k), at_frame)
+            at_frame = own - times(crm(s), times(to_frame, V[..., p, :]))
+            total[..., k, :] += times(self._to_child(relative, k), at_frame)
         for k, E in self.hinges.items():
             rate, eta = self.rates(v, k), self.eta(k)
-            r = _times(E, rate)
+            r = times(E, rate)
             own = Pi_rate_on(layout.held[k], layout.bodies[k].outboard.inv, *np.broadcast_arrays(eta, rate))
-            total[..., k, :] -= _times(crm(r), hinge_twists[..., k, :] + V[..., k, :])
-            total[..., k, :] -= _times(self.to_body[..., k, :, :], own)
+            total[..., k, :] -= times(crm(r), hinge_twists[..., k, :] + V[..., k, :])
+            total[..., k, :] -= times(self.to_body[..., k, :, :], own)
         return total
-
-
-def _times(X: Array, y: Array) -> Array:
-    return np.asarray((X @ y[..., None])[..., 0])

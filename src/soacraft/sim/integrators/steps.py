@@ -145,7 +145,7 @@ class Method(ABC):
     def amplification(self, hJ: Array, nt: int) -> Array:
         """A step as a matrix that takes [coordinates; velocities] to those after it, where rates are J times these, of
         which the first nt are coordinates. Of methods that stability limits."""
-        raise NotImplementedError(f"stability does not limit steps of {self.name!r}")
+        raise AssertionError(f"{self.name!r} is not limited, so nobody asks for its amplification")
 
     def __repr__(self) -> str:
         return f"{self.name} (order {self.order}, {'adaptive' if self.adaptive else 'fixed'} step)"
