@@ -6,11 +6,11 @@
 #include <cmath>
 #include <exception>
 #include <thread>
-#include <unordered_map>
 
 #include "array.hpp"
 #include "numpy_array.hpp"
 #include "pair_query.hpp"
+#include "scene.hpp"
 #include "soacraft/contact/touch.hpp"
 #include "spot_query.hpp"
 
@@ -104,20 +104,6 @@ Shape make_mesh(nb::handle points, nb::handle triangles, bool closed) {
     return s;
 }
 
-Bounds bounds_of(const Shape& s, const double* pose) {
-    const Frame t = read_frame(pose);
-    if (s.kind == PLANE) return {{-HUGE_VAL, -HUGE_VAL, -HUGE_VAL}, {HUGE_VAL, HUGE_VAL, HUGE_VAL}};
-    if (s.kind != MESH) return bounds(s, t);
-    Shape box;
-    const Mesh::Node& root = s.mesh->node[0];
-    const Vec3 half = 0.5 * (root.high - root.low);
-    box.kind = BOX;
-    for (int i = 0; i < 3; ++i) box.size[i] = half[i];
-    Frame at = t;
-    at.p = t * (0.5 * (root.high + root.low));
-    return bounds(box, at);
-}
-
 const double* read_poses(const Array<double>& x, const char* name) {
     if (x.size(1) != POSE) refuse("%s must have the shape (count, 12)", name);
     return x.data();
@@ -163,33 +149,35 @@ Hit ray(const Shape& s, const Frame& at, const Vec3& o, const Vec3& d) {
 }
 
 // Shapes that may touch each other, at many states.
-class Scene : public SpotQuery {
+class Scene : public ShapeScene {
 public:
     // `classes` (shapes, 4): the rigid group of each shape, the group that this hangs from (-1: none that counts), and its
     // masks; `exceptions` (count, 3): pairs i < j that may touch (1) or not (0), whatever their classes say; `padded`
     // (count, 2): pairs with a padding of their own.
-    Scene(nb::list shapes, nb::handle padding_, nb::handle classes_, nb::handle exceptions_, nb::handle padded_,
-          nb::handle pair_padding_) {
+    Scene(nb::list shapes, nb::handle padding_given, nb::handle classes_given, nb::handle exceptions_given, nb::handle padded_given,
+          nb::handle pair_padding_given) {
         for (nb::handle each : shapes) shapes_.push_back(nb::cast<Shape>(each));
-        const Array<double> padding(padding_, "padding", 1), pair_padding(pair_padding_, "pair_padding", 1);
-        const Array<index> classes(classes_, "classes", 2), exceptions(exceptions_, "exceptions", 2), padded(padded_, "padded", 2);
+        const Array<double> padding(padding_given, "padding", 1), pair_padding(pair_padding_given, "pair_padding", 1);
+        const Array<index> classes(classes_given, "classes", 2), exceptions(exceptions_given, "exceptions", 2);
+        const Array<index> padded(padded_given, "padded", 2);
         if (padding.size() != count()) refuse("padding must have length %lld", static_cast<long long>(count()));
         if (classes.size(0) != count() || classes.size(1) != 4) refuse("classes must have the shape (shapes, 4)");
         if (exceptions.size(1) != 3) refuse("exceptions must have the shape (count, 3)");
         if (padded.size(1) != 2 || padded.size(0) != pair_padding.size()) refuse("padded must have the shape (count, 2)");
-        padding_vec_.assign(padding.data(), padding.data() + padding.size());
+        padding_.assign(padding.data(), padding.data() + padding.size());
         for (index k = 0; k < classes.size(0); ++k) {
             const index* x = classes.data() + 4 * k;
-            classes_vec_.push_back({x[0], x[1], x[2], x[3]});
+            classes_.push_back({x[0], x[1], x[2], x[3]});
         }
         for (index k = 0; k < exceptions.size(0); ++k) {
             const index* x = exceptions.data() + 3 * k;
-            exceptions_map_[pair_key(x, "exceptions")] = x[2] != 0;
+            exceptions_[pair_key(x, "exceptions")] = x[2] != 0;
         }
         for (index k = 0; k < padded.size(0); ++k) {
-            pair_padding_map_[pair_key(padded.data() + 2 * k, "padded")] = pair_padding.data()[k];
+            pair_padding_[pair_key(padded.data() + 2 * k, "padded")] = pair_padding.data()[k];
             most_ = std::max(most_, pair_padding.data()[k]);
         }
+        measure();
         std::vector<index> planes;
         for (index i = 0; i < count(); ++i)
             if (shapes_[static_cast<std::size_t>(i)].kind == PLANE) planes.push_back(i);
@@ -212,16 +200,6 @@ public:
             for (index j = i + 1; j < count(); ++j) sum += may(i, j);
         return sum;
     }
-    index count() const { return static_cast<index>(shapes_.size()); }
-    index shapes() const override { return count(); }
-    void spots(const double* poses, double within, std::vector<double>& numbers, std::vector<index>& places) const override {
-        Result found;
-        found.numbers.swap(numbers), found.places.swap(places);
-        found.numbers.clear(), found.places.clear();
-        one(0, poses, within, true, found);
-        numbers.swap(found.numbers), places.swap(found.places);
-    }
-
     // poses (states, shapes, 12) -> numbers (spots, 11), places (spots, 3): state and shapes of each.
     nb::object run(nb::handle poses_, double within, bool several, int threads) const {
         const Array<double> poses(poses_, "poses", 3);
@@ -229,7 +207,7 @@ public:
             refuse("poses must have the shape (states, %lld, 12)", static_cast<long long>(count()));
         const index cores = std::max<index>(static_cast<index>(std::thread::hardware_concurrency()), 1);
         const index states = poses.size(0), parts = std::min<index>({std::max<index>(threads, 1), states > 0 ? states : 1, 4 * cores});
-        std::vector<Result> results(static_cast<std::size_t>(parts));
+        std::vector<Spots> results(static_cast<std::size_t>(parts));
         const double* data = poses.data();
         {
             nb::gil_scoped_release free;
@@ -259,7 +237,7 @@ public:
         }
         std::vector<double> numbers;
         std::vector<index> places;
-        for (const Result& r : results) {
+        for (const Spots& r : results) {
             numbers.insert(numbers.end(), r.numbers.begin(), r.numbers.end());
             places.insert(places.end(), r.places.begin(), r.places.end());
         }
@@ -298,96 +276,13 @@ public:
         }
     }
 
+
 private:
-    struct Result {
-        std::vector<double> numbers;
-        std::vector<index> places;
-    };
-    struct Class {
-        index group, above, type, affinity;
-    };
-    std::size_t key(index i, index j) const { return static_cast<std::size_t>(i * count() + j); }
+    // A pair of shapes, i < j.
     std::size_t pair_key(const index* x, const char* name) const {
         if (x[0] < 0 || x[1] <= x[0] || x[1] >= count()) refuse("%s has an entry that is not a pair of shapes", name);
         return key(x[0], x[1]);
     }
-
-    // Whether two shapes, i < j, may touch.
-    bool may(index i, index j) const {
-        if (!exceptions_map_.empty()) {
-            const auto known = exceptions_map_.find(key(i, j));
-            if (known != exceptions_map_.end()) return known->second;
-        }
-        const Class &a = classes_vec_[static_cast<std::size_t>(i)], &b = classes_vec_[static_cast<std::size_t>(j)];
-        if (a.group == b.group || a.above == b.group || b.above == a.group) return false;
-        return (a.type & b.affinity) != 0 || (b.type & a.affinity) != 0;
-    }
-
-    // Sweep and prune along the axis on which the shapes are spread most, then the pairs in the order of their numbers.
-    void one(index state, const double* poses, double within, bool several, Result& out) const {
-        const index n = count();
-        std::vector<Bounds> around(static_cast<std::size_t>(n));
-        std::vector<index> order(static_cast<std::size_t>(n));
-        double low[3] = {HUGE_VAL, HUGE_VAL, HUGE_VAL}, high[3] = {-HUGE_VAL, -HUGE_VAL, -HUGE_VAL};
-        for (index k = 0; k < n; ++k) {
-            const std::size_t at = static_cast<std::size_t>(k);
-            order[at] = k, around[at] = bounds_of(shapes_[at], poses + POSE * k);
-            for (int i = 0; i < 3; ++i)
-                if (std::isfinite(around[at].low[i]))
-                    low[i] = std::min(low[i], around[at].low[i]), high[i] = std::max(high[i], around[at].low[i]);
-        }
-        int axis = 0;
-        for (int i = 1; i < 3; ++i)
-            if (high[i] - low[i] > high[axis] - low[axis]) axis = i;
-        std::sort(order.begin(), order.end(), [&](index a, index b) {
-            const double x = around[static_cast<std::size_t>(a)].low[axis], y = around[static_cast<std::size_t>(b)].low[axis];
-            return x < y || (x == y && a < b);
-        });
-        std::vector<std::pair<index, index>> close;
-        double wide = most_;
-        for (const double pad : padding_vec_) wide = std::max(wide, 2.0 * pad + most_);
-        for (std::size_t p = 0; p < order.size(); ++p) {
-            const index a = order[p];
-            const Bounds& of_a = around[static_cast<std::size_t>(a)];
-            for (std::size_t r = p + 1; r < order.size(); ++r) {
-                const index b = order[r];
-                const Bounds& of_b = around[static_cast<std::size_t>(b)];
-                if (of_b.low[axis] - of_a.high[axis] > within + wide) break;
-                const index i = std::min(a, b), j = std::max(a, b);
-                if (!apart(of_a, of_b, within + pad(i, j)) && may(i, j)) close.emplace_back(i, j);
-            }
-        }
-        std::sort(close.begin(), close.end());
-        std::vector<Spot> spots;
-        for (const auto& pair : close) {
-            const auto i = static_cast<std::size_t>(pair.first), j = static_cast<std::size_t>(pair.second);
-            const double p = pad(pair.first, pair.second);
-            spots.clear();
-            touch(shapes_[i], poses + POSE * pair.first, shapes_[j], poses + POSE * pair.second, within + p, several, spots);
-            for (Spot& s : spots) {
-                s.gap -= p;
-                const std::size_t at = out.numbers.size();
-                out.numbers.resize(at + SPOT);
-                write(s, out.numbers.data() + at);
-                out.places.push_back(state), out.places.push_back(pair.first), out.places.push_back(pair.second);
-            }
-        }
-    }
-    double pad(index i, index j) const {
-        double sum = padding_vec_[static_cast<std::size_t>(i)] + padding_vec_[static_cast<std::size_t>(j)];
-        if (!pair_padding_map_.empty()) {
-            const auto found = pair_padding_map_.find(key(i, j));
-            if (found != pair_padding_map_.end()) sum += found->second;
-        }
-        return sum;
-    }
-
-    std::vector<Shape> shapes_;
-    std::vector<double> padding_vec_;
-    std::vector<Class> classes_vec_;
-    std::unordered_map<std::size_t, bool> exceptions_map_;
-    std::unordered_map<std::size_t, double> pair_padding_map_;
-    double most_ = 0.0;
 };
 
 void cast_rays(const Shape& s, nb::handle pose_, nb::handle rays_, nb::handle out_) {

@@ -10,13 +10,28 @@ namespace contact {
 
 constexpr index POSE = 12, SPOT = 11;  // numbers of a pose, and of a spot: gap, a, b, n, error
 
+// Two shapes that may be near, a < b, and their padding.
+struct NearPair {
+    index a, b;
+    double pad;
+};
+
+// What is found: numbers (spots, 11), and places (spots, 3): state and shapes of each, in the order of these. And what a scene
+// knows of the search before: pairs within `reach` of each other at `poses`.
+struct Spots {
+    std::vector<double> numbers;
+    std::vector<index> places;
+    std::vector<NearPair> pairs;
+    std::vector<double> poses;
+    double reach = 0.0;
+};
+
 class SpotQuery {
 public:
     virtual ~SpotQuery() = default;
     virtual index shapes() const = 0;
-    // From poses (shapes, 12): numbers (spots, 11) with gaps of at most `within`, and places (spots, 3), whose last two are
-    // the shapes, in the order of these.
-    virtual void spots(const double* poses, double within, std::vector<double>& numbers, std::vector<index>& places) const = 0;
+    // From poses (shapes, 12): the spots with gaps of at most `within`. `to` is that of the search before, or empty.
+    virtual void spots(const double* poses, double within, Spots& to) const = 0;
 };
 
 }  // namespace contact

@@ -123,12 +123,12 @@ void read_contact(nb::handle of, Held& held, const rigid::Model& model, ContactS
     const nb::object rows_given = field(of, "rows"), friction_given = field(of, "friction");
     const Array<index> rows(rows_given, "rows", 2);
     const Array<double> friction(friction_given, "friction", 3);
-    if (rows.size(0) != to.groups || rows.size(1) != to.groups || friction.size(1) != to.groups || friction.size(2) != contact::FRICTIONS)
+    if (rows.size(0) != to.groups || rows.size(1) != to.groups || friction.size(1) != to.groups || friction.size(2) != FRICTIONS)
         refuse("rows and friction must be of %lld groups", shown(to.groups));
     to.rows.assign(rows.data(), rows.data() + to.groups * to.groups);
     for (const index n : to.rows)
         if (n != 1 && n != 3 && n != 4 && n != 6) refuse("a contact has 1, 3, 4 or 6 rows, not %lld", shown(n));
-    to.friction.assign(friction.data(), friction.data() + to.groups * to.groups * contact::FRICTIONS);
+    to.friction.assign(friction.data(), friction.data() + to.groups * to.groups * FRICTIONS);
     to.restitution = held.table(of, "restitution", to.groups, to.groups);
     const std::vector<index> dofs = read_numbers(of, "stop_dofs", -1, 0, model.nv);
     const auto count = static_cast<index>(dofs.size());
@@ -195,6 +195,8 @@ struct Given {
         set.slowest = number(setting, "slowest");
         if (!chain_given.is_none() && !read_chain(chain_given, tree, chain)) return false;
         set.chain = chain_given.is_none() ? nullptr : &chain;
+        if (tree.flexible() && (set.chain || method == MOREAU || method == VARIATIONAL || method == VARIATIONAL4))
+            refuse("compiled steps of flexible bodies are those of trees, by methods without contacts and derivatives");
         const nb::object contact_given = field(setting, "contact");
         if (!contact_given.is_none()) read_contact(contact_given, held, model, touching), set.contact = &touching;
         if ((method == MOREAU) != (set.contact != nullptr) || (set.contact && set.chain)) refuse("only moreau takes contacts, on a tree");

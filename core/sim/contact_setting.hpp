@@ -1,10 +1,15 @@
-// What touches in a run (sim/forces/compiled_contact.py), and what is told of it.
+// What touches in a run (sim/forces/compiled_contact.py), what is told of it, and what solves its steps.
 #pragma once
 
+#include <memory>
+
 #include "contact/spot_query.hpp"
+#include "soacraft/rigid/model/model.hpp"
 
 namespace soacraft {
 namespace sim {
+
+constexpr index FRICTIONS = 5;  // coefficients of a contact: of its rows after the first
 
 // A dof with limits, or with dry friction.
 struct Stop {
@@ -39,6 +44,28 @@ struct ContactLog {
     std::vector<double> steps;   // end of the step, its points, residual, effort, unique, work, factor, depth
     std::vector<double> points;  // shapes a and b, point, impulse and moment on b, gap, state
 };
+
+// The contacts of one step after the other (`ContactStep`), built once for each instruction set.
+class Impulses {
+public:
+    std::vector<double> v, force;  // velocities after, and the generalized force of all impulses averaged over the step
+    ContactLog log;
+
+    virtual ~Impulses() = default;
+    // From the start (q0, v0) of a step of length h to its smooth end (q, v_free) at t: false where Python should take it.
+    // `pressed`: whether there are impulses.
+    virtual bool act(double t, double h, const double* q0, const double* v0, const double* q, const double* v_free, bool& pressed) = 0;
+    // dq (nv) <- the displacement out of what a step that ends at q would be in, and not into anything near. `needed`: whether it
+    // is in anything.
+    virtual bool way_out(const double* q, const double* v_end, double* dq, bool& needed) = 0;
+};
+
+struct ContactKernels {
+    std::unique_ptr<Impulses> (*begin)(const ContactSetting&, const rigid::Model&);
+};
+
+// Those of this machine (`dispatch.cpp`).
+const ContactKernels& contact_kernels();
 
 }  // namespace sim
 }  // namespace soacraft

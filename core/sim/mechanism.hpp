@@ -90,24 +90,24 @@ public:
     explicit Mechanism(const Setting& s)
         : nq(s.job.model->nq), nv(s.job.model->nv), names(static_cast<index>(s.loads.size()) + 1 + s.passive + (s.contact ? 1 : 0)),
           points(nq + nv + names), size(2 * nv + names), set_(s), model_(*s.job.model),
-          dynamics_(rigid::algorithm("forward_dynamics")), at_rest_(rigid::algorithm("inverse_dynamics")),
-          springs_(rigid::algorithm("passive_force")), integrate_(rigid::algorithm("integrate")),
-          difference_(rigid::algorithm("difference")), jacobians_(rigid::algorithm("integrate_jacobians")),
-          derivatives_(rigid::algorithm("inverse_dynamics_derivatives")), kinetic_(rigid::algorithm("kinetic_energy")),
-          potential_(rigid::algorithm("potential_energy")) {
+          dynamics_(named("forward_dynamics")), at_rest_(named("mass_matrix_multiply")), springs_(named("passive_force")),
+          integrate_(named("integrate")), difference_(named("difference")), jacobians_(named("integrate_jacobians")),
+          derivatives_(model_.flexible_count ? nullptr : &named("inverse_dynamics_derivatives")),
+          kinetic_(named("kinetic_energy")), potential_(named("potential_energy")) {
         const auto numbers = [](index n) { return std::vector<double>(static_cast<std::size_t>(n)); };
         total_ = numbers(nv), zeros_ = numbers(nv), forces_ = numbers(names * nv), moved_ = numbers(nq);
         contact_force = numbers(s.contact ? nv : 0);
         std::size_t most = 0;
         for (const rigid::Algorithm* a :
-             {&dynamics_, &at_rest_, &springs_, &integrate_, &difference_, &jacobians_, &derivatives_, &kinetic_, &potential_})
-            most = a->one_bytes(s.job) > most ? a->one_bytes(s.job) : most;
+             {&dynamics_, &at_rest_, &springs_, &integrate_, &difference_, &jacobians_, derivatives_, &kinetic_, &potential_})
+            most = a && a->one_bytes(s.job) > most ? a->one_bytes(s.job) : most;
         space_.hold(most);
         for (index k = 0; k < model_.count; ++k) {
             const rigid::Element& e = model_.elements[k];
             if (e.kind == rigid::SPHERICAL || e.kind == rigid::FREE) groups_.push_back({e.v, e.kind == rigid::FREE});
-            plain_ = plain_ && e.kind <= rigid::HELICAL && e.q == e.v;
+            plain_ = plain_ && (e.kind <= rigid::HELICAL || e.kind == rigid::FIXED) && e.q == e.v;
         }
+        for (index k = 0; k < model_.flexible_count; ++k) plain_ = plain_ && model_.flexible[k].q == model_.flexible[k].v;
         own_ = s.job, bare_ = s.job, based_ = s.job;
         bare_.passive = based_.passive = nullptr, bare_.wrenches = based_.wrenches = nullptr;
         bare_.wrench_count = based_.wrench_count = 0, bare_.turned = based_.turned = false;
@@ -132,12 +132,13 @@ public:
     bool rates(double t, const double* x, double* w, double* forces = nullptr) {
         const double *q = x, *v = x + nq;
         std::memcpy(w, v, bytes(nv));
-        push(t, q, v, forces ? forces : forces_.data(), w + 2 * nv);
+        push(t, q, v, forces ? forces : forces_.data(), w + 2 * nv, !forces);
         return (set_.chain ? solved(q, v, w + nv) : run(dynamics_, q, v, total_.data(), w + nv)) && rigid::finite(w, size);
     }
 
-    // The generalized force of everything, (names, nv), and its powers.
-    void push(double t, const double* q, const double* v, double* of, double* powers) {
+    // The generalized force of everything, (names, nv), and its powers. `own`: the rows are those of the last call, whose zeros
+    // are zero still.
+    void push(double t, const double* q, const double* v, double* of, double* powers, bool own = false) {
         const index count = static_cast<index>(set_.loads.size());
         if (held_)
             std::memcpy(total_.data(), held_, bytes(nv));
@@ -146,7 +147,7 @@ public:
         for (index i = 0; i < count; ++i, of += nv) {
             const Load& load = set_.loads[static_cast<std::size_t>(i)];
             const double f = force_of(load, t, q, v);
-            std::memset(of, 0, bytes(nv));
+            if (!own) std::memset(of, 0, bytes(nv));
             powers[i] = 0.0;
             for (index k = load.row_first; k < load.row_last; ++k) {
                 of[k] = load.row[k] * f;
@@ -168,6 +169,8 @@ public:
     }
 
     const ContactSetting* contact() const { return set_.contact; }
+    // The row of springs and dampers among those of a run with contact, -1 where there are none.
+    index springs_row() const { return set_.passive ? names - 2 : -1; }
     const rigid::Model& model() const { return model_; }
 
     // Kinetic and potential energy: what grows by the work of all forces, springs included.
@@ -188,7 +191,7 @@ public:
     bool velocity(const double* q, const double* p, double* v) { return alone(dynamics_, q, zeros_.data(), p, v); }
     void gravity(const double* q, double* to) { alone(at_rest_, q, zeros_.data(), zeros_.data(), to, true); }
     bool coriolis(const double* q, const double* v, double* in_q, double* in_v, double* in_vdot) {
-        return alone(derivatives_, q, v, zeros_.data(), in_q, false, in_v, in_vdot);
+        return derivatives_ && alone(*derivatives_, q, v, zeros_.data(), in_q, false, in_v, in_vdot);
     }
     void integrate(const double* q, const double* u, double* to) { alone(integrate_, q, u, nullptr, to); }
     bool difference(const double* from, const double* to, double* u) {
@@ -307,6 +310,8 @@ private:
     }
 
     // J* f of the stored wrenches: what inverse dynamics has less at rest, without gravity.
+    const rigid::Algorithm& named(const char* name) const { return rigid::algorithm(name, model_.flexible_count > 0); }
+
     void stored(const double* q, double* to) {
         std::memset(to, 0, bytes(nv));
         if (!set_.job.wrench_count) return;
@@ -337,7 +342,8 @@ private:
 
     const Setting& set_;
     const rigid::Model& model_;
-    const rigid::Algorithm &dynamics_, &at_rest_, &springs_, &integrate_, &difference_, &jacobians_, &derivatives_;
+    const rigid::Algorithm &dynamics_, &at_rest_, &springs_, &integrate_, &difference_, &jacobians_;
+    const rigid::Algorithm* derivatives_;  // null of a tree with flexible bodies
     const rigid::Algorithm &kinetic_, &potential_;
     struct Turning {
         index at;

@@ -5,7 +5,7 @@
 
 #include <limits>
 
-#include "contact_step.hpp"
+#include "contact_setting.hpp"
 #include "variational.hpp"
 
 namespace soacraft {
@@ -38,7 +38,7 @@ public:
         scale_ = numbers(2 * m_.nv), scale0_ = numbers(2 * m_.nv);
         if (method == GAUSS) next_ = numbers(tableau.all() * m_.size);
         if (method != MOREAU) return;
-        touch_ = std::make_unique<ContactStep>(*m_.contact(), m_.model());
+        touch_ = contact_kernels().begin(*m_.contact(), m_.model());
         free_ = numbers(m_.points), known_ = numbers(m_.points), smooth_ = numbers(m_.size), rates_ = numbers(m_.size);
     }
 
@@ -307,7 +307,9 @@ private:
         if (!touch_->way_out(x1.data(), x1.data() + nq, last_.data(), needed)) return false;
         if (needed) {
             if (!m_.inside(last_.data())) return false;
-            if (lifted(std::fabs(grown))) grown = worked(x, h, energy_ - before);
+            const index springs = m_.springs_row();
+            const double given = springs < 0 ? 0.0 : x1[at(nq + nv + springs)] - x[nq + nv + springs];
+            if (lifted(-grown - std::fmax(given, 0.0))) grown = worked(x, h, energy_ - before);
         }
         x1.back() = x[m_.points - 1] + grown;
         m_.contact_force = touch_->force;
@@ -330,9 +332,10 @@ private:
         return grown;
     }
 
-    // x1 moved by what is in last_, by a part of it where it would take more energy than `most`, what the impulses took;
-    // or not at all. Whether it is moved.
+    // x1 moved by what is in last_, by a part of it where it would take more energy than `most`, what the impulses took less what
+    // springs and dampers gave; or not at all. Whether it is moved.
     bool lifted(double most) {
+        most = std::fmax(most, 0.0);
         const double start = energy_;
         double part = 1.0;
         for (int i = 0; i < 2; ++i) {
@@ -366,7 +369,7 @@ private:
     const Tableau& tableau_;
     std::unique_ptr<Variational> variational_;
     std::vector<double> K_, next_, stage_, w_, last_, scale_, scale0_;  // next_: K_ of the next round
-    std::unique_ptr<ContactStep> touch_;
+    std::unique_ptr<Impulses> touch_;
     bool begun_ = false, weighed_ = false;
     std::vector<double> free_, smooth_, known_, rates_, slope_;  // known_: the point that rates_ are at, and energy_ if weighed_
     double energy_ = 0.0;

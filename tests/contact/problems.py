@@ -1,4 +1,7 @@
-"""Random contact problems: rows J on a few dofs, so that forces are often not unique, with all kinds of laws."""
+"""Contact problems: random ones, with rows J on a few dofs, so that forces are often not unique, and all kinds of laws;
+and some of a humanoid that folds up on the floor."""
+
+from pathlib import Path
 
 import numpy as np
 
@@ -29,3 +32,15 @@ def random_problem(seed: int, *, friction: float = 1.0, most: int = 30, laws: bo
         J[3:6] = J[:3]
     weight = 10 ** rng.uniform(-2, 2, dofs) if rng.random() < 0.5 else np.ones(dofs)
     return sc.contact.Problem((J * weight) @ J.T, J @ rng.normal(size=dofs), chosen)
+
+
+def humanoid_problem(name: str) -> sc.contact.Problem:
+    """One of `humanoid.npz`, in its own units: cones of one row are those of limits. "feet_and_limits": points of one
+    foot that are pulled apart by 1e-8 of the approach, which friction holds until one slips. "folded", "turning": feet,
+    knees and limits at once; the softened problems of "turning" have a solution that ends at eps = 2e-4."""
+    with np.load(Path(__file__).with_name("humanoid.npz")) as file:
+        rows, lower, b = (file[f"{name}_{part}"] for part in ("rows", "S", "b"))
+    S = np.zeros((len(b), len(b)))
+    S[np.tril_indices(len(b))] = lower
+    S += np.tril(S, -1).T
+    return sc.contact.Problem(S, b, [sc.contact.Cone((1.0,) * (int(count) - 1)) for count in rows])

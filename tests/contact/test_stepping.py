@@ -7,6 +7,7 @@ from tests.contact.scenes import G, box, free, ground, run, sphere
 from tests.sim.chains import four_bar, turned_four_bar
 
 import soacraft as sc
+from soacraft.contact.dynamics.rows import contact_rows
 from soacraft.contact.dynamics.surfaces import Surfaces
 
 
@@ -548,3 +549,29 @@ def test_a_hop_shorter_than_a_step_does_not_gain_energy(law):
     assert np.diff(energy).max() <= 1e-13 * np.abs(energy).max()
     assert energy[-1] < energy[0] - 0.4 * v[5] ** 2  # it rests
     assert r.q[-1, 6] == pytest.approx(0.1, abs=v[5] * step)
+
+
+def test_what_carries_two_bodies_does_not_rub_them():
+    """Two balls a little in each other that turn about any axis as one: no velocity at their contact, so impulses keep
+    momentum; in steps that are compiled and in Python. At a fixed body velocities are those on the other's surface."""
+    mb = sc.Multibody(gravity=(0, 0, 0))
+    sphere(mb, "left"), sphere(mb, "right")
+    q = np.concatenate([free(-0.098, 0.01, 0), free(0.1, 0, 0.02)])
+    scene = sc.contact.Scene(mb)
+    rows = contact_rows(scene, Surfaces(scene), q, 0.0)
+    assert rows.gap[0] < -1e-4
+    for twist in np.eye(6):
+        v = np.concatenate([np.r_[twist[:3], twist[3:] + np.cross(twist[:3], x)] for x in (q[4:7], q[11:14])])
+        np.testing.assert_allclose(rows.J @ v, 0.0, atol=1e-15)
+    ends = []
+    q, v = [*free(-0.15, 0.03, 0), *free(0.15, 0, 0.02)], [0, 0, 9.0, 1.0, 0, 0, 5.0, 0, 7.0, -1.0, 0, 0.2]
+    for law in ("energy", "poisson"):  # compiled, and in Python
+        _, touch = run(mb, q, v, 0.1, 0.004, friction=0.4, law=law)
+        assert max(-x.gap.min(initial=0.0) for x in touch.steps) > 1e-4
+        ends.append(np.array(mb.v))
+    np.testing.assert_allclose(ends[0], ends[1], atol=1e-10)
+    mb = ground()
+    sphere(mb)
+    scene = sc.contact.Scene(mb)
+    rows = contact_rows(scene, Surfaces(scene), np.array(free(0, 0, 0.098)), 0.0)
+    np.testing.assert_allclose(np.abs(rows.J[:, :3]), [[0, 0, 0], [0, 0.1, 0], [0.1, 0, 0]], atol=1e-15)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "boxes.hpp"
+#include "cylinders.hpp"
 #include "epa.hpp"
 #include "manifold.hpp"
 
@@ -30,6 +31,7 @@ inline Nearest nearest(const Cores& c, double beyond) {
         if (boxes_apart(c, axis, out)) return out;
         start = axis.n;
     }
+    if (c.A.kind == CYLINDER && is_box_like(c.B) && CylinderApart(c).solve(out)) return out;
     if (gjk(c, s, out, beyond, start)) {
         // n is v / |v|: of a short v the last digits of GJK are not enough
         if (out.distance < 0.01 * CLEAR * c.size && out.error > 1e-11 * out.distance) {

@@ -60,9 +60,10 @@ class ContactRows:
 
 def contact_rows(scene: Scene, surfaces: Surfaces, q: Array, within: float) -> ContactRows:
     """The rows of all contacts with gaps of at most `within`, in the order of the names of their shapes. Velocities are
-    those of the second shape relative to the first. O(points nv)."""
+    those of the second shape relative to the first, at one point where both move: so what carries both has none, and
+    impulses keep the angular momentum. O(points nv)."""
     found = scene.contacts(q, within)
-    J, most = scene.sized_twists(found)
+    J, most = scene.sized_twists(found, meet=True)
     axes = np.array([frame_of(n) for n in found.normal]).reshape(-1, 3, 3)
     laws, e, kept = [], np.zeros(len(found)), [np.zeros(0, dtype=np.intp)]
     for i, (a, b) in enumerate(found.pairs):
@@ -89,6 +90,21 @@ def some_points(rows: ContactRows, keep: npt.NDArray[np.intp]) -> ContactRows:
     used = [rows.normals[i] + np.arange(law.rows) for i, law in zip(keep, laws, strict=True)]
     mine = np.concatenate([np.zeros(0, dtype=np.intp), *used])
     return ContactRows(some, rows.axes[keep], rows.J[mine], laws, rows.restitution[keep], rows.slip[mine])
+
+
+def same_points(before: ContactRows, after: ContactRows, within: float) -> list[int] | None:
+    """For each point after a step that of the same shapes before it, the nearest that is left, which has moved no
+    farther than `within`; None where one of them has none. O(points^2)."""
+    middles = [0.5 * (x.contacts.point_a + x.contacts.point_b) for x in (before, after)]
+    left, found = list(range(len(before))), []
+    for i, (a, b) in enumerate(zip(after.contacts.a, after.contacts.b, strict=True)):
+        same = [k for k in left if before.contacts.a[k] == a and before.contacts.b[k] == b]
+        away = [float(np.linalg.norm(middles[0][k] - middles[1][i])) for k in same]
+        if not same or min(away) > within:
+            return None
+        found.append(same[len(away) - 1 - int(np.argmin(away[::-1]))])
+        left.remove(found[-1])
+    return found
 
 
 def frame_of(normal: Array) -> Array:

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from soacraft.errors import ModelError
-from soacraft.model import Geometry, Multibody
+from soacraft.model import Body, Geometry, Multibody
 from soacraft.model.hinges import Weld
 
 Integers = npt.NDArray[np.int64]
@@ -51,12 +51,14 @@ def collision_shapes(mb: Multibody) -> list[Placed]:
 
 
 def rigid_groups(mb: Multibody) -> tuple[dict[Any, Any], dict[Any, Any]]:
-    """By body: the body it is welded to (itself, or the inertial frame), and by such a body: the one it hangs from."""
+    """By body: the body it is welded to (itself, or the inertial frame), and by such a body: the one it hangs from.
+    What is welded to a node of a flexible body moves relative to what is on other nodes."""
     group: dict[Any, Any] = {mb.root: mb.root}
     above: dict[Any, Any] = {}
     for body in mb.bodies:
         on = group[body.parent]
-        group[body] = on if isinstance(body.hinge, Weld) else body
+        carried = isinstance(body.hinge, Weld) and not (isinstance(body.parent, Body) and body.parent.modal is not None)
+        group[body] = on if carried else body
         if group[body] is body:
             above[body] = on
     return group, above

@@ -14,7 +14,7 @@ from soacraft.contact.geometry.queries import unanswerable
 from soacraft.contact.geometry.records import ShapeMaker
 from soacraft.contact.geometry.shapes import Shape
 from soacraft.errors import ModelError
-from soacraft.model import Multibody
+from soacraft.model import Body, Multibody
 from soacraft.spatial.checks import Array, finite
 
 
@@ -59,6 +59,7 @@ def place(mb: Multibody, maker: ShapeMaker, choices: Choices, key: tuple[Any, ..
     """The placement of a model. O(shapes + pairs that are named)."""
     skip = choices.skip
     placed = [x for x in collision_shapes(mb) if x.name not in skip and x.carrier.name not in skip]
+    _refuse_flexible(placed)
     shapes = [choices.shapes.get(x.name) or maker.make(x.geometry, x.name) for x in placed]
     names, known = Names(placed), classes(mb, placed, choices.adjacent)
     named = exceptions(mb, placed)
@@ -84,6 +85,18 @@ def place(mb: Multibody, maker: ShapeMaker, choices: Choices, key: tuple[Any, ..
 
 def _rows(rows: list[Any], columns: int) -> Integers:
     return np.array(rows, dtype=np.int64).reshape(-1, columns)
+
+
+def _refuse_flexible(placed: list[Placed]) -> None:
+    """Refuse shapes on the frame of a flexible body, which is no point of it."""
+    for x in placed:
+        if isinstance(x.carrier, Body) and x.carrier.modal is not None:
+            node = f"{x.carrier.name}/{[*x.carrier.modal.nodes, 'node'][-2:][0]}"
+            raise ModelError(
+                f"shape {x.name!r} cannot touch: body {x.carrier.name!r} is flexible, and contact acts at its nodes. "
+                f"Weld a body to a node, as mb.add_body('foot', {node!r}, sc.Weld()), and give that the shape; or "
+                f"leave it out with skip=[{x.name!r}]."
+            )
 
 
 def _refuse_planes(placed: list[Placed], shapes: list[Shape], known: Integers, named: dict[Pair, bool]) -> None:

@@ -20,7 +20,6 @@ from soacraft.contact.geometry.table import Contacts
 from soacraft.dynamics import jacobian, poses, velocities
 from soacraft.errors import ModelError, StaleError, StateError, near
 from soacraft.model import Multibody
-from soacraft.model.modal.refusals import require_rigid
 from soacraft.results import refuse_large
 from soacraft.spatial.checks import Array, finite
 
@@ -32,7 +31,7 @@ class Scene:
     (as MuJoCo does; fast, and with a depth), "triangles" the mesh itself. `shapes` gives shapes of your own by name,
     `skip` leaves some out. `adjacent=True` lets bodies touch that a hinge joins. What the files said about pairs holds:
     contype and conaffinity, excludes and pairs of MJCF, disabled links of SRDF. The model may be edited: the scene
-    follows.
+    follows. Contact on a flexible body acts at its nodes: weld a body without mass to a node, and give that the shape.
 
     >>> import soacraft as sc
     >>> mb = sc.Multibody()
@@ -56,7 +55,6 @@ class Scene:
     ) -> None:
         if not isinstance(mb, Multibody):
             raise ModelError(f"a Scene is of a Multibody, got {mb!r:.60}.")
-        require_rigid(mb.layout, "a Scene of shapes that touch")
         if meshes not in MESHES:
             raise ModelError(f"meshes must be 'hull' or 'triangles', got {meshes!r:.60}.")
         self.model = mb
@@ -159,8 +157,9 @@ class Scene:
         """
         return self.sized_twists(rows)[0]
 
-    def sized_twists(self, rows: Contacts) -> tuple[Array, Array]:
-        """The same, and how large each column is before anything in it cancels: turns and slides, (rows, 2, nv)."""
+    def sized_twists(self, rows: Contacts, *, meet: bool = False) -> tuple[Array, Array]:
+        """The same, and how large each column is before anything in it cancels: turns and slides, (rows, 2, nv).
+        With `meet` two bodies that move have one point, in the middle of the row's two."""
         self._check_rows(rows)
         built, mb = self._current(), self.model
         nv, J, most = mb.nv, np.zeros((len(rows), 6, mb.nv)), np.zeros((len(rows), 2, mb.nv))
@@ -176,7 +175,13 @@ class Scene:
         twists = np.asarray(jacobian(mb, q, frames, ignore_loops=True)).reshape(len(q), len(used), 6, nv)
         origins = poses(mb, q).translation
         place = {k: i for i, k in enumerate(used)}
-        for side, sign, points in ((rows.a, -1.0, rows.point_a), (rows.b, 1.0, rows.point_b)):
+        point_a, point_b = rows.point_a, rows.point_b
+        if meet:
+            moved = [k for k in used if twists[:, place[k]].any()]
+            both = np.isin(built.body[rows.a], moved) & np.isin(built.body[rows.b], moved)
+            middle = 0.5 * (point_a + point_b)
+            point_a, point_b = (np.where(both[:, None], middle, x) for x in (point_a, point_b))
+        for side, sign, points in ((rows.a, -1.0, point_a), (rows.b, 1.0, point_b)):
             bodies = built.body[side]
             moving = np.flatnonzero(bodies >= 0)
             if not len(moving):

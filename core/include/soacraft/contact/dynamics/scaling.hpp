@@ -9,10 +9,7 @@
 #include "soacraft/contact/solvers/islands.hpp"
 #include "soacraft/contact/solvers/sparse_solver.hpp"
 
-namespace soacraft {
-namespace contact {
-
-constexpr index FRICTIONS = complementarity::WIDEST - 1;
+SOACRAFT_CONTACT_BEGIN
 
 // What a block of rows obeys: a cone, with the coefficients of its rows after the first, or a box (1 row).
 struct Law {
@@ -67,10 +64,11 @@ public:
         return true;
     }
 
-    // p (n) <- the impulses for b, from those it holds; whether they are good to `tolerance`.
-    bool solve(const double* b, double tolerance, double* p, index n) {
+    // p (n) <- the impulses for b, from those it holds, or, with `pattern`, from which of them are not zero; whether they are good
+    // to `tolerance`.
+    bool solve(const double* b, double tolerance, double* p, index n, bool pattern = false) {
         complementarity::Options options;
-        options.tolerance = tolerance_ = tolerance;
+        options.tolerance = tolerance_ = tolerance, options.pattern = pattern;
         outcome = {0, 0, 0, 0, 0, true};
         for (std::size_t k = 0; k < count_; ++k) {
             Island& each = islands_[k];
@@ -205,6 +203,7 @@ private:
         const auto blocks = static_cast<index>(x.blocks.size());
         const auto with_matrix = [&] { return dense_.solve({n, x.blocks.data(), blocks, x.S.data(), x.b.data()}, options, x.p.data()); };
         if (n <= DENSE) return with_matrix();
+        if (options.pattern) std::fill(x.p.begin(), x.p.end(), 0.0);
         const complementarity::Outcome out = sparse_.solve(x.blocks.data(), x.rows, x.b.data(), options, x.p.data());
         if (out.residual <= options.tolerance || n > ROBUST) return out;
         x.S.resize(at(n * n)), x.rows.product(x.S.data());
@@ -220,5 +219,4 @@ private:
     }
 };
 
-}  // namespace contact
-}  // namespace soacraft
+SOACRAFT_CONTACT_END

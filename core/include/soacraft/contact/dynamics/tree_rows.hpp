@@ -131,11 +131,11 @@ public:
         for (std::size_t s = way.first; s < way.last; ++s) climb(way, rows.pieces[s], f, of, s == way.first ? &x : nullptr);
     }
 
-    // dv <- Mcal^-1 N* p
-    void release(const double* p, double* dv) {
+    // dv <- Mcal^-1 N* p, of the rows or of some of them
+    void release(const complementarity::SparseRows& some, const double* p, double* dv) {
         double* y = w_.push;
         for (index i = 0; i < w_.model.nv; ++i) y[i] = 0.0;
-        for (const complementarity::RowBlock& block : rows.blocks) rows.push(block, p + block.row, y);
+        for (const complementarity::RowBlock& block : some.blocks) some.push(block, p + block.row, y);
         for (index k = 0; k < w_.model.count; ++k) {
             const Element& e = w_.model.elements[k];
             Twist& a = w_.f[k];

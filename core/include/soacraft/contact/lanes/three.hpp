@@ -2,15 +2,7 @@
 #pragma once
 
 #include "../../scalars/pack.hpp"
-
-#define SOACRAFT_CONTACT_BEGIN \
-    namespace soacraft {       \
-    namespace contact {        \
-    namespace SOACRAFT_TARGET {
-#define SOACRAFT_CONTACT_END \
-    }                        \
-    }                        \
-    }
+#include "../target.hpp"
 
 SOACRAFT_CONTACT_BEGIN
 

@@ -8,10 +8,9 @@
 
 #include <cmath>
 
-#include "../../config.hpp"
+#include "../target.hpp"
 
-namespace soacraft {
-namespace complementarity {
+SOACRAFT_SOLVERS_BEGIN
 
 constexpr index WIDEST = 6;  // rows of a cone: normal, two of sliding, one of spinning, two of rolling
 
@@ -142,5 +141,4 @@ inline bool solve_one(const double* A, index stride, index d, const double* b, d
     return p[0] >= 0;
 }
 
-}  // namespace complementarity
-}  // namespace soacraft
+SOACRAFT_SOLVERS_END

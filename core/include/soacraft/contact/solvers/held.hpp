@@ -9,8 +9,7 @@
 
 #include "problem.hpp"
 
-namespace soacraft {
-namespace complementarity {
+SOACRAFT_SOLVERS_BEGIN
 
 class Held {
   public:
@@ -43,7 +42,9 @@ class Held {
         const index n = x.rows, r = rank;
         for (index c = 0; c < x.count; ++c)
             if (x.blocks[c].kind == CONE && !(x.b[x.blocks[c].first] < 0)) return INFINITY;  // it opens by itself
-        N.assign(r * r, 0), z.resize(n), u.resize(n), F.resize(n);
+        z.resize(n), u.resize(n), F.resize(n);
+        if (r == n) return solve_regular(x, p);
+        N.assign(r * r, 0);
         for (index k = 0; k < n; ++k)  // L* L
             for (index i = 0; i < std::min(r, k + 1); ++i)
                 for (index j = 0; j <= i; ++j) N[i * r + j] += L[k * n + i] * L[k * n + j];
@@ -83,12 +84,54 @@ class Held {
     // such; true where they obey the laws to `wanted`, and what is left out does open. `unique`: whether there are no others.
     // `known`: whether p has the forces that hold all.
     bool solve_some(const Problem& x, double wanted, bool known, double* p, bool& unique) {
-        const index n = x.rows;
         open.assign(static_cast<std::size_t>(x.count), 0);
         for (index c = 0; c < x.count; ++c) {
             const index first = x.blocks[c].first;
             open[at(c)] = x.blocks[c].kind == CONE && (known ? p[first] < 0 : !(x.b[first] < 0));
         }
+        return solve_closed(x, wanted, p, unique);
+    }
+
+    // The same, beginning with all contacts open that do not press in p.
+    bool solve_pressing(const Problem& x, double wanted, double* p, bool& unique) {
+        open.assign(static_cast<std::size_t>(x.count), 0);
+        for (index c = 0; c < x.count; ++c) open[at(c)] = x.blocks[c].kind == CONE && !(p[x.blocks[c].first] > 0);
+        return solve_closed(x, wanted, p, unique);
+    }
+
+  private:
+    static constexpr int TURNS = 12;
+
+    std::vector<double> L, N, z, u, F, S, b, held;
+    std::vector<index> order, rows;
+    std::vector<Block> blocks;
+    std::vector<char> open;
+    index rank = 0;
+
+    static std::size_t at(index i) { return static_cast<std::size_t>(i); }
+
+    // The same where S is regular: p = -S^-1 b, there is no other.
+    double solve_regular(const Problem& x, double* p) {
+        const index n = x.rows;
+        for (index i = 0; i < n; ++i) p[i] = 0, u[i] = x.b[i];
+        for (int turn = 0; turn < 2; ++turn) {  // the second one refines
+            for (index i = 0; i < n; ++i) {
+                z[i] = -u[order[i]];
+                for (index k = 0; k < i; ++k) z[i] -= L[i * n + k] * z[k];
+                z[i] /= L[i * n + i];
+            }
+            for (index i = n; i-- > 0;) {
+                z[i] /= L[i * n + i];
+                for (index k = 0; k < i; ++k) z[k] -= L[i * n + k] * z[i];
+                p[order[i]] += z[i];
+            }
+            velocity(x, p, u.data());
+        }
+        return natural_map(x, p, u.data(), F.data());
+    }
+
+    bool solve_closed(const Problem& x, double wanted, double* p, bool& unique) {
+        const index n = x.rows;
         for (int turn = 0; turn < TURNS; ++turn) {
             gather(x);
             const Problem part{static_cast<index>(rows.size()), blocks.data(), static_cast<index>(blocks.size()), S.data(), b.data()};
@@ -116,17 +159,6 @@ class Held {
         }
         return false;
     }
-
-  private:
-    static constexpr int TURNS = 12;
-
-    std::vector<double> L, N, z, u, F, S, b, held;
-    std::vector<index> order, rows;
-    std::vector<Block> blocks;
-    std::vector<char> open;
-    index rank = 0;
-
-    static std::size_t at(index i) { return static_cast<std::size_t>(i); }
 
     // Not all can hold: what is left of u is along forces that move nothing, as of four feet of a table on a floor that is not
     // flat. Forces go on along it until one of them ends, and that contact opens. False where that is not what is left.
@@ -170,5 +202,4 @@ class Held {
     }
 };
 
-}  // namespace complementarity
-}  // namespace soacraft
+SOACRAFT_SOLVERS_END

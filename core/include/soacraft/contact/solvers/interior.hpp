@@ -1,13 +1,13 @@
-// Contact problems by an interior point method: from inside the cones towards their walls, some ten to twenty steps.
+// Associated contact problems, which are convex, by an interior point method: from inside the cones towards their walls, some ten
+// to twenty steps from anywhere.
 //
-//     s = S p + b + |s_t| n,   p and s in K,   p o s = mu e,   mu -> 0            o: Jordan's product of the cone
+//     s = S p + b,   p and s in K,   p o s = mu e,   mu -> 0            o: Jordan's product of the cone
 //
 // with the scaling W of Nesterov and Todd (W p = W^-1 s = l), where a step obeys
-//     (W^2 + (I + n w*) S) dp = W d + (I + n w*) r,   ds = (I + n w*)(S dp - r),   w = s_t / |s_t|,
-//     l o d = sigma mu e - l o l - (W dp_0) o (W^-1 ds_0),   r = s - S p - b - |s_t| n           (Mehrotra's corrector).
+//     (W^2 + S) dp = W d + r,   ds = S dp - r,
+//     l o d = sigma mu e - l o l - (W dp_0) o (W^-1 ds_0),   r = s - S p - b           (Mehrotra's corrector).
 // W^2 is positive definite, so forces that are not unique do no harm. A box has two slacks, bound - p and bound + p. It ends
-// where numbers near the walls cancel: Newton's method on the natural map goes on from there (solver.hpp). Without the terms of
-// |s_t| it solves the associated problem, which is convex, from anywhere (fixed_point.hpp).
+// where numbers near the walls cancel: other steps go on from there (fixed_point.hpp).
 #pragma once
 
 #include <vector>
@@ -15,8 +15,7 @@
 #include "lu.hpp"
 #include "problem.hpp"
 
-namespace soacraft {
-namespace complementarity {
+SOACRAFT_SOLVERS_BEGIN
 
 inline double dot(const double* a, const double* b, index n) {
     double sum = 0;
@@ -63,7 +62,7 @@ class InteriorPoint {
     double solve(const Problem& x, double wanted, double size, index most, double* p, index& steps) {
         n = x.rows;
         for (auto* each : {&s, &u, &r, &F, &dp, &ds, &rhs, &correction, &best}) each->assign(n, 0);
-        K.resize(n * n), W.resize(n * WIDEST), l.resize(n), slip.resize(x.count), exchange.resize(n);
+        K.resize(n * n), W.resize(n * WIDEST), l.resize(n), exchange.resize(n);
         above.resize(x.count), below.resize(x.count), up.resize(x.count), down.resize(x.count);
         begin(x, size, p);
         double least = INFINITY;
@@ -84,7 +83,7 @@ class InteriorPoint {
     static constexpr double ANCHOR = 1e-9;  // of rows that hold, which may say the same twice: their steps are a little shorter
 
     index n = 0;
-    std::vector<double> s, u, r, F, dp, ds, rhs, correction, best, K, W, l, slip;
+    std::vector<double> s, u, r, F, dp, ds, rhs, correction, best, K, W, l;
     std::vector<double> above, below, up, down;  // of boxes: bound - p, bound + p, and the velocities that press on them
     double aim = 0;
     std::vector<index> exchange;
@@ -137,25 +136,13 @@ class InteriorPoint {
 
     // W, l and r of every block, and Newton's matrix K.
     bool scale(const Problem& x, const double* p) {
+        std::copy(x.S, x.S + n * n, K.begin());
         for (index c = 0; c < x.count; ++c) {
             const Block& block = x.blocks[c];
             const index f = block.first, d = block.rows;
-            double w[WIDEST] = {};
             if (block.kind == CONE) {
-                slip[c] = x.associated ? 0 : norm(s.data() + f + 1, d - 1);
-                if (slip[c] > 0)
-                    for (index i = 1; i < d; ++i) w[i] = s[f + i] / slip[c];
                 if (!nesterov_todd(p + f, s.data() + f, d, W.data() + f * WIDEST, l.data() + f)) return false;
                 for (index i = 0; i < d; ++i) r[f + i] = s[f + i] - u[f + i];
-                r[f] -= slip[c];
-            }
-            for (index j = 0; j < n; ++j) {
-                double sum = x.S[f * n + j];
-                for (index i = 1; i < d; ++i) {
-                    K[(f + i) * n + j] = x.S[(f + i) * n + j];
-                    sum += w[i] * x.S[(f + i) * n + j];
-                }
-                K[f * n + j] = sum;
             }
             if (block.kind == CONE) {
                 const double* w2 = W.data() + f * WIDEST;
@@ -197,8 +184,6 @@ class InteriorPoint {
                 jordan_divide(l.data() + f, d, e);
                 const double* w = W.data() + f * WIDEST;
                 for (index i = 0; i < d; ++i) rhs[f + i] = dot(w + i * d, e, d) + r[f + i];
-                for (index i = 1; i < d; ++i)
-                    if (slip[c] > 0) rhs[f] += s[f + i] / slip[c] * r[f + i];
             } else if (block.kind == BOX) {
                 rhs[f] = target / below[c] - target / above[c] - u[f];
             } else {
@@ -212,8 +197,6 @@ class InteriorPoint {
             const index f = block.first, d = block.rows;
             if (block.kind != CONE) continue;
             for (index i = 0; i < d; ++i) ds[f + i] = dot(x.S + (f + i) * n, dp.data(), n) - r[f + i];
-            for (index i = 1; i < d; ++i)
-                if (slip[c] > 0) ds[f] += s[f + i] / slip[c] * ds[f + i];
         }
     }
 
@@ -265,5 +248,4 @@ class InteriorPoint {
     }
 };
 
-}  // namespace complementarity
-}  // namespace soacraft
+SOACRAFT_SOLVERS_END

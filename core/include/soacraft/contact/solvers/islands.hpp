@@ -7,8 +7,7 @@
 
 #include "solver.hpp"
 
-namespace soacraft {
-namespace complementarity {
+SOACRAFT_SOLVERS_BEGIN
 
 class Islands {
   public:
@@ -79,5 +78,4 @@ class Islands {
     }
 };
 
-}  // namespace complementarity
-}  // namespace soacraft
+SOACRAFT_SOLVERS_END

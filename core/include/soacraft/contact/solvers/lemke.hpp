@@ -7,10 +7,9 @@
 #include <cmath>
 #include <vector>
 
-#include "../../config.hpp"
+#include "../target.hpp"
 
-namespace soacraft {
-namespace complementarity {
+SOACRAFT_SOLVERS_BEGIN
 
 enum class Lemke { solved, ray, spent };
 
@@ -73,5 +72,4 @@ inline Lemke lemke(const double* M, const double* q, index n, index most, double
     return Lemke::solved;
 }
 
-}  // namespace complementarity
-}  // namespace soacraft
+SOACRAFT_SOLVERS_END

@@ -4,10 +4,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "../../config.hpp"
+#include "../target.hpp"
 
-namespace soacraft {
-namespace complementarity {
+SOACRAFT_SOLVERS_BEGIN
 
 // A (n x n, by rows) <- its factors, `rows` <- the exchanges; false where a pivot is not above `least`.
 inline bool lu_factor(double* A, index n, double least, index* rows) {
@@ -40,5 +39,4 @@ inline void lu_solve(const double* A, index n, const index* rows, double* x) {
     }
 }
 
-}  // namespace complementarity
-}  // namespace soacraft
+SOACRAFT_SOLVERS_END

@@ -11,8 +11,7 @@
 
 #include "problem.hpp"
 
-namespace soacraft {
-namespace complementarity {
+SOACRAFT_SOLVERS_BEGIN
 
 // J (rows x rows) <- Newton's matrix at p with velocity u.
 inline void newton_matrix(const Problem& x, const double* p, const double* u, double* J) {
@@ -23,7 +22,7 @@ inline void newton_matrix(const Problem& x, const double* p, const double* u, do
         double y[WIDEST], D[WIDEST * WIDEST], w[WIDEST] = {};
         for (index i = 0; i < d; ++i) y[i] = p[f + i] - u[f + i];
         if (block.kind == CONE) {
-            const double slip = x.associated ? 0 : norm(u + f + 1, d - 1);
+            const double slip = norm(u + f + 1, d - 1);
             y[0] -= slip;
             if (slip > 0)
                 for (index i = 1; i < d; ++i) w[i] = u[f + i] / slip;
@@ -114,5 +113,4 @@ class LeastSquares {
     }
 };
 
-}  // namespace complementarity
-}  // namespace soacraft
+SOACRAFT_SOLVERS_END

@@ -9,8 +9,7 @@
 
 #include "sparse_rows.hpp"
 
-namespace soacraft {
-namespace complementarity {
+SOACRAFT_SOLVERS_BEGIN
 
 constexpr index MOST_DOFS = 6;  // of a node
 
@@ -227,5 +226,4 @@ private:
     std::vector<double> scaled_;
 };
 
-}  // namespace complementarity
-}  // namespace soacraft
+SOACRAFT_SOLVERS_END

@@ -14,8 +14,7 @@
 
 #include "cone.hpp"
 
-namespace soacraft {
-namespace complementarity {
+SOACRAFT_SOLVERS_BEGIN
 
 constexpr double ROUNDING = 2.2e-16;
 constexpr double NOTHING = 1e-14;  // a natural map of this part of b of what has to act is rounding
@@ -127,5 +126,4 @@ inline bool sweep(const Problem& x, double* p, double* u, bool backward) {
     return true;
 }
 
-}  // namespace complementarity
-}  // namespace soacraft
+SOACRAFT_SOLVERS_END

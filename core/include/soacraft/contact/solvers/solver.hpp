@@ -1,10 +1,10 @@
 // Contact problems solved to rounding.
 //
 // If all that touches can hold, or all but what opens, that is the answer (held.hpp). Else sweeps of Gauss-Seidel and Newton's
-// method on the natural map (newton.hpp), which is enough for most; else an interior point method, polished by Newton's; else
-// proximal steps, each a problem with S + eps; else the fixed point of convex problems (fixed_point.hpp). A step of Newton's method
-// must lower |F|. Where forces are not unique (S is singular on what touches) those of least norm are given.
-// O(rows^3) a step.
+// method on the natural map (newton.hpp), which is enough for most; else problems that are softer and less and less so
+// (softened.hpp); else the fixed point of convex problems (fixed_point.hpp); else softer problems with other weights. A step of
+// Newton's method must lower |F|, but for those of softer problems. Where forces are not unique (S is singular on what touches)
+// those of least norm are given. O(rows^3) a step.
 #pragma once
 
 #include <algorithm>
@@ -12,9 +12,9 @@
 
 #include "fixed_point.hpp"
 #include "held.hpp"
+#include "softened.hpp"
 
-namespace soacraft {
-namespace complementarity {
+SOACRAFT_SOLVERS_BEGIN
 
 constexpr double SINGULAR = 1e-10;  // pivots of S this small relative to its diagonal are rounding
 constexpr double ALMOST = 1e-3;   // forces that hold all rows but for this part of b
@@ -23,9 +23,10 @@ constexpr double NEAREST = 1e-1;  // of the eps of forces of least norm: for the
 
 struct Options {
     double tolerance = 1e-10;
-    index sweeps = 8, newton = 12, interior = 40;
-    double least = 1e-11, most = 1e-4;  // eps
-    double spread = 1e-6;               // eps for forces of least norm
+    index sweeps = 8, newton = 12, weights = 24;  // the most of each
+    double least = 1e-11;                         // eps of compliances that may be singular
+    double spread = 1e-6;                         // eps for forces of least norm
+    bool pattern = false;                         // p tells which contacts may press, and nothing of how much
 };
 
 struct Outcome {
@@ -50,7 +51,6 @@ class Solver {
             out.residual = least / size;
             return out;
         }
-        const index rank = held.factor(x);
         const auto answered = [&] {
             velocity(x, p, u.data());
             const double residual = natural_map(x, p, u.data(), F.data());
@@ -58,6 +58,14 @@ class Solver {
             out.residual = residual / size;
             return true;
         };
+        if (least > wanted && options.pattern) {  // what presses in p holds, all else opens
+            if (held.solve_pressing(x, wanted, p, out.unique) && answered()) return out;
+            out.unique = true;
+            std::fill(p, p + n, 0.0);
+            velocity(x, p, u.data());
+            least = natural_map(x, p, u.data(), F.data());
+        }
+        const index rank = held.factor(x);
         if (least > wanted) {
             trial.assign(p, p + n);
             const double left = held.solve(x, p);
@@ -83,10 +91,8 @@ class Solver {
             const double residual = natural_map(x, p, u.data(), F.data());
             if (residual < least) least = residual, std::copy(p, p + n, best.begin());
         };
-        const auto polish = [&](double eps, index turns) {
-            const double left = near_point(x, options, wanted, eps, turns, p, out);
-            keep();
-            return left;
+        const auto follow = [&](index turn) {
+            softened.follow(x, turn, options.spread, wanted, options.sweeps, options.newton, p, out.newton), keep();
         };
         if (least > wanted && rank < n) {  // forces may not be unique: those of least norm first
             near_point(x, options, wanted, START, 1, p, out);
@@ -97,20 +103,10 @@ class Solver {
             }
             std::copy(best.begin(), best.end(), p);
         }
-        if (least > wanted) polish(options.least, 1);
-        if (least > wanted) {
-            interior.solve(x, wanted, size, options.interior, p, out.interior);
-            keep();
-            for (int i = 0; i < 3 && least > wanted; ++i) polish(options.least, 0);
-        }
-        const auto proximal = [&] {  // ever longer steps along forces that move nothing
-            for (double eps = options.most; eps >= options.least && least > wanted; eps *= 0.1) {
-                std::copy(best.begin(), best.end(), p);
-                polish(eps, 0);
-            }
-        };
-        proximal();
-        if (least > wanted) fixed_point.solve(x, wanted, size, p, out.outer, out.interior, out.newton), keep(), proximal();
+        if (least > wanted) near_point(x, options, wanted, options.least, 1, p, out), keep();
+        if (least > wanted) follow(0);
+        if (least > wanted) fixed_point.solve(x, wanted, size, p, out.outer, out.interior, out.newton), keep();
+        for (index turn = 1; turn <= options.weights && least > wanted; ++turn) follow(turn);
         std::copy(best.begin(), best.end(), p);
         out.unique = unique(x, p);
         if (!out.unique && least <= wanted) least = spread(x, options, wanted, least, p, out);
@@ -122,9 +118,11 @@ class Solver {
     std::vector<double> u, F, trial, step, best, J, shifted, moved, aim;
     std::vector<index> pivot;
 
-    InteriorPoint interior;
     FixedPoint fixed_point;
     Held held;
+    Softened softened;
+
+    static std::size_t at(index i) { return static_cast<std::size_t>(i); }
 
     // shifted <- S + eps
     void soften(const Problem& x, double eps) {
@@ -168,43 +166,20 @@ class Solver {
         // What is left of this problem is divided by eps along forces that do not move.
         const double exactly = std::fmax(1e-6 * wanted, 1e2 * ROUNDING * wanted / options.tolerance);
         const Problem near{n, x.blocks, x.count, shifted.data(), x.b};
-        full_steps(near, options, exactly, p, out);
+        aim.assign(at(n), 0.0);
+        softened.solve(x, options.spread, aim.data(), exactly, options.newton, p, out.newton);
         rounds(near, options, exactly, 0, p, out);
         nearest(x, options, wanted, p, out);
     }
 
     // p <- the nearest forces that solve the problem, where p nearly does.
     void nearest(const Problem& x, const Options& options, double wanted, double* p, Outcome& out) {
-        const index n = x.rows;
-        const double eps = NEAREST * options.spread;
         for (int i = 0; i < 3; ++i) {
             velocity(x, p, u.data());
             if (natural_map(x, p, u.data(), F.data()) <= wanted) return;
-            soften(x, eps);
-            for (index k = 0; k < n; ++k) aim[k] = x.b[k] - eps * p[k];
-            full_steps({n, x.blocks, x.count, shifted.data(), aim.data()}, options, wanted, p, out);
+            aim.assign(p, p + x.rows);
+            softened.solve(x, NEAREST * options.spread, aim.data(), wanted, options.newton, p, out.newton);
         }
-    }
-
-    // Steps of Newton's method that need not lower |F|, as where the set of contacts that press is not yet known; p <- the best.
-    void full_steps(const Problem& x, const Options& options, double wanted, double* p, Outcome& out) {
-        const index n = x.rows;
-        velocity(x, p, u.data());
-        double least = natural_map(x, p, u.data(), F.data());
-        moved.assign(p, p + n);
-        for (index i = 0; i < options.newton && !(least <= wanted); ++i) {
-            ++out.newton;
-            newton_matrix(x, p, u.data(), J.data());
-            for (index k = 0; k < n; ++k) step[k] = -F[k];
-            if (!lu_factor(J.data(), n, 1e-14, pivot.data())) break;
-            lu_solve(J.data(), n, pivot.data(), step.data());
-            for (index k = 0; k < n; ++k) p[k] += step[k];
-            velocity(x, p, u.data());
-            const double residual = natural_map(x, p, u.data(), F.data());
-            if (residual < least) least = residual, moved.assign(p, p + n);
-            else if (residual < 1e-3 * wanted || !std::isfinite(residual)) break;
-        }
-        std::copy(moved.begin(), moved.end(), p);
     }
 
     // p <- of all forces with this motion those of least norm. What is left of the problem.
@@ -264,5 +239,4 @@ class Solver {
     }
 };
 
-}  // namespace complementarity
-}  // namespace soacraft
+SOACRAFT_SOLVERS_END

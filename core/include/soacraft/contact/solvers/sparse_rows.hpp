@@ -11,8 +11,7 @@
 
 #include "problem.hpp"
 
-namespace soacraft {
-namespace complementarity {
+SOACRAFT_SOLVERS_BEGIN
 
 struct Node {
     index first, width;  // its entries of y
@@ -182,5 +181,4 @@ inline bool sweep(const SparseProblem& x, const double* own, double* p, double* 
     return true;
 }
 
-}  // namespace complementarity
-}  // namespace soacraft
+SOACRAFT_SOLVERS_END

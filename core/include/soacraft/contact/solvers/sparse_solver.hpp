@@ -11,8 +11,7 @@
 #include "node_factor.hpp"
 #include "solver.hpp"
 
-namespace soacraft {
-namespace complementarity {
+SOACRAFT_SOLVERS_BEGIN
 
 class SparseSolver {
 public:
@@ -248,5 +247,4 @@ private:
     }
 };
 
-}  // namespace complementarity
-}  // namespace soacraft
+SOACRAFT_SOLVERS_END

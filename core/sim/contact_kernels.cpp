@@ -1,0 +1,15 @@
+// The contacts of steps, built once for each instruction set.
+#include "contact_step.hpp"
+
+namespace soacraft {
+namespace sim {
+namespace SOACRAFT_TARGET {
+
+extern const ContactKernels kernels;
+const ContactKernels kernels = {[](const ContactSetting& set, const rigid::Model& model) -> std::unique_ptr<Impulses> {
+    return std::make_unique<ContactStep>(set, model);
+}};
+
+}  // namespace SOACRAFT_TARGET
+}  // namespace sim
+}  // namespace soacraft
