@@ -3,11 +3,13 @@
 #include <vector>
 
 #include "loops/job.hpp"
+#include "sim/contact_setting.hpp"
 #include "soacraft/contact/lanes/pair_job.hpp"
 #include "soacraft/program/plan.hpp"
 #include "soacraft/rigid/drivers/job.hpp"
 
-// What each build of `rigid/kernels.cpp`, `loops/kernels.cpp`, `program/kernels.cpp` and `contact/kernels.cpp` exports.
+// What each build of `rigid/kernels.cpp`, `loops/kernels.cpp`, `program/kernels.cpp`, `contact/kernels.cpp` and
+// `sim/contact_kernels.cpp` exports.
 #define SOACRAFT_BUILD(target)                    \
     namespace soacraft {                          \
     namespace rigid {                             \
@@ -26,6 +28,11 @@
     extern const PairKernels kernels;             \
     }                                             \
     }                                             \
+    namespace sim {                               \
+    namespace target {                            \
+    extern const ContactKernels kernels;          \
+    }                                             \
+    }                                             \
     }
 SOACRAFT_BUILD(portable)
 #if defined(SOACRAFT_X86)
@@ -41,10 +48,11 @@ struct Build {
     const loops::Kernels* loops;
     const program::Machine* programs;
     const contact::PairKernels* pairs;
+    const sim::ContactKernels* contacts;
     bool runs;
 };
 #define SOACRAFT_BUILT(target) &rigid::target::kernels, &rigid::target::loop_kernels, &program::target::kernels, \
-                               &contact::target::kernels
+                               &contact::target::kernels, &sim::target::kernels
 
 // From the plainest to the best.
 const std::vector<Build>& builds() {
@@ -100,5 +108,6 @@ bool choose_kernels(const char* name) {
 const loops::Kernels& loops::best_kernels() { return *in_use()->loops; }
 const program::Machine& program::machine() { return *in_use()->programs; }
 const contact::PairKernels& contact::pair_kernels() { return *in_use()->pairs; }
+const sim::ContactKernels& sim::contact_kernels() { return *in_use()->contacts; }
 
 }  // namespace soacraft

@@ -11,8 +11,8 @@
 namespace soacraft {
 namespace rigid {
 
-inline const Algorithm& algorithm(const char* name) {
-    for (const Algorithm* a : algorithms_of(best_kernels()))
+inline const Algorithm& algorithm(const char* name, bool flexible = false) {
+    for (const Algorithm* a : algorithms_of(best_kernels(), flexible))
         if (std::strcmp(a->name, name) == 0) return *a;
     refuse("there is no kernel %s", name);
 }

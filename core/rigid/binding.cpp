@@ -60,7 +60,7 @@ std::vector<Body> read_frames(const RigidModel& m, const Algorithm& kernel, nb::
 bool run(RigidModel& m, const char* name, nb::handle q, nb::handle v, nb::handle x, nb::handle pull, nb::handle base,
          nb::tuple outs, index threads, nb::handle frame, bool passive, bool keep, nb::handle y, nb::handle mask_,
          nb::handle place) {
-    const Algorithm& kernel = algorithm(name);
+    const Algorithm& kernel = algorithm(name, m.flexible());
     if (static_cast<int>(outs.size()) != outputs_of(kernel)) refuse("%s has %d outputs", name, outputs_of(kernel));
     Job job = m.job(true);
     job.passive = m.acting(passive && kernel.has(SPRUNG));
@@ -86,7 +86,7 @@ bool run(RigidModel& m, const char* name, nb::handle q, nb::handle v, nb::handle
         if (!job.in[i] && shape == ZEROS) job.in[i] = m.zeros.data();
         if (!job.in[i]) refuse("%s takes %s", name, names[i]);
     }
-    read(job, PULL, "pull", pull, 6 * m.model.body_count, count);
+    read(job, PULL, "pull", pull, 6 * m.model.body_count + m.model.modes, count);
     read_twelve("base", base, job.base), read_twelve("place", place, job.place);
     if (kernel.has(MASKED)) {
         PyArrayObject* mask = reinterpret_cast<PyArrayObject*>(mask_.ptr());
@@ -136,7 +136,7 @@ nb::object rollout(RigidModel& m, nb::handle q_, nb::handle v_, nb::handle force
 
 // Seconds that one call of a kernel takes, looped in C++; for benchmarks. A node is on the last element, a mask is empty.
 double time_kernel(RigidModel& m, const char* name, nb::handle q_, nb::handle v_, nb::handle x_, index repeats) {
-    const Algorithm& kernel = algorithm(name);
+    const Algorithm& kernel = algorithm(name, m.flexible());
     const Array<double> q(q_, "q", 1), v(v_, "v", 1), x(x_, "x", 1);
     if (q.size() != m.model.nq || v.size() != m.model.nv || x.size() != m.model.nv) refuse("q, v or x has a wrong length");
     Job job = m.job(kernel.has(BASED));
@@ -192,9 +192,9 @@ nb::bytes saved(const RigidModel& m, nb::list frames) {
 }
 
 // The table of this build: the axes of inputs and outputs in words, and what else takes part.
-nb::dict table() {
+nb::dict table(bool flexible) {
     nb::dict rows;
-    for (const Algorithm* a : algorithms_of(best_kernels())) {
+    for (const Algorithm* a : algorithms_of(best_kernels(), flexible)) {
         nb::list in, out, parts;
         for (Shape shape : a->in)
             if (shape != NONE) in.append(shape == ZEROS ? "0" : axes_text(shape));
@@ -260,8 +260,10 @@ void bind(nb::module_& m) {
              "Seconds of one kernel call, looped here.");
     m.def("rigid_model", &make, array("parent"), array("hinge"), array("q"), array("v"), array("hinge_kind"),
           array("hinge_end"), array("hinge_ball"), array("screw_kind"), array("screw"), nb::arg("nq"), nb::arg("nv"),
-          nb::rv_policy::take_ownership, "Compile a tree of bodies; its parameters are set next.");
-    m.def("algorithms", &table, "The algorithms that have a kernel, by name, with the shapes of their inputs and outputs.");
+          nb::arg("modal") = nb::list(), array("modal_of") = nb::none(), array("held") = nb::none(),
+          array("rides") = nb::none(), nb::arg("large_turn") = std::numeric_limits<double>::infinity(), nb::rv_policy::take_ownership, "Compile a tree of bodies; its parameters are set next.");
+    m.def("algorithms", &table, nb::arg("flexible") = false,
+          "The algorithms that have a kernel, by name, with the shapes of their inputs and outputs; for trees with flexible bodies.");
     m.def("instruction_set", [] { return best_kernels().name; }, "The build of the rigid kernels in use.");
     m.def("instruction_sets", [] {
         nb::list names;

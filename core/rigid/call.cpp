@@ -150,7 +150,7 @@ struct Fast {
             if (!finite(x, rows * size)) return false;
         }
         for (index r = 0; kernel.in[which] == COORDINATES && r < rows; ++r)
-            if (!unit_quaternions(rigid.quaternions, x + r * size)) return false;
+            if (!unit_quaternions(rigid.quaternions, x + r * size) || rigid.bends_far(x + r * size)) return false;
         job.in[which] = x, job.in_step[which] = ndim == 2 ? size : 0;
         inputs[which] = value;
         return true;
@@ -325,7 +325,7 @@ PyObject* fast(const Call& c, PyObject* const* args, std::size_t given, PyObject
 nb::object make_call(nb::handle owner, const char* name, nb::tuple arguments, nb::handle forces, nb::handle fallback,
                      nb::handle frames, nb::handle wrap, bool tied, bool ignores) {
     RigidModel* model = nb::cast<RigidModel*>(owner);
-    const Algorithm& kernel = algorithm(name);
+    const Algorithm& kernel = algorithm(name, model->flexible());
     if (!PyDict_Check(frames.ptr())) refuse("frames must be a dict");
     if (PyType_Check(wrap.ptr()) && (!PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(wrap.ptr()), &PyTuple_Type) ||
                                      reinterpret_cast<PyTypeObject*>(wrap.ptr())->tp_basicsize != PyTuple_Type.tp_basicsize))

@@ -31,10 +31,11 @@ const Algorithm dynamics_algorithms[] = {
     {},
 };
 
-extern const Algorithm motion_algorithms[], mixed_algorithms[], coordinate_algorithms[];  // the other files of kernels
+extern const Algorithm motion_algorithms[], mixed_algorithms[], coordinate_algorithms[], flexible_algorithms[];  // the other files
 extern const Rolling rolling;
 extern const Kernels kernels;
 const Kernels kernels = {SOACRAFT_TARGET_NAME, SOACRAFT_LANES,
-                         {dynamics_algorithms, motion_algorithms, mixed_algorithms, coordinate_algorithms}, &rolling};
+                         {dynamics_algorithms, motion_algorithms, mixed_algorithms, coordinate_algorithms}, &rolling,
+                         {flexible_algorithms, coordinate_algorithms}};
 
 SOACRAFT_RIGID_END

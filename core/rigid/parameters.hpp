@@ -71,23 +71,68 @@ inline void set_parameters(RigidModel& m, nb::handle inboard_R, nb::handle inboa
         t.armature.assign(armature.data(), armature.data() + armature.size());
         t.model.has_armature = 0, t.mark_armature(0, t.model.count);
         m.assembly.settle(t.elements, t.bodies, t.model.fixed);
+        m.assembly.settle_modes(t.elements, t.flexible, t.spots, t.modal);
     });
     m.outdated = false;
 }
 
+// Modal data: mass, then arrays of float64 in one row each: first, second, p, N, Q, M, K, D, S, T, and nodes, tuples of
+// rotation, translation, lam, gam, lam2, gam2. What there is none of is empty.
+inline ModalNumbers read_modal(nb::tuple given) {
+    if (given.size() != 12) refuse("modal data have a mass, ten arrays and nodes");
+    const auto numbers = [](nb::handle from) {
+        const Array<double> x(from, "an array of modal data", 1);
+        return std::vector<double>(x.data(), x.data() + x.size());
+    };
+    const auto copy = [&](nb::handle from, double* to, std::size_t count) {
+        const std::vector<double> x = numbers(from);
+        if (x.size() != count) refuse("an array of modal data has a wrong length");
+        for (std::size_t i = 0; i < count; ++i) to[i] = x[i];
+    };
+    ModalNumbers data;
+    data.mass = nb::cast<double>(given[0]);
+    copy(given[1], data.first, 3), copy(given[2], data.second, 9);
+    data.p = numbers(given[3]), data.N = numbers(given[4]), data.Q = numbers(given[5]), data.M = numbers(given[6]);
+    data.K = numbers(given[7]), data.D = numbers(given[8]), data.S = numbers(given[9]), data.T = numbers(given[10]);
+    data.n = static_cast<index>(data.p.size() / 3);
+    for (nb::handle one : nb::cast<nb::list>(given[11])) {
+        const auto parts = nb::cast<nb::tuple>(one);
+        if (parts.size() != 6) refuse("a modal node has six parts");
+        ModalNumbers::Node node;
+        copy(parts[0], node.R, 9), copy(parts[1], node.p, 3);
+        node.lam = numbers(parts[2]), node.gam = numbers(parts[3]), node.lam2 = numbers(parts[4]), node.gam2 = numbers(parts[5]);
+        data.nodes.push_back(std::move(node));
+    }
+    return data;
+}
+
+// A number for each of n bodies; -1 where none are given.
+inline std::vector<index> numbers_or_none(nb::handle given, index n) {
+    if (given.is_none()) return std::vector<index>(static_cast<std::size_t>(n), -1);
+    const Array<index> x(given, "a number of modal data or of a node", 1);
+    if (x.size() != n) refuse("a body has one number of modal data, and of the nodes of its hinge");
+    return std::vector<index>(x.data(), x.data() + n);
+}
+
 // A tree of bodies: what does not change with its parameters.
 inline RigidModel* make(nb::handle parent_, nb::handle hinge_, nb::handle q_, nb::handle v_, nb::handle hinge_kind,
-                 nb::handle hinge_end, nb::handle hinge_ball, nb::handle screw_kind, nb::handle screw, index nq, index nv) {
+                 nb::handle hinge_end, nb::handle hinge_ball, nb::handle screw_kind, nb::handle screw, index nq, index nv,
+                 nb::list modal, nb::handle modal_of_, nb::handle held_, nb::handle rides_, double large_turn) {
     const Array<index> parent(parent_, "parent", 1), hinge(hinge_, "hinge", 1), q(q_, "q", 1), v(v_, "v", 1);
     const index n = parent.size();
     if (hinge.size() != n || q.size() != n || v.size() != n) refuse("a body has one parent, hinge, q and v");
     a_model_was_made = true;
     auto made = std::make_unique<RigidModel>();
+    made->large_turn = large_turn;
     Assembly& a = made->assembly;
     read_hinges(a, hinge_kind, hinge_end, hinge_ball, screw_kind, screw);
+    for (nb::handle one : modal) a.modal.push_back(read_modal(nb::cast<nb::tuple>(one)));
+    const std::vector<index> modal_of = numbers_or_none(modal_of_, n), held = numbers_or_none(held_, n), rides = numbers_or_none(rides_, n);
     for (index k = 0; k < n; ++k) {
         Link link = {};
         link.parent = parent.data()[k], link.hinge = hinge.data()[k], link.q = q.data()[k], link.v = v.data()[k];
+        const auto at = static_cast<std::size_t>(k);
+        link.modal = modal_of[at], link.held = held[at], link.rides = rides[at];
         a.links.push_back(link);
     }
     made->quaternions = lay_out(a, *made->tables, nq, nv);
@@ -132,7 +177,10 @@ inline void set_pose(RigidModel& m, index k, bool inboard, nb::handle rotation, 
     Frame frame;
     copy_numbers(rotation, 9, "rotation", frame.R), copy_numbers(translation, 3, "translation", frame.p);
     (inboard ? link.inboard : link.outboard) = frame;
-    m.change([&](Tables& t) { m.assembly.settle_pose(k, t.elements, t.bodies, t.model.fixed); });
+    m.change([&](Tables& t) {
+        m.assembly.settle_pose(k, t.elements, t.bodies, t.model.fixed);
+        m.assembly.settle_modes(t.elements, t.flexible, t.spots, t.modal);
+    });
 }
 
 // Of all dofs of a hinge.

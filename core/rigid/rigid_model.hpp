@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <limits>
 #include <memory>
 #include <system_error>
 #include <thread>
@@ -28,6 +29,7 @@ struct RigidModel {
     Passive passive = {};
     double base[12] = {};
     bool retired = false;
+    double large_turn = std::numeric_limits<double>::infinity();  // of a node of a flexible body, in radians
     Workspace workspace, before;
 
     // `based`: gravity takes part. Field by field: to clear it as a whole would take a tenth of a call.
@@ -42,6 +44,13 @@ struct RigidModel {
         j.frames = nullptr, j.frame_count = 0, j.wrenches = nullptr, j.wrench_count = 0, j.turned = false;
         j.mask = nullptr, j.passive = nullptr;
         return j;
+    }
+    bool flexible() const { return model.flexible_count > 0; }
+    // Whether a node of a flexible body turns so far relative to it that Python has something to say.
+    bool bends_far(const double* q) const {
+        bool far = false;
+        for (const Spot* s = model.spots; s < model.spots + model.spot_count; ++s) far = far || turn_squared(*s, q) > large_turn * large_turn;
+        return far;
     }
     // What acts of springs and dampers; null for none.
     const Passive* acting(bool wanted) const {
@@ -70,13 +79,32 @@ struct RigidModel {
     }
 
 private:
+    // |lam eta + 1/2 eta lam2 eta|^2
+    double turn_squared(const Spot& spot, const double* q) const {
+        const Flexible& f = model.flexible[spot.flexible];
+        const double* eta = q + f.q;
+        double theta[3] = {};
+        for (index b = 0; b < f.blocks(); ++b) {
+            Eight slope[3];
+            for (int a = 0; a < 3; ++a) slope[a] = model.modal[spot.first + b * NODE + a];
+            const Eight* second = model.modal + spot.second + b * f.n * NODE;
+            for (index i = 0; i < f.n && spot.geometric; ++i, second += NODE)
+                for (int a = 0; a < 3; ++a)
+                    for (int k = 0; k < 8; ++k) slope[a].x[k] += 0.5 * eta[i] * second[a].x[k];
+            for (int a = 0; a < 3; ++a)
+                for (index k = 0; k < 8 && 8 * b + k < f.n; ++k) theta[a] += slope[a].x[k] * eta[8 * b + k];
+        }
+        return theta[0] * theta[0] + theta[1] * theta[1] + theta[2] * theta[2];
+    }
+
     Promise promise_ = {};
     unsigned long long promised_at_ = 0;  // the stamp, and one
 };
 
-// A frame on an element as Python keeps it: the number of the element, then rotation and translation, 13 numbers.
+// A frame on an element as Python keeps it: the number of the element, then rotation and translation, 13 numbers. Behind the
+// elements come the spots of flexible bodies: the frame is on a node that deforms.
 inline bool read_frame(const RigidModel& m, const double* x, Body& frame) {
-    if (!(x[0] >= -1.0 && x[0] < static_cast<double>(m.model.count))) return false;
+    if (!(x[0] >= -1.0 && x[0] < static_cast<double>(m.model.count + m.model.spot_count))) return false;
     frame.element = static_cast<index>(x[0]);
     for (int i = 0; i < 9; ++i) frame.R[i] = x[1 + i];
     for (int i = 0; i < 3; ++i) frame.p[i] = x[10 + i];

@@ -81,6 +81,38 @@ void test_islands(const Made& x) {
     expect(natural_map(slow, p.data() + x.rows, u.data(), F.data()) <= 1e-9 * size, "islands of contact");
 }
 
+// Along softer problems, with each of some weights: what arrives solves the problem.
+bool test_softened(const Made& x) {
+    const auto n = static_cast<std::size_t>(x.rows);
+    const Problem problem = {x.rows, x.blocks.data(), static_cast<index>(x.blocks.size()), x.S.data(), x.b.data()};
+    std::vector<double> p(n), u(n), F(n);
+    Softened softened;
+    index steps = 0, arrived = 0;
+    const double wanted = 1e-9 * measure(problem, 1e-9);
+    for (index turn = 0; turn < 3; ++turn) {
+        if (!softened.follow(problem, turn, 1e-6, wanted, 8, 12, p.data(), steps)) continue;
+        velocity(problem, p.data(), u.data());
+        expect(natural_map(problem, p.data(), u.data(), F.data()) <= wanted, "a contact problem along softer ones");
+        ++arrived;
+    }
+    return arrived > 0;
+}
+
+// From which contacts press, rightly or not: the same motion.
+void test_patterns(const Problem& problem, const std::vector<double>& p, const std::vector<double>& u, double size) {
+    Options options;
+    options.pattern = true;
+    for (int guess = 0; guess < 3; ++guess) {
+        std::vector<double> start(p.size()), after(p.size());
+        for (std::size_t i = 0; i < p.size(); ++i) start[i] = guess == 0 ? (p[i] > 0.0 ? 1.0 : 0.0) : guess == 1 ? 1.0 : double(i % 2);
+        expect(Solver().solve(problem, options, start.data()).residual <= 1e-9, "a contact problem from a pattern");
+        velocity(problem, start.data(), after.data());
+        bool same = true;
+        for (std::size_t i = 0; i < p.size(); ++i) same = same && std::fabs(after[i] - u[i]) <= 1e-6 * size;
+        if (!same) gives_up("from a pattern, another solution of Coulomb's law");
+    }
+}
+
 }  // namespace
 }  // namespace soacraft
 
@@ -88,6 +120,7 @@ void test_complementarity(unsigned seed) {
     using namespace soacraft;
     const Made x = random_problem(seed);
     test_islands(x);
+    expect(test_softened(x), "some weights lead to a solution");
     std::vector<double> p(static_cast<std::size_t>(x.rows)), u(static_cast<std::size_t>(x.rows));
     const Problem problem = {x.rows, x.blocks.data(), static_cast<soacraft::index>(x.blocks.size()), x.S.data(), x.b.data()};
     Solver solver;
@@ -113,6 +146,7 @@ void test_complementarity(unsigned seed) {
         }
     }
     expect(out.residual <= 1e-9, "a contact problem");
+    test_patterns(problem, p, u, size);
     std::vector<double> M = x.S, z(static_cast<std::size_t>(x.rows));
     for (soacraft::index i = 0; i < x.rows; ++i) M[static_cast<std::size_t>(i * x.rows + i)] += 0.1;
     soacraft::index pivots = 0;

@@ -60,7 +60,7 @@ void test_rows(unsigned seed) {
     const Buffer<double> p = random.numbers<double>(n);
     std::vector<double> S(size * size), dv(nv), contact(nv), held(nv);
     tree.rows.product(S.data());
-    tree.release(p.data(), dv.data());
+    tree.release(tree.rows, p.data(), dv.data());
     tree.push(p.data(), contact.data(), held.data());
     double scale = 1.0;
     for (const double x : dv) scale = std::fmax(scale, std::fabs(x));
@@ -84,27 +84,28 @@ void test_rows(unsigned seed) {
 
 // Two rows on the wall of their cones, one that nothing presses, one that nothing moves.
 void test_scaling() {
+    namespace scaled = contact::SOACRAFT_TARGET;
     const double mu[] = {0.5, 0.5, 0.0, 0.0, 0.0};
-    const std::vector<contact::Law> laws = {{complementarity::CONE, 3, mu, 0.0}, {complementarity::BOX, 1, nullptr, 0.25},
+    const std::vector<scaled::Law> laws = {{complementarity::CONE, 3, mu, 0.0}, {complementarity::BOX, 1, nullptr, 0.25},
                                             {complementarity::CONE, 1, nullptr, 0.0}, {complementarity::CONE, 1, nullptr, 0.0}};
     std::vector<double> b = {-3.0, 4.0, 0.0, 1.0, 2.0, 1.0}, p(6, 0.0);
     complementarity::SparseRows rows;  // each moves a dof of its own, the last nothing
     for (index i = 0; i < 6; ++i) rows.nodes.push_back({i, 1});
-    for (const contact::Law& law : laws) {
+    for (const scaled::Law& law : laws) {
         rows.begin(law.rows);
         for (index i = rows.rows; i-- > rows.blocks.back().row;) rows.add_piece(i);
         rows.end();
         const complementarity::RowBlock& block = rows.blocks.back();
         for (index i = 0; i < law.rows; ++i) rows.row(block, i)[law.rows - 1 - i] = block.row < 5 ? std::sqrt(0.5) : 0.0;
     }
-    contact::ScaledProblem problem;
+    scaled::ScaledProblem problem;
     expect(problem.scale(laws, rows, b.data()), "a row that nothing moves may open");
     expect(problem.solve(b.data(), 1e-12, p.data(), 6), "a ball that slides is solved");
     const double expected[] = {6.0, -3.0, 0.0, -0.25, 0.0, 0.0};
     for (std::size_t i = 0; i < 6; ++i) expect(std::fabs(p[i] - expected[i]) < 1e-10, "a ball that slides has its impulses");
     std::vector<int> states;
     problem.states(states, laws.size());
-    expect(states == std::vector<int>{contact::SLIP, contact::SLIP, contact::OPEN, contact::OPEN}, "states of laws");
+    expect(states == std::vector<int>{scaled::SLIP, scaled::SLIP, scaled::OPEN, scaled::OPEN}, "states of laws");
     b[5] = -1.0;
     expect(!problem.scale(laws, rows, b.data()), "a row that nothing moves and that must open is in doubt");
 }

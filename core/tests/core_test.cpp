@@ -9,6 +9,7 @@
 
 void test_engine(unsigned seed);  // engine_test.cpp
 void test_rigid(unsigned seed);   // rigid_test.cpp
+void test_flexible(unsigned seed);
 void test_kernels(unsigned seed); // kernels_test.cpp
 void test_loops(unsigned seed);   // loops_test.cpp
 void test_passive(unsigned seed); // passive_test.cpp
@@ -169,6 +170,7 @@ int main() {
         test_rigid(seed);
         test_loops(seed);
         if (seed < 100) test_kernels(seed);
+        if (seed < 100) test_flexible(seed);
         test_passive(seed);
         if (seed < 20) test_contact(seed);
         if (seed < 100) test_complementarity(seed);

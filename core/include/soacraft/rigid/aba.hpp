@@ -95,6 +95,45 @@ SOACRAFT_APART Carried<T> past_any(const Model& model, const Element& e, const I
     return my;
 }
 
+// What an element passes inward: P+ and z + G u + P+ c past its hinge, in the frame of its parent.
+template <class T, class In>
+SOACRAFT_FLAT Carried<T> past_element(const Model& model, const Element& e, const Joint<T>& me, const In& q, const In& v,
+                                      const In& tau, Carried<T>& my, Solved<T>* dofs, T& margin) {
+    const Spatial<T> c = velocity_terms<T>(e, q, me.V, across<T>(e, q, v));
+    if (e.kind == REVOLUTE && !e.has_armature) {
+        const Sizes<T> grown = meet(my.of, my.P, e);
+        margin = minimum(margin, my.P.A.zz - T(doubt<T>) * my.of.A);
+        return past_turn(my, me.X, T(e.unscale) * tau[e.v], c, grown.A, dofs[e.d]);
+    }
+    T here(1.0);
+    if (e.kind == REVOLUTE)
+        cross_hinge(model, e, q, tau, OwnAxis<T>{}, my, dofs + e.d, here);
+    else
+        my = past_any(model, e, q, tau, my, dofs + e.d, here);
+    margin = minimum(margin, here);
+    my.z += my.P * c;
+    return {inward(me.X, my.P), inward(me.X, my.z), shifted(me.X.p, my.of)};
+}
+// The acceleration of an element past its hinge, from that of its parent.
+template <class T, class In, class Out>
+SOACRAFT_FLAT Spatial<T> accelerate(const Element& e, const Joint<T>& me, const In& q, const In& v, const Solved<T>* dofs,
+                                    const Spatial<T>& from, Out& vdot) {
+    Spatial<T> at = outward(me.X, from) + velocity_terms<T>(e, q, me.V, across<T>(e, q, v));
+    if (takes_all(e)) {
+        const Spatial<T> a = dofs[e.d].G, rate = a - at;
+        vdot.set(e.v, rate.w.x), vdot.set(e.v + 1, rate.w.y), vdot.set(e.v + 2, rate.w.z);
+        vdot.set(e.v + 3, rate.v.x), vdot.set(e.v + 4, rate.v.y), vdot.set(e.v + 5, rate.v.z);
+        return a;
+    }
+    OwnAxes<T>{}.template each<false>(e, q, [&](index i, const auto& S) {
+        const Solved<T>& dof = dofs[e.d + i];
+        const T rate = dof.rate - dot(dof.G, at);
+        vdot.set(e.v + i, T(e.unscale) * rate);
+        add_along(at, rate, S);
+    });
+    return at;
+}
+
 // Where elements are and how fast:  V(k) = phi*(p,k) V(p) + H*(k) v(k),  base to tips.
 template <class T, class In>
 SOACRAFT_INLINE void velocities_outward(const Model& model, const Spatial<T>& V0, const In& q, const In& v,
@@ -140,22 +179,7 @@ SOACRAFT_INLINE bool inertias_inward(const Model& model, const In& q, const In& 
             my.z += force_cross(me.V, I * me.V);
         }
         if (pull) my.z -= pull[k];
-        const Spatial<T> c = velocity_terms<T>(e, q, me.V, across<T>(e, q, v));
-        Carried<T> out;
-        if (e.kind == REVOLUTE && !e.has_armature) {
-            const Sizes<T> grown = meet(my.of, my.P, e);
-            margin = minimum(margin, my.P.A.zz - T(doubt<T>) * my.of.A);
-            out = past_turn(my, me.X, T(e.unscale) * tau[e.v], c, grown.A, dofs[e.d]);
-        } else {
-            T here(1.0);
-            if (e.kind == REVOLUTE)
-                cross_hinge(model, e, q, tau, OwnAxis<T>{}, my, dofs + e.d, here);
-            else
-                my = past_any(model, e, q, tau, my, dofs + e.d, here);
-            margin = minimum(margin, here);
-            my.z += my.P * c;
-            out = {inward(me.X, my.P), inward(me.X, my.z), shifted(me.X.p, my.of)};
-        }
+        const Carried<T> out = past_element(model, e, me, q, v, tau, my, dofs, margin);
         if (e.parent < 0) continue;
         const index branch = model.elements[e.parent].branch;
         if (branch >= 0)
@@ -180,20 +204,7 @@ SOACRAFT_INLINE void accelerations_outward(const Model& model, const Spatial<T>&
             at = a0;
         else if (model.elements[e.parent].branch >= 0)
             at = w.motions[model.elements[e.parent].branch];
-        at = outward(me.X, at) + velocity_terms<T>(e, q, me.V, across<T>(e, q, v));
-        if (takes_all(e)) {
-            const Spatial<T> a = dofs[e.d].G, rate = a - at;
-            vdot.set(e.v, rate.w.x), vdot.set(e.v + 1, rate.w.y), vdot.set(e.v + 2, rate.w.z);
-            vdot.set(e.v + 3, rate.v.x), vdot.set(e.v + 4, rate.v.y), vdot.set(e.v + 5, rate.v.z);
-            at = a;
-        } else {
-            OwnAxes<T>{}.template each<false>(e, q, [&](index i, const auto& S) {
-                const Solved<T>& dof = dofs[e.d + i];
-                const T rate = dof.rate - dot(dof.G, at);
-                vdot.set(e.v + i, T(e.unscale) * rate);
-                add_along(at, rate, S);
-            });
-        }
+        at = accelerate(e, me, q, v, dofs, at, vdot);
         if (e.branch >= 0) w.motions[e.branch] = at;
     }
 }

@@ -85,6 +85,13 @@ SOACRAFT_FLAT Vec<double> travel_back(const Vec<double>& w, const Vec<double>& p
 
 // -- integrate and difference -----------------------------------------------------------------------------------------
 
+// f(i, k) for the modes of flexible bodies, numbers i of q and k of v.
+template <class F>
+SOACRAFT_FLAT void each_mode(const Model& model, F&& f) {
+    for (const Flexible* x = model.flexible; x < model.flexible + model.flexible_count; ++x)
+        for (index j = 0; j < x->n; ++j) f(x->q + j, x->v + j);
+}
+
 // Of one hinge with a quaternion.
 SOACRAFT_INLINE void integrate(const Element& e, const double* x, const double* d, double* y) {
     const Vec<double> w{d[0], d[1], d[2]};
@@ -104,9 +111,10 @@ SOACRAFT_INLINE void integrate(const Model& model, const double* q, const double
         const Element& e = model.elements[k];
         if (e.kind <= HELICAL)
             to[e.q] = q[e.q] + dv[e.v];
-        else
+        else if (e.kind != FIXED)
             integrate(e, q + e.q, dv + e.v, to + e.q);
     }
+    each_mode(model, [&](index i, index k) { to[i] = q[i] + dv[k]; });
 }
 
 // At exactly half a turn the rotation vectors w and -w are equally good: the first entry that is not zero is positive.
@@ -145,10 +153,11 @@ SOACRAFT_INLINE bool difference(const Model& model, const double* q0, const doub
         } else if (e.kind == FREE) {
             const Spatial<double> x = twist_between(q0 + e.q, q1 + e.q);
             d[0] = x.w.x, d[1] = x.w.y, d[2] = x.w.z, d[3] = x.v.x, d[4] = x.v.y, d[5] = x.v.z;
-        } else {
+        } else if (e.kind != FIXED) {
             return false;
         }
     }
+    each_mode(model, [&](index i, index k) { to[k] = q1[i] - q0[i]; });
     return true;
 }
 
@@ -224,6 +233,7 @@ SOACRAFT_INLINE bool integrate_jacobians(const Model& model, const double*, cons
             dq[e.v * n + e.v] = dd[e.v * n + e.v] = 1.0;
             continue;
         }
+        if (e.kind == FIXED) continue;
         const Vec<double> w{d[0], d[1], d[2]};
         if (e.kind == SPHERICAL) {
             const TurnSeries c(std::sqrt(dot(w, w)));
@@ -235,6 +245,7 @@ SOACRAFT_INLINE bool integrate_jacobians(const Model& model, const double*, cons
             return false;
         }
     }
+    each_mode(model, [&](index, index k) { dq[k * n + k] = dd[k * n + k] = 1.0; });
     return true;
 }
 
@@ -255,10 +266,11 @@ SOACRAFT_INLINE bool difference_jacobians(const Model& model, const double* q0, 
             const RightJacobianInverse J(x.w, x.v);
             const TwistBlocks back{transpose(J.turn), transpose(J.both)};
             set_six_by_six(d0, n, e.v, -1.0, back), set_six_by_six(d1, n, e.v, 1.0, J);
-        } else {
+        } else if (e.kind != FIXED) {
             return false;
         }
     }
+    each_mode(model, [&](index, index k) { d0[k * n + k] = -1.0, d1[k * n + k] = 1.0; });
     return true;
 }
 

@@ -46,6 +46,30 @@ SOACRAFT_FLAT void set_column(Out& J, index width, index at, const Vec<T>& w, co
     J.set(3 * width + at, v.x), J.set(4 * width + at, v.y), J.set(5 * width + at, v.z);
 }
 
+// The columns of a hinge in a Jacobian with nv columns: its element is at X, the frame at the point `tip`.
+template <class T, class In, class Out>
+SOACRAFT_FLAT void set_hinge_columns(const Element& e, const In& q, const Place<T>& X, const Vec<T>& tip, index nv, Out& J) {
+    const Vec<T> arm = tip - X.p;
+    if (e.kind <= HELICAL) {
+        const Vec<T> z = T(e.scale) * X.R.c;
+        if (e.kind == PRISMATIC) {
+            const T o(0.0);
+            set_column(J, nv, e.v, Vec<T>{o, o, o}, z);
+        } else {
+            set_column(J, nv, e.v, z, cross(z, arm) + T(e.kind == HELICAL ? e.pitch : 0.0) * z);
+        }
+        return;
+    }
+    if (e.kind == FIXED) return;
+    const Vec<T> lead = e.kind == ROLLING ? X.R * lever<T>(e, q) : Vec<T>{T(0.0), T(0.0), T(0.0)};
+    const Vec<T>* axes[] = {&X.R.a, &X.R.b, &X.R.c};
+    for (int j = 0; j < 3; ++j) {
+        const T o(0.0);
+        set_column(J, nv, e.v + j, *axes[j], cross(*axes[j], arm) + cross(lead, *axes[j]));
+        if (e.kind == FREE) set_column(J, nv, e.v + 3 + j, Vec<T>{o, o, o}, *axes[j]);
+    }
+}
+
 // J = B* phi* H* for one frame at `spot` on an element: [angular; linear] in base axes, 6 x nv, zeroed before. O(depth).
 template <class T, class In, class Out>
 SOACRAFT_INLINE void jacobian(const Model& model, const Place<T>& base, const In& q, index element,
@@ -57,28 +81,7 @@ SOACRAFT_INLINE void jacobian(const Model& model, const Place<T>& base, const In
     Turns<T, In, decltype(outward)> turns(model, q, depth, outward);
     for (index i = depth; i-- > 0;) at = w[i] = at * place<T>(model.elements[path[i]], turns(depth - 1 - i), q);
     const Vec<T> tip = (at * spot).p;
-    for (index i = 0; i < depth; ++i) {
-        const Element& e = model.elements[path[i]];
-        const Place<T>& X = w[i];
-        const Vec<T> arm = tip - X.p;
-        if (e.kind <= HELICAL) {
-            const Vec<T> z = T(e.scale) * X.R.c;
-            if (e.kind == PRISMATIC) {
-                const T o(0.0);
-                set_column(J, model.nv, e.v, Vec<T>{o, o, o}, z);
-            } else {
-                set_column(J, model.nv, e.v, z, cross(z, arm) + T(e.kind == HELICAL ? e.pitch : 0.0) * z);
-            }
-            continue;
-        }
-        const Vec<T> lead = e.kind == ROLLING ? X.R * lever<T>(e, q) : Vec<T>{T(0.0), T(0.0), T(0.0)};
-        const Vec<T>* axes[] = {&X.R.a, &X.R.b, &X.R.c};
-        for (int j = 0; j < 3; ++j) {
-            const T o(0.0);
-            set_column(J, model.nv, e.v + j, *axes[j], cross(*axes[j], arm) + cross(lead, *axes[j]));
-            if (e.kind == FREE) set_column(J, model.nv, e.v + 3 + j, Vec<T>{o, o, o}, *axes[j]);
-        }
-    }
+    for (index i = 0; i < depth; ++i) set_hinge_columns(model.elements[path[i]], q, w[i], tip, model.nv, J);
 }
 
 SOACRAFT_RIGID_END

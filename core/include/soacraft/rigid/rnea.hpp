@@ -58,6 +58,7 @@ SOACRAFT_FLAT void project(const Element& e, const In& q, const Spatial<T>& f, O
         case REVOLUTE: tau.set(e.v, T(e.scale) * f.w.z); return;
         case PRISMATIC: tau.set(e.v, T(e.scale) * f.v.z); return;
         case HELICAL: tau.set(e.v, T(e.scale) * (f.w.z + T(e.pitch) * f.v.z)); return;
+        case FIXED: return;
         default: break;
     }
     Vec<T> n = f.w;
@@ -95,6 +96,12 @@ SOACRAFT_FLAT void move_outward(const Element& e, const Place<T>& X, const In& q
     at.W = swing(at.w, at.wdot);
 }
 
+// What moves a rigid body so.
+template <class T>
+SOACRAFT_FLAT Spatial<T> newton_euler(const Rigid<T>& I, const Motion<T>& at) {
+    return {I.J * at.wdot + cross(at.w, I.J * at.w) + cross(I.h, at.A), I.m * at.A + at.W * I.h};
+}
+
 // tau for vdot, with J vdot for armature J; `pull` holds external forces by element, in element axes, or is null.
 template <class T, class In, class Out>
 SOACRAFT_INLINE void inverse_dynamics(const Model& model, const Base& base, const In& q, const In& v, const In& vdot,
@@ -118,8 +125,7 @@ SOACRAFT_INLINE void inverse_dynamics(const Model& model, const Base& base, cons
             const T o(0.0);
             me.f = {{o, o, o}, {o, o, o}};
         } else {
-            const Rigid<T> I = inertia<T>(e);
-            me.f = {I.J * at.wdot + cross(at.w, I.J * at.w) + cross(I.h, at.A), I.m * at.A + at.W * I.h};
+            me.f = newton_euler(inertia<T>(e), at);
         }
         if (pull) me.f -= pull[k];
     }

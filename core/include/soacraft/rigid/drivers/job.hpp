@@ -85,13 +85,19 @@ struct Kernels {
     int lanes;
     const Algorithm* tables[TABLES];
     const Rolling* rolling;
+    const Algorithm* flexible[2];  // the tables of trees with flexible bodies
 };
 
-// All of them in one list.
-inline std::vector<const Algorithm*> algorithms_of(const Kernels& kernels) {
+// All of them in one list: those of trees of rigid bodies, or of trees with flexible ones.
+inline std::vector<const Algorithm*> algorithms_of(const Kernels& kernels, bool flexible = false) {
     std::vector<const Algorithm*> all;
-    for (const Algorithm* table : kernels.tables)
+    const auto add = [&all](const Algorithm* table) {
         for (const Algorithm* a = table; a && a->name; ++a) all.push_back(a);
+    };
+    if (flexible)
+        for (const Algorithm* table : kernels.flexible) add(table);
+    else
+        for (const Algorithm* table : kernels.tables) add(table);
     return all;
 }
 

@@ -9,10 +9,15 @@
 //
 // The inertia of an element is that of all bodies on it. What a change of one body reaches is the bodies welded to it, the
 // elements that hang on those, and one inertia.
+//
+// A flexible body always has an element of its own, and so has what is welded to a node that deforms: its pose there is
+// that of the inboard frame on the undeformed node. Where the hinge holds a deforming node of a flexible body, the place
+// of a body on that element is counted from the body's frame, not from the element's.
 #pragma once
 
 #include <vector>
 
+#include "../../flexible/tables.hpp"
 #include "model.hpp"
 
 namespace soacraft {
@@ -65,13 +70,20 @@ struct Link {
     Frame inboard, outboard;
     double mass, com[3], moment[9];  // about the centre of mass, in body axes
     index first, last;               // the elements of its hinge
+    index modal = -1;                // its modal data, or -1
+    index held = -1, rides = -1;     // deforming nodes: of its own, and of the parent's modal data
 };
+
+constexpr index coordinates(index kind) {
+    return kind <= HELICAL ? 1 : kind == SPHERICAL ? 4 : kind == FREE ? 7 : kind == FIXED ? 0 : 6;
+}
 
 class Assembly {
 public:
     std::vector<Screw> screws;
     std::vector<Hinge> hinges;
     std::vector<Link> links;  // parents first
+    std::vector<ModalNumbers> modal;
 
     // The elements and the places of the bodies on them, without their numbers. False for links that are no tree.
     bool lay_out(std::vector<Element>& elements, std::vector<Body>& bodies) {
@@ -91,16 +103,20 @@ public:
             const Hinge& hinge = hinges[at(link.hinge)];
             index carrier = link.parent < 0 ? -1 : bodies[at(link.parent)].element;
             link.first = size(elements);
-            const index count = hinge.kind == WELD ? 0 : hinge.kind == PRODUCT ? hinge.last - hinge.first : 1;
+            const index own = link.modal >= 0 || link.rides >= 0 ? 1 : 0;
+            const index count = hinge.kind == WELD ? own : hinge.kind == PRODUCT ? hinge.last - hinge.first : 1;
             for (index i = 0; i < count; ++i) {
                 elements.push_back(new_element(link, hinge, i, carrier));
+                if (i == 0 && link.rides >= 0) elements.back().spot = link.rides;  // of its parent, till they are numbered
                 carrier = size(elements) - 1;
             }
+            if (link.modal >= 0) elements.back().flexible = k;
             link.last = size(elements);
             bodies[at(k)].element = carrier;
             push_children(stack, k);
         }
         number(elements);
+        number_modes(elements);
         list_by(elements.size() + 1, on_, body_on_, [&](index k) { return bodies[at(k)].element + 1; });
         return true;
     }
@@ -112,6 +128,42 @@ public:
             place(k, bodies);
         }
         for (index e = -1; e < size(elements); ++e) set_inertia(e, elements, bodies, fixed);
+    }
+
+    // Flexible bodies and their nodes; bodies with the same data in the same frame share their tables.
+    void settle_modes(const std::vector<Element>& elements, std::vector<Flexible>& flexible, std::vector<Spot>& spots,
+                      std::vector<Eight>& numbers) const {
+        flexible.clear(), spots.clear(), numbers.clear();
+        std::vector<Frame> frames;
+        index modes = 0;
+        for (const Element& e : elements) {
+            if (e.flexible < 0) continue;
+            const index k = flexible_[at(e.flexible)], mine = size(flexible);
+            const Link& link = links[at(k)];
+            const ModalNumbers& data = modal[at(link.modal)];
+            const Frame on = body_on_element(link);
+            index same = 0;
+            while (same < mine && (links[at(flexible_[at(same)])].modal != link.modal || !equal(frames[at(same)], on))) ++same;
+            frames.push_back(on);
+            Flexible f = same < mine ? flexible[at(same)] : Flexible{};
+            const ModalTables tables(data, on.R, on.p, numbers);
+            if (same == mine) tables.body(f);
+            f.element = links[at(k)].last - 1, f.q = link.q + own_q(k), f.v = link.v + own_v(k);
+            f.mode = modes, modes += f.n;
+            const index first = f.first_spot;
+            f.first_spot = size(spots);
+            for (index i = 0; i < size(data.nodes); ++i) {
+                Spot s = same < mine ? spots[at(first + i)] : Spot{};
+                if (same == mine) tables.spot(data.nodes[at(i)], s);
+                s.flexible = mine, s.children = 0;
+                spots.push_back(s);
+            }
+            f.last_spot = size(spots), f.held = link.held < 0 ? -1 : f.first_spot + link.held;
+            if (link.held >= 0) set(f, on_node(data, link.held) * inverse(link.outboard) * inverse(last_back(link)));
+            flexible.push_back(f);
+        }
+        for (const Element& e : elements)
+            if (e.spot >= 0) spots[at(e.spot)].children = 1;
     }
 
     // After a change of inboard(k) or outboard(k).
@@ -134,6 +186,7 @@ public:
     }
 
 private:
+    std::vector<index> flexible_;          // the links that are
     std::vector<index> children_, child_;  // of link k: child_[children_[k + 1]] to child_[children_[k + 2]]
     std::vector<index> on_, body_on_;      // of element e likewise: the bodies on it
 
@@ -159,7 +212,7 @@ private:
     Element new_element(const Link& link, const Hinge& hinge, index i, index carrier) const {
         Element e = {};
         e.parent = carrier, e.q = link.q + i, e.v = link.v + i, e.scale = e.unscale = 1.0;
-        e.kind = hinge.kind;
+        e.kind = hinge.kind == WELD ? index(FIXED) : hinge.kind, e.flexible = e.spot = -1;
         if (hinge.kind == PRODUCT) {
             const Screw& screw = screws[at(hinge.first + i)];
             e.kind = screw.kind, e.scale = screw.scale, e.unscale = 1.0 / screw.scale, e.pitch = screw.pitch;
@@ -181,21 +234,68 @@ private:
             if (e.parent < 0) continue;
             Element& p = elements[at(e.parent)];
             p.last = p.last > e.last ? p.last : e.last;
-            ++children[at(e.parent)];
+            if (e.spot < 0) ++children[at(e.parent)];
         }
         for (index k = 0; k < n; ++k) {
             Element& e = elements[at(k)];
-            e.wide = e.kind > HELICAL ? wides++ : -1;
-            e.branch = children[at(k)] > 1 ? branches++ : -1;
+            e.wide = e.kind > HELICAL && e.kind != FIXED ? wides++ : -1;
+            e.branch = children[at(k)] > 1 || (children[at(k)] == 1 && e.flexible >= 0) ? branches++ : -1;
             e.d = d, d += dofs(e.kind);
         }
+    }
+
+    // Flexible bodies in the order of their elements, and the nodes of all of them in one row.
+    void number_modes(std::vector<Element>& elements) {
+        flexible_.clear();
+        std::vector<index> first_spot;
+        index spots = 0;
+        for (Element& e : elements) {
+            if (e.spot >= 0) e.spot += first_spot[at(elements[at(e.parent)].flexible)];
+            if (e.flexible < 0) continue;
+            flexible_.push_back(e.flexible), first_spot.push_back(spots);
+            spots += size(modal[at(links[at(e.flexible)].modal)].nodes);
+            e.flexible = size(flexible_) - 1;
+        }
+    }
+
+    // The coordinates and dofs of a hinge, behind which those of the body itself begin.
+    index own_q(index k) const { return of_hinge(k, true); }
+    index own_v(index k) const { return of_hinge(k, false); }
+    index of_hinge(index k, bool q) const {
+        const Hinge& hinge = hinges[at(links[at(k)].hinge)];
+        if (hinge.kind == WELD) return 0;
+        return hinge.kind == PRODUCT ? hinge.last - hinge.first : q ? coordinates(hinge.kind) : dofs(hinge.kind);
+    }
+
+    // From the frame of its last element to the outboard frame of a hinge.
+    Frame last_back(const Link& link) const {
+        const Hinge& hinge = hinges[at(link.hinge)];
+        return hinge.kind == PRODUCT ? screws[at(hinge.last - 1)].back : Frame();
+    }
+    // The frame of a flexible body in the one its element counts places from.
+    Frame body_on_element(const Link& link) const {
+        return link.held >= 0 ? Frame() : last_back(link) * link.outboard;
+    }
+    // The frame of the undeformed body on one of its nodes.
+    static Frame on_node(const ModalNumbers& data, index i) {
+        const ModalNumbers::Node& node = data.nodes[at(i)];
+        Frame frame;
+        set(frame, node);
+        return inverse(frame);
+    }
+    static bool equal(const Frame& a, const Frame& b) {
+        bool same = true;
+        for (int i = 0; i < 9; ++i) same = same && a.R[i] == b.R[i];
+        for (int i = 0; i < 3; ++i) same = same && a.p[i] == b.p[i];
+        return same;
     }
 
     // Where the elements of a hinge are on what carries them.
     void hang(index k, std::vector<Element>& elements, const std::vector<Body>& bodies) const {
         const Link& link = links[at(k)];
         const Hinge& hinge = hinges[at(link.hinge)];
-        Frame from = carried(link.parent, bodies) * link.inboard;
+        Frame from = (link.rides < 0 ? carried(link.parent, bodies)
+                                     : on_node(modal[at(links[at(link.parent)].modal)], link.rides)) * link.inboard;
         for (index e = link.first; e < link.last; ++e) {
             if (hinge.kind == PRODUCT) {
                 const Screw& screw = screws[at(hinge.first + e - link.first)];
@@ -211,10 +311,10 @@ private:
     void place(index k, std::vector<Body>& bodies) const {
         const Link& link = links[at(k)];
         const Hinge& hinge = hinges[at(link.hinge)];
-        Frame to;
-        if (hinge.kind == WELD) to = carried(link.parent, bodies) * link.inboard;
-        if (hinge.kind == PRODUCT) to = screws[at(hinge.last - 1)].back;
-        set(bodies[at(k)], to * link.outboard);
+        if (hinge.kind == WELD && link.first == link.last)
+            set(bodies[at(k)], carried(link.parent, bodies) * link.inboard * link.outboard);
+        else
+            set(bodies[at(k)], body_on_element(link));
     }
 
     static Frame carried(index parent, const std::vector<Body>& bodies) {
@@ -226,8 +326,8 @@ private:
         return frame;
     }
 
-    template <class To>
-    static void set(To& to, const Frame& frame) {
+    template <class To, class From>
+    static void set(To& to, const From& frame) {
         for (int i = 0; i < 9; ++i) to.R[i] = frame.R[i];
         for (int i = 0; i < 3; ++i) to.p[i] = frame.p[i];
     }
@@ -245,7 +345,7 @@ private:
         for (double x : sum) any = any || x != 0.0;
         for (int i = 0; i < 6; ++i) to.J[i] = sum[i];
         for (int i = 0; i < 3; ++i) to.h[i] = sum[6 + i];
-        to.m = sum[9], to.massless = !any;
+        to.m = sum[9], to.massless = !any && to.flexible < 0;
     }
 
     // The sum over the bodies on an element, about the origin of its frame: with R, p of a body's frame on it,
@@ -255,6 +355,7 @@ private:
         for (index i = on_[at(e + 1)]; i < on_[at(e + 2)]; ++i) {
             const index k = body_on_[at(i)];
             const Link& link = links[at(k)];
+            if (link.modal >= 0) continue;  // its inertia moves
             const Body& b = bodies[at(k)];
             double c[3], RJ[9];
             for (int r = 0; r < 3; ++r) {

@@ -3,14 +3,18 @@
 // A universal, gimbal, cylindrical, planar or screw-product hinge is a chain of one-dof elements with massless bodies
 // between; a weld is merged into its parent. The frame of an element stands on its outboard hinge frame, turned so that
 // the axis of a one-dof hinge is z; `R, p` lead from the parent element's frame to the inboard side of the hinge.
+//
+// A flexible body is the body of an element of its own; so is what is welded to a node that deforms. FIXED is the kind of
+// an element without dofs, which only such trees have.
 #pragma once
 
+#include "../../flexible/model.hpp"
 #include "../../scalars/small.hpp"
 
 namespace soacraft {
 namespace rigid {
 
-enum Kind : int { REVOLUTE = 0, PRISMATIC = 1, HELICAL = 2, SPHERICAL = 3, FREE = 4, ROLLING = 5 };
+enum Kind : int { REVOLUTE = 0, PRISMATIC = 1, HELICAL = 2, SPHERICAL = 3, FREE = 4, ROLLING = 5, FIXED = 6 };
 
 struct Element {
     index parent;    // -1: hangs from the base
@@ -26,6 +30,8 @@ struct Element {
     double J[6], h[3], m;        // moment xx xy xz yy yz zz about the frame, first moment, mass
     double scale, unscale, pitch;  // of a screw: turns scale * q, travels pitch * scale * q; unscale = 1 / scale
     double radius, normal[3], t1[3], t2[3];  // of a rolling ball, in inboard axes
+    index flexible;  // number among the flexible bodies, or -1
+    index spot;      // the deforming node of the parent that its hinge is on, or -1: `R, p` lead from that node
 };
 
 // A body of the user's: the element that carries it, and where its frame is on it.
@@ -42,9 +48,13 @@ struct Model {
     const double* armature;  // the user's, in the order of v: what a dof adds to its own inertia
     index has_armature;             // whether an element is
     double fixed[10];        // the inertia of what is welded to the base, as J, h and m of an element
+    index flexible_count, spot_count, modes;  // modes of all flexible bodies
+    const Flexible* flexible;
+    const Spot* spots;
+    const Eight* modal;      // what the offsets of flexible bodies and spots are counted in
 };
 
-SOACRAFT_INLINE index dofs(index kind) { return kind <= HELICAL ? 1 : kind == FREE ? 6 : 3; }
+SOACRAFT_INLINE index dofs(index kind) { return kind <= HELICAL ? 1 : kind == FREE ? 6 : kind == FIXED ? 0 : 3; }
 
 }  // namespace rigid
 }  // namespace soacraft
@@ -104,6 +114,7 @@ SOACRAFT_FLAT Place<T> place(const Element& e, const Turn<T>& turn, const In& q)
         case HELICAL:
             return {{c * K.a + s * K.b, c * K.b - s * K.a, K.c}, p + (T(e.pitch * e.scale) * q[e.q]) * K.c};
         case SPHERICAL: return {K * quaternion_at<T>(q, e.q), p};
+        case FIXED: return {K, p};
         case FREE: return {K * quaternion_at<T>(q, e.q), p + K * Vec<T>{q[e.q + 4], q[e.q + 5], q[e.q + 6]}};
         default:
             return {K * quaternion_at<T>(q, e.q),
@@ -133,6 +144,7 @@ SOACRAFT_FLAT Spatial<T> across(const Element& e, const In& q, const In& x) {
         case HELICAL: return {{o, o, T(e.scale) * x[e.v]}, {o, o, T(e.scale * e.pitch) * x[e.v]}};
         case SPHERICAL: return {three<T>(x, e.v), {o, o, o}};
         case FREE: return {three<T>(x, e.v), three<T>(x, e.v + 3)};
+        case FIXED: return {{o, o, o}, {o, o, o}};
         default: {
             const Vec<T> w = three<T>(x, e.v);
             return {w, cross(lever<T>(e, q), w)};

@@ -58,7 +58,7 @@ inline bool solid(const Element& e) {
 
 // `base`: velocity and acceleration of what the tree hangs from, twelve numbers.
 inline Promise promise_of(const Model& m, const double* base) {
-    Promise is = {m.count <= MODERATE_COUNT && moderate(base, 12) && moderate(m.armature, m.nv), true};
+    Promise is = {m.flexible_count == 0 && m.count <= MODERATE_COUNT && moderate(base, 12) && moderate(m.armature, m.nv), true};
     for (index k = 0; k < m.count && is.sums; ++k) {
         const Element& e = m.elements[k];
         const double own[] = {e.m, e.scale, e.pitch, e.pitch * e.scale, e.radius};

@@ -28,6 +28,9 @@ struct Tables {
     std::vector<Site> sites;    // those of lines, on their elements
     std::vector<Curve> curves;
     std::vector<CurvePiece> pieces;
+    std::vector<Flexible> flexible;
+    std::vector<Spot> spots;
+    std::vector<Eight> modal;
     Model model = {};
     Passive passive = {};
 
@@ -35,7 +38,8 @@ struct Tables {
     Tables(const Tables& other)
         : elements(other.elements), bodies(other.bodies), armature(other.armature), springs(other.springs),
           balls(other.balls), tendons(other.tendons), strands(other.strands), lines(other.lines),
-          bushings(other.bushings), nodes(other.nodes), curves(other.curves), pieces(other.pieces), model(other.model) {
+          bushings(other.bushings), nodes(other.nodes), curves(other.curves), pieces(other.pieces), flexible(other.flexible),
+          spots(other.spots), modal(other.modal), model(other.model) {
         view();
     }
     Tables& operator=(const Tables&) = delete;
@@ -43,6 +47,7 @@ struct Tables {
     void view() {
         place_nodes();
         model.elements = elements.data(), model.bodies = bodies.data(), model.armature = armature.data();
+        model.flexible = flexible.data(), model.spots = spots.data(), model.modal = modal.data();
         passive = {static_cast<index>(springs.size()), static_cast<index>(balls.size()),
                    static_cast<index>(tendons.size()), springs.data(), balls.data(), tendons.data(), strands.data(),
                    {static_cast<index>(lines.size()), static_cast<index>(bushings.size()), 0, lines.data(), sites.data(),
@@ -91,8 +96,6 @@ struct Tables {
     }
 };
 
-constexpr index coordinates(index kind) { return kind <= HELICAL ? 1 : kind == SPHERICAL ? 4 : kind == FREE ? 7 : 6; }
-
 // The screws and hinges of an assembly: known kinds, and each hinge with the screws that follow those of the one before.
 inline void check_hinges(Assembly& a) {
     const index count = static_cast<index>(a.screws.size());
@@ -116,14 +119,22 @@ inline void check_hinges(Assembly& a) {
 inline std::vector<index> lay_out(Assembly& a, Tables& t, index nq, index nv) {
     constexpr index MOST = index(1) << 40;
     if (nq < 0 || nv < 0 || nq > MOST || nv > MOST) reject("q and v have lengths of no tree");
+    for (const ModalNumbers& x : a.modal) x.check();
+    const auto has_node = [&](index modal, index node) {
+        return node == -1 || (modal >= 0 && node >= 0 && node < static_cast<index>(a.modal[static_cast<std::size_t>(modal)].nodes.size()));
+    };
     for (std::size_t k = 0; k < a.links.size(); ++k) {
         const Link& link = a.links[k];
+        const bool inside = link.parent >= 0 && link.parent < static_cast<index>(k);
+        if (link.modal < -1 || link.modal >= static_cast<index>(a.modal.size()) || !has_node(link.modal, link.held) ||
+            !has_node(inside ? a.links[static_cast<std::size_t>(link.parent)].modal : -1, link.rides))
+            reject("body %lld has modes or nodes that are not there", static_cast<long long>(k));
         if (link.hinge < 0 || link.hinge >= static_cast<index>(a.hinges.size()) || link.q < 0 || link.q > nq ||
             link.v < 0 || link.v > nv)
             reject("body %lld is not that of a tree", static_cast<long long>(k));
     }
     if (!a.lay_out(t.elements, t.bodies)) reject("the bodies are not those of a tree, parents first");
-    index all_q = 0, all_v = 0, wides = 0, branches = 0;
+    index all_q = 0, all_v = 0, wides = 0, branches = 0, modes = 0;
     bool in_order = true;
     std::vector<index> quaternions;
     for (const Element& e : t.elements) {
@@ -131,8 +142,14 @@ inline std::vector<index> lay_out(Assembly& a, Tables& t, index nq, index nv) {
         all_q += coordinates(e.kind), all_v += dofs(e.kind);
         in_order = in_order && e.v == e.d;
         wides += e.wide >= 0, branches += e.branch >= 0;
-        if (e.kind > HELICAL) quaternions.push_back(e.q);
+        if (e.kind > HELICAL && e.kind != FIXED) quaternions.push_back(e.q);
     }
+    a.settle_modes(t.elements, t.flexible, t.spots, t.modal);
+    for (const Flexible& f : t.flexible) {
+        if (f.q > nq - f.n || f.v > nv - f.n) reject("the modes of a flexible body are beyond q or v");
+        modes += f.n;
+    }
+    all_q += modes, all_v += modes, in_order = in_order && modes == 0;
     if (all_v != nv) reject("the elements have %lld dofs, not %lld", static_cast<long long>(all_v), static_cast<long long>(nv));
     if (all_q != nq) reject("the elements have %lld coordinates, not %lld", static_cast<long long>(all_q), static_cast<long long>(nq));
     std::vector<char> q(static_cast<std::size_t>(nq), 0), v(static_cast<std::size_t>(nv), 0);
@@ -141,9 +158,11 @@ inline std::vector<index> lay_out(Assembly& a, Tables& t, index nq, index nv) {
             if (of[static_cast<std::size_t>(i)]++) reject("two hinges share coordinate or dof %lld", static_cast<long long>(i));
     };
     for (const Element& e : t.elements) take(q, e.q, coordinates(e.kind)), take(v, e.v, dofs(e.kind));
+    for (const Flexible& f : t.flexible) take(q, f.q, f.n), take(v, f.v, f.n);
     t.armature.assign(static_cast<std::size_t>(nv), 0.0);
     t.model = {static_cast<index>(t.elements.size()), nq, nv, wides, branches, static_cast<index>(a.links.size()), nullptr,
-               nullptr, in_order, nullptr, 0, {}};
+               nullptr, in_order, nullptr, 0, {}, static_cast<index>(t.flexible.size()), static_cast<index>(t.spots.size()),
+               modes, nullptr, nullptr, nullptr};
     return quaternions;
 }
 

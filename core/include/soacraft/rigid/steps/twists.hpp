@@ -173,6 +173,7 @@ struct OwnAxes : OwnAxis<T> {
             case HELICAL: f(0, Spatial<T>{{o, o, one}, {o, o, T(e.pitch)}}); return;
             case SPHERICAL: each_axis<backwards>(f, std::make_index_sequence<3>()); return;
             case FREE: each_axis<backwards>(f, std::make_index_sequence<6>()); return;
+            case FIXED: return;
             default: break;
         }
         const Vec<T> l = lever<T>(e, q);
