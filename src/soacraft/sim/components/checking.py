@@ -1,0 +1,102 @@
+"""`check_component`: what an author of a component wants to know before it is used."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from soacraft.errors import WiringError
+from soacraft.markup import Text
+from soacraft.sim.components.component import Component
+from soacraft.sim.components.declarations import Equation, OfState, Output, Quantity, Signal
+
+#: States of a batch, and draws that are tried.
+_BATCH, _DRAWS = 3, 4
+#: A batch agrees with its states one by one to this, relative: sums may be taken in another order.
+_SAME = 1e-12
+
+
+def check_component(component: Component, seed: int = 0) -> Text:
+    """Call every equation with random values: it gives the shape that is declared and finite numbers, changes no
+    argument, gives the same twice, and takes a leading batch axis. `WiringError` with all that is wrong.
+
+    >>> import soacraft as sc
+    >>> print(sc.sim.check_component(sc.sim.LowPass(time_constant=0.1)))
+    LowPass: 2 equations are pure, of their shapes, and take a batch
+    """
+    if not isinstance(component, Component):
+        raise WiringError(f"check_component takes a component, got {component!r:.60}.")
+    rng, faults = np.random.default_rng(seed), []
+    for equation in component.interface.equations:
+        for _ in range(_DRAWS):
+            wrong = _fault(component, equation, rng)
+            if wrong:
+                faults.append(f"the {equation.kind} {equation.name!r} of {type(component).__name__} {wrong}")
+                break
+    if faults:
+        error = WiringError("\n".join(faults))
+        error.faults = tuple(faults)
+        raise error
+    count = len(component.interface.equations)
+    return Text(f"{type(component).__name__}: {count} equations are pure, of their shapes, and take a batch")
+
+
+def _fault(component: Component, equation: Equation, rng: np.random.Generator) -> str:
+    wanted = _wanted(component, equation)
+    draws = [[_draw(component, equation, name, wanted, rng) for name in equation.arguments] for _ in range(_BATCH)]
+    singles = []
+    for given in draws:
+        kept = [np.array(x) if isinstance(x, np.ndarray) else x for x in given]
+        try:
+            value, again = equation(*given), equation(*given)
+        except Exception as wrong:
+            return f"fails: {type(wrong).__name__}: {wrong}"
+        for name, x, y in zip(equation.arguments, given, kept, strict=True):
+            if isinstance(y, np.ndarray) and not np.array_equal(x, y):
+                return f"changes its argument {name!r}: let it make a new array."
+        if np.shape(value) != wanted.shape:
+            return f"gives shape {np.shape(value)}, and {wanted.shape} is declared."
+        if not np.isfinite(value).all():
+            return f"gives {value!r:.40}, which is not finite."
+        if not np.array_equal(value, again):
+            return f"gives {value!r:.40} and then {again!r:.40} for the same arguments: it must keep nothing."
+        singles.append(value)
+    stacked = [
+        given[0] if name in ("p", "dt") else np.array(given)
+        for name, given in zip(equation.arguments, zip(*draws, strict=True), strict=True)
+    ]
+    if all(name in ("p", "dt") for name in equation.arguments):
+        return ""
+    try:
+        batch = equation(*stacked)
+    except Exception as wrong:
+        return f"takes no leading batch axis: {type(wrong).__name__}: {wrong}"
+    batch = np.broadcast_to(batch, (_BATCH, *wanted.shape)) if np.ndim(batch) <= len(wanted.shape) else batch
+    if np.shape(batch) != (_BATCH, *wanted.shape) or not np.allclose(batch, singles, rtol=_SAME, atol=_SAME):
+        return "gives something else for a batch than for its states one by one: use functions of numpy, or sim.clip."
+    return ""
+
+
+def _wanted(component: Component, equation: Equation) -> Signal:
+    """What an equation must give."""
+    if isinstance(equation, Output):
+        return Quantity.signal(equation, component.p)
+    if isinstance(equation, OfState):
+        return equation.state.signal(component.p)
+    return Signal((), None, None, float)
+
+
+def _draw(component: Component, equation: Equation, name: str, wanted: Signal, rng: np.random.Generator) -> Any:
+    if name == "p":
+        return component.p
+    if name == "dt":
+        return 0.01
+    if name == "t":
+        return float(rng.uniform(0.0, 2.0))
+    signal = wanted if name == "noise" else component.interface.quantities[name].signal(component.p)
+    if signal.dtype is float:
+        drawn: Any = rng.standard_normal(signal.shape)
+    else:
+        drawn = rng.integers(0, 2 if signal.dtype is bool else 5, signal.shape).astype(signal.dtype)
+    return drawn if signal.shape else np.asarray(drawn).item()

@@ -1,0 +1,200 @@
+"""`Component`: the base of what a system is made of. Its class is read once, when it is defined."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, NamedTuple, get_args, get_type_hints
+
+import msgspec
+
+from soacraft.errors import WiringError, near
+from soacraft.sim.components.declarations import (
+    RESERVED,
+    Continuous,
+    Crossing,
+    Discrete,
+    Equation,
+    In,
+    OfState,
+    Output,
+    Params,
+    Quantity,
+    Unit,
+)
+from soacraft.sim.components.units import read_unit
+
+
+class Interface(NamedTuple):
+    """The declarations of a component, by name."""
+
+    inputs: dict[str, In]
+    continuous: dict[str, Continuous]
+    discrete: dict[str, Discrete]
+    outputs: dict[str, Output]
+    rates: dict[str, OfState]
+    """By state."""
+    updates: dict[str, OfState]
+    crossings: dict[str, Crossing]
+    jumps: list[OfState]
+
+    @property
+    def quantities(self) -> dict[str, Quantity]:
+        """All that an equation may name."""
+        return {**self.inputs, **self.continuous, **self.discrete, **self.outputs}
+
+    @property
+    def equations(self) -> list[Equation]:
+        """All of them."""
+        kinds = [self.outputs, self.rates, self.updates, self.crossings]
+        return [x for kind in kinds for x in kind.values()] + [*self.jumps]  # type: ignore[attr-defined]
+
+
+class Component:
+    """A model of a part: quantities are declared, equations are functions whose arguments are what they depend on.
+
+    An equation can read nothing that it does not name, so that it is known for each output which inputs act on it at
+    once. `p` are the parameters, `t` the time in seconds, `dt` the period of a sampled component, `noise` standard
+    normal numbers of the shape of what the equation gives, new at each of its ticks.
+
+    >>> import soacraft as sc
+    >>> from soacraft import sim
+    >>> class Motor(sim.Component):
+    ...     '''DC motor with gear:  L di/dt = V - R i - k n w,   T = n k i.'''
+    ...     class Params(sim.Params):
+    ...         R: float
+    ...         L: float
+    ...         k: float
+    ...         n: float = 1.0
+    ...     voltage = sim.In("V")
+    ...     speed = sim.In("rad/s", of="velocity")
+    ...     current = sim.Continuous("A")
+    ...     @sim.output("N m", to="force")
+    ...     def torque(p, current): return p.n * p.k * current
+    ...     @sim.rate(current)
+    ...     def current_rate(p, voltage, speed, current):
+    ...         return (voltage - p.R * current - p.k * p.n * speed) / p.L
+    >>> motor = Motor(R=1.0, L=5e-4, k=0.05, n=100)
+    >>> motor, Motor.torque(motor.p, 2.0)
+    (Motor(R=1.0, L=0.0005, k=0.05, n=100.0), 10.0)
+    """
+
+    Params: ClassVar[type[Params]] = Params
+    interface: ClassVar[Interface] = Interface({}, {}, {}, {}, {}, {}, {}, [])
+
+    def __init__(self, **params: Any) -> None:
+        self.p = read_params(type(self), params)
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        cls.interface = read_class(cls)
+        if "Params" in cls.__dict__:
+            check_params(cls)
+
+    def __repr__(self) -> str:
+        fields = ", ".join(f"{x}={getattr(self.p, x)!r}" for x in type(self.p).__struct_fields__)
+        return f"{type(self).__name__}({fields})"
+
+
+def check_params(cls: type) -> None:
+    """Refuse a Params that is none; give it a name of its own; read the units of its fields."""
+    kind: Any = cls.__dict__["Params"]
+    if not (isinstance(kind, type) and issubclass(kind, Params)):
+        raise WiringError(f"{cls.__name__}.Params must derive from sim.Params, got {kind!r:.60}.")
+    kind.__qualname__ = kind.__name__ = f"{cls.__name__}Params"
+    for field, hint in _hints(kind).items():
+        for mark in get_args(hint)[1:]:
+            if isinstance(mark, Unit):
+                try:
+                    read_unit(mark.text)
+                except WiringError as wrong:
+                    raise WiringError(f"the parameter {field!r} of {cls.__name__}: {wrong}") from None
+
+
+def _hints(kind: type) -> dict[str, Any]:
+    try:
+        return get_type_hints(kind, include_extras=True)
+    except NameError:  # names of a function's own scope: msgspec says so when the first one is made
+        return {}
+
+
+def read_params(cls: Any, given: dict[str, Any]) -> Params:
+    """The parameters, checked: unknown and missing fields, types and bounds."""
+    kind: type[Params] = cls.Params
+    fields = kind.__struct_fields__
+    for name in given:
+        if name not in fields:
+            raise WiringError(f"{cls.__name__} has no parameter {name!r:.60}{near(name, fields, 'it has')}")
+    try:
+        return msgspec.convert(given, kind)
+    except msgspec.ValidationError as wrong:
+        raise WiringError(f"parameters of {cls.__name__}: {wrong}.") from None
+
+
+def read_class(cls: type) -> Interface:
+    """The declarations of a class and of those it derives from, checked."""
+    members: dict[str, Any] = {}
+    for each in reversed(cls.__mro__):
+        members.update(each.__dict__)
+
+    def of(kind: type) -> dict[str, Any]:
+        return {name: x for name, x in members.items() if type(x) is kind}
+
+    states = [x for x in members.values() if isinstance(x, OfState)]
+    rates = _by_state(cls, [x for x in states if x.kind == "rate"])
+    updates = _by_state(cls, [x for x in states if x.kind == "update"])
+    jumps = [x for x in states if x.kind == "jump"]
+    found = Interface(
+        of(In),
+        of(Continuous),
+        of(Discrete),
+        of(Output),
+        rates,
+        updates,
+        of(Crossing),
+        sorted(jumps, key=lambda x: x.name),
+    )
+    names = found.quantities
+    for name in names:
+        if name in (*RESERVED, "interface", "Params"):
+            raise WiringError(f"{name!r} of {cls.__name__} is a reserved name; give the quantity another one.")
+    for x in found.equations:
+        known = [y for y in names if y not in found.outputs or not isinstance(x, Output)]
+        for argument in x.arguments:
+            if argument in found.outputs and isinstance(x, Output):
+                raise WiringError(
+                    f"the output {x.name!r} of {cls.__name__} takes the output {argument!r}: let both take what that "
+                    "is made of."
+                )
+            if argument not in (*names, *RESERVED):
+                raise WiringError(
+                    f"the {x.kind} {x.name!r} of {cls.__name__} takes {argument!r}, which it does not declare"
+                    f"{near(argument, [*known, *RESERVED])}"
+                )
+        if "noise" in x.arguments and not (isinstance(x, Output) or x.kind == "update"):
+            raise WiringError(f"the {x.kind} {x.name!r} of {cls.__name__} takes noise, which outputs and updates have.")
+    for name in found.continuous:
+        if name not in rates:
+            raise WiringError(
+                f"the continuous state {name!r} of {cls.__name__} has no rate: give one with @sim.rate({name})."
+            )
+    _check_jumps(cls, found)
+    return found
+
+
+def _by_state(cls: type, equations: list[OfState]) -> dict[str, OfState]:
+    by: dict[str, OfState] = {}
+    for x in equations:
+        if x.state.name in by:
+            raise WiringError(
+                f"{x.state.name!r} of {cls.__name__} has two equations: {by[x.state.name].name!r} and {x.name!r}."
+            )
+        by[x.state.name] = x
+    return by
+
+
+def _check_jumps(cls: type, found: Interface) -> None:
+    seen: set[tuple[str, str]] = set()
+    for x in found.jumps:
+        key = (x.state.name, "" if x.at is None else x.at.name)
+        if key in seen:
+            raise WiringError(f"{key[0]!r} of {cls.__name__} has two jumps at crossing {key[1]!r}.")
+        seen.add(key)

@@ -1,0 +1,221 @@
+"""What a component declares: inputs, states, and equations, whose arguments are what they depend on.
+
+In            what it is given                       output      y = g(p, t, inputs, states)
+Continuous    a state with a rate                    rate        dx/dt = f(...)
+Discrete      a state that is kept between ticks     update      the next value, at a tick of the component
+                                                     crossing    a function whose zeros are located
+                                                     jump        a state's value after a crossing
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+
+from soacraft.errors import WiringError
+from soacraft.sim.components.units import read_unit
+
+#: Arguments of equations that are no quantity of the component: its parameters, the time, the period of its ticks in
+#: seconds, and standard normal numbers of the shape of what the equation gives.
+RESERVED = ("p", "t", "dt", "noise")
+_DTYPES = {float: "float", int: "int", bool: "bool"}
+
+
+class Params(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The base of a component's parameters: a frozen struct whose fields are checked, with bounds by `msgspec.Meta`.
+
+    >>> import soacraft as sc
+    >>> sc.sim.Gain(gain=2.0).p
+    GainParams(gain=2.0, size=None)
+    """
+
+
+class Unit(NamedTuple):
+    """The unit of a parameter: `R: Annotated[float, sim.Unit("ohm")]`."""
+
+    text: str
+
+
+class Signal(NamedTuple):
+    """What a port carries, for given parameters."""
+
+    shape: tuple[int, ...]
+    unit: str | None
+    frame: str | None
+    dtype: type
+
+
+class Quantity:
+    """A declared quantity. `unit` None is any unit; `shape`, `unit` and `frame` may be functions of the parameters."""
+
+    def __init__(self, unit: Any = None, *, shape: Any = (), dtype: type = float, frame: Any = None) -> None:
+        if dtype not in _DTYPES:
+            raise WiringError(f"the dtype of a quantity is float, int or bool, got {dtype!r:.40}.")
+        if isinstance(unit, str):
+            read_unit(unit)
+        elif unit is not None and not callable(unit):
+            raise WiringError(f"the unit of a quantity is a text such as 'N m', got {unit!r:.40}.")
+        self.unit, self.shape, self.dtype, self.frame = unit, shape, dtype, frame
+        self.name = ""
+        self.owner = ""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name, self.owner = name, owner.__name__
+
+    def signal(self, p: Any) -> Signal:
+        """What it carries with these parameters."""
+        shape, unit, frame = (x(p) if callable(x) else x for x in (self.shape, self.unit, self.frame))
+        shape = (shape,) if isinstance(shape, int) else tuple(shape)
+        if not all(isinstance(n, int) and n >= 0 for n in shape):
+            raise WiringError(f"the shape of {self.owner}.{self.name} must be whole numbers, got {shape!r:.60}.")
+        return Signal(shape, unit, frame, self.dtype)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.owner}.{self.name}>"
+
+
+class In(Quantity):
+    """An input. `of` fills it from what the component is mounted at: "position" or "velocity" of a dof, "position",
+    "rotation", "velocity", "angular_velocity" of a node. `default` is its value where nothing is connected."""
+
+    def __init__(self, unit: Any = None, *, of: str | None = None, default: Any = None, **more: Any) -> None:
+        super().__init__(unit, **more)
+        self.of, self.default = of, default
+
+
+class _State(Quantity):
+    def __init__(self, unit: Any = None, *, start: Any = 0.0, **more: Any) -> None:
+        super().__init__(unit, **more)
+        self.start = start
+
+    def first(self, p: Any) -> Any:
+        """Its value at the start: `start`, which may be a function of the parameters."""
+        signal = self.signal(p)
+        given = self.start(p) if callable(self.start) else self.start
+        return as_value(given, signal, f"the start of {self.owner}.{self.name}")
+
+
+class Continuous(_State):
+    """A state with a rate. `nominal` is its usual size in its own unit: adaptive integrators allow `rtol` of it, or of
+    the state where that is larger."""
+
+    def __init__(self, unit: Any = None, *, nominal: float = 1.0, **more: Any) -> None:
+        super().__init__(unit, **more)
+        if not nominal > 0.0:
+            raise WiringError(f"the nominal size of a state must be positive, got {nominal!r:.40}.")
+        self.nominal = float(nominal)
+
+
+class Discrete(_State):
+    """A state that keeps its value until an update at a tick, or a jump at a crossing."""
+
+
+class Equation:
+    """A function of a component. Called as it is: `Motor.torque(p, current)`."""
+
+    kind = "equation"
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function, self.__doc__ = function, function.__doc__
+        self.name, self.owner = getattr(function, "__name__", ""), ""
+        taken = inspect.signature(function).parameters.values()
+        for x in taken:
+            if x.kind is not x.POSITIONAL_OR_KEYWORD or x.default is not x.empty:
+                raise WiringError(
+                    f"the {self.kind} {self.name!r} takes {x}: arguments of an equation are names of quantities, "
+                    "without defaults or stars."
+                )
+        self.arguments = tuple(x.name for x in taken)
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name, self.owner = name, owner.__name__
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        return self.function(*arguments, **named)
+
+    def __repr__(self) -> str:
+        return f"<{self.kind} {self.owner}.{self.name}({', '.join(self.arguments)})>"
+
+
+class Output(Equation, Quantity):
+    """An output: a quantity and the equation that gives it."""
+
+    kind = "output"
+
+    def __init__(self, function: Callable[..., Any], quantity: Quantity, to: str | None) -> None:
+        Equation.__init__(self, function)
+        self.unit, self.shape, self.dtype, self.frame = quantity.unit, quantity.shape, quantity.dtype, quantity.frame
+        self.to = to
+
+
+class OfState(Equation):
+    """An equation that gives a state: a rate, an update, a jump."""
+
+    def __init__(self, function: Callable[..., Any], state: Any, kind: str, allowed: type, at: Any = None) -> None:
+        self.kind = kind
+        super().__init__(function)
+        if not isinstance(state, allowed):
+            raise WiringError(f"{kind} takes a {allowed.__name__.strip('_')} state, got {state!r:.60}.")
+        self.state: _State = state  # type: ignore[assignment]
+        self.at: Crossing | None = at
+
+
+class Crossing(Equation):
+    """A function whose zeros are located: rising (1), falling (-1) or either (0)."""
+
+    kind = "crossing"
+
+    def __init__(self, function: Callable[..., Any], direction: int) -> None:
+        super().__init__(function)
+        if direction not in (-1, 0, 1):
+            raise WiringError(f"the direction of crossing {self.name!r} must be -1, 0 or 1, got {direction!r:.40}.")
+        self.direction = direction
+
+
+def output(unit: Any = None, *, to: str | None = None, **more: Any) -> Callable[[Callable[..., Any]], Output]:
+    """An output by its equation. `to` says what it does where the component is mounted: "force" on a dof; "force",
+    "moment" or "wrench" on a node."""
+    return lambda function: Output(function, Quantity(unit, **more), to)
+
+
+def rate(state: Continuous) -> Callable[[Callable[..., Any]], OfState]:
+    """The rate of a continuous state, per second, by its equation."""
+    return lambda function: OfState(function, state, "rate", Continuous)
+
+
+def update(state: Discrete) -> Callable[[Callable[..., Any]], OfState]:
+    """The next value of a discrete state, from the values at a tick."""
+    return lambda function: OfState(function, state, "update", Discrete)
+
+
+def crossing(*, direction: int = 0) -> Callable[[Callable[..., Any]], Crossing]:
+    """A function whose zeros are located: rising (1), falling (-1) or either (0)."""
+    return lambda function: Crossing(function, direction)
+
+
+def jump(state: Quantity, at: Crossing) -> Callable[[Callable[..., Any]], OfState]:
+    """The value of a state after a crossing, from the values before it."""
+    if not isinstance(at, Crossing):
+        raise WiringError(f"jump takes a crossing with at=, got {at!r:.60}.")
+    return lambda function: OfState(function, state, "jump", _State, at)
+
+
+def as_value(given: Any, signal: Signal, what: str) -> Any:
+    """A value of a signal: a number of Python, or an array of its shape."""
+    kind = {float: np.float64, int: np.int64, bool: np.bool_}[signal.dtype]
+    try:
+        array = np.asarray(given)
+        if array.dtype.kind not in {float: "fiu", int: "iu", bool: "b"}[signal.dtype]:
+            raise TypeError
+        array = np.broadcast_to(array, signal.shape).astype(kind)
+    except (TypeError, ValueError):
+        raise WiringError(
+            f"{what} must be {_DTYPES[signal.dtype]} numbers of shape {signal.shape}, got {given!r:.60}."
+        ) from None
+    if signal.dtype is float and not np.isfinite(array).all():
+        raise WiringError(f"{what} must be finite, got {given!r:.60}.")
+    return array if signal.shape else array.item()

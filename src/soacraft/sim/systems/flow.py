@@ -1,0 +1,273 @@
+"""`Flow`: a system as a propagator carries it along: forces and rates, ticks, crossings, signals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+
+import numpy as np
+
+from soacraft.errors import SimulationError, SoacraftError
+from soacraft.sim.systems.calls import getter
+from soacraft.sim.systems.schedule import Schedule
+from soacraft.sim.systems.ticks import Ticks
+from soacraft.sim.systems.values import Values, kind_of
+from soacraft.spatial.checks import Array
+
+
+class Flow:
+    """What a propagator carries along (`sim.carried.Carried`).
+
+    `values` has a slot for every signal, state and parameter; numbers of Python and arrays.
+    """
+
+    def __init__(self, schedule: Schedule) -> None:
+        self._s, self._values = schedule, Values(schedule)
+        self.values = schedule.values
+        self.size = schedule.size
+        self.present = schedule.start.copy()
+        self.names = tuple(x.name for x in schedule.contributions)
+        self.crossings = [(x.call.key, x.direction) for x in schedule.watched]
+        self.ticks = Ticks(schedule, self._values)
+        self._before, self._behind = (self._values.steps(x) for x in schedule.stage)
+        self._reads_vdot = schedule.reads_vdot
+        flat = [x for x in schedule.places if not x.shape]
+        self._flat = slice(flat[0].slot, flat[0].slot + len(flat)) if flat else slice(0, 0)
+        self._numbers = len(flat)
+        self._arrays = [x for x in schedule.places if x.shape]
+        self._rates = [(x.function, x.get) for x in schedule.rates[: self._numbers]]
+        self._array_rates = schedule.rates[self._numbers :]
+        self._nominal = np.concatenate(
+            [np.zeros(0), *(np.full(int(np.prod(x.shape)), x.nominal) for x in schedule.places)]
+        )
+        self._place_plant()
+        self.record({})
+
+    def record(self, columns: Mapping[str, tuple[tuple[int, ...], str]]) -> None:
+        """Which signals `sample` gives."""
+        s, self.columns = self._s, columns
+        slots = [s.slots[key] for key in columns]
+        known = {id(x) for part in s.stage for x in part}
+        late = s.select([key for key in columns if key in s.needs])
+        self._late = [self._values.steps([x for x in part if id(x) not in known]) for part in late]
+        self._late_vdot = bool(self._late[1])
+        shaped = [(slot, bool(shape)) for slot, (shape, _) in zip(slots, columns.values(), strict=True)]
+        self._plain, self._shaped = (getter([slot for slot, x in shaped if x is y]) for y in (False, True))
+
+    def _place_plant(self) -> None:
+        s = self._s
+        if s.plant is None:
+            self._plant = False
+            return
+        self._plant = True
+        nq, nv = s.plant.mb.nq, s.plant.mb.nv
+        self._q, self._speed, self._vdot = (s.slots[x] for x in (s.plant.q, s.plant.v, s.plant.vdot))
+        self._q_each, self._v_each = slice(self._q + 1, self._q + 1 + nq), slice(self._speed + 1, self._speed + 1 + nv)
+        self._vdot_each = slice(self._vdot + 1, self._vdot + 1 + nv)
+        single = [(i, x.push.number, slot) for i, (x, (slot, _)) in enumerate(s.forces) if x.push.number is not None]
+        self._single = tuple(np.array([x[i] for x in single], dtype=np.intp) for i in (0, 1))
+        self._dofs: list[int] = self._single[1].tolist()
+        self._pushes = getter([slot for _, _, slot in single])
+        self._wide = [(i, x.push.spread, slot) for i, (x, (slot, _)) in enumerate(s.forces) if x.push.number is None]
+
+    def state(self, key: str) -> Any:
+        """A state by its name, as it is now."""
+        place = next((x for x in self._s.places if x.key == key), None)
+        if place is None:
+            return self.values[self._s.discrete[key]]
+        part = self.present[place.start : place.start + int(np.prod(place.shape))]
+        return part.reshape(place.shape).copy() if place.shape else float(part[0])
+
+    def set_state(self, key: str, value: Any) -> None:
+        """Set a state by its name, to a value of its kind."""
+        place = next((x for x in self._s.places if x.key == key), None)
+        if place is None:
+            self.values[self._s.discrete[key]] = value
+        else:
+            present = self.present.copy()
+            present[place.start : place.start + int(np.prod(place.shape))] = np.ravel(value)
+            self.present = present
+
+    # -- evaluation --------------------------------------------------------------------------------------------
+
+    def place(self, t: float, q: Array, v: Array, z: Array) -> None:
+        """Evaluate what forces and rates need, but for what depends on the accelerations."""
+        V = self.values
+        V[0] = float(t)
+        if self._plant:
+            V[self._q], V[self._q_each] = q, q.tolist()
+            V[self._speed], V[self._v_each] = v, v.tolist()
+        if self._numbers:
+            V[self._flat] = z[: self._numbers].tolist()
+        for x in self._arrays:
+            V[x.slot] = z[x.start : x.start + int(np.prod(x.shape))].reshape(x.shape)
+        self._values.walk(self._before)
+
+    def push(self, q: Array, forces: Array) -> None:
+        """The generalized forces, into rows of zeros."""
+        V = self.values
+        given = self._pushed()
+        if given:
+            forces[self._single] = given
+        for i, spread, slot in self._wide:
+            value = V[slot]
+            if not np.isfinite(value).all():
+                self._values.blame()
+            forces[i] = value if spread is None else spread(q, value)
+
+    def _pushed(self) -> tuple[float, ...]:
+        """The forces on single dofs, finite."""
+        given = self._pushes(self.values)
+        total = sum(given)
+        if total - total != 0.0:
+            self._values.blame()
+        return given
+
+    def total(self, q: Array, v: Array) -> tuple[Array, Array]:
+        """The sum of the generalized forces, and the power of each. Numbers are added in the order of their names, as
+        `push` has them."""
+        if not self._plant or self._wide:
+            forces = np.zeros((len(self.names), len(v)))
+            if self._plant:
+                self.push(q, forces)
+            return forces.sum(axis=0), np.asarray(forces @ v)
+        speeds, total, powers = self.values[self._v_each], [0.0] * len(v), []
+        for i, force in zip(self._dofs, self._pushed(), strict=True):
+            total[i] += force
+            powers.append(force * speeds[i])
+        return np.array(total), np.array(powers)
+
+    def _accelerate(self, vdot: Array) -> None:
+        V = self.values
+        V[self._vdot], V[self._vdot_each] = vdot, vdot.tolist()
+
+    def rates(self, vdot: Array) -> Array:
+        """dz/dt."""
+        V = self.values
+        if self._reads_vdot:
+            self._accelerate(vdot)
+            self._values.walk(self._behind)
+        out = np.empty(self.size)
+        try:
+            numbers = [f(*get(V)) for f, get in self._rates]
+        except SoacraftError:
+            raise
+        except Exception as wrong:
+            raise self._values.first_broken(self._s.rates, wrong) from wrong
+        total = sum(numbers)
+        if total - total != 0.0:
+            self._values.blame(self._s.rates)
+        out[: self._numbers] = numbers
+        for place, call in zip(self._arrays, self._array_rates, strict=True):
+            given = self._values.called(call)
+            self._values.require_shape(call, given, place.shape)
+            if not np.isfinite(given).all():
+                self._values.blame(self._s.rates)
+            out[place.start : place.start + given.size] = given.ravel()
+        return out
+
+    def scale(self, z: Array) -> Array:
+        """The state or its nominal size, whichever is larger."""
+        return np.asarray(np.maximum(np.abs(z), self._nominal))
+
+    # -- ticks -------------------------------------------------------------------------------------------------
+
+    @property
+    def next_tick(self) -> int | None:
+        """The nanosecond of the next tick."""
+        return self.ticks.next
+
+    def begin(self, ns: int) -> None:
+        """Ticks are counted from the start of the system; those before this nanosecond are past."""
+        self.ticks.begin(ns)
+
+    def tick(self, ns: int, accelerations: Callable[[], Array]) -> None:
+        """y[k] = g(x[k], u[k]) in order, then x[k+1] = f(x[k], u[k]) of all at once."""
+        self.ticks.tick(ns, accelerations, self._accelerate)
+
+    def keep(self) -> object:
+        """What ticks and jumps change, as it is now: all values, and the counts of clocks."""
+        return self.values.copy(), self.ticks.counts.copy()
+
+    def restore(self, kept: object) -> None:
+        """Have it as it was."""
+        values, counts = cast(tuple[list[Any], list[int]], kept)
+        self.values[:] = values
+        self.ticks.set_counts(counts)
+
+    # -- crossings ---------------------------------------------------------------------------------------------
+
+    def margins(self, accelerations: Callable[[], Array]) -> Sequence[float]:
+        """The functions of all crossings."""
+        if self._reads_vdot:
+            self._accelerate(accelerations())
+            self._values.walk(self._behind)
+        values = [float(self._values.called(x.call)) for x in self._s.watched]
+        for x, value in zip(self._s.watched, values, strict=True):
+            if not np.isfinite(value):
+                raise self._values.message(x.call, f"gave {value}")
+        return values
+
+    def jump(self, names: Sequence[str], z: Array) -> Array:
+        """All jumps of these crossings at once, from the values before them."""
+        after, changes = z.copy(), []
+        for x in self._s.watched:
+            if x.call.key in names:
+                for jump in x.jumps:
+                    value = self._values.called(jump.call)
+                    if not np.isfinite(value).all():
+                        raise self._values.message(jump.call, f"gave {value!r:.60}")
+                    changes.append((jump, value))
+        seen: dict[int, str] = {}
+        for jump, value in changes:
+            if jump.call.slot in seen:
+                raise SimulationError(
+                    f"{jump.call.key!r} and {seen[jump.call.slot]!r} both set one state at t = {self.values[0]:.9g} s."
+                )
+            seen[jump.call.slot] = jump.call.key
+            if jump.place is None:
+                self.values[jump.call.slot] = value
+            else:
+                after[jump.place.start : jump.place.start + int(np.size(value))] = np.ravel(value)
+        return after
+
+    # -- signals -----------------------------------------------------------------------------------------------
+
+    def sample(self, accelerations: Callable[[], Array]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        """The values of the signals that are recorded, numbers and arrays; what no rate needs is evaluated here."""
+        self._values.walk(self._late[0])
+        if self._late_vdot:
+            self._accelerate(accelerations())
+            self._values.walk(self._late[1])
+        numbers, arrays = self._plain(self.values), self._shaped(self.values)
+        total = sum(numbers)
+        for x in arrays:
+            total += x.sum()
+        if total - total != 0.0:
+            self._values.blame()
+        return numbers, arrays
+
+    # -- messages ----------------------------------------------------------------------------------------------
+
+    def trial(self, q: Array, v: Array) -> list[str]:
+        """Evaluate all outputs once at the start; what is wrong with what they give."""
+        s, faults = self._s, []
+        self.place(self.ticks.origin / 1e9, q, v, self.present)
+        for x in s.ticking:
+            for slot, stream in x.streams:
+                self.values[slot] = stream.at(0)
+        for part in s.select(list(s.needs), [x.path for x in s.ticking]):
+            self._values.walk(self._values.steps(part))
+        jumps = [x.call for y in s.watched for x in y.jumps]
+        for call in [*s.rates, *(x for y in s.ticking for x in y.updates), *jumps]:
+            try:
+                self._values.require_shape(call, self._values.called(call), np.shape(self.values[call.slot]))
+            except SimulationError as wrong:
+                faults.append(str(wrong))
+        for key in self._s.order:
+            if key in self._s.outputs:
+                value, wanted = self.values[self._s.slots[key]], self._s.outputs[key]
+                good = isinstance(value, np.ndarray) if wanted.shape else np.ndim(value) == 0
+                if not good or np.shape(value) != wanted.shape:
+                    faults.append(f"the output {key!r} must give {kind_of(wanted.shape)}, got {value!r:.60}.")
+        return faults

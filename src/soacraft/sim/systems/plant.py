@@ -1,0 +1,225 @@
+"""`Plant`: a model as a part of a system. Its outputs are motions, its inputs forces, which add up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from soacraft import dynamics as dyn
+from soacraft.attributes import Strict
+from soacraft.errors import ModelError, WiringError, near
+from soacraft.loops import Solver
+from soacraft.model.tree.multibody import Multibody
+from soacraft.model.tree.parts.closures import coordinate_names
+from soacraft.sim.components.declarations import Signal
+from soacraft.sim.forces.loads import Load
+from soacraft.sim.runs.labels import labels_of
+from soacraft.spatial.checks import Array
+from soacraft.spatial.wrench import Wrench
+
+_UNITS = {"rad": ("rad", "rad/s", "rad/s^2", "N m"), "m": ("m", "m/s", "m/s^2", "N"), "": (None,) * 4}
+#: Of a node, in inertial axes: shape and unit.
+_OF_NODE: dict[str, tuple[tuple[int, ...], str | None]] = {
+    "position": ((3,), "m"),
+    "rotation": ((3, 3), ""),
+    "velocity": ((3,), "m/s"),
+    "angular_velocity": ((3,), "rad/s"),
+}
+_OF_DOF = {"position": "q", "velocity": "v", "acceleration": "vdot"}
+_ON_NODE: dict[str, tuple[tuple[int, ...], str | None]] = {
+    "force": ((3,), "N"),
+    "moment": ((3,), "N m"),
+    "wrench": ((6,), None),
+}
+
+
+class Mount(NamedTuple):
+    """Where a component is mounted: a dof or a node of a plant."""
+
+    plant: Plant
+    kind: str
+    name: str
+
+    def source(self, of: str) -> str:
+        """The port of the plant that fills an input."""
+        if self.kind == "dof":
+            if of not in _OF_DOF:
+                raise WiringError(f"of={of!r:.40} is nothing that a dof has{near(of, _OF_DOF)}")
+            return f"{self.plant.path}.{_OF_DOF[of]}[{self.name}]"
+        if of not in _OF_NODE:
+            raise WiringError(f"of={of!r:.40} is nothing that a node has{near(of, _OF_NODE)}")
+        return f"{self.plant.path}.{of}[{self.name}]"
+
+    def target(self, to: str) -> str:
+        """The port of the plant that an output pushes."""
+        known = ("force",) if self.kind == "dof" else tuple(_ON_NODE)
+        if to not in known:
+            raise WiringError(f"to={to!r:.40} is nothing that a {self.kind} takes{near(to, known)}")
+        return f"{self.plant.path}.{'' if self.kind == 'dof' else 'node_'}{to}[{self.name}]"
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name!r} of {self.plant.path!r}"
+
+
+class Push(NamedTuple):
+    """An input of a plant: what it takes, and how that becomes a generalized force: of one dof (`number`), of all
+    (`number` None, no `spread`), or by a function of q and the value."""
+
+    signal: Signal
+    number: int | None
+    spread: Callable[[Array, Any], Array] | None
+
+
+class Plant(Strict):
+    """A model in a system. Solver as in `sc.sim.Propagator`; `forces` are force elements that act besides the
+    components.
+
+    Outputs: `q`, `v`, `vdot`, also of one dof as `q[elbow]`; of a node `position[hand]`, `rotation[hand]`,
+    `velocity[hand]` and `angular_velocity[hand]`, in inertial axes. Inputs, which add up: `force` (nv) and
+    `force[elbow]`; of a node `node_force[hand]`, `node_moment[hand]` and `node_wrench[hand]` ([moment; force]).
+
+    >>> import soacraft as sc
+    >>> s = sc.sim.System("swing", integrator="rk4", step=1e-2)
+    >>> bob = s.add("bob", sc.sim.Plant(sc.load("pendulum")))
+    >>> bob.q, bob.dof("bob").source("velocity")
+    ('bob.q', 'bob.v[bob]')
+    """
+
+    def __init__(self, mb: Multibody, solver: str | Solver = "auto", forces: Sequence[Load] = ()) -> None:
+        if not isinstance(mb, Multibody):
+            raise ModelError(f"a Plant takes a Multibody, got {mb!r:.80}.")
+        for x in forces:
+            if getattr(x, "switches", False) or hasattr(x, "strike"):
+                raise ModelError(
+                    f"{getattr(x, 'name', x)!r} sticks, leans or strikes: in a system such a force is not known yet. "
+                    "Use sc.sim.CompliantContact or a JointLimit with stiffness."
+                )
+        self._mb, self._solver, self._forces, self._path = mb, solver, tuple(forces), ""
+
+    @property
+    def mb(self) -> Multibody:
+        """The model."""
+        return self._mb
+
+    @property
+    def solver(self) -> str | Solver:
+        """As it was given."""
+        return self._solver
+
+    @property
+    def forces(self) -> tuple[Load, ...]:
+        """Force elements that act besides the components."""
+        return self._forces
+
+    @property
+    def path(self) -> str:
+        """Its name in the system."""
+        if not self._path:
+            raise WiringError("this Plant is in no system yet: s.add('arm', plant).")
+        return self._path
+
+    @property
+    def q(self) -> str:
+        """The port of the coordinates."""
+        return f"{self.path}.q"
+
+    @property
+    def v(self) -> str:
+        """The port of the velocities."""
+        return f"{self.path}.v"
+
+    @property
+    def vdot(self) -> str:
+        """The port of the accelerations: they depend on all forces at once."""
+        return f"{self.path}.vdot"
+
+    def dof(self, name: str) -> Mount:
+        """A dof to mount a component at."""
+        return Mount(self, "dof", str(name))
+
+    def node(self, name: Any) -> Mount:
+        """A node or a body to mount a component at."""
+        return Mount(self, "node", str(getattr(name, "full_name", name)))
+
+    # -- what wiring asks ----------------------------------------------------------------------------------------
+
+    def output(self, port: str, at: str | None) -> tuple[Signal, str, int | None]:
+        """What an output carries; "q", "v" or "vdot" with the number of its element, or the name of what a node has."""
+        if port in ("q", "v", "vdot"):
+            if at is None:
+                size = self.mb.nq if port == "q" else self.mb.nv
+                return Signal((size,), None, None, float), port, None
+            number = self._number(at)
+            units = _UNITS[labels_of(self.mb).v_units[number]]
+            if port == "q":
+                places = coordinate_names(self.mb)
+                if at not in places:
+                    raise WiringError(
+                        f"dof {at!r:.60} of {self.path!r} has no coordinate of its own; take {self.path}.q."
+                    )
+                return Signal((), units[0], None, float), "q", int(places[at])
+            return Signal((), units[1 if port == "v" else 2], None, float), port, number
+        if port in _OF_NODE:
+            self._frame(port, at)
+            shape, unit = _OF_NODE[port]
+            return Signal(shape, unit, None if port == "rotation" else "inertial", float), port, None
+        known = ["q", "v", "vdot", *_OF_NODE]
+        raise WiringError(f"the plant {self.path!r} has no output {port!r:.60}{near(port, known, 'it has')}")
+
+    def measure(self, port: str, at: str) -> Callable[[Any], Array]:
+        """What a node has, as a function of a state."""
+        mb, frame = self.mb, self._frame(port, at)
+        if port == "position":
+            return lambda state: np.asarray(mb.pose(frame, state=state).translation)
+        if port == "rotation":
+            return lambda state: np.asarray(mb.pose(frame, state=state).rotation)
+        if port == "velocity":
+            return lambda state: np.asarray(mb.velocity(frame, state=state).linear)
+        return lambda state: np.asarray(mb.velocity(frame, state=state).angular)
+
+    def push(self, port: str, at: str | None, frame: str | None = None) -> Push:
+        """What an input takes; that of a node in inertial axes or, where `frame` says so, in its own."""
+        if port == "force":
+            if at is None:
+                return Push(Signal((self.mb.nv,), None, None, float), None, None)
+            number = self._number(at)
+            unit = _UNITS[labels_of(self.mb).v_units[number]][3]
+            return Push(Signal((), unit, None, float), number, None)
+        kind = port.removeprefix("node_")
+        if port.startswith("node_") and kind in _ON_NODE:
+            node, own = self._frame(port, at), f"{self.path}:{at}"
+            shape, unit = _ON_NODE[kind]
+            axes = own if frame == own else "inertial"
+            return Push(Signal(shape, unit, axes, float), None, self._spread(node, kind, axes == own))
+        known = ["force", *(f"node_{x}" for x in _ON_NODE)]
+        raise WiringError(f"the plant {self.path!r} has no input {port!r:.60}{near(port, known, 'it has')}")
+
+    def _spread(self, frame: Any, kind: str, own: bool) -> Callable[[Array, Any], Array]:
+        mb, none = self.mb, np.zeros(3)
+        axes = frame if own else mb.root
+
+        def spread(q: Array, value: Array) -> Array:
+            parts = {"force": (none, value), "moment": (value, none)}.get(kind) or (value[:3], value[3:])
+            wrench = Wrench(*parts, expressed_in=axes)
+            return np.asarray(dyn.compensating_force(mb, q, {frame: wrench}, ignore_loops=True))
+
+        return spread
+
+    def _number(self, dof: str) -> int:
+        names = self.mb.dof_names
+        if dof not in names:
+            raise WiringError(f"the plant {self.path!r} has no dof {dof!r:.60}{near(dof, names, 'it has')}")
+        return names.index(dof)
+
+    def _frame(self, port: str, at: str | None) -> Any:
+        if at is None:
+            raise WiringError(f"{self.path}.{port} is of a node: write {self.path}.{port}[hand].")
+        try:
+            return self.mb.frame(at)
+        except (ModelError, KeyError) as wrong:
+            raise WiringError(f"the plant {self.path!r} has no node {at!r:.60}: {wrong}") from None
+
+    def __repr__(self) -> str:
+        return f"Plant({self.mb.name!r})"

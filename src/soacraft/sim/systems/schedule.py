@@ -1,0 +1,343 @@
+"""The schedule of a system: every value has a slot, every equation is a function with the slots it reads and writes.
+
+It is made once from the wiring; a run only walks through its lists. What depends on the accelerations of the plant
+comes behind them, the rest before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from soacraft.errors import AlgebraicLoopError, WiringError, near
+from soacraft.sim.components.declarations import Continuous, Equation, as_value
+from soacraft.sim.systems.calls import Call, Jump, Knot, Place, Ticking, Watched, made
+from soacraft.sim.systems.clocks import Clock
+from soacraft.sim.systems.noise import Stream
+from soacraft.sim.systems.order import in_order, upstream
+from soacraft.sim.systems.plant import Plant
+from soacraft.sim.systems.wiring import Contribution, Link, Part, Wiring
+
+
+class Schedule:
+    """Slots, calls in order, and what is needed when."""
+
+    def __init__(
+        self, parts: Mapping[str, Part], plants: Mapping[str, Plant], wiring: Wiring, tears: Sequence[str], seed: int
+    ) -> None:
+        self._parts, self._wiring, self._seed = parts, wiring, seed
+        self.plant = next(iter(plants.values()), None)
+        self.values: list[Any] = [0.0]
+        self.slots: dict[str, int] = {"t": 0}
+        self.calls: dict[str, Call] = {}
+        self.needs: dict[str, set[str]] = {}
+        self.ticking: list[Ticking] = []
+        self._updates_need: dict[str, set[str]] = {}
+        self._place_states()
+        self._place_plant()
+        for key, signal in sorted(wiring.sources.items()):
+            self._slot(key, as_value(signal.dtype(0), signal, key))  # what a sampled output holds before its first tick
+        for path in sorted(parts):
+            self._place_part(parts[path])
+        self.outputs = {key: x for key, x in wiring.sources.items() if key.rsplit(".", 1)[0] in parts}
+        """What the outputs of components carry."""
+        self.forces = [(x, self._linked(x.link)) for x in wiring.contributions]
+        """Contributions, with the slot and the key of what gives each."""
+        if self.plant is not None:
+            self.needs[self._vdot] = {key for _, (_, key) in self.forces if key}
+        of_rates = self._read_equations()
+        wanted = of_rates | {key for _, (_, key) in self.forces if key}
+        self.order, self.knots = self._ordered(tears)
+        self._behind = self.downstream([self._vdot]) if self.plant is not None else set()
+        self._derive()
+        self.stage = self.select(wanted)
+        self.reads_vdot = self._vdot in upstream(of_rates, self.needs)
+
+    # -- slots -------------------------------------------------------------------------------------------------
+
+    def _slot(self, key: str, value: Any = 0.0) -> int:
+        if key not in self.slots:
+            self.slots[key] = len(self.values)
+            self.values.append(value)
+        return self.slots[key]
+
+    def _place_states(self) -> None:
+        """Continuous states first numbers, whose slots are in a row, then arrays; discrete ones behind them."""
+        flat: list[tuple[str, Part, Continuous]] = []
+        for path in sorted(self._parts):
+            part = self._parts[path]
+            flat += [(f"{path}.{n}", part, x) for n, x in part.component.interface.continuous.items()]
+        flat.sort(key=lambda x: (len(x[1].signal(x[2].name).shape) > 0, x[0]))
+        self.places: list[Place] = []
+        start: list[Any] = []
+        at = 0
+        for key, part, x in flat:
+            shape, first = part.signal(x.name).shape, x.first(part.component.p)
+            self.places.append(Place(key, self._slot(key, first), at, shape, x.nominal))
+            start.append(np.ravel(first))
+            at += int(np.prod(shape))
+        self.size = at
+        self.start = np.concatenate([np.zeros(0), *start])
+        self.discrete: dict[str, int] = {}
+        """Slots of discrete states."""
+        for path in sorted(self._parts):
+            part = self._parts[path]
+            for name, y in part.component.interface.discrete.items():
+                self.discrete[f"{path}.{name}"] = self._slot(f"{path}.{name}", y.first(part.component.p))
+
+    def _place_plant(self) -> None:
+        if self.plant is None:
+            return
+        path, mb = self.plant.path, self.plant.mb
+        for name, size in (("q", mb.nq), ("v", mb.nv), ("vdot", mb.nv)):
+            self._slot(f"{path}.{name}", np.zeros(size))
+            first = len(self.values)
+            self.values += [0.0] * size
+            self.slots |= {f"{path}.{name}[{i}]": first + i for i in range(size)}
+
+    @property
+    def _vdot(self) -> str:
+        return "" if self.plant is None else f"{self.plant.path}.vdot"
+
+    def _place_part(self, part: Part) -> None:
+        path, component = part.path, part.component
+        self._slot(f"{path}:p", component.p)
+        if part.clock is not None:
+            self._slot(f"{path}:dt", part.clock.seconds)
+        for name, x in component.interface.outputs.items():
+            self._add(f"{path}.{name}", part, x, self.slots[f"{path}.{name}"])
+
+    def _add(self, key: str, part: Part, equation: Equation, slot: int) -> None:
+        call, needs = self._call(key, part, equation, slot)
+        self.calls[key], self.needs[key] = call, needs
+
+    def _call(self, key: str, part: Part, equation: Equation, slot: int) -> tuple[Call, set[str]]:
+        reads, needs = [], set()
+        for name in equation.arguments:
+            at, key_needed = self._argument(part, equation, name)
+            reads.append((name, at))
+            if key_needed:
+                needs.add(key_needed)
+        return made(equation.function, tuple(reads), slot, key), needs
+
+    def _argument(self, part: Part, equation: Equation, name: str) -> tuple[int, str]:
+        """The slot of an argument, and the key of what must be evaluated before, if any."""
+        if name == "t":
+            return 0, ""
+        if name in ("p", "dt"):
+            return self.slots[f"{part.path}:{name}"], ""
+        if name == "noise":
+            return self._slot(f"{part.path}.{equation.name}:noise", 0.0), ""
+        face, key = part.component.interface, f"{part.path}.{name}"
+        if name in face.outputs:
+            return self.slots[key], key
+        if name not in face.inputs:
+            return self.slots[key], ""
+        if key in self._wiring.links:
+            return self._linked(self._wiring.links[key])
+        signal, default = part.signal(name), face.inputs[name].default
+        value = as_value(signal.dtype(0) if default is None else default, signal, f"the default of {key!r}")
+        return self._slot(f"{key}:default", value), ""
+
+    def _linked(self, link: Link) -> tuple[int, str]:
+        """The slot of what fills an input, and its key. Elements and other units are calls of their own."""
+        key, slot = link.source, self.slots[link.source]
+        free = self.plant is not None and key in (self.plant.q, self.plant.v)
+        if link.element is not None:
+            element = f"{key}[{link.element}]"
+            if free or key == self._vdot:
+                slot, key = self.slots[element], key
+            else:
+                i = link.element
+                slot = self._slot(element)
+                if element not in self.calls:
+                    self.calls[element] = made(lambda a: a.item(i), ((key, self.slots[key]),), slot, element)
+                    self.needs[element] = {key}
+                key = element
+        elif not free and key not in self.calls and key != self._vdot:
+            self._measured(key)
+        if link.factor != 1.0:
+            factor, scaled = (
+                link.factor,
+                f"{link.source}{'' if link.element is None else f'[{link.element}]'} x {link.factor:.17g}",
+            )
+            before = slot
+            slot = self._slot(scaled)
+            if scaled not in self.calls:
+                self.calls[scaled] = made(lambda a: a * factor, ((key, before),), slot, scaled)
+                self.needs[scaled] = set() if free else {key}
+            return slot, scaled
+        return slot, "" if free else key
+
+    def _measured(self, key: str) -> None:
+        """A call for what a node of the plant has; the state is made once for all of them."""
+        if self.plant is None or not key.startswith(f"{self.plant.path}."):
+            return
+        plant, state = self.plant, f"{self.plant.path}:state"
+        q, v = self.slots[plant.q], self.slots[plant.v]
+        if state not in self.calls:
+            self.calls[state] = made(plant.mb.state, (("q", q), ("v", v)), self._slot(state), state)
+            self.needs[state] = set()
+        port, at = key[len(plant.path) + 1 : -1].split("[", 1)
+        self.calls[key] = made(plant.measure(port, at), (("state", self.slots[state]),), self.slots[key], key)
+        self.needs[key] = {state}
+
+    # -- order -------------------------------------------------------------------------------------------------
+
+    def downstream(self, keys: Collection[str]) -> set[str]:
+        """Outputs and all that depend on them, directly or not."""
+        users: dict[str, list[str]] = {}
+        for name, given in self.needs.items():
+            for x in given:
+                users.setdefault(x, []).append(name)
+        return upstream(keys, users)
+
+    def _ordered(self, tears: Sequence[str]) -> tuple[list[str], list[Knot]]:
+        for name in tears:
+            if name not in self.calls:
+                raise WiringError(f"solve_loop: there is no output {name!r:.80}{near(name, self.calls)}")
+        if not tears:
+            order, cycle = in_order(self.needs)
+            if cycle:
+                raise self._loop(cycle)
+            return order, []
+        tied = upstream(tears, self.needs) & self.downstream(tears)
+        if self._vdot in tied:
+            raise WiringError(
+                f"solve_loop: {self._vdot!r} is in the loop of {tears[0]!r}, and accelerations are solved for by the "
+                "plant alone; give an output of the loop a state."
+            )
+        clocks = {self.clock_of(x) for x in tied}
+        if len(clocks) > 1:
+            raise WiringError(f"solve_loop: the loop of {tears[0]!r} has components of several clocks.")
+        cut = {x: self.needs[x] - set(tears) & tied if x in tied else self.needs[x] for x in tied}
+        inner, cycle = in_order({x: {y for y in cut[x] if y in tied} for x in tied})
+        if cycle:
+            raise self._loop(cycle)
+        knot = min(tears) + ":loop"
+        outer = {x: {knot if y in tied else y for y in given} for x, given in self.needs.items() if x not in tied}
+        outer[knot] = set().union(*(self.needs[x] for x in tied)) - tied
+        order, cycle = in_order(outer)
+        if cycle:
+            raise self._loop(cycle)
+        at = order.index(knot)
+        shapes = tuple(self._wiring.sources[x].shape for x in tears)
+        made_of = Knot(knot, tuple(self.calls[x] for x in inner), tuple(self.calls[x] for x in tears), shapes)
+        return [*order[:at], *inner, *order[at + 1 :]], [made_of]
+
+    def _loop(self, cycle: list[str]) -> AlgebraicLoopError:
+        lines = []
+        for i, key in enumerate(cycle):
+            call = self.calls.get(key)
+            reads = ", ".join(name for name, _ in call.reads) if call is not None else "all forces"
+            lines.append(f"     {key} = f({reads})  ->  {cycle[(i + 1) % len(cycle)]}")
+        error = AlgebraicLoopError(
+            "outputs depend on each other in a cycle, at one instant:\n" + "\n".join(lines) + "\n"
+            "     Give one of them a state (sim.LowPass, sim.UnitDelay, or a rate of its own), or let Newton's method "
+            f"solve it: s.solve_loop({cycle[0]!r})."
+        )
+        error.cycle = tuple(cycle)
+        return error
+
+    def clock_of(self, key: str) -> Clock | None:
+        """The clock of the component that an output is of; None where it is continuous."""
+        part = self._parts.get(key.rsplit(".", 1)[0]) if key in self._wiring.sources else None
+        return None if part is None else part.clock
+
+    # -- what is needed when -----------------------------------------------------------------------------------
+
+    def _read_equations(self) -> set[str]:
+        """Rates, crossings, jumps and updates; what rates, crossings and jumps need."""
+        rates, watched = [], []
+        for path in sorted(self._parts):
+            part = self._parts[path]
+            face = part.component.interface
+            for name, x in face.rates.items():
+                rates.append((f"{path}.{name}", *self._call(f"{path}.{x.name}", part, x, self.slots[f"{path}.{name}"])))
+            for name, y in sorted(face.crossings.items()):
+                key = f"{path}.{name}"
+                call, needs = self._call(key, part, y, 0)
+                jumps = [self._jump(part, z) for z in face.jumps if z.at is y]
+                watched.append(
+                    (Watched(call, y.direction, tuple(x for x, _ in jumps)), needs.union(*(n for _, n in jumps)))
+                )
+            if part.clock is not None:
+                made_here = []
+                for name, z in sorted(face.updates.items()):
+                    call, needs = self._call(f"{path}.{z.name}", part, z, self.slots[f"{path}.{name}"])
+                    made_here.append(call)
+                    self._updates_need.setdefault(path, set()).update(needs)
+                self.ticking.append(self._tick_of(part, tuple(made_here)))
+        by_key = {key: call for key, call, _ in rates}
+        self.rates = [by_key[x.key] for x in self.places]
+        self.watched = [x for x, _ in watched]
+        return set().union(*(n for _, _, n in rates), *(n for _, n in watched))
+
+    def _derive(self) -> None:
+        """Elements of sampled outputs, and these in other units, change where those do: they belong to them."""
+        owners = {key: x.path for x in self.ticking for key in x.outputs}
+        for key in self.order:
+            if key not in self._wiring.sources and key in self.calls and len(self.needs[key]) == 1:
+                (source,) = self.needs[key]
+                if source in owners:
+                    owners[key] = owners[source]
+        outputs: dict[str, set[str]] = {}
+        for key, path in owners.items():
+            outputs.setdefault(path, set()).add(key)
+        self.ticking = [x._replace(outputs=frozenset(outputs.get(x.path, ()))) for x in self.ticking]
+
+    def _jump(self, part: Part, equation: Any) -> tuple[Jump, set[str]]:
+        key = f"{part.path}.{equation.state.name}"
+        call, needs = self._call(f"{part.path}.{equation.name}", part, equation, self.slots[key])
+        return Jump(call, next((x for x in self.places if x.key == key), None)), needs
+
+    def _tick_of(self, part: Part, updates: tuple[Call, ...]) -> Ticking:
+        face, path = part.component.interface, part.path
+        streams = []
+        for x in [*face.outputs.values(), *face.updates.values()]:
+            if "noise" in x.arguments:
+                of = x.name if x.kind == "output" else x.state.name  # type: ignore[attr-defined]
+                stream = Stream(self._seed, f"{path}.{x.name}", part.signal(of).shape)
+                streams.append((self.slots[f"{path}.{x.name}:noise"], stream))
+        assert part.clock is not None
+        return Ticking(path, part.clock, frozenset(f"{path}.{n}" for n in face.outputs), updates, tuple(streams))
+
+    def select(self, wanted: Collection[str], due: Collection[str] = ()) -> tuple[list[Call | Knot], list[Call | Knot]]:
+        """The calls that give what is wanted, in order, before and behind the accelerations: of continuous components,
+        and of sampled ones whose paths are due; what others hold is there."""
+        due = set(due)
+        held = {x for y in self.ticking for x in y.outputs if y.path not in due}
+        needed, todo = set(), [x for x in wanted if x not in held]
+        while todo:
+            key = todo.pop()
+            if key not in needed:
+                needed.add(key)
+                todo += [x for x in self.needs.get(key, ()) if x not in needed and x not in held]
+        before: list[Call | Knot] = []
+        behind: list[Call | Knot] = []
+        tied = {call.key: knot for knot in self.knots for call in knot.calls}
+        for key in self.order:
+            if key not in needed or key == self._vdot:
+                continue
+            calls: list[Call | Knot] = behind if key in self._behind else before
+            one = tied.get(key, self.calls[key])
+            if one not in calls[-1:]:
+                calls.append(one)
+        return before, behind
+
+    def at_tick(self, due: Collection[str]) -> tuple[list[Call | Knot], list[Call | Knot], bool]:
+        """What is evaluated at a tick of these components, and whether it needs the accelerations."""
+        wanted: set[str] = set()
+        due = set(due)
+        for x in self.ticking:
+            if x.path in due:
+                wanted |= x.outputs | self._updates_need.get(x.path, set())
+        before, behind = self.select(wanted, due)
+        return before, behind, bool(behind) or self._vdot in wanted
+
+    @property
+    def contributions(self) -> list[Contribution]:
+        """The forces on the plant, by name."""
+        return [x for x, _ in self.forces]

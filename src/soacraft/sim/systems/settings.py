@@ -1,0 +1,104 @@
+"""Parameters and states of a system by name, read and set."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, MutableMapping
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from soacraft.errors import WiringError, near
+from soacraft.sim.components.component import Component, read_params
+from soacraft.sim.components.declarations import as_value
+
+if TYPE_CHECKING:
+    from soacraft.sim.systems.system import System
+
+
+class _Named(MutableMapping[str, Any]):
+    """Numbers of a system by "component.name"."""
+
+    _what = ""
+
+    def __init__(self, system: System) -> None:
+        self._system = system
+
+    @abstractmethod
+    def _names(self, component: Component) -> list[str]:
+        """What a component has of them."""
+
+    def __iter__(self) -> Iterator[str]:
+        parts = self._system._parts
+        return (f"{path}.{name}" for path in sorted(parts) for name in self._names(parts[path].component))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __delitem__(self, key: str) -> None:
+        raise WiringError(f"{key!r:.60} cannot be taken away: a component has all its {self._what}s.")
+
+    def _find(self, key: str) -> tuple[str, str]:
+        path, _, name = str(key).rpartition(".")
+        parts = self._system._parts
+        if path not in parts or name not in self._names(parts[path].component):
+            raise WiringError(f"the system {self._system.name!r} has no {self._what} {key!r:.60}{near(str(key), self)}")
+        return path, name
+
+    def __repr__(self) -> str:
+        return f"{{{', '.join(f'{key!r}: {value!r}' for key, value in self.items())}}}"
+
+
+class ParamsOf(_Named):
+    """`s.params`: parameters by name. What would change the shape or unit of a port is refused once the system runs."""
+
+    _what = "parameter"
+
+    def _names(self, component: Component) -> list[str]:
+        return list(type(component.p).__struct_fields__)
+
+    def __getitem__(self, key: str) -> Any:
+        path, name = self._find(key)
+        return getattr(self._system._parts[path].component.p, name)
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        path, name = self._find(key)
+        system, part = self._system, self._system._parts[path]
+        old = part.component
+        p = read_params(type(old), {**msgspec.structs.asdict(old.p), name: value})
+        new = object.__new__(type(old))
+        new.__dict__.update(old.__dict__, p=p)
+        if system._propagator is not None:
+            assert system._made is not None
+            for port, x in old.interface.quantities.items():
+                if x.signal(old.p) != x.signal(p):
+                    raise WiringError(
+                        f"{key!r} changes what {port!r} carries, which stays as it is once the system runs."
+                    )
+            _, schedule, flow = system._made
+            flow.values[schedule.slots[f"{path}:p"]] = p
+        else:
+            system._made = None
+        system._parts[path] = part._replace(component=new)
+
+
+class StatesOf(_Named):
+    """`s.states`: states of components by name, as they are now."""
+
+    _what = "state"
+
+    def _names(self, component: Component) -> list[str]:
+        return [*component.interface.continuous, *component.interface.discrete]
+
+    def __getitem__(self, key: str) -> Any:
+        self._find(key)
+        return self._system._compiled()[2].state(key)
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        path, name = self._find(key)
+        system = self._system
+        value = as_value(value, system._parts[path].signal(name), f"the state {key!r}")
+        if system._propagator is None:
+            system._starts[key] = value
+        if system._made is not None:
+            system._made[2].set_state(key, value)

@@ -1,0 +1,312 @@
+"""`System`: components joined by signals, around a model, carried through time by a `Propagator`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from os import PathLike
+from typing import Any, ClassVar
+
+import numpy as np
+
+from soacraft.arguments import whole_number
+from soacraft.attributes import Strict
+from soacraft.errors import AlgebraicLoopError, SoacraftError, WiringError, near
+from soacraft.markup import Text
+from soacraft.model.tree.multibody import Multibody
+from soacraft.sim.clock import nanoseconds
+from soacraft.sim.components.component import Component
+from soacraft.sim.propagator import Propagator
+from soacraft.sim.runs.run import Run
+from soacraft.sim.systems import describing
+from soacraft.sim.systems.assembly import Assembly
+from soacraft.sim.systems.clocks import read_clock
+from soacraft.sim.systems.flow import Flow
+from soacraft.sim.systems.plant import Mount, Plant
+from soacraft.sim.systems.schedule import Schedule
+from soacraft.sim.systems.settings import ParamsOf, StatesOf
+from soacraft.sim.systems.wiring import Part, Wire, Wiring, faults_error
+
+_NAME = re.compile(r"[A-Za-z_][\w-]*(?:/[A-Za-z_][\w-]*)*")
+#: Integrators that carry states of components along with those of a model.
+_INTEGRATORS = ("rk4", "dop853", "radau", "gauss4", "gauss6", "cvode")
+
+
+class Handle(Strict):
+    """A component in a system: its ports by name, `motor.torque` is "arm/motor.torque"."""
+
+    def __init__(self, path: str, ports: Sequence[str]) -> None:
+        self._path, self._ports = path, tuple(ports)
+
+    def __getattr__(self, name: str) -> str:
+        if name.startswith("_") or name not in self._ports:
+            raise WiringError(f"{self._path!r} has no port {name!r:.60}{near(name, self._ports, 'it has')}")
+        return f"{self._path}.{name}"
+
+    def __repr__(self) -> str:
+        return f"<component {self._path!r}: {', '.join(self._ports)}>"
+
+
+class System(Strict):
+    """Components joined by signals, around a model, carried through time.
+
+    Integrator, tolerance and step are those of `sc.sim.Propagator`, which takes the steps: none crosses a tick or a
+    crossing. Time is in whole nanoseconds, from `t` on. `seed` is that of all noise. The order of evaluation depends on
+    names alone. `s.check()` lists every fault at once; `run` checks first.
+
+    >>> import soacraft as sc
+    >>> from soacraft import sim
+    >>> s = sim.System("swing", integrator="rk4", step=1e-3)
+    >>> arm = s.add("arm", sim.Plant(sc.load("pendulum")))
+    >>> _ = s.add("drive", sim.Force(), at=arm.dof("bob"))
+    >>> _ = s.add("target", sim.Constant(value=0.5))
+    >>> _ = s.add("control", sim.PD(kp=100.0, kd=20.0), every=1e-3)
+    >>> s.connect("target.y", "control.target")
+    >>> s.connect("arm.q[bob]", "control.measured")
+    >>> s.connect("arm.v[bob]", "control.rate")
+    >>> s.connect("control.command", "drive.command")
+    >>> run = s.run(2.0)
+    >>> float(run.q[-1, 0].round(3)), float(run.signals["control.command"][-1].round(2))
+    (0.457, 4.33)
+    """
+
+    _cures: ClassVar = {"*": "a system is changed by s.add, s.connect, s.params[...] and s.states[...]"}
+
+    def __init__(
+        self,
+        name: str,
+        integrator: str = "dop853",
+        rtol: float = 1e-9,
+        step: float | None = None,
+        t: float = 0.0,
+        seed: int = 0,
+    ) -> None:
+        if not isinstance(name, str) or not name:
+            raise WiringError(f"a system has a name, got {name!r:.60}.")
+        if integrator not in _INTEGRATORS:
+            raise WiringError(
+                f"integrator {integrator!r:.60} does not carry states of components"
+                f"{near(str(integrator), _INTEGRATORS)}"
+            )
+        self._name, self._how = name, {"integrator": integrator, "rtol": rtol, "step": step}
+        self._start, self._seed = nanoseconds(t, "t"), whole_number(seed, "the seed of a system", 0)
+        Propagator(Multibody(name), **self._how)  # type: ignore[arg-type]  # refuses a step or tolerance that is none
+        self._parts: dict[str, Part] = {}
+        self._plants: dict[str, Plant] = {}
+        self._wires: list[Wire] = []
+        self._exports: dict[str, str] = {}
+        self._groups: dict[str, str] = {}
+        self._tears: list[str] = []
+        self._made: tuple[Wiring, Schedule, Flow] | None = None
+        self._propagator: Propagator | None = None
+        self._params, self._states = ParamsOf(self), StatesOf(self)
+        self._starts: dict[str, Any] = {}
+
+    # -- building ----------------------------------------------------------------------------------------------
+
+    def add(
+        self,
+        name: str,
+        part: Any,
+        at: Mount | None = None,
+        every: Any = None,
+        rate: Any = None,
+        offset: float = 0.0,
+        convert: bool = False,
+    ) -> Any:
+        """Add a component, a plant or an assembly under a name; names of parts of assemblies have slashes.
+
+        `every` (seconds) or `rate` (Hz) make it sampled: evaluated at ticks, from t + `offset` on, and held between.
+        `at` mounts it on a dof or a node of a plant: inputs with of= are filled from there, outputs with to= push it.
+        `convert` allows other scales of units there. A plant is given back; of a component a handle with its ports.
+        """
+        self._refuse_begun(f"{name!r} cannot be added")
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
+            raise WiringError(f"a name is letters, digits, '_' and '-', with '/' between levels; got {name!r:.60}.")
+        if name in self._parts or name in self._plants or name in self._groups:
+            raise WiringError(f"there is a component {name!r} already; give the new one another name.")
+        if at is not None and not isinstance(at, Mount) and not isinstance(part, Assembly):
+            raise WiringError(f"{name!r} is mounted at a dof or a node, as plant.dof('elbow'); got {at!r:.60}.")
+        clock = read_clock(every, rate, offset, repr(name))
+        if isinstance(part, Plant):
+            if part._path:
+                raise WiringError(f"the plant is in a system already, as {part.path!r}; make another.")
+            part._path = name
+            self._plants[name], self._made = part, None
+            return part
+        if isinstance(part, Assembly):
+            if clock is not None:
+                raise WiringError(f"{name!r} is an assembly: give every= to the components in its build.")
+            self._groups[name] = type(part).__name__
+            part.built(self, name, at)
+            return Handle(name, [x.rpartition(".")[2] for x in self._exports if x.startswith(f"{name}.")])
+        if not isinstance(part, Component):
+            raise WiringError(f"a system takes components, plants and assemblies, got {part!r:.60}.")
+        self._parts[name], self._made = Part(name, part, clock, at, bool(convert)), None
+        return Handle(name, [*part.interface.inputs, *part.interface.outputs])
+
+    def connect(self, source: str, target: str, convert: bool = False) -> None:
+        """Let an output fill an input, or all that match a pattern: "*" is any text within a name, "**" any at all.
+
+        A vector with a number for each dof gives each component that is mounted at a dof that of its own. Another scale
+        of the same unit is refused unless `convert`. A plant's inputs add up.
+        """
+        self._refuse_begun(f"{target!r} cannot be connected")
+        self._wires.append(Wire(source, target, bool(convert)))
+        self._made = None
+
+    def export(self, name: str, port: str) -> None:
+        """Let "assembly.port" stand for ports of its parts; `Assembly.export` calls this."""
+        if name in self._exports:
+            raise WiringError(f"{name!r} is exported already, as {self._exports[name]!r}.")
+        self._exports[name], self._made = port, None
+
+    def under(self, prefix: str, text: str) -> str:
+        """A port of a part under a prefix; ports of plants have no prefix."""
+        path = str(text).partition(".")[0]
+        return text if path in self._plants else f"{prefix}/{text}"
+
+    def replace(self, name: str, component: Component) -> None:
+        """Put another component with the same ports in the place of one."""
+        self._refuse_begun(f"{name!r} cannot be replaced")
+        part = self._part(name)
+        old, new = part.component.interface, component.interface
+        missing = [x for x in [*old.inputs, *old.outputs] if x not in new.inputs and x not in new.outputs]
+        if missing:
+            raise WiringError(f"{component!r:.60} has no port {missing[0]!r}, which {name!r} has.")
+        self._parts[name], self._made = part._replace(component=component), None
+
+    def solve_loop(self, *outputs: str) -> None:
+        """Let Newton's method solve the cycle that these outputs are in; it raises where that does not converge."""
+        self._refuse_begun("a loop cannot be named")
+        self._tears, self._made = sorted({*self._tears, *outputs}), None
+
+    def _part(self, name: str) -> Part:
+        if name not in self._parts:
+            raise WiringError(f"there is no component {name!r:.60}{near(str(name), self._parts)}")
+        return self._parts[name]
+
+    def _refuse_begun(self, what: str) -> None:
+        if self._propagator is not None:
+            raise WiringError(f"{what}: the system {self._name!r} is at t = {self.t:.9g} s already. Make another one.")
+
+    # -- checking ----------------------------------------------------------------------------------------------
+
+    def check(self) -> None:
+        """Raise `WiringError` with every fault: inputs that nothing fills, units, shapes, frames, two writers, cycles,
+        unknown names, patterns that match nothing, values of the wrong shape."""
+        self._compiled()
+
+    def _compiled(self) -> tuple[Wiring, Schedule, Flow]:
+        if self._made is not None:
+            return self._made
+        wiring = Wiring(self._parts, self._plants, self._wires, self._exports)
+        faults = list(wiring.faults)
+        if len(self._plants) > 1:
+            a, b = sorted(self._plants)[:2]
+            faults.append(f"{a!r} and {b!r} are two plants, and a system takes one: join their models into one.")
+        kind: type[WiringError] = WiringError
+        cycle: tuple[str, ...] = ()
+        try:
+            flow = Flow(Schedule(self._parts, self._plants, wiring, self._tears, self._seed))
+            if not faults:
+                mb = self._mb
+                faults += flow.trial(np.array(mb.q), np.array(mb.v))
+        except AlgebraicLoopError as wrong:
+            kind, cycle = (AlgebraicLoopError if not faults else WiringError), wrong.cycle
+            faults.append(str(wrong))
+        except (SoacraftError, KeyError) as wrong:  # a KeyError follows from faults that are listed
+            if not faults or isinstance(wrong, SoacraftError):
+                faults.append(str(wrong))
+        if faults:
+            error = faults_error(self._name, faults, kind)
+            if isinstance(error, AlgebraicLoopError):
+                error.cycle = cycle
+            raise error
+        schedule = Schedule(self._parts, self._plants, wiring, self._tears, self._seed)  # as it is before any trial
+        self._made = wiring, schedule, Flow(schedule)
+        for key, value in self._starts.items():
+            self._made[2].set_state(key, value)
+        return self._made
+
+    # -- running -----------------------------------------------------------------------------------------------
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self._name
+
+    @property
+    def t(self) -> float:
+        """The present time in seconds."""
+        return self._start / 1e9 if self._propagator is None else self._propagator.t
+
+    @property
+    def params(self) -> ParamsOf:
+        """Parameters by name, read and set: `s.params["motor.R"] = 1.2`. They act from the next evaluation on."""
+        return self._params
+
+    @property
+    def states(self) -> StatesOf:
+        """States of components by name, read and set: `s.states["motor.current"] = 0.1`."""
+        return self._states
+
+    @property
+    def _mb(self) -> Multibody:
+        return next((x.mb for x in self._plants.values()), None) or Multibody(self._name)
+
+    def run(
+        self,
+        t: float,
+        log: str | PathLike[str] | None = None,
+        until: str | None = None,
+        signals: str | Sequence[str] = "**",
+        progress: bool = False,
+    ) -> Run:
+        """Carry the system on to time t, in seconds, or to the crossing named `until`; the run up to there.
+
+        `signals` are patterns of the outputs and states that are recorded in `run.signals`; `log` and `progress` as in
+        `Propagator.advance_to`. One run, and the same in two halves, give the same bits with fixed steps.
+        """
+        _, schedule, flow = self._compiled()
+        flow.record(describing.columns(self._parts, self._compiled()[0], schedule, signals))
+        if self._propagator is None:
+            plant = next(iter(self._plants.values()), None)
+            solver = "auto" if plant is None else plant.solver
+            made = Propagator(self._mb, solver, t=self._start / 1e9, **self._how)  # type: ignore[arg-type]
+            made.add(*(() if plant is None else plant.forces))
+            flow.ticks.origin = self._start
+            made.carry(flow)
+            self._propagator = made
+        return self._propagator.advance_to(t, log, progress, until)
+
+    # -- looking -----------------------------------------------------------------------------------------------
+
+    def tree(self) -> Text:
+        """The parts by name, level by level."""
+        return describing.tree(self._parts, self._plants, self._groups)
+
+    def signals(self) -> Text:
+        """Every input and output: unit, shape, and what fills it."""
+        wiring, schedule, _ = self._compiled()
+        return describing.signals(self._parts, wiring, schedule)
+
+    def schedule(self) -> Text:
+        """What is evaluated, in which order, and when."""
+        _, schedule, _ = self._compiled()
+        return describing.schedule_text(schedule)
+
+    def to_mermaid(self) -> Text:
+        """The diagram in the language of Mermaid."""
+        wiring, _, _ = self._compiled()
+        return describing.mermaid(self._parts, self._plants, wiring)
+
+    def explain(self, port: str) -> Text:
+        """What a port is: its equation, what it depends on at once, what fills it and what it fills."""
+        wiring, schedule, _ = self._compiled()
+        return describing.explain(port, self._parts, wiring, schedule)
+
+    def __repr__(self) -> str:
+        plants = f", {len(self._plants)} plant" if self._plants else ""
+        joined = f"{len(self._parts)} components{plants}, {len(self._wires)} connections"
+        return f"System {self._name!r} at t = {self.t:.9g} s: {joined}"

@@ -1,0 +1,295 @@
+"""Wiring: which source fills each input. Every fault is listed, none ends the search."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from soacraft.errors import SoacraftError, WiringError, near
+from soacraft.sim.components.component import Component
+from soacraft.sim.components.declarations import Signal
+from soacraft.sim.components.units import read_unit
+from soacraft.sim.systems.clocks import Clock
+from soacraft.sim.systems.plant import Mount, Plant, Push
+
+_REF = re.compile(r"^([^.\[\]]+)\.([A-Za-z_*][\w*]*)(?:\[(.+)\])?$")
+#: Faults of one kind that a message lists.
+_LISTED = 50
+
+
+class Part(NamedTuple):
+    """A component in a system."""
+
+    path: str
+    component: Component
+    clock: Clock | None
+    mount: Mount | None
+    convert: bool
+
+    def signal(self, name: str) -> Signal:
+        """What a port or a state carries; a frame "mount" is that of the node it is mounted at."""
+        signal = self.component.interface.quantities[name].signal(self.component.p)
+        if signal.frame == "mount" and self.mount is not None:
+            signal = signal._replace(frame=f"{self.mount.plant.path}:{self.mount.name}")
+        return signal
+
+
+class Wire(NamedTuple):
+    """A connection as it was asked for; names are under a prefix."""
+
+    source: str
+    target: str
+    convert: bool
+
+
+class Link(NamedTuple):
+    """What fills an input: a source, an element of it, and the factor between their units."""
+
+    source: str
+    element: int | None = None
+    factor: float = 1.0
+
+
+class Contribution(NamedTuple):
+    """A force on a plant."""
+
+    name: str
+    link: Link
+    push: Push
+
+
+class Wiring:
+    """All links of a system, and all faults.
+
+    `exports` are ports of assemblies: the pattern that each stands for.
+    """
+
+    def __init__(
+        self,
+        parts: Mapping[str, Part],
+        plants: Mapping[str, Plant],
+        wires: Sequence[Wire],
+        exports: Mapping[str, str],
+    ) -> None:
+        self._parts, self._plants, self._exports = parts, plants, exports
+        self.links: dict[str, Link] = {}
+        self.contributions: list[Contribution] = []
+        self.sources: dict[str, Signal] = {}
+        """All outputs of components, and those of plants that are used."""
+        self.faults: list[str] = []
+        self._writers: dict[str, str] = {}
+        self._inputs: dict[str, Signal] = {}
+        for path in sorted(parts):
+            self._read(parts[path])
+        for wire in sorted(wires, key=lambda x: (str(x.source), str(x.target))):
+            self._guarded(self._connect, wire)
+        for path in sorted(parts):
+            self._mounted(parts[path])
+        for key in sorted(self._inputs):
+            self._require(key)
+        self.contributions.sort(key=lambda x: x.name)
+
+    # -- parts -------------------------------------------------------------------------------------------------
+
+    def _read(self, part: Part) -> None:
+        face = part.component.interface
+        for name in face.outputs:
+            self._guarded(lambda n: self.sources.__setitem__(f"{part.path}.{n}", part.signal(n)), name)
+        for name in face.inputs:
+            self._guarded(lambda n: self._inputs.__setitem__(f"{part.path}.{n}", part.signal(n)), name)
+        if part.clock is not None and face.continuous:
+            self.faults.append(
+                f"{part.path!r} ticks {part.clock}, but {next(iter(face.continuous))!r} is a continuous state: leave "
+                "out every=, or make it sim.Discrete."
+            )
+        if part.clock is None:
+            for x in [*face.updates.values(), *face.outputs.values()]:
+                why = "is an update" if x.kind == "update" else ""
+                why = why or next((f"takes {y}" for y in ("dt", "noise") if y in x.arguments), "")
+                if why:
+                    self.faults.append(f"{x.name!r} of {part.path!r} {why}, so it needs ticks: give every= or rate=.")
+                    break
+
+    def _mounted(self, part: Part) -> None:
+        face = part.component.interface
+        for name, x in face.inputs.items():
+            key = f"{part.path}.{name}"
+            if x.of is None or key in self._writers:
+                continue
+            if part.mount is not None:
+                self._guarded(
+                    self._fill, key, part.mount.source(x.of) if self._allowed(part, x.of, "of") else "", part.convert
+                )
+        for name, y in face.outputs.items():
+            if y.to is not None and part.mount is not None and self._allowed(part, y.to, "to"):
+                self._guarded(self._fill, part.mount.target(y.to), f"{part.path}.{name}", part.convert)
+
+    def _allowed(self, part: Part, what: str, way: str) -> bool:
+        """Whether a mount has what is asked for; a fault where not."""
+        assert part.mount is not None
+        try:
+            part.mount.source(what) if way == "of" else part.mount.target(what)
+        except WiringError as wrong:
+            self.faults.append(f"{part.path!r} at {part.mount}: {wrong}")
+            return False
+        return True
+
+    def _require(self, key: str) -> None:
+        path, name = key.rsplit(".", 1)
+        declared = self._parts[path].component.interface.inputs[name]
+        if key in self._writers or declared.default is not None:
+            return
+        hint = f" It is of={declared.of!r}: mount the component with at=." if declared.of else ""
+        self.faults.append(f"the input {key!r} is not connected: s.connect(source, {key!r}).{hint}")
+
+    # -- connections -------------------------------------------------------------------------------------------
+
+    def _guarded(self, act: object, *given: object) -> None:
+        try:
+            act(*given)  # type: ignore[operator]
+        except SoacraftError as wrong:
+            self.faults.append(str(wrong))
+
+    def _connect(self, wire: Wire) -> None:
+        source = self._one(wire.source)
+        targets = self._expand(wire.target, outputs=False)
+        signal, _, _ = self._source(source)
+        for target in targets:
+            chosen = self._share(source, signal, target, len(targets) > 1 or "*" in wire.target)
+            self._guarded(self._fill, target, chosen, wire.convert)
+
+    def _one(self, text: str) -> str:
+        found = self._expand(text, outputs=True)
+        if len(found) != 1:
+            raise WiringError(f"{text!r:.80} is {len(found)} outputs; a connection has one source.")
+        return found[0]
+
+    def _share(self, source: str, signal: Signal, target: str, many: bool) -> str:
+        """A vector with a number for each dof gives each component that is mounted at a dof that of its own."""
+        path, _, _ = _split(target)
+        part = self._parts.get(path)
+        mount = None if part is None else part.mount
+        if not many or len(signal.shape) != 1 or mount is None or mount.kind != "dof" or source.endswith("]"):
+            return source
+        if self._inputs[target].shape or signal.shape != (mount.plant.mb.nv,):
+            return source
+        return f"{source}[{mount.plant.mb.dof_names.index(mount.name)}]"
+
+    def _expand(self, text: str, outputs: bool) -> list[str]:
+        """The ports that a text names; exported ones as what they stand for."""
+        if not isinstance(text, str) or not _REF.match(text):
+            raise WiringError(f"a port is written 'component.port', got {text!r:.80}.")
+        path, port, at = _split(text)
+        plant = self._plants.get(path)
+        if plant is not None and "*" not in text:
+            return [text]
+        base, tail = f"{path}.{port}", f"[{at}]" if at is not None else ""
+        mine = self.sources if outputs else self._inputs
+        if base in self._exports:
+            return [f"{x}{tail}" for x in self._expand(self._exports[base], outputs)]
+        if base in mine:
+            return [text]
+        known = [*mine, *self._exports]
+        if "*" not in base:
+            raise self._unknown(path, base, known, outputs)
+        pattern = re.compile(re.escape(base).replace(r"\*\*", ".*").replace(r"\*", r"[^/.]*"))
+        found = [x for x in sorted(known) if pattern.fullmatch(x)]
+        if not found:
+            what = "output" if outputs else "input"
+            raise WiringError(f"the pattern {text!r:.80} matches no {what}{near(base.replace('*', ''), known)}")
+        return [y for x in found for y in (self._expand(x, outputs) if x in self._exports else [f"{x}{tail}"])]
+
+    def _unknown(self, path: str, base: str, known: list[str], outputs: bool) -> WiringError:
+        what, paths = "output" if outputs else "input", {**self._parts, **self._plants}
+        if path not in paths and not any(x.startswith(f"{path}.") for x in known):
+            return WiringError(f"there is no component {path!r:.60}{near(path, paths)}")
+        mine = [x for x in known if x.startswith(f"{path}.")]
+        if base in (self._inputs if outputs else self.sources):
+            return WiringError(f"{base!r:.80} is an {'input' if outputs else 'output'}, and an {what} is needed.")
+        return WiringError(f"there is no {what} {base!r:.80}{near(base, mine, f'{path!r} has')}")
+
+    def _source(self, key: str) -> tuple[Signal, str, int | None]:
+        """What a source carries, the name it is kept by, and the element of it."""
+        path, port, at = _split(key)
+        if path in self._plants:
+            signal, kind, number = self._plants[path].output(port, at)
+            name = key if number is None else f"{path}.{kind}"
+            self.sources.setdefault(name, signal if number is None else self._plants[path].output(kind, None)[0])
+            return signal, name, number
+        base = f"{path}.{port}"
+        signal = self.sources[base]
+        if at is None:
+            return signal, base, None
+        if len(signal.shape) != 1 or not at.isdigit() or int(at) >= signal.shape[0]:
+            raise WiringError(f"{key!r:.80} is no element of {base!r}, whose shape is {signal.shape}.")
+        return signal._replace(shape=()), base, int(at)
+
+    def _fill(self, target: str, source: str, convert: bool) -> None:
+        if not source:
+            return
+        path, port, at = _split(target)
+        signal, name, element = self._source(source)
+        if path in self._plants:
+            push = self._plants[path].push(port, at, signal.frame)
+            link = Link(name, element, _factor(source, signal, target, push.signal, convert))
+            taken = {x.name for x in self.contributions}
+            self.contributions.append(
+                Contribution(source if source not in taken else f"{source} on {target}", link, push)
+            )
+            return
+        if at is not None:
+            raise WiringError(f"{target!r:.80} is an element of an input: connect the input as it is.")
+        wanted = self._inputs[target]
+        if target in self._writers:
+            raise WiringError(
+                f"the input {target!r} has two writers, {self._writers[target]!r} and {source!r}: add them up in a "
+                "sim.Sum."
+            )
+        self._writers[target] = source
+        self.links[target] = Link(name, element, _factor(source, signal, target, wanted, convert))
+
+
+def _split(text: str) -> tuple[str, str, str | None]:
+    found = _REF.match(text)
+    assert found is not None
+    return found[1], found[2], found[3]
+
+
+def _factor(source: str, a: Signal, target: str, b: Signal, convert: bool) -> float:
+    """The factor between the units of a source and a target, after all that must agree was compared."""
+    ends = f"{source!r} -> {target!r}"
+    if a.shape != b.shape:
+        raise WiringError(
+            f"{ends}: the shape {a.shape} is not {b.shape}; take an element as {source + '[0]'!r}, or a sim.Join."
+        )
+    if a.dtype is not b.dtype:
+        raise WiringError(f"{ends}: {a.dtype.__name__} is not {b.dtype.__name__}.")
+    if a.frame is not None and b.frame is not None and a.frame != b.frame:
+        raise WiringError(
+            f"{ends}: axes of {a.frame!r} are not those of {b.frame!r}; put a sim.Express between them, which turns "
+            "vectors by a rotation."
+        )
+    if a.unit is None or b.unit is None:
+        return 1.0
+    x, y = read_unit(a.unit), read_unit(b.unit)
+    if x.exponents != y.exponents:
+        raise WiringError(f"{ends}: the unit {a.unit!r} is not of the dimension of {b.unit!r}.")
+    if abs(x.scale - y.scale) <= 1e-14 * y.scale:
+        return 1.0
+    if not convert:
+        raise WiringError(
+            f"{ends}: {a.unit!r} is another scale than {b.unit!r}; say convert=True to have it converted."
+        )
+    return x.scale / y.scale
+
+
+def faults_error(name: str, faults: Sequence[str], kind: type[WiringError] = WiringError) -> WiringError:
+    """All faults of a system as one error."""
+    count = len(faults)
+    lines = [f"  {i}. {x}" for i, x in enumerate(faults[:_LISTED], 1)]
+    more = [f"  and {count - _LISTED} more."] if count > _LISTED else []
+    head = f"the system {name!r} has {'a fault' if count == 1 else f'{count} faults'}:"
+    error = kind("\n".join([head, *lines, *more]))
+    error.faults = tuple(faults)
+    return error
