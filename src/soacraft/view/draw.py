@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from soacraft.errors import ModelError
+from soacraft.model.modal.data import mode_count
 from soacraft.model.tree.frames.frame import Body, Frame
 from soacraft.model.tree.graph import Graph, size_text, ties_text
 from soacraft.view.drawing.marks import INK, QUIET, Box, Disc, Line, Mark, Point, Words, shortened, width_of
@@ -21,8 +22,9 @@ _LOW, _HIGH = 26.0, 15.0
 
 def draw(graph: Graph) -> Picture:
     """The tree of the bodies, the inertial frame on top, a box for each body in the colour of its serial segment. A
-    hinge is a disc with its number of dofs and its kind. Loop closures are dashed red lines between the bodies that
-    they tie, couplings dotted violet ones between the hinges; inactive ones are pale. O(n depth).
+    hinge is a disc with its number of dofs and its kind, with the modes of a flexible body. Loop closures are dashed
+    red lines between the bodies that they tie, couplings dotted violet ones between the hinges; inactive ones are pale.
+    O(n depth).
 
     >>> import soacraft as sc
     >>> sc.view.draw(sc.load("five_bar")).title
@@ -59,7 +61,7 @@ def _title(graph: Graph) -> str:
 
 
 def _kind(body: Body) -> str:
-    return type(body.hinge).__name__
+    return type(body.hinge).__name__ + ("" if body.modal is None else f", {mode_count(body.modal.n)}")
 
 
 def _edges(graph: Graph, at: dict[Body, Point], root: Point) -> list[Mark]:

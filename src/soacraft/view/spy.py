@@ -13,6 +13,8 @@ from soacraft.algebra.spaces.block_colours import PALE, block_colour, drawn_bloc
 from soacraft.algebra.spaces.space import Space
 from soacraft.algebra.values.support import support
 from soacraft.errors import SpaceError
+from soacraft.model.modal.data import mode_count
+from soacraft.ops.binding import Owner
 from soacraft.view.drawing.marks import INK, QUIET, Box, Line, Mark, Words, shortened, width_of
 from soacraft.view.drawing.picture import Picture
 from soacraft.view.palette import mixed
@@ -57,8 +59,29 @@ def spy(expr: Operator, magnitude: bool = False) -> Picture:
 
 
 def _names(space: Space, drawn: Sequence[int], cell: float) -> list[str]:
-    """Names of blocks; none where they would lie over each other."""
-    return [shortened(space.labels[k], 20) for k in drawn] if cell >= _TEXT else [""] * len(drawn)
+    """Names of blocks, those of flexible bodies with their modes; none where they would lie over each other."""
+    if cell < _TEXT:
+        return [""] * len(drawn)
+    named = _labelled(space, 20)
+    return [named[k] for k in drawn]
+
+
+def _labelled(space: Space, most: int = 1000) -> list[str]:
+    modes = modes_in(space)
+    return [shortened(x, most) + (f" + {modes[k]}" if k in modes else "") for k, x in enumerate(space.labels)]
+
+
+def modes_in(space: Space) -> dict[int, str]:
+    """The blocks of a space that have modes of a flexible body after what a rigid one has: how many.
+
+    >>> import soacraft as sc
+    >>> modes_in(sc.operators(sc.load("arm7"), "phi").rows)
+    {}
+    """
+    if not isinstance(space.owner, Owner) or space.kind not in ("body", "hinge"):
+        return {}
+    flexible = {x.name: mode_count(x.modal.n) for x in space.owner.bodies if x.modal is not None}
+    return {k: flexible[name] for k, name in enumerate(space.labels) if name in flexible}
 
 
 def _labels(up: Sequence[str], across: Sequence[str], cell: float, left: float, top: float) -> list[Mark]:
@@ -87,6 +110,7 @@ def cells(expr: Operator, magnitude: bool = False) -> list[Cell]:
     """
     rows, cols = drawn_spaces(expr, MOST)
     can, sizes = support(expr), relative_sizes(expr) if magnitude else None
+    up, across = _labelled(rows), _labelled(cols)
     made = []
     for n, i in enumerate(drawn_blocks(rows)):
         for m, j in enumerate(drawn_blocks(cols)):
@@ -96,7 +120,7 @@ def cells(expr: Operator, magnitude: bool = False) -> list[Cell]:
             if sizes is not None:
                 largest = float(np.max(sizes[..., rows.block(i), cols.block(j)], initial=0.0))
                 colour, size = mixed(colour, PALE, _faint(largest)), f": {largest:.2g} of the largest"
-            made.append(Cell(n, m, colour, f"[{rows.labels[i]}, {cols.labels[j]}]{size}"))
+            made.append(Cell(n, m, colour, f"[{up[i]}, {across[j]}]{size}"))
     return made
 
 

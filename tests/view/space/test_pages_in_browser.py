@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from tests.view.browser import Browser
 from tests.view.space.live.test_sliders import four_bar
+from tests.view.space.test_bending import crane
 
 import soacraft as sc
 from soacraft.view.space.camera import camera
@@ -70,6 +71,50 @@ def test_a_saved_run_is_played_and_a_body_picked(browser, tmp_path):
     assert differ(before, browser.pixels()) > 0.001
     browser.click(20, 400)  # where there is nothing
     browser.until("document.getElementById('about').hidden")
+
+
+def section_of(scene, x=5.0 / 3.0):
+    """Where a section of a flexible body is on the page, and where it is on the body that is not deformed."""
+    seen = scene.seen()
+    part, moving = seen.parts[0], seen.tracks[0]
+    end = np.isclose(part.surface.points[:, 0], x)
+    view = camera(seen.stage.centre, seen.stage.radius, seen.up, -60.0, 18.0, 1.0)
+    for points in (part.bent(moving, 0).points, part.surface.points):
+        across, down = view.seen(moving.R[0, 0] @ points[end].mean(axis=0) + moving.p[0, 0], 640, 480)[0]
+        yield round(float(down)), round(float(across))
+
+
+def test_a_flexible_body_is_bent_on_saved_and_live_pages(browser, tmp_path):
+    mb = crane()
+    mb.q = {"boom.mode2": -0.1}
+    scene = sc.view.scene(mb, exaggerate=5.0)
+    browser.open(scene.save(tmp_path / "bent.html").as_uri())
+    caption = "document.getElementById('caption').innerText"
+    browser.until(f"typeof soacraftScene === 'object' && {caption}.includes('deflection')")
+    assert "deformation drawn 5 times as large" in browser.run(caption)
+    browser.settled()
+    page = browser.pixels()
+    bent, straight = section_of(scene)  # the last section before the load
+    assert np.ptp(page[bent]) > 60  # a colour of the ramp, where Python draws the end
+    assert (page[straight] == 255).all()
+    assert page[bent][0] > page[bent][2] + 60  # near the largest deflection
+    scene = sc.view.scene(mb, exaggerate=5.0, colour="stress")
+    browser.open(scene.save(tmp_path / "stressed.html").as_uri())
+    browser.until(f"typeof soacraftScene === 'object' && {caption}.includes(' Pa')")
+    browser.settled()
+    (bent, _), (middle, _) = section_of(scene, 1.5), section_of(scene, 1.0)  # a tip that moves and does not turn
+    assert browser.pixels()[bent][0] > browser.pixels()[middle][0] + 60
+    with sc.view.scene(mb).serve() as live:
+        browser.open(live.url)
+        mode = "document.querySelector('#moves input[name=\"boom.mode1\"]')"
+        browser.until(f"{mode} !== null")
+        browser.settled()
+        before = browser.pixels()
+        browser.run(f"{mode}.value = {mode}.max; {mode}.dispatchEvent(new Event('input')); 0")
+        browser.until(f"{mode}.parentElement.querySelector('output').textContent.startsWith('0.3')")
+        browser.settled()
+        assert mb["boom"].eta[1] == pytest.approx(0.15 * np.hypot(2.0, np.hypot(0.1, 0.1)), rel=0.05)
+        assert differ(before, browser.pixels()) > 0.005
 
 
 def test_a_live_page_follows_its_model(browser):

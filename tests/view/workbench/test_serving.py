@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -79,6 +80,9 @@ def test_a_port_that_is_taken_is_refused_and_nothing_stays_open():
         with pytest.raises(ViewError, match="cannot serve a page at"):
             sc.view.open_workbench("double_pendulum", port=urlsplit(bench.url).port)
         assert "<iframe" in bench._repr_html_()
+    end = time.monotonic() + 10.0
+    while threading.active_count() > before and time.monotonic() < end:  # the last thread may still be on its way out
+        time.sleep(0.01)
     assert threading.active_count() == before
 
 

@@ -7,13 +7,14 @@ import json
 import nbformat
 import numpy as np
 import pytest
+from tests.view.space.test_bending import crane
 
 import soacraft as sc
 from soacraft.errors import ExpressionError, ModelError, ModelFileError, SoacraftError
 from soacraft.view.workbench.notebook import Source
 from soacraft.view.workbench.requests import Run
 from soacraft.view.workbench.session import Session
-from soacraft.view.workbench.upload import KINDS
+from soacraft.view.workbench.upload import KINDS, source_of
 
 MASS_MATRIX = "H*phi*M*phi.T*H.T"
 HOSTILE = "<img src=x onerror=alert(1)>"
@@ -282,3 +283,11 @@ def test_a_notebook_of_a_closed_chain_runs():
 
 def test_an_empty_notebook_is_one():
     assert code_of(session().notebook()) == []
+
+
+def test_a_flexible_model_has_its_modes_in_the_tree_and_its_expressions():
+    mb = crane()
+    bench = session(mb)
+    assert source_of(mb).name == "crane"  # in it, or named where it belongs
+    assert [x["modes"] for x in bench.hello()["bodies"]] == [7, 0]
+    assert bench.run("H*phi*M*phi.T*H.T")["spaces"] == "hinge[8] <- hinge[8]"

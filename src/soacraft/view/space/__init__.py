@@ -5,9 +5,10 @@ In: a model, motions, what is to be drawn besides. `parts` are surfaces fixed on
 `web` has the scripts of pages, a file for each idea; `live` pages that follow their model.
 """
 
+from soacraft.view.space.mode_shapes import mode
 from soacraft.view.space.scenes import Scene, scene
 
-__all__ = ["Scene", "scene"]
+__all__ = ["Scene", "mode", "scene"]
 
 
 def __dir__() -> list[str]:

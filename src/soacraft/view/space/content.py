@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from soacraft.errors import ViewError
 from soacraft.model.sizes.scale import scale_of
 from soacraft.model.tree.graph import Graph
 from soacraft.spatial.checks import Array
@@ -16,10 +17,21 @@ from soacraft.view.space.contact_marks import ContactMarks, contact_marks
 from soacraft.view.space.motion import Track
 from soacraft.view.space.node_ellipsoids import NodeEllipsoid
 from soacraft.view.space.parts import Colour, Part, PartMaker, Tie
-from soacraft.view.space.stage import Stage, stage_of
+from soacraft.view.space.stage import Stage, some_of, stage_of
 
 #: How much of a ghost, which is a motion after the first, is seen.
 GHOST = 0.35
+
+
+@dataclass(frozen=True)
+class Colouring:
+    """How flexible bodies are coloured: by `kind`, from 0 to `most`; and the words on the picture. What is `relative`
+    is known up to a factor alone, as modes are."""
+
+    kind: str
+    most: float
+    words: tuple[str, ...]
+    relative: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,13 +49,16 @@ class Content:
     up: Array
     length: float
     """That of the model, or of its largest part: what marks are measured by."""
+    colouring: Colouring
 
 
 def content_of(
     graph: Graph, maker: PartMaker, motion: Any, moving: tuple[Track, ...], over: tuple[Track, ...],
-    ellipsoids: Sequence[NodeEllipsoid],
+    ellipsoids: Sequence[NodeEllipsoid], colour: str = "deflection", caption: str = "",
+    relative: bool = False,
 ) -> Content:  # fmt: skip
-    """The content at the instants of `moving`, on a stage that holds all of `over`; contacts are those of `motion`."""
+    """The content at the instants of `moving`, on a stage that holds all of `over`; contacts are those of `motion`.
+    Flexible bodies are coloured by `colour`, from nothing to the most of it over all motions."""
     parts, ties, up = maker.parts(), maker.ties(), against_gravity(graph)
     stage = stage_of(parts, ties, over, up)
     floors = maker.floors(stage.centre, stage.radius, stage.lowest, up)
@@ -51,7 +66,23 @@ def content_of(
     extents = [float(np.ptp(x.surface.points, axis=0).max()) for x in parts if x.body >= 0 and len(x.surface.points)]
     length = max([scale_of(graph).length, *extents])
     marks = contact_marks(graph, motion, moving[0].t, length)
-    return Content(graph, [*parts, *floors], ties, moving, shapes, marks, stage, up, length)
+    look = _colouring(parts, (*moving, *over), colour, caption, relative)
+    return Content(graph, [*parts, *floors], ties, moving, shapes, marks, stage, up, length, look)
+
+
+def _colouring(parts: list[Part], over: tuple[Track, ...], colour: str, caption: str, relative: bool) -> Colouring:
+    words = [caption] if caption else []
+    skins = [x.bending for x in parts if x.kind == "skin" and x.bending is not None]
+    if skins and colour == "stress" and all(x.stress is None for x in skins):
+        raise ViewError(
+            "colour='stress' needs modal data that recover stress, as fx.reduce gives for solids and for beams with a "
+            "shape of section; no flexible body here has them. Use colour='deflection'."
+        )
+    values = [x.values(colour, some_of(each)) for x in skins for each in over]
+    most = max((float(x.max(initial=0.0)) for x in values if x is not None), default=0.0)
+    if skins and over[0].exaggerate != 1.0:
+        words.append(f"deformation drawn {over[0].exaggerate:.4g} times as large")
+    return Colouring(colour if skins else "body", most, tuple(words), relative)
 
 
 def against_gravity(graph: Graph) -> Array:

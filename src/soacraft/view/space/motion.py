@@ -9,6 +9,7 @@ import numpy as np
 
 from soacraft.errors import SoacraftError, StateError, ViewError
 from soacraft.kinematics.rows import Constraints
+from soacraft.model.modal.bodies import turns_unreported
 from soacraft.model.states.state import State
 from soacraft.model.tree.graph import Graph
 from soacraft.sim.runs.labels import check_labels, labels_of
@@ -24,18 +25,25 @@ MOST_POSES = 5_000_000
 @dataclass(frozen=True, eq=False)
 class Track:
     """Instants (m), the states at them (m, nq and nv), and the poses of the bodies: R (m, n + 1, 3, 3), p (m, n + 1,
-    3). The last pose, which -1 finds too, is that of the inertial frame. `openings` (m, closures)."""
+    3). The last pose, which -1 finds too, is that of the inertial frame. `openings` (m, closures). Poses are drawn with
+    the modal coordinates of flexible bodies `exaggerate` times as large as they are."""
 
     t: Array
     state: State
     R: Array
     p: Array
     openings: Array
+    exaggerate: float = 1.0
 
     @property
     def q(self) -> Array:
         """Coordinates (m, nq)."""
         return np.asarray(self.state.q)
+
+    @property
+    def eta(self) -> Array:
+        """Modal coordinates of all flexible bodies, one after the other, as they are, (m, modes)."""
+        return self.q[:, self.state.graph.layout.own.q]
 
 
 def read_motions(graph: Graph, motion: Any) -> tuple[Any, ...]:
@@ -77,21 +85,22 @@ def span_of(motions: tuple[Any, ...]) -> tuple[float, float]:
 
 
 def tracks(
-    graph: Graph, motions: tuple[Any, ...], instants: Array | None = None, step: float = 0.04
+    graph: Graph, motions: tuple[Any, ...], instants: Array | None = None, step: float = 0.04, exaggerate: float = 1.0
 ) -> tuple[Track, ...]:
     """The motions at given instants, or every `step` seconds and at the end of the longest; one that has not begun, or
     has ended, rests there. Without a motion one track, the present state."""
     if not motions:
         state = graph.current
         rest = graph.state(q=np.asarray(state.q)[None], v=np.asarray(state.v)[None])
-        return (_poses(graph, np.zeros(1), rest),)
+        return (_poses(graph, np.zeros(1), rest, exaggerate),)
     first, last = span_of(motions)
     if instants is None:
         instants = _equal_steps(first, last, step, len(graph), len(motions))
     elif instants.min() < first or instants.max() > last:
         wrong = float(instants.min() if instants.min() < first else instants.max())
         raise ViewError(f"t = {wrong:.6g} s is not in the motion, which covers {first:.6g} to {last:.6g} s.")
-    return tuple(_poses(graph, instants, _states(graph, x, np.clip(instants, *span_of((x,))))) for x in motions)
+    states = (_states(graph, x, np.clip(instants, *span_of((x,)))) for x in motions)
+    return tuple(_poses(graph, instants, x, exaggerate) for x in states)
 
 
 def _equal_steps(first: float, last: float, step: float, bodies: int, motions: int) -> Array:
@@ -130,12 +139,34 @@ def _states(graph: Graph, motion: Any, instants: Array) -> State:
     return graph.state(q=np.asarray(graph.integrate(q[i], part * way)), v=v)
 
 
-def _poses(graph: Graph, t: Array, state: State) -> Track:
-    R, p = state.configuration.world
+def drawn(graph: Graph, q: Array, exaggerate: float) -> Array:
+    """Coordinates with the modal ones of flexible bodies `exaggerate` times as large."""
+    own = graph.layout.own.q
+    if exaggerate == 1.0 or not len(own):
+        return q
+    q = np.array(q)
+    q[..., own] *= exaggerate
+    return q
+
+
+def modes_of(graph: Graph) -> dict[int, slice]:
+    """By flexible body, which of all modal coordinates are its own."""
+    ends = np.cumsum([0, *(graph.layout.modal(k).n for k in graph.layout.flexible)])
+    return {k: slice(int(a), int(b)) for k, a, b in zip(graph.layout.flexible, ends, ends[1:], strict=False)}
+
+
+def _poses(graph: Graph, t: Array, state: State, exaggerate: float) -> Track:
+    q = np.asarray(state.q)
+    shown = drawn(graph, q, exaggerate)
+    if shown is q:
+        R, p = state.configuration.world
+    else:
+        with turns_unreported():
+            R, p = graph.state(q=shown).configuration.world
     count = len(t)
     R = np.concatenate([R, np.broadcast_to(np.eye(3), (count, 1, 3, 3))], axis=1)
     p = np.concatenate([p, np.zeros((count, 1, 3))], axis=1)
-    return Track(t, state, R, p, openings(graph, np.asarray(state.q)))
+    return Track(t, state, R, p, openings(graph, q), exaggerate)
 
 
 def openings(graph: Graph, q: Array) -> Array:

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from soacraft.kinematics.tolerances import CLOSED
+from soacraft.model.modal.bodies import turns_unreported
 from soacraft.model.sizes.scale import scale_of
 from soacraft.spatial.checks import Array
 from soacraft.spatial.rotations import matrix_to_quaternion
@@ -25,6 +26,7 @@ from soacraft.view.drawing.svg import text_of
 from soacraft.view.palette import opening_colour, rgb
 from soacraft.view.space import surfaces
 from soacraft.view.space.about import about
+from soacraft.view.space.bending import RAMP, Bending
 from soacraft.view.space.contact_marks import CONE, FORCE_COLOUR, POINT
 from soacraft.view.space.content import GHOST, Content, ghost_colour
 from soacraft.view.space.details import details_of, velocities
@@ -32,12 +34,13 @@ from soacraft.view.space.motion import Track
 from soacraft.view.space.node_ellipsoids import COLOURS
 from soacraft.view.space.parts import TRIAD, Part
 from soacraft.view.space.surfaces import Surface
+from soacraft.view.space.words import UNITS
 
 _WEB = Path(__file__).parent / "web"
 #: In the order in which they build on each other.
 _SCRIPTS = (
-    "vectors", "data", "camera", "poses", "surfaces", "draw", "marks", "pick", "panel", "clock", "hands", "sliders",
-    "frames", "start",
+    "vectors", "data", "camera", "poses", "surfaces", "bending", "draw", "marks", "pick", "panel", "clock", "hands",
+    "sliders", "frames", "start",
 )  # fmt: skip
 #: Instants at which R and P of all bodies are on a page; it mixes those between.
 INERTIAS = 128
@@ -97,6 +100,9 @@ def page_data(seen: Content, look: tuple[float, float]) -> dict[str, Any]:
         "about": [about(body) for body in graph.bodies],
         "surfaces": [_surface(x) for x in shapes],
         "parts": told,
+        "skins": [_skin(x.bending) for x in seen.parts if x.bending is not None],
+        "modes": len(moving.eta[0]),
+        "colouring": _colouring(seen),
         "marks": {
             "rod": _surface(surfaces.cylinder(1.0, 1.0).moved(np.eye(3), np.array([0.0, 0.0, 0.5]))),
             "ball": _surface(surfaces.sphere(1.0)),
@@ -149,7 +155,11 @@ def tints(openings: Array) -> Array:
 
 
 def _motion(moving: Track, centre: Array) -> dict[str, str]:
-    return {"poses": _bytes(poses(moving, centre), "<f4"), "tints": _bytes(tints(moving.openings), "<u1")}
+    return {
+        "poses": _bytes(poses(moving, centre), "<f4"),
+        "tints": _bytes(tints(moving.openings), "<u1"),
+        "eta": _bytes(moving.eta, "<f4"),
+    }
 
 
 def _inertias(seen: Content) -> dict[str, Any]:
@@ -157,7 +167,8 @@ def _inertias(seen: Content) -> dict[str, Any]:
     moving = seen.tracks[0]
     some = np.unique(np.linspace(0, len(moving.t) - 1, INERTIAS).round().astype(int))
     state = seen.graph.state(q=moving.q[some], v=np.asarray(moving.state.v)[some])
-    found = details_of(seen.graph, state)
+    with turns_unreported():  # the motion itself has been
+        found = details_of(seen.graph, state)
     return {
         "inertias": {
             "frames": some.tolist(),
@@ -190,15 +201,41 @@ def _shared(parts: list[Part]) -> tuple[list[dict[str, Any]], list[Surface]]:
     """Parts as data, each surface that several of them have once."""
     numbers: dict[bytes, int] = {}
     shapes: list[Surface] = []
-    told = []
+    told: list[dict[str, Any]] = []
     for x in parts:
         key = x.surface.points.tobytes() + x.surface.triangles.tobytes()
         if key not in numbers:
             numbers[key] = len(shapes)
             shapes.append(x.surface)
         look = {"colour": [round(c, 3) for c in x.colour], "alpha": x.alpha, "kind": x.kind}
-        told.append({"name": x.name, "body": x.body, "surface": numbers[key], **look})
+        bends = {} if x.bending is None else {"skin": sum("skin" in other for other in told)}
+        told.append({"name": x.name, "body": x.body, "surface": numbers[key], **look, **bends})
     return told, shapes
+
+
+def _skin(bending: Bending) -> dict[str, Any]:
+    """What a page needs to carry the points of a surface, as `web/bending.js` reads it."""
+    skin = bending.skin
+    found: dict[str, Any] = {
+        "first": bending.modes.start, "n": skin.n,
+        "at": _bytes(skin.at, "<f4"), "gam": _bytes(skin.gam, "<f4"), "triangles": _bytes(skin.triangles, "<u4"),
+    }  # fmt: skip
+    if skin.gam2 is not None:
+        found["gam2"] = _bytes(skin.gam2, "<f4")
+    if bending.stress is not None:
+        found |= {"stress": _bytes(bending.stress, "<f4"), "parts": bending.stress.shape[1]}
+        found["elements"] = _bytes(bending.elements, "<u4")
+    if skin.owner is not None and skin.lam is not None and skin.offset is not None and skin.normals is not None:
+        found |= {"owner": _bytes(skin.owner, "<u4"), "lam": _bytes(skin.lam, "<f4")}
+        found |= {"offset": _bytes(skin.offset, "<f4"), "normals": _bytes(skin.normals, "<f4")}
+    return found
+
+
+def _colouring(seen: Content) -> dict[str, Any]:
+    look = seen.colouring
+    ramp = [[round(c, 3) for c in rgb(x)] for x in RAMP]
+    told = {"kind": look.kind, "unit": UNITS.get(look.kind, ""), "words": look.words, "relative": look.relative}
+    return {**told, "ramp": ramp, "most": look.most, "exaggerate": seen.tracks[0].exaggerate}
 
 
 def _surface(surface: Surface) -> dict[str, str]:

@@ -16,7 +16,9 @@ from soacraft.model.tree.graph import Graph
 from soacraft.spatial.checks import Array
 from soacraft.view.palette import mixed, rgb, segment_colour
 from soacraft.view.space import kinematic, surfaces
+from soacraft.view.space.bending import Bending, bending_of, carried
 from soacraft.view.space.mesh_files import mesh_of
+from soacraft.view.space.motion import Track, modes_of
 from soacraft.view.space.surfaces import Surface
 
 Colour = tuple[float, float, float]
@@ -31,7 +33,8 @@ _PALE, _TILE = (0.93, 0.94, 0.95), (0.85, 0.87, 0.89)
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """A surface fixed on body number `body` of the graph (the inertial frame for -1), in its axes."""
+    """A surface fixed on body number `body` of the graph (the inertial frame for -1), in its axes. What is flexible has
+    `bending`; its surface is that of the undeformed body."""
 
     name: str
     body: int
@@ -39,7 +42,14 @@ class Part:
     colour: Colour
     alpha: float = 1.0
     kind: str = "geometry"
-    """geometry, link, hinge, frame, inertia or floor."""
+    """geometry, link, hinge, skin, frame, inertia or floor."""
+    bending: Bending | None = None
+
+    def bent(self, moving: Track, i: int) -> Surface:
+        """Its surface at instant i of a motion, in body axes."""
+        if self.bending is None:
+            return self.surface
+        return self.bending.surface(moving.exaggerate * moving.eta[i])
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,8 +76,9 @@ class PartMaker:
         """All parts but the floor. O(n and what is in the meshes)."""
         graph, self.missing = self._graph, {}
         found = [*self._carrier(graph.root, -1)]
+        modes = modes_of(graph)
         for k, body in enumerate(graph.bodies):
-            own = list(self._carrier(body, k))
+            own = list(self._carrier(body, k)) if k not in modes else self._flexible(body, k, modes[k])
             found += own or self._figure(body, k)
         if self._frames:
             found += [x for k, body in enumerate(graph.bodies) for x in _triad(body.name, k, graph)]
@@ -164,6 +175,18 @@ class PartMaker:
         dark = (0.45 * colour[0], 0.45 * colour[1], 0.45 * colour[2])
         found = [] if link is None else [Part(body.name, k, link, colour, kind="link")]
         return found if hinge is None else [*found, Part(body.hinge_name, k, hinge, dark, kind="hinge")]
+
+    def _flexible(self, body: Body, k: int, modes: slice) -> list[Part]:
+        """The skin of a flexible body, and its hinge on the node that it holds."""
+        colour = self.colour_of(k)
+        bending = bending_of(self._graph.layout.modal(k), modes, scale_of(self._graph).length)
+        found = [Part(body.name, k, bending.still, colour, kind="skin", bending=bending)]
+        hinge = kinematic.figure(self._graph, body)[1]
+        if hinge is None:
+            return found
+        held, dark = self._graph.layout.held.get(k), (0.45 * colour[0], 0.45 * colour[1], 0.45 * colour[2])
+        rides = None if held is None else carried(hinge, held, modes)
+        return [*found, Part(body.hinge_name, k, hinge, dark, kind="hinge", bending=rides)]
 
     def _ellipsoid(self, body: Body, k: int) -> list[Part]:
         surface = kinematic.inertia_ellipsoid(body.inertia)

@@ -9,6 +9,7 @@ from soacraft.spatial.checks import Array
 from soacraft.view.drawing.pixels import Pixels
 from soacraft.view.palette import opening_colour, rgb
 from soacraft.view.space import surfaces
+from soacraft.view.space.bending import tinted
 from soacraft.view.space.camera import camera
 from soacraft.view.space.contact_marks import CONE, FORCE_COLOUR, POINT
 from soacraft.view.space.content import GHOST, Content, ghost_colour
@@ -18,6 +19,7 @@ from soacraft.view.space.node_ellipsoids import COLOURS
 from soacraft.view.space.parts import Colour, Part
 from soacraft.view.space.raster import Drawn, render
 from soacraft.view.space.surfaces import Surface
+from soacraft.view.space.words import written
 
 _BACKGROUND = (1.0, 1.0, 1.0)
 
@@ -25,16 +27,25 @@ _BACKGROUND = (1.0, 1.0, 1.0)
 def picture(seen: Content, i: int, size: tuple[int, int], look: tuple[float, float, float]) -> Pixels:
     """The picture at instant i, from azimuth, elevation (degrees) and zoom."""
     view = camera(seen.stage.centre, seen.stage.radius, seen.up, *look)
-    drawn = [_part(x, seen.tracks[0], i, x.colour, x.alpha) for x in seen.parts]
+    drawn = [_part(x, seen.tracks[0], i, x.colour, x.alpha, _tints(x, seen, i)) for x in seen.parts]
     for number, ghost in enumerate(seen.tracks[1:], 1):
         drawn += [_part(x, ghost, i, ghost_colour(number), GHOST * x.alpha) for x in seen.parts if x.body >= 0]
     drawn += [*_ties(seen, i), *_ellipsoids(seen, i), *_contacts(seen, i)]
-    return render(drawn, view, *size, _BACKGROUND)
+    return written(render(drawn, view, *size, _BACKGROUND), seen.colouring)
 
 
-def _part(x: Part, moving: Track, i: int, colour: Colour, alpha: float) -> Drawn:
-    s, R = x.surface, moving.R[i, x.body]
-    return Drawn(s.points @ R.T + moving.p[i, x.body], s.normals @ R.T, s.triangles, colour, alpha, s.solid)
+def _part(x: Part, moving: Track, i: int, colour: Colour, alpha: float, tints: Array | None = None) -> Drawn:
+    s, R = x.bent(moving, i), moving.R[i, x.body]
+    points, normals = s.points @ R.T + moving.p[i, x.body], s.normals @ R.T
+    return Drawn(points, normals, s.triangles, colour, alpha, s.solid, tints=tints)
+
+
+def _tints(x: Part, seen: Content, i: int) -> Array | None:
+    """The colours of a skin by its deflection or stress."""
+    if x.bending is None or x.kind != "skin":
+        return None
+    values = x.bending.values(seen.colouring.kind, seen.tracks[0].eta[i])
+    return None if values is None else tinted(values, seen.colouring.most)
 
 
 def _drawn(s: Surface, colour: Colour, alpha: float = 1.0, front: bool = False) -> Drawn:

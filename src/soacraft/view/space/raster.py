@@ -39,6 +39,8 @@ class Drawn:
     solid: bool = True
     front: bool = False
     """Seen through all that is not: what acts inside bodies."""
+    tints: Array | None = None
+    """The colours of the points (n, 3), where they differ."""
 
 
 def render(drawn: list[Drawn], view: Camera, width: int, height: int, background: tuple[float, ...]) -> Pixels:
@@ -72,37 +74,37 @@ def _shaded(drawn: list[Drawn], view: Camera, w: int, h: int, depths: Array) -> 
     corners = np.concatenate([x.triangles + start for x, start in zip(drawn, starts, strict=False)])
     owner = np.repeat(np.arange(len(drawn)), [len(x.triangles) for x in drawn])
     solid = np.array([x.solid for x in drawn])
-    points, normals, corners, owner = _cut_off(points, normals, corners, owner, view)
+    tints = np.concatenate([np.tile(x.colour, (len(x.points), 1)) if x.tints is None else x.tints for x in drawn])
+    points, both, corners, owner = _cut_off(points, np.hstack([normals, tints]), corners, owner, view)
     place, depth = view.seen(points, w, h)
     corners, owner = _facing(corners, owner, solid, place)
     nearest, weights = np.full(h * w, -1, dtype=np.intp), np.zeros((h * w, 3))
     _fill(place[corners], 1.0 / depth[corners], w, h, depths, nearest, weights)
     where = np.flatnonzero(nearest >= 0)
     triangle = nearest[where]
-    normal = np.einsum("pi,pij->pj", weights[where], normals[corners[triangle]])
-    colour = np.array([x.colour for x in drawn])[owner[triangle]]
-    return where, _lit(colour, normal)
+    seen = np.einsum("pi,pij->pj", weights[where], both[corners[triangle]])
+    return where, _lit(seen[:, 3:], seen[:, :3])
 
 
 def _cut_off(
-    points: Array, normals: Array, corners: Corners, owner: Corners, view: Camera
+    points: Array, values: Array, corners: Corners, owner: Corners, view: Camera
 ) -> tuple[Array, Array, Corners, Corners]:
-    """Triangles without what is behind the camera or next to it: where the plane in front of it crosses two edges there
-    are new points, and one triangle or two. O(triangles)."""
+    """Triangles, with values at their points, without what is behind the camera or next to it: where the plane in front
+    of it crosses two edges there are new points, and one triangle or two. O(triangles)."""
     depth = (view.position - points) @ view.axes[2]
     near = _NEAR * view.distance
     ahead = (depth > near)[corners]
     count = ahead.sum(axis=1)
     whole, cut = count == 3, (count == 1) | (count == 2)
     if not cut.any():
-        return points, normals, corners[whole], owner[whole]
+        return points, values, corners[whole], owner[whole]
     tip_ahead = count[cut] == 1
     tip = np.argmax(np.where(tip_ahead[:, None], ahead[cut], ~ahead[cut]), axis=1)  # the corner alone on its side
     a, b, c = np.take_along_axis(corners[cut], (tip[:, None] + np.arange(3)) % 3, axis=1).T
     crossed = []
     for other in (b, c):
         s = ((near - depth[a]) / (depth[other] - depth[a]))[:, None]
-        crossed.append([x[a] + s * (x[other] - x[a]) for x in (points, normals)])
+        crossed.append([x[a] + s * (x[other] - x[a]) for x in (points, values)])
     ab = len(points) + np.arange(len(a))
     ac = ab + len(a)
     behind = ~tip_ahead
@@ -111,7 +113,7 @@ def _cut_off(
     own = owner[cut]
     return (
         np.concatenate([points, crossed[0][0], crossed[1][0]]),
-        np.concatenate([normals, crossed[0][1], crossed[1][1]]),
+        np.concatenate([values, crossed[0][1], crossed[1][1]]),
         np.concatenate([corners[whole], tips, *rests]),
         np.concatenate([owner[whole], own[tip_ahead], own[behind], own[behind]]),
     )

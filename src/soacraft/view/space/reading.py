@@ -14,6 +14,8 @@ _LARGEST = 8192
 _MOST_PIXELS = 16_000_000
 
 
+#: By what flexible bodies are coloured.
+COLOURS = ("deflection", "stress", "body")
 #: What of a scene writes which file.
 _WRITERS = {".png": "image", ".gif": "video", ".mp4": "video", ".html": "save", ".htm": "save"}
 
@@ -47,6 +49,15 @@ def read_size(size: tuple[int, int]) -> tuple[int, int]:
             f"size {width} x {height} is {width * height} pixels, and {_MOST_PIXELS} are the most; make it smaller."
         )
     return width, height
+
+
+def read_look(colour: str, caption: str) -> tuple[str, str]:
+    """By what flexible bodies are coloured, and what is written on the picture."""
+    if colour not in COLOURS:
+        raise ViewError(f"colour={colour!r:.40} is unknown; give {' or '.join(map(repr, COLOURS))}.")
+    if not isinstance(caption, str):
+        raise ViewError(f"caption= is a text for the picture, got {type(caption).__name__}.")
+    return colour, caption
 
 
 def angles(azimuth: float, elevation: float) -> tuple[float, float]:

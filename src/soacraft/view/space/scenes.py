@@ -15,7 +15,7 @@ from soacraft.errors import ModelError, ViewError
 from soacraft.model.tree.frames.frame import Frame
 from soacraft.model.tree.graph import Graph
 from soacraft.sim.propagator import Propagator
-from soacraft.spatial.checks import finite
+from soacraft.spatial.checks import Array, finite
 from soacraft.view.drawing.gif import gif_rate
 from soacraft.view.drawing.pixels import Pixels
 from soacraft.view.drawing.png import png
@@ -26,7 +26,7 @@ from soacraft.view.space.node_ellipsoids import KINDS, NodeEllipsoid
 from soacraft.view.space.page import page, page_data
 from soacraft.view.space.parts import Part, PartMaker
 from soacraft.view.space.pictures import picture
-from soacraft.view.space.reading import angles, ending, positive, read_size
+from soacraft.view.space.reading import angles, ending, positive, read_look, read_size
 from soacraft.view.space.video import write_video
 
 
@@ -38,6 +38,9 @@ def scene(
     frames: bool = False,
     inertias: bool = False,
     ground: bool = False,
+    exaggerate: float = 1.0,
+    colour: str = "deflection",
+    caption: str = "",
 ) -> Scene:
     """A model to look at, still or in motion: `motion` is a run of `sc.sim`, a pair of instants (m) and coordinates
     (m, nq), or a list of several, which are shown over one another, all but the first as ghosts. A scene follows its
@@ -50,6 +53,12 @@ def scene(
     Contacts of a run are points with the arrows of their forces and cones of friction.
     `frames`, `inertias` and `ground` add axes, ellipsoids of inertia, and a floor under a model that has none.
 
+    A flexible body is drawn by its skin, deformed as its modal coordinates say, and coloured by how far its points are
+    from where they are on the undeformed body, seen from its frame; `colour="stress"` colours it by the stress of its
+    elements (the largest normal stress of a section, von Mises' of a solid), `colour="body"` gives it one colour. With
+    `exaggerate` modal coordinates are drawn so many times as large as they are: bodies that ride on flexible ones
+    follow, and the picture says so. `caption` is written on the picture. Words on pictures need Pillow.
+
     >>> import soacraft as sc
     >>> mb = sc.load("double_pendulum")
     >>> view = sc.view.scene(mb)
@@ -60,13 +69,18 @@ def scene(
     >>> bool((view.pixels(size=(80, 60)) != before).any())
     True
     """
-    return Scene(graph, motion, folder=folder, frames=frames, inertias=inertias, ground=ground)
+    return Scene(
+        graph, motion, folder=folder, frames=frames, inertias=inertias, ground=ground, exaggerate=exaggerate,
+        colour=colour, caption=caption,
+    )  # fmt: skip
 
 
 class Scene(Strict):
     """What `scene` gives: pictures by `image` and `pixels`, films by `video`, pages by `save`."""
 
     _set_once = frozenset({"graph", "motions"})
+    _relative = False
+    """Whether deflections are known up to a factor alone."""
 
     def __init__(
         self,
@@ -77,6 +91,9 @@ class Scene(Strict):
         frames: bool = False,
         inertias: bool = False,
         ground: bool = False,
+        exaggerate: float = 1.0,
+        colour: str = "deflection",
+        caption: str = "",
     ) -> None:
         if not isinstance(graph, Graph):
             raise ModelError(
@@ -86,6 +103,7 @@ class Scene(Strict):
         place = None if folder is None else read_path(folder, "folder=", ViewError).resolve()
         if place is not None and not place.is_dir():
             raise ViewError(f"there is no folder {str(folder)!r}; folder= is where the mesh files of the model are.")
+        self._exaggerate, self._look = positive(exaggerate, "exaggerate"), read_look(colour, caption)
         self._maker = PartMaker(graph, place, frames, inertias, ground)
         self._ellipsoids: list[NodeEllipsoid] = []
         self._follower: Follower | None = None
@@ -189,7 +207,7 @@ class Scene(Strict):
         rate, speed = positive(rate, "rate"), positive(speed, "speed")
         rate = gif_rate(rate) if place.suffix.lower() == ".gif" else rate
         shape, look = read_size(size), (*angles(azimuth, elevation), positive(zoom, "zoom"))
-        moving = tracks(self.graph, self.motions, step=speed / rate)
+        moving = self._tracks(step=speed / rate)
         seen = self._content(moving, moving)
         pictures = (picture(seen, i, shape, look) for i in range(len(moving[0].t)))
         return write_video(place, pictures, shape, rate)
@@ -257,24 +275,32 @@ class Scene(Strict):
 
     def seen(self, step: float = 0.02) -> Content:
         """All that a page shows: the present state, or the motion every `step` seconds."""
-        moving = tracks(self.graph, self.motions, step=step)
+        moving = self._tracks(step=step)
         return self._content(moving, moving)
+
+    @property
+    def exaggerate(self) -> float:
+        """How many times as large as they are modal coordinates are drawn."""
+        return self._exaggerate
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
     def _at(self, t: float | None) -> tuple[Track, ...]:
         if t is None:
-            return tracks(self.graph, ())
+            return tracks(self.graph, (), exaggerate=self._exaggerate)
         if not self.motions:
             raise ViewError("t= is an instant of a motion, and this scene has none: sc.view.scene(mb, run).")
-        return tracks(self.graph, self.motions, np.array([float(finite(t, (), "the time"))]))
+        return self._tracks(np.array([float(finite(t, (), "the time"))]))
+
+    def _tracks(self, instants: Array | None = None, step: float = 0.04) -> tuple[Track, ...]:
+        return tracks(self.graph, self.motions, instants, step, self._exaggerate)
 
     def _whole(self, still: tuple[Track, ...]) -> tuple[Track, ...]:
         """What decides where the camera is: all of the motion, so that pictures of one can be compared."""
         if not self.motions:
             return still
-        return tracks(self.graph, self.motions, step=self.duration / 24.0 or 1.0)
+        return self._tracks(step=self.duration / 24.0 or 1.0)
 
     def _content(self, moving: tuple[Track, ...], over: tuple[Track, ...], present: bool = False) -> Content:
         motion = self.motions[0] if self.motions and not present else None
-        return content_of(self.graph, self._maker, motion, moving, over, self._ellipsoids)
+        return content_of(self.graph, self._maker, motion, moving, over, self._ellipsoids, *self._look, self._relative)

@@ -118,6 +118,7 @@ class Session:
                 "depth": tree.depth[k],
                 "hinge": type(body.hinge).__name__,
                 "dofs": body.hinge.nv,
+                "modes": 0 if body.modal is None else body.modal.n,
                 "colour": segment_colour(tree.branch_of(k).index),
             }
             for k, body in shown

@@ -6,7 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from soacraft.errors import ModelFileError, SoacraftError
+from soacraft.errors import ModelError, ModelFileError, SoacraftError
 from soacraft.files.load import load
 from soacraft.files.native import to_json
 from soacraft.model import Multibody
@@ -41,8 +41,12 @@ def _plain(stem: str) -> str:
 
 
 def source_of(mb: Multibody) -> Source:
-    """A model in the text of a notebook itself, since its file is not at hand there."""
-    text = to_json(mb).decode("utf-8")
+    """A model in the text of a notebook itself, since its file is not at hand there; or why it is not there."""
+    try:
+        text = to_json(mb).decode("utf-8")
+    except ModelError as problem:
+        said = f"The model is not kept in this notebook: {problem}"
+        return Source(mb.name, f"mb = ...  # {mb.name!r}: make it, or load it, here", mb.is_closed, (said,))
     code = (
         f"from soacraft.files.native import from_json\n\nmodel = r'''{text}'''\nmb = from_json(model.encode())"
         if "'''" not in text and not text.endswith("'")

@@ -6,6 +6,7 @@ from threading import Event, Thread
 
 import numpy as np
 import pytest
+from tests.view.space.test_bending import crane
 
 import soacraft as sc
 from soacraft import dynamics as dyn
@@ -18,8 +19,8 @@ from soacraft.view.space.live.sliders import Sliders
 def read(data, mb, ties=0, ellipsoids=0):
     """As `web/frames.js` does."""
     numbers, n = np.frombuffer(data, "<f4"), len(mb)
-    sizes = dict(version=1, poses=7 * (n + 1), tints=3 * ties, ellipsoids=9 * ellipsoids, velocities=6 * n, dofs=mb.nv,
-                 picked=1, composite=9, articulated=9)  # fmt: skip
+    sizes = dict(version=1, poses=7 * (n + 1), tints=3 * ties, eta=len(mb.layout.own.q), ellipsoids=9 * ellipsoids,
+                 velocities=6 * n, dofs=mb.nv, picked=1, composite=9, articulated=9)  # fmt: skip
     assert len(numbers) == sum(sizes.values())
     parts = np.split(numbers, np.cumsum(list(sizes.values()))[:-1])
     return dict(zip(sizes, parts, strict=True))
@@ -43,6 +44,17 @@ def test_a_frame_has_poses_velocities_and_dofs(model):
         assert np.allclose(poses[k, 4:] + centre, wanted.translation, atol=1e-5)
         assert np.allclose(got["velocities"].reshape(-1, 6)[k], np.asarray(mb.velocity(body)), rtol=1e-4, atol=1e-4)
     assert np.allclose(got["dofs"], Sliders(mb).values(np.asarray(mb.q)), atol=1e-5)
+
+
+def test_a_frame_of_a_flexible_body_has_its_modes_and_what_rides_on_it_where_it_is_drawn():
+    mb = crane()
+    mb.q = {"boom.mode1": 0.05}
+    scene = sc.view.scene(mb, exaggerate=3.0)
+    got = read(made(mb, scene), mb)
+    assert np.allclose(got["eta"], mb["boom"].eta)
+    centre = scene.seen().stage.centre
+    mb.q = {"boom.mode1": 0.15}
+    assert np.allclose(got["poses"].reshape(-1, 7)[1, 4:], mb.pose("load").translation - centre, atol=1e-5)
 
 
 def test_inertias_of_the_picked_body_are_those_of_the_page():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.view.space.test_bending import crane
 
 import soacraft as sc
 from soacraft.errors import LoopError, ModelError, StateError, ViewError
@@ -41,6 +42,22 @@ def test_without_limits_a_turn_or_a_length_of_the_model_to_both_sides():
     slide, turn = Sliders(mb).told(np.asarray(mb.q))
     assert (slide["unit"], slide["lower"], slide["upper"]) == ("m", -length, length)
     assert (turn["unit"], turn["lower"], turn["upper"]) == ("rad", -np.pi, np.pi)
+
+
+def test_a_slider_of_a_mode_bends_its_body_as_far_as_can_be_seen():
+    mb = crane()
+    skin, extent = mb["boom"].modal.skin, np.hypot(2.0, np.hypot(0.1, 0.1))
+    near, far = (Sliders(mb, exaggerate=s).told(np.asarray(mb.q)) for s in (1.0, 10.0))
+    assert [x["name"] for x in near] == list(mb.dof_names)
+    for one, other in zip(near[1:], far[1:], strict=True):
+        assert (one["unit"], one["lower"]) == ("", -one["upper"])
+        assert other["upper"] == pytest.approx(one["upper"] / 10.0)
+        eta = np.where(np.arange(skin.n) == one["number"] - 1, one["upper"], 0.0)
+        moved, turned = (np.linalg.norm(x @ eta, axis=1).max() for x in (skin.gam, skin.lam))
+        assert max(moved / (0.15 * extent), turned / 0.3) == pytest.approx(1.0)
+    assert near[0]["upper"] == far[0]["upper"] == np.pi
+    q = Sliders(mb).moved(np.asarray(mb.q), "boom.mode2", near[3]["upper"])
+    assert q[3] == pytest.approx(near[3]["upper"])
 
 
 def test_balls_and_free_bodies_move_by_the_way_from_their_neutral_place():

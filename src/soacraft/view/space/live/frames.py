@@ -9,6 +9,7 @@ import numpy as np
 
 from soacraft import dynamics as dyn
 from soacraft.errors import SoacraftError
+from soacraft.model.modal.bodies import turns_unreported
 from soacraft.model.states.state import State
 from soacraft.ops.namespace import operators
 from soacraft.spatial.checks import Array
@@ -16,7 +17,7 @@ from soacraft.spatial.rotations import matrix_to_quaternion
 from soacraft.view.space.content import Content
 from soacraft.view.space.ellipsoid import inertia_shape
 from soacraft.view.space.live.sliders import Sliders
-from soacraft.view.space.motion import openings
+from soacraft.view.space.motion import drawn, openings
 from soacraft.view.space.page import tints
 
 
@@ -31,11 +32,12 @@ class Picked:
 
 def frame(version: int, seen: Content, sliders: Sliders, state: State, picked: Picked) -> bytes:
     """Single precision, in the order in which `web/frames.js` reads it: the version of the scene; poses, (n + 1, 7);
-    the colours of closures; the ellipsoids at nodes; the velocities, (n, 6); what the sliders show, (nv); the number of
-    the picked body, its R and its P as ellipsoids. O(n).
+    the colours of closures; all modal coordinates; the ellipsoids at nodes; the velocities, (n, 6); what the sliders
+    show, (nv); the number of the picked body, its R and its P as ellipsoids. O(n).
     """
     graph, q = seen.graph, np.asarray(state.q)
-    poses = dyn.poses(graph, q, ignore_loops=True)
+    with turns_unreported():
+        poses = dyn.poses(graph, drawn(graph, q, seen.tracks[0].exaggerate), ignore_loops=True)
     places = np.empty((len(graph) + 1, 7))
     places[:-1, :4] = matrix_to_quaternion(np.asarray(poses.rotation))
     places[:-1, 4:] = poses.translation - seen.stage.centre
@@ -44,6 +46,7 @@ def frame(version: int, seen: Content, sliders: Sliders, state: State, picked: P
         np.array([float(version)]),
         places,
         tints(openings(graph, q[None])) if seen.ties else np.zeros(0),
+        q[graph.layout.own.q],
         *_ellipsoids(seen, q),
         np.asarray(dyn.velocities(graph, q, state.v, ignore_loops=True)),
         sliders.values(q),

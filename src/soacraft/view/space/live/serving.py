@@ -160,7 +160,7 @@ class LiveScene:
         """All data of the page, at one version."""
         with self._lock:
             version = self._version
-        seen, sliders = self._scene.seen(), Sliders(self._graph)
+        seen, sliders = self._scene.seen(), Sliders(self._graph, self._scene.exaggerate)
         q = np.asarray(seen.tracks[0].q[0])
         data = page_data(seen, LOOK)
         data["version"] = version

@@ -16,6 +16,8 @@ from soacraft.model.states.ranges import Ranges
 from soacraft.model.tree.frames.frame import Body
 from soacraft.model.tree.graph import Graph
 from soacraft.spatial.checks import Array, finite
+from soacraft.view.space.bending import farthest
+from soacraft.view.space.motion import modes_of
 
 #: A closed chain is moved in steps no longer than this, in radians or lengths of the model: so it stays on its branch.
 STRIDE = 0.1
@@ -25,10 +27,11 @@ ROUNDING = 1e-6
 
 class Sliders:
     """The sliders of a graph at its present structure and limits. A hinge whose velocities are not the rates of
-    coordinates, a ball or a free body, is moved by the rotation vector, or the twist, from its neutral place."""
+    coordinates, a ball or a free body, is moved by the rotation vector, or the twist, from its neutral place. Modes of
+    flexible bodies are moved as far as can be seen when they are drawn `exaggerate` times as large."""
 
-    def __init__(self, graph: Graph) -> None:
-        self._graph, self._scale = graph, scale_of(graph)
+    def __init__(self, graph: Graph, exaggerate: float = 1.0) -> None:
+        self._graph, self._scale, self._exaggerate = graph, scale_of(graph), exaggerate
         layout = graph.layout
         self._ranges = Ranges(graph, limits=False)
         self._others = [
@@ -47,6 +50,8 @@ class Sliders:
         """Of the model; a turn, or a length of the model, to both sides where it has none."""
         layout = self._graph.layout
         reach = np.where(np.array(list("".join(layout.units.hinge)), dtype="<U1") == "m", self._scale.length, np.pi)
+        for k, modes in modes_of(self._graph).items():
+            reach[layout.own.v[modes]] = farthest(layout.modal(k)) / self._exaggerate
         lower, upper = -reach, reach.copy()
         for body, v in zip(layout.bodies, layout.hinge_v, strict=True):
             if self._ranges.place[v.start : v.stop].min(initial=0) >= 0 and body.hinge.nv:
@@ -90,9 +95,10 @@ class Sliders:
     def told(self, q: Array) -> list[dict[str, Any]]:
         """The sliders as data: name, unit, limits, value, and the number of the dof."""
         values, units = self.values(q), "".join(self._graph.layout.units.hinge)
+        words = {"m": "m", "x": ""}
         self.last = [
             {
-                "name": self._graph.dof_names[i], "number": int(i), "unit": "m" if units[i] == "m" else "rad",
+                "name": self._graph.dof_names[i], "number": int(i), "unit": words.get(units[i], "rad"),
                 "lower": float(self._lower[i]), "upper": float(self._upper[i]), "value": float(values[i]),
             }
             for i in self.free(q)
@@ -137,7 +143,8 @@ class Sliders:
         """Step by step along the closed configurations."""
         assert self._solver is not None
         start = float(self.values(q)[i])
-        size = self._scale.length if "".join(self._graph.layout.units.hinge)[i] == "m" else 1.0
+        unit = "".join(self._graph.layout.units.hinge)[i]
+        size = {"m": self._scale.length, "x": float(self._upper[i])}.get(unit, 1.0)
         count = max(1, int(np.ceil(abs(value - start) / (STRIDE * size))))
         for part in np.linspace(start, value, count + 1)[1:]:
             q = self._solver.assemble(self._set(q, i, float(part)), fixed=fixed)

@@ -7,7 +7,7 @@ let data, instants, motions, velocities, inertias, contactRows;
 function take(given) {
   data = given;
   instants = floats(data.t);
-  motions = [data, ...data.ghosts].map(x => ({poses: floats(x.poses), tints: bytes(x.tints)}));
+  motions = [data, ...data.ghosts].map(x => ({poses: floats(x.poses), tints: bytes(x.tints), eta: floats(x.eta)}));
   velocities = floats(data.velocities);
   contactRows = floats(data.contacts.rows);
   inertias = {frames: data.inertias.frames};

@@ -31,19 +31,22 @@ function draw() {
   gl.clearColor(paper[0], paper[1], paper[2], 1);
   begin(null, width, height);
   const when = between(clock.t), world = worlds(motions[0], when);
+  bend(0, when);
   const lit = x => chosen.has(x.body) || (x.body >= 0 && x.body === picked) ? LIT : x.colour;
+  const tinted = x => coloured(x) && lit(x) === x.colour;
   const seeThrough = x => x.alpha < 1 || (picked >= 0 && x.body === picked && hollow());
-  data.parts.forEach(x => { if (!seeThrough(x)) one(surfaces[x.surface], world(x.body), lit(x)); });
+  data.parts.forEach(x => { if (!seeThrough(x)) one(shape(x, 0), world(x.body), lit(x), 1, tinted(x)); });
   data.ties.forEach((x, i) => {
     const [a, b] = [0, 1].map(j => moved(world(x.bodies[j]), x.points[j])), c = 3 * (when[0] * data.ties.length + i);
     stick(a, b, x.radius, [0, 1, 2].map(j => motions[0].tints[c + j] / 255));
   });
   solidMarks(when, world);
   clear(() => {
-    data.parts.forEach(x => { if (seeThrough(x)) one(surfaces[x.surface], world(x.body), lit(x), Math.min(x.alpha, 0.45)); });
+    data.parts.forEach(x => { if (seeThrough(x)) one(shape(x, 0), world(x.body), lit(x), Math.min(x.alpha, 0.45)); });
     data.ghosts.forEach((ghost, g) => {
       const there = worlds(motions[g + 1], when);
-      data.parts.forEach(x => { if (x.body >= 0) one(surfaces[x.surface], there(x.body), ghost.colour, ghost.alpha * x.alpha); });
+      bend(g + 1, when);
+      data.parts.forEach(x => { if (x.body >= 0) one(shape(x, g + 1), there(x.body), ghost.colour, ghost.alpha * x.alpha); });
     });
     clearMarks(when, world);
   });

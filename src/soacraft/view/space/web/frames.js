@@ -4,7 +4,7 @@ function frameOf(f) {                     // a Float32Array; one of another vers
   const n = data.bodies.length;
   let i = 1;
   const next = length => f.subarray(i, i += length);
-  motions[0] = {poses: next(7 * (n + 1)), tints: next(3 * data.ties.length)};
+  motions[0] = {poses: next(7 * (n + 1)), tints: next(3 * data.ties.length), eta: next(data.modes)};
   data.ellipsoids.forEach(x => { x.numbers = next(9); });
   velocities = next(6 * n);
   moveSliders(next(data.nv));

@@ -16,10 +16,11 @@ function hit(x, y) {                      // {body, point} in the inertial axes 
   begin(target.frame, width, height);
   const deepest = [Math.max(away() - 3 * data.radius, 0), away() + 3 * data.radius];
   gl.uniform2f(place.deepest, ...deepest);
-  const world = worlds(motions[0], between(clock.t));
+  const when = between(clock.t), world = worlds(motions[0], when);
+  bend(0, when);
   data.parts.forEach(part => {
     gl.uniform1f(place.number, part.body + 2);           // what is fixed in the inertial frame is 1
-    one(surfaces[part.surface], world(part.body), part.colour);
+    one(shape(part, 0), world(part.body), part.colour);
   });
   const pixel = new Uint8Array(4), dense = [width / box.width, height / box.height];
   gl.readPixels((x - box.left) * dense[0], height - 1 - (y - box.top) * dense[1], 1, 1, gl.RGBA, gl.UNSIGNED_BYTE, pixel);

@@ -38,14 +38,15 @@ async function send(one) {                // one request at a time; of those mea
   }
   one.busy = false;
 }
+const told = (dof, value) => dof.unit ? `${value.toFixed(3)} ${dof.unit}` : value.toPrecision(3);   // modes have no unit
 function place_(one, value) {
   one.range.value = value;
-  one.value.textContent = `${value.toFixed(3)} ${one.dof.unit}`;
+  one.value.textContent = told(one.dof, value);
 }
 function moveSliders(values) {            // to what the model says
   dofs.forEach(one => {
     one.now = values[one.dof.number];
-    if (one.held) one.value.textContent = `${one.now.toFixed(3)} ${one.dof.unit}`;
+    if (one.held) one.value.textContent = told(one.dof, one.now);
     else place_(one, one.now);
   });
 }

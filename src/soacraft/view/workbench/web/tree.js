@@ -4,8 +4,9 @@ function furnishTree(given) {
   bodies = given.bodies;
   items = bodies.map((body, k) => {
     const dofs = body.dofs === 1 ? "1 dof" : `${body.dofs} dofs`;
+    const modes = body.modes ? `, ${body.modes} mode${body.modes === 1 ? "" : "s"}` : "";
     const item = make("li", {role: "treeitem", "aria-level": body.depth, "aria-selected": "false", tabindex: k ? "-1" : "0"},
-      body.name, " ", make("small", {}, `${body.hinge}, ${dofs}`));
+      body.name, " ", make("small", {}, `${body.hinge}, ${dofs}${modes}`));
     item.style.setProperty("margin-left", `${Math.min(body.depth - 1, 12)}em`);
     item.style.setProperty("border-left-color", body.colour);
     item.addEventListener("click", () => choose(k));
