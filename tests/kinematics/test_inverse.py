@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.loops.cases import FourBar, library, tie
+from tests.model.modal.trees import flexible_tree
 from tests.profiles import tries
 from tests.strategies import HINGES, SEEDS, rigid_trees
 
@@ -565,3 +566,16 @@ def test_the_answer_prints_what_it_is():
     assert "link3: off by 0.938 m" in text
     assert "belt: off by" in text
     assert "at limits: link2 upper" in text
+
+
+def test_flexible_bodies_stay_bent_as_they_are():
+    """The tip of a flexible link is brought to a pose; its modal coordinates are those of q0."""
+    mb = flexible_tree((-1, 0, 1, 2, 3, 4), 1, (sc.Pin((0, 0.6, 0.8)), sc.Spherical()), modes=(2, 0, 1), rotors=False)
+    goal = pose_at(mb, "body5/tip", mb.q)
+    start = mb.integrate(mb.q, np.where(np.isin(np.arange(mb.nv), mb.layout.own.v), 0.0, 0.2))
+    found = sc.inverse_kinematics(mb, {"body5/tip": goal}, q0=start)
+    np.testing.assert_array_equal(found.q[mb.layout.own.q], mb.q[mb.layout.own.q])
+    assert apart(pose_at(mb, "body5/tip", found.q), goal) < 1e-8
+    far = sc.inverse_kinematics(mb, {"body5/tip": (100.0, 0, 0)}, q0=start, allow_partial=True, starts=1, steps=20)
+    assert not far.converged
+    assert not far.impossible

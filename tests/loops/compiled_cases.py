@@ -62,6 +62,17 @@ def same(mb, one, other, tolerance=1e-9):
     near(*(np.hstack([x.multipliers[name] for name in other.multipliers]) for x in (one, other)), tolerance)
 
 
+def by_the_last_bit(solver, q, v, force, wanted):
+    """How far Python's multipliers move, relative to the largest, where the last bits of q change: the most of six."""
+
+    def multipliers(result):
+        return np.hstack([*result.multipliers.values()])
+
+    most, rng = np.abs(multipliers(wanted)).max(), np.random.default_rng(0)
+    moved = (q + np.spacing(q) * rng.choice((-1.0, 1.0), q.shape) for _ in range(6))
+    return max(np.abs(multipliers(in_python(solver, x, v, force)) - multipliers(wanted)).max() / most for x in moved)
+
+
 def equal(one, other):
     """The same to the last bit."""
     return np.array_equal(one.vdot, other.vdot) and np.array_equal(one._rest, other._rest)

@@ -27,6 +27,7 @@ from tests.loops.compiled_cases import (
     ALL,
     KNOWN,
     MODELS,
+    by_the_last_bit,
     compiled,
     equal,
     in_python,
@@ -98,7 +99,11 @@ def test_answers_on_models_of_the_library(kind, model):
     assert fine.all()
     for i in np.flatnonzero(fine):
         mb.set_state(q[i], v[i])
-        same(mb, found[i], in_python(solver, q[i], v[i], force[i]), 1e-8 if model == "delta" else 1e-9)
+        wanted = in_python(solver, q[i], v[i], force[i])
+        tolerance = 1e-9
+        if model == "delta":  # its rods are so light that the last bit of q shows in the forces of Python
+            tolerance += 10.0 * by_the_last_bit(solver, q[i], v[i], force[i], wanted)
+        same(mb, found[i], wanted, tolerance)
 
 
 def hinges_of_several_dofs():

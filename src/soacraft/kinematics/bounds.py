@@ -141,7 +141,7 @@ def read_fixed(graph: Graph, fixed: Any, q0: Array) -> tuple[Mask, Array]:
     mask = read_prescribed(graph, list(fixed) if isinstance(fixed, Mapping) else fixed, "fixed")
     if isinstance(fixed, Mapping):
         q = np.array(read_q(graph, fixed, "the fixed q", rest=q0))
-    for body, v in zip(graph.bodies, graph.layout.v_slices, strict=True):
+    for body, v in zip(graph.bodies, graph.layout.hinge_v, strict=True):
         if not has_coordinates(body.hinge) and mask[v].any() and not mask[v].all():
             raise StateError(
                 f"hinge {body.hinge_name!r} of {graph.name!r} can be fixed as a whole only, since its velocities are "

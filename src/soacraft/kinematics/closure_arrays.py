@@ -75,7 +75,7 @@ class ClosureArrays:
 
 def is_known(graph: Graph) -> bool:
     """Whether compiled code knows every closure of a graph, and there is one."""
-    if not graph.is_closed or not graph.nv:
+    if not graph.is_closed or not graph.nv or graph.layout.flexible:
         return False
     return all(_known(x.hinge) for x in graph.loops if x.active)
 

@@ -27,7 +27,6 @@ from soacraft.kinematics.reaching import reach
 from soacraft.kinematics.rows import Constraints
 from soacraft.kinematics.targets import Aim, Gap, aims_of, batch_of, read_targets
 from soacraft.kinematics.tolerances import CLOSED, MET, read_tolerance
-from soacraft.model.modal.refusals import require_rigid
 from soacraft.model.states.coordinates import read_q
 from soacraft.model.tree.graph import Graph
 from soacraft.spatial.checks import Array
@@ -156,7 +155,7 @@ def inverse_kinematics(
     configurations, the same ones for the same `seed`, with up to `steps` steps each. The model's own state is left
     alone. Leading (batch) axes of targets and q0 are looped over. A sub-graph has its own loops only. A hinge that
     rolls is moved along its allowed velocities alone, so a place it could reach only by rolling back and forth may be
-    missed.
+    missed. Flexible bodies stay bent as they are in q0: their modal coordinates are held, and no proof is given.
 
     `tolerance` is in radians, relative to the reach of the chain for distances of targets, and relative to the length
     of each loop for closures; by default 1e-9 of targets and 1e-6 of closures, which are closed as well as steps can.
@@ -180,12 +179,13 @@ hinge 'link1', 1 m beyond the 2 m that the links and slides between reach. From 
 the targets, free more dofs, or pass allow_partial=True for the nearest approach.
     """
     graph = read_graph("inverse_kinematics", mb)
-    require_rigid(graph.layout, "inverse_kinematics")
     wanted = read_targets(targets)
     _check_options(limits, allow_partial, starts, seed, steps)
     met, closed = (MET, CLOSED) if tolerance is None else (read_tolerance(tolerance, "inverse_kinematics"),) * 2
     now = graph.current.q
     mask, q = read_fixed(graph, fixed, read_q(graph, now if q0 is None else q0, "q0", now))
+    mask = mask.copy()
+    mask[graph.layout.own.v] = True
     bounds = Bounds(graph, mask, bool(limits))
     batch = batch_of(wanted, q)
     each_q = np.broadcast_to(q, (*batch, graph.nq)).reshape(math.prod(batch), graph.nq)
@@ -251,7 +251,9 @@ def _starts(search: Search, q0: Array, starts: int, seed: int) -> Iterator[Array
 
 
 def _reach_proof(search: Search, q0: Array) -> str:
-    """A target, or a loop, whose links are too short or too long."""
+    """A target, or a loop, whose links are too short or too long; those of flexible bodies tell nothing."""
+    if search.graph.layout.flexible:
+        return ""
     state = search.start.replace(q=search.bounds.inside(q0))
     texts = (out_of_reach(search.bounds, state, aim) for aim in search.aims)
     return next((text for text in texts if text), "")
@@ -259,6 +261,8 @@ def _reach_proof(search: Search, q0: Array) -> str:
 
 def _box_proof(search: Search, q0: Array, aims: list[Aim]) -> str:
     """No configuration is left."""
+    if search.graph.layout.flexible:
+        return ""
     state = search.start.replace(q=search.bounds.inside(q0))
     boxes = excluded(search.bounds, state, aims, search.closed)
     if not boxes:
@@ -271,6 +275,8 @@ def _box_proof(search: Search, q0: Array, aims: list[Aim]) -> str:
 
 
 def _loop_proof(search: Search, q0: Array) -> str:
+    if search.graph.layout.flexible:
+        return ""
     state = search.start.replace(q=search.bounds.inside(q0))
     texts = (out_of_reach(search.bounds, state, aim) for aim in closing_aims(search.bounds, search.closed))
     return next((text for text in texts if text), "") or _box_proof(search, q0, [])

@@ -67,6 +67,7 @@ def energy_of(task: Task, multipliers: Array) -> float:
     rows, measure = task.rows, task.rows.measure
     return max(
         float(np.abs(task.acting / measure.dofs).max(initial=0.0)),
+        float(np.abs(task.strain / measure.dofs).max(initial=0.0)),
         float(np.abs(multipliers * rows.units).max(initial=0.0)),
         measure.inertia * natural_rate(task) ** 2,
     )
@@ -78,7 +79,7 @@ def natural_rate(task: Task) -> float:
     rows, measure = task.rows, task.rows.measure
     moving = float(np.abs(measure.dofs * rows.state.v).max(initial=0.0))
     falling = float(np.linalg.norm(task.graph.gravity)) / measure.length
-    pushed = [float(np.abs(task.acting / measure.dofs).max(initial=0.0))]
+    pushed = [float(np.abs(x / measure.dofs).max(initial=0.0)) for x in (task.acting, task.strain)]
     pushed += [float(np.linalg.norm(f.moment) + np.linalg.norm(f.force) * measure.length) for _, f in task.forces]
     forced = max(pushed) / measure.inertia if measure.inertia > 0.0 else 0.0
     return max(moving, float(np.sqrt(max(falling, forced))))
@@ -91,8 +92,8 @@ def _part(x: float, of: float) -> float:
 def residual_of_rows(task: Task, vdot: Array) -> Array:
     """Gc vdot + Gcdot v - Udot, (m)."""
     rows = task.rows
-    alpha = rows.state.replace(vdot=vdot).alpha
-    parts = [x.gamma + sum(W[:, :6] @ alpha[k] for k, W in x.W.items()) for x in rows.loops]
+    alpha = rows.state.node_vectors(rows.state.replace(vdot=vdot).alpha, vdot)
+    parts = [x.gamma + sum(W @ alpha[k] for k, W in x.W.items()) for x in rows.loops]
     tied = [x.gamma + sum(rate * vdot[i] for i, rate in x.rates.items()) for x in rows.couplings]
     return np.concatenate([np.zeros(0), *parts, np.array(tied)]) - task.Udot
 
@@ -107,7 +108,7 @@ def residual_of_motion(task: Task, vdot: Array, multipliers: Array) -> Array:
 
 def row_speeds(rows: Constraints, v: Array) -> Array:
     """Gc v for other velocities at the same coordinates, (m)."""
-    V = rows.state.replace(v=v).motion.V
-    parts = [sum(W[:, :6] @ V[k] for k, W in x.W.items()) for x in rows.loops]
+    V = rows.state.node_vectors(rows.state.replace(v=v).motion.V, v)
+    parts = [sum(W @ V[k] for k, W in x.W.items()) for x in rows.loops]
     tied = [sum(rate * v[i] for i, rate in x.rates.items()) for x in rows.couplings]
     return np.concatenate([np.zeros(0), *parts, np.array(tied)])

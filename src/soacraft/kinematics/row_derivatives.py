@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from soacraft.dynamics.problem import Problem
-from soacraft.dynamics.reference.derivatives import along_q, along_v, crf_with, motion_of, outward
+from soacraft.dynamics.reference.derivatives import along_q, along_v, motion_of, outward
 from soacraft.kinematics.rows import Constraints, CouplingRow, LoopRows, seen_from
 from soacraft.model.hinges.base import H_T_of, bias_of, dbias_of, dH_of
 from soacraft.model.states.hinge_fit import along_twists, hinge_inverse
@@ -29,7 +29,7 @@ from soacraft.model.states.kinematics import pose_of_frame
 from soacraft.model.tree.frames.frame import Body, Frame
 from soacraft.model.tree.parts.closures import coordinate_names
 from soacraft.spatial.checks import Array
-from soacraft.spatial.transforms import crm
+from soacraft.spatial.transforms import crf_with, crm
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,20 +65,23 @@ class Bodies:
     def __init__(self, rows: Constraints, v: Array, vdot: Array) -> None:
         self.state = rows.state.replace(v=v, vdot=vdot)
         p = Problem("rows", rows.graph, {"q": self.state.q, "v": self.state.v, "vdot": vdot})
-        m = motion_of(p, vdot)
-        self.dV, self.dalpha_q = outward(p, m, along_q(p, m))
-        self.J, self.dalpha_v = outward(p, m, along_v(p, m))
-        self._index, self._gravity = p.layout.index, rows.graph.gravity
+        ends = [x for loop in rows.loops for x in (loop.closure.a, loop.closure.b) if isinstance(x.carrier, Body)]
+        frames = tuple(dict.fromkeys(ends))
+        self._m = m = motion_of(p, vdot, frames)
+        (self._dV, self._dalpha_q), (self._J, self._dalpha_v) = (
+            outward(p, m, seeds) for seeds in (along_q(p, m), along_v(p, m))
+        )
+        self._step = dict(zip(frames, m.frames, strict=True))
+        self._nv, self._gravity = p.nv, rows.graph.gravity
 
     def at(self, frame: Frame) -> Seen:
-        """The motion of a frame."""
-        weight = np.concatenate([np.zeros(3), pose_of_frame(self.state, frame)[0].T @ self._gravity])
+        """The motion of a frame of a closure."""
         if not isinstance(frame.carrier, Body):
-            still = np.zeros((6, self.J.shape[-1]))
+            weight = np.concatenate([np.zeros(3), pose_of_frame(self.state, frame)[0].T @ self._gravity])
+            still = np.zeros((6, self._nv))
             return Seen(np.zeros(6), -weight, still, still, still, still)
-        k, to_frame = self._index[frame.carrier], frame.offset.phi().T
-        V, alpha = to_frame @ self.state.motion.V[k], to_frame @ self.state.alpha[k] - weight
-        return Seen(V, alpha, *(to_frame @ x[k] for x in (self.J, self.dV, self.dalpha_q, self.dalpha_v)))
+        i, m = self._step[frame], self._m
+        return Seen(m.V[i], m.alpha[i], self._J[i], self._dV[i], self._dalpha_q[i], self._dalpha_v[i])
 
 
 def row_derivatives(rows: Constraints, v: Array, vdot: Array, multipliers: Array) -> RowDerivatives:

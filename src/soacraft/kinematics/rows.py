@@ -8,6 +8,9 @@ velocities taken at b in the axes of b,
     Q xi = 0                                              the velocity rows, Gc v
     Q (alpha_b - X alpha_a + crm(xi) X V_a - Hdot_c* thetadot_c) = 0        the acceleration rows, Gc vdot + Gcdot v
 
+A frame on a flexible body k has V_b = phi*(k,b) V(k) + Pi etad, so W has the columns Q Pi, and alpha_b has besides what
+the node of the body has Pidot etad - crm(Pi etad) phi* V(k).
+
 since X turns with -crm(xi), and Qdot xi = -Q Hdot_c* thetadot_c for every smooth choice of Q (formula F2 in the
 axes of b). The residual is Q log(T_hinge(theta_c)^-1 T_ab). A coupling `sum p(q) = offset` has the row p'(q) and the
 part p''(q) v^2.
@@ -28,12 +31,11 @@ from soacraft.kinematics.compiled import RowArrays, rows_of
 from soacraft.kinematics.complement import complement
 from soacraft.model.flat.armature import padded
 from soacraft.model.hinges.base import H_T_of, bias_of
-from soacraft.model.modal.refusals import require_rigid
 from soacraft.model.sizes.measure import Measure, measure_of
 from soacraft.model.states.hinge_fit import hinge_gap, hinge_inverse, nearest_coordinates
-from soacraft.model.states.kinematics import pose_of_frame
+from soacraft.model.states.kinematics import node_bias, node_block, own_twist, pose_of_frame
 from soacraft.model.states.state import State
-from soacraft.model.tree.frames.frame import Body, Frame
+from soacraft.model.tree.frames.frame import Body
 from soacraft.model.tree.graph import Graph
 from soacraft.model.tree.parts.closures import Closure, Coupling, coordinate_names, coupling_error
 from soacraft.spatial.checks import Array
@@ -140,7 +142,6 @@ class Constraints:
     def __init__(self, graph: Graph, state: State, theta: dict[str, Array] | None = None) -> None:
         if state.batch:
             raise LoopError(f"the rows of loops are made for one state, got a batch {state.batch}.")
-        require_rigid(graph.layout, "a closure or coupling", "Springs and forces act on flexible bodies.")
         self.graph, self.state = graph, state
         self.measure: Measure = measure_of(graph, np.asarray(state.q))
         self._guess = theta or {}
@@ -213,8 +214,9 @@ class Constraints:
         """Gcdot v, (m): the rows of the accelerations at vdot = 0."""
         if self.arrays is not None:
             return self.arrays.gamma
-        alpha = self.state.replace(vdot=np.zeros(self.graph.nv)).alpha
-        parts = [x.gamma + sum(W[:, :6] @ alpha[k] for k, W in x.W.items()) for x in self.loops]
+        still = np.zeros(self.graph.nv)
+        alpha = self.state.node_vectors(self.state.replace(vdot=still).alpha, still)
+        parts = [x.gamma + sum(W @ alpha[k] for k, W in x.W.items()) for x in self.loops]
         return np.concatenate([np.zeros(0), *parts, np.array([x.gamma for x in self.couplings])])
 
     @cached_property
@@ -328,7 +330,7 @@ def loop_rows(graph: Graph, state: State, closure: Closure, length: float, guess
     H_T = H_T_of(closure.hinge, theta)
     Q = complement(H_T)
     X = T_ab.phi().T
-    V_a, V_b = _velocity(graph, state, closure.a), _velocity(graph, state, closure.b)
+    V_a, V_b = own_twist(state, closure.a), own_twist(state, closure.b)
     seen = X @ V_a
     xi = V_b - seen
     rate = hinge_inverse(H_T, length) @ xi
@@ -336,9 +338,9 @@ def loop_rows(graph: Graph, state: State, closure: Closure, length: float, guess
     W: dict[int, Array] = {}
     for frame, left in ((closure.b, Q), (closure.a, -Q @ X)):
         if isinstance(frame.carrier, Body):
-            k = graph.layout.index[frame.carrier]
-            block = padded(left @ frame.offset.phi().T, len(Q), graph.layout.dims[k])
+            k, block = graph.layout.index[frame.carrier], left @ node_block(state, frame)
             W[k] = W[k] + block if k in W else block
+            gamma = gamma + left @ node_bias(state, frame)
     return LoopRows(closure, theta, Q, W, gamma, Q @ gap, gap, Q @ xi, length, T_ab.rotation)
 
 
@@ -371,11 +373,3 @@ def coupling_row(
         rates[i] = first
         gamma += second * float(v[i]) ** 2
     return CouplingRow(coupling, rates, gamma, coupling_error(coupling, names, q), size)
-
-
-def _velocity(graph: Graph, state: State, frame: Frame) -> Array:
-    """The velocity of a frame in its own axes."""
-    if not isinstance(frame.carrier, Body):
-        return np.zeros(6)
-    V = state.motion.V[graph.layout.index[frame.carrier]]
-    return np.asarray(frame.offset.phi().T @ V)

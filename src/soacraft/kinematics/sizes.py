@@ -2,7 +2,9 @@
 
 The ends of loop L, both seen at b, turn by T_j and move by S_j at most with dof j, whatever the other end does. S_j is
 that of the hinge, and T_j times the way from it to b, from frame to frame; both are zero for a dof that carries both
-ends. A coupling moves by R_j at most. Dofs get sizes c_j in which all that moves one closure moves it alike:
+ends. A mode moves what is on the node that the way goes through, and counts as T_j + S_j over the length of the loop,
+whichever unit it has. A coupling moves by R_j at most. Dofs get sizes c_j in which all that moves one closure moves it
+alike:
 
     c_j = T_j                            of a dof that turns
     c_j l = S_j,   l = max S/T           of one that slides, in a loop that others turn
@@ -30,8 +32,8 @@ from soacraft.errors import LoopError
 from soacraft.kinematics.compiled import RowArrays
 from soacraft.kinematics.rows import Constraints, CouplingRow, LoopRows
 from soacraft.kinematics.tolerances import LESS, RANK, SHORT, UNTOLD
-from soacraft.model.states.kinematics import pose_of_frame
-from soacraft.model.tree.frames.frame import Body
+from soacraft.model.states.kinematics import modal_block, pose_of_frame
+from soacraft.model.tree.frames.frame import Body, Frame
 from soacraft.model.tree.parts.closures import coordinate_names
 from soacraft.spatial.checks import Array
 
@@ -151,6 +153,9 @@ def _measured(one: Constraints) -> _Moves:
     T, S = np.zeros((2, len(moves), one.graph.nv))
     for i, pair in enumerate(moves):
         T[i], S[i] = pair
+    own = one.graph.layout.own.v
+    lengths = np.array([x.length for x in one.loops])[:, None]
+    turns[own] = np.max(T[:, own] + S[:, own] / lengths, axis=0, initial=0.0)
     return _Moves(turns, T, S, float(np.max(far)))
 
 
@@ -159,20 +164,35 @@ def _moves(
 ) -> tuple[Array, Array]:
     """How far each dof turns and slides the ends of a loop."""
     layout, T, S = one.graph.layout, np.zeros(one.graph.nv), np.zeros(one.graph.nv)
-    at, parents = one.state.configuration.world[1], layout.parents
+    (R, at), parents, flex = one.state.configuration.world, layout.parents, one.state.configuration.flex
     carried = [(here, layout.index[x.carrier]) for x, here in zip((loop.closure.a, loop.closure.b), ends, strict=True)
                if isinstance(x.carrier, Body)]  # fmt: skip
     paths = [set(layout.tree.ancestors(k)) for _, k in carried]
     both = set.intersection(*paths) if len(paths) > 1 else set()
-    for here, k in carried:
+    for end, (here, k) in zip(_on_bodies(loop), carried, strict=True):
         way = math.dist(ends[1], here)
-        while k >= 0 and k not in both:
+        Pi = modal_block(one.state, end) if k in layout.flexible else None
+        while k >= 0 and (k not in both or Pi is not None):
+            where, own = layout.v_slices[k], slice(layout.hinge_v[k].stop, layout.v_slices[k].stop)
+            if Pi is not None:  # modes move what is carried on, at here
+                T[own] += _norms(Pi[:3].T)
+                S[own] += _norms(Pi[3:].T) + way * _norms(Pi[:3].T)
+            if k in both:
+                break
             way, here = way + math.dist(here, at[k]), at[k]
-            where = layout.v_slices[k]
-            T[where] = turns[where]
-            S[where] = slides[where] + way * turns[where]
-            k = parents[k]
+            T[where] += turns[where]
+            S[where] += slides[where] + way * turns[where]
+            child, k = k, parents[k]
+            Pi = None if flex is None else flex.Pi_riding.get(child)
+            if Pi is not None and flex is not None:
+                hinge = at[k] + R[k] @ flex.inboard[1][child]
+                way, here = way + math.dist(here, hinge), hinge
     return T, S
+
+
+def _on_bodies(loop: LoopRows) -> list[Frame]:
+    """The frames of a loop that are on bodies, a first."""
+    return [x for x in (loop.closure.a, loop.closure.b) if isinstance(x.carrier, Body)]
 
 
 def _levers(T: Array, S: Array, short: float) -> Array:

@@ -14,14 +14,15 @@ import numpy as np
 from soacraft.dynamics.problem import Problem
 from soacraft.errors import LoopError, SoacraftError, StateError
 from soacraft.kinematics.complement import complement
-from soacraft.kinematics.rows import Constraints, CouplingRow, LoopRows
+from soacraft.kinematics.rows import Constraints, CouplingRow, LoopRows, seen_from
 from soacraft.kinematics.tolerances import ALIGNED
 from soacraft.model.flat.passive import springs_and_dampers
 from soacraft.model.flat.sko import SKOModel
 from soacraft.model.hinges.base import H_T_of, Hinge, derivative_of_H_T_of
 from soacraft.model.states.coordinates import Forces, common_batch
+from soacraft.model.states.kinematics import own_twist
 from soacraft.model.states.state import State
-from soacraft.model.tree.frames.frame import Body
+from soacraft.model.tree.frames.frame import Body, Frame
 from soacraft.model.tree.graph import Graph
 from soacraft.model.tree.parts.closures import Coupling
 from soacraft.spatial.checks import Array, finite
@@ -68,6 +69,17 @@ class Task:
     def acting(self) -> Array:
         """The force with what springs and dampers add to it, (nv)."""
         return np.asarray(self.force + self.besides)
+
+    @cached_property
+    def strain(self) -> Array:
+        """What flexible bodies push back with along their modes, K eta + D d eta/dt, (nv)."""
+        layout, flex, force = self.graph.layout, self.state.configuration.flex, np.zeros(self.graph.nv)
+        for k in layout.flexible:
+            assert flex is not None
+            data, own = layout.modal(k), slice(layout.hinge_v[k].stop, layout.v_slices[k].stop)
+            assert data.D is not None
+            force[own] = data.K @ flex.eta(k) + data.D @ flex.rates(self.state.v, k)
+        return force
 
     @cached_property
     def sko(self) -> SKOModel:
@@ -192,12 +204,21 @@ def _read_drives(graph: Graph, U: Any) -> Drives:
 
 
 def body_forces(rows: Constraints, multipliers: Array) -> Forces:
-    """The constraint forces of the closures on their bodies, at the body frames in body axes: -W* lambda."""
-    found = []
+    """The constraint forces of the closures on their bodies, at the body frames in body axes: -W* lambda. On flexible
+    bodies at the frames of the closure, in the axes of those."""
+    found: list[tuple[Frame, Wrench]] = []
+    flexible = set(rows.graph.layout.flexible)
     for loop, (_, where) in zip(rows.loops, rows.places, strict=False):
         for k, W in loop.W.items():
-            f = -W[:, :6].T @ multipliers[where]
-            found.append((rows.graph.layout.bodies[k], Wrench(f[:3], f[3:])))
+            if k not in flexible:
+                f = -W[:, :6].T @ multipliers[where]
+                found.append((rows.graph.layout.bodies[k], Wrench(f[:3], f[3:])))
+        if flexible.intersection(loop.W):
+            X = seen_from(rows.state, loop).phi().T
+            for frame, left in ((loop.closure.b, loop.Q), (loop.closure.a, -loop.Q @ X)):
+                if isinstance(frame.carrier, Body) and frame.carrier._modal is not None:
+                    f = -left.T @ multipliers[where]
+                    found.append((frame, Wrench(f[:3], f[3:])))
     return tuple(found)
 
 
@@ -233,9 +254,5 @@ def _turned(R: Array, x: Array) -> Array:
 
 def _relative_turning(state: State, loop: LoopRows) -> Array:
     """The angular velocity of b seen from a, in the axes of b."""
-    w = np.zeros(3)
-    index = state.configuration.layout.index
-    for frame, turn in ((loop.closure.b, np.eye(3)), (loop.closure.a, -loop.R_ab.T)):
-        if isinstance(frame.carrier, Body):
-            w = w + turn @ frame.offset.rotation.T @ state.motion.V[index[frame.carrier], :3]
-    return w
+    a, b = loop.closure.a, loop.closure.b
+    return np.asarray(own_twist(state, b)[:3] - loop.R_ab.T @ own_twist(state, a)[:3])

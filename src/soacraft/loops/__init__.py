@@ -9,8 +9,8 @@ Every solver has `forward_dynamics` (batches, `f_ext`, closures driven by `U`), 
 operators, `expand` and `advance`; `sc.operators(TreeAugmented(mb))` has those of the tree and of the closures.
 
 Around them: `report` on mobility and open loops; `cut` and `recut` for the choice of the tree;
-`sc.inverse_kinematics` for poses, positions and directions of frames within limits; `forward_dynamics_derivatives` and
-`linearize`; `aggregate` and geared hinges for compound bodies without loops.
+`sc.inverse_kinematics` for poses, positions and directions of frames within limits; `forward_dynamics_derivatives`,
+`linearize`, `equilibrium` and `modes`; `aggregate` and geared hinges for compound bodies without loops.
 
 Forward and mixed dynamics by all three solvers and by hybrids, driven closures, projections, derivatives, and motion
 and inverse dynamics of embedded systems are compiled for models of built-in hinges and for sub-graphs whose anchor
@@ -26,10 +26,12 @@ from soacraft.loops.derivatives import Derivatives, forward_dynamics_derivatives
 from soacraft.loops.embedding.aggregate import Aggregate, aggregate
 from soacraft.loops.embedding.geared import geared_sko
 from soacraft.loops.embedding.solver import ConstraintEmbedding
+from soacraft.loops.equilibrium import equilibrium
 from soacraft.loops.fully_augmented import FullyAugmented
 from soacraft.loops.graph.cut import Cut, cut
 from soacraft.loops.graph.recutting import recut
 from soacraft.loops.linearize import ClosedLinearization, linearize
+from soacraft.loops.modes import modes
 from soacraft.loops.results import Result
 from soacraft.loops.solver import Solver
 from soacraft.loops.tree_augmented import TreeAugmented
@@ -50,9 +52,11 @@ __all__ = [
     "TreeAugmented",
     "aggregate",
     "cut",
+    "equilibrium",
     "forward_dynamics_derivatives",
     "geared_sko",
     "linearize",
+    "modes",
     "recut",
     "report",
 ]

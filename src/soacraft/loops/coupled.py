@@ -15,7 +15,7 @@ from soacraft.dynamics.delivery import read_out
 from soacraft.dynamics.problem import Problem
 from soacraft.dynamics.reference.inertia import inverse_of_compliance
 from soacraft.dynamics.table import TABLE
-from soacraft.errors import LoopError
+from soacraft.errors import LoopError, StateError
 from soacraft.loops.derivatives import forward_dynamics_derivatives
 from soacraft.loops.embedding.solver import ConstraintEmbedding
 from soacraft.loops.linearize import ClosedLinearization, linearize
@@ -33,6 +33,11 @@ def coupled_dynamics(function: Callable[..., Any], g: Graph, *args: Any, **kwarg
     given = {key: x for key, x in list(bound.arguments.items())[1:] if key not in ("out", "threads", "ignore_loops")}
     if name in _AS_TREE:
         return function(g, *args, **(kwargs | {"ignore_loops": True}))
+    if given.pop("modes", "given") != "given" and g.layout.flexible:
+        raise StateError(
+            f"{name} of {g.name!r} has modes='given' alone, since couplings tie its dofs; mixed_dynamics with the "
+            "hinges prescribed and no force along the modes gives the rest."
+        )
     read = {key: x for key, x in given.items() if key not in ("expressed_in", "node_forces", "allow_singular")}
     out = bound.arguments.get("out")
     p = read_problem(name, g, stored=TABLE[name].stored, ignore_loops=True, **_read(g, name, read))

@@ -23,6 +23,7 @@ from soacraft.kinematics.tasks import Task
 from soacraft.kinematics.tolerances import ACCURATE, CLOSED, SETTLED, SLACK, STALLED
 from soacraft.loops.augmented import Augmented
 from soacraft.loops.findings import Answer
+from soacraft.loops.free_nodes import FreeNodes
 from soacraft.loops.full_pattern import Bodies, Indices, Pattern, Ties, Values, times
 from soacraft.loops.schur import Compliance
 from soacraft.model.tree.graph import Graph
@@ -49,7 +50,8 @@ class FullyAugmented(Augmented):
     In Python, for all else, a sparse LU factorization with a little slack e in the closures, so that redundant rows do
     no harm, refined in the same way. Of the multipliers that do the same, those of least norm are taken: from the same
     matrix with other numbers, or, where that does not settle, by dense least squares on Gc*. Where the numbers are in
-    the matrix, and the order of its columns, is found at the first call.
+    the matrix, and the order of its columns, is found at the first call. Flexible bodies have larger nodes, with a
+    system of their own (`loops/free_nodes.py`).
 
     >>> import soacraft as sc
     >>> mb = sc.load("robotiq_2f85")
@@ -70,6 +72,8 @@ class FullyAugmented(Augmented):
         super()._renew()
 
     def _solve(self, task: Task) -> Answer:
+        if task.graph.layout.flexible:
+            return self._of_nodes(task)
         if self._bodies is None:
             self._bodies = Bodies(task.graph.layout, task.state.configuration.maps, task.rows.measure.length)
         key = tuple(tuple(x.rates) for x in task.rows.couplings)
@@ -92,6 +96,15 @@ class FullyAugmented(Augmented):
         if off <= self.tolerance and off <= max(residuals(task, dense.vdot, dense.multipliers)):
             return self._answered(task, Answer(vdot, multipliers, choice, left))
         return self._answered(task, dense)
+
+    def _of_nodes(self, task: Task) -> Answer:
+        """With flexible bodies: nodes of any size, in Python (`loops.free_nodes`)."""
+        vdot, multipliers = FreeNodes(task).solve()
+        choice = partition(task.rows, tolerance=self.tolerance)
+        if choice.rank < task.rows.size:
+            multipliers = least_norm(task.rows, multipliers, choice.rank)
+        left = residuals(task, vdot, multipliers)
+        return Answer(vdot, multipliers, choice, left) if max(left) <= ACCURATE else _dense(task, choice)
 
     def _prepare(self, task: Task) -> None:
         with suppress(SingularError):  # a link without mass that closures hold is no matter here

@@ -43,7 +43,6 @@ from soacraft.loops.motion import Outputs, each
 from soacraft.loops.named import NamedFunctions
 from soacraft.loops.results import Result, Source
 from soacraft.loops.schur import Compliance
-from soacraft.model.modal.refusals import require_rigid
 from soacraft.model.states.state import State
 from soacraft.model.tree.graph import Graph
 from soacraft.spatial.checks import Array, finite
@@ -69,7 +68,6 @@ class PlannedSolver(NamedFunctions, Strict, ABC):
     def __init__(self, graph: Graph, tolerance: float = CLOSED) -> None:
         if not isinstance(graph, Graph):
             raise ModelError(f"{type(self).__name__} takes a Multibody or a sub-graph of one, got {graph!r:.80}.")
-        require_rigid(graph.layout, type(self).__name__)
         self.tolerance = float(finite(tolerance, (), f"tolerance of {type(self).__name__}"))
         if not self.tolerance > 0.0:
             raise ModelError(f"tolerance of {type(self).__name__} must be positive, got {self.tolerance}.")

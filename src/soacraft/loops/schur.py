@@ -23,7 +23,7 @@ import numpy as np
 from soacraft.kinematics.rows import Constraints, LoopRows
 from soacraft.kinematics.tolerances import LEVER, SCALED
 from soacraft.model.flat.sko import SKOModel
-from soacraft.model.states.kinematics import pose_of_frame
+from soacraft.model.states.kinematics import node_block, pose_of_frame
 from soacraft.model.states.state import State
 from soacraft.model.tree.frames.frame import Body
 from soacraft.recursions import _backend, gather, scatter
@@ -137,7 +137,7 @@ class Compliance:
             for k, X in frame_maps(self.rows.state, loop).items():
                 if not self._still[k]:
                     size = np.abs(X)  # before anything cancels: rounding is measured by this
-                    compliance = np.diagonal(size @ np.abs(self._Upsilon[k][:6, :6]) @ size.T)
+                    compliance = np.diagonal(size @ np.abs(self._Upsilon[k]) @ size.T)
                     turn, slide = turn + compliance[:3].max(), slide + compliance[3:].max()
             square = loop.length**2
             turn, slide = max(turn, LEVER * slide / square), max(slide, LEVER * turn * square)
@@ -213,12 +213,13 @@ class Compliance:
 
 
 def frame_maps(state: State, loop: LoopRows) -> dict[int, Array]:
-    """The maps from the velocities of its bodies to those of the loop's frames, both at b in the axes of b, (6, 6)."""
+    """The maps from the velocities of the nodes of its bodies to those of the loop's frames, both at b in the axes of
+    b, (6, size of the node)."""
     closure, index = loop.closure, state.configuration.layout.index
     (R_a, p_a), (R_b, p_b) = pose_of_frame(state, closure.a), pose_of_frame(state, closure.b)
     X = phi(R_a.T @ R_b, R_a.T @ (p_b - p_a)).T
     ends = ((closure.b, np.eye(6)), (closure.a, X))
-    return {index[x.carrier]: left @ x.offset.phi().T for x, left in ends if isinstance(x.carrier, Body)}
+    return {index[x.carrier]: left @ node_block(state, x) for x, left in ends if isinstance(x.carrier, Body)}
 
 
 def _still(sko: SKOModel) -> list[bool]:

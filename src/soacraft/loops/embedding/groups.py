@@ -1,6 +1,7 @@
 """Which bodies closures and couplings tie together: the groups that constraint embedding makes compound bodies of.
 
-A closure ties the bodies on the tree path between its ends, their closest common ancestor left out; a coupling those on
+A closure ties the bodies on the tree path between its ends, their closest common ancestor left out, unless that is
+flexible: its modes move the ends relative to each other. A coupling ties those on
 the paths between its dofs. Ties that share a body (an edge of the tree) belong to one group: the groups are the
 biconnected components of the graph of hinges and closures, and each hangs from one body, so that what remains when each
 is shrunk to one node is a tree (003; 004 section 8; formula F5).
@@ -85,12 +86,14 @@ def group_of(tree: Tree, bodies: Iterable[int], ties: tuple[str, ...] = ()) -> G
 
 
 def _of_closure(graph: Graph, tree: Tree, closure: Closure) -> set[int]:
-    """The bodies between the ends of a closure."""
+    """The bodies between the ends of a closure, with the one that carries both where it is flexible."""
     paths = []
     for frame in (closure.a, closure.b):
         body = frame.carrier
-        paths.append(set(tree.ancestors(graph.layout.index[body])) if isinstance(body, Body) else set[int]())
-    return paths[0] ^ paths[1]
+        paths.append(list(tree.ancestors(graph.layout.index[body])) if isinstance(body, Body) else [])
+    a, b = set(paths[0]), set(paths[1])
+    nearest = next((k for k in paths[0] if k in b), None)
+    return (a ^ b) | ({nearest} if nearest in graph.layout.flexible else set())
 
 
 def _of_coupling(graph: Graph, tree: Tree, coupling: Coupling) -> set[int]:

@@ -229,7 +229,13 @@ class EmbeddedModel:
             A.append(None if edge is None else self._into_parent(group.parent, edge))
             H.append(tree.H(group.members[0]) if compound is None else self.solved[u].X.T @ compound.HA)
             M.append(tree.M(group.members[0]) if compound is None else self._inertia(compound))
-        return SKOModel.trusted(units.tree, A, H, M, self._a, self._b, units=self._entry_units)
+        return SKOModel.trusted(
+            units.tree, A, H, M, self._a, self._b, lock=self._bent_too_far, units=self._entry_units
+        )
+
+    def _bent_too_far(self, u: int, where: tuple[int, ...]) -> str | None:
+        """What to say of a unit without inertia to move where a flexible body is bent too far."""
+        return self.one.state.configuration.bent_too_far(where)
 
     def _entry_units(self) -> EntryUnits:
         body, dofs = self.tree.units.body, "".join(self.tree.units.hinge)

@@ -16,6 +16,7 @@ import numpy as np
 
 from soacraft.errors import LoopError, ModelError
 from soacraft.loops.embedding.rates import UnitRate
+from soacraft.model.modal.refusals import require_rigid
 from soacraft.model.tree.frames.frame import Body
 from soacraft.ops.derivatives.directions import Direction, Source, dof_number
 from soacraft.ops.derivatives.leaves import Entries, SensitivityLeaf, momentum_cross
@@ -175,6 +176,7 @@ def embedded_direction(ops: Operators, binding: EmbeddedBinding, body: Any, dof:
     Traceback (most recent call last):
     soacraft.errors.LoopError: dof 'left_driver_joint' depends on others by the closures, so it cannot ...
     """
+    require_rigid(binding.system.graph.layout, "a derivative of an operator")
     step = (None, 0) if body is None else _step(binding, body, dof)
     if body is None:
         _refuse_anchor(binding)

@@ -40,7 +40,7 @@ class ConstraintEmbedding(Solver):
     `embed` names the loops and couplings to embed (default: all); the rest stay rows, solved for on the embedded tree
     as the tree-augmented solver does on the plain one. `independent` names dofs to be independent; without it they are
     found by pivoting, and found anew when another choice is much better conditioned or the rank changes: `changes`
-    tells.
+    tells. Modal coordinates of flexible bodies stay independent where the rank allows: `dependent_modes` tells.
     `sc.operators(s)` gives the operators; they belong to one choice and raise `StaleError` after another was made.
 
     >>> import soacraft as sc
@@ -81,6 +81,14 @@ class ConstraintEmbedding(Solver):
     def changes(self) -> list[str]:
         """A line for every new choice of independent dofs after the first."""
         return self.system.changes
+
+    @property
+    def dependent_modes(self) -> tuple[str, ...]:
+        """The modal coordinates that are not independent: the hinges of their loops cannot carry the rank alone, as
+        where both ends of a beam are held. None as long as hinges can."""
+        chosen, names = self.system.independent, self.graph.dof_names
+        free = set() if chosen is None else set(chosen.tolist())
+        return () if chosen is None else tuple(names[i] for i in self.graph.layout.own.v.tolist() if i not in free)
 
     # -- the embedded system -----------------------------------------------------------------------------------------
 

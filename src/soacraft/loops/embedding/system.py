@@ -178,7 +178,11 @@ def read_wanted(graph: Graph, independent: Any) -> Mask | None:
 
 
 def _spare(graph: Graph) -> Mask | None:
-    """The dofs that should be independent where couplings say which are not (rotors of geared hinges, mimic joints)."""
+    """The dofs that should be independent where couplings say which are not (rotors of geared hinges, mimic joints),
+    and modal coordinates of flexible bodies."""
     told = {x.attributes[DEPENDENT] for x in graph.couplings if x.active and DEPENDENT in x.attributes}
     spare = told or followers(graph)
-    return np.array([name not in spare for name in graph.dof_names]) if spare else None
+    modes = set(graph.layout.own.v.tolist())
+    if not spare and not modes:
+        return None
+    return np.array([i in modes or (bool(spare) and name not in spare) for i, name in enumerate(graph.dof_names)])

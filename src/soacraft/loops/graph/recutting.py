@@ -8,7 +8,7 @@ turned around (formula F9); the hinge of the last, between it and its old parent
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -19,11 +19,14 @@ from soacraft.kinematics.tolerances import CLOSED, SAME, read_tolerance
 from soacraft.model.flat.layout import dof_names
 from soacraft.model.hinges import Free, Spherical
 from soacraft.model.hinges.base import H_T_of, Hinge, bias_of
+from soacraft.model.modal.data import ModalNode
 from soacraft.model.sizes.measure import measure_of
 from soacraft.model.states.hinge_fit import hinge_inverse
+from soacraft.model.states.kinematics import node_bias, node_block, own_twist
 from soacraft.model.states.state import State
 from soacraft.model.tree.frames.frame import Body, Carrier, Frame
 from soacraft.model.tree.joining.copying import copy_attachments, copy_fixtures, copy_forces
+from soacraft.model.tree.joining.rehanging import Hung, add_twin, part_of
 from soacraft.model.tree.joining.turning import Turned, copy_hinge_numbers, has_hinge_numbers, renamed_dofs, turned
 from soacraft.model.tree.multibody import Multibody
 from soacraft.model.tree.names import find_hinge
@@ -32,17 +35,6 @@ from soacraft.model.tree.parts.records import Keyframe
 from soacraft.spatial.checks import Array
 from soacraft.spatial.pose import Pose
 from soacraft.spatial.transforms import crm
-
-
-class Hung(NamedTuple):
-    """How a body hangs in the new tree."""
-
-    parent: Carrier
-    hinge: Hinge
-    inboard: Pose
-    outboard: Pose
-    name: str
-    """Of the hinge."""
 
 
 class Plan:
@@ -57,11 +49,11 @@ class Plan:
         """The closure's hinge, if it too is turned around."""
         start, end = (loop.b, loop.a) if at_a else (loop.a, loop.b)
         hinge = loop.hinge if self.closing is None else self.closing.hinge
-        self.hung = {path[0]: Hung(start.carrier, hinge, start.offset, end.offset.inv, loop.name)}
+        nodes = start.modal_node, end.modal_node
+        self.hung = {path[0]: Hung(start.carrier, hinge, start.offset, end.offset.inv, loop.name, *nodes)}
         """The bodies that hang anew."""
         for outer, inner in pairwise(path):
-            hinge = self.turned[outer].hinge
-            self.hung[inner] = Hung(outer, hinge, outer.outboard.inv, outer.inboard.inv, outer.hinge_name)
+            self.hung[inner] = Hung.around(outer, self.turned[outer].hinge)
 
     def parent(self, body: Body) -> Carrier:
         """What a body hangs from in the new tree."""
@@ -72,13 +64,16 @@ class Plan:
         by_hinge = {body.hinge_name: body for body in self.mb.bodies}
         q, v, vdot = other.neutral(), np.zeros(other.nv), np.zeros(other.nv)
         for twin in other.bodies:
-            i, j = twin.q_slice, twin.v_slice
+            at, same = part_of(twin), part_of(self.mb.body(twin.name))
+            q[at.own_q] = state.q[same.own_q]
+            v[at.own_v], vdot[at.own_v] = state.v[same.own_v], state.vdot[same.own_v]
             if twin.hinge_name == self.loop.name:
-                q[i], v[j], vdot[j] = self._of_closure(state)
+                q[at.q], v[at.v], vdot[at.v] = self._of_closure(state)
                 continue
             old = by_hinge[twin.hinge_name]
-            x, rates = state.q[old.q_slice], (state.v[old.v_slice], state.vdot[old.v_slice])
-            q[i], v[j], vdot[j] = _around(self.turned.get(old), old.hinge, x, *rates)
+            was = part_of(old)
+            x, rates = state.q[was.q], (state.v[was.v], state.vdot[was.v])
+            q[at.q], v[at.v], vdot[at.v] = _around(self.turned.get(old), old.hinge, x, *rates)
         return q, v, vdot
 
     def _of_closure(self, state: State) -> tuple[Array, ...]:
@@ -97,8 +92,9 @@ class Plan:
         """Velocity and acceleration of a frame in its own axes."""
         if not isinstance(frame.carrier, Body):
             return np.zeros(6), np.zeros(6)
-        k, carry = self.mb.layout.index[frame.carrier], frame.offset.phi().T
-        return carry @ state.motion.V[k], carry @ state.alpha[k]
+        k, block = self.mb.layout.index[frame.carrier], node_block(state, frame)
+        alpha = state.node_vectors(state.alpha, np.asarray(state.vdot))[k]
+        return own_twist(state, frame), block @ alpha + node_bias(state, frame)
 
 
 def recut(mb: Multibody, loop: Closure | str, hinge: Body | str, tolerance: float = CLOSED) -> Multibody:
@@ -107,10 +103,11 @@ def recut(mb: Multibody, loop: Closure | str, hinge: Body | str, tolerance: floa
 
     The joints keep their names: the new closure has that of the hinge, the new hinge that of the closure. `hinge` is
     the name of a hinge, or the body that hangs by it. Bodies between the two ends hang the other way round, their
-    hinges turned. All bodies have the same poses and velocities and, under the same forces, the same accelerations.
-    Nodes, geometry, other loops and couplings stay; the cut hinge must have none of what only a hinge of the tree can
-    have: armature, springs, dampers, friction, limits, actuators, couplings. The loop must be closed within
-    `tolerance`, as for `report`; a keyframe in which it is open has its gap at the new closure.
+    hinges turned; flexible ones are held by the nodes that held others. All bodies have the same poses and velocities
+    and, under the same forces, the same accelerations. Nodes, geometry, other loops and couplings stay; the cut hinge
+    must have none of what only a hinge of the tree can have: armature, springs, dampers, friction, limits, actuators,
+    couplings. The loop must be closed within `tolerance`, as for `report`; a keyframe in which it is open has its gap
+    at the new closure.
 
     >>> import soacraft as sc
     >>> mb = sc.load("five_bar")
@@ -252,10 +249,7 @@ def _parents_first(plan: Plan) -> list[Body]:
 
 def _hang(plan: Plan, other: Multibody, body: Body) -> None:
     parent = plan.parent(body)
-    how = plan.hung.get(body) or Hung(parent, body.hinge, body.inboard, body.outboard, body.hinge_name)
-    under = parent.name if isinstance(parent, Body) else None
-    twin = other.add_body(body.name, under, how.hinge, body.inertia, how.inboard, how.outboard, how.name)
-    copy_fixtures(body, twin)
+    twin = add_twin(other, body, plan.hung.get(body) or Hung.as_is(body))
     if body not in plan.hung:
         copy_hinge_numbers("recut", twin, body, None)
     elif isinstance(parent, Body) and parent in plan.turned:
@@ -273,24 +267,28 @@ def _copy_rest(plan: Plan, other: Multibody) -> None:
     copy_forces(mb, other)
     copy_attachments(mb, other, renamed_dofs(plan.turned), told)
     other.remove_loop(loop.name)
-    a = _end(other, cut.parent, cut.inboard, cut.hinge_name)
-    b = _end(other, cut, cut.outboard.inv, cut.hinge_name)
+    a = _end(other, cut.parent, cut.inboard, cut.hinge_name, cut._rides)
+    b = _end(other, cut, cut.outboard.inv, cut.hinge_name, cut._held)
     other.close_loop(cut.hinge_name, a, b, cut.hinge, True, loop.attributes)
 
 
-def _end(other: Multibody, carrier: Carrier, pose: Pose, name: str) -> Frame:
-    """The frame of the new model at a pose on a body: itself, a node that is there, or a new one."""
+def _end(other: Multibody, carrier: Carrier, pose: Pose, name: str, on: ModalNode | None) -> Frame:
+    """The frame of the new model at a pose on a body: itself, a node that is there, or a new one; on a flexible body
+    one that moves with a node of it."""
     twin = other.frame(carrier.name)
     assert isinstance(twin, Carrier)
-    if pose.is_close(Pose(), SAME):
+    if on is None and pose.is_close(Pose(), SAME):
         return twin
     for node in twin.nodes:
-        if node.pose.is_close(pose, SAME):
+        if node.modal_node is on and node.pose.is_close(pose, SAME):
             return node
     taken = {node.name for node in twin.nodes}
     while name in taken:
         name += "'"
-    return twin.add_node(name, pose)
+    if on is None:
+        return twin.add_node(name, pose)
+    assert isinstance(twin, Body) and twin.modal is not None
+    return twin.add_node(name, on.pose.inv @ pose, on=next(key for key, x in twin.modal.nodes.items() if x is on))
 
 
 def _around(found: Turned | None, old: Hinge, q: Array, *rates: Array) -> tuple[Array, ...]:
