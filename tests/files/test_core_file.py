@@ -6,6 +6,7 @@ import struct
 
 import numpy as np
 import pytest
+from tests.model.modal.trees import flexible_tree
 
 import soacraft as sc
 from soacraft.errors import LoopError, ModelFileError
@@ -83,6 +84,11 @@ def test_an_expression_holds_the_parameters_as_they_are(tmp_path):
     before, after = ((tmp_path / name).read_bytes() for name in ("before", "after"))
     assert np.float64(9.0).tobytes() not in before
     assert np.float64(9.0).tobytes() in after
+
+
+def test_flexible_bodies_are_refused(tmp_path):
+    with pytest.raises(ModelFileError, match=r"body 'body0' is flexible, and the files that C\+\+ load"):
+        sc.save_core(flexible_tree((-1,), modes=(2,)), tmp_path / "bent.soacraft")
 
 
 def test_what_only_python_knows_is_refused(tmp_path):

@@ -117,12 +117,11 @@ def test_nothing_is_forgotten():
         "full_name", "graph", "carrier", "offset", "q_slice", "v_slice", "body", "inboard_frame", "outboard_frame",
         "eta",
     }  # fmt: skip
-    refused = {"modal", "modal_node"}  # a model with flexible bodies is not written
-    assert properties(sc.Body) - derived - refused == {
+    assert properties(sc.Body) - derived == {
         "name", "parent", "hinge", "hinge_name", "inertia", "inboard", "outboard", "nodes", "children", "geometries",
-        "armature", "passive", "gravity_compensation", "limits",
+        "armature", "passive", "gravity_compensation", "limits", "modal", "modal_node",
     }  # fmt: skip
-    assert properties(sc.Node) - derived - refused == {"name", "pose"}
+    assert properties(sc.Node) - derived == {"name", "pose", "modal_node"}
 
 
 def properties(kind):

@@ -13,10 +13,10 @@ from soacraft.model.modal.inertia import mass_matrix
 SLENDER = 1e-9
 
 
-def slender(elements=20, theory="euler", **directions):
+def slender(elements=20, theory="euler", thin=SLENDER, **directions):
     """Of length 1, mass 1 and E Iy = E Iz = 1, with interfaces at both ends."""
-    section = fx.Section(A=1.0, Iy=SLENDER, Iz=SLENDER, J=2 * SLENDER)
-    fe = fx.beam(1.0, section, fx.Elastic(1.0 / SLENDER, 0.3, 1.0), elements, theory, **directions)
+    section = fx.Section(A=1.0, Iy=thin, Iz=thin, J=2 * thin)
+    fe = fx.beam(1.0, section, fx.Elastic(1.0 / thin, 0.3, 1.0), elements, theory, **directions)
     fe.interface("root", at=0 * fe.nodes[-1])
     fe.interface("tip", at=fe.nodes[-1])
     return fe

@@ -31,6 +31,9 @@ def test_modal_data_come_back_to_the_last_digit(tmp_path, geometric):
     for name in ("gam", "lam", "gam2", "lam2"):
         np.testing.assert_array_equal(getattr(back.node("tip"), name), getattr(data.node("tip"), name), err_msg=name)
     assert back.node("tip").pose == data.node("tip").pose
+    eta = 0.1 * np.ones(7)
+    np.testing.assert_array_equal(back.skin.corners(eta), data.skin.corners(eta))
+    np.testing.assert_array_equal(back.skin.triangles, data.skin.triangles)
     np.testing.assert_array_equal(back.recover("strain", np.ones(7)), data.recover("strain", np.ones(7)))
 
 
@@ -51,6 +54,10 @@ def test_files_that_are_not_modal_data_are_refused(tmp_path):
         "it is missing its K": (dict(K=None), "the array 'K' is missing"),
         "another number of modes": (dict(K=np.eye(3)), r"K of modal data must have shape \(7, 7\), got shape \(3, 3\)"),
         "not finite": (dict(p=np.full((7, 3), np.nan)), "p of modal data must be finite"),
+        "no shapes of its skin": ({"skin.gam": None}, "the array 'skin.gam' is missing"),
+        "a skin of other corners": (
+            {"skin.triangles": np.array([[0, 1, 10**9]])}, "triangles of the skin of modal data must be whole numbers",
+        ),
         "no names": (dict(names=None), "is not of the format 'soacraft-modal/1'"),
         "other names": (dict(names=np.frombuffer(b'{"format": 3}', dtype=np.uint8)), "is not of the format"),
         "objects": (dict(K=np.array([{}], dtype=object)), "is damaged: an array holds object, not numbers"),
@@ -68,7 +75,7 @@ def test_files_that_are_not_modal_data_are_refused(tmp_path):
         archive.writestr("K.npy", header.getvalue())  # a terabyte by its header, nothing behind it
     with pytest.raises(ModelFileError, match="is damaged: cannot reshape"):
         fx.read(bomb)
-    for path, text in (("none.npz", "there is no such file"), ("boom.txt", "files that end in .npz")):
+    for path, text in (("none.npz", "there is no such file"), ("boom.txt", "files that end in .npz, .sid_fem, .fem")):
         with pytest.raises(ModelFileError, match=text):
             fx.read(tmp_path / path)
     with pytest.raises(ModelError, match="modal data are needed to save them, got 3"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.linalg import block_diag
+from tests.cards.page import Page
 from tests.flexible.models import held_frequencies, slender
 
 import soacraft.flexible as fx
@@ -54,6 +55,11 @@ def test_a_report_says_what_each_mode_is():
     assert "- no geometric stiffening: it was switched off" in text
     assert "- mass properties of the rigid motions and of the points agree to" in text
     np.testing.assert_allclose(table.participation[1], [0, 0.5, 0, 0, 0, 0.35], atol=1e-6)  # int 3x^2 - 2x^3, times x
+    page = Page(table._repr_html_())
+    assert "8 modes of a flexible body" in page.text
+    for name, kind, hz in table.modes:
+        assert {name, kind, f"{hz:.5g}"} <= set(page.words)
+    assert {"together", *table.notes} <= set(page.words)
     with pytest.raises(ModelError, match="modal data are needed for a report, got 'boom'"):
         fx.report("boom")
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from tests.fuzz import byte_damage, json_damage, xml_damage
-from tests.fuzz.seeds import FORMATS, seeds, weights
+from tests.fuzz import byte_damage, json_damage, text_damage, xml_damage
+from tests.fuzz.seeds import FORMATS, NUMBERS_AS, seeds, weights
 
 _YAML = (
     b"closed_loop: [[a, b]]", b"type: ['6d']", b"type: [3d, 3d]", b"name_mot: [a]", b"name_mot:", b"&a [*a]", b"*a",
@@ -40,6 +40,12 @@ def make(kind: str, seed: int, number: int) -> Case:
     chosen, other = rng.choices(seeds(kind), weights(kind), k=2)
     files, main, data = dict(chosen.beside), FORMATS[kind], chosen.data
     how = rng.random()
+    if kind in NUMBERS_AS:
+        if 0.12 < how < 0.82 and kind != "npz":
+            data = text_damage.damaged(rng, data)
+        if how > 0.78 or (kind == "npz" and how > 0.2):
+            data = byte_damage.damaged(rng, data, other.data)
+        return Case({main: data}, main)
     if how < 0.82:
         data = json_damage.damaged(rng, data) if kind == "json" else xml_damage.damaged(kind, rng, data)
     if how > 0.78:

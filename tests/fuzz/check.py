@@ -6,16 +6,18 @@ import os
 import time
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from tests.fuzz.cases import Case
 
-from soacraft import dynamics
+from soacraft import dynamics, flexible
 from soacraft.errors import ModelFileError, SoacraftError
 from soacraft.files import load, save
 from soacraft.files.native import same
 from soacraft.model import Multibody
 from soacraft.model.hinges import Free
+from soacraft.model.modal import ModalData
 
 SECONDS = 1.0
 MEGABYTES = 500.0
@@ -36,22 +38,43 @@ def check(case: Case, folder: Path, thorough: bool = False) -> tuple[str, float]
         options["root"] = Free()
     begin = time.process_time()
     try:
-        mb = load(path, **options)
+        mb = _read(path, options)
     except ModelFileError as problem:
         taken = time.process_time() - begin
         _check_message(str(problem), folder)
         outcome = "refused"
     else:
         taken = time.process_time() - begin
-        _work_with(mb)
-        if thorough:
-            _round_trip(mb, folder)
+        if isinstance(mb, Multibody):
+            _work_with(mb)
+            if thorough:
+                _round_trip(mb, folder)
+        elif isinstance(mb, ModalData):
+            _hang(mb)
         outcome = "accepted"
     if sorted(os.listdir(folder)) != before:
         raise Broken(f"files were left: {sorted(set(os.listdir(folder)) - set(before))}")
     if taken > SECONDS:
         raise Broken(f"took {taken:.1f} s to be {outcome}")
     return outcome, taken
+
+
+def _read(path: Path, options: dict[str, Any]) -> Any:
+    """A model, modal data or a matrix, by the suffix of the file."""
+    if path.suffix in (".fem", ".SID_FEM", ".npz"):
+        return flexible.read(path)
+    if path.suffix in (".op4", ".mtx"):
+        return flexible.read_matrix(path, "K" if path.suffix == ".op4" else None)
+    return load(path, **options)
+
+
+def _hang(data: ModalData) -> None:
+    """A body of these data in a tree."""
+    repr(data.import_report)
+    mb = Multibody("fuzz")
+    mb.add_body("body", None, Free(), modal=data, hinge_node=next(iter(data.nodes), None))
+    with suppress(SoacraftError):
+        dynamics.mass_matrix(mb, mb.q)
 
 
 def _check_message(text: str, folder: Path) -> None:
@@ -81,7 +104,8 @@ def _round_trip(mb: Multibody, folder: Path) -> None:
     except ModelFileError:
         return
     back = load(saved)
-    saved.unlink()
+    for made in (saved, *folder.glob("saved.*.npz")):
+        made.unlink()
     if different := same(mb, back):
         raise Broken(f"not the same after saving and loading: {different[:3]}")
 

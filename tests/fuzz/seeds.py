@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+import io
 import re
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
+import numpy as np
+from scipy.io import mmwrite
+from scipy.sparse import coo_array, tril
+from tests.files.flexible_model import station
 from tests.files.full_model import full_model
 from tests.files.sdf import everything as everything_sdf
 from tests.files.urdf.everything import EVERYTHING
+from tests.flexible.readers.files import cloud_nodes, mbdyn_text, op4_text
 
 import soacraft as sc
 from soacraft.files.native import to_json
+from soacraft.flexible.readers.sid_write import sid_text
 
 MODELS = Path(__file__).parents[1] / "data" / "models"
 MJCF_DATA = Path(__file__).parents[1] / "files" / "mjcf" / "data"
-FORMATS = {"urdf": "model.urdf", "mjcf": "model.xml", "json": "model.json", "sdf": "model.sdf"}
+#: Files of models, of modal data and of matrices, by format.
+MODELS_AS = {"urdf": "model.urdf", "mjcf": "model.xml", "json": "model.json", "sdf": "model.sdf"}
+NUMBERS_AS = {"fem": "model.fem", "sid": "model.SID_FEM", "npz": "model.npz", "op4": "model.op4", "mtx": "model.mtx"}
+FORMATS = {**MODELS_AS, **NUMBERS_AS}
 _LARGEST = 40_000
 
 
@@ -31,6 +42,8 @@ class Seed:
 @cache
 def seeds(kind: str) -> tuple[Seed, ...]:
     """The seeds of a format, in a fixed order."""
+    if kind in NUMBERS_AS:
+        return tuple(_numbers(kind))
     return tuple({"urdf": _urdf, "mjcf": _mjcf, "json": _json, "sdf": _sdf}[kind]())
 
 
@@ -75,4 +88,38 @@ def _json() -> list[Seed]:
         mb = sc.load(name)
         mb.import_report = None
         found.append(mb)
-    return [Seed(to_json(mb)) for mb in found]
+    return [Seed(to_json(mb)) for mb in found] + [Seed(to_json(station())), _with_side_file()]
+
+
+def _with_side_file() -> Seed:
+    """A model with flexible bodies, and the file of its large arrays."""
+    with TemporaryDirectory() as folder:
+        sc.save(station(modes=11, points=4), Path(folder, "model.json"))
+        files = {path.name: path.read_bytes() for path in sorted(Path(folder).iterdir())}
+    return Seed(files.pop("model.json"), files)
+
+
+def _numbers(kind: str) -> list[Seed]:
+    """Small bodies and matrices as other programs write them, and our own."""
+    rng = np.random.default_rng(1)
+    if kind in ("op4", "mtx"):
+        X = rng.standard_normal((6, 6)) * (rng.random((6, 6)) < 0.5)
+        K = X @ X.T
+        if kind == "mtx":
+            out = io.BytesIO()
+            mmwrite(out, tril(coo_array(K)), symmetry="symmetric")
+            return [Seed(out.getvalue()), Seed(b"1 1 2.0\n2 1 -1.0\n2 2 2.0\n"), Seed(b"1,1, 1,1, 2.0\n1,2,1,2, 3.0\n")]
+        ways = ({}, {"sparse": True}, {"sparse": True, "big": True}, {"digits": 9})
+        return [Seed((op4_text("K", K, **way) + op4_text("M", np.eye(6), **way)).encode()) for way in ways]
+    found = []
+    for n, geometric in ((1, False), (2, False), (2, True)):
+        data, m, r, phi, psi = cloud_nodes(rng, n, points=4, geometric=geometric)
+        if kind == "fem":
+            found.append(mbdyn_text(m, r, phi, psi, data.M, data.K, data.D).encode())
+        elif kind == "sid":
+            found.append(sid_text(data).encode())
+        else:
+            with TemporaryDirectory() as folder:
+                sc.flexible.save(data, Path(folder, "body.npz"))
+                found.append(Path(folder, "body.npz").read_bytes())
+    return [Seed(x) for x in found]

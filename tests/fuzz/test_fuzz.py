@@ -7,7 +7,7 @@ from tests.fuzz.run import Figures, fuzz, keep
 from tests.fuzz.seeds import FORMATS, seeds
 from tests.fuzz.shrink import shrink, signature
 
-SOME = {"urdf": 200, "json": 300, "mjcf": 120, "sdf": 150}
+SOME = {"urdf": 200, "json": 300, "mjcf": 120, "sdf": 150, "fem": 100, "sid": 100, "npz": 100, "op4": 100, "mtx": 100}
 MANY = 10_000
 
 

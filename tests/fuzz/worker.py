@@ -63,12 +63,12 @@ def answer(case: Case, folder: Path, thorough: bool) -> list[Any]:
     try:
         outcome, seconds = check(case, place, thorough)
         text = ""
-        if before < MEGABYTES <= peak():
-            outcome, text = "broken", f"held {peak():.0f} MB"
     except Broken as problem:
         outcome, seconds, text = "broken", 0.0, str(problem)
     except Exception as problem:
         outcome, seconds, text = "broken", 0.0, described(problem)
+    if before < MEGABYTES <= peak():  # said first: it may be why it was slow
+        outcome, text = "broken", f"held {peak():.0f} MB" + (f"; {text}" if text else "")
     return [outcome, round(seconds, 4), round(peak(), 1), text]
 
 

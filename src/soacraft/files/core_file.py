@@ -37,6 +37,12 @@ def save_core(mb: Multibody, path: str | PathLike[str], ignore_loops: bool = Fal
     refuse_loops("save_core", mb, ignore_loops)
     target = core_path(path)
     layout = mb.layout
+    if layout.flexible:
+        name = layout.bodies[layout.flexible[0]].name
+        raise ModelFileError(
+            f"{mb.name!r} cannot be saved for C++: body {name!r} is flexible, and the files that C++ loads hold rigid "
+            "bodies alone."
+        )
     model = CompiledModel.of(layout)
     if model is None:
         own = next(body for body in layout.bodies if not CompiledModel.knows(body.hinge))

@@ -18,12 +18,12 @@ import msgspec
 from soacraft.errors import ModelFileError, SoacraftError
 from soacraft.files import schema
 from soacraft.files.file_names import folder_of, is_relative, written_name
+from soacraft.files.native_modal import SideFiles
 from soacraft.files.native_read import Reader
 from soacraft.files.native_same import same
 from soacraft.files.native_write import model_of
 from soacraft.files.xml_tree import MAX_BYTES, cut, read_bytes
 from soacraft.model import Multibody
-from soacraft.model.modal.refusals import require_rigid
 
 __all__ = ["from_json", "read_native", "same", "to_json", "write_bytes", "write_native"]
 
@@ -38,7 +38,7 @@ _MOST_PARTS = 200_000
 
 
 def to_json(mb: Multibody) -> bytes:
-    """The model in the native format: one body, loop, ... on each line. O(n).
+    """The model in the native format: one body, loop, ... on each line, all arrays of modal data in it. O(n).
 
     >>> from soacraft.model import serial_chain
     >>> same(from_json(to_json(serial_chain(3))), serial_chain(3))
@@ -47,13 +47,11 @@ def to_json(mb: Multibody) -> bytes:
     return _encoded(_model(mb), mb.name)
 
 
-def _model(mb: Multibody) -> schema.Model:
-    if isinstance(mb, Multibody):
-        require_rigid(mb.layout, "the native format")
+def _model(mb: Multibody, side: SideFiles | None = None) -> schema.Model:
     if not isinstance(mb, Multibody):
         raise ModelFileError(f"a Multibody is saved, got {mb!r:.60}; a sub-graph or state is part of one.")
     with _as_json(mb.name):
-        return model_of(mb)
+        return model_of(mb, side)
 
 
 def _encoded(model: schema.Model, name: str) -> bytes:
@@ -83,8 +81,8 @@ def _lines(value: Any) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def from_json(data: bytes, file: str = "") -> Multibody:
-    """The model in bytes of the native format; `file` is named in errors.
+def from_json(data: bytes, file: str = "", folder: Path | None = None) -> Multibody:
+    """The model in bytes of the native format; `file` is named in errors, side files are looked for in `folder`.
 
     >>> from_json(b'{"format": "soacraft-model/1", "name": "empty", "gravity": [0, 0, -9.81]}')
     Multibody 'empty': 0 bodies, 0 dofs
@@ -98,7 +96,7 @@ def from_json(data: bytes, file: str = "") -> Multibody:
         _refuse_duplicates(data, file)
         model = _DECODER.decode(data)
         _refuse_parts(model, file)
-        return Reader(model, file).build()
+        return Reader(model, file, folder).build()
     except RecursionError:
         raise ModelFileError(f"{file}: is nested too deeply; no model needs that.") from None
     except UnicodeDecodeError as error:
@@ -125,6 +123,7 @@ def _refuse_parts(model: schema.Model, file: str) -> None:
     root = model.root or schema.Root()
     parts = 2 * len(model.bodies) + 2 * len(model.loops) + len(root.nodes) + len(root.geometries)
     parts += sum(len(x.nodes) + len(x.geometries) for x in model.bodies)
+    parts += sum(1 + len(x.arrays) + len(x.nodes) + len(x.notes) for x in model.modal)
     parts += len(model.keyframes) * (1 + len(model.bodies) // 4)  # a keyframe has a state for each body
     others = (model.forces, model.couplings, model.actuators, model.materials, model.records)
     if parts + sum(map(len, others)) > _MOST_PARTS:
@@ -164,14 +163,16 @@ def _refuse_duplicates(data: bytes, file: str) -> None:
 
 def read_native(path: Path) -> Multibody:
     """The model in a file of the native format; names of meshes and textures are relative to its folder."""
-    mb = from_json(read_bytes(path), str(path))
+    mb = from_json(read_bytes(path), str(path), path.parent)
     mb.mesh_folder = path.parent
     return mb
 
 
 def write_native(mb: Multibody, path: Path) -> None:
-    """Write a model to a file, whole or not at all."""
-    model = _model(mb)
+    """Write a model to a file, whole or not at all. Large arrays of modal data go to side files in its folder, which
+    are there before the model names them; their names tell their content, so none takes the place of another."""
+    side = SideFiles(path)
+    model = _model(mb, side)
     _rename_files(model, mb.mesh_folder, folder_of(path))
     _refuse_parts(model, f"cannot write {str(path)!r}")
     data = _encoded(model, mb.name)
@@ -181,7 +182,15 @@ def write_native(mb: Multibody, path: Path) -> None:
             f"cannot write {str(path)!r}: the model takes {len(data)} bytes, and files of more than {MAX_BYTES} bytes "
             "are not read."
         )
-    write_bytes(path, data)
+    made = [file for file in side.files if not file.exists()]
+    try:
+        for file, content in side.files.items():
+            write_bytes(file, content)
+        write_bytes(path, data)
+    except ModelFileError:
+        for file in made:
+            file.unlink(missing_ok=True)
+        raise
 
 
 def _rename_files(model: schema.Model, home: Path | None, folder: Path) -> None:

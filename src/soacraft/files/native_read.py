@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -12,7 +13,9 @@ import numpy as np
 
 from soacraft.errors import ModelError, ModelFileError, SoacraftError
 from soacraft.files import schema
-from soacraft.files.native_write import HINGES, ORTHONORMAL
+from soacraft.files.modal_arrays import ORTHONORMAL
+from soacraft.files.native_modal import read_modal_object, report_stiffening
+from soacraft.files.native_write import HINGES
 from soacraft.files.xml_tree import cut
 from soacraft.model import (
     Actuator,
@@ -29,8 +32,11 @@ from soacraft.model import (
     Record,
 )
 from soacraft.model import hinges as kinds
+from soacraft.model.modal import ModalData
+from soacraft.model.modal.hanging import read_hinge_node, read_modal
 from soacraft.model.states.coordinates import force_frame, read_wrench
 from soacraft.model.tree.arguments import ROOT_NAME, read_name
+from soacraft.model.tree.editing import hang
 from soacraft.model.tree.frames.frame import Carrier, Frame
 from soacraft.spatial import Array, Inertia, Pose, Wrench
 
@@ -38,10 +44,11 @@ _KINDS = {made: kind for kind, made in HINGES.items()}
 
 
 class Reader:
-    """Builds a model from its objects; `file` is named in errors."""
+    """Builds a model from its objects; `file` is named in errors, side files are looked for in `folder`."""
 
-    def __init__(self, model: schema.Model, file: str) -> None:
-        self.model, self.file = model, file
+    def __init__(self, model: schema.Model, file: str, folder: Path | None = None) -> None:
+        self.model, self.file, self.folder = model, file, folder
+        self.modal: dict[str, ModalData] = {}
 
     def fail(self, place: str, text: str) -> ModelFileError:
         """An error with the file and the place in it."""
@@ -67,6 +74,7 @@ class Reader:
             with self.at(f"$.materials[{i}]"):
                 mb.add_material(Material(x.name, x.rgba, x.texture, x.attributes))
         self._carried(mb.root, m.root or schema.Root(), "$.root")
+        self._modal()
         for i in order:
             self._body(mb, m.bodies[i], f"$.bodies[{i}]")
         mb._tree.reorder(body.name for body in m.bodies)
@@ -76,6 +84,7 @@ class Reader:
         self._ties(mb)
         self._records(mb)
         self._state(mb)
+        report_stiffening(mb, self.file)
         return mb
 
     # -- bodies ----------------------------------------------------------------------------------------------
@@ -126,7 +135,10 @@ class Reader:
         with self.at(f"{place}.inertia"):
             inertia = Inertia() if x.inertia is None else _inertia(x.inertia)
         with self.at(place):
-            body = mb.add_body(x.name, x.parent, hinge, inertia, inboard, outboard, x.hinge_name)
+            if x.modal is None and x.hinge_node is None and x.parent_node is None:
+                body = mb.add_body(x.name, x.parent, hinge, inertia, inboard, outboard, x.hinge_name)
+            else:
+                body = self._flexible(mb, x, hinge, inertia, inboard, outboard, place)
         if x.armature is not None:
             self._sized(x.armature, hinge.nv, f"{place}.armature", "dofs")
             with self.at(f"{place}.armature"):
@@ -141,6 +153,43 @@ class Reader:
             with self.at(f"{place}.limits"):
                 body.limits = self._limits(x.limits, hinge, f"{place}.limits")
         self._carried(body, x, place)
+
+    def _modal(self) -> None:
+        for i, x in enumerate(self.model.modal):
+            if x.name in self.modal:
+                raise self.fail(f"$.modal[{i}].name", f"there are modal data {x.name!r:.60} already.")
+            with self.at(f"$.modal[{i}]"):
+                self.modal[x.name] = read_modal_object(x, self.folder, f"$.modal[{i}]", self.file)
+        used = {x.modal for x in self.model.bodies}
+        for i, x in enumerate(self.model.modal):
+            if x.name not in used:
+                raise self.fail(f"$.modal[{i}].name", f"no body has the modal data {x.name!r:.60}; leave them out.")
+
+    def _flexible(
+        self, mb: Multibody, x: schema.Body, hinge: kinds.Hinge, inertia: Inertia, inboard: Pose, outboard: Pose,
+        place: str,
+    ) -> Body:  # fmt: skip
+        """A body with modes, or on a node of a flexible one. Poses are as written, so that every bit is kept."""
+        data = None
+        if x.modal is not None:
+            if x.modal not in self.modal:
+                raise self.fail(f"{place}.modal", f"there are no modal data {x.modal!r:.60} in $.modal.")
+            data = read_modal(self.modal[x.modal], x.name, inertia)
+        held = None if x.hinge_node is None else read_hinge_node(data, x.hinge_node, x.name)
+        on: Frame = mb._tree.frame(x.parent)
+        assert isinstance(on, Carrier)
+        rides = None
+        if x.parent_node is None:
+            on = mb._tree.attachment(on)
+        elif not isinstance(on, Body) or on.modal is None:
+            raise self.fail(f"{place}.parent_node", f"body {x.parent!r:.60} is rigid and has no modal data.")
+        else:
+            rides = on.modal.node(x.parent_node)
+        name = mb._tree.body_name(x.name)
+        hinge_name = mb._tree.hinge_name(name if x.hinge_name is None else x.hinge_name)
+        return hang(
+            mb, on.carrier, name, hinge, hinge_name, inertia, inboard, outboard, data=data, rides=rides, held=held
+        )
 
     def _hinge(self, x: schema.Hinge, place: str) -> kinds.Hinge:
         with self.at(place):
@@ -188,7 +237,10 @@ class Reader:
         for i, node in enumerate(x.nodes):
             pose = self._pose(node.pose, f"{place}.nodes[{i}].pose")
             with self.at(f"{place}.nodes[{i}]"):
-                carrier.add_node(node.name, pose)
+                if node.on is None:
+                    carrier.add_node(node.name, pose)
+                else:
+                    carrier.add_node(node.name, on=node.on).pose = pose
         taken = {shape.name for shape in x.geometries}
         free = (name for k in count() if (name := f"geometry{k}") not in taken)
         for i, shape in enumerate(x.geometries):
@@ -273,15 +325,19 @@ class Reader:
 
     def _hinge_state(self, x: schema.Body, body: Body, i: int) -> tuple[Array, Array, Array]:
         place, hinge = f"$.bodies[{i}]", body.hinge
-        self._sized(x.q, hinge.nq, f"{place}.q", "coordinates")
-        self._sized(x.v, hinge.nv, f"{place}.v", "dofs")
-        self._sized(x.vdot, hinge.nv, f"{place}.vdot", "dofs")
-        q = np.asarray(hinge.neutral(), dtype=np.float64) if x.q is None else np.array(x.q)
+        modes = len(body._own)
+        of = "" if not modes else f", {modes} of them of modes"
+        self._sized(x.q, hinge.nq + modes, f"{place}.q", f"coordinates{of}")
+        self._sized(x.v, hinge.nv + modes, f"{place}.v", f"dofs{of}")
+        self._sized(x.vdot, hinge.nv + modes, f"{place}.vdot", f"dofs{of}")
+        neutral = np.concatenate([np.asarray(hinge.neutral(), dtype=np.float64), np.zeros(modes)])
+        q = neutral if x.q is None else np.array(x.q)
+        own = q[: hinge.nq]
         with self.at(f"{place}.q"):
-            unit = kinds.normalize_of(hinge, q, f"q of hinge {body.hinge_name!r}")
-        if np.abs(unit - q).max(initial=0.0) > ORTHONORMAL:
-            q = unit
-        v, vdot = (np.zeros(hinge.nv) if y is None else np.array(y) for y in (x.v, x.vdot))
+            unit = kinds.normalize_of(hinge, own, f"q of hinge {body.hinge_name!r}")
+        if np.abs(unit - own).max(initial=0.0) > ORTHONORMAL:
+            q = np.concatenate([unit, q[hinge.nq :]])
+        v, vdot = (np.zeros(hinge.nv + modes) if y is None else np.array(y) for y in (x.v, x.vdot))
         return q, v, vdot
 
 

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from soacraft.files.file_names import whole_name
+from soacraft.files.modal_arrays import parts_of
+from soacraft.files.native_modal import first_users, kept_report, node_name, own_state
 from soacraft.model import Multibody
 from soacraft.model.hinges import Hinge
 from soacraft.model.tree.frames.frame import Body, Carrier, Frame
@@ -48,14 +50,26 @@ def _facts(mb: Multibody, home: Path | None = None) -> Iterator[Fact]:
     yield "order of the bodies", list(mb._tree.bodies)
     yield "bodies", [body.name for body in mb.bodies]
     yield from _carried(mb.root, "the inertial frame", home)
+    users = first_users(mb._tree.bodies.values())
+    for body in users.values():
+        yield from _modal(body)
     for body in mb.bodies:
         yield from _body(mb, body, f"body {body.name!r}")
+        yield f"body {body.name!r}: modal data of", None if body.modal is None else users[id(body.modal)].name
         yield from _carried(body, f"body {body.name!r}", home)
     yield "forces", [(frame, wrench) for frame, wrench in mb.acting_forces.items()]
     for kind in ("loops", "couplings", "tendons", "springs", "bushings", "actuators", "keyframes", "records"):
         yield kind, list(getattr(mb, kind))
     yield "materials", [replace(x, texture=whole_name(x.texture, home)) for x in mb.materials]
-    yield "import report", None if mb.import_report is None else list(mb.import_report.entries)
+    report = kept_report(mb.import_report)
+    yield "import report", None if report is None else list(report.entries)
+
+
+def _modal(body: Body) -> Iterator[Fact]:
+    assert body.modal is not None
+    arrays, texts = parts_of(body.modal)
+    for name, x in {**arrays, **texts}.items():
+        yield f"modal data of {body.name!r}: {name}", x
 
 
 def _body(mb: Multibody, body: Body, what: str) -> Iterator[Fact]:
@@ -65,14 +79,16 @@ def _body(mb: Multibody, body: Body, what: str) -> Iterator[Fact]:
     ):  # fmt: skip
         yield f"{what}: {name}", getattr(body, name)
     yield f"{what}: parent", body.parent.name
-    yield f"{what}: q", mb.q[body.q_slice]
-    yield f"{what}: v", mb.v[body.v_slice]
-    yield f"{what}: vdot", mb.vdot[body.v_slice]
+    yield f"{what}: hinge node", node_name(body._held, body.modal)
+    yield f"{what}: node of the parent", node_name(body._rides, getattr(body.parent, "modal", None))
+    for name, x in zip(("q", "v", "vdot"), own_state(mb, body), strict=True):
+        yield f"{what}: {name}", x
 
 
 def _carried(carrier: Carrier, what: str, home: Path | None) -> Iterator[Fact]:
     yield f"{what}: children", [child.name for child in carrier.children]
-    yield f"{what}: nodes", [(node.name, node.pose) for node in carrier.nodes]
+    data = getattr(carrier, "modal", None)
+    yield f"{what}: nodes", [(node.name, node.pose, node_name(node.modal_node, data)) for node in carrier.nodes]
     yield f"{what}: geometries", [replace(x, mesh=whole_name(x.mesh, home)) for x in carrier.geometries]
 
 

@@ -9,12 +9,13 @@ import numpy as np
 
 from soacraft.errors import ModelFileError
 from soacraft.files import schema
+from soacraft.files.modal_arrays import ORTHONORMAL
+from soacraft.files.native_modal import SideFiles, first_users, kept_report, modal_of, node_name, own_state
 from soacraft.model import Body, Bushing, Closure, Curve, Entry, Frame, Multibody
 from soacraft.model import hinges as kinds
+from soacraft.model.modal import ModalData
 from soacraft.model.tree.frames.frame import Carrier
 from soacraft.spatial import Array, Inertia, Pose, Wrench
-
-ORTHONORMAL = 1e-12
 
 #: The classes of hinges the format knows, with their objects.
 _KNOWN: tuple[type[kinds.Hinge], ...] = (*kinds.HINGES, *kinds.UNCOMPILED)
@@ -23,15 +24,18 @@ HINGES: dict[type[kinds.Hinge], type[schema.Hinge]] = {kind: getattr(schema, kin
 _NO_BOUND = {"lower": -np.inf, "upper": np.inf, "velocity": np.inf, "effort": np.inf}
 
 
-def model_of(mb: Multibody) -> schema.Model:
-    """The whole model; what cannot be said in the format is refused by name."""
+def model_of(mb: Multibody, side: SideFiles | None = None) -> schema.Model:
+    """The whole model; what cannot be said in the format is refused by name. Large arrays go to the side files."""
     number = {name: i for i, name in enumerate(mb._tree.bodies)}
+    users = first_users(mb._tree.bodies.values())
+    report = kept_report(mb.import_report)
     return schema.Model(
         format=schema.FORMAT,
         name=mb.name,
         gravity=_numbers(mb.gravity),
         root=_root(mb, number),
-        bodies=tuple(_body(mb, body, number) for body in mb._tree.bodies.values()),
+        modal=tuple(modal_of(body.name, body.modal, side) for body in users.values() if body.modal is not None),
+        bodies=tuple(_body(mb, body, number, users) for body in mb._tree.bodies.values()),
         forces=tuple(_force(frame, wrench) for frame, wrench in mb.acting_forces.items()),
         loops=tuple(_loop(loop) for loop in mb.loops),
         couplings=tuple(
@@ -55,7 +59,7 @@ def model_of(mb: Multibody) -> schema.Model:
         ),
         materials=tuple(schema.Material(x.name, x.rgba, x.texture, dict(x.attributes)) for x in mb.materials),
         records=tuple(schema.Record(x.kind, x.name, dict(x.attributes)) for x in mb.records),
-        import_report=None if mb.import_report is None else tuple(map(_entry, mb.import_report.entries)),
+        import_report=None if report is None else tuple(map(_entry, report.entries)),
     )
 
 
@@ -64,15 +68,18 @@ def _root(mb: Multibody, number: dict[str, int]) -> schema.Root | None:
     return None if root == schema.Root() else root
 
 
-def _body(mb: Multibody, body: Body, number: dict[str, int]) -> schema.Body:
+def _body(mb: Multibody, body: Body, number: dict[str, int], users: dict[int, Body]) -> schema.Body:
     what = f"body {body.name!r}"
-    q, v, vdot = (x[s] for x, s in ((mb.q, body.q_slice), (mb.v, body.v_slice), (mb.vdot, body.v_slice)))
+    q, v, vdot = own_state(mb, body)
     return schema.Body(
         name=body.name,
         parent=body.parent.name,
         hinge=hinge_of(body.hinge, f"hinge {body.hinge_name!r}"),
         hinge_name=None if body.hinge_name == body.name else body.hinge_name,
-        inertia=_inertia(body.inertia),
+        inertia=_inertia(body.inertia) if body.modal is None else None,
+        modal=None if body.modal is None else users[id(body.modal)].name,
+        hinge_node=node_name(body._held, body.modal),
+        parent_node=node_name(body._rides, _modal_of_carrier(body.parent)),
         inboard=_pose(body.inboard, f"inboard of {what}"),
         outboard=_pose(body.outboard, f"outboard of {what}"),
         armature=_unless_zero(body.armature),
@@ -82,7 +89,7 @@ def _body(mb: Multibody, body: Body, number: dict[str, int]) -> schema.Body:
         nodes=_nodes(body),
         geometries=_geometries(body),
         children=_children(body, number),
-        q=None if _same_bits(q, body.hinge.neutral()) else _numbers(q),
+        q=None if _same_bits(q, np.concatenate([body.hinge.neutral(), np.zeros(len(body._own))])) else _numbers(q),
         v=_unless_zero(v),
         vdot=_unless_zero(vdot),
     )
@@ -148,7 +155,15 @@ def _pose(pose: Pose, what: str) -> schema.Pose | None:
 
 
 def _nodes(carrier: Carrier) -> tuple[schema.Node, ...]:
-    return tuple(schema.Node(x.name, _pose(x.pose, f"the pose of node {x.full_name!r}")) for x in carrier.nodes)
+    data = _modal_of_carrier(carrier)
+    return tuple(
+        schema.Node(x.name, _pose(x.pose, f"the pose of node {x.full_name!r}"), node_name(x.modal_node, data))
+        for x in carrier.nodes
+    )
+
+
+def _modal_of_carrier(carrier: Carrier) -> ModalData | None:
+    return carrier.modal if isinstance(carrier, Body) else None
 
 
 def _geometries(carrier: Carrier) -> tuple[schema.Geometry, ...]:

@@ -12,14 +12,18 @@ from soacraft.model import ImportReport, Multibody
 
 
 def refuse_modes(mb: Multibody, file: str) -> None:
-    """Raise for a model with flexible bodies, which no format holds yet."""
+    """Raise for a model with flexible bodies, which only soacraft's own format holds."""
     flexible = next((body.name for body in mb.bodies if body.modal is not None), None)
     if flexible is not None:
-        raise ModelFileError(f"cannot write {file}: body {flexible!r} is flexible, and no format holds its modes.")
+        raise ModelFileError(
+            f"cannot write {file}: body {flexible!r} is flexible, and URDF, MJCF and SDF hold no modes; save it as "
+            ".json, soacraft's own format."
+        )
 
 
 def save(mb: Multibody, path: str | PathLike[str]) -> ImportReport:
-    """Write a model to a file: `.json`, soacraft's own format, holds all of it, state included, bit for bit.
+    """Write a model to a file: `.json`, soacraft's own format, holds all of it, state included, bit for bit; large
+    arrays of flexible bodies are in `.npz` files next to it, which belong to the model.
 
     `.urdf` holds what URDF can say; the report that is returned lists what it cannot. The file is written whole or not
     at all. Names of meshes and textures that are relative to `mb.mesh_folder` are written relative to the new file.
@@ -34,12 +38,12 @@ def save(mb: Multibody, path: str | PathLike[str]) -> ImportReport:
     if not isinstance(mb, Multibody):
         raise ModelFileError(f"a Multibody is saved, got {mb!r:.60}; a sub-graph or a state is part of one.")
     target = _path(path)
-    refuse_modes(mb, str(target))
     if target.suffix.lower() == ".json":
         from soacraft.files.native import write_native
 
         write_native(mb, target)
         return ImportReport()
+    refuse_modes(mb, str(target))
     if target.suffix.lower() == ".urdf":
         from soacraft.files.urdf.write import write_urdf
 

@@ -145,10 +145,11 @@ class Inertia(Object):
 
 
 class Node(Object):
-    """A frame fixed on a body."""
+    """A frame fixed on a body; `on` is the node of its modal data that it moves with, `pose` that of no deformation."""
 
     name: str
     pose: Pose | None = None
+    on: str | None = None
 
 
 class Geometry(Object):
@@ -186,11 +187,41 @@ class Passive(Object):
     rest: Numbers | None = None
 
 
+class Array(Object):
+    """Numbers of an array of any shape, the last index first to change."""
+
+    shape: tuple[int, ...]
+    values: Numbers
+
+
+class Modal(Object):
+    """The modes of flexible bodies, by the name of the first body that has them.
+
+    `arrays` are those of `soacraft.model.modal.ModalData` by name: mass, first, second, p, N, Q, M, K, D, S, T, points,
+    shapes; node0.R, .l, .gam, .lam, .gam2, .lam2 of the first of `nodes` and so on; fe.R, ... of all `fe_nodes`;
+    recovery0 of the first of `recovery`. Those that are not here are in `file`, an .npz file in the folder of the model
+    with this SHA-256.
+    """
+
+    name: str
+    arrays: dict[str, Array] = {}
+    file: str | None = None
+    sha256: str | None = None
+    modes: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    nodes: tuple[str, ...] = ()
+    fe_nodes: tuple[str, ...] = ()
+    recovery: tuple[str, ...] = ()
+
+
 class Body(Object):
-    """A body and the hinge that hangs it on its parent, with the state of that hinge.
+    """A body and the hinge that hangs it on its parent, with the state of that hinge, and of the modes after it.
 
     `hinge_name` is the body's name if left out, `q` the neutral coordinates, `v` and `vdot` zero. `children` is there
-    where the bodies on it were attached in another order than that of the file.
+    where the bodies on it were attached in another order than that of the file. A flexible body has the name of its
+    `modal` data instead of an inertia; `hinge_node` is the node of them that its hinge holds. `parent_node` is the node
+    of a flexible parent's modal data that the hinge is on. Poses are those of no deformation.
     """
 
     name: str
@@ -198,6 +229,9 @@ class Body(Object):
     hinge: AnyHinge
     hinge_name: str | None = None
     inertia: Inertia | None = None
+    modal: str | None = None
+    hinge_node: str | None = None
+    parent_node: str | None = None
     inboard: Pose | None = None
     outboard: Pose | None = None
     armature: Numbers | None = None
@@ -352,6 +386,7 @@ class Model(Object):
     name: str
     gravity: Vector
     root: Root | None = None
+    modal: tuple[Modal, ...] = ()
     bodies: tuple[Body, ...] = ()
     forces: tuple[Force, ...] = ()
     loops: tuple[Loop, ...] = ()

@@ -9,8 +9,8 @@ from soacraft.flexible.functions import shapes
 from soacraft.flexible.given import matrices
 from soacraft.flexible.interfaces import Interface
 from soacraft.flexible.materials import Elastic
-from soacraft.flexible.matrix_files import read_matrix
 from soacraft.flexible.pieces import substructure
+from soacraft.flexible.readers.matrices import read_matrix
 from soacraft.flexible.reduction import reduce
 from soacraft.flexible.reference import rereference
 from soacraft.flexible.reports import Report, report

@@ -1,36 +1,34 @@
-"""`save` and `read`: modal data as an `.npz` file of plain arrays.
-
-Nothing in a file is run: members are read as arrays of numbers whose sizes are checked against their headers before
-anything is allocated, and names are JSON text. What is read is checked as any other modal data.
-"""
+"""`save` and `read`: modal data as an `.npz` file of plain arrays, and in the files of other programs."""
 
 from __future__ import annotations
 
-import io
 import json
-import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.lib import format as npy
 
 from soacraft.arguments import read_path
 from soacraft.errors import ModelError, ModelFileError
-from soacraft.model.modal import ModalData, ModalNode
+from soacraft.files.modal_arrays import LARGEST, MEMBERS, TEXTS, data_of, from_npz, parts_of, to_npz
+from soacraft.files.native import write_bytes
+from soacraft.files.xml_tree import read_bytes
+from soacraft.flexible.readers.mbdyn import read_mbdyn
+from soacraft.flexible.readers.sid import read_sid
+from soacraft.flexible.readers.sid_write import sid_text
+from soacraft.flexible.readers.text import NO_STIFFENING
+from soacraft.model import Entry, ImportReport
+from soacraft.model.modal import ModalData
 from soacraft.spatial.checks import Array
-from soacraft.spatial.pose import Pose
 
 FORMAT = "soacraft-modal/1"
-#: Bytes of numbers that a file may hold.
-LARGEST = 2**30
-MEMBERS = 20_000
-_ARRAYS = ("mass", "first", "second", "p", "N", "Q", "M", "K", "D", "S", "T", "points", "shapes")
-_NODE = ("R", "l", "gam", "lam", "gam2", "lam2")
+WRITTEN = (".npz", ".sid_fem")
 
 
 def save(data: ModalData, path: Any) -> None:
-    """Write modal data to an `.npz` file, which `read` gives back to the last digit.
+    """Write modal data to an `.npz` file, which `read` gives back to the last digit, or to a `.SID_FEM` text file, of
+    which other programs read the moments and nodes. It is written whole or not at all.
 
     >>> import tempfile
     >>> import soacraft.flexible as fx
@@ -43,97 +41,53 @@ def save(data: ModalData, path: Any) -> None:
     """
     if not isinstance(data, ModalData):
         raise ModelError(f"modal data are needed to save them, got {data!r:.60}.")
-    file = _npz(path)
-    arrays = {name: np.asarray(getattr(data, name)) for name in _ARRAYS if getattr(data, name) is not None}
-    for k, node in enumerate(data.nodes.values()):
-        parts = (node.pose.rotation, node.pose.translation, node.gam, node.lam, node.gam2, node.lam2)
-        arrays |= {f"node{k}.{name}": x for name, x in zip(_NODE, parts, strict=True) if x is not None}
-    arrays |= {f"recovery{k}": x for k, x in enumerate(data.recovery.values())}
-    names = {
-        "format": FORMAT, "modes": data.modes, "kinds": data.kinds, "notes": data.notes, "nodes": list(data.nodes),
-        "recovery": list(data.recovery),
-    }  # fmt: skip
-    arrays["names"] = np.frombuffer(json.dumps(names).encode(), dtype=np.uint8)
-    try:
-        with file.open("wb") as out:
-            np.savez(out, allow_pickle=False, **arrays)
-    except OSError as problem:
-        raise ModelFileError(f"{file}: cannot be written: {problem.strerror}.") from None
+    file = _file(path, WRITTEN)
+    if file.suffix.lower() == ".sid_fem":
+        write_bytes(file, sid_text(data).encode("ascii"))
+        return
+    arrays, texts = parts_of(data)
+    names = json.dumps({"format": FORMAT} | texts).encode()
+    write_bytes(file, to_npz(arrays | {"names": np.frombuffer(names, dtype=np.uint8)}))
 
 
 def read(path: Any) -> ModalData:
-    """Modal data from an `.npz` file that `save` wrote."""
-    file = _npz(path)
-    arrays = _members(file)
-    names = _names(file, arrays)
-    nodes = {}
+    """Modal data from a file: an `.npz` file that `save` wrote, a modal file of MBDyn (`.fem`), or standard input data
+    (`.SID_FEM`). `data.import_report` says what became of every part of the file, and when it has no geometric
+    stiffening. Nodes of the other programs are called "fe:17" by their numbers.
+    """
+    file = _file(path, (*WRITTEN, ".fem"))
+    suffix = file.suffix.lower()
+    if suffix == ".fem":
+        return read_mbdyn(file)
+    if suffix == ".sid_fem":
+        return read_sid(file)
+    arrays = from_npz(read_bytes(file, LARGEST), str(file))
+    texts = _texts(file, arrays.pop("names", None))
     try:
-        for k, name in enumerate(names["nodes"]):
-            R, l, gam, lam = (_needed(arrays, f"node{k}.{x}") for x in _NODE[:4])
-            nodes[name] = ModalNode(Pose(R, l), gam, lam, *(arrays.get(f"node{k}.{x}") for x in _NODE[4:]))
-        recovery = {name: _needed(arrays, f"recovery{k}") for k, name in enumerate(names["recovery"])}
-        given: dict[str, Any] = {name: _needed(arrays, name) for name in _ARRAYS[:8]}
-        given |= {name: arrays[name] for name in _ARRAYS[8:] if name in arrays}
-        given |= {name: tuple(names[name]) for name in ("modes", "kinds", "notes")}
-        return ModalData(**given, nodes=nodes, recovery=recovery)
+        data = data_of(arrays, texts)
     except ModelError as problem:
         raise ModelFileError(f"{file}: {problem}") from None
+    lines = [] if data.geometric else [Entry(str(file), 0, "S", "", "", "ignored", NO_STIFFENING, False)]
+    used = [Entry(str(file), 0, name, "", "", "used", "", False) for name in arrays]
+    return replace(data, import_report=ImportReport([*used, *lines]))
 
 
-def _npz(path: Any) -> Path:
+def _file(path: Any, suffixes: tuple[str, ...]) -> Path:
     file = read_path(path, "a file of modal data")
-    if file.suffix != ".npz":
-        raise ModelFileError(f"{file}: modal data are kept in files that end in .npz.")
+    if file.suffix.lower() not in suffixes:
+        raise ModelFileError(f"{file}: modal data are in files that end in {', '.join(suffixes)}.")
     return file
 
 
-def _needed(arrays: dict[str, Array], name: str) -> Array:
-    if name not in arrays:
-        raise ModelError(f"the array {name!r} is missing.")
-    return arrays[name]
-
-
-def _members(file: Path) -> dict[str, Array]:
-    try:
-        with zipfile.ZipFile(file) as archive:
-            infos = archive.infolist()
-            total = sum(x.file_size for x in infos)
-            if total > LARGEST or len(infos) > MEMBERS:
-                raise ModelFileError(f"{file}: {total} bytes in {len(infos)} arrays are more than modal data may have.")
-            return {x.filename.removesuffix(".npy"): _array(archive.read(x)) for x in infos}
-    except FileNotFoundError:
-        raise ModelFileError(f"{file}: there is no such file.") from None
-    except ModelFileError:
-        raise
-    except OSError as problem:
-        raise ModelFileError(f"{file}: cannot be read: {problem.strerror or problem}.") from None
-    except Exception as problem:  # zipfile and numpy have many ways to say that a file is damaged
-        raise ModelFileError(f"{file}: is damaged: {str(problem) or type(problem).__name__:.120}.") from None
-
-
-def _array(content: bytes) -> Array:
-    """A member; its header says no more than its bytes hold."""
-    stream = io.BytesIO(content)
-    version = npy.read_magic(stream)
-    read_header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
-    shape, fortran, dtype = read_header(stream)
-    rest = content[stream.tell() :]
-    if dtype.kind not in "fiu" or any(n < 0 for n in shape):
-        raise ValueError(f"an array holds {dtype}, not numbers")
-    flat = np.frombuffer(rest, dtype=dtype)
-    return np.array(flat.reshape(shape, order="F" if fortran else "C"))
-
-
-def _names(file: Path, arrays: dict[str, Array]) -> dict[str, list[str]]:
-    text = arrays.pop("names", None)
+def _texts(file: Path, text: Array | None) -> dict[str, list[str]]:
     try:
         names = json.loads(np.asarray(text, dtype=np.uint8).tobytes()) if text is not None else None
     except (ValueError, TypeError, RecursionError):
         names = None
     if not isinstance(names, dict) or names.get("format") != FORMAT:
         raise ModelFileError(f"{file}: is not of the format {FORMAT!r}; write it with fx.save.")
-    for name in ("modes", "kinds", "notes", "nodes", "recovery"):
-        listed = names.get(name)
+    for name in TEXTS:
+        listed = names.setdefault(name, []) if name == "fe_nodes" else names.get(name)
         if not isinstance(listed, list) or not all(isinstance(x, str) for x in listed) or len(listed) > MEMBERS:
             raise ModelFileError(f"{file}: {name!r} must be a list of texts.")
     return names

@@ -68,6 +68,7 @@ class Partition:
     def __init__(self, fe: FEModel, chosen: list[Interface]) -> None:
         self.fe, self.chosen = fe, chosen
         self._made: dict[bytes, tuple[Sparse, Sparse, Factor]] = {}
+        self.static: Array | None = None  # the static modes, once they are made
         self.T, self.free = coordinates(fe, chosen)
         self.K = as_sparse(self.T.T @ fe.K @ self.T)
         self.M = as_sparse(self.T.T @ fe.M @ self.T)
@@ -130,12 +131,14 @@ class Partition:
 def static_modes(part: Partition) -> Basis:
     """Of all interfaces but the first, which is held: unit motion of one dof, the others held."""
     inside, others = part.inside, part.others
-    X = np.zeros((part.size, len(others)))
-    if len(others) and len(inside):
-        _, _, factor = part.blocks(inside)
-        X[inside] = -factor.solve(part.K[inside][:, others].toarray())
-    X[others] = np.eye(len(others))
-    return Basis(X, [f"static {part.label(int(b))}" for b in others])
+    if part.static is None:
+        X = np.zeros((part.size, len(others)))
+        if len(others) and len(inside):
+            _, _, factor = part.blocks(inside)
+            X[inside] = -factor.solve(part.K[inside][:, others].toarray())
+        X[others] = np.eye(len(others))
+        part.static = X
+    return Basis(part.static, [f"static {part.label(int(b))}" for b in others])
 
 
 def static_answer(part: Partition, loads: Array) -> Array:

@@ -37,7 +37,8 @@ THEORIES = ("timoshenko", "euler")
 
 @dataclass(frozen=True, eq=False)
 class BeamElement:
-    """One element: its nodes, length, axes R (columns e1, e2, e3 in those of the model), section, material, theory."""
+    """One element: its nodes, length, axes R (columns e1, e2, e3 in those of the model), section, material, theory, and
+    the section as it was given."""
 
     nodes: tuple[int, int]
     length: float
@@ -45,6 +46,7 @@ class BeamElement:
     section: Section
     material: Elastic
     theory: str
+    shape: Shape
 
     @property
     def C(self) -> Array:
@@ -126,7 +128,8 @@ def element(
     if size < 1e-6:
         raise ModelError(f"up of {name} is along the beam; give a direction across it.")
     e3 = e3 / size
-    return BeamElement((i, j), length, np.column_stack([e1, np.cross(e3, e1), e3]), numbers(section), material, theory)
+    R = np.column_stack([e1, np.cross(e3, e1), e3])
+    return BeamElement((i, j), length, R, numbers(section), material, theory, section)
 
 
 def assemble(nodes: Array, elements: Sequence[BeamElement], names: Mapping[str, int] | None = None) -> FEModel:

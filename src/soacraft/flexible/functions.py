@@ -23,7 +23,8 @@ from soacraft.flexible.materials import Elastic
 from soacraft.flexible.moments import field_moments
 from soacraft.flexible.second import off_axis, symmetric_cross
 from soacraft.flexible.sections import Shape, numbers
-from soacraft.model.modal import ModalData, ModalNode
+from soacraft.flexible.skins import Ring, joined
+from soacraft.model.modal import ModalData, ModalNode, ModalSkin
 from soacraft.spatial.checks import Array, finite, number_text
 from soacraft.spatial.pose import Pose
 from soacraft.spatial.rotations import skew
@@ -77,10 +78,12 @@ def shapes(
     masses = np.repeat(weights * material.rho * s.A / 4.0, 4)
     moments = field_moments(places.reshape(-1, 3), as_sparse(diags_array(masses)), phi.reshape(-1, 3, len(names)))
     second: dict[str, Any] = {}
+    seen = [len(x), *range(1, len(x), 4), len(x) + 1]  # stations of the skin: the root, some points between, the tip
+    along: Array | None = None
     gam2, lam2 = [None, None], [None, None]
     if geometric:
         lam, phi2 = _second(x, l, count, theta, Gamma, kappa)
-        gam2, lam2 = [phi2[-2], phi2[-1]], [lam[-2], lam[-1]]
+        gam2, lam2, along = [phi2[-2], phi2[-1]], [lam[-2], lam[-1]], phi2[seen]
         here = np.stack([phi2[at] + off_axis(theta[at], lam[at], d) for d in offsets], axis=1).reshape(-1, 3, *K.shape)
         second["S"] = np.einsum("k,kaij->ija", masses, here)
         second["T"] = np.einsum("k,kb,kaij->ijba", masses, places.reshape(-1, 3), here, optimize=True)
@@ -89,6 +92,9 @@ def shapes(
         for name, place, k in (("root", 0.0, -2), ("tip", l, -1))
     }
     K = 0.5 * (K + K.T)
+    rings = [Ring(k, np.eye(3), section) for k in range(len(seen))]
+    stations = np.concatenate([x, [0.0, l]])[seen, None] * E1
+    skin = ModalSkin(at=stations, gam=u[seen], lam=theta[seen], gam2=along, **joined([(rings, (True, True))]))
     return ModalData(
         **moments,
         **second,
@@ -98,6 +104,7 @@ def shapes(
         kinds=tuple(names),
         points=x[:, None] * E1,
         shapes=u[at].copy(),
+        skin=skin,
         notes=("modes are functions that were given",)
         + (() if geometric else ("no geometric stiffening: it was switched off",)),
     )

@@ -85,7 +85,7 @@ def _field(M: Sparse, nodes: Array, dofs: int) -> tuple[Array, Sparse, Sparse]:
                         "between them is not known. Give lumped masses, or a consistent mass of translations alone."
                     )
                 continue
-            for d, m in _lump(block, i):
+            for d, m in lump(block, i):
                 places.append(nodes[i] + d)
                 masses.append(m)
                 rows.append((i, np.hstack([np.eye(3), -skew(d)])))
@@ -97,7 +97,7 @@ def _field(M: Sparse, nodes: Array, dofs: int) -> tuple[Array, Sparse, Sparse]:
     return np.array(places), as_sparse(diags_array(np.array(masses))), field
 
 
-def _lump(block: Array, node: int) -> list[tuple[Array, float]]:
+def lump(block: Array, node: int) -> list[tuple[Array, float]]:
     """Points (place relative to the node, mass) of a lumped 6 x 6 mass [[m I, -m c~], [m c~, J]]."""
     m = float(np.trace(block[:3, :3])) / 3.0
     if m <= 0.0:

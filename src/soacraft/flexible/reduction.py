@@ -23,15 +23,20 @@ from soacraft.flexible.damping import modal_damping
 from soacraft.flexible.fe import FEModel, read_node, times
 from soacraft.flexible.interfaces import Interface, find_interface
 from soacraft.flexible.moments import field_moments, rigid_mass, shapes_at_points
+from soacraft.flexible.recovery import recovered
 from soacraft.flexible.second import SecondOrder, second_order
+from soacraft.flexible.skins import skin_of
 from soacraft.flexible.unit_loads import unit_loads
 from soacraft.model.modal import ModalData, ModalNode
+from soacraft.progress import Bar
 from soacraft.spatial.checks import Array
 from soacraft.spatial.pose import Pose
 
 METHODS = ("craig_bampton", "fixed", "free", "guyan", "rubin")
 #: Mass properties of the rigid motions of an FE model and of its points agree to this part of them.
 SAME_MASS = 1e-6
+#: Numbers that FE nodes may take which nobody named.
+KEPT = 2_000_000
 #: A rigid motion costs at most this part of the stiffness of the dofs it moves.
 UNSTRAINED = 1e-8
 
@@ -48,6 +53,7 @@ def reduce(
     geometric: bool | None = None,
     orthonormal: bool = False,
     nodes: Iterable[int] = (),
+    progress: bool = False,
 ) -> ModalData:
     """The modes of a flexible body from its FE model. The body frame is that of the FE model, and moves with the first
     interface (with the mean motion for "free" and "rubin").
@@ -63,9 +69,10 @@ def reduce(
     are combined so that M = I and K is diagonal. `damping` is the damping ratio of the body's own vibrations, one for
     all or one for each. `geometric` adds the second-order displacement of beams, from which geometric stiffening comes;
     it is left out where the model has none to give, unless True is asked. `nodes` are FE nodes with turns that the body
-    keeps, as "fe:17".
+    has from the start, as "fe:17"; the others it has where they are asked for, `body.add_node("sensor", on="fe:17")`.
 
-    Cost: one sparse factor, a solve for each static mode, some tens of solves for the normal modes.
+    `progress` shows a bar once it takes over a second. Cost: one sparse factor, a solve for each static mode, some tens
+    of solves for the normal modes.
 
     >>> import soacraft.flexible as fx
     >>> fe = fx.beam(2.0, fx.Tube(0.05, 0.002), fx.Elastic(70e9, 0.33, 2700.0), elements=8)
@@ -83,34 +90,44 @@ def reduce(
         )
     if method not in METHODS:
         raise ModelError(f"there is no method {method!r:.40} of reduction{near(str(method), METHODS)}")
-    part = Partition(fe, chosen)
-    notes = [*fe.notes, *_checked(fe)]
-    basis = _basis(part, method, read_wanted(method, modes, below), residual)
-    if not basis.kinds:
-        raise ModelError(f"method {method!r} gives no modes here; ask for some, or for a second interface.")
-    X = times(part.T, basis.X)
-    K, kinds = _symmetric(basis.X.T @ times(part.K, basis.X)), tuple(basis.kinds)
-    moments = field_moments(fe.points, fe.masses, shapes_at_points(fe, X))
-    if orthonormal:
-        turn, kinds = _diagonal(K, moments["M"])
-        X, K = X @ turn, _symmetric(turn.T @ K @ turn)
+    with Bar(f"reducing {fe.size} dofs", 0, 10, progress) as bar:
+        part = Partition(fe, chosen)
+        notes = [*fe.notes, *_checked(fe)]
+        bar.at(1)
+        basis = _basis(part, method, read_wanted(method, modes, below), residual)
+        if not basis.kinds:
+            raise ModelError(f"method {method!r} gives no modes here; ask for some, or for a second interface.")
+        bar.at(5)
+        X = times(part.T, basis.X)
+        K, kinds = _symmetric(basis.X.T @ times(part.K, basis.X)), tuple(basis.kinds)
         moments = field_moments(fe.points, fe.masses, shapes_at_points(fe, X))
-    Z = basis.X @ turn if orthonormal else basis.X
-    second, said = _second(part, X, Z, method, geometric)
-    kept = [read_node(fe, i) for i in (nodes if isinstance(nodes, Iterable) else [nodes])]
-    return ModalData(
-        **moments,
-        K=K,
-        D=modal_damping(K, moments["M"], damping),
-        S=None if second is None else second.S,
-        T=None if second is None else second.T,
-        nodes=_nodes(part, X, Z, second, kept),
-        kinds=kinds,
-        points=fe.nodes.copy(),
-        shapes=X.reshape(len(fe.nodes), fe.dofs, -1)[:, :3].copy(),
-        recovery=_recovery(fe, X),
-        notes=(*notes, *basis.notes, said),
-    )
+        if orthonormal:
+            turn, kinds = _diagonal(K, moments["M"])
+            X, K = X @ turn, _symmetric(turn.T @ K @ turn)
+            moments = field_moments(fe.points, fe.masses, shapes_at_points(fe, X))
+        Z = basis.X @ turn if orthonormal else basis.X
+        bar.at(6)
+        second, said = _second(part, X, Z, method, geometric)
+        bar.at(9)
+        kept = [read_node(fe, i) for i in (nodes if isinstance(nodes, Iterable) else [nodes])]
+        rest = _others(part, X, second, kept)
+        if fe.dofs == 6 and not rest and len(kept) < len(fe.nodes):
+            notes.append(f"FE nodes are not kept, they take more than {KEPT} numbers: name some with nodes=[...]")
+        return ModalData(
+            **moments,
+            K=K,
+            D=modal_damping(K, moments["M"], damping),
+            S=None if second is None else second.S,
+            T=None if second is None else second.T,
+            nodes=_nodes(part, X, Z, second, kept),
+            fe_nodes=rest,
+            kinds=kinds,
+            points=fe.nodes.copy(),
+            shapes=X.reshape(len(fe.nodes), fe.dofs, -1)[:, :3].copy(),
+            skin=skin_of(fe, X, second),
+            recovery=recovered(fe, X),
+            notes=(*notes, *basis.notes, said),
+        )
 
 
 def _read_interfaces(fe: FEModel, interfaces: Any) -> list[Interface]:
@@ -216,24 +233,19 @@ def _nodes(part: Partition, X: Array, Z: Array, second: SecondOrder | None, kept
     return nodes
 
 
+def _others(part: Partition, X: Array, second: SecondOrder | None, kept: list[int]) -> dict[str, ModalNode]:
+    """The other FE nodes with turns, where there are not too many numbers of them."""
+    fe, n = part.fe, X.shape[1]
+    if fe.dofs == 3 or len(fe.nodes) * 6 * n * (1 if second is None else 1 + n) > KEPT:
+        return {}
+    others = (i for i in range(len(fe.nodes)) if i not in set(kept))
+    known = second if fe.elements else None
+    return {f"fe:{i}": _node(fe.nodes[i], X[6 * i : 6 * i + 6], known, i) for i in others}
+
+
 def _node(place: Array, motion: Array, second: SecondOrder | None, i: int) -> ModalNode:
     more = {} if second is None else {"gam2": second.gam2[i], "lam2": second.lam2[i]}
     return ModalNode(Pose(translation=place), gam=motion[:3], lam=motion[3:], **more)
-
-
-def _recovery(fe: FEModel, X: Array) -> dict[str, Array]:
-    """Strains (Gamma, kappa) of beams in the middle of elements, in their axes, and their forces and moments."""
-    if not fe.elements:
-        return {}
-    middle = np.array([0.5])
-    strains = []
-    for e in fe.elements:
-        i, j = e.nodes
-        _, B = e.interpolation(middle)
-        d = np.concatenate([X[6 * i : 6 * i + 6], X[6 * j : 6 * j + 6]])
-        strains.append(np.kron(np.eye(2), e.R.T) @ B[0] @ d)
-    strain = np.array(strains)
-    return {"strain": strain, "section_force": np.array([e.C for e in fe.elements])[:, :, None] * strain}
 
 
 def _symmetric(X: Array) -> Array:

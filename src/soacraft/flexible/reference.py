@@ -12,12 +12,13 @@ with sym[x_ij] = x_ij + x_ji, of which every moment follows from those of B. Str
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from soacraft.errors import ModelError
-from soacraft.model.modal import ModalData, ModalNode
+from soacraft.model.modal import ModalData, ModalNode, ModalSkin
 from soacraft.model.modal.data import INDEPENDENT
 from soacraft.model.modal.inertia import mass_matrix
 from soacraft.spatial.checks import Array
@@ -98,14 +99,16 @@ def _moved(data: ModalData, by: Motion, what: str) -> ModalData:
     S, T = data.S, data.T
     if S is not None and T is not None:
         S, T = _second(data, by, twist)
-    nodes = {name: _node(node, by, S is not None) for name, node in data.nodes.items()}
+    nodes, fe_nodes = (
+        {name: _node(node, by, S is not None) for name, node in x.items()} for x in (data.nodes, data.fe_nodes)
+    )
     shapes = None
     if data.points is not None and data.shapes is not None:
         shapes = data.shapes - t - np.einsum("jab,kb->kaj", twist, data.points)
     return ModalData(
         mass=m, first=first, second=second, p=p - g1, N=N - gr, Q=Q, M=np.trace(Q, axis1=2, axis2=3),
-        K=data.K, D=data.D, S=S, T=T, nodes=nodes, modes=data.modes, kinds=data.kinds,
-        points=data.points, shapes=shapes, recovery=data.recovery,
+        K=data.K, D=data.D, S=S, T=T, nodes=nodes, fe_nodes=fe_nodes, modes=data.modes, kinds=data.kinds,
+        points=data.points, shapes=shapes, recovery=data.recovery, skin=_skin(data.skin, by),
         notes=(*data.notes, f"the body frame moves with the {what}"),
     )  # fmt: skip
 
@@ -133,6 +136,19 @@ def _node(node: ModalNode, by: Motion, geometric: bool) -> ModalNode:
     gam2 = (none if node.gam2 is None else node.gam2) - by.d2 - _cross_vector(by.psi2, l0) + _sym(turned)
     lam2 = (none if node.lam2 is None else node.lam2) - by.psi2 - _sym(0.5 * _cross(by.theta, node.lam))
     return ModalNode(node.pose, gam, lam, gam2, lam2)
+
+
+def _skin(skin: ModalSkin | None, by: Motion) -> ModalSkin | None:
+    """What is seen from the new frame; a skin that is known to first order stays so."""
+    if skin is None:
+        return None
+    lam = None if skin.lam is None else skin.lam - by.theta
+    turns = -skew(skin.at)  # theta x at = -at~ theta
+    gam2, moved = skin.gam2, skin.gam - by.t
+    if gam2 is not None:
+        once = _sym(np.cross(by.theta[None, :, :, None], (0.5 * turns @ by.theta - moved)[:, :, None, :], axis=1))
+        gam2 = gam2 - by.d2 - np.einsum("kab,bij->kaij", turns, by.psi2) + once
+    return replace(skin, gam=moved - turns @ by.theta, lam=lam, gam2=gam2)
 
 
 def _cross(a: Array, b: Array) -> Array:

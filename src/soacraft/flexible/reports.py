@@ -6,9 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from soacraft import markup
+from soacraft.cards import card, part
 from soacraft.errors import ModelError
 from soacraft.flexible.compare import EffectiveMass, effective_mass
 from soacraft.model.modal import ModalData
+from soacraft.model.modal.data import mode_count
 from soacraft.model.modal.inertia import mass_matrix
 from soacraft.spatial.checks import Array
 
@@ -37,6 +40,24 @@ class Report:
 
     __repr__ = __str__
 
+    def _repr_html_(self) -> str:
+        """As a card."""
+        momentum = ("momentum x", "y", "z", "about x", "y", "z")
+        share = ("mass x", "y", "z", "inertia about x", "y", "z")
+        modes = [
+            (name, kind, f"{hz:.5g}", *map(_number, row))
+            for (name, kind, hz), row in zip(self.modes, self.participation, strict=True)
+        ]
+        parts = 100 * self.vibrations.parts
+        rows = [(f"{hz:.6g}", *map(_percent, row)) for hz, row in zip(self.vibrations.hz, parts, strict=True)]
+        rows.append(("together", *map(_percent, parts.sum(axis=0))))
+        return card(
+            f"{mode_count(len(self.modes))} of a flexible body",
+            part("modes", lambda: markup.table(["mode", "kind", "Hz alone", *momentum], modes), True),
+            part("vibrations with the frame held", lambda: markup.table(["Hz", *share], rows)),
+            *map(markup.paragraph, self.notes),
+        )
+
 
 def report(data: ModalData) -> Report:
     """What the modes of a body are: static or normal, of which interface and direction, their frequencies,
@@ -55,6 +76,14 @@ def report(data: ModalData) -> Report:
     coupling = mass_matrix(data, np.zeros(data.n))[6:, :6]
     modes = tuple((x, y, float(z)) for x, y, z in zip(data.modes, data.kinds, alone, strict=True))
     return Report(modes, np.concatenate([coupling[:, 3:], coupling[:, :3]], axis=1), effective_mass(data), data.notes)
+
+
+def _number(x: float) -> str:
+    return f"{0.0 if abs(x) < 1e-9 else x:.3g}"
+
+
+def _percent(x: float) -> str:
+    return f"{_number(x)} %"
 
 
 def _row(values: Array, end: str = "") -> str:

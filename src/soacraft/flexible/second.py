@@ -1,4 +1,4 @@
-"""The second-order displacement phi2 of beams, from which all geometric stiffening comes.
+"""The second-order displacement phi2 of beams, from which all geometric stiffening comes (formula F19).
 
 A beam whose strains are linear in eta, Gamma and kappa (sections rigid), turns and moves by R' = R kappa~ and
 r' = R (e1 + Gamma), R = exp(theta~). To second order in eta, with Theta the turn of first order,
@@ -39,12 +39,13 @@ RUNNING = _running()
 @dataclass(frozen=True, eq=False)
 class SecondOrder:
     """Moments S (n, n, 3), T (n, n, 3, 3) of phi2, and gam2, lam2 (k, 3, n, n) of all nodes of beams, or of all
-    interfaces of a solid."""
+    interfaces of a solid; phi2 at the points of quadrature of beam elements, (elements, 5, 3, n, n)."""
 
     S: Array
     T: Array
     gam2: Array
     lam2: Array
+    inside: Array | None = None
 
 
 def second_order(fe: FEModel, X: Array, start: tuple[int, ...]) -> SecondOrder:
@@ -53,11 +54,13 @@ def second_order(fe: FEModel, X: Array, start: tuple[int, ...]) -> SecondOrder:
     turn = X.reshape(count, 6, n)[:, 3:]
     gam2, lam2 = np.zeros((count, 3, n, n)), np.zeros((count, 3, n, n))
     S, T = np.zeros((3, n, n)), np.zeros((3, 3, n, n))
+    inside = np.zeros((len(fe.elements), len(GAUSS), 3, n, n))
     masses, places = fe.masses.diagonal().reshape(-1), fe.points
     per = 4 * len(GAUSS)
     for number, forward in outward(fe, start):
         e = fe.elements[number]
         Theta, lam, phi = _along(e, X, gam2, lam2, forward)
+        inside[number] = phi
         span = slice(per * number, per * (number + 1))
         m, r = masses[span].reshape(-1, 4), places[span].reshape(-1, 4, 3)
         for d, weights, at in zip(e.offsets(), m.T, r.transpose(1, 0, 2), strict=True):
@@ -68,7 +71,7 @@ def second_order(fe: FEModel, X: Array, start: tuple[int, ...]) -> SecondOrder:
         here = gam2[node] + off_axis(turn[node][None], lam2[node][None], d)[0]
         S += masses[k] * here
         T += masses[k] * places[k][:, None, None, None] * here
-    return SecondOrder(S.transpose(1, 2, 0), T.transpose(2, 3, 0, 1), gam2, lam2)
+    return SecondOrder(S.transpose(1, 2, 0), T.transpose(2, 3, 0, 1), gam2, lam2, inside)
 
 
 def _along(e: BeamElement, X: Array, gam2: Array, lam2: Array, forward: bool) -> tuple[Array, Array, Array]:

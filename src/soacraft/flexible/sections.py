@@ -31,9 +31,14 @@ class Section:
     J: float
     ky: float = 5.0 / 6.0
     kz: float = 5.0 / 6.0
+    outermost: tuple[tuple[float, float], ...] = ()
+    """Places (y, z) of the four points where bending strains most; without them no stress is recovered."""
 
     def __post_init__(self) -> None:
         _positive(self, "A Iy Iz J ky kz")
+        if self.outermost:
+            places = finite(self.outermost, (4, 2), "outermost of a Section")
+            object.__setattr__(self, "outermost", tuple((float(y), float(z)) for y, z in places))
 
     @property
     def points(self) -> Array:
@@ -60,7 +65,7 @@ class Circle:
     def section(self) -> Section:
         """Its numbers."""
         I = pi * self.radius**4 / 4.0
-        return Section(pi * self.radius**2, I, I, 2.0 * I, self.shear, self.shear)
+        return Section(pi * self.radius**2, I, I, 2.0 * I, self.shear, self.shear, _round(self.radius))
 
 
 @dataclass(frozen=True)
@@ -89,7 +94,7 @@ class Tube:
         """Its numbers."""
         inner = self.radius - self.thickness
         I = pi * (self.radius**4 - inner**4) / 4.0
-        return Section(pi * (self.radius**2 - inner**2), I, I, 2.0 * I, self.shear, self.shear)
+        return Section(pi * (self.radius**2 - inner**2), I, I, 2.0 * I, self.shear, self.shear, _round(self.radius))
 
 
 @dataclass(frozen=True)
@@ -113,7 +118,9 @@ class Rectangle:
     def section(self) -> Section:
         """Its numbers."""
         b, h = self.width, self.height
-        return Section(b * h, b * h**3 / 12.0, h * b**3 / 12.0, self._torsion(), self.shear, self.shear)
+        y, z = 0.5 * b, 0.5 * h
+        corners = ((y, z), (-y, z), (-y, -z), (y, -z))
+        return Section(b * h, b * h**3 / 12.0, h * b**3 / 12.0, self._torsion(), self.shear, self.shear, corners)
 
     def _torsion(self) -> float:
         """J = a b^3 (1/3 - 64 b / (pi^5 a) sum over odd n of tanh(n pi a / 2 b) / n^5), a >= b."""
@@ -125,6 +132,10 @@ class Rectangle:
 Shape = Section | Circle | Tube | Rectangle
 
 
+def _round(radius: float) -> tuple[tuple[float, float], ...]:
+    return ((radius, 0.0), (0.0, radius), (-radius, 0.0), (0.0, -radius))
+
+
 def numbers(section: Shape) -> Section:
     """The numbers of a section that was given by its dimensions, or as it is."""
     if isinstance(section, Section):
@@ -132,6 +143,30 @@ def numbers(section: Shape) -> Section:
     if isinstance(section, Circle | Tube | Rectangle):
         return section.section
     raise ModelError(f"a section must be Tube, Circle, Rectangle or Section, got {section!r:.60}.")
+
+
+#: Corners of a round outline.
+ROUND = 16
+
+
+def outline(section: Shape) -> tuple[Array, Array]:
+    """The outline of a section for pictures: corners (y, z) counter-clockwise, (c, 2), and outward normals there; edges
+    have two corners in one place. Of one that is known by its numbers alone, the rectangle with its radii of gyration.
+
+    >>> outline(Rectangle(width=0.2, height=0.1))[0][::2].tolist()
+    [[0.1, -0.05], [0.1, 0.05], [-0.1, 0.05], [-0.1, -0.05]]
+    """
+    if isinstance(section, Circle | Tube):
+        angle = 2.0 * pi * np.arange(ROUND) / ROUND
+        round_ = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+        return section.radius * round_, round_
+    if isinstance(section, Rectangle):
+        y, z = 0.5 * section.width, 0.5 * section.height
+    else:
+        y, z = sqrt(3.0 * section.Iz / section.A), sqrt(3.0 * section.Iy / section.A)
+    corners = np.array([(y, -z), (y, z), (y, z), (-y, z), (-y, z), (-y, -z), (-y, -z), (y, -z)])
+    normals = np.repeat([(1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0)], 2, axis=0)
+    return corners, normals
 
 
 def _positive(thing: object, names: str) -> None:

@@ -25,6 +25,10 @@ from soacraft.spatial.checks import Array, finite, shape_text
 
 #: Ends of the edges whose middles are nodes 4 to 9, as in VTK and meshio.
 EDGES = ((0, 1), (1, 2), (0, 2), (0, 3), (1, 3), (2, 3))
+#: Types of elements without volume, as meshio names them.
+_FLAT = (
+    "vertex", "line", "line3", "triangle", "triangle6", "triangle7", "quad", "quad8", "quad9",
+)  # fmt: skip
 #: A node in the middle of an edge is this near to it, in lengths of the edge.
 MIDDLE = 0.3
 #: Six volumes of a tetrahedron that is not flat, in cubes of its longest edge.
@@ -73,8 +77,9 @@ class Solid:
         return csr_array((K.reshape(e, -1).ravel(), (rows, np.tile(self.dofs, 3 * a).ravel())), shape=(size, size))
 
 
-def solid(points: Any, tetrahedra: Any, material: Elastic) -> FEModel:
+def solid(points: Any, tetrahedra: Any, material: Elastic | None = None) -> FEModel:
     """A solid body of tetrahedra: points (n, 3), nodes of each element (e, 4) or (e, 10), ordered as in VTK and meshio.
+    A mesh of `meshio`, or any object with `points` and `cells_dict`, is taken as it is: `solid(mesh, material)`.
 
     Its nodes have no turns: interfaces are faces, `fe.interface("root", nodes=[...], by="RBE2")`. Linear tetrahedra are
     too stiff in bending; use quadratic ones.
@@ -84,6 +89,8 @@ def solid(points: Any, tetrahedra: Any, material: Elastic) -> FEModel:
     >>> fx.solid(corner, [(0, 1, 2, 3)], fx.Elastic(1e9, 0.3, 1200.0))
     FEModel(4 nodes, 12 dofs, mass 200; interfaces: none)
     """
+    if material is None:
+        (points, tetrahedra), material = _mesh(points), tetrahedra
     nodes = finite(points, (None, 3), "points of a solid")
     cells = _cells(tetrahedra, len(nodes))
     if not isinstance(material, Elastic):
@@ -103,6 +110,25 @@ def solid(points: Any, tetrahedra: Any, material: Elastic) -> FEModel:
         raise ModelError(f"point {lonely[0]} of the solid belongs to no tetrahedron; leave it out.")
     size = 3 * len(nodes)
     return FEModel(nodes, body.stiffness(size), nodes.copy(), masses, as_sparse(eye_array(size)), dofs=3, solid=body)
+
+
+def _mesh(mesh: Any) -> tuple[Any, Any]:
+    """Points and tetrahedra of a mesh. Points, lines and faces of it carry nothing, and are left out."""
+    if not hasattr(mesh, "points") or not hasattr(mesh, "cells_dict"):
+        raise ModelError(f"a solid is made of a mesh with points and cells_dict, as meshio reads it, got {mesh!r:.60}.")
+    cells = dict(mesh.cells_dict)
+    known = [kind for kind in cells if kind in ("tetra", "tetra10")]
+    other = sorted(set(cells) - set(known) - set(_FLAT))
+    if other or len(known) != 1:
+        have = ", ".join(map(repr, sorted(map(str, cells)))) or "none"
+        raise ModelError(
+            f"a solid is made of elements of one type, 'tetra' or 'tetra10'; this mesh has {have}. Mesh it anew with "
+            "tetrahedra of one type."
+        )
+    points, used = np.asarray(mesh.points), np.unique(cells[known[0]])
+    place = np.full(len(points), -1)  # points of faces alone are left out
+    place[used] = np.arange(len(used))
+    return points[used], place[np.asarray(cells[known[0]])]
 
 
 def _cells(tetrahedra: Any, count: int) -> npt.NDArray[np.intp]:

@@ -1,4 +1,4 @@
-"""The second-order displacement of a solid, by geometric stiffness of unit loads.
+"""The second-order displacement of a solid, by geometric stiffness of unit loads (formula F19).
 
 phi2_ij cancels the second-order part E_ij of Green's strain of the modes as far as the body lets it, held at its first
 interface: K phi2_ij = -int B* C E_ij. What is needed of it is its product with loads f, so one linear solution u_f for
@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from soacraft.flexible.bases import Partition, static_answer
-from soacraft.flexible.fe import times
+from soacraft.flexible.bases import Indices, Partition, static_answer
+from soacraft.flexible.fe import as_sparse, times
 from soacraft.flexible.interfaces import Interface
 from soacraft.flexible.second import SecondOrder
 from soacraft.flexible.solids import Solid
@@ -31,13 +31,15 @@ def unit_loads(part: Partition, body: Solid, X: Array, Z: Array) -> SecondOrder:
     inertial = np.einsum("ka,bc->kbac", weight, np.eye(3)).reshape(-1, 12)  # translation b of point k, load (a, c)
     F = times(fe.field.T.tocsr(), inertial)
     others = part.others
-    loads = np.concatenate([times(part.T.T.tocsr(), F), np.eye(part.size)[:, others]], axis=1)
+    unit = np.zeros((part.size, len(others)))
+    unit[others, np.arange(len(others))] = 1.0
+    loads = np.concatenate([times(part.T.T.tocsr(), F), unit], axis=1)
     u = times(part.T, static_answer(part, loads))
     products = -_geometric(body, u, X)
-    P = _prescribed(part, X, Z)
-    if P is not None:
-        reaction = times(fe.K, u)
-        reaction[:, :12] -= F
+    tied, P = _prescribed(part, X, Z)
+    if len(tied):
+        reaction = times(as_sparse(fe.K[tied]), u)
+        reaction[:, :12] -= F[tied]
         products -= np.einsum("df,dij->fij", reaction, P, optimize=True)
     inertia = products[:12].reshape(4, 3, n, n)
     S, T = inertia[0], inertia[1:]
@@ -63,18 +65,17 @@ def _geometric(body: Solid, u: Array, X: Array) -> Array:
     return 0.5 * (G + G.mT)
 
 
-def _prescribed(part: Partition, X: Array, Z: Array) -> Array | None:
-    """P of the nodes that RBE2 ties to interfaces that turn, (dofs, n, n)."""
-    tied = [(k, x) for k, x in enumerate(part.chosen) if k and x.by == "RBE2"]
-    if not tied:
-        return None
+def _prescribed(part: Partition, X: Array, Z: Array) -> tuple[Indices, Array]:
+    """The dofs of nodes that RBE2 ties to interfaces that turn, and P of them, (dofs, n, n)."""
     n = X.shape[1]
-    P = np.zeros((len(part.fe.nodes), 3, n, n))
-    for k, each in tied:
-        theta = Z[part.interface(k)][3:]
-        d = part.fe.nodes[list(each.nodes)] - np.array(each.at)
-        P[list(each.nodes)] = np.array([_turned_twice(theta, x) for x in d])
-    return P.reshape(-1, n, n)
+    dofs, P = [np.zeros(0, dtype=np.intp)], [np.zeros((0, 3, n, n))]
+    for k, each in enumerate(part.chosen):
+        if k and each.by == "RBE2":
+            theta = Z[part.interface(k)][3:]
+            d = part.fe.nodes[list(each.nodes)] - np.array(each.at)
+            dofs.append((3 * np.array(each.nodes)[:, None] + np.arange(3)).ravel())
+            P.append(np.array([_turned_twice(theta, x) for x in d]))
+    return np.concatenate(dofs), np.concatenate(P).reshape(-1, n, n)
 
 
 def _average(part: Partition, each: Interface, X: Array, z: Array, z2: Array) -> tuple[Array, Array]:

@@ -3,6 +3,7 @@
     Matrix Market   a head %%MatrixMarket matrix coordinate real symmetric|general, sizes, then  row column value
     Abaqus          lines  node, dof, node, dof, value  (*MATRIX GENERATE, matrix input)
     CalculiX        lines  row column value  of one triangle (*FREQUENCY, SOLVER=MATRIXSTORAGE: .sti, .mas)
+    Nastran         OUTPUT4 as text, files that end in .op4
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from scipy.sparse import csr_array
 from soacraft.arguments import read_path
 from soacraft.errors import ModelFileError
 from soacraft.flexible.fe import Sparse
+from soacraft.flexible.readers.op4 import read_op4
 from soacraft.spatial.checks import Array
 
 #: Bytes of a text file of numbers.
@@ -25,8 +27,9 @@ LARGEST = 2**31
 ROWS = 10**7
 
 
-def read_matrix(path: Any) -> Sparse:
-    """A stiffness or mass matrix from a text file of Matrix Market, Abaqus or CalculiX, symmetric, for `fx.matrices`.
+def read_matrix(path: Any, name: str | None = None) -> Sparse:
+    """A stiffness or mass matrix from a text file of Matrix Market, Abaqus, CalculiX or Nastran (`.op4`), for
+    `fx.matrices`. Of several matrices in an `.op4` file, `name` is the one to read.
 
     Dofs of an Abaqus file are in the order of its nodes' numbers, three or six each; rows of the others are kept.
 
@@ -40,6 +43,10 @@ def read_matrix(path: Any) -> Sparse:
            [-1.,  2.]])
     """
     file = read_path(path, "a matrix file")
+    if file.suffix.lower() == ".op4":
+        return read_op4(file, name)
+    if name is not None:
+        raise ModelFileError(f"{file}: has one matrix; name= is for .op4 files.")
     text = _text(file)
     if text.startswith("%%MatrixMarket"):
         return _market(file, text)

@@ -1,0 +1,333 @@
+"""SID_FEM: standard input data of a flexible body as text (Wallrapp 1993; Schwertassek and Wallrapp 1999, table 6.9).
+
+Blocks in blocks, each from its name to `end name`: part, modal, refmod (mass, modes), frame with nodes, and Taylor
+expansions m0 + sum over modes of m1 q:
+
+    mdCM (3 x 1)     sum m r                    Gr  (3 x 3n)   -2 sum m r~ phi_k~      origin, AP of a node: place, axes
+    J    (3 x 3)     moment of inertia          Ge  (n x 3n)    2 sum m phi_k x phi_j  phi, psi: gam, lam, (3 x n)
+    Ct   (n x 3)     sum m phi_j                Oe  (n x 6)     sum m phi_j . (w x (w x r)) by xx, yy, zz, xy, yz, xz
+    Cr   (n x 3)     sum m r x phi_j            Me, Ke, De (n x n), ksigma (n x 1)
+
+N is in Gr, the antisymmetric part of Q in Ge, its trace in Me, the symmetric part of Q + T in the first order of Oe, S
+in that of Ct. Of Q and T the motion knows the sum alone. What says the same twice is compared.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from soacraft.errors import ModelError, ModelFileError
+from soacraft.flexible.readers.text import MODES, NODES, TextFile
+from soacraft.model.modal import ModalData, ModalNode
+from soacraft.model.modal.inertia import axial
+from soacraft.spatial.checks import Array
+from soacraft.spatial.pose import Pose
+from soacraft.spatial.rotations import skew
+
+#: Blocks in blocks.
+DEPTH = 8
+#: Digits to which what a file says twice agrees.
+SAME = 1e-4
+#: Pairs of axes of the columns of Oe, and the order of some other writers.
+PAIRS = ((0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (0, 2))
+OTHER_PAIRS = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
+_INDEXED = re.compile(r"(\w{1,40})\s*\(\s*(\d{1,9})" + 3 * r"\s*(?:,\s*(\d{1,9}))?" + r"\s*\)")
+
+
+@dataclass
+class Block:
+    """A block: its entries with their lines, those with indices, and the blocks in it."""
+
+    name: str
+    line: int
+    value: str = ""
+    entries: dict[str, tuple[int, str]] = field(default_factory=dict)
+    indexed: list[tuple[int, str, tuple[int, ...], str]] = field(default_factory=list)
+    blocks: list[Block] = field(default_factory=list)
+
+    def find(self, name: str) -> Block | None:
+        """The block of a name in it."""
+        return next((x for x in self.blocks if x.name.lower() == name.lower()), None)
+
+
+def read_sid(path: Path) -> ModalData:
+    """The modal data of a SID_FEM file."""
+    file = TextFile(path)
+    modal = _needed(file, _needed(file, _parsed(file), "part"), "modal")
+    head = _needed(file, modal, "refmod")
+    line, text = _entry(file, head, "nelastq")
+    n = file.whole(line, text, 1, MODES, "nelastq")
+    mass = file.number(*_entry(file, head, "mass"))
+    kinds = [""] * n
+    for line, _, index, text in head.indexed:
+        if len(index) != 1 or not 1 <= index[0] <= n:
+            raise file.fail(line, f"ielastq has an index from 1 to {n}.")
+        kinds[index[0] - 1] = " ".join(text.split())[:60]
+    file.used("refmod", head.line)
+    terms = _Terms(file, modal, n)
+    try:
+        given = terms.moments(mass)
+        nodes = terms.nodes()
+        geometric = given.get("S") is not None
+        said = "geometric stiffening as the file has it" if geometric else "no geometric stiffening"
+        return ModalData(
+            **given, nodes=nodes, kinds=tuple(kinds), notes=("read from a SID_FEM file", said),
+            import_report=file.done(geometric),
+        )  # fmt: skip
+    except ModelFileError:
+        raise
+    except ModelError as problem:
+        raise file.fail(0, str(problem)) from None
+
+
+def _parsed(file: TextFile) -> Block:
+    """The tree of blocks."""
+    top = Block("", 0)
+    open_: list[Block] = [top]
+    for k, line in file.lines():
+        name, equals, value = (x.strip() for x in line.partition("="))
+        words = name.split()
+        if words and words[0].lower() == "end" and not equals:
+            if len(open_) == 1 or [open_[-1].name.lower()] != [x.lower() for x in words[1:]]:
+                wanted = f"'end {open_[-1].name}'" if len(open_) > 1 else "a block"
+                raise file.fail(k, f"{line!r:.40} ends no block here; {wanted} is expected.")
+            open_.pop()
+        elif words and (words[0].lower() == "new" or not equals):
+            if len(open_) == 1 and all(x.isdigit() for x in words):
+                continue  # the numbers of nodes and modes, which follow
+            if len(words) > 2 or len(open_) > DEPTH or not all(re.fullmatch(r"\w{1,40}", x) for x in words):
+                raise file.fail(k, f"{line!r:.40} begins no block; blocks have a name and are at most {DEPTH} deep.")
+            block = Block(words[-1], k, value)
+            open_[-1].blocks.append(block)
+            open_.append(block)
+        else:
+            indexed = _INDEXED.fullmatch(name)
+            if indexed is not None:
+                index = tuple(int(x) for x in indexed.groups()[1:] if x is not None)
+                open_[-1].indexed.append((k, indexed[1].lower(), index, value))
+            elif not re.fullmatch(r"\w{1,40}", name) or name.lower() in open_[-1].entries:
+                raise file.fail(k, f"{line!r:.40} is no entry, or one of that name is there already.")
+            else:
+                open_[-1].entries[name.lower()] = k, value
+    if len(open_) > 1:
+        raise file.fail(open_[-1].line, f"block {open_[-1].name!r} has no end.")
+    return top
+
+
+def _needed(file: TextFile, block: Block, name: str) -> Block:
+    inner = block.find(name)
+    if inner is None:
+        raise file.fail(block.line, f"block {name!r} is missing{f' in {block.name!r}' if block.name else ''}.")
+    return inner
+
+
+def _entry(file: TextFile, block: Block, name: str) -> tuple[int, str]:
+    if name not in block.entries:
+        raise file.fail(block.line, f"{name!r} is missing in {block.name!r}.")
+    return block.entries[name]
+
+
+class _Terms:
+    """The Taylor expansions of a body of n modes."""
+
+    def __init__(self, file: TextFile, modal: Block, n: int) -> None:
+        self.file, self.modal, self.n = file, modal, n
+        self._order: int | None = None  # which index of m1 counts modes: 2 or 3
+        known = {"refmod", "frame", "mdcm", "j", "ct", "cr", "me", "gr", "ge", "oe", "ksigma", "ke", "de"}
+        for x in modal.blocks:
+            if x.name.lower() not in known:
+                file.ignored(x.name, x.line, "nobody knows it")
+        self._find_order()
+
+    def _find_order(self) -> None:
+        """m1(row, mode, column) or m1(row, column, mode), by the largest indices of expansions with few columns."""
+        blocks = [x for x in (self.modal.find(name) for name in ("mdCM", "J", "Ct", "Cr", "Oe")) if x is not None]
+        frame = self.modal.find("frame")
+        inner = [x for node in (frame.blocks if frame else []) for x in node.blocks]
+        blocks += [x for x in inner if x.name.lower() in ("origin", "ap")]
+        fits = {2, 3}
+        for x in blocks:
+            columns = {"mdcm": 1, "origin": 1, "oe": 6}.get(x.name.lower(), 3)
+            for _, name, index, _ in x.indexed:
+                if name == "m1" and len(index) == 3:
+                    fits -= {2} if index[1] > self.n or index[2] > columns else set()
+                    fits -= {3} if index[2] > self.n or index[1] > columns else set()
+        if not fits:
+            raise self.file.fail(self.modal.line, "m1 has neither indices (row, mode, column) nor (row, column, mode).")
+        self._order = min(fits)
+
+    def taylor(self, block: Block | None, rows: int, columns: int) -> tuple[Array, Array | None]:
+        """m0 (rows, columns) and m1 (rows, columns, n), None of order 0; zero where the block is absent."""
+        if block is None:
+            return np.zeros((rows, columns)), None
+        file = self.file
+        order, structure = (file.whole(*_entry(file, block, x), 0, 4, x) for x in ("order", "structure"))
+        for name, size in (("nrow", rows), ("ncol", columns)):
+            line, text = _entry(file, block, name)
+            absent = structure == 0 and text == "0"
+            if not absent and file.whole(line, text, 0, 10**9, name) != size:
+                raise file.fail(line, f"{name} of {block.name!r} must be {size}, got {text:.20}.")
+        m0, m1 = np.zeros((rows, columns)), np.zeros((rows, columns, self.n)) if order > 0 else None
+        for line, name, index, text in block.indexed:
+            value = file.number(line, text)
+            if name == "m0" and len(index) == 2:
+                self._put(m0, (index[0], index[1]), value, structure == 2, line)
+            elif name == "m1" and len(index) == 3 and m1 is not None:
+                place = index if self._order == 3 else (index[0], index[2], index[1])
+                self._put(m1, place, value, structure == 2, line)
+            else:
+                raise file.fail(line, f"{name}{index} is not read in {block.name!r} of order {order}.")
+        if structure == 4:
+            m0 = np.eye(rows, columns)
+        return m0, m1
+
+    def _put(self, m: Array, place: tuple[int, ...], value: float, mirrored: bool, line: int) -> None:
+        if any(not 1 <= k <= size for k, size in zip(place, m.shape, strict=True)):
+            raise self.file.fail(line, f"an index is outside of {' x '.join(map(str, m.shape))}.")
+        at = tuple(k - 1 for k in place)
+        m[at] = value
+        if mirrored:
+            m[(at[1], at[0], *at[2:])] = value
+
+    def _top(self, name: str, rows: int, columns: int) -> tuple[Array, Array | None]:
+        block = self.modal.find(name)
+        if block is not None:
+            self.file.used(name, block.line)
+        return self.taylor(block, rows, columns)
+
+    def moments(self, mass: float) -> dict[str, Any]:
+        """What `ModalData` takes, from the expansions of the body."""
+        n = self.n
+        first, J = self._top("mdCM", 3, 1)[0][:, 0], self._top("J", 3, 3)[0]
+        p, S = self._top("Ct", n, 3)
+        Cr, Cr1 = self._top("Cr", n, 3)
+        gr = self._top("Gr", 3, 3 * n)[0].reshape(3, n, 3).transpose(1, 0, 2)
+        X = -0.5 * gr  # sum m r~ phi~ = N* - tr(N) I
+        trace = -0.5 * np.trace(X, axis1=1, axis2=2)
+        N = (X + trace[:, None, None] * np.eye(3)).transpose(0, 2, 1)
+        size = float(np.abs(N).max())
+        self._same("Cr", Cr, axial(N), "Gr", size)
+        M, K, D = (self._top(x, n, n)[0] for x in ("Me", "Ke", "De"))
+        turning = 0.5 * self._top("Ge", n, 3 * n)[0].reshape(n, n, 3)  # [j, k]: sum m phi_k x phi_j
+        oe, oe1 = self._top("Oe", n, 6)
+        pairs = self._pairs(oe, N)
+        symmetric = np.zeros((n, n, 3, 3))  # of Q_kj + T_kj
+        if oe1 is not None:
+            symmetric = _from_centrifugal(oe1.transpose(0, 2, 1), pairs)
+        ksigma = self.modal.find("ksigma")
+        if ksigma is not None and any(float(self.file.number(k, text)) for k, _, _, text in ksigma.indexed):
+            self.file.ignored("ksigma", ksigma.line, "the modal forces of stresses at rest are left out", dynamic=True)
+        # [j, k] -> [k, j]: moments Q_kj = sum m phi_k phi_j*
+        anti = -0.5 * skew(turning.transpose(1, 0, 2))
+        sym = symmetric.transpose(1, 0, 2, 3)
+        whole = sym + (anti if Cr1 is None else -0.5 * skew(Cr1.transpose(2, 0, 1)))
+        given = dict(mass=mass, first=first, second=0.5 * np.trace(J) * np.eye(3) - J, p=p, N=N, M=M, K=K, D=D)
+        if S is None or not S.any():
+            self._same("Ge", turning.transpose(1, 0, 2), axial(whole), "Cr", float(np.abs(M).max()))
+            Q = _with_trace(whole, M)
+            return given | dict(Q=0.5 * (Q + Q.transpose(1, 0, 3, 2)))
+        S = S.transpose(0, 2, 1)  # (n, n, 3)
+        Q = 0.5 * (anti + anti.transpose(1, 0, 3, 2)) + (M / 3.0)[:, :, None, None] * np.eye(3)
+        T = whole - Q
+        return given | dict(Q=Q, S=0.5 * (S + S.transpose(1, 0, 2)), T=0.5 * (T + T.transpose(1, 0, 2, 3)))
+
+    def _pairs(self, oe: Array, N: Array) -> tuple[tuple[int, int], ...]:
+        """The order of the columns of Oe, which its m0 and Gr tell."""
+        for pairs in (PAIRS, OTHER_PAIRS):
+            if self._off(oe, centrifugal(N, pairs), float(np.abs(N).max())) <= SAME:
+                if pairs is OTHER_PAIRS:
+                    block = self.modal.find("Oe")
+                    self.file.used("Oe", block.line if block else 0, note="columns xx, yy, zz, xy, xz, yz")
+                return pairs
+        self._same("Oe", oe, centrifugal(N, PAIRS), "Gr", float(np.abs(N).max()))
+        return PAIRS
+
+    @staticmethod
+    def _off(x: Array, y: Array, size: float) -> float:
+        """How far two arrays differ, relative to a size of theirs."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            return float(np.abs(x - y).max(initial=0.0) / (size or 1.0))
+
+    def _same(self, name: str, x: Array, y: Array, other: str, size: float) -> None:
+        off = self._off(x, y, size)
+        if not off <= SAME:
+            block = self.modal.find(name)
+            raise self.file.fail(
+                block.line if block else 0,
+                f"{name} and {other} tell the same moments of the modes, and differ by {off:.2g} of the largest: their "
+                "signs or their order are others than those of Schwertassek and Wallrapp.",
+            )
+
+    # -- nodes -------------------------------------------------------------------------------------------------------
+
+    def nodes(self) -> dict[str, ModalNode]:
+        """The nodes of the frame."""
+        frame = self.modal.find("frame")
+        made: dict[str, ModalNode] = {}
+        for x in frame.blocks if frame is not None else []:
+            name = f"fe:{x.value or len(made) + 1}"
+            known = x.name.lower() == "node" and re.fullmatch(r"fe:[\w.-]{1,40}", name) is not None
+            if not known or name in made or len(made) >= NODES:
+                raise self.file.fail(x.line, f"{x.name!r} {x.value!r:.40} is no node, or one of that number is there.")
+            made[name] = self._node(x, name)
+            self.file.used("node", x.line, name)
+        return made
+
+    def _node(self, x: Block, name: str) -> ModalNode:
+        n = self.n
+        place = self.taylor(x.find("origin"), 3, 1)[0][:, 0]
+        gam, gam2 = self.taylor(x.find("phi"), 3, n)
+        lam, lam2 = self.taylor(x.find("psi"), 3, n)
+        R = self._axes(x, lam, name)
+        sigma = x.find("sigma")
+        if sigma is not None and any(float(self.file.number(k, text)) for k, _, _, text in sigma.indexed):
+            self.file.ignored("node/sigma", sigma.line, "stresses are not read", name)
+        second = [None if y is None or not y.any() else 0.5 * (y + y.mT) for y in (gam2, lam2)]
+        return ModalNode(Pose(R, place), gam, lam, *second)
+
+    def _axes(self, x: Block, lam: Array, name: str) -> Array:
+        """The rotation of a node; AP is it or its transpose, which its first order tells."""
+        block = x.find("AP")
+        R, R1 = self.taylor(block, 3, 3)
+        if block is None or not R.any() or self._off(R, np.eye(3), 1.0) <= SAME:
+            return np.eye(3)
+        moved, size = skew(lam.T), float(np.abs(lam).max())
+        if R1 is not None and R1.any():
+            R1 = R1.transpose(2, 0, 1)
+            if self._off(R1, moved @ R, size) <= SAME:
+                return R
+            if self._off(R1, -R @ moved, size) <= SAME:
+                return R.T
+        self.file.ignored("node/AP", block.line, "it may turn either way: the node has the axes of the body", name)
+        return np.eye(3)
+
+
+def centrifugal(N: Array, pairs: tuple[tuple[int, int], ...]) -> Array:
+    """sum m phi . (w x (w x r)) of N = sum m r phi* by products of w, (..., 6): N_ab + N_ba; N_aa - tr N."""
+    trace = np.trace(N, axis1=-2, axis2=-1)
+    parts = [N[..., a, a] - trace if a == b else N[..., a, b] + N[..., b, a] for a, b in pairs]
+    return np.stack(parts, axis=-1)
+
+
+def _from_centrifugal(x: Array, pairs: tuple[tuple[int, int], ...]) -> Array:
+    """The symmetric part of N of such numbers (..., 6): N_aa = x_aa - sum of x_bb / 2."""
+    half = 0.5 * sum(x[..., pairs.index((a, a))] for a in range(3))
+    N = np.zeros((*x.shape[:-1], 3, 3))
+    for k, (a, b) in enumerate(pairs):
+        N[..., a, b] = x[..., k] - half if a == b else 0.5 * x[..., k]
+        N[..., b, a] = N[..., a, b]
+    return N
+
+
+def _with_trace(Q: Array, M: Array) -> Array:
+    """Q whose trace is M to the last digit, where it was to those of the file."""
+    trace = np.trace(Q, axis1=-2, axis2=-1)
+    size = np.sqrt(np.abs(np.diagonal(M)))
+    with np.errstate(over="ignore", invalid="ignore"):
+        near = np.abs(trace - M) <= SAME * np.outer(size, size)
+        return np.asarray(Q + (np.where(near, M - trace, 0.0) / 3.0)[..., None, None] * np.eye(3))
