@@ -34,8 +34,8 @@ CALLS = {
 }
 #: With tests of their own.
 OTHERS = {
-    "identify", "measures", "optimize", "parameter_derivatives", "parameter_names", "parameters", "reroot",
-    "set_parameters",
+    "equilibrium", "identify", "measures", "modes", "optimize", "parameter_derivatives", "parameter_names",
+    "parameters", "reroot", "set_parameters",
 }  # fmt: skip
 BATCHED = ("q", "v", "vdot", "force")
 WITH_OUT = ("mass_matrix_gradient", "coriolis_matrix", "log_det_gradient")

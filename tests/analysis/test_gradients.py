@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from tests.analysis.cases import GRAPHS, STENCIL, along_dofs, armed
 from tests.dynamics.calls import GRAVITY, close, subtree, tree
+from tests.model.modal.trees import flexible_tree
 from tests.user_hinges import Crank
 
 import soacraft as sc
@@ -133,3 +134,41 @@ def test_a_hinge_without_inertia():
     assert analysis.mass_matrix_gradient(mb, [0.3]).shape == (1, 1, 1)
     with pytest.raises(sc.errors.SingularError, match="the hinge of 'rod' has no inertia to move"):
         analysis.log_det_gradient(mb, [0.3])
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_flexible_trees(seed):
+    """Along hinges and modes, at any stiffness: that of the modes has no part in it."""
+    holonomic = tuple(hinge for hinge in examples() if hinge.holonomic)
+    g = flexible_tree((-1, 0, 0, 1), seed, holonomic)
+    q = np.array(g.q)
+    found = analysis.mass_matrix_gradient(g, q)
+    close(found, along_dofs(g, lambda x: dynamics.mass_matrix(g, x), q), 1e-9)
+    close(found, np.swapaxes(found, 0, 1), 1e-12)
+    found = analysis.log_det_gradient(g, q)
+    close(found, along_dofs(g, lambda x: dynamics.log_det_mass_matrix(g, x), q), 1e-8)
+    nodes = ["body3/tip", "body1/root"]
+    found = analysis.jacobian_gradient(g, q, nodes)
+    close(found, along_dofs(g, lambda x: dynamics.jacobian(g, x, nodes), q), 1e-9)
+    batch = np.stack([q, g.neutral(), q])
+    close(analysis.jacobian_gradient(g, batch, nodes)[2], found, 1e-13)
+    close(analysis.mass_matrix_gradient(g, batch)[0], analysis.mass_matrix_gradient(g, q), 1e-13)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_the_coriolis_matrix_of_flexible_trees(seed):
+    """C v is the bias force without gravity, stiffness and damping, and d/dt Mcal - 2 C is skew."""
+    holonomic = tuple(hinge for hinge in examples() if hinge.holonomic)
+    g = flexible_tree((-1, 0, 0, 1), seed, holonomic)
+    g.gravity = (0, 0, 0)
+    q, v = np.array(g.q), np.array(g.v)
+    C = analysis.coriolis_matrix(g, q, v)
+    skew = analysis.mass_matrix_gradient(g, q) @ v - 2.0 * C
+    close(skew, -skew.T, 1e-11)
+    at_rest = dynamics.bias_force(g, q, np.zeros(g.nv))
+    damped = np.zeros(g.nv)
+    for k in g.layout.flexible:
+        own = slice(g.layout.hinge_v[k].stop, g.layout.v_slices[k].stop)
+        damped[own] = g.layout.modal(k).D @ v[own]
+    close(C @ v, dynamics.bias_force(g, q, v) - at_rest - damped, 1e-11)
+    close(analysis.coriolis_matrix(g, np.stack([q, q]), v)[1], C, 1e-13)

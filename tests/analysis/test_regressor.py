@@ -5,6 +5,7 @@ import pytest
 from tests.analysis.cases import GRAPHS, STENCIL, armed
 from tests.dynamics.calls import GRAVITY, close, subtree, tree, wrenches
 from tests.loops.cases import FourBar
+from tests.model.modal.trees import flexible_tree
 
 import soacraft as sc
 from soacraft import analysis, dynamics
@@ -181,3 +182,23 @@ def test_refusals():
         with pytest.raises(ModelError) as error:
             function(7)
         assert str(error.value) == f"{function.__name__} takes a Multibody or a sub-graph of one, got 7."
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rigid_bodies_next_to_flexible_ones(seed):
+    """Columns for the rigid bodies only, in the rows of modes too; what flexible bodies take is the offset."""
+    mb = flexible_tree((-1, 0, 0, 1, 3), seed, (sc.Pin((0, 0.6, 0.8)), sc.Spherical()))
+    q, v, vdot = np.array(mb.q), np.array(mb.v), np.array(mb.vdot)
+    f_ext = {"body4/tip": np.arange(6.0), "body1/root": sc.Wrench((1, 0, 0), (0, 2, 0), expressed_in=mb.root)}
+    rigid = [body for body in mb.bodies if body.modal is None]
+    r = analysis.parameter_regressor(mb, q, v, vdot, f_ext)
+    assert r.names == analysis.parameter_names(mb)
+    assert len(r.names) == 10 * len(rigid)
+    T = r.matrix @ analysis.parameters(mb) + r.offset
+    close(T, dynamics.inverse_dynamics(mb, q, v, vdot, f_ext), 1e-11)
+    body = rigid[0]
+    body.inertia = sc.Inertia(2 * body.inertia.mass, body.inertia.com, 3 * body.inertia.moment)
+    close(r.matrix @ analysis.parameters(mb) + r.offset, dynamics.inverse_dynamics(mb, q, v, vdot, f_ext), 1e-11)
+    force = np.ones(mb.nv)
+    slope = analysis.forward_dynamics_sensitivity(mb, q, v, force)[:, 0]  # along the mass alone: m c and J about B stay
+    assert slope.shape == (mb.nv,)

@@ -1,6 +1,7 @@
 """Analyses on top of the dynamics: linearization, operational space, gradients, regressors, other coordinates."""
 
 from soacraft.analysis.diagonalize import Diagonalized, diagonalize
+from soacraft.analysis.equilibrium import Equilibrium, equilibrium
 from soacraft.analysis.gradients import (
     christoffel,
     coriolis_matrix,
@@ -12,6 +13,7 @@ from soacraft.analysis.gradients import (
 from soacraft.analysis.identification.identify import Identified, identify
 from soacraft.analysis.linearize import Linearization, linearize
 from soacraft.analysis.manipulability import Manipulability, jacobian_gradient, manipulability, measures
+from soacraft.analysis.modes import Modes, modes
 from soacraft.analysis.operational_space import OperationalSpace, operational_space
 from soacraft.analysis.parametric.derivatives import parameter_derivatives
 from soacraft.analysis.parametric.optimize import Optimum, optimize
@@ -37,9 +39,11 @@ from soacraft.dynamics.inertias import log_det_mass_matrix
 __all__ = [
     "BaseParameters",
     "Diagonalized",
+    "Equilibrium",
     "Identified",
     "Linearization",
     "Manipulability",
+    "Modes",
     "OperationalSpace",
     "Optimum",
     "Regressor",
@@ -49,6 +53,7 @@ __all__ = [
     "coriolis_matrix",
     "diagonalize",
     "disturbance_jacobian",
+    "equilibrium",
     "fixman_force",
     "fixman_potential",
     "forward_dynamics_sensitivity",
@@ -61,6 +66,7 @@ __all__ = [
     "manipulability",
     "mass_matrix_gradient",
     "measures",
+    "modes",
     "operational_space",
     "optimize",
     "parameter_derivatives",

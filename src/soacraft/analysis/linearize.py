@@ -68,30 +68,21 @@ class Linearization:
     def __iter__(self) -> Iterator[Array]:
         return iter((self.A, self.B))
 
-    @cached_property
-    def _spectrum(self) -> tuple[Complex, Complex]:
-        values, vectors = np.empty(self.A.shape[:-1], complex), np.empty(self.A.shape, complex)
-        for at in np.ndindex(self.A.shape[:-2]):
-            values[at], vectors[at] = _eigen(self.A[at], *self._sizes)
-        order = np.lexsort((values.imag, values.real), axis=-1)[..., ::-1]
-        found = np.take_along_axis(values, order, axis=-1)
-        return found, np.take_along_axis(vectors, order[..., None, :], axis=-1)
-
     @property
     def _sizes(self) -> tuple[Array, Array]:
         """What the entries of xi and of dv are measured by."""
         sizes = np.array(self.dof_sizes) if self.dof_sizes else np.ones(len(self.dof_names))
         return sizes, sizes
 
-    @property
+    @cached_property
     def eigenvalues(self) -> Complex:
-        """Growth rates and frequencies (..., 2 nv) in 1/s and rad/s, the fastest growing first."""
-        return self._spectrum[0]
-
-    @property
-    def modes(self) -> Complex:
-        """The mode shapes as columns (..., 2 nv, 2 nv), in the order of `eigenvalues`: xi above dv."""
-        return self._spectrum[1]
+        """Growth rates and frequencies (..., 2 nv) in 1/s and rad/s, the fastest growing first. Frequencies in Hz,
+        damping and shapes of what swings about an equilibrium are those of `modes`."""
+        values = np.empty(self.A.shape[:-1], complex)
+        for at in np.ndindex(self.A.shape[:-2]):
+            values[at] = _eigenvalues(self.A[at], *self._sizes)
+        order = np.lexsort((values.imag, values.real), axis=-1)[..., ::-1]
+        return np.take_along_axis(values, order, axis=-1)
 
     @property
     def is_stable(self) -> Any:
@@ -116,25 +107,24 @@ class Linearization:
         return card(repr(self), markup.paragraph(f"stable: {'yes' if self.is_stable else 'no'}"), table)
 
 
-def _eigen(A: Array, xi: Array, dv: Array) -> tuple[Complex, Complex]:
-    """Eigenvalues, and eigenvectors of unit length as columns; `xi` and `dv`: the sizes of the two parts.
+def _eigenvalues(A: Array, xi: Array, dv: Array) -> Complex:
+    """Eigenvalues; `xi` and `dv`: the sizes of the two parts.
 
     In units of its own: dofs by their sizes, and the time in which no entry exceeds 1. Asked for with A and the
     identity, LAPACK does not scale the rows further: where entries that stand for zero hold rounding that scaling would
-    take them for numbers, and eigenvectors would lose half their digits.
+    take them for numbers.
     """
     n = len(xi)
     if not len(A):
-        return np.empty(0, complex), np.empty((0, 0), complex)
+        return np.empty(0, complex)
     u = np.concatenate([xi, dv])
     plain = A * u / u[:, None]
     N, K, C = plain[:n, :n], plain[n:, :n], plain[n:, n:]
     largest = (float(np.abs(x).max(initial=0.0)) for x in (N, C, K))
     rate = max(next(largest), next(largest), float(np.sqrt(next(largest)))) or 1.0
     turned = np.repeat([1.0, rate], [n, len(dv)])  # xi, and dv in units of the rate
-    values, vectors = scipy.linalg.eig(plain * turned / turned[:, None] / rate, np.eye(len(A)))
-    vectors = vectors * (u * turned)[:, None]
-    return values * rate, vectors / np.linalg.norm(vectors, axis=0)
+    values = scipy.linalg.eigvals(plain * turned / turned[:, None] / rate, np.eye(len(A)))
+    return np.asarray(values * rate, dtype=np.complex128)
 
 
 @refusing_overflow()

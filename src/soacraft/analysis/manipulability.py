@@ -11,6 +11,7 @@ from soacraft.analysis.finite import refusing_overflow
 from soacraft.dynamics.arguments import check_loops, read_graph, read_nodes, read_problem
 from soacraft.dynamics.nodes import Nodes, jacobian
 from soacraft.dynamics.problem import Problem
+from soacraft.dynamics.reference import flexible
 from soacraft.dynamics.reference.gradients import Screws
 from soacraft.errors import ModelError, SingularError
 from soacraft.model.flat.sko import BODY
@@ -49,6 +50,8 @@ def jacobian_gradient(g: Graph, q: Any, nodes: Nodes, *, ignore_loops: bool = Fa
         f"jacobian_gradient of {g.name!r}",
         "Take fewer nodes, a sub-graph, or the batch in parts.",
     )
+    if p.layout.flexible:
+        return flexible.jacobian_gradient(p, frames)
     screws = Screws(p)
     dS = screws.along()
     return np.concatenate([_of_node(p, screws, dS, j) for j in range(len(frames))], axis=-3)

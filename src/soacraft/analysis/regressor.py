@@ -23,14 +23,15 @@ from soacraft.dynamics.arguments import check_loops, read_graph, read_passive, r
 from soacraft.dynamics.forces import forward_dynamics
 from soacraft.dynamics.inertias import mass_matrix_solve
 from soacraft.dynamics.problem import Problem
-from soacraft.dynamics.reference.blocks import vector
+from soacraft.dynamics.reference.blocks import columns, vector
 from soacraft.dynamics.reference.inverse import along_dofs
 from soacraft.errors import ModelError, StateError
+from soacraft.model.flat.passive import compensation
 from soacraft.model.flat.realize import times
-from soacraft.model.modal.refusals import require_rigid
 from soacraft.model.sizes.scale import scale_of, scaled_random_state
+from soacraft.model.tree.frames.frame import Body
 from soacraft.model.tree.graph import Graph
-from soacraft.recursions import gather
+from soacraft.recursions import gather, newton_euler
 from soacraft.results import refuse_large
 from soacraft.spatial.checks import Array, finite
 from soacraft.spatial.rotations import cross, skew
@@ -45,8 +46,8 @@ SEEN = 1e-7
 
 @refusing_overflow()
 def parameters(g: Graph, names: Any = None) -> Array:
-    """The inertial parameters of all bodies, (10 n): m, m c and J about the body frame, body by body; or the values of
-    named parameters, such as "link3.mass" or "link3.inboard" (`soacraft.analysis.parametric.vocabulary`).
+    """The inertial parameters of all n rigid bodies, (10 n): m, m c and J about the body frame, body by body; or the
+    values of named parameters, such as "link3.mass" or "link3.inboard" (`soacraft.analysis.parametric.vocabulary`).
 
     >>> import soacraft as sc
     >>> from soacraft.analysis import parameters
@@ -58,7 +59,12 @@ def parameters(g: Graph, names: Any = None) -> Array:
     graph = read_graph("parameters", g)
     if names is not None:
         return values_of(read_parameters("parameters", graph, names))
-    return np.concatenate([ten_of(body.inertia) for body in graph.bodies])
+    return np.concatenate([np.zeros(0), *(ten_of(body.inertia) for body in rigid_bodies(graph))])
+
+
+def rigid_bodies(g: Graph) -> list[Body]:
+    """The bodies with ten parameters: all but flexible ones, whose inertia is that of their modal data."""
+    return [body for body in g.bodies if body.modal is None]
 
 
 def parameter_names(g: Graph, names: Any = None) -> tuple[str, ...]:
@@ -74,12 +80,12 @@ def parameter_names(g: Graph, names: Any = None) -> tuple[str, ...]:
     graph = read_graph("parameter_names", g)
     if names is not None:
         return tuple(x.name for x in read_parameters("parameter_names", graph, names))
-    return tuple(f"{body.name}.{name}" for body in graph.bodies for name in TEN)
+    return tuple(f"{body.name}.{name}" for body in rigid_bodies(graph) for name in TEN)
 
 
 @dataclass(frozen=True, eq=False)
 class Regressor:
-    """`force = matrix @ parameters + offset`; the offset holds armature and external forces."""
+    """`force = matrix @ parameters + offset`; the offset holds armature, external forces and flexible bodies."""
 
     matrix: Array
     """Y (..., nv, 10 n)."""
@@ -102,7 +108,8 @@ def parameter_regressor(
         T(i) = sum over bodies k outboard of i of  H(i) phi(i,k) A(k) pi(k)
 
     with A(k) (6 x 10) from the velocity and acceleration of body k. Gravity is part of Y, less what of it is
-    compensated; armature, external forces, springs and dampers are the offset. `passive=False` leaves springs, dampers
+    compensated; armature, external forces, springs, dampers and flexible bodies, which have no such parameters, are the
+    offset. `passive=False` leaves springs, dampers
     and compensation out. Of a closed chain give its solver, such as `sc.loops.ConstraintEmbedding(mb)`: Y and offset
     are then X* of those of the tree, for the forces along its independent dofs.
 
@@ -119,7 +126,6 @@ def parameter_regressor(
     if callable(getattr(g, "velocity_map", None)):
         return _of_closed_chain(g, q, v, vdot, f_ext, passive)
     p = read_problem("parameter_regressor", g, q=q, v=v, vdot=vdot, f_ext=f_ext, stored=True, ignore_loops=ignore_loops)
-    require_rigid(p.layout, "parameter_regressor")
     p.passive = read_passive("parameter_regressor", p.graph, passive)  # compensation grows with mass: no offset
     return Regressor(_matrix(p), _offset(p), parameter_names(g))
 
@@ -132,22 +138,20 @@ def _of_closed_chain(solver: Any, q: Any, v: Any, vdot: Any, f_ext: Any, passive
 
 
 def _matrix(p: Problem) -> Array:
-    """Y, up the path of each body."""
-    c, m = p.state.configuration, p.linear
-    A = force_maps(p)
-    refuse_large(
-        (*p.batch, p.nv, 10 * p.n), f"the regressor of {p.graph.name!r}", "Take a sub-graph, or the batch in parts."
-    )
-    Y = np.zeros((*p.batch, p.nv, 10 * p.n))
-    for k in m.nodes:
-        X, j, here = A[..., k, :, :], k, slice(10 * k, 10 * k + 10)
+    """Y, up the path of each rigid body."""
+    m, A = p.linear, force_maps(p)
+    rigid = [p.layout.index[body] for body in rigid_bodies(p.graph)]
+    shape = (*p.batch, p.nv, 10 * len(rigid))
+    refuse_large(shape, f"the regressor of {p.graph.name!r}", "Take a sub-graph, or the batch in parts.")
+    Y = np.zeros(shape)
+    for i, k in enumerate(rigid):
+        X, j, here = np.zeros((*A.shape[:-3], m.dims[k], 10)), k, slice(10 * i, 10 * i + 10)
+        X[..., :6, :] = A[..., k, :, :]
         while True:
-            where = p.layout.v_slices[j]
-            Y[..., where, here] = m.H(j)[..., :6] @ X
+            Y[..., p.layout.v_slices[j], here] = m.H(j) @ X
             if m.parent(j) < 0:
                 break
-            X = c.A[..., j, :, :] @ X
-            j = m.parent(j)
+            X, j = m.A(m.parent(j), j) @ X, m.parent(j)
     return Y
 
 
@@ -177,21 +181,32 @@ def _of_moments(w: Array) -> Array:
 
 
 def _offset(p: Problem) -> Array:
-    """J_a vdot, less what external forces, springs and dampers do."""
+    """J_a vdot, what flexible bodies take, less what external forces, springs and dampers do."""
     offset = np.zeros((*p.batch, p.nv)) - along_dofs(p)
-    vdot = p.given["vdot"]
+    vdot, flexible = p.given["vdot"], p.layout.flexible
     for J, where in zip(p.layout.armature, p.layout.hinge_v, strict=True):
         if J is not None:
             offset[..., where] += J * vdot[..., where]
-    if p.forces:
-        m = p.linear
-        pulls = [np.zeros((*p.batch, dim, 1)) for dim in p.layout.dims]
-        for frame, wrench in p.forces:
-            k = p.layout.index[frame.carrier]  # type: ignore[index]
-            pulls[k][..., :6, 0] -= p.state.force_on_body(frame, np.asarray(wrench), wrench.expressed_in)
-        f = gather(m, m.A, pulls)
-        offset += vector(p, {k: m.H(k) @ f[k] for k in m.nodes})
-    return offset
+    forces = p.forces
+    if p.passive and flexible:
+        forces += tuple(x for x in compensation(p.graph) if p.layout.index[x[0].carrier] in flexible)  # type: ignore[index]
+    if not forces and not flexible:
+        return offset
+    m = p.linear
+    pulls = [np.zeros((*p.batch, dim, 1)) for dim in p.layout.dims]
+    for frame, wrench in forces:
+        k, given = p.layout.index[frame.carrier], (frame, np.asarray(wrench), wrench.expressed_in)  # type: ignore[index]
+        pulls[k][..., :6, 0] -= p.state.force_on_body(*given)
+        if k in flexible:
+            pulls[k][..., 6 : 6 + p.layout.modal(k).n, 0] -= p.state.force_on_modes(*given)
+    if flexible:
+        sko = p.state.sko("body")
+        alpha = newton_euler(sko, columns(p, vdot)).alpha
+        for k in flexible:
+            rotors = 6 + p.layout.modal(k).n  # those are above
+            pulls[k][..., :rotors, :] += (sko.M(k) @ alpha[k] + sko.b(k)[..., None])[..., :rotors, :]
+    f = gather(m, m.A, pulls)
+    return np.asarray(offset + vector(p, {k: m.H(k) @ f[k] for k in m.nodes}))
 
 
 @refusing_overflow()
@@ -256,7 +271,7 @@ def base_parameters(
     3
     """
     check_loops("base_parameters", read_graph("base_parameters", g), ignore_loops)
-    count = 10 * len(g)
+    count = 10 * len(rigid_bodies(g))
     if not g.nv:
         raise ModelError(f"{g.name!r} has no dofs, so no force depends on its parameters.")
     enough = 4 + 2 * (count // g.nv + 1)
@@ -266,7 +281,7 @@ def base_parameters(
     if not 0.0 < small < 1.0:
         raise StateError(f"tolerance of base_parameters must be between 0 and 1, got {small:g}.")
     rng = np.random.default_rng(seed)
-    Y, units = _sampled(g, rng, samples or enough), np.tile(_parameter_units(g), len(g))
+    Y, units = _sampled(g, rng, samples or enough), np.tile(_parameter_units(g), count // 10)
     leading, basis = combinations(Y, small)
     names, rank = parameter_names(g), len(leading)
     other = _sampled(g, rng, enough)
@@ -323,4 +338,5 @@ def _sampled(g: Graph, rng: np.random.Generator, count: int) -> Array:
     Y = parameter_regressor(g, q, v, vdot, ignore_loops=True).matrix
     L, t = scale_of(g)
     force = (L / t) ** 2 / scale_of(g).of("".join(g.layout.units.hinge))
-    return np.asarray(Y / force[:, None]).reshape(-1, 10 * len(g)) * np.tile(_parameter_units(g), len(g))
+    Y, ten = np.asarray(Y / force[:, None]), _parameter_units(g)
+    return Y.reshape(-1, Y.shape[-1]) * np.tile(ten, Y.shape[-1] // len(ten))

@@ -11,11 +11,11 @@ import numpy as np
 
 from soacraft.analysis.underactuated import free_base
 from soacraft.errors import ModelError
-from soacraft.model.hinges import Free, Hinge, Spherical
-from soacraft.model.modal.refusals import require_rigid
+from soacraft.model.hinges import Free, Spherical
 from soacraft.model.states.state import State
-from soacraft.model.tree.frames.frame import Body, Root
+from soacraft.model.tree.frames.frame import Body
 from soacraft.model.tree.joining.copying import copy_attachments, copy_fixtures, copy_forces
+from soacraft.model.tree.joining.rehanging import Hung, add_twin, part_of
 from soacraft.model.tree.joining.turning import Turned, copy_hinge_numbers, has_hinge_numbers, renamed_dofs, turned
 from soacraft.model.tree.multibody import Multibody
 from soacraft.model.tree.parts.records import Actuator, Keyframe
@@ -42,7 +42,6 @@ def reroot(mb: Multibody, body: Body | str) -> Multibody:
     """
     if not isinstance(mb, Multibody):
         raise ModelError(f"reroot takes a Multibody, got {mb!r:.80}; a sub-graph has its own anchor.")
-    require_rigid(mb.layout, "reroot")
     old, new = free_base("reroot", mb), mb.body(body)
     if old is new:
         return mb.copy()
@@ -51,18 +50,15 @@ def reroot(mb: Multibody, body: Body | str) -> Multibody:
     around = {outer: turned("reroot", outer.hinge, repr(outer.name)) for outer in path[:-1]}
     other = Multibody(mb.name, mb.gravity)
     copy_fixtures(mb.root, other.root)
-    _add(other, new, None, Free(), Pose(), Pose(), old.hinge_name)
+    add_twin(other, new, Hung(mb.root, Free(), Pose(), Pose(), old.hinge_name))
     for outer, inner in pairwise(path):  # inner now hangs from outer by outer's hinge, turned
-        found = around[outer]
-        _add(other, inner, outer.name, found.hinge, outer.outboard.inv, outer.inboard.inv, outer.hinge_name)
-        copy_hinge_numbers("reroot", other.body(inner.name), outer, found.order)
+        twin = add_twin(other, inner, Hung.around(outer, around[outer].hinge))
+        copy_hinge_numbers("reroot", twin, outer, around[outer].order)
     for each in mb.bodies:
         if each not in path:
-            assert not isinstance(each.parent, Root)
-            _add(other, each, each.parent.name, each.hinge, each.inboard, each.outboard, each.hinge_name)
-            copy_hinge_numbers("reroot", other.body(each.name), each, None)
+            copy_hinge_numbers("reroot", add_twin(other, each, Hung.as_is(each)), each, None)
     told_anew = [old, *(outer for outer in around if isinstance(outer.hinge, Spherical | Free))]
-    lost = {name for body in told_anew for name in mb.dof_names[body.v_slice]}
+    lost = {name for body in told_anew for name in mb.dof_names[part_of(body).v]}
     for actuator in mb.actuators:
         _refuse_actuator(actuator, lost)
 
@@ -93,34 +89,29 @@ def _path(body: Body) -> list[Body]:
     return path
 
 
-def _add(
-    other: Multibody, body: Body, parent: str | None, hinge: Hinge, inboard: Pose, outboard: Pose, name: str
-) -> None:
-    twin = other.add_body(body.name, parent, hinge, body.inertia, inboard, outboard, name)
-    copy_fixtures(body, twin)
-
-
 def _moved(mb: Multibody, other: Multibody, around: dict[Body, Turned], new: Body, state: State) -> tuple[Array, ...]:
     """q, v and vdot of the re-rooted model at a state of the old one."""
     q, v, vdot = (np.zeros(size) for size in (other.nq, other.nv, other.nv))
     q[:], index = other.neutral(), mb.layout.index[new]
     R, p = (x[index] for x in state.configuration.world)
     base = Pose(R, p)
-    i, j = other.body(new.name).q_slice, other.body(new.name).v_slice
-    q[i] = [*base.as_quaternion(), *base.translation]
-    v[j], vdot[j] = state.motion.V[index], state.alpha[index]
+    at = part_of(other.body(new.name))
+    q[at.q] = [*base.as_quaternion(), *base.translation]
+    v[at.v], vdot[at.v] = state.motion.V[index], state.alpha[index]
     for body in mb.bodies:
+        was, at = part_of(body), part_of(other.body(body.name))
+        q[at.own_q] = state.q[was.own_q]
+        v[at.own_v], vdot[at.own_v] = state.v[was.own_v], state.vdot[was.own_v]
         if body.hinge_name == other.body(new.name).hinge_name:
             continue
-        old_q, old_v, old_vdot = state.q[body.q_slice], state.v[body.v_slice], state.vdot[body.v_slice]
+        old_q, old_v, old_vdot = state.q[was.q], state.v[was.v], state.vdot[was.v]
         found = around.get(body)
-        holder = other.body(body.parent.name if found is not None else body.name)
-        i, j = holder.q_slice, holder.v_slice
+        at = part_of(other.body(body.parent.name if found is not None else body.name))
         if found is None:
-            q[i], v[j], vdot[j] = old_q, old_v, old_vdot
+            q[at.q], v[at.v], vdot[at.v] = old_q, old_v, old_vdot
         else:
-            q[i] = found.q(body.hinge, old_q)
-            v[j], vdot[j] = (found.v(body.hinge, old_q, x) for x in (old_v, old_vdot))
+            q[at.q] = found.q(body.hinge, old_q)
+            v[at.v], vdot[at.v] = (found.v(body.hinge, old_q, x) for x in (old_v, old_vdot))
     return q, v, vdot
 
 

@@ -25,7 +25,6 @@ import numpy as np
 from soacraft.analysis.parametric.vocabulary import PER_DOF, Found, Parameter, ten_of
 from soacraft.analysis.regressor import force_maps
 from soacraft.dynamics.problem import Problem
-from soacraft.dynamics.reference.derivatives import crf_with
 from soacraft.model.flat import realize
 from soacraft.model.flat.passive import displacement
 from soacraft.model.flat.realize import times
@@ -35,7 +34,7 @@ from soacraft.results import refuse_large
 from soacraft.spatial.checks import Array
 from soacraft.spatial.pose import Pose
 from soacraft.spatial.rotations import log, skew
-from soacraft.spatial.transforms import crf, crm, log_rate, phi
+from soacraft.spatial.transforms import crf, crf_with, crm, log_rate, phi
 
 
 class Directions(NamedTuple):
