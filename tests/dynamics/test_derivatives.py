@@ -4,6 +4,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from tests.dynamics.calls import GRAVITY, arguments, close, subtree, tree
+from tests.model.modal.trees import flexible_tree
 from tests.peers.to_pinocchio import InPinocchio
 from tests.user_hinges import Crank
 
@@ -120,3 +121,57 @@ def test_a_rolling_ball_is_refused(function):
         "would not be the linearization. Take a sub-graph without it, or another hinge; or hang its body on a Free "
         "hinge and close a loop by this one: loops.linearize takes that."
     )
+
+
+# -- flexible bodies ---------------------------------------------------------------------------------------------------
+
+BRANCHED = (-1, 0, 0, 1, 1, 3, 5)
+
+
+def pushed(mb, seed):
+    """Random rates, forces, and wrenches at deforming nodes: in their own axes, inertial ones, another node's."""
+    rng = np.random.default_rng(seed)
+    vdot, force = rng.standard_normal((2, mb.nv))
+    last = mb.bodies[-1].name
+    axes = {f"{last}/tip": None, "body1/root": mb.root, "body3/tip": mb.frame(f"{last}/root"), "body2/tip": None}
+    f_ext = {node: sc.Wrench(*rng.standard_normal((2, 3)), expressed_in=x) for node, x in axes.items()}
+    return dict(q=np.array(mb.q), v=np.array(mb.v), vdot=vdot, force=force, f_ext=f_ext)
+
+
+@pytest.mark.parametrize("geometric", [True, False])
+@pytest.mark.parametrize("seed", range(4))
+def test_flexible_trees(seed, geometric):
+    mb = flexible_tree(BRANCHED[:5], seed, HOLONOMIC, geometric=geometric)
+    check(mb, pushed(mb, seed))
+
+
+def test_a_sub_graph_that_rides_on_a_deforming_node():
+    mb = flexible_tree(BRANCHED, 1, HOLONOMIC)
+    g = mb.subgraph([x.name for x in mb["body3"].subtree()], anchor="moving")
+    rng = np.random.default_rng(1)
+    vdot, force = rng.standard_normal((2, g.nv))
+    check(g, dict(q=np.array(g.q), v=np.array(g.v), vdot=vdot, force=force, f_ext=None))
+
+
+def test_springs_of_hinges_of_flexible_bodies():
+    mb = flexible_tree(BRANCHED[:4], 2, HOLONOMIC)
+    for body in mb.bodies:
+        if body.hinge.nv:
+            body.passive = sc.Passive(stiffness=3.0, damping=0.4)
+    x = pushed(mb, 3)
+    check(mb, x)
+    with_springs = dyn.inverse_dynamics_derivatives(mb, x["q"], x["v"], x["vdot"])
+    without = dyn.inverse_dynamics_derivatives(mb, x["q"], x["v"], x["vdot"], passive=False)
+    assert np.abs(with_springs[0] - without[0]).max() > 1.0
+
+
+def test_batches_of_flexible_states():
+    mb = flexible_tree(BRANCHED[:4], 2, HOLONOMIC)
+    states = [mb.random_state(seed) for seed in range(3)]
+    Q, V = (np.array(x) for x in zip(*states, strict=True))
+    Q[:, mb.layout.own.q] *= 0.2
+    force = np.ones(mb.nv)
+    all_at_once = dyn.forward_dynamics_derivatives(mb, Q, V, force)
+    one = [dyn.forward_dynamics_derivatives(mb, q, v, force) for q, v in zip(Q, V, strict=True)]
+    for got, wanted in zip(all_at_once, zip(*one, strict=True), strict=True):
+        close(got, np.array(wanted), 1e-10)

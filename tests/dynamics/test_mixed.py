@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.dynamics.calls import arguments, close, subtree, tree
+from tests.model.modal.trees import flexible_tree
 from tests.profiles import tries
 
 import soacraft as sc
@@ -91,3 +92,26 @@ def test_refused(prescribed, text):
     with pytest.raises(StateError) as error:
         dyn.mixed_dynamics(mb, zero, zero, zero, zero, prescribed)
     assert str(error.value) == text
+
+
+def test_inverse_dynamics_with_free_modes():
+    """Nothing acts along the modes, and the hinges accelerate as asked; a rigid tree has none."""
+    mb = flexible_tree((-1, 0, 1), 2, (sc.Pin((0, 0.6, 0.8)), sc.Spherical()))
+    own = mb.layout.own.v
+    hinges = np.setdiff1d(np.arange(mb.nv), own)
+    vdot = np.random.default_rng(1).standard_normal((3, mb.nv))
+    T = dyn.inverse_dynamics(mb, mb.q, mb.v, vdot, modes="free")
+    assert T.shape == (3, mb.nv)
+    assert not T[:, own].any()
+    moved = dyn.forward_dynamics(mb, mb.q, mb.v, T)
+    np.testing.assert_allclose(moved[:, hinges], vdot[:, hinges], rtol=0, atol=1e-8)
+    back = dyn.inverse_dynamics(mb, mb.q, mb.v, moved, modes="given")
+    np.testing.assert_allclose(back, T, rtol=0, atol=1e-8 * np.abs(moved).max())
+    out = np.empty((3, mb.nv))
+    assert dyn.inverse_dynamics(mb, mb.q, mb.v, vdot, out=out, modes="free") is out
+    np.testing.assert_array_equal(out, T)
+    arm = sc.load("arm7")
+    same = [dyn.inverse_dynamics(arm, arm.q, arm.v, np.ones(7), modes=x) for x in ("free", "given")]
+    np.testing.assert_array_equal(*same)
+    with pytest.raises(StateError, match="modes of inverse_dynamics must be 'given' or 'free', got 'none'"):
+        dyn.inverse_dynamics(arm, arm.q, arm.v, np.ones(7), modes="none")

@@ -32,6 +32,7 @@ def test_public_functions_methods_and_references_are_those_of_the_table():
 
 def test_every_kernel_is_in_the_table():
     assert set(_core.algorithms()) - set(TABLE) == COORDINATES
+    assert set(_core.algorithms(flexible=True)) - set(TABLE) == COORDINATES
 
 
 @every_row
@@ -44,9 +45,14 @@ def test_arguments_are_those_of_the_function(row):
     assert row.stored == ("f_ext" in row.given)
 
 
-@pytest.mark.parametrize("row", [row for row in TABLE.values() if row.kernel], ids=lambda row: row.name)
-def test_the_kernel_has_the_same_inputs_and_outputs(row):
-    kernel = _core.algorithms()[row.kernel]
+KERNELS = [
+    *((row, _core.algorithms()[row.kernel]) for row in TABLE.values() if row.kernel),
+    *((row, _core.algorithms(flexible=True)[row.flexible_kernel]) for row in TABLE.values() if row.flexible_kernel),
+]
+
+
+@pytest.mark.parametrize(("row", "kernel"), KERNELS, ids=lambda x: getattr(x, "name", ""))
+def test_the_kernel_has_the_same_inputs_and_outputs(row, kernel):
     assert tuple(x for x in kernel["inputs"] if x != "0") == tuple("q" if x == "q" else "v" for x in row.vectors)
     assert kernel["outputs"] == row.outputs
     parts = set(kernel["parts"])

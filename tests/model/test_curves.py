@@ -112,7 +112,7 @@ REFUSED = [
     (lambda mb: sc.Curve([0, np.nan], [0, 1]), "x of a curve"),
     (lambda mb: sc.Curve([0, 5e-324], [0, 1]), "a curve through these points overflows"),
     (lambda mb: mb.add_spring("s", "inertial", "bob", sc.Curve([0, 1], [0, 1]), 0.5), "its length 0.5 to 0.5 would"),
-    (lambda mb: mb.add_spring("s", {"bob": 1.0}, 3.0), "a combination of dofs is mb.add_tendon('s', {dof: "),
+    (lambda mb: mb.add_spring("s", {"bob": 1.0}, 3.0), "spring 's' is along a combination of dofs, which has no nodes"),
 ]  # fmt: skip
 
 

@@ -91,14 +91,18 @@ def test_stability(units):
 
 @nine_scales
 def test_modes_of_a_cart_with_a_pole(units):
-    """A x = lambda x, with entries of metres and of radians."""
+    """(lambda^2 M + lambda C + K) x = 0, with entries of metres and of radians; counts and rates in any units."""
     cart = sc.load("cart_pole")
     q, v = scaled_state(cart, units, [0.2, 0.4], [0.1, -0.2])
-    lin = analysis.linearize(scaled(cart, units), q, v, np.zeros(2))
-    u = np.array([units.length, 1.0, units.length / units.time, 1.0 / units.time])
-    A = lin.A * u / u[:, None] * units.time
-    modes = lin.modes / u[:, None]
-    np.testing.assert_allclose(A @ modes, modes * (lin.eigenvalues * units.time), atol=1e-8 * np.abs(modes).max())
+    found = analysis.modes(scaled(cart, units), q, v)
+    plain = analysis.modes(cart, [0.2, 0.4], [0.1, -0.2])
+    assert found.rigid == plain.rigid == 1
+    np.testing.assert_allclose(found.eigenvalues * units.time, plain.eigenvalues, rtol=1e-8)
+    rates = found.eigenvalues * units.time
+    x = found.vectors / np.array([units.length, 1.0])[:, None]
+    K, C, M = sc.dynamics.inverse_dynamics_derivatives(cart, [0.2, 0.4], [0.1, -0.2], np.zeros(2))
+    left = M @ x * rates**2 + C @ x * rates + K @ x
+    np.testing.assert_allclose(left, 0.0, atol=1e-8 * np.abs(K).max() * np.abs(x).max())
 
 
 def test_weak_growth_is_growth():

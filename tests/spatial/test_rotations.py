@@ -142,6 +142,19 @@ def test_batch_is_one_at_a_time(function, size):
     assert function(x[:0]).shape == (0, *batch.shape[1:])
 
 
+def test_normalize_quaternion_gives_the_same_bits_one_by_one():
+    """Few are looked at one by one, many at once: of unit length to rounding, off by more, off by a little more."""
+    rng = np.random.default_rng(11)
+    q = rng.normal(size=(300, 4))
+    q /= np.linalg.norm(q, axis=1)[:, None]
+    q[100:200] *= 1.0 + rng.uniform(-1e-15, 1e-15, (100, 1))
+    q[200:] *= 1.0 + rng.uniform(-1e-7, 1e-7, (100, 1))
+    many = rot.normalize_quaternion(q, "q")
+    assert (many == q).all(axis=1).any()
+    assert (many != q).any(axis=1).sum() > 100
+    np.testing.assert_array_equal([rot.normalize_quaternion(x, "q") for x in q], many)
+
+
 def test_normalize_quaternion():
     np.testing.assert_allclose(rot.normalize_quaternion([0, 0, 0, 1 + 5e-7], "q"), [0, 0, 0, 1], atol=1e-16)
     exact = rot.quaternion_exp([0.1, 0.2, 0.3])

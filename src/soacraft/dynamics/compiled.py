@@ -1,4 +1,4 @@
-"""The compiled engine: named algorithms on the kernels of `_core`, for graphs of built-in hinges.
+"""The compiled engine: named algorithms on the kernels of `_core`, for graphs of built-in hinges, rigid or flexible.
 
 What a kernel does not answer - functions it has none for, a hinge without inertia to move, numbers that overflow - goes
 to the reference engine, which computes it or says what is wrong.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,9 @@ import numpy as np
 from soacraft.dynamics.problem import Problem
 from soacraft.dynamics.reference import REFERENCE
 from soacraft.dynamics.table import TABLE
-from soacraft.model.flat.compiled import CompiledModel, kernel_table
+from soacraft.model.flat.compiled import CompiledModel, kernel_table, passive_in_python
+from soacraft.model.modal.bodies import report_turns
+from soacraft.model.modal.deformation import Deformation
 from soacraft.model.tree.graph import Graph
 from soacraft.model.tree.subgraph import SubGraph
 from soacraft.spatial.checks import Array
@@ -35,7 +38,9 @@ class Compiled:
 
     def run(self, p: Problem) -> tuple[Any, ...]:
         """The results, from a kernel where there is one."""
-        kernel = kernel_table().get(p.function)
+        kernel = kernel_table(self.model.flexible).get(p.function)
+        if self.model.flexible:
+            report_turns(p.layout, Deformation(p.layout, p.given["q"]))
         found = self._run(p, kernel) if kernel is not None and suits(p, kernel["parts"]) else None
         return REFERENCE.run(p) if found is None else found
 
@@ -44,7 +49,7 @@ class Compiled:
         names = iter(row.vectors)
         given = [None if axes == "0" else self._rows(p, next(names), count) for axes in kernel["inputs"]]
         q, v, x, y = (*given, None, None, None)[:4]
-        pull = pull_of(p, count) if p.forces else None
+        pull = pull_of(p, count, self.model.flexible_bodies) if p.forces else None
         base, place = base_of(p, "gravity" in parts, "v" in row.vectors), place_of(p)
         tails = row.tails(p)
         to = [
@@ -75,21 +80,29 @@ class Compiled:
 
 def suits(p: Problem, parts: tuple[str, ...]) -> bool:
     """Whether a kernel means the same: results in inertial axes; forces in the axes of their nodes where they turn with
-    them; nodes there are; passive forces that are those of hinges and tendons."""
+    them, and at nodes that do not deform; nodes there are; passive forces that are those of hinges and tendons."""
     if p.expressed_in != "inertial" or ("nodes" in parts and not p.nodes):
         return False
-    if p.function in _PASSIVE_ALONE and p.layout.passive_in_python:
+    if p.function in _PASSIVE_ALONE and passive_in_python(p.layout):
         return False
-    return "forces in own axes" not in parts or all(w.expressed_in is None for _, w in p.forces)
+    if p.passive and p.layout.flexible and p.layout.has_links:
+        return False
+    if "forces in own axes" not in parts:
+        return True
+    return all(w.expressed_in is None and frame.modal_node is None for frame, w in p.forces)
 
 
-def pull_of(p: Problem, count: int) -> Array:
-    """External forces on each body, in its axes: (count, 6 n)."""
-    pull = np.zeros((*p.batch, p.n, 6))
+def pull_of(p: Problem, count: int, order: Sequence[int] = ()) -> Array:
+    """External forces on each body, in its axes, then those on the modes of flexible ones: (count, 6 n + modes)."""
+    pull, layout = np.zeros((*p.batch, p.n, 6)), p.layout
+    modes = {k: np.zeros((*p.batch, layout.modal(k).n)) for k in layout.flexible}
     for frame, wrench in p.forces:
-        k = p.layout.index[frame.carrier]  # type: ignore[index]
+        k = layout.index[frame.carrier]  # type: ignore[index]
         pull[..., k, :] += p.state.force_on_body(frame, np.asarray(wrench), wrench.expressed_in)
-    return pull.reshape(count, 6 * p.n)
+        if k in modes:
+            modes[k] += p.state.force_on_modes(frame, np.asarray(wrench), wrench.expressed_in)
+    rows = [pull.reshape(count, 6 * p.n), *(modes[k].reshape(count, -1) for k in order)]
+    return np.ascontiguousarray(np.concatenate(rows, axis=1))
 
 
 def base_of(p: Problem, gravity: bool, moving: bool) -> Array:
@@ -114,5 +127,5 @@ def place_of(p: Problem) -> Array | None:
 
 def compiled_engine(graph: Graph) -> Compiled | None:
     """The engine of a graph, made once for its structure; None when it has a hinge of the user's own."""
-    model = CompiledModel.of(graph.layout)
+    model = CompiledModel.any_of(graph.layout)
     return None if model is None else Compiled(model)

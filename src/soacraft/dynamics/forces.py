@@ -10,11 +10,15 @@ and dampers of hinges and tendons, and gravity compensation (`passive_force`); `
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from soacraft.dynamics.arguments import read_axes, read_problem
 from soacraft.dynamics.engine import answer, answers
 from soacraft.dynamics.per_body import BodyArray, axes_text
+from soacraft.dynamics.problem import Problem
 from soacraft.dynamics.quick import quick
 from soacraft.errors import StateError
 from soacraft.model.tree.frames.frame import Frame
@@ -34,12 +38,16 @@ def inverse_dynamics(
     threads: int | None = None,
     passive: bool = True,
     ignore_loops: bool = False,
+    modes: str = "given",
 ) -> Array:
     """The generalized force T (..., nv) that gives the acceleration vdot at (q, v). O(n).
 
         alpha = phi* (H* vdot + a),   f = phi (M alpha + b),   T = H f - passive   (004 Eq. 10, Algorithm 3.1)
 
     What the model's own springs, dampers and gravity compensation do, T need not; `passive=False` leaves them out.
+    For flexible bodies vdot holds the accelerations of the modes, and T the forces that it takes along them. With
+    `modes="free"` nothing acts on the modes: T is that of the hinges, zero along the modes, which accelerate as they
+    will (`mixed_dynamics`); what vdot has for them plays no part.
 
     >>> import numpy as np
     >>> import soacraft as sc
@@ -48,11 +56,24 @@ def inverse_dynamics(
     >>> dyn.inverse_dynamics(pendulum, [np.pi / 2], [0.0], [2.0])
     array([11.81])
     """
+    if modes not in ("given", "free"):
+        raise StateError(f"modes of inverse_dynamics must be 'given' or 'free', got {modes!r:.60}.")
     p = read_problem(
         "inverse_dynamics", g, q=q, v=v, vdot=vdot,
         f_ext=f_ext, stored=True, threads=threads, passive=passive, ignore_loops=ignore_loops,
     )  # fmt: skip
+    if modes == "free" and p.layout.flexible:
+        return _at_hinges(p, out)
     return answer(p, out)
+
+
+def _at_hinges(p: Problem, out: Array | None) -> Array:
+    """Inverse dynamics with nothing that acts along the modes."""
+    hinges = np.ones(p.nv, dtype=np.bool_)
+    hinges[p.layout.own.v] = False
+    given = {**p.given, "force": np.zeros(p.nv)}
+    of = replace(p, function="mixed_dynamics", given=given, prescribed=hinges)
+    return answers(of, None if out is None else (np.empty((*p.batch, p.nv)), out))[1]
 
 
 @quick

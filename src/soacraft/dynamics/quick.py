@@ -89,14 +89,17 @@ def quick_call(mb: Multibody, name: str, fallback: Function, ignore_loops: bool 
     to ignore them.
     """
     row = TABLE.get(name)
-    model = CompiledModel.of(mb.layout)
-    if row is None or row.kernel is None or model is None or not mb.nv:
+    model = CompiledModel.any_of(mb.layout)
+    if row is None or model is None or not mb.nv:
+        return None
+    kernel = row.flexible_kernel if model.flexible else row.kernel
+    if kernel is None:
         return None
     if row.holonomic and not all(group.hinge.holonomic for group in mb.layout.groups):
         return None
     return fast_call(
         model,
-        row.kernel,
+        kernel,
         row.given,
         fallback,
         mb.acting_forces if row.stored else None,

@@ -24,9 +24,8 @@ class Algorithm:
     """One row. `arguments` are those after the graph that may be given by place, in order. `outputs` are the axes of
     each result behind the batch: v dofs, n bodies, k nodes, numbers, products of those (6k). `reference` is the
     chapter of the reference engine that has a function of this name. Right with loops: for any q and v that agree with
-    loop closures and couplings. `stored`: the forces kept with the model's state act. `rigid`: for
-    trees of rigid bodies alone. `instead`: what to use where a
-    dense result is too large.
+    loop closures and couplings. `stored`: the forces kept with the model's state act.
+    `instead`: what to use where a dense result is too large.
     """
 
     name: str
@@ -40,7 +39,6 @@ class Algorithm:
     passive: bool = False
     holonomic: bool = False
     solves: bool = False
-    rigid: bool = False
     instead: str = ""
 
     @cached_property
@@ -57,6 +55,11 @@ class Algorithm:
     def kernel(self) -> str | None:
         """The name of the compiled algorithm, if there is one."""
         return self.name if self.name in kernel_table() else None
+
+    @property
+    def flexible_kernel(self) -> str | None:
+        """That for trees with flexible bodies."""
+        return self.name if self.name in kernel_table(flexible=True) else None
 
     def tails(self, p: Problem) -> tuple[tuple[int, ...], ...]:
         """The axes of the results behind the batch, in numbers."""
@@ -120,16 +123,16 @@ _ROWS = (
     Algorithm("centroidal_momentum_matrix", "q", ("6 v",), "energy", "phi(c,k) R(k) H*(k)", right_with_loops=True),
     Algorithm("composite_inertia", "q", ("n 6 6",), "inertia", "R(k) = sum phi R phi* + M(k)"),
     Algorithm("inverse_dynamics_derivatives", "q v vdot f_ext", ("v v",) * 3, "derivatives", "dT/dq, dT/dv, Mcal",
-        stored=True, passive=True, holonomic=True, rigid=True,
+        stored=True, passive=True, holonomic=True,
         instead="the operator derivatives expr.diff(body) and expr.dot()"),
     Algorithm("forward_dynamics_derivatives", "q v force f_ext", ("v v",) * 3, "derivatives",
-        "-Mcal^-1 dT/dq, -Mcal^-1 dT/dv, Mcal^-1", stored=True, passive=True, holonomic=True, solves=True, rigid=True,
+        "-Mcal^-1 dT/dq, -Mcal^-1 dT/dv, Mcal^-1", stored=True, passive=True, holonomic=True, solves=True,
         instead="the operator derivatives expr.diff(body) and expr.dot()"),
-    Algorithm("mass_matrix_gradient", "q", ("v v v",), "gradients", "d Mcal / dq", module="analysis", rigid=True,
+    Algorithm("mass_matrix_gradient", "q", ("v v v",), "gradients", "d Mcal / dq", module="analysis",
         instead="the operator (H * phi * M * phi.T * H.T).diff(body)"),
-    Algorithm("coriolis_matrix", "q v", ("v v",), "gradients", "d/dt Mcal - 2 C skew", module="analysis", rigid=True,
+    Algorithm("coriolis_matrix", "q v", ("v v",), "gradients", "d/dt Mcal - 2 C skew", module="analysis",
         instead="bias_force(g, q, v), or the operators of sc.operators(g)"),
-    Algorithm("log_det_gradient", "q", ("v",), "gradients", "d log det Mcal / dq", module="analysis", rigid=True,
+    Algorithm("log_det_gradient", "q", ("v",), "gradients", "d log det Mcal / dq", module="analysis",
         solves=True),
 )  # fmt: skip
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from soacraft.errors import ModelError, SoacraftError
-from soacraft.health import masses, motion, names, properties, ties
+from soacraft.health import masses, modes, motion, names, properties, ties
 from soacraft.health.report import Finding, HealthReport
 from soacraft.model import Graph, Multibody, SubGraph
 from soacraft.model.hinges import HINGES
@@ -25,6 +25,7 @@ CHECKS: dict[str, Callable[[Graph], Iterator[Finding]]] = {
     "gravity": masses.check_gravity,
     "limits": properties.check_limits,
     "springs": properties.check_springs,
+    "modes": modes.check_modes,
     "own hinges": properties.check_own_hinges,
     "records": names.check_records,
     "import": names.check_import,
@@ -38,8 +39,9 @@ CHECKS: dict[str, Callable[[Graph], Iterator[Finding]]] = {
 def check(mb: Multibody | SubGraph) -> HealthReport:
     """A health report of a model or a sub-graph: what is wrong, or probably not meant, with values and cures. O(n).
 
-    It looks at masses and moments, units, names, limits, springs, hinges of your own, closures and couplings, hinge
-    inertias, the mass matrix (up to 400 dofs) and the balance of power at a random state. The model is not changed.
+    It looks at masses and moments, units, names, limits, springs, modes of flexible bodies, hinges of your own,
+    closures and couplings, hinge inertias, the mass matrix (up to 400 dofs) and the balance of power at a random state.
+    The model is not changed.
 
     >>> from soacraft.model import serial_chain
     >>> mb = serial_chain(2)

@@ -16,7 +16,6 @@ from soacraft.attributes import Strict
 from soacraft.errors import ModelError, SpaceError
 from soacraft.model.flat.sko import SKOModel
 from soacraft.model.flat.sko_functions import SKOFunctions
-from soacraft.model.modal.refusals import require_rigid
 from soacraft.model.states.state import State
 from soacraft.model.tree.graph import Graph
 from soacraft.model.tree.parts.closures import refuse_loops
@@ -143,11 +142,19 @@ class Operators(Strict):
     def direction(self, body: str | None, dof: int = 0) -> Direction:
         """The direction of a dof of a body's hinge, of the current velocity for None; always the same object."""
         if (body, dof) not in self.directions:
-            graph = getattr(self.binding, "graph", None)
-            if graph is not None:
-                require_rigid(graph.layout, "a derivative of an operator")
-            self.directions[body, dof] = Direction(self, body, dof)
+            self.directions[body, dof] = self._kind_of_direction(body, dof)(self, body, dof)
         return self.directions[body, dof]
+
+    def _kind_of_direction(self, body: str | None, dof: int) -> type[Direction]:
+        """Along modes, and along a velocity that has some, more changes than along a hinge."""
+        graph = getattr(self.binding, "graph", None)
+        if graph is None or graph.layout.rigid:
+            return Direction
+        if body is not None and dof < graph.bodies[graph.index(body)].hinge.nv:
+            return Direction
+        from soacraft.ops.derivatives.flexible import FlexibleDirection
+
+        return FlexibleDirection
 
     def X(self, body: Any, dof: Any = 0) -> Operator:
         """diag{ crf(H*(k) e) }, zero but for the body whose hinge moves: d E_phi = E_phi X in body axes (G1).

@@ -83,6 +83,20 @@ def crf(V: npt.ArrayLike) -> Array:
     return X
 
 
+def crf_with(f: npt.ArrayLike) -> Array:
+    """The matrix X(f) with `crf(V) f = X(f) V`: -[[n~, f~], [f~, 0]] for f = [n; f]. (..., 6) -> (..., 6, 6).
+
+    >>> V, f = np.arange(6.0), np.ones(6)
+    >>> bool(np.all(crf_with(f) @ V == crf(V) @ f))
+    True
+    """
+    f = np.asarray(f, dtype=np.float64)
+    X = np.zeros((*f.shape, 6))
+    X[..., :3, :3] = -skew(f[..., :3])
+    X[..., :3, 3:] = X[..., 3:, :3] = -skew(f[..., 3:])
+    return X
+
+
 def se3_exp(xi: npt.ArrayLike) -> tuple[Array, Array]:
     """The rigid motion of the constant twist xi = [w; v] acting for unit time. -> (..., 3, 3), (..., 3)
 

@@ -92,7 +92,6 @@ def test_accelerations_are_those_of_the_equations_that_give_the_digits(geometric
         np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-9 * np.abs(wanted).max())
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("geometric", [False, True])
 def test_falling_for_a_second(geometric):
     mb = pendulum(geometric)

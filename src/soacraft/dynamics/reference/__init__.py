@@ -17,7 +17,6 @@ from soacraft.dynamics.problem import Problem
 from soacraft.dynamics.reference import derivatives, energy, forward, gradients, inertia, inverse, kinematics
 from soacraft.dynamics.table import TABLE
 from soacraft.errors import SingularError, StateError
-from soacraft.model.modal.refusals import require_rigid
 
 __all__ = ["ALGORITHMS", "REFERENCE", "Reference"]
 
@@ -42,8 +41,6 @@ class Reference:
     def run(self, p: Problem) -> tuple[Any, ...]:
         """The results, each with leading axes that broadcast to the batch."""
         refuse_large_work(p)
-        if TABLE[p.function].rigid:
-            require_rigid(p.layout, p.function, "Take differences of forward or inverse dynamics.")
         with np.errstate(all="ignore"):
             try:
                 found = ALGORITHMS[p.function](p)

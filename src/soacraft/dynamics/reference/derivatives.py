@@ -1,23 +1,26 @@
-"""Derivatives of inverse and forward dynamics, analytic, in the tangent space, for every hinge.
+"""Derivatives of inverse and forward dynamics, analytic, in the tangent space, for every hinge and flexible bodies.
 
-In body axes a step along dof j of hinge k, with s = H*(k) e_j, changes phi(p,k) by phi(p,k) crf(s) (G1), and H*(k) by
-dH*_j where it varies. With V+ = phi* V(p) and alpha+ = phi* alpha(p), gravity taken as an acceleration -g of what the
-base bodies hang from, the derivatives along all dofs at once are columns that obey
+The way from body to body is cut into steps that each have dofs of their own (`segments`): one for a hinge between rigid
+frames, up to three where modes move them. In body axes a move along dof j of a step, with twists S, changes phi by
+phi crf(S_j) (G1), and S by dS_j where it varies. With V+ = phi* V and alpha+ = phi* alpha of what is inboard, u = S w
+the twist of the step at rates w, gravity taken as an acceleration -g of what the base bodies hang from, the derivatives
+along all dofs at once are columns that obey
 
-    base to tips:   dV(k)     = phi* dV(p)     + [crm(V+) H* + dH* v]
-                    dalpha(k) = phi* dalpha(p) - crm(H* v) dV(k)
-                                + [crm(alpha+) H* + dH* vdot + crm(V) dH* v + d(Hdot* v)]
-    tips to base:   df(k)     = sum over children of phi (df(j) + [crf(s) f(j)])
-                                + M dalpha + d(crf(V) M V) - dF(k)
-                    dT(k)     = H df(k) + [dH f(k)]
+    base to tips:   dV     = phi* dV(in)     + [crm(V+) S + dS w]
+                    dalpha = phi* dalpha(in) - crm(u) dV
+                             + [crm(alpha+) S + dS wdot + crm(V) dS w + d(Sdot w)]
+    tips to base:   df     = sum over outboard steps of phi (df + [crf(S) f])  + d(M alpha + b) - dF
+                    dT     = S* df + [dS* f]
 
-where [..] is in the columns of the own hinge only. Along v the brackets are [H*] and [crm(V) H* + d(Hdot* v)].
-F(k) is the external force on the body: constant in body axes, unless it is expressed in another frame's axes. Armature
-gives T the term J vdot, which changes with vdot alone; so all of this is about the six of each body.
+where [..] is in the columns of the step's own dofs only. Along v the brackets are [S] and [crm(V) S + d(Sdot w)].
+Modes are dofs of several steps, and of the body: their T has what M and b of the body give in their rows. F is the
+external force: constant in the axes of its node, unless it is expressed in another frame's axes. Armature gives T the
+term J vdot, which changes with vdot alone; so all of this is about the six of each body and its modes.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -27,14 +30,16 @@ from soacraft.dynamics.reference.blocks import columns
 from soacraft.dynamics.reference.forward import forward_dynamics, solve_columns
 from soacraft.dynamics.reference.inertia import mass_matrix
 from soacraft.dynamics.reference.inverse import along_dofs_derivatives
+from soacraft.dynamics.reference.segments import Segment, Twists, frame_segment, segments
 from soacraft.model.flat.realize import times
-from soacraft.model.hinges.base import dbias_of, dH_of
+from soacraft.model.modal.bodies import ForceSlopes, force_slopes
 from soacraft.model.states.kinematics import pose_of_frame
-from soacraft.model.tree.frames.frame import Body
+from soacraft.model.tree.frames.frame import Body, Frame
+from soacraft.model.tree.frames.moving_frame import MovingFrame
 from soacraft.recursions import newton_euler
 from soacraft.spatial.checks import Array
 from soacraft.spatial.rotations import skew
-from soacraft.spatial.transforms import crf, crm
+from soacraft.spatial.transforms import crf, crf_with, crm
 
 
 def inverse_dynamics_derivatives(p: Problem) -> tuple[Array, Array, Array]:
@@ -53,60 +58,80 @@ def forward_dynamics_derivatives(p: Problem) -> tuple[Array, Array, Array]:
     return X[..., : p.nv], X[..., p.nv : 2 * p.nv], 0.5 * (inverse + inverse.mT)
 
 
+def stiffness(p: Problem) -> Array:
+    """dT/dq alone, (..., nv, nv): also where a flexible body is bent so far that its mass matrix is not positive."""
+    motion = motion_of(p, p.given["vdot"])
+    J = outward(p, motion, along_v(p, motion))[0]
+    return inward(p, motion, outward(p, motion, along_q(p, motion)), J) - along_dofs_derivatives(p)[0]
+
+
 def _along_q_and_v(p: Problem, vdot: Array) -> tuple[Array, Array]:
     """dT/dq and dT/dv at vdot held; springs and dampers take their part of T."""
     motion = motion_of(p, vdot)
-    dq = _sweep(p, motion, along_q(p, motion), moved=True)
-    dv = _sweep(p, motion, along_v(p, motion), moved=False)
+    in_q, in_v = outward(p, motion, along_q(p, motion)), outward(p, motion, along_v(p, motion))
+    dq = inward(p, motion, in_q, J=in_v[0])
+    dv = inward(p, motion, in_v)
     own_q, own_v = along_dofs_derivatives(p)
     return dq - own_q, dv - own_v
 
 
 class Motion(NamedTuple):
-    """The motion the derivatives are taken at, (..., n, 6) in body axes, and how the hinge maps vary, by body."""
+    """The motion the derivatives are taken at, (..., 6) by step, in the axes of what the step ends at."""
 
-    A: Array  # phi(p(k), k), base bodies included
-    H_T: list[Array]
-    V: Array
-    V_plus: Array
-    alpha_plus: Array
-    twist: Array
-    f: Array
-    dH_v: list[Array]  # columns dH*_j v
-    dH_vdot: list[Array]  # columns dH*_j vdot
-    dH_f: list[Array]  # columns dH_j f
-    dbias_q: list[Array]
-    dbias_v: list[Array]
+    steps: list[Segment]
+    ends: list[int]  # the step that ends at each body
+    frames: list[int]  # that which ends at each of the frames asked for
+    V: list[Array]
+    V_plus: list[Array]
+    alpha: list[Array]
+    alpha_plus: list[Array]
+    f: list[Array]
+    vdot: Array
+    loads: bool  # whether gravity, stiffness and forces act; without them only inertia does
 
 
 class Seeds(NamedTuple):
-    """What is in the columns of the own hinge, (..., 6, nv_k) and (..., nv_k, nv_k) by body."""
+    """What is in the columns of the own dofs, (..., 6, m) by step."""
 
     V: list[Array]
     alpha: list[Array]
-    f: list[Array] | None
-    T: list[Array] | None
 
 
-def motion_of(p: Problem, vdot: Array) -> Motion:
-    """All that the sweeps need, once for both derivatives."""
-    layout, sko = p.layout, p.sko
-    c, motion = p.state.configuration, p.state.motion
-    found = newton_euler(sko, columns(p, vdot))
-    lead = np.broadcast_shapes(p.batch, vdot.shape[:-1])
-    alpha = np.empty((*lead, p.n, 6))
-    f = np.empty((*lead, p.n, 6))
-    for k in sko.nodes:
-        alpha[..., k, :], f[..., k, :] = found.alpha[k][..., :6, 0], found.f[k][..., :6, 0]
-    alpha[..., 3:] -= times(c.world[0].mT, p.graph.gravity)
-    V_plus, alpha_plus = np.empty((*lead, p.n, 6)), np.empty((*lead, p.n, 6))
-    base_V, base_alpha = _anchor(p)
-    for k, parent in enumerate(layout.parents):
-        phi_T = c.A[..., k, :, :].mT
-        V_plus[..., k, :] = times(phi_T, base_V if parent < 0 else motion.V[..., parent, :])
-        alpha_plus[..., k, :] = times(phi_T, base_alpha if parent < 0 else alpha[..., parent, :])
-    H_T = [sko.H(k)[..., : where.stop - where.start, :6].mT for k, where in enumerate(layout.hinge_v)]
-    return Motion(c.A, H_T, motion.V, V_plus, alpha_plus, motion.twists, f, *_hinges(p, vdot, f))
+def motion_of(p: Problem, vdot: Array, frames: Sequence[Frame] = (), loads: bool = True) -> Motion:
+    """All that the sweeps need, once for both derivatives; with steps to frames on bodies, which no force acts at.
+    Without loads f is that of accelerations alone."""
+    steps = segments(p)
+    ends = [0] * p.n
+    for i, step in enumerate(steps):
+        if step.body >= 0:
+            ends[step.body] = i
+    at = range(len(steps), len(steps) + len(frames))
+    steps += [frame_segment(p, x, ends[p.layout.index[_carrier(x)]]) for x in frames]
+    v, (base_V, base_alpha) = p.full("v"), _anchor(p) if loads else (np.zeros(6), np.zeros(6))
+    V: list[Array] = []
+    alpha: list[Array] = []
+    V_plus, alpha_plus = [], []
+    for i, step in enumerate(steps):
+        phi_T, (S, _, bias, *_), w = step.A.mT, step.twists, step.dofs
+        V_plus.append(times(phi_T, base_V if step.inboard < 0 else V[step.inboard]))
+        alpha_plus.append(times(phi_T, base_alpha if step.inboard < 0 else alpha[step.inboard]))
+        u = times(S, v[..., w])
+        V.append(V_plus[i] + u)
+        alpha.append(alpha_plus[i] + times(S, vdot[..., w]) - times(crm(u), V[i]) + (0.0 if bias is None else bias))
+    solved = newton_euler(p.sko if loads else p.linear, columns(p, vdot)).f
+    f: list[Array] = [np.zeros(6)] * len(steps)
+    for i in reversed(range(len(steps))):
+        step = steps[i]
+        if step.body >= 0:
+            f[i] = solved[step.body][..., :6, 0]
+        if step.inboard >= 0 and steps[step.inboard].body < 0:  # a frame without mass
+            f[step.inboard] = times(step.A, f[i])
+    return Motion(steps, ends, list(at), V, V_plus, alpha, alpha_plus, f, vdot, loads)
+
+
+def _carrier(frame: Frame) -> Body:
+    assert isinstance(frame.carrier, Body)
+    return frame.carrier
 
 
 def _anchor(p: Problem) -> tuple[Array, Array]:
@@ -117,119 +142,133 @@ def _anchor(p: Problem) -> tuple[Array, Array]:
     return V, alpha - pull
 
 
-def _hinges(p: Problem, vdot: Array, f: Array) -> tuple[list[Array], ...]:
-    """What the derivatives of the hinge maps give, by body; zero where they are constant."""
-    found: tuple[list[Array], ...] = tuple([np.zeros(0)] * p.n for _ in range(5))
-    q, v = p.full("q"), p.full("v")
-    vdot = np.broadcast_to(vdot, (*p.batch, p.nv))
-    for group in p.layout.groups:
-        own_q, own_v = q[..., group.q_index], v[..., group.v_index]
-        to_body = p.layout.to_body[group.bodies]
-        dH = to_body[:, None] @ dH_of(group.hinge, own_q)  # (..., bodies, j, 6, m)
-        in_q, in_v = dbias_of(group.hinge, own_q, own_v)
-        parts = (
-            np.einsum("...jam,...m->...aj", dH, own_v),
-            np.einsum("...jam,...m->...aj", dH, vdot[..., group.v_index]),
-            np.einsum("...jam,...a->...mj", dH, f[..., group.bodies, :]),
-            to_body @ in_q,
-            to_body @ in_v,
-        )
-        for store, part in zip(found, parts, strict=True):
-            for i, k in enumerate(group.bodies):
-                store[k] = part[..., i, :, :]
-    return found
-
-
 def along_q(p: Problem, m: Motion) -> Seeds:
     """The brackets along the configuration."""
-    V, alpha, f = [], [], []
-    for k in range(p.n):
-        V.append(crm(m.V_plus[..., k, :]) @ m.H_T[k] + m.dH_v[k])
-        own = crm(m.alpha_plus[..., k, :]) @ m.H_T[k] + m.dH_vdot[k]
-        alpha.append(own + crm(m.V[..., k, :]) @ m.dH_v[k] + m.dbias_q[k])
-        f.append(crf_with(m.f[..., k, :]) @ m.H_T[k])
-    return Seeds(V, alpha, f, m.dH_f)
+    v, V, alpha = p.full("v"), [], []
+    for i, step in enumerate(m.steps):
+        S, own = step.twists.S, step.twists
+        V.append(crm(m.V_plus[i]) @ S)
+        alpha.append(crm(m.alpha_plus[i]) @ S)
+        if own.dS is not None and own.bias_q is not None:
+            turned = _columns(own.dS, v[..., step.dofs])
+            V[i] = V[i] + turned
+            alpha[i] = alpha[i] + _columns(own.dS, m.vdot[..., step.dofs]) + crm(m.V[i]) @ turned + own.bias_q
+    return Seeds(V, alpha)
 
 
 def along_v(p: Problem, m: Motion) -> Seeds:
     """The brackets along the velocity."""
-    alpha = [crm(m.V[..., k, :]) @ m.H_T[k] + m.dbias_v[k] for k in range(p.n)]
-    return Seeds(m.H_T, alpha, None, None)
+    alpha = []
+    for i, step in enumerate(m.steps):
+        alpha.append(crm(m.V[i]) @ step.twists.S)
+        if step.twists.bias_v is not None:
+            alpha[i] = alpha[i] + step.twists.bias_v
+    return Seeds([step.twists.S for step in m.steps], alpha)
 
 
-def crf_with(f: Array) -> Array:
-    """The matrix X(f) with crf(s) f = X(f) s: -[[n~, f~], [f~, 0]] for f = [n; f]."""
-    X = np.zeros((*f.shape, 6))
-    X[..., :3, :3] = -skew(f[..., :3])
-    X[..., :3, 3:] = X[..., 3:, :3] = -skew(f[..., 3:])
-    return X
+def _columns(dS: Array, w: Array) -> Array:
+    """dS_j w in column j."""
+    return np.asarray(np.einsum("...jam,...m->...aj", dS, w))
 
 
-def outward(p: Problem, m: Motion, seeds: Seeds) -> tuple[Array, Array]:
-    """dV and dalpha of all bodies, (..., n, 6, nv), base to tips; alpha less gravity."""
-    where, lead = p.layout.hinge_v, m.f.shape[:-2]
-    dV, dalpha = np.zeros((*lead, p.n, 6, p.nv)), np.zeros((*lead, p.n, 6, p.nv))
-    for k in p.layout.tree.base_to_tips():
-        parent, phi_T = p.layout.parents[k], m.A[..., k, :, :].mT
-        if parent >= 0:
-            dV[..., k, :, :] = phi_T @ dV[..., parent, :, :]
-            dalpha[..., k, :, :] = phi_T @ dalpha[..., parent, :, :]
-        dV[..., k, :, where[k]] += seeds.V[k]
-        dalpha[..., k, :, :] -= crm(m.twist[..., k, :]) @ dV[..., k, :, :]
-        dalpha[..., k, :, where[k]] += seeds.alpha[k]
+def outward(p: Problem, m: Motion, seeds: Seeds) -> tuple[list[Array], list[Array]]:
+    """dV and dalpha of all steps, (..., 6, nv), base to tips; alpha less gravity."""
+    v = p.full("v")
+    dV: list[Array] = []
+    dalpha: list[Array] = []
+    lead = np.broadcast_shapes(p.batch, m.vdot.shape[:-1])
+    for i, step in enumerate(m.steps):
+        phi_T, at = step.A.mT, step.inboard
+        rate, accel = (np.zeros((*lead, 6, p.nv)), np.zeros((*lead, 6, p.nv)))
+        if at >= 0:
+            rate[...], accel[...] = phi_T @ dV[at], phi_T @ dalpha[at]
+        rate[..., step.dofs] += seeds.V[i]
+        accel -= crm(times(step.twists.S, v[..., step.dofs])) @ rate
+        accel[..., step.dofs] += seeds.alpha[i]
+        dV.append(rate)
+        dalpha.append(accel)
     return dV, dalpha
 
 
-def _sweep(p: Problem, m: Motion, seeds: Seeds, moved: bool) -> Array:
-    """The two sweeps on columns over all dofs; `moved`: the external forces change with the configuration."""
-    where, M = p.layout.hinge_v, p.layout.M
-    dV, dalpha = outward(p, m, seeds)
-    rate = crf_with(times(M, m.V)) + crf(m.V) @ M  # of crf(V) M V
-    df = M @ dalpha + rate @ dV
-    if moved:
-        _less_turned_forces(p, m, df)
-    dT = np.zeros((*df.shape[:-3], p.nv, p.nv))
-    for k in p.layout.tree.tips_to_base():
-        parent = p.layout.parents[k]
-        dT[..., where[k], :] = m.H_T[k].mT @ df[..., k, :, :]
-        if seeds.T is not None:
-            dT[..., where[k], where[k]] += seeds.T[k]
-        if parent >= 0:
-            if seeds.f is not None:
-                df[..., k, :, where[k]] += seeds.f[k]
-            df[..., parent, :, :] += m.A[..., k, :, :] @ df[..., k, :, :]
+def inward(p: Problem, m: Motion, moved: tuple[list[Array], list[Array]], J: list[Array] | None = None) -> Array:
+    """dT (..., nv, nv) from dV and dalpha of all steps; J, the twists of all steps along the dofs, where those are
+    derivatives along the configuration."""
+    (dV, dalpha), lead = moved, moved[0][0].shape[:-2] if moved[0] else p.batch
+    dT = np.zeros((*lead, p.nv, p.nv))
+    df = [np.zeros((*lead, 6, p.nv)) for _ in m.steps]
+    M = p.state.configuration.M
+    for k, i in enumerate(m.ends):
+        if k in p.layout.flexible:
+            df[i] += _of_flexible(p, m, k, dV[i], dalpha[i], dT, along_q=J is not None)
+        else:
+            M_k, V = M[..., k, :, :], m.V[i]
+            df[i] += M_k @ dalpha[i] + (crf_with(times(M_k, V)) + crf(V) @ M_k) @ dV[i]
+    if J is not None:
+        _less_forces(p, m, J, df, dT)
+    for i in reversed(range(len(m.steps))):
+        step = m.steps[i]
+        dT[..., step.dofs, :] += step.twists.S.mT @ df[i]
+        if J is not None:
+            _turn(step, m.f[i], df[i], dT)
+        if step.inboard >= 0:
+            df[step.inboard] += step.A @ df[i]
     return dT
 
 
-def _less_turned_forces(p: Problem, m: Motion, df: Array) -> None:
-    """Subtract dF(k) for wrenches in the axes of another frame. With u the wrench at the node in body axes, and the
-    small turns of body k and of the frame's carrier: du = (turn of the carrier - turn of k) x u."""
-    apart = [(frame, wrench) for frame, wrench in p.forces if wrench.expressed_in is not None]
-    if not apart:
-        return
-    turn = _turns(p, m)
-    for frame, wrench in apart:
-        assert isinstance(frame.carrier, Body)
-        k, axes = p.layout.index[frame.carrier], wrench.expressed_in
-        R_k = p.state.configuration.world[0][..., k, :, :]
-        to_k = R_k.mT @ pose_of_frame(p.state, axes)[0]
-        x = np.asarray(wrench)
-        u = np.concatenate([times(to_k, x[..., :3]), times(to_k, x[..., 3:])], axis=-1)
-        relative = -turn[..., k, :, :]
-        if isinstance(axes.carrier, Body):
-            e = p.layout.index[axes.carrier]
-            relative = relative + R_k.mT @ p.state.configuration.world[0][..., e, :, :] @ turn[..., e, :, :]
-        du_n, du_f = -skew(u[..., :3]) @ relative, -skew(u[..., 3:]) @ relative
-        df[..., k, :3, :] -= du_n + skew(frame.offset.translation) @ du_f
-        df[..., k, 3:, :] -= du_f
+def _turn(step: Segment, f: Array, df: Array, dT: Array) -> None:
+    """[dS* f] of a step, and the turn [crf(S) f] of its force on the way inboard."""
+    twists: Twists = step.twists
+    if twists.dS is not None:
+        dT[..., step.dofs, step.dofs] += np.einsum("...jam,...a->...mj", twists.dS, f)
+    df[..., step.dofs] += crf_with(f) @ twists.S
 
 
-def _turns(p: Problem, m: Motion) -> Array:
-    """The small turns of the bodies in their own axes for a step along each dof: the upper half of phi* H*."""
-    J = np.zeros((*m.f.shape[:-2], p.n, 6, p.nv))
-    for k in p.layout.tree.base_to_tips():
-        parent = p.layout.parents[k]
-        if parent >= 0:
-            J[..., k, :, :] = m.A[..., k, :, :].mT @ J[..., parent, :, :]
-        J[..., k, :, p.layout.hinge_v[k]] += m.H_T[k]
-    return J[..., :3, :]
+def _of_flexible(p: Problem, m: Motion, k: int, dV: Array, dalpha: Array, dT: Array, along_q: bool) -> Array:
+    """d(M [alpha; etadd] + b) of a flexible body, its modes' rows added to dT; the six are returned."""
+    c, i, data = p.state.configuration, m.ends[k], p.layout.modal(k)
+    assert c.flex is not None
+    own = slice(p.layout.hinge_v[k].stop, p.layout.v_slices[k].stop)
+    lead = np.broadcast_shapes(m.alpha[i].shape[:-1], m.vdot.shape[:-1])
+    rates = np.broadcast_to(m.vdot[..., own], (*lead, data.n))
+    W = np.concatenate([np.broadcast_to(m.alpha[i], (*lead, 6)), rates], axis=-1)
+    slopes: ForceSlopes = force_slopes(data, c.flex.eta(k), c.flex.rates(p.full("v"), k), m.V[i], W, m.loads)
+    dF = c.modal_inertias[k][..., :6] @ dalpha + slopes.in_U[..., :6] @ dV
+    dF[..., own] += slopes.along_eta if along_q else slopes.in_U[..., 6:]
+    dT[..., own, :] += dF[..., 6:, :]
+    return np.asarray(dF[..., :6, :])
+
+
+# -- external forces ---------------------------------------------------------------------------------------------------
+
+
+def _less_forces(p: Problem, m: Motion, J: list[Array], df: list[Array], dT: Array) -> None:
+    """Subtract what external forces change by: those in the axes of another frame, by the turns of the two, du = (turn
+    of the frame - turn of the node) x u; those at deforming nodes, by the step along the modes to the node."""
+    for frame, wrench in p.forces:
+        axes = wrench.expressed_in
+        if axes is None and frame.modal_node is None:
+            continue
+        end = m.ends[p.layout.index[_carrier(frame)]]
+        step, u, R = frame_segment(p, frame, end), np.asarray(wrench), pose_of_frame(p.state, frame)[0]
+        du = np.zeros((*dT.shape[:-2], 6, p.nv))
+        if axes is not None:
+            to_node = R.mT @ pose_of_frame(p.state, axes)[0]
+            u = np.concatenate([times(to_node, u[..., :3]), times(to_node, u[..., 3:])], axis=-1)
+            turn = R.mT @ (_turn_of(p, m, J, axes) - _turn_of(p, m, J, frame))
+            du[..., :3, :], du[..., 3:, :] = -skew(u[..., :3]) @ turn, -skew(u[..., 3:]) @ turn
+        dT[..., step.dofs, :] -= step.twists.S.mT @ du
+        _turn(step, -u, minus := -du, dT)
+        df[end] += step.A @ minus
+
+
+def _turn_of(p: Problem, m: Motion, J: list[Array], frame: Frame) -> Array:
+    """The small turns of a frame for a step along each dof, in inertial axes, (..., 3, nv)."""
+    while isinstance(frame, MovingFrame):  # its own motion is given in time
+        frame = frame.on
+    if not isinstance(frame.carrier, Body):
+        return np.zeros((3, p.nv))
+    k = p.layout.index[frame.carrier]
+    step = frame_segment(p, frame, m.ends[k])
+    twist = step.A.mT @ J[m.ends[k]]
+    twist[..., step.dofs] += step.twists.S
+    return np.asarray(pose_of_frame(p.state, frame)[0] @ twist[..., :3, :])

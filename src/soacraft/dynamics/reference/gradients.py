@@ -24,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from soacraft.dynamics.problem import Mask, Problem
+from soacraft.dynamics.reference import flexible
 from soacraft.model.flat.realize import scatter, times
 from soacraft.model.hinges.base import dH_of
 from soacraft.recursions import articulated_body, backward_lyapunov
@@ -96,6 +97,8 @@ class Screws:
 
 def mass_matrix_gradient(p: Problem) -> Array:
     """d Mcal_il / d q_c as (..., nv, nv, nv), [i, l, c]. O(nv^3) at most."""
+    if p.layout.flexible:
+        return flexible.mass_matrix_gradient(p)
     s = Screws(p)
     S, R = s.S, _composites(p)
     own_R = R[..., s.dof_body, :, :]  # of the body of each dof
@@ -133,6 +136,8 @@ def coriolis_matrix(p: Problem) -> Array:
     In the inertial frame, with l the outer of the hinges i and j, and sums over the bodies k outboard of or at l:
     C_ij = S_i* [Ic(l) Sdot_j - (sum M(k) crm(V(k))) S_j + crf(S_j) sum M(k) V(k)]. V is relative to the anchor.
     """
+    if p.layout.flexible:
+        return flexible.coriolis_matrix(p)
     s = Screws(p)
     c, layout = p.state.configuration, p.layout
     R_world, at = c.world
@@ -162,7 +167,11 @@ def log_det_gradient(p: Problem) -> Array:
     """d log det Mcal / d q_c as (..., nv). O(n).
 
         Y = A*(p,c) Upsilon(p) A(p,c),    gradient = -2 tr(crm(H*_c) Y P+(c)) + 2 tr(G*(c) (I - Y P+(c)) dH*_c)
+
+    With flexible bodies tr(Mcal^-1 dMcal/dq_c), O(n nv^2).
     """
+    if p.layout.flexible:
+        return flexible.log_det_gradient(p)
     m = p.linear
     ab = articulated_body(m)
     bar = {k: np.eye(m.dims[k]) - ab.G[k] @ m.H(k) for k in m.nodes}

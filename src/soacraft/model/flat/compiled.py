@@ -1,9 +1,9 @@
-"""The compiled form of a rigid graph: built once per structural change, used by the named algorithms.
+"""The compiled form of a graph: built once per structural change, used by the named algorithms.
 
 Every body becomes one element for each dof of a product of screws, one element for a spherical, free or rolling hinge,
 and no element for a weld, whose inertia is merged into what carries it (`rigid/model/assembly.hpp` of the core). An
-element's frame is on the hinge axis, z along it. Elements are numbered depth first. This file alone builds
-`_core.RigidModel`.
+element's frame is on the hinge axis, z along it. Elements are numbered depth first. A flexible body is on an element of
+its own; its nodes that deform, the spots, are numbered behind the elements. This file alone builds `_core.RigidModel`.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from soacraft.model.flat.layout import Layout
 from soacraft.model.flat.passive import rest_of
 from soacraft.model.hinges import HINGES, Free, Hinge, RollingBall, Spherical, Weld
 from soacraft.model.hinges.product import ScrewProduct
+from soacraft.model.modal.bodies import LARGE_TURN
+from soacraft.model.modal.data import ModalData, ModalNode
 from soacraft.model.states.read_only import StateArray
 from soacraft.model.tree.frames.frame import Body, Frame
 from soacraft.model.tree.parts.curves import Curve
@@ -38,7 +40,7 @@ _KINDS: dict[type[Hinge], int] = {Weld: WELD, Spherical: SPHERICAL, Free: FREE, 
 
 
 class CompiledModel:
-    """A rigid graph for the compiled kernels: `kernels` runs them.
+    """A graph for the compiled kernels: `kernels` runs them.
 
     Body k is fixed on the element `element_of[k]` (-1: welded to the base), at `place(k)`; its hinge became the
     elements `hinge_elements(k)`, of the kinds `kinds`, whose velocities begin at `v_starts`. What a tree is made of
@@ -50,9 +52,17 @@ class CompiledModel:
         """The version of the parameters that the kernels have."""
         self.frames: dict[Any, bytes] = {}
         """Frames that quick calls were asked for, by what they were called: as `frame` gives them."""
-        self.kernels = _core.rigid_model(**_tree(layout), **_hinges(layout), nq=layout.nq, nv=layout.nv)
+        modal = Modal(layout)
+        self.flexible = bool(layout.flexible)
+        """Whether it has flexible bodies: then the kernels are those of `kernel_table(flexible=True)`."""
+        self.kernels = _core.rigid_model(
+            **_tree(layout), **_hinges(layout), nq=layout.nq, nv=layout.nv, **modal.arguments()
+        )
         self.element_of, self._first, self._last = self.kernels.elements_of_bodies()
         self.kinds, _, self.v_starts = self.kernels.elements()
+        self.flexible_bodies = sorted(layout.flexible, key=lambda k: int(self.element_of[k]))
+        """The numbers of its flexible bodies in the order of their elements."""
+        self._spots = modal.spots(self.flexible_bodies, self.count)
         self.update(layout)
 
     def update(self, layout: Layout) -> None:
@@ -63,7 +73,7 @@ class CompiledModel:
                 armature[where] = J
         n, (R_in, p_in), (R_out, p_out) = layout.n, layout.inboard, layout.outboard
         mass, com, moment = layout.inertias
-        self.kernels.set_passive(**_passive(layout), in_python=layout.passive_in_python)
+        self.kernels.set_passive(**_passive(layout), in_python=passive_in_python(layout))
         self.kernels.set_gravity(layout.gravity)
         self.frames.clear()
         R_in, R_out = R_in.reshape(n, 9), R_out.reshape(n, 9)
@@ -86,11 +96,19 @@ class CompiledModel:
 
     @classmethod
     def of(cls, layout: Layout) -> CompiledModel | None:
-        """The compiled form of a layout, made once for its structure; None when a hinge is not a built-in one, or a
-        body has coordinates of its own.
+        """The compiled form of a layout of rigid bodies, made once for its structure; None when a hinge is not a
+        built-in one, or a body is flexible.
+        """
+        return cls.any_of(layout) if layout.rigid else None
+
+    @classmethod
+    def any_of(cls, layout: Layout) -> CompiledModel | None:
+        """The compiled form of a layout whose bodies may be flexible; None when a hinge is not a built-in one. A tree
+        with flexible bodies has the kernels of `kernel_table(flexible=True)` alone.
         """
         if not layout.compiled:
-            known = layout.rigid and all(cls.knows(group.hinge) for group in layout.groups)
+            known = all(cls.knows(group.hinge) for group in layout.groups)
+            known = known and all(body._modal is not None for body in layout.bodies if body._own)
             layout.compiled[:] = [cls(layout) if known else None]
         model: CompiledModel | None = layout.compiled[0]
         if model is not None and model.parameters < layout.parameters:
@@ -104,10 +122,14 @@ class CompiledModel:
 
     def frame(self, layout: Layout, frame: Frame) -> Array:
         """A frame as the kernels read it: the number of its element, then rotation and translation. One that is not on
-        a body has -2 for a number: it has axes, but nothing acts there."""
+        a body has -2 for a number: it has axes, but nothing acts there. On a node that deforms it is on that spot."""
         if not isinstance(frame.carrier, Body):
             return np.array([-2, *frame.offset.rotation.ravel(), *frame.offset.translation])
-        k = layout.index[frame.carrier]
+        k, node = layout.index[frame.carrier], frame.modal_node
+        spot = None if node is None else self._spots.get((k, id(node)))
+        if node is not None and spot is not None:
+            place = node.pose.inv @ frame.offset
+            return np.array([spot, *place.rotation.ravel(), *place.translation])
         place = self.place(k) @ frame.offset
         return np.array([self.element_of[k], *place.rotation.ravel(), *place.translation])
 
@@ -119,6 +141,73 @@ def _tree(layout: Layout) -> dict[str, Any]:
         hinge[group.bodies] = number
     q, v = (np.array([x.start for x in some], dtype=np.int64) for some in (layout.q_slices, layout.v_slices))
     return {"parent": np.array(layout.parents, dtype=np.int64), "hinge": hinge, "q": q, "v": v}
+
+
+class Modal:
+    """The flexible bodies of a layout as the core reads them: modal data once each, with the nodes that deform."""
+
+    def __init__(self, layout: Layout) -> None:
+        self._layout = layout
+        self._data = list({id(layout.modal(k)): layout.modal(k) for k in layout.flexible}.values())
+        self._nodes: dict[int, list[ModalNode]] = {}
+        for k in layout.flexible:
+            own = layout.bodies[k]
+            self._add(k, *layout.modal(k).nodes.values(), own._held, *(node.modal_node for node in own.nodes))
+        for k, node in layout.riding.items():
+            self._add(layout.parents[k], node)
+
+    def arguments(self) -> dict[str, Any]:
+        """Modal data; then by body the number of its data, of its node that the hinge holds and of the parent's node
+        that the hinge is on, -1 for none; and the turn of a node beyond which calls go to Python, which warns."""
+        layout = self._layout
+        number = {id(x): i for i, x in enumerate(self._data)}
+        modal_of, held, rides = (np.full(layout.n, -1, dtype=np.int64) for _ in range(3))
+        for k in layout.flexible:
+            modal_of[k] = number[id(layout.modal(k))]
+        for k, node in layout.held.items():
+            held[k] = self._number(k, node)
+        for k, node in layout.riding.items():
+            rides[k] = self._number(layout.parents[k], node)
+        data = [self._numbers(x) for x in self._data]
+        return {"modal": data, "modal_of": modal_of, "held": held, "rides": rides, "large_turn": LARGE_TURN}
+
+    def spots(self, bodies: list[int], count: int) -> dict[tuple[int, int], int]:
+        """By body and node: the number of the spot, behind `count` elements."""
+        found: dict[tuple[int, int], int] = {}
+        for k in bodies:
+            for node in self._nodes[id(self._layout.modal(k))]:
+                found[k, id(node)] = count + len(found)
+        return found
+
+    def _add(self, k: int, *nodes: ModalNode | None) -> None:
+        """Note the nodes of body k that deform; bodies with the same data share them."""
+        known = self._nodes.setdefault(id(self._layout.modal(k)), [])
+        for node in nodes:
+            if node is not None and node.deforms and all(node is not x for x in known):
+                known.append(node)
+
+    def _number(self, k: int, node: ModalNode) -> int:
+        if not node.deforms:
+            return -1
+        return [id(x) for x in self._nodes[id(self._layout.modal(k))]].index(id(node))
+
+    def _numbers(self, x: ModalData) -> tuple[Any, ...]:
+        nodes = [
+            (*map(_row, (node.pose.rotation, node.pose.translation, node.lam, node.gam, node.lam2, node.gam2)),)
+            for node in self._nodes[id(x)]
+        ]
+        arrays = (x.first, x.second, x.p, x.N, x.Q, x.M, x.K, x.D, x.S, x.T)
+        return (x.mass, *map(_row, arrays), nodes)
+
+
+def _row(x: Array | None) -> Array:
+    return np.zeros(0) if x is None else np.ascontiguousarray(x, dtype=np.float64).ravel()
+
+
+def passive_in_python(layout: Layout) -> bool:
+    """Whether some passive forces are such that the kernels of a layout do not know them: springs and bushings between
+    nodes are known for rigid bodies alone."""
+    return layout.passive_in_python or bool(layout.flexible and layout.has_links)
 
 
 def _hinges(layout: Layout) -> dict[str, Any]:
@@ -180,21 +269,22 @@ def _passive(layout: Layout) -> dict[str, Any]:
             springs += [(q + i, v + i, float(s), float(d), float(x)) for i, (s, d, x) in enumerate(numbers)]
     strands = [(t, i, j, c) for t, x in enumerate(layout.pulls) for i, j, c in zip(x.q, x.v, x.c, strict=True)]
     laws = _Laws()
-    tendons, lines = [laws.read(x.tendon) for x in layout.pulls], [laws.read(x) for x in layout.springs]
-    ends, count = layout.link_ends, len(layout.bushings)
-    order = np.arange(len(ends.bodies))
+    springs_between, bushings_between = ((), ()) if layout.flexible else (layout.springs, layout.bushings)
+    tendons, lines = [laws.read(x.tendon) for x in layout.pulls], [laws.read(x) for x in springs_between]
+    ends, count = layout.link_ends, len(bushings_between)
+    order = np.arange(0 if layout.flexible else len(ends.bodies))
     order[layout.spring_nodes :] = layout.spring_nodes + np.arange(2 * count).reshape(2, count).T.ravel()
     poses = np.concatenate([ends.R.reshape(-1, 9), ends.at], axis=1)
     bushings = [
         np.concatenate([x.stiffness.ravel(), x.damping.ravel(), x.rest.rotation.ravel(), x.rest.translation])
-        for x in layout.bushings
+        for x in bushings_between
     ]
     return {
         "spring_whole": _integers([x[:2] for x in springs], 2), "spring_real": _floats([x[2:] for x in springs], 3),
         "ball_whole": _integers([x for x, _ in balls], 3), "ball_real": _floats([x for _, x in balls], 19),
         "tendon_whole": _integers([x for x, _ in tendons], 2), "tendon_real": _floats([x for _, x in tendons], 4),
         "strand_whole": _integers([x[:3] for x in strands], 3), "strand_real": _floats([x[3] for x in strands], 1),
-        "line_whole": _integers([(len(s.nodes), *x) for s, (x, _) in zip(layout.springs, lines, strict=True)], 3),
+        "line_whole": _integers([(len(s.nodes), *x) for s, (x, _) in zip(springs_between, lines, strict=True)], 3),
         "line_real": _floats([x for _, x in lines], 4), "bushing_real": _floats(bushings, 84),
         "node_body": _integers(ends.bodies[order], 1), "node_pose": _floats(poses[order], 12),
         "curve_pieces": np.array([len(x) for x in laws.curves], dtype=np.int64),
@@ -249,14 +339,14 @@ def choose_instruction_set(name: str | None) -> str:
 
 
 @cache
-def kernel_table() -> dict[str, dict[str, tuple[str, ...]]]:
-    """The algorithms that have a kernel: the axes of their inputs and outputs (q coordinates, v dofs, 0 zeros that they
-    are given, n bodies, k nodes), and what else takes part.
+def kernel_table(flexible: bool = False) -> dict[str, dict[str, tuple[str, ...]]]:
+    """The algorithms that have a kernel, for rigid bodies or for trees with flexible ones: the axes of their inputs and
+    outputs (q coordinates, v dofs, 0 zeros that they are given, n bodies, k nodes), and what else takes part.
 
     >>> kernel_table()["bias_force"]["inputs"]
     ('q', 'v', '0')
     """
-    return _core.algorithms()
+    return _core.algorithms(flexible)
 
 
 def kernel_names() -> list[str]:

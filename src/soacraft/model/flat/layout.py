@@ -240,7 +240,7 @@ class Layout:
     @parameter
     def passive_in_python(self) -> bool:
         """Whether some passive forces are such that compiled code does not know them."""
-        return bool(self.compensated) or self.sprung_in_vain is not None
+        return bool(self.compensated) or self.sprung_in_vain is not None or bool(self.bent_ends)
 
     @cached_property
     def pulls(self) -> tuple[Pull, ...]:
@@ -261,11 +261,21 @@ class Layout:
             for x in self.tendons
         )
 
+    @cached_property
+    def link_frames(self) -> tuple[Frame, ...]:
+        """The nodes of all springs, then the nodes a and then the nodes b of all bushings."""
+        of_springs = [x for spring in self.springs for x in spring.nodes]
+        return (*of_springs, *(x.a for x in self.bushings), *(x.b for x in self.bushings))
+
+    @cached_property
+    def bent_ends(self) -> tuple[int, ...]:
+        """Which of these nodes are on flexible bodies."""
+        return () if self.rigid else tuple(i for i, x in enumerate(self.link_frames) if x.modal_node is not None)
+
     @parameter
     def link_ends(self) -> Ends:
-        """The nodes of all springs, then the nodes a and then the nodes b of all bushings."""
-        frames = [x for spring in self.springs for x in spring.nodes]
-        frames += [x.a for x in self.bushings] + [x.b for x in self.bushings]
+        """Where these nodes are on their bodies; of flexible ones, undeformed."""
+        frames = self.link_frames
         find: Callable[[Any, int], int] = self.index.get
         bodies = np.array([find(x.carrier, -1) for x in frames], dtype=np.intp)
         offsets = [x.offset for x in frames]

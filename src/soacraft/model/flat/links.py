@@ -4,6 +4,7 @@
                towards its neighbours
     bushing    x = log(rest^-1 X_ab),  xdot = J(x) nu,  f_b = -J(x)* (K x + D xdot),  f_a = -phi(X_ab) f_b
 
+on a flexible body a node moves with the modes besides, and a wrench on it acts along them, Pi* f;
 with X_ab the pose of node b relative to node a, nu the twist of b relative to a at b in its axes, and J the rate of the
 logarithm (`se3_log_rate`). The energy is that of the tension's law and x* K x / 2; dampers only take energy away. Along
 the dofs they give J* f. This is the specification of `rigid/links.hpp` of the core.
@@ -19,8 +20,10 @@ import numpy as np
 from soacraft.errors import StateError
 from soacraft.model.flat import laws
 from soacraft.model.flat.layout import Ends, Layout
-from soacraft.model.flat.realize import projected, times
+from soacraft.model.flat.realize import times
+from soacraft.model.modal.bodies import WithModes
 from soacraft.model.states.coordinates import Forces
+from soacraft.model.states.kinematics import modal_block, pose_in_body
 from soacraft.model.tree.parts.springs import Spring
 from soacraft.spatial.checks import Array
 from soacraft.spatial.differences import STENCIL
@@ -39,16 +42,19 @@ _APART, _LEAST = 40.0, 1e-7
 
 
 class Moving(NamedTuple):
-    """Ends at a state: rotations and places in the inertial frame, turning and travelling in their own axes."""
+    """Ends at a state: rotations and places in the inertial frame, turning and travelling in their own axes; and
+    where they are on their bodies."""
 
     R: Array
     p: Array
     w: Array
     v: Array
+    on: Ends
 
 
-def moving(state: State, ends: Ends) -> Moving:
-    """Where nodes are and how they move."""
+def moving(state: State) -> Moving:
+    """Where the nodes of all springs and bushings are and how they move."""
+    ends, own = _bent(state, state.configuration.layout.link_ends)
     R, p = state.configuration.world
     V = state.motion.V
     shape = np.broadcast_shapes(p.shape[:-2], V.shape[:-2])
@@ -59,21 +65,48 @@ def moving(state: State, ends: Ends) -> Moving:
     w = V[..., k, :3]
     v = V[..., k, 3:] + cross(w, ends.at)
     R_k = R[..., k, :, :]
-    return Moving(R_k @ ends.R, p[..., k, :] + times(R_k, ends.at), times(turn, w), times(turn, v))
+    R_e, p_e = R_k @ ends.R, p[..., k, :] + times(R_k, ends.at)
+    return Moving(R_e, p_e, times(turn, w) + own[..., :3], times(turn, v) + own[..., 3:], ends)
 
 
-def wrenches(state: State, tensions: Array | None = None) -> Array:
-    """[moment; force] of all springs and bushings on each body, at its origin in its axes, (..., n, 6). `tensions` of
-    the springs are those of their laws, or given, (..., springs)."""
+def _bent(state: State, ends: Ends) -> tuple[Ends, Array]:
+    """The nodes with those of flexible bodies where the modes have them, and their twists by the modes, at each in its
+    axes."""
+    layout, flex = state.configuration.layout, state.configuration.flex
+    if flex is None or not layout.bent_ends:
+        return ends, np.zeros(6)
+    lead = np.broadcast_shapes(state.configuration.q.shape[:-1], state.motion.v.shape[:-1])
+    R, at = (np.array(np.broadcast_to(x, (*lead, *x.shape))) for x in (ends.R, ends.at))
+    own = np.zeros((*lead, len(ends.bodies), 6))
+    for i in layout.bent_ends:
+        frame = layout.link_frames[i]
+        R[..., i, :, :], at[..., i, :] = pose_in_body(state, frame)
+        own[..., i, :] = times(modal_block(state, frame), flex.rates(state.motion.v, int(ends.bodies[i])))
+    return Ends(ends.bodies, R, at), own
+
+
+def wrenches(state: State, tensions: Array | None = None) -> WithModes:
+    """[moment; force] of all springs and bushings on each body, at its origin in its axes, (..., n, 6), and along its
+    modes. `tensions` of the springs are those of their laws, or given, (..., springs)."""
     layout = state.configuration.layout
-    ends, at = layout.link_ends, moving(state, layout.link_ends)
-    on_ends = np.concatenate([_of_springs(layout, at, tensions), _of_bushings(layout, at)], axis=-2)
+    at, on_ends = _on_ends(state, tensions)
+    ends = at.on
     moment, force = times(ends.R, on_ends[..., :3]), times(ends.R, on_ends[..., 3:])
     on_bodies = np.concatenate([moment + cross(ends.at, force), force], axis=-1)
     total = np.zeros((*on_bodies.shape[:-2], layout.n + 1, 6))  # the last one is the inertial frame
     for i, k in enumerate(ends.bodies.tolist()):
         total[..., k, :] += on_bodies[..., i, :]
-    return total[..., :-1, :]
+    modes: dict[int, Array] = {}
+    for i in layout.bent_ends:
+        k = int(ends.bodies[i])
+        modes[k] = modes.get(k, 0.0) + times(modal_block(state, layout.link_frames[i]).mT, on_ends[..., i, :])
+    return WithModes(total[..., :-1, :], modes)
+
+
+def _on_ends(state: State, tensions: Array | None) -> tuple[Moving, Array]:
+    """The nodes, and the wrenches on them, at each in its axes."""
+    layout, at = state.configuration.layout, moving(state)
+    return at, np.concatenate([_of_springs(layout, at, tensions), _of_bushings(layout, at)], axis=-2)
 
 
 class Line(NamedTuple):
@@ -144,7 +177,7 @@ def _relative(layout: Layout, at: Moving) -> tuple[Array, Array, Array, Array]:
     """The logarithm of each bushing's displacement, the pose of b relative to a, and its twist in the axes of b."""
     count, start = len(layout.bushings), layout.spring_nodes
     (Ra, pa, wa, va), (Rb, pb, wb, vb) = (
-        Moving(at.R[..., s, :, :], at.p[..., s, :], at.w[..., s, :], at.v[..., s, :])
+        (at.R[..., s, :, :], at.p[..., s, :], at.w[..., s, :], at.v[..., s, :])
         for s in (slice(start, start + count), slice(start + count, start + 2 * count))
     )
     R, p = Ra.mT @ Rb, times(Ra.mT, pb - pa)
@@ -157,7 +190,7 @@ def _relative(layout: Layout, at: Moving) -> tuple[Array, Array, Array, Array]:
 def energy(state: State) -> Array:
     """Of all springs and bushings, (...)."""
     layout = state.configuration.layout
-    at = moving(state, layout.link_ends)
+    at = moving(state)
     total = np.zeros(at.p.shape[:-2])
     for spring, line in _lines(layout, at):
         total = total + laws.energy(spring, line.length)
@@ -169,20 +202,26 @@ def energy(state: State) -> Array:
 
 
 def forces(state: State) -> Forces:
-    """The same wrenches as forces at the bodies they act on."""
+    """The same wrenches as forces at the bodies they act on; at the nodes of flexible ones."""
     layout = state.configuration.layout
     if not layout.has_links:
         return ()
-    f = _finite_wrenches(state)
-    touched = sorted({k for k in layout.link_ends.bodies.tolist() if k >= 0})
-    return tuple((layout.bodies[k], Wrench(f[..., k, :3], f[..., k, 3:])) for k in touched)
+    f = _finite_wrenches(state).bodies
+    touched = sorted({k for k in layout.link_ends.bodies.tolist() if k >= 0} - set(layout.flexible))
+    at_bodies = tuple((layout.bodies[k], Wrench(f[..., k, :3], f[..., k, 3:])) for k in touched)
+    if not layout.bent_ends:
+        return at_bodies
+    on_ends = _on_ends(state, None)[1]
+    return at_bodies + tuple(
+        (layout.link_frames[i], Wrench(on_ends[..., i, :3], on_ends[..., i, 3:])) for i in layout.bent_ends
+    )
 
 
-def _finite_wrenches(state: State, tensions: Array | None = None) -> Array:
+def _finite_wrenches(state: State, tensions: Array | None = None) -> WithModes:
     layout = state.configuration.layout
     with np.errstate(all="ignore"):
         f = wrenches(state, tensions)
-    if not np.isfinite(f).all():
+    if not all(np.isfinite(x).all() for x in (f.bodies, *f.modes.values())):
         named = [x.name for x in layout.springs] + [x.name for x in layout.bushings]
         names = ", ".join(map(repr, named[:4]))
         raise StateError(
@@ -194,15 +233,14 @@ def _finite_wrenches(state: State, tensions: Array | None = None) -> Array:
 
 def along_dofs(state: State, tensions: Array | None = None) -> Array:
     """The same wrenches as one generalized force J* f, (..., nv). O(n)."""
-    c = state.configuration
-    return projected(c.layout, c.A, c.maps, _finite_wrenches(state, tensions))
+    return state.configuration.projected(_finite_wrenches(state, tensions))
 
 
 def _require_smooth(state: State, length: float) -> float:
     """How far nodes of springs may move, in radians and lengths of the model, before one has no direction or a bushing
     turns over; raises where that, or the end of a slack range, is here."""
     layout = state.configuration.layout
-    at = moving(state, layout.link_ends)
+    at = moving(state)
     corners: list[tuple[float, str]] = []
     turns: list[tuple[float, str]] = []
     for spring, line in _lines(layout, at):
@@ -233,14 +271,14 @@ def derivatives(state: State, sizes: Array, length: float) -> tuple[Array, Array
     graph, c, nv = state.graph, state.configuration, state.graph.nv
     steps = min(_STEP, _require_smooth(state, length) / _APART) * sizes
     layout = c.layout
-    here = [(x, line, _tension(x, line)) for x, line in _lines(layout, moving(state, layout.link_ends))]
+    here = [(x, line, _tension(x, line)) for x, line in _lines(layout, moving(state))]
     T = np.array([tension for _, _, tension in here])
     q, v = (np.broadcast_to(x, (nv, x.shape[-1])) for x in (c.q, state.motion.v))
 
     def at(moved: Array, rates: Array) -> tuple[Array, Array]:
         """The force at the tensions of here, and the rates of the springs' lengths."""
         other = graph.current.replace(q=moved, v=rates, forces=())
-        grow = [line.rate for _, line in _lines(layout, moving(other, layout.link_ends))]
+        grow = [line.rate for _, line in _lines(layout, moving(other))]
         return along_dofs(other, T), np.array([np.broadcast_to(x, nv) for x in grow]).reshape(-1, nv)
 
     dq, dv, rate_in_q = np.zeros((nv, nv)), np.zeros((nv, nv)), np.zeros((len(T), nv))

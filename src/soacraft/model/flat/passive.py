@@ -18,9 +18,10 @@ import numpy as np
 from soacraft.errors import ModelError
 from soacraft.model.flat import laws, links
 from soacraft.model.flat.layout import Layout
-from soacraft.model.flat.realize import projected, times
+from soacraft.model.flat.realize import times
 from soacraft.model.hinges import Free, Spherical
 from soacraft.model.hinges.base import Hinge, difference_of, has_coordinates, integrate_of
+from soacraft.model.modal.bodies import WithModes
 from soacraft.model.states.coordinates import Forces
 from soacraft.model.tree.frames.frame import Body, Node
 from soacraft.spatial.checks import Array, number_text
@@ -171,7 +172,8 @@ def springs_and_dampers(state: State) -> Array:
 
 def passive_force(state: State) -> Array:
     """All of them as one generalized force, (..., nv). O(n)."""
-    layout, c = state.configuration.layout, state.configuration
+    c = state.configuration
+    layout = c.layout
     force = springs_and_dampers(state)
     pulls = compensation(state.graph)
     if not pulls:
@@ -180,4 +182,4 @@ def passive_force(state: State) -> Array:
     for frame, wrench in pulls:
         assert isinstance(frame.carrier, Body)
         f[..., layout.index[frame.carrier], :] += state.force_on_body(frame, np.asarray(wrench), wrench.expressed_in)
-    return force + projected(layout, c.A, c.maps, f)
+    return force + c.projected(WithModes(f, {}))

@@ -87,8 +87,9 @@ def scatter(layout: Layout, A: Array, x: Array, base: Array | None = None) -> Ar
     return frozen(y)
 
 
-def projected(layout: Layout, A: Array, maps: tuple[Array, ...], x: Array) -> Array:
-    """H phi x for forces x (..., n, 6) on bodies: what they amount to along the dofs, (..., nv). O(n)."""
+def projected(layout: Layout, A: Array, maps: tuple[Array, ...], x: Array) -> tuple[Array, Array]:
+    """H phi x for forces x (..., n, 6) on bodies: what they amount to along the dofs of hinges, (..., nv), and phi x.
+    O(n)."""
     batch = np.broadcast_shapes(A.shape[:-3], x.shape[:-2])
     f = np.array(np.broadcast_to(x, (*batch, layout.n, 6)))
     for k in layout.tree.tips_to_base():
@@ -98,7 +99,7 @@ def projected(layout: Layout, A: Array, maps: tuple[Array, ...], x: Array) -> Ar
     force = np.zeros((*batch, layout.nv))
     for group, H_T in zip(layout.groups, maps, strict=True):
         force[..., group.v_index] = times(H_T.mT, f[..., group.bodies, :])
-    return force
+    return force, f
 
 
 def coriolis(

@@ -5,8 +5,9 @@ rates that a(k) and b(k) take.
 """
 
 from soacraft.model.modal.data import ModalData, ModalNode
+from soacraft.model.modal.skin import ModalSkin
 
-__all__ = ["ModalData", "ModalNode"]
+__all__ = ["ModalData", "ModalNode", "ModalSkin"]
 
 
 def __dir__() -> list[str]:

@@ -1,4 +1,6 @@
-"""What modal coordinates make of the constant poses of a tree: hinges that ride on deforming nodes. Body axes, batches.
+"""What modal coordinates make of the constant poses of a tree: hinges on deforming nodes. Body axes, batches.
+
+Formulas F16 and F18.
 
 The inboard frame O+ of a hinge may ride on a node of a flexible parent p, its outboard frame O may be held by a node of
 the body k itself. With Pi the twists of such a frame for unit modal rates, in its own axes, and X = phi*(O,k):
@@ -13,6 +15,7 @@ so A(p,k) = [[phi(p,k), 0], [C*, 0]] and H(k) = [[H, 0], [E*, I]]. The velocity-
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -134,6 +137,21 @@ class Deformation:
         for k, E in self.hinges.items():
             total[..., k, :] += times(E, self.rates(rates, k))
         return frozen(total)
+
+    def add_forces(self, force: Array, relative: Poses, f: Array, modes: Mapping[int, Array]) -> Array:
+        """H phi x with the rows of modes: added to what is along the hinges (..., nv) are C*(k) f(k) on the modes of
+        the parent, E*(k) f(k) and `modes` on those of body k, with f = phi x (..., n, 6)."""
+        layout, rows = self.layout, dict(modes)
+        for k, C in self.edges(relative).items():
+            p = layout.parents[k]
+            rows[p] = rows.get(p, 0.0) + times(C.mT, f[..., k, :])
+        for k, E in self.hinges.items():
+            rows[k] = rows.get(k, 0.0) + times(E.mT, f[..., k, :])
+        lead = np.broadcast_shapes(force.shape[:-1], *(np.shape(x)[:-1] for x in rows.values()))
+        total = np.array(np.broadcast_to(force, (*lead, layout.nv)))
+        for k, x in rows.items():
+            total[..., layout.hinge_v[k].stop : layout.v_slices[k].stop] += x
+        return total
 
     def add_coriolis(self, a: Array, relative: Poses, hinge_twists: Array, V: Array, v: Array) -> Array:
         """What the modes add to a(k) = crm(V(k)) H* v + X Hdot* v (..., n, 6)."""

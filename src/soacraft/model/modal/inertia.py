@@ -1,4 +1,4 @@
-"""M(eta) of a flexible body, from the moments of its modal data, and what moves with it. Batches of eta.
+"""M(eta) of a flexible body, from the moments of its modal data (formula F17), and what moves with it. Batches of eta.
 
 Order [V; d eta/dt], V = [w; v] of the body frame in body axes, c(eta) = sum m r(eta), Y(eta) = sum m r(eta) r(eta)*:
 
@@ -35,7 +35,7 @@ def mass_matrix(data: ModalData, eta: Array) -> Array:
         Y = Y + 0.5 * (T + T.mT)
         Z = Z + np.einsum("...i,ijab->...jab", eta, data.T)
         ve = ve + np.einsum("...i,ija->...ja", eta, data.S)
-    M[..., :3, :3] = _moment(Y)
+    M[..., :3, :3] = moment(Y)
     M[..., :3, 3:6] = skew(c)
     M[..., 3:6, :3] = -M[..., :3, 3:6]
     M[..., 3:6, 3:6] = data.mass * np.eye(3)
@@ -58,11 +58,23 @@ def mass_derivatives(data: ModalData, eta: Array) -> Array:
         half = half + np.einsum("...i,ijab->...jab", eta, data.T)
         Z = Z + data.T
         d[..., 6:, 3:6] = data.S
-    d[..., :3, :3] = _moment(half + half.mT)
+    d[..., :3, :3] = moment(half + half.mT)
     d[..., :3, 3:6] = skew(c)
     d[..., 3:6, :3] = -d[..., :3, 3:6]
     d[..., 6:, :3] = axial(Z)
     d[..., :6, 6:] = d[..., 6:, :6].mT
+    return d
+
+
+def second_derivatives(data: ModalData) -> Array:
+    """d^2 M / d eta_i d eta_j, (n, n, 6, 6): constant, and zero but for the six of the body."""
+    c, half = np.zeros((data.n, data.n, 3)), data.Q
+    if data.S is not None and data.T is not None:
+        c, half = data.S, data.Q + data.T
+    d = np.zeros((data.n, data.n, 6, 6))
+    d[..., :3, :3] = moment(half + half.mT)
+    d[..., :3, 3:] = skew(c)
+    d[..., 3:, :3] = -d[..., :3, 3:]
     return d
 
 
@@ -72,7 +84,7 @@ def axial(Z: Array) -> Array:
     return np.stack(parts, axis=-1)
 
 
-def _moment(Y: Array) -> Array:
+def moment(Y: Array) -> Array:
     """tr(Y) I - Y."""
     trace = np.trace(Y, axis1=-2, axis2=-1)
     return np.asarray(trace[..., None, None] * np.eye(3) - 0.5 * (Y + Y.mT))

@@ -21,6 +21,19 @@ def require_rigid(layout: Layout, what: str, cure: str = "") -> None:
     )
 
 
+def require_point(frame: Frame, cure: str, what: str = "") -> None:
+    """Raise `ModelError` where a frame is fixed on the frame of a flexible body, and on none of its nodes."""
+    from soacraft.model.tree.frames.frame import Body
+
+    carrier = frame.carrier
+    if isinstance(carrier, Body) and carrier._modal is not None and frame.modal_node is None:
+        raise ModelError(
+            f"{what}{': ' if what else ''}{frame.full_name!r} is fixed on the frame of flexible body "
+            f"{carrier.name!r}, which is no point of it; {cure} one of its nodes: "
+            f"{', '.join(carrier._modal.nodes) or 'it has none'}."
+        )
+
+
 def require_rigid_frame(frame: Frame, what: str) -> None:
     """Raise `ModelError` where a frame is on a flexible body."""
     from soacraft.model.tree.frames.frame import Body

@@ -2,7 +2,8 @@
 
     a loop       is open by the larger of its angle and its distance / length, the length being that of its links
     a coupling   is off by its sum / the largest of its terms, at one radian or at one length of the model
-    a dof        moves by radians, or by lengths of the model where it slides
+    a dof        moves by radians, or by lengths of the model where it slides; a mode slides by the root of its modal
+                 mass over that of its body, what its points move by in the mean
 
 With r_i = |turns of Q_i| + |slides of Q_i| length the unit of row i, and d_j the number of such units of dof j in one
 SI unit, Gc(i,j) / (r_i d_j) is a number without unit. Other than `kinematics.sizes`, which measures rank by levers
@@ -73,18 +74,23 @@ def _measure(graph: Graph, length: float) -> Measure:
     turns, slides = np.zeros(graph.nv), np.zeros(graph.nv)
     for body, where in zip(graph.bodies, graph.layout.hinge_v, strict=True):
         turns[where], slides[where] = _columns(body)
+    for k in graph.layout.flexible:
+        data, modes = graph.layout.modal(k), slice(graph.layout.hinge_v[k].stop, graph.layout.v_slices[k].stop)
+        slides[modes] = np.sqrt(np.diagonal(data.M) / data.mass)
     per = slides / length if length > 0.0 else slides
     dofs = np.where(turns > 0.0, turns, per)
     dofs[dofs <= 0.0] = 1.0
     at = np.where(turns > 0.0, 1.0, length)
+    own = graph.layout.own.v
+    at[own] = 1.0 / dofs[own]
     number = {name: i for i, name in enumerate(graph.dof_names)}
     couplings = {
         x.name: max(sum(abs(a) * at[number[dof]] ** n for n, a in enumerate(c, 1)) for dof, c in x.terms.items())
         for x in graph.couplings
         if x.active
     }
-    own = {x.name: chain(x.a, x.b).length for x in graph.loops if x.active}
-    loops = {name: x if x > SHORT * length else length for name, x in own.items()}
+    ways = {x.name: chain(x.a, x.b).length for x in graph.loops if x.active}
+    loops = {name: x if x > SHORT * length else length for name, x in ways.items()}
     mass = sum(body.inertia.mass for body in graph.bodies)
     return Measure(length, mass * length**2, loops, couplings, dofs, turns > 0.0)
 

@@ -18,6 +18,9 @@ from soacraft.model.tree.graph import Graph
 from soacraft.model.tree.kept import Kept
 from soacraft.spatial.checks import Array
 
+#: How far a flexible body bends in a random state, in lengths of it and in radians: its modes hold there.
+_BENT = 0.02
+
 
 class Scale(NamedTuple):
     """A length in metres and a time in seconds."""
@@ -58,7 +61,8 @@ def _scale_of(graph: Graph) -> Scale:
 
 
 def scaled_random_state(graph: Graph, seed: Seed = 0) -> tuple[Array, Array, Array]:
-    """A random (q, v, vdot) as of `random_state`, with travels of the model's length and rates of its time.
+    """A random (q, v, vdot) as of `random_state`, with travels of the model's length, small bending of flexible bodies,
+    and rates of its time.
 
     >>> from soacraft.model import serial_chain
     >>> q, v, vdot = scaled_random_state(serial_chain(2))
@@ -69,9 +73,24 @@ def scaled_random_state(graph: Graph, seed: Seed = 0) -> tuple[Array, Array, Arr
     q = np.zeros(graph.nq)
     for body, where in zip(graph.bodies, graph.layout.hinge_q, strict=True):
         q[where] = body.hinge.random_of(rng, scale.length)
-    q[graph.layout.own.q] = rng.standard_normal(graph.layout.own.q.size)
+    own = graph.layout.own
+    q[own.q] = rng.standard_normal(own.q.size) * _modal_sizes(graph)
     rate = scale.of("".join(graph.layout.units.hinge)) / scale.time
+    rate[own.v] = _modal_sizes(graph) / scale.time
     return q, rng.standard_normal(graph.nv) * rate, rng.standard_normal(graph.nv) * rate / scale.time
+
+
+def _modal_sizes(graph: Graph) -> Array:
+    """Modal coordinates that bend a body by a small part of its length and turn its nodes by small angles, in the order
+    of the graph's own ones."""
+    made = [np.zeros(0)]
+    for body in graph.layout.bodies:
+        data = body.modal
+        if data is not None and data.n:
+            bends = np.sqrt(np.diagonal(data.M) / data.mass) / data.length  # of unit modes
+            turns = [np.linalg.norm(x.lam, axis=0) for x in (*data.nodes.values(), *data.fe_nodes.values())]
+            made.append(_BENT / np.max([bends, *turns], axis=0) / np.sqrt(data.n))
+    return np.concatenate(made)
 
 
 _KEPT = Kept(_scale_of)

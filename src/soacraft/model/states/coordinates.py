@@ -10,8 +10,8 @@ import numpy as np
 
 from soacraft.errors import ModelError, StateError
 from soacraft.model.hinges.base import Hinge, normalize_of
+from soacraft.model.modal.refusals import require_point
 from soacraft.model.states.named_states import entries_text, read_named
-from soacraft.model.tree.frames.frame import Body
 from soacraft.results import refuse_large
 from soacraft.spatial.checks import Array, finite, frozen, is_masked_array, state_text
 from soacraft.spatial.wrench import Wrench
@@ -128,9 +128,5 @@ def force_frame(graph: Graph, frame: Any) -> Frame:
             f"a force at {found.full_name!r} moves nothing: {where} is not a body of {graph.name!r}; "
             "give a node on one of its bodies."
         )
-    if isinstance(found.carrier, Body) and found.carrier._modal is not None and found.modal_node is None:
-        raise ModelError(
-            f"{found.full_name!r} is fixed on the frame of flexible body {found.carrier.name!r}, which is no point of "
-            f"it; let the force act at one of its nodes: {', '.join(found.carrier._modal.nodes) or 'it has none'}."
-        )
+    require_point(found, "let the force act at")
     return found

@@ -20,6 +20,7 @@ from soacraft.spatial.checks import Array
 from soacraft.spatial.measured import Measured, RelativePose
 from soacraft.spatial.pose import Pose
 from soacraft.spatial.rotations import cross
+from soacraft.spatial.transforms import crm, phi
 
 if TYPE_CHECKING:
     from soacraft.model.states.state import State
@@ -57,6 +58,44 @@ def modal_block(state: State, frame: Frame) -> Array:
         assert isinstance(frame.carrier, Body)
         return np.zeros((6, c.layout.modal(c.layout.index[frame.carrier]).n))
     return Pi_on(frame.modal_node, frame.offset, _eta(state, frame))
+
+
+def node_block(state: State, frame: Frame) -> Array:
+    """[phi*(k, O), Pi, 0]: the twist of a frame, at it in its axes, from the velocity [V; d eta/dt; rotors] of the node
+    of its body k, (..., 6, size of the node)."""
+    layout = state.configuration.layout
+    assert isinstance(frame.carrier, Body)
+    k = layout.index[frame.carrier]
+    carried = phi(*pose_in_body(state, frame)).mT
+    if layout.dims[k] == 6:
+        return carried
+    block = np.zeros((*state.configuration.q.shape[:-1], 6, layout.dims[k]))
+    block[..., :6] = carried
+    if frame.carrier._modal is not None:
+        block[..., 6 : 6 + frame.carrier._modal.n] = modal_block(state, frame)
+    return block
+
+
+def node_bias(state: State, frame: Frame) -> Array:
+    """What the acceleration of a frame in its axes has besides `node_block` times that of the node of its body:
+    Pidot etad - crm(Pi etad) phi* V; zero on a rigid body, (..., 6)."""
+    c = state.configuration
+    assert isinstance(frame.carrier, Body)
+    if frame.modal_node is None or c.flex is None:
+        return np.zeros(6)
+    k = c.layout.index[frame.carrier]
+    rate = c.flex.rates(state.motion.v, k)
+    own = Pi_rate_on(frame.modal_node, frame.offset, *np.broadcast_arrays(c.flex.eta(k), rate))
+    carried = times(phi(*pose_in_body(state, frame)).mT, state.motion.V[..., k, :])
+    return np.asarray(own - times(crm(times(modal_block(state, frame), rate)), carried))
+
+
+def own_twist(state: State, frame: Frame) -> Array:
+    """The twist of a frame, at it in its axes, (..., 6); zero for one that is not on a body."""
+    if not isinstance(frame.carrier, Body):
+        return np.zeros(6)
+    k = state.configuration.layout.index[frame.carrier]
+    return times(node_block(state, frame), state.node_vectors(state.motion.V, state.motion.v)[k])
 
 
 def _eta(state: State, frame: Frame) -> Array:

@@ -24,7 +24,7 @@ from soacraft.model.flat.layout import Layout
 from soacraft.model.flat.realize import Poses, times
 from soacraft.model.flat.sko import SKOModel
 from soacraft.model.modal import bodies as modal_bodies
-from soacraft.model.modal.bodies import WithModes, not_positive
+from soacraft.model.modal.bodies import WithModes, not_positive, report_turns
 from soacraft.model.modal.deformation import Deformation
 from soacraft.model.states.coordinates import Forces, common_batch, read_forces, read_q, read_v
 from soacraft.model.states.gimbal_lock import gimbal_lock
@@ -105,7 +105,12 @@ class Configuration:
         """What modal coordinates make of the poses of hinges; None for a tree of rigid bodies."""
         if self.layout.rigid:
             return None
-        return self._memo("flex", lambda: Deformation(self.layout, self.q))
+        return self._memo("flex", self._deformed)
+
+    def _deformed(self) -> Deformation:
+        made = Deformation(self.layout, self.q)
+        report_turns(self.layout, made)
+        return made
 
     @property
     def modal_inertias(self) -> dict[int, Array]:
@@ -145,6 +150,11 @@ class Configuration:
     def maps(self) -> tuple[Array, ...]:
         """H*(k) in body axes by hinge group."""
         return self._memo("maps", lambda: realize.hinge_maps(self.layout, self.q, self.flex))
+
+    def projected(self, forces: WithModes) -> Array:
+        """H phi x for forces on bodies and their modes, in body axes: what they amount to along the dofs, (..., nv)."""
+        force, f = realize.projected(self.layout, self.A, self.maps, forces.bodies)
+        return force if self.flex is None else self.flex.add_forces(force, self.relative, f, forces.modes)
 
     def edges(self, axes: Axes) -> list[Array | None]:
         """A(p(k), k) by k."""
@@ -521,6 +531,10 @@ class State(Strict):
             if k in modes:
                 modes[k] = modes[k] - self.force_on_modes(frame, np.asarray(wrench), wrench.expressed_in)
         return WithModes(frozen(b), modes)
+
+    def node_vectors(self, bodies: Array, rates: Array) -> list[Array]:
+        """By body the velocity or acceleration of its node, [V; d eta/dt; rotors], from those of bodies and dofs."""
+        return armature.vectors(self.configuration.layout, bodies, rates)
 
     @property
     def weight(self) -> WithModes:

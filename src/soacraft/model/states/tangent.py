@@ -97,7 +97,7 @@ def quick(graph: Graph, function: Callable[..., Any], *arguments: str) -> Callab
     """The quick call of one of these functions, made once for the layout of a graph; where there is none, itself."""
     layout = graph.layout
     plain = partial(function, graph)
-    model = CompiledModel.of(layout) if layout.nv else None
+    model = CompiledModel.any_of(layout) if layout.nv else None
     call = plain if model is None else fast_call(model, function.__name__, arguments, plain)
     layout.calls[function.__name__] = call
     return call

@@ -17,7 +17,7 @@ import numpy as np
 from soacraft.errors import LoopError, ModelError
 from soacraft.model.flat.layout import dof_names, dofs_of
 from soacraft.model.hinges.base import Hinge, has_coordinates
-from soacraft.model.modal.refusals import require_rigid_frame
+from soacraft.model.modal.refusals import require_point
 from soacraft.model.states.coordinates import read_q, read_v
 from soacraft.model.tree.arguments import read_hinge
 from soacraft.model.tree.frames.frame import Body, Frame
@@ -28,7 +28,7 @@ from soacraft.model.tree.parts.catalogue import Catalogue
 from soacraft.model.tree.parts.closures import Closure, Coupling, make_attributes, read_terms
 from soacraft.model.tree.parts.import_report import ImportReport
 from soacraft.model.tree.parts.records import Actuator, Attributes, Keyframe, Material, Record, read_text
-from soacraft.model.tree.parts.springs import Bushing, Spring, make_bushing, make_spring
+from soacraft.model.tree.parts.springs import Bushing, Spring, make_bushing, make_spring, refuse_nodes
 from soacraft.model.tree.parts.tendons import Tendon, make_tendon
 from soacraft.spatial.checks import Array, finite
 
@@ -67,7 +67,7 @@ class Attachments:
         a, b = self._mb.frame(node_a), self._mb.frame(node_b)
         hinge = read_hinge(hinge, name, "loop")
         for end in (a, b):
-            require_rigid_frame(end, f"loop {name!r}")
+            require_point(end, "close it at", f"loop {name!r}")
         if a.carrier is b.carrier:
             raise LoopError(
                 f"loop {name!r}: {a.full_name!r} and {b.full_name!r} are both on {a.carrier.name!r}; "
@@ -100,10 +100,15 @@ class Attachments:
         self._tie(self.tendons, tendon)
         return tendon
 
-    def add_spring(self, name: Any, *given: Any) -> Spring:
-        """Pull nodes together with a spring and a damper. O(1)."""
+    def add_spring(
+        self, name: Any, a: Any, b: Any, stiffness: Any, length: Any, damping: Any, through: Any, attributes: Any
+    ) -> Spring | Tendon:
+        """Pull nodes together with a spring and a damper, or along a combination of dofs. O(1)."""
+        if isinstance(a, Mapping):
+            refuse_nodes(name, b, through)
+            return self.add_tendon(name, a, stiffness, damping, length, attributes)
         self._new("spring", name, self.springs)
-        spring = make_spring(self._mb, name, *given)
+        spring = make_spring(self._mb, name, a, b, stiffness, length, damping, through, attributes)
         self._tie(self.springs, spring)
         return spring
 

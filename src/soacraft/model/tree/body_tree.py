@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from soacraft.algebra.spaces.tree import Tree
 from soacraft.errors import ModelError, near
 from soacraft.model.hinges.base import Hinge
+from soacraft.model.modal.refusals import require_point
 from soacraft.model.tree.arguments import ROOT_NAME, read_name
 from soacraft.model.tree.frames.frame import Body, Carrier, Frame, Node, Root
 from soacraft.model.tree.frames.hinge_frame import INBOARD, OUTBOARD
@@ -77,11 +78,7 @@ class BodyTree:
     def attachment(self, parent: Any) -> Frame:
         """What a new body is to hang from: a body, a node on one, or the inertial frame for None."""
         frame = self.root if parent is None else self.frame(parent)
-        if isinstance(frame.carrier, Body) and frame.carrier._modal is not None and frame.modal_node is None:
-            raise ModelError(
-                f"{frame.full_name!r} is fixed on the frame of flexible body {frame.carrier.name!r}, which is no point "
-                f"of it; hang the body on one of its nodes: {', '.join(frame.carrier._modal.nodes) or 'it has none'}."
-            )
+        require_point(frame, "hang the body on")
         return frame
 
     def carrier(self, parent: Any) -> Carrier:

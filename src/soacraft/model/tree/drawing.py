@@ -6,6 +6,7 @@ from collections import deque
 
 from soacraft.cards import says_why
 from soacraft.markup import Text
+from soacraft.model.modal.data import mode_count
 from soacraft.model.tree.frames.frame import Body, Carrier
 from soacraft.model.tree.graph import Graph, size_text
 
@@ -96,7 +97,8 @@ def _described(body: Body) -> str:
     nodes = ", ".join(_line(node.name) for node in body.nodes)
     if len(body.nodes) > 6:
         nodes = f"{len(body.nodes)} nodes"
-    return f"{_line(body.name)}  {named}{body.hinge!r}{f'  [{nodes}]' if nodes else ''}"
+    modes = "" if body.modal is None else f", {mode_count(body.modal.n)}"
+    return f"{_line(body.name)}  {named}{body.hinge!r}{modes}{f'  [{nodes}]' if nodes else ''}"
 
 
 def mermaid(graph: Graph) -> Text:

@@ -9,11 +9,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from soacraft.errors import ModelError
+from soacraft.model.hinges.base import Hinge
+from soacraft.model.modal.data import ModalData, ModalNode
 from soacraft.model.modal.hanging import read_hinge_node, read_modal, refuse_moved_hinge
 from soacraft.model.states.kinematics import frame_pose, frame_velocity
 from soacraft.model.tree.arguments import read_hinge, read_inertia, read_pose
-from soacraft.model.tree.frames.frame import Body, Node
+from soacraft.model.tree.frames.frame import Body, Carrier, Node
 from soacraft.model.tree.joining.attach import hinge_at, hinge_velocity
+from soacraft.model.tree.parts.compliance import make_flexible
+from soacraft.model.tree.parts.properties import Passive
+from soacraft.spatial.inertia import Inertia
+from soacraft.spatial.pose import Pose
 
 if TYPE_CHECKING:
     from soacraft.model.tree.multibody import Multibody
@@ -21,7 +27,7 @@ if TYPE_CHECKING:
 
 def add_body(
     mb: Multibody, name: Any, parent: Any, hinge: Any, inertia: Any, inboard: Any, outboard: Any, hinge_name: Any,
-    modal: Any = None, hinge_node: Any = None,
+    modal: Any = None, hinge_node: Any = None, compliance: Any = None,
 ) -> Body:  # fmt: skip
     """Hang a new body on `parent`. O(1)."""
     tree = mb._tree
@@ -29,6 +35,8 @@ def add_body(
     carrier = on.carrier
     hinge = read_hinge(hinge, name)
     hinge_name = tree.hinge_name(name if hinge_name is None else hinge_name)
+    soft = None if compliance is None else make_flexible(hinge, compliance, hinge_name)
+    hinge = hinge if soft is None else soft.hinge
     inertia = read_inertia(inertia, name)
     inboard = read_pose(inboard, f"inboard of {name!r}")
     outboard = read_pose(outboard, f"outboard of {name!r}")
@@ -37,19 +45,35 @@ def add_body(
     inboard = on.offset @ inboard if on is not carrier else inboard
     if held is not None:
         outboard = outboard @ held.pose.inv
+    passive = None if soft is None else Passive(soft.stiffness).sized(hinge, f"hinge {hinge_name!r}")
+    body = hang(
+        mb, carrier, name, hinge, hinge_name, inertia, inboard, outboard, data=data, rides=on.modal_node, held=held,
+        passive=passive,
+    )  # fmt: skip
+    for node, at in ({} if data is None else data.nodes).items():
+        tree.add_node(Node(body, node, at.pose, at))
+    return body
+
+
+def hang(
+    mb: Multibody, carrier: Carrier, name: str, hinge: Hinge, hinge_name: str, inertia: Inertia, inboard: Pose,
+    outboard: Pose, *, data: ModalData | None, rides: ModalNode | None, held: ModalNode | None,
+    passive: Passive | None = None,
+) -> Body:  # fmt: skip
+    """A new body without nodes, from what was read: poses on the undeformed bodies, and the modal nodes that its
+    inboard and outboard hinge frames are on."""
     body = Body(carrier, name, hinge, hinge_name, inertia if data is None else data.inertia, inboard, outboard)
-    if on.modal_node is not None:
-        body._rides = on.modal_node
+    if rides is not None:
+        body._rides = rides
+    if passive is not None:
+        body._passive = passive
     if data is not None:
-        refuse_moved_hinge(name, outboard, data, held)
+        refuse_moved_hinge(name, hinge, outboard, data, held)
         body._modal, body._own, body._held = data, data.modes, held
-    edits = mb._edits
-    with edits.lock:
-        edits.structure()
-        tree.add(body)
-        for node, at in ({} if data is None else data.nodes).items():
-            tree.add_node(Node(body, node, at.pose, at))
-        hinge.watch(edits)
+    with mb._edits.lock:
+        mb._edits.structure()
+        mb._tree.add(body)
+        hinge.watch(mb._edits)
     return body
 
 
@@ -83,7 +107,7 @@ def reattach(
     outboard = read_pose(outboard, f"outboard of {moved.name!r}")
     held = None if hinge_node is None else read_hinge_node(moved._modal, hinge_node, moved.name)
     if moved._modal is not None:
-        refuse_moved_hinge(moved.name, outboard, moved._modal, held)
+        refuse_moved_hinge(moved.name, hinge, outboard, moved._modal, held)
     at = moved if held is None else Node(moved, "held", held.pose, held)  # what the hinge holds
     tree.refuse_loop(moved, carrier, hinge_name)
     mb._refuse_held(set(), (moved, hinge, hinge_name))

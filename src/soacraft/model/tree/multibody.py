@@ -151,6 +151,7 @@ class Multibody(Lookup, Drawn, Stated, FrameMotion):
         *,
         modal: ModalData | None = None,
         hinge_node: str | None = None,
+        compliance: npt.ArrayLike | None = None,
     ) -> Body:
         """Hang a new body on `parent` (None: the inertial frame) by `hinge`. O(1).
 
@@ -162,14 +163,22 @@ class Multibody(Lookup, Drawn, Stated, FrameMotion):
         `name.mode0`, ..., its nodes those of the data. `hinge_node` names the node of it that the hinge holds, of which
         `outboard` is the pose then; without it the hinge holds the body frame, and no mode may move the point there.
 
+        With a `compliance` the hinge is flexible: it gives way in directions that it does not allow, [turn; travel] by
+        [moment; force] in the axes of the outboard hinge frame, six numbers (rad/N m, m/N) or a symmetric (6, 6)
+        matrix. It is then a hinge of its own dofs and an elastic one for each such direction, whose springs are in
+        `body.passive`; where the compliance is zero it is rigid.
+
         >>> from soacraft.model import Multibody
-        >>> from soacraft.model.hinges import Prismatic
+        >>> from soacraft.model.hinges import Pin, Prismatic
         >>> mb = Multibody("rail")
         >>> mb.add_body("cart", hinge=Prismatic(axis=(1, 0, 0)), inertia=Inertia(2.0))
         body 'cart' on 'inertial' by Prismatic(axis=(1, 0, 0))
+        >>> wheel = mb.add_body("wheel", "cart", Pin((0, 1, 0)), Inertia(1.0), compliance=[0, 0, 0, 0, 0, 1e-4])
+        >>> wheel.hinge.nv, wheel.passive.stiffness.round(9)
+        (2, array([    0., 10000.]))
         """
         return editing.add_body(
-            self, name, parent, hinge, inertia, inboard, outboard, hinge_name, modal, hinge_node
+            self, name, parent, hinge, inertia, inboard, outboard, hinge_name, modal, hinge_node, compliance
         )
 
     def remove(self, body: Body | str, subtree: bool = False) -> None:
@@ -233,8 +242,11 @@ class Multibody(Lookup, Drawn, Stated, FrameMotion):
         inboard: Pose | None = None,
         outboard: Pose | None = None,
         hinge_name: str | None = None,
+        stiffness: float | Curve | None = None,
+        damping: float | Curve = 0.0,
+        approximate: str | None = None,
     ) -> Body:
-        """Hang a link on `parent` by a hinge of one dof that a rotor drives through a gear (formula F1). O(1).
+        """Hang a link on `parent` by a hinge of one dof that a rotor drives through a gear (formula F12). O(1).
 
         Besides the link there are then a body `name_rotor`, on the same parent by a pin about `rotor_axis` (default:
         the axis of the hinge) at `rotor_pose` (default: `inboard`), and a coupling `name_gear`: the rotor turns by
@@ -248,10 +260,23 @@ class Multibody(Lookup, Drawn, Stated, FrameMotion):
         body 'upper' on 'inertial' by Pin(axis=(0, 0, 1))
         >>> list(mb.couplings)
         [coupling 'upper_gear': 1 upper_rotor + -100 upper = 0]
+
+        With a `stiffness` the joint is elastic: a spring and a damper between the hinge and the gear take the place of
+        the coupling, along `theta - phi / ratio` with theta of the hinge and phi of the rotor. Both dofs are free, the
+        model is a tree, and the force of the motor acts on the rotor. `approximate="spong"` leaves out that the spin of
+        the rotor is coupled to the motion of its parent: the rotor is welded there as `name_rotor_mass`, and its spin
+        inertia is the armature of a body `name_rotor` without mass.
+
+        >>> elastic = Multibody("arm")
+        >>> given = {"ratio": 100, "rotor": Inertia(0.1), "stiffness": 5}
+        >>> _ = elastic.add_geared_hinge("upper", None, Pin((0, 0, 1)), Inertia(2.0), **given)
+        >>> elastic.tendons["upper_gear"]
+        tendon 'upper_gear': L = 1 upper + -0.01 upper_rotor, stiffness 5 from 0, damping 0
         """
         return gears.add_geared_hinge(
-            self, name, parent, hinge, inertia, ratio, rotor, rotor_axis, rotor_pose, inboard, outboard, hinge_name
-        )
+            self, name, parent, hinge, inertia, ratio, rotor, rotor_axis, rotor_pose, inboard, outboard, hinge_name,
+            stiffness, damping, approximate,
+        )  # fmt: skip
 
     def subscribe(self, function: Callable[[Change], Any]) -> Subscription:
         """Call a function after every change of this model, until `cancel()` of what this gives or the end of a `with`.
@@ -536,14 +561,14 @@ class Multibody(Lookup, Drawn, Stated, FrameMotion):
     def add_spring(
         self,
         name: str,
-        node_a: Frame | str,
-        node_b: Frame | str,
+        node_a: Frame | str | Mapping[Any, float],
+        node_b: Frame | str | None = None,
         stiffness: float | Curve = 0.0,
         length: float | tuple[float, float] = 0.0,
         damping: float | Curve = 0.0,
         through: Iterable[Frame | str] = (),
         attributes: Mapping[str, Any] | None = None,
-    ) -> Spring:
+    ) -> Spring | Tendon:
         """Pull two nodes together with a spring and a damper along their line, by way of the nodes `through`. O(1).
 
             tension = stiffness (L - length) + damping Ldot,     energy stiffness (L - length)^2 / 2
@@ -551,7 +576,10 @@ class Multibody(Lookup, Drawn, Stated, FrameMotion):
         in N/m, m and N s/m; L is the length of the line. `length` may be a range (low, high) in which the spring is
         slack, such as (0, 0.3) for a rope. A `Curve` for `stiffness` gives the tension over L, one for `damping` the
         tension over Ldot. It is a passive force: it acts in all dynamics, and `passive=False` leaves it out. Old states
-        and expressions become stale. A spring along a combination of dofs is `add_tendon`.
+        and expressions become stale. Nodes of flexible bodies move with their modes, and so does the spring.
+
+        Along a combination of dofs, `{dof: ratio, ...}` in place of the nodes, L is the sum of `ratio q`: the spring is
+        a tendon then, in `mb.tendons`, as `add_tendon` makes it.
 
         >>> import soacraft as sc
         >>> mb = sc.load("pendulum")
@@ -561,6 +589,8 @@ class Multibody(Lookup, Drawn, Stated, FrameMotion):
         spring 's': 'inertial/wall' to 'bob/tip', stiffness 20 from 0.5 m, damping 0
         >>> mb.add_spring("rubber", "inertial/wall", "bob/tip", sc.Curve([0.5, 1.0, 1.5], [0, 3, 20])).stiffness
         cubic curve of 3 points from (0.5, 0) to (1.5, 20)
+        >>> sc.serial_chain(2).add_spring("gear", {"link1": 1.0, "link2": -3.0}, stiffness=5.0)
+        tendon 'gear': L = 1 link1 + -3 link2, stiffness 5 from 0, damping 0
         """
         return self._attachments.add_spring(name, node_a, node_b, stiffness, length, damping, through, attributes)
 
@@ -584,7 +614,7 @@ class Multibody(Lookup, Drawn, Stated, FrameMotion):
 
         x = [turn; travel] is the displacement as a twist, J the rate of the logarithm. `stiffness` and `damping` are
         six numbers, turns first (N m/rad, N/m), one for all, or symmetric matrices (6, 6). At half a turn x changes
-        sides. It is a passive force, as a spring is.
+        sides. It is a passive force, as a spring is, and acts on nodes of flexible bodies too.
 
         >>> import soacraft as sc
         >>> mb = sc.load("pendulum")

@@ -17,12 +17,13 @@ from soacraft.algebra.expressions.dispatch import no_rule
 from soacraft.algebra.expressions.nodes import Identity, Inverse, Power, Product, Scaled, Sum, Transpose
 from soacraft.algebra.expressions.operator import Leaf, Operator
 from soacraft.errors import SpaceError
+from soacraft.ops.derivatives.flexible import FlexibleDirection
 from soacraft.ops.derivatives.gauges import gauges
 from soacraft.ops.derivatives.leaves import SensitivityLeaf, ZeroLeaf
 from soacraft.ops.derivatives.rates import LyapunovRate, Term, minus, plus, star, times
 from soacraft.ops.derivatives.sko import BlockRateLeaf, second
 from soacraft.ops.derived import DiagOf, LyapunovLeaf, SweptInverse, diag_of, lyapunov
-from soacraft.ops.leaves import PropagatorLeaf, SparseLeaf
+from soacraft.ops.leaves import PickOffLeaf, PropagatorLeaf, SparseLeaf
 from soacraft.ops.roots import RootLeaf, RootRate
 
 if TYPE_CHECKING:
@@ -117,8 +118,17 @@ def _(x: SparseLeaf | PropagatorLeaf, d: Derivation) -> Term:
     return d.rates(x.name)
 
 
+@delta.register(PickOffLeaf)
+def _(x: PickOffLeaf, d: Derivation) -> Term:
+    """Constant in the axes of nodes and bodies, but where modes move the nodes."""
+    u = d.u
+    return u.leaf("dB", *x.nodes) if isinstance(u, FlexibleDirection) and u.moves(x.nodes) else None
+
+
 @delta.register(SensitivityLeaf)
 def _(x: SensitivityLeaf, d: Derivation) -> Term:
+    if isinstance(d.u, FlexibleDirection):
+        raise second(x.name, d.u)
     change = x.extended(d.u) if x.terms else x
     return change if change.terms else None
 

@@ -12,6 +12,7 @@ from functools import singledispatch
 from soacraft.algebra.expressions.nodes import Identity, Inverse, Power, Product, Scaled, Sum, Transpose
 from soacraft.algebra.expressions.operator import Leaf, Operator
 from soacraft.errors import SpaceError
+from soacraft.ops.derivatives.flexible import FlexibleRateLeaf
 from soacraft.ops.derivatives.leaves import SensitivityLeaf, ZeroLeaf
 from soacraft.ops.derivatives.rates import GAUGES
 from soacraft.ops.derivatives.sko import BlockRateLeaf
@@ -99,7 +100,11 @@ def _(x: SensitivityLeaf) -> Gauges:
 
 @gauges.register
 def _(x: BlockRateLeaf) -> Gauges:
-    return "", ""  # an SKO model has no axes
+    if not isinstance(x, FlexibleRateLeaf):
+        return "", ""  # an SKO model has no axes
+    if x.kind == "dB":
+        return "f", x.nodes
+    return {"dE_phi": ("f", "f"), "dH": ("", "f"), "dM": ("f", "v")}[x.kind]
 
 
 @gauges.register

@@ -20,7 +20,9 @@ import numpy.typing as npt
 from soacraft.algebra.expressions.operator import DIAGONAL, Binding, Leaf, Operator, Pattern
 from soacraft.algebra.spaces.blocks import Blocks
 from soacraft.model.flat.axes import check_axes, velocity_map
+from soacraft.model.flat.realize import times
 from soacraft.model.hinges.base import derivative_of_H_T_of
+from soacraft.model.states.kinematics import modal_block, pose_of_frame
 from soacraft.ops.binding import GraphBinding
 from soacraft.ops.derivatives.directions import AnchorMotion, Direction, Source, Unit, direction_of
 from soacraft.ops.leaves import BlockLeaf, DerivedLeaf
@@ -155,9 +157,24 @@ class TwistLeaf(SensitivityLeaf):
         blocks = self._matrix(x[..., body.offsets[moved][:, None] + np.arange(6)])
         at = {k: blocks[..., i, :, :] for i, k in enumerate(moved)}
         if self.kind == "W_nd":
-            bodies = [self.binding.graph.node_block(name, self.binding.state, "body")[0] for name in self.nodes]
-            return {(i, i): at[k] for i, k in enumerate(bodies) if k in at}
+            return self._of_nodes(at)
         return {(k, k): padded(block, body.dims[k], body.dims[k]) for k, block in at.items()}
+
+    def _of_nodes(self, at: dict[int, Array]) -> Entries:
+        """The turning of the bodies of nodes, and what modes turn a node by on its body."""
+        state, source = self.binding.state, operators_of(self.binding).direction(*self.path[0]).source
+        flex, found = state.configuration.flex, Entries()
+        for i, name in enumerate(self.nodes):
+            frame = self.binding.graph.frame(name)
+            k = self.binding.graph.node_block(name, state, "body")[0]
+            if k not in at:
+                continue
+            found[i, i] = at[k]
+            if flex is not None and frame.modal_node is not None and len(self.path) == 1:
+                rate = flex.rates(source.columns(self.binding)[..., 0], k)
+                turn = times(pose_of_frame(state, frame)[0], times(modal_block(state, frame), rate)[..., :3])
+                found[i, i] = at[k] + crf(np.concatenate([turn, np.zeros_like(turn)], axis=-1))
+        return found
 
     def _matrix(self, x: Array) -> Array:
         """The blocks of vectors (..., m, 6)."""
@@ -207,7 +224,7 @@ class HingeRateLeaf(SensitivityLeaf):
             for k, change in self._changes(sources):
                 total[k] = total[k] + change if k in total else change
         turned = ((k, (T[..., k, :, :] @ total[k]).mT) for k in sorted(total))
-        return {(k, k): padded(block, block.shape[-2], dims[k]) for k, block in turned}
+        return {(k, k): padded(block, self.spaces[0].dims[k], dims[k]) for k, block in turned}
 
     def _changes(self, sources: tuple[Source, ...]) -> list[tuple[int, Array]]:
         """The derivative of H*(k) in body axes by node k: hinges of a kind at once."""
@@ -219,7 +236,9 @@ class HingeRateLeaf(SensitivityLeaf):
             if mine.size:
                 weights = [x[..., group.v_index[mine]] for x in vectors]
                 change = _along(group.hinge, q[..., group.q_index[mine]], sources, weights)
-                change = layout.to_body[group.bodies[mine]] @ change
+                flex = self.binding.state.configuration.flex
+                to_body = layout.to_body if flex is None else flex.to_body
+                change = to_body[..., group.bodies[mine], :, :] @ change
                 found += [(int(k), change[..., i, :, :]) for i, k in enumerate(group.bodies[mine])]
         return found
 

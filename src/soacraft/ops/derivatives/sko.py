@@ -36,9 +36,10 @@ WORDS = {"dE_phi": r"\partial\mathcal{E}_{\phi}", "dH": r"\partial H", "dM": r"\
 
 def second(what: str, u: Direction) -> ModelError:
     """Why there is no second derivative."""
+    whose = "an SKO model of functions gives" if not hasattr(u.binding, "graph") else "flexible bodies give"
     return ModelError(
-        f"{what} cannot be differentiated again, here by {'dot' if u.body is None else 'diff'}({u.call}): an SKO model "
-        "of functions gives first derivatives of its blocks. Take differences of the first derivative."
+        f"{what} cannot be differentiated again, here by {'dot' if u.body is None else 'diff'}({u.call}): {whose} "
+        "first derivatives of blocks. Take differences of the first derivative."
     )
 
 
@@ -110,8 +111,12 @@ class SKODirection(Direction):
             )
         known, key = self.ops.sensitivities, (kind, (self.step,), nodes)
         if key not in known:
-            known[key] = BlockRateLeaf(self, kind)
+            known[key] = self.made(kind)
         return known[key]
+
+    def made(self, kind: str) -> BlockRateLeaf:
+        """The leaf of a kind of block."""
+        return BlockRateLeaf(self, kind)
 
     def varies(self, what: str) -> bool:
         """Whether a kind of block is a function of q."""

@@ -85,7 +85,8 @@ def _refuse_too_many(fields: Fields) -> None:
 @_field.register
 def _(expr: TwistLeaf, need: Needed) -> int:
     _refuse_too_many(need.fields)
-    if not all(isinstance(source, Unit) for source in expr.sources()):
+    turned_by_modes = expr.kind == "W_nd" and not expr.binding.graph.layout.rigid
+    if turned_by_modes or not all(isinstance(source, Unit) for source in expr.sources()):
         return need.given(expr)
     if not expr.terms:
         return _zero(expr, need)

@@ -293,15 +293,19 @@ class Body(Carrier):
 
     def deformed(self, points: Any = None, eta: Any = None) -> Array:
         """Where points of a flexible body are in its frame at modal coordinates (default: the current ones): those of
-        its modal data, (k, 3), or some of them by number.
+        its modal data, (k, 3), or some of them by number (whole numbers) or by their undeformed places (m, 3).
         """
         self.require_present()
         data = self._modal
         if data is None or data.points is None or data.shapes is None:
             raise ModelError(f"body {self.name!r} has no modal data with points and shapes to deform.")
-        chosen = slice(None) if points is None else np.asarray(points)
+        from soacraft.model.modal.hanging import read_points
+
+        chosen = read_points(data.points, points, self.name)
         x = self.eta if eta is None else finite(eta, (..., data.n), f"eta of {self.name!r}")
-        return np.asarray(data.points[chosen] + np.einsum("kaj,...j->...ka", data.shapes[chosen], x))
+        shapes = data.shapes[chosen].reshape(*(1,) * (x.ndim - 1), *chosen.shape, 3, data.n)
+        moved = shapes @ x.reshape(*x.shape[:-1], *(1,) * chosen.ndim, data.n, 1)
+        return np.asarray(data.points[chosen] + moved[..., 0])
 
     @property
     def inboard(self) -> Pose:
@@ -392,6 +396,11 @@ class Body(Carrier):
     @gravity_compensation.setter
     def gravity_compensation(self, value: float) -> None:
         part = float(finite(value, (), f"gravity_compensation of {self.name!r}")) + 0.0  # no negative zero
+        if part and self._modal is not None:
+            raise ModelError(
+                f"flexible body {self.name!r} has no gravity_compensation: one force at its centre of mass would bend "
+                "it, and the weight of its modes has no such point. Give forces at its nodes with mb.set_force."
+            )
         self.require_present()
         self._graph._edits.set(self, "_compensation", part)
 

@@ -7,14 +7,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from soacraft.errors import ModelError
-from soacraft.model.modal.refusals import require_rigid_frame
+from soacraft.model.modal.refusals import require_point
 from soacraft.model.tree.frames.frame import Frame
 from soacraft.model.tree.parts.closures import make_attributes
 from soacraft.model.tree.parts.curves import Curve
@@ -89,21 +89,26 @@ def make_spring(
 ) -> Spring:
     """A spring between nodes of a model, checked."""
     what = f"spring {name!r}"
-    if isinstance(a, Mapping) or isinstance(b, Mapping):
-        raise ModelError(
-            f"{what} is between two nodes; a spring along a combination of dofs is "
-            f"mb.add_tendon({name!r}, {{dof: ratio, ...}}, stiffness, damping, rest)."
-        )
+    if b is None:
+        raise ModelError(f"{what} is between two nodes, or along {{dof: ratio, ...}}; give node_b.")
     if isinstance(through, str | Frame) or not isinstance(through, Iterable):
         raise ModelError(f"{what} goes through a list of nodes, got through={through!r:.60}.")
     nodes = tuple(mb.frame(x) for x in (a, *through, b))
     for node in nodes:
-        require_rigid_frame(node, what)
+        require_point(node, "let it act at", what)
     _require_bodies(what, nodes)
     k, d, rest = make_law(what, stiffness, damping, length, "length")
     if rest[0] < 0.0:
         raise ModelError(f"the length at rest of {what} must be >= 0, got {rest[0]:g}.")
     return Spring(name, nodes, k, d, rest, make_attributes(attributes, what))
+
+
+def refuse_nodes(name: str, b: Any, through: Any) -> None:
+    """Raise for a spring along a combination of dofs that is given nodes too."""
+    if b is not None or tuple(through):
+        raise ModelError(
+            f"spring {name!r} is along a combination of dofs, which has no nodes; leave out node_b and through."
+        )
 
 
 def make_bushing(
@@ -113,7 +118,7 @@ def make_bushing(
     what = f"bushing {name!r}"
     ends = mb.frame(a), mb.frame(b)
     for end in ends:
-        require_rigid_frame(end, what)
+        require_point(end, "let it act at", what)
     _require_bodies(what, ends)
     if rest is not None and (not isinstance(rest, Pose) or rest.batch_shape):
         raise ModelError(f"rest of {what} is the Pose of node b relative to node a, got {rest!r:.60}.")
