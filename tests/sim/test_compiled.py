@@ -7,6 +7,7 @@ import time
 import numpy as np
 import pytest
 from tests.loops.test_case_four_bars import spatial_loop
+from tests.model.modal.trees import flexible_tree
 from tests.sim.test_closed import four_bar
 from tests.sim.test_order import tree
 
@@ -90,6 +91,22 @@ def test_steps_of_trees(name, method, monkeypatch):
     agree(run, other)
     if method == "dop853":
         assert run.check().accuracy == pytest.approx(other.check().accuracy, rel=1e-6)
+
+
+def bent():
+    """Flexible bodies on deforming nodes, held by nodes of their own, with rotors, stiffness and damping; a wrench."""
+    mb = flexible_tree((-1, 0, 1, 1), 3, (sc.Free(), sc.Pin((0, 0, 1)), sc.Spherical()))
+    mb.gravity = (0.0, 0.0, -9.81)
+    mb.set_force("body1/tip", [0.1, 0.2, 0.3, 1.0, -2.0, 0.5])
+    return mb
+
+
+@pytest.mark.parametrize("method", [x for x in METHODS if not x.startswith("variational")])
+def test_steps_of_flexible_bodies(method, monkeypatch):
+    run = advanced(bent(), method)
+    assert is_compiled(run)
+    in_python(monkeypatch)
+    agree(run, advanced(bent(), method))
 
 
 def test_a_slow_dof_is_judged_by_the_fastest(monkeypatch):

@@ -159,3 +159,19 @@ def test_what_is_at_rest_is_left_alone():
     assert not sc.sim.Propagator(mb, integrator="rk4", step=h).advance_to(50 * h).q.any()
     mb.set_state([0.1], [0.0])
     assert len(sc.sim.Propagator(mb, integrator="rk4", step=h).advance_to(2 * h)) == 3
+
+
+@pytest.mark.parametrize(("spin", "is_asked"), [(5.0, False), (400.0, True)])
+def test_bodies_that_only_touch_are_asked_for_no_modes_unless_they_are_fast(spin, is_asked, monkeypatch):
+    """A heap of free bodies has nothing stiff; its Jacobian would cost more than its steps."""
+    asked = []
+    monkeypatch.setattr("soacraft.sim.stability.growth", lambda *args: asked.append(1) or 0.0)
+    mb = sc.Multibody(gravity=(0, 0, -9.81))
+    mb.root.add_geometry(sc.Geometry("floor", "plane"))
+    body = mb.add_body("block", None, sc.Free(), sc.Inertia(1.0, moment=np.diag([0.01, 0.02, 0.03])))
+    body.add_geometry(sc.Geometry("skin", "box", (0.3, 0.2, 0.1)))
+    mb.set_state([0, 0, 0, 1, 0, 0, 0.3], [1.0, 0.2, spin, 0, 0, 0])
+    p = sc.sim.Propagator(mb, integrator="moreau", step=1e-3)
+    p.add(sc.sim.Contact())
+    p.advance_to(0.3)
+    assert bool(asked) == is_asked

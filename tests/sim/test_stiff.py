@@ -9,6 +9,7 @@ from tests.sim.test_order import tree
 import soacraft as sc
 from soacraft.sim import jacobian
 from soacraft.sim.choice import read_solver
+from soacraft.sim.forces.drives import Control
 from soacraft.sim.system import Mechanism
 
 
@@ -56,6 +57,34 @@ def test_the_analytic_jacobian_is_that_of_differences():
     moving = 2 * mb.nv
     np.testing.assert_allclose(J[:moving, :moving], wanted[:moving, :moving], atol=2e-5 * np.abs(wanted).max())
     assert not J[:, moving:].any()
+
+
+@pytest.mark.parametrize("cut", [False, True])
+def test_the_slope_of_a_servo_is_that_of_differences(cut):
+    """By its law, along dofs and with velocities, behind a free hinge and with two gears; none where it is cut."""
+    mb = sc.Multibody("arm", gravity=(0, 0, -9.81))
+    for i, hinge in enumerate((sc.Free(), sc.Pin((0, 1, 0)), sc.Prismatic((1, 0, 0)))):
+        inertia = sc.Inertia(1.0 + i, (0.1, 0.2, 0.3), np.eye(3))
+        mb.add_body(f"b{i}", f"b{i - 1}" if i else None, hinge, inertia, hinge_name=f"h{i}")
+    law = {"biastype": "affine", "gainprm": [40.0], "biasprm": [1.0, -40.0, -3.0]}
+    law["forcerange"] = [-1.0, 1.0] if cut else [-500.0, 500.0]
+    mb.add_actuator(sc.Actuator("servo", "general", {"h1": 2.0, "h2": -0.5}, law))
+    rng = np.random.default_rng(5)
+    mb.set_state(mb.integrate(mb.q, rng.normal(size=mb.nv)), rng.normal(size=mb.nv))
+    servo, told = Control("servo", ([0.0, 1.0], [0.0, 8.0])), Control("h2", lambda t, state: state.q[-1])
+    for load in (servo, told):
+        load.bind(mb)
+    m = Mechanism(mb, [servo, told])
+    q, v, t, unit = mb.q, mb.v, 0.5, np.eye(mb.nv)
+    d = 1e-6
+    wanted = [(m.load_force(t, mb.integrate(q, d * e), v) - m.load_force(t, mb.integrate(q, -d * e), v)) for e in unit]
+    wanted += [(m.load_force(t, q, v + d * e) - m.load_force(t, q, v - d * e)) for e in unit]
+    force, found = jacobian.of_loads(m, t, q, v)
+    np.testing.assert_allclose(force, m.load_force(t, q, v), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(found, np.array(wanted).T / (2 * d), rtol=0, atol=1e-5)
+    assert found[6].any() == (not cut)
+    assert found[7, 7] != 0.0
+
 
 
 @pytest.mark.parametrize(

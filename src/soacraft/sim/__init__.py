@@ -5,10 +5,32 @@
     p.event("down", lambda t, state: state.q[0], direction=-1)
     run = p.advance_to(10.0)                                  # run.t, run.q, run.v, run.energy, run.at(t), run.check()
 
+A `System` joins components by signals around a model (`Plant`), and is carried through time by a propagator:
+
+    s = sc.sim.System("arm", integrator="rk4", step=1e-3)
+    arm = s.add("arm", sc.sim.Plant(mb))
+    s.add("motor", sc.sim.Motor(R=1.0, L=5e-4, k=0.05, n=100), at=arm.dof("elbow"))
+    s.connect("control.command", "motor.voltage")
+    run = s.run(10.0)                                         # run.signals["motor.current"]
+
 Integrators are written against products of manifolds (`manifold`), so quaternions lose no order. Time is in whole
 nanoseconds inside.
 """
 
+from soacraft.sim.components.checking import check_component
+from soacraft.sim.components.component import Component
+from soacraft.sim.components.declarations import (
+    Continuous,
+    Discrete,
+    In,
+    Params,
+    Unit,
+    crossing,
+    jump,
+    output,
+    rate,
+    update,
+)
 from soacraft.sim.events import Happened
 from soacraft.sim.forces.compliant import CompliantContact
 from soacraft.sim.forces.contact import Contact
@@ -17,29 +39,80 @@ from soacraft.sim.forces.elements import Drag, GravityField
 from soacraft.sim.forces.friction import HingeFriction
 from soacraft.sim.forces.impacts import Impacts
 from soacraft.sim.forces.stops import JointLimit
+from soacraft.sim.library.actuators import Force, Motor, Thruster
+from soacraft.sim.library.algebra import Express, Gain, Join, Product, Saturation, Sum
+from soacraft.sim.library.control import PD, PID
+from soacraft.sim.library.memory import DiscreteFilter, Integrator, LowPass, SampleHold, UnitDelay
+from soacraft.sim.library.pure import clip, pick
+from soacraft.sim.library.sensors import Sensor
+from soacraft.sim.library.sources import Constant, Ramp, Sine, Step
 from soacraft.sim.propagator import Propagator
 from soacraft.sim.runs.contacts import ContactHistory
 from soacraft.sim.runs.log import read
 from soacraft.sim.runs.run import Balance, Run, Sample
+from soacraft.sim.runs.signals import Signals
 from soacraft.sim.sensitivity import Sensitivity
+from soacraft.sim.systems.assembly import Assembly
+from soacraft.sim.systems.plant import Mount, Plant
+from soacraft.sim.systems.system import System
 
 __all__ = [
+    "PD",
+    "PID",
+    "Assembly",
     "Balance",
     "CompliantContact",
+    "Component",
+    "Constant",
     "Contact",
     "ContactHistory",
     "ContactStep",
+    "Continuous",
+    "Discrete",
+    "DiscreteFilter",
     "Drag",
+    "Express",
+    "Force",
+    "Gain",
     "GravityField",
     "Happened",
     "HingeFriction",
     "Impacts",
+    "In",
+    "Integrator",
+    "Join",
     "JointLimit",
+    "LowPass",
+    "Motor",
+    "Mount",
+    "Params",
+    "Plant",
+    "Product",
     "Propagator",
+    "Ramp",
     "Run",
     "Sample",
+    "SampleHold",
+    "Saturation",
     "Sensitivity",
+    "Sensor",
+    "Signals",
+    "Sine",
+    "Step",
+    "Sum",
+    "System",
+    "Thruster",
+    "Unit",
+    "UnitDelay",
+    "check_component",
+    "clip",
+    "crossing",
+    "jump",
+    "output",
+    "pick",
+    "rate",
     "read",
+    "update",
 ]
 
 

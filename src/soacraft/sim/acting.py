@@ -8,6 +8,7 @@ from typing import Any, cast
 from soacraft.errors import StaleError, StateError
 from soacraft.model.states.state import State
 from soacraft.model.tree.multibody import Multibody
+from soacraft.sim.carried import Carried
 from soacraft.sim.closed import Closed
 from soacraft.sim.forces.calls import require_call
 from soacraft.sim.forces.contact import Contact
@@ -28,6 +29,8 @@ class Acting:
         self.loads: list[Load] = []
         self.controls: dict[str, Control] = {}
         self.prescribed = Prescribed(mb)
+        self.carried: Carried | None = None
+        """Components whose states are integrated with those of the model."""
         self.running = False
         self._place = object()  # by which loads know where they act
         self._problem: Mechanism | None = None
@@ -66,7 +69,7 @@ class Acting:
     def begin(self) -> Mechanism:
         """The problem with all that acts now."""
         if self._problem is None or self._problem.parameters != self.mb.parameters:
-            self._problem = Mechanism(self.mb, self.all, self.prescribed, self.closed)
+            self._problem = Mechanism(self.mb, self.all, self.prescribed, self.closed, self.carried)
         return self._problem
 
     def add(self, loads: Sequence[Load | Callable[[float, State], Any]]) -> list[Load]:
@@ -92,6 +95,11 @@ class Acting:
             self.loads.append(element)
             self._problem = None
         return added
+
+    def carry(self, carried: Carried) -> None:
+        """Let components move along with the model."""
+        self._refuse_new("what is carried along", "Give it before.")
+        self.carried, self._problem = carried, None
 
     def control(self, name: str, u: Any) -> None:
         """Drive an actuator or a dof; a new control takes the place of the old one."""

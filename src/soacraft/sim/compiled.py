@@ -19,7 +19,7 @@ from scipy.integrate import DOP853
 from soacraft import _core
 from soacraft.dynamics.quick import frames_of
 from soacraft.kinematics.compiled import rows_of
-from soacraft.model.flat.compiled import CompiledModel
+from soacraft.model.flat.compiled import CompiledModel, passive_in_python
 from soacraft.model.sizes.measure import constant_measure_of
 from soacraft.model.tree.multibody import Multibody
 from soacraft.sim.closed import Chain
@@ -134,8 +134,8 @@ class Track(NamedTuple):
     openings: Array
 
 
-def obstacle(mb: Multibody) -> str:
-    """Why steps of a model are not compiled; empty where they are."""
+def obstacle(mb: Multibody, flexible: bool = False) -> str:
+    """Why steps of a model are not compiled; empty where they are. `flexible`: whether flexible bodies may be there."""
     if not mb.nv:
         return "it has no dofs"
     for body in mb.bodies:
@@ -143,9 +143,11 @@ def obstacle(mb: Multibody) -> str:
             return f"{body.hinge_name!r} rolls"
         if body.gravity_compensation:
             return f"{body.name!r} has gravity compensation"
-    if CompiledModel.of(mb.layout) is None:
+    if mb.layout.flexible and not flexible:
+        return f"{mb.bodies[mb.layout.flexible[0]].name!r} is flexible"
+    if CompiledModel.any_of(mb.layout) is None:
         return "it has a hinge of your own"
-    return "it has springs that compiled code does not know" if mb.layout.passive_in_python else ""
+    return "it has springs that compiled code does not know" if passive_in_python(mb.layout) else ""
 
 
 def obstacle_to_run(mb: Multibody, method: Method, loads: Sequence[Load], is_told: bool) -> str:
@@ -176,7 +178,7 @@ def obstacle_to_run(mb: Multibody, method: Method, loads: Sequence[Load], is_tol
         return "a hinge of its tree or of its loops is not known to compiled code"
     if constant_measure_of(mb).length <= 0.0:
         return "its lengths depend on its state"
-    return obstacle(mb)
+    return obstacle(mb, flexible=not (touches or mb.is_closed or isinstance(method, Variational)))
 
 
 class CompiledMotion:
@@ -186,7 +188,7 @@ class CompiledMotion:
         mb = problem.mb
         self._problem, self._adaptive = problem, method.adaptive
         loads = [x for x in problem.loads if isinstance(x, Control)]
-        model = CompiledModel.of(mb.layout)
+        model = CompiledModel.any_of(mb.layout)
         assert model is not None and len(loads) == len(problem.loads)
         self._kernels = model.kernels
         samples = [x.samples for x in loads if x.samples is not None]

@@ -125,7 +125,7 @@ class Descriptor:
                 before = f_ext.get(body, Wrench(np.zeros(3), np.zeros(3)))
                 f_ext[body] = Wrench(before.moment + wrench.moment, before.force + wrench.force)
         K, D, M = dyn.inverse_dynamics_derivatives(m.mb, q, v, vdot, f_ext, ignore_loops=True)
-        of_loads = jacobian.of_loads(m, t, q, v)
+        _, of_loads = jacobian.of_loads(m, t, q, v)
         return Derivatives(K + push - of_loads[:, :nv], D - of_loads[:, nv:], M, turning)
 
     def scaled(self, x: Array) -> Array:

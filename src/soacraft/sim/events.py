@@ -41,6 +41,8 @@ class Event:
     stop: bool = False
     hold: Hold | None = None
     """Of a load that begins or ends to hold there."""
+    margin: Callable[[float, Array], float] | None = None
+    """Of a crossing of what is carried along: the function of time and point that takes the place of g."""
     below: str = ""
     """An error where the function is negative though it was not seen to fall: what is wrong then."""
 
@@ -81,6 +83,7 @@ class Watch:
     def __init__(self, state_at: Callable[[Array], State]) -> None:
         self.events: list[Event] = []
         self._state_at = state_at
+        self._latest: tuple[Array, State] | None = None
         self._signs: dict[str, float] = {}  # of each function at the present state; 0 where it was just zero
         self._storm: list[int] = []  # the last times at which something happened
 
@@ -95,18 +98,18 @@ class Watch:
             if event.name in names:
                 self._signs[event.name] = 0.0
             elif jumped or event.name not in self._signs:
-                self._signs[event.name] = float(np.sign(event.value(t, self._state_at(x))))
+                self._signs[event.name] = float(np.sign(self.value(event, t, x)))
 
     def find(self, step: Step) -> Crossing | None:
         """The first crossing within a step, if there is one."""
         if not self.events:
             return None
-        states: dict[float, State] = {}
+        points: dict[float, Array] = {}
 
         def value(event: Event, theta: float) -> float:
-            if theta not in states:
-                states[theta] = self._state_at(step.at(theta))
-            return event.value(step.t0 + theta * step.h, states[theta])
+            if theta not in points:
+                points[theta] = step.at(theta)
+            return self.value(event, step.t0 + theta * step.h, points[theta])
 
         zeros, ends = [], {}
         for event in self.events:
@@ -152,7 +155,15 @@ class Watch:
 
     def value(self, event: Event, t: float, x: Array) -> float:
         """The function of an event at a state."""
-        return event.value(t, self._state_at(x))
+        if event.margin is not None:
+            return event.margin(t, x)
+        if self._latest is None or self._latest[0] is not x:
+            self._latest = x, self._state_at(x)
+        return event.value(t, self._latest[1])
+
+    def sign(self, name: str) -> float:
+        """Of a function at the present state; 0 where it was just zero, or is not known."""
+        return self._signs.get(name, 0.0)
 
 
 def _just_after(h: float) -> list[float]:

@@ -11,6 +11,7 @@ from soacraft.kinematics.row_derivatives import row_derivatives
 from soacraft.kinematics.rows import Constraints
 from soacraft.loops import forward_dynamics_derivatives
 from soacraft.model.hinges import Free, Spherical
+from soacraft.sim.forces.drives import Control, forces_and_slopes
 from soacraft.spatial.checks import Array
 from soacraft.spatial.rotations import skew
 
@@ -25,14 +26,14 @@ _STEP = 1.5e-8
 def of_tree(m: Mechanism, t: float, q: Array, v: Array) -> Array:
     """[[-ad_v / 2, I], [dvdot/dq, dvdot/dv]], analytic but for forces that are functions; work feeds nothing back."""
     nv, size = m.mb.nv, m.manifold.size
-    total = m.load_force(t, q, v)
+    total, slopes = of_loads(m, t, q, v)
     in_q, in_v, in_force = dyn.forward_dynamics_derivatives(m.mb, q, v, total)
     J = np.zeros((size, size))
     J[:nv, nv : 2 * nv] = np.eye(nv)
     J[:nv, :nv] = _turning(m, v)
     J[nv : 2 * nv, :nv], J[nv : 2 * nv, nv : 2 * nv] = in_q, in_v
     if m.count:
-        J[nv : 2 * nv, : 2 * nv] += in_force @ of_loads(m, t, q, v)
+        J[nv : 2 * nv, : 2 * nv] += in_force @ slopes
     return J
 
 
@@ -44,12 +45,12 @@ def of_closed(m: Mechanism, closed: Closed, t: float, q: Array, v: Array) -> Arr
     P is the projection that the solver uses: least in the mass matrix, or along the dependent dofs. O(n nv + m nv^2).
     """
     nv, size = m.mb.nv, m.manifold.size
-    total = m.load_force(t, q, v)
+    total, slopes = of_loads(m, t, q, v)
     in_q, in_v, in_force = forward_dynamics_derivatives(closed.solver, q, v, total)
     P = closed.projector(q, in_force)
     B = closing_rate(m, q, v, P)
     if m.count:
-        pushed = in_force @ of_loads(m, t, q, v)
+        pushed = in_force @ slopes
         in_q, in_v = in_q + pushed[:, :nv], in_v + pushed[:, nv:]
     J = np.zeros((size, size))
     J[:nv, :nv], J[:nv, nv : 2 * nv] = _turning(m, v) + B, P
@@ -66,9 +67,10 @@ def closing_rate(m: Mechanism, q: Array, v: Array, P: Array) -> Array:
     return np.asarray(-(np.eye(nv) - P) @ across @ P)
 
 
-def by_differences(m: Mechanism, t: float, x: Array, w: Array) -> Array:
+def by_differences(m: Mechanism, t: float, x: Array, w: Array | None = None) -> Array:
     """Column by column: what rolls, is prescribed or stabilized."""
     size = m.manifold.size
+    w = m.rates(t, x) if w is None else w
     J = np.zeros((size, size))
     scale = m.scale(x, w)
     for i in np.flatnonzero(np.isfinite(scale)):
@@ -92,18 +94,26 @@ def _turning(m: Mechanism, v: Array) -> Array:
     return found
 
 
-def of_loads(m: Mechanism, t: float, q: Array, v: Array) -> Array:
-    """The derivatives of the loads' force along dofs and in velocities, (nv, 2 nv), by differences."""
+def of_loads(m: Mechanism, t: float, q: Array, v: Array) -> tuple[Array, Array]:
+    """The force of the loads (nv), and its derivatives along dofs and in velocities, (nv, 2 nv): of controls by their
+    laws, of what is a function by differences."""
     nv = m.mb.nv
-    if not m.count:
-        return np.zeros((nv, 2 * nv))
-    total = m.load_force(t, q, v)
+    controls = [x for x in m.loads if isinstance(x, Control) and x.samples is not None]
+    others = [x for x in m.loads if x not in controls]
+    total, found = forces_and_slopes(controls, t, q, v) if controls else (np.zeros(nv), np.zeros((nv, 2 * nv)))
+    if not others:
+        return total, found
+
+    def pushed(q: Array, v: Array) -> Array:
+        state = m.mb.state(q, v)
+        return np.asarray(sum(x.force(t, state) for x in others))
+
+    here = pushed(q, v)
     unit = m.scale(m.point(q, v), np.zeros(m.manifold.size))
-    found = np.zeros((nv, 2 * nv))
     for i in range(nv):
         for column, part in ((i, 0), (nv + i, 1)):
             d = np.zeros(nv)
             d[i] = _STEP * unit[column]
             moved = (m.mb.integrate(q, d), v) if part == 0 else (q, v + d)
-            found[:, column] = (m.load_force(t, *moved) - total) / d[i]
-    return found
+            found[:, column] += (pushed(*moved) - here) / d[i]
+    return total + here, found

@@ -18,6 +18,7 @@ from soacraft.markup import Text
 from soacraft.model.states.state import State
 from soacraft.model.tree.multibody import Multibody
 from soacraft.sim.acting import Acting
+from soacraft.sim.carried import Carried
 from soacraft.sim.choice import read_solver
 from soacraft.sim.clock import nanoseconds, positive_nanoseconds
 from soacraft.sim.closed import Stabilized, stabilized
@@ -163,6 +164,12 @@ class Propagator(Strict):
         require_call(callback, "the callback of every")
         self._runner.every(period, callback)
 
+    def carry(self, carried: Carried) -> None:
+        """Let components move along with the model: their states are integrated with its coordinates, their ticks and
+        crossings end steps, their signals are recorded. `sc.sim.System` does this."""
+        self._acting.carry(carried)
+        self._runner.carry(carried)
+
     def report(self) -> Text:
         """What acts, what does not, which solver and integrator, and why; whether steps are compiled. Those are taken
         many in one call, up to the next callback; a step that compiled code is not sure of is taken in Python."""
@@ -171,6 +178,8 @@ class Propagator(Strict):
         why = obstacle_to_run(self.mb, self._method, acting.all, told)
         if not why and acting.closed is not None:
             why = acting.closed.obstacle
+        if acting.carried is not None:
+            why = "components are carried along"
         if not why and self._runner.events:
             why = f"event {self._runner.events[0].name!r} is looked for in each"
         listed = report(self.mb, self._why, repr(self._method), why, acting.loads, acting.controls, acting.prescribed)
@@ -186,14 +195,16 @@ class Propagator(Strict):
 
     # -- running -----------------------------------------------------------------------------------------------
 
-    def advance_to(self, t: float, log: str | PathLike[str] | None = None, progress: bool = False) -> Run:
-        """Carry the model on to time t, in seconds; the run up to there.
+    def advance_to(
+        self, t: float, log: str | PathLike[str] | None = None, progress: bool = False, until: str | None = None
+    ) -> Run:
+        """Carry the model on to time t, in seconds, or to the event named `until`; the run up to there.
 
         `log` writes an HDF5 file as it goes (`sc.sim.read`); `progress` shows a bar once it takes over a second. What
         goes wrong is a `SimulationError` with time and cause; `error.run` and `p.run` hold what was computed, and the
         model is at the last good state. After Ctrl-C likewise.
         """
-        return self._runner.run(nanoseconds(t, "t"), log, progress)
+        return self._runner.run(nanoseconds(t, "t"), log, progress, until)
 
     def rollout(
         self, q: Any, v: Any, force: Any = None, steps: int = 1, threads: int | None = None

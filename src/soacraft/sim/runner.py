@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from os import PathLike
 from typing import Any, cast
 
 import numpy as np
 
-from soacraft.errors import SimulationError, SoacraftError, StateError
+from soacraft.errors import SimulationError, SoacraftError, StateError, near
+from soacraft.model.modal.bodies import report_turns
+from soacraft.model.modal.deformation import Deformation
 from soacraft.model.states.state import State
+from soacraft.progress import Bar
 from soacraft.sim.acting import Acting
+from soacraft.sim.carried import Carried
 from soacraft.sim.clock import Instant, nanoseconds, positive_nanoseconds
 from soacraft.sim.events import Crossing, Event, Happened, Watch
 from soacraft.sim.forces.holding import Hold
@@ -21,13 +26,15 @@ from soacraft.sim.integrators.steps import Method
 from soacraft.sim.runs.block import Block
 from soacraft.sim.runs.labels import labels_of
 from soacraft.sim.runs.log import Log
-from soacraft.sim.runs.progress import Bar
 from soacraft.sim.runs.recorder import Recorder
 from soacraft.sim.runs.run import Run
 from soacraft.sim.stability import Stability, Stiff, limit
 from soacraft.sim.stride import Stride
 from soacraft.sim.system import Mechanism
 from soacraft.spatial.checks import Array
+
+#: Crossings of what is carried along at one instant, before they are called endless.
+_JUMPS = 100
 
 
 class Runner:
@@ -47,6 +54,9 @@ class Runner:
         self._x: Array | None = None  # the present point
         self._seen: tuple[Array, Array] | None = None  # the model's q and v when it was left
         self._work: dict[str, float] = {}
+        self._kept: tuple[int, object] | None = None  # what is carried along, before its last tick, and when that was
+        self._jumped_at, self._lost = -(2**63), False
+        self._until = self._stopped = ""  # the event to stop at, and that which stopped a run at a tick
         self.last: Run | None = None
         """The last run, complete or not."""
 
@@ -70,20 +80,39 @@ class Runner:
         if isinstance(load, Impacts):
             self.events.append(Event(load.name, load.gap, -1, load.strike, below=load.below))
 
+    def carry(self, carried: Carried) -> None:
+        """Look for the crossings of what is carried along."""
+        for i, (name, direction) in enumerate(carried.crossings):
+            self.events.append(Event(name, _nothing, direction, margin=partial(self._margin, i)))
+
+    def _margin(self, i: int, t: float, x: Array) -> float:
+        problem = self._acting.problem
+        return problem.margins(t, x)[i]
+
     def every(self, period: float, callback: Callable[[float, State], Any]) -> None:
         """Call a function now and after every period, in seconds."""
         self.callbacks.append((self.now.ns, positive_nanoseconds(period, "the period"), callback))
 
     # -- running -----------------------------------------------------------------------------------------------
 
-    def run(self, goal: int, log: str | PathLike[str] | None, progress: bool) -> Run:
-        """On to a nanosecond."""
+    def run(self, goal: int, log: str | PathLike[str] | None, progress: bool, until: str | None = None) -> Run:
+        """On to a nanosecond, or to an event."""
+        if until is not None and until not in (known := [x.name for x in self.events]):
+            raise StateError(f"there is no event {until!r:.60} to stop at{near(str(until), known)}")
+        if self._lost:
+            raise StateError(
+                f"the last run of {self._acting.name!r} ended with an error before its last rows, and components have "
+                f"jumped since: their states at t = {self.t:.9g} s are not known. Make another system."
+            )
+        self._until, self._stopped = until or "", ""
         if goal < self.now.ns or (goal == self.now.ns and self.now.rest > 0.0):
             raise StateError(f"the run is at t = {self.t:.9g} s already, so it cannot advance to {goal / 1e9:.9g} s.")
         problem = self._acting.begin()
         x, w = self._start(problem)
         problem.energy(x)  # raises where it overflows: the first row is a good one
-        made = problem.names, self._method.name, labels_of(problem.mb)
+        x, w = self._tick(x, w)
+        columns = None if problem.carried is None else problem.carried.columns
+        made = problem.names, self._method.name, labels_of(problem.mb), columns
         opened = None if log is None else Log(log, _sizes(problem), *made)
         recorder = Recorder(problem, self._method.name, opened)
         recorder.row(self.t, x, w)
@@ -103,7 +132,11 @@ class Runner:
                 raise
             finally:
                 self._acting.running = False
-        return self._end(recorder, stopped)
+        run = self._end(recorder, stopped)
+        layout = problem.mb.layout
+        if layout.flexible:
+            report_turns(layout, Deformation(layout, run.q))
+        return run
 
     def _advance(self, goal: int, x: Array, w: Array, recorder: Recorder, bar: Bar) -> str:
         x, w = self._call_back(x, w, recorder)
@@ -122,14 +155,19 @@ class Runner:
                 step, end = self._stride.cut(step, self.now, crossing, self._watch)
             self.now, self._x = end, step.x1
             self._acting.problem.holds.require_kept(step.x1)
-            if step.h > 0.0:
-                recorder.step(step, end.seconds, None if error is None else error * self._rtol)
-                self._stability.add(self._acting.problem, np.array([end.seconds]), step.x1[None])
             x, w = step.x1, step.w1
+            if crossing is None:
+                x, w = self._tick(x, w)
+            if step.h > 0.0:
+                recorder.step(step, end.seconds, None if error is None else error * self._rtol, (x, w))
+                self._stability.add(self._acting.problem, np.array([end.seconds]), step.x1[None])
             if crossing is not None:
                 x, w, stop = self._act(crossing, x, w, recorder)
                 if stop:
                     return stop
+                x, w = self._tick(x, w)
+            if self._stopped:
+                return self._stopped
             x, w = self._call_back(x, w, recorder)
             bar.at(end.seconds)
         return ""
@@ -144,6 +182,9 @@ class Runner:
     def _next_stop(self, goal: int) -> int:
         """The next nanosecond at which a step must end."""
         due = [x[0] for x in self.callbacks]
+        carried = self._acting.carried
+        if carried is not None and carried.next_tick is not None:
+            due.append(carried.next_tick)
         due += [ns for control in self._acting.controls.values() for ns in control.knots if ns > self.now.ns]
         return self._stride.stop(self.now, min([goal, *due]))
 
@@ -165,12 +206,93 @@ class Runner:
                 recorder.flush()
                 x, w, changed = self._given_to(event.action, x, w)
                 jumped = jumped or changed
-            stop = stop or (event.name if event.stop else "")
+            stop = stop or (event.name if event.stop or event.name == self._until else "")
+        crossed = [event for event in crossing.events if event.margin is not None]
+        if crossed:
+            x, w = self._crossed(x, {event.name: self._watch.sign(event.name) for event in crossed}, recorder)
+            self._x, jumped = x, True
         if jumped:
             recorder.row(self.t, x, w)
             self._stability.add(self._acting.problem, np.array([self.t]), x[None])
         self._watch.moved(self.t, x, crossing.events, jumped)
-        return x, w, stop
+        return x, w, stop or self._stopped
+
+    def _crossed(self, x: Array, crossed: Mapping[str, float], recorder: Recorder) -> tuple[Array, Array]:
+        """The point and its rates after crossings of what is carried along."""
+        carried, problem = self._acting.carried, self._acting.problem
+        assert carried is not None
+        kept = carried.keep()
+        try:
+            x = self._jumps(x, crossed, recorder)
+            self._jumped_at = self.now.ns
+            return x, problem.rates(self.t, x)
+        except BaseException:  # as it was before the jumps
+            carried.restore(kept)
+            problem.displaced()
+            raise
+
+    def _jumps(self, x: Array, crossed: Mapping[str, float], recorder: Recorder | None) -> Array:
+        """Jumps of crossings, all at once; and of crossings that these make at the same instant, and so on. `crossed`
+        has the sign of each before it crossed."""
+        problem = self._acting.problem
+        carried = self._acting.carried
+        assert carried is not None
+        signs = np.sign(problem.margins(self.t, x))
+        for i, (name, direction) in enumerate(carried.crossings):
+            if name in crossed:  # beyond its zero, to whichever side it was located
+                signs[i] = direction or -crossed[name]
+        names, count = list(crossed), 0
+        while names:
+            count += len(names)
+            if count > _JUMPS:
+                raise SimulationError(
+                    f"more than {_JUMPS} crossings at one instant: {names[0]!r} and others make each other cross "
+                    "without end. Let a jump leave its crossing's function on the side where it is."
+                )
+            x = problem.jumped(self.t, x, names)
+            after = np.sign(problem.margins(self.t, x))
+            turned = [
+                name
+                for (name, direction), a, b in zip(carried.crossings, signs, after, strict=True)
+                if a and b and a != b and direction in (0, b)
+            ]
+            signs, names = np.where(after == 0.0, signs, after), turned
+            self._stopped = self._stopped or next((x for x in turned if x == self._until), "")
+            if recorder is not None:
+                q, v, _ = problem.parts(x)
+                recorder.events += [Happened(self.t, name, np.array(q), np.array(v)) for name in names]
+        return x
+
+    def _tick(self, x: Array, w: Array) -> tuple[Array, Array]:
+        """Let what is carried along tick, where it is due; crossings that this makes jump at once."""
+        carried, problem = self._acting.carried, self._acting.problem
+        if carried is None or carried.next_tick != self.now.ns or self.now.rest > 0.0:
+            return x, w
+        kept = carried.keep()
+        try:
+            x, w = self._ticked(carried, problem, x)
+        except BaseException:  # as it was before the tick, to be tried again
+            carried.restore(kept)
+            raise
+        self._x, self._kept = x, (self.now.ns, kept)
+        return x, w
+
+    def _ticked(self, carried: Carried, problem: Mechanism, x: Array) -> tuple[Array, Array]:
+        """The point and its rates after a tick."""
+        before = np.sign(problem.margins(self.t, x)) if carried.crossings else None
+        problem.tick(self.now.ns, self.t, x)
+        if before is not None:
+            after = np.sign(problem.margins(self.t, x))
+            turned = {
+                name: float(a)
+                for (name, direction), a, b in zip(carried.crossings, before, after, strict=True)
+                if b and a and a != b and direction in (0, b)
+            }
+            if turned:
+                self._stopped = next((x for x in turned if x == self._until), "")
+                x = self._jumps(x, turned, None)
+            self._watch.moved(self.t, x, [], True)
+        return x, problem.rates(self.t, x)
 
     def _call_back(self, x: Array, w: Array, recorder: Recorder) -> tuple[Array, Array]:
         """Call what is due now."""
@@ -221,6 +343,9 @@ class Runner:
             if problem.contact is not None:
                 problem.contact.begin_anew()
         work = [self._work.get(name, 0.0) for name in problem.names]
+        if problem.carried is not None:
+            problem.displaced()
+            problem.carried.begin(self.now.ns)
         x = problem.point(*problem.parts(self._x)[:2], np.array(work))
         if problem.closed is not None and not given:
             problem.closed.require_closed(q, v)
@@ -253,10 +378,12 @@ class Runner:
         """Leave the model at the present state and keep the run."""
         if self._x is not None and self._acting.is_current:
             mb, problem = self._acting.mb, self._acting.problem
-            q, v, work = problem.parts(self._x)
+            q, v, _ = problem.parts(self._x)
             mb.set_state(q, v)
             self._seen = np.array(mb.q), np.array(mb.v)
-            self._work = dict(zip(problem.names, work.tolist(), strict=True))
+            self._work = dict(zip(problem.names, problem.work_of(self._x).tolist(), strict=True))
+            if problem.carried is not None:
+                problem.carried.present = problem.carried_of(self._x).copy()
         self.last = recorder.run(stopped)
         return self.last
 
@@ -264,9 +391,18 @@ class Runner:
         """Be where the last row is, if the run went on without it."""
         last, x = recorder.last
         if last != self.t:
+            self._untick(nanoseconds(last, "t"))
             self.now, self._x = Instant(nanoseconds(last, "t")), x
             self._stride.forget()
             self._stability.forget()
+
+    def _untick(self, last: int) -> None:
+        """Take back the tick after the last row. Ticks before that one are not known any more, nor are jumps: then
+        there is no going on."""
+        carried, kept = self._acting.carried, self._kept
+        if carried is not None and kept is not None and kept[0] > last:
+            carried.restore(kept[1])
+        self._kept, self._lost = None, self._lost or self._jumped_at > last
 
     def _failed(self, cause: SoacraftError, recorder: Recorder) -> SimulationError:
         try:
@@ -282,12 +418,16 @@ class Runner:
 
     def _stiffness(self, run: Run) -> str:
         """Whether fixed steps were too long for what is fast where the run began; empty where they were not."""
-        if self._method.adaptive or not self._acting.is_current:
+        if self._method.adaptive or not self._acting.is_current or not self._acting.problem.mb.nv:
             return ""
         problem = self._acting.problem
         x = problem.point(run.q[0], run.v[0])
         told = limit(self._method, problem, float(run.t[0]), x, self._stride.length)
         return f" {told[0].upper()}{told[1:]}" if told else ""
+
+
+def _nothing(t: float, state: State) -> float:
+    return 0.0
 
 
 def _sizes(problem: Mechanism) -> dict[str, tuple[int, ...]]:

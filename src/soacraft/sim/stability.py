@@ -29,6 +29,8 @@ from soacraft.spatial.checks import Array
 _MISSED, _SMALL = 1e-2, 1e-9
 #: A mode is too fast for a step from h |lambda| = 1 on. Growth of a step below this is an error of the method.
 _FAST, _LEAST = 1.0, 1e-4
+#: The same of speeds and gravity, where nothing else makes a mode: ten times below.
+_SLOW = 0.1
 #: By how much such modes may grow.
 _GROWTH = 10.0
 #: Rows of a stretch, and states of it at which J is asked.
@@ -80,6 +82,8 @@ class Stability:
         self._t, self._x, self._new = [t[-1:]], [x[-1:]], 0
         nq, _, nv = problem.sizes
         t, x = t[-new - 1 :], x[-new - 1 :]
+        if _only_touches(problem, np.diff(t), x[:, nq : nq + nv]):
+            return
         steps = some_of(missed(problem.mb, t, x[:, :nq], x[:, nq : nq + nv]))
         rates = [growth(self._method, problem, t[i], x[i], t[i + 1] - t[i]) for i in steps.which]
         grown = float(np.mean(rates)) * steps.number if rates else 0.0
@@ -88,6 +92,18 @@ class Stability:
         if grown > 0.0 and self._growth > np.log(_GROWTH):
             i = steps.which[int(np.argmax(np.array(rates) > 0.0))]
             raise Stiff(limit(self._method, problem, t[i], x[i], t[i + 1] - t[i]))
+
+
+def _only_touches(problem: Mechanism, h: Array, v: Array) -> bool:
+    """Whether nothing but contact and gravity acts on a tree that moves slowly for its steps: no mode of it is fast,
+    and coordinates miss the velocities because of impulses. O(rows nv), where J would take nv^2."""
+    if problem.contact is None or problem.count or problem.has_passive or problem.closed is not None:
+        return False
+    measure = measure_of(problem.mb, problem.mb.q)
+    rate = float(np.abs(v * measure.dofs).max(initial=0.0))
+    gravity = float(np.linalg.norm(problem.mb.gravity))
+    rate = max(rate, float(np.sqrt(gravity / measure.length)) if gravity > 0.0 and measure.length > 0.0 else 0.0)
+    return float(h.max(initial=0.0)) * rate < _SLOW
 
 
 class Steps(NamedTuple):
@@ -185,7 +201,7 @@ def _jacobian(problem: Mechanism, t: float, x: Array) -> Array | None:
     unit = np.concatenate([unit, unit[:nv]])
     try:
         with np.errstate(over="ignore", invalid="ignore"):
-            J = problem.jacobian(t, x, problem.rates(t, x))[: nt + nv, : nt + nv] * unit / unit[:, None]
+            J = problem.jacobian(t, x)[: nt + nv, : nt + nv] * unit / unit[:, None]
     except (SoacraftError, np.linalg.LinAlgError):
         return None
     return J if np.isfinite(J).all() else None

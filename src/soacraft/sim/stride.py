@@ -69,7 +69,7 @@ class Stride:
         if self._judged != judged:
             self._judged = judged
             loads = problem.loads if problem.contact is None else [*problem.loads, problem.contact]
-            why = obstacle_to_run(mb, self._method, loads, problem.is_told)
+            why = "components" if problem.carried else obstacle_to_run(mb, self._method, loads, problem.is_told)
             self._compiled = None if why else CompiledMotion(problem, self._method)
         return self._compiled
 
@@ -87,6 +87,8 @@ class Stride:
         self, problem: Problem, now: Instant, x: Array, w: Array, stop: int
     ) -> tuple[Step, Instant, float | None]:
         t = now.seconds
+        if not problem.manifold.size:  # there is nothing to integrate
+            return Step(problem, t, now.until(stop), x, x, w, w, np.zeros((1, 0))), Instant(stop), None
         if not self._method.adaptive:
             return self._method.step(problem, t, x, now.until(stop), w), Instant(stop), None
         if isinstance(self._method, SelfPaced):
@@ -132,6 +134,7 @@ class Stride:
                     "stiff problem an implicit method; else loosen rtol."
                 ) from cause
 
+    @np.errstate(over="ignore", invalid="ignore")  # numbers that are not finite end the run by name
     def cut(self, step: Step, now: Instant, crossing: Crossing, watch: Watch) -> tuple[Step, Instant]:
         """The step again, up to the first event, moved until its function is zero at the step's own end."""
         event, theta = crossing.events[0], crossing.theta

@@ -1,8 +1,9 @@
 """A model in motion as a problem for integrators: coordinates, velocities and the work of every force.
 
-    x = [q; v; work],    rates = [v; vdot; T_1 . v, T_2 . v, ...]
+    x = [q; v; work; z],    rates = [v; vdot; T_1 . v, T_2 . v, ...; zdot]
 
-with vdot by forward dynamics of the tree, mixed dynamics where motions are prescribed, or a solver of closed chains.
+with z the states of components that are carried along, and vdot by forward dynamics of the tree, mixed dynamics where
+motions are prescribed, or a solver of closed chains.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from soacraft.model.sizes.measure import measure_of
 from soacraft.model.states.state import State
 from soacraft.model.tree.multibody import Multibody
 from soacraft.sim import jacobian
+from soacraft.sim.carried import Carried
 from soacraft.sim.closed import Closed, Stabilized
 from soacraft.sim.forces.contact import Contact
 from soacraft.sim.forces.friction import HingeFriction
@@ -49,8 +51,10 @@ class Mechanism:
         loads: Sequence[Load] = (),
         prescribed: Prescribed | None = None,
         closed: Closed | None = None,
+        carried: Carried | None = None,
     ) -> None:
-        self.mb, self.closed = mb, closed
+        self.mb, self.closed, self.carried = mb, closed, carried
+        self._placed: tuple[float, Array] | None = None  # where the values of what is carried are
         self._loads = [x for x in loads if not isinstance(x, Contact)]
         self.contact = next((x for x in loads if isinstance(x, Contact)), None)
         """What touches: the method asks it for impulses."""
@@ -62,19 +66,21 @@ class Mechanism:
         given = prescribed is not None and bool(prescribed.dofs)
         self._prescribed = (prescribed or Prescribed(mb)) if given or self.holds.all else None
         # act in the dynamics functions: only their work is counted here. The model may get them while a run goes on
-        self._silent: list[Load] = [Stored(), Passive()]
+        self._silent: list[Load] = [Stored(), Passive()] if mb.nv else []
         for load in self._silent:
             load.bind(mb)
         if self.contact is not None:
             self._silent.append(self.contact)
-        self.count = len(self._loads)
+        pushing = () if carried is None else carried.names
+        self.count = len(self._loads) + len(pushing)
         """How many loads there are: the first of `names`."""
-        self.names = tuple(x.name for x in [*self._loads, *self._silent])
+        self.names = (*(x.name for x in self._loads), *pushing, *(x.name for x in self._silent))
         if given:
             self.names += ("prescribed",)
         self._given = given
         self.coordinates = Coordinates(mb)
-        self.manifold = Product([self.coordinates, Vectors(mb.nv), Vectors(len(self.names))])
+        rest = len(self.names) + (0 if carried is None else carried.size)
+        self.manifold = Product([self.coordinates, Vectors(mb.nv), Vectors(rest)])
         self.sizes = (mb.nq, self.coordinates.size, mb.nv)
 
     def replace(self, old: Load, new: Load) -> None:
@@ -145,12 +151,16 @@ class Mechanism:
         if self._prescribed is not None:
             raise ModelError(f"{method} takes free motions, and {name!r} has prescribed or sticking dofs; {cure}.")
 
-    def point(self, q: Array, v: Array, work: Array | None = None) -> Array:
-        """The state as one array."""
-        return np.concatenate([q, v, np.zeros(len(self.names)) if work is None else work])
+    def point(self, q: Array, v: Array, rest: Array | None = None) -> Array:
+        """The state as one array. `rest` is the work, and behind it the states that are carried along; where it has
+        none, those at present."""
+        rest = np.zeros(len(self.names)) if rest is None else rest
+        if self.carried is not None and len(rest) == len(self.names):
+            return np.concatenate([q, v, rest, self.carried.present])
+        return np.concatenate([q, v, rest])
 
     def parts(self, x: Array) -> tuple[Array, Array, Array]:
-        """q, v and the work done."""
+        """q, v and the rest: the work done, and the states that are carried along."""
         nq, _, nv = self.sizes
         return x[:nq], x[nq : nq + nv], x[nq + nv :]
 
@@ -158,11 +168,63 @@ class Mechanism:
         """The velocity as a tangent vector of the coordinates."""
         return self.coordinates.tangent(q, v)
 
+    def work_of(self, x: Array) -> Array:
+        """The work done."""
+        at = self.sizes[0] + self.sizes[2]
+        return x[..., at : at + len(self.names)]
+
+    def carried_of(self, x: Array) -> Array:
+        """The states that are carried along."""
+        return x[..., self.sizes[0] + self.sizes[2] + len(self.names) :]
+
+    def place(self, t: float, x: Array) -> None:
+        """Let what is carried along have the values of a point."""
+        if self.carried is None or (self._placed is not None and self._placed[1] is x and self._placed[0] == t):
+            return
+        q, v, rest = self.parts(x)
+        self._placed = None
+        self.carried.place(t, q, v, rest[len(self.names) :])
+        self._placed = t, x
+
+    def margins(self, t: float, x: Array) -> Sequence[float]:
+        """The functions of the crossings of what is carried along."""
+        assert self.carried is not None
+        self.place(t, x)
+        return self.carried.margins(lambda: self._solved(t, *self.parts(x)[:2])[0])
+
+    def tick(self, ns: int, t: float, x: Array) -> None:
+        """Let what is carried along tick."""
+        assert self.carried is not None
+        self.place(t, x)
+        self.carried.tick(ns, lambda: self._solved(t, *self.parts(x)[:2])[0])
+        self._placed = None
+
+    def jumped(self, t: float, x: Array, names: Sequence[str]) -> Array:
+        """The point after crossings of what is carried along."""
+        assert self.carried is not None
+        self.margins(t, x)
+        z = self.carried.jump(names, self.carried_of(x))
+        self._placed = None
+        return np.concatenate([x[: len(x) - len(z)], z])
+
+    def displaced(self) -> None:
+        """What is carried along has other values now, as after a tick."""
+        self._placed = None
+
     def rates(self, t: float, x: Array) -> Array:
-        """[v; vdot; powers]."""
+        """[v; vdot; powers; rates of what is carried along]."""
         q, v, _ = self.parts(x)
-        vdot, forces = self._solved(t, q, v)
-        return np.concatenate([self.tangent(q, v), vdot, forces @ v])
+        if self.carried is None:
+            vdot, forces = self._solved(t, q, v)
+            return np.concatenate([self.tangent(q, v), vdot, forces @ v])
+        self.place(t, x)
+        if self._loads or self._prescribed is not None or self._busy:
+            vdot, forces = self._solved(t, q, v)
+            return np.concatenate([self.tangent(q, v), vdot, forces @ v, self.carried.rates(vdot)])
+        total, powers = self.carried.total(q, v)  # nothing else acts
+        vdot = self.accelerations(q, v, total)
+        idle = np.zeros(len(self.names) - len(powers))
+        return np.concatenate([self.tangent(q, v), vdot, powers, idle, self.carried.rates(vdot)])
 
     def all_forces(self, t: float, q: Array, v: Array) -> Array:
         """The generalized force of everything in `names`, (names, nv)."""
@@ -175,6 +237,8 @@ class Mechanism:
 
     def load_force(self, t: float, q: Array, v: Array) -> Array:
         """The generalized force of the loads, (nv): of what the dynamics functions do not know."""
+        if self.carried is not None:
+            return np.asarray(self._forces(t, q, v)[: self.count].sum(axis=0))
         if not self._loads:
             return np.zeros(self.mb.nv)
         state = self.mb.state(q, v)
@@ -203,7 +267,7 @@ class Mechanism:
     def _solved(self, t: float, q: Array, v: Array) -> tuple[Array, Array]:
         """vdot, and all forces."""
         forces = self._forces(t, q, v)
-        total = forces[: len(self._loads)].sum(axis=0)
+        total = forces[: self.count].sum(axis=0)
         if self._prescribed is None:
             return self.accelerations(q, v, total), forces
         held = self.holds.active
@@ -274,12 +338,20 @@ class Mechanism:
         return float(self._solved(t, state.q, state.v)[1][self._loads.index(hold), hold.number])
 
     def _forces(self, t: float, q: Array, v: Array) -> Array:
-        """The generalized force of every load, and of what the model has itself, (loads, nv)."""
-        loads = [*self._loads, *self._silent] if self._busy else []
-        if not loads:
-            return np.zeros((len(self._loads) + len(self._silent), self.mb.nv))
+        """The generalized force of every load, of what is carried along as it was placed last, and of what the model
+        has itself, (loads, nv)."""
+        forces = np.zeros((self.count + len(self._silent), self.mb.nv))
+        own = len(self._loads)
+        if self.carried is not None and self.count > own:
+            self.carried.push(q, forces[own : self.count])
+        if not self._busy:
+            return forces
         state = self.mb.state(q, v)
-        return np.array([x.force(t, state) for x in loads])
+        for i, x in enumerate(self._loads):
+            forces[i] = x.force(t, state)
+        for i, x in enumerate(self._silent, self.count):
+            forces[i] = x.force(t, state)
+        return forces
 
     @property
     def _busy(self) -> bool:
@@ -289,6 +361,8 @@ class Mechanism:
         """vdot under a generalized force and what the model has itself, where nothing is prescribed."""
         if self.closed is not None:
             return self.closed.accelerations(q, v, force)
+        if not len(v):
+            return force
         return dyn.forward_dynamics(self.mb, q, v, force)
 
     def _mixed(self, q: Array, v: Array, force: Array, vdot: Array, mask: Any) -> tuple[Array, Array]:
@@ -357,11 +431,13 @@ class Mechanism:
             q, v = self.closed.onto(q, v, told.motions)
         return np.concatenate([q, v, work])
 
-    def jacobian(self, t: float, x: Array, w: Array) -> Array:
-        """The Jacobian in the chart of x: analytic for holonomic hinges, on trees and closed chains."""
+    def jacobian(self, t: float, x: Array, w: Array | None = None) -> Array:
+        """The Jacobian in the chart of x: analytic for holonomic hinges, on trees and closed chains; else by
+        differences, from the rates w there."""
         q, v, _ = self.parts(x)
         stabilized = isinstance(self.closed, Stabilized)
-        if self._prescribed is not None or self.rolls or stabilized or not self.coordinates.is_group:
+        plain = self._prescribed is None and self.carried is None
+        if not plain or self.rolls or stabilized or not self.coordinates.is_group:
             return jacobian.by_differences(self, t, x, w)
         if self.closed is None:
             return jacobian.of_tree(self, t, q, v)
@@ -370,8 +446,10 @@ class Mechanism:
     def scale(self, x: Array, w: Array) -> Array:
         """What errors are measured by, in any units: radians and lengths of the model for coordinates; for velocities
         these per the time in which a dof moves or speeds up, (size). Work is not measured: infinite."""
-        q, v, work = self.parts(x)
+        q, v, _ = self.parts(x)
         nt, nv = self.coordinates.size, self.mb.nv
+        if not nv:
+            return self._with_carried(np.full(nt + len(self.names), np.inf), x)
         measure = measure_of(self.mb, q)
         unit = 1.0 / measure.dofs
         rate = np.maximum(np.abs(v) / unit, np.sqrt(np.abs(w[nt : nt + nv]) / unit))
@@ -379,7 +457,12 @@ class Mechanism:
         fastest = max(float(rate.max(initial=0.0)), float(np.sqrt(gravity / measure.length)) if gravity > 0.0 else 0.0)
         rate = np.maximum(rate, _SLOWEST * (fastest or 1.0))
         travels = np.full(nt - nv, measure.length)
-        return np.concatenate([unit, travels, unit * rate, np.full(len(work), np.inf)])
+        return self._with_carried(np.concatenate([unit, travels, unit * rate, np.full(len(self.names), np.inf)]), x)
+
+    def _with_carried(self, scale: Array, x: Array) -> Array:
+        if self.carried is None:
+            return scale
+        return np.concatenate([scale, self.carried.scale(self.carried_of(x))])
 
 
 def has_passive(mb: Multibody) -> bool:

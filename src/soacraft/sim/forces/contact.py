@@ -20,7 +20,7 @@ from soacraft.contact.dynamics.restitution import (
     resolve,
     resolve_in_turn,
 )
-from soacraft.contact.dynamics.rows import contact_rows, some_points
+from soacraft.contact.dynamics.rows import ContactRows, contact_rows, same_points, some_points
 from soacraft.contact.dynamics.surfaces import Friction, Pairs
 from soacraft.contact.geometry.scene import Scene
 from soacraft.contact.solvers.blocks import Bilateral, Bounded, Cone, Law
@@ -40,6 +40,9 @@ from soacraft.spatial.checks import Array, finite
 
 if TYPE_CHECKING:
     from soacraft.sim.system import Mechanism
+
+#: A dof with limits whose coordinate is its own: number, place in q, limits, name.
+Stop = tuple[int, int, float, float, str]
 
 #: Contacts are looked for this far ahead, in steps at the present speed.
 _AHEAD = 2.0
@@ -125,6 +128,8 @@ class Contact(Touching):
         self._key: tuple[Any, ...] = ()
         self._reach = 0.0  # how far shapes move in the present step
         self._stride = np.zeros(0)  # and how far dofs may
+        self._pressed: tuple[ContactRows, Array, set[tuple[int, float]]] | None = None
+        """Of the present step: rows at its smooth end, the inverse of the mass matrix, dofs next to their limits."""
 
     @property
     def steps(self) -> list[ContactStep]:
@@ -213,7 +218,7 @@ class Contact(Touching):
     def begin(self, t: float, q: Array) -> None:
         """Before a step: follow the model, and refuse a start in penetration or beyond a limit, of a first run or after
         state or model were changed."""
-        self._force = None  # nothing is known of this step yet
+        self._force = self._pressed = None  # nothing is known of this step yet
         self._follow()
         if self._began:
             return
@@ -300,6 +305,13 @@ class Contact(Touching):
             before[np.abs(before) <= np.abs((rows.J @ v_free)[rows.normals] - before)] = 0.0
         more = self._more(problem, t, q, v_free, h)
         inverse = self._dynamics.mass_matrix_inverse(q)
+        near = {
+            (x[0], sign)
+            for x in self._stops
+            for sign, gap in _middle_gaps(x, q, v_free, h)
+            if gap <= self._stride[x[0]]
+        }
+        self._pressed = rows, inverse, near
         in_turn = self._law.order == "sequential"
         taken, struck = (resolve_in_turn, start[1]) if in_turn else (resolve, before)
         # what rests keeps its gap; what leaves may come back as fast as it left, or its hop would end above its begin
@@ -318,13 +330,18 @@ class Contact(Touching):
 
     def out_of(self, problem: Mechanism, t: float, q: Array) -> Array | None:
         """The displacement (nv) out of what a step that ends at q would be in, because it struck after its middle, and
-        not into anything near; None where it is in nothing."""
+        not into anything near; None where it is in nothing. By the rows and the mass matrix of the smooth end, where
+        all that is near was near there, too."""
         rows = contact_rows(self.scene, self.surfaces, q, self._reach)
         nv = self._mb.nv
-        N, gaps, ways = list(rows.J[rows.normals]), list(rows.gap), [_RESTING * self._reach] * len(rows)
+        gaps, ways = list(rows.gap), [_RESTING * self._reach] * len(rows)
+        same = None if self._pressed is None else same_points(self._pressed[0], rows, 2.0 * self._reach)
+        near = set() if self._pressed is None else self._pressed[2]
+        N, sides = [], []
         for number, place, lower, upper, _ in self._stops:
             for sign, gap in ((1.0, q[place] - lower), (-1.0, upper - q[place])):
                 if gap <= self._stride[number]:
+                    sides.append((number, sign))
                     N.append(sign * np.eye(nv)[number])
                     gaps.append(gap)
                     ways.append(_BEYOND * self._stride[number])
@@ -339,7 +356,12 @@ class Contact(Touching):
         held = [np.eye(nv)[problem.told]]
         if problem.closed is not None:
             held.append(closures(problem.closed.solver.graph, q)[0])
-        inverse = self._dynamics.mass_matrix_inverse(q)
+        if self._pressed is not None and same is not None and near.issuperset(sides):
+            before, inverse, _ = self._pressed
+            N = [*before.J[before.normals[same]], *N]
+        else:
+            inverse = self._dynamics.mass_matrix_inverse(q)
+            N = [*rows.J[rows.normals], *N]
         return push_out(np.array(N), lambda X: np.asarray(inverse @ X), np.array(gaps), np.vstack(held))
 
     def _more(
@@ -359,8 +381,7 @@ class Contact(Touching):
             laws.append(Bilateral(f"prescribed {self._mb.dof_names[i]}"))
             asked.append(float(v[i]))
         for number, place, lower, upper, name in self._stops:
-            middle = q[place] - 0.5 * h * v[number]
-            for sign, gap in ((1.0, middle - lower), (-1.0, upper - middle)):
+            for sign, gap in _middle_gaps((number, place, lower, upper, name), q, v, h):
                 if gap <= _AHEAD * h * abs(v[number]):
                     rows.append(sign * np.eye(nv)[number])
                     laws.append(Cone((), name=f"limit of {name}"))
@@ -383,7 +404,14 @@ class Contact(Touching):
         return f"Contact of {self._coefficients()}, {len(self.steps)} steps"
 
 
-def _stops(mb: Multibody) -> list[tuple[int, int, float, float, str]]:
+def _middle_gaps(stop: Stop, q: Array, v: Array, h: float) -> tuple[tuple[float, float], ...]:
+    """How far a dof is from its lower and its upper limit in the middle of a step that ends at (q, v), with signs."""
+    number, place, lower, upper, _ = stop
+    middle = float(q[place] - 0.5 * h * v[number])
+    return (1.0, middle - lower), (-1.0, upper - middle)
+
+
+def _stops(mb: Multibody) -> list[Stop]:
     """Dofs with limits whose coordinate is their own: number, place in q, limits, name."""
     found = []
     for number, body in enumerate(mb.bodies):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -64,9 +65,7 @@ class Control:
             self._row[names.index(self.name)] = 1.0
         else:
             known = [*actuators, *names]
-            raise ModelError(
-                f"{mb.name!r} has no actuator or dof {self.name!r:.60}{near(self.name, known, 'it has')}"
-            )
+            raise ModelError(f"{mb.name!r} has no actuator or dof {self.name!r:.60}{near(self.name, known, 'it has')}")
 
     @property
     def is_told(self) -> bool:
@@ -94,6 +93,24 @@ class Control:
         u = finite(u, (), f"the control of {self.name!r} at t = {t:.9g} s", StateError)
         return self._row * (float(u) if self._law is None else self._law.force(float(u), state))
 
+    @property
+    def along(self) -> Array:
+        """How the length that the law knows grows along the dofs, (nv)."""
+        return np.zeros_like(self._row) if self._law is None else self._law.along
+
+
+def forces_and_slopes(controls: Sequence[Control], t: float, q: Array, v: Array) -> tuple[Array, Array]:
+    """The generalized force (nv) of controls whose u is not a function, all at once, and how it varies along dofs and
+    with velocities, (nv, 2 nv); one that is cut to its limits does not vary. O(controls nv + nv^2)."""
+    rows, along = np.array([x.row for x in controls]), np.array([x.along for x in controls])
+    lengths = np.array([x.length for x in controls]) @ q
+    gain, b0, b1, b2, least_u, most_u, least, most = np.array([x.law for x in controls]).T
+    u = np.array([np.interp(t, *x.samples) for x in controls if x.samples is not None])
+    uncut = gain * np.clip(u, least_u, most_u) + b0 + b1 * lengths + b2 * (rows @ v)
+    force = np.clip(uncut, least, most)
+    free = (force == uncut)[:, None]
+    return force @ rows, rows.T @ np.hstack([b1[:, None] * along * free, b2[:, None] * rows * free])
+
 
 #: The laws that a control knows, with that of an actuator which does not say.
 _KNOWN = {"dyntype": ("none",), "gaintype": ("fixed",), "biastype": ("none", "affine")}
@@ -119,11 +136,12 @@ class Law:
                 "state)."
             )
         self.row, self.length = np.zeros(mb.nv), np.zeros(mb.nq)
+        self.along = np.zeros(mb.nv)
         places = coordinate_names(mb)
         for dof, gear in actuator.gears.items():
             self.row[mb.dof_names.index(dof)] = gear
             if dof in places:
-                self.length[places[dof]] = gear
+                self.length[places[dof]] = self.along[mb.dof_names.index(dof)] = gear
         self._what = what
         self._ranges = {key: self._range(key) for key in ("ctrlrange", "forcerange")}
         self._gain = self._numbers("gainprm", 1, 1.0)[0]

@@ -177,6 +177,7 @@ class Product:
         self.point_size = sum(x.point_size for x in factors)
         self.size = sum(x.size for x in factors)
         self.flat = all(x.flat for x in factors)
+        self._added = self.flat and self.point_size == self.size  # points and tangents are added
         self._parts: list[tuple[Manifold, slice, slice]] = []
         point = tangent = 0
         for x in factors:
@@ -185,14 +186,20 @@ class Product:
 
     def move(self, x: Array, u: Array) -> Array:
         """Each factor on its own."""
+        if self._added:
+            return np.asarray(x + u)
         return np.concatenate([np.zeros(0), *(f.move(x[p], u[t]) for f, p, t in self._parts)])
 
     def rate(self, x: Array, u: Array, w: Array) -> Array:
         """Each factor on its own."""
+        if self.flat:
+            return w
         return np.concatenate([np.zeros(0), *(f.rate(x[p], u[t], w[t]) for f, p, t in self._parts)])
 
     def turn(self, u: Array) -> float:
         """The largest of all factors."""
+        if self._added:
+            return 0.0
         return max((f.turn(u[t]) for f, _, t in self._parts), default=0.0)
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from soacraft.sim.forces.loads import Passive
 from soacraft.sim.integrators.explicit import RK4
 from soacraft.sim.integrators.steps import Method, Problem, Step, check_turn, hermite
 from soacraft.spatial.checks import Array
@@ -60,17 +61,17 @@ class Moreau(Method):
         out = contact.out_of(mechanism, t + h, end[:nq])
         end[nq + nv :] = self._work(mechanism, t + h, x, free, end, h)
         if out is not None:
-            own = mechanism.names.index(contact.name)
-            taken = abs(mechanism.parts(end)[2][own] - mechanism.parts(x)[2][own])
-            end = self._lifted(mechanism, t + h, end, out, taken)
+            done_by = dict(zip(mechanism.names, mechanism.parts(end)[2] - mechanism.parts(x)[2], strict=True))
+            taken = -done_by[contact.name] - max(done_by.get(Passive.name, 0.0), 0.0)
+            end = self._lifted(mechanism, t + h, end, out, max(taken, 0.0))
             end[nq + nv :] = self._work(mechanism, t + h, x, free, end, h)
         w1 = problem.rates(t + h, end)
         w1[nt : nt + nv] = (end[nq : nq + nv] - x[nq : nq + nv]) / h
         return Step(problem, t, h, x, end, w, w1, hermite(u, h * w, h * problem.manifold.rate(x, u, w1)))
 
     def _lifted(self, mechanism: Mechanism, t: float, end: Array, out: Array, most: float) -> Array:
-        """The end moved by `out`, by a part of it where it would take more energy than `most`, what the impulses took;
-        or as it is."""
+        """The end moved by `out`, by a part of it where it would take more energy than `most`, what the impulses took
+        less what springs and dampers gave; or as it is."""
         nq, nt, nv = mechanism.sizes
         start, part = mechanism.mechanical_energy(end), 1.0
         for _ in range(2):

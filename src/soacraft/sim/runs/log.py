@@ -14,6 +14,7 @@ from soacraft.errors import ModelFileError, StateError
 from soacraft.sim.events import Happened
 from soacraft.sim.runs.labels import Labels
 from soacraft.sim.runs.run import Run
+from soacraft.sim.runs.signals import Signals, columns_read, written
 from soacraft.spatial.checks import Array
 
 _FORMAT = "soacraft run 1"
@@ -41,6 +42,7 @@ class Log:
         names: Sequence[str],
         by: str,
         labels: Labels,
+        columns: Mapping[str, tuple[tuple[int, ...], str]] | None = None,
     ) -> None:
         h5py = _h5py()
         path = read_path(path, "log=", StateError)
@@ -55,6 +57,10 @@ class Log:
             self._file.create_dataset(f"label_{name}", data=np.array(texts, dtype=h5py.string_dtype()))
         for name in _ROWS:
             self._create(name, sizes.get(name, ()))
+        self._signals = bool(columns)
+        if columns:
+            self._file.create_dataset("signal_columns", data=np.array(written(columns), dtype=h5py.string_dtype()))
+            self._create("signals", (Signals.width(columns),))
         for name in ("t", "q", "v"):
             self._create(f"event_{name}", sizes.get(name, ()))
         self._create("event_name", (), "S64")
@@ -70,6 +76,8 @@ class Log:
         """Append rows and new events, and flush."""
         for name in _ROWS:
             self._append(name, chunk[name])
+        if self._signals:
+            self._append("signals", chunk["signals"])
         fresh = events[self._events :]
         if fresh:
             self._append("event_t", np.array([x.t for x in fresh]))
@@ -117,12 +125,18 @@ def read(path: str | PathLike[str]) -> Run:
                 )
             ]
             labels = _labels(file)
+            signals = None
+            if "signals" in file:
+                count = min(count, len(file["signals"]))
+                rows = {name: x[:count] for name, x in rows.items()}
+                texts = [x.decode() for x in file["signal_columns"][:]]
+                signals = Signals(columns_read(texts), np.asarray(file["signals"][:count], dtype=np.float64))
             by, stopped = str(file.attrs["integrator"]), bytes(file["stopped_by"][0]).decode()
     except OSError as problem:
         raise ModelFileError(f"the log {str(path)!r} cannot be read: {problem}") from None
     work = {name: rows["work"][:, i] for i, name in enumerate(names)}
     forces = {name: rows["forces"][:, i] for i, name in enumerate(names)}
-    return Run(rows, work, forces, events, by, stopped, labels=labels)
+    return Run(rows, work, forces, events, by, stopped, labels=labels, signals=signals)
 
 
 def _labels(file: Any) -> Labels | None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import chain
+from typing import Any
+
 import numpy as np
 
 from soacraft import dynamics as dyn
@@ -14,10 +17,11 @@ from soacraft.sim.runs.contacts import ContactHistory
 from soacraft.sim.runs.labels import labels_of
 from soacraft.sim.runs.log import Log
 from soacraft.sim.runs.run import Run
+from soacraft.sim.runs.signals import Signals
 from soacraft.sim.system import Mechanism
 from soacraft.spatial.checks import Array
 
-_COLUMNS = ("t", "q", "v", "vdot", "kinetic", "potential", "springs", "violation", "work", "forces")
+_COLUMNS = ("t", "q", "v", "vdot", "kinetic", "potential", "springs", "violation", "work", "forces", "signals")
 #: Rows that are computed and written together.
 _TOGETHER = 256
 
@@ -29,6 +33,8 @@ class Recorder:
         self._problem, self._integrator, self._log = problem, integrator, log
         self._acting = problem.acting
         self._pending: list[tuple[float, Array, Array, Array]] = []
+        # signals of what is carried along, for each pending row
+        self._samples: list[tuple[tuple[Any, ...], tuple[Any, ...]]] = []
         self._chunks: list[dict[str, Array]] = []
         self.events: list[Happened] = []
         self._steps: list[tuple[float, Step | Block]] = []
@@ -37,17 +43,24 @@ class Recorder:
 
     def row(self, t: float, x: Array, w: Array) -> None:
         """A state of the run."""
-        q, v, _ = self._problem.parts(x)
-        self._pending.append((t, x, w, self._problem.all_forces(t, q, v)))
+        problem = self._problem
+        q, v, _ = problem.parts(x)
+        problem.place(t, x)
+        forces, nt = problem.all_forces(t, q, v), problem.sizes[1]
+        if problem.carried is not None:
+            sample = problem.carried.sample(lambda: w[nt : nt + len(v)])
+            self._samples.append(sample)
+        self._pending.append((t, x, w, forces))
         if len(self._pending) >= _TOGETHER:
             self.flush()
 
-    def step(self, step: Step, end: float, error: float | None) -> None:
-        """An accepted step, with its error relative to the model's sizes, and its end."""
+    def step(self, step: Step, end: float, error: float | None, after: tuple[Array, Array] | None = None) -> None:
+        """An accepted step, with its error relative to the model's sizes, and its end; `after` are the point and the
+        rates after a tick there."""
         self._steps.append((step.t0, step))
         if error is not None:
             self.explained = (self.explained or 0.0) + error
-        self.row(end, step.x1, step.w1)
+        self.row(end, *(after or (step.x1, step.w1)))
 
     def block(self, block: Block, rtol: float) -> None:
         """Many accepted steps, whose errors are relative to rtol."""
@@ -72,14 +85,15 @@ class Recorder:
 
     def _add(self, t: Array, x: Array, w: Array, forces: Array, violation: Array) -> None:
         """Rows with their energies. A `SimulationError` where those are not finite, with the rows before it kept."""
-        nq, nt, nv = self._problem.sizes
+        _, nt, nv = self._problem.sizes
         q, v = self._parts(x)
         try:
             kinetic, potential, springs = self._energies(x)
         except SoacraftError as wrong:
-            self._pending = []
+            self._pending, samples, self._samples = [], self._samples, []
             good = next((i for i in range(len(t)) if not self._is_good(x[i : i + 1])), len(t) - 1)
             if good:
+                self._samples = samples[:good]
                 self._add(t[:good], x[:good], w[:good], forces[:good], violation[:good])
             raise SimulationError(f"the energy at t = {t[good]:.9g} s is not known: {wrong}") from wrong
         chunk = {
@@ -91,12 +105,31 @@ class Recorder:
             "potential": potential,
             "springs": springs,
             "violation": violation,
-            "work": x[:, nq + nv :],
+            "work": self._problem.work_of(x),
             "forces": forces,
+            "carried": self._problem.carried_of(x),
+            "signals": self._signals(len(t)),
         }
         self._chunks, self._pending = [*self._chunks, chunk], []  # at once: an interrupt loses and repeats no row
         if self._log is not None:
             self._log.write(chunk, self.events)
+
+    def _signals(self, rows: int) -> Array:
+        """Signals of the first pending rows, side by side."""
+        carried = self._problem.carried
+        if carried is None:
+            return np.zeros((rows, 0))
+        taken, self._samples = self._samples[:rows], self._samples[rows:]
+        widths = [int(np.prod(shape)) for shape, _ in carried.columns.values()]
+        starts = np.cumsum([0, *widths])
+        signals = np.empty((rows, starts[-1]))
+        shaped = [bool(shape) for shape, _ in carried.columns.values()]
+        numbers = chain.from_iterable(x for x, _ in taken)
+        signals[:, starts[:-1][np.logical_not(shaped)]] = np.fromiter(numbers, np.float64).reshape(rows, -1)
+        arrays = zip(*(x for _, x in taken), strict=True)
+        for i, given in zip(np.flatnonzero(shaped), arrays, strict=False):  # no arrays without rows
+            signals[:, starts[i] : starts[i + 1]] = np.reshape(given, (rows, widths[i]))
+        return signals
 
     def _energies(self, x: Array) -> tuple[Array, Array, Array]:
         """Kinetic, potential, of springs."""
@@ -122,7 +155,7 @@ class Recorder:
         """The time and the point of the last row."""
         self.flush()
         row = self._chunks[-1]
-        return float(row["t"][-1]), np.concatenate([row[name][-1] for name in ("q", "v", "work")])
+        return float(row["t"][-1]), np.concatenate([row[name][-1] for name in ("q", "v", "work", "carried")])
 
     def run(self, stopped_by: str = "") -> Run:
         """All of it."""
@@ -136,7 +169,10 @@ class Recorder:
         made = self._integrator, stopped_by, self._steps, self.explained, self._acting, labels_of(self._problem.mb)
         touch = self._problem.contact
         contacts = None if touch is None else ContactHistory(rows["t"], rows["q"], touch.diary, touch)
-        run = Run(rows, work, forces, self.events, *made, contacts)
+        signals = None
+        if self._problem.carried is not None:
+            signals = Signals(self._problem.carried.columns, rows["signals"])
+        run = Run(rows, work, forces, self.events, *made, contacts, signals)
         if self._log is not None:
             self._log.close(stopped_by)
         return run

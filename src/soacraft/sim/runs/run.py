@@ -15,6 +15,7 @@ from soacraft.sim.integrators.steps import Step
 from soacraft.sim.runs.block import Block
 from soacraft.sim.runs.contacts import ContactHistory
 from soacraft.sim.runs.labels import Labels
+from soacraft.sim.runs.signals import Signals
 from soacraft.spatial.checks import Array, finite
 
 if TYPE_CHECKING:
@@ -70,11 +71,13 @@ class Run(Strict):
     (n) is kinetic, potential and that of springs; `forces[name]` (n, nv) and `work[name]` (n) are of every force;
     `violation` (n) is how far closures are open, in radians or lengths of the loop; `events` what happened; `contacts`
     (with `sc.sim.Contact`, else None) where shapes pressed and how hard, by pair and by body. `labels` are the names
-    and units of coordinates and dofs; None of a run read from a log that has none.
+    and units of coordinates and dofs; None of a run read from a log that has none. `signals["motor.current"]` are
+    those of the components of a `sc.sim.System`.
     """
 
     _set_once = frozenset(
-        "t q v vdot energy kinetic potential work forces violation events contacts integrator stopped_by labels".split()
+        "t q v vdot energy kinetic potential work forces violation events contacts integrator stopped_by labels "
+        "signals".split()
     )
 
     def __init__(
@@ -90,6 +93,7 @@ class Run(Strict):
         acting: tuple[object, ...] = (),
         labels: Labels | None = None,
         contacts: ContactHistory | None = None,
+        signals: Signals | None = None,
     ) -> None:
         self.t, self.q, self.v, self.vdot = rows["t"], rows["q"], rows["v"], rows["vdot"]
         self.kinetic, self.potential = rows["kinetic"], rows["potential"]
@@ -99,6 +103,7 @@ class Run(Strict):
         self.integrator, self.stopped_by, self.contacts = integrator, stopped_by, contacts
         self._dense, self._explained, self._acting = dense, explained, acting
         self.labels = labels
+        self.signals = Signals() if signals is None else signals
 
     def __len__(self) -> int:
         return len(self.t)

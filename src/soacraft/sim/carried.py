@@ -1,0 +1,78 @@
+"""What a propagator carries along with a model: states of components, which are integrated with its coordinates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from soacraft.spatial.checks import Array
+
+
+class Carried(Protocol):
+    """Components next to a model: continuous states z, forces on the model, ticks, crossings, and signals.
+
+    First `place` is called with a state, then `rates` with the accelerations there. Values stay those of the last call.
+    """
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the forces on the model."""
+
+    @property
+    def size(self) -> int:
+        """How many continuous states there are."""
+
+    @property
+    def present(self) -> Array:
+        """z where the last run ended, or at the start."""
+
+    @present.setter
+    def present(self, z: Array) -> None: ...
+
+    def place(self, t: float, q: Array, v: Array, z: Array) -> None:
+        """Evaluate what forces and rates need."""
+
+    def push(self, q: Array, forces: Array) -> None:
+        """The generalized forces, into rows of zeros (names, nv)."""
+
+    def total(self, q: Array, v: Array) -> tuple[Array, Array]:
+        """The sum of the generalized forces (nv), and the power of each (names)."""
+
+    def rates(self, vdot: Array) -> Array:
+        """dz/dt, after `place`."""
+
+    def scale(self, z: Array) -> Array:
+        """What errors of z are measured by."""
+
+    @property
+    def next_tick(self) -> int | None:
+        """The nanosecond of the next tick."""
+
+    def tick(self, ns: int, accelerations: Callable[[], Array]) -> None:
+        """Outputs in order, then all updates at once, after `place`."""
+
+    def begin(self, ns: int) -> None:
+        """A run begins: ticks before this nanosecond are past."""
+
+    def keep(self) -> object:
+        """What ticks and jumps change, as it is now."""
+
+    def restore(self, kept: object) -> None:
+        """Have it as it was."""
+
+    @property
+    def crossings(self) -> Sequence[tuple[str, int]]:
+        """Names and directions."""
+
+    def margins(self, accelerations: Callable[[], Array]) -> Sequence[float]:
+        """The functions of all crossings, after `place`."""
+
+    def jump(self, names: Sequence[str], z: Array) -> Array:
+        """z after crossings, from the values before them, after `place`."""
+
+    @property
+    def columns(self) -> Mapping[str, tuple[tuple[int, ...], str]]:
+        """Signals that are recorded: shape and unit."""
+
+    def sample(self, accelerations: Callable[[], Array]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        """Their values, after `place`: those that are numbers, and those that are arrays."""
