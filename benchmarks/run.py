@@ -15,6 +15,7 @@ from types import ModuleType
 
 import analysis
 import contact
+import flexible
 import growth
 import loading
 import loops
@@ -22,6 +23,7 @@ import machine
 import peers
 import road
 import sim
+import systems
 import view
 
 BENCHMARKS: dict[str, ModuleType] = {
@@ -32,7 +34,9 @@ BENCHMARKS: dict[str, ModuleType] = {
     "loading": loading,
     "road": road,
     "sim": sim,
+    "systems": systems,
     "contact": contact,
+    "flexible": flexible,
     "view": view,
 }
 RESULTS = Path(__file__).parent / "results"

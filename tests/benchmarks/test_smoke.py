@@ -25,7 +25,9 @@ def quick(tmp_path_factory):
     return folder, done.stdout
 
 
-@pytest.mark.parametrize("name", ["growth", "peers", "analysis", "loops", "loading", "road", "sim", "contact", "view"])
+@pytest.mark.parametrize(
+    "name", ["growth", "peers", "analysis", "loops", "loading", "road", "sim", "systems", "contact", "view"]
+)
 def test_a_quick_run_writes_its_results(quick, name):
     folder, printed = quick
     result, page = json.loads((folder / f"{name}.json").read_text()), (folder / f"{name}.md").read_text()
