@@ -110,6 +110,18 @@ def truss_and_gears(made: Names) -> np.ndarray:
     return sheet(*(fitted(sc.view.spy(sc.operators(x).phi), 300) for x in parts))
 
 
+def modes_of(made: Names, numbers: tuple[int, ...], **look: Any) -> np.ndarray:
+    """Shapes of modes."""
+    return sheet(*(sc.view.mode(made["modes"], i).pixels(size=(230, 190), **look) for i in numbers))
+
+
+def flexible_arm(made: Names) -> np.ndarray:
+    look = dict(size=(230, 190), azimuth=-50.0, elevation=35.0, zoom=1.2)
+    scene = sc.view.scene(made["mb"], made["run"], exaggerate=5.0)
+    swinging = sheet(*(scene.pixels(t, **look) for t in (0.0, 0.25, 0.5)))
+    return sheet(modes_of(made, (0, 1, 2), azimuth=-50.0, elevation=35.0, zoom=1.2), swinging, down=True)
+
+
 #: For each example its pictures: arguments it is given, and what is drawn of what it has made.
 GALLERY: dict[str, tuple[tuple[str, ...], Callable[[Names], np.ndarray]]] = {
     "01_mass_matrix.py": ((), lambda made: fitted(sc.view.spy(made["massmat"], magnitude=True))),
@@ -130,6 +142,9 @@ GALLERY: dict[str, tuple[tuple[str, ...], Callable[[Names], np.ndarray]]] = {
     "16_stack_of_boxes.py": ((), lambda made: instants(made, (0.0, 0.25, 0.5))),
     "17_humanoid_falls.py": ((), lambda made: instants(made, (0.0, 0.6, 4.0))),
     "18_cassie_stands.py": (("0.1",), lambda made: instants(made, (0.0, 0.05, 0.1), azimuth=-40.0, elevation=10.0)),
+    "19_flexible_arm.py": ((), flexible_arm),
+    "20_solar_panel.py": ((), lambda made: modes_of(made, (6, 7, 10), azimuth=-35.0, elevation=25.0, zoom=1.25)),
+    "21_motor_and_pid.py": ((), lambda made: instants(made, (0.0, 0.3, 4.0), azimuth=-80.0, elevation=8.0)),
 }  # fmt: skip
 
 

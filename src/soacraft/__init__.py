@@ -99,6 +99,7 @@ __version__ = "0.1.0"
 
 #: Functions that lower layers may ask for, and where they are (`soacraft/late.py`).
 _LATE = {
+    "report": "soacraft.flexible.reports",
     "coupled_dynamics": "soacraft.loops.coupled",
     "coupled_linearize": "soacraft.loops.coupled",
     "rolling_linearize": "soacraft.loops.rolling",

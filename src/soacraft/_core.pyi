@@ -235,6 +235,11 @@ def rigid_model(
     screw: _Reals,
     nq: int,
     nv: int,
+    modal: list[tuple[Any, ...]] = ...,
+    modal_of: _Integers | None = None,
+    held: _Integers | None = None,
+    rides: _Integers | None = None,
+    large_turn: float = ...,
 ) -> RigidModel:
     """Compile a tree of bodies; its parameters are set next."""
 
@@ -257,7 +262,7 @@ def set_state_array(type: type) -> None:
 def set_wrench_type(type: type) -> None:
     """The class of wrenches, which calls read."""
 
-def algorithms() -> dict[str, dict[str, tuple[str, ...]]]:
+def algorithms(flexible: bool = False) -> dict[str, dict[str, tuple[str, ...]]]:
     """The algorithms that have a kernel, by name, with the shapes of their inputs and outputs."""
 
 def instruction_set() -> str:

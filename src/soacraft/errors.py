@@ -10,6 +10,7 @@ from difflib import get_close_matches
 from itertools import islice
 
 __all__ = [
+    "AlgebraicLoopError",
     "ConvergenceError",
     "ExpressionError",
     "LoopError",
@@ -24,6 +25,7 @@ __all__ = [
     "StateError",
     "UnknownAttributeError",
     "ViewError",
+    "WiringError",
 ]
 
 
@@ -99,6 +101,21 @@ class UnknownAttributeError(SoacraftError, AttributeError):
 
 class ViewError(SoacraftError, ValueError):
     """A picture cannot be made as asked: a name without a known end, a package that is not installed, no such time."""
+
+
+class WiringError(SoacraftError, ValueError):
+    """A component cannot be what was declared, or a system of components cannot be joined as asked.
+
+    `faults` has each fault as a text, where several were seen at once.
+    """
+
+    faults: tuple[str, ...] = ()
+
+
+class AlgebraicLoopError(WiringError):
+    """Outputs of components depend on each other in a cycle, at one instant. `cycle` has their names in order."""
+
+    cycle: tuple[str, ...] = ()
 
 
 class StaleError(SoacraftError, RuntimeError):

@@ -255,3 +255,40 @@ def test_18_cassie_stands(run):
     assert number(found["force left on the pelvis"]) < 1e-2
     assert np.abs(names["held"][6:]).max() < 60.0  # within what its motors can: 45 to 195 N m
     assert number(found["the centre of mass moves by at most"]) < 0.1
+
+
+def test_19_flexible_arm(run, film):
+    names, found, _ = run("19_flexible_arm.py", film.path)
+    assert number(found["the end of the link sags"]) == pytest.approx(number(found["by tables of beams"]), abs=0.003)
+    # Southwell: what swings out of the plane of a spin gains its square at least; without stiffening it does not
+    assert names["squares"][True] > 1.0 > names["squares"][False]
+    damping = names["modes"].damping  # 0.005 is that of the link alone, the heavier load is not damped
+    assert ((damping > 0.0) & (damping < 0.005)).all()
+    moving, left = (number(found[x]) for x in found if x.startswith(("the end of the link sways", "and when")))
+    assert moving > left > 1.0
+    assert film.moves()
+
+
+def test_20_solar_panel(run, film):
+    names, found, lines = run("20_solar_panel.py", film.path)
+    assert found["rigid-body modes"] == "6"
+    assert number(found["largest momentum of a mode"]) < 1e-10
+    panel, modes, roll = (names[x] for x in ("panel", "modes", "roll"))
+    alone = float(panel.kinds[0].split()[1])
+    assert alone < modes.hz[6] < modes.hz[roll]  # the hub gives way in all modes, most where it turns
+    swings = [number(line.rpartition("by")[2]) for line in lines if line.startswith("halves")]
+    assert swings[1] < 0.02 * swings[0]
+    for line in lines[-2:]:
+        assert number(line.partition("turned")[2]) == pytest.approx(10.0, abs=0.3)
+    assert film.moves()
+
+
+def test_21_motor_and_pid(run):
+    names, found, lines = run("21_motor_and_pid.py")
+    assert "2 equations are pure" in found["checked"]
+    assert "every 0.002 s: outputs" in lines
+    assert number(found["angle at the end"]) == pytest.approx(0.5, abs=2e-3)
+    assert number(found["current at the end"]) == pytest.approx(number(found["that gravity asks for"]), abs=0.02)
+    work, gained = (number(x) for x in found["work of the motor"].split(";"))
+    assert work == pytest.approx(gained, abs=2e-4)
+    assert np.abs(names["run"].signals["control.command"]).max() <= 24.0

@@ -77,6 +77,7 @@ TESTS = (
          "ops/programs/test_derivatives.py", "model/test_versions.py"),
     ),
     (("dispatch",), ("core/test_instruction_sets.py",)),
+    (("flexible",), ("core/test_flexible.py",)),
     (("rollout",), ("sim/test_rollout.py",)),
     (
         ("contact/dynamics", "contact/solvers/sparse", "node_factor", "sim/contact"),

@@ -43,8 +43,55 @@ CURVES = "model/tree/parts/curves.py"
 EDITS = "model/tree/edits.py"
 MODEL = "model/tree/multibody.py"
 TELLING = "model/tree/frames/frame.py"
+MODAL_BODIES = "model/modal/bodies.py"
+MODAL_INERTIA = "model/modal/inertia.py"
+MODAL_NODES = "model/modal/nodes.py"
+DEFORMATION = "model/modal/deformation.py"
+
+STEPS = "dynamics/reference/derivatives.py"
+SEGMENTS = "dynamics/reference/segments.py"
+BENT = "model/modal/node_derivatives.py"
+SHAPES = "model/modal/bodies.py"
+MODAL_BLOCKS = "model/modal/block_rates.py"
+SPECTRA = "analysis/spectra.py"
 
 MUTATIONS = (
+    # -- flexible bodies -----------------------------------------------------------------------------------------
+    Mutation(
+        "modal", "Mdot left out of b", MODAL_BODIES, "turning = np.einsum(", "turning = 0.0 * np.einsum("
+    ),
+    Mutation(
+        "modal", "d(V* M V)/d eta left out of b", MODAL_BODIES,
+        "turning[..., 6:] - 0.5 * np.einsum(", "turning[..., 6:] - 0.0 * np.einsum(",
+    ),
+    Mutation(
+        "modal", "S left out of the coupling", MODAL_INERTIA,
+        've = ve + np.einsum("...i,ija->...ja", eta, data.S)', "ve = ve + 0.0",
+    ),
+    Mutation(
+        "modal", "S left out of the first moment", MODAL_INERTIA,
+        'c = c + 0.5 * np.einsum("...i,...j,ija->...a", eta, eta, data.S)', "c = c + 0.0",
+    ),
+    Mutation(
+        "modal", "gam2 left out of the place of a node", MODAL_NODES,
+        "+ eta @ node.gam.T + second(node.gam2, eta, eta, 0.5)", "+ eta @ node.gam.T",
+    ),
+    Mutation(
+        "modal", "gam2 left out of Pi", MODAL_NODES,
+        "slopes(node.gam, node.gam2, eta)\n    return", "slopes(node.gam, None, eta)\n    return",
+    ),
+    Mutation(
+        "modal", "Pidot of the parent's node left out of a", DEFORMATION,
+        "at_frame = own - times(", "at_frame = -times(",
+    ),
+    Mutation(
+        "modal", "Pidot of the own node left out of a", DEFORMATION,
+        "total[..., k, :] -= times(self.to_body[..., k, :, :], own)", "total[..., k, :] -= 0.0 * own",
+    ),
+    Mutation(
+        "modal", "transposed corner of A(p,k)", DEFORMATION,
+        "self._to_child(relative, k) @ x for", "self._to_child(relative, k).mT @ x for",
+    ),
     # -- phi ---------------------------------------------------------------------------------------------------
     Mutation("phi", "sign of l", PHI, "corner = skew(l) @ R", "corner = -skew(l) @ R", 0, 2),
     Mutation("phi", "corner in the lower left", PHI, "X[..., :3, 3:] = corner", "X[..., 3:, :3] = corner"),
@@ -359,7 +406,7 @@ MUTATIONS = (
         "loops",
         "without Gcdot of the bodies",
         ROWS,
-        "parts = [x.gamma + sum(W[:, :6] @ alpha[k] for k, W in x.W.items()) for x in self.loops]",
+        "parts = [x.gamma + sum(W @ alpha[k] for k, W in x.W.items()) for x in self.loops]",
         "parts = [x.gamma for x in self.loops]",
     ),
     Mutation("loops", "without the turning of X", ROWS, "Q @ (crm(xi) @ seen - bias_of(", "Q @ (-bias_of("),
@@ -411,4 +458,16 @@ MUTATIONS = (
     ),
     Mutation("passive", "moment of a bushing on its first node", LINKS, "moment + cross(p,", "moment - cross(p,"),
     Mutation("passive", "twist of a bushing", LINKS, "va + cross(wa, p)", "va - cross(wa, p)"),
+    # -- derivatives of flexible trees ------------------------------------------------------------------------
+    Mutation("flexible", "turn of the twists of a held node", SEGMENTS, "-crm(S.mT) @ S", "crm(S.mT) @ S"),
+    Mutation("flexible", "bias of a held node", SEGMENTS, "crm(bias) @ S - X @", "-crm(bias) @ S - X @"),
+    Mutation("flexible", "second slope of Jr", BENT, "dC * _dot(t, z) * cross(x, across)", "0.0 * cross(x, across)"),
+    Mutation("flexible", "turn of the travel of a node", BENT, "None, :, :] - cross(w", "None, :, :] + cross(w"),
+    Mutation("flexible", "d2M", SHAPES, "- 0.5 * np.einsum", "+ 0.5 * np.einsum", 1, 2),
+    Mutation("flexible", "momentum of modes that change", SHAPES, "+ push @ slopes[..., :6].mT", ""),
+    Mutation("flexible", "modes that a child pulls", STEPS, "step.dofs, :] += step.", "step.dofs, :] -= step."),
+    Mutation("flexible", "dM in operators", MODAL_BLOCKS, "s_E) - change.mT", "s_E) + change.mT"),
+    Mutation("flexible", "riding corner of E_phi", MODAL_BLOCKS, "C_T @ crf(own + s_E) +", "C_T @ crf(s_E) +"),
+    Mutation("flexible", "null vectors without their sizes", SPECTRA, "(null * s).T", "null.T"),
+    Mutation("flexible", "damped rigid motions", SPECTRA, "[2 * r - singles :]", "[2 * r :]"),
 )

@@ -28,7 +28,12 @@ ROOT = Path(__file__).resolve().parents[2]
 ALL = (*MUTATIONS, *CACHES)
 #: The tests of a group of mutations; of all others, `FOLDERS`.
 OWN = {
+    "modal": ("model/modal",),
     "passive": ("dynamics/test_passive.py", "dynamics/test_passive_force.py", "loops/test_passive.py"),
+    "flexible": (
+        "model/modal/test_node_derivatives.py", "dynamics/test_derivatives.py", "ops/derivatives/test_flexible.py",
+        "analysis/test_modes.py",
+    ),
     "caches": (
         "model/test_versions.py", "model/test_sko_functions.py", "ops/test_binding.py", "ops/programs/test_compile.py",
         "ops/derivatives/test_sko_functions.py", "dynamics/test_results.py", "loops/test_hinge_forces.py",

@@ -14,6 +14,11 @@ SURVIVORS: dict[tuple[str, str, str], str] = {
         "return p < 0 || tree.node.size(p) == 0 && tree.node.size(k) == 0 || right.size(p) == 0 || right.size(k) == 0;",
     ): "products with a block that has no entries are formed instead of skipped, and add nothing",
     (
+        "core/include/soacraft/flexible/across.hpp",
+        "return Pack<W>(s.x < limit - typename Pack<W>::Real{} ? x.x : y.x);",
+        "return Pack<W>(s.x < limit + typename Pack<W>::Real{} ? x.x : y.x);",
+    ): "the zeros make a register of a number, added or taken away",
+    (
         f"{RIGID}/minv.hpp",
         "const index columns = model.elements[piece.tip].last > piece.tip + 1 ? EIGHT + 6 : piece.count;",
         "const index columns = model.elements[piece.tip].last >= piece.tip + 1 ? EIGHT + 6 : piece.count;",
@@ -206,8 +211,8 @@ SURVIVORS: dict[tuple[str, str, str], str] = {
     ): "a cost that is on the bound to the last bit",
     (
         "core/include/soacraft/rigid/model/assembly.hpp",
-        "e.branch = children[at(k)] > 1 ? branches++ : -1;",
-        "e.branch = children[at(k)] >= 1 ? branches++ : -1;",
+        "e.branch = children[at(k)] > 1 || (children[at(k)] == 1 && e.flexible >= 0) ? branches++ : -1;",
+        "e.branch = children[at(k)] >= 1 || (children[at(k)] == 1 && e.flexible >= 0) ? branches++ : -1;",
     ): "only children are accumulated like several: slower, and the same numbers",
     (
         "core/include/soacraft/contact/pushes.hpp",
@@ -474,6 +479,36 @@ SURVIVORS: dict[tuple[str, str, str], str] = {
         "if (!rigid::finite(v.data(), model_.nv) && !rigid::finite(force.data(), model_.nv)) return false;",
     ): "numbers of a step that are none are seen when it is kept as well: Python takes the step",
     (
+        "core/sim/contact_step.hpp",
+        "const int least = x <= y && x <= z ? 0 : y <= z ? 1 : 2;",
+        "const int least = x <= y && x <= z ? 0 : y < z ? 1 : 2;",
+    ): "of two components that are equal either gives tangents, and cones are round",
+    (
+        "core/contact/scene.hpp",
+        "if (std::isfinite(around[at(k)].low[i]))",
+        "if (!(std::isfinite(around[at(k)].low[i])))",
+    ): "another axis of the sweep: more pairs are looked at, the same are found",
+    (
+        "core/contact/scene.hpp",
+        "if (s.kind == PLANE) return {{-HUGE_VAL, -HUGE_VAL, -HUGE_VAL}, {HUGE_VAL, HUGE_VAL, HUGE_VAL}};",
+        "if (s.kind != PLANE) return {{-HUGE_VAL, -HUGE_VAL, -HUGE_VAL}, {HUGE_VAL, HUGE_VAL, HUGE_VAL}};",
+    ): "boxes without end are never apart: all pairs are looked at, the same are found",
+    (
+        "core/include/soacraft/contact/cylinders.hpp",
+        "const double turning = e.x * y.y - e.y * y.x;",
+        "const double turning = e.x * y.z - e.y * y.x;",
+    ): "a slope that is wrong costs steps within the bracket; what is answered is checked, and else left to GJK",
+    (
+        "core/include/soacraft/contact/cylinders.hpp",
+        "if (across > r_) slope += e.x * e.x + e.y * e.y - scale * turning * turning / across2;",
+        "if (!(across > r_)) slope += e.x * e.x + e.y * e.y - scale * turning * turning / across2;",
+    ): "a slope that is wrong costs steps within the bracket; what is answered is checked, and else left to GJK",
+    (
+        "core/include/soacraft/contact/cylinders.hpp",
+        "if (!(distance > SHORT * c_.size)) return false;",
+        "if (!(distance >= SHORT * c_.size)) return false;",
+    ): "a bound on real numbers",
+    (
         "core/sim/methods.hpp",
         "if (m_.is_tree() || tableau_.adaptive()) {",
         "if (!(m_.is_tree() || tableau_.adaptive())) {",
@@ -503,11 +538,51 @@ SURVIVORS: dict[tuple[str, str, str], str] = {
         "if (!improve(x, p, residual)) break;",
         "if (!(!improve(x, p, residual))) break;",
     ): "steps that need not lower |F| follow, and arrive as well",
+    (
+        "core/include/soacraft/contact/solvers/softened.hpp",
+        "if (factor > SHORTEST) return false;",
+        "if (factor >= SHORTEST) return false;",
+    ): "a bound on real numbers",
+    (
+        "core/include/soacraft/contact/solvers/softened.hpp",
+        "else if (residual < 1e-3 * wanted || !std::isfinite(residual)) break;",
+        "else if (residual <= 1e-3 * wanted || !std::isfinite(residual)) break;",
+    ): "a bound on real numbers",
+    (
+        "core/include/soacraft/contact/solvers/softened.hpp",
+        "seed = seed * 6364136223846793005u + 1442695040888963407u;",
+        "seed = seed * 6364136223846793005u - 1442695040888963407u;",
+    ): "other weights, as good as these",
+    (
+        "core/include/soacraft/contact/solvers/newton.hpp",
+        "else if (norm(F.data(), n) < (1 - ENOUGH) * before) lower = true, lambda *= 0.1;",
+        "else if (norm(F.data(), n) <= (1 - ENOUGH) * before) lower = true, lambda *= 0.1;",
+    ): "a bound on real numbers",
+    (
+        "core/include/soacraft/contact/solvers/fixed_point.hpp",
+        "if (residual < least) least = residual, std::copy(trial.begin(), trial.end(), p);",
+        "if (residual <= least) least = residual, std::copy(trial.begin(), trial.end(), p);",
+    ): "a bound on real numbers",
+    (
+        "core/include/soacraft/contact/solvers/sparse_solver.hpp",
+        "if (judge(whole, p) <= wanted) return;",
+        "if (judge(whole, p) < wanted) return;",
+    ): "a bound on real numbers",
+    (
+        "core/include/soacraft/contact/solvers/sparse_solver.hpp",
+        "else if (residual < 1e-3 * wanted || !std::isfinite(residual)) break;",
+        "else if (residual <= 1e-3 * wanted || !std::isfinite(residual)) break;",
+    ): "a bound on real numbers",
+    (
+        "core/sim/methods.hpp",
+        "since = change < 0.5 * best ? 0 : since + 1;",
+        "since = change <= 0.5 * best ? 0 : since + 1;",
+    ): "a bound on real numbers; a change of nothing ends the rounds",
 }
 
 #: Files of the core without an entry in the ledger: the reason.
 NO_ENTRY: dict[str, str] = {
-    "core/include/soacraft/contact/solvers/fixed_point.hpp": "no campaign yet",
-    "core/include/soacraft/contact/solvers/newton.hpp": "no campaign yet",
+    "core/include/soacraft/flexible/across.hpp": "those tried so far do not compile, or change nothing",
+    "core/include/soacraft/flexible/derivatives.hpp": "no campaign yet",
     "core/include/soacraft/reject.hpp": "its one mutant does not compile",
 }
