@@ -31,6 +31,7 @@ from soacraft.sim.components.declarations import (
     rate,
     update,
 )
+from soacraft.sim.components.registry import register
 from soacraft.sim.events import Happened
 from soacraft.sim.forces.compliant import CompliantContact
 from soacraft.sim.forces.contact import Contact
@@ -112,6 +113,7 @@ __all__ = [
     "pick",
     "rate",
     "read",
+    "register",
     "update",
 ]
 
