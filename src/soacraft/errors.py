@@ -13,7 +13,9 @@ __all__ = [
     "AlgebraicLoopError",
     "ConvergenceError",
     "ExpressionError",
+    "LinkError",
     "LoopError",
+    "LostPeerError",
     "ModelError",
     "ModelFileError",
     "SimulationError",
@@ -93,6 +95,19 @@ class SimulationError(SoacraftError, RuntimeError):
 
     t: float = float("nan")
     run: object = None
+
+
+class LinkError(SimulationError):
+    """What a system exchanges with another program went wrong: late, a packet that is none, code that failed there.
+
+    `peer` is the name of the other side.
+    """
+
+    peer: str = ""
+
+
+class LostPeerError(LinkError):
+    """The other side is gone: its process ended, or it gave no answer in time."""
 
 
 class UnknownAttributeError(SoacraftError, AttributeError):

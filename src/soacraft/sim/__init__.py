@@ -48,6 +48,7 @@ from soacraft.sim.library.pure import clip, pick
 from soacraft.sim.library.sensors import Sensor
 from soacraft.sim.library.sources import Constant, Ramp, Sine, Step
 from soacraft.sim.propagator import Propagator
+from soacraft.sim.runs.clocked import Paced
 from soacraft.sim.runs.contacts import ContactHistory
 from soacraft.sim.runs.log import read
 from soacraft.sim.runs.run import Balance, Run, Sample
@@ -86,6 +87,7 @@ __all__ = [
     "LowPass",
     "Motor",
     "Mount",
+    "Paced",
     "Params",
     "Plant",
     "Product",

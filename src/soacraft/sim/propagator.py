@@ -32,6 +32,7 @@ from soacraft.sim.rollout import read_force
 from soacraft.sim.rollouts import ROLLOUTS, Row
 from soacraft.sim.run_derivatives import rollout_derivatives
 from soacraft.sim.runner import Runner
+from soacraft.sim.runs.clocked import Pace
 from soacraft.sim.runs.report import report
 from soacraft.sim.runs.run import Run
 from soacraft.sim.sensitivity import Sensitivity, sensitivity
@@ -196,15 +197,25 @@ class Propagator(Strict):
     # -- running -----------------------------------------------------------------------------------------------
 
     def advance_to(
-        self, t: float, log: str | PathLike[str] | None = None, progress: bool = False, until: str | None = None
+        self,
+        t: float,
+        log: str | PathLike[str] | None = None,
+        progress: bool = False,
+        until: str | None = None,
+        pace: float | None = None,
+        overrun: str = "catch_up",
     ) -> Run:
         """Carry the model on to time t, in seconds, or to the event named `until`; the run up to there.
 
         `log` writes an HDF5 file as it goes (`sc.sim.read`); `progress` shows a bar once it takes over a second. What
         goes wrong is a `SimulationError` with time and cause; `error.run` and `p.run` hold what was computed, and the
         model is at the last good state. After Ctrl-C likewise.
+
+        With `pace` steps wait for the clock: 1.0 is as fast as it, 2.0 twice that. What is late is counted in
+        `run.pace`, and then goes on without waiting ("catch_up"), gives the time up ("skip"), or ends ("raise").
         """
-        return self._runner.run(nanoseconds(t, "t"), log, progress, until)
+        paced = None if pace is None else Pace(pace, overrun)
+        return self._runner.run(nanoseconds(t, "t"), log, progress, until, paced)
 
     def rollout(
         self, q: Any, v: Any, force: Any = None, steps: int = 1, threads: int | None = None

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from soacraft.errors import SimulationError, SoacraftError, StateError, near
+from soacraft.errors import LinkError, SimulationError, SoacraftError, StateError, near
 from soacraft.model.modal.bodies import report_turns
 from soacraft.model.modal.deformation import Deformation
 from soacraft.model.states.state import State
@@ -24,6 +24,7 @@ from soacraft.sim.forces.impacts import Impacts
 from soacraft.sim.forces.loads import Load
 from soacraft.sim.integrators.steps import Method
 from soacraft.sim.runs.block import Block
+from soacraft.sim.runs.clocked import Pace
 from soacraft.sim.runs.labels import labels_of
 from soacraft.sim.runs.log import Log
 from soacraft.sim.runs.recorder import Recorder
@@ -57,6 +58,7 @@ class Runner:
         self._kept: tuple[int, object] | None = None  # what is carried along, before its last tick, and when that was
         self._jumped_at, self._lost = -(2**63), False
         self._until = self._stopped = ""  # the event to stop at, and that which stopped a run at a tick
+        self._pace: Pace | None = None
         self.last: Run | None = None
         """The last run, complete or not."""
 
@@ -95,8 +97,15 @@ class Runner:
 
     # -- running -----------------------------------------------------------------------------------------------
 
-    def run(self, goal: int, log: str | PathLike[str] | None, progress: bool, until: str | None = None) -> Run:
-        """On to a nanosecond, or to an event."""
+    def run(
+        self,
+        goal: int,
+        log: str | PathLike[str] | None,
+        progress: bool,
+        until: str | None = None,
+        pace: Pace | None = None,
+    ) -> Run:
+        """On to a nanosecond, or to an event; with a pace, each step waits for the clock before its tick."""
         if until is not None and until not in (known := [x.name for x in self.events]):
             raise StateError(f"there is no event {until!r:.60} to stop at{near(str(until), known)}")
         if self._lost:
@@ -104,12 +113,14 @@ class Runner:
                 f"the last run of {self._acting.name!r} ended with an error before its last rows, and components have "
                 f"jumped since: their states at t = {self.t:.9g} s are not known. Make another system."
             )
-        self._until, self._stopped = until or "", ""
+        self._until, self._stopped, self._pace = until or "", "", pace
         if goal < self.now.ns or (goal == self.now.ns and self.now.rest > 0.0):
             raise StateError(f"the run is at t = {self.t:.9g} s already, so it cannot advance to {goal / 1e9:.9g} s.")
         problem = self._acting.begin()
         x, w = self._start(problem)
         problem.energy(x)  # raises where it overflows: the first row is a good one
+        if pace is not None:
+            pace.begin(self.now.ns)
         x, w = self._tick(x, w)
         columns = None if problem.carried is None else problem.carried.columns
         made = problem.names, self._method.name, labels_of(problem.mb), columns
@@ -156,6 +167,8 @@ class Runner:
             self.now, self._x = end, step.x1
             self._acting.problem.holds.require_kept(step.x1)
             x, w = step.x1, step.w1
+            if self._pace is not None:
+                self._pace.wait(end.ns)
             if crossing is None:
                 x, w = self._tick(x, w)
             if step.h > 0.0:
@@ -175,7 +188,7 @@ class Runner:
     def _many(self, goal: int, x: Array, w: Array) -> Block | None:
         """Steps in one compiled call, up to the next callback; None where the next is to be taken in Python, as where
         events are looked for."""
-        if self.events:
+        if self.events or self._pace is not None:
             return None
         return self._stride.many(self._acting.problem, self.now, x, w, min([goal, *(x[0] for x in self.callbacks)]))
 
@@ -385,6 +398,7 @@ class Runner:
             if problem.carried is not None:
                 problem.carried.present = problem.carried_of(self._x).copy()
         self.last = recorder.run(stopped)
+        self.last._pace = None if self._pace is None else self._pace.report()
         return self.last
 
     def _back(self, recorder: Recorder) -> None:
@@ -412,8 +426,11 @@ class Runner:
         self._back(recorder)
         run = self._end(recorder, type(cause).__name__)
         why = str(cause) if isinstance(cause, Stiff) else f"{cause}{self._stiffness(run)}"
-        found = SimulationError(f"the run of {self._acting.name!r} stopped at t = {self.t:.9g} s: {why}")
+        kind = type(cause) if isinstance(cause, LinkError) else SimulationError
+        found = kind(f"the run of {self._acting.name!r} stopped at t = {self.t:.9g} s: {why}")
         found.t, found.run = self.t, run
+        if isinstance(cause, LinkError) and isinstance(found, LinkError):
+            found.peer = cause.peer
         return found
 
     def _stiffness(self, run: Run) -> str:

@@ -13,6 +13,7 @@ from soacraft.errors import StateError
 from soacraft.sim.events import Happened
 from soacraft.sim.integrators.steps import Step
 from soacraft.sim.runs.block import Block
+from soacraft.sim.runs.clocked import Paced
 from soacraft.sim.runs.contacts import ContactHistory
 from soacraft.sim.runs.labels import Labels
 from soacraft.sim.runs.signals import Signals
@@ -104,6 +105,7 @@ class Run(Strict):
         self._dense, self._explained, self._acting = dense, explained, acting
         self.labels = labels
         self.signals = Signals() if signals is None else signals
+        self._pace: Paced | None = None
 
     def __len__(self) -> int:
         return len(self.t)
@@ -117,6 +119,11 @@ class Run(Strict):
         from soacraft.sim.runs.cards import run_card
 
         return run_card(self)
+
+    @property
+    def pace(self) -> Paced | None:
+        """How a run that was paced kept up with the clock; None of others."""
+        return self._pace
 
     @property
     def has_dense_output(self) -> bool:

@@ -262,11 +262,14 @@ class System(Strict):
         until: str | None = None,
         signals: str | Sequence[str] = "**",
         progress: bool = False,
+        pace: float | None = None,
+        overrun: str = "catch_up",
     ) -> Run:
         """Carry the system on to time t, in seconds, or to the crossing named `until`; the run up to there.
 
-        `signals` are patterns of the outputs and states that are recorded in `run.signals`; `log` and `progress` as in
-        `Propagator.advance_to`. One run, and the same in two halves, give the same bits with fixed steps.
+        `signals` are patterns of the outputs and states that are recorded in `run.signals`; `log`, `progress`, `pace`
+        and `overrun` as in `Propagator.advance_to`. One run, and the same in two halves, give the same bits with fixed
+        steps.
         """
         _, schedule, flow = self._compiled()
         flow.record(describing.columns(self._parts, self._compiled()[0], schedule, signals))
@@ -278,7 +281,7 @@ class System(Strict):
             flow.ticks.origin = self._start
             made.carry(flow)
             self._propagator = made
-        return self._propagator.advance_to(t, log, progress, until)
+        return self._propagator.advance_to(t, log, progress, until, pace, overrun)
 
     # -- looking -----------------------------------------------------------------------------------------------
 
