@@ -52,7 +52,6 @@ def started(mb, q, rate):
     return mb
 
 
-
 def turned(angle):
     """A rotation about z after one about x, both by an angle."""
     c, s = np.cos(angle), np.sin(angle)

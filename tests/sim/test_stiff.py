@@ -86,7 +86,6 @@ def test_the_slope_of_a_servo_is_that_of_differences(cut):
     assert found[7, 7] != 0.0
 
 
-
 @pytest.mark.parametrize(
     ("make", "solver"), [(row_of_four_bars, "ta"), (row_of_four_bars, "ce"), (spatial_loop, ["link1.0", "link1.1"])]
 )

@@ -241,9 +241,7 @@ class CompiledMotion:
         touch = problem.contact
         if touch is not None:
             touch.begin(course[0] / 1e9, problem.parts(x)[0])
-        setting = self._setting._replace(
-            chain=chain, contact=None if touch is None else touch.compiled(), held=held
-        )
+        setting = self._setting._replace(chain=chain, contact=None if touch is None else touch.compiled(), held=held)
         done, *after, log = _core.advance(self._kernels, setting, way, x, w, track)
         if touch is not None and log is not None and done:
             touch.take(log, track.forces[done - 1, -nv:].copy())

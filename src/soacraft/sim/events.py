@@ -136,9 +136,7 @@ class Watch:
             before, last = sign or before, theta if sign else last
         return 2.0, before
 
-    def _zero(
-        self, event: Event, value: Callable[[Event, float], float], a: float, b: float, before: float
-    ) -> float:
+    def _zero(self, event: Event, value: Callable[[Event, float], float], a: float, b: float, before: float) -> float:
         if value(event, a) * before <= 0.0:  # on its zero to rounding
             return a
         return float(brentq(lambda theta: value(event, theta), a, b, xtol=1e-15, rtol=8.9e-16))

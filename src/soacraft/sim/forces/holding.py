@@ -233,4 +233,3 @@ class Holding:
         after[stop.number] = -restitution * v[stop.number]
         after[[x.number for x in leaning]] = 0.0  # what leans is at rest, without rounding
         return after
-

@@ -133,6 +133,4 @@ class OneSided:
 
 def _terms(mb: Multibody, x: Coupling, places: Mapping[str, int]) -> list[tuple[int, int, np.polynomial.Polynomial]]:
     """Of each term its place in q, the number of its dof, and p."""
-    return [
-        (places[dof], mb.dof_names.index(dof), np.polynomial.Polynomial((0.0, *c))) for dof, c in x.terms.items()
-    ]
+    return [(places[dof], mb.dof_names.index(dof), np.polynomial.Polynomial((0.0, *c))) for dof, c in x.terms.items()]

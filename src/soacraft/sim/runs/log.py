@@ -120,9 +120,7 @@ def read(path: str | PathLike[str]) -> Run:
             happened = min(len(file[f"event_{x}"]) for x in ("t", "q", "v", "name"))
             events = [
                 Happened(float(t), name.decode(), np.asarray(q), np.asarray(v))
-                for t, name, q, v in zip(
-                    *(file[f"event_{x}"][:happened] for x in ("t", "name", "q", "v")), strict=True
-                )
+                for t, name, q, v in zip(*(file[f"event_{x}"][:happened] for x in ("t", "name", "q", "v")), strict=True)
             ]
             labels = _labels(file)
             signals = None

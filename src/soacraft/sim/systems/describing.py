@@ -23,7 +23,7 @@ def columns(parts: Mapping[str, Part], wiring: Wiring, schedule: Schedule, patte
         for name in [*face.outputs, *face.continuous, *face.discrete]:
             signal = part.signal(name)
             known[f"{path}.{name}"] = signal.shape, signal.unit or ""
-    plants = {} if schedule.plant is None else {schedule.plant.q, schedule.plant.v, schedule.plant.vdot}
+    plants = {key for x in schedule.plants for key in (x.q, x.v, x.vdot)}
     for key, signal in wiring.sources.items():
         if key not in known and key not in plants and key in schedule.calls:
             known[key] = signal.shape, signal.unit or ""
@@ -66,7 +66,7 @@ def signals(parts: Mapping[str, Part], wiring: Wiring, schedule: Schedule) -> Te
                 lines.append(f"{key}  <-  {_link(link) if link else 'its default'}  [{', '.join(facts)}]")
             else:
                 lines.append(f"{key}  [{', '.join(facts)}]")
-    lines += [f"{x.name}  ->  a force on {schedule.plant.path!r}" for x in wiring.contributions if schedule.plant]
+    lines += [f"{x.name}  ->  a force on {x.plant!r}" for x in wiring.contributions]
     return Text("\n".join(lines))
 
 
@@ -79,8 +79,9 @@ def schedule_text(schedule: Schedule) -> Text:
     """What is evaluated, in which order, and when."""
     before, behind = schedule.stage
     lines = ["at every stage of a step:", *_calls(before)]
-    if schedule.plant is not None:
-        lines += [f"  {schedule.plant.vdot}: {len(schedule.forces)} forces, and the dynamics of the plant"]
+    if schedule.plants:
+        what = "the plant" if len(schedule.plants) == 1 else "all plants at once"
+        lines += [f"  {', '.join(sorted(schedule.vdots))}: {len(schedule.forces)} forces, and the dynamics of {what}"]
     lines += _calls(behind)
     lines += [f"  rate of {x.key}" for x in schedule.places]
     done = {id(x) for part in schedule.stage for x in part}
@@ -119,8 +120,7 @@ def mermaid(parts: Mapping[str, Part], plants: Mapping[str, Plant], wiring: Wiri
         label = f"{_link(link)[len(a) + 1 :]} to {key[len(b) + 1 :]}".translate({ord("["): "(", ord("]"): ")"})
         lines.append(f'  {names[a]} -->|"{label}"| {names[b]}')
     for x in wiring.contributions:
-        for path in plants:
-            lines.append(f'  {names[_owner(x.link.source)]} ==>|"{x.name.partition(".")[2]}"| {names[path]}')
+        lines.append(f'  {names[_owner(x.link.source)]} ==>|"{x.name.partition(".")[2]}"| {names[x.plant]}')
     return Text("\n".join(lines))
 
 

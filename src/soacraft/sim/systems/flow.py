@@ -56,14 +56,15 @@ class Flow:
 
     def _place_plant(self) -> None:
         s = self._s
-        if s.plant is None:
-            self._plant = False
+        self._plant = bool(s.plants)
+        if not s.plants:
             return
-        self._plant = True
-        nq, nv = s.plant.mb.nq, s.plant.mb.nv
-        self._q, self._speed, self._vdot = (s.slots[x] for x in (s.plant.q, s.plant.v, s.plant.vdot))
-        self._q_each, self._v_each = slice(self._q + 1, self._q + 1 + nq), slice(self._speed + 1, self._speed + 1 + nv)
-        self._vdot_each = slice(self._vdot + 1, self._vdot + 1 + nv)
+        self._parts = [(s.slots[x.q], s.slots[x.v], s.slots[x.vdot], x.seat.q, x.seat.v) for x in s.plants]
+        nq, nv = s.plants[-1].seat.q.stop, s.plants[-1].seat.v.stop
+        first = (slot + len(s.plants) for slot in self._parts[0][:3])
+        self._q_each, self._v_each, self._vdot_each = (
+            slice(at, at + n) for at, n in zip(first, (nq, nv, nv), strict=True)
+        )
         single = [(i, x.push.number, slot) for i, (x, (slot, _)) in enumerate(s.forces) if x.push.number is not None]
         self._single = tuple(np.array([x[i] for x in single], dtype=np.intp) for i in (0, 1))
         self._dofs: list[int] = self._single[1].tolist()
@@ -95,8 +96,9 @@ class Flow:
         V = self.values
         V[0] = float(t)
         if self._plant:
-            V[self._q], V[self._q_each] = q, q.tolist()
-            V[self._speed], V[self._v_each] = v, v.tolist()
+            V[self._q_each], V[self._v_each] = q.tolist(), v.tolist()
+            for at_q, at_v, _, own_q, own_v in self._parts:
+                V[at_q], V[at_v] = q[own_q], v[own_v]
         if self._numbers:
             V[self._flat] = z[: self._numbers].tolist()
         for x in self._arrays:
@@ -139,7 +141,9 @@ class Flow:
 
     def _accelerate(self, vdot: Array) -> None:
         V = self.values
-        V[self._vdot], V[self._vdot_each] = vdot, vdot.tolist()
+        V[self._vdot_each] = vdot.tolist()
+        for _, _, at, _, own in self._parts:
+            V[at] = vdot[own]
 
     def rates(self, vdot: Array) -> Array:
         """dz/dt."""

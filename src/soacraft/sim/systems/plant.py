@@ -16,6 +16,7 @@ from soacraft.model.tree.parts.closures import coordinate_names
 from soacraft.sim.components.declarations import Signal
 from soacraft.sim.forces.loads import Load
 from soacraft.sim.runs.labels import labels_of
+from soacraft.sim.systems.joined import Seat
 from soacraft.spatial.checks import Array
 from soacraft.spatial.wrench import Wrench
 
@@ -64,8 +65,8 @@ class Mount(NamedTuple):
 
 
 class Push(NamedTuple):
-    """An input of a plant: what it takes, and how that becomes a generalized force: of one dof (`number`), of all
-    (`number` None, no `spread`), or by a function of q and the value."""
+    """An input of a plant: what it takes, and how that becomes a generalized force of the model that is moved: of one
+    dof (`number`), of all of the plant (`number` None, no `spread`), or by a function of q and the value."""
 
     signal: Signal
     number: int | None
@@ -97,6 +98,7 @@ class Plant(Strict):
                     "Use sc.sim.CompliantContact or a JointLimit with stiffness."
                 )
         self._mb, self._solver, self._forces, self._path = mb, solver, tuple(forces), ""
+        self._seat: Seat | None = None
 
     @property
     def mb(self) -> Multibody:
@@ -143,6 +145,11 @@ class Plant(Strict):
         """A node or a body to mount a component at."""
         return Mount(self, "node", str(getattr(name, "full_name", name)))
 
+    @property
+    def seat(self) -> Seat:
+        """Its place in the model that is moved: that of all plants of the system."""
+        return self._seat or Seat(self.mb, "", slice(0, self.mb.nq), slice(0, self.mb.nv))
+
     # -- what wiring asks ----------------------------------------------------------------------------------------
 
     def output(self, port: str, at: str | None) -> tuple[Signal, str, int | None]:
@@ -170,7 +177,7 @@ class Plant(Strict):
 
     def measure(self, port: str, at: str) -> Callable[[Any], Array]:
         """What a node has, as a function of a state."""
-        mb, frame = self.mb, self._frame(port, at)
+        mb, frame = self.seat.mb, self.seat.frame(self._frame(port, at))
         if port == "position":
             return lambda state: np.asarray(mb.pose(frame, state=state).translation)
         if port == "rotation":
@@ -183,10 +190,10 @@ class Plant(Strict):
         """What an input takes; that of a node in inertial axes or, where `frame` says so, in its own."""
         if port == "force":
             if at is None:
-                return Push(Signal((self.mb.nv,), None, None, float), None, None)
+                return Push(Signal((self.mb.nv,), None, None, float), None, self._whole())
             number = self._number(at)
             unit = _UNITS[labels_of(self.mb).v_units[number]][3]
-            return Push(Signal((), unit, None, float), number, None)
+            return Push(Signal((), unit, None, float), self.seat.v.start + number, None)
         kind = port.removeprefix("node_")
         if port.startswith("node_") and kind in _ON_NODE:
             node, own = self._frame(port, at), f"{self.path}:{at}"
@@ -196,8 +203,21 @@ class Plant(Strict):
         known = ["force", *(f"node_{x}" for x in _ON_NODE)]
         raise WiringError(f"the plant {self.path!r} has no input {port!r:.60}{near(port, known, 'it has')}")
 
+    def _whole(self) -> Callable[[Array, Any], Array] | None:
+        """A force on all dofs of the plant, among those of all plants."""
+        dofs, size = self.seat.v, self.seat.mb.nv
+        if size == self.mb.nv:
+            return None
+
+        def spread(q: Array, value: Array) -> Array:
+            force = np.zeros(size)
+            force[dofs] = value
+            return force
+
+        return spread
+
     def _spread(self, frame: Any, kind: str, own: bool) -> Callable[[Array, Any], Array]:
-        mb, none = self.mb, np.zeros(3)
+        mb, frame, none = self.seat.mb, self.seat.frame(frame), np.zeros(3)
         axes = frame if own else mb.root
 
         def spread(q: Array, value: Array) -> Array:

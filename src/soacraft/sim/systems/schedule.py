@@ -19,6 +19,7 @@ from soacraft.sim.systems.noise import Stream
 from soacraft.sim.systems.order import in_order, upstream
 from soacraft.sim.systems.plant import Plant
 from soacraft.sim.systems.wiring import Contribution, Link, Part, Wiring
+from soacraft.spatial.checks import Array
 
 
 class Schedule:
@@ -28,7 +29,9 @@ class Schedule:
         self, parts: Mapping[str, Part], plants: Mapping[str, Plant], wiring: Wiring, tears: Sequence[str], seed: int
     ) -> None:
         self._parts, self._wiring, self._seed = parts, wiring, seed
-        self.plant = next(iter(plants.values()), None)
+        self.plants = [plants[path] for path in sorted(plants)]
+        self.vdots = {x.vdot for x in self.plants}
+        """Accelerations: those of all plants are solved for at once."""
         self.values: list[Any] = [0.0]
         self.slots: dict[str, int] = {"t": 0}
         self.calls: dict[str, Call] = {}
@@ -45,15 +48,15 @@ class Schedule:
         """What the outputs of components carry."""
         self.forces = [(x, self._linked(x.link)) for x in wiring.contributions]
         """Contributions, with the slot and the key of what gives each."""
-        if self.plant is not None:
-            self.needs[self._vdot] = {key for _, (_, key) in self.forces if key}
+        for key in self.vdots:
+            self.needs[key] = {x for _, (_, x) in self.forces if x}
         of_rates = self._read_equations()
         wanted = of_rates | {key for _, (_, key) in self.forces if key}
         self.order, self.knots = self._ordered(tears)
-        self._behind = self.downstream([self._vdot]) if self.plant is not None else set()
+        self._behind = self.downstream(self.vdots)
         self._derive()
         self.stage = self.select(wanted)
-        self.reads_vdot = self._vdot in upstream(of_rates, self.needs)
+        self.reads_vdot = not self.vdots.isdisjoint(upstream(of_rates, self.needs))
 
     # -- slots -------------------------------------------------------------------------------------------------
 
@@ -88,18 +91,16 @@ class Schedule:
                 self.discrete[f"{path}.{name}"] = self._slot(f"{path}.{name}", y.first(part.component.p))
 
     def _place_plant(self) -> None:
-        if self.plant is None:
-            return
-        path, mb = self.plant.path, self.plant.mb
-        for name, size in (("q", mb.nq), ("v", mb.nv), ("vdot", mb.nv)):
-            self._slot(f"{path}.{name}", np.zeros(size))
-            first = len(self.values)
-            self.values += [0.0] * size
-            self.slots |= {f"{path}.{name}[{i}]": first + i for i in range(size)}
-
-    @property
-    def _vdot(self) -> str:
-        return "" if self.plant is None else f"{self.plant.path}.vdot"
+        """Slots of arrays, one for each plant; behind them those of all elements in a row, as in the model that is
+        moved."""
+        for name in ("q", "v", "vdot") if self.plants else ():
+            sizes = [x.mb.nq if name == "q" else x.mb.nv for x in self.plants]
+            for plant, size in zip(self.plants, sizes, strict=True):
+                self._slot(f"{plant.path}.{name}", np.zeros(size))
+            for plant, size in zip(self.plants, sizes, strict=True):
+                first = len(self.values)
+                self.values += [0.0] * size
+                self.slots |= {f"{plant.path}.{name}[{i}]": first + i for i in range(size)}
 
     def _place_part(self, part: Part) -> None:
         path, component = part.path, part.component
@@ -144,10 +145,10 @@ class Schedule:
     def _linked(self, link: Link) -> tuple[int, str]:
         """The slot of what fills an input, and its key. Elements and other units are calls of their own."""
         key, slot = link.source, self.slots[link.source]
-        free = self.plant is not None and key in (self.plant.q, self.plant.v)
+        free = any(key in (x.q, x.v) for x in self.plants)
         if link.element is not None:
             element = f"{key}[{link.element}]"
-            if free or key == self._vdot:
+            if free or key in self.vdots:
                 slot, key = self.slots[element], key
             else:
                 i = link.element
@@ -156,7 +157,7 @@ class Schedule:
                     self.calls[element] = made(lambda a: a.item(i), ((key, self.slots[key]),), slot, element)
                     self.needs[element] = {key}
                 key = element
-        elif not free and key not in self.calls and key != self._vdot:
+        elif not free and key not in self.calls and key not in self.vdots:
             self._measured(key)
         if link.factor != 1.0:
             factor, scaled = (
@@ -172,17 +173,23 @@ class Schedule:
         return slot, "" if free else key
 
     def _measured(self, key: str) -> None:
-        """A call for what a node of the plant has; the state is made once for all of them."""
-        if self.plant is None or not key.startswith(f"{self.plant.path}."):
+        """A call for what a node of a plant has; the state is made once for all of them."""
+        plant = next((x for x in self.plants if key.startswith(f"{x.path}.")), None)
+        if plant is None:
             return
-        plant, state = self.plant, f"{self.plant.path}:state"
-        q, v = self.slots[plant.q], self.slots[plant.v]
-        if state not in self.calls:
-            self.calls[state] = made(plant.mb.state, (("q", q), ("v", v)), self._slot(state), state)
-            self.needs[state] = set()
+        if ":state" not in self.calls:
+            mb, several = self.plants[0].seat.mb, len(self.plants) > 1
+
+            def state(*parts: Array) -> Any:
+                given = (np.concatenate(parts[::2]), np.concatenate(parts[1::2])) if several else parts
+                return mb.state(*given)
+
+            reads = tuple((name, self.slots[name]) for x in self.plants for name in (x.q, x.v))
+            self.calls[":state"] = made(state, reads, self._slot(":state"), ":state")
+            self.needs[":state"] = set()
         port, at = key[len(plant.path) + 1 : -1].split("[", 1)
-        self.calls[key] = made(plant.measure(port, at), (("state", self.slots[state]),), self.slots[key], key)
-        self.needs[key] = {state}
+        self.calls[key] = made(plant.measure(port, at), (("state", self.slots[":state"]),), self.slots[key], key)
+        self.needs[key] = {":state"}
 
     # -- order -------------------------------------------------------------------------------------------------
 
@@ -204,9 +211,9 @@ class Schedule:
                 raise self._loop(cycle)
             return order, []
         tied = upstream(tears, self.needs) & self.downstream(tears)
-        if self._vdot in tied:
+        if found := sorted(self.vdots & tied):
             raise WiringError(
-                f"solve_loop: {self._vdot!r} is in the loop of {tears[0]!r}, and accelerations are solved for by the "
+                f"solve_loop: {found[0]!r} is in the loop of {tears[0]!r}, and accelerations are solved for by the "
                 "plant alone; give an output of the loop a state."
             )
         clocks = {self.clock_of(x) for x in tied}
@@ -319,7 +326,7 @@ class Schedule:
         behind: list[Call | Knot] = []
         tied = {call.key: knot for knot in self.knots for call in knot.calls}
         for key in self.order:
-            if key not in needed or key == self._vdot:
+            if key not in needed or key in self.vdots:
                 continue
             calls: list[Call | Knot] = behind if key in self._behind else before
             one = tied.get(key, self.calls[key])
@@ -335,7 +342,7 @@ class Schedule:
             if x.path in due:
                 wanted |= x.outputs | self._updates_need.get(x.path, set())
         before, behind = self.select(wanted, due)
-        return before, behind, bool(behind) or self._vdot in wanted
+        return before, behind, bool(behind) or not self.vdots.isdisjoint(wanted)
 
     @property
     def contributions(self) -> list[Contribution]:

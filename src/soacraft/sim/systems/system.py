@@ -11,7 +11,7 @@ import numpy as np
 
 from soacraft.arguments import whole_number
 from soacraft.attributes import Strict
-from soacraft.errors import AlgebraicLoopError, SoacraftError, WiringError, near
+from soacraft.errors import AlgebraicLoopError, SoacraftError, StaleError, WiringError, near
 from soacraft.markup import Text
 from soacraft.model.tree.multibody import Multibody
 from soacraft.sim.clock import nanoseconds
@@ -22,6 +22,7 @@ from soacraft.sim.systems import describing
 from soacraft.sim.systems.assembly import Assembly
 from soacraft.sim.systems.clocks import read_clock
 from soacraft.sim.systems.flow import Flow
+from soacraft.sim.systems.joined import Joined, joined_solver
 from soacraft.sim.systems.plant import Mount, Plant
 from soacraft.sim.systems.schedule import Schedule
 from soacraft.sim.systems.settings import ParamsOf, StatesOf
@@ -98,6 +99,7 @@ class System(Strict):
         self._groups: dict[str, str] = {}
         self._tears: list[str] = []
         self._made: tuple[Wiring, Schedule, Flow] | None = None
+        self._joined: Joined | None = None
         self._propagator: Propagator | None = None
         self._params, self._states = ParamsOf(self), StatesOf(self)
         self._starts: dict[str, Any] = {}
@@ -198,19 +200,22 @@ class System(Strict):
         self._compiled()
 
     def _compiled(self) -> tuple[Wiring, Schedule, Flow]:
-        if self._made is not None:
+        joined = self._joined
+        if self._made is not None and (self._propagator is not None or joined is None or not joined.changed):
             return self._made
+        try:
+            self._joined = Joined(self._name, self._plants)
+            joined_solver(self._plants)
+        except WiringError as wrong:
+            raise faults_error(self._name, [str(wrong)]) from wrong
         wiring = Wiring(self._parts, self._plants, self._wires, self._exports)
         faults = list(wiring.faults)
-        if len(self._plants) > 1:
-            a, b = sorted(self._plants)[:2]
-            faults.append(f"{a!r} and {b!r} are two plants, and a system takes one: join their models into one.")
         kind: type[WiringError] = WiringError
         cycle: tuple[str, ...] = ()
         try:
             flow = Flow(Schedule(self._parts, self._plants, wiring, self._tears, self._seed))
             if not faults:
-                mb = self._mb
+                mb = self._joined.mb
                 faults += flow.trial(np.array(mb.q), np.array(mb.v))
         except AlgebraicLoopError as wrong:
             kind, cycle = (AlgebraicLoopError if not faults else WiringError), wrong.cycle
@@ -251,10 +256,6 @@ class System(Strict):
         """States of components by name, read and set: `s.states["motor.current"] = 0.1`."""
         return self._states
 
-    @property
-    def _mb(self) -> Multibody:
-        return next((x.mb for x in self._plants.values()), None) or Multibody(self._name)
-
     def run(
         self,
         t: float,
@@ -273,15 +274,24 @@ class System(Strict):
         """
         _, schedule, flow = self._compiled()
         flow.record(describing.columns(self._parts, self._compiled()[0], schedule, signals))
+        joined = self._joined
+        assert joined is not None
+        if joined.is_copy and joined.changed:
+            raise StaleError(
+                f"the model of the plant {joined.changed!r} was changed after the run began: make another system."
+            )
+        joined.take()
         if self._propagator is None:
-            plant = next(iter(self._plants.values()), None)
-            solver = "auto" if plant is None else plant.solver
-            made = Propagator(self._mb, solver, t=self._start / 1e9, **self._how)  # type: ignore[arg-type]
-            made.add(*(() if plant is None else plant.forces))
+            solver = joined_solver(self._plants)
+            made = Propagator(joined.mb, solver, t=self._start / 1e9, **self._how)  # type: ignore[arg-type]
+            made.add(*joined.loads)
             flow.ticks.origin = self._start
             made.carry(flow)
             self._propagator = made
-        return self._propagator.advance_to(t, log, progress, until, pace, overrun)
+        try:
+            return self._propagator.advance_to(t, log, progress, until, pace, overrun)
+        finally:
+            joined.give()
 
     # -- looking -----------------------------------------------------------------------------------------------
 
@@ -310,6 +320,6 @@ class System(Strict):
         return describing.explain(port, self._parts, wiring, schedule)
 
     def __repr__(self) -> str:
-        plants = f", {len(self._plants)} plant" if self._plants else ""
+        plants = f", {len(self._plants)} plant{'s' if len(self._plants) > 1 else ''}" if self._plants else ""
         joined = f"{len(self._parts)} components{plants}, {len(self._wires)} connections"
         return f"System {self._name!r} at t = {self.t:.9g} s: {joined}"

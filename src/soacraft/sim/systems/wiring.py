@@ -57,6 +57,8 @@ class Contribution(NamedTuple):
     name: str
     link: Link
     push: Push
+    plant: str
+    """The path of the plant."""
 
 
 class Wiring:
@@ -235,7 +237,7 @@ class Wiring:
             link = Link(name, element, _factor(source, signal, target, push.signal, convert))
             taken = {x.name for x in self.contributions}
             self.contributions.append(
-                Contribution(source if source not in taken else f"{source} on {target}", link, push)
+                Contribution(source if source not in taken else f"{source} on {target}", link, push, path)
             )
             return
         if at is not None:
