@@ -171,6 +171,10 @@ class Propagator(Strict):
         self._acting.carry(carried)
         self._runner.carry(carried)
 
+    def look_in(self, look: Callable[[], str] | None) -> None:
+        """Have a function called between steps, as `Runner.look` says. `sc.sim.System` does this where it is served."""
+        self._runner.look = look
+
     def report(self) -> Text:
         """What acts, what does not, which solver and integrator, and why; whether steps are compiled. Those are taken
         many in one call, up to the next callback; a step that compiled code is not sure of is taken in Python."""

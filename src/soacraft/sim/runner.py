@@ -36,6 +36,8 @@ from soacraft.spatial.checks import Array
 
 #: Crossings of what is carried along at one instant, before they are called endless.
 _JUMPS = 100
+#: What `Runner.look` gives where it has changed a value that rates depend on.
+CHANGED = "changed"
 
 
 class Runner:
@@ -61,6 +63,9 @@ class Runner:
         self._pace: Pace | None = None
         self.last: Run | None = None
         """The last run, complete or not."""
+        self.look: Callable[[], str] | None = None
+        """Called between steps. What it gives: "" to go on, `CHANGED` where values of what is carried along are others
+        now, anything else to end the run, as what stopped it."""
 
     @property
     def t(self) -> float:
@@ -133,6 +138,9 @@ class Runner:
                 stopped = self._advance(goal, x, w, recorder, bar)
                 recorder.flush()
                 self._stability.look(problem)
+                if problem.carried is not None and self._x is not None:  # its values are those of the last row
+                    problem.displaced()
+                    problem.rates(self.t, self._x)
             except SoacraftError as cause:
                 raise self._failed(cause, recorder) from cause
             except BaseException:
@@ -152,6 +160,12 @@ class Runner:
     def _advance(self, goal: int, x: Array, w: Array, recorder: Recorder, bar: Bar) -> str:
         x, w = self._call_back(x, w, recorder)
         while self.now.ns < goal:
+            if self.look is not None and (told := self.look()):
+                if told != CHANGED:
+                    return told
+                self._acting.problem.displaced()
+                w = self._acting.problem.rates(self.t, x)
+                self._stride.forget()
             block = self._many(goal, x, w)
             if block is not None:
                 self.now, self._x = Instant(int(block.ns[-1])), block.x[-1]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import nullcontext
 from os import PathLike
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from soacraft.sim.clock import nanoseconds
 from soacraft.sim.components.component import Component
 from soacraft.sim.propagator import Propagator
 from soacraft.sim.runs.run import Run
+from soacraft.sim.serving.desk import Desk
 from soacraft.sim.systems import describing
 from soacraft.sim.systems.assembly import Assembly
 from soacraft.sim.systems.clocks import read_clock
@@ -27,6 +29,9 @@ from soacraft.sim.systems.plant import Mount, Plant
 from soacraft.sim.systems.schedule import Schedule
 from soacraft.sim.systems.settings import ParamsOf, StatesOf
 from soacraft.sim.systems.wiring import Part, Wire, Wiring, faults_error
+
+if TYPE_CHECKING:
+    from soacraft.sim.serving.lines import Limits, Lines
 
 _NAME = re.compile(r"[A-Za-z_][\w-]*(?:/[A-Za-z_][\w-]*)*")
 #: Integrators that carry states of components along with those of a model.
@@ -103,6 +108,7 @@ class System(Strict):
         self._propagator: Propagator | None = None
         self._params, self._states = ParamsOf(self), StatesOf(self)
         self._starts: dict[str, Any] = {}
+        self._desk: Desk | None = None
 
     # -- building ----------------------------------------------------------------------------------------------
 
@@ -272,6 +278,19 @@ class System(Strict):
         and `overrun` as in `Propagator.advance_to`. One run, and the same in two halves, give the same bits with fixed
         steps.
         """
+        with nullcontext() if self._desk is None else self._desk.running():
+            return self._advance(t, log, until, signals, progress, pace, overrun)
+
+    def _advance(
+        self,
+        t: float,
+        log: str | PathLike[str] | None,
+        until: str | None,
+        signals: str | Sequence[str],
+        progress: bool,
+        pace: float | None,
+        overrun: str,
+    ) -> Run:
         _, schedule, flow = self._compiled()
         flow.record(describing.columns(self._parts, self._compiled()[0], schedule, signals))
         joined = self._joined
@@ -288,10 +307,34 @@ class System(Strict):
             flow.ticks.origin = self._start
             made.carry(flow)
             self._propagator = made
+        self._propagator.look_in(None if self._desk is None else self._desk.look)
         try:
             return self._propagator.advance_to(t, log, progress, until, pace, overrun)
         finally:
             joined.give()
+
+    def serve(self, port: int = 0, folder: str | PathLike[str] | None = None, limits: Limits | None = None) -> Lines:
+        """Serve the system to programs of this machine: JSON lines over TCP, until `close()`.
+
+        A client sends the token first, `{"id": 1, "verb": "hello", "token": ...}`, then asks: list, get, set,
+        subscribe, unsubscribe, status, pause, step, run, checkpoint. Runs of this program are followed and paused, too.
+        Checkpoints are written into `folder` alone.
+
+        >>> import soacraft as sc
+        >>> s = sc.sim.System("a", integrator="rk4", step=0.1)
+        >>> _ = s.add("wave", sc.sim.Sine(frequency=1.0))
+        >>> with s.serve() as served:
+        ...     served.address[0], len(served.token) > 20
+        ('127.0.0.1', True)
+        """
+        from soacraft.sim.serving.lines import Lines
+
+        return Lines(self, port, folder, limits)
+
+    def desk(self) -> Desk:
+        """Where requests of servers are done; one for a system."""
+        self._desk = self._desk or Desk(self)
+        return self._desk
 
     # -- looking -----------------------------------------------------------------------------------------------
 

@@ -6,8 +6,8 @@ WebSocket, `{"id": 1, "verb": "move", ...}`. Its answer is `{"id": 1, "answer": 
 What Python sends unasked is `{"id": null, "event": ..., "data": ...}`, or a binary frame of id 0.
 """
 
+from soacraft.messages import Handler, Request
 from soacraft.view.server.limits import Limits
-from soacraft.view.server.messages import Handler, Request
 from soacraft.view.server.serving import Serving, serve
 
 __all__ = ["Handler", "Limits", "Request", "Serving", "serve"]

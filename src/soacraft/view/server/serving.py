@@ -14,10 +14,10 @@ from types import TracebackType
 from typing import Any, Self
 
 from soacraft.errors import SoacraftError, ViewError
+from soacraft.messages import Handler, Refusal, answer, event, fault, id_of, read
 from soacraft.view.drawing.extras import extra
 from soacraft.view.server.gate import Gate
 from soacraft.view.server.limits import Limits
-from soacraft.view.server.messages import Handler, Refusal, answer, event, fault, id_of, read
 from soacraft.view.server.work import Work
 
 #: The text of a page, given the nonce that its scripts and styles carry: `<script nonce="...">`.

@@ -8,8 +8,8 @@ from contextlib import suppress
 from threading import Thread
 from typing import Any
 
+from soacraft.messages import Refusal
 from soacraft.view.server.limits import Limits
-from soacraft.view.server.messages import Refusal
 
 
 class Work:

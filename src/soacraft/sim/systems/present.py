@@ -1,0 +1,118 @@
+"""`Present`: what a system has, and the values of it as they are now, by name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from soacraft.errors import WiringError, near
+
+if TYPE_CHECKING:
+    from soacraft.sim.systems.system import System
+
+
+class Port(NamedTuple):
+    """What a name of a system is: kind, unit (None: any), shape, and what fills it, of an input."""
+
+    kind: str
+    unit: str | None
+    shape: tuple[int, ...]
+    filled_by: str = ""
+
+
+class Present:
+    """The names of a system: "t", "motor.torque" (outputs, inputs, states), "motor.R" (parameters), "arm.q" and "arm.v"
+    of plants; and their values.
+
+    >>> import soacraft as sc
+    >>> s = sc.sim.System("a", integrator="rk4", step=0.1)
+    >>> _ = s.add("wave", sc.sim.Sine(frequency=1.0))
+    >>> run = s.run(0.5)
+    >>> present = Present(s)
+    >>> sorted(present.names)[:3], present.value("t"), present.value("wave.frequency")
+    (['t', 'wave.amplitude', 'wave.frequency'], 0.5, 1.0)
+    """
+
+    def __init__(self, system: System) -> None:
+        self._system = system
+        self._wiring, self._schedule, self._flow = system._compiled()
+        self.names: dict[str, Port] = {"t": Port("time", "s", ())}
+        for path in sorted(system._plants):
+            mb = system._plants[path].mb
+            self.names[f"{path}.q"] = Port("coordinates", None, (mb.nq,))
+            self.names[f"{path}.v"] = Port("velocities", None, (mb.nv,))
+        for path in sorted(system._parts):
+            part = system._parts[path]
+            face = part.component.interface
+            for name in type(part.component.p).__struct_fields__:
+                self.names[f"{path}.{name}"] = Port("parameter", None, ())
+            states = [*face.continuous, *face.discrete]
+            kinds: dict[str, Collection[str]] = {"input": face.inputs, "output": face.outputs, "state": states}
+            for kind, named in kinds.items():
+                for name in named:  # a quantity hides a parameter of the same name
+                    signal, key = part.signal(name), f"{path}.{name}"
+                    link = self._wiring.links.get(key) if kind == "input" else None
+                    element = "" if link is None or link.element is None else f"[{link.element}]"
+                    self.names[key] = Port(
+                        kind, signal.unit, signal.shape, "" if link is None else f"{link.source}{element}"
+                    )
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the system is still as it was when this was made."""
+        return self._system._made is not None and self._system._made[2] is self._flow
+
+    def matching(self, pattern: str) -> list[str]:
+        """The names that a pattern matches; refused where there are none."""
+        if "*" not in pattern:
+            if pattern not in self.names:
+                raise WiringError(f"the system {self._system.name!r} has nothing named {pattern!r:.60}"
+                                  f"{near(pattern, self.names)}")  # fmt: skip
+            return [pattern]
+        made = re.compile(re.escape(pattern).replace(r"\*\*", ".*").replace(r"\*", r"[^/.]*"))
+        found = [key for key in self.names if made.fullmatch(key)]
+        if not found:
+            plain = pattern.replace("*", "")
+            raise WiringError(f"the pattern {pattern!r:.60} matches nothing{near(plain, self.names)}")
+        return found
+
+    def value(self, key: str, running: bool = False) -> Any:
+        """The value of a name, numbers and lists; None where it was not evaluated yet. `running` where it is asked for
+        between the steps of a run."""
+        system, port = self._system, self.names[key]
+        path, _, name = key.rpartition(".")
+        if port.kind == "time":
+            return system.t
+        if port.kind == "parameter":
+            return system.params[key]
+        if port.kind in ("coordinates", "velocities") and not running:
+            mb = system._plants[path].mb
+            return _plain(mb.q if name == "q" else mb.v)
+        if port.kind == "state" and not running:
+            return _plain(self._flow.state(key))
+        if port.kind == "input":
+            return self._filled(key, running)
+        return self._held(key) if running or system._propagator is not None else None
+
+    def _held(self, key: str) -> Any:
+        slot = self._schedule.slots.get(key)
+        return None if slot is None else _plain(self._flow.values[slot])
+
+    def _filled(self, key: str, running: bool) -> Any:
+        link = self._wiring.links.get(key)
+        if link is None:
+            path, _, name = key.rpartition(".")
+            return _plain(self._system._parts[path].component.interface.inputs[name].default)
+        source = link.source
+        value = self.value(source, running) if source in self.names else self._held(source)
+        if value is None or (link.element is None and link.factor == 1.0):
+            return value
+        value = value if link.element is None else value[link.element]
+        return value if link.factor == 1.0 else _plain(np.asarray(value) * link.factor)
+
+
+def _plain(value: Any) -> Any:
+    return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
