@@ -47,6 +47,9 @@ from soacraft.sim.library.memory import DiscreteFilter, Integrator, LowPass, Sam
 from soacraft.sim.library.pure import clip, pick
 from soacraft.sim.library.sensors import Sensor
 from soacraft.sim.library.sources import Constant, Ramp, Sine, Step
+from soacraft.sim.links.layout import Layout
+from soacraft.sim.links.shared import SharedMemory
+from soacraft.sim.links.udp import Udp
 from soacraft.sim.propagator import Propagator
 from soacraft.sim.runs.clocked import Paced
 from soacraft.sim.runs.contacts import ContactHistory
@@ -84,6 +87,7 @@ __all__ = [
     "Integrator",
     "Join",
     "JointLimit",
+    "Layout",
     "LowPass",
     "Motor",
     "Mount",
@@ -99,12 +103,14 @@ __all__ = [
     "Saturation",
     "Sensitivity",
     "Sensor",
+    "SharedMemory",
     "Signals",
     "Sine",
     "Step",
     "Sum",
     "System",
     "Thruster",
+    "Udp",
     "Unit",
     "UnitDelay",
     "check_component",

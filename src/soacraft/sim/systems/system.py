@@ -17,6 +17,7 @@ from soacraft.markup import Text
 from soacraft.model.tree.multibody import Multibody
 from soacraft.sim.clock import nanoseconds
 from soacraft.sim.components.component import Component
+from soacraft.sim.links.ports import running
 from soacraft.sim.propagator import Propagator
 from soacraft.sim.runs.run import Run
 from soacraft.sim.serving.desk import Desk
@@ -309,7 +310,8 @@ class System(Strict):
             self._propagator = made
         self._propagator.look_in(None if self._desk is None else self._desk.look)
         try:
-            return self._propagator.advance_to(t, log, progress, until, pace, overrun)
+            with running({path: x.component for path, x in self._parts.items()}):
+                return self._propagator.advance_to(t, log, progress, until, pace, overrun)
         finally:
             joined.give()
 
