@@ -48,6 +48,7 @@ from soacraft.sim.library.pure import clip, pick
 from soacraft.sim.library.sensors import Sensor
 from soacraft.sim.library.sources import Constant, Ramp, Sine, Step
 from soacraft.sim.links.layout import Layout
+from soacraft.sim.links.native import Native
 from soacraft.sim.links.shared import SharedMemory
 from soacraft.sim.links.udp import Udp
 from soacraft.sim.propagator import Propagator
@@ -91,6 +92,7 @@ __all__ = [
     "LowPass",
     "Motor",
     "Mount",
+    "Native",
     "Paced",
     "Params",
     "Plant",
