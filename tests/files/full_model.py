@@ -28,7 +28,7 @@ def full_model() -> Multibody:
     """Every kind of hinge, and everything else."""
     rng = np.random.default_rng(7)
     mb = Multibody("fülle", gravity=(-0.0, SUBNORMAL, -9.81))
-    mb.root.add_node("dock", random_pose(rng))
+    mb.root.add_node("dock", random_pose(rng), role="sensor")
     mb.root.add_geometry(Geometry("floor", "plane", (), role="collision", attributes={"friction": (1.0, 0.005)}))
     mb.add_material(Material("steel", (0.5, 0.5, 0.5, 1.0), "steel.png", {"shininess": 0.25}))
     mb.add_material(Material("plain"))
@@ -38,7 +38,7 @@ def full_model() -> Multibody:
         body = mb.add_body(
             f"body{k}", parent, hinge, random_inertia(rng), random_pose(rng), random_pose(rng), hinge_name=named
         )
-        body.add_node("b", random_pose(rng))
+        body.add_node("b", random_pose(rng), role="actuator")
         body.add_node("a", sc.Pose(translation=(-0.0, 0.0, SUBNORMAL)))
         dress(body, k, rng)
     tie(mb)

@@ -121,7 +121,7 @@ def test_nothing_is_forgotten():
         "name", "parent", "hinge", "hinge_name", "inertia", "inboard", "outboard", "nodes", "children", "geometries",
         "armature", "passive", "gravity_compensation", "limits", "modal", "modal_node",
     }  # fmt: skip
-    assert properties(sc.Node) - derived == {"name", "pose", "modal_node"}
+    assert properties(sc.Node) - derived == {"name", "pose", "modal_node", "role"}
 
 
 def properties(kind):

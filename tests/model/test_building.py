@@ -70,6 +70,22 @@ def test_root_nodes():
     np.testing.assert_array_equal(mb.pose("inertial/dock").translation, [1, 2, 3])
 
 
+def test_nodes_have_roles_that_copies_and_parts_keep():
+    mb = arm()
+    tool, dock = mb["upper/tool"], mb.root.add_node("dock", role="sensor")
+    assert tool.role == ""
+    tool.role = "actuator"
+    big = Multibody("big")
+    big.add_model(mb, prefix="left_")
+    assert [x["upper/tool"].role for x in (mb.copy(), mb.extract("upper"))] == ["actuator"] * 2
+    assert big["left_upper/tool"].role == "actuator"
+    assert big["inertial/left_dock"].role == mb.copy()["inertial/dock"].role == dock.role == "sensor"
+    with pytest.raises(ModelError, match=r"the role of node 'upper/tool' must be a string such as 'sensor', got 3"):
+        tool.role = 3
+    with pytest.raises(ModelError, match=r"the role of node 'upper/a' must be a string"):
+        mb["upper"].add_node("a", role=None)
+
+
 def test_it_prints_what_it_is():
     mb = arm()
     assert repr(mb) == "Multibody 'arm': 2 bodies, 3 dofs"

@@ -238,9 +238,9 @@ class Reader:
             pose = self._pose(node.pose, f"{place}.nodes[{i}].pose")
             with self.at(f"{place}.nodes[{i}]"):
                 if node.on is None:
-                    carrier.add_node(node.name, pose)
+                    carrier.add_node(node.name, pose, role=node.role)
                 else:
-                    carrier.add_node(node.name, on=node.on).pose = pose
+                    carrier.add_node(node.name, on=node.on, role=node.role).pose = pose
         taken = {shape.name for shape in x.geometries}
         free = (name for k in count() if (name := f"geometry{k}") not in taken)
         for i, shape in enumerate(x.geometries):

@@ -88,7 +88,7 @@ def _body(mb: Multibody, body: Body, what: str) -> Iterator[Fact]:
 def _carried(carrier: Carrier, what: str, home: Path | None) -> Iterator[Fact]:
     yield f"{what}: children", [child.name for child in carrier.children]
     data = getattr(carrier, "modal", None)
-    yield f"{what}: nodes", [(node.name, node.pose, node_name(node.modal_node, data)) for node in carrier.nodes]
+    yield f"{what}: nodes", [(x.name, x.pose, node_name(x.modal_node, data), x.role) for x in carrier.nodes]
     yield f"{what}: geometries", [replace(x, mesh=whole_name(x.mesh, home)) for x in carrier.geometries]
 
 

@@ -157,7 +157,7 @@ def _pose(pose: Pose, what: str) -> schema.Pose | None:
 def _nodes(carrier: Carrier) -> tuple[schema.Node, ...]:
     data = _modal_of_carrier(carrier)
     return tuple(
-        schema.Node(x.name, _pose(x.pose, f"the pose of node {x.full_name!r}"), node_name(x.modal_node, data))
+        schema.Node(x.name, _pose(x.pose, f"the pose of node {x.full_name!r}"), node_name(x.modal_node, data), x.role)
         for x in carrier.nodes
     )
 

@@ -145,11 +145,13 @@ class Inertia(Object):
 
 
 class Node(Object):
-    """A frame fixed on a body; `on` is the node of its modal data that it moves with, `pose` that of no deformation."""
+    """A frame fixed on a body; `on` is the node of its modal data that it moves with, `pose` that of no deformation;
+    `role` says what it is for, such as "sensor" or "actuator"."""
 
     name: str
     pose: Pose | None = None
     on: str | None = None
+    role: str = ""
 
 
 class Geometry(Object):

@@ -59,7 +59,8 @@ from soacraft.sim.runs.run import Balance, Run, Sample
 from soacraft.sim.runs.signals import Signals
 from soacraft.sim.sensitivity import Sensitivity
 from soacraft.sim.systems.assembly import Assembly
-from soacraft.sim.systems.plant import Mount, Plant
+from soacraft.sim.systems.frames import UserFrame
+from soacraft.sim.systems.plant import Kinematics, Mount, Plant
 from soacraft.sim.systems.system import System
 
 __all__ = [
@@ -88,6 +89,7 @@ __all__ = [
     "Integrator",
     "Join",
     "JointLimit",
+    "Kinematics",
     "Layout",
     "LowPass",
     "Motor",
@@ -115,6 +117,7 @@ __all__ = [
     "Udp",
     "Unit",
     "UnitDelay",
+    "UserFrame",
     "check_component",
     "clip",
     "crossing",

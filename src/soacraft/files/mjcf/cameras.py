@@ -80,6 +80,6 @@ def add_cameras(build: Build) -> None:
         if given.strip() and name != given and element is not None:
             build.walk.tell(element, "converted", "name", f"{given!r} is called {name!r}", key="body/camera")
         try:
-            carrier.add_node(name, pose_of(model.cam_pos[number], model.cam_quat[number]))
+            carrier.add_node(name, pose_of(model.cam_pos[number], model.cam_quat[number]), role="sensor")
         except ModelError as problem:
             raise build.refused(element, problem) from None

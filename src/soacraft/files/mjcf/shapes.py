@@ -22,8 +22,9 @@ _KEPT = "friction condim contype conaffinity group margin gap solref solimp solm
 
 
 def add_sites(build: Build) -> None:
-    """A node for each site."""
+    """A node for each site; its role is that of a sensor or an actuator there."""
     compiled, model = build.compiled, build.compiled.model
+    roles = _roles(build)
     elements = compiled.elements(compiled.spec.sites)
     for site in range(int(model.nsite)):
         carrier = build.carriers[int(model.site_bodyid[site])]
@@ -32,10 +33,22 @@ def add_sites(build: Build) -> None:
         if given.strip() and name != given and element is not None:
             build.walk.tell(element, "converted", "name", f"{given!r} is called {name!r}", key="body/site")
         try:
-            node = carrier.add_node(name, pose_of(model.site_pos[site], model.site_quat[site]))
+            node = carrier.add_node(
+                name, pose_of(model.site_pos[site], model.site_quat[site]), role=roles.get(site, "")
+            )
         except ModelError as problem:
             raise build.refused(element, problem) from None
         build.sites[site] = node.full_name
+
+
+def _roles(build: Build) -> dict[int, str]:
+    """The sites at which actuators push, or else sensors measure."""
+    model, mujoco = build.compiled.model, build.compiled.mujoco
+    numbers = {build.compiled.name("SITE", i): i for i in range(int(model.nsite))}
+    told = [str(x.attributes.get("site", "")) for x in build.walk.records if x.kind == "sensor"]
+    measured = [numbers[name] for name in told if name in numbers]
+    pushed = np.asarray(model.actuator_trnid)[np.asarray(model.actuator_trntype) == int(mujoco.mjtTrn.mjTRN_SITE)]
+    return dict.fromkeys(measured, "sensor") | dict.fromkeys(pushed.reshape(-1, 2)[:, 0].tolist(), "actuator")
 
 
 def add_materials(build: Build) -> None:

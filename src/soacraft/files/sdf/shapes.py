@@ -56,7 +56,7 @@ def _camera(
     number = 1
     while f"{body.name}/{name}" in body.graph:
         name, number = f"{wanted}_{number}", number + 1
-    body.add_node(name, at)
+    body.add_node(name, at, role="sensor")
     source.say(sensor, "converted", f"is node {body.name + '/' + name!r}, and is kept in mb.records as 'sensor'")
 
 

@@ -24,6 +24,13 @@ def read_name(kind: str, name: Any) -> str:
     return name
 
 
+def read_role(role: Any, node: str) -> str:
+    """The role of a node: a string, empty for none."""
+    if not isinstance(role, str):
+        raise ModelError(f"the role of node {node!r} must be a string such as 'sensor', got {role!r:.60}.")
+    return role
+
+
 def read_pose(pose: Any, what: str) -> Pose:
     """A single pose; None stands for the identity."""
     if pose is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Protocol
 
@@ -43,6 +43,13 @@ def use(load: Load, mb: Multibody, user: object) -> None:
     """Let a load know where it acts, for `require_unused`."""
     with suppress(AttributeError):  # one with __slots__ is its author's to look after
         load._used = mb, user  # type: ignore[attr-defined]
+
+
+def bound(loads: Sequence[Load], mb: Multibody) -> Sequence[Load]:
+    """Loads that have looked up what they act on."""
+    for load in loads:
+        load.bind(mb)
+    return loads
 
 
 class Function:

@@ -9,6 +9,7 @@ from soacraft.errors import WiringError, near
 from soacraft.markup import Text
 from soacraft.sim.runs.signals import Columns
 from soacraft.sim.systems.calls import Call, Knot
+from soacraft.sim.systems.frames import UserFrame
 from soacraft.sim.systems.order import upstream
 from soacraft.sim.systems.plant import Plant
 from soacraft.sim.systems.schedule import Schedule
@@ -37,9 +38,11 @@ def columns(parts: Mapping[str, Part], wiring: Wiring, schedule: Schedule, patte
     return {key: known[key] for key in sorted(chosen)}
 
 
-def tree(parts: Mapping[str, Part], plants: Mapping[str, Plant], groups: Mapping[str, str]) -> Text:
+def tree(
+    parts: Mapping[str, Part], plants: Mapping[str, Plant], groups: Mapping[str, str], frames: Mapping[str, UserFrame]
+) -> Text:
     """The parts by name, level by level."""
-    told = {path: repr(x) for path, x in plants.items()}
+    told = {path: repr(x) for path, x in [*plants.items(), *frames.items()]}
     for path, part in parts.items():
         where = f" at {part.mount}" if part.mount is not None else ""
         told[path] = f"{part.component!r}{where}{f', {part.clock}' if part.clock is not None else ''}"
@@ -112,7 +115,7 @@ def _calls(calls: Sequence[Call | Knot]) -> list[str]:
 
 def mermaid(parts: Mapping[str, Part], plants: Mapping[str, Plant], wiring: Wiring) -> Text:
     """A flowchart in the language of Mermaid."""
-    names = {path: f"n{i}" for i, path in enumerate(sorted([*parts, *plants]))}
+    names = {path: f"n{i}" for i, path in enumerate(sorted([*parts, *plants, *wiring.user_frames]))}
     lines = ["flowchart LR"]
     lines += [f'  {names[path]}["{path}"]' for path in sorted(names)]
     for key, link in sorted(wiring.links.items()):

@@ -12,6 +12,7 @@ from soacraft.sim.systems.calls import getter
 from soacraft.sim.systems.schedule import Schedule
 from soacraft.sim.systems.ticks import Ticks
 from soacraft.sim.systems.values import Values, kind_of
+from soacraft.sim.systems.wiring import Link
 from soacraft.spatial.checks import Array
 
 
@@ -88,6 +89,15 @@ class Flow:
             present = self.present.copy()
             present[place.start : place.start + int(np.prod(place.shape))] = np.ravel(value)
             self.present = present
+
+    def signal(self, link: Link) -> Any:
+        """The value of a source now, after `place`; what no rate needs is evaluated here."""
+        s = self._s
+        slot, key = s._linked(link)
+        if key:
+            for part in s.select([key]):
+                self._values.walk(self._values.steps(part))
+        return self.values[slot]
 
     # -- evaluation --------------------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -11,23 +11,21 @@ from soacraft import dynamics as dyn
 from soacraft.attributes import Strict
 from soacraft.errors import ModelError, WiringError, near
 from soacraft.loops import Solver
+from soacraft.model.tree.frames.frame import Frame
 from soacraft.model.tree.multibody import Multibody
 from soacraft.model.tree.parts.closures import coordinate_names
 from soacraft.sim.components.declarations import Signal
 from soacraft.sim.forces.loads import Load
 from soacraft.sim.runs.labels import labels_of
+from soacraft.sim.systems.frames import OF_FRAME, of_frame
 from soacraft.sim.systems.joined import Seat
 from soacraft.spatial.checks import Array
 from soacraft.spatial.wrench import Wrench
 
+if TYPE_CHECKING:
+    from soacraft.sim.systems.system import System
+
 _UNITS = {"rad": ("rad", "rad/s", "rad/s^2", "N m"), "m": ("m", "m/s", "m/s^2", "N"), "": (None,) * 4}
-#: Of a node, in inertial axes: shape and unit.
-_OF_NODE: dict[str, tuple[tuple[int, ...], str | None]] = {
-    "position": ((3,), "m"),
-    "rotation": ((3, 3), ""),
-    "velocity": ((3,), "m/s"),
-    "angular_velocity": ((3,), "rad/s"),
-}
 _OF_DOF = {"position": "q", "velocity": "v", "acceleration": "vdot"}
 _ON_NODE: dict[str, tuple[tuple[int, ...], str | None]] = {
     "force": ((3,), "N"),
@@ -49,8 +47,8 @@ class Mount(NamedTuple):
             if of not in _OF_DOF:
                 raise WiringError(f"of={of!r:.40} is nothing that a dof has{near(of, _OF_DOF)}")
             return f"{self.plant.path}.{_OF_DOF[of]}[{self.name}]"
-        if of not in _OF_NODE:
-            raise WiringError(f"of={of!r:.40} is nothing that a node has{near(of, _OF_NODE)}")
+        if of not in OF_FRAME:
+            raise WiringError(f"of={of!r:.40} is nothing that a node has{near(of, OF_FRAME)}")
         return f"{self.plant.path}.{of}[{self.name}]"
 
     def target(self, to: str) -> str:
@@ -62,6 +60,24 @@ class Mount(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.kind} {self.name!r} of {self.plant.path!r}"
+
+
+class Kinematics(NamedTuple):
+    """Nodes at once, a row for each, in inertial axes."""
+
+    names: tuple[str, ...]
+    position: Array
+    """(n, 3)"""
+    rotation: Array
+    """(n, 3, 3)"""
+    linear_velocity: Array
+    """(n, 3)"""
+    angular_velocity: Array
+    """(n, 3)"""
+    linear_acceleration: Array
+    """(n, 3)"""
+    angular_acceleration: Array
+    """(n, 3)"""
 
 
 class Push(NamedTuple):
@@ -77,8 +93,9 @@ class Plant(Strict):
     """A model in a system. Solver as in `sc.sim.Propagator`; `forces` are force elements that act besides the
     components.
 
-    Outputs: `q`, `v`, `vdot`, also of one dof as `q[elbow]`; of a node `position[hand]`, `rotation[hand]`,
-    `velocity[hand]` and `angular_velocity[hand]`, in inertial axes. Inputs, which add up: `force` (nv) and
+    Outputs: `q`, `v`, `vdot`, also of one dof as `q[elbow]`; of a node, in inertial axes, `position[hand]`,
+    `rotation[hand]`, `velocity[hand]`, `angular_velocity[hand]`, `linear_acceleration[hand]` and
+    `angular_acceleration[hand]`; accelerations depend on all forces. Inputs, which add up: `force` (nv) and
     `force[elbow]`; of a node `node_force[hand]`, `node_moment[hand]` and `node_wrench[hand]` ([moment; force]).
 
     >>> import soacraft as sc
@@ -99,6 +116,7 @@ class Plant(Strict):
                 )
         self._mb, self._solver, self._forces, self._path = mb, solver, tuple(forces), ""
         self._seat: Seat | None = None
+        self._owner: System | None = None
 
     @property
     def mb(self) -> Multibody:
@@ -150,6 +168,38 @@ class Plant(Strict):
         """Its place in the model that is moved: that of all plants of the system."""
         return self._seat or Seat(self.mb, "", slice(0, self.mb.nq), slice(0, self.mb.nv))
 
+    def frame(self, name: Any) -> Frame:
+        """A frame of the model, there where it is moved; `sim` asks."""
+        return self.seat.frame(self._frame("frame", str(getattr(name, "full_name", name))))
+
+    def kinematics(self, kind: str | None = None) -> Kinematics:
+        """Pose, velocity and acceleration of all nodes whose role is `kind`, such as "sensor" or "actuator" (None: of
+        all nodes), as they are now, in inertial axes. O(bodies + nodes). Roles are given by
+        `body.add_node(name, pose, role="sensor")` or by the model's file.
+
+        >>> import soacraft as sc
+        >>> mb = sc.load("pendulum")
+        >>> mb["bob/tip"].role = "sensor"
+        >>> mb.set_state([0.0], [2.0])
+        >>> s = sc.sim.System("swing")
+        >>> seen = s.add("bob", sc.sim.Plant(mb)).kinematics("sensor")
+        >>> seen.names, seen.position.round(9) + 0.0, seen.linear_velocity.round(9) + 0.0
+        (('bob/tip',), array([[ 0.,  0., -1.]]), array([[2., 0., 0.]]))
+        """
+        nodes = [x for carrier in (self.mb.root, *self.mb.bodies) for x in carrier.nodes]
+        roles = sorted({x.role for x in nodes} - {""})
+        if kind is not None and kind not in roles:
+            raise WiringError(f"no node of {self.mb.name!r} has the role {kind!r:.60}{near(str(kind), roles)}")
+        chosen = sorted((x for x in nodes if kind is None or x.role == kind), key=lambda x: x.full_name)
+        assert self.path and self._owner is not None
+        state = self._owner.state_now()
+        mb, frames = self.seat.mb, [self.seat.frame(x) for x in chosen]
+        found = [
+            np.array([of_frame(mb, port, x)(state) for x in frames]).reshape(-1, *shape)
+            for port, (shape, _) in OF_FRAME.items()
+        ]
+        return Kinematics(tuple(x.full_name for x in chosen), *found)
+
     # -- what wiring asks ----------------------------------------------------------------------------------------
 
     def output(self, port: str, at: str | None) -> tuple[Signal, str, int | None]:
@@ -168,23 +218,16 @@ class Plant(Strict):
                     )
                 return Signal((), units[0], None, float), "q", int(places[at])
             return Signal((), units[1 if port == "v" else 2], None, float), port, number
-        if port in _OF_NODE:
+        if port in OF_FRAME:
             self._frame(port, at)
-            shape, unit = _OF_NODE[port]
+            shape, unit = OF_FRAME[port]
             return Signal(shape, unit, None if port == "rotation" else "inertial", float), port, None
-        known = ["q", "v", "vdot", *_OF_NODE]
+        known = ["q", "v", "vdot", *OF_FRAME]
         raise WiringError(f"the plant {self.path!r} has no output {port!r:.60}{near(port, known, 'it has')}")
 
     def measure(self, port: str, at: str) -> Callable[[Any], Array]:
-        """What a node has, as a function of a state."""
-        mb, frame = self.seat.mb, self.seat.frame(self._frame(port, at))
-        if port == "position":
-            return lambda state: np.asarray(mb.pose(frame, state=state).translation)
-        if port == "rotation":
-            return lambda state: np.asarray(mb.pose(frame, state=state).rotation)
-        if port == "velocity":
-            return lambda state: np.asarray(mb.velocity(frame, state=state).linear)
-        return lambda state: np.asarray(mb.velocity(frame, state=state).angular)
+        """What a node has, as a function of a state; accelerations take its vdot."""
+        return of_frame(self.seat.mb, port, self.seat.frame(self._frame(port, at)))
 
     def push(self, port: str, at: str | None, frame: str | None = None) -> Push:
         """What an input takes; that of a node in inertial axes or, where `frame` says so, in its own."""

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from soacraft.errors import AlgebraicLoopError, WiringError, near
+from soacraft.model.tree.multibody import Multibody
 from soacraft.sim.components.declarations import Continuous, Equation, as_value
 from soacraft.sim.systems.calls import Call, Jump, Knot, Place, Ticking, Watched, made
 from soacraft.sim.systems.clocks import Clock
@@ -173,23 +174,39 @@ class Schedule:
         return slot, "" if free else key
 
     def _measured(self, key: str) -> None:
-        """A call for what a node of a plant has; the state is made once for all of them."""
-        plant = next((x for x in self.plants if key.startswith(f"{x.path}.")), None)
-        if plant is None:
+        """A call for what a frame has; the state is made once for all of them."""
+        path, _, rest = key.partition(".")
+        plant = next((x for x in self.plants if x.path == path), None)
+        if plant is None and path not in self._wiring.user_frames:
             return
-        if ":state" not in self.calls:
-            mb, several = self.plants[0].seat.mb, len(self.plants) > 1
+        port, at = rest[:-1].split("[", 1)
+        state = self._state("acceleration" in port)
+        reads, needs = [("state", self.slots[state])], {state}
+        if plant is not None:
+            function: Any = plant.measure(port, at)
+        else:
+            function, ports = self._wiring.frames.measure(port, at, path)
+            links = [self._linked(self._wiring.moving[x]) for x in ports]
+            reads += [("t", 0), *((x, slot) for x, (slot, _) in zip(ports, links, strict=True))]
+            needs |= {x for _, x in links if x}
+        self.calls[key] = made(function, tuple(reads), self.slots[key], key)
+        self.needs[key] = needs
+
+    def _state(self, moving: bool) -> str:
+        """A call for the state of the model that is moved, with its accelerations where it is `moving`."""
+        key = ":motion" if moving else ":state"
+        if key not in self.calls:
+            names = ("q", "v", "vdot") if moving else ("q", "v")
+            count, several = len(names), len(self.plants) > 1
+            mb = self.plants[0].seat.mb if self.plants else Multibody("none")
 
             def state(*parts: Array) -> Any:
-                given = (np.concatenate(parts[::2]), np.concatenate(parts[1::2])) if several else parts
-                return mb.state(*given)
+                return mb.state(*(np.concatenate(parts[i::count]) for i in range(count)) if several else parts)
 
-            reads = tuple((name, self.slots[name]) for x in self.plants for name in (x.q, x.v))
-            self.calls[":state"] = made(state, reads, self._slot(":state"), ":state")
-            self.needs[":state"] = set()
-        port, at = key[len(plant.path) + 1 : -1].split("[", 1)
-        self.calls[key] = made(plant.measure(port, at), (("state", self.slots[":state"]),), self.slots[key], key)
-        self.needs[key] = {":state"}
+            reads = tuple((name, self.slots[name]) for x in self.plants for name in (f"{x.path}.{y}" for y in names))
+            self.calls[key] = made(state, reads, self._slot(key), key)
+            self.needs[key] = set(self.vdots) if moving else set()
+        return key
 
     # -- order -------------------------------------------------------------------------------------------------
 

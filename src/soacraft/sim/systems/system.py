@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -14,6 +14,7 @@ from soacraft.arguments import whole_number
 from soacraft.attributes import Strict
 from soacraft.errors import AlgebraicLoopError, SoacraftError, StaleError, WiringError, near
 from soacraft.markup import Text
+from soacraft.model.states.state import State
 from soacraft.model.tree.multibody import Multibody
 from soacraft.sim.clock import nanoseconds
 from soacraft.sim.components.component import Component
@@ -21,20 +22,24 @@ from soacraft.sim.links.ports import running
 from soacraft.sim.propagator import Propagator
 from soacraft.sim.runs.run import Run
 from soacraft.sim.serving.desk import Desk
-from soacraft.sim.systems import describing
+from soacraft.sim.systems import describing, now
 from soacraft.sim.systems.assembly import Assembly
 from soacraft.sim.systems.clocks import read_clock
 from soacraft.sim.systems.flow import Flow
+from soacraft.sim.systems.frames import UserFrame, read_frame
 from soacraft.sim.systems.joined import Joined, joined_solver
 from soacraft.sim.systems.plant import Mount, Plant
 from soacraft.sim.systems.schedule import Schedule
 from soacraft.sim.systems.settings import ParamsOf, StatesOf
 from soacraft.sim.systems.wiring import Part, Wire, Wiring, faults_error
+from soacraft.spatial.measured import Measured, RelativePose
+from soacraft.spatial.pose import Pose
 
 if TYPE_CHECKING:
     from soacraft.sim.serving.lines import Limits, Lines
 
 _NAME = re.compile(r"[A-Za-z_][\w-]*(?:/[A-Za-z_][\w-]*)*")
+_AT_ORIGIN = Pose()
 #: Integrators that carry states of components along with those of a model.
 _INTEGRATORS = ("rk4", "dop853", "radau", "gauss4", "gauss6", "cvode")
 
@@ -103,6 +108,7 @@ class System(Strict):
         self._wires: list[Wire] = []
         self._exports: dict[str, str] = {}
         self._groups: dict[str, str] = {}
+        self._frames: dict[str, UserFrame] = {}
         self._tears: list[str] = []
         self._made: tuple[Wiring, Schedule, Flow] | None = None
         self._joined: Joined | None = None
@@ -130,17 +136,14 @@ class System(Strict):
         `convert` allows other scales of units there. A plant is given back; of a component a handle with its ports.
         """
         self._refuse_begun(f"{name!r} cannot be added")
-        if not isinstance(name, str) or not _NAME.fullmatch(name):
-            raise WiringError(f"a name is letters, digits, '_' and '-', with '/' between levels; got {name!r:.60}.")
-        if name in self._parts or name in self._plants or name in self._groups:
-            raise WiringError(f"there is a component {name!r} already; give the new one another name.")
+        self._refuse_taken(name)
         if at is not None and not isinstance(at, Mount) and not isinstance(part, Assembly):
             raise WiringError(f"{name!r} is mounted at a dof or a node, as plant.dof('elbow'); got {at!r:.60}.")
         clock = read_clock(every, rate, offset, repr(name))
         if isinstance(part, Plant):
             if part._path:
                 raise WiringError(f"the plant is in a system already, as {part.path!r}; make another.")
-            part._path = name
+            part._path, part._owner = name, self
             self._plants[name], self._made = part, None
             return part
         if isinstance(part, Assembly):
@@ -164,6 +167,29 @@ class System(Strict):
         self._wires.append(Wire(source, target, bool(convert)))
         self._made = None
 
+    def add_frame(
+        self, name: str, parent: str = "inertial", pose: Pose | str | Callable[[float], Any] = _AT_ORIGIN
+    ) -> UserFrame:
+        """Add a frame that you move: on a frame of a plant ("arm:hand"), on another such frame, or on the inertial one.
+
+        `pose` is fixed; or a function of t that gives a `Pose`, (pose, velocity) or (pose, velocity, acceleration),
+        relative to the parent in its axes; or a port that gives the pose [x, y, z, w, px, py, pz], and behind it the
+        velocity (6) and the acceleration (6). "camera.position[arm:hand]" is then a signal: where the hand is, seen
+        from the camera in its axes; likewise rotation, velocity, angular_velocity, linear_acceleration and
+        angular_acceleration.
+
+        >>> import soacraft as sc
+        >>> s = sc.sim.System("swing")
+        >>> _ = s.add("bob", sc.sim.Plant(sc.load("pendulum")))
+        >>> belt = s.add_frame("belt", pose=lambda t: sc.Pose(translation=(1.0 + 0.2 * t, 0.0, 0.0)))
+        >>> belt.position("bob:bob/tip"), s.velocity("bob:bob/tip", relative_to="belt").linear.round(9) + 0.0
+        ('belt.position[bob:bob/tip]', array([-0.2,  0. ,  0. ]))
+        """
+        self._refuse_begun(f"the frame {name!r} cannot be added")
+        self._refuse_taken(name)
+        self._frames[name], self._made = read_frame(name, parent, pose), None
+        return self._frames[name]
+
     def export(self, name: str, port: str) -> None:
         """Let "assembly.port" stand for ports of its parts; `Assembly.export` calls this."""
         if name in self._exports:
@@ -173,7 +199,7 @@ class System(Strict):
     def under(self, prefix: str, text: str) -> str:
         """A port of a part under a prefix; ports of plants have no prefix."""
         path = str(text).partition(".")[0]
-        return text if path in self._plants else f"{prefix}/{text}"
+        return text if path in self._plants or path in self._frames else f"{prefix}/{text}"
 
     def replace(self, name: str, component: Component) -> None:
         """Put another component with the same ports in the place of one."""
@@ -195,6 +221,12 @@ class System(Strict):
             raise WiringError(f"there is no component {name!r:.60}{near(str(name), self._parts)}")
         return self._parts[name]
 
+    def _refuse_taken(self, name: str) -> None:
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
+            raise WiringError(f"a name is letters, digits, '_' and '-', with '/' between levels; got {name!r:.60}.")
+        if any(name in known for known in (self._parts, self._plants, self._groups, self._frames)):
+            raise WiringError(f"there is a component {name!r} already; give the new one another name.")
+
     def _refuse_begun(self, what: str) -> None:
         if self._propagator is not None:
             raise WiringError(f"{what}: the system {self._name!r} is at t = {self.t:.9g} s already. Make another one.")
@@ -215,7 +247,7 @@ class System(Strict):
             joined_solver(self._plants)
         except WiringError as wrong:
             raise faults_error(self._name, [str(wrong)]) from wrong
-        wiring = Wiring(self._parts, self._plants, self._wires, self._exports)
+        wiring = Wiring(self._parts, self._plants, self._wires, self._exports, self._frames)
         faults = list(wiring.faults)
         kind: type[WiringError] = WiringError
         cycle: tuple[str, ...] = ()
@@ -338,11 +370,33 @@ class System(Strict):
         self._desk = self._desk or Desk(self)
         return self._desk
 
+    # -- frames --------------------------------------------------------------------------------------------------
+
+    def state_now(self) -> State:
+        """The state of the model that is moved, with the accelerations that all forces give it now."""
+        return now.state_now(self)
+
+    def pose(self, of: str, relative_to: str = "inertial") -> RelativePose:
+        """The pose of a frame seen from another, now: "arm:hand/tool", a frame of `add_frame`, "inertial"."""
+        mb, state, (frame, to, _) = now.seen(self, of, relative_to)
+        return mb.pose(frame, to, state=state)
+
+    def velocity(self, of: str, relative_to: str = "inertial", expressed_in: str | None = None) -> Measured:
+        """[angular; linear] velocity of a frame seen from another, now, in the axes of a third (default: of
+        `relative_to`)."""
+        mb, state, frames = now.seen(self, of, relative_to, expressed_in, 13)
+        return mb.velocity(*frames, state=state)
+
+    def acceleration(self, of: str, relative_to: str = "inertial", expressed_in: str | None = None) -> Measured:
+        """[d omega/dt; d^2 p/dt^2] of a frame, differentiated in `relative_to`, now, in the axes of a third."""
+        mb, state, frames = now.seen(self, of, relative_to, expressed_in, 19)
+        return mb.acceleration(*frames, state=state)
+
     # -- looking -----------------------------------------------------------------------------------------------
 
     def tree(self) -> Text:
         """The parts by name, level by level."""
-        return describing.tree(self._parts, self._plants, self._groups)
+        return describing.tree(self._parts, self._plants, self._groups, self._frames)
 
     def signals(self) -> Text:
         """Every input and output: unit, shape, and what fills it."""

@@ -7,10 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from soacraft.errors import SoacraftError, WiringError, near
+from soacraft.model.tree.multibody import Multibody
 from soacraft.sim.components.component import Component
 from soacraft.sim.components.declarations import Signal
 from soacraft.sim.components.units import read_unit
 from soacraft.sim.systems.clocks import Clock
+from soacraft.sim.systems.frames import FrameTree, UserFrame
 from soacraft.sim.systems.plant import Mount, Plant, Push
 
 _REF = re.compile(r"^([^.\[\]]+)\.([A-Za-z_*][\w*]*)(?:\[(.+)\])?$")
@@ -73,8 +75,15 @@ class Wiring:
         plants: Mapping[str, Plant],
         wires: Sequence[Wire],
         exports: Mapping[str, str],
+        frames: Mapping[str, UserFrame] | None = None,
     ) -> None:
         self._parts, self._plants, self._exports = parts, plants, exports
+        self.user_frames = frames or {}
+        mb = next((x.seat.mb for x in plants.values()), None) or Multibody("none")
+        self.frames = FrameTree(mb, {path: x.frame for path, x in plants.items()}, self.user_frames)
+        """All frames of the system."""
+        self.moving: dict[str, Link] = {}
+        """What moves frames of the user, by its text."""
         self.links: dict[str, Link] = {}
         self.contributions: list[Contribution] = []
         self.sources: dict[str, Signal] = {}
@@ -84,6 +93,8 @@ class Wiring:
         self._inputs: dict[str, Signal] = {}
         for path in sorted(parts):
             self._read(parts[path])
+        for path in sorted(self.user_frames):
+            self._guarded(self._move, self.user_frames[path])
         for wire in sorted(wires, key=lambda x: (str(x.source), str(x.target))):
             self._guarded(self._connect, wire)
         for path in sorted(parts):
@@ -161,6 +172,14 @@ class Wiring:
             chosen = self._share(source, signal, target, len(targets) > 1 or "*" in wire.target)
             self._guarded(self._fill, target, chosen, wire.convert)
 
+    def _move(self, told: UserFrame) -> None:
+        """Look up what moves a frame of the user, and what it is on."""
+        if told.signal is not None:
+            signal, name, element = self._source(self._one(told.signal))
+            self.frames.known(told, signal)
+            self.moving[told.signal] = Link(name, element)
+        self.frames.frame(told.path)
+
     def _one(self, text: str) -> str:
         found = self._expand(text, outputs=True)
         if len(found) != 1:
@@ -183,8 +202,7 @@ class Wiring:
         if not isinstance(text, str) or not _REF.match(text):
             raise WiringError(f"a port is written 'component.port', got {text!r:.80}.")
         path, port, at = _split(text)
-        plant = self._plants.get(path)
-        if plant is not None and "*" not in text:
+        if (path in self._plants or path in self.user_frames) and "*" not in text:
             return [text]
         base, tail = f"{path}.{port}", f"[{at}]" if at is not None else ""
         mine = self.sources if outputs else self._inputs
@@ -203,7 +221,7 @@ class Wiring:
         return [y for x in found for y in (self._expand(x, outputs) if x in self._exports else [f"{x}{tail}"])]
 
     def _unknown(self, path: str, base: str, known: list[str], outputs: bool) -> WiringError:
-        what, paths = "output" if outputs else "input", {**self._parts, **self._plants}
+        what, paths = "output" if outputs else "input", {**self._parts, **self._plants, **self.user_frames}
         if path not in paths and not any(x.startswith(f"{path}.") for x in known):
             return WiringError(f"there is no component {path!r:.60}{near(path, paths)}")
         mine = [x for x in known if x.startswith(f"{path}.")]
@@ -219,6 +237,9 @@ class Wiring:
             name = key if number is None else f"{path}.{kind}"
             self.sources.setdefault(name, signal if number is None else self._plants[path].output(kind, None)[0])
             return signal, name, number
+        if path in self.user_frames:
+            self.sources.setdefault(key, self.frames.output(path, port, at))
+            return self.sources[key], key, None
         base = f"{path}.{port}"
         signal = self.sources[base]
         if at is None:
@@ -232,6 +253,8 @@ class Wiring:
             return
         path, port, at = _split(target)
         signal, name, element = self._source(source)
+        if path in self.user_frames:
+            raise WiringError(f"{target!r:.80} is no input: a frame is moved by what pose= of s.add_frame names.")
         if path in self._plants:
             push = self._plants[path].push(port, at, signal.frame)
             link = Link(name, element, _factor(source, signal, target, push.signal, convert))

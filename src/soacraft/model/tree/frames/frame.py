@@ -17,7 +17,7 @@ import numpy as np
 from soacraft.attributes import Strict
 from soacraft.errors import ModelError, StaleError
 from soacraft.model.hinges.base import Hinge
-from soacraft.model.tree.arguments import ROOT_NAME, read_inertia, read_name, read_pose
+from soacraft.model.tree.arguments import ROOT_NAME, read_inertia, read_name, read_pose, read_role
 from soacraft.model.tree.cures import CURES_OF_BODIES
 from soacraft.model.tree.parts.catalogue import Catalogue
 from soacraft.model.tree.parts.properties import Limits, Passive, no_limits, no_passive, read_armature
@@ -115,8 +115,9 @@ class Carrier(Frame):
         """The bodies that hang from this frame, in the order they were attached."""
         return tuple(self._children.values())
 
-    def add_node(self, name: str, pose: Pose | None = None, on: str | None = None) -> Node:
-        """Fix a node on this frame; `pose` is the node's pose in it (default: at its origin).
+    def add_node(self, name: str, pose: Pose | None = None, on: str | None = None, role: str = "") -> Node:
+        """Fix a node on this frame; `pose` is the node's pose in it (default: at its origin). `role` says what it is
+        for, such as "sensor" or "actuator"; `sc.sim.Plant.kinematics` asks for all nodes of one.
 
         On a flexible body `on` names a node of its modal data: the new one moves with that, at `pose` relative to it.
 
@@ -138,7 +139,7 @@ class Carrier(Frame):
                 raise ModelError(f"node {name!r} cannot be on {on!r}: {self.kind} {self.name!r} is rigid.")
             modal = data.node(on)
             at = modal.pose @ at
-        node = Node(self, name, at, modal)
+        node = Node(self, name, at, modal, read_role(role, f"{self.full_name}/{name}"))
         with self._graph._edits.lock:
             self._graph._tree.add_node(node)
             self._graph._edits.changed("structure")
@@ -456,11 +457,27 @@ class Node(Frame):
     }
 
     _modal: ModalNode | None = None
+    _role = ""
 
-    def __init__(self, carrier: Carrier, name: str, pose: Pose, modal: ModalNode | None = None) -> None:
+    def __init__(
+        self, carrier: Carrier, name: str, pose: Pose, modal: ModalNode | None = None, role: str = ""
+    ) -> None:
         self._graph, self._name, self._carrier, self._pose = carrier.graph, name, carrier, pose
         if modal is not None:
             self._modal = modal
+        if role:
+            self._role = role
+
+    @property
+    def role(self) -> str:
+        """What it is for, such as "sensor" or "actuator"; empty where nobody said. Can be set."""
+        return self._role
+
+    @role.setter
+    def role(self, value: str) -> None:
+        self.require_present()
+        self._role = read_role(value, self.full_name)
+        self._graph._edits.changed("records")
 
     @property
     def modal_node(self) -> ModalNode | None:

@@ -85,9 +85,9 @@ def copy_fixtures(one: Carrier, other: Carrier, names: Renaming = SAME) -> None:
     """The nodes and geometries of a frame, and what of its weight is compensated."""
     for node in one.nodes:
         if node.modal_node is None:
-            other.add_node(node.name, node.pose)
+            other.add_node(node.name, node.pose, role=node.role)
         else:
-            other._graph._tree.add_node(Node(other, node.name, node.pose, node.modal_node))
+            other._graph._tree.add_node(Node(other, node.name, node.pose, node.modal_node, node.role))
     if one._geometries:
         other._geometries = {name: renamed_geometry(x, names) for name, x in one._geometries.items()}
     if isinstance(one, Body) and isinstance(other, Body):

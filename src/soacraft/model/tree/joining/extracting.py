@@ -84,7 +84,7 @@ def _loosen(inside: _Inside, other: Multibody, at: Pose, names: Renaming) -> dic
     for node in inside.nodes:
         place = seen(node.pose)
         is_root = node.name.removeprefix(inside.prefix) == ROOT_NAME and place.is_close(Pose())
-        frames[node] = other.root if is_root else other.root.add_node(names.new(node.name), place)
+        frames[node] = other.root if is_root else other.root.add_node(names.new(node.name), place, role=node.role)
     for shape in inside.shapes:
         told = renamed_geometry(shape, names)
         other.root.add_geometry(replace(told, name=names.new(shape.name), pose=seen(shape.pose)))

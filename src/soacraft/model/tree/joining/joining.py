@@ -184,7 +184,7 @@ def _fix_root(other: Multibody, hang: Hang, names: Renaming, frames: dict[Frame,
     if hang.base is not None and hang.rides:
         carrier, at = frames[hang.base].carrier, hang.outboard.inv
     for node in other.root.nodes:
-        frames[node] = carrier.add_node(names.new(node.name), at @ node.pose)
+        frames[node] = carrier.add_node(names.new(node.name), at @ node.pose, role=node.role)
     for shape in other.root.geometries:
         carrier.add_geometry(_moved(renamed_geometry(shape, names), names.new(shape.name), at))
     frames[other.root] = carrier

@@ -1,0 +1,57 @@
+"""What a system is at the present instant: the state with its accelerations, and frames where they are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from soacraft.model.states.state import State
+from soacraft.model.tree.frames.frame import Frame
+from soacraft.model.tree.multibody import Multibody
+from soacraft.sim.choice import read_solver
+from soacraft.sim.closed import stabilized
+from soacraft.sim.forces.loads import bound
+from soacraft.sim.system import Mechanism
+from soacraft.sim.systems.joined import joined_solver
+
+if TYPE_CHECKING:
+    from soacraft.sim.systems.system import System
+
+
+def state_now(system: System) -> State:
+    """The state of the model that is moved, with the accelerations that all forces give it now."""
+    _, _, flow = system._compiled()
+    joined = system._joined
+    assert joined is not None
+    joined.take()
+    mb = joined.mb
+    if system._propagator is not None:
+        problem = system._propagator._acting.begin()
+    else:
+        closed = stabilized(read_solver(mb, joined_solver(system._plants))[0], "projection", None)
+        problem = Mechanism(mb, bound(joined.loads, mb), None, closed, flow)
+    x = problem.point(np.array(mb.q), np.array(mb.v))
+    problem.displaced()
+    problem.place(system.t, x)
+    q, v, _ = problem.parts(x)
+    return mb.state(q, v, problem.free_accelerations(system.t, q, v))
+
+
+def seen(
+    system: System, of: str, relative_to: str, expressed_in: str | None = None, need: int = 7
+) -> tuple[Multibody, State, tuple[Frame, Frame, Frame]]:
+    """The model, its state now, and a frame, one it is seen from, and one in whose axes, where they are now; `need` is
+    how many numbers a signal must give that moves one."""
+    wiring, _, flow = system._compiled()
+    tree = wiring.frames
+    frame, to = tree.frame(of), tree.frame(relative_to)
+    axes = to if expressed_in is None else tree.frame(expressed_in)
+    state = state_now(system)
+    chain = tree.chain(frame, to, axes)
+    for x in chain:
+        if x.told.signal is not None:
+            tree.require(x.told, need, "velocity" if need == 13 else "acceleration")
+    tree.place(chain, system.t, [flow.signal(wiring.moving[x]) for x in tree.signals])
+    assert system._joined is not None
+    return system._joined.mb, state, (frame, to, axes)
