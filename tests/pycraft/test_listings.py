@@ -8,6 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.model.modal.trees import flexible_tree
+from tests.profiles import tries
+from tests.strategies import HINGES, parents
 
 import soacraft as sc
 from soacraft.pycraft import *
@@ -19,6 +24,8 @@ def serial_models():
         "arm7": moving(sc.load("arm7")),
         "serial, every hinge": sc.random_tree(12, seed=5, branching=0.0),
         "sub-graph": moving(sc.load("arm7")).subgraph(["link3", "link4", "link5"]),
+        "flexible chain": flexible_tree((-1, 0, 1, 2, 3), 2, HINGES, (2, 0, 3)),
+        "on a node that deforms": flexible_tree((-1, 0, 1, 2), 1, modes=(2, 3)).subgraph(["body1", "body2"]),
     }
 
 
@@ -27,6 +34,7 @@ def branched_models():
         "branched, every hinge": sc.random_tree(14, seed=3),
         "two bases": sc.random_tree(13, seed=4, bases=2),
         "biped": moving(sc.load("biped")),
+        "flexible tree": flexible_tree((-1, 0, 0, 1, 1, 3, -1), 5, HINGES),
     }
 
 
@@ -61,7 +69,7 @@ def test_slides_of_2005(g):
     Jacobian = BStar(g, tip) * (PhiStar(g) * HStar(g))
     node_velocity = Jacobian * Thetadot(g)
     # the body frame is its own node: the pick-off gives its velocity, in inertial axes
-    np.testing.assert_allclose(node_velocity[tip], V[tip], atol=1e-12)
+    np.testing.assert_allclose(node_velocity[tip], V[tip][:6], atol=1e-12)  # rates of modes and rotors follow the six
     Betadot = np.linspace(-1, 1, g.nv)
     T = H(g) * Phi(g) * M(g) * PhiStar(g) * HStar(g) * Betadot
     again = (Id(g) - H(g) * Psi(g) * K(g)).transpose() * Dinv(g) * (Id(g) - H(g) * Psi(g) * K(g)) * T
@@ -144,13 +152,39 @@ def test_listings_1_to_14(g):
     thetaddot = nu - G.getTranspose() * ephistar * alpha
     C = np.asarray(H * phi * (b + M * phistar * a))
     np.testing.assert_allclose(np.asarray(thetaddot), np.linalg.solve(marray, T - C), rtol=1e-8, atol=1e-8)
-    forces = [T[g.v_slice(body), None] for body in g.bodies]
+    ends = np.cumsum([s.sko.H(k).shape[0] for k in range(len(g))])[:-1]  # of hinges with their modes
+    forces = np.split(T[:, None], ends)
     by_recursion = forward_dynamics(s.sko, forces).vdot
     np.testing.assert_allclose(
         np.asarray(thetaddot), np.concatenate([by_recursion[k][:, 0] for k in range(len(g))]), rtol=1e-9, atol=1e-9
     )
-    back = newton_euler(s.sko, [np.asarray(thetaddot)[g.v_slice(body), None] for body in g.bodies]).T
+    back = newton_euler(s.sko, np.split(np.asarray(thetaddot)[:, None], ends)).T
     np.testing.assert_allclose(np.concatenate([back[k][:, 0] for k in range(len(g))]), T, atol=1e-8)
+
+
+@st.composite
+def flexible_trees(draw, serial=False):
+    """All hinges, several children on several nodes that deform, modes 0 to 6, rotors, with phi2 or without."""
+    modes = draw(st.lists(st.integers(0, 6), min_size=1, max_size=4).filter(any))
+    tree = draw(parents(max_size=4, serial=serial))
+    return flexible_tree(tree, draw(st.integers(0, 99)), HINGES, tuple(modes), geometric=draw(st.booleans()))
+
+
+@tries(10)
+@given(g=flexible_trees())
+def test_listings_1_to_14_on_random_flexible_trees(g):
+    test_introduction(g)
+    test_listings_1_to_14(g)
+
+
+@tries(10)
+@given(g=flexible_trees(serial=True))
+def test_listings_15_and_16_on_random_flexible_chains(g):
+    H, Hst, epsi = HClass(g), HStarClass(g), EPsiClass(g)
+    psi, psistar, epsistar = SPOClass(epsi), SPOStarClass(epsi), SKOStarClass(epsi)
+    Dinv = (H * PClass(g) * Hst).inverse()
+    Y = epsistar.LyapunovRecursion(Hst * Dinv * H)
+    assert (psistar * Hst * Dinv * H * psi - (psistar * Y + Y * psi - Y)).isZero()
 
 
 @pytest.mark.parametrize("g", serial_models().values(), ids=serial_models())
@@ -188,10 +222,10 @@ def test_listing_16_needs_a_serial_chain(g):
 def test_elements(g):
     phi, V = SPOClass(EPhiClass(g)), PhiStar(g) * HStar(g) * Thetadot(g)
     o, p = g.bodies[0], g.bodies[-1]
-    blocks = phi.asArray()
-    np.testing.assert_allclose(phi[o][p], blocks[:6, -6:], atol=1e-13)
-    np.testing.assert_array_equal(phi[o.name][o.name], np.eye(6))
-    np.testing.assert_array_equal(V[p], np.asarray(V)[-6:])
+    blocks, (rows, columns) = phi.asArray(), phi[o][p].shape
+    np.testing.assert_allclose(phi[o][p], blocks[:rows, -columns:], atol=1e-13)
+    np.testing.assert_array_equal(phi[o.name][o.name], np.eye(rows))
+    np.testing.assert_array_equal(V[p], np.asarray(V)[-columns:])
 
 
 def test_phi_is_printed_as_in_eq_4():
