@@ -252,11 +252,58 @@ def sko_operators(draw, trees=SCRAMBLED, max_dim=6):
     return sc.operators(model, v=v, vdot=vdot)
 
 
+# -- flexible trees -----------------------------------------------------------------------------------------------
+
+
+@st.composite
+def flexible_trees(draw, trees=TREES, hinges=HINGES):
+    """Bodies of 0 to 6 modes on nodes of their parents that deform, held by nodes of their own, with rotors, with phi2
+    or without."""
+    from tests.model.modal.trees import flexible_tree, settle
+
+    modes, seed = draw(st.lists(st.integers(0, 6), min_size=1, max_size=4)), draw(SEEDS)
+    mb = flexible_tree(draw(trees), seed, hinges, tuple(modes), geometric=draw(st.booleans()))
+    settle(mb, seed, size=0.05)  # so small that M(eta), whose terms end with the second order, is positive
+    return mb
+
+
+@st.composite
+def flexible_operators(draw, trees=TREES):
+    """The operators of a drawn flexible tree, or of a part of it on a node that deforms, in drawn axes."""
+    g = draw(flexible_trees(trees))
+    if len(g) > 2 and draw(st.booleans()):
+        g = g.subgraph(list(g.bodies[1].subtree()))
+    return sc.operators(g, axes=draw(st.sampled_from(AXES)))
+
+
+@st.composite
+def flexible_models(draw, trees=SCRAMBLED):
+    """The blocks of a drawn flexible tree, in any numbering."""
+    mixed = draw(trees)
+    order = sorted(range(len(mixed)), key=lambda k: len(lineage(mixed, k)))  # parents first
+    number = {k: i for i, k in enumerate(order)}
+    mb = draw(flexible_trees(st.just([-1 if mixed[k] < 0 else number[mixed[k]] for k in order])))
+    start = mb.sko(axes=draw(st.sampled_from(AXES)))
+    H, M, a, b = ([block(number[k]) for k in range(len(mixed))] for block in (start.H, start.M, start.a, start.b))
+    return sc.SKOModel(mixed, [start.edges[number[k]] for k in range(len(mixed))], H, M, a, b)
+
+
+def lineage(tree, k):
+    """The parents of a node, up to a base."""
+    return [] if tree[k] < 0 else [tree[k], *lineage(tree, tree[k])]
+
+
+# -- classes of models --------------------------------------------------------------------------------------------
+
+
 def operators(kind, trees):
-    """The operators of a drawn model of one class: an axes' name for rigid trees, "sko" for SKO models, "functions" for
-    those whose blocks are functions of a state, "embedded" for closed graphs with compound bodies."""
+    """The operators of a drawn model of one class: an axes' name for rigid trees, "flexible" for flexible ones, "sko"
+    for SKO models, "functions" for those whose blocks are functions of a state, "embedded" for closed graphs with
+    compound bodies."""
     if kind in AXES:
         return rigid_operators(kind, trees)
+    if kind == "flexible":
+        return flexible_operators(trees)
     if kind == "sko":
         return sko_operators(scrambled(trees))
     if kind == "functions":
@@ -267,10 +314,12 @@ def operators(kind, trees):
 
 
 def models(kind, trees=SCRAMBLED):
-    """A drawn SKO model of one class: "sko" for any blocks, "functions" for those of a state, "embedded" for those of
-    closed graphs."""
+    """A drawn SKO model of one class: "sko" for any blocks, "functions" for those of a state, "flexible" for those of
+    flexible trees, "embedded" for those of closed graphs."""
     if kind == "sko":
         return sko_models(trees)
+    if kind == "flexible":
+        return flexible_models(trees)
     if kind == "functions":
         return sko_functions(trees, given_bias=True)
     from tests.embedded import embedded_models  # built on this module
@@ -278,9 +327,9 @@ def models(kind, trees=SCRAMBLED):
     return embedded_models(trees)
 
 
-CLASSES = (*AXES, "sko", "functions", "embedded")
+CLASSES = (*AXES, "flexible", "sko", "functions", "embedded")
 #: Classes of SKO models of blocks of many sizes.
-SKO = ("sko", "functions", "embedded")
+SKO = ("sko", "flexible", "functions", "embedded")
 
 
 # -- dense references ---------------------------------------------------------------------------------------------

@@ -1,12 +1,13 @@
-"""Every identity on every class of model its conditions allow: rigid trees in all axes, SKO models of any blocks, and
-closed graphs with compound bodies."""
+"""Every identity on every class of model its conditions allow: rigid trees in all axes, flexible trees, SKO models of
+any blocks, and closed graphs with compound bodies."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.embedded import sample
+from tests.model.modal.trees import flexible_tree
 from tests.profiles import tries
-from tests.strategies import AXES, CLASSES, OPEN, as_functions, keep, operators, parents
+from tests.strategies import AXES, CLASSES, HINGES, OPEN, as_functions, keep, operators, parents
 
 import soacraft as sc
 from soacraft.loops.closure_operators import ClosedOperators
@@ -68,6 +69,8 @@ def test_serial_identities_fail_on_branched_trees(identity, kind):
         s = sc.operators(as_functions(sc.random_sko(7, seed=11, min_dim=3), 1))
     elif kind == "embedded":
         s = sample()
+    elif kind == "flexible":
+        s = sc.operators(flexible_tree((-1, 0, 0, 1, 1, 3), 5, HINGES))
     else:
         s = sc.operators(sc.random_tree(7, seed=4), axes=kind)
     assert not s.sko.tree.is_serial

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tests.model.modal.trees import flexible_tree
 from tests.strategies import OPEN, as_functions
 
 import soacraft as sc
@@ -11,6 +12,7 @@ from soacraft.algebra.values import evaluate
 MODELS = {
     "rigid tree": lambda: sc.operators(sc.random_tree(6, seed=4, bases=2)),
     "rigid tree, inertial axes": lambda: sc.operators(sc.random_tree(5, seed=2), axes="inertial"),
+    "flexible tree": lambda: sc.operators(flexible_tree((-1, 0, 0, 1), 3)),
     "SKO model": lambda: sc.operators(sc.random_sko(6, seed=3, min_dim=2)),
     "SKO model of functions": lambda: sc.operators(as_functions(sc.random_sko(6, seed=3, min_dim=2), 1)),
     "batch": lambda: sc.operators(batch_of_states(sc.random_tree(5, seed=6))),

@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+from tests.model.modal.trees import flexible_tree
 from tests.strategies import as_functions
 
 import soacraft as sc
@@ -40,6 +41,7 @@ PLACES = {
     "rigid": rigid,
     "inertial axes": lambda: rigid("inertial"),
     "sub-graph": part,
+    "flexible tree": lambda: sc.operators(flexible_tree((-1, 0, 0, 1), 3)),
     "SKO model": lambda: sc.operators(sc.random_sko(5, seed=3)),
     "SKO model of functions": lambda: sc.operators(as_functions(sc.random_sko(5, seed=3), 1)),
     "embedded": embedded,

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.embedded import sample
+from tests.model.modal.trees import flexible_tree
 from tests.profiles import tries
 from tests.strategies import AXES, SKO, as_functions, dense, keep, models
 
@@ -31,6 +32,10 @@ PLACES = {
     ),
     "two bases": lambda: sc.operators(sc.random_tree(7, seed=3, bases=2)),
     "serial chain": lambda: sc.operators(sc.serial_chain(5)),
+    "flexible tree": lambda: sc.operators(flexible_tree((-1, 0, 0, 1, 1), 3)),
+    "on a moving node that deforms": lambda: sc.operators(
+        flexible_tree((-1, 0, 1, 1), 3, modes=(2, 1)).subgraph(["body1", "body2", "body3"], anchor="moving")
+    ),
     "SKO model": lambda: sc.operators(sc.random_sko(7, seed=4)),
     "SKO model of functions": lambda: sc.operators(as_functions(sc.random_sko(7, seed=4), 1)),
     "SKO model, serial": lambda: sc.operators(sc.random_sko(6, seed=2, branching=0.0)),

@@ -10,6 +10,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from tests.embedded import sample
+from tests.model.modal.trees import flexible_tree
 from tests.ops.differences import with_armature
 
 import soacraft as sc
@@ -159,6 +160,7 @@ def part(axes="body"):
 MODELS = {
     "tree": tree,
     "SKO model": lambda: sc.operators(sc.random_sko(5, seed=13)),
+    "flexible tree": lambda: sc.operators(flexible_tree((-1, 0, 0, 1), 3)),
     "sub-graph": part,
     "inertial axes": lambda: sc.operators(sc.random_tree(5, seed=14), axes="inertial"),
     "origin axes": lambda: part("origin"),

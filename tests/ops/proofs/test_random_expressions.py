@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from tests.embedded import sample
+from tests.model.modal.trees import flexible_tree
 from tests.ops.differences import with_armature
 
 import soacraft as sc
@@ -46,6 +47,7 @@ def batch():
 
 FUZZED = {
     "SKO model": lambda seed: sc.operators(sc.random_sko(5, seed=seed)),
+    "flexible tree": lambda seed: sc.operators(flexible_tree((-1, 0, 0, 1), seed)),
     "rotors": lambda seed: sc.operators(with_armature(seed)),
     "batch": lambda seed: sc.operators(batch()),
     "compound bodies": sample,
