@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.flexible.readers import by_hand
 from tests.flexible.readers.files import cloud_nodes, mbdyn_text
 
 import soacraft as sc
@@ -38,6 +39,25 @@ def test_the_moments_of_the_lumped_masses(tmp_path):
     mb.add_body("boom", hinge=sc.Weld(), modal=back, hinge_node="fe:17")
     mb.add_body("tip", "boom/fe:5", sc.Weld(), sc.Inertia(1.0))
     assert mb.nv == 2
+
+
+def test_a_file_as_femgen_writes_it(tmp_path):
+    """Moments of four point masses by hand."""
+    data = fx.read(written(tmp_path, by_hand.MBDYN))
+    assert data.mass == by_hand.MASS
+    np.testing.assert_allclose(data.first, by_hand.FIRST, rtol=1e-15)
+    np.testing.assert_allclose(data.inertia.matrix()[:3, :3], by_hand.J, atol=1e-14)
+    for name in ("p", "N", "Q", "M", "K"):
+        np.testing.assert_allclose(getattr(data, name), getattr(by_hand, name.upper()), atol=1e-14, err_msg=name)
+    assert list(data.nodes) == ["fe:17", "fe:20", "fe:30", "fe:40"]
+    node = data.node("fe:17")
+    np.testing.assert_array_equal(node.pose.translation, [1, 0, 0])
+    np.testing.assert_array_equal(node.gam, [[0, 0], [0, 1], [1, 0]])
+    np.testing.assert_array_equal(node.lam, [[0, 0.5], [0, 0], [0, 0]])
+    assert "a row of zeros after the last node" in [x.note for x in data.import_report.ignored]
+    text = by_hand.MBDYN.replace("  0.0000000000E+00\n** END", "  1.0000000000E+00\n** END")
+    with pytest.raises(ModelFileError, match=r":\d+: record group 11, lumped masses, must have 24 numbers .* got 30"):
+        fx.read(written(tmp_path, text))
 
 
 def test_turns_of_nodes_with_moments_of_inertia_carry_momentum(tmp_path):

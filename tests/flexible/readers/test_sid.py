@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from tests.flexible.models import slender
+from tests.flexible.readers import by_hand
 from tests.flexible.readers.files import cloud_nodes
 
 import soacraft as sc
@@ -69,9 +70,9 @@ def test_the_moments_are_those_of_the_book():
 
     w = np.array([0.3, 0.7, -0.4])
     gr = total(lambda k: -2.0 * skew(r[k]) @ skew(phi[k, :, 1]))
-    assert value("Gr", "m0(2,4)") == pytest.approx(gr[1, 0], rel=1e-12)
+    assert value("Gr", "m0(2,2)") == pytest.approx(gr[1, 0], rel=1e-12)  # axis x, mode 2
     ge = total(lambda k: 2.0 * np.cross(phi[k, :, 1], phi[k, :, 0]))  # Phi_1* 2 w x phi_2 = ge . w
-    assert value("Ge", "m0(1,5)") == pytest.approx(ge[1], rel=1e-12)
+    assert value("Ge", "m0(1,4)") == pytest.approx(ge[1], rel=1e-12)
     oe = np.array([value("Oe", f"m0(2,{k})") for k in range(1, 7)])
     products = np.array([w[0] ** 2, w[1] ** 2, w[2] ** 2, w[0] * w[1], w[1] * w[2], w[0] * w[2]])
     force = total(lambda k: phi[k, :, 1] @ np.cross(w, np.cross(w, r[k])))
@@ -79,29 +80,122 @@ def test_the_moments_are_those_of_the_book():
     moving = np.array([value("Oe", f"m1(1,2,{k})") for k in range(1, 7)])
     assert moving @ products == pytest.approx(total(lambda k: phi[k, :, 0] @ np.cross(w, np.cross(w, phi[k, :, 1]))))
     J1 = total(lambda k: -skew(r[k]) @ skew(phi[k, :, 0]) - skew(phi[k, :, 0]) @ skew(r[k]))
-    assert value("J", "m1(3,1,2)") == pytest.approx(J1[2, 1], rel=1e-12)
+    assert value("J", "m1(6,1,1)") == pytest.approx(J1[2, 1], rel=1e-12)
     turning = total(lambda k: np.cross(phi[k, :, 0], phi[k, :, 1]))
     assert value("Cr", "m1(2,1,3)") == pytest.approx(turning[2], rel=1e-12)
 
 
-def other_writer(text):
-    """m1 by (row, column, mode), the columns of Oe as xx, yy, zz, xy, xz, yz, frames as 'new frame'."""
+def read_by_hand(tmp_path, *changes):
+    text = by_hand.SID
+    for old, new in changes:
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    file = tmp_path / "body.SID_FEM"
+    file.write_text(text)
+    return fx.read(file)
+
+
+def test_a_file_as_fembs_writes_it(tmp_path):
+    """Moments of four point masses by hand, in the orders and the numbers of FEMBS."""
+    data = read_by_hand(tmp_path)
+    assert data.mass == by_hand.MASS
+    np.testing.assert_allclose(data.first, by_hand.FIRST, rtol=1e-15)
+    np.testing.assert_allclose(data.inertia.matrix()[:3, :3], by_hand.J, atol=1e-14)
+    for name in ("p", "N", "Q", "M", "K"):
+        np.testing.assert_allclose(getattr(data, name), getattr(by_hand, name.upper()), atol=1e-14, err_msg=name)
+    assert data.kinds == ("Eigen Mode 1 : 1.592 Hz", "Eigen Mode 2 : 1.007 Hz")
+    node = data.node("fe:17")
+    np.testing.assert_array_equal(node.pose.translation, [1, 0, 0])
+    np.testing.assert_array_equal(node.gam, [[0, 0], [0, 1], [1, 0]])
+    np.testing.assert_array_equal(node.lam, [[0, 0.5], [0, 0], [0, 0]])
+    assert not data.geometric
+    again = tmp_path / "again.SID_FEM"
+    fx.save(data, again)
+    for name in ("first", "second", "p", "N", "Q", "M", "K"):
+        np.testing.assert_allclose(getattr(fx.read(again), name), getattr(data, name), atol=1e-14, err_msg=name)
+
+
+def test_geometric_stiffening_as_fembs_writes_it(tmp_path):
+    """A swings on an arm of 1 m in mode 1, x = 1 - q^2 / 2: a spin about z by w adds 2 w^2 to its stiffness of 200."""
+    order, first = "m0( 1, 3)             = 2.0", "m1( 1, 1, 1)          =-2.00000000000D+00\n"
+    head = "Ct\n                          order                 =    0"
+    data = read_by_hand(
+        tmp_path,
+        (head, head.replace("=    0", "=    1")),
+        (order, f"m1( 1, 1, 1)          =-2.00000000000D+00\n{order}"),
+        (f"{first}                          m1( 1, 1, 2)          =-2.00000000000D+00\n",
+         f"{first}                          m1( 1, 1, 3)          = 2.00000000000D+00\n"),
+    )  # fmt: skip
+    assert data.geometric
+    np.testing.assert_allclose(data.S[0, 0], [-2, 0, 0], atol=1e-14)  # sum m phi2
+    both = by_hand.Q[0, 0] + np.diag([-2.0, 0, 0])  # Q + T
+    np.testing.assert_allclose(data.Q[0, 0] + data.T[0, 0], both, atol=1e-14)
+    mb = sc.Multibody("spun", gravity=(0, 0, 0))
+    mb.add_body("body", None, sc.Pin((0, 0, 1)), modal=data)
+    spun = sc.dynamics.inverse_dynamics(mb, [0.0, 1e-3, 0.0], [5.0, 0.0, 0.0], np.zeros(3))
+    assert spun[1] == pytest.approx((200 + 2 * 25) * 1e-3, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "text"),
+    [
+        ("m0( 1, 4)             =-1.2", "m0( 1, 4)             =-1.3", "Cr and Gr tell the same"),
+        ("m1( 4, 2, 1)          =-8.0", "m1( 4, 2, 1)          =-7.0", "J and Gr tell the same"),
+        ("m1( 1, 2, 1)          = 3.0", "m1( 1, 2, 1)          = 3.5", "mdCM and Ct tell the same"),
+        ("nrow                  =    6", "nrow                  =    4", "nrow of 'J' must be 3, got 4"),
+        (" part\n      new", " parts\n      new", "block 'part' is missing"),
+    ],
+)
+def test_a_file_of_fembs_that_contradicts_itself(tmp_path, old, new, text):
+    with pytest.raises(ModelFileError, match=text):
+        read_by_hand(tmp_path, (old, new))
+
+
+def other_writer(text, n):
+    """m1 by (row, column, mode), J as a matrix, Gr and Ge by modes, the columns of Oe as xx, yy, zz, xy, xz, yz, frames
+    as 'new frame'."""
+
+    def changed(block, change):
+        start, stop = text.index(f"\n{block}\n"), text.index(f"\nend {block}\n")
+        return text[:start] + change(text[start:stop]) + text[stop:]
+
+    def by_mode(x):
+        axis, mode = divmod(int(x[2]) - 1, n)
+        return f"m0({x[1]},{3 * mode + axis + 1})"
+
+    place = ["1,1", "2,2", "3,3", "2,1", "3,1", "3,2"]
+    text = changed("J", lambda x: re.sub(r"m0\((\d),1\)", lambda y: f"m0({place[int(y[1]) - 1]})", x))
+    text = changed(
+        "J",
+        lambda x: re.sub(
+            r"m1\((\d),(\d+),1\)",
+            lambda y: "m1({},{},{})".format(*place[int(y[1]) - 1].split(",")[:1], y[2], place[int(y[1]) - 1][-1]),
+            x,
+        ),
+    )
+    text = changed("J", lambda x: x.replace("nrow = 6", "nrow = 3").replace("ncol = 1", "ncol = 3"))
+    text = changed("J", lambda x: x.replace("structure = 3", "structure = 2"))
+    for name in ("Gr", "Ge"):
+        text = changed(name, lambda x: re.sub(r"m0\((\d+),(\d+)\)", by_mode, x))
     text = re.sub(r"m1\((\d+),(\d+),(\d+)\)", r"m1( \1, \3, \2)", text)
-    start, stop = text.index("\nOe\n"), text.index("\nend Oe\n")
-    inner = re.sub(r"m0\((\d+),([56])\)", lambda x: f"m0({x[1]},{11 - int(x[2])})", text[start:stop])
-    inner = re.sub(r"m1\( (\d+), ([56]), (\d+)\)", lambda x: f"m1( {x[1]}, {11 - int(x[2])}, {x[3]})", inner)
-    return (text[:start] + inner + text[stop:]).replace("\nframe\n", "\nnew frame\n")
+    text = changed("Oe", lambda x: re.sub(r"m0\((\d+),([56])\)", lambda y: f"m0({y[1]},{11 - int(y[2])})", x))
+    text = changed(
+        "Oe", lambda x: re.sub(r"m1\( (\d+), ([56]), (\d+)\)", lambda y: f"m1( {y[1]}, {11 - int(y[2])}, {y[3]})", x)
+    )
+    return text.replace("\nframe\n", "\nnew frame\n")
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 6])
 def test_files_of_other_writers(tmp_path, n):
     data, *_ = cloud_nodes(np.random.default_rng(n), n)
     file = tmp_path / "body.sid_fem"
-    file.write_text(other_writer(sid_text(data)))
+    file.write_text(other_writer(sid_text(data), n))
     back = fx.read(file)
     eta = np.full(n, 0.2)
     np.testing.assert_allclose(mass_matrix(back, eta), mass_matrix(data, eta), rtol=1e-12, atol=1e-13)
-    assert "columns xx, yy, zz, xy, xz, yz" in [x.note for x in back.import_report.entries]
+    notes = [x.note for x in back.import_report.entries]
+    assert "columns xx, yy, zz, xy, xz, yz" in notes
+    assert ("columns by modes" in notes) == (n > 1)
 
 
 def replaced(old, new):
@@ -163,8 +257,10 @@ def test_signs_and_orders_that_contradict_each_other(tmp_path):
 def test_what_is_ignored_is_said(tmp_path):
     data, *_ = cloud_nodes(np.random.default_rng(3), 2, points=4)
     text = sid_text(data)
-    text = text.replace("\nksigma\norder = 0\nnrow = 2\nncol = 1\nnq = 2\nnqn = 0\nstructure = 0\n",
-                        "\nksigma\norder = 0\nnrow = 2\nncol = 1\nnq = 2\nnqn = 0\nstructure = 3\nm0(1,1) = 4.0\n")
+    text = text.replace(
+        "\nksigma\norder = 0\nnrow = 2\nncol = 1\nnq = 2\nnqn = 0\nstructure = 0\n",
+        "\nksigma\norder = 0\nnrow = 2\nncol = 1\nnq = 2\nnqn = 0\nstructure = 3\nm0(1,1) = 4.0\n",
+    )
     sigma = "\nsigma\norder = 0\nnrow = 6\nncol = 1\nstructure = 3\nm0(1,1) = 2.0\nend sigma"
     text = text.replace("\nend node", f"{sigma}\nend node", 1)
     text = text.replace("\nend modal", "\nextra\nx = 3\nend extra\nend modal")

@@ -127,6 +127,13 @@ class _Groups:
         """Where a group begins."""
         return self._lines[k]
 
+    def drop_row_of_zeros(self, k: int, count: int) -> None:
+        """Leaves out six zeros after what a group must have: femgen writes them after the last lumped mass."""
+        words = self._words[k]
+        if len(words) == count + 6 and not any(self.file.number(*word) for word in words[count:]):
+            del words[count:]
+            self.file.ignored(f"record group {k}", words[-1][0] + 1, "a row of zeros after the last node")
+
     def words(self, k: int, count: int) -> list[tuple[int, str]]:
         """The words of a group, with their lines; as many as there must be."""
         words = self._words[k]
@@ -145,6 +152,7 @@ class _Groups:
 
 def _moments(groups: _Groups, places: Array, shapes: Array) -> dict[str, Any]:
     """Of lumped masses and moments of inertia at the nodes."""
+    groups.drop_row_of_zeros(11, 6 * groups.nodes)
     lumped = groups.numbers(11, 6 * groups.nodes).reshape(-1, 6)
     points, masses, motions = [], [], []
     for k, m in enumerate(lumped):

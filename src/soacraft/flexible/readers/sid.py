@@ -1,68 +1,55 @@
 """SID_FEM: standard input data of a flexible body as text (Wallrapp 1993; Schwertassek and Wallrapp 1999, table 6.9).
 
 Blocks in blocks, each from its name to `end name`: part, modal, refmod (mass, modes), frame with nodes, and Taylor
-expansions m0 + sum over modes of m1 q:
+expansions m0 + sum over modes of m1 q, with m1(row, mode, column):
 
     mdCM (3 x 1)     sum m r                    Gr  (3 x 3n)   -2 sum m r~ phi_k~      origin, AP of a node: place, axes
-    J    (3 x 3)     moment of inertia          Ge  (n x 3n)    2 sum m phi_k x phi_j  phi, psi: gam, lam, (3 x n)
+    J    (6 x 1)     moment of inertia          Ge  (n x 3n)    2 sum m phi_k x phi_j  phi, psi: gam, lam, (3 x n)
     Ct   (n x 3)     sum m phi_j                Oe  (n x 6)     sum m phi_j . (w x (w x r)) by xx, yy, zz, xy, yz, xz
     Cr   (n x 3)     sum m r x phi_j            Me, Ke, De (n x n), ksigma (n x 1)
 
 N is in Gr, the antisymmetric part of Q in Ge, its trace in Me, the symmetric part of Q + T in the first order of Oe, S
 in that of Ct. Of Q and T the motion knows the sum alone. What says the same twice is compared.
+
+So FEMBS writes it; J is xx, yy, zz, xy, xz, yz, and the columns of Gr and Ge are modes for each axis. Other writers
+have J as 3 x 3, axes for each mode, m1(row, column, mode), or other columns of Oe: of two orders, that is taken in
+which the file says the same twice.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from soacraft.errors import ModelError, ModelFileError
+from soacraft.flexible.readers.sid_blocks import Block, entry, needed, parsed, rows_said
 from soacraft.flexible.readers.text import MODES, NODES, TextFile
 from soacraft.model.modal import ModalData, ModalNode
-from soacraft.model.modal.inertia import axial
+from soacraft.model.modal.inertia import axial, moment
 from soacraft.spatial.checks import Array
 from soacraft.spatial.pose import Pose
 from soacraft.spatial.rotations import skew
 
-#: Blocks in blocks.
-DEPTH = 8
 #: Digits to which what a file says twice agrees.
 SAME = 1e-4
 #: Pairs of axes of the columns of Oe, and the order of some other writers.
 PAIRS = ((0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (0, 2))
 OTHER_PAIRS = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
-_INDEXED = re.compile(r"(\w{1,40})\s*\(\s*(\d{1,9})" + 3 * r"\s*(?:,\s*(\d{1,9}))?" + r"\s*\)")
-
-
-@dataclass
-class Block:
-    """A block: its entries with their lines, those with indices, and the blocks in it."""
-
-    name: str
-    line: int
-    value: str = ""
-    entries: dict[str, tuple[int, str]] = field(default_factory=dict)
-    indexed: list[tuple[int, str, tuple[int, ...], str]] = field(default_factory=list)
-    blocks: list[Block] = field(default_factory=list)
-
-    def find(self, name: str) -> Block | None:
-        """The block of a name in it."""
-        return next((x for x in self.blocks if x.name.lower() == name.lower()), None)
+#: Places of J in a matrix, where it is 6 x 1.
+SIX = OTHER_PAIRS
 
 
 def read_sid(path: Path) -> ModalData:
     """The modal data of a SID_FEM file."""
     file = TextFile(path)
-    modal = _needed(file, _needed(file, _parsed(file), "part"), "modal")
-    head = _needed(file, modal, "refmod")
-    line, text = _entry(file, head, "nelastq")
+    modal = needed(file, needed(file, parsed(file), "part"), "modal")
+    head = needed(file, modal, "refmod")
+    line, text = entry(file, head, "nelastq")
     n = file.whole(line, text, 1, MODES, "nelastq")
-    mass = file.number(*_entry(file, head, "mass"))
+    mass = file.number(*entry(file, head, "mass"))
     kinds = [""] * n
     for line, _, index, text in head.indexed:
         if len(index) != 1 or not 1 <= index[0] <= n:
@@ -85,53 +72,6 @@ def read_sid(path: Path) -> ModalData:
         raise file.fail(0, str(problem)) from None
 
 
-def _parsed(file: TextFile) -> Block:
-    """The tree of blocks."""
-    top = Block("", 0)
-    open_: list[Block] = [top]
-    for k, line in file.lines():
-        name, equals, value = (x.strip() for x in line.partition("="))
-        words = name.split()
-        if words and words[0].lower() == "end" and not equals:
-            if len(open_) == 1 or [open_[-1].name.lower()] != [x.lower() for x in words[1:]]:
-                wanted = f"'end {open_[-1].name}'" if len(open_) > 1 else "a block"
-                raise file.fail(k, f"{line!r:.40} ends no block here; {wanted} is expected.")
-            open_.pop()
-        elif words and (words[0].lower() == "new" or not equals):
-            if len(open_) == 1 and all(x.isdigit() for x in words):
-                continue  # the numbers of nodes and modes, which follow
-            if len(words) > 2 or len(open_) > DEPTH or not all(re.fullmatch(r"\w{1,40}", x) for x in words):
-                raise file.fail(k, f"{line!r:.40} begins no block; blocks have a name and are at most {DEPTH} deep.")
-            block = Block(words[-1], k, value)
-            open_[-1].blocks.append(block)
-            open_.append(block)
-        else:
-            indexed = _INDEXED.fullmatch(name)
-            if indexed is not None:
-                index = tuple(int(x) for x in indexed.groups()[1:] if x is not None)
-                open_[-1].indexed.append((k, indexed[1].lower(), index, value))
-            elif not re.fullmatch(r"\w{1,40}", name) or name.lower() in open_[-1].entries:
-                raise file.fail(k, f"{line!r:.40} is no entry, or one of that name is there already.")
-            else:
-                open_[-1].entries[name.lower()] = k, value
-    if len(open_) > 1:
-        raise file.fail(open_[-1].line, f"block {open_[-1].name!r} has no end.")
-    return top
-
-
-def _needed(file: TextFile, block: Block, name: str) -> Block:
-    inner = block.find(name)
-    if inner is None:
-        raise file.fail(block.line, f"block {name!r} is missing{f' in {block.name!r}' if block.name else ''}.")
-    return inner
-
-
-def _entry(file: TextFile, block: Block, name: str) -> tuple[int, str]:
-    if name not in block.entries:
-        raise file.fail(block.line, f"{name!r} is missing in {block.name!r}.")
-    return block.entries[name]
-
-
 class _Terms:
     """The Taylor expansions of a body of n modes."""
 
@@ -152,7 +92,7 @@ class _Terms:
         blocks += [x for x in inner if x.name.lower() in ("origin", "ap")]
         fits = {2, 3}
         for x in blocks:
-            columns = {"mdcm": 1, "origin": 1, "oe": 6}.get(x.name.lower(), 3)
+            columns = {"mdcm": 1, "origin": 1, "oe": 6, "j": 1 if rows_said(x) == "6" else 3}.get(x.name.lower(), 3)
             for _, name, index, _ in x.indexed:
                 if name == "m1" and len(index) == 3:
                     fits -= {2} if index[1] > self.n or index[2] > columns else set()
@@ -166,9 +106,9 @@ class _Terms:
         if block is None:
             return np.zeros((rows, columns)), None
         file = self.file
-        order, structure = (file.whole(*_entry(file, block, x), 0, 4, x) for x in ("order", "structure"))
+        order, structure = (file.whole(*entry(file, block, x), 0, 4, x) for x in ("order", "structure"))
         for name, size in (("nrow", rows), ("ncol", columns)):
-            line, text = _entry(file, block, name)
+            line, text = entry(file, block, name)
             absent = structure == 0 and text == "0"
             if not absent and file.whole(line, text, 0, 10**9, name) != size:
                 raise file.fail(line, f"{name} of {block.name!r} must be {size}, got {text:.20}.")
@@ -203,17 +143,23 @@ class _Terms:
     def moments(self, mass: float) -> dict[str, Any]:
         """What `ModalData` takes, from the expansions of the body."""
         n = self.n
-        first, J = self._top("mdCM", 3, 1)[0][:, 0], self._top("J", 3, 3)[0]
+        first, moved = self._top("mdCM", 3, 1)
+        J, J1 = self._moment()
         p, S = self._top("Ct", n, 3)
         Cr, Cr1 = self._top("Cr", n, 3)
-        gr = self._top("Gr", 3, 3 * n)[0].reshape(3, n, 3).transpose(1, 0, 2)
-        X = -0.5 * gr  # sum m r~ phi~ = N* - tr(N) I
-        trace = -0.5 * np.trace(X, axis1=1, axis2=2)
-        N = (X + trace[:, None, None] * np.eye(3)).transpose(0, 2, 1)
+        M, K, D = (self._top(x, n, n)[0] for x in ("Me", "Ke", "De"))
+        gr, ge = self._top("Gr", 3, 3 * n)[0], self._top("Ge", n, 3 * n)[0]
+        arranged = [_by_axis(gr, ge, n), _by_mode(gr, ge, n)]
+        fits = [x for x in arranged if self._fits(*x, Cr, J1, None if S is not None and S.any() else Cr1, M)]
+        N, turning = (fits or arranged)[0]  # turning [j, k]: sum m phi_k x phi_j
+        if fits and fits[0] is arranged[1]:
+            self._said("Gr", "columns by modes")
         size = float(np.abs(N).max())
         self._same("Cr", Cr, axial(N), "Gr", size)
-        M, K, D = (self._top(x, n, n)[0] for x in ("Me", "Ke", "De"))
-        turning = 0.5 * self._top("Ge", n, 3 * n)[0].reshape(n, n, 3)  # [j, k]: sum m phi_k x phi_j
+        if J1 is not None:
+            self._same("J", J1.transpose(2, 0, 1), moment(N + N.mT), "Gr", size)
+        if moved is not None:
+            self._same("mdCM", moved[:, 0].T, p, "Ct", float(np.abs(p).max()))
         oe, oe1 = self._top("Oe", n, 6)
         pairs = self._pairs(oe, N)
         symmetric = np.zeros((n, n, 3, 3))  # of Q_kj + T_kj
@@ -226,7 +172,7 @@ class _Terms:
         anti = -0.5 * skew(turning.transpose(1, 0, 2))
         sym = symmetric.transpose(1, 0, 2, 3)
         whole = sym + (anti if Cr1 is None else -0.5 * skew(Cr1.transpose(2, 0, 1)))
-        given = dict(mass=mass, first=first, second=0.5 * np.trace(J) * np.eye(3) - J, p=p, N=N, M=M, K=K, D=D)
+        given = dict(mass=mass, first=first[:, 0], second=0.5 * np.trace(J) * np.eye(3) - J, p=p, N=N, M=M, K=K, D=D)
         if S is None or not S.any():
             self._same("Ge", turning.transpose(1, 0, 2), axial(whole), "Cr", float(np.abs(M).max()))
             Q = _with_trace(whole, M)
@@ -236,13 +182,36 @@ class _Terms:
         T = whole - Q
         return given | dict(Q=Q, S=0.5 * (S + S.transpose(1, 0, 2)), T=0.5 * (T + T.transpose(1, 0, 2, 3)))
 
+    def _moment(self) -> tuple[Array, Array | None]:
+        """J and its first order as matrices; a file has them, or six numbers of them."""
+        block = self.modal.find("J")
+        if block is None or rows_said(block) != "6":
+            return self._top("J", 3, 3)
+        six, six1 = self._top("J", 6, 1)
+        place = [SIX.index((min(i, j), max(i, j))) for i in range(3) for j in range(3)]
+        first = None if six1 is None else six1[place].reshape(3, 3, self.n)
+        return six[place].reshape(3, 3), first
+
+    def _fits(self, N: Array, turning: Array, Cr: Array, J1: Array | None, Cr1: Array | None, M: Array) -> bool:
+        """Whether N says what Cr and J say, and the turning what Cr1 says."""
+        size = float(np.abs(N).max())
+        off = self._off(Cr, axial(N), size)
+        if J1 is not None:
+            off = max(off, self._off(J1.transpose(2, 0, 1), moment(N + N.mT), size))
+        if Cr1 is not None:
+            off = max(off, self._off(turning, Cr1.transpose(0, 2, 1), float(np.abs(M).max())))
+        return off <= SAME
+
+    def _said(self, name: str, note: str) -> None:
+        block = self.modal.find(name)
+        self.file.used(name, block.line if block else 0, note=note)
+
     def _pairs(self, oe: Array, N: Array) -> tuple[tuple[int, int], ...]:
         """The order of the columns of Oe, which its m0 and Gr tell."""
         for pairs in (PAIRS, OTHER_PAIRS):
             if self._off(oe, centrifugal(N, pairs), float(np.abs(N).max())) <= SAME:
                 if pairs is OTHER_PAIRS:
-                    block = self.modal.find("Oe")
-                    self.file.used("Oe", block.line if block else 0, note="columns xx, yy, zz, xy, xz, yz")
+                    self._said("Oe", "columns xx, yy, zz, xy, xz, yz")
                 return pairs
         self._same("Oe", oe, centrifugal(N, PAIRS), "Gr", float(np.abs(N).max()))
         return PAIRS
@@ -305,6 +274,23 @@ class _Terms:
                 return R.T
         self.file.ignored("node/AP", block.line, "it may turn either way: the node has the axes of the body", name)
         return np.eye(3)
+
+
+def _by_axis(gr: Array, ge: Array, n: int) -> tuple[Array, Array]:
+    """N (n, 3, 3) and half of Ge (n, n, 3), whose columns are modes for each axis."""
+    return _field(gr.reshape(3, 3, n).transpose(2, 0, 1)), 0.5 * ge.reshape(n, 3, n).transpose(0, 2, 1)
+
+
+def _by_mode(gr: Array, ge: Array, n: int) -> tuple[Array, Array]:
+    """The same, of columns that are axes for each mode."""
+    return _field(gr.reshape(3, n, 3).transpose(1, 0, 2)), 0.5 * ge.reshape(n, n, 3)
+
+
+def _field(gr: Array) -> Array:
+    """N of Gr_k = -2 sum m r~ phi_k~ (n, 3, 3), where r~ phi~ = phi r* - (r . phi) I."""
+    X = -0.5 * gr
+    trace = -0.5 * np.trace(X, axis1=1, axis2=2)
+    return np.asarray((X + trace[:, None, None] * np.eye(3)).mT)
 
 
 def centrifugal(N: Array, pairs: tuple[tuple[int, int], ...]) -> Array:

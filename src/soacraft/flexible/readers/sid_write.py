@@ -1,11 +1,11 @@
-"""SID_FEM as text, from modal data. `sid.py` says what is where; m1 is written by (row, mode, column)."""
+"""SID_FEM as text, from modal data, in the orders of FEMBS, which `sid.py` tells."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from soacraft.errors import ModelFileError
-from soacraft.flexible.readers.sid import PAIRS, centrifugal
+from soacraft.flexible.readers.sid import PAIRS, SIX, centrifugal
 from soacraft.model.modal import ModalData, ModalNode
 from soacraft.model.modal.inertia import axial, moment
 from soacraft.spatial.checks import Array
@@ -20,19 +20,28 @@ def sid_text(data: ModalData) -> str:
     both = data.Q if data.T is None else data.Q + data.T  # [k, j]: of Q_kj + T_kj
     N, Q = data.N, data.Q
     gr = -2.0 * (N.transpose(0, 2, 1) - np.trace(N, axis1=1, axis2=2)[:, None, None] * np.eye(3))
-    lines = [f"{len(data.nodes)} {n}", "part", "new modal", "refmod", f"mass = {data.mass!r}", f"nelastq = {n}"]
+    rows, columns = zip(*SIX, strict=True)  # of J
+    J, J1 = moment(data.second), moment(N + N.transpose(0, 2, 1)).transpose(1, 2, 0)
+    lines = [
+        f"{len(data.nodes)} {n} :No. nodes, No. modes",
+        "part",
+        "new modal",
+        "refmod",
+        f"mass = {data.mass!r}",
+        f"nelastq = {n}",
+    ]
     lines += [f"ielastq ({k + 1}) = {_words(kind or data.modes[k])}" for k, kind in enumerate(data.kinds)]
     lines += ["end refmod", "frame"]
     for k, node in enumerate(data.nodes.values(), start=1):
         lines += _node(node, k, n)
     lines.append("end frame")
     lines += _taylor("mdCM", data.first[:, None], data.p.T[:, None, :])
-    lines += _taylor("J", moment(data.second), moment(N + N.transpose(0, 2, 1)).transpose(1, 2, 0), 2)
+    lines += _taylor("J", J[rows, columns][:, None], J1[rows, columns][:, None])
     lines += _taylor("Ct", data.p, None if data.S is None else data.S.transpose(0, 2, 1))
     lines += _taylor("Cr", axial(N), axial(both).transpose(1, 2, 0))
     lines += _taylor("Me", data.M, None, 2, modes=n)
-    lines += _taylor("Gr", gr.transpose(1, 0, 2).reshape(3, 3 * n), None, modes=n)
-    lines += _taylor("Ge", 2.0 * axial(Q).transpose(1, 0, 2).reshape(n, 3 * n), None, modes=n)
+    lines += _taylor("Gr", gr.transpose(1, 2, 0).reshape(3, 3 * n), None, modes=n)
+    lines += _taylor("Ge", 2.0 * axial(Q).transpose(1, 2, 0).reshape(n, 3 * n), None, modes=n)
     lines += _taylor("Oe", centrifugal(N, PAIRS), centrifugal(both, PAIRS).transpose(1, 2, 0))
     lines += _taylor("ksigma", np.zeros((n, 1)), None, 0, modes=n)
     lines += _taylor("Ke", data.K, None, 2, modes=n)
@@ -61,8 +70,7 @@ def _taylor(name: str, m0: Array, m1: Array | None, structure: int = 3, modes: i
     n = modes if m1 is None else m1.shape[2]
     order = 0 if m1 is None else 1
     lines = [name] + [
-        f"{x} = {y}"
-        for x, y in dict(order=order, nrow=rows, ncol=columns, nq=n, nqn=0, structure=structure).items()
+        f"{x} = {y}" for x, y in dict(order=order, nrow=rows, ncol=columns, nq=n, nqn=0, structure=structure).items()
     ]
     for i in range(rows if structure else 0):
         for j in range(i + 1 if structure == 2 else columns):
