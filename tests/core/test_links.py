@@ -10,6 +10,7 @@ from tests.dynamics.springs import linked, random_pose
 
 import soacraft as sc
 from soacraft import dynamics as dyn
+from soacraft.dynamics.table import TABLE
 from soacraft.errors import SimulationError, StateError
 
 FUNCTIONS = ("passive_force", "passive_energy", "forward_dynamics", "inverse_dynamics", "bias_force", "mixed_dynamics")
@@ -193,6 +194,31 @@ def test_a_bushing_turned_by_any_angle(axis):
         found = dyn.passive_force(mb, np.array([angle]), np.zeros(1))
         assert found[0] == pytest.approx(-2.0 * angle, rel=1e-11)
     assert mb.layout.calls["passive_force"].passed_on == 0
+
+
+@pytest.mark.parametrize("axis", [(0, 0, 1), (1, -2, 3)], ids=str)
+@pytest.mark.parametrize("of", ["passive_force", "forward_dynamics", "inverse_dynamics", "passive_energy"])
+def test_a_bushing_at_half_a_turn_is_refused(axis, of):
+    """Whoever computes: next to it the kernel passes on to Python, which refuses; beyond it both answer."""
+    mb = sc.Multibody("turned", gravity=(0, 0, 0))
+    mb.add_body("link", None, sc.Pin(axis), sc.Inertia(1.0, (0, 0, 0), np.eye(3)))
+    mb.add_bushing("b", "inertial", "link", [2.0, 2.0, 2.0, 0, 0, 0])
+    row = TABLE[of]
+    text = r"^bushing 'b' is turned by half a turn from its rest, 3\.14159\d* rad, where .* changes sides .* Move"
+    out = np.full(1, 7.0)
+
+    def asked(angle, **more):
+        rest = {x: np.zeros((*np.shape(angle), 1)) for x in row.vectors if x != "q"}
+        return getattr(dyn, of)(mb, q=np.asarray(angle)[..., None], **rest, **more)
+
+    for angle in (np.pi, -np.pi, np.pi - 3e-6, -np.pi + 3e-6, np.array([0.1, np.pi - 1e-6])):
+        more = {"out": out} if of != "passive_energy" and np.ndim(angle) == 0 else {}
+        with pytest.raises(StateError, match=text):
+            asked(angle, **more)
+        with reference_alone(), pytest.raises(StateError, match=text):
+            asked(angle)
+    assert out == [7.0]
+    assert dyn.passive_force(mb, [np.pi + 1e-5], [0.0])[0] == pytest.approx(2.0 * (np.pi - 1e-5), rel=1e-9)
 
 
 def test_what_compiled_code_is_not_sure_of_goes_to_python():

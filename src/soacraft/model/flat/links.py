@@ -39,6 +39,8 @@ _STEP = 2e-3
 #: Steps are this many times shorter than a spring, or than the way to where it gets slack or a bushing turns over.
 #: Where they would be shorter than the least one, on which rounding is 1e-9, there is no derivative to be told.
 _APART, _LEAST = 40.0, 1e-7
+#: Radians from half a turn in which a bushing has no force: x and -x are one place there. As HALF_A_TURN of the core.
+_HALF_A_TURN = 4e-6
 
 
 class Moving(NamedTuple):
@@ -166,11 +168,26 @@ def _of_bushings(layout: Layout, at: Moving) -> Array:
     if not count:
         return np.zeros((*at.p.shape[:-2], 0, 6))
     x, R, p, nu = _relative(layout, at)
+    _refuse_half_a_turn(layout, x)
     K, D = (np.array([getattr(b, what) for b in layout.bushings]) for what in ("stiffness", "damping"))
     J = se3_log_rate(x)
     on_b = -times(J.mT, times(K, x) + times(D, times(J, nu)))
     moment, force = times(R, on_b[..., :3]), times(R, on_b[..., 3:])
     return np.concatenate([-np.concatenate([moment + cross(p, force), force], axis=-1), on_b], axis=-2)
+
+
+def _refuse_half_a_turn(layout: Layout, x: Array) -> None:
+    """Where the displacement x (..., bushings, 6) turns by pi, w and -w are equally near, and the force is either."""
+    turn = np.linalg.norm(x[..., :3], axis=-1)
+    over = turn > np.pi - _HALF_A_TURN
+    if over.any():
+        i = int(np.flatnonzero(over.reshape(-1, over.shape[-1]).any(axis=0))[0])
+        name, angle = layout.bushings[i].name, float(turn[..., i].max())
+        raise StateError(
+            f"bushing {name!r} is turned by half a turn from its rest, {angle:.7g} rad, where its force changes sides "
+            "and has no value. Move the state, or let its rest be nearer; about one axis, a spring of a hinge counts "
+            "whole turns (body.passive)."
+        )
 
 
 def _relative(layout: Layout, at: Moving) -> tuple[Array, Array, Array, Array]:
@@ -196,6 +213,7 @@ def energy(state: State) -> Array:
         total = total + laws.energy(spring, line.length)
     if layout.bushings:
         x = _relative(layout, at)[0]
+        _refuse_half_a_turn(layout, x)
         K = np.array([b.stiffness for b in layout.bushings])
         total = total + 0.5 * np.sum(x * times(K, x), axis=(-2, -1))
     return np.asarray(total)

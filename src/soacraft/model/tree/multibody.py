@@ -613,8 +613,9 @@ class Multibody(Lookup, Drawn, Stated, FrameMotion):
             x = log(rest^-1 X_ab),   energy x* K x / 2,   on b in its axes -J* (K x + D xdot),  xdot = J (twist of b)
 
         x = [turn; travel] is the displacement as a twist, J the rate of the logarithm. `stiffness` and `damping` are
-        six numbers, turns first (N m/rad, N/m), one for all, or symmetric matrices (6, 6). At half a turn x changes
-        sides. It is a passive force, as a spring is, and acts on nodes of flexible bodies too.
+        six numbers, turns first (N m/rad, N/m), one for all, or symmetric matrices (6, 6). It is exact for large turns.
+        At half a turn x changes sides, and within 4e-6 rad of it a force is refused. It is a passive force, as a spring
+        is, and acts on nodes of flexible bodies too.
 
         >>> import soacraft as sc
         >>> mb = sc.load("pendulum")
