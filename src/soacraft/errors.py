@@ -11,6 +11,7 @@ from itertools import islice
 
 __all__ = [
     "AlgebraicLoopError",
+    "CampaignError",
     "ConvergenceError",
     "ExpressionError",
     "LinkError",
@@ -131,6 +132,11 @@ class AlgebraicLoopError(WiringError):
     """Outputs of components depend on each other in a cycle, at one instant. `cycle` has their names in order."""
 
     cycle: tuple[str, ...] = ()
+
+
+class CampaignError(SoacraftError, ValueError):
+    """A campaign cannot be run, continued or judged as asked: a path that does not exist, a value outside its bounds, a
+    folder of another campaign, too few runs."""
 
 
 class StaleError(SoacraftError, RuntimeError):

@@ -17,6 +17,17 @@ Integrators are written against products of manifolds (`manifold`), so quaternio
 nanoseconds inside.
 """
 
+from soacraft.sim.campaigns.campaign import Campaign
+from soacraft.sim.campaigns.distributions import (
+    Choice,
+    FromFile,
+    Grid,
+    LogNormal,
+    MultiNormal,
+    Normal,
+    Truncated,
+    Uniform,
+)
 from soacraft.sim.components.checking import check_component
 from soacraft.sim.components.component import Component
 from soacraft.sim.components.declarations import (
@@ -68,6 +79,8 @@ __all__ = [
     "PID",
     "Assembly",
     "Balance",
+    "Campaign",
+    "Choice",
     "CompliantContact",
     "Component",
     "Constant",
@@ -80,8 +93,10 @@ __all__ = [
     "Drag",
     "Express",
     "Force",
+    "FromFile",
     "Gain",
     "GravityField",
+    "Grid",
     "Happened",
     "HingeFriction",
     "Impacts",
@@ -91,10 +106,13 @@ __all__ = [
     "JointLimit",
     "Kinematics",
     "Layout",
+    "LogNormal",
     "LowPass",
     "Motor",
     "Mount",
+    "MultiNormal",
     "Native",
+    "Normal",
     "Paced",
     "Params",
     "Plant",
@@ -114,7 +132,9 @@ __all__ = [
     "Sum",
     "System",
     "Thruster",
+    "Truncated",
     "Udp",
+    "Uniform",
     "Unit",
     "UnitDelay",
     "UserFrame",

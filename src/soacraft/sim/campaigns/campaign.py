@@ -1,0 +1,345 @@
+"""`Campaign`: many runs of one system with varied parameters, in a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from os import PathLike
+from time import monotonic
+from typing import Any, ClassVar
+
+import msgspec
+import numpy as np
+
+from soacraft.arguments import read_path, whole_number
+from soacraft.errors import CampaignError, SoacraftError, near
+from soacraft.markup import Text
+from soacraft.progress import Bar
+from soacraft.sim.campaigns.folder import Folder, Row, Settings, missing, number, told, write_aside
+from soacraft.sim.campaigns.job import Job, series_of
+from soacraft.sim.campaigns.judged import Judged
+from soacraft.sim.campaigns.measures import Measure, check_measure, read_measure, signals_of
+from soacraft.sim.campaigns.pool import Done, Task, compute
+from soacraft.sim.campaigns.source import Maker, Source, described, digest, named_function
+from soacraft.sim.campaigns.table import Table
+from soacraft.sim.campaigns.variations import (
+    Inputs,
+    arguments_of,
+    check_arguments,
+    check_values,
+    is_argument,
+    read_variations,
+    target_of,
+)
+from soacraft.sim.clock import nanoseconds
+from soacraft.sim.runs.run import Run
+from soacraft.sim.systems.system import System
+from soacraft.spatial.checks import Array
+
+#: Rows are written after so many seconds, or so many of them; later after a hundredth of the time that has passed.
+_FLUSH_SECONDS, _FLUSH_ROWS, _FLUSH_PART = 0.5, 256, 0.01
+
+
+class Campaign(Judged):
+    """Many runs of a system, each with its own values, kept in a folder.
+
+    `system` is a function that makes a new `System` (a top-level one, where other processes compute), its name as
+    "module:function", or a `System` that has not run. `vary` is {path: distribution}: a path is a parameter or a state
+    of a component ("motor.R", "wind.value[1]"), q or v of a dof of a plant ("arm.q[elbow]"), or a name alone, which is
+    an argument of the function. A tuple of paths varies together. `measure` is {name: text or function of the run}; see
+    `soacraft.sim.campaigns.measures` for the words. `t` is where runs end, or before at the crossing `until`.
+
+    Run i depends on `seed` and i alone. `sampling` is "random", "sobol", "latin" (which needs the number of runs, so
+    that this cannot grow) or "saltelli" (for `sobol`). `history` is {name: signal}: these are kept at `points` even
+    times. The noise of run i has a seed of its own; the runs of one point of Saltelli's design share it.
+
+    >>> from tempfile import mkdtemp
+    >>> from soacraft import sim
+    >>> def make():
+    ...     s = sim.System("lag", integrator="rk4", step=0.1)
+    ...     s.add("one", sim.Constant(value=1.0))
+    ...     s.add("lag", sim.LowPass(time_constant=1.0))
+    ...     s.connect("one.y", "lag.u")
+    ...     return s
+    >>> c = sim.Campaign(make, folder=f"{mkdtemp()}/runs", seed=7, runs=50, t=1.0,
+    ...                  vary={"one.value": sim.Uniform(1.0, 2.0)}, measure={"end": "lag.y[-1]"})
+    >>> c.run()
+    >>> c.quantile(0.5, "end").runs, bool(c.table()["end"].max() < 2.0)
+    (50, True)
+    """
+
+    _cures: ClassVar = {"*": "a campaign is what it was made as; make another one in another folder"}
+
+    def __init__(
+        self,
+        system: Callable[..., System] | System | str,
+        folder: str | PathLike[str],
+        seed: int = 0,
+        runs: int = 100,
+        vary: Mapping[Any, Any] | None = None,
+        measure: Mapping[str, str | Callable[[Run], Any]] | None = None,
+        t: float | None = None,
+        until: str | None = None,
+        sampling: str = "random",
+        history: Mapping[str, str] | None = None,
+        points: int = 101,
+        batch: int | str = "auto",
+    ) -> None:
+        self._source = _source(system)
+        self._folder = Folder(read_path(folder, "the folder of a campaign", CampaignError))
+        seed = whole_number(seed, "the seed of a campaign", 0, error=CampaignError)
+        runs = whole_number(runs, "the number of runs", 1, error=CampaignError)
+        points = whole_number(points, "the number of points of a history", 2, 100_000, CampaignError)
+        if t is None:
+            raise CampaignError("a campaign needs the time at which its runs end, in seconds: t=10.0.")
+        nanoseconds(t, "t")
+        varied = read_variations(vary or {})
+        texts, functions = _measures(measure or {})
+        inputs = Inputs(varied, sampling, seed, runs)
+        first = self._first(inputs)
+        settings = Settings(
+            system=first.name,
+            source=self._source.name,
+            digest=digest(first),
+            seed=seed,
+            runs=runs,
+            sampling=sampling,
+            t=float(t),
+            until=until or "",
+            batch=0,
+            why_single="",
+            vary=[(list(x.paths), x.distribution) for x in varied],  # type: ignore[misc]
+            measure=texts,
+            history=dict(history or {}),
+            points=points,
+        )
+        self._job = Job(self._source, settings, functions)
+        self._check(first, inputs, runs)
+        self._settings = settings
+        self._folder.begin(settings)
+
+    def _first(self, inputs: Inputs) -> System:
+        """A system as it is without variations, to look at; arguments of a function have their medians."""
+        if isinstance(self._source, Maker):
+            check_arguments(self._source.function, inputs.paths, f"{self._source.name!r}")
+            made = self._source.make(**arguments_of(inputs.paths, inputs.middle().tolist()))
+        else:
+            for path in inputs.paths:
+                if is_argument(path):
+                    raise CampaignError(f"{path!r} would be an argument of a function, and a system was given.")
+            made = self._source.make()
+        made.check()
+        return made
+
+    def _check(self, first: System, inputs: Inputs, runs: int) -> None:
+        """Refuse paths, measures and events that the system does not have, and values outside of their bounds."""
+        for path in inputs.paths:
+            if not is_argument(path):
+                target_of(first, path)
+        events = [f"{path}.{name}" for path, x in first._parts.items() for name in x.component.interface.crossings]
+        until = self._job.settings.until
+        if until and until not in events:
+            raise CampaignError(f"until={until!r:.60}: {first.name!r} has no such event{near(until, events)}")
+        for name, x in self._job.measures.items():
+            if isinstance(x, Measure):
+                check_measure(x, name, first, events)
+        for text in self._job.settings.history.values():
+            signals_of(first, [series_of(text).key])
+        try:
+            first._compiled()
+            from soacraft.sim.systems.describing import columns
+
+            columns(first._parts, first._compiled()[0], first._compiled()[1], self._job.signals(first))
+        except SoacraftError as wrong:
+            raise CampaignError(f"a measure or history takes what the system does not record: {wrong}") from None
+        check_values(first, inputs, runs)
+
+    # -- running -----------------------------------------------------------------------------------------------
+
+    @property
+    def runs(self) -> int:
+        """How many there are to be."""
+        return self._settings.runs
+
+    @property
+    def settings(self) -> Settings:
+        """What the campaign is, as its folder has it."""
+        return self._settings
+
+    def run(
+        self,
+        workers: int = 0,
+        cluster: Any = None,
+        shard: tuple[int, int] | None = None,
+        again: Sequence[str] = (),
+        progress: bool = False,
+    ) -> None:
+        """Compute the runs that are not done, and write their rows to the folder; what is done stays.
+
+        `workers` processes compute; 0 is this one. A run whose process dies three times is recorded as killed.
+        `cluster` is the address of a scheduler of dask.distributed, or its client (extra `cluster`). `shard=(i, n)`
+        computes the i-th of n parts, i from 1 on: for jobs that share the folder. `again` has "failed", "killed" or
+        both: runs that ended so are computed once more.
+        """
+        workers = whole_number(workers, "the number of workers", 0, 1000, CampaignError)
+        tasks = self._tasks(shard, again)
+        done, pending = 0, list[Row]()
+        start = flushed = monotonic()
+        with Bar(f"campaign {self._settings.system}", 0.0, max(1.0, float(len(tasks))), progress) as bar:
+            try:
+                for ended in self._computed(tasks, workers, cluster):
+                    pending += self._rows_of(ended)
+                    done, now = done + 1, monotonic()
+                    bar.at(float(done))
+                    if len(pending) >= _FLUSH_ROWS or now - flushed > max(_FLUSH_SECONDS, _FLUSH_PART * (now - start)):
+                        self._folder.add(pending, self._settings.identity)
+                        pending, flushed = [], now
+            finally:
+                self._folder.add(pending, self._settings.identity)
+
+    def _tasks(self, shard: tuple[int, int] | None, again: Sequence[str]) -> list[Task]:
+        for word in again:
+            if word not in ("failed", "killed"):
+                raise CampaignError(f"again= has 'failed' or 'killed', got {word!r:.40}.")
+        rows = self._rows()
+        todo = missing((i for i, x in rows.items() if x.status not in again), self.runs)
+        if shard is not None:
+            part, parts = (whole_number(x, "a shard", 1, error=CampaignError) for x in shard)
+            if part > parts:
+                raise CampaignError(f"shard {part} of {parts} is none of them: they are 1 to {parts}.")
+            todo = [i for i in todo if i % parts == part - 1]
+        return [Task("row", (i,)) for i in todo]
+
+    def _computed(self, tasks: Sequence[Task], workers: int, cluster: Any) -> Iterator[Done]:
+        return compute(self._job, tasks, workers)
+
+    def _rows_of(self, ended: Done) -> list[Row]:
+        if not ended.death:
+            return [ended.value]
+        (i,) = ended.task.arguments
+        values = [told(x) for x in self._job.inputs.of(i)[0]]
+        nothing: list[Any] = [None] * len(self._job.measures)
+        return [Row(run=i, status="killed", inputs=values, measures=nothing, text=ended.death)]
+
+    def rerun(self, run: int, log: str | PathLike[str] | None = None, signals: str | Sequence[str] = "**") -> Run:
+        """Run i once more, with all its signals, here; `log` as in `System.run`. What failed raises its error."""
+        i = whole_number(run, "the number of a run", 0, error=CampaignError)
+        return self._job.simulate(i, self._job.inputs.of(i)[0], log, signals)[1]
+
+    # -- looking -----------------------------------------------------------------------------------------------
+
+    def _rows(self) -> dict[int, Row]:
+        paths, measures = len(self._job.inputs.paths), len(self._job.measures)
+        found = self._folder.rows(self._settings.identity, paths, measures)
+        return {i: x for i, x in found.items() if i < self.runs}
+
+    def status(self) -> Text:
+        """How many runs are done, failed or killed; what they ended with; how they were computed."""
+        rows = self._rows().values()
+        count = {word: sum(x.status == word for x in rows) for word in ("ok", "failed", "killed")}
+        told_of = ", ".join(f"{n} {word}" for word, n in count.items() if n) or "none"
+        lines = [f"campaign of {self._settings.system!r}: {len(rows)} of {self.runs} runs done ({told_of})"]
+        how = {word: sum(x.how == word for x in rows) for word in ("batch", "single")}
+        if how["batch"]:
+            lines.append(f"  {how['batch']} in batches of {self._settings.batch}, {how['single']} one by one")
+        elif self._settings.why_single:
+            lines.append(f"  one by one: {self._settings.why_single}")
+        texts: dict[str, list[int]] = {}
+        for x in sorted(rows, key=lambda x: x.run):
+            if x.text:
+                texts.setdefault(x.text.splitlines()[0][:120], []).append(x.run)
+        for text, which in sorted(texts.items(), key=lambda x: -len(x[1]))[:10]:
+            lines.append(f"  {len(which)} x (run {which[0]}{', ...' if len(which) > 1 else ''}) {text}")
+        return Text("\n".join(lines))
+
+    def table(self) -> Table:
+        """All rows that are done, in order of the runs."""
+        return Table(list(self._rows().values()), self._job.inputs.paths, tuple(self._job.measures))
+
+    def history(self, name: str) -> tuple[Array, Array]:
+        """Times (points), and the values of a history (runs that have one, points); not a number after a run ended."""
+        if name not in self._settings.history:
+            raise CampaignError(f"the campaign keeps no history {name!r:.60}{near(name, self._settings.history)}")
+        rows = [x.history[name] for _, x in sorted(self._rows().items()) if name in x.history]
+        grid = self._job.grid(
+            self._source.make() if not isinstance(self._source, Maker) else self._first(self._job.inputs)
+        )
+        return grid, np.array([[number(y) for y in x] for x in rows], dtype=float).reshape(len(rows), len(grid))
+
+    # -- what varies ---------------------------------------------------------------------------------------------
+
+    def effects(self, workers: int = 0) -> dict[str, str]:
+        """What each variation changes, seen by runs in which it alone is another: "measures", "signals" (and no
+        measure), or "nothing". Kept in the folder. As many runs as there are variations, and one more."""
+        place = self._folder.path / "effects.json"
+        key = self._settings.identity
+        if place.exists():
+            kept = msgspec.json.decode(place.read_bytes(), type=dict[str, dict[str, str]])
+            if key in kept:
+                return kept[key]
+        tasks = [Task("probe", (j,)) for j in (None, *range(len(self._job.inputs.variations)))]
+        ended = {x.task.arguments[0]: x for x in compute(self._job, tasks, workers)}
+        base, found = ended[None].value, {}
+        for j, x in enumerate(self._job.inputs.variations):
+            other = ended[j].value
+            if base is None or other is None:
+                found[x.name] = "not known: its process was killed"
+            elif other[""] in (base[""], "constant"):
+                found[x.name] = "nothing"
+            elif {k: v for k, v in base.items() if k} == {k: v for k, v in other.items() if k}:
+                found[x.name] = "signals"
+            else:
+                found[x.name] = "measures"
+        write_aside(place, msgspec.json.encode({key: found}))
+        return found
+
+    def report(self, confidence: float = 0.95, workers: int = 0) -> Text:
+        """Status, quantiles and correlations of every measure, and variations without effect."""
+        lines = [str(self.status())]
+        for name in self._job.measures:
+            values, _, _ = self._values(name)
+            good = values[~np.isnan(values)]
+            if not len(good):
+                lines.append(f"{name}: no run has a value")
+                continue
+            lines.append(f"{name}: mean {good.mean():.6g}, deviation {good.std(ddof=min(1, len(good) - 1)):.6g}")
+            for p in (0.01, 0.5, 0.99):
+                lines.append(f"  quantile {p:g}: {self.quantile(p, name, confidence)!r}")
+            strongest = list(self.correlations(name).items())[:5]
+            lines += [f"  rank correlation with {path}: {x:+.3f}" for path, x in strongest]
+        for name, what in self.effects(workers).items():
+            if what != "measures":
+                lines.append(
+                    f"the variation {name!r} changes {what}" + (", and no measure" if what == "signals" else "")
+                )
+        return Text("\n".join(lines))
+
+    def __repr__(self) -> str:
+        return str(self.status())
+
+
+def _source(system: Any) -> Source:
+    if isinstance(system, System):
+        return described(system)
+    if isinstance(system, str) and ":" in system:
+        return Maker(named_function(system))
+    if callable(system):
+        return Maker(system)
+    raise CampaignError(
+        f"a campaign takes a function that makes a system, 'module:function', or a system; got {system!r:.60}."
+    )
+
+
+def _measures(given: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, Callable[[Run], Any]]]:
+    texts: dict[str, str] = {}
+    functions: dict[str, Callable[[Run], Any]] = {}
+    for name, x in given.items():
+        if not isinstance(name, str) or not name or name in ("run", "status", "t", "text"):
+            raise CampaignError(f"a measure has a name that is no other column of the table, got {name!r:.60}.")
+        if isinstance(x, str):
+            read_measure(x)
+            texts[name] = x
+        elif callable(x):
+            texts[name], functions[name] = "", x
+        else:
+            raise CampaignError(f"the measure {name!r} is a text or a function of the run, got {x!r:.60}.")
+    return texts, functions

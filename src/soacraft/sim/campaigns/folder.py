@@ -1,0 +1,215 @@
+"""The folder of a campaign: `campaign.json` says what it is, `shards/` has the rows of runs.
+
+A shard is written aside, synced and renamed, so that what is there is whole. Shards are only added; several processes
+may add theirs. What is read was perhaps written by others: sizes are limited, fields are checked.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Sequence
+from math import isfinite, nan
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from soacraft.errors import CampaignError
+from soacraft.sim.campaigns.distributions import AnyDistribution
+
+FORMAT = "soacraft-campaign/1"
+#: Bytes of one file at most.
+_LARGEST = 256 * 2**20
+#: Of two rows of one run, the first of these counts.
+_RANK = {"ok": 0, "failed": 1, "killed": 2}
+Number = float | str | None
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a campaign is."""
+
+    format: str = FORMAT
+    system: str
+    """Its name,"""
+    source: str
+    """where it comes from,"""
+    digest: str
+    """and what it is made of."""
+    seed: int
+    runs: int
+    sampling: str
+    t: float
+    until: str
+    batch: int
+    """Runs of a batch; 0 where they go one by one."""
+    why_single: str
+    """What stands in the way of batches."""
+    vary: list[tuple[list[str], AnyDistribution]]
+    measure: dict[str, str]
+    """Texts; of functions, the empty text."""
+    history: dict[str, str]
+    points: int
+
+    @property
+    def identity(self) -> str:
+        """The same for all that gives the same rows. The number of runs is part of it where points depend on it."""
+        runs = self.runs if self.sampling == "latin" else 0
+        return hashlib.sha256(msgspec.json.encode(msgspec.structs.replace(self, runs=runs))).hexdigest()
+
+
+class Row(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """The result of one run. `status` is "ok", "failed" or "killed"; `how` is "single" or "batch"."""
+
+    run: int
+    status: str
+    inputs: list[Number]
+    measures: list[Number]
+    text: str = ""
+    t: float | None = None
+    how: str = "single"
+    seconds: float = 0.0
+    checkpoint: str = ""
+    history: dict[str, list[Number]] = {}
+
+
+class _Shard(msgspec.Struct, forbid_unknown_fields=True):
+    campaign: str
+    rows: list[Row]
+
+
+def told(x: float) -> Number:
+    """A number for a file: JSON knows none that is not finite."""
+    return float(x) if isfinite(x) else str(float(x))
+
+
+def number(x: Number) -> float:
+    """A number from a file."""
+    return nan if x is None else float(x)
+
+
+class Folder:
+    """Reads and writes the files of a campaign."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self._shards = path, path / "shards"
+        self._seen: dict[str, list[Row]] = {}
+
+    # -- settings ----------------------------------------------------------------------------------------------
+
+    def settings(self) -> Settings | None:
+        """Those of the campaign that is there; None where the folder has none."""
+        place = self.path / "campaign.json"
+        if not place.exists():
+            return None
+        found: Settings = _read(place, Settings)
+        return found
+
+    def begin(self, settings: Settings) -> None:
+        """Make the folder, or see that it is that of this campaign."""
+        old = self.settings()
+        if old is not None:
+            self._compare(old, settings)
+            if old.runs >= settings.runs:
+                return
+        elif self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
+            raise CampaignError(f"{str(self.path)!r} is there and is no folder of a campaign: give another folder=.")
+        try:
+            self._shards.mkdir(parents=True, exist_ok=True)
+            text = msgspec.json.format(msgspec.json.encode(settings), indent=1)
+            write_aside(self.path / "campaign.json", text)
+        except OSError as wrong:
+            raise CampaignError(f"{str(self.path)!r} cannot be written: {wrong}.") from None
+
+    def _compare(self, old: Settings, new: Settings) -> None:
+        cure = "give another folder=, or the settings that it has"
+        for name in (*(x for x in Settings.__struct_fields__ if x != "digest"), "digest"):
+            a, b = getattr(old, name), getattr(new, name)
+            if name == "runs":
+                if a != b and new.sampling == "latin":
+                    raise CampaignError(
+                        f"{str(self.path)!r} is a Latin hypercube of {a} runs, whose points depend on that number; {b} "
+                        "cannot be had there. Give another folder=, or sampling='sobol'."
+                    )
+            elif a != b:
+                shown = "another" if name in ("digest", "vary") else f"{a!r:.60}, not {b!r:.60}"
+                what = "system (its parts, parameters, model or equations)" if name == "digest" else name
+                raise CampaignError(f"{str(self.path)!r} is a campaign of {what} {shown}: {cure}.")
+
+    # -- rows --------------------------------------------------------------------------------------------------
+
+    def add(self, rows: Sequence[Row], identity: str) -> None:
+        """Write rows as a shard."""
+        if not rows:
+            return
+        rows = sorted(rows, key=lambda x: x.run)
+        content = msgspec.json.encode(_Shard(identity, list(rows)))
+        name = f"{rows[0].run:09d}-{len(rows)}-{hashlib.sha256(content).hexdigest()[:12]}.json"
+        try:
+            write_aside(self._shards / name, content)
+        except OSError as wrong:
+            raise CampaignError(
+                f"the shard of run {rows[0].run} cannot be written: {wrong}. `run` again goes on."
+            ) from None
+        self._seen[name] = list(rows)
+
+    def rows(self, identity: str, width: int, measures: int) -> dict[int, Row]:
+        """All rows by the number of their run."""
+        found: dict[int, Row] = {}
+        names = sorted(x.name for x in self._shards.glob("*.json")) if self._shards.is_dir() else []
+        for name in names:
+            if name not in self._seen:
+                shard = _read(self._shards / name, _Shard)
+                if shard.campaign != identity:
+                    raise CampaignError(f"{str(self._shards / name)!r} is a shard of another campaign: take it away.")
+                self._seen[name] = shard.rows
+            for row in self._seen[name]:
+                if row.status not in _RANK or len(row.inputs) != width or len(row.measures) != measures or row.run < 0:
+                    raise CampaignError(
+                        f"{str(self._shards / name)!r}: the row of run {row.run} is not of this campaign."
+                    )
+                old = found.setdefault(row.run, row)
+                if _RANK[row.status] < _RANK[old.status]:
+                    found[row.run] = row
+                elif row.status == old.status == "ok" and row.how == old.how and row.measures != old.measures:
+                    raise CampaignError(
+                        f"run {row.run} is there twice with other results, {old.measures!r:.60} and "
+                        f"{row.measures!r:.60}: the system is not the same each time it is made."
+                    )
+        return found
+
+
+def write_aside(place: Path, content: bytes) -> None:
+    """Write a file under another name, sync it, and rename it: it is there whole, or not at all."""
+    aside = place.with_name(f".{place.name}.{os.getpid()}")
+    try:
+        with aside.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        aside.replace(place)
+    finally:
+        aside.unlink(missing_ok=True)
+    if hasattr(os, "O_DIRECTORY"):
+        folder = os.open(place.parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def _read(place: Path, kind: Any) -> Any:
+    try:
+        if place.stat().st_size > _LARGEST:
+            raise CampaignError(f"{str(place)!r} has more than {_LARGEST // 2**20} MB.")
+        return msgspec.json.decode(place.read_bytes(), type=kind)
+    except (OSError, msgspec.MsgspecError, RecursionError, ValueError, TypeError) as wrong:
+        if isinstance(wrong, CampaignError):
+            raise
+        raise CampaignError(f"{str(place)!r} cannot be read: {wrong}.") from None
+
+
+def missing(rows: Iterable[int], runs: int) -> list[int]:
+    """The runs that have no row."""
+    done = set(rows)
+    return [i for i in range(runs) if i not in done]

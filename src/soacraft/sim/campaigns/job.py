@@ -1,0 +1,126 @@
+"""A run of a campaign, from its number to its row. A job is what processes are given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from hashlib import blake2b
+from itertools import pairwise
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from soacraft.errors import CampaignError, SoacraftError
+from soacraft.sim.campaigns.draws import seed_of
+from soacraft.sim.campaigns.folder import Row, Settings, told
+from soacraft.sim.campaigns.measures import Measure, OfRun, Series, read_measure, signals_of, value_of
+from soacraft.sim.campaigns.source import Source
+from soacraft.sim.campaigns.variations import Inputs, Variation, apply, arguments_of
+from soacraft.sim.runs.run import Run
+from soacraft.sim.systems.system import System
+from soacraft.spatial.checks import Array
+
+#: Letters of a failure that are kept.
+_LONGEST = 2000
+
+
+class Job:
+    """Makes the system of a run, runs it, and measures it."""
+
+    def __init__(self, source: Source, settings: Settings, functions: Mapping[str, Callable[[Run], Any]]) -> None:
+        self.source, self.settings, self.functions = source, settings, dict(functions)
+        varied = [Variation(tuple(paths), how) for paths, how in settings.vary]
+        self.inputs = Inputs(varied, settings.sampling, settings.seed, settings.runs)
+        self.measures: dict[str, Measure | Callable[[Run], Any]] = {
+            name: self.functions[name] if not text else read_measure(text) for name, text in settings.measure.items()
+        }
+        self.histories = {name: series_of(text) for name, text in settings.history.items()}
+
+    # -- one run -----------------------------------------------------------------------------------------------
+
+    def row(self, i: int) -> Row:
+        """The result of run i. Whatever goes wrong in it is its result."""
+        start, values = perf_counter(), self.inputs.of(i)[0]
+        row = Row(run=i, status="ok", inputs=[told(x) for x in values], measures=[None] * len(self.measures))
+        try:
+            system, run = self.simulate(i, values)
+            row.measures = [told(value_of(x, name, system, run)) for name, x in self.measures.items()]
+            row.t = float(run.t[-1])
+            row.history = {name: self._history(x, system, run) for name, x in self.histories.items()}
+        except Exception as wrong:
+            row.status, row.text = "failed", f"{type(wrong).__name__}: {wrong}"[:_LONGEST]
+            reached = getattr(wrong, "t", None)
+            row.t = float(reached) if isinstance(reached, float) and np.isfinite(reached) else None
+        row.seconds = perf_counter() - start
+        return row
+
+    def system(self, i: int, values: Array) -> System:
+        """The system of run i, which has not begun."""
+        paths = self.inputs.paths
+        made = self.source.make(**arguments_of(paths, values.tolist()))
+        apply(made, paths, values.tolist())
+        made._seed, made._made = seed_of(self.settings.seed, i // self.inputs.sampler.group), None
+        return made
+
+    def simulate(self, i: int, values: Array, log: Any = None, signals: Any = None) -> tuple[System, Run]:
+        """Run i with these values."""
+        system = self.system(i, values)
+        recorded = self.signals(system) if signals is None else signals
+        run = system.run(self.settings.t, log=log, until=self.settings.until or None, signals=recorded)
+        return system, run
+
+    def signals(self, system: System) -> list[str] | str:
+        """What is recorded: what measures and histories take; all where a function measures."""
+        if self.functions:
+            return "**"
+        keys = [key for x in self.measures.values() if isinstance(x, Measure) for key in x.keys]
+        return signals_of(system, [*keys, *(x.key for x in self.histories.values() if x.key != "t")])
+
+    def _history(self, series: Series, system: System, run: Run) -> list[Any]:
+        """A series at even times from the start to the end of the campaign's runs; none after the run has ended."""
+        grid = self.grid(system)
+        rows = series.of(OfRun(system, run))
+        if rows.ndim != 1:
+            raise CampaignError(f"the history of {series.key!r} must be one number for every row: take an element.")
+        values = np.interp(grid, run.t, rows)
+        return [told(x) if t <= run.t[-1] + 1e-9 else None for t, x in zip(grid, values, strict=True)]
+
+    def grid(self, system: System) -> Array:
+        """The times of histories."""
+        return np.linspace(system._start / 1e9, self.settings.t, self.settings.points)
+
+    # -- probes ------------------------------------------------------------------------------------------------
+
+    def probe(self, variation: int | None) -> dict[str, str]:
+        """What run 0 gives, with one variation as in the first run where its values are others: digests of all that is
+        recorded, and of each measure. By these it is seen whether a variation changes anything."""
+        values, columns = self.inputs.of(0)[0], self._columns()
+        if variation is not None:
+            some = self.inputs.of(0, max(2, min(64, self.settings.runs)))[:, columns[variation]]
+            other = np.flatnonzero((some != some[0]).any(axis=1))
+            if not len(other):
+                return {"": "constant"}
+            values[columns[variation]] = some[other[0]]
+        try:
+            system, run = self.simulate(0, values, signals="**")
+            found = {name: repr(value_of(x, name, system, run)) for name, x in self.measures.items()}
+            made = blake2b(digest_size=16)
+            for rows in (run.t, run.q, run.v, *(run.signals[key] for key in run.signals)):
+                made.update(np.ascontiguousarray(rows).tobytes())
+            return {"": made.hexdigest(), **found}
+        except Exception as wrong:
+            return {"": f"{type(wrong).__name__}: {wrong}"[:_LONGEST]}
+
+    def _columns(self) -> list[list[int]]:
+        ends = np.cumsum([0, *(len(x.paths) for x in self.inputs.variations)]).tolist()
+        return [list(range(a, b)) for a, b in pairwise(ends)]
+
+
+def series_of(text: str) -> Series:
+    """The series of a history."""
+    try:
+        found = read_measure(f"final({text})").series
+    except SoacraftError as wrong:
+        raise CampaignError(f"the history {text!r:.80} is a signal, as 'lander.altitude': {wrong}") from None
+    assert found is not None
+    return found

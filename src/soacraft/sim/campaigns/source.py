@@ -1,0 +1,122 @@
+"""Where a campaign's systems come from: a function that makes one, or a description of one."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from importlib import import_module
+from types import CodeType
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+
+from soacraft.errors import CampaignError, WiringError
+from soacraft.sim.components.component import Component
+from soacraft.sim.systems.description import SystemData, build, describe
+from soacraft.sim.systems.system import System
+
+
+class Maker(NamedTuple):
+    """A function that gives a new system at every call."""
+
+    function: Callable[..., System]
+
+    @property
+    def name(self) -> str:
+        """The function as "module:name"."""
+        return name_of(self.function)
+
+    def make(self, **arguments: float) -> System:
+        """A new system."""
+        made = self.function(**arguments)
+        if not isinstance(made, System):
+            raise CampaignError(f"{self.name!r} must give a sim.System, and gave {made!r:.60}.")
+        if made.t != made._start / 1e9 or made._propagator is not None:
+            raise CampaignError(f"{self.name!r} gave a system that is at t = {made.t:.9g} s already: make a new one.")
+        return made
+
+
+class Described(NamedTuple):
+    """A system as plain data, the classes it names, and the states of its plants."""
+
+    text: bytes
+    classes: dict[str, type[Component]]
+    states: dict[str, tuple[list[float], list[float]]]
+    name: str
+
+    def make(self) -> System:
+        """A new system."""
+        made = build(msgspec.json.decode(self.text, type=SystemData), self.classes)
+        for path, (q, v) in self.states.items():
+            made._plants[path].mb.set_state(q, v)
+        return made
+
+
+Source = Maker | Described
+
+
+def described(system: System) -> Described:
+    """A system that was given, as it is now."""
+    if system._propagator is not None:
+        raise CampaignError(
+            f"the system {system.name!r} is at t = {system.t:.9g} s already: give one that has not run."
+        )
+    for path, plant in system._plants.items():
+        if plant.forces:
+            raise CampaignError(
+                f"the plant {path!r} has force elements, which are no plain data: give the campaign a function that "
+                "makes the system."
+            )
+    data = msgspec.json.encode(describe(system))
+    states = {path: (np.array(x.mb.q).tolist(), np.array(x.mb.v).tolist()) for path, x in system._plants.items()}
+    classes = {type(x.component).__name__: type(x.component) for x in system._parts.values()}
+    return Described(data, classes, states, system.name)
+
+
+def named_function(text: str) -> Callable[..., Any]:
+    """The function of "module:name", which the caller's own code or command line gives."""
+    module, _, name = text.partition(":")
+    try:
+        found = import_module(module)
+        for each in name.split("."):
+            found = getattr(found, each)
+    except (ImportError, AttributeError, ValueError) as wrong:
+        raise CampaignError(f"{text!r:.80} is no function of a module that can be imported: {wrong}") from None
+    if not callable(found):
+        raise CampaignError(f"{text!r:.80} is no function, but {found!r:.60}.")
+    return found
+
+
+def name_of(function: Callable[..., Any]) -> str:
+    """A function as "module:name"."""
+    return f"{getattr(function, '__module__', '?')}:{getattr(function, '__qualname__', type(function).__name__)}"
+
+
+def digest(system: System) -> str:
+    """What a system is: its parts, parameters, connections, models, states, and the code of its equations."""
+    made = hashlib.sha256()
+    try:
+        made.update(msgspec.json.encode(describe(system)))
+    except WiringError:  # something that is no plain data
+        made.update(f"{system.tree()}\n{system.signals()}".encode())
+    for path, plant in sorted(system._plants.items()):
+        made.update(f"{path}:{[x.name for x in plant.forces]}".encode())
+        made.update(np.array(plant.mb.q).tobytes() + np.array(plant.mb.v).tobytes())
+    for kind in sorted({type(x.component) for x in system._parts.values()}, key=lambda x: x.__qualname__):
+        for equation in kind.interface.equations:
+            made.update(f"{kind.__qualname__}.{equation.name}({equation.arguments})".encode())
+            _add_code(made, getattr(equation.function, "__code__", None))
+    return made.hexdigest()
+
+
+def _add_code(made: Any, code: CodeType | None) -> None:
+    """The instructions of a function and its constants, without the places of its lines."""
+    if code is None:
+        return
+    made.update(code.co_code + repr(code.co_names).encode())
+    for x in code.co_consts:
+        if isinstance(x, CodeType):
+            _add_code(made, x)
+        else:
+            made.update(repr(x).encode())

@@ -1,0 +1,189 @@
+"""What varies: paths of a system, each with its distribution; how a run's values get into the system."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from soacraft.errors import CampaignError, SoacraftError, near
+from soacraft.model.tree.parts.closures import coordinate_names
+from soacraft.sim.campaigns.distributions import Distribution
+from soacraft.sim.campaigns.sampling import Sampler
+from soacraft.sim.systems.system import System
+from soacraft.spatial.checks import Array
+
+_PATH = re.compile(r"([^.\[\]]+)\.([A-Za-z_]\w*)(?:\[(.+)\])?")
+
+
+class Variation(NamedTuple):
+    """Paths that vary together, and how."""
+
+    paths: tuple[str, ...]
+    distribution: Distribution
+
+    @property
+    def name(self) -> str:
+        """By which its draws are known."""
+        return ", ".join(self.paths)
+
+
+def read_variations(given: Mapping[Any, Any]) -> list[Variation]:
+    """`vary` as it was given, checked for its own sake."""
+    if not isinstance(given, Mapping):
+        raise CampaignError(f"vary is {{path: distribution}}, got {given!r:.60}.")
+    found: list[Variation] = []
+    for key, how in given.items():
+        paths = (key,) if isinstance(key, str) else key
+        if not isinstance(paths, tuple) or not paths or not all(isinstance(x, str) and x for x in paths):
+            raise CampaignError(f"a variation is of a path, or of a tuple of them, got {key!r:.60}.")
+        if not isinstance(how, Distribution):
+            raise CampaignError(f"{key!r:.80} varies by a distribution as sim.Normal(1.0, 0.1), got {how!r:.60}.")
+        if how.size != len(paths):
+            raise CampaignError(f"{key!r:.80} is {len(paths)} values, and {how!r:.120} gives {how.size}.")
+        for path in paths:
+            if any(path in x.paths for x in found) or paths.count(path) > 1:
+                raise CampaignError(f"{path!r} varies twice.")
+        found.append(Variation(paths, how))
+    return found
+
+
+class Inputs:
+    """The values of every run."""
+
+    def __init__(self, variations: Sequence[Variation], sampling: str, seed: int, runs: int) -> None:
+        self.variations, self.sampler = list(variations), Sampler(
+            sampling, seed, [(x.name, x.distribution) for x in variations], runs
+        )  # fmt: skip
+        self.paths = tuple(path for x in variations for path in x.paths)
+
+    def middle(self) -> Array:
+        """The medians of all, which depend on no seed: (number of paths)."""
+        made = [x.distribution.values(np.full((1, x.distribution.width), 0.5))[0] for x in self.variations]
+        return np.concatenate([np.zeros(0), *made])
+
+    def of(self, first: int, count: int = 1) -> Array:
+        """The values of runs first, first + 1, ...: (count, number of paths)."""
+        points = self.sampler.points(first, count)
+        made = [x.distribution.values(u) for x, u in zip(self.variations, points, strict=True)]
+        return np.concatenate(made, axis=1) if made else np.zeros((count, 0))
+
+
+def is_argument(path: str) -> bool:
+    """Whether a path is an argument of the function that makes the system: a name alone."""
+    return path.isidentifier()
+
+
+def arguments_of(paths: Sequence[str], values: Sequence[float]) -> dict[str, float]:
+    """Those that go to the function."""
+    return {path: float(x) for path, x in zip(paths, values, strict=True) if is_argument(path)}
+
+
+def check_arguments(make: Callable[..., Any], paths: Sequence[str], what: str) -> None:
+    """Refuse arguments that the function does not take."""
+    wanted = [x for x in paths if is_argument(x)]
+    if not wanted:
+        return
+    taken = inspect.signature(make).parameters
+    names = [x.name for x in taken.values() if x.kind in (x.POSITIONAL_OR_KEYWORD, x.KEYWORD_ONLY)]
+    for path in wanted:
+        if path not in names:
+            raise CampaignError(f"{what} takes no argument {path!r:.60}{near(path, names, 'it takes')}")
+
+
+def apply(system: System, paths: Sequence[str], values: Sequence[float]) -> None:
+    """Give a system the values of a run. A vector parameter gets all its elements at once."""
+    for path, value in zip(paths, values, strict=True):
+        if not is_argument(path):
+            target_of(system, path).put(float(value))
+
+
+class Target(NamedTuple):
+    """What a path is in a system."""
+
+    kind: str
+    """"param", "state", "q" or "v"."""
+    key: str
+    element: int | None
+    put: Callable[[float], None]
+
+
+def target_of(system: System, path: str) -> Target:
+    """What a path names: a parameter, a state, or q or v of a dof of the plant; with [k] an element of it."""
+    found = _PATH.fullmatch(path)
+    if found is None:
+        raise CampaignError(f"a path is written 'component.parameter' or 'plant.q[dof]', got {path!r:.80}.")
+    name, at = f"{found[1]}.{found[2]}", found[3]
+    if found[1] in system._plants:
+        return _of_plant(system, path, found[1], found[2], at)
+    element = None if at is None else int(at) if at.isdecimal() else -1
+    if element is not None and element < 0:
+        raise CampaignError(f"an element of {name!r} is a number, as {name}[0]; got {path!r:.80}.")
+    params, states = list(system.params), list(system.states)
+    kind = "param" if name in params else "state" if name in states else ""
+    if not kind:
+        known = [*params, *states]
+        raise CampaignError(f"the system {system.name!r} has no parameter or state {name!r:.80}{near(name, known)}")
+    where: Any = system.params if kind == "param" else system.states
+    if element is not None and not 0 <= element < np.size(where[name]):
+        raise CampaignError(f"{path!r:.80} is no element of {where[name]!r:.60}.")
+
+    def put(value: float) -> None:
+        old = where[name]
+        if element is None:
+            where[name] = value
+        elif isinstance(old, np.ndarray):
+            new = np.array(old)
+            new[element] = value
+            where[name] = new
+        else:
+            where[name] = tuple(value if i == element else x for i, x in enumerate(old))
+
+    return Target(kind, name, element, put)
+
+
+def _of_plant(system: System, path: str, plant: str, port: str, at: str | None) -> Target:
+    mb = system._plants[plant].mb
+    places = dict(coordinate_names(mb)) if port == "q" else {x: i for i, x in enumerate(mb.dof_names)}
+    if port not in ("q", "v") or at is None:
+        raise CampaignError(f"of the plant {plant!r} q[dof] and v[dof] vary, got {path!r:.80}.")
+    if at not in places:
+        raise CampaignError(f"{path!r:.80}: the plant {plant!r} has no such {port}{near(at, places, 'it has')}")
+    number = int(places[at])
+
+    def put(value: float) -> None:
+        state = np.array(mb.q if port == "q" else mb.v)
+        state[number] = value
+        if port == "q":
+            mb.q = state
+        else:
+            mb.v = state
+
+    return Target(port, plant, number, put)
+
+
+def check_values(system: System, inputs: Inputs, runs: int) -> None:
+    """Try the smallest and the largest value of every path: a value outside its bounds is refused, with its run."""
+    if not inputs.paths or not runs:
+        return
+    values = inputs.of(0, runs)
+    if not np.isfinite(values).all():
+        run, column = (int(x[0]) for x in np.nonzero(~np.isfinite(values)))
+        raise CampaignError(f"{inputs.paths[column]!r} is {values[run, column]} in run {run}.")
+    for column, path in enumerate(inputs.paths):
+        if is_argument(path):
+            continue
+        target = target_of(system, path)
+        for run in (int(values[:, column].argmin()), int(values[:, column].argmax())):
+            value = float(values[run, column])
+            try:
+                target.put(value)
+            except SoacraftError as wrong:
+                why = str(wrong).removesuffix(".")
+                raise CampaignError(
+                    f"{path!r} would be {value:.9g} in run {run}, which is refused: {why}. Use sim.Truncated, or other "
+                    "limits."
+                ) from None
