@@ -61,6 +61,7 @@ from soacraft.sim.library.sources import Constant, Ramp, Sine, Step
 from soacraft.sim.links.layout import Layout
 from soacraft.sim.links.native import Native
 from soacraft.sim.links.shared import SharedMemory
+from soacraft.sim.links.split import Crew, ShareRun, Split, SplitRun, split
 from soacraft.sim.links.udp import Udp
 from soacraft.sim.propagator import Propagator
 from soacraft.sim.runs.clocked import Paced
@@ -88,6 +89,7 @@ __all__ = [
     "ContactHistory",
     "ContactStep",
     "Continuous",
+    "Crew",
     "Discrete",
     "DiscreteFilter",
     "Drag",
@@ -125,9 +127,12 @@ __all__ = [
     "Saturation",
     "Sensitivity",
     "Sensor",
+    "ShareRun",
     "SharedMemory",
     "Signals",
     "Sine",
+    "Split",
+    "SplitRun",
     "Step",
     "Sum",
     "System",
@@ -147,6 +152,7 @@ __all__ = [
     "rate",
     "read",
     "register",
+    "split",
     "update",
 ]
 
