@@ -71,6 +71,7 @@ from soacraft.sim.runs.run import Balance, Run, Sample
 from soacraft.sim.runs.signals import Signals
 from soacraft.sim.sensitivity import Sensitivity
 from soacraft.sim.systems.assembly import Assembly
+from soacraft.sim.systems.changing import Change
 from soacraft.sim.systems.frames import UserFrame
 from soacraft.sim.systems.plant import Kinematics, Mount, Plant
 from soacraft.sim.systems.system import System
@@ -81,6 +82,7 @@ __all__ = [
     "Assembly",
     "Balance",
     "Campaign",
+    "Change",
     "Choice",
     "CompliantContact",
     "Component",
