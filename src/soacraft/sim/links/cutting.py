@@ -187,7 +187,7 @@ def _resolved(wiring: Wiring, wires: Sequence[Wire]) -> list[Wire]:
     found = []
     for wire in wires:
         source = wiring._one(wire.source)
-        targets = wiring._expand(wire.target, outputs=False)
+        targets = wiring.expand(wire.target, outputs=False)
         signal = wiring._source(source)[0]
         for target in targets:
             chosen = wiring._share(source, signal, target, len(targets) > 1 or "*" in wire.target)
