@@ -2,6 +2,8 @@
 // in whole nanoseconds.
 #pragma once
 
+#include <functional>
+
 #include "methods.hpp"
 
 namespace soacraft {
@@ -17,10 +19,12 @@ struct Course {
     index unstable, calm;   // steps at the boundary of stability, and in a row within it
 };
 
-// What is written, a row for each step: its end, state, rates, dense output, forces, error and how far closures are open.
+// What is written, a row for each step: its end, state, rates, dense output, forces, error and how far closures are open. Of
+// components also the rates before a tick at the end, and their signals; `begun` are the rates at the start.
 struct Track {
     index* ends;
     double *X, *W, *F, *forces, *errors, *openings;
+    double *before, *signals, *begun;
 };
 
 class Walk {
@@ -32,12 +36,20 @@ public:
     // The number of steps taken; fewer than asked for where Python should take the next.
     index run(const double* x, const double* w) {
         index done = 0;
+        Plan* const plan = m_.plan();
+        if (plan) {  // as compiled code has them, so that a run in two halves has the same bits
+            if (!m_.rates(seconds(course_.now), x, track_.begun)) return 0;
+            w = track_.begun;
+        }
         for (; course_.now < course_.goal && done < course_.most; ++done) {
             const std::vector<double> theta = m_.theta;
             bool fine = true;
+            if (plan && !plan->knows_next()) break;
+            if (plan) plan->keep();
             if (m_.hold(done)) fine = m_.rates(seconds(course_.now), x, begun_.data()), w = begun_.data();
-            if (!fine || !(tableau_.adaptive() ? adapted(done, x, w) : fixed(done, x, w))) {
+            if (!fine || !(tableau_.adaptive() ? adapted(done, x, w) : fixed(done, x, w)) || (plan && !sampled(*plan, done))) {
                 m_.theta = theta;
+                if (plan) plan->restore();
                 break;
             }
             x = keep(stepper_.x1, track_.X + done * m_.points), w = keep(stepper_.w1, track_.W + done * m_.size);
@@ -46,6 +58,8 @@ public:
         }
         return done;
     }
+
+    std::function<bool(index)> pause;  // called with the end of each step, before components tick there
 
     const ContactLog* contacts() const { return stepper_.contacts(); }
 
@@ -68,13 +82,37 @@ private:
 
     bool fixed(index row, const double* x, const double* w) {
         const index grid = course_.origin + ((course_.now - course_.origin) / course_.step + 1) * course_.step;
-        const index stop = next_stop(), end = grid < stop ? grid : stop;
+        const index stop = next_tick(next_stop()), end = grid < stop ? grid : stop;
+        stepper_.t1 = seconds(end);
         return stepper_.take(seconds(course_.now), x, w, seconds(end - course_.now)) && ended(row, end, x);
+    }
+
+    // The next tick, if it comes before a stop.
+    index next_tick(index stop) const {
+        index when = 0;
+        std::uint64_t which = 0;
+        return m_.plan() && m_.plan()->next(when, which) && when < stop ? when : stop;
+    }
+
+    // What components do at the end of a step: they tick where they are due, and their signals are recorded.
+    bool sampled(Plan& plan, index row) {
+        const index end = track_.ends[row];
+        keep(stepper_.w1, track_.before + row * m_.size);
+        if (pause && !pause(end)) return false;
+        index when = 0;
+        std::uint64_t which = 0;
+        if (plan.next(when, which) && when == end) {
+            const double* x = stepper_.x1.data();
+            const double t = seconds(end);
+            if (!plan.tick(which, [&] { return m_.accelerate(t, x); })) return false;
+            if (!m_.rates(t, x, stepper_.w1.data(), stepper_.forces.data())) return false;
+        }
+        return plan.sample(stepper_.w1.data() + m_.nv, m_.nv, track_.signals + row * plan.width);
     }
 
     // A step whose error is small enough. On the way out without one, nothing of the course has changed.
     bool adapted(index row, const double* x, const double* w) {
-        const index stop = next_stop();
+        const index stop = next_tick(next_stop());
         double length = course_.length;
         for (bool refused = false;; refused = true) {
             const double left = seconds(stop - course_.now);

@@ -3,6 +3,7 @@
 #include "contact_rollout.hpp"
 #include "fields.hpp"
 #include "loops/closed_solver.hpp"
+#include "plan_object.hpp"
 #include "rigid/wrenches.hpp"
 
 namespace soacraft {
@@ -179,6 +180,7 @@ struct Given {
     Chain chain = {};
     ContactSetting touching = {};
     rigid::Wrenches wrenches;
+    PlanObject* plan = nullptr;
 
     explicit Given(nb::handle setting)
         : tableau_given(field(setting, "tableau")), chain_given(field(setting, "chain")), tableau(read_tableau(tableau_given, held)),
@@ -200,6 +202,7 @@ struct Given {
         const nb::object contact_given = field(setting, "contact");
         if (!contact_given.is_none()) read_contact(contact_given, held, model, touching), set.contact = &touching;
         if ((method == MOREAU) != (set.contact != nullptr) || (set.contact && set.chain)) refuse("only moreau takes contacts, on a tree");
+        if (!read_plan(field(setting, "plan"), model)) return false;
         const nb::object forces = field(setting, "forces"), frames = field(setting, "frames");
         if (!PyDict_Check(forces.ptr()) || !PyDict_Check(frames.ptr())) refuse("forces and frames must be dicts");
         const unsigned long long stamp = tree.stamp;
@@ -207,10 +210,52 @@ struct Given {
             return false;
         return tree.stamp == stamp && !tree.retired;  // not edited by another thread while Python gave a frame
     }
+
+    // Components that are carried along, by explicit methods; false while a run walks through them.
+    bool read_plan(nb::handle given, const rigid::Model& model) {
+        if (given.is_none()) return true;
+        if (!nb::isinstance<PlanObject>(given)) refuse("plan must be a SystemPlan");
+        plan = nb::cast<PlanObject*>(given);
+        if (!plan->fits(model.nq, model.nv) || method != EXPLICIT || tableau.adaptive()) refuse("the plan is of another tree or method");
+        set.plan = &plan->plan;
+        return !plan->busy;
+    }
 };
 
+// A plan that is walked through, for the length of a call.
+class Walking {
+public:
+    explicit Walking(PlanObject* plan) : plan_(plan) {
+        if (plan_) plan_->busy = true, plan_->plan.unknown = 0;
+    }
+    ~Walking() {
+        if (plan_) plan_->busy = false;
+    }
+
+private:
+    PlanObject* plan_;
+};
+
+// What a call into Python raised: taken from the interpreter, to be raised, or not, once the steps are kept.
+nb::object raised() {
+    PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
+    PyErr_Fetch(&type, &value, &trace);
+    PyErr_NormalizeException(&type, &value, &trace);
+    if (value && trace) PyException_SetTraceback(value, trace);
+    Py_XDECREF(type), Py_XDECREF(trace);
+    return nb::steal<nb::object>(value);
+}
+
+// Wait for the end of a step; false where that raised.
+bool paused(nb::handle pause, index ns) {
+    PyObject* done = PyObject_CallFunction(pause.ptr(), "L", static_cast<long long>(ns));
+    Py_XDECREF(done);
+    return done != nullptr;
+}
+
 // Steps from x, where the rates are w, as long as compiled code is sure of them. Returned is the course as it is then: steps
-// taken, length of the next, and the counts of stability; and the log of contacts, (steps, 8) and (points, 13), or None.
+// taken, length of the next, and the counts of stability; and the log of contacts, (steps, 8) and (points, 13), what an
+// equation in Python raised, or None.
 nb::tuple advance(rigid::RigidModel& tree, nb::handle setting, nb::handle course, nb::handle x_, nb::handle w_, nb::handle track) {
     Given given(setting);
     const Tableau& tableau = given.tableau;
@@ -238,7 +283,10 @@ nb::tuple advance(rigid::RigidModel& tree, nb::handle setting, nb::handle course
     Held::require("x", x.size(), m.points), Held::require("w", w.size(), m.size);
     const Track to{ends.data(), held.output(track, "X", most, m.points), held.output(track, "W", most, m.size),
                    held.output(track, "F", most, rows * m.size), held.output(track, "forces", most, m.names * m.nv),
-                   held.output(track, "errors", most, 1), held.output(track, "openings", most, 1)};
+                   held.output(track, "errors", most, 1), held.output(track, "openings", most, 1),
+                   set.plan ? held.output(track, "before", most, m.size) : nullptr,
+                   set.plan ? held.output(track, "signals", most, set.plan->width) : nullptr,
+                   set.plan ? held.output(track, "begun", 1, m.size) : nullptr};
     if (!rigid::finite(x.data(), m.points) || !rigid::finite(w.data(), m.size) ||
         !rigid::unit_quaternions(tree.quaternions, x.data()))
         return nothing();
@@ -250,10 +298,17 @@ nb::tuple advance(rigid::RigidModel& tree, nb::handle setting, nb::handle course
     }
     index done = 0;
     Walk walk(m, method, tableau, way, to);
-    {
+    const Walking walking(given.plan);
+    const nb::object pause = field(setting, "pause");
+    if (!pause.is_none() && !given.plan) refuse("only a run with a plan pauses");
+    if (!pause.is_none()) walk.pause = [&](index ns) { return paused(pause, ns); };
+    if (given.plan && (given.plan->calls_python() || walk.pause)) {
+        done = walk.run(x.data(), w.data());
+    } else {
         nb::gil_scoped_release free;
         done = walk.run(x.data(), w.data());
     }
+    if (PyErr_Occurred()) return nb::make_tuple(done, way.length, way.unstable, way.calm, raised());
     nb::object log = nb::none();
     if (const ContactLog* told = walk.contacts())
         log = nb::make_tuple(as_table(told->steps, ContactLog::STEP), as_table(told->points, ContactLog::POINT));
@@ -290,6 +345,7 @@ nb::object roll_contacts(rigid::RigidModel& tree, nb::handle setting, nb::handle
 }  // namespace
 
 void bind(nb::module_& m) {
+    bind_plan(m);
     const auto any = [](const char* name) { return nb::arg(name).none(); };
     m.def("advance", &advance, nb::arg("tree"), any("setting"), any("course"), any("x"), any("w"), any("track"),
           "Many steps of a motion, from x with rates w: how many, the length of the next, the counts of stability, contacts.");

@@ -1,8 +1,8 @@
 // A model in motion as integrators see it (sim/system.py): a state and its rates,
 //
-//     x = [q; v; work],    w = [v; vdot; powers],    u = chart coordinates, in the size of w
+//     x = [q; v; work; z],    w = [v; vdot; powers; zdot],    u = chart coordinates, in the size of w
 //
-// with vdot by forward dynamics of the tree or by a solver of closed chains, which also puts states back on the closures.
+// with z the states of components that are carried along (plan.hpp), and vdot by forward dynamics of the tree or by a solver of closed chains, which also puts states back on the closures.
 // What is not sure is false: the step is then taken in Python.
 #pragma once
 
@@ -12,6 +12,7 @@
 #include "chart.hpp"
 #include "contact_setting.hpp"
 #include "loops/job.hpp"
+#include "plan.hpp"
 #include "rigid/algorithms.hpp"
 
 namespace soacraft {
@@ -81,22 +82,23 @@ struct Setting {
     const ContactSetting* contact;  // null where nothing touches
     const double* held;  // (steps or 1, nv), or null: a generalized force held in each step, whose work is not counted
     index held_step;     // from one row to the next: 0 where one is held all along
+    Plan* plan;          // components that are carried along, or null; their forces come behind those of the loads
 };
 
 class Mechanism {
 public:
-    const index nq, nv, names, points, size;
+    const index nq, nv, names, states, points, size;  // states: of components
 
     explicit Mechanism(const Setting& s)
-        : nq(s.job.model->nq), nv(s.job.model->nv), names(static_cast<index>(s.loads.size()) + 1 + s.passive + (s.contact ? 1 : 0)),
-          points(nq + nv + names), size(2 * nv + names), set_(s), model_(*s.job.model),
+        : nq(s.job.model->nq), nv(s.job.model->nv), names(names_of(s)), states(s.plan ? s.plan->z.count : 0),
+          points(nq + nv + names + states), size(2 * nv + names + states), set_(s), model_(*s.job.model),
           dynamics_(named("forward_dynamics")), at_rest_(named("mass_matrix_multiply")), springs_(named("passive_force")),
           integrate_(named("integrate")), difference_(named("difference")), jacobians_(named("integrate_jacobians")),
           derivatives_(model_.flexible_count ? nullptr : &named("inverse_dynamics_derivatives")),
           kinetic_(named("kinetic_energy")), potential_(named("potential_energy")) {
         const auto numbers = [](index n) { return std::vector<double>(static_cast<std::size_t>(n)); };
         total_ = numbers(nv), zeros_ = numbers(nv), forces_ = numbers(names * nv), moved_ = numbers(nq);
-        contact_force = numbers(s.contact ? nv : 0);
+        contact_force = numbers(s.contact ? nv : 0), powers_ = numbers(names), vdot_ = numbers(nv);
         std::size_t most = 0;
         for (const rigid::Algorithm* a :
              {&dynamics_, &at_rest_, &springs_, &integrate_, &difference_, &jacobians_, derivatives_, &kinetic_, &potential_})
@@ -131,9 +133,21 @@ public:
     // w at x, and the generalized force of everything, (names, nv), where it is wanted.
     bool rates(double t, const double* x, double* w, double* forces = nullptr) {
         const double *q = x, *v = x + nq;
-        std::memcpy(w, v, bytes(nv));
+        if (nv) std::memcpy(w, v, bytes(nv));
+        if (set_.plan && !place(t, x)) return false;
         push(t, q, v, forces ? forces : forces_.data(), w + 2 * nv, !forces);
-        return (set_.chain ? solved(q, v, w + nv) : run(dynamics_, q, v, total_.data(), w + nv)) && rigid::finite(w, size);
+        if (!accelerations(q, v, w + nv)) return false;
+        if (set_.plan && !of_components(w)) return false;
+        return rigid::finite(w, size);
+    }
+
+    Plan* plan() const { return set_.plan; }
+    // vdot at x under the forces that components have given last, into the slots of the plan.
+    bool accelerate(double t, const double* x) {
+        push(t, x, x + nq, forces_.data(), powers_.data(), true);
+        if (!accelerations(x, x + nq, vdot_.data()) || !rigid::finite(vdot_.data(), nv)) return false;
+        set_.plan->accelerate(vdot_.data(), nv);
+        return true;
     }
 
     // The generalized force of everything, (names, nv), and its powers. `own`: the rows are those of the last call, whose zeros
@@ -154,8 +168,11 @@ public:
                 total_[static_cast<std::size_t>(k)] += of[k], powers[i] += of[k] * v[k];
             }
         }
+        powers += count;
+        if (set_.plan) pushed(v, of, powers, own), of += nv * pushes(), powers += pushes();
+        if (!nv) return;
         stored(q, of);
-        powers += count, *powers++ = dot(of, v, nv), of += nv;
+        *powers++ = dot(of, v, nv), of += nv;
         if (set_.passive) {
             if (set_.job.passive)
                 run(springs_, q, v, nullptr, of);
@@ -285,6 +302,50 @@ private:
     index closures() const { return static_cast<index>(set_.chain->solver.closures.size()); }
     index couplings() const { return static_cast<index>(set_.chain->solver.couplings.size()); }
 
+    index pushes() const { return set_.plan ? static_cast<index>(set_.plan->pushes.size()) : 0; }
+    static index names_of(const Setting& s) {
+        const std::size_t own = s.loads.size() + (s.plan ? s.plan->pushes.size() : 0);
+        return static_cast<index>(own) + (s.job.model->nv ? 1 + s.passive : 0) + (s.contact ? 1 : 0);
+    }
+
+    bool accelerations(const double* q, const double* v, double* vdot) {
+        return !nv || (set_.chain ? solved(q, v, vdot) : run(dynamics_, q, v, total_.data(), vdot));
+    }
+
+    // What forces and rates of components need at x, but for what depends on the accelerations.
+    bool place(double t, const double* x) {
+        set_.plan->place(t, x, x + nq, nq, nv, x + nq + nv + names);
+        return set_.plan->before.run();
+    }
+    // The forces of components, a row each, and their powers.
+    void pushed(const double* v, double* of, double* powers, bool own) {
+        const Plan& plan = *set_.plan;
+        for (const Push& x : plan.pushes) {
+            const double* f = plan.slots + x.at;
+            if (x.dof < 0) {
+                std::memcpy(of, f, bytes(nv));
+                for (index k = 0; k < nv; ++k) total_[static_cast<std::size_t>(k)] += f[k];
+                *powers++ = dot(of, v, nv);
+            } else {
+                if (!own) std::memset(of, 0, bytes(nv));
+                of[x.dof] = *f, total_[static_cast<std::size_t>(x.dof)] += *f;
+                *powers++ = *f * v[x.dof];
+            }
+            of += nv;
+        }
+    }
+    // zdot, from the accelerations in w.
+    bool of_components(double* w) const {
+        Plan& plan = *set_.plan;
+        if (plan.reads_vdot) {
+            plan.accelerate(w + nv, nv);
+            if (!plan.behind.run()) return false;
+        }
+        if (!plan.rates.run()) return false;
+        Plan::copy(w + 2 * nv + names, plan.slots + plan.zdot, states);
+        return true;
+    }
+
     double force_of(const Load& load, double t, const double* q, const double* v) const {
         const double u = within(interpolated(load, t), load.control);
         const index lengths = load.length_last - load.length_first, rows = load.row_last - load.row_first;
@@ -353,7 +414,7 @@ private:
     bool plain_ = true;            // all coordinates are numbers that are added
     rigid::Job own_, bare_, based_;  // with all that acts; without springs and wrenches, and gravity
     const double* held_ = nullptr;
-    std::vector<double> total_, zeros_, forces_, moved_, rest_;
+    std::vector<double> total_, zeros_, forces_, moved_, rest_, powers_, vdot_;
     rigid::Workspace space_, closed_;
 };
 

@@ -28,6 +28,7 @@ public:
     // What a step gave: the point at its end, its rates, the forces there, and its chart coordinates; how far closures are open.
     std::vector<double> x1, w1, forces, u;
     double open = 0.0;
+    double t1 = 0.0;  // its end to the nanosecond, which components see: t + h may be off by rounding
 
     Stepper(Mechanism& mechanism, Method method, const Tableau& tableau)
         : m_(mechanism), method_(method), tableau_(tableau) {
@@ -361,7 +362,7 @@ private:
     bool ended(double t, double h) {
         if (!m_.settle(x1.data())) return false;
         open = m_.open;
-        return rigid::finite(x1.data(), m_.points) && m_.rates(t + h, x1.data(), w1.data(), forces.data());
+        return rigid::finite(x1.data(), m_.points) && m_.rates(m_.plan() ? t1 : t + h, x1.data(), w1.data(), forces.data());
     }
 
     Mechanism& m_;

@@ -376,10 +376,51 @@ def closed_motion_call(
 
 def advance(
     tree: RigidModel, setting: Any, course: Any, x: _Reals, w: _Reals, track: Any
-) -> tuple[int, float, int, int, tuple[_Reals, _Reals] | None]:
+) -> tuple[int, float, int, int, Any]:
     """Many steps of a motion from x, where the rates are w, into the arrays of a track (`soacraft.sim.compiled`): how
-    many, the length of the next, the counts of stability, and the contacts of the steps, if there can be any.
+    many, the length of the next, the counts of stability, and the contacts of the steps, if there can be any; or what
+    an equation of a plan raised.
     """
+
+class SystemPlan:
+    """The equations of a system as calls on an array of numbers (`soacraft.sim.systems.compiled`)."""
+
+    unknown: int
+    def __init__(
+        self,
+        slots: _Reals,
+        counts: _Integers,
+        places: _Integers,
+        clocks: _Integers,
+        origin: int,
+        nq: int,
+        nv: int,
+        objects: int,
+    ) -> None: ...
+    def set_stage(
+        self,
+        before: list[tuple[Any, ...]],
+        behind: list[tuple[Any, ...]],
+        rates: list[tuple[Any, ...]],
+        reads_vdot: bool,
+        pushes: _Integers,
+    ) -> None: ...
+    def set_record(
+        self, before: list[tuple[Any, ...]], behind: list[tuple[Any, ...]], columns: _Integers
+    ) -> None: ...
+    def add_due(
+        self,
+        which: int,
+        before: list[tuple[Any, ...]],
+        behind: list[tuple[Any, ...]],
+        reads_vdot: bool,
+        updates: list[tuple[Any, ...]],
+        outputs: _Integers,
+        fresh: _Integers,
+    ) -> None: ...
+
+def twins() -> dict[str, int]:
+    """The addresses of the compiled equations that come along, by name."""
 
 def roll_contacts(
     tree: RigidModel, setting: Any, q: _Reals, v: _Reals, force: _Reals, step: int, Q: _Reals, V: _Reals, threads: int

@@ -8,6 +8,27 @@ from typing import Any, Protocol
 from soacraft.spatial.checks import Array
 
 
+class CompiledCarried(Protocol):
+    """What is carried along as a plan that compiled steps walk through (`_core.SystemPlan`)."""
+
+    @property
+    def width(self) -> int:
+        """Numbers of a row of signals."""
+
+    @property
+    def weight(self) -> float:
+        """What a step costs besides the dynamics, in those of one body."""
+
+    def begin(self) -> Any:
+        """The plan with the values as they are now; None where they are none that it knows."""
+
+    def learn(self, which: int) -> None:
+        """Tell the plan what happens where some clocks tick together."""
+
+    def end(self) -> None:
+        """Have the values as they are now in the plan."""
+
+
 class Carried(Protocol):
     """Components next to a model: continuous states z, forces on the model, ticks, crossings, and signals.
 
@@ -28,6 +49,13 @@ class Carried(Protocol):
 
     @present.setter
     def present(self, z: Array) -> None: ...
+
+    @property
+    def obstacle(self) -> str:
+        """Why compiled steps do not walk through it; empty where they do."""
+
+    def compiled(self) -> CompiledCarried:
+        """The same for compiled code, where there is no obstacle."""
 
     def place(self, t: float, q: Array, v: Array, z: Array) -> None:
         """Evaluate what forces and rates need."""

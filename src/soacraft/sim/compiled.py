@@ -9,7 +9,7 @@ takes that one, or says what is wrong.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,10 +18,12 @@ from scipy.integrate import DOP853
 
 from soacraft import _core
 from soacraft.dynamics.quick import frames_of
+from soacraft.errors import SoacraftError
 from soacraft.kinematics.compiled import rows_of
 from soacraft.model.flat.compiled import CompiledModel, passive_in_python
 from soacraft.model.sizes.measure import constant_measure_of
 from soacraft.model.tree.multibody import Multibody
+from soacraft.sim.carried import Carried, CompiledCarried
 from soacraft.sim.closed import Chain
 from soacraft.sim.forces.compiled_contact import CompiledContact
 from soacraft.sim.forces.contact import Contact
@@ -51,6 +53,8 @@ _METHODS: dict[type[Method], int] = {
 }
 #: Steps of one call, and steps times bodies: less than half a second of work, so that Ctrl-C is heard.
 _STEPS, _WORK = 1024, 100_000
+#: Numbers that a call writes, and nanoseconds that it may take where it waits for a clock.
+_NUMBERS, _PAUSE = 2**22, 10**8
 
 
 class Tableau(NamedTuple):
@@ -106,6 +110,10 @@ class Setting(NamedTuple):
     contact: CompiledContact | None = None
     held: Array | None = None
     """(steps or 1, nv): a generalized force that is held in each step, of rollouts."""
+    plan: Any = None
+    """Components that are carried along, a `_core.SystemPlan`,"""
+    pause: Callable[[int], object] | None = None
+    """and what waits for the end of each step, in nanoseconds, before they tick."""
 
 
 class Course(NamedTuple):
@@ -132,6 +140,11 @@ class Track(NamedTuple):
     forces: Array
     errors: Array
     openings: Array
+    before: Array
+    """Of components: rates before a tick,"""
+    signals: Array
+    begun: Array
+    """and those at the start."""
 
 
 def obstacle(mb: Multibody, flexible: bool = False) -> str:
@@ -150,10 +163,17 @@ def obstacle(mb: Multibody, flexible: bool = False) -> str:
     return "it has springs that compiled code does not know" if passive_in_python(mb.layout) else ""
 
 
-def obstacle_to_run(mb: Multibody, method: Method, loads: Sequence[Load], is_told: bool) -> str:
+def obstacle_to_run(
+    mb: Multibody, method: Method, loads: Sequence[Load], is_told: bool, carried: Carried | None = None
+) -> str:
     """Why the steps of a run are taken in Python; empty where they are compiled. `is_told`: motions are prescribed."""
     if type(method) not in _METHODS:
         return f"{method.name!r} is written in Python"
+    if carried is not None:
+        if not isinstance(method, RK4):
+            return f"components are carried along by {method.name!r}"
+        if carried.obstacle or not mb.nv:
+            return carried.obstacle
     touches = any(isinstance(x, Contact) for x in loads)
     if isinstance(method, Moreau) and not touches:
         return "nothing touches"
@@ -196,21 +216,23 @@ class CompiledMotion:
         self._setting = Setting(
             _METHODS[type(method)],
             Tableau.of(method),
-            np.array([x.row for x in loads]).reshape(-1, mb.nv),
-            np.array([x.length for x in loads]).reshape(-1, mb.nq),
-            np.array([x.law for x in loads]).reshape(-1, 8),
+            np.array([x.row for x in loads]).reshape(len(loads), mb.nv),
+            np.array([x.length for x in loads]).reshape(len(loads), mb.nq),
+            np.array([x.law for x in loads]).reshape(len(loads), 8),
             np.cumsum([0, *(len(times) for times, _ in samples)], dtype=np.int64),
             np.concatenate([np.zeros(0), *(times for times, _ in samples)]),
             np.concatenate([np.zeros(0), *(values for _, values in samples)]),
             1,
             np.ascontiguousarray(measure.dofs),
-            float(np.sqrt(np.linalg.norm(mb.gravity) / measure.length)),
+            float(np.sqrt(np.linalg.norm(mb.gravity) / measure.length)) if mb.nv else 0.0,
             mb.acting_forces,
             frames_of(mb, model),
             None,
         )
         self._stops = np.unique(np.array([ns for x in loads for ns in x.knots], dtype=np.int64))
-        self.most = max(1, min(_STEPS, (_WORK if problem.contact is None else _WORK // 10) // len(mb)))
+        self.raised: BaseException | None = None
+        """What an equation in Python raised in the last call, or an interrupt."""
+        self.most = max(1, min(_STEPS, (_WORK if problem.contact is None else _WORK // 10) // max(1, len(mb))))
 
     def advance(
         self,
@@ -220,12 +242,14 @@ class CompiledMotion:
         rtol: float,
         pace: tuple[float, int, int],
         held: Array | None = None,
+        pause: Callable[[int], object] | None = None,
     ) -> tuple[Block | None, tuple[float, int, int]]:
         """Steps from x with rates w, as many as one call takes and is sure of: a block, None for none. And the pace of
         an adaptive method after them: the length of its next step, and its counts of stability. `course` is now, goal,
         step and origin, in nanoseconds. `held`: a generalized force for each step, or one for all, (steps or 1, nv),
-        with which the rates w are computed anew.
+        with which the rates w are computed anew. `pause` is called with the end of each step, before components tick.
         """
+        self.raised = None
         problem, size = self._problem, len(w)
         chain = None if problem.closed is None else problem.closed.chain(*problem.parts(x)[:2])
         if problem.closed is not None and chain is None:
@@ -235,14 +259,26 @@ class CompiledMotion:
         tableau = self._setting.tableau
         rows = 3 if problem.contact is not None else 1 if tableau is None or tableau.D is None else 3 + len(tableau.D)
         names, nv = len(problem.names), problem.mb.nv
-        widths = (len(x), size, rows * size, names * nv, 1, 1)
-        track = Track(np.empty(most, dtype=np.int64), *(np.empty((most, n)) for n in widths))
+        carried, plan = None if problem.carried is None else problem.carried.compiled(), None
+        if carried is not None:
+            plan, cost = carried.begin(), max(1.0, len(problem.mb) + carried.weight)
+            if plan is None:
+                return None, pace
+            row = carried.width + len(x) + 3 * size + names * nv
+            most = max(1, min(most, int(_WORK / cost), _NUMBERS // row))
+            if pause is not None:
+                most = min(most, max(1, _PAUSE // step))
+        widths = (len(x), size, rows * size, names * nv, 1, 1, size, 0 if carried is None else carried.width)
+        shapes = [*((most, n) for n in widths), (1, size)]
+        track = Track(np.empty(most, dtype=np.int64), *(np.empty(shape) for shape in shapes))
         way = Course(*course, self._stops, rtol, *pace)
         touch = problem.contact
         if touch is not None:
             touch.begin(course[0] / 1e9, problem.parts(x)[0])
-        setting = self._setting._replace(chain=chain, contact=None if touch is None else touch.compiled(), held=held)
-        done, *after, log = _core.advance(self._kernels, setting, way, x, w, track)
+        setting = self._setting._replace(
+            chain=chain, contact=None if touch is None else touch.compiled(), held=held, plan=plan, pause=pause
+        )
+        done, *after, log = self._walk(setting, way, x, w, track, carried)
         if touch is not None and log is not None and done:
             touch.take(log, track.forces[done - 1, -nv:].copy())
         if chain is not None and problem.closed is not None:
@@ -250,6 +286,9 @@ class CompiledMotion:
         paced = float(after[0]), int(after[1]), int(after[2])
         if not done:
             return None, paced
+        if carried is not None:
+            carried.end()
+            w = track.begun[0]
         return Block(
             problem,
             np.concatenate([[now], track.ends[:done]]),
@@ -260,7 +299,25 @@ class CompiledMotion:
             track.errors[:done, 0] if self._adaptive else None,
             track.openings[:done, 0],
             problem.told_now,
+            None if carried is None else track.before[:done],
+            None if carried is None else track.signals[:done],
         ), paced
+
+    def _walk(
+        self, setting: Setting, way: Course, x: Array, w: Array, track: Track, carried: CompiledCarried | None
+    ) -> Any:
+        """The compiled call; clocks that tick together for the first time are made known to the plan."""
+        if carried is None:
+            return _core.advance(self._kernels, setting, way, x, w, track)
+        with np.errstate(over="ignore", invalid="ignore"):  # numbers that are not finite end the run by name
+            while True:
+                done, *after, raised = _core.advance(self._kernels, setting, way, x, w, track)
+                if done or not setting.plan.unknown:
+                    break
+                carried.learn(setting.plan.unknown)
+        if isinstance(raised, SoacraftError) or not isinstance(raised, Exception):
+            self.raised = raised  # what an equation failed by else is named in Python
+        return done, *after, None
 
     def roll(self, q: Array, v: Array, force: Array, step: int, rolled: tuple[Array, Array], threads: int) -> Any:
         """Steps of so many nanoseconds with contact from each state of a batch, into arrays (n, steps + 1, nq) and (n,

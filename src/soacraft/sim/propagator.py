@@ -180,11 +180,9 @@ class Propagator(Strict):
         many in one call, up to the next callback; a step that compiled code is not sure of is taken in Python."""
         acting = self._acting
         told = bool(acting.prescribed.dofs) or any(getattr(x, "switches", False) for x in acting.loads)
-        why = obstacle_to_run(self.mb, self._method, acting.all, told)
+        why = obstacle_to_run(self.mb, self._method, acting.all, told, acting.carried)
         if not why and acting.closed is not None:
             why = acting.closed.obstacle
-        if acting.carried is not None:
-            why = "components are carried along"
         if not why and self._runner.events:
             why = f"event {self._runner.events[0].name!r} is looked for in each"
         listed = report(self.mb, self._why, repr(self._method), why, acting.loads, acting.controls, acting.prescribed)

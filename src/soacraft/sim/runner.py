@@ -61,6 +61,7 @@ class Runner:
         self._jumped_at, self._lost = -(2**63), False
         self._until = self._stopped = ""  # the event to stop at, and that which stopped a run at a tick
         self._pace: Pace | None = None
+        self._doubtful = -(2**63)  # up to here steps are taken in Python, which says what is wrong
         self.last: Run | None = None
         """The last run, complete or not."""
         self.look: Callable[[], str] | None = None
@@ -99,14 +100,6 @@ class Runner:
     def every(self, period: float, callback: Callable[[float, State], Any]) -> None:
         """Call a function now and after every period, in seconds."""
         self.callbacks.append((self.now.ns, positive_nanoseconds(period, "the period"), callback))
-
-    def follow(self, other: Runner) -> None:
-        """Go on where another runner is: at its instant, on its grid of steps, with the work of forces of the same
-        names."""
-        self.now, self.look = other.now, other.look
-        self._stride.origin = other._stride.origin
-        self._work = dict(other._work)
-        self.last = other.last
 
     # -- running -----------------------------------------------------------------------------------------------
 
@@ -174,11 +167,10 @@ class Runner:
                 self._acting.problem.displaced()
                 w = self._acting.problem.rates(self.t, x)
                 self._stride.forget()
-            block = self._many(goal, x, w)
+            block = self._many(goal, x, w, recorder)
             if block is not None:
-                self.now, self._x = Instant(int(block.ns[-1])), block.x[-1]
-                recorder.block(block, self._rtol)
                 self._stability.add(self._acting.problem, block.t[1:], block.x[1:])
+                self._stride.require_fine()
                 x, w = self._call_back(block.x[-1], block.w[-1], recorder)
                 bar.at(self.t)
                 continue
@@ -207,12 +199,30 @@ class Runner:
             bar.at(end.seconds)
         return ""
 
-    def _many(self, goal: int, x: Array, w: Array) -> Block | None:
+    def _many(self, goal: int, x: Array, w: Array, recorder: Recorder) -> Block | None:
         """Steps in one compiled call, up to the next callback; None where the next is to be taken in Python, as where
         events are looked for."""
-        if self.events or self._pace is not None:
+        problem, carried = self._acting.problem, self._acting.carried
+        if self.events or self.now.ns < self._doubtful or (self._pace is not None and carried is None):
             return None
-        return self._stride.many(self._acting.problem, self.now, x, w, min([goal, *(x[0] for x in self.callbacks)]))
+        kept = None if carried is None else carried.keep()
+        wait = None if self._pace is None else self._pace.wait
+        stop = min([goal, *(x[0] for x in self.callbacks)])
+        stop = stop if self.look is None or carried is None else self._next_stop(stop)  # it looks after every step
+        block = self._stride.many(problem, self.now, x, w, stop, wait)
+        if block is None:
+            return None
+        if carried is not None:
+            problem.displaced()
+            self._kept = int(block.ns[1]), kept
+        before = self.now, self._x
+        self.now, self._x = Instant(int(block.ns[-1])), block.x[-1]
+        if not recorder.block(block, self._rtol):
+            assert carried is not None
+            carried.restore(kept)
+            (self.now, self._x), self._kept, self._doubtful = before, None, int(block.ns[-1])
+            return None
+        return block
 
     def _next_stop(self, goal: int) -> int:
         """The next nanosecond at which a step must end."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from soacraft.errors import SimulationError, SoacraftError, StaleError
@@ -25,12 +27,13 @@ class Stride:
     """
 
     def __init__(self, method: Method, rtol: float, step: int | None, origin: int) -> None:
-        self._method, self._rtol, self._step, self.origin = method, rtol, step, origin
+        self._method, self._rtol, self._step, self._origin = method, rtol, step, origin
         self._pace = Pace(method, rtol)
         self._length: float | None = None  # of the next step, where it adapts
         self._longest = 0.0  # of all steps
         self._compiled: CompiledMotion | None = None
         self._judged: tuple[object, ...] = ()  # what `_compiled` was made for
+        self._raised: BaseException | None = None
 
     @property
     def length(self) -> float:
@@ -45,22 +48,39 @@ class Stride:
         """The nanosecond at which the next step must end, at the latest at `stop`."""
         if self._method.adaptive or self._step is None:
             return stop
-        return min(stop, self.origin + ((now.ns - self.origin) // self._step + 1) * self._step)
+        return min(stop, self._origin + ((now.ns - self._origin) // self._step + 1) * self._step)
 
-    def many(self, problem: Mechanism, now: Instant, x: Array, w: Array, stop: int) -> Block | None:
+    def many(
+        self,
+        problem: Mechanism,
+        now: Instant,
+        x: Array,
+        w: Array,
+        stop: int,
+        pause: Callable[[int], object] | None = None,
+    ) -> Block | None:
         """Steps in one compiled call, as many as it is sure of, no further than to the stop; None where the next one is
-        to be taken in Python."""
+        to be taken in Python. `pause` waits for the end of each, where components are carried along."""
         motion = self._motion(problem)
         if motion is None or now.rest > 0.0:
             return None
         if self._method.adaptive and self._length is None:
             self._length = self._first(problem, now.seconds, x, w)
-        course = now.ns, stop, self._step or 0, self.origin
+        course = now.ns, stop, self._step or 0, self._origin
         pace = self._length or 0.0, *self._pace.counts
-        block, (length, *counts) = motion.advance(course, x, w, self._rtol, pace)
+        block, (length, *counts) = motion.advance(course, x, w, self._rtol, pace, pause=pause)
+        self._raised = motion.raised
+        if block is None:
+            self.require_fine()
         if self._method.adaptive:
             self._length, self._pace.counts = length, (counts[0], counts[1])
         return block
+
+    def require_fine(self) -> None:
+        """Raise what an equation of a component raised by itself in the last compiled call, or an interrupt."""
+        raised, self._raised = self._raised, None
+        if raised is not None:
+            raise raised
 
     def _motion(self, problem: Mechanism) -> CompiledMotion | None:
         """The compiled form of a problem as it is now; None where there is none."""
@@ -69,7 +89,7 @@ class Stride:
         if self._judged != judged:
             self._judged = judged
             loads = problem.loads if problem.contact is None else [*problem.loads, problem.contact]
-            why = "components" if problem.carried else obstacle_to_run(mb, self._method, loads, problem.is_told)
+            why = obstacle_to_run(mb, self._method, loads, problem.is_told, problem.carried)
             self._compiled = None if why else CompiledMotion(problem, self._method)
         return self._compiled
 

@@ -10,16 +10,20 @@ from soacraft.errors import WiringError
 from soacraft.markup import Text
 from soacraft.sim.components.component import Component
 from soacraft.sim.components.declarations import Equation, OfState, Output, Quantity, Signal
+from soacraft.sim.components.twins import call_twin, numbers_of
 
 #: States of a batch, and draws that are tried.
 _BATCH, _DRAWS = 3, 4
 #: A batch agrees with its states one by one to this, relative: sums may be taken in another order.
 _SAME = 1e-12
+#: And a twin with its equation to this, relative to the largest number.
+_LAST_BITS = 1e-15
 
 
 def check_component(component: Component, seed: int = 0) -> Text:
     """Call every equation with random values: it gives the shape that is declared and finite numbers, changes no
-    argument, gives the same twice, and takes a leading batch axis. `WiringError` with all that is wrong.
+    argument, gives the same twice, and takes a leading batch axis; its twin gives the same to the last bits.
+    `WiringError` with all that is wrong.
 
     >>> import soacraft as sc
     >>> print(sc.sim.check_component(sc.sim.LowPass(time_constant=0.1)))
@@ -62,6 +66,10 @@ def _fault(component: Component, equation: Equation, rng: np.random.Generator) -
         if not np.array_equal(value, again):
             return f"gives {value!r:.40} and then {again!r:.40} for the same arguments: it must keep nothing."
         singles.append(value)
+        if equation.twin is not None:
+            wrong_twin = _twin_fault(component, equation, given, value)
+            if wrong_twin:
+                return wrong_twin
     stacked = [
         given[0] if name in ("p", "dt") else np.array(given)
         for name, given in zip(equation.arguments, zip(*draws, strict=True), strict=True)
@@ -75,6 +83,20 @@ def _fault(component: Component, equation: Equation, rng: np.random.Generator) -
     batch = np.broadcast_to(batch, (_BATCH, *wanted.shape)) if np.ndim(batch) <= len(wanted.shape) else batch
     if np.shape(batch) != (_BATCH, *wanted.shape) or not np.allclose(batch, singles, rtol=_SAME, atol=_SAME):
         return "gives something else for a batch than for its states one by one: use functions of numpy, or sim.clip."
+    return ""
+
+
+def _twin_fault(component: Component, equation: Equation, given: list[Any], value: Any) -> str:
+    """What is wrong with what the twin of an equation gives for the same arguments."""
+    p = numbers_of(component.p)
+    if p is None:
+        return "has a twin, which takes parameters that are numbers, tuples of numbers, texts or None."
+    named = zip(equation.arguments, given, strict=True)
+    taken = [np.ravel(x).astype(float).tolist() for name, x in named if name != "p"]
+    twin = np.reshape(call_twin(equation.twin, taken, p, int(np.size(value))), np.shape(value))
+    off = np.abs(twin - value).max(initial=0.0)
+    if not off <= _LAST_BITS * np.abs(value).max(initial=0.0):
+        return f"gives {value!r:.60}, and its twin {twin if np.ndim(twin) else float(twin)!r:.60}."
     return ""
 
 

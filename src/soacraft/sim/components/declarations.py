@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
 
 from soacraft.errors import WiringError
+from soacraft.sim.components.twins import read_twin
 from soacraft.sim.components.units import read_unit
 
 #: Arguments of equations that are no quantity of the component: its parameters, the time, the period of its ticks in
@@ -114,10 +115,16 @@ class Discrete(_State):
     """A state that keeps its value until an update at a tick, or a jump at a crossing."""
 
 
+_E = TypeVar("_E", bound="Equation")
+
+
 class Equation:
     """A function of a component. Called as it is: `Motor.torque(p, current)`."""
 
     kind = "equation"
+
+    twin: Any = None
+    """Its compiled form, if it has one."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function, self.__doc__ = function, function.__doc__
@@ -176,20 +183,27 @@ class Crossing(Equation):
         self.direction = direction
 
 
-def output(unit: Any = None, *, to: str | None = None, **more: Any) -> Callable[[Callable[..., Any]], Output]:
+def output(
+    unit: Any = None, *, to: str | None = None, twin: Any = None, **more: Any
+) -> Callable[[Callable[..., Any]], Output]:
     """An output by its equation. `to` says what it does where the component is mounted: "force" on a dof; "force",
-    "moment" or "wrench" on a node."""
-    return lambda function: Output(function, Quantity(unit, **more), to)
+    "moment" or "wrench" on a node. `twin` is its compiled form, a `sim.TwinFunction`."""
+    return lambda function: _twinned(Output(function, Quantity(unit, **more), to), twin)
 
 
-def rate(state: Continuous) -> Callable[[Callable[..., Any]], OfState]:
-    """The rate of a continuous state, per second, by its equation."""
-    return lambda function: OfState(function, state, "rate", Continuous)
+def rate(state: Continuous, twin: Any = None) -> Callable[[Callable[..., Any]], OfState]:
+    """The rate of a continuous state, per second, by its equation; `twin` is its compiled form."""
+    return lambda function: _twinned(OfState(function, state, "rate", Continuous), twin)
 
 
-def update(state: Discrete) -> Callable[[Callable[..., Any]], OfState]:
-    """The next value of a discrete state, from the values at a tick."""
-    return lambda function: OfState(function, state, "update", Discrete)
+def update(state: Discrete, twin: Any = None) -> Callable[[Callable[..., Any]], OfState]:
+    """The next value of a discrete state, from the values at a tick, by its equation; `twin` is its compiled form."""
+    return lambda function: _twinned(OfState(function, state, "update", Discrete), twin)
+
+
+def _twinned(equation: _E, twin: Any) -> _E:
+    equation.twin = read_twin(twin, f"the {equation.kind} {equation.name!r}")
+    return equation
 
 
 def crossing(*, direction: int = 0) -> Callable[[Callable[..., Any]], Crossing]:

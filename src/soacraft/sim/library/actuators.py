@@ -7,6 +7,7 @@ from typing import Annotated
 import numpy as np
 from msgspec import Meta
 
+from soacraft.sim.components.compiled import ours
 from soacraft.sim.components.component import Component
 from soacraft.sim.components.declarations import Continuous, In, Unit, output, rate
 from soacraft.sim.components.declarations import Params as Base
@@ -29,11 +30,11 @@ class Motor(Component):
     speed = In("rad/s", of="velocity")
     current = Continuous("A")
 
-    @output("N m", to="force")
+    @output("N m", to="force", twin=ours("Motor.torque"))
     def torque(p, current):
         return p.n * p.k * current
 
-    @rate(current)
+    @rate(current, twin=ours("Motor.current_rate"))
     def current_rate(p, voltage, speed, current):
         return (voltage - p.R * current - p.k * p.n * speed) / p.L
 
@@ -47,7 +48,7 @@ class Force(Component):
 
     command = In()
 
-    @output(to="force")
+    @output(to="force", twin=ours("Force.force"))
     def force(command):
         return command
 
@@ -61,7 +62,7 @@ class Thruster(Component):
 
     thrust = In("N")
 
-    @output("N", to="force", shape=(3,), frame="mount")
+    @output("N", to="force", shape=(3,), frame="mount", twin=ours("Thruster.force"))
     def force(thrust):
         none = np.zeros_like(thrust)
         return np.stack([thrust, none, none], axis=-1)

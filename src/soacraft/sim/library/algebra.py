@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import numpy as np
 from msgspec import Meta
 
+from soacraft.sim.components.compiled import ours
 from soacraft.sim.components.component import Component
 from soacraft.sim.components.declarations import In, output
 from soacraft.sim.components.declarations import Params as Base
@@ -33,7 +34,7 @@ class Gain(Component):
 
     u = In(shape=sized)
 
-    @output(shape=sized)
+    @output(shape=sized, twin=ours("Gain.y"))
     def y(p, u):
         return p.gain * u
 
@@ -53,7 +54,7 @@ class Sum(Component):
     a = In(shape=sized)
     b = In(shape=sized)
 
-    @output(shape=sized)
+    @output(shape=sized, twin=ours("Sum.y"))
     def y(p, a, b):
         return p.sign_a * a + p.sign_b * b
 
@@ -71,7 +72,7 @@ class Product(Component):
     a = In(shape=sized)
     b = In(shape=sized)
 
-    @output(shape=sized)
+    @output(shape=sized, twin=ours("Product.y"))
     def y(a, b):
         return a * b
 
@@ -90,7 +91,7 @@ class Saturation(Component):
 
     u = In(shape=sized)
 
-    @output(shape=sized)
+    @output(shape=sized, twin=ours("Saturation.y"))
     def y(p, u):
         return clip(u, p.lower, p.upper)
 
@@ -109,7 +110,7 @@ class Join(Component):
     a = In(shape=lambda p: () if p.size_a is None else (p.size_a,))
     b = In(shape=lambda p: () if p.size_b is None else (p.size_b,))
 
-    @output(shape=lambda p: ((p.size_a or 1) + (p.size_b or 1),))
+    @output(shape=lambda p: ((p.size_a or 1) + (p.size_b or 1),), twin=ours("Join.y"))
     def y(p, a, b):
         a = np.asarray(a)[..., None] if p.size_a is None else a
         b = np.asarray(b)[..., None] if p.size_b is None else b
@@ -132,7 +133,7 @@ class Express(Component):
     rotation = In("", shape=(3, 3))
     u = In(shape=(3,), frame=lambda p: p.source)
 
-    @output(shape=(3,), frame=lambda p: p.target)
+    @output(shape=(3,), frame=lambda p: p.target, twin=ours("Express.y"))
     def y(p, rotation, u):
         R = np.swapaxes(rotation, -1, -2) if p.inverse else rotation
         return (R @ u[..., None])[..., 0]

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from soacraft.sim.components.compiled import ours
 from soacraft.sim.components.component import Component
 from soacraft.sim.components.declarations import Discrete, In, output, update
 from soacraft.sim.components.declarations import Params as Base
@@ -30,7 +31,7 @@ class PD(Component):
     measured = In(shape=sized)
     rate = In(shape=sized)
 
-    @output(shape=sized)
+    @output(shape=sized, twin=ours("PD.command"))
     def command(p, target, measured, rate):
         return p.kp * (target - measured) - p.kd * rate
 
@@ -58,15 +59,15 @@ class PID(Component):
     sum = Discrete(shape=sized)
     last = Discrete(shape=sized)
 
-    @output(shape=sized)
+    @output(shape=sized, twin=ours("PID.command"))
     def command(p, dt, target, measured, sum, last):
         e = target - measured
         return clip(p.kp * e + sum + p.kd * (e - last) / dt, p.lower, p.upper)
 
-    @update(sum)
+    @update(sum, twin=ours("PID.sum_next"))
     def sum_next(p, dt, target, measured, sum):
         return clip(sum + p.ki * dt * (target - measured), p.lower, p.upper)
 
-    @update(last)
+    @update(last, twin=ours("PID.last_next"))
     def last_next(target, measured):
         return target - measured

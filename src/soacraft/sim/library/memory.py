@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
+from soacraft.sim.components.compiled import ours
 from soacraft.sim.components.component import Component
 from soacraft.sim.components.declarations import Continuous, Discrete, In, Unit, output, rate, update
 from soacraft.sim.components.declarations import Params as Base
@@ -31,11 +32,11 @@ class Integrator(Component):
     u = In(shape=sized)
     x = Continuous(shape=sized, start=started)
 
-    @output(shape=sized)
+    @output(shape=sized, twin=ours("Integrator.y"))
     def y(x):
         return x
 
-    @rate(x)
+    @rate(x, twin=ours("Integrator.x_rate"))
     def x_rate(u):
         return u
 
@@ -55,11 +56,11 @@ class LowPass(Component):
     u = In(shape=sized)
     x = Continuous(shape=sized, start=started)
 
-    @output(shape=sized)
+    @output(shape=sized, twin=ours("LowPass.y"))
     def y(x):
         return x
 
-    @rate(x)
+    @rate(x, twin=ours("LowPass.x_rate"))
     def x_rate(p, u, x):
         return (u - x) / p.time_constant
 
@@ -79,11 +80,11 @@ class DiscreteFilter(Component):
     u = In(shape=sized)
     x = Discrete(shape=sized, start=started)
 
-    @output(shape=sized)
+    @output(shape=sized, twin=ours("DiscreteFilter.y"))
     def y(x):
         return x
 
-    @update(x)
+    @update(x, twin=ours("DiscreteFilter.x_next"))
     def x_next(p, u, x):
         return x + p.weight * (u - x)
 
@@ -102,11 +103,11 @@ class UnitDelay(Component):
     u = In(shape=sized)
     x = Discrete(shape=sized, start=started)
 
-    @output(shape=sized)
+    @output(shape=sized, twin=ours("UnitDelay.y"))
     def y(x):
         return x
 
-    @update(x)
+    @update(x, twin=ours("UnitDelay.x_next"))
     def x_next(u):
         return u
 
@@ -123,6 +124,6 @@ class SampleHold(Component):
 
     u = In(shape=sized)
 
-    @output(shape=sized)
+    @output(shape=sized, twin=ours("SampleHold.y"))
     def y(u):
         return u

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from soacraft.sim.components.compiled import ours
 from soacraft.sim.components.component import Component
 from soacraft.sim.components.declarations import In, output
 from soacraft.sim.components.declarations import Params as Base
@@ -33,6 +34,6 @@ class Sensor(Component):
 
     u = In(shape=sized)
 
-    @output(shape=sized)
+    @output(shape=sized, twin=ours("Sensor.y"))
     def y(p, dt, u, noise):
         return p.scale * u + p.bias + (p.deviation**2 + p.density**2 / dt) ** 0.5 * noise

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import numpy as np
 from msgspec import Meta
 
+from soacraft.sim.components.compiled import ours
 from soacraft.sim.components.component import Component
 from soacraft.sim.components.declarations import Params as Base
 from soacraft.sim.components.declarations import Unit, output
@@ -29,7 +30,7 @@ class Constant(Component):
         value: float | tuple[float, ...]
         unit: str | None = None
 
-    @output(unit_of, shape=lambda p: () if isinstance(p.value, float) else (len(p.value),))
+    @output(unit_of, shape=lambda p: () if isinstance(p.value, float) else (len(p.value),), twin=ours("Constant.y"))
     def y(p):
         return p.value if isinstance(p.value, float) else np.array(p.value)
 
@@ -47,7 +48,7 @@ class Step(Component):
         after: float = 1.0
         unit: str | None = None
 
-    @output(unit_of)
+    @output(unit_of, twin=ours("Step.y"))
     def y(p, t):
         return pick(t >= p.at, p.after, p.before)
 
@@ -64,7 +65,7 @@ class Ramp(Component):
         at: Annotated[float, Unit("s")] = 0.0
         unit: str | None = None
 
-    @output(unit_of)
+    @output(unit_of, twin=ours("Ramp.y"))
     def y(p, t):
         return pick(t >= p.at, p.slope * (t - p.at), 0.0)
 
@@ -83,6 +84,6 @@ class Sine(Component):
         offset: float = 0.0
         unit: str | None = None
 
-    @output(unit_of)
+    @output(unit_of, twin=ours("Sine.y"))
     def y(p, t):
         return p.offset + p.amplitude * np.sin(2.0 * np.pi * p.frequency * t + p.phase)

@@ -31,6 +31,10 @@ class Block:
     """(n): how far closures are open at the ends."""
     told: Any
     """What they were taken with: `problem.told_now` then."""
+    before: Array | None = None
+    """(n, size): rates at the ends before components ticked there, where there are components,"""
+    signals: Array | None = None
+    """(n, width): and their signals."""
 
     @property
     def t(self) -> Array:
@@ -41,7 +45,8 @@ class Block:
         """The step that t is in."""
         i = int(np.clip(np.searchsorted(self.t, t, side="right") - 1, 0, len(self.F) - 1))
         h = float(self.ns[i + 1] - self.ns[i]) / 1e9
-        x0, x1, w0, w1, F = self.x[i], self.x[i + 1], self.w[i], self.w[i + 1], self.F[i]
+        x0, x1, w0, F = self.x[i], self.x[i + 1], self.w[i], self.F[i]
+        w1 = self.w[i + 1] if self.before is None else self.before[i]
         if len(F) == 1:
             F = hermite(F[0], h * w0, h * self.problem.manifold.rate(x0, F[0], w1))
         return Step(self.problem, float(self.ns[i]) / 1e9, h, x0, x1, w0, w1, F, told=self.told)

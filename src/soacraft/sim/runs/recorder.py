@@ -62,14 +62,18 @@ class Recorder:
             self.explained = (self.explained or 0.0) + error
         self.row(end, *(after or (step.x1, step.w1)))
 
-    def block(self, block: Block, rtol: float) -> None:
-        """Many accepted steps, whose errors are relative to rtol."""
+    def block(self, block: Block, rtol: float) -> bool:
+        """Many accepted steps, whose errors are relative to rtol. False, and nothing of it kept, where there are
+        components and the energy of a row is not known: they must be taken one by one then."""
         self.flush()
+        if block.signals is not None and not self._is_good(block.x[1:]):
+            return False
         t = block.t
         self._steps.append((float(t[0]), block))
         if block.errors is not None:
             self.explained = (self.explained or 0.0) + rtol * float(block.errors.sum())
-        self._add(t[1:], block.x[1:], block.w[1:], block.forces, block.openings)
+        self._add(t[1:], block.x[1:], block.w[1:], block.forces, block.openings, block.signals)
+        return True
 
     def flush(self) -> None:
         """Compute what is pending, and write it to the log."""
@@ -83,7 +87,9 @@ class Recorder:
         nq, _, nv = self._problem.sizes
         return x[:, :nq], x[:, nq : nq + nv]
 
-    def _add(self, t: Array, x: Array, w: Array, forces: Array, violation: Array) -> None:
+    def _add(
+        self, t: Array, x: Array, w: Array, forces: Array, violation: Array, signals: Array | None = None
+    ) -> None:
         """Rows with their energies. A `SimulationError` where those are not finite, with the rows before it kept."""
         _, nt, nv = self._problem.sizes
         q, v = self._parts(x)
@@ -108,7 +114,7 @@ class Recorder:
             "work": self._problem.work_of(x),
             "forces": forces,
             "carried": self._problem.carried_of(x),
-            "signals": self._signals(len(t)),
+            "signals": self._signals(len(t)) if signals is None else signals,
         }
         self._chunks, self._pending = [*self._chunks, chunk], []  # at once: an interrupt loses and repeats no row
         if self._log is not None:

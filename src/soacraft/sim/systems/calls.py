@@ -10,6 +10,14 @@ from soacraft.sim.systems.clocks import Clock
 from soacraft.sim.systems.noise import Stream
 
 
+class Native(NamedTuple):
+    """What compiled code makes of a call: the twin of an equation ("twin"), an element of an array ("element", its
+    number), or a value times a factor ("scaled")."""
+
+    kind: str
+    value: Any
+
+
 class Call(NamedTuple):
     """A function, what gets its arguments from the values, and the slot of its result."""
 
@@ -19,6 +27,9 @@ class Call(NamedTuple):
     key: str
     reads: tuple[tuple[str, int], ...]
     """Names and slots of its arguments, for messages."""
+    plain: Callable[..., Any]
+    """The function as it was given: of its arguments alone."""
+    native: Native | None = None
 
 
 class Place(NamedTuple):
@@ -66,14 +77,20 @@ class Knot(NamedTuple):
     shapes: tuple[tuple[int, ...], ...]
 
 
-def made(function: Callable[..., Any], reads: tuple[tuple[str, int], ...], slot: int, key: str) -> Call:
+def made(
+    function: Callable[..., Any],
+    reads: tuple[tuple[str, int], ...],
+    slot: int,
+    key: str,
+    native: Native | None = None,
+) -> Call:
     """A call whose arguments come from slots as a tuple, also where there are none or one."""
-    places = [at for _, at in reads]
+    places, more = [at for _, at in reads], (slot, key, reads, function, native)
     if not places:
-        return Call(lambda _, __: function(), itemgetter(0, 0), slot, key, reads)
+        return Call(lambda _, __: function(), itemgetter(0, 0), *more)
     if len(places) == 1:
-        return Call(lambda a, _: function(a), itemgetter(places[0], places[0]), slot, key, reads)
-    return Call(function, itemgetter(*places), slot, key, reads)
+        return Call(lambda a, _: function(a), itemgetter(places[0], places[0]), *more)
+    return Call(function, itemgetter(*places), *more)
 
 
 def calls_of(x: Call | Knot) -> Sequence[Call]:

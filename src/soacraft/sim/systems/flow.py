@@ -9,9 +9,10 @@ import numpy as np
 
 from soacraft.errors import SimulationError, SoacraftError
 from soacraft.sim.systems.calls import getter
+from soacraft.sim.systems.compiled import CompiledFlow, forms_of, obstacle
 from soacraft.sim.systems.schedule import Schedule
 from soacraft.sim.systems.ticks import Ticks
-from soacraft.sim.systems.values import Values, kind_of
+from soacraft.sim.systems.values import Values, kind_of, total_of
 from soacraft.sim.systems.wiring import Link
 from soacraft.spatial.checks import Array
 
@@ -25,6 +26,10 @@ class Flow:
     def __init__(self, schedule: Schedule) -> None:
         self._s, self._values = schedule, Values(schedule)
         self.values = schedule.values
+        self._forms = forms_of(self.values)
+        self._compiled: CompiledFlow | None = None
+        self.obstacle = obstacle(schedule, self._forms)
+        """Why compiled steps do not walk through it; empty where they do."""
         self.size = schedule.size
         self.present = schedule.start.copy()
         self.names = tuple(x.name for x in schedule.contributions)
@@ -50,7 +55,8 @@ class Flow:
         slots = [s.slots[key] for key in columns]
         known = {id(x) for part in s.stage for x in part}
         late = s.select([key for key in columns if key in s.needs])
-        self._late = [self._values.steps([x for x in part if id(x) not in known]) for part in late]
+        self._recorded = slots, [[x for x in part if id(x) not in known] for part in late]
+        self._late = [self._values.steps(x) for x in self._recorded[1]]
         self._late_vdot = bool(self._late[1])
         shaped = [(slot, bool(shape)) for slot, (shape, _) in zip(slots, columns.values(), strict=True)]
         self._plain, self._shaped = (getter([slot for slot, x in shaped if x is y]) for y in (False, True))
@@ -71,6 +77,13 @@ class Flow:
         self._dofs: list[int] = self._single[1].tolist()
         self._pushes = getter([slot for _, _, slot in single])
         self._wide = [(i, x.push.spread, slot) for i, (x, (slot, _)) in enumerate(s.forces) if x.push.number is None]
+
+    def compiled(self) -> CompiledFlow:
+        """The same as a plan for compiled code, where there is no obstacle."""
+        if self._compiled is None:
+            self._compiled = CompiledFlow(self._s, self.ticks, self.values, self._forms)
+        self._compiled.record(*self._recorded)
+        return self._compiled
 
     def state(self, key: str) -> Any:
         """A state by its name, as it is now."""
@@ -98,18 +111,6 @@ class Flow:
             for part in s.select([key]):
                 self._values.walk(self._values.steps(part))
         return self.values[slot]
-
-    def adopt(self, other: Flow) -> None:
-        """Have the states, held outputs and counts of clocks of another flow, for all that both have."""
-        for key in [*(x.key for x in self._s.places), *self._s.discrete]:
-            if any(x.key == key for x in other._s.places) or key in other._s.discrete:
-                self.set_state(key, other.state(key))
-        for key in self._s.outputs:
-            if key in other._s.outputs:
-                self.values[self._s.slots[key]] = other.values[other._s.slots[key]]
-        counts = dict(zip(other.ticks.clocks, other.ticks.counts, strict=True))
-        self.ticks.origin = other.ticks.origin
-        self.ticks.set_counts([counts.get(x, 0) for x in self.ticks.clocks])
 
     # -- evaluation --------------------------------------------------------------------------------------------
 
@@ -142,7 +143,7 @@ class Flow:
     def _pushed(self) -> tuple[float, ...]:
         """The forces on single dofs, finite."""
         given = self._pushes(self.values)
-        total = sum(given)
+        total = total_of(given)
         if total - total != 0.0:
             self._values.blame()
         return given
@@ -180,7 +181,7 @@ class Flow:
             raise
         except Exception as wrong:
             raise self._values.first_broken(self._s.rates, wrong) from wrong
-        total = sum(numbers)
+        total = total_of(numbers)
         if total - total != 0.0:
             self._values.blame(self._s.rates)
         out[: self._numbers] = numbers
@@ -266,7 +267,7 @@ class Flow:
             self._accelerate(accelerations())
             self._values.walk(self._late[1])
         numbers, arrays = self._plain(self.values), self._shaped(self.values)
-        total = sum(numbers)
+        total = total_of(numbers)
         for x in arrays:
             total += x.sum()
         if total - total != 0.0:

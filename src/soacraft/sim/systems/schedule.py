@@ -14,7 +14,7 @@ import numpy as np
 from soacraft.errors import AlgebraicLoopError, WiringError, near
 from soacraft.model.tree.multibody import Multibody
 from soacraft.sim.components.declarations import Continuous, Equation, as_value
-from soacraft.sim.systems.calls import Call, Jump, Knot, Place, Ticking, Watched, made
+from soacraft.sim.systems.calls import Call, Jump, Knot, Native, Place, Ticking, Watched, made
 from soacraft.sim.systems.clocks import Clock
 from soacraft.sim.systems.noise import Stream
 from soacraft.sim.systems.order import in_order, upstream
@@ -122,18 +122,8 @@ class Schedule:
             reads.append((name, at))
             if key_needed:
                 needs.add(key_needed)
-        if not part.active:
-            return self._idle(key, part, equation, slot), set()
-        return made(equation.function, tuple(reads), slot, key), needs
-
-    def _idle(self, key: str, part: Part, equation: Equation, slot: int) -> Call:
-        """An equation of a component that is not active: outputs and states hold, and nothing crosses."""
-        if equation.kind == "crossing":
-            return made(lambda: 1.0, (), slot, key)
-        if equation.kind == "rate":
-            none = np.zeros_like(self.values[slot]) if isinstance(self.values[slot], np.ndarray) else 0.0
-            return made(lambda: none, (), slot, key)
-        return made(lambda now: now, (("now", slot),), slot, key)
+        native = None if equation.twin is None else Native("twin", equation.twin)
+        return made(equation.function, tuple(reads), slot, key, native), needs
 
     def _argument(self, part: Part, equation: Equation, name: str) -> tuple[int, str]:
         """The slot of an argument, and the key of what must be evaluated before, if any."""
@@ -150,7 +140,7 @@ class Schedule:
             return self.slots[key], ""
         if key in self._wiring.links:
             return self._linked(self._wiring.links[key])
-        signal, default = part.signal(name), self._wiring.holds.get(key, face.inputs[name].default)
+        signal, default = part.signal(name), face.inputs[name].default
         value = as_value(signal.dtype(0) if default is None else default, signal, f"the default of {key!r}")
         return self._slot(f"{key}:default", value), ""
 
@@ -166,7 +156,9 @@ class Schedule:
                 i = link.element
                 slot = self._slot(element)
                 if element not in self.calls:
-                    self.calls[element] = made(lambda a: a.item(i), ((key, self.slots[key]),), slot, element)
+                    self.calls[element] = made(
+                        lambda a: a.item(i), ((key, self.slots[key]),), slot, element, Native("element", i)
+                    )
                     self.needs[element] = {key}
                 key = element
         elif not free and key not in self.calls and key not in self.vdots:
@@ -177,9 +169,11 @@ class Schedule:
                 f"{link.source}{'' if link.element is None else f'[{link.element}]'} x {link.factor:.17g}",
             )
             before = slot
-            slot = self._slot(scaled)
+            slot = self._slot(scaled, self.values[before] * factor)
             if scaled not in self.calls:
-                self.calls[scaled] = made(lambda a: a * factor, ((key, before),), slot, scaled)
+                self.calls[scaled] = made(
+                    lambda a: a * factor, ((key, before),), slot, scaled, Native("scaled", factor)
+                )
                 self.needs[scaled] = set() if free else {key}
             return slot, scaled
         return slot, "" if free else key
@@ -215,7 +209,7 @@ class Schedule:
                 return mb.state(*(np.concatenate(parts[i::count]) for i in range(count)) if several else parts)
 
             reads = tuple((name, self.slots[name]) for x in self.plants for name in (f"{x.path}.{y}" for y in names))
-            self.calls[key] = made(state, reads, self._slot(key), key)
+            self.calls[key] = made(state, reads, self._slot(key, None), key)
             self.needs[key] = set(self.vdots) if moving else set()
         return key
 
@@ -334,8 +328,9 @@ class Schedule:
         for x in [*face.outputs.values(), *face.updates.values()]:
             if "noise" in x.arguments:
                 of = x.name if x.kind == "output" else x.state.name  # type: ignore[attr-defined]
-                stream = Stream(self._seed, f"{path}.{x.name}", part.signal(of).shape)
-                streams.append((self.slots[f"{path}.{x.name}:noise"], stream))
+                shape, slot = part.signal(of).shape, self.slots[f"{path}.{x.name}:noise"]
+                streams.append((slot, Stream(self._seed, f"{path}.{x.name}", shape)))
+                self.values[slot] = np.zeros(shape) if shape else 0.0
         assert part.clock is not None
         return Ticking(path, part.clock, frozenset(f"{path}.{n}" for n in face.outputs), updates, tuple(streams))
 

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from soacraft.errors import SimulationError, SoacraftError
-from soacraft.sim.systems.calls import Call, calls_of, getter
+from soacraft.sim.systems.calls import Call, Knot, calls_of, getter
 from soacraft.sim.systems.noise import Stream
 from soacraft.sim.systems.schedule import Schedule
-from soacraft.sim.systems.values import Steps, Values
+from soacraft.sim.systems.values import Steps, Values, total_of
 from soacraft.spatial.checks import Array
 
 
@@ -34,6 +34,10 @@ class Due(NamedTuple):
     """and that are arrays."""
     streams: list[tuple[int, Stream, int]]
     """Slots of noise, where it comes from, and the clock."""
+    calls: tuple[Sequence[Call | Knot], Sequence[Call | Knot]]
+    """Those of `before` and `behind`,"""
+    given: list[int]
+    """and the slots of all outputs."""
 
 
 class Ticks:
@@ -75,7 +79,7 @@ class Ticks:
         """y[k] = g(x[k], u[k]) in order, then x[k+1] = f(x[k], u[k]) of all at once."""
         V, at = self._values.values, ns - self.origin
         which = tuple([i for i, when in enumerate(self._dues) if when == at])
-        due = self._due.get(which) or self._due.setdefault(which, self._due_at(which))
+        due = self.due_at(which)
         for slot, stream, i in due.streams:
             V[slot] = stream.at(self.counts[i])
         self._values.walk(due.before)
@@ -88,7 +92,7 @@ class Ticks:
             raise
         except Exception as wrong:
             raise self._values.first_broken(due.updates, wrong) from wrong
-        total = sum([new[i] for i in due.numbers]) + sum(due.outputs(V))
+        total = total_of([new[i] for i in due.numbers]) + total_of(due.outputs(V))
         for i in due.arrays:
             self._values.require_shape(due.updates[i], new[i], V[due.slots[i]].shape)
             total += new[i].sum()
@@ -102,8 +106,12 @@ class Ticks:
             self.counts[i] += 1
             self._dues[i] = self.clocks[i].at(self.counts[i])
 
+    def due_at(self, which: tuple[int, ...]) -> Due:
+        """What happens where these clocks tick together."""
+        return self._due.get(which) or self._due.setdefault(which, self._due_at(which))
+
     def _due_at(self, which: Sequence[int]) -> Due:
-        """What happens where these clocks tick together. What was evaluated for the rates is there already, but for
+        """The same, made anew. What was evaluated for the rates is there already, but for
         what comes after an output that is new now."""
         s = self._s
         clocks = [self.clocks[i] for i in which]
@@ -129,4 +137,6 @@ class Ticks:
             getter([slot for slot, wide in shaped if not wide]),
             getter([slot for slot, wide in shaped if wide]),
             [(slot, stream, self.clocks.index(x.clock)) for x in ticking for slot, stream in x.streams],
+            (fresh, behind),
+            [slot for slot, _ in shaped],
         )

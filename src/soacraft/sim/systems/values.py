@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -46,7 +47,8 @@ class Values:
 
     def require_shape(self, call: Call, given: Any, shape: tuple[int, ...]) -> None:
         """Raise for a value that is no number, or no array of the shape that is declared."""
-        if np.shape(given) != shape or (shape and not isinstance(given, np.ndarray)):
+        number = isinstance(given, np.ndarray) or (not shape and isinstance(given, float | int | np.generic))
+        if not number or np.shape(given) != shape:
             raise self.message(call, f"must give {kind_of(shape)}, and gave {given!r:.60}")
 
     def called(self, call: Call) -> Any:
@@ -89,8 +91,11 @@ class Values:
             call = self._s.calls.get(key)
             if call is not None and not _finite(self.values[call.slot]):
                 raise self.message(call, f"gave {self.values[call.slot]!r:.60}")
+            if call is not None and key in self._s.outputs:
+                self.require_shape(call, self.values[call.slot], self._s.outputs[key].shape)
         for i, call in enumerate(equations):
             value = self.called(call) if given is None else given[i]
+            self.require_shape(call, value, np.shape(self.values[call.slot]))
             if not _finite(value):
                 raise self.message(call, f"gave {value!r:.60}")
 
@@ -118,6 +123,15 @@ def _finite(value: Any) -> bool:
         return bool(np.isfinite(value).all())
     except TypeError:  # a state of the plant
         return True
+
+
+def total_of(given: Iterable[Any]) -> float:
+    """The sum of numbers; NaN where one of them is none."""
+    try:
+        total = sum(given)
+    except (TypeError, ValueError):
+        return math.nan
+    return total if isinstance(total, float | int | np.generic) or np.ndim(total) == 0 else math.nan
 
 
 def kind_of(shape: tuple[int, ...]) -> str:

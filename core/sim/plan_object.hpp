@@ -1,0 +1,56 @@
+// A plan as Python holds it: made from descriptions of calls, with calls into Python between compiled ones.
+#pragma once
+
+#include "array.hpp"
+#include "plan.hpp"
+
+namespace soacraft {
+namespace sim {
+
+class PlanObject {
+public:
+    Plan plan;
+    bool busy = false;  // while a run walks through it
+
+    // `slots` (1-d float64) and `counts` (1-d int64) are shared with Python. `places` are the slots of q, v and vdot (-1 for none),
+    // of z and of its rates, and how many z there are. `clocks`: (count, 3) numerator, denominator, offset.
+    PlanObject(nb::object slots, nb::object counts, nb::object places, nb::object clocks, index origin, index nq, index nv,
+               index objects);
+    PlanObject(const PlanObject&) = delete;
+    PlanObject& operator=(const PlanObject&) = delete;
+    ~PlanObject() { clear(); }
+
+    void set_stage(nb::list before, nb::list behind, nb::list rates, bool reads_vdot, nb::object pushes);
+    void set_record(nb::list before, nb::list behind, nb::object columns);
+    void add_due(std::uint64_t which, nb::list before, nb::list behind, bool reads_vdot, nb::list updates, nb::object outputs,
+                 nb::object fresh);
+
+    // Whether there is a call into Python: then its lock is kept.
+    bool calls_python() const { return python_; }
+    bool fits(index nq, index nv) const { return nq == nq_ && nv == nv_; }
+
+    int traverse(visitproc visit, void* arg) const;
+    void clear();
+
+private:
+    Calls read(nb::list calls);
+    void read_twin(nb::handle call, Calls& to) const;
+    void read_python(nb::handle call, Calls& to);
+    std::vector<Range> ranges(nb::handle given, const char* name, int columns, std::vector<index>* third = nullptr) const;
+    void require_range(const char* name, index at, index count) const;
+    void require_idle() const;
+    PyObject* hold(nb::handle x);
+
+    nb::object slots_kept_, counts_kept_;
+    Array<double> slots_;
+    Array<index> counts_;
+    index nq_, nv_;
+    bool python_ = false;
+    std::vector<PyObject*> objects_;  // slots of what is no number
+    std::vector<PyObject*> held_;     // functions and constants of calls
+};
+
+void bind_plan(nb::module_& m);
+
+}  // namespace sim
+}  // namespace soacraft

@@ -1,0 +1,248 @@
+"""A system as a plan for compiled code: every number in one array, every equation a call on it.
+
+Compiled steps (`sim.compiled`) walk through the plan: twins are called as they are, other equations as the functions of
+Python they are. What a plan cannot take is told by `obstacle`; such a system is walked through in Python (`flow`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from soacraft import _core
+from soacraft.sim.components.compiled import address
+from soacraft.sim.components.twins import address_of, numbers_of
+from soacraft.sim.systems.calls import Call, Knot
+from soacraft.sim.systems.schedule import Schedule
+from soacraft.sim.systems.ticks import Ticks
+from soacraft.spatial.checks import Array
+
+#: What arguments and results are, in core/sim/plan_object.cpp.
+_NUMBER, _WHOLE, _TRUTH, _ARRAY, _OBJECT, _COUNT, _CONSTANT = range(7)
+#: What a call costs next to a step of one body: into Python, and of a twin.
+_PYTHON, _TWIN = 0.05, 0.005
+#: Clocks, and parts of a period, that compiled code counts.
+_CLOCKS, _PERIOD = 64, 2**62
+
+Forms = list[tuple[int, tuple[int, ...]]]
+
+
+def forms_of(values: Sequence[Any]) -> Forms:
+    """What each slot holds, by the values that it begins with, and the shapes of arrays."""
+    forms: Forms = []
+    for x in values:
+        if isinstance(x, np.ndarray):
+            forms.append((_ARRAY if x.dtype == np.float64 else -1, x.shape))
+        else:
+            known = {float: _NUMBER, int: _WHOLE, bool: _TRUTH, type(None): _OBJECT}
+            forms.append((known.get(type(x), _CONSTANT), ()))
+    return forms
+
+
+def obstacle(schedule: Schedule, forms: Forms) -> str:
+    """Why a system is not walked through by compiled code; empty where it is."""
+    if not hasattr(_core, "SystemPlan"):
+        return "the compiled core is older than this code: build it again"
+    if schedule.knots:
+        return f"the loop of {schedule.knots[0].tears[0].key!r} is solved in Python"
+    if any(form < 0 for form, _ in forms):
+        slot = next(i for i, (form, _) in enumerate(forms) if form < 0)
+        name = next(key for key, at in schedule.slots.items() if at == slot)
+        return f"{name!r} is an array of whole numbers or truth values"
+    clocks = {x.clock for x in schedule.ticking}
+    if len(clocks) > _CLOCKS:
+        return f"it has {len(clocks)} clocks"
+    for x in clocks:
+        if max(x.period.numerator, x.period.denominator) >= _PERIOD:
+            return f"a period of {x.seconds:g} s is a fraction of large numbers"
+    return ""
+
+
+class CompiledFlow:
+    """The plan of a system. `values` are those of Python, which are read before a run and written after it."""
+
+    def __init__(self, schedule: Schedule, ticks: Ticks, values: list[Any], forms: Forms) -> None:
+        self._s, self._ticks, self._values, self._forms = schedule, ticks, values, forms
+        self._at: dict[int, int] = {}  # of slots of Python: where they are in the array, or the number of an object
+        self._size = 1
+        self._lay_out()
+        self._made: Any = None
+        self._params: list[Any] = []
+        self._columns: list[int] = []
+        self._late: Sequence[Sequence[Call | Knot]] = ((), ())
+        self._recorded: object = None
+        self.width = 0
+        """Numbers of a row of signals."""
+
+    # -- where things are --------------------------------------------------------------------------------------
+
+    def _take(self, n: int) -> int:
+        first, self._size = self._size, self._size + n
+        return first
+
+    def _lay_out(self) -> None:
+        s, forms, at = self._s, self._forms, self._at
+        at[0] = 0
+        self._z = self._take(s.size)
+        for place in s.places:
+            at[place.slot] = self._z + place.start
+        self._moved = [-1, -1, -1]
+        self._nq = self._nv = 0
+        if s.plants:
+            self._nq, self._nv = s.plants[-1].seat.q.stop, s.plants[-1].seat.v.stop
+        for i, name in enumerate(("q", "v", "vdot") if s.plants else ()):
+            size = self._nq if name == "q" else self._nv
+            self._moved[i] = first = self._take(size)
+            for plant in s.plants:
+                own = (plant.seat.q if name == "q" else plant.seat.v).start
+                at[s.slots[f"{plant.path}.{name}"]] = first + own
+                many = plant.mb.nq if name == "q" else plant.mb.nv
+                at.update({s.slots[f"{plant.path}.{name}[{k}]"]: first + own + k for k in range(many)})
+        own_slots = [i for i in range(len(forms)) if i not in at]
+        self._objects = 0
+        for i in own_slots:
+            form, shape = forms[i]
+            if form == _OBJECT:
+                at[i], self._objects = self._objects, self._objects + 1
+            elif form != _CONSTANT:
+                at[i] = self._take(int(np.prod(shape)))
+        self._rates = self._take(s.size)
+        self._fresh = {call.key: self._take(self._numbers(call.slot)) for x in s.ticking for call in x.updates}
+        self._spread = {
+            i: self._take(self._nv) for i, (x, _) in enumerate(s.forces) if x.push.number is None and x.push.spread
+        }
+        single = (_NUMBER, _WHOLE, _TRUTH)
+        self._single = [i for i in own_slots if forms[i][0] in single]
+        self._single_at = np.array([at[i] for i in self._single], dtype=np.intp)
+        self._arrays = [i for i in own_slots if forms[i][0] == _ARRAY]
+        self._all_single = [i for i in sorted(at) if forms[i][0] in single]  # with those of the plants, and z
+        self._all_single_at = np.array([at[i] for i in self._all_single], dtype=np.intp)
+        self._all_arrays = [i for i in sorted(at) if forms[i][0] == _ARRAY]
+        self._whole = [i for i in self._all_single if forms[i][0] != _NUMBER]
+        self.slots = np.zeros(self._size)
+        self.counts: npt.NDArray[np.int64] = np.zeros(len(self._ticks.clocks), dtype=np.int64)
+
+    def _numbers(self, slot: int) -> int:
+        return int(np.prod(self._forms[slot][1]))
+
+    def _view(self, at: int, shape: tuple[int, ...]) -> Array:
+        view = self.slots[at : at + int(np.prod(shape))].reshape(shape)
+        view.flags.writeable = False
+        return view
+
+    # -- calls -------------------------------------------------------------------------------------------------
+
+    def _argument(self, slot: int) -> tuple[int, Any]:
+        form, shape = self._forms[slot]
+        if form == _CONSTANT:
+            return form, self._values[slot]
+        return form, self._view(self._at[slot], shape) if form == _ARRAY else self._at[slot]
+
+    def _call(self, call: Call, out: int | None = None) -> tuple[Any, ...]:
+        """A call as the plan reads it; its result goes to `out`, or to its slot."""
+        form, shape = self._forms[call.slot]
+        to = self._at[call.slot] if out is None else out
+        self._weight += _TWIN
+        native, slots = call.native, [slot for _, slot in call.reads]
+        if native is not None and native.kind == "element":
+            return address("same"), (self._at[slots[0]] + native.value,), (), to, 1
+        if native is not None and native.kind == "scaled":
+            return address("scaled"), (self._at[slots[0]],), (float(native.value),), to, int(np.prod(shape))
+        if native is not None and native.kind == "twin":
+            params = next((self._values[slot] for name, slot in call.reads if name == "p"), None)
+            p = () if params is None else numbers_of(params)
+            taken = [slot for name, slot in call.reads if name != "p"]
+            if p is not None and all(self._forms[x][0] in (_NUMBER, _WHOLE, _TRUTH, _ARRAY) for x in taken):
+                return address_of(native.value), tuple(self._at[x] for x in taken), p, to, int(np.prod(shape))
+        self._weight += _PYTHON
+        return call.plain, tuple(self._argument(x) for x in slots), form, to, shape
+
+    def _calls(self, calls: Sequence[Call | Knot]) -> list[tuple[Any, ...]]:
+        return [self._call(x) for x in calls if isinstance(x, Call)]
+
+    def _make(self) -> None:
+        s, self._weight = self._s, 0.0
+        clocks = [(x.period.numerator, x.period.denominator, x.offset) for x in self._ticks.clocks]
+        places = np.array([*self._moved, self._z, self._rates, s.size], dtype=np.int64)
+        table = np.array(clocks, dtype=np.int64).reshape(-1, 3)
+        self._made = _core.SystemPlan(
+            self.slots, self.counts, places, table, self._ticks.origin, self._nq, self._nv, self._objects
+        )
+        before, behind = (self._calls(x) for x in s.stage)
+        rates = [self._call(x, self._rates + y.start) for x, y in zip(s.rates, s.places, strict=True)]
+        pushes = []
+        for i, (x, (slot, _)) in enumerate(s.forces):
+            at = self._at[slot]
+            if x.push.spread is not None:
+                q, at = (_ARRAY, self._view(self._moved[0], (self._nq,))), self._spread[i]
+                before.append((x.push.spread, (q, self._argument(slot)), _ARRAY, at, (self._nv,)))
+                self._weight += _PYTHON
+            pushes.append((at, -1 if x.push.number is None else x.push.number))
+        table = np.array(pushes, dtype=np.int64).reshape(-1, 2)
+        self._made.set_stage(before, behind, rates, s.reads_vdot, table)
+        self._recorded = None
+
+    def _params_now(self) -> list[Any]:
+        return [self._values[slot] for key, slot in self._s.slots.items() if key.endswith(":p")]
+
+    # -- running -----------------------------------------------------------------------------------------------
+
+    @property
+    def weight(self) -> float:
+        """What a step costs besides the dynamics, in those of one body."""
+        return self._weight
+
+    def record(self, columns: Sequence[int], late: Sequence[Sequence[Call | Knot]]) -> None:
+        """Which slots are recorded, and what is computed for that alone."""
+        if self._columns == list(columns):
+            return
+        self._columns, self._late = list(columns), late
+        self.width = sum(self._numbers(x) for x in columns)
+
+    def begin(self) -> Any:
+        """The plan with the values that Python has now; None where one of them is no number of its kind."""
+        now = self._params_now()
+        if self._made is None or any(a is not b for a, b in zip(now, self._params, strict=True)):
+            self._params = now
+            self._make()
+        if self._recorded is not self._late:
+            ranges = [(self._at[x], self._numbers(x)) for x in self._columns]
+            self._made.set_record(*(self._calls(x) for x in self._late), np.array(ranges, np.int64).reshape(-1, 2))
+            self._recorded = self._late
+        V = self._values
+        try:
+            self.slots[self._single_at] = [V[i] for i in self._single]
+            for i in self._arrays:
+                self.slots[self._at[i] : self._at[i] + self._numbers(i)] = np.asarray(V[i], dtype=np.float64).ravel()
+        except (TypeError, ValueError):
+            return None
+        self.counts[:] = self._ticks.counts
+        return self._made
+
+    def end(self) -> None:
+        """Let Python have the values as they are now."""
+        V = self._values
+        for i, x in zip(self._all_single, self.slots[self._all_single_at].tolist(), strict=True):
+            V[i] = x
+        for i in self._whole:
+            V[i] = int(V[i]) if self._forms[i][0] == _WHOLE else bool(V[i])
+        for i in self._all_arrays:
+            V[i] = self._view(self._at[i], self._forms[i][1]).copy()
+        self._ticks.set_counts(self.counts.tolist())
+
+    def learn(self, which: int) -> None:
+        """Tell the plan what happens where some clocks tick together, the bits of a number."""
+        due = self._ticks.due_at(tuple(i for i in range(len(self._ticks.clocks)) if which >> i & 1))
+        streams: list[tuple[Any, ...]] = []
+        for slot, stream, clock in due.streams:
+            take: Callable[[int], Any] = stream.at
+            streams.append((take, ((_COUNT, clock),), self._forms[slot][0], self._at[slot], self._forms[slot][1]))
+        before, behind = (self._calls(x) for x in due.calls)
+        updates = [self._call(x, self._fresh[x.key]) for x in due.updates]
+        outputs = [(self._at[x], self._numbers(x)) for x in due.given]
+        fresh = [(self._fresh[x.key], self._numbers(x.slot), self._at[x.slot]) for x in due.updates]
+        tables = (np.array(x, np.int64).reshape(-1, n) for x, n in ((outputs, 2), (fresh, 3)))
+        self._made.add_due(which, [*streams, *before], behind, due.reads_vdot, updates, *tables)

@@ -1,0 +1,284 @@
+"""Systems that compiled steps walk through: answers and refusals as in Python, and the same bits in halves."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import soacraft as sc
+from soacraft import sim
+from soacraft.errors import LinkError, SimulationError
+from soacraft.sim.runs.block import Block
+
+
+class Push(sim.Component):
+    """A force that reads accelerations and a node, and a filter on them."""
+
+    vdot = sim.In(of="acceleration")
+    place = sim.In("m", shape=(3,), frame="inertial")
+    mean = sim.Continuous()
+    wide = sim.Continuous(shape=(3,))
+
+    @sim.output("N m", to="force")
+    def torque(mean, wide, place):
+        return -0.1 * mean - 0.2 * wide[0] * place[2]
+
+    @sim.rate(mean)
+    def mean_rate(vdot, mean):
+        return 0.05 * vdot - mean
+
+    @sim.rate(wide)
+    def wide_rate(place, wide):
+        return place - wide
+
+
+class Count(sim.Component):
+    """A whole number and a truth value."""
+
+    measured = sim.In()
+    ticks = sim.Discrete(dtype=int, start=0)
+    high = sim.Discrete(dtype=bool, start=False)
+
+    @sim.output(dtype=int)
+    def number(ticks):
+        return ticks
+
+    @sim.output()
+    def command(high, measured):
+        return -2.0 * measured if high else 0.5
+
+    @sim.update(ticks)
+    def count(ticks):
+        return ticks + 1
+
+    @sim.update(high)
+    def judge(measured):
+        return bool(measured > 0.05)
+
+
+class PDinPython(sim.Component):
+    target, measured, rate = (sim.In(shape=(7,)) for _ in range(3))
+
+    @sim.output(shape=(7,))
+    def command(target, measured, rate):
+        return 20.0 * (target - measured) - rate
+
+
+def slow(s: sim.System) -> sim.System:
+    """The same, walked through in Python."""
+    s._compiled()[2].obstacle = "it is compared"
+    return s
+
+
+def arm() -> sim.System:
+    mb = sc.load("arm7")
+    s = sim.System("arm", integrator="rk4", step=1e-3)
+    plant = s.add("arm", sim.Plant(mb))
+    s.add("target", sim.Sine(frequency=1.0, amplitude=0.2))
+    s.add("targets", sim.Gain(gain=1.0, size=7))
+    s.add("ones", sim.Constant(value=(0.2,) * 7))
+    s.connect("ones.y", "targets.u")
+    s.add("control", PDinPython(), every=1e-3)
+    s.connect("targets.y", "control.target")
+    s.connect(plant.q, "control.measured")
+    s.connect(plant.v, "control.rate")
+    for dof in mb.dof_names:
+        s.add(f"motor_{dof}", sim.Motor(R=1.0, L=5e-3, k=0.05, n=10.0), at=plant.dof(dof))
+    s.connect("control.command", "motor_*.voltage")
+    return s
+
+
+def mixed() -> sim.System:
+    """Clocks of three rates, noise, nodes, accelerations, a force at a node, units that are converted."""
+    mb = sc.load("double_pendulum")
+    mb.q = [0.4, -0.3]
+    s = sim.System("mixed", integrator="rk4", step=1e-3, seed=3)
+    plant = s.add("arm", sim.Plant(mb))
+    first, second = mb.dof_names
+    body = mb.bodies[-1].name
+    s.add("push", Push(), at=plant.dof(first))
+    s.connect(f"arm.position[{body}]", "push.place")
+    s.add("sensor", sim.Sensor(deviation=0.01, size=2), rate=300)
+    s.connect(plant.q, "sensor.u")
+    s.add("count", Count(), every=7e-3, offset=2e-3)
+    s.connect("sensor.y[1]", "count.measured")
+    s.add("drive", sim.Force(), at=plant.dof(second))
+    s.connect("count.command", "drive.command")
+    s.add("gust", sim.Sine(frequency=3.0, amplitude=0.2, unit="kN"))
+    s.add("small", sim.Gain(gain=1e-3))
+    s.add("thruster", sim.Thruster(), at=plant.node(body))
+    s.connect("gust.y", "small.u")
+    s.connect("small.y", "thruster.thrust")
+    s.add("delay", sim.UnitDelay(), every=1e-2)
+    s.connect("push.torque", "delay.u")
+    return s
+
+
+@pytest.mark.parametrize("make", [arm, mixed])
+def test_compiled_steps_and_those_of_python_agree(make):
+    fast, plain = make().run(0.1), slow(make()).run(0.1)
+    assert np.array_equal(fast.t, plain.t)
+    for name in ("q", "v", "vdot"):
+        a, b = getattr(fast, name), getattr(plain, name)
+        assert np.abs(a - b).max() <= 1e-11 * np.abs(b).max(), name
+    for name, x in plain.signals.items():
+        assert np.abs(fast.signals[name] - x).max() <= 1e-11 * max(1e-3, np.abs(x).max()), name
+    for name, x in plain.work.items():
+        assert np.abs(fast.work[name] - x).max() <= 1e-11 * max(1e-6, np.abs(x).max()), name
+        pushed = plain.forces[name]
+        assert np.abs(fast.forces[name] - pushed).max() <= 1e-10 * max(1e-3, np.abs(pushed).max())
+    t = 0.04321
+    assert fast.at(t).q == pytest.approx(plain.at(t).q, abs=1e-11)
+    assert fast.at(t).v == pytest.approx(plain.at(t).v, abs=1e-10)
+    fast.check()
+
+
+def pieces(run) -> list[int]:
+    """How many steps each piece of a run has: a block of compiled ones, or one of Python."""
+    return [len(x.F) if isinstance(x, Block) else 1 for _, x in run._dense]
+
+
+@pytest.mark.parametrize("make", [arm, mixed])
+def test_all_of_a_run_is_compiled(make):
+    """And no part of it taken in Python in silence."""
+    assert 1 not in pieces(make().run(0.1))
+    assert set(pieces(slow(make()).run(0.02))) == {1}
+
+
+@pytest.mark.parametrize("make", [arm, mixed])
+def test_halves_have_the_same_bits(make):
+    one, other = make(), make()
+    whole = one.run(0.05)
+    parts = [other.run(t) for t in (0.01, 0.011, 0.05)]
+    for name in ("q", "v", "vdot"):
+        rows = [getattr(parts[0], name), *(getattr(x, name)[1:] for x in parts[1:])]
+        assert np.array_equal(getattr(whole, name), np.concatenate(rows)), name
+    for name, x in whole.signals.items():
+        rows = [parts[0].signals[name], *(y.signals[name][1:] for y in parts[1:])]
+        assert np.array_equal(x, np.concatenate(rows)), name
+    assert str(one.states) == str(other.states)
+    for name in whole.work:
+        assert whole.work[name][-1] == parts[-1].work[name][-1]
+
+
+def own(every=0.01, **body) -> sim.System:
+    s = sim.System("s", integrator="rk4", step=0.01)
+    s.add("own", type("Own", (sim.Component,), body)(), every=every)
+    return s
+
+
+def test_an_error_that_an_equation_raises_itself_is_raised_once():
+    """As that of a link: what was exchanged with the other side is not asked for again."""
+    asked = []
+
+    def y(t):
+        asked.append(t)
+        if t > 0.045:
+            raise LinkError("the peer is lost")
+        return t
+
+    s = own(y=sim.output()(y))
+    with pytest.raises(LinkError, match=r"the run of 's' stopped at t = 0\.04 s: the peer is lost") as told:
+        s.run(0.1)
+    assert told.value.run.t[-1] == 0.04
+    assert [x for x in asked if x > 0.045] == [0.05]
+    assert told.value.run.signals["own.y"].tolist() == [0.0, 0.01, 0.02, 0.03, 0.04]
+
+
+def test_an_interrupt_in_an_equation_keeps_what_was_computed():
+    calls = [0]
+
+    def y(t):
+        calls[0] += 1
+        if calls[0] == 30:
+            raise KeyboardInterrupt
+        return t
+
+    s = own(y=sim.output()(y))
+    with pytest.raises(KeyboardInterrupt):
+        s.run(1.0)
+    at = s.t
+    assert 0.2 < at < 0.3
+    run = s.run(0.5)
+    assert run.t[0] == at
+    assert np.array_equal(run.signals["own.y"], run.t)
+
+
+def test_numbers_of_any_kind_are_taken_and_others_refused_by_name():
+    given = {0.01: 1, 0.02: np.float32(0.5), 0.03: np.array(2.5), 0.04: True, 0.05: np.int64(3)}
+    run = own(y=sim.output()(lambda t: given.get(t, 0.0))).run(0.06)
+    assert run.signals["own.y"].tolist() == [0.0, 1.0, 0.5, 2.5, 1.0, 3.0, 0.0]
+    wide = {0.01: np.array([1, 2]), 0.02: np.array([[1.0, 9.0], [2.0, 9.0]])[:, 0], 0.03: np.array([True, False])}
+    run = own(y=sim.output(shape=(2,))(lambda t: wide.get(t, np.zeros(2)))).run(0.04)
+    assert run.signals["own.y"].tolist() == [[0, 0], [1, 2], [1, 2], [1, 0], [0, 0]]
+    with pytest.raises(SimulationError, match=r"'own.y' must give a number, and gave 'a' at t = 0.03 s"):
+        own(y=sim.output()(lambda t: 0.0 if t < 0.03 else "a")).run(0.06)
+    large = own(n=sim.Discrete(dtype=int, start=0), y=sim.output(dtype=int)(lambda t: 2**60 if t > 0.02 else 1))
+    assert large.run(0.04).signals["own.y"].tolist() == [1.0, 1.0, 1.0, 2.0**60, 2.0**60]
+
+
+def test_parameters_and_states_that_change_between_runs_are_used():
+    s = sim.System("s", integrator="rk4", step=0.01)
+    s.add("one", sim.Constant(value=1.0))
+    s.add("gain", sim.Gain(gain=2.0))
+    s.add("sum", sim.Integrator())
+    s.connect("one.y", "gain.u")
+    s.connect("gain.y", "sum.u")
+    assert s.run(1.0).signals["sum.x"][-1] == pytest.approx(2.0, rel=1e-13)
+    s.params["gain.gain"] = -1.0
+    s.states["sum.x"] = 5.0
+    assert s.run(2.0).signals["sum.x"][-1] == pytest.approx(4.0, rel=1e-13)
+    s.params["one.value"] = 3.0
+    assert s.run(3.0, signals="sum.x").signals["sum.x"][-1] == pytest.approx(1.0, rel=1e-12)
+
+
+def test_an_energy_that_overflows_is_told_as_in_python():
+    def bad(make_slow):
+        mb = sc.load("pendulum")
+        s = sim.System("s", integrator="rk4", step=0.01)
+        arm = s.add("arm", sim.Plant(mb))
+        body = {"y": sim.output("N m", to="force")(lambda t: 1e160 if t > 0.1 else 0.0)}
+        s.add("own", type("Own", (sim.Component,), body)(), at=arm.dof("bob"))
+        s.add("hold", sim.SampleHold(), every=0.01)
+        s.connect("arm.q[bob]", "hold.u")
+        if make_slow:
+            slow(s)
+        with pytest.raises(SimulationError) as told:
+            s.run(1.0)
+        return told.value.run, str(told.value)
+
+    (fast, text), (plain, same) = bad(False), bad(True)
+    assert text == same
+    assert np.array_equal(fast.t, plain.t)
+    assert np.array_equal(fast.signals["hold.y"], plain.signals["hold.y"])
+
+
+def test_why_a_system_is_walked_through_in_python():
+    s = arm()
+    s.run(0.0)
+    assert "compiled" in s._propagator.report()
+    assert "it is compared" in str(_reported(slow(arm())))
+    loop = sim.System("loop", integrator="rk4", step=0.1)
+    loop.add("a", sim.Gain(gain=0.5))
+    loop.connect("a.y", "a.u")
+    loop.solve_loop("a.y")
+    assert "the loop of 'a.y' is solved in Python" in _reported(loop)
+    numbers = own(y=sim.output(shape=(2,), dtype=int)(lambda t: np.array([1, 2])))
+    assert "'own.y' is an array of whole numbers or truth values" in _reported(numbers)
+    many = sim.System("many", integrator="rk4", step=0.1)
+    for i in range(65):
+        many.add(f"c{i}", sim.SampleHold(), every=0.1, offset=0.001 * i)
+        many.connect("one.y", f"c{i}.u")
+    many.add("one", sim.Constant(value=1.0))
+    assert "it has 65 clocks" in _reported(many)
+    odd = sim.System("odd", integrator="rk4", step=0.1)
+    odd.add("c", sim.Step(), every="0.1234567890123456789012345678901")
+    assert "is a fraction of large numbers" in _reported(odd)
+    smooth = sim.System("smooth", integrator="dop853")
+    smooth.add("c", sim.Step())
+    assert "components are carried along by 'dop853'" in _reported(smooth)
+
+
+def _reported(s: sim.System) -> str:
+    s.run(0.1)
+    return str(s._propagator.report())
