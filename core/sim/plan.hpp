@@ -193,7 +193,7 @@ public:
     }
 
     static void copy(double* to, const double* from, index n) {
-        if (n > 0) std::memcpy(to, from, static_cast<std::size_t>(n) * sizeof(double));
+        if (n > 0 && to != from) std::memcpy(to, from, static_cast<std::size_t>(n) * sizeof(double));
     }
 
 private:

@@ -62,6 +62,7 @@ from soacraft.sim.library.sources import Constant, Ramp, Sine, Step
 from soacraft.sim.links.layout import Layout
 from soacraft.sim.links.native import Native
 from soacraft.sim.links.shared import SharedMemory
+from soacraft.sim.links.split import Crew, ShareRun, Split, SplitRun, split
 from soacraft.sim.links.udp import Udp
 from soacraft.sim.propagator import Propagator
 from soacraft.sim.runs.clocked import Paced
@@ -71,6 +72,7 @@ from soacraft.sim.runs.run import Balance, Run, Sample
 from soacraft.sim.runs.signals import Signals
 from soacraft.sim.sensitivity import Sensitivity
 from soacraft.sim.systems.assembly import Assembly
+from soacraft.sim.systems.changing import Change
 from soacraft.sim.systems.frames import UserFrame
 from soacraft.sim.systems.plant import Kinematics, Mount, Plant
 from soacraft.sim.systems.system import System
@@ -81,6 +83,7 @@ __all__ = [
     "Assembly",
     "Balance",
     "Campaign",
+    "Change",
     "Choice",
     "CompliantContact",
     "Component",
@@ -89,6 +92,7 @@ __all__ = [
     "ContactHistory",
     "ContactStep",
     "Continuous",
+    "Crew",
     "Discrete",
     "DiscreteFilter",
     "Drag",
@@ -126,9 +130,12 @@ __all__ = [
     "Saturation",
     "Sensitivity",
     "Sensor",
+    "ShareRun",
     "SharedMemory",
     "Signals",
     "Sine",
+    "Split",
+    "SplitRun",
     "Step",
     "Sum",
     "System",
@@ -149,6 +156,7 @@ __all__ = [
     "rate",
     "read",
     "register",
+    "split",
     "update",
 ]
 

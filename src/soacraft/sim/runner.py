@@ -101,6 +101,14 @@ class Runner:
         """Call a function now and after every period, in seconds."""
         self.callbacks.append((self.now.ns, positive_nanoseconds(period, "the period"), callback))
 
+    def follow(self, other: Runner) -> None:
+        """Go on where another runner is: at its instant, on its grid of steps, with the work of forces of the same
+        names."""
+        self.now, self.look = other.now, other.look
+        self._stride.origin = other._stride.origin
+        self._work = dict(other._work)
+        self.last = other.last
+
     # -- running -----------------------------------------------------------------------------------------------
 
     def run(

@@ -27,7 +27,7 @@ class Stride:
     """
 
     def __init__(self, method: Method, rtol: float, step: int | None, origin: int) -> None:
-        self._method, self._rtol, self._step, self._origin = method, rtol, step, origin
+        self._method, self._rtol, self._step, self.origin = method, rtol, step, origin
         self._pace = Pace(method, rtol)
         self._length: float | None = None  # of the next step, where it adapts
         self._longest = 0.0  # of all steps
@@ -48,7 +48,7 @@ class Stride:
         """The nanosecond at which the next step must end, at the latest at `stop`."""
         if self._method.adaptive or self._step is None:
             return stop
-        return min(stop, self._origin + ((now.ns - self._origin) // self._step + 1) * self._step)
+        return min(stop, self.origin + ((now.ns - self.origin) // self._step + 1) * self._step)
 
     def many(
         self,
@@ -66,7 +66,7 @@ class Stride:
             return None
         if self._method.adaptive and self._length is None:
             self._length = self._first(problem, now.seconds, x, w)
-        course = now.ns, stop, self._step or 0, self._origin
+        course = now.ns, stop, self._step or 0, self.origin
         pace = self._length or 0.0, *self._pace.counts
         block, (length, *counts) = motion.advance(course, x, w, self._rtol, pace, pause=pause)
         self._raised = motion.raised

@@ -7,7 +7,7 @@ import pytest
 
 import soacraft as sc
 from soacraft import sim
-from soacraft.errors import ModelError, SimulationError, WiringError
+from soacraft.errors import ModelError, WiringError
 
 
 def test_what_is_refused():
@@ -106,5 +106,5 @@ def test_a_structure_that_changes_during_a_run_is_refused():
     s.add("bob", sim.Plant(mb))
     s.run(0.02)
     mb.add_body("more", "bob", sc.Pin((0, 1, 0)), sc.Inertia(1.0, (0, 0, 0.1), np.eye(3)))
-    with pytest.raises((sc.errors.StaleError, SimulationError), match="the structure of 'pendulum' changed"):
+    with pytest.raises(sc.errors.StaleError, match=r"the structure of 'pendulum' changed .* bob.detach"):
         s.run(0.04)

@@ -45,6 +45,11 @@ def use(load: Load, mb: Multibody, user: object) -> None:
         load._used = mb, user  # type: ignore[attr-defined]
 
 
+def unused(load: Load) -> None:
+    """Let a load forget where it acted: the propagator there is done with."""
+    getattr(load, "__dict__", {}).pop("_used", None)
+
+
 def bound(loads: Sequence[Load], mb: Multibody) -> Sequence[Load]:
     """Loads that have looked up what they act on."""
     for load in loads:

@@ -112,6 +112,18 @@ class Flow:
                 self._values.walk(self._values.steps(part))
         return self.values[slot]
 
+    def adopt(self, other: Flow) -> None:
+        """Have the states, held outputs and counts of clocks of another flow, for all that both have."""
+        for key in [*(x.key for x in self._s.places), *self._s.discrete]:
+            if any(x.key == key for x in other._s.places) or key in other._s.discrete:
+                self.set_state(key, other.state(key))
+        for key in self._s.outputs:
+            if key in other._s.outputs:
+                self.values[self._s.slots[key]] = other.values[other._s.slots[key]]
+        counts = dict(zip(other.ticks.clocks, other.ticks.counts, strict=True))
+        self.ticks.origin = other.ticks.origin
+        self.ticks.set_counts([counts.get(x, 0) for x in self.ticks.clocks])
+
     # -- evaluation --------------------------------------------------------------------------------------------
 
     def place(self, t: float, q: Array, v: Array, z: Array) -> None:

@@ -97,13 +97,13 @@ class Joined:
 
     @property
     def changed(self) -> str:
-        """The first plant whose model has another structure now, or other parameters where it was copied; empty where
-        there is none."""
-        for path, plant in self._plants.items():
-            version, parameters = self._versions[path]
-            if plant.mb.version != version or (self.is_copy and plant.mb.parameters != parameters):
-                return path
-        return ""
+        """The first plant whose model has another structure now; empty where there is none."""
+        return next((path for path, x in self._plants.items() if x.mb.version != self._versions[path][0]), "")
+
+    @property
+    def stale(self) -> bool:
+        """Whether a model that was copied has other parameters now."""
+        return self.is_copy and any(x.mb.parameters != self._versions[path][1] for path, x in self._plants.items())
 
     def take(self) -> None:
         """Have the states and stored forces that the plants' models have now."""

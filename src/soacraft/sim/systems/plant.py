@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -11,18 +12,23 @@ from soacraft import dynamics as dyn
 from soacraft.attributes import Strict
 from soacraft.errors import ModelError, WiringError, near
 from soacraft.loops import Solver
+from soacraft.model.hinges.base import Hinge
 from soacraft.model.tree.frames.frame import Frame
 from soacraft.model.tree.multibody import Multibody
 from soacraft.model.tree.parts.closures import coordinate_names
 from soacraft.sim.components.declarations import Signal
 from soacraft.sim.forces.loads import Load
 from soacraft.sim.runs.labels import labels_of
+from soacraft.sim.systems import edits
+from soacraft.sim.systems.edits import away
 from soacraft.sim.systems.frames import OF_FRAME, of_frame
 from soacraft.sim.systems.joined import Seat
 from soacraft.spatial.checks import Array
+from soacraft.spatial.pose import Pose
 from soacraft.spatial.wrench import Wrench
 
 if TYPE_CHECKING:
+    from soacraft.sim.systems.changing import Change
     from soacraft.sim.systems.system import System
 
 _UNITS = {"rad": ("rad", "rad/s", "rad/s^2", "N m"), "m": ("m", "m/s", "m/s^2", "N"), "": (None,) * 4}
@@ -199,6 +205,65 @@ class Plant(Strict):
             for port, (shape, _) in OF_FRAME.items()
         ]
         return Kinematics(tuple(x.full_name for x in chosen), *found)
+
+    # -- structure -----------------------------------------------------------------------------------------------
+
+    def detach(self, body: str, mounted: str | None = None) -> Change:
+        """Let a body, with all that hangs from it, part from what holds it and float on: every velocity, and so the
+        momentum, is kept.
+
+        What is mounted on it is told what to do: "follow" (go with it), "stop" (hold outputs, push nothing, and hold
+        what was measured there), or "remove"; it is named where that is left out. Between runs, or by a `Sequence`.
+        """
+        return self._change("detach", body, partial(edits.detach, name=body), away(body), mounted)
+
+    def attach(
+        self,
+        body: str,
+        parent: str,
+        hinge: Hinge | None = None,
+        inboard: Pose | None = None,
+        outboard: Pose | None = None,
+        mounted: str | None = None,
+    ) -> Change:
+        """Hang a body on another one as both move now, by a hinge (default: welded). A relative motion that the hinge
+        does not allow is an impact, and refused: `capture` takes it. Without `inboard` the hinge is neutral there."""
+        edit = partial(edits.attach, name=body, parent=parent, hinge=hinge, inboard=inboard, outboard=outboard)
+        return self._change("attach", body, edit, away(body, hinge_only=True), mounted)
+
+    def capture(
+        self,
+        body: str,
+        parent: str,
+        hinge: Hinge | None = None,
+        inboard: Pose | None = None,
+        outboard: Pose | None = None,
+        mounted: str | None = None,
+    ) -> Change:
+        """Join a body to another one by a plastic impact (`sc.contact.plastic_impact`): what the hinge (default: a
+        weld) does not allow of their relative motion ends, the momentum is kept; impulse and energy lost are told. One
+        that floats hangs from `parent` then; one that something holds is joined by a loop."""
+        edit = partial(edits.capture, name=body, parent=parent, hinge=hinge, inboard=inboard, outboard=outboard)
+        return self._change("capture", body, edit, away(body, hinge_only=True), mounted)
+
+    def remove(self, body: str, mounted: str | None = None) -> Change:
+        """Take a body out, with all that hangs from it and its momentum. `mounted` as in `detach`; nothing follows."""
+        if mounted == "follow":
+            raise WiringError(f"remove of {body!r}: what is mounted on it cannot follow; mounted='stop' or 'remove'.")
+        return self._change("remove", body, partial(edits.remove, name=body), away(body), mounted)
+
+    def _change(
+        self,
+        kind: str,
+        body: str,
+        edit: Callable[[Multibody], Any],
+        goes: Callable[[Multibody], Any],
+        mounted: str | None,
+    ) -> Change:
+        from soacraft.sim.systems.changing import change
+
+        assert self.path and self._owner is not None
+        return change(self._owner, self, kind, body, edit, goes, mounted)
 
     # -- what wiring asks ----------------------------------------------------------------------------------------
 

@@ -122,8 +122,19 @@ class Schedule:
             reads.append((name, at))
             if key_needed:
                 needs.add(key_needed)
+        if not part.active:
+            return self._idle(key, part, equation, slot), set()
         native = None if equation.twin is None else Native("twin", equation.twin)
         return made(equation.function, tuple(reads), slot, key, native), needs
+
+    def _idle(self, key: str, part: Part, equation: Equation, slot: int) -> Call:
+        """An equation of a component that is not active: outputs and states hold, and nothing crosses."""
+        if equation.kind == "crossing":
+            return made(lambda: 1.0, (), slot, key)
+        if equation.kind == "rate":
+            none = np.zeros_like(self.values[slot]) if isinstance(self.values[slot], np.ndarray) else 0.0
+            return made(lambda: none, (), slot, key)
+        return made(lambda now: now, (("now", slot),), slot, key)
 
     def _argument(self, part: Part, equation: Equation, name: str) -> tuple[int, str]:
         """The slot of an argument, and the key of what must be evaluated before, if any."""
@@ -140,7 +151,7 @@ class Schedule:
             return self.slots[key], ""
         if key in self._wiring.links:
             return self._linked(self._wiring.links[key])
-        signal, default = part.signal(name), face.inputs[name].default
+        signal, default = part.signal(name), self._wiring.holds.get(key, face.inputs[name].default)
         value = as_value(signal.dtype(0) if default is None else default, signal, f"the default of {key!r}")
         return self._slot(f"{key}:default", value), ""
 

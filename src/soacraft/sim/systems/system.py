@@ -24,6 +24,7 @@ from soacraft.sim.runs.run import Run
 from soacraft.sim.serving.desk import Desk
 from soacraft.sim.systems import describing, now
 from soacraft.sim.systems.assembly import Assembly
+from soacraft.sim.systems.changing import Change, restart
 from soacraft.sim.systems.clocks import read_clock
 from soacraft.sim.systems.flow import Flow
 from soacraft.sim.systems.frames import UserFrame, read_frame
@@ -109,6 +110,8 @@ class System(Strict):
         self._exports: dict[str, str] = {}
         self._groups: dict[str, str] = {}
         self._frames: dict[str, UserFrame] = {}
+        self._holds: dict[str, Any] = {}
+        self._changes: list[Change] = []
         self._tears: list[str] = []
         self._made: tuple[Wiring, Schedule, Flow] | None = None
         self._joined: Joined | None = None
@@ -240,14 +243,16 @@ class System(Strict):
 
     def _compiled(self) -> tuple[Wiring, Schedule, Flow]:
         joined = self._joined
-        if self._made is not None and (self._propagator is not None or joined is None or not joined.changed):
+        if self._made is not None and (
+            self._propagator is not None or joined is None or not (joined.changed or joined.stale)
+        ):
             return self._made
         try:
             self._joined = Joined(self._name, self._plants)
             joined_solver(self._plants)
         except WiringError as wrong:
             raise faults_error(self._name, [str(wrong)]) from wrong
-        wiring = Wiring(self._parts, self._plants, self._wires, self._exports, self._frames)
+        wiring = Wiring(self._parts, self._plants, self._wires, self._exports, self._frames, self._holds)
         faults = list(wiring.faults)
         kind: type[WiringError] = WiringError
         cycle: tuple[str, ...] = ()
@@ -328,18 +333,18 @@ class System(Strict):
         flow.record(describing.columns(self._parts, self._compiled()[0], schedule, signals))
         joined = self._joined
         assert joined is not None
-        if joined.is_copy and joined.changed:
+        if joined.changed and self._propagator is not None:
             raise StaleError(
-                f"the model of the plant {joined.changed!r} was changed after the run began: make another system."
+                f"the structure of {self._plants[joined.changed].mb.name!r} changed after the run began. Change that "
+                f"of a plant that moves by {joined.changed}.detach, attach, capture or remove."
             )
+        if joined.stale and self._propagator is not None:
+            restart(self, flow)
+            return self._advance(t, log, until, signals, progress, pace, overrun)
         joined.take()
         if self._propagator is None:
-            solver = joined_solver(self._plants)
-            made = Propagator(joined.mb, solver, t=self._start / 1e9, **self._how)  # type: ignore[arg-type]
-            made.add(*joined.loads)
             flow.ticks.origin = self._start
-            made.carry(flow)
-            self._propagator = made
+            self._propagator = self._propagating()
         self._propagator.look_in(None if self._desk is None else self._desk.look)
         try:
             with running({path: x.component for path, x in self._parts.items()}):
@@ -369,6 +374,23 @@ class System(Strict):
         """Where requests of servers are done; one for a system."""
         self._desk = self._desk or Desk(self)
         return self._desk
+
+    def _propagating(self, loads: bool = True) -> Propagator:
+        """A propagator of what is compiled now."""
+        _, _, flow = self._compiled()
+        joined = self._joined
+        assert joined is not None
+        solver = joined_solver(self._plants)
+        made = Propagator(joined.mb, solver, t=self._start / 1e9, **self._how)  # type: ignore[arg-type]
+        if loads:
+            made.add(*joined.loads)
+        made.carry(flow)
+        return made
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        """What `detach`, `attach`, `capture` and `remove` of plants did so far."""
+        return tuple(self._changes)
 
     # -- frames --------------------------------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from soacraft.errors import SoacraftError, WiringError, near
 from soacraft.model.tree.multibody import Multibody
@@ -28,6 +28,8 @@ class Part(NamedTuple):
     clock: Clock | None
     mount: Mount | None
     convert: bool
+    active: bool = True
+    """One that is not holds its outputs and states."""
 
     def signal(self, name: str) -> Signal:
         """What a port or a state carries; a frame "mount" is that of the node it is mounted at."""
@@ -76,7 +78,10 @@ class Wiring:
         wires: Sequence[Wire],
         exports: Mapping[str, str],
         frames: Mapping[str, UserFrame] | None = None,
+        holds: Mapping[str, Any] | None = None,
     ) -> None:
+        self.holds = holds or {}
+        """Inputs that hold a value, as what gave it is gone."""
         self._parts, self._plants, self._exports = parts, plants, exports
         self.user_frames = frames or {}
         mb = next((x.seat.mb for x in plants.values()), None) or Multibody("none")
@@ -151,7 +156,7 @@ class Wiring:
     def _require(self, key: str) -> None:
         path, name = key.rsplit(".", 1)
         declared = self._parts[path].component.interface.inputs[name]
-        if key in self._writers or declared.default is not None:
+        if key in self._writers or key in self.holds or declared.default is not None or not self._parts[path].active:
             return
         hint = f" It is of={declared.of!r}: mount the component with at=." if declared.of else ""
         self.faults.append(f"the input {key!r} is not connected: s.connect(source, {key!r}).{hint}")
@@ -166,7 +171,7 @@ class Wiring:
 
     def _connect(self, wire: Wire) -> None:
         source = self._one(wire.source)
-        targets = self._expand(wire.target, outputs=False)
+        targets = self.expand(wire.target, outputs=False)
         signal, _, _ = self._source(source)
         for target in targets:
             chosen = self._share(source, signal, target, len(targets) > 1 or "*" in wire.target)
@@ -181,14 +186,14 @@ class Wiring:
         self.frames.frame(told.path)
 
     def _one(self, text: str) -> str:
-        found = self._expand(text, outputs=True)
+        found = self.expand(text, outputs=True)
         if len(found) != 1:
             raise WiringError(f"{text!r:.80} is {len(found)} outputs; a connection has one source.")
         return found[0]
 
     def _share(self, source: str, signal: Signal, target: str, many: bool) -> str:
         """A vector with a number for each dof gives each component that is mounted at a dof that of its own."""
-        path, _, _ = _split(target)
+        path, _, _ = split(target)
         part = self._parts.get(path)
         mount = None if part is None else part.mount
         if not many or len(signal.shape) != 1 or mount is None or mount.kind != "dof" or source.endswith("]"):
@@ -197,17 +202,17 @@ class Wiring:
             return source
         return f"{source}[{mount.plant.mb.dof_names.index(mount.name)}]"
 
-    def _expand(self, text: str, outputs: bool) -> list[str]:
+    def expand(self, text: str, outputs: bool) -> list[str]:
         """The ports that a text names; exported ones as what they stand for."""
         if not isinstance(text, str) or not _REF.match(text):
             raise WiringError(f"a port is written 'component.port', got {text!r:.80}.")
-        path, port, at = _split(text)
+        path, port, at = split(text)
         if (path in self._plants or path in self.user_frames) and "*" not in text:
             return [text]
         base, tail = f"{path}.{port}", f"[{at}]" if at is not None else ""
         mine = self.sources if outputs else self._inputs
         if base in self._exports:
-            return [f"{x}{tail}" for x in self._expand(self._exports[base], outputs)]
+            return [f"{x}{tail}" for x in self.expand(self._exports[base], outputs)]
         if base in mine:
             return [text]
         known = [*mine, *self._exports]
@@ -218,7 +223,7 @@ class Wiring:
         if not found:
             what = "output" if outputs else "input"
             raise WiringError(f"the pattern {text!r:.80} matches no {what}{near(base.replace('*', ''), known)}")
-        return [y for x in found for y in (self._expand(x, outputs) if x in self._exports else [f"{x}{tail}"])]
+        return [y for x in found for y in (self.expand(x, outputs) if x in self._exports else [f"{x}{tail}"])]
 
     def _unknown(self, path: str, base: str, known: list[str], outputs: bool) -> WiringError:
         what, paths = "output" if outputs else "input", {**self._parts, **self._plants, **self.user_frames}
@@ -231,7 +236,7 @@ class Wiring:
 
     def _source(self, key: str) -> tuple[Signal, str, int | None]:
         """What a source carries, the name it is kept by, and the element of it."""
-        path, port, at = _split(key)
+        path, port, at = split(key)
         if path in self._plants:
             signal, kind, number = self._plants[path].output(port, at)
             name = key if number is None else f"{path}.{kind}"
@@ -251,7 +256,7 @@ class Wiring:
     def _fill(self, target: str, source: str, convert: bool) -> None:
         if not source:
             return
-        path, port, at = _split(target)
+        path, port, at = split(target)
         signal, name, element = self._source(source)
         if path in self.user_frames:
             raise WiringError(f"{target!r:.80} is no input: a frame is moved by what pose= of s.add_frame names.")
@@ -275,7 +280,8 @@ class Wiring:
         self.links[target] = Link(name, element, _factor(source, signal, target, wanted, convert))
 
 
-def _split(text: str) -> tuple[str, str, str | None]:
+def split(text: str) -> tuple[str, str, str | None]:
+    """The path, the port and the element that a text names."""
     found = _REF.match(text)
     assert found is not None
     return found[1], found[2], found[3]

@@ -1,0 +1,263 @@
+"""A system cut at sampled signals: what each share has, what crosses, and why a cut is refused.
+
+In each share all parts stay under their names. Those of other shares are shadows: same ports and clock, no equations;
+outputs that are needed here are received at their ticks. Shares evaluate in one order, that of the whole system: a
+shadow comes after all that is sent from here and is before it there. So no two shares wait for each other.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from inspect import Parameter, Signature
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from soacraft.errors import WiringError, near
+from soacraft.sim.components.component import Component, Interface
+from soacraft.sim.components.declarations import In, Output, Quantity, Signal, as_value
+from soacraft.sim.systems.schedule import Schedule
+from soacraft.sim.systems.system import System
+from soacraft.sim.systems.wiring import Part, Wire, Wiring
+
+#: Bytes that one share may send another at one instant: what a pipe takes without being read.
+_AT_ONCE = 32_000
+
+
+class Ways(Protocol):
+    """How values go between shares."""
+
+    def send(self, key: str, value: Any) -> None:
+        """To all shares that need it."""
+
+    def receive(self, key: str) -> Any:
+        """The next value."""
+
+
+class Cut(NamedTuple):
+    """Which share has each part and plant, and what crosses."""
+
+    owners: Mapping[str, str]
+    crossing: Mapping[str, tuple[str, ...]]
+    """Outputs that cross, in the order of evaluation, and the shares that need each."""
+    signals: Mapping[str, Signal]
+
+
+def cut(system: System, shares: Mapping[str, Any]) -> Cut:
+    """The cut of a system into shares, {name: patterns of parts}, or why it is none."""
+    wiring, schedule, _ = system._compiled()
+    owners = _owners(system, shares)
+    if len({owners[x] for x in system._plants}) > 1:
+        a, b = sorted(system._plants)[:2]
+        raise WiringError(
+            f"the plants {a!r} and {b!r} are in two shares, and plants move as one model: keep them in one."
+        )
+    needed: dict[str, set[str]] = {}
+    for target, link in sorted(wiring.links.items()):
+        _cross(system, owners, needed, link.source, target.rsplit(".", 1)[0], target)
+    for x in wiring.contributions:
+        _cross(system, owners, needed, x.link.source, next(iter(system._plants)), "the plant")
+    tied = {call.key for knot in schedule.knots for call in knot.calls}
+    for key in sorted(needed):
+        if key in tied:
+            raise WiringError(f"{key!r} crosses the cut, and is in a loop that is solved: keep the loop in one share.")
+    _require_time(system, owners, schedule)
+    crossing = {key: tuple(sorted(needed[key])) for key in schedule.order if key in needed}
+    signals = {key: wiring.sources[key] for key in crossing}
+    for name in shares:
+        sent = sum(16 + 8 * int(np.prod(signals[x].shape, dtype=int)) for x in crossing if owners[_path(x)] == name)
+        if sent > _AT_ONCE:
+            raise WiringError(f"the share {name!r} would send {sent} bytes at once, and {_AT_ONCE} are allowed.")
+    return Cut(owners, crossing, signals)
+
+
+def _path(key: str) -> str:
+    return key.partition(".")[0]
+
+
+def _owners(system: System, shares: Mapping[str, Any]) -> dict[str, str]:
+    if not isinstance(shares, Mapping) or len(shares) < 2:
+        raise WiringError(f"a system is split into two shares or more, {{name: patterns}}; got {shares!r:.60}.")
+    paths = [*system._parts, *system._plants]
+    owners: dict[str, str] = {}
+    for name, patterns in shares.items():
+        for pattern in [patterns] if isinstance(patterns, str) else patterns:
+            made = re.compile(re.escape(str(pattern)).replace(r"\*\*", ".*").replace(r"\*", "[^/]*"))
+            matched = [x for x in paths if made.fullmatch(x)]
+            if not matched:
+                raise WiringError(
+                    f"the pattern {pattern!r:.60} of the share {name!r} matches nothing{near(str(pattern), paths)}"
+                )
+            for x in matched:
+                if owners.setdefault(x, name) != name:
+                    raise WiringError(f"{x!r} is in two shares, {owners[x]!r} and {name!r}: keep it in one.")
+    missing = sorted(x for x in paths if x not in owners)
+    if missing:
+        raise WiringError(f"{missing[0]!r} is in no share: name it, or give a share the pattern '**' of what it has.")
+    return owners
+
+
+def _cross(
+    system: System, owners: Mapping[str, str], needed: dict[str, set[str]], source: str, user: str, target: str
+) -> None:
+    """Note what crosses; refuse what is not sampled."""
+    path = _path(source)
+    if owners[path] == owners[user]:
+        return
+    part = system._parts.get(path)
+    if part is None or part.clock is None:
+        what = "of a plant" if part is None else "of a continuous component"
+        raise WiringError(
+            f"the cut between {owners[path]!r} and {owners[user]!r} is at {source!r} -> {target!r}, which is {what}: a "
+            "system is split at outputs of sampled components. Put a sim.SampleHold with every= before it, in "
+            f"{owners[path]!r}."
+        )
+    needed.setdefault(source, set()).add(owners[user])
+
+
+def _require_time(system: System, owners: Mapping[str, str], schedule: Schedule) -> None:
+    """Steps of continuous states must be the same in all shares."""
+    moving = {owners[_path(x.key)] for x in schedule.places} | {owners[x] for x in system._plants}
+    if len(moving) < 2:
+        return
+    a, b = sorted(moving)[:2]
+    method = system._how["integrator"]
+    if method != "rk4":
+        raise WiringError(
+            f"{a!r} and {b!r} both have continuous states, and steps of {method!r} depend on all of them: keep these "
+            "in one share, or use integrator='rk4'."
+        )
+    if schedule.watched:
+        raise WiringError(
+            f"{a!r} and {b!r} both have continuous states, and the crossing {schedule.watched[0].call.key!r} would end "
+            "steps in one of them: keep these in one share."
+        )
+
+
+# -- shares --------------------------------------------------------------------------------------------------------
+
+
+class _Function:
+    """A function whose arguments have names that are known when it is made."""
+
+    def __init__(self, name: str, arguments: Sequence[str], function: Callable[..., Any]) -> None:
+        self.__name__, self.__doc__ = name, None
+        self.__signature__ = Signature([Parameter(x, Parameter.POSITIONAL_OR_KEYWORD) for x in arguments])
+        self._function = function
+
+    def __call__(self, *given: Any) -> Any:
+        return self._function(*given)
+
+
+class Shadow(Component):
+    """A component of another share: its ports, and nothing in them but what is received."""
+
+
+def reduce(system: System, at: Cut, me: str, ways: Ways) -> None:
+    """Let a system have the equations of one share alone. It must not have begun."""
+    wiring, _, _ = system._compiled()
+    wires = _resolved(wiring, system._wires)
+    mine = any(at.owners[x] == me for x in system._plants)
+    if not mine:
+        wires = [x for x in wires if not {_path(x.source), _path(x.target)} & {*system._plants}]
+    keys = list(at.crossing)
+    sent = [x for x in keys if at.owners[_path(x)] == me]
+    parts: dict[str, Part] = {}
+    for path, part in system._parts.items():
+        if at.owners[path] == me:
+            component = _sending(part, sent, ways)
+        else:
+            got = {x: sum(y in sent for y in keys[: keys.index(x)]) for x in keys if _path(x) == path}
+            got = {x: count for x, count in got.items() if me in at.crossing[x]}
+            before = sent[: max(got.values(), default=0)]
+            component = _shadow(part, got, before, at.signals, ways)
+            wires += [Wire(x, f"{path}.after_{i}", False) for i, x in enumerate(before)]
+        parts[path] = part._replace(component=component, mount=part.mount if mine else None)
+    if not mine:
+        system._plants = {}
+    system._parts, system._wires, system._exports = parts, wires, {}
+    system._starts = {key: x for key, x in system._starts.items() if at.owners[_path(key)] == me}
+    system._tears = [x for x in system._tears if at.owners[_path(x)] == me]
+    system._made = None
+
+
+def _resolved(wiring: Wiring, wires: Sequence[Wire]) -> list[Wire]:
+    """Connections with patterns and exported ports as what they stand for."""
+    found = []
+    for wire in wires:
+        source = wiring._one(wire.source)
+        targets = wiring.expand(wire.target, outputs=False)
+        signal = wiring._source(source)[0]
+        for target in targets:
+            chosen = wiring._share(source, signal, target, len(targets) > 1 or "*" in wire.target)
+            found.append(Wire(chosen, target, wire.convert))
+    return found
+
+
+def _sending(part: Part, sent: Sequence[str], ways: Ways) -> Component:
+    """The component, whose outputs that cross are sent when they are computed."""
+    old, face = part.component, part.component.interface
+    keys = {x.partition(".")[2]: x for x in sent if _path(x) == part.path}
+    if not keys:
+        return old
+
+    def sends(key: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def send(*given: Any) -> Any:
+            value = function(*given)
+            if np.isfinite(value).all():  # else this share ends with an error that tells it
+                ways.send(key, value)
+            return value
+
+        return send
+
+    outputs = {
+        name: _output(x, _Function(name, x.arguments, sends(keys[name], x.function))) if name in keys else x
+        for name, x in face.outputs.items()
+    }
+    new: Component = object.__new__(type(old))
+    new.__dict__.update(old.__dict__, interface=face._replace(outputs=outputs))
+    return new
+
+
+def _shadow(
+    part: Part, got: Mapping[str, int], before: Sequence[str], signals: Mapping[str, Signal], ways: Ways
+) -> Component:
+    """`got` are the outputs that are received, each after so many of those that are sent from here."""
+    face, p = part.component.interface, part.component.p
+    inputs = {
+        name: _named(In(x.unit, shape=x.shape, dtype=x.dtype, frame=x.frame, default=x.dtype(0)), name)
+        for name, x in face.inputs.items()
+    }
+    after = [f"after_{i}" for i in range(len(before))]
+    for key, name in zip(before, after, strict=True):
+        inputs[name] = _named(In(None, shape=signals[key].shape, dtype=signals[key].dtype), name)
+
+    def receives(key: str) -> Callable[..., Any]:
+        return lambda *_: ways.receive(key)
+
+    def holds(value: Any) -> Callable[..., Any]:
+        return lambda *_: value
+
+    outputs = {}
+    for name, x in face.outputs.items():
+        key = f"{part.path}.{name}"
+        if key in got:
+            outputs[name] = _output(x, _Function(name, after[: got[key]], receives(key)))
+        else:
+            signal = Quantity.signal(x, p)
+            outputs[name] = _output(x, _Function(name, (), holds(as_value(signal.dtype(0), signal, key))))
+    shadow = Shadow()
+    shadow.p = p
+    shadow.interface = Interface(inputs, {}, {}, outputs, {}, {}, {}, [])  # type: ignore[misc]
+    return shadow
+
+
+def _output(x: Output, function: Callable[..., Any]) -> Output:
+    made = Output(function, Quantity(x.unit, shape=x.shape, dtype=x.dtype, frame=x.frame), x.to)
+    return _named(made, x.name)  # type: ignore[no-any-return]
+
+
+def _named(x: Any, name: str) -> Any:
+    x.name, x.owner = name, "share"
+    return x
