@@ -22,6 +22,7 @@ import loops
 import machine
 import peers
 import road
+import robot
 import sim
 import systems
 import view
@@ -37,6 +38,7 @@ BENCHMARKS: dict[str, ModuleType] = {
     "systems": systems,
     "contact": contact,
     "flexible": flexible,
+    "robot": robot,
     "view": view,
 }
 RESULTS = Path(__file__).parent / "results"

@@ -5,17 +5,19 @@
 #include "loops/job.hpp"
 #include "sim/contact_setting.hpp"
 #include "soacraft/contact/lanes/pair_job.hpp"
+#include "soacraft/kinematics/limb.hpp"
 #include "soacraft/program/plan.hpp"
 #include "soacraft/rigid/drivers/job.hpp"
 
-// What each build of `rigid/kernels.cpp`, `loops/kernels.cpp`, `program/kernels.cpp`, `contact/kernels.cpp` and
-// `sim/contact_kernels.cpp` exports.
+// What each build of `rigid/kernels.cpp`, `loops/kernels.cpp`, `kinematics/kernels.cpp`, `program/kernels.cpp`,
+// `contact/kernels.cpp` and `sim/contact_kernels.cpp` exports.
 #define SOACRAFT_BUILD(target)                    \
     namespace soacraft {                          \
     namespace rigid {                             \
     namespace target {                            \
     extern const Kernels kernels;                 \
     extern const loops::Kernels loop_kernels;     \
+    extern const kinematics::LimbKernels limb_kernels; \
     }                                             \
     }                                             \
     namespace program {                           \
@@ -46,13 +48,14 @@ namespace {
 struct Build {
     const rigid::Kernels* rigid;
     const loops::Kernels* loops;
+    const kinematics::LimbKernels* limbs;
     const program::Machine* programs;
     const contact::PairKernels* pairs;
     const sim::ContactKernels* contacts;
     bool runs;
 };
-#define SOACRAFT_BUILT(target) &rigid::target::kernels, &rigid::target::loop_kernels, &program::target::kernels, \
-                               &contact::target::kernels, &sim::target::kernels
+#define SOACRAFT_BUILT(target) &rigid::target::kernels, &rigid::target::loop_kernels, &rigid::target::limb_kernels, \
+                               &program::target::kernels, &contact::target::kernels, &sim::target::kernels
 
 // From the plainest to the best.
 const std::vector<Build>& builds() {
@@ -106,6 +109,7 @@ bool choose_kernels(const char* name) {
 }  // namespace rigid
 
 const loops::Kernels& loops::best_kernels() { return *in_use()->loops; }
+const kinematics::LimbKernels& kinematics::limb_kernels() { return *in_use()->limbs; }
 const program::Machine& program::machine() { return *in_use()->programs; }
 const contact::PairKernels& contact::pair_kernels() { return *in_use()->pairs; }
 const sim::ContactKernels& sim::contact_kernels() { return *in_use()->contacts; }

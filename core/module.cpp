@@ -109,7 +109,8 @@ namespace rigid {
 void bind(nb::module_& m);  // rigid/binding.cpp
 }
 namespace kinematics {
-void bind(nb::module_& m);  // kinematics/binding.cpp
+void bind(nb::module_& m);        // kinematics/binding.cpp
+void bind_limbs(nb::module_& m);  // kinematics/limb_binding.cpp
 }
 namespace contact {
 void bind(nb::module_& m);            // contact/binding.cpp
@@ -136,6 +137,7 @@ NB_MODULE(_core, m) {
     soacraft::rigid::bind(m);
     soacraft::loops::bind(m);
     soacraft::kinematics::bind(m);
+    soacraft::kinematics::bind_limbs(m);
     soacraft::contact::bind(m);
     soacraft::contact::bind_distances(m);
     soacraft::program::bind(m);

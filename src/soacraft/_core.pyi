@@ -476,6 +476,22 @@ def reach(
     or -1 where Python should look at it. See `soacraft.kinematics.reaching`.
     """
 
+class Limb:
+    """Hinges one after the other, and inverse kinematics of their tip. See `soacraft.kinematics.limbs`."""
+
+    def __init__(
+        self, hinges: _Reals, dofs: _Integers, tip: _Reals, lower: _Reals, upper: _Reals, unit: _Reals, length: float
+    ) -> None: ...
+    def set_table(self, q: _Reals, position: _Reals, turn: _Reals) -> None:
+        """Configurations that searches may start from."""
+
+    def search(
+        self, goals: _Reals, near: _Reals, plan: Any, q: _Reals, left: _Reals, told: _Integers, threads: int
+    ) -> None:
+        """Coordinates at which the tip is at each goal, what is left of it, and whether it was found, from how many
+        starts, in how many steps.
+        """
+
 # -- contact problems --------------------------------------------------------------------------------------------------
 
 def solve_contact(

@@ -1,8 +1,12 @@
-"""Robots: several arms that hold one object, what moves it and what only squeezes it."""
+"""Robots: limbs and their inverse kinematics; several arms that hold one object, what moves it and what squeezes it."""
 
+from soacraft.robot.following import Followed
 from soacraft.robot.holding import Holding, Load, balance_load, move_squeeze
+from soacraft.robot.limb import Limb
+from soacraft.robot.reaching import Reach
+from soacraft.robot.robot import Robot
 
-__all__ = ["Holding", "Load", "balance_load", "move_squeeze"]
+__all__ = ["Followed", "Holding", "Limb", "Load", "Reach", "Robot", "balance_load", "move_squeeze"]
 
 
 def __dir__() -> list[str]:

@@ -1,0 +1,193 @@
+// Steps of inverse kinematics of limbs, one start to a lane: Levenberg-Marquardt with damping proportional to the square of what
+// is left (Sugihara 2011), limits kept. O(dofs) a step, with a factorization of 6 x 6.
+//
+//     e = turn and way from tip to goal, in axes of the goal,    dq = J* (J J* + (c |e|^2 + d) I)^-1 e
+//
+// A dof at its limit that is pushed outward leaves the step.
+#pragma once
+
+#include "limb.hpp"
+#include "soacraft/scalars/small.hpp"
+
+SOACRAFT_RIGID_BEGIN
+
+using kinematics::Limb;
+using kinematics::LimbHinge;
+using kinematics::LimbOptions;
+
+template <int W>
+struct LimbLanes {
+    using T = Pack<W>;
+    using M = typename T::Mask;
+    const Limb& limb;
+    const LimbOptions& set;
+    // of each lane: the goal's inverse, coordinates, what is left, and its square
+    Mat<T> from_R;
+    Vec<T> from_p;
+    T q[kinematics::MOST_DOFS], e[6], square;
+    T J[6][kinematics::MOST_DOFS], dq[kinematics::MOST_DOFS], keep[kinematics::MOST_DOFS];
+    double to_way;  // metres to what counts as much as a radian
+
+    LimbLanes(const Limb& limb_, const LimbOptions& set_) : limb(limb_), set(set_), to_way(1.0 / limb_.length) {}
+
+    void aim(int lane, const double* goal) {  // the inverse of a pose, rows first
+        T* R[9] = {&from_R.a.x, &from_R.a.y, &from_R.a.z, &from_R.b.x, &from_R.b.y, &from_R.b.z, &from_R.c.x, &from_R.c.y, &from_R.c.z};
+        for (int i = 0; i < 9; ++i) R[i]->x[lane] = goal[i];  // columns of the transpose are rows
+        T* p[3] = {&from_p.x, &from_p.y, &from_p.z};
+        for (int i = 0; i < 3; ++i) p[i]->x[lane] = -(goal[i] * goal[9] + goal[3 + i] * goal[10] + goal[6 + i] * goal[11]);
+    }
+    void start(int lane, const double* at) {
+        for (index i = 0; i < limb.dofs; ++i) {
+            const double x = at[i] < limb.lower[i] ? limb.lower[i] : at[i] > limb.upper[i] ? limb.upper[i] : at[i];
+            q[i].x[lane] = x;
+        }
+        for (int r = 0; r < 6; ++r) e[r].x[lane] = 0.0;  // the step that is due was another start's
+    }
+    double at(index dof, int lane) const { return q[dof].x[lane]; }
+
+    SOACRAFT_FLAT static void go(Mat<T>& R, Vec<T>& p, const double* C) {
+        p += T(C[9]) * R.a + T(C[10]) * R.b + T(C[11]) * R.c;
+        const Mat<T> B = R;
+        R.a = T(C[0]) * B.a + T(C[3]) * B.b + T(C[6]) * B.c;
+        R.b = T(C[1]) * B.a + T(C[4]) * B.b + T(C[7]) * B.c;
+        R.c = T(C[2]) * B.a + T(C[5]) * B.b + T(C[8]) * B.c;
+    }
+
+    // What is left, and J: both in the axes of the goal, rows in radians, columns in units.
+    void look() {
+        Mat<T> R = from_R;
+        Vec<T> p = from_p;
+        Vec<T> axis[MOST], point[MOST];
+        for (index i = 0; i < limb.count; ++i) {
+            const LimbHinge& h = limb.hinges[i];
+            go(R, p, h.at);
+            const T x = T(h.ratio) * q[h.dof] + T(h.offset);
+            axis[i] = R.c, point[i] = p;
+            if (h.turn != 0.0) {
+                T s, c;
+                sine_cosine(T(h.turn) * x, s, c);
+                const Vec<T> a = c * R.a + s * R.b;
+                R.b = c * R.b - s * R.a, R.a = a;
+            }
+            if (h.slide != 0.0) p += (T(h.slide) * x) * R.c;
+        }
+        go(R, p, limb.tip);
+        // the turn that is left, as 2 sin(angle / 2) along its axis, lengthened to the angle by the first terms of its series
+        const T half = square_root(maximum(T(0.25) * (T(1.0) + R.a.x + R.b.y + R.c.z), T(1e-6)));
+        const T scale = T(0.5) / half;
+        Vec<T> w{scale * (R.b.z - R.c.y), scale * (R.c.x - R.a.z), scale * (R.a.y - R.b.x)};
+        const T ww = dot(w, w);
+        w = (T(1.0) + ww * (T(1.0 / 24.0) + ww * (T(3.0 / 640.0) + ww * T(5.0 / 7168.0)))) * w;
+        const T row[6] = {-w.x, -w.y, -w.z, -p.x, -p.y, -p.z};
+        square = T(0.0);
+        for (int r = 0; r < 6; ++r) {
+            const bool free = !(set.tolerance[r] < HUGE_VAL);
+            e[r] = free ? T(0.0) : row[r];
+            const T s = r < 3 ? e[r] : T(to_way) * e[r];
+            square += s * s;
+        }
+        for (int r = 0; r < 6; ++r)
+            for (index i = 0; i < limb.dofs; ++i) J[r][i] = T(0.0);
+        for (index i = 0; i < limb.count; ++i) {
+            const LimbHinge& h = limb.hinges[i];
+            const T one = T(h.ratio / limb.unit[h.dof]);
+            if (h.turn != 0.0) {
+                const Vec<T> a = (T(h.turn) * one) * axis[i], b = cross(a, p - point[i]);
+                const T col[6] = {a.x, a.y, a.z, b.x, b.y, b.z};
+                add(h.dof, col);
+            }
+            if (h.slide != 0.0) {
+                const Vec<T> b = (T(h.slide) * one) * axis[i];
+                const T col[6] = {T(0.0), T(0.0), T(0.0), b.x, b.y, b.z};
+                add(h.dof, col);
+            }
+        }
+    }
+
+    // Lanes in which all that counts is within its tolerance.
+    M met() const {
+        M all = ~M{};
+        for (int r = 0; r < 6; ++r) all &= absolute(e[r]).x <= T(set.tolerance[r]).x;
+        return all;
+    }
+
+    // dq, within limits; the coordinates after it.
+    void step() {
+        const index n = limb.dofs;
+        for (index i = 0; i < n; ++i) keep[i] = T(1.0);
+        const T mu = T(set.damping) * square + T(set.damped);
+        for (int round = 0; round < 3; ++round) {
+            solve(mu);
+            M left{};
+            for (index i = 0; i < n; ++i) {
+                const M out = ((q[i].x >= T(limb.upper[i]).x) & (dq[i].x > T(0.0).x)) | ((q[i].x <= T(limb.lower[i]).x) & (dq[i].x < T(0.0).x));
+                left |= out;
+                keep[i].x = out ? T(0.0).x : keep[i].x;
+            }
+            if (none(left)) break;
+        }
+        T most = T(0.0);
+        for (index i = 0; i < n; ++i) most = maximum(most, absolute(dq[i]));
+        const T part = T(set.largest) / maximum(most, T(set.largest));
+        for (index i = 0; i < n; ++i) {
+            const T x = q[i] + (part * dq[i]) / T(limb.unit[i]);
+            q[i] = minimum(maximum(x, T(limb.lower[i])), T(limb.upper[i]));
+        }
+    }
+    static bool none(const M& m) {
+        long long any = 0;
+        for (int i = 0; i < W; ++i) any |= m[i];
+        return any == 0;
+    }
+
+private:
+    static constexpr index MOST = 2 * kinematics::MOST_DOFS;  // hinges: some share a dof
+
+    SOACRAFT_FLAT void add(index dof, const T* col) {
+        for (int r = 0; r < 6; ++r) {
+            const bool free = !(set.tolerance[r] < HUGE_VAL);
+            if (!free) J[r][dof] += r < 3 ? col[r] : T(to_way) * col[r];
+        }
+    }
+
+    // dq = keep J* y,  (J keep J* + mu I) y = e, by Cholesky's factors.
+    void solve(const T& mu) {
+        const index n = limb.dofs;
+        T A[6][6], y[6];
+        for (int r = 0; r < 6; ++r)
+            for (int c = 0; c <= r; ++c) A[r][c] = r == c ? mu : T(0.0);
+        for (index i = 0; i < n; ++i)
+            for (int r = 0; r < 6; ++r) {
+                const T x = keep[i] * J[r][i];
+                for (int c = 0; c <= r; ++c) A[r][c] += x * J[c][i];
+            }
+        for (int c = 0; c < 6; ++c) {
+            T d = A[c][c];
+            for (int k = 0; k < c; ++k) d -= A[c][k] * A[c][k];
+            const T root = square_root(maximum(d, T(1e-300)));
+            A[c][c] = T(1.0) / root;
+            for (int r = c + 1; r < 6; ++r) {
+                T s = A[r][c];
+                for (int k = 0; k < c; ++k) s -= A[r][k] * A[c][k];
+                A[r][c] = s * A[c][c];
+            }
+        }
+        for (int r = 0; r < 6; ++r) {
+            T s = r < 3 ? e[r] : T(to_way) * e[r];
+            for (int k = 0; k < r; ++k) s -= A[r][k] * y[k];
+            y[r] = s * A[r][r];
+        }
+        for (int r = 5; r >= 0; --r) {
+            T s = y[r];
+            for (int k = r + 1; k < 6; ++k) s -= A[k][r] * y[k];
+            y[r] = s * A[r][r];
+        }
+        for (index i = 0; i < n; ++i) {
+            T s = T(0.0);
+            for (int r = 0; r < 6; ++r) s += J[r][i] * y[r];
+            dq[i] = keep[i] * s;
+        }
+    }
+};
+
+SOACRAFT_RIGID_END

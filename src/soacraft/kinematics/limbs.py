@@ -1,0 +1,192 @@
+"""A limb as compiled inverse kinematics takes it: hinges one after the other from a base to a tip, each a screw about
+or along z of its own frame, with a table of configurations to start from.
+
+    T(q) = C_1 exp(z_1 q_1) C_2 exp(z_2 q_2) ... C_tip
+
+A hinge whose screws follow each other (all but spherical, free and rolling ones) is as many of these.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from soacraft import _core
+from soacraft.model.flat.layout import Layout
+from soacraft.model.hinges import Weld
+from soacraft.model.hinges.product import ScrewProduct
+from soacraft.model.sizes.lengths import chain
+from soacraft.model.states.ranges import Ranges
+from soacraft.model.tree.frames.frame import Body, Frame
+from soacraft.model.tree.graph import Graph
+from soacraft.spatial.checks import Array
+from soacraft.spatial.pose import Pose
+from soacraft.spatial.rotations import matrix_to_quaternion
+
+#: Dofs of a limb that compiled code takes.
+MOST = 32
+#: Configurations of the table. With 8 of them all but 3 of 2,000 random poses of a 7-dof arm are met.
+TABLE = 512
+#: Steps of a start; after so many the square of what is left must have come down to the part ENOUGH.
+STEPS, PATIENCE, ENOUGH = 60, 5, 0.5
+#: Of a step: DAMPING times the square of what is left, and DAMPED, which keeps singular limbs from leaping.
+DAMPING, DAMPED = 0.3, 1e-12
+#: The largest step of a dof, in radians.
+LARGEST = 1.2
+#: A dof without limits is taken from here to there, in turns of half a circle, or lengths of the limb.
+_WIDE = np.pi
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a search is told, with the words compiled code has for it."""
+
+    tolerance: Array
+    seeds: int
+    all: int = 0
+    near_first: int = 0
+    seconds: float = 0.0
+    steps: int = STEPS
+    patience: int = PATIENCE
+    enough: float = ENOUGH
+    damping: float = DAMPING
+    damped: float = DAMPED
+    largest: float = LARGEST
+
+
+class Answers(NamedTuple):
+    """Of each goal: coordinates (count, dofs), turn and way that are left in axes of the goal (count, 6), and whether
+    it was met, from how many starts, in how many steps."""
+
+    q: Array
+    left: Array
+    found: npt.NDArray[np.bool_]
+    tried: npt.NDArray[np.int64]
+    steps: npt.NDArray[np.int64]
+
+
+class LimbEngine:
+    """Inverse kinematics of one limb of a tree, compiled. The base and all hinges before it do not matter: goals are
+    poses of the tip in the base."""
+
+    def __init__(self, graph: Graph, bodies: tuple[Body, ...], base: Frame, tip: Frame) -> None:
+        layout = graph.layout
+        hinges, dofs, places, end = _hinges(layout, bodies, base, tip)
+        ranges = Ranges(graph)
+        v = np.array(
+            [i for b in bodies for i in range(*layout.hinge_v[layout.index[b]].indices(layout.nv))], dtype=np.intp
+        )
+        self.lower, self.upper = ranges.lower[v].copy(), ranges.upper[v].copy()
+        turning = np.array([hinges[np.flatnonzero(dofs == i), 12].any() for i in range(len(v))])
+        reach = sum(chain(base, tip).links) or 1.0
+        self.length = reach
+        self.unit = np.where(turning, 1.0, 1.0 / reach)
+        self.places = places
+        low = np.where(
+            np.isfinite(self.lower),
+            self.lower,
+            np.where(np.isfinite(self.upper), self.upper - 2 * _WIDE / self.unit, -_WIDE / self.unit),
+        )
+        high = np.where(np.isfinite(self.upper), self.upper, low + 2 * _WIDE / self.unit)
+        self.low, self.high = low, high
+        self._limb = _core.Limb(hinges, dofs, end, self.lower, self.upper, self.unit, reach)
+        self._hinges, self._dofs, self._end = hinges, dofs, end
+        q = self.low + _halton(TABLE, len(v)) * (self.high - self.low)
+        R, p = self.place(q)
+        self._limb.set_table(q, np.ascontiguousarray(p.T), np.ascontiguousarray(matrix_to_quaternion(R).T))
+
+    @property
+    def middle(self) -> Array:
+        """Between the limits."""
+        return np.asarray(0.5 * (self.low + self.high))
+
+    def place(self, q: Array) -> tuple[Array, Array]:
+        """Rotation and position of the tip in the base, q (..., dofs)."""
+        R, p = np.eye(3), np.zeros(3)
+        for row, dof in zip(self._hinges, self._dofs, strict=True):
+            C, c, (turn, slide, ratio, offset) = row[:9].reshape(3, 3), row[9:12], row[12:]
+            p, R = p + R @ c, R @ C
+            x = ratio * q[..., dof] + offset
+            s, k = np.sin(turn * x), np.cos(turn * x)
+            p = p + (slide * x)[..., None] * R[..., 2]
+            R = np.stack([k[..., None] * R[..., 0] + s[..., None] * R[..., 1],
+                          k[..., None] * R[..., 1] - s[..., None] * R[..., 0],
+                          np.broadcast_to(R[..., 2], (*x.shape, 3))], axis=-1)  # fmt: skip
+        return R @ self._end[:9].reshape(3, 3), p + R @ self._end[9:]
+
+    def search(self, goals: Array, near: Array, plan: Plan, threads: int = 1) -> Answers:
+        """Answers for goals (count, 12), rows of the rotation then the position, from `near` (count or 1, dofs)."""
+        count, n = len(goals), len(self.lower)
+        rows = count * (plan.seeds if plan.all else 1)
+        q, left, told = np.zeros((rows, n)), np.zeros((rows, 6)), np.zeros((count, 3), dtype=np.int64)
+        self._limb.search(goals, near, plan, q, left, told, threads)
+        if plan.all:
+            q, left = q[: told[0, 0]], left[: told[0, 0]]
+        return Answers(q, left, told[:, 0] > 0, told[:, 1], told[:, 2])
+
+
+def engine_of(graph: Graph, bodies: tuple[Body, ...], base: Frame, tip: Frame) -> LimbEngine | None:
+    """The compiled engine of a limb; None for hinges that are no screws in a row, flexible bodies, too many dofs."""
+    dofs = sum(x.hinge.nv for x in bodies)
+    screws = all(isinstance(x.hinge, ScrewProduct | Weld) and x.modal is None for x in bodies)
+    if not screws or not 0 < dofs <= MOST or base.modal_node is not None or tip.modal_node is not None:
+        return None
+    return LimbEngine(graph, bodies, base, tip)
+
+
+def _hinges(
+    layout: Layout, bodies: tuple[Body, ...], base: Frame, tip: Frame
+) -> tuple[Array, npt.NDArray[np.int64], Any, Array]:
+    """Rows of pose, turn, slide, ratio and offset; the dof of each; the places of the dofs in q; the tip behind."""
+    rows: list[list[float]] = []
+    dofs: list[int] = []
+    places: list[int] = []
+    here = base.offset.inv
+    for body in bodies:
+        here = here @ body.inboard
+        for screw in body.hinge.vectors if isinstance(body.hinge, ScrewProduct) else ():
+            at, turn, slide = _about_z(np.asarray(screw))
+            X = here @ at
+            rows.append([*np.ravel(X.rotation), *X.translation, turn, slide, 1.0, 0.0])
+            dofs.append(len(dofs))
+            here = at.inv
+        q = layout.hinge_q[layout.index[body]]
+        places += range(q.start, q.stop)
+        here = here @ body.outboard
+    end = here @ tip.offset
+    return (np.array(rows, dtype=float), np.array(dofs, dtype=np.int64), np.array(places, dtype=np.intp),
+            np.array([*np.ravel(end.rotation), *end.translation]))  # fmt: skip
+
+
+def _about_z(screw: Array) -> tuple[Pose, float, float]:
+    """A frame on the axis of a screw with z along it; its rates of turning and sliding."""
+    w, v = screw[:3], screw[3:]
+    rate = float(np.linalg.norm(w))
+    if rate == 0.0:
+        slide = float(np.linalg.norm(v))
+        return Pose(rotation=_with_z(v / slide)), 0.0, slide
+    return Pose(rotation=_with_z(w / rate), translation=np.cross(w, v) / rate**2), rate, float(w @ v) / rate
+
+
+def _with_z(z: Array) -> Array:
+    """Axes whose z is given."""
+    x = np.cross(np.eye(3)[np.argmin(np.abs(z))], z)
+    x /= np.linalg.norm(x)
+    return np.column_stack([x, np.cross(z, x), z])
+
+
+def _halton(count: int, dims: int) -> Array:
+    """Points spread evenly over the unit cube (Halton 1960), the same every time."""
+    primes = [2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97, 101,
+              103, 107, 109, 113, 127, 131]  # fmt: skip
+    found = np.zeros((count, dims))
+    for j in range(dims):
+        k, part = np.arange(1, count + 1) + 20, 1.0
+        while k.any():
+            part /= primes[j]
+            found[:, j] += part * (k % primes[j])
+            k //= primes[j]
+    return found

@@ -1,0 +1,139 @@
+"""Configurations along curves: the self-motion of a redundant limb, and one branch along a path of poses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from soacraft.errors import StateError
+from soacraft.kinematics.limbs import LimbEngine, Plan
+from soacraft.robot import reaching
+from soacraft.spatial.checks import Array, finite
+from soacraft.spatial.pose import Pose
+
+if TYPE_CHECKING:
+    from soacraft.robot.limb import Limb
+
+#: A step of a branch may be so many times what the tip's motion asks for, or so many radians.
+_TIMES, _LEAST = 20.0, 0.3
+#: Branches that are tried from the first pose.
+_BRANCHES = 24
+
+
+@dataclass(frozen=True, eq=False)
+class Followed:
+    """A branch along a path; true where it goes all the way."""
+
+    q: Array
+    """(k, nq): up to the end, or to the last pose before a jump."""
+    reached: int
+    """How many poses it goes through."""
+    why: str
+    """What stops it; empty where nothing does."""
+
+    def __bool__(self) -> bool:
+        return not self.why
+
+    def __repr__(self) -> str:
+        return f"{self.reached} poses followed" + (f"; then {self.why}" if self.why else ", all of them")
+
+
+def self_motion(limb: Limb, q: Any, step: float, most: int) -> Array:
+    """`Limb.self_motion`: steps along the null space of J, each brought back to where the tip was."""
+    engine = _engine(limb)
+    q = finite(np.asarray(q, dtype=float), (limb.nq,), f"q of limb {limb.name!r}", StateError)
+    step = float(finite(step, (), "step", StateError))
+    if not 0.0 < step <= 0.5:
+        raise StateError(f"step must be above 0 and at most 0.5 radians, got {step:g}.")
+    if limb.nv != 7:
+        raise StateError(
+            f"limb {limb.name!r} has {limb.nv} dofs: its self-motion is a curve for 7, one more than a pose asks."
+        )
+    lower, upper = limb.limits
+    if ((q < lower) | (q > upper)).any():
+        raise StateError(f"q of limb {limb.name!r} is outside its limits.")
+    pose = limb._true_pose(q)
+    goal = np.ascontiguousarray(np.concatenate([pose.rotation.ravel(), pose.translation])[None])
+    plan = Plan(reaching.read_tolerance(limb, (), None), 1)
+    ways: list[list[Array]] = []
+    for side in (1.0, -1.0):
+        here, along, way = q, None, []
+        for _ in range(int(most)):
+            null = _null(limb, here)
+            along = side * null if along is None else np.copysign(1.0, null @ along) * null
+            aim = here + step * along / engine.unit
+            if ((aim < lower) | (aim > upper)).any():
+                break
+            a = engine.search(goal, aim[None], plan)
+            moved = (a.q[0] - here) * engine.unit
+            if not a.found[0] or not 0.2 * step < np.linalg.norm(moved) < 3.0 * step:
+                break
+            here = a.q[0]
+            way.append(here)
+            if len(way) > 3 and np.linalg.norm((here - q) * engine.unit) < 0.75 * step:
+                return np.array([q, *way])
+        ways.append(way)
+    return np.array([*reversed(ways[1]), q, *ways[0]])
+
+
+def _null(limb: Limb, q: Array) -> Array:
+    engine = _engine(limb)
+    J = limb.jacobian(q) / engine.unit
+    return np.asarray(np.linalg.svd(J * np.repeat([1.0, 1.0 / engine.length], 3)[:, None])[2][-1])
+
+
+def follow(limb: Limb, poses: Pose, start: Any, tolerance: Any) -> Followed:
+    """`Limb.follow`: each pose from the configuration before it alone; other branches where one ends."""
+    engine = _engine(limb)
+    if not isinstance(poses, Pose) or len(poses.batch_shape) != 1 or not poses.batch_shape[0]:
+        raise StateError(f"a path of limb {limb.name!r} is a Pose with one leading axis, got {poses!r:.60}.")
+    within = reaching.read_tolerance(limb, (), tolerance)
+    goals = np.ascontiguousarray(np.concatenate([poses.rotation.reshape(-1, 9), poses.translation], axis=1))
+    near = engine.middle if start is None else finite(start, (limb.nq,), f"near of limb {limb.name!r}", StateError)
+    best = Followed(np.zeros((0, limb.nq)), 0, "")
+    for first in _branches(engine, goals[:1], near, within):
+        got = _track(limb, engine, goals, first, within)
+        if got:
+            return got
+        if got.reached > best.reached or not best.why:
+            best = got
+    if not best.why:
+        r = limb.ik(Pose(rotation=goals[0, :9].reshape(3, 3), translation=goals[0, 9:]), near, tolerance=tolerance)
+        return Followed(best.q, 0, f"pose 0 is not met: {r.why}")
+    return best
+
+
+def _branches(engine: LimbEngine, goal: Array, near: Array, within: Array) -> Array:
+    found = engine.search(goal, near[None], Plan(within, 4 * _BRANCHES, all=1)).q
+    order = np.argsort([np.linalg.norm((q - near) * engine.unit) for q in found])
+    kept: list[Array] = []
+    for i in order:
+        if all(np.abs((found[i] - x) * engine.unit).max() > reaching.SAME for x in kept):
+            kept.append(found[i])
+    return np.array(kept[:_BRANCHES]).reshape(-1, len(near))
+
+
+def _track(limb: Limb, engine: LimbEngine, goals: Array, first: Array, within: Array) -> Followed:
+    path, plan = [first], Plan(within, 1)
+    for k in range(1, len(goals)):
+        here = path[-1]
+        a = engine.search(goals[k : k + 1], here[None], plan)
+        if not a.found[0]:
+            why = reaching.why_not(limb, goals[k], a.q[0], a.left[0], within)
+            return Followed(np.array(path), k, f"pose {k} is not met from the one before: {why}")
+        way = float(np.linalg.norm(goals[k, 9:] - goals[k - 1, 9:])) / engine.length
+        turn = float(np.linalg.norm(goals[k, :9] - goals[k - 1, :9])) / np.sqrt(2.0)
+        jump = float(np.abs((a.q[0] - here) * engine.unit).max())
+        if jump > max(_TIMES * (way + turn), _LEAST):
+            dof = limb.dof_names[int(np.argmax(np.abs((a.q[0] - here) * engine.unit)))]
+            return Followed(np.array(path), k, f"{dof!r} would have to jump by {jump:.3g} to pose {k}")
+        path.append(a.q[0])
+    return Followed(np.array(path), len(goals), "")
+
+
+def _engine(limb: Limb) -> LimbEngine:
+    if limb.engine is None:
+        raise StateError(f"limb {limb.name!r} has loops, or hinges that are no screws: ask ik pose by pose.")
+    return limb.engine

@@ -1,0 +1,232 @@
+"""The compiled engine of limbs: closed forms, limits, starts, and arguments it refuses."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import soacraft as sc
+from soacraft import _core
+from soacraft.kinematics.limbs import MOST, Plan, _halton, engine_of
+
+
+def planar(lengths=(1.0, 0.7), limits=None):
+    """Two pins about z in a plane."""
+    mb, last = sc.Multibody("planar"), None
+    for i, length in enumerate(lengths):
+        inboard = sc.Pose() if last is None else sc.Pose(translation=(lengths[i - 1], 0, 0))
+        body = mb.add_body(f"l{i}", parent=last, hinge=sc.Pin((0, 0, 1)), inertia=sc.Inertia(1.0), inboard=inboard)
+        body.add_node("tip", sc.Pose(translation=(length, 0, 0)))
+        if limits is not None:
+            body.limits = sc.Limits(lower=[limits[i][0]], upper=[limits[i][1]])
+        last = f"l{i}"
+    return engine_of(mb, mb.bodies, mb.root, mb.frame(f"{last}/tip"))
+
+
+def goal(x, y, angle=0.0):
+    c, s = math.cos(angle), math.sin(angle)
+    return np.array([[c, -s, 0, s, c, 0, 0, 0, 1, x, y, 0.0]])
+
+
+FREE_TURN = np.array([np.inf] * 3 + [1e-10] * 3)
+
+
+def test_two_links_have_the_two_branches_of_the_law_of_cosines():
+    engine, (x, y) = planar(), (0.9, 0.8)
+    bend = math.acos((x * x + y * y - 1.0 - 0.49) / 1.4)
+    expected = []
+    for elbow in (bend, -bend):
+        expected.append((math.atan2(y, x) - math.atan2(0.7 * math.sin(elbow), 1.0 + 0.7 * math.cos(elbow)), elbow))
+    found = engine.search(goal(x, y), np.zeros((1, 2)), Plan(FREE_TURN, 40, all=1)).q
+    for q in found:
+        gaps = [np.abs(np.remainder(q - e + np.pi, 2 * np.pi) - np.pi).max() for e in np.array(expected)]
+        assert min(gaps) < 1e-9
+    assert {int(np.sign(math.sin(q[1]))) for q in found} == {-1, 1}
+
+
+def test_limits_choose_the_branch():
+    for low, high, side in ((0.0, 3.0, 1), (-3.0, 0.0, -1)):
+        engine = planar(limits=[(-4.0, 4.0), (low, high)])
+        a = engine.search(goal(0.9, 0.8), np.array([[0.0, 0.0]]), Plan(FREE_TURN, 40))
+        assert a.found[0]
+        assert np.sign(a.q[0, 1]) == side
+
+
+def test_what_no_configuration_reaches_is_not_found_and_approached():
+    """A search gives up a start that gains little: it is near the nearest approach, not at it."""
+    a = planar().search(goal(2.0, 0.0), np.array([[0.3, 0.4]]), Plan(FREE_TURN, 20))
+    assert not a.found[0]
+    assert a.tried[0] == 20
+    assert 0.3 - 1e-12 <= np.linalg.norm(a.left[0, 3:]) < 0.31
+
+
+def test_what_is_left_is_the_turn_and_the_way_to_the_goal():
+    """One step is allowed, of a dof that cannot move: what is left is told in axes of the goal."""
+    engine = planar(limits=[(0.0, 0.0), (0.0, 0.0)])
+    a = engine.search(goal(1.7, 0.1, 0.3), np.zeros((1, 2)), Plan(np.full(6, 1e-9), 1))
+    assert not a.found[0]
+    turn, way = a.left[0, :3], a.left[0, 3:]
+    assert np.allclose(turn, [0.0, 0.0, 0.3], atol=1e-6)
+    c, s = math.cos(0.3), math.sin(0.3)
+    assert np.allclose(way, [s * 0.1, c * 0.1, 0.0], atol=1e-12)
+
+
+def test_a_large_turn_that_is_left_is_its_angle():
+    engine = planar(limits=[(0.0, 0.0), (0.0, 0.0)])
+    for angle in (0.5, 1.0):
+        left = engine.search(goal(1.7, 0.0, angle), np.zeros((1, 2)), Plan(np.full(6, 1e-9), 1)).left[0]
+        assert abs(left[2] - angle) < 2e-4  # the next term of the series
+        assert np.abs(left[:2]).max() < 1e-12
+
+
+def test_a_dof_at_its_limit_that_is_pushed_outward_leaves_the_step():
+    """The first joint is at its limit and is pulled beyond: the others must do it alone."""
+    engine = planar((1.0, 1.0, 0.5), limits=[(0.0, 2.0), (-3.0, 3.0), (-3.0, 3.0)])
+    start = np.array([[0.0, 0.5, 0.5]])
+    a = engine.search(goal(1.2, -1.3), start, Plan(FREE_TURN, 1))
+    assert a.found[0]
+    assert a.q[0, 0] >= 0.0
+
+
+def test_every_hinge_of_a_limb_may_slide():
+    mb = sc.Multibody("gantry")
+    last = None
+    for axis in np.eye(3):
+        last = mb.add_body(f"s{len(mb.bodies)}", parent=last, hinge=sc.Prismatic(axis), inertia=sc.Inertia(1.0)).name
+    engine = engine_of(mb, mb.bodies, mb.root, mb.frame(last))
+    aim = goal(0.3, -0.2)
+    aim[0, 11] = 0.7
+    a = engine.search(aim, np.zeros((1, 3)), Plan(np.full(6, 1e-9), 1))
+    assert a.found[0]
+    assert np.allclose(a.q[0], [0.3, -0.2, 0.7], atol=1e-9)
+
+
+@pytest.mark.parametrize("count", [1, 3, 5, 16, 40])
+def test_every_goal_of_a_batch_has_its_own_answer(count):
+    engine = planar()
+    angles = np.linspace(0.2, 2.8, count)
+    q = np.column_stack([angles, 1.0 + 0.0 * angles])
+    R, p = engine.place(q)
+    goals = np.ascontiguousarray(np.concatenate([R.reshape(count, 9), p], axis=1))
+    a = engine.search(goals, q + 0.05, Plan(np.full(6, 1e-10), 30, near_first=1))
+    assert a.found.all()
+    assert np.abs(a.q - q).max() < 1e-8
+    assert (a.tried >= 1).all()
+    assert (a.steps >= 1).all()
+
+
+def test_a_goal_that_is_met_at_the_start_takes_no_step():
+    engine = planar()
+    R, p = engine.place(np.array([[0.4, 0.6]]))
+    goals = np.concatenate([R.reshape(1, 9), p], axis=1)
+    a = engine.search(goals, np.array([[0.4, 0.6]]), Plan(np.full(6, 1e-9), 5, near_first=1))
+    assert a.found[0]
+    assert a.steps[0] == 0
+    assert (a.q[0] == [0.4, 0.6]).all()
+
+
+def test_starts_are_those_whose_tips_are_nearest():
+    """A long limb with a narrow valley: from the table it is met, from the middle alone it is not always."""
+    mb = sc.load("ur5e")
+    engine = engine_of(mb, mb.bodies, mb.root, mb.frame("wrist_3_link"))
+    q = engine.low + np.random.default_rng(0).uniform(0.0, 1.0, (64, 6)) * (engine.high - engine.low)
+    R, p = engine.place(q)
+    goals = np.ascontiguousarray(np.concatenate([R.reshape(64, 9), p], axis=1))
+    few = engine.search(goals, engine.middle[None], Plan(np.full(6, 1e-8), 1))
+    many = engine.search(goals, engine.middle[None], Plan(np.full(6, 1e-8), 60))
+    assert few.found.sum() < many.found.sum()
+    assert many.found.all()
+    assert many.tried.mean() < 6.0  # in the order of the table it takes far more
+
+
+def test_a_time_limit_ends_a_search_after_one_start():
+    engine = planar()
+    a = engine.search(goal(5.0, 0.0), np.zeros((1, 2)), Plan(FREE_TURN, 500, seconds=1e-9))
+    assert not a.found[0]
+    assert a.tried[0] < 500
+
+
+def test_points_of_halton_are_evenly_spread():
+    x = _halton(512, 3)
+    assert ((x >= 0.0) & (x < 1.0)).all()
+    assert np.abs(x.mean(axis=0) - 0.5).max() < 0.02
+    assert len(np.unique(x, axis=0)) == 512
+
+
+def test_limbs_that_are_no_rows_of_screws_have_no_engine():
+    mb = sc.Multibody("ball")
+    mb.add_body("a", hinge=sc.Spherical(), inertia=sc.Inertia(1.0))
+    assert engine_of(mb, mb.bodies, mb.root, mb["a"]) is None
+    long = sc.serial_chain(MOST + 1)
+    assert engine_of(long, long.bodies, long.root, long.bodies[-1]) is None
+
+
+def good():
+    hinges = np.zeros((2, 16))
+    hinges[:, [0, 4, 8]] = 1.0
+    hinges[:, [12, 14]] = 1.0
+    tip = np.array([1.0, 0, 0, 0, 1, 0, 0, 0, 1, 1, 0, 0])
+    return [hinges, np.arange(2), tip, np.full(2, -3.0), np.full(2, 3.0), np.ones(2), 1.0]
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "text"),
+    [
+        (0, np.zeros((2, 15)), "the arrays of a limb do not fit each other"),
+        (1, np.array([0, 2]), "hinge 1 of a limb has a dof out of range"),
+        (1, np.array([0, -1]), "hinge 1 of a limb has a dof out of range"),
+        (1, np.array([0]), "the arrays of a limb do not fit each other"),
+        (2, np.zeros(11), "the arrays of a limb do not fit each other"),
+        (3, np.zeros(0), "a limb has 1 to 32 dofs"),
+        (3, np.zeros(33), "a limb has 1 to 32 dofs"),
+        (4, np.zeros(3), "the arrays of a limb do not fit each other"),
+        (5, np.zeros(2), "units of dofs must be positive"),
+        (5, np.ones(3), "the arrays of a limb do not fit each other"),
+        (6, 0.0, "the length of a limb must be positive"),
+        (0, [[1.0]], "hinges must be a C-contiguous float64 array with 2 axes"),
+    ],
+)
+def test_arrays_of_a_limb_that_do_not_fit_are_refused(place, value, text):
+    given = good()
+    given[place] = value
+    with pytest.raises(ValueError, match=text):
+        _core.Limb(*given)
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        (dict(goals=np.zeros((1, 11))), r"goals must have the shape \(1, 12\)"),
+        (dict(near=np.zeros((2, 2))), r"near must have the shape \(1, 2\)"),
+        (dict(near=np.zeros((1, 3))), r"near must have the shape \(1, 2\)"),
+        (dict(q=np.zeros((2, 2))), r"q must have the shape \(1, 2\)"),
+        (dict(left=np.zeros((1, 5))), r"left must have the shape \(1, 6\)"),
+        (dict(told=np.zeros((1, 2), dtype=np.int64)), r"told must have the shape \(count, 3\)"),
+        (dict(plan=Plan(np.zeros(5), 1)), "a limb's tolerance has six numbers"),
+        (dict(plan=Plan(np.zeros(6), 0)), "out of range"),
+        (dict(plan=Plan(np.zeros(6), 1, patience=0)), "out of range"),
+        (dict(plan=Plan(np.zeros(6), 1, steps=0)), "out of range"),
+        (dict(plan=Plan(np.zeros(6), 1, largest=0.0)), "out of range"),
+        (dict(plan=Plan(np.zeros(6), 1, damped=0.0)), "out of range"),
+        (dict(plan=None), "a plan needs tolerance"),
+    ],
+)
+def test_arrays_of_a_search_that_do_not_fit_are_refused(change, text):
+    limb = _core.Limb(*good())
+    given = dict(goals=goal(1.0, 0.0), near=np.zeros((1, 2)), plan=Plan(np.full(6, 1e-6), 1), q=np.zeros((1, 2)),
+                 left=np.zeros((1, 6)), told=np.zeros((1, 3), dtype=np.int64), threads=1)  # fmt: skip
+    given |= change
+    with pytest.raises(ValueError, match=text):
+        limb.search(**given)
+
+
+def test_a_table_that_does_not_fit_is_refused():
+    limb = _core.Limb(*good())
+    with pytest.raises(ValueError, match=r"position must have the shape \(3, 4\)"):
+        limb.set_table(np.zeros((4, 2)), np.zeros((4, 3)), np.zeros((4, 4)))
+    with pytest.raises(ValueError, match=r"q must have the shape \(4, 2\)"):
+        limb.set_table(np.zeros((4, 3)), np.zeros((3, 4)), np.zeros((4, 4)))
+    with pytest.raises(ValueError, match=r"turn must have the shape \(4, 4\)"):
+        limb.set_table(np.zeros((4, 2)), np.zeros((3, 4)), np.zeros((3, 4)))
