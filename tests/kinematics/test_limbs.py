@@ -230,3 +230,32 @@ def test_a_table_that_does_not_fit_is_refused():
         limb.set_table(np.zeros((4, 3)), np.zeros((3, 4)), np.zeros((4, 4)))
     with pytest.raises(ValueError, match=r"turn must have the shape \(4, 4\)"):
         limb.set_table(np.zeros((4, 2)), np.zeros((3, 4)), np.zeros((3, 4)))
+
+
+def test_starts_are_chosen_by_the_turn_of_the_tip_too():
+    """Three axes through one point: all tips are at one place, and only their turns tell them apart."""
+    mb, last = sc.Multibody("wrist"), None
+    for i, axis in enumerate(np.eye(3)[[2, 1, 0]]):
+        last = mb.add_body(f"w{i}", parent=last, hinge=sc.Pin(axis), inertia=sc.Inertia(1.0)).name
+    engine = engine_of(mb, mb.bodies, mb.root, mb.frame(last))
+    stored = engine.low + _halton(512, 3) * (engine.high - engine.low)
+    R, p = engine.place(stored)
+    goals = np.ascontiguousarray(np.concatenate([R.reshape(-1, 9), p], axis=1))
+    a = engine.search(goals[:64], stored[100:101], Plan(np.full(6, 1e-6), 2, steps=1))
+    assert a.found.all()                                            # the second start is the one that is there already
+
+
+def test_the_first_start_is_waited_for_where_that_is_asked():
+    engine = planar()
+    stored = engine.low + _halton(512, 2) * (engine.high - engine.low)
+    k = int(np.argmin(np.abs(stored - [0.5, 1.2]).max(axis=1)))
+    R, p = engine.place(stored[k : k + 1])
+    x, y = p[0, :2]
+    other = np.array([2 * math.atan2(y, x) - stored[k, 0], -stored[k, 1]])  # mirrored in the line to the goal
+    near = other[None] + [[0.25, 0.25]]
+    goals = np.concatenate([R.reshape(1, 9), p], axis=1)
+    first, waited = (engine.search(goals, near, Plan(FREE_TURN, 30, near_first=x)) for x in (0, 1))
+    assert first.steps[0] == 0                                      # a start of the table is there already
+    assert np.abs(first.q[0] - stored[k]).max() < 1e-12
+    assert waited.steps[0] > 0
+    assert np.sign(math.sin(waited.q[0, 1])) == -np.sign(math.sin(stored[k, 1]))

@@ -1,6 +1,7 @@
 """Mutants of the C++ code that no test can notice, as (file, statement, changed): the reason."""
 
 RIGID, LOOPS = "core/include/soacraft/rigid", "core/include/soacraft/loops"
+LIMBS = "core/include/soacraft/kinematics"
 
 SURVIVORS: dict[tuple[str, str, str], str] = {
     (
@@ -18,6 +19,26 @@ SURVIVORS: dict[tuple[str, str, str], str] = {
         "return Pack<W>(s.x < limit - typename Pack<W>::Real{} ? x.x : y.x);",
         "return Pack<W>(s.x < limit + typename Pack<W>::Real{} ? x.x : y.x);",
     ): "the zeros make a register of a number, added or taken away",
+    (
+        f"{LIMBS}/limb_lanes.hpp",
+        "const double x = at[i] < limb.lower[i] ? limb.lower[i] : at[i] > limb.upper[i] ? limb.upper[i] : at[i];",
+        "const double x = at[i] <= limb.lower[i] ? limb.lower[i] : at[i] > limb.upper[i] ? limb.upper[i] : at[i];",
+    ): "at the limit both are the limit",
+    (
+        f"{LIMBS}/limb_search.hpp",
+        "if (job.options->all || job.count < 2 * W)",
+        "if (job.options->all || job.count <= 2 * W)",
+    ): "how many goals make a batch is a choice of speed",
+    (
+        f"{LIMBS}/limb_search.hpp",
+        "if (square < x.best) keep(i, x.goal, square);",
+        "if (square <= x.best) keep(i, x.goal, square);",
+    ): "of two equal approaches either may be told",
+    (
+        "core/kinematics/limb_binding.cpp",
+        "if (threads <= 1 || count < 2 * threads) return kernels.search(job, 0, count);",
+        "if (threads < 1 || count < 2 * threads) return kernels.search(job, 0, count);",
+    ): "one thread is started and does the same",
     (
         f"{RIGID}/minv.hpp",
         "const index columns = model.elements[piece.tip].last > piece.tip + 1 ? EIGHT + 6 : piece.count;",

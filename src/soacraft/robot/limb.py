@@ -28,6 +28,7 @@ from soacraft.spatial.pose import Pose
 
 if TYPE_CHECKING:
     from soacraft.robot.robot import Robot
+    from soacraft.robot.world import World
 
 
 class Limb(Strict):
@@ -195,6 +196,7 @@ class Limb(Strict):
         *,
         tolerance: Any = None,
         seeds: int | None = None,
+        collisions: World | None = None,
         prefer: Any = None,
         time_limit: float | None = None,
         threads: int = 1,
@@ -208,13 +210,14 @@ class Limb(Strict):
 
         `prefer` says which of several solutions: "near" (the default where `near` is given: the one that is reached
         from there, or else the nearest), "mid-range", "manipulability", or a function of q whose value is to be least.
+        With `collisions` solutions in which the world is touched do not count.
         `time_limit` in seconds ends a search of one pose. The same call gives the same answer, with any number of
         threads, unless a time limit cuts it. Out of reach, `q` is the nearest approach (of a batch where the search
         gave up, near to it) and `why` says what is in the way. Levenberg-Marquardt steps (Sugihara 2011), one start in
         each lane of a register; O(n) a step.
         """
         self._require_current()
-        return reaching.reach(self, pose, near, free, tolerance, seeds, prefer, time_limit, threads)
+        return reaching.reach(self, pose, near, free, tolerance, seeds, collisions, prefer, time_limit, threads)
 
     def solutions(self, pose: Pose, free: Any = (), *, tolerance: Any = None, seeds: int | None = None) -> Array:
         """Every configuration found at which the tip is at a pose, (k, nq), each once; of a limb with as many dofs as

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,7 @@ from soacraft.spatial.rotations import log
 
 if TYPE_CHECKING:
     from soacraft.robot.limb import Limb
+    from soacraft.robot.world import World
 
 AXES = ("rx", "ry", "rz", "x", "y", "z")
 #: Starts of a search, of one for the best of several solutions, and of one for all.
@@ -70,7 +71,16 @@ class Reach:
 
 
 def reach(
-    limb: Limb, pose: Pose, start: Any, free: Any, tolerance: Any, seeds: Any, prefer: Any, seconds: Any, threads: int
+    limb: Limb,
+    pose: Pose,
+    start: Any,
+    free: Any,
+    tolerance: Any,
+    seeds: Any,
+    world: World | None,
+    prefer: Any,
+    seconds: Any,
+    threads: int,
 ) -> Reach:
     """`Limb.ik`."""
     if not isinstance(pose, Pose):
@@ -85,7 +95,9 @@ def reach(
     limit = 0.0 if seconds is None else float(finite(seconds, (), "time_limit", StateError))
     if seconds is not None and not limit > 0.0:
         raise StateError(f"time_limit must be positive, in seconds; got {seconds!r:.40}.")
-    chosen = callable(prefer) or prefer in ("mid-range", "manipulability")
+    if world is not None and getattr(world, "robot", None) is not limb.robot:
+        raise StateError(f"collisions= is a World around this robot, got {world!r:.60}.")
+    chosen = callable(prefer) or prefer in ("mid-range", "manipulability") or world is not None
     count = whole_number(SEVERAL if seeds is None and chosen else SEEDS if seeds is None else seeds, "seeds", 1)
     goals = np.concatenate([pose.rotation.reshape(-1, 9), pose.translation.reshape(-1, 3)], axis=1)
     if limb.own_ik is None and limb.engine is not None and not chosen:
@@ -98,9 +110,8 @@ def reach(
             why[i] = why_not(limb, goals[i], q[i], left[i], within)
     else:
         rows = np.broadcast_to(starts, (len(goals), limb.nq))
-        each = [
-            _one(limb, g, s, within, count, prefer if chosen else None, limit) for g, s in zip(goals, rows, strict=True)
-        ]
+        way = Way(within, count, prefer if chosen else None, limit, world)
+        each = [_one(limb, g, s, way) for g, s in zip(goals, rows, strict=True)]
         q, left = (np.array([x[i] for x in each]) for i in (0, 1))
         found, tried = np.array([x[2] for x in each]), np.array([x[3] for x in each])
         why = np.array([x[4] for x in each], object)
@@ -146,30 +157,54 @@ def _apart(a: Array, b: Array, turning: Any, limb: Limb) -> Array:
 # -- one goal, by the long way ---------------------------------------------------------------------------------------
 
 
-def _one(
-    limb: Limb, goal: Array, start: Array, within: Array, count: int, prefer: Any, limit: float
-) -> tuple[Any, ...]:
-    pose = Pose(rotation=goal[:9].reshape(3, 3), translation=goal[9:])
+class Way(NamedTuple):
+    """How one goal is searched for."""
+
+    within: Array
+    seeds: int
+    prefer: Any
+    limit: float
+    world: World | None
+
+
+def _one(limb: Limb, goal: Array, start: Array, way: Way) -> tuple[Any, ...]:
+    pose, within = Pose(rotation=goal[:9].reshape(3, 3), translation=goal[9:]), way.within
     if limb.own_ik is not None:
         given = limb.own_ik(pose, start)
         if given is not None:
             q = _verified(limb, pose, given, within)
-            return q, left_of(limb, pose, q), True, 1, ""
+            told = _touched(limb, q[None], way.world)
+            return q, left_of(limb, pose, q), not told, 1, told
     if limb.engine is None:
-        return _by_tree(limb, pose, start, within, count)
-    if prefer is None:
-        a = limb.engine.search(goal[None], start[None], Plan(within, count, near_first=1, seconds=limit))
+        q, left, ok, tried, why = _by_tree(limb, pose, start, within, way.seeds)
+        told = _touched(limb, q[None], way.world) if ok else ""
+        return q, left, ok and not told, tried, why or told
+    if way.prefer is None and way.world is None:
+        a = limb.engine.search(goal[None], start[None], Plan(within, way.seeds, near_first=1, seconds=way.limit))
         if not a.found[0]:
             return _missed(limb, goal, a, within)
         return a.q[0], a.left[0], True, int(a.tried[0]), ""
-    a = limb.engine.search(goal[None], start[None], Plan(within, count, all=1, seconds=limit))
+    a = limb.engine.search(goal[None], start[None], Plan(within, way.seeds, all=1, seconds=way.limit))
     if not len(a.q):
-        return _missed(
-            limb, goal, limb.engine.search(goal[None], start[None], Plan(within, count, seconds=limit)), within
-        )
-    cost = [_cost(limb, q, start, prefer) for q in a.q]
-    best = int(np.argmin(cost))
+        plan = Plan(within, way.seeds, seconds=way.limit)
+        return _missed(limb, goal, limb.engine.search(goal[None], start[None], plan), within)
+    order = np.argsort([_cost(limb, q, start, way.prefer) for q in a.q], kind="stable")
+    if way.world is not None:
+        hit = np.asarray(way.world.collides(limb.of_robot(a.q)))[order]
+        if hit.all():
+            best = int(order[0])
+            return a.q[best], a.left[best], False, int(a.tried[0]), _touched(limb, a.q[order], way.world)
+        order = order[~hit]
+    best = int(order[0])
     return a.q[best], a.left[best], True, int(a.tried[0]), ""
+
+
+def _touched(limb: Limb, q: Array, world: World | None) -> str:
+    """What is touched at all of some solutions; empty where nothing is at one of them."""
+    if world is None or not np.all(world.collides(limb.of_robot(q))):
+        return ""
+    first = " - ".join(world.touching(limb.of_robot(q[0]))[0])
+    return f"all {len(q)} solutions touch something; the preferred one {first}"
 
 
 def _missed(limb: Limb, goal: Array, a: Answers, within: Array) -> tuple[Any, ...]:
@@ -204,6 +239,8 @@ def _cost(limb: Limb, q: Array, start: Array, prefer: Any) -> float:
     assert engine is not None
     if callable(prefer):
         return float(prefer(q))
+    if prefer is None or prefer == "near":
+        return float(np.linalg.norm((q - start) * engine.unit))
     if prefer == "manipulability":
         J = limb.jacobian(q) * np.repeat([1.0, 1.0 / engine.length], 3)[:, None] / engine.unit
         return -float(np.prod(np.linalg.svd(J, compute_uv=False)))
