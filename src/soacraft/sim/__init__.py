@@ -59,6 +59,7 @@ from soacraft.sim.library.memory import DiscreteFilter, Integrator, LowPass, Sam
 from soacraft.sim.library.pure import clip, pick
 from soacraft.sim.library.sensors import Sensor
 from soacraft.sim.library.sources import Constant, Ramp, Sine, Step
+from soacraft.sim.links.fmu import Fmu
 from soacraft.sim.links.layout import Layout
 from soacraft.sim.links.native import Native
 from soacraft.sim.links.shared import SharedMemory
@@ -97,6 +98,7 @@ __all__ = [
     "DiscreteFilter",
     "Drag",
     "Express",
+    "Fmu",
     "Force",
     "FromFile",
     "Gain",

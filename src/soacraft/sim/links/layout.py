@@ -104,6 +104,11 @@ class Layout:
         self.mark = crc32("\n".join(listed).encode())
         """Of the fields: names, types, shapes and units."""
 
+    @property
+    def format(self) -> str:
+        """The fields alone, as `struct` knows them."""
+        return self._body.format
+
     def body(self, values: Sequence[Any]) -> bytes:
         """The fields alone."""
         flat: list[Any] = []

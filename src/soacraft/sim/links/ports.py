@@ -16,7 +16,7 @@ from soacraft.sim.links.layout import Bundle, Layout, read_bundle
 STATE = "state"
 
 
-class _Equation:
+class Equated:
     """A function with names of arguments that are known when it is made: one item of what a component calls."""
 
     def __init__(self, owner: Linked, name: str, item: int, arguments: tuple[str, ...]) -> None:
@@ -25,7 +25,7 @@ class _Equation:
         self._owner, self._item = owner, item
 
     def __call__(self, *given: Any) -> Any:
-        return self._owner.called(*given)[self._item]
+        return self._owner.item(self._item, given)
 
 
 class Linked(Component):
@@ -51,17 +51,17 @@ class Linked(Component):
         if both or (state is not None and STATE in made):
             raise WiringError(f"{title!r} has two ports {(both or [STATE])[0]!r}; give one another name.")
         arguments = ("t", "dt", *given, *((STATE,) if state is not None else ()))
-        ins = {name: _named(In(x.unit, shape=x.shape, dtype=x.dtype), name, title) for name, x in given.items()}
+        ins = {name: named_port(In(x.unit, shape=x.shape, dtype=x.dtype), name, title) for name, x in given.items()}
         outs = {
-            name: _named(Output(_Equation(self, name, i, arguments), x, None), name, title)
+            name: named_port(Output(Equated(self, name, i, arguments), x, None), name, title)
             for i, (name, x) in enumerate(made.items())
         }
         discrete: dict[str, Discrete] = {}
         updates: dict[str, OfState] = {}
         if state is not None:
-            kept = _named(Discrete(shape=(state,), dtype=int, start=lambda _: self.first()), STATE, title)
+            kept = named_port(Discrete(shape=(state,), dtype=int, start=lambda _: self.first()), STATE, title)
             discrete[STATE] = kept
-            updates[STATE] = _named(update(kept)(_Equation(self, "next", len(made), arguments)), "next", title)
+            updates[STATE] = named_port(update(kept)(Equated(self, "next", len(made), arguments)), "next", title)
         face = Interface(ins, {}, discrete, outs, {}, updates, {}, [])
         self.interface = face  # type: ignore[misc]
         self._has_state, self._open = state is not None, False
@@ -74,6 +74,10 @@ class Linked(Component):
     def exchange(self, t: float, dt: float, body: bytes, state: Any) -> tuple[tuple[Any, ...], Any]:
         """Outputs, and the next state, from packed inputs and the state."""
         raise NotImplementedError
+
+    def item(self, i: int, given: tuple[Any, ...]) -> Any:
+        """One of what `called` gives."""
+        return self.called(*given)[i]
 
     def called(self, t: float, dt: float, *given: Any) -> tuple[Any, ...]:
         """All outputs and, where there is one, the next state."""
@@ -109,7 +113,8 @@ class Linked(Component):
         return f"{type(self).__name__}({self.title!r})"
 
 
-def _named(x: Any, name: str, owner: str) -> Any:
+def named_port(x: Any, name: str, owner: str) -> Any:
+    """A declaration with the name that a class would give it."""
     x.name, x.owner = name, owner
     return x
 
