@@ -480,7 +480,15 @@ class Runner:
         problem = self._acting.problem
         x = problem.point(run.q[0], run.v[0])
         told = limit(self._method, problem, float(run.t[0]), x, self._stride.length)
-        return f" {told[0].upper()}{told[1:]}" if told else ""
+        if told:
+            return f" {told[0].upper()}{told[1:]}"
+        if problem.carried is None or not problem.carried.size:
+            return ""
+        length = self._stride.length
+        return (
+            f" Steps of {length:g} s may be too long for the fastest of its components: try steps of {length / 10:g} s, "
+            "or integrator='radau'."
+        )
 
 
 def _nothing(t: float, state: State) -> float:

@@ -132,3 +132,10 @@ def test_a_derived_component_has_what_its_base_has():
     assert [*Louder.interface.inputs] == ["u"]
     assert Louder.interface.outputs["y"](3.0) == 6.0
     assert Lag.interface.outputs["y"](3.0) == 3.0
+
+
+def test_parameters_may_be_arrays_and_numbers_of_numpy():
+    assert sim.Constant(value=np.array([1.0, 2.0])).p.value == (1.0, 2.0)
+    assert sim.Gain(gain=np.float64(2.0)).p.gain == 2.0
+    with pytest.raises(WiringError, match="parameters of Gain"):
+        sim.Gain(gain=np.array([[1.0]]))

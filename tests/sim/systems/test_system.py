@@ -752,3 +752,16 @@ def test_after_rows_that_were_lost_there_is_no_going_on(sampled):
     text = r"components that tick every 0.001 s are ahead of t" if sampled else r"and components have jumped since"
     with pytest.raises(error, match=text):
         s.run(0.06)
+
+
+def test_a_component_that_is_too_fast_for_fixed_steps_is_a_likely_cause():
+    """A motor on a light joint: k^2 n^2 / (R J) is 25,000 1/s, and steps of a millisecond grow it without bound."""
+    mb = sc.Multibody("wheel")
+    mb.add_body("rim", hinge=sc.Pin((0, 0, 1)), inertia=sc.Inertia(1.0, moment=1e-3 * np.eye(3)))
+    s = sim.System("fast", integrator="rk4", step=1e-3)
+    plant = s.add("wheel", sim.Plant(mb))
+    s.add("motor", sim.Motor(R=1.0, L=5e-4, k=0.05, n=100.0), at=plant.dof("rim"))
+    s.add("volts", sim.Constant(value=1.0))
+    s.connect("volts.y", "motor.voltage")
+    with pytest.raises(SimulationError, match=r"Steps of 0.001 s may be too long for the fastest of its components: try"):
+        s.run(5.0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, NamedTuple, get_args, get_type_hints
 
 import msgspec
+import numpy as np
 
 from soacraft.errors import WiringError, near
 from soacraft.sim.components.declarations import (
@@ -123,8 +124,9 @@ def read_params(cls: Any, given: dict[str, Any]) -> Params:
     for name in given:
         if name not in fields:
             raise WiringError(f"{cls.__name__} has no parameter {name!r:.60}{near(name, fields, 'it has')}")
+    plain = {name: x.tolist() if isinstance(x, np.ndarray | np.generic) else x for name, x in given.items()}
     try:
-        return msgspec.convert(given, kind)
+        return msgspec.convert(plain, kind)
     except msgspec.ValidationError as wrong:
         raise WiringError(f"parameters of {cls.__name__}: {wrong}.") from None
 
