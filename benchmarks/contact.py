@@ -11,11 +11,10 @@ that are apart have a closed form, and a row of their own; in each other they ar
 Steps: the same scenes here and in MuJoCo (`contact_scenes.py`), one thread, a millisecond each, after some that let
 them come to rest. Ours solves exact cones to 1e-8, of the natural map; MuJoCo its own soft contacts to its default
 tolerance. Ours takes many steps in one call and records states, forces and contacts of each; MuJoCo's are a loop in
-Python. `depth` is the deepest that shapes were in each other. A smooth step of ours is one of RK4, four evaluations of
-forward dynamics, and a run looks for steps that are too long for its springs and servos; MuJoCo's Euler step has one
-evaluation, and contacts that give way. Of a step of the batch here a quarter is forward dynamics, a quarter solves the
-contact problem, a sixth makes its rows and their compliance, a twelfth the places of bodies and shapes, and the rest is
-controls, energies, the way out of what was struck, and memory.
+Python. `depth` is the deepest that shapes were in each other. `midpoint` is "moreau_midpoint", of order two where
+nothing touches: forces twice a step, inertias once. `moreau` has RK4 there, four evaluations of forward dynamics.
+MuJoCo's Euler step has one evaluation, and contacts that give way. Runs here look for steps that are too long for their
+springs and servos.
 
 Batch: a quadruped that trots, from 1,024 states, by `p.rollout` and by MuJoCo's `rollout`, one thread each.
 
@@ -43,6 +42,8 @@ from soacraft.contact import Box, Capsule, Cylinder, Shape, Sphere, distance
 SHAPES: dict[str, Shape] = {
     "sphere": Sphere(0.4), "capsule": Capsule(0.2, 0.6), "box": Box(0.5, 0.6, 0.7), "cylinder": Cylinder(0.3, 0.6),
 }  # fmt: skip
+#: Our methods with contact, and what the table calls them.
+METHODS = {"moreau": "moreau", "moreau_midpoint": "midpoint"}
 PAIRS = [("sphere", "sphere"), ("sphere", "box"), ("capsule", "capsule"), ("capsule", "box"), ("box", "box"),
          ("cylinder", "box")]  # fmt: skip
 
@@ -69,46 +70,52 @@ def run(quick: bool = False) -> dict[str, Any]:
 
 def stepped(name: str, make: Callable[[], Scene], settle: int, steps: int, quick: bool) -> dict[str, Any]:
     """Microseconds of a step of a scene, here and in MuJoCo."""
-    scene = make()
-    p, touch = scene.propagator()
-    p.advance_to(settle * STEP)
-    theirs = InMujoco(scene)
+    theirs = InMujoco(make())
     theirs.loop(settle)
-
-    def ours() -> None:
-        p.advance_to(p.t + steps * STEP)
-
-    loops: dict[str, Callable[[int], Any]] = {"soacraft": repeated(ours), "MuJoCo": lambda n: theirs.loop(n * steps)}
+    loops: dict[str, Callable[[int], Any]] = {"MuJoCo": lambda n: theirs.loop(n * steps)}
+    touching = {}
+    for method in METHODS:
+        p, touching[method] = make().propagator(integrator=method)
+        p.advance_to(settle * STEP)
+        loops[method] = repeated(lambda p=p: p.advance_to(p.t + steps * STEP))
     times = {who: t / steps for who, t in shortest(loops, 2 if quick else 4, 0.0).items()}
-    contacts = len(touch.steps[-1].pairs) if touch.steps else 0
-    depth = -min([0.0, *(float(x.gap.min()) for x in touch.steps if len(x.gap))])
+    ends = [x.steps[-1].pairs if x.steps else () for x in touching.values()]
     return {
-        "scene": name, "us": times, "contacts": contacts, "theirs": int(theirs.data.ncon),
-        "their depth": theirs.depth(), "residual": max((x.residual for x in touch.steps), default=0.0), "depth": depth,
+        "scene": name, "us": times, "contacts": len(ends[0]), "theirs": int(theirs.data.ncon),
+        "their depth": theirs.depth(),
+        "residual": {who: max((x.residual for x in touch.steps), default=0.0) for who, touch in touching.items()},
+        "depth": {who: deepest(touch) for who, touch in touching.items()},
     }  # fmt: skip
+
+
+def deepest(touch: sc.sim.Contact) -> float:
+    """How deep shapes were in each other."""
+    return max([0.0, *(-float(x.gap.min()) for x in touch.steps if len(x.gap))])
 
 
 def batch(count: int, steps: int) -> dict[str, Any]:
     """Microseconds of a step of one state of a batch of quadrupeds that trot, one thread here and there."""
     scene = quadruped()
     targets = trot(scene, steps + 1)
-    p, _ = scene.propagator()
-    for name, x in targets.items():
-        p.control(f"servo {name}", (STEP * np.arange(steps + 1), x))
+    rolls = {method: scene.propagator(integrator=method)[0] for method in METHODS}
+    for p in rolls.values():
+        for name, x in targets.items():
+            p.control(f"servo {name}", (STEP * np.arange(steps + 1), x))
     q = np.tile(scene.q, (count, 1))
     q[:, 6] += 0.01 * np.random.default_rng(0).random(count)
     theirs = InMujoco(scene)
     states = theirs.states(scene.mb, q)
     control = np.tile(np.stack([targets[name][:steps] for name in scene.servos], axis=1), (count, 1, 1))
-    ours = p.rollout(q, scene.v, steps=steps, threads=1)[0][:, -1]
+    ours = {who: p.rollout(q, scene.v, steps=steps, threads=1)[0][:, -1] for who, p in rolls.items()}
     end = rollout(theirs.model, [theirs.data], states, control)[0][:, -1]
     loops: dict[str, Callable[[int], Any]] = {
-        "soacraft": repeated(lambda: p.rollout(q, scene.v, steps=steps, threads=1)),
+        who: repeated(lambda p=p: p.rollout(q, scene.v, steps=steps, threads=1)) for who, p in rolls.items()
+    } | {
         "MuJoCo": repeated(lambda: rollout(theirs.model, [theirs.data], states, control)),
     }
     times = {who: t / (count * steps) for who, t in shortest(loops, 2, 0.0, clock=time.process_time).items()}
-    apart = np.abs(ours[:, 6] - end[:, 3]).max()  # time comes first in MuJoCo's states
-    return {"states": count, "steps": steps, "us": times, "apart": float(apart)}
+    apart = {who: float(np.abs(x[:, 6] - end[:, 3]).max()) for who, x in ours.items()}  # theirs begin with the time
+    return {"states": count, "steps": steps, "us": times, "apart": apart}
 
 
 def measured(first: str, second: str, count: int, quick: bool, apart: bool = False) -> dict[str, Any]:
@@ -189,29 +196,33 @@ def text(result: dict[str, Any]) -> str:
 
 
 def _steps_text(result: dict[str, Any]) -> str:
-    head = ["scene", "contacts", "soacraft, us", "MuJoCo, us", "MuJoCo / soacraft", "residual", "depth, m"]
+    head = ["scene", "contacts", "method", "us", "MuJoCo, us", "MuJoCo / ours", "residual", "depth, m"]
     head += ["MuJoCo's depth, m"]
     rows = []
     for row in result["steps"]:
         t = row["us"]
-        rows.append([row["scene"], str(row["contacts"]), f"{t['soacraft']:.3g}", f"{t['MuJoCo']:.3g}"])
-        rows[-1] += [f"{t['MuJoCo'] / t['soacraft']:.2f}", f"{row['residual']:.0e}", f"{row['depth']:.0e}"]
-        rows[-1] += [f"{row['their depth']:.0e}"]
-    text = f"\n\n## Steps with contact\n\n{table(head, rows, 1)}"
+        for who, name in METHODS.items():
+            rows.append([row["scene"], str(row["contacts"]), name, f"{t[who]:.3g}", f"{t['MuJoCo']:.3g}"])
+            rows[-1] += [f"{t['MuJoCo'] / t[who]:.2f}", f"{row['residual'][who]:.0e}", f"{row['depth'][who]:.0e}"]
+            rows[-1] += [f"{row['their depth']:.0e}"]
+    text = f"\n\n## Steps with contact\n\n{table(head, rows, 3)}"
     balls = [x for x in result["steps"] if "spheres" in x["scene"] and x["contacts"]]
     if len(balls) > 1:
-        power = growth([x["contacts"] for x in balls], [x["us"]["soacraft"] for x in balls])
-        text += f"\n\nThe time of settling spheres grows with the power {power:.2f} of their contacts."
+        many = [x["contacts"] for x in balls]
+        powers = [f"{growth(many, [x['us'][who] for x in balls]):.2f} ({name})" for who, name in METHODS.items()]
+        text += f"\n\nThe time of settling spheres grows with the power {' and '.join(powers)} of their contacts."
     return text
 
 
 def _batch_text(result: dict[str, Any]) -> str:
     x = result["batch"]
-    ours, theirs = x["us"]["soacraft"], x["us"]["MuJoCo"]
-    head = ["states", "steps", "soacraft, us a step", "MuJoCo, us a step", "MuJoCo / soacraft", "heights apart, m"]
-    row = [str(x["states"]), str(x["steps"]), f"{ours:.3g}", f"{theirs:.3g}", f"{theirs / ours:.2f}"]
-    row += [f"{x['apart']:.0e}"]
-    return f"\n\n## A batch of quadrupeds that trot\n\n{table(head, [row], 0)}"
+    head = ["method", "states", "steps", "us a step", "MuJoCo, us a step", "MuJoCo / ours", "heights apart, m"]
+    rows, theirs = [], x["us"]["MuJoCo"]
+    for who, name in METHODS.items():
+        ours = x["us"][who]
+        rows.append([name, str(x["states"]), str(x["steps"]), f"{ours:.3g}", f"{theirs:.3g}", f"{theirs / ours:.2f}"])
+        rows[-1] += [f"{x['apart'][who]:.0e}"]
+    return f"\n\n## A batch of quadrupeds that trot\n\n{table(head, rows, 1)}"
 
 
 def _coordinates_text(result: dict[str, Any]) -> str:

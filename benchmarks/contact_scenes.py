@@ -29,10 +29,12 @@ class Scene:
     servos: dict[str, tuple[float, float, float]]
     friction: float = 0.8
 
-    def propagator(self, step: float = STEP, tolerance: float = 1e-8) -> tuple[sc.sim.Propagator, sc.sim.Contact]:
+    def propagator(
+        self, step: float = STEP, tolerance: float = 1e-8, integrator: str = "moreau"
+    ) -> tuple[sc.sim.Propagator, sc.sim.Contact]:
         """A run from the state of the scene."""
         self.mb.set_state(self.q, self.v)
-        p = sc.sim.Propagator(self.mb, integrator="moreau", step=step)
+        p = sc.sim.Propagator(self.mb, integrator=integrator, step=step)
         touch = sc.sim.Contact(friction=self.friction, tolerance=tolerance)
         p.add(touch)
         for name, (target, _, _) in self.servos.items():

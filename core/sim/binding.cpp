@@ -197,11 +197,11 @@ struct Given {
         set.slowest = number(setting, "slowest");
         if (!chain_given.is_none() && !read_chain(chain_given, tree, chain)) return false;
         set.chain = chain_given.is_none() ? nullptr : &chain;
-        if (tree.flexible() && (set.chain || method == MOREAU || method == VARIATIONAL || method == VARIATIONAL4))
+        if (tree.flexible() && (set.chain || touches(method) || method == VARIATIONAL || method == VARIATIONAL4))
             refuse("compiled steps of flexible bodies are those of trees, by methods without contacts and derivatives");
         const nb::object contact_given = field(setting, "contact");
         if (!contact_given.is_none()) read_contact(contact_given, held, model, touching), set.contact = &touching;
-        if ((method == MOREAU) != (set.contact != nullptr) || (set.contact && set.chain)) refuse("only moreau takes contacts, on a tree");
+        if (touches(method) != (set.contact != nullptr) || (set.contact && set.chain)) refuse("only moreau takes contacts, on a tree");
         if (!read_plan(field(setting, "plan"), model)) return false;
         const nb::object forces = field(setting, "forces"), frames = field(setting, "frames");
         if (!PyDict_Check(forces.ptr()) || !PyDict_Check(frames.ptr())) refuse("forces and frames must be dicts");
@@ -328,7 +328,7 @@ nb::object roll_contacts(rigid::RigidModel& tree, nb::handle setting, nb::handle
                       (force.size(1) == 1 || force.size(1) == steps) && force.size(2) == nv && steps >= 0 && step > 0;
     if (!fits) refuse("the arrays of a rollout do not fit each other");
     Given given(setting);
-    if (given.method != MOREAU) refuse("rollouts with contact are by moreau");
+    if (!touches(given.method)) refuse("rollouts with contact are by a method that takes contacts");
     if (!given.read(tree, setting)) return nb::make_tuple(index(-1), index(-1));
     const auto held_tables = tree.pin(given.set.job);
     const ContactRollout task{q.data(), v.data(), force.data(), force.size(0) == 1 ? 0 : force.size(1) * nv,
@@ -336,7 +336,7 @@ nb::object roll_contacts(rigid::RigidModel& tree, nb::handle setting, nb::handle
     ContactRollout::End end;
     {
         nb::gil_scoped_release free;
-        end = task.run(given.set, given.tableau, threads);
+        end = task.run(given.set, given.method, given.tableau, threads);
     }
     if (end.state < 0) return nb::none();
     return nb::make_tuple(end.state, end.step);

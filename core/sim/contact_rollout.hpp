@@ -23,7 +23,7 @@ struct ContactRollout {
         index state = -1, step = -1;
     };
 
-    End run(const Setting& set, const Tableau& tableau, index threads) const {
+    End run(const Setting& set, Method method, const Tableau& tableau, index threads) const {
         End end;
         std::atomic<index> next{0};
         std::mutex lock;
@@ -33,7 +33,8 @@ struct ContactRollout {
                 Setting mine = set;
                 mine.held_step = force_of_step;
                 Mechanism m(mine);
-                Stepper stepper(m, MOREAU, tableau);
+                Stepper stepper(m, method, tableau);
+                stepper.states_alone();
                 for (index state = next++; state < count; state = next++) {
                     mine.held = force + state * force_of_state;
                     const index failed = one(state, m, stepper);

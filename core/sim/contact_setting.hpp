@@ -55,6 +55,13 @@ public:
     // From the start (q0, v0) of a step of length h to its smooth end (q, v_free) at t: false where Python should take it.
     // `pressed`: whether there are impulses.
     virtual bool act(double t, double h, const double* q0, const double* v0, const double* q, const double* v_free, bool& pressed) = 0;
+
+    // In the middle of a step, where it is at q with the velocities v that it began with: the inertias there.
+    virtual bool begin_midway(const double* q, const double* v) = 0;
+    // vdot <- Mcal^-1 (force - C) there with velocities v; `ground` (6): the acceleration of the base.
+    virtual void accelerate(const double* v, const double* force, const double* ground, double* vdot) = 0;
+    // The same as `act`, with all that touches in the middle.
+    virtual bool act_midway(double t, double h, const double* q, const double* v_free, bool& pressed) = 0;
     // dq (nv) <- the displacement out of what a step that ends at q would be in, and not into anything near. `needed`: whether it
     // is in anything.
     virtual bool way_out(const double* q, const double* v_end, double* dq, bool& needed) = 0;

@@ -4,15 +4,13 @@
 
 #include <algorithm>
 
-#include "contact_setting.hpp"
+#include "contact_search.hpp"
 #include "soacraft/contact/dynamics/scaling.hpp"
-#include "soacraft/contact/dynamics/tree_rows.hpp"
 
 namespace soacraft {
 namespace sim {
 namespace SOACRAFT_TARGET {
 
-namespace spatial = rigid::SOACRAFT_TARGET;  // articulated sweeps, as built here
 using contact::SOACRAFT_TARGET::Law;
 using contact::SOACRAFT_TARGET::ScaledProblem;
 static_assert(FRICTIONS == complementarity::WIDEST - 1, "a row of each friction, after the normal one");
@@ -20,35 +18,44 @@ static_assert(FRICTIONS == complementarity::WIDEST - 1, "a row of each friction,
 class ContactStep final : public Impulses {
 public:
     ContactStep(const ContactSetting& set, const rigid::Model& model)
-        : set_(set), model_(model), tree_(model), end_(model), stride_(at(model.nv)),
-          poses_(at(set.scene->shapes() * contact::POSE)), held_(at(model.nv)) {
+        : set_(set), model_(model), search_(set, model), tree_(model), end_(model), before_(at(model.count)), stride_(at(model.nv)),
+          held_(at(model.nv)) {
         v.resize(at(model.nv)), force.resize(at(model.nv)), some_.nodes = tree_.rows.nodes;
-        for (index i = 0; i < set.scene->shapes(); ++i) place_shape(i);
     }
 
     bool act(double t, double h, const double* q0, const double* v0, const double* q, const double* v_free, bool& pressed) override {
-        pressed = false;
-        std::memcpy(v.data(), v_free, v.size() * sizeof(double));
-        for (std::size_t i = 0; i < stride_.size(); ++i) stride_[i] = AHEAD * h * std::fabs(v_free[i]);
-        std::memset(force.data(), 0, force.size() * sizeof(double));
         end_.place(q0, v0);  // where the step before has left it, most often
         tree_.place(q, v_free);
-        reach_ = h * 2.0 * std::fmax(fastest(end_), fastest(tree_));
-        look(tree_, AHEAD * reach_, points_);
-        choose(h);
-        b_.clear(), laws_.clear(), bounce_.clear(), allowed_.clear(), leaves_.clear();
-        if (!rows(q, v_free, h)) return false;
-        if (laws_.empty()) return true;
-        return solve(t, h, pressed);
+        midway_ = false;
+        keep_velocities(end_);
+        return press(t, h, 0.5 * h, q, v_free, search_.fastest(end_), pressed);
+    }
+
+    bool begin_midway(const double* q, const double* v0) override {
+        tree_.place(q, v0);
+        midway_ = true;
+        keep_velocities(tree_);
+        speed_ = search_.fastest(tree_);
+        return tree_.articulate();
+    }
+    void accelerate(const double* v_now, const double* forces, const double* ground, double* vdot) override {
+        tree_.move(v_now);
+        tree_.accelerate(spatial::spatial<double>(ground), forces, vdot);
+    }
+    bool act_midway(double t, double h, const double* q, const double* v_free, bool& pressed) override {
+        tree_.move(v_free);
+        half_ = 0.5 * h;
+        return press(t, h, 0.0, q, v_free, speed_, pressed);
     }
 
     bool way_out(const double* q, const double* v_end, double* dq, bool& needed) override {
         needed = false;
-        end_.place(q, v_end);
-        look(end_, reach_, ends_);
-        for (const Point& x : ends_) needed = needed || x.gap < -RESTING * reach_;
         for (const Stop& s : set_.stops)
             for (const double gap : {q[s.place] - s.lower, s.upper - q[s.place]}) needed = needed || gap < -BEYOND * stride(s);
+        if (midway_ && !needed && !ends_inside()) return true;
+        end_.place(q, v_end);
+        search_.look(end_, reach_, ends_);
+        for (const ContactPoint& x : ends_) needed = needed || x.gap < -RESTING * reach_;
         if (!needed) return true;
         spatial::TreeRows& tree = among_rows(q) ? tree_ : end_;
         if (&tree == &end_ && !rows_at_end(q)) return false;
@@ -68,125 +75,81 @@ private:
     static constexpr double LEAVES = 1e-4;  // of what forces do in a step: slower than this a contact rests
     static constexpr int HALVINGS = 30;
 
-    struct Point {
-        index a, b;  // shapes
-        spatial::Touch touch;
-        double gap, restitution;
-        const double* friction;
-        spatial::Vec3 slip, middle;
-        std::size_t block;  // of rows
-        index row;          // its first
-    };
-    struct Carried {  // a shape: the element that carries it, -1 for the ground, and its pose there
-        index element;
-        spatial::Place<double> at;
-    };
     static std::size_t at(index i) { return static_cast<std::size_t>(i); }
-    static spatial::Vec3 vec(const double* x) { return {x[0], x[1], x[2]}; }
-    void place_shape(index i) {
-        const double* local = set_.local + i * contact::POSE;
-        spatial::Place<double> X = spatial::place_at<double>(local, local + 9);
-        const index body = set_.body[at(i)];
-        if (body >= 0) X = spatial::place_at<double>(model_.bodies[body].R, model_.bodies[body].p) * X;
-        shapes_.push_back({body < 0 ? -1 : model_.bodies[body].element, X});
+    // What the bodies do when a step begins.
+    void keep_velocities(const spatial::TreeRows& tree) {
+        for (index k = 0; k < model_.count; ++k) before_[at(k)] = tree.limb(k).V;
+    }
+    // The velocity then of a point that an element carries; where it was is not where it is now, but for a point in the middle.
+    spatial::Vec3 began(index element, const spatial::Vec3& x) const {
+        if (element < 0) return {0.0, 0.0, 0.0};
+        return carried(x - (midway_ ? tree_ : end_).limb(element).p, before_[at(element)]).v;
+    }
+
+    // Impulses for (q, v_free), `past` seconds after the middle of the step.
+    bool press(double t, double h, double past, const double* q, const double* v_free, double speed, bool& pressed) {
+        pressed = false;
+        std::memcpy(v.data(), v_free, v.size() * sizeof(double));
+        for (std::size_t i = 0; i < stride_.size(); ++i) stride_[i] = AHEAD * h * std::fabs(v_free[i]);
+        std::memset(force.data(), 0, force.size() * sizeof(double));
+        reach_ = h * 2.0 * std::fmax(speed, search_.fastest(tree_));
+        search_.look(tree_, AHEAD * reach_, points_);
+        choose(past);
+        b_.clear(), laws_.clear(), bounce_.clear(), allowed_.clear(), leaves_.clear();
+        if (!rows(q, v_free, h, past)) return false;
+        if (laws_.empty()) return true;
+        return solve(t, h, pressed);
+    }
+
+    // Whether a point of contact is in another shape when the step ends, as its gap in the middle and its velocity tell.
+    bool ends_inside() {
+        tree_.move(v.data());
+        const auto inside = [&](const ContactPoint& x) { return x.gap + half_ * dot(x.touch.axes[0], relative(x).v) < -RESTING * reach_; };
+        return std::any_of(points_.begin(), points_.end(), inside) || std::any_of(aside_.begin(), aside_.end(), inside);
     }
 
     // How far a dof with limits may go in this step.
     double stride(const Stop& s) const { return stride_[at(s.dof)]; }
 
-    // A bound on the speed of any point of any shape.
-    double fastest(const spatial::TreeRows& tree) const {
-        double most = 0.0;
-        for (index i = 0; i < model_.body_count; ++i) {
-            const rigid::Body& body = model_.bodies[i];
-            if (body.element < 0) continue;
-            const spatial::Limb& limb = tree.limb(body.element);
-            const spatial::Vec3 slide = carried(limb.R * vec(body.p), limb.V).v;
-            const double turning = std::sqrt(dot(limb.V.w, limb.V.w)), far = turning > 0.0 ? turning * set_.far[i] : 0.0;
-            most = std::fmax(most, std::sqrt(dot(slide, slide)) + far);
-        }
-        return set_.scene->shapes() ? most : 0.0;
-    }
-
-    // The points of contact with gaps of at most `within`, where a tree is.
-    void look(const spatial::TreeRows& tree, double within, std::vector<Point>& points) {
-        for (index i = 0; i < set_.scene->shapes(); ++i) {
-            const Carried& shape = shapes_[at(i)];
-            spatial::Place<double> X = shape.at;
-            if (shape.element >= 0) X = spatial::Place<double>{tree.limb(shape.element).R, tree.limb(shape.element).p} * X;
-            double* to = poses_.data() + i * contact::POSE;
-            const spatial::Vec3* columns[] = {&X.R.a, &X.R.b, &X.R.c};
-            for (int j = 0; j < 3; ++j) to[j] = columns[j]->x, to[3 + j] = columns[j]->y, to[6 + j] = columns[j]->z;
-            to[9] = X.p.x, to[10] = X.p.y, to[11] = X.p.z;
-        }
-        set_.scene->spots(poses_.data(), within, spots_);
-        points.clear();
-        for (std::size_t i = 0; i < spots_.numbers.size() / at(contact::SPOT); ++i) {
-            const double* x = spots_.numbers.data() + i * at(contact::SPOT);
-            const index a = spots_.places[3 * i + 1], b = spots_.places[3 * i + 2];
-            const index pair = set_.group[at(a)] * set_.groups + set_.group[at(b)];
-            Point point{a, b, {shapes_[at(a)].element, shapes_[at(b)].element, vec(x + 1), vec(x + 4), {}, set_.rows[at(pair)]}, x[0],
-                        set_.restitution[pair], set_.friction.data() + pair * FRICTIONS, {}, {}, 0, 0};
-            frame(vec(x + 7), point.touch.axes);
-            point.middle = 0.5 * (point.touch.at_a + point.touch.at_b);
-            if (point.touch.a >= 0 && point.touch.b >= 0)  // what moves both has no velocity there
-                point.touch.at_a = point.touch.at_b = point.middle;
-            const spatial::Vec3 moving = surface(b) - surface(a);
-            point.slip = {dot(point.touch.axes[0], moving), dot(point.touch.axes[1], moving), dot(point.touch.axes[2], moving)};
-            points.push_back(point);
-        }
-    }
-    spatial::Vec3 surface(index shape) const {
-        const double *R = poses_.data() + shape * contact::POSE, *u = set_.surface + 3 * shape;
-        spatial::Vec3 to{0.0, 0.0, 0.0};
-        if (u[0] == 0.0 && u[1] == 0.0 && u[2] == 0.0) return to;
-        to = {R[0] * u[0] + R[1] * u[1] + R[2] * u[2], R[3] * u[0] + R[4] * u[1] + R[5] * u[2], R[6] * u[0] + R[7] * u[1] + R[8] * u[2]};
-        return to;
-    }
-    // The normal and two tangents, as `frame_of` of contact/dynamics/rows.py.
-    static void frame(const spatial::Vec3& n, spatial::Vec3* axes) {
-        const double x = std::fabs(n.x), y = std::fabs(n.y), z = std::fabs(n.z);
-        const int least = x <= y && x <= z ? 0 : y <= z ? 1 : 2;
-        spatial::Vec3 away{least == 0 ? 1.0 : 0.0, least == 1 ? 1.0 : 0.0, least == 2 ? 1.0 : 0.0};
-        spatial::Vec3 first = away - dot(away, n) * n;
-        first = (1.0 / std::sqrt(dot(first, first))) * first;
-        axes[0] = n, axes[1] = first, axes[2] = cross(n, first);
-    }
-
-    spatial::Twist relative(const Point& x) const {
+    spatial::Twist relative(const ContactPoint& x) const {
         return tree_.velocity(x.touch.b, x.touch.at_b) - tree_.velocity(x.touch.a, x.touch.at_a);
     }
 
     // Of the points those that count in this step, with the gap in its middle.
-    void choose(double h) {
+    void choose(double past) {
         std::size_t kept = 0;
-        middle_.clear();
-        for (const Point& x : points_) {
-            const double gap = x.gap - 0.5 * h * dot(x.touch.axes[0], relative(x).v);
-            if (!(gap <= RESTING * reach_ || x.restitution == 0.0)) continue;
+        middle_.clear(), aside_.clear();
+        for (const ContactPoint& x : points_) {
+            const double gap = x.gap - past * dot(x.touch.axes[0], relative(x).v);
+            if (!(gap <= RESTING * reach_ || x.restitution == 0.0)) {
+                aside_.push_back(x);
+                continue;
+            }
             points_[kept++] = x, middle_.push_back(gap);
         }
         points_.resize(kept);
     }
 
     // Rows, laws and velocities b without impulses.
-    bool rows(const double* q, const double* v_free, double h) {
+    bool rows(const double* q, const double* v_free, double h, double past) {
         bool any = !points_.empty() || !set_.rubs.empty();
         for (const Stop& s : set_.stops) {
-            const double middle = q[s.place] - 0.5 * h * v_free[s.dof];
+            const double middle = q[s.place] - past * v_free[s.dof];
             any = any || middle - s.lower <= stride(s) || s.upper - middle <= stride(s);
         }
         if (!any) return true;
-        if (!tree_.articulate()) return false;
+        if (midway_)
+            tree_.forget();
+        else if (!tree_.articulate())
+            return false;
         for (std::size_t i = 0; i < points_.size(); ++i) {
-            Point& x = points_[i];
+            ContactPoint& x = points_[i];
             x.row = tree_.rows.rows, x.block = tree_.rows.blocks.size();
             tree_.add(x.touch), laws_.push_back({complementarity::CONE, x.touch.rows, x.friction, 0.0});
             const spatial::Twist u = relative(x);
             const double slip[] = {x.slip.x, x.slip.y, x.slip.z, 0.0, 0.0, 0.0};
             for (index r = 0; r < x.touch.rows; ++r) b_.push_back(dot(x.touch.along(r), u) + slip[r]);
-            const double approach =
-                dot(x.touch.axes[0], end_.velocity(x.touch.b, x.touch.at_b).v - end_.velocity(x.touch.a, x.touch.at_a).v);
+            const double approach = dot(x.touch.axes[0], began(x.touch.b, x.touch.at_b) - began(x.touch.a, x.touch.at_a));
             // what approaches no faster than forces make it in one step rests: its hops are shorter than a step
             const bool rests = std::fabs(approach) <= std::fabs(dot(x.touch.along(0), u) - approach);
             leaves_.push_back(approach > LEAVES * std::fabs(dot(x.touch.along(0), u) - approach));
@@ -197,7 +160,7 @@ private:
         }
         contact_rows_ = tree_.rows.rows, held_rows_.clear();
         for (const Stop& s : set_.stops) {
-            const double middle = q[s.place] - 0.5 * h * v_free[s.dof];
+            const double middle = q[s.place] - past * v_free[s.dof];
             for (const double sign : {1.0, -1.0}) {
                 const double gap = sign > 0.0 ? middle - s.lower : s.upper - middle;
                 if (!(gap <= stride(s))) continue;
@@ -217,11 +180,11 @@ private:
     // one of them was none of that problem.
     bool among_rows(const double* q) {
         some_.clear(), b_.clear(), taken_.assign(points_.size(), 0);
-        for (const Point& x : ends_) {
+        for (const ContactPoint& x : ends_) {
             std::size_t same = points_.size();
             double nearest = 2.0 * reach_;  // a point of contact moves by less
             for (std::size_t i = 0; i < points_.size(); ++i) {
-                const Point& y = points_[i];
+                const ContactPoint& y = points_[i];
                 if (y.a != x.a || y.b != x.b || taken_[i]) continue;
                 const double away = spatial::length_of(x.middle - y.middle);
                 if (away <= nearest) nearest = away, same = i;
@@ -253,7 +216,7 @@ private:
     bool rows_at_end(const double* q) {
         if (!end_.articulate()) return false;
         b_.clear();
-        for (Point& x : ends_) x.touch.rows = 1, end_.add(x.touch), b_.push_back(x.gap);
+        for (ContactPoint& x : ends_) x.touch.rows = 1, end_.add(x.touch), b_.push_back(x.gap);
         for (const Stop& s : set_.stops)
             for (const double sign : {1.0, -1.0}) {
                 const double gap = sign > 0.0 ? q[s.place] - s.lower : s.upper - q[s.place];
@@ -326,7 +289,7 @@ private:
         problem_.states(states_, laws_.size());
         double depth = 0.0;
         for (std::size_t i = 0; i < points_.size(); ++i) {
-            const Point& x = points_[i];
+            const ContactPoint& x = points_[i];
             spatial::Twist p = spatial::none<double>();
             for (index r = 0; r < x.touch.rows; ++r) p += p_[at(x.row + r)] * x.touch.along(r);
             depth = x.gap < -depth ? -x.gap : depth;
@@ -340,11 +303,12 @@ private:
 
     const ContactSetting& set_;
     const rigid::Model& model_;
-    spatial::TreeRows tree_, end_;  // at the smooth end of the step, and at its start or its end
-    std::vector<Carried> shapes_;
-    std::vector<double> stride_, poses_, held_, middle_, bounce_, allowed_, b_, shifted_, change_, p_;
-    contact::Spots spots_;
-    std::vector<Point> points_, ends_;  // those of the step, and those at its end
+    ContactSearch search_;
+    spatial::TreeRows tree_, end_;  // at the smooth end of the step or in its middle, and at its start or its end
+    bool midway_ = false;
+    std::vector<spatial::Twist> before_;  // velocities of the elements when the step begins
+    std::vector<double> stride_, held_, middle_, bounce_, allowed_, b_, shifted_, change_, p_;
+    std::vector<ContactPoint> points_, ends_, aside_;  // those of the step, those at its end, those that do not count in it
     struct HeldRow {
         index dof;
         double sign;
@@ -356,7 +320,7 @@ private:
     std::vector<Law> laws_;
     std::vector<int> states_;
     ScaledProblem problem_;
-    double reach_ = 0.0;
+    double reach_ = 0.0, speed_ = 0.0, half_ = 0.0;  // half_: half the step
     index contact_rows_ = 0;
 };
 

@@ -106,7 +106,7 @@ public:
         space_.hold(most);
         for (index k = 0; k < model_.count; ++k) {
             const rigid::Element& e = model_.elements[k];
-            if (e.kind == rigid::SPHERICAL || e.kind == rigid::FREE) groups_.push_back({e.v, e.kind == rigid::FREE});
+            if (e.kind == rigid::SPHERICAL || e.kind == rigid::FREE) groups_.push_back({e.v, e.q, e.kind == rigid::FREE});
             plain_ = plain_ && (e.kind <= rigid::HELICAL || e.kind == rigid::FIXED) && e.q == e.v;
         }
         for (index k = 0; k < model_.flexible_count; ++k) plain_ = plain_ && model_.flexible[k].q == model_.flexible[k].v;
@@ -252,6 +252,37 @@ public:
             if (x.free) rigid::turn_back(u + x.at, v + x.at + 3);
         }
     }
+
+    // The same of u h with constant velocities u in the axes of each hinge's parent: what is free goes straight on.
+    void go(const double* x, const double* u, double* to) {
+        integrate(x, u, to);
+        for (const Turning& g : groups_) {
+            if (!g.free) continue;
+            const double *r = x + g.q, *way = u + g.at + 3;  // p + R(r) way, r = [x, y, z, w]
+            double across[3], twice[3];
+            rigid::cross3(r, way, across);
+            for (int i = 0; i < 3; ++i) across[i] += r[3] * way[i];
+            rigid::cross3(r, across, twice);
+            for (int i = 0; i < 3; ++i) to[g.q + 4 + i] = r[4 + i] + way[i] + 2.0 * twice[i];
+        }
+    }
+    // a <- the rates of velocities in the axes of each hinge's parent, where it has those in its own: those of travel differ.
+    void straighten(const double* v, double* a) const {
+        for (const Turning& g : groups_) {
+            if (!g.free) continue;
+            double across[3];
+            rigid::cross3(v + g.at, v + g.at + 3, across);
+            for (int i = 0; i < 3; ++i) a[g.at + 3 + i] += across[i];
+        }
+    }
+
+    // The sum of all forces that `push` gave, (names, nv), but of contacts; and what a step holds.
+    const double* all_of(const double* forces) {
+        for (index i = static_cast<index>(set_.loads.size()); i + 1 < names; ++i)
+            for (index k = 0; k < nv; ++k) total_[static_cast<std::size_t>(k)] += forces[i * nv + k];
+        return total_.data();
+    }
+    const double* ground() const { return set_.job.base + 6; }
 
     // Whether u is within the chart: finite, and no hinge turned too far.
     bool inside(const double* u) const {
@@ -407,7 +438,7 @@ private:
     const rigid::Algorithm* derivatives_;  // null of a tree with flexible bodies
     const rigid::Algorithm &kinetic_, &potential_;
     struct Turning {
-        index at;
+        index at, q;  // its velocities and its coordinates
         bool free;
     };
     std::vector<Turning> groups_;  // hinges that turn as groups

@@ -11,7 +11,10 @@
 namespace soacraft {
 namespace sim {
 
-enum Method : int { EXPLICIT = 0, EULER = 1, VERLET = 2, VARIATIONAL = 3, VARIATIONAL4 = 4, MOREAU = 5, GAUSS = 6, METHODS = 7 };
+enum Method : int {
+    EXPLICIT = 0, EULER = 1, VERLET = 2, VARIATIONAL = 3, VARIATIONAL4 = 4, MOREAU = 5, GAUSS = 6, MIDPOINT = 7, METHODS = 8
+};
+inline bool touches(Method method) { return method == MOREAU || method == MIDPOINT; }
 
 // A (stages, stages), b and c; of an adaptive method also what its error is estimated and its dense output made with.
 struct Tableau {
@@ -38,12 +41,16 @@ public:
         K_ = numbers(tableau.all() * m_.size), stage_ = numbers(m_.points), w_ = numbers(m_.size), last_ = numbers(m_.size);
         scale_ = numbers(2 * m_.nv), scale0_ = numbers(2 * m_.nv);
         if (method == GAUSS) next_ = numbers(tableau.all() * m_.size);
-        if (method != MOREAU) return;
+        if (!touches(method)) return;
         touch_ = contact_kernels().begin(*m_.contact(), m_.model());
         free_ = numbers(m_.points), known_ = numbers(m_.points), smooth_ = numbers(m_.size), rates_ = numbers(m_.size);
+        work_ = numbers(m_.names);
     }
 
     const ContactLog* contacts() const { return touch_ ? &touch_->log : nullptr; }
+
+    // States alone are wanted of the steps: no work, forces or contacts, and no rates.
+    void states_alone() { lean_ = true; }
 
     // The next step is one of another motion: nothing is known of its start, and the log begins anew.
     void forget() {
@@ -58,9 +65,10 @@ public:
             case EULER: return euler(t, x, w, h);
             case VERLET: return verlet(t, x, w, h);
             case GAUSS: return gauss(t, x, w, h);
-            case MOREAU: {  // on the way out without a step, nothing of the log has changed
+            case MOREAU:
+            case MIDPOINT: {  // on the way out without a step, nothing of the log has changed
                 const std::size_t steps = touch_->log.steps.size(), points = touch_->log.points.size();
-                if (moreau(t, x, w, h)) return true;
+                if (method_ == MOREAU ? moreau(t, x, w, h) : midpoint(t, x, w, h)) return true;
                 touch_->log.steps.resize(steps), touch_->log.points.resize(points);
                 return false;
             }
@@ -91,14 +99,14 @@ public:
     }
 
     // How many rows the dense output of a step has.
-    static index rows(Method method, const Tableau& tableau) { return tableau.adaptive() ? 3 + tableau.rows : method == MOREAU ? 3 : 1; }
+    static index rows(Method method, const Tableau& tableau) { return tableau.adaptive() ? 3 + tableau.rows : touches(method) ? 3 : 1; }
 
     // They are u alone, completed where it is asked for; with contact the cubic by the rates that the step began with; or those
     // of an adaptive method.
     bool dense(double t, const double* x, double h, double* F) {
         const auto row = static_cast<std::size_t>(m_.size);
         std::memcpy(F, u.data(), row * sizeof(double));
-        if (method_ == MOREAU) {
+        if (touches(method_)) {
             m_.chart(u.data(), w1.data(), last_.data());
             for (std::size_t i = 0; i < row; ++i) {
                 F[row + i] = h * slope_[i] - u[i];
@@ -299,38 +307,102 @@ private:
         for (index i = 2 * nv; i < m_.size; ++i) u[at(i)] = free_[at(nq - nv + i)] - x[nq - nv + i];
         if (!m_.inside(u.data())) return false;
         m_.move(x, u.data(), x1.data());
-        m_.push(t + h, free_.data(), free_.data() + nq, forces.data(), w_.data());
-        const double before = weighed ? energy_ : m_.mechanical_energy(x);
-        energy_ = m_.mechanical_energy(x1.data());
-        double grown = worked(x, h, energy_ - before);
         bool needed = false;
-        std::fill(last_.begin(), last_.end(), 0.0);
-        if (!touch_->way_out(x1.data(), x1.data() + nq, last_.data(), needed)) return false;
-        if (needed) {
-            if (!m_.inside(last_.data())) return false;
-            const index springs = m_.springs_row();
-            const double given = springs < 0 ? 0.0 : x1[at(nq + nv + springs)] - x[nq + nv + springs];
-            if (lifted(-grown - std::fmax(given, 0.0))) grown = worked(x, h, energy_ - before);
+        if (!ends_apart(needed)) return false;
+        if (needed || !lean_) {
+            m_.push(t + h, free_.data(), free_.data() + nq, forces.data(), w_.data());
+            const auto work = [&] {  // what it was in the smooth step, and along h/2 (v1 - v_f) since then
+                for (index i = 0; i + 1 < m_.names; ++i) {
+                    work_[at(i)] = smooth_[at(2 * nv + i)];
+                    for (index k = 0; k < nv; ++k) work_[at(i)] += 0.5 * h * forces[at(i * nv + k)] * (x1[at(nq + k)] - free_[at(nq + k)]);
+                }
+            };
+            if (!balance(x, weighed, needed, work)) return false;
         }
-        x1.back() = x[m_.points - 1] + grown;
         m_.contact_force = touch_->force;
         if (!ended(t, h)) return false;
-        known_ = x1, rates_ = w1, rates_.back() = 0.0, weighed_ = true;
+        known_ = x1, rates_ = w1, rates_.back() = 0.0, weighed_ = !lean_;
         for (index i = 0; i < nv; ++i) w1[at(nv + i)] = (x1[at(nq + i)] - x[nq + i]) / h;
         return true;
     }
 
-    // Of every force to the end x1 of a step with contact: what it did in the smooth step, and along h/2 (v1 - v_f) since
-    // then. All the rest of what the energy grew by is that of the contacts, which is returned.
-    double worked(const double* x, double h, double grown) {
+    // Moreau's midpoint (sim/integrators/moreau_midpoint.py): forces, contacts and inertias of the middle of the step, where
+    // velocities are in the axes that bodies have there.
+    bool midpoint(double t, const double* x, const double* w, double h) {
         const index nq = m_.nq, nv = m_.nv;
-        for (index i = 0; i + 1 < m_.names; ++i) {
-            double& work = x1[at(nq + nv + i)];
-            work = free_[at(nq + nv + i)];
-            for (index k = 0; k < nv; ++k) work += 0.5 * h * forces[at(i * nv + k)] * (x1[at(nq + k)] - free_[at(nq + k)]);
-            grown -= work - x[nq + nv + i];
+        std::fill(m_.contact_force.begin(), m_.contact_force.end(), 0.0);
+        const bool weighed = weighed_ && std::equal(known_.begin(), known_.end(), x);
+        weighed_ = false;
+        double *q = free_.data(), *v0 = q + nq, *v = stage_.data(), *a = w_.data();
+        std::fill(u.begin(), u.end(), 0.0);
+        for (index i = 0; i < nv; ++i) u[at(i)] = 0.5 * h * x[nq + i], v0[i] = x[nq + i];
+        if (!m_.inside(u.data())) return false;
+        m_.go(x, u.data(), q), m_.carry(u.data(), v0);
+        if (!touch_->begin_midway(q, v0)) return false;
+        std::copy(v0, v0 + nv, v);
+        for (const double way : {0.5 * h, h}) {  // at first to the middle
+            m_.push(t + 0.5 * h, q, v, forces.data(), last_.data());
+            touch_->accelerate(v, m_.all_of(forces.data()), m_.ground(), a);
+            m_.straighten(v, a);
+            for (index i = 0; i < nv; ++i) v[i] = v0[i] + way * a[i];
+            if (!rigid::finite(v, nv)) return false;
         }
-        return grown;
+        bool pressed = false, needed = false;
+        if (!touch_->act_midway(t + h, h, q, v, pressed)) return false;
+        const std::vector<double>& v1 = touch_->v;
+        for (index i = 0; i < nv; ++i) u[at(i)] = 0.5 * h * v1[at(i)], x1[at(nq + i)] = v1[at(i)];
+        if (!m_.inside(u.data())) return false;
+        m_.go(q, u.data(), x1.data()), m_.carry(u.data(), x1.data() + nq);
+        const auto work = [&] {
+            for (index i = 0; i + 1 < m_.names; ++i) {
+                work_[at(i)] = 0.0;
+                for (index k = 0; k < nv; ++k) work_[at(i)] += 0.5 * h * forces[at(i * nv + k)] * (v0[k] + v1[at(k)]);
+            }
+        };
+        if (pressed && !ends_apart(needed)) return false;
+        if (pressed && (needed || !lean_)) {
+            if (!balance(x, weighed, needed, work)) return false;
+            known_ = x1, weighed_ = true;
+        } else if (!lean_) {
+            work(), work_.back() = 0.0;
+            for (index i = 0; i < m_.names; ++i) x1[at(nq + nv + i)] = x[nq + nv + i] + work_[at(i)];
+        }
+        m_.contact_force = touch_->force;
+        if (!rigid::finite(x1.data(), m_.points)) return false;
+        if (lean_) return true;
+        m_.push(t + h, x1.data(), x1.data() + nq, forces.data(), w1.data() + 2 * nv);
+        if (!m_.difference(x, x1.data(), u.data())) return false;
+        for (index i = 0; i < nv; ++i) {
+            w1[at(i)] = x1[at(nq + i)], u[at(nv + i)] = x1[at(nq + i)] - x[nq + i];
+            w1[at(nv + i)] = u[at(nv + i)] / h;
+        }
+        for (index i = 2 * nv; i < m_.size; ++i) u[at(i)] = x1[at(nq - nv + i)] - x[nq - nv + i];
+        slope_.assign(w, w + m_.size);
+        return m_.inside(u.data());
+    }
+
+    // last_ <- the way out of what a step ended in; `needed`: whether it is in anything.
+    bool ends_apart(bool& needed) {
+        std::fill(last_.begin(), last_.end(), 0.0);
+        return touch_->way_out(x1.data(), x1.data() + m_.nq, last_.data(), needed) && m_.inside(last_.data());
+    }
+
+    // The work of every force in a step with contact, which `work` computes in work_; all the rest of what the energy grew by is
+    // that of the contacts. Where it is `needed` the end is lifted out of what it is in, as far as the energy that they took allows.
+    template <class Work>
+    bool balance(const double* x, bool weighed, bool needed, const Work& work) {
+        const index first = m_.nq + m_.nv, springs = m_.springs_row();
+        const double before = weighed ? energy_ : m_.mechanical_energy(x);
+        const auto taken = [&] {
+            double left = energy_ - before;
+            for (index i = 0; i + 1 < m_.names; ++i) left -= work_[at(i)];
+            return -left;
+        };
+        energy_ = m_.mechanical_energy(x1.data()), work();
+        if (needed && lifted(taken() - (springs < 0 ? 0.0 : std::fmax(work_[at(springs)], 0.0)))) work();
+        work_.back() = -taken();
+        for (index i = 0; i < m_.names; ++i) x1[at(first + i)] = x[first + i] + work_[at(i)];
+        return rigid::finite(work_.data(), m_.names);
     }
 
     // x1 moved by what is in last_, by a part of it where it would take more energy than `most`, what the impulses took less what
@@ -343,9 +415,9 @@ private:
             for (double& y : last_) y *= part;
             m_.move(x1.data(), last_.data(), stage_.data());
             m_.carry(last_.data(), stage_.data() + m_.nq);
-            const double rise = m_.mechanical_energy(stage_.data()) - start;
+            const double now = m_.mechanical_energy(stage_.data()), rise = now - start;
             if (rise <= most) {
-                energy_ = start + rise;
+                energy_ = now;
                 x1.swap(stage_);
                 return true;
             }
@@ -371,8 +443,8 @@ private:
     std::unique_ptr<Variational> variational_;
     std::vector<double> K_, next_, stage_, w_, last_, scale_, scale0_;  // next_: K_ of the next round
     std::unique_ptr<Impulses> touch_;
-    bool begun_ = false, weighed_ = false;
-    std::vector<double> free_, smooth_, known_, rates_, slope_;  // known_: the point that rates_ are at, and energy_ if weighed_
+    bool begun_ = false, weighed_ = false, lean_ = false;
+    std::vector<double> free_, smooth_, known_, rates_, slope_, work_;  // known_: the point that rates_ are at, and energy_ if weighed_; work_: of a step
     double energy_ = 0.0;
 };
 

@@ -500,7 +500,7 @@ SURVIVORS: dict[tuple[str, str, str], str] = {
         "if (!rigid::finite(v.data(), model_.nv) && !rigid::finite(force.data(), model_.nv)) return false;",
     ): "numbers of a step that are none are seen when it is kept as well: Python takes the step",
     (
-        "core/sim/contact_step.hpp",
+        "core/sim/contact_search.hpp",
         "const int least = x <= y && x <= z ? 0 : y <= z ? 1 : 2;",
         "const int least = x <= y && x <= z ? 0 : y < z ? 1 : 2;",
     ): "of two components that are equal either gives tangents, and cones are round",

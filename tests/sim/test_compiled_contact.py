@@ -63,9 +63,12 @@ MODELS = {
 }
 
 
-def run(make, steps=7, step=0.002, controls=False, floor=None, **laws):
+METHODS = ["moreau", "moreau_midpoint"]
+
+
+def run(make, steps=7, step=0.002, controls=False, floor=None, method="moreau", **laws):
     mb, scene = standing(make, **(floor or {}))
-    p = sc.sim.Propagator(mb, integrator="moreau", step=step)
+    p = sc.sim.Propagator(mb, integrator=method, step=step)
     touch = sc.sim.Contact(scene, tolerance=1e-13, **laws)  # so that the two agree as closely
     p.add(touch)
     if controls:
@@ -99,26 +102,28 @@ def same_contacts(touch, other):
 
 @pytest.mark.parametrize("restitution", [0.0, 0.6])
 @pytest.mark.parametrize("name", MODELS)
-def test_steps_of_trees(name, restitution, monkeypatch):
+@pytest.mark.parametrize("method", METHODS)
+def test_steps_of_trees(method, name, restitution, monkeypatch):
     """Every hinge, several shapes on one floor and on each other: states, work, forces and contacts."""
-    r, touch = run(MODELS[name], restitution=restitution, controls=True)
+    r, touch = run(MODELS[name], restitution=restitution, controls=True, method=method)
     assert is_compiled(r)
     assert any(x.impulses.any() for x in touch.steps)
     in_python(monkeypatch)
-    other, told = run(MODELS[name], restitution=restitution, controls=True)
+    other, told = run(MODELS[name], restitution=restitution, controls=True, method=method)
     agree(r, other)
     same_contacts(touch, told)
 
 
 @pytest.mark.parametrize("friction", [0.7, 0.0, (0.5, 0.01), (0.5, 0.02, 0.01)])
-def test_surfaces_and_their_pairs(friction, monkeypatch):
+@pytest.mark.parametrize("method", METHODS)
+def test_surfaces_and_their_pairs(method, friction, monkeypatch):
     """A conveyor, friction of a pair of bodies, a shape whose friction has priority; cones of one to six rows."""
 
     def made():
         belt = (0.0, 0.3, 0.0) if isinstance(friction, tuple) else (0.4, 0.1, 0.0)
         floor = {"surface_velocity": belt} | ({"friction": 0.2, "priority": 1} if friction == 0.7 else {})
         pairs = {("b0", "inertial/floor"): (0.9, 0.3)} if friction == 0.7 else None
-        return run(MODELS["quaternions"], floor=floor, pairs=pairs, friction=friction)
+        return run(MODELS["quaternions"], floor=floor, pairs=pairs, friction=friction, method=method)
 
     r, touch = made()
     assert is_compiled(r)
@@ -130,7 +135,8 @@ def test_surfaces_and_their_pairs(friction, monkeypatch):
     same_contacts(touch, told)
 
 
-def test_restitution_that_would_gain_energy(monkeypatch):
+@pytest.mark.parametrize("method", METHODS)
+def test_restitution_that_would_gain_energy(method, monkeypatch):
     """A tilted rod with much friction: Newton's law, and the default one, which makes e smaller, as in Python."""
 
     def rod():
@@ -140,11 +146,11 @@ def test_restitution_that_would_gain_energy(monkeypatch):
         return mb
 
     for law in ("energy", "newton"):
-        r, touch = run(rod, steps=8, restitution=0.9, friction=1.2, law=law)
+        r, touch = run(rod, steps=8, restitution=0.9, friction=1.2, law=law, method=method)
         assert is_compiled(r)
         with monkeypatch.context() as python:
             in_python(python)
-            other, told = run(rod, steps=8, restitution=0.9, friction=1.2, law=law)
+            other, told = run(rod, steps=8, restitution=0.9, friction=1.2, law=law, method=method)
         agree(r, other)
         same_contacts(touch, told)
 
@@ -372,7 +378,7 @@ def test_a_stack_on_a_slope_sticks():
             np.testing.assert_allclose(np.abs(step.impulses[those].sum(axis=0)), np.abs(mass * h * weight), atol=1e-9)
 
 
-def rocking(order, pieces, steps=240, step=1e-3):
+def rocking(method, order, pieces, steps=240, step=1e-3):
     """Two tall boxes that rock on a floor, whose corners leave it and come back, in pieces of so many steps, each with
     a propagator of its own; coordinates by name, and whether corners press and leave in one step."""
     mb = sc.Multibody(gravity=(0, 0, -9.81))
@@ -387,7 +393,7 @@ def rocking(order, pieces, steps=240, step=1e-3):
     mixed, left = False, steps
     while left:
         now = min(pieces, left)
-        p = sc.sim.Propagator(mb, integrator="moreau", step=step)
+        p = sc.sim.Propagator(mb, integrator=method, step=step)
         touch = sc.sim.Contact(friction=0.8)
         p.add(touch)
         assert is_compiled(p.advance_to(now * step))
@@ -396,20 +402,22 @@ def rocking(order, pieces, steps=240, step=1e-3):
     return {f"box{i}": (mb.pose(f"box{i}").translation, mb.pose(f"box{i}").rotation) for i in order}, mixed
 
 
-def test_what_a_step_begins_with_is_told_by_the_state():
+@pytest.mark.parametrize("method", METHODS)
+def test_what_a_step_begins_with_is_told_by_the_state(method):
     """Which corners leave is taken from the state at the start of a step: the same bits in pieces, in any order of the
     bodies."""
-    whole, mixed = rocking((0, 1), 240)
+    whole, mixed = rocking(method, (0, 1), 240)
     assert mixed
     for order, pieces in (((0, 1), 7), ((1, 0), 240)):
-        for name, (x, R) in rocking(order, pieces)[0].items():
+        for name, (x, R) in rocking(method, order, pieces)[0].items():
             np.testing.assert_array_equal(x, whole[name][0])
             np.testing.assert_array_equal(R, whole[name][1])
 
 
-def test_the_way_out_is_that_of_python(monkeypatch):
-    """Balls that strike the floor in the second half of a step, with limits near: by the rows of the smooth end, and,
-    where one is new at the end, by those of the end."""
+@pytest.mark.parametrize("method", METHODS)
+def test_the_way_out_is_that_of_python(method, monkeypatch):
+    """Balls that strike the floor near the middle of a step, with limits near: by the rows of its smooth end or middle,
+    and, where one is new at the end, by those of the end."""
 
     def made():
         mb = sc.Multibody(gravity=(0, 0, -9.81))
@@ -423,7 +431,7 @@ def test_the_way_out_is_that_of_python(monkeypatch):
             arm.limits = sc.Limits(-1.0, 0.002 * (i + 1))
             arm.add_geometry(sc.Geometry("skin", "sphere", (0.05,), pose=sc.Pose(translation=(0.2, 0, 0))))
         mb.set_state([0.0501, 0.0, 0.0508, 0.0, 0.0515, 0.0], [-1.0, 1.0, -1.2, 2.0, -0.9, 1.5])
-        p = sc.sim.Propagator(mb, integrator="moreau", step=1e-3)
+        p = sc.sim.Propagator(mb, integrator=method, step=1e-3)
         touch = sc.sim.Contact(tolerance=1e-13)
         p.add(touch)
         return p.advance_to(0.012), touch

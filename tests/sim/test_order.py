@@ -16,6 +16,7 @@ from soacraft.sim.integrators.explicit import RK4, Dop853
 from soacraft.sim.integrators.gauss import Gauss4, Gauss6
 from soacraft.sim.integrators.generalized_alpha import GeneralizedAlpha
 from soacraft.sim.integrators.manifold import Coordinates, turn_rate, twist_rate
+from soacraft.sim.integrators.moreau_midpoint import MoreauMidpoint
 from soacraft.sim.integrators.partitioned import EulerSymplectic, Verlet
 from soacraft.sim.integrators.radau import Radau
 from soacraft.sim.integrators.variational import Variational, Variational4
@@ -99,6 +100,7 @@ def observed(method, problem, time, steps, wanted):
 CASES = {
     "euler_symplectic": (EulerSymplectic(), 60),
     "verlet": (Verlet(), 30),
+    "moreau_midpoint": (MoreauMidpoint(), 30),
     "rk4": (RK4(), 12),
     "dop853": (Dop853(), 2),
     "gauss4": (Gauss4(), 6),
@@ -120,7 +122,7 @@ def reached(name):
 #: A user's own hinge has its dynamics in Python, so the methods that take many steps are tried on the others.
 PAIRS = [(name, method) for name in MODELS for method in CASES if name != "own" or method == "dop853"]
 #: Some are for holonomic hinges.
-PAIRS = [x for x in PAIRS if x[0] != "rolling" or not x[1].startswith(("variational", "generalized"))]
+PAIRS = [x for x in PAIRS if x[0] != "rolling" or not x[1].startswith(("variational", "generalized", "moreau"))]
 
 
 @pytest.mark.parametrize(("name", "method"), PAIRS)

@@ -176,15 +176,16 @@ def walker():
     return mb
 
 
-def walking(mb, **contact):
-    p = sc.sim.Propagator(mb, integrator="moreau", step=0.002)
+def walking(mb, method="moreau", step=0.002, **contact):
+    p = sc.sim.Propagator(mb, integrator=method, step=step)
     p.add(sc.sim.Contact(**({"friction": 0.7, "tolerance": 1e-10} | contact)))
     for actuator in mb.actuators:
         p.control(actuator.name, ([0.0, 0.02, 0.1], [0.0, 0.3, -0.2]))
     return p
 
 
-def test_a_rollout_with_contact_is_what_runs_give():
+@pytest.mark.parametrize(("method", "step", "steps"), [("moreau", 0.002, 40), ("moreau_midpoint", 0.001, 80)])
+def test_a_rollout_with_contact_is_what_runs_give(method, step, steps):
     """From each state of a batch the states of its run, bit by bit, whatever the threads."""
     mb, rng = walker(), np.random.default_rng(2)
     q = np.tile(np.concatenate([[0, 0, 0, 1, 0, 0, 0.425], np.zeros(4)]), (5, 1))
@@ -192,16 +193,16 @@ def test_a_rollout_with_contact_is_what_runs_give():
     q[:, 6] += 0.01 * rng.random(5)
     v = 0.3 * rng.standard_normal((5, mb.nv))
     v[:, 5] = -0.5
-    Q, V = walking(mb).rollout(q, v, steps=40, threads=1)
-    np.testing.assert_array_equal(walking(mb).rollout(q, v, steps=40, threads=3)[0], Q)
+    Q, V = walking(mb, method, step).rollout(q, v, steps=steps, threads=1)
+    np.testing.assert_array_equal(walking(mb, method, step).rollout(q, v, steps=steps, threads=3)[0], Q)
     for i in range(5):
         mb.set_state(q[i], v[i])
-        p = walking(mb)
+        p = walking(mb, method, step)
         run = p.advance_to(0.08)
         assert any(x.impulses.any() for x in run.contacts.steps)
         np.testing.assert_array_equal(Q[i], run.q)
         np.testing.assert_array_equal(V[i], run.v)
-    one = walking(mb).rollout(q[3], v[3], steps=40)
+    one = walking(mb, method, step).rollout(q[3], v[3], steps=steps)
     np.testing.assert_array_equal(one[1], V[3])
 
 

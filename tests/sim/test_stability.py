@@ -11,7 +11,10 @@ from soacraft.sim.stability import growth
 from soacraft.sim.system import Mechanism
 
 #: The end of the interval of stability on the real and on the imaginary axis (Hairer and Wanner, IV.2).
-LIMITS = {"rk4": (2.785294, 2 * np.sqrt(2)), "verlet": (2.0, 2.0), "euler_symplectic": (2.0, 2.0)}
+LIMITS = {
+    "rk4": (2.785294, 2 * np.sqrt(2)), "verlet": (2.0, 2.0), "euler_symplectic": (2.0, 2.0),
+    "moreau_midpoint": (2.0, 2.0),
+}  # fmt: skip
 STIFF = [sc.Passive(damping=1e5), sc.Passive(stiffness=1e10)]
 CASES = [(name, x, end * 1e-5) for name, ends in LIMITS.items() for x, end in zip(STIFF, ends, strict=True)]
 
@@ -35,6 +38,8 @@ def test_the_limit_of_stability_from_both_sides(method, passive, limit, by):
     def travelled(h):
         mb = stiff_pendulum(passive)
         p = sc.sim.Propagator(mb, integrator=method, step=h)
+        if find_method(method).touches:
+            p.add(sc.sim.Contact())
         if by == "rollout":
             return p.rollout([[0.0], [0.1]], [0.0], steps=100)[0]
         if by == "python":

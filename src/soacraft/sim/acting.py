@@ -15,6 +15,7 @@ from soacraft.sim.forces.contact import Contact
 from soacraft.sim.forces.drives import Control
 from soacraft.sim.forces.loads import Function, Load, require_unused, use
 from soacraft.sim.forces.prescribed import Prescribed, find_dof
+from soacraft.sim.integrators.methods import METHODS
 from soacraft.sim.system import Mechanism
 
 
@@ -80,7 +81,7 @@ class Acting:
             element = _element(load, known)
             if element.name in known:
                 raise StateError(f"a force {element.name!r} acts already; give the new one another name.")
-            if isinstance(element, Contact) and self._method != "moreau":
+            if isinstance(element, Contact) and not METHODS[self._method].touches:
                 raise StateError(
                     f"contact makes impulses, which {self._method!r} cannot take; use Propagator(mb, "
                     "integrator='moreau', step=0.001)."

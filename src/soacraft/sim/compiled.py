@@ -1,10 +1,10 @@
 """Many steps in one compiled call: a run as `_core.advance` reads it, and what stands in the way.
 
 Compiled code takes the steps of "rk4", "dop853", "euler_symplectic", "verlet", "gauss4" and "gauss6" of trees and of
-closed chains, and those of "variational", "variational4" and "moreau" (with contact) of trees, under what the model has
-itself and under controls that are numbers or samples. It stops in front of a step that it is not sure of (a number that
-is not finite, a hinge that turns too far, closures in doubt, a stiff problem, stages that do not converge): Python
-takes that one, or says what is wrong.
+closed chains, and those of "variational", "variational4", "moreau" and "moreau_midpoint" (with contact) of trees, under
+what the model has itself and under controls that are numbers or samples. It stops in front of a step that it is not
+sure of (a number that is not finite, a hinge that turns too far, closures in doubt, a stiff problem, stages that do not
+converge): Python takes that one, or says what is wrong.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from soacraft.sim.forces.loads import Load
 from soacraft.sim.integrators.explicit import RK4, Dop853
 from soacraft.sim.integrators.gauss import Gauss, Gauss4, Gauss6
 from soacraft.sim.integrators.moreau import Moreau
+from soacraft.sim.integrators.moreau_midpoint import MoreauMidpoint
 from soacraft.sim.integrators.partitioned import EulerSymplectic, Verlet
 from soacraft.sim.integrators.steps import Method
 from soacraft.sim.integrators.variational import Variational, Variational4
@@ -50,6 +51,7 @@ _METHODS: dict[type[Method], int] = {
     Moreau: 5,
     Gauss4: 6,
     Gauss6: 6,
+    MoreauMidpoint: 7,
 }
 #: Steps of one call, and steps times bodies: less than half a second of work, so that Ctrl-C is heard.
 _STEPS, _WORK = 1024, 100_000
@@ -175,7 +177,7 @@ def obstacle_to_run(
         if carried.obstacle or not mb.nv:
             return carried.obstacle
     touches = any(isinstance(x, Contact) for x in loads)
-    if isinstance(method, Moreau) and not touches:
+    if method.touches and not touches:
         return "nothing touches"
     if touches and mb.is_closed:
         return "contacts of a closed chain are solved in Python"

@@ -48,10 +48,10 @@ class Propagator(Strict):
 
     `integrator`: "dop853" or, for stiff problems, "radau", "cvode", "ida" (adaptive, to `rtol` per step in the model's
     own units); with a fixed `step` in seconds "rk4", "euler_symplectic", "verlet", "gauss4", "gauss6", "variational",
-    "variational4"; "generalized_alpha" with a step or without, of the spectral radius `rho_inf` (default 0.8). "cvode"
-    and "ida" need the extra `dae`. "ida" and "generalized_alpha" solve closed chains as differential-algebraic
-    equations. Of fixed steps, one run and the same in two halves give the same bits; "cvode" and "ida" end a step at
-    every pause, so they agree to `rtol`.
+    "variational4", and for contact "moreau", "moreau_midpoint"; "generalized_alpha" with a step or without, of the
+    spectral radius `rho_inf` (default 0.8). "cvode" and "ida" need the extra `dae`. "ida" and "generalized_alpha" solve
+    closed chains as differential-algebraic equations. Of fixed steps, one run and the same in two halves give the same
+    bits; "cvode" and "ida" end a step at every pause, so they agree to `rtol`.
 
     Functions are called as f(t, state). While callbacks and actions of events run, at a pause and after a run the model
     has the state of the run; a callback that changes it makes the run go on from there. Times are rounded to
@@ -230,8 +230,9 @@ class Propagator(Strict):
         side by side by "rk4", "verlet" and "euler_symplectic"; those of a closed chain, and by "gauss4", "gauss6" and
         the variational methods, each for itself. All take several threads.
 
-        "moreau" takes a `Contact`, and controls by numbers or samples at multiples of the step, from t = 0 on. Its
-        contacts are not recorded; where a step is not solved to its tolerance an error names state and step.
+        "moreau" and "moreau_midpoint" take a `Contact`, and controls by numbers or samples at multiples of the step,
+        from t = 0 on. Their contacts are not recorded; where a step is not solved to its tolerance an error names state
+        and step.
 
         >>> import soacraft as sc
         >>> mb = sc.load("double_pendulum")

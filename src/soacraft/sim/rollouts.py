@@ -24,6 +24,7 @@ class Row(NamedTuple):
 
 
 _EXPLICIT, _IMPLICIT = Row(rollout_side_by_side, rollout_singly), Row(rollout_singly, rollout_singly)
+_TOUCHING = Row(rollout_contact, rollout_contact, True)
 ROLLOUTS = {
     "rk4": _EXPLICIT,
     "euler_symplectic": _EXPLICIT,
@@ -32,5 +33,6 @@ ROLLOUTS = {
     "gauss6": _IMPLICIT,
     "variational": _IMPLICIT,
     "variational4": _IMPLICIT,
-    "moreau": Row(rollout_contact, rollout_contact, True),
+    "moreau": _TOUCHING,
+    "moreau_midpoint": _TOUCHING,
 }

@@ -4,8 +4,9 @@ Small motions u go as udot = J u, and a step of length h multiplies them by A(h 
 mode of J is too fast for the step, h |lambda| > 1, and A grows faster than exp(h J), what grows is none of the motion.
 
 It shows in the states, too: coordinates do not move by the mean of the velocities, h (v0 + v1)/2. So rows are looked at
-first, which is cheap, and J is asked where they do not fit. A force that jumps, or a motion that grows by itself, is
-not called stiff.
+first, which is cheap, and J is asked where they do not fit. Where a method moves coordinates so by itself
+(`Method.even`), it is asked where velocities change. A force that jumps, or a motion that grows by itself, is not
+called stiff.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ from soacraft.spatial.checks import Array
 #: Rows do not fit where coordinates miss the mean of the velocities by more than this part of it, and by more than the
 #: other one of the fastest dof's.
 _MISSED, _SMALL = 1e-2, 1e-9
+#: Of a method that moves them so by itself: where velocities change by more than this part of themselves.
+_CHANGED = 1e-3
 #: A mode is too fast for a step from h |lambda| = 1 on. Growth of a step below this is an error of the method.
 _FAST, _LEAST = 1.0, 1e-4
 #: The same of speeds and gravity, where nothing else makes a mode: ten times below.
@@ -84,7 +87,8 @@ class Stability:
         t, x = t[-new - 1 :], x[-new - 1 :]
         if _only_touches(problem, np.diff(t), x[:, nq : nq + nv]):
             return
-        steps = some_of(missed(problem.mb, t, x[:, :nq], x[:, nq : nq + nv]))
+        q, v = x[:, :nq], x[:, nq : nq + nv]
+        steps = some_of(restless(problem.mb, q, v) if self._method.even else missed(problem.mb, t, q, v))
         rates = [growth(self._method, problem, t[i], x[i], t[i + 1] - t[i]) for i in steps.which]
         grown = float(np.mean(rates)) * steps.number if rates else 0.0
         self._calm = 0 if grown > 0.0 else self._calm + new
@@ -120,6 +124,20 @@ def some_of(off: npt.NDArray[np.bool_]) -> Steps:
     return Steps(steps[at].tolist(), len(steps))
 
 
+def restless(mb: Multibody, q: Array, v: Array) -> Any:
+    """Steps between rows (..., n, nq) in which a velocity changes by more than a small part of itself, and by more than
+    what is nothing next to the fastest, or to what gravity gives, (..., n - 1). O(n nv)."""
+    if not v.size or v.shape[-2] < 2:
+        return np.zeros((*v.shape[:-2], max(v.shape[-2] - 1, 0)), dtype=bool)
+    measure = measure_of(mb, q.reshape(-1, mb.nq)[0])
+    fall = float(np.sqrt(np.linalg.norm(mb.gravity) / measure.length)) if measure.length > 0.0 else 0.0
+    before, after = np.abs(v[..., :-1, :]) * measure.dofs, np.abs(v[..., 1:, :]) * measure.dofs
+    with np.errstate(over="ignore", invalid="ignore"):
+        change = np.abs(np.diff(v, axis=-2)) * measure.dofs
+        least = _SMALL * max(fall, float(after.max()))
+        return ~(change <= np.maximum(_CHANGED * (before + after), least)).all(axis=-1)
+
+
 def missed(mb: Multibody, t: Array, q: Array, v: Array) -> Any:
     """Steps between rows (..., n, nq) that do not move coordinates by the mean of the velocities, (..., n - 1); all of
     what rolls. O(n nv)."""
@@ -148,7 +166,8 @@ def check_rollout(mb: Multibody, closed: Closed | None, method: Method, h: float
     few = _STRETCH + 1 if has_passive(mb) else _FEW
     for end in [*range(_STRETCH, rows, _STRETCH), rows]:
         last = slice(max(0, end - few), end)
-        off[:, last.start : end - 1] |= missed(mb, t[last], Q[:, last], V[:, last])
+        looked = restless(mb, Q[:, last], V[:, last]) if method.even else missed(mb, t[last], Q[:, last], V[:, last])
+        off[:, last.start : end - 1] |= looked
     suspects = np.flatnonzero(off.any(axis=-1))
     if closed is None and len(suspects):
         suspects = _stiff_ones(mb, h, Q, V, [(i, k) for i in suspects.tolist() for k in some_of(off[i]).which])

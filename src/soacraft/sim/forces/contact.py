@@ -1,4 +1,5 @@
-"""`Contact`: shapes that touch, limits and dry friction of hinges, as impulses in the steps of "moreau"."""
+"""`Contact`: shapes that touch, limits and dry friction of hinges, as impulses in the steps of "moreau" and
+"moreau_midpoint"."""
 
 from __future__ import annotations
 
@@ -58,7 +59,7 @@ _BEYOND = 1e-9
 
 
 class Contact(Touching):
-    """Contact of the shapes of a model, for `p.add` of a propagator with integrator="moreau".
+    """Contact of the shapes of a model, for `p.add` of a propagator with integrator="moreau" or "moreau_midpoint".
 
     `scene` says which shapes may touch (default: all that the model has for collision). `friction` and `restitution`
     are those of shapes that say nothing themselves: friction is a number, of sliding, or numbers of sliding, spinning
@@ -128,6 +129,8 @@ class Contact(Touching):
         self._key: tuple[Any, ...] = ()
         self._reach = 0.0  # how far shapes move in the present step
         self._stride = np.zeros(0)  # and how far dofs may
+        self._seen: tuple[Array, Array] = np.zeros(0), np.zeros((0, 0))
+        """Of the present step: gaps of all that is near, and how they grow with the velocities."""
         self._pressed: tuple[ContactRows, Array, set[tuple[int, float]]] | None = None
         """Of the present step: rows at its smooth end, the inverse of the mass matrix, dofs next to their limits."""
 
@@ -284,15 +287,24 @@ class Contact(Touching):
         return x
 
     def act(
-        self, problem: Mechanism, t: float, h: float, start: tuple[Array, Array], end: tuple[Array, Array]
+        self,
+        problem: Mechanism,
+        t: float,
+        h: float,
+        start: tuple[Array, Array],
+        end: tuple[Array, Array],
+        past: float | None = None,
     ) -> Resolved:
         """Velocities at the end of a step of length h, whose start and smooth end are given as (q, v). Contacts that
-        would close within the step may close, not more."""
+        would close within the step may close, not more. `past`: how long after the middle of the step the coordinates
+        of its end are, in seconds: half the step unless given."""
         q, v_free = end
+        past = 0.5 * h if past is None else past
         reach = h * 2.0 * max(self.scene.fastest(*start), self.scene.fastest(*end))
         self._reach, self._stride = reach, _AHEAD * h * np.abs(v_free)
         rows = contact_rows(self.scene, self.surfaces, q, _AHEAD * reach)
-        gap = rows.gap - 0.5 * h * (rows.J @ v_free)[rows.normals]  # in the middle of the step
+        self._seen = rows.gap, rows.J[rows.normals]
+        gap = rows.gap - past * (rows.J @ v_free)[rows.normals]  # in the middle of the step
         keep = np.flatnonzero((gap <= _RESTING * reach) | (rows.restitution == 0.0))
         rows, gap = (rows, gap) if len(keep) == len(rows) else (some_points(rows, keep), gap[keep])
         before, leaves = np.zeros(len(rows)), np.zeros(len(rows))
@@ -303,12 +315,12 @@ class Contact(Touching):
             leaves = np.maximum(before, 0.0)
             # what approaches no faster than forces make it in one step rests: its hops are shorter than a step
             before[np.abs(before) <= np.abs((rows.J @ v_free)[rows.normals] - before)] = 0.0
-        more = self._more(problem, t, q, v_free, h)
+        more = self._more(problem, t, q, v_free, h, past)
         inverse = self._dynamics.mass_matrix_inverse(q)
         near = {
             (x[0], sign)
             for x in self._stops
-            for sign, gap in _middle_gaps(x, q, v_free, h)
+            for sign, gap in _middle_gaps(x, q, v_free, past)
             if gap <= self._stride[x[0]]
         }
         self._pressed = rows, inverse, near
@@ -327,6 +339,16 @@ class Contact(Touching):
         if done.impulses is not None:
             self.steps.append(step_of(t, rows, done, self.scene.names))
         return done
+
+    def out_of_end(self, problem: Mechanism, t: float, h: float, q: Array, v: Array) -> Array | None:
+        """The same as `out_of`, of a step that ends at q with velocities v since its middle; shapes are looked at where
+        their gaps in the middle and v tell that they may be in each other."""
+        gap, J = self._seen
+        if not (gap + 0.5 * h * (J @ v) < -_RESTING * self._reach).any():
+            beyond = [min(q[x[1]] - x[2], x[3] - q[x[1]]) < -_BEYOND * self._stride[x[0]] for x in self._stops]
+            if not any(beyond) and not len(self._ties):
+                return None
+        return self.out_of(problem, t, q)
 
     def out_of(self, problem: Mechanism, t: float, q: Array) -> Array | None:
         """The displacement (nv) out of what a step that ends at q would be in, because it struck after its middle, and
@@ -365,7 +387,7 @@ class Contact(Touching):
         return push_out(np.array(N), lambda X: np.asarray(inverse @ X), np.array(gaps), np.vstack(held))
 
     def _more(
-        self, problem: Mechanism, t: float, q: Array, v: Array, h: float
+        self, problem: Mechanism, t: float, q: Array, v: Array, h: float, past: float
     ) -> tuple[Array, tuple[Law, ...], Array] | None:
         """Rows of closures, of dofs that move as told, of limits, of what is one-sided and of dry hinges."""
         nv = self._mb.nv
@@ -381,14 +403,14 @@ class Contact(Touching):
             laws.append(Bilateral(f"prescribed {self._mb.dof_names[i]}"))
             asked.append(float(v[i]))
         for number, place, lower, upper, name in self._stops:
-            for sign, gap in _middle_gaps((number, place, lower, upper, name), q, v, h):
+            for sign, gap in _middle_gaps((number, place, lower, upper, name), q, v, past):
                 if gap <= _AHEAD * h * abs(v[number]):
                     rows.append(sign * np.eye(nv)[number])
                     laws.append(Cone((), name=f"limit of {name}"))
                     asked.append(-2.0 * max(gap, 0.0) / h)
-        for row in self._ties.rows(t, q):
+        for row in self._ties.rows(t - 0.5 * h + past, q):
             speed = float(row.N @ v) + row.rate
-            gap = row.gap - 0.5 * h * speed if row.closes else 0.0
+            gap = row.gap - past * speed if row.closes else 0.0
             if row.N.any() and gap <= _AHEAD * h * abs(speed):
                 rows.append(row.N)
                 laws.append(Cone((), name=row.name))
@@ -404,10 +426,11 @@ class Contact(Touching):
         return f"Contact of {self._coefficients()}, {len(self.steps)} steps"
 
 
-def _middle_gaps(stop: Stop, q: Array, v: Array, h: float) -> tuple[tuple[float, float], ...]:
-    """How far a dof is from its lower and its upper limit in the middle of a step that ends at (q, v), with signs."""
+def _middle_gaps(stop: Stop, q: Array, v: Array, past: float) -> tuple[tuple[float, float], ...]:
+    """How far a dof is from its lower and its upper limit in the middle of a step, with signs; (q, v) is `past` seconds
+    after it."""
     number, place, lower, upper, _ = stop
-    middle = float(q[place] - 0.5 * h * v[number])
+    middle = float(q[place] - past * v[number])
     return (1.0, middle - lower), (-1.0, upper - middle)
 
 

@@ -149,6 +149,25 @@ class Coordinates:
             found[group.v_index] = np.linalg.solve(J, w[group.v_index][..., None])[..., 0]
         return found
 
+    def go(self, q: Array, u: Array) -> Array:
+        """Coordinates moved by u (nv), the way of constant velocities in the axes of each hinge's parent: what is free
+        goes straight on while it turns."""
+        moved = self.graph.integrate(q, u)
+        for group, free in self._turning:
+            for place, at in zip(group.q_index, group.v_index, strict=True):
+                if free:
+                    moved[place[4:]] = q[place[4:]] + rotations.quaternion_to_matrix(q[place[:4]]) @ u[at[3:]]
+        return moved
+
+    def straight(self, v: Array, vdot: Array) -> Array:
+        """The rates of velocities in the axes of each hinge's parent: those of free hinges' travel are vdot + w x v."""
+        found = np.array(vdot)
+        for group, free in self._turning:
+            for at in group.v_index:
+                if free:
+                    found[at[3:]] += _cross(v[at[:3]], v[at[3:]])
+        return found
+
     def carry(self, u: Array, v: Array) -> Array:
         """The velocities (nv) that are v in the axes of each hinge's parent, after its own axes were turned by u: those
         of spherical and free hinges are in their own axes."""

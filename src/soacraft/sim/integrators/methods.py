@@ -9,6 +9,7 @@ from soacraft.sim.integrators.gauss import Gauss4, Gauss6
 from soacraft.sim.integrators.generalized_alpha import GeneralizedAlpha
 from soacraft.sim.integrators.ida import Ida
 from soacraft.sim.integrators.moreau import Moreau
+from soacraft.sim.integrators.moreau_midpoint import MoreauMidpoint
 from soacraft.sim.integrators.partitioned import EulerSymplectic, Verlet
 from soacraft.sim.integrators.radau import Radau
 from soacraft.sim.integrators.steps import Method
@@ -16,7 +17,9 @@ from soacraft.sim.integrators.sundials import Sundials
 from soacraft.sim.integrators.variational import Variational, Variational4
 
 _ADAPTIVE: tuple[type[Method], ...] = (Dop853, Radau, Cvode, Ida)
-_FIXED: tuple[type[Method], ...] = (RK4, EulerSymplectic, Verlet, Variational, Variational4, Gauss4, Gauss6, Moreau)
+_FIXED: tuple[type[Method], ...] = (
+    RK4, EulerSymplectic, Verlet, Variational, Variational4, Gauss4, Gauss6, Moreau, MoreauMidpoint,
+)  # fmt: skip
 _EITHER: tuple[type[Method], ...] = (GeneralizedAlpha,)
 METHODS = {x.name: x for x in _ADAPTIVE + _FIXED + _EITHER}
 

@@ -35,6 +35,7 @@ class Moreau(Method):
     name = "moreau"
     order = 4
     limited = True
+    touches = True
 
     def __init__(self) -> None:
         self._smooth = RK4()
@@ -63,29 +64,11 @@ class Moreau(Method):
         if out is not None:
             done_by = dict(zip(mechanism.names, mechanism.parts(end)[2] - mechanism.parts(x)[2], strict=True))
             taken = -done_by[contact.name] - max(done_by.get(Passive.name, 0.0), 0.0)
-            end = self._lifted(mechanism, t + h, end, out, max(taken, 0.0))
+            end = lifted(mechanism, t + h, end, out, max(taken, 0.0))
             end[nq + nv :] = self._work(mechanism, t + h, x, free, end, h)
         w1 = problem.rates(t + h, end)
         w1[nt : nt + nv] = (end[nq : nq + nv] - x[nq : nq + nv]) / h
         return Step(problem, t, h, x, end, w, w1, hermite(u, h * w, h * problem.manifold.rate(x, u, w1)))
-
-    def _lifted(self, mechanism: Mechanism, t: float, end: Array, out: Array, most: float) -> Array:
-        """The end moved by `out`, by a part of it where it would take more energy than `most`, what the impulses took
-        less what springs and dampers gave; or as it is."""
-        nq, nt, nv = mechanism.sizes
-        start, part = mechanism.mechanical_energy(end), 1.0
-        for _ in range(2):
-            out = part * out
-            push = np.zeros(mechanism.manifold.size)
-            push[:nt] = mechanism.tangent(end[:nq], out)
-            moved = mechanism.manifold.move(end, push)
-            moved[nq : nq + nv] = mechanism.coordinates.carry(out, end[nq : nq + nv])
-            moved = mechanism.settle(t, moved, True)
-            rise = mechanism.mechanical_energy(moved) - start
-            if rise <= most:
-                return moved
-            part = most / rise
-        return end
 
     def amplification(self, hJ: Array, nt: int) -> Array:
         """That of its smooth step."""
@@ -120,3 +103,22 @@ class Moreau(Method):
         u = np.zeros(size)
         u[:nt] = np.where(still, 0.5 * h * (r0 + r1), smooth[:nt] + 0.5 * h * (r1 - rf))
         return u
+
+
+def lifted(mechanism: Mechanism, t: float, end: Array, out: Array, most: float) -> Array:
+    """The end moved by `out`, by a part of it where it would take more energy than `most`, what the impulses took
+    less what springs and dampers gave; or as it is."""
+    nq, nt, nv = mechanism.sizes
+    start, part = mechanism.mechanical_energy(end), 1.0
+    for _ in range(2):
+        out = part * out
+        push = np.zeros(mechanism.manifold.size)
+        push[:nt] = mechanism.tangent(end[:nq], out)
+        moved = mechanism.manifold.move(end, push)
+        moved[nq : nq + nv] = mechanism.coordinates.carry(out, end[nq : nq + nv])
+        moved = mechanism.settle(t, moved, True)
+        rise = mechanism.mechanical_energy(moved) - start
+        if rise <= most:
+            return moved
+        part = most / rise
+    return end

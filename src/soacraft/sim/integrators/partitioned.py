@@ -30,7 +30,7 @@ class EulerSymplectic(Method):
 
     def amplification(self, hJ: Array, nt: int) -> Array:
         """(1 + hJ_q) (1 + hJ_v), with the rows of coordinates and of velocities."""
-        eye, (go, push) = np.eye(len(hJ)), _rows(hJ, nt)
+        eye, (go, push) = np.eye(len(hJ)), rows_of(hJ, nt)
         return np.asarray((eye + go) @ (eye + push))
 
 
@@ -58,12 +58,12 @@ class Verlet(Method):
 
     def amplification(self, hJ: Array, nt: int) -> Array:
         """1 + X + hJ_v (1 + (X + hJ_v)/2), with X = hJ_q (1 + hJ_v/2): the way of the coordinates."""
-        eye, (go, push) = np.eye(len(hJ)), _rows(hJ, nt)
+        eye, (go, push) = np.eye(len(hJ)), rows_of(hJ, nt)
         way = go @ (eye + 0.5 * push)
         return np.asarray(eye + way + push @ (eye + 0.5 * (way + push)))
 
 
-def _rows(J: Array, nt: int) -> tuple[Array, Array]:
+def rows_of(J: Array, nt: int) -> tuple[Array, Array]:
     """Those of coordinates and those of velocities, zero elsewhere."""
     of_q = (np.arange(len(J)) < nt)[:, None]
     return np.where(of_q, J, 0.0), np.where(of_q, 0.0, J)

@@ -135,6 +135,11 @@ class Method(ABC):
     """Whether it estimates its error, so that the step can follow a tolerance."""
     limited: ClassVar[bool] = False
     """Whether stability limits its fixed steps: then it has an `amplification`."""
+    even: ClassVar[bool] = False
+    """Whether coordinates go by the mean of the velocities at both ends, so that rows do not tell when steps are too
+    long."""
+    touches: ClassVar[bool] = False
+    """Whether it takes the impulses of a `Contact`."""
     error_order: ClassVar[int] = 8
     """The power of the step with which the estimate grows."""
 

@@ -70,9 +70,46 @@ public:
         return element < 0 ? none<double>() : carried(x - w_.limbs[element].p, w_.limbs[element].V);
     }
 
+    // Another motion of the tree where it is.
+    void move(const double* v) {
+        placed_.clear();
+        for (index k = 0; k < w_.model.count; ++k) {
+            const Element& e = w_.model.elements[k];
+            Limb& me = w_.limbs[k];
+            const Twist* S = w_.S + e.d;
+            Twist across = v[e.v] * S[0];
+            for (index i = 1, n = dofs(e.kind); i < n; ++i) across += v[e.v + i] * S[i];
+            const Twist in = e.parent < 0 ? none<double>() : carried(me.l, w_.limbs[e.parent].V);
+            me.c = motion_cross(in, across), me.V = in + across, me.b = force_cross(me.V, me.I * me.V);
+        }
+    }
+
+    // vdot <- Mcal^-1 (force - C) for the motion it has, after the inertias; `ground` is the acceleration of the base.
+    void accelerate(const Twist& ground, const double* force, double* vdot) {
+        const Model& model = w_.model;
+        for (index k = 0; k < model.count; ++k) w_.z[k] = w_.limbs[k].b;
+        for (index k = model.count; k-- > 0;) {
+            const Element& e = model.elements[k];
+            Twist& z = w_.z[k];
+            const index n = dofs(e.kind);
+            double* u = w_.u + e.d;
+            for (index i = 0; i < n; ++i) u[i] = force[e.v + i] - dot(w_.S[e.d + i], z);
+            divide(n, w_.factor(e, k), u);
+            if (e.parent < 0) continue;
+            z += w_.P[k] * w_.limbs[k].c;
+            for (index i = 0; i < n; ++i) z += u[i] * w_.W[e.d + i];
+            w_.z[e.parent] += pulled(w_.limbs[k].l, z);
+        }
+        for (index k = 0; k < model.count; ++k) {
+            const Element& e = model.elements[k];
+            w_.A[k] = carried(w_.limbs[k].l, e.parent < 0 ? ground : w_.A[e.parent]) + w_.limbs[k].c;
+            release_hinge(w_, e, k, w_.u, w_.A[k], vdot);
+        }
+    }
+
     // Articulated inertias there; false where a hinge has no inertia to move. Rows of before are forgotten.
     bool articulate() {
-        rows.clear(), touches_.clear(), single_.clear();
+        forget();
         const Model& model = w_.model;
         for (index k = 0; k < model.count; ++k) w_.P[k] = articulated(w_.limbs[k].I);
         for (index k = model.count; k-- > 0;) {
@@ -89,6 +126,7 @@ public:
     }
 
     // Rows are added after the inertias. Contacts before single dofs.
+    void forget() { rows.clear(), touches_.clear(), single_.clear(); }
     void add(const Touch& t) {
         rows.begin(t.rows);
         touches_.push_back(t);
