@@ -226,7 +226,7 @@ struct Given {
 class Walking {
 public:
     explicit Walking(PlanObject* plan) : plan_(plan) {
-        if (plan_) plan_->busy = true, plan_->plan.unknown = 0;
+        if (plan_) plan_->busy = true, plan_->failed = nullptr, plan_->plan.begin();
     }
     ~Walking() {
         if (plan_) plan_->busy = false;

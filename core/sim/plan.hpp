@@ -134,6 +134,11 @@ public:
         return !unknown;
     }
 
+    bool spoiled = false;  // a number at a tick of the clocks `spoilt`, or (none) one that is recorded, was not finite
+    std::uint64_t spoilt = 0;
+    std::vector<double> wrong;  // the slots where a step failed
+    void begin() { spoiled = false, unknown = 0, wrong.clear(); }
+
     void place(double t, const double* q_, const double* v_, index nq, index nv, const double* z_) {
         slots[0] = t;
         if (q >= 0) copy(slots + q, q_, nq), copy(slots + v, v_, nv);
@@ -153,9 +158,9 @@ public:
         if (due.reads_vdot && !(accelerations() && due.behind.run())) return false;
         if (!due.updates.run()) return false;
         for (const Range& x : due.outputs)
-            if (!rigid::finite(slots + x.at, x.count)) return false;
+            if (!rigid::finite(slots + x.at, x.count)) return spoil(which);
         for (const Range& x : due.fresh)
-            if (!rigid::finite(slots + x.at, x.count)) return false;
+            if (!rigid::finite(slots + x.at, x.count)) return spoil(which);
         for (std::size_t i = 0; i < due.fresh.size(); ++i) {
             if (due.fresh[i].count == 1)
                 slots[due.to[i]] = slots[due.fresh[i].at];
@@ -180,14 +185,16 @@ public:
             else
                 copy(end, slots + x.at, x.count), end += x.count;
         }
-        return rigid::finite(to, end - to);
+        return rigid::finite(to, end - to) || spoil(0);
     }
 
     void keep() {
         kept_.assign(slots, slots + size);
         kept_counts_.assign(counts, counts + clocks.size());
     }
-    void restore() const {
+    // Have what there was; `wrong` has what there is.
+    void restore() {
+        wrong.assign(slots, slots + size);
         copy(slots, kept_.data(), size);
         for (std::size_t i = 0; i < kept_counts_.size(); ++i) counts[i] = kept_counts_[i];
     }
@@ -197,6 +204,10 @@ public:
     }
 
 private:
+    bool spoil(std::uint64_t which) {
+        spoiled = true, spoilt = which;
+        return false;
+    }
     std::vector<double> kept_;
     std::vector<index> kept_counts_;
 };

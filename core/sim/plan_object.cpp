@@ -24,7 +24,8 @@ public:
         PyObject** object;  // a slot of one
         PyObject* constant;
     };
-    PyObject* function = nullptr;  // held by the plan
+    PyObject *function = nullptr, *name = nullptr;  // held by the plan
+    PyObject** failed = nullptr;
     std::vector<Argument> arguments;
     Form form = NUMBER;
     double* out = nullptr;
@@ -44,6 +45,7 @@ public:
         const std::size_t count = arguments.size();
         PyObject* result = made ? PyObject_Vectorcall(function, given.data() + 1, count | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr) : nullptr;
         for (std::size_t i = 1; i <= count; ++i) Py_XDECREF(given[i]);
+        if (!result) *failed = name;
         const bool taken = result && take(result);
         Py_XDECREF(result);
         return taken;
@@ -187,10 +189,10 @@ void PlanObject::read_twin(nb::handle call, Calls& to) const {
     to.add(reinterpret_cast<Twin>(address), in, p, plan.slots + out, n);
 }
 
-// (function, ((form, slot or object), ...), form, slot of the result, its shape)
+// (function, ((form, slot or object), ...), form, slot of the result, its shape, a name)
 void PlanObject::read_python(nb::handle call, Calls& to) {
     const nb::tuple c = as_tuple(call);
-    require_entries("a call into Python", c.size(), 5);
+    require_entries("a call into Python", c.size(), 6);
     auto made = std::make_unique<PythonCall>();
     const auto object_at = [&](index i) {
         if (i < 0 || i >= static_cast<index>(objects_.size())) refuse("slot %lld of a plan holds no object", shown(i));
@@ -232,7 +234,7 @@ void PlanObject::read_python(nb::handle call, Calls& to) {
         made->out = plan.slots + out;
     }
     if (!PyCallable_Check(nb::handle(c[0]).ptr())) refuse("a call into Python is of a function");
-    made->function = hold(c[0]);
+    made->function = hold(c[0]), made->name = hold(c[5]), made->failed = &failed;
     python_ = true;
     to.add(std::move(made));
 }
@@ -294,6 +296,13 @@ void PlanObject::add_due(std::uint64_t which, nb::list before, nb::list behind, 
     plan.unknown = 0;
 }
 
+nb::object PlanObject::wrong() const {
+    const index size = static_cast<index>(plan.wrong.size());
+    nb::object made = new_vector(size);
+    Plan::copy(Array<double>(made, "wrong", 1, true).data(), plan.wrong.data(), size);
+    return made;
+}
+
 int PlanObject::traverse(visitproc visit, void* arg) const {
     for (PyObject* x : held_) Py_VISIT(x);
     for (PyObject* x : objects_) Py_VISIT(x);
@@ -303,6 +312,7 @@ int PlanObject::traverse(visitproc visit, void* arg) const {
 void PlanObject::clear() {
     for (Calls* x : {&plan.before, &plan.behind, &plan.rates, &plan.late_before, &plan.late_behind}) *x = Calls();
     plan.dues.clear();
+    failed = nullptr;
     std::vector<PyObject*> held, objects(objects_.size(), nullptr);
     held.swap(held_), objects.swap(objects_);
     for (PyObject* x : held) Py_DECREF(x);
@@ -339,7 +349,14 @@ void bind_plan(nb::module_& m) {
         .def("set_record", &PlanObject::set_record, nb::arg("before"), nb::arg("behind"), nb::arg("columns"))
         .def("add_due", &PlanObject::add_due, nb::arg("which"), nb::arg("before"), nb::arg("behind"), nb::arg("reads_vdot"), nb::arg("updates"),
              nb::arg("outputs"), nb::arg("fresh"))
-        .def_prop_ro("unknown", [](const PlanObject& x) { return x.plan.unknown; });
+        .def_prop_ro("unknown", [](const PlanObject& x) { return x.plan.unknown; })
+        .def_prop_ro("failed", [](const PlanObject& x) { return x.failed ? nb::borrow<nb::object>(x.failed) : nb::none(); })
+        .def_prop_ro("spoilt",
+                     [](const PlanObject& x) -> nb::object {
+                         if (!x.plan.spoiled) return nb::none();
+                         return nb::cast(x.plan.spoilt);
+                     })
+        .def_prop_ro("wrong", &PlanObject::wrong);
     m.def("twins", &twins, "The addresses of the compiled equations that come along, by name.");
 }
 

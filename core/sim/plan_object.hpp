@@ -11,6 +11,7 @@ class PlanObject {
 public:
     Plan plan;
     bool busy = false;  // while a run walks through it
+    PyObject* failed = nullptr;  // the name of the call into Python that raised, held among others
 
     // `slots` (1-d float64) and `counts` (1-d int64) are shared with Python. `places` are the slots of q, v and vdot (-1 for none),
     // of z and of its rates, and how many z there are. `clocks`: (count, 3) numerator, denominator, offset.
@@ -28,6 +29,9 @@ public:
     // Whether there is a call into Python: then its lock is kept.
     bool calls_python() const { return python_; }
     bool fits(index nq, index nv) const { return nq == nq_ && nv == nv_; }
+
+    // The slots where the last step failed; empty where none did.
+    nb::object wrong() const;
 
     int traverse(visitproc visit, void* arg) const;
     void clear();

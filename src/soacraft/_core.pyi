@@ -386,6 +386,9 @@ class SystemPlan:
     """The equations of a system as calls on an array of numbers (`soacraft.sim.systems.compiled`)."""
 
     unknown: int
+    failed: str | None
+    spoilt: int | None
+    wrong: _Reals
     def __init__(
         self,
         slots: _Reals,

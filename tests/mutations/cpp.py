@@ -84,6 +84,10 @@ TESTS = (
         ("sim/test_compiled_contact.py", "contact/test_stepping.py"),
     ),
     (
+        ("sim/plan", "sim/twins"),
+        ("sim/components/test_twins.py", "sim/systems/test_compiled.py", "sim/systems/test_plan.py"),
+    ),
+    (
         ("core/sim",),
         ("sim/test_compiled_refusals.py", "sim/test_compiled.py", "sim/test_rollout_singly.py",
          "sim/test_compiled_contact.py", "sim/test_propagator.py", "sim/test_closed.py", "sim/test_structure.py"),

@@ -28,6 +28,10 @@ class CompiledCarried(Protocol):
     def end(self) -> None:
         """Have the values as they are now in the plan."""
 
+    def fault(self, raised: BaseException | None) -> BaseException | None:
+        """What stopped the last step, by name; None where it is to be taken again to tell. `raised` is what an equation
+        raised."""
+
 
 class Carried(Protocol):
     """Components next to a model: continuous states z, forces on the model, ticks, crossings, and signals.

@@ -18,7 +18,6 @@ from scipy.integrate import DOP853
 
 from soacraft import _core
 from soacraft.dynamics.quick import frames_of
-from soacraft.errors import SoacraftError
 from soacraft.kinematics.compiled import rows_of
 from soacraft.model.flat.compiled import CompiledModel, passive_in_python
 from soacraft.model.sizes.measure import constant_measure_of
@@ -317,8 +316,7 @@ class CompiledMotion:
                 if done or not setting.plan.unknown:
                     break
                 carried.learn(setting.plan.unknown)
-        if isinstance(raised, SoacraftError) or not isinstance(raised, Exception):
-            self.raised = raised  # what an equation failed by else is named in Python
+        self.raised = carried.fault(raised)
         return done, *after, None
 
     def roll(self, q: Array, v: Array, force: Array, step: int, rolled: tuple[Array, Array], threads: int) -> Any:

@@ -282,3 +282,26 @@ def test_why_a_system_is_walked_through_in_python():
 def _reported(s: sim.System) -> str:
     s.run(0.1)
     return str(s._propagator.report())
+
+
+@pytest.mark.parametrize(
+    ("bad", "text"),
+    [
+        (lambda: 1 / 0, r"'own.y' failed: ZeroDivisionError: division by zero at t = 0\.05 s, from t = 0\.05\."),
+        (lambda: np.nan, r"'own.y' gave nan at t = 0\.05 s, from t = 0\.05\."),
+    ],
+)
+def test_an_equation_that_fails_is_named_and_not_called_again(bad, text):
+    asked = []
+
+    def y(t):
+        asked.append(t)
+        return t if t < 0.045 else bad()
+
+    s = own(y=sim.output()(y), x=(x := sim.Discrete()), up=sim.update(x)(lambda x: x + 1.0))
+    with pytest.raises(SimulationError, match=text):
+        s.run(0.1)
+    assert asked.count(0.05) == 1
+    assert s.states["own.x"] == 5.0  # after the ticks from 0 to 0.04 s
+    with pytest.raises(SimulationError, match=text):
+        s.run(0.1)

@@ -13,11 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from soacraft import _core
+from soacraft.errors import SoacraftError
 from soacraft.sim.components.compiled import address
 from soacraft.sim.components.twins import address_of, numbers_of
 from soacraft.sim.systems.calls import Call, Knot
 from soacraft.sim.systems.schedule import Schedule
 from soacraft.sim.systems.ticks import Ticks
+from soacraft.sim.systems.values import Values
 from soacraft.spatial.checks import Array
 
 #: What arguments and results are, in core/sim/plan_object.cpp.
@@ -64,8 +66,9 @@ def obstacle(schedule: Schedule, forms: Forms) -> str:
 class CompiledFlow:
     """The plan of a system. `values` are those of Python, which are read before a run and written after it."""
 
-    def __init__(self, schedule: Schedule, ticks: Ticks, values: list[Any], forms: Forms) -> None:
-        self._s, self._ticks, self._values, self._forms = schedule, ticks, values, forms
+    def __init__(self, schedule: Schedule, ticks: Ticks, values: Values, forms: Forms) -> None:
+        self._s, self._ticks, self._tell, self._values, self._forms = schedule, ticks, values, values.values, forms
+        self._named: dict[str, Call] = {}  # calls into Python
         self._at: dict[int, int] = {}  # of slots of Python: where they are in the array, or the number of an object
         self._size = 1
         self._lay_out()
@@ -158,7 +161,8 @@ class CompiledFlow:
             if p is not None and all(self._forms[x][0] in (_NUMBER, _WHOLE, _TRUTH, _ARRAY) for x in taken):
                 return address_of(native.value), tuple(self._at[x] for x in taken), p, to, int(np.prod(shape))
         self._weight += _PYTHON
-        return call.plain, tuple(self._argument(x) for x in slots), form, to, shape
+        self._named[call.key] = call
+        return call.plain, tuple(self._argument(x) for x in slots), form, to, shape, call.key
 
     def _calls(self, calls: Sequence[Call | Knot]) -> list[tuple[Any, ...]]:
         return [self._call(x) for x in calls if isinstance(x, Call)]
@@ -178,7 +182,7 @@ class CompiledFlow:
             at = self._at[slot]
             if x.push.spread is not None:
                 q, at = (_ARRAY, self._view(self._moved[0], (self._nq,))), self._spread[i]
-                before.append((x.push.spread, (q, self._argument(slot)), _ARRAY, at, (self._nv,)))
+                before.append((x.push.spread, (q, self._argument(slot)), _ARRAY, at, (self._nv,), x.name))
                 self._weight += _PYTHON
             pushes.append((at, -1 if x.push.number is None else x.push.number))
         table = np.array(pushes, dtype=np.int64).reshape(-1, 2)
@@ -224,22 +228,58 @@ class CompiledFlow:
 
     def end(self) -> None:
         """Let Python have the values as they are now."""
+        self._give(self.slots)
+        self._ticks.set_counts(self.counts.tolist())
+
+    def _give(self, slots: Array) -> None:
         V = self._values
-        for i, x in zip(self._all_single, self.slots[self._all_single_at].tolist(), strict=True):
+        for i, x in zip(self._all_single, slots[self._all_single_at].tolist(), strict=True):
             V[i] = x
         for i in self._whole:
-            V[i] = int(V[i]) if self._forms[i][0] == _WHOLE else bool(V[i])
+            V[i] = int(V[i]) if self._forms[i][0] == _WHOLE and np.isfinite(V[i]) else bool(V[i])
         for i in self._all_arrays:
-            V[i] = self._view(self._at[i], self._forms[i][1]).copy()
-        self._ticks.set_counts(self.counts.tolist())
+            shape = self._forms[i][1]
+            V[i] = slots[self._at[i] : self._at[i] + self._numbers(i)].reshape(shape).copy()
+
+    def fault(self, raised: BaseException | None) -> BaseException | None:
+        """What stopped the last step, named from the values where it did: equations are not called again, as those that
+        talk to another process must not be. None where the step is to be taken in Python, which finds out."""
+        if isinstance(raised, SoacraftError) or (raised is not None and not isinstance(raised, Exception)):
+            return raised
+        plan, wrong = self._made, self._made.wrong
+        call = self._named.get(plan.failed) if raised is not None else None
+        if not len(wrong) or (call is None and plan.spoilt is None):
+            return None
+        kept = self._values.copy()
+        try:
+            self._give(wrong)
+            if call is not None:
+                return self._tell.message(call, f"failed: {type(raised).__name__}: {raised}")
+            due = self._ticks.due_at(self._clocks(plan.spoilt)) if plan.spoilt else None
+            updates = [] if due is None else due.updates
+            self._tell.blame(updates, [self._fresh_of(x, wrong) for x in updates])
+        except SoacraftError as found:
+            return found
+        finally:
+            self._values[:] = kept
+        return None
+
+    def _fresh_of(self, call: Call, slots: Array) -> Any:
+        """What an update gave."""
+        at, shape = self._fresh[call.key], self._forms[call.slot][1]
+        given = slots[at : at + self._numbers(call.slot)].reshape(shape)
+        return given.copy() if shape else given.item()
+
+    def _clocks(self, which: int) -> tuple[int, ...]:
+        return tuple(i for i in range(len(self._ticks.clocks)) if which >> i & 1)
 
     def learn(self, which: int) -> None:
         """Tell the plan what happens where some clocks tick together, the bits of a number."""
-        due = self._ticks.due_at(tuple(i for i in range(len(self._ticks.clocks)) if which >> i & 1))
+        due = self._ticks.due_at(self._clocks(which))
         streams: list[tuple[Any, ...]] = []
         for slot, stream, clock in due.streams:
             take: Callable[[int], Any] = stream.at
-            streams.append((take, ((_COUNT, clock),), self._forms[slot][0], self._at[slot], self._forms[slot][1]))
+            streams.append((take, ((_COUNT, clock),), self._forms[slot][0], self._at[slot], self._forms[slot][1], ""))
         before, behind = (self._calls(x) for x in due.calls)
         updates = [self._call(x, self._fresh[x.key]) for x in due.updates]
         outputs = [(self._at[x], self._numbers(x)) for x in due.given]

@@ -81,7 +81,7 @@ class Flow:
     def compiled(self) -> CompiledFlow:
         """The same as a plan for compiled code, where there is no obstacle."""
         if self._compiled is None:
-            self._compiled = CompiledFlow(self._s, self.ticks, self.values, self._forms)
+            self._compiled = CompiledFlow(self._s, self.ticks, self._values, self._forms)
         self._compiled.record(*self._recorded)
         return self._compiled
 
