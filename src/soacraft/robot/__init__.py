@@ -3,6 +3,7 @@
 from soacraft.robot.allowed import Allowed
 from soacraft.robot.edges import Edge
 from soacraft.robot.following import Followed
+from soacraft.robot.grasping import Joined
 from soacraft.robot.holding import Holding, Load, balance_load, move_squeeze
 from soacraft.robot.limb import Limb
 from soacraft.robot.reaching import Reach
@@ -15,6 +16,7 @@ __all__ = [
     "Edge",
     "Followed",
     "Holding",
+    "Joined",
     "Limb",
     "Load",
     "Reach",

@@ -259,8 +259,13 @@ class Limb(Strict):
         """Places of its coordinates among the robot's."""
         return self._q
 
+    @property
+    def is_current(self) -> bool:
+        """Whether the robot has not changed since."""
+        return self._robot.mb.version == self._version
+
     def _require_current(self) -> None:
-        if self._robot.mb.version != self._version:
+        if not self.is_current:
             raise StaleError(
                 f"limb {self._name!r} is of the robot as it was before it changed: make it again with "
                 f"robot.limb({self._name!r}, base=..., tip=...)."

@@ -6,8 +6,12 @@ from typing import Any
 
 from soacraft.attributes import Strict
 from soacraft.errors import ModelError, near
+from soacraft.model.hinges.base import Hinge
+from soacraft.model.tree.frames.frame import Frame
 from soacraft.model.tree.multibody import Multibody
+from soacraft.robot.grasping import Holds, Joined
 from soacraft.robot.limb import Limb
+from soacraft.spatial.pose import Pose
 
 
 class Robot(Strict):
@@ -27,6 +31,7 @@ right_shoulder_yaw, right_elbow)
             raise ModelError(f"a Robot takes a Multibody, got {mb!r:.80}.")
         self._mb = mb
         self._limbs: dict[str, Limb] = {}
+        self._holds = Holds(mb)
 
     @property
     def mb(self) -> Multibody:
@@ -48,13 +53,68 @@ right_shoulder_yaw, right_elbow)
         return made
 
     def __getitem__(self, name: str) -> Limb:
+        """A limb by name; made anew where the robot has changed since."""
         if name not in self._limbs:
             raise ModelError(f"the robot {self._mb.name!r} has no limb {name!r:.60}{near(str(name), self._limbs)}")
-        return self._limbs[name]
+        limb = self._limbs[name]
+        if not limb.is_current:
+            limb = self.limb(name, *("inertial" if f is self._mb.root else f.full_name for f in (limb.base, limb.tip)))
+        return limb
+
+    # -- objects -------------------------------------------------------------------------------------------------
+
+    @property
+    def held(self) -> dict[str, tuple[str, ...]]:
+        """The hands that hold each object."""
+        return self._holds.held
+
+    def attach(self, obj: Any, hand: Any) -> Joined:
+        """Let a hand, a body or node of the robot, hold an object, a body of its model, as it is: it is hung there
+        where it is free, and else joined by a loop closure. Velocities change as in a plastic impact, which is told."""
+        return self._holds.take(obj, hand)
+
+    def detach(self, obj: Any) -> None:
+        """Let an object go from all hands that hold it; it goes on with the velocity it has."""
+        self._holds.give(obj)
+
+    def grasp(self, obj: Any, hands: Any, hinge: Hinge | None = None) -> list[Joined]:
+        """Let several hands hold an object, all or none: a free one is hung on the first by a `Weld`, the others are
+        loop closures by `hinge`, a `Weld` unless told."""
+        names = [hands] if isinstance(hands, str | Frame) else list(hands)
+        done: list[Joined] = []
+        try:
+            for hand in names:
+                done.append(self._holds.take(obj, hand, hinge))
+        except Exception:
+            for _ in done:
+                self._holds.undo()
+            raise
+        return done
+
+    def ungrasp(self, obj: Any, hands: Any = None) -> None:
+        """Part an object from hands, or from all that hold it."""
+        if hands is None:
+            self._holds.give(obj)
+            return
+        for hand in [hands] if isinstance(hands, str | Frame) else list(hands):
+            self._holds.give(obj, hand)
+
+    def update_attachment(self, obj: Any, pose: Pose) -> None:
+        """Correct the pose of an object in the hand that it hangs from, as an estimator sees it."""
+        self._holds.place(obj, pose)
+
+    def undo(self) -> str:
+        """Take back the last grasp or release, and the state before it, exactly; what it was."""
+        return self._holds.undo()
 
     def copy(self) -> Robot:
         """An independent robot for another module: model, state and limbs."""
         other = Robot(self._mb.copy())
+        if self.held:
+            raise ModelError(
+                f"the robot {self._mb.name!r} holds {', '.join(map(repr, self.held))}: let go before it is copied, or "
+                "copy its model alone, rb.mb.copy()."
+            )
         for name, x in self._limbs.items():
             other.limb(name, *("inertial" if f is self._mb.root else f.full_name for f in (x.base, x.tip)))
         return other

@@ -486,8 +486,8 @@ class Runner:
             return ""
         length = self._stride.length
         return (
-            f" Steps of {length:g} s may be too long for the fastest of its components: try steps of {length / 10:g} s, "
-            "or integrator='radau'."
+            f" Steps of {length:g} s may be too long for the fastest of its components: try steps of {length / 10:g} "
+            "s, or integrator='radau'."
         )
 
 
