@@ -52,6 +52,9 @@ def mac(a: Any, b: Any) -> Array:
     """The modal assurance criterion, |a_i . b_j|^2 / (|a_i|^2 |b_j|^2), between two sets of modes: modal data with
     shapes at the same points, or arrays whose last axis counts modes. 1: the same shape; 0: none of it.
 
+    Of modal data, turns of the nodes that both have count besides, times the least radius of gyration of the body (of a
+    beam, of its section): torsion moves no point of a beam's axis.
+
     >>> mac(np.eye(3), np.array([[1.0, 1.0], [0.0, 1.0], [0.0, 0.0]])).round(3)
     array([[1. , 0.5],
            [0. , 0.5],
@@ -60,10 +63,24 @@ def mac(a: Any, b: Any) -> Array:
     x, y = _shapes(a), _shapes(b)
     if x.shape[0] != y.shape[0]:
         raise ModelError(f"modes are compared at the same points; got {x.shape[0]} and {y.shape[0]} numbers for each.")
-    size = np.outer(np.einsum("ij,ij->j", x, x), np.einsum("ij,ij->j", y, y))
-    if not size.all():
-        raise ModelError("a mode that is zero at all points cannot be compared.")
-    return np.asarray((x.T @ y) ** 2 / size)
+    if isinstance(a, ModalData) and isinstance(b, ModalData):
+        names = [name for name in (*a.nodes, *a.fe_nodes) if name in b.nodes or name in b.fe_nodes]
+        length = float(np.sqrt(_gyration(a) * _gyration(b)))
+        x, y = (np.vstack([u, *(length * data.node(name).lam for name in names)]) for u, data in ((x, a), (y, b)))
+    size = [np.einsum("ij,ij->j", u, u) for u in (x, y)]
+    for u, which in zip(size, ("first", "second"), strict=True):
+        if not u.all():
+            raise ModelError(
+                f"mode {int(np.argmin(u))} of the {which} set is zero at all points and turns no node: it cannot be "
+                "compared."
+            )
+    return np.asarray((x.T @ y) ** 2 / np.outer(*size))
+
+
+def _gyration(data: ModalData) -> float:
+    """The least radius of gyration of a body: of its mass, from a plane through its centre."""
+    c = data.first / data.mass
+    return float(np.sqrt(max(np.linalg.eigvalsh(data.second / data.mass - np.outer(c, c))[0], 0.0)))
 
 
 def _shapes(a: Any) -> Array:
