@@ -45,7 +45,8 @@ RESULTS = Path(__file__).parent / "results"
 ROOT = Path(__file__).parents[1]
 #: Where the main figures of a benchmark are shown.
 PAGE = ROOT / "docs" / "benchmarks" / "index.md"
-FIGURES = {"peers": ROOT / "README.md", "growth": PAGE, "loops": PAGE, "sim": PAGE}
+README = ROOT / "README.md"
+FIGURES = {"peers": README, "flexible": README, "growth": PAGE, "loops": PAGE, "sim": PAGE}
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -35,7 +35,7 @@ def test_what_exists_is_counted_right():
     assert {name.partition("(")[0] for name in named[1].split()} == {*s.names()} - {*vectors, "I"}
 
 
-@pytest.mark.parametrize("name", ["growth", "peers", "loops", "sim"])
+@pytest.mark.parametrize("name", ["growth", "peers", "flexible", "loops", "sim"])
 def test_figures_are_those_of_the_last_benchmark(name, monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     from run import BENCHMARKS, FIGURES
