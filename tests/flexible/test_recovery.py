@@ -138,3 +138,5 @@ def test_a_mesh_of_another_program():
             fx.solid(SimpleNamespace(points=corner, cells_dict=kinds), STEEL)
     with pytest.raises(ModelError, match="a solid is made of a mesh with points and cells_dict, as meshio reads it"):
         fx.solid(corner, STEEL)
+    with pytest.raises(ModelError, match=r"got 'part\.inp'\. Read the file first: meshio\.read\(path\)\."):
+        fx.solid("part.inp", STEEL)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -115,7 +116,10 @@ def solid(points: Any, tetrahedra: Any, material: Elastic | None = None) -> FEMo
 def _mesh(mesh: Any) -> tuple[Any, Any]:
     """Points and tetrahedra of a mesh. Points, lines and faces of it carry nothing, and are left out."""
     if not hasattr(mesh, "points") or not hasattr(mesh, "cells_dict"):
-        raise ModelError(f"a solid is made of a mesh with points and cells_dict, as meshio reads it, got {mesh!r:.60}.")
+        cure = " Read the file first: meshio.read(path)." if isinstance(mesh, str | Path) else ""
+        raise ModelError(
+            f"a solid is made of a mesh with points and cells_dict, as meshio reads it, got {mesh!r:.60}.{cure}"
+        )
     cells = dict(mesh.cells_dict)
     known = [kind for kind in cells if kind in ("tetra", "tetra10")]
     other = sorted(set(cells) - set(known) - set(_FLAT))
