@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.flexible.test_pendulum import rate
+from tests.flexible.test_pendulum import clamped, rate
 
 import soacraft as sc
 from soacraft.model.modal import ModalData, ModalNode
@@ -100,3 +100,26 @@ def test_falling_for_a_second(geometric):
         propagator.advance_to(t)
         assert mb.q_of("beam")[0] == pytest.approx(angle, abs=1e-8)
         assert mb.pose("beam/tip", "beam").translation[1] == pytest.approx(tip, abs=1e-8)
+
+
+def test_four_modes_and_a_chain_of_rigid_segments():
+    """With phi2 and four modes it falls as segments do whose hinges have springs of EI / h: -1.65935, -0.00209."""
+    fx, thin, n = sc.flexible, 1e-9, 16
+    section, material = fx.Section(A=1.0, Iy=thin, Iz=thin, J=2 * thin), fx.Elastic(25.0 / thin, 0.3, 1.0)
+    functions = [clamped(k) for k in (*BETA, 7.854757438237613, 10.995540734875467)]
+    mb = sc.Multibody("pendulum", gravity=(0, -9.81, 0))
+    mb.add_body("beam", None, sc.Pin((0, 0, 1)), modal=fx.shapes(1.0, section, material, {"y": functions}))
+    sc.sim.Propagator(mb, integrator="dop853", rtol=1e-7).advance_to(0.5)
+    modal = mb.q_of("beam")[0], mb.pose("beam/tip", "beam").translation[1]
+    np.testing.assert_allclose(modal, (-1.65935, -0.00209), atol=1e-4)
+
+    chain, h, last = sc.Multibody("segments", gravity=(0, -9.81, 0)), 1.0 / n, None
+    bar = sc.Inertia(h, (h / 2, 0, 0), h**3 / 12 * np.diag([0, 1, 1]))
+    for k in range(n):
+        last = chain.add_body(f"bar{k}", last, sc.Pin((0, 0, 1)), bar, sc.Pose(translation=(h if k else 0, 0, 0)))
+        last.passive = sc.Passive(stiffness=25.0 / h if k else 0.0)
+    sc.sim.Propagator(chain, integrator="dop853", rtol=1e-7).advance_to(0.5)
+    x = chain.pose(last) @ np.array([h, 0, 0])
+    root = chain.q[0] - 0.5 * chain.q[1]  # a bar has the direction of the line at its middle
+    segments = root, np.cos(root) * x[1] - np.sin(root) * x[0]
+    np.testing.assert_allclose(modal, segments, atol=1e-4)
