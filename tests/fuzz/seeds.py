@@ -16,6 +16,7 @@ from tests.files.flexible_model import station
 from tests.files.full_model import full_model
 from tests.files.sdf import everything as everything_sdf
 from tests.files.urdf.everything import EVERYTHING
+from tests.flexible.readers import by_hand
 from tests.flexible.readers.files import cloud_nodes, mbdyn_text, op4_text
 
 import soacraft as sc
@@ -111,7 +112,7 @@ def _numbers(kind: str) -> list[Seed]:
             return [Seed(out.getvalue()), Seed(b"1 1 2.0\n2 1 -1.0\n2 2 2.0\n"), Seed(b"1,1, 1,1, 2.0\n1,2,1,2, 3.0\n")]
         ways = ({}, {"sparse": True}, {"sparse": True, "big": True}, {"digits": 9})
         return [Seed((op4_text("K", K, **way) + op4_text("M", np.eye(6), **way)).encode()) for way in ways]
-    found = []
+    found = {"fem": [by_hand.MBDYN.encode()], "sid": [by_hand.SID.encode()]}.get(kind, [])
     for n, geometric in ((1, False), (2, False), (2, True)):
         data, m, r, phi, psi = cloud_nodes(rng, n, points=4, geometric=geometric)
         if kind == "fem":
