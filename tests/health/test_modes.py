@@ -44,6 +44,26 @@ def of_cloud(K, **more):
     return ModalData(**moments, K=K, D=np.eye(len(K)), **more)
 
 
+@pytest.mark.parametrize("unit", [1e-3, 1.0, 1e3])
+def test_a_body_that_may_bend_little_and_its_mean_frame(unit):
+    """Many clamped modes can all but undo a turn of the root: M(eta), whose terms end with the second order, is
+    positive for little bending alone; in the mean frame for much more."""
+    fe = fx.beam(2.0 * unit, fx.Tube(0.05 * unit, 0.002 * unit), fx.Elastic(70e9, 0.33, 2700.0), elements=12)
+    fe.interface("root", at=(0, 0, 0))
+    fe.interface("tip", at=(2.0 * unit, 0, 0))
+    data = fx.reduce(fe, ["root", "tip"], modes=6, damping=0.01)
+    for given, node in ((data, None), (fx.rereference(data, "mean"), "root")):
+        mb = sc.Multibody("arm")
+        mb.add_body("boom", None, sc.Pin((0, 0, 1)), modal=given, hinge_node=node)
+        found = [x for x in sc.check(mb) if "not positive where it is bent at random by 0.02 of its length" in x.text]
+        assert sc.check(mb).ok
+        assert len(found) == (node is None)
+        if found:
+            assert (found[0].severity, found[0].subject) == ("warning", "flexible body 'boom'")
+            assert 1e-5 < found[0].value < 2e-3
+            assert "rereference(data, 'mean')" in found[0].cure
+
+
 @pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
 def test_modes_without_stiffness(scale):
     mb = sc.Multibody()

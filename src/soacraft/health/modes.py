@@ -7,11 +7,13 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.linalg import eigh
 
+from soacraft.health.motion import MARGIN, drawn_state
 from soacraft.health.report import Finding
 from soacraft.model import Body, Graph
 from soacraft.model.modal import ModalData
 from soacraft.model.modal.bodies import LARGE_TURN, largest_turn, not_positive
 from soacraft.model.modal.inertia import mass_matrix
+from soacraft.model.sizes.scale import BENT
 
 #: (omega / largest omega)^2 of a mode without stiffness.
 SLACK = 1e-14
@@ -21,6 +23,7 @@ WIDE = 1e4
 
 def check_modes(graph: Graph) -> Iterator[Finding]:
     """Flexible bodies without stiffening, stiffness or damping, with modes far apart, and bent too far in the state."""
+    yield from _reach(graph)
     for body in graph.bodies:
         if body.modal is not None:
             yield from _data(body.modal, f"flexible body {body.name!r}")
@@ -51,6 +54,22 @@ def _data(data: ModalData, subject: str) -> Iterator[Finding]:
     if not data.D.any():
         text = "has modes without damping: what shakes it once is never lost"
         yield Finding("note", subject, 0.0, text, "reduce it with damping=0.01 or so, unless energy is to be kept")
+
+
+def _reach(graph: Graph) -> Iterator[Finding]:
+    """Bodies whose M(eta) is positive for little bending alone: many modes of a slender body next to a light hinge."""
+    drawn = drawn_state(graph, 1)
+    for k in drawn.bent_less:
+        reach = BENT * drawn.part / MARGIN
+        text = (
+            f"has a mass matrix that, with its terms of second order, is not positive where it is bent at random by "
+            f"{BENT:g} of its length; at {reach:.2g} of it, it is"
+        )
+        cure = (
+            "give it its mean frame, sc.flexible.rereference(data, 'mean') and hinge_node=, use fewer modes, or reduce "
+            "it with geometric=False"
+        )
+        yield Finding("warning", f"flexible body {graph.bodies[k].name!r}", reach, text, cure)
 
 
 def _state(graph: Graph, body: Body, data: ModalData) -> Iterator[Finding]:

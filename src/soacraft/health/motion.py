@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from soacraft.spatial.differences import STENCIL
 DENSE = 400  # dofs; above that the mass matrix is not formed
 NOTHING = 1e-20  # of the inertia of all that is outboard
 _STEP = 1e-3  # of the model's time
+LEAST_BENT, MARGIN = 2.0**-14, 0.25  # of the bending of random states
 _EPS = float(np.finfo(float).eps)
 
 
@@ -29,7 +31,7 @@ def check_hinge_inertias(graph: Graph) -> Iterator[Finding]:
     if not graph.nv:
         return
     states = ("neutral", "current", "random")
-    q = np.stack([graph.layout.neutral(), graph.current.q, scaled_random_state(graph, 0)[0]])
+    q = np.stack([graph.layout.neutral(), graph.current.q, drawn_state(graph, 0).q])
     if all(beyond_doubt(graph.sko(graph.state(q=each))) for each in q):
         return
     for k, relative in smallest_inertias(graph.sko(graph.state(q=q))).items():
@@ -167,7 +169,43 @@ def _modal_loss(g: Graph, v: Array) -> float:
     return loss
 
 
+class Drawn(NamedTuple):
+    """A random state, the part of their bending that flexible bodies have in it, and those that have less than all."""
+
+    q: Array
+    v: Array
+    vdot: Array
+    part: float
+    bent_less: tuple[int, ...]
+
+
+def drawn_state(graph: Graph, seed: int) -> Drawn:
+    """A random state in the model's own scale, in which no flexible body is bent so far that terms of second order take
+    its inertia from it."""
+    q, v, vdot = scaled_random_state(graph, seed)
+    if not any(graph.layout.modal(k).geometric for k in graph.layout.flexible):
+        return Drawn(q, v, vdot, 1.0, ())
+    straight, own, part = q.copy(), graph.layout.own.q, 1.0
+    straight[own] = 0.0
+    there = {k for k, x in smallest_inertias(graph.sko(graph.state(q=straight))).items() if x > SMALLEST}
+
+    def lost(at: Array) -> tuple[int, ...]:
+        now = smallest_inertias(graph.sko(graph.state(q=at)))
+        return tuple(k for k in graph.layout.flexible if k in there and now[k] <= SMALLEST)
+
+    first = lost(q)
+    while part > LEAST_BENT and lost(q):
+        part *= 0.5
+        q[own] *= 0.5
+    if first:  # with a margin
+        part *= MARGIN
+        q[own] *= MARGIN
+    return Drawn(q, v, vdot, part, first)
+
+
 def _drawn(g: Graph) -> tuple[Array, Array, Array]:
     """A random q, v and vdot in the model's own scale; slow enough for differences on long chains."""
-    q, v, vdot = scaled_random_state(g, 1)
-    return q, v / max(1.0, np.sqrt(g.nv) / 4.0), vdot
+    x = drawn_state(g, 1)
+    v = x.v.copy()
+    v[g.layout.own.v] *= x.part
+    return x.q, v / max(1.0, np.sqrt(g.nv) / 4.0), x.vdot

@@ -138,7 +138,8 @@ def not_positive(layout: Layout, k: int, M: Array, eta: Array) -> str | None:
     turned = f", where its node {name!r} turns by {turn:.3g} rad" if name else ""
     return (
         f"the mass matrix of flexible body {layout.bodies[k].name!r} is not positive at eta = ({text}){turned}: its "
-        "modes are taken beyond where their second order holds. Keep them smaller, or divide the body with "
+        "modes are taken beyond where their second order holds. Keep them smaller; with the mean frame they hold much "
+        "further (sc.flexible.rereference(data, 'mean') and hinge_node=); or divide the body with "
         "sc.flexible.substructure."
     )
 

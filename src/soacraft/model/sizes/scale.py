@@ -19,7 +19,7 @@ from soacraft.model.tree.kept import Kept
 from soacraft.spatial.checks import Array
 
 #: How far a flexible body bends in a random state, in lengths of it and in radians: its modes hold there.
-_BENT = 0.02
+BENT = 0.02
 
 
 class Scale(NamedTuple):
@@ -89,7 +89,7 @@ def _modal_sizes(graph: Graph) -> Array:
         if data is not None and data.n:
             bends = np.sqrt(np.diagonal(data.M) / data.mass) / data.length  # of unit modes
             turns = [np.linalg.norm(x.lam, axis=0) for x in (*data.nodes.values(), *data.fe_nodes.values())]
-            made.append(_BENT / np.max([bends, *turns], axis=0) / np.sqrt(data.n))
+            made.append(BENT / np.max([bends, *turns], axis=0) / np.sqrt(data.n))
     return np.concatenate(made)
 
 
