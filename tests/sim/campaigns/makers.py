@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -105,11 +106,44 @@ def deadly() -> sim.System:
     return s
 
 
-def slow() -> sim.System:
-    """The same, and slow: some 10 ms a run."""
-    s = sim.System("slow", integrator="rk4", step=1.0)
-    s.add("f", Deadly(seconds=0.002))
+class Traced(sim.Component):
+    """x^2; where `trace` is a file, "pid x" is written there at the first call, and it takes a while."""
+
+    class Params(sim.Params):
+        x: float = 0.0
+        trace: str = ""
+
+    @sim.output()
+    def y(p):
+        if p.trace and p.x not in _BEGUN:
+            _BEGUN.add(p.x)
+            with open(p.trace, "a") as file:
+                file.write(f"{os.getpid()} {p.x!r}\n")
+            time.sleep(0.03)
+        return p.x**2
+
+
+_BEGUN: set[float] = set()
+
+
+def traced(trace: str = "") -> sim.System:
+    s = sim.System("traced", integrator="rk4", step=1.0)
+    s.add("f", Traced(trace=trace))
+    s.add("sensor", sim.Sensor(deviation=1.0), rate=1)
+    s.connect("f.y", "sensor.u")
     return s
+
+
+def traced_campaign(folder: str, runs: int, trace: str = "") -> sim.Campaign:
+    return sim.Campaign(
+        partial(traced, trace), folder, seed=3, runs=runs, t=1.0, vary={"f.x": sim.Normal(0.0, 1.0)},
+        measure={"y": "f.y[-1]", "s": "sensor.y[-1]"}, batch=0,
+    )  # fmt: skip
+
+
+def drive(folder: str, runs: int, trace: str) -> None:
+    """What the scheduler does: this is run in a process of its own."""
+    traced_campaign(folder, runs, trace).run(workers=2)
 
 
 def arm() -> sim.System:

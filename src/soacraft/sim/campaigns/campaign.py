@@ -14,6 +14,7 @@ from soacraft.arguments import read_path, whole_number
 from soacraft.errors import CampaignError, SoacraftError, near
 from soacraft.markup import Text
 from soacraft.progress import Bar
+from soacraft.sim.campaigns.cluster import compute_on
 from soacraft.sim.campaigns.folder import Folder, Row, Settings, missing, number, told, write_aside
 from soacraft.sim.campaigns.job import Job, series_of
 from soacraft.sim.campaigns.judged import Judged
@@ -210,6 +211,8 @@ class Campaign(Judged):
         return [Task("row", (i,)) for i in todo]
 
     def _computed(self, tasks: Sequence[Task], workers: int, cluster: Any) -> Iterator[Done]:
+        if cluster is not None:
+            return compute_on(self._job, tasks, cluster)
         return compute(self._job, tasks, workers)
 
     def _rows_of(self, ended: Done) -> list[Row]:

@@ -23,6 +23,8 @@ DEATHS = 3
 #: New interpreters, which share nothing with this one; where the system has it, copies of one that has all imported.
 _WAY = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
 _CONTEXT: Any = multiprocessing.get_context(_WAY)
+if _WAY == "forkserver":
+    _CONTEXT.set_forkserver_preload(["soacraft.sim.campaigns.job"])
 
 
 class Task(NamedTuple):
@@ -92,8 +94,6 @@ def compute(job: Any, tasks: Iterable[Task], workers: int, deaths: int = DEATHS)
             yield Done(task, getattr(job, task.method)(*task.arguments))
         return
     _refuse_notebook(job)
-    if _WAY == "forkserver":
-        _CONTEXT.set_forkserver_preload(["soacraft.sim.campaigns.job"])
     todo, died = deque(tasks), dict[Task, int]()
     crew: list[_Worker] = []
     stillborn = 0
